@@ -1,0 +1,314 @@
+package media
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// Engine owns the packet loops, the recording writers and every open Stream.
+type Engine struct{}
+
+// New starts the loops. Close must be called.
+func New(cfg Config) (*Engine, error) { return nil, ErrClosed }
+
+// Close closes every stream and recorder left open and waits for all goroutines.
+func (e *Engine) Close() {}
+
+// Stats returns a snapshot.
+func (e *Engine) Stats() EngineStats { return EngineStats{} }
+
+// Open opens one leg's RTP (even port) and RTCP (odd port) sockets on a random free pair.
+func (e *Engine) Open() (*Stream, error) { return nil, ErrNoPorts }
+
+// OpenBeside is Open on the packet loop that serves s: use it for the other leg of a call.
+func (e *Engine) OpenBeside(s *Stream) (*Stream, error) { return nil, ErrNoPorts }
+
+// OpenOn is Open bound to another address than the engine's (the IPv6 one, a second interface).
+func (e *Engine) OpenOn(bind, advertise netip.Addr) (*Stream, error) { return nil, ErrNoPorts }
+
+// A Stream is one leg's RTP session. All methods are safe for concurrent use.
+type Stream struct{}
+
+// StreamStats is what a stream has seen. Received counts accepted packets only.
+type StreamStats struct {
+	Received, ReceivedBytes uint64 // payload bytes
+	Sent, SentBytes         uint64
+	Lost                    int64         // RFC 3550 §6.4.1 cumulative, duplicates make it negative
+	Jitter                  time.Duration // RFC 3550 §6.4.1 interarrival jitter
+	OutOfOrder              uint64
+	Ignored                 uint64 // from a source the latch rule refuses
+	Malformed               uint64
+	DTMF                    uint64 // RFC 4733 events begun, repeats not counted
+	First, Last             time.Time // of received RTP; zero before the first
+	Remote                  netip.AddrPort // where RTP is sent now
+}
+
+// Local returns the address and RTP port to advertise in SDP; RTCP is the port above.
+func (s *Stream) Local() netip.AddrPort { return netip.AddrPort{} }
+
+// Close stops everything on the stream and frees its ports. It may be called twice.
+func (s *Stream) Close() {}
+
+// Stats returns a snapshot; it stays readable after Close.
+func (s *Stream) Stats() StreamStats { return StreamStats{} }
+
+// Remote says where a leg's media goes and which payload types both sides named.
+type Remote struct {
+	Addr    netip.AddrPort // RTP, as signalled; an unspecified address sends nothing
+	RTCP    netip.AddrPort // zero is Addr's port + 1
+	Via     netip.Addr     // where the leg's signalling comes from; trusted like Addr when latching; may be zero
+	Strict  bool           // never latch to a third host (trunks with fixed media addresses)
+	Formats []Format       // as the other side declared them: payload types we send
+	Ours    []Format       // as we declared them: payload types we receive; nil is Formats
+}
+
+// SetRemote points the stream at the other side and opens the latch window. See latch.go for the rule.
+func (s *Stream) SetRemote(r Remote) {}
+
+// Apply is SetRemote and SetDirection from the outcome of an offer/answer
+// exchange; via is the address signalling came from, or zero.
+func (s *Stream) Apply(n *Session, via netip.Addr) {}
+
+// SetDirection says whether audio is sent to this leg and accepted from it. Both are on at first.
+func (s *Stream) SetDirection(send, recv bool) {}
+
+// Bridge relays each stream's audio and DTMF events to the other, replacing
+// bridges either was part of, and re-opens both latch windows.
+func Bridge(a, b *Stream) {}
+
+// Unbridge stops relaying between s and whatever it is bridged to.
+func (s *Stream) Unbridge() {}
+
+// Send plays 8 kHz audio to the leg, one packet per 20 ms, and returns when the
+// last packet is sent. Sends queue behind each other.
+func (s *Stream) Send(ctx context.Context, pcm []int16) error { return ErrClosed }
+
+// SetComfort fills the time between Sends with silence packets.
+func (s *Stream) SetComfort(on bool) {}
+
+// SendDTMF sends digits 0-9 * # A-D as RFC 4733 events, 100 ms each with 60 ms between.
+func (s *Stream) SendDTMF(ctx context.Context, digits string) error { return ErrClosed }
+
+// OnAudio calls f with each received packet decoded to 8 kHz, in order of
+// arrival, from one goroutine. The slice is valid until f returns. nil stops it.
+func (s *Stream) OnAudio(f func(pcm []int16)) {}
+
+// OnDTMF calls f once per received RFC 4733 event, when it begins. nil stops it.
+func (s *Stream) OnDTMF(f func(digit rune)) {}
+
+// A Codec is an audio encoding the relay and the recorder know.
+type Codec uint8
+
+// G.711, 8 kHz.
+const (
+	PCMU Codec = iota
+	PCMA
+)
+
+// RecordConfig says what to record where.
+type RecordConfig struct {
+	Path        string      // final name; Path.part while running
+	Left, Right *Stream     // caller and callee
+	Codec       Codec       // of the file; a leg that uses the other one is converted
+	Tap         func(Chunk) // live audio off the packet path; may be nil
+	OnError     func(error) // called once if the recorder gives up (disk full); may be nil
+}
+
+// A Chunk is a piece of both channels at the same time. The slices are valid until the tap returns.
+type Chunk struct {
+	At          time.Duration // position in the recording
+	Left, Right []byte        // mono, one byte per sample at 8 kHz
+	Codec       Codec
+}
+
+// Result describes a finished recording.
+type Result struct {
+	Path       string
+	Duration   time.Duration
+	Size       int64
+	SHA256     string // hex, of the whole file
+	SampleRate int
+	Channels   int
+}
+
+// A Recorder writes one call's two channels.
+type Recorder struct{}
+
+// Record starts recording.
+func (e *Engine) Record(cfg RecordConfig) (*Recorder, error) { return nil, ErrClosed }
+
+// Pause writes silence until Resume; the time line goes on.
+func (r *Recorder) Pause() {}
+
+// Resume records again.
+func (r *Recorder) Resume() {}
+
+// SetLeft records s as the caller's channel from now on (transfer); nil is silence.
+func (r *Recorder) SetLeft(s *Stream) {}
+
+// SetRight records s as the callee's channel from now on; nil is silence.
+func (r *Recorder) SetRight(s *Stream) {}
+
+// Err returns why the recorder gave up, or nil.
+func (r *Recorder) Err() error { return nil }
+
+// Close finishes the file: WAV header, fsync, rename, fsync of the folder. Then
+// it waits until the tap has had everything, or ctx ends. A recorder that gave
+// up returns the Result of what was saved together with its error.
+func (r *Recorder) Close(ctx context.Context) (Result, error) { return Result{}, ErrClosed }
+
+// Salvage turns a .part left by a crash into a finished recording with what is there.
+func Salvage(partPath string) (Result, error) { return Result{}, ErrClosed }
+
+// A Direction is what an SDP direction attribute says, seen from its sender.
+type Direction uint8
+
+// RFC 8866 §6.7.
+const (
+	SendRecv Direction = iota
+	SendOnly
+	RecvOnly
+	Inactive
+)
+
+// Reverse is the same flow seen from the other side.
+func (d Direction) Reverse() Direction { return d }
+
+// Sends and Receives report what the sender of the attribute does.
+func (d Direction) Sends() bool    { return false }
+func (d Direction) Receives() bool { return false }
+
+// A Format is one payload type of an audio media line.
+type Format struct {
+	PT    uint8
+	Name  string // as in rtpmap, upper case except telephone-event
+	Rate  int
+	Param string // fmtp
+}
+
+// A Description is what one SDP body says about audio.
+type Description struct {
+	Addr      netip.AddrPort // where its sender wants RTP; unspecified for c=0.0.0.0
+	RTCP      netip.AddrPort // a=rtcp, or the port above
+	Direction Direction      // c=0.0.0.0 counts as not receiving (RFC 3264 §8.4)
+	Formats   []Format       // in order of preference; all, also those we cannot relay
+	Ptime     int            // ms, 0 when unsaid
+	Muxed     bool           // a=rtcp-mux offered
+	Version   uint64         // of o=
+}
+
+// Same reports whether two bodies of one leg ask for the same media: a session refresh.
+func (d Description) Same(o Description) bool { return false }
+
+// Held reports whether the sender put the other side on hold (sendonly, inactive, c=0.0.0.0).
+func (d Description) Held() bool { return false }
+
+// Codec is the first G.711 format; false when there is none.
+func (d Description) Codec() (Codec, bool) { return PCMU, false }
+
+// An SDPError says why a body was refused and with which SIP status.
+type SDPError struct {
+	Status int // 400 malformed, 488 nothing in common
+	Reason string
+}
+
+func (e *SDPError) Error() string { return e.Reason }
+
+// ParseOffer reads an offer. 400 when malformed, 488 when it has no audio over RTP/AVP with G.711.
+func ParseOffer(body []byte) (Description, error) { return Description{}, nil }
+
+// ParseAnswer reads an answer.
+func ParseAnswer(body []byte) (Description, error) { return Description{}, nil }
+
+// Media is what we put into an offer or an answer of ours.
+type Media struct {
+	Formats   []Format
+	Direction Direction
+	Ptime     int // ms, 0 leaves it out
+}
+
+// OwnOffer is our own list (PCMU, PCMA, telephone-event), for calls we start and for INVITEs without SDP.
+func OwnOffer() Media { return Media{} }
+
+// RelayOffer is what to offer one leg given what the other leg offered (or
+// answered, when it had no offer): its formats in its order, restricted to what
+// the relay passes, and its direction.
+func RelayOffer(other Description) Media { return Media{} }
+
+// RelayAnswer is what to answer the offerer given the other leg's answer: the
+// same codecs, in the offerer's payload types. 488 when nothing is in common.
+func RelayAnswer(offer, answer Description) (Media, error) { return Media{}, nil }
+
+// LocalAnswer is the answer to an offer we serve ourselves (prompts, robot
+// phones): its first G.711 format and telephone-event. 488 when there is none.
+func LocalAnswer(offer Description) (Media, error) { return Media{}, nil }
+
+// A Session is our side of one leg's offer/answer state (RFC 3264): the o= line
+// and its version, the media lines agreed so far, the last body of each side.
+// It is not safe for concurrent use; the call's goroutine owns it.
+type Session struct{}
+
+// NewSession makes the state of a leg whose media is at local.
+func NewSession(local netip.AddrPort) *Session { return nil }
+
+// Offer returns the body of an offer. The o= version rises when it differs from the last body sent.
+func (s *Session) Offer(m Media) []byte { return nil }
+
+// ReceiveOffer takes the other side's offer. On error the state is unchanged.
+func (s *Session) ReceiveOffer(body []byte) (Description, error) { return Description{}, nil }
+
+// Answer returns the body that answers the offer received last. Its direction is
+// narrowed to what the offer allows; media lines other than the audio are refused with port 0.
+func (s *Session) Answer(m Media) ([]byte, error) { return nil, nil }
+
+// ReceiveAnswer takes the other side's answer to our last offer. 488 when it names nothing we offered.
+func (s *Session) ReceiveAnswer(body []byte) (Description, error) { return Description{}, nil }
+
+// Local returns the last body sent, nil before the first: repeat it for a session refresh.
+func (s *Session) Local() []byte { return nil }
+
+// Remote returns what the other side said last.
+func (s *Session) Remote() (Description, bool) { return Description{}, false }
+
+// Refresh reports whether body asks for exactly what is agreed already (RFC 4028 refresh).
+func (s *Session) Refresh(body []byte) bool { return false }
+
+// WAV is audio read from or written to a RIFF file.
+type WAV struct {
+	Rate     int
+	Channels int
+	PCM      [][]int16 // one slice per channel
+}
+
+// Encoding is how WriteWAV stores samples.
+type Encoding uint8
+
+// WAV encodings.
+const (
+	PCM16 Encoding = iota
+	ULaw
+	ALaw
+)
+
+// ReadWAV reads PCM16 and G.711 files, mono or stereo.
+func ReadWAV(path string) (WAV, error) { return WAV{}, nil }
+
+// WriteWAV writes one.
+func WriteWAV(path string, w WAV, enc Encoding) error { return nil }
+
+// EncodeULaw and its like convert between 16-bit linear and G.711, dst may be nil; they return dst[:len(src)] or a new slice.
+func EncodeULaw(dst []byte, src []int16) []byte  { return nil }
+func DecodeULaw(dst []int16, src []byte) []int16 { return nil }
+func EncodeALaw(dst []byte, src []int16) []byte  { return nil }
+func DecodeALaw(dst []int16, src []byte) []int16 { return nil }
+
+// Upsample makes 16 kHz from 8 kHz, Downsample 8 kHz from 16 kHz (polyphase FIR).
+func Upsample(pcm8k []int16) []int16    { return nil }
+func Downsample(pcm16k []int16) []int16 { return nil }
+
+// Tone makes a sine of hz at a level in dBFS (0 is full scale).
+func Tone(hz, dbfs float64, d time.Duration, rate int) []int16 { return nil }
+
+// Dominant returns the strongest frequency in pcm and its level in dBFS; silence is 0, -Inf.
+func Dominant(pcm []int16, rate int) (hz, dbfs float64) { return 0, 0 }
