@@ -1,0 +1,131 @@
+// Package sip speaks SIP over UDP and TCP: it answers and places calls for the
+// switch, registers phones, and knows media only as SDP bytes.
+//
+// # Goroutines
+//
+// Everything that belongs to one Call-ID is handled by one shard goroutine, in
+// the order it came off the wire. Event callbacks run on that goroutine: they
+// must push the event somewhere and return. Methods of Leg, Inbound and Server
+// may be called from any goroutine, event callbacks included, except those
+// that take a context: they wait for an answer of the other side and must not
+// be called from a callback.
+//
+// Lookups (Accounts, Bindings) and Handler.Invite run on goroutines of their
+// own and may take their time; their number is bounded by Limits.Lookups.
+package sip
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"time"
+)
+
+// Transport names how a message travels: "udp" or "tcp".
+type Transport string
+
+// The transports a Server listens on.
+const (
+	UDP Transport = "udp"
+	TCP Transport = "tcp"
+)
+
+// Config is what Listen needs. Only Accounts has no usable default.
+type Config struct {
+	// Addr is the host:port for UDP and TCP alike, "0.0.0.0:5060" when empty.
+	// Port 0 picks one port that is free for both.
+	Addr string
+	// PublicIP is advertised in Via and Contact. When unset the bound address
+	// is used, or the interface address that reaches the peer.
+	PublicIP netip.Addr
+	// Realm is the digest realm, "sip" when empty.
+	Realm string
+	// Accounts knows the devices and trunks that may call.
+	Accounts Accounts
+	// Bindings keeps registrations; without it REGISTER is answered 405.
+	Bindings Bindings
+	Limits   Limits
+	Logger   *slog.Logger
+	Now      func() time.Time
+}
+
+// Limits bounds what the outside world can make a Server do. Zero values mean
+// the defaults given here. New INVITEs beyond a limit get 503 with Retry-After;
+// traffic inside dialogs is never refused.
+type Limits struct {
+	Calls            int           // inbound calls in progress, 20,000
+	InvitesPerSecond int           // new INVITEs, the re-sent one with credentials included, 4,000
+	QueueDepth       int           // messages waiting per shard, 8,192; new INVITEs are refused at a quarter
+	Lookups          int           // Handler.Invite and account look-ups under way, 4,000
+	SourcePerSecond  int           // requests outside dialogs per source that never authenticated, 200
+	FailedLogins     int           // wrong passwords per source and minute before it is banned, 30
+	BanFor           time.Duration // silence for a banned source, 5 min
+	Connections      int           // TCP connections, 20,000
+	MessageBytes     int           // largest TCP message, 65,535
+	Contacts         int           // bindings per account, 10
+	RetryAfter       time.Duration // told with a 503, 5 s
+}
+
+// Handler is the switch.
+type Handler interface {
+	// Invite is called for each new INVITE from an authenticated account or a
+	// trunk, on a goroutine of its own. 100 Trying has been sent. It must end
+	// in Answer or Reject, now or later, from any goroutine. ctx ends when the
+	// Server closes.
+	Invite(ctx context.Context, in *Inbound)
+}
+
+// Accounts finds who may call. Its methods may take milliseconds; an error is
+// answered with 503.
+type Accounts interface {
+	// Credentials returns the account with a digest user name; false when
+	// there is none.
+	Credentials(ctx context.Context, username string) (Account, bool, error)
+	// Trunk returns the trunk a source address belongs to. Its calls are
+	// accepted without a challenge.
+	Trunk(ctx context.Context, source netip.AddrPort, transport Transport) (trunkID string, ok bool)
+}
+
+// Account is a device that logs in with digest.
+type Account struct {
+	ID         string
+	HA1MD5     string // hex MD5(username:realm:password)
+	HA1SHA256  string // hex SHA-256(username:realm:password), may be empty
+	WantSHA256 bool   // challenge with SHA-256 instead of MD5 (RFC 8760)
+}
+
+// Bindings keeps what devices registered. Save replaces all bindings of an
+// account; an empty slice removes them. Save and Load of one account are never
+// called at the same time by one Server.
+type Bindings interface {
+	Save(ctx context.Context, account string, bindings []Binding) error
+	Load(ctx context.Context, account string) ([]Binding, error)
+}
+
+// Binding is one registered contact of an account and the way back to it.
+type Binding struct {
+	Contact    string         // URI as the phone gave it: the request URI of calls to it
+	Source     netip.AddrPort // where its REGISTER came from: where calls are sent (NAT)
+	Transport  Transport
+	Flow       uint64   // the TCP connection it came over; 0 for UDP
+	Path       []string // RFC 3327: route URIs between us and the phone, nearest first
+	Instance   string   // +sip.instance and reg-id, empty when not given (RFC 5626)
+	CallID     string
+	CSeq       uint32
+	Priority   int // q × 1000
+	UserAgent  string
+	Expires    time.Time
+	Registered time.Time // last refresh
+}
+
+// AnySource is an Accounts for programs that only play a phone: every INVITE
+// is taken, from anywhere, and nobody can log in.
+type AnySource struct{}
+
+// Credentials finds nobody.
+func (AnySource) Credentials(context.Context, string) (Account, bool, error) {
+	return Account{}, false, nil
+}
+
+// Trunk accepts every source, with an empty trunk id.
+func (AnySource) Trunk(context.Context, netip.AddrPort, Transport) (string, bool) { return "", true }
