@@ -39,8 +39,8 @@ type StreamStats struct {
 	OutOfOrder              uint64
 	Ignored                 uint64 // from a source the latch rule refuses
 	Malformed               uint64
-	DTMF                    uint64 // RFC 4733 events begun, repeats not counted
-	First, Last             time.Time // of received RTP; zero before the first
+	DTMF                    uint64         // RFC 4733 events begun, repeats not counted
+	First, Last             time.Time      // of received RTP; zero before the first
 	Remote                  netip.AddrPort // where RTP is sent now
 }
 
@@ -96,15 +96,6 @@ func (s *Stream) OnAudio(f func(pcm []int16)) {}
 
 // OnDTMF calls f once per received RFC 4733 event, when it begins. nil stops it.
 func (s *Stream) OnDTMF(f func(digit rune)) {}
-
-// A Codec is an audio encoding the relay and the recorder know.
-type Codec uint8
-
-// G.711, 8 kHz.
-const (
-	PCMU Codec = iota
-	PCMA
-)
 
 // RecordConfig says what to record where.
 type RecordConfig struct {
@@ -273,42 +264,3 @@ func (s *Session) Remote() (Description, bool) { return Description{}, false }
 
 // Refresh reports whether body asks for exactly what is agreed already (RFC 4028 refresh).
 func (s *Session) Refresh(body []byte) bool { return false }
-
-// WAV is audio read from or written to a RIFF file.
-type WAV struct {
-	Rate     int
-	Channels int
-	PCM      [][]int16 // one slice per channel
-}
-
-// Encoding is how WriteWAV stores samples.
-type Encoding uint8
-
-// WAV encodings.
-const (
-	PCM16 Encoding = iota
-	ULaw
-	ALaw
-)
-
-// ReadWAV reads PCM16 and G.711 files, mono or stereo.
-func ReadWAV(path string) (WAV, error) { return WAV{}, nil }
-
-// WriteWAV writes one.
-func WriteWAV(path string, w WAV, enc Encoding) error { return nil }
-
-// EncodeULaw and its like convert between 16-bit linear and G.711, dst may be nil; they return dst[:len(src)] or a new slice.
-func EncodeULaw(dst []byte, src []int16) []byte  { return nil }
-func DecodeULaw(dst []int16, src []byte) []int16 { return nil }
-func EncodeALaw(dst []byte, src []int16) []byte  { return nil }
-func DecodeALaw(dst []int16, src []byte) []int16 { return nil }
-
-// Upsample makes 16 kHz from 8 kHz, Downsample 8 kHz from 16 kHz (polyphase FIR).
-func Upsample(pcm8k []int16) []int16    { return nil }
-func Downsample(pcm16k []int16) []int16 { return nil }
-
-// Tone makes a sine of hz at a level in dBFS (0 is full scale).
-func Tone(hz, dbfs float64, d time.Duration, rate int) []int16 { return nil }
-
-// Dominant returns the strongest frequency in pcm and its level in dBFS; silence is 0, -Inf.
-func Dominant(pcm []int16, rate int) (hz, dbfs float64) { return 0, 0 }
