@@ -1,0 +1,112 @@
+package ai
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"math"
+)
+
+// bandwidthData holds the trained network, little-endian: four uint32 (context frames on each side, inputs,
+// hidden units, outputs) and float32 for input mean, input deviation, hidden weights by unit, hidden bias,
+// output weights by coefficient, output bias, and the linear path by coefficient.
+//
+//go:embed bandwidth.bin
+var bandwidthData []byte
+
+// bandwidthNet maps the cepstra of narrow-band speech, upsampled, to what they would have been had the telephone
+// kept the upper half of the spectrum: a linear map of nine frames plus one hidden layer.
+type bandwidthNet struct {
+	context                int
+	mean, deviation        []float32
+	hidden                 [][]float32
+	hiddenBias, outputBias []float32
+	output, linear         [][]float32
+}
+
+// loadBandwidthNet reads the network that is part of the binary.
+func loadBandwidthNet() *bandwidthNet {
+	r := floats{bandwidthData[16:]}
+	size := func(i int) int { return int(binary.LittleEndian.Uint32(bandwidthData[4*i:])) }
+	in, hidden, out := size(1), size(2), size(3)
+	return &bandwidthNet{
+		context: size(0), mean: r.take(in), deviation: r.take(in),
+		hidden: r.rows(hidden, in), hiddenBias: r.take(hidden),
+		output: r.rows(out, hidden), outputBias: r.take(out), linear: r.rows(out, in),
+	}
+}
+
+// floats reads little-endian float32 values one after another.
+type floats struct{ b []byte }
+
+func (f *floats) take(n int) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(f.b[4*i:]))
+	}
+	f.b = f.b[4*n:]
+	return out
+}
+
+func (f *floats) rows(n, width int) [][]float32 {
+	out := make([][]float32, n)
+	for i := range out {
+		out[i] = f.take(width)
+	}
+	return out
+}
+
+// extend replaces the cepstra of one utterance, frame by frame, by their extended form.
+func (n *bandwidthNet) extend(cep []float32) {
+	centre(cep)
+	source := append([]float32(nil), cep...)
+	frames := len(cep) / cepstra
+	x, h := make([]float32, len(n.mean)), make([]float32, len(n.hidden))
+	for t := range frames {
+		for k := -n.context; k <= n.context; k++ {
+			at := min(max(t+k, 0), frames-1) * cepstra
+			copy(x[(k+n.context)*cepstra:], source[at:at+cepstra])
+		}
+		n.frame(x, h, cep[t*cepstra:(t+1)*cepstra])
+	}
+}
+
+// frame computes one output frame from its context x; h is room for the hidden layer.
+func (n *bandwidthNet) frame(x, h, out []float32) {
+	for i := range x {
+		x[i] = (x[i] - n.mean[i]) / n.deviation[i]
+	}
+	for i, w := range n.hidden {
+		h[i] = max(n.hiddenBias[i]+dot(w, x), 0)
+	}
+	for i := range out {
+		out[i] = n.outputBias[i] + dot(n.output[i], h) + dot(n.linear[i], x)
+	}
+}
+
+// centre takes the mean over the utterance from each coefficient.
+func centre(cep []float32) {
+	var mean [cepstra]float32
+	for i, v := range cep {
+		mean[i%cepstra] += v
+	}
+	for i := range mean {
+		mean[i] /= float32(max(len(cep)/cepstra, 1))
+	}
+	for i := range cep {
+		cep[i] -= mean[i%cepstra]
+	}
+}
+
+func dot(a, b []float32) float32 {
+	var s0, s1 float32
+	b = b[:len(a)]
+	i := 0
+	for ; i+2 <= len(a); i += 2 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+	}
+	if i < len(a) {
+		s0 += a[i] * b[i]
+	}
+	return s0 + s1
+}

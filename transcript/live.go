@@ -1,0 +1,217 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Live recognises one call while it runs. Write takes the same bytes that go to the recording; each speech
+// segment is given to the pool as soon as it has ended. A nil *Live is one that listens to nothing, so that a
+// call without an engine needs no special case.
+type Live struct {
+	pool     *Pool
+	format   Format
+	source   io.ReaderAt // the recording so far; nil when there is none
+	language string
+	tracks   []*track
+	over     atomic.Bool // End was called
+
+	mu       sync.Mutex // guards the fields below
+	segments []Segment
+	waiting  int           // segments with the pool
+	lost     int           // segments that could not be recognised
+	lostErr  error         // why the last of them was
+	quiet    chan struct{} // closed when waiting is 0; replaced when it is not
+}
+
+// A track is one channel on its way in.
+type track struct {
+	detector *detector
+	audio    []byte // raw samples from position base on
+	base     int64  // position of audio[0], in samples
+	framed   int64  // samples the detector has seen
+}
+
+// A piece is a speech segment waiting to be recognised.
+type piece struct {
+	live     *Live
+	channel  int
+	from, to int64  // samples
+	audio    []byte // raw; nil when it is to be read from the recording
+}
+
+// NewLive starts to listen to a call. source reads the recording by byte offset while it is being written,
+// audio data first byte at 0; it may be nil.
+func NewLive(pool *Pool, f Format, language string, source io.ReaderAt) (*Live, error) {
+	if err := f.valid(); err != nil {
+		return nil, err
+	}
+	l := &Live{pool: pool, format: f, source: source, language: language, quiet: make(chan struct{})}
+	close(l.quiet)
+	for range f.Channels {
+		l.tracks = append(l.tracks, &track{detector: newDetector()})
+	}
+	return l, nil
+}
+
+// Write takes the next interleaved frames, whole samples of all channels. It never blocks on recognition. It
+// is for one goroutine; calls after End are ignored.
+func (l *Live) Write(frames []byte) {
+	if l == nil || l.over.Load() {
+		return
+	}
+	for c, t := range l.tracks {
+		t.audio = l.format.channel(t.audio, frames, c)
+		l.detect(c, t)
+	}
+}
+
+// End says that no more audio comes: what is still open is given to the pool, and the call's segments go first.
+func (l *Live) End() {
+	if l == nil || l.over.Swap(true) {
+		return
+	}
+	for c, t := range l.tracks {
+		if s, ok := t.detector.flush(); ok {
+			l.send(c, t, s)
+		}
+		t.audio = nil
+	}
+}
+
+// Wait returns all segments once everything written so far has been recognised. The error tells why part of
+// the speech, or all of it, could not be; the segments that could are returned beside it.
+func (l *Live) Wait(ctx context.Context) ([]Segment, error) {
+	if l == nil {
+		return nil, nil
+	}
+	l.mu.Lock()
+	quiet := l.quiet
+	l.mu.Unlock()
+	select {
+	case <-quiet:
+	case <-ctx.Done():
+		return l.Segments(), fmt.Errorf("wait for the last segments: %w", ctx.Err())
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost > 0 {
+		return l.sorted(), fmt.Errorf("%d segments were not recognised: %w", l.lost, l.lostErr)
+	}
+	return l.sorted(), nil
+}
+
+// Segments is what has been recognised so far, in order.
+func (l *Live) Segments() []Segment {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sorted()
+}
+
+func (l *Live) sorted() []Segment { return inOrder(append([]Segment(nil), l.segments...)) }
+
+// detect runs the detector over whole 20 ms frames and lets go of audio nobody needs any more.
+func (l *Live) detect(channel int, t *track) {
+	size, step := l.format.sampleBytes(), int64(l.format.Rate/framesPerSecond)
+	for {
+		at := int(t.framed-t.base) * size
+		end := at + int(step)*size
+		if end > len(t.audio) {
+			break
+		}
+		t.framed += step
+		if s, ok := t.detector.frame(l.format.energy(t.audio[at:end])); ok {
+			l.send(channel, t, s)
+		}
+	}
+	t.forget(t.detector.waiting()*step, size)
+}
+
+// forget drops audio before a position, now and then rather than at every packet.
+func (t *track) forget(position int64, size int) {
+	if drop := int(position-t.base) * size; drop > 8192 {
+		t.audio = append(t.audio[:0], t.audio[drop:]...)
+		t.base = position
+	}
+}
+
+// send gives a segment to the pool.
+func (l *Live) send(channel int, t *track, s span) {
+	step, size := int64(l.format.Rate/framesPerSecond), int64(l.format.sampleBytes())
+	p := &piece{live: l, channel: channel, from: s.from * step, to: s.to * step}
+	lo, hi := (p.from-t.base)*size, min((p.to-t.base)*size, int64(len(t.audio)))
+	p.audio = append([]byte(nil), t.audio[lo:hi]...)
+	l.begun()
+	if !l.pool.add(p) {
+		l.failed(p, errFull)
+	}
+}
+
+var errFull = fmt.Errorf("too much speech is waiting to be recognised")
+
+// clip is the audio of a piece, from memory or from the recording.
+func (p *piece) clip() (Clip, error) {
+	f, raw := p.live.format, p.audio
+	if raw == nil {
+		var err error
+		if raw, err = section(p.live.source, f, p.channel, p.from, p.to); err != nil {
+			return Clip{}, err
+		}
+	}
+	return Clip{PCM: f.decode(raw), Rate: f.Rate, NarrowBand: f.Rate <= 8000, Language: p.live.language}, nil
+}
+
+func (l *Live) begun() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting == 0 {
+		l.quiet = make(chan struct{})
+	}
+	l.waiting++
+}
+
+// done counts a segment back in. The caller holds the lock.
+func (l *Live) done() {
+	if l.waiting--; l.waiting == 0 {
+		close(l.quiet)
+	}
+}
+
+func (l *Live) failed(_ *piece, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost++
+	l.lostErr = err
+	l.done()
+}
+
+// heard adds what was understood of a piece, with times counted from the start of the recording.
+func (l *Live) heard(p *piece, h Heard) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.done()
+	text := strings.TrimSpace(h.Text)
+	if text == "" {
+		return
+	}
+	start := l.format.ms(p.from)
+	s := Segment{Speaker: speakerOf(p.channel), Channel: p.channel, StartMS: start, EndMS: l.format.ms(p.to),
+		Text: text, Confidence: round(h.Confidence)}
+	for _, w := range h.Words {
+		s.Words = append(s.Words, Word{w.Text, start + w.StartMS, start + w.EndMS, round(w.Confidence)})
+	}
+	if n := len(s.Words); n > 0 { // the padding around the words is no speech
+		s.StartMS, s.EndMS = s.Words[0].StartMS, s.Words[n-1].EndMS
+	}
+	l.segments = append(l.segments, s)
+}
+
+func round(x float64) float64 { return math.Round(x*1000) / 1000 }

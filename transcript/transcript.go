@@ -1,0 +1,113 @@
+// Package transcript turns what was said on a call into a transcript and a note.
+//
+// Speech is recognised while the call runs, one speech segment of one channel at a time ([Live]); at hang-up
+// only the tail is left. What a crash interrupted is read again from the recording ([Service.Process]).
+package transcript
+
+import (
+	"slices"
+	"strings"
+)
+
+// Engine names what produced a result. Every transcript and every note carries it.
+type Engine struct {
+	Name    string `json:"name" doc:"Engine that produced the result" example:"pocketsphinx"`
+	Model   string `json:"model" doc:"Model the engine used" example:"en-us"`
+	Version string `json:"version" doc:"Version of engine or model"`
+}
+
+// Speaker says which side of the call speaks.
+type Speaker string
+
+// The sides of a call. The caller is channel 0 (left), the agent channel 1 (right).
+const (
+	Caller Speaker = "caller"
+	Agent  Speaker = "agent"
+	AI     Speaker = "ai"
+	Other  Speaker = "other"
+)
+
+// Word is one recognised word. Times count from the start of the recording.
+type Word struct {
+	Text       string  `json:"text" doc:"The word"`
+	StartMS    int     `json:"start_ms" doc:"Start, milliseconds from the start of the recording"`
+	EndMS      int     `json:"end_ms" doc:"End, milliseconds from the start of the recording"`
+	Confidence float64 `json:"confidence" doc:"How sure the engine is, 0 to 1"`
+}
+
+// Segment is one stretch of speech of one side, between two pauses.
+type Segment struct {
+	Index      int     `json:"index" doc:"Position in the transcript, from 0; the turn id that notes cite"`
+	Speaker    Speaker `json:"speaker" enum:"caller,agent,ai,other" doc:"Who speaks"`
+	SpeakerID  *string `json:"speaker_id" doc:"User or contact who speaks, where known"`
+	Channel    int     `json:"channel" doc:"Channel of the recording: 0 caller, 1 agent"`
+	StartMS    int     `json:"start_ms" doc:"Start, milliseconds from the start of the recording"`
+	EndMS      int     `json:"end_ms" doc:"End, milliseconds from the start of the recording"`
+	Text       string  `json:"text" doc:"What was said"`
+	Confidence float64 `json:"confidence" doc:"Mean confidence of the words, 0 to 1"`
+	Words      []Word  `json:"words,omitempty" doc:"Words with their times, when asked for"`
+}
+
+// speakerOf maps a recording channel to the side it holds.
+func speakerOf(channel int) Speaker {
+	if channel == 0 {
+		return Caller
+	}
+	return Agent
+}
+
+// inOrder sorts segments by time, caller first where both begin together, and numbers them.
+func inOrder(segments []Segment) []Segment {
+	slices.SortStableFunc(segments, func(a, b Segment) int {
+		if a.StartMS != b.StartMS {
+			return a.StartMS - b.StartMS
+		}
+		return a.Channel - b.Channel
+	})
+	for i := range segments {
+		segments[i].Index = i
+	}
+	return segments
+}
+
+// TextOf joins segments into one text, a line per change of speaker, each led by "Caller:" or "Agent:".
+func TextOf(segments []Segment) string {
+	var b strings.Builder
+	var last Speaker
+	for _, s := range segments {
+		switch {
+		case s.Speaker != last && b.Len() > 0:
+			b.WriteByte('\n')
+			fallthrough
+		case s.Speaker != last:
+			b.WriteString(s.Speaker.label() + ": ")
+		default:
+			b.WriteByte(' ')
+		}
+		b.WriteString(s.Text)
+		last = s.Speaker
+	}
+	return b.String()
+}
+
+// label is the speaker's name at the start of a line.
+func (s Speaker) label() string {
+	switch s {
+	case Caller:
+		return "Caller"
+	case Agent:
+		return "Agent"
+	case AI:
+		return "Assistant"
+	}
+	return "Speaker"
+}
+
+// wordCount counts the words said in all segments.
+func wordCount(segments []Segment) int {
+	n := 0
+	for _, s := range segments {
+		n += len(strings.Fields(s.Text))
+	}
+	return n
+}
