@@ -1,0 +1,117 @@
+package media
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// An SDPError says why a body was refused and with which SIP status.
+type SDPError struct {
+	Status int // 400 malformed, 488 nothing we can carry
+	Reason string
+}
+
+func (e *SDPError) Error() string { return fmt.Sprintf("SDP refused with %d: %s", e.Status, e.Reason) }
+
+func malformed(format string, args ...any) error {
+	return &SDPError{400, fmt.Sprintf(format, args...)}
+}
+
+func notAcceptable(format string, args ...any) error {
+	return &SDPError{488, fmt.Sprintf(format, args...)}
+}
+
+// telephoneEvent is the encoding name of RFC 4733 events.
+const telephoneEvent = "telephone-event"
+
+// A Format is one payload type of an audio media line.
+type Format struct {
+	PT    uint8
+	Name  string // as in rtpmap: upper case, except telephone-event
+	Rate  int
+	Param string // fmtp
+}
+
+// Codec returns which G.711 law the format is; false when it is none.
+func (f Format) Codec() (Codec, bool) {
+	switch {
+	case f.Rate != 8000:
+		return PCMU, false
+	case f.Name == "PCMU":
+		return PCMU, true
+	case f.Name == "PCMA":
+		return PCMA, true
+	}
+	return PCMU, false
+}
+
+func (f Format) isEvent() bool { return f.Name == telephoneEvent && f.Rate == 8000 }
+
+// relayed reports whether the relay passes the format.
+func (f Format) relayed() bool {
+	_, ok := f.Codec()
+	return ok || f.isEvent()
+}
+
+func (f Format) same(o Format) bool { return f.Name == o.Name && f.Rate == o.Rate }
+
+// A mediaLine is an m= line, kept so that answers repeat the lines of the offer.
+type mediaLine struct {
+	kind, proto, formats string
+	port                 uint16
+}
+
+// A Description is what one SDP body says about audio.
+type Description struct {
+	Addr      netip.AddrPort // where its sender wants RTP: unspecified for c=0.0.0.0, not valid when c= is a host name
+	RTCP      netip.AddrPort // a=rtcp, or the port above
+	Direction Direction      // c=0.0.0.0 counts as not receiving (RFC 3264 §8.4)
+	Formats   []Format       // in order of preference; all, also those the relay does not pass
+	Ptime     int            // ms, 0 when unsaid
+	Version   uint64         // of o=
+
+	lines []mediaLine
+	audio int // index of the audio line in lines
+}
+
+// Same reports whether two bodies of one leg ask for the same media, whatever
+// their o= versions say: a session refresh when it comes as a re-INVITE.
+func (d Description) Same(o Description) bool {
+	return d.Addr == o.Addr && d.RTCP == o.RTCP && d.Direction == o.Direction && d.Ptime == o.Ptime &&
+		slices.Equal(d.Formats, o.Formats) && slices.Equal(d.lines, o.lines)
+}
+
+// Held reports whether the sender put the other side on hold (sendonly, inactive or c=0.0.0.0).
+func (d Description) Held() bool { return !d.Direction.Receives() }
+
+// Codec is the first G.711 format; false when there is none.
+func (d Description) Codec() (Codec, bool) {
+	for _, f := range d.Formats {
+		if c, ok := f.Codec(); ok {
+			return c, true
+		}
+	}
+	return PCMU, false
+}
+
+func (d Description) find(f Format) (Format, bool) {
+	return findFormat(d.Formats, f)
+}
+
+func findFormat(list []Format, f Format) (Format, bool) {
+	i := slices.IndexFunc(list, f.same)
+	if i < 0 {
+		return Format{}, false
+	}
+	return list[i], true
+}
+
+// normalName is the spelling comparisons use: encoding names are case-insensitive (RFC 8866 §6.6).
+func normalName(s string) string {
+	if strings.EqualFold(s, telephoneEvent) {
+		return telephoneEvent
+	}
+	return strings.ToUpper(s)
+}

@@ -1,0 +1,52 @@
+package media
+
+// A Direction is what an SDP direction attribute says, seen from its sender.
+type Direction uint8
+
+// RFC 8866 §6.7.
+const (
+	SendRecv Direction = iota
+	SendOnly
+	RecvOnly
+	Inactive
+)
+
+var directionNames = [...]string{"sendrecv", "sendonly", "recvonly", "inactive"}
+
+// String is the attribute's name.
+func (d Direction) String() string { return directionNames[d&3] }
+
+// Sends reports whether the sender of the attribute sends media.
+func (d Direction) Sends() bool { return d == SendRecv || d == SendOnly }
+
+// Receives reports whether the sender of the attribute receives media.
+func (d Direction) Receives() bool { return d == SendRecv || d == RecvOnly }
+
+// Reverse is the same flow seen from the other side: the full answer to an offer (RFC 3264 §6.1).
+func (d Direction) Reverse() Direction { return direction(d.Receives(), d.Sends()) }
+
+// narrow is d without what the other side's offer rules out (RFC 3264 §6.1).
+func (d Direction) narrow(offer Direction) Direction {
+	return direction(d.Sends() && offer.Receives(), d.Receives() && offer.Sends())
+}
+
+func direction(sends, receives bool) Direction {
+	switch {
+	case sends && receives:
+		return SendRecv
+	case sends:
+		return SendOnly
+	case receives:
+		return RecvOnly
+	}
+	return Inactive
+}
+
+func parseDirection(s string) (Direction, bool) {
+	for i, n := range directionNames {
+		if s == n {
+			return Direction(i), true
+		}
+	}
+	return SendRecv, false
+}

@@ -1,0 +1,225 @@
+package media
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Limits on what the other side may send; a body beyond them is malformed.
+const (
+	maxSDP        = 16 << 10
+	maxMediaLines = 16
+	maxFormats    = 48
+)
+
+// ParseOffer reads an offer. The error is an *SDPError: 400 when the body is
+// malformed, 488 when it has no audio over plain RTP with G.711.
+func ParseOffer(body []byte) (Description, error) { return parseSDP(body) }
+
+// ParseAnswer reads an answer; errors are those of ParseOffer.
+func ParseAnswer(body []byte) (Description, error) { return parseSDP(body) }
+
+func parseSDP(body []byte) (Description, error) {
+	if len(body) > maxSDP {
+		return Description{}, malformed("longer than %d bytes", maxSDP)
+	}
+	var p sdpParser
+	for n, line := range strings.Split(string(body), "\n") {
+		if line = strings.TrimRight(line, "\r"); line == "" {
+			continue
+		}
+		if len(line) < 2 || line[1] != '=' {
+			return Description{}, malformed("line %d is not x=value", n+1)
+		}
+		if !p.version && line != "v=0" {
+			return Description{}, malformed("does not begin with v=0")
+		}
+		if err := p.line(line[0], line[2:]); err != nil {
+			return Description{}, err
+		}
+	}
+	return p.finish()
+}
+
+// sdpParser collects the session level and every media section.
+type sdpParser struct {
+	version, origin bool
+	sess            uint64
+	top             sdpSection
+	media           []sdpSection
+}
+
+// sdpSection is the session level or one m= line with what follows it.
+type sdpSection struct {
+	mediaLine
+	pts       []uint8
+	conn      netip.Addr
+	hasConn   bool
+	direction Direction
+	hasDir    bool
+	rtcp      netip.AddrPort
+	maps      map[uint8]Format
+	params    map[uint8]string
+	ptime     int
+}
+
+func (p *sdpParser) line(kind byte, value string) (err error) {
+	s := &p.top
+	if n := len(p.media); n > 0 {
+		s = &p.media[n-1]
+	}
+	switch kind {
+	case 'v':
+		if p.version {
+			return malformed("second v=")
+		}
+		p.version = true
+	case 'o':
+		return p.originLine(value)
+	case 'c':
+		s.conn, err = connection(value)
+		s.hasConn = true
+		return err
+	case 'm':
+		return p.mediaLine(value)
+	case 'a':
+		return s.attribute(value)
+	}
+	return nil
+}
+
+// originLine reads o=<user> <id> <version> IN IP4|IP6 <host> (RFC 8866 §5.2).
+func (p *sdpParser) originLine(v string) error {
+	f := strings.Fields(v)
+	if len(f) != 6 || p.origin {
+		return malformed("bad o= line")
+	}
+	p.origin = true
+	// Some phones write versions beyond 64 bits; identity of bodies does not depend on it.
+	p.sess, _ = strconv.ParseUint(f[2], 10, 64)
+	return nil
+}
+
+// connection reads c=IN IP4|IP6 <address>[/ttl]. A host name gives the zero
+// address: we do not look names up for a stranger, the latch finds the source.
+func connection(v string) (netip.Addr, error) {
+	f := strings.Fields(v)
+	if len(f) != 3 || f[0] != "IN" || f[1] != "IP4" && f[1] != "IP6" {
+		return netip.Addr{}, malformed("bad c= line")
+	}
+	host, _, _ := strings.Cut(f[2], "/")
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}, nil
+	}
+	if a = a.Unmap().WithZone(""); a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		return netip.Addr{}, notAcceptable("multicast address")
+	}
+	return a, nil
+}
+
+// mediaLine reads m=<kind> <port>[/n] <proto> <fmt> ... (RFC 8866 §5.14).
+func (p *sdpParser) mediaLine(v string) error {
+	f := strings.Fields(v)
+	if len(f) < 4 || !token(f[0]) || !token(f[2]) {
+		return malformed("bad m= line")
+	}
+	if len(p.media) == maxMediaLines || len(f)-3 > maxFormats {
+		return malformed("too many media lines or formats")
+	}
+	number, _, _ := strings.Cut(f[1], "/")
+	port, err := strconv.ParseUint(number, 10, 16)
+	if err != nil {
+		return malformed("bad media port")
+	}
+	s := sdpSection{mediaLine: mediaLine{kind: f[0], proto: f[2], formats: strings.Join(f[3:], " "), port: uint16(port)}}
+	for _, t := range f[3:] {
+		if !token(t) {
+			return malformed("bad media format")
+		}
+		if pt, err := strconv.ParseUint(t, 10, 7); err == nil {
+			s.pts = append(s.pts, uint8(pt))
+		}
+	}
+	p.media = append(p.media, s)
+	return nil
+}
+
+// token reports whether s is safe to repeat in a line of ours (RFC 8866 §9 token, and "/").
+func token(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7F || strings.IndexByte(`"(),:;<=>?@[\]`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (s *sdpSection) attribute(v string) error {
+	name, value, _ := strings.Cut(v, ":")
+	if d, ok := parseDirection(name); ok {
+		s.direction, s.hasDir = d, true
+		return nil
+	}
+	switch name {
+	case "rtpmap":
+		return s.rtpmap(value)
+	case "fmtp":
+		s.fmtp(value)
+	case "ptime":
+		// RFC 8866 §6.4; some write 20.0.
+		whole, _, _ := strings.Cut(strings.TrimSpace(value), ".")
+		if n, err := strconv.Atoi(whole); err == nil && n >= 1 && n <= 200 {
+			s.ptime = n
+		}
+	case "rtcp":
+		s.rtcpLine(value)
+	}
+	return nil
+}
+
+// rtpmap reads a=rtpmap:<pt> <name>/<rate>[/<channels>].
+func (s *sdpSection) rtpmap(v string) error {
+	number, rest, ok := strings.Cut(strings.TrimSpace(v), " ")
+	pt, err := strconv.ParseUint(number, 10, 7)
+	part := strings.Split(strings.TrimSpace(rest), "/")
+	if !ok || err != nil || len(part) < 2 || len(s.maps) >= maxFormats {
+		return malformed("bad rtpmap")
+	}
+	rate, err := strconv.Atoi(part[1])
+	if err != nil || rate < 1 || len(part) == 3 && part[2] != "1" {
+		rate = 0 // several channels: nothing we relay
+	}
+	if s.maps == nil {
+		s.maps = map[uint8]Format{}
+	}
+	s.maps[uint8(pt)] = Format{PT: uint8(pt), Name: normalName(part[0]), Rate: rate}
+	return nil
+}
+
+func (s *sdpSection) fmtp(v string) {
+	number, rest, _ := strings.Cut(strings.TrimSpace(v), " ")
+	pt, err := strconv.ParseUint(number, 10, 7)
+	if err != nil || len(s.params) >= maxFormats {
+		return
+	}
+	if s.params == nil {
+		s.params = map[uint8]string{}
+	}
+	s.params[uint8(pt)] = strings.TrimSpace(rest)
+}
+
+// rtcpLine reads a=rtcp:<port> [IN IP4|IP6 <address>] (RFC 3605 §2.1).
+func (s *sdpSection) rtcpLine(v string) {
+	number, rest, _ := strings.Cut(strings.TrimSpace(v), " ")
+	port, err := strconv.ParseUint(number, 10, 16)
+	if err != nil {
+		return
+	}
+	addr, err := connection(rest)
+	if err != nil {
+		addr = netip.Addr{}
+	}
+	s.rtcp = netip.AddrPortFrom(addr, uint16(port))
+}

@@ -1,0 +1,189 @@
+package media
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// A Session is our side of one leg's offer/answer state (RFC 3264): the o= line
+// and its version, the media lines agreed so far, the last body of each side.
+// It is not safe for concurrent use; the call's goroutine owns it.
+type Session struct {
+	local   netip.AddrPort
+	id      uint64
+	version uint64
+	core    string // last body sent, without its o= line
+
+	lines []mediaLine // media lines of the session, in order
+	audio int
+
+	offer   *Description // received, not answered yet
+	pending *Media       // offered by us, not answered yet
+	sending []byte       // body of pending
+
+	remote *Description // agreed
+	ours   Media        // agreed
+	body   []byte       // agreed
+}
+
+// NewSession makes the state of a leg whose media is at local.
+func NewSession(local netip.AddrPort) *Session {
+	id := rand.Uint64()>>2 | 1
+	return &Session{local: local, id: id, version: id}
+}
+
+// Offer returns the body of an offer. The o= version rises when the content
+// differs from the last body sent (RFC 3264 §8). Media lines the other side
+// once had stay, refused.
+func (s *Session) Offer(m Media) []byte {
+	s.pending, s.offer = &m, nil
+	s.sending = s.build(m)
+	return s.sending
+}
+
+// ReceiveOffer takes the other side's offer. On error the state is unchanged.
+func (s *Session) ReceiveOffer(body []byte) (Description, error) {
+	d, err := ParseOffer(body)
+	if err != nil {
+		return Description{}, err
+	}
+	if len(d.lines) < len(s.lines) { // RFC 3264 §8: lines are never removed
+		return Description{}, malformed("%d media lines where the session has %d", len(d.lines), len(s.lines))
+	}
+	s.offer = &d
+	return d, nil
+}
+
+// Answer returns the body that answers the offer received last. Its direction
+// is narrowed to what the offer allows; media lines other than the audio are
+// refused with port 0.
+func (s *Session) Answer(m Media) ([]byte, error) {
+	if s.offer == nil {
+		return nil, fmt.Errorf("answer: no offer is waiting")
+	}
+	if len(m.Formats) == 0 {
+		return nil, notAcceptable("no format to answer with")
+	}
+	m.Direction = m.Direction.narrow(s.offer.Direction)
+	s.lines, s.audio = s.offer.lines, s.offer.audio
+	s.remote, s.ours, s.offer = s.offer, m, nil
+	s.body = s.build(m)
+	return s.body, nil
+}
+
+// ReceiveAnswer takes the other side's answer to our last offer. The error is
+// an *SDPError with 488 when the answer names nothing we offered; the state
+// before the offer then stays in force.
+func (s *Session) ReceiveAnswer(body []byte) (Description, error) {
+	if s.pending == nil {
+		return Description{}, fmt.Errorf("receive answer: no offer is waiting")
+	}
+	d, err := ParseAnswer(body)
+	if err != nil {
+		return Description{}, err
+	}
+	if !slices.ContainsFunc(d.Formats, s.offered) {
+		return Description{}, notAcceptable("the answer has no codec of the offer")
+	}
+	d.Direction = d.Direction.narrow(s.pending.Direction)
+	if len(s.lines) == 0 {
+		s.lines, s.audio = d.lines[:1:1], 0 // we offered one line
+		s.lines[0] = d.lines[d.audio]
+	}
+	s.remote, s.ours, s.body = &d, *s.pending, s.sending
+	s.ours.Direction = s.ours.Direction.narrow(d.Direction)
+	s.pending, s.sending = nil, nil
+	return d, nil
+}
+
+// offered reports whether f is a codec of the pending offer.
+func (s *Session) offered(f Format) bool {
+	_, g711 := f.Codec()
+	_, ok := findFormat(s.pending.Formats, f)
+	return g711 && ok
+}
+
+// Rollback forgets an offer of either side that came to nothing (an error
+// response to a re-INVITE): what was agreed before stays in force.
+func (s *Session) Rollback() { s.offer, s.pending, s.sending = nil, nil, nil }
+
+// Local returns our body of the last completed exchange, nil before the first.
+func (s *Session) Local() []byte { return s.body }
+
+// Remote returns what the other side said in the last completed exchange.
+func (s *Session) Remote() (Description, bool) {
+	if s.remote == nil {
+		return Description{}, false
+	}
+	return *s.remote, true
+}
+
+// Ours returns what we said in the last completed exchange; its direction is
+// the one in force, seen from us.
+func (s *Session) Ours() Media { return s.ours }
+
+// Refresh reports whether body asks for exactly what is agreed already, as the
+// re-INVITE of a session timer does (RFC 4028 §7.4): answer it with Local.
+func (s *Session) Refresh(body []byte) bool {
+	if s.remote == nil {
+		return false
+	}
+	d, err := ParseOffer(body)
+	return err == nil && d.Same(*s.remote)
+}
+
+// build writes a body, raising the version when its content is new.
+func (s *Session) build(m Media) []byte {
+	core := s.content(m)
+	if s.core != "" && core != s.core {
+		s.version++
+	}
+	s.core = core
+	return fmt.Appendf(nil, "v=0\r\no=- %d %d IN %s\r\n%s", s.id, s.version, host(s.local.Addr()), core)
+}
+
+// content is the body below the o= line.
+func (s *Session) content(m Media) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "s=-\r\nc=IN %s\r\nt=0 0\r\n", host(s.local.Addr()))
+	lines := s.lines
+	if len(lines) == 0 {
+		lines = []mediaLine{{kind: "audio", proto: "RTP/AVP"}}
+	}
+	for i, l := range lines {
+		if i == s.audio {
+			writeAudio(&b, l.proto, s.local.Port(), m)
+			continue
+		}
+		fmt.Fprintf(&b, "m=%s 0 %s %s\r\n", l.kind, l.proto, l.formats) // RFC 3264 §6: refused
+	}
+	return b.String()
+}
+
+func writeAudio(b *strings.Builder, proto string, port uint16, m Media) {
+	fmt.Fprintf(b, "m=audio %d %s", port, proto)
+	for _, f := range m.Formats {
+		fmt.Fprintf(b, " %d", f.PT)
+	}
+	b.WriteString("\r\n")
+	for _, f := range m.Formats {
+		fmt.Fprintf(b, "a=rtpmap:%d %s/%d\r\n", f.PT, f.Name, f.Rate)
+		if f.Param != "" {
+			fmt.Fprintf(b, "a=fmtp:%d %s\r\n", f.PT, f.Param)
+		}
+	}
+	if m.Ptime > 0 {
+		fmt.Fprintf(b, "a=ptime:%d\r\n", m.Ptime)
+	}
+	fmt.Fprintf(b, "a=%s\r\n", m.Direction)
+}
+
+func host(a netip.Addr) string {
+	if a.Is4() {
+		return "IP4 " + a.String()
+	}
+	return "IP6 " + a.String()
+}
