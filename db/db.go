@@ -1,0 +1,124 @@
+// Package db keeps the facts: it opens SQLite or PostgreSQL, runs transactions and migrations,
+// and gives ids and column types that behave the same in both.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Querier runs statements: a transaction, or a pool of reading connections.
+type Querier interface {
+	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)
+	Query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// A DB is an open database. It is safe for concurrent use.
+type DB struct {
+	engine engine
+	name   string
+}
+
+// engine is what SQLite and PostgreSQL do differently.
+type engine interface {
+	tx(ctx context.Context, fn func(*transaction) error) error
+	reader() Querier
+	skipLocked() string
+	ping(ctx context.Context) error
+	stats() Stats
+	close() error
+}
+
+// Stats counts what the database did since it was opened.
+type Stats struct {
+	Transactions int64         // functions committed
+	Commits      int64         // commits; on SQLite many functions share one
+	CommitTime   time.Duration // total time spent committing
+}
+
+// Open opens the database at address: a path to an SQLite file, or postgres://….
+// It does not migrate; see Migrate.
+func Open(ctx context.Context, address string) (*DB, error) {
+	if strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://") {
+		e, err := openPostgres(ctx, address)
+		if err != nil {
+			return nil, fmt.Errorf("open PostgreSQL: %w", err)
+		}
+		return &DB{engine: e, name: "postgres"}, nil
+	}
+	e, err := openSQLite(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("open SQLite file %s: %w", address, err)
+	}
+	return &DB{engine: e, name: "sqlite"}, nil
+}
+
+// Name is "sqlite" or "postgres".
+func (d *DB) Name() string { return d.name }
+
+// Close waits for running transactions and closes every connection.
+func (d *DB) Close() error { return d.engine.close() }
+
+// Ping reports whether the database answers.
+func (d *DB) Ping(ctx context.Context) error { return d.engine.ping(ctx) }
+
+// Stats returns what the database did since it was opened.
+func (d *DB) Stats() Stats { return d.engine.stats() }
+
+// SkipLocked is the suffix that lets several nodes claim rows side by side; empty on SQLite, which has one
+// writer. Correctness never rests on it.
+func (d *DB) SkipLocked() string { return d.engine.skipLocked() }
+
+// Read returns what to read with: the transaction the context carries, or the pool of readers.
+func (d *DB) Read(ctx context.Context) Querier {
+	if t := current(ctx); t != nil {
+		return t
+	}
+	return d.engine.reader()
+}
+
+// Tx runs fn in a transaction and commits when it returns nil. On SQLite it shares its commit with other
+// functions, each in a savepoint of its own, so fn must wait for nothing but SQL. Inside a transaction the
+// context already carries, fn joins it and is rolled back alone when it fails.
+func (d *DB) Tx(ctx context.Context, fn func(tx Querier) error) error {
+	return d.TxContext(ctx, func(_ context.Context, tx Querier) error { return fn(tx) })
+}
+
+// TxContext is Tx for functions that call others by context: Read and Tx with the context it gives stay
+// inside the transaction.
+func (d *DB) TxContext(ctx context.Context, fn func(ctx context.Context, tx Querier) error) error {
+	run := func(t *transaction) error { return fn(context.WithValue(ctx, txKey{}, t), t) }
+	if t := current(ctx); t != nil {
+		return t.nested(ctx, run)
+	}
+	return d.engine.tx(ctx, run)
+}
+
+type txKey struct{}
+
+func current(ctx context.Context) *transaction {
+	t, _ := ctx.Value(txKey{}).(*transaction)
+	return t
+}
+
+// InTx reports whether the context carries a transaction.
+func InTx(ctx context.Context) bool { return current(ctx) != nil }
+
+// Detached returns a context that no longer carries a transaction: for what must happen by itself.
+func Detached(ctx context.Context) context.Context {
+	return context.WithValue(ctx, txKey{}, (*transaction)(nil))
+}
+
+// OnCommit calls f once the transaction behind q is committed, and never when it is rolled back.
+// Where q is no transaction f is called at once. f must not wait.
+func OnCommit(q Querier, f func()) {
+	if t, ok := q.(*transaction); ok {
+		t.after = append(t.after, f)
+		return
+	}
+	f()
+}

@@ -1,0 +1,152 @@
+package db
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"sort"
+	"strings"
+	"time"
+)
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// A Migration is one step of the schema. It is never edited once released.
+type Migration struct {
+	Name string // such as 0001_org
+	SQL  string
+}
+
+// Migrations lists every step in order.
+func Migrations() ([]Migration, error) {
+	names, err := fs.Glob(files, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	sort.Strings(names)
+	all := make([]Migration, 0, len(names))
+	for _, n := range names {
+		b, err := files.ReadFile(n)
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(n, "migrations/"), ".sql")
+		all = append(all, Migration{Name: name, SQL: string(b)})
+	}
+	return all, nil
+}
+
+// Pending lists the steps that are not applied yet.
+func (d *DB) Pending(ctx context.Context) ([]Migration, error) {
+	all, err := Migrations()
+	if err != nil {
+		return nil, err
+	}
+	done, err := d.applied(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var open []Migration
+	for _, m := range all {
+		if !done[m.Name] {
+			open = append(open, m)
+		}
+	}
+	return open, nil
+}
+
+// Migrate applies every pending step, each in a transaction of its own, and returns their names.
+func (d *DB) Migrate(ctx context.Context) ([]string, error) {
+	if err := d.prepare(ctx); err != nil {
+		return nil, fmt.Errorf("prepare for migrations: %w", err)
+	}
+	open, err := d.Pending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var done []string
+	for _, m := range open {
+		if err := d.apply(ctx, m); err != nil {
+			return done, fmt.Errorf("migration %s: %w", m.Name, err)
+		}
+		done = append(done, m.Name)
+	}
+	return done, nil
+}
+
+// prepare makes the migration table and, on PostgreSQL, the type blob that SQLite has.
+func (d *DB) prepare(ctx context.Context) error {
+	return d.Tx(ctx, func(tx Querier) error {
+		if d.name == "postgres" {
+			if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(7266447)`); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, domain); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)`)
+		return err
+	})
+}
+
+const domain = `DO $$ BEGIN
+	IF to_regtype('blob') IS NULL THEN CREATE DOMAIN blob AS bytea; END IF;
+END $$`
+
+func (d *DB) applied(ctx context.Context) (map[string]bool, error) {
+	rows, err := d.Read(ctx).Query(ctx, `SELECT name FROM migrations`)
+	if err != nil {
+		if missingTable(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	defer rows.Close()
+	done := map[string]bool{}
+	for rows.Next() {
+		var n string
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		done[n] = true
+	}
+	return done, rows.Err()
+}
+
+func missingTable(err error) bool { return hasCode(err, "42P01", 1) }
+
+func (d *DB) apply(ctx context.Context, m Migration) error {
+	return d.Tx(ctx, func(tx Querier) error {
+		for _, s := range Split(m.SQL) {
+			if _, err := tx.Exec(ctx, s); err != nil {
+				return fmt.Errorf("%w in %s", err, s)
+			}
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO migrations (name, applied_at) VALUES ($1, $2)`, m.Name, time.Now().UnixMicro())
+		return err
+	})
+}
+
+// Split cuts a file into its statements: each ends with a semicolon at the end of a line.
+// Lines that are only a comment are dropped.
+func Split(text string) []string {
+	var out []string
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "--") {
+			continue
+		}
+		b.WriteString(line)
+		if strings.HasSuffix(strings.TrimSpace(line), ";") {
+			out = append(out, strings.TrimSpace(b.String()))
+			b.Reset()
+		}
+	}
+	if s := strings.TrimSpace(b.String()); s != "" {
+		out = append(out, s)
+	}
+	return out
+}

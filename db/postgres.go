@@ -1,0 +1,103 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+)
+
+// poolSize is how many connections a node opens to PostgreSQL.
+const poolSize = 24
+
+// maxRetries is how often a transaction that lost a race inside PostgreSQL is run again.
+const maxRetries = 5
+
+type postgres struct {
+	pool                              *sql.DB
+	transactions, commits, commitTime atomic.Int64
+}
+
+func openPostgres(ctx context.Context, address string) (*postgres, error) {
+	pool, err := sql.Open("pgx", address)
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(poolSize)
+	pool.SetMaxIdleConns(poolSize)
+	if err := pool.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return &postgres{pool: pool}, nil
+}
+
+// plain makes the pool a Querier.
+type plain struct{ on *sql.DB }
+
+func (p plain) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return p.on.ExecContext(ctx, query, args...)
+}
+
+func (p plain) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return p.on.QueryContext(ctx, query, args...)
+}
+
+func (p plain) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	return p.on.QueryRowContext(ctx, query, args...)
+}
+
+func (p *postgres) reader() Querier                { return plain{p.pool} }
+func (p *postgres) skipLocked() string             { return " FOR UPDATE SKIP LOCKED" }
+func (p *postgres) ping(ctx context.Context) error { return p.pool.PingContext(ctx) }
+func (p *postgres) close() error                   { return p.pool.Close() }
+
+func (p *postgres) stats() Stats {
+	return Stats{p.transactions.Load(), p.commits.Load(), time.Duration(p.commitTime.Load())}
+}
+
+// tx runs fn again when PostgreSQL gave its transaction up for another's sake (40001, 40P01).
+func (p *postgres) tx(ctx context.Context, fn func(*transaction) error) error {
+	for try := 0; ; try++ {
+		err := p.once(ctx, fn)
+		if !lostRace(err) || try == maxRetries {
+			return err
+		}
+	}
+}
+
+func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error {
+	sqlTx, err := p.pool.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	t := &transaction{on: sqlTx}
+	if err := guarded(t, fn); err != nil {
+		return errors.Join(err, ignoreDone(sqlTx.Rollback()))
+	}
+	start := time.Now()
+	if err := sqlTx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	p.transactions.Add(1)
+	p.commits.Add(1)
+	p.commitTime.Add(int64(time.Since(start)))
+	t.committed()
+	return nil
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+func lostRace(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}

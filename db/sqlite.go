@@ -1,0 +1,212 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// maxGroup is how many functions share one commit at most.
+const maxGroup = 256
+
+// ErrClosed is returned for work given to a database that is being closed.
+var ErrClosed = errors.New("database is closed")
+
+// sqlite is one writing connection with group commit, and a pool of readers.
+type sqlite struct {
+	read  *cached
+	write *sql.DB
+	queue chan *write
+	done  chan struct{}
+	once  sync.Once
+	stop  chan struct{}
+
+	transactions, commits, commitTime atomic.Int64
+}
+
+// write is a function waiting for the writer.
+type write struct {
+	ctx    context.Context
+	fn     func(*transaction) error
+	tx     *transaction
+	result chan error
+}
+
+func dsn(path string, writer bool) string {
+	v := url.Values{}
+	for _, p := range []string{"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)", "foreign_keys(1)",
+		"temp_store(MEMORY)", "journal_size_limit(67108864)"} {
+		v.Add("_pragma", p)
+	}
+	if writer {
+		v.Add("_pragma", "cache_size(-32768)")
+		v.Set("_txlock", "immediate")
+	} else {
+		v.Add("_pragma", "cache_size(-16384)")
+		v.Add("_pragma", "query_only(1)")
+	}
+	return "file:" + url.PathEscape(path) + "?" + v.Encode()
+}
+
+func openSQLite(ctx context.Context, path string) (*sqlite, error) {
+	w, err := sql.Open("sqlite", dsn(path, true))
+	if err != nil {
+		return nil, err
+	}
+	w.SetMaxOpenConns(1)
+	conn, err := w.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	r, err := sql.Open("sqlite", dsn(path, false))
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	r.SetMaxOpenConns(max(4, runtime.NumCPU()))
+	r.SetMaxIdleConns(max(4, runtime.NumCPU()))
+	s := &sqlite{
+		read: newCached(r, r.PrepareContext, r.Close), write: w,
+		queue: make(chan *write, 4*maxGroup), done: make(chan struct{}), stop: make(chan struct{}),
+	}
+	go s.run(newCached(conn, conn.PrepareContext, conn.Close))
+	return s, nil
+}
+
+func (s *sqlite) skipLocked() string             { return "" }
+func (s *sqlite) reader() Querier                { return s.read }
+func (s *sqlite) ping(ctx context.Context) error { return s.write1(ctx) }
+
+// write1 proves that the writer lives by running an empty function through it.
+func (s *sqlite) write1(ctx context.Context) error {
+	return s.tx(ctx, func(t *transaction) error {
+		var one int
+		return t.QueryRow(ctx, "SELECT 1").Scan(&one)
+	})
+}
+
+func (s *sqlite) stats() Stats {
+	return Stats{s.transactions.Load(), s.commits.Load(), time.Duration(s.commitTime.Load())}
+}
+
+func (s *sqlite) close() error {
+	s.once.Do(func() { close(s.stop) })
+	<-s.done
+	return errors.Join(s.read.close(), s.write.Close())
+}
+
+func (s *sqlite) tx(ctx context.Context, fn func(*transaction) error) error {
+	w := &write{ctx: ctx, fn: fn, result: make(chan error, 1)}
+	select {
+	case s.queue <- w:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.stop:
+		return ErrClosed
+	}
+	select {
+	case err := <-w.result:
+		return err
+	case <-s.done:
+		select {
+		case err := <-w.result:
+			return err
+		default:
+			return ErrClosed
+		}
+	}
+}
+
+// run is the one writer: it owns the writing connection.
+func (s *sqlite) run(conn *cached) {
+	defer close(s.done)
+	defer conn.close()
+	for {
+		select {
+		case w := <-s.queue:
+			s.group(conn, w)
+		case <-s.stop:
+			for { // what was accepted before the close is still done
+				select {
+				case w := <-s.queue:
+					s.group(conn, w)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// group runs w and whatever else is waiting in one transaction with one fsync, then answers all.
+func (s *sqlite) group(conn *cached, w *write) {
+	ctx := context.Background()
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		w.result <- fmt.Errorf("begin: %w", err)
+		return
+	}
+	var ran []*write
+	var broken error
+	for n := 0; w != nil && broken == nil; n++ {
+		if err := s.one(conn, w); err == nil {
+			ran = append(ran, w)
+		} else if errors.As(err, &brokenError{}) {
+			broken = err
+			w.result <- err
+		} else {
+			w.result <- err
+		}
+		w = nil
+		if n < maxGroup {
+			select {
+			case w = <-s.queue:
+			default:
+			}
+		}
+	}
+	if w != nil {
+		w.result <- broken
+	}
+	err := broken
+	if err == nil {
+		err = s.commit(ctx, conn)
+	}
+	if err != nil {
+		_, _ = conn.ExecContext(ctx, "ROLLBACK")
+	}
+	for _, w := range ran {
+		if err == nil {
+			w.tx.committed()
+		}
+		w.result <- err
+	}
+}
+
+func (s *sqlite) commit(ctx context.Context, conn *cached) error {
+	start := time.Now()
+	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	s.commits.Add(1)
+	s.commitTime.Add(int64(time.Since(start)))
+	return nil
+}
+
+func (s *sqlite) one(conn *cached, w *write) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	w.tx = &transaction{on: conn}
+	if err := w.tx.nested(w.ctx, w.fn); err != nil {
+		return err
+	}
+	s.transactions.Add(1)
+	return nil
+}

@@ -1,0 +1,81 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"runtime/debug"
+)
+
+// statements is the part of database/sql a transaction needs.
+type statements interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// A transaction is used by one goroutine at a time.
+type transaction struct {
+	on    statements
+	after []func() // called after commit
+	depth int
+}
+
+// A caller who goes away must not interrupt a statement: SQLite would roll back the whole group commit.
+func (t *transaction) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return t.on.ExecContext(context.WithoutCancel(ctx), query, args...)
+}
+
+func (t *transaction) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return t.on.QueryContext(context.WithoutCancel(ctx), query, args...)
+}
+
+func (t *transaction) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
+	return t.on.QueryRowContext(context.WithoutCancel(ctx), query, args...)
+}
+
+// nested runs fn in a savepoint: when fn fails, what it did is undone and the transaction goes on.
+func (t *transaction) nested(ctx context.Context, fn func(*transaction) error) error {
+	t.depth++
+	defer func() { t.depth-- }()
+	name := fmt.Sprintf("s%d", t.depth)
+	if _, err := t.Exec(ctx, "SAVEPOINT "+name); err != nil {
+		return brokenError{err}
+	}
+	kept := len(t.after)
+	if err := guarded(t, fn); err != nil {
+		t.after = t.after[:kept]
+		if _, undo := t.Exec(ctx, "ROLLBACK TO "+name); undo != nil {
+			return brokenError{fmt.Errorf("%w (and undoing it: %v)", err, undo)}
+		}
+		if _, undo := t.Exec(ctx, "RELEASE "+name); undo != nil {
+			return brokenError{undo}
+		}
+		return err
+	}
+	if _, err := t.Exec(ctx, "RELEASE "+name); err != nil {
+		return brokenError{err}
+	}
+	return nil
+}
+
+// guarded turns a panic of fn into an error, so that one bad function cannot take the writer down.
+func guarded(t *transaction, fn func(*transaction) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("transaction function panicked: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return fn(t)
+}
+
+func (t *transaction) committed() {
+	for _, f := range t.after {
+		f()
+	}
+}
+
+// A brokenError says that the transaction itself is lost, not only the function that ran in it.
+type brokenError struct{ error }
+
+func (e brokenError) Unwrap() error { return e.error }

@@ -1,0 +1,189 @@
+package db
+
+import (
+	"crypto/rand"
+	"database/sql/driver"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A Time is stored as microseconds since 1970 UTC, NULL when zero, and written in JSON as RFC 3339 in UTC
+// with milliseconds, null when zero.
+type Time struct{ time.Time }
+
+// At makes a Time of t, cut to the microseconds a column keeps.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Microsecond)} }
+
+// Value stores the time.
+func (t Time) Value() (driver.Value, error) {
+	if t.IsZero() {
+		return nil, nil
+	}
+	return t.UnixMicro(), nil
+}
+
+// Scan reads the time.
+func (t *Time) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*t = Time{}
+	case int64:
+		*t = Time{time.UnixMicro(v).UTC()}
+	default:
+		return fmt.Errorf("scan %T into a time", src)
+	}
+	return nil
+}
+
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+// String is the form the API shows.
+func (t Time) String() string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(timeFormat)
+}
+
+// MarshalJSON writes the form the API shows.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(`"` + t.String() + `"`), nil
+}
+
+// UnmarshalJSON reads RFC 3339 or null.
+func (t *Time) UnmarshalJSON(b []byte) error {
+	var p *time.Time
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	*t = Time{}
+	if p != nil {
+		*t = At(*p)
+	}
+	return nil
+}
+
+// Ptr returns nil for the zero time: for fields that may be null.
+func (t Time) Ptr() *Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// JSON keeps a value as text: for lists and small objects nobody filters on.
+type JSON[T any] struct{ V T }
+
+// AsJSON wraps v for a column.
+func AsJSON[T any](v T) JSON[T] { return JSON[T]{v} }
+
+// Value stores the value as JSON text.
+func (j JSON[T]) Value() (driver.Value, error) {
+	b, err := json.Marshal(j.V)
+	return string(b), err
+}
+
+// Scan reads the value; NULL and "" leave it zero.
+func (j *JSON[T]) Scan(src any) error {
+	var zero T
+	j.V = zero
+	switch v := src.(type) {
+	case nil:
+		return nil
+	case string:
+		return unmarshal([]byte(v), &j.V)
+	case []byte:
+		return unmarshal(v, &j.V)
+	}
+	return fmt.Errorf("scan %T into JSON", src)
+}
+
+func unmarshal(b []byte, v any) error {
+	if len(b) == 0 {
+		return nil
+	}
+	return json.Unmarshal(b, v)
+}
+
+// Null stores "" as NULL and reads NULL as "": for optional references.
+type Null string
+
+// Value stores the text.
+func (n Null) Value() (driver.Value, error) {
+	if n == "" {
+		return nil, nil
+	}
+	return string(n), nil
+}
+
+// Scan reads the text.
+func (n *Null) Scan(src any) error {
+	switch v := src.(type) {
+	case nil:
+		*n = ""
+	case string:
+		*n = Null(v)
+	case []byte:
+		*n = Null(v)
+	default:
+		return fmt.Errorf("scan %T into text", src)
+	}
+	return nil
+}
+
+// Ptr returns nil for "": for fields that may be null.
+func (n Null) Ptr() *string {
+	if n == "" {
+		return nil
+	}
+	s := string(n)
+	return &s
+}
+
+// clock hands out the first 64 bits of ids: milliseconds, then a counter, so that ids made by one process
+// sort in the order they were made.
+var clock struct {
+	mu   sync.Mutex // guards last
+	last uint64
+}
+
+func tick() uint64 {
+	clock.mu.Lock()
+	defer clock.mu.Unlock()
+	t := uint64(time.Now().UnixMilli()) << 16
+	if t <= clock.last {
+		t = clock.last + 1
+	}
+	clock.last = t
+	return t
+}
+
+const base32 = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// NewID makes an id: the prefix, "_", and 26 characters of which the first sort by time of making.
+func NewID(prefix string) string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], tick())
+	if _, err := rand.Read(b[8:]); err != nil {
+		panic(err) // crypto/rand does not fail on the systems we run on
+	}
+	return prefix + "_" + encode(b)
+}
+
+// encode writes 128 bits as 26 characters of 5 bits, most significant first.
+func encode(b [16]byte) string {
+	hi, lo := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
+	var out [26]byte
+	for i := 25; i >= 0; i-- {
+		out[i] = base32[lo&31]
+		lo = lo>>5 | hi<<59
+		hi >>= 5
+	}
+	return string(out[:])
+}

@@ -1,0 +1,75 @@
+// Package event is how the platform tells what happened: the kinds of events with their payloads, and the outbox
+// they are committed to together with the facts they report.
+package event
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/bus"
+	"soniq/db"
+)
+
+// A Kind names an event, such as call.ended.
+type Kind string
+
+// A Payload is the data of one kind.
+type Payload interface {
+	Kind() Kind
+	// Call is the call the event belongs to, or "".
+	Call() string
+}
+
+// An Audience says for whom an event is.
+type Audience string
+
+// The audiences. A call that ended is announced twice in the outbox: at once for webhooks that asked for that, and
+// for everybody else when recording and summary are there.
+const (
+	Everybody Audience = "all"
+	Immediate Audience = "immediate"
+	Enriched  Audience = "enriched"
+)
+
+// An Event is a committed fact. Body is what receivers get, byte for byte.
+type Event struct {
+	OrgID      string
+	ID         string
+	Sequence   int64
+	Kind       Kind
+	CallID     string
+	Audience   Audience
+	Body       string
+	OccurredAt db.Time
+}
+
+// Outbox publishes and hands out events.
+type Outbox struct {
+	DB  *db.DB
+	Bus *bus.Bus
+	Now func() db.Time
+}
+
+// Wake is the subject on which the outbox is told that events were committed.
+const Wake = "wake.events"
+
+// Publish writes the event in the caller's transaction: it is announced when, and only when, that commits.
+func (o *Outbox) Publish(ctx context.Context, tx db.Querier, org string, p Payload) error {
+	return o.PublishTo(ctx, tx, org, Everybody, p)
+}
+
+// PublishTo is Publish for a narrower audience.
+func (o *Outbox) PublishTo(ctx context.Context, tx db.Querier, org string, a Audience, p Payload) error {
+	body, err := Encode(p)
+	if err != nil {
+		return fmt.Errorf("publish %s: %w", p.Kind(), err)
+	}
+	const q = `INSERT INTO events (org_id, id, kind, call_id, audience, body, occurred_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	_, err = tx.Exec(ctx, q, org, db.NewID("evt"), string(p.Kind()), db.Null(p.Call()), string(a), string(body), o.Now())
+	if err != nil {
+		return fmt.Errorf("publish %s: %w", p.Kind(), err)
+	}
+	db.OnCommit(tx, func() { o.Bus.Publish(Wake, nil) })
+	return nil
+}

@@ -1,0 +1,148 @@
+package event
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"soniq/db"
+)
+
+// A Reader numbers committed events in the order in which it finds them, which is the order of commit, and hands
+// them on: in the same transaction to Fan, after it to the live stream. One reader runs per node; on PostgreSQL the
+// rows of the counter keep several apart.
+type Reader struct {
+	Outbox *Outbox
+	Log    *slog.Logger
+	// Fan is given every batch inside the transaction that numbers it: deliveries are made there.
+	Fan func(ctx context.Context, tx db.Querier, batch []Event) error
+}
+
+// batchSize is how many events are numbered in one transaction.
+const batchSize = 500
+
+// poll is the safety net below the wake-ups.
+const poll = time.Second
+
+// Stream is the subject on which numbered events are announced, each as an Event.
+const Stream = "stream.events"
+
+// Run reads until the context ends.
+func (r *Reader) Run(ctx context.Context) {
+	wake := r.Outbox.Bus.Subscribe(Wake, 1)
+	defer wake.Close()
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for {
+		n, err := r.Once(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.Log.Error("events not read", "err", err)
+		}
+		if n == batchSize && err == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake.C:
+		case <-tick.C:
+		}
+	}
+}
+
+// Once numbers and hands on one batch, and returns its size.
+func (r *Reader) Once(ctx context.Context) (int, error) {
+	if any, err := r.waiting(ctx); err != nil || !any {
+		return 0, err
+	}
+	var batch []Event
+	err := r.Outbox.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		if batch, err = r.open(ctx, tx); err != nil {
+			return err
+		}
+		if err := number(ctx, tx, batch); err != nil {
+			return err
+		}
+		return r.Fan(ctx, tx, batch)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read outbox: %w", err)
+	}
+	for _, e := range batch {
+		r.Outbox.Bus.Publish(Stream, e)
+	}
+	return len(batch), nil
+}
+
+// waiting looks without writing, so that an idle system does not commit.
+func (r *Reader) waiting(ctx context.Context) (bool, error) {
+	// tenant: the outbox is read for all organisations
+	const q = `SELECT EXISTS (SELECT 1 FROM events WHERE sequence IS NULL)`
+	var any bool
+	err := r.Outbox.DB.Read(ctx).QueryRow(ctx, q).Scan(&any)
+	return any, err
+}
+
+func (r *Reader) open(ctx context.Context, tx db.Querier) ([]Event, error) {
+	// tenant: the outbox is read for all organisations
+	const q = `SELECT org_id, id, kind, call_id, audience, body, occurred_at FROM events
+		WHERE sequence IS NULL ORDER BY id LIMIT $1`
+	rows, err := tx.Query(ctx, q+r.Outbox.DB.SkipLocked(), batchSize)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var batch []Event
+	for rows.Next() {
+		var e Event
+		var call db.Null
+		if err := rows.Scan(&e.OrgID, &e.ID, &e.Kind, &call, &e.Audience, &e.Body, &e.OccurredAt); err != nil {
+			return nil, err
+		}
+		e.CallID = string(call)
+		batch = append(batch, e)
+	}
+	return batch, rows.Err()
+}
+
+// number gives each event the next number of its organisation.
+func number(ctx context.Context, tx db.Querier, batch []Event) error {
+	next := map[string]int64{}
+	for _, e := range batch {
+		next[e.OrgID]++
+	}
+	for org, n := range next {
+		const q = `INSERT INTO event_sequences (org_id, last) VALUES ($1, $2)
+			ON CONFLICT (org_id) DO UPDATE SET last = event_sequences.last + $2 RETURNING last`
+		var last int64
+		if err := tx.QueryRow(ctx, q, org, n).Scan(&last); err != nil {
+			return fmt.Errorf("number events: %w", err)
+		}
+		next[org] = last - n
+	}
+	for i := range batch {
+		e := &batch[i]
+		next[e.OrgID]++
+		e.Sequence = next[e.OrgID]
+		const q = `UPDATE events SET sequence = $3 WHERE org_id = $1 AND id = $2`
+		if _, err := tx.Exec(ctx, q, e.OrgID, e.ID, e.Sequence); err != nil {
+			return fmt.Errorf("number event: %w", err)
+		}
+	}
+	return nil
+}
+
+// Get returns one numbered event of an organisation, or db.ErrNone.
+func Get(ctx context.Context, q db.Querier, org, id string) (Event, error) {
+	const text = `SELECT id, sequence, kind, call_id, audience, body, occurred_at FROM events WHERE org_id = $1 AND id = $2`
+	e := Event{OrgID: org}
+	var call db.Null
+	var sequence *int64
+	err := q.QueryRow(ctx, text, org, id).Scan(&e.ID, &sequence, &e.Kind, &call, &e.Audience, &e.Body, &e.OccurredAt)
+	if sequence != nil {
+		e.Sequence = *sequence
+	}
+	e.CallID = string(call)
+	return e, err
+}

@@ -1,0 +1,111 @@
+// Package job does work that must not be lost: it is enqueued in the transaction of the fact that asks for it, kept
+// in a table, claimed by workers, and repeated until it succeeds or its attempts are used up.
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/bus"
+	"soniq/db"
+)
+
+// A Spec is work to be done.
+type Spec struct {
+	Org         string
+	Queue       string // which workers do it
+	Lane        string // for fairness: an endpoint, an organisation; a backlog in one lane delays no other
+	Kind        string
+	Args        any
+	RunAt       time.Time // zero: at once
+	MaxAttempts int       // zero: 25
+	UniqueKey   string    // at most one open job has it; enqueuing another is no error and does nothing
+	OrderKey    string    // jobs with the same key are done one after the other, in the order of enqueuing
+}
+
+// A Job is work being done.
+type Job struct {
+	ID          string
+	Org         string
+	Queue       string
+	Lane        string
+	Kind        string
+	Attempt     int // 1 for the first
+	MaxAttempts int
+	OrderKey    string
+	Args        []byte
+	CreatedAt   db.Time
+}
+
+// Bind reads the arguments.
+func (j Job) Bind(args any) error {
+	if err := json.Unmarshal(j.Args, args); err != nil {
+		return fmt.Errorf("arguments of job %s: %w", j.ID, err)
+	}
+	return nil
+}
+
+// Last reports whether no attempt is left after this one.
+func (j Job) Last() bool { return j.Attempt >= j.MaxAttempts }
+
+// Retry is an error that says when to try again.
+type Retry struct {
+	After     time.Duration
+	Unordered bool // let later jobs of the same order key go first
+	Cause     error
+}
+
+func (r *Retry) Error() string { return fmt.Sprintf("again in %s: %v", r.After, r.Cause) }
+
+func (r *Retry) Unwrap() error { return r.Cause }
+
+// ErrDead ends a job without further attempts.
+var ErrDead = errors.New("job given up")
+
+// Queue enqueues work.
+type Queue struct {
+	Bus *bus.Bus
+	Now func() time.Time
+}
+
+const defaultAttempts = 25
+
+func wakeSubject(queue string) string { return "wake.jobs." + queue }
+
+// Enqueue writes the job in the caller's transaction.
+func (q *Queue) Enqueue(ctx context.Context, tx db.Querier, s Spec) error {
+	args, err := json.Marshal(s.Args)
+	if err != nil {
+		return fmt.Errorf("enqueue %s: %w", s.Kind, err)
+	}
+	if s.RunAt.IsZero() {
+		s.RunAt = q.Now()
+	}
+	if s.MaxAttempts == 0 {
+		s.MaxAttempts = defaultAttempts
+	}
+	const text = `INSERT INTO jobs (id, org_id, queue, lane, kind, state, run_at, attempt, max_attempts, unique_key,
+			order_key, args, created_at)
+		VALUES ($1, $2, $3, $4, $5, 0, $6, 0, $7, $8, $9, $10, $11)
+		ON CONFLICT (unique_key) WHERE state < 2 DO NOTHING`
+	_, err = tx.Exec(ctx, text, db.NewID("job"), s.Org, s.Queue, s.Lane, s.Kind, db.At(s.RunAt), s.MaxAttempts,
+		db.Null(s.UniqueKey), db.Null(s.OrderKey), string(args), db.At(q.Now()))
+	if err != nil {
+		return fmt.Errorf("enqueue %s: %w", s.Kind, err)
+	}
+	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(s.Queue), nil) })
+	return nil
+}
+
+// Hurry makes an open job with this unique key due at once; it does nothing where there is none.
+func (q *Queue) Hurry(ctx context.Context, tx db.Querier, queue, org, uniqueKey string) error {
+	const text = `UPDATE jobs SET run_at = $3 WHERE org_id = $1 AND unique_key = $2 AND state = 0`
+	if _, err := tx.Exec(ctx, text, org, uniqueKey, db.At(q.Now())); err != nil {
+		return fmt.Errorf("hurry job: %w", err)
+	}
+	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(queue), nil) })
+	return nil
+}

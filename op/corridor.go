@@ -1,0 +1,205 @@
+package op
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/access"
+	"soniq/db"
+)
+
+// A Sealer encrypts what is stored; the associated data binds a value to its place.
+type Sealer interface {
+	Seal(plain, associated []byte) ([]byte, error)
+	Unseal(sealed, associated []byte) ([]byte, error)
+}
+
+// A Corridor is what every request walks through, whatever its operation.
+type Corridor struct {
+	DB      *db.DB
+	Sealer  Sealer
+	Cursors Cursors
+	Log     *slog.Logger
+	Now     func() time.Time
+	// Done is told of every finished operation, for metrics; may be nil.
+	Done func(operation, code string, took time.Duration)
+}
+
+// admit is steps 1 and 2: may this credential use this operation. It also reads what idempotency needs.
+func (c *Corridor) admit(api huma.API) func(huma.Context, func(huma.Context)) {
+	return func(h huma.Context, next func(huma.Context)) {
+		o, _ := h.Operation().Metadata[operationKey].(Operation)
+		if err := admitted(h.Context(), o, h.Query("signature") != ""); err != nil {
+			c.refuse(api, h, err)
+			return
+		}
+		if o.Writes() {
+			ctx, err := withIdempotency(h, o)
+			if err != nil {
+				c.refuse(api, h, err)
+				return
+			}
+			h = huma.WithContext(h, ctx)
+		}
+		next(h)
+	}
+}
+
+func (c *Corridor) refuse(_ huma.API, h huma.Context, e *Error) {
+	r, w := unwrap(h)
+	Write(w, r.WithContext(h.Context()), e)
+}
+
+func admitted(ctx context.Context, o Operation, signed bool) *Error {
+	if o.Need.IsPublic() || o.Signed && signed {
+		return nil
+	}
+	p, ok := access.From(ctx)
+	if !ok {
+		return refusal(ctx)
+	}
+	if o.EnvironmentO != "" && o.EnvironmentO != string(p.Environment) {
+		return NotFound("operation in this environment")
+	}
+	if !o.Need.MetBy(p.Scopes) {
+		return lacking(o.Need, p.Scopes)
+	}
+	return nil
+}
+
+func lacking(n access.Need, held []access.Scope) *Error {
+	var missing []access.Scope
+	for _, set := range n.Alternatives() {
+		for _, s := range set {
+			if !slices.Contains(held, s) && !slices.Contains(missing, s) {
+				missing = append(missing, s)
+			}
+		}
+	}
+	return &Error{Code: "insufficient_scope", Detail: "this operation needs " + n.String(),
+		Header: http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope", scope="` + scopeList(missing) + `"`}},
+		Extra:  map[string]any{"required_scopes": missing}}
+}
+
+func scopeList(scopes []access.Scope) string {
+	var s string
+	for i, x := range scopes {
+		if i > 0 {
+			s += " "
+		}
+		s += string(x)
+	}
+	return s
+}
+
+type refusalKey struct{}
+
+// WithRefusal keeps why a request carries no principal, for operations that need one.
+func WithRefusal(ctx context.Context, e *Error) context.Context {
+	return context.WithValue(ctx, refusalKey{}, e)
+}
+
+func refusal(ctx context.Context) *Error {
+	if e, ok := ctx.Value(refusalKey{}).(*Error); ok && e != nil {
+		return e
+	}
+	return Fail("unauthenticated", "send Authorization: Bearer <API key>")
+}
+
+type requestIDKey struct{}
+
+// WithRequestID keeps the request's id for errors, logs and the audit log.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestID is the id of the request the context belongs to.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// corridor wraps a typed function with steps 4 to 6.
+func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (*Out[O], error)) func(context.Context, *I) (*Out[O], error) {
+	return func(ctx context.Context, in *I) (out *Out[O], err error) {
+		start := c.Now()
+		ctx = withCursors(ctx, c.Cursors)
+		if o.Writes() {
+			err = c.write(ctx, o, func(ctx context.Context) (answer, error) {
+				if out, err = fn(ctx, in); err != nil {
+					return answer{}, err
+				}
+				return answerOf(o, out), nil
+			})
+		} else {
+			out, err = fn(ctx, in)
+		}
+		return out, c.finish(ctx, o, start, err)
+	}
+}
+
+// done is the answer of an operation without a body.
+type done struct {
+	Replayed string `header:"Idempotency-Replayed"`
+}
+
+func corridorNone[I any](c *Corridor, o Operation, fn func(context.Context, *I) error) func(context.Context, *I) (*done, error) {
+	return func(ctx context.Context, in *I) (*done, error) {
+		start := c.Now()
+		err := c.write(withCursors(ctx, c.Cursors), o, func(ctx context.Context) (answer, error) {
+			return answer{Status: http.StatusNoContent}, fn(ctx, in)
+		})
+		var again *replayed
+		if errors.As(err, &again) && again.Status == http.StatusNoContent {
+			return &done{Replayed: "true"}, c.finish(ctx, o, start, nil)
+		}
+		return nil, c.finish(ctx, o, start, err)
+	}
+}
+
+func corridorStream[I any](c *Corridor, o Operation, fn func(context.Context, *I) (*huma.StreamResponse, error)) func(context.Context, *I) (*huma.StreamResponse, error) {
+	return func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+		start := c.Now()
+		out, err := fn(withCursors(ctx, c.Cursors), in)
+		return out, c.finish(ctx, o, start, err)
+	}
+}
+
+// finish turns an error into what the library shows, logs what nobody expected, and counts.
+func (c *Corridor) finish(ctx context.Context, o Operation, start time.Time, err error) error {
+	code := "ok"
+	defer func() {
+		if c.Done != nil {
+			c.Done(o.ID, code, c.Now().Sub(start))
+		}
+	}()
+	if err == nil {
+		return nil
+	}
+	var again *replayed
+	if errors.As(err, &again) {
+		return again
+	}
+	e := c.known(ctx, o, err)
+	code = e.Code
+	return AsProblem(ctx, e)
+}
+
+// known makes an Error of any error; what is not one of ours is logged with its cause and shown without.
+func (c *Corridor) known(ctx context.Context, o Operation, err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	c.Log.Error("operation failed", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
+	if db.IsFull(err) {
+		return Unavailable("overloaded", "the server's disk is full; nothing was changed", "60")
+	}
+	return Fail("internal", "")
+}

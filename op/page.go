@@ -1,0 +1,188 @@
+package op
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"soniq/db"
+)
+
+// Paging is embedded in the input of every list.
+type Paging struct {
+	Limit        int      `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Records per page"`
+	Cursor       string   `query:"cursor" maxLength:"512" doc:"next_cursor of the page before; valid for 24 hours"`
+	IncludeTotal bool     `query:"include_total" doc:"Add total, the number of all records"`
+	Fields       []string `query:"fields" doc:"Only these members of each record"`
+}
+
+// A Page is a part of a list. The next page is asked for with next_cursor.
+type Page[T any] struct {
+	Data       []T     `json:"data" nullable:"false"`
+	NextCursor *string `json:"next_cursor"`
+	HasMore    bool    `json:"has_more"`
+	Total      *int    `json:"total,omitempty"`
+
+	fields []string
+}
+
+// A Position is where a page ends: the value of the sort column, and the id.
+type Position struct {
+	Int  int64  `json:"i,omitempty"`
+	Text string `json:"s,omitempty"`
+	ID   string `json:"id"`
+}
+
+// Cursors signs cursors, so that a position cannot be made up.
+type Cursors struct {
+	Key []byte
+	Now func() time.Time
+}
+
+type cursor struct {
+	Position
+	At int64 `json:"t"`
+}
+
+const cursorLife = 24 * time.Hour
+
+func (c Cursors) encode(p Position) string {
+	b, _ := json.Marshal(cursor{p, c.Now().Unix()})
+	return base64.RawURLEncoding.EncodeToString(append(c.sum(b), b...))
+}
+
+func (c Cursors) sum(b []byte) []byte {
+	m := hmac.New(sha256.New, c.Key)
+	m.Write(b)
+	return m.Sum(nil)[:12]
+}
+
+func (c Cursors) decode(text string) (Position, error) {
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(b) < 13 || !hmac.Equal(b[:12], c.sum(b[12:])) {
+		return Position{}, Fail("invalid_cursor", "this cursor was not made by this server")
+	}
+	var x cursor
+	if err := json.Unmarshal(b[12:], &x); err != nil {
+		return Position{}, Fail("invalid_cursor", "this cursor cannot be read")
+	}
+	if c.Now().Sub(time.Unix(x.At, 0)) > cursorLife {
+		return Position{}, Fail("invalid_cursor", "this cursor is older than 24 hours")
+	}
+	return x.Position, nil
+}
+
+type cursorsKey struct{}
+
+func withCursors(ctx context.Context, c Cursors) context.Context {
+	return context.WithValue(ctx, cursorsKey{}, c)
+}
+
+// After is where the page asked for starts; the zero Position at the beginning of the list.
+func (p Paging) After(ctx context.Context) (Position, error) {
+	if p.Cursor == "" {
+		return Position{}, nil
+	}
+	c, _ := ctx.Value(cursorsKey{}).(Cursors)
+	return c.decode(p.Cursor)
+}
+
+// Paged makes a page of rows, of which one more than the limit was read where there are more.
+func Paged[T any](ctx context.Context, p Paging, rows []T, at func(T) Position) *Out[Page[T]] {
+	page := Page[T]{Data: rows, fields: p.Fields}
+	if page.Data == nil {
+		page.Data = []T{}
+	}
+	if len(rows) > p.Limit {
+		page.Data, page.HasMore = rows[:p.Limit], true
+		c, _ := ctx.Value(cursorsKey{}).(Cursors)
+		next := c.encode(at(rows[p.Limit-1]))
+		page.NextCursor = &next
+	}
+	return &Out[Page[T]]{Body: page}
+}
+
+// MarshalJSON leaves out the members that were not asked for.
+func (p Page[T]) MarshalJSON() ([]byte, error) {
+	type plain Page[T]
+	if len(p.fields) == 0 {
+		return encode(plain(p))
+	}
+	records := make([]json.RawMessage, len(p.Data))
+	for i, r := range p.Data {
+		b, err := encode(r)
+		if err != nil {
+			return nil, err
+		}
+		if records[i], err = sparse(b, p.fields); err != nil {
+			return nil, err
+		}
+	}
+	return encode(struct {
+		Data       []json.RawMessage `json:"data"`
+		NextCursor *string           `json:"next_cursor"`
+		HasMore    bool              `json:"has_more"`
+		Total      *int              `json:"total,omitempty"`
+	}{records, p.NextCursor, p.HasMore, p.Total})
+}
+
+// sparse keeps the named members of an object, in their order, and id.
+func sparse(object []byte, fields []string) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	out := []byte{'{'}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return nil, err
+		}
+		if n, _ := name.(string); n == "id" || slices.Contains(fields, n) {
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			quoted, _ := json.Marshal(n)
+			out = append(append(append(out, quoted...), ':'), v...)
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// Span is embedded in the input of lists that can be limited in time.
+type Span struct {
+	Since string `query:"since" maxLength:"40" doc:"From this time on: RFC 3339, or a date YYYY-MM-DD (UTC)" example:"2026-01-31T09:30:00Z"`
+	Until string `query:"until" maxLength:"40" doc:"Before this time: RFC 3339, or a date YYYY-MM-DD (UTC)"`
+}
+
+// Times reads both ends; what was not given is zero.
+func (s Span) Times() (since, until db.Time, err error) {
+	var wrong []Violation
+	since, wrong = moment("since", s.Since, wrong)
+	until, wrong = moment("until", s.Until, wrong)
+	if len(wrong) > 0 {
+		return since, until, &Error{Code: "invalid_query", Detail: wrong[0].Field + ": " + wrong[0].Message, Fields: wrong}
+	}
+	return since, until, nil
+}
+
+func moment(field, text string, wrong []Violation) (db.Time, []Violation) {
+	if text == "" {
+		return db.Time{}, wrong
+	}
+	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return db.At(t), wrong
+		}
+	}
+	return db.Time{}, append(wrong, Field(field, "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z, or YYYY-MM-DD"))
+}

@@ -1,0 +1,175 @@
+package op
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sort"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// A Problem is an error as REST shows it: RFC 9457 with a stable code.
+type Problem struct {
+	Type      string         `json:"type" doc:"Address of the page that explains the code"`
+	Title     string         `json:"title"`
+	Status    int            `json:"status"`
+	Code      string         `json:"code" doc:"Stable code for programs"`
+	Detail    string         `json:"detail,omitempty"`
+	Errors    []Violation    `json:"errors,omitempty" doc:"Everything wrong with the request"`
+	RequestID string         `json:"request_id"`
+	Extra     map[string]any `json:"-"`
+	header    http.Header
+}
+
+// Error makes a problem an error for the library.
+func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
+
+// GetStatus gives the library the status.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders gives the library further headers, such as Retry-After.
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+// ContentType is the one of RFC 9457.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// MarshalJSON writes the members of the type, then the extra ones.
+func (p *Problem) MarshalJSON() ([]byte, error) {
+	type plain Problem
+	b, err := json.Marshal((*plain)(p))
+	if err != nil || len(p.Extra) == 0 {
+		return b, err
+	}
+	names := make([]string, 0, len(p.Extra))
+	for n := range p.Extra {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	out := bytes.NewBuffer(b[:len(b)-1])
+	for _, n := range names {
+		v, err := json.Marshal(p.Extra[n])
+		if err != nil {
+			return nil, err
+		}
+		out.WriteString(`,"` + n + `":`)
+		out.Write(v)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// registered are the problem types that have a registered address (draft-ietf-httpapi-ratelimit-headers).
+var registered = map[string]string{
+	"rate_limited": "https://iana.org/assignments/http-problem-types#quota-exceeded",
+	"overloaded":   "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+}
+
+// AsProblem renders an error of an operation.
+func AsProblem(ctx context.Context, e *Error) *Problem {
+	c, known := codes[e.Code]
+	if !known {
+		c = codes["internal"]
+		e = &Error{Code: "internal"}
+	}
+	p := &Problem{Type: "/errors/" + e.Code, Title: c.title, Status: c.status, Code: e.Code, Detail: e.Detail,
+		Errors: e.Fields, RequestID: RequestID(ctx), Extra: e.Extra, header: e.Header}
+	if t, ok := registered[e.Code]; ok {
+		p.Type = t
+	}
+	return p
+}
+
+// Write answers a request with an error outside the corridor, such as one for an unknown path.
+func Write(w http.ResponseWriter, r *http.Request, e *Error) {
+	p := AsProblem(r.Context(), e)
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	b, err := json.Marshal(p)
+	if err != nil {
+		http.Error(w, p.Title, p.Status)
+		return
+	}
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(b, '\n'))
+}
+
+// problemFrom turns what the library found wrong into a problem of ours. It answers 422 for everything, so the
+// kinds are told apart here; the value sent is dropped, for it may be a secret.
+func problemFrom(status int, message string, errs []error, requestID string) *Problem {
+	fields, code := violations(errs)
+	switch {
+	case status == http.StatusRequestEntityTooLarge:
+		code = "payload_too_large"
+	case status == http.StatusUnsupportedMediaType || strings.Contains(message, "unknown content type"):
+		code = "unsupported_media_type"
+	case status == http.StatusBadRequest && len(fields) == 0:
+		code = "malformed_json"
+	case status >= 500:
+		code = "internal"
+	}
+	p := &Problem{Type: "/errors/" + code, Title: codes[code].title, Status: codes[code].status, Code: code,
+		Errors: fields, RequestID: requestID}
+	if len(fields) > 0 {
+		p.Detail = strings.TrimPrefix(fields[0].Field+": "+fields[0].Message, ": ")
+	} else if code != "internal" {
+		p.Detail = message
+	}
+	return p
+}
+
+// violations lists what is wrong with its field, and the code of the gravest: unreadable, unknown, query, content.
+func violations(errs []error) (fields []Violation, code string) {
+	rank := map[string]int{"malformed_json": 4, "unknown_field": 3, "invalid_query": 2, "validation_failed": 1}
+	code = "validation_failed"
+	for _, err := range errs {
+		v, kind := violation(err)
+		fields = append(fields, v)
+		if rank[kind] > rank[code] {
+			code = kind
+		}
+	}
+	return fields, code
+}
+
+func violation(err error) (v Violation, kind string) {
+	var d huma.ErrorDetailer
+	if !errors.As(err, &d) {
+		return Violation{Field: "body", Code: "malformed", Message: err.Error()}, "malformed_json"
+	}
+	detail := d.ErrorDetail()
+	place, field, _ := strings.Cut(detail.Location, ".")
+	if field == "" {
+		field = place
+	}
+	v = Violation{Field: field, Code: "invalid", Message: detail.Message}
+	switch {
+	case strings.HasPrefix(detail.Message, "unexpected property"):
+		v.Code = "unknown_field"
+		return v, "unknown_field"
+	case place == "body" && unreadable(detail.Message):
+		v.Code = "malformed"
+		return v, "malformed_json"
+	case strings.Contains(detail.Message, "required"):
+		v.Code = "required"
+	}
+	if place == "query" {
+		return v, "invalid_query"
+	}
+	return v, "validation_failed"
+}
+
+// unreadable recognises the messages of the JSON decoder.
+func unreadable(message string) bool {
+	for _, sign := range []string{"invalid character", "unexpected end of JSON", "cannot unmarshal", "unexpected EOF"} {
+		if strings.Contains(message, sign) {
+			return true
+		}
+	}
+	return false
+}
