@@ -1,0 +1,242 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/db"
+	"soniq/event"
+	"soniq/job"
+)
+
+// Service keeps calls.
+type Service struct {
+	DB      *db.DB
+	Outbox  *event.Outbox
+	Jobs    *job.Queue
+	Files   Files
+	Node    string
+	BaseURL string // without a slash at the end
+	URLKey  []byte // signs addresses of audio
+	Now     func() time.Time
+
+	// Summary and Transcript answer expand=summary and expand=transcript; nil where there is none.
+	Summary, Transcript func(ctx context.Context, org, callID string) (any, error)
+	// OnEnd is called in the transaction that ends a call; may be nil.
+	OnEnd func(ctx context.Context, tx db.Querier, e Ended) error
+}
+
+// New is a call that begins.
+type New struct {
+	Org, ID    string
+	Direction  Direction
+	Source     string
+	From, To   string
+	FromName   string
+	NumberID   string
+	DeviceID   string
+	TrunkID    string
+	UserID     string
+	Sandbox    bool
+	StartedAt  time.Time
+	CallerSIP  string // Call-ID of the caller's leg
+	CallerDev  string
+	CallerUser string
+}
+
+// A Party is who answered, or is rung.
+type Party struct {
+	Role      string // callee or agent
+	UserID    string
+	Name      string
+	Extension string
+	DeviceID  string
+	TrunkID   string
+	Number    string
+	SIPCallID string
+	Codec     string
+}
+
+// Begin writes the row of a new call and tells call.started.
+func (s *Service) Begin(ctx context.Context, n New) error {
+	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := insert(ctx, tx, n, s.Node); err != nil {
+			return err
+		}
+		if err := insertLeg(ctx, tx, n.Org, n.ID, callerLeg(n)); err != nil {
+			return err
+		}
+		return s.Outbox.Publish(ctx, tx, n.Org, event.CallStarted{
+			CallID: n.ID, Direction: string(n.Direction), FromNumber: n.From, ToNumber: n.To,
+			FromName: db.Null(n.FromName).Ptr(), NumberID: db.Null(n.NumberID).Ptr(),
+			UserID: db.Null(n.UserID).Ptr(), StartedAt: db.At(n.StartedAt), Source: n.Source,
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("begin call %s: %w", n.ID, err)
+	}
+	return nil
+}
+
+func callerLeg(n New) legRow {
+	return legRow{Leg: Leg{ID: db.NewID("leg"), Role: "caller", Number: n.From, Status: "ringing",
+		SIPCallID: n.CallerSIP, StartedAt: db.At(n.StartedAt)},
+		user: n.CallerUser, device: n.CallerDev, trunk: callerTrunk(n)}
+}
+
+func callerTrunk(n New) string {
+	if n.Direction == Inbound {
+		return n.TrunkID
+	}
+	return ""
+}
+
+// Answer is the moment somebody is connected.
+type Answer struct {
+	Org, ID   string
+	At        time.Time
+	RingingAt time.Time
+	Ring      time.Duration
+	By        Party
+	Codec     string
+	Recording *NewRecording // nil: not recorded
+}
+
+// Answered says who answered, and tells call.answered.
+func (s *Service) Answered(ctx context.Context, n New, a Answer) error {
+	by := "callee"
+	if a.By.UserID != "" {
+		by = "agent"
+	}
+	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := answered(ctx, tx, a, by); err != nil {
+			return err
+		}
+		if err := insertLeg(ctx, tx, a.Org, a.ID, calleeLeg(a)); err != nil {
+			return err
+		}
+		if err := answerLegs(ctx, tx, a); err != nil {
+			return err
+		}
+		if a.Recording != nil {
+			if err := s.startRecording(ctx, tx, a); err != nil {
+				return err
+			}
+		}
+		return s.Outbox.Publish(ctx, tx, a.Org, event.CallAnswered{
+			CallID: a.ID, Direction: string(n.Direction), FromNumber: n.From, ToNumber: n.To,
+			AnsweredAt: db.At(a.At), AnsweredBy: by, AgentID: db.Null(a.By.UserID).Ptr(),
+			AgentName: db.Null(a.By.Name).Ptr(), RingSeconds: seconds(a.Ring),
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("answer call %s: %w", a.ID, err)
+	}
+	return nil
+}
+
+func calleeLeg(a Answer) legRow {
+	return legRow{Leg: Leg{ID: db.NewID("leg"), Role: a.By.Role, Number: a.By.Number, Status: "answered",
+		SIPCallID: a.By.SIPCallID, StartedAt: db.At(a.At.Add(-a.Ring))},
+		user: a.By.UserID, device: a.By.DeviceID, trunk: a.By.TrunkID}
+}
+
+// Held says that a side put the call on hold, or took it off again. By is peer for a phone.
+func (s *Service) Held(ctx context.Context, org, id, role string, held bool, at time.Time) error {
+	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := holdLeg(ctx, tx, org, id, role, held); err != nil {
+			return err
+		}
+		if held {
+			return hold(ctx, tx, org, id, at)
+		}
+		return unhold(ctx, tx, org, id, at)
+	})
+	if err != nil {
+		return fmt.Errorf("hold call %s: %w", id, err)
+	}
+	return nil
+}
+
+// Ended is a call that is over.
+type Ended struct {
+	New
+	Outcome
+	At         time.Time
+	AnsweredAt time.Time // zero when nobody connected
+	RingingAt  time.Time
+	Hold       time.Duration
+	Offered    int // phones rung
+	Quality    *event.Quality
+	Recording  string // id; "" when not recorded
+	Codec      string
+}
+
+// Answered reports whether anybody was connected.
+func (e Ended) Answered() bool { return !e.AnsweredAt.IsZero() }
+
+// Status is the state the call ends in.
+func (e Ended) Status() Status {
+	if e.Answered() {
+		return Completed
+	}
+	return e.last(e.Direction)
+}
+
+// enrichedWait is how long call.ended waits for recording and summary.
+const enrichedWait = 30 * time.Second
+
+// End writes the call's last state, which is its call detail record, and everything that follows from it.
+func (s *Service) End(ctx context.Context, e Ended) error {
+	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		row, err := end(ctx, tx, e)
+		if db.IsNone(err) {
+			return nil // over already
+		}
+		if err != nil {
+			return err
+		}
+		return s.ended(ctx, tx, e, row)
+	})
+	if err != nil {
+		return fmt.Errorf("end call %s: %w", e.ID, err)
+	}
+	return nil
+}
+
+func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) error {
+	if err := endLegs(ctx, tx, e); err != nil {
+		return err
+	}
+	if row.MissedReason != nil {
+		if err := s.publishMissed(ctx, tx, e, row); err != nil {
+			return err
+		}
+	}
+	if s.OnEnd != nil {
+		if err := s.OnEnd(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	if e.Recording == "" {
+		return s.announce(ctx, tx, e.Org, row, event.Everybody, true)
+	}
+	if err := stopRecording(ctx, tx, e.Org, e.Recording, e.At); err != nil {
+		return err
+	}
+	if err := s.publishEnded(ctx, tx, e.Org, row, event.Immediate, false); err != nil {
+		return err
+	}
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: Queue, Lane: e.Org, Kind: announceKind,
+		Args: reference{e.ID}, RunAt: e.At.Add(enrichedWait), UniqueKey: announceKind + " " + e.ID})
+}
+
+func (s *Service) publishMissed(ctx context.Context, tx db.Querier, e Ended, row Call) error {
+	return s.Outbox.Publish(ctx, tx, e.Org, event.CallMissed{
+		CallID: e.ID, FromNumber: e.From, ToNumber: e.To, MissedReason: *row.MissedReason,
+		StartedAt: row.StartedAt, EndedAt: *row.EndedAt, WaitSeconds: row.TotalSeconds, AgentsOffered: e.Offered,
+	})
+}
+
+func seconds(d time.Duration) int { return int(d.Round(time.Second) / time.Second) }

@@ -1,0 +1,258 @@
+package call
+
+import (
+	"context"
+	"strings"
+
+	"soniq/access"
+	"soniq/db"
+	"soniq/op"
+)
+
+// Operations lists what the outside world can do with calls, call detail records and recordings.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("calls.list", "GET /calls", access.CallsRead, "List calls, newest first", s.List),
+		op.New("calls.live", "GET /calls/live", access.CallsRead, "List calls in progress", s.Live).Tool("get_live_calls"),
+		op.New("calls.missed", "GET /calls/missed", access.CallsRead, "List missed calls", s.ListMissed).Tool("get_missed_calls"),
+		op.New("calls.get", "GET /calls/{id}", access.CallsRead, "Get one call", s.Get),
+		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf),
+		op.New("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.Records).Tool("get_call_history"),
+		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.Record),
+		op.New("recordings.list", "GET /recordings", access.CallsRead, "List recordings", s.Recordings),
+		op.New("recordings.get", "GET /recordings/{id}", access.CallsRead, "Get one recording", s.GetRecording),
+		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned(),
+	}
+}
+
+// Filters are what lists of calls and of records can be narrowed by.
+type Filters struct {
+	Status        []string `query:"status" doc:"One or more states" enum:"queued,ringing,in_progress,on_hold,completed,missed,no_answer,busy,failed,canceled"`
+	Direction     string   `query:"direction" enum:"inbound,outbound,internal"`
+	Phone         string   `query:"phone" maxLength:"40" doc:"Either side's number"`
+	FromNumber    string   `query:"from_number" maxLength:"40"`
+	ToNumber      string   `query:"to_number" maxLength:"40"`
+	AgentID       string   `query:"agent_id" maxLength:"40"`
+	QueueID       string   `query:"queue_id" maxLength:"40"`
+	NumberID      string   `query:"number_id" maxLength:"40"`
+	FlowID        string   `query:"flow_id" maxLength:"40"`
+	HasRecording  string   `query:"has_recording" enum:"true,false"`
+	HasTranscript string   `query:"has_transcript" enum:"true,false"`
+	Sentiment     string   `query:"sentiment" enum:"positive,neutral,negative,mixed"`
+	MinTalk       int      `query:"min_talk_seconds" minimum:"0"`
+	Q             string   `query:"q" maxLength:"200" doc:"Text in the summary"`
+	op.Span
+	op.Paging
+}
+
+// apply adds the conditions; column is the one that since and until mean.
+func (in Filters) apply(f *db.Filter, column string) error {
+	since, until, err := in.Times()
+	if err != nil {
+		return err
+	}
+	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", plus(in.FromNumber)).
+		Equal("to_number", plus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
+		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("sentiment", in.Sentiment).Between(column, since, until)
+	if in.Phone != "" {
+		f.And("from_number = ? OR to_number = ?", plus(in.Phone), plus(in.Phone))
+	}
+	presence(f, in.HasRecording, "recording_ready = TRUE", "recording_ready = FALSE")
+	presence(f, in.HasTranscript, "transcript_id IS NOT NULL", "transcript_id IS NULL")
+	if in.MinTalk > 0 {
+		f.And("talk_seconds >= ?", in.MinTalk)
+	}
+	if in.Q != "" {
+		f.And(`lower(ai_summary) LIKE ? ESCAPE '\'`, "%"+strings.ToLower(db.Escape(in.Q))+"%")
+	}
+	return nil
+}
+
+func presence(f *db.Filter, want, yes, no string) {
+	switch want {
+	case "true":
+		f.And(yes)
+	case "false":
+		f.And(no)
+	}
+}
+
+// plus repairs a + that arrived as a space, as it does in addresses that were not encoded.
+func plus(number string) string {
+	if strings.HasPrefix(number, " ") {
+		return "+" + strings.TrimSpace(number)
+	}
+	return number
+}
+
+// ListIn asks for calls.
+type ListIn struct {
+	Filters
+	Sort string `query:"sort" enum:"-started_at,started_at,-talk_duration_seconds,talk_duration_seconds" default:"-started_at"`
+}
+
+// sorts maps the names of sort orders to columns.
+var sorts = map[string]string{"started_at": "started_at", "ended_at": "ended_at", "talk_duration_seconds": "talk_seconds"}
+
+func order(sort string) (column string, descending bool) {
+	name, descending := strings.CutPrefix(sort, "-")
+	return sorts[name], descending
+}
+
+// position is where a page sorted by the column ends.
+func position(column string) func(Call) op.Position {
+	return func(c Call) op.Position {
+		switch column {
+		case "talk_seconds":
+			return op.Position{Int: int64(c.TalkDurationSeconds), ID: c.ID}
+		case "ended_at":
+			return op.Position{Int: c.EndedAt.UnixMicro(), ID: c.ID}
+		}
+		return op.Position{Int: c.StartedAt.UnixMicro(), ID: c.ID}
+	}
+}
+
+// List lists calls.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Call]], error) {
+	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1`
+	return s.page(ctx, in.Filters, db.Where(text, access.Org(ctx)), in.Sort, "started_at", `SELECT count(*) FROM calls WHERE org_id = $1`)
+}
+
+func (s *Service) page(ctx context.Context, in Filters, f *db.Filter, sort, span, count string) (*op.Out[op.Page[Call]], error) {
+	if err := in.apply(f, span); err != nil {
+		return nil, err
+	}
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	column, descending := order(sort)
+	calls, err := query(ctx, s.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
+	if err != nil {
+		return nil, err
+	}
+	for i := range calls {
+		s.address(&calls[i])
+	}
+	out := op.Paged(ctx, in.Paging, calls, position(column))
+	if in.IncludeTotal {
+		out.Body.Total, err = s.total(ctx, in, span, count)
+	}
+	return out, err
+}
+
+func (s *Service) total(ctx context.Context, in Filters, span, count string) (*int, error) {
+	f := db.Where(count, access.Org(ctx))
+	if err := in.apply(f, span); err != nil {
+		return nil, err
+	}
+	text, args := f.SQL()
+	var n int
+	err := s.DB.Read(ctx).QueryRow(ctx, text, args...).Scan(&n)
+	return &n, err
+}
+
+// LiveIn asks for calls in progress.
+type LiveIn struct {
+	Direction string `query:"direction" enum:"inbound,outbound,internal"`
+	Stage     string `query:"stage" enum:"none,routing,ivr,ai_agent,queue,agent,voicemail,transfer,conference"`
+	AgentID   string `query:"agent_id" maxLength:"40"`
+	QueueID   string `query:"queue_id" maxLength:"40"`
+}
+
+// Snapshot is every call in progress at one moment.
+type Snapshot struct {
+	Data []Call  `json:"data" nullable:"false"`
+	AsOf db.Time `json:"as_of"`
+}
+
+// Live lists calls in progress, with their legs.
+func (s *Service) Live(ctx context.Context, in *LiveIn) (*op.Out[Snapshot], error) {
+	org := access.Org(ctx)
+	q := s.DB.Read(ctx)
+	calls, err := live(ctx, q, org)
+	if err != nil {
+		return nil, err
+	}
+	shown := []Call{}
+	for _, c := range calls {
+		if in.wants(c) {
+			s.address(&c)
+			shown = append(shown, c)
+		}
+	}
+	if err := legsOf(ctx, q, org, shown); err != nil {
+		return nil, err
+	}
+	return op.OK(Snapshot{Data: shown, AsOf: db.At(s.Now())})
+}
+
+func (in *LiveIn) wants(c Call) bool {
+	is := func(want string, have *string) bool { return want == "" || have != nil && *have == want }
+	stage, direction := c.Stage, string(c.Direction)
+	return is(in.Direction, &direction) && is(in.Stage, &stage) && is(in.AgentID, c.AgentID) && is(in.QueueID, c.QueueID)
+}
+
+// MissedIn asks for missed calls.
+type MissedIn struct {
+	QueueID string `query:"queue_id" maxLength:"40"`
+	AgentID string `query:"agent_id" maxLength:"40"`
+	Handled string `query:"handled" enum:"true,false" doc:"false: only those without a later connected call with that number"`
+	op.Span
+	op.Paging
+}
+
+// spokenSince is true where somebody spoke with the number after the missed call.
+const spokenSince = `EXISTS (SELECT 1 FROM calls n WHERE n.org_id = calls.org_id AND n.started_at > calls.started_at
+	AND n.answered_at IS NOT NULL AND (n.from_number = calls.from_number OR n.to_number = calls.from_number))`
+
+// ListMissed lists missed calls, newest first.
+func (s *Service) ListMissed(ctx context.Context, in *MissedIn) (*op.Out[op.Page[Call]], error) {
+	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`
+	f := db.Where(text, access.Org(ctx))
+	presence(f, in.Handled, spokenSince, "NOT "+spokenSince)
+	filters := Filters{QueueID: in.QueueID, AgentID: in.AgentID, Span: in.Span, Paging: in.Paging}
+	return s.page(ctx, filters, f, "-started_at", "started_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`)
+}
+
+// GetIn asks for one call.
+type GetIn struct {
+	ID     string   `path:"id" maxLength:"40"`
+	Expand []string `query:"expand" enum:"legs,notes,summary,transcript"`
+}
+
+// Get returns one call.
+func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Call], error) {
+	org := access.Org(ctx)
+	q := s.DB.Read(ctx)
+	c, err := get(ctx, q, org, in.ID)
+	if db.IsNone(err) {
+		return nil, op.NotFound("call")
+	}
+	if err != nil {
+		return nil, err
+	}
+	one := []Call{c}
+	s.address(&one[0])
+	if err := s.expand(ctx, org, in.Expand, one); err != nil {
+		return nil, err
+	}
+	return op.OK(one[0])
+}
+
+func (s *Service) expand(ctx context.Context, org string, what []string, one []Call) (err error) {
+	for _, w := range what {
+		switch {
+		case w == "legs":
+			err = legsOf(ctx, s.DB.Read(ctx), org, one)
+		case w == "summary" && s.Summary != nil:
+			one[0].Summary, err = s.Summary(ctx, org, one[0].ID)
+		case w == "transcript" && s.Transcript != nil:
+			one[0].Transcript, err = s.Transcript(ctx, org, one[0].ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"soniq/db"
+	"soniq/event"
+)
+
+// Files is where recordings lie.
+type Files interface {
+	Path(name string) (string, error)
+	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
+}
+
+// A Recording is the audio of a call: the caller left, whoever answered right.
+type Recording struct {
+	ID              string       `json:"id"`
+	CallID          string       `json:"call_id"`
+	Status          string       `json:"status" enum:"recording,paused,processing,available,failed,deleted"`
+	Format          string       `json:"format" enum:"wav,opus,mp3"`
+	Channels        int          `json:"channels"`
+	SampleRateHz    int          `json:"sample_rate_hz"`
+	DurationSeconds int          `json:"duration_seconds"`
+	SizeBytes       int64        `json:"size_bytes"`
+	URL             *string      `json:"url" doc:"Address of the audio that needs no credential, valid until url_expires_at"`
+	URLExpiresAt    *db.Time     `json:"url_expires_at"`
+	Pauses          []Pause      `json:"pauses" nullable:"false"`
+	Consent         string       `json:"consent"`
+	Trigger         string       `json:"trigger" enum:"policy,flow,agent,api,supervisor"`
+	SHA256          *string      `json:"sha256"`
+	Encrypted       bool         `json:"encrypted"`
+	LegalHold       bool         `json:"legal_hold"`
+	RetentionUntil  *db.Time     `json:"retention_until"`
+	StartedAt       db.Time      `json:"started_at"`
+	EndedAt         *db.Time     `json:"ended_at"`
+	AvailableAt     *db.Time     `json:"available_at"`
+	Error           *event.Fault `json:"error"`
+
+	blob string
+}
+
+// A Pause is a part that was left out.
+type Pause struct {
+	FromMS int    `json:"from_ms"`
+	ToMS   int    `json:"to_ms"`
+	Reason string `json:"reason"`
+}
+
+// NewRecording is a recording that begins.
+type NewRecording struct {
+	ID        string
+	Name      string // in the blob store
+	Consent   string
+	Trigger   string
+	Retention time.Duration // 0: for ever
+}
+
+// BlobName is where the recording of a call is kept.
+func BlobName(org, callID string, at time.Time) string {
+	return fmt.Sprintf("%s/%s/%s.wav", org, at.UTC().Format("2006/01"), callID)
+}
+
+// Audio describes a finished recording, or why there is none.
+type Audio struct {
+	Duration   time.Duration
+	Size       int64
+	SHA256     string
+	SampleRate int
+	Channels   int
+	Err        error
+}
+
+// OnRecorded is called in the transaction in which a recording becomes available or has failed.
+type OnRecorded func(ctx context.Context, tx db.Querier, org, callID string, ok bool) error
+
+func (s *Service) startRecording(ctx context.Context, tx db.Querier, a Answer) error {
+	r := a.Recording
+	var until db.Time
+	if r.Retention > 0 {
+		until = db.At(a.At.Add(r.Retention))
+	}
+	const q = `INSERT INTO recordings (org_id, id, call_id, status, format, channels, sample_rate_hz, duration_seconds, size_bytes,
+			blob, pauses, consent, started_by, legal_hold, retention_until, started_at, node)
+		VALUES ($1, $2, $3, 'recording', 'wav', 2, 8000, 0, 0, $4, '[]', $5, $6, FALSE, $7, $8, $9)`
+	_, err := tx.Exec(ctx, q, a.Org, r.ID, a.ID, r.Name, r.Consent, r.Trigger, until, db.At(a.At), s.Node)
+	if err != nil {
+		return fmt.Errorf("start recording: %w", err)
+	}
+	const mark = `UPDATE calls SET recording_state = 'recording', recording_id = $3, consent = $4 WHERE org_id = $1 AND id = $2`
+	_, err = tx.Exec(ctx, mark, a.Org, a.ID, r.ID, r.Consent)
+	return err
+}
+
+func stopRecording(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
+	const q = `UPDATE recordings SET status = 'processing', ended_at = $3
+		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused')`
+	_, err := tx.Exec(ctx, q, org, id, db.At(at))
+	return err
+}
+
+// Recorded says what became of a recording. The first call for a recording counts.
+func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio, then OnRecorded) error {
+	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		changed, err := s.finishRecording(ctx, tx, org, id, a)
+		if err != nil || !changed {
+			return err
+		}
+		if err := s.publishRecording(ctx, tx, org, callID, id, a); err != nil {
+			return err
+		}
+		return then(ctx, tx, org, callID, a.Err == nil)
+	})
+	if err != nil {
+		return fmt.Errorf("finish recording %s: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, id string, a Audio) (bool, error) {
+	status, fault := "available", fault(a.Err)
+	available := db.At(s.Now())
+	if a.Err != nil {
+		status, available = "failed", db.Time{}
+	}
+	const q = `UPDATE recordings SET status = $3, duration_seconds = $4, size_bytes = $5, sha256 = $6, available_at = $7, error = $8
+		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing')`
+	r, err := tx.Exec(ctx, q, org, id, status, seconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault))
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	if err != nil || n == 0 || a.Err != nil {
+		return n > 0, err
+	}
+	const ready = `UPDATE calls SET recording_ready = TRUE WHERE org_id = $1 AND recording_id = $2`
+	_, err = tx.Exec(ctx, ready, org, id)
+	return true, err
+}
+
+func fault(err error) *event.Fault {
+	if err == nil {
+		return nil
+	}
+	return &event.Fault{Code: "recording_failed", Message: err.Error()}
+}
+
+func faultText(f *event.Fault) any {
+	if f == nil {
+		return nil
+	}
+	return db.AsJSON(f)
+}
+
+func (s *Service) publishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a Audio) error {
+	e := event.CallRecording{CallID: callID, RecordingID: id, Status: "available", DurationSeconds: seconds(a.Duration),
+		Channels: a.Channels, Format: "wav", Error: fault(a.Err)}
+	if a.Err != nil {
+		e.Status = "failed"
+	} else {
+		sandbox, err := isSandbox(ctx, tx, org, callID)
+		if err != nil {
+			return err
+		}
+		url := s.audioURL(id, sandbox)
+		e.RecordingURL = &url
+	}
+	return s.Outbox.Publish(ctx, tx, org, e)
+}
+
+func isSandbox(ctx context.Context, tx db.Querier, org, callID string) (sandbox bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT sandbox FROM calls WHERE org_id = $1 AND id = $2`, org, callID).Scan(&sandbox)
+	return sandbox, err
+}
+
+// audioURL is where the audio is fetched, with a credential.
+func (s *Service) audioURL(id string, sandbox bool) string {
+	return s.prefix(sandbox) + "/recordings/" + id + "/audio"
+}
+
+func (s *Service) prefix(sandbox bool) string {
+	if sandbox {
+		return s.BaseURL + "/sandbox/v1"
+	}
+	return s.BaseURL + "/api/v1"
+}
+
+// address turns the id of an available recording into its address.
+func (s *Service) address(c *Call) {
+	if c.RecordingURL != nil {
+		url := s.audioURL(*c.RecordingURL, c.Sandbox)
+		c.RecordingURL = &url
+	}
+}
+
+const recordingColumns = `id, call_id, status, format, channels, sample_rate_hz, duration_seconds, size_bytes, blob, pauses, consent,
+	started_by, sha256, legal_hold, retention_until, started_at, ended_at, available_at, error`
+
+func scanRecording(r row) (Recording, error) {
+	var x Recording
+	var sha db.Null
+	var pauses db.JSON[[]Pause]
+	var until, ended, available db.Time
+	var wrong db.JSON[*event.Fault]
+	err := r.Scan(&x.ID, &x.CallID, &x.Status, &x.Format, &x.Channels, &x.SampleRateHz, &x.DurationSeconds, &x.SizeBytes, &x.blob,
+		&pauses, &x.Consent, &x.Trigger, &sha, &x.LegalHold, &until, &x.StartedAt, &ended, &available, &wrong)
+	x.SHA256, x.RetentionUntil, x.EndedAt, x.AvailableAt, x.Error = sha.Ptr(), until.Ptr(), ended.Ptr(), available.Ptr(), wrong.V
+	x.Pauses = pauses.V
+	if x.Pauses == nil {
+		x.Pauses = []Pause{}
+	}
+	return x, err
+}
+
+func getRecording(ctx context.Context, q db.Querier, org, id string) (Recording, error) {
+	const text = `SELECT ` + recordingColumns + ` FROM recordings WHERE org_id = $1 AND id = $2`
+	return scanRecording(q.QueryRow(ctx, text, org, id))
+}
+
+func recordingOf(ctx context.Context, q db.Querier, org, callID string) (Recording, error) {
+	const text = `SELECT ` + recordingColumns + ` FROM recordings WHERE org_id = $1 AND call_id = $2 ORDER BY id DESC LIMIT 1`
+	return scanRecording(q.QueryRow(ctx, text, org, callID))
+}
+
+// File opens the audio of a call's available recording, or returns db.ErrNone.
+func (s *Service) File(ctx context.Context, org, callID string) (io.ReadSeekCloser, int64, error) {
+	r, err := recordingOf(ctx, s.DB.Read(ctx), org, callID)
+	if err != nil {
+		return nil, 0, err
+	}
+	if r.Status != "available" {
+		return nil, 0, db.ErrNone
+	}
+	return s.Files.Open(ctx, r.blob)
+}

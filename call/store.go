@@ -1,0 +1,184 @@
+package call
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"soniq/db"
+	"soniq/event"
+)
+
+func insert(ctx context.Context, tx db.Querier, n New, node string) error {
+	const q = `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, from_name, to_number, number_id,
+			device_id, trunk_id, user_id, started_at, ringing_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds,
+			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, sandbox, node)
+		VALUES ($1, $2, $3, 'ringing', 'agent', $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, 0, 0, 0, 0, 0,
+			'off', FALSE, 'not_required', '[]', 0, '{}', $13, $14)`
+	_, err := tx.Exec(ctx, q, n.Org, n.ID, string(n.Direction), n.Source, n.From, db.Null(n.FromName), n.To, db.Null(n.NumberID),
+		db.Null(n.DeviceID), db.Null(n.TrunkID), db.Null(n.UserID), db.At(n.StartedAt), n.Sandbox, node)
+	return err
+}
+
+func answered(ctx context.Context, tx db.Querier, a Answer, by string) error {
+	const q = `UPDATE calls SET status = 'in_progress', answered_at = $3, ring_seconds = $4, agent_id = $5, agent_name = $6,
+			agent_extension = $7, answered_by = $8, device_id = COALESCE($9, device_id), trunk_id = COALESCE($10, trunk_id)
+		WHERE org_id = $1 AND id = $2 AND status IN ('queued', 'ringing')`
+	_, err := tx.Exec(ctx, q, a.Org, a.ID, db.At(a.At), seconds(a.Ring), db.Null(a.By.UserID), db.Null(a.By.Name),
+		db.Null(a.By.Extension), by, db.Null(a.By.DeviceID), db.Null(a.By.TrunkID))
+	return err
+}
+
+func hold(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
+	const q = `UPDATE calls SET status = 'on_hold', held_since = $3 WHERE org_id = $1 AND id = $2 AND status = 'in_progress'`
+	_, err := tx.Exec(ctx, q, org, id, db.At(at))
+	return err
+}
+
+func unhold(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
+	const q = `UPDATE calls SET status = 'in_progress', held_since = NULL,
+			hold_seconds = hold_seconds + ($3 - held_since + 500000) / 1000000
+		WHERE org_id = $1 AND id = $2 AND status = 'on_hold'`
+	_, err := tx.Exec(ctx, q, org, id, db.At(at))
+	return err
+}
+
+// end writes the last state; db.ErrNone when the call had one already.
+func end(ctx context.Context, tx db.Querier, e Ended) (Call, error) {
+	var total, ring, talk time.Duration
+	total = e.At.Sub(e.StartedAt)
+	ring = total
+	if e.Answered() {
+		ring = e.AnsweredAt.Sub(e.StartedAt)
+		talk = max(e.At.Sub(e.AnsweredAt)-e.Hold, 0)
+	}
+	var missed db.Null
+	if e.Status() == Missed {
+		missed = db.Null(e.missed())
+	}
+	const q = `UPDATE calls SET status = $3, stage = 'none', cdr_id = $4, ended_at = $5, ring_seconds = $6, hold_seconds = $7,
+			talk_seconds = $8, total_seconds = $9, end_reason = $10, hangup_by = $11, missed_reason = $12, sip_status = $13,
+			q850_cause = $14, quality = $15, held_since = NULL,
+			recording_state = CASE WHEN recording_id IS NULL THEN 'off' ELSE 'stopped' END
+		WHERE org_id = $1 AND id = $2 AND ended_at IS NULL RETURNING `
+	return scan(tx.QueryRow(ctx, q+columns, e.Org, e.ID, string(e.Status()), db.NewID("cdr"), db.At(e.At), seconds(ring),
+		seconds(e.Hold), seconds(talk), seconds(total), e.Reason, db.Null(e.HangupBy), missed, number(e.SIPStatus), number(e.Q850),
+		qualityText(e.Quality)))
+}
+
+// number stores 0 as NULL.
+func number(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+func qualityText(q *event.Quality) any {
+	if q == nil {
+		return nil
+	}
+	b, _ := json.Marshal(q)
+	return string(b)
+}
+
+// columns is what scan reads, in its order.
+const columns = `id, cdr_id, direction, status, stage, source, from_number, from_name, to_number, number_id, flow_id, queue_id,
+	device_id, trunk_id, user_id, agent_id, agent_name, agent_extension, answered_by, started_at, ringing_at, answered_at, ended_at,
+	ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, held_since, end_reason, hangup_by, missed_reason,
+	disposition, sip_status, q850_cause, quality, recording_state, recording_id, recording_ready, consent, transcript_id,
+	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at`
+
+// row is what QueryRow and Rows have in common.
+type row interface{ Scan(to ...any) error }
+
+func scan(r row) (Call, error) {
+	var c Call
+	var cdr, fromName, numberID, flowID, queueID, deviceID, trunkID, userID, agentID, agentName, agentExt, answeredBy db.Null
+	var endReason, hangupBy, missed, disposition, recordingID, transcriptID, summary, sentiment, reference db.Null
+	var ringing, answered, ended, held, announced db.Time
+	var quality db.JSON[*event.Quality]
+	var tags db.JSON[[]string]
+	var metadata db.JSON[map[string]string]
+	var ready bool
+	var sipStatus, q850 sql.NullInt64
+	err := r.Scan(&c.ID, &cdr, &c.Direction, &c.Status, &c.Stage, &c.Source, &c.FromNumber, &fromName, &c.ToNumber, &numberID, &flowID,
+		&queueID, &deviceID, &trunkID, &userID, &agentID, &agentName, &agentExt, &answeredBy, &c.StartedAt, &ringing, &answered, &ended,
+		&c.RingSeconds, &c.QueueSeconds, &c.HoldSeconds, &c.TalkDurationSeconds, &c.TotalSeconds, &held, &endReason, &hangupBy, &missed,
+		&disposition, &sipStatus, &q850, &quality, &c.Recording.State, &recordingID, &ready, &c.Recording.Consent, &transcriptID,
+		&summary, &sentiment, &tags, &c.NotesCount, &metadata, &reference, &c.Sandbox, &announced)
+	if err != nil {
+		return c, err
+	}
+	c.FromName, c.NumberID, c.FlowID, c.QueueID = fromName.Ptr(), numberID.Ptr(), flowID.Ptr(), queueID.Ptr()
+	c.DeviceID, c.UserID, c.AgentID = deviceID.Ptr(), userID.Ptr(), agentID.Ptr()
+	c.RingingAt, c.AnsweredAt, c.EndedAt, c.HeldSince = ringing.Ptr(), answered.Ptr(), ended.Ptr(), held.Ptr()
+	c.Held = c.Status == OnHold
+	c.EndReason, c.HangupBy, c.MissedReason, c.Disposition = endReason.Ptr(), hangupBy.Ptr(), missed.Ptr(), disposition.Ptr()
+	c.SIPStatus, c.Q850Cause, c.Quality = whole(sipStatus), whole(q850), quality.V
+	c.Recording.RecordingID, c.TranscriptID = recordingID.Ptr(), transcriptID.Ptr()
+	c.AISummary, c.Sentiment, c.ClientReference = summary.Ptr(), sentiment.Ptr(), reference.Ptr()
+	c.Tags, c.Metadata = tags.V, metadata.V
+	if c.Tags == nil {
+		c.Tags = []string{}
+	}
+	if ready {
+		c.RecordingURL = recordingID.Ptr() // made an address by Service.address
+	}
+	c.facts = facts{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName), AgentExtension: string(agentExt),
+		AnsweredBy: string(answeredBy), Announced: !announced.IsZero()}
+	return c, nil
+}
+
+func whole(n sql.NullInt64) *int {
+	if !n.Valid {
+		return nil
+	}
+	i := int(n.Int64)
+	return &i
+}
+
+func get(ctx context.Context, q db.Querier, org, id string) (Call, error) {
+	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND id = $2`
+	return scan(q.QueryRow(ctx, text, org, id))
+}
+
+// getCDR finds an ended call by its record's id or its own.
+func getCDR(ctx context.Context, q db.Querier, org, id string) (Call, error) {
+	if strings.HasPrefix(id, "call_") {
+		const byCall = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND id = $2 AND cdr_id IS NOT NULL`
+		return scan(q.QueryRow(ctx, byCall, org, id))
+	}
+	const byRecord = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND cdr_id = $2`
+	return scan(q.QueryRow(ctx, byRecord, org, id))
+}
+
+func query(ctx context.Context, q db.Querier, f *db.Filter) ([]Call, error) {
+	text, args := f.SQL()
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list calls: %w", err)
+	}
+	defer rows.Close()
+	var all []Call
+	for rows.Next() {
+		c, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list calls: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+// maxLive bounds the snapshot of calls in progress.
+const maxLive = 5000
+
+func live(ctx context.Context, q db.Querier, org string) ([]Call, error) {
+	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND ended_at IS NULL`
+	f := db.Where(text, org)
+	return query(ctx, q, f.Page("started_at", true, nil, "", maxLive-1))
+}
