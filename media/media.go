@@ -44,13 +44,3 @@ type Config struct {
 	Logger           *slog.Logger     // nil discards; never used on the packet path
 	Now              func() time.Time // nil is time.Now
 }
-
-// EngineStats counts over all streams of an engine.
-type EngineStats struct {
-	Streams    int // open now
-	Recorders  int // running now
-	Opened     uint64
-	NoPorts    uint64 // Open calls refused for want of ports
-	Recorded   uint64 // recorders closed without an error
-	RecordFail uint64
-}

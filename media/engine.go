@@ -1,0 +1,198 @@
+package media
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// receiveBuffer holds over a second of one leg's packets.
+const receiveBuffer = 256 << 10
+
+// defaultLatch is how long after a negotiation a new source is accepted.
+const defaultLatch = 3 * time.Second
+
+// Engine owns the packet loops, the recording writers and every open Stream.
+type Engine struct {
+	cfg   Config
+	log   *slog.Logger
+	base  time.Time // of the clock
+	loops loopSet
+	ports portSet
+	rec   *writers
+
+	mu      sync.Mutex // guards closed and streams
+	closed  bool
+	streams map[*Stream]struct{}
+
+	bridging sync.Mutex // makes Bridge and Unbridge one step each; never held by a loop
+
+	opened, noPorts, recorded, recordFail atomic.Uint64
+}
+
+// New starts the loops. Close must be called.
+func New(cfg Config) (*Engine, error) { return newEngine(cfg, newLoop) }
+
+func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*Engine, error) {
+	e := &Engine{streams: map[*Stream]struct{}{}}
+	if err := e.configure(cfg); err != nil {
+		return nil, err
+	}
+	for range e.cfg.Loops {
+		l, err := loop(e.clock)
+		if err != nil {
+			e.loops.close()
+			return nil, fmt.Errorf("start packet loop: %w", err)
+		}
+		e.loops.loops = append(e.loops.loops, l)
+	}
+	e.rec = startWriters(e)
+	return e, nil
+}
+
+func (e *Engine) configure(cfg Config) (err error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Loops <= 0 {
+		cfg.Loops = runtime.GOMAXPROCS(0)
+	}
+	if cfg.Latch <= 0 {
+		cfg.Latch = defaultLatch
+	}
+	if !cfg.Bind.IsValid() {
+		cfg.Bind = netip.IPv4Unspecified()
+	}
+	if !cfg.Advertise.IsValid() {
+		cfg.Advertise = advertised(cfg.Bind)
+	}
+	e.cfg, e.log, e.base = cfg, cfg.Logger, cfg.Now()
+	e.ports, err = newPortSet(cfg.PortMin, cfg.PortMax)
+	return err
+}
+
+// advertised is the address to write into SDP for a socket bound to bind: the
+// one packets to the Internet would leave from, when bind is unspecified.
+func advertised(bind netip.Addr) netip.Addr {
+	if !bind.IsUnspecified() {
+		return bind
+	}
+	target, fallback := "192.0.2.1:9", netip.MustParseAddr("127.0.0.1") // nothing is sent
+	if bind.Is6() {
+		target, fallback = "[2001:db8::1]:9", netip.IPv6Loopback()
+	}
+	c, err := net.Dial("udp", target)
+	if err != nil {
+		return fallback
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
+}
+
+// clock is the time since the engine began, in ns, never going back.
+func (e *Engine) clock() int64 { return int64(e.cfg.Now().Sub(e.base)) }
+
+// wall turns clock readings into time; zero stays zero.
+func (e *Engine) wall(at int64) time.Time {
+	if at == 0 {
+		return time.Time{}
+	}
+	return e.base.Add(time.Duration(at))
+}
+
+// Open opens one leg's RTP (even port) and RTCP (odd port) sockets on a random
+// free pair. The error is ErrNoPorts when there is none.
+func (e *Engine) Open() (*Stream, error) {
+	return e.open(e.loops.pick(), e.cfg.Bind, e.cfg.Advertise)
+}
+
+// OpenBeside is Open on the packet loop and addresses of s: use it for the other leg of a call.
+func (e *Engine) OpenBeside(s *Stream) (*Stream, error) {
+	return e.open(s.loop, s.bind, s.local.Addr())
+}
+
+// OpenOn is Open bound to another address than the engine's (IPv6, a second
+// interface). A zero advertise is found like Config.Advertise.
+func (e *Engine) OpenOn(bind, advertise netip.Addr) (*Stream, error) {
+	if !advertise.IsValid() {
+		advertise = advertised(bind)
+	}
+	return e.open(e.loops.pick(), bind, advertise)
+}
+
+func (e *Engine) open(loop packetLoop, bind, advertise netip.Addr) (*Stream, error) {
+	s := newStream(e, loop, bind)
+	port, err := e.ports.bind(func(p uint16) error { return s.listen(netip.AddrPortFrom(bind, p)) })
+	if err != nil {
+		e.noPorts.Add(1)
+		return nil, err
+	}
+	s.local = netip.AddrPortFrom(advertise, port)
+	e.mu.Lock()
+	closed := e.closed
+	if !closed {
+		e.streams[s] = struct{}{}
+	}
+	e.mu.Unlock()
+	if closed {
+		s.Close()
+		return nil, ErrClosed
+	}
+	e.opened.Add(1)
+	return s, nil
+}
+
+func (e *Engine) forget(s *Stream) {
+	e.mu.Lock()
+	delete(e.streams, s)
+	e.mu.Unlock()
+	e.ports.release(s.local.Port())
+}
+
+// Close closes every stream and recorder left open and waits for all
+// goroutines. It may be called twice.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	again := e.closed
+	e.closed = true
+	left := make([]*Stream, 0, len(e.streams))
+	for s := range e.streams {
+		left = append(left, s)
+	}
+	e.mu.Unlock()
+	if again {
+		return
+	}
+	e.rec.close()
+	for _, s := range left {
+		s.Close()
+	}
+	e.loops.close()
+}
+
+// EngineStats counts over all streams of an engine.
+type EngineStats struct {
+	Streams    int    // open now
+	Recorders  int    // running now
+	Opened     uint64 // streams, ever
+	NoPorts    uint64 // Open calls refused for want of ports or sockets
+	Recorded   uint64 // recordings finished
+	RecordFail uint64 // recorders that gave up
+}
+
+// Stats returns a snapshot.
+func (e *Engine) Stats() EngineStats {
+	e.mu.Lock()
+	n := len(e.streams)
+	e.mu.Unlock()
+	return EngineStats{Streams: n, Recorders: e.rec.running(), Opened: e.opened.Load(), NoPorts: e.noPorts.Load(),
+		Recorded: e.recorded.Load(), RecordFail: e.recordFail.Load()}
+}

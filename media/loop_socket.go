@@ -1,0 +1,92 @@
+//go:build linux && (amd64 || arm64)
+
+package media
+
+import (
+	"net/netip"
+	"sync"
+	"syscall"
+	"unsafe"
+)
+
+// epollSocket is a UDP socket of an epollLoop, used by raw system calls: none of
+// them blocks, so the scheduler need not know, and none allocates.
+type epollSocket struct {
+	loop  *epollLoop
+	fd    int
+	inet6 bool
+	to    receiver
+
+	mu     sync.Mutex // held while a packet is read and handled, so that close waits
+	closed bool
+
+	dest    netip.AddrPort           // what sa holds
+	sa      syscall.RawSockaddrInet6 // destination in the kernel's form
+	saBytes uintptr
+}
+
+// read handles one packet. epoll is level-triggered: what is left is reported again.
+func (s *epollSocket) read(l *epollLoop, now int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed { // the number may name something else by now
+		return
+	}
+	size := uint32(unsafe.Sizeof(l.from))
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(s.fd), uintptr(unsafe.Pointer(&l.buf[0])), maxPacket,
+		syscall.MSG_DONTWAIT, uintptr(unsafe.Pointer(&l.from)), uintptr(unsafe.Pointer(&size)))
+	if errno != 0 {
+		return
+	}
+	s.to.receive(l.buf[:n], addrPort(&l.from), now)
+}
+
+// addrPort reads a sockaddr_in or sockaddr_in6.
+func addrPort(sa *syscall.RawSockaddrInet6) netip.AddrPort {
+	p := (*[2]byte)(unsafe.Pointer(&sa.Port))
+	port := uint16(p[0])<<8 | uint16(p[1])
+	if sa.Family == syscall.AF_INET {
+		return netip.AddrPortFrom(netip.AddrFrom4((*syscall.RawSockaddrInet4)(unsafe.Pointer(sa)).Addr), port)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).Unmap(), port)
+}
+
+func (s *epollSocket) send(b []byte, to netip.AddrPort) bool {
+	if len(b) == 0 || !s.aim(to) {
+		return false
+	}
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(s.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+		syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL, uintptr(unsafe.Pointer(&s.sa)), s.saBytes)
+	return errno == 0
+}
+
+// aim puts the destination in the kernel's form, which is kept between packets.
+func (s *epollSocket) aim(to netip.AddrPort) bool {
+	if to == s.dest {
+		return s.saBytes != 0
+	}
+	s.dest, s.saBytes = to, 0
+	if !to.IsValid() || !s.inet6 && !to.Addr().Is4() {
+		return false
+	}
+	p := (*[2]byte)(unsafe.Pointer(&s.sa.Port)) // the port is at the same place in both forms
+	p[0], p[1] = byte(to.Port()>>8), byte(to.Port())
+	if s.inet6 {
+		s.sa.Family, s.sa.Addr, s.saBytes = syscall.AF_INET6, to.Addr().As16(), syscall.SizeofSockaddrInet6
+		return true
+	}
+	sa4 := (*syscall.RawSockaddrInet4)(unsafe.Pointer(&s.sa))
+	sa4.Family, sa4.Addr, s.saBytes = syscall.AF_INET, to.Addr().As4(), syscall.SizeofSockaddrInet4
+	return true
+}
+
+func (s *epollSocket) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	_ = s.loop.table.set(s.fd, nil)
+	_ = syscall.Close(s.fd) // also leaves the epoll set
+}

@@ -1,0 +1,146 @@
+package media
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// inbound is the half of a stream that receives.
+type inbound struct {
+	mu       sync.Mutex // guards all below; held by the loop while it handles a packet
+	closed   bool
+	accept   bool      // the negotiated direction lets the other side send
+	kindOf   [128]kind // by payload type
+	latch    latch
+	peer     *Stream // relayed to
+	tee      *ring   // recorder's; nil while paused
+	claimed  *ring   // recorder's, also while paused
+	ears     *ears   // OnAudio's and OnDTMF's
+	lastSelf int64   // when we last sent a report
+	rx       reception
+	rtcpFrom netip.AddrPort // learned
+	lastSR   uint32         // middle of the NTP time of the other side's last report
+	lastSRAt int64
+
+	ignored, malformed, events uint64
+	eventTS                    uint32
+	eventSSRC                  uint32
+}
+
+func (in *inbound) init() {
+	in.accept = true
+	in.setKinds(OwnOffer().Formats[:2]) // static types need no negotiation
+}
+
+func (in *inbound) setKinds(lists ...[]Format) {
+	for i := range in.kindOf {
+		in.kindOf[i] = kindNone
+	}
+	for _, list := range lists {
+		for _, f := range list {
+			if f.PT < 128 && in.kindOf[f.PT] == kindNone {
+				in.kindOf[f.PT] = kindOf(f)
+			}
+		}
+	}
+}
+
+// negotiate takes the outcome of an exchange and returns the source learned so
+// far, if it still holds. The other side sends the payload types we declared;
+// types only it declared are understood as well, for many phones send those.
+func (in *inbound) negotiate(r Remote, now int64, window time.Duration) netip.AddrPort {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.setKinds(r.Ours, r.Formats)
+	in.latch.negotiate(r, now, window)
+	if !in.latch.source.IsValid() {
+		in.rtcpFrom = netip.AddrPort{}
+	}
+	return in.latch.source
+}
+
+func (in *inbound) shut() {
+	in.mu.Lock()
+	in.closed, in.peer, in.tee = true, nil, nil
+	in.mu.Unlock()
+}
+
+func (in *inbound) stats(st *StreamStats, e *Engine) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	rx := &in.rx
+	st.Received, st.ReceivedBytes = rx.packets, rx.bytes
+	st.Lost, st.OutOfOrder = rx.lost(), rx.outOfOrder
+	st.Jitter = time.Duration(rx.jitter) * time.Second / (16 * 8000)
+	st.Ignored, st.Malformed, st.DTMF = in.ignored, in.malformed, in.events
+	st.First, st.Last = e.wall(rx.first), e.wall(rx.last)
+}
+
+// receive handles one RTP packet on the loop's thread: nothing here allocates,
+// blocks, logs, or takes a lock of another call.
+func (s *Stream) receive(b []byte, from netip.AddrPort, now int64) {
+	in := &s.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	h, begin, end, ok := parseRTP(b)
+	if !ok {
+		in.malformed++
+		return
+	}
+	if in.closed {
+		return
+	}
+	ok, moved := in.latch.accepts(from, now)
+	if !ok {
+		in.ignored++
+		return
+	}
+	if moved {
+		s.out.redirect(from)
+	}
+	if h.pt >= 64 && h.pt < 96 { // RFC 5761 §4: RTCP on the RTP port
+		s.receiveReport(b, now)
+		return
+	}
+	in.rx.count(h, end-begin, now)
+	if in.accept {
+		s.deliver(h, b, begin, end, now)
+	}
+	s.reportIfDue(now)
+}
+
+// deliver hands an accepted packet to whoever wants it: recorder, listener, other leg.
+func (s *Stream) deliver(h rtpHeader, b []byte, begin, end int, now int64) {
+	in := &s.in
+	k := in.kindOf[h.pt&127]
+	if k == kindNone || begin == end {
+		return
+	}
+	if k == kindEvent {
+		s.event(h, b[begin:end], now)
+	}
+	if in.tee != nil && k.audio() {
+		in.tee.push(h, k, b[begin:end], now)
+	}
+	if in.ears != nil && k.audio() {
+		in.ears.hear(h, k, b[begin:end], now)
+	}
+	if in.peer != nil {
+		in.peer.relay(s, h, k, b, begin, end, now)
+	}
+}
+
+// event counts an RFC 4733 event once: its packets, the end repeated three
+// times, share a timestamp (RFC 4733 §2.5.1.2).
+func (s *Stream) event(h rtpHeader, payload []byte, now int64) {
+	in := &s.in
+	if len(payload) < 4 || in.events > 0 && in.eventTS == h.ts && in.eventSSRC == h.ssrc {
+		return
+	}
+	in.eventTS, in.eventSSRC = h.ts, h.ssrc
+	in.events++
+	if in.ears != nil {
+		in.ears.hear(h, kindEvent, payload[:4], now)
+	}
+}

@@ -1,0 +1,225 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+)
+
+// partSuffix marks a recording that runs, or was cut by a crash.
+const partSuffix = ".part"
+
+// recordRate is that of G.711.
+const recordRate = 8000
+
+// RecordConfig says what to record where.
+type RecordConfig struct {
+	Path        string      // final name; Path.part while running, its folder is made if missing
+	Left, Right *Stream     // caller and callee; nil is silence until SetLeft, SetRight
+	Codec       Codec       // of the file; a leg that uses the other law is converted
+	Tap         func(Chunk) // live audio off the packet path; may be nil
+	OnError     func(error) // called once, from its own goroutine, if the recorder gives up (disk full); may be nil
+}
+
+// A Recorder writes one call's two channels into Path.part: a WAV header that
+// says "no samples yet" and then raw code words, left and right by turns.
+//
+// Packets reach it through a ring per channel that the packet loop fills and a
+// few goroutines shared by all recorders empty: about 0.3 s after they came,
+// audio is in the file, and at most 1 s later on the disk. What comes later than
+// that is patched into its place.
+type Recorder struct {
+	engine *Engine
+	cfg    RecordConfig
+	file   *os.File
+	device uint64 // file system, for syncing many at once
+	start  int64  // of position 0, on the engine's clock
+	dirty  atomic.Bool
+	tap    *tap
+	wg     sync.WaitGroup // OnError
+
+	mu      sync.Mutex // guards all below
+	lanes   [2]lane
+	streams [2]*Stream
+	paused  bool
+	flushed int64 // samples per channel in the file
+	late    uint64
+	closed  bool
+	err     error
+}
+
+// Record starts recording. A stream can be in one recorder at a time.
+func (e *Engine) Record(cfg RecordConfig) (*Recorder, error) {
+	r, err := e.newRecorder(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("record to %s: %w", cfg.Path, err)
+	}
+	if err := r.attachAll(cfg.Left, cfg.Right); err != nil {
+		r.abandon()
+		return nil, fmt.Errorf("record to %s: %w", cfg.Path, err)
+	}
+	if cfg.Tap != nil {
+		r.tap = startTap(r.file, cfg.Codec, cfg.Tap)
+	}
+	if !e.rec.add(r) {
+		r.detachAll()
+		if r.tap != nil {
+			r.tap.cancel()
+		}
+		r.abandon()
+		return nil, ErrClosed
+	}
+	return r, nil
+}
+
+func (e *Engine) newRecorder(cfg RecordConfig) (*Recorder, error) {
+	if err := os.MkdirAll(filepath.Dir(cfg.Path), 0o700); err != nil {
+		return nil, err
+	}
+	// An older .part of that name is a crash's and not ours to overwrite.
+	f, err := os.OpenFile(cfg.Path+partSuffix, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{engine: e, cfg: cfg, file: f, device: deviceOf(f), start: e.clock()}
+	r.lanes = [2]lane{newLane(cfg.Codec), newLane(cfg.Codec)}
+	h := wavHeader(cfg.Codec.encoding(), 2, recordRate, 0)
+	if _, err := f.WriteAt(h[:], 0); err != nil {
+		r.abandon()
+		return nil, err
+	}
+	return r, nil
+}
+
+// abandon removes a recording that never began.
+func (r *Recorder) abandon() {
+	_ = r.file.Close()
+	_ = os.Remove(r.file.Name())
+}
+
+func (c Codec) encoding() Encoding {
+	if c == PCMA {
+		return ALaw
+	}
+	return ULaw
+}
+
+// Pause keeps what is said from now on out of the file: silence is written until Resume.
+func (r *Recorder) Pause() { r.setPaused(true) }
+
+// Resume records again.
+func (r *Recorder) Resume() { r.setPaused(false) }
+
+func (r *Recorder) setPaused(p bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.err != nil {
+		return
+	}
+	r.paused = p
+	for i, s := range r.streams {
+		r.wire(i, s, !p)
+	}
+}
+
+// SetLeft records s as the caller's channel from now on (transfer); nil is
+// silence. It fails when s is in another recorder.
+func (r *Recorder) SetLeft(s *Stream) error { return r.replace(0, s) }
+
+// SetRight records s as the callee's channel from now on.
+func (r *Recorder) SetRight(s *Stream) error { return r.replace(1, s) }
+
+func (r *Recorder) attachAll(left, right *Stream) error {
+	if err := r.replace(0, left); err != nil {
+		return err
+	}
+	if err := r.replace(1, right); err != nil {
+		r.detachAll()
+		return err
+	}
+	return nil
+}
+
+func (r *Recorder) replace(i int, s *Stream) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return ErrClosed
+	}
+	if r.streams[i] == s {
+		return nil
+	}
+	if s != nil && !s.claim(r.lanes[i].ring) {
+		return errors.New("the stream is being recorded already")
+	}
+	r.wire(i, r.streams[i], false)
+	r.release(i)
+	r.streams[i] = s
+	r.wire(i, s, !r.paused && r.err == nil)
+	return nil
+}
+
+// claim makes ring the one recording ring of the stream.
+func (s *Stream) claim(ring *ring) bool {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	if s.in.claimed != nil && s.in.claimed != ring {
+		return false
+	}
+	s.in.claimed = ring
+	return true
+}
+
+func (r *Recorder) release(i int) {
+	if s := r.streams[i]; s != nil {
+		s.in.mu.Lock()
+		s.in.claimed = nil
+		s.in.mu.Unlock()
+	}
+}
+
+// wire lets a stream's packets into the channel's ring, or keeps them out.
+func (r *Recorder) wire(i int, s *Stream, on bool) {
+	if s == nil {
+		return
+	}
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	s.in.tee = nil
+	if on && !s.in.closed {
+		s.in.tee = r.lanes[i].ring
+	}
+}
+
+func (r *Recorder) detachAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, s := range r.streams {
+		r.wire(i, s, false)
+		r.release(i)
+		r.streams[i] = nil
+	}
+}
+
+// Err returns why the recorder gave up, or nil.
+func (r *Recorder) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// RecorderStats counts what did not reach its place at once.
+type RecorderStats struct {
+	Dropped uint64 // packets lost because the disk stood still for over a second
+	Late    uint64 // packets patched into audio already written
+}
+
+// Stats returns a snapshot.
+func (r *Recorder) Stats() RecorderStats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return RecorderStats{r.lanes[0].ring.dropped.Load() + r.lanes[1].ring.dropped.Load(), r.late}
+}

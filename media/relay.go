@@ -1,0 +1,87 @@
+package media
+
+// Bridge relays each stream's audio and DTMF events to the other, replacing
+// bridges either was part of, and opens both latch windows again: it is called
+// when a call is answered, and phones often send nothing before.
+//
+// A codec only one leg has is turned into the other law of G.711 by a table.
+// Header extensions and CSRCs are not passed on.
+func Bridge(a, b *Stream) {
+	e := a.engine
+	e.bridging.Lock()
+	defer e.bridging.Unlock()
+	a.part()
+	b.part()
+	a.join(b)
+	b.join(a)
+}
+
+// Unbridge stops relaying between s and whatever it is bridged to.
+func (s *Stream) Unbridge() {
+	s.engine.bridging.Lock()
+	defer s.engine.bridging.Unlock()
+	s.part()
+}
+
+// Bridged returns the stream s is bridged to, nil for none.
+func (s *Stream) Bridged() *Stream {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	return s.in.peer
+}
+
+func (s *Stream) join(peer *Stream) {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	if s.in.closed {
+		return
+	}
+	s.in.peer = peer
+	s.in.latch.open(s.engine.clock(), s.engine.cfg.Latch)
+}
+
+// part takes s and its peer apart. The engine's bridging lock is held.
+func (s *Stream) part() {
+	s.in.mu.Lock()
+	peer := s.in.peer
+	s.in.peer = nil
+	s.in.mu.Unlock()
+	if peer == nil {
+		return
+	}
+	peer.in.mu.Lock()
+	if peer.in.peer == s {
+		peer.in.peer = nil
+	}
+	peer.in.mu.Unlock()
+}
+
+// relay sends a packet that from received to this leg. The payload b[begin:end]
+// stays where it is; the new header is written in front of it.
+func (s *Stream) relay(from *Stream, h rtpHeader, k kind, b []byte, begin, end int, now int64) {
+	o := &s.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed || !o.enabled || o.muted || !o.to.IsValid() {
+		return
+	}
+	pt := o.pts[k]
+	if pt == noPT {
+		if !k.audio() || o.pts[k^1] == noPT {
+			return // nothing this leg understands
+		}
+		pt = o.pts[k^1]
+		cross(b[begin:end], &transcode[k])
+	}
+	h.marker = o.adopt(from, h, now) || h.marker
+	h.pt = pt
+	h.seq += o.seqOffset
+	h.ts += o.tsOffset
+	o.transmit(s.rtp, h, b[begin-rtpHeaderLen:end], now)
+}
+
+func cross(b []byte, table *[256]byte) {
+	for i, v := range b {
+		b[i] = table[v]
+	}
+}

@@ -1,0 +1,89 @@
+package media
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+)
+
+// ring carries packets from a packet loop to a slower reader: one producer, one
+// consumer, no lock, nothing allocated. When it is full the packet is dropped
+// and counted.
+type ring struct {
+	buf     []byte // length is a power of two
+	head    atomic.Uint32
+	tail    atomic.Uint32
+	dropped atomic.Uint64
+}
+
+// A frame is one packet in a ring. payload is valid until the frame is released.
+type frame struct {
+	rtpHeader
+	kind    kind
+	now     int64
+	payload []byte
+	size    uint32
+}
+
+const (
+	frameHeader = 24
+	frameSkip   = 0xFFFF // in place of a length: the rest of the buffer is unused
+)
+
+func newRing(size int) *ring { return &ring{buf: make([]byte, size)} }
+
+func frameSize(payload int) uint32 { return uint32(frameHeader+payload+7) &^ 7 }
+
+// push is for the producer.
+func (r *ring) push(h rtpHeader, k kind, payload []byte, now int64) bool {
+	head, size, need := r.head.Load(), uint32(len(r.buf)), frameSize(len(payload))
+	at, skip := head&(size-1), uint32(0)
+	if at+need > size {
+		skip = size - at
+	}
+	if head+skip+need-r.tail.Load() > size {
+		r.dropped.Add(1)
+		return false
+	}
+	if skip > 0 {
+		binary.LittleEndian.PutUint16(r.buf[at:], frameSkip)
+		at = 0
+	}
+	b := r.buf[at : at+need]
+	le := binary.LittleEndian
+	le.PutUint16(b[0:], uint16(len(payload)))
+	b[2], b[3] = byte(k), 0
+	if h.marker {
+		b[3] = 1
+	}
+	le.PutUint16(b[4:], h.seq)
+	le.PutUint32(b[8:], h.ts)
+	le.PutUint32(b[12:], h.ssrc)
+	le.PutUint64(b[16:], uint64(now))
+	copy(b[frameHeader:], payload)
+	r.head.Store(head + skip + need)
+	return true
+}
+
+// next is for the consumer: the oldest frame, which stays until it is released.
+func (r *ring) next() (f frame, ok bool) {
+	for {
+		tail := r.tail.Load()
+		if tail == r.head.Load() {
+			return frame{}, false
+		}
+		at := tail & uint32(len(r.buf)-1)
+		le, b := binary.LittleEndian, r.buf[at:]
+		n := le.Uint16(b)
+		if n == frameSkip {
+			r.tail.Store(tail + uint32(len(b)))
+			continue
+		}
+		f.marker, f.seq, f.ts, f.ssrc = b[3] == 1, le.Uint16(b[4:]), le.Uint32(b[8:]), le.Uint32(b[12:])
+		f.kind, f.now = kind(b[2]), int64(le.Uint64(b[16:]))
+		f.payload, f.size = b[frameHeader:frameHeader+int(n)], frameSize(int(n))
+		return f, true
+	}
+}
+
+// release frees the frame next returned.
+func (r *ring) release(f frame) { r.tail.Store(r.tail.Load() + f.size) }

@@ -1,0 +1,68 @@
+package media
+
+import "encoding/binary"
+
+const rtpHeaderLen = 12
+
+// rtpHeader is what we use of an RTP header (RFC 3550 §5.1).
+type rtpHeader struct {
+	marker bool
+	pt     uint8
+	seq    uint16
+	ts     uint32
+	ssrc   uint32
+}
+
+// parseRTP reads the header and finds the payload b[from:to], leaving CSRCs,
+// extension and padding out. from is at least rtpHeaderLen.
+func parseRTP(b []byte) (h rtpHeader, from, to int, ok bool) {
+	if len(b) < rtpHeaderLen || b[0]>>6 != 2 {
+		return h, 0, 0, false
+	}
+	h = rtpHeader{b[1]&0x80 != 0, b[1] & 0x7F, binary.BigEndian.Uint16(b[2:]), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])}
+	from, to = rtpHeaderLen+4*int(b[0]&0x0F), len(b)
+	if b[0]&0x10 != 0 { // RFC 3550 §5.3.1
+		if len(b) < from+4 {
+			return h, 0, 0, false
+		}
+		from += 4 + 4*int(binary.BigEndian.Uint16(b[from+2:]))
+	}
+	if b[0]&0x20 != 0 {
+		to -= int(b[to-1])
+	}
+	return h, from, to, from <= to
+}
+
+// put writes a plain header: version 2, no CSRC, extension or padding.
+func (h rtpHeader) put(b []byte) {
+	b[0], b[1] = 2<<6, h.pt
+	if h.marker {
+		b[1] |= 0x80
+	}
+	binary.BigEndian.PutUint16(b[2:], h.seq)
+	binary.BigEndian.PutUint32(b[4:], h.ts)
+	binary.BigEndian.PutUint32(b[8:], h.ssrc)
+}
+
+// A kind is what a payload type stands for.
+type kind uint8
+
+const (
+	kindPCMU kind = iota // equals Codec
+	kindPCMA
+	kindEvent
+	kinds
+	kindNone kind = 0xFF
+)
+
+func (k kind) audio() bool { return k <= kindPCMA }
+
+func kindOf(f Format) kind {
+	if c, ok := f.Codec(); ok {
+		return kind(c)
+	}
+	if f.isEvent() {
+		return kindEvent
+	}
+	return kindNone
+}

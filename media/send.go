@@ -1,0 +1,140 @@
+package media
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+)
+
+// outbound is the half of a stream that sends. Whatever feeds it, the other side
+// sees one source: our SSRC, numbers without holes of ours, time that goes on.
+type outbound struct {
+	mu      sync.Mutex // guards all below
+	closed  bool
+	enabled bool // the negotiated direction lets us send
+	muted   bool // a Send is playing: the relay waits
+	to      netip.AddrPort
+	rtcpTo  netip.AddrPort
+	pts     [kinds]uint8 // payload type by kind; noPT where the other side has none
+	codec   Codec        // the one the other side likes best
+
+	ssrc    uint32
+	seq     uint16 // highest sent
+	ts      uint32 // highest sent
+	at      int64  // when
+	started bool
+
+	source     *Stream // whose packets are mapped; nil is our own player
+	sourceSSRC uint32
+	mapped     bool
+	seqOffset  uint16
+	tsOffset   uint32
+
+	packets, bytes uint64
+	report         [96]byte // RTCP is put together here
+}
+
+const noPT = 0xFF
+
+func (o *outbound) init() {
+	o.enabled = true
+	o.ssrc, o.seq, o.ts = rand.Uint32(), uint16(rand.Uint32())&0x7FFF, rand.Uint32() // RFC 3550 §5.1: random starts
+	o.setTypes(OwnOffer().Formats[:2])
+}
+
+func (o *outbound) setTypes(list []Format) {
+	o.pts = [kinds]uint8{noPT, noPT, noPT}
+	for i := len(list) - 1; i >= 0; i-- { // backwards: the first of a kind stays
+		k := kindOf(list[i])
+		if k == kindNone {
+			continue
+		}
+		o.pts[k] = list[i].PT
+		if k.audio() {
+			o.codec = Codec(k)
+		}
+	}
+}
+
+// negotiate aims at the signalled address, or at the source learned for it.
+func (o *outbound) negotiate(r Remote, source netip.AddrPort) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(r.Formats) > 0 {
+		o.setTypes(r.Formats)
+	}
+	o.to, o.rtcpTo = r.Addr, r.RTCP
+	if o.rtcpTo.Port() == 0 {
+		o.rtcpTo = portAbove(r.Addr)
+	}
+	switch {
+	case r.Addr.Addr().IsUnspecified():
+		o.to, o.rtcpTo = netip.AddrPort{}, netip.AddrPort{}
+	case source.IsValid():
+		o.aim(source)
+	case !r.Addr.Addr().IsValid():
+		o.to, o.rtcpTo = netip.AddrPort{}, netip.AddrPort{}
+	}
+}
+
+// aim sends to a learned source; its RTCP is expected on the port above unless
+// it is the signalled host itself.
+func (o *outbound) aim(source netip.AddrPort) {
+	if o.to.Addr() != source.Addr() || o.to.Port() != source.Port() {
+		o.rtcpTo = portAbove(source)
+	}
+	o.to = source
+}
+
+func portAbove(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), a.Port()+1) }
+
+func (o *outbound) redirect(source netip.AddrPort) {
+	o.mu.Lock()
+	o.aim(source)
+	o.mu.Unlock()
+}
+
+func (o *outbound) shut() {
+	o.mu.Lock()
+	o.closed, o.source = true, nil
+	o.mu.Unlock()
+}
+
+func (o *outbound) stats(st *StreamStats) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	st.Sent, st.SentBytes, st.Remote = o.packets, o.bytes, o.to
+}
+
+// adopt maps a source onto our numbers and time line, so that it continues
+// where the last one stopped. It reports whether the source is a new one.
+func (o *outbound) adopt(from *Stream, h rtpHeader, now int64) bool {
+	if o.mapped && o.source == from && o.sourceSSRC == h.ssrc {
+		return false
+	}
+	next := o.ts
+	if o.started { // at least one packet's time, at most what has passed
+		next += max(160, uint32((now-o.at)/125000))
+	}
+	o.source, o.sourceSSRC, o.mapped = from, h.ssrc, true
+	o.seqOffset, o.tsOffset = o.seq+1-h.seq, next-h.ts
+	return true
+}
+
+// transmit sends b as one packet; its first 12 bytes are overwritten by the
+// header. o.mu is held.
+func (o *outbound) transmit(socket packetSocket, h rtpHeader, b []byte, now int64) {
+	h.ssrc = o.ssrc
+	if !o.started || int16(h.seq-o.seq) > 0 {
+		o.seq = h.seq
+	}
+	if !o.started || int32(h.ts-o.ts) > 0 {
+		o.ts, o.at = h.ts, now
+	}
+	o.started = true
+	h.put(b)
+	if socket.send(b, o.to) {
+		o.packets++
+		o.bytes += uint64(len(b) - rtpHeaderLen)
+	}
+}

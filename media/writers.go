@@ -1,0 +1,217 @@
+package media
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+)
+
+// writers are the few goroutines that serve all recorders of an engine: some
+// move audio from rings to files, one makes it durable. Without recorders they sleep.
+type writers struct {
+	engine *Engine
+	quit   chan struct{}
+	wg     sync.WaitGroup
+	turns  [drainers]turns
+	wake   chan struct{} // for the syncer
+
+	mu     sync.Mutex // guards closed, all and next
+	closed bool
+	all    map[*Recorder]int // to its drainer and turn
+	next   int
+}
+
+const (
+	drainers     = 2
+	turnCount    = 8
+	drainEvery   = 250 * time.Millisecond // each recorder, an eighth of them at a time
+	syncEvery    = time.Second
+	syncEachUpTo = 8 // files; beyond, the file system is synced in one go
+)
+
+// turns are one drainer's recorders, spread over the interval so that they do
+// not all write at once.
+type turns struct {
+	wake chan struct{}
+	mu   sync.Mutex // guards list
+	list [turnCount][]*Recorder
+}
+
+func startWriters(e *Engine) *writers {
+	w := &writers{engine: e, quit: make(chan struct{}), wake: make(chan struct{}, 1), all: map[*Recorder]int{}}
+	for i := range w.turns {
+		w.turns[i].wake = make(chan struct{}, 1)
+		w.wg.Add(1)
+		go w.drain(&w.turns[i])
+	}
+	w.wg.Add(1)
+	go w.sync()
+	return w
+}
+
+// add reports false when the engine is closed.
+func (w *writers) add(r *Recorder) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	place := w.next % (drainers * turnCount)
+	w.next++
+	w.all[r] = place
+	t := &w.turns[place%drainers]
+	t.mu.Lock()
+	t.list[place/drainers] = append(t.list[place/drainers], r)
+	t.mu.Unlock()
+	nudge(t.wake)
+	nudge(w.wake)
+	return true
+}
+
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (w *writers) remove(r *Recorder) {
+	w.mu.Lock()
+	place, ok := w.all[r]
+	delete(w.all, r)
+	w.mu.Unlock()
+	if !ok {
+		return
+	}
+	t := &w.turns[place%drainers]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := t.list[place/drainers]
+	for i, o := range list {
+		if o == r {
+			last := len(list) - 1
+			list[i], list[last] = list[last], nil
+			t.list[place/drainers] = list[:last]
+			return
+		}
+	}
+}
+
+func (w *writers) running() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.all)
+}
+
+// drain serves one turn after the other until there is no recorder left.
+func (w *writers) drain(t *turns) {
+	defer w.wg.Done()
+	tick := time.NewTicker(drainEvery / turnCount)
+	tick.Stop()
+	scratch := make([]byte, 2*flushChunk)
+	var list []*Recorder
+	for turn, idle := 0, 0; ; turn = (turn + 1) % turnCount {
+		select {
+		case <-w.quit:
+			return
+		case <-t.wake:
+			tick.Reset(drainEvery / turnCount)
+		case <-tick.C:
+		}
+		t.mu.Lock()
+		list = append(list[:0], t.list[turn]...)
+		t.mu.Unlock()
+		for _, r := range list {
+			r.drain(scratch)
+		}
+		idle++
+		if len(list) > 0 {
+			idle = 0
+		}
+		clear(list)
+		if idle > turnCount {
+			tick.Stop()
+		}
+	}
+}
+
+// sync makes what was written durable, once a second.
+func (w *writers) sync() {
+	defer w.wg.Done()
+	tick := time.NewTicker(syncEvery)
+	tick.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-w.wake:
+			tick.Reset(syncEvery)
+			continue
+		case <-tick.C:
+		}
+		if w.syncDirty() == 0 {
+			tick.Stop()
+		}
+	}
+}
+
+// syncDirty returns how many recorders are running.
+func (w *writers) syncDirty() int {
+	w.mu.Lock()
+	n := len(w.all)
+	dirty := make([]*Recorder, 0, n)
+	for r := range w.all {
+		if r.dirty.Swap(false) {
+			dirty = append(dirty, r)
+		}
+	}
+	w.mu.Unlock()
+	if len(dirty) <= syncEachUpTo {
+		for _, r := range dirty {
+			w.reportSync(r, syncData(r.file))
+		}
+		return n
+	}
+	done := map[uint64]error{}
+	for _, r := range dirty {
+		err, ok := done[r.device]
+		if !ok {
+			err = syncDevice(r.file)
+			done[r.device] = err
+		}
+		w.reportSync(r, err)
+	}
+	return n
+}
+
+func (w *writers) reportSync(r *Recorder, err error) {
+	if err == nil || os.IsNotExist(err) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		r.fail(err)
+	}
+}
+
+// close finishes recorders nobody closed and ends the goroutines.
+func (w *writers) close() {
+	w.mu.Lock()
+	w.closed = true
+	left := make([]*Recorder, 0, len(w.all))
+	for r := range w.all {
+		left = append(left, r)
+	}
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for _, r := range left {
+		if _, err := r.Close(ctx); err != nil {
+			w.engine.log.Error("finish recording at shutdown", "path", r.cfg.Path, "error", err)
+		}
+	}
+	close(w.quit)
+	w.wg.Wait()
+}
