@@ -10,8 +10,7 @@ import (
 )
 
 // A Reader numbers committed events in the order in which it finds them, which is the order of commit, and hands
-// them on: in the same transaction to Fan, after it to the live stream. One reader runs per node; on PostgreSQL the
-// rows of the counter keep several apart.
+// them on: in the same transaction to Fan, after it to the live stream. One reader runs per node; they take turns.
 type Reader struct {
 	Outbox *Outbox
 	Log    *slog.Logger
@@ -58,6 +57,9 @@ func (r *Reader) Once(ctx context.Context) (int, error) {
 	}
 	var batch []Event
 	err := r.Outbox.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		if err = Turn(ctx, tx); err != nil {
+			return err
+		}
 		if batch, err = r.open(ctx, tx); err != nil {
 			return err
 		}
@@ -75,6 +77,15 @@ func (r *Reader) Once(ctx context.Context) (int, error) {
 	return len(batch), nil
 }
 
+// Turn waits until no other transaction is numbering events or handing them on, and keeps others waiting until this one
+// ends. Without it two nodes could hand on the events of one call in the wrong order.
+func Turn(ctx context.Context, tx db.Querier) error {
+	if _, err := tx.Exec(ctx, `UPDATE event_turn SET taken = taken + 1 WHERE id = $1`, 1); err != nil {
+		return fmt.Errorf("wait for the outbox: %w", err)
+	}
+	return nil
+}
+
 // waiting looks without writing, so that an idle system does not commit.
 func (r *Reader) waiting(ctx context.Context) (bool, error) {
 	// tenant: the outbox is read for all organisations
@@ -88,7 +99,7 @@ func (r *Reader) open(ctx context.Context, tx db.Querier) ([]Event, error) {
 	// tenant: the outbox is read for all organisations
 	const q = `SELECT org_id, id, kind, call_id, audience, body, occurred_at FROM events
 		WHERE sequence IS NULL ORDER BY id LIMIT $1`
-	rows, err := tx.Query(ctx, q+r.Outbox.DB.SkipLocked(), batchSize)
+	rows, err := tx.Query(ctx, q, batchSize)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package job
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"soniq/db"
@@ -10,58 +12,150 @@ import (
 
 // This file may hold SQL that differs between the databases; see architecture.
 
-// due looks, without writing, whether a job is ready, and otherwise when the next one will be.
-func (r *Runner) due(ctx context.Context) (bool, time.Duration, error) {
-	// tenant: work is claimed for all organisations
-	const q = `SELECT min(run_at) FROM jobs WHERE queue = $1 AND state = 0`
-	var first db.Time
-	if err := r.DB.Read(ctx).QueryRow(ctx, q, r.Name).Scan(&first); err != nil {
-		return false, poll, err
+// These bound one claim: how many jobs, of how many lanes, and how many of one lane before the next has its turn.
+const (
+	claimSize = 64
+	laneSteps = 64
+	laneShare = 8
+)
+
+// claim takes up to free jobs. Where all that is due fits into one claim, that is one statement; where there is a
+// backlog, lanes have turns, so that a backlog in one delays no other.
+func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Duration, err error) {
+	due, err := r.due(ctx)
+	if err != nil {
+		return nil, poll, err
 	}
-	if first.IsZero() {
-		return false, poll, nil
+	if len(due) == 0 {
+		next, err = r.next(ctx)
+		return nil, next, err
 	}
-	wait := first.Sub(r.Queue.Now())
-	return wait <= 0, min(max(wait, time.Millisecond), poll), nil
+	if len(due) <= claimSize {
+		r.turns = nil
+		jobs, err = r.claimThese(ctx, due, free)
+	} else {
+		jobs, err = r.claimTurns(ctx, free)
+	}
+	return jobs, poll, err
 }
 
-// lanesDue lists the lanes with ready jobs by walking the index from lane to lane.
-const lanesDue = `WITH RECURSIVE l(lane) AS (
+// candidate is a job that could be claimed.
+type candidate struct{ id, lane string }
+
+// openEarlier is what keeps jobs of one order key apart: an earlier one is not ended.
+const openEarlier = `(order_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs p
+		WHERE p.order_key = j.order_key AND p.state < 2 AND p.id < j.id))`
+
+// due lists the jobs that could be claimed, oldest first, one more than fit into a claim. It only reads.
+func (r *Runner) due(ctx context.Context) ([]candidate, error) {
+	// tenant: work is claimed for all organisations
+	const q = `SELECT id, lane FROM jobs j WHERE queue = $1 AND state = 0 AND run_at <= $2 AND ` + openEarlier + `
+		ORDER BY run_at, id LIMIT $3`
+	rows, err := r.DB.Read(ctx).Query(ctx, q, r.Name, db.At(r.Queue.Now()), claimSize+1)
+	if err != nil {
+		return nil, fmt.Errorf("list due jobs: %w", err)
+	}
+	defer rows.Close()
+	var due []candidate
+	for rows.Next() {
+		var c candidate
+		if err := rows.Scan(&c.id, &c.lane); err != nil {
+			return nil, err
+		}
+		due = append(due, c)
+	}
+	return due, rows.Err()
+}
+
+// next is how long it is until a job becomes due.
+func (r *Runner) next(ctx context.Context) (time.Duration, error) {
+	now := r.Queue.Now()
+	// tenant: work is claimed for all organisations
+	const q = `SELECT min(run_at) FROM jobs WHERE queue = $1 AND state = 0 AND run_at > $2`
+	var first db.Time
+	if err := r.DB.Read(ctx).QueryRow(ctx, q, r.Name, db.At(now)).Scan(&first); err != nil {
+		return poll, err
+	}
+	if first.IsZero() {
+		return poll, nil
+	}
+	return min(max(first.Sub(now), time.Millisecond), poll), nil
+}
+
+const returning = ` RETURNING id, org_id, queue, lane, kind, attempt, max_attempts, order_key, args, created_at`
+
+// claimThese claims the candidates whose lanes have room.
+func (r *Runner) claimThese(ctx context.Context, due []candidate, free int) ([]Job, error) {
+	ids := r.chosen(due, free)
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	args := []any{r.Node, db.At(r.Queue.Now().Add(r.Options.Timeout + leaseSlack))}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	// tenant: work is claimed for all organisations
+	q := `UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $1, lease_until = $2
+		WHERE state = 0 AND id IN (` + marks(3, len(ids)) + `)` + returning
+	var jobs []Job
+	err := r.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		jobs, err = scanJobs(ctx, tx, nil, q, args...)
+		return err
+	})
+	return jobs, err
+}
+
+// chosen leaves out what the lanes have no room for.
+func (r *Runner) chosen(due []candidate, free int) []string {
+	var ids []string
+	taken := map[string]int{}
+	for _, c := range due {
+		if len(ids) < free && taken[c.lane] < r.room(c.lane) {
+			taken[c.lane]++
+			ids = append(ids, c.id)
+		}
+	}
+	return ids
+}
+
+// marks writes n placeholders, the first of which is $from.
+func marks(from, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("$" + strconv.Itoa(from+i))
+	}
+	return b.String()
+}
+
+// lanesWaiting lists the lanes with ready jobs by walking the index from lane to lane.
+const lanesWaiting = `WITH RECURSIVE l(lane) AS (
 		SELECT min(lane) FROM jobs WHERE queue = $1 AND state = 0
 		UNION ALL
 		SELECT (SELECT min(j.lane) FROM jobs j WHERE j.queue = $1 AND j.state = 0 AND j.lane > l.lane)
 		FROM l WHERE l.lane IS NOT NULL)
 	SELECT lane FROM l WHERE lane IS NOT NULL`
 
-// laneShare is how many jobs of one lane are claimed before the next lane has its turn.
-const laneShare = 8
-
-// claim takes up to free jobs, a few of each lane.
-func (r *Runner) claim(ctx context.Context, free int) ([]Job, error) {
-	var jobs []Job
-	err := r.DB.Tx(ctx, func(tx db.Querier) error {
-		jobs = nil
-		lanes, err := r.listLanes(ctx, tx)
-		if err != nil {
-			return err
-		}
-		for _, lane := range lanes {
-			n := min(laneShare, r.room(lane, free-len(jobs)))
-			if n <= 0 {
-				continue
-			}
-			if jobs, err = r.claimLane(ctx, tx, lane, n, jobs); err != nil {
-				return err
+// claimTurns gives the next lanes their turn. When all had one, the lanes are listed again.
+func (r *Runner) claimTurns(ctx context.Context, free int) (jobs []Job, err error) {
+	for range 2 { // a list that is used up, or out of date, may hold nothing to claim: look once more
+		if len(r.turns) == 0 {
+			if r.turns, err = r.listLanes(ctx); err != nil {
+				return nil, err
 			}
 		}
-		return nil
-	})
-	return jobs, err
+		if jobs, err = r.claimLanes(ctx, free); err != nil || len(jobs) > 0 {
+			return jobs, err
+		}
+	}
+	return jobs, nil
 }
 
-func (r *Runner) listLanes(ctx context.Context, tx db.Querier) ([]string, error) {
+func (r *Runner) listLanes(ctx context.Context) ([]string, error) {
 	// tenant: work is claimed for all organisations
-	rows, err := tx.Query(ctx, lanesDue, r.Name)
+	rows, err := r.DB.Read(ctx).Query(ctx, lanesWaiting, r.Name)
 	if err != nil {
 		return nil, fmt.Errorf("list lanes: %w", err)
 	}
@@ -77,16 +171,48 @@ func (r *Runner) listLanes(ctx context.Context, tx db.Querier) ([]string, error)
 	return lanes, rows.Err()
 }
 
+// claimLanes takes lanes off the list and claims a few jobs of each, until something was claimed or the list is empty.
+func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
+	var jobs []Job
+	for len(r.turns) > 0 && len(jobs) == 0 {
+		var lanes []string
+		for len(r.turns) > 0 && len(lanes) < laneSteps {
+			if l := r.turns[0]; r.room(l) > 0 {
+				lanes = append(lanes, l)
+			}
+			r.turns = r.turns[1:]
+		}
+		err := r.DB.Tx(ctx, func(tx db.Querier) (err error) {
+			jobs = nil
+			for i, lane := range lanes {
+				share := max(laneShare, (free-len(jobs))/(len(lanes)-i))
+				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.room(lane), free-len(jobs)), jobs); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
 func (r *Runner) claimLane(ctx context.Context, tx db.Querier, lane string, n int, jobs []Job) ([]Job, error) {
+	if n <= 0 {
+		return jobs, nil
+	}
 	now := r.Queue.Now()
 	// tenant: work is claimed for all organisations
-	q := `UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $1, lease_until = $2 WHERE id IN (
-			SELECT id FROM jobs j WHERE queue = $3 AND lane = $4 AND state = 0 AND run_at <= $5
-				AND (order_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs p
-					WHERE p.order_key = j.order_key AND p.state < 2 AND p.id < j.id))
-			ORDER BY run_at, id LIMIT $6` + r.DB.SkipLocked() + `)
-		RETURNING id, org_id, queue, lane, kind, attempt, max_attempts, order_key, args, created_at`
-	rows, err := tx.Query(ctx, q, r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)), r.Name, lane, db.At(now), n)
+	q := `UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $1, lease_until = $2 WHERE state = 0 AND id IN (
+			SELECT id FROM jobs j WHERE queue = $3 AND lane = $4 AND state = 0 AND run_at <= $5 AND ` + openEarlier + `
+			ORDER BY run_at, id LIMIT $6` + r.DB.SkipLocked() + `)` + returning
+	return scanJobs(ctx, tx, jobs, q, r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)), r.Name, lane, db.At(now), n)
+}
+
+func scanJobs(ctx context.Context, tx db.Querier, jobs []Job, q string, args ...any) ([]Job, error) {
+	rows, err := tx.Query(ctx, q, args...)
 	if err != nil {
 		return jobs, fmt.Errorf("claim jobs: %w", err)
 	}
@@ -107,49 +233,24 @@ func (r *Runner) claimLane(ctx context.Context, tx db.Querier, lane string, n in
 // leaseSlack is how long after its timeout a job is left to its worker.
 const leaseSlack = 30 * time.Second
 
-// recover makes ready again what this node was doing when it died, and what other nodes no longer hold.
+// recover makes ready again what this node was doing when it died.
 func (r *Runner) recover(ctx context.Context) error {
 	return r.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: recovery of all organisations' work
 		const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL
-			WHERE queue = $1 AND state = 1 AND (worker = $2 OR lease_until < $3)`
-		_, err := tx.Exec(ctx, q, r.Name, r.Node, db.At(r.Queue.Now()))
+			WHERE queue = $1 AND state = 1 AND worker = $2`
+		_, err := tx.Exec(ctx, q, r.Name, r.Node)
 		return err
 	})
 }
 
-func (r *Runner) close(ctx context.Context, tx db.Querier, j Job, state int, cause string) error {
-	const q = `UPDATE jobs SET state = $3, finished_at = $4, last_error = $5, lease_until = NULL
-		WHERE org_id = $1 AND id = $2`
-	_, err := tx.Exec(ctx, q, j.Org, j.ID, state, db.At(r.Queue.Now()), db.Null(cause))
-	return err
-}
-
-func (r *Runner) again(ctx context.Context, tx db.Querier, j Job, after time.Duration, order string, cause error) error {
-	const q = `UPDATE jobs SET state = 0, run_at = $3, order_key = $4, last_error = $5, lease_until = NULL, worker = NULL
-		WHERE org_id = $1 AND id = $2`
-	_, err := tx.Exec(ctx, q, j.Org, j.ID, db.At(r.Queue.Now().Add(after)), db.Null(order), db.Null(cause.Error()))
-	return err
-}
-
-// Sweep deletes jobs that ended before the given time, a batch at a time, and returns how many went.
-func Sweep(ctx context.Context, d *db.DB, before time.Time) (int64, error) {
-	const batch = 500
-	var gone int64
-	for {
-		var n int64
-		err := d.Tx(ctx, func(tx db.Querier) error {
-			// tenant: a sweep over all organisations
-			const q = `DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state >= 2 AND finished_at < $1 LIMIT $2)`
-			r, err := tx.Exec(ctx, q, db.At(before), batch)
-			if err != nil {
-				return err
-			}
-			n, err = r.RowsAffected()
-			return err
-		})
-		if gone += n; err != nil || n < batch {
-			return gone, err
-		}
-	}
+// expire makes ready again what no node holds any longer.
+func (r *Runner) expire(ctx context.Context) error {
+	return r.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: recovery of all organisations' work
+		const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL
+			WHERE queue = $1 AND state = 1 AND lease_until < $2`
+		_, err := tx.Exec(ctx, q, r.Name, db.At(r.Queue.Now()))
+		return err
+	})
 }

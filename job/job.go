@@ -55,6 +55,7 @@ func (j Job) Last() bool { return j.Attempt >= j.MaxAttempts }
 type Retry struct {
 	After     time.Duration
 	Unordered bool // let later jobs of the same order key go first
+	Free      bool // the attempt does not count
 	Cause     error
 }
 

@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -21,6 +20,8 @@ type Options struct {
 	Workers int           // jobs at once
 	PerLane int           // jobs at once in one lane; 0: no limit
 	Timeout time.Duration // of one job; also the lease
+	// LaneLimit narrows PerLane for single lanes; may be nil. It must not wait.
+	LaneLimit func(lane string) int
 }
 
 // A Runner claims the jobs of one queue and does them.
@@ -28,18 +29,25 @@ type Runner struct {
 	DB      *db.DB
 	Queue   *Queue
 	Name    string // of the queue
-	Node    string // who claims
+	Node    string // who claims; no two runners of a queue may share it
 	Log     *slog.Logger
 	Options Options
 
 	handlers map[string]Handler
-	cancel   context.CancelFunc
-	stopped  chan struct{}
-	finished chan string // lanes whose job is done
-	mu       sync.Mutex  // guards busy and lanes
-	busy     int
-	lanes    map[string]int
+	turns    []string // lanes whose turn is still to come; owned by the loop
+
+	cancel   context.CancelFunc // ends claiming
+	abort    context.CancelFunc // ends running jobs
+	lifetime context.Context    // of running jobs
+	stopped  chan struct{}      // closed when the loop has returned
+	finished chan struct{}      // a job has ended since the last look
+	ends     chan *end
 	running  sync.WaitGroup
+	writing  sync.WaitGroup
+
+	mu    sync.Mutex // guards the two below
+	busy  int
+	lanes map[string]int
 }
 
 // Handle says what does the jobs of a kind. Call it before Start.
@@ -50,8 +58,11 @@ func (r *Runner) Handle(kind string, h Handler) {
 	r.handlers[kind] = h
 }
 
-// poll is the safety net below the wake-ups.
-const poll = time.Second
+// poll is the safety net below the wake-ups, and expiry how often other nodes' leases are looked at.
+const (
+	poll   = time.Second
+	expiry = 10 * time.Second
+)
 
 // Start takes back what this node left running when it died, and begins.
 func (r *Runner) Start(ctx context.Context) error {
@@ -59,14 +70,19 @@ func (r *Runner) Start(ctx context.Context) error {
 		return fmt.Errorf("recover jobs of %s: %w", r.Name, err)
 	}
 	r.lanes = map[string]int{}
-	r.finished = make(chan string, r.Options.Workers+1)
-	r.stopped = make(chan struct{})
-	ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	r.finished, r.stopped, r.ends = make(chan struct{}, 1), make(chan struct{}), make(chan *end)
+	ctx = context.WithoutCancel(ctx)
+	r.lifetime, r.abort = context.WithCancel(ctx)
+	ctx, r.cancel = context.WithCancel(ctx)
+	for range writers {
+		r.writing.Go(func() { r.write(r.ends) })
+	}
 	go r.loop(ctx)
 	return nil
 }
 
-// Stop claims nothing more and waits for the running jobs; the context bounds the wait, after which they are cancelled.
+// Stop claims nothing more and waits for the running jobs; when the context ends, they are cancelled and given a moment
+// to notice. It returns when the last of them is written down.
 func (r *Runner) Stop(ctx context.Context) {
 	if r.cancel == nil {
 		return
@@ -78,31 +94,43 @@ func (r *Runner) Stop(ctx context.Context) {
 	select {
 	case <-done:
 	case <-ctx.Done():
+		r.abort()
+		<-done
 	}
+	r.abort()
+	close(r.ends)
+	r.writing.Wait()
+	r.cancel = nil
 }
 
 func (r *Runner) loop(ctx context.Context) {
 	defer close(r.stopped)
 	wake := r.Queue.Bus.Subscribe(wakeSubject(r.Name), 1)
 	defer wake.Close()
+	expired := time.NewTicker(expiry)
+	defer expired.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		n, next, err := r.claimAndRun(ctx)
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("jobs not claimed", "queue", r.Name, "err", err)
 		}
-		if n > 0 && err == nil {
+		if n > 0 && err == nil && ctx.Err() == nil {
 			continue
 		}
-		timer := time.NewTimer(next)
+		timer.Reset(next)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		case <-wake.C:
 		case <-r.finished:
 		case <-timer.C:
+		case <-expired.C:
+			if err := r.expire(ctx); err != nil && ctx.Err() == nil {
+				r.Log.Error("leases not looked at", "queue", r.Name, "err", err)
+			}
 		}
-		timer.Stop()
 	}
 }
 
@@ -112,18 +140,14 @@ func (r *Runner) claimAndRun(ctx context.Context) (int, time.Duration, error) {
 	if free == 0 {
 		return 0, poll, nil
 	}
-	due, next, err := r.due(ctx)
-	if err != nil || !due {
-		return 0, next, err
-	}
-	jobs, err := r.claim(ctx, free)
+	jobs, next, err := r.claim(ctx, free)
 	if err != nil {
 		return 0, poll, err
 	}
 	for _, j := range jobs {
 		r.begin(j)
 	}
-	return len(jobs), poll, nil
+	return len(jobs), next, nil
 }
 
 func (r *Runner) free() int {
@@ -133,13 +157,17 @@ func (r *Runner) free() int {
 }
 
 // room is how many more jobs of a lane may run.
-func (r *Runner) room(lane string, free int) int {
-	if r.Options.PerLane == 0 {
-		return free
+func (r *Runner) room(lane string) int {
+	limit := r.Options.Workers
+	if r.Options.PerLane > 0 {
+		limit = r.Options.PerLane
+	}
+	if r.Options.LaneLimit != nil {
+		limit = min(limit, r.Options.LaneLimit(lane))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return min(free, r.Options.PerLane-r.lanes[lane])
+	return limit - r.lanes[lane]
 }
 
 func (r *Runner) begin(j Job) {
@@ -147,12 +175,10 @@ func (r *Runner) begin(j Job) {
 	r.busy++
 	r.lanes[j.Lane]++
 	r.mu.Unlock()
-	r.running.Add(1)
-	go func() {
-		defer r.running.Done()
+	r.running.Go(func() {
 		r.do(j)
 		r.end(j)
-	}()
+	})
 }
 
 func (r *Runner) end(j Job) {
@@ -163,19 +189,21 @@ func (r *Runner) end(j Job) {
 	}
 	r.mu.Unlock()
 	select {
-	case r.finished <- j.Lane:
+	case r.finished <- struct{}{}:
 	default:
 	}
 }
 
 // do runs the handler and writes down how it ended. The node's own shutdown does not cancel it.
 func (r *Runner) do(j Job) {
-	ctx, cancel := context.WithTimeout(context.Background(), r.Options.Timeout)
+	e := &end{job: j, written: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(context.WithValue(r.lifetime, endKey{}, e), r.Options.Timeout)
 	defer cancel()
-	err := r.guarded(ctx, j)
-	if err := r.finish(context.Background(), j, err); err != nil {
-		r.Log.Error("end of job not written", "job", j.ID, "kind", j.Kind, "err", err)
+	if e.err = r.guarded(ctx, j); e.err != nil && r.lifetime.Err() != nil {
+		e.with, e.err = nil, &Retry{Free: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
 	}
+	r.ends <- e
+	<-e.written
 }
 
 func (r *Runner) guarded(ctx context.Context, j Job) (err error) {
@@ -189,31 +217,4 @@ func (r *Runner) guarded(ctx context.Context, j Job) (err error) {
 		return fmt.Errorf("no handler for %s: %w", j.Kind, ErrDead)
 	}
 	return h(ctx, j)
-}
-
-// backoff is the delay after the n-th failed attempt where the handler names none.
-func backoff(attempt int) time.Duration {
-	return min(time.Duration(attempt*attempt*attempt)*time.Second, 6*time.Hour)
-}
-
-func (r *Runner) finish(ctx context.Context, j Job, err error) error {
-	if err == nil {
-		return r.DB.Tx(ctx, func(tx db.Querier) error { return r.close(ctx, tx, j, 2, "") })
-	}
-	var again *Retry
-	asked := errors.As(err, &again)
-	if !asked {
-		r.Log.Warn("job failed", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
-	}
-	if errors.Is(err, ErrDead) || j.Last() {
-		return r.DB.Tx(ctx, func(tx db.Querier) error { return r.close(ctx, tx, j, 3, err.Error()) })
-	}
-	after, order := backoff(j.Attempt), j.OrderKey
-	if asked {
-		after = again.After
-		if again.Unordered {
-			order = ""
-		}
-	}
-	return r.DB.Tx(ctx, func(tx db.Querier) error { return r.again(ctx, tx, j, after, order, err) })
 }
