@@ -140,6 +140,9 @@ func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (
 		} else {
 			out, err = fn(ctx, in)
 		}
+		if out != nil && out.Status == 0 {
+			out.Status = o.SuccessCode
+		}
 		return out, c.finish(ctx, o, start, err)
 	}
 }
