@@ -1,0 +1,186 @@
+package media
+
+import (
+	"math"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+)
+
+var loopback = netip.MustParseAddr("127.0.0.1")
+
+// eachLoop runs a claim on both packet loops.
+func eachLoop(t *testing.T, f func(t *testing.T, e *Engine)) {
+	for name, loop := range map[string]func(func() int64) (packetLoop, error){"native": newLoop, "portable": newUDPLoop} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(t, testEngine(t, Config{}, loop))
+		})
+	}
+}
+
+func testEngine(t testing.TB, cfg Config, loop func(func() int64) (packetLoop, error)) *Engine {
+	t.Helper()
+	if !cfg.Bind.IsValid() {
+		cfg.Bind = loopback
+	}
+	e, err := newEngine(cfg, loop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// testCall is two phones and the two legs that serve them.
+type testCall struct{ caller, callee, a, b *Stream }
+
+func open(t testing.TB, e *Engine) *Stream {
+	t.Helper()
+	s, err := e.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// g711 is what phones in tests speak: one law and events.
+func g711(c Codec, event uint8) []Format {
+	return []Format{{PT: uint8(8 * c), Name: c.String(), Rate: 8000}, {PT: event, Name: telephoneEvent, Rate: 8000}}
+}
+
+func newTestCall(t testing.TB, e *Engine) testCall {
+	t.Helper()
+	phones := testEngine(t, Config{}, newLoop)
+	c := testCall{open(t, phones), open(t, phones), open(t, e), nil}
+	var err error
+	if c.b, err = e.OpenBeside(c.a); err != nil {
+		t.Fatal(err)
+	}
+	connect(c.caller, c.a, g711(PCMU, 101))
+	connect(c.callee, c.b, g711(PCMU, 101))
+	Bridge(c.a, c.b)
+	return c
+}
+
+// connect points a phone and a leg at each other.
+func connect(phone, leg *Stream, f []Format) {
+	phone.SetRemote(Remote{Addr: leg.Local(), Formats: f})
+	leg.SetRemote(Remote{Addr: phone.Local(), Formats: f})
+}
+
+// earpiece collects what a phone hears.
+type earpiece struct {
+	mu     sync.Mutex
+	pcm    []int16
+	digits string
+	more   chan struct{}
+}
+
+func listen(s *Stream) *earpiece {
+	e := &earpiece{more: make(chan struct{}, 1)}
+	s.OnAudio(func(pcm []int16) {
+		e.mu.Lock()
+		e.pcm = append(e.pcm, pcm...)
+		e.mu.Unlock()
+		nudge(e.more)
+	})
+	s.OnDTMF(func(d rune) {
+		e.mu.Lock()
+		e.digits += string(d)
+		e.mu.Unlock()
+		nudge(e.more)
+	})
+	return e
+}
+
+// wait waits until enough is heard and returns it; heard is asked under the lock.
+func (e *earpiece) wait(t *testing.T, heard func() bool) []int16 {
+	t.Helper()
+	deadline := time.After(5 * time.Second)
+	for {
+		e.mu.Lock()
+		ok, pcm := heard(), append([]int16(nil), e.pcm...)
+		e.mu.Unlock()
+		if ok {
+			return pcm
+		}
+		select {
+		case <-e.more:
+		case <-deadline:
+			t.Fatalf("waited 5 s; heard %d samples, digits %q", len(pcm), e.digits)
+		}
+	}
+}
+
+func (e *earpiece) tone(t *testing.T) float64 {
+	t.Helper()
+	e.mu.Lock()
+	e.pcm = nil
+	e.mu.Unlock()
+	hz, _ := Dominant(e.wait(t, func() bool { return len(e.pcm) >= 1600 }), 8000)
+	return hz
+}
+
+func (e *earpiece) reset() {
+	e.mu.Lock()
+	e.pcm = nil
+	e.mu.Unlock()
+}
+
+// hum plays a tone until the test ends or stop is called.
+func hum(t testing.TB, s *Stream, hz float64) (stop func()) {
+	done, finished := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(finished)
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				if s.Send(t.Context(), Tone(hz, -10, 100*time.Millisecond, 8000)) != nil {
+					return
+				}
+			}
+		}
+	}()
+	var once sync.Once
+	stop = func() { once.Do(func() { close(done); <-finished }) }
+	t.Cleanup(stop)
+	return stop
+}
+
+func near(got, want float64) bool { return math.Abs(got-want) < 5 }
+
+// until waits for a condition that has no event of its own.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(5 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited 5 s: %s", what)
+		}
+		<-tick.C
+	}
+}
+
+// rawSocket is somebody on another loopback address.
+func rawSocket(t testing.TB, host string) *net.UDPConn {
+	t.Helper()
+	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(host)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func rtpPacket(seq uint16, ts, ssrc uint32, pt uint8, payload []byte) []byte {
+	b := make([]byte, rtpHeaderLen+len(payload))
+	rtpHeader{pt: pt, seq: seq, ts: ts, ssrc: ssrc}.put(b)
+	copy(b[rtpHeaderLen:], payload)
+	return b
+}

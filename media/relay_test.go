@@ -1,0 +1,225 @@
+package media
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEachSideHearsTheOther(t *testing.T) {
+	t.Parallel()
+	eachLoop(t, func(t *testing.T, e *Engine) {
+		c := newTestCall(t, e)
+		callerHears, calleeHears := listen(c.caller), listen(c.callee)
+		hum(t, c.caller, 440)
+		hum(t, c.callee, 1000)
+		if hz := callerHears.tone(t); !near(hz, 1000) {
+			t.Errorf("caller hears %.0f Hz, want 1000", hz)
+		}
+		if hz := calleeHears.tone(t); !near(hz, 440) {
+			t.Errorf("callee hears %.0f Hz, want 440", hz)
+		}
+		st := c.a.Stats()
+		if st.Lost != 0 || st.OutOfOrder != 0 || st.First.IsZero() || st.Received < 10 || st.ReceivedBytes != 160*st.Received {
+			t.Errorf("stats %+v", st)
+		}
+	})
+}
+
+func TestIPv6Call(t *testing.T) {
+	t.Parallel()
+	eachLoop(t, func(t *testing.T, e *Engine) {
+		v6 := netip.IPv6Loopback()
+		a, err := e.OpenOn(v6, v6)
+		if err != nil {
+			t.Skip("no IPv6 here:", err)
+		}
+		phone, _ := e.OpenOn(v6, v6)
+		b, other := open(t, e), open(t, e)
+		connect(phone, a, g711(PCMU, 101))
+		connect(other, b, g711(PCMU, 101))
+		Bridge(a, b)
+		ear := listen(phone)
+		hum(t, other, 700)
+		if hz := ear.tone(t); !near(hz, 700) {
+			t.Errorf("IPv6 phone hears %.0f Hz", hz)
+		}
+	})
+}
+
+// A wildcard IPv6 socket serves IPv4 phones too.
+func TestDualStackSocket(t *testing.T) {
+	t.Parallel()
+	eachLoop(t, func(t *testing.T, e *Engine) {
+		a, err := e.OpenOn(netip.IPv6Unspecified(), loopback)
+		if err != nil {
+			t.Skip("no IPv6 here:", err)
+		}
+		phone := open(t, e)
+		connect(phone, a, g711(PCMU, 101))
+		heard := listen(a)
+		stop := hum(t, phone, 600)
+		if hz := heard.tone(t); !near(hz, 600) {
+			t.Errorf("leg hears %.0f Hz", hz)
+		}
+		stop()
+		back := listen(phone)
+		hum(t, a, 900)
+		if hz := back.tone(t); !near(hz, 900) {
+			t.Errorf("phone hears %.0f Hz", hz)
+		}
+	})
+}
+
+func TestHoldSilencesAndResumeRestores(t *testing.T) {
+	t.Parallel()
+	eachLoop(t, func(t *testing.T, e *Engine) {
+		c := newTestCall(t, e)
+		ear := listen(c.callee)
+		hum(t, c.caller, 440)
+		hum(t, c.callee, 1000)
+		ear.tone(t)
+		c.b.SetDirection(false, true) // the callee is held
+		sent := c.b.Stats().Sent
+		before := c.a.Stats().Received
+		until(t, "more packets from the caller", func() bool { return c.a.Stats().Received > before+10 })
+		if got := c.b.Stats().Sent; got != sent {
+			t.Errorf("%d packets reached the held side", got-sent)
+		}
+		c.b.SetDirection(true, true)
+		if hz := ear.tone(t); !near(hz, 440) {
+			t.Errorf("after resume the callee hears %.0f Hz", hz)
+		}
+		c.a.SetDirection(true, false) // what the caller sends is not accepted
+		sent, before = c.b.Stats().Sent, c.a.Stats().Received
+		until(t, "more packets from the caller", func() bool { return c.a.Stats().Received > before+10 })
+		if got := c.b.Stats().Sent; got > sent+1 { // one may have been on its way
+			t.Errorf("%d packets of a leg that may not send were relayed", got-sent)
+		}
+	})
+}
+
+func TestEventsAreMappedAndHeardOnce(t *testing.T) {
+	t.Parallel()
+	eachLoop(t, func(t *testing.T, e *Engine) {
+		c := newTestCall(t, e)
+		connect(c.callee, c.b, g711(PCMU, 96)) // the callee calls its events 96, the caller 101
+		ear := listen(c.callee)
+		if err := c.caller.SendDTMF(t.Context(), "15#D"); err != nil {
+			t.Fatal(err)
+		}
+		ear.wait(t, func() bool { return ear.digits == "15#D" })
+		until(t, "events counted", func() bool { return c.a.Stats().DTMF == 4 && c.callee.Stats().DTMF == 4 })
+	})
+}
+
+func TestOtherLawIsConverted(t *testing.T) {
+	t.Parallel()
+	eachLoop(t, func(t *testing.T, e *Engine) {
+		c := newTestCall(t, e)
+		connect(c.callee, c.b, g711(PCMA, 101))
+		ear, back := listen(c.callee), listen(c.caller)
+		hum(t, c.caller, 440)
+		hum(t, c.callee, 1000)
+		if hz := ear.tone(t); !near(hz, 440) {
+			t.Errorf("A-law phone hears %.0f Hz", hz)
+		}
+		if hz := back.tone(t); !near(hz, 1000) {
+			t.Errorf("µ-law phone hears %.0f Hz", hz)
+		}
+	})
+}
+
+func TestSendDTMFNeedsEvents(t *testing.T) {
+	t.Parallel()
+	s := open(t, testEngine(t, Config{}, newLoop))
+	s.SetRemote(Remote{Addr: s.Local(), Formats: g711(PCMU, 101)[:1]})
+	if err := s.SendDTMF(t.Context(), "1"); !errors.Is(err, ErrNoEvents) {
+		t.Errorf("got %v", err)
+	}
+	if err := s.SendDTMF(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "'x'") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever happens on the way in, the phone sees one source whose numbers have
+// no holes and whose time goes on.
+func TestOutputContinuesOverTransfer(t *testing.T) {
+	t.Parallel()
+	eachLoop(t, func(t *testing.T, e *Engine) {
+		sink := rawSocket(t, "127.0.0.1")
+		b := open(t, e)
+		b.SetRemote(Remote{Addr: sink.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(), Formats: g711(PCMU, 101)})
+		var last rtpHeader
+		for n := range 3 {
+			a, phone := open(t, e), rawSocket(t, "127.0.0.1")
+			a.SetRemote(Remote{Addr: phone.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(), Formats: g711(PCMU, 101)})
+			Bridge(a, b)
+			for i := range 5 {
+				seq, ts := uint16(65533+i), uint32(0xFFFFFF00+160*i)
+				if _, err := phone.WriteToUDPAddrPort(rtpPacket(seq, ts, uint32(7+n), 0, make([]byte, 160)), a.Local()); err != nil {
+					t.Fatal(err)
+				}
+				h := readRTP(t, sink)
+				first := n == 0 && i == 0
+				if !first && (h.ssrc != last.ssrc || h.seq != last.seq+1 || int32(h.ts-last.ts) < 160 || h.ts-last.ts > 8000) {
+					t.Fatalf("source %d packet %d: %+v after %+v", n, i, h, last)
+				}
+				if h.marker != (i == 0) {
+					t.Errorf("source %d packet %d: marker %v", n, i, h.marker)
+				}
+				last = h
+			}
+		}
+	})
+}
+
+func readRTP(t testing.TB, c interface {
+	SetReadDeadline(time.Time) error
+	Read([]byte) (int, error)
+}) rtpHeader {
+	t.Helper()
+	var b [maxPacket]byte
+	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	n, err := c.Read(b[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _, _, ok := parseRTP(b[:n])
+	if !ok {
+		t.Fatalf("not RTP: %x", b[:n])
+	}
+	return h
+}
+
+func TestPromptHoldsBackTheRelay(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	c := newTestCall(t, e)
+	ear := listen(c.callee)
+	hum(t, c.caller, 440)
+	ear.tone(t)
+	hum(t, c.b, 1500) // an announcement to the callee
+	until(t, "the announcement alone", func() bool { return near(ear.tone(t), 1500) })
+}
+
+func TestExtensionsAndPaddingAreStripped(t *testing.T) {
+	t.Parallel()
+	payload := strings.Repeat("x", 160)
+	b := append(rtpPacket(9, 9, 9, 0, nil), "csrc"...)
+	b = append(b, 0xBE, 0xDE, 0, 1, 1, 2, 3, 4)
+	b = append(b, payload...)
+	b = append(b, 0, 0, 3)
+	b[0] |= 0x20 | 0x10 | 1
+	h, from, to, ok := parseRTP(b)
+	if !ok || string(b[from:to]) != payload || h.seq != 9 {
+		t.Errorf("%v [%d:%d] %v", h, from, to, ok)
+	}
+	for n := range len(b) {
+		if _, from, to, ok := parseRTP(b[:n]); ok && (from < rtpHeaderLen || to > n || from > to) {
+			t.Errorf("cut to %d: [%d:%d]", n, from, to)
+		}
+	}
+}
