@@ -2,6 +2,7 @@ package sip
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -21,7 +22,9 @@ type Inbound struct {
 	UserAgent   string
 	MaxForwards int
 
-	leg *Leg
+	leg    *Leg
+	fields []field
+	logins []string // Authorization and Proxy-Authorization values
 }
 
 // Leg is the call's dialog; it is valid from the start.
@@ -29,21 +32,214 @@ func (in *Inbound) Leg() *Leg { return in.leg }
 
 // Listen sets the event callback. Events that happened before are delivered
 // first. Without it events wait.
-func (in *Inbound) Listen(on func(Event)) {}
+func (in *Inbound) Listen(on func(Event)) { in.leg.post(func() { in.leg.listen(on) }) }
 
 // Header returns the first value of a header field, "" when there is none.
-func (in *Inbound) Header(name string) string { return "" }
+func (in *Inbound) Header(name string) string {
+	for _, f := range in.fields {
+		if strings.EqualFold(f.name, name) {
+			return f.value
+		}
+	}
+	return ""
+}
 
 // Ring sends a provisional response, 180 to 183, with early media when sdp is
 // not nil. It does nothing once the call is answered or over.
-func (in *Inbound) Ring(status int, sdp []byte) {}
+func (in *Inbound) Ring(status int, sdp []byte) {
+	l := in.leg
+	l.post(func() {
+		if l.state == legRinging && status > 100 && status < 200 {
+			l.respond(status, "", "", sdp)
+		}
+	})
+}
 
 // Answer sends 200 with sdp and repeats it until the ACK comes; without one
 // after 64*T1 the call is hung up and Lost follows (RFC 3261 §13.3.1.4). It
 // returns ErrOver when the call is known to be over; a CANCEL that is being
 // handled at this moment wins and is told by Canceled.
-func (in *Inbound) Answer(sdp []byte) error { return ErrOver }
+func (in *Inbound) Answer(sdp []byte) error {
+	if in.leg.over.Load() {
+		return ErrOver
+	}
+	if !in.leg.shard.post(func(*shard) { in.leg.answer(sdp, in.Offer == nil) }) {
+		return ErrClosed
+	}
+	return nil
+}
 
 // Reject sends a final failure, 300 to 699. An empty reason means the standard
 // phrase. A retryAfter above zero adds Retry-After. Closed follows.
-func (in *Inbound) Reject(status int, reason string, retryAfter time.Duration) {}
+func (in *Inbound) Reject(status int, reason string, retryAfter time.Duration) {
+	in.leg.post(func() { in.leg.reject(status, reason, retryAfter) })
+}
+
+// attempt remembers an INVITE by Call-ID and From tag, to tell a retry and a
+// merged request from a new call.
+type attempt struct {
+	timer
+	key    txKey
+	tx     txKey
+	seq    uint32
+	status int // of our rejection, 0 before
+}
+
+func (a *attempt) expire(s *shard) { delete(s.calls, a.key) }
+
+// invite starts a new inbound call.
+func (s *shard) invite(m *message) {
+	key := s.txKey(m, "INVITE")
+	a := s.attempt(m, key)
+	if a == nil {
+		return
+	}
+	tx := s.serve(m, key)
+	tx.mark, s.mark = s.mark, 0
+	l := s.inboundLeg(m, tx)
+	in := l.describe(m)
+	l.respond(100, "", "", nil)
+	s.stats.invites.Add(1)
+	s.srv.spawn(func() { s.srv.screen(in) })
+}
+
+// attempt notes an INVITE outside dialogs; nil when it was answered here.
+func (s *shard) attempt(m *message, tx txKey) *attempt {
+	key := s.srv.keys.key("a", m.callID, m.from.tag)
+	a := s.calls[key]
+	switch {
+	case a == nil:
+		a = &attempt{key: key}
+		a.owner = a
+		s.calls[key] = a
+	case a.seq == m.cseq && s.servers[a.tx] != nil:
+		// RFC 3261 §8.2.2.2: the same request by another way.
+		s.refuseTx(m, 482, "")
+		return nil
+	case a.status >= 300:
+		// A second INVITE with the same Call-ID is a retry after our rejection:
+		// repeat it, or the carrier's failover makes two calls of one.
+		s.refuseTx(m, a.status, "")
+		return nil
+	}
+	a.tx, a.seq, a.status = tx, m.cseq, 0
+	s.timers.set(&a.timer, s.now+patience)
+	return a
+}
+
+func (s *shard) inboundLeg(m *message, tx *serverTx) *Leg {
+	l := &Leg{
+		shard: s, callID: m.callID, inbound: true, invite: tx,
+		localTag: newTag(), remote: m.from.value, remoteTag: m.from.tag,
+		remoteSeq: m.cseq, flow: m.flow,
+	}
+	l.owner = l
+	l.key = s.dialogKey(l.callID, l.localTag)
+	l.local = m.to.value + ";tag=" + l.localTag
+	l.path = path{target: contactURI(m), routes: m.list(fRecordRoute)}
+	if l.path.target == "" { // RFC 2543 callers may have none
+		l.path.target = "sip:" + m.flow.addr.String()
+	}
+	l.contact = s.srv.contact(m.to.addr.uri, m.flow)
+	l.head = m.appendHead(nil, l.localTag)
+	l.record = m.appendRecordRoute(nil)
+	tx.leg = l
+	s.legs[l.key] = l
+	return l
+}
+
+// describe extracts what the switch wants to know.
+func (l *Leg) describe(m *message) *Inbound {
+	in := &Inbound{
+		CallID: m.callID, From: m.from.addr.address(), To: m.to.addr.address(),
+		Source: m.flow.addr, Transport: m.flow.transport(), UserAgent: m.get(fUserAgent),
+		MaxForwards: m.maxForwards, leg: l, fields: append([]field(nil), m.fields...),
+	}
+	in.RequestURI, _ = ParseURI(m.uri)
+	if in.MaxForwards < 0 {
+		in.MaxForwards = 70
+	}
+	if m.body != "" {
+		in.Offer = []byte(m.body)
+	}
+	if id, _ := cutElement(m.get(fIdentity)); id != "" {
+		if a, err := readAddress(id); err == nil {
+			in.Identity = a.address()
+		}
+	}
+	in.Anonymous = strings.Contains(m.get(fPrivacy), "id") ||
+		strings.EqualFold(in.From.URI.Host, "anonymous.invalid") || strings.EqualFold(in.From.URI.User, "anonymous")
+	in.logins = m.logins()
+	return in
+}
+
+// respond writes a response to the INVITE.
+func (l *Leg) respond(status int, reason, extra string, sdp []byte) {
+	s := l.shard
+	b := append(appendStatus(s.buf[:0], status, reason), l.head...)
+	if status > 100 && status < 300 {
+		b = append(b, l.record...)
+		b = appendField(b, "Contact", l.contact)
+		b = appendField(b, "Allow", s.srv.allow)
+	}
+	b = append(b, extra...)
+	s.buf = appendBody(b, sdpType, sdp)
+	l.invite.respond(s, status, s.buf)
+}
+
+func (l *Leg) answer(sdp []byte, late bool) {
+	if l.state != legRinging {
+		return
+	}
+	l.state = legAnswered
+	l.respond(200, "", "Supported: path\r\n", sdp)
+	l.awaitAck(&unacked{
+		seq: l.remoteSeq, response: append([]byte(nil), l.shard.buf...), flow: l.invite.flow, late: late,
+	})
+	l.invite, l.head, l.record = nil, nil, nil
+}
+
+func (l *Leg) reject(status int, reason string, retryAfter time.Duration) {
+	if l.state != legRinging || status < 300 || status > 699 {
+		return
+	}
+	extra := ""
+	if retryAfter > 0 {
+		extra = string(appendInt([]byte("Retry-After: "), int64((retryAfter+time.Second-1)/time.Second))) + "\r\n"
+	}
+	l.respond(status, reason, extra, nil)
+	l.remember(status)
+	l.end(Closed{})
+}
+
+// remember keeps a rejection for retries of the same call.
+func (l *Leg) remember(status int) {
+	if a := l.shard.calls[l.shard.srv.keys.key("a", l.callID, l.remoteTag)]; a != nil {
+		a.status = status
+		l.shard.timers.set(&a.timer, l.shard.now+patience)
+	}
+}
+
+// challenge asks the caller to authenticate. The next INVITE is a new one.
+func (l *Leg) challenge(status int, extra string) {
+	if l.state != legRinging {
+		return
+	}
+	l.respond(status, "", extra, nil)
+	l.end(Closed{})
+}
+
+// canceled handles a CANCEL: of the call before its answer, or of a re-INVITE
+// (RFC 3261 §9.2).
+func (l *Leg) canceled(m *message) {
+	if l.offered != nil {
+		l.offered.respond(l, 487, nil)
+		return
+	}
+	if l.state != legRinging || !l.inbound {
+		return
+	}
+	q850, _ := readReason(m.get(fReason))
+	l.respond(487, "", "", nil)
+	l.end(Canceled{Q850: q850})
+}

@@ -1,14 +1,18 @@
 package sip
 
 import (
-	"context"
 	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
 )
 
 // Errors of legs and servers.
 var (
-	ErrOver    = errors.New("sip: the leg is over")
-	ErrClosed  = errors.New("sip: the server is closed")
+	ErrOver   = errors.New("sip: the leg is over")
+	ErrClosed = errors.New("sip: the server is closed")
+	// ErrPending: an earlier Reinvite of ours is not answered yet.
 	ErrPending = errors.New("sip: another offer is under way")
 )
 
@@ -19,34 +23,214 @@ type StatusError struct {
 	Reason string
 }
 
-func (e *StatusError) Error() string { return "sip: " + e.Method + " refused: " + e.Reason }
+func (e *StatusError) Error() string {
+	return "sip: " + e.Method + " refused: " + strconv.Itoa(e.Status) + " " + e.Reason
+}
 
 // Leg is a dialog with one phone or trunk, or the attempt at one.
 type Leg struct {
-	callID string
+	shard   *shard
+	callID  string
+	over    atomic.Bool // no event follows
+	counted atomic.Bool // it is one of Stats.Calls
+
+	// What follows belongs to the shard's goroutine.
+	timer
+	on      func(Event)
+	backlog []Event // until on is set
+	state   legState
+	inbound bool
+	key     txKey
+
+	local, remote string // From and To values of our requests, with tags
+	localTag      string
+	remoteTag     string
+	localSeq      uint32
+	remoteSeq     uint32
+	path          path
+	flow          flow   // how the peer reaches us
+	symmetric     bool   // a phone: requests go back the way its own came
+	contact       string // our Contact value
+	creds         Credentials
+
+	invite  *serverTx // inbound, not answered
+	head    []byte    // fields of every response to it
+	record  []byte    // its Record-Route fields
+	unacked *unacked
+	offered *reoffer // a re-INVITE of the other side, not answered
+
+	call     *placed // outgoing, not answered
+	reinvite *clientTx
+	ack      []byte // of the last INVITE of ours, for repeated 2xx
+	ackSeq   uint32
+	bye      *Reason // to be sent when the ACK is in
+}
+
+type legState uint8
+
+const (
+	legRinging   legState = iota
+	legCanceling          // outgoing: given up, its INVITE is not finished
+	legAnswered           // inbound: no ACK yet; outgoing: Ack not called yet
+	legConfirmed
+	legEnding // our BYE is on its way
+	legOver
+)
+
+// path is where requests inside a dialog go (RFC 3261 §12.1).
+type path struct {
+	target string   // remote target URI
+	routes []string // route set, each a name-addr
+}
+
+// unacked is a 2xx of ours that waits for its ACK.
+type unacked struct {
+	seq      uint32
+	response []byte
+	flow     flow
+	late     bool // it carried an offer
+	interval time.Duration
+	end      time.Duration
 }
 
 // CallID is the dialog's Call-ID.
 func (l *Leg) CallID() string { return l.callID }
 
-// Cancel gives up an outgoing call that is not answered yet; Failed follows.
-// An answer that crosses it is acknowledged and hung up at once (RFC 3261
-// §9.1). After the answer it does nothing.
-func (l *Leg) Cancel() {}
+// emit tells an event, or keeps it until somebody listens.
+func (l *Leg) emit(e Event) {
+	if l.over.Load() {
+		return
+	}
+	if l.on == nil {
+		l.backlog = append(l.backlog, e)
+		return
+	}
+	l.shard.guarded(func() { l.on(e) })
+}
 
-// Bye hangs up in whatever state the leg is: an outgoing call that rings is
-// canceled, an inbound one refused with 480, an answered one waits for its ACK
-// before the BYE leaves (RFC 3261 §15). Closed or Failed follows.
-func (l *Leg) Bye(r Reason) {}
+func (l *Leg) listen(on func(Event)) {
+	l.on = on
+	for _, e := range l.backlog {
+		l.shard.guarded(func() { on(e) })
+	}
+	l.backlog = nil
+}
 
-// Reinvite offers sdp and returns the answer; the ACK has been sent. With nil
-// sdp it returns the other side's offer and Ack must follow. 491 is retried
-// after the pause of RFC 3261 §14.1 until ctx ends. Other refusals are a
-// *StatusError and leave the session as it was.
-func (l *Leg) Reinvite(ctx context.Context, sdp []byte) ([]byte, error) { return nil, ErrOver }
+// finish tells the last event.
+func (l *Leg) finish(e Event) {
+	l.emit(e)
+	l.over.Store(true)
+	l.uncount()
+}
 
-// Info sends INFO and returns when it is answered.
-func (l *Leg) Info(ctx context.Context, contentType string, body []byte) error { return ErrOver }
+// end tells the last event and forgets the dialog.
+func (l *Leg) end(e Event) {
+	s := l.shard
+	l.finish(e)
+	l.state = legOver
+	l.unacked = nil
+	s.timers.stop(&l.timer)
+	delete(s.legs, l.key)
+	if l.offered != nil {
+		l.offered.respond(l, 487, nil) // RFC 3261 §15.1.2
+	}
+}
 
-// Ack sends the ACK of a late offer with our answer.
-func (l *Leg) Ack(sdp []byte) {}
+func (l *Leg) uncount() {
+	if l.counted.Swap(false) {
+		l.shard.srv.calls.Add(-1)
+	}
+}
+
+func (l *Leg) post(do func()) { l.shard.post(func(*shard) { do() }) }
+
+// expire is the leg's one deadline: which, follows from its state.
+func (l *Leg) expire(s *shard) {
+	switch {
+	case l.unacked != nil:
+		l.repeatAnswer()
+	case l.state == legRinging && !l.inbound:
+		l.giveUp(Failed{Status: 408, Reason: "nobody answered"})
+	case l.state == legCanceling:
+		l.abandon()
+	}
+}
+
+// awaitAck repeats a 2xx until its ACK comes (RFC 3261 §13.3.1.4).
+func (l *Leg) awaitAck(u *unacked) {
+	now := l.shard.now
+	l.unacked = u
+	u.interval, u.end = t1, now+patience
+	l.shard.timers.set(&l.timer, now+t1)
+}
+
+func (l *Leg) repeatAnswer() {
+	u, s := l.unacked, l.shard
+	if s.now >= u.end {
+		l.hangUp(Reason{})
+		l.finish(Lost{Why: "the answer was never acknowledged"})
+		return
+	}
+	s.stats.retransmissions.Add(1)
+	s.wire.send(u.flow, u.response)
+	u.interval = min(2*u.interval, t2)
+	s.timers.set(&l.timer, min(s.now+u.interval, u.end))
+}
+
+// acked handles the ACK of a 2xx.
+func (l *Leg) acked(m *message) {
+	u := l.unacked
+	if u == nil || m.cseq != u.seq {
+		return
+	}
+	l.shard.timers.stop(&l.timer)
+	l.unacked = nil
+	if l.state == legAnswered {
+		l.state = legConfirmed
+	} else if !u.late {
+		return // of a re-INVITE
+	}
+	var sdp []byte
+	if u.late && m.body != "" {
+		sdp = []byte(m.body)
+	}
+	l.emit(Acked{SDP: sdp})
+	if l.bye != nil {
+		l.hangUp(*l.bye)
+	}
+}
+
+// fromPeer: the From tag must be the other side's (RFC 3261 §12.2.2).
+func (l *Leg) fromPeer(m *message) bool {
+	return m.from.tag == l.remoteTag || l.remoteTag == ""
+}
+
+// hop is where the next request goes. A phone is reached the way its own
+// requests came. Otherwise it is the first route or the remote target; names
+// are not looked up, and private addresses not believed from a public peer:
+// there the peer's own address is the best we know.
+func (l *Leg) hop(p path) flow {
+	if l.symmetric {
+		return l.flow
+	}
+	next := p.target
+	if len(p.routes) > 0 {
+		if a, err := readAddress(p.routes[0]); err == nil {
+			next = a.uri
+		}
+	}
+	u, err := ParseURI(next)
+	addr, ok := literal(u)
+	if err != nil || !ok || addr.Addr().IsPrivate() && !isLocal(l.flow.addr.Addr()) {
+		return l.flow
+	}
+	transport, given := u.Param("transport")
+	sameHost := addr.Addr() == l.flow.addr.Addr()
+	if sameHost && l.flow.conn != nil && l.flow.conn.open() && (!given || strings.EqualFold(transport, "tcp")) {
+		return l.flow
+	}
+	if strings.EqualFold(transport, "tcp") {
+		return l.shard.srv.connect(addr)
+	}
+	return flow{addr: addr}
+}

@@ -2,59 +2,217 @@ package sip
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
 	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Server is a SIP endpoint on one port, UDP and TCP.
-type Server struct{}
+type Server struct {
+	config  Config
+	limits  Limits
+	handler Handler
+	allow   string // methods we take
+	keys    keyer
+	start   time.Time
+
+	udp    *net.UDPConn
+	tcp    *tcpSide
+	addr   netip.AddrPort
+	host   hostNames
+	shards []*shard
+
+	stats    counters
+	calls    atomic.Int64 // inbound calls in progress
+	lookups  atomic.Int64
+	lag      atomic.Int64 // how long the last message waited in its queue
+	draining atomic.Bool
+	rate     pacer
+	guard    guard
+	auth     authenticator
+	accounts accountLocks
+
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when ctx is
+	closing sync.Once
+	readers sync.WaitGroup
+	workers sync.WaitGroup // look-ups and handlers
+	loops   sync.WaitGroup
+}
 
 // Listen opens the sockets and starts serving; h gets the calls. The Server
 // ends by Close, or with ctx.
-func Listen(ctx context.Context, c Config, h Handler) (*Server, error) { return nil, ErrClosed }
+func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
+	if c.Accounts == nil {
+		return nil, errors.New("sip: listen: no accounts given")
+	}
+	s := newServer(c, h)
+	if err := s.bind(); err != nil {
+		return nil, fmt.Errorf("sip: listen on %s: %w", s.config.Addr, err)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	for _, sh := range s.shards {
+		s.loops.Go(func() { sh.run(s.clock) })
+	}
+	s.readers.Go(s.readUDP)
+	s.readers.Go(s.tcp.accept)
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	context.AfterFunc(s.ctx, func() { stop() })
+	return s, nil
+}
+
+func newServer(c Config, h Handler) *Server {
+	if c.Addr == "" {
+		c.Addr = "0.0.0.0:5060"
+	}
+	if c.Realm == "" {
+		c.Realm = "sip"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	s := &Server{config: c, limits: c.Limits.withDefaults(), handler: h, keys: newKeyer(), done: make(chan struct{})}
+	s.start = c.Now()
+	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER"
+	if c.Bindings != nil {
+		s.allow += ", REGISTER"
+	}
+	s.rate.every = time.Second / time.Duration(s.limits.InvitesPerSecond)
+	s.guard.init(s.limits)
+	s.auth = newAuthenticator(c.Realm, s.clock)
+	for range max(2, runtime.GOMAXPROCS(0)) {
+		s.shards = append(s.shards, newShard(s, s, s.limits.QueueDepth))
+	}
+	return s
+}
+
+func (l Limits) withDefaults() Limits {
+	def := func(p *int, n int) {
+		if *p <= 0 {
+			*p = n
+		}
+	}
+	def(&l.Calls, 20000)
+	def(&l.InvitesPerSecond, 4000)
+	def(&l.QueueDepth, 8192)
+	def(&l.Lookups, 4000)
+	def(&l.SourcePerSecond, 200)
+	def(&l.FailedLogins, 30)
+	def(&l.Connections, 20000)
+	def(&l.MessageBytes, 65535)
+	def(&l.Contacts, 10)
+	if l.BanFor <= 0 {
+		l.BanFor = 5 * time.Minute
+	}
+	if l.RetryAfter <= 0 {
+		l.RetryAfter = 5 * time.Second
+	}
+	return l
+}
+
+// bind opens UDP and TCP on the same port. With port 0 it tries until a port
+// is free for both.
+func (s *Server) bind() error {
+	want, err := netip.ParseAddrPort(s.config.Addr)
+	if err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		err = s.bindOnce(want)
+		if err == nil || want.Port() != 0 || try == 20 {
+			return err
+		}
+	}
+}
+
+func (s *Server) bindOnce(want netip.AddrPort) error {
+	udp, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(want))
+	if err != nil {
+		return err
+	}
+	// The kernel's default loses calls near 1,000 a second.
+	udp.SetReadBuffer(4 << 20)
+	udp.SetWriteBuffer(4 << 20)
+	addr := udp.LocalAddr().(*net.UDPAddr).AddrPort()
+	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	at := netip.AddrPortFrom(want.Addr(), addr.Port())
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+	if err != nil {
+		udp.Close()
+		return err
+	}
+	s.udp, s.addr = udp, addr
+	s.tcp = newTCPSide(s, l)
+	s.host.init(s.config.PublicIP, addr)
+	return nil
+}
 
 // Addr is the bound address; the port is the same for UDP and TCP.
-func (s *Server) Addr() netip.AddrPort { return netip.AddrPort{} }
+func (s *Server) Addr() netip.AddrPort { return s.addr }
+
+// clock is the time since the server started.
+func (s *Server) clock() time.Duration { return s.config.Now().Sub(s.start) }
 
 // Drain refuses new INVITEs with 503 and Retry-After from now on; everything
 // inside dialogs goes on.
-func (s *Server) Drain() {}
+func (s *Server) Drain() { s.draining.Store(true) }
 
-// Close stops serving and waits for every goroutine. Legs still alive get Lost
-// and nothing more is sent for them. The second call does nothing.
-func (s *Server) Close() error { return nil }
-
-// Stats returns the counters.
-func (s *Server) Stats() Stats { return Stats{} }
-
-// Invite places a call and reports on it through on. ctx bounds the name
-// look-up of the next hop only. The first event may come before Invite returns.
-func (s *Server) Invite(ctx context.Context, o Outgoing, on func(Event)) (*Leg, error) {
-	return nil, ErrClosed
+// Close stops serving and waits for every goroutine, Handler.Invite included.
+// Legs still alive get Lost and nothing more is sent for them. It must not be
+// called from an event callback. The second call does nothing.
+func (s *Server) Close() error {
+	s.closing.Do(func() {
+		s.draining.Store(true)
+		s.cancel()
+		close(s.done)
+		s.udp.Close()
+		s.tcp.close()
+		for _, sh := range s.shards {
+			sh.close()
+		}
+		s.readers.Wait()
+		s.workers.Wait()
+		s.loops.Wait()
+	})
+	return nil
 }
 
-// Reachable tells whether a call can be sent to b: always for UDP, for TCP
-// while its connection is open.
-func (s *Server) Reachable(b Binding) bool { return false }
-
-// Registration is what Register needs.
-type Registration struct {
-	Registrar   Target
-	AOR         string // "sip:alice@example.com"
-	Credentials Credentials
-	Expires     time.Duration   // asked for, 1 h when 0; the registrar may shorten it
-	OnChange    func(err error) // each refresh: nil when registered, else why not; may be nil
+// spawn runs a look-up or a handler. Their number is bounded by admission.
+func (s *Server) spawn(do func()) {
+	s.lookups.Add(1)
+	s.workers.Go(func() {
+		defer s.lookups.Add(-1)
+		do()
+	})
 }
 
-// Registered is a registration that is kept alive.
-type Registered struct{}
-
-// Register registers and returns when that succeeded; it is then refreshed
-// until ctx ends or Unregister is called, whichever is first, and removed at
-// the registrar.
-func (s *Server) Register(ctx context.Context, r Registration) (*Registered, error) {
-	return nil, ErrClosed
+func (s *Server) panicked(r any, stack []byte) {
+	s.stats.panics.Add(1)
+	s.config.Logger.Error("sip: recovered from a panic", "panic", r, "stack", string(stack))
 }
 
-// Unregister removes the registration and waits until that is answered.
-func (r *Registered) Unregister(ctx context.Context) error { return nil }
+// shardOf is the shard of a Call-ID.
+func (s *Server) shardOf(callID string) *shard {
+	return s.shards[hashParts(s.keys.a, []string{callID})%uint64(len(s.shards))]
+}
+
+// mark is what admission knows an INVITE by; never 0.
+func (s *Server) mark(callID, branch string) uint64 {
+	return hashParts(s.keys.b, []string{"m", callID, branch}) | 1
+}
+
+// statelessTag is a To tag that is the same for every retransmission
+// (RFC 3261 §8.2.7).
+func (s *Server) statelessTag(m *message) string {
+	return string(appendHex(nil, hashParts(s.keys.b, []string{"t", m.callID, m.via.branch, m.from.tag})))
+}

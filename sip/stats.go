@@ -1,10 +1,15 @@
 package sip
 
+import (
+	"sync"
+	"sync/atomic"
+)
+
 // Stats are counters since start, and gauges, for metrics.
 type Stats struct {
 	Received        uint64 // messages that came off the wire
 	Sent            uint64 // messages put on the wire, retransmissions included
-	Retransmissions uint64 // of ours, and of peers' requests that we absorbed
+	Retransmissions uint64 // of ours, and of peers' messages that we absorbed
 	ParseErrors     uint64 // messages answered 400 or dropped as malformed
 	Rejected        uint64 // INVITEs refused with 503 by the limits
 	Dropped         uint64 // messages dropped: full queue, flood, banned source
@@ -18,4 +23,44 @@ type Stats struct {
 	ServerTransactions int64  // finished ones that absorb retransmissions included
 	ClientTransactions int64
 	Connections        int64 // TCP
+}
+
+type counters struct {
+	received, sent, retransmissions, parseErrors atomic.Uint64
+	rejected, dropped, challenges, authFailures  atomic.Uint64
+	panics, invites                              atomic.Uint64
+	serverTx, clientTx, dialogs                  gauge
+}
+
+// gauge is a sum of one figure per shard.
+type gauge struct{ byShard sync.Map }
+
+// Store sets a shard's figure.
+func (g *gauge) Store(s *shard, n int) {
+	v, ok := g.byShard.Load(s)
+	if !ok {
+		v, _ = g.byShard.LoadOrStore(s, new(atomic.Int64))
+	}
+	v.(*atomic.Int64).Store(int64(n))
+}
+
+func (g *gauge) sum() (n int64) {
+	g.byShard.Range(func(_, v any) bool {
+		n += v.(*atomic.Int64).Load()
+		return true
+	})
+	return n
+}
+
+// Stats returns the counters.
+func (s *Server) Stats() Stats {
+	c := &s.stats
+	return Stats{
+		Received: c.received.Load(), Sent: c.sent.Load(), Retransmissions: c.retransmissions.Load(),
+		ParseErrors: c.parseErrors.Load(), Rejected: c.rejected.Load(), Dropped: c.dropped.Load(),
+		Challenges: c.challenges.Load(), AuthFailures: c.authFailures.Load(), Panics: c.panics.Load(),
+		Invites: c.invites.Load(), Dialogs: c.dialogs.sum(), Calls: s.calls.Load(),
+		ServerTransactions: c.serverTx.sum(), ClientTransactions: c.clientTx.sum(),
+		Connections: s.tcp.open(),
+	}
 }

@@ -1,5 +1,12 @@
 package sip
 
+import (
+	"errors"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
 // URI is a SIP, SIPS or tel URI taken apart. For other schemes User holds
 // everything after the scheme. User is unescaped; Params keeps its escapes and
 // has no leading semicolon.
@@ -9,10 +16,181 @@ type URI struct {
 	Host   string // IPv6 without brackets
 	Port   int    // 0 when not given
 	Params string
+	query  string // headers of the URI (RFC 3261 §19.1.1), escaped
 }
 
-// Address is a name-addr: a display name and a URI.
-type Address struct {
-	Display string
-	URI     URI
+var errURI = errors.New("malformed URI")
+
+// ParseURI takes a URI apart. Text that could not stand in a request line is
+// an error.
+func ParseURI(s string) (URI, error) {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c <= ' ' || c == '<' || c == '>' || c == '"' || c == 0x7f {
+			return URI{}, errURI
+		}
+	}
+	scheme, rest, ok := strings.Cut(s, ":")
+	if !ok || rest == "" || !isScheme(scheme) {
+		return URI{}, errURI
+	}
+	u := URI{Scheme: lower(scheme)}
+	if !u.sip() {
+		u.User, u.Params, _ = strings.Cut(rest, ";")
+		return u, nil
+	}
+	if user, host, ok := strings.Cut(rest, "@"); ok {
+		user, _, _ = strings.Cut(user, ":") // the password is not ours to keep
+		u.User, rest = unescape(user), host
+	}
+	rest, u.query, _ = strings.Cut(rest, "?")
+	hostport, params, _ := strings.Cut(rest, ";")
+	u.Params = params
+	if u.Host, u.Port, ok = splitHostPort(hostport); !ok {
+		return URI{}, errURI
+	}
+	return u, nil
+}
+
+func isScheme(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i] | 0x20
+		if c < 'a' || c > 'z' {
+			if i == 0 || !(s[i] >= '0' && s[i] <= '9' || s[i] == '+' || s[i] == '-' || s[i] == '.') {
+				return false
+			}
+		}
+	}
+	return s != ""
+}
+
+func lower(s string) string {
+	switch s {
+	case "sip", "sips", "tel":
+		return s
+	}
+	return strings.ToLower(s)
+}
+
+func (u URI) sip() bool { return u.Scheme == "sip" || u.Scheme == "sips" || u.Scheme == "" }
+
+// splitHostPort reads host[:port]; port is 0 when not given.
+func splitHostPort(s string) (host string, port int, ok bool) {
+	if strings.HasPrefix(s, "[") {
+		end := strings.IndexByte(s, ']')
+		if end < 0 {
+			return "", 0, false
+		}
+		if a, err := netip.ParseAddr(s[1:end]); err != nil || !a.Is6() {
+			return "", 0, false
+		}
+		host, s = s[1:end], s[end+1:]
+	} else {
+		end := strings.IndexByte(s, ':')
+		if end < 0 {
+			end = len(s)
+		}
+		host, s = s[:end], s[end:]
+		if !isHostname(host) {
+			return "", 0, false
+		}
+	}
+	if s == "" {
+		return host, 0, true
+	}
+	port, err := strconv.Atoi(s[1:])
+	if s[0] != ':' || err != nil || port < 1 || port > 65535 {
+		return "", 0, false
+	}
+	return host, port, true
+}
+
+func isHostname(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// unescape decodes %HH; what is not an escape stays as it is.
+func unescape(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if v, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(v))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// appendUser writes a user part, escaping what RFC 3261 §25.1 does not allow.
+func appendUser(b []byte, user string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := 0; i < len(user); i++ {
+		c := user[i]
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+			c != 0 && strings.IndexByte("-_.!~*'()&=+$,;?/", c) >= 0 {
+			b = append(b, c)
+			continue
+		}
+		b = append(b, '%', hex[c>>4], hex[c&15])
+	}
+	return b
+}
+
+// append writes the URI without its headers.
+func (u URI) append(b []byte) []byte {
+	if u.Scheme == "" {
+		b = append(b, "sip"...)
+	}
+	b = append(append(b, u.Scheme...), ':')
+	if !u.sip() {
+		b = append(b, u.User...)
+	} else {
+		if u.User != "" {
+			b = append(appendUser(b, u.User), '@')
+		}
+		b = appendHostPort(b, u.Host, u.Port)
+	}
+	if u.Params != "" {
+		b = append(append(b, ';'), u.Params...)
+	}
+	return b
+}
+
+func appendHostPort(b []byte, host string, port int) []byte {
+	if strings.IndexByte(host, ':') >= 0 {
+		b = append(append(append(b, '['), host...), ']')
+	} else {
+		b = append(b, host...)
+	}
+	if port > 0 {
+		b = strconv.AppendInt(append(b, ':'), int64(port), 10)
+	}
+	return b
+}
+
+// String writes the URI.
+func (u URI) String() string { return string(u.append(nil)) }
+
+// Param returns a URI parameter; ok tells a present but empty one apart.
+func (u URI) Param(name string) (string, bool) {
+	for rest := u.Params; rest != ""; {
+		var p string
+		p, rest, _ = strings.Cut(rest, ";")
+		if n, v, _ := strings.Cut(p, "="); strings.EqualFold(n, name) {
+			return unescape(v), true
+		}
+	}
+	return "", false
 }

@@ -1,0 +1,141 @@
+package sip
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// peeked is what admission needs of a message, found without parsing it.
+type peeked struct {
+	callID  string
+	branch  string // of the topmost Via
+	request bool
+	invite  bool
+	inside  bool   // To has a tag: part of a dialog
+	ack     bool   // an ACK or a CANCEL
+	mark    uint64 // a new INVITE's, once it is let in
+}
+
+// peek finds it; ok is false when raw is no SIP message.
+func peek(raw string) (p peeked, ok bool) {
+	line, rest, ok := cutLine(raw)
+	if !ok || len(line) < 12 {
+		return p, false
+	}
+	p.request = !strings.HasPrefix(line, "SIP/")
+	p.invite = strings.HasPrefix(line, "INVITE ")
+	p.ack = strings.HasPrefix(line, "ACK ") || strings.HasPrefix(line, "CANCEL ")
+	seenTo := false
+	for rest != "" && (p.callID == "" || p.branch == "" || !seenTo) {
+		line, rest, _ = cutLine(rest)
+		if line == "" {
+			break
+		}
+		if rest != "" && (rest[0] == ' ' || rest[0] == '\t') {
+			line, rest = unfold(line, rest)
+		}
+		name, value, _ := strings.Cut(line, ":")
+		switch fieldKind(strings.TrimRight(name, " \t")) {
+		case fCallID:
+			p.callID = strings.Trim(value, " \t")
+		case fVia:
+			if p.branch == "" {
+				p.branch = branchIn(value)
+			}
+		case fTo:
+			seenTo = true
+			_, after, _ := strings.Cut(value, ">")
+			p.inside = strings.Contains(after, "tag=")
+		}
+	}
+	return p, true
+}
+
+func branchIn(via string) string {
+	_, after, ok := strings.Cut(via, "branch=")
+	if !ok {
+		return "-"
+	}
+	if end := strings.IndexAny(after, ";, \t"); end >= 0 {
+		return after[:end]
+	}
+	return after
+}
+
+type verdict uint8
+
+const (
+	letIn verdict = iota
+	refuseIt
+	dropIt
+)
+
+// sickLag: when messages wait this long, new calls are refused until the queue
+// is short again.
+const sickLag = 250 * time.Millisecond
+
+// admit decides about a message before it costs anything. Only requests that
+// start something new are ever refused.
+func (s *Server) admit(sh *shard, p *peeked, f flow, now time.Duration) verdict {
+	if !p.request || p.inside || p.ack {
+		return letIn
+	}
+	if !s.guard.allow(f.addr.Addr(), now) {
+		return dropIt
+	}
+	if !p.invite {
+		if s.lookups.Load() >= int64(s.limits.Lookups) {
+			return dropIt // REGISTER over UDP comes again
+		}
+		return letIn
+	}
+	mark := s.mark(p.callID, p.branch)
+	known, waiting := sh.admitted(mark)
+	if known {
+		return letIn
+	}
+	if s.draining.Load() || s.calls.Load() >= int64(s.limits.Calls) ||
+		s.lookups.Load() >= int64(s.limits.Lookups) || waiting >= s.limits.QueueDepth/4 ||
+		waiting > 64 && time.Duration(s.lag.Load()) > sickLag || !s.rate.allow(now) {
+		return refuseIt
+	}
+	sh.admit(mark)
+	p.mark = mark
+	return letIn
+}
+
+// refuseEarly answers an INVITE with 503 from its raw text, without a
+// transaction (RFC 3261 §21.5.4).
+func (s *Server) refuseEarly(raw string, f flow) {
+	s.stats.rejected.Add(1)
+	var m message
+	if m.parse(raw, f) != nil || m.readVia() != nil {
+		return
+	}
+	m.callID = m.get(fCallID)
+	m.to.value = m.get(fTo)
+	extra := appendInt([]byte("Retry-After: "), int64(s.limits.RetryAfter/time.Second))
+	b := m.appendResponse(make([]byte, 0, 1024), 503, "", s.statelessTag(&m), string(extra)+"\r\n")
+	s.send(m.replyFlow(), b)
+}
+
+// pacer lets through one event every so often, with bursts of a second
+// (GCRA). It needs no lock.
+type pacer struct {
+	every time.Duration
+	due   atomic.Int64 // when the bucket would be empty
+}
+
+func (p *pacer) allow(now time.Duration) bool {
+	for {
+		due := p.due.Load()
+		next := max(due, int64(now)) + int64(p.every)
+		if next-int64(now) > int64(time.Second) {
+			return false
+		}
+		if p.due.CompareAndSwap(due, next) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package sip
+
+import (
+	"strconv"
+	"strings"
+)
+
+// refusal is the answer to a request that is not worth a transaction.
+type refusal struct {
+	status int
+	reason string
+	extra  string // header lines, each with its CRLF
+}
+
+const (
+	maxSeq         = 1<<31 - 1 // RFC 3261 §8.1.1.5
+	maxMaxForwards = 255       // RFC 3261 §20.22
+)
+
+func malformed(what string) *refusal { return &refusal{status: 400, reason: what} }
+
+// read decodes what every message must carry (RFC 3261 §8.1.1) and tells what
+// is wrong with it. The message keeps what could be read, for the answer.
+func (m *message) read() *refusal {
+	r := m.readVia()
+	for _, step := range []func() *refusal{m.readVersion, m.readFlaw, m.readParties, m.readSeq, m.readMaxForwards, m.readLength} {
+		if bad := step(); r == nil {
+			r = bad
+		}
+	}
+	return r
+}
+
+func (m *message) readVia() *refusal {
+	v, err := readVia(m.get(fVia))
+	m.via = v
+	if err != nil {
+		return malformed("Bad Via")
+	}
+	return nil
+}
+
+func (m *message) readVersion() *refusal {
+	if strings.EqualFold(m.version, "SIP/2.0") || m.version == "" {
+		return nil
+	}
+	// RFC 3261 §21.5.6
+	if strings.HasPrefix(m.version, "SIP/") && m.flaw == "" {
+		return &refusal{status: 505}
+	}
+	return malformed("Bad Request Line")
+}
+
+func (m *message) readFlaw() *refusal {
+	if m.flaw != "" {
+		return malformed("Bad Request - " + m.flaw)
+	}
+	var seen uint64
+	for i := range m.fields {
+		k := m.fields[i].kind
+		if k.single() && seen&(1<<k) != 0 {
+			return malformed("Bad Request - repeated " + m.fields[i].name)
+		}
+		seen |= 1 << k
+	}
+	return nil
+}
+
+func (m *message) readParties() (r *refusal) {
+	m.callID = m.get(fCallID)
+	if m.callID == "" || strings.ContainsAny(m.callID, " \t") {
+		r = malformed("Bad Call-ID")
+	}
+	if bad := m.from.read(m.get(fFrom), "From"); bad != nil {
+		r = bad
+	}
+	if bad := m.to.read(m.get(fTo), "To"); bad != nil {
+		r = bad
+	}
+	return r
+}
+
+func (p *party) read(value, name string) *refusal {
+	a, err := readAddress(value)
+	*p = party{value: value, addr: a}
+	if err != nil || a.uri == "*" {
+		return malformed("Bad " + name)
+	}
+	p.tag, _ = paramOf(a.params, "tag")
+	return nil
+}
+
+func (m *message) readSeq() *refusal {
+	number, method, _ := strings.Cut(m.get(fCSeq), " ")
+	n, err := strconv.ParseUint(number, 10, 64)
+	method = strings.TrimLeft(method, " \t")
+	if err != nil || n > maxSeq || method == "" {
+		return malformed("Bad CSeq")
+	}
+	m.cseq, m.cseqMethod = uint32(n), method
+	// RFC 3261 §8.1.1.5: the method matches that of the request.
+	if m.method != "" && method != m.method && knownMethod(m.method) {
+		return malformed("CSeq Method Mismatch")
+	}
+	return nil
+}
+
+func (m *message) readMaxForwards() *refusal {
+	s := m.get(fMaxForwards)
+	if s == "" {
+		return nil // RFC 2543 had none
+	}
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n > maxMaxForwards {
+		return malformed("Bad Max-Forwards")
+	}
+	m.maxForwards = int(n)
+	return nil
+}
+
+// readLength cuts the body to Content-Length; a longer one than there is, is
+// an error (RFC 3261 §18.3).
+func (m *message) readLength() *refusal {
+	if !m.has(fContentLength) {
+		return nil
+	}
+	n, err := strconv.ParseUint(m.get(fContentLength), 10, 31)
+	if err != nil || int(n) > len(m.body) {
+		return malformed("Bad Content-Length")
+	}
+	m.body = m.body[:n]
+	return nil
+}
+
+// check judges a request whose essentials could be read, in the order of
+// RFC 3261 §8.2; nil means it may be processed.
+func (m *message) check(allow string) *refusal {
+	if !knownMethod(m.method) {
+		return &refusal{status: 501}
+	}
+	if !strings.Contains(allow, m.method) {
+		return &refusal{status: 405, extra: "Allow: " + allow + "\r\n"}
+	}
+	uri, err := ParseURI(m.uri)
+	if err != nil || uri.query != "" { // RFC 3261 §19.1.1: no headers in a Request-URI
+		return malformed("Bad Request-URI")
+	}
+	if !uri.sip() && uri.Scheme != "tel" {
+		return &refusal{status: 416}
+	}
+	if m.maxForwards == 0 && !(m.method == "OPTIONS" && uri.User == "") {
+		return &refusal{status: 483} // RFC 3261 §16.3
+	}
+	for _, step := range []func() *refusal{m.checkRequire, m.checkContact, m.checkBody, m.checkAccept} {
+		if r := step(); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// extensions are the option tags we can be required to know.
+var extensions = []string{"path"}
+
+// checkRequire: RFC 3261 §8.2.2.3.
+func (m *message) checkRequire() *refusal {
+	if !m.has(fRequire) || m.method == "CANCEL" || m.method == "ACK" {
+		return nil
+	}
+	var unknown []string
+	for _, tag := range m.list(fRequire) {
+		if tag != "" && !contains(extensions, tag) {
+			unknown = append(unknown, tag)
+		}
+	}
+	if unknown == nil {
+		return nil
+	}
+	return &refusal{status: 420, extra: "Unsupported: " + strings.Join(unknown, ", ") + "\r\n"}
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if strings.EqualFold(x, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkContact: an INVITE carries one usable Contact (RFC 3261 §8.1.1.8), a
+// REGISTER a SIP address of record (§10.2) and readable contacts.
+func (m *message) checkContact() *refusal {
+	if m.method != "INVITE" && m.method != "REGISTER" {
+		return nil
+	}
+	if m.method == "REGISTER" {
+		if u, err := ParseURI(m.to.addr.uri); err != nil || !u.sip() {
+			return malformed("Bad To")
+		}
+	}
+	contacts := m.list(fContact)
+	for _, c := range contacts {
+		if _, err := readAddress(c); err != nil {
+			return malformed("Bad Contact")
+		}
+	}
+	if m.method == "INVITE" && m.via.modern() && len(contacts) != 1 {
+		return malformed("Bad Contact")
+	}
+	return nil
+}
+
+const sdpType = "application/sdp"
+
+// checkBody: RFC 3261 §8.2.3.
+func (m *message) checkBody() *refusal {
+	if m.method != "INVITE" || m.body == "" {
+		return nil
+	}
+	if enc := m.get(fContentEncoding); enc != "" && !strings.EqualFold(enc, "identity") {
+		return &refusal{status: 415, extra: "Accept-Encoding: identity\r\n"}
+	}
+	if t := m.get(fContentType); t != "" && !isType(t, sdpType) {
+		return &refusal{status: 415, extra: "Accept: " + sdpType + "\r\n"}
+	}
+	return nil
+}
+
+func isType(value, want string) bool {
+	t, _, _ := strings.Cut(value, ";")
+	return strings.EqualFold(strings.TrimRight(t, " \t"), want)
+}
+
+// checkAccept: we can answer an INVITE in SDP only (RFC 3261 §20.1).
+func (m *message) checkAccept() *refusal {
+	if m.method != "INVITE" || m.get(fAccept) == "" {
+		return nil
+	}
+	for _, t := range m.list(fAccept) {
+		if isType(t, sdpType) || isType(t, "application/*") || isType(t, "*/*") {
+			return nil
+		}
+	}
+	return &refusal{status: 406, extra: "Accept: " + sdpType + "\r\n"}
+}
+
+// knownMethod: registered methods; others are 501 (RFC 3261 §21.5.2).
+func knownMethod(m string) bool {
+	switch m {
+	case "INVITE", "ACK", "BYE", "CANCEL", "OPTIONS", "REGISTER", "INFO", "REFER",
+		"UPDATE", "PRACK", "SUBSCRIBE", "NOTIFY", "PUBLISH", "MESSAGE":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,162 @@
+package sip
+
+// message handles one message off the wire.
+func (s *shard) message(raw string, f flow) {
+	m := &s.msg
+	if err := m.parse(raw, f); err != nil {
+		s.stats.parseErrors.Add(1)
+		return
+	}
+	bad := m.read()
+	if m.status != 0 {
+		s.response(m, bad)
+		return
+	}
+	s.request(m, bad)
+}
+
+// response finds whose it is. Malformed ones, strangers and those with a
+// second Via are dropped (RFC 3261 §8.1.3.3, §18.1.2).
+func (s *shard) response(m *message, bad *refusal) {
+	if bad != nil || m.via.rest != "" || count(m, fVia) != 1 {
+		s.stats.parseErrors.Add(1)
+		return
+	}
+	branch, ok := branchOf(m.via.branch)
+	if !ok {
+		return
+	}
+	if tx := s.clients[clientKey{branch, kindOf(m.cseqMethod)}]; tx != nil {
+		tx.receive(s, m)
+		return
+	}
+	if m.cseqMethod == "INVITE" && m.status >= 200 && m.status < 300 {
+		if l := s.legs[s.dialogKey(m.callID, m.from.tag)]; l != nil {
+			l.strayAnswer(m)
+		}
+	}
+}
+
+func count(m *message, k fieldName) (n int) {
+	for i := range m.fields {
+		if m.fields[i].kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *shard) request(m *message, bad *refusal) {
+	if !m.has(fVia) {
+		s.stats.parseErrors.Add(1)
+		return // nowhere to answer to
+	}
+	if bad == nil && m.method == "ACK" {
+		s.ack(m)
+		return
+	}
+	if bad == nil {
+		if tx := s.servers[s.txKey(m, m.method)]; tx != nil {
+			tx.again(s)
+			return
+		}
+		bad = m.check(s.srv.allow)
+	} else {
+		s.stats.parseErrors.Add(1)
+	}
+	if bad == nil {
+		bad = s.loop(m)
+	}
+	if bad != nil {
+		s.refuse(m, bad)
+		return
+	}
+	s.accept(m)
+}
+
+// refuse answers without a transaction (RFC 3261 §8.2.7). An ACK is never
+// answered.
+func (s *shard) refuse(m *message, r *refusal) {
+	if m.method == "ACK" {
+		return
+	}
+	s.buf = m.appendResponse(s.buf[:0], r.status, r.reason, s.srv.statelessTag(m), r.extra)
+	s.wire.send(m.replyFlow(), s.buf)
+}
+
+// loop: a request whose topmost Via is one of our own pending transactions
+// came back to us (RFC 3261 §16.3).
+func (s *shard) loop(m *message) *refusal {
+	branch, ok := branchOf(m.via.branch)
+	if !ok {
+		return nil
+	}
+	if tx := s.clients[clientKey{branch, kindOf(m.method)}]; tx != nil && tx.state == trying {
+		return &refusal{status: 482}
+	}
+	return nil
+}
+
+// accept handles a sound request that is not a retransmission.
+func (s *shard) accept(m *message) {
+	switch {
+	case m.method == "CANCEL":
+		s.cancel(m)
+	case m.to.tag != "":
+		s.inDialog(m)
+	case m.method == "INVITE":
+		s.invite(m)
+	case m.method == "REGISTER":
+		s.register(m)
+	case m.method == "OPTIONS":
+		s.options(m)
+	default: // BYE, INFO, REFER without a dialog
+		s.reply(m, 481, "")
+	}
+}
+
+// reply answers a request other than INVITE through a transaction.
+func (s *shard) reply(m *message, status int, extra string) {
+	tx := s.serve(m, s.txKey(m, m.method))
+	s.buf = m.appendResponse(s.buf[:0], status, "", s.srv.statelessTag(m), extra)
+	tx.respond(s, status, s.buf)
+}
+
+// options tells what we can do (RFC 3261 §11.2).
+func (s *shard) options(m *message) {
+	s.reply(m, 200, "Allow: "+s.srv.allow+"\r\nAccept: "+sdpType+"\r\nAccept-Encoding: identity\r\nSupported: path\r\n")
+}
+
+// cancel answers a CANCEL and gives up its INVITE (RFC 3261 §9.2).
+func (s *shard) cancel(m *message) {
+	invite := s.servers[s.txKey(m, "INVITE")]
+	if invite == nil {
+		s.reply(m, 481, "")
+		return
+	}
+	s.reply(m, 200, "")
+	if invite.leg != nil {
+		invite.leg.canceled(m)
+	}
+}
+
+// ack goes to the INVITE transaction it ends, or to the dialog of a 2xx.
+func (s *shard) ack(m *message) {
+	if tx := s.servers[s.txKey(m, "INVITE")]; tx != nil && (tx.state == completed || tx.state == confirmed) {
+		tx.acked(s)
+		return
+	}
+	if l := s.legs[s.dialogKey(m.callID, m.to.tag)]; l != nil && l.fromPeer(m) {
+		l.acked(m)
+	}
+}
+
+// inDialog finds the dialog a request belongs to (RFC 3261 §12.2.2).
+func (s *shard) inDialog(m *message) {
+	l := s.legs[s.dialogKey(m.callID, m.to.tag)]
+	if l == nil || !l.fromPeer(m) || l.state == legOver {
+		s.refuse(m, &refusal{status: 481})
+		return
+	}
+	l.request(m)
+}

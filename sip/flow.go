@@ -1,0 +1,33 @@
+package sip
+
+import "net/netip"
+
+// flow is the way to a peer: a TCP connection, or the UDP socket and an
+// address. The connection is never chosen by anything but itself or the exact
+// remote address, so that nothing reaches the wrong peer.
+type flow struct {
+	addr netip.AddrPort
+	conn *conn // nil: UDP
+}
+
+func (f flow) reliable() bool { return f.conn != nil }
+
+func (f flow) transport() Transport {
+	if f.conn != nil {
+		return TCP
+	}
+	return UDP
+}
+
+// viaName is the transport as Via spells it.
+func (f flow) viaName() string {
+	if f.conn != nil {
+		return "TCP"
+	}
+	return "UDP"
+}
+
+// wire puts messages on the network. It must not keep b and must not block.
+type wire interface {
+	send(f flow, b []byte)
+}

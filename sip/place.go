@@ -1,0 +1,281 @@
+package sip
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ringLimit is how long an outgoing call rings at most by default.
+const ringLimit = 5 * time.Minute
+
+// placed is an outgoing call that is not answered.
+type placed struct {
+	outline
+	tx       *clientTx
+	auth     bool              // a challenge was answered
+	canceled bool              // the CANCEL is sent
+	ring     time.Duration     // how long at most
+	late     bool              // our INVITE had no offer
+	early    map[string][]byte // SDP of provisional responses by To tag
+}
+
+// outgoingLeg prepares the leg of a call to be placed.
+func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) {
+	l := &Leg{shard: s, callID: r.callID, localTag: newTag(), on: on, flow: r.flow, symmetric: o.Binding != nil, creds: o.Credentials}
+	l.owner = l
+	l.key = s.dialogKey(l.callID, l.localTag)
+	from, to := o.From, o.To
+	if from.URI.Host == "" {
+		from.URI.Host, from.URI.Port, _ = splitHostPort(s.srv.advertised(r.flow.addr.Addr()))
+	}
+	if to.URI.Host == "" {
+		to.URI = URI{Scheme: r.uri.Scheme, User: pick(to.URI.User, r.uri.User), Host: r.uri.Host, Port: r.uri.Port}
+	}
+	l.local = string(from.append(nil)) + ";tag=" + l.localTag
+	l.remote = string(to.append(nil))
+	l.contact = s.srv.contact(from.URI.String(), r.flow)
+	l.path = path{target: r.target, routes: r.routes}
+	extra, err := s.srv.callFields(o)
+	if err != nil {
+		return nil, err
+	}
+	if strings.IndexFunc(l.local+l.remote+l.contact, isControl) >= 0 {
+		return nil, fmt.Errorf("sip: invite %s: control characters in an address", r.target)
+	}
+	l.call = &placed{
+		outline: outline{
+			method: "INVITE", flow: r.flow, path: l.path, to: l.remote, maxForwards: o.MaxForwards,
+			extra: extra, contentType: sdpType, body: o.SDP,
+		},
+		ring: o.RingTimeout, late: len(o.SDP) == 0,
+	}
+	if l.call.ring <= 0 {
+		l.call.ring = ringLimit
+	}
+	return l, nil
+}
+
+func pick(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// callFields are the header lines of an INVITE that come from the switch.
+func (s *Server) callFields(o *Outgoing) (string, error) {
+	b := appendField(nil, "Allow", s.allow)
+	b = appendField(b, "Supported", "path")
+	if o.Identity.URI.User != "" {
+		b = append(s.completed(o.Identity, o).append(append(b, "P-Asserted-Identity: "...)), "\r\n"...)
+	}
+	if o.RemoteParty.URI.User != "" {
+		b = s.completed(o.RemoteParty, o).append(append(b, "Remote-Party-ID: "...))
+		b = append(b, ";party=calling"...)
+		if o.Anonymous {
+			b = append(b, ";privacy=full"...)
+		}
+		b = append(b, "\r\n"...)
+	}
+	if o.Anonymous {
+		b = appendField(b, "Privacy", "id")
+	}
+	for _, h := range o.Header {
+		if !isToken(h.Name) || strings.IndexFunc(h.Value, isControl) >= 0 || fieldKind(h.Name).ours() {
+			return "", fmt.Errorf("sip: header field %q is not allowed here", h.Name)
+		}
+		b = appendField(b, h.Name, h.Value)
+	}
+	return string(b), nil
+}
+
+// completed fills an identity's host from From.
+func (s *Server) completed(a Address, o *Outgoing) Address {
+	if a.URI.Host == "" && a.URI.sip() {
+		a.URI.Host = pick(o.From.URI.Host, s.public())
+	}
+	return a
+}
+
+// ours tells the fields this package writes itself.
+func (k fieldName) ours() bool {
+	switch k {
+	case fVia, fFrom, fTo, fCallID, fCSeq, fMaxForwards, fContact, fContentLength, fContentType, fRoute, fRecordRoute:
+		return true
+	}
+	return false
+}
+
+// dial sends the INVITE.
+func (l *Leg) dial() {
+	s := l.shard
+	s.legs[l.key] = l
+	l.sendInvite()
+	s.timers.set(&l.timer, s.now+l.call.ring)
+}
+
+func (l *Leg) sendInvite() {
+	c, s := l.call, l.shard
+	l.localSeq++
+	c.seq = l.localSeq
+	b, branch := l.write(make([]byte, 0, 1024+len(c.body)), &c.outline)
+	c.tx = s.start(clientKey{branch, inviteTx}, c.flow, b, l.invited)
+}
+
+// invited handles each response to our INVITE.
+func (l *Leg) invited(m *message, status int) {
+	switch {
+	case l.state == legCanceling:
+		l.invitedTooLate(m, status)
+	case m == nil:
+		l.end(Failed{Status: status, Reason: phrase(status)})
+	case status < 200:
+		l.provisional(m)
+	case status < 300:
+		l.answered(m)
+	case (status == 401 || status == 407) && l.retryInvite(m):
+	default:
+		l.end(failure(m))
+	}
+}
+
+// invitedTooLate: the call was given up while its INVITE was under way.
+func (l *Leg) invitedTooLate(m *message, status int) {
+	switch {
+	case status < 200:
+		l.sendCancel() // RFC 3261 §9.1: not before a provisional response
+		return
+	case m != nil && status < 300:
+		l.refuseAnswer(m) // the 200 crossed our CANCEL
+	}
+	l.end(Closed{})
+}
+
+func (l *Leg) provisional(m *message) {
+	if m.status == 100 {
+		return
+	}
+	p := Provisional{Status: m.status, Reason: m.reason, Tag: m.to.tag}
+	if m.body != "" && isType(m.get(fContentType), sdpType) {
+		p.SDP = []byte(m.body)
+		if l.call.early == nil {
+			l.call.early = make(map[string][]byte, 1)
+		}
+		if len(l.call.early) < 16 {
+			l.call.early[m.to.tag] = p.SDP
+		}
+	}
+	l.emit(p)
+}
+
+// answered takes the first 2xx: its dialog is the call (RFC 3261 §13.2.2.4).
+func (l *Leg) answered(m *message) {
+	c := l.call
+	l.call = nil
+	l.shard.timers.stop(&l.timer)
+	l.remote, l.remoteTag = m.to.value, m.to.tag
+	l.path = answeredPath(m, l.path.target)
+	if l.flow.conn == nil && !l.symmetric {
+		l.flow = m.flow
+	}
+	l.ackSeq = c.seq
+	sdp := c.early[m.to.tag]
+	if m.body != "" {
+		sdp = []byte(m.body)
+	}
+	if c.late {
+		l.state = legAnswered
+	} else {
+		l.state = legConfirmed
+		l.sendAck(c.seq, nil)
+	}
+	l.emit(Answered{SDP: sdp})
+}
+
+// strayAnswer is a 2xx without transaction: ours repeated, or a fork's.
+func (l *Leg) strayAnswer(m *message) {
+	s := l.shard
+	s.stats.retransmissions.Add(1)
+	switch {
+	case m.to.tag != l.remoteTag && !l.inbound:
+		l.refuseAnswer(m)
+	case m.cseq == l.ackSeq && l.ack != nil:
+		s.wire.send(l.hop(l.path), l.ack)
+	}
+}
+
+// retryInvite answers a challenge once.
+func (l *Leg) retryInvite(m *message) bool {
+	c := l.call
+	if c.auth {
+		return false
+	}
+	auth, ok := answerChallenge(m, l.creds, "INVITE", c.path.target)
+	if !ok {
+		return false
+	}
+	c.auth = true
+	c.extra += auth
+	l.sendInvite()
+	return true
+}
+
+func failure(m *message) Failed {
+	f := Failed{Status: m.status, Reason: m.reason}
+	f.Q850, _ = readReason(m.get(fReason))
+	after, _, _ := strings.Cut(m.get(fRetryAfter), ";")
+	after, _, _ = strings.Cut(after, "(")
+	f.RetryAfter, _ = strconv.Atoi(strings.TrimSpace(after))
+	if m.status < 400 {
+		f.Contact = contactURI(m)
+	}
+	return f
+}
+
+// Cancel gives up an outgoing call that is not answered yet; Failed with 487
+// follows at once. An answer that crosses it is acknowledged and hung up
+// (RFC 3261 §9.1). After the answer it does nothing.
+func (l *Leg) Cancel() {
+	l.post(func() { l.giveUp(Failed{Status: 487, Reason: phrase(487)}) })
+}
+
+// giveUp tells the end of an unanswered call and cleans up after it.
+func (l *Leg) giveUp(f Failed) {
+	if l.state != legRinging || l.inbound {
+		return
+	}
+	l.finish(f)
+	l.state = legCanceling
+	s := l.shard
+	s.timers.set(&l.timer, s.now+patience)
+	if l.call.tx.heard {
+		l.sendCancel()
+	}
+}
+
+func (l *Leg) sendCancel() {
+	if l.call.canceled {
+		return
+	}
+	l.call.canceled = true
+	l.shard.cancelTx(l.call.tx)
+}
+
+// cancelTx sends the CANCEL of an INVITE (RFC 3261 §9.1).
+func (s *shard) cancelTx(tx *clientTx) {
+	if tx.request == nil || s.clients[tx.key] != tx {
+		return
+	}
+	b := derive(nil, tx.request, "CANCEL", "")
+	s.start(clientKey{tx.key.branch, cancelTx}, tx.flow, b, func(*message, int) {})
+}
+
+// abandon: nothing came after our CANCEL (RFC 3261 §9.1).
+func (l *Leg) abandon() {
+	if tx := l.call.tx; l.shard.clients[tx.key] == tx {
+		l.shard.dropClient(tx)
+	}
+	l.end(Closed{})
+}

@@ -1,0 +1,256 @@
+package sip
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Expires bounds (RFC 3261 §10.3 step 6).
+const (
+	minExpires     = 60
+	maxExpires     = 3600
+	defaultExpires = 3600
+)
+
+// accountLocks keeps updates of one account's bindings apart.
+type accountLocks [64]sync.Mutex
+
+func (l *accountLocks) of(k keyer, account string) *sync.Mutex {
+	return &l[hashParts(k.a, []string{account})%uint64(len(l))]
+}
+
+// registering is a REGISTER taken off its shard.
+type registering struct {
+	user      string // of the address of record
+	from      string
+	callID    string
+	cseq      uint32
+	contacts  []string
+	expires   string
+	path      []string
+	userAgent string
+	logins    []string
+	source    netip.AddrPort
+	conn      *conn
+}
+
+// register hands a REGISTER to a goroutine that may ask the database.
+func (s *shard) register(m *message) {
+	tx := s.serve(m, s.txKey(m, "REGISTER"))
+	head := m.appendHead(nil, s.srv.statelessTag(m))
+	to, _ := ParseURI(m.to.addr.uri)
+	from, _ := ParseURI(m.from.addr.uri)
+	r := &registering{
+		user: to.User, from: from.User, callID: m.callID, cseq: m.cseq,
+		contacts: m.list(fContact), expires: m.get(fExpires), path: m.list(fPath),
+		userAgent: m.get(fUserAgent), logins: m.logins(), source: m.flow.addr, conn: m.flow.conn,
+	}
+	respond := func(status int, extra string) {
+		s.post(func(*shard) {
+			s.buf = append(appendStatus(s.buf[:0], status, ""), head...)
+			s.buf = appendBody(append(s.buf, extra...), "", nil)
+			tx.respond(s, status, s.buf)
+		})
+	}
+	s.srv.spawn(func() { s.srv.registered(r, respond) })
+}
+
+// registered answers one REGISTER (RFC 3261 §10.3).
+func (s *Server) registered(r *registering, respond func(int, string)) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.panicked(p, debug.Stack())
+			respond(500, "")
+		}
+	}()
+	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
+	defer cancel()
+	acc, stale, ok, err := s.authenticate(ctx, "REGISTER", r.from, r.logins, r.source.Addr())
+	switch {
+	case err != nil:
+		s.config.Logger.Error("sip: look up a phone", "error", err)
+		respond(503, "Retry-After: "+strconv.Itoa(int(s.limits.RetryAfter/time.Second))+"\r\n")
+	case !ok:
+		s.stats.challenges.Add(1)
+		respond(401, "WWW-Authenticate: "+s.auth.challenge(acc.algorithm(), stale)+"\r\n")
+	case !s.owns(r):
+		respond(403, "") // RFC 3261 §10.3 step 4: somebody else's address
+	default:
+		status, extra, err := s.update(ctx, acc.ID, r)
+		if err != nil {
+			s.config.Logger.Error("sip: store bindings", "error", err)
+			status, extra = 503, ""
+		}
+		respond(status, extra)
+	}
+}
+
+// owns: a device registers its own user name only.
+func (s *Server) owns(r *registering) bool {
+	l, _ := s.ourLogin(r.logins)
+	return l.username == r.user
+}
+
+// update changes the account's bindings and returns the answer.
+func (s *Server) update(ctx context.Context, account string, r *registering) (int, string, error) {
+	lock := s.accounts.of(s.keys, account)
+	lock.Lock()
+	defer lock.Unlock()
+	all, err := s.config.Bindings.Load(ctx, account)
+	if err != nil {
+		return 0, "", fmt.Errorf("load bindings of %s: %w", account, err)
+	}
+	now := s.config.Now()
+	live := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return !b.Expires.After(now) })
+	if len(r.contacts) == 0 { // a query
+		return 200, bindingFields(live, r, now), nil
+	}
+	next, status := r.apply(live, now, s.limits.Contacts)
+	if status == 423 {
+		return 423, "Min-Expires: " + strconv.Itoa(minExpires) + "\r\n", nil
+	}
+	if status != 200 {
+		return status, "", nil
+	}
+	if err := s.config.Bindings.Save(ctx, account, next); err != nil {
+		return 0, "", fmt.Errorf("save bindings of %s: %w", account, err)
+	}
+	return 200, bindingFields(next, r, now), nil
+}
+
+// apply makes the new bindings of the old, all or nothing (RFC 3261 §10.3).
+func (r *registering) apply(old []Binding, now time.Time, most int) ([]Binding, int) {
+	if slices.Contains(r.contacts, "*") {
+		return r.removeAll(old)
+	}
+	next := slices.Clone(old)
+	for _, value := range r.contacts {
+		b, seconds, status := r.binding(value, now)
+		if status != 200 {
+			return nil, status
+		}
+		i := slices.IndexFunc(next, b.replaces)
+		if i >= 0 {
+			// Step 7: a Call-ID's requests count in the order they were made.
+			if next[i].CallID == r.callID && r.cseq <= next[i].CSeq {
+				return nil, 500
+			}
+			next = slices.Delete(next, i, i+1)
+		}
+		if seconds > 0 {
+			next = append(next, b)
+		}
+	}
+	if over := len(next) - most; over > 0 {
+		next = next[over:] // the longest not refreshed go
+	}
+	return next, 200
+}
+
+// removeAll: "*" stands alone, with Expires 0.
+func (r *registering) removeAll(old []Binding) ([]Binding, int) {
+	if len(r.contacts) != 1 || r.expires != "0" {
+		return nil, 400
+	}
+	for _, b := range old {
+		if b.CallID == r.callID && r.cseq <= b.CSeq {
+			return nil, 500
+		}
+	}
+	return nil, 200
+}
+
+// binding reads one Contact value.
+func (r *registering) binding(value string, now time.Time) (Binding, int, int) {
+	a, err := readAddress(value)
+	u, err2 := ParseURI(a.uri)
+	if err != nil || err2 != nil || !u.sip() {
+		return Binding{}, 0, 400
+	}
+	seconds := defaultExpires
+	if r.expires != "" {
+		seconds = readSeconds(r.expires)
+	}
+	if v, ok := paramOf(a.params, "expires"); ok {
+		seconds = readSeconds(v)
+	}
+	if seconds > 0 && seconds < minExpires {
+		return Binding{}, 0, 423 // RFC 3261 §10.2.8
+	}
+	u.query = ""
+	b := Binding{
+		Contact: u.String(), Source: r.source, Transport: UDP, Path: r.pathURIs(),
+		CallID: r.callID, CSeq: r.cseq, UserAgent: r.userAgent, Priority: 1000,
+		Expires: now.Add(time.Duration(min(seconds, maxExpires)) * time.Second), Registered: now,
+	}
+	if r.conn != nil {
+		b.Transport, b.Flow = TCP, r.conn.id
+	}
+	if id, ok := paramOf(a.params, "+sip.instance"); ok {
+		reg, _ := paramOf(a.params, "reg-id")
+		b.Instance = id + ";" + reg
+	}
+	if q, ok := paramOf(a.params, "q"); ok {
+		f, _ := strconv.ParseFloat(q, 64)
+		b.Priority = int(max(0, min(f, 1)) * 1000)
+	}
+	return b, seconds, 200
+}
+
+// readSeconds: what cannot be read counts as the default (RFC 3261 §20.19).
+func readSeconds(s string) int {
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil {
+		return defaultExpires
+	}
+	return int(min(n, maxExpires))
+}
+
+func (r *registering) pathURIs() []string {
+	var out []string
+	for _, p := range r.path {
+		if a, err := readAddress(p); err == nil {
+			out = append(out, a.uri)
+		}
+	}
+	return out
+}
+
+// replaces tells whether b is a newer form of old: the same phone by its
+// instance (RFC 5626 §6), or the same Contact (RFC 3261 §19.1.4), or the same
+// user at the same source.
+func (b Binding) replaces(old Binding) bool {
+	if b.Instance != "" && old.Instance != "" {
+		return b.Instance == old.Instance
+	}
+	if strings.EqualFold(b.Contact, old.Contact) {
+		return true
+	}
+	bu, _ := ParseURI(b.Contact)
+	ou, _ := ParseURI(old.Contact)
+	return len(b.Path) == 0 && b.Source == old.Source && b.Transport == old.Transport && bu.User == ou.User
+}
+
+// bindingFields lists all current bindings (RFC 3261 §10.3 step 8).
+func bindingFields(all []Binding, r *registering, now time.Time) string {
+	var b []byte
+	for _, x := range all {
+		left := int64(x.Expires.Sub(now) / time.Second)
+		b = append(append(append(b, "Contact: <"...), x.Contact...), ">;expires="...)
+		b = append(appendInt(b, left), "\r\n"...)
+	}
+	for _, p := range r.path {
+		b = appendField(b, "Path", p) // RFC 3327 §5.3
+	}
+	if len(r.path) > 0 {
+		b = appendField(b, "Supported", "path")
+	}
+	return string(b)
+}

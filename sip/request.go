@@ -1,0 +1,167 @@
+package sip
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"strings"
+)
+
+// outline is a request to be written inside a dialog, or the INVITE that
+// starts one.
+type outline struct {
+	method      string
+	seq         uint32
+	flow        flow
+	path        path
+	to          string // To value
+	maxForwards int
+	extra       string // header lines, each with its CRLF
+	contentType string
+	body        []byte
+}
+
+// write appends the request and returns the branch it carries.
+func (l *Leg) write(b []byte, o *outline) ([]byte, uint64) {
+	branch := rand.Uint64()
+	uri, routes := o.path.target, o.path.routes
+	if len(routes) > 0 && !loose(routes[0]) {
+		// RFC 3261 §12.2.1.1: a strict router takes the request URI.
+		a, _ := readAddress(routes[0])
+		routes = append(append([]string(nil), routes[1:]...), "<"+uri+">")
+		uri = a.uri
+	}
+	b = append(append(append(b, o.method...), ' '), uri...)
+	b = append(b, " SIP/2.0\r\n"...)
+	b = l.shard.srv.appendVia(b, o.flow, branch)
+	for _, r := range routes {
+		b = appendField(b, "Route", r)
+	}
+	if o.maxForwards <= 0 {
+		o.maxForwards = 70
+	}
+	b = appendInt(append(b, "Max-Forwards: "...), int64(o.maxForwards))
+	b = append(b, "\r\n"...)
+	b = appendField(b, "From", l.local)
+	b = appendField(b, "To", o.to)
+	b = appendField(b, "Call-ID", l.callID)
+	b = appendInt(append(b, "CSeq: "...), int64(o.seq))
+	b = append(append(append(b, ' '), o.method...), "\r\n"...)
+	if o.method == "INVITE" || o.method == "REFER" {
+		b = appendField(b, "Contact", l.contact)
+	}
+	b = append(b, o.extra...)
+	return appendBody(b, o.contentType, o.body), branch
+}
+
+// appendVia writes our Via line.
+func (s *Server) appendVia(b []byte, f flow, branch uint64) []byte {
+	b = append(append(b, "Via: SIP/2.0/"...), f.viaName()...)
+	b = append(append(b, ' '), s.advertised(f.addr.Addr())...)
+	b = appendBranch(append(b, ";branch="...), branch)
+	return append(b, ";rport\r\n"...)
+}
+
+// loose: the route understands RFC 3261 §16.12.
+func loose(route string) bool {
+	a, err := readAddress(route)
+	if err != nil {
+		return true
+	}
+	u, err := ParseURI(a.uri)
+	_, lr := u.Param("lr")
+	return err != nil || lr
+}
+
+// transact sends a request inside the dialog. One challenge is answered when
+// the leg has credentials.
+func (l *Leg) transact(o outline, on reply) *clientTx {
+	s := l.shard
+	l.localSeq++
+	o.seq, o.path, o.to = l.localSeq, l.path, l.remote
+	o.flow = l.hop(l.path)
+	b, branch := l.write(nil, &o)
+	answered := strings.Contains(o.extra, "uthorization: ")
+	tx := s.start(clientKey{branch, kindOf(o.method)}, o.flow, b, func(m *message, status int) {
+		if m != nil && (status == 401 || status == 407) && !answered {
+			if auth, ok := answerChallenge(m, l.creds, o.method, l.path.target); ok {
+				o.extra += auth
+				l.retried(o, on)
+				return
+			}
+		}
+		on(m, status)
+	})
+	return tx
+}
+
+// retried sends a challenged request again; a re-INVITE stays the leg's one.
+func (l *Leg) retried(o outline, on reply) {
+	tx := l.transact(o, on)
+	if o.method == "INVITE" && l.reinvite != nil {
+		l.reinvite = tx
+	}
+}
+
+// sendAck acknowledges a 2xx (RFC 3261 §13.2.2.4) and keeps the ACK for its
+// repetitions.
+func (l *Leg) sendAck(seq uint32, sdp []byte) {
+	o := outline{method: "ACK", seq: seq, path: l.path, to: l.remote, contentType: sdpType, body: sdp}
+	o.flow = l.hop(l.path)
+	l.ack, _ = l.write(nil, &o)
+	l.ackSeq = seq
+	l.shard.wire.send(o.flow, l.ack)
+}
+
+// refuseAnswer acknowledges a 2xx nobody wants and hangs that dialog up
+// (RFC 3261 §9.1, §13.2.2.4).
+func (l *Leg) refuseAnswer(m *message) {
+	p := answeredPath(m, l.path.target)
+	o := outline{method: "ACK", seq: m.cseq, path: p, to: m.to.value, flow: l.hop(p)}
+	b, _ := l.write(nil, &o)
+	l.shard.wire.send(o.flow, b)
+	o.method, o.seq = "BYE", m.cseq+1
+	b, branch := l.write(nil, &o)
+	l.shard.start(clientKey{branch, plainTx}, o.flow, b, func(*message, int) {})
+}
+
+// answeredPath is the route set and target a 2xx gives a caller: Record-Route
+// turned round (RFC 3261 §12.1.2).
+func answeredPath(m *message, target string) path {
+	p := path{target: target, routes: m.list(fRecordRoute)}
+	for i, j := 0, len(p.routes)-1; i < j; i, j = i+1, j-1 {
+		p.routes[i], p.routes[j] = p.routes[j], p.routes[i]
+	}
+	if t := contactURI(m); t != "" {
+		p.target = t
+	}
+	return p
+}
+
+// contactURI is the first Contact's URI when it can be a request URI.
+func contactURI(m *message) string {
+	first, _ := cutElement(m.get(fContact))
+	a, err := readAddress(first)
+	if err != nil || a.uri == "*" {
+		return ""
+	}
+	u, err := ParseURI(a.uri)
+	if err != nil || u.query != "" {
+		return u.String()
+	}
+	return a.uri
+}
+
+// literal is a URI's address when its host is one.
+func literal(u URI) (netip.AddrPort, bool) {
+	a, err := netip.ParseAddr(u.Host)
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	port := u.Port
+	if port == 0 {
+		port = 5060
+	}
+	return netip.AddrPortFrom(a.Unmap(), uint16(port)), true
+}
+
+func isLocal(a netip.Addr) bool { return a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() }

@@ -1,0 +1,102 @@
+package sip
+
+import (
+	"context"
+	"net/netip"
+	"runtime/debug"
+	"time"
+)
+
+// lookupLimit bounds one look-up of accounts or bindings.
+const lookupLimit = 5 * time.Second
+
+// screen finds out who calls and hands the call to the switch. Strangers are
+// challenged.
+func (s *Server) screen(in *Inbound) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.panicked(r, debug.Stack())
+			in.Reject(500, "", 0)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
+	trunk, isTrunk := s.config.Accounts.Trunk(ctx, in.Source, in.Transport)
+	if isTrunk {
+		cancel()
+		in.TrunkID = trunk
+		s.guard.trust(in.Source.Addr(), s.clock())
+		s.deliver(in)
+		return
+	}
+	acc, stale, ok, err := s.authenticate(ctx, "INVITE", in.From.URI.User, in.logins, in.Source.Addr())
+	cancel()
+	switch {
+	case err != nil:
+		s.config.Logger.Error("sip: look up a caller", "error", err)
+		in.Reject(503, "", s.limits.RetryAfter)
+	case ok:
+		in.Account = acc.ID
+		in.leg.post(func() { in.leg.symmetric = true })
+		s.deliver(in)
+	default:
+		value := s.auth.challenge(acc.algorithm(), stale)
+		s.stats.challenges.Add(1)
+		in.leg.post(func() { in.leg.challenge(407, "Proxy-Authenticate: "+value+"\r\n") })
+	}
+}
+
+// deliver gives the call to the switch, unless the caller gave up meanwhile.
+func (s *Server) deliver(in *Inbound) {
+	l := in.leg
+	s.calls.Add(1)
+	l.counted.Store(true)
+	if l.over.Load() {
+		l.uncount()
+		return
+	}
+	s.handler.Invite(s.ctx, in)
+}
+
+// algorithm is what an account is challenged with; the zero account's is MD5,
+// which is the only one every phone knows.
+func (a Account) algorithm() algorithm {
+	if a.WantSHA256 && a.HA1SHA256 != "" {
+		return algSHA256
+	}
+	return algMD5
+}
+
+// authenticate checks the credentials of a request. When ok is false the
+// returned account tells how to challenge: nothing in the answer depends on
+// whether the user exists, but for accounts that ask for SHA-256.
+func (s *Server) authenticate(ctx context.Context, method, from string, logins []string, source netip.Addr) (acc Account, stale, ok bool, err error) {
+	l, found := s.ourLogin(logins)
+	name := from
+	if found {
+		name = l.username
+	}
+	acc, known, err := s.config.Accounts.Credentials(ctx, name)
+	if err != nil || !found {
+		return acc, false, false, err
+	}
+	switch s.auth.check(l, method, acc, known) {
+	case authGood:
+		s.guard.trust(source, s.clock())
+		return acc, false, true, nil
+	case authStale:
+		return acc, true, false, nil
+	}
+	s.stats.authFailures.Add(1)
+	s.guard.failure(source, s.clock())
+	return acc, false, false, nil
+}
+
+// ourLogin is the login for our realm, or any when none is.
+func (s *Server) ourLogin(values []string) (l login, ok bool) {
+	for _, v := range values {
+		if got, is := readLogin(v); is && (!ok || got.realm == s.config.Realm) {
+			l, ok = got, true
+		}
+	}
+	return l, ok
+}
