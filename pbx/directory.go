@@ -1,0 +1,93 @@
+package pbx
+
+import (
+	"context"
+	"time"
+
+	"soniq/sip"
+)
+
+// A Directory says who is calling and where calls go. Its answers come from memory wherever they can: it stands on
+// the way of every INVITE.
+type Directory interface {
+	// Caller describes the device that authenticated.
+	Caller(ctx context.Context, account string) (Caller, error)
+	// Trunk describes the trunk a call came in by.
+	Trunk(ctx context.Context, id string) (TrunkIn, error)
+	// Extension finds a user of the organisation; ok is false where there is none.
+	Extension(ctx context.Context, org, extension string) (d Destination, ok bool, err error)
+	// Number finds where a number of ours that was dialled from outside leads.
+	Number(ctx context.Context, trunkID, dialled string) (d Destination, ok bool, err error)
+	// Outside decides whether and how a device may reach a number outside.
+	Outside(ctx context.Context, c Caller, dialled string) (Exit, error)
+	// Phones are the registered contacts of a user, reachable now or not.
+	Phones(ctx context.Context, org, userID string) ([]Phone, error)
+	// Policy is how the organisation's calls are treated.
+	Policy(ctx context.Context, org string) (Policy, error)
+}
+
+// A Caller is a device of ours with its user.
+type Caller struct {
+	Org, DeviceID, UserID string
+	Extension, Name       string
+	Sandbox               bool
+}
+
+// TrunkIn is a trunk as a source of calls.
+type TrunkIn struct {
+	Org, ID, Country string
+	Sandbox          bool
+}
+
+// A Destination is a user who can be rung.
+type Destination struct {
+	Org, UserID     string
+	Name, Extension string
+	NumberID        string // the number dialled, where it was one of ours
+	Number          string // in E.164
+	Sandbox         bool
+}
+
+// A Phone is a registered contact of a device.
+type Phone struct {
+	DeviceID string
+	Binding  sip.Binding
+}
+
+// An Exit is the way to a number outside, or why there is none.
+type Exit struct {
+	Number    string // E.164, or the emergency number as dialled
+	NumberID  string // of the caller's number shown
+	CallerID  string // E.164 shown to the other side
+	Emergency bool
+	Trunks    []TrunkOut
+	Refused   *Refusal
+	// Release is called when the call ends, where a place was taken; may be nil.
+	Release func()
+}
+
+// A TrunkOut is one trunk a call can leave by.
+type TrunkOut struct {
+	ID          string
+	Target      sip.Target
+	Number      string // as this trunk wants it dialled
+	Domain      string // of From
+	Mode        string // caller_id_mode: pai, rpid or from
+	Credentials sip.Credentials
+	// Release is called when a call that took a channel of the trunk ends; Acquire reports false when none is free.
+	Acquire func() (release func(), ok bool)
+}
+
+// A Refusal is a call that must not be placed.
+type Refusal struct {
+	Status int    // for the phone
+	Phrase string // in plain words
+	Reason string // end_reason
+}
+
+// A Policy is how calls are treated.
+type Policy struct {
+	Record    bool
+	Consent   string
+	Retention time.Duration
+}

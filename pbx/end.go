@@ -1,0 +1,57 @@
+package pbx
+
+import (
+	"context"
+
+	"soniq/call"
+)
+
+// finish writes the call's record and frees what it held. It returns when everything of the call is over.
+func (c *liveCall) finish(ctx context.Context) {
+	now := c.sw.Now()
+	if !c.heldSince.IsZero() {
+		c.hold += now.Sub(c.heldSince)
+	}
+	if c.answered.IsZero() {
+		c.sw.stats.failed.Add(1)
+	}
+	if c.began {
+		c.writeEnd(ctx, call.Ended{New: c.plan.new, Outcome: c.outcome, At: now, AnsweredAt: c.answered, RingingAt: c.ringing,
+			Hold: c.hold, Offered: c.offered, Recording: c.recordingID()})
+		c.closeRecording(ctx)
+	}
+	c.release()
+}
+
+func (c *liveCall) recordingID() string {
+	if c.recording == nil {
+		return ""
+	}
+	return c.recording.new.ID
+}
+
+func (c *liveCall) writeEnd(ctx context.Context, e call.Ended) {
+	if err := c.sw.Records.End(ctx, e); err != nil {
+		c.sw.Log.Error("end not written", "call", c.id, "org", e.Org, "err", err)
+		return
+	}
+	c.sw.Log.Debug("call ended", "call", c.id, "org", e.Org, "status", e.Status(), "reason", e.Reason)
+}
+
+func (c *liveCall) release() {
+	if c.streamA != nil {
+		c.streamA.Close()
+	}
+	if c.streamB != nil {
+		c.streamB.Close()
+	}
+	if c.b != nil {
+		c.b.free()
+	}
+	for _, l := range c.ring {
+		l.free()
+	}
+	if e := c.plan.exit; e != nil && e.Release != nil {
+		e.Release()
+	}
+}
