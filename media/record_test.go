@@ -1,0 +1,356 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// onset is when in ms a channel first gets loud after a position in ms; -1 is never.
+func onset(pcm []int16, after int) int {
+	for i := after * 8; i < len(pcm); i++ {
+		if pcm[i] > 3000 || pcm[i] < -3000 {
+			return i / 8
+		}
+	}
+	return -1
+}
+
+func record(t testing.TB, e *Engine, c testCall, tap func(Chunk)) *Recorder {
+	t.Helper()
+	r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "rec", "call.wav"), Left: c.a, Right: c.b, Tap: tap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func finish(t testing.TB, r *Recorder) (Result, WAV) {
+	t.Helper()
+	res, err := r.Close(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := ReadWAV(res.Path)
+	if err != nil || len(w.PCM) != 2 || w.Rate != 8000 {
+		t.Fatalf("%v %d channels", err, len(w.PCM))
+	}
+	b, _ := os.ReadFile(res.Path)
+	sum := sha256.Sum256(b)
+	if res.SHA256 != hex.EncodeToString(sum[:]) || res.Size != int64(len(b)) {
+		t.Errorf("result %+v does not describe the file", res)
+	}
+	if want := time.Duration(len(w.PCM[0])) * time.Second / 8000; res.Duration != want {
+		t.Errorf("duration %v, the file has %v", res.Duration, want)
+	}
+	if _, err := os.Stat(res.Path + partSuffix); !os.IsNotExist(err) {
+		t.Error("the .part is still there")
+	}
+	return res, w
+}
+
+// Both phones beep at the same moments; both channels must show it within 20 ms.
+func TestChannelsAreAligned(t *testing.T) {
+	t.Parallel()
+	eachLoop(t, func(t *testing.T, e *Engine) {
+		c := newTestCall(t, e)
+		r := record(t, e, c, nil)
+		began := time.Now()
+		for range 3 {
+			var wg sync.WaitGroup
+			for hz, s := range map[float64]*Stream{440: c.caller, 1000: c.callee} {
+				wg.Go(func() {
+					beep := append(Tone(hz, -6, 100*time.Millisecond, 8000), make([]int16, 800)...)
+					if err := s.Send(t.Context(), beep); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		took := time.Since(began)
+		res, w := finish(t, r)
+		if d := res.Duration - took; d < -30*time.Millisecond || d > 300*time.Millisecond {
+			t.Errorf("recording of %v lasts %v", took, res.Duration)
+		}
+		at := 0
+		for n := range 3 {
+			left, right := onset(w.PCM[0], at), onset(w.PCM[1], at)
+			if left < 0 || right < 0 || math.Abs(float64(left-right)) > 20 {
+				t.Fatalf("beep %d is at %d ms left and %d ms right", n, left, right)
+			}
+			at = left + 150
+		}
+		if hz, _ := Dominant(w.PCM[0][8*onset(w.PCM[0], 0):][:640], 8000); !near(hz, 440) {
+			t.Errorf("left is %.0f Hz", hz)
+		}
+		if hz, _ := Dominant(w.PCM[1][8*onset(w.PCM[1], 0):][:640], 8000); !near(hz, 1000) {
+			t.Errorf("right is %.0f Hz", hz)
+		}
+	})
+}
+
+func TestPausedTimeIsSilentAndCounted(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	c := newTestCall(t, e)
+	r := record(t, e, c, nil)
+	beep := func() {
+		if err := c.caller.Send(t.Context(), Tone(440, -6, 200*time.Millisecond, 8000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	beep()
+	until(t, "the first beep", func() bool { return c.a.Stats().Received == 10 })
+	r.Pause()
+	beep()
+	until(t, "the second beep", func() bool { return c.a.Stats().Received == 20 })
+	r.Resume()
+	beep()
+	until(t, "the third beep", func() bool { return c.a.Stats().Received == 30 })
+	_, w := finish(t, r)
+	first := onset(w.PCM[0], 0)
+	if next := onset(w.PCM[0], first+210); next-first < 390 || next-first > 450 {
+		t.Errorf("beeps at %d and %d ms; what was said in the pause must be silent", first, next)
+	}
+}
+
+func TestTapHearsTheWholeRecordingHoweverSlow(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	c := newTestCall(t, e)
+	var left, right bytes.Buffer
+	hold := make(chan struct{})
+	r := record(t, e, c, func(ch Chunk) {
+		<-hold // the first chunk is kept until the call is over
+		if want := time.Duration(left.Len()) * time.Second / 8000; ch.At != want {
+			t.Errorf("chunk at %v, want %v", ch.At, want)
+		}
+		left.Write(ch.Left)
+		right.Write(ch.Right)
+	})
+	if err := c.callee.Send(t.Context(), Tone(1000, -6, 700*time.Millisecond, 8000)); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { close(hold) })
+	_, w := finish(t, r)
+	if !bytes.Equal(EncodeULaw(nil, w.PCM[0]), left.Bytes()) || !bytes.Equal(EncodeULaw(nil, w.PCM[1]), right.Bytes()) {
+		t.Errorf("the tap had %d bytes, the file has %d samples", left.Len(), len(w.PCM[0]))
+	}
+	if hz, _ := Dominant(DecodeULaw(nil, right.Bytes())[2000:4000], 8000); !near(hz, 1000) {
+		t.Errorf("tap heard %.0f Hz", hz)
+	}
+}
+
+func TestStuckTapDoesNotHoldUpTheFile(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	c := newTestCall(t, e)
+	free, entered := make(chan struct{}), make(chan struct{}, 100)
+	r := record(t, e, c, func(Chunk) { entered <- struct{}{}; <-free })
+	if err := c.callee.Send(t.Context(), Tone(1000, -6, 400*time.Millisecond, 8000)); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	res, err := r.Close(ctx)
+	if err != nil || res.Duration < 400*time.Millisecond {
+		t.Errorf("%+v %v", res, err)
+	}
+	close(free)
+	<-r.tap.done
+}
+
+// A crash is a copy of the .part at any moment, cut anywhere.
+func TestCrashKeepsAllButTheLastMoment(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	c := newTestCall(t, e)
+	r := record(t, e, c, nil)
+	began := time.Now()
+	if err := c.caller.Send(t.Context(), Tone(440, -6, 1500*time.Millisecond, 8000)); err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(t.TempDir(), "crashed.wav.part")
+	b, err := os.ReadFile(r.cfg.Path + partSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	if err := os.WriteFile(part, b[:len(b)-len(b)%2-1], 0o600); err != nil { // half a frame at the end
+		t.Fatal(err)
+	}
+	res, err := Salvage(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lost := took - res.Duration; lost > 500*time.Millisecond {
+		t.Errorf("%v of %v lost", lost, took)
+	}
+	saved, err := ReadWAV(strings.TrimSuffix(part, partSuffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, whole := finish(t, r)
+	for ch := range saved.PCM {
+		for i, v := range saved.PCM[ch] {
+			if whole.PCM[ch][i] != v {
+				t.Fatalf("channel %d differs from the finished recording at sample %d", ch, i)
+			}
+		}
+	}
+	if _, err := Salvage(part); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("second salvage: %v", err)
+	}
+}
+
+func TestSalvageOfNothing(t *testing.T) {
+	t.Parallel()
+	part := filepath.Join(t.TempDir(), "a.wav.part")
+	for _, b := range [][]byte{nil, make([]byte, 20), make([]byte, 500)} {
+		if err := os.WriteFile(part, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Salvage(part); !errors.Is(err, ErrNoAudio) {
+			t.Errorf("%d bytes: %v", len(b), err)
+		}
+	}
+	if _, err := Salvage(filepath.Join(t.TempDir(), "a.wav")); err == nil {
+		t.Error("a finished recording was salvaged")
+	}
+}
+
+func TestFullDiskStopsTheRecordingNotTheCall(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=12k"); err != nil {
+		t.Skip("needs the right to mount:", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
+	e := testEngine(t, Config{}, newLoop)
+	c := newTestCall(t, e)
+	failed := make(chan error, 1)
+	r, err := e.Record(RecordConfig{Path: filepath.Join(dir, "a.wav"), Left: c.a, Right: c.b, OnError: func(err error) { failed <- err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ear := listen(c.callee)
+	hum(t, c.caller, 440)
+	select {
+	case err := <-failed:
+		if !errors.Is(err, syscall.ENOSPC) || !errors.Is(r.Err(), syscall.ENOSPC) {
+			t.Errorf("reported %v, Err %v", err, r.Err())
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("the full disk was not reported")
+	}
+	if hz := ear.tone(t); !near(hz, 440) {
+		t.Errorf("the call is broken: %.0f Hz", hz)
+	}
+	res, err := r.Close(t.Context())
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Close: %v", err)
+	}
+	if w, err := ReadWAV(res.Path); err != nil || len(w.PCM[0]) == 0 {
+		t.Errorf("what fitted was not saved: %v", err)
+	}
+	if st := e.Stats(); st.RecordFail != 1 || st.Recorded != 0 || st.Recorders != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestTransferChangesTheChannel(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	c, other := newTestCall(t, e), newTestCall(t, e)
+	r := record(t, e, c, nil)
+	if _, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "b.wav"), Left: c.a}); err == nil {
+		t.Error("a stream is in two recorders")
+	}
+	if err := c.callee.Send(t.Context(), Tone(1000, -6, 300*time.Millisecond, 8000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SetRight(other.b); err != nil {
+		t.Fatal(err)
+	}
+	c.b.Close()
+	if err := other.callee.Send(t.Context(), Tone(700, -6, 300*time.Millisecond, 8000)); err != nil {
+		t.Fatal(err)
+	}
+	_, w := finish(t, r)
+	at := 8 * onset(w.PCM[1], 0)
+	if hz, _ := Dominant(w.PCM[1][at+400:at+2000], 8000); !near(hz, 1000) {
+		t.Errorf("first callee: %.0f Hz", hz)
+	}
+	if hz, _ := Dominant(w.PCM[1][at+2800:at+4400], 8000); !near(hz, 700) {
+		t.Errorf("second callee: %.0f Hz", hz)
+	}
+}
+
+func TestEngineCloseFinishesRecordings(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	c := newTestCall(t, e)
+	r := record(t, e, c, nil)
+	e.Close()
+	if _, err := ReadWAV(r.cfg.Path); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Close(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("second close: %v", err)
+	}
+	if _, err := e.Open(); !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNoPorts) {
+		t.Errorf("open after close: %v", err)
+	}
+}
+
+func TestSoxReadsARecording(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("soxi"); err != nil {
+		t.Skip("sox is not installed")
+	}
+	e := testEngine(t, Config{}, newLoop)
+	c := newTestCall(t, e)
+	r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: c.a, Right: c.b, Codec: PCMA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.caller.Send(t.Context(), Tone(440, -6, 200*time.Millisecond, 8000)); err != nil {
+		t.Fatal(err)
+	}
+	res, w := finish(t, r)
+	if hz, _ := Dominant(w.PCM[0][8*onset(w.PCM[0], 0):][:1200], 8000); !near(hz, 440) {
+		t.Errorf("A-law file of a µ-law call: %.0f Hz", hz)
+	}
+	out, err := exec.Command("soxi", res.Path).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Channels       : 2") || !strings.Contains(string(out), "A-law") ||
+		!strings.Contains(string(out), fmt.Sprintf("= %d samples", len(w.PCM[0]))) {
+		t.Errorf("%s%v", out, err)
+	}
+}
+
+func TestCloseOfAReadOnlyFolderReportsIt(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Record(RecordConfig{Path: filepath.Join(file, "a.wav")}); err == nil {
+		t.Error("recorded below a file")
+	}
+}
