@@ -1,0 +1,188 @@
+// Package rest is the HTTP door: it authenticates, rewrites prefixes, and serves the operations, their description
+// and their documentation.
+package rest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/access"
+	"soniq/db"
+	"soniq/op"
+)
+
+// A Verifier says who a bearer token belongs to. Its errors are *op.Error where the caller is to blame.
+type Verifier interface {
+	Verify(ctx context.Context, token string, env access.Environment, source netip.Addr) (access.Principal, error)
+}
+
+// Config is what a Server is made of.
+type Config struct {
+	Corridor   *op.Corridor
+	Operations []op.Operation
+	Keys       Verifier
+	Ready      func(ctx context.Context) error // nil when the node can take calls
+	Metrics    http.Handler
+	MetricsKey string // "" : loopback only
+	Log        *slog.Logger
+}
+
+// A Server answers HTTP.
+type Server struct {
+	Config
+	api      huma.API
+	router   *http.ServeMux
+	document []byte
+}
+
+// New registers the operations.
+func New(c Config) (*Server, error) {
+	s := &Server{Config: c, router: http.NewServeMux()}
+	s.api = op.NewAPI(s.router, c.Corridor, c.Operations)
+	var err error
+	if s.document, err = op.JSON(s.api); err != nil {
+		return nil, err
+	}
+	s.pages()
+	return s, nil
+}
+
+// Document is the OpenAPI 3.1 description.
+func (s *Server) Document() []byte { return s.document }
+
+// pages are what is served beside the operations.
+func (s *Server) pages() {
+	s.router.HandleFunc("GET /openapi.json", s.openapi)
+	s.router.HandleFunc("GET /health", s.health)
+	s.router.HandleFunc("GET /ready", s.ready)
+	s.router.HandleFunc("GET /metrics", s.metrics)
+	s.router.HandleFunc("GET /errors/{code}", errorPage)
+	s.router.HandleFunc("GET /{$}", home)
+	s.router.HandleFunc("GET "+op.Prefix+"/{$}", s.index)
+	s.router.HandleFunc("GET "+op.Prefix, s.index)
+	s.docs()
+}
+
+// HTTP returns a server for the handler with limits on slow clients.
+func (s *Server) HTTP() *http.Server {
+	return &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug)}
+}
+
+// goodID is what a client may choose as the id of its request.
+var goodID = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
+
+// ServeHTTP gives the request an id, finds its environment and its principal, and routes it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("X-Request-Id")
+	if !goodID.MatchString(id) {
+		id = db.NewID("req")
+	}
+	h := w.Header()
+	h.Set("X-Request-Id", id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	ctx := op.WithTarget(op.WithRequestID(r.Context(), id), r.Method+" "+r.URL.Path)
+	path, env, api := environment(r.URL.Path)
+	if !api {
+		s.route(w, r.WithContext(ctx))
+		return
+	}
+	if trimmed := strings.TrimRight(path, "/"); trimmed != path {
+		http.Redirect(w, r, strings.TrimRight(r.URL.Path, "/"), http.StatusPermanentRedirect)
+		return
+	}
+	h.Set("Cache-Control", "no-store")
+	ctx = s.authenticate(ctx, r, env)
+	r = r.WithContext(withEnvironment(ctx, env))
+	u := *r.URL
+	u.Path, u.RawPath = path, ""
+	r.URL = &u
+	r.Body = http.MaxBytesReader(w, r.Body, 21<<20)
+	s.route(w, r)
+}
+
+// environment maps /v1/… and /sandbox/v1/… to /api/v1/…, where operations are registered.
+func environment(path string) (mapped string, env access.Environment, api bool) {
+	for _, p := range []struct {
+		prefix string
+		env    access.Environment
+	}{{"/sandbox/v1", access.Sandbox}, {"/v1", access.Live}, {op.Prefix, access.Live}} {
+		if rest, ok := strings.CutPrefix(path, p.prefix); ok && (rest == "" || rest[0] == '/') {
+			return op.Prefix + rest, p.env, true
+		}
+	}
+	return path, access.Live, false
+}
+
+type environmentKey struct{}
+
+func withEnvironment(ctx context.Context, env access.Environment) context.Context {
+	return context.WithValue(ctx, environmentKey{}, env)
+}
+
+// authenticate puts the principal into the context, or why there is none: operations that are public do not mind.
+func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.Environment) context.Context {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return ctx
+	}
+	source, _ := netip.ParseAddrPort(r.RemoteAddr)
+	p, err := s.Keys.Verify(ctx, strings.TrimSpace(token), env, source.Addr().Unmap())
+	if err == nil {
+		p.Source = source.Addr().Unmap()
+		return access.With(ctx, p)
+	}
+	var e *op.Error
+	if !errors.As(err, &e) {
+		s.Log.Error("credential not checked", "request", op.RequestID(ctx), "err", err)
+		e = op.Fail("internal", "")
+	}
+	return op.WithRefusal(ctx, challenged(e))
+}
+
+// challenged adds the challenge RFC 6750 asks for to a 401.
+func challenged(e *op.Error) *op.Error {
+	if e.Status() != http.StatusUnauthorized {
+		return e
+	}
+	c := *e
+	c.Header = http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}
+	return &c
+}
+
+// route answers unknown paths and methods with problems too.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	if _, pattern := s.router.Handler(r); pattern != "" {
+		s.router.ServeHTTP(w, r)
+		return
+	}
+	if allowed := s.methods(r); len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		_, _ = w.Write([]byte(`{"type":"/errors/not_found","title":"Method not allowed","status":405,"code":"not_found","detail":"allowed here: ` +
+			strings.Join(allowed, ", ") + `","request_id":"` + op.RequestID(r.Context()) + `"}` + "\n"))
+		return
+	}
+	op.Write(w, r, op.Fail("not_found", "there is nothing at this address; GET /v1 lists what there is"))
+}
+
+func (s *Server) methods(r *http.Request) []string {
+	var allowed []string
+	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		try := r.Clone(r.Context())
+		try.Method = m
+		if _, pattern := s.router.Handler(try); pattern != "" {
+			allowed = append(allowed, m)
+		}
+	}
+	return allowed
+}
