@@ -1,0 +1,68 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"soniq/access"
+	"soniq/db"
+	"soniq/op"
+	"soniq/org"
+)
+
+// Verify says whose token it is, or why it is of no use here. A mistyped token costs no look into the database.
+func (s *Service) Verify(ctx context.Context, token string, e access.Environment, source netip.Addr) (access.Principal, error) {
+	k, err := s.find(ctx, token)
+	if db.IsNone(err) {
+		return access.Principal{}, op.Fail("unauthenticated", "this key is not known")
+	}
+	if err != nil {
+		return access.Principal{}, fmt.Errorf("look key up: %w", err)
+	}
+	if err := s.usable(ctx, k, e, source); err != nil {
+		return access.Principal{}, err
+	}
+	s.used.note(k, db.At(s.now()), source)
+	p := access.Principal{OrgID: k.orgID, KeyID: k.ID, KeyName: k.Name, Kind: k.Kind, Environment: e, Scopes: k.Scopes, Source: source}
+	if k.UserID != nil {
+		p.UserID = *k.UserID
+	}
+	return p, nil
+}
+
+func (s *Service) find(ctx context.Context, token string) (Key, error) {
+	if !genuine(s.brand, token) {
+		return Key{}, db.ErrNone
+	}
+	digest := s.seal.Digest(token)
+	return s.known.Get(digest, func() (Key, error) { return byDigest(ctx, s.db.Read(ctx), digest) })
+}
+
+func (s *Service) usable(ctx context.Context, k Key, e access.Environment, source netip.Addr) error {
+	now := s.now()
+	switch {
+	case !k.RevokedAt.IsZero() && !now.Before(k.RevokedAt.Time):
+		return op.Fail("key_revoked", "this key was revoked")
+	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt.Time):
+		return op.Fail("key_expired", "this key has expired")
+	case k.environment() != e:
+		return op.Fail("wrong_environment", "this is a "+k.Environment+" key")
+	case !k.allows(source):
+		return op.Fail("ip_not_allowed", "this key may not be used from "+source.String())
+	}
+	o, err := s.orgs.Get(ctx, k.orgID)
+	if err != nil {
+		return fmt.Errorf("find the key's organisation: %w", err)
+	}
+	if o.Status != org.Active {
+		return op.Fail("org_suspended", "the organisation is "+string(o.Status))
+	}
+	return nil
+}
+
+func (k Key) allows(source netip.Addr) bool {
+	source = source.Unmap().WithZone("")
+	return len(k.networks) == 0 || slices.ContainsFunc(k.networks, func(p netip.Prefix) bool { return p.Contains(source) })
+}
