@@ -163,7 +163,7 @@ func hashParts(seed maphash.Seed, parts []string) uint64 {
 // of the request, INVITE for an ACK or CANCEL that looks for its INVITE.
 func (s *shard) txKey(m *message, method string) txKey {
 	if m.via.modern() {
-		return s.srv.keys.key(m.via.branch, m.via.host, portText(m.via.port), method)
+		return s.srv.keys.key(m.via.branch, m.via.host, portText(m.via.port), m.callID, method)
 	}
 	return s.srv.keys.key(m.uri, m.from.tag, m.callID, seqText(m.cseq), m.get(fVia), method)
 }
