@@ -1,0 +1,114 @@
+package memory
+
+import "math/bits"
+
+// codes keeps one bit per coordinate of many vectors and estimates dot products with them, in the manner of
+// RaBitQ: vectors are centred on their mean and rotated, the signs are kept with one scale per vector, and the query
+// is quantised to four bits per coordinate, so that a product is a few ANDs and population counts.
+type codes struct {
+	rot    *rotation
+	mean   []float32 // padded to the rotation's size
+	words  int       // uint64 per vector
+	bits   []uint64
+	scales []float32
+	ones   []uint16 // bits set, per vector
+}
+
+// newCodes prepares for vectors like the sample.
+func newCodes(dims int, sample [][]float32) *codes {
+	c := &codes{rot: newRotation(dims)}
+	c.words = c.rot.size / 64
+	c.mean = make([]float32, c.rot.size)
+	for _, v := range sample {
+		for i, x := range v {
+			c.mean[i] += x / float32(len(sample))
+		}
+	}
+	return c
+}
+
+// len is the number of vectors.
+func (c *codes) len() int { return len(c.scales) }
+
+// add appends a vector.
+func (c *codes) add(v []float32) {
+	r := make([]float32, c.rot.size)
+	copy(r, v)
+	for i, m := range c.mean {
+		r[i] -= m
+	}
+	c.rot.apply(r)
+	var l1, l2 float32
+	at := len(c.bits)
+	c.bits = append(c.bits, make([]uint64, c.words)...)
+	n := 0
+	for i, x := range r {
+		l2 += x * x
+		if x > 0 {
+			c.bits[at+i/64] |= 1 << (i % 64)
+			l1 += x
+			n++
+		} else {
+			l1 -= x
+		}
+	}
+	scale := float32(0)
+	if l1 > 0 {
+		scale = l2 / l1
+	}
+	c.scales = append(c.scales, scale)
+	c.ones = append(c.ones, uint16(n))
+}
+
+// A probe is a query prepared for scanning codes.
+type probe struct {
+	planes          []uint64 // four bit planes, plane after plane for each word
+	low, step, base float32
+	offset          float32 // dot product with the mean
+}
+
+// probeLevels is the highest value of a quantised coordinate.
+const probeLevels = 15
+
+// probe prepares a query vector.
+func (c *codes) probe(q []float32) probe {
+	r := make([]float32, c.rot.size)
+	copy(r, q)
+	p := probe{planes: make([]uint64, 4*c.words)}
+	for i, m := range c.mean {
+		p.offset += r[i] * m
+	}
+	c.rot.apply(r)
+	low, high := r[0], r[0]
+	for _, x := range r {
+		low, high = min(low, x), max(high, x)
+	}
+	p.low, p.step = low, (high-low)/probeLevels
+	for i, x := range r {
+		p.base += x
+		level := uint64(0)
+		if p.step > 0 {
+			level = uint64((x-low)/p.step + 0.5)
+		}
+		for k := range 4 {
+			p.planes[4*(i/64)+k] |= level >> k & 1 << (i % 64)
+		}
+	}
+	return p
+}
+
+// estimate is the estimated dot product of the query with vector i.
+func (c *codes) estimate(p *probe, i int) float32 {
+	code := c.bits[i*c.words : (i+1)*c.words]
+	planes := p.planes[:4*len(code)]
+	var n0, n1, n2, n3 int
+	for w, x := range code {
+		g := planes[4*w : 4*w+4 : 4*w+4]
+		n0 += bits.OnesCount64(x & g[0])
+		n1 += bits.OnesCount64(x & g[1])
+		n2 += bits.OnesCount64(x & g[2])
+		n3 += bits.OnesCount64(x & g[3])
+	}
+	set := p.low*float32(c.ones[i]) + p.step*float32(n0+2*n1+4*n2+8*n3)
+	return p.offset + (2*set-p.base)*c.scales[i]
+}

@@ -1,0 +1,229 @@
+package memory
+
+import (
+	"math"
+	"sort"
+)
+
+// The mode of a search.
+const (
+	Hybrid   = "hybrid"
+	Semantic = "semantic"
+	Keyword  = "keyword"
+)
+
+// question is a query prepared for ranking.
+type question struct {
+	terms   []Term
+	vector  []float32 // nil where there is no embedding
+	model   Model
+	mode    string
+	lexicon Lexicon
+	rarities
+	weights weights
+	near    map[Term][]float64 // how near words of passages are to the words of the query, kept while ranking
+}
+
+// weights are the sums over the query's words that features are divided by.
+type weights struct{ keyword, meaning, rare float64 }
+
+// features is how a passage compares with a question: four numbers, each between 0 and about 1.
+type features struct {
+	keyword float64 // share of the best possible BM25
+	whole   float64 // cosine between query and passage
+	word    float64 // how well each word of the query is met by the nearest word of the passage
+	rare    float64 // the same, rare words of the organisation counting more
+}
+
+// ranked is a passage with its place.
+type ranked struct {
+	key     int64
+	score   float64
+	matched string
+	features
+}
+
+// The mix of the builtin embedding's ranking. It was chosen on the plateau of nDCG@10 over the evaluation set, where
+// it does better than mixing z-scores; and as it does not depend on the other candidates, scores of different
+// queries can be compared.
+const (
+	mixKeyword = 0.2
+	mixWhole   = 1.0
+	mixWord    = 0.5
+	mixRare    = 0.5
+)
+
+// Scores are calibrated on the evaluation set: the passage that was meant has 0.7 in the median, the best passage for
+// a query that nothing answers has 0.1, and less than 0.4 in nine of ten cases.
+const (
+	scoreMiddle = 0.90
+	scoreSlope  = 0.14
+)
+
+// rank orders passages, best first.
+func (q *question) rank(rows []row) []ranked {
+	q.prepare()
+	out := make([]ranked, len(rows))
+	for i := range rows {
+		out[i] = ranked{key: rows[i].key, features: q.compare(&rows[i])}
+	}
+	switch {
+	case q.mode == Keyword || len(q.vector) == 0:
+		score(out, func(f features) float64 { return f.keyword })
+	case q.model.Builtin && q.mode == Semantic:
+		score(out, func(f features) float64 { return calibrated(f.whole + (f.word+f.rare)/2) })
+	case q.model.Builtin:
+		score(out, func(f features) float64 {
+			return calibrated(mixKeyword*f.keyword + mixWhole*f.whole + mixWord*f.word + mixRare*f.rare)
+		})
+	case q.mode == Semantic:
+		score(out, func(f features) float64 { return f.whole })
+	default:
+		fuse(out)
+	}
+	for i := range out {
+		out[i].matched = matched(out[i].features)
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].score > out[j].score })
+	return out
+}
+
+func score(all []ranked, f func(features) float64) {
+	for i := range all {
+		all[i].score = min(max(f(all[i].features), 0), 1)
+	}
+}
+
+// calibrated turns the mix into a score between 0 and 1.
+func calibrated(mix float64) float64 { return 1 / (1 + math.Exp((scoreMiddle-mix)/scoreSlope)) }
+
+// fuseRank is the constant of reciprocal rank fusion.
+const fuseRank = 60
+
+// fuse merges the orders by words and by meaning: the scores of a foreign embedding cannot be mixed with ours. The
+// first in both orders gets 1.
+func fuse(all []ranked) {
+	for _, by := range []func(features) float64{
+		func(f features) float64 { return f.keyword }, func(f features) float64 { return f.whole }} {
+		order := make([]int, len(all))
+		for i := range order {
+			order[i] = i
+		}
+		sort.SliceStable(order, func(a, b int) bool { return by(all[order[a]].features) > by(all[order[b]].features) })
+		for place, i := range order {
+			if by(all[i].features) > 0 {
+				all[i].score += (fuseRank + 1) / 2.0 / float64(fuseRank+1+place)
+			}
+		}
+	}
+}
+
+// nearMeaning is the likeness from which a passage counts as found by its meaning.
+const nearMeaning = 0.45
+
+// matched says what a passage was found by.
+func matched(f features) string {
+	switch {
+	case f.keyword > 0 && f.whole >= nearMeaning:
+		return "both"
+	case f.keyword > 0:
+		return "keyword"
+	}
+	return "semantic"
+}
+
+// prepare sums up the query's words.
+func (q *question) prepare() {
+	q.weights, q.near = weights{}, map[Term][]float64{}
+	for _, t := range q.terms {
+		_, w := q.lexicon.Vector(t)
+		q.weights.keyword += q.idf[t] * (bm25K + 1)
+		q.weights.meaning += float64(w)
+		q.weights.rare += float64(w) * q.idf[t]
+	}
+}
+
+// compare works out the features of a passage.
+func (q *question) compare(r *row) features {
+	var f features
+	best := make([]float64, len(q.terms))
+	length := 0
+	for _, t := range r.terms {
+		length += int(t.count)
+	}
+	for _, t := range r.terms {
+		for i, n := range q.nearness(t.term) {
+			best[i] = max(best[i], n)
+		}
+		for _, own := range q.terms {
+			if own == t.term {
+				f.keyword += bm25(q.idf[own], float64(t.count), float64(length), q.average)
+			}
+		}
+	}
+	f.keyword = share(f.keyword, q.weights.keyword)
+	for i, t := range q.terms {
+		_, w := q.lexicon.Vector(t)
+		f.word += float64(w) * best[i]
+		f.rare += float64(w) * best[i] * q.idf[t]
+	}
+	f.word, f.rare = share(f.word, q.weights.meaning), share(f.rare, q.weights.rare)
+	if r.model == q.model.Name {
+		f.whole = float64(r.vector.dot(q.vector))
+	}
+	return f
+}
+
+// nearness is how near a word is to each word of the query, 0 to 1.
+func (q *question) nearness(t Term) []float64 {
+	if n, ok := q.near[t]; ok {
+		return n
+	}
+	n := make([]float64, len(q.terms))
+	v, _ := q.lexicon.Vector(t)
+	for i, own := range q.terms {
+		if own == t {
+			n[i] = 1
+			continue
+		}
+		if u, _ := q.lexicon.Vector(own); u != nil && v != nil {
+			n[i] = max(cosine(u, v), 0)
+		}
+	}
+	q.near[t] = n
+	return n
+}
+
+// cosine of two word vectors.
+func cosine(a, b []int8) float64 {
+	var ab, aa, bb int32
+	b = b[:len(a)]
+	for i, x := range a {
+		y := b[i]
+		ab += int32(x) * int32(y)
+		aa += int32(x) * int32(x)
+		bb += int32(y) * int32(y)
+	}
+	if aa == 0 || bb == 0 {
+		return 0
+	}
+	return float64(ab) / math.Sqrt(float64(aa)*float64(bb))
+}
+
+func share(part, whole float64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return part / whole
+}
+
+func dot(a, b []float32) float32 {
+	if len(a) != len(b) {
+		return 0
+	}
+	var s float32
+	for i, x := range a {
+		s += x * b[i]
+	}
+	return s
+}

@@ -1,0 +1,231 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"soniq/db"
+)
+
+// Window is how far back memory reaches, unless a search says otherwise: six months.
+const Window = 183 * 24 * time.Hour
+
+// defaultBudget is how much memory the indexes of all organisations may take.
+const defaultBudget = 768 << 20
+
+// Config is what the room is built from.
+type Config struct {
+	DB       *db.DB
+	Lexicon  Lexicon
+	Embedder Embedder // nil: passages are found by their words only
+	Now      func() time.Time
+	Window   time.Duration // zero: six months
+	Budget   int           // bytes for indexes; zero: 768 MB
+	// RecordingURL is the address of a recording's audio, or "" while it cannot be fetched; nil: none.
+	RecordingURL func(org, recordingID string) string
+	// Phone brings a number in any spelling to the form calls carry; nil: digits and a leading + are kept.
+	Phone func(ctx context.Context, org, number string) string
+}
+
+// Service remembers and finds.
+type Service struct {
+	db        *db.DB
+	lexicon   Lexicon
+	embedder  Embedder
+	now       func() time.Time
+	window    time.Duration
+	budget    int
+	recording func(org, recordingID string) string
+	phone     func(ctx context.Context, org, number string) string
+
+	mu      sync.Mutex // guards the fields below
+	indexes map[string]*slot
+	order   []string // organisations, least lately searched first
+}
+
+// A slot is an organisation's index, or its being made.
+type slot struct {
+	once  sync.Mutex // held while the index is read in or brought up to date
+	index *index
+}
+
+// New builds the room.
+func New(c Config) *Service {
+	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget,
+		recording: c.RecordingURL, phone: c.Phone, indexes: map[string]*slot{}}
+	if s.window == 0 {
+		s.window = Window
+	}
+	if s.budget == 0 {
+		s.budget = defaultBudget
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.recording == nil {
+		s.recording = func(string, string) string { return "" }
+	}
+	if s.phone == nil {
+		s.phone = func(_ context.Context, _, number string) string { return digitsOf(number) }
+	}
+	return s
+}
+
+// digitsOf keeps digits and a leading plus; "anonymous" and names of extensions stay.
+func digitsOf(number string) string {
+	out := make([]byte, 0, len(number))
+	for i := range len(number) {
+		switch c := number[i]; {
+		case c >= '0' && c <= '9', c == '+' && len(out) == 0:
+			out = append(out, c)
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+			return number
+		}
+	}
+	return string(out)
+}
+
+// model is the embedding in use.
+func (s *Service) model() Model {
+	if s.embedder == nil {
+		return Model{}
+	}
+	return s.embedder.Model()
+}
+
+// indexOf gives an organisation's index, up to date with what is committed.
+func (s *Service) indexOf(ctx context.Context, org string) (*index, error) {
+	sl := s.slot(org)
+	sl.once.Lock()
+	defer sl.once.Unlock()
+	if m := s.model(); sl.index == nil || sl.index.model.Name != m.Name || sl.index.outgrown() {
+		sl.index = newIndex(org, m)
+	}
+	n, err := s.catchUp(ctx, sl.index)
+	if err != nil {
+		return nil, fmt.Errorf("read memory of %s: %w", org, err)
+	}
+	if n > 0 {
+		s.evict(org)
+	}
+	return sl.index, nil
+}
+
+// slot finds or makes an organisation's slot and moves it to the end of the order.
+func (s *Service) slot(org string) *slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl := s.indexes[org]
+	if sl == nil {
+		sl = &slot{}
+		s.indexes[org] = sl
+	}
+	if at := slices.Index(s.order, org); at >= 0 {
+		s.order = slices.Delete(s.order, at, at+1)
+	}
+	s.order = append(s.order, org)
+	return sl
+}
+
+// evict drops the indexes not used for longest until the rest fits the budget; the one just used stays.
+func (s *Service) evict(keep string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := 0
+	sizes := map[string]int{}
+	for org, sl := range s.indexes {
+		if sl.once.TryLock() {
+			if sl.index != nil {
+				sizes[org] = sl.index.size()
+			}
+			sl.once.Unlock()
+		} else if org == keep && sl.index != nil {
+			sizes[org] = sl.index.size()
+		}
+		total += sizes[org]
+	}
+	for _, org := range slices.Clone(s.order) {
+		if total <= s.budget {
+			return
+		}
+		if org == keep {
+			continue
+		}
+		total -= sizes[org]
+		delete(s.indexes, org)
+		s.order = slices.DeleteFunc(s.order, func(o string) bool { return o == org })
+	}
+}
+
+// outgrown tells that an index is made anew: passages past the window weigh on it.
+func (x *index) outgrown() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.loaded > 0 && len(x.keys) > 4*x.loaded && len(x.keys) > 100*exactBelow
+}
+
+// rowsPerRead bounds how long the writer of the database waits for a reader's snapshot to end.
+const rowsPerRead = 20000
+
+// catchUp adds the rows committed since the last time and returns how many there were.
+func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
+	x.mu.RLock()
+	from, known := x.from()
+	x.mu.RUnlock()
+	first := len(known) == 0
+	added := 0
+	since := db.At(s.now().Add(-s.window))
+	for {
+		var batch []row
+		last := from
+		n := 0
+		err := rowsFrom(ctx, s.db.Read(ctx), x.org, from, since, rowsPerRead, func(r row) error {
+			n++
+			last = r.key + 1
+			if !known[r.key] {
+				batch = append(batch, r)
+			}
+			return nil
+		})
+		if err != nil {
+			return added, err
+		}
+		x.mu.Lock()
+		for _, r := range batch {
+			x.add(r)
+		}
+		x.asOf = db.At(s.now())
+		if first {
+			x.loaded = len(x.keys)
+		}
+		x.mu.Unlock()
+		added += len(batch)
+		if n < rowsPerRead {
+			return added, nil
+		}
+		from = last
+	}
+}
+
+// Warm reads the indexes of the organisations with most to remember, as far as the budget goes, so that their
+// first search is as fast as the others. It is to be run in the background after the start.
+func (s *Service) Warm(ctx context.Context) error {
+	orgs, err := sizes(ctx, s.db.Read(ctx), db.At(s.now().Add(-s.window)))
+	if err != nil {
+		return fmt.Errorf("find what to keep ready: %w", err)
+	}
+	total := 0
+	for _, org := range orgs {
+		x, err := s.indexOf(ctx, org)
+		if err != nil {
+			return err
+		}
+		if total += x.size(); total > s.budget*3/4 {
+			return nil
+		}
+	}
+	return nil
+}

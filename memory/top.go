@@ -1,0 +1,55 @@
+package memory
+
+import "slices"
+
+// A hit is a passage by its position in the index, with a score.
+type hit struct {
+	at    int32
+	score float32
+}
+
+// top keeps the k best hits of many: it collects twice as many and throws the lower half away, which costs less
+// than a heap where most hits are refused at once.
+type top struct {
+	k    int
+	hits []hit
+	bar  float32 // hits up to this score are refused
+	full bool
+}
+
+func newTop(k int) *top { return &top{k: k, hits: make([]hit, 0, 4*k), bar: -1e30} }
+
+func (t *top) add(at int, score float32) {
+	if score <= t.bar {
+		return
+	}
+	t.hits = append(t.hits, hit{int32(at), score})
+	if len(t.hits) == cap(t.hits) {
+		t.shrink()
+	}
+}
+
+// shrink drops all but the k best.
+func (t *top) shrink() {
+	t.sort()
+	t.hits = t.hits[:t.k]
+	t.bar = t.hits[t.k-1].score
+}
+
+func (t *top) sort() {
+	slices.SortFunc(t.hits, func(a, b hit) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return int(b.at - a.at)
+	})
+}
+
+// best returns the k best, best first.
+func (t *top) best() []hit {
+	t.sort()
+	return t.hits[:min(t.k, len(t.hits))]
+}
