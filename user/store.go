@@ -1,0 +1,146 @@
+package user
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/db"
+)
+
+func insert(ctx context.Context, q db.Querier, u User) error {
+	const text = `INSERT INTO users (org_id, id, email, first_name, last_name, role, status, extension, outbound_number_id,
+			dnd, dnd_until, timezone, language, skills, ring_strategy, forward, voicemail, recording_mode, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
+	_, err := q.Exec(ctx, text, append(u.values(), u.CreatedAt, u.UpdatedAt)...)
+	return err
+}
+
+func update(ctx context.Context, q db.Querier, u User) error {
+	const text = `UPDATE users SET email = $3, first_name = $4, last_name = $5, role = $6, status = $7, extension = $8,
+			outbound_number_id = $9, dnd = $10, dnd_until = $11, timezone = $12, language = $13, skills = $14,
+			ring_strategy = $15, forward = $16, voicemail = $17, recording_mode = $18, updated_at = $19
+		WHERE org_id = $1 AND id = $2`
+	_, err := q.Exec(ctx, text, append(u.values(), u.UpdatedAt)...)
+	return err
+}
+
+// values are the first eighteen columns.
+func (u User) values() []any {
+	return []any{u.OrgID, u.ID, u.Email, u.FirstName, u.LastName, u.Role, u.Status, u.Extension, u.OutboundNumberID,
+		u.DND.Enabled, u.DND.Until, u.Timezone, u.Language, db.AsJSON(u.Skills), u.RingStrategy, db.AsJSON(u.Forward),
+		db.AsJSON(u.Voicemail), u.RecordingMode}
+}
+
+const columns = `org_id, id, email, first_name, last_name, role, status, extension, outbound_number_id, dnd, dnd_until,
+	timezone, language, skills, ring_strategy, forward, voicemail, recording_mode, created_at, updated_at, last_seen_at`
+
+func scan(scan func(...any) error) (User, error) {
+	u := User{DirectNumberIDs: []string{}, QueueIDs: []string{}, Devices: []Device{}}
+	var skills db.JSON[map[string]int]
+	var forward db.JSON[Forward]
+	var voicemail db.JSON[Voicemail]
+	err := scan(&u.OrgID, &u.ID, &u.Email, &u.FirstName, &u.LastName, &u.Role, &u.Status, &u.Extension,
+		&u.OutboundNumberID, &u.DND.Enabled, &u.DND.Until, &u.Timezone, &u.Language, &skills, &u.RingStrategy, &forward,
+		&voicemail, &u.RecordingMode, &u.CreatedAt, &u.UpdatedAt, &u.LastSeenAt)
+	u.Name, u.Skills, u.Forward, u.Voicemail = fullName(u.FirstName, u.LastName), skills.V, forward.V, voicemail.V
+	return u, err
+}
+
+// get returns a user, a removed one too.
+func get(ctx context.Context, q db.Querier, org, id string) (User, error) {
+	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM users WHERE org_id = $1 AND id = $2`, org, id).Scan)
+}
+
+// byExtension relies on removed users having none.
+func byExtension(ctx context.Context, q db.Querier, org, extension string) (User, error) {
+	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM users WHERE org_id = $1 AND extension = $2`, org, extension).Scan)
+}
+
+// filter narrows a list.
+type filter struct {
+	roles, statuses []string
+	q               string
+	after           string
+	limit           int
+}
+
+func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, error) {
+	f := db.Where(`SELECT `+columns+` FROM users WHERE org_id = $1`, org).In("role", by.roles).In("status", by.statuses)
+	if len(by.statuses) == 0 {
+		f.And("status <> ?", Removed)
+	}
+	if by.q != "" {
+		like := "%" + db.Escape(by.q) + "%"
+		f.And(`lower(email) LIKE lower(?) ESCAPE '\' OR lower(first_name || ' ' || last_name) LIKE lower(?) ESCAPE '\' OR extension = ?`,
+			like, like, by.q)
+	}
+	text, args := f.Page("id", false, by.after, by.after, by.limit).SQL()
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list users: %w", err)
+	}
+	defer rows.Close()
+	var all []User
+	for rows.Next() {
+		u, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, u)
+	}
+	return all, rows.Err()
+}
+
+// extensions returns those in use.
+func extensions(ctx context.Context, q db.Querier, org string) (map[string]bool, error) {
+	rows, err := q.Query(ctx, `SELECT extension FROM users WHERE org_id = $1 AND extension IS NOT NULL`, org)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	taken := map[string]bool{}
+	for rows.Next() {
+		var e string
+		if err := rows.Scan(&e); err != nil {
+			return nil, err
+		}
+		taken[e] = true
+	}
+	return taken, rows.Err()
+}
+
+// numbersOf returns the ids of the numbers that ring each user.
+func numbersOf(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error) {
+	f := db.Where(`SELECT user_id, id FROM numbers WHERE org_id = $1 AND status <> 'released'`, org).In("user_id", users)
+	text, args := f.SQL()
+	rows, err := q.Query(ctx, text+` ORDER BY id`, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string][]string{}
+	for rows.Next() {
+		var user db.Null
+		var id string
+		if err := rows.Scan(&user, &id); err != nil {
+			return nil, err
+		}
+		found[string(user)] = append(found[string(user)], id)
+	}
+	return found, rows.Err()
+}
+
+// ownsNumber reports whether the organisation has the number.
+func ownsNumber(ctx context.Context, q db.Querier, org, id string) (bool, error) {
+	const text = `SELECT EXISTS (SELECT 1 FROM numbers WHERE org_id = $1 AND id = $2 AND status = 'active')`
+	var ok bool
+	err := q.QueryRow(ctx, text, org, id).Scan(&ok)
+	return ok, err
+}
+
+// forgetNumber makes nobody call out with the number.
+func forgetNumber(ctx context.Context, q db.Querier, org, number string) error {
+	const text = `UPDATE users SET outbound_number_id = NULL WHERE org_id = $1 AND outbound_number_id = $2`
+	_, err := q.Exec(ctx, text, org, number)
+	return err
+}

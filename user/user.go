@@ -1,0 +1,193 @@
+// Package user keeps the people of an organisation: their role, extension and do-not-disturb.
+package user
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"soniq/bus"
+	"soniq/db"
+	"soniq/event"
+	"soniq/org"
+)
+
+// The roles and states of users.
+var (
+	Roles    = []string{"owner", "admin", "supervisor", "agent", "viewer"}
+	Statuses = []string{"invited", "active", "suspended", "removed"}
+)
+
+// Removed is the state of a user who is kept for history only.
+const Removed = "removed"
+
+// A User is a person of the organisation. Calls find them by extension or by a number of theirs.
+type User struct {
+	ID               string         `json:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Email            string         `json:"email"`
+	FirstName        string         `json:"first_name"`
+	LastName         string         `json:"last_name"`
+	Name             string         `json:"name"`
+	Role             string         `json:"role" enum:"owner,admin,supervisor,agent,viewer"`
+	Status           string         `json:"status" enum:"invited,active,suspended,removed"`
+	Extension        *string        `json:"extension" example:"101"`
+	DirectNumberIDs  []string       `json:"direct_number_ids" nullable:"false"`
+	OutboundNumberID *string        `json:"outbound_number_id"`
+	Presence         Presence       `json:"presence"`
+	DND              DND            `json:"dnd"`
+	Timezone         *string        `json:"timezone" doc:"null: that of the organisation"`
+	Language         *string        `json:"language" doc:"null: that of the organisation"`
+	Skills           map[string]int `json:"skills"`
+	QueueIDs         []string       `json:"queue_ids" nullable:"false"`
+	Devices          []Device       `json:"devices" nullable:"false"`
+	SIP              *SIP           `json:"sip" doc:"How a phone of the user logs in; null without a device"`
+	RingStrategy     string         `json:"ring_strategy" enum:"all_devices,in_order"`
+	Forward          Forward        `json:"forward"`
+	Voicemail        Voicemail      `json:"voicemail"`
+	RecordingMode    string         `json:"recording_mode" enum:"inherit,on,off"`
+	MFAEnabled       bool           `json:"mfa_enabled"`
+	CreatedAt        db.Time        `json:"created_at"`
+	LastSeenAt       db.Time        `json:"last_seen_at"`
+
+	OrgID     string  `json:"-"`
+	UpdatedAt db.Time `json:"-"`
+}
+
+// Presence is whether somebody can be reached. It is derived: from do-not-disturb and from phones.
+type Presence struct {
+	Status string  `json:"status" enum:"available,ringing,busy,wrap_up,away,dnd,offline"`
+	Reason *string `json:"reason"`
+	Since  db.Time `json:"since"`
+	Until  db.Time `json:"until"`
+}
+
+// DND is do-not-disturb, until a time or until it is switched off.
+type DND struct {
+	Enabled bool    `json:"enabled"`
+	Until   db.Time `json:"until"`
+}
+
+// On reports whether the user is not to be disturbed at a time.
+func (d DND) On(now time.Time) bool {
+	return d.Enabled && (d.Until.IsZero() || now.Before(d.Until.Time))
+}
+
+// Device is a phone of a user, as far as the user's record tells.
+type Device struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Registered bool   `json:"registered"`
+}
+
+// SIP is how a phone logs in. The password is given once, when it is made.
+type SIP struct {
+	Username   string   `json:"username"`
+	Domain     string   `json:"domain"`
+	Transports []string `json:"transports" nullable:"false"`
+	Password   *string  `json:"password,omitempty"`
+}
+
+// Forward is where calls go that the user does not take; null means nowhere.
+type Forward struct {
+	Always      *string `json:"always"`
+	Busy        *string `json:"busy"`
+	NoAnswer    *string `json:"no_answer"`
+	Unreachable *string `json:"unreachable"`
+}
+
+// Voicemail is the user's answering machine.
+type Voicemail struct {
+	Enabled         bool    `json:"enabled"`
+	GreetingAudioID *string `json:"greeting_audio_id"`
+	EmailNotify     bool    `json:"email_notify"`
+}
+
+// Phones is what the room of phones knows of one user.
+type Phones struct {
+	Devices []Device
+	SIP     *SIP
+}
+
+// A Removal is a user who leaves, and who takes over what was theirs ("" for nobody).
+type Removal struct{ OrgID, UserID, ReassignTo string }
+
+// Service is the room. The function fields are set before the first request and may stay nil.
+type Service struct {
+	// Provision gives a new user a phone and returns how it logs in.
+	Provision func(ctx context.Context, tx db.Querier, u User) (SIP, error)
+	// Phones tells the phones of users, by the user's id.
+	Phones func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Phones, error)
+	// OnRemove is called for a user who is removed, in the same transaction.
+	OnRemove []func(ctx context.Context, tx db.Querier, r Removal) error
+	// Reserved reports whether an extension must not be given away in a country, as those that reach the police.
+	Reserved func(country, extension string) bool
+
+	db     *db.DB
+	orgs   *org.Service
+	outbox *event.Outbox
+	bus    *bus.Bus
+	now    func() time.Time
+}
+
+// New makes the room.
+func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func() time.Time) *Service {
+	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now}
+}
+
+// Changed is the bus subject on which the id of a changed user is published.
+const Changed = "changed.users"
+
+// Get returns a user who is not removed, without phones, numbers and presence, or db.ErrNone.
+func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (User, error) {
+	u, err := get(ctx, q, org, id)
+	if err == nil && u.Status == Removed {
+		return u, db.ErrNone
+	}
+	return u, err
+}
+
+// ByExtension returns the user with the extension, as Get does.
+func (s *Service) ByExtension(ctx context.Context, q db.Querier, org, extension string) (User, error) {
+	return byExtension(ctx, q, org, extension)
+}
+
+func fullName(first, last string) string { return strings.TrimSpace(first + " " + last) }
+
+// dress adds what other rooms know of the users.
+func (s *Service) dress(ctx context.Context, q db.Querier, org string, users []User) error {
+	ids := make([]string, len(users))
+	for i, u := range users {
+		ids[i] = u.ID
+	}
+	numbers, err := numbersOf(ctx, q, org, ids)
+	if err != nil {
+		return fmt.Errorf("find numbers of users: %w", err)
+	}
+	phones := map[string]Phones{}
+	if s.Phones != nil {
+		if phones, err = s.Phones(ctx, q, org, ids); err != nil {
+			return fmt.Errorf("find phones of users: %w", err)
+		}
+	}
+	for i := range users {
+		u := &users[i]
+		u.DirectNumberIDs = append(u.DirectNumberIDs, numbers[u.ID]...)
+		u.Devices, u.SIP = append(u.Devices, phones[u.ID].Devices...), phones[u.ID].SIP
+		u.Presence = u.presence(s.now())
+	}
+	return nil
+}
+
+// presence derives whether a user can be reached.
+func (u User) presence(now time.Time) Presence {
+	if u.DND.On(now) {
+		return Presence{Status: "dnd", Until: u.DND.Until}
+	}
+	for _, d := range u.Devices {
+		if d.Registered {
+			return Presence{Status: "available"}
+		}
+	}
+	return Presence{Status: "offline"}
+}
