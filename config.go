@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config is every setting there is. A value comes from a flag, else from the environment (the variable is SONIQ_ and the
+// flag's name in capitals), else from the file named by --config, else from the default. The help texts are the
+// configuration manual.
+type Config struct {
+	Data         string        `flag:"data" default:"./soniq-data" help:"folder for the database, recordings and keys"`
+	HTTP         string        `flag:"http" default:"127.0.0.1:8080" help:"address for REST and the documentation; port 0 picks a free one"`
+	SIP          string        `flag:"sip" default:"0.0.0.0:5060" help:"address for SIP over UDP and TCP; port 0 picks a free one"`
+	RTPPorts     string        `flag:"rtp-ports" default:"20000-29999" help:"UDP ports for audio, first-last; 0-0 lets the system choose"`
+	DB           string        `flag:"db" default:"" help:"database: empty for SQLite in the data folder, or postgres://user:password@host/name"`
+	PublicIP     string        `flag:"public-ip" default:"" help:"address told to phones and carriers when this machine is behind NAT"`
+	BaseURL      string        `flag:"base-url" default:"" help:"address under which the API is reached from outside; empty for http://<http address>"`
+	AllowTargets string        `flag:"allow-targets" default:"" help:"networks (CIDR, comma-separated) that webhooks and AI engines may reach although they are not public, also by http"`
+	Transcriber  string        `flag:"transcriber" default:"builtin" help:"speech to text: builtin, off, or the address of an OpenAI-compatible server"`
+	TransKey     string        `flag:"transcriber-key" default:"" secret:"true" help:"key for the transcriber"`
+	TransModel   string        `flag:"transcriber-model" default:"" help:"model of the transcriber"`
+	Writer       string        `flag:"writer" default:"builtin" help:"call notes: builtin, off, or the address of an OpenAI-compatible server"`
+	WriterKey    string        `flag:"writer-key" default:"" secret:"true" help:"key for the writer"`
+	WriterModel  string        `flag:"writer-model" default:"" help:"model of the writer"`
+	Embedder     string        `flag:"embedder" default:"builtin" help:"memory: builtin, off, or the address of an OpenAI-compatible server"`
+	EmbedKey     string        `flag:"embedder-key" default:"" secret:"true" help:"key for the embedder"`
+	EmbedModel   string        `flag:"embedder-model" default:"" help:"model of the embedder"`
+	Brand        string        `flag:"brand" default:"soniq" help:"prefix of API keys"`
+	HookPrefix   string        `flag:"webhook-prefix" default:"x-service" help:"prefix of webhook headers"`
+	SIPDomain    string        `flag:"sip-domain" default:"soniq" help:"realm of phones' passwords; changing it invalidates them all"`
+	Country      string        `flag:"country" default:"US" help:"country of the organisation made at the first start (ISO 3166)"`
+	MetricsKey   string        `flag:"metrics-key" default:"" secret:"true" help:"token with which other machines may read /metrics"`
+	MaxCalls     int           `flag:"max-calls" default:"20000" help:"calls in progress beyond which new ones get 503"`
+	CallRate     int           `flag:"call-rate" default:"4000" help:"new calls per second beyond which they get 503"`
+	DrainTime    time.Duration `flag:"drain" default:"30s" help:"how long a shutdown waits for calls in progress"`
+	LogLevel     string        `flag:"log-level" default:"info" help:"debug, info, warn or error"`
+	LogFormat    string        `flag:"log-format" default:"text" help:"text or json"`
+	File         string        `flag:"config" default:"" help:"file with a line 'name = value' for each setting"`
+}
+
+// load reads the settings of a command. Arguments that are no settings are left in rest.
+func load(name string, args []string, out io.Writer, more func(*flag.FlagSet)) (c Config, rest []string, err error) {
+	fs := flag.NewFlagSet("soniq "+name, flag.ContinueOnError)
+	fs.SetOutput(out)
+	given := map[string]string{}
+	for _, f := range settings() {
+		fs.Func(f.flag, f.usage(), func(v string) error { given[f.flag] = v; return nil })
+	}
+	if more != nil {
+		more(fs)
+	}
+	if err := fs.Parse(args); err != nil {
+		return c, nil, err
+	}
+	file, err := readFile(first(given["config"], os.Getenv("SONIQ_CONFIG")))
+	if err != nil {
+		return c, nil, err
+	}
+	return c, fs.Args(), errors.Join(c.fill(given, file)...)
+}
+
+// setting is one field of Config.
+type setting struct {
+	index      int
+	flag, env  string
+	initial    string
+	help       string
+	secret     bool
+	underlying reflect.Type
+}
+
+func (s setting) usage() string {
+	text := s.help + " (" + s.env
+	if s.initial != "" {
+		text += ", default " + s.initial
+	}
+	return text + ")"
+}
+
+func settings() []setting {
+	t := reflect.TypeFor[Config]()
+	all := make([]setting, t.NumField())
+	for i := range all {
+		tag := t.Field(i).Tag
+		name := tag.Get("flag")
+		all[i] = setting{i, name, "SONIQ_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), tag.Get("default"), tag.Get("help"),
+			tag.Get("secret") == "true", t.Field(i).Type}
+	}
+	return all
+}
+
+// fill takes each setting from its strongest source, and names everything that is wrong.
+func (c *Config) fill(given, file map[string]string) []error {
+	var wrong []error
+	v := reflect.ValueOf(c).Elem()
+	for _, s := range settings() {
+		text, source := s.initial, "default"
+		if t, ok := file[s.flag]; ok {
+			text, source = t, "configuration file"
+			delete(file, s.flag)
+		}
+		if t, ok := os.LookupEnv(s.env); ok {
+			text, source = t, s.env
+		}
+		if t, ok := given[s.flag]; ok {
+			text, source = t, "--"+s.flag
+		}
+		if err := put(v.Field(s.index), text); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %q is not valid for %s: %w", source, text, s.flag, err))
+		}
+	}
+	for name := range file {
+		wrong = append(wrong, fmt.Errorf("configuration file: there is no setting %q; run soniq help serve for the list", name))
+	}
+	return append(wrong, c.check()...)
+}
+
+func put(field reflect.Value, text string) error {
+	switch field.Interface().(type) {
+	case time.Duration:
+		d, err := time.ParseDuration(text)
+		field.SetInt(int64(d))
+		return err
+	case int:
+		n, err := strconv.Atoi(text)
+		field.SetInt(int64(n))
+		return err
+	}
+	field.SetString(text)
+	return nil
+}
+
+// check names what cannot work before anything is started.
+func (c *Config) check() []error {
+	var wrong []error
+	if _, _, err := net.SplitHostPort(c.HTTP); err != nil {
+		wrong = append(wrong, fmt.Errorf("--http %q must be host:port", c.HTTP))
+	}
+	if _, _, err := net.SplitHostPort(c.SIP); err != nil {
+		wrong = append(wrong, fmt.Errorf("--sip %q must be host:port", c.SIP))
+	}
+	if _, _, err := c.rtpPorts(); err != nil {
+		wrong = append(wrong, err)
+	}
+	if c.PublicIP != "" {
+		if _, err := netip.ParseAddr(c.PublicIP); err != nil {
+			wrong = append(wrong, fmt.Errorf("--public-ip %q must be an IP address", c.PublicIP))
+		}
+	}
+	if _, err := c.targets(); err != nil {
+		wrong = append(wrong, err)
+	}
+	return wrong
+}
+
+func (c *Config) rtpPorts() (low, high int, err error) {
+	a, b, ok := strings.Cut(c.RTPPorts, "-")
+	low, err1 := strconv.Atoi(a)
+	high, err2 := strconv.Atoi(b)
+	if !ok || err1 != nil || err2 != nil || low < 0 || high > 65535 || low > high {
+		return 0, 0, fmt.Errorf("--rtp-ports %q must be first-last, such as 20000-29999", c.RTPPorts)
+	}
+	return low, high, nil
+}
+
+func (c *Config) targets() ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for text := range strings.SplitSeq(c.AllowTargets, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("--allow-targets: %q must be a network such as 10.0.0.0/8", text)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// database is the address of the database.
+func (c *Config) database() string { return first(c.DB, filepath.Join(c.Data, "soniq.db")) }
+
+// postgres reports whether the database is one.
+func (c *Config) postgres() bool {
+	return strings.HasPrefix(c.DB, "postgres://") || strings.HasPrefix(c.DB, "postgresql://")
+}
+
+// readFile reads lines "name = value"; # starts a comment.
+func readFile(path string) (map[string]string, error) {
+	values := map[string]string{}
+	if path == "" {
+		return values, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration file: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			return nil, fmt.Errorf("%s line %d: expected name = value", path, n)
+		}
+		values[strings.TrimSpace(name)] = strings.Trim(strings.TrimSpace(value), `"`)
+	}
+	return values, lines.Err()
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+// Command soniq is a telephony platform in one binary.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// command is something soniq can be asked to do.
+type command struct {
+	name   string
+	help   string
+	hidden bool
+	run    func(ctx context.Context, args []string) error
+}
+
+func commands() []command {
+	return []command{
+		{"serve", "run the platform", false, serveCommand},
+		{"demo", "run it on this machine with two robot phones that call each other", false, demoCommand},
+		{"org", "org create --name N [--country CC]: make an organisation, print its id", false, orgCommand},
+		{"key", "key create --org ID --scopes all|a,b [--kind standard|partner] [--env live|test] [--name N]: make an API key, print it", false, keyCommand},
+		{"doctor", "check ports, database, disk and engines, and say what to fix", false, doctorCommand},
+		{"migrate", "bring the database up to date; --status only shows what is pending", false, migrateCommand},
+		{"backup", "backup --to FOLDER: copy database, keys and recordings while the platform runs", false, backupCommand},
+		{"version", "print the version", false, versionCommand},
+		{"asr-worker", "", true, workerCommand},
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		if !errors.Is(err, flag.ErrHelp) && !errors.Is(err, errFailed) {
+			fmt.Fprintln(os.Stderr, "soniq:", err)
+		}
+		stop()
+		os.Exit(1)
+	}
+}
+
+// errFailed ends the program with 1 where everything has been said already.
+var errFailed = errors.New("failed")
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 0 || args[0] == "help" || args[0] == "--help" || args[0] == "-h" {
+		return help(ctx, args)
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return c.run(ctx, args[1:])
+		}
+	}
+	usage(os.Stderr)
+	return fmt.Errorf("there is no command %q", args[0])
+}
+
+func help(ctx context.Context, args []string) error {
+	if len(args) > 1 {
+		for _, c := range commands() {
+			if c.name == args[1] && !c.hidden {
+				err := c.run(ctx, []string{"--help"})
+				if errors.Is(err, flag.ErrHelp) {
+					return nil
+				}
+				return err
+			}
+		}
+	}
+	usage(os.Stdout)
+	return nil
+}
+
+func usage(w io.Writer) {
+	fmt.Fprintln(w, "soniq: a telephony platform in one binary")
+	fmt.Fprintln(w)
+	for _, c := range commands() {
+		if !c.hidden {
+			fmt.Fprintf(w, "  soniq %-10s %s\n", c.name, c.help)
+		}
+	}
+	fmt.Fprintln(w, "\nsoniq help COMMAND lists its flags. Start with: soniq demo")
+}
