@@ -22,6 +22,7 @@ var ErrClosed = errors.New("database is closed")
 
 // sqlite is one writing connection with group commit, and a pool of readers.
 type sqlite struct {
+	path  string
 	read  *cached
 	write *sql.DB
 	queue chan *write
@@ -73,6 +74,7 @@ func openSQLite(ctx context.Context, path string) (*sqlite, error) {
 	r.SetMaxOpenConns(max(4, runtime.NumCPU()))
 	r.SetMaxIdleConns(max(4, runtime.NumCPU()))
 	s := &sqlite{
+		path: path,
 		read: newCached(r, r.PrepareContext, r.Close), write: w,
 		queue: make(chan *write, 4*maxGroup), done: make(chan struct{}), stop: make(chan struct{}),
 	}

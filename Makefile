@@ -1,0 +1,62 @@
+# soniq: run `make` to see what there is to make.
+SHELL := /bin/bash
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+
+.PHONY: help demo build test check unit e2e soak bench eval fuzz golden fmt lint clean
+
+help: ## show the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## install what is missing, build, and run everything on this machine with two robot phones
+	@scripts/setup demo
+	@$(MAKE) --no-print-directory build
+	@./soniq demo
+
+build: ## build ./soniq
+	@scripts/setup build
+	@echo "building soniq $(VERSION)"
+	@$(BUILD) -o soniq .
+
+test: ## everything that must pass: checks, unit tests on both databases, real phones; under 20 minutes
+	@scripts/setup test
+	@$(MAKE) --no-print-directory check
+	@scripts/with-postgres scripts/test
+
+check: ## formatting and static checks
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt'd:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@CGO_ENABLED=0 go build ./...
+	@go vet ./...
+
+unit: ## unit tests alone, on SQLite
+	@go test $$(go list ./... | grep -v /e2e)
+
+e2e: ## end-to-end tests alone, with real phones
+	@scripts/setup test
+	@scripts/with-postgres go test -count=1 -timeout 20m -v ./e2e/...
+
+soak: ## long loops: kill -9 twenty times on both databases, fuzzing, leaks
+	@scripts/setup test
+	@SONIQ_SOAK=1 scripts/with-postgres go test -count=1 -timeout 60m -v -run 'Soak|Crash' ./e2e/...
+	@$(MAKE) --no-print-directory fuzz
+
+bench: ## measure, beside Kamailio and rtpengine; results belong into docs/performance.md
+	@scripts/setup bench
+	@$(MAKE) --no-print-directory build
+	@scripts/bench
+
+eval: ## quality of recognition, notes and memory search
+	@scripts/setup test
+	@SONIQ_EVAL=1 go test -count=1 -timeout 60m -v -run 'Eval|Quality|NDCG|WER|WordError|Speech' ./ai/... ./memory/... ./transcript/...
+
+fuzz: ## fuzz every parser of network input, a minute each
+	@scripts/fuzz
+
+golden: ## rewrite generated files that are kept in the tree
+	@go test . -run Golden -update
+
+fmt: ## format
+	@gofmt -s -w $$(git ls-files '*.go')
+
+clean: ## remove what was built
+	@rm -rf soniq build

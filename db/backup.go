@@ -1,0 +1,28 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// ErrNoBackup says that this database has tools of its own for backups.
+var ErrNoBackup = errors.New("PostgreSQL is backed up with pg_dump")
+
+// Backup copies an SQLite database to a new file while it is being used; the copy is one moment's state.
+func (d *DB) Backup(ctx context.Context, path string) error {
+	lite, ok := d.engine.(*sqlite)
+	if !ok {
+		return ErrNoBackup
+	}
+	own, err := sql.Open("sqlite", dsn(lite.path, true))
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	if _, err := own.ExecContext(ctx, "VACUUM INTO $1", path); err != nil {
+		return fmt.Errorf("back up the database to %s: %w", path, err)
+	}
+	return nil
+}
