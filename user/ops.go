@@ -247,8 +247,12 @@ func (s *Service) Remove(ctx context.Context, in *RemoveIn) error {
 			return err
 		}
 		if in.ReassignTo != "" {
-			if _, err := s.Get(ctx, tx, access.Org(ctx), in.ReassignTo); err != nil || in.ReassignTo == in.ID {
-				return op.Invalid(op.Field("reassign_to", "not_found", "no such user"))
+			_, err := s.Get(ctx, tx, access.Org(ctx), in.ReassignTo)
+			if db.IsNone(err) || in.ReassignTo == in.ID {
+				return op.Invalid(op.Field("reassign_to", "not_found", "no such user to take over"))
+			}
+			if err != nil {
+				return missing(err)
 			}
 		}
 		return s.remove(ctx, tx, u, in.ReassignTo)
