@@ -110,3 +110,13 @@ func (q *Queue) Hurry(ctx context.Context, tx db.Querier, queue, org, uniqueKey 
 	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(queue), nil) })
 	return nil
 }
+
+// HurryLane makes all open jobs of an organisation's lane due at once.
+func (q *Queue) HurryLane(ctx context.Context, tx db.Querier, queue, org, lane string) error {
+	const text = `UPDATE jobs SET run_at = $4 WHERE org_id = $1 AND queue = $2 AND lane = $3 AND state = 0 AND run_at > $4`
+	if _, err := tx.Exec(ctx, text, org, queue, lane, db.At(q.Now())); err != nil {
+		return fmt.Errorf("hurry jobs: %w", err)
+	}
+	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(queue), nil) })
+	return nil
+}

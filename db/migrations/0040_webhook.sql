@@ -35,10 +35,11 @@ CREATE TABLE webhooks (
 	PRIMARY KEY (org_id, id)
 );
 
--- Counts every change of an organisation's endpoints, so that what is kept of them in memory is known to be current.
+-- A new value with every change of an organisation's endpoints, so that what is kept of them in memory is known to be
+-- current.
 CREATE TABLE webhook_versions (
 	org_id  TEXT PRIMARY KEY REFERENCES orgs (id),
-	version BIGINT NOT NULL
+	version TEXT NOT NULL
 );
 
 -- One event on its way to one endpoint. body is sent byte for byte. attempts counts all, spent those that used up

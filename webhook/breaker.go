@@ -1,0 +1,142 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"soniq/db"
+	"soniq/job"
+)
+
+const (
+	failuresAllowed = 5                  // events in a row whose first attempt failed
+	patience        = 5 * 24 * time.Hour // of failure, after which an endpoint is disabled
+	successEvery    = 5 * time.Second    // how often a success is written down while all goes well
+	troubledLimit   = 2                  // attempts at once at an endpoint whose last one failed
+)
+
+// pulse is what this node saw of an endpoint last. It saves writing down every success.
+type pulse struct {
+	troubled atomic.Bool  // it failed since the last success that was written down
+	written  atomic.Int64 // when a success was written down, Unix nanoseconds
+}
+
+func (s *Service) pulse(id string) *pulse {
+	if p, ok := s.pulses.Load(id); ok {
+		return p.(*pulse)
+	}
+	p, _ := s.pulses.LoadOrStore(id, &pulse{})
+	return p.(*pulse)
+}
+
+func (s *Service) noticed(e *endpoint, r result) {
+	if !r.ok() {
+		s.pulse(e.ID).troubled.Store(true)
+	}
+}
+
+// laneLimit keeps an endpoint in trouble from occupying many workers.
+func (s *Service) laneLimit(lane string) int {
+	if p, ok := s.pulses.Load(lane); ok && p.(*pulse).troubled.Load() {
+		return troubledLimit
+	}
+	return perEndpoint
+}
+
+// judged keeps the endpoint's figures and opens or closes its breaker.
+func (s *Service) judged(ctx context.Context, tx db.Querier, e *endpoint, d *delivery, r result) error {
+	if r.ok() {
+		return s.succeeded(ctx, tx, e, r)
+	}
+	return s.failed(ctx, tx, e, d.Attempts == 1, r)
+}
+
+func (s *Service) succeeded(ctx context.Context, tx db.Querier, e *endpoint, r result) error {
+	p := s.pulse(e.ID)
+	last, now := p.written.Load(), r.at.UnixNano()
+	if !p.troubled.Load() && now-last < int64(successEvery) || !p.written.CompareAndSwap(last, now) {
+		return nil
+	}
+	const q = `UPDATE webhooks SET consecutive_failures = 0, failing_since = NULL, last_success_at = $3
+		WHERE org_id = $1 AND id = $2 RETURNING status`
+	var status Status
+	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at).Scan(&status); err != nil {
+		return fmt.Errorf("note success of webhook: %w", err)
+	}
+	db.OnCommit(tx, func() { p.troubled.Store(false) })
+	if status != Failing {
+		return nil
+	}
+	return s.recovered(ctx, tx, e)
+}
+
+// recovered closes the breaker: what waits is released, and what would be tried again later is tried now.
+func (s *Service) recovered(ctx context.Context, tx db.Querier, e *endpoint) error {
+	if err := s.change(ctx, tx, e, Active, true, ""); err != nil {
+		return err
+	}
+	if err := s.Queue.HurryLane(ctx, tx, queueName, e.Org, e.ID); err != nil {
+		return err
+	}
+	return s.startRelease(ctx, tx, e)
+}
+
+func (s *Service) startRelease(ctx context.Context, tx db.Querier, e *endpoint) error {
+	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: "release|" + e.ID, Kind: releaseKind,
+		Args: endpointArgs{e.ID}, MaxAttempts: many, UniqueKey: "release|" + e.ID})
+}
+
+func (s *Service) failed(ctx context.Context, tx db.Querier, e *endpoint, first bool, r result) error {
+	more := 0
+	if first {
+		more = 1
+	}
+	const q = `UPDATE webhooks SET consecutive_failures = consecutive_failures + $4,
+			failing_since = COALESCE(failing_since, $3), last_failure_at = $3
+		WHERE org_id = $1 AND id = $2 RETURNING status, consecutive_failures, failing_since`
+	var status Status
+	var failures int
+	var since db.Time
+	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at, more).Scan(&status, &failures, &since); err != nil {
+		return fmt.Errorf("note failure of webhook: %w", err)
+	}
+	switch {
+	case status != Disabled && status != Paused && r.at.Sub(since.Time) >= patience:
+		return s.disable(ctx, tx, e, "deliveries have failed for five days")
+	case status == Active && failures >= failuresAllowed:
+		return s.trip(ctx, tx, e, failures)
+	}
+	return nil
+}
+
+// trip opens the breaker.
+func (s *Service) trip(ctx context.Context, tx db.Querier, e *endpoint, failures int) error {
+	err := s.change(ctx, tx, e, Failing, true, fmt.Sprintf("%d events in a row failed", failures))
+	if err != nil {
+		return err
+	}
+	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: "probe|" + e.ID, Kind: probeKind,
+		Args: endpointArgs{e.ID}, RunAt: s.Now().Add(probePause), MaxAttempts: many, UniqueKey: "probe|" + e.ID})
+}
+
+func (s *Service) disable(ctx context.Context, tx db.Querier, e *endpoint, reason string) error {
+	return s.change(ctx, tx, e, Disabled, true, reason)
+}
+
+// change sets a status and announces it. Only a disabled endpoint keeps the reason.
+func (s *Service) change(ctx context.Context, tx db.Querier, e *endpoint, to Status, holding bool, reason string) error {
+	kept := ""
+	if to == Disabled {
+		kept = reason
+	}
+	if err := setStatus(ctx, tx, e.Org, e.ID, to, holding, kept); err != nil {
+		return err
+	}
+	db.OnCommit(tx, func() {
+		s.Log.Info("webhook changed", "org", e.Org, "webhook", e.ID, "status", string(to), "reason", reason)
+		s.Bus.Publish(HealthSubject, Change{e.Org, e.ID, to, reason})
+	})
+	return nil
+}

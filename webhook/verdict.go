@@ -1,0 +1,89 @@
+package webhook
+
+import (
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// schedule are the pauses after the first, second … failed attempt: twelve attempts over 72 hours.
+var schedule = []time.Duration{
+	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
+	3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour,
+}
+
+const (
+	longestWait = 24 * time.Hour   // for a Retry-After
+	orderHold   = 30 * time.Second // how long a failing event holds later ones of its call
+)
+
+func tenPercent() float64 { return 0.9 + 0.2*rand.Float64() }
+
+// verdict is what follows from an attempt.
+type verdict struct {
+	status    string        // of the delivery
+	after     time.Duration // until the next attempt, where it is retrying
+	unordered bool          // later events of the call need not wait any longer
+	disable   string        // why the endpoint is disabled, or ""
+}
+
+func (v verdict) final() bool { return v.status != retrying }
+
+// judge decides by the contract. d is as it was before the attempt.
+func judge(e *endpoint, d *delivery, r result, jitter float64) verdict {
+	control := strings.ToLower(strings.TrimSpace(r.control))
+	var v verdict
+	switch {
+	case r.status == 410:
+		v.disable = "the endpoint answered 410 Gone"
+	case control == "disable":
+		v.disable = "the endpoint asked for it (webhook-delivery: disable)"
+	}
+	switch {
+	case r.ok():
+		v.status = succeeded
+	case v.disable != "" || control == "abort-message":
+		v.status = discarded
+	case d.Spent+1 > len(schedule):
+		v.status = exhausted
+	default:
+		v.status = retrying
+		v.after = time.Duration(float64(schedule[d.Spent]) * jitter)
+		v.after = max(v.after, min(r.retryAfter, longestWait))
+		v.unordered = !e.Ordered && holdsTooLong(e, d, r, v.after)
+	}
+	return v
+}
+
+// holdsTooLong reports whether the next attempt might end more than 30 s after the first one began.
+func holdsTooLong(e *endpoint, d *delivery, r result, after time.Duration) bool {
+	first := d.FirstAt
+	if first.IsZero() {
+		first = r.at
+	}
+	next := r.at.Add(r.took + after + time.Duration(e.TimeoutSeconds)*time.Second)
+	return next.Sub(first.Time) > orderHold
+}
+
+// apply changes the delivery as the attempt and its verdict ask for. A probe that failed spends no attempt.
+func (v verdict) apply(d *delivery, r result, probe bool) {
+	d.Attempts++
+	d.ResponseStatus = r.status
+	if d.FirstAt.IsZero() {
+		d.FirstAt = r.at
+	}
+	end := r.at
+	end.Time = end.Add(r.took)
+	d.Status = v.status
+	switch {
+	case v.final():
+		d.FinishedAt, d.Held = end, false
+		d.NextAt.Time = time.Time{}
+	case !probe:
+		d.NextAt = end
+		d.NextAt.Time = end.Add(v.after)
+	}
+	if !probe && !r.ok() {
+		d.Spent++
+	}
+}
