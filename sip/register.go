@@ -130,7 +130,7 @@ func (r *Registered) send(ctx context.Context, expires time.Duration) error {
 		case res.status < 300:
 			r.granted = grantedTo(m, expires)
 			return nil
-		case (res.status == 401 || res.status == 407) && try < 2:
+		case (res.status == 401 || res.status == 407) && try < 4:
 			line, ok := answerChallenge(m, r.request.Credentials, "REGISTER", r.uri.String())
 			if ok && (auth == "" || isStale(m)) {
 				auth = line
