@@ -26,7 +26,8 @@ type index struct {
 	codes  *codes  // nil while there are few passages
 	coded  []int32 // passage of each code: those embedded by the model
 	sample [][]float32
-	loaded int // passages when codes were made
+	loaded int   // passages when the index was made
+	last   int64 // highest key
 	asOf   db.Time
 }
 
@@ -46,6 +47,7 @@ func newIndex(org string, m Model) *index {
 // add appends a passage. The caller holds the lock.
 func (x *index) add(r row) {
 	at := len(x.keys)
+	x.last = max(x.last, r.key)
 	x.keys = append(x.keys, r.key)
 	x.marks = append(x.marks, mark{r.at.UnixMicro(), tag(r.agent), tag(r.queue), kindNumber(r.kind), directionNumber(r.direction)})
 	x.words.add(r.terms)
@@ -74,22 +76,21 @@ func (x *index) addVector(at int, r row) {
 	x.sample = nil
 }
 
-// overlap is how far back rows are looked for again: transactions that ran side by side may become visible in
-// another order than their keys.
-const overlap = 5 * time.Second
-
-// from is the key to continue reading at, and the keys already known from there on.
-func (x *index) from() (int64, map[int64]bool) {
-	if len(x.keys) == 0 {
+// from is the key to continue reading at, and the keys already known from there on. Transactions that ran side by
+// side, as they do on PostgreSQL, may become visible in another order than their keys: the last moments are read
+// again. With a single writer overlap is 0.
+func (x *index) from(overlap time.Duration) (int64, map[int64]bool) {
+	if x.asOf.IsZero() {
 		return 0, nil
 	}
-	last := slices.Max(x.keys[max(0, len(x.keys)-64):])
-	from := last - int64(overlap/time.Microsecond)<<keyBits
+	if overlap == 0 {
+		return x.last + 1, nil
+	}
 	known := map[int64]bool{}
-	for i := len(x.keys) - 1; i >= 0 && x.keys[i] >= from-int64(overlap/time.Microsecond)<<keyBits; i-- {
+	for i := len(x.keys) - 1; i >= 0 && x.keys[i] >= keyAt(x.asOf.Add(-2*overlap)); i-- {
 		known[x.keys[i]] = true
 	}
-	return from, known
+	return keyAt(x.asOf.Add(-overlap)), known
 }
 
 // size is roughly what the index takes, in bytes.

@@ -118,8 +118,12 @@ func (s *Service) Forget(ctx context.Context, tx db.Querier, org, callID string)
 // keyBits are random, below the microsecond: keys made at once differ, and keys rise with time.
 const keyBits = 11
 
+// newKey makes a key above all keys this process has made.
 func (s *Service) newKey() int64 {
-	return s.now().UnixMicro()<<keyBits | rand.Int64N(1<<keyBits)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastKey = max(s.lastKey+1, s.now().UnixMicro()<<keyBits|rand.Int64N(1<<keyBits))
+	return s.lastKey
 }
 
 // keyAt is the lowest key made at a time.

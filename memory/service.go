@@ -44,6 +44,7 @@ type Service struct {
 	mu      sync.Mutex // guards the fields below
 	indexes map[string]*slot
 	order   []string // organisations, least lately searched first
+	lastKey int64
 }
 
 // A slot is an organisation's index, or its being made.
@@ -170,13 +171,21 @@ func (x *index) outgrown() bool {
 // rowsPerRead bounds how long the writer of the database waits for a reader's snapshot to end.
 const rowsPerRead = 20000
 
+// overlap is how long a transaction may stay open beside others that commit before it.
+func (s *Service) overlap() time.Duration {
+	if s.db.Name() == "sqlite" {
+		return 0
+	}
+	return 5 * time.Second
+}
+
 // catchUp adds the rows committed since the last time and returns how many there were.
 func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
 	x.mu.RLock()
-	from, known := x.from()
+	from, known := x.from(s.overlap())
 	x.mu.RUnlock()
-	first := len(known) == 0
-	added := 0
+	first := from == 0
+	added, asOf := 0, db.At(s.now())
 	since := db.At(s.now().Add(-s.window))
 	for {
 		var batch []row
@@ -197,17 +206,24 @@ func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
 		for _, r := range batch {
 			x.add(r)
 		}
-		x.asOf = db.At(s.now())
 		if first {
 			x.loaded = len(x.keys)
 		}
 		x.mu.Unlock()
 		added += len(batch)
 		if n < rowsPerRead {
+			x.read(asOf)
 			return added, nil
 		}
 		from = last
 	}
+}
+
+// read notes that everything committed before a time has been read.
+func (x *index) read(asOf db.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.asOf = asOf
 }
 
 // Warm reads the indexes of the organisations with most to remember, as far as the budget goes, so that their
