@@ -1,0 +1,223 @@
+package number
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"soniq/access"
+	"soniq/db"
+	"soniq/op"
+)
+
+// Operations lists what the outside world can do with numbers.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("numbers.list", "GET /numbers", access.NumbersAdmin, "List numbers", s.List),
+		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Add a number", s.Create).Status(201),
+		op.New("numbers.get", "GET /numbers/{id}", access.NumbersAdmin, "Get one number", s.Show),
+		op.New("numbers.update", "PATCH /numbers/{id}", access.NumbersAdmin, "Change a number", s.Update),
+		op.Delete("numbers.release", "DELETE /numbers/{id}", access.NumbersAdmin, "Give a number back", s.Release),
+	}
+}
+
+// ListIn chooses numbers.
+type ListIn struct {
+	op.Paging
+	Status     []string `query:"status" enum:"pending,active,suspended,releasing,released,porting_in,port_failed,failed" doc:"All but released ones unless given"`
+	FlowID     string   `query:"flow_id"`
+	UserID     string   `query:"user_id"`
+	Q          string   `query:"q" maxLength:"120" doc:"Part of a number or label"`
+	Capability []string `query:"capability" enum:"voice,sms,mms,fax"`
+}
+
+// List returns numbers in the order in which they were added.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Number]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := list(ctx, s.db.Read(ctx), access.Org(ctx), filter{statuses: in.Status, capabilities: in.Capability,
+		user: in.UserID, q: in.Q, nothing: in.FlowID != "", after: after.ID, limit: in.Limit})
+	if err != nil {
+		return nil, err
+	}
+	return op.Paged(ctx, in.Paging, rows, func(n Number) op.Position { return op.Position{ID: n.ID} }), nil
+}
+
+// CreateIn is a number to add.
+type CreateIn struct{ Body Fresh }
+
+// Fresh describes a number you own and the trunk that carries it.
+type Fresh struct {
+	Number     string         `json:"number" doc:"E.164, or as it is dialled in the organisation's country" example:"+442079460018"`
+	Provider   string         `json:"provider,omitempty" maxLength:"60"`
+	TrunkID    string         `json:"trunk_id,omitempty" doc:"The trunk its calls come over"`
+	FlowID     string         `json:"flow_id,omitempty"`
+	UserID     string         `json:"user_id,omitempty" doc:"Whom it rings"`
+	QueueID    string         `json:"queue_id,omitempty"`
+	Label      string         `json:"label,omitempty" maxLength:"120"`
+	SMSEnabled bool           `json:"sms_enabled,omitempty"`
+	Emergency  FreshEmergency `json:"emergency,omitzero"`
+}
+
+// FreshEmergency is the address told to emergency services.
+type FreshEmergency struct {
+	Address string `json:"address,omitempty" maxLength:"500"`
+}
+
+// Create adds a number that the organisation owns already.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], error) {
+	var n Number
+	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		if n, err = s.fresh(ctx, tx, in.Body); err != nil {
+			return err
+		}
+		err = s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, n) })
+		if db.IsConflict(err) {
+			return op.Fail("number_unavailable", n.Number+" belongs to somebody already")
+		}
+		if err != nil {
+			return fmt.Errorf("add number: %w", err)
+		}
+		if n, err = get(ctx, tx, n.OrgID, n.ID); err != nil {
+			return fmt.Errorf("read number: %w", err)
+		}
+		s.changed(tx, n.Number)
+		return s.allocate(ctx, tx, n)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Number]{Body: n, Location: op.Prefix + "/numbers/" + n.ID, ETag: op.Tag(n.UpdatedAt)}, nil
+}
+
+// fresh is the record of a new number, or everything wrong with it.
+func (s *Service) fresh(ctx context.Context, tx db.Querier, f Fresh) (Number, error) {
+	o, err := s.orgs.Get(ctx, access.Org(ctx))
+	if err != nil {
+		return Number{}, fmt.Errorf("find organisation: %w", err)
+	}
+	wrong, err := s.targets(ctx, tx, f.TrunkID, f.UserID, f.FlowID, f.QueueID)
+	if err != nil {
+		return Number{}, err
+	}
+	if f.TrunkID == "" {
+		wrong = append(wrong, op.Field("trunk_id", "required", "numbers cannot be ordered here yet; name the trunk of a number you own"))
+	}
+	e164, ok := Parse(f.Number, o.Country)
+	if !ok {
+		wrong = append(wrong, op.Field("number", "invalid_e164", "not a valid number for "+o.Country))
+	}
+	if len(wrong) > 0 {
+		return Number{}, op.Invalid(wrong...)
+	}
+	now, is := db.At(s.now()), factsOf(e164, o.Country)
+	n := Number{ID: db.NewID("num"), OrgID: o.ID, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type,
+		Capabilities: []string{"voice"}, Status: "active", Label: f.Label, Provider: "own", TrunkID: &f.TrunkID,
+		SMSEnabled: f.SMSEnabled, RecordingMode: "inherit", CreatedAt: now, UpdatedAt: now, AllocatedAt: now,
+		Emergency: Emergency{Status: "none", Address: db.Null(f.Emergency.Address).Ptr()}}
+	n.AssignedTo.ID = db.Null(f.UserID).Ptr()
+	if f.Provider != "" {
+		n.Provider = f.Provider
+	}
+	return n, nil
+}
+
+// targets lists what a number cannot be bound to.
+func (s *Service) targets(ctx context.Context, q db.Querier, trunk, user, flow, queue string) ([]op.Violation, error) {
+	var wrong []op.Violation
+	hasTrunk, hasUser, err := has(ctx, q, access.Org(ctx), trunk, user)
+	if err != nil {
+		return nil, fmt.Errorf("find trunk and user: %w", err)
+	}
+	if !hasTrunk {
+		wrong = append(wrong, op.Field("trunk_id", "not_found", "no such trunk"))
+	}
+	if !hasUser {
+		wrong = append(wrong, op.Field("user_id", "not_found", "no such user"))
+	}
+	if flow != "" { // there are no flows and queues yet
+		wrong = append(wrong, op.Field("flow_id", "not_found", "no such flow"))
+	}
+	if queue != "" {
+		wrong = append(wrong, op.Field("queue_id", "not_found", "no such queue"))
+	}
+	given := slices.DeleteFunc([]string{user, flow, queue}, func(id string) bool { return id == "" })
+	if len(given) > 1 {
+		wrong = append(wrong, op.Field("user_id", "ambiguous", "give one of flow_id, user_id and queue_id"))
+	}
+	return wrong, nil
+}
+
+// OneIn names a number.
+type OneIn struct {
+	ID string `path:"id" example:"num_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+func missing(err error) error {
+	if db.IsNone(err) {
+		return op.NotFound("number")
+	}
+	return fmt.Errorf("get number: %w", err)
+}
+
+// Show returns a number, a released one too.
+func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Number], error) {
+	n, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
+	if err != nil {
+		return nil, missing(err)
+	}
+	return op.Versioned(n, n.UpdatedAt)
+}
+
+// ReleaseIn names the number to give back, twice.
+type ReleaseIn struct {
+	OneIn
+	op.Match
+	Confirm string `query:"confirm" maxLength:"40" doc:"The number itself, for a number that is given back may be lost"`
+}
+
+// Release gives a number back.
+func (s *Service) Release(ctx context.Context, in *ReleaseIn) error {
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		n, err := s.living(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if err := in.Check(n.UpdatedAt); err != nil {
+			return err
+		}
+		if digits(in.Confirm) != digits(n.Number) {
+			return op.Invalid(op.Field("confirm", "not_confirmed", "must be the number, "+n.Number))
+		}
+		n.Status, n.ReleasedAt, n.UpdatedAt = Released, db.At(s.now()), db.At(s.now())
+		n.TrunkID, n.AssignedTo.ID = nil, nil
+		if err := update(ctx, tx, n); err != nil {
+			return fmt.Errorf("release number: %w", err)
+		}
+		for _, f := range s.OnRelease {
+			if err := f(ctx, tx, n.OrgID, n.ID); err != nil {
+				return err
+			}
+		}
+		s.changed(tx, n.Number)
+		return nil
+	})
+}
+
+// digits leaves out the plus sign, which an address turns into a space unless it is escaped.
+func digits(number string) string { return strings.TrimLeft(number, "+ ") }
+
+// living returns a number that was not given back.
+func (s *Service) living(ctx context.Context, tx db.Querier, id string) (Number, error) {
+	n, err := get(ctx, tx, access.Org(ctx), id)
+	if err != nil {
+		return n, missing(err)
+	}
+	if n.Status == Released {
+		return n, op.State("the number was released", n.Status)
+	}
+	return n, nil
+}

@@ -1,0 +1,142 @@
+package number
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"soniq/db"
+)
+
+func insert(ctx context.Context, q db.Querier, n Number) error {
+	const text = `INSERT INTO numbers (org_id, id, number, country, region, locality, type, capabilities, status, label,
+			provider, trunk_id, user_id, sms_enabled, caller_id_name, recording_mode, fallback, emergency, created_at,
+			updated_at, allocated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
+	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Number, n.Country, n.Region, n.Locality, n.Type, db.AsJSON(n.Capabilities),
+		n.Status, n.Label, n.Provider, n.TrunkID, n.AssignedTo.ID, n.SMSEnabled, n.CallerIDName, n.RecordingMode, n.Fallback,
+		db.AsJSON(n.Emergency), n.CreatedAt, n.UpdatedAt, n.AllocatedAt)
+	return err
+}
+
+func update(ctx context.Context, q db.Querier, n Number) error {
+	const text = `UPDATE numbers SET label = $3, user_id = $4, sms_enabled = $5, caller_id_name = $6, recording_mode = $7,
+			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13
+		WHERE org_id = $1 AND id = $2`
+	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Label, n.AssignedTo.ID, n.SMSEnabled, n.CallerIDName, n.RecordingMode,
+		n.Fallback, db.AsJSON(n.Emergency), n.Status, n.TrunkID, n.ReleasedAt, n.UpdatedAt)
+	return err
+}
+
+// selection reads numbers with the name of whom they ring.
+const selection = `SELECT n.org_id, n.id, n.number, n.country, n.region, n.locality, n.type, n.capabilities, n.status, n.label,
+	n.provider, n.trunk_id, n.user_id, n.sms_enabled, n.caller_id_name, n.recording_mode, n.fallback, n.emergency,
+	n.created_at, n.updated_at, n.allocated_at, n.released_at, u.first_name, u.last_name
+	FROM numbers n LEFT JOIN users u ON u.org_id = n.org_id AND u.id = n.user_id `
+
+func scan(scan func(...any) error) (Number, error) {
+	var n Number
+	var capabilities db.JSON[[]string]
+	var emergency db.JSON[Emergency]
+	var first, last db.Null
+	err := scan(&n.OrgID, &n.ID, &n.Number, &n.Country, &n.Region, &n.Locality, &n.Type, &capabilities, &n.Status, &n.Label,
+		&n.Provider, &n.TrunkID, &n.AssignedTo.ID, &n.SMSEnabled, &n.CallerIDName, &n.RecordingMode, &n.Fallback, &emergency,
+		&n.CreatedAt, &n.UpdatedAt, &n.AllocatedAt, &n.ReleasedAt, &first, &last)
+	n.Capabilities, n.Emergency, n.AssignedTo.Type = append([]string{}, capabilities.V...), emergency.V, "none"
+	if n.AssignedTo.ID != nil {
+		name := strings.TrimSpace(string(first) + " " + string(last))
+		n.AssignedTo.Type, n.AssignedTo.Name = "user", &name
+	}
+	return n, err
+}
+
+func get(ctx context.Context, q db.Querier, org, id string) (Number, error) {
+	return scan(q.QueryRow(ctx, selection+`WHERE n.org_id = $1 AND n.id = $2`, org, id).Scan)
+}
+
+// byNumber finds the living number that was dialled.
+func byNumber(ctx context.Context, q db.Querier, e164 string) (Number, error) {
+	// tenant: the switch asks before it knows whose call it is; one organisation owns a number at a time
+	const text = selection + `WHERE n.number = $1 AND n.status NOT IN ('released', 'failed', 'port_failed')`
+	return scan(q.QueryRow(ctx, text, e164).Scan)
+}
+
+// callerID prefers the user's chosen number, then one that rings them, then the organisation's oldest.
+func callerID(ctx context.Context, q db.Querier, org, user string) (Number, error) {
+	const text = selection + `LEFT JOIN users me ON me.org_id = n.org_id AND me.id = $2
+		WHERE n.org_id = $1 AND n.status = 'active'
+		ORDER BY CASE WHEN n.id = me.outbound_number_id THEN 0 WHEN n.user_id = $2 THEN 1 ELSE 2 END, n.id LIMIT 1`
+	return scan(q.QueryRow(ctx, text, org, user).Scan)
+}
+
+// filter narrows a list.
+type filter struct {
+	statuses, capabilities []string
+	user, q                string
+	nothing                bool // asked for what cannot be
+	after                  string
+	limit                  int
+}
+
+func list(ctx context.Context, q db.Querier, org string, by filter) ([]Number, error) {
+	f := db.Where(selection+`WHERE n.org_id = $1`, org).In("n.status", by.statuses).Equal("n.user_id", by.user)
+	if len(by.statuses) == 0 {
+		f.And("n.status <> ?", Released)
+	}
+	for _, c := range by.capabilities {
+		f.And("n.capabilities LIKE ?", `%"`+c+`"%`)
+	}
+	if by.q != "" {
+		like := "%" + db.Escape(by.q) + "%"
+		f.And(`n.number LIKE ? ESCAPE '\' OR lower(n.label) LIKE lower(?) ESCAPE '\'`, like, like)
+	}
+	if by.nothing {
+		f.And("1 = 0")
+	}
+	if by.after != "" {
+		f.And("n.id > ?", by.after)
+	}
+	limit := f.Arg(by.limit + 1)
+	text, args := f.SQL()
+	rows, err := q.Query(ctx, text+" ORDER BY n.id LIMIT "+limit, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list numbers: %w", err)
+	}
+	defer rows.Close()
+	var all []Number
+	for rows.Next() {
+		n, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, rows.Err()
+}
+
+// reassign moves the numbers of one user to another, or to nobody, and returns them.
+func reassign(ctx context.Context, q db.Querier, org, from, to string, now db.Time) ([]string, error) {
+	const text = `UPDATE numbers SET user_id = $3, updated_at = $4 WHERE org_id = $1 AND user_id = $2 RETURNING number`
+	rows, err := q.Query(ctx, text, org, from, db.Null(to), now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var moved []string
+	for rows.Next() {
+		var n string
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		moved = append(moved, n)
+	}
+	return moved, rows.Err()
+}
+
+// has reports whether the organisation has a trunk and a living user; "" counts as had.
+func has(ctx context.Context, q db.Querier, org, trunk, user string) (hasTrunk, hasUser bool, err error) {
+	const text = `SELECT $2 = '' OR EXISTS (SELECT 1 FROM trunks WHERE org_id = $1 AND id = $2),
+		$3 = '' OR EXISTS (SELECT 1 FROM users WHERE org_id = $1 AND id = $3 AND status <> 'removed')`
+	err = q.QueryRow(ctx, text, org, trunk, user).Scan(&hasTrunk, &hasUser)
+	return hasTrunk, hasUser, err
+}
