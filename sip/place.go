@@ -130,6 +130,9 @@ func (l *Leg) invited(m *message, status int) {
 	case l.state == legCanceling:
 		l.invitedTooLate(m, status)
 	case m == nil:
+		if status == 503 && l.symmetric {
+			status = 430 // RFC 5626 §5.3.1: the phone's connection is gone
+		}
 		l.end(Failed{Status: status, Reason: phrase(status)})
 	case status < 200:
 		l.provisional(m)
