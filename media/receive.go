@@ -52,7 +52,9 @@ func (in *inbound) setKinds(lists ...[]Format) {
 func (in *inbound) negotiate(r Remote, now int64, window time.Duration) netip.AddrPort {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.setKinds(r.Ours, r.Formats)
+	if len(r.Ours)+len(r.Formats) > 0 {
+		in.setKinds(r.Ours, r.Formats)
+	}
 	in.latch.negotiate(r, now, window)
 	if !in.latch.source.IsValid() {
 		in.rtcpFrom = netip.AddrPort{}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -352,5 +353,53 @@ func TestCloseOfAReadOnlyFolderReportsIt(t *testing.T) {
 	}
 	if _, err := e.Record(RecordConfig{Path: filepath.Join(file, "a.wav")}); err == nil {
 		t.Error("recorded below a file")
+	}
+}
+
+// Lost packets are silence, reordered ones in order, and one that comes after its
+// place was written is patched in.
+func TestLossAndLatePackets(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	a, phone := open(t, e), rawSocket(t, "127.0.0.1")
+	a.SetRemote(Remote{Addr: phone.LocalAddr().(*net.UDPAddr).AddrPort(), Formats: g711(PCMU, 101)})
+	r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(n int) { // 20 ms of the code word 0x80+n
+		_, _ = phone.WriteToUDPAddrPort(rtpPacket(uint16(n), uint32(160*n), 5, 0, bytes.Repeat([]byte{byte(0x80 + n)}, 160)), a.Local())
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for n := range 40 {
+		switch n {
+		case 5: // lost for good
+		case 10: // very late
+		case 20: // swapped with the next
+		case 21:
+			send(21)
+			send(20)
+		case 39:
+			send(39)
+			send(10) // 580 ms late: its place has been written
+		default:
+			send(n)
+		}
+		<-tick.C
+	}
+	until(t, "all packets", func() bool { return a.Stats().Received == 39 })
+	until(t, "the late one patched", func() bool { return r.Stats().Late == 1 })
+	_, w := finish(t, r)
+	words := EncodeULaw(nil, w.PCM[0])
+	first := bytes.Index(words, []byte{0x80, 0x80})
+	for n := range 40 {
+		want := byte(0x80 + n)
+		if n == 5 {
+			want = 0xFF
+		}
+		if got := words[first+160*n+80]; got != want {
+			t.Errorf("packet %d: %#x in the file, want %#x", n, got, want)
+		}
 	}
 }

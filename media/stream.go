@@ -82,7 +82,7 @@ type Remote struct {
 	RTCP    netip.AddrPort // zero is the port above Addr's
 	Via     netip.Addr     // where the leg's signalling comes from; trusted like Addr's host; may be zero
 	Strict  bool           // accept no third host (trunks with fixed media addresses)
-	Formats []Format       // as the other side declared them: payload types we send
+	Formats []Format       // as the other side declared them: payload types we send; nil leaves them as they were
 	Ours    []Format       // as we declared them: payload types we receive; nil is Formats
 }
 
