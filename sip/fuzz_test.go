@@ -1,6 +1,7 @@
 package sip_test
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -36,6 +37,7 @@ func FuzzDatagram(f *testing.F) {
 			udp.Write(b)
 			tcp := newPeer(t, "tcp", s)
 			tcp.conn.Write(b)
+			tcp.conn.(*net.TCPConn).SetLinger(0) // no port waits for its end
 			tcp.conn.Close()
 			deadline := time.Now().Add(100 * time.Millisecond)
 			for s.Stats().Received == before && time.Now().Before(deadline) && len(b) > 0 && len(b) < 60000 {

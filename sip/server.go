@@ -140,9 +140,7 @@ func (s *Server) bindOnce(want netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	// The kernel's default loses calls near 1,000 a second.
-	udp.SetReadBuffer(4 << 20)
-	udp.SetWriteBuffer(4 << 20)
+	growBuffers(udp)
 	addr := udp.LocalAddr().(*net.UDPAddr).AddrPort()
 	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 	at := netip.AddrPortFrom(want.Addr(), addr.Port())
