@@ -23,6 +23,7 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation) huma.API {
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key: soniq_live_…, soniq_test_… or soniq_partner_…"},
 	}
+	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[db.Time](), reflect.TypeFor[time.Time]())
 	api := humago.New(mux, config)
 	api.UseMiddleware(c.admit(api))

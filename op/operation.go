@@ -35,6 +35,7 @@ type Operation struct {
 	Rollout      Rollout
 	Outside      bool   // acts on the outside world: not run inside a transaction
 	Signed       bool   // the address may carry a signature instead of a credential
+	ReadOnly     bool   // changes nothing although it is no GET, such as a search with a body
 	EnvironmentO string // "" both, or the only environment it is offered in
 	register     func(api huma.API, c *Corridor, o Operation)
 }
@@ -112,6 +113,9 @@ func (o Operation) Status(code int) Operation { o.SuccessCode = code; return o }
 // Acts says that the operation acts on the outside world, so it is not run inside a transaction.
 func (o Operation) Acts() Operation { o.Outside = true; return o }
 
+// Reads says that the operation changes nothing although it is no GET.
+func (o Operation) Reads() Operation { o.ReadOnly = true; return o }
+
 // AllowSigned lets an address with a valid signature in it stand for a credential.
 func (o Operation) AllowSigned() Operation { o.Signed = true; return o }
 
@@ -119,7 +123,7 @@ func (o Operation) AllowSigned() Operation { o.Signed = true; return o }
 func (o Operation) Only(e access.Environment) Operation { o.EnvironmentO = string(e); return o }
 
 // Writes reports whether the operation changes something.
-func (o Operation) Writes() bool { return o.Method != http.MethodGet }
+func (o Operation) Writes() bool { return o.Method != http.MethodGet && !o.ReadOnly }
 
 // Resource is the first segment of the path.
 func (o Operation) Resource() string {

@@ -2,6 +2,7 @@ package pbx
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"soniq/sip"
@@ -13,11 +14,11 @@ type Directory interface {
 	// Caller describes the device that authenticated.
 	Caller(ctx context.Context, account string) (Caller, error)
 	// Trunk describes the trunk a call came in by.
-	Trunk(ctx context.Context, id string) (TrunkIn, error)
+	TrunkIn(ctx context.Context, org, id string) (TrunkIn, error)
 	// Extension finds a user of the organisation; ok is false where there is none.
 	Extension(ctx context.Context, org, extension string) (d Destination, ok bool, err error)
 	// Number finds where a number of ours that was dialled from outside leads.
-	Number(ctx context.Context, trunkID, dialled string) (d Destination, ok bool, err error)
+	Number(ctx context.Context, t TrunkIn, dialled string) (d Destination, ok bool, err error)
 	// Outside decides whether and how a device may reach a number outside.
 	Outside(ctx context.Context, c Caller, dialled string) (Exit, error)
 	// Phones are the registered contacts of a user, reachable now or not.
@@ -32,6 +33,11 @@ type Caller struct {
 	Extension, Name       string
 	Sandbox               bool
 }
+
+// TrunkAccount is the name under which signalling knows a trunk: its organisation and its id, which trunkOf takes apart.
+func TrunkAccount(org, id string) string { return org + "/" + id }
+
+func trunkOf(account string) (org, id string, ok bool) { return strings.Cut(account, "/") }
 
 // TrunkIn is a trunk as a source of calls.
 type TrunkIn struct {

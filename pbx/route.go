@@ -26,10 +26,10 @@ var errStranger = errors.New("caller is not known any more")
 
 // route decides where a call goes.
 func (s *Switch) route(ctx context.Context, c *liveCall) (plan, error) {
-	if c.in.Account != "" {
-		return s.fromDevice(ctx, c)
+	if org, id, ok := trunkOf(first(c.in.Account, c.in.TrunkID)); ok {
+		return s.fromTrunk(ctx, c, org, id)
 	}
-	return s.fromTrunk(ctx, c)
+	return s.fromDevice(ctx, c)
 }
 
 func (s *Switch) fromDevice(ctx context.Context, c *liveCall) (plan, error) {
@@ -90,16 +90,23 @@ func (s *Switch) toOutside(ctx context.Context, p plan, caller Caller, dialled s
 	return p, nil
 }
 
-func (s *Switch) fromTrunk(ctx context.Context, c *liveCall) (plan, error) {
-	trunk, err := s.Directory.Trunk(ctx, c.in.TrunkID)
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (s *Switch) fromTrunk(ctx context.Context, c *liveCall, org, id string) (plan, error) {
+	trunk, err := s.Directory.TrunkIn(ctx, org, id)
 	if err != nil {
-		return plan{}, fmt.Errorf("trunk %s: %w", c.in.TrunkID, err)
+		return plan{}, fmt.Errorf("trunk %s: %w", id, err)
 	}
 	dialled := dialled(c.in.RequestURI)
 	from, name := c.ani()
 	p := plan{new: call.New{Org: trunk.Org, ID: c.id, Direction: call.Inbound, Source: "inbound", From: from, FromName: name,
 		To: dialled, TrunkID: trunk.ID, Sandbox: trunk.Sandbox, StartedAt: c.started, CallerSIP: c.in.CallID}}
-	user, ok, err := s.Directory.Number(ctx, trunk.ID, dialled)
+	user, ok, err := s.Directory.Number(ctx, trunk, dialled)
 	if err != nil {
 		return p, err
 	}
@@ -107,8 +114,8 @@ func (s *Switch) fromTrunk(ctx context.Context, c *liveCall) (plan, error) {
 		p.refusal = &Refusal{Status: 404, Phrase: "Not Found", Reason: "invalid_number"}
 		return p, nil
 	}
-	p.new.To, p.new.NumberID = user.Number, user.NumberID
-	if p.policy, err = s.Directory.Policy(ctx, trunk.Org); err != nil {
+	p.new.Org, p.new.To, p.new.NumberID = user.Org, user.Number, user.NumberID // a carrier may serve several organisations
+	if p.policy, err = s.Directory.Policy(ctx, user.Org); err != nil {
 		return p, err
 	}
 	if user.UserID == "" {

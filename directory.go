@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"soniq/bus"
+	"soniq/carrier"
+	"soniq/db"
+	"soniq/device"
+	"soniq/number"
+	"soniq/org"
+	"soniq/pbx"
+	"soniq/sip"
+	"soniq/user"
+)
+
+// directory answers the switch and the signalling from the rooms, through caches where that is on the way of a call.
+type directory struct {
+	db      *db.DB
+	orgs    *org.Service
+	users   *user.Service
+	devices *device.Service
+	numbers *number.Service
+	trunks  *carrier.Service
+	limits  *carrier.Limiter
+	now     func() time.Time
+
+	people     *bus.Cache[user.User]       // by org and user id
+	extensions *bus.Cache[pbx.Destination] // by org and extension
+}
+
+// peopleChanged is the subject that empties the directory's caches of people.
+const peopleChanged = "changed.directory"
+
+const directoryLife = 30 * time.Second
+
+func newDirectory(ctx context.Context, b *bus.Bus, d *directory) *directory {
+	d.people = bus.NewCache[user.User](b, peopleChanged, directoryLife, d.now)
+	d.extensions = bus.NewCache[pbx.Destination](b, peopleChanged, directoryLife, d.now)
+	changes := b.Subscribe(user.Changed, 256)
+	go func() {
+		defer changes.Close()
+		for {
+			select {
+			case <-changes.C:
+				b.Publish(peopleChanged, nil)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return d
+}
+
+// Credentials finds who logs in: a phone by its user name, or a carrier that logs in with us.
+func (d *directory) Credentials(ctx context.Context, username string) (sip.Account, bool, error) {
+	a, ok, err := d.devices.Account(ctx, username)
+	if err != nil {
+		return sip.Account{}, false, err
+	}
+	if ok {
+		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256}, true, nil
+	}
+	t, ok, err := d.trunks.Account(ctx, username)
+	if err != nil || !ok {
+		return sip.Account{}, false, err
+	}
+	return sip.Account{ID: pbx.TrunkAccount(t.OrgID, t.TrunkID), HA1MD5: t.HA1MD5, HA1SHA256: t.HA1SHA256}, true, nil
+}
+
+// Trunk finds the trunk whose carrier sends from an address.
+func (d *directory) Trunk(ctx context.Context, source netip.AddrPort, _ sip.Transport) (string, bool) {
+	t, ok, err := d.trunks.BySource(ctx, source.Addr().Unmap())
+	if err != nil || !ok {
+		return "", false
+	}
+	return pbx.TrunkAccount(t.OrgID, t.ID), true
+}
+
+// Save keeps where a phone can be reached.
+func (d *directory) Save(ctx context.Context, account string, all []sip.Binding) error {
+	a, ok, err := d.devices.Account(ctx, account)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("no phone has the user name %s", account)
+	}
+	kept := make([]device.Binding, len(all))
+	for i, b := range all {
+		kept[i] = device.Binding{DeviceID: a.DeviceID, Contact: b.Contact, Source: b.Source, Transport: string(b.Transport), Flow: b.Flow,
+			Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
+			Expires: b.Expires, Registered: b.Registered}
+	}
+	return d.devices.Save(ctx, a.DeviceID, kept)
+}
+
+// Load returns what a phone registered.
+func (d *directory) Load(ctx context.Context, account string) ([]sip.Binding, error) {
+	a, ok, err := d.devices.Account(ctx, account)
+	if err != nil || !ok {
+		return nil, err
+	}
+	all, err := d.devices.Load(ctx, a.DeviceID)
+	if err != nil {
+		return nil, err
+	}
+	bindings := make([]sip.Binding, len(all))
+	for i, b := range all {
+		bindings[i] = bindingOf(b)
+	}
+	return bindings, nil
+}
+
+func bindingOf(b device.Binding) sip.Binding {
+	return sip.Binding{Contact: b.Contact, Source: b.Source, Transport: sip.Transport(b.Transport), Flow: b.Flow, Path: b.Path,
+		Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent, Expires: b.Expires,
+		Registered: b.Registered}
+}
+
+// TrunkIn describes the trunk a call came in by.
+func (d *directory) TrunkIn(ctx context.Context, org, id string) (pbx.TrunkIn, error) {
+	o, err := d.orgs.Get(ctx, org)
+	return pbx.TrunkIn{Org: org, ID: id, Country: o.Country, Sandbox: o.Sandbox()}, err
+}
+
+// Caller describes the phone that authenticated.
+func (d *directory) Caller(ctx context.Context, account string) (pbx.Caller, error) {
+	a, ok, err := d.devices.Account(ctx, account)
+	if err != nil || !ok {
+		return pbx.Caller{}, errors.Join(err, fmt.Errorf("phone %s is not known any more", account))
+	}
+	u, err := d.person(ctx, a.OrgID, a.UserID)
+	if err != nil {
+		return pbx.Caller{}, err
+	}
+	o, err := d.orgs.Get(ctx, a.OrgID)
+	return pbx.Caller{Org: a.OrgID, DeviceID: a.DeviceID, UserID: a.UserID, Extension: extension(u), Name: u.Name, Sandbox: o.Sandbox()}, err
+}
+
+func (d *directory) person(ctx context.Context, org, id string) (user.User, error) {
+	return d.people.Get(org+"/"+id, func() (user.User, error) { return d.users.Get(ctx, d.db.Read(ctx), org, id) })
+}
+
+func extension(u user.User) string {
+	if u.Extension == nil {
+		return u.ID
+	}
+	return *u.Extension
+}
+
+// errNobody is kept in no cache: an extension may be given to somebody at any moment.
+var errNobody = errors.New("nobody has this extension")
+
+// Extension finds a user by extension.
+func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Destination, bool, error) {
+	if len(dialled) > 8 || strings.HasPrefix(dialled, "+") {
+		return pbx.Destination{}, false, nil
+	}
+	found, err := d.extensions.Get(org+"/"+dialled, func() (pbx.Destination, error) {
+		u, err := d.users.ByExtension(ctx, d.db.Read(ctx), org, dialled)
+		if db.IsNone(err) {
+			return pbx.Destination{}, errNobody
+		}
+		return pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: dialled}, err
+	})
+	if errors.Is(err, errNobody) {
+		return found, false, nil
+	}
+	return found, err == nil, err
+}
+
+// Number finds where a number of ours leads.
+func (d *directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (pbx.Destination, bool, error) {
+	e164, ok := number.Parse(dialled, t.Country)
+	if !ok {
+		return pbx.Destination{}, false, nil
+	}
+	n, ok, err := d.numbers.Route(ctx, e164, t.ID)
+	if err != nil || !ok {
+		return pbx.Destination{}, false, err
+	}
+	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number}
+	if n.AssignedTo.Type != "user" || n.AssignedTo.ID == nil {
+		return to, true, nil
+	}
+	to.UserID = *n.AssignedTo.ID
+	u, err := d.person(ctx, n.OrgID, to.UserID)
+	if err != nil {
+		return to, false, err
+	}
+	to.Name, to.Extension = u.Name, extension(u)
+	return to, true, nil
+}
+
+// Phones are where a user can be reached now.
+func (d *directory) Phones(ctx context.Context, org, userID string) ([]pbx.Phone, error) {
+	u, err := d.person(ctx, org, userID)
+	if err != nil {
+		return nil, err
+	}
+	if u.DND.On(d.now()) {
+		return nil, nil
+	}
+	all, err := d.devices.OfUserBindings(ctx, org, userID)
+	if err != nil {
+		return nil, err
+	}
+	phones := make([]pbx.Phone, len(all))
+	for i, b := range all {
+		phones[i] = pbx.Phone{DeviceID: b.DeviceID, Binding: bindingOf(b)}
+	}
+	return phones, nil
+}
+
+// Policy is how an organisation's calls are treated.
+func (d *directory) Policy(ctx context.Context, id string) (pbx.Policy, error) {
+	s, err := d.orgs.Settings(ctx, id)
+	if err != nil {
+		return pbx.Policy{}, err
+	}
+	return pbx.Policy{Record: s.Recording.Mode == "on", Consent: "not_required",
+		Retention: time.Duration(s.Recording.RetentionDays) * 24 * time.Hour}, nil
+}

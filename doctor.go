@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"soniq/ai"
+	"soniq/db"
+	"soniq/transcript"
+)
+
+// doctorCommand checks what soniq needs, and says what to do about what is missing.
+func doctorCommand(ctx context.Context, args []string) error {
+	c, _, err := load("doctor", args, os.Stderr, nil)
+	if err != nil {
+		return err
+	}
+	d := &doctor{out: os.Stdout, config: c}
+	d.settings()
+	running := d.running(ctx)
+	if !running {
+		d.ports()
+	}
+	d.folder()
+	d.database(ctx, running)
+	d.system()
+	d.engines(ctx)
+	if d.wrong > 0 {
+		fmt.Fprintf(d.out, "\n%d problem(s) keep soniq from working; %d hint(s)\n", d.wrong, d.hints)
+		return errFailed
+	}
+	fmt.Fprintf(d.out, "\nnothing is wrong; %d hint(s)\n", d.hints)
+	return nil
+}
+
+type doctor struct {
+	out          io.Writer
+	config       Config
+	wrong, hints int
+}
+
+func (d *doctor) ok(format string, args ...any) { fmt.Fprintf(d.out, "  ok    "+format+"\n", args...) }
+
+// hint is something that works less well than it could; do says what helps.
+func (d *doctor) hint(what, do string) {
+	d.hints++
+	fmt.Fprintf(d.out, "  hint  %s\n          %s\n", what, do)
+}
+
+// bad is something that keeps soniq from working.
+func (d *doctor) bad(what, do string) {
+	d.wrong++
+	fmt.Fprintf(d.out, "  BAD   %s\n          %s\n", what, do)
+}
+
+func (d *doctor) title(text string) { fmt.Fprintln(d.out, text) }
+
+// settings prints what is in force, with secrets hidden.
+func (d *doctor) settings() {
+	d.title("settings in force")
+	v := reflect.ValueOf(d.config)
+	for _, s := range settings() {
+		text := fmt.Sprint(v.Field(s.index).Interface())
+		if s.secret && text != "" {
+			text = "(hidden)"
+		}
+		if s.flag == "db" && strings.Contains(text, "@") {
+			text = text[:strings.Index(text, "://")+3] + "(hidden)" + text[strings.LastIndex(text, "@"):]
+		}
+		fmt.Fprintf(d.out, "  %-18s %s\n", s.flag, text)
+	}
+}
+
+func (d *doctor) running(ctx context.Context) bool {
+	d.title("this data folder")
+	var s struct {
+		Version, HTTP, SIP string
+		Calls              int
+	}
+	if err := ask(ctx, d.config.Data, "status", nil, &s); err != nil {
+		d.ok("no soniq runs on it")
+		return false
+	}
+	d.ok("soniq %s runs on it: http %s, sip %s, %d call(s) in progress", s.Version, s.HTTP, s.SIP, s.Calls)
+	return true
+}
+
+func (d *doctor) ports() {
+	d.title("ports")
+	d.port("--http", "tcp", d.config.HTTP)
+	d.port("--sip", "tcp", d.config.SIP)
+	d.port("--sip", "udp", d.config.SIP)
+	low, high, err := d.config.rtpPorts()
+	if err == nil && high > 0 && high-low < 200 {
+		d.hint(fmt.Sprintf("--rtp-ports %s carry %d calls at most", d.config.RTPPorts, (high-low)/4), "each call takes four ports; give a wider range")
+	}
+	if host, _, _ := net.SplitHostPort(d.config.SIP); host != "127.0.0.1" && d.config.PublicIP == "" {
+		d.hint("--public-ip is not set", "set it when phones or carriers reach this machine through NAT, or they will send audio to an inside address")
+	}
+}
+
+func (d *doctor) port(flag, network, address string) {
+	var closer io.Closer
+	var err error
+	if network == "udp" {
+		closer, err = net.ListenPacket("udp", address)
+	} else {
+		closer, err = net.Listen("tcp", address)
+	}
+	if err != nil {
+		d.bad(fmt.Sprintf("%s %s (%s) cannot be used: %v", flag, address, network, err), "stop what uses it, or choose another port with "+flag)
+		return
+	}
+	_ = closer.Close()
+	d.ok("%s %s (%s) is free", flag, address, network)
+}
+
+func (d *doctor) folder() {
+	d.title("disk")
+	if err := os.MkdirAll(d.config.Data, 0o700); err != nil {
+		d.bad(fmt.Sprintf("data folder %s: %v", d.config.Data, err), "choose another with --data")
+		return
+	}
+	probe, err := os.CreateTemp(d.config.Data, ".doctor-*")
+	if err != nil {
+		d.bad(fmt.Sprintf("data folder %s cannot be written: %v", d.config.Data, err), "check its owner and mode")
+		return
+	}
+	_ = probe.Close()
+	_ = os.Remove(probe.Name())
+	var fs syscall.Statfs_t
+	if syscall.Statfs(d.config.Data, &fs) != nil {
+		return
+	}
+	free := int64(fs.Bavail) * fs.Bsize
+	hours := free / (16_000 * 3600)
+	switch {
+	case free < 100<<20:
+		d.bad(fmt.Sprintf("only %d MB are free in %s", free>>20, d.config.Data), "make room: without it nothing can be written down")
+	case free < 2<<30:
+		d.hint(fmt.Sprintf("%d MB are free in %s", free>>20, d.config.Data), fmt.Sprintf("that is about %d hours of recorded calls", hours))
+	default:
+		d.ok("%d GB are free in %s: about %d hours of recorded calls", free>>30, d.config.Data, hours)
+	}
+}
+
+func (d *doctor) database(ctx context.Context, running bool) {
+	d.title("database")
+	if _, err := os.Stat(filepath.Join(d.config.Data, "soniq.db")); !d.config.postgres() && errors.Is(err, os.ErrNotExist) {
+		d.ok("SQLite will be made at the first start")
+		return
+	}
+	if running && !d.config.postgres() {
+		d.ok("SQLite is in use by the running soniq")
+		return
+	}
+	start := time.Now()
+	x, err := db.Open(ctx, d.config.database())
+	if err != nil {
+		d.bad(err.Error(), "check --db and that the server runs")
+		return
+	}
+	defer x.Close()
+	pending, err := x.Pending(ctx)
+	if err != nil {
+		d.bad(err.Error(), "check the rights of the database user")
+		return
+	}
+	d.ok("%s answers in %s, %d migration(s) pending", x.Name(), time.Since(start).Round(time.Millisecond), len(pending))
+}
+
+// system looks at limits of the machine that cost calls.
+func (d *doctor) system() {
+	d.title("system")
+	if now := time.Now(); now.Year() < 2025 {
+		d.bad("the clock says "+now.Format(time.RFC3339), "set it: records, signatures and expiry depend on it")
+	}
+	if b, err := os.ReadFile("/proc/sys/net/core/rmem_max"); err == nil {
+		if n, _ := strconv.Atoi(strings.TrimSpace(string(b))); n < 4<<20 && os.Geteuid() != 0 {
+			d.hint(fmt.Sprintf("net.core.rmem_max is %d", n), "for more than a few hundred calls per second: sysctl -w net.core.rmem_max=4194304")
+		}
+	}
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+		if limit.Max < 16384 {
+			d.hint(fmt.Sprintf("at most %d files may be open", limit.Max), fmt.Sprintf("each call takes up to five: raise it with ulimit -n for more than %d calls", limit.Max/5))
+		} else {
+			d.ok("%d cores, %d files may be open", runtime.NumCPU(), limit.Max)
+		}
+	}
+}
+
+func (d *doctor) engines(ctx context.Context) {
+	d.title("understanding calls")
+	switch d.config.Transcriber {
+	case "off":
+		d.ok("transcription is switched off")
+	case "builtin":
+		s := ai.NewSphinx(nil, 1)
+		defer s.Close()
+		if err := s.Ready(ctx); err != nil {
+			d.missing(err)
+		} else {
+			e := s.Engine()
+			d.ok("speech is recognised by %s %s", e.Name, e.Model)
+		}
+	default:
+		d.ok("speech is recognised by %s (asked at the first call)", d.config.Transcriber)
+	}
+}
+
+func (d *doctor) missing(err error) {
+	if m, ok := transcript.IsMissing(err); ok {
+		d.hint("calls will not be transcribed: "+m.What, m.Help)
+		return
+	}
+	d.hint("calls will not be transcribed: "+err.Error(), "see the log of the speech worker")
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"soniq/access"
+	"soniq/auth"
+	"soniq/blob"
+	"soniq/bus"
+	"soniq/call"
+	"soniq/carrier"
+	"soniq/db"
+	"soniq/device"
+	"soniq/egress"
+	"soniq/event"
+	"soniq/job"
+	"soniq/memory"
+	"soniq/number"
+	"soniq/op"
+	"soniq/org"
+	"soniq/seal"
+	"soniq/transcript"
+	"soniq/user"
+	"soniq/webhook"
+)
+
+// house is every room, built from the foundations up, with no door open yet.
+type house struct {
+	config Config
+	log    *slog.Logger
+	lock   *os.File
+	node   string
+
+	db     *db.DB
+	seal   *seal.Seal
+	bus    *bus.Bus
+	outbox *event.Outbox
+	jobs   *job.Queue
+	files  *blob.Dir
+	guard  *egress.Guard
+
+	orgs        *org.Service
+	keys        *auth.Service
+	users       *user.Service
+	devices     *device.Service
+	numbers     *number.Service
+	trunks      *carrier.Service
+	calls       *call.Service
+	memory      *memory.Service
+	transcripts *transcript.Service
+	hooks       *webhook.Service
+	engines     engines
+	limits      *carrier.Limiter
+}
+
+// openHouse takes the data folder, brings the database up to date and builds the rooms.
+func openHouse(ctx context.Context, c Config, log *slog.Logger) (h *house, err error) {
+	lock, err := prepareData(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	h = &house{config: c, log: log, lock: lock, bus: bus.New()}
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
+	if err = h.open(ctx); err != nil {
+		return nil, err
+	}
+	return h, h.build()
+}
+
+// open opens what holds facts: keys, database, files.
+func (h *house) open(ctx context.Context) (err error) {
+	if h.node, err = nodeName(h.config.Data); err != nil {
+		return err
+	}
+	if h.seal, err = seal.Open(filepath.Join(h.config.Data, "master.key")); err != nil {
+		return err
+	}
+	if h.files, err = blob.OpenDir(filepath.Join(h.config.Data, "recordings")); err != nil {
+		return err
+	}
+	if h.db, err = db.Open(ctx, h.config.database()); err != nil {
+		return err
+	}
+	if _, err = h.db.Migrate(ctx); err != nil {
+		return fmt.Errorf("bring the database up to date: %w", err)
+	}
+	targets, err := h.config.targets()
+	h.guard = egress.New(targets)
+	return err
+}
+
+// build makes the rooms; what a room needs from another is handed over here, in sight.
+func (h *house) build() error {
+	now := time.Now
+	h.outbox = &event.Outbox{DB: h.db, Bus: h.bus, Now: func() db.Time { return db.At(now()) }}
+	h.jobs = &job.Queue{Bus: h.bus, Now: now}
+	h.orgs = org.New(h.db, h.bus, now)
+	h.keys = auth.New(h.db, h.orgs, h.seal, h.bus, now, h.config.Brand)
+	h.users = user.New(h.db, h.orgs, h.outbox, h.bus, now)
+	h.devices = device.New(h.db, h.users, h.seal, h.bus, now, h.config.SIPDomain)
+	h.trunks = carrier.New(h.db, h.orgs, h.seal, h.bus, now, h.config.SIPDomain)
+	h.numbers = number.New(h.db, h.orgs, h.outbox, h.bus, now)
+	h.limits = carrier.NewLimiter(now)
+	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
+		URLKey: h.seal.Key("addresses of audio"), Now: now}
+	h.hooks = webhook.New(webhook.Config{DB: h.db, Bus: h.bus, Queue: h.jobs, Seal: h.seal, Guard: h.guard, Log: h.log, Now: now,
+		Node: h.node, Prefix: h.config.HookPrefix, SignRecording: h.calls.SignedURL})
+	if err := h.buildMind(now); err != nil {
+		return err
+	}
+	h.join()
+	return nil
+}
+
+// join tells rooms of each other.
+func (h *house) join() {
+	h.users.Provision = h.devices.Provision
+	h.users.Phones = h.devices.Phones
+	h.users.Reserved = carrier.ReservedExtension
+	h.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
+		h.devices.RemoveUser,
+		func(ctx context.Context, tx db.Querier, r user.Removal) error {
+			return h.keys.RemoveUser(ctx, tx, r.OrgID, r.UserID)
+		},
+		func(ctx context.Context, tx db.Querier, r user.Removal) error {
+			return h.numbers.RemoveUser(ctx, tx, r.OrgID, r.UserID, r.ReassignTo)
+		},
+	}
+	h.numbers.SameSource = h.trunks.SameSource
+	h.numbers.OnRelease = []func(context.Context, db.Querier, string, string) error{h.users.ForgetNumber}
+	h.devices.Emergency = func(ctx context.Context, id string) (bool, error) {
+		ways, err := h.trunks.EmergencyRoute(ctx, id, "112")
+		return len(ways) > 0, err
+	}
+	h.trunks.Active = h.limits.Running
+	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended) error {
+		if e.Recording != "" {
+			return nil
+		}
+		return h.transcripts.Unrecorded(ctx, tx, e.Org, e.ID)
+	}
+	h.calls.Summary = func(ctx context.Context, org, id string) (any, error) {
+		return found(h.transcripts.SummaryOf(ctx, org, id))
+	}
+	h.calls.Transcript = func(ctx context.Context, org, id string) (any, error) { return found(h.transcripts.Of(ctx, org, id)) }
+}
+
+// found answers nothing where there is nothing to expand.
+func found[T any](v *T, err error) (any, error) {
+	var e *op.Error
+	if errors.As(err, &e) && e.Status() == http.StatusNotFound {
+		return nil, nil
+	}
+	return v, err
+}
+
+// close lets go of everything, last first.
+func (h *house) close() {
+	h.engines.close()
+	if h.db != nil {
+		if err := h.db.Close(); err != nil {
+			h.log.Error("database not closed in order", "err", err)
+		}
+	}
+	if h.lock != nil {
+		_ = h.lock.Close()
+	}
+}
+
+// operations is everything the API offers.
+func (h *house) operations() []op.Operation {
+	var all []op.Operation
+	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.devices, h.memory, h.numbers,
+		h.trunks, h.hooks, h.orgs, h.keys} {
+		all = append(all, room.Operations()...)
+	}
+	return append(all, planned()...)
+}
+
+// planned are the published operations that are not built yet.
+func planned() []op.Operation {
+	return []op.Operation{
+		op.Planned("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call"),
+		op.Planned("calls.end", "POST /calls/{id}/end", access.CallsWrite, "End the call"),
+		op.Planned("calls.hold", "POST /calls/{id}/hold", access.CallsWrite, "Put the call on hold"),
+		op.Planned("calls.unhold", "POST /calls/{id}/unhold", access.CallsWrite, "Take the call off hold"),
+		op.Planned("calls.transfer", "POST /calls/{id}/transfer", access.CallsWrite, "Transfer the call"),
+		op.Planned("calls.dtmf", "POST /calls/{id}/dtmf", access.CallsWrite, "Send DTMF tones"),
+		op.Planned("calls.note", "POST /calls/{id}/note", access.CallsWrite, "Add a note"),
+		op.Planned("calls.tag", "POST /calls/{id}/tag", access.CallsWrite, "Tag the call"),
+		op.Planned("queues.list", "GET /queues", access.QueuesRead, "List queues"),
+		op.Planned("queues.stats", "GET /queues/{id}/stats", access.Either(access.QueuesRead, access.CallsRead), "Live statistics of a queue"),
+		op.Planned("agents.list", "GET /agents", access.Either(access.UsersAdmin, access.QueuesRead, access.CallsRead), "List agents"),
+		op.Planned("contacts.lookup", "GET /contacts/lookup", access.ContactsRead, "Find who a number belongs to"),
+		op.Planned("sms.create", "POST /sms", access.SMSWrite, "Send an SMS"),
+		op.Planned("partners.create", "POST /partners", access.PartnersWrite, "Create a child organisation"),
+	}
+}
+
+// actions are what other commands may ask of this house.
+func (h *house) actions() actions {
+	return actions{
+		"org.create": action(h.createOrg),
+		"key.create": action(h.createKey),
+		"backup":     action(func(ctx context.Context, in backupIn) (string, error) { return h.backup(ctx, in.To) }),
+	}
+}
+
+func action[I any](do func(ctx context.Context, in I) (string, error)) func(context.Context, json.RawMessage) (any, error) {
+	return func(ctx context.Context, raw json.RawMessage) (any, error) {
+		var in I
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return nil, err
+		}
+		return do(ctx, in)
+	}
+}
+
+func (h *house) createOrg(ctx context.Context, in orgIn) (string, error) {
+	o, err := h.orgs.Create(ctx, in.Name, strings.ToUpper(in.Country))
+	return o.ID, plain(err)
+}
+
+func (h *house) createKey(ctx context.Context, in keyIn) (string, error) {
+	scopes, err := auth.ParseScopes(in.Scopes, access.Kind(in.Kind))
+	if err != nil {
+		return "", plain(err)
+	}
+	env := access.Live
+	if in.Env == "test" {
+		env = access.Sandbox
+	} else if in.Env != "live" {
+		return "", errors.New("--env must be live or test")
+	}
+	k, err := h.keys.Mint(ctx, auth.Request{OrgID: in.Org, Name: in.Name, Kind: access.Kind(in.Kind), Environment: env, Scopes: scopes,
+		CreatedBy: "command line"})
+	if err != nil {
+		return "", plain(err)
+	}
+	return *k.Secret, nil
+}
+
+// plain turns an error of the API into words for the command line.
+func plain(err error) error {
+	var e *op.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	if len(e.Fields) == 0 {
+		return errors.New(e.Detail)
+	}
+	var all []string
+	for _, f := range e.Fields {
+		all = append(all, f.Field+": "+f.Message)
+	}
+	return errors.New(strings.Join(all, "; "))
+}
+
+// quiet is a log that keeps to itself.
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }

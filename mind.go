@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"time"
+
+	"soniq/ai"
+	"soniq/call"
+	"soniq/media"
+	"soniq/memory"
+	"soniq/number"
+	"soniq/pbx"
+	"soniq/transcript"
+)
+
+// This file joins calls with what understands and remembers them.
+
+// engines are the speech and language engines of this installation.
+type engines struct {
+	listener transcript.Listener
+	pool     *transcript.Pool
+	closers  []func()
+}
+
+func (e *engines) close() {
+	for _, c := range e.closers {
+		c()
+	}
+	e.closers = nil
+}
+
+// ears lets the switch have calls listened to.
+type ears struct{ of *transcript.Service }
+
+func (h *house) ears() pbx.Ears {
+	if h.engines.pool == nil {
+		return nil
+	}
+	return ears{h.transcripts}
+}
+
+// Listen puts the two sides of a call side by side, as the recording has them, and has them recognised.
+func (e ears) Listen(org, callID, path string, codec media.Codec) func(media.Chunk) {
+	f := transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
+	if codec == media.PCMA {
+		f.Encoding = transcript.PCMA
+	}
+	live := e.of.Listen(org, callID, path, f)
+	if live == nil {
+		return nil
+	}
+	var frames []byte
+	return func(c media.Chunk) {
+		frames = frames[:0]
+		for i := range c.Left {
+			frames = append(frames, c.Left[i], c.Right[i])
+		}
+		live.Write(frames)
+	}
+}
+
+func (e ears) End(org, callID string) { e.of.End(org, callID) }
+
+// hears reports whether speech can be recognised here.
+func (h *house) hears() bool {
+	return h.engines.listener != nil && h.engines.listener.Ready(context.Background()) == nil
+}
+
+// phoneOf writes a number the way calls carry it.
+func (h *house) phoneOf(ctx context.Context, org, text string) string {
+	o, err := h.orgs.Get(ctx, org)
+	if err != nil {
+		return text
+	}
+	if e164, ok := number.Parse(text, o.Country); ok && len(text) > 6 {
+		return e164
+	}
+	return text
+}
+
+// buildMind makes the rooms that understand and remember.
+func (h *house) buildMind(now func() time.Time) error {
+	c := h.config
+	lexicon := ai.NewLexsem()
+	var listener transcript.Listener
+	if c.Transcriber == "builtin" {
+		sphinx := ai.NewSphinx(nil, 0)
+		listener = sphinx
+		h.engines.listener = listener
+		h.engines.pool = transcript.NewPool(listener, ai.DefaultWorkers())
+		h.engines.closers = append(h.engines.closers, h.engines.pool.Close, sphinx.Close)
+	}
+	var writer transcript.Writer = ai.NewRules(lexicon)
+	var embedder memory.Embedder = lexicon
+	h.memory = memory.New(memory.Config{DB: h.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: h.phoneOf,
+		RecordingURL: func(_, id string) string { return c.BaseURL + "/api/v1/recordings/" + id + "/audio" }})
+	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
+		Listener: listener, Writer: writer, Fallback: ai.NewRules(lexicon), Log: h.log, Now: now}
+	return nil
+}
+
+// inspect describes a recording that was finished before a crash but not written down.
+func inspect(path string) (call.Audio, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return call.Audio{}, err
+	}
+	w, err := media.ReadWAV(path)
+	if err != nil {
+		return call.Audio{}, err
+	}
+	sum := sha256.Sum256(b)
+	a := call.Audio{Size: int64(len(b)), SHA256: hex.EncodeToString(sum[:]), SampleRate: w.Rate, Channels: len(w.PCM)}
+	if len(w.PCM) > 0 && w.Rate > 0 {
+		a.Duration = time.Duration(len(w.PCM[0])) * time.Second / time.Duration(w.Rate)
+	}
+	return a, nil
+}
+
+// workerCommand is the speech recogniser's own process; the platform starts it.
+func workerCommand(context.Context, []string) error {
+	if code := ai.RunWorker(os.Stdin, os.Stdout); code != 0 {
+		return errFailed
+	}
+	return nil
+}

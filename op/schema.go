@@ -1,0 +1,45 @@
+package op
+
+import (
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// schemaName names a type in the OpenAPI document by its room and itself, for rooms may use the same words: the
+// device of a user's record is UserDevice, a device is Device.
+func schemaName(t reflect.Type, hint string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Name() == "" || t.PkgPath() == "" {
+		return huma.DefaultSchemaNamer(t, hint)
+	}
+	base, arguments, _ := strings.Cut(strings.TrimSuffix(t.Name(), "]"), "[")
+	name := qualified(t.PkgPath(), base)
+	for argument := range strings.SplitSeq(arguments, ",") {
+		if argument == "" {
+			continue
+		}
+		if strings.HasPrefix(argument, "[]") {
+			name += "List"
+		}
+		argument = strings.TrimLeft(argument, "[]*")
+		dot := strings.LastIndex(argument, ".")
+		name += qualified(argument[:max(dot, 0)], argument[dot+1:])
+	}
+	return name
+}
+
+// qualified puts the room before the type's own name, unless that begins with it.
+func qualified(pkg, name string) string {
+	room := path.Base(pkg)
+	if pkg == "" || room == "op" || strings.HasPrefix(strings.ToLower(name), room) {
+		return title(name)
+	}
+	return title(room) + title(name)
+}
+
+func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

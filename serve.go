@@ -1,0 +1,349 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"soniq/access"
+	"soniq/auth"
+	"soniq/call"
+	"soniq/event"
+	"soniq/job"
+	"soniq/media"
+	"soniq/op"
+	"soniq/pbx"
+	"soniq/rest"
+	"soniq/sip"
+	"soniq/transcript"
+)
+
+// serveCommand runs the platform until it is told to stop.
+func serveCommand(ctx context.Context, args []string) error {
+	c, rest, err := load("serve", args, os.Stderr, nil)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("serve takes no arguments, only flags; %q is none", rest[0])
+	}
+	n, err := startNode(ctx, c, newLog(c))
+	if err != nil {
+		return err
+	}
+	if err := n.firstKey(ctx, c); err != nil {
+		n.stop()
+		return err
+	}
+	fmt.Printf("soniq is ready: http=%s sip=%s data=%s docs=%s/docs\n", n.httpAddr(), n.sipAddr(), c.Data, n.baseURL())
+	<-ctx.Done()
+	fmt.Fprintln(os.Stderr, "soniq is stopping: calls in progress may end within", c.DrainTime)
+	n.stop()
+	return nil
+}
+
+func newLog(c Config) *slog.Logger {
+	var level slog.Level
+	if level.UnmarshalText([]byte(c.LogLevel)) != nil {
+		level = slog.LevelInfo
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, o))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, o))
+}
+
+// node is a house with its doors open.
+type node struct {
+	house                *house
+	media                *media.Engine
+	sip                  *sip.Server
+	switcher             *pbx.Switch
+	rest                 *rest.Server
+	listener             net.Listener
+	server               *http.Server
+	callJobs, understand *job.Runner
+
+	draining   atomic.Bool
+	background sync.WaitGroup
+	cancel     context.CancelFunc
+	once       sync.Once
+}
+
+// startNode opens the house and its doors: first what was left open by a crash is put in order, then jobs, then media and
+// signalling, then HTTP.
+func startNode(ctx context.Context, c Config, log *slog.Logger) (n *node, err error) {
+	l, err := net.Listen("tcp", c.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("HTTP cannot use %s: %w; choose another with --http", c.HTTP, err)
+	}
+	if c.BaseURL == "" {
+		c.BaseURL = "http://" + l.Addr().String()
+	}
+	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
+	h, err := openHouse(ctx, c, log)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	n = &node{house: h, listener: l, cancel: cancel}
+	defer func() {
+		if err != nil {
+			n.stop()
+		}
+	}()
+	for _, step := range []func(context.Context) error{n.recover, n.startJobs, n.openTelephony, n.openControl, n.openHTTP} {
+		if err = step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// recover closes what a crash left open.
+func (n *node) recover(ctx context.Context) error {
+	h := n.house
+	if err := h.devices.DropFlows(ctx); err != nil {
+		return err
+	}
+	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded)
+	if closed > 0 {
+		h.log.Warn("calls cut by a crash were closed", "calls", closed)
+	}
+	return err
+}
+
+// salvage finishes the recording that a crash cut off, or finds it finished.
+func salvage(path string) (call.Audio, error) {
+	r, err := media.Salvage(path + ".part")
+	if errors.Is(err, os.ErrNotExist) {
+		return inspect(path)
+	}
+	return call.Audio{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256, SampleRate: r.SampleRate, Channels: r.Channels}, err
+}
+
+// startJobs starts what works in the background.
+func (n *node) startJobs(ctx context.Context) error {
+	h := n.house
+	n.callJobs = &job.Runner{DB: h.db, Queue: h.jobs, Name: call.Queue, Node: h.node, Log: h.log,
+		Options: job.Options{Workers: 8, PerLane: 4, Timeout: 10 * time.Minute}}
+	h.calls.Handle(n.callJobs)
+	if err := n.callJobs.Start(ctx); err != nil {
+		return err
+	}
+	n.understand = &job.Runner{DB: h.db, Queue: h.jobs, Name: transcript.Queue, Node: h.node, Log: h.log,
+		Options: job.Options{Workers: 4, PerLane: 2, Timeout: 30 * time.Minute}}
+	h.transcripts.Handle(n.understand)
+	if err := n.understand.Start(ctx); err != nil {
+		return err
+	}
+	if err := h.hooks.Start(ctx); err != nil {
+		return err
+	}
+	reader := &event.Reader{Outbox: h.outbox, Log: h.log, Fan: h.hooks.Fan}
+	n.run(func() { reader.Run(ctx) })
+	n.run(func() { h.keys.Run(ctx, h.log) })
+	n.run(func() { keepAlive(ctx, h.config.Data) })
+	n.run(func() { n.sweep(ctx) })
+	n.run(func() {
+		if err := h.memory.Warm(ctx); err != nil && ctx.Err() == nil {
+			h.log.Warn("memory not warmed", "err", err)
+		}
+	})
+	return nil
+}
+
+// run starts something that ends with the node's context, and is waited for.
+func (n *node) run(f func()) {
+	n.background.Add(1)
+	go func() {
+		defer n.background.Done()
+		f()
+	}()
+}
+
+// openTelephony opens media and signalling.
+func (n *node) openTelephony(ctx context.Context) (err error) {
+	h, c := n.house, n.house.config
+	low, high, err := c.rtpPorts()
+	if err != nil {
+		return err
+	}
+	public, _ := netip.ParseAddr(c.PublicIP)
+	bind, err := bindAddress(c.SIP)
+	if err != nil {
+		return err
+	}
+	if n.media, err = media.New(media.Config{PortMin: low, PortMax: high, Bind: bind, Advertise: public, Logger: h.log}); err != nil {
+		return fmt.Errorf("media: %w", err)
+	}
+	dir := newDirectory(ctx, h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
+		trunks: h.trunks, limits: h.limits, now: time.Now})
+	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
+		OnRecorded: h.transcripts.Recorded, Log: h.log, Now: time.Now})
+	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, PublicIP: public, Realm: c.SIPDomain, Accounts: dir, Bindings: dir, Logger: h.log,
+		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
+	if err != nil {
+		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
+	}
+	n.switcher.Serve(n.sip)
+	return nil
+}
+
+// bindAddress is where audio listens: beside signalling.
+func bindAddress(address string) (netip.Addr, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "" {
+		return netip.Addr{}, err
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("--sip %q must name an IP address, not a host", address)
+	}
+	return a, nil
+}
+
+func (n *node) openControl(ctx context.Context) error {
+	all := n.house.actions()
+	all["status"] = n.status
+	return listenControl(ctx, n.house.config.Data, all)
+}
+
+func (n *node) openHTTP(context.Context) (err error) {
+	h := n.house
+	m := newMetrics(n)
+	n.rest, err = rest.New(rest.Config{
+		Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Cursors: op.Cursors{Key: h.seal.Key("cursors"), Now: time.Now}, Log: h.log,
+			Now: time.Now, Done: m.operation},
+		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
+	})
+	if err != nil {
+		return err
+	}
+	n.server = n.rest.HTTP()
+	n.run(func() {
+		if err := n.server.Serve(n.listener); !errors.Is(err, http.ErrServerClosed) {
+			h.log.Error("HTTP ended", "err", err)
+		}
+	})
+	return nil
+}
+
+// ready says whether the node takes calls and requests.
+func (n *node) ready(ctx context.Context) error {
+	if n.draining.Load() {
+		return errors.New("shutting down")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if err := n.house.db.Ping(ctx); err != nil {
+		n.house.log.Error("database does not answer", "err", err)
+		return errors.New("the database does not answer")
+	}
+	return nil
+}
+
+// stop drains and closes everything, last opened first. Calls in progress get the time of --drain to end by themselves.
+func (n *node) stop() {
+	n.once.Do(func() {
+		n.draining.Store(true)
+		if n.sip != nil {
+			n.sip.Drain()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), n.house.config.DrainTime)
+		defer cancel()
+		if n.switcher != nil {
+			n.switcher.Drain(ctx)
+		}
+		n.closeDoors()
+		n.background.Wait()
+		n.house.close()
+	})
+}
+
+// shutdownTime is how long requests and jobs under way are waited for.
+const shutdownTime = 10 * time.Second
+
+func (n *node) closeDoors() {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if n.server != nil {
+		_ = n.server.Shutdown(ctx)
+	} else {
+		_ = n.listener.Close()
+	}
+	if n.sip != nil {
+		_ = n.sip.Close()
+	}
+	if n.media != nil {
+		n.media.Close()
+	}
+	if n.callJobs != nil {
+		n.callJobs.Stop(ctx)
+	}
+	if n.understand != nil {
+		n.understand.Stop(ctx)
+	}
+	n.house.hooks.Stop(ctx)
+	n.cancel()
+}
+
+func (n *node) httpAddr() string { return n.listener.Addr().String() }
+func (n *node) baseURL() string  { return n.house.config.BaseURL }
+func (n *node) sipAddr() string  { return n.sip.Addr().String() }
+
+// firstKey makes the first organisation of an empty installation and shows its key, this once.
+func (n *node) firstKey(ctx context.Context, c Config) error {
+	all, err := n.house.orgs.List(ctx)
+	if err != nil || len(all) > 0 {
+		return err
+	}
+	id, err := n.house.createOrg(ctx, orgIn{Name: "My organisation", Country: c.Country})
+	if err != nil {
+		return err
+	}
+	key, err := n.house.createKey(ctx, keyIn{Org: id, Scopes: "all", Kind: string(access.StandardKey), Env: "live", Name: "first key"})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("first start: organisation %s was made; its admin key, shown only now:\n%s\n", id, key)
+	return nil
+}
+
+// sweep removes what is no longer needed, a few times a day.
+func (n *node) sweep(ctx context.Context) {
+	tick := time.NewTicker(6 * time.Hour)
+	defer tick.Stop()
+	for {
+		if err := n.sweepOnce(ctx); err != nil && ctx.Err() == nil {
+			n.house.log.Warn("sweep not finished", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// jobsKept is how long finished jobs can be looked at.
+const jobsKept = 3 * 24 * time.Hour
+
+func (n *node) sweepOnce(ctx context.Context) error {
+	h := n.house
+	corridor := &op.Corridor{DB: h.db, Now: time.Now}
+	_, err := job.Sweep(ctx, h.db, time.Now().Add(-jobsKept))
+	return errors.Join(err, corridor.Sweep(ctx), h.devices.Sweep(ctx))
+}
+
+var _ rest.Verifier = (*auth.Service)(nil)
