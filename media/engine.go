@@ -49,7 +49,7 @@ func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*
 			e.loops.close()
 			return nil, fmt.Errorf("start packet loop: %w", err)
 		}
-		e.loops.loops = append(e.loops.loops, l)
+		e.loops.loops = append(e.loops.loops, &loopSlot{packetLoop: l})
 	}
 	e.rec = startWriters(e)
 	return e, nil
@@ -128,7 +128,7 @@ func (e *Engine) OpenOn(bind, advertise netip.Addr) (*Stream, error) {
 	return e.open(e.loops.pick(), bind, advertise)
 }
 
-func (e *Engine) open(loop packetLoop, bind, advertise netip.Addr) (*Stream, error) {
+func (e *Engine) open(loop *loopSlot, bind, advertise netip.Addr) (*Stream, error) {
 	s := newStream(e, loop, bind)
 	port, err := e.ports.bind(func(p uint16) error { return s.listen(netip.AddrPortFrom(bind, p)) })
 	if err != nil {
@@ -136,6 +136,7 @@ func (e *Engine) open(loop packetLoop, bind, advertise netip.Addr) (*Stream, err
 		return nil, err
 	}
 	s.local = netip.AddrPortFrom(advertise, port)
+	loop.streams.Add(1)
 	e.mu.Lock()
 	closed := e.closed
 	if !closed {
@@ -154,6 +155,7 @@ func (e *Engine) forget(s *Stream) {
 	e.mu.Lock()
 	delete(e.streams, s)
 	e.mu.Unlock()
+	s.loop.streams.Add(-1)
 	e.ports.release(s.local.Port())
 }
 

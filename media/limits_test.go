@@ -255,3 +255,21 @@ func FuzzPackets(f *testing.F) {
 		r.drain(scratch)
 	})
 }
+
+func TestLoopsAreFilledOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	l := loopSet{loops: []*loopSlot{{}, {}}}
+	for range 3 * loopFill {
+		l.pick().streams.Add(1)
+	}
+	if a, b := l.loops[0].streams.Load(), l.loops[1].streams.Load(); a != 3*loopFill/2 || b != a {
+		t.Errorf("%d and %d", a, b)
+	}
+	l = loopSet{loops: []*loopSlot{{}, {}}}
+	for range loopFill / 2 {
+		l.pick().streams.Add(1)
+	}
+	if n := l.loops[1].streams.Load(); n != 0 {
+		t.Errorf("%d streams on the second loop while the first has room", n)
+	}
+}

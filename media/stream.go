@@ -13,7 +13,7 @@ import (
 // while holding an out.mu, or two of a kind.
 type Stream struct {
 	engine *Engine
-	loop   packetLoop
+	loop   *loopSlot
 	bind   netip.Addr
 	local  netip.AddrPort
 
@@ -27,7 +27,7 @@ type Stream struct {
 	ears   *ears
 }
 
-func newStream(e *Engine, loop packetLoop, bind netip.Addr) *Stream {
+func newStream(e *Engine, loop *loopSlot, bind netip.Addr) *Stream {
 	s := &Stream{engine: e, loop: loop, bind: bind}
 	s.in.init()
 	s.out.init()

@@ -1,0 +1,58 @@
+//go:build linux && (amd64 || arm64)
+
+package media
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// pong sends what it gets to the next socket: the least a relay can do.
+type pong struct {
+	next packetSocket
+	to   netip.AddrPort
+	n    int
+}
+
+func (p *pong) receive(b []byte, _ netip.AddrPort, _ int64) {
+	p.n++
+	p.next.send(b, p.to)
+}
+
+// BenchmarkBareForward is the kernel's share of a relayed packet in this very
+// moment: one thread, recvfrom and sendto on warm sockets, nothing else. The
+// figures of BenchmarkRelay are to be read beside it.
+func BenchmarkBareForward(b *testing.B) {
+	l := &epollLoop{epfd: -1}
+	ring := make([]*pong, 64)
+	socks := make([]*epollSocket, len(ring))
+	addrs := make([]netip.AddrPort, len(ring))
+	ports, _ := newPortSet(0, 0)
+	for i := range ring {
+		ring[i] = &pong{}
+		port, err := ports.bind(func(port uint16) error {
+			fd, err := bindUDP(netip.AddrPortFrom(loopback, port))
+			socks[i] = &epollSocket{loop: l, fd: fd, to: ring[i]}
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		addrs[i] = netip.AddrPortFrom(loopback, port)
+		defer socks[i].close()
+	}
+	for i := range ring {
+		ring[i].next, ring[i].to = socks[(i+1)%len(ring)], addrs[(i+1)%len(ring)]
+	}
+	socks[0].send(make([]byte, 172), addrs[1])
+	cpu, n := cpuTime(b), 0
+	for b.Loop() {
+		socks[(n+1)%len(ring)].read(l, 0)
+		n++
+	}
+	if ring[1].n == 0 {
+		b.Fatal("the packet got lost")
+	}
+	b.ReportMetric(float64((cpuTime(b)-cpu)/time.Nanosecond)/float64(n), "cpu-ns/packet")
+}
