@@ -49,30 +49,40 @@ func (l *Live) readAll(ctx context.Context, data *io.SectionReader) error {
 	}
 }
 
-// audioOf finds the sample data of a recording and its format.
+// audioOf finds the sample data of a recording and its format. A recording cut by a crash has a header that tells no
+// size: all that follows is data.
 func audioOf(r *io.SectionReader, raw Format) (*io.SectionReader, Format, error) {
 	var head [12]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil || string(head[:4]) != "RIFF" || string(head[8:]) != "WAVE" {
 		return r, raw, raw.valid()
 	}
-	var f Format
+	f, at, size, err := findData(r)
+	if err != nil {
+		return nil, f, err
+	}
+	if size == 0 || size > r.Size()-at {
+		size = r.Size() - at
+	}
+	return io.NewSectionReader(r, at, size), f, f.valid()
+}
+
+// findData walks the chunks of a WAV file to its samples.
+func findData(r *io.SectionReader) (f Format, at, size int64, err error) {
 	var chunk [8]byte
-	for at := int64(12); ; {
+	for at = 12; ; at += size + size%2 {
 		if _, err := r.ReadAt(chunk[:], at); err != nil {
-			return nil, f, fmt.Errorf("find audio in recording: %w", err)
+			return f, 0, 0, fmt.Errorf("find audio in recording: %w", err)
 		}
 		at += 8
-		size := int64(binary.LittleEndian.Uint32(chunk[4:]))
+		size = int64(binary.LittleEndian.Uint32(chunk[4:]))
 		switch string(chunk[:4]) {
 		case "fmt ":
-			var err error
 			if f, err = wavFormat(r, at); err != nil {
-				return nil, f, err
+				return f, 0, 0, err
 			}
 		case "data":
-			return io.NewSectionReader(r, at, min(size, r.Size()-at)), f, f.valid()
+			return f, at, size, nil
 		}
-		at += size + size%2
 	}
 }
 

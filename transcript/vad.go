@@ -13,6 +13,7 @@ const (
 	marginDB  = 8  // speech stands this far above the noise floor
 	rangeDB   = 32 // and within this of the loudest speech heard
 	lowestDB  = 30 // quieter than this is never speech
+	noiseDB   = 50 // louder than this is never noise: somebody speaks without a pause
 	maxDB     = 96
 	forgetPer = 0.9985 // weight a frame keeps after one more: half is forgotten in about 9 s
 )
@@ -131,7 +132,7 @@ func (l *levels) add(db float64) {
 	l.bins[bin] += l.weight
 	l.total += l.weight
 	if l.age++; l.age%5 == 1 {
-		l.limit = max(l.percentile(0.10)+marginDB, l.percentile(0.98)-rangeDB, lowestDB)
+		l.limit = max(min(l.percentile(0.10), noiseDB)+marginDB, l.percentile(0.98)-rangeDB, lowestDB)
 	}
 	if l.weight > 1e6 {
 		l.scale(1e-6)

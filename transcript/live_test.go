@@ -1,0 +1,251 @@
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"time"
+)
+
+// counter is an engine of the outside world that "understands" how long a clip is.
+type counter struct {
+	mu    sync.Mutex // guards the fields below
+	fails int        // clips still to fail
+	hold  chan struct{}
+	clips []Clip
+}
+
+func (c *counter) Transcribe(ctx context.Context, clip Clip) (Heard, error) {
+	if c.hold != nil {
+		select {
+		case <-c.hold:
+		case <-ctx.Done():
+			return Heard{}, ctx.Err()
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fails > 0 {
+		c.fails--
+		return Heard{}, errors.New("engine fell over")
+	}
+	c.clips = append(c.clips, clip)
+	loud := 0
+	for _, v := range clip.PCM {
+		if v > 1000 || v < -1000 {
+			loud++
+		}
+	}
+	return Heard{Text: fmt.Sprintf("%d loud", loud), Confidence: 0.5,
+		Words: []Word{{"word", 100, 300, 0.5}, {"end", clip.DurationMS() - 200, clip.DurationMS() - 100, 0.5}}}, nil
+}
+
+func (c *counter) Engine() Engine              { return Engine{"counter", "test", "1"} }
+func (c *counter) Ready(context.Context) error { return nil }
+
+var mulaw = Format{Encoding: PCMU, Rate: 8000, Channels: 2}
+
+// talk makes mu-law audio of two channels: each side sounds in its own seconds.
+func talk(seconds int, caller, agent func(second int) bool) []byte {
+	out := make([]byte, 0, seconds*16000)
+	for i := range seconds * 8000 {
+		for _, sounds := range []func(int) bool{caller, agent} {
+			b := byte(0xFF)
+			if sounds(i/8000) && math.Sin(float64(i)/3) > 0 {
+				b = 0x90
+			}
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+func start(t *testing.T, l Listener, f Format, source *bytes.Reader) (*Live, *Pool) {
+	t.Helper()
+	p := NewPool(l, 2)
+	t.Cleanup(p.Close)
+	var live *Live
+	var err error
+	if source == nil {
+		live, err = NewLive(p, f, "en", nil)
+	} else {
+		live, err = NewLive(p, f, "en", source)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live, p
+}
+
+func feed(l *Live, audio []byte, part int) {
+	for len(audio) > 0 {
+		n := min(part, len(audio))
+		l.Write(audio[:n])
+		audio = audio[n:]
+	}
+}
+
+func wait(t *testing.T, l *Live) ([]Segment, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return l.Wait(ctx)
+}
+
+func odd(s int) bool  { return s%4 == 1 }
+func even(s int) bool { return s%4 == 3 }
+
+func TestACallIsUnderstoodWhileItRuns(t *testing.T) {
+	t.Parallel()
+	for _, part := range []int{320, 1600, 6, 16000} {
+		engine := &counter{}
+		l, _ := start(t, engine, mulaw, nil)
+		audio := talk(9, odd, even)
+		feed(l, audio[:16000*8], part)
+		if got, err := wait(t, l); err != nil || len(got) != 3 {
+			t.Fatalf("in parts of %d: %d segments are known before the end, want 3 (%v)", part, len(got), err)
+		}
+		feed(l, audio[16000*8:], part)
+		l.End()
+		got, err := wait(t, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range got {
+			want := []Speaker{Caller, Agent}[i%2]
+			from := 1000 + 2000*i - 150 + 100 // padding, and where the first word begins
+			if s.Speaker != want || s.Index != i || s.StartMS < from-20 || s.StartMS > from+20 || s.Channel != i%2 {
+				t.Errorf("in parts of %d: segment %d is %+v, want %s from %d ms", part, i, s, want, from)
+			}
+		}
+		if len(got) != 4 {
+			t.Errorf("in parts of %d: %d segments, want 4", part, len(got))
+		}
+	}
+}
+
+func TestWaitingSpeechIsReadFromTheRecording(t *testing.T) {
+	t.Parallel()
+	audio := talk(9, odd, even)
+	plain := &counter{}
+	l, _ := start(t, plain, mulaw, nil)
+	feed(l, audio, 320)
+	l.End()
+	want, err := wait(t, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := &counter{hold: make(chan struct{})}
+	l, p := start(t, engine, mulaw, bytes.NewReader(audio))
+	p.hold = 0
+	feed(l, audio, 320)
+	l.End()
+	close(engine.hold)
+	got, err := wait(t, l)
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%d segments, %v; want %d", len(got), err, len(want))
+	}
+	for i := range got {
+		if got[i].Text != want[i].Text || got[i].StartMS != want[i].StartMS {
+			t.Errorf("segment %d is %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestWithoutARecordingTooMuchSpeechIsAnError(t *testing.T) {
+	t.Parallel()
+	l, p := start(t, &counter{}, mulaw, nil)
+	p.hold = 0
+	feed(l, talk(5, odd, even), 320)
+	l.End()
+	if got, err := wait(t, l); err == nil {
+		t.Errorf("got %d segments and no error, want one that says what is missing", len(got))
+	}
+}
+
+func TestASegmentIsTriedTwice(t *testing.T) {
+	t.Parallel()
+	for fails, want := range []bool{true, true, false} {
+		l, _ := start(t, &counter{fails: fails}, mulaw, nil)
+		feed(l, talk(3, odd, func(int) bool { return false }), 320)
+		l.End()
+		got, err := wait(t, l)
+		if ok := err == nil && len(got) == 1; ok != want {
+			t.Errorf("after %d failures: %d segments, %v", fails, len(got), err)
+		}
+	}
+}
+
+func TestWAVFilesAreReadInEveryEncoding(t *testing.T) {
+	t.Parallel()
+	audio := talk(9, odd, even)
+	linear := make([]byte, 0, 2*len(audio))
+	for _, b := range audio {
+		linear = append(linear, byte(muLaw[b]), byte(uint16(muLaw[b])>>8))
+	}
+	for _, c := range []struct {
+		name string
+		file []byte
+	}{
+		{"mu-law", wav(7, 8, 1, audio, len(audio))},
+		{"linear", wav(1, 16, 2, linear, len(linear))},
+		{"cut by a crash", wav(7, 8, 1, audio, 0)},
+		{"raw", audio},
+	} {
+		p := NewPool(&counter{}, 1)
+		t.Cleanup(p.Close)
+		got, err := p.Read(context.Background(), bytes.NewReader(c.file), int64(len(c.file)), mulaw, "en")
+		if err != nil || len(got) != 4 {
+			t.Errorf("%s: %d segments, %v; want 4", c.name, len(got), err)
+		}
+	}
+	p := NewPool(&counter{}, 1)
+	t.Cleanup(p.Close)
+	if _, err := p.Read(context.Background(), bytes.NewReader(audio[:100]), 100, mulaw, "en"); !errors.Is(err, ErrTooShort) {
+		t.Errorf("a recording of 6 ms gives %v, want ErrTooShort", err)
+	}
+}
+
+// wav puts a header before samples of two channels at 8 kHz; size is what the header claims.
+func wav(tag, bits, bytesPer int, data []byte, size int) []byte {
+	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00")
+	le := func(v, n int) {
+		for range n {
+			b = append(b, byte(v))
+			v >>= 8
+		}
+	}
+	le(tag, 2)
+	le(2, 2)
+	le(8000, 4)
+	le(8000*2*bytesPer, 4)
+	le(2*bytesPer, 2)
+	le(bits, 2)
+	b = append(b, "data"...)
+	le(size, 4)
+	return append(b, data...)
+}
+
+func TestSubtitlesTellWhoSpeaksWhen(t *testing.T) {
+	t.Parallel()
+	segments := []Segment{{Speaker: Caller, StartMS: 1500, EndMS: 3661001, Text: "A <b> & c"}}
+	if got, want := WebVTT(segments), "WEBVTT\n\n00:00:01.500 --> 01:01:01.001\n<v Caller>A &lt;b&gt; &amp; c\n"; got != want {
+		t.Errorf("WebVTT is %q, want %q", got, want)
+	}
+	if got, want := SubRip(segments), "1\n00:00:01,500 --> 01:01:01,001\nCaller: A <b> & c\n\n"; got != want {
+		t.Errorf("SubRip is %q, want %q", got, want)
+	}
+}
+
+func FuzzWAV(f *testing.F) {
+	f.Add(wav(7, 8, 1, []byte("abcd"), 4))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p := NewPool(&counter{}, 1)
+		defer p.Close()
+		_, _ = p.Read(context.Background(), bytes.NewReader(b), int64(len(b)), mulaw, "en")
+	})
+}

@@ -1,0 +1,153 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"soniq/call"
+	"soniq/db"
+	"soniq/event"
+	"soniq/job"
+	"soniq/memory"
+)
+
+// Service understands calls: it listens while they run, and after their end turns what was said into transcript,
+// note and memory.
+type Service struct {
+	DB       *db.DB
+	Outbox   *event.Outbox
+	Jobs     *job.Queue
+	Calls    *call.Service
+	Memory   *memory.Service
+	Pool     *Pool    // nil: transcription is off
+	Listener Listener // what the pool listens with
+	Writer   Writer   // nil: notes are off
+	Fallback Writer   // writes where Writer fails for good; nil: none
+	Log      *slog.Logger
+	Now      func() time.Time
+	Language string // of the calls, "en" when empty
+
+	mu   sync.Mutex // guards live
+	live map[string]*listened
+}
+
+// listened is a call that is, or was just now, listened to.
+type listened struct {
+	*Live
+	id    string // of the transcript to be
+	began time.Time
+	ended time.Time
+}
+
+// forgetAfter is how long the segments of an ended call wait in memory for their job.
+const forgetAfter = 30 * time.Minute
+
+func (s *Service) language() string {
+	if s.Language == "" {
+		return "en"
+	}
+	return s.Language
+}
+
+// Listen begins to listen to a call. path is where its recording is being written; the returned Live takes the
+// audio. It is nil where transcription is off, which is a Live that ignores everything.
+func (s *Service) Listen(org, callID, path string, f Format) *Live {
+	if s.Pool == nil {
+		return nil
+	}
+	l, err := NewLive(s.Pool, f, s.language(), growing(path))
+	if err != nil {
+		s.Log.Error("call not listened to", "org", org, "call", callID, "err", err)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live == nil {
+		s.live = map[string]*listened{}
+	}
+	for id, old := range s.live { // calls whose job never came
+		if !old.ended.IsZero() && s.Now().Sub(old.ended) > forgetAfter {
+			delete(s.live, id)
+		}
+	}
+	s.live[org+" "+callID] = &listened{Live: l, id: db.NewID("trn"), began: s.Now()}
+	return l
+}
+
+// End says that no more audio of a call comes: its tail is recognised first.
+func (s *Service) End(org, callID string) {
+	s.mu.Lock()
+	l := s.live[org+" "+callID]
+	if l != nil {
+		l.ended = s.Now()
+	}
+	s.mu.Unlock()
+	if l != nil {
+		l.Live.End()
+	}
+}
+
+// heard finds a call that is or was listened to; nil where there is none.
+func (s *Service) heardOf(org, callID string) *listened {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live[org+" "+callID]
+}
+
+func (s *Service) forget(org, callID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.live, org+" "+callID)
+}
+
+// Queue is the job queue of this room.
+const Queue = "understand"
+
+// The kinds of its jobs.
+const (
+	processKind  = "call.process"
+	rememberKind = "call.remember"
+	attempts     = 3
+)
+
+// reference is the argument of jobs about a call.
+type reference struct {
+	CallID string `json:"call_id"`
+}
+
+// Handle registers what does the jobs of this room.
+func (s *Service) Handle(r *job.Runner) {
+	r.Handle(processKind, s.process)
+	r.Handle(rememberKind, s.rememberOnly)
+}
+
+// Recorded is to be called in the transaction in which a call's recording became available or has failed: it keeps
+// what was heard so far and has the rest done by a job.
+func (s *Service) Recorded(ctx context.Context, tx db.Querier, org, callID string, ok bool) error {
+	t := Transcript{ID: db.NewID("trn"), CallID: callID, Status: Queued, Language: s.language(), CreatedAt: db.At(s.Now())}
+	if l := s.heardOf(org, callID); l != nil {
+		t.ID, t.Segments = l.id, l.Segments()
+		t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)
+	}
+	if err := insert(ctx, tx, org, t); err != nil {
+		return fmt.Errorf("queue transcript of %s: %w", callID, err)
+	}
+	if err := s.Calls.Note(ctx, tx, org, callID, t.ID, "", ""); err != nil {
+		return err
+	}
+	return s.enqueue(ctx, tx, processKind, org, callID)
+}
+
+// Unrecorded is to be called in the transaction that ends a call without a recording, so that the history of the
+// number knows of it.
+func (s *Service) Unrecorded(ctx context.Context, tx db.Querier, org, callID string) error {
+	return s.enqueue(ctx, tx, rememberKind, org, callID)
+}
+
+func (s *Service) enqueue(ctx context.Context, tx db.Querier, kind, org, callID string) error {
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: kind, Args: reference{callID},
+		MaxAttempts: attempts, UniqueKey: kind + " " + callID})
+}
