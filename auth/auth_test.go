@@ -189,6 +189,11 @@ func TestARotatedKeyWorksUntilItsGraceEnds(t *testing.T) {
 			t.Errorf("the new key is not like the old one: %s", a.Bytes)
 		}
 		h.server.Do(optest.Admin(h.org.ID), "POST", "/api-keys/"+k.ID+"/rotate", `{}`).Want(409)
+		other, gone := h.mint(t, auth.Request{})
+		h.server.Do(optest.Admin(h.org.ID), "POST", "/api-keys/"+other.ID+"/rotate", `{"grace_seconds":0}`).Want(201)
+		if got := h.code(gone, access.Live, here); got != "key_revoked" {
+			t.Errorf("without grace: %q", got)
+		}
 		for _, c := range []struct {
 			after     time.Duration
 			old, next string

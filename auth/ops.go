@@ -178,7 +178,14 @@ type RotateIn struct {
 
 // Rotation says how long the old key stays usable.
 type Rotation struct {
-	GraceSeconds int `json:"grace_seconds,omitempty" minimum:"0" maximum:"604800" default:"86400" doc:"How long the old key still works"`
+	GraceSeconds *int `json:"grace_seconds,omitempty" minimum:"0" maximum:"604800" default:"86400" doc:"How long the old key still works"`
+}
+
+func (r Rotation) grace() time.Duration {
+	if r.GraceSeconds == nil {
+		return 24 * time.Hour
+	}
+	return time.Duration(*r.GraceSeconds) * time.Second
 }
 
 // Rotate makes a key like the old one, which ends after the grace period.
@@ -204,8 +211,7 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error
 		if k, err = s.mint(ctx, tx, old.orgID, r); err != nil {
 			return err
 		}
-		end := s.now().Add(time.Duration(in.Body.GraceSeconds) * time.Second)
-		return s.end(ctx, tx, old, digest, db.At(end), k.ID)
+		return s.end(ctx, tx, old, digest, db.At(s.now().Add(in.Body.grace())), k.ID)
 	})
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ type Fresh struct {
 	SRTP             string       `json:"srtp,omitempty" default:"off" doc:"off, preferred or required"`
 	MaxChannels      int          `json:"max_channels,omitempty"`
 	CallsPerSecond   int          `json:"calls_per_second,omitempty"`
-	Priority         int          `json:"priority,omitempty" default:"10"`
+	Priority         *int         `json:"priority,omitempty" default:"10" doc:"The lowest is tried first"`
 	PrefixRules      []PrefixRule `json:"prefix_rules,omitempty"`
 	CallerIDMode     string       `json:"caller_id_mode,omitempty" default:"pai" doc:"Where the caller's number is put: pai, rpid or from"`
 	Enabled          *bool        `json:"enabled,omitempty" default:"true"`
@@ -74,12 +74,16 @@ type FreshInbound struct {
 
 // trunk is the record of a new trunk, its passwords left out.
 func (f Fresh) trunk(org string, now db.Time) Trunk {
-	return Trunk{ID: db.NewID("trk"), OrgID: org, Name: f.Name, Kind: f.Kind, Host: f.Host, Port: f.Port, Transport: f.Transport,
+	t := Trunk{ID: db.NewID("trk"), OrgID: org, Name: f.Name, Kind: f.Kind, Host: f.Host, Port: f.Port, Transport: f.Transport,
 		Username: db.Null(f.Username).Ptr(), FromDomain: db.Null(f.FromDomain).Ptr(), AllowedIPs: append([]string{}, f.AllowedIPs...),
 		Codecs: append([]string{}, f.Codecs...), SRTP: f.SRTP, MaxChannels: f.MaxChannels, CallsPerSecond: f.CallsPerSecond,
-		Priority: f.Priority, PrefixRules: append([]PrefixRule{}, f.PrefixRules...), CallerIDMode: f.CallerIDMode,
+		Priority: 10, PrefixRules: append([]PrefixRule{}, f.PrefixRules...), CallerIDMode: f.CallerIDMode,
 		Enabled: f.Enabled == nil || *f.Enabled, EmergencyCapable: f.EmergencyCapable, CreatedAt: now, UpdatedAt: now,
 		Inbound: Inbound{AllowedIPs: append([]string{}, f.Inbound.AllowedIPs...), Username: db.Null(f.Inbound.Username).Ptr()}}
+	if f.Priority != nil {
+		t.Priority = *f.Priority
+	}
+	return t
 }
 
 // Create adds a trunk.

@@ -12,7 +12,7 @@ import (
 
 // Create adds a user, with an extension where none is given, and with a phone where that is wanted; it publishes
 // user.created. All that is wrong is told at once as *op.Error.
-func (s *Service) Create(ctx context.Context, org string, n Fresh, provision bool) (User, error) {
+func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error) {
 	var u User
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		o, err := s.orgs.Get(ctx, org)
@@ -26,7 +26,7 @@ func (s *Service) Create(ctx context.Context, org string, n Fresh, provision boo
 		if err := s.place(ctx, tx, &u, o.Country); err != nil {
 			return err
 		}
-		return s.welcome(ctx, tx, &u, provision)
+		return s.welcome(ctx, tx, &u, n.ProvisionSIP == nil || *n.ProvisionSIP)
 	})
 	return u, err
 }

@@ -60,8 +60,8 @@ type Fresh struct {
 	OutboundNumberID string         `json:"outbound_number_id,omitempty"`
 	Timezone         string         `json:"timezone,omitempty"`
 	Language         string         `json:"language,omitempty"`
-	SendInvite       bool           `json:"send_invite,omitempty" default:"true"`
-	ProvisionSIP     bool           `json:"provision_sip,omitempty" default:"true" doc:"Make a phone with SIP credentials, returned once"`
+	SendInvite       *bool          `json:"send_invite,omitempty" default:"true"`
+	ProvisionSIP     *bool          `json:"provision_sip,omitempty" default:"true" doc:"Make a phone with SIP credentials, returned once"`
 }
 
 // user is the record of a new user.
@@ -82,7 +82,7 @@ func (n Fresh) user(org string, now db.Time) User {
 
 // Add creates a user.
 func (s *Service) Add(ctx context.Context, in *AddIn) (*op.Out[User], error) {
-	u, err := s.Create(ctx, access.Org(ctx), in.Body, in.Body.ProvisionSIP)
+	u, err := s.Create(ctx, access.Org(ctx), in.Body)
 	if err != nil {
 		return nil, err
 	}
