@@ -1,0 +1,385 @@
+// Package rig starts the real binary for tests, and speaks to it the way customers do.
+package rig
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"soniq/db/dbtest"
+)
+
+// Build builds the binary once per test process, with the race detector unless SONIQ_E2E_BINARY names a ready one.
+var Build = sync.OnceValues(func() (string, error) {
+	if ready := os.Getenv("SONIQ_E2E_BINARY"); ready != "" {
+		return ready, nil
+	}
+	dir, err := os.MkdirTemp("", "soniq-e2e-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "soniq")
+	build := exec.Command("go", "build", "-race", "-o", path, ".")
+	build.Dir = Root()
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// Root is the folder of the module.
+func Root() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Options of a server under test.
+type Options struct {
+	Data  string            // "" for a fresh folder
+	DB    string            // "" for SQLite; or postgres://…
+	Flags []string          // further flags of serve
+	Env   map[string]string // further environment
+}
+
+// A Server is a running soniq.
+type Server struct {
+	T    testing.TB
+	HTTP string // host:port
+	SIP  string // host:port, UDP and TCP
+	Data string
+	DB   string
+
+	options Options
+	command *exec.Cmd
+	exited  chan struct{}
+	log     *log
+}
+
+// log keeps what the server wrote.
+type log struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+var readyLine = regexp.MustCompile(`soniq is ready: http=(\S+) sip=(\S+)`)
+
+// Each runs a test against a server on SQLite, and on PostgreSQL when SONIQ_TEST_POSTGRES names one.
+func Each(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { run(t, Start(t, o)) })
+	if address := os.Getenv("SONIQ_TEST_POSTGRES"); address != "" {
+		t.Run("postgres", func(t *testing.T) {
+			o := o
+			o.DB = dbtest.Postgres(t, address)
+			run(t, Start(t, o))
+		})
+	}
+}
+
+// Start starts a server on free loopback ports and waits until it is ready. It is stopped at the end of the test, and its log
+// is shown when the test failed.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	if o.Data == "" {
+		o.Data = t.TempDir()
+	}
+	s := &Server{T: t, Data: o.Data, DB: o.DB, options: o, log: &log{}}
+	t.Cleanup(func() {
+		s.Stop()
+		if t.Failed() {
+			t.Logf("log of the server:\n%s", tail(s.log.String(), 200))
+		}
+		if strings.Contains(s.log.String(), "DATA RACE") {
+			t.Errorf("the race detector found something:\n%s", s.log.String())
+		}
+	})
+	s.Start()
+	return s
+}
+
+// Start starts the server again, on the same data and ports of its own.
+func (s *Server) Start() {
+	s.T.Helper()
+	if err := s.TryStart(); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// TryStart is Start for tests in which the server may refuse to.
+func (s *Server) TryStart() error {
+	binary, err := Build()
+	if err != nil {
+		return err
+	}
+	args := []string{"serve", "--data", s.Data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtp-ports", "0-0",
+		"--allow-targets", "127.0.0.0/8"}
+	if s.DB != "" {
+		args = append(args, "--db", s.DB)
+	}
+	s.command = exec.Command(binary, append(args, s.options.Flags...)...)
+	s.command.Env = os.Environ()
+	for k, v := range s.options.Env {
+		s.command.Env = append(s.command.Env, k+"="+v)
+	}
+	s.command.Stderr = s.log
+	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := s.command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := s.command.Start(); err != nil {
+		return err
+	}
+	ready := make(chan []string, 1)
+	s.exited = make(chan struct{})
+	go s.follow(out, ready)
+	select {
+	case found := <-ready:
+		s.HTTP, s.SIP = found[1], found[2]
+		return nil
+	case <-s.exited:
+		return fmt.Errorf("the server ended before it was ready:\n%s", tail(s.log.String(), 40))
+	case <-time.After(60 * time.Second):
+		s.Kill()
+		return errors.New("the server was not ready within a minute")
+	}
+}
+
+func (s *Server) follow(out io.Reader, ready chan<- []string) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		_, _ = fmt.Fprintln(s.log, lines.Text())
+		if found := readyLine.FindStringSubmatch(lines.Text()); found != nil {
+			ready <- found
+		}
+	}
+	_ = s.command.Wait()
+	close(s.exited)
+}
+
+// Stop ends the server in order (SIGTERM) and waits.
+func (s *Server) Stop() { s.signal(syscall.SIGTERM) }
+
+// Kill ends the server as a crash does (SIGKILL) and waits.
+func (s *Server) Kill() { s.signal(syscall.SIGKILL) }
+
+func (s *Server) signal(sig syscall.Signal) {
+	if s.command == nil || s.command.Process == nil {
+		return
+	}
+	_ = s.command.Process.Signal(sig)
+	select {
+	case <-s.exited:
+	case <-time.After(90 * time.Second):
+		_ = s.command.Process.Kill()
+		<-s.exited
+		s.T.Errorf("the server did not end within 90 s of %s", sig)
+	}
+	s.command = nil
+}
+
+// PID is the server's process.
+func (s *Server) PID() int { return s.command.Process.Pid }
+
+// Log is everything the server wrote so far.
+func (s *Server) Log() string { return s.log.String() }
+
+// Exited is closed when the process has ended.
+func (s *Server) Exited() <-chan struct{} { return s.exited }
+
+// Command runs another soniq command on the same data and returns what it printed.
+func (s *Server) Command(args ...string) string {
+	s.T.Helper()
+	out, err := s.TryCommand(args...)
+	if err != nil {
+		s.T.Fatalf("soniq %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// TryCommand is Command for those that may fail; the error holds what was written to standard error.
+func (s *Server) TryCommand(args ...string) (string, error) {
+	binary, err := Build()
+	if err != nil {
+		return "", err
+	}
+	args = append(args, "--data", s.Data)
+	if s.DB != "" {
+		args = append(args, "--db", s.DB)
+	}
+	var out, wrong bytes.Buffer
+	c := exec.Command(binary, args...)
+	c.Stdout, c.Stderr = &out, &wrong
+	if err := c.Run(); err != nil {
+		return out.String(), fmt.Errorf("%w: %s", err, wrong.String())
+	}
+	return out.String(), nil
+}
+
+// Org makes an organisation and a key of it that may do everything (env live or test).
+func (s *Server) Org(env string) *Client {
+	s.T.Helper()
+	org := s.Command("org", "create", "--name", "Org of "+s.T.Name(), "--country", "US")
+	return s.Key(org, env, "all")
+}
+
+// Key makes a key of an organisation and returns a client that uses it.
+func (s *Server) Key(org, env, scopes string) *Client {
+	s.T.Helper()
+	key := s.Command("key", "create", "--org", org, "--scopes", scopes, "--env", env)
+	prefix := "/api/v1"
+	if env == "test" {
+		prefix = "/sandbox/v1"
+	}
+	return &Client{T: s.T, Server: s, Org: org, Key: key, Prefix: prefix}
+}
+
+// A Client uses the API with a key.
+type Client struct {
+	T      testing.TB
+	Server *Server
+	Org    string
+	Key    string
+	Prefix string
+}
+
+// A Response is an answer of the API.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// JSON reads the body into a map.
+func (r Response) JSON() map[string]any {
+	var m map[string]any
+	_ = json.Unmarshal(r.Body, &m)
+	return m
+}
+
+// Do sends a request and returns whatever was answered. The body may be nil, a value to encode, or raw []byte.
+func (c *Client) Do(method, path string, body any, header ...string) Response {
+	c.T.Helper()
+	var reader io.Reader
+	switch b := body.(type) {
+	case nil:
+	case []byte:
+		reader = bytes.NewReader(b)
+	default:
+		encoded, err := json.Marshal(b)
+		if err != nil {
+			c.T.Fatal(err)
+		}
+		reader = bytes.NewReader(encoded)
+	}
+	r, err := http.NewRequest(method, "http://"+c.Server.HTTP+c.Prefix+path, reader)
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+c.Key)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		c.T.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		c.T.Fatalf("%s %s: %v", method, path, err)
+	}
+	return Response{answer.StatusCode, answer.Header, b}
+}
+
+// Want is Do for a request that must succeed with a status; the answer is read into out unless that is nil.
+func (c *Client) Want(status int, method, path string, body, out any) {
+	c.T.Helper()
+	r := c.Do(method, path, body)
+	if r.Status != status {
+		c.T.Fatalf("%s %s: got %d, want %d: %s", method, path, r.Status, status, r.Body)
+	}
+	if out != nil {
+		if err := json.Unmarshal(r.Body, out); err != nil {
+			c.T.Fatalf("%s %s: %v in %s", method, path, err, r.Body)
+		}
+	}
+}
+
+// A User is a user with the phone the API gave them.
+type User struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Extension string `json:"extension"`
+	SIP       struct {
+		Username string `json:"username"`
+		Domain   string `json:"domain"`
+		Password string `json:"password"`
+	} `json:"sip"`
+}
+
+// AddUser adds a user with a phone.
+func (c *Client) AddUser(first string) User {
+	c.T.Helper()
+	var u User
+	c.Want(201, "POST", "/users", map[string]any{"email": strings.ToLower(first) + "@example.com", "first_name": first}, &u)
+	return u
+}
+
+// Until asks again and again until ok is true, for at most the given time; it is for what the API shows a moment later.
+func Until(t testing.TB, what string, limit time.Duration, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: not within %s", what, limit)
+		case <-tick.C:
+		}
+	}
+}
+
+func tail(s string, lines int) string {
+	all := strings.Split(s, "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
