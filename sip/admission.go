@@ -115,9 +115,14 @@ func (s *Server) refuseEarly(raw string, f flow) {
 	}
 	m.callID = m.get(fCallID)
 	m.to.value = m.get(fTo)
-	extra := appendInt([]byte("Retry-After: "), int64(s.limits.RetryAfter/time.Second))
-	b := m.appendResponse(make([]byte, 0, 1024), 503, "", s.statelessTag(&m), string(extra)+"\r\n")
+	b := m.appendResponse(make([]byte, 0, 1024), 503, "", s.statelessTag(&m), s.retryAfter())
 	s.send(m.replyFlow(), b)
+}
+
+// retryAfter is the header line that goes with a 503.
+func (s *Server) retryAfter() string {
+	seconds := int64((s.limits.RetryAfter + time.Second - 1) / time.Second)
+	return string(appendInt([]byte("Retry-After: "), seconds)) + "\r\n"
 }
 
 // pacer lets through one event every so often, with bursts of a second

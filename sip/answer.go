@@ -67,6 +67,7 @@ func readReason(s string) (q850 int, text string) {
 func (l *Leg) deferred(m *message) func(status int) {
 	s := l.shard
 	tx := s.serve(m, s.txKey(m, m.method))
+	tx.limit(s)
 	head := m.appendHead(nil, "")
 	return func(status int) {
 		l.post(func() {

@@ -265,6 +265,9 @@ func TestDrainRefusesNewCallsOnly(t *testing.T) {
 	pa, pb := listen(t, sip.Config{}), listen(t, sip.Config{})
 	caller, _, _, b := connect(t, pa, pb, sip.UDP)
 	pb.Drain()
+	ping := newPeer(t, "udp", pb)
+	ping.ask("OPTIONS", "edge", "ping", 1, "")
+	ping.expect("SIP/2.0 503") // a proxy in front sends calls elsewhere
 	refused := newEvents()
 	place(t, pa, pb, sip.UDP, offerSDP, refused)
 	if f := want[sip.Failed](t, refused); f.Status != 503 || f.RetryAfter == 0 {
@@ -282,5 +285,63 @@ func TestCloseEndsLegs(t *testing.T) {
 	want[sip.Lost](t, b)
 	if err := pb.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestHangUpEndsAPendingReinvite(t *testing.T) {
+	t.Parallel()
+	caller, callee, a, b := connected(t, sip.UDP)
+	result := make(chan error, 1)
+	go func() {
+		_, err := caller.Reinvite(context.Background(), offerSDP)
+		result <- err
+	}()
+	want[sip.Reinvite](t, b)
+	callee.Bye(sip.Reason{})
+	want[sip.Bye](t, a)
+	want[sip.Closed](t, b)
+	select {
+	case err := <-result:
+		if err == nil {
+			t.Error("the re-INVITE succeeded")
+		}
+	case <-time.After(patience):
+		t.Error("Reinvite still waits")
+	}
+}
+
+func TestLargeInviteGoesByTCP(t *testing.T) {
+	t.Parallel()
+	pa, pb := listen(t, sip.Config{}), listen(t, sip.Config{})
+	large := append(bytes.Clone(offerSDP), bytes.Repeat([]byte("a=x:0123456789\r\n"), 80)...)
+	a := newEvents()
+	leg := place(t, pa, pb, sip.UDP, large, a)
+	in := pb.incoming(t)
+	if in.Transport != sip.TCP || !bytes.Equal(in.Offer, large) {
+		t.Errorf("it came over %s with %d bytes of %d", in.Transport, len(in.Offer), len(large))
+	}
+	b := newEvents()
+	in.Listen(b.on)
+	in.Answer(answerSDP)
+	want[sip.Answered](t, a)
+	want[sip.Acked](t, b)
+	leg.Bye(sip.Reason{})
+	want[sip.Bye](t, b)
+}
+
+func TestLargeInviteFallsBackToUDP(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	p, e := newPeer(t, "udp", server), newEvents() // nobody listens on its port by TCP
+	large := append(bytes.Clone(offerSDP), bytes.Repeat([]byte("a=x:0123456789\r\n"), 80)...)
+	_, err := server.Server.Invite(context.Background(), sip.Outgoing{
+		URI: "sip:bob@example.com", NextHop: sip.Target{Host: p.conn.LocalAddr().String()}, SDP: large,
+	}, e.on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.answer(p.expect("INVITE "), 486, "one", "")
+	if f := want[sip.Failed](t, e); f.Status != 486 {
+		t.Errorf("got %+v, want 486", f)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Deadlines of a TCP connection. A message must be complete soon after it
 // began; between messages a phone with keep-alives is never idle this long.
 const (
-	dialLimit    = 5 * time.Second
+	dialLimit    = 3 * time.Second
 	messageLimit = 10 * time.Second
 	idleLimit    = 20 * time.Minute
 	writeLimit   = 10 * time.Second

@@ -119,6 +119,18 @@ func TestGuessingIsBanned(t *testing.T) {
 	p.silent(200 * time.Millisecond)
 }
 
+func TestForgedGuessesBanNobody(t *testing.T) {
+	t.Parallel()
+	book := newBook().add("alice", "secret")
+	server := listen(t, sip.Config{Accounts: book, Bindings: book, Limits: sip.Limits{FailedLogins: 5}})
+	p := newPeer(t, "udp", server)
+	made := `Digest realm="sip", nonce="guessed", algorithm=MD5` // who forges a source never sees our nonce
+	for i := range 20 {
+		p.ask("REGISTER", "alice", "g", i+1, "Authorization: "+digest(made, "alice", "guess", "REGISTER", i+1)+"\n")
+		p.expect("SIP/2.0 401")
+	}
+}
+
 func TestStrangersAreSlowed(t *testing.T) {
 	t.Parallel()
 	server := listen(t, sip.Config{Accounts: newBook(), Limits: sip.Limits{SourcePerSecond: 20}})

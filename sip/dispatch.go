@@ -123,7 +123,12 @@ func (s *shard) reply(m *message, status int, extra string) {
 }
 
 // options tells what we can do (RFC 3261 §11.2).
+// A draining server says so, that a proxy in front sends calls elsewhere.
 func (s *shard) options(m *message) {
+	if s.srv.draining.Load() && m.to.tag == "" {
+		s.reply(m, 503, s.srv.retryAfter())
+		return
+	}
 	s.reply(m, 200, "Allow: "+s.srv.allow+"\r\nAccept: "+sdpType+"\r\nAccept-Encoding: identity\r\nSupported: path\r\n")
 }
 

@@ -179,10 +179,11 @@ func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
 		return
 	}
 	o := outline{method: "INVITE", contentType: sdpType, body: sdp, extra: "Allow: " + l.shard.srv.allow + "\r\n"}
+	l.waiting = done
 	judge := l.judge("INVITE", done)
 	l.reinvite = l.transact(o, func(m *message, status int) {
 		if status >= 200 {
-			l.reinvite = nil
+			l.reinvite, l.waiting = nil, nil
 		}
 		if m != nil && status >= 200 && status < 300 {
 			l.reanswered(m, sdp == nil)
@@ -207,6 +208,7 @@ func (l *Leg) reanswered(m *message, late bool) {
 func (l *Leg) cancelReinvite() {
 	if tx := l.reinvite; tx != nil && tx.heard {
 		l.shard.cancelTx(tx)
+		l.patience()
 	}
 }
 

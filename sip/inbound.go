@@ -213,11 +213,20 @@ func (l *Leg) reject(status int, reason string, retryAfter time.Duration) {
 }
 
 // remember keeps a rejection for retries of the same call.
+// 488 is left out: the caller may try again with another offer.
 func (l *Leg) remember(status int) {
-	if a := l.shard.calls[l.shard.srv.keys.key("a", l.callID, l.remoteTag)]; a != nil {
-		a.status = status
-		l.shard.timers.set(&a.timer, l.shard.now+patience)
+	s := l.shard
+	key := s.srv.keys.key("a", l.callID, l.remoteTag)
+	a := s.calls[key]
+	if a == nil {
+		a = &attempt{key: key, seq: l.remoteSeq}
+		a.owner = a
+		s.calls[key] = a
 	}
+	if status != 488 {
+		a.status = status
+	}
+	s.timers.set(&a.timer, s.now+patience)
 }
 
 // challenge asks the caller to authenticate. The next INVITE is a new one.

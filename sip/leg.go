@@ -61,7 +61,8 @@ type Leg struct {
 
 	call     *placed // outgoing, not answered
 	reinvite *clientTx
-	ack      []byte // of the last INVITE of ours, for repeated 2xx
+	waiting  func(*message, error) // who waits for its answer
+	ack      []byte                // of the last INVITE of ours, for repeated 2xx
 	ackSeq   uint32
 	bye      *Reason // to be sent when the ACK is in
 }
@@ -121,6 +122,19 @@ func (l *Leg) finish(e Event) {
 	l.emit(e)
 	l.over.Store(true)
 	l.uncount()
+	if l.waiting != nil {
+		l.waiting(nil, ErrOver)
+		l.waiting = nil
+	}
+	l.patience()
+}
+
+// patience bounds how long a re-INVITE nobody waits for is kept.
+func (l *Leg) patience() {
+	if tx, s := l.reinvite, l.shard; tx != nil && tx.state == trying && s.clients[tx.key] == tx {
+		tx.end = s.now + patience
+		s.timers.set(&tx.timer, tx.end)
+	}
 }
 
 // end tells the last event and forgets the dialog.

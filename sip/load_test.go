@@ -43,6 +43,9 @@ func BenchmarkRelayedCalls(b *testing.B) {
 	uas.cmd.Process.Kill()
 	uas.cmd.Wait()
 	st := r.Stats()
+	if b.Failed() {
+		b.Logf("%+v", st)
+	}
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	b.ReportMetric(used.Seconds()*1e3/float64(b.N), "cpu-ms/call")

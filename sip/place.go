@@ -16,6 +16,7 @@ type placed struct {
 	tx       *clientTx
 	auth     bool              // a challenge was answered
 	canceled bool              // the CANCEL is sent
+	small    bool              // TCP was tried: stay with UDP
 	ring     time.Duration     // how long at most
 	late     bool              // our INVITE had no offer
 	early    map[string][]byte // SDP of provisional responses by To tag
@@ -116,12 +117,37 @@ func (l *Leg) dial() {
 	s.timers.set(&l.timer, s.now+l.call.ring)
 }
 
+// largestUDP: above it a request goes by TCP (RFC 3261 §18.1.1).
+const largestUDP = 1300
+
 func (l *Leg) sendInvite() {
 	c, s := l.call, l.shard
 	l.localSeq++
 	c.seq = l.localSeq
 	b, branch := l.write(make([]byte, 0, 1024+len(c.body)), &c.outline)
+	if len(b) > largestUDP && !c.flow.reliable() && !l.symmetric && !c.small {
+		l.sendLargeInvite()
+		return
+	}
 	c.tx = s.start(clientKey{branch, inviteTx}, c.flow, b, l.invited)
+}
+
+// sendLargeInvite tries TCP, and UDP after all when there is no connection
+// (RFC 3261 §18.1.1).
+func (l *Leg) sendLargeInvite() {
+	c, s := l.call, l.shard
+	c.small = true
+	o := c.outline
+	o.flow = s.srv.connect(c.flow.addr)
+	b, branch := l.write(nil, &o)
+	c.tx = s.start(clientKey{branch, inviteTx}, o.flow, b, func(m *message, status int) {
+		if m == nil && status == 503 && l.state == legRinging && l.call != nil {
+			l.sendInvite()
+			return
+		}
+		c.flow = o.flow
+		l.invited(m, status)
+	})
 }
 
 // invited handles each response to our INVITE.

@@ -44,6 +44,7 @@ type registering struct {
 // register hands a REGISTER to a goroutine that may ask the database.
 func (s *shard) register(m *message) {
 	tx := s.serve(m, s.txKey(m, "REGISTER"))
+	tx.limit(s)
 	head := m.appendHead(nil, s.srv.statelessTag(m))
 	to, _ := ParseURI(m.to.addr.uri)
 	from, _ := ParseURI(m.from.addr.uri)
@@ -76,7 +77,7 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 	switch {
 	case err != nil:
 		s.config.Logger.Error("sip: look up a phone", "error", err)
-		respond(503, "Retry-After: "+strconv.Itoa(int(s.limits.RetryAfter/time.Second))+"\r\n")
+		respond(503, s.retryAfter())
 	case !ok:
 		s.stats.challenges.Add(1)
 		respond(401, "WWW-Authenticate: "+s.auth.challenge(acc.algorithm(), stale)+"\r\n")

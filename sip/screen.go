@@ -87,7 +87,11 @@ func (s *Server) authenticate(ctx context.Context, method, from string, logins [
 		return acc, true, false, nil
 	}
 	s.stats.authFailures.Add(1)
-	s.guard.failure(source, s.clock())
+	// Only who has our nonce has shown that the source address is its own: a
+	// forged datagram must not ban somebody else.
+	if s.auth.fresh(l.nonce, acc.algorithm()) {
+		s.guard.failure(source, s.clock())
+	}
 	return acc, false, false, nil
 }
 

@@ -38,6 +38,10 @@ func (s *shard) serve(m *message, key txKey) *serverTx {
 	return tx
 }
 
+// limit drops the transaction when no final response comes within 64*T1: the
+// client has given up by then (RFC 3261 §17.1.2.2, timer F).
+func (tx *serverTx) limit(s *shard) { s.timers.set(&tx.timer, s.now+patience) }
+
 // again handles a retransmission of the request.
 func (tx *serverTx) again(s *shard) {
 	s.stats.retransmissions.Add(1)
@@ -48,7 +52,7 @@ func (tx *serverTx) again(s *shard) {
 
 // respond sends a response and moves the machine. b is copied.
 func (tx *serverTx) respond(s *shard, status int, b []byte) {
-	if tx.state != trying {
+	if tx.state != trying || s.servers[tx.key] != tx {
 		return
 	}
 	s.wire.send(tx.flow, b)
