@@ -84,13 +84,15 @@ func generate() error {
 		return err
 	}
 	sent := sendLoad(phones, job)
-	time.Sleep(100 * time.Millisecond) // the last ones on their way
+	<-time.After(100 * time.Millisecond) // the last ones on their way
 	return enc.Encode(tally(phones, sent))
 }
 
 func sendLoad(phones []*loadPhone, job generatorJob) int {
 	b := make([]byte, 172)
 	sent, began := 0, time.Now()
+	tick := time.NewTicker(500 * time.Microsecond)
+	defer tick.Stop()
 	for time.Since(began).Seconds() < job.Seconds {
 		due := int(time.Since(began).Seconds() * 50 * float64(len(phones)))
 		for ; sent < due; sent++ {
@@ -99,7 +101,7 @@ func sendLoad(phones []*loadPhone, job generatorJob) int {
 			binary.LittleEndian.PutUint64(b[12:], uint64(time.Now().UnixNano()))
 			phones[i].socket.send(b, job.To[i])
 		}
-		time.Sleep(500 * time.Microsecond)
+		<-tick.C
 	}
 	return sent
 }

@@ -198,6 +198,9 @@ func TestCrashKeepsAllButTheLastMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if frames := res.Duration * 8000 / time.Second; res.Size != wavHeaderLen+2*int64(frames) {
+		t.Errorf("%d bytes for %d frames", res.Size, frames)
+	}
 	if lost := took - res.Duration; lost > 500*time.Millisecond {
 		t.Errorf("%v of %v lost", lost, took)
 	}
