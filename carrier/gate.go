@@ -57,10 +57,14 @@ func (p Policy) Judge(dialled string) Verdict {
 		return Verdict{Reason: OutboundOff}
 	}
 	n, err := phonenumbers.Parse(bare(dialled), p.Country)
-	if err != nil || !phonenumbers.IsValidNumber(n) {
+	if err != nil {
 		return Verdict{Reason: NumberInvalid}
 	}
-	v := Verdict{Number: phonenumbers.Format(n, phonenumbers.E164), Country: phonenumbers.GetRegionCodeForNumber(n), Type: TypeOf(n)}
+	region := phonenumbers.GetRegionCodeForNumber(n)
+	if !phonenumbers.IsValidNumberForRegion(n, region) {
+		return Verdict{Reason: NumberInvalid}
+	}
+	v := Verdict{Number: phonenumbers.Format(n, phonenumbers.E164), Country: region, Type: TypeOf(n)}
 	switch {
 	case !p.open(n, v.Country):
 		v.Reason = CountryClosed
