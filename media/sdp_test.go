@@ -200,6 +200,28 @@ func TestRefreshIsTheSameBodyAgain(t *testing.T) {
 	}
 }
 
+func TestAnswerOfAnotherForkReplacesTheFirst(t *testing.T) {
+	t.Parallel()
+	s := NewSession(legAddr)
+	s.Offer(OwnOffer())
+	for _, port := range []string{"4000", "4002"} {
+		if _, err := s.ReceiveAnswer(phoneOffer("m=audio " + port + " RTP/AVP 0")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d, _ := s.Remote(); d.Addr.Port() != 4002 {
+		t.Errorf("media goes to %v", d.Addr)
+	}
+	d, _ := s.ReceiveOffer(phoneOffer("m=audio 4000 RTP/AVP 0"))
+	m, _ := LocalAnswer(d)
+	if _, err := s.Answer(m); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ReceiveAnswer(phoneOffer("m=audio 4004 RTP/AVP 0")); err == nil {
+		t.Error("an answer to an offer of the past was taken")
+	}
+}
+
 func TestReofferKeepsRefusedLines(t *testing.T) {
 	t.Parallel()
 	s := NewSession(legAddr)

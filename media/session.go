@@ -21,7 +21,7 @@ type Session struct {
 	audio int
 
 	offer   *Description // received, not answered yet
-	pending *Media       // offered by us, not answered yet
+	pending *Media       // offered by us last; answers to it are taken
 	sending []byte       // body of pending
 
 	remote *Description // agreed
@@ -70,13 +70,15 @@ func (s *Session) Answer(m Media) ([]byte, error) {
 	m.Direction = m.Direction.narrow(s.offer.Direction)
 	s.lines, s.audio = s.offer.lines, s.offer.audio
 	s.remote, s.ours, s.offer = s.offer, m, nil
+	s.pending, s.sending = nil, nil
 	s.body = s.build(m)
 	return s.body, nil
 }
 
 // ReceiveAnswer takes the other side's answer to our last offer. The error is
 // an *SDPError with 488 when the answer names nothing we offered; the state
-// before the offer then stays in force.
+// before the offer then stays in force. The same offer can be answered again
+// (another fork, 200 after early media): the last answer counts.
 func (s *Session) ReceiveAnswer(body []byte) (Description, error) {
 	if s.pending == nil {
 		return Description{}, fmt.Errorf("receive answer: no offer is waiting")
@@ -95,7 +97,6 @@ func (s *Session) ReceiveAnswer(body []byte) (Description, error) {
 	}
 	s.remote, s.ours, s.body = &d, *s.pending, s.sending
 	s.ours.Direction = s.ours.Direction.narrow(d.Direction)
-	s.pending, s.sending = nil, nil
 	return d, nil
 }
 
