@@ -98,8 +98,8 @@ func (r *Reader) waiting(ctx context.Context) (bool, error) {
 func (r *Reader) open(ctx context.Context, tx db.Querier) ([]Event, error) {
 	// tenant: the outbox is read for all organisations
 	const q = `SELECT org_id, id, kind, call_id, audience, body, occurred_at FROM events
-		WHERE sequence IS NULL ORDER BY id LIMIT $1`
-	rows, err := tx.Query(ctx, q, batchSize)
+		WHERE sequence IS NULL ORDER BY id LIMIT 500` // batchSize
+	rows, err := tx.Query(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -136,10 +136,20 @@ func number(ctx context.Context, tx db.Querier, batch []Event) error {
 		e := &batch[i]
 		next[e.OrgID]++
 		e.Sequence = next[e.OrgID]
-		const q = `UPDATE events SET sequence = $3 WHERE org_id = $1 AND id = $2`
-		if _, err := tx.Exec(ctx, q, e.OrgID, e.ID, e.Sequence); err != nil {
-			return fmt.Errorf("number event: %w", err)
-		}
+	}
+	return db.Bulk(len(batch), func(from, to int) error { return writeNumbers(ctx, tx, batch[from:to]) })
+}
+
+func writeNumbers(ctx context.Context, tx db.Querier, batch []Event) error {
+	var args []any
+	for _, e := range batch {
+		args = append(args, e.OrgID, e.ID, e.Sequence)
+	}
+	// tenant: each row names its organisation
+	q := `UPDATE events SET sequence = v.column3 FROM (VALUES ` + db.Values(1, len(batch), "", "", "BIGINT") + `) AS v
+		WHERE org_id = v.column1 AND id = v.column2`
+	if _, err := tx.Exec(ctx, q, args...); err != nil {
+		return fmt.Errorf("number events: %w", err)
 	}
 	return nil
 }

@@ -50,8 +50,8 @@ const openEarlier = `(order_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs p
 func (r *Runner) due(ctx context.Context) ([]candidate, error) {
 	// tenant: work is claimed for all organisations
 	const q = `SELECT id, lane FROM jobs j WHERE queue = $1 AND state = 0 AND run_at <= $2 AND ` + openEarlier + `
-		ORDER BY run_at, id LIMIT $3`
-	rows, err := r.DB.Read(ctx).Query(ctx, q, r.Name, db.At(r.Queue.Now()), claimSize+1)
+		ORDER BY run_at, id LIMIT 65` // claimSize+1; SQLite prepares a statement anew for each value bound to a LIMIT
+	rows, err := r.DB.Read(ctx).Query(ctx, q, r.Name, db.At(r.Queue.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("list due jobs: %w", err)
 	}
@@ -185,7 +185,7 @@ func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
 		err := r.DB.Tx(ctx, func(tx db.Querier) (err error) {
 			jobs = nil
 			for i, lane := range lanes {
-				share := max(laneShare, (free-len(jobs))/(len(lanes)-i))
+				share := min(max(laneShare, (free-len(jobs))/(len(lanes)-i)), claimSize)
 				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.room(lane), free-len(jobs)), jobs); err != nil {
 					return err
 				}
@@ -207,8 +207,8 @@ func (r *Runner) claimLane(ctx context.Context, tx db.Querier, lane string, n in
 	// tenant: work is claimed for all organisations
 	q := `UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $1, lease_until = $2 WHERE state = 0 AND id IN (
 			SELECT id FROM jobs j WHERE queue = $3 AND lane = $4 AND state = 0 AND run_at <= $5 AND ` + openEarlier + `
-			ORDER BY run_at, id LIMIT $6` + r.DB.SkipLocked() + `)` + returning
-	return scanJobs(ctx, tx, jobs, q, r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)), r.Name, lane, db.At(now), n)
+			ORDER BY run_at, id LIMIT ` + strconv.Itoa(n) + r.DB.SkipLocked() + `)` + returning
+	return scanJobs(ctx, tx, jobs, q, r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)), r.Name, lane, db.At(now))
 }
 
 func scanJobs(ctx context.Context, tx db.Querier, jobs []Job, q string, args ...any) ([]Job, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"soniq/db"
@@ -11,10 +12,11 @@ import (
 
 // An end is a job that was done, on its way into the table.
 type end struct {
-	job     Job
-	err     error
-	with    []func(ctx context.Context, tx db.Querier) error
-	written chan struct{}
+	job      Job
+	err      error
+	with     []func(ctx context.Context, tx db.Querier) error
+	reported []any
+	written  chan struct{}
 }
 
 type endKey struct{}
@@ -26,6 +28,12 @@ func AtEnd(ctx context.Context, fn func(ctx context.Context, tx db.Querier) erro
 	e.with = append(e.with, fn)
 }
 
+// Report is AtEnd for what is frequent: the value is given to Options.Record together with those of other jobs.
+func Report(ctx context.Context, value any) {
+	e := ctx.Value(endKey{}).(*end)
+	e.reported = append(e.reported, value)
+}
+
 // These bound how ends are written: by how many transactions at once, with how many jobs in each.
 const (
 	writers  = 4
@@ -35,27 +43,38 @@ const (
 // write writes ends down until the channel is closed; what waits is written together.
 func (r *Runner) write(ends <-chan *end) {
 	for e := range ends {
-		batch := []*end{e}
-		for len(batch) < endBatch {
-			select {
-			case more, ok := <-ends:
-				if ok {
-					batch = append(batch, more)
-					continue
-				}
-			default:
-			}
-			break
-		}
-		r.writeBatch(batch)
+		r.writeBatch(append([]*end{e}, more(ends)...))
 	}
 }
 
+// more takes what waits.
+func more(ends <-chan *end) (batch []*end) {
+	for len(batch) < endBatch-1 {
+		select {
+		case e, ok := <-ends:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, e)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// writeBatch writes ends together, or, where one of them fails, each for itself.
 func (r *Runner) writeBatch(batch []*end) {
-	ctx := context.Background()
-	err := r.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := r.DB.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
+		if err := r.writeTogether(ctx, batch); err == nil {
+			return nil
+		}
 		for _, e := range batch {
-			if err := r.writeEnd(ctx, tx, e); err != nil {
+			err := r.writeTogether(ctx, []*end{e})
+			if err != nil {
+				err = r.outcome(ctx, tx, e.job, fmt.Errorf("write what %s did: %w", e.job.Kind, err))
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -69,23 +88,39 @@ func (r *Runner) writeBatch(batch []*end) {
 	}
 }
 
-// writeEnd writes one end. Where the handler's own part fails, the job is tried again; the batch goes on.
-func (r *Runner) writeEnd(ctx context.Context, tx db.Querier, e *end) error {
-	if len(e.with) == 0 {
-		return r.outcome(ctx, tx, e.job, e.err)
-	}
-	err := r.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		for _, fn := range e.with {
-			if err := fn(ctx, tx); err != nil {
+// writeTogether writes all of the ends or none.
+func (r *Runner) writeTogether(ctx context.Context, batch []*end) error {
+	return r.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		var reported []any
+		for _, e := range batch {
+			reported = append(reported, e.reported...)
+		}
+		if len(reported) > 0 {
+			if err := r.Options.Record(ctx, tx, reported); err != nil {
 				return err
 			}
 		}
-		return r.outcome(ctx, tx, e.job, e.err)
+		for _, e := range batch {
+			for _, fn := range e.with {
+				if err := fn(ctx, tx); err != nil {
+					return err
+				}
+			}
+		}
+		return r.outcomes(ctx, tx, batch)
 	})
-	if err == nil {
-		return nil
+}
+
+func (r *Runner) outcomes(ctx context.Context, tx db.Querier, batch []*end) error {
+	var good []Job
+	for _, e := range batch {
+		if e.err == nil {
+			good = append(good, e.job)
+		} else if err := r.outcome(ctx, tx, e.job, e.err); err != nil {
+			return err
+		}
 	}
-	return r.outcome(ctx, tx, e.job, fmt.Errorf("write what %s did: %w", e.job.Kind, err))
+	return db.Bulk(len(good), func(from, to int) error { return r.closeGood(ctx, tx, good[from:to]) })
 }
 
 // backoff is the delay after the n-th failed attempt where the handler names none.
@@ -96,7 +131,7 @@ func backoff(attempt int) time.Duration {
 // outcome writes what follows from a handler's answer.
 func (r *Runner) outcome(ctx context.Context, tx db.Querier, j Job, err error) error {
 	if err == nil {
-		return r.close(ctx, tx, j, 2, "")
+		return r.closeGood(ctx, tx, []Job{j})
 	}
 	var again *Retry
 	asked := errors.As(err, &again)
@@ -104,7 +139,7 @@ func (r *Runner) outcome(ctx context.Context, tx db.Querier, j Job, err error) e
 		r.Log.Warn("job failed", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
 	}
 	if errors.Is(err, ErrDead) || j.Last() && !(asked && again.Free) {
-		return r.close(ctx, tx, j, 3, err.Error())
+		return r.bury(ctx, tx, j, err)
 	}
 	if !asked {
 		again = &Retry{After: backoff(j.Attempt), Cause: err}
@@ -115,9 +150,22 @@ func (r *Runner) outcome(ctx context.Context, tx db.Querier, j Job, err error) e
 // held is the condition under which a worker may still write: nobody took the job over after its lease.
 const held = ` WHERE org_id = $1 AND id = $2 AND state = 1 AND worker = $3 AND attempt = $4`
 
-func (r *Runner) close(ctx context.Context, tx db.Querier, j Job, state int, cause string) error {
-	const q = `UPDATE jobs SET state = $5, finished_at = $6, last_error = $7, lease_until = NULL` + held
-	_, err := tx.Exec(ctx, q, j.Org, j.ID, r.Node, j.Attempt, state, db.At(r.Queue.Now()), db.Null(cause))
+func (r *Runner) closeGood(ctx context.Context, tx db.Querier, good []Job) error {
+	args := []any{db.At(r.Queue.Now())}
+	for _, j := range good {
+		args = append(args, j.ID, j.Attempt)
+	}
+	// tenant: jobs are found by their own id
+	q := `UPDATE jobs SET state = 2, finished_at = $1, last_error = NULL, lease_until = NULL
+		FROM (VALUES ` + db.Values(2, len(good), "", "INTEGER") + `) AS v
+		WHERE jobs.id = v.column1 AND jobs.attempt = v.column2 AND state = 1 AND worker = $` + strconv.Itoa(2+2*len(good))
+	_, err := tx.Exec(ctx, q, append(args, r.Node)...)
+	return err
+}
+
+func (r *Runner) bury(ctx context.Context, tx db.Querier, j Job, cause error) error {
+	const q = `UPDATE jobs SET state = 3, finished_at = $5, last_error = $6, lease_until = NULL` + held
+	_, err := tx.Exec(ctx, q, j.Org, j.ID, r.Node, j.Attempt, db.At(r.Queue.Now()), db.Null(cause.Error()))
 	return err
 }
 

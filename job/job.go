@@ -76,11 +76,37 @@ const defaultAttempts = 25
 
 func wakeSubject(queue string) string { return "wake.jobs." + queue }
 
-// Enqueue writes the job in the caller's transaction.
-func (q *Queue) Enqueue(ctx context.Context, tx db.Querier, s Spec) error {
+// Enqueue writes jobs in the caller's transaction.
+func (q *Queue) Enqueue(ctx context.Context, tx db.Querier, specs ...Spec) error {
+	rows := make([]any, 0, 12*len(specs))
+	for _, s := range specs {
+		row, err := q.row(s)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row...)
+	}
+	err := db.Bulk(len(specs), func(from, to int) error { return insert(ctx, tx, rows[from*columns:to*columns]) })
+	if err != nil {
+		return fmt.Errorf("enqueue %s: %w", specs[0].Kind, err)
+	}
+	woken := map[string]bool{}
+	for _, s := range specs {
+		if !woken[s.Queue] {
+			woken[s.Queue] = true
+			db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(s.Queue), nil) })
+		}
+	}
+	return nil
+}
+
+// columns is how many values a new job has.
+const columns = 11
+
+func (q *Queue) row(s Spec) ([]any, error) {
 	args, err := json.Marshal(s.Args)
 	if err != nil {
-		return fmt.Errorf("enqueue %s: %w", s.Kind, err)
+		return nil, fmt.Errorf("enqueue %s: %w", s.Kind, err)
 	}
 	if s.RunAt.IsZero() {
 		s.RunAt = q.Now()
@@ -88,17 +114,17 @@ func (q *Queue) Enqueue(ctx context.Context, tx db.Querier, s Spec) error {
 	if s.MaxAttempts == 0 {
 		s.MaxAttempts = defaultAttempts
 	}
-	const text = `INSERT INTO jobs (id, org_id, queue, lane, kind, state, run_at, attempt, max_attempts, unique_key,
-			order_key, args, created_at)
-		VALUES ($1, $2, $3, $4, $5, 0, $6, 0, $7, $8, $9, $10, $11)
-		ON CONFLICT (unique_key) WHERE state < 2 DO NOTHING`
-	_, err = tx.Exec(ctx, text, db.NewID("job"), s.Org, s.Queue, s.Lane, s.Kind, db.At(s.RunAt), s.MaxAttempts,
-		db.Null(s.UniqueKey), db.Null(s.OrderKey), string(args), db.At(q.Now()))
-	if err != nil {
-		return fmt.Errorf("enqueue %s: %w", s.Kind, err)
-	}
-	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(s.Queue), nil) })
-	return nil
+	return []any{db.NewID("job"), s.Org, s.Queue, s.Lane, s.Kind, db.At(s.RunAt), s.MaxAttempts, db.Null(s.UniqueKey),
+		db.Null(s.OrderKey), string(args), db.At(q.Now())}, nil
+}
+
+func insert(ctx context.Context, tx db.Querier, rows []any) error {
+	q := `INSERT INTO jobs (id, org_id, queue, lane, kind, run_at, max_attempts, unique_key, order_key, args, created_at, state, attempt)
+		SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, 0, 0
+		FROM (VALUES ` + db.Values(1, len(rows)/columns, "", "", "", "", "", "BIGINT", "INTEGER", "", "", "", "BIGINT") + `) AS v
+		WHERE TRUE ON CONFLICT (unique_key) WHERE state < 2 DO NOTHING`
+	_, err := tx.Exec(ctx, q, rows...)
+	return err
 }
 
 // Hurry makes an open job with this unique key due at once; it does nothing where there is none.

@@ -22,6 +22,9 @@ type Options struct {
 	Timeout time.Duration // of one job; also the lease
 	// LaneLimit narrows PerLane for single lanes; may be nil. It must not wait.
 	LaneLimit func(lane string) int
+	// Record writes what handlers reported, in the transaction that ends their jobs; many reports at a time. When it
+	// fails, it is called again for each job by itself, and those whose report fails then are tried again.
+	Record func(ctx context.Context, tx db.Querier, reports []any) error
 }
 
 // A Runner claims the jobs of one queue and does them.
@@ -200,7 +203,7 @@ func (r *Runner) do(j Job) {
 	ctx, cancel := context.WithTimeout(context.WithValue(r.lifetime, endKey{}, e), r.Options.Timeout)
 	defer cancel()
 	if e.err = r.guarded(ctx, j); e.err != nil && r.lifetime.Err() != nil {
-		e.with, e.err = nil, &Retry{Free: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
+		e.with, e.reported, e.err = nil, nil, &Retry{Free: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
 	}
 	r.ends <- e
 	<-e.written

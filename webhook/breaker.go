@@ -45,12 +45,17 @@ func (s *Service) laneLimit(lane string) int {
 	return perEndpoint
 }
 
-// judged keeps the endpoint's figures and opens or closes its breaker.
-func (s *Service) judged(ctx context.Context, tx db.Querier, e *endpoint, d *delivery, r result) error {
-	if r.ok() {
-		return s.succeeded(ctx, tx, e, r)
+// judged keeps the endpoint's figures, opens or closes its breaker, and disables it where it asked for that.
+func (s *Service) judged(ctx context.Context, tx db.Querier, o outcome) (err error) {
+	if o.r.ok() {
+		err = s.succeeded(ctx, tx, o.e, o.r)
+	} else {
+		err = s.failed(ctx, tx, o.e, o.d.Attempts == 1, o.r)
 	}
-	return s.failed(ctx, tx, e, d.Attempts == 1, r)
+	if err != nil || o.v.disable == "" {
+		return err
+	}
+	return s.disable(ctx, tx, o.e, o.v.disable)
 }
 
 func (s *Service) succeeded(ctx context.Context, tx db.Querier, e *endpoint, r result) error {

@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"soniq/db"
@@ -41,7 +43,7 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 	case !d.FinishedAt.IsZero() || d.Held:
 		return nil
 	}
-	e, err := s.endpoint(ctx, s.DB.Read(ctx), j.Org, d.WebhookID)
+	e, err := s.recent(ctx, j.Org, d.WebhookID)
 	switch {
 	case err != nil:
 		return err
@@ -58,7 +60,7 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 	v := judge(e, d, r, s.jitter())
 	v.apply(d, r, false)
 	s.noticed(e, r)
-	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.record(ctx, tx, e, d, r, v) })
+	job.Report(ctx, outcome{e, d, r, v})
 	return v.asJob(d, r)
 }
 
@@ -71,18 +73,42 @@ func (v verdict) asJob(d *delivery, r result) error {
 		Cause: fmt.Errorf("attempt %d of delivery %s: %s", d.Attempts, d.ID, r.fault)}
 }
 
-// record writes an attempt down, in the transaction that ends its job.
-func (s *Service) record(ctx context.Context, tx db.Querier, e *endpoint, d *delivery, r result, v verdict) error {
-	if err := insertAttempt(ctx, tx, d, r); err != nil {
+// outcome is an attempt that was made, with what follows from it.
+type outcome struct {
+	e *endpoint
+	d *delivery // as it is after the attempt
+	r result
+	v verdict
+}
+
+// record writes attempts down, in the transaction that ends their jobs.
+func (s *Service) record(ctx context.Context, tx db.Querier, all []outcome) error {
+	deliveries := make([]*delivery, len(all))
+	for i, o := range all {
+		deliveries[i] = o.d
+	}
+	if err := insertAttempts(ctx, tx, all); err != nil {
 		return err
 	}
-	if err := updateDelivery(ctx, tx, d); err != nil {
+	if err := updateDeliveries(ctx, tx, deliveries); err != nil {
 		return err
 	}
-	if err := s.judged(ctx, tx, e, d, r); err != nil || v.disable == "" {
-		return err
+	slices.SortStableFunc(all, func(a, b outcome) int { return strings.Compare(a.e.ID, b.e.ID) }) // so that no two writers wait for each other
+	for _, o := range all {
+		if err := s.judged(ctx, tx, o); err != nil {
+			return err
+		}
 	}
-	return s.disable(ctx, tx, e, v.disable)
+	return nil
+}
+
+// recordReports is record for the runner.
+func (s *Service) recordReports(ctx context.Context, tx db.Querier, reports []any) error {
+	all := make([]outcome, len(reports))
+	for i, r := range reports {
+		all[i] = r.(outcome)
+	}
+	return s.record(ctx, tx, all)
 }
 
 // hold lets a delivery wait until its endpoint is back, unless it is back already.
@@ -144,7 +170,9 @@ func (s *Service) probeOnce(ctx context.Context, org, id string) error {
 	v := judge(e, &delivery{}, r, 1) // a probe does not come to the end of the schedule
 	v.apply(d, r, true)
 	s.noticed(e, r)
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.record(ctx, tx, e, d, r, v) })
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		return s.record(ctx, tx, []outcome{{e, d, r, v}})
+	})
 }
 
 const releaseBatch = 200
@@ -201,10 +229,10 @@ func (s *Service) releaseSome(ctx context.Context, tx db.Querier, org, id string
 	if err != nil {
 		return false, err
 	}
+	if err := s.enqueue(ctx, tx, held...); err != nil {
+		return false, err
+	}
 	for _, d := range held {
-		if err := s.enqueue(ctx, tx, d); err != nil {
-			return false, err
-		}
 		if err := setHeld(ctx, tx, org, d.ID, false, s.time()); err != nil {
 			return false, err
 		}

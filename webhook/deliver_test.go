@@ -26,7 +26,7 @@ func TestEventReachesTheEndpointSigned(t *testing.T) {
 		if err != nil || g.body != string(want) {
 			t.Errorf("body %s, want %s (%v)", g.body, want, err)
 		}
-		one := h.get("/webhooks/" + id + "/deliveries/" + h.get("/webhooks/" + id + "/deliveries").Text("data.0.id"))
+		one := h.get("/webhooks/" + id + "/deliveries/" + h.get("/webhooks/"+id+"/deliveries").Text("data.0.id"))
 		for name, want := range map[string]string{
 			"X-Service-Signature": digest(secret, g.body), "X-Service-Event": "call.missed", "X-Service-Attempt": "1",
 			"X-Service-Sequence": "1", "X-Service-Delivery": one.Text("id"), "Webhook-Id": one.Text("event_id"),
@@ -55,7 +55,7 @@ func TestFailedAttemptIsRecordedAndTriedAgain(t *testing.T) {
 	eventually(t, "the delivery is to be tried again", func() bool {
 		return h.get("/webhooks/"+id+"/deliveries?status=retrying").At("data.0.id") != nil
 	})
-	one := h.get("/webhooks/" + id + "/deliveries/" + h.get("/webhooks/" + id + "/deliveries").Text("data.0.id"))
+	one := h.get("/webhooks/" + id + "/deliveries/" + h.get("/webhooks/"+id+"/deliveries").Text("data.0.id"))
 	if one.Text("attempts.0.error") != "status" || one.At("attempts.0.response_status") != 500.0 || len(one.Text("attempts.0.response_body")) != 2048 {
 		t.Errorf("attempt: %s", one.Bytes)
 	}

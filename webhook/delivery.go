@@ -87,16 +87,22 @@ func scanDelivery(row scanner) (*delivery, error) {
 	return &d, err
 }
 
-func insertDelivery(ctx context.Context, tx db.Querier, d *delivery) error {
-	const q = `INSERT INTO webhook_deliveries (org_id, id, webhook_id, event_id, kind, call_id, sequence, body, status, held,
-			attempts, spent, next_attempt_at, replay_of, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, $11, $12, $13)`
-	_, err := tx.Exec(ctx, q, d.Org, d.ID, d.WebhookID, d.EventID, d.Kind, db.Null(d.CallID), d.Sequence, d.Body, d.Status,
-		d.Held, d.NextAt, db.Null(d.ReplayOf), d.CreatedAt)
-	if err != nil {
-		return fmt.Errorf("insert delivery: %w", err)
-	}
-	return nil
+func insertDeliveries(ctx context.Context, tx db.Querier, all []*delivery) error {
+	return db.Bulk(len(all), func(from, to int) error {
+		q := `INSERT INTO webhook_deliveries (org_id, id, webhook_id, event_id, kind, call_id, sequence, body, status, held,
+				next_attempt_at, replay_of, created_at, attempts, spent)
+			SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, column12, column13, 0, 0
+			FROM (VALUES ` + db.Values(1, to-from, "", "", "", "", "", "", "BIGINT", "", "", "BOOLEAN", "BIGINT", "", "BIGINT") + `) AS v`
+		var args []any
+		for _, d := range all[from:to] {
+			args = append(args, d.Org, d.ID, d.WebhookID, d.EventID, d.Kind, db.Null(d.CallID), d.Sequence, d.Body, d.Status,
+				d.Held, d.NextAt, db.Null(d.ReplayOf), d.CreatedAt)
+		}
+		if _, err := tx.Exec(ctx, q, args...); err != nil {
+			return fmt.Errorf("insert deliveries: %w", err)
+		}
+		return nil
+	})
 }
 
 func getDelivery(ctx context.Context, q db.Querier, org, id string) (*delivery, error) {
@@ -136,18 +142,25 @@ func setHeld(ctx context.Context, tx db.Querier, org, id string, held bool, next
 	return nil
 }
 
-// updateDelivery writes how an attempt changed it; one that ended meanwhile, because its endpoint was deleted, stays
+// updateDeliveries writes how attempts changed them; one that ended meanwhile, because its endpoint was deleted, stays
 // as it is.
-func updateDelivery(ctx context.Context, tx db.Querier, d *delivery) error {
-	const q = `UPDATE webhook_deliveries SET status = $3, held = $4, attempts = $5, spent = $6, response_status = $7,
-			first_at = $8, next_attempt_at = $9, finished_at = $10
-		WHERE org_id = $1 AND id = $2 AND finished_at IS NULL`
-	_, err := tx.Exec(ctx, q, d.Org, d.ID, d.Status, d.Held, d.Attempts, d.Spent, number(d.ResponseStatus), d.FirstAt,
-		d.NextAt, d.FinishedAt)
-	if err != nil {
-		return fmt.Errorf("update delivery: %w", err)
-	}
-	return nil
+func updateDeliveries(ctx context.Context, tx db.Querier, all []*delivery) error {
+	return db.Bulk(len(all), func(from, to int) error {
+		// tenant: each row names its organisation
+		q := `UPDATE webhook_deliveries SET status = v.column3, held = v.column4, attempts = v.column5, spent = v.column6,
+				response_status = v.column7, first_at = v.column8, next_attempt_at = v.column9, finished_at = v.column10
+			FROM (VALUES ` + db.Values(1, to-from, "", "", "", "BOOLEAN", "INTEGER", "INTEGER", "INTEGER", "BIGINT", "BIGINT", "BIGINT") + `) AS v
+			WHERE org_id = v.column1 AND id = v.column2 AND webhook_deliveries.finished_at IS NULL`
+		var args []any
+		for _, d := range all[from:to] {
+			args = append(args, d.Org, d.ID, d.Status, d.Held, d.Attempts, d.Spent, number(d.ResponseStatus), d.FirstAt,
+				d.NextAt, d.FinishedAt)
+		}
+		if _, err := tx.Exec(ctx, q, args...); err != nil {
+			return fmt.Errorf("update deliveries: %w", err)
+		}
+		return nil
+	})
 }
 
 // number stores 0 as NULL.
@@ -158,15 +171,24 @@ func number(n int) *int {
 	return &n
 }
 
-func insertAttempt(ctx context.Context, tx db.Querier, d *delivery, r result) error {
-	const q = `INSERT INTO webhook_attempts (org_id, delivery_id, n, webhook_id, at, duration_ms, response_status, response_body, error)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, delivery_id, n) DO NOTHING`
-	_, err := tx.Exec(ctx, q, d.Org, d.ID, d.Attempts, d.WebhookID, r.at, r.took.Milliseconds(), number(r.status),
-		db.Null(r.body), db.Null(r.fault))
-	if err != nil {
-		return fmt.Errorf("insert attempt: %w", err)
-	}
-	return nil
+// insertAttempts writes attempts down; a delivery that was attempted twice because its job was done twice keeps the
+// first account.
+func insertAttempts(ctx context.Context, tx db.Querier, all []outcome) error {
+	return db.Bulk(len(all), func(from, to int) error {
+		q := `INSERT INTO webhook_attempts (org_id, delivery_id, n, webhook_id, at, duration_ms, response_status, response_body, error)
+			SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9
+			FROM (VALUES ` + db.Values(1, to-from, "", "", "INTEGER", "", "BIGINT", "INTEGER", "INTEGER", "", "") + `) AS v
+			WHERE TRUE ON CONFLICT (org_id, delivery_id, n) DO NOTHING`
+		var args []any
+		for _, o := range all[from:to] {
+			args = append(args, o.d.Org, o.d.ID, o.d.Attempts, o.d.WebhookID, o.r.at, o.r.took.Milliseconds(), number(o.r.status),
+				db.Null(o.r.body), db.Null(o.r.fault))
+		}
+		if _, err := tx.Exec(ctx, q, args...); err != nil {
+			return fmt.Errorf("insert attempts: %w", err)
+		}
+		return nil
+	})
 }
 
 func listAttempts(ctx context.Context, q db.Querier, org, delivery string) ([]Attempt, error) {

@@ -15,30 +15,36 @@ import (
 // which the events are numbered.
 func (s *Service) Fan(ctx context.Context, tx db.Querier, batch []event.Event) error {
 	orgs := map[string][]*endpoint{}
+	var all []*delivery
 	for _, ev := range batch {
-		all, seen := orgs[ev.OrgID]
+		endpoints, seen := orgs[ev.OrgID]
 		if !seen {
 			var err error
-			if all, err = s.endpoints(ctx, tx, ev.OrgID); err != nil {
+			if endpoints, err = s.endpoints(ctx, tx, ev.OrgID); err != nil {
 				return err
 			}
-			orgs[ev.OrgID] = all
+			orgs[ev.OrgID] = endpoints
 		}
-		for _, e := range all {
-			if err := s.tell(ctx, tx, e, ev); err != nil {
+		for _, e := range endpoints {
+			d, err := s.tell(ctx, tx, e, ev)
+			if err != nil {
 				return err
+			}
+			if d != nil {
+				all = append(all, d)
 			}
 		}
 	}
-	return nil
+	return s.begin(ctx, tx, all...)
 }
 
-func (s *Service) tell(ctx context.Context, tx db.Querier, e *endpoint, ev event.Event) error {
+// tell makes a delivery of an event that the endpoint is to be told of; otherwise nil.
+func (s *Service) tell(ctx context.Context, tx db.Querier, e *endpoint, ev event.Event) (*delivery, error) {
 	if e.Status == Disabled || !e.wants(ev) {
-		return nil
+		return nil, nil
 	}
 	if ok, err := e.passes(ctx, tx, ev); err != nil || !ok {
-		return err
+		return nil, err
 	}
 	now := s.time()
 	d := &delivery{Org: ev.OrgID, ID: db.NewID("dlv"), WebhookID: e.ID, EventID: ev.ID, Kind: string(ev.Kind), CallID: ev.CallID,
@@ -46,10 +52,21 @@ func (s *Service) tell(ctx context.Context, tx db.Querier, e *endpoint, ev event
 	if !d.Held {
 		d.NextAt = now
 	}
-	if err := insertDelivery(ctx, tx, d); err != nil || d.Held {
+	return d, nil
+}
+
+// begin writes new deliveries, and jobs for those that need not wait.
+func (s *Service) begin(ctx context.Context, tx db.Querier, all ...*delivery) error {
+	if err := insertDeliveries(ctx, tx, all); err != nil {
 		return err
 	}
-	return s.enqueue(ctx, tx, d)
+	var now []*delivery
+	for _, d := range all {
+		if !d.Held {
+			now = append(now, d)
+		}
+	}
+	return s.enqueue(ctx, tx, now...)
 }
 
 // deliverArgs are the arguments of a delivery's job.
@@ -60,9 +77,13 @@ type deliverArgs struct {
 // many is more attempts than are ever made: the delivery counts its own.
 const many = 1 << 20
 
-func (s *Service) enqueue(ctx context.Context, tx db.Querier, d *delivery) error {
-	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: d.Org, Queue: queueName, Lane: d.WebhookID, Kind: deliverKind,
-		Args: deliverArgs{d.ID}, MaxAttempts: many, UniqueKey: d.ID, OrderKey: d.orderKey()})
+func (s *Service) enqueue(ctx context.Context, tx db.Querier, all ...*delivery) error {
+	specs := make([]job.Spec, len(all))
+	for i, d := range all {
+		specs[i] = job.Spec{Org: d.Org, Queue: queueName, Lane: d.WebhookID, Kind: deliverKind, Args: deliverArgs{d.ID},
+			MaxAttempts: many, UniqueKey: d.ID, OrderKey: d.orderKey()}
+	}
+	return s.Queue.Enqueue(ctx, tx, specs...)
 }
 
 // subject is what of an event filters look at.

@@ -162,13 +162,10 @@ func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], 
 			if err := event.Turn(ctx, tx); err != nil {
 				return err
 			}
-			return insertDelivery(ctx, tx, d)
+		} else {
+			d.NextAt = now
 		}
-		d.NextAt = now
-		if err := insertDelivery(ctx, tx, d); err != nil {
-			return err
-		}
-		return s.enqueue(ctx, tx, d)
+		return s.begin(ctx, tx, d)
 	})
 	if err != nil {
 		return nil, err
@@ -214,14 +211,14 @@ func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Delivery], erro
 		v.status = succeeded
 	}
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := insertDelivery(ctx, tx, d); err != nil {
+		if err := insertDeliveries(ctx, tx, []*delivery{d}); err != nil {
 			return err
 		}
 		v.apply(d, r, false)
-		if err := insertAttempt(ctx, tx, d, r); err != nil {
+		if err := insertAttempts(ctx, tx, []outcome{{e, d, r, v}}); err != nil {
 			return err
 		}
-		return updateDelivery(ctx, tx, d)
+		return updateDeliveries(ctx, tx, []*delivery{d})
 	})
 	if err != nil {
 		return nil, err

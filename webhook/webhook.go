@@ -137,7 +137,8 @@ func New(c Config) *Service {
 	s := &Service{Config: c, jitter: tenPercent,
 		client: c.Guard.Client(egress.Limits{Total: maxTimeout + time.Second, Body: 64 << 10, Idle: perEndpoint})}
 	s.runner = &job.Runner{DB: c.DB, Queue: c.Queue, Name: queueName, Node: c.Node, Log: c.Log,
-		Options: job.Options{Workers: maxWorkers, PerLane: perEndpoint, Timeout: maxTimeout + 15*time.Second, LaneLimit: s.laneLimit}}
+		Options: job.Options{Workers: maxWorkers, PerLane: perEndpoint, Timeout: maxTimeout + 15*time.Second, LaneLimit: s.laneLimit,
+			Record: s.recordReports}}
 	s.runner.Handle(deliverKind, s.deliver)
 	s.runner.Handle(probeKind, s.probe)
 	s.runner.Handle(releaseKind, s.release)

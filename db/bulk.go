@@ -1,0 +1,49 @@
+package db
+
+import (
+	"strconv"
+	"strings"
+)
+
+// maxBulk bounds the rows of one statement.
+const maxBulk = 32
+
+// Bulk splits n rows into statements of 32, 16, … 1 rows, so that only six different texts are ever prepared for
+// them. do gets the rows from and up to, not including, to.
+func Bulk(n int, do func(from, to int) error) error {
+	for from, size := 0, maxBulk; from < n; {
+		for size > n-from {
+			size /= 2
+		}
+		if err := do(from, from+size); err != nil {
+			return err
+		}
+		from += size
+	}
+	return nil
+}
+
+// Values writes the placeholders of rows: ($1, $2), ($3, $4) …, beginning with $first. A column may name the type its
+// values are cast to, such as BIGINT: PostgreSQL takes values that stand by themselves for text. "" casts nothing.
+func Values(first, rows int, columns ...string) string {
+	var b strings.Builder
+	for i := range rows {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('(')
+		for j, kind := range columns {
+			if j > 0 {
+				b.WriteString(", ")
+			}
+			place := "$" + strconv.Itoa(first)
+			if kind != "" {
+				place = "CAST(" + place + " AS " + kind + ")"
+			}
+			b.WriteString(place)
+			first++
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
