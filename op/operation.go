@@ -89,13 +89,21 @@ func NewStream[I any](id, route string, need access.Requirement, summary string,
 
 // Planned declares a published operation that is not built yet. It answers 501 not_enabled, never 404.
 func Planned(id, route string, need access.Requirement, summary string) Operation {
-	o := New(id, route, need, summary, func(context.Context, *struct{}) (*Out[map[string]any], error) {
-		return nil, &Error{Code: "not_enabled", Detail: id + " is declared but not built yet",
-			Extra: map[string]any{"rollout": RolloutPlanned}}
-	})
+	e := &Error{Code: "not_enabled", Detail: id + " is declared but not built yet", Extra: map[string]any{"rollout": RolloutPlanned}}
+	var o Operation
+	if strings.Contains(route, "{id}") {
+		o = New(id, route, need, summary, func(context.Context, *named) (*Out[map[string]any], error) { return nil, e })
+	} else {
+		o = New(id, route, need, summary, func(context.Context, *struct{}) (*Out[map[string]any], error) { return nil, e })
+	}
 	o.Rollout = RolloutPlanned
 	o.Outside = true
 	return o
+}
+
+// named is the input of a planned operation on one thing.
+type named struct {
+	ID string `path:"id"`
 }
 
 func declare(id, route string, need access.Requirement, summary string) Operation {
