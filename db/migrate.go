@@ -80,7 +80,7 @@ func (d *DB) Migrate(ctx context.Context) ([]string, error) {
 func (d *DB) prepare(ctx context.Context) error {
 	return d.Tx(ctx, func(tx Querier) error {
 		if d.name == "postgres" {
-			if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(7266447)`); err != nil {
+			if _, err := tx.Exec(ctx, turn); err != nil {
 				return err
 			}
 			if _, err := tx.Exec(ctx, domain); err != nil {
@@ -90,6 +90,20 @@ func (d *DB) prepare(ctx context.Context) error {
 		_, err := tx.Exec(ctx, `CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)`)
 		return err
 	})
+}
+
+// turn lets one node at a time change the schema.
+const turn = `SELECT pg_advisory_xact_lock(7266447)`
+
+// appliedMeanwhile waits for other nodes that migrate, and reports whether one of them applied the step.
+func (d *DB) appliedMeanwhile(ctx context.Context, tx Querier, m Migration) (done bool, err error) {
+	if d.name == "postgres" {
+		if _, err := tx.Exec(ctx, turn); err != nil {
+			return false, err
+		}
+	}
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM migrations WHERE name = $1)`, m.Name).Scan(&done)
+	return done, err
 }
 
 const domain = `DO $$ BEGIN
@@ -120,6 +134,9 @@ func missingTable(err error) bool { return hasCode(err, "42P01", 1) }
 
 func (d *DB) apply(ctx context.Context, m Migration) error {
 	return d.Tx(ctx, func(tx Querier) error {
+		if done, err := d.appliedMeanwhile(ctx, tx, m); err != nil || done {
+			return err
+		}
 		for _, s := range Split(m.SQL) {
 			if _, err := tx.Exec(ctx, s); err != nil {
 				return fmt.Errorf("%w in %s", err, s)
