@@ -279,3 +279,24 @@ func resident(b *testing.B) float64 {
 	b.Fatal("no VmRSS")
 	return 0
 }
+
+// BenchmarkRecordClose is the making and finishing of short recordings, 32 at a
+// time: what a wave of hang-ups asks of the disk.
+func BenchmarkRecordClose(b *testing.B) {
+	e := testEngine(b, Config{}, newLoop)
+	dir := b.TempDir()
+	var n atomic.Uint64
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r, err := e.Record(RecordConfig{Path: filepath.Join(dir, fmt.Sprintf("%d.wav", n.Add(1)))})
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			if _, err := r.Close(b.Context()); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -234,45 +233,6 @@ func TestSalvageOfNothing(t *testing.T) {
 	}
 	if _, err := Salvage(filepath.Join(t.TempDir(), "a.wav")); err == nil {
 		t.Error("a finished recording was salvaged")
-	}
-}
-
-func TestFullDiskStopsTheRecordingNotTheCall(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := syscall.Mount("none", dir, "tmpfs", 0, "size=12k"); err != nil {
-		t.Skip("needs the right to mount:", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(dir, 0) })
-	e := testEngine(t, Config{}, newLoop)
-	c := newTestCall(t, e)
-	failed := make(chan error, 1)
-	r, err := e.Record(RecordConfig{Path: filepath.Join(dir, "a.wav"), Left: c.a, Right: c.b, OnError: func(err error) { failed <- err }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ear := listen(c.callee)
-	hum(t, c.caller, 440)
-	select {
-	case err := <-failed:
-		if !errors.Is(err, syscall.ENOSPC) || !errors.Is(r.Err(), syscall.ENOSPC) {
-			t.Errorf("reported %v, Err %v", err, r.Err())
-		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("the full disk was not reported")
-	}
-	if hz := ear.tone(t); !near(hz, 440) {
-		t.Errorf("the call is broken: %.0f Hz", hz)
-	}
-	res, err := r.Close(t.Context())
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("Close: %v", err)
-	}
-	if w, err := ReadWAV(res.Path); err != nil || len(w.PCM[0]) == 0 {
-		t.Errorf("what fitted was not saved: %v", err)
-	}
-	if st := e.Stats(); st.RecordFail != 1 || st.Recorded != 0 || st.Recorders != 0 {
-		t.Errorf("%+v", st)
 	}
 }
 
