@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func startSipp(t testing.TB, scenario string, port int, args ...string) *sippRun
 	file, _ := filepath.Abs(filepath.Join("testdata", "sipp", scenario+".xml"))
 	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	t.Cleanup(cancel)
-	args = append([]string{"-sf", file, "-i", "127.0.0.1", "-p", strconv.Itoa(port), "-nostdin", "-trace_err", "-mp", strconv.Itoa(freePort(t) &^ 1)}, args...)
+	args = append([]string{"-sf", file, "-i", "127.0.0.1", "-p", strconv.Itoa(port), "-nostdin", "-trace_err", "-mp", strconv.Itoa(port + 2)}, args...)
 	r := &sippRun{cmd: exec.CommandContext(ctx, path, args...), dir: t.TempDir(), out: &strings.Builder{}}
 	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = r.dir, r.out, r.out
 	if err := r.cmd.Start(); err != nil {
@@ -54,39 +55,52 @@ func (r *sippRun) wait(t testing.TB) {
 	}
 }
 
-// freePort is free for UDP and TCP.
+var portBlocks atomic.Int64
+
+// freePort starts a block of eight ports that are free for UDP and TCP, below
+// the range the kernel gives to clients: sipp takes further ones for media.
 func freePort(t testing.TB) int {
 	t.Helper()
-	for range 50 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		u, err := net.ListenPacket("udp", l.Addr().String())
-		l.Close()
-		if err == nil {
-			u.Close()
-			return port
+	for range 200 {
+		block := (int64(os.Getpid())*37 + portBlocks.Add(1)) % 2500
+		base := 10000 + int(block)*8
+		if blockFree(base) {
+			return base
 		}
 	}
-	t.Fatal("no free port")
+	t.Fatal("no free ports")
 	return 0
 }
 
-// waitBound waits until somebody has the UDP port.
-func waitBound(t testing.TB, port int) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for time.Now().Before(deadline) {
-		u, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", port))
+func blockFree(base int) bool {
+	for port := base; port < base+8; port++ {
+		at := fmt.Sprintf("127.0.0.1:%d", port)
+		u, err := net.ListenPacket("udp", at)
 		if err != nil {
-			return
+			return false
 		}
 		u.Close()
-		<-time.After(10 * time.Millisecond)
+		l, err := net.Listen("tcp", at)
+		if err != nil {
+			return false
+		}
+		l.Close()
 	}
-	t.Fatalf("nobody binds port %d", port)
+	return true
+}
+
+// waitBound waits until somebody has the UDP port. It looks rather than tries,
+// not to be in the way.
+func waitBound(t testing.TB, port int) {
+	t.Helper()
+	mine := fmt.Sprintf("0100007F:%04X ", port)
+	eventually(t, fmt.Sprintf("port %d bound", port), func() bool {
+		table, err := os.ReadFile("/proc/net/udp")
+		if err != nil {
+			t.Skip("needs /proc/net/udp")
+		}
+		return strings.Contains(string(table), mine)
+	})
 }
 
 func TestSippScenarios(t *testing.T) {
