@@ -2,7 +2,12 @@ package event
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // Encode writes the body of an event exactly as ECMAScript's JSON.stringify would after a parse, so that a receiver
@@ -31,20 +36,24 @@ var escapes = []struct{ escaped, plain string }{
 	{`\u2028`, "\u2028"}, {`\u2029`, "\u2029"}, {`\ufffd`, "\ufffd"},
 }
 
-// raw undoes those escapes. A backslash that is itself escaped is stepped over, so that text which merely looks like
-// an escape stays as it is.
+// raw undoes those escapes, and writes minus zero as 0. A backslash that is itself escaped is stepped over, so that
+// text which merely looks like an escape stays as it is.
 func raw(b []byte) []byte {
-	if !bytes.Contains(b, []byte(`\u`)) {
+	if !bytes.Contains(b, []byte(`\u`)) && !bytes.Contains(b, []byte("-0")) {
 		return b
 	}
 	out := make([]byte, 0, len(b))
+	quoted := false
 	for i := 0; i < len(b); {
-		if b[i] != '\\' || i+1 == len(b) {
-			out = append(out, b[i])
-			i++
-			continue
+		plain, n := b[i:i+1], 1
+		switch {
+		case b[i] == '"':
+			quoted = !quoted
+		case quoted && b[i] == '\\':
+			plain, n = unescape(b[i:])
+		case !quoted && minusZero(b[i:]):
+			plain = nil
 		}
-		plain, n := unescape(b[i:])
 		out = append(out, plain...)
 		i += n
 	}
@@ -58,4 +67,55 @@ func unescape(b []byte) (plain []byte, n int) {
 		}
 	}
 	return b[:2], 2
+}
+
+// minusZero recognises the number -0, not the beginning of -0.5.
+func minusZero(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("-0")) && (len(b) == 2 || bytes.IndexByte([]byte(",]}"), b[2]) >= 0)
+}
+
+// Metadata are members of a customer's choosing.
+type Metadata map[string]string
+
+// MarshalJSON writes the members in the order in which JSON.stringify writes them after a parse: those whose names are
+// array indexes first, as numbers; then the others, here by name.
+func (m Metadata) MarshalJSON() ([]byte, error) {
+	names := slices.SortedFunc(maps.Keys(m), byIndexThenName)
+	b := []byte{'{'}
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		for j, text := range []string{name, m[name]} {
+			encoded, err := Canonical(text)
+			if err != nil {
+				return nil, err
+			}
+			if j > 0 {
+				b = append(b, ':')
+			}
+			b = append(b, encoded...)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+func byIndexThenName(a, b string) int {
+	x, isX := arrayIndex(a)
+	y, isY := arrayIndex(b)
+	switch {
+	case isX && isY:
+		return cmp.Compare(x, y)
+	case isX:
+		return -1
+	case isY:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// arrayIndex is ECMA-262 §6.1.7: a canonical number from 0 to 2³²−2.
+func arrayIndex(name string) (uint64, bool) {
+	n, err := strconv.ParseUint(name, 10, 32)
+	return n, err == nil && n < 1<<32-1 && strconv.FormatUint(n, 10) == name
 }

@@ -173,16 +173,16 @@ type SMSReceived struct {
 
 // SMSSent: a message went out to the carrier.
 type SMSSent struct {
-	MessageID      string            `json:"message_id"`
-	ConversationID string            `json:"conversation_id"`
-	FromNumber     string            `json:"from_number"`
-	ToNumber       string            `json:"to_number"`
-	Body           string            `json:"body"`
-	Segments       int               `json:"segments"`
-	Status         string            `json:"status"`
-	SentAt         db.Time           `json:"sent_at"`
-	UserID         *string           `json:"user_id"`
-	Metadata       map[string]string `json:"metadata"`
+	MessageID      string   `json:"message_id"`
+	ConversationID string   `json:"conversation_id"`
+	FromNumber     string   `json:"from_number"`
+	ToNumber       string   `json:"to_number"`
+	Body           string   `json:"body"`
+	Segments       int      `json:"segments"`
+	Status         string   `json:"status"`
+	SentAt         db.Time  `json:"sent_at"`
+	UserID         *string  `json:"user_id"`
+	Metadata       Metadata `json:"metadata"`
 }
 
 // UserCreated: a user was added.
