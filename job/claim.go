@@ -12,12 +12,8 @@ import (
 
 // This file may hold SQL that differs between the databases; see architecture.
 
-// These bound one claim: how many jobs, of how many lanes, and how many of one lane before the next has its turn.
-const (
-	claimSize = 64
-	laneSteps = 64
-	laneShare = 8
-)
+// claimSize bounds one claim: how many jobs, and of how many lanes.
+const claimSize = 64
 
 // claim takes up to free jobs. Where all that is due fits into one claim, that is one statement; where there is a
 // backlog, lanes have turns, so that a backlog in one delays no other.
@@ -50,7 +46,7 @@ const openEarlier = `(order_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs p
 func (r *Runner) due(ctx context.Context) ([]candidate, error) {
 	// tenant: work is claimed for all organisations
 	const q = `SELECT id, lane FROM jobs j WHERE queue = $1 AND state = 0 AND run_at <= $2 AND ` + openEarlier + `
-		ORDER BY run_at, id LIMIT 65` // claimSize+1; SQLite prepares a statement anew for each value bound to a LIMIT
+		ORDER BY run_at, id LIMIT 65` // claimSize + 1; SQLite prepares a statement anew for each value bound to a LIMIT
 	rows, err := r.DB.Read(ctx).Query(ctx, q, r.Name, db.At(r.Queue.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("list due jobs: %w", err)
@@ -171,22 +167,20 @@ func (r *Runner) listLanes(ctx context.Context) ([]string, error) {
 	return lanes, rows.Err()
 }
 
-// claimLanes takes lanes off the list and claims a few jobs of each, until something was claimed or the list is empty.
+// claimLanes takes lanes off the list and claims a share of each, until something was claimed or the list is empty.
 func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
+	free = min(free, claimSize)
 	var jobs []Job
-	for len(r.turns) > 0 && len(jobs) == 0 {
-		var lanes []string
-		for len(r.turns) > 0 && len(lanes) < laneSteps {
-			if l := r.turns[0]; r.room(l) > 0 {
-				lanes = append(lanes, l)
-			}
-			r.turns = r.turns[1:]
+	for len(jobs) == 0 {
+		lanes := r.nextLanes(free)
+		if len(lanes) == 0 {
+			return nil, nil
 		}
 		err := r.DB.Tx(ctx, func(tx db.Querier) (err error) {
 			jobs = nil
 			for i, lane := range lanes {
-				share := min(max(laneShare, (free-len(jobs))/(len(lanes)-i)), claimSize)
-				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.room(lane), free-len(jobs)), jobs); err != nil {
+				share := (free - len(jobs)) / (len(lanes) - i) // at least 1, for there are no more lanes than free
+				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.room(lane)), jobs); err != nil {
 					return err
 				}
 			}
@@ -197,6 +191,18 @@ func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
 		}
 	}
 	return jobs, nil
+}
+
+// nextLanes takes up to n lanes that have room off the list.
+func (r *Runner) nextLanes(n int) []string {
+	var lanes []string
+	for len(r.turns) > 0 && len(lanes) < n {
+		if l := r.turns[0]; r.room(l) > 0 {
+			lanes = append(lanes, l)
+		}
+		r.turns = r.turns[1:]
+	}
+	return lanes
 }
 
 func (r *Runner) claimLane(ctx context.Context, tx db.Querier, lane string, n int, jobs []Job) ([]Job, error) {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -69,7 +70,7 @@ const (
 
 // Start takes back what this node left running when it died, and begins.
 func (r *Runner) Start(ctx context.Context) error {
-	if err := r.recover(ctx); err != nil {
+	if err := errors.Join(r.recover(ctx), r.expire(ctx)); err != nil {
 		return fmt.Errorf("recover jobs of %s: %w", r.Name, err)
 	}
 	r.lanes = map[string]int{}
