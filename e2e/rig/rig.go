@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -161,12 +162,12 @@ func (s *Server) TryStart() error {
 	if err != nil {
 		return err
 	}
-	if err := s.command.Start(); err != nil {
+	ready, started := make(chan []string, 1), make(chan error, 1)
+	s.exited = make(chan struct{})
+	go s.follow(out, started, ready)
+	if err := <-started; err != nil {
 		return err
 	}
-	ready := make(chan []string, 1)
-	s.exited = make(chan struct{})
-	go s.follow(out, ready)
 	select {
 	case found := <-ready:
 		s.HTTP, s.SIP = found[1], found[2]
@@ -179,7 +180,16 @@ func (s *Server) TryStart() error {
 	}
 }
 
-func (s *Server) follow(out io.Reader, ready chan<- []string) {
+// follow starts the server and reads what it writes. The death signal comes when the thread that started it ends, so that
+// thread is kept until the server has ended.
+func (s *Server) follow(out io.Reader, started chan<- error, ready chan<- []string) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := s.command.Start()
+	started <- err
+	if err != nil {
+		return
+	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		_, _ = fmt.Fprintln(s.log, lines.Text())
