@@ -190,6 +190,12 @@ func TestABindingComesBackWhole(t *testing.T) {
 				t.Errorf("%s: got %+v, %v; want %+v and %+v", name, got, err, second, want)
 			}
 		}
+		if got, err := h.Bindings(ctx, "org_other", []string{a.DeviceID}); len(got) != 0 || err != nil {
+			t.Errorf("another organisation sees %v, %v", got, err)
+		}
+		if got, err := h.OfUserBindings(ctx, "org_other", id); len(got) != 0 || err != nil {
+			t.Errorf("another organisation sees %v, %v", got, err)
+		}
 		u := h.do("GET", "/users/"+id, nil).Want(200)
 		if u.Text("presence.status") != "available" || u.At("devices.0.registered") != true {
 			t.Errorf("user: %s", u.Bytes)
@@ -209,9 +215,6 @@ func TestABindingComesBackWhole(t *testing.T) {
 		}
 		if err := h.Save(ctx, "dev_none", []device.Binding{want}); !db.IsNone(err) {
 			t.Errorf("unknown device: %v", err)
-		}
-		if got, err := h.Bindings(ctx, "org_other", []string{a.DeviceID}); len(got) != 0 || err != nil {
-			t.Errorf("another organisation sees %v, %v", got, err)
 		}
 	})
 }

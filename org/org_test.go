@@ -70,6 +70,11 @@ func TestOnlyWhatWasChosenLeavesTheDefaults(t *testing.T) {
 		if a.At("outbound.allowed_countries.0") != "DE" || a.At("recording.retention_days") != float64(365) || a.At("recording.announce") != true {
 			t.Errorf("the own country follows and null returns to the default: %s", a.Bytes)
 		}
+		server.Do(admin, "PATCH", "/organization", `{"outbound":{"allowed_countries":["FR","AT"]}}`).Want(200)
+		a = server.Do(admin, "PATCH", "/organization", `{"outbound":{"allowed_countries":null}}`).Want(200)
+		if a.Text("outbound.allowed_countries.0") != "DE" || a.At("outbound.calls_per_second") != float64(9) {
+			t.Errorf("null returns a list to the default: %s", a.Bytes)
+		}
 		set, err := s.Settings(context.Background(), o.ID)
 		if err != nil || set.Outbound.CallsPerSecond != 9 || !set.Recording.Announce {
 			t.Errorf("the cache did not hear of the change: %+v, %v", set, err)

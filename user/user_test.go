@@ -123,6 +123,11 @@ func TestWhatIsTakenIsSaid(t *testing.T) {
 		h.do("PATCH", "/users/"+b.Text("id"), `{"extension":"200","email":"ada@example.com"}`).Want(200)
 		other, _ := h.orgs.Create(context.Background(), "Other", "DE")
 		h.server.Do(optest.Admin(other.ID), "POST", "/users", `{"email":"ada@example.com","first_name":"Ada","extension":"200"}`).Want(201)
+		h.server.Do(optest.Admin(other.ID), "POST", "/users", `{"email":"eve@example.com","first_name":"Eve"}`).Want(201)
+		h.do("POST", "/users", `{"email":"eve@example.com","first_name":"Eve","extension":"200"}`).Want(409).Refused("extension_taken")
+		gone := h.do("POST", "/users", `{"email":"gone@example.com","first_name":"Gone"}`).Want(201)
+		h.do("DELETE", "/users/"+gone.Text("id"), nil).Want(204)
+		h.do("POST", "/users", `{"email":"gone@example.com","first_name":"Gone","extension":"200"}`).Want(409).Refused("extension_taken")
 	})
 }
 
