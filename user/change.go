@@ -96,6 +96,7 @@ func (s *Service) welcome(ctx context.Context, tx db.Querier, u *User, provision
 		}
 		sip = &made
 	}
+	s.changed(tx, u.ID)
 	err := s.outbox.Publish(ctx, tx, u.OrgID, event.UserCreated{UserID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role,
 		Extension: u.Extension, CreatedAt: u.CreatedAt, OrgID: u.OrgID})
 	if err != nil {

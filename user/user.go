@@ -48,7 +48,7 @@ type User struct {
 	RecordingMode    string         `json:"recording_mode" enum:"inherit,on,off"`
 	MFAEnabled       bool           `json:"mfa_enabled"`
 	CreatedAt        db.Time        `json:"created_at"`
-	LastSeenAt       db.Time        `json:"last_seen_at"`
+	LastSeenAt       db.Time        `json:"last_seen_at" nullable:"true"`
 
 	OrgID     string  `json:"-"`
 	UpdatedAt db.Time `json:"-"`
@@ -58,14 +58,14 @@ type User struct {
 type Presence struct {
 	Status string  `json:"status" enum:"available,ringing,busy,wrap_up,away,dnd,offline"`
 	Reason *string `json:"reason"`
-	Since  db.Time `json:"since"`
-	Until  db.Time `json:"until"`
+	Since  db.Time `json:"since" nullable:"true"`
+	Until  db.Time `json:"until" nullable:"true"`
 }
 
 // DND is do-not-disturb, until a time or until it is switched off.
 type DND struct {
 	Enabled bool    `json:"enabled"`
-	Until   db.Time `json:"until"`
+	Until   db.Time `json:"until" nullable:"true"`
 }
 
 // On reports whether the user is not to be disturbed at a time.

@@ -21,6 +21,7 @@ import (
 type house struct {
 	*user.Service
 	d      *db.DB
+	bus    *bus.Bus
 	orgs   *org.Service
 	org    string
 	server *optest.Server
@@ -32,7 +33,7 @@ func build(t *testing.T, d *db.DB) *house {
 	h := &house{d: d, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return h.now }
 	b := bus.New()
-	h.orgs = org.New(d, b, now)
+	h.bus, h.orgs = b, org.New(d, b, now)
 	o, err := h.orgs.Create(context.Background(), "Acme", "DE")
 	if err != nil {
 		t.Fatal(err)
@@ -270,6 +271,30 @@ func names(a *optest.Answer) string {
 		out += a.Text("data." + strconv.Itoa(i) + ".email")[:2]
 	}
 	return out
+}
+
+func TestEveryChangeOfAUserIsHeard(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	heard := h.bus.Subscribe(user.Changed, 1)
+	defer heard.Close()
+	id := h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada"}`).Want(201).Text("id")
+	for _, change := range []func(){
+		func() {},
+		func() { h.do("PATCH", "/users/"+id, `{"last_name":"X"}`).Want(200) },
+		func() { h.do("PUT", "/users/"+id+"/dnd", `{"enabled":true}`).Want(200) },
+		func() { h.do("DELETE", "/users/"+id, nil).Want(204) },
+	} {
+		change()
+		select {
+		case got := <-heard.C:
+			if got != id {
+				t.Errorf("heard of %v", got)
+			}
+		default:
+			t.Error("a change was not heard")
+		}
+	}
 }
 
 func TestAnotherOrganisationsUsersAreNotFound(t *testing.T) {
