@@ -118,6 +118,7 @@ func (l *Lexsem) Terms(text string) []memory.Term {
 
 // base is the hash of a word's base form.
 func (l *Lexsem) base(w string) uint32 {
+	w = strings.TrimSuffix(w, "'s")
 	h := hashOf(w)
 	if at := l.find(h); at >= 0 {
 		b := l.bases[2*at:]
@@ -138,7 +139,7 @@ func (l *Lexsem) base(w string) uint32 {
 }
 
 // suffixes are the endings of inflected words that the lexicon itself does not list.
-var suffixes = []struct{ ending, instead string }{{"'s", ""}, {"ies", "y"}, {"sses", "ss"}, {"ves", "f"}, {"es", "e"},
+var suffixes = []struct{ ending, instead string }{{"ies", "y"}, {"sses", "ss"}, {"ves", "f"}, {"es", "e"},
 	{"es", ""}, {"s", ""}, {"ied", "y"}, {"ed", "e"}, {"ed", ""}, {"ing", "e"}, {"ing", ""}, {"er", ""}, {"est", ""}, {"ly", ""}}
 
 // undouble takes one of two equal letters at the end: "stopp" becomes "stop".

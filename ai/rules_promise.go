@@ -150,7 +150,7 @@ var (
 	worked     = regexp.MustCompile(`(?i)\b(?:it works|works now|working now|that worked|that fixed it|it is (?:green|on|open|done|fixed) now|it's (?:working|fixed|back) now|problem solved|that solves|got it working|i am in|i'm in|that did it|much better|that helps)\b`)
 	thanks     = regexp.MustCompile(`(?i)\b(?:thank you|thanks|perfect|great|wonderful|excellent|lovely|brilliant|fantastic)\b`)
 	leftOpen   = regexp.MustCompile(`(?i)\b(?:another company|cancel my (?:account|contract)|not acceptable|unacceptable|speak to (?:your|a) (?:manager|supervisor)|cannot help|can't help|not possible|nothing (?:i|we) can do|still (?:not|does not|doesn't)|i will complain|waste of time)\b`)
-	message    = regexp.MustCompile(`(?i)\b(?:leave (?:a|your) message|after the (?:tone|beep)|voice ?mail)\b`)
+	leaveWord  = regexp.MustCompile(`(?i)\b(?:leave (?:a|your) message|after the (?:tone|beep)|voice ?mail)\b`)
 )
 
 // outcomeOf tells how the call ended.
@@ -159,7 +159,7 @@ func outcomeOf(clauses []clause, promises []promise) transcript.Outcome {
 	for i, c := range clauses {
 		late := i >= len(clauses)/2
 		transferred = transferred || c.speaker != transcript.Caller && handedOver.MatchString(c.text)
-		voicemail = voicemail || message.MatchString(c.text)
+		voicemail = voicemail || leaveWord.MatchString(c.text)
 		open = open || c.speaker == transcript.Caller && leftOpen.MatchString(c.text)
 		fixed = fixed || late && worked.MatchString(c.text)
 		thanked = thanked || late && c.speaker == transcript.Caller && thanks.MatchString(c.text)
