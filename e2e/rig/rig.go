@@ -222,6 +222,28 @@ func (s *Server) signal(sig syscall.Signal) {
 	s.command = nil
 }
 
+// Terminate asks the server to end in order, and does not wait.
+func (s *Server) Terminate() {
+	s.T.Helper()
+	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// Wait waits until the server has ended, and returns its exit code.
+func (s *Server) Wait(limit time.Duration) int {
+	s.T.Helper()
+	select {
+	case <-s.exited:
+		code := s.command.ProcessState.ExitCode()
+		s.command = nil
+		return code
+	case <-time.After(limit):
+		s.T.Fatalf("the server did not end within %s", limit)
+		return -1
+	}
+}
+
 // PID is the server's process.
 func (s *Server) PID() int { return s.command.Process.Pid }
 
@@ -358,11 +380,7 @@ type User struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Extension string `json:"extension"`
-	SIP       struct {
-		Username string `json:"username"`
-		Domain   string `json:"domain"`
-		Password string `json:"password"`
-	} `json:"sip"`
+	SIP       Login  `json:"sip"`
 }
 
 // AddUser adds a user with a phone.

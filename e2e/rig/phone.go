@@ -1,0 +1,337 @@
+package rig
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"text/template"
+	"time"
+)
+
+// A Login is what a telephone registers with.
+type Login struct {
+	Username string `json:"username"`
+	Domain   string `json:"domain"`
+	Password string `json:"password"`
+}
+
+// PhoneOptions say how a telephone behaves.
+type PhoneOptions struct {
+	Say        string // WAV file (8 kHz, one channel) that it speaks in a call
+	Transport  string // "" for udp
+	Auto       bool   // answers at once
+	Codecs     string // "" for PCMU/8000,PCMA/8000
+	Unregister bool   // does not register
+	Refused    bool   // is not expected to succeed in registering
+}
+
+// A Phone is a baresip: a real telephone without a display.
+type Phone struct {
+	T    testing.TB
+	Port int // of its SIP
+
+	dir     string
+	command *exec.Cmd
+	exited  chan struct{}
+	out     *log
+	conn    net.Conn
+
+	mu     sync.Mutex // guards the fields below
+	events []PhoneEvent
+	more   chan struct{}
+}
+
+// A PhoneEvent is something baresip tells: a kind such as CALL_ESTABLISHED and its parameter.
+type PhoneEvent struct {
+	Event    bool   `json:"event"`
+	Type     string `json:"type"`
+	Param    string `json:"param"`
+	Response bool   `json:"response"`
+	OK       bool   `json:"ok"`
+	Data     string `json:"data"`
+	Token    string `json:"token"`
+}
+
+// Phone starts a telephone and registers it.
+func (s *Server) Phone(l Login, o PhoneOptions) *Phone {
+	s.T.Helper()
+	path, err := exec.LookPath("baresip")
+	if err != nil {
+		s.T.Skip("baresip is not installed")
+	}
+	p := &Phone{T: s.T, Port: FreePort(s.T), dir: s.T.TempDir(), out: &log{}, exited: make(chan struct{}), more: make(chan struct{})}
+	control := FreePort(s.T)
+	p.write("config", map[string]any{"SIP": p.Port, "Control": control, "Say": o.Say, "Heard": p.dir, "Modules": modules(s.T)})
+	p.write("accounts", nil)
+	p.write("contacts", nil)
+	p.command = exec.Command(path, "-4", "-f", p.dir)
+	p.command.Stdout, p.command.Stderr = p.out, p.out
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.command.Start(); err != nil {
+		s.T.Fatalf("start baresip: %v", err)
+	}
+	go func() { _ = p.command.Wait(); close(p.exited) }()
+	s.T.Cleanup(p.cleanup)
+	p.connect(control)
+	p.logIn(s, l, o)
+	return p
+}
+
+// write fills in a file of e2e/baresip; without values the file is empty.
+func (p *Phone) write(name string, values any) {
+	p.T.Helper()
+	var b bytes.Buffer
+	if values != nil {
+		b.WriteString(filled(p.T, filepath.Join("baresip", name), values))
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, name), b.Bytes(), 0o600); err != nil {
+		p.T.Fatal(err)
+	}
+}
+
+// filled is a file of the e2e folder with its values filled in.
+func filled(t testing.TB, name string, values any) string {
+	t.Helper()
+	parsed, err := template.ParseFiles(filepath.Join(Root(), "e2e", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := parsed.Execute(&b, values); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// modules is where Debian keeps baresip's modules.
+func modules(t testing.TB) string {
+	for _, pattern := range []string{"/usr/lib/baresip/modules", "/usr/lib/*/baresip/modules", "/usr/local/lib/baresip/modules"} {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
+			return found[0]
+		}
+	}
+	t.Skip("baresip's modules are not installed")
+	return ""
+}
+
+func (p *Phone) connect(port int) {
+	p.T.Helper()
+	Until(p.T, "control socket of baresip", 20*time.Second, func() (ok bool) {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		p.conn = conn
+		return err == nil
+	})
+	go p.read()
+}
+
+// read takes netstrings with JSON off the control socket.
+func (p *Phone) read() {
+	in := bufio.NewReader(p.conn)
+	for {
+		length, err := in.ReadString(':')
+		if err != nil {
+			return
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(length, ":"))
+		if err != nil {
+			return
+		}
+		b := make([]byte, n+1) // and the comma
+		if _, err := io.ReadFull(in, b); err != nil {
+			return
+		}
+		var e PhoneEvent
+		if json.Unmarshal(b[:n], &e) != nil {
+			continue
+		}
+		p.mu.Lock()
+		p.events = append(p.events, e)
+		close(p.more)
+		p.more = make(chan struct{})
+		p.mu.Unlock()
+	}
+}
+
+func (p *Phone) logIn(s *Server, l Login, o PhoneOptions) {
+	p.T.Helper()
+	values := map[string]any{"Username": l.Username, "Password": l.Password, "Server": s.SIP, "Transport": "udp", "Register": 300,
+		"Answer": "manual", "Codecs": "PCMU/8000,PCMA/8000"}
+	if o.Transport != "" {
+		values["Transport"] = o.Transport
+	}
+	if o.Auto {
+		values["Answer"] = "auto"
+	}
+	if o.Codecs != "" {
+		values["Codecs"] = o.Codecs
+	}
+	if o.Unregister {
+		values["Register"] = 0
+	}
+	p.Do("uanew", strings.TrimSpace(filled(p.T, "baresip/account", values)))
+	switch {
+	case o.Refused:
+		p.Wait("REGISTER_FAIL", "")
+	case !o.Unregister:
+		p.Wait("REGISTER_OK", "")
+	}
+}
+
+// patience is how long a telephone is waited for.
+const patience = 30 * time.Second
+
+// Do has the telephone do something: dial, accept, hangup, hold, resume, sndcode … It returns what it answered.
+func (p *Phone) Do(command, params string) string {
+	p.T.Helper()
+	p.mu.Lock()
+	token := strconv.Itoa(len(p.events)) + command
+	p.mu.Unlock()
+	b, _ := json.Marshal(map[string]string{"command": command, "params": params, "token": token})
+	if _, err := fmt.Fprintf(p.conn, "%d:%s,", len(b), b); err != nil {
+		p.T.Fatalf("baresip %s: %v", command, err)
+	}
+	answer := p.await("answer to "+command, false, func(e PhoneEvent) bool { return e.Response && e.Token == token })
+	if !answer.OK {
+		p.T.Fatalf("baresip %s %s: %s", command, params, answer.Data)
+	}
+	return answer.Data
+}
+
+// Wait waits for an event whose parameter holds a text, and forgets it and all before it.
+func (p *Phone) Wait(kind, text string) PhoneEvent {
+	p.T.Helper()
+	return p.await(kind+" "+text, true, func(e PhoneEvent) bool {
+		return e.Event && e.Type == kind && strings.Contains(e.Param, text)
+	})
+}
+
+// await waits for what matches, and forgets it; with older, also what came before it.
+func (p *Phone) await(what string, older bool, match func(PhoneEvent) bool) PhoneEvent {
+	p.T.Helper()
+	deadline := time.After(patience)
+	for {
+		p.mu.Lock()
+		more := p.more
+		for i, e := range p.events {
+			if match(e) {
+				before := p.events[:i:i]
+				if older {
+					before = nil
+				}
+				p.events = append(before, p.events[i+1:]...)
+				p.mu.Unlock()
+				return e
+			}
+		}
+		seen := fmt.Sprintf("%+v", p.events)
+		p.mu.Unlock()
+		select {
+		case <-more:
+		case <-p.exited:
+			p.T.Fatalf("baresip ended while %s was awaited:\n%s", what, tail(p.out.String(), 40))
+		case <-deadline:
+			p.T.Fatalf("baresip: no %s within %s; there were %s\n%s", what, patience, seen, tail(p.out.String(), 40))
+		}
+	}
+}
+
+// Dial calls a number and waits until it is answered.
+func (p *Phone) Dial(number string) {
+	p.T.Helper()
+	p.Do("dial", number)
+	p.Wait("CALL_ESTABLISHED", "")
+}
+
+// Listen waits until the telephone has heard audio for a time in its last call; silence that is not sent does not count.
+func (p *Phone) Listen(d time.Duration) {
+	p.T.Helper()
+	Until(p.T, "audio of "+d.String(), d+patience, func() bool {
+		info, err := os.Stat(p.heard())
+		return err == nil && info.Size() >= int64(d.Seconds()*8000*2)
+	})
+}
+
+// heard is the file of what was heard in the last call.
+func (p *Phone) heard() string {
+	found, _ := filepath.Glob(filepath.Join(p.dir, "dump-*-dec.wav"))
+	if len(found) == 0 {
+		return ""
+	}
+	return found[len(found)-1]
+}
+
+// Close switches the telephone off and returns the WAV file (8 kHz, one channel) of what it heard in its last call.
+func (p *Phone) Close() string {
+	p.T.Helper()
+	p.stop()
+	if p.heard() == "" {
+		p.T.Fatalf("the telephone had no call")
+	}
+	return p.heard()
+}
+
+func (p *Phone) stop() {
+	if p.conn != nil {
+		_ = p.conn.Close()
+	}
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.exited:
+	case <-time.After(10 * time.Second):
+		_ = p.command.Process.Kill()
+		<-p.exited
+	}
+}
+
+func (p *Phone) cleanup() {
+	p.stop()
+	if p.T.Failed() {
+		p.T.Logf("baresip wrote:\n%s", tail(p.out.String(), 40))
+	}
+}
+
+// ports hands out ports below those the system chooses from, each once in this process.
+var ports = func() *atomic.Int64 {
+	n := new(atomic.Int64)
+	n.Store(int64(os.Getpid() % 5000))
+	return n
+}()
+
+// FreePort is a port of every loopback address that nobody uses, for UDP and TCP; it is even, and the one above is free too.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	for range 1000 {
+		port := int(20000 + 2*(ports.Add(1)%6000))
+		if free(port) && free(port+1) {
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
+func free(port int) bool {
+	address := ":" + strconv.Itoa(port)
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return false
+	}
+	defer l.Close()
+	u, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return false
+	}
+	return u.Close() == nil
+}

@@ -1,0 +1,266 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+)
+
+// A Script is a run of a scenario of e2e/sipp.
+type Script struct {
+	Scenario string // file name without .xml
+	IP       string // "" for 127.0.0.1
+	Port     int    // 0 for a free one
+	Login    *Login // answers challenges, and is who registers
+	From     string // user in From and Contact; "" for the log-in's, or peer
+	Number   string // called
+	Calls    int    // 0 for one
+	Rate     int    // calls per second
+	Talk     time.Duration
+	TCP      bool
+	Quiet    bool // keeps no messages
+	Limit    time.Duration
+
+	LateOffer bool     // the INVITE has no SDP
+	Play      string   // raw mu-law file that is spoken
+	Headers   []string // further header lines of the INVITE
+	Status    int      // expected, or to refuse with
+	Hold      string   // direction with which a hold is asked for, or agreed to
+	Ring      int      // milliseconds before the answer
+}
+
+// script is a Script as the scenarios see it.
+type script struct {
+	Script
+	Round  int // 1, or 2 with credentials: CSeq of the INVITE
+	Last   int // CSeq of the BYE
+	Media  string
+	Twelve [12]struct{}
+}
+
+// First is the script of the INVITE without credentials.
+func (s script) First() script {
+	s.Round = 1
+	return s
+}
+
+func (s Script) filled() script {
+	x := script{Script: s, Round: 1, Media: "[media_port]"}
+	if s.Login != nil {
+		x.Round = 2
+	}
+	x.Last = x.Round + 3
+	if s.Play != "" {
+		x.Media = "[rtpstream_audio_port]"
+	}
+	return x
+}
+
+// Sipp is a running sipp.
+type Sipp struct {
+	T    testing.TB
+	Port int
+
+	script  Script
+	dir     string
+	command *exec.Cmd
+	out     bytes.Buffer
+	exited  chan error
+}
+
+// Sipp starts a scenario against the server. A caller begins at once; who is called is ready when it returns.
+func (s *Server) Sipp(x Script) *Sipp {
+	s.T.Helper()
+	path, err := exec.LookPath("sipp")
+	if err != nil {
+		s.T.Skip("sipp is not installed")
+	}
+	x.IP = either(x.IP, "127.0.0.1")
+	if x.From == "" && x.Login != nil {
+		x.From = x.Login.Username
+	}
+	x.From = either(x.From, "peer")
+	if x.Port == 0 {
+		x.Port = FreePort(s.T)
+	}
+	p := &Sipp{T: s.T, Port: x.Port, script: x, dir: s.T.TempDir(), exited: make(chan error, 1)}
+	file := filepath.Join(p.dir, x.Scenario+".xml")
+	if err := os.WriteFile(file, []byte(scenario(s.T, x)), 0o600); err != nil {
+		s.T.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), max(x.Limit, 60*time.Second))
+	s.T.Cleanup(cancel)
+	p.command = exec.CommandContext(ctx, path, append(p.args(file), s.SIP)...)
+	p.command.Dir, p.command.Stdout, p.command.Stderr = p.dir, &p.out, &p.out
+	if err := p.command.Start(); err != nil {
+		s.T.Fatalf("start sipp: %v", err)
+	}
+	go func() { p.exited <- p.command.Wait() }()
+	if strings.HasPrefix(x.Scenario, "answer") || x.Scenario == "refuse" || x.Scenario == "cancelled" {
+		p.bound()
+	}
+	return p
+}
+
+func either(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// scenario is a scenario with its parts and values filled in.
+func scenario(t testing.TB, x Script) string {
+	t.Helper()
+	dir := filepath.Join(Root(), "e2e", "sipp")
+	parsed, err := template.New(x.Scenario+".xml").Funcs(template.FuncMap{"add": func(a, b int) int { return a + b }}).
+		ParseFiles(filepath.Join(dir, "parts.xml"), filepath.Join(dir, x.Scenario+".xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := parsed.Execute(&b, x.filled()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func (p *Sipp) args(file string) []string {
+	x := p.script
+	rtp := FreePort(p.T)
+	args := []string{"-sf", file, "-i", x.IP, "-p", strconv.Itoa(x.Port), "-mi", x.IP, "-mp", strconv.Itoa(rtp),
+		"-m", strconv.Itoa(max(x.Calls, 1)), "-nostdin", "-trace_err", "-buff_size", "4194304"}
+	if x.Play != "" {
+		args = append(args, "-min_rtp_port", "12000", "-max_rtp_port", "19998")
+	}
+	if x.Rate > 0 {
+		args = append(args, "-r", strconv.Itoa(x.Rate), "-l", strconv.Itoa(max(x.Calls, 1)))
+	}
+	if x.Number != "" {
+		args = append(args, "-s", x.Number)
+	}
+	if x.Login != nil {
+		args = append(args, "-au", x.Login.Username, "-ap", x.Login.Password)
+	}
+	if x.Talk > 0 {
+		args = append(args, "-d", strconv.Itoa(int(x.Talk.Milliseconds())))
+	}
+	if x.TCP {
+		args = append(args, "-t", "t1")
+	}
+	if !x.Quiet {
+		args = append(args, "-trace_msg")
+	}
+	return args
+}
+
+// bound waits until sipp listens.
+func (p *Sipp) bound() {
+	p.T.Helper()
+	Until(p.T, "sipp's port", 20*time.Second, func() bool {
+		u, err := net.ListenPacket("udp", net.JoinHostPort(p.script.IP, strconv.Itoa(p.Port)))
+		if err == nil {
+			_ = u.Close()
+		}
+		return err != nil
+	})
+}
+
+// Wait waits until the scenario has ended, and fails unless it went as written.
+func (p *Sipp) Wait() {
+	p.T.Helper()
+	if err := p.End(); err != nil {
+		p.T.Fatal(err)
+	}
+}
+
+// End waits until the scenario has ended, and says how.
+func (p *Sipp) End() error {
+	err := <-p.exited
+	p.exited <- err
+	if err == nil {
+		return nil
+	}
+	text := ""
+	for _, log := range p.files("*errors.log") {
+		b, _ := os.ReadFile(log)
+		text += string(b)
+	}
+	return fmt.Errorf("sipp %s: %w\n%s\n%s", p.script.Scenario, err, head(text, 60), tail(p.out.String(), 30))
+}
+
+func head(s string, lines int) string {
+	all := strings.Split(s, "\n")
+	return strings.Join(all[:min(lines, len(all))], "\n")
+}
+
+func (p *Sipp) files(pattern string) []string {
+	found, _ := filepath.Glob(filepath.Join(p.dir, pattern))
+	return found
+}
+
+// A Message is a SIP message as sipp saw it.
+type Message struct {
+	Received bool
+	Text     string // with \n
+}
+
+var messageLine = regexp.MustCompile(`(?m)^(?:UDP|TCP) message (sent|received)[^\n]*\n\n`)
+
+// Messages are those of the scenario in their order.
+func (p *Sipp) Messages() []Message {
+	p.T.Helper()
+	var all []Message
+	for _, file := range p.files("*messages.log") {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			p.T.Fatal(err)
+		}
+		text := strings.ReplaceAll(string(b), "\r", "")
+		places := messageLine.FindAllStringSubmatchIndex(text, -1)
+		for i, at := range places {
+			end := len(text)
+			if i+1 < len(places) {
+				end = places[i+1][0]
+			}
+			body, _, _ := strings.Cut(text[at[1]:end], "\n-----------------------------------------------")
+			all = append(all, Message{text[at[2]:at[3]] == "received", body})
+		}
+	}
+	return all
+}
+
+// Received returns the n-th message received that starts so, from 0.
+func (p *Sipp) Received(start string, n int) string {
+	p.T.Helper()
+	for _, m := range p.Messages() {
+		if m.Received && strings.HasPrefix(m.Text, start) {
+			if n == 0 {
+				return m.Text
+			}
+			n--
+		}
+	}
+	p.T.Fatalf("sipp %s received no %q", p.script.Scenario, start)
+	return ""
+}
+
+// Field is the value of a header field of a message.
+func Field(message, name string) string {
+	for line := range strings.SplitSeq(message, "\n") {
+		if n, v, ok := strings.Cut(line, ":"); ok && strings.EqualFold(n, name) {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
