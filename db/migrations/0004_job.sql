@@ -19,7 +19,7 @@ CREATE TABLE jobs (
 	finished_at  BIGINT
 );
 CREATE INDEX jobs_ready ON jobs (queue, lane, run_at, id) WHERE state = 0;
-CREATE INDEX jobs_due ON jobs (queue, run_at) WHERE state = 0;
+CREATE INDEX jobs_due ON jobs (queue, run_at, id) WHERE state = 0;
 CREATE INDEX jobs_running ON jobs (lease_until) WHERE state = 1;
 CREATE INDEX jobs_order ON jobs (order_key, id) WHERE state < 2;
 CREATE UNIQUE INDEX jobs_unique ON jobs (unique_key) WHERE state < 2;
