@@ -1,6 +1,7 @@
 package ai
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"syscall"
@@ -11,7 +12,7 @@ import (
 )
 
 // TestEvaluateRecognition measures the word error rate over the whole evaluation set and what it costs. It is
-// run by hand (SONIQ_EVAL=1), as it takes minutes.
+// run by hand (SONIQ_EVAL=1), as it takes minutes. SONIQ_EVAL_OUT names a file for the transcripts.
 func TestEvaluateRecognition(t *testing.T) {
 	if os.Getenv("SONIQ_EVAL") == "" {
 		t.Skip("set SONIQ_EVAL=1 to run")
@@ -27,6 +28,7 @@ func TestEvaluateRecognition(t *testing.T) {
 	if len(voices) < 2 {
 		voices = []string{"rms", "slt"}
 	}
+	var heard []heardCall
 	var words, errors [2]int
 	var seconds, took float64
 	for _, sc := range scripts(t, ids...) {
@@ -35,6 +37,7 @@ func TestEvaluateRecognition(t *testing.T) {
 		segments := listen(t, pool, call)
 		took += time.Since(began).Seconds()
 		seconds += call.seconds
+		heard = append(heard, heardCall{sc.ID, turnsOf(segments)})
 		for c, speaker := range []string{"caller", "agent"} {
 			want := sc.reference(speaker)
 			got := said(segments, c)
@@ -46,6 +49,7 @@ func TestEvaluateRecognition(t *testing.T) {
 			}
 		}
 	}
+	keep(t, heard)
 	cpu := childSeconds(t, s)
 	for c, speaker := range []string{"caller", "agent"} {
 		t.Logf("%s: word error rate %.1f %% of %d words", speaker, 100*float64(errors[c])/float64(words[c]), words[c])
@@ -69,4 +73,34 @@ func childSeconds(t *testing.T, s *Sphinx) float64 {
 		return float64(r.Utime.Sec+r.Stime.Sec) + float64(r.Utime.Usec+r.Stime.Usec)/1e6
 	}
 	return spent(after) - spent(before)
+}
+
+// heardCall is what was recognised of a script, in the form of one.
+type heardCall struct {
+	ID    string
+	Turns []heardTurn
+}
+
+type heardTurn struct{ Speaker, Text string }
+
+func turnsOf(segments []transcript.Segment) []heardTurn {
+	var out []heardTurn
+	for _, s := range segments {
+		out = append(out, heardTurn{string(s.Speaker), s.Text})
+	}
+	return out
+}
+
+func keep(t *testing.T, calls []heardCall) {
+	file := os.Getenv("SONIQ_EVAL_OUT")
+	if file == "" {
+		return
+	}
+	b, err := json.MarshalIndent(calls, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

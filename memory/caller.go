@@ -68,8 +68,8 @@ type Caller struct {
 	Phone          string          `json:"phone"`
 	Contact        *Person         `json:"contact"`
 	CallsTotal     int             `json:"calls_total" doc:"Calls within the window"`
-	FirstCallAt    db.Time         `json:"first_call_at"`
-	LastCallAt     db.Time         `json:"last_call_at"`
+	FirstCallAt    db.Time         `json:"first_call_at" nullable:"true"`
+	LastCallAt     db.Time         `json:"last_call_at" nullable:"true"`
 	Summary        string          `json:"summary" doc:"Summaries of the last calls, newest first, 1200 characters at most"`
 	OpenItems      []OpenItem      `json:"open_items" nullable:"false" doc:"What was promised and not yet settled by a later call"`
 	Facts          []Fact          `json:"facts" nullable:"false"`
