@@ -29,12 +29,12 @@ type Key struct {
 	Scopes      []access.Scope `json:"scopes" nullable:"false"`
 	UserID      *string        `json:"user_id"`
 	AllowedIPs  []string       `json:"allowed_ips" nullable:"false" doc:"Networks it may be used from; empty: any"`
-	ExpiresAt   db.Time        `json:"expires_at"`
-	LastUsedAt  db.Time        `json:"last_used_at"`
+	ExpiresAt   db.Time        `json:"expires_at" nullable:"true"`
+	LastUsedAt  db.Time        `json:"last_used_at" nullable:"true"`
 	LastUsedIP  *string        `json:"last_used_ip"`
 	CreatedBy   string         `json:"created_by" doc:"The key it was made with, or console"`
 	CreatedAt   db.Time        `json:"created_at"`
-	RevokedAt   db.Time        `json:"revoked_at" doc:"It does not work from then on; in the future while a rotated key may still be used"`
+	RevokedAt   db.Time        `json:"revoked_at" nullable:"true" doc:"It does not work from then on; in the future while a rotated key may still be used"`
 	RotatesTo   *string        `json:"rotates_to"`
 
 	orgID    string

@@ -264,7 +264,10 @@ func TestKeysAreListedWithoutTheirSecret(t *testing.T) {
 				t.Errorf("%s is missing", name)
 			}
 		}
-		first := h.server.Do(optest.Admin(h.org.ID), "GET", "/api-keys?limit=1", nil).Want(200)
+		first := h.server.Do(optest.Admin(h.org.ID), "GET", "/api-keys?limit=1&include_total=true", nil).Want(200)
+		if first.At("total") != float64(2) {
+			t.Errorf("total of %s", first.Bytes)
+		}
 		second := h.server.Do(optest.Admin(h.org.ID), "GET", "/api-keys?limit=1&cursor="+first.Text("next_cursor"), nil).Want(200)
 		if first.Text("data.0.environment") != "test" || second.Text("data.0.environment") != "live" || second.At("has_more") != false {
 			t.Errorf("pages %s and %s", first.Bytes, second.Bytes)

@@ -95,7 +95,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Key]], 
 	if err != nil {
 		return nil, err
 	}
-	return op.Paged(ctx, in.Paging, rows, func(k Key) op.Position { return op.Position{ID: k.ID} }), nil
+	page := op.Paged(ctx, in.Paging, rows, func(k Key) op.Position { return op.Position{ID: k.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return ofOrgs(access.Org(ctx), twin).Count(ctx, s.db.Read(ctx)) })
 }
 
 // CreateIn is a wish for a key.

@@ -50,9 +50,13 @@ func get(ctx context.Context, q db.Querier, org, twin, id string) (k Key, digest
 	return k, digest, err
 }
 
+// ofOrgs is the statement of a list up to its page.
+func ofOrgs(org, twin string) *db.Filter {
+	return db.Where(`SELECT `+columns+` FROM api_keys WHERE org_id IN ($1, $2)`, org, twin)
+}
+
 func list(ctx context.Context, q db.Querier, org, twin string, after string, limit int) ([]Key, error) {
-	f := db.Where(`SELECT `+columns+` FROM api_keys WHERE org_id IN ($1, $2)`, org, twin)
-	text, args := f.Page("id", true, after, after, limit).SQL()
+	text, args := ofOrgs(org, twin).Page("id", true, after, after, limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)

@@ -78,8 +78,13 @@ func enabledOf(ctx context.Context, q db.Querier, org string) ([]Trunk, error) {
 	return read(ctx, q, `SELECT `+columns+` FROM trunks WHERE org_id = $1 AND enabled ORDER BY priority, id`, org)
 }
 
+// ofOrg is the statement of a list up to its page.
+func ofOrg(org string) *db.Filter {
+	return db.Where(`SELECT `+columns+` FROM trunks WHERE org_id = $1`, org)
+}
+
 func list(ctx context.Context, q db.Querier, org, after string, limit int) ([]Trunk, error) {
-	text, args := db.Where(`SELECT `+columns+` FROM trunks WHERE org_id = $1`, org).Page("id", false, after, after, limit).SQL()
+	text, args := ofOrg(org).Page("id", false, after, after, limit).SQL()
 	return read(ctx, q, text, args...)
 }
 

@@ -61,7 +61,7 @@ type Inbound struct {
 // Registration is how a trunk that registers stands.
 type Registration struct {
 	Status    string  `json:"status" enum:"registered,unregistered,failed"`
-	ExpiresAt db.Time `json:"expires_at"`
+	ExpiresAt db.Time `json:"expires_at" nullable:"true"`
 	LastError *string `json:"last_error"`
 }
 

@@ -254,6 +254,20 @@ func TestSecretsOfATrunkAreSealedAndNeverShown(t *testing.T) {
 	})
 }
 
+func TestTrunksArePaged(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		h.trunk("a", "")
+		h.trunk("b", "")
+		first := h.do("GET", "/trunks?limit=1&include_total=true", nil).Want(200)
+		second := h.do("GET", "/trunks?limit=1&cursor="+first.Text("next_cursor"), nil).Want(200)
+		if first.Text("data.0.name") != "a" || second.Text("data.0.name") != "b" || first.At("total") != float64(2) || second.At("has_more") != false {
+			t.Errorf("pages %s %s", first.Bytes, second.Bytes)
+		}
+	})
+}
+
 func TestEveryViolationOfATrunkIsListed(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"context"
 	"strconv"
 	"strings"
 )
@@ -82,6 +83,13 @@ func (f *Filter) Page(column string, descending bool, after any, id string, limi
 	}
 	f.text.WriteString(" ORDER BY " + column + " " + dir + ", id " + dir + " LIMIT " + f.Arg(limit+1))
 	return f
+}
+
+// Count returns how many rows match; ask before Page.
+func (f *Filter) Count(ctx context.Context, q Querier) (int, error) {
+	var n int
+	err := q.QueryRow(ctx, "SELECT COUNT(*) FROM ("+f.text.String()+") AS matching", f.args...).Scan(&n)
+	return n, err
 }
 
 // SQL returns the statement and its arguments.

@@ -30,7 +30,7 @@ type Device struct {
 	Registration Registration `json:"registration"`
 	Status       string       `json:"status" enum:"active,disabled"`
 	Emergency    string       `json:"emergency_calling" enum:"available,not_available"`
-	LastSeenAt   db.Time      `json:"last_seen_at"`
+	LastSeenAt   db.Time      `json:"last_seen_at" nullable:"true"`
 	CreatedAt    db.Time      `json:"created_at"`
 
 	OrgID     string  `json:"-"`
@@ -59,7 +59,7 @@ type LineKey struct {
 type Provisioning struct {
 	URL         *string `json:"url"`
 	Status      string  `json:"status" enum:"none,pending,served,failed"`
-	LastFetchAt db.Time `json:"last_fetch_at"`
+	LastFetchAt db.Time `json:"last_fetch_at" nullable:"true"`
 }
 
 // Registration is where the phone is now.
@@ -68,7 +68,7 @@ type Registration struct {
 	Contact   *string `json:"contact"`
 	UserAgent *string `json:"user_agent"`
 	Transport *string `json:"transport"`
-	ExpiresAt db.Time `json:"expires_at"`
+	ExpiresAt db.Time `json:"expires_at" nullable:"true"`
 	RTTMS     *int    `json:"rtt_ms"`
 }
 

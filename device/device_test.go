@@ -299,7 +299,10 @@ func TestAPhoneIsAddedChangedAndFound(t *testing.T) {
 		if err := h.Save(context.Background(), dev, []device.Binding{h.binding("desk")}); err != nil {
 			t.Fatal(err)
 		}
-		r := h.do("GET", "/devices?registered=true", nil).Want(200)
+		r := h.do("GET", "/devices?registered=true&include_total=true", nil).Want(200)
+		if r.At("total") != float64(1) {
+			t.Errorf("total of %s", r.Bytes)
+		}
 		if r.Text("data.0.id") != dev || r.Text("data.0.registration.user_agent") != "phone/1" || r.Text("data.0.last_seen_at") == "" {
 			t.Errorf("registered: %s", r.Bytes)
 		}

@@ -55,7 +55,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Device]
 	if err := s.dress(ctx, q, org, rows); err != nil {
 		return nil, err
 	}
-	return op.Paged(ctx, in.Paging, rows, func(d Device) op.Position { return op.Position{ID: d.ID} }), nil
+	page := op.Paged(ctx, in.Paging, rows, func(d Device) op.Position { return op.Position{ID: d.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return by.narrow(org).Count(ctx, q) })
 }
 
 // CreateIn is a phone to add.
@@ -80,7 +81,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Device], er
 	b := in.Body
 	d := Device{OrgID: access.Org(ctx), UserID: b.UserID, Name: b.Name, Kind: b.Kind, MAC: db.Null(b.MAC).Ptr(),
 		Vendor: db.Null(b.Vendor).Ptr(), Model: db.Null(b.Model).Ptr(), TemplateID: db.Null(b.TemplateID).Ptr(),
-		SRTP: b.SRTP, Codecs: b.Codecs, LineKeys: b.LineKeys, Status: "active"}
+		SRTP: b.SRTP, Codecs: append([]string{}, b.Codecs...), LineKeys: append([]LineKey{}, b.LineKeys...), Status: "active"}
 	if d.SRTP == "" {
 		d.SRTP = "off"
 	}

@@ -94,7 +94,8 @@ type filter struct {
 	limit        int
 }
 
-func list(ctx context.Context, q db.Querier, org string, by filter) ([]Device, error) {
+// narrow is the statement of a list up to its page.
+func (by filter) narrow(org string) *db.Filter {
 	f := db.Where(`SELECT `+columns+` FROM devices WHERE org_id = $1`, org).In("user_id", by.users).In("kind", by.kinds)
 	f.Equal("lower(vendor)", by.vendor)
 	if by.active {
@@ -112,7 +113,11 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]Device, e
 		f.And(not+`EXISTS (SELECT 1 FROM registrations r WHERE r.org_id = devices.org_id AND r.device_id = devices.id
 			AND r.expires_at > ?)`, by.now)
 	}
-	text, args := f.Page("id", false, by.after, by.after, by.limit).SQL()
+	return f
+}
+
+func list(ctx context.Context, q db.Querier, org string, by filter) ([]Device, error) {
+	text, args := by.narrow(org).Page("id", false, by.after, by.after, by.limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)

@@ -36,8 +36,8 @@ type Number struct {
 	Fallback      *string    `json:"fallback" doc:"Where calls go when nobody can be reached"`
 	Emergency     Emergency  `json:"emergency"`
 	MonthlyCost   *Cost      `json:"monthly_cost"`
-	AllocatedAt   db.Time    `json:"allocated_at"`
-	ReleasedAt    db.Time    `json:"released_at"`
+	AllocatedAt   db.Time    `json:"allocated_at" nullable:"true"`
+	ReleasedAt    db.Time    `json:"released_at" nullable:"true"`
 
 	OrgID     string  `json:"-"`
 	CreatedAt db.Time `json:"-"`

@@ -274,7 +274,10 @@ func TestNumbersAreFoundAndPaged(t *testing.T) {
 				t.Errorf("%s finds %q, want %q", path, got, want)
 			}
 		}
-		first := h.do("GET", "/numbers?limit=1", nil).Want(200)
+		first := h.do("GET", "/numbers?limit=1&include_total=true", nil).Want(200)
+		if first.At("total") != float64(2) {
+			t.Errorf("total of %s", first.Bytes)
+		}
 		second := h.do("GET", "/numbers?limit=1&cursor="+first.Text("next_cursor"), nil).Want(200)
 		if last(first) != "1" || last(second) != "2" || second.At("has_more") != false {
 			t.Errorf("pages %s %s", first.Bytes, second.Bytes)

@@ -38,12 +38,15 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Number]
 	if err != nil {
 		return nil, err
 	}
-	rows, err := list(ctx, s.db.Read(ctx), access.Org(ctx), filter{statuses: in.Status, capabilities: in.Capability,
-		user: in.UserID, q: in.Q, nothing: in.FlowID != "", after: after.ID, limit: in.Limit})
+	by := filter{statuses: in.Status, capabilities: in.Capability, user: in.UserID, q: in.Q, nothing: in.FlowID != "",
+		after: after.ID, limit: in.Limit}
+	q, org := s.db.Read(ctx), access.Org(ctx)
+	rows, err := list(ctx, q, org, by)
 	if err != nil {
 		return nil, err
 	}
-	return op.Paged(ctx, in.Paging, rows, func(n Number) op.Position { return op.Position{ID: n.ID} }), nil
+	page := op.Paged(ctx, in.Paging, rows, func(n Number) op.Position { return op.Position{ID: n.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return by.narrow(org).Count(ctx, q) })
 }
 
 // CreateIn is a number to add.

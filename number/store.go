@@ -78,7 +78,8 @@ type filter struct {
 	limit                  int
 }
 
-func list(ctx context.Context, q db.Querier, org string, by filter) ([]Number, error) {
+// narrow is the statement of a list up to its page.
+func (by filter) narrow(org string) *db.Filter {
 	f := db.Where(selection+`WHERE n.org_id = $1`, org).In("n.status", by.statuses).Equal("n.user_id", by.user)
 	if len(by.statuses) == 0 {
 		f.And("n.status <> ?", Released)
@@ -93,6 +94,11 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]Number, e
 	if by.nothing {
 		f.And("1 = 0")
 	}
+	return f
+}
+
+func list(ctx context.Context, q db.Querier, org string, by filter) ([]Number, error) {
+	f := by.narrow(org)
 	if by.after != "" {
 		f.And("n.id > ?", by.after)
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -105,6 +106,19 @@ func Paged[T any](ctx context.Context, p Paging, rows []T, at func(T) Position) 
 		page.NextCursor = &next
 	}
 	return &Out[Page[T]]{Body: page}
+}
+
+// Counted adds the number of all records where it was asked for.
+func Counted[T any](out *Out[Page[T]], p Paging, count func() (int, error)) (*Out[Page[T]], error) {
+	if !p.IncludeTotal {
+		return out, nil
+	}
+	n, err := count()
+	if err != nil {
+		return nil, fmt.Errorf("count records: %w", err)
+	}
+	out.Body.Total = &n
+	return out, nil
 }
 
 // MarshalJSON leaves out the members that were not asked for.

@@ -35,14 +35,16 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[User]],
 		return nil, err
 	}
 	q, org := s.db.Read(ctx), access.Org(ctx)
-	rows, err := list(ctx, q, org, filter{roles: in.Role, statuses: in.Status, q: in.Q, after: after.ID, limit: in.Limit})
+	by := filter{roles: in.Role, statuses: in.Status, q: in.Q, after: after.ID, limit: in.Limit}
+	rows, err := list(ctx, q, org, by)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.dress(ctx, q, org, rows); err != nil {
 		return nil, err
 	}
-	return op.Paged(ctx, in.Paging, rows, func(u User) op.Position { return op.Position{ID: u.ID} }), nil
+	page := op.Paged(ctx, in.Paging, rows, func(u User) op.Position { return op.Position{ID: u.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return by.narrow(org).Count(ctx, q) })
 }
 
 // AddIn is a user to add.

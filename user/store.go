@@ -64,7 +64,8 @@ type filter struct {
 	limit           int
 }
 
-func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, error) {
+// narrow is the statement of a list up to its page.
+func (by filter) narrow(org string) *db.Filter {
 	f := db.Where(`SELECT `+columns+` FROM users WHERE org_id = $1`, org).In("role", by.roles).In("status", by.statuses)
 	if len(by.statuses) == 0 {
 		f.And("status <> ?", Removed)
@@ -74,7 +75,11 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, err
 		f.And(`lower(email) LIKE lower(?) ESCAPE '\' OR lower(first_name || ' ' || last_name) LIKE lower(?) ESCAPE '\' OR extension = ?`,
 			like, like, by.q)
 	}
-	text, args := f.Page("id", false, by.after, by.after, by.limit).SQL()
+	return f
+}
+
+func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, error) {
+	text, args := by.narrow(org).Page("id", false, by.after, by.after, by.limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)

@@ -250,7 +250,13 @@ func TestUsersAreFoundAndPaged(t *testing.T) {
 				t.Errorf("%s finds %q, want %q", path, got, want)
 			}
 		}
-		first := h.do("GET", "/users?limit=3", nil).Want(200)
+		first := h.do("GET", "/users?limit=3&include_total=true", nil).Want(200)
+		if first.At("total") != float64(4) || h.do("GET", "/users?limit=1", nil).Has("", "total") {
+			t.Errorf("total of %s", first.Bytes)
+		}
+		if a := h.do("GET", "/users?role=agent&include_total=true&limit=1", nil).Want(200); a.At("total") != float64(2) {
+			t.Errorf("total of agents: %s", a.Bytes)
+		}
 		h.do("POST", "/users", `{"email":"u4@example.com","first_name":"User"}`).Want(201)
 		second := h.do("GET", "/users?limit=3&cursor="+first.Text("next_cursor"), nil).Want(200)
 		if got := names(first) + "|" + names(second); got != "u0 u1 u2|u3 u4" {
