@@ -45,9 +45,17 @@ func (s *Service) EmergencyRoute(ctx context.Context, org, number string) ([]Way
 	return ways, nil
 }
 
-// ofOrg returns the organisation's enabled trunks by priority; cached.
+// ofOrg returns the organisation's enabled trunks by priority; cached. A sandbox has none: nothing in it reaches a
+// carrier, emergency services least of all.
 func (s *Service) ofOrg(ctx context.Context, org string) ([]Trunk, error) {
 	return s.byOrg.Get(org, func() ([]Trunk, error) {
+		o, err := s.orgs.Get(db.Detached(ctx), org)
+		if err != nil {
+			return nil, fmt.Errorf("find organisation: %w", err)
+		}
+		if o.Sandbox() {
+			return nil, nil
+		}
 		all, err := enabledOf(ctx, s.db.Read(db.Detached(ctx)), org)
 		if err != nil {
 			return nil, fmt.Errorf("find trunks: %w", err)

@@ -185,6 +185,24 @@ func TestEmergencyCallsTakeOnlyTrunksMadeForThem(t *testing.T) {
 	})
 }
 
+func TestTheSandboxReachesNoCarrier(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	var err error
+	if h.org, err = h.orgs.Twin(context.Background(), h.org); err != nil {
+		t.Fatal(err)
+	}
+	h.trunk("able", `,"emergency_capable":true`)
+	if a := h.do("GET", "/organization", nil).Want(200); a.Text("emergency_calling") != "not_available" {
+		t.Errorf("organisation: %s", a.Bytes)
+	}
+	for dialled, want := range map[string]string{"112": "emergency_not_available", "030 1234567": "no_trunk"} {
+		if got := h.plan(t, dialled); got != want {
+			t.Errorf("%s: %q, want %q", dialled, got, want)
+		}
+	}
+}
+
 func TestARefusalSaysWhyInPlainWords(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))

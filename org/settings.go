@@ -46,7 +46,7 @@ type Outbound struct {
 // Emergency says whether emergency calls are possible.
 type Emergency struct {
 	Status         string  `json:"status" enum:"not_available,configured"`
-	AcknowledgedAt db.Time `json:"acknowledged_at"`
+	AcknowledgedAt db.Time `json:"acknowledged_at" nullable:"true"`
 	DefaultAddress *string `json:"default_address"`
 }
 

@@ -16,10 +16,11 @@ func insert(ctx context.Context, q db.Querier, o Organization) error {
 	return err
 }
 
-// columns ends with whether the organisation has a trunk that emergency calls may take.
+// columns ends with whether the organisation has a trunk that emergency calls may take; a sandbox never has.
 const columns = `id, parent_id, live_id, environment, name, plan, status, country, timezone, language, settings,
 	created_at, updated_at,
-	EXISTS (SELECT 1 FROM trunks WHERE trunks.org_id = orgs.id AND trunks.enabled AND trunks.emergency_capable)`
+	live_id IS NULL
+		AND EXISTS (SELECT 1 FROM trunks WHERE trunks.org_id = orgs.id AND trunks.enabled AND trunks.emergency_capable)`
 
 func scan(scan func(...any) error) (Organization, error) {
 	var o Organization

@@ -57,6 +57,10 @@ func (u User) wrong() []op.Violation {
 		want(err == nil, "language", "invalid_language", "must be a language tag such as en or de-CH")
 	}
 	want(slices.Contains([]string{"all_devices", "in_order"}, u.RingStrategy), "ring_strategy", "invalid_value", "must be all_devices or in_order")
+	for name, to := range map[string]*string{"always": u.Forward.Always, "busy": u.Forward.Busy, "no_answer": u.Forward.NoAnswer,
+		"unreachable": u.Forward.Unreachable} {
+		want(to == nil || len(*to) <= 120, "forward."+name, "invalid_length", "must have at most 120 characters")
+	}
 	want(slices.Contains([]string{"inherit", "on", "off"}, u.RecordingMode), "recording_mode", "invalid_value", "must be inherit, on or off")
 	return wrong
 }
