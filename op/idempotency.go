@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -214,14 +215,18 @@ func (c *Corridor) claim(ctx context.Context, tx db.Querier, i *idempotent) erro
 }
 
 func (c *Corridor) earlier(ctx context.Context, tx db.Querier, i *idempotent) error {
-	const q = `SELECT body_hash, state, answer FROM idempotency WHERE org_id = $1 AND id = $2`
+	const q = `SELECT body_hash, state, answer, created_at FROM idempotency WHERE org_id = $1 AND id = $2`
 	var hash, state string
 	var sealed []byte
-	if err := tx.QueryRow(ctx, q, i.org, i.id).Scan(&hash, &state, &sealed); err != nil {
+	var since db.Time
+	if err := tx.QueryRow(ctx, q, i.org, i.id).Scan(&hash, &state, &sealed, &since); err != nil {
 		return fmt.Errorf("read idempotency key: %w", err)
 	}
 	if hash != i.bodyHash {
 		return Fail("idempotency_key_reused", "the key was used with another body")
+	}
+	if state != "done" && c.Now().Sub(since.Time) > abandoned {
+		return c.takeOver(ctx, tx, i, since)
 	}
 	if state != "done" {
 		return Unavailable("idempotency_in_progress", "the first request with this key is still running", "1")
@@ -235,6 +240,23 @@ func (c *Corridor) earlier(ctx context.Context, tx db.Querier, i *idempotent) er
 		return fmt.Errorf("read stored answer: %w", err)
 	}
 	return &replayed{a}
+}
+
+// abandoned is after how long a request that is still running is taken for one of a node that died. No operation
+// takes nearly as long.
+const abandoned = 10 * time.Minute
+
+// takeOver runs the request again: whether the dead node came as far as its effect is not known.
+func (c *Corridor) takeOver(ctx context.Context, tx db.Querier, i *idempotent, since db.Time) error {
+	const q = `UPDATE idempotency SET created_at = $3 WHERE org_id = $1 AND id = $2 AND state = 'in_progress' AND created_at = $4`
+	r, err := tx.Exec(ctx, q, i.org, i.id, db.At(c.Now()), since)
+	if err != nil {
+		return fmt.Errorf("take over idempotency key: %w", err)
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return Unavailable("idempotency_in_progress", "another request took this key over", "1")
 }
 
 func (i *idempotent) place() []byte { return []byte(i.org + "|idempotency|" + i.id) }

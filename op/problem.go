@@ -156,12 +156,27 @@ func violation(err error) (v Violation, kind string) {
 		v.Code = "malformed"
 		return v, "malformed_json"
 	case strings.Contains(detail.Message, "required"):
-		v.Code = "required"
+		v = missing(v, place, field)
 	}
 	if place == "query" {
 		return v, "invalid_query"
 	}
 	return v, "validation_failed"
+}
+
+// missing names the member that is not there; the library names the object it is missing from.
+func missing(v Violation, place, field string) Violation {
+	v.Code = "required"
+	_, rest, _ := strings.Cut(v.Message, "expected required property ")
+	name, _, found := strings.Cut(rest, " ")
+	if !found {
+		return v
+	}
+	v.Field, v.Message = name, "is required"
+	if field != place {
+		v.Field = field + "." + name
+	}
+	return v
 }
 
 // unreadable recognises the messages of the JSON decoder.
