@@ -1,0 +1,113 @@
+package op
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/db"
+)
+
+// describeAnswers corrects what the library says of answers: which members may be null (it says so of plain values only; here
+// pointers to times and to records follow), that records may get further members, and what else problems carry.
+func describeAnswers(doc *huma.OpenAPI) {
+	asked := requested(doc)
+	schemas := doc.Components.Schemas
+	for name, s := range schemas.Map() {
+		ref := "#/components/schemas/" + name
+		t := schemas.TypeFromRef(ref)
+		if t == nil || asked[ref] {
+			continue
+		}
+		nullableMembers(s, t)
+		if s.AdditionalProperties == false {
+			s.AdditionalProperties = nil
+		}
+		if t == reflect.TypeFor[Problem]() {
+			problemMembers(s)
+		}
+	}
+}
+
+// problemMembers describes what problems of some codes carry beside the rest.
+func problemMembers(s *huma.Schema) {
+	list := func(doc string) *huma.Schema {
+		return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}, Description: doc}
+	}
+	word := func(doc string) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Description: doc} }
+	for name, member := range map[string]*huma.Schema{
+		"required_scopes": list("insufficient_scope: the scopes the credential lacks"),
+		"current_status":  word("invalid_state: the state the thing is in"),
+		"allowed_actions": list("invalid_state: what is possible in this state"),
+		"used_by":         list("in_use: what still refers to the thing"),
+		"reason":          word("recording_not_found: why there is no recording"),
+		"user_id":         word("already_exists: the user who has it"),
+		"rollout":         word("not_enabled: how far the operation is"),
+	} {
+		s.Properties[name] = member
+	}
+}
+
+var timeType = reflect.TypeFor[db.Time]()
+
+func nullableMembers(s *huma.Schema, t reflect.Type) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			nullableMembers(s, f.Type)
+			continue
+		}
+		member := s.Properties[name]
+		if member == nil || f.Type.Kind() != reflect.Pointer || strings.Contains(options, "omitempty") {
+			continue
+		}
+		switch {
+		case f.Type.Elem() == timeType:
+			member.Nullable = true
+		case member.Ref != "":
+			s.Properties[name] = &huma.Schema{Description: member.Description,
+				AnyOf: []*huma.Schema{{Ref: member.Ref}, {Type: "null"}}}
+		}
+	}
+}
+
+// requested are the schemas that requests are checked against: those stay as the library made them.
+func requested(doc *huma.OpenAPI) map[string]bool {
+	seen := map[string]bool{}
+	for _, item := range doc.Paths {
+		for _, o := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if o == nil || o.RequestBody == nil {
+				continue
+			}
+			for _, content := range o.RequestBody.Content {
+				reach(doc.Components.Schemas, content.Schema, seen)
+			}
+		}
+	}
+	return seen
+}
+
+// reach marks every schema that s leads to.
+func reach(all huma.Registry, s *huma.Schema, seen map[string]bool) {
+	if s == nil {
+		return
+	}
+	if s.Ref != "" && !seen[s.Ref] {
+		seen[s.Ref] = true
+		reach(all, all.SchemaFromRef(s.Ref), seen)
+	}
+	reach(all, s.Items, seen)
+	for _, member := range s.Properties {
+		reach(all, member, seen)
+	}
+	if extra, ok := s.AdditionalProperties.(*huma.Schema); ok {
+		reach(all, extra, seen)
+	}
+}
