@@ -109,7 +109,8 @@ func refusal(ctx context.Context) *Error {
 	if e, ok := ctx.Value(refusalKey{}).(*Error); ok && e != nil {
 		return e
 	}
-	return Fail("unauthenticated", "send Authorization: Bearer <API key>")
+	return &Error{Code: "unauthenticated", Detail: "send Authorization: Bearer <API key>",
+		Header: http.Header{"Www-Authenticate": {"Bearer"}}} // RFC 9110 §11.6.1: a 401 carries a challenge
 }
 
 type requestIDKey struct{}
