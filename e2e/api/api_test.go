@@ -1,0 +1,27 @@
+// Package api_test holds the API of the running binary against its own description and against the contract.
+package api_test
+
+import (
+	"testing"
+
+	"soniq/e2e/rig"
+)
+
+// TestAPI asks one server, per database, everything that leaves it running.
+func TestAPI(t *testing.T) {
+	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
+		st := newStage(t, s)
+		for _, c := range []struct {
+			name string
+			run  func(*testing.T, *stage)
+		}{
+			{"every operation asks for its scopes", scopes},
+			{"the twenty published operations are declared", published},
+			{"nothing answers without a credential", anonymous},
+			{"keys work in their environment only", environments},
+			{"other organisations' things are not found", tenants},
+		} {
+			t.Run(c.name, func(t *testing.T) { c.run(t, st) })
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"soniq/e2e/rig"
+)
+
+// An operation is one as the running server's description declares it.
+type operation struct {
+	ID, Method, Path string // Path without the prefix
+	Scope            string
+	Rollout          string
+	Parameters       []string // in the path
+	Body             bool
+	Need             [][]string // the sets of scopes of which one must be held whole; nil: any credential
+	declared         *openapi3.Operation
+}
+
+// A document is the description of a running server, and the judge of its answers.
+type document struct {
+	operations []operation
+	model      *openapi3.T
+	router     routers.Router
+}
+
+const prefix = "/api/v1"
+
+func readDocument(t *testing.T, s *rig.Server) *document {
+	t.Helper()
+	raw := get(t, s, "/openapi.json").Body
+	model, err := openapi3.NewLoader().LoadFromData(raw)
+	if err != nil {
+		t.Fatalf("the description cannot be read: %v", err)
+	}
+	if err := model.Validate(context.Background()); err != nil {
+		t.Fatalf("the description is not valid OpenAPI 3.1: %v", err)
+	}
+	closed(model)
+	d := &document{model: model}
+	if d.router, err = gorillamux.NewRouter(model); err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range model.Paths.Map() {
+		for method, o := range item.Operations() {
+			d.operations = append(d.operations, describe(t, method, path, o))
+		}
+	}
+	sort.Slice(d.operations, func(i, j int) bool { return d.operations[i].ID < d.operations[j].ID })
+	return d
+}
+
+// closed forbids members that are not described: clients must ignore them, this test must not.
+func closed(model *openapi3.T) {
+	for _, s := range model.Components.Schemas {
+		if len(s.Value.Properties) > 0 && s.Value.AdditionalProperties.Has == nil && s.Value.AdditionalProperties.Schema == nil {
+			no := false
+			s.Value.AdditionalProperties.Has = &no
+		}
+	}
+}
+
+func describe(t *testing.T, method, path string, o *openapi3.Operation) operation {
+	t.Helper()
+	text := func(name string) string { s, _ := o.Extensions[name].(string); return s }
+	x := operation{ID: o.OperationID, Method: method, Path: strings.TrimPrefix(path, prefix), Scope: text("x-scope"),
+		Rollout: text("x-rollout"), Body: o.RequestBody != nil, declared: o}
+	if x.Scope == "" {
+		t.Errorf("%s has no x-scope", x.ID)
+	}
+	if x.Path == path {
+		t.Errorf("%s is at %s, outside %s", x.ID, path, prefix)
+	}
+	for _, p := range o.Parameters {
+		if p.Value.In == "path" {
+			x.Parameters = append(x.Parameters, p.Value.Name)
+		}
+	}
+	if x.Scope != "any" && x.Scope != "none" {
+		for either := range strings.SplitSeq(x.Scope, " | ") {
+			x.Need = append(x.Need, strings.Split(either, " + "))
+		}
+	}
+	return x
+}
+
+// metBy reports whether a credential with one scope may use the operation.
+func (o operation) metBy(scope string) bool {
+	return o.Need == nil || slices.ContainsFunc(o.Need, func(set []string) bool { return len(set) == 1 && set[0] == scope })
+}
+
+// at fills the parameters of the path.
+func (o operation) at(values map[string]string) string {
+	path := o.Path
+	for name, v := range values {
+		path = strings.ReplaceAll(path, "{"+name+"}", v)
+	}
+	return path
+}
+
+// nowhere are parameters that name nothing.
+var nowhere = map[string]string{"id": "none_00000000000000000000000000", "delivery_id": "dlv_00000000000000000000000000", "phone": "+12025550199"}
+
+// judge says what in an answer the description did not announce.
+func (d *document) judge(t *testing.T, request *http.Request, r rig.Response) {
+	t.Helper()
+	route, values, err := d.router.FindRoute(request)
+	if err != nil {
+		return // an address on purpose outside the description
+	}
+	if request.URL.Query().Get("fields") != "" {
+		return // sparse records
+	}
+	in := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request, PathParams: values, Route: route},
+		Status:                 r.Status, Header: r.Header, Body: io.NopCloser(bytes.NewReader(r.Body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true,
+			ExcludeResponseBody: strings.HasPrefix(r.Header.Get("Content-Type"), "audio/") || r.Status == http.StatusFound},
+	}
+	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
+		t.Errorf("%s %s: answer %d is not as described: %v\n%.600s", request.Method, request.URL.Path, r.Status, err, r.Body)
+	}
+}

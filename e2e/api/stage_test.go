@@ -1,0 +1,132 @@
+package api_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+	"soniq/robot"
+)
+
+// A stage is a server with an organisation that has one of everything, and one that has nothing.
+type stage struct {
+	*rig.Server
+	doc   *document
+	a, b  desk
+	ids   map[string]map[string]string // parameters by the first segments of the path they stand in, such as /users
+	phone string                       // of a caller of a
+	call  string
+	hooks *rig.Receiver
+}
+
+func newStage(t *testing.T, s *rig.Server) *stage {
+	t.Helper()
+	st := &stage{Server: s, doc: readDocument(t, s), ids: map[string]map[string]string{}}
+	st.a, st.b = st.org(t, "live"), st.org(t, "live")
+	st.furnish(t)
+	return st
+}
+
+// org makes an organisation with a key that may do everything.
+func (s *stage) org(t *testing.T, env string) desk {
+	t.Helper()
+	return s.desk(s.Command("org", "create", "--name", "Org of "+t.Name(), "--country", "US"), env, "all")
+}
+
+// desk makes a key and returns who asks with it.
+func (s *stage) desk(org, env, scopes string) desk {
+	kind := "standard"
+	if strings.HasPrefix(scopes, "partners:") || scopes == "all" {
+		kind = "partner"
+	}
+	key := s.Command("key", "create", "--org", org, "--scopes", scopes, "--env", env, "--kind", kind)
+	return desk{&rig.Client{T: s.T, Server: s.Server, Org: org, Key: key, Prefix: map[string]string{"live": prefix, "test": "/sandbox/v1"}[env]}, s.doc}
+}
+
+// furnish gives organisation a one of everything.
+func (s *stage) furnish(t *testing.T) {
+	t.Helper()
+	s.hooks = s.a.Hook(nil)
+	alice, bob := s.a.AddUser("Alice"), s.a.AddUser("Bob")
+	var trunk, device, number, key struct{ ID string }
+	s.a.want(t, 201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "192.0.2.10"}, &trunk)
+	s.a.want(t, 201, "POST", "/devices", map[string]any{"user_id": alice.ID, "name": "Desk", "kind": "softphone"}, &device)
+	s.a.want(t, 201, "POST", "/numbers", map[string]any{"number": "+12025550143", "trunk_id": trunk.ID, "user_id": alice.ID}, &number)
+	s.a.want(t, 201, "POST", "/api-keys", map[string]any{"name": "other", "scopes": []string{"calls:read"}}, &key)
+	s.phone = alice.Extension
+	s.call = s.talk(t, alice, bob)
+	s.ids["/users"], s.ids["/trunks"], s.ids["/devices"] = id(alice.ID), id(trunk.ID), id(device.ID)
+	s.ids["/numbers"], s.ids["/api-keys"], s.ids["/calls"], s.ids["/cdr"] = id(number.ID), id(key.ID), id(s.call), id(s.call)
+	s.ids["/memory"] = map[string]string{"phone": s.phone}
+	s.delivered(t)
+	s.understood(t)
+}
+
+func id(v string) map[string]string { return map[string]string{"id": v} }
+
+// talk has two users speak with each other, recorded, and returns the call.
+func (s *stage) talk(t *testing.T, from, to rig.User) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	one, two := s.telephone(t, ctx, from), s.telephone(t, ctx, to)
+	defer one.Close()
+	defer two.Close()
+	mine, err := one.Call(ctx, to.Extension)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mine.Say(ctx, make([]int16, 12000)); err != nil {
+		t.Fatal(err)
+	}
+	mine.HangUp()
+	<-mine.Over()
+	e := s.hooks.Wait("call.ended", 60*time.Second, nil)
+	return e.Data["call_id"].(string)
+}
+
+func (s *stage) telephone(t *testing.T, ctx context.Context, u rig.User) *robot.Phone {
+	t.Helper()
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	p, err := robot.Open(ctx, robot.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// delivered waits for the log of a delivery.
+func (s *stage) delivered(t *testing.T) {
+	t.Helper()
+	var page struct{ Data []struct{ ID string } }
+	rig.Until(t, "deliveries in the log", 20*time.Second, func() bool {
+		s.a.want(t, 200, "GET", "/webhooks/"+s.hooks.ID+"/deliveries", nil, &page)
+		return len(page.Data) > 0
+	})
+	s.ids["/webhooks"] = map[string]string{"id": s.hooks.ID, "delivery_id": page.Data[0].ID}
+}
+
+// understood waits for recording and transcript.
+func (s *stage) understood(t *testing.T) {
+	t.Helper()
+	for _, kind := range []string{"recordings", "transcripts"} {
+		var page struct{ Data []struct{ ID string } }
+		rig.Until(t, kind+" of the call", 30*time.Second, func() bool {
+			s.a.want(t, 200, "GET", "/"+kind+"?call_id="+s.call, nil, &page)
+			return len(page.Data) > 0
+		})
+		s.ids["/"+kind] = id(page.Data[0].ID)
+	}
+}
+
+// of is the parameters of an operation on what organisation a has; ok is false where the stage has none.
+func (s *stage) of(o operation) (map[string]string, bool) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(o.Path, "/"), "/")
+	v, ok := s.ids["/"+first]
+	return maps.Clone(v), ok
+}

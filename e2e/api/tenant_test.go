@@ -1,0 +1,137 @@
+package api_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// bodies are what operations with parameters ask for; those not listed take an empty object.
+var bodies = map[string]any{
+	"users.dnd":    map[string]any{"enabled": true},
+	"users.update": map[string]any{"first_name": "Mallory"}, "devices.update": map[string]any{"name": "Mallory's"},
+	"numbers.update": map[string]any{"label": "Mallory's"}, "trunks.update": map[string]any{"host": "198.51.100.66"},
+	"webhooks.update": map[string]any{"description": "Mallory's"},
+}
+
+// tenants asks with organisation b's key for everything that is a's: by id in the path, in bodies, and in lists.
+func tenants(t *testing.T, s *stage) {
+	before := s.everything(t)
+	for _, o := range s.doc.operations {
+		if len(o.Parameters) == 0 || o.Rollout == "planned" {
+			continue
+		}
+		values, ok := s.of(o)
+		if !ok {
+			t.Errorf("%s: this test knows nothing of organisation a to ask for; furnish the stage with it", o.ID)
+			continue
+		}
+		if o.ID == "memory.caller" {
+			s.stranger(t, o, values)
+			continue
+		}
+		var body any
+		if o.Body {
+			body = map[string]any{}
+		}
+		if b, ok := bodies[o.ID]; ok {
+			body = b
+		}
+		code := "not_found"
+		if o.ID == "recordings.audio" {
+			s.b.refused(t, 404, code, o.Method, o.at(values)+"?channel=caller", nil)
+		}
+		s.b.refused(t, 404, code, o.Method, o.at(values), body)
+		if d := values["delivery_id"]; d != "" && strings.Contains(o.Path, "{delivery_id}") {
+			s.foreignDelivery(t, o, d, body)
+		}
+	}
+	s.foreignInBodies(t)
+	s.nothingListed(t)
+	if after := s.everything(t); !bytes.Equal(before, after) {
+		t.Errorf("organisation b changed a's things.\nbefore: %s\nafter:  %s", before, after)
+	}
+}
+
+// foreignDelivery asks for a delivery of a through a webhook of b.
+func (s *stage) foreignDelivery(t *testing.T, o operation, delivery string, body any) {
+	t.Helper()
+	var own struct{ ID string }
+	s.b.want(t, 201, "POST", "/webhooks", map[string]any{"url": "http://127.0.0.1:9/", "events": []string{"call.missed"}}, &own)
+	s.b.refused(t, 404, "not_found", o.Method, o.at(map[string]string{"id": own.ID, "delivery_id": delivery}), body)
+	s.b.want(t, 204, "DELETE", "/webhooks/"+own.ID, nil, nil)
+}
+
+// stranger asks for what a number's calls left behind; numbers belong to nobody, so it is there and empty.
+func (s *stage) stranger(t *testing.T, o operation, values map[string]string) {
+	t.Helper()
+	var mine, theirs struct {
+		TotalCalls  int   `json:"total_calls"`
+		RecentCalls []any `json:"recent_calls"`
+	}
+	s.a.want(t, 200, "GET", o.at(values), nil, &mine)
+	r := s.b.want(t, 200, "GET", o.at(values), nil, &theirs)
+	if theirs.TotalCalls != 0 || len(theirs.RecentCalls) != 0 || bytes.Contains(r.Body, []byte(s.call)) {
+		t.Errorf("b sees what a remembers of %s: %s", s.phone, r.Body)
+	}
+}
+
+// foreignInBodies refers to a's things in requests of b.
+func (s *stage) foreignInBodies(t *testing.T) {
+	user, trunk := s.ids["/users"]["id"], s.ids["/trunks"]["id"]
+	var own struct{ ID string }
+	s.b.want(t, 201, "POST", "/users", map[string]any{"email": "own@example.org", "first_name": "Own"}, &own)
+	for _, c := range []struct {
+		method, path string
+		body         map[string]any
+	}{
+		{"POST", "/devices", map[string]any{"user_id": user, "name": "x", "kind": "softphone"}},
+		{"POST", "/numbers", map[string]any{"number": "+12025550177", "user_id": user}},
+		{"POST", "/numbers", map[string]any{"number": "+12025550178", "trunk_id": trunk}},
+		{"POST", "/api-keys", map[string]any{"name": "x", "scopes": []string{"calls:read"}, "user_id": user}},
+		{"PATCH", "/users/" + own.ID, map[string]any{"outbound_number_id": s.ids["/numbers"]["id"]}},
+		{"DELETE", "/users/" + own.ID + "?reassign_to=" + user, nil},
+		{"POST", "/users/" + own.ID + "/sip-credentials/rotate", map[string]any{"device_id": s.ids["/devices"]["id"]}},
+	} {
+		var body any
+		if c.body != nil {
+			body = c.body
+		}
+		if r := s.b.call(t, c.method, c.path, body); r.Status != 422 && r.Status != 404 {
+			t.Errorf("%s %s with a's id in %v: %d %s", c.method, c.path, c.body, r.Status, r.Body)
+		}
+	}
+}
+
+// nothingListed reads every list with b's key: no id of a may be in it.
+func (s *stage) nothingListed(t *testing.T) {
+	for _, o := range s.doc.operations {
+		if o.Method != "GET" || len(o.Parameters) > 0 || o.Rollout == "planned" {
+			continue
+		}
+		r := s.b.want(t, 200, "GET", o.Path, nil, nil)
+		for kind, values := range s.ids {
+			for _, v := range values {
+				if strings.Contains(v, "_") && bytes.Contains(r.Body, []byte(v)) {
+					t.Errorf("%s shows b a's %s %s", o.ID, kind, v)
+				}
+			}
+		}
+	}
+	r := s.b.want(t, 200, "POST", "/memory/search", map[string]any{"query": "call"}, nil)
+	if bytes.Contains(r.Body, []byte(s.call)) {
+		t.Errorf("memory search shows b a's call: %s", r.Body)
+	}
+}
+
+// everything is what organisation a has, as the API shows it; usage and signed addresses, which change by themselves, are left out.
+func (s *stage) everything(t *testing.T) []byte {
+	t.Helper()
+	var all bytes.Buffer
+	for _, path := range []string{"/users?fields=name,extension,status,dnd", "/devices?fields=name,user_id,sip", "/numbers", "/trunks",
+		"/webhooks?fields=url,description,status,events", "/api-keys?fields=name,scopes,revoked_at", "/calls", "/cdr",
+		"/recordings?fields=status,sha256", "/transcripts", "/organization"} {
+		all.Write(s.a.want(t, 200, "GET", path, nil, nil).Body)
+	}
+	return all.Bytes()
+}
