@@ -38,7 +38,7 @@ func OpenDir(path string) (*Dir, error) {
 // Path is where a file lies; writers that need a local file write beside it and rename.
 func (d *Dir) Path(name string) (string, error) {
 	clean := filepath.Clean("/" + name)
-	if clean != "/"+name || strings.Contains(name, "\\") {
+	if name == "" || clean != "/"+name || strings.Contains(name, "\\") {
 		return "", fmt.Errorf("blob name %q is not plain", name)
 	}
 	return filepath.Join(d.root, clean), nil
