@@ -60,7 +60,7 @@ func TestSpeechThroughTheTelephoneIsUnderstood(t *testing.T) {
 	pool := transcript.NewPool(s, 1)
 	t.Cleanup(pool.Close)
 	words, errors := 0, 0
-	for _, sc := range scripts(t, "d04", "d10", "d21", "d25", "d31", "d59") {
+	for _, sc := range scripts(t, "d04", "d21", "d31", "d59") {
 		segments := listen(t, pool, speak(t, sc, "rms", "slt"))
 		for c, speaker := range []string{"caller", "agent"} {
 			want := sc.reference(speaker)
