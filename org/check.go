@@ -38,7 +38,7 @@ func (o Organization) check() []op.Violation {
 		"invalid_header", "must be lower-case letters, digits and hyphens, such as x-service")
 	c.recording(o.Recording)
 	c.transcripts(o.Transcripts)
-	c.outbound(o.Outbound)
+	c.outbound(o.Outbound, o.Country)
 	return c
 }
 
@@ -60,10 +60,10 @@ func (c *checker) days(field string, n int) {
 	c.want(n >= 1 && n <= 3650, field, "out_of_range", "must be 1 to 3650 days")
 }
 
-func (c *checker) outbound(o Outbound) {
+func (c *checker) outbound(o Outbound, own string) {
 	for _, country := range o.AllowedCountries {
 		known, ok := Country(country)
-		c.want(ok && known == country, "outbound.allowed_countries", "invalid_country", country+" is "+ErrCountry.Error())
+		c.want(ok && known == country || country == own, // what is wrong with the own country is said once "outbound.allowed_countries", "invalid_country", country+" is "+ErrCountry.Error())
 	}
 	for _, t := range o.BlockedTypes {
 		c.want(slices.Contains(NumberTypes, t), "outbound.blocked_types", "invalid_value", t+" is not one of "+strings.Join(NumberTypes, ", "))

@@ -91,6 +91,7 @@ func TestEveryViolationOfAPatchIsListed(t *testing.T) {
 		Want(422).Refused("validation_failed", "name invalid_length", "country invalid_country", "timezone invalid_timezone",
 		"language invalid_language", "recording.mode invalid_value", "outbound.allowed_countries invalid_country",
 		"outbound.blocked_types invalid_value")
+	server.Do(admin, "PATCH", "/organization", `{"country":"XX"}`).Refused("validation_failed", "country invalid_country")
 	server.Do(admin, "PATCH", "/organization", `{"outbound":{"enabeld":false}}`).Want(400).Refused("unknown_field")
 	server.Do(admin, "PATCH", "/organization", `{"outbound":{"enabled":"no"}}`).Want(422).Refused("validation_failed")
 	a := server.Do(admin, "GET", "/organization", nil).Want(200)
