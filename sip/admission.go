@@ -116,7 +116,7 @@ func (s *Server) refuseEarly(raw string, f flow) {
 	m.callID = m.get(fCallID)
 	m.to.value = m.get(fTo)
 	b := m.appendResponse(make([]byte, 0, 1024), 503, "", s.statelessTag(&m), s.retryAfter())
-	s.send(m.replyFlow(), b)
+	s.out.send(m.replyFlow(), b)
 }
 
 // retryAfter is the header line that goes with a 503.

@@ -35,6 +35,7 @@ func newLab(t *testing.T) *lab {
 	t.Cleanup(srv.cancel)
 	l.shard = newShard(srv, l, 100)
 	srv.shards = []*shard{l.shard}
+	srv.out = l
 	return l
 }
 
@@ -159,7 +160,11 @@ func TestFailureIsAcknowledgedEachTimeItComes(t *testing.T) {
 	if !slices.Equal(got, []int{486}) {
 		t.Errorf("heard %v, want one 486", got)
 	}
-	l.pass(31 * time.Second)
+	l.pass(28 * time.Second) // 31 s after the failure
+	if len(l.clients) != 1 {
+		t.Error("the transaction ends before timer D")
+	}
+	l.pass(time.Second)
 	if len(l.clients) != 0 {
 		t.Error("the transaction outlives timer D")
 	}
@@ -372,5 +377,55 @@ func TestTimersFireInOrder(t *testing.T) {
 	}
 	if n != 666 {
 		t.Errorf("%d timers fired, want 666", n)
+	}
+}
+
+// TestAdmissionForgetsInvites: what admission remembers of an INVITE goes with
+// its transaction, or at once when it came to nothing.
+func TestAdmissionForgetsInvites(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	good := request("INVITE", "i1", "", 1)
+	bad := strings.Replace(request("INVITE", "i2", "", 1), "From: ", "Fro: ", 1)
+	for _, raw := range []string{good, bad} {
+		l.srv.receive(raw, udpPeer, false)
+	}
+	if len(l.known) != 2 {
+		t.Fatalf("%d INVITEs remembered, want 2", len(l.known))
+	}
+	l.work()
+	in := <-l.calls
+	in.Reject(486, "", 0)
+	l.work()
+	l.take(nil, l.forgotten)
+	l.forgotten = nil
+	if len(l.known) != 1 {
+		t.Errorf("%d INVITEs remembered, want the sound one only", len(l.known))
+	}
+	l.pass(40 * time.Second)
+	l.take(nil, l.forgotten)
+	if len(l.known) != 0 {
+		t.Errorf("%d INVITEs remembered after their end", len(l.known))
+	}
+}
+
+func TestFullQueueRefusesInvitesBeforeAnythingElse(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.srv.limits.QueueDepth, l.depth = 100, 100
+	for i := range 30 {
+		l.srv.receive(request("INVITE", fmt.Sprint("i", i), "", i+1), udpPeer, false)
+	}
+	refused := len(l.sent)
+	if refused != 5 || l.srv.stats.rejected.Load() != 5 { // beyond a quarter of 100
+		t.Errorf("%d refused, want 5: %v", refused, l.methods())
+	}
+	if !strings.HasPrefix(l.sent[0], "SIP/2.0 503 ") || !strings.Contains(l.sent[0], "Retry-After: 5\r\n") || !strings.Contains(l.sent[0], ";tag=") {
+		t.Errorf("refused with:\n%s", l.sent[0])
+	}
+	l.srv.receive(request("INVITE", "i3", "", 4), udpPeer, false) // retransmission of one let in
+	l.srv.receive(request("BYE", "b", "tag", 40), udpPeer, false)
+	if len(l.sent) != refused {
+		t.Errorf("more was refused: %v", l.methods())
 	}
 }

@@ -1,6 +1,7 @@
 package sip_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -53,4 +54,38 @@ func BenchmarkRelayedCalls(b *testing.B) {
 	b.ReportMetric(float64(st.Retransmissions), "retrans")
 	b.ReportMetric(float64(st.Rejected), "503s")
 	b.ReportMetric(float64(mem.HeapAlloc)/1e6, "heap-MB")
+}
+
+// BenchmarkHeldCalls keeps calls up and reports the memory of one dialog: one
+// leg of a call, its transactions included.
+func BenchmarkHeldCalls(b *testing.B) {
+	many := sip.Config{Limits: sip.Limits{InvitesPerSecond: 1 << 20, Calls: 1 << 20}}
+	pa, pb := listen(b, many), listen(b, many)
+	go func() {
+		for in := range pb.calls {
+			in.Listen(func(sip.Event) {})
+			in.Answer(answerSDP)
+		}
+	}()
+	heap := func() float64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	before := heap()
+	answered := make(events, b.N)
+	for range b.N {
+		_, err := pa.Server.Invite(context.Background(), sip.Outgoing{URI: pb.uri("bob"), SDP: offerSDP}, func(e sip.Event) {
+			if _, ok := e.(sip.Answered); ok {
+				answered <- e
+			}
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		want[sip.Answered](b, answered)
+	}
+	b.ReportMetric((heap()-before)/float64(2*b.N)/1024, "KiB/dialog")
+	b.ReportMetric(float64(pa.Stats().Dialogs+pb.Stats().Dialogs)/float64(b.N), "dialogs/call")
 }

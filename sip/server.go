@@ -27,6 +27,7 @@ type Server struct {
 	addr   netip.AddrPort
 	host   hostNames
 	shards []*shard
+	out    wire // where refusals outside any shard go: the server itself
 
 	stats    counters
 	calls    atomic.Int64 // inbound calls in progress
@@ -82,7 +83,7 @@ func newServer(c Config, h Handler) *Server {
 		c.Now = time.Now
 	}
 	s := &Server{config: c, limits: c.Limits.withDefaults(), handler: h, keys: newKeyer(), done: make(chan struct{})}
-	s.start = c.Now()
+	s.start, s.out = c.Now(), s
 	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER"
 	if c.Bindings != nil {
 		s.allow += ", REGISTER"

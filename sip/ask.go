@@ -1,0 +1,70 @@
+package sip
+
+import "context"
+
+// Info sends INFO and returns when it is answered.
+func (l *Leg) Info(ctx context.Context, contentType string, body []byte) error {
+	_, err := l.ask(ctx, func(done func(*message, error)) {
+		if l.state != legConfirmed {
+			done(nil, ErrOver)
+			return
+		}
+		l.transact(outline{method: "INFO", contentType: clean(contentType), body: body}, l.judge("INFO", done))
+	})
+	return err
+}
+
+// judge turns a final response into a result, and ends the dialog on 408 and
+// 481 (RFC 3261 §12.2.1.2).
+func (l *Leg) judge(method string, done func(*message, error)) reply {
+	return func(m *message, status int) {
+		if status < 200 {
+			return
+		}
+		if status < 300 {
+			done(m, nil)
+			return
+		}
+		reason := phrase(status)
+		if m != nil {
+			reason = m.reason
+		}
+		done(nil, &StatusError{Method: method, Status: status, Reason: reason})
+		if status == 408 || status == 481 {
+			l.lose(method + ": " + reason)
+		}
+	}
+}
+
+type answer struct {
+	body []byte
+	err  error
+}
+
+// ask runs do on the shard and waits for its result.
+func (l *Leg) ask(ctx context.Context, do func(done func(*message, error))) ([]byte, error) {
+	result := make(chan answer, 1)
+	ok := l.shard.post(func(*shard) {
+		do(func(m *message, err error) {
+			a := answer{err: err}
+			if m != nil && m.body != "" {
+				a.body = []byte(m.body)
+			}
+			select {
+			case result <- a:
+			default:
+			}
+		})
+	})
+	if !ok {
+		return nil, ErrClosed
+	}
+	select {
+	case a := <-result:
+		return a.body, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.shard.srv.done:
+		return nil, ErrClosed
+	}
+}

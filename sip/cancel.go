@@ -1,0 +1,47 @@
+package sip
+
+// Cancel gives up an outgoing call that is not answered yet; Failed with 487
+// follows at once. An answer that crosses it is acknowledged and hung up
+// (RFC 3261 §9.1). After the answer it does nothing.
+func (l *Leg) Cancel() {
+	l.post(func() { l.giveUp(Failed{Status: 487, Reason: phrase(487)}) })
+}
+
+// giveUp tells the end of an unanswered call and cleans up after it.
+func (l *Leg) giveUp(f Failed) {
+	if l.state != legRinging || l.inbound {
+		return
+	}
+	l.finish(f)
+	l.state = legCanceling
+	s := l.shard
+	s.timers.set(&l.timer, s.now+patience)
+	if l.call.tx.heard {
+		l.sendCancel()
+	}
+}
+
+func (l *Leg) sendCancel() {
+	if l.call.canceled {
+		return
+	}
+	l.call.canceled = true
+	l.shard.cancelTx(l.call.tx)
+}
+
+// cancelTx sends the CANCEL of an INVITE (RFC 3261 §9.1).
+func (s *shard) cancelTx(tx *clientTx) {
+	if tx.request == nil || s.clients[tx.key] != tx {
+		return
+	}
+	b := derive(nil, tx.request, "CANCEL", "")
+	s.start(clientKey{tx.key.branch, cancelTx}, tx.flow, b, func(*message, int) {})
+}
+
+// abandon: nothing came after our CANCEL (RFC 3261 §9.1).
+func (l *Leg) abandon() {
+	if tx := l.call.tx; l.shard.clients[tx.key] == tx {
+		l.shard.dropClient(tx)
+	}
+	l.end(Closed{})
+}

@@ -1,0 +1,119 @@
+package sip
+
+import (
+	"strconv"
+	"strings"
+)
+
+// invited handles each response to our INVITE.
+func (l *Leg) invited(m *message, status int) {
+	switch {
+	case l.state == legCanceling:
+		l.invitedTooLate(m, status)
+	case m == nil:
+		if status == 503 && l.symmetric {
+			status = 430 // RFC 5626 §5.3.1: the phone's connection is gone
+		}
+		l.end(Failed{Status: status, Reason: phrase(status)})
+	case status < 200:
+		l.provisional(m)
+	case status < 300:
+		l.answered(m)
+	case (status == 401 || status == 407) && l.retryInvite(m):
+	default:
+		l.end(failure(m))
+	}
+}
+
+// invitedTooLate: the call was given up while its INVITE was under way.
+func (l *Leg) invitedTooLate(m *message, status int) {
+	switch {
+	case status < 200:
+		l.sendCancel() // RFC 3261 §9.1: not before a provisional response
+		return
+	case m != nil && status < 300:
+		l.refuseAnswer(m) // the 200 crossed our CANCEL
+	}
+	l.end(Closed{})
+}
+
+func (l *Leg) provisional(m *message) {
+	if m.status == 100 {
+		return
+	}
+	p := Provisional{Status: m.status, Reason: m.reason, Tag: m.to.tag}
+	if m.body != "" && isType(m.get(fContentType), sdpType) {
+		p.SDP = []byte(m.body)
+		if l.call.early == nil {
+			l.call.early = make(map[string][]byte, 1)
+		}
+		if len(l.call.early) < 16 {
+			l.call.early[m.to.tag] = p.SDP
+		}
+	}
+	l.emit(p)
+}
+
+// answered takes the first 2xx: its dialog is the call (RFC 3261 §13.2.2.4).
+func (l *Leg) answered(m *message) {
+	c := l.call
+	l.call = nil
+	l.shard.timers.stop(&l.timer)
+	l.remote, l.remoteTag = m.to.value, m.to.tag
+	l.path = answeredPath(m, l.path.target)
+	if l.flow.conn == nil && !l.symmetric {
+		l.flow = m.flow
+	}
+	l.ackSeq = c.seq
+	sdp := c.early[m.to.tag]
+	if m.body != "" {
+		sdp = []byte(m.body)
+	}
+	if c.late {
+		l.state = legAnswered
+	} else {
+		l.state = legConfirmed
+		l.sendAck(c.seq, nil)
+	}
+	l.emit(Answered{SDP: sdp})
+}
+
+// strayAnswer is a 2xx without transaction: ours repeated, or a fork's.
+func (l *Leg) strayAnswer(m *message) {
+	s := l.shard
+	s.stats.retransmissions.Add(1)
+	switch {
+	case m.to.tag != l.remoteTag && !l.inbound:
+		l.refuseAnswer(m)
+	case m.cseq == l.ackSeq && l.ack != nil:
+		s.wire.send(l.hop(l.path), l.ack)
+	}
+}
+
+// retryInvite answers a challenge once.
+func (l *Leg) retryInvite(m *message) bool {
+	c := l.call
+	if c.auth {
+		return false
+	}
+	auth, ok := answerChallenge(m, l.creds, "INVITE", c.path.target)
+	if !ok {
+		return false
+	}
+	c.auth = true
+	c.extra += auth
+	l.sendInvite()
+	return true
+}
+
+func failure(m *message) Failed {
+	f := Failed{Status: m.status, Reason: m.reason}
+	f.Q850, _ = readReason(m.get(fReason))
+	after, _, _ := strings.Cut(m.get(fRetryAfter), ";")
+	after, _, _ = strings.Cut(after, "(")
+	f.RetryAfter, _ = strconv.Atoi(strings.TrimSpace(after))
+	if m.status < 400 {
+		f.Contact = contactURI(m)
+	}
+	return f
+}

@@ -1,0 +1,105 @@
+package sip
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Reinvite offers sdp and returns the answer; the ACK has been sent. With nil
+// sdp it returns the other side's offer and Ack must follow. 491 is retried
+// after the pause of RFC 3261 §14.1 until ctx ends; when ctx ends first, the
+// re-INVITE is canceled. Other refusals are a *StatusError and leave the
+// session as it was.
+func (l *Leg) Reinvite(ctx context.Context, sdp []byte) ([]byte, error) {
+	for {
+		body, err := l.ask(ctx, func(done func(*message, error)) { l.reoffer(sdp, done) })
+		if ctx.Err() != nil && err != nil {
+			l.post(l.cancelReinvite)
+			return nil, err
+		}
+		if e, ok := err.(*StatusError); !ok || e.Status != 491 {
+			return body, err
+		}
+		if err := pause(ctx, l.glarePause()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// glarePause: RFC 3261 §14.1; who made the Call-ID waits longer.
+func (l *Leg) glarePause() time.Duration {
+	if l.inbound {
+		return rand.N(2 * time.Second)
+	}
+	return 2100*time.Millisecond + rand.N(1900*time.Millisecond)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
+	switch {
+	case l.state != legConfirmed:
+		done(nil, ErrOver)
+		return
+	case l.reinvite != nil:
+		done(nil, ErrPending)
+		return
+	case l.offered != nil || l.unacked != nil: // theirs is first: as if it had been refused
+		done(nil, &StatusError{Method: "INVITE", Status: 491, Reason: phrase(491)})
+		return
+	}
+	o := outline{method: "INVITE", contentType: sdpType, body: sdp, extra: "Allow: " + l.shard.srv.allow + "\r\n"}
+	l.waiting = done
+	judge := l.judge("INVITE", done)
+	l.reinvite = l.transact(o, func(m *message, status int) {
+		if status >= 200 {
+			l.reinvite, l.waiting = nil, nil
+		}
+		if m != nil && status >= 200 && status < 300 {
+			l.reanswered(m, sdp == nil)
+		}
+		judge(m, status)
+	})
+}
+
+// reanswered takes the 2xx of our re-INVITE: the target may have moved.
+func (l *Leg) reanswered(m *message, late bool) {
+	if t := contactURI(m); t != "" {
+		l.path.target = t
+	}
+	l.ackSeq = m.cseq
+	if !late {
+		l.sendAck(m.cseq, nil)
+		return
+	}
+	l.ack = nil
+}
+
+func (l *Leg) cancelReinvite() {
+	if tx := l.reinvite; tx != nil && tx.heard {
+		l.shard.cancelTx(tx)
+		l.patience()
+	}
+}
+
+// Ack sends the ACK of a late offer with our answer.
+func (l *Leg) Ack(sdp []byte) {
+	l.post(func() {
+		if l.state == legAnswered && !l.inbound {
+			l.state = legConfirmed
+		}
+		if l.state == legConfirmed && l.ack == nil {
+			l.sendAck(l.ackSeq, sdp)
+		}
+	})
+}
