@@ -63,7 +63,8 @@ func (c *checker) days(field string, n int) {
 func (c *checker) outbound(o Outbound, own string) {
 	for _, country := range o.AllowedCountries {
 		known, ok := Country(country)
-		c.want(ok && known == country || country == own, // what is wrong with the own country is said once "outbound.allowed_countries", "invalid_country", country+" is "+ErrCountry.Error())
+		// What is wrong with the own country is said once.
+		c.want(ok && known == country || country == own, "outbound.allowed_countries", "invalid_country", country+" is "+ErrCountry.Error())
 	}
 	for _, t := range o.BlockedTypes {
 		c.want(slices.Contains(NumberTypes, t), "outbound.blocked_types", "invalid_value", t+" is not one of "+strings.Join(NumberTypes, ", "))
