@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"os"
 	"time"
 
 	"soniq/ai"
 	"soniq/call"
+	"soniq/egress"
 	"soniq/media"
 	"soniq/memory"
 	"soniq/number"
@@ -85,22 +87,42 @@ func (h *house) phoneOf(ctx context.Context, org, text string) string {
 func (h *house) buildMind(now func() time.Time) error {
 	c := h.config
 	lexicon := ai.NewLexsem()
-	var listener transcript.Listener
-	if c.Transcriber == "builtin" {
-		sphinx := ai.NewSphinx(nil, 0)
-		listener = sphinx
-		h.engines.listener = listener
-		h.engines.pool = transcript.NewPool(listener, ai.DefaultWorkers())
-		h.engines.closers = append(h.engines.closers, h.engines.pool.Close, sphinx.Close)
+	client := h.guard.Client(engineLimits)
+	listener, err := ai.NewListener(ai.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client})
+	if err != nil {
+		return err
 	}
-	var writer transcript.Writer = ai.NewRules(lexicon)
-	var embedder memory.Embedder = lexicon
+	writer, err := ai.NewWriter(ai.Choice{Use: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
+	if err != nil {
+		return err
+	}
+	embedder, err := ai.NewEmbedder(ai.Choice{Use: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
+	if err != nil {
+		return err
+	}
+	h.listen(listener)
 	h.memory = memory.New(memory.Config{DB: h.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: h.phoneOf,
 		RecordingURL: func(_, id string) string { return c.BaseURL + "/api/v1/recordings/" + id + "/audio" }})
 	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
 		Listener: listener, Writer: writer, Fallback: ai.NewRules(lexicon), Log: h.log, Now: now}
 	return nil
 }
+
+// listen starts the workers of a recogniser; nil listens to nothing.
+func (h *house) listen(l transcript.Listener) {
+	if l == nil {
+		return
+	}
+	h.engines.listener = l
+	h.engines.pool = transcript.NewPool(l, ai.DefaultWorkers())
+	h.engines.closers = append(h.engines.closers, h.engines.pool.Close)
+	if c, ok := l.(io.Closer); ok {
+		h.engines.closers = append(h.engines.closers, func() { _ = c.Close() })
+	}
+}
+
+// engineLimits bound a request to an engine on another machine.
+var engineLimits = egress.Limits{Total: 2 * time.Minute, Body: 16 << 20}
 
 // inspect describes a recording that was finished before a crash but not written down.
 func inspect(path string) (call.Audio, error) {
