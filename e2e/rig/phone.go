@@ -305,16 +305,17 @@ func (p *Phone) cleanup() {
 // ports hands out ports below those the system chooses from, each once in this process.
 var ports = func() *atomic.Int64 {
 	n := new(atomic.Int64)
-	n.Store(int64(os.Getpid() % 5000))
+	n.Store(int64(os.Getpid() * 37 % 3000))
 	return n
 }()
 
-// FreePort is a port of every loopback address that nobody uses, for UDP and TCP; it is even, and the one above is free too.
+// FreePort is a port of every loopback address that nobody uses, for UDP and TCP. The three above are free too: audio takes
+// the one above for RTCP, and sipp the next two for pictures.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	for range 1000 {
-		port := int(20000 + 2*(ports.Add(1)%6000))
-		if free(port) && free(port+1) {
+		port := int(20000 + 4*(ports.Add(1)%3000))
+		if free(port) && free(port+1) && free(port+2) && free(port+3) {
 			return port
 		}
 	}

@@ -46,6 +46,8 @@ type script struct {
 	Last   int // CSeq of the BYE
 	Media  string
 	Twelve [12]struct{}
+
+	Attempts []int // CSeqs of a REGISTER and its repetition with credentials
 }
 
 // First is the script of the INVITE without credentials.
@@ -55,7 +57,7 @@ func (s script) First() script {
 }
 
 func (s Script) filled() script {
-	x := script{Script: s, Round: 1, Media: "[media_port]"}
+	x := script{Script: s, Round: 1, Media: "[media_port]", Attempts: []int{1, 2}}
 	if s.Login != nil {
 		x.Round = 2
 	}
@@ -138,11 +140,11 @@ func scenario(t testing.TB, x Script) string {
 func (p *Sipp) args(file string) []string {
 	x := p.script
 	rtp := FreePort(p.T)
+	if x.Play != "" { // it takes the ports that follow for its further calls
+		rtp = 12000 + rtp%20*400
+	}
 	args := []string{"-sf", file, "-i", x.IP, "-p", strconv.Itoa(x.Port), "-mi", x.IP, "-mp", strconv.Itoa(rtp),
 		"-m", strconv.Itoa(max(x.Calls, 1)), "-nostdin", "-trace_err", "-buff_size", "4194304"}
-	if x.Play != "" {
-		args = append(args, "-min_rtp_port", "12000", "-max_rtp_port", "19998")
-	}
 	if x.Rate > 0 {
 		args = append(args, "-r", strconv.Itoa(x.Rate), "-l", strconv.Itoa(max(x.Calls, 1)))
 	}
@@ -168,6 +170,12 @@ func (p *Sipp) args(file string) []string {
 func (p *Sipp) bound() {
 	p.T.Helper()
 	Until(p.T, "sipp's port", 20*time.Second, func() bool {
+		select {
+		case err := <-p.exited:
+			p.exited <- err
+			p.T.Fatalf("sipp ended at once: %v", p.End())
+		default:
+		}
 		u, err := net.ListenPacket("udp", net.JoinHostPort(p.script.IP, strconv.Itoa(p.Port)))
 		if err == nil {
 			_ = u.Close()

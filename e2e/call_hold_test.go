@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+func TestAPhoneHoldsTheOtherSide(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
+		for _, c := range []struct{ name, asked, agreed string }{
+			{"with music", "sendonly", "recvonly"},
+			{"in silence", "inactive", "inactive"},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				own := *s
+				own.T = t
+				newSite(&own).holds(c.asked, c.agreed)
+			})
+		}
+	})
+}
+
+// holds has a carrier hold a telephone for three seconds. The telephone agrees, but speaks on all the same.
+func (s *site) holds(asked, agreed string) {
+	user := s.AddUser("Ada")
+	way := s.carrier(user.ID, nil)
+	_, low := tone(s.T, 440)
+	_, high := tone(s.T, 1000)
+	callee := s.Server.Sipp(rig.Script{Scenario: "answer_held", Port: s.sippPhone(user.SIP), From: user.SIP.Username, Hold: agreed, Play: high})
+	caller := s.Server.Sipp(rig.Script{Scenario: "call_hold", IP: way.ip, From: "+12125550177", Number: way.number, Hold: asked, Play: low,
+		Talk: 3 * time.Second})
+
+	held := s.live(func(c map[string]any) bool { return c["status"] == "on_hold" })
+	if held["held"] != true || held["held_since"] == nil {
+		s.T.Errorf("held call: %v", held)
+	}
+	for _, l := range held["legs"].([]any) {
+		leg := l.(map[string]any)
+		status, by := any("answered"), any(nil)
+		if leg["role"] == "caller" {
+			status, by = "held", "peer"
+		}
+		if leg["status"] != status || leg["held_by"] != by {
+			s.T.Errorf("leg of the %v while held: %v by %v", leg["role"], leg["status"], leg["held_by"])
+		}
+	}
+	back := s.live(func(c map[string]any) bool { return c["status"] == "in_progress" })
+	if back["held"] != false || back["held_since"] != nil {
+		s.T.Errorf("call after the hold: %v", back)
+	}
+	caller.Wait()
+	callee.Wait()
+	s.directions(caller, callee, asked, agreed)
+
+	r := s.record("+12125550177")
+	if r.String() != "inbound completed caller_hangup caller 0" || r.Hold != 3 || r.Talk < 2 || r.Talk > 4 {
+		s.T.Errorf("record: %s, held for %d s, talked for %d s; want 3 s each", r, r.Hold, r.Talk)
+	}
+	both := s.audio(s.recording(r.CallID).ID, "").PCM
+	hears(s.T, "the right channel", both[1], 1000, 2*time.Second)
+	hearsNot(s.T, "the right channel, the telephone being held,", both[1], 1000, 3500*time.Millisecond)
+	hears(s.T, "the left channel", both[0], 440, 2*time.Second)
+	if asked == "inactive" {
+		hearsNot(s.T, "the left channel, the call being inactive,", both[0], 440, 3500*time.Millisecond)
+	}
+}
+
+var direction = regexp.MustCompile(`a=(sendrecv|sendonly|recvonly|inactive)`)
+
+// directions checks what each side was told, in the first INVITE and the two after it.
+func (s *site) directions(caller, callee *rig.Sipp, asked, agreed string) {
+	s.T.Helper()
+	var offers, answers []string
+	for n := range 3 {
+		offers = append(offers, direction.FindString(callee.Received("INVITE ", n)))
+	}
+	for _, m := range caller.Messages() {
+		if m.Received && strings.HasPrefix(m.Text, "SIP/2.0 200") && strings.Contains(m.Text, "m=audio") {
+			answers = append(answers, direction.FindString(m.Text))
+		}
+	}
+	if got, want := strings.Join(offers, " "), "a=sendrecv a="+asked+" a=sendrecv"; got != want {
+		s.T.Errorf("the held side was offered %s; want %s", got, want)
+	}
+	if got, want := strings.Join(answers, " "), "a=sendrecv a="+agreed+" a=sendrecv"; got != want {
+		s.T.Errorf("the holding side was answered %s; want %s", got, want)
+	}
+}
+
+func TestATelephonesHoldButton(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	office := newSite(s)
+	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
+	low, _ := tone(t, 440)
+	high, _ := tone(t, 1000)
+	caller := s.Phone(ada.SIP, rig.PhoneOptions{Say: low})
+	callee := s.Phone(bob.SIP, rig.PhoneOptions{Say: high, Auto: true})
+	caller.Dial(bob.Extension)
+	caller.Listen(2 * time.Second)
+	callee.Do("hold", "")
+	held := office.live(func(c map[string]any) bool { return c["status"] == "on_hold" })
+	for _, l := range held["legs"].([]any) {
+		if leg := l.(map[string]any); (leg["held_by"] == "peer") != (leg["role"] == "agent") {
+			t.Errorf("leg of the %v is held by %v", leg["role"], leg["held_by"])
+		}
+	}
+	lasts(t, 3*time.Second)
+	callee.Do("resume", "")
+	office.live(func(c map[string]any) bool { return c["status"] == "in_progress" })
+	lasts(t, 2*time.Second)
+	callee.Do("hold", "") // and hung up while held
+	office.live(func(c map[string]any) bool { return c["status"] == "on_hold" })
+	caller.Do("hangup", "")
+	callee.Wait("CALL_CLOSED", "")
+	r := office.record(ada.Extension)
+	if r.String() != "internal completed caller_hangup caller 0" || r.Hold < 3 || r.Talk < 4 {
+		t.Errorf("record: %s, held for %d s, talked for %d s", r, r.Hold, r.Talk)
+	}
+	// What a telephone hears it writes down only until it is first held, so the recording has to tell.
+	both := office.audio(office.recording(r.CallID).ID, "").PCM
+	hears(t, "Bob", both[0], 440, 3500*time.Millisecond)
+	hearsNot(t, "Bob, holding,", both[0], 440, 5*time.Second)
+}
+
+// lasts lets a call go on for what is to be measured of it.
+func lasts(t testing.TB, d time.Duration) {
+	t.Helper()
+	end := time.Now().Add(d)
+	rig.Until(t, "some seconds of the call", d+time.Second, func() bool { return time.Now().After(end) })
+}

@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+// secondPhone gives a user another telephone.
+func (s *site) secondPhone(u rig.User) (id string, l rig.Login) {
+	s.T.Helper()
+	var made struct {
+		ID  string
+		SIP rig.Login
+	}
+	s.Want(201, "POST", "/devices", map[string]any{"user_id": u.ID, "name": "desk", "kind": "desk_phone"}, &made)
+	return made.ID, made.SIP
+}
+
+func TestTwoPhonesOfAUserRingAndTheFirstToAnswerWins(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	desk, login := company.secondPhone(user)
+	slow := s.Sipp(rig.Script{Scenario: "cancelled", Port: company.sippPhone(user.SIP), From: user.SIP.Username})
+	fast := s.Sipp(rig.Script{Scenario: "answer", Ring: 500, Port: company.sippPhone(login), From: login.Username})
+	s.Sipp(rig.Script{Scenario: "call", IP: way.ip, From: "+12125550177", Number: way.number, Talk: time.Second}).Wait()
+	fast.Wait()
+	slow.Wait()
+	r := company.record("+12125550177")
+	if r.String() != "inbound completed caller_hangup caller 0" {
+		t.Errorf("record: %s", r)
+	}
+	var c struct {
+		Device string `json:"device_id"`
+	}
+	company.Want(200, "GET", "/calls/"+r.CallID, nil, &c)
+	if c.Device != desk {
+		t.Errorf("device of the call is %s, want %s", c.Device, desk)
+	}
+}
+
+func TestAPhoneThatIsBusyLeavesTheOthersRinging(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	_, login := company.secondPhone(user)
+	busy := s.Sipp(rig.Script{Scenario: "refuse", Status: 486, Port: company.sippPhone(user.SIP), From: user.SIP.Username})
+	free := s.Sipp(rig.Script{Scenario: "answer", Ring: 1000, Port: company.sippPhone(login), From: login.Username})
+	s.Sipp(rig.Script{Scenario: "call", IP: way.ip, From: "+12125550177", Number: way.number, Talk: time.Second}).Wait()
+	busy.Wait()
+	free.Wait()
+	if r := company.record("+12125550177"); r.String() != "inbound completed caller_hangup caller 0" {
+		t.Errorf("record: %s", r)
+	}
+}
+
+func TestAPhoneThatDeclinesEndsTheCallForAll(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	_, login := company.secondPhone(user)
+	declines := s.Sipp(rig.Script{Scenario: "refuse", Status: 603, Port: company.sippPhone(user.SIP), From: user.SIP.Username})
+	other := s.Sipp(rig.Script{Scenario: "cancelled", Port: company.sippPhone(login), From: login.Username})
+	s.Sipp(rig.Script{Scenario: "call_refused", IP: way.ip, From: "+12125550177", Number: way.number, Status: 603}).Wait()
+	declines.Wait()
+	other.Wait()
+	if r := company.record("+12125550177"); r.String() != "inbound missed rejected callee 603" {
+		t.Errorf("record: %s", r)
+	}
+}
+
+func TestDoNotDisturbKeepsThePhoneSilent(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	port := company.sippPhone(user.SIP)
+	callee := s.Sipp(rig.Script{Scenario: "answer", Port: port, From: user.SIP.Username})
+	company.Want(200, "PUT", "/users/"+user.ID+"/dnd", map[string]any{"enabled": true}, nil)
+	s.Sipp(rig.Script{Scenario: "call_refused", IP: way.ip, From: "+12125550101", Number: way.number, Status: 480}).Wait()
+	if r := company.record("+12125550101"); r.String() != "inbound missed no_answer system 480" {
+		t.Errorf("record: %s", r)
+	}
+	company.Want(200, "PUT", "/users/"+user.ID+"/dnd", map[string]any{"enabled": false}, nil)
+	s.Sipp(rig.Script{Scenario: "call", IP: way.ip, From: "+12125550102", Number: way.number, Talk: 500 * time.Millisecond}).Wait()
+	callee.Wait() // had it rung before, the second call would have found it at its end
+	if r := company.record("+12125550102"); r.String() != "inbound completed caller_hangup caller 0" {
+		t.Errorf("record: %s", r)
+	}
+}
