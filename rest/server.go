@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
+	pathpkg "path"
 	"regexp"
 	"strings"
 	"time"
@@ -96,10 +98,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if trimmed := strings.TrimRight(path, "/"); trimmed != path {
-		http.Redirect(w, r, strings.TrimRight(r.URL.Path, "/"), http.StatusPermanentRedirect)
+		to := url.URL{Path: strings.TrimRight(r.URL.Path, "/"), RawQuery: r.URL.RawQuery}
+		http.Redirect(w, r, to.String(), http.StatusPermanentRedirect)
 		return
 	}
 	h.Set("Cache-Control", "no-store")
+	if path != pathpkg.Clean(path) { // the router would redirect, and to the other environment
+		op.Write(w, r.WithContext(ctx), op.Fail("not_found", "there is nothing at this address; GET /v1 lists what there is"))
+		return
+	}
 	ctx = s.authenticate(ctx, r, env)
 	r = r.WithContext(withEnvironment(ctx, env))
 	u := *r.URL
