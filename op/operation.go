@@ -150,6 +150,12 @@ func (o Operation) huma() huma.Operation {
 		Metadata:                     map[string]any{operationKey: o},
 		Errors:                       []int{400, 401, 403, 404, 409, 422, 429, 503},
 	}
+	if o.Method == http.MethodPost || o.Method == http.MethodPut || o.Method == http.MethodPatch {
+		h.Errors = append(h.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	if o.Method == http.MethodPatch || o.Method == http.MethodDelete {
+		h.Errors = append(h.Errors, http.StatusPreconditionFailed)
+	}
 	if o.ToolName != "" {
 		h.Extensions["x-mcp-tool"] = o.ToolName
 	}
