@@ -20,6 +20,7 @@ func TestAPI(t *testing.T) {
 			{"nothing answers without a credential", anonymous},
 			{"keys work in their environment only", environments},
 			{"other organisations' things are not found", tenants},
+			{"bad requests are refused", requests},
 		} {
 			t.Run(c.name, func(t *testing.T) { c.run(t, st) })
 		}
