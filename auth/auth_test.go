@@ -13,10 +13,12 @@ import (
 	"soniq/bus"
 	"soniq/db"
 	"soniq/db/dbtest"
+	"soniq/event"
 	"soniq/op"
 	"soniq/op/optest"
 	"soniq/org"
 	"soniq/seal"
+	"soniq/user"
 )
 
 var here = netip.MustParseAddr("127.0.0.1")
@@ -326,6 +328,53 @@ func TestMeTellsWhoAsks(t *testing.T) {
 	}
 	if a := h.server.Do(access.Principal{}, "GET", "/me", nil); a.Status != 401 {
 		t.Errorf("without a credential: %d", a.Status)
+	}
+}
+
+func TestAKeyOfAUserSaysWhoseItIsAndEndsWithThem(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		ctx, b := context.Background(), bus.New()
+		users := user.New(d, h.orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now) }}, b, func() time.Time { return h.now })
+		ada, err := users.Create(ctx, h.org.ID, user.Fresh{Email: "ada@example.com", FirstName: "Ada", LastName: "L"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, token := h.mint(t, auth.Request{UserID: ada.ID})
+		_, other := h.mint(t, auth.Request{})
+		p, err := h.Verify(ctx, token, access.Live, here)
+		if err != nil || p.UserID != ada.ID {
+			t.Fatalf("principal %+v, %v", p, err)
+		}
+		if a := h.server.Do(p, "GET", "/me", nil).Want(200); a.Text("user.name") != "Ada L" || a.Text("user.role") != "agent" {
+			t.Errorf("me: %s", a.Bytes)
+		}
+		if err := d.Tx(ctx, func(tx db.Querier) error { return h.RemoveUser(ctx, tx, h.org.ID, ada.ID) }); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.code(token, access.Live, here); got != "key_revoked" {
+			t.Errorf("her key: %q", got)
+		}
+		if got := h.code(other, access.Live, here); got != "" {
+			t.Errorf("another key: %q", got)
+		}
+	})
+}
+
+func TestScopesAreReadFromAList(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		list string
+		kind access.Kind
+		want int
+	}{{"all", access.StandardKey, 13}, {"all", access.PartnerKey, 15}, {"calls:read, users:admin,calls:read", access.StandardKey, 2}} {
+		if got, err := auth.ParseScopes(c.list, c.kind); err != nil || len(got) != c.want {
+			t.Errorf("%s for %s: %v, %v", c.list, c.kind, got, err)
+		}
+	}
+	if _, err := auth.ParseScopes("calls:fly", access.StandardKey); err == nil {
+		t.Error("an unknown scope is accepted")
 	}
 }
 
