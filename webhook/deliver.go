@@ -49,7 +49,7 @@ func (s *Service) deliver(ctx context.Context, j job.Job) error {
 		return err
 	case e == nil: // deleted, which ended the delivery too
 		return nil
-	case e.Holding || e.Status == Disabled:
+	case e.Status != Active: // an active one that is still holding is being released, this delivery among others
 		job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.hold(ctx, tx, d) })
 		return nil
 	}
@@ -122,7 +122,8 @@ func (s *Service) hold(ctx context.Context, tx db.Querier, d *delivery) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("read webhook: %w", err)
-	case !e.Holding:
+	case e.Status == Active:
+		s.known.Delete(d.Org) // what is known is out of date
 		return &job.Retry{Free: true, Cause: fmt.Errorf("endpoint %s is back", e.ID)}
 	}
 	return setHeld(ctx, tx, d.Org, d.ID, true, db.Time{})

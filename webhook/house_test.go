@@ -2,16 +2,19 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"soniq/access"
 	"soniq/bus"
 	"soniq/db"
 	"soniq/egress"
@@ -193,4 +196,41 @@ func numbered(call string, n int) []event.Payload {
 		all = append(all, event.CallRecording{CallID: call, RecordingID: fmt.Sprintf("rec_%d", i), DurationSeconds: i})
 	}
 	return all
+}
+
+type (
+	responseWriter = http.ResponseWriter
+	request        = http.Request
+)
+
+func callName(i int) string { return fmt.Sprintf("call_%d", i) }
+
+func admin(h *house) access.Principal { return optest.Admin(h.org) }
+
+// checkOrder expects the first attempts of each call's events in the order of their sequence.
+func checkOrder(t testing.TB, all []got) {
+	t.Helper()
+	last, seen := map[string]int{}, map[string]bool{}
+	for _, g := range all {
+		var e struct {
+			Data struct {
+				CallID string `json:"call_id"`
+			}
+		}
+		if err := json.Unmarshal([]byte(g.body), &e); err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(g.Get("X-Service-Sequence"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[g.Get("Webhook-Id")] {
+			continue
+		}
+		seen[g.Get("Webhook-Id")] = true
+		if n < last[e.Data.CallID] {
+			t.Errorf("%s: event %d after event %d", e.Data.CallID, n, last[e.Data.CallID])
+		}
+		last[e.Data.CallID] = n
+	}
 }
