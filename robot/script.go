@@ -26,13 +26,13 @@ type Sentence struct {
 
 // script is what the two robots say to each other.
 var script = []struct{ file, text string }{
-	{"1-agent", "Thank you for calling Harbor Internet. This is Dana. How can I help you?"},
-	{"2-caller", "Hello. My internet connection is very slow every evening. The video keeps stopping after seven o'clock."},
-	{"3-agent", "I am sorry about that. Is it slow with a cable too?"},
-	{"4-caller", "Yes. I connected my laptop to the router with a cable and it is the same."},
-	{"5-agent", "I can see a problem in your street. I will open a ticket with the network team and we will send you a text message on Thursday."},
-	{"6-caller", "Thank you. Please call me back when it is fixed."},
-	{"7-agent", "We will. Goodbye."},
+	{"1-agent", "Good morning, this is Dana. How can I help you today?"},
+	{"2-caller", "Hello, my internet connection is very slow every evening. The video always stops after seven o'clock."},
+	{"3-agent", "I am sorry to hear that. Are you using a wireless connection?"},
+	{"4-caller", "No, my computer is connected with a cable and it is still very slow."},
+	{"5-agent", "There is a problem with the network in your area. I will send a technician tomorrow morning."},
+	{"6-caller", "That would be great. Please call me back when the problem is fixed."},
+	{"7-agent", "Yes, we will call you tomorrow afternoon. Goodbye."},
 }
 
 // Conversation is what a caller and an agent say about a slow connection, line by line.
