@@ -22,7 +22,6 @@ func newRelay(t testing.TB, c sip.Config, next string) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Server = s
 	t.Cleanup(func() {
 		if n := s.Stats().Panics; n > 0 {
 			t.Errorf("%d panics were recovered", n)
@@ -31,6 +30,9 @@ func newRelay(t testing.TB, c sip.Config, next string) *relay {
 	})
 	return r
 }
+
+// Serve is called before the first call.
+func (r *relay) Serve(s *sip.Server) { r.Server = s }
 
 // side is an event and which leg it came from.
 type side struct {

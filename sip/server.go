@@ -59,6 +59,9 @@ func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 		return nil, fmt.Errorf("sip: listen on %s: %w", s.config.Addr, err)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if placer, ok := h.(interface{ Serve(*Server) }); ok {
+		placer.Serve(s)
+	}
 	for _, sh := range s.shards {
 		s.loops.Go(func() { sh.run(s.clock) })
 	}

@@ -66,7 +66,9 @@ type Limits struct {
 	RetryAfter       time.Duration // told with a 503, 5 s
 }
 
-// Handler is the switch.
+// Handler is the switch. Calls may come before Listen returns: a Handler that
+// places calls has a method Serve(*Server) too, and Listen calls it before the
+// first call.
 type Handler interface {
 	// Invite is called for each new INVITE from an authenticated account or a
 	// trunk, on a goroutine of its own. 100 Trying has been sent. It must end
