@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -14,57 +15,47 @@ import (
 
 // This file is the door to the public network: emergency calls first, then the outbound gate, then trunks.
 
-// Outside decides whether and how a phone may reach a number outside.
+// Outside decides whether and how a phone may reach a number outside: emergency calls before every limit, then the
+// outbound gate, then the limits of the organisation.
 func (d *directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (pbx.Exit, error) {
-	o, err := d.orgs.Get(ctx, c.Org)
+	plan, err := d.trunks.Plan(ctx, c.Org, dialled)
+	var refused *carrier.Refusal
+	if errors.As(err, &refused) {
+		return pbx.Exit{Refused: refusal(refused)}, nil
+	}
 	if err != nil {
 		return pbx.Exit{}, err
 	}
-	if n, ok := carrier.Emergency(o.Country, dialled); ok {
-		return d.emergency(ctx, c, n)
-	}
-	policy := carrier.PolicyOf(o)
-	verdict := policy.Judge(dialled)
-	if verdict.Reason != carrier.Allowed {
-		return pbx.Exit{Number: verdict.Number, Refused: refusalFor(verdict.Reason)}, nil
-	}
-	exit := pbx.Exit{Number: verdict.Number}
+	exit := pbx.Exit{Number: plan.Number, Emergency: plan.Emergency}
 	if exit.CallerID, exit.NumberID, err = d.callerID(ctx, c); err != nil {
 		return exit, err
 	}
-	ways, err := d.trunks.Route(ctx, c.Org, verdict.Number)
-	if err != nil {
+	if exit.Trunks, err = d.exits(plan.Ways, plan.Emergency); err != nil {
 		return exit, err
 	}
-	if exit.Trunks, err = d.exits(ways, false); err != nil || len(exit.Trunks) == 0 {
-		return exit, err
-	}
-	end, reason := d.limits.Begin(c.Org, policy.LimitOf())
-	if reason != carrier.Allowed {
-		exit.Refused = refusalFor(reason)
+	if plan.Emergency {
+		exit.Release = d.limits.Force(c.Org)
 		return exit, nil
+	}
+	end, reason := d.limits.Begin(c.Org, plan.Limit)
+	if reason != carrier.Allowed {
+		exit.Refused = refusal(&carrier.Refusal{Reason: reason, Dialled: dialled})
 	}
 	exit.Release = end
 	return exit, nil
 }
 
-// emergency calls pass every limit and go only where they are really answered.
-func (d *directory) emergency(ctx context.Context, c pbx.Caller, n string) (pbx.Exit, error) {
-	exit := pbx.Exit{Number: n, Emergency: true}
-	ways, err := d.trunks.EmergencyRoute(ctx, c.Org, n)
-	if err != nil {
-		return exit, err
-	}
-	if len(ways) == 0 {
-		exit.Refused = refusalFor(carrier.EmergencyNotReached)
-		return exit, nil
-	}
-	if exit.CallerID, exit.NumberID, err = d.callerID(ctx, c); err != nil {
-		return exit, err
-	}
-	exit.Release = d.limits.Force(c.Org)
-	exit.Trunks, err = d.exits(ways, true)
-	return exit, err
+// refusal is what the switch tells the phone, and writes down.
+func refusal(r *carrier.Refusal) *pbx.Refusal {
+	status, phrase := r.SIP()
+	return &pbx.Refusal{Status: status, Phrase: phrase, Reason: endReasons[r.Reason]}
+}
+
+// endReasons says how a refused call is written down.
+var endReasons = map[carrier.Reason]string{
+	carrier.OrgSuspended: "blocked", carrier.OutboundOff: "blocked", carrier.CountryClosed: "blocked", carrier.TypeBlocked: "blocked",
+	carrier.TooFast: "blocked", carrier.TooMany: "blocked", carrier.MinutesUsed: "blocked", carrier.NumberInvalid: "invalid_number",
+	carrier.NoTrunk: "no_route", carrier.TrunkFull: "no_route", carrier.EmergencyNotReached: "no_route",
 }
 
 // callerID is the number shown: that of the user, or any of the organisation; none where it has none.
@@ -104,27 +95,4 @@ func (d *directory) acquire(t carrier.Trunk, emergency bool) func() (func(), boo
 		end, reason := d.limits.Begin(t.ID, t.LimitOf())
 		return end, reason == carrier.Allowed
 	}
-}
-
-// refusals says what a phone is told when a call may not leave, and how the call is written down.
-var refusals = map[carrier.Reason]pbx.Refusal{
-	carrier.OrgSuspended:        {Status: 403, Phrase: "The organisation is suspended", Reason: "blocked"},
-	carrier.OutboundOff:         {Status: 403, Phrase: "Outbound calls are switched off", Reason: "blocked"},
-	carrier.NumberInvalid:       {Status: 404, Phrase: "This is not a telephone number", Reason: "invalid_number"},
-	carrier.CountryClosed:       {Status: 403, Phrase: "This country is not allowed", Reason: "blocked"},
-	carrier.TypeBlocked:         {Status: 403, Phrase: "This kind of number is not allowed", Reason: "blocked"},
-	carrier.TooFast:             {Status: 503, Phrase: "Too many calls per second", Reason: "blocked"},
-	carrier.TooMany:             {Status: 503, Phrase: "Too many calls at once", Reason: "blocked"},
-	carrier.MinutesUsed:         {Status: 403, Phrase: "The minutes of this day are used up", Reason: "blocked"},
-	carrier.NoTrunk:             {Status: 503, Phrase: "No trunk leads there", Reason: "no_route"},
-	carrier.TrunkFull:           {Status: 503, Phrase: "All lines are busy", Reason: "no_route"},
-	carrier.EmergencyNotReached: {Status: 503, Phrase: "Emergency calls are not available from this phone, use a mobile", Reason: "no_route"},
-}
-
-func refusalFor(r carrier.Reason) *pbx.Refusal {
-	refusal, ok := refusals[r]
-	if !ok {
-		refusal = pbx.Refusal{Status: 403, Phrase: "Not allowed", Reason: "blocked"}
-	}
-	return &refusal
 }
