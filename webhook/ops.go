@@ -181,12 +181,20 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 // RotateIn asks for a new secret.
 type RotateIn struct {
 	GetIn
-	Body RotateBody
+	Body *RotateBody
 }
 
 // RotateBody says how long the old secret stays valid.
 type RotateBody struct {
-	GraceSeconds int `json:"grace_seconds,omitempty" minimum:"0" maximum:"604800" default:"86400" doc:"How long deliveries are signed with the old secret too"`
+	GraceSeconds *int `json:"grace_seconds,omitempty" minimum:"0" maximum:"604800" doc:"How long deliveries are signed with the old secret too; 86400 if not given"`
+}
+
+// grace is a day unless the caller says otherwise.
+func (b *RotateBody) grace() time.Duration {
+	if b == nil || b.GraceSeconds == nil {
+		return 24 * time.Hour
+	}
+	return time.Duration(*b.GraceSeconds) * time.Second
 }
 
 // Rotated is a new secret.
@@ -208,8 +216,8 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Rotated], e
 			return err
 		}
 		e.Previous, e.PreviousUntil = nil, db.Time{}
-		if in.Body.GraceSeconds > 0 {
-			until = db.At(s.Now().Add(time.Duration(in.Body.GraceSeconds) * time.Second))
+		if grace := in.Body.grace(); grace > 0 {
+			until = db.At(s.Now().Add(grace))
 			e.PreviousUntil = until
 			if e.Previous, err = s.Seal.Seal([]byte(k.current), place(e.Org, e.ID, "previous_secret")); err != nil {
 				return err

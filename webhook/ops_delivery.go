@@ -134,7 +134,7 @@ func (s *Service) findDelivery(ctx context.Context, in *DeliveryIn) (*delivery, 
 // ReplayIn names the delivery to send again.
 type ReplayIn struct {
 	DeliveryIn
-	Body ReplayBody `required:"false"`
+	Body *ReplayBody
 }
 
 // ReplayBody has no members.
@@ -177,7 +177,7 @@ func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], 
 // TestIn asks for a sample event.
 type TestIn struct {
 	GetIn
-	Body TestBody `required:"false"`
+	Body *TestBody
 }
 
 // TestBody chooses the sample.
@@ -192,9 +192,13 @@ func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Delivery], erro
 	if err != nil {
 		return nil, err
 	}
-	sample, ok := sampleOf(orDefault(in.Body.Event, "call.ended"))
+	kind := "call.ended"
+	if in.Body != nil {
+		kind = orDefault(in.Body.Event, kind)
+	}
+	sample, ok := sampleOf(kind)
 	if !ok {
-		return nil, op.Invalid(checkEvents([]string{in.Body.Event})...)
+		return nil, op.Invalid(op.Field("event", "unknown_event", "there is no such event; GET /webhooks/events lists them"))
 	}
 	body, err := event.Encode(sample)
 	if err != nil {

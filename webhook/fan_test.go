@@ -1,0 +1,138 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"soniq/db"
+	"soniq/db/dbtest"
+	"soniq/event"
+)
+
+// told lists the kinds of which an endpoint has deliveries.
+func (h *house) told(id string) string {
+	var all []string
+	for _, d := range h.deliveries(id) {
+		all = append(all, d.Kind)
+	}
+	return fmt.Sprint(all)
+}
+
+func TestEndpointsAreToldWhatTheyAskedFor(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d, nil)
+		all, _ := h.create("https://example.com/", nil)
+		two, _ := h.create("https://example.com/", map[string]any{"events": []string{"call.missed", "user.created"}})
+		none, _ := h.create("https://example.com/", map[string]any{"events": []string{"sms.sent"}})
+		stranger := newOrg(t, d)
+		h.publish(event.CallMissed{CallID: "call_1"}, event.CallRecording{CallID: "call_1"}, event.UserCreated{})
+		own := h.org
+		h.org = stranger
+		h.publish(event.CallMissed{CallID: "call_other"})
+		h.org = own
+		h.once()
+		for id, want := range map[string]string{all: "[call.missed call.recording user.created]", two: "[call.missed user.created]", none: "[]"} {
+			if got := h.told(id); got != want {
+				t.Errorf("told %s, want %s", got, want)
+			}
+		}
+	})
+}
+
+// once numbers and hands on what was published.
+func (h *house) once() {
+	h.t.Helper()
+	if _, err := h.reader.Once(context.Background()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func TestCallEndedComesOncePerEndpoint(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, dbtest.SQLite(t), nil)
+	early, _ := h.create("https://example.com/", map[string]any{"call_ended_timing": "immediate"})
+	late, _ := h.create("https://example.com/", nil)
+	err := h.DB.Tx(context.Background(), func(tx db.Querier) error {
+		ctx := context.Background()
+		if err := h.outbox.PublishTo(ctx, tx, h.org, event.Immediate, event.CallEnded{CallID: "call_1"}); err != nil {
+			return err
+		}
+		return h.outbox.PublishTo(ctx, tx, h.org, event.Enriched, event.CallEnded{CallID: "call_1", Enriched: true})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.once()
+	if a, b := h.deliveries(early), h.deliveries(late); len(a) != 1 || len(b) != 1 || a[0].Sequence != 1 || b[0].Sequence != 2 {
+		t.Errorf("early %v, late %v", a, b)
+	}
+}
+
+func TestFiltersLookAtTheWholeCall(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d, nil)
+		ids := map[string]string{}
+		for name, f := range map[string]map[string]any{
+			"number":    {"number_ids": []string{"num_1"}},
+			"user":      {"user_ids": []string{"usr_1", "usr_2"}},
+			"queue":     {"queue_ids": []string{"que_1"}},
+			"inbound":   {"direction": "inbound"},
+			"both":      {"direction": "inbound", "user_ids": []string{"usr_1"}},
+			"elsewhere": {"number_ids": []string{"num_9"}},
+		} {
+			ids[name], _ = h.create("https://example.com/", map[string]any{"filters": f})
+		}
+		h.publish(
+			event.CallStarted{CallID: "call_1", Direction: "inbound", NumberID: some("num_1")},
+			event.CallAnswered{CallID: "call_1", Direction: "inbound", AgentID: some("usr_1")},
+			event.CallRecording{CallID: "call_1"},
+			event.CallStarted{CallID: "call_2", Direction: "outbound", UserID: some("usr_2")},
+			event.UserCreated{UserID: "usr_3"},
+			event.NumberAllocated{NumberID: "num_1"})
+		h.once()
+		for name, want := range map[string]string{
+			"number":    "[call.started call.answered call.recording user.created number.allocated]",
+			"user":      "[call.started call.answered call.recording call.started number.allocated]",
+			"queue":     "[user.created number.allocated]",
+			"inbound":   "[call.started call.answered call.recording user.created number.allocated]",
+			"both":      "[call.started call.answered call.recording number.allocated]",
+			"elsewhere": "[user.created]",
+		} {
+			if got := h.told(ids[name]); got != want {
+				t.Errorf("%s: told %s, want %s", name, got, want)
+			}
+		}
+	})
+}
+
+func TestSignedRecordingAddressesAreForThoseWhoAsked(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, dbtest.SQLite(t), nil)
+	h.SignRecording = func(org, address string) string { return address + "?signature=for-" + org }
+	with, _ := h.create("https://example.com/", map[string]any{"signed_recording_urls": true})
+	without, _ := h.create("https://example.com/", nil)
+	h.publish(event.CallRecording{CallID: "call_1", RecordingURL: some("https://soniq.example/a<b")}, event.CallRecording{CallID: "call_1"})
+	h.once()
+	plain, _ := event.Encode(event.CallRecording{CallID: "call_1", RecordingURL: some("https://soniq.example/a<b")})
+	signed, _ := event.Encode(event.CallRecording{CallID: "call_1", RecordingURL: some("https://soniq.example/a<b?signature=for-" + h.org)})
+	if got := h.deliveries(with); got[0].Body != string(signed) {
+		t.Errorf("with: %s", got[0].Body)
+	}
+	if got := h.deliveries(without); got[0].Body != string(plain) {
+		t.Errorf("without: %s", got[0].Body)
+	}
+}
+
+func TestFanCostsNothingWithoutEndpoints(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, dbtest.SQLite(t), nil)
+	h.publish(numbered("call_1", 3)...)
+	h.once()
+	var n int
+	if err := h.DB.Read(context.Background()).QueryRow(context.Background(), `SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM webhook_deliveries)`).Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
