@@ -16,12 +16,14 @@ func (s *Service) Operations() []op.Operation {
 		op.New("calls.live", "GET /calls/live", access.CallsRead, "List calls in progress", s.Live).Tool("get_live_calls"),
 		op.New("calls.missed", "GET /calls/missed", access.CallsRead, "List missed calls", s.ListMissed).Tool("get_missed_calls"),
 		op.New("calls.get", "GET /calls/{id}", access.CallsRead, "Get one call", s.Get),
-		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf),
+		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).
+			Answers(200, "application/json", Recording{}).Answers(302, "", nil),
 		op.New("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.Records).Tool("get_call_history"),
 		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.Record),
 		op.New("recordings.list", "GET /recordings", access.CallsRead, "List recordings", s.Recordings),
 		op.New("recordings.get", "GET /recordings/{id}", access.CallsRead, "Get one recording", s.GetRecording),
-		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned(),
+		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned().
+			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
 	}
 }
 

@@ -1,13 +1,50 @@
 package op
 
 import (
+	"net/http"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"soniq/db"
 )
+
+// An alternative is one of the answers of an operation that writes its own.
+type alternative struct {
+	status    int
+	mediaType string // "" without a body
+	body      reflect.Type
+}
+
+// Answers describes an answer of an operation that writes its own (NewStream): a status, and the media type of its body, ""
+// for none. Body is a value of the type that JSON is made of, nil for other media types.
+func (o Operation) Answers(status int, mediaType string, body any) Operation {
+	o.answers = append(slices.Clip(o.answers), alternative{status, mediaType, reflect.TypeOf(body)})
+	return o
+}
+
+// responses describes the answers.
+func (o Operation) responses(schemas huma.Registry) map[string]*huma.Response {
+	all := map[string]*huma.Response{}
+	for _, a := range o.answers {
+		status := strconv.Itoa(a.status)
+		if all[status] == nil {
+			all[status] = &huma.Response{Description: http.StatusText(a.status), Content: map[string]*huma.MediaType{}}
+		}
+		if a.mediaType == "" {
+			continue
+		}
+		s := &huma.Schema{Type: huma.TypeString}
+		if a.body != nil {
+			s = schemas.Schema(a.body, true, "")
+		}
+		all[status].Content[a.mediaType] = &huma.MediaType{Schema: s}
+	}
+	return all
+}
 
 // describeAnswers corrects what the library says of answers: which members may be null (it says so of plain values only; here
 // pointers to times and to records follow), that records may get further members, and what else problems carry.

@@ -130,7 +130,7 @@ func RequestID(ctx context.Context) string {
 func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (*Out[O], error)) func(context.Context, *I) (*Out[O], error) {
 	return func(ctx context.Context, in *I) (out *Out[O], err error) {
 		start := c.Now()
-		ctx = withCursors(ctx, c.Cursors)
+		ctx = withCursors(ctx, c.Cursors, o)
 		if o.Writes() {
 			err = c.write(ctx, o, func(ctx context.Context) (answer, error) {
 				if out, err = fn(ctx, in); err != nil {
@@ -156,7 +156,7 @@ type done struct {
 func corridorNone[I any](c *Corridor, o Operation, fn func(context.Context, *I) error) func(context.Context, *I) (*done, error) {
 	return func(ctx context.Context, in *I) (*done, error) {
 		start := c.Now()
-		err := c.write(withCursors(ctx, c.Cursors), o, func(ctx context.Context) (answer, error) {
+		err := c.write(withCursors(ctx, c.Cursors, o), o, func(ctx context.Context) (answer, error) {
 			return answer{Status: http.StatusNoContent}, fn(ctx, in)
 		})
 		var again *replayed
@@ -170,7 +170,7 @@ func corridorNone[I any](c *Corridor, o Operation, fn func(context.Context, *I) 
 func corridorStream[I any](c *Corridor, o Operation, fn func(context.Context, *I) (*huma.StreamResponse, error)) func(context.Context, *I) (*huma.StreamResponse, error) {
 	return func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		start := c.Now()
-		out, err := fn(withCursors(ctx, c.Cursors), in)
+		out, err := fn(withCursors(ctx, c.Cursors, o), in)
 		return out, c.finish(ctx, o, start, err)
 	}
 }

@@ -70,6 +70,8 @@ var codes = map[string]code{
 	"payload_too_large":      {413, "Body is too large", "JSON bodies may have 1 MB, uploads 20 MB."},
 	"unsupported_media_type": {415, "Content type is not supported", "Send application/json."},
 
+	"invalid_range": {416, "No such range", "Ask for bytes within the size that Content-Range names."},
+
 	"validation_failed":       {422, "Request is not valid", "Correct the fields listed in errors."},
 	"idempotency_key_reused":  {422, "Idempotency key was used for another request", "Use a new key for a new request."},
 	"number_not_owned":        {422, "Number is not yours", "Use a number of your organisation."},

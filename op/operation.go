@@ -37,6 +37,7 @@ type Operation struct {
 	Signed       bool   // the address may carry a signature instead of a credential
 	ReadOnly     bool   // changes nothing although it is no GET, such as a search with a body
 	EnvironmentO string // "" both, or the only environment it is offered in
+	answers      []alternative
 	register     func(api huma.API, c *Corridor, o Operation)
 }
 
@@ -83,7 +84,11 @@ func Delete[I any](id, route string, need access.Requirement, summary string, fn
 func NewStream[I any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) (*huma.StreamResponse, error)) Operation {
 	o := declare(id, route, need, summary)
 	o.Outside = true
-	o.register = func(api huma.API, c *Corridor, o Operation) { huma.Register(api, o.huma(), corridorStream(c, o, fn)) }
+	o.register = func(api huma.API, c *Corridor, o Operation) {
+		h := o.huma()
+		h.Responses = o.responses(api.OpenAPI().Components.Schemas)
+		huma.Register(api, h, corridorStream(c, o, fn))
+	}
 	return o
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"soniq/access"
 	"soniq/db"
 )
 
@@ -43,6 +44,8 @@ type Position struct {
 type Cursors struct {
 	Key []byte
 	Now func() time.Time
+
+	list string // the list they belong to, and whose it is
 }
 
 type cursor struct {
@@ -59,6 +62,7 @@ func (c Cursors) encode(p Position) string {
 
 func (c Cursors) sum(b []byte) []byte {
 	m := hmac.New(sha256.New, c.Key)
+	m.Write([]byte(c.list))
 	m.Write(b)
 	return m.Sum(nil)[:12]
 }
@@ -66,7 +70,7 @@ func (c Cursors) sum(b []byte) []byte {
 func (c Cursors) decode(text string) (Position, error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < 13 || !hmac.Equal(b[:12], c.sum(b[12:])) {
-		return Position{}, Fail("invalid_cursor", "this cursor was not made by this server")
+		return Position{}, Fail("invalid_cursor", "this cursor was not made for this list")
 	}
 	var x cursor
 	if err := json.Unmarshal(b[12:], &x); err != nil {
@@ -80,7 +84,9 @@ func (c Cursors) decode(text string) (Position, error) {
 
 type cursorsKey struct{}
 
-func withCursors(ctx context.Context, c Cursors) context.Context {
+// withCursors gives a list cursors that fit no other list and no other organisation.
+func withCursors(ctx context.Context, c Cursors, o Operation) context.Context {
+	c.list = o.ID + " " + access.Org(ctx) + "\n"
 	return context.WithValue(ctx, cursorsKey{}, c)
 }
 

@@ -3,6 +3,7 @@ package op
 import (
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -29,14 +30,52 @@ func TextStream(mediaType, text string) *huma.StreamResponse {
 	}}
 }
 
-// FileStream answers content with support for ranges and closes the file afterwards.
+// FileStream answers content with support for ranges of bytes (RFC 9110 §14) and closes the file afterwards.
 func FileStream(file io.Closer, content io.ReadSeeker, name, mediaType string, changed time.Time) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		defer file.Close()
 		r, w := unwrap(h)
+		if unit, _, _ := strings.Cut(r.Header.Get("Range"), "="); unit != "bytes" {
+			r.Header.Del("Range") // an unknown unit is ignored (RFC 9110 §14.2)
+		}
+		w = &rangeWriter{ResponseWriter: w, request: r.WithContext(h.Context())}
 		w.Header().Set("Content-Type", mediaType)
 		w.Header().Set("Content-Disposition", `inline; filename="`+name+`"`)
 		w.Header().Set("Cache-Control", "private, no-store")
 		http.ServeContent(w, r, name, changed, content)
 	}}
+}
+
+// A rangeWriter answers a range that cannot be had with a problem.
+type rangeWriter struct {
+	http.ResponseWriter
+	request *http.Request
+	refused bool
+}
+
+// WriteHeader writes the problem in place of the standard library's text.
+func (w *rangeWriter) WriteHeader(status int) {
+	if w.refused = status == http.StatusRequestedRangeNotSatisfiable; !w.refused {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	w.Header().Del("Content-Length")
+	w.Header().Del("Content-Disposition")
+	Write(w.ResponseWriter, w.request, Fail("invalid_range", "the recording has no such bytes; Content-Range tells its size"))
+}
+
+// Write leaves that text out.
+func (w *rangeWriter) Write(b []byte) (int, error) {
+	if w.refused {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// ReadFrom lets a file be sent without passing through the program.
+func (w *rangeWriter) ReadFrom(r io.Reader) (int64, error) {
+	if f, ok := w.ResponseWriter.(io.ReaderFrom); ok && !w.refused {
+		return f.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{w}, r)
 }

@@ -15,11 +15,17 @@ import (
 // Operations lists what the outside world can ask about what was said.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		op.NewStream("calls.transcript", "GET /calls/{id}/transcript", access.CallsRead, "Get what was said on a call", s.transcriptOf),
+		shapes(op.NewStream("calls.transcript", "GET /calls/{id}/transcript", access.CallsRead, "Get what was said on a call", s.transcriptOf)),
 		op.New("calls.summary", "GET /calls/{id}/summary", access.CallsRead, "Get the summary of a call", s.summary),
 		op.New("transcripts.list", "GET /transcripts", access.CallsRead, "List transcripts, newest first", s.list),
-		op.NewStream("transcripts.get", "GET /transcripts/{id}", access.CallsRead, "Get one transcript", s.get),
+		shapes(op.NewStream("transcripts.get", "GET /transcripts/{id}", access.CallsRead, "Get one transcript", s.get)),
 	}
+}
+
+// shapes describes the forms a transcript comes in.
+func shapes(o op.Operation) op.Operation {
+	return o.Answers(200, "application/json", Transcript{}).Answers(200, "text/plain", nil).Answers(200, "text/vtt", nil).
+		Answers(200, "application/x-subrip", nil)
 }
 
 // Shape says how a transcript is to be written.
