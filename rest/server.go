@@ -110,7 +110,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx = s.authenticate(ctx, r, env)
 	r = r.WithContext(withEnvironment(ctx, env))
 	u := *r.URL
-	u.Path, u.RawPath = path, ""
+	u.Path, u.RawPath, u.RawQuery = path, "", joined(u.RawQuery)
 	r.URL = &u
 	r.Body = http.MaxBytesReader(w, r.Body, 21<<20)
 	s.route(w, r)
@@ -127,6 +127,27 @@ func environment(path string) (mapped string, env access.Environment, api bool) 
 		}
 	}
 	return path, access.Live, false
+}
+
+// joined writes a parameter that is given more than once as a list with commas: both forms are offered.
+func joined(query string) string {
+	if strings.Count(query, "&") == 0 {
+		return query
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return query
+	}
+	repeated := false
+	for name, all := range values {
+		if len(all) > 1 {
+			values[name], repeated = []string{strings.Join(all, ",")}, true
+		}
+	}
+	if !repeated {
+		return query
+	}
+	return values.Encode()
 }
 
 type environmentKey struct{}
