@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"soniq/op"
+	"soniq/rest"
+)
+
+var update = flag.Bool("update", false, "rewrite the files that are kept in the tree")
+
+// TestGoldenDescription holds the published description against the copy in the tree, so that a change of the contract is seen
+// in a review. make golden rewrites it.
+func TestGoldenDescription(t *testing.T) {
+	got := append(describe(t), '\n')
+	path := filepath.Join("rest", "testdata", "openapi.json")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		line := differs(got, want)
+		t.Errorf("the description differs from %s at line %d; if that is meant: make golden, and look at the difference", path, line)
+	}
+}
+
+// describe makes the description as a server of a fresh folder would.
+func describe(t *testing.T) []byte {
+	t.Helper()
+	c, _, err := load("serve", []string{"--data", t.TempDir(), "--transcriber", "off"}, io.Discard, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := openHouse(context.Background(), c, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.close()
+	s, err := rest.New(rest.Config{Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Now: time.Now}, Operations: h.operations(), Keys: h.keys,
+		Ready: func(context.Context) error { return nil }, Metrics: http.NotFoundHandler(), Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Document()
+}
+
+// differs is the first line that is not the same.
+func differs(a, b []byte) int {
+	other := bytes.Split(b, []byte("\n"))
+	for i, line := range bytes.Split(a, []byte("\n")) {
+		if i >= len(other) || !bytes.Equal(line, other[i]) {
+			return i + 1
+		}
+	}
+	return len(other)
+}
