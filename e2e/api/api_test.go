@@ -20,7 +20,12 @@ func TestAPI(t *testing.T) {
 			{"nothing answers without a credential", anonymous},
 			{"keys work in their environment only", environments},
 			{"other organisations' things are not found", tenants},
+			{"everything through its life", scenario},
 			{"bad requests are refused", requests},
+			{"requests can be repeated", repeats},
+			{"lists are read in pages", paging},
+			{"recordings are fetched in ranges", audio},
+			{"pages beside the operations", pages},
 		} {
 			t.Run(c.name, func(t *testing.T) { c.run(t, st) })
 		}

@@ -1,0 +1,97 @@
+package api_test
+
+import (
+	"testing"
+
+	"soniq/e2e/rig"
+)
+
+// scenario reads everything that organisation a has, and leads one of everything through its life; each answer is held against
+// the description as it comes.
+func scenario(t *testing.T, s *stage) {
+	for _, o := range s.doc.operations {
+		if o.Method == "GET" && o.Rollout != "planned" {
+			values, _ := s.of(o)
+			s.a.want(t, 200, "GET", o.at(values), nil, nil)
+		}
+	}
+	for _, format := range []string{"text", "vtt", "srt", "json"} {
+		s.a.want(t, 200, "GET", "/calls/"+s.call+"/transcript?format="+format, nil, nil)
+	}
+	s.a.want(t, 200, "GET", "/calls/"+s.call+"?expand=legs,summary,transcript,notes", nil, nil)
+	s.a.want(t, 200, "GET", "/calls?status=completed&status=missed&include_total=true&has_recording=true&since=2026-01-01", nil, nil)
+	s.a.want(t, 200, "POST", "/memory/search", map[string]any{"query": "call", "limit": 3}, nil)
+	d := s.org(t, "live")
+	s.lifeOfPeople(t, d)
+	s.lifeOfNumbers(t, d)
+	s.lifeOfWebhooks(t, d)
+	s.lifeOfKeys(t, d)
+	d.want(t, 200, "PATCH", "/organization", map[string]any{"name": "Renamed", "timezone": "Europe/Berlin"}, nil)
+	d.refused(t, 422, "validation_failed", "PATCH", "/organization", map[string]any{"timezone": "Mars/Olympus", "country": "XX"})
+}
+
+func (s *stage) lifeOfPeople(t *testing.T, d desk) {
+	var u, phone struct{ ID string }
+	r := d.want(t, 201, "POST", "/users", map[string]any{"email": "lena@example.org", "first_name": "Lena", "last_name": "Vogt"}, &u)
+	if r.Header.Get("Location") != prefix+"/users/"+u.ID || r.Header.Get("ETag") == "" {
+		t.Errorf("new user: Location %q, ETag %q", r.Header.Get("Location"), r.Header.Get("ETag"))
+	}
+	tag := d.want(t, 200, "GET", "/users/"+u.ID, nil, nil).Header.Get("ETag")
+	d.want(t, 200, "PATCH", "/users/"+u.ID, map[string]any{"last_name": "Vogel", "timezone": nil}, nil, "If-Match", tag)
+	d.refused(t, 412, "version_conflict", "PATCH", "/users/"+u.ID, map[string]any{"last_name": "Vogt"}, "If-Match", tag)
+	d.want(t, 200, "PUT", "/users/"+u.ID+"/dnd", map[string]any{"enabled": true}, nil)
+	d.want(t, 200, "PUT", "/users/"+u.ID+"/dnd", map[string]any{"enabled": false}, nil)
+	d.want(t, 200, "POST", "/users/"+u.ID+"/sip-credentials/rotate", map[string]any{}, nil)
+	d.want(t, 201, "POST", "/devices", map[string]any{"user_id": u.ID, "name": "Mobile", "kind": "mobile"}, &phone)
+	d.want(t, 200, "PATCH", "/devices/"+phone.ID, map[string]any{"name": "Old mobile", "status": "disabled"}, nil)
+	d.want(t, 200, "GET", "/users/"+u.ID, nil, nil)
+	d.want(t, 204, "DELETE", "/devices/"+phone.ID, nil, nil)
+	d.want(t, 204, "DELETE", "/users/"+u.ID, nil, nil)
+	d.want(t, 200, "GET", "/users?status=removed", nil, nil)
+}
+
+func (s *stage) lifeOfNumbers(t *testing.T, d desk) {
+	var trunk, number struct{ ID string }
+	d.want(t, 201, "POST", "/trunks", map[string]any{"name": "Line", "kind": "register", "host": "192.0.2.77", "username": "u", "password": "secret"}, &trunk)
+	d.want(t, 200, "PATCH", "/trunks/"+trunk.ID, map[string]any{"max_channels": 10}, nil)
+	d.want(t, 201, "POST", "/numbers", map[string]any{"number": "(202) 555-0166", "trunk_id": trunk.ID}, &number)
+	d.want(t, 200, "PATCH", "/numbers/"+number.ID, map[string]any{"label": "Desk"}, nil)
+	d.refused(t, 409, "number_unavailable", "POST", "/numbers", map[string]any{"number": "+12025550166", "trunk_id": trunk.ID})
+	d.refused(t, 409, "in_use", "DELETE", "/trunks/"+trunk.ID, nil)
+	d.refused(t, 422, "validation_failed", "DELETE", "/numbers/"+number.ID, nil)
+	d.want(t, 204, "DELETE", "/numbers/"+number.ID+"?confirm=%2B12025550166", nil, nil)
+	d.want(t, 204, "DELETE", "/trunks/"+trunk.ID, nil, nil)
+}
+
+func (s *stage) lifeOfWebhooks(t *testing.T, d desk) {
+	hooks := d.Hook(nil)
+	path := "/webhooks/" + hooks.ID
+	d.want(t, 200, "PATCH", path, map[string]any{"description": "a receiver", "headers": map[string]string{"x-tenant": "7"}}, nil)
+	d.want(t, 200, "POST", path+"/test", map[string]any{"event": "call.ended"}, nil)
+	s.person(t, d, "hooked@example.org")
+	hooks.Wait("user.created", 20e9, nil)
+	var log page
+	for len(log.Data) == 0 {
+		d.want(t, 200, "GET", path+"/deliveries", nil, &log)
+	}
+	one := path + "/deliveries/" + log.Data[0]["id"].(string)
+	d.want(t, 200, "GET", one, nil, nil)
+	d.want(t, 202, "POST", one+"/replay", map[string]any{}, nil)
+	d.want(t, 200, "POST", path+"/rotate-secret", map[string]any{"grace_seconds": 0}, nil)
+	d.want(t, 200, "GET", "/webhooks/events", nil, nil)
+	d.want(t, 204, "DELETE", path, nil, nil)
+}
+
+func (s *stage) lifeOfKeys(t *testing.T, d desk) {
+	var key struct{ ID, Key string }
+	d.want(t, 201, "POST", "/api-keys", map[string]any{"name": "k", "scopes": []string{"calls:read"}, "expires_at": "2099-01-01T00:00:00Z"}, &key)
+	weak := desk{&rig.Client{T: t, Server: s.Server, Key: key.Key, Prefix: prefix}, s.doc}
+	weak.want(t, 200, "GET", "/calls", nil, nil)
+	var next struct{ ID, Key string }
+	d.want(t, 201, "POST", "/api-keys/"+key.ID+"/rotate", map[string]any{"grace_seconds": 60}, &next)
+	weak.want(t, 200, "GET", "/calls", nil, nil) // for another minute
+	d.want(t, 204, "DELETE", "/api-keys/"+key.ID, nil, nil)
+	weak.refused(t, 401, "key_revoked", "GET", "/calls", nil)
+	weak.Key = next.Key
+	weak.want(t, 200, "GET", "/me", nil, nil)
+}
