@@ -196,7 +196,6 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
 	}
-	n.switcher.Serve(n.sip)
 	return nil
 }
 

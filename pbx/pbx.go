@@ -82,7 +82,7 @@ func New(c Config) *Switch {
 	return &Switch{Config: c, calls: map[string]*liveCall{}}
 }
 
-// Serve gives the switch the signalling it places calls through.
+// Serve gives the switch the signalling it places calls through; signalling calls it before the first call arrives.
 func (s *Switch) Serve(server *sip.Server) { s.server = server }
 
 // Invite takes a new call: from here on its own goroutine owns it.
