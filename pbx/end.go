@@ -15,6 +15,7 @@ func (c *liveCall) finish(ctx context.Context) {
 	if c.answered.IsZero() {
 		c.sw.stats.failed.Add(1)
 	}
+	c.giveBack()
 	if c.began {
 		c.writeEnd(ctx, call.Ended{New: c.plan.new, Outcome: c.outcome, At: now, AnsweredAt: c.answered, RingingAt: c.ringing,
 			Hold: c.hold, Offered: c.offered, Recording: c.recordingID()})
@@ -38,6 +39,7 @@ func (c *liveCall) writeEnd(ctx context.Context, e call.Ended) {
 	c.sw.Log.Debug("call ended", "call", c.id, "org", e.Org, "status", e.Status(), "reason", e.Reason)
 }
 
+// release closes the media once the recording has it all.
 func (c *liveCall) release() {
 	if c.streamA != nil {
 		c.streamA.Close()
@@ -45,6 +47,10 @@ func (c *liveCall) release() {
 	if c.streamB != nil {
 		c.streamB.Close()
 	}
+}
+
+// giveBack frees the call's places on trunks and in the organisation's limits: the other side is gone already.
+func (c *liveCall) giveBack() {
 	if c.b != nil {
 		c.b.free()
 	}
