@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"soniq/call"
+	"soniq/number"
 	"soniq/sip"
 )
 
@@ -104,6 +105,9 @@ func (s *Switch) fromTrunk(ctx context.Context, c *liveCall, org, id string) (pl
 	}
 	dialled := dialled(c.in.RequestURI)
 	from, name := c.ani()
+	if e164, ok := number.Parse(from, trunk.Country); ok {
+		from = e164
+	}
 	p := plan{new: call.New{Org: trunk.Org, ID: c.id, Direction: call.Inbound, Source: "inbound", From: from, FromName: name,
 		To: dialled, TrunkID: trunk.ID, Sandbox: trunk.Sandbox, StartedAt: c.started, CallerSIP: c.in.CallID}}
 	user, ok, err := s.Directory.Number(ctx, trunk, dialled)
@@ -127,12 +131,12 @@ func (s *Switch) fromTrunk(ctx context.Context, c *liveCall, org, id string) (pl
 
 // dialled is the user part of the request URI without parameters.
 func dialled(u sip.URI) string {
-	number, _, _ := strings.Cut(u.User, ";")
-	return strings.TrimPrefix(number, "tel:")
+	user, _, _ := strings.Cut(u.User, ";")
+	return strings.TrimPrefix(user, "tel:")
 }
 
 // ani is the caller's number and name as the trunk gives them: what the carrier asserts before what the caller claims.
-func (c *liveCall) ani() (number, name string) {
+func (c *liveCall) ani() (from, name string) {
 	if c.in.Anonymous {
 		return call.Anonymous, ""
 	}
@@ -140,9 +144,9 @@ func (c *liveCall) ani() (number, name string) {
 	if c.in.Identity.URI.User != "" {
 		who = c.in.Identity
 	}
-	number, _, _ = strings.Cut(who.URI.User, ";")
-	if number == "" || strings.EqualFold(number, "anonymous") {
+	from, _, _ = strings.Cut(who.URI.User, ";")
+	if from == "" || strings.EqualFold(from, "anonymous") {
 		return call.Anonymous, ""
 	}
-	return number, who.Display
+	return from, who.Display
 }
