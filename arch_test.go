@@ -96,7 +96,7 @@ func walk(t *testing.T, visit func(path string)) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != ".") {
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || path == "build" || strings.HasPrefix(d.Name(), ".") && path != ".") {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(path, ".go") {

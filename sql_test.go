@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -54,10 +55,11 @@ func TestEveryStatementNamesTheOrganisation(t *testing.T) {
 			t.Fatal(err)
 		}
 		excused := excuses(files, f)
+		named := constants(t, filepath.Dir(path))
 		ast.Inspect(f, func(n ast.Node) bool {
-			text, ok := sqlText(n)
-			if !ok {
-				return true
+			text, whole := sqlText(n, named)
+			if !statement.MatchString(text) {
+				return !whole
 			}
 			line := files.Position(n.Pos()).Line
 			for _, m := range table.FindAllStringSubmatch(text, -1) {
@@ -69,7 +71,7 @@ func TestEveryStatementNamesTheOrganisation(t *testing.T) {
 					t.Errorf("%s:%d: a statement on %s names no organisation", path, line, m[1])
 				}
 			}
-			return true
+			return !whole
 		})
 	})
 	if checked < 20 {
@@ -77,13 +79,56 @@ func TestEveryStatementNamesTheOrganisation(t *testing.T) {
 	}
 }
 
-func sqlText(n ast.Node) (string, bool) {
-	lit, ok := n.(*ast.BasicLit)
-	if !ok || lit.Kind != token.STRING {
-		return "", false
+// sqlText is the text of an expression that joins texts, with the constants of its package filled in; what is not known is left
+// out. Whole says that nothing inside needs to be looked at again.
+func sqlText(n ast.Node, named map[string]string) (text string, whole bool) {
+	switch e := n.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.STRING {
+			text, _ = strconv.Unquote(e.Value)
+		}
+		return text, true
+	case *ast.Ident:
+		return named[e.Name], true
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			left, _ := sqlText(e.X, named)
+			right, _ := sqlText(e.Y, named)
+			return left + right, statement.MatchString(left + right)
+		}
 	}
-	text, err := strconv.Unquote(lit.Value)
-	return text, err == nil && statement.MatchString(text)
+	return "", false
+}
+
+// constants are the texts with a name in a package.
+func constants(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	named := map[string]string{}
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range g.Specs {
+				v := spec.(*ast.ValueSpec)
+				for i := range v.Values {
+					if text, ok := sqlText(v.Values[i], nil); ok && !statement.MatchString(text) {
+						named[v.Names[i].Name] = text
+					}
+				}
+			}
+		}
+	}
+	return named
 }
 
 // excuses knows the lines that a comment "tenant: why" stands before.

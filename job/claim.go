@@ -127,6 +127,7 @@ func marks(from, n int) string {
 }
 
 // lanesWaiting lists the lanes with ready jobs by walking the index from lane to lane.
+// tenant: a lane is an organisation's, or an endpoint's; each gets its turn
 const lanesWaiting = `WITH RECURSIVE l(lane) AS (
 		SELECT min(lane) FROM jobs WHERE queue = $1 AND state = 0
 		UNION ALL
