@@ -102,10 +102,19 @@ func (h *house) buildMind(now func() time.Time) error {
 	}
 	h.listen(listener)
 	h.memory = memory.New(memory.Config{DB: h.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: h.phoneOf,
-		RecordingURL: func(_, id string) string { return c.BaseURL + "/api/v1/recordings/" + id + "/audio" }})
+		RecordingURL: h.recordingURL})
 	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
 		Listener: listener, Writer: writer, Fallback: ai.NewRules(lexicon), Log: h.log, Now: now}
 	return nil
+}
+
+// recordingURL is where the audio of a recording is fetched.
+func (h *house) recordingURL(org, id string) string {
+	o, err := h.orgs.Get(context.Background(), org)
+	if err != nil {
+		return ""
+	}
+	return h.calls.AudioURL(id, o.Sandbox())
 }
 
 // listen starts the workers of a recogniser; nil listens to nothing.

@@ -29,7 +29,7 @@ const urlLife = 5 * time.Minute
 func (s *Service) sign(org string, r *Recording, sandbox bool) {
 	until := s.Now().Add(urlLife)
 	expires := strconv.FormatInt(until.Unix(), 10)
-	url := fmt.Sprintf("%s?org=%s&expires=%s&signature=%s", s.audioURL(r.ID, sandbox), org, expires, s.signature(org, r.ID, expires))
+	url := fmt.Sprintf("%s?org=%s&expires=%s&signature=%s", s.AudioURL(r.ID, sandbox), org, expires, s.signature(org, r.ID, expires))
 	at := db.At(until)
 	r.URL, r.URLExpiresAt = &url, &at
 }

@@ -165,7 +165,7 @@ func (s *Service) publishRecording(ctx context.Context, tx db.Querier, org, call
 		if err != nil {
 			return err
 		}
-		url := s.audioURL(id, sandbox)
+		url := s.AudioURL(id, sandbox)
 		e.RecordingURL = &url
 	}
 	return s.Outbox.Publish(ctx, tx, org, e)
@@ -176,8 +176,8 @@ func isSandbox(ctx context.Context, tx db.Querier, org, callID string) (sandbox 
 	return sandbox, err
 }
 
-// audioURL is where the audio is fetched, with a credential.
-func (s *Service) audioURL(id string, sandbox bool) string {
+// AudioURL is where the audio is fetched, with a credential.
+func (s *Service) AudioURL(id string, sandbox bool) string {
 	return s.prefix(sandbox) + "/recordings/" + id + "/audio"
 }
 
@@ -191,7 +191,7 @@ func (s *Service) prefix(sandbox bool) string {
 // address turns the id of an available recording into its address.
 func (s *Service) address(c *Call) {
 	if c.RecordingURL != nil {
-		url := s.audioURL(*c.RecordingURL, c.Sandbox)
+		url := s.AudioURL(*c.RecordingURL, c.Sandbox)
 		c.RecordingURL = &url
 	}
 }
