@@ -103,14 +103,14 @@ type Answer struct {
 	Recording *NewRecording // nil: not recorded
 }
 
-// Answered says who answered, and tells call.answered.
+// Answered says who answered, and tells call.answered. Only the first call of it for a call does anything.
 func (s *Service) Answered(ctx context.Context, n New, a Answer) error {
 	by := "callee"
 	if a.By.UserID != "" {
 		by = "agent"
 	}
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := answered(ctx, tx, a, by); err != nil {
+		if first, err := answered(ctx, tx, a, by); err != nil || !first {
 			return err
 		}
 		if err := insertLeg(ctx, tx, a.Org, a.ID, calleeLeg(a)); err != nil {

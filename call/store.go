@@ -23,13 +23,18 @@ func insert(ctx context.Context, tx db.Querier, n New, node string) error {
 	return err
 }
 
-func answered(ctx context.Context, tx db.Querier, a Answer, by string) error {
+// answered reports whether the call was still waiting for an answer.
+func answered(ctx context.Context, tx db.Querier, a Answer, by string) (bool, error) {
 	const q = `UPDATE calls SET status = 'in_progress', answered_at = $3, ring_seconds = $4, agent_id = $5, agent_name = $6,
 			agent_extension = $7, answered_by = $8, device_id = COALESCE($9, device_id), trunk_id = COALESCE($10, trunk_id)
 		WHERE org_id = $1 AND id = $2 AND status IN ('queued', 'ringing')`
-	_, err := tx.Exec(ctx, q, a.Org, a.ID, db.At(a.At), seconds(a.Ring), db.Null(a.By.UserID), db.Null(a.By.Name),
+	r, err := tx.Exec(ctx, q, a.Org, a.ID, db.At(a.At), seconds(a.Ring), db.Null(a.By.UserID), db.Null(a.By.Name),
 		db.Null(a.By.Extension), by, db.Null(a.By.DeviceID), db.Null(a.By.TrunkID))
-	return err
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
 }
 
 func hold(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {

@@ -73,9 +73,7 @@ func (c *liveCall) writeAnswer(ctx context.Context) {
 	if c.recording != nil {
 		a.Recording = &c.recording.new
 	}
-	if err := c.sw.Records.Answered(ctx, c.plan.new, a); err != nil {
-		c.sw.Log.Error("answer not written", "call", c.id, "org", c.plan.new.Org, "err", err)
-	}
+	c.ledger.write(ctx, "answer", func(ctx context.Context) error { return c.sw.Records.Answered(ctx, c.plan.new, a) })
 }
 
 // party describes who answered.

@@ -6,7 +6,7 @@ import (
 	"soniq/call"
 )
 
-// finish writes the call's record and frees what it held. It returns when everything of the call is over.
+// finish writes the call's record and frees what it held. What could not be written is left in the ledger.
 func (c *liveCall) finish(ctx context.Context) {
 	now := c.sw.Now()
 	if !c.heldSince.IsZero() {
@@ -32,10 +32,7 @@ func (c *liveCall) recordingID() string {
 }
 
 func (c *liveCall) writeEnd(ctx context.Context, e call.Ended) {
-	if err := c.sw.Records.End(ctx, e); err != nil {
-		c.sw.Log.Error("end not written", "call", c.id, "org", e.Org, "err", err)
-		return
-	}
+	c.ledger.write(ctx, "end", func(ctx context.Context) error { return c.sw.Records.End(ctx, e) })
 	c.sw.Log.Debug("call ended", "call", c.id, "org", e.Org, "status", e.Status(), "reason", e.Reason)
 }
 

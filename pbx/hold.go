@@ -133,13 +133,13 @@ func (c *liveCall) noteHold(ctx context.Context, l *leg) {
 		c.hold += now.Sub(c.heldSince)
 		c.heldSince = time.Time{}
 	}
-	role := "caller"
+	role, held := "caller", l.held
 	if l != c.a {
 		role = c.party().Role
 	}
-	if err := c.sw.Records.Held(ctx, c.plan.new.Org, c.id, role, l.held, now); err != nil {
-		c.sw.Log.Error("hold not written", "call", c.id, "org", c.plan.new.Org, "err", err)
-	}
+	c.ledger.write(ctx, "hold", func(ctx context.Context) error {
+		return c.sw.Records.Held(ctx, c.plan.new.Org, c.id, role, held, now)
+	})
 }
 
 // info passes DTMF by INFO on (RFC 6086); what the other side refuses is refused here.

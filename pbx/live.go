@@ -46,6 +46,7 @@ type liveCall struct {
 	offered                    int
 	worst                      *sip.Failed // the failure to show the caller
 	began, done                bool
+	ledger                     ledger
 	outcome                    call.Outcome
 	deadline                   *time.Timer
 }
@@ -91,7 +92,7 @@ func (c *liveCall) setUp(ctx context.Context) {
 	c.ringOut(ctx)
 	if !c.done && !c.begin(ctx) {
 		c.hangUpLegs(sip.Reason{Q850: tempFailure})
-		c.reject(503, "Service Unavailable", call.Outcome{})
+		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 	}
 }
 
@@ -100,11 +101,11 @@ func (c *liveCall) begin(ctx context.Context) bool {
 	if c.plan.new.Org == "" {
 		return false
 	}
+	c.began = true // also where only the answer of a write was lost: ending a call that is not there does no harm
 	if err := c.sw.Records.Begin(ctx, c.plan.new); err != nil {
 		c.sw.Log.Error("call not written", "call", c.id, "org", c.plan.new.Org, "err", err)
 		return false
 	}
-	c.began = true
 	return true
 }
 

@@ -51,10 +51,13 @@ type Switch struct {
 	Config
 	server *sip.Server
 
-	running sync.WaitGroup
-	mu      sync.Mutex // guards calls
-	calls   map[string]*liveCall
-	stats   counters
+	running     sync.WaitGroup
+	writing     context.Context // until it ends, what could not be written is tried again
+	stopWriting context.CancelFunc
+
+	mu    sync.Mutex // guards calls
+	calls map[string]*liveCall
+	stats counters
 }
 
 type counters struct{ started, answered, failed, gated atomic.Int64 }
@@ -79,7 +82,9 @@ func New(c Config) *Switch {
 	if c.MaxDuration == 0 {
 		c.MaxDuration = defaultMaxDuration
 	}
-	return &Switch{Config: c, calls: map[string]*liveCall{}}
+	s := &Switch{Config: c, calls: map[string]*liveCall{}}
+	s.writing, s.stopWriting = context.WithCancel(context.Background())
+	return s
 }
 
 // Serve gives the switch the signalling it places calls through; signalling calls it before the first call arrives.
@@ -99,11 +104,13 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 		s.mu.Lock()
 		delete(s.calls, c.id)
 		s.mu.Unlock()
+		c.ledger.settle(s.writing)
 	}()
 }
 
 func (s *Switch) newCall(in *sip.Inbound) *liveCall {
 	c := &liveCall{sw: s, id: db.NewID("call"), in: in, started: s.Now(), inbox: newInbox()}
+	c.ledger.log = s.Log.With("call", c.id)
 	c.a = &leg{role: "caller", sip: in.Leg()}
 	in.Listen(func(e sip.Event) { c.inbox.push(message{leg: c.a, event: e}) })
 	return c
@@ -123,7 +130,7 @@ func (s *Switch) Stats() Stats {
 }
 
 // Drain waits until the calls in progress have ended by themselves, and hangs up those that have not when the context ends.
-// It returns when every call is written down.
+// It returns when every call is written down, or cannot be; then the next start closes it.
 func (s *Switch) Drain(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { s.running.Wait(); close(done) }()
@@ -137,5 +144,13 @@ func (s *Switch) Drain(ctx context.Context) {
 		c.inbox.push(message{event: shutdown{}})
 	}
 	s.mu.Unlock()
-	<-done
+	select {
+	case <-done:
+	case <-time.After(lastWords):
+		s.stopWriting()
+		<-done
+	}
 }
+
+// lastWords is how long, once the time to drain is over, a shutdown waits for calls to be written down.
+const lastWords = 5 * time.Second

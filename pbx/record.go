@@ -16,6 +16,7 @@ type recording struct {
 	new      call.NewRecording
 	path     string
 	recorder *media.Recorder
+	failed   error // why there is no recorder
 }
 
 // startRecording begins to record where the organisation wants it. A recording that cannot be made does not keep
@@ -36,7 +37,7 @@ func (c *liveCall) startRecording() {
 		r.path = path
 		r.recorder, err = c.sw.Media.Record(c.recordConfig(path))
 	}
-	if err != nil {
+	if r.failed = err; err != nil {
 		c.sw.Log.Error("recording not started", "call", c.id, "org", c.plan.new.Org, "err", err)
 	}
 }
@@ -62,7 +63,7 @@ func (c *liveCall) closeRecording(ctx context.Context) {
 	if r == nil {
 		return
 	}
-	audio := call.Audio{Err: os.ErrInvalid}
+	audio := call.Audio{Err: r.failed}
 	if r.recorder != nil {
 		ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 		result, err := r.recorder.Close(ctx)
@@ -72,9 +73,9 @@ func (c *liveCall) closeRecording(ctx context.Context) {
 	if c.sw.Ears != nil {
 		c.sw.Ears.End(c.plan.new.Org, c.id)
 	}
-	if err := c.sw.Records.Recorded(ctx, c.plan.new.Org, c.id, r.new.ID, audio, c.sw.OnRecorded); err != nil {
-		c.sw.Log.Error("recording not written", "call", c.id, "org", c.plan.new.Org, "err", err)
-	}
+	c.ledger.write(ctx, "recording", func(ctx context.Context) error {
+		return c.sw.Records.Recorded(ctx, c.plan.new.Org, c.id, r.new.ID, audio, c.sw.OnRecorded)
+	})
 }
 
 // audioOf describes a finished file. One that was cut short by an error but is there counts as available.

@@ -1,0 +1,79 @@
+package pbx
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// away is a database that fails until a time.
+type away struct {
+	until   time.Time
+	written []string
+	tries   int
+}
+
+func (a *away) fact(name string) func(context.Context) error {
+	return func(context.Context) error {
+		if a.tries++; time.Now().Before(a.until) {
+			return errors.New("disk is full")
+		}
+		a.written = append(a.written, name)
+		return nil
+	}
+}
+
+func TestFactsAreWrittenInOrderOnceTheDatabaseIsBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, d := &ledger{log: slog.New(slog.DiscardHandler)}, &away{until: time.Now().Add(10 * time.Minute)}
+		for _, name := range []string{"answer", "hold", "end"} {
+			l.write(t.Context(), name, d.fact(name))
+		}
+		if len(d.written) != 0 {
+			t.Fatalf("written while the disk is full: %v", d.written)
+		}
+		start := time.Now()
+		l.settle(t.Context())
+		if want := []string{"answer", "hold", "end"}; !slices.Equal(d.written, want) {
+			t.Errorf("written %v, want %v", d.written, want)
+		}
+		if late := time.Since(start) - 10*time.Minute; late < 0 || late > lastRetry {
+			t.Errorf("written %s after the database was back", late)
+		}
+		if d.tries > 60 {
+			t.Errorf("%d tries in ten minutes", d.tries)
+		}
+	})
+}
+
+func TestALaterFactTakesTheEarlierOnesAlong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, d := &ledger{log: slog.New(slog.DiscardHandler)}, &away{until: time.Now().Add(time.Second)}
+		l.write(t.Context(), "answer", d.fact("answer"))
+		<-time.After(2 * time.Second)
+		l.write(t.Context(), "end", d.fact("end"))
+		if want := []string{"answer", "end"}; !slices.Equal(d.written, want) {
+			t.Errorf("written %v, want %v", d.written, want)
+		}
+	})
+}
+
+func TestSettlingEndsWithTheSwitch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, d := &ledger{log: slog.New(slog.DiscardHandler)}, &away{until: time.Now().Add(1000 * time.Hour)}
+		l.write(t.Context(), "end", d.fact("end"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		if l.settle(ctx); time.Since(start) != time.Minute {
+			t.Errorf("settled for %s, want a minute", time.Since(start))
+		}
+	})
+}
