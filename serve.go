@@ -319,30 +319,4 @@ func (n *node) firstKey(ctx context.Context, c Config) error {
 	return nil
 }
 
-// sweep removes what is no longer needed, a few times a day.
-func (n *node) sweep(ctx context.Context) {
-	tick := time.NewTicker(6 * time.Hour)
-	defer tick.Stop()
-	for {
-		if err := n.sweepOnce(ctx); err != nil && ctx.Err() == nil {
-			n.house.log.Warn("sweep not finished", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// jobsKept is how long finished jobs can be looked at.
-const jobsKept = 3 * 24 * time.Hour
-
-func (n *node) sweepOnce(ctx context.Context) error {
-	h := n.house
-	corridor := &op.Corridor{DB: h.db, Now: time.Now}
-	_, err := job.Sweep(ctx, h.db, time.Now().Add(-jobsKept))
-	return errors.Join(err, corridor.Sweep(ctx), h.devices.Sweep(ctx))
-}
-
 var _ rest.Verifier = (*auth.Service)(nil)

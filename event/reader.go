@@ -167,3 +167,21 @@ func Get(ctx context.Context, q db.Querier, org, id string) (Event, error) {
 	e.CallID = string(call)
 	return e, err
 }
+
+// Sweep deletes numbered events that occurred before a time, a batch at a time, and returns how many.
+func (o *Outbox) Sweep(ctx context.Context, before time.Time) (gone int64, err error) {
+	// tenant: retention is swept over all organisations
+	const q = `DELETE FROM events WHERE (org_id, id) IN
+		(SELECT org_id, id FROM events WHERE occurred_at < $1 AND sequence IS NOT NULL LIMIT 500)`
+	for n := int64(1); n > 0 && err == nil; gone += n {
+		n = 0
+		err = o.DB.Tx(ctx, func(tx db.Querier) error {
+			r, err := tx.Exec(ctx, q, db.At(before))
+			if err == nil {
+				n, err = r.RowsAffected()
+			}
+			return err
+		})
+	}
+	return gone, err
+}

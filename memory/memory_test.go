@@ -360,7 +360,7 @@ func TestOldCallsAreForgotten(t *testing.T) {
 		s := room(t, d, nil)
 		learn(t, s, d, "org_a", callOf(docs[0], "+14155550100", time.Now().Add(-190*24*time.Hour)))
 		learn(t, s, d, "org_a", callOf(docs[1], "+14155550100", time.Now()))
-		n, err := s.DeleteBefore(context.Background(), time.Now().Add(-memory.Window))
+		n, err := s.DeleteBefore(context.Background(), "org_a", time.Now().Add(-memory.Window))
 		if err != nil || n != 1 {
 			t.Fatalf("deleted %d, %v", n, err)
 		}

@@ -227,15 +227,14 @@ func sizes(ctx context.Context, q db.Querier, since db.Time) ([]string, error) {
 	return out, err
 }
 
-// DeleteBefore forgets the calls of all organisations that began before a time, some at once; it returns how
-// many. It is called until it returns 0.
-func (s *Service) DeleteBefore(ctx context.Context, before time.Time) (int64, error) {
-	// tenant: retention is swept over all organisations
-	const text = `DELETE FROM memory_calls WHERE (org_id, call_id) IN
-		(SELECT org_id, call_id FROM memory_calls WHERE at < $1 LIMIT 500)`
+// DeleteBefore forgets the calls of an organisation that began before a time, some at once; it returns how many. It is
+// called until it returns 0.
+func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) (int64, error) {
+	const text = `DELETE FROM memory_calls WHERE org_id = $1 AND call_id IN
+		(SELECT call_id FROM memory_calls WHERE org_id = $1 AND at < $2 LIMIT 500)`
 	var n int64
 	err := s.db.Tx(ctx, func(tx db.Querier) error {
-		done, err := tx.Exec(ctx, text, db.At(before))
+		done, err := tx.Exec(ctx, text, org, db.At(before))
 		if err != nil {
 			return err
 		}

@@ -151,21 +151,19 @@ func list(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcript, error)
 	return out, rows.Err()
 }
 
-// DeleteBefore deletes transcripts and notes of all organisations made before a time, some at once, and returns how
-// many transcripts. It is called until it returns 0. Calls keep their short summary.
-func (s *Service) DeleteBefore(ctx context.Context, before db.Time) (int64, error) {
-	// tenant: retention is swept over all organisations
-	const notes = `DELETE FROM summaries WHERE (org_id, call_id) IN
-		(SELECT org_id, call_id FROM transcripts WHERE created_at < $1 ORDER BY created_at LIMIT 500)`
-	// tenant: retention is swept over all organisations
-	const words = `DELETE FROM transcripts WHERE (org_id, id) IN
-		(SELECT org_id, id FROM transcripts WHERE created_at < $1 ORDER BY created_at LIMIT 500)`
+// DeleteBefore deletes transcripts and notes of an organisation made before a time, some at once, and returns how many
+// transcripts. It is called until it returns 0. Calls keep their short summary.
+func (s *Service) DeleteBefore(ctx context.Context, org string, before db.Time) (int64, error) {
+	const notes = `DELETE FROM summaries WHERE org_id = $1 AND call_id IN
+		(SELECT call_id FROM transcripts WHERE org_id = $1 AND created_at < $2 ORDER BY created_at LIMIT 500)`
+	const words = `DELETE FROM transcripts WHERE org_id = $1 AND id IN
+		(SELECT id FROM transcripts WHERE org_id = $1 AND created_at < $2 ORDER BY created_at LIMIT 500)`
 	var n int64
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		if _, err := tx.Exec(ctx, notes, before); err != nil {
+		if _, err := tx.Exec(ctx, notes, org, before); err != nil {
 			return err
 		}
-		done, err := tx.Exec(ctx, words, before)
+		done, err := tx.Exec(ctx, words, org, before)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/db"
+	"soniq/job"
+	"soniq/op"
+)
+
+// This file removes what is no longer needed, a few times a day, in small batches between other writes.
+
+// How long things are kept where no setting says otherwise.
+const (
+	sweepEvery = 6 * time.Hour
+	jobsKept   = 3 * 24 * time.Hour
+	eventsKept = 30 * 24 * time.Hour
+)
+
+func (n *node) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := n.house.sweep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			n.house.log.Warn("sweep not finished", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (h *house) sweep(ctx context.Context, now time.Time) error {
+	_, jobs := job.Sweep(ctx, h.db, now.Add(-jobsKept))
+	_, events := h.outbox.Sweep(ctx, now.Add(-eventsKept))
+	answers := (&op.Corridor{DB: h.db, Now: func() time.Time { return now }}).Sweep(ctx)
+	return errors.Join(jobs, events, answers, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
+}
+
+// forgetOld removes transcripts and memory past each organisation's own retention.
+func (h *house) forgetOld(ctx context.Context, now time.Time) error {
+	all, err := h.orgs.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		before := now.AddDate(0, 0, -o.Transcripts.RetentionDays)
+		err := untilNone(ctx, func() (int64, error) { return h.transcripts.DeleteBefore(ctx, o.ID, db.At(before)) })
+		if err == nil {
+			err = untilNone(ctx, func() (int64, error) { return h.memory.DeleteBefore(ctx, o.ID, before) })
+		}
+		if err != nil {
+			return fmt.Errorf("forget what organisation %s need not keep: %w", o.ID, err)
+		}
+	}
+	return nil
+}
+
+func untilNone(ctx context.Context, some func() (int64, error)) error {
+	for {
+		n, err := some()
+		if err != nil || n == 0 || ctx.Err() != nil {
+			return err
+		}
+	}
+}
