@@ -26,7 +26,9 @@ func TestOldEventsGoOnceTheyWereRead(t *testing.T) {
 			if i == 2 {
 				at = time.Now()
 			}
-			err := d.Tx(ctx, func(tx db.Querier) error { return outbox.Publish(ctx, tx, o.ID, event.UserCreated{UserID: "usr_1", OrgID: o.ID}) })
+			err := d.Tx(ctx, func(tx db.Querier) error {
+				return outbox.Publish(ctx, tx, o.ID, event.UserCreated{UserID: "usr_1", OrgID: o.ID})
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
