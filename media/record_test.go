@@ -102,6 +102,29 @@ func TestChannelsAreAligned(t *testing.T) {
 	})
 }
 
+// Between calls the goroutines that write recordings sleep; the next call must wake them for as long as it lasts.
+func TestACallAfterAQuietTimeIsRecordedToItsEnd(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	for range 2 * drainers { // every drainer has served before
+		_, _ = finish(t, record(t, e, newTestCall(t, e), nil))
+	}
+	<-time.After(2 * drainEvery) // all sleep
+	c := newTestCall(t, e)
+	r := record(t, e, c, nil)
+	if err := c.caller.Send(t.Context(), Tone(440, -6, 3*time.Second, 8000)); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Stats().Dropped; n > 0 {
+		t.Errorf("%d packets were dropped", n)
+	}
+	_, w := finish(t, r)
+	pcm := w.PCM[0]
+	if hz, level := Dominant(pcm[len(pcm)-8000:], 8000); math.Abs(hz-440) > 5 || level < -12 {
+		t.Errorf("the last second holds %.0f Hz at %.0f dBFS", hz, level)
+	}
+}
+
 func TestPausedTimeIsSilentAndCounted(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)

@@ -117,6 +117,7 @@ func (w *writers) drain(t *turns) {
 			return
 		case <-t.wake:
 			tick.Reset(drainEvery / turnCount)
+			idle = 0 // until every turn was served
 		case <-tick.C:
 		}
 		t.mu.Lock()
