@@ -69,6 +69,9 @@ func (c *liveCall) closeRecording(ctx context.Context) {
 		result, err := r.recorder.Close(ctx)
 		cancel()
 		audio = audioOf(result, err)
+		if n := r.recorder.Stats().Dropped; n > 0 {
+			c.sw.Log.Warn("recording has gaps: the disk was too slow", "call", c.id, "org", c.plan.new.Org, "packets", n)
+		}
 	}
 	if c.sw.Ears != nil {
 		c.sw.Ears.End(c.plan.new.Org, c.id)
