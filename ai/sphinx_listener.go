@@ -16,6 +16,7 @@ import (
 
 const (
 	startLimit = 30 * time.Second // to load library and model
+	hangLimit  = 2 * time.Minute  // for a clip, beyond 20 times its length
 	idleLimit  = 5 * time.Minute  // a worker without work gives its memory back
 	retryAfter = 30 * time.Second // before looking again for what was missing
 )
@@ -81,8 +82,8 @@ func (s *Sphinx) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Transcribe recognises one clip. It waits for a free worker; a worker that takes longer than five times the
-// clip, and ten seconds, is ended.
+// Transcribe recognises one clip. It waits for a free worker; a worker that hangs is ended. The limit is far above
+// what a clip takes, as workers yield to everything else on a busy machine.
 func (s *Sphinx) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Heard, error) {
 	if c.Language != "" && !strings.HasPrefix(strings.ToLower(c.Language), "en") {
 		return transcript.Heard{}, &transcript.Missing{What: "the builtin recogniser understands English only, not " + c.Language,
@@ -92,7 +93,7 @@ func (s *Sphinx) Transcribe(ctx context.Context, c transcript.Clip) (transcript.
 	if err != nil {
 		return transcript.Heard{}, err
 	}
-	limit := 10*time.Second + 5*time.Duration(c.DurationMS())*time.Millisecond
+	limit := hangLimit + 20*time.Duration(c.DurationMS())*time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	words, err := w.ask(ctx, c)
