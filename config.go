@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,16 +52,22 @@ type Config struct {
 	File         string        `flag:"config" default:"" help:"file with a line 'name = value' for each setting"`
 }
 
-// load reads the settings of a command. Arguments that are no settings are left in rest.
-func load(name string, args []string, out io.Writer, more func(*flag.FlagSet)) (c Config, rest []string, err error) {
+// load reads the settings of a command. Arguments that are no settings are left in rest. Every command takes every
+// setting; its help shows those named, or all.
+func load(name string, args []string, out io.Writer, more func(*flag.FlagSet), shown ...string) (c Config, rest []string, err error) {
 	fs := flag.NewFlagSet("soniq "+name, flag.ContinueOnError)
 	fs.SetOutput(out)
-	given := map[string]string{}
-	for _, f := range settings() {
-		fs.Func(f.flag, f.usage(), func(v string) error { given[f.flag] = v; return nil })
-	}
 	if more != nil {
 		more(fs)
+	}
+	fs.Usage = func() { printUsage(out, name, fs, shown) }
+	own := map[string]bool{}
+	fs.VisitAll(func(f *flag.Flag) { own[f.Name] = true })
+	given := map[string]string{}
+	for _, f := range settings() {
+		if !own[f.flag] {
+			fs.Func(f.flag, f.help, func(v string) error { given[f.flag] = v; return nil })
+		}
 	}
 	if err := fs.Parse(args); err != nil {
 		return c, nil, err
@@ -72,6 +79,39 @@ func load(name string, args []string, out io.Writer, more func(*flag.FlagSet)) (
 	return c, fs.Args(), errors.Join(c.fill(given, file)...)
 }
 
+// printUsage lists the flags of a command: its own, then settings.
+func printUsage(out io.Writer, name string, fs *flag.FlagSet, shown []string) {
+	fmt.Fprintf(out, "usage: soniq %s [flags]\n\n", name)
+	known := map[string]bool{}
+	for _, s := range settings() {
+		known[s.flag] = true
+	}
+	fs.VisitAll(func(f *flag.Flag) {
+		if !known[f.Name] {
+			printFlag(out, f.Name, f.Usage, f.DefValue, "")
+		}
+	})
+	for _, s := range settings() {
+		if len(shown) == 0 || slices.Contains(shown, s.flag) {
+			printFlag(out, s.flag, s.help, s.initial, s.env)
+		}
+	}
+}
+
+func printFlag(out io.Writer, name, help, initial, env string) {
+	var notes []string
+	if env != "" {
+		notes = append(notes, env)
+	}
+	if initial != "" && initial != "false" {
+		notes = append(notes, "default "+initial)
+	}
+	if len(notes) > 0 {
+		help += " (" + strings.Join(notes, ", ") + ")"
+	}
+	fmt.Fprintf(out, "  --%-18s %s\n", name, help)
+}
+
 // setting is one field of Config.
 type setting struct {
 	index      int
@@ -80,14 +120,6 @@ type setting struct {
 	help       string
 	secret     bool
 	underlying reflect.Type
-}
-
-func (s setting) usage() string {
-	text := s.help + " (" + s.env
-	if s.initial != "" {
-		text += ", default " + s.initial
-	}
-	return text + ")"
 }
 
 func settings() []setting {

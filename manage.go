@@ -34,7 +34,7 @@ func orgCommand(ctx context.Context, args []string) error {
 	var in orgIn
 	c, _, err := load("org create", args, os.Stderr, func(fs *flag.FlagSet) {
 		fs.StringVar(&in.Name, "name", "", "name of the organisation")
-	})
+	}, "country", "data", "db", "config")
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func keyCommand(ctx context.Context, args []string) error {
 		fs.StringVar(&in.Kind, "kind", "standard", "standard or partner")
 		fs.StringVar(&in.Env, "env", "live", "live or test")
 		fs.StringVar(&in.Name, "name", "command line", "name of the key")
-	})
+	}, "data", "db", "config")
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func migrateCommand(ctx context.Context, args []string) error {
 	var status bool
 	c, _, err := load("migrate", args, os.Stderr, func(fs *flag.FlagSet) {
 		fs.BoolVar(&status, "status", false, "only show what is pending")
-	})
+	}, "data", "db", "config")
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func backupCommand(ctx context.Context, args []string) error {
 	var in backupIn
 	c, _, err := load("backup", args, os.Stderr, func(fs *flag.FlagSet) {
 		fs.StringVar(&in.To, "to", "", "folder for the copy; it must not exist yet")
-	})
+	}, "data", "db", "config")
 	if err != nil {
 		return err
 	}
