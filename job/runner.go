@@ -180,34 +180,42 @@ func (r *Runner) begin(j Job) {
 	r.lanes[j.Lane]++
 	r.mu.Unlock()
 	r.running.Go(func() {
-		r.do(j)
-		r.end(j)
+		e := r.do(j)
+		r.leave(j)
+		r.look()
+		r.ends <- e
+		<-e.written
+		r.look()
 	})
 }
 
-func (r *Runner) end(j Job) {
+// leave gives the worker back. That the end of the job is not written yet holds up only jobs of its order key.
+func (r *Runner) leave(j Job) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.busy--
 	if r.lanes[j.Lane]--; r.lanes[j.Lane] == 0 {
 		delete(r.lanes, j.Lane)
 	}
-	r.mu.Unlock()
+}
+
+// look makes the loop look for jobs.
+func (r *Runner) look() {
 	select {
 	case r.finished <- struct{}{}:
 	default:
 	}
 }
 
-// do runs the handler and writes down how it ended. The node's own shutdown does not cancel it.
-func (r *Runner) do(j Job) {
+// do runs the handler. The node's own shutdown does not cancel it.
+func (r *Runner) do(j Job) *end {
 	e := &end{job: j, written: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(context.WithValue(r.lifetime, endKey{}, e), r.Options.Timeout)
 	defer cancel()
 	if e.err = r.guarded(ctx, j); e.err != nil && r.lifetime.Err() != nil {
 		e.with, e.reported, e.err = nil, nil, &Retry{Free: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
 	}
-	r.ends <- e
-	<-e.written
+	return e
 }
 
 func (r *Runner) guarded(ctx context.Context, j Job) (err error) {
