@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -168,6 +169,16 @@ func (s *site) inOrder(callID string, want ...string) {
 	if got := strings.Join(s.kinds(callID), " "); got != strings.Join(want, " ") {
 		s.T.Errorf("events of the call: %s; want %s", got, strings.Join(want, " "))
 	}
+}
+
+// ready is the status of the server's readiness.
+func (s *site) ready() int {
+	r, err := http.Get("http://" + s.Server.HTTP + "/ready")
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	defer r.Body.Close()
+	return r.StatusCode
 }
 
 func temporary(t testing.TB, name string) string { return filepath.Join(t.TempDir(), name) }

@@ -323,6 +323,19 @@ func FreePort(t testing.TB) int {
 	return 0
 }
 
+// audioPorts is the first of four hundred ports for the audio of many calls; who takes one finds it free or takes the next.
+func audioPorts(t testing.TB) int {
+	t.Helper()
+	for range 1000 {
+		port := int(12000 + 400*(ports.Add(1)%19))
+		if free(port) && free(port+1) && free(port+2) && free(port+3) {
+			return port
+		}
+	}
+	t.Fatal("no free ports for audio")
+	return 0
+}
+
 func free(port int) bool {
 	address := ":" + strconv.Itoa(port)
 	l, err := net.Listen("tcp", address)

@@ -140,8 +140,8 @@ func scenario(t testing.TB, x Script) string {
 func (p *Sipp) args(file string) []string {
 	x := p.script
 	rtp := FreePort(p.T)
-	if x.Play != "" { // it takes the ports that follow for its further calls
-		rtp = 12000 + rtp%20*400
+	if x.Play != "" {
+		rtp = audioPorts(p.T)
 	}
 	args := []string{"-sf", file, "-i", x.IP, "-p", strconv.Itoa(x.Port), "-mi", x.IP, "-mp", strconv.Itoa(rtp),
 		"-m", strconv.Itoa(max(x.Calls, 1)), "-nostdin", "-trace_err", "-buff_size", "4194304"}
