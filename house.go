@@ -147,11 +147,11 @@ func (h *house) join() {
 		return len(ways) > 0, err
 	}
 	h.trunks.Active = h.limits.Running
-	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended) error {
+	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 		if e.Recording != "" {
 			return nil
 		}
-		return h.transcripts.Unrecorded(ctx, tx, e.Org, e.ID)
+		return h.transcripts.Unrecorded(ctx, tx, e.Org, r)
 	}
 	h.calls.Summary = func(ctx context.Context, org, id string) (any, error) {
 		return found(h.transcripts.SummaryOf(ctx, org, id))

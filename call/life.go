@@ -23,8 +23,8 @@ type Service struct {
 
 	// Summary and Transcript answer expand=summary and expand=transcript; nil where there is none.
 	Summary, Transcript func(ctx context.Context, org, callID string) (any, error)
-	// OnEnd is called in the transaction that ends a call; may be nil.
-	OnEnd func(ctx context.Context, tx db.Querier, e Ended) error
+	// OnEnd is called in the transaction that ends a call, with its record; may be nil.
+	OnEnd func(ctx context.Context, tx db.Querier, e Ended, r CDR) error
 }
 
 // New is a call that begins.
@@ -215,7 +215,7 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) e
 		}
 	}
 	if s.OnEnd != nil {
-		if err := s.OnEnd(ctx, tx, e); err != nil {
+		if err := s.OnEnd(ctx, tx, e, row.record()); err != nil {
 			return err
 		}
 	}

@@ -312,23 +312,6 @@ func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript
 	return nil
 }
 
-// rememberOnly puts a call that was not recorded into the history of its number.
-func (s *Service) rememberOnly(ctx context.Context, j job.Job) error {
-	var ref reference
-	if err := j.Bind(&ref); err != nil {
-		return errors.Join(err, job.ErrDead)
-	}
-	c, err := s.facts(ctx, j.Org, ref.CallID)
-	if err != nil || s.Memory == nil {
-		return err
-	}
-	lesson, err := s.Memory.Prepare(ctx, remembered(c, Transcript{}, Note{}))
-	if err != nil {
-		return err
-	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error { return s.Memory.Learn(ctx, tx, j.Org, lesson) })
-}
-
 // remembered is a call as memory takes it in.
 func remembered(c facts, t Transcript, n Note) memory.Call {
 	m := memory.Call{ID: c.CallID, Phone: otherSide(c), At: c.StartedAt.Time, Direction: string(c.Direction),

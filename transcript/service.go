@@ -108,9 +108,8 @@ const Queue = "understand"
 
 // The kinds of its jobs.
 const (
-	processKind  = "call.process"
-	rememberKind = "call.remember"
-	attempts     = 3
+	processKind = "call.process"
+	attempts    = 3
 )
 
 // reference is the argument of jobs about a call.
@@ -121,7 +120,6 @@ type reference struct {
 // Handle registers what does the jobs of this room.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(processKind, s.process)
-	r.Handle(rememberKind, s.rememberOnly)
 }
 
 // Recorded is to be called in the transaction in which a call's recording became available or has failed: it keeps
@@ -141,10 +139,17 @@ func (s *Service) Recorded(ctx context.Context, tx db.Querier, org, callID strin
 	return s.enqueue(ctx, tx, processKind, org, callID)
 }
 
-// Unrecorded is to be called in the transaction that ends a call without a recording, so that the history of the
-// number knows of it.
-func (s *Service) Unrecorded(ctx context.Context, tx db.Querier, org, callID string) error {
-	return s.enqueue(ctx, tx, rememberKind, org, callID)
+// Unrecorded is to be called in the transaction that ends a call without a recording: it puts the call into the
+// history of its number, at once, for there are no words to wait for.
+func (s *Service) Unrecorded(ctx context.Context, tx db.Querier, org string, r call.CDR) error {
+	if s.Memory == nil {
+		return nil
+	}
+	lesson, err := s.Memory.Prepare(ctx, remembered(facts{CDR: r}, Transcript{}, Note{}))
+	if err != nil {
+		return err
+	}
+	return s.Memory.Learn(ctx, tx, org, lesson)
 }
 
 func (s *Service) enqueue(ctx context.Context, tx db.Querier, kind, org, callID string) error {
