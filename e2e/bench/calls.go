@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// talkTime is how long measured calls last.
+const talkTime = 500 * time.Millisecond
+
+// A step is calls at one rate.
+type step struct {
+	run
+	Offered int
+	CPU     float64       // seconds for 1,000 calls, until everything was durable
+	Behind  time.Duration // until everything was durable, after the last call
+	Missing int           // records or events that never came
+	Load    string
+	Whole   bool // sustained: at most one call in a thousand failed, and nothing is missing
+}
+
+// Row is the step in a table.
+func (s step) row(name string) []string {
+	verdict := "yes"
+	if !s.Whole {
+		verdict = "no"
+	}
+	return []string{name, fmt.Sprint(s.Offered), fmt.Sprintf("%.0f", s.Rate), fmt.Sprintf("%d of %d (%.2f %%)", s.Failed, s.Made, s.lost()),
+		fmt.Sprint(s.Retransmitted), fmt.Sprintf("%.2f", s.CPU), fmt.Sprintf("%.1f s", s.Behind.Seconds()), fmt.Sprint(s.Missing), verdict, s.Load}
+}
+
+var stepHead = []string{"what", "calls/s offered", "made", "failed", "repeated", "CPU s per 1,000", "durable after", "missing", "sustained", "load"}
+
+// eventsOf is how many events a call tells: begun, answered, ended; a recorded one also that its recording is there, and its
+// end twice: at once, and with what became of it.
+func eventsOf(recorded bool) int {
+	if recorded {
+		return 5
+	}
+	return 3
+}
+
+// climb makes calls at a rate for a time, through a platform or a peer.
+func (b *bench) climb(s subject, rate int, recorded bool) (step, error) {
+	answering, err := callee(b.dir)
+	if err != nil {
+		return step{}, err
+	}
+	defer answering.stop()
+	var before records
+	if s.name == ours {
+		if before, err = b.platform.durable(); err != nil {
+			return step{}, err
+		}
+	}
+	out := step{Offered: rate, Load: load()}
+	begun := cpu(s.processes...)
+	out.run, err = makeCalls(b.dir, s.address, rate, rate*b.seconds, talkTime)
+	if err != nil {
+		return out, err
+	}
+	if s.name == ours {
+		if out.Behind, out.Missing, err = b.settle(before, out.Good, recorded); err != nil {
+			return out, err
+		}
+	}
+	out.CPU = 1000 * (cpu(s.processes...) - begun).Seconds() / float64(max(out.Made, 1))
+	out.Whole = out.lost() <= 0.1 && out.Missing == 0 && out.Rate >= 0.9*float64(rate)
+	return out, nil
+}
+
+// settle waits until every good call has its record and its events, and says how long it took and how many are missing.
+func (b *bench) settle(before records, good int, recorded bool) (took time.Duration, missing int, err error) {
+	began := time.Now()
+	want := records{Ended: before.Ended + good, Events: before.Events + good*eventsOf(recorded), Recordings: before.Recordings}
+	if recorded {
+		want.Recordings += good
+	}
+	_ = until(90*time.Second, "records", func() bool {
+		var now records
+		if now, err = b.platform.durable(); err != nil {
+			return true
+		}
+		missing = max(want.Ended-now.Ended, 0) + max(want.Events-now.Events, 0) + max(want.Recordings-now.Recordings, 0)
+		return missing == 0
+	})
+	return time.Since(began), missing, err
+}
+
+// measureCalls climbs until calls fail, ours and the peer in turns.
+func (b *bench) measureCalls() error {
+	b.title("Calls", fmt.Sprintf("sipp over UDP on loopback, a call from a trunk to a registered phone, %s long, %d s at each rate; all on the same two cores.", talkTime, b.seconds))
+	var rows [][]string
+	over := map[string]bool{}
+	for _, rate := range b.rates {
+		for _, try := range []struct {
+			name     string
+			s        subject
+			recorded bool
+		}{{ours, b.ours(), false}, {"ours, recorded", b.ours(), true}, {theirs, b.theirs(), false}} {
+			if over[try.name] || try.s.processes == nil {
+				continue
+			}
+			if try.s.name == ours {
+				if err := b.platform.record(try.recorded); err != nil {
+					return err
+				}
+			}
+			got, err := b.climb(try.s, rate, try.recorded)
+			if err != nil {
+				return err
+			}
+			b.say("%s at %d/s: %+v", try.name, rate, got.row(try.name))
+			over[try.name] = !got.Whole
+			if got.Whole {
+				b.sustained[try.name] = max(b.sustained[try.name], rate)
+			}
+			rows = append(rows, got.row(try.name))
+		}
+	}
+	b.table(stepHead, rows)
+	return b.platform.record(false)
+}
+
+// measureOverload offers one and a half times the sustained rate beside calls that are up.
+func (b *bench) measureOverload() error {
+	rate := max(b.sustained[ours], 100)
+	b.title("Overload", fmt.Sprintf("%d calls/s offered, one and a half times what is sustained, beside 50 calls with audio", rate*3/2))
+	idle := memory(b.platform.process)
+	c, err := talk(b.ours(), 50, "steady")
+	if err != nil {
+		c.end()
+		return err
+	}
+	c.callee.close() // its calls stay; sipp answers the new ones at its address
+	answering, err := callee(b.dir)
+	if err != nil {
+		c.end()
+		return err
+	}
+	done := make(chan int, 1)
+	seconds := time.Duration(b.seconds) * time.Second
+	go func() { done <- play(c.streams, seconds) }()
+	r, err := makeCalls(b.dir, b.platform.sip, rate*3/2, rate*3/2*b.seconds, talkTime)
+	sent := <-done
+	answering.stop()
+	got := relayed{Sent: sent}
+	got.measure(c.end())
+	if err != nil {
+		return err
+	}
+	peak := memory(b.platform.process)
+	<-time.After(time.Minute)
+	b.table([]string{"offered", "made", "answered", "refused or failed", "answered/s", "audio packets lost", "idle MB", "MB at the end", "MB a minute later", "load"}, [][]string{{
+		fmt.Sprint(rate * 3 / 2), fmt.Sprint(r.Made), fmt.Sprint(r.Good), fmt.Sprint(r.Failed), fmt.Sprintf("%.0f", float64(r.Good)/float64(b.seconds)),
+		fmt.Sprintf("%d of %d", got.Lost, got.Sent), fmt.Sprint(idle >> 10), fmt.Sprint(peak >> 10), fmt.Sprint(memory(b.platform.process) >> 10), load()}})
+	return nil
+}
+
+// measureRelay takes what relayed calls cost, ours and the peer in turns.
+func (b *bench) measureRelay() error {
+	b.title("Audio", fmt.Sprintf("G.711, 20 ms, both directions, %d s; delay is from sending to receiving, the generator's own included (see without anybody between)", b.seconds))
+	var rows [][]string
+	add := func(name string, n int, r relayed) {
+		row := []string{name, fmt.Sprint(n), fmt.Sprintf("%.3f", r.CPU), fmt.Sprintf("%.0f", r.KiB), fmt.Sprintf("%.2f", r.P50), fmt.Sprintf("%.2f", r.P99),
+			fmt.Sprintf("%d of %d", r.Lost, r.Sent), load()}
+		b.say("%v", row)
+		rows = append(rows, row)
+	}
+	d := time.Duration(b.seconds) * time.Second
+	for _, n := range b.calls {
+		r, err := direct(n, d)
+		if err != nil {
+			return err
+		}
+		add("without anybody between", n, r)
+		for _, try := range []struct {
+			name     string
+			recorded bool
+			s        func() subject
+		}{{ours, false, b.ours}, {theirs, false, b.theirs}, {"ours, recorded", true, b.ours}, {theirs + ", packets captured", true, b.theirs}} {
+			if err := b.turn(try.recorded); err != nil {
+				return err
+			}
+			s := try.s()
+			if s.processes == nil {
+				continue
+			}
+			r, err := relay(s, n, d, fmt.Sprintf("m%d", time.Now().UnixNano()%1e9))
+			if err != nil {
+				return err
+			}
+			add(try.name, n, r)
+		}
+	}
+	b.table([]string{"what", "calls", "% of a core per call", "KiB per call", "p50 ms", "p99 ms", "packets lost", "load"}, rows)
+	return b.turn(false)
+}
+
+// turn has both record, or not.
+func (b *bench) turn(recorded bool) error {
+	if b.peer != nil && b.peer.records != recorded {
+		b.peer.stop()
+		if err := b.meet(recorded); err != nil {
+			return err
+		}
+	}
+	return b.platform.record(recorded)
+}

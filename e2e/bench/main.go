@@ -1,0 +1,179 @@
+// Command bench measures the released binary, beside Kamailio and rtpengine where they are installed, and prints tables.
+// Everything happens on loopback. Run it from the root of the module, after make build: go run ./e2e/bench
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	ours   = "ours"
+	theirs = "kamailio + rtpengine"
+)
+
+// A bench holds who is measured and how much.
+type bench struct {
+	binary, dir string
+	platform    *platform
+	peer        *peer
+	rates       []int
+	calls       []int
+	seconds     int
+	passages    []int
+	cdrs        int
+	sustained   map[string]int
+}
+
+func main() {
+	b := &bench{sustained: map[string]int{}}
+	var groups, rates, calls, passages string
+	flag.StringVar(&b.binary, "binary", "./soniq", "the release build")
+	flag.StringVar(&groups, "groups", "start,setup,calls,overload,relay,cdr,hooks,memory", "what is measured, in this order")
+	flag.StringVar(&rates, "rates", "250,500,1000,1500,2000", "calls a second, until calls fail")
+	flag.StringVar(&calls, "calls", "200,500", "calls with audio")
+	flag.IntVar(&b.seconds, "seconds", 8, "how long each step lasts")
+	flag.StringVar(&passages, "passages", "100000", "passages in memory; 1000000 takes long")
+	flag.IntVar(&b.cdrs, "cdrs", 1_000_000, "call detail records that are listed")
+	flag.Parse()
+	b.rates, b.calls, b.passages = numbers(rates), numbers(calls), numbers(passages)
+	if err := b.run(strings.Split(groups, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func numbers(list string) (all []int) {
+	for _, s := range strings.Split(list, ",") {
+		if n, err := strconv.Atoi(s); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func (b *bench) run(groups []string) (err error) {
+	if b.dir, err = temporary("calls"); err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			_ = os.RemoveAll(b.dir)
+		}
+	}()
+	fmt.Printf("%s, load %s, %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), load(), machine())
+	doing := map[string]func() error{"start": b.measureStart, "setup": b.measureSetup, "calls": b.measureCalls, "overload": b.measureOverload,
+		"relay": b.measureRelay, "cdr": b.measureRecords, "hooks": b.measureHooks, "memory": b.measureMemory}
+	for _, g := range groups {
+		do, ok := doing[g]
+		if !ok {
+			return fmt.Errorf("there is no group %q", g)
+		}
+		if err := b.prepare(g); err != nil {
+			return err
+		}
+		if err := do(); err != nil {
+			b.close()
+			return fmt.Errorf("%s: %w (what was written is in %s)", g, err, b.dir)
+		}
+	}
+	b.close()
+	return nil
+}
+
+// prepare starts the platform and the peer for the groups with telephone calls.
+func (b *bench) prepare(group string) (err error) {
+	switch {
+	case group != "setup" && group != "calls" && group != "overload" && group != "relay":
+		b.close()
+		return nil
+	case b.platform != nil:
+		return nil
+	}
+	if b.platform, err = startPlatform(b.binary, b.dir); err != nil {
+		return err
+	}
+	if err := b.platform.furnish(b.binary); err != nil {
+		return err
+	}
+	if err := b.register(); err != nil {
+		return err
+	}
+	return b.meet(false)
+}
+
+// register registers the phone that sipp and the generator answer at.
+func (b *bench) register() error {
+	phone, err := newAgent(fmt.Sprintf("127.0.0.1:%d", calleePort), nil)
+	if err != nil {
+		return err
+	}
+	defer phone.close()
+	return phone.register(b.platform.sip, b.platform.login.Username, b.platform.login.Password)
+}
+
+// meet starts the peer, where it is installed.
+func (b *bench) meet(record bool) (err error) {
+	dir, err := temporary("peer")
+	if err != nil {
+		return err
+	}
+	if b.peer, err = startPeer(dir, record); err == errNoPeer {
+		b.say("%v: measured without a peer", err)
+		b.peer, err = nil, nil
+	}
+	return err
+}
+
+func (b *bench) close() {
+	if b.platform != nil {
+		b.platform.stop()
+		b.platform = nil
+	}
+	if b.peer != nil {
+		b.peer.stop()
+		b.peer = nil
+	}
+}
+
+func (b *bench) ours() subject { return subject{ours, b.platform.sip, []*process{b.platform.process}} }
+
+// theirs has no processes where the peer is not installed.
+func (b *bench) theirs() subject {
+	if b.peer == nil {
+		return subject{name: theirs}
+	}
+	return subject{theirs, peerAddress, []*process{b.peer.kamailio, b.peer.rtpengine}}
+}
+
+func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+func (b *bench) title(name, how string) { fmt.Printf("\n## %s\n%s\n\n", name, how) }
+
+func (b *bench) table(head []string, rows [][]string) {
+	fmt.Println("| " + strings.Join(head, " | ") + " |")
+	fmt.Println("|" + strings.Repeat("---|", len(head)))
+	for _, r := range rows {
+		fmt.Println("| " + strings.Join(r, " | ") + " |")
+	}
+}
+
+// machine is what the figures were taken on.
+func machine() string {
+	b, _ := os.ReadFile("/proc/cpuinfo")
+	cores, model := 0, "processor"
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(line, ":")
+		switch strings.TrimSpace(name) {
+		case "processor":
+			cores++
+		case "model name":
+			model = strings.TrimSpace(value)
+		}
+	}
+	return fmt.Sprintf("%d cores of %s", cores, model)
+}

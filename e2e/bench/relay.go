@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"time"
+)
+
+// A relayed is what calls with audio cost who relays them.
+type relayed struct {
+	CPU        float64 // percent of a core for each call
+	KiB        float64 // of memory for each call
+	P50, P99   float64 // ms from sending to receiving
+	Sent, Lost int
+}
+
+// A subject is who is measured: an address and its processes.
+type subject struct {
+	name, address string
+	processes     []*process
+}
+
+// conversations are calls that are up, with both sides' audio.
+type conversations struct {
+	caller, callee *agent
+	left, right    *orchestra
+	calls          []*dialog
+	streams        []stream
+}
+
+// talk sets up calls and keeps them.
+func talk(s subject, n int, mark string) (c *conversations, err error) {
+	c = &conversations{}
+	if c.left, err = newOrchestra(carrierIP); err != nil {
+		return c, err
+	}
+	if c.right, err = newOrchestra("127.0.0.1"); err != nil {
+		return c, err
+	}
+	if c.caller, err = newAgent(carrierIP+":5080", c.left.seat); err != nil {
+		return c, err
+	}
+	if c.callee, err = newAgent(fmt.Sprintf("127.0.0.1:%d", calleePort), c.right.seat); err != nil {
+		return c, err
+	}
+	for i := range n {
+		d, err := c.caller.dial(s.address, fmt.Sprintf("%s%d", mark, i))
+		if err != nil {
+			return c, fmt.Errorf("call %d through %s: %w", i, s.name, err)
+		}
+		c.calls = append(c.calls, d)
+		c.streams = append(c.streams, stream{c.left.sockets[d.seat], d.far})
+	}
+	return c, c.answers(n)
+}
+
+// answers adds the other direction.
+func (c *conversations) answers(n int) error {
+	c.callee.mu.Lock()
+	defer c.callee.mu.Unlock()
+	if len(c.callee.heard) != n {
+		return fmt.Errorf("%d calls came out, %d went in", len(c.callee.heard), n)
+	}
+	for _, h := range c.callee.heard {
+		c.streams = append(c.streams, stream{c.right.sockets[h.seat], h.far})
+	}
+	return nil
+}
+
+// end hangs up and returns the delays of all audio that came.
+func (c *conversations) end() []uint32 {
+	for _, d := range c.calls {
+		_ = d.bye()
+	}
+	var delays []uint32
+	for _, o := range []*orchestra{c.left, c.right} {
+		if o != nil {
+			delays = append(delays, o.close()...)
+		}
+	}
+	for _, a := range []*agent{c.caller, c.callee} {
+		if a != nil {
+			a.close()
+		}
+	}
+	return delays
+}
+
+// relay measures n calls with audio for a time.
+func relay(s subject, n int, d time.Duration, mark string) (r relayed, err error) {
+	before := memory(s.processes...)
+	c, err := talk(s, n, mark)
+	if err != nil {
+		c.end()
+		return r, err
+	}
+	used := make(chan time.Duration, 1)
+	held := make(chan int, 1)
+	go func() { // without the first and the last second
+		<-time.After(time.Second)
+		begun := cpu(s.processes...)
+		<-time.After(d - 2*time.Second)
+		used <- cpu(s.processes...) - begun
+		held <- memory(s.processes...)
+	}()
+	r.Sent = play(c.streams, d)
+	r.CPU = 100 * (<-used).Seconds() / (d - 2*time.Second).Seconds() / float64(n)
+	r.KiB = float64(<-held-before) / float64(n)
+	<-time.After(200 * time.Millisecond) // what is on its way
+	r.measure(c.end())
+	return r, nil
+}
+
+func (r *relayed) measure(delays []uint32) {
+	r.Lost = r.Sent - len(delays)
+	if n := len(delays); n > 0 {
+		slices.Sort(delays)
+		r.P50, r.P99 = float64(delays[n/2])/1000, float64(delays[n*99/100])/1000
+	}
+}
+
+// direct is the same audio without anybody between.
+func direct(n int, d time.Duration) (r relayed, err error) {
+	left, err := newOrchestra(carrierIP)
+	if err != nil {
+		return r, err
+	}
+	right, err := newOrchestra("127.0.0.1")
+	if err != nil {
+		return r, err
+	}
+	var all []stream
+	between := func(from, to *orchestra, i int) {
+		far := to.sockets[i%socketsPerSide].LocalAddr().(*net.UDPAddr).AddrPort()
+		all = append(all, stream{from.sockets[i%socketsPerSide], far})
+	}
+	for i := range n {
+		between(left, right, i)
+		between(right, left, i)
+	}
+	r.Sent = play(all, d)
+	<-time.After(200 * time.Millisecond)
+	r.measure(append(left.close(), right.close()...))
+	return r, nil
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// measureHooks runs the benchmarks of the webhook room.
+func (b *bench) measureHooks() error {
+	b.title("Webhooks", "benchmarks of the room: events committed one by one, received on loopback in the same process")
+	return b.room(nil, "-run", "^$", "-bench", "Delivery|FirstAttempt", "-benchtime", "5000x", "./webhook")
+}
+
+// measureMemory runs the measurement of the memory room.
+func (b *bench) measureMemory() error {
+	for _, n := range b.passages {
+		b.title(fmt.Sprintf("Memory, %d passages", n), "search by meaning and words, and the memory of one caller, in the room itself, one at a time")
+		if err := b.room([]string{fmt.Sprintf("SONIQ_EVAL_PASSAGES=%d", n)}, "-run", "MeasureSearch", "-v", "-timeout", "60m", "./memory"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// room runs go test and prints the lines with figures.
+func (b *bench) room(env []string, args ...string) error {
+	c := exec.Command("go", append([]string{"test", "-count", "1"}, args...)...)
+	c.Env, c.Stderr = append(os.Environ(), env...), os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if strings.HasPrefix(line, "Benchmark") || strings.Contains(line, "_test.go:") || strings.Contains(line, "FAIL") {
+			_, figures, found := strings.Cut(line, "_test.go:")
+			if !found {
+				figures = line
+			}
+			fmt.Println("- " + figures)
+		}
+	}
+	return c.Wait()
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// measureSetup takes the time from INVITE to 200 at 20 calls a second. The clock of sipp ticks every four milliseconds, so
+// the agents of this program call.
+func (b *bench) measureSetup() error {
+	b.title("INVITE to 200", "20 calls a second, the callee answers at once; ms")
+	var rows [][]string
+	for round := range 2 {
+		for _, s := range []subject{b.ours(), b.theirs(), {name: "nobody between", address: fmt.Sprintf("127.0.0.1:%d", calleePort), processes: []*process{}}} {
+			if s.processes == nil {
+				continue
+			}
+			took, failed, err := setups(s, 20*b.seconds, fmt.Sprintf("s%d-%d", round, time.Now().UnixNano()%1e9))
+			if err != nil {
+				return err
+			}
+			ms := func(i int) string { return fmt.Sprintf("%.2f", float64(took[i].Microseconds())/1000) }
+			n := len(took)
+			rows = append(rows, []string{s.name, fmt.Sprint(n + failed), fmt.Sprint(failed), ms(n / 2), ms((n - 1) * 99 / 100), load()})
+		}
+	}
+	b.table([]string{"what", "calls", "failed", "p50", "p99", "load"}, rows)
+	return nil
+}
+
+// setups makes n calls, twenty a second, and returns how long each waited for its answer, sorted.
+func setups(s subject, n int, mark string) (took []time.Duration, failed int, err error) {
+	c, err := talk(s, 0, mark)
+	defer c.end()
+	if err != nil {
+		return nil, 0, err
+	}
+	var mu sync.Mutex // guards took and failed
+	var calls sync.WaitGroup
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for i := range n {
+		<-tick.C
+		calls.Go(func() {
+			d, err := c.caller.dial(s.address, fmt.Sprintf("%s-%d", mark, i))
+			mu.Lock()
+			if err != nil {
+				failed++
+				mu.Unlock()
+				return
+			}
+			took = append(took, d.took)
+			mu.Unlock()
+			<-time.After(talkTime)
+			_ = d.bye()
+		})
+	}
+	calls.Wait()
+	if len(took) == 0 {
+		return nil, failed, fmt.Errorf("no call through %s was answered", s.name)
+	}
+	slices.Sort(took)
+	return took, failed, nil
+}
