@@ -50,19 +50,28 @@ func (d *demo) showTranscript(ctx context.Context, callID string) error {
 	if err := d.api.do(ctx, "GET", "/calls/"+callID+"/transcript", nil, &t); err != nil {
 		return err
 	}
-	d.title("Transcript (%s %s, recognised during the call)", t.Engine.Name, t.Engine.Model)
 	if t.Status != "completed" {
-		reason := ""
-		if t.SkippedReason != nil {
-			reason = *t.SkippedReason
-		}
-		fmt.Fprintf(d.out, "  %s: %s\n  on Debian: apt-get install libpocketsphinx3 pocketsphinx-en-us; soniq doctor tells more\n", t.Status, reason)
+		d.title("Transcript: %s", t.Status)
+		d.noTranscript(t.SkippedReason)
 		return nil
 	}
+	d.title("Transcript (%s %s, recognised during the call)", t.Engine.Name, t.Engine.Model)
 	for _, s := range t.Segments {
 		fmt.Fprintf(d.out, "  %5.1fs  %-7s %s\n", float64(s.StartMS)/1000, s.Speaker, s.Text)
 	}
 	return d.showSummary(ctx, callID)
+}
+
+// noTranscript says why there is none, and what helps.
+func (d *demo) noTranscript(reason *string) {
+	switch text(reason) {
+	case "disabled":
+		fmt.Fprintln(d.out, "  transcription is switched off by --transcriber off")
+	case "no_engine":
+		fmt.Fprintln(d.out, "  no speech engine was found; on Debian: apt-get install libpocketsphinx3 pocketsphinx-en-us")
+	default:
+		fmt.Fprintf(d.out, "  %s; soniq doctor tells more\n", text(reason))
+	}
 }
 
 func (d *demo) showSummary(ctx context.Context, callID string) error {
@@ -108,6 +117,9 @@ func (d *demo) showMemory(ctx context.Context, callID string) error {
 	}
 	if !found && d.transcribes() {
 		return fmt.Errorf("the memory search did not find the call")
+	}
+	if !found {
+		fmt.Fprintln(d.out, "  nothing: without a transcript there are no words to remember")
 	}
 	fmt.Fprintln(d.out)
 	return nil
