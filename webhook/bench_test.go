@@ -66,7 +66,7 @@ func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
 	start, spent := time.Now(), cpu()
 	work := make(chan int)
 	var publishers sync.WaitGroup
-	for range 16 {
+	for range 64 {
 		publishers.Go(func() {
 			for i := range work {
 				h.publish(event.CallMissed{CallID: fmt.Sprintf("call_%d", i/5)})
@@ -85,6 +85,9 @@ func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
 	b.ReportMetric(float64(want)/took.Seconds(), "deliveries/s")
 	b.ReportMetric(float64((cpu()-spent).Microseconds())/float64(want), "cpu-µs/delivery")
 	b.ReportMetric(float64(events)/published.Seconds(), "published/s")
+	stats := d.Stats()
+	b.ReportMetric(float64(stats.Transactions)/float64(stats.Commits), "functions/commit")
+	b.ReportMetric(100*stats.CommitTime.Seconds()/took.Seconds(), "%committing")
 	if got := received.Load(); got != int64(want) {
 		b.Errorf("%d requests for %d deliveries", got, want)
 	}

@@ -4,6 +4,7 @@ package webhook
 import (
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -131,7 +132,7 @@ type Change struct {
 
 // New makes a Service. Nothing is delivered before Start.
 func New(c Config) *Service {
-	if c.Prefix == "" {
+	if c.Prefix = strings.ToLower(c.Prefix); c.Prefix == "" {
 		c.Prefix = "x-service"
 	}
 	s := &Service{Config: c, jitter: tenPercent,
