@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -74,6 +75,7 @@ type node struct {
 	server               *http.Server
 	callJobs, understand *job.Runner
 
+	started    time.Time
 	draining   atomic.Bool
 	background sync.WaitGroup
 	cancel     context.CancelFunc
@@ -96,7 +98,7 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (n *node, err er
 		return nil, errors.Join(err, l.Close())
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	n = &node{house: h, listener: l, cancel: cancel}
+	n = &node{house: h, listener: l, cancel: cancel, started: time.Now()}
 	defer func() {
 		if err != nil {
 			n.stop()
@@ -155,6 +157,11 @@ func (n *node) startJobs(ctx context.Context) error {
 	n.run(func() { h.keys.Run(ctx, h.log) })
 	n.run(func() { keepAlive(ctx, h.config.Data) })
 	n.run(func() { n.sweep(ctx) })
+	n.run(func() {
+		if err := removeStray(filepath.Join(h.config.Data, "recordings"), n.started, h.log); err != nil {
+			h.log.Warn("stray recordings not removed", "err", err)
+		}
+	})
 	n.run(func() {
 		if err := h.memory.Warm(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn("memory not warmed", "err", err)
