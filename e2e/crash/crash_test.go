@@ -1,0 +1,117 @@
+// Package crash_test kills the running binary under load and looks for what is missing afterwards.
+package crash_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+// kills is how often the server is killed: a few times in make test, more with SONIQ_SOAK.
+func kills() int {
+	if os.Getenv("SONIQ_SOAK") != "" {
+		return 20
+	}
+	return 4
+}
+
+// TestCrashLosesNothing kills the server at random moments while calls, recordings, webhooks and REST writes go on, and starts it
+// again on the same data. What was acknowledged must be there, once.
+func TestCrashLosesNothing(t *testing.T) {
+	web, sip := rig.FreePort(t), rig.FreePort(t)
+	flags := []string{"--http", fmt.Sprintf("127.0.0.1:%d", web), "--sip", fmt.Sprintf("127.0.0.1:%d", sip), "--transcriber", "off"}
+	rig.Each(t, rig.Options{Flags: flags}, func(t *testing.T, s *rig.Server) {
+		l := newLoop(t, s)
+		crowds := l.call()
+		writes := startWriter(t, l.c)
+		for range kills() {
+			wait(time.Duration(300+rand.IntN(1200)) * time.Millisecond)
+			l.kill()
+		}
+		wait(time.Second)
+		for _, p := range crowds {
+			p.stop()
+			l.answered = append(l.answered, p.answered()...)
+		}
+		writes.check()
+		l.settle()
+		l.check()
+	})
+}
+
+// wait lets the load go on for a while.
+func wait(d time.Duration) { <-time.After(d) }
+
+// A loop is a server under load.
+type loop struct {
+	t     *testing.T
+	s     *rig.Server
+	c     *rig.Client
+	hooks *hooks
+
+	number   string
+	carrier  string // address the callers come from
+	killed   []time.Time
+	starts   []time.Duration
+	answered []string // callers who were connected
+}
+
+func newLoop(t *testing.T, s *rig.Server) *loop {
+	l := &loop{t: t, s: s, c: s.Org("live"), number: "+12025550150", carrier: "127.3.0.1"}
+	l.hooks = startHooks(l.c)
+	user := l.c.AddUser("Agent")
+	startPhone(t, s, user.SIP)
+	var trunk struct{ ID string }
+	l.c.Want(201, "POST", "/trunks", map[string]any{"name": "carrier", "host": l.carrier, "inbound": map[string]any{"allowed_ips": []string{l.carrier}}}, &trunk)
+	l.c.Want(201, "POST", "/numbers", map[string]any{"number": l.number, "trunk_id": trunk.ID, "user_id": user.ID}, nil)
+	return l
+}
+
+// call begins two crowds of callers: many who hang up soon, and some who speak.
+func (l *loop) call() []*callers {
+	return []*callers{
+		startCallers(l.t, l.s, crowd{ip: l.carrier, number: l.number, first: 2000000, rate: 12, shortest: 50 * time.Millisecond, longest: 2 * time.Second}),
+		startCallers(l.t, l.s, crowd{ip: l.carrier, number: l.number, first: 3000000, rate: 3, shortest: 2 * time.Second, longest: 5 * time.Second, play: true}),
+	}
+}
+
+func (l *loop) kill() {
+	l.t.Helper()
+	l.s.Kill()
+	l.killed = append(l.killed, time.Now())
+	start := time.Now()
+	l.s.Start()
+	l.starts = append(l.starts, time.Since(start))
+}
+
+// settle waits until no call is in progress, no recording is being made and every event has been delivered.
+func (l *loop) settle() {
+	l.t.Helper()
+	rig.Until(l.t, "end of the last call", 40*time.Second, func() bool {
+		var live struct{ Data []any }
+		l.c.Want(200, "GET", "/calls/live", nil, &live)
+		return len(live.Data) == 0
+	})
+	rig.Until(l.t, "end of the last recording", 20*time.Second, func() bool {
+		var open struct{ Data []any }
+		l.c.Want(200, "GET", "/recordings?status=recording,processing,paused", nil, &open)
+		return len(open.Data) == 0
+	})
+	ended := 0
+	for range list[record](l.t, l.c, "/cdr?limit=200") {
+		ended++
+	}
+	rig.Until(l.t, fmt.Sprintf("%d times call.ended", ended), 60*time.Second, func() bool { return l.hooks.count("call.ended") >= ended })
+	rig.Until(l.t, "delivery of every event", 60*time.Second, func() bool {
+		for d := range list[delivery](l.t, l.c, "/webhooks/"+l.hooks.ID+"/deliveries?limit=200") {
+			if d.Status != "succeeded" {
+				return false
+			}
+		}
+		return true
+	})
+}
