@@ -108,9 +108,12 @@ func (c clause) owner() transcript.Speaker {
 	return transcript.Agent
 }
 
+// farewell is what recognised speech runs on into.
+var farewell = regexp.MustCompile(`(?i)[,. ]+(?:(?:good ?bye|bye|thank you(?: very much)?|thanks|okay|have a (?:nice|good) day)[,. ]*)+$`)
+
 // instruction is what is to be done, without the words that promise it.
 func instruction(text string, speaker transcript.Speaker) string {
-	return lowerFirst(thirdPerson(text, speaker))
+	return lowerFirst(thirdPerson(farewell.ReplaceAllString(text, ""), speaker))
 }
 
 // stem undoes what "-ing" did to the verbs that doing knows.

@@ -204,14 +204,23 @@ func (s *Sphinx) lately() error {
 	return nil
 }
 
-// heard makes readable text of recognised words.
+// sentencePause is a silence between two words that ends a sentence.
+const sentencePause = 150 // ms
+
+// heard makes readable text of recognised words: a pause ends a sentence.
 func heard(words []transcript.Word) transcript.Heard {
 	h := transcript.Heard{Words: words}
-	plain := make([]string, len(words))
+	var text, open []string
 	for i, w := range words {
-		plain[i] = w.Text
 		h.Confidence += w.Confidence / float64(len(words))
+		if i > 0 && w.StartMS-words[i-1].EndMS >= sentencePause {
+			text, open = append(text, readable(open)), nil
+		}
+		open = append(open, w.Text)
 	}
-	h.Text = readable(plain)
+	if len(open) > 0 {
+		text = append(text, readable(open))
+	}
+	h.Text = strings.Join(text, " ")
 	return h
 }
