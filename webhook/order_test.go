@@ -124,7 +124,7 @@ func TestDeadEndpointDelaysNobody(t *testing.T) {
 		t.Cleanup(func() { close(done) })
 		good := newReceiver(t, nil)
 		deadID, _ := h.create(dead.URL, map[string]any{"timeout_seconds": 30})
-		const endpoints, events = 20, 60
+		const endpoints, events = 8, 40
 		for range endpoints {
 			h.create(good.URL, nil)
 		}
