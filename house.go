@@ -64,21 +64,20 @@ type house struct {
 }
 
 // openHouse takes the data folder, brings the database up to date and builds the rooms.
-func openHouse(ctx context.Context, c Config, log *slog.Logger) (h *house, err error) {
+func openHouse(ctx context.Context, c Config, log *slog.Logger) (*house, error) {
 	lock, err := prepareData(c.Data)
 	if err != nil {
 		return nil, err
 	}
-	h = &house{config: c, log: log, lock: lock, bus: bus.New()}
-	defer func() {
-		if err != nil {
-			h.close()
-		}
-	}()
-	if err = h.open(ctx); err != nil {
+	h := &house{config: c, log: log, lock: lock, bus: bus.New()}
+	if err = h.open(ctx); err == nil {
+		err = h.build()
+	}
+	if err != nil {
+		h.close()
 		return nil, err
 	}
-	return h, h.build()
+	return h, nil
 }
 
 // open opens what holds facts: keys, database, files.
@@ -236,6 +235,12 @@ func (h *house) createOrg(ctx context.Context, in orgIn) (string, error) {
 }
 
 func (h *house) createKey(ctx context.Context, in keyIn) (string, error) {
+	if in.Kind != string(access.StandardKey) && in.Kind != string(access.PartnerKey) {
+		return "", errors.New("--kind must be standard or partner")
+	}
+	if _, err := h.orgs.Get(ctx, in.Org); db.IsNone(err) {
+		return "", fmt.Errorf("there is no organisation %s", in.Org)
+	}
 	scopes, err := auth.ParseScopes(in.Scopes, access.Kind(in.Kind))
 	if err != nil {
 		return "", plain(err)
