@@ -52,9 +52,9 @@ type Config struct {
 	File         string        `flag:"config" default:"" help:"file with a line 'name = value' for each setting"`
 }
 
-// load reads the settings of a command. Arguments that are no settings are left in rest. Every command takes every
+// load reads the settings of a command, which takes flags alone. Every command takes every
 // setting; its help shows those named, or all.
-func load(name string, args []string, out io.Writer, more func(*flag.FlagSet), shown ...string) (c Config, rest []string, err error) {
+func load(name string, args []string, out io.Writer, more func(*flag.FlagSet), shown ...string) (c Config, err error) {
 	fs := flag.NewFlagSet("soniq "+name, flag.ContinueOnError)
 	fs.SetOutput(out)
 	if more != nil {
@@ -70,13 +70,16 @@ func load(name string, args []string, out io.Writer, more func(*flag.FlagSet), s
 		}
 	}
 	if err := fs.Parse(args); err != nil {
-		return c, nil, err
+		return c, err
+	}
+	if fs.NArg() > 0 {
+		return c, fmt.Errorf("%s takes no arguments, only flags; %q is none", name, fs.Arg(0))
 	}
 	file, err := readFile(first(given["config"], os.Getenv("SONIQ_CONFIG")))
 	if err != nil {
-		return c, nil, err
+		return c, err
 	}
-	return c, fs.Args(), errors.Join(c.fill(given, file)...)
+	return c, errors.Join(c.fill(given, file)...)
 }
 
 // printUsage lists the flags of a command: its own, then settings.
@@ -164,12 +167,18 @@ func put(field reflect.Value, text string) error {
 	switch field.Interface().(type) {
 	case time.Duration:
 		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return errors.New("it must be a time such as 30s")
+		}
 		field.SetInt(int64(d))
-		return err
+		return nil
 	case int:
 		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return errors.New("it must be a whole number")
+		}
 		field.SetInt(int64(n))
-		return err
+		return nil
 	}
 	field.SetString(text)
 	return nil

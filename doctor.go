@@ -22,7 +22,7 @@ import (
 
 // doctorCommand checks what soniq needs, and says what to do about what is missing.
 func doctorCommand(ctx context.Context, args []string) error {
-	c, _, err := load("doctor", args, os.Stderr, nil)
+	c, err := load("doctor", args, os.Stderr, nil)
 	if err != nil {
 		return err
 	}

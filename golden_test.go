@@ -43,7 +43,7 @@ func TestGoldenDescription(t *testing.T) {
 // describe makes the description as a server of a fresh folder would.
 func describe(t *testing.T) []byte {
 	t.Helper()
-	c, _, err := load("serve", []string{"--data", t.TempDir(), "--transcriber", "off"}, io.Discard, nil)
+	c, err := load("serve", []string{"--data", t.TempDir(), "--transcriber", "off"}, io.Discard, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

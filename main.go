@@ -37,8 +37,8 @@ func commands() []command {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		if !errors.Is(err, flag.ErrHelp) && !errors.Is(err, errFailed) {
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		if !errors.Is(err, errFailed) {
 			fmt.Fprintln(os.Stderr, "soniq:", err)
 		}
 		stop()

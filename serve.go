@@ -30,12 +30,9 @@ import (
 
 // serveCommand runs the platform until it is told to stop.
 func serveCommand(ctx context.Context, args []string) error {
-	c, rest, err := load("serve", args, os.Stderr, nil)
+	c, err := load("serve", args, os.Stderr, nil)
 	if err != nil {
 		return err
-	}
-	if len(rest) > 0 {
-		return fmt.Errorf("serve takes no arguments, only flags; %q is none", rest[0])
 	}
 	n, err := startNode(ctx, c, newLog(c))
 	if err != nil {
