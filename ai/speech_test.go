@@ -138,7 +138,17 @@ func telephone(x []float64) []int16 {
 		h[i] = (sinc(3500.0/16000) - sinc(250.0/16000)) * window
 	}
 	out := make([]int16, len(x)/2)
+	sounds := make([]int, len(x)+1) // samples that are not zero, so far
+	for i, v := range x {
+		sounds[i+1] = sounds[i]
+		if v != 0 {
+			sounds[i+1]++
+		}
+	}
 	for i := range out {
+		if sounds[min(2*i+taps+1, len(x))] == sounds[max(2*i-taps, 0)] {
+			continue
+		}
 		sum := 0.0
 		for k, c := range h {
 			if j := 2*i + k - taps; j >= 0 && j < len(x) {

@@ -23,7 +23,10 @@ func TestMeasureSearch(t *testing.T) {
 	if n == 0 {
 		t.Skip("set SONIQ_EVAL_PASSAGES to run")
 	}
-	d := dbtest.SQLite(t)
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { measure(t, d, n) })
+}
+
+func measure(t *testing.T, d *db.DB, n int) {
 	s := room(t, d, nil)
 	began := time.Now()
 	fill(t, s, d, n)
