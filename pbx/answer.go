@@ -25,11 +25,16 @@ func (c *liveCall) pickedUp(ctx context.Context, l *leg, e sip.Answered) {
 	c.answered = c.sw.Now()
 	c.deadline.Reset(c.sw.MaxDuration)
 	c.sw.stats.answered.Add(1)
-	if !c.connect(answer) {
+	sdp, ok := c.connect(answer)
+	if !ok {
 		return
 	}
 	c.startRecording()
 	c.writeAnswer(ctx)
+	if err := c.in.Answer(sdp); err != nil {
+		// The caller gave up at this very moment; Canceled or Lost is on its way into the inbox.
+		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
+	}
 }
 
 func (c *liveCall) cancelOthers(winner *leg) {
@@ -41,10 +46,9 @@ func (c *liveCall) cancelOthers(winner *leg) {
 	c.ring = nil
 }
 
-// connect answers the caller and bridges the media.
-func (c *liveCall) connect(answer media.Description) bool {
+// connect bridges the media and returns what the caller is answered with.
+func (c *liveCall) connect(answer media.Description) (sdp []byte, ok bool) {
 	c.streamB.Apply(c.b.session, c.via(c.b))
-	var sdp []byte
 	switch {
 	case c.in.Offer == nil:
 		sdp = c.a.session.Offer(media.RelayOffer(answer))
@@ -54,19 +58,16 @@ func (c *liveCall) connect(answer media.Description) bool {
 		if err := c.answerCaller(answer); err != nil {
 			c.b.sip.Bye(sip.Reason{Q850: tempFailure})
 			c.reject(488, "Not Acceptable Here", call.Outcome{Reason: "carrier_error", HangupBy: "system", SIPStatus: 488})
-			return false
+			return nil, false
 		}
 		sdp = c.toCaller
 	}
 	media.Bridge(c.streamA, c.streamB)
-	if err := c.in.Answer(sdp); err != nil {
-		// The caller gave up at this very moment; Canceled or Lost is on its way into the inbox.
-		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
-	}
-	return true
+	return sdp, true
 }
 
-// writeAnswer writes down who answered. The caller hears them already.
+// writeAnswer writes down who answered, before the caller is told: a call that was connected has a record that says so,
+// whatever happens next.
 func (c *liveCall) writeAnswer(ctx context.Context) {
 	a := call.Answer{Org: c.plan.new.Org, ID: c.id, At: c.answered, RingingAt: c.ringing, Ring: c.answered.Sub(c.started),
 		By: c.party(), Codec: c.codec().String()}
