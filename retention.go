@@ -38,8 +38,9 @@ func (n *node) sweep(ctx context.Context) {
 func (h *house) sweep(ctx context.Context, now time.Time) error {
 	_, jobs := job.Sweep(ctx, h.db, now.Add(-jobsKept))
 	_, events := h.outbox.Sweep(ctx, now.Add(-eventsKept))
+	_, deliveries := h.hooks.Sweep(ctx, now.Add(-eventsKept))
 	answers := (&op.Corridor{DB: h.db, Now: func() time.Time { return now }}).Sweep(ctx)
-	return errors.Join(jobs, events, answers, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
+	return errors.Join(jobs, events, deliveries, answers, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
 }
 
 // forgetOld removes transcripts and memory past each organisation's own retention.
