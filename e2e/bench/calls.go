@@ -25,11 +25,11 @@ func (s step) row(name string) []string {
 	if !s.Whole {
 		verdict = "no"
 	}
-	return []string{name, fmt.Sprint(s.Offered), fmt.Sprintf("%.0f", s.Rate), fmt.Sprintf("%d of %d (%.2f %%)", s.Failed, s.Made, s.lost()),
+	return []string{name, fmt.Sprint(s.Offered), fmt.Sprintf("%.0f", s.Rate), fmt.Sprintf("%d + %d of %d (%.2f %%)", s.Failed, s.Refused, s.Made, s.lost()),
 		fmt.Sprint(s.Retransmitted), fmt.Sprintf("%.2f", s.CPU), fmt.Sprintf("%.1f s", s.Behind.Seconds()), fmt.Sprint(s.Missing), verdict, s.Load}
 }
 
-var stepHead = []string{"what", "calls/s offered", "made", "failed", "repeated", "CPU s per 1,000", "durable after", "missing", "sustained", "load"}
+var stepHead = []string{"what", "calls/s offered", "made", "failed + refused", "repeated", "CPU s per 1,000", "durable after", "missing", "sustained", "load"}
 
 // eventsOf is how many events a call tells: begun, answered, ended; a recorded one also that its recording is there, and its
 // end twice: at once, and with what became of it.
@@ -98,7 +98,7 @@ func (b *bench) measureCalls() error {
 			s        subject
 			recorded bool
 		}{{ours, b.ours(), false}, {"ours, recorded", b.ours(), true}, {theirs, b.theirs(), false}} {
-			if over[try.name] || try.s.processes == nil {
+			if over[try.name] || try.s.processes == nil || b.only != "" && b.only != try.name {
 				continue
 			}
 			if try.s.name == ours {
@@ -151,8 +151,8 @@ func (b *bench) measureOverload() error {
 	}
 	peak := memory(b.platform.process)
 	<-time.After(time.Minute)
-	b.table([]string{"offered", "made", "answered", "refused or failed", "answered/s", "audio packets lost", "idle MB", "MB at the end", "MB a minute later", "load"}, [][]string{{
-		fmt.Sprint(rate * 3 / 2), fmt.Sprint(r.Made), fmt.Sprint(r.Good), fmt.Sprint(r.Failed), fmt.Sprintf("%.0f", float64(r.Good)/float64(b.seconds)),
+	b.table([]string{"offered", "made", "answered", "refused (503)", "failed", "answered/s", "audio packets lost", "idle MB", "MB at the end", "MB a minute later", "load"}, [][]string{{
+		fmt.Sprint(rate * 3 / 2), fmt.Sprint(r.Made), fmt.Sprint(r.Good), fmt.Sprint(r.Refused), fmt.Sprint(r.Failed), fmt.Sprintf("%.0f", float64(r.Good)/float64(b.seconds)),
 		fmt.Sprintf("%d of %d", got.Lost, got.Sent), fmt.Sprint(idle >> 10), fmt.Sprint(peak >> 10), fmt.Sprint(memory(b.platform.process) >> 10), load()}})
 	return nil
 }

@@ -27,6 +27,8 @@ type bench struct {
 	passages    []int
 	cdrs        int
 	sustained   map[string]int
+	only        string
+	keep        bool
 }
 
 func main() {
@@ -39,6 +41,8 @@ func main() {
 	flag.IntVar(&b.seconds, "seconds", 8, "how long each step lasts")
 	flag.StringVar(&passages, "passages", "100000", "passages in memory; 1000000 takes long")
 	flag.IntVar(&b.cdrs, "cdrs", 1_000_000, "call detail records that are listed")
+	flag.StringVar(&b.only, "only", "", "measure only the subjects whose name is this, as the tables have it")
+	flag.BoolVar(&b.keep, "keep", false, "leave the data in its folder and name it")
 	flag.Parse()
 	b.rates, b.calls, b.passages = numbers(rates), numbers(calls), numbers(passages)
 	if err := b.run(strings.Split(groups, ",")); err != nil {
@@ -61,9 +65,11 @@ func (b *bench) run(groups []string) (err error) {
 		return err
 	}
 	defer func() {
-		if err == nil {
+		if err == nil && !b.keep {
 			_ = os.RemoveAll(b.dir)
+			return
 		}
+		b.say("the data is in %s", b.dir)
 	}()
 	fmt.Printf("%s, load %s, %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), load(), machine())
 	doing := map[string]func() error{"start": b.measureStart, "setup": b.measureSetup, "calls": b.measureCalls, "overload": b.measureOverload,
@@ -78,7 +84,7 @@ func (b *bench) run(groups []string) (err error) {
 		}
 		if err := do(); err != nil {
 			b.close()
-			return fmt.Errorf("%s: %w (what was written is in %s)", g, err, b.dir)
+			return fmt.Errorf("%s: %w", g, err)
 		}
 	}
 	b.close()

@@ -17,12 +17,12 @@ var scenarios embed.FS
 
 // A run is a number of calls that sipp made.
 type run struct {
-	Made, Good, Failed, Retransmitted int
-	Rate                              float64 // calls per second, from the first to the last
+	Made, Good, Refused, Failed, Retransmitted int
+	Rate                                       float64 // calls per second, from the first to the last
 }
 
-// lost is the share of calls that failed, in percent.
-func (r run) lost() float64 { return 100 * float64(r.Failed) / float64(max(r.Made, 1)) }
+// lost is the share of calls that failed or were refused, in percent.
+func (r run) lost() float64 { return 100 * float64(r.Failed+r.Refused) / float64(max(r.Made, 1)) }
 
 // callee starts the sipp that answers.
 func callee(dir string) (*process, error) {
@@ -91,9 +91,10 @@ func readRun(path string) (run, error) {
 		return 0
 	}
 	last := lines[len(lines)-1]
-	r := run{Made: number(last, "TotalCallCreated"), Good: number(last, "SuccessfulCall(C)"), Failed: number(last, "FailedCall(C)"),
+	r := run{Made: number(last, "TotalCallCreated"), Refused: number(last, "GenericCounter1(C)"), Failed: number(last, "FailedCall(C)"),
 		Retransmitted: number(last, "Retransmissions(C)")}
-	for i, line := range lines[1:] { // how long it took until the last call was made
+	r.Good = number(last, "SuccessfulCall(C)") - r.Refused // sipp takes the end of a refused call for a success
+	for i, line := range lines[1:] {                       // how long it took until the last call was made
 		if number(line, "TotalCallCreated") == r.Made && i > 0 {
 			r.Rate = float64(r.Made) / float64(i)
 			break
