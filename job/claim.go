@@ -212,10 +212,12 @@ func (r *Runner) claimLane(ctx context.Context, tx db.Querier, lane string, n in
 	}
 	now := r.Queue.Now()
 	// tenant: work is claimed for all organisations
-	q := `UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $1, lease_until = $2 WHERE state = 0 AND id IN (
-			SELECT id FROM jobs j WHERE queue = $3 AND lane = $4 AND state = 0 AND run_at <= $5 AND ` + openEarlier + `
-			ORDER BY run_at, id LIMIT ` + strconv.Itoa(n) + r.DB.SkipLocked() + `)` + returning
-	return scanJobs(ctx, tx, jobs, q, r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)), r.Name, lane, db.At(now))
+	q := `WITH picked AS MATERIALIZED (
+			SELECT id FROM jobs j WHERE queue = $1 AND lane = $2 AND state = 0 AND run_at <= $3 AND ` + openEarlier + `
+			ORDER BY run_at, id LIMIT ` + strconv.Itoa(n) + r.DB.SkipLocked() + `)
+		UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $4, lease_until = $5
+		WHERE state = 0 AND id IN (SELECT id FROM picked)` + returning // not materialised, PostgreSQL may run it again for each row
+	return scanJobs(ctx, tx, jobs, q, r.Name, lane, db.At(now), r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)))
 }
 
 func scanJobs(ctx context.Context, tx db.Querier, jobs []Job, q string, args ...any) ([]Job, error) {

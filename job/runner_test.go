@@ -208,31 +208,32 @@ func TestBacklogInOneLaneDelaysNoOther(t *testing.T) {
 
 func TestLaneOccupiesNoMoreThanItsShare(t *testing.T) {
 	t.Parallel()
-	w := newWorks(t, dbtest.SQLite(t))
-	release := make(chan struct{})
-	r := w.runner("node")
-	r.Options.PerLane = 3
-	r.Options.LaneLimit = func(lane string) int {
-		if lane == "narrow" {
-			return 1
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		w := newWorks(t, d)
+		release := make(chan struct{})
+		r := w.runner("node")
+		r.Options.PerLane = 3
+		r.Options.LaneLimit = func(lane string) int {
+			if lane == "narrow" {
+				return 1
+			}
+			return 100
 		}
-		return 100
-	}
-	r.Handle("block", func(_ context.Context, j job.Job) error { w.note(j.Lane); <-release; return nil })
-	for range 6 {
-		w.add(job.Spec{Lane: "dead", Kind: "block"}, job.Spec{Lane: "narrow", Kind: "block"})
-	}
-	w.start(r)
-	for range 5 {
-		w.add(job.Spec{Lane: "good", Args: "good"})
-	}
-	w.eventually("the good lane is served", func() bool { _, _, done, _ := w.states(); return done == 5 })
-	ready, running, _, _ := w.states()
-	if running != 4 || ready != 8 {
-		t.Errorf("%d running and %d waiting, want 3 + 1 and 3 + 5", running, ready)
-	}
-	close(release)
-	w.eventually("all is done", func() bool { _, _, done, _ := w.states(); return done == 17 })
+		r.Handle("block", func(_ context.Context, j job.Job) error { w.note(j.Lane); <-release; return nil })
+		for range 60 { // more than fits into one claim
+			w.add(job.Spec{Lane: "dead", Kind: "block"}, job.Spec{Lane: "narrow", Kind: "block"})
+		}
+		w.start(r)
+		for range 5 {
+			w.add(job.Spec{Lane: "good", Args: "good"})
+		}
+		w.eventually("the good lane is served", func() bool { _, _, done, _ := w.states(); return done == 5 })
+		if ready, running, _, _ := w.states(); running != 4 || ready != 116 {
+			t.Errorf("%d running and %d waiting, want 3 + 1 and 57 + 59", running, ready)
+		}
+		close(release)
+		w.eventually("all is done", func() bool { _, _, done, _ := w.states(); return done == 125 })
+	})
 }
 
 func TestFailedJobComesBackAsAsked(t *testing.T) {

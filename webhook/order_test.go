@@ -121,10 +121,9 @@ func TestDeadEndpointDelaysNobody(t *testing.T) {
 			case <-r.Context().Done():
 			}
 		})
-		t.Cleanup(func() { close(done) })
 		good := newReceiver(t, nil)
 		deadID, _ := h.create(dead.URL, map[string]any{"timeout_seconds": 30})
-		const endpoints, events = 8, 40
+		const endpoints, events = 15, 50
 		for range endpoints {
 			h.create(good.URL, nil)
 		}
@@ -132,6 +131,7 @@ func TestDeadEndpointDelaysNobody(t *testing.T) {
 			h.publish(numbered(callName(i), 1)...)
 		}
 		h.run() // with the backlog there from the start
+		t.Cleanup(func() { close(done) })
 		eventually(t, "everybody else has everything", func() bool { return h.open() == events })
 		if got := good.count(); got != endpoints*events {
 			t.Errorf("%d of %d delivered", got, endpoints*events)
