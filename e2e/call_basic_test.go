@@ -12,6 +12,8 @@ import (
 	"soniq/media"
 )
 
+func TestMain(m *testing.M) { rig.Main(m) }
+
 // recorded is a recording as the API gives it.
 type recorded struct {
 	ID       string `json:"id"`

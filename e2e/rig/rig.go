@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,6 +43,22 @@ var Build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// Main runs the tests of a package, several servers at a time even on two processors, as they mostly wait for telephones;
+// then it removes the binary that was built for them.
+func Main(m *testing.M) {
+	flag.Parse()
+	named := false
+	flag.Visit(func(f *flag.Flag) { named = named || f.Name == "test.parallel" })
+	if !named {
+		_ = flag.Set("test.parallel", "5")
+	}
+	code := m.Run()
+	if path, err := Build(); err == nil && os.Getenv("SONIQ_E2E_BINARY") == "" {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
 // Root is the folder of the module.
 func Root() string {
 	dir, err := os.Getwd()
@@ -62,6 +79,7 @@ type Options struct {
 	DB    string            // "" for SQLite; or postgres://…
 	Flags []string          // further flags of serve
 	Env   map[string]string // further environment
+	Upset bool              // the test makes the server log errors, which otherwise fail it
 }
 
 // A Server is a running soniq.
@@ -126,6 +144,9 @@ func Start(t testing.TB, o Options) *Server {
 		}
 		if strings.Contains(s.log.String(), "DATA RACE") {
 			t.Errorf("the race detector found something:\n%s", s.log.String())
+		}
+		if errors := lines(s.log.String(), "level=ERROR"); errors != "" && !o.Upset {
+			t.Errorf("the server logged errors:\n%s", errors)
 		}
 	})
 	s.Start()
@@ -405,6 +426,17 @@ func Until(t testing.TB, what string, limit time.Duration, ok func() bool) {
 		case <-tick.C:
 		}
 	}
+}
+
+// lines are those that hold a text.
+func lines(s, text string) string {
+	var found []string
+	for line := range strings.SplitSeq(s, "\n") {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found, "\n")
 }
 
 func tail(s string, lines int) string {
