@@ -105,7 +105,7 @@ func stopRecording(ctx context.Context, tx db.Querier, org, id string, at time.T
 // Recorded says what became of a recording. The first call for a recording counts.
 func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio, then OnRecorded) error {
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		changed, err := s.finishRecording(ctx, tx, org, id, a)
+		changed, err := s.finishRecording(ctx, tx, org, callID, id, a)
 		if err != nil || !changed {
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio,
 	return nil
 }
 
-func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, id string, a Audio) (bool, error) {
+func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a Audio) (bool, error) {
 	status, fault := "available", fault(a.Err)
 	available := db.At(s.Now())
 	if a.Err != nil {
@@ -136,8 +136,8 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, id st
 	if err != nil || n == 0 || a.Err != nil {
 		return n > 0, err
 	}
-	const ready = `UPDATE calls SET recording_ready = TRUE WHERE org_id = $1 AND recording_id = $2`
-	_, err = tx.Exec(ctx, ready, org, id)
+	const ready = `UPDATE calls SET recording_ready = TRUE WHERE org_id = $1 AND id = $2 AND recording_id = $3`
+	_, err = tx.Exec(ctx, ready, org, callID, id)
 	return true, err
 }
 
