@@ -43,10 +43,12 @@ func hold(ctx context.Context, tx db.Querier, org, id string, at time.Time) erro
 	return err
 }
 
+// unhold takes the call off hold unless another side still holds it.
 func unhold(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
 	const q = `UPDATE calls SET status = 'in_progress', held_since = NULL,
 			hold_seconds = hold_seconds + ($3 - held_since + 500000) / 1000000
-		WHERE org_id = $1 AND id = $2 AND status = 'on_hold'`
+		WHERE org_id = $1 AND id = $2 AND status = 'on_hold' AND NOT EXISTS (SELECT 1 FROM legs
+			WHERE org_id = $1 AND call_id = $2 AND status = 'held' AND ended_at IS NULL)`
 	_, err := tx.Exec(ctx, q, org, id, db.At(at))
 	return err
 }
