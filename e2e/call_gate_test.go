@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"crypto/md5"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -127,5 +130,99 @@ func TestTheNextTrunkIsTriedWhereOneFails(t *testing.T) {
 	second.Wait()
 	if r := company.record("+12125550142"); r.String() != "outbound completed caller_hangup caller 0" || r.TrunkID == nil || *r.TrunkID != way.trunk {
 		t.Errorf("record: %s by trunk %v, want %s", r, r.TrunkID, way.trunk)
+	}
+}
+
+func TestACarrierThatAsksWhoCallsIsTold(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	login := rig.Login{Username: "customer-7", Password: "what the carrier gave us"}
+	way := company.carrier(user.ID, map[string]any{"username": login.Username, "password": login.Password})
+	carrier := s.Sipp(rig.Script{Scenario: "answer_after_challenge", IP: way.ip, Port: way.port})
+	s.Sipp(rig.Script{Scenario: "call", Login: &user.SIP, Number: "+12125550142", Talk: 500 * time.Millisecond}).Wait()
+	carrier.Wait()
+	answer := parameters(rig.Field(carrier.Received("INVITE ", 1), "Proxy-Authorization"))
+	hash := func(text string) string { return fmt.Sprintf("%x", md5.Sum([]byte(text))) }
+	want := hash(strings.Join([]string{hash(login.Username + ":carrier.example:" + login.Password), answer["nonce"], answer["nc"],
+		answer["cnonce"], "auth", hash("INVITE:" + answer["uri"])}, ":"))
+	if answer["username"] != login.Username || answer["response"] != want {
+		t.Errorf("the carrier was answered %v, want the response %s", answer, want)
+	}
+	if r := company.record("+12125550142"); r.String() != "outbound completed caller_hangup caller 0" {
+		t.Errorf("record: %s", r)
+	}
+}
+
+var parameter = regexp.MustCompile(`(\w+)="?([^",]*)"?`)
+
+// parameters reads what Digest says (RFC 7616 3.4).
+func parameters(header string) map[string]string {
+	all := map[string]string{}
+	for _, m := range parameter.FindAllStringSubmatch(header, -1) {
+		all[m[1]] = m[2]
+	}
+	return all
+}
+
+func TestACarrierIsReachedByTCP(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, map[string]any{"transport": "tcp"})
+	carrier := s.Sipp(rig.Script{Scenario: "answer", IP: way.ip, Port: way.port, TCP: true})
+	s.Sipp(rig.Script{Scenario: "call", Login: &user.SIP, Number: "+12125550142", Talk: 500 * time.Millisecond}).Wait()
+	carrier.Wait()
+	if r := company.record("+12125550142"); r.String() != "outbound completed caller_hangup caller 0" {
+		t.Errorf("record: %s", r)
+	}
+}
+
+func TestATrunkCarriesNoMoreCallsThanItHasChannels(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, map[string]any{"max_channels": 1})
+	for n := range 2 { // the second time shows that the channel was given back
+		carrier := s.Sipp(rig.Script{Scenario: "answer", IP: way.ip, Port: way.port})
+		first := s.Sipp(rig.Script{Scenario: "call", Login: &user.SIP, Number: fmt.Sprintf("+1212555014%d", n), Talk: 2 * time.Second})
+		company.live(func(c map[string]any) bool { return c["status"] == "in_progress" })
+		s.Sipp(rig.Script{Scenario: "call_refused", Status: 503, Login: &user.SIP, Number: fmt.Sprintf("+1212555015%d", n)}).Wait()
+		first.Wait()
+		carrier.Wait()
+	}
+}
+
+func TestWhoCallsIsWrittenAsTheNumberItIs(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	for _, c := range []struct {
+		name, from string
+		headers    []string
+		want       string
+	}{
+		{"a national number", "2125550166", nil, "+12125550166"},
+		{"a number without its plus", "12125550167", nil, "+12125550167"},
+		{"another country's", "+493012345678", nil, "+493012345678"},
+		{"the carrier's word before the caller's", "+12125550168",
+			[]string{`P-Asserted-Identity: "Jane Roe" <sip:+12125550169@carrier.example>`}, "+12125550169"},
+		{"withheld", "anonymous", nil, "anonymous"},
+		{"withheld by the carrier's word", "+12125550170",
+			[]string{"P-Asserted-Identity: <sip:+12125550170@carrier.example>", "Privacy: id"}, "anonymous"},
+		{"no number", "front.desk", nil, "front.desk"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			own := *s
+			own.T = t
+			company := newSite(&own)
+			way := company.carrier(company.AddUser("Ada").ID, nil)
+			own.Sipp(rig.Script{Scenario: "call_refused", Status: 480, IP: way.ip, From: c.from, Number: way.number, Headers: c.headers}).Wait()
+			if r := company.records(1, "")[0]; r.From != c.want {
+				t.Errorf("record is from %q, want %q", r.From, c.want)
+			}
+		})
 	}
 }

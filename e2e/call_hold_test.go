@@ -129,6 +129,68 @@ func TestATelephonesHoldButton(t *testing.T) {
 	hearsNot(t, "Bob, holding,", both[0], 440, 5*time.Second)
 }
 
+func TestARefusedHoldLeavesTheCallAsItWas(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	_, low := tone(t, 440)
+	_, high := tone(t, 1000)
+	callee := s.Sipp(rig.Script{Scenario: "answer_refuses_hold", Status: 404, Port: company.sippPhone(user.SIP), From: user.SIP.Username, Play: high})
+	s.Sipp(rig.Script{Scenario: "call_hold_refused", IP: way.ip, From: "+12125550177", Number: way.number, Play: low, Talk: 2 * time.Second}).Wait()
+	callee.Wait()
+	r := company.record("+12125550177")
+	if r.String() != "inbound completed caller_hangup caller 0" || r.Hold != 0 {
+		t.Errorf("record: %s, held for %d s", r, r.Hold)
+	}
+	both := company.audio(company.recording(r.CallID).ID, "").PCM
+	hears(t, "the left channel", both[0], 440, 2*time.Second)
+	hears(t, "the right channel", both[1], 1000, 2*time.Second)
+}
+
+func TestACallIsOnHoldUntilBothSidesAreBack(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	office := newSite(s)
+	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
+	low, _ := tone(t, 440)
+	caller := s.Phone(ada.SIP, rig.PhoneOptions{Say: low})
+	callee := s.Phone(bob.SIP, rig.PhoneOptions{Say: low, Auto: true})
+	caller.Dial(bob.Extension)
+	caller.Listen(500 * time.Millisecond)
+	for _, step := range []struct {
+		who    *rig.Phone
+		what   string
+		status string
+		held   string // roles of the legs held
+	}{
+		{caller, "hold", "on_hold", "caller"},
+		{callee, "hold", "on_hold", "caller agent"},
+		{caller, "resume", "on_hold", "agent"},
+		{callee, "resume", "in_progress", ""},
+	} {
+		step.who.Do(step.what, "")
+		office.live(func(c map[string]any) bool { return heldLegs(c) == step.held })
+		if c := office.live(nil); c["status"] != step.status {
+			t.Errorf("the call is %v while these legs are held: %q", c["status"], step.held)
+		}
+	}
+	caller.Do("hangup", "")
+	callee.Wait("CALL_CLOSED", "")
+}
+
+// heldLegs are the roles of the legs that hold, the caller's first.
+func heldLegs(c map[string]any) string {
+	var roles []string
+	for _, l := range c["legs"].([]any) {
+		if leg := l.(map[string]any); leg["status"] == "held" {
+			roles = append(roles, leg["role"].(string))
+		}
+	}
+	return strings.Join(roles, " ")
+}
+
 // lasts lets a call go on for what is to be measured of it.
 func lasts(t testing.TB, d time.Duration) {
 	t.Helper()

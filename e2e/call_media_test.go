@@ -135,3 +135,21 @@ func TestALawIsSpokenWhereOneSideWantsIt(t *testing.T) {
 	hears(t, "the right channel", both[1], 1000, time.Second)
 	hears(t, "the agent's channel", office.audio(office.recording(r.CallID).ID, "?channel=agent").PCM[0], 1000, time.Second)
 }
+
+func TestALateOfferIsHeardOnBothSides(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	low, _ := tone(t, 440)
+	_, high := tone(t, 1000)
+	phone := s.Phone(user.SIP, rig.PhoneOptions{Say: low, Auto: true})
+	s.Sipp(rig.Script{Scenario: "call", LateOffer: true, IP: way.ip, From: "+12125550177", Number: way.number, Play: high, Talk: 3 * time.Second}).Wait()
+	phone.Wait("CALL_CLOSED", "")
+	r := company.record("+12125550177")
+	both := company.audio(company.recording(r.CallID).ID, "").PCM
+	hears(t, "the left channel", both[0], 1000, 2*time.Second)
+	hears(t, "the right channel", both[1], 440, 2*time.Second)
+	hears(t, "the phone", read(t, phone.Close()).PCM[0], 1000, 2*time.Second)
+}

@@ -34,13 +34,39 @@ func TestTwoPhonesOfAUserRingAndTheFirstToAnswerWins(t *testing.T) {
 	if r.String() != "inbound completed caller_hangup caller 0" {
 		t.Errorf("record: %s", r)
 	}
+	if got := company.device("+12125550177"); got != desk {
+		t.Errorf("device of the call is %s, want %s", got, desk)
+	}
+}
+
+func TestThePhoneThatAnswersTooLateIsHungUp(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	desk, login := company.secondPhone(user)
+	late := s.Sipp(rig.Script{Scenario: "answer_across_cancel", Port: company.sippPhone(user.SIP), From: user.SIP.Username})
+	fast := s.Sipp(rig.Script{Scenario: "answer", Ring: 300, Port: company.sippPhone(login), From: login.Username})
+	s.Sipp(rig.Script{Scenario: "call", IP: way.ip, From: "+12125550177", Number: way.number, Talk: 2 * time.Second}).Wait()
+	late.Wait()
+	fast.Wait()
+	if r := company.record("+12125550177"); r.String() != "inbound completed caller_hangup caller 0" || r.Talk < 2 {
+		t.Errorf("record: %s, %d s", r, r.Talk)
+	}
+	if company.device("+12125550177") != desk {
+		t.Errorf("the call is not with the phone that was first")
+	}
+}
+
+// device is the telephone that had the one call with a number.
+func (s *site) device(number string) string {
+	s.T.Helper()
 	var c struct {
 		Device string `json:"device_id"`
 	}
-	company.Want(200, "GET", "/calls/"+r.CallID, nil, &c)
-	if c.Device != desk {
-		t.Errorf("device of the call is %s, want %s", c.Device, desk)
-	}
+	s.Want(200, "GET", "/calls/"+s.record(number).CallID, nil, &c)
+	return c.Device
 }
 
 func TestAPhoneThatIsBusyLeavesTheOthersRinging(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -176,9 +177,16 @@ func (p *Sipp) bound() {
 			p.T.Fatalf("sipp ended at once: %v", p.End())
 		default:
 		}
-		u, err := net.ListenPacket("udp", net.JoinHostPort(p.script.IP, strconv.Itoa(p.Port)))
+		address := net.JoinHostPort(p.script.IP, strconv.Itoa(p.Port))
+		var held io.Closer
+		var err error
+		if p.script.TCP {
+			held, err = net.Listen("tcp", address)
+		} else {
+			held, err = net.ListenPacket("udp", address)
+		}
 		if err == nil {
-			_ = u.Close()
+			_ = held.Close()
 		}
 		return err != nil
 	})
