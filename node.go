@@ -19,8 +19,10 @@ import (
 // ErrRunning says that another soniq serves the data folder.
 var ErrRunning = errors.New("another soniq serves this data folder")
 
-// prepareData makes the data folder and takes its lock, which the process holds until it ends.
+// prepareData makes the data folder and takes its lock, which the process holds until it ends. From then on files are made for
+// their owner alone.
 func prepareData(path string) (*os.File, error) {
+	syscall.Umask(0o077)
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder: %w", err)
 	}

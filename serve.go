@@ -81,7 +81,7 @@ type node struct {
 
 // startNode opens the house and its doors: first what was left open by a crash is put in order, then jobs, then media and
 // signalling, then HTTP.
-func startNode(ctx context.Context, c Config, log *slog.Logger) (n *node, err error) {
+func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	l, err := net.Listen("tcp", c.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("HTTP cannot use %s: %w; choose another with --http", c.HTTP, err)
@@ -95,14 +95,10 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (n *node, err er
 		return nil, errors.Join(err, l.Close())
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	n = &node{house: h, listener: l, cancel: cancel, started: time.Now()}
-	defer func() {
-		if err != nil {
-			n.stop()
-		}
-	}()
+	n := &node{house: h, listener: l, cancel: cancel, started: time.Now()}
 	for _, step := range []func(context.Context) error{n.recover, n.startJobs, n.openTelephony, n.openControl, n.openHTTP} {
-		if err = step(ctx); err != nil {
+		if err := step(ctx); err != nil {
+			n.stop()
 			return nil, err
 		}
 	}
