@@ -6,8 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -192,6 +194,8 @@ func (c *Config) check() []error {
 	}
 	if _, _, err := net.SplitHostPort(c.SIP); err != nil {
 		wrong = append(wrong, fmt.Errorf("--sip %q must be host:port", c.SIP))
+	} else if _, err := bindAddress(c.SIP); err != nil {
+		wrong = append(wrong, err)
 	}
 	if _, _, err := c.rtpPorts(); err != nil {
 		wrong = append(wrong, err)
@@ -204,7 +208,30 @@ func (c *Config) check() []error {
 	if _, err := c.targets(); err != nil {
 		wrong = append(wrong, err)
 	}
+	if c.DB != "" && !c.postgres() {
+		wrong = append(wrong, fmt.Errorf("--db %q must be postgres://user:password@host/name, or empty for SQLite in the data folder", c.DB))
+	}
+	if c.BaseURL != "" && !web(c.BaseURL) {
+		wrong = append(wrong, fmt.Errorf("--base-url %q must be an address such as https://voice.example.com", c.BaseURL))
+	}
+	for name, use := range map[string]string{"transcriber": c.Transcriber, "writer": c.Writer, "embedder": c.Embedder} {
+		if use != "builtin" && use != "off" && !web(use) {
+			wrong = append(wrong, fmt.Errorf("--%s %q must be builtin, off, or the address of an OpenAI-compatible server", name, use))
+		}
+	}
+	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
+		wrong = append(wrong, fmt.Errorf("--log-level %q must be debug, info, warn or error", c.LogLevel))
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		wrong = append(wrong, fmt.Errorf("--log-format %q must be text or json", c.LogFormat))
+	}
 	return wrong
+}
+
+// web reports whether text is an address of the web.
+func web(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 func (c *Config) rtpPorts() (low, high int, err error) {
