@@ -185,7 +185,11 @@ func (d *directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 	if err != nil || !ok {
 		return pbx.Destination{}, false, err
 	}
-	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number}
+	o, err := d.orgs.Get(ctx, n.OrgID)
+	if err != nil {
+		return pbx.Destination{}, false, err
+	}
+	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox()}
 	if n.AssignedTo.Type != "user" || n.AssignedTo.ID == nil {
 		return to, true, nil
 	}

@@ -50,6 +50,7 @@ type Destination struct {
 	Org, UserID     string
 	Name, Extension string
 	NumberID        string // the number dialled, where it was one of ours
+	TrunkID         string // that carries it
 	Number          string // in E.164
 	Sandbox         bool
 }

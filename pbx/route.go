@@ -118,7 +118,8 @@ func (s *Switch) fromTrunk(ctx context.Context, c *liveCall, org, id string) (pl
 		p.refusal = &Refusal{Status: 404, Phrase: "Not Found", Reason: "invalid_number"}
 		return p, nil
 	}
-	p.new.Org, p.new.To, p.new.NumberID = user.Org, user.Number, user.NumberID // a carrier may serve several organisations
+	// A carrier may serve several organisations, by a trunk of each.
+	p.new.Org, p.new.To, p.new.NumberID, p.new.TrunkID, p.new.Sandbox = user.Org, user.Number, user.NumberID, user.TrunkID, user.Sandbox
 	if p.policy, err = s.Directory.Policy(ctx, user.Org); err != nil {
 		return p, err
 	}
