@@ -226,3 +226,24 @@ func TestWhoCallsIsWrittenAsTheNumberItIs(t *testing.T) {
 		})
 	}
 }
+
+func TestOneCarrierServesTwoOrganisations(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	first, second := newSite(s), newSite(s)
+	way := first.carrier(first.AddUser("Ada").ID, nil)
+	var trunk struct{ ID string }
+	second.Want(201, "POST", "/trunks", map[string]any{"name": "same carrier", "host": way.ip, "port": way.port}, &trunk)
+	user := second.AddUser("Bob")
+	second.Want(201, "POST", "/numbers", map[string]any{"number": "+12025559876", "trunk_id": trunk.ID, "user_id": user.ID}, nil)
+	callee := s.Sipp(rig.Script{Scenario: "answer", Port: second.sippPhone(user.SIP), From: user.SIP.Username})
+	s.Sipp(rig.Script{Scenario: "call", IP: way.ip, From: "+12125550177", Number: "+12025559876", Talk: 500 * time.Millisecond}).Wait()
+	callee.Wait()
+	if r := second.record("+12125550177"); r.String() != "inbound completed caller_hangup caller 0" || r.TrunkID == nil || *r.TrunkID != trunk.ID {
+		t.Errorf("record: %s by trunk %v, want %s", r, *r.TrunkID, trunk.ID)
+	}
+	var page struct{ Data []cdr }
+	if first.Want(200, "GET", "/cdr", nil, &page); len(page.Data) != 0 {
+		t.Errorf("the other organisation has records: %v", page.Data)
+	}
+}
