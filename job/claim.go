@@ -80,6 +80,9 @@ func (r *Runner) next(ctx context.Context) (time.Duration, error) {
 
 const returning = ` RETURNING id, org_id, queue, lane, kind, attempt, max_attempts, order_key, args, created_at`
 
+// stillReady is state = 0 in a form that no partial index answers: jobs are found by their ids.
+const stillReady = `state + 0 = 0`
+
 // claimThese claims the candidates whose lanes have room.
 func (r *Runner) claimThese(ctx context.Context, due []candidate, free int) ([]Job, error) {
 	ids := r.chosen(due, free)
@@ -92,7 +95,7 @@ func (r *Runner) claimThese(ctx context.Context, due []candidate, free int) ([]J
 	}
 	// tenant: work is claimed for all organisations
 	q := `UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $1, lease_until = $2
-		WHERE state = 0 AND id IN (` + marks(3, len(ids)) + `)` + returning
+		WHERE ` + stillReady + ` AND id IN (` + marks(3, len(ids)) + `)` + returning
 	var jobs []Job
 	err := r.DB.Tx(ctx, func(tx db.Querier) (err error) {
 		jobs, err = scanJobs(ctx, tx, nil, q, args...)
@@ -129,9 +132,9 @@ func marks(from, n int) string {
 // lanesWaiting lists the lanes with ready jobs by walking the index from lane to lane.
 // tenant: a lane is an organisation's, or an endpoint's; each gets its turn
 const lanesWaiting = `WITH RECURSIVE l(lane) AS (
-		SELECT min(lane) FROM jobs WHERE queue = $1 AND state = 0
+		SELECT min(lane) FROM jobs WHERE queue = $1 AND state = 0 AND lane <> ''
 		UNION ALL
-		SELECT (SELECT min(j.lane) FROM jobs j WHERE j.queue = $1 AND j.state = 0 AND j.lane > l.lane)
+		SELECT (SELECT min(j.lane) FROM jobs j WHERE j.queue = $1 AND j.state = 0 AND j.lane <> '' AND j.lane > l.lane)
 		FROM l WHERE l.lane IS NOT NULL)
 	SELECT lane FROM l WHERE lane IS NOT NULL`
 
@@ -213,10 +216,10 @@ func (r *Runner) claimLane(ctx context.Context, tx db.Querier, lane string, n in
 	now := r.Queue.Now()
 	// tenant: work is claimed for all organisations
 	q := `WITH picked AS MATERIALIZED (
-			SELECT id FROM jobs j WHERE queue = $1 AND lane = $2 AND state = 0 AND run_at <= $3 AND ` + openEarlier + `
+			SELECT id FROM jobs j WHERE queue = $1 AND lane = $2 AND lane <> '' AND state = 0 AND run_at <= $3 AND ` + openEarlier + `
 			ORDER BY run_at, id LIMIT ` + strconv.Itoa(n) + r.DB.SkipLocked() + `)
 		UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $4, lease_until = $5
-		WHERE state = 0 AND id IN (SELECT id FROM picked)` + returning // not materialised, PostgreSQL may run it again for each row
+		WHERE ` + stillReady + ` AND id IN (SELECT id FROM picked)` + returning // not materialised, PostgreSQL may run it again for each row
 	return scanJobs(ctx, tx, jobs, q, r.Name, lane, db.At(now), r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)))
 }
 

@@ -147,8 +147,9 @@ func (r *Runner) outcome(ctx context.Context, tx db.Querier, j Job, err error) e
 	return r.again(ctx, tx, j, again)
 }
 
-// held is the condition under which a worker may still write: nobody took the job over after its lease.
-const held = ` WHERE org_id = $1 AND id = $2 AND state = 1 AND worker = $3 AND attempt = $4`
+// held is the condition under which a worker may still write: nobody took the job over after its lease. A job that is
+// not running has no worker, or has ended.
+const held = ` WHERE org_id = $1 AND id = $2 AND worker = $3 AND attempt = $4`
 
 func (r *Runner) closeGood(ctx context.Context, tx db.Querier, good []Job) error {
 	args := []any{db.At(r.Queue.Now())}
@@ -158,7 +159,7 @@ func (r *Runner) closeGood(ctx context.Context, tx db.Querier, good []Job) error
 	// tenant: jobs are found by their own id
 	q := `UPDATE jobs SET state = 2, finished_at = $1, last_error = NULL, lease_until = NULL
 		FROM (VALUES ` + db.Values(2, len(good), "", "INTEGER") + `) AS v
-		WHERE jobs.id = v.column1 AND jobs.attempt = v.column2 AND state = 1 AND worker = $` + strconv.Itoa(2+2*len(good))
+		WHERE jobs.id = v.column1 AND jobs.attempt = v.column2 AND worker = $` + strconv.Itoa(2+2*len(good))
 	_, err := tx.Exec(ctx, q, append(args, r.Node)...)
 	return err
 }

@@ -17,7 +17,7 @@ import (
 type Spec struct {
 	Org         string
 	Queue       string // which workers do it
-	Lane        string // for fairness: an endpoint, an organisation; a backlog in one lane delays no other
+	Lane        string // for fairness, such as an endpoint; a backlog in one lane delays no other. "": one per organisation
 	Kind        string
 	Args        any
 	RunAt       time.Time // zero: at once
@@ -114,6 +114,9 @@ func (q *Queue) row(s Spec) ([]any, error) {
 	if s.MaxAttempts == 0 {
 		s.MaxAttempts = defaultAttempts
 	}
+	if s.Lane == "" {
+		s.Lane = "org|" + s.Org
+	}
 	return []any{db.NewID("job"), s.Org, s.Queue, s.Lane, s.Kind, db.At(s.RunAt), s.MaxAttempts, db.Null(s.UniqueKey),
 		db.Null(s.OrderKey), string(args), db.At(q.Now())}, nil
 }
@@ -122,14 +125,14 @@ func insert(ctx context.Context, tx db.Querier, rows []any) error {
 	q := `INSERT INTO jobs (id, org_id, queue, lane, kind, run_at, max_attempts, unique_key, order_key, args, created_at, state, attempt)
 		SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, 0, 0
 		FROM (VALUES ` + db.Values(1, len(rows)/columns, "", "", "", "", "", "BIGINT", "INTEGER", "", "", "", "BIGINT") + `) AS v
-		WHERE TRUE ON CONFLICT (unique_key) WHERE state < 2 DO NOTHING`
+		WHERE TRUE ON CONFLICT (unique_key) WHERE state < 2 AND unique_key IS NOT NULL DO NOTHING`
 	_, err := tx.Exec(ctx, q, rows...)
 	return err
 }
 
 // Hurry makes an open job with this unique key due at once; it does nothing where there is none.
 func (q *Queue) Hurry(ctx context.Context, tx db.Querier, queue, org, uniqueKey string) error {
-	const text = `UPDATE jobs SET run_at = $3 WHERE org_id = $1 AND unique_key = $2 AND state = 0`
+	const text = `UPDATE jobs SET run_at = $3 WHERE org_id = $1 AND unique_key = $2 AND state = 0 AND state < 2` // state < 2: SQLite uses a partial index where its very condition stands
 	if _, err := tx.Exec(ctx, text, org, uniqueKey, db.At(q.Now())); err != nil {
 		return fmt.Errorf("hurry job: %w", err)
 	}
@@ -139,7 +142,7 @@ func (q *Queue) Hurry(ctx context.Context, tx db.Querier, queue, org, uniqueKey 
 
 // HurryLane makes all open jobs of an organisation's lane due at once.
 func (q *Queue) HurryLane(ctx context.Context, tx db.Querier, queue, org, lane string) error {
-	const text = `UPDATE jobs SET run_at = $4 WHERE org_id = $1 AND queue = $2 AND lane = $3 AND state = 0 AND run_at > $4`
+	const text = `UPDATE jobs SET run_at = $4 WHERE org_id = $1 AND queue = $2 AND lane = $3 AND lane <> '' AND state = 0 AND run_at > $4`
 	if _, err := tx.Exec(ctx, text, org, queue, lane, db.At(q.Now())); err != nil {
 		return fmt.Errorf("hurry jobs: %w", err)
 	}

@@ -62,6 +62,8 @@ func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
 		h.create(r.URL, nil)
 	}
 	events := max(1, b.N/endpoints)
+	h.warm()
+	received.Store(0)
 	b.ResetTimer()
 	start, spent := time.Now(), cpu()
 	work := make(chan int)
@@ -93,6 +95,21 @@ func benchmarkDelivery(b *testing.B, d *db.DB, endpoints int) {
 	}
 }
 
+// warm delivers a few events and lets PostgreSQL see what its tables look like, which it does by itself within a minute.
+func (h *house) warm() {
+	h.t.Helper()
+	for i := range 300 {
+		h.publish(event.CallMissed{CallID: fmt.Sprintf("warm_%d", i)})
+	}
+	eventually(h.t, "the first events are delivered", func() bool { return h.unnumbered() == 0 && h.open() == 0 })
+	if h.DB.Name() != "postgres" {
+		return
+	}
+	if err := h.DB.Tx(context.Background(), func(tx db.Querier) error { _, err := tx.Exec(context.Background(), "ANALYZE"); return err }); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // open counts the deliveries that are not finished.
 func (h *house) open() (n int) {
 	const q = `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND finished_at IS NULL`
@@ -113,6 +130,7 @@ func BenchmarkFirstAttempt(b *testing.B) {
 			arrived.Store(q.Header.Get("X-Service-Sequence"), time.Now())
 		})
 		h.create(r.URL, nil)
+		h.warm()
 		const pause = 2 * time.Millisecond
 		committed := make([]time.Time, b.N)
 		tick := time.NewTicker(pause)
@@ -124,12 +142,12 @@ func BenchmarkFirstAttempt(b *testing.B) {
 			committed[i] = time.Now()
 		}
 		eventually(b, "all is delivered", func() bool {
-			_, last := arrived.Load(fmt.Sprint(b.N))
+			_, last := arrived.Load(fmt.Sprint(300 + b.N))
 			return last && h.open() == 0
 		})
 		took := make([]time.Duration, 0, b.N)
 		for i, at := range committed {
-			if v, ok := arrived.Load(fmt.Sprint(i + 1)); ok {
+			if v, ok := arrived.Load(fmt.Sprint(300 + i + 1)); ok {
 				took = append(took, v.(time.Time).Sub(at))
 			}
 		}

@@ -134,8 +134,11 @@ func listHeld(ctx context.Context, q db.Querier, org, webhook string, limit int)
 	return listDeliveries(ctx, q, text, org, webhook, limit)
 }
 
+// unfinished is finished_at IS NULL in a form that no partial index answers: deliveries are found by their ids.
+const unfinished = `COALESCE(finished_at, 0) = 0`
+
 func setHeld(ctx context.Context, tx db.Querier, org, id string, held bool, next db.Time) error {
-	const q = `UPDATE webhook_deliveries SET held = $3, next_attempt_at = $4 WHERE org_id = $1 AND id = $2 AND finished_at IS NULL`
+	const q = `UPDATE webhook_deliveries SET held = $3, next_attempt_at = $4 WHERE org_id = $1 AND id = $2 AND ` + unfinished
 	if _, err := tx.Exec(ctx, q, org, id, held, next); err != nil {
 		return fmt.Errorf("hold delivery: %w", err)
 	}
@@ -150,7 +153,7 @@ func updateDeliveries(ctx context.Context, tx db.Querier, all []*delivery) error
 		q := `UPDATE webhook_deliveries SET status = v.column3, held = v.column4, attempts = v.column5, spent = v.column6,
 				response_status = v.column7, first_at = v.column8, next_attempt_at = v.column9, finished_at = v.column10
 			FROM (VALUES ` + db.Values(1, to-from, "", "", "", "BOOLEAN", "INTEGER", "INTEGER", "INTEGER", "BIGINT", "BIGINT", "BIGINT") + `) AS v
-			WHERE org_id = v.column1 AND id = v.column2 AND webhook_deliveries.finished_at IS NULL`
+			WHERE org_id = v.column1 AND id = v.column2 AND ` + unfinished
 		var args []any
 		for _, d := range all[from:to] {
 			args = append(args, d.Org, d.ID, d.Status, d.Held, d.Attempts, d.Spent, number(d.ResponseStatus), d.FirstAt,
