@@ -1,0 +1,53 @@
+package command_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+// TestWithoutAnEngineCallsAreStillTold runs a server that cannot recognise speech: calls, records and recordings are as ever, the
+// transcript says what is missing and which command helps, and call.ended does not wait for it.
+func TestWithoutAnEngineCallsAreStillTold(t *testing.T) {
+	t.Parallel()
+	name, folder, _ := strings.Cut(withoutEngine(t), "=")
+	rig.Each(t, rig.Options{Env: map[string]string{name: folder}}, func(t *testing.T, s *rig.Server) {
+		o := newOffice(t, s)
+		o.voice = speech(t)
+		caller, callee := o.call(3 * time.Second)
+		caller.Wait()
+		callee.Wait()
+		hungUp := time.Now()
+		ended := o.hooks.Wait("call.ended", 20*time.Second, nil)
+		if took := time.Since(hungUp); took > 5*time.Second {
+			t.Errorf("call.ended came %s after the end", took)
+		}
+		call := ended.Data["call_id"].(string)
+		if ended.Data["enriched"] != true || ended.Data["recording_url"] == nil || ended.Data["ai_summary"] != nil {
+			t.Errorf("call.ended: %s", ended.Body)
+		}
+		told := o.hooks.Wait("call.transcription", 20*time.Second, nil)
+		if told.Data["status"] != "skipped" || told.Data["summary_status"] != "skipped" {
+			t.Errorf("call.transcription: %s", told.Body)
+		}
+		var transcript struct {
+			Status string `json:"status"`
+			Reason string `json:"skipped_reason"`
+			Error  struct{ Code, Message string }
+		}
+		o.Want(200, "GET", "/calls/"+call+"/transcript", nil, &transcript)
+		if transcript.Status != "skipped" || transcript.Reason != "no_engine" {
+			t.Errorf("transcript: %+v", transcript)
+		}
+		says(t, transcript.Error.Message, "libpocketsphinx", "apt-get install libpocketsphinx3 pocketsphinx-en-us")
+		var memory struct {
+			Total int `json:"calls_total"`
+		}
+		o.Want(200, "GET", "/memory/callers/"+o.ada.Extension, nil, &memory)
+		if memory.Total != 1 {
+			t.Errorf("memory knows %d calls of this number", memory.Total)
+		}
+	})
+}
