@@ -8,8 +8,6 @@ import (
 	"soniq/db"
 )
 
-const sweepBatch = 200
-
 // Sweep deletes what lies before a time, a batch at a time: deliveries that ended, those that still wait for an
 // endpoint that never came back, their attempts, and endpoints that were deleted. It returns how many deliveries went.
 func (s *Service) Sweep(ctx context.Context, before time.Time) (gone int64, err error) {
@@ -19,7 +17,7 @@ func (s *Service) Sweep(ctx context.Context, before time.Time) (gone int64, err 
 			n, err = sweepSome(ctx, tx, db.At(before))
 			return err
 		})
-		if gone += int64(n); err != nil || n < sweepBatch {
+		if gone += int64(n); err != nil || n == 0 {
 			return gone, joinSwept(err, s.sweepEndpoints(ctx, db.At(before)))
 		}
 	}
@@ -37,9 +35,14 @@ func joinSwept(err, other error) error {
 
 func sweepSome(ctx context.Context, tx db.Querier, before db.Time) (int, error) {
 	// tenant: a sweep over all organisations
-	const old = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE finished_at < $1 OR held AND created_at < $1 LIMIT 200`
-	all, err := listDeliveries(ctx, tx, old, before)
-	if err != nil || len(all) == 0 {
+	const ended = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE finished_at < $1 LIMIT 200`
+	all, err := listDeliveries(ctx, tx, ended, before)
+	if err == nil && len(all) == 0 {
+		// tenant: a sweep over all organisations
+		const waiting = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE held AND created_at < $1 LIMIT 200`
+		all, err = listDeliveries(ctx, tx, waiting, before)
+	}
+	if err != nil {
 		return 0, err
 	}
 	for _, d := range all {
