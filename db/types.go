@@ -176,6 +176,13 @@ func NewID(prefix string) string {
 	return prefix + "_" + encode(b)
 }
 
+// FirstID is the lowest id that could have been made at a time: all ids made before it sort below.
+func FirstID(prefix string, at time.Time) string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], uint64(max(0, at.UnixMilli()))<<16)
+	return prefix + "_" + encode(b)
+}
+
 // encode writes 128 bits as 26 characters of 5 bits, most significant first.
 func encode(b [16]byte) string {
 	hi, lo := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])

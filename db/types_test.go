@@ -82,6 +82,12 @@ func TestIDsAreUniqueAndSortByTimeOfMaking(t *testing.T) {
 	if !slices.IsSorted(ids) || len(slices.Compact(ids)) != many {
 		t.Error("not sorted, or not unique")
 	}
+	if first := db.FirstID("call", time.Now().Add(-time.Minute)); first >= ids[0] || len(first) != len(ids[0]) {
+		t.Errorf("FirstID %s of a minute ago does not sort before %s", first, ids[0])
+	}
+	if first := db.FirstID("call", time.Now().Add(time.Minute)); first <= ids[many-1] {
+		t.Errorf("FirstID %s of the next minute does not sort after %s", first, ids[many-1])
+	}
 	if id := ids[0]; len(id) != len("call_")+26 || strings.ContainsAny(id[5:], "ILOU") {
 		t.Errorf("id %s has not the form of the contract", id)
 	}

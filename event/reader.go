@@ -168,20 +168,46 @@ func Get(ctx context.Context, q db.Querier, org, id string) (Event, error) {
 	return e, err
 }
 
-// Sweep deletes numbered events that occurred before a time, a batch at a time, and returns how many.
+// Sweep deletes numbered events that occurred before a time, a batch at a time, and returns how many. It finds them by
+// their ids, which sort by time.
 func (o *Outbox) Sweep(ctx context.Context, before time.Time) (gone int64, err error) {
-	// tenant: retention is swept over all organisations
-	const q = `DELETE FROM events WHERE (org_id, id) IN
-		(SELECT org_id, id FROM events WHERE occurred_at < $1 AND sequence IS NOT NULL LIMIT 500)`
-	for n := int64(1); n > 0 && err == nil; gone += n {
-		n = 0
-		err = o.DB.Tx(ctx, func(tx db.Querier) error {
-			r, err := tx.Exec(ctx, q, db.At(before))
-			if err == nil {
-				n, err = r.RowsAffected()
-			}
-			return err
-		})
+	orgs, err := o.orgs(ctx)
+	for _, org := range orgs {
+		for n := int64(1); n > 0 && err == nil; gone += n {
+			n, err = o.sweepSome(ctx, org, db.FirstID("evt", before))
+		}
 	}
 	return gone, err
+}
+
+// orgs lists the organisations that ever had an event.
+func (o *Outbox) orgs(ctx context.Context) (all []string, err error) {
+	// tenant: retention is swept over all organisations
+	rows, err := o.DB.Read(ctx).Query(ctx, `SELECT org_id FROM event_sequences`)
+	if err != nil {
+		return nil, fmt.Errorf("sweep events: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var org string
+		if err := rows.Scan(&org); err != nil {
+			return nil, err
+		}
+		all = append(all, org)
+	}
+	return all, rows.Err()
+}
+
+func (o *Outbox) sweepSome(ctx context.Context, org, before string) (n int64, err error) {
+	const q = `DELETE FROM events WHERE org_id = $1 AND id IN
+		(SELECT id FROM events WHERE org_id = $1 AND id < $2 AND sequence + 0 > 0 LIMIT 500)` // + 0: found by id, by no index of sequence
+	err = o.DB.Tx(ctx, func(tx db.Querier) error {
+		r, err := tx.Exec(ctx, q, org, before)
+		if err != nil {
+			return fmt.Errorf("sweep events: %w", err)
+		}
+		n, err = r.RowsAffected()
+		return err
+	})
+	return n, err
 }

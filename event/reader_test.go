@@ -194,3 +194,28 @@ func TestNumberedEventsAreOnTheStream(t *testing.T) {
 		t.Errorf("on the stream: %+v", e)
 	}
 }
+
+func TestSweepDeletesOldNumberedEventsOnly(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, org := newOutbox(d), newOrg(t, d)
+		for n := range 3 {
+			publish(t, o, org, "call_1", n)
+		}
+		if _, err := newReader(o, &collector{}).Once(ctx); err != nil {
+			t.Fatal(err)
+		}
+		publish(t, o, org, "call_2", 0) // not handed on yet
+		if gone, err := o.Sweep(ctx, time.Now().Add(-time.Minute)); gone != 0 || err != nil {
+			t.Errorf("swept %d, %v; want none of the last minute", gone, err)
+		}
+		if gone, err := o.Sweep(ctx, time.Now().Add(time.Minute)); gone != 3 || err != nil {
+			t.Errorf("swept %d, %v; want 3", gone, err)
+		}
+		var left string
+		must(t, d.Read(ctx).QueryRow(ctx, `SELECT call_id FROM events WHERE org_id = $1`, org).Scan(&left))
+		if left != "call_2" {
+			t.Errorf("left: %s", left)
+		}
+	})
+}
