@@ -1,0 +1,187 @@
+package command_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+// smallDisk is a folder on a disk of its own, of so many megabytes.
+func smallDisk(t *testing.T, megabytes int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)); err != nil {
+		t.Skipf("no small disk can be made here (mount needs root): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+// fill takes all the space there is, and returns what gives it back.
+func fill(t *testing.T, dir string) (free func()) {
+	t.Helper()
+	path := filepath.Join(dir, "fill")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, size := range []int{1 << 20, 4096, 1} {
+		for err = error(nil); err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFullDiskLosesNothing fills the disk under a server: writes are refused with 503 and have no effect, a call in progress goes
+// on and can end, and once there is space again everything is written down and told.
+func TestFullDiskLosesNothing(t *testing.T) {
+	disk := smallDisk(t, 48)
+	data := filepath.Join(disk, "data")
+	s := rig.Start(t, rig.Options{Data: data, Flags: []string{"--transcriber", "off"}, Upset: true})
+	o := newOffice(t, s)
+	acknowledged := o.AddUser("Before")
+	caller, callee := o.call(6 * time.Second)
+	call := o.live()[0]
+	<-time.After(2500 * time.Millisecond) // of the call are recorded
+
+	free := fill(t, disk)
+	refused := refusedWrites(t, o)
+	reads(t, o)
+	caller.Wait() // it hangs up while the disk is full
+	callee.Wait()
+	newCallsAreRefused(t, o)
+	if strings.Contains(s.Log(), "end written after all") {
+		t.Error("the end was written on a full disk: this test proves nothing")
+	}
+	free()
+
+	ended := o.hooks.Wait("call.ended", time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == call })
+	if ended.Data["end_reason"] != "caller_hangup" || ended.Data["talk_duration_seconds"].(float64) < 5 {
+		t.Errorf("call.ended: %s", ended.Body)
+	}
+	says(t, s.Log(), "end written after all")
+	wholeAudio(t, o, call)
+	for email := range refused {
+		if err := add(o, email, refused[email]); err != nil {
+			t.Errorf("after the disk has space again: %v", err)
+		}
+	}
+	people := users(t, o)
+	for _, email := range append([]string{"before@example.com"}, keys(refused)...) {
+		if people[email] != 1 {
+			t.Errorf("%s is there %d times", email, people[email])
+		}
+	}
+	if len(people) != 3+len(refused) {
+		t.Errorf("%d users: %v", len(people), people)
+	}
+	o.Want(200, "GET", "/users/"+acknowledged.ID, nil, nil)
+	if next := o.talk(300 * time.Millisecond); next == call {
+		t.Error("no new call")
+	}
+}
+
+func keys(m map[string]string) (all []string) {
+	for k := range m {
+		all = append(all, k)
+	}
+	return all
+}
+
+// add adds a user with a key; an error is the answer where that is not 201.
+func add(o *office, email, key string) error {
+	r := o.Do("POST", "/users", map[string]any{"email": email, "first_name": "Full", "provision_sip": false}, "Idempotency-Key", key)
+	if r.Status != 201 {
+		return fmt.Errorf("%d %s (Retry-After %q)", r.Status, r.Body, r.Header.Get("Retry-After"))
+	}
+	return nil
+}
+
+// refusedWrites adds users until it is refused for want of space, and a few times more; it returns those refused, with their keys.
+func refusedWrites(t *testing.T, o *office) map[string]string {
+	t.Helper()
+	refused := map[string]string{}
+	for n := 0; len(refused) < 5; n++ {
+		if n > 2000 {
+			t.Fatal("writes go on although the disk is full")
+		}
+		email := fmt.Sprintf("full%d@example.org", n)
+		r := o.Do("POST", "/users", map[string]any{"email": email, "first_name": "Full", "provision_sip": false}, "Idempotency-Key", email)
+		if r.Status == 201 { // there was room in a page
+			o.Want(204, "DELETE", "/users/"+r.JSON()["id"].(string), nil, nil)
+			continue
+		}
+		refused[email] = email
+		if p := r.JSON(); r.Status != 503 || p["code"] != "overloaded" || r.Header.Get("Retry-After") == "" || !strings.Contains(fmt.Sprint(p["detail"]), "disk is full") {
+			t.Errorf("a write on a full disk: %d %s", r.Status, r.Body)
+		}
+	}
+	return refused
+}
+
+// reads are as ever.
+func reads(t *testing.T, o *office) {
+	t.Helper()
+	for _, path := range []string{"/users", "/calls", "/cdr", "/webhooks", "/me"} {
+		if r := o.Do("GET", path, nil); r.Status != 200 {
+			t.Errorf("GET %s on a full disk: %d %s", path, r.Status, r.Body)
+		}
+	}
+	if len(o.live()) != 1 {
+		t.Error("the call in progress is gone")
+	}
+}
+
+// newCallsAreRefused: a call that cannot be written down is not carried.
+func newCallsAreRefused(t *testing.T, o *office) {
+	t.Helper()
+	callee := o.Server.Sipp(rig.Script{Scenario: "cancelled", Port: o.port})
+	o.Server.Sipp(rig.Script{Scenario: "call_refused", Login: &o.ada.SIP, Number: o.bob.Extension, Status: 503}).Wait()
+	_ = callee.End()
+}
+
+// wholeAudio waits for the recording: what was said before the disk was full is there, and the file is whole.
+func wholeAudio(t *testing.T, o *office, call string) {
+	t.Helper()
+	told := o.hooks.Wait("call.recording", time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == call })
+	if told.Data["status"] != "available" {
+		t.Errorf("recording: %s", told.Body)
+		return
+	}
+	r := o.Do("GET", "/recordings/"+told.Data["recording_id"].(string)+"/audio", nil)
+	if r.Status != 200 || !bytes.HasPrefix(r.Body, []byte("RIFF")) || len(r.Body) < 2*2*8000 {
+		t.Errorf("audio: %d with %d bytes", r.Status, len(r.Body))
+	}
+}
+
+func users(t *testing.T, o *office) map[string]int {
+	t.Helper()
+	var page struct{ Data []struct{ Email string } }
+	o.Want(200, "GET", "/users?limit=200", nil, &page)
+	count := map[string]int{}
+	for _, u := range page.Data {
+		count[u.Email]++
+	}
+	return count
+}
