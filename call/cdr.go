@@ -97,9 +97,11 @@ type RecordsIn struct {
 // Records lists call detail records.
 func (s *Service) Records(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[CDR]], error) {
 	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
-	f := db.Where(text, access.Org(ctx)).Equal("disposition", in.Disposition).Equal("missed_reason", in.MissedReason).
-		Equal("hangup_by", in.HangupBy)
-	page, err := s.page(ctx, in.Filters, f, in.Sort, "ended_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
+	all := func() *db.Filter {
+		return db.Where(text, access.Org(ctx)).Equal("disposition", in.Disposition).Equal("missed_reason", in.MissedReason).
+			Equal("hangup_by", in.HangupBy)
+	}
+	page, err := s.page(ctx, in.Filters, all, in.Sort, "ended_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,7 @@ type Filters struct {
 	Q             string   `query:"q" maxLength:"200" doc:"Text in the summary"`
 	op.Span
 	op.Paging
+	side side // of the phone
 }
 
 // apply adds the conditions; column is the one that since and until mean.
@@ -56,8 +57,14 @@ func (in Filters) apply(f *db.Filter, column string) error {
 	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", plus(in.FromNumber)).
 		Equal("to_number", plus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
 		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("sentiment", in.Sentiment).Between(column, since, until)
-	if in.Phone != "" {
-		f.And("from_number = ? OR to_number = ?", plus(in.Phone), plus(in.Phone))
+	switch phone := plus(in.Phone); {
+	case phone == "":
+	case in.side == callers:
+		f.And("from_number = ?", phone)
+	case in.side == called:
+		f.And("to_number = ? AND from_number <> ?", phone, phone)
+	default:
+		f.And("from_number = ? OR to_number = ?", phone, phone)
 	}
 	presence(f, in.HasRecording, "recording_ready = TRUE", "recording_ready = FALSE")
 	presence(f, in.HasTranscript, "transcript_id IS NOT NULL", "transcript_id IS NULL")
@@ -117,21 +124,28 @@ func position(column string) func(Call) op.Position {
 // List lists calls.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Call]], error) {
 	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1`
-	return s.page(ctx, in.Filters, db.Where(text, access.Org(ctx)), in.Sort, "started_at", `SELECT count(*) FROM calls WHERE org_id = $1`)
+	all := func() *db.Filter { return db.Where(text, access.Org(ctx)) }
+	return s.page(ctx, in.Filters, all, in.Sort, "started_at", `SELECT count(*) FROM calls WHERE org_id = $1`)
 }
 
-func (s *Service) page(ctx context.Context, in Filters, f *db.Filter, sort, span, count string) (*op.Out[op.Page[Call]], error) {
-	if err := in.apply(f, span); err != nil {
-		return nil, err
-	}
+// page reads a page of what the filter base makes and in narrows; count is the statement that counts it.
+func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, sort, span, count string) (*op.Out[op.Page[Call]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
 		return nil, err
 	}
 	column, descending := order(sort)
-	calls, err := query(ctx, s.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
-	if err != nil {
-		return nil, err
+	var calls []Call
+	for _, side := range in.sides() {
+		f := base()
+		if err := side.apply(f, span); err != nil {
+			return nil, err
+		}
+		found, err := query(ctx, s.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
+		if err != nil {
+			return nil, err
+		}
+		calls = merge(calls, found, column, descending, in.Limit+1)
 	}
 	for i := range calls {
 		s.address(&calls[i])
@@ -211,10 +225,13 @@ const spokenSince = `EXISTS (SELECT 1 FROM calls n WHERE n.org_id = calls.org_id
 // ListMissed lists missed calls, newest first.
 func (s *Service) ListMissed(ctx context.Context, in *MissedIn) (*op.Out[op.Page[Call]], error) {
 	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`
-	f := db.Where(text, access.Org(ctx))
-	presence(f, in.Handled, spokenSince, "NOT "+spokenSince)
+	all := func() *db.Filter {
+		f := db.Where(text, access.Org(ctx))
+		presence(f, in.Handled, spokenSince, "NOT "+spokenSince)
+		return f
+	}
 	filters := Filters{QueueID: in.QueueID, AgentID: in.AgentID, Span: in.Span, Paging: in.Paging}
-	return s.page(ctx, filters, f, "-started_at", "started_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`)
+	return s.page(ctx, filters, all, "-started_at", "started_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`)
 }
 
 // GetIn asks for one call.
