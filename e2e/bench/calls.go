@@ -179,7 +179,7 @@ func (b *bench) measureRelay() error {
 			recorded bool
 			s        func() subject
 		}{{ours, false, b.ours}, {theirs, false, b.theirs}, {"ours, recorded", true, b.ours}, {theirs + ", packets captured", true, b.theirs}} {
-			if err := b.turn(try.recorded); err != nil {
+			if err := b.fresh(try.recorded); err != nil {
 				return err
 			}
 			s := try.s()
@@ -194,14 +194,18 @@ func (b *bench) measureRelay() error {
 		}
 	}
 	b.table([]string{"what", "calls", "% of a core per call", "KiB per call", "p50 ms", "p99 ms", "packets lost", "load"}, rows)
-	return b.turn(false)
+	return b.fresh(false)
 }
 
-// turn has both record, or not.
-func (b *bench) turn(recorded bool) error {
-	if b.peer != nil && b.peer.records != recorded {
+// fresh starts both anew, so that memory is not that of earlier calls, recording or not.
+func (b *bench) fresh(recorded bool) error {
+	b.close()
+	if err := b.prepare("relay"); err != nil {
+		return err
+	}
+	if b.peer != nil && recorded {
 		b.peer.stop()
-		if err := b.meet(recorded); err != nil {
+		if err := b.meet(true); err != nil {
 			return err
 		}
 	}

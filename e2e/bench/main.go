@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type bench struct {
 	sustained   map[string]int
 	only        string
 	keep        bool
+	starts      int // of the platform
 }
 
 func main() {
@@ -100,7 +102,12 @@ func (b *bench) prepare(group string) (err error) {
 	case b.platform != nil:
 		return nil
 	}
-	if b.platform, err = startPlatform(b.binary, b.dir); err != nil {
+	b.starts++
+	dir := filepath.Join(b.dir, strconv.Itoa(b.starts))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	if b.platform, err = startPlatform(b.binary, dir); err != nil {
 		return err
 	}
 	if err := b.platform.furnish(b.binary); err != nil {
@@ -124,7 +131,7 @@ func (b *bench) register() error {
 
 // meet starts the peer, where it is installed.
 func (b *bench) meet(record bool) (err error) {
-	dir, err := temporary("peer")
+	dir, err := os.MkdirTemp(b.dir, "peer-")
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	_ "embed"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -15,13 +16,10 @@ import (
 var kamailioConfig string
 
 // peerAddress is where Kamailio listens.
-const peerAddress = "127.0.0.20:5060"
+const peerAddress = "127.0.0.20:15060"
 
 // A peer is Kamailio with rtpengine in user space.
-type peer struct {
-	kamailio, rtpengine *process
-	records             bool
-}
+type peer struct{ kamailio, rtpengine *process }
 
 var errNoPeer = errors.New("kamailio or rtpengine is not installed")
 
@@ -42,7 +40,7 @@ func startPeer(dir string, record bool) (*peer, error) {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
-	p := &peer{records: record}
+	p := &peer{}
 	if p.rtpengine, err = start(dir, "rtpengine", args...); err != nil {
 		return nil, err
 	}
@@ -51,13 +49,22 @@ func startPeer(dir string, record bool) (*peer, error) {
 		p.rtpengine.stop()
 		return nil, err
 	}
-	return p, until(10*time.Second, "Kamailio", func() bool {
-		u, err := net.ListenPacket("udp", peerAddress)
-		if err == nil {
-			_ = u.Close()
+	err = until(10*time.Second, "Kamailio", func() bool { return inUse(peerAddress) })
+	for _, x := range []*process{p.kamailio, p.rtpengine} {
+		if x.ended() && err == nil {
+			err = fmt.Errorf("%s ended at once; see %s", x.name, dir)
 		}
-		return err != nil
-	})
+	}
+	return p, err
+}
+
+// inUse reports whether somebody listens at a UDP address.
+func inUse(address string) bool {
+	u, err := net.ListenPacket("udp", address)
+	if err == nil {
+		_ = u.Close()
+	}
+	return err != nil
 }
 
 func (p *peer) stop() {

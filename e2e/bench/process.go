@@ -76,6 +76,17 @@ func (p *process) stop() {
 	}
 }
 
+// ended reports whether the program has ended.
+func (p *process) ended() bool {
+	select {
+	case err := <-p.exited:
+		p.exited <- err
+		return true
+	default:
+		return false
+	}
+}
+
 // wait waits until the program has ended by itself.
 func (p *process) wait(limit time.Duration) error {
 	select {

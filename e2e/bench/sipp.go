@@ -4,7 +4,6 @@ import (
 	"embed"
 	"encoding/csv"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,13 +34,7 @@ func callee(dir string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, until(10*time.Second, "sipp's port", func() bool {
-		u, err := net.ListenPacket("udp", fmt.Sprintf("127.0.0.1:%d", calleePort))
-		if err == nil {
-			_ = u.Close()
-		}
-		return err != nil
-	})
+	return p, until(10*time.Second, "sipp's port", func() bool { return inUse(fmt.Sprintf("127.0.0.1:%d", calleePort)) })
 }
 
 func scenario(dir, name string) (string, error) {
