@@ -17,7 +17,10 @@ import (
 )
 
 // A Guard decides which addresses may be reached. It is safe for concurrent use.
-type Guard struct{ allow []netip.Prefix }
+type Guard struct {
+	allow    []netip.Prefix
+	resolver *net.Resolver // nil: the system's
+}
 
 // New makes a guard. The operator's allow list opens targets that are not public, also by http.
 func New(allow []netip.Prefix) *Guard {
@@ -75,12 +78,12 @@ func (g *Guard) Client(l Limits) *http.Client {
 		Timeout:       l.Total,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &transport{guard: g, limit: l.Body,
-			secure: roundTripper(l, g.reachable), plain: roundTripper(l, g.listed)},
+			secure: g.roundTripper(l, g.reachable), plain: g.roundTripper(l, g.listed)},
 	}
 }
 
-func roundTripper(l Limits, allowed func(netip.Addr) error) *http.Transport {
-	d := &net.Dialer{Timeout: l.Connect, KeepAlive: 30 * time.Second,
+func (g *Guard) roundTripper(l Limits, allowed func(netip.Addr) error) *http.Transport {
+	d := &net.Dialer{Timeout: l.Connect, KeepAlive: 30 * time.Second, Resolver: g.resolver,
 		Control: func(_, address string, _ syscall.RawConn) error { return control(address, allowed) }}
 	return &http.Transport{
 		Proxy:                  nil, // a proxy would connect where the guard cannot look
@@ -186,7 +189,11 @@ func (l *limited) Close() error { return l.from.Close() }
 // Resolve is the check a registration may add to Check: it resolves the host and returns an error when no address of it
 // may be reached. What counts is still the check at connect time.
 func (g *Guard) Resolve(ctx context.Context, host string) error {
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	resolver := g.resolver
+	if resolver == nil {
+		resolver = net.DefaultResolver
+	}
+	addresses, err := resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return fmt.Errorf("resolve %s: %w", host, err)
 	}
