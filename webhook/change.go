@@ -55,7 +55,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], e
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.record1(ctx, e)
+	w, err := s.describe(ctx, e)
 	if err != nil {
 		return nil, err
 	}

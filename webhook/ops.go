@@ -47,7 +47,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook
 	}
 	all := make([]Webhook, len(rows))
 	for i, e := range rows {
-		if all[i], err = s.record1(ctx, e); err != nil {
+		if all[i], err = s.describe(ctx, e); err != nil {
 			return nil, err
 		}
 	}
@@ -56,8 +56,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook
 	}), nil
 }
 
-// record1 is a webhook as the API shows it.
-func (s *Service) record1(ctx context.Context, e *endpoint) (Webhook, error) {
+// describe renders a webhook as the API shows it.
+func (s *Service) describe(ctx context.Context, e *endpoint) (Webhook, error) {
 	h, err := s.health(ctx, s.DB.Read(ctx), e)
 	if err != nil {
 		return Webhook{}, err
@@ -123,7 +123,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], e
 	if err := s.DB.Tx(ctx, func(tx db.Querier) error { return insertEndpoint(ctx, tx, e) }); err != nil {
 		return nil, err
 	}
-	w, err := s.record1(ctx, e)
+	w, err := s.describe(ctx, e)
 	w.Secret = secret
 	return &op.Out[Webhook]{Location: op.Prefix + "/webhooks/" + e.ID, ETag: op.Tag(now), Body: w}, err
 }
@@ -139,7 +139,7 @@ func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Webhook], error) 
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.record1(ctx, e)
+	w, err := s.describe(ctx, e)
 	if err != nil {
 		return nil, err
 	}

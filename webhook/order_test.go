@@ -123,7 +123,7 @@ func TestDeadEndpointDelaysNobody(t *testing.T) {
 		})
 		good := newReceiver(t, nil)
 		deadID, _ := h.create(dead.URL, map[string]any{"timeout_seconds": 30})
-		const endpoints, events = 15, 50
+		const endpoints, events = 6, 40
 		for range endpoints {
 			h.create(good.URL, nil)
 		}
