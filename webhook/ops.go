@@ -95,7 +95,7 @@ type CreateBody struct {
 }
 
 // maxEndpoints bounds what one event costs.
-const maxEndpoints = 100
+const maxEndpoints = 50
 
 // Create adds a webhook.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Webhook], error) {
