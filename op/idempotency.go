@@ -262,7 +262,7 @@ func (c *Corridor) takeOver(ctx context.Context, tx db.Querier, i *idempotent, s
 func (i *idempotent) place() []byte { return []byte(i.org + "|idempotency|" + i.id) }
 
 func (c *Corridor) keep(ctx context.Context, tx db.Querier, i *idempotent, a answer) error {
-	plain, err := json.Marshal(a)
+	plain, err := encode(a) // byte for byte: the library's own would write & as \u0026
 	if err != nil {
 		return fmt.Errorf("keep answer: %w", err)
 	}
