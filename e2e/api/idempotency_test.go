@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -59,7 +60,35 @@ func repeats(t *testing.T, s *stage) {
 			t.Error("the repeated removal was not recognised")
 		}
 	})
+	t.Run("a repeat while the first is running is told so", func(t *testing.T) { running(t, s) })
 	t.Run("many at once have one effect", func(t *testing.T) { race(t, s) })
+}
+
+// running repeats a request whose first is held up by a customer's receiver.
+func running(t *testing.T, s *stage) {
+	arrived, release := make(chan struct{}, 1), make(chan struct{})
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-release
+	}))
+	defer receiver.Close()
+	var hook struct{ ID string }
+	s.a.want(t, 201, "POST", "/webhooks", map[string]any{"url": receiver.URL, "events": []string{"call.missed"}}, &hook)
+	first := make(chan rig.Response)
+	path := "/webhooks/" + hook.ID + "/test"
+	go func() { first <- s.a.call(t, "POST", path, map[string]any{}, "Idempotency-Key", "slow") }()
+	<-arrived
+	r := s.a.call(t, "POST", path, map[string]any{}, "Idempotency-Key", "slow")
+	if p := problemOf(r); r.Status != 409 || p.Code != "idempotency_in_progress" || r.Header.Get("Retry-After") == "" {
+		t.Errorf("while the first runs: %d %s", r.Status, r.Body)
+	}
+	s.a.refused(t, 422, "idempotency_key_reused", "POST", path, map[string]any{"event": "call.missed"}, "Idempotency-Key", "slow")
+	close(release)
+	done := <-first
+	again := s.a.want(t, 200, "POST", path, map[string]any{}, nil, "Idempotency-Key", "slow")
+	if done.Status != 200 || again.Header.Get("Idempotency-Replayed") != "true" || !bytes.Equal(bytes.TrimSpace(done.Body), bytes.TrimSpace(again.Body)) {
+		t.Errorf("first %d %s, repeated %s", done.Status, done.Body, again.Body)
+	}
 }
 
 // race sends the same request many times at the same moment.
