@@ -134,6 +134,17 @@ func (s *site) toCarrier(e ending, to string) {
 	if r.MissedReason != nil {
 		s.T.Errorf("an outbound call is missed: %s", *r.MissedReason)
 	}
+	mine := func(e rig.Event) bool { return e.Data["call_id"] == r.CallID }
+	if e := s.hooks.Wait("call.started", 30*time.Second, mine); e.Data["direction"] != "outbound" || e.Data["user_id"] != user.ID || e.Data["source"] != "device" {
+		s.T.Errorf("call.started: %v", e.Data)
+	}
+	if r.AnsweredAt == nil {
+		s.inOrder(r.CallID, "call.started", "call.ended")
+		return
+	}
+	if e := s.hooks.Wait("call.answered", 30*time.Second, mine); e.Data["answered_by"] != "callee" || e.Data["agent_id"] != nil {
+		s.T.Errorf("call.answered: %v", e.Data)
+	}
 }
 
 func TestACallToNobodyIsMissed(t *testing.T) {
