@@ -2,7 +2,12 @@ package db
 
 import (
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"io"
+	"net"
+	"net/url"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlitedriver "modernc.org/sqlite"
@@ -26,6 +31,31 @@ func IsForeignKey(err error) bool { return hasCode(err, "23503", sqlite3.SQLITE_
 
 // IsFull reports whether err says that the disk is full.
 func IsFull(err error) bool { return hasCode(err, "53100", sqlite3.SQLITE_FULL) }
+
+// IsAway reports whether err says that the database cannot be reached, or is going away, rather than what it answered.
+func IsAway(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) { // 08: connection exceptions; 57P: shut down, or not started yet; 53300: no connection is left
+		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300"
+	}
+	var marked awayError
+	if errors.As(err, &marked) {
+		return true
+	}
+	var elsewhere *url.Error // some web server's
+	if errors.As(err, &elsewhere) {
+		return false
+	}
+	var network net.Error
+	var refused *pgconn.ConnectError
+	return errors.As(err, &network) || errors.As(err, &refused) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, ErrClosed)
+}
+
+// An awayError is one of the connection to the database.
+type awayError struct{ error }
+
+func (e awayError) Unwrap() error { return e.error }
 
 func hasCode(err error, postgres string, sqlite ...int) bool {
 	var pg *pgconn.PgError

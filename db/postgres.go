@@ -73,7 +73,7 @@ func (p *postgres) tx(ctx context.Context, fn func(*transaction) error) error {
 func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error {
 	sqlTx, err := p.pool.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return fmt.Errorf("begin: %w", awayError{err})
 	}
 	t := &transaction{on: sqlTx}
 	if err := guarded(t, fn); err != nil {
@@ -81,13 +81,22 @@ func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error 
 	}
 	start := time.Now()
 	if err := sqlTx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
+		return fmt.Errorf("commit: %w", lost(err))
 	}
 	p.transactions.Add(1)
 	p.commits.Add(1)
 	p.commitTime.Add(int64(time.Since(start)))
 	t.committed()
 	return nil
+}
+
+// lost marks an error of the connection: whether the commit was carried out is not known.
+func lost(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) || errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return awayError{err}
 }
 
 func ignoreDone(err error) error {

@@ -202,8 +202,5 @@ func (c *Corridor) known(ctx context.Context, o Operation, err error) *Error {
 		return e
 	}
 	c.Log.Error("operation failed", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
-	if db.IsFull(err) {
-		return Unavailable("overloaded", "the server's disk is full; nothing was changed", "60")
-	}
-	return Fail("internal", "")
+	return Unexpected(err)
 }

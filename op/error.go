@@ -3,6 +3,8 @@ package op
 import (
 	"net/http"
 	"sort"
+
+	"soniq/db"
 )
 
 // An Error is what an operation answers instead of its result. Over REST it becomes a problem body
@@ -138,4 +140,15 @@ func InUse(detail string, usedBy ...string) *Error {
 // Unavailable asks the caller to come back later.
 func Unavailable(code, detail string, retryAfter string) *Error {
 	return &Error{Code: code, Detail: detail, Header: http.Header{"Retry-After": {retryAfter}}}
+}
+
+// Unexpected is what a caller is told of an error that is not an Error: what can be waited for, or nothing but that it happened.
+func Unexpected(err error) *Error {
+	switch {
+	case db.IsFull(err):
+		return Unavailable("overloaded", "the server's disk is full; nothing was changed", "60")
+	case db.IsAway(err): // a commit whose answer was lost may have had its effect
+		return Unavailable("overloaded", "the database cannot be reached; repeat the request, with its Idempotency-Key where it had one", "5")
+	}
+	return Fail("internal", "")
 }

@@ -171,7 +171,7 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 	var e *op.Error
 	if !errors.As(err, &e) {
 		s.Log.Error("credential not checked", "request", op.RequestID(ctx), "err", err)
-		e = op.Fail("internal", "")
+		e = op.Unexpected(err)
 	}
 	return op.WithRefusal(ctx, challenged(e))
 }
