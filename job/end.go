@@ -63,9 +63,48 @@ func more(ends <-chan *end) (batch []*end) {
 	return batch
 }
 
-// writeBatch writes ends together, or, where one of them fails, each for itself.
+// writeBatch writes ends, and tries again while the disk is full or the database away: jobs whose end is not written are
+// left alone, with all that wait for them, until their lease is over.
 func (r *Runner) writeBatch(batch []*end) {
-	err := r.DB.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
+	err := r.tryBatch(batch)
+	if err != nil {
+		r.Log.Error("ends of jobs not written", "queue", r.Name, "jobs", len(batch), "kind", batch[0].job.Kind, "err", err)
+		err = r.insist(batch, err)
+	}
+	for _, e := range batch {
+		if err != nil {
+			r.Log.Error("end of job not written", "job", e.job.ID, "kind", e.job.Kind, "err", err)
+		}
+		close(e.written)
+	}
+}
+
+// firstWait and lastWait are between tries to write ends.
+const (
+	firstWait = 100 * time.Millisecond
+	lastWait  = 5 * time.Second
+)
+
+// insist writes the ends as soon as that is possible again. It gives up when the leases are over, or at shutdown.
+func (r *Runner) insist(batch []*end, err error) error {
+	over := time.NewTimer(r.Options.Timeout + leaseSlack)
+	defer over.Stop()
+	for wait := firstWait; err != nil && (db.IsFull(err) || db.IsAway(err)); wait = min(2*wait, lastWait) {
+		select {
+		case <-over.C:
+			return err
+		case <-r.lifetime.Done():
+			return err
+		case <-time.After(wait):
+			err = r.tryBatch(batch)
+		}
+	}
+	return err
+}
+
+// tryBatch writes ends together, or, where one of them fails, each for itself.
+func (r *Runner) tryBatch(batch []*end) error {
+	return r.DB.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
 		if err := r.writeTogether(ctx, batch); err == nil {
 			return nil
 		}
@@ -80,12 +119,6 @@ func (r *Runner) writeBatch(batch []*end) {
 		}
 		return nil
 	})
-	for _, e := range batch {
-		if err != nil {
-			r.Log.Error("end of job not written", "job", e.job.ID, "kind", e.job.Kind, "err", err)
-		}
-		close(e.written)
-	}
 }
 
 // writeTogether writes all of the ends or none.
