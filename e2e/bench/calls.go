@@ -124,7 +124,10 @@ func (b *bench) measureCalls() error {
 
 // measureOverload offers one and a half times the sustained rate beside calls that are up.
 func (b *bench) measureOverload() error {
-	rate := max(b.sustained[ours], 100)
+	rate := b.sustained[ours]
+	if rate == 0 {
+		rate = b.rates[0]
+	}
 	b.title("Overload", fmt.Sprintf("%d calls/s offered, one and a half times what is sustained, beside 50 calls with audio", rate*3/2))
 	idle := memory(b.platform.process)
 	c, err := talk(b.ours(), 50, "steady")

@@ -38,7 +38,7 @@ func talk(s subject, n int, mark string) (c *conversations, err error) {
 	if c.right, err = newOrchestra("127.0.0.1"); err != nil {
 		return c, err
 	}
-	if c.caller, err = newAgent(carrierIP+":5080", c.left.seat); err != nil {
+	if c.caller, err = newAgent(carrierIP+":5081", c.left.seat); err != nil {
 		return c, err
 	}
 	if c.callee, err = newAgent(fmt.Sprintf("127.0.0.1:%d", calleePort), c.right.seat); err != nil {
