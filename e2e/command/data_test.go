@@ -98,7 +98,7 @@ func restoredCalls(t *testing.T, o *office, copied *rig.Server) {
 	registration := copied.Sipp(rig.Script{Scenario: "register", Login: &o.bob.SIP})
 	registration.Wait()
 	moved.port = registration.Port
-	caller, callee := moved.call(300 * time.Millisecond)
+	caller, callee := moved.ring(300 * time.Millisecond)
 	caller.Wait()
 	callee.Wait()
 }

@@ -30,12 +30,19 @@ func newOffice(t *testing.T, s *rig.Server) *office {
 	return o
 }
 
-// call has Ada call Bob, who answers; it returns when they talk.
+// call has Ada call Bob, who answers; it returns when they talk, for some seconds.
 func (o *office) call(talk time.Duration) (caller, callee *rig.Sipp) {
+	o.T.Helper()
+	caller, callee = o.ring(talk)
+	rig.Until(o.T, "call in progress", 20*time.Second, func() bool { return len(o.live()) == 1 })
+	return caller, callee
+}
+
+// ring has Ada call Bob, who will answer.
+func (o *office) ring(talk time.Duration) (caller, callee *rig.Sipp) {
 	o.T.Helper()
 	callee = o.Server.Sipp(rig.Script{Scenario: "answer", Port: o.port, Limit: talk + time.Minute})
 	caller = o.Server.Sipp(rig.Script{Scenario: "call", Login: &o.ada.SIP, Number: o.bob.Extension, Talk: talk, Play: o.voice, Limit: talk + time.Minute})
-	rig.Until(o.T, "call in progress", 20*time.Second, func() bool { return len(o.live()) == 1 })
 	return caller, callee
 }
 
@@ -56,7 +63,7 @@ func (o *office) live() (ids []string) {
 func (o *office) talk(d time.Duration) string {
 	o.T.Helper()
 	known := len(o.ended())
-	caller, callee := o.call(d)
+	caller, callee := o.ring(d)
 	caller.Wait()
 	callee.Wait()
 	rig.Until(o.T, "end of the call", time.Minute, func() bool { return len(o.ended()) > known })
