@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/db/dbtest"
 	"soniq/e2e/rig"
 )
 
@@ -115,5 +116,24 @@ func alone(t *testing.T, s *rig.Server) {
 		if _, err := os.Stat(filepath.Join(to, name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestBackupBesidePostgreSQLSaysWhatIsLeftOut: the database has tools of its own; keys and recordings are copied.
+func TestBackupBesidePostgreSQLSaysWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	address := os.Getenv("SONIQ_TEST_POSTGRES")
+	if address == "" {
+		t.Skip("SONIQ_TEST_POSTGRES names no PostgreSQL")
+	}
+	s := rig.Start(t, rig.Options{DB: dbtest.Postgres(t, address), Flags: []string{"--transcriber", "off"}})
+	newOffice(t, s).talk(time.Second)
+	to := filepath.Join(t.TempDir(), "copy")
+	says(t, s.Command("backup", "--to", to), "1 recordings", "pg_dump")
+	if _, err := os.Stat(filepath.Join(to, "master.key")); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(to, "soniq.db")); err == nil {
+		t.Error("an SQLite database was copied")
 	}
 }
