@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"text/template"
@@ -300,52 +299,4 @@ func (p *Phone) cleanup() {
 	if p.T.Failed() {
 		p.T.Logf("baresip wrote:\n%s", tail(p.out.String(), 40))
 	}
-}
-
-// ports hands out ports below those the system chooses from, each once in this process.
-var ports = func() *atomic.Int64 {
-	n := new(atomic.Int64)
-	n.Store(int64(os.Getpid() * 37 % 3000))
-	return n
-}()
-
-// FreePort is a port of every loopback address that nobody uses, for UDP and TCP. The three above are free too: audio takes
-// the one above for RTCP, and sipp the next two for pictures.
-func FreePort(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := int(20000 + 4*(ports.Add(1)%3000))
-		if free(port) && free(port+1) && free(port+2) && free(port+3) {
-			return port
-		}
-	}
-	t.Fatal("no free port")
-	return 0
-}
-
-// audioPorts is the first of four hundred ports for the audio of many calls; who takes one finds it free or takes the next.
-func audioPorts(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := int(12000 + 400*(ports.Add(1)%19))
-		if free(port) && free(port+1) && free(port+2) && free(port+3) {
-			return port
-		}
-	}
-	t.Fatal("no free ports for audio")
-	return 0
-}
-
-func free(port int) bool {
-	address := ":" + strconv.Itoa(port)
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return false
-	}
-	defer l.Close()
-	u, err := net.ListenPacket("udp", address)
-	if err != nil {
-		return false
-	}
-	return u.Close() == nil
 }

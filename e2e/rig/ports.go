@@ -1,0 +1,83 @@
+package rig
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// Telephones and carriers need to know their ports before they open them, and open them again. So that test programs which
+// run at the same time do not take each other's, each has a block of its own, below the ports the system chooses from.
+const (
+	blocks    = 10
+	blockSize = 1200
+	firstPort = 20000
+	audioSize = 760 // of the ports for the audio of many calls
+	audioPort = 12000
+)
+
+// block is the number of this process's block. The lock lasts as long as the process.
+var block = sync.OnceValue(func() int {
+	for n := range blocks {
+		f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("soniq-e2e-ports-%d.lock", n)), os.O_CREATE|os.O_RDWR, 0o666)
+		if err != nil {
+			continue
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			locked = f
+			return n
+		}
+		_ = f.Close()
+	}
+	return os.Getpid() % blocks
+})
+
+var (
+	locked *os.File // keeps the lock
+	given  atomic.Int64
+)
+
+// FreePort is a port of every loopback address that nobody uses, for UDP and TCP. The three above are free too: audio takes
+// the one above for RTCP, and sipp the next two for pictures.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	return freeFour(t, func(n int) int { return firstPort + block()*blockSize + 4*n%blockSize })
+}
+
+// audioPorts is the first of many ports for the audio of many calls; who takes one that is not free takes the next.
+func audioPorts(t testing.TB) int {
+	t.Helper()
+	return freeFour(t, func(n int) int { return audioPort + block()*audioSize + 40*n%audioSize })
+}
+
+func freeFour(t testing.TB, candidate func(n int) int) int {
+	t.Helper()
+	for range 1000 {
+		port := candidate(int(given.Add(1)))
+		if free(port) && free(port+1) && free(port+2) && free(port+3) {
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return 0
+}
+
+func free(port int) bool {
+	address := ":" + strconv.Itoa(port)
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return false
+	}
+	defer l.Close()
+	u, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return false
+	}
+	return u.Close() == nil
+}
