@@ -264,10 +264,23 @@ func (n *node) stop() {
 		if n.switcher != nil {
 			n.switcher.Drain(ctx)
 		}
+		n.settle()
 		n.closeDoors()
 		n.background.Wait()
 		n.house.close()
 	})
+}
+
+// settleTime is how long the other side's answers to the last BYEs and CANCELs are waited for: a few repetitions.
+const settleTime = 4 * time.Second
+
+func (n *node) settle() {
+	if n.sip == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
+	defer cancel()
+	n.sip.Settle(ctx)
 }
 
 // shutdownTime is how long requests and jobs under way are waited for.

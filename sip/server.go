@@ -169,6 +169,20 @@ func (s *Server) clock() time.Duration { return s.config.Now().Sub(s.start) }
 // inside dialogs goes on.
 func (s *Server) Drain() { s.draining.Store(true) }
 
+// Settle waits until every dialog is over, the answers to our BYEs and CANCELs
+// included, or ctx ends. Its place is between the last call and Close.
+func (s *Server) Settle(ctx context.Context) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for s.Stats().Dialogs > 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Close stops serving and waits for every goroutine, Handler.Invite included.
 // Legs still alive get Lost and nothing more is sent for them. It must not be
 // called from an event callback. The second call does nothing.
