@@ -27,14 +27,20 @@ const poll = time.Second
 // Stream is the subject on which numbered events are announced, each as an Event.
 const Stream = "stream.events"
 
+// breath is the least time between two reads that were asked for: the first event of a quiet time goes out at once, those of a
+// busy one together.
+const breath = 2 * time.Millisecond
+
 // Run reads until the context ends.
 func (r *Reader) Run(ctx context.Context) {
 	wake := r.Outbox.Bus.Subscribe(Wake, 1)
 	defer wake.Close()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
+	read := r.Once
 	for {
-		n, err := r.Once(ctx)
+		start := time.Now()
+		n, err := read(ctx)
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("events not read", "err", err)
 		}
@@ -45,22 +51,42 @@ func (r *Reader) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-wake.C:
+			read = r.batch
+			breathe(ctx, start)
 		case <-tick.C:
+			read = r.Once
 		}
 	}
 }
 
-// Once numbers and hands on one batch, and returns its size.
+func breathe(ctx context.Context, since time.Time) {
+	rest := breath - time.Since(since)
+	if rest <= 0 {
+		return
+	}
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Once numbers and hands on one batch, and returns its size. It looks first, without writing.
 func (r *Reader) Once(ctx context.Context) (int, error) {
 	if any, err := r.waiting(ctx); err != nil || !any {
 		return 0, err
 	}
+	return r.batch(ctx)
+}
+
+func (r *Reader) batch(ctx context.Context) (int, error) {
 	var batch []Event
 	err := r.Outbox.DB.Tx(ctx, func(tx db.Querier) (err error) {
 		if err = Turn(ctx, tx); err != nil {
 			return err
 		}
-		if batch, err = r.open(ctx, tx); err != nil {
+		if batch, err = r.open(ctx, tx); err != nil || len(batch) == 0 {
 			return err
 		}
 		if err := number(ctx, tx, batch); err != nil {
