@@ -266,3 +266,52 @@ func (r *Runner) expire(ctx context.Context) error {
 		return err
 	})
 }
+
+// disown gives back jobs that the table says this node runs, and it does not: the answer to the claim was lost with the
+// connection. Nobody claims meanwhile.
+func (r *Runner) disown(ctx context.Context) error {
+	err := r.DB.Tx(ctx, func(tx db.Querier) error {
+		ids, err := r.claimed(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			r.mu.Lock()
+			mine := r.mine[id]
+			r.mu.Unlock()
+			if mine > 0 {
+				continue
+			}
+			// tenant: a job is found by its own id
+			const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL, attempt = attempt - 1
+				WHERE id = $1 AND worker = $2 AND state = 1`
+			if _, err := tx.Exec(ctx, q, id, r.Node); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("give jobs back: %w", err)
+	}
+	return nil
+}
+
+// claimed are the jobs that the table says this node runs.
+func (r *Runner) claimed(ctx context.Context, tx db.Querier) ([]string, error) {
+	// tenant: the work of all organisations
+	rows, err := tx.Query(ctx, `SELECT id FROM jobs WHERE queue = $1 AND worker = $2 AND state = 1`, r.Name, r.Node)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}

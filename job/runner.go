@@ -49,9 +49,12 @@ type Runner struct {
 	running  sync.WaitGroup
 	writing  sync.WaitGroup
 
-	mu    sync.Mutex // guards the two below
+	doubt bool // the answer to a claim was lost; owned by the loop
+
+	mu    sync.Mutex // guards the three below
 	busy  int
 	lanes map[string]int
+	mine  map[string]int // jobs whose end is not written yet; twice where one is claimed again at that moment
 }
 
 // Handle says what does the jobs of a kind. Call it before Start.
@@ -73,7 +76,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	if err := errors.Join(r.recover(ctx), r.expire(ctx)); err != nil {
 		return fmt.Errorf("recover jobs of %s: %w", r.Name, err)
 	}
-	r.lanes = map[string]int{}
+	r.lanes, r.mine = map[string]int{}, map[string]int{}
 	r.finished, r.stopped, r.ends = make(chan struct{}, 1), make(chan struct{}), make(chan *end)
 	ctx = context.WithoutCancel(ctx)
 	r.lifetime, r.abort = context.WithCancel(ctx)
@@ -117,6 +120,11 @@ func (r *Runner) loop(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		n, next, err := r.claimAndRun(ctx)
+		r.doubt = r.doubt || db.IsAway(err)
+		if r.doubt && err == nil {
+			err = r.disown(ctx)
+			r.doubt = err != nil
+		}
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("jobs not claimed", "queue", r.Name, "err", err)
 		}
@@ -178,6 +186,7 @@ func (r *Runner) begin(j Job) {
 	r.mu.Lock()
 	r.busy++
 	r.lanes[j.Lane]++
+	r.mine[j.ID]++
 	r.mu.Unlock()
 	r.running.Go(func() {
 		e := r.do(j)
@@ -185,8 +194,18 @@ func (r *Runner) begin(j Job) {
 		r.look()
 		r.ends <- e
 		<-e.written
+		r.letGo(j)
 		r.look()
 	})
+}
+
+// letGo forgets a job whose end is written.
+func (r *Runner) letGo(j Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mine[j.ID]--; r.mine[j.ID] == 0 {
+		delete(r.mine, j.ID)
+	}
 }
 
 // leave gives the worker back. That the end of the job is not written yet holds up only jobs of its order key.
