@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"testing"
+	"time"
 
 	"soniq/e2e/rig"
 )
@@ -69,14 +70,16 @@ func (s *stage) lifeOfWebhooks(t *testing.T, d desk) {
 	d.want(t, 200, "PATCH", path, map[string]any{"description": "a receiver", "headers": map[string]string{"x-tenant": "7"}}, nil)
 	d.want(t, 200, "POST", path+"/test", map[string]any{"event": "call.ended"}, nil)
 	s.person(t, d, "hooked@example.org")
-	hooks.Wait("user.created", 20e9, nil)
+	hooks.Wait("user.created", 20*time.Second, nil)
 	var log page
 	for len(log.Data) == 0 {
 		d.want(t, 200, "GET", path+"/deliveries", nil, &log)
 	}
 	one := path + "/deliveries/" + log.Data[0]["id"].(string)
 	d.want(t, 200, "GET", one, nil, nil)
+	before := len(hooks.Events())
 	d.want(t, 202, "POST", one+"/replay", map[string]any{}, nil)
+	rig.Until(t, "replay", 20*time.Second, func() bool { return len(hooks.Events()) > before })
 	d.want(t, 200, "POST", path+"/rotate-secret", map[string]any{"grace_seconds": 0}, nil)
 	d.want(t, 200, "GET", "/webhooks/events", nil, nil)
 	d.want(t, 204, "DELETE", path, nil, nil)
