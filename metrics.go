@@ -52,6 +52,8 @@ func (m *metrics) calls(n *node) {
 	m.counter("soniq_calls_answered_total", "Calls that were answered.", func() float64 { return float64(s.Stats().Answered) })
 	m.counter("soniq_calls_unanswered_total", "Calls that ended without an answer.", func() float64 { return float64(s.Stats().Failed) })
 	m.counter("soniq_calls_refused_total", "Calls that were not placed: no route, gate, media.", func() float64 { return float64(s.Stats().Refused) })
+	m.counter("soniq_calls_turned_away_total", "Calls refused with 503 because they came faster than they could be set up.",
+		func() float64 { return float64(s.Stats().TurnedAway) })
 	m.gauge("soniq_media_streams", "Media streams open, two for each call.", func() float64 { return float64(n.media.Stats().Streams) })
 	m.gauge("soniq_recorders", "Recordings being made.", func() float64 { return float64(n.media.Stats().Recorders) })
 }

@@ -150,6 +150,7 @@ func (n *node) startJobs(ctx context.Context) error {
 	n.run(func() { h.keys.Run(ctx, h.log) })
 	n.run(func() { keepAlive(ctx, h.config.Data) })
 	n.run(func() { n.sweep(ctx) })
+	n.run(func() { giveBackMemory(ctx) })
 	n.run(func() {
 		if err := removeStray(filepath.Join(h.config.Data, "recordings"), n.started, h.log); err != nil {
 			h.log.Warn("stray recordings not removed", "err", err)

@@ -56,6 +56,7 @@ func (c *liveCall) run(ctx context.Context) {
 	c.deadline = time.NewTimer(c.sw.RingTimeout)
 	defer c.deadline.Stop()
 	c.setUp(ctx)
+	c.sw.door.leave()
 	for !c.done {
 		m, ok := c.inbox.pop()
 		if ok {

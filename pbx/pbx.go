@@ -58,6 +58,7 @@ type Switch struct {
 	mu    sync.Mutex // guards calls
 	calls map[string]*liveCall
 	stats counters
+	door  door
 }
 
 type counters struct{ started, answered, failed, gated atomic.Int64 }
@@ -65,6 +66,7 @@ type counters struct{ started, answered, failed, gated atomic.Int64 }
 // Stats counts calls since start, and those in progress.
 type Stats struct {
 	Started, Answered, Failed, Refused int64
+	TurnedAway                         int64 // 503 because calls came faster than they could be set up
 	Active                             int
 }
 
@@ -90,8 +92,13 @@ func New(c Config) *Switch {
 // Serve gives the switch the signalling it places calls through; signalling calls it before the first call arrives.
 func (s *Switch) Serve(server *sip.Server) { s.server = server }
 
-// Invite takes a new call: from here on its own goroutine owns it.
+// Invite takes a new call: from here on its own goroutine owns it. Calls that come faster than they can be set up are
+// turned away.
 func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
+	if !s.door.enter() {
+		turnAway(in)
+		return
+	}
 	c := s.newCall(in)
 	s.mu.Lock()
 	s.calls[c.id] = c
@@ -126,7 +133,7 @@ func (s *Switch) Active() int {
 // Stats returns the counters.
 func (s *Switch) Stats() Stats {
 	return Stats{Started: s.stats.started.Load(), Answered: s.stats.answered.Load(), Failed: s.stats.failed.Load(),
-		Refused: s.stats.gated.Load(), Active: s.Active()}
+		Refused: s.stats.gated.Load(), TurnedAway: s.door.turned.Load(), Active: s.Active()}
 }
 
 // Drain waits until the calls in progress have ended by themselves, and hangs up those that have not when the context ends.

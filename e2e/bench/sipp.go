@@ -84,7 +84,7 @@ func readRun(path string) (run, error) {
 		return 0
 	}
 	last := lines[len(lines)-1]
-	r := run{Made: number(last, "TotalCallCreated"), Refused: number(last, "GenericCounter1(C)"), Failed: number(last, "FailedCall(C)"),
+	r := run{Made: number(last, "TotalCallCreated"), Refused: number(last, "refused(C)"), Failed: number(last, "FailedCall(C)"),
 		Retransmitted: number(last, "Retransmissions(C)")}
 	r.Good = number(last, "SuccessfulCall(C)") - r.Refused // sipp takes the end of a refused call for a success
 	for i, line := range lines[1:] {                       // how long it took until the last call was made
