@@ -153,3 +153,43 @@ func TestALateOfferIsHeardOnBothSides(t *testing.T) {
 	hears(t, "the right channel", both[1], 440, 2*time.Second)
 	hears(t, "the phone", read(t, phone.Close()).PCM[0], 1000, 2*time.Second)
 }
+
+func TestSidesWithoutACommonCodecAreToldSo(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	const g729 = "18"
+	port := company.sippPhone(user.SIP)
+	s.Sipp(rig.Script{Scenario: "call_refused", Status: 488, IP: way.ip, From: "+12125550101", Number: way.number, Formats: g729}).Wait()
+	if r := company.record("+12125550101"); r.String() != "inbound missed carrier_error system 488" {
+		t.Errorf("record of an offer that cannot be taken: %s", r)
+	}
+	callee := s.Sipp(rig.Script{Scenario: "answer", Port: port, From: user.SIP.Username, Formats: g729})
+	s.Sipp(rig.Script{Scenario: "call_refused", Status: 488, IP: way.ip, From: "+12125550102", Number: way.number}).Wait()
+	callee.Wait()
+	if r := company.record("+12125550102"); r.String() != "inbound missed carrier_error system 488" {
+		t.Errorf("record of an answer that cannot be taken: %s", r)
+	}
+}
+
+func TestDigitsByINFOArePassedOn(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	port := company.sippPhone(user.SIP)
+	for status, from := range map[int]string{200: "+12125550101", 415: "+12125550102"} { // 415: a phone that does not know them
+		callee := s.Sipp(rig.Script{Scenario: "answer_info", Status: status, Port: port, From: user.SIP.Username})
+		s.Sipp(rig.Script{Scenario: "call_info", Status: status, IP: way.ip, From: from, Number: way.number}).Wait()
+		callee.Wait()
+		if info := callee.Received("INFO ", 0); !strings.Contains(info, "Signal=5") || rig.Field(info, "Content-Type") != "application/dtmf-relay" {
+			t.Errorf("the phone got\n%s", info)
+		}
+		if r := company.record(from); r.String() != "inbound completed caller_hangup caller 0" {
+			t.Errorf("record: %s", r)
+		}
+	}
+}

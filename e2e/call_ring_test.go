@@ -148,3 +148,43 @@ func TestDoNotDisturbKeepsThePhoneSilent(t *testing.T) {
 		t.Errorf("record: %s", r)
 	}
 }
+
+func TestAPhoneThatIsSwitchedOffIsNotRung(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	low, _ := tone(t, 440)
+	for _, transport := range []string{"udp", "tcp"} {
+		phone := s.Phone(user.SIP, rig.PhoneOptions{Say: low, Auto: true, Transport: transport})
+		from := map[string]string{"udp": "+12125550101", "tcp": "+12125550102"}[transport]
+		s.Sipp(rig.Script{Scenario: "call", IP: way.ip, From: from, Number: way.number, Talk: 500 * time.Millisecond}).Wait()
+		phone.Wait("CALL_CLOSED", "")
+		phone.Close()
+		s.Sipp(rig.Script{Scenario: "call_refused", Status: 480, IP: way.ip, From: from + "9", Number: way.number}).Wait()
+		if r := company.record(from); r.String() != "inbound completed caller_hangup caller 0" {
+			t.Errorf("%s: record of the call before: %s", transport, r)
+		}
+		if r := company.record(from + "9"); r.String() != "inbound missed no_answer system 480" {
+			t.Errorf("%s: record of the call after: %s", transport, r)
+		}
+	}
+}
+
+func TestAPhoneWhoseConnectionBrokeIsNotRung(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	s.Sipp(rig.Script{Scenario: "register", Login: &user.SIP, TCP: true}).Wait() // and goes away without a word
+	began := time.Now()
+	s.Sipp(rig.Script{Scenario: "call_refused", Status: 480, IP: way.ip, From: "+12125550101", Number: way.number}).Wait()
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("the caller waited %s for a phone that is gone", d)
+	}
+	if r := company.record("+12125550101"); r.String() != "inbound missed no_answer system 480" {
+		t.Errorf("record: %s", r)
+	}
+}

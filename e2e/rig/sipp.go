@@ -33,6 +33,7 @@ type Script struct {
 	Limit    time.Duration
 
 	LateOffer bool     // the INVITE has no SDP
+	Formats   string   // payload types offered or answered beside events; "" for 0, PCMU
 	Play      string   // raw mu-law file that is spoken
 	Headers   []string // further header lines of the INVITE
 	Status    int      // expected, or to refuse with
@@ -63,6 +64,7 @@ func (s Script) filled() script {
 		x.Round = 2
 	}
 	x.Last = x.Round + 3
+	x.Formats = either(x.Formats, "0")
 	if s.Play != "" {
 		x.Media = "[rtpstream_audio_port]"
 	}
