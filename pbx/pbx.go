@@ -55,10 +55,11 @@ type Switch struct {
 	writing     context.Context // until it ends, what could not be written is tried again
 	stopWriting context.CancelFunc
 
-	mu    sync.Mutex // guards calls
-	calls map[string]*liveCall
-	stats counters
-	door  door
+	mu       sync.Mutex // guards calls and draining
+	calls    map[string]*liveCall
+	draining bool
+	stats    counters
+	door     door
 }
 
 type counters struct{ started, answered, failed, gated atomic.Int64 }
@@ -100,11 +101,12 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 		return
 	}
 	c := s.newCall(in)
-	s.mu.Lock()
-	s.calls[c.id] = c
-	s.mu.Unlock()
+	if !s.take(c) { // it was on its way when the shutdown began
+		s.door.leave()
+		in.Reject(503, "Shutting down", retryAfter)
+		return
+	}
 	s.stats.started.Add(1)
-	s.running.Add(1)
 	go func() {
 		defer s.running.Done()
 		c.run(context.WithoutCancel(ctx))
@@ -113,6 +115,18 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 		s.mu.Unlock()
 		c.ledger.settle(s.writing)
 	}()
+}
+
+// take makes a call one of those that a shutdown waits for; false once the shutdown has begun.
+func (s *Switch) take(c *liveCall) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return false
+	}
+	s.calls[c.id] = c
+	s.running.Add(1)
+	return true
 }
 
 func (s *Switch) newCall(in *sip.Inbound) *liveCall {
@@ -139,6 +153,9 @@ func (s *Switch) Stats() Stats {
 // Drain waits until the calls in progress have ended by themselves, and hangs up those that have not when the context ends.
 // It returns when every call is written down, or cannot be; then the next start closes it.
 func (s *Switch) Drain(ctx context.Context) {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
 	done := make(chan struct{})
 	go func() { s.running.Wait(); close(done) }()
 	select {
