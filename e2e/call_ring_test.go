@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -57,30 +56,6 @@ func TestThePhoneThatAnswersTooLateIsHungUp(t *testing.T) {
 	}
 	if company.device("+12125550177") != desk {
 		t.Errorf("the call is not with the phone that was first")
-	}
-}
-
-func TestTwoPhonesThatAnswerAtOnceLeaveOneCall(t *testing.T) {
-	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: quiet})
-	company := newSite(s)
-	user := company.AddUser("Ada")
-	way := company.carrier(user.ID, nil)
-	_, login := company.secondPhone(user)
-	ports := map[string]int{user.SIP.Username: company.sippPhone(user.SIP), login.Username: company.sippPhone(login)}
-	for n := range 5 { // who is first, and whether the answers cross, is up to the machine
-		var phones []*rig.Sipp
-		for name, port := range ports {
-			phones = append(phones, s.Sipp(rig.Script{Scenario: "answer_at_once", Port: port, From: name}))
-		}
-		from := fmt.Sprintf("+1212555018%d", n)
-		s.Sipp(rig.Script{Scenario: "call", IP: way.ip, From: from, Number: way.number, Talk: time.Second}).Wait()
-		for _, p := range phones {
-			p.Wait()
-		}
-		if r := company.record(from); r.String() != "inbound completed caller_hangup caller 0" {
-			t.Errorf("record: %s", r)
-		}
 	}
 }
 
