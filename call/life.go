@@ -43,6 +43,12 @@ type New struct {
 	CallerSIP  string // Call-ID of the caller's leg
 	CallerDev  string
 	CallerUser string
+	CallerLeg  string // id of the caller's leg; "" makes one
+
+	Status    Status // Queued for calls we place, else Ringing ("")
+	Metadata  map[string]string
+	Reference string // client_reference
+	Purpose   string // why the call is made (reason of CallCreate): its first note
 }
 
 // A Party is who answered, or is rung.
@@ -171,6 +177,12 @@ type Ended struct {
 	Quality    *event.Quality
 	Recording  string // id; "" when not recorded
 	Codec      string
+
+	Revision int   // of the last Change before; 0: none was written
+	State    State // as it was last, where Revision is not 0
+	Legs     []LegState
+	Monitors []MonitorState
+	Story    *Story
 }
 
 // Answered reports whether anybody was connected.
