@@ -34,25 +34,33 @@ type Format struct {
 	Param string // fmtp
 }
 
-// Codec returns which G.711 law the format is; false when it is none.
+// Codec returns which codec of ours the format is; false when it is none.
 func (f Format) Codec() (Codec, bool) {
-	switch {
-	case f.Rate != 8000:
-		return PCMU, false
-	case f.Name == "PCMU":
-		return PCMU, true
-	case f.Name == "PCMA":
-		return PCMA, true
+	for c := range codecs {
+		if f.Name == c.String() {
+			return c, f.Rate == c.clock()
+		}
 	}
 	return PCMU, false
 }
 
-func (f Format) isEvent() bool { return f.Name == telephoneEvent && f.Rate == 8000 }
+// isEvent reports whether the format is RFC 4733 events, on the clock of
+// narrow-band codecs or of Opus.
+func (f Format) isEvent() bool {
+	return f.Name == telephoneEvent && (f.Rate == 8000 || f.Rate == 48000)
+}
 
-// relayed reports whether the relay passes the format.
-func (f Format) relayed() bool {
-	_, ok := f.Codec()
-	return ok || f.isEvent()
+func (f Format) isOpus() bool {
+	c, ok := f.Codec()
+	return ok && c == Opus
+}
+
+// encoding is the right half of an rtpmap attribute (RFC 7587 §7 for Opus).
+func (f Format) encoding() string {
+	if f.isOpus() {
+		return "opus/48000/2"
+	}
+	return fmt.Sprintf("%s/%d", f.Name, f.Rate)
 }
 
 func (f Format) same(o Format) bool { return f.Name == o.Name && f.Rate == o.Rate }
@@ -68,7 +76,7 @@ type Description struct {
 	Addr      netip.AddrPort // where its sender wants RTP: unspecified for c=0.0.0.0, not valid when c= is a host name
 	RTCP      netip.AddrPort // a=rtcp, or the port above
 	Direction Direction      // c=0.0.0.0 counts as not receiving (RFC 3264 §8.4)
-	Formats   []Format       // in order of preference; all, also those the relay does not pass
+	Formats   []Format       // in order of preference; all, also those we do not know
 	Ptime     int            // ms, 0 when unsaid
 	Version   uint64         // of o=
 
@@ -86,10 +94,10 @@ func (d Description) Same(o Description) bool {
 // Held reports whether the sender put the other side on hold (sendonly, inactive or c=0.0.0.0).
 func (d Description) Held() bool { return !d.Direction.Receives() }
 
-// Codec is the first G.711 format; false when there is none.
+// Codec is the first codec of ours among the formats; false when there is none.
 func (d Description) Codec() (Codec, bool) {
 	for _, f := range d.Formats {
-		if c, ok := f.Codec(); ok {
+		if c, ok := f.Codec(); ok && c.decodes() {
 			return c, true
 		}
 	}

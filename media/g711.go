@@ -2,24 +2,7 @@ package media
 
 // G.711 (ITU-T G.711, 8 kHz, 8 bits). The tables are made once and never change.
 
-// A Codec is an audio encoding the relay and the recorder know.
-type Codec uint8
-
-// The two laws of G.711.
-const (
-	PCMU Codec = iota
-	PCMA
-)
-
-// String is the name in an rtpmap attribute.
-func (c Codec) String() string {
-	if c == PCMA {
-		return "PCMA"
-	}
-	return "PCMU"
-}
-
-// silence is the code word of zero.
+// silence is the G.711 code word of zero.
 func (c Codec) silence() byte {
 	if c == PCMA {
 		return 0xD5

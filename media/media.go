@@ -8,11 +8,11 @@
 //
 //	a, _ := engine.Open()                          // caller's leg
 //	b, _ := engine.OpenBeside(a)                   // callee's leg, same loop
-//	sa, sb := media.NewSession(a.Local()), media.NewSession(b.Local())
+//	sa, sb := a.NewSession(media.Profile{}), b.NewSession(media.Profile{})
 //	offer, err := sa.ReceiveOffer(inviteBody)      // *SDPError: 400 or 488
-//	toB := sb.Offer(media.RelayOffer(offer))       // INVITE to the callee
+//	toB := sb.Offer(media.OfferBeside(offer))       // INVITE to the callee
 //	answer, err := sb.ReceiveAnswer(okBody)
-//	m, err := media.RelayAnswer(offer, answer)
+//	m, err := media.AnswerBeside(offer, answer)
 //	toA, err := sa.Answer(m)                       // 200 to the caller
 //	a.Apply(sa, callerSignallingAddr)
 //	b.Apply(sb, calleeSignallingAddr)

@@ -1,6 +1,9 @@
 package media
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Media is what we put into an offer or an answer of ours.
 type Media struct {
@@ -9,83 +12,178 @@ type Media struct {
 	Ptime     int // ms, 0 leaves it out
 }
 
-// OwnOffer is our own list (PCMU, PCMA, telephone-event), for calls we start
-// and for INVITEs that come without an offer.
-func OwnOffer() Media {
-	return Media{Formats: []Format{
-		{PT: 0, Name: "PCMU", Rate: 8000},
-		{PT: 8, Name: "PCMA", Rate: 8000},
-		{PT: 101, Name: telephoneEvent, Rate: 8000, Param: "0-16"},
-	}, Ptime: 20}
+// ownFormats is all we know, the best first, with the payload types we like.
+var ownFormats = []Format{
+	{PT: 111, Name: "OPUS", Rate: 48000},
+	{PT: 9, Name: "G722", Rate: 8000},
+	{PT: 0, Name: "PCMU", Rate: 8000},
+	{PT: 8, Name: "PCMA", Rate: 8000},
+	{PT: 101, Name: telephoneEvent, Rate: 8000, Param: "0-16"},
+	{PT: 110, Name: telephoneEvent, Rate: 48000, Param: "0-16"},
 }
 
-// RelayOffer is what to offer one leg given what the other leg offered (or
-// answered, when the first INVITE had no offer): its formats in its order and
-// with its payload types, restricted to what the relay passes, and its direction.
-func RelayOffer(other Description) Media {
-	m := Media{Direction: other.Direction, Ptime: other.Ptime}
-	for _, f := range other.Formats {
-		if f.relayed() {
-			f.Param = safeParam(f)
-			m.Formats = append(m.Formats, f)
+// staticG711 are the types that need no negotiation.
+var staticG711 = []Format{{PT: 0, Name: "PCMU", Rate: 8000}, {PT: 8, Name: "PCMA", Rate: 8000}}
+
+// OwnOffer is our own list, wide band first, for calls we start and for INVITEs
+// that come without an offer: the codecs we can speak here, and DTMF events.
+func OwnOffer() Media {
+	return Media{Formats: ownList(), Ptime: 20}
+}
+
+func ownList() []Format {
+	list := make([]Format, 0, len(ownFormats))
+	for _, f := range ownFormats {
+		c, audio := f.Codec()
+		if audio && c.encodes() || f.isEvent() && (f.Rate == 8000 || Opus.encodes()) {
+			list = append(list, f)
 		}
 	}
+	return list
+}
+
+// OfferBeside is what to offer one leg given what the other leg offered (or
+// answered, when the first INVITE had no offer): its formats in its order and
+// with its payload types, so that nothing need be transcoded, then those of ours
+// we can transcode from and to; and its direction. Opus comes last where we
+// cannot speak it ourselves.
+func OfferBeside(other Description) Media {
+	m := Media{Direction: other.Direction, Ptime: other.Ptime}
+	var last []Format
+	for _, f := range other.Formats {
+		c, audio := f.Codec()
+		if !f.isEvent() && !(audio && c.decodes()) || slices.ContainsFunc(m.Formats, f.same) {
+			continue
+		}
+		f.Param = safeParam(f)
+		if audio && !c.encodes() {
+			last = append(last, f)
+			continue
+		}
+		m.Formats = append(m.Formats, f)
+	}
+	for _, f := range ownList() {
+		if !slices.ContainsFunc(m.Formats, f.same) {
+			m.Formats = addFormat(m.Formats, f)
+		}
+	}
+	for _, f := range last {
+		m.Formats = addFormat(m.Formats, f)
+	}
+	if !slices.ContainsFunc(m.Formats, Format.isOpus) {
+		m.Formats = slices.DeleteFunc(m.Formats, func(f Format) bool { return f.isEvent() && f.Rate != 8000 })
+	}
+	slices.SortStableFunc(m.Formats, eventsLast)
 	return m
 }
 
-// RelayAnswer is what to answer the offerer given the other leg's answer: the
-// codecs the other leg took, in its order, with the payload types of the offer.
-// 488 when nothing but events is left.
-func RelayAnswer(offer, answer Description) (Media, error) {
-	m := Media{Direction: answer.Direction, Ptime: answer.Ptime}
-	audio := false
-	for _, f := range answer.Formats {
-		o, ok := offer.find(f)
-		if !ok || !o.relayed() {
-			continue
-		}
-		audio = audio || !o.isEvent()
-		o.Param = safeParam(f)
-		m.Formats = append(m.Formats, o)
+// addFormat appends f, with another dynamic payload type when its own is taken.
+func addFormat(list []Format, f Format) []Format {
+	taken := func(pt uint8) bool {
+		return slices.ContainsFunc(list, func(o Format) bool { return o.PT == pt })
 	}
-	if !audio {
-		return Media{}, notAcceptable("the two legs have no codec in common")
+	if taken(f.PT) {
+		for f.PT = 96; f.PT < 127 && taken(f.PT); f.PT++ {
+		}
+	}
+	return append(list, f)
+}
+
+// eventsLast keeps audio before events: some phones take the first format as it comes.
+func eventsLast(a, b Format) int {
+	switch {
+	case a.isEvent() == b.isEvent():
+		return 0
+	case a.isEvent():
+		return 1
+	}
+	return -1
+}
+
+// AnswerBeside is what to answer the offerer given the other leg's answer: the
+// codecs the other leg took, in its order, with the payload types of the offer,
+// so that packets can be relayed as they are. Where there are none, it is the
+// first codec of the offer that we can transcode. The error is an *SDPError with
+// 488 when there is none of that kind either.
+func AnswerBeside(offer, other Description) (Media, error) {
+	m := Media{Direction: other.Direction, Ptime: other.Ptime}
+	for _, f := range other.Formats {
+		o, ok := offer.find(f)
+		if c, audio := o.Codec(); ok && audio && c.decodes() {
+			o.Param = safeParam(f)
+			m.Formats = append(m.Formats, o)
+		}
+	}
+	if len(m.Formats) == 0 {
+		f, err := spoken(offer)
+		if err != nil {
+			return Media{}, err
+		}
+		m.Formats = []Format{f}
+	}
+	if i := slices.IndexFunc(other.Formats, Format.isEvent); i >= 0 {
+		m.Formats = append(m.Formats, eventsBeside(offer, m.Formats[0], safeParam(other.Formats[i]))...)
 	}
 	return m, nil
 }
 
 // LocalAnswer is the answer to an offer we serve ourselves (prompts, robot
-// phones): its first G.711 format and telephone-event, in the reversed direction.
+// phones): the first codec of it that we can speak and its events, in the
+// reversed direction.
 func LocalAnswer(offer Description) (Media, error) {
 	m := Media{Direction: offer.Direction.Reverse(), Ptime: 20}
-	audio, event := false, false
-	for _, f := range offer.Formats {
-		_, g711 := f.Codec()
-		if g711 && !audio || f.isEvent() && !event {
-			f.Param = safeParam(f)
-			m.Formats = append(m.Formats, f)
-		}
-		audio, event = audio || g711, event || f.isEvent()
+	f, err := spoken(offer)
+	if err != nil {
+		return Media{}, err
 	}
-	if !audio {
-		return Media{}, notAcceptable("no G.711 among the formats")
-	}
+	m.Formats = append([]Format{f}, eventsBeside(offer, f, "")...)
 	return m, nil
 }
 
-// safeParam is the fmtp worth repeating to the other leg: the event list of
-// RFC 4733 §2.4.1 and nothing else.
-func safeParam(f Format) string {
-	if !f.isEvent() {
-		return ""
-	}
-	for _, c := range f.Param {
-		if !strings.ContainsRune("0123456789-,", c) {
-			return "0-15"
+// spoken is the first codec of an offer that we can speak and hear.
+func spoken(offer Description) (Format, error) {
+	for _, f := range offer.Formats {
+		if c, audio := f.Codec(); audio && c.encodes() && c.decodes() {
+			f.Param = safeParam(f)
+			return f, nil
 		}
 	}
-	if len(f.Param) > 32 {
-		return "0-15"
+	return Format{}, notAcceptable("no codec among the formats that can be spoken here")
+}
+
+// eventsBeside is the events of an offer for use with a codec: those on its
+// clock (RFC 4733 §2.1), else any. param is the list of events to name, "" for
+// the offer's own.
+func eventsBeside(offer Description, codec Format, param string) []Format {
+	i := slices.IndexFunc(offer.Formats, func(f Format) bool { return f.isEvent() && f.Rate == codec.Rate })
+	if i < 0 {
+		i = slices.IndexFunc(offer.Formats, Format.isEvent)
 	}
-	return f.Param
+	if i < 0 {
+		return nil
+	}
+	f := offer.Formats[i]
+	if f.Param = safeParam(f); param != "" {
+		f.Param = param
+	}
+	return []Format{f}
+}
+
+// safeParam is the fmtp worth repeating to the other leg: the event list of
+// RFC 4733 §2.4.1, the parameters of Opus (RFC 7587 §6.1), and nothing else.
+func safeParam(f Format) string {
+	c, _ := f.Codec()
+	switch {
+	case f.isEvent() && plain(f.Param, 32, "0123456789-,"):
+		return f.Param
+	case f.isEvent():
+		return "0-15"
+	case c == Opus && plain(f.Param, 200, "abcdefghijklmnopqrstuvwxyz-=; 0123456789"):
+		return f.Param
+	}
+	return ""
+}
+
+func plain(s string, longest int, letters string) bool {
+	return len(s) <= longest && !strings.ContainsFunc(s, func(c rune) bool { return !strings.ContainsRune(letters, c) })
 }

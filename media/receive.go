@@ -30,7 +30,7 @@ type inbound struct {
 
 func (in *inbound) init() {
 	in.accept = true
-	in.setKinds(OwnOffer().Formats[:2]) // static types need no negotiation
+	in.setKinds(staticG711) // static types need no negotiation
 }
 
 func (in *inbound) setKinds(lists ...[]Format) {
@@ -119,13 +119,13 @@ func (s *Stream) deliver(h rtpHeader, b []byte, begin, end int, now int64) {
 	if k == kindNone || begin == end {
 		return
 	}
-	if k == kindEvent {
+	if k.event() {
 		s.event(h, b[begin:end], now)
 	}
-	if in.tee != nil && k.audio() {
+	if in.tee != nil && k.g711() {
 		in.tee.push(h, k, b[begin:end], now)
 	}
-	if in.ears != nil && k.audio() {
+	if in.ears != nil && k.g711() {
 		in.ears.hear(h, k, b[begin:end], now)
 	}
 	if in.peer != nil {

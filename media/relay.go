@@ -67,7 +67,7 @@ func (s *Stream) relay(from *Stream, h rtpHeader, k kind, b []byte, begin, end i
 	}
 	pt := o.pts[k]
 	if pt == noPT {
-		if !k.audio() || o.pts[k^1] == noPT {
+		if !k.g711() || o.pts[k^1] == noPT {
 			return // nothing this leg understands
 		}
 		pt = o.pts[k^1]

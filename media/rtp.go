@@ -50,19 +50,27 @@ type kind uint8
 const (
 	kindPCMU kind = iota // equals Codec
 	kindPCMA
-	kindEvent
+	kindG722
+	kindOpus
+	kindEvent     // on a clock of 8000 Hz
+	kindEventOpus // on that of Opus
 	kinds
 	kindNone kind = 0xFF
 )
 
-func (k kind) audio() bool { return k <= kindPCMA }
+func (k kind) audio() bool { return k <= kindOpus }
+func (k kind) g711() bool  { return k <= kindPCMA }
+func (k kind) event() bool { return k == kindEvent || k == kindEventOpus }
 
 func kindOf(f Format) kind {
 	if c, ok := f.Codec(); ok {
 		return kind(c)
 	}
-	if f.isEvent() {
-		return kindEvent
+	switch {
+	case !f.isEvent():
+		return kindNone
+	case f.Rate == 48000:
+		return kindEventOpus
 	}
-	return kindNone
+	return kindEvent
 }

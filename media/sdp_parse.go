@@ -14,7 +14,7 @@ const (
 )
 
 // ParseOffer reads an offer. The error is an *SDPError: 400 when the body is
-// malformed, 488 when it has no audio over plain RTP with G.711.
+// malformed, 488 when it has no audio over plain RTP in a codec we know.
 func ParseOffer(body []byte) (Description, error) { return parseSDP(body) }
 
 // ParseAnswer reads an answer; errors are those of ParseOffer.
@@ -188,13 +188,14 @@ func (s *sdpSection) rtpmap(v string) error {
 		return malformed("bad rtpmap")
 	}
 	rate, err := strconv.Atoi(part[1])
-	if err != nil || rate < 1 || len(part) == 3 && part[2] != "1" {
+	name := normalName(part[0])
+	if err != nil || rate < 1 || len(part) == 3 && part[2] != "1" && name != codecNames[Opus] {
 		rate = 0 // several channels: nothing we relay
 	}
 	if s.maps == nil {
 		s.maps = map[uint8]Format{}
 	}
-	s.maps[uint8(pt)] = Format{PT: uint8(pt), Name: normalName(part[0]), Rate: rate}
+	s.maps[uint8(pt)] = Format{PT: uint8(pt), Name: name, Rate: rate}
 	return nil
 }
 

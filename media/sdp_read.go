@@ -21,8 +21,8 @@ func (p *sdpParser) finish() (Description, error) {
 	if err := d.fill(&p.top, &p.media[d.audio]); err != nil {
 		return Description{}, err
 	}
-	if _, ok := d.Codec(); !ok {
-		return Description{}, notAcceptable("no G.711 among the formats")
+	if c, ok := d.Codec(); !ok || !c.decodes() {
+		return Description{}, notAcceptable("no codec we know among the formats")
 	}
 	return d, nil
 }

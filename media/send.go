@@ -39,11 +39,13 @@ const noPT = 0xFF
 func (o *outbound) init() {
 	o.enabled = true
 	o.ssrc, o.seq, o.ts = rand.Uint32(), uint16(rand.Uint32())&0x7FFF, rand.Uint32() // RFC 3550 §5.1: random starts
-	o.setTypes(OwnOffer().Formats[:2])
+	o.setTypes(staticG711)
 }
 
 func (o *outbound) setTypes(list []Format) {
-	o.pts = [kinds]uint8{noPT, noPT, noPT}
+	for k := range o.pts {
+		o.pts[k] = noPT
+	}
 	for i := len(list) - 1; i >= 0; i-- { // backwards: the first of a kind stays
 		k := kindOf(list[i])
 		if k == kindNone {

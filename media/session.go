@@ -13,6 +13,7 @@ import (
 // It is not safe for concurrent use; the call's goroutine owns it.
 type Session struct {
 	local   netip.AddrPort
+	profile Profile
 	id      uint64
 	version uint64
 	core    string // last body sent, without its o= line
@@ -24,9 +25,10 @@ type Session struct {
 	pending *Media       // offered by us last; answers to it are taken
 	sending []byte       // body of pending
 
-	remote *Description // agreed
-	ours   Media        // agreed
-	body   []byte       // agreed
+	remote   *Description // agreed
+	ours     Media        // agreed
+	body     []byte       // agreed
+	answered bool         // by us: ours is the narrower list
 }
 
 // NewSession makes the state of a leg whose media is at local.
@@ -69,7 +71,7 @@ func (s *Session) Answer(m Media) ([]byte, error) {
 	}
 	m.Direction = m.Direction.narrow(s.offer.Direction)
 	s.lines, s.audio = s.offer.lines, s.offer.audio
-	s.remote, s.ours, s.offer = s.offer, m, nil
+	s.remote, s.ours, s.offer, s.answered = s.offer, m, nil, true
 	s.pending, s.sending = nil, nil
 	s.body = s.build(m)
 	return s.body, nil
@@ -95,16 +97,16 @@ func (s *Session) ReceiveAnswer(body []byte) (Description, error) {
 		s.lines, s.audio = d.lines[:1:1], 0 // we offered one line
 		s.lines[0] = d.lines[d.audio]
 	}
-	s.remote, s.ours, s.body = &d, *s.pending, s.sending
+	s.remote, s.ours, s.body, s.answered = &d, *s.pending, s.sending, false
 	s.ours.Direction = s.ours.Direction.narrow(d.Direction)
 	return d, nil
 }
 
 // offered reports whether f is a codec of the pending offer.
 func (s *Session) offered(f Format) bool {
-	_, g711 := f.Codec()
+	_, audio := f.Codec()
 	_, ok := findFormat(s.pending.Formats, f)
-	return g711 && ok
+	return audio && ok
 }
 
 // Rollback forgets an offer of either side that came to nothing (an error
@@ -125,6 +127,43 @@ func (s *Session) Remote() (Description, bool) {
 // Ours returns what we said in the last completed exchange; its direction is
 // the one in force, seen from us.
 func (s *Session) Ours() Media { return s.ours }
+
+// formats returns what we may send: the formats of the answer, in its order,
+// with the payload types the other side declared for them (RFC 3264 §6.1).
+func (s *Session) formats() []Format {
+	if s.remote == nil {
+		return nil
+	}
+	order, allowed := s.remote.Formats, s.ours.Formats
+	if s.answered {
+		order, allowed = allowed, order
+	}
+	list := make([]Format, 0, len(order))
+	for _, f := range order {
+		o, ok := findFormat(allowed, f)
+		if !ok {
+			continue
+		}
+		if s.answered {
+			f = o // the other side's payload type
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// Codec returns the codec we send; PCMU before the first completed exchange.
+func (s *Session) Codec() Codec {
+	for _, f := range s.formats() {
+		if c, ok := f.Codec(); ok {
+			return c
+		}
+	}
+	return PCMU
+}
+
+// Secure reports whether the media agreed on is encrypted.
+func (s *Session) Secure() bool { return false }
 
 // Refresh reports whether body asks for exactly what is agreed already, as the
 // re-INVITE of a session timer does (RFC 4028 §7.4): answer it with Local.
@@ -171,7 +210,7 @@ func writeAudio(b *strings.Builder, proto string, port uint16, m Media) {
 	}
 	b.WriteString("\r\n")
 	for _, f := range m.Formats {
-		fmt.Fprintf(b, "a=rtpmap:%d %s/%d\r\n", f.PT, f.Name, f.Rate)
+		fmt.Fprintf(b, "a=rtpmap:%d %s\r\n", f.PT, f.encoding())
 		if f.Param != "" {
 			fmt.Fprintf(b, "a=fmtp:%d %s\r\n", f.PT, f.Param)
 		}

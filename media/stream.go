@@ -82,7 +82,7 @@ type Remote struct {
 	RTCP    netip.AddrPort // zero is the port above Addr's
 	Via     netip.Addr     // where the leg's signalling comes from; trusted like Addr's host; may be zero
 	Strict  bool           // accept no third host (trunks with fixed media addresses)
-	Formats []Format       // as the other side declared them: payload types we send; nil leaves them as they were
+	Formats []Format       // as the other side declared them: payload types we send, the best first; nil leaves them as they were
 	Ours    []Format       // as we declared them: payload types we receive; nil is Formats
 }
 
@@ -104,7 +104,7 @@ func (s *Stream) Apply(n *Session, via netip.Addr) {
 	}
 	ours := n.Ours()
 	s.SetDirection(ours.Direction.Sends(), ours.Direction.Receives())
-	s.SetRemote(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: d.Formats, Ours: ours.Formats})
+	s.SetRemote(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: n.formats(), Ours: append(ours.Formats[:len(ours.Formats):len(ours.Formats)], d.Formats...)})
 }
 
 // SetDirection says whether audio is sent to this leg and accepted from it.

@@ -51,7 +51,7 @@ func (c *liveCall) connect(answer media.Description) (sdp []byte, ok bool) {
 	c.streamB.Apply(c.b.session, c.via(c.b))
 	switch {
 	case c.in.Offer == nil:
-		sdp = c.a.session.Offer(media.RelayOffer(answer))
+		sdp = c.a.session.Offer(media.OfferBeside(answer))
 	case c.toCaller != nil: // the early answer stands
 		sdp = c.toCaller
 	default:

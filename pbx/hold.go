@@ -44,7 +44,7 @@ func (c *liveCall) passOn(l, peer *leg, e sip.Reinvite) {
 		e.Respond(refusalOf(err).Status, nil)
 		return
 	}
-	sdp := peer.session.Offer(media.RelayOffer(offer))
+	sdp := peer.session.Offer(media.OfferBeside(offer))
 	c.busyOffer = true
 	c.sw.running.Add(1)
 	go func() {
@@ -88,7 +88,7 @@ func (c *liveCall) agreed(l, peer *leg, r reinvited) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := media.RelayAnswer(offer, answer)
+	m, err := media.AnswerBeside(offer, answer)
 	if err != nil {
 		return nil, err
 	}

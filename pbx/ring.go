@@ -43,7 +43,7 @@ func (c *liveCall) toCallee() media.Media {
 	if c.in.Offer == nil {
 		return media.OwnOffer()
 	}
-	return media.RelayOffer(c.offer)
+	return media.OfferBeside(c.offer)
 }
 
 // ringOut rings every phone of the user, or tries the first trunk.
@@ -167,7 +167,7 @@ func (c *liveCall) early(l *leg, sdp []byte) bool {
 
 // answerCaller fixes our answer to the caller's offer.
 func (c *liveCall) answerCaller(answer media.Description) error {
-	m, err := media.RelayAnswer(c.offer, answer)
+	m, err := media.AnswerBeside(c.offer, answer)
 	if err != nil {
 		return err
 	}
