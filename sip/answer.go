@@ -31,6 +31,8 @@ func (l *Leg) request(m *message) {
 		l.info(m)
 	case "REFER":
 		l.refer(m)
+	case "NOTIFY":
+		l.notified(m)
 	default: // OPTIONS
 		s.options(m)
 	}
@@ -63,51 +65,28 @@ func readReason(s string) (q850 int, text string) {
 }
 
 // deferred makes the transaction of a request the switch answers later.
-// The returned function answers it once, from any goroutine.
-func (l *Leg) deferred(m *message) func(status int) {
+// The returned function answers it once, on the shard.
+func (l *Leg) deferred(m *message) func(status int, extra string) {
 	s := l.shard
 	tx := s.serve(m, s.txKey(m, m.method))
 	tx.limit(s)
 	head := m.appendHead(nil, "")
-	return func(status int) {
-		l.post(func() {
-			s.buf = append(appendStatus(s.buf[:0], status, ""), head...)
-			s.buf = appendBody(s.buf, "", nil)
-			tx.respond(s, status, s.buf)
-		})
+	return func(status int, extra string) {
+		s.buf = append(appendStatus(s.buf[:0], status, ""), head...)
+		s.buf = appendBody(append(s.buf, extra...), "", nil)
+		tx.respond(s, status, s.buf)
 	}
 }
 
 func (l *Leg) info(m *message) {
-	respond := l.deferred(m)
 	if l.state == legRinging {
-		respond(481)
+		l.shard.reply(m, 481, "")
 		return
 	}
-	l.emit(Info{ContentType: m.get(fContentType), Body: []byte(m.body), Respond: respond})
-}
-
-func (l *Leg) refer(m *message) {
 	respond := l.deferred(m)
-	a, err := readAddress(m.get(fReferTo))
-	target, err2 := ParseURI(a.uri)
-	if err != nil || err2 != nil || l.state == legRinging {
-		respond(400)
-		return
-	}
-	l.emit(Refer{Target: target, ReferredBy: m.get(fReferredBy), Replaces: replaces(target.query), Respond: respond})
-}
-
-// replaces finds the Replaces header in a URI's headers (RFC 3891 §3).
-func replaces(query string) string {
-	for query != "" {
-		var h string
-		h, query, _ = strings.Cut(query, "&")
-		if name, value, _ := strings.Cut(h, "="); strings.EqualFold(name, "Replaces") {
-			return unescape(value)
-		}
-	}
-	return ""
+	l.emit(Info{ContentType: m.get(fContentType), Body: []byte(m.body), Respond: func(status int) {
+		l.post(func() { respond(status, "") })
+	}})
 }
 
 // reoffer is a re-INVITE of the other side that waits for the switch.

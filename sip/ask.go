@@ -68,3 +68,7 @@ func (l *Leg) ask(ctx context.Context, do func(done func(*message, error))) ([]b
 		return nil, ErrClosed
 	}
 }
+
+// able is what we tell of ourselves in requests and answers that start or
+// change a session.
+func (s *Server) able() string { return "Allow: " + s.allow + "\r\nSupported: " + supported + "\r\n" }

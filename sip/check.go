@@ -160,7 +160,10 @@ func (m *message) check(allow string) *refusal {
 }
 
 // extensions are the option tags we can be required to know.
-var extensions = []string{"path"}
+var extensions = []string{"norefersub", "path", "replaces"}
+
+// supported is what we say in Supported.
+var supported = strings.Join(extensions, ", ")
 
 // checkRequire: RFC 3261 §8.2.2.3.
 func (m *message) checkRequire() *refusal {

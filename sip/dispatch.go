@@ -110,7 +110,9 @@ func (s *shard) accept(m *message) {
 		s.register(m)
 	case m.method == "OPTIONS":
 		s.options(m)
-	default: // BYE, INFO, REFER without a dialog
+	case m.method == "REFER":
+		s.reply(m, 403, "") // nobody may make us call who has no call with us
+	default: // BYE, INFO, NOTIFY without a dialog
 		s.reply(m, 481, "")
 	}
 }
@@ -129,7 +131,7 @@ func (s *shard) options(m *message) {
 		s.reply(m, 503, s.srv.retryAfter())
 		return
 	}
-	s.reply(m, 200, "Allow: "+s.srv.allow+"\r\nAccept: "+sdpType+"\r\nAccept-Encoding: identity\r\nSupported: path\r\n")
+	s.reply(m, 200, "Allow: "+s.srv.allow+"\r\nAccept: "+sdpType+"\r\nAccept-Encoding: identity\r\nAllow-Events: refer\r\nSupported: "+supported+"\r\n")
 }
 
 // cancel answers a CANCEL and gives up its INVITE (RFC 3261 §9.2).

@@ -65,13 +65,17 @@ type Info struct {
 	Respond     func(status int)
 }
 
-// Refer is a transfer asked for by the other side. Respond must be called once;
-// the subscription is not followed up yet, so 603 is the honest answer.
+// Refer is a transfer asked for by the other side (RFC 3515). Respond must be
+// called once; after a 2xx Notify tells how the transfer goes, 100 to 699, and
+// ends with a status of 200 or above. "100 Trying" is told by itself. Notify
+// does nothing after the end, or when the other side does not want to know.
 type Refer struct {
-	Target     URI
-	ReferredBy string
-	Replaces   string // the Replaces header of the target URI, unescaped
-	Respond    func(status int)
+	Target      URI
+	ReferredBy  string
+	Replaces    *Leg   // the dialog of ours that the call to Target shall replace; whose it is, is for the switch to judge
+	RawReplaces string // the Replaces header of the target URI, unescaped; it may name a dialog elsewhere
+	Respond     func(status int)
+	Notify      func(status int, reason string)
 }
 
 // Bye: the other side hung up; 200 has been sent. Final.

@@ -38,6 +38,7 @@ const (
 	fTimestamp
 	fSupported
 	fContentDisposition
+	fReferSub
 )
 
 // field is one header field; value is unfolded and trimmed.
@@ -106,7 +107,7 @@ var fieldsByLength = func() (t [20][]knownField) {
 		{"P-Asserted-Identity", fIdentity}, {"Privacy", fPrivacy}, {"Reason", fReason},
 		{"Retry-After", fRetryAfter}, {"Min-Expires", fMinExpires}, {"Refer-To", fReferTo},
 		{"Referred-By", fReferredBy}, {"Timestamp", fTimestamp}, {"Supported", fSupported},
-		{"Content-Disposition", fContentDisposition},
+		{"Content-Disposition", fContentDisposition}, {"Refer-Sub", fReferSub},
 	} {
 		t[len(f.name)] = append(t[len(f.name)], f)
 	}

@@ -23,6 +23,7 @@ func (l *Leg) hangUp(r Reason) {
 
 func (l *Leg) sendBye(r Reason) {
 	s := l.shard
+	l.subscription.flush()
 	l.state = legEnding
 	l.unacked = nil
 	s.timers.stop(&l.timer)

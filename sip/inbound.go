@@ -12,15 +12,20 @@ type Inbound struct {
 	CallID      string
 	RequestURI  URI
 	From, To    Address
-	Identity    Address // P-Asserted-Identity, zero when not given; to be believed only from trunks
-	Anonymous   bool    // Privacy: id, or an anonymous From
-	Offer       []byte  // SDP; nil is a late offer: Answer must carry ours
+	Identity    Address   // P-Asserted-Identity or Remote-Party-ID of a trunk; zero when not given and for accounts, who cannot assert one
+	Anonymous   bool      // Privacy: id, or an anonymous From
+	Diversion   []Address // who the call was diverted from, the last one first; to be believed only from trunks
+	Offer       []byte    // SDP; nil is a late offer: Answer must carry ours
 	Source      netip.AddrPort
 	Transport   Transport
 	Account     string // id of the account that authenticated, or
 	TrunkID     string // id of the trunk the source belongs to
 	UserAgent   string
 	MaxForwards int
+	// Replaces is the dialog this call wants to take the place of (RFC 3891),
+	// nil for none. Whether the caller may do that is for the switch to judge;
+	// after Answer it hangs the replaced leg up.
+	Replaces *Leg
 
 	leg    *Leg
 	fields []field
@@ -42,6 +47,20 @@ func (in *Inbound) Header(name string) string {
 		}
 	}
 	return ""
+}
+
+// login notes the account that calls. A device asserts no identity
+// (RFC 3325 §5).
+func (in *Inbound) login(acc Account) { in.Account, in.Identity = acc.ID, Address{} }
+
+// values are all values of a header field.
+func (in *Inbound) values(name string) (all []string) {
+	for _, f := range in.fields {
+		if strings.EqualFold(f.name, name) {
+			all = append(all, f.value)
+		}
+	}
+	return all
 }
 
 // Ring sends a provisional response, 180 to 183, with early media when sdp is
@@ -162,13 +181,7 @@ func (l *Leg) describe(m *message) *Inbound {
 	if m.body != "" {
 		in.Offer = []byte(m.body)
 	}
-	if id, _ := cutElement(m.get(fIdentity)); id != "" {
-		if a, err := readAddress(id); err == nil {
-			in.Identity = a.address()
-		}
-	}
-	in.Anonymous = strings.Contains(m.get(fPrivacy), "id") ||
-		strings.EqualFold(in.From.URI.Host, "anonymous.invalid") || strings.EqualFold(in.From.URI.User, "anonymous")
+	in.Identity, in.Anonymous, in.Diversion = m.identity(), m.anonymous(), m.diversions()
 	in.logins = m.logins()
 	return in
 }
@@ -180,7 +193,7 @@ func (l *Leg) respond(status int, reason, extra string, sdp []byte) {
 	if status > 100 && status < 300 {
 		b = append(b, l.record...)
 		b = appendField(b, "Contact", l.contact)
-		b = appendField(b, "Allow", s.srv.allow)
+		b = append(b, s.srv.able()...)
 	}
 	b = append(b, extra...)
 	s.buf = appendBody(b, sdpType, sdp)
@@ -192,7 +205,7 @@ func (l *Leg) answer(sdp []byte, late bool) {
 		return
 	}
 	l.state = legAnswered
-	l.respond(200, "", "Supported: path\r\n", sdp)
+	l.respond(200, "", "", sdp)
 	l.awaitAck(&unacked{
 		seq: l.remoteSeq, response: append([]byte(nil), l.shard.buf...), flow: l.invite.flow, late: late,
 	})

@@ -65,6 +65,10 @@ type Leg struct {
 	ack      []byte                // of the last INVITE of ours, for repeated 2xx
 	ackSeq   uint32
 	bye      *Reason // to be sent when the ACK is in
+
+	referrals    int               // REFERs of the other side so far
+	subscription *subscription     // of the last one accepted
+	progress     func(int, string) // who is told how a transfer of ours goes
 }
 
 type legState uint8

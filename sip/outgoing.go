@@ -27,6 +27,15 @@ type Outgoing struct {
 	RemoteParty Address
 	// Anonymous adds "Privacy: id" (RFC 3323).
 	Anonymous bool
+	// Diversion and HistoryInfo are who the call was diverted from, the last
+	// one first, in the form the other side reads (RFC 5806, RFC 7044).
+	Diversion, HistoryInfo []Address
+	// ReferredBy is the Referred-By of the transfer this call is made for
+	// (RFC 3892).
+	ReferredBy string
+	// ReplacesDialog is the Replaces value of a dialog at the other side that
+	// this call takes the place of (RFC 3891).
+	ReplacesDialog string
 	// Header holds further header fields, in order.
 	Header []Header
 	// SDP is the offer; nil makes it a late offer.

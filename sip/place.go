@@ -37,7 +37,7 @@ func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) 
 	l.remote = string(to.append(nil))
 	l.contact = s.srv.contact(from.URI.String(), r.flow)
 	l.path = path{target: r.target, routes: r.routes}
-	extra, err := s.srv.callFields(o)
+	extra, err := s.srv.callFields(o, r.uri)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) 
 	l.call = &placed{
 		outline: outline{
 			method: "INVITE", flow: r.flow, path: l.path, to: l.remote, maxForwards: o.MaxForwards,
-			extra: extra, contentType: sdpType, body: o.SDP,
+			extra: s.srv.able() + extra, contentType: sdpType, body: o.SDP,
 		},
 		ring: o.RingTimeout, late: len(o.SDP) == 0,
 	}
@@ -62,41 +62,6 @@ func pick(a, b string) string {
 		return a
 	}
 	return b
-}
-
-// callFields are the header lines of an INVITE that come from the switch.
-func (s *Server) callFields(o *Outgoing) (string, error) {
-	b := appendField(nil, "Allow", s.allow)
-	b = appendField(b, "Supported", "path")
-	if o.Identity.URI.User != "" {
-		b = append(s.completed(o.Identity, o).append(append(b, "P-Asserted-Identity: "...)), "\r\n"...)
-	}
-	if o.RemoteParty.URI.User != "" {
-		b = s.completed(o.RemoteParty, o).append(append(b, "Remote-Party-ID: "...))
-		b = append(b, ";party=calling"...)
-		if o.Anonymous {
-			b = append(b, ";privacy=full"...)
-		}
-		b = append(b, "\r\n"...)
-	}
-	if o.Anonymous {
-		b = appendField(b, "Privacy", "id")
-	}
-	for _, h := range o.Header {
-		if !isToken(h.Name) || strings.IndexFunc(h.Value, isControl) >= 0 || fieldKind(h.Name).ours() {
-			return "", fmt.Errorf("sip: header field %q is not allowed here", h.Name)
-		}
-		b = appendField(b, h.Name, h.Value)
-	}
-	return string(b), nil
-}
-
-// completed fills an identity's host from From.
-func (s *Server) completed(a Address, o *Outgoing) Address {
-	if a.URI.Host == "" && a.URI.sip() {
-		a.URI.Host = pick(o.From.URI.Host, s.public())
-	}
-	return a
 }
 
 // ours tells the fields this package writes itself.

@@ -46,7 +46,8 @@ func (l *Leg) write(b []byte, o *outline) ([]byte, uint64) {
 	b = appendField(b, "Call-ID", l.callID)
 	b = appendInt(append(b, "CSeq: "...), int64(o.seq))
 	b = append(append(append(b, ' '), o.method...), "\r\n"...)
-	if o.method == "INVITE" || o.method == "REFER" {
+	switch o.method {
+	case "INVITE", "REFER", "NOTIFY", "UPDATE": // RFC 3261 §12.1.1, RFC 3311 §5.1, RFC 6665 §4.2.2
 		b = appendField(b, "Contact", l.contact)
 	}
 	b = append(b, o.extra...)

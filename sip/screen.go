@@ -35,7 +35,7 @@ func (s *Server) screen(in *Inbound) {
 		s.config.Logger.Error("sip: look up a caller", "error", err)
 		in.Reject(503, "", s.limits.RetryAfter)
 	case ok:
-		in.Account = acc.ID
+		in.login(acc)
 		in.leg.post(func() { in.leg.symmetric = true })
 		s.deliver(in)
 	default:
@@ -54,6 +54,12 @@ func (s *Server) deliver(in *Inbound) {
 		l.uncount()
 		return
 	}
+	leg, refused := s.replaced(in)
+	if refused != 0 {
+		in.Reject(refused, "", 0)
+		return
+	}
+	in.Replaces = leg
 	s.handler.Invite(s.ctx, in)
 }
 

@@ -87,7 +87,7 @@ func newServer(c Config, h Handler) *Server {
 	}
 	s := &Server{config: c, limits: c.Limits.withDefaults(), handler: h, keys: newKeyer(), done: make(chan struct{})}
 	s.start, s.out = c.Now(), s
-	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER"
+	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER, NOTIFY"
 	if c.Bindings != nil {
 		s.allow += ", REGISTER"
 	}

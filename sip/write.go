@@ -168,6 +168,7 @@ var phrases = map[int]string{
 	421: "Extension Required", 422: "Session Interval Too Small", 423: "Interval Too Brief",
 	430: "Flow Failed", 480: "Temporarily Unavailable", 481: "Call/Transaction Does Not Exist",
 	482: "Loop Detected", 483: "Too Many Hops", 484: "Address Incomplete", 485: "Ambiguous",
+	489: "Bad Event",
 	486: "Busy Here", 487: "Request Terminated", 488: "Not Acceptable Here", 491: "Request Pending",
 	500: "Server Internal Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
 	504: "Server Time-out", 505: "Version Not Supported", 513: "Message Too Large",

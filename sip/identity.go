@@ -1,0 +1,183 @@
+package sip
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxDiversions bounds how many diversions of a call are looked at.
+const maxDiversions = 10
+
+// identity is who the network says is calling: P-Asserted-Identity (RFC 3325),
+// or the older Remote-Party-ID.
+func (m *message) identity() Address {
+	for _, v := range m.list(fIdentity) {
+		if a, err := readAddress(v); err == nil && a.address().URI.User != "" {
+			return a.address()
+		}
+	}
+	if a, err := readAddress(m.named("Remote-Party-ID")); err == nil {
+		return a.address()
+	}
+	return Address{}
+}
+
+// anonymous: the caller does not want to be shown (RFC 3323 §4.2, RFC 3325
+// §9.3).
+func (m *message) anonymous() bool {
+	for _, v := range strings.FieldsFunc(m.get(fPrivacy), func(r rune) bool { return r == ';' || r == ',' || r == ' ' }) {
+		switch strings.ToLower(v) {
+		case "id", "user", "header":
+			return true
+		}
+	}
+	if a, err := readAddress(m.named("Remote-Party-ID")); err == nil {
+		if p, _ := paramOf(a.params, "privacy"); strings.EqualFold(p, "full") {
+			return true
+		}
+	}
+	from := m.from.addr.address().URI
+	return strings.EqualFold(from.Host, "anonymous.invalid") || strings.EqualFold(from.User, "anonymous")
+}
+
+// diversions are who the call was diverted from, the last one first
+// (RFC 5806 §9.1); History-Info counts when there is no Diversion.
+func (m *message) diversions() (all []Address) {
+	for _, v := range m.listNamed("Diversion") {
+		if a, err := readAddress(v); err == nil && len(all) < maxDiversions {
+			all = append(all, a.address())
+		}
+	}
+	if all == nil {
+		all = divertedBy(m.listNamed("History-Info"))
+	}
+	return all
+}
+
+// divertedBy reads a call's history: who stands before an entry that a
+// diversion led to, or carries the reason of one (RFC 7044 §5, §10.2).
+func divertedBy(history []string) (all []Address) {
+	var last nameAddr
+	for i, v := range history {
+		a, err := readAddress(v)
+		if err != nil || i >= 2*maxDiversions {
+			return nil
+		}
+		u, _ := ParseURI(a.uri)
+		_, mapped := paramOf(a.params, "mp")
+		if _, caused := u.Param("cause"); i > 0 && (caused || mapped || refusedURI(last.uri)) {
+			all = append(all, last.address())
+		}
+		last = a
+	}
+	slices.Reverse(all)
+	return all[:min(len(all), maxDiversions)]
+}
+
+// refusedURI: the history entry carries the Reason why it came to nothing.
+func refusedURI(uri string) bool {
+	u, _ := ParseURI(uri)
+	for query := u.query; query != ""; {
+		var h string
+		h, query, _ = strings.Cut(query, "&")
+		if name, _, _ := strings.Cut(h, "="); strings.EqualFold(name, "Reason") {
+			return true
+		}
+	}
+	return false
+}
+
+// listNamed returns all comma-separated elements of a field by its name.
+func (m *message) listNamed(name string) (out []string) {
+	for i := range m.fields {
+		if !strings.EqualFold(m.fields[i].name, name) {
+			continue
+		}
+		for rest := m.fields[i].value; rest != "" && len(out) < maxFields; {
+			var v string
+			v, rest = cutElement(rest)
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// callFields are the header lines of an INVITE that come from the switch.
+func (s *Server) callFields(o *Outgoing, target URI) (string, error) {
+	for _, a := range append(append([]Address{o.Identity, o.RemoteParty}, o.Diversion...), o.HistoryInfo...) {
+		if strings.IndexFunc(a.URI.Host+a.URI.Params, isControl) >= 0 {
+			return "", errAddress
+		}
+	}
+	b := s.appendIdentity(nil, o)
+	b = s.appendHistory(b, o, target)
+	if o.ReferredBy != "" {
+		b = appendField(b, "Referred-By", clean(o.ReferredBy))
+	}
+	if o.ReplacesDialog != "" {
+		b = appendField(b, "Replaces", clean(o.ReplacesDialog))
+		b = appendField(b, "Require", "replaces")
+	}
+	for _, h := range o.Header {
+		if !isToken(h.Name) || strings.IndexFunc(h.Value, isControl) >= 0 || fieldKind(h.Name).ours() {
+			return "", fmt.Errorf("sip: header field %q is not allowed here", h.Name)
+		}
+		b = appendField(b, h.Name, h.Value)
+	}
+	return string(b), nil
+}
+
+func (s *Server) appendIdentity(b []byte, o *Outgoing) []byte {
+	if o.Identity.URI.User != "" {
+		b = append(s.completed(o.Identity, o).append(append(b, "P-Asserted-Identity: "...)), "\r\n"...)
+	}
+	if o.RemoteParty.URI.User != "" {
+		b = s.completed(o.RemoteParty, o).append(append(b, "Remote-Party-ID: "...))
+		b = append(b, ";party=calling"...)
+		if o.Anonymous {
+			b = append(b, ";privacy=full"...)
+		}
+		b = append(b, "\r\n"...)
+	}
+	if o.Anonymous {
+		b = appendField(b, "Privacy", "id")
+	}
+	return b
+}
+
+// appendHistory writes who the call was diverted from: Diversion the last one
+// first, History-Info the first one first and where it goes now at the end
+// (RFC 7044 §10.3; cause 302 of RFC 4458 stands for any diversion).
+func (s *Server) appendHistory(b []byte, o *Outgoing, target URI) []byte {
+	for _, a := range o.Diversion {
+		b = append(s.completed(a, o).append(append(b, "Diversion: "...)), "\r\n"...)
+	}
+	if len(o.HistoryInfo) == 0 {
+		return b
+	}
+	entries := append([]Address{{URI: target}}, o.HistoryInfo...)
+	index, before := "1", ""
+	for i := len(entries) - 1; i >= 0; i-- {
+		a := s.completed(entries[i], o)
+		if before != "" && a.URI.sip() {
+			a.URI.Params = strings.TrimPrefix(a.URI.Params+";cause=302", ";")
+		}
+		b = a.append(append(b, "History-Info: "...))
+		b = append(append(b, ";index="...), index...)
+		if before != "" {
+			b = append(append(b, ";mp="...), before...)
+		}
+		b = append(b, "\r\n"...)
+		index, before = index+".1", index
+	}
+	return b
+}
+
+// completed fills an identity's host from From.
+func (s *Server) completed(a Address, o *Outgoing) Address {
+	if a.URI.Host == "" && a.URI.sip() {
+		a.URI.Host = pick(o.From.URI.Host, s.public())
+	}
+	return a
+}

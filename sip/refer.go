@@ -1,0 +1,138 @@
+package sip
+
+import (
+	"strconv"
+	"strings"
+)
+
+// refer handles a transfer the other side asks for (RFC 3515 §2.4).
+func (l *Leg) refer(m *message) {
+	s := l.shard
+	if l.state == legRinging {
+		s.reply(m, 403, "") // there is nothing to transfer yet
+		return
+	}
+	target, status := readReferTo(m)
+	if status != 0 {
+		s.reply(m, status, "")
+		return
+	}
+	l.referrals++
+	u := &subscription{leg: l, event: "refer", quiet: strings.EqualFold(m.get(fReferSub), "false")}
+	if l.referrals > 1 {
+		u.event += ";id=" + strconv.FormatUint(uint64(m.cseq), 10) // RFC 3515 §2.4.6
+	}
+	respond := l.deferred(m)
+	e := Refer{
+		Target: target, ReferredBy: m.get(fReferredBy), RawReplaces: replaces(target.query),
+		Respond: func(status int) { l.post(func() { u.respond(status, respond) }) },
+		Notify:  func(status int, reason string) { l.post(func() { u.notify(status, reason) }) },
+	}
+	d, ok := readReplaces(e.RawReplaces)
+	if !ok {
+		l.emit(e)
+		return
+	}
+	s.find(d, func(named *Leg) {
+		if named != nil && !named.over.Load() {
+			e.Replaces = named
+		}
+		l.emit(e)
+	})
+}
+
+// readReferTo reads the one Refer-To of a REFER that asks for a call; status
+// is the refusal, 0 when there is none.
+func readReferTo(m *message) (target URI, status int) {
+	a, err := readAddress(m.get(fReferTo))
+	if err != nil || count(m, fReferTo) != 1 {
+		return target, 400 // RFC 3515 §2.4.2
+	}
+	if target, err = ParseURI(a.uri); err != nil {
+		return target, 400
+	}
+	if method, ok := target.Param("method"); ok && !strings.EqualFold(method, "INVITE") {
+		return target, 501
+	}
+	return target, 0
+}
+
+// subscription tells who asked for a transfer how it goes (RFC 3515 §2.4.4).
+// One NOTIFY is under way at a time, so that they arrive in order; what comes
+// meanwhile replaces what waits.
+type subscription struct {
+	leg     *Leg
+	event   string // of its NOTIFY requests
+	quiet   bool   // RFC 4488: nobody wants to know
+	started bool
+	over    bool
+	busy    bool
+	waiting string // a status line to be told next
+}
+
+// respond answers the REFER; accepting it starts the subscription.
+func (u *subscription) respond(status int, respond func(status int, extra string)) {
+	extra := ""
+	if status >= 200 && status < 300 {
+		extra = "Contact: " + u.leg.contact + "\r\n"
+		if u.quiet {
+			extra += "Refer-Sub: false\r\n" // RFC 4488 §4
+		}
+	}
+	respond(status, extra)
+	if u.started || u.quiet || status < 200 || status > 299 {
+		return
+	}
+	u.started = true
+	u.leg.subscription = u
+	u.notify(100, "")
+}
+
+// notify tells a status; a final one ends the subscription.
+func (u *subscription) notify(status int, reason string) {
+	if !u.started || u.over || status < 100 || status > 699 {
+		return
+	}
+	u.over = status >= 200
+	u.waiting = string(appendStatus(nil, status, reason))
+	u.next()
+}
+
+// next sends what waits, unless a NOTIFY is under way.
+func (u *subscription) next() {
+	if u.busy || u.waiting == "" || u.leg.state != legConfirmed && u.leg.state != legAnswered {
+		return
+	}
+	u.send()
+}
+
+func (u *subscription) send() {
+	state := "active;expires=300"
+	if u.over {
+		state = "terminated;reason=noresource"
+	}
+	o := outline{
+		method: "NOTIFY", contentType: fragType, body: []byte(u.waiting),
+		extra: "Event: " + u.event + "\r\nSubscription-State: " + state + "\r\n",
+	}
+	u.busy, u.waiting = true, ""
+	u.leg.transact(o, func(_ *message, status int) {
+		if status < 200 {
+			return
+		}
+		u.busy = false
+		if status > 299 {
+			u.over, u.waiting = true, "" // RFC 6665 §4.2.2: the subscription is gone, the call is not
+		}
+		u.next()
+	})
+}
+
+// flush sends what waits before our BYE leaves.
+func (u *subscription) flush() {
+	if u != nil && u.waiting != "" {
+		u.send()
+	}
+}
+
+const fragType = "message/sipfrag;version=2.0" // RFC 3420

@@ -1,0 +1,111 @@
+package sip
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// Transfer is what Leg.Refer asks of the other side.
+type Transfer struct {
+	Target     string // the URI it shall call
+	Replaces   *Leg   // a dialog of ours with the target that its call replaces; nil for none
+	ReferredBy string // Referred-By value; empty: not told
+	Quiet      bool   // RFC 4488: no NOTIFY wanted
+}
+
+var errTransfer = errors.New("sip: malformed transfer target")
+
+// Refer asks the other side to call somebody (RFC 3515) and returns when it
+// has accepted. progress is told each status of that call, on the shard's
+// goroutine as events are, the last one 200 or above; it may be nil. A
+// refusal is a *StatusError.
+func (l *Leg) Refer(ctx context.Context, t Transfer, progress func(status int, reason string)) error {
+	if _, err := ParseURI(t.Target); err != nil || strings.IndexFunc(t.ReferredBy, isControl) >= 0 {
+		return errTransfer
+	}
+	target := t.Target
+	if t.Replaces != nil {
+		name, err := t.Replaces.ask(ctx, func(done func(*message, error)) {
+			done(&message{body: t.Replaces.naming()}, nil)
+		})
+		if err != nil {
+			return err
+		}
+		target += "?Replaces=" + escapeHeader(string(name))
+	}
+	extra := "Refer-To: <" + target + ">\r\n"
+	if t.ReferredBy != "" {
+		extra += "Referred-By: " + t.ReferredBy + "\r\n"
+	}
+	if t.Quiet {
+		extra += "Refer-Sub: false\r\nSupported: norefersub\r\n"
+	}
+	_, err := l.ask(ctx, func(done func(*message, error)) { l.sendRefer(extra, progress, done) })
+	return err
+}
+
+func (l *Leg) sendRefer(extra string, progress func(int, string), done func(*message, error)) {
+	if l.state != legConfirmed {
+		done(nil, ErrOver)
+		return
+	}
+	if progress == nil {
+		progress = func(int, string) {}
+	}
+	l.progress = progress // a NOTIFY may overtake the 202
+	l.transact(outline{method: "REFER", extra: extra}, l.judge("REFER", func(m *message, err error) {
+		if err != nil {
+			l.progress = nil
+		}
+		done(m, err)
+	}))
+}
+
+// notified handles a NOTIFY: of a transfer we asked for, or none of ours.
+func (l *Leg) notified(m *message) {
+	s := l.shard
+	event, _, _ := strings.Cut(m.named("Event"), ";")
+	if !strings.EqualFold(strings.TrimSpace(event), "refer") {
+		s.reply(m, 489, "Allow-Events: refer\r\n")
+		return
+	}
+	if l.progress == nil {
+		s.reply(m, 481, "")
+		return
+	}
+	progress := l.progress
+	state, _, _ := strings.Cut(m.named("Subscription-State"), ";")
+	if strings.EqualFold(strings.TrimSpace(state), "terminated") {
+		l.progress = nil
+	}
+	s.reply(m, 200, "")
+	if status, reason, ok := readFragment(m.body); ok {
+		s.guarded(func() { progress(status, reason) })
+	}
+}
+
+// readFragment reads the status line of a message/sipfrag body (RFC 3420).
+func readFragment(body string) (status int, reason string, ok bool) {
+	line, _, _ := cutLine(body)
+	version, rest, _ := strings.Cut(line, " ")
+	code, reason, _ := strings.Cut(rest, " ")
+	status, err := strconv.Atoi(strings.TrimSpace(code))
+	return status, strings.TrimSpace(reason), err == nil && strings.EqualFold(version, "SIP/2.0") && status >= 100 && status <= 699
+}
+
+// escapeHeader escapes a header value that stands in a URI (RFC 3261 §25.1).
+func escapeHeader(s string) string {
+	const hex = "0123456789ABCDEF"
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("-_.!~*'()", c) >= 0 {
+			b = append(b, c)
+			continue
+		}
+		b = append(b, '%', hex[c>>4], hex[c&15])
+	}
+	return string(b)
+}
