@@ -27,7 +27,7 @@ type directory struct {
 	devices *device.Service
 	numbers *number.Service
 	trunks  *carrier.Service
-	limits  *carrier.Limiter
+	gate    *carrier.Gate
 	now     func() time.Time
 
 	people     *bus.Cache[user.User]       // by org and user id
@@ -163,6 +163,11 @@ func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 		return pbx.Destination{}, false, nil
 	}
 	found, err := d.extensions.Get(org+"/"+dialled, func() (pbx.Destination, error) {
+		if o, err := d.orgs.Get(ctx, org); err != nil {
+			return pbx.Destination{}, err
+		} else if _, ok := carrier.Emergency(o.Country, dialled); ok {
+			return pbx.Destination{}, errNobody // emergency numbers come before everything, also extensions of another time
+		}
 		u, err := d.users.ByExtension(ctx, d.db.Read(ctx), org, dialled)
 		if db.IsNone(err) {
 			return pbx.Destination{}, errNobody

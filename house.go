@@ -61,6 +61,7 @@ type house struct {
 	hooks       *webhook.Service
 	engines     engines
 	limits      *carrier.Limiter
+	gate        *carrier.Gate
 }
 
 // openHouse takes the data folder, brings the database up to date and builds the rooms.
@@ -114,6 +115,7 @@ func (h *house) build() error {
 	h.trunks = carrier.New(h.db, h.orgs, h.seal, h.bus, now, h.config.SIPDomain)
 	h.numbers = number.New(h.db, h.orgs, h.outbox, h.bus, now)
 	h.limits = carrier.NewLimiter(now)
+	h.gate = carrier.NewGate(h.trunks, h.limits, h.log)
 	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
 		URLKey: h.seal.Key("addresses of audio"), Now: now}
 	h.hooks = webhook.New(webhook.Config{DB: h.db, Bus: h.bus, Queue: h.jobs, Seal: h.seal, Guard: h.guard, Log: h.log, Now: now,
@@ -215,6 +217,7 @@ func (h *house) actions() actions {
 	return actions{
 		"org.create": action(h.createOrg),
 		"key.create": action(h.createKey),
+		"outbound":   action(h.outbound),
 		"backup":     action(func(ctx context.Context, in backupIn) (string, error) { return h.backup(ctx, in.To) }),
 	}
 }

@@ -26,6 +26,7 @@ func commands() []command {
 		{"demo", "run it on this machine with two robot phones that call each other", false, demoCommand},
 		{"org", "org create --name N [--country CC]: make an organisation, print its id", false, orgCommand},
 		{"key", "key create --org ID --scopes all|a,b [--kind standard|partner] [--env live|test] [--name N]: make an API key, print it", false, keyCommand},
+		{"outbound", "outbound stop|start|status [--calls]: stop outbound calls of the whole installation, or let them go out again", false, outboundCommand},
 		{"doctor", "check ports, database, disk and engines, and say what to fix", false, doctorCommand},
 		{"migrate", "bring the database up to date; --status only shows what is pending", false, migrateCommand},
 		{"backup", "backup --to FOLDER: copy database, keys and recordings while the platform runs", false, backupCommand},

@@ -54,6 +54,11 @@ func (m *metrics) calls(n *node) {
 	m.counter("soniq_calls_refused_total", "Calls that were not placed: no route, gate, media.", func() float64 { return float64(s.Stats().Refused) })
 	m.counter("soniq_calls_turned_away_total", "Calls refused with 503 because they came faster than they could be set up.",
 		func() float64 { return float64(s.Stats().TurnedAway) })
+	for reason := range n.house.gate.Refused() {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "soniq_outbound_refused_total",
+			Help: "Outbound calls the gate refused, by reason.", ConstLabels: prometheus.Labels{"reason": string(reason)}},
+			func() float64 { return float64(n.house.gate.Refused()[reason]) }))
+	}
 	m.gauge("soniq_media_streams", "Media streams open, two for each call.", func() float64 { return float64(n.media.Stats().Streams) })
 	m.gauge("soniq_recorders", "Recordings being made.", func() float64 { return float64(n.media.Stats().Recorders) })
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	"soniq/carrier"
 	"soniq/db"
@@ -15,10 +16,10 @@ import (
 
 // This file is the door to the public network: emergency calls first, then the outbound gate, then trunks.
 
-// Outside decides whether and how a phone may reach a number outside: emergency calls before every limit, then the
-// outbound gate, then the limits of the organisation.
+// Outside decides whether and how a call may reach a number outside: emergency calls before every limit, then the
+// outbound gate. It is the only way to a trunk.
 func (d *directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (pbx.Exit, error) {
-	plan, err := d.trunks.Plan(ctx, c.Org, dialled)
+	pass, err := d.gate.Open(ctx, carrier.Attempt{Org: c.Org, Dialled: dialled, Program: c.Program})
 	var refused *carrier.Refusal
 	if errors.As(err, &refused) {
 		return pbx.Exit{Refused: refusal(refused)}, nil
@@ -26,35 +27,38 @@ func (d *directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (
 	if err != nil {
 		return pbx.Exit{}, err
 	}
-	exit := pbx.Exit{Number: plan.Number, Emergency: plan.Emergency}
+	exit, err := d.exit(ctx, c, pass)
+	if err != nil {
+		pass.End()
+	}
+	return exit, err
+}
+
+func (d *directory) exit(ctx context.Context, c pbx.Caller, pass carrier.Pass) (exit pbx.Exit, err error) {
+	exit = pbx.Exit{Number: pass.Number, Emergency: pass.Emergency, Release: pass.End}
 	if exit.CallerID, exit.NumberID, err = d.callerID(ctx, c); err != nil {
 		return exit, err
 	}
-	if exit.Trunks, err = d.exits(plan.Ways, plan.Emergency); err != nil {
-		return exit, err
-	}
-	if plan.Emergency {
-		exit.Release = d.limits.Force(c.Org)
-		return exit, nil
-	}
-	end, reason := d.limits.Begin(c.Org, plan.Limit)
-	if reason != carrier.Allowed {
-		exit.Refused = refusal(&carrier.Refusal{Reason: reason, Dialled: dialled})
-	}
-	exit.Release = end
-	return exit, nil
+	exit.Trunks, err = d.exits(pass.Ways, pass.Emergency)
+	return exit, err
+}
+
+// Resume counts a call to the outside that a restarted node carries on.
+func (d *directory) Resume(org, trunkID string, began time.Time, cut func()) (release func()) {
+	return d.gate.Resume(org, trunkID, began, cut)
 }
 
 // refusal is what the switch tells the phone, and writes down.
 func refusal(r *carrier.Refusal) *pbx.Refusal {
 	status, phrase := r.SIP()
-	return &pbx.Refusal{Status: status, Phrase: phrase, Reason: endReasons[r.Reason]}
+	return &pbx.Refusal{Status: status, Phrase: phrase, Reason: endReasons[r.Reason], Gate: r}
 }
 
 // endReasons says how a refused call is written down.
 var endReasons = map[carrier.Reason]string{
 	carrier.OrgSuspended: "blocked", carrier.OutboundOff: "blocked", carrier.CountryClosed: "blocked", carrier.TypeBlocked: "blocked",
 	carrier.TooFast: "blocked", carrier.TooMany: "blocked", carrier.MinutesUsed: "blocked", carrier.NumberInvalid: "invalid_number",
+	carrier.OutboundHalted: "blocked", carrier.NotAcknowledged: "blocked", carrier.TooFastThere: "blocked", carrier.EmergencyByProgram: "blocked",
 	carrier.NoTrunk: "no_route", carrier.TrunkFull: "no_route", carrier.EmergencyNotReached: "no_route",
 }
 
@@ -75,7 +79,7 @@ func (d *directory) exits(ways []carrier.Way, emergency bool) ([]pbx.TrunkOut, e
 		if err != nil {
 			return nil, fmt.Errorf("log-in of trunk %s: %w", w.Trunk.ID, err)
 		}
-		t := pbx.TrunkOut{ID: w.Trunk.ID, Number: w.Dial, Mode: w.Trunk.CallerIDMode,
+		t := pbx.TrunkOut{ID: w.Trunk.ID, Number: w.Dial, Mode: w.Trunk.CallerIDMode, SRTP: w.Trunk.SRTP, Codecs: w.Trunk.Codecs,
 			Target:      sip.Target{Host: net.JoinHostPort(w.Trunk.Host, strconv.Itoa(w.Trunk.Port)), Transport: sip.Transport(w.Trunk.Transport)},
 			Credentials: sip.Credentials{Username: username, Password: password},
 			Acquire:     d.acquire(w.Trunk, emergency)}
@@ -87,12 +91,6 @@ func (d *directory) exits(ways []carrier.Way, emergency bool) ([]pbx.TrunkOut, e
 	return out, nil
 }
 
-func (d *directory) acquire(t carrier.Trunk, emergency bool) func() (func(), bool) {
-	return func() (func(), bool) {
-		if emergency {
-			return d.limits.Force(t.ID), true
-		}
-		end, reason := d.limits.Begin(t.ID, t.LimitOf())
-		return end, reason == carrier.Allowed
-	}
+func (d *directory) acquire(t carrier.Trunk, emergency bool) func(cut func()) (func(), bool) {
+	return func(cut func()) (func(), bool) { return d.gate.Channel(t, emergency, cut) }
 }

@@ -33,14 +33,23 @@ func Emergency(country, dialled string) (number string, ok bool) {
 	return "", false
 }
 
+// testNumber reaches, in North America, a service that reads back what emergency services would be told.
+const testNumber = "933"
+
+// EmergencyTest recognises the number that tests emergency calls, in countries that have one.
+func EmergencyTest(country, dialled string) bool {
+	return phonenumbers.GetCountryCodeForRegion(country) == 1 && bare(dialled) == testNumber
+}
+
 func isEmergency(country, digits string) bool {
 	return digits == international || phonenumbers.IsEmergencyNumber(digits, country)
 }
 
-// ReservedExtension reports whether an extension would be taken for an emergency number.
+// ReservedExtension reports whether an extension would be taken for an emergency number, or for the one that tests
+// emergency calls.
 func ReservedExtension(country, extension string) bool {
 	_, ok := Emergency(country, extension)
-	return ok
+	return ok || EmergencyTest(country, extension)
 }
 
 // bare removes what people and phones put around digits.
@@ -48,9 +57,22 @@ func bare(dialled string) string {
 	dialled = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(dialled)), "tel:")
 	dialled, _, _ = strings.Cut(dialled, ";")
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" -./()\u00a0", r) {
+		if strings.ContainsRune(" -./()\u00a0\u200b\u2010\u2011", r) {
 			return -1
 		}
-		return r
+		return western(r)
 	}, dialled)
+}
+
+// western turns digits of other scripts, which some phones send, into 0 to 9.
+func western(r rune) rune {
+	for _, zero := range []rune{'\uff10', '\u0660', '\u06f0', '\u0966'} { // full-width, Arabic, Persian, Devanagari
+		if r >= zero && r <= zero+9 {
+			return '0' + r - zero
+		}
+	}
+	if r == '\uff0b' {
+		return '+'
+	}
+	return r
 }

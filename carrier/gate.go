@@ -16,27 +16,37 @@ const (
 	Allowed             Reason = ""
 	OrgSuspended        Reason = "org_suspended"
 	OutboundOff         Reason = "outbound_disabled"
+	OutboundHalted      Reason = "outbound_halted" // for the whole installation
+	NotAcknowledged     Reason = "emergency_not_acknowledged"
 	NumberInvalid       Reason = "invalid_number"
 	CountryClosed       Reason = "country_not_allowed"
 	TypeBlocked         Reason = "number_type_blocked"
 	TooFast             Reason = "calls_per_second"
+	TooFastThere        Reason = "destination_calls_per_second"
 	TooMany             Reason = "concurrent_calls"
 	MinutesUsed         Reason = "minutes_per_day"
 	NoTrunk             Reason = "no_trunk"
 	TrunkFull           Reason = "trunk_full"
 	EmergencyNotReached Reason = "emergency_not_available"
+	EmergencyByProgram  Reason = "emergency_not_for_programs"
 )
+
+// order lists the reasons, for counters.
+var order = [...]Reason{OrgSuspended, OutboundOff, OutboundHalted, NotAcknowledged, NumberInvalid, CountryClosed, TypeBlocked, TooFast,
+	TooFastThere, TooMany, MinutesUsed, NoTrunk, TrunkFull, EmergencyNotReached, EmergencyByProgram}
 
 // A Policy is what decides over one organisation's outbound calls.
 type Policy struct {
-	Country   string // how national numbers are read
-	Suspended bool
-	Outbound  org.Outbound
+	Country        string // how national numbers are read
+	Suspended      bool
+	Unacknowledged bool // emergency calls are not possible, and nobody has said that they know
+	Outbound       org.Outbound
 }
 
 // PolicyOf is the policy of an organisation.
 func PolicyOf(o org.Organization) Policy {
-	return Policy{Country: o.Country, Suspended: o.Status != org.Active, Outbound: o.Outbound}
+	return Policy{Country: o.Country, Suspended: o.Status != org.Active, Outbound: o.Outbound,
+		Unacknowledged: !o.Sandbox() && o.EmergencyCalling != "available" && o.Emergency.AcknowledgedAt.IsZero()}
 }
 
 // A Verdict is the gate's judgement of a number.
@@ -55,6 +65,8 @@ func (p Policy) Judge(dialled string) Verdict {
 		return Verdict{Reason: OrgSuspended}
 	case !p.Outbound.Enabled:
 		return Verdict{Reason: OutboundOff}
+	case p.Unacknowledged:
+		return Verdict{Reason: NotAcknowledged}
 	}
 	n, err := phonenumbers.Parse(bare(dialled), p.Country)
 	if err != nil {

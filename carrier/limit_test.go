@@ -82,7 +82,7 @@ func TestMinutesOfADayAreLimitedRunningCallsIncluded(t *testing.T) {
 	c.pass(12 * time.Hour)
 	ends[1]()
 	l = carrier.NewLimiter(c.Now)
-	l.Used("org", 10*time.Minute)
+	l.Used("org", limit, 10*time.Minute)
 	if _, r := begins(l, 1, limit); r != carrier.MinutesUsed {
 		t.Errorf("used up before a restart: %q", r)
 	}
@@ -96,11 +96,11 @@ func TestNoLimitHoldsAnEmergencyCall(t *testing.T) {
 	t.Parallel()
 	l := carrier.NewLimiter(newClock().Now)
 	limit := carrier.Limit{PerSecond: 1, Concurrent: 2}
-	end := l.Force("org")
+	end := l.Force("org", carrier.Limit{})
 	if _, r := begins(l, 1, limit); r != carrier.Allowed {
 		t.Errorf("a call after it: %q", r)
 	}
-	l.Force("org")
+	l.Force("org", carrier.Limit{})
 	if got := l.Running("org"); got != 3 {
 		t.Errorf("running %d", got)
 	}

@@ -3,6 +3,7 @@ package carrier
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"soniq/op"
 )
@@ -11,6 +12,7 @@ import (
 // Limiter.Force for an emergency call), at the moment it is.
 type Plan struct {
 	Emergency bool
+	Test      bool   // of emergency calls, to the service that only reads the caller's number and place back
 	Number    string // E.164, or the emergency number
 	Country   string
 	Type      string
@@ -35,7 +37,10 @@ func (s *Service) Plan(ctx context.Context, orgID, dialled string) (Plan, error)
 		return Plan{}, fmt.Errorf("find organisation: %w", err)
 	}
 	if number, ok := Emergency(o.Country, dialled); ok {
-		return s.emergency(ctx, orgID, o.Country, number)
+		return s.emergency(ctx, orgID, Plan{Number: number, Country: o.Country})
+	}
+	if EmergencyTest(o.Country, dialled) {
+		return s.emergency(ctx, orgID, Plan{Number: testNumber, Country: o.Country, Test: true})
 	}
 	policy := PolicyOf(o)
 	v := policy.Judge(dialled)
@@ -49,18 +54,34 @@ func (s *Service) Plan(ctx context.Context, orgID, dialled string) (Plan, error)
 	if len(ways) == 0 {
 		return Plan{}, &Refusal{NoTrunk, dialled, v.Country, v.Type}
 	}
-	return Plan{Number: v.Number, Country: v.Country, Type: v.Type, Ways: ways, Limit: policy.LimitOf()}, nil
+	limit := policy.LimitOf()
+	limit.Zone = s.zone(o.Timezone)
+	return Plan{Number: v.Number, Country: v.Country, Type: v.Type, Ways: ways, Limit: limit}, nil
 }
 
-func (s *Service) emergency(ctx context.Context, orgID, country, number string) (Plan, error) {
-	ways, err := s.EmergencyRoute(ctx, orgID, number)
-	if err != nil {
+func (s *Service) emergency(ctx context.Context, orgID string, p Plan) (Plan, error) {
+	p.Emergency, p.Type = true, "emergency"
+	var err error
+	if p.Ways, err = s.EmergencyRoute(ctx, orgID, p.Number); err != nil {
 		return Plan{}, err
 	}
-	if len(ways) == 0 {
-		return Plan{}, &Refusal{EmergencyNotReached, number, country, "emergency"}
+	if len(p.Ways) == 0 {
+		return Plan{}, &Refusal{EmergencyNotReached, p.Number, p.Country, p.Type}
 	}
-	return Plan{Emergency: true, Number: number, Country: country, Type: "emergency", Ways: ways}, nil
+	return p, nil
+}
+
+// zone is a time zone by name, read once.
+func (s *Service) zone(name string) *time.Location {
+	if z, ok := s.zones.Load(name); ok {
+		return z.(*time.Location)
+	}
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		z = time.UTC
+	}
+	s.zones.Store(name, z)
+	return z
 }
 
 // refusals says what phones, programs and people are told for each reason. A refused emergency call is 503, because
@@ -70,17 +91,22 @@ var refusals = map[Reason]struct {
 	code   string
 	words  string
 }{
-	OrgSuspended:        {403, "org_suspended", "The organisation is suspended"},
-	OutboundOff:         {403, "destination_not_allowed", "Outbound calls are switched off"},
+	OrgSuspended:   {403, "org_suspended", "The organisation is suspended"},
+	OutboundOff:    {403, "destination_not_allowed", "Outbound calls are switched off"},
+	OutboundHalted: {403, "destination_not_allowed", "Outbound calls of the whole installation are stopped by its operator"},
+	NotAcknowledged: {403, "destination_not_allowed",
+		"Emergency calls are not available here; an administrator has to acknowledge that before other calls go out"},
 	NumberInvalid:       {404, "validation_failed", "Not a valid number"},
 	CountryClosed:       {403, "destination_not_allowed", "Calls to this country are not allowed"},
 	TypeBlocked:         {403, "destination_not_allowed", "Calls to this type of number are not allowed"},
 	TooFast:             {503, "rate_limited", "Too many calls at once"},
+	TooFastThere:        {503, "rate_limited", "Too many calls to this number at once"},
 	TooMany:             {503, "concurrency_limit", "Too many calls in progress"},
 	MinutesUsed:         {403, "plan_limit", "The minutes of this day are used up"},
 	NoTrunk:             {503, "destination_not_allowed", "No trunk takes this number"},
 	TrunkFull:           {503, "concurrency_limit", "All lines are busy"},
 	EmergencyNotReached: {503, "destination_not_allowed", "Emergency calls are not available from this phone - use a mobile phone"},
+	EmergencyByProgram:  {403, "destination_not_allowed", "Programs and AI agents may not call emergency numbers; a person has to"},
 }
 
 // Error tells it to people.

@@ -4,6 +4,7 @@ package carrier
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"soniq/bus"
@@ -91,6 +92,8 @@ type Service struct {
 	sources  *bus.Cache[sources]
 	byOrg    *bus.Cache[[]Trunk]
 	accounts *bus.Cache[Account]
+	halts    *bus.Cache[bool]
+	zones    sync.Map // of *time.Location, by name
 }
 
 // New makes the room; realm is the digest realm carriers that log in with us are challenged with.
@@ -98,7 +101,8 @@ func New(d *db.DB, orgs *org.Service, s Sealer, b *bus.Bus, now func() time.Time
 	return &Service{db: d, orgs: orgs, sealer: s, bus: b, now: now, realm: realm, health: newHealth(),
 		sources:  bus.NewCache[sources](b, Changed, cacheLife, now),
 		byOrg:    bus.NewCache[[]Trunk](b, Changed, cacheLife, now),
-		accounts: bus.NewCache[Account](b, Changed, cacheLife, now)}
+		accounts: bus.NewCache[Account](b, Changed, cacheLife, now),
+		halts:    bus.NewCache[bool](b, haltSubject, cacheLife, now)}
 }
 
 // changed tells caches, the switch and the organisation's record that a trunk is another.

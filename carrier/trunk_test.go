@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
@@ -28,6 +29,10 @@ type house struct {
 	orgs   *org.Service
 	org    string
 	server *optest.Server
+	limits *carrier.Limiter
+	gate   *carrier.Gate
+	bus    *bus.Bus
+	seal   *seal.Seal
 }
 
 func build(t testing.TB, d *db.DB) *house {
@@ -37,19 +42,27 @@ func build(t testing.TB, d *db.DB) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{d: d, orgs: org.New(d, b, time.Now)}
+	h := &house{d: d, bus: b, seal: s, orgs: org.New(d, b, time.Now)}
 	o, err := h.orgs.Create(context.Background(), "Acme", "DE")
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.org = o.ID
+	h.limits = carrier.NewLimiter(time.Now)
 	h.Service = carrier.New(d, h.orgs, s, b, time.Now, realm)
+	h.gate = carrier.NewGate(h.Service, h.limits, slog.New(slog.DiscardHandler))
 	h.server = optest.New(t, d, append(h.Operations(), h.orgs.Operations()...)...)
+	h.acknowledge()
 	return h
 }
 
 func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
+}
+
+// acknowledge says that it is known that emergency calls are not available.
+func (h *house) acknowledge() {
+	h.do("PATCH", "/organization", `{"emergency":{"acknowledged":true}}`).Want(200)
 }
 
 // trunk adds a trunk of the house's organisation and returns its id.

@@ -53,6 +53,7 @@ func (s *site) carrier(userID string, extra map[string]any) carrier {
 		body[k] = v
 	}
 	var made struct{ ID string }
+	s.Want(200, "PATCH", "/organization", map[string]any{"emergency": map[string]any{"acknowledged": true}}, nil)
 	s.Want(201, "POST", "/trunks", body, &made)
 	c.trunk = made.ID
 	number := map[string]any{"number": c.number, "trunk_id": c.trunk}

@@ -63,6 +63,7 @@ func retryable(status int) bool {
 
 // Q.850 causes we name ourselves in Reason headers.
 const (
+	preemption     = 8
 	normalClearing = 16
 	noAnswer       = 19
 	normalUnspec   = 31

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"soniq/carrier"
 	"soniq/sip"
 )
 
@@ -19,8 +20,10 @@ type Directory interface {
 	Extension(ctx context.Context, org, extension string) (d Destination, ok bool, err error)
 	// Number finds where a number of ours that was dialled from outside leads.
 	Number(ctx context.Context, t TrunkIn, dialled string) (d Destination, ok bool, err error)
-	// Outside decides whether and how a device may reach a number outside.
+	// Outside decides whether and how a call may reach a number outside: the one gate of every path.
 	Outside(ctx context.Context, c Caller, dialled string) (Exit, error)
+	// Resume counts a call to the outside that a restarted node carries on; cut ends it when its channel is needed.
+	Resume(org, trunkID string, began time.Time, cut func()) (release func())
 	// Phones are the registered contacts of a user, reachable now or not.
 	Phones(ctx context.Context, org, userID string) ([]Phone, error)
 	// Policy is how the organisation's calls are treated.
@@ -32,6 +35,7 @@ type Caller struct {
 	Org, DeviceID, UserID string
 	Extension, Name       string
 	Sandbox               bool
+	Program               bool // no person dials: an API call, an AI agent, a forward; such reach no emergency service
 }
 
 // TrunkAccount is the name under which signalling knows a trunk: its organisation and its id, which trunkOf takes apart.
@@ -81,15 +85,19 @@ type TrunkOut struct {
 	Domain      string // of From
 	Mode        string // caller_id_mode: pai, rpid or from
 	Credentials sip.Credentials
-	// Release is called when a call that took a channel of the trunk ends; Acquire reports false when none is free.
-	Acquire func() (release func(), ok bool)
+	SRTP        string   // off, preferred or required
+	Codecs      []string // in order of preference; empty: all that are known
+	// Acquire takes a channel and reports false when none is free; release is called when the call on it ends. Cut is
+	// called, on whatever goroutine, when an emergency call takes the channel away: the call is to end at once.
+	Acquire func(cut func()) (release func(), ok bool)
 }
 
 // A Refusal is a call that must not be placed.
 type Refusal struct {
-	Status int    // for the phone
-	Phrase string // in plain words
-	Reason string // end_reason
+	Status int              // for the phone
+	Phrase string           // in plain words
+	Reason string           // end_reason
+	Gate   *carrier.Refusal // where the outbound gate refused: for programs, by its Problem
 }
 
 // A Policy is how calls are treated.

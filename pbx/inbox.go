@@ -9,11 +9,14 @@ import (
 // A message tells a call's goroutine what happened: an event of a leg, or one of ours.
 type message struct {
 	leg   *leg
-	event any // a sip.Event, or shutdown, reinvited
+	event any // a sip.Event, or shutdown, preempted, reinvited
 }
 
 // shutdown asks a call to end because the node does.
 type shutdown struct{}
+
+// preempted takes a call's channel away for an emergency call, or ends it because the operator stopped outbound calls.
+type preempted struct{}
 
 // reinvited is the outcome of passing a re-INVITE on to the other leg.
 type reinvited struct {

@@ -130,6 +130,8 @@ func (c *liveCall) handle(ctx context.Context, m message) {
 	switch e := m.event.(type) {
 	case shutdown:
 		c.hangUpAll(call.Outcome{Reason: "shutdown", HangupBy: "system"}, normalUnspec)
+	case preempted:
+		c.hangUpAll(call.Outcome{Reason: "blocked", HangupBy: "system", Q850: preemption}, preemption)
 	case reinvited:
 		c.busyOffer = false
 		c.reinviteDone(ctx, e)

@@ -97,7 +97,7 @@ func (c *liveCall) tryTrunk(ctx context.Context) {
 		c.next++
 		l := &leg{role: "callee", trunk: t, session: media.NewSession(c.streamB.Local())}
 		if t.Acquire != nil {
-			release, ok := t.Acquire()
+			release, ok := t.Acquire(func() { c.inbox.push(message{event: preempted{}}) })
 			if !ok {
 				c.keepWorst(sip.Failed{Status: 503})
 				continue
