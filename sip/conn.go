@@ -5,35 +5,70 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Deadlines of a TCP connection. A message must be complete soon after it
-// began; between messages a phone with keep-alives is never idle this long.
+// Deadlines of a connection. A message must be complete soon after it began;
+// between messages a phone with keep-alives is never idle this long. Who has
+// not shown to be a phone or a trunk is given less.
 const (
-	dialLimit    = 3 * time.Second
-	messageLimit = 10 * time.Second
-	idleLimit    = 20 * time.Minute
-	writeLimit   = 10 * time.Second
-	backlogLimit = 1 << 20 // bytes a slow peer may leave unread
+	dialLimit     = 3 * time.Second
+	messageLimit  = 10 * time.Second
+	idleLimit     = 20 * time.Minute
+	strangerLimit = time.Minute
+	writeLimit    = 10 * time.Second
+	backlogLimit  = 1 << 20 // bytes a slow peer may leave unread
 )
 
-// conn is one TCP connection. Nobody who writes to it ever waits.
+// conn is one connection: TCP, TLS or WebSocket. Nobody who writes to it ever
+// waits.
 type conn struct {
-	srv    *Server
-	id     uint64
-	remote netip.AddrPort
+	srv   *Server
+	id    uint64
+	key   connKey
+	local netip.AddrPort
+	ours  bool        // we connected
+	known atomic.Bool // a phone logged in over it, or it is ours, or a trunk's
 
 	mu     sync.Mutex // guards what follows
-	nc     net.Conn   // nil while dialling
+	ch     channel    // nil while connecting
 	out    []byte     // waiting to be written
+	ends   []int      // where the messages in out end
 	dead   bool
 	wakeup chan struct{}
 }
 
-func newConn(s *Server, remote netip.AddrPort) *conn {
-	return &conn{srv: s, id: newFlowID(), remote: remote, wakeup: make(chan struct{}, 1)}
+// connKey is what a connection is found by. name is what the certificate of
+// the other side was held against; connections that were accepted have none.
+type connKey struct {
+	kind Transport
+	addr netip.AddrPort
+	name string
 }
+
+// channel moves whole messages over one connection.
+type channel interface {
+	// serve hands every message to c until the connection ends.
+	serve(c *conn)
+	// write sends the messages in b; ends are where each ends.
+	write(b []byte, ends []int) error
+	// close ends serve and write; it may be called more than once.
+	close()
+}
+
+func newConn(s *Server, key connKey) *conn {
+	return &conn{srv: s, id: newFlowID(), key: key, wakeup: make(chan struct{}, 1)}
+}
+
+// lostConn is a connection that is gone: what is sent over it fails.
+func lostConn(s *Server, key connKey) *conn {
+	c := newConn(s, key)
+	c.dead = true
+	return c
+}
+
+func (c *conn) flow() flow { return flow{addr: c.key.addr, conn: c} }
 
 func (c *conn) open() bool {
 	c.mu.Lock()
@@ -41,12 +76,21 @@ func (c *conn) open() bool {
 	return !c.dead
 }
 
-// write queues b. A peer that does not read is cut off.
+// patience is how long the connection may be silent between messages.
+func (c *conn) patience() time.Duration {
+	if c.known.Load() || c.srv.guard.trusted(c.key.addr.Addr(), c.srv.clock()) {
+		return idleLimit
+	}
+	return strangerLimit
+}
+
+// write queues one message. A peer that does not read is cut off.
 func (c *conn) write(b []byte) {
 	c.mu.Lock()
 	tooMuch := len(c.out)+len(b) > backlogLimit
 	if !c.dead && !tooMuch {
 		c.out = append(c.out, b...)
+		c.ends = append(c.ends, len(c.out))
 	}
 	dead := c.dead
 	c.mu.Unlock()
@@ -54,6 +98,10 @@ func (c *conn) write(b []byte) {
 		c.fail()
 		return
 	}
+	c.ring()
+}
+
+func (c *conn) ring() {
 	select {
 	case c.wakeup <- struct{}{}:
 	default:
@@ -64,17 +112,15 @@ func (c *conn) write(b []byte) {
 func (c *conn) fail() {
 	c.mu.Lock()
 	first := !c.dead
-	c.dead, c.out = true, nil
-	if c.nc != nil {
-		c.nc.Close()
-	}
+	c.dead, c.out, c.ends = true, nil, nil
+	ch := c.ch
 	c.mu.Unlock()
-	select {
-	case c.wakeup <- struct{}{}:
-	default:
+	if ch != nil {
+		ch.close()
 	}
+	c.ring()
 	if first {
-		c.srv.tcp.remove(c)
+		c.srv.streams.remove(c)
 	}
 	for _, sh := range c.srv.shards {
 		sh.post(func(s *shard) { s.connLost(c) })
@@ -88,95 +134,75 @@ func (s *shard) connLost(c *conn) {
 	}
 }
 
-func (c *conn) dial() {
+// connect makes the connection and serves it.
+func (c *conn) connect() {
 	ctx, cancel := context.WithTimeout(c.srv.ctx, dialLimit)
-	defer cancel()
-	var d net.Dialer
-	nc, err := d.DialContext(ctx, "tcp", c.remote.String())
+	nc, err := c.srv.dialStream(ctx, c.key)
+	cancel()
 	if err != nil {
+		c.srv.dead.note(c.key.kind, c.key.addr, c.srv.clock())
 		c.fail()
 		return
 	}
+	c.local = addrPort(nc.LocalAddr())
+	if !c.attach(&stream{nc: nc}) {
+		return
+	}
+	c.srv.streams.serving.Go(c.write1)
+	c.serve()
+}
+
+// attach gives the connection its channel, unless it failed meanwhile.
+func (c *conn) attach(ch channel) bool {
 	c.mu.Lock()
-	c.nc = nc
+	c.ch = ch
 	dead := c.dead
 	c.mu.Unlock()
 	if dead {
-		nc.Close()
-		return
+		ch.close()
 	}
-	c.srv.tcp.conns.Go(c.write1)
-	c.read()
+	return !dead
+}
+
+func (c *conn) serve() {
+	defer c.fail()
+	c.ch.serve(c)
 }
 
 // write1 is the one writer.
 func (c *conn) write1() {
 	var spare []byte
+	var spareEnds []int
 	for range c.wakeup {
 		c.mu.Lock()
-		b, dead := c.out, c.dead
-		c.out = spare[:0]
+		b, ends, dead := c.out, c.ends, c.dead
+		c.out, c.ends = spare[:0], spareEnds[:0]
 		c.mu.Unlock()
 		if dead {
 			return
 		}
 		if len(b) > 0 {
-			c.nc.SetWriteDeadline(time.Now().Add(writeLimit))
-			if _, err := c.nc.Write(b); err != nil {
+			if err := c.ch.write(b, ends); err != nil {
 				c.fail()
 				return
 			}
 		}
-		if spare = b; cap(spare) > 64<<10 {
-			spare = nil
+		if spare, spareEnds = b, ends; cap(spare) > 64<<10 {
+			spare, spareEnds = nil, nil
 		}
 	}
 }
 
-// read takes messages off the stream until it ends.
-func (c *conn) read() {
-	defer c.fail()
-	var fr framer
-	fr.limit = c.srv.limits.MessageBytes
-	buf := make([]byte, 16<<10)
-	began := time.Now()
-	for {
-		limit := idleLimit
-		if fr.partial() {
-			limit = messageLimit - time.Since(began)
-		}
-		c.nc.SetReadDeadline(time.Now().Add(limit))
-		n, err := c.nc.Read(buf)
-		if n > 0 {
-			if !fr.partial() {
-				began = time.Now()
-			}
-			fr.add(buf[:n])
-			if !c.deliver(&fr, &began) {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
+// addrPort is a socket address without the mapping of IPv4 into IPv6.
+func addrPort(a net.Addr) netip.AddrPort {
+	var p netip.AddrPort
+	switch a := a.(type) {
+	case *net.TCPAddr:
+		p = a.AddrPort()
+	case *net.UDPAddr:
+		p = a.AddrPort()
 	}
+	return unmapped(p)
 }
 
-// deliver hands over every complete message; false ends the connection.
-func (c *conn) deliver(fr *framer, began *time.Time) bool {
-	for {
-		raw, what := fr.next()
-		switch what {
-		case frameNone:
-			return true
-		case framePing:
-			c.write([]byte("\r\n")) // RFC 5626 §3.5.1
-		case frameMessage:
-			*began = time.Now()
-			c.srv.receive(raw, flow{addr: c.remote, conn: c}, true)
-		case frameBroken:
-			c.srv.receiveBroken(raw, flow{addr: c.remote, conn: c})
-			return false
-		}
-	}
-}
+func unmapped(p netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(p.Addr().Unmap(), p.Port()) }

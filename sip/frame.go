@@ -92,15 +92,15 @@ func contentLength(head string) (n int, ok bool) {
 
 // receiveBroken answers 400 to a request whose end is unknown; its connection
 // is closed after it.
-func (s *Server) receiveBroken(raw string, f flow) {
+func (s *Server) receiveBroken(raw string, c *conn) {
 	s.stats.received.Add(1)
 	s.stats.parseErrors.Add(1)
 	var m message
-	if m.parse(raw, f) != nil || m.method == "" || m.method == "ACK" || m.readVia() != nil {
+	if m.parse(raw, c.flow()) != nil || m.method == "" || m.method == "ACK" || m.readVia() != nil {
 		return
 	}
 	m.read()
 	b := m.appendResponse(nil, 400, "Bad Content-Length", s.statelessTag(&m), "")
-	f.conn.nc.Write(b)
+	c.ch.write(b, nil)
 	s.stats.sent.Add(1)
 }

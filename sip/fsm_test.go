@@ -30,7 +30,8 @@ func newLab(t *testing.T) *lab {
 		}
 		return start.Add(l.now)
 	}}, l)
-	srv.host.init(netip.Addr{}, netip.MustParseAddrPort("127.0.0.1:5060"))
+	srv.sockets = []*socket{{addr: netip.MustParseAddrPort("127.0.0.1:5060")}}
+	srv.host.init(srv)
 	srv.ctx, srv.cancel = context.WithCancel(context.Background())
 	t.Cleanup(srv.cancel)
 	l.shard = newShard(srv, l, 100)
@@ -73,7 +74,7 @@ func (l *lab) methods() (all []string) {
 var udpPeer = flow{addr: netip.MustParseAddrPort("192.0.2.1:5060")}
 
 func tcpPeer(l *lab) flow {
-	return flow{addr: udpPeer.addr, conn: newConn(l.srv, udpPeer.addr)}
+	return flow{addr: udpPeer.addr, conn: newConn(l.srv, connKey{kind: TCP, addr: udpPeer.addr})}
 }
 
 const sample = "INVITE sip:bob@example.com SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:5060;branch=z9hG4bK0000000000000007;rport\r\n" +

@@ -39,6 +39,7 @@ func (g *guard) init(l Limits) {
 
 // slot locks the source's slot. A banned occupant is not displaced.
 func (g *guard) slot(a netip.Addr, now time.Duration) *watched {
+	a = network(a)
 	w := &g.slots[maphash.Comparable(g.seed, a)%guardSlots]
 	w.mu.Lock()
 	if w.source != a && now >= w.banned {
@@ -53,7 +54,7 @@ func (g *guard) slot(a netip.Addr, now time.Duration) *watched {
 func (g *guard) allow(a netip.Addr, now time.Duration) bool {
 	w := g.slot(a, now)
 	defer w.mu.Unlock()
-	if w.source != a || now < w.trusted {
+	if w.source != network(a) || now < w.trusted {
 		return true
 	}
 	if now < w.banned {
@@ -70,7 +71,7 @@ func (g *guard) allow(a netip.Addr, now time.Duration) bool {
 func (g *guard) trust(a netip.Addr, now time.Duration) {
 	w := g.slot(a, now)
 	defer w.mu.Unlock()
-	if w.source == a {
+	if w.source == network(a) {
 		w.trusted, w.failures = now+trustFor, 0
 	}
 }
@@ -79,7 +80,7 @@ func (g *guard) trust(a netip.Addr, now time.Duration) {
 func (g *guard) failure(a netip.Addr, now time.Duration) {
 	w := g.slot(a, now)
 	defer w.mu.Unlock()
-	if w.source != a {
+	if w.source != network(a) {
 		return
 	}
 	if now-w.failed >= time.Minute {
@@ -89,4 +90,28 @@ func (g *guard) failure(a netip.Addr, now time.Duration) {
 	if w.failures >= g.limits.FailedLogins {
 		w.banned, w.trusted, w.failures = now+g.limits.BanFor, 0, 0
 	}
+}
+
+// network is what counts as one source: an IPv6 site has more addresses than
+// anybody could remember.
+func network(a netip.Addr) netip.Addr {
+	if a = a.Unmap().WithZone(""); a.Is6() && !a.IsLoopback() {
+		p, _ := a.Prefix(64)
+		return p.Addr()
+	}
+	return a
+}
+
+// trusted tells whether a source authenticated lately or is a trunk.
+func (g *guard) trusted(a netip.Addr, now time.Duration) bool {
+	w := g.slot(a, now)
+	defer w.mu.Unlock()
+	return w.source == network(a) && now < w.trusted
+}
+
+// mayConnect tells whether a source's connection may be taken.
+func (g *guard) mayConnect(a netip.Addr, now time.Duration) bool {
+	w := g.slot(a, now)
+	defer w.mu.Unlock()
+	return w.source != network(a) || now >= w.banned
 }

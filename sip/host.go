@@ -4,72 +4,158 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"strings"
+	"sync"
 )
 
 // hostNames is how we call ourselves: the public address, or one the peer can
 // reach us at.
 type hostNames struct {
-	public   string // host:port, "" when every peer may need another
-	loopback string // host:port
-	guess    string
-	ip       string
+	public        [2]netip.Addr // of IPv4 and IPv6, when configured
+	plain, secure []netip.AddrPort
+	ip            string
+
+	mu    sync.RWMutex // guards what follows
+	names map[hostKey]string
 }
 
-func (h *hostNames) init(public netip.Addr, bound netip.AddrPort) {
-	name := func(a netip.Addr) string { return netip.AddrPortFrom(a, bound.Port()).String() }
-	loop := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	h.loopback = name(loop)
+// hostKey is a peer, and whether it is reached by TLS.
+type hostKey struct {
+	peer   netip.Addr
+	secure bool
+}
+
+// maxHostNames bounds what is remembered about peers.
+const maxHostNames = 4096
+
+func (h *hostNames) init(s *Server) {
+	for _, k := range s.sockets {
+		h.plain = append(h.plain, k.addr)
+	}
+	for _, l := range s.listeners {
+		if l.secure != nil {
+			h.secure = append(h.secure, l.addr)
+		}
+	}
+	h.know(s.config.PublicIP)
+	h.know(s.config.PublicIP6)
+	h.names = make(map[hostKey]string)
+	h.ip = h.find(netip.AddrFrom4([4]byte{192, 0, 2, 1}), h.plain).Addr().String()
+}
+
+func (h *hostNames) know(a netip.Addr) {
+	if a = a.Unmap(); a.IsValid() {
+		h.public[side6(a)] = a
+	}
+}
+
+func side6(a netip.Addr) int {
+	if a.Is4() {
+		return 0
+	}
+	return 1
+}
+
+// name is our host:port for a peer.
+func (h *hostNames) name(peer netip.Addr, secure bool) string {
+	key := hostKey{peer, secure}
+	h.mu.RLock()
+	name, ok := h.names[key]
+	h.mu.RUnlock()
+	if ok {
+		return name
+	}
+	at := h.plain
+	if secure && len(h.secure) > 0 {
+		at = h.secure
+	}
+	name = h.find(peer, at).String()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.names) >= maxHostNames {
+		clear(h.names)
+	}
+	h.names[key] = name
+	return name
+}
+
+// find is the place a peer is told to reach us at. One on this machine is told
+// the bound address or loopback, which it reaches for certain.
+func (h *hostNames) find(peer netip.Addr, at []netip.AddrPort) netip.AddrPort {
+	place := at[0]
+	for _, p := range at {
+		if reaches(p.Addr(), peer) {
+			place = p
+			break
+		}
+	}
+	return netip.AddrPortFrom(h.addr(peer, place.Addr()), place.Port())
+}
+
+func (h *hostNames) addr(peer, bound netip.Addr) netip.Addr {
+	public := h.public[side6(peer)]
 	switch {
-	case public.IsValid():
-		h.public, h.ip = name(public), public.String()
-	case !bound.Addr().IsUnspecified():
-		h.public, h.ip = name(bound.Addr()), bound.Addr().String()
-	default:
-		a := interfaceAddr(loop)
-		h.guess, h.ip = name(a), a.String()
+	case public.IsValid() && (!peer.IsLoopback() || !bound.IsUnspecified() && !bound.IsLoopback()):
+		return public
+	case !bound.IsUnspecified():
+		return bound
+	case peer.IsLoopback() && peer.Is4():
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	case peer.IsLoopback():
+		return netip.IPv6Loopback()
 	}
-	if !bound.Addr().IsUnspecified() {
-		h.loopback = h.public
+	return localTo(peer)
+}
+
+// localTo is the address of ours that packets to a peer leave from.
+func localTo(peer netip.Addr) netip.Addr {
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(peer, 9)))
+	if err != nil {
+		return interfaceAddr(peer.Is6())
 	}
+	defer c.Close()
+	return addrPort(c.LocalAddr()).Addr().WithZone("")
 }
 
 // interfaceAddr is the first address of ours that is not loopback.
-func interfaceAddr(otherwise netip.Addr) netip.Addr {
+func interfaceAddr(six bool) netip.Addr {
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
 		p, err := netip.ParsePrefix(a.String())
-		if err == nil && p.Addr().Is4() && p.Addr().IsGlobalUnicast() {
+		if err == nil && p.Addr().Is6() == six && p.Addr().IsGlobalUnicast() {
 			return p.Addr()
 		}
 	}
-	return otherwise
+	if six {
+		return netip.IPv6Loopback()
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
-// advertised is our host:port for a peer. One on this machine is given
-// loopback, which it reaches for certain.
-func (s *Server) advertised(peer netip.Addr) string {
-	switch {
-	case peer.IsLoopback():
-		return s.host.loopback
-	case s.host.public != "":
-		return s.host.public
-	}
-	return s.host.guess
-}
+// advertised is our host:port for a peer.
+func (s *Server) advertised(peer netip.Addr) string { return s.host.name(peer, false) }
+
+// sentBy is our host:port on a flow.
+func (s *Server) sentBy(f flow) string { return s.host.name(f.addr.Addr(), f.transport() == TLS) }
 
 // public is our address without a port.
 func (s *Server) public() string { return s.host.ip }
 
-// contact is our Contact value on a flow, with the user part of uri.
+// contact is our Contact value on a flow, with the user part of uri. It is a
+// sips URI when uri is one and the flow keeps that promise (RFC 3261 §8.1.1.8).
 func (s *Server) contact(uri string, f flow) string {
+	u, err := ParseURI(uri)
+	t := f.transport()
+	sips := err == nil && u.Scheme == "sips" && t.secure()
 	b := []byte("<sip:")
-	if u, err := ParseURI(uri); err == nil && u.User != "" && u.sip() {
+	if sips {
+		b = []byte("<sips:")
+	}
+	if err == nil && u.User != "" && u.sip() {
 		b = append(appendUser(b, u.User), '@')
 	}
-	b = append(b, s.advertised(f.addr.Addr())...)
-	if f.reliable() {
-		b = append(b, ";transport=tcp"...)
+	b = append(b, s.sentBy(f)...)
+	if t.stream() && !(sips && t == TLS) {
+		b = append(append(b, ";transport="...), t...)
 	}
 	return string(append(b, '>'))
 }
@@ -81,6 +167,3 @@ func newTag() string { return string(appendHex(nil, rand.Uint64())) }
 func newCallID() string {
 	return string(appendHex(appendHex(nil, rand.Uint64()), rand.Uint64()))
 }
-
-// isTCP reads a transport URI parameter.
-func isTCP(transport string) bool { return strings.EqualFold(transport, "tcp") }

@@ -3,7 +3,6 @@ package sip
 import (
 	"errors"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -239,16 +238,17 @@ func (l *Leg) hop(p path) flow {
 	}
 	u, err := ParseURI(next)
 	addr, ok := literal(u)
-	if err != nil || !ok || addr.Addr().IsPrivate() && !isLocal(l.flow.addr.Addr()) {
-		return l.flow
+	kind := u.transport()
+	if err != nil || !ok || kind.web() || addr.Addr().IsPrivate() && !isLocal(l.flow.addr.Addr()) {
+		return l.shard.srv.again(l.flow)
 	}
-	transport, given := u.Param("transport")
 	sameHost := addr.Addr() == l.flow.addr.Addr()
-	if sameHost && l.flow.conn != nil && l.flow.conn.open() && (!given || strings.EqualFold(transport, "tcp")) {
+	if c := l.flow.conn; c != nil && c.open() && (sameHost && (kind == "" || kind == c.key.kind) || c.key.kind.secure() && kind != TLS) {
 		return l.flow
 	}
-	if strings.EqualFold(transport, "tcp") {
-		return l.shard.srv.connect(addr)
+	name := ""
+	if sameHost && l.flow.conn != nil {
+		name = l.flow.conn.key.name
 	}
-	return flow{addr: addr}
+	return l.shard.srv.to(kind, addr, name)
 }

@@ -3,15 +3,13 @@ package sip
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"time"
 )
 
 // Outgoing is a call to place.
 type Outgoing struct {
 	// Binding, when set, is a registered phone: the request goes the way its
-	// REGISTER came, over the same TCP connection, and URI defaults to its
+	// REGISTER came, over the same connection, and URI defaults to its
 	// Contact.
 	Binding *Binding
 	// URI is the request URI, "sip:+49301234567@carrier.example".
@@ -121,72 +119,4 @@ func (s *Server) route(ctx context.Context, o *Outgoing) (r route, err error) {
 	}
 	r.flow, err = s.resolve(ctx, o.NextHop, r.uri)
 	return r, err
-}
-
-// bindingFlow is the way back to a registered phone. A TCP phone is reached by
-// its own connection or not at all.
-func (s *Server) bindingFlow(b *Binding) flow {
-	f := flow{addr: b.Source}
-	if b.Transport != TCP {
-		return f
-	}
-	if f.conn = s.tcp.flow(b.Flow); f.conn == nil {
-		f.conn = &conn{srv: s, remote: b.Source, dead: true, wakeup: make(chan struct{}, 1)}
-	}
-	return f
-}
-
-// Reachable tells whether a call can be sent to b: always for UDP, for TCP
-// while its connection is open.
-func (s *Server) Reachable(b Binding) bool {
-	if b.Transport != TCP {
-		return true
-	}
-	c := s.tcp.flow(b.Flow)
-	return c != nil && c.open()
-}
-
-// resolve finds the address of a next hop: a literal, the first SRV target, or
-// the first address of the name (RFC 3263 without failover).
-func (s *Server) resolve(ctx context.Context, t Target, uri URI) (flow, error) {
-	host, port := uri.Host, uri.Port
-	if t.Host != "" {
-		var ok bool
-		if host, port, ok = splitHostPort(t.Host); !ok {
-			return flow{}, fmt.Errorf("malformed next hop %q", t.Host)
-		}
-	}
-	if transport, _ := uri.Param("transport"); t.Host == "" && t.Transport == "" && isTCP(transport) {
-		t.Transport = TCP
-	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		if host, port, addr, err = lookup(ctx, host, port, t.Transport); err != nil {
-			return flow{}, err
-		}
-	}
-	if port == 0 {
-		port = 5060
-	}
-	to := netip.AddrPortFrom(addr.Unmap(), uint16(port))
-	if t.Transport == TCP {
-		return s.connect(to), nil
-	}
-	return flow{addr: to}, nil
-}
-
-func lookup(ctx context.Context, host string, port int, t Transport) (string, int, netip.Addr, error) {
-	if t == "" {
-		t = UDP
-	}
-	if port == 0 { // RFC 3263 §4.2
-		if _, srv, err := net.DefaultResolver.LookupSRV(ctx, "sip", string(t), host); err == nil && len(srv) > 0 {
-			host, port = srv[0].Target, int(srv[0].Port)
-		}
-	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil || len(addrs) == 0 {
-		return host, port, netip.Addr{}, fmt.Errorf("look up %s: %w", host, err)
-	}
-	return host, port, addrs[0], nil
 }

@@ -173,9 +173,7 @@ func grantedTo(m *message, asked time.Duration) time.Duration {
 
 // exchange sends one REGISTER and waits for its final response.
 func (r *Registered) exchange(ctx context.Context, expires time.Duration, auth string) (*response, error) {
-	if c := r.flow.conn; c != nil && !c.open() {
-		r.flow = r.srv.connect(r.flow.addr)
-	}
+	r.flow = r.srv.again(r.flow)
 	r.seq++
 	branch := rand.Uint64()
 	b := r.write(expires, auth, branch)

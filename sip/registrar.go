@@ -192,7 +192,7 @@ func (r *registering) binding(value string, now time.Time) (Binding, int, int) {
 		Expires: now.Add(time.Duration(min(seconds, maxExpires)) * time.Second), Registered: now,
 	}
 	if r.conn != nil {
-		b.Transport, b.Flow = TCP, r.conn.id
+		b.Transport, b.Flow = r.conn.key.kind, r.conn.id
 	}
 	if id, ok := paramOf(a.params, "+sip.instance"); ok {
 		reg, _ := paramOf(a.params, "reg-id")

@@ -60,7 +60,7 @@ func TestBindingIsRepairedByItsFlow(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := &registering{
 		contacts: []string{`<sip:al@192.168.1.5:5060;ob>;q=0.5;expires=90000`}, path: []string{"<sip:edge.example;lr>"},
-		source: netip.MustParseAddrPort("203.0.113.9:33000"), conn: &conn{id: 77},
+		source: netip.MustParseAddrPort("203.0.113.9:33000"), conn: &conn{id: 77, key: connKey{kind: TCP}},
 	}
 	next, status := r.apply(nil, now, 10)
 	if status != 200 || len(next) != 1 {

@@ -57,7 +57,7 @@ func (l *Leg) write(b []byte, o *outline) ([]byte, uint64) {
 // appendVia writes our Via line.
 func (s *Server) appendVia(b []byte, f flow, branch uint64) []byte {
 	b = append(append(b, "Via: SIP/2.0/"...), f.viaName()...)
-	b = append(append(b, ' '), s.advertised(f.addr.Addr())...)
+	b = append(append(b, ' '), s.sentBy(f)...)
 	b = appendBranch(append(b, ";branch="...), branch)
 	return append(b, ";rport\r\n"...)
 }
@@ -160,7 +160,7 @@ func literal(u URI) (netip.AddrPort, bool) {
 	}
 	port := u.Port
 	if port == 0 {
-		port = 5060
+		port = u.transport().port()
 	}
 	return netip.AddrPortFrom(a.Unmap(), uint16(port)), true
 }

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Server is a SIP endpoint on one port, UDP and TCP.
+// Server is a SIP endpoint over UDP, TCP, TLS and WebSocket.
 type Server struct {
 	config  Config
 	limits  Limits
@@ -22,10 +20,12 @@ type Server struct {
 	keys    keyer
 	start   time.Time
 
-	udp    *net.UDPConn
-	tcp    *tcpSide
-	addr   netip.AddrPort
-	host   hostNames
+	sockets   []*socket
+	listeners []listener
+	streams   *streams
+	dead      deadTargets
+	host      hostNames
+
 	shards []*shard
 	out    wire // where refusals outside any shard go: the server itself
 
@@ -65,8 +65,12 @@ func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 	for _, sh := range s.shards {
 		s.loops.Go(func() { sh.run(s.clock) })
 	}
-	s.readers.Go(s.readUDP)
-	s.readers.Go(s.tcp.accept)
+	for _, k := range s.sockets {
+		s.readers.Go(func() { k.read(s) })
+	}
+	for _, l := range s.listeners {
+		s.readers.Go(func() { s.streams.accept(l.TCPListener, l.secure) })
+	}
 	stop := context.AfterFunc(ctx, func() { s.Close() })
 	context.AfterFunc(s.ctx, func() { stop() })
 	return s, nil
@@ -86,7 +90,7 @@ func newServer(c Config, h Handler) *Server {
 		c.Now = time.Now
 	}
 	s := &Server{config: c, limits: c.Limits.withDefaults(), handler: h, keys: newKeyer(), done: make(chan struct{})}
-	s.start, s.out = c.Now(), s
+	s.start, s.out, s.streams = c.Now(), s, newStreams(s)
 	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER, NOTIFY"
 	if c.Bindings != nil {
 		s.allow += ", REGISTER"
@@ -113,6 +117,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.SourcePerSecond, 200)
 	def(&l.FailedLogins, 30)
 	def(&l.Connections, 20000)
+	def(&l.SourceConnections, 64)
 	def(&l.MessageBytes, 65535)
 	def(&l.Contacts, 10)
 	if l.BanFor <= 0 {
@@ -123,44 +128,6 @@ func (l Limits) withDefaults() Limits {
 	}
 	return l
 }
-
-// bind opens UDP and TCP on the same port. With port 0 it tries until a port
-// is free for both.
-func (s *Server) bind() error {
-	want, err := netip.ParseAddrPort(s.config.Addr)
-	if err != nil {
-		return err
-	}
-	for try := 0; ; try++ {
-		err = s.bindOnce(want)
-		if err == nil || want.Port() != 0 || try == 20 {
-			return err
-		}
-	}
-}
-
-func (s *Server) bindOnce(want netip.AddrPort) error {
-	udp, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(want))
-	if err != nil {
-		return err
-	}
-	growBuffers(udp)
-	addr := udp.LocalAddr().(*net.UDPAddr).AddrPort()
-	addr = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
-	at := netip.AddrPortFrom(want.Addr(), addr.Port())
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
-	if err != nil {
-		udp.Close()
-		return err
-	}
-	s.udp, s.addr = udp, addr
-	s.tcp = newTCPSide(s, l)
-	s.host.init(s.config.PublicIP, addr)
-	return nil
-}
-
-// Addr is the bound address; the port is the same for UDP and TCP.
-func (s *Server) Addr() netip.AddrPort { return s.addr }
 
 // clock is the time since the server started.
 func (s *Server) clock() time.Duration { return s.config.Now().Sub(s.start) }
@@ -191,8 +158,13 @@ func (s *Server) Close() error {
 		s.draining.Store(true)
 		s.cancel()
 		close(s.done)
-		s.udp.Close()
-		s.tcp.close()
+		for _, k := range s.sockets {
+			k.conn.Close()
+		}
+		for _, l := range s.listeners {
+			l.Close()
+		}
+		s.streams.close()
 		for _, sh := range s.shards {
 			sh.close()
 		}

@@ -1,4 +1,4 @@
-// Package sip speaks SIP over UDP and TCP: it answers and places calls for the
+// Package sip speaks SIP over UDP, TCP, TLS and WebSocket: it answers and places calls for the
 // switch, registers phones, and knows media only as SDP bytes.
 //
 // # Goroutines
@@ -16,28 +16,26 @@ package sip
 
 import (
 	"context"
+	"crypto/x509"
 	"log/slog"
 	"net/netip"
 	"time"
 )
 
-// Transport names how a message travels: "udp" or "tcp".
-type Transport string
-
-// The transports a Server listens on.
-const (
-	UDP Transport = "udp"
-	TCP Transport = "tcp"
-)
-
 // Config is what Listen needs. Only Accounts has no usable default.
 type Config struct {
-	// Addr is the host:port for UDP and TCP alike, "0.0.0.0:5060" when empty.
-	// Port 0 picks one port that is free for both.
+	// Addr is the host:port for UDP and TCP alike, or several with commas:
+	// "0.0.0.0:5060,[::]:5060". "0.0.0.0:5060" when empty. "[::]" takes IPv4 too
+	// unless the list names it. Port 0 picks one port that is free for both.
 	Addr string
-	// PublicIP is advertised in Via and Contact. When unset the bound address
-	// is used, or the interface address that reaches the peer.
-	PublicIP netip.Addr
+	// TLS is listened for when it has an address of its own.
+	TLS TLSConfig
+	// RootCAs prove TLS peers we connect to; nil: the system's.
+	RootCAs *x509.CertPool
+	// PublicIP is advertised in Via and Contact to peers of its family,
+	// PublicIP6 to those of the other one. When unset the bound address is used,
+	// or the one that packets to the peer leave from.
+	PublicIP, PublicIP6 netip.Addr
 	// Realm is the digest realm, "sip" when empty.
 	Realm string
 	// Accounts knows the devices and trunks that may call.
@@ -53,17 +51,18 @@ type Config struct {
 // the defaults given here. New INVITEs beyond a limit get 503 with Retry-After;
 // traffic inside dialogs is never refused.
 type Limits struct {
-	Calls            int           // inbound calls in progress, 20,000
-	InvitesPerSecond int           // new INVITEs, the re-sent one with credentials included, 4,000
-	QueueDepth       int           // messages waiting per shard, 8,192; new INVITEs are refused at a quarter
-	Lookups          int           // Handler.Invite and account look-ups under way, 4,000
-	SourcePerSecond  int           // requests outside dialogs per source that never authenticated, 200
-	FailedLogins     int           // wrong passwords per source and minute before it is banned, 30
-	BanFor           time.Duration // silence for a banned source, 5 min
-	Connections      int           // TCP connections, 20,000
-	MessageBytes     int           // largest TCP message, 65,535
-	Contacts         int           // bindings per account, 10
-	RetryAfter       time.Duration // told with a 503, 5 s
+	Calls             int           // inbound calls in progress, 20,000
+	InvitesPerSecond  int           // new INVITEs, the re-sent one with credentials included, 4,000
+	QueueDepth        int           // messages waiting per shard, 8,192; new INVITEs are refused at a quarter
+	Lookups           int           // Handler.Invite and account look-ups under way, 4,000
+	SourcePerSecond   int           // requests outside dialogs per source that never authenticated, 200
+	FailedLogins      int           // wrong passwords per source and minute before it is banned, 30
+	BanFor            time.Duration // silence for a banned source, 5 min
+	Connections       int           // TCP, TLS and WebSocket connections, 20,000
+	SourceConnections int           // those of one source that never authenticated, 64
+	MessageBytes      int           // largest message over a connection, 65,535
+	Contacts          int           // bindings per account, 10
+	RetryAfter        time.Duration // told with a 503, 5 s
 }
 
 // Handler is the switch. Calls may come before Listen returns: a Handler that
@@ -109,7 +108,7 @@ type Binding struct {
 	Contact    string         // URI as the phone gave it: the request URI of calls to it
 	Source     netip.AddrPort // where its REGISTER came from: where calls are sent (NAT)
 	Transport  Transport
-	Flow       uint64   // the TCP connection it came over; 0 for UDP
+	Flow       uint64   // the connection it came over; 0 for UDP
 	Path       []string // RFC 3327: route URIs between us and the phone, nearest first
 	Instance   string   // +sip.instance and reg-id, empty when not given (RFC 5626)
 	CallID     string

@@ -22,7 +22,7 @@ type Stats struct {
 	Calls              int64  // inbound calls in progress
 	ServerTransactions int64  // finished ones that absorb retransmissions included
 	ClientTransactions int64
-	Connections        int64 // TCP
+	Connections        int64 // TCP, TLS and WebSocket
 }
 
 type counters struct {
@@ -61,6 +61,6 @@ func (s *Server) Stats() Stats {
 		Challenges: c.challenges.Load(), AuthFailures: c.authFailures.Load(), Panics: c.panics.Load(),
 		Invites: c.invites.Load(), Dialogs: c.dialogs.sum(), Calls: s.calls.Load(),
 		ServerTransactions: c.serverTx.sum(), ClientTransactions: c.clientTx.sum(),
-		Connections: s.tcp.open(),
+		Connections: s.streams.open(),
 	}
 }

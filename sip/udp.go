@@ -7,19 +7,24 @@ import (
 	"runtime/debug"
 )
 
-// readUDP is the one reader of the socket, so that order is kept.
-func (s *Server) readUDP() {
+// socket is one UDP socket and where it is bound.
+type socket struct {
+	conn *net.UDPConn
+	addr netip.AddrPort
+}
+
+// read is the one reader of the socket, so that order is kept.
+func (k *socket) read(s *Server) {
 	buf := make([]byte, 65536)
 	for {
-		n, from, err := s.udp.ReadFromUDPAddrPort(buf)
+		n, from, err := k.conn.ReadFromUDPAddrPort(buf)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil || n == 0 {
 			continue // an ICMP error of some peer is no reason to stop
 		}
-		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
-		s.receive(string(buf[:n]), flow{addr: from}, false)
+		s.receive(string(buf[:n]), flow{addr: unmapped(from), sock: k}, false)
 	}
 }
 
@@ -51,17 +56,59 @@ func (s *Server) receive(raw string, f flow, wait bool) {
 	}
 }
 
-// send puts a message on the wire; UDP always from the listening socket.
+// send puts a message on the wire; UDP always from a listening socket.
 func (s *Server) send(f flow, b []byte) {
 	s.stats.sent.Add(1)
 	if f.conn != nil {
 		f.conn.write(b)
 		return
 	}
-	s.udp.WriteToUDPAddrPort(b, f.addr)
+	if f.sock == nil {
+		f.sock = s.socketFor(f.addr.Addr())
+	}
+	if f.sock != nil {
+		f.sock.conn.WriteToUDPAddrPort(b, f.addr)
+	}
 }
 
-// connect is the TCP flow to exactly this address, dialled when there is none.
-func (s *Server) connect(addr netip.AddrPort) flow {
-	return flow{addr: addr, conn: s.tcp.to(addr)}
+// socketFor is the socket that reaches an address.
+func (s *Server) socketFor(a netip.Addr) *socket {
+	for _, k := range s.sockets {
+		if reaches(k.addr.Addr(), a) {
+			return k
+		}
+	}
+	return nil
+}
+
+// reaches tells whether a socket bound to local can send to peer. One bound to
+// loopback reaches this machine only.
+func reaches(local, peer netip.Addr) bool {
+	if local.IsUnspecified() {
+		return local.Is6() || peer.Is4()
+	}
+	return local.Is4() == peer.Is4() && local.IsLoopback() == peer.IsLoopback()
+}
+
+// to is the flow to exactly this address, connected when there is none. name
+// is what a TLS peer must prove to be.
+func (s *Server) to(t Transport, addr netip.AddrPort, name string) flow {
+	if !t.stream() {
+		return flow{addr: addr}
+	}
+	if t != TLS {
+		name = ""
+	}
+	return flow{addr: addr, conn: s.streams.to(connKey{kind: t, addr: addr, name: name})}
+}
+
+// connect is the TCP flow to exactly this address.
+func (s *Server) connect(addr netip.AddrPort) flow { return s.to(TCP, addr, "") }
+
+// again is f, connected anew when its connection is gone and was ours to make.
+func (s *Server) again(f flow) flow {
+	if f.conn == nil || f.conn.open() || !f.conn.ours {
+		return f
+	}
+	return s.to(f.conn.key.kind, f.addr, f.conn.key.name)
 }

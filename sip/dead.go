@@ -1,0 +1,53 @@
+package sip
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// deadTargets remembers for a short time which next hops did not work, so that
+// others are tried first (RFC 3263 §4.3).
+type deadTargets struct {
+	mu    sync.Mutex // guards what follows
+	until map[deadKey]time.Duration
+}
+
+type deadKey struct {
+	kind Transport
+	addr netip.AddrPort
+}
+
+const (
+	deadFor = 30 * time.Second
+	maxDead = 4096
+)
+
+// note remembers that a target failed.
+func (d *deadTargets) note(t Transport, a netip.AddrPort, now time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.until == nil || len(d.until) >= maxDead {
+		d.until = make(map[deadKey]time.Duration)
+	}
+	d.until[deadKey{t, a}] = now + deadFor
+}
+
+// alive forgets a failure.
+func (d *deadTargets) alive(t Transport, a netip.AddrPort) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.until, deadKey{t, a})
+}
+
+// has tells whether a target failed a short time ago.
+func (d *deadTargets) has(t Transport, a netip.AddrPort, now time.Duration) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	until, ok := d.until[deadKey{t, a}]
+	if ok && now >= until {
+		delete(d.until, deadKey{t, a})
+		return false
+	}
+	return ok
+}

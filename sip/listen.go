@@ -1,0 +1,143 @@
+package sip
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// places are the addresses of a list such as "0.0.0.0:5060,[::]:5060". One
+// without a host means every address of either family.
+func places(list string) (all []netip.AddrPort, err error) {
+	for _, text := range strings.Split(list, ",") {
+		text = strings.TrimSpace(text)
+		if strings.HasPrefix(text, ":") {
+			text = "[::]" + text
+		}
+		p, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// family is the network to listen on: an unspecified IPv6 address takes IPv4
+// too, unless that has a place of its own.
+func family(network string, at netip.AddrPort, all []netip.AddrPort) string {
+	if at.Addr().Is4() {
+		return network + "4"
+	}
+	for _, p := range all {
+		if p.Addr().Is4() && (p.Port() == at.Port() || p.Port() == 0) || !at.Addr().IsUnspecified() {
+			return network + "6"
+		}
+	}
+	return network
+}
+
+// bind opens every place for UDP and TCP, and those for TLS. With port 0 it
+// tries until a port is free for all.
+func (s *Server) bind() error {
+	plain, err := places(s.config.Addr)
+	if err != nil {
+		return err
+	}
+	for try := 0; ; try++ {
+		if err = s.bindPlain(plain); err == nil {
+			break
+		}
+		s.unbind()
+		if plain[0].Port() != 0 || try == 20 {
+			return err
+		}
+	}
+	if err = s.bindTLS(); err != nil {
+		s.unbind()
+		return err
+	}
+	s.host.init(s)
+	return nil
+}
+
+// bindPlain opens the places; those with port 0 all get the first one's.
+func (s *Server) bindPlain(want []netip.AddrPort) error {
+	port := want[0].Port()
+	for _, at := range want {
+		if at.Port() == 0 {
+			at = netip.AddrPortFrom(at.Addr(), port)
+		}
+		udp, err := net.ListenUDP(family("udp", at, want), net.UDPAddrFromAddrPort(at))
+		if err != nil {
+			return err
+		}
+		growBuffers(udp)
+		bound := bound(at, udp.LocalAddr())
+		s.sockets = append(s.sockets, &socket{conn: udp, addr: bound})
+		if port == 0 {
+			port = bound.Port()
+		}
+		l, err := net.ListenTCP(family("tcp", at, want), net.TCPAddrFromAddrPort(bound))
+		if err != nil {
+			return err
+		}
+		s.listeners = append(s.listeners, listener{TCPListener: l, addr: bound})
+	}
+	return nil
+}
+
+// bindTLS opens the places for TLS.
+func (s *Server) bindTLS() error {
+	c := &s.config.TLS
+	if c.Addr == "" {
+		return nil
+	}
+	want, err := places(c.Addr)
+	if err != nil {
+		return fmt.Errorf("TLS: %w", err)
+	}
+	secure, err := c.server()
+	if err != nil {
+		return err
+	}
+	for _, at := range want {
+		l, err := net.ListenTCP(family("tcp", at, want), net.TCPAddrFromAddrPort(at))
+		if err != nil {
+			return fmt.Errorf("TLS: %w", err)
+		}
+		s.listeners = append(s.listeners, listener{TCPListener: l, addr: bound(at, l.Addr()), secure: secure})
+	}
+	return nil
+}
+
+// bound is where a socket for want really is: IPv4 stays IPv4.
+func bound(want netip.AddrPort, got net.Addr) netip.AddrPort {
+	return netip.AddrPortFrom(want.Addr().Unmap(), addrPort(got).Port())
+}
+
+// unbind closes everything that listens.
+func (s *Server) unbind() {
+	for _, k := range s.sockets {
+		k.conn.Close()
+	}
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.sockets, s.listeners = nil, nil
+}
+
+// Addr is the first bound address; its port is the same for UDP and TCP.
+func (s *Server) Addr() netip.AddrPort { return s.sockets[0].addr }
+
+// TLSAddr is the first bound address for TLS; the zero AddrPort when there is
+// none.
+func (s *Server) TLSAddr() netip.AddrPort {
+	for _, l := range s.listeners {
+		if l.secure != nil {
+			return l.addr
+		}
+	}
+	return netip.AddrPort{}
+}

@@ -1,0 +1,66 @@
+package sip
+
+import (
+	"net"
+	"time"
+)
+
+// stream is a channel over TCP or TLS: messages are cut by Content-Length.
+type stream struct{ nc net.Conn }
+
+func (s *stream) close() { s.nc.Close() }
+
+func (s *stream) write(b []byte, _ []int) error {
+	s.nc.SetWriteDeadline(time.Now().Add(writeLimit))
+	_, err := s.nc.Write(b)
+	return err
+}
+
+// serve takes messages off the stream until it ends.
+func (s *stream) serve(c *conn) {
+	fr := framer{limit: c.srv.limits.MessageBytes}
+	buf := make([]byte, 16<<10)
+	began := time.Now()
+	if !s.handshake(c) {
+		return
+	}
+	for {
+		limit := c.patience()
+		if fr.partial() {
+			limit = messageLimit - time.Since(began)
+		}
+		s.nc.SetReadDeadline(time.Now().Add(limit))
+		n, err := s.nc.Read(buf)
+		if n > 0 {
+			if !fr.partial() {
+				began = time.Now()
+			}
+			fr.add(buf[:n])
+			if !s.deliver(c, &fr, &began) {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// deliver hands over every complete message; false ends the connection.
+func (s *stream) deliver(c *conn, fr *framer, began *time.Time) bool {
+	for {
+		raw, what := fr.next()
+		switch what {
+		case frameNone:
+			return true
+		case framePing:
+			c.write(crlf) // RFC 5626 §3.5.1
+		case frameMessage:
+			*began = time.Now()
+			c.srv.receive(raw, c.flow(), true)
+		case frameBroken:
+			c.srv.receiveBroken(raw, c)
+			return false
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package sip
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+)
+
+// TLSConfig is where and with what certificate a Server takes TLS. TLS 1.2 is
+// the least that is spoken.
+type TLSConfig struct {
+	// Addr is a list as Config.Addr is; empty: TLS is not listened for.
+	Addr string
+	// CertFile and KeyFile are PEM files. They are read again when they change.
+	CertFile, KeyFile string
+	// Config is used instead of the files when it is set.
+	Config *tls.Config
+}
+
+// listener is one listening TCP socket; secure is set when it speaks TLS.
+type listener struct {
+	*net.TCPListener
+	addr   netip.AddrPort
+	secure *tls.Config
+}
+
+// server is the configuration for connections that come in.
+func (c *TLSConfig) server() (*tls.Config, error) {
+	if c.Config != nil {
+		conf := c.Config.Clone()
+		conf.MinVersion = max(conf.MinVersion, tls.VersionTLS12)
+		return conf, nil
+	}
+	if c.CertFile == "" || c.KeyFile == "" {
+		return nil, errors.New("TLS: no certificate given")
+	}
+	p := &pair{cert: c.CertFile, key: c.KeyFile}
+	if _, err := p.get(nil); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: p.get}, nil
+}
+
+// pair is a certificate in two files.
+type pair struct {
+	cert, key string
+
+	mu     sync.Mutex // guards what follows
+	looked time.Time
+	stamp  [2]time.Time
+	loaded *tls.Certificate
+}
+
+// lookEvery is how often the files are looked at.
+const lookEvery = time.Second
+
+// get returns the certificate, read again when a file changed. One that cannot
+// be read leaves the one before in use.
+func (p *pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.loaded != nil && time.Since(p.looked) < lookEvery {
+		return p.loaded, nil
+	}
+	p.looked = time.Now()
+	stamp := [2]time.Time{changed(p.cert), changed(p.key)}
+	if p.loaded != nil && stamp == p.stamp {
+		return p.loaded, nil
+	}
+	c, err := tls.LoadX509KeyPair(p.cert, p.key)
+	if err != nil {
+		if p.loaded != nil {
+			return p.loaded, nil
+		}
+		return nil, fmt.Errorf("TLS: read certificate %s: %w", p.cert, err)
+	}
+	p.loaded, p.stamp = &c, stamp
+	return p.loaded, nil
+}
+
+func changed(file string) time.Time {
+	info, err := os.Stat(file)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// dialStream connects over TCP, and proves over TLS that the other side is
+// key.name (RFC 5922 §7.3); without a name it must be its address.
+func (s *Server) dialStream(ctx context.Context, key connKey) (net.Conn, error) {
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "tcp", key.addr.String())
+	if err != nil || key.kind != TLS {
+		return nc, err
+	}
+	name := key.name
+	if name == "" {
+		name = key.addr.Addr().String()
+	}
+	tc := tls.Client(nc, &tls.Config{ServerName: name, RootCAs: s.config.RootCAs, MinVersion: tls.VersionTLS12})
+	if err := tc.HandshakeContext(ctx); err != nil {
+		nc.Close()
+		s.config.Logger.Warn("sip: TLS peer not proved", "peer", key.addr, "name", name, "error", err)
+		return nil, err
+	}
+	return tc, nil
+}
+
+// handshake completes that of a connection that came in.
+func (s *stream) handshake(c *conn) bool {
+	tc, ok := s.nc.(*tls.Conn)
+	if !ok || c.ours {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(c.srv.ctx, messageLimit)
+	defer cancel()
+	return tc.HandshakeContext(ctx) == nil
+}
+
+// SelfSigned makes a certificate for a host, an address or a name, that is
+// good for ten years. certPEM and keyPEM are what to keep in files.
+func SelfSigned(host string) (cert tls.Certificate, certPEM, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return cert, nil, nil, fmt.Errorf("make a key: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return cert, nil, nil, fmt.Errorf("make a serial number: %w", err)
+	}
+	now := time.Now()
+	form := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: host}, NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true,
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		form.IPAddresses = []net.IP{ip}
+	} else {
+		form.DNSNames = []string{host}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	if err != nil {
+		return cert, nil, nil, fmt.Errorf("make a certificate for %s: %w", host, err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return cert, nil, nil, fmt.Errorf("write the key: %w", err)
+	}
+	certPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	cert, err = tls.X509KeyPair(certPEM, keyPEM)
+	return cert, certPEM, keyPEM, err
+}
