@@ -29,6 +29,7 @@ const (
 	Everybody Audience = "all"
 	Immediate Audience = "immediate"
 	Enriched  Audience = "enriched"
+	Streamed  Audience = "stream" // the live stream only, never webhooks
 )
 
 // An Event is a committed fact. Body is what receivers get, byte for byte.
@@ -53,9 +54,23 @@ type Outbox struct {
 // Wake is the subject on which the outbox is told that events were committed.
 const Wake = "wake.events"
 
-// Publish writes the event in the caller's transaction: it is announced when, and only when, that commits.
+// Publish writes the event in the caller's transaction: it is announced when, and only when, that commits. Live payloads go to
+// the live stream only.
 func (o *Outbox) Publish(ctx context.Context, tx db.Querier, org string, p Payload) error {
+	if _, live := p.(Live); live {
+		return o.PublishTo(ctx, tx, org, Streamed, p)
+	}
 	return o.PublishTo(ctx, tx, org, Everybody, p)
+}
+
+// Tell sends an ephemeral event to the streams that are open now. It is written nowhere.
+func (o *Outbox) Tell(org string, p Live) error {
+	body, err := Encode(p)
+	if err != nil {
+		return fmt.Errorf("tell %s: %w", p.Kind(), err)
+	}
+	o.Bus.Publish(Stream, Event{OrgID: org, Kind: p.Kind(), CallID: p.Call(), Audience: Streamed, Body: string(body), OccurredAt: o.Now()})
+	return nil
 }
 
 // PublishTo is Publish for a narrower audience.

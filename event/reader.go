@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"soniq/db"
@@ -14,7 +15,8 @@ import (
 type Reader struct {
 	Outbox *Outbox
 	Log    *slog.Logger
-	// Fan is given every batch inside the transaction that numbers it: deliveries are made there.
+	// Fan is given every batch inside the transaction that numbers it, less what is for the live stream only: deliveries are
+	// made there.
 	Fan func(ctx context.Context, tx db.Querier, batch []Event) error
 }
 
@@ -92,7 +94,7 @@ func (r *Reader) batch(ctx context.Context) (int, error) {
 		if err := number(ctx, tx, batch); err != nil {
 			return err
 		}
-		return r.Fan(ctx, tx, batch)
+		return r.Fan(ctx, tx, slices.DeleteFunc(slices.Clone(batch), func(e Event) bool { return e.Audience == Streamed }))
 	})
 	if err != nil {
 		return 0, fmt.Errorf("read outbox: %w", err)

@@ -126,7 +126,7 @@ func (e *endpoint) passes(ctx context.Context, tx db.Querier, ev event.Event) (b
 }
 
 func callBodies(ctx context.Context, tx db.Querier, org, call string) ([]string, error) {
-	const q = `SELECT body FROM events WHERE org_id = $1 AND call_id = $2`
+	const q = `SELECT body FROM events WHERE org_id = $1 AND call_id = $2 AND audience <> 'stream'`
 	rows, err := tx.Query(ctx, q, org, call)
 	if err != nil {
 		return nil, fmt.Errorf("read events of call: %w", err)
