@@ -111,7 +111,7 @@ func (n *node) recover(ctx context.Context) error {
 	if err := h.devices.DropFlows(ctx); err != nil {
 		return err
 	}
-	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded)
+	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded, nil)
 	if closed > 0 {
 		h.log.Warn("calls cut by a crash were closed", "calls", closed)
 	}

@@ -35,7 +35,7 @@ type Call struct {
 	HeldSince           *db.Time          `json:"held_since"`
 	Muted               bool              `json:"muted"`
 	Recording           RecordingState    `json:"recording"`
-	Transfer            *struct{}         `json:"transfer"`
+	Transfer            *TransferStatus   `json:"transfer"`
 	QueueEntry          *struct{}         `json:"queue_entry"`
 	RecordingURL        *string           `json:"recording_url" doc:"Set once the audio can be fetched"`
 	TranscriptID        *string           `json:"transcript_id"`
@@ -71,6 +71,7 @@ type facts struct {
 	AgentExtension string
 	AnsweredBy     string
 	Announced      bool
+	TransferredTo  string
 }
 
 // RecordingState is whether and how a call is recorded.
@@ -91,12 +92,27 @@ type Leg struct {
 	Status     string   `json:"status" enum:"ringing,answered,held,ended,failed"`
 	Codec      *string  `json:"codec"`
 	SRTP       bool     `json:"srtp"`
-	HeldBy     *string  `json:"held_by" doc:"peer when the other side's phone put the call on hold"`
+	HeldBy     *string  `json:"held_by" enum:"peer,api" doc:"peer where this side's phone put the call on hold, api where a request did"`
 	SIPCallID  string   `json:"sip_call_id"`
 	StartedAt  db.Time  `json:"started_at"`
 	AnsweredAt *db.Time `json:"answered_at"`
 	EndedAt    *db.Time `json:"ended_at"`
 	EndReason  *string  `json:"end_reason"`
+	SIPStatus  *int     `json:"sip_status" doc:"Why it failed, as the other side said"`
+
+	quality string
+}
+
+// A TransferStatus is how the last attempt to hand the call over went.
+type TransferStatus struct {
+	Mode          string   `json:"mode" enum:"blind,warm"`
+	To            string   `json:"to"`
+	TargetLegID   *string  `json:"target_leg_id"`
+	Status        string   `json:"status" enum:"started,ringing,consulting,completed,failed,canceled"`
+	StartedAt     db.Time  `json:"started_at"`
+	FinishedAt    *db.Time `json:"finished_at"`
+	FailureReason *string  `json:"failure_reason"`
+	SIPStatus     *int     `json:"sip_status"`
 }
 
 // A Direction is where a call comes from and goes to.

@@ -199,7 +199,7 @@ func TestACrashClosesCallsAndSavesRecordings(t *testing.T) {
 		}
 		told := map[string]bool{}
 		then := func(_ context.Context, _ db.Querier, _, id string, ok bool) error { told[id] = ok; return nil }
-		closed, err := o.calls.Recover(context.Background(), alive, salvage, then)
+		closed, err := o.calls.Recover(context.Background(), alive, salvage, then, nil)
 		o.must(err)
 		if closed != 3 {
 			t.Errorf("closed %d calls, want 3", closed)
@@ -214,7 +214,7 @@ func TestACrashClosesCallsAndSavesRecordings(t *testing.T) {
 		}
 		failed := o.api.Do(optest.Admin(o.org), "GET", "/recordings/"+b.Recording.ID, nil)
 		want(t, failed.Body, "status", "failed")
-		if again, err := o.calls.Recover(context.Background(), alive, salvage, then); err != nil || again != 0 {
+		if again, err := o.calls.Recover(context.Background(), alive, salvage, then, nil); err != nil || again != 0 {
 			t.Errorf("a second recovery closed %d (%v), want none", again, err)
 		}
 	})

@@ -24,6 +24,27 @@ func insertLeg(ctx context.Context, tx db.Querier, org, callID string, l legRow)
 	return nil
 }
 
+// writeLegs writes legs as they are now, by their ids.
+func writeLegs(ctx context.Context, tx db.Querier, org, callID string, all []LegState) error {
+	const q = `INSERT INTO legs (org_id, id, call_id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by,
+			sip_call_id, started_at, answered_at, ended_at, end_reason, sip_status, quality)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+		ON CONFLICT (org_id, id) DO UPDATE SET role = excluded.role, user_id = excluded.user_id, device_id = excluded.device_id,
+			trunk_id = excluded.trunk_id, number = excluded.number, status = excluded.status, codec = excluded.codec,
+			srtp = excluded.srtp, held_by = excluded.held_by, sip_call_id = excluded.sip_call_id, answered_at = excluded.answered_at,
+			ended_at = excluded.ended_at, end_reason = excluded.end_reason, sip_status = excluded.sip_status,
+			quality = COALESCE(excluded.quality, legs.quality)`
+	for _, l := range all {
+		_, err := tx.Exec(ctx, q, org, l.ID, callID, l.Role, db.Null(l.UserID), db.Null(l.DeviceID), db.Null(l.TrunkID), l.Number,
+			l.Status, db.Null(l.Codec), l.SRTP, db.Null(l.HeldBy), l.SIPCallID, db.At(l.StartedAt), db.At(l.AnsweredAt),
+			db.At(l.EndedAt), db.Null(l.EndReason), number(l.SIPStatus), db.Null(l.Quality))
+		if err != nil {
+			return fmt.Errorf("write leg %s: %w", l.ID, err)
+		}
+	}
+	return nil
+}
+
 // answerLegs marks both sides as connected.
 func answerLegs(ctx context.Context, tx db.Querier, a Answer) error {
 	const q = `UPDATE legs SET status = 'answered', answered_at = $3, codec = $4 WHERE org_id = $1 AND call_id = $2`
@@ -41,12 +62,16 @@ func holdLeg(ctx context.Context, tx db.Querier, org, callID, role string, held 
 	return err
 }
 
+// endLegs ends the legs that have not ended by themselves.
 func endLegs(ctx context.Context, tx db.Querier, e Ended) error {
 	const q = `UPDATE legs SET status = 'ended', ended_at = $3, end_reason = $4
 		WHERE org_id = $1 AND call_id = $2 AND ended_at IS NULL`
 	_, err := tx.Exec(ctx, q, e.Org, e.ID, db.At(e.At), e.Reason)
 	return err
 }
+
+const legColumns = `call_id, id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by, sip_call_id, started_at,
+	answered_at, ended_at, end_reason, sip_status, quality`
 
 // legsOf reads the legs of several calls at once.
 func legsOf(ctx context.Context, q db.Querier, org string, calls []Call) error {
@@ -59,8 +84,7 @@ func legsOf(ctx context.Context, q db.Querier, org string, calls []Call) error {
 		at[c.ID], ids[i] = i, c.ID
 		calls[i].Legs = []Leg{}
 	}
-	const text = `SELECT call_id, id, role, user_id, device_id, trunk_id, number, status, codec, held_by, sip_call_id, started_at,
-		answered_at, ended_at, end_reason FROM legs WHERE org_id = $1`
+	const text = `SELECT ` + legColumns + ` FROM legs WHERE org_id = $1`
 	f := db.Where(text, org).In("call_id", ids)
 	statement, args := f.SQL()
 	rows, err := q.Query(ctx, statement+" ORDER BY id", args...)
@@ -79,11 +103,13 @@ func legsOf(ctx context.Context, q db.Querier, org string, calls []Call) error {
 }
 
 func scanLeg(r row) (callID string, l Leg, err error) {
-	var user, device, trunk, codec, held, reason db.Null
+	var user, device, trunk, codec, held, reason, quality db.Null
 	var answered, ended db.Time
-	err = r.Scan(&callID, &l.ID, &l.Role, &user, &device, &trunk, &l.Number, &l.Status, &codec, &held, &l.SIPCallID, &l.StartedAt,
-		&answered, &ended, &reason)
+	var status *int
+	err = r.Scan(&callID, &l.ID, &l.Role, &user, &device, &trunk, &l.Number, &l.Status, &codec, &l.SRTP, &held, &l.SIPCallID,
+		&l.StartedAt, &answered, &ended, &reason, &status, &quality)
 	l.UserID, l.DeviceID, l.TrunkID, l.Codec = user.Ptr(), device.Ptr(), trunk.Ptr(), codec.Ptr()
 	l.HeldBy, l.EndReason, l.AnsweredAt, l.EndedAt = held.Ptr(), reason.Ptr(), answered.Ptr(), ended.Ptr()
+	l.SIPStatus, l.quality = status, string(quality)
 	return callID, l, err
 }

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -23,6 +24,8 @@ type Service struct {
 
 	// Summary and Transcript answer expand=summary and expand=transcript; nil where there is none.
 	Summary, Transcript func(ctx context.Context, org, callID string) (any, error)
+	// Switch carries out commands on calls in progress; nil where this process carries no calls.
+	Switch Switch
 	// OnEnd is called in the transaction that ends a call, with its record; may be nil.
 	OnEnd func(ctx context.Context, tx db.Querier, e Ended, r CDR) error
 }
@@ -70,7 +73,12 @@ func (s *Service) Begin(ctx context.Context, n New) error {
 		if err := insert(ctx, tx, n, s.Node); err != nil {
 			return err
 		}
-		if err := insertLeg(ctx, tx, n.Org, n.ID, callerLeg(n)); err != nil {
+		if n.CallerLeg != "" || n.status() != Queued {
+			if err := insertLeg(ctx, tx, n.Org, n.ID, callerLeg(n)); err != nil {
+				return err
+			}
+		}
+		if err := s.keepPurpose(ctx, tx, n); err != nil {
 			return err
 		}
 		return s.Outbox.Publish(ctx, tx, n.Org, event.CallStarted{
@@ -86,7 +94,7 @@ func (s *Service) Begin(ctx context.Context, n New) error {
 }
 
 func callerLeg(n New) legRow {
-	return legRow{Leg: Leg{ID: db.NewID("leg"), Role: "caller", Number: n.From, Status: "ringing",
+	return legRow{Leg: Leg{ID: cmp.Or(n.CallerLeg, db.NewID("leg")), Role: "caller", Number: n.From, Status: "ringing",
 		SIPCallID: n.CallerSIP, StartedAt: db.At(n.StartedAt)},
 		user: n.CallerUser, device: n.CallerDev, trunk: callerTrunk(n)}
 }
@@ -202,6 +210,9 @@ const enrichedWait = 30 * time.Second
 // End writes the call's last state, which is its call detail record, and everything that follows from it.
 func (s *Service) End(ctx context.Context, e Ended) error {
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := s.lastState(ctx, tx, e); err != nil {
+			return err
+		}
 		row, err := end(ctx, tx, e)
 		if db.IsNone(err) {
 			return nil // over already
@@ -217,14 +228,27 @@ func (s *Service) End(ctx context.Context, e Ended) error {
 	return nil
 }
 
+// lastState writes the state the call was in last, where the switch gives it.
+func (s *Service) lastState(ctx context.Context, tx db.Querier, e Ended) error {
+	if e.Revision == 0 {
+		return nil
+	}
+	const q = `UPDATE calls SET revision = $3, ` + stateColumns + ` WHERE org_id = $1 AND id = $2 AND ended_at IS NULL`
+	_, err := tx.Exec(ctx, q, append([]any{e.Org, e.ID, e.Revision}, stateArgs(e.State)...)...)
+	return err
+}
+
 func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) error {
-	if err := endLegs(ctx, tx, e); err != nil {
+	if err := s.endParts(ctx, tx, e); err != nil {
 		return err
 	}
 	if row.MissedReason != nil {
 		if err := s.publishMissed(ctx, tx, e, row); err != nil {
 			return err
 		}
+	}
+	if e.Recording == "" && row.Recording.RecordingID != nil { // made and finished before the end
+		e.Recording = *row.Recording.RecordingID
 	}
 	if s.OnEnd != nil {
 		if err := s.OnEnd(ctx, tx, e, row.record()); err != nil {
@@ -234,14 +258,34 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) e
 	if e.Recording == "" {
 		return s.announce(ctx, tx, e.Org, row, event.Everybody, true)
 	}
-	if err := stopRecording(ctx, tx, e.Org, e.Recording, e.At); err != nil {
-		return err
-	}
 	if err := s.publishEnded(ctx, tx, e.Org, row, event.Immediate, false); err != nil {
 		return err
 	}
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: Queue, Lane: e.Org, Kind: announceKind,
 		Args: reference{e.ID}, RunAt: e.At.Add(enrichedWait), UniqueKey: announceKind + " " + e.ID})
+}
+
+// endParts ends the legs, supervisors and recordings of a call, and drops what a restart would have needed.
+func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended) error {
+	if err := writeLegs(ctx, tx, e.Org, e.ID, e.Legs); err != nil {
+		return err
+	}
+	if err := endLegs(ctx, tx, e); err != nil {
+		return err
+	}
+	if err := writeMonitors(ctx, tx, e.Org, e.ID, e.Monitors); err != nil {
+		return err
+	}
+	if err := endMonitors(ctx, tx, e); err != nil {
+		return err
+	}
+	if err := stopRecordings(ctx, tx, e.Org, e.ID, e.At); err != nil {
+		return err
+	}
+	if err := dropDialogs(ctx, tx, e.Org, e.ID); err != nil {
+		return err
+	}
+	return s.keepStory(ctx, tx, e.Org, e.ID, e.Story)
 }
 
 func (s *Service) publishMissed(ctx context.Context, tx db.Querier, e Ended, row Call) error {

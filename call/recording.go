@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -57,6 +58,9 @@ type NewRecording struct {
 	Consent   string
 	Trigger   string
 	Retention time.Duration // 0: for ever
+
+	Channels   int // 0: 2
+	SampleRate int // Hz; 0: 8000
 }
 
 // BlobName is where the recording of a call is kept.
@@ -79,26 +83,37 @@ type OnRecorded func(ctx context.Context, tx db.Querier, org, callID string, ok 
 
 func (s *Service) startRecording(ctx context.Context, tx db.Querier, a Answer) error {
 	r := a.Recording
-	var until db.Time
-	if r.Retention > 0 {
-		until = db.At(a.At.Add(r.Retention))
-	}
-	const q = `INSERT INTO recordings (org_id, id, call_id, status, format, channels, sample_rate_hz, duration_seconds, size_bytes,
-			blob, pauses, consent, started_by, legal_hold, retention_until, started_at, node)
-		VALUES ($1, $2, $3, 'recording', 'wav', 2, 8000, 0, 0, $4, '[]', $5, $6, FALSE, $7, $8, $9)`
-	_, err := tx.Exec(ctx, q, a.Org, r.ID, a.ID, r.Name, r.Consent, r.Trigger, until, db.At(a.At), s.Node)
-	if err != nil {
-		return fmt.Errorf("start recording: %w", err)
+	if err := s.insertRecording(ctx, tx, a.Org, a.ID, *r, a.At); err != nil {
+		return err
 	}
 	const mark = `UPDATE calls SET recording_state = 'recording', recording_id = $3, consent = $4 WHERE org_id = $1 AND id = $2`
-	_, err = tx.Exec(ctx, mark, a.Org, a.ID, r.ID, r.Consent)
+	_, err := tx.Exec(ctx, mark, a.Org, a.ID, r.ID, r.Consent)
 	return err
 }
 
-func stopRecording(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
+// insertRecording writes the row of a recording that begins. The call's recording_ready then speaks of the new one.
+func (s *Service) insertRecording(ctx context.Context, tx db.Querier, org, callID string, r NewRecording, at time.Time) error {
+	var until db.Time
+	if r.Retention > 0 {
+		until = db.At(at.Add(r.Retention))
+	}
+	const q = `INSERT INTO recordings (org_id, id, call_id, status, format, channels, sample_rate_hz, duration_seconds, size_bytes,
+			blob, pauses, consent, started_by, legal_hold, retention_until, started_at, node)
+		VALUES ($1, $2, $3, 'recording', 'wav', $10, $11, 0, 0, $4, '[]', $5, $6, FALSE, $7, $8, $9) ON CONFLICT DO NOTHING`
+	_, err := tx.Exec(ctx, q, org, r.ID, callID, r.Name, r.Consent, r.Trigger, until, db.At(at), s.Node, cmp.Or(r.Channels, 2),
+		cmp.Or(r.SampleRate, 8000))
+	if err != nil {
+		return fmt.Errorf("start recording: %w", err)
+	}
+	_, err = tx.Exec(ctx, `UPDATE calls SET recording_ready = FALSE WHERE org_id = $1 AND id = $2`, org, callID)
+	return err
+}
+
+// stopRecordings ends the recordings of a call that still run.
+func stopRecordings(ctx context.Context, tx db.Querier, org, callID string, at time.Time) error {
 	const q = `UPDATE recordings SET status = 'processing', ended_at = $3
-		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused')`
-	_, err := tx.Exec(ctx, q, org, id, db.At(at))
+		WHERE org_id = $1 AND call_id = $2 AND status IN ('recording', 'paused')`
+	_, err := tx.Exec(ctx, q, org, callID, db.At(at))
 	return err
 }
 
@@ -126,9 +141,11 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callI
 	if a.Err != nil {
 		status, available = "failed", db.Time{}
 	}
-	const q = `UPDATE recordings SET status = $3, duration_seconds = $4, size_bytes = $5, sha256 = $6, available_at = $7, error = $8
+	const q = `UPDATE recordings SET status = $3, duration_seconds = $4, size_bytes = $5, sha256 = $6, available_at = $7, error = $8,
+			ended_at = COALESCE(ended_at, $9), channels = COALESCE($10, channels), sample_rate_hz = COALESCE($11, sample_rate_hz)
 		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing')`
-	r, err := tx.Exec(ctx, q, org, id, status, seconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault))
+	r, err := tx.Exec(ctx, q, org, id, status, seconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault),
+		db.At(s.Now()), number(a.Channels), number(a.SampleRate))
 	if err != nil {
 		return false, err
 	}

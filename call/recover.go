@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"soniq/db"
@@ -13,12 +14,17 @@ import (
 type Salvage func(path string) (Audio, error)
 
 // Recover closes what this node left open when it died: calls get node_crash as their end, with the time the node was
-// last alive, and recordings are finished with what is on the disk. It returns how many calls it closed.
-func (s *Service) Recover(ctx context.Context, lastAlive time.Time, salvage Salvage, then OnRecorded) (int, error) {
+// last alive, and recordings are finished with what is on the disk. It returns how many calls it closed. Calls that carried
+// says are carried on are left alone, with their recordings; nil: none is.
+func (s *Service) Recover(ctx context.Context, lastAlive time.Time, salvage Salvage, then OnRecorded, carried func(org, id string) bool) (int, error) {
+	if carried == nil {
+		carried = func(string, string) bool { return false }
+	}
 	open, err := s.leftOpen(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("recover calls: %w", err)
 	}
+	open = slices.DeleteFunc(open, func(e Ended) bool { return carried(e.Org, e.ID) })
 	for _, e := range open {
 		e.At = later(lastAlive, e.StartedAt, e.AnsweredAt)
 		e.Outcome = Outcome{Reason: "node_crash", HangupBy: "system"}
@@ -26,7 +32,7 @@ func (s *Service) Recover(ctx context.Context, lastAlive time.Time, salvage Salv
 			return 0, err
 		}
 	}
-	return len(open), s.recoverRecordings(ctx, salvage, then)
+	return len(open), s.recoverRecordings(ctx, salvage, then, carried)
 }
 
 func later(times ...time.Time) time.Time {
@@ -64,15 +70,18 @@ func (s *Service) leftOpen(ctx context.Context) ([]Ended, error) {
 	return all, rows.Err()
 }
 
-type openRecording struct{ org, id, callID, blob string }
+type openRecording struct{ org, id, callID, blob, status string }
 
-func (s *Service) recoverRecordings(ctx context.Context, salvage Salvage, then OnRecorded) error {
+func (s *Service) recoverRecordings(ctx context.Context, salvage Salvage, then OnRecorded, carried func(org, id string) bool) error {
 	open, err := s.recordingsLeftOpen(ctx)
 	if err != nil {
 		return fmt.Errorf("recover recordings: %w", err)
 	}
 	var failed error
 	for _, r := range open {
+		if carried(r.org, r.callID) && r.status != "processing" {
+			continue
+		}
 		path, err := s.Files.Path(r.blob)
 		if err != nil {
 			return err
@@ -88,7 +97,7 @@ func (s *Service) recoverRecordings(ctx context.Context, salvage Salvage, then O
 
 func (s *Service) recordingsLeftOpen(ctx context.Context) ([]openRecording, error) {
 	// tenant: recovery of everything this node held
-	const q = `SELECT org_id, id, call_id, blob FROM recordings WHERE node = $1 AND status IN ('recording', 'paused', 'processing')`
+	const q = `SELECT org_id, id, call_id, blob, status FROM recordings WHERE node = $1 AND status IN ('recording', 'paused', 'processing')`
 	rows, err := s.DB.Read(ctx).Query(ctx, q, s.Node)
 	if err != nil {
 		return nil, err
@@ -97,7 +106,7 @@ func (s *Service) recordingsLeftOpen(ctx context.Context) ([]openRecording, erro
 	var all []openRecording
 	for rows.Next() {
 		var r openRecording
-		if err := rows.Scan(&r.org, &r.id, &r.callID, &r.blob); err != nil {
+		if err := rows.Scan(&r.org, &r.id, &r.callID, &r.blob, &r.status); err != nil {
 			return nil, err
 		}
 		all = append(all, r)

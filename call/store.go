@@ -15,12 +15,32 @@ import (
 func insert(ctx context.Context, tx db.Querier, n New, node string) error {
 	const q = `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, from_name, to_number, number_id,
 			device_id, trunk_id, user_id, started_at, ringing_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds,
-			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, sandbox, node)
-		VALUES ($1, $2, $3, 'ringing', 'agent', $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, 0, 0, 0, 0, 0,
-			'off', FALSE, 'not_required', '[]', 0, '{}', $13, $14)`
+			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, client_reference, sandbox, node)
+		VALUES ($1, $2, $3, $15, 'agent', $4, $5, $6, $7, $8, $9, $10, $11, $12, $16, 0, 0, 0, 0, 0,
+			'off', FALSE, 'not_required', '[]', 0, $17, $18, $13, $14)`
+	metadata := n.Metadata
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
 	_, err := tx.Exec(ctx, q, n.Org, n.ID, string(n.Direction), n.Source, n.From, db.Null(n.FromName), n.To, db.Null(n.NumberID),
-		db.Null(n.DeviceID), db.Null(n.TrunkID), db.Null(n.UserID), db.At(n.StartedAt), n.Sandbox, node)
+		db.Null(n.DeviceID), db.Null(n.TrunkID), db.Null(n.UserID), db.At(n.StartedAt), n.Sandbox, node, string(n.status()),
+		n.ringingAt(), db.AsJSON(metadata), db.Null(n.Reference))
 	return err
+}
+
+func (n New) status() Status {
+	if n.Status == "" {
+		return Ringing
+	}
+	return n.Status
+}
+
+// ringingAt is zero for calls that do not ring yet.
+func (n New) ringingAt() db.Time {
+	if n.status() == Queued {
+		return db.Time{}
+	}
+	return db.At(n.StartedAt)
 }
 
 // answered reports whether the call was still waiting for an answer.
@@ -73,7 +93,7 @@ func end(ctx context.Context, tx db.Querier, e Ended) (Call, error) {
 		WHERE org_id = $1 AND id = $2 AND ended_at IS NULL RETURNING `
 	return scan(tx.QueryRow(ctx, q+columns, e.Org, e.ID, string(e.Status()), db.NewID("cdr"), db.At(e.At), seconds(ring),
 		seconds(e.Hold), seconds(talk), seconds(total), e.Reason, db.Null(e.HangupBy), missed, number(e.SIPStatus), number(e.Q850),
-		qualityText(e.Quality)))
+		qualityText(e.quality())))
 }
 
 // number stores 0 as NULL.
@@ -97,7 +117,7 @@ const columns = `id, cdr_id, direction, status, stage, source, from_number, from
 	device_id, trunk_id, user_id, agent_id, agent_name, agent_extension, answered_by, started_at, ringing_at, answered_at, ended_at,
 	ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, held_since, end_reason, hangup_by, missed_reason,
 	disposition, sip_status, q850_cause, quality, recording_state, recording_id, recording_ready, consent, transcript_id,
-	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at`
+	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at, muted, transfer, transferred_to, machine`
 
 // row is what QueryRow and Rows have in common.
 type row interface{ Scan(to ...any) error }
@@ -110,13 +130,16 @@ func scan(r row) (Call, error) {
 	var quality db.JSON[*event.Quality]
 	var tags db.JSON[[]string]
 	var metadata db.JSON[map[string]string]
+	var transferredTo db.Null
+	var transfer db.JSON[*TransferStatus]
 	var ready bool
 	var sipStatus, q850 sql.NullInt64
 	err := r.Scan(&c.ID, &cdr, &c.Direction, &c.Status, &c.Stage, &c.Source, &c.FromNumber, &fromName, &c.ToNumber, &numberID, &flowID,
 		&queueID, &deviceID, &trunkID, &userID, &agentID, &agentName, &agentExt, &answeredBy, &c.StartedAt, &ringing, &answered, &ended,
 		&c.RingSeconds, &c.QueueSeconds, &c.HoldSeconds, &c.TalkDurationSeconds, &c.TotalSeconds, &held, &endReason, &hangupBy, &missed,
 		&disposition, &sipStatus, &q850, &quality, &c.Recording.State, &recordingID, &ready, &c.Recording.Consent, &transcriptID,
-		&summary, &sentiment, &tags, &c.NotesCount, &metadata, &reference, &c.Sandbox, &announced)
+		&summary, &sentiment, &tags, &c.NotesCount, &metadata, &reference, &c.Sandbox, &announced,
+		&c.Muted, &transfer, &transferredTo, &c.AnsweredByMachine)
 	if err != nil {
 		return c, err
 	}
@@ -128,7 +151,7 @@ func scan(r row) (Call, error) {
 	c.SIPStatus, c.Q850Cause, c.Quality = whole(sipStatus), whole(q850), quality.V
 	c.Recording.RecordingID, c.TranscriptID = recordingID.Ptr(), transcriptID.Ptr()
 	c.AISummary, c.Sentiment, c.ClientReference = summary.Ptr(), sentiment.Ptr(), reference.Ptr()
-	c.Tags, c.Metadata = tags.V, metadata.V
+	c.Tags, c.Metadata, c.Transfer = tags.V, metadata.V, transfer.V
 	if c.Tags == nil {
 		c.Tags = []string{}
 	}
@@ -136,7 +159,7 @@ func scan(r row) (Call, error) {
 		c.RecordingURL = recordingID.Ptr() // made an address by Service.address
 	}
 	c.facts = facts{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName), AgentExtension: string(agentExt),
-		AnsweredBy: string(answeredBy), Announced: !announced.IsZero()}
+		AnsweredBy: string(answeredBy), Announced: !announced.IsZero(), TransferredTo: string(transferredTo)}
 	return c, nil
 }
 

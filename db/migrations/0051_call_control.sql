@@ -27,7 +27,6 @@ CREATE TABLE call_dialogs (
 	org_id  TEXT NOT NULL,
 	call_id TEXT NOT NULL,
 	node    TEXT NOT NULL,
-	begun   TEXT NOT NULL,
 	state   TEXT NOT NULL,
 	dialogs TEXT NOT NULL,
 	PRIMARY KEY (org_id, call_id),

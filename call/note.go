@@ -1,0 +1,75 @@
+package call
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/access"
+	"soniq/db"
+)
+
+// A Note is what somebody wrote about a call.
+type Note struct {
+	ID        string     `json:"id" example:"note_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	CallID    *string    `json:"call_id"`
+	ContactID *string    `json:"contact_id"`
+	Body      string     `json:"body"`
+	Pinned    bool       `json:"pinned"`
+	Author    Author     `json:"author"`
+	CRMSync   []struct{} `json:"crm_sync" nullable:"false" doc:"How far it has come to each connected system"`
+	CreatedAt db.Time    `json:"created_at"`
+}
+
+// An Author is who wrote a note.
+type Author struct {
+	Type string `json:"type" enum:"user,api_key,mcp"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// maxNotes bounds the notes of a call.
+const maxNotes = 1000
+
+// author is who asks.
+func author(ctx context.Context) Author {
+	p, _ := access.From(ctx)
+	if p.UserID != "" {
+		return Author{Type: "user", ID: p.UserID, Name: p.KeyName}
+	}
+	return Author{Type: "api_key", ID: p.KeyID, Name: p.KeyName}
+}
+
+// keepPurpose makes the reason a call is placed for its first note.
+func (s *Service) keepPurpose(ctx context.Context, tx db.Querier, n New) error {
+	if n.Purpose == "" {
+		return nil
+	}
+	a := author(ctx)
+	if a.ID == "" {
+		a = Author{Type: "user", ID: n.UserID}
+	}
+	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, body: n.Purpose, author: a}, db.NewID("note"), db.At(n.StartedAt))
+}
+
+type newNote struct {
+	callID, body    string
+	pinned, crmSync bool
+	author          Author
+}
+
+func (s *Service) insertNote(ctx context.Context, tx db.Querier, org string, n newNote, id string, at db.Time) error {
+	const q = `INSERT INTO notes (org_id, id, call_id, body, pinned, crm_sync, author_type, author_id, author_name, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	_, err := tx.Exec(ctx, q, org, id, n.callID, n.body, n.pinned, n.crmSync, n.author.Type, n.author.ID, n.author.Name, at)
+	if err != nil {
+		return fmt.Errorf("insert note: %w", err)
+	}
+	return countNotes(ctx, tx, org, n.callID)
+}
+
+func countNotes(ctx context.Context, tx db.Querier, org, callID string) error {
+	const q = `UPDATE calls SET notes_count = (SELECT count(*) FROM notes WHERE org_id = $1 AND call_id = $2)
+		WHERE org_id = $1 AND id = $2`
+	_, err := tx.Exec(ctx, q, org, callID)
+	return err
+}

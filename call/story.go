@@ -1,0 +1,104 @@
+package call
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"soniq/db"
+)
+
+// maxStory bounds a story before it is compressed, in bytes of JSON: one that is longer loses its messages, then its last steps.
+const maxStory = 4 << 20
+
+// keepStory writes a call's steps and messages, compressed. nil leaves what is there.
+func (s *Service) keepStory(ctx context.Context, tx db.Querier, org, callID string, story *Story) error {
+	if story == nil {
+		return nil
+	}
+	packed, err := story.pack()
+	if err != nil {
+		return fmt.Errorf("pack story: %w", err)
+	}
+	const q = `INSERT INTO call_stories (org_id, call_id, story, written_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (org_id, call_id) DO UPDATE SET story = excluded.story, written_at = excluded.written_at`
+	if _, err := tx.Exec(ctx, q, org, callID, packed, db.At(s.Now())); err != nil {
+		return fmt.Errorf("keep story: %w", err)
+	}
+	return nil
+}
+
+func (x Story) pack() ([]byte, error) {
+	plain, err := json.Marshal(x)
+	for err == nil && len(plain) > maxStory && len(x.Steps)+len(x.Messages) > 0 {
+		if len(x.Messages) > 0 {
+			x.Messages = x.Messages[:len(x.Messages)/2]
+		} else {
+			x.Steps = x.Steps[:len(x.Steps)/2]
+		}
+		plain, err = json.Marshal(x)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if _, err := w.Write(plain); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return b.Bytes(), err
+}
+
+func unpack(packed []byte) (x Story, err error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return x, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, 2*maxStory))
+	if err != nil {
+		return x, err
+	}
+	return x, json.Unmarshal(plain, &x)
+}
+
+// storyOf is what happened in a call: from the switch while it is in progress, else what was kept; empty where there is none.
+func (s *Service) storyOf(ctx context.Context, org, callID string) (x Story, err error) {
+	if s.Switch != nil {
+		if x, ok := s.Switch.Story(org, callID); ok {
+			return x, nil
+		}
+	}
+	var packed []byte
+	err = s.DB.Read(ctx).QueryRow(ctx, `SELECT story FROM call_stories WHERE org_id = $1 AND call_id = $2`, org, callID).Scan(&packed)
+	if db.IsNone(err) {
+		return Story{}, nil
+	}
+	if err != nil {
+		return x, fmt.Errorf("read story of call %s: %w", callID, err)
+	}
+	return unpack(packed)
+}
+
+// SweepStories removes stories written before a time, a batch at a time, and returns how many.
+func (s *Service) SweepStories(ctx context.Context, before time.Time) (gone int64, err error) {
+	// tenant: retention is swept over all organisations
+	const q = `DELETE FROM call_stories WHERE (org_id, call_id) IN
+		(SELECT org_id, call_id FROM call_stories WHERE written_at < $1 LIMIT 500)`
+	for n := int64(1); n > 0 && err == nil && ctx.Err() == nil; gone += n {
+		n = 0
+		err = s.DB.Tx(ctx, func(tx db.Querier) error {
+			r, err := tx.Exec(ctx, q, db.At(before))
+			if err != nil {
+				return fmt.Errorf("sweep stories of calls: %w", err)
+			}
+			n, err = r.RowsAffected()
+			return err
+		})
+	}
+	return gone, err
+}
