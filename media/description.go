@@ -82,13 +82,16 @@ type Description struct {
 
 	lines []mediaLine
 	audio int // index of the audio line in lines
+
+	security   Security // of the audio line
+	protection protection
 }
 
 // Same reports whether two bodies of one leg ask for the same media, whatever
 // their o= versions say: a session refresh when it comes as a re-INVITE.
 func (d Description) Same(o Description) bool {
 	return d.Addr == o.Addr && d.RTCP == o.RTCP && d.Direction == o.Direction && d.Ptime == o.Ptime &&
-		slices.Equal(d.Formats, o.Formats) && slices.Equal(d.lines, o.lines)
+		slices.Equal(d.Formats, o.Formats) && slices.Equal(d.lines, o.lines) && d.protection.same(&o.protection)
 }
 
 // Held reports whether the sender put the other side on hold (sendonly, inactive or c=0.0.0.0).

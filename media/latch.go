@@ -60,15 +60,26 @@ func (l *latch) open(now int64, window time.Duration) {
 // accepts reports whether a packet from this source is the leg's. moved says
 // that the source is a new one.
 func (l *latch) accepts(from netip.AddrPort, now int64) (ok, moved bool) {
-	if from == l.source {
-		l.heard = now
-		return true, false
-	}
-	if !l.replaces(l.rankOf(from), now) {
+	if !l.admits(from, now) {
 		return false, false
 	}
-	l.source, l.rank, l.heard = from, l.rankOf(from), now
-	return true, true
+	return true, l.take(from, now)
+}
+
+// admits reports whether a packet from this source may be the leg's; where the
+// leg is encrypted it must be proved next.
+func (l *latch) admits(from netip.AddrPort, now int64) bool {
+	return from == l.source || l.replaces(l.rankOf(from), now)
+}
+
+// take follows an admitted source. It reports whether the source is a new one.
+func (l *latch) take(from netip.AddrPort, now int64) (moved bool) {
+	l.heard = now
+	if from == l.source {
+		return false
+	}
+	l.source, l.rank = from, l.rankOf(from)
+	return true
 }
 
 func (l *latch) replaces(r rank, now int64) bool {

@@ -23,9 +23,12 @@ type inbound struct {
 	lastSR   uint32         // middle of the NTP time of the other side's last report
 	lastSRAt int64
 
-	ignored, malformed, events uint64
-	eventTS                    uint32
-	eventSSRC                  uint32
+	protected bool    // by SRTP: nothing else is accepted
+	opener    *opener // nil while its key is not known yet
+
+	ignored, malformed, unproved, events uint64
+	eventTS                              uint32
+	eventSSRC                            uint32
 }
 
 func (in *inbound) init() {
@@ -75,7 +78,7 @@ func (in *inbound) stats(st *StreamStats, e *Engine) {
 	st.Received, st.ReceivedBytes = rx.packets, rx.bytes
 	st.Lost, st.OutOfOrder = rx.lost(), rx.outOfOrder
 	st.Jitter = time.Duration(rx.jitter) * time.Second / (16 * 8000)
-	st.Ignored, st.Malformed, st.DTMF = in.ignored, in.malformed, in.events
+	st.Ignored, st.Malformed, st.Unproved, st.DTMF = in.ignored, in.malformed, in.unproved, in.events
 	st.First, st.Last = e.wall(rx.first), e.wall(rx.last)
 }
 
@@ -85,26 +88,35 @@ func (s *Stream) receive(b []byte, from netip.AddrPort, now int64) {
 	in := &s.in
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if in.closed {
+		return
+	}
+	if len(b) < rtpHeaderLen || b[0]>>6 != 2 {
+		s.receiveOther(b, from, now)
+		return
+	}
+	if !s.admits(from, now) {
+		in.ignored++
+		return
+	}
+	report := isReport(b)
+	if in.protected {
+		var ok bool
+		if b, ok = s.open(b, report, now); !ok {
+			in.unproved++
+			return
+		}
+	}
+	if report { // RFC 5761 §4: RTCP on the RTP port
+		s.receiveReport(b, now)
+		return
+	}
 	h, begin, end, ok := parseRTP(b)
 	if !ok {
 		in.malformed++
 		return
 	}
-	if in.closed {
-		return
-	}
-	ok, moved := in.latch.accepts(from, now)
-	if !ok {
-		in.ignored++
-		return
-	}
-	if moved {
-		s.out.redirect(from)
-	}
-	if h.pt >= 64 && h.pt < 96 { // RFC 5761 §4: RTCP on the RTP port
-		s.receiveReport(b, now)
-		return
-	}
+	s.follow(from, now)
 	in.rx.count(h, end-begin, now)
 	if in.accept {
 		s.deliver(h, b, begin, end, now)

@@ -39,6 +39,13 @@ func (r *rtcpReceiver) receive(b []byte, from netip.AddrPort, now int64) {
 		s.in.ignored++
 		return
 	}
+	if s.in.protected {
+		var ok bool
+		if b, ok = s.open(b, true, now); !ok {
+			s.in.unproved++
+			return
+		}
+	}
 	if s.receiveReport(b, now) {
 		s.in.rtcpFrom = from
 		s.reportIfDue(now)
@@ -81,8 +88,11 @@ func (s *Stream) sendReport(now int64, bye bool) {
 	o := &s.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	to := o.rtcpTo
-	if s.in.rtcpFrom.IsValid() {
+	to, socket := o.rtcpTo, s.rtcp
+	switch {
+	case o.mux:
+		to, socket = o.to, s.rtp
+	case s.in.rtcpFrom.IsValid():
 		to = s.in.rtcpFrom
 	}
 	if o.closed || !to.IsValid() || bye && !o.started {
@@ -94,7 +104,13 @@ func (s *Stream) sendReport(now int64, bye bool) {
 	if bye {
 		n += putHeader(b[n:], 1, rtcpBYE, 8, o.ssrc)
 	}
-	s.rtcp.send(b[:n], to)
+	b = b[:n]
+	if o.protected {
+		b = o.seal(b, true)
+	}
+	if b != nil {
+		socket.send(b, to)
+	}
 }
 
 // putReport writes SR when we have sent, RR otherwise, with one block about the

@@ -62,6 +62,7 @@ type sdpSection struct {
 	maps      map[uint8]Format
 	params    map[uint8]string
 	ptime     int
+	protection
 }
 
 func (p *sdpParser) line(kind byte, value string) (err error) {
@@ -175,6 +176,8 @@ func (s *sdpSection) attribute(v string) error {
 		}
 	case "rtcp":
 		s.rtcpLine(value)
+	default:
+		s.protection.attribute(name, value)
 	}
 	return nil
 }

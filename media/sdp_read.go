@@ -10,13 +10,14 @@ func (p *sdpParser) finish() (Description, error) {
 	d := Description{Version: p.sess, audio: -1}
 	for i := range p.media {
 		s := &p.media[i]
+		s.inherit(&p.top.protection)
 		d.lines = append(d.lines, s.mediaLine)
-		if d.audio < 0 && s.plainAudio() {
+		if d.audio < 0 && s.carried() {
 			d.audio = i
 		}
 	}
 	if d.audio < 0 {
-		return Description{}, notAcceptable("no audio over RTP/AVP")
+		return Description{}, notAcceptable("no audio over RTP that we can carry")
 	}
 	if err := d.fill(&p.top, &p.media[d.audio]); err != nil {
 		return Description{}, err
@@ -27,9 +28,10 @@ func (p *sdpParser) finish() (Description, error) {
 	return d, nil
 }
 
-// plainAudio reports whether the section is audio that plain RTP can carry.
-func (s *sdpSection) plainAudio() bool {
-	return s.kind == "audio" && s.port != 0 && (s.proto == "RTP/AVP" || s.proto == "RTP/AVPF")
+// carried reports whether the section is audio over a transport we have.
+func (s *sdpSection) carried() bool {
+	_, ok := s.security(s.proto)
+	return s.kind == "audio" && s.port != 0 && ok
 }
 
 func (d *Description) fill(top, s *sdpSection) error {
@@ -42,6 +44,8 @@ func (d *Description) fill(top, s *sdpSection) error {
 	d.Addr = netip.AddrPortFrom(conn, s.port)
 	d.RTCP = s.rtcpAddr(conn)
 	d.Ptime = s.ptime
+	d.protection = s.protection
+	d.security, _ = s.security(s.proto)
 	d.Formats = s.formatList()
 	d.Direction = top.direction
 	if s.hasDir {

@@ -30,6 +30,10 @@ type outbound struct {
 	seqOffset  uint16
 	tsOffset   uint32
 
+	protected bool    // by SRTP: nothing else is sent
+	sealer    *sealer // nil while its key is not known yet
+	mux       bool    // RTCP goes where RTP goes (RFC 5761)
+
 	packets, bytes uint64
 	report         [96]byte // RTCP is put together here
 }
@@ -135,8 +139,14 @@ func (o *outbound) transmit(socket packetSocket, h rtpHeader, b []byte, now int6
 	}
 	o.started = true
 	h.put(b)
+	payload := uint64(len(b) - rtpHeaderLen)
+	if o.protected {
+		if b = o.seal(b, false); b == nil {
+			return
+		}
+	}
 	if socket.send(b, o.to) {
 		o.packets++
-		o.bytes += uint64(len(b) - rtpHeaderLen)
+		o.bytes += payload
 	}
 }

@@ -127,6 +127,7 @@ type StreamStats struct {
 	OutOfOrder              uint64         // arrived after one with a higher number
 	Ignored                 uint64         // from a source the latch refuses
 	Malformed               uint64         // not RTP version 2, or cut short
+	Unproved                uint64         // SRTP that the leg's key does not prove to be the leg's, repetitions too
 	DTMF                    uint64         // RFC 4733 events begun, repeats not counted
 	First, Last             time.Time      // of received RTP; zero before the first
 	Remote                  netip.AddrPort // where RTP is sent now

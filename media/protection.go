@@ -1,0 +1,185 @@
+package media
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Limits on what of a body is kept.
+const (
+	maxPrints     = 8
+	maxCandidates = 16
+	maxICEString  = 256 // RFC 8839 §5.4
+)
+
+// protection is what a body says about how its audio is protected, and how the
+// way to it is found.
+type protection struct {
+	cryptos    []crypto // RFC 4568
+	prints     []fingerprint
+	setup      setup
+	ufrag, pwd string
+	candidates []candidate
+	lite       bool // RFC 8445 §2.5
+	mux        bool // RFC 5761
+}
+
+func (p *protection) same(o *protection) bool {
+	return slices.Equal(p.cryptos, o.cryptos) && slices.Equal(p.prints, o.prints) && p.setup == o.setup &&
+		p.ufrag == o.ufrag && p.pwd == o.pwd && slices.Equal(p.candidates, o.candidates) && p.lite == o.lite && p.mux == o.mux
+}
+
+// A fingerprint is the hash of a certificate (RFC 8122 §5).
+type fingerprint struct {
+	hash  string // sha-256, sha-384 or sha-512
+	value string // of its bytes
+}
+
+// setup says who begins the DTLS handshake (RFC 4145 §4, RFC 5763 §5).
+type setup uint8
+
+const (
+	setupUnsaid setup = iota
+	actpass
+	active
+	passive
+)
+
+var setupNames = [...]string{"", "actpass", "active", "passive"}
+
+// String is the attribute's value.
+func (s setup) String() string { return setupNames[s] }
+
+// A candidate is an address the other side may be reached at (RFC 8839 §5.1).
+type candidate struct {
+	addr     netip.AddrPort
+	priority uint32
+}
+
+// attribute takes an attribute of a session or media section.
+func (p *protection) attribute(name, value string) {
+	value = strings.TrimSpace(value)
+	switch name {
+	case "crypto":
+		if c, ok := parseCrypto(value); ok && len(p.cryptos) < maxCryptos {
+			p.cryptos = append(p.cryptos, c)
+		}
+	case "fingerprint":
+		if f, ok := parseFingerprint(value); ok && len(p.prints) < maxPrints {
+			p.prints = append(p.prints, f)
+		}
+	case "setup":
+		if i := slices.Index(setupNames[1:], value); i >= 0 {
+			p.setup = setup(i + 1)
+		}
+	case "rtcp-mux":
+		p.mux = true
+	default:
+		p.iceAttribute(name, value)
+	}
+}
+
+func (p *protection) iceAttribute(name, value string) {
+	switch name {
+	case "ice-lite":
+		p.lite = true
+	case "ice-ufrag":
+		p.ufrag = iceString(value)
+	case "ice-pwd":
+		p.pwd = iceString(value)
+	case "candidate":
+		if c, ok := parseCandidate(value); ok && len(p.candidates) < maxCandidates {
+			p.candidates = append(p.candidates, c)
+		}
+	}
+}
+
+// iceString is v when it is a user fragment or password (RFC 8839 §5.4), else "".
+func iceString(v string) string {
+	for i := range len(v) {
+		c := v[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/') {
+			return ""
+		}
+	}
+	if len(v) > maxICEString {
+		return ""
+	}
+	return v
+}
+
+// inherit takes over from the session level what the media section leaves unsaid.
+func (p *protection) inherit(top *protection) {
+	if len(p.prints) == 0 {
+		p.prints = top.prints
+	}
+	if p.setup == setupUnsaid {
+		p.setup = top.setup
+	}
+	if p.ufrag == "" {
+		p.ufrag = top.ufrag
+	}
+	if p.pwd == "" {
+		p.pwd = top.pwd
+	}
+	p.lite = p.lite || top.lite
+}
+
+// parseFingerprint reads <hash> <hex bytes with colons>. Weak hashes are passed over.
+func parseFingerprint(v string) (fingerprint, bool) {
+	name, digits, _ := strings.Cut(v, " ")
+	f := fingerprint{hash: strings.ToLower(name)}
+	h, ok := f.algorithm()
+	if !ok || len(digits) > 200 {
+		return fingerprint{}, false
+	}
+	raw, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(digits), ":", ""))
+	f.value = string(raw)
+	return f, err == nil && len(raw) == h.Size()
+}
+
+// parseCandidate reads <foundation> <component> udp <priority> <address> <port> typ … of the RTP
+// component. Host names (RFC 8828's .local) are not looked up: who hides there
+// is found by its own checks.
+func parseCandidate(v string) (candidate, bool) {
+	f := strings.Fields(v)
+	if len(f) < 8 || f[1] != "1" || !strings.EqualFold(f[2], "udp") || f[6] != "typ" {
+		return candidate{}, false
+	}
+	priority, ok := number(f[3], 1<<31-1)
+	port, ok2 := number(f[5], 65535)
+	addr, err := netip.ParseAddr(f[4])
+	if !ok || !ok2 || port == 0 || err != nil || addr.IsUnspecified() || addr.IsMulticast() {
+		return candidate{}, false
+	}
+	return candidate{netip.AddrPortFrom(addr.Unmap().WithZone(""), uint16(port)), uint32(priority)}, true
+}
+
+// number reads a decimal number of at most max.
+func number(s string, max uint64) (uint64, bool) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil && n <= max
+}
+
+// security is how audio on a line of this protocol is protected; false when
+// what the protocol needs is missing, or nothing of it is ours.
+func (p *protection) security(proto string) (Security, bool) {
+	switch proto {
+	case "RTP/AVP", "RTP/AVPF":
+		if len(p.cryptos) > 0 { // not by any RFC, but what phones do that prefer SRTP
+			return SDESPreferred, true
+		}
+		return Plain, true
+	case "RTP/SAVP", "RTP/SAVPF":
+		if len(p.cryptos) > 0 {
+			return SDESRequired, true
+		}
+		return WebRTC, len(p.prints) > 0
+	case "UDP/TLS/RTP/SAVP", "UDP/TLS/RTP/SAVPF": // RFC 5764 §8
+		return WebRTC, len(p.prints) > 0
+	}
+	return Plain, false
+}

@@ -1,0 +1,99 @@
+package media
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"strconv"
+	"strings"
+)
+
+// maxCryptos is how many a=crypto lines of a body are read.
+const maxCryptos = 16
+
+// A crypto is one a=crypto line: the key its sender sends with (RFC 4568 §9.1).
+type crypto struct {
+	tag int
+	key masterKey
+}
+
+// parseCrypto reads <tag> <suite> inline:<key and salt>[|lifetime][|MKI:length] [parameters].
+// It reports false for what we cannot do or must not accept, which is passed
+// over: another line may do.
+func parseCrypto(v string) (crypto, bool) {
+	f := strings.Fields(v)
+	if len(f) < 3 {
+		return crypto{}, false
+	}
+	tag, err := strconv.Atoi(f[0])
+	suite, ok := suiteNamed(f[1])
+	if err != nil || tag < 0 || tag > 999999999 || !ok || !acceptable(f[3:]) {
+		return crypto{}, false
+	}
+	key, ok := parseInline(suite, f[2])
+	return crypto{tag, key}, ok
+}
+
+// acceptable reports whether we can do what the session parameters ask. A
+// window size is a hint only, and what begins with "-" may be ignored (RFC 4568
+// §6.3); streams without encryption or authentication are not taken.
+func acceptable(parameters []string) bool {
+	for _, p := range parameters {
+		if !strings.HasPrefix(p, "WSH=") && !strings.HasPrefix(p, "-") {
+			return false
+		}
+	}
+	return true
+}
+
+// parseInline reads the key of a line that has exactly one (RFC 4568 §6.1).
+func parseInline(s suite, v string) (masterKey, bool) {
+	v, ok := strings.CutPrefix(v, "inline:")
+	if !ok || strings.Contains(v, ";") {
+		return masterKey{}, false
+	}
+	part := strings.Split(v, "|")
+	// Some leave the padding out.
+	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(part[0], "="))
+	if err != nil || len(raw) != s.keyLen()+s.saltLen() {
+		return masterKey{}, false
+	}
+	k := masterKey{suite: s}
+	copy(k.key[:], raw[:s.keyLen()])
+	copy(k.salt[:], raw[s.keyLen():])
+	for _, p := range part[1:] {
+		if strings.Contains(p, ":") && !k.identifier(p) {
+			return masterKey{}, false
+		}
+	}
+	return k, true
+}
+
+// identifier reads <MKI>:<length in bytes>. Packets carry it; longer ones than
+// four bytes nobody uses.
+func (k *masterKey) identifier(v string) bool {
+	value, size, _ := strings.Cut(v, ":")
+	n, err := strconv.Atoi(size)
+	m, err2 := strconv.ParseUint(value, 10, 32)
+	if err != nil || err2 != nil || n < 1 || n > len(k.mki) || n < 4 && m>>(8*n) != 0 {
+		return false
+	}
+	for i := range n {
+		k.mki[n-1-i] = byte(m >> (8 * i))
+	}
+	k.mkis = uint8(n)
+	return true
+}
+
+// line is the value of the a=crypto line.
+func (c crypto) line() string {
+	raw := append(c.key.key[:c.key.suite.keyLen():c.key.suite.keyLen()], c.key.salt[:c.key.suite.saltLen()]...)
+	return strconv.Itoa(c.tag) + " " + c.key.suite.String() + " inline:" + base64.StdEncoding.EncodeToString(raw)
+}
+
+// newMasterKey makes a random key.
+func newMasterKey(s suite) masterKey {
+	k := masterKey{suite: s}
+	_, _ = rand.Read(k.key[:s.keyLen()]) // does not fail
+	_, _ = rand.Read(k.salt[:s.saltLen()])
+	return k
+}

@@ -1,0 +1,117 @@
+package media
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+)
+
+// An agreement is what a completed exchange says about the protection of a leg.
+type agreement struct {
+	security Security
+	in, out  masterKey // of SDES; DTLS finds its own
+	mux      bool
+}
+
+// protect puts an agreement in force. From then on nothing passes unprotected
+// where protection was agreed on.
+func (s *Stream) protect(a agreement) {
+	s.in.mu.Lock()
+	s.in.protected = a.security != Plain
+	if !s.in.protected {
+		s.in.opener = nil
+	}
+	s.in.mu.Unlock()
+	s.out.mu.Lock()
+	s.out.protected, s.out.mux = a.security != Plain, a.mux
+	if !s.out.protected {
+		s.out.sealer = nil
+	}
+	s.out.mu.Unlock()
+	if a.in.valid() && a.out.valid() {
+		s.setKeys(a.in, a.out)
+	}
+}
+
+// setKeys changes to the keys given; the ones in use go on where they are.
+func (s *Stream) setKeys(in, out masterKey) {
+	now := s.engine.clock()
+	s.in.mu.Lock()
+	s.in.setKey(in, now)
+	s.in.mu.Unlock()
+	s.out.mu.Lock()
+	s.out.setKey(out)
+	s.out.mu.Unlock()
+}
+
+func (in *inbound) setKey(k masterKey, now int64) {
+	if in.opener == nil {
+		in.opener, _ = newOpener(k) // fails for keys of wrong length only, which our suites rule out
+		return
+	}
+	if in.opener.key != k {
+		_ = in.opener.rekey(k, in.rx.ssrc, now)
+	}
+}
+
+// setKey changes the key. The source changes with it: whether the other side's
+// roll-over counter goes on or begins anew is then no question (RFC 3711 §3.3.1).
+func (o *outbound) setKey(k masterKey) {
+	if o.sealer != nil && o.sealer.key == k {
+		return
+	}
+	if o.sealer != nil {
+		o.ssrc, o.seq, o.mapped = rand.Uint32(), uint16(rand.Uint32())&0x7FFF, false
+	}
+	o.sealer, _ = newSealer(k)
+}
+
+// seal encrypts a packet. It returns nil when there is no key yet.
+func (o *outbound) seal(b []byte, report bool) []byte {
+	if o.sealer == nil {
+		return nil
+	}
+	seal := o.sealer.rtp
+	if report {
+		seal = o.sealer.rtcp
+	}
+	if out, ok := seal(b); ok {
+		return out
+	}
+	return nil
+}
+
+// open decrypts a packet of the leg's; in.mu is held.
+func (s *Stream) open(b []byte, report bool, now int64) ([]byte, bool) {
+	o := s.in.opener
+	if o == nil {
+		return nil, false
+	}
+	if report {
+		return o.rtcp(b)
+	}
+	return o.rtp(b, binary.BigEndian.Uint32(b[8:]), now)
+}
+
+// admits reports whether RTP from this source may be the leg's; in.mu is held.
+func (s *Stream) admits(from netip.AddrPort, now int64) bool {
+	return s.in.latch.admits(from, now)
+}
+
+// follow sends where an accepted packet came from; in.mu is held.
+func (s *Stream) follow(from netip.AddrPort, now int64) {
+	if s.in.latch.take(from, now) {
+		s.out.redirect(from)
+	}
+}
+
+// receiveOther handles what is not RTP (RFC 7983 §7); in.mu is held.
+func (s *Stream) receiveOther(b []byte, from netip.AddrPort, now int64) {
+	s.in.malformed++
+}
+
+// isReport tells RTCP from RTP, in the clear also when they are encrypted (RFC 5761 §4).
+func isReport(b []byte) bool {
+	pt := b[1] & 0x7F
+	return pt >= 64 && pt < 96
+}

@@ -1,0 +1,75 @@
+package media
+
+import "github.com/pion/srtp/v3"
+
+// A suite is an SRTP crypto suite (RFC 4568 §6.2, RFC 7714 §14.2).
+type suite uint8
+
+const (
+	noSuite suite = iota
+	aesSHA80
+	aes256GCM
+	aes128GCM
+	aesSHA32
+)
+
+// offeredSuites is the order of our offers: the suite everyone must have first,
+// for some phones read no further, and the one with the short tag last.
+var offeredSuites = [...]suite{aesSHA80, aes256GCM, aes128GCM, aesSHA32}
+
+var suiteTable = [...]struct {
+	name      string
+	profile   srtp.ProtectionProfile
+	key, salt int // bytes
+}{
+	aesSHA80:  {"AES_CM_128_HMAC_SHA1_80", srtp.ProtectionProfileAes128CmHmacSha1_80, 16, 14},
+	aesSHA32:  {"AES_CM_128_HMAC_SHA1_32", srtp.ProtectionProfileAes128CmHmacSha1_32, 16, 14},
+	aes128GCM: {"AEAD_AES_128_GCM", srtp.ProtectionProfileAeadAes128Gcm, 16, 12},
+	aes256GCM: {"AEAD_AES_256_GCM", srtp.ProtectionProfileAeadAes256Gcm, 32, 12},
+}
+
+// String is the suite's name in SDP.
+func (s suite) String() string { return suiteTable[s].name }
+
+func (s suite) profile() srtp.ProtectionProfile { return suiteTable[s].profile }
+
+func (s suite) keyLen() int { return suiteTable[s].key }
+
+func (s suite) saltLen() int { return suiteTable[s].salt }
+
+func suiteNamed(name string) (suite, bool) {
+	for _, s := range offeredSuites {
+		if suiteTable[s].name == name {
+			return s, true
+		}
+	}
+	return noSuite, false
+}
+
+// suiteOf is the suite of a profile agreed by DTLS.
+func suiteOf(p srtp.ProtectionProfile) (suite, bool) {
+	for _, s := range offeredSuites {
+		if suiteTable[s].profile == p {
+			return s, true
+		}
+	}
+	return noSuite, false
+}
+
+// A masterKey is what one direction of a leg is encrypted with. The zero value is no key.
+type masterKey struct {
+	suite suite
+	key   [32]byte // the first keyLen bytes count
+	salt  [14]byte
+	mki   [4]byte
+	mkis  uint8 // bytes of mki each packet carries
+}
+
+func (k *masterKey) valid() bool { return k.suite != noSuite }
+
+func (k *masterKey) context(options ...srtp.ContextOption) (*srtp.Context, error) {
+	if k.mkis > 0 {
+		options = append(options, srtp.MasterKeyIndicator(k.mki[:k.mkis]))
+	}
+	return srtp.CreateContext(k.key[:k.suite.keyLen()], k.salt[:k.suite.saltLen()], k.suite.profile(), options...)
+}
