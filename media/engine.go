@@ -26,6 +26,8 @@ type Engine struct {
 	ports portSet
 	rec   *writers
 
+	certificate *certificate // for DTLS
+
 	mu      sync.Mutex // guards closed and streams
 	closed  bool
 	streams map[*Stream]struct{}
@@ -41,6 +43,10 @@ func New(cfg Config) (*Engine, error) { return newEngine(cfg, newLoop) }
 func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*Engine, error) {
 	e := &Engine{streams: map[*Stream]struct{}{}}
 	if err := e.configure(cfg); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.certificate, err = newCertificate(e.base); err != nil {
 		return nil, err
 	}
 	for range e.cfg.Loops {

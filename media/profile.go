@@ -19,6 +19,6 @@ type Profile struct {
 // NewSession makes the offer/answer state of a leg whose media is this stream's.
 func (s *Stream) NewSession(p Profile) *Session {
 	n := NewSession(s.local)
-	n.profile = p
+	n.terms.profile, n.terms.certificate = p, s.engine.certificate
 	return n
 }

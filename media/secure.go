@@ -6,13 +6,6 @@ import (
 	"net/netip"
 )
 
-// An agreement is what a completed exchange says about the protection of a leg.
-type agreement struct {
-	security Security
-	in, out  masterKey // of SDES; DTLS finds its own
-	mux      bool
-}
-
 // protect puts an agreement in force. From then on nothing passes unprotected
 // where protection was agreed on.
 func (s *Stream) protect(a agreement) {

@@ -13,7 +13,7 @@ import (
 // It is not safe for concurrent use; the call's goroutine owns it.
 type Session struct {
 	local   netip.AddrPort
-	profile Profile
+	terms   terms
 	id      uint64
 	version uint64
 	core    string // last body sent, without its o= line
@@ -42,7 +42,8 @@ func NewSession(local netip.AddrPort) *Session {
 // once had stay, refused.
 func (s *Session) Offer(m Media) []byte {
 	s.pending, s.offer = &m, nil
-	s.sending = s.build(m)
+	s.terms.propose(s.remote == nil)
+	s.sending = s.build(m, s.terms.offerLines(s.local))
 	return s.sending
 }
 
@@ -54,6 +55,9 @@ func (s *Session) ReceiveOffer(body []byte) (Description, error) {
 	}
 	if len(d.lines) < len(s.lines) { // RFC 3264 §8: lines are never removed
 		return Description{}, malformed("%d media lines where the session has %d", len(d.lines), len(s.lines))
+	}
+	if err := s.terms.admit(&d); err != nil {
+		return Description{}, err
 	}
 	s.offer = &d
 	return d, nil
@@ -73,7 +77,8 @@ func (s *Session) Answer(m Media) ([]byte, error) {
 	s.lines, s.audio = s.offer.lines, s.offer.audio
 	s.remote, s.ours, s.offer, s.answered = s.offer, m, nil, true
 	s.pending, s.sending = nil, nil
-	s.body = s.build(m)
+	s.terms.answer(s.remote)
+	s.body = s.build(m, s.terms.answerLines(s.local))
 	return s.body, nil
 }
 
@@ -91,6 +96,9 @@ func (s *Session) ReceiveAnswer(body []byte) (Description, error) {
 	}
 	if !slices.ContainsFunc(d.Formats, s.offered) {
 		return Description{}, notAcceptable("the answer has no codec of the offer")
+	}
+	if err := s.terms.answered(&d); err != nil {
+		return Description{}, err
 	}
 	d.Direction = d.Direction.narrow(s.pending.Direction)
 	if len(s.lines) == 0 {
@@ -163,7 +171,7 @@ func (s *Session) Codec() Codec {
 }
 
 // Secure reports whether the media agreed on is encrypted.
-func (s *Session) Secure() bool { return false }
+func (s *Session) Secure() bool { return s.terms.agreed.security != Plain }
 
 // Refresh reports whether body asks for exactly what is agreed already, as the
 // re-INVITE of a session timer does (RFC 4028 §7.4): answer it with Local.
@@ -176,8 +184,8 @@ func (s *Session) Refresh(body []byte) bool {
 }
 
 // build writes a body, raising the version when its content is new.
-func (s *Session) build(m Media) []byte {
-	core := s.content(m)
+func (s *Session) build(m Media, protection string) []byte {
+	core := s.content(m, protection)
 	if s.core != "" && core != s.core {
 		s.version++
 	}
@@ -186,16 +194,17 @@ func (s *Session) build(m Media) []byte {
 }
 
 // content is the body below the o= line.
-func (s *Session) content(m Media) string {
+func (s *Session) content(m Media, protection string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "s=-\r\nc=IN %s\r\nt=0 0\r\n", host(s.local.Addr()))
 	lines := s.lines
 	if len(lines) == 0 {
-		lines = []mediaLine{{kind: "audio", proto: "RTP/AVP"}}
+		lines = []mediaLine{{kind: "audio", proto: s.terms.proto()}}
 	}
 	for i, l := range lines {
 		if i == s.audio {
 			writeAudio(&b, l.proto, s.local.Port(), m)
+			b.WriteString(protection)
 			continue
 		}
 		fmt.Fprintf(&b, "m=%s 0 %s %s\r\n", l.kind, l.proto, l.formats) // RFC 3264 §6: refused

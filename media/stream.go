@@ -103,6 +103,7 @@ func (s *Stream) Apply(n *Session, via netip.Addr) {
 		return
 	}
 	ours := n.Ours()
+	s.protect(n.terms.agreed)
 	s.SetDirection(ours.Direction.Sends(), ours.Direction.Receives())
 	s.SetRemote(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: n.formats(), Ours: append(ours.Formats[:len(ours.Formats):len(ours.Formats)], d.Formats...)})
 }

@@ -1,0 +1,49 @@
+package media
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// iceTerms is what both sides said about ICE (RFC 8839).
+type iceTerms struct {
+	ufrag, pwd  string // ours
+	controlling bool
+	tieBreaker  uint64
+
+	theirUfrag, theirPwd string
+	candidates           []candidate
+	lite                 bool // the other side
+}
+
+func newICETerms() iceTerms {
+	var b [6 + 18 + 8]byte // 48 and 144 bits: RFC 8445 §5.3 wants 24 and 128
+	_, _ = rand.Read(b[:]) // does not fail
+	e := base64.RawStdEncoding
+	return iceTerms{ufrag: e.EncodeToString(b[:6]), pwd: e.EncodeToString(b[6:24]), tieBreaker: binary.BigEndian.Uint64(b[24:])}
+}
+
+// with completes our terms by the other side's.
+func (t *iceTerms) with(p *protection) *iceTerms {
+	full := *t
+	full.theirUfrag, full.theirPwd, full.candidates, full.lite = p.ufrag, p.pwd, p.candidates, p.lite
+	return &full
+}
+
+// restarted reports whether a body asks to begin ICE anew (RFC 8839 §4.4.1.1.1).
+func (t *iceTerms) restarted(p *protection) bool {
+	return p.ufrag != t.theirUfrag || p.pwd != t.theirPwd
+}
+
+// hostPriority is that of our only candidate (RFC 8445 §5.1.2.1: host, component 1).
+const hostPriority = 126<<24 | 65535<<8 | 255
+
+// write adds our side to a body. All candidates are in it; nothing trickles.
+func (t *iceTerms) write(b *strings.Builder, local netip.AddrPort) {
+	fmt.Fprintf(b, "a=ice-ufrag:%s\r\na=ice-pwd:%s\r\na=candidate:1 1 udp %d %s %d typ host\r\na=end-of-candidates\r\n",
+		t.ufrag, t.pwd, hostPriority, local.Addr(), local.Port())
+}

@@ -1,0 +1,217 @@
+package media
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// terms is the part of a session that negotiates protection.
+type terms struct {
+	profile     Profile
+	certificate *certificate // the engine's; nil leaves DTLS out
+	keys        [len(suiteTable)]masterKey
+	proposal    Security // of our pending offer
+	all         bool     // the offer names all suites
+	tag         int      // of the crypto line agreed on
+	role        setup    // ours in the DTLS handshake
+	ice         iceTerms
+
+	agreed agreement
+}
+
+// An agreement is what a completed exchange says about the protection of a leg.
+type agreement struct {
+	security Security
+	in, out  masterKey // of SDES; DTLS finds its own
+	mux      bool
+	prints   []fingerprint // of the certificate the other side shows
+	active   bool          // we begin the handshake
+	ice      *iceTerms     // nil without ICE
+}
+
+// propose decides what the next offer asks for: what is in force, or the profile at first.
+func (t *terms) propose(first bool) {
+	t.proposal, t.all = t.agreed.security, first
+	if first {
+		t.proposal = t.profile.Security
+	}
+	if t.proposal == WebRTC && first {
+		t.ice = newICETerms()
+		t.ice.controlling = true
+	}
+}
+
+// proto is the protocol of a first offer's media line.
+func (t *terms) proto() string {
+	switch t.proposal {
+	case SDESRequired:
+		return "RTP/SAVP"
+	case WebRTC:
+		return "UDP/TLS/RTP/SAVPF"
+	}
+	return "RTP/AVP"
+}
+
+// key is ours for a suite. It stays the same as long as the session lives, so
+// that re-INVITEs change nothing about what we send.
+func (t *terms) key(s suite) masterKey {
+	if !t.keys[s].valid() {
+		t.keys[s] = newMasterKey(s)
+	}
+	return t.keys[s]
+}
+
+// offerLines are the attributes our offer adds to its audio line.
+func (t *terms) offerLines(local netip.AddrPort) string {
+	var b strings.Builder
+	switch t.proposal {
+	case SDESPreferred, SDESRequired:
+		t.offerCryptos(&b)
+	case WebRTC:
+		b.WriteString("a=rtcp-mux\r\n")
+		t.writeDTLS(&b, actpass) // RFC 5763 §5
+		t.ice.write(&b, local)
+	}
+	return b.String()
+}
+
+func (t *terms) offerCryptos(b *strings.Builder) {
+	if !t.all {
+		fmt.Fprintf(b, "a=crypto:%s\r\n", crypto{t.tag, t.agreed.out}.line())
+		return
+	}
+	for i, s := range offeredSuites {
+		fmt.Fprintf(b, "a=crypto:%s\r\n", crypto{i + 1, t.key(s)}.line())
+	}
+}
+
+func (t *terms) writeDTLS(b *strings.Builder, role setup) {
+	fmt.Fprintf(b, "a=fingerprint:sha-256 %s\r\na=setup:%s\r\n", t.certificate.hash, role)
+}
+
+// admit refuses an offer whose protection is less than the profile requires, or
+// of a kind this session cannot do.
+func (t *terms) admit(d *Description) error {
+	if d.security == Plain && (t.profile.Security == SDESRequired || t.profile.Security == WebRTC) {
+		return notAcceptable("media without encryption")
+	}
+	if d.security == WebRTC && t.certificate == nil {
+		return notAcceptable("no DTLS here")
+	}
+	return nil
+}
+
+// answer agrees to what an offer asks for. The first crypto line that is ours is
+// taken: the order is the offerer's preference (RFC 4568 §5.1.1).
+func (t *terms) answer(d *Description) {
+	a := agreement{security: d.security, mux: d.protection.mux}
+	switch d.security {
+	case SDESPreferred, SDESRequired:
+		c := d.protection.cryptos[0]
+		t.tag, a.in, a.out = c.tag, c.key, t.key(c.key.suite)
+	case WebRTC:
+		t.answerDTLS(d, &a)
+	}
+	t.agreed = a
+}
+
+func (t *terms) answerDTLS(d *Description, a *agreement) {
+	p := &d.protection
+	switch same := t.agreed.security == WebRTC && slices.Equal(p.prints, t.agreed.prints); {
+	case p.setup == active:
+		t.role = passive
+	case p.setup == passive:
+		t.role = active
+	case same: // the association goes on (RFC 5763 §6.6)
+	case p.ufrag != "":
+		t.role = active // RFC 5763 §5: saves a round trip
+	default:
+		t.role = passive // behind a NAT only the phone can begin
+	}
+	a.prints, a.active = p.prints, t.role == active
+	if p.ufrag == "" || p.pwd == "" {
+		return
+	}
+	if t.agreed.ice == nil || t.agreed.ice.restarted(p) {
+		t.ice = newICETerms()
+		t.ice.controlling = p.lite // RFC 8445 §6.1.1
+	}
+	a.ice = t.ice.with(p)
+}
+
+// answerLines are the attributes our answer adds to its audio line.
+func (t *terms) answerLines(local netip.AddrPort) string {
+	var b strings.Builder
+	if t.agreed.mux {
+		b.WriteString("a=rtcp-mux\r\n")
+	}
+	switch t.agreed.security {
+	case SDESPreferred, SDESRequired:
+		fmt.Fprintf(&b, "a=crypto:%s\r\n", crypto{t.tag, t.agreed.out}.line())
+	case WebRTC:
+		t.writeDTLS(&b, t.role)
+		if t.agreed.ice != nil {
+			t.ice.write(&b, local)
+		}
+	}
+	return b.String()
+}
+
+// answered takes the answer to our offer. On error nothing is changed.
+func (t *terms) answered(d *Description) error {
+	switch t.proposal {
+	case SDESPreferred, SDESRequired:
+		return t.answeredSDES(d)
+	case WebRTC:
+		return t.answeredDTLS(d)
+	}
+	if d.security == SDESRequired || d.security == WebRTC {
+		return notAcceptable("the answer encrypts, the offer did not")
+	}
+	t.agreed = agreement{}
+	return nil
+}
+
+func (t *terms) answeredSDES(d *Description) error {
+	for _, c := range d.protection.cryptos {
+		if ours, ok := t.proposed(c); ok {
+			t.tag = c.tag
+			t.agreed = agreement{security: t.proposal, in: c.key, out: ours}
+			return nil
+		}
+	}
+	if t.proposal == SDESRequired || d.security != Plain {
+		return notAcceptable("the answer has no key of a suite we offered")
+	}
+	t.agreed = agreement{}
+	return nil
+}
+
+// proposed is our key of the crypto line that c answers: tag and suite must be those of the offer.
+func (t *terms) proposed(c crypto) (masterKey, bool) {
+	if !t.all {
+		return t.agreed.out, c.tag == t.tag && c.key.suite == t.agreed.out.suite
+	}
+	if c.tag < 1 || c.tag > len(offeredSuites) || offeredSuites[c.tag-1] != c.key.suite {
+		return masterKey{}, false
+	}
+	return t.key(c.key.suite), true
+}
+
+func (t *terms) answeredDTLS(d *Description) error {
+	p := &d.protection
+	if d.security != WebRTC || p.setup == actpass || p.ufrag == "" || p.pwd == "" {
+		return notAcceptable("the answer to WebRTC is none")
+	}
+	t.role = passive
+	if p.setup == passive {
+		t.role = active
+	}
+	if p.lite {
+		t.ice.controlling = true
+	}
+	t.agreed = agreement{security: WebRTC, mux: true, prints: p.prints, active: t.role == active, ice: t.ice.with(p)}
+	return nil
+}
