@@ -3,6 +3,7 @@ module soniq
 go 1.26.0
 
 require (
+	github.com/coder/websocket v1.8.15
 	github.com/danielgtaylor/huma/v2 v2.39.0
 	github.com/ebitengine/purego v0.11.3
 	github.com/emiago/sipgo v1.7.2

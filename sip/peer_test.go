@@ -22,6 +22,7 @@ type peer struct {
 	conn net.Conn // connected
 	in   *bufio.Reader
 	tcp  bool
+	web  bool
 }
 
 func newPeer(t testing.TB, network string, server *phone) *peer {
@@ -117,9 +118,12 @@ func (p *peer) ask(method, user, callID string, seq int, extra string) {
 	if p.tcp {
 		network = "TCP"
 	}
-	local := p.conn.LocalAddr().String()
+	local, remote := p.conn.LocalAddr().String(), p.conn.RemoteAddr().String()
+	if p.web {
+		network, local, remote = "WS", "phone.invalid", "pbx.example"
+	}
 	p.send("%s sip:%s SIP/2.0\nVia: SIP/2.0/%s %s;branch=z9hG4bK%d;rport\nMax-Forwards: 70\nFrom: <sip:%s@x>;tag=f%s\nTo: <sip:%s@x>\nCall-ID: %s\nCSeq: %d %s\nContact: <sip:%s@%s>\n%sContent-Length: 0\n\n",
-		method, p.conn.RemoteAddr(), network, local, serial.Add(1), user, callID, user, callID, seq, method, user, local, extra)
+		method, remote, network, local, serial.Add(1), user, callID, user, callID, seq, method, user, local, extra)
 }
 
 // answer responds to a request.

@@ -84,6 +84,9 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 	case !s.owns(r):
 		respond(403, "") // RFC 3261 §10.3 step 4: somebody else's address
 	default:
+		if r.conn != nil {
+			r.conn.known.Store(true)
+		}
 		status, extra, err := s.update(ctx, acc.ID, r)
 		if err != nil {
 			s.config.Logger.Error("sip: store bindings", "error", err)

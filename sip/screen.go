@@ -20,11 +20,12 @@ func (s *Server) screen(in *Inbound) {
 		}
 	}()
 	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
-	trunk, isTrunk := s.config.Accounts.Trunk(ctx, in.Source, in.Transport)
+	trunk, isTrunk := s.trunk(ctx, in)
 	if isTrunk {
 		cancel()
 		in.TrunkID = trunk
 		s.guard.trust(in.Source.Addr(), s.clock())
+		in.leg.post(in.leg.vouch)
 		s.deliver(in)
 		return
 	}
@@ -36,12 +37,31 @@ func (s *Server) screen(in *Inbound) {
 		in.Reject(503, "", s.limits.RetryAfter)
 	case ok:
 		in.login(acc)
-		in.leg.post(func() { in.leg.symmetric = true })
+		in.leg.post(func() {
+			in.leg.symmetric = true
+			in.leg.vouch()
+		})
 		s.deliver(in)
 	default:
 		value := s.auth.challenge(acc.algorithm(), stale)
 		s.stats.challenges.Add(1)
 		in.leg.post(func() { in.leg.challenge(407, "Proxy-Authenticate: "+value+"\r\n") })
+	}
+}
+
+// trunk tells whether a call comes from one. A browser's never does, whatever
+// address it has.
+func (s *Server) trunk(ctx context.Context, in *Inbound) (string, bool) {
+	if in.Transport.web() {
+		return "", false
+	}
+	return s.config.Accounts.Trunk(ctx, in.Source, in.Transport)
+}
+
+// vouch notes that the connection of a leg is a phone's or a trunk's.
+func (l *Leg) vouch() {
+	if l.flow.conn != nil {
+		l.flow.conn.known.Store(true)
 	}
 }
 

@@ -123,6 +123,9 @@ func (l Limits) withDefaults() Limits {
 	if l.BanFor <= 0 {
 		l.BanFor = 5 * time.Minute
 	}
+	if l.Ping <= 0 {
+		l.Ping = 30 * time.Second
+	}
 	if l.RetryAfter <= 0 {
 		l.RetryAfter = 5 * time.Second
 	}

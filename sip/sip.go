@@ -30,6 +30,8 @@ type Config struct {
 	Addr string
 	// TLS is listened for when it has an address of its own.
 	TLS TLSConfig
+	// Web is who may connect to Server.WebSocket.
+	Web WebConfig
 	// RootCAs prove TLS peers we connect to; nil: the system's.
 	RootCAs *x509.CertPool
 	// PublicIP is advertised in Via and Contact to peers of its family,
@@ -63,6 +65,7 @@ type Limits struct {
 	MessageBytes      int           // largest message over a connection, 65,535
 	Contacts          int           // bindings per account, 10
 	RetryAfter        time.Duration // told with a 503, 5 s
+	Ping              time.Duration // how often a WebSocket is pinged, and how long the pong may take, 30 s
 }
 
 // Handler is the switch. Calls may come before Listen returns: a Handler that

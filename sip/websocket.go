@@ -1,0 +1,110 @@
+package sip
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/coder/websocket"
+)
+
+// WebConfig is who may connect by WebSocket.
+type WebConfig struct {
+	// Origins are pages, "phone.example" or "https://phone.example", whose
+	// scripts may connect beside those of our own host; "*" is every page.
+	// Programs that are no browsers name no origin and may always.
+	Origins []string
+	// Proxies are networks whose X-Forwarded-For and X-Forwarded-Proto are
+	// believed. The proxy must set, not pass on, these fields.
+	Proxies []netip.Prefix
+}
+
+// webProtocol is the WebSocket subprotocol (RFC 7118 §4).
+const webProtocol = "sip"
+
+// WebSocket serves SIP to browsers (RFC 7118, RFC 6455). Requests over it are
+// never taken for a trunk's.
+func (s *Server) WebSocket() http.Handler { return http.HandlerFunc(s.acceptWeb) }
+
+func (s *Server) acceptWeb(w http.ResponseWriter, r *http.Request) {
+	from, kind, ok := s.webSource(r)
+	switch {
+	case !ok || !s.mayWeb(r):
+		http.Error(w, "this page may not connect", http.StatusForbidden)
+		return
+	case !offersSIP(r):
+		http.Error(w, "the WebSocket subprotocol is "+webProtocol, http.StatusBadRequest)
+		return
+	case s.draining.Load() || s.ctx.Err() != nil || !s.guard.mayConnect(from.Addr(), s.clock()):
+		http.Error(w, "not now", http.StatusServiceUnavailable)
+		return
+	}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{webProtocol}, InsecureSkipVerify: true})
+	if err != nil {
+		return // Accept has answered
+	}
+	c := newConn(s, connKey{kind: kind, addr: from})
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		c.local = addrPort(local)
+	}
+	ch := newWebChannel(s, ws)
+	c.ch = ch
+	if !s.streams.add(c, c.write1, c.serve, func() { ch.keepAlive(c) }) {
+		ch.close()
+	}
+}
+
+// mayWeb checks the Origin, so that no foreign page uses a browser's network
+// position (RFC 6455 §10.2).
+func (s *Server) mayWeb(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" {
+		return slices.Contains(s.config.Web.Origins, "*")
+	}
+	same := func(o string) bool { return o == "*" || strings.EqualFold(o, u.Host) || strings.EqualFold(o, origin) }
+	return strings.EqualFold(u.Host, r.Host) || slices.ContainsFunc(s.config.Web.Origins, same)
+}
+
+func offersSIP(r *http.Request) bool {
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for _, p := range strings.Split(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(p), webProtocol) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// webSource is who connects, as far as a proxy we believe tells.
+func (s *Server) webSource(r *http.Request) (netip.AddrPort, Transport, bool) {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return at, WS, false
+	}
+	at = unmapped(at)
+	kind := WS
+	if r.TLS != nil {
+		kind = WSS
+	}
+	if !slices.ContainsFunc(s.config.Web.Proxies, func(p netip.Prefix) bool { return p.Contains(at.Addr()) }) {
+		return at, kind, true
+	}
+	if p := r.Header.Get("X-Forwarded-Proto"); p == "https" || p == "wss" {
+		kind = WSS
+	}
+	all := r.Header.Values("X-Forwarded-For")
+	if len(all) == 0 {
+		return at, kind, true
+	}
+	hops := strings.Split(all[len(all)-1], ",")
+	a, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))
+	return netip.AddrPortFrom(a.Unmap(), at.Port()), kind, err == nil
+}
