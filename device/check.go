@@ -38,6 +38,9 @@ func (d *Device) check() []op.Violation {
 	for _, k := range d.LineKeys {
 		one("line_keys", k.Type, lineKeyTypes)
 	}
+	if d.Location != nil {
+		wrong = append(wrong, d.Location.Check("emergency_location")...)
+	}
 	if d.MAC != nil {
 		mac, err := net.ParseMAC(*d.MAC)
 		want(err == nil && len(mac) == 6, "mac", "invalid_mac", "must be a MAC address such as 00:15:65:ab:cd:ef")

@@ -8,6 +8,7 @@ import (
 
 	"soniq/bus"
 	"soniq/db"
+	"soniq/org"
 	"soniq/user"
 )
 
@@ -30,6 +31,7 @@ type Device struct {
 	Registration Registration `json:"registration"`
 	Status       string       `json:"status" enum:"active,disabled"`
 	Emergency    string       `json:"emergency_calling" enum:"available,not_available"`
+	Location     *org.Civic   `json:"emergency_location" doc:"Where the phone is, for emergency services; null: where the organisation says"`
 	LastSeenAt   db.Time      `json:"last_seen_at" nullable:"true"`
 	CreatedAt    db.Time      `json:"created_at"`
 

@@ -8,6 +8,7 @@ import (
 	"soniq/access"
 	"soniq/db"
 	"soniq/op"
+	"soniq/org"
 )
 
 // Operations lists what the outside world can do with phones.
@@ -73,6 +74,15 @@ type Fresh struct {
 	SRTP       string    `json:"srtp,omitempty" default:"off" doc:"off, preferred or required"`
 	Codecs     []string  `json:"codecs,omitempty"`
 	LineKeys   []LineKey `json:"line_keys,omitempty"`
+	SIP        FreshSIP  `json:"sip,omitzero"`
+
+	Location *org.Civic `json:"emergency_location,omitempty"`
+}
+
+// FreshSIP says how a new phone logs in.
+type FreshSIP struct {
+	Transport string `json:"transport,omitempty" default:"udp"`
+	Digest    string `json:"digest,omitempty" default:"md5" doc:"md5, which every phone knows, or sha256 (RFC 8760)"`
 }
 
 // Create adds a phone; its password is in the answer, once.
@@ -84,7 +94,8 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Device], er
 	if d.SRTP == "" {
 		d.SRTP = "off"
 	}
-	d.SIP.Transport, d.SIP.Digest = "udp", "md5"
+	d.SIP.Transport, d.SIP.Digest = first(b.SIP.Transport, "udp"), first(b.SIP.Digest, "md5")
+	d.Location = b.Location
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := s.checkWithUser(ctx, tx, &d); err != nil {
 			return err
@@ -99,6 +110,13 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Device], er
 		return nil, err
 	}
 	return &op.Out[Device]{Body: d, Location: op.Prefix + "/devices/" + d.ID, ETag: op.Tag(d.UpdatedAt)}, nil
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
 func (s *Service) checkWithUser(ctx context.Context, tx db.Querier, d *Device) error {
@@ -168,6 +186,7 @@ type Patch struct {
 	LineKeys   op.Change[[]LineKey] `json:"line_keys,omitzero"`
 	Status     op.Change[string]    `json:"status,omitzero" doc:"active, or disabled: it can neither log in nor be called"`
 	SIP        op.Change[SIPPatch]  `json:"sip,omitzero"`
+	Location   op.Change[org.Civic] `json:"emergency_location,omitzero" doc:"Replaces the place as a whole"`
 }
 
 // SIPPatch changes how a phone logs in.
@@ -219,6 +238,12 @@ func (p Patch) apply(d *Device) {
 	p.Codecs.Apply(&d.Codecs)
 	p.LineKeys.Apply(&d.LineKeys)
 	p.Status.Apply(&d.Status)
+	if p.Location.Set {
+		d.Location = nil
+		if !p.Location.Null {
+			d.Location = &p.Location.V
+		}
+	}
 	p.SIP.V.Transport.Apply(&d.SIP.Transport)
 	p.SIP.V.Digest.Apply(&d.SIP.Digest)
 	d.Codecs, d.LineKeys = append([]string{}, d.Codecs...), append([]LineKey{}, d.LineKeys...)

@@ -7,24 +7,26 @@ import (
 	"strconv"
 
 	"soniq/db"
+	"soniq/org"
 )
 
 func insert(ctx context.Context, q db.Querier, d Device, s sealedSecrets) error {
 	const text = `INSERT INTO devices (org_id, id, user_id, name, kind, mac, vendor, model, template_id, username, ha1_md5,
-			ha1_sha256, digest, transport, srtp, codecs, line_keys, status, created_at, updated_at, rotated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
+			ha1_sha256, digest, transport, srtp, codecs, line_keys, status, created_at, updated_at, rotated_at, location)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
 	_, err := q.Exec(ctx, text, d.OrgID, d.ID, d.UserID, d.Name, d.Kind, d.MAC, d.Vendor, d.Model, d.TemplateID,
 		d.SIP.Username, s.md5, s.sha256, d.SIP.Digest, d.SIP.Transport, d.SRTP, db.AsJSON(d.Codecs), db.AsJSON(d.LineKeys),
-		d.Status, d.CreatedAt, d.UpdatedAt, d.RotatedAt)
+		d.Status, d.CreatedAt, d.UpdatedAt, d.RotatedAt, db.AsJSON(d.Location))
 	return err
 }
 
 func update(ctx context.Context, q db.Querier, d Device) error {
 	const text = `UPDATE devices SET name = $3, kind = $4, mac = $5, vendor = $6, model = $7, template_id = $8, digest = $9,
-			transport = $10, srtp = $11, codecs = $12, line_keys = $13, status = $14, updated_at = $15
+			transport = $10, srtp = $11, codecs = $12, line_keys = $13, status = $14, updated_at = $15, location = $16
 		WHERE org_id = $1 AND id = $2`
 	_, err := q.Exec(ctx, text, d.OrgID, d.ID, d.Name, d.Kind, d.MAC, d.Vendor, d.Model, d.TemplateID, d.SIP.Digest,
-		d.SIP.Transport, d.SRTP, db.AsJSON(d.Codecs), db.AsJSON(d.LineKeys), d.Status, d.UpdatedAt)
+		d.SIP.Transport, d.SRTP, db.AsJSON(d.Codecs), db.AsJSON(d.LineKeys), d.Status, d.UpdatedAt,
+		db.AsJSON(d.Location))
 	return err
 }
 
@@ -48,15 +50,18 @@ func seen(ctx context.Context, q db.Querier, org, id string, now db.Time) error 
 }
 
 const columns = `org_id, id, user_id, name, kind, mac, vendor, model, template_id, username, digest, transport, srtp,
-	codecs, line_keys, status, created_at, updated_at, rotated_at, last_seen_at`
+	codecs, line_keys, status, created_at, updated_at, rotated_at, last_seen_at,
+	location`
 
 func scan(scan func(...any) error, more ...any) (Device, error) {
 	var d Device
 	var codecs db.JSON[[]string]
 	var keys db.JSON[[]LineKey]
+	var location db.JSON[*org.Civic]
 	err := scan(append([]any{&d.OrgID, &d.ID, &d.UserID, &d.Name, &d.Kind, &d.MAC, &d.Vendor, &d.Model, &d.TemplateID,
 		&d.SIP.Username, &d.SIP.Digest, &d.SIP.Transport, &d.SRTP, &codecs, &keys, &d.Status, &d.CreatedAt, &d.UpdatedAt,
-		&d.RotatedAt, &d.LastSeenAt}, more...)...)
+		&d.RotatedAt, &d.LastSeenAt, &location}, more...)...)
+	d.Location = location.V
 	d.Codecs, d.LineKeys = append([]string{}, codecs.V...), append([]LineKey{}, keys.V...)
 	return d, err
 }

@@ -126,6 +126,12 @@ func (s *Service) CallerID(ctx context.Context, q db.Querier, org, userID string
 	return callerID(ctx, q, org, userID)
 }
 
+// Callback returns the number at which a user is called back: one that rings them before all others; db.ErrNone where
+// the organisation has none.
+func (s *Service) Callback(ctx context.Context, q db.Querier, org, userID string) (Number, error) {
+	return callback(ctx, q, org, userID)
+}
+
 // RemoveUser hands the numbers of a user who is removed to another, or to nobody.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, userID, heir string) error {
 	numbers, err := reassign(ctx, tx, org, userID, heir, db.At(s.now()))

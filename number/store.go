@@ -62,6 +62,13 @@ func byNumber(ctx context.Context, q db.Querier, e164 string) (Number, error) {
 }
 
 // callerID prefers the user's chosen number, then one that rings them, then the organisation's oldest.
+func callback(ctx context.Context, q db.Querier, org, user string) (Number, error) {
+	const text = selection + `LEFT JOIN users me ON me.org_id = n.org_id AND me.id = $2
+		WHERE n.org_id = $1 AND n.status = 'active'
+		ORDER BY CASE WHEN n.user_id = $2 THEN 0 WHEN n.id = me.outbound_number_id THEN 1 ELSE 2 END, n.id LIMIT 1`
+	return scan(q.QueryRow(ctx, text, org, user).Scan)
+}
+
 func callerID(ctx context.Context, q db.Querier, org, user string) (Number, error) {
 	const text = selection + `LEFT JOIN users me ON me.org_id = n.org_id AND me.id = $2
 		WHERE n.org_id = $1 AND n.status = 'active'

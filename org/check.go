@@ -39,6 +39,11 @@ func (o Organization) check() []op.Violation {
 	c.recording(o.Recording)
 	c.transcripts(o.Transcripts)
 	c.outbound(o.Outbound, o.Country)
+	c.want(o.Emergency.DefaultAddress == nil || len([]rune(*o.Emergency.DefaultAddress)) <= 500, "emergency.default_address",
+		"invalid_length", "must have at most 500 characters")
+	if o.Emergency.Location != nil {
+		c = append(c, o.Emergency.Location.Check("emergency.location")...)
+	}
 	return c
 }
 

@@ -76,6 +76,7 @@ type OutboundPatch struct {
 type EmergencyPatch struct {
 	Acknowledged   op.Change[bool]   `json:"acknowledged,omitzero" doc:"true: it is understood that emergency calls are not available"`
 	DefaultAddress op.Change[string] `json:"default_address,omitzero"`
+	Location       op.Change[Civic]  `json:"location,omitzero" doc:"Replaces the place as a whole"`
 }
 
 // AIPatch changes AI.
@@ -127,6 +128,9 @@ func (s *Service) patched(o Organization, p Patch) (Organization, error) {
 	chosen, err := s.chosen(p)
 	if err != nil {
 		return o, err
+	}
+	if e, ok := o.explicit["emergency"].(map[string]any); ok && p.Emergency.V.Location.Set {
+		delete(e, "location") // a new place has nothing of the old one
 	}
 	o.explicit = merge(o.explicit, chosen)
 	o.Country, _ = Country(o.Country)

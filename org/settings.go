@@ -47,7 +47,8 @@ type Outbound struct {
 type Emergency struct {
 	Status         string  `json:"status" enum:"not_available,configured"`
 	AcknowledgedAt db.Time `json:"acknowledged_at" nullable:"true"`
-	DefaultAddress *string `json:"default_address"`
+	DefaultAddress *string `json:"default_address" doc:"In one line; told to emergency services where location is not known"`
+	Location       *Civic  `json:"location" doc:"Where the organisation's phones are, unless a phone has an emergency_location of its own"`
 }
 
 // AI names the engines that transcribe, write, remember and speak; null means those of the installation.

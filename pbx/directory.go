@@ -71,10 +71,14 @@ type Exit struct {
 	NumberID  string // of the caller's number shown
 	CallerID  string // E.164 shown to the other side
 	Emergency bool
+	Location  []byte // of the caller, a PIDF-LO document: for sip.Outgoing, with emergency calls
 	Trunks    []TrunkOut
 	Refused   *Refusal
 	// Release is called when the call ends, where a place was taken; may be nil.
 	Release func()
+	// Placed, where it is set, is called with the call's id once the INVITE is on its way, from the ledger: it writes
+	// down that an emergency call was placed.
+	Placed func(ctx context.Context, callID string) error
 }
 
 // A TrunkOut is one trunk a call can leave by.

@@ -36,6 +36,8 @@ type Outgoing struct {
 	ReplacesDialog string
 	// Header holds further header fields, in order.
 	Header []Header
+	// Location is a PIDF-LO document (RFC 4119) sent beside the offer, for emergency calls (RFC 6442 §4.1).
+	Location []byte
 	// SDP is the offer; nil makes it a late offer.
 	SDP []byte
 	// Credentials answer a digest challenge.

@@ -44,10 +44,15 @@ func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) 
 	if strings.IndexFunc(l.local+l.remote+l.contact, isControl) >= 0 {
 		return nil, fmt.Errorf("sip: invite %s: control characters in an address", r.target)
 	}
+	content := sdpType
+	body := o.SDP
+	if len(o.Location) > 0 {
+		content, body, extra = withLocation(body, o.Location, extra)
+	}
 	l.call = &placed{
 		outline: outline{
 			method: "INVITE", flow: r.flow, path: l.path, to: l.remote, maxForwards: o.MaxForwards,
-			extra: s.srv.able() + extra, contentType: sdpType, body: o.SDP,
+			extra: s.srv.able() + extra, contentType: content, body: body,
 		},
 		ring: o.RingTimeout, late: len(o.SDP) == 0,
 	}

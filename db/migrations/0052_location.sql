@@ -1,0 +1,2 @@
+-- Where a phone is, for emergency services.
+ALTER TABLE devices ADD COLUMN location TEXT;
