@@ -12,6 +12,7 @@ import (
 	"soniq/carrier"
 	"soniq/db"
 	"soniq/device"
+	"soniq/event"
 	"soniq/number"
 	"soniq/org"
 	"soniq/pbx"
@@ -28,6 +29,7 @@ type directory struct {
 	numbers *number.Service
 	trunks  *carrier.Service
 	gate    *carrier.Gate
+	outbox  *event.Outbox
 	now     func() time.Time
 
 	people     *bus.Cache[user.User]       // by org and user id

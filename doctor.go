@@ -16,7 +16,10 @@ import (
 	"time"
 
 	"soniq/ai"
+	"soniq/bus"
+	"soniq/carrier"
 	"soniq/db"
+	"soniq/org"
 	"soniq/transcript"
 )
 
@@ -87,12 +90,14 @@ func (d *doctor) running(ctx context.Context) bool {
 	var s struct {
 		Version, HTTP, SIP string
 		Calls              int
+		Without            []carrier.Unreached `json:"without_emergency"`
 	}
 	if err := ask(ctx, d.config.Data, "status", nil, &s); err != nil {
 		d.ok("no soniq runs on it")
 		return false
 	}
 	d.ok("soniq %s runs on it: http %s, sip %s, %d call(s) in progress", s.Version, s.HTTP, s.SIP, s.Calls)
+	d.emergency(s.Without)
 	return true
 }
 
@@ -178,6 +183,38 @@ func (d *doctor) database(ctx context.Context, running bool) {
 		return
 	}
 	d.ok("%s answers in %s, %d migration(s) pending", x.Name(), time.Since(start).Round(time.Millisecond), len(pending))
+	if len(pending) == 0 && !running {
+		b := bus.New()
+		without, err := carrier.New(x, org.New(x, b, time.Now), nil, b, time.Now, "").WithoutEmergency(ctx)
+		if err != nil {
+			d.bad(err.Error(), "check the rights of the database user")
+			return
+		}
+		d.emergency(without)
+	}
+}
+
+// maxNamed is how many organisations are named one by one.
+const maxNamed = 10
+
+// emergency says who cannot call for help: that must not be found out when somebody has to.
+func (d *doctor) emergency(without []carrier.Unreached) {
+	d.title("emergency calls")
+	if len(without) == 0 {
+		d.ok("every organisation has a trunk that takes them")
+	}
+	for i, o := range without {
+		if i == maxNamed {
+			d.hint(fmt.Sprintf("and %d more organisations", len(without)-i), "GET /organization tells each emergency_calling")
+			break
+		}
+		known := "; nobody has acknowledged that, so no other calls go out either"
+		if o.Acknowledged {
+			known = "; an administrator has acknowledged that"
+		}
+		d.hint(fmt.Sprintf("phones of %q (%s) cannot call for help%s", o.Name, o.ID, known),
+			"give it a trunk with emergency_capable whose carrier routes emergency calls, and say so on every phone until then")
+	}
 }
 
 // system looks at limits of the machine that cost calls.

@@ -89,7 +89,11 @@ func (m *metrics) storage(n *node) {
 }
 
 // status is what soniq doctor asks a running node.
-func (n *node) status(context.Context, json.RawMessage) (any, error) {
+func (n *node) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	s := n.switcher.Stats()
-	return map[string]any{"version": version, "http": n.httpAddr(), "sip": n.sipAddr(), "calls": s.Active, "calls_total": s.Started}, nil
+	without, err := n.house.trunks.WithoutEmergency(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"version": version, "without_emergency": without, "http": n.httpAddr(), "sip": n.sipAddr(), "calls": s.Active, "calls_total": s.Started}, nil
 }

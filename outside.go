@@ -10,6 +10,8 @@ import (
 
 	"soniq/carrier"
 	"soniq/db"
+	"soniq/event"
+	"soniq/org"
 	"soniq/pbx"
 	"soniq/sip"
 )
@@ -36,7 +38,9 @@ func (d *directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (
 
 func (d *directory) exit(ctx context.Context, c pbx.Caller, pass carrier.Pass) (exit pbx.Exit, err error) {
 	exit = pbx.Exit{Number: pass.Number, Emergency: pass.Emergency, Release: pass.End}
-	if exit.CallerID, exit.NumberID, err = d.callerID(ctx, c); err != nil {
+	if pass.Emergency {
+		d.forHelp(ctx, c, pass, &exit)
+	} else if exit.CallerID, exit.NumberID, err = d.callerID(ctx, c); err != nil {
 		return exit, err
 	}
 	exit.Trunks, err = d.exits(pass.Ways, pass.Emergency)
@@ -69,6 +73,37 @@ func (d *directory) callerID(ctx context.Context, c pbx.Caller) (shown, id strin
 		return "", "", nil
 	}
 	return n.Number, n.ID, err
+}
+
+// forHelp adds what emergency services need: the number to call back and the place. What cannot be found out keeps no
+// call for help from going out.
+func (d *directory) forHelp(ctx context.Context, c pbx.Caller, pass carrier.Pass, exit *pbx.Exit) {
+	told := event.EmergencyCallPlaced{Number: pass.Number, UserID: db.Null(c.UserID).Ptr(), DeviceID: db.Null(c.DeviceID).Ptr(), Test: pass.Test}
+	n, err := d.numbers.Callback(ctx, d.db.Read(ctx), c.Org, c.UserID)
+	if err == nil {
+		exit.CallerID, exit.NumberID, told.Callback = n.Number, n.ID, &n.Number
+	}
+	if place, ok := d.placeOf(ctx, c, n.Emergency.Address); ok {
+		text := place.String()
+		told.Address = &text
+		exit.Location = carrier.PIDF(first(exit.CallerID, c.Extension), place, d.now())
+	}
+	exit.Placed = func(ctx context.Context, callID string) error {
+		told.CallID = callID
+		return d.trunks.Placed(ctx, d.outbox, c.Org, told)
+	}
+}
+
+func (d *directory) placeOf(ctx context.Context, c pbx.Caller, number *string) (org.Civic, bool) {
+	o, err := d.orgs.Get(ctx, c.Org)
+	if err != nil {
+		return org.Civic{}, false
+	}
+	phone, err := d.devices.Get(ctx, d.db.Read(ctx), c.Org, c.DeviceID)
+	if err != nil {
+		return carrier.LocationOf(o, nil, number)
+	}
+	return carrier.LocationOf(o, phone.Location, number)
 }
 
 // exits are the trunks as the switch wants them. Emergency calls take a channel whether one is free or not.

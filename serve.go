@@ -189,7 +189,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 		return fmt.Errorf("media: %w", err)
 	}
 	dir := newDirectory(ctx, h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
-		trunks: h.trunks, gate: h.gate, now: time.Now})
+		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
 		OnRecorded: h.transcripts.Recorded, Log: h.log, Now: time.Now, RingTimeout: c.RingTime})
 	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, PublicIP: public, Realm: c.SIPDomain, Accounts: dir, Bindings: dir, Logger: h.log,

@@ -102,18 +102,63 @@ func TestEmergencyCallsGoOnlyToTrunksMarkedForThem(t *testing.T) {
 	s := rig.Start(t, rig.Options{Env: quiet})
 	company := newSite(s)
 	user := company.AddUser("Ada")
-	company.carrier(user.ID, map[string]any{"priority": 1})
-	way := company.carrier(user.ID, map[string]any{"priority": 9, "emergency_capable": true})
-	company.Want(200, "PATCH", "/organization", map[string]any{"outbound": map[string]any{"enabled": false}}, nil)
+	hers := company.carrier(user.ID, map[string]any{"priority": 1}).number
+	way := company.carrier("", map[string]any{"priority": 9, "emergency_capable": true})
+	company.Want(200, "PATCH", "/organization", map[string]any{"outbound": map[string]any{"enabled": false}, "emergency": map[string]any{
+		"location": map[string]any{"country": "US", "region": "NY", "city": "New York", "street": "Bond <St>", "house_number": "5", "floor": "3"}}}, nil)
 	carrier := s.Sipp(rig.Script{Scenario: "answer", IP: way.ip, Port: way.port})
 	s.Sipp(rig.Script{Scenario: "call", Login: &user.SIP, Number: "9911", Talk: 500 * time.Millisecond}).Wait()
 	carrier.Wait()
-	if invite := carrier.Received("INVITE ", 0); !strings.HasPrefix(invite, "INVITE sip:911@") {
-		t.Errorf("the carrier got %s", head(invite))
+	invite := carrier.Received("INVITE ", 0)
+	if !strings.HasPrefix(invite, "INVITE sip:911@") || !strings.Contains(rig.Field(invite, "P-Asserted-Identity"), hers) {
+		t.Errorf("the carrier got %s", invite)
+	}
+	for _, part := range []string{"Geolocation: <cid:location@", "Content-Type: application/pidf+xml", "<ca:A3>New York</ca:A3>",
+		"<ca:RD>Bond &lt;St&gt;</ca:RD>", "<ca:FLR>3</ca:FLR>", "Content-Type: application/sdp", "m=audio "} {
+		if !strings.Contains(invite, part) {
+			t.Errorf("the carrier is not told %q:\n%s", part, invite)
+		}
 	}
 	if r := company.record("911"); r.String() != "outbound completed caller_hangup caller 0" {
 		t.Errorf("record: %s", r)
 	}
+}
+
+func TestAnEmergencyCallGetsTheOnlyChannel(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, map[string]any{"max_channels": 1, "emergency_capable": true})
+	carrier := s.Sipp(rig.Script{Scenario: "answer", IP: way.ip, Port: way.port, Calls: 2})
+	chat := s.Sipp(rig.Script{Scenario: "call_until_bye", Login: &user.SIP, Number: "+12125550142"})
+	company.live(func(c map[string]any) bool { return c["status"] == "in_progress" })
+	s.Sipp(rig.Script{Scenario: "call", Login: &user.SIP, Number: "911", Talk: 500 * time.Millisecond}).Wait()
+	chat.Wait()
+	carrier.Wait()
+	if r := company.record("911"); r.String() != "outbound completed caller_hangup caller 0" {
+		t.Errorf("the emergency call: %s", r)
+	}
+	if r := company.record("+12125550142"); r.EndReason != "blocked" || r.HangupBy != "system" {
+		t.Errorf("the call that made room: %s", r)
+	}
+}
+
+func TestTheOperatorStopsOutboundCalls(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	user := company.AddUser("Ada")
+	way := company.carrier(user.ID, nil)
+	carrier := s.Sipp(rig.Script{Scenario: "answer", IP: way.ip, Port: way.port})
+	chat := s.Sipp(rig.Script{Scenario: "call_until_bye", Login: &user.SIP, Number: "+12125550142"})
+	company.live(func(c map[string]any) bool { return c["status"] == "in_progress" })
+	if said := s.Command("outbound", "stop", "--calls"); !strings.Contains(said, "1 call(s) were ended") {
+		t.Errorf("soniq outbound stop: %s", said)
+	}
+	chat.Wait()
+	carrier.Wait()
+	s.Sipp(rig.Script{Scenario: "call_refused", Status: 403, Login: &user.SIP, Number: "+12125550143"}).Wait()
 }
 
 func TestTheNextTrunkIsTriedWhereOneFails(t *testing.T) {

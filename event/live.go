@@ -143,6 +143,8 @@ type EmergencyCallPlaced struct {
 	DeviceID *string `json:"device_id"`
 	Address  *string `json:"address"`
 	At       db.Time `json:"at"`
+	Callback *string `json:"callback_number"`
+	Test     bool    `json:"test"` // of emergency calls: 933
 }
 
 // LivePayloads lists every kind of the live stream that is no webhook, by its payload.

@@ -106,10 +106,18 @@ func (c *liveCall) tryTrunk(ctx context.Context) {
 		}
 		c.invite(ctx, l, c.trunkInvite(l))
 		if len(c.ring) > 0 {
+			c.tellPlaced(ctx)
 			return
 		}
 	}
 	c.nobodyLeft(ctx)
+}
+
+// tellPlaced has it written down that an emergency call is on its way.
+func (c *liveCall) tellPlaced(ctx context.Context) {
+	if placed := c.plan.exit.Placed; placed != nil {
+		c.ledger.write(ctx, "emergency call", func(ctx context.Context) error { return placed(ctx, c.id) })
+	}
 }
 
 // trunkInvite shows the caller's number the way the trunk wants it.
@@ -117,7 +125,7 @@ func (c *liveCall) trunkInvite(l *leg) sip.Outgoing {
 	t := l.trunk
 	o := c.outgoing(l)
 	o.URI = "sip:" + t.Number + "@" + t.Target.Host
-	o.NextHop, o.Credentials = t.Target, t.Credentials
+	o.NextHop, o.Credentials, o.Location = t.Target, t.Credentials, c.plan.exit.Location
 	shownAs := sip.Address{Display: o.From.Display, URI: sip.URI{User: c.plan.new.From, Host: t.Domain}}
 	o.From, o.To = shownAs, sip.Address{URI: sip.URI{User: t.Number}}
 	switch t.Mode {
