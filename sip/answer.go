@@ -8,11 +8,12 @@ import (
 // request handles a request of the other side inside the dialog.
 func (l *Leg) request(m *message) {
 	s := l.shard
-	if m.cseq < l.remoteSeq {
+	last := l.lastSeq(m.from.tag)
+	if m.cseq < *last {
 		s.reply(m, 500, "") // RFC 3261 §12.2.2: out of order
 		return
 	}
-	l.remoteSeq = m.cseq
+	*last = m.cseq
 	if l.symmetric {
 		l.flow = m.flow // the phone's NAT may have given it a new port
 	}
@@ -33,6 +34,10 @@ func (l *Leg) request(m *message) {
 		l.refer(m)
 	case "NOTIFY":
 		l.notified(m)
+	case "UPDATE":
+		l.updated(m)
+	case "PRACK":
+		l.pracked(m)
 	default: // OPTIONS
 		s.options(m)
 	}
@@ -87,67 +92,4 @@ func (l *Leg) info(m *message) {
 	l.emit(Info{ContentType: m.get(fContentType), Body: []byte(m.body), Respond: func(status int) {
 		l.post(func() { respond(status, "") })
 	}})
-}
-
-// reoffer is a re-INVITE of the other side that waits for the switch.
-type reoffer struct {
-	tx   *serverTx
-	seq  uint32
-	head []byte
-	late bool
-}
-
-// reoffered handles a re-INVITE (RFC 3261 §14.2).
-func (l *Leg) reoffered(m *message) {
-	s := l.shard
-	switch {
-	case l.reinvite != nil:
-		s.refuseTx(m, 491, "")
-		return
-	case l.offered != nil || l.unacked != nil || l.state != legConfirmed:
-		s.refuseTx(m, 500, "Retry-After: "+strconv.Itoa(1+int(m.cseq%10))+"\r\n")
-		return
-	}
-	if t := contactURI(m); t != "" {
-		l.path.target = t // RFC 3261 §12.2.2: target refresh
-	}
-	tx := s.serve(m, s.txKey(m, "INVITE"))
-	r := &reoffer{tx: tx, seq: m.cseq, head: m.appendHead(nil, ""), late: m.body == ""}
-	l.offered = r
-	tx.leg = l
-	s.buf = appendBody(append(appendStatus(s.buf[:0], 100, ""), r.head...), "", nil)
-	tx.respond(s, 100, s.buf)
-	var sdp []byte
-	if !r.late {
-		sdp = []byte(m.body)
-	}
-	l.emit(Reinvite{SDP: sdp, Respond: func(status int, sdp []byte) {
-		l.post(func() { r.respond(l, status, sdp) })
-	}})
-}
-
-// refuseTx refuses an INVITE inside a dialog.
-func (s *shard) refuseTx(m *message, status int, extra string) {
-	tx := s.serve(m, s.txKey(m, "INVITE"))
-	s.buf = m.appendResponse(s.buf[:0], status, "", "", extra)
-	tx.respond(s, status, s.buf)
-}
-
-// respond answers the re-INVITE once.
-func (r *reoffer) respond(l *Leg, status int, sdp []byte) {
-	if l.offered != r {
-		return
-	}
-	l.offered = nil
-	s := l.shard
-	b := append(appendStatus(s.buf[:0], status, ""), r.head...)
-	if status < 300 {
-		b = appendField(b, "Contact", l.contact)
-		b = appendField(b, "Allow", s.srv.allow)
-	}
-	s.buf = appendBody(b, sdpType, sdp)
-	r.tx.respond(s, status, s.buf)
-	if status >= 200 && status < 300 {
-		l.awaitAck(&unacked{seq: r.seq, response: append([]byte(nil), s.buf...), flow: r.tx.flow, late: r.late})
-	}
 }

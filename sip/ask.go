@@ -1,6 +1,9 @@
 package sip
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Info sends INFO and returns when it is answered.
 func (l *Leg) Info(ctx context.Context, contentType string, body []byte) error {
@@ -72,3 +75,7 @@ func (l *Leg) ask(ctx context.Context, do func(done func(*message, error))) ([]b
 // able is what we tell of ourselves in requests and answers that start or
 // change a session.
 func (s *Server) able() string { return "Allow: " + s.allow + "\r\nSupported: " + supported + "\r\n" }
+
+// ableLate is that of an INVITE without offer: an offer must not come in a
+// provisional response, where the switch could not answer it.
+func (s *Server) ableLate() string { return strings.Replace(s.able(), "100rel, ", "", 1) }

@@ -160,7 +160,7 @@ func (m *message) check(allow string) *refusal {
 }
 
 // extensions are the option tags we can be required to know.
-var extensions = []string{"norefersub", "path", "replaces"}
+var extensions = []string{"100rel", "norefersub", "path", "replaces", "timer"}
 
 // supported is what we say in Supported.
 var supported = strings.Join(extensions, ", ")
@@ -218,7 +218,7 @@ const sdpType = "application/sdp"
 
 // checkBody: RFC 3261 §8.2.3.
 func (m *message) checkBody() *refusal {
-	if m.method != "INVITE" || m.body == "" {
+	if m.method != "INVITE" && m.method != "UPDATE" && m.method != "PRACK" || m.body == "" {
 		return nil
 	}
 	if enc := m.get(fContentEncoding); enc != "" && !strings.EqualFold(enc, "identity") {

@@ -4,8 +4,8 @@ package sip
 //
 // Order, for every leg:
 //
-//	outgoing: Provisional* → Answered | Failed | Lost
-//	inbound:  (Canceled | Lost) or, after Answer, Acked | Lost
+//	outgoing: (Provisional | early Reinvite)* → Answered | Failed | Lost
+//	inbound:  early Reinvite* → Canceled | Lost or, after Answer, Acked | Lost
 //	then:     (Reinvite | Info | Refer)* → Bye | Lost | Closed
 //
 // Failed, Canceled, Bye, Lost and Closed are final: every leg gets exactly one
@@ -52,9 +52,11 @@ type Canceled struct {
 
 // Reinvite is an offer inside the dialog; SDP nil asks us for one. Respond must
 // be called once, from any goroutine, with a final status. For a late offer the
-// answer comes as another Acked event.
+// answer comes as another Acked event. It is a re-INVITE, an UPDATE, or a
+// PRACK; Early ones come before the call is answered.
 type Reinvite struct {
 	SDP     []byte
+	Early   bool
 	Respond func(status int, sdp []byte)
 }
 
@@ -86,7 +88,7 @@ type Bye struct {
 
 // Lost: the dialog is gone without a BYE of the other side: no ACK within
 // 64*T1 (a BYE has been sent), a request inside the dialog timed out or got
-// 481, or the server closed. Final.
+// 481, the session timer ran out, or the server closed. Final.
 type Lost struct {
 	Why string
 }

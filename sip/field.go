@@ -39,6 +39,7 @@ const (
 	fSupported
 	fContentDisposition
 	fReferSub
+	fSessionExpires
 )
 
 // field is one header field; value is unfolded and trimmed.
@@ -82,6 +83,8 @@ func compactKind(c byte) fieldName {
 		return fContentEncoding
 	case 'k':
 		return fSupported
+	case 'x':
+		return fSessionExpires
 	case 'r':
 		return fReferTo
 	case 'b':
@@ -108,6 +111,7 @@ var fieldsByLength = func() (t [20][]knownField) {
 		{"Retry-After", fRetryAfter}, {"Min-Expires", fMinExpires}, {"Refer-To", fReferTo},
 		{"Referred-By", fReferredBy}, {"Timestamp", fTimestamp}, {"Supported", fSupported},
 		{"Content-Disposition", fContentDisposition}, {"Refer-Sub", fReferSub},
+		{"Session-Expires", fSessionExpires},
 	} {
 		t[len(f.name)] = append(t[len(f.name)], f)
 	}

@@ -27,6 +27,7 @@ func (l *Leg) sendBye(r Reason) {
 	l.state = legEnding
 	l.unacked = nil
 	s.timers.stop(&l.timer)
+	l.session.stop(s)
 	if l.offered != nil {
 		l.offered.respond(l, 487, nil)
 	}

@@ -64,14 +64,13 @@ func (in *Inbound) values(name string) (all []string) {
 }
 
 // Ring sends a provisional response, 180 to 183, with early media when sdp is
-// not nil. It does nothing once the call is answered or over.
+// not nil. Where the caller knows 100rel, one with SDP is repeated until it is
+// acknowledged, and the answer waits for that (RFC 3262); its SDP is then the
+// answer, and Answer's the same. For a late offer sdp is left out. Ring does
+// nothing once the call is answered or over.
 func (in *Inbound) Ring(status int, sdp []byte) {
 	l := in.leg
-	l.post(func() {
-		if l.state == legRinging && status > 100 && status < 200 {
-			l.respond(status, "", "", sdp)
-		}
-	})
+	l.post(func() { l.ring(status, sdp) })
 }
 
 // Answer sends 200 with sdp and repeats it until the ACK comes; without one
@@ -116,6 +115,11 @@ func (s *shard) invite(m *message) {
 	tx := s.serve(m, key)
 	tx.mark, s.mark = s.mark, 0
 	l := s.inboundLeg(m, tx)
+	var tooBrief bool
+	if l.granted, tooBrief = l.grant(m); tooBrief {
+		l.challenge(422, minSE) // RFC 4028 §9
+		return
+	}
 	in := l.describe(m)
 	l.respond(100, "", "", nil)
 	s.stats.invites.Add(1)
@@ -150,9 +154,12 @@ func (s *shard) inboundLeg(m *message, tx *serverTx) *Leg {
 	l := &Leg{
 		shard: s, callID: m.callID, inbound: true, invite: tx,
 		localTag: newTag(), remote: m.from.value, remoteTag: m.from.tag,
-		remoteSeq: m.cseq, flow: m.flow,
+		remoteSeq: m.cseq, inviteSeq: m.cseq, flow: m.flow, lateOffer: m.body == "",
 	}
 	l.owner = l
+	l.session.init(l)
+	l.reliable = newReliable(l, m)
+	l.learn(m)
 	l.key = s.dialogKey(l.callID, l.localTag)
 	l.local = m.to.value + ";tag=" + l.localTag
 	l.path = path{target: contactURI(m), routes: m.list(fRecordRoute)}
@@ -204,11 +211,21 @@ func (l *Leg) answer(sdp []byte, late bool) {
 	if l.state != legRinging {
 		return
 	}
+	if l.reliable.holds() {
+		l.reliable.queue = []func(){func() { l.answer(sdp, late) }} // RFC 3262 §3
+		return
+	}
+	if l.agreed {
+		sdp = l.sdp // RFC 3261 §13.2.1: the first answer counts
+	}
 	l.state = legAnswered
-	l.respond(200, "", "", sdp)
+	l.respond(200, "", l.granted.fields(), sdp)
 	l.awaitAck(&unacked{
-		seq: l.remoteSeq, response: append([]byte(nil), l.shard.buf...), flow: l.invite.flow, late: late,
+		seq: l.inviteSeq, response: append([]byte(nil), l.shard.buf...), flow: l.invite.flow, late: late,
 	})
+	l.say(sdp)
+	l.session.begin(l.granted)
+	l.reliable.stop(l.shard)
 	l.invite, l.head, l.record = nil, nil, nil
 }
 
@@ -232,7 +249,7 @@ func (l *Leg) remember(status int) {
 	key := s.srv.keys.key("a", l.callID, l.remoteTag)
 	a := s.calls[key]
 	if a == nil {
-		a = &attempt{key: key, seq: l.remoteSeq}
+		a = &attempt{key: key, seq: l.inviteSeq}
 		a.owner = a
 		s.calls[key] = a
 	}
@@ -242,7 +259,8 @@ func (l *Leg) remember(status int) {
 	s.timers.set(&a.timer, s.now+patience)
 }
 
-// challenge asks the caller to authenticate. The next INVITE is a new one.
+// challenge asks the caller to come again with something better: credentials,
+// a longer session. The next INVITE is a new one.
 func (l *Leg) challenge(status int, extra string) {
 	if l.state != legRinging {
 		return
@@ -254,8 +272,8 @@ func (l *Leg) challenge(status int, extra string) {
 // canceled handles a CANCEL: of the call before its answer, or of a re-INVITE
 // (RFC 3261 §9.2).
 func (l *Leg) canceled(m *message) {
-	if l.offered != nil {
-		l.offered.respond(l, 487, nil)
+	if r := l.offered; r != nil && r.tx.invite {
+		r.respond(l, 487, nil)
 		return
 	}
 	if l.state != legRinging || !l.inbound {

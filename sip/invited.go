@@ -20,6 +20,8 @@ func (l *Leg) invited(m *message, status int) {
 	case status < 300:
 		l.answered(m)
 	case (status == 401 || status == 407) && l.retryInvite(m):
+	case status == 422 && l.session.raise(m):
+		l.sendInvite()
 	default:
 		l.end(failure(m))
 	}
@@ -37,23 +39,6 @@ func (l *Leg) invitedTooLate(m *message, status int) {
 	l.end(Closed{})
 }
 
-func (l *Leg) provisional(m *message) {
-	if m.status == 100 {
-		return
-	}
-	p := Provisional{Status: m.status, Reason: m.reason, Tag: m.to.tag}
-	if m.body != "" && isType(m.get(fContentType), sdpType) {
-		p.SDP = []byte(m.body)
-		if l.call.early == nil {
-			l.call.early = make(map[string][]byte, 1)
-		}
-		if len(l.call.early) < 16 {
-			l.call.early[m.to.tag] = p.SDP
-		}
-	}
-	l.emit(p)
-}
-
 // answered takes the first 2xx: its dialog is the call (RFC 3261 §13.2.2.4).
 func (l *Leg) answered(m *message) {
 	c := l.call
@@ -65,16 +50,22 @@ func (l *Leg) answered(m *message) {
 		l.flow = m.flow
 	}
 	l.ackSeq = c.seq
-	sdp := c.early[m.to.tag]
+	var sdp []byte
+	if e := c.early[m.to.tag]; e != nil {
+		sdp, l.remoteSeq = e.sdp, e.seq
+	}
 	if m.body != "" {
 		sdp = []byte(m.body)
 	}
+	l.learn(m)
+	l.say(c.sdp)
 	if c.late {
 		l.state = legAnswered
 	} else {
 		l.state = legConfirmed
 		l.sendAck(c.seq, nil)
 	}
+	l.session.granted(m)
 	l.emit(Answered{SDP: sdp})
 }
 
@@ -101,7 +92,7 @@ func (l *Leg) retryInvite(m *message) bool {
 		return false
 	}
 	c.auth = true
-	c.extra += auth
+	c.fields += auth
 	l.sendInvite()
 	return true
 }

@@ -46,6 +46,7 @@ type Leg struct {
 	remoteTag     string
 	localSeq      uint32
 	remoteSeq     uint32
+	inviteSeq     uint32 // of the INVITE that made an inbound leg
 	path          path
 	flow          flow   // how the peer reaches us
 	symmetric     bool   // a phone: requests go back the way its own came
@@ -56,11 +57,20 @@ type Leg struct {
 	head    []byte    // fields of every response to it
 	record  []byte    // its Record-Route fields
 	unacked *unacked
-	offered *reoffer // a re-INVITE of the other side, not answered
+	offered *reoffer // an offer of the other side, not answered
+
+	reliable  *reliable // inbound, of a caller who knows 100rel
+	lateOffer bool      // inbound: the INVITE had no offer
+	agreed    bool      // inbound: the first offer is answered
+	updates   bool      // the other side takes UPDATE
+	sdp       []byte    // our last offer or answer that counts
+	session   session
+	granted   grant // inbound: the session timer its answer gives
 
 	call     *placed // outgoing, not answered
 	reinvite *clientTx
-	waiting  func(*message, error) // who waits for its answer
+	updating bool                  // an UPDATE of ours with an offer is not answered
+	waiting  func(*message, error) // who waits for the answer to our offer
 	ack      []byte                // of the last INVITE of ours, for repeated 2xx
 	ackSeq   uint32
 	bye      *Reason // to be sent when the ACK is in
@@ -147,6 +157,8 @@ func (l *Leg) end(e Event) {
 	l.state = legOver
 	l.unacked = nil
 	s.timers.stop(&l.timer)
+	l.session.stop(s)
+	l.reliable.stop(s)
 	delete(s.legs, l.key)
 	if l.offered != nil {
 		l.offered.respond(l, 487, nil) // RFC 3261 §15.1.2
@@ -219,6 +231,9 @@ func (l *Leg) acked(m *message) {
 
 // fromPeer: the From tag must be the other side's (RFC 3261 §12.2.2).
 func (l *Leg) fromPeer(m *message) bool {
+	if l.remoteTag == "" && l.call != nil {
+		return l.call.early[m.from.tag] != nil
+	}
 	return m.from.tag == l.remoteTag || l.remoteTag == ""
 }
 

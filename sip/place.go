@@ -18,13 +18,16 @@ type placed struct {
 	small    bool              // TCP was tried: stay with UDP
 	ring     time.Duration     // how long at most
 	late     bool              // our INVITE had no offer
-	early    map[string][]byte // SDP of provisional responses by To tag
+	early    map[string]*early // by To tag
+	fields   string            // header lines of every INVITE
+	sdp      []byte            // its offer
 }
 
 // outgoingLeg prepares the leg of a call to be placed.
 func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) {
 	l := &Leg{shard: s, callID: r.callID, localTag: newTag(), on: on, flow: r.flow, symmetric: o.Binding != nil, creds: o.Credentials}
 	l.owner = l
+	l.session.init(l)
 	l.key = s.dialogKey(l.callID, l.localTag)
 	from, to := o.From, o.To
 	if from.URI.Host == "" {
@@ -49,12 +52,16 @@ func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) 
 	if len(o.Location) > 0 {
 		content, body, extra = withLocation(body, o.Location, extra)
 	}
+	able := s.srv.able()
+	if len(o.SDP) == 0 {
+		able = s.srv.ableLate()
+	}
 	l.call = &placed{
 		outline: outline{
 			method: "INVITE", flow: r.flow, path: l.path, to: l.remote, maxForwards: o.MaxForwards,
-			extra: s.srv.able() + extra, contentType: content, body: body,
+			contentType: content, body: body,
 		},
-		ring: o.RingTimeout, late: len(o.SDP) == 0,
+		fields: able + extra, sdp: o.SDP, ring: o.RingTimeout, late: len(o.SDP) == 0,
 	}
 	if l.call.ring <= 0 {
 		l.call.ring = ringLimit
@@ -92,7 +99,8 @@ const largestUDP = 1300
 func (l *Leg) sendInvite() {
 	c, s := l.call, l.shard
 	l.localSeq++
-	c.seq = l.localSeq
+	c.seq, c.early = l.localSeq, nil
+	c.extra = c.fields + l.session.fields()
 	b, branch := l.write(make([]byte, 0, 1024+len(c.body)), &c.outline)
 	if len(b) > largestUDP && !c.flow.reliable() && !l.symmetric && !c.small {
 		l.sendLargeInvite()

@@ -12,10 +12,17 @@ import (
 // re-INVITE is canceled. Other refusals are a *StatusError and leave the
 // session as it was.
 func (l *Leg) Reinvite(ctx context.Context, sdp []byte) ([]byte, error) {
+	return l.negotiate(ctx, func(done func(*message, error)) { l.reoffer(sdp, done) }, l.cancelReinvite)
+}
+
+// negotiate makes an offer until it is not met by another one.
+func (l *Leg) negotiate(ctx context.Context, offer func(done func(*message, error)), cancel func()) ([]byte, error) {
 	for {
-		body, err := l.ask(ctx, func(done func(*message, error)) { l.reoffer(sdp, done) })
+		body, err := l.ask(ctx, offer)
 		if ctx.Err() != nil && err != nil {
-			l.post(l.cancelReinvite)
+			if cancel != nil {
+				l.post(cancel)
+			}
 			return nil, err
 		}
 		if e, ok := err.(*StatusError); !ok || e.Status != 491 {
@@ -51,14 +58,14 @@ func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
 	case l.state != legConfirmed:
 		done(nil, ErrOver)
 		return
-	case l.reinvite != nil:
+	case l.offering() && !l.session.asking:
 		done(nil, ErrPending)
 		return
-	case l.offered != nil || l.unacked != nil: // theirs is first: as if it had been refused
+	case l.offered != nil || l.unacked != nil || l.session.asking: // theirs is first: as if it had been refused
 		done(nil, &StatusError{Method: "INVITE", Status: 491, Reason: phrase(491)})
 		return
 	}
-	o := outline{method: "INVITE", contentType: sdpType, body: sdp, extra: "Allow: " + l.shard.srv.allow + "\r\n"}
+	o := outline{method: "INVITE", contentType: sdpType, body: sdp, extra: l.shard.srv.able() + l.session.fields()}
 	l.waiting = done
 	judge := l.judge("INVITE", done)
 	l.reinvite = l.transact(o, func(m *message, status int) {
@@ -67,6 +74,9 @@ func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
 		}
 		if m != nil && status >= 200 && status < 300 {
 			l.reanswered(m, sdp == nil)
+			l.say(sdp)
+			l.learn(m)
+			l.session.granted(m)
 		}
 		judge(m, status)
 	})
@@ -100,6 +110,7 @@ func (l *Leg) Ack(sdp []byte) {
 		}
 		if l.state == legConfirmed && l.ack == nil {
 			l.sendAck(l.ackSeq, sdp)
+			l.say(sdp)
 		}
 	})
 }

@@ -47,8 +47,7 @@ func (l *Leg) hasPeer(tag string) bool {
 	if l.remoteTag != "" || l.call == nil {
 		return l.remoteTag == tag
 	}
-	_, ok := l.call.early[tag]
-	return ok
+	return l.call.early[tag] != nil
 }
 
 // find looks for a dialog on whatever shard it lives, and goes on here.

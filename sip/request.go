@@ -78,13 +78,16 @@ func loose(route string) bool {
 func (l *Leg) transact(o outline, on reply) *clientTx {
 	s := l.shard
 	l.localSeq++
-	o.seq, o.path, o.to = l.localSeq, l.path, l.remote
-	o.flow = l.hop(l.path)
+	o.seq = l.localSeq
+	if o.to == "" {
+		o.path, o.to = l.path, l.remote
+	}
+	o.flow = l.hop(o.path)
 	b, branch := l.write(nil, &o)
 	answered := strings.Contains(o.extra, "uthorization: ")
 	tx := s.start(clientKey{branch, kindOf(o.method)}, o.flow, b, func(m *message, status int) {
 		if m != nil && (status == 401 || status == 407) && !answered {
-			if auth, ok := answerChallenge(m, l.creds, o.method, l.path.target); ok {
+			if auth, ok := answerChallenge(m, l.creds, o.method, o.path.target); ok {
 				o.extra += auth
 				l.retried(o, on)
 				return

@@ -91,7 +91,7 @@ func newServer(c Config, h Handler) *Server {
 	}
 	s := &Server{config: c, limits: c.Limits.withDefaults(), handler: h, keys: newKeyer(), done: make(chan struct{})}
 	s.start, s.out, s.streams = c.Now(), s, newStreams(s)
-	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER, NOTIFY"
+	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER, NOTIFY, UPDATE, PRACK"
 	if c.Bindings != nil {
 		s.allow += ", REGISTER"
 	}

@@ -44,9 +44,12 @@ type Config struct {
 	Accounts Accounts
 	// Bindings keeps registrations; without it REGISTER is answered 405.
 	Bindings Bindings
-	Limits   Limits
-	Logger   *slog.Logger
-	Now      func() time.Time
+	// SessionExpires is how long a dialog lives without a sign of life
+	// (RFC 4028): 30 min when 0, at least 90 s, below 0 never ends.
+	SessionExpires time.Duration
+	Limits         Limits
+	Logger         *slog.Logger
+	Now            func() time.Time
 }
 
 // Limits bounds what the outside world can make a Server do. Zero values mean
