@@ -220,9 +220,9 @@ func TestCallReplacesAnother(t *testing.T) {
 
 // inCall makes a call from a hand-driven peer and returns what its requests
 // inside the dialog carry.
-func inCall(t *testing.T, network string) (p *peer, server *phone, e events, dialog string) {
+func inCall(t *testing.T, network string) (p *peer, leg *sip.Leg, e events, dialog string) {
 	t.Helper()
-	server = listen(t, sip.Config{})
+	server := listen(t, sip.Config{})
 	p, e = newPeer(t, network, server), newEvents()
 	p.ask("INVITE", "al", "c1", 1, "")
 	in := server.incoming(t)
@@ -232,7 +232,7 @@ func inCall(t *testing.T, network string) (p *peer, server *phone, e events, dia
 	dialog = "From: " + headerOf(ok, "From") + "\nTo: " + headerOf(ok, "To") + "\nCall-ID: c1\n"
 	p.inside("ACK", dialog, 1, "", "")
 	want[sip.Acked](t, e)
-	return p, server, e, dialog
+	return p, in.Leg(), e, dialog
 }
 
 // inside sends a request of a dialog.
@@ -244,7 +244,7 @@ func (p *peer) inside(method, dialog string, seq int, extra, body string) {
 	}
 	local := p.conn.LocalAddr().String()
 	p.send("%s sip:%s SIP/2.0\nVia: SIP/2.0/%s %s;branch=z9hG4bKi%d;rport\nMax-Forwards: 70\n%sCSeq: %d %s\nContact: <sip:al@%s>\n%sContent-Length: %d\n\n%s",
-		method, p.conn.RemoteAddr(), network, local, serial.Add(1), dialog, seq, method, local, extra, len(strings.ReplaceAll(body, "\n", "\r\n")), body)
+		method, p.conn.RemoteAddr(), network, local, serial.Add(1), dialog, seq, method, local, extra, len(body), body)
 }
 
 func TestStrangeTransfersAreRefused(t *testing.T) {
