@@ -71,6 +71,9 @@ func (tx *clientTx) expire(s *shard) {
 	}
 	if s.now >= tx.end {
 		s.dropClient(tx)
+		if !tx.heard {
+			s.srv.dead.note(tx.flow.transport(), tx.flow.addr, s.now)
+		}
 		tx.on(nil, 408)
 		return
 	}

@@ -33,13 +33,6 @@ func (d *deadTargets) note(t Transport, a netip.AddrPort, now time.Duration) {
 	d.until[deadKey{t, a}] = now + deadFor
 }
 
-// alive forgets a failure.
-func (d *deadTargets) alive(t Transport, a netip.AddrPort) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.until, deadKey{t, a})
-}
-
 // has tells whether a target failed a short time ago.
 func (d *deadTargets) has(t Transport, a netip.AddrPort, now time.Duration) bool {
 	d.mu.Lock()

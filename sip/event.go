@@ -37,6 +37,7 @@ type Failed struct {
 	RetryAfter int // seconds, 0 when not given
 	Q850       int // from the Reason header (RFC 3326), 0 when not given
 	Contact    string
+	Targets    int // how many addresses of the next hop were tried (RFC 3263 §4.3)
 }
 
 // Acked is the first ACK to our answer of an inbound INVITE. SDP is the answer

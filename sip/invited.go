@@ -10,11 +10,12 @@ func (l *Leg) invited(m *message, status int) {
 	switch {
 	case l.state == legCanceling:
 		l.invitedTooLate(m, status)
+	case (m == nil || status == 503) && l.tryNext():
 	case m == nil:
 		if status == 503 && l.symmetric {
 			status = 430 // RFC 5626 §5.3.1: the phone's connection is gone
 		}
-		l.end(Failed{Status: status, Reason: phrase(status)})
+		l.end(Failed{Status: status, Reason: phrase(status), Targets: l.call.tried + 1})
 	case status < 200:
 		l.provisional(m)
 	case status < 300:
@@ -23,7 +24,9 @@ func (l *Leg) invited(m *message, status int) {
 	case status == 422 && l.session.raise(m):
 		l.sendInvite()
 	default:
-		l.end(failure(m))
+		f := failure(m)
+		f.Targets = l.call.tried + 1
+		l.end(f)
 	}
 }
 

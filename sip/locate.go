@@ -1,53 +1,234 @@
 package sip
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"net"
+	"math/rand/v2"
 	"net/netip"
+	"slices"
+	"strings"
 )
 
-// resolve finds the address of a next hop: a literal, the first SRV target, or
-// the first address of the name (RFC 3263 without failover).
-func (s *Server) resolve(ctx context.Context, t Target, uri URI) (flow, error) {
-	host, port := uri.Host, uri.Port
-	if t.Host != "" {
-		var ok bool
-		if host, port, ok = splitHostPort(t.Host); !ok {
-			return flow{}, fmt.Errorf("malformed next hop %q", t.Host)
-		}
-	}
-	if t.Host == "" && t.Transport == "" {
-		t.Transport = uri.transport()
-	}
-	if uri.Scheme == "sips" && t.Transport != TLS {
-		return flow{}, fmt.Errorf("%s may not be sent over %s", uri, t.Transport)
-	}
-	name := host
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		if host, port, addr, err = lookup(ctx, host, port, t.Transport); err != nil {
-			return flow{}, err
-		}
-	}
-	if port == 0 {
-		port = t.Transport.port()
-	}
-	return s.to(t.Transport, netip.AddrPortFrom(addr.Unmap(), uint16(port)), name), nil
+// hop is one place a request may be sent to. name is what a TLS peer must
+// prove to be: the name asked for, not what DNS made of it (RFC 5922 §4).
+type hop struct {
+	kind Transport
+	addr netip.AddrPort
+	name string
 }
 
-func lookup(ctx context.Context, host string, port int, t Transport) (string, int, netip.Addr, error) {
-	if t == "" {
-		t = UDP
+func (s *Server) hopFlow(h hop) flow { return s.to(h.kind, h.addr, h.name) }
+
+// maxHops bounds how many places of one target are tried.
+const maxHops = 16
+
+// resolve is the best place of a next hop, connected to.
+func (s *Server) resolve(ctx context.Context, t Target, uri URI) (flow, error) {
+	all, err := s.locate(ctx, t, uri)
+	if err != nil {
+		return flow{}, err
 	}
-	if port == 0 { // RFC 3263 §4.2
-		if _, srv, err := net.DefaultResolver.LookupSRV(ctx, "sip", string(t), host); err == nil && len(srv) > 0 {
-			host, port = srv[0].Target, int(srv[0].Port)
+	return s.hopFlow(all[0]), nil
+}
+
+// errNowhere: the name exists, but no address of it can be used.
+var errNowhere = errors.New("no address")
+
+// locate finds where to send a request, in the order to be tried
+// (RFC 3263 §4). Places that failed a short time ago come last.
+func (s *Server) locate(ctx context.Context, t Target, uri URI) ([]hop, error) {
+	q, err := wanted(t, uri)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.places(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(h hop) bool { return h.kind == UDP && s.socketFor(h.addr.Addr()) == nil })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("look up %s: %w", q.host, errNowhere)
+	}
+	all = all[:min(len(all), maxHops)]
+	now := s.clock()
+	slices.SortStableFunc(all, func(a, b hop) int {
+		return cmp.Compare(side(s.dead.has(a.kind, a.addr, now)), side(s.dead.has(b.kind, b.addr, now)))
+	})
+	return all, nil
+}
+
+func side(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// goal is what is looked for; kind "" and port 0 are left open.
+type goal struct {
+	host string
+	port int
+	kind Transport
+	sips bool
+}
+
+func wanted(t Target, uri URI) (goal, error) {
+	g := goal{host: uri.Host, port: uri.Port, kind: t.Transport, sips: uri.Scheme == "sips"}
+	if t.Host != "" {
+		var ok bool
+		if g.host, g.port, ok = splitHostPort(t.Host); !ok {
+			return g, fmt.Errorf("malformed next hop %q", t.Host)
 		}
 	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil || len(addrs) == 0 {
-		return host, port, netip.Addr{}, fmt.Errorf("look up %s: %w", host, err)
+	if t.Host == "" && g.kind == "" {
+		g.kind = uri.transport()
 	}
-	return host, port, addrs[0], nil
+	if g.sips && g.kind == "" {
+		g.kind = TLS
+	}
+	if g.sips && !g.kind.secure() {
+		return g, fmt.Errorf("%s may not be sent over %s", uri, g.kind)
+	}
+	if g.kind.web() {
+		return g, fmt.Errorf("%s can only be reached by a connection of its own", uri)
+	}
+	return g, nil
+}
+
+// places follows the three steps of RFC 3263 §4: address, NAPTR, SRV.
+func (s *Server) places(ctx context.Context, g goal) ([]hop, error) {
+	if a, err := netip.ParseAddr(g.host); err == nil {
+		return []hop{g.at(a, g.port)}, nil
+	}
+	if g.port != 0 {
+		return s.hosts(ctx, g, g.host, g.port)
+	}
+	names, err := s.services(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range names {
+		g.kind = n.kind
+		all, found, err := s.servers(ctx, g, n.name)
+		if err != nil || found {
+			return all, err
+		}
+	}
+	if len(names) > 1 {
+		g.kind = "" // none of the guesses: it was left open
+	}
+	return s.hosts(ctx, g, g.host, 0)
+}
+
+// at is a place of the goal.
+func (g goal) at(a netip.Addr, port int) hop {
+	if g.kind == "" {
+		g.kind = UDP
+	}
+	if port == 0 {
+		port = g.kind.port()
+	}
+	return hop{g.kind, netip.AddrPortFrom(a.Unmap(), uint16(port)), g.host}
+}
+
+// hosts are the places at one host.
+func (s *Server) hosts(ctx context.Context, g goal, host string, port int) ([]hop, error) {
+	addrs, err := s.names.addresses(ctx, host)
+	if err == nil && len(addrs) == 0 {
+		err = errNowhere
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", host, err)
+	}
+	var all []hop
+	for _, a := range addrs {
+		all = append(all, g.at(a, port))
+	}
+	return all, nil
+}
+
+// service is the name of SRV records and what they are for.
+type service struct {
+	kind Transport
+	name string
+}
+
+// naptrKinds are the services we can use (RFC 3263 §4.1).
+var naptrKinds = map[string]Transport{"SIPS+D2T": TLS, "SIP+D2T": TCP, "SIP+D2U": UDP}
+
+// srvPrefix is how the SRV name of a transport begins (RFC 3263 §4.1).
+var srvPrefix = map[Transport]string{TLS: "_sips._tcp.", TCP: "_sip._tcp.", UDP: "_sip._udp."}
+
+// services are the SRV names to ask for: of the transport that is given, of
+// the best NAPTR rule, or of each transport in turn.
+func (s *Server) services(ctx context.Context, g goal) ([]service, error) {
+	if g.kind != "" {
+		return []service{{g.kind, srvPrefix[g.kind] + g.host}}, nil
+	}
+	rules, err := s.names.naptr(ctx, g.host)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rules {
+		kind, ok := naptrKinds[strings.ToUpper(r.Service)]
+		if ok && strings.EqualFold(r.Flags, "s") && r.Replacement != "" {
+			return []service{{kind, strings.TrimSuffix(r.Replacement, ".")}}, nil
+		}
+	}
+	return []service{{UDP, srvPrefix[UDP] + g.host}, {TCP, srvPrefix[TCP] + g.host}, {TLS, srvPrefix[TLS] + g.host}}, nil
+}
+
+// servers are the places an SRV name stands for; found is false when it has no
+// records.
+func (s *Server) servers(ctx context.Context, g goal, name string) (all []hop, found bool, err error) {
+	records, err := s.names.srv(ctx, name)
+	if err != nil || len(records) == 0 {
+		return nil, false, err
+	}
+	for _, r := range inTurn(slices.Clone(records)) {
+		target := strings.TrimSuffix(r.Target, ".")
+		if target == "" || r.Port == 0 {
+			continue // RFC 2782: the service is not available here
+		}
+		some, hostErr := s.hosts(ctx, g, target, int(r.Port))
+		if hostErr != nil {
+			err = hostErr // another target may do
+		}
+		if all = append(all, some...); len(all) >= maxHops {
+			break
+		}
+	}
+	if len(all) > 0 {
+		err = nil
+	} else if err == nil {
+		err = fmt.Errorf("look up %s: %w", name, errNowhere)
+	}
+	return all, true, err
+}
+
+// inTurn orders servers by priority, and by chance according to weight within
+// one (RFC 2782).
+func inTurn(all []SRV) []SRV {
+	slices.SortStableFunc(all, func(a, b SRV) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(side(a.Weight > 0), side(b.Weight > 0)))
+	})
+	for i := range all {
+		sum, end := 0, i
+		for end < len(all) && all[end].Priority == all[i].Priority {
+			sum += int(all[end].Weight)
+			end++
+		}
+		pick := rand.N(sum + 1)
+		for j := i; j < end; j++ {
+			if pick -= int(all[j].Weight); pick <= 0 {
+				chosen := all[j]
+				copy(all[i+1:j+1], all[i:j])
+				all[i] = chosen
+				break
+			}
+		}
+	}
+	return all
 }

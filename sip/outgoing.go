@@ -78,6 +78,7 @@ type route struct {
 	target string // request URI as text
 	routes []string
 	flow   flow
+	more   []hop // to try when flow does not work
 	callID string
 }
 
@@ -119,6 +120,10 @@ func (s *Server) route(ctx context.Context, o *Outgoing) (r route, err error) {
 		}
 		return r, nil
 	}
-	r.flow, err = s.resolve(ctx, o.NextHop, r.uri)
-	return r, err
+	all, err := s.locate(ctx, o.NextHop, r.uri)
+	if err != nil {
+		return r, err
+	}
+	r.flow, r.more = s.hopFlow(all[0]), all[1:]
+	return r, nil
 }

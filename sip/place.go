@@ -16,6 +16,8 @@ type placed struct {
 	auth     bool              // a challenge was answered
 	canceled bool              // the CANCEL is sent
 	small    bool              // TCP was tried: stay with UDP
+	more     []hop             // where else to try
+	tried    int               // how many places failed
 	ring     time.Duration     // how long at most
 	late     bool              // our INVITE had no offer
 	early    map[string]*early // by To tag
@@ -61,7 +63,7 @@ func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) 
 			method: "INVITE", flow: r.flow, path: l.path, to: l.remote, maxForwards: o.MaxForwards,
 			contentType: content, body: body,
 		},
-		fields: able + extra, sdp: o.SDP, ring: o.RingTimeout, late: len(o.SDP) == 0,
+		more: r.more, fields: able + extra, sdp: o.SDP, ring: o.RingTimeout, late: len(o.SDP) == 0,
 	}
 	if l.call.ring <= 0 {
 		l.call.ring = ringLimit
@@ -107,6 +109,7 @@ func (l *Leg) sendInvite() {
 		return
 	}
 	c.tx = s.start(clientKey{branch, inviteTx}, c.flow, b, l.invited)
+	l.hurry()
 }
 
 // sendLargeInvite tries TCP, and UDP after all when there is no connection
@@ -125,4 +128,5 @@ func (l *Leg) sendLargeInvite() {
 		c.flow = o.flow
 		l.invited(m, status)
 	})
+	l.hurry()
 }

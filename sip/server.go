@@ -24,6 +24,7 @@ type Server struct {
 	listeners []listener
 	streams   *streams
 	dead      deadTargets
+	names     *dnsCache
 	host      hostNames
 
 	shards []*shard
@@ -91,6 +92,7 @@ func newServer(c Config, h Handler) *Server {
 	}
 	s := &Server{config: c, limits: c.Limits.withDefaults(), handler: h, keys: newKeyer(), done: make(chan struct{})}
 	s.start, s.out, s.streams = c.Now(), s, newStreams(s)
+	s.names = newDNSCache(s)
 	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER, NOTIFY, UPDATE, PRACK"
 	if c.Bindings != nil {
 		s.allow += ", REGISTER"

@@ -34,6 +34,8 @@ type Config struct {
 	Web WebConfig
 	// RootCAs prove TLS peers we connect to; nil: the system's.
 	RootCAs *x509.CertPool
+	// Resolver answers where names lead; nil: the name servers of this machine.
+	Resolver Resolver
 	// PublicIP is advertised in Via and Contact to peers of its family,
 	// PublicIP6 to those of the other one. When unset the bound address is used,
 	// or the one that packets to the peer leave from.

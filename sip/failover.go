@@ -1,0 +1,39 @@
+package sip
+
+// failoverAfter is how long a next hop may say nothing when there is another:
+// T1 doubled three times, so that four datagrams were lost.
+const failoverAfter = 15 * t1 / 2
+
+// hurry shortens how long an INVITE's next hop is waited for when there are
+// others to try.
+func (l *Leg) hurry() {
+	if c, s := l.call, l.shard; len(c.more) > 0 {
+		c.tx.end = min(c.tx.end, s.now+failoverAfter)
+		s.timers.set(&c.tx.timer, min(c.tx.at, c.tx.end))
+	}
+}
+
+// tryNext sends the INVITE to the next address of its target, unless somebody
+// was reached already (RFC 3263 §4.3). Cancel and the ring timeout go on.
+func (l *Leg) tryNext() bool {
+	c, s := l.call, l.shard
+	if c == nil || len(c.early) > 0 || len(c.more) == 0 {
+		return false
+	}
+	s.srv.dead.note(c.flow.transport(), c.flow.addr, s.now)
+	next := c.more[0]
+	c.more = c.more[1:]
+	c.tried++
+	c.small = false
+	c.flow = s.srv.hopFlow(next)
+	l.flow = c.flow
+	l.contact = s.srv.contact(contactUser(l.contact), c.flow)
+	l.sendInvite()
+	return true
+}
+
+// contactUser is the URI of a Contact value of ours.
+func contactUser(contact string) string {
+	a, _ := readAddress(contact)
+	return a.uri
+}
