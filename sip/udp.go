@@ -71,14 +71,18 @@ func (s *Server) send(f flow, b []byte) {
 	}
 }
 
-// socketFor is the socket that reaches an address.
-func (s *Server) socketFor(a netip.Addr) *socket {
+// socketFor is the socket that reaches an address, or at least one of its
+// family.
+func (s *Server) socketFor(a netip.Addr) (best *socket) {
 	for _, k := range s.sockets {
 		if reaches(k.addr.Addr(), a) {
 			return k
 		}
+		if best == nil && k.addr.Addr().Is4() == a.Is4() {
+			best = k
+		}
 	}
-	return nil
+	return best
 }
 
 // reaches tells whether a socket bound to local can send to peer. One bound to
