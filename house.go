@@ -148,6 +148,7 @@ func (h *house) join() {
 		return len(ways) > 0, err
 	}
 	h.trunks.Active = h.limits.Running
+	h.calls.Dial, h.calls.Number, h.calls.Log = h.destination, h.e164, h.log
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 		if e.Recording != "" {
 			return nil
@@ -195,14 +196,6 @@ func (h *house) operations() []op.Operation {
 // planned are the published operations that are not built yet.
 func planned() []op.Operation {
 	return []op.Operation{
-		op.Planned("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call"),
-		op.Planned("calls.end", "POST /calls/{id}/end", access.CallsWrite, "End the call"),
-		op.Planned("calls.hold", "POST /calls/{id}/hold", access.CallsWrite, "Put the call on hold"),
-		op.Planned("calls.unhold", "POST /calls/{id}/unhold", access.CallsWrite, "Take the call off hold"),
-		op.Planned("calls.transfer", "POST /calls/{id}/transfer", access.CallsWrite, "Transfer the call"),
-		op.Planned("calls.dtmf", "POST /calls/{id}/dtmf", access.CallsWrite, "Send DTMF tones"),
-		op.Planned("calls.note", "POST /calls/{id}/note", access.CallsWrite, "Add a note"),
-		op.Planned("calls.tag", "POST /calls/{id}/tag", access.CallsWrite, "Tag the call"),
 		op.Planned("queues.list", "GET /queues", access.QueuesRead, "List queues"),
 		op.Planned("queues.stats", "GET /queues/{id}/stats", access.Either(access.QueuesRead, access.CallsRead), "Live statistics of a queue"),
 		op.Planned("agents.list", "GET /agents", access.Either(access.UsersAdmin, access.QueuesRead, access.CallsRead), "List agents"),

@@ -56,7 +56,7 @@ type Call struct {
 	Sandbox             bool              `json:"sandbox"`
 	AnsweredByMachine   *bool             `json:"answered_by_machine"`
 	Legs                []Leg             `json:"legs,omitempty" doc:"With expand=legs, and always for calls in progress"`
-	Notes               []struct{}        `json:"notes,omitempty" doc:"With expand=notes"`
+	Notes               []Note            `json:"notes,omitempty" doc:"With expand=notes"`
 	Summary             any               `json:"summary,omitempty" doc:"With expand=summary"`
 	Transcript          any               `json:"transcript,omitempty" doc:"With expand=transcript"`
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"soniq/db"
@@ -26,6 +27,20 @@ type Service struct {
 	Summary, Transcript func(ctx context.Context, org, callID string) (any, error)
 	// Switch carries out commands on calls in progress; nil where this process carries no calls.
 	Switch Switch
+	// Dial reads a destination as asked for: a number of the world, an extension ("ext:100") or a sip: address. It returns
+	// what to give the switch, or a *op.Error about the member "to". nil: nothing can be dialled.
+	Dial func(ctx context.Context, org, to string) (string, error)
+	// Number reads a number as people write it in the country of the organisation, and returns it in E.164.
+	Number func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	// HasAudio reports whether the organisation has an audio file; nil where there are none.
+	HasAudio func(ctx context.Context, org, id string) (bool, error)
+	// Deliveries tells how webhooks were told of a call; nil where there are none.
+	Deliveries func(ctx context.Context, org, callID string) ([]Step, error)
+	Log        *slog.Logger // nil: nothing is logged
+
+	under under
+	pace  pace
+
 	// OnEnd is called in the transaction that ends a call, with its record; may be nil.
 	OnEnd func(ctx context.Context, tx db.Querier, e Ended, r CDR) error
 }

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"soniq/access"
@@ -11,11 +12,12 @@ import (
 
 // Operations lists what the outside world can do with calls, call detail records and recordings.
 func (s *Service) Operations() []op.Operation {
-	return []op.Operation{
+	all := []op.Operation{
 		op.New("calls.list", "GET /calls", access.CallsRead, "List calls, newest first", s.List),
 		op.New("calls.live", "GET /calls/live", access.CallsRead, "List calls in progress", s.Live).Tool("get_live_calls"),
 		op.New("calls.missed", "GET /calls/missed", access.CallsRead, "List missed calls", s.ListMissed).Tool("get_missed_calls"),
 		op.New("calls.get", "GET /calls/{id}", access.CallsRead, "Get one call", s.Get),
+		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call", s.Create).Acts().Status(201).Tool("make_call"),
 		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).
 			Answers(200, "application/json", Recording{}).Answers(302, "", nil),
 		op.New("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.Records).Tool("get_call_history"),
@@ -25,6 +27,8 @@ func (s *Service) Operations() []op.Operation {
 		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned().
 			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
 	}
+	return slices.Concat(all, s.actions(), s.transfers(), s.recordingActions(), s.monitoring(), s.noteOperations(), s.tagOperations(),
+		s.storyOperations())
 }
 
 // Filters are what lists of calls and of records can be narrowed by.
@@ -41,6 +45,7 @@ type Filters struct {
 	HasRecording  string   `query:"has_recording" enum:"true,false"`
 	HasTranscript string   `query:"has_transcript" enum:"true,false"`
 	Sentiment     string   `query:"sentiment" enum:"positive,neutral,negative,mixed"`
+	Tag           []string `query:"tag" doc:"One or more tags, all of which the call has" maxItems:"20"`
 	MinTalk       int      `query:"min_talk_seconds" minimum:"0"`
 	Q             string   `query:"q" maxLength:"200" doc:"Text in the summary"`
 	op.Span
@@ -68,6 +73,9 @@ func (in Filters) apply(f *db.Filter, column string) error {
 	}
 	presence(f, in.HasRecording, "recording_ready = TRUE", "recording_ready = FALSE")
 	presence(f, in.HasTranscript, "transcript_id IS NOT NULL", "transcript_id IS NULL")
+	for _, t := range in.Tag {
+		f.And(hasTag, tagName(t))
+	}
 	if in.MinTalk > 0 {
 		f.And("talk_seconds >= ?", in.MinTalk)
 	}
@@ -76,6 +84,10 @@ func (in Filters) apply(f *db.Filter, column string) error {
 	}
 	return nil
 }
+
+// hasTag is true of calls with a tag of a name.
+const hasTag = `EXISTS (SELECT 1 FROM call_tags t JOIN tags n ON n.org_id = t.org_id AND n.id = t.tag_id
+	WHERE t.org_id = calls.org_id AND t.call_id = calls.id AND n.name = ?)`
 
 func presence(f *db.Filter, want, yes, no string) {
 	switch want {
@@ -264,6 +276,8 @@ func (s *Service) expand(ctx context.Context, org string, what []string, one []C
 		switch {
 		case w == "legs":
 			err = legsOf(ctx, s.DB.Read(ctx), org, one)
+		case w == "notes":
+			one[0].Notes, err = s.queryNotes(ctx, notesOf(org, one[0].ID).Page("created_at", false, nil, "", maxNotes))
 		case w == "summary" && s.Summary != nil:
 			one[0].Summary, err = s.Summary(ctx, org, one[0].ID)
 		case w == "transcript" && s.Transcript != nil:

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"soniq/carrier"
+	"soniq/db"
+	"soniq/number"
+	"soniq/op"
+	"soniq/sip"
+)
+
+// This file reads the destinations that requests name.
+
+// destination reads a number, an extension (ext:100) or a sip: address as a request names it, and returns what the switch is
+// given: E.164 or ext: with the extension. What is wrong is told of the member "to". Whether a number may be called is asked
+// here already, so that nobody's phone rings for a call that cannot be placed; the outbound gate asks again, and counts.
+func (h *house) destination(ctx context.Context, orgID, to string) (string, error) {
+	if extension, ok := strings.CutPrefix(to, "ext:"); ok {
+		return h.extension(ctx, orgID, extension)
+	}
+	text, isAddress, err := userOf(to)
+	if err != nil {
+		return "", op.Invalid(op.Field("to", "invalid_address", "not a valid SIP address"))
+	}
+	if isAddress && len(text) <= 6 && !strings.HasPrefix(text, "+") {
+		if dial, err := h.extension(ctx, orgID, text); err == nil {
+			return dial, nil
+		}
+	}
+	plan, err := h.trunks.Plan(ctx, orgID, text)
+	var refused *carrier.Refusal
+	switch {
+	case errors.As(err, &refused):
+		return "", refused.Problem("to")
+	case err != nil:
+		return "", err
+	case plan.Emergency:
+		return "", (&carrier.Refusal{Reason: carrier.EmergencyByProgram}).Problem("to")
+	}
+	return plan.Number, nil
+}
+
+// userOf is the user part of a sip:, sips: or tel: address; any other text is given back.
+func userOf(to string) (text string, isAddress bool, err error) {
+	scheme, _, found := strings.Cut(to, ":")
+	switch strings.ToLower(scheme) {
+	case "sip", "sips", "tel":
+	default:
+		return to, false, nil
+	}
+	u, err := sip.ParseURI(to)
+	if err == nil && (!found || u.User == "") {
+		err = errors.New("no user")
+	}
+	return u.User, true, err
+}
+
+// extension finds the user who has an extension.
+func (h *house) extension(ctx context.Context, orgID, extension string) (string, error) {
+	o, err := h.orgs.Get(ctx, orgID)
+	if err != nil {
+		return "", err
+	}
+	if carrier.ReservedExtension(o.Country, extension) {
+		return "", (&carrier.Refusal{Reason: carrier.EmergencyByProgram}).Problem("to")
+	}
+	_, err = h.users.ByExtension(ctx, h.db.Read(ctx), orgID, extension)
+	if db.IsNone(err) {
+		return "", op.Invalid(op.Field("to", "not_found", "nobody has this extension"))
+	}
+	return "ext:" + extension, err
+}
+
+// e164 reads a number in the country of an organisation.
+func (h *house) e164(ctx context.Context, orgID, text string) (string, bool, error) {
+	o, err := h.orgs.Get(ctx, orgID)
+	if err != nil {
+		return "", false, err
+	}
+	number, ok := number.Parse(text, o.Country)
+	return number, ok, nil
+}
