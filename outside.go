@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"soniq/carrier"
@@ -115,7 +117,7 @@ func (d *directory) exits(ways []carrier.Way, emergency bool) ([]pbx.TrunkOut, e
 			return nil, fmt.Errorf("log-in of trunk %s: %w", w.Trunk.ID, err)
 		}
 		t := pbx.TrunkOut{ID: w.Trunk.ID, Number: w.Dial, Mode: w.Trunk.CallerIDMode, SRTP: w.Trunk.SRTP, Codecs: w.Trunk.Codecs,
-			Target:      sip.Target{Host: net.JoinHostPort(w.Trunk.Host, strconv.Itoa(w.Trunk.Port)), Transport: sip.Transport(w.Trunk.Transport)},
+			Target:      target(w.Trunk),
 			Credentials: sip.Credentials{Username: username, Password: password},
 			Acquire:     d.acquire(w.Trunk, emergency)}
 		if w.Trunk.FromDomain != nil {
@@ -124,6 +126,16 @@ func (d *directory) exits(ways []carrier.Way, emergency bool) ([]pbx.TrunkOut, e
 		out = append(out, t)
 	}
 	return out, nil
+}
+
+// target is where a trunk is reached. A name on the usual port is looked up as RFC 3263 has it, SRV records first.
+func target(t carrier.Trunk) sip.Target {
+	host := net.JoinHostPort(strings.Trim(t.Host, "[]"), strconv.Itoa(t.Port))
+	usual := map[bool]int{false: 5060, true: 5061}[t.Transport == "tls"]
+	if _, err := netip.ParseAddr(strings.Trim(t.Host, "[]")); err != nil && t.Port == usual {
+		host = t.Host
+	}
+	return sip.Target{Host: host, Transport: sip.Transport(t.Transport)}
 }
 
 func (d *directory) acquire(t carrier.Trunk, emergency bool) func(cut func()) (func(), bool) {

@@ -75,6 +75,8 @@ type node struct {
 	started    time.Time
 	draining   atomic.Bool
 	background sync.WaitGroup
+	lines      sync.WaitGroup
+	hangUp     context.CancelFunc // of the lines to carriers
 	cancel     context.CancelFunc
 	once       sync.Once
 }
@@ -197,7 +199,17 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
 	}
+	n.keepLines(ctx)
 	return nil
+}
+
+// keepLines looks after the trunks until the node stops; they are logged out before signalling closes.
+func (n *node) keepLines(ctx context.Context) {
+	h := n.house
+	ctx, n.hangUp = context.WithCancel(ctx)
+	n.run(func() { h.trunks.KeepResolved(ctx, net.DefaultResolver) })
+	l := &lines{trunks: h.trunks, sip: n.sip, bus: h.bus, log: h.log, every: probeEvery, open: map[string]*line{}}
+	n.lines.Go(func() { l.run(ctx) })
 }
 
 // bindAddress is where audio listens: beside signalling.
@@ -294,6 +306,10 @@ func (n *node) closeDoors() {
 		_ = n.server.Shutdown(ctx)
 	} else {
 		_ = n.listener.Close()
+	}
+	if n.hangUp != nil {
+		n.hangUp()
+		n.lines.Wait()
 	}
 	if n.sip != nil {
 		_ = n.sip.Close()

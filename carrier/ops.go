@@ -34,7 +34,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Trunk]]
 		return nil, err
 	}
 	for i := range rows {
-		s.dress(&rows[i])
+		s.dress(ctx, &rows[i])
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(t Trunk) op.Position { return op.Position{ID: t.ID} })
 	return op.Counted(page, in.Paging, func() (int, error) { return ofOrg(access.Org(ctx)).Count(ctx, s.db.Read(ctx)) })
@@ -106,7 +106,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Trunk], err
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&t)
+	s.dress(ctx, &t)
 	return &op.Out[Trunk]{Body: t, Location: op.Prefix + "/trunks/" + t.ID, ETag: op.Tag(t.UpdatedAt)}, nil
 }
 
@@ -151,7 +151,7 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Trunk], error) {
 	if err != nil {
 		return nil, missing(err)
 	}
-	s.dress(&t)
+	s.dress(ctx, &t)
 	return op.Versioned(t, t.UpdatedAt)
 }
 

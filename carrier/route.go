@@ -26,7 +26,7 @@ func (s *Service) Route(ctx context.Context, org, e164 string) ([]Way, error) {
 			ways = append(ways, Way{t, dial})
 		}
 	}
-	return ways, nil
+	return s.upFirst(ways), nil
 }
 
 // EmergencyRoute returns the ways for an emergency number: trunks that are marked for it, and no others. The number
@@ -42,7 +42,20 @@ func (s *Service) EmergencyRoute(ctx context.Context, org, number string) ([]Way
 			ways = append(ways, Way{t, number})
 		}
 	}
-	return ways, nil
+	return s.upFirst(ways), nil
+}
+
+// upFirst puts trunks that are down behind all others. They are still tried: what we know may be old.
+func (s *Service) upFirst(ways []Way) []Way {
+	var up, down []Way
+	for _, w := range ways {
+		if s.health.isDown(w.Trunk) {
+			down = append(down, w)
+		} else {
+			up = append(up, w)
+		}
+	}
+	return append(up, down...)
 }
 
 // ofOrg returns the organisation's enabled trunks by priority; cached. A sandbox has none: nothing in it reaches a

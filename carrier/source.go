@@ -70,20 +70,20 @@ func (s *Service) from(ctx context.Context, a netip.Addr) ([]Trunk, error) {
 
 // sourceTable is read as a whole, because it is on the path of every INVITE and small.
 func (s *Service) sourceTable(ctx context.Context) (sources, error) {
-	return s.sources.Get("all", func() (sources, error) {
+	return s.sources.Get(sameTrunks, func() (sources, error) {
 		all, err := enabled(ctx, s.db.Read(db.Detached(ctx)))
 		if err != nil {
 			return sources{}, fmt.Errorf("read sources of trunks: %w", err)
 		}
-		return tableOf(all), nil
+		return tableOf(all, s.names.at), nil
 	})
 }
 
-func tableOf(all []Trunk) sources {
+func tableOf(all []Trunk, behind func(Trunk) []netip.Addr) sources {
 	t := sources{trunks: map[netip.Prefix][]Trunk{}}
 	var four, six [129]bool
 	for _, trunk := range all {
-		for _, p := range trunk.networks() {
+		for _, p := range trunk.networks(behind(trunk)) {
 			t.trunks[p] = append(t.trunks[p], trunk)
 			if p.Addr().Is4() {
 				four[p.Bits()] = true
@@ -107,13 +107,19 @@ func lengths(used [129]bool) []int {
 	return all
 }
 
-// networks are all the places the carrier's calls may come from, each once.
-func (t Trunk) networks() []netip.Prefix {
+// networks are all the places the carrier's calls may come from, each once; behind are the addresses of its host name.
+func (t Trunk) networks(behind []netip.Addr) []netip.Prefix {
 	var all []netip.Prefix
 	seen := map[netip.Prefix]bool{}
 	texts := append(append([]string{}, t.AllowedIPs...), t.Inbound.AllowedIPs...)
 	for _, text := range append(texts, strings.Trim(t.Host, "[]")) {
 		if p, err := network(text); err == nil && !seen[p] {
+			seen[p] = true
+			all = append(all, p)
+		}
+	}
+	for _, a := range behind {
+		if p := netip.PrefixFrom(a, a.BitLen()); !seen[p] {
 			seen[p] = true
 			all = append(all, p)
 		}

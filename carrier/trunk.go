@@ -4,6 +4,7 @@ package carrier
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -35,8 +36,10 @@ type Trunk struct {
 	Inbound          Inbound       `json:"inbound"`
 	Status           string        `json:"status" enum:"up,degraded,down,disabled"`
 	Registration     *Registration `json:"registration" doc:"null where the trunk does not register"`
+	LastError        *string       `json:"last_error" doc:"Why it is not up"`
+	ProbeMS          *int          `json:"probe_ms" doc:"How long its last answer to OPTIONS took"`
 	ActiveCalls      int           `json:"active_calls"`
-	ASR              *int          `json:"answer_seizure_rate"`
+	ASR              *int          `json:"answer_seizure_rate" doc:"Percent of the last hour's calls to it that were answered; null where there were none"`
 	CreatedAt        db.Time       `json:"created_at"`
 
 	OrgID     string  `json:"-"`
@@ -75,7 +78,11 @@ type Sealer interface {
 // Changed is the bus subject on which the id of a changed trunk is published.
 const Changed = "changed.trunks"
 
-const cacheLife = 3 * time.Second
+const (
+	cacheLife   = 3 * time.Second
+	rateLife    = time.Minute
+	rateSubject = "changed.rates" // nobody publishes it: rates are read again after their time
+)
 
 // Service is the room. It is safe for concurrent use.
 type Service struct {
@@ -93,6 +100,8 @@ type Service struct {
 	byOrg    *bus.Cache[[]Trunk]
 	accounts *bus.Cache[Account]
 	halts    *bus.Cache[bool]
+	rates    *bus.Cache[map[string]int] // answer-seizure rates by organisation
+	names    resolved
 	zones    sync.Map // of *time.Location, by name
 }
 
@@ -102,7 +111,9 @@ func New(d *db.DB, orgs *org.Service, s Sealer, b *bus.Bus, now func() time.Time
 		sources:  bus.NewCache[sources](b, Changed, cacheLife, now),
 		byOrg:    bus.NewCache[[]Trunk](b, Changed, cacheLife, now),
 		accounts: bus.NewCache[Account](b, Changed, cacheLife, now),
-		halts:    bus.NewCache[bool](b, haltSubject, cacheLife, now)}
+		halts:    bus.NewCache[bool](b, haltSubject, cacheLife, now),
+		rates:    bus.NewCache[map[string]int](b, rateSubject, rateLife, now),
+		names:    resolved{of: map[string]map[netip.Addr]time.Time{}}}
 }
 
 // changed tells caches, the switch and the organisation's record that a trunk is another.
@@ -143,9 +154,15 @@ func (s *Service) Login(t Trunk) (username, password string, err error) {
 func place(t Trunk, column string) []byte { return []byte(t.OrgID + "|trunks|" + t.ID + "|" + column) }
 
 // dress adds how the trunk does.
-func (s *Service) dress(t *Trunk) {
-	t.Status, t.Registration = s.health.of(*t)
+func (s *Service) dress(ctx context.Context, t *Trunk) {
+	s.health.read(t)
 	if s.Active != nil {
 		t.ActiveCalls = s.Active(t.ID)
+	}
+	t.ASR = nil
+	if rates, err := s.seizures(ctx, t.OrgID); err == nil {
+		if rate, known := rates[t.ID]; known {
+			t.ASR = &rate
+		}
 	}
 }

@@ -278,10 +278,6 @@ func TestSecretsOfATrunkAreSealedAndNeverShown(t *testing.T) {
 		if a := h.do("GET", "/trunks/"+trunk.ID, nil); a.Text("status") != "up" {
 			t.Errorf("registered: %s", a.Bytes)
 		}
-		h.Answering(trunk.ID, false)
-		if a := h.do("GET", "/trunks/"+trunk.ID, nil); a.Text("status") != "down" {
-			t.Errorf("silent: %s", a.Bytes)
-		}
 	})
 }
 

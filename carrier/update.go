@@ -72,7 +72,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Trunk], err
 	if err != nil {
 		return nil, err
 	}
-	s.dress(&t)
+	s.dress(ctx, &t)
 	return op.Versioned(t, t.UpdatedAt)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -55,7 +56,24 @@ func (s *Server) trunk(ctx context.Context, in *Inbound) (string, bool) {
 	if in.Transport.web() {
 		return "", false
 	}
-	return s.config.Accounts.Trunk(ctx, in.Source, in.Transport)
+	id, ok := s.config.Accounts.Trunk(ctx, in.Source, in.Transport)
+	if ok && s.claimsAccount(ctx, in) {
+		return "", false
+	}
+	return id, ok
+}
+
+// claimsAccount tells whether a call from a trunk's address comes from somebody who logs in: a phone may stand behind the
+// carrier's address, and is not taken for the carrier. Only what is no telephone number is looked up.
+func (s *Server) claimsAccount(ctx context.Context, in *Inbound) bool {
+	name := in.From.URI.User
+	if l, found := s.ourLogin(in.logins); found {
+		name = l.username
+	} else if strings.Trim(name, "+0123456789*#-. ") == "" || strings.EqualFold(name, "anonymous") {
+		return false
+	}
+	_, known, err := s.config.Accounts.Credentials(ctx, name)
+	return known || err != nil // who cannot be looked up is asked, and told to try again
 }
 
 // vouch notes that the connection of a leg is a phone's or a trunk's.

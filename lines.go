@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"soniq/bus"
+	"soniq/carrier"
+	"soniq/db"
+	"soniq/sip"
+)
+
+// This file keeps the lines to carriers: trunks that log in are logged in, and every trunk is asked now and then whether it
+// is there.
+
+// lines has one line per enabled trunk.
+type lines struct {
+	trunks *carrier.Service
+	sip    lineSignalling
+	bus    *bus.Bus
+	log    *slog.Logger
+	every  time.Duration // between probes
+
+	open map[string]*line
+}
+
+// lineSignalling is what lines need of signalling.
+type lineSignalling interface {
+	Register(ctx context.Context, r sip.Registration) (*sip.Registered, error)
+}
+
+// prober is signalling that can ask a peer whether it is there.
+type prober interface {
+	Options(ctx context.Context, to sip.Target, uri string) (status int, rtt time.Duration, err error)
+}
+
+// line is one trunk that is looked after.
+type line struct {
+	trunk   carrier.Trunk
+	version db.Time
+	stop    context.CancelFunc
+	over    sync.WaitGroup
+}
+
+const (
+	linesEvery = time.Minute // a change that no message told of is found then
+	probeEvery = 30 * time.Second
+	probeLimit = 10 * time.Second
+	firstWait  = 5 * time.Second // before a log-in that failed is tried again
+	lastWait   = 5 * time.Minute
+)
+
+// run follows the trunks until the context ends, and logs out then.
+func (l *lines) run(ctx context.Context) {
+	changes := l.bus.Subscribe(carrier.Changed, 16)
+	defer changes.Close()
+	tick := time.NewTicker(linesEvery)
+	defer tick.Stop()
+	defer l.closeAll()
+	for {
+		if err := l.follow(ctx); err != nil && ctx.Err() == nil {
+			l.log.Warn("trunks not read; asked again in a minute", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-changes.C:
+		}
+	}
+}
+
+// follow opens lines of new trunks, and closes those of trunks that are gone or have changed.
+func (l *lines) follow(ctx context.Context) error {
+	all, err := l.trunks.Enabled(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, t := range all {
+		wanted[t.ID] = true
+		if known := l.open[t.ID]; known == nil || !known.version.Equal(t.UpdatedAt.Time) {
+			l.close(t.ID)
+			l.open[t.ID] = l.start(ctx, t)
+		}
+	}
+	for id := range l.open {
+		if !wanted[id] {
+			l.close(id)
+		}
+	}
+	return nil
+}
+
+func (l *lines) start(ctx context.Context, t carrier.Trunk) *line {
+	ctx, stop := context.WithCancel(ctx)
+	one := &line{trunk: t, version: t.UpdatedAt, stop: stop}
+	if p, ok := l.sip.(prober); ok {
+		one.over.Go(func() { l.probe(ctx, t, p) })
+	}
+	if t.Kind == "register" {
+		one.over.Go(func() { l.login(ctx, t) })
+	}
+	return one
+}
+
+func (l *lines) close(id string) {
+	if one := l.open[id]; one != nil {
+		one.stop()
+		one.over.Wait()
+		delete(l.open, id)
+		l.trunks.Forget(id)
+	}
+}
+
+func (l *lines) closeAll() {
+	for _, one := range l.open {
+		one.stop()
+	}
+	for id := range l.open {
+		l.close(id)
+	}
+}
+
+// probe asks a trunk again and again whether it is there.
+func (l *lines) probe(ctx context.Context, t carrier.Trunk, p prober) {
+	for wait := rand.N(l.every/10 + 1); pause(ctx, wait); wait = l.every - l.every/20 + rand.N(l.every/10+1) {
+		limited, cancel := context.WithTimeout(ctx, probeLimit)
+		status, rtt, err := p.Options(limited, target(t), "sip:"+target(t).Host)
+		cancel()
+		if ctx.Err() == nil {
+			l.trunks.Probed(t.ID, rtt, probeError(status, err))
+		}
+	}
+}
+
+// probeError says what is wrong with an answer to OPTIONS. Any answer shows that somebody is there, but 503 and time-outs.
+func probeError(status int, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("no answer to OPTIONS: %w", err)
+	case status == 503, status == 408:
+		return fmt.Errorf("OPTIONS was answered with %d", status)
+	}
+	return nil
+}
+
+// login keeps a trunk logged in until the context ends, and logs out then.
+func (l *lines) login(ctx context.Context, t carrier.Trunk) {
+	wait := firstWait
+	for {
+		r, err := l.register(ctx, t)
+		if err == nil {
+			<-ctx.Done()
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
+			defer cancel()
+			_ = r.Unregister(last) // the carrier forgets us by itself later
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		l.loggedIn(t, err)
+		if !pause(ctx, wait) {
+			return
+		}
+		wait = min(2*wait, lastWait)
+	}
+}
+
+func (l *lines) register(ctx context.Context, t carrier.Trunk) (*sip.Registered, error) {
+	username, password, err := l.trunks.Login(t)
+	if err != nil {
+		return nil, err
+	}
+	if username == "" {
+		return nil, errors.New("the trunk has no user name and password")
+	}
+	domain := t.Host
+	if t.FromDomain != nil {
+		domain = *t.FromDomain
+	}
+	r, err := l.sip.Register(ctx, sip.Registration{Registrar: target(t), AOR: "sip:" + username + "@" + domain,
+		Credentials: sip.Credentials{Username: username, Password: password}, OnChange: func(err error) { l.loggedIn(t, err) }})
+	if err == nil {
+		l.loggedIn(t, nil)
+	}
+	return r, err
+}
+
+func (l *lines) loggedIn(t carrier.Trunk, err error) {
+	r := carrier.Registration{Status: "registered"}
+	if err != nil {
+		why := err.Error()
+		r.Status, r.LastError = "failed", &why
+		l.log.Warn("trunk not logged in", "org", t.OrgID, "trunk", t.ID, "err", err)
+	}
+	l.trunks.Registered(t.ID, r)
+}
+
+// pause waits; false when the context ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

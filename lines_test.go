@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/bus"
+	"soniq/carrier"
+	"soniq/db/dbtest"
+	"soniq/device"
+	"soniq/op/optest"
+	"soniq/org"
+	"soniq/seal"
+	"soniq/sip"
+)
+
+// registrar is a carrier with one customer.
+type registrar struct {
+	mu       sync.Mutex // guards all but saved
+	password string
+	bindings []sip.Binding
+	saved    chan int // how many contacts the customer has now
+}
+
+func (r *registrar) Credentials(_ context.Context, name string) (sip.Account, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	md5, sha := device.HA1(name, "carrier", r.password)
+	return sip.Account{ID: name, HA1MD5: md5, HA1SHA256: sha}, name == "acme", nil
+}
+
+func (r *registrar) Trunk(context.Context, netip.AddrPort, sip.Transport) (string, bool) {
+	return "", false
+}
+
+func (r *registrar) Save(_ context.Context, _ string, all []sip.Binding) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bindings = all
+	r.saved <- len(all)
+	return nil
+}
+
+func (r *registrar) Load(context.Context, string) ([]sip.Binding, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bindings, nil
+}
+
+func (r *registrar) Invite(context.Context, *sip.Inbound) {}
+
+// lineHouse is what a test of lines needs.
+type lineHouse struct {
+	trunks  *carrier.Service
+	server  *optest.Server
+	org     string
+	carrier *registrar
+	port    int
+	lines   *lines
+}
+
+func newLineHouse(t *testing.T) *lineHouse {
+	t.Helper()
+	d, b := dbtest.SQLite(t), bus.New()
+	keys, err := seal.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orgs := org.New(d, b, time.Now)
+	o, err := orgs.Create(context.Background(), "Acme", "DE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &lineHouse{org: o.ID, trunks: carrier.New(d, orgs, keys, b, time.Now, "here"), carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
+	h.server = optest.New(t, d, h.trunks.Operations()...)
+	there := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "carrier", Accounts: h.carrier, Bindings: h.carrier}, h.carrier)
+	h.port = int(there.Addr().Port())
+	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
+	h.lines = &lines{trunks: h.trunks, sip: here, bus: b, log: quiet(), every: 50 * time.Millisecond, open: map[string]*line{}}
+	return h
+}
+
+func listenSIP(t *testing.T, c sip.Config, h sip.Handler) *sip.Server {
+	t.Helper()
+	s, err := sip.Listen(context.Background(), c, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// follow looks after the lines until the test, or stop, ends it.
+func (h *lineHouse) follow(t *testing.T) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var over sync.WaitGroup
+	over.Go(func() { h.lines.run(ctx) })
+	stop = func() { cancel(); over.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+func (h *lineHouse) do(method, path string, body any) *optest.Answer {
+	return h.server.Do(optest.Admin(h.org), method, path, body)
+}
+
+func (h *lineHouse) saved(t *testing.T) int {
+	t.Helper()
+	select {
+	case n := <-h.carrier.saved:
+		return n
+	case <-time.After(10 * time.Second):
+		t.Fatal("the carrier heard nothing")
+		return 0
+	}
+}
+
+// becomes waits until the trunk's record says so.
+func (h *lineHouse) becomes(t *testing.T, id, member, want string) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		a := h.do("GET", "/trunks/"+id, nil)
+		if a.Text(member) == want {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s never became %s: %s", member, want, a.Bytes)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestATrunkThatRegistersIsLoggedInAndOut(t *testing.T) {
+	t.Parallel()
+	h := newLineHouse(t)
+	stop := h.follow(t)
+	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"reg","kind":"register","host":"127.0.0.1","port":%d,"username":"acme","password":"s3cret"}`, h.port)).
+		Want(201).Text("id")
+	if n := h.saved(t); n != 1 {
+		t.Errorf("%d contacts at the carrier", n)
+	}
+	h.becomes(t, id, "registration.status", "registered")
+	h.becomes(t, id, "status", "up")
+	h.do("PATCH", "/trunks/"+id, `{"enabled":false}`).Want(200)
+	if n := h.saved(t); n != 0 {
+		t.Errorf("%d contacts at the carrier of a trunk that is switched off", n)
+	}
+	h.do("PATCH", "/trunks/"+id, `{"enabled":true}`).Want(200)
+	if n := h.saved(t); n != 1 {
+		t.Errorf("%d contacts at the carrier again", n)
+	}
+	if stop(); h.saved(t) != 0 {
+		t.Error("a node that stops stays logged in")
+	}
+}
+
+func TestATrunkWithAWrongPasswordSaysSo(t *testing.T) {
+	t.Parallel()
+	h := newLineHouse(t)
+	h.follow(t)
+	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"reg","kind":"register","host":"127.0.0.1","port":%d,"username":"acme","password":"wrong"}`, h.port)).
+		Want(201).Text("id")
+	h.becomes(t, id, "registration.status", "failed")
+	h.becomes(t, id, "status", "down")
+	if a := h.do("GET", "/trunks/"+id, nil); a.Text("last_error") == "" {
+		t.Errorf("why? %s", a.Bytes)
+	}
+	h.do("PATCH", "/trunks/"+id, `{"password":"s3cret"}`).Want(200)
+	h.becomes(t, id, "registration.status", "registered")
+}
