@@ -3,40 +3,100 @@ package sip
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// demand is one challenge of a 401 or 407.
-type demand struct {
-	realm, nonce, opaque string
-	alg                  algorithm
-	qop                  bool
+// keyring answers the digest challenges to one leg's or registration's
+// requests (RFC 7616, RFC 3261 §22). What it learned goes along with later
+// requests unasked.
+type keyring struct {
+	creds Credentials
+	known []*demand
 }
 
-// answerChallenge writes the header line that answers a 401 or 407: the
-// strongest challenge we can meet (RFC 8760 §2.4). ok is false without
-// credentials or when no challenge is usable.
-func answerChallenge(m *message, c Credentials, method, uri string) (line string, ok bool) {
-	if c.Username == "" {
-		return "", false
+// maxDemands bounds the realms one ring answers.
+const maxDemands = 8
+
+// demand is one challenge of a 401 or 407.
+type demand struct {
+	proxy                bool // of a 407
+	realm, nonce, opaque string
+	alg                  algorithm
+	qop                  string // auth, auth-int, or none
+	stale                bool
+	count                uint32 // how often the nonce was used
+}
+
+// meet takes the challenges of a response; answered are the realms this
+// request has tried already. It tells whether trying again makes sense: not
+// when the same realm refuses fresh credentials.
+func (k *keyring) meet(m *message, answered *[]string) bool {
+	if k.creds.Username == "" || len(*answered) >= maxDemands {
+		return false
 	}
-	kind, name := fWWWAuthenticate, "Authorization"
-	if m.status == 407 {
-		kind, name = fProxyAuthenticate, "Proxy-Authorization"
+	demands := readDemands(m)
+	for _, d := range demands {
+		if slices.Contains(*answered, d.name()) && !d.stale {
+			return false
+		}
 	}
-	var best demand
+	for _, d := range demands {
+		*answered = append(*answered, d.name())
+		k.learn(d)
+	}
+	return len(demands) > 0
+}
+
+func (d *demand) name() string { return strconv.FormatBool(d.proxy) + d.realm }
+
+// learn replaces what is known of a realm.
+func (k *keyring) learn(d *demand) {
+	d.realm, d.nonce, d.opaque = strings.Clone(d.realm), strings.Clone(d.nonce), strings.Clone(d.opaque)
+	i := slices.IndexFunc(k.known, func(old *demand) bool { return old.proxy == d.proxy && old.realm == d.realm })
+	switch {
+	case i >= 0:
+		k.known[i] = d
+	case len(k.known) < maxDemands:
+		k.known = append(k.known, d)
+	}
+}
+
+// lines are the header lines that go with a request.
+func (k *keyring) lines(method, uri string, body []byte) string {
+	var b strings.Builder
+	for _, d := range k.known {
+		if d.proxy {
+			b.WriteString("Proxy-")
+		}
+		b.WriteString("Authorization: " + d.answer(k.creds, method, uri, body) + "\r\n")
+	}
+	return b.String()
+}
+
+// readDemands are the challenges we can meet, of each realm the strongest
+// (RFC 8760 §2.4).
+func readDemands(m *message) (all []*demand) {
 	for i := range m.fields {
-		if m.fields[i].kind != kind {
+		kind := m.fields[i].kind
+		if kind != fWWWAuthenticate && kind != fProxyAuthenticate {
 			continue
 		}
-		if d, usable := readDemand(m.fields[i].value); usable && (!ok || d.alg == algSHA256 && best.alg == algMD5) {
-			best, ok = d, true
+		d, usable := readDemand(m.fields[i].value)
+		d.proxy = kind == fProxyAuthenticate
+		if !usable || len(all) >= maxDemands {
+			continue
+		}
+		same := slices.IndexFunc(all, func(o *demand) bool { return o.name() == d.name() })
+		switch {
+		case same < 0:
+			all = append(all, &d)
+		case all[same].alg == algMD5 && d.alg == algSHA256:
+			all[same] = &d
 		}
 	}
-	if !ok {
-		return "", false
-	}
-	return name + ": " + best.answer(c, method, uri) + "\r\n", true
+	return all
 }
 
 func readDemand(value string) (demand, bool) {
@@ -51,11 +111,11 @@ func readDemand(value string) (demand, bool) {
 			d.nonce = v
 		case "opaque":
 			d.opaque = v
+		case "stale":
+			d.stale = strings.EqualFold(v, "true")
 		case "qop":
-			for _, q := range strings.Split(v, ",") {
-				d.qop = d.qop || strings.TrimSpace(q) == "auth"
-			}
-			usable = usable && d.qop
+			d.qop = protection(v)
+			usable = usable && d.qop != ""
 		case "algorithm":
 			d.alg = algorithm(strings.ToUpper(v))
 			usable = usable && (d.alg == algMD5 || d.alg == algSHA256)
@@ -64,24 +124,44 @@ func readDemand(value string) (demand, bool) {
 	return d, usable && d.nonce != ""
 }
 
+// protection chooses from a qop list: the plain one where it is offered.
+func protection(list string) (qop string) {
+	for _, q := range strings.Split(list, ",") {
+		switch q = strings.ToLower(strings.TrimSpace(q)); {
+		case q == "auth", q == "auth-int" && qop == "":
+			qop = q
+		}
+	}
+	return qop
+}
+
 // answer computes the response (RFC 7616 §3.4).
-func (d *demand) answer(c Credentials, method, uri string) string {
-	l := login{nonce: d.nonce, uri: uri}
+func (d *demand) answer(c Credentials, method, uri string, body []byte) string {
 	b := append([]byte("Digest username="), appendQuoted(nil, c.Username)...)
 	b = appendQuoted(append(b, ", realm="...), d.realm)
 	b = append(append(append(b, `, nonce="`...), d.nonce...), `", uri="`...)
 	b = append(append(append(b, uri...), `", algorithm=`...), d.alg...)
-	if d.qop {
-		l.qop, l.nc, l.cnonce = "auth", "00000001", newCnonce()
-		b = append(append(append(b, `, qop=auth, nc=00000001, cnonce="`...), l.cnonce...), '"')
+	parts := []string{d.alg.sum(c.Username, d.realm, c.Password), d.nonce}
+	if d.qop != "" {
+		d.count++
+		nc, cnonce := hex8(d.count), newCnonce()
+		b = append(b, `, qop=`+d.qop+`, nc=`+nc+`, cnonce="`+cnonce+`"`...)
+		parts = append(parts, nc, cnonce, d.qop)
 	}
-	response := l.expected(d.alg, d.alg.sum(c.Username, d.realm, c.Password), method)
+	ha2 := []string{method, uri}
+	if d.qop == "auth-int" {
+		ha2 = append(ha2, d.alg.sum(string(body)))
+	}
+	response := d.alg.sum(append(parts, d.alg.sum(ha2...))...)
 	b = append(append(append(b, `, response="`...), response...), '"')
 	if d.opaque != "" {
 		b = append(append(append(b, `, opaque="`...), d.opaque...), '"')
 	}
 	return clean(string(b))
 }
+
+// hex8 writes a nonce count.
+func hex8(n uint32) string { return string(appendHex(nil, uint64(n))[8:]) }
 
 func newCnonce() string {
 	var b [8]byte

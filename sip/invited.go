@@ -84,18 +84,11 @@ func (l *Leg) strayAnswer(m *message) {
 	}
 }
 
-// retryInvite answers a challenge once.
+// retryInvite answers a challenge.
 func (l *Leg) retryInvite(m *message) bool {
-	c := l.call
-	if c.auth {
+	if !l.keys.meet(m, &l.call.answered) {
 		return false
 	}
-	auth, ok := answerChallenge(m, l.creds, "INVITE", c.path.target)
-	if !ok {
-		return false
-	}
-	c.auth = true
-	c.fields += auth
 	l.sendInvite()
 	return true
 }

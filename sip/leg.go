@@ -51,7 +51,8 @@ type Leg struct {
 	flow          flow   // how the peer reaches us
 	symmetric     bool   // a phone: requests go back the way its own came
 	contact       string // our Contact value
-	creds         Credentials
+	keys          keyring
+	ackAuth       string // credentials of the last INVITE: its ACK carries them too (RFC 3261 §22.1)
 
 	invite  *serverTx // inbound, not answered
 	head    []byte    // fields of every response to it

@@ -13,7 +13,6 @@ const ringLimit = 5 * time.Minute
 type placed struct {
 	outline
 	tx       *clientTx
-	auth     bool              // a challenge was answered
 	canceled bool              // the CANCEL is sent
 	small    bool              // TCP was tried: stay with UDP
 	more     []hop             // where else to try
@@ -27,7 +26,7 @@ type placed struct {
 
 // outgoingLeg prepares the leg of a call to be placed.
 func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) {
-	l := &Leg{shard: s, callID: r.callID, localTag: newTag(), on: on, flow: r.flow, symmetric: o.Binding != nil, creds: o.Credentials}
+	l := &Leg{shard: s, callID: r.callID, localTag: newTag(), on: on, flow: r.flow, symmetric: o.Binding != nil, keys: keyring{creds: o.Credentials}}
 	l.owner = l
 	l.session.init(l)
 	l.key = s.dialogKey(l.callID, l.localTag)
@@ -103,6 +102,8 @@ func (l *Leg) sendInvite() {
 	l.localSeq++
 	c.seq, c.early = l.localSeq, nil
 	c.extra = c.fields + l.session.fields()
+	c.auth = l.keys.lines("INVITE", c.path.target, c.body)
+	l.ackAuth = c.auth
 	b, branch := l.write(make([]byte, 0, 1024+len(c.body)), &c.outline)
 	if len(b) > largestUDP && !c.flow.reliable() && !l.symmetric && !c.small {
 		l.sendLargeInvite()

@@ -3,31 +3,47 @@ package sip
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
 
-// Registration is what Register needs.
+// Registration is what Register and KeepRegistered need.
 type Registration struct {
 	Registrar   Target
 	AOR         string // "sip:alice@example.com"
+	ContactUser string // the user part calls come to; that of the AOR when empty
 	Credentials Credentials
-	Expires     time.Duration   // asked for, 1 h when 0; the registrar may change it
-	OnChange    func(err error) // each refresh: nil when registered, else why not; may be nil
+	Expires     time.Duration            // asked for, 1 h when 0; the registrar may change it
+	Retry       time.Duration            // pause after a first failure, doubled up to 5 min; 5 s when 0
+	OnChange    func(err error)          // each refresh: nil when registered, else why not; may be nil
+	OnStatus    func(RegistrationStatus) // each attempt, the first one and the last one included; may be nil
+}
+
+// RegistrationStatus tells how an attempt to register ended.
+type RegistrationStatus struct {
+	Registered bool
+	Status     int           // of the registrar's answer, 408 when none came, 503 when nothing could be sent, 0 when it was not found
+	Reason     string        // of the answer, or the error
+	Expires    time.Duration // how long the registration lasts
+	Next       time.Duration // until the next attempt, 0 after the last one
 }
 
 // Registered is a registration that is kept alive.
 type Registered struct {
 	srv     *Server
 	request Registration
-	flow    flow
 	uri     URI // of the registrar: the request URI
+	flow    flow
+	located bool // flow is to be used; a failure looks the registrar up again
 	callID  string
 	tag     string
 	seq     uint32
+	keys    keyring
 	granted time.Duration
+	failed  int           // attempts in a row
+	after   time.Duration // Retry-After of the last answer
 
 	stop func()
 	gone chan struct{}
@@ -39,62 +55,54 @@ type Registered struct {
 // until ctx ends or Unregister is called, whichever is first, and removed at
 // the registrar.
 func (s *Server) Register(ctx context.Context, r Registration) (*Registered, error) {
-	aor, err := ParseURI(r.AOR)
+	reg, err := s.newRegistered(r)
 	if err != nil {
-		return nil, fmt.Errorf("sip: register %s: %w", r.AOR, err)
+		return nil, err
 	}
-	reg := &Registered{srv: s, request: r, callID: newCallID(), tag: newTag(), gone: make(chan struct{})}
-	reg.uri = URI{Scheme: "sip", Host: aor.Host, Port: aor.Port}
-	if reg.request.Expires <= 0 {
-		reg.request.Expires = time.Hour
-	}
-	if reg.flow, err = s.resolve(ctx, r.Registrar, reg.uri); err != nil {
+	if err := reg.locate(ctx); err != nil {
 		return nil, fmt.Errorf("sip: register %s: %w", r.AOR, err)
 	}
 	if err := reg.send(ctx, reg.request.Expires); err != nil {
 		return nil, err
 	}
-	keep, stop := context.WithCancel(ctx)
-	reg.stop = stop
-	s.workers.Go(func() { reg.keep(keep) })
+	wait := reg.refreshIn()
+	reg.tell(nil, wait)
+	reg.start(ctx, wait)
 	return reg, nil
 }
 
-// keep refreshes until ctx ends, then unregisters.
-func (r *Registered) keep(ctx context.Context) {
-	defer close(r.gone)
-	wait := r.refreshIn()
-	for pauseUntil(ctx, r.srv.done, wait) {
-		err := r.send(ctx, r.request.Expires)
-		if ctx.Err() == nil && r.request.OnChange != nil {
-			r.request.OnChange(err)
-		}
-		wait = r.refreshIn()
-		if err != nil {
-			wait = 5*time.Second + rand.N(10*time.Second)
-		}
+// KeepRegistered registers in the background, and tries again for as long as
+// it takes; otherwise it is as Register. Its error is about r alone.
+func (s *Server) KeepRegistered(ctx context.Context, r Registration) (*Registered, error) {
+	reg, err := s.newRegistered(r)
+	if err != nil {
+		return nil, err
 	}
-	last, cancel := context.WithTimeout(r.srv.ctx, 5*time.Second)
-	defer cancel()
-	r.err = r.send(last, 0)
+	reg.start(ctx, 0)
+	return reg, nil
 }
 
-// refreshIn is well before the registration runs out.
-func (r *Registered) refreshIn() time.Duration {
-	return max(r.granted*4/5-rand.N(r.granted/10+1), time.Second)
+func (s *Server) newRegistered(r Registration) (*Registered, error) {
+	aor, err := ParseURI(r.AOR)
+	if err != nil || !aor.sip() {
+		return nil, fmt.Errorf("sip: register %s: %w", r.AOR, errURI)
+	}
+	if r.Expires <= 0 {
+		r.Expires = time.Hour
+	}
+	if r.Retry <= 0 {
+		r.Retry = 5 * time.Second
+	}
+	reg := &Registered{srv: s, request: r, callID: newCallID(), tag: newTag(), gone: make(chan struct{})}
+	reg.keys.creds = r.Credentials
+	reg.uri = URI{Scheme: aor.Scheme, Host: aor.Host, Port: aor.Port}
+	return reg, nil
 }
 
-// pauseUntil waits d; false when ctx or the server ended first.
-func pauseUntil(ctx context.Context, done <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-	case <-done:
-	}
-	return false
+func (r *Registered) start(ctx context.Context, wait time.Duration) {
+	keep, stop := context.WithCancel(ctx)
+	r.stop = stop
+	r.srv.workers.Go(func() { r.keep(keep, wait) })
 }
 
 // Unregister removes the registration and waits until that is answered.
@@ -108,114 +116,91 @@ func (r *Registered) Unregister(ctx context.Context) error {
 	}
 }
 
-// response is what is kept of a reply that leaves its shard.
-type response struct {
-	status int
-	reason string
-	fields []field
+func (r *Registered) locate(ctx context.Context) (err error) {
+	r.flow, err = r.srv.resolve(ctx, r.request.Registrar, r.uri)
+	r.located = err == nil
+	return err
 }
 
-func (r *response) message() *message { return &message{status: r.status, fields: r.fields} }
-
-// send registers for expires, answering one challenge and one 423.
+// send registers for expires, answering challenges and 423.
 func (r *Registered) send(ctx context.Context, expires time.Duration) error {
-	auth := ""
+	if !r.located {
+		if err := r.locate(ctx); err != nil {
+			return fmt.Errorf("sip: register %s: %w", r.request.AOR, err)
+		}
+	}
+	var answered []string
 	for try := 0; ; try++ {
-		res, err := r.exchange(ctx, expires, auth)
+		res, err := r.exchange(ctx, expires)
 		if err != nil {
 			return fmt.Errorf("sip: register %s: %w", r.request.AOR, err)
 		}
 		m := res.message()
+		r.after = 0
 		switch {
 		case res.status < 300:
-			r.granted = grantedTo(m, expires)
+			r.granted = r.grantedTo(m, expires)
 			return nil
-		case (res.status == 401 || res.status == 407) && try < 4:
-			line, ok := answerChallenge(m, r.request.Credentials, "REGISTER", r.uri.String())
-			if ok && (auth == "" || isStale(m)) {
-				auth = line
-				continue
-			}
-		case res.status == 423 && try < 3 && expires > 0:
-			n, _ := strconv.Atoi(m.get(fMinExpires))
-			if d := time.Duration(n) * time.Second; d > expires {
-				expires, auth = d, ""
-				r.request.Expires = d
-				continue
-			}
+		case (res.status == 401 || res.status == 407) && r.keys.meet(m, &answered):
+			continue
+		case res.status == 423 && try < 8 && expires > 0 && r.raise(m, &expires):
+			continue
 		}
+		r.located = res.heard && res.status < 500 // another server of the registrar may do better
+		r.after = min(time.Duration(failure(m).RetryAfter)*time.Second, maxBackoff)
 		return &StatusError{Method: "REGISTER", Status: res.status, Reason: res.reason}
 	}
 }
 
-func isStale(m *message) (stale bool) {
-	for _, k := range []fieldName{fWWWAuthenticate, fProxyAuthenticate} {
-		eachParam(m.get(k), func(name, v string) { stale = stale || name == "stale" && (v == "true" || v == "TRUE") })
+// raise takes the Min-Expires of a 423 (RFC 3261 §10.2.8).
+func (r *Registered) raise(m *message, expires *time.Duration) bool {
+	n, _ := strconv.ParseUint(m.get(fMinExpires), 10, 31)
+	d := time.Duration(n) * time.Second
+	if d <= *expires {
+		return false
 	}
-	return stale
+	*expires, r.request.Expires = d, d
+	return true
 }
 
-// grantedTo is how long the registrar keeps us.
-func grantedTo(m *message, asked time.Duration) time.Duration {
+// grantedTo is how long the registrar keeps us: what it says of our Contact,
+// or of all.
+func (r *Registered) grantedTo(m *message, asked time.Duration) time.Duration {
 	seconds := m.get(fExpires)
-	for _, c := range m.list(fContact) {
-		if a, err := readAddress(c); err == nil {
-			if v, ok := paramOf(a.params, "expires"); ok {
-				seconds = v
-			}
+	ours, _ := readAddress(r.contact())
+	all := m.list(fContact)
+	for _, c := range all {
+		a, err := readAddress(c)
+		if err != nil || len(all) > 1 && !strings.EqualFold(a.uri, ours.uri) {
+			continue
+		}
+		if v, ok := paramOf(a.params, "expires"); ok {
+			seconds = v
 		}
 	}
-	if n, err := strconv.Atoi(seconds); err == nil && n > 0 {
+	if n, err := strconv.ParseUint(seconds, 10, 31); err == nil && n > 0 {
 		return time.Duration(n) * time.Second
 	}
 	return asked
 }
 
-// exchange sends one REGISTER and waits for its final response.
-func (r *Registered) exchange(ctx context.Context, expires time.Duration, auth string) (*response, error) {
-	r.flow = r.srv.again(r.flow)
-	r.seq++
-	branch := rand.Uint64()
-	b := r.write(expires, auth, branch)
-	result := make(chan *response, 1)
-	ok := r.srv.shardOf(r.callID).post(func(s *shard) {
-		s.start(clientKey{branch, plainTx}, r.flow, b, func(m *message, status int) {
-			if status < 200 {
-				return
-			}
-			res := &response{status: status, reason: phrase(status)}
-			if m != nil {
-				res.reason = m.reason
-				res.fields = append(res.fields, m.fields...)
-			}
-			result <- res
-		})
-	})
-	if !ok {
-		return nil, ErrClosed
+func (r *Registered) contact() string {
+	u := URI{Scheme: r.uri.Scheme, User: r.request.ContactUser, Host: r.uri.Host}
+	if u.User == "" {
+		aor, _ := ParseURI(r.request.AOR)
+		u.User = aor.User
 	}
-	select {
-	case res := <-result:
-		return res, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-r.srv.done:
-		return nil, ErrClosed
-	}
+	return r.srv.contact(u.String(), r.flow)
 }
 
-func (r *Registered) write(expires time.Duration, auth string, branch uint64) []byte {
-	aor := r.request.AOR
-	b := r.uri.append([]byte("REGISTER "))
-	b = append(b, " SIP/2.0\r\n"...)
-	b = r.srv.appendVia(b, r.flow, branch)
-	b = appendField(b, "Max-Forwards", "70")
-	b = appendField(b, "From", "<"+aor+">;tag="+r.tag)
-	b = appendField(b, "To", "<"+aor+">")
-	b = appendField(b, "Call-ID", r.callID)
-	b = appendField(b, "CSeq", strconv.FormatUint(uint64(r.seq), 10)+" REGISTER")
-	b = appendField(b, "Contact", r.srv.contact(aor, r.flow))
-	b = appendField(b, "Expires", strconv.Itoa(int(expires/time.Second)))
-	b = append(b, auth...)
-	return appendBody(b, "", nil)
+// exchange sends one REGISTER.
+func (r *Registered) exchange(ctx context.Context, expires time.Duration) (*response, error) {
+	r.flow = r.srv.again(r.flow)
+	r.seq++
+	aor := "<" + r.request.AOR + ">"
+	extra := "Contact: " + r.contact() + "\r\nExpires: " + strconv.Itoa(int(expires/time.Second)) + "\r\n"
+	return r.srv.exchange(ctx, &errand{
+		method: "REGISTER", uri: r.uri.String(), callID: r.callID, seq: r.seq, flow: r.flow,
+		from: aor + ";tag=" + r.tag, to: aor, extra: extra + r.keys.lines("REGISTER", r.uri.String(), nil),
+	})
 }

@@ -3,7 +3,6 @@ package sip
 import (
 	"math/rand/v2"
 	"net/netip"
-	"strings"
 )
 
 // outline is a request to be written inside a dialog, or the INVITE that
@@ -15,7 +14,9 @@ type outline struct {
 	path        path
 	to          string // To value
 	maxForwards int
-	extra       string // header lines, each with its CRLF
+	extra       string   // header lines, each with its CRLF
+	auth        string   // those that answer challenges
+	answered    []string // realms whose challenge this request has answered
 	contentType string
 	body        []byte
 }
@@ -50,7 +51,7 @@ func (l *Leg) write(b []byte, o *outline) ([]byte, uint64) {
 	case "INVITE", "REFER", "NOTIFY", "UPDATE": // RFC 3261 §12.1.1, RFC 3311 §5.1, RFC 6665 §4.2.2
 		b = appendField(b, "Contact", l.contact)
 	}
-	b = append(b, o.extra...)
+	b = append(append(b, o.extra...), o.auth...)
 	return appendBody(b, o.contentType, o.body), branch
 }
 
@@ -73,7 +74,7 @@ func loose(route string) bool {
 	return err != nil || lr
 }
 
-// transact sends a request inside the dialog. One challenge is answered when
+// transact sends a request inside the dialog. Challenges are answered when
 // the leg has credentials.
 func (l *Leg) transact(o outline, on reply) *clientTx {
 	s := l.shard
@@ -83,19 +84,18 @@ func (l *Leg) transact(o outline, on reply) *clientTx {
 		o.path, o.to = l.path, l.remote
 	}
 	o.flow = l.hop(o.path)
+	o.auth = l.keys.lines(o.method, o.path.target, o.body)
+	if o.method == "INVITE" {
+		l.ackAuth = o.auth
+	}
 	b, branch := l.write(nil, &o)
-	answered := strings.Contains(o.extra, "uthorization: ")
-	tx := s.start(clientKey{branch, kindOf(o.method)}, o.flow, b, func(m *message, status int) {
-		if m != nil && (status == 401 || status == 407) && !answered {
-			if auth, ok := answerChallenge(m, l.creds, o.method, o.path.target); ok {
-				o.extra += auth
-				l.retried(o, on)
-				return
-			}
+	return s.start(clientKey{branch, kindOf(o.method)}, o.flow, b, func(m *message, status int) {
+		if m != nil && (status == 401 || status == 407) && l.keys.meet(m, &o.answered) {
+			l.retried(o, on)
+			return
 		}
 		on(m, status)
 	})
-	return tx
 }
 
 // retried sends a challenged request again; a re-INVITE stays the leg's one.
@@ -109,7 +109,7 @@ func (l *Leg) retried(o outline, on reply) {
 // sendAck acknowledges a 2xx (RFC 3261 §13.2.2.4) and keeps the ACK for its
 // repetitions.
 func (l *Leg) sendAck(seq uint32, sdp []byte) {
-	o := outline{method: "ACK", seq: seq, path: l.path, to: l.remote, contentType: sdpType, body: sdp}
+	o := outline{method: "ACK", seq: seq, path: l.path, to: l.remote, contentType: sdpType, body: sdp, auth: l.ackAuth}
 	o.flow = l.hop(l.path)
 	l.ack, _ = l.write(nil, &o)
 	l.ackSeq = seq

@@ -1,0 +1,70 @@
+package sip
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+)
+
+// errand is a request of ours outside dialogs: REGISTER or OPTIONS.
+type errand struct {
+	method, uri, callID string
+	from, to            string // values, with the From tag
+	seq                 uint32
+	flow                flow
+	extra               string // header lines, each with its CRLF
+}
+
+// response is what is kept of a reply that leaves its shard.
+type response struct {
+	status int
+	reason string
+	heard  bool // it came from outside
+	fields []field
+}
+
+func (r *response) message() *message { return &message{status: r.status, fields: r.fields} }
+
+// exchange sends a request outside dialogs and waits for its final response.
+// 408 and 503 stand for none.
+func (s *Server) exchange(ctx context.Context, e *errand) (*response, error) {
+	branch := rand.Uint64()
+	b := s.writeErrand(e, branch)
+	result := make(chan *response, 1)
+	ok := s.shardOf(e.callID).post(func(sh *shard) {
+		sh.start(clientKey{branch, plainTx}, e.flow, b, func(m *message, status int) {
+			if status < 200 {
+				return
+			}
+			res := &response{status: status, reason: phrase(status)}
+			if m != nil {
+				res.heard, res.reason = true, m.reason
+				res.fields = append(res.fields, m.fields...)
+			}
+			result <- res
+		})
+	})
+	if !ok {
+		return nil, ErrClosed
+	}
+	select {
+	case res := <-result:
+		return res, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.done:
+		return nil, ErrClosed
+	}
+}
+
+func (s *Server) writeErrand(e *errand, branch uint64) []byte {
+	b := append(append(append([]byte(e.method), ' '), e.uri...), " SIP/2.0\r\n"...)
+	b = s.appendVia(b, e.flow, branch)
+	b = appendField(b, "Max-Forwards", "70")
+	b = appendField(b, "From", e.from)
+	b = appendField(b, "To", e.to)
+	b = appendField(b, "Call-ID", e.callID)
+	b = appendField(b, "CSeq", strconv.FormatUint(uint64(e.seq), 10)+" "+e.method)
+	b = append(b, e.extra...)
+	return appendBody(b, "", nil)
+}

@@ -1,0 +1,106 @@
+package sip
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	maxBackoff   = 5 * time.Minute
+	goodbyeLimit = 5 * time.Second // how long unregistering may take
+)
+
+// keep refreshes a registration until ctx ends, then removes it.
+func (r *Registered) keep(ctx context.Context, wait time.Duration) {
+	defer close(r.gone)
+	for pauseUntil(ctx, r.srv.done, wait) {
+		err := r.send(ctx, r.request.Expires)
+		if ctx.Err() != nil {
+			break
+		}
+		wait = r.judge(err)
+		if r.request.OnChange != nil {
+			r.request.OnChange(err)
+		}
+		r.tell(err, wait)
+	}
+	last, cancel := context.WithTimeout(r.srv.ctx, goodbyeLimit)
+	defer cancel()
+	if r.granted > 0 || r.seq > 0 && r.failed == 0 {
+		r.err = r.send(last, 0)
+		r.granted = 0
+	}
+	s := statusOf(r.err)
+	s.Registered = false
+	r.report(s)
+}
+
+// judge is how long until the next attempt.
+func (r *Registered) judge(err error) time.Duration {
+	if err == nil {
+		r.failed = 0
+		return r.refreshIn()
+	}
+	r.failed++
+	return r.backoff(err)
+}
+
+// refreshIn is half the time the registration lasts, at most a tenth earlier.
+func (r *Registered) refreshIn() time.Duration {
+	half := r.granted / 2
+	return max(half-rand.N(half/10+1), time.Second)
+}
+
+// backoff grows with each failure. A registrar that refuses us for good is
+// not asked more often than it must be: it may ban who guesses.
+func (r *Registered) backoff(err error) time.Duration {
+	wait := min(r.request.Retry<<min(r.failed-1, 16), maxBackoff)
+	var status *StatusError
+	if errors.As(err, &status) && status.Status >= 400 && status.Status < 500 && status.Status != 408 {
+		wait = min(12*r.request.Retry<<min(r.failed-1, 16), maxBackoff)
+	}
+	wait = max(wait, r.after)
+	return wait - rand.N(wait/4+1)
+}
+
+func (r *Registered) tell(err error, next time.Duration) {
+	s := statusOf(err)
+	s.Expires, s.Next = r.granted, next
+	if err != nil {
+		s.Expires = 0
+	}
+	r.report(s)
+}
+
+func (r *Registered) report(s RegistrationStatus) {
+	if r.request.OnStatus != nil {
+		r.request.OnStatus(s)
+	}
+}
+
+// statusOf tells an attempt's end without what nobody but us answered.
+func statusOf(err error) RegistrationStatus {
+	if err == nil {
+		return RegistrationStatus{Registered: true, Status: 200, Reason: phrase(200)}
+	}
+	var status *StatusError
+	if errors.As(err, &status) {
+		return RegistrationStatus{Status: status.Status, Reason: status.Reason}
+	}
+	return RegistrationStatus{Reason: err.Error()}
+}
+
+// pauseUntil waits d; false when ctx or the server ended first.
+func pauseUntil(ctx context.Context, done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+	case <-done:
+	}
+	return false
+}
