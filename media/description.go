@@ -68,6 +68,7 @@ func (f Format) same(o Format) bool { return f.Name == o.Name && f.Rate == o.Rat
 // A mediaLine is an m= line, kept so that answers repeat the lines of the offer.
 type mediaLine struct {
 	kind, proto, formats string
+	mid                  string // RFC 5888 §4; "" when unsaid
 	port                 uint16
 }
 

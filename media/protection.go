@@ -25,11 +25,12 @@ type protection struct {
 	candidates []candidate
 	lite       bool // RFC 8445 §2.5
 	mux        bool // RFC 5761
+	bundle     bool // RFC 9143
 }
 
 func (p *protection) same(o *protection) bool {
 	return slices.Equal(p.cryptos, o.cryptos) && slices.Equal(p.prints, o.prints) && p.setup == o.setup &&
-		p.ufrag == o.ufrag && p.pwd == o.pwd && slices.Equal(p.candidates, o.candidates) && p.lite == o.lite && p.mux == o.mux
+		p.ufrag == o.ufrag && p.pwd == o.pwd && slices.Equal(p.candidates, o.candidates) && p.lite == o.lite && p.mux == o.mux && p.bundle == o.bundle
 }
 
 // A fingerprint is the hash of a certificate (RFC 8122 §5).
@@ -77,6 +78,8 @@ func (p *protection) attribute(name, value string) {
 		}
 	case "rtcp-mux":
 		p.mux = true
+	case "group":
+		p.bundle = p.bundle || strings.HasPrefix(value, "BUNDLE")
 	default:
 		p.iceAttribute(name, value)
 	}
@@ -125,7 +128,7 @@ func (p *protection) inherit(top *protection) {
 	if p.pwd == "" {
 		p.pwd = top.pwd
 	}
-	p.lite = p.lite || top.lite
+	p.lite, p.bundle = p.lite || top.lite, top.bundle
 }
 
 // parseFingerprint reads <hash> <hex bytes with colons>. Weak hashes are passed over.

@@ -25,6 +25,8 @@ type inbound struct {
 
 	protected bool    // by SRTP: nothing else is accepted
 	opener    *opener // nil while its key is not known yet
+	ice       *iceAgent
+	link      *dtlsLink
 
 	ignored, malformed, unproved, events uint64
 	eventTS                              uint32
@@ -57,6 +59,9 @@ func (in *inbound) negotiate(r Remote, now int64, window time.Duration) netip.Ad
 	defer in.mu.Unlock()
 	if len(r.Ours)+len(r.Formats) > 0 {
 		in.setKinds(r.Ours, r.Formats)
+	}
+	if r.ice {
+		return netip.AddrPort{}
 	}
 	in.latch.negotiate(r, now, window)
 	if !in.latch.source.IsValid() {

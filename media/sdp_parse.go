@@ -176,6 +176,10 @@ func (s *sdpSection) attribute(v string) error {
 		}
 	case "rtcp":
 		s.rtcpLine(value)
+	case "mid":
+		if value = strings.TrimSpace(value); token(value) && len(value) <= 64 {
+			s.mid = value
+		}
 	default:
 		s.protection.attribute(name, value)
 	}

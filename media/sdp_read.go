@@ -51,7 +51,7 @@ func (d *Description) fill(top, s *sdpSection) error {
 	if s.hasDir {
 		d.Direction = s.direction
 	}
-	if conn.IsUnspecified() { // RFC 3264 §8.4: the old way to put on hold
+	if conn.IsUnspecified() && s.ufrag == "" { // RFC 3264 §8.4: the old way to put on hold; browsers write it where ICE knows
 		d.Direction = direction(d.Direction.Sends(), false)
 	}
 	return nil

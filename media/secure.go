@@ -8,7 +8,7 @@ import (
 
 // protect puts an agreement in force. From then on nothing passes unprotected
 // where protection was agreed on.
-func (s *Stream) protect(a agreement) {
+func (s *Stream) protect(a *agreement) {
 	s.in.mu.Lock()
 	s.in.protected = a.security != Plain
 	if !s.in.protected {
@@ -23,6 +23,74 @@ func (s *Stream) protect(a agreement) {
 	s.out.mu.Unlock()
 	if a.in.valid() && a.out.valid() {
 		s.setKeys(a.in, a.out)
+	}
+}
+
+// meet begins ICE and DTLS where they were agreed on; the ones in progress go on.
+func (s *Stream) meet(a *agreement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.findWay(a)
+	s.shakeHands(a)
+}
+
+// findWay starts, restarts or ends ICE. s.mu is held.
+func (s *Stream) findWay(a *agreement) {
+	s.in.mu.Lock()
+	old := s.in.ice
+	switch {
+	case a.ice == nil:
+		s.in.ice = nil
+	case old == nil:
+		s.in.ice = newICEAgent(s, *a.ice)
+		go s.in.ice.run()
+	case a.ice.ufrag != old.terms.ufrag || a.ice.theirUfrag != old.terms.theirUfrag:
+		old.begin(*a.ice)
+	}
+	s.in.mu.Unlock()
+	if a.ice == nil && old != nil {
+		old.stop()
+	}
+}
+
+// shakeHands starts or ends DTLS. s.mu is held.
+func (s *Stream) shakeHands(a *agreement) {
+	s.in.mu.Lock()
+	old := s.in.link
+	if old != nil && a.security == WebRTC && old.serves(a) {
+		s.in.mu.Unlock()
+		return
+	}
+	s.in.link = nil
+	s.in.mu.Unlock()
+	if old != nil {
+		old.stop()
+	}
+	if a.security != WebRTC {
+		return
+	}
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	var path <-chan struct{}
+	if s.in.ice != nil {
+		path = s.in.ice.ready
+	}
+	s.in.link = startDTLS(s, a, path)
+}
+
+// unprotect ends ICE and DTLS of a stream that is closed.
+func (s *Stream) unprotect() {
+	s.in.mu.Lock()
+	agent, link := s.in.ice, s.in.link
+	s.in.mu.Unlock()
+	if link != nil {
+		link.stop()
+	}
+	if agent != nil {
+		agent.stop()
 	}
 }
 
@@ -88,19 +156,17 @@ func (s *Stream) open(b []byte, report bool, now int64) ([]byte, bool) {
 
 // admits reports whether RTP from this source may be the leg's; in.mu is held.
 func (s *Stream) admits(from netip.AddrPort, now int64) bool {
+	if s.in.ice != nil {
+		return s.in.ice.knows(from)
+	}
 	return s.in.latch.admits(from, now)
 }
 
 // follow sends where an accepted packet came from; in.mu is held.
 func (s *Stream) follow(from netip.AddrPort, now int64) {
-	if s.in.latch.take(from, now) {
+	if s.in.ice == nil && s.in.latch.take(from, now) {
 		s.out.redirect(from)
 	}
-}
-
-// receiveOther handles what is not RTP (RFC 7983 §7); in.mu is held.
-func (s *Stream) receiveOther(b []byte, from netip.AddrPort, now int64) {
-	s.in.malformed++
 }
 
 // isReport tells RTCP from RTP, in the clear also when they are encrypted (RFC 5761 §4).

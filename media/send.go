@@ -69,6 +69,9 @@ func (o *outbound) negotiate(r Remote, source netip.AddrPort) {
 	if len(r.Formats) > 0 {
 		o.setTypes(r.Formats)
 	}
+	if r.ice {
+		return
+	}
 	o.to, o.rtcpTo = r.Addr, r.RTCP
 	if o.rtcpTo.Port() == 0 {
 		o.rtcpTo = portAbove(r.Addr)

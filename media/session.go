@@ -196,18 +196,21 @@ func (s *Session) build(m Media, protection string) []byte {
 // content is the body below the o= line.
 func (s *Session) content(m Media, protection string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "s=-\r\nc=IN %s\r\nt=0 0\r\n", host(s.local.Addr()))
 	lines := s.lines
 	if len(lines) == 0 {
-		lines = []mediaLine{{kind: "audio", proto: s.terms.proto()}}
+		lines = []mediaLine{s.terms.firstLine()}
 	}
+	fmt.Fprintf(&b, "s=-\r\nc=IN %s\r\nt=0 0\r\n%s", host(s.local.Addr()), s.terms.group(lines[s.audio].mid))
 	for i, l := range lines {
 		if i == s.audio {
 			writeAudio(&b, l.proto, s.local.Port(), m)
 			b.WriteString(protection)
-			continue
+		} else {
+			fmt.Fprintf(&b, "m=%s 0 %s %s\r\n", l.kind, l.proto, l.formats) // RFC 3264 §6: refused
 		}
-		fmt.Fprintf(&b, "m=%s 0 %s %s\r\n", l.kind, l.proto, l.formats) // RFC 3264 §6: refused
+		if l.mid != "" {
+			fmt.Fprintf(&b, "a=mid:%s\r\n", l.mid)
+		}
 	}
 	return b.String()
 }

@@ -26,7 +26,7 @@ func newSecurePhone(t testing.TB, e *Engine, s suite) (phone securePhone, ours, 
 	phone = securePhone{UDPConn: rawSocket(t, "127.0.0.1"), leg: open(t, e)}
 	phone.send, phone.recv = srtpContext(t, theirs), srtpContext(t, ours)
 	phone.leg.SetRemote(Remote{Addr: phone.addr(), Formats: g711(PCMU, 101)})
-	phone.leg.protect(agreement{security: SDESRequired, in: theirs, out: ours})
+	phone.leg.protect(&agreement{security: SDESRequired, in: theirs, out: ours})
 	return phone, ours, theirs
 }
 
@@ -176,7 +176,7 @@ func TestNothingIsSentWithoutTheAgreedKey(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, Config{}, newLoop)
 	sink, leg := plainPhone(t, e)
-	leg.protect(agreement{security: WebRTC})
+	leg.protect(&agreement{security: WebRTC})
 	if err := leg.Send(t.Context(), make([]int16, 800)); err != nil {
 		t.Fatal(err)
 	}
@@ -235,17 +235,17 @@ func TestKeysChangeInMidCall(t *testing.T) {
 	}
 	say(phone, 65535, 1)
 	say(phone, 0, 2) // its roll-over counter is 1 now
-	phone.leg.protect(agreement{security: SDESRequired, in: theirs, out: ours})
+	phone.leg.protect(&agreement{security: SDESRequired, in: theirs, out: ours})
 	say(phone, 1, 3) // the same keys again change nothing
 	next := newMasterKey(aesSHA80)
-	phone.leg.protect(agreement{security: SDESRequired, in: next, out: ours})
+	phone.leg.protect(&agreement{security: SDESRequired, in: next, out: ours})
 	say(phone, 2, 4) // under way when the keys changed
 	anew := phone
 	anew.send = srtpContext(t, next)
 	anew.send.SetROC(7, 1)
 	say(anew, 3, 5) // goes on counting
 	last := newMasterKey(aes256GCM)
-	phone.leg.protect(agreement{security: SDESRequired, in: last, out: newMasterKey(aes256GCM)})
+	phone.leg.protect(&agreement{security: SDESRequired, in: last, out: newMasterKey(aes256GCM)})
 	anew.send = srtpContext(t, last)
 	say(anew, 4, 6) // begins anew
 }
@@ -363,7 +363,7 @@ func TestKeyIdentifierInPacketsIsUnderstood(t *testing.T) {
 	if !theirs.identifier("258:4") || binary.BigEndian.Uint32(theirs.mki[:]) != 258 {
 		t.Fatalf("%+v", theirs.mki)
 	}
-	phone.leg.protect(agreement{security: SDESRequired, in: theirs, out: ours})
+	phone.leg.protect(&agreement{security: SDESRequired, in: theirs, out: ours})
 	phone.send = srtpContext(t, theirs)
 	phone.transmit(t, phone.sealed(t, 1, 7, make([]byte, 160)))
 	until(t, "the packet accepted", func() bool { return phone.leg.Stats().ReceivedBytes == 160 })

@@ -66,6 +66,7 @@ func (s *Stream) Close() {
 	}
 	s.Unbridge()
 	s.sendBye()
+	s.unprotect()
 	s.in.shut()
 	s.out.shut()
 	s.rtp.close()
@@ -84,6 +85,8 @@ type Remote struct {
 	Strict  bool           // accept no third host (trunks with fixed media addresses)
 	Formats []Format       // as the other side declared them: payload types we send, the best first; nil leaves them as they were
 	Ours    []Format       // as we declared them: payload types we receive; nil is Formats
+
+	ice bool // ICE finds the address
 }
 
 // SetRemote points the stream at the other side and opens the latch window;
@@ -103,9 +106,10 @@ func (s *Stream) Apply(n *Session, via netip.Addr) {
 		return
 	}
 	ours := n.Ours()
-	s.protect(n.terms.agreed)
+	s.protect(&n.terms.agreed)
 	s.SetDirection(ours.Direction.Sends(), ours.Direction.Receives())
-	s.SetRemote(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: n.formats(), Ours: append(ours.Formats[:len(ours.Formats):len(ours.Formats)], d.Formats...)})
+	s.SetRemote(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: n.formats(), Ours: append(ours.Formats[:len(ours.Formats):len(ours.Formats)], d.Formats...), ice: n.terms.agreed.ice != nil})
+	s.meet(&n.terms.agreed)
 }
 
 // SetDirection says whether audio is sent to this leg and accepted from it.

@@ -15,6 +15,7 @@ type terms struct {
 	proposal    Security // of our pending offer
 	all         bool     // the offer names all suites
 	tag         int      // of the crypto line agreed on
+	bundle      bool     // the audio line is a group of its own
 	role        setup    // ours in the DTLS handshake
 	ice         iceTerms
 
@@ -38,6 +39,7 @@ func (t *terms) propose(first bool) {
 		t.proposal = t.profile.Security
 	}
 	if t.proposal == WebRTC && first {
+		t.bundle = true
 		t.ice = newICETerms()
 		t.ice.controlling = true
 	}
@@ -87,8 +89,27 @@ func (t *terms) offerCryptos(b *strings.Builder) {
 	}
 }
 
+// group is the session-level line that bundles the audio with itself: some
+// browsers refuse media outside a group (RFC 9143 §7).
+func (t *terms) group(mid string) string {
+	if !t.bundle || mid == "" {
+		return ""
+	}
+	return "a=group:BUNDLE " + mid + "\r\n"
+}
+
+// firstLine is the media line of a first offer.
+func (t *terms) firstLine() mediaLine {
+	l := mediaLine{kind: "audio", proto: t.proto()}
+	if t.proposal == WebRTC {
+		l.mid = "0"
+	}
+	return l
+}
+
+// writeDTLS also names the track, which browser applications look for (RFC 8830 §2).
 func (t *terms) writeDTLS(b *strings.Builder, role setup) {
-	fmt.Fprintf(b, "a=fingerprint:sha-256 %s\r\na=setup:%s\r\n", t.certificate.hash, role)
+	fmt.Fprintf(b, "a=fingerprint:sha-256 %s\r\na=setup:%s\r\na=msid:audio audio\r\n", t.certificate.hash, role)
 }
 
 // admit refuses an offer whose protection is less than the profile requires, or
@@ -107,6 +128,7 @@ func (t *terms) admit(d *Description) error {
 // taken: the order is the offerer's preference (RFC 4568 §5.1.1).
 func (t *terms) answer(d *Description) {
 	a := agreement{security: d.security, mux: d.protection.mux}
+	t.bundle = d.protection.bundle
 	switch d.security {
 	case SDESPreferred, SDESRequired:
 		c := d.protection.cryptos[0]

@@ -1,0 +1,192 @@
+package media
+
+import (
+	"crypto/subtle"
+	"encoding/binary"
+	"hash"
+	"hash/crc32"
+	"net/netip"
+)
+
+// STUN as connectivity checks use it (RFC 8489, RFC 8445 §7). Messages come from
+// anyone; nothing of one is believed before proves has said so.
+
+const (
+	stunHeaderLen = 20
+	stunMagic     = 0x2112A442
+	stunXOR       = 0x5354554E // of FINGERPRINT
+	maxSTUN       = 1280
+)
+
+// Types of messages: Binding and its classes (RFC 8489 §5).
+const (
+	stunRequest = 0x0001
+	stunSuccess = 0x0101
+	stunError   = 0x0111
+)
+
+// Attributes.
+const (
+	stunUsername     = 0x0006
+	stunIntegrity    = 0x0008
+	stunErrorCode    = 0x0009
+	stunXORMapped    = 0x0020
+	stunPriority     = 0x0024
+	stunUseCandidate = 0x0025
+	stunFingerprint  = 0x8028
+	stunControlled   = 0x8029
+	stunControlling  = 0x802A
+)
+
+// roleConflict is the error code of RFC 8445 §7.3.1.1.
+const roleConflict = 487
+
+type stunTx [12]byte
+
+// A stunMessage is what we read of a message. username points into the packet.
+type stunMessage struct {
+	kind        uint16
+	tx          stunTx
+	username    []byte
+	priority    uint32
+	use         bool
+	controlling bool
+	controlled  bool
+	tieBreaker  uint64
+	code        int
+	integrity   int // where MESSAGE-INTEGRITY begins; 0 is none
+}
+
+// parseSTUN reads a message. Attributes behind MESSAGE-INTEGRITY are passed over
+// (RFC 8489 §14.5), except FINGERPRINT, which must be right where it is.
+func parseSTUN(b []byte) (m stunMessage, ok bool) {
+	be := binary.BigEndian
+	if len(b) < stunHeaderLen || len(b) > maxSTUN || len(b)%4 != 0 || be.Uint32(b[4:]) != stunMagic || int(be.Uint16(b[2:])) != len(b)-stunHeaderLen {
+		return m, false
+	}
+	m.kind = be.Uint16(b)
+	copy(m.tx[:], b[8:])
+	for at := stunHeaderLen; at < len(b); {
+		if len(b)-at < 4 {
+			return m, false
+		}
+		kind, size := be.Uint16(b[at:]), int(be.Uint16(b[at+2:]))
+		if size > len(b)-at-4 || !m.attribute(b, kind, at, size) {
+			return m, false
+		}
+		at += 4 + (size+3)&^3
+	}
+	return m, true
+}
+
+// attribute reads one attribute at b[at:] whose value has the size given.
+func (m *stunMessage) attribute(b []byte, kind uint16, at, size int) bool {
+	be, v := binary.BigEndian, b[at+4:at+4+size]
+	if kind == stunFingerprint {
+		return size == 4 && crc32.ChecksumIEEE(b[:at])^stunXOR == be.Uint32(v)
+	}
+	if m.integrity > 0 {
+		return true
+	}
+	switch kind {
+	case stunUsername:
+		m.username = v
+	case stunIntegrity:
+		m.integrity = at
+		return size == 20
+	case stunPriority:
+		if size != 4 {
+			return false
+		}
+		m.priority = be.Uint32(v)
+	case stunUseCandidate:
+		m.use = true
+	case stunControlled, stunControlling:
+		if size != 8 {
+			return false
+		}
+		m.controlled, m.controlling, m.tieBreaker = kind == stunControlled, kind == stunControlling, be.Uint64(v)
+	case stunErrorCode:
+		if size < 4 {
+			return false
+		}
+		m.code = int(v[2]&7)*100 + int(v[3])
+	}
+	return true
+}
+
+// proves reports whether the message was made by who has the key of the hash.
+func (m *stunMessage) proves(b []byte, mac hash.Hash) bool {
+	if m.integrity == 0 {
+		return false
+	}
+	var sum [20]byte
+	return subtle.ConstantTimeCompare(integrity(b, m.integrity, mac, sum[:0]), b[m.integrity+4:m.integrity+24]) == 1
+}
+
+// integrity is the HMAC over the message as if it ended behind the attribute at b[at:].
+func integrity(b []byte, at int, mac hash.Hash, sum []byte) []byte {
+	length := [2]byte{b[2], b[3]}
+	binary.BigEndian.PutUint16(b[2:], uint16(at+24-stunHeaderLen))
+	mac.Reset()
+	mac.Write(b[:at])
+	b[2], b[3] = length[0], length[1]
+	return mac.Sum(sum)
+}
+
+// A stunWriter puts a message together in a buffer that is large enough for every one of ours.
+type stunWriter struct {
+	buf [stunHeaderLen + 4 + 2*maxICEString + 4 + 128]byte
+	n   int
+}
+
+func (w *stunWriter) begin(kind uint16, tx stunTx) {
+	binary.BigEndian.PutUint16(w.buf[0:], kind)
+	binary.BigEndian.PutUint32(w.buf[4:], stunMagic)
+	copy(w.buf[8:], tx[:])
+	w.n = stunHeaderLen
+}
+
+// add makes room for an attribute and returns where its value goes.
+func (w *stunWriter) add(kind uint16, size int) []byte {
+	b := w.buf[w.n:]
+	binary.BigEndian.PutUint16(b, kind)
+	binary.BigEndian.PutUint16(b[2:], uint16(size))
+	padded := (size + 3) &^ 3
+	clear(b[4 : 4+padded])
+	w.n += 4 + padded
+	return b[4 : 4+size]
+}
+
+func (w *stunWriter) mapped(a netip.AddrPort) {
+	var ip [16]byte
+	size := 4
+	if a.Addr().Is4() {
+		v4 := a.Addr().As4()
+		copy(ip[:], v4[:])
+	} else {
+		ip, size = a.Addr().As16(), 16
+	}
+	v := w.add(stunXORMapped, 4+size)
+	v[1] = 1
+	if size == 16 {
+		v[1] = 2
+	}
+	binary.BigEndian.PutUint16(v[2:], a.Port()^stunMagic>>16)
+	for i := range size { // XOR with magic cookie and transaction: they follow each other in the header
+		v[4+i] = ip[i] ^ w.buf[4+i]
+	}
+}
+
+// end adds MESSAGE-INTEGRITY and FINGERPRINT and returns the message, valid until the next begin.
+func (w *stunWriter) end(mac hash.Hash) []byte {
+	at := w.n
+	v := w.add(stunIntegrity, 20)
+	var sum [20]byte
+	copy(v, integrity(w.buf[:w.n], at, mac, sum[:0]))
+	at = w.n
+	v = w.add(stunFingerprint, 4)
+	binary.BigEndian.PutUint16(w.buf[2:], uint16(w.n-stunHeaderLen))
+	binary.BigEndian.PutUint32(v, crc32.ChecksumIEEE(w.buf[:at])^stunXOR)
+	return w.buf[:w.n]
+}

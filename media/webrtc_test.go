@@ -1,0 +1,318 @@
+package media
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pion/webrtc/v4"
+	"github.com/pion/webrtc/v4/pkg/media"
+)
+
+// A browser is somebody else's WebRTC: pion's, on the loopback.
+type browser struct {
+	*webrtc.PeerConnection
+	mic   *webrtc.TrackLocalStaticSample
+	ear   *earpiece
+	first atomic.Int64 // when it heard the first packet, UnixNano
+}
+
+func newBrowser(t testing.TB, lite bool) *browser {
+	t.Helper()
+	var set webrtc.SettingEngine
+	set.SetIncludeLoopbackCandidate(true)
+	set.SetIPFilter(func(ip net.IP) bool { return ip.IsLoopback() })
+	set.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
+	set.SetLite(lite)
+	set.SetHandleUndeclaredSSRCWithoutAnswer(true) // as browsers do
+	m := &webrtc.MediaEngine{}
+	pcmu := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}
+	if err := m.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: pcmu, PayloadType: 0}, webrtc.RTPCodecTypeAudio); err != nil {
+		t.Fatal(err)
+	}
+	pc, err := webrtc.NewAPI(webrtc.WithMediaEngine(m), webrtc.WithSettingEngine(set)).NewPeerConnection(webrtc.Configuration{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pc.Close() })
+	mic, err := webrtc.NewTrackLocalStaticSample(pcmu, "mic", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pc.AddTrack(mic); err != nil {
+		t.Fatal(err)
+	}
+	b := &browser{PeerConnection: pc, mic: mic, ear: &earpiece{more: make(chan struct{}, 1)}}
+	pc.OnTrack(b.hear)
+	return b
+}
+
+func (b *browser) hear(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
+	for {
+		p, _, err := track.ReadRTP()
+		if err != nil {
+			return
+		}
+		b.first.CompareAndSwap(0, time.Now().UnixNano())
+		b.ear.mu.Lock()
+		b.ear.pcm = append(b.ear.pcm, PCMU.Decode(nil, p.Payload)...)
+		b.ear.mu.Unlock()
+		nudge(b.ear.more)
+	}
+}
+
+// hum lets the browser say a tone until the test ends.
+func (b *browser) hum(t testing.TB, hz float64) {
+	done, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		words := PCMU.Encode(nil, Tone(hz, -10, time.Second, 8000))
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				at := n % 50 * 160
+				_ = b.mic.WriteSample(media.Sample{Data: words[at : at+160], Duration: 20 * time.Millisecond})
+			}
+		}
+	}()
+	t.Cleanup(sync.OnceFunc(func() { close(done); <-over }))
+}
+
+// offer is what the browser asks for, all candidates in it.
+func (b *browser) offer(t testing.TB, restart bool) []byte {
+	t.Helper()
+	o, err := b.CreateOffer(&webrtc.OfferOptions{ICERestart: restart})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.describe(t, o)
+}
+
+func (b *browser) describe(t testing.TB, d webrtc.SessionDescription) []byte {
+	t.Helper()
+	gathered := webrtc.GatheringCompletePromise(b.PeerConnection)
+	if err := b.SetLocalDescription(d); err != nil {
+		t.Fatal(err)
+	}
+	<-gathered
+	return []byte(b.LocalDescription().SDP)
+}
+
+func (b *browser) take(t testing.TB, kind webrtc.SDPType, sdp []byte) {
+	t.Helper()
+	if err := b.SetRemoteDescription(webrtc.SessionDescription{Type: kind, SDP: string(sdp)}); err != nil {
+		t.Fatalf("%v\n%s", err, sdp)
+	}
+}
+
+// answer is what the browser says to our offer.
+func (b *browser) answer(t testing.TB, offer []byte) []byte {
+	t.Helper()
+	b.take(t, webrtc.SDPTypeOffer, offer)
+	a, err := b.CreateAnswer(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.describe(t, a)
+}
+
+// webCall is a browser in a call with a plain phone.
+type webCall struct {
+	*browser
+	session  *Session
+	leg      *Stream // the browser's
+	other    *Stream
+	phone    *Stream
+	phoneEar *earpiece
+}
+
+func newWebCall(t testing.TB, e *Engine, lite bool) *webCall {
+	t.Helper()
+	phones := testEngine(t, Config{}, newLoop)
+	c := &webCall{browser: newBrowser(t, lite), leg: open(t, e), other: open(t, e), phone: open(t, phones)}
+	connect(c.phone, c.other, g711(PCMU, 101))
+	c.phoneEar = listen(c.phone)
+	c.session = c.leg.NewSession(Profile{Security: WebRTC})
+	Bridge(c.leg, c.other)
+	hum(t, c.phone, 1000)
+	c.hum(t, 440)
+	return c
+}
+
+// invite lets the browser call, or ask again in mid-call.
+func (c *webCall) invite(t testing.TB, restart bool) {
+	t.Helper()
+	c.admit(t, c.offer(t, restart))
+}
+
+func (c *webCall) admit(t testing.TB, offer []byte) {
+	t.Helper()
+	d, err := c.session.ReceiveOffer(offer)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, offer)
+	}
+	m, err := LocalAnswer(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := c.session.Answer(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.take(t, webrtc.SDPTypeAnswer, body)
+	c.leg.Apply(c.session, netip.Addr{})
+}
+
+// call lets us call the browser.
+func (c *webCall) call(t testing.TB) {
+	t.Helper()
+	m := OwnOffer()
+	m.Formats = g711(PCMU, 101)[:1]
+	answer := c.answer(t, c.session.Offer(m))
+	if _, err := c.session.ReceiveAnswer(answer); err != nil {
+		t.Fatalf("%v\n%s", err, answer)
+	}
+	c.leg.Apply(c.session, netip.Addr{})
+}
+
+// talk checks that each hears the other.
+func (c *webCall) talk(t testing.TB) {
+	t.Helper()
+	if hz := c.ear.tone(t.(*testing.T)); !near(hz, 1000) {
+		t.Errorf("the browser hears %.0f Hz, want 1000", hz)
+	}
+	if hz := c.phoneEar.tone(t.(*testing.T)); !near(hz, 440) {
+		t.Errorf("the phone hears %.0f Hz, want 440", hz)
+	}
+}
+
+func TestBrowserCalls(t *testing.T) {
+	t.Parallel()
+	for _, lite := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lite %v", lite), func(t *testing.T) {
+			t.Parallel()
+			eachLoop(t, func(t *testing.T, e *Engine) {
+				c := newWebCall(t, e, lite)
+				c.invite(t, false)
+				began := time.Now()
+				c.talk(t)
+				if took := time.Unix(0, c.first.Load()).Sub(began); took > time.Second {
+					t.Errorf("first audio after %v", took)
+				}
+				if st := c.leg.Stats(); st.Unproved > 0 || st.Lost > 0 {
+					t.Errorf("%+v", st)
+				}
+			})
+		})
+	}
+}
+
+func TestBrowserIsCalled(t *testing.T) {
+	t.Parallel()
+	for _, lite := range []bool{false, true} {
+		t.Run(fmt.Sprintf("lite %v", lite), func(t *testing.T) {
+			t.Parallel()
+			eachLoop(t, func(t *testing.T, e *Engine) {
+				c := newWebCall(t, e, lite)
+				c.call(t)
+				began := time.Now()
+				c.talk(t)
+				if took := time.Unix(0, c.first.Load()).Sub(began); took > time.Second {
+					t.Errorf("first audio after %v", took)
+				}
+			})
+		})
+	}
+}
+
+func TestBrowserHoldsResumesAndMoves(t *testing.T) {
+	t.Parallel()
+	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
+	c.invite(t, false)
+	c.talk(t)
+	keys := c.leg.in.opener.key
+	held := strings.Replace(string(c.offer(t, false)), "a=sendrecv", "a=sendonly", 1)
+	c.admit(t, []byte(held))
+	c.leg.in.mu.Lock()
+	before := c.leg.in.rx.packets
+	c.leg.in.mu.Unlock()
+	until(t, "more packets from the browser", func() bool { return c.leg.Stats().Received > before+5 })
+	c.invite(t, false)
+	c.talk(t)
+	c.invite(t, true) // ICE begins anew, the keys stay
+	c.talk(t)
+	ufrag := c.session.terms.agreed.ice.theirUfrag
+	until(t, "the new way selected", func() bool {
+		c.leg.in.mu.Lock()
+		defer c.leg.in.mu.Unlock()
+		return c.leg.in.ice.selected != nil && c.leg.in.ice.terms.theirUfrag == ufrag
+	})
+	c.talk(t)
+	if c.leg.in.opener.key != keys {
+		t.Error("the keys changed")
+	}
+}
+
+// Whoever answers with another certificate than the one signalled is not heard.
+func TestForeignCertificateIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
+	offer := string(c.offer(t, false))
+	at := strings.Index(offer, "a=fingerprint:sha-256 ") + len("a=fingerprint:sha-256 ")
+	offer = offer[:at] + colons(strings.Repeat("x", 32)) + offer[at+95:]
+	failed := make(chan struct{})
+	fail := sync.OnceFunc(func() { close(failed) })
+	c.OnConnectionStateChange(func(s webrtc.PeerConnectionState) {
+		if s == webrtc.PeerConnectionStateFailed || s == webrtc.PeerConnectionStateClosed {
+			fail()
+		}
+	})
+	c.admit(t, []byte(offer))
+	select {
+	case <-failed:
+	case <-time.After(10 * time.Second):
+		t.Error("the handshake did not fail")
+	}
+	if st := c.leg.Stats(); st.Received != 0 || c.leg.in.opener != nil {
+		t.Errorf("%d packets accepted", st.Received)
+	}
+}
+
+func TestStrangerIsNotHeardOnABrowsersLeg(t *testing.T) {
+	t.Parallel()
+	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
+	c.invite(t, false)
+	c.talk(t)
+	to := c.leg.Stats().Remote
+	stranger := rawSocket(t, "127.0.0.66")
+	var w stunWriter
+	agent := newICEAgent(c.leg, newICETerms())
+	w.begin(stunRequest, stunTx{1})
+	copy(w.add(stunUsername, 9), "none:none")
+	w.add(stunUseCandidate, 0)
+	for _, b := range [][]byte{
+		rtpPacket(1, 1, 1, 0, make([]byte, 160)),
+		w.end(agent.ours),                               // a check without the password
+		{22, 254, 253, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0}, // DTLS
+	} {
+		_, _ = stranger.WriteToUDPAddrPort(b, c.leg.Local())
+	}
+	until(t, "all three ignored", func() bool { return c.leg.Stats().Ignored == 3 })
+	c.talk(t)
+	if got := c.leg.Stats().Remote; got != to {
+		t.Errorf("media goes to %v, not to %v", got, to)
+	}
+	_ = stranger.SetReadDeadline(time.Now())
+	if n, err := stranger.Read(make([]byte, 100)); err == nil {
+		t.Errorf("the stranger got %d bytes", n)
+	}
+}
