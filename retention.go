@@ -15,9 +15,10 @@ import (
 
 // How long things are kept where no setting says otherwise.
 const (
-	sweepEvery = 6 * time.Hour
-	jobsKept   = 3 * 24 * time.Hour
-	eventsKept = 30 * 24 * time.Hour
+	sweepEvery  = 6 * time.Hour
+	jobsKept    = 3 * 24 * time.Hour
+	eventsKept  = 30 * 24 * time.Hour
+	storiesKept = 30 * 24 * time.Hour
 )
 
 func (n *node) sweep(ctx context.Context) {
@@ -39,8 +40,9 @@ func (h *house) sweep(ctx context.Context, now time.Time) error {
 	_, jobs := job.Sweep(ctx, h.db, now.Add(-jobsKept))
 	_, events := h.outbox.Sweep(ctx, now.Add(-eventsKept))
 	_, deliveries := h.hooks.Sweep(ctx, now.Add(-eventsKept))
+	_, stories := h.calls.SweepStories(ctx, now.Add(-storiesKept))
 	answers := (&op.Corridor{DB: h.db, Now: func() time.Time { return now }}).Sweep(ctx)
-	return errors.Join(jobs, events, deliveries, answers, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
+	return errors.Join(jobs, events, deliveries, stories, answers, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
 }
 
 // forgetOld removes transcripts and memory past each organisation's own retention.

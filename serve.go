@@ -71,6 +71,7 @@ type node struct {
 	listener             net.Listener
 	server               *http.Server
 	callJobs, understand *job.Runner
+	callbacks            *job.Runner
 
 	started    time.Time
 	draining   atomic.Bool
@@ -98,7 +99,7 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n := &node{house: h, listener: l, cancel: cancel, started: time.Now()}
-	for _, step := range []func(context.Context) error{n.recover, n.startJobs, n.openTelephony, n.openControl, n.openHTTP} {
+	for _, step := range []func(context.Context) error{n.recover, n.startJobs, n.openTelephony, n.startCallbacks, n.openControl, n.openHTTP} {
 		if err := step(ctx); err != nil {
 			n.stop()
 			return nil, err
@@ -164,6 +165,15 @@ func (n *node) startJobs(ctx context.Context) error {
 		}
 	})
 	return nil
+}
+
+// startCallbacks places calls that are due, once there is a switch to place them.
+func (n *node) startCallbacks(ctx context.Context) error {
+	h := n.house
+	n.callbacks = &job.Runner{DB: h.db, Queue: h.jobs, Name: call.CallbackQueue, Node: h.node, Log: h.log,
+		Options: job.Options{Workers: 4, PerLane: 2, Timeout: time.Minute}}
+	h.calls.HandleCallbacks(n.callbacks)
+	return n.callbacks.Start(ctx)
 }
 
 // run starts something that ends with the node's context, and is waited for.
@@ -316,6 +326,10 @@ func (n *node) closeDoors() {
 	}
 	if n.media != nil {
 		n.media.Close()
+	}
+	n.house.calls.Close()
+	if n.callbacks != nil {
+		n.callbacks.Stop(ctx)
 	}
 	if n.callJobs != nil {
 		n.callJobs.Stop(ctx)

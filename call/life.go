@@ -257,6 +257,11 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) e
 	if err := s.endParts(ctx, tx, e); err != nil {
 		return err
 	}
+	if e.Source == "callback" {
+		if err := s.attempted(ctx, tx, e.Org, e.ID, string(row.Status), e.Answered()); err != nil {
+			return err
+		}
+	}
 	if row.MissedReason != nil {
 		if err := s.publishMissed(ctx, tx, e, row); err != nil {
 			return err

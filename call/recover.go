@@ -47,7 +47,7 @@ func later(times ...time.Time) time.Time {
 
 func (s *Service) leftOpen(ctx context.Context) ([]Ended, error) {
 	// tenant: recovery of everything this node held
-	const q = `SELECT org_id, id, direction, from_number, to_number, started_at, answered_at, held_since, hold_seconds, recording_id
+	const q = `SELECT org_id, id, source, direction, from_number, to_number, started_at, answered_at, held_since, hold_seconds, recording_id
 		FROM calls WHERE node = $1 AND ended_at IS NULL`
 	rows, err := s.DB.Read(ctx).Query(ctx, q, s.Node)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) leftOpen(ctx context.Context) ([]Ended, error) {
 		var started, answered, held db.Time
 		var recording db.Null
 		var hold int
-		if err := rows.Scan(&e.Org, &e.ID, &e.Direction, &e.From, &e.To, &started, &answered, &held, &hold, &recording); err != nil {
+		if err := rows.Scan(&e.Org, &e.ID, &e.Source, &e.Direction, &e.From, &e.To, &started, &answered, &held, &hold, &recording); err != nil {
 			return nil, err
 		}
 		e.StartedAt, e.AnsweredAt, e.Recording = started.Time, answered.Time, string(recording)
