@@ -36,6 +36,9 @@ type Config struct {
 	RootCAs *x509.CertPool
 	// Resolver answers where names lead; nil: the name servers of this machine.
 	Resolver Resolver
+	// Trace is told every message, secrets replaced. It runs where messages are
+	// read and written: it must return at once. nil costs nothing.
+	Trace func(TraceEntry)
 	// PublicIP is advertised in Via and Contact to peers of its family,
 	// PublicIP6 to those of the other one. When unset the bound address is used,
 	// or the one that packets to the peer leave from.

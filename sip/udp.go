@@ -51,6 +51,9 @@ func (s *Server) receive(raw string, f flow, wait bool) {
 		s.refuseEarly(raw, f)
 		return
 	}
+	if s.config.Trace != nil {
+		s.traced(f, p.callID, raw, false)
+	}
 	if !sh.push(item{raw: raw, flow: f, at: now, mark: p.mark}, wait) {
 		s.stats.dropped.Add(1) // UDP peers send again
 	}
@@ -59,6 +62,11 @@ func (s *Server) receive(raw string, f flow, wait bool) {
 // send puts a message on the wire; UDP always from a listening socket.
 func (s *Server) send(f flow, b []byte) {
 	s.stats.sent.Add(1)
+	if s.config.Trace != nil {
+		raw := string(b)
+		p, _ := peek(raw)
+		s.traced(f, p.callID, raw, true)
+	}
 	if f.conn != nil {
 		f.conn.write(b)
 		return

@@ -1,0 +1,138 @@
+package sip
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// TraceEntry is one message as it went over the wire, but for secrets.
+type TraceEntry struct {
+	At            time.Time
+	CallID        string
+	Sent          bool // by us
+	Transport     Transport
+	Local, Remote netip.AddrPort
+	// Raw is the message. Digest responses, keys of SRTP and passwords of ICE
+	// are replaced by "***", so that its body may be shorter than
+	// Content-Length says.
+	Raw []byte
+}
+
+// traced tells Config.Trace about a message.
+func (s *Server) traced(f flow, callID, raw string, sent bool) {
+	s.config.Trace(TraceEntry{
+		At: s.config.Now(), CallID: strings.Clone(callID), Sent: sent, Transport: f.transport(),
+		Local: s.localOf(f), Remote: f.addr, Raw: redacted(raw),
+	})
+}
+
+// localOf is our end of a flow.
+func (s *Server) localOf(f flow) netip.AddrPort {
+	if f.conn != nil {
+		return f.conn.local
+	}
+	if f.sock != nil && !f.sock.addr.Addr().IsUnspecified() {
+		return f.sock.addr
+	}
+	return s.host.find(f.addr.Addr(), s.host.plain)
+}
+
+const masked = "***"
+
+// redacted copies a message without its secrets.
+func redacted(raw string) []byte {
+	b := make([]byte, 0, len(raw))
+	secret, body := false, false
+	for raw != "" {
+		line := raw
+		if i := strings.IndexByte(raw, '\n'); i >= 0 {
+			line = raw[:i+1]
+		}
+		raw = raw[len(line):]
+		text := strings.TrimRight(line, "\r\n")
+		switch {
+		case body:
+			text = maskedBody(text)
+		case text == "":
+			body = true
+		case text[0] != ' ' && text[0] != '\t':
+			secret = isSecret(text)
+			fallthrough
+		default:
+			if secret {
+				text = maskedLogin(text)
+			}
+		}
+		b = append(append(b, text...), line[len(strings.TrimRight(line, "\r\n")):]...)
+	}
+	return b
+}
+
+// isSecret tells whether a header line carries credentials.
+func isSecret(line string) bool {
+	name, _, _ := strings.Cut(line, ":")
+	switch fieldKind(strings.TrimRight(name, " \t")) {
+	case fAuthorization, fProxyAuthorization:
+		return true
+	}
+	return strings.EqualFold(strings.TrimRight(name, " \t"), "Authentication-Info")
+}
+
+// maskedLogin hides what a password could be guessed from. Schemes other than
+// Digest are hidden altogether.
+func maskedLogin(line string) string {
+	name, value, ok := strings.Cut(line, ":")
+	if ok && line[0] != ' ' && line[0] != '\t' {
+		scheme, rest, _ := strings.Cut(strings.TrimLeft(value, " \t"), " ")
+		if rest != "" && !strings.Contains(scheme, "=") && !strings.EqualFold(scheme, "Digest") {
+			return name + ": " + scheme + " " + masked
+		}
+	}
+	var b strings.Builder
+	for line != "" {
+		part, rest, more := strings.Cut(line, ",")
+		b.WriteString(maskedParam(part))
+		if line = rest; more {
+			b.WriteByte(',')
+		}
+	}
+	return b.String()
+}
+
+// maskedParam hides the value of response=, rspauth= and cnonce=.
+func maskedParam(part string) string {
+	name, _, ok := strings.Cut(part, "=")
+	if !ok {
+		return part
+	}
+	words := strings.Fields(name)
+	if len(words) == 0 {
+		return part
+	}
+	switch strings.ToLower(words[len(words)-1]) {
+	case "response", "rspauth", "cnonce":
+		return name + `="` + masked + `"`
+	}
+	return part
+}
+
+// bodySecrets are SDP lines whose rest is a key (RFC 4566 §5.12, RFC 4567,
+// RFC 8839 §5.4).
+var bodySecrets = []string{"k=", "a=ice-pwd:", "a=key-mgmt:"}
+
+func maskedBody(line string) string {
+	for _, start := range bodySecrets {
+		if len(line) >= len(start) && strings.EqualFold(line[:len(start)], start) {
+			return line[:len(start)] + masked
+		}
+	}
+	if len(line) < 9 || !strings.EqualFold(line[:9], "a=crypto:") {
+		return line
+	}
+	i := strings.Index(strings.ToLower(line), "inline:") // RFC 4568 §9.2
+	if i < 0 {
+		return line[:9] + masked
+	}
+	return line[:i+7] + masked
+}
