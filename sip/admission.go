@@ -78,7 +78,13 @@ const sickLag = 250 * time.Millisecond
 // admit decides about a message before it costs anything. Only requests that
 // start something new are ever refused.
 func (s *Server) admit(sh *shard, p *peeked, f flow, now time.Duration) verdict {
-	if !p.request || p.inside || p.ack {
+	if !p.request {
+		return letIn
+	}
+	if p.inside || p.ack {
+		if !s.guard.allowInside(f.addr.Addr(), now) {
+			return dropIt
+		}
 		return letIn
 	}
 	if !s.guard.allow(f.addr.Addr(), now) {

@@ -68,6 +68,14 @@ func lostConn(s *Server, key connKey) *conn {
 	return c
 }
 
+// transport is UDP without a connection.
+func (c *conn) transport() Transport {
+	if c == nil {
+		return UDP
+	}
+	return c.key.kind
+}
+
 func (c *conn) flow() flow { return flow{addr: c.key.addr, conn: c} }
 
 func (c *conn) open() bool {

@@ -5,6 +5,7 @@ func (s *shard) message(raw string, f flow) {
 	m := &s.msg
 	if err := m.parse(raw, f); err != nil {
 		s.stats.parseErrors.Add(1)
+		s.srv.suspect(f.addr.Addr(), f.transport())
 		return
 	}
 	bad := m.read()
@@ -55,6 +56,9 @@ func (s *shard) request(m *message, bad *refusal) {
 		s.ack(m)
 		return
 	}
+	if s.scans(m) {
+		return
+	}
 	if bad == nil {
 		if tx := s.servers[s.txKey(m, m.method)]; tx != nil {
 			tx.again(s)
@@ -74,10 +78,20 @@ func (s *shard) request(m *message, bad *refusal) {
 	s.accept(m)
 }
 
+// scans tells whether a stranger's request shows a scanner: it gets no answer.
+func (s *shard) scans(m *message) bool {
+	if m.to.tag != "" || !isScanner(m.get(fUserAgent)) || s.srv.guard.trusted(m.flow.addr.Addr(), s.now) {
+		return false
+	}
+	s.srv.caught(m.flow)
+	return true
+}
+
 // refuse answers without a transaction (RFC 3261 §8.2.7). An ACK is never
-// answered.
+// answered, nor who is banned.
 func (s *shard) refuse(m *message, r *refusal) {
-	if m.method == "ACK" {
+	s.srv.suspect(m.flow.addr.Addr(), m.flow.transport())
+	if m.method == "ACK" || s.srv.guard.banned(m.flow.addr.Addr(), s.now) {
 		return
 	}
 	s.buf = m.appendResponse(s.buf[:0], r.status, r.reason, s.srv.statelessTag(m), r.extra)
@@ -138,7 +152,7 @@ func (s *shard) options(m *message) {
 func (s *shard) cancel(m *message) {
 	invite := s.servers[s.txKey(m, "INVITE")]
 	if invite == nil {
-		s.reply(m, 481, "")
+		s.refuse(m, &refusal{status: 481})
 		return
 	}
 	s.reply(m, 200, "")

@@ -13,12 +13,7 @@ type flow struct {
 
 func (f flow) reliable() bool { return f.conn != nil }
 
-func (f flow) transport() Transport {
-	if f.conn != nil {
-		return f.conn.key.kind
-	}
-	return UDP
-}
+func (f flow) transport() Transport { return f.conn.transport() }
 
 // viaName is the transport as Via spells it.
 func (f flow) viaName() string { return f.transport().viaName() }

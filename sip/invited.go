@@ -49,6 +49,9 @@ func (l *Leg) answered(m *message) {
 	l.shard.timers.stop(&l.timer)
 	l.remote, l.remoteTag = m.to.value, m.to.tag
 	l.path = answeredPath(m, l.path.target)
+	if !l.symmetric {
+		l.shard.srv.guard.trust(m.flow.addr.Addr(), l.shard.now)
+	}
 	if l.flow.conn == nil && !l.symmetric {
 		l.flow = m.flow
 	}

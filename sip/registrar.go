@@ -79,6 +79,9 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 		s.config.Logger.Error("sip: look up a phone", "error", err)
 		respond(503, s.retryAfter())
 	case !ok:
+		if len(r.logins) == 0 {
+			s.suspect(r.source.Addr(), r.conn.transport())
+		}
 		s.stats.challenges.Add(1)
 		respond(401, "WWW-Authenticate: "+s.auth.challenge(acc.algorithm(), stale)+"\r\n")
 	case !s.owns(r):
@@ -195,7 +198,7 @@ func (r *registering) binding(value string, now time.Time) (Binding, int, int) {
 		Expires: now.Add(time.Duration(min(seconds, maxExpires)) * time.Second), Registered: now,
 	}
 	if r.conn != nil {
-		b.Transport, b.Flow = r.conn.key.kind, r.conn.id
+		b.Transport, b.Flow = r.conn.transport(), r.conn.id
 	}
 	if id, ok := paramOf(a.params, "+sip.instance"); ok {
 		reg, _ := paramOf(a.params, "reg-id")

@@ -44,6 +44,9 @@ func (s *Server) screen(in *Inbound) {
 		})
 		s.deliver(in)
 	default:
+		if len(in.logins) == 0 {
+			s.suspect(in.Source.Addr(), in.Transport)
+		}
 		value := s.auth.challenge(acc.algorithm(), stale)
 		s.stats.challenges.Add(1)
 		in.leg.post(func() { in.leg.challenge(407, "Proxy-Authenticate: "+value+"\r\n") })
@@ -123,9 +126,12 @@ func (s *Server) authenticate(ctx context.Context, method, from string, logins [
 	if err != nil || !found {
 		return acc, false, false, err
 	}
-	switch s.auth.check(l, method, acc, known) {
+	now, trusted := s.clock(), s.guard.trusted(source, s.clock())
+	heard := known && (trusted || s.logins.may(acc.ID, network(source), now))
+	switch s.auth.check(l, method, acc, heard) {
 	case authGood:
-		s.guard.trust(source, s.clock())
+		s.guard.trust(source, now)
+		s.logins.right(acc.ID, network(source))
 		return acc, false, true, nil
 	case authStale:
 		return acc, true, false, nil
@@ -133,8 +139,15 @@ func (s *Server) authenticate(ctx context.Context, method, from string, logins [
 	s.stats.authFailures.Add(1)
 	// Only who has our nonce has shown that the source address is its own: a
 	// forged datagram must not ban somebody else.
-	if s.auth.fresh(l.nonce, acc.algorithm()) {
-		s.guard.failure(source, s.clock())
+	if !s.auth.fresh(l.nonce, acc.algorithm()) {
+		s.suspect(source, UDP)
+		return acc, false, false, nil
+	}
+	if known && !trusted {
+		s.logins.wrong(acc.ID, network(source), now)
+	}
+	if s.guard.failure(source, now) {
+		s.punish(source, whyGuessing, true)
 	}
 	return acc, false, false, nil
 }

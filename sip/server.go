@@ -38,6 +38,7 @@ type Server struct {
 	rate     pacer
 	guard    guard
 	auth     authenticator
+	logins   logins
 	accounts accountLocks
 
 	ctx     context.Context // ends with Close
@@ -99,6 +100,7 @@ func newServer(c Config, h Handler) *Server {
 	}
 	s.rate.every = time.Second / time.Duration(s.limits.InvitesPerSecond)
 	s.guard.init(s.limits)
+	s.logins.burst = s.limits.AccountFailures
 	s.auth = newAuthenticator(c.Realm, s.clock)
 	for range max(2, runtime.GOMAXPROCS(0)) {
 		s.shards = append(s.shards, newShard(s, s, s.limits.QueueDepth))
@@ -118,12 +120,17 @@ func (l Limits) withDefaults() Limits {
 	def(&l.Lookups, 4000)
 	def(&l.SourcePerSecond, 200)
 	def(&l.FailedLogins, 30)
+	def(&l.AccountFailures, 20)
+	def(&l.Probes, 100)
 	def(&l.Connections, 20000)
 	def(&l.SourceConnections, 64)
 	def(&l.MessageBytes, 65535)
 	def(&l.Contacts, 10)
 	if l.BanFor <= 0 {
 		l.BanFor = 5 * time.Minute
+	}
+	if l.BanMost <= 0 {
+		l.BanMost = 24 * time.Hour
 	}
 	if l.Ping <= 0 {
 		l.Ping = 30 * time.Second

@@ -36,6 +36,8 @@ type Config struct {
 	RootCAs *x509.CertPool
 	// Resolver answers where names lead; nil: the name servers of this machine.
 	Resolver Resolver
+	// OnBan is told each ban; it runs on a goroutine that may wait.
+	OnBan func(source netip.Addr, until time.Time, why string)
 	// Trace is told every message, secrets replaced. It runs where messages are
 	// read and written: it must return at once. nil costs nothing.
 	Trace func(TraceEntry)
@@ -67,7 +69,10 @@ type Limits struct {
 	Lookups           int           // Handler.Invite and account look-ups under way, 4,000
 	SourcePerSecond   int           // requests outside dialogs per source that never authenticated, 200
 	FailedLogins      int           // wrong passwords per source and minute before it is banned, 30
-	BanFor            time.Duration // silence for a banned source, 5 min
+	AccountFailures   int           // wrong passwords for one account from where it never logged in, then one every 30 s, 20
+	Probes            int           // requests per stranger and minute that come to nothing before it is banned, 100
+	BanFor            time.Duration // silence for a banned source, 5 min, doubled each time
+	BanMost           time.Duration // the longest silence, 24 h
 	Connections       int           // TCP, TLS and WebSocket connections, 20,000
 	SourceConnections int           // those of one source that never authenticated, 64
 	MessageBytes      int           // largest message over a connection, 65,535

@@ -23,6 +23,7 @@ type Stats struct {
 	ServerTransactions int64  // finished ones that absorb retransmissions included
 	ClientTransactions int64
 	Connections        int64 // TCP, TLS and WebSocket
+	Bans               int64 // sources banned now or of late
 }
 
 type counters struct {
@@ -61,6 +62,6 @@ func (s *Server) Stats() Stats {
 		Challenges: c.challenges.Load(), AuthFailures: c.authFailures.Load(), Panics: c.panics.Load(),
 		Invites: c.invites.Load(), Dialogs: c.dialogs.sum(), Calls: s.calls.Load(),
 		ServerTransactions: c.serverTx.sum(), ClientTransactions: c.clientTx.sum(),
-		Connections: s.streams.open(),
+		Connections: s.streams.open(), Bans: s.guard.bans.active.Load(),
 	}
 }

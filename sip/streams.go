@@ -140,10 +140,10 @@ func (t *streams) open() int64 {
 	return int64(len(t.byID))
 }
 
-// cut ends the connections of a source.
+// cut ends the connections of a source over which nobody logged in.
 func (t *streams) cut(source netip.Addr) {
 	for _, c := range t.all() {
-		if network(c.key.addr.Addr()) == source && !c.ours {
+		if network(c.key.addr.Addr()) == source && !c.known.Load() {
 			c.fail()
 		}
 	}

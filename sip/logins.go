@@ -1,0 +1,73 @@
+package sip
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// logins slows down guessing at one account from many sources. Where the
+// account's phone logged in before, it always may.
+type logins struct {
+	burst int
+
+	mu  sync.Mutex // guards what follows
+	all map[string]*account
+}
+
+// account is who tried an account.
+type account struct {
+	due   time.Duration // when all wrong passwords are forgiven
+	homes []netip.Addr  // where it logged in from, the latest last
+}
+
+const (
+	// guessEvery is how often a wrong password is forgiven.
+	guessEvery  = 30 * time.Second
+	maxHomes    = 8
+	maxAccounts = 65536
+)
+
+// may tells whether a login from a source is worth looking at.
+func (l *logins) may(id string, source netip.Addr, now time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.all[id]
+	return a == nil || slices.Contains(a.homes, source) || a.due-now < time.Duration(l.burst)*guessEvery
+}
+
+// wrong counts a wrong password.
+func (l *logins) wrong(id string, source netip.Addr, now time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if a := l.account(id); !slices.Contains(a.homes, source) {
+		a.due = min(max(a.due, now)+guessEvery, now+time.Duration(l.burst)*guessEvery)
+	}
+}
+
+// right notes where an account logged in from.
+func (l *logins) right(id string, source netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.account(id)
+	if n := len(a.homes); n > 0 && a.homes[n-1] == source {
+		return
+	}
+	a.homes = append(slices.DeleteFunc(a.homes, func(h netip.Addr) bool { return h == source }), source)
+	if over := len(a.homes) - maxHomes; over > 0 {
+		a.homes = slices.Delete(a.homes, 0, over)
+	}
+}
+
+func (l *logins) account(id string) *account {
+	a := l.all[id]
+	if a == nil {
+		if l.all == nil || len(l.all) >= maxAccounts {
+			l.all = make(map[string]*account)
+		}
+		a = &account{}
+		l.all[id] = a
+	}
+	return a
+}
