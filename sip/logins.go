@@ -34,7 +34,7 @@ func (l *logins) may(id string, source netip.Addr, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.all[id]
-	return a == nil || slices.Contains(a.homes, source) || a.due-now < time.Duration(l.burst)*guessEvery
+	return a == nil || slices.Contains(a.homes, source) || a.due-now <= time.Duration(l.burst-1)*guessEvery
 }
 
 // wrong counts a wrong password.
