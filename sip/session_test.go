@@ -339,3 +339,27 @@ func TestLateOffersStayOutOfProvisionalResponses(t *testing.T) {
 		t.Errorf("%v, sent:\n%s", err, inv)
 	}
 }
+
+// A restored dialog's session timer runs from its start.
+func TestRestoredDialogIsRefreshed(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	leg, _, _ := l.inbound(t, "Allow: UPDATE\r\nSupported: timer\r\nSession-Expires: 300;refresher=uas\r\n")
+	d := leg.snapshot()
+	if d.Session != 300 || !d.Refresher || !d.Updates || !strings.Contains(string(d.SDP), "o=ours") {
+		t.Fatalf("state %+v", d)
+	}
+	next := newLab(t)
+	if _, err := next.srv.Restore(d, func(Event) {}); err != nil {
+		t.Fatal(err)
+	}
+	next.work()
+	next.pass(149 * time.Second)
+	if len(next.sent) > 0 {
+		t.Fatalf("sent early: %v", next.methods())
+	}
+	next.pass(time.Second)
+	if m := next.methods(); !slices.Equal(m, []string{"UPDATE"}) {
+		t.Errorf("sent %v, want UPDATE", m)
+	}
+}
