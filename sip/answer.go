@@ -36,6 +36,8 @@ func (l *Leg) request(m *message) {
 		l.notified(m)
 	case "UPDATE":
 		l.updated(m)
+	case "MESSAGE":
+		l.text(m)
 	case "PRACK":
 		l.pracked(m)
 	default: // OPTIONS

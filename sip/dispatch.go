@@ -124,6 +124,8 @@ func (s *shard) accept(m *message) {
 		s.register(m)
 	case m.method == "OPTIONS":
 		s.options(m)
+	case m.method == "MESSAGE":
+		s.text(m)
 	case m.method == "REFER":
 		s.reply(m, 403, "") // nobody may make us call who has no call with us
 	default: // BYE, INFO, NOTIFY without a dialog

@@ -95,6 +95,9 @@ func newServer(c Config, h Handler) *Server {
 	s.start, s.out, s.streams = c.Now(), s, newStreams(s)
 	s.names = newDNSCache(s)
 	s.allow = "INVITE, ACK, BYE, CANCEL, OPTIONS, INFO, REFER, NOTIFY, UPDATE, PRACK"
+	if c.OnMessage != nil {
+		s.allow += ", MESSAGE"
+	}
 	if c.Bindings != nil {
 		s.allow += ", REGISTER"
 	}

@@ -51,6 +51,9 @@ type Config struct {
 	Accounts Accounts
 	// Bindings keeps registrations; without it REGISTER is answered 405.
 	Bindings Bindings
+	// OnMessage gets each MESSAGE of an account or a trunk, on a goroutine of
+	// its own; without it MESSAGE is answered 405.
+	OnMessage func(ctx context.Context, m *Message)
 	// SessionExpires is how long a dialog lives without a sign of life
 	// (RFC 4028): 30 min when 0, at least 90 s, below 0 never ends.
 	SessionExpires time.Duration

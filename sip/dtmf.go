@@ -1,0 +1,76 @@
+package sip
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Content types of digits sent by INFO.
+const (
+	dtmfRelay = "application/dtmf-relay"
+	dtmfPlain = "application/dtmf"
+)
+
+// Durations of digits sent by INFO.
+const (
+	defaultDigit = 250 * time.Millisecond // what a phone means that does not say
+	longestDigit = 5 * time.Second
+)
+
+// ParseDTMFInfo reads the digit of an INFO body, application/dtmf-relay
+// ("Signal=5" and "Duration=160") or application/dtmf ("5"): 0 to 9, A to D,
+// * or #. ok is false when there is none. The duration is at most 5 s.
+func ParseDTMFInfo(contentType string, body []byte) (digit rune, duration time.Duration, ok bool) {
+	switch {
+	case len(body) > 256:
+		return 0, 0, false
+	case isType(contentType, dtmfPlain):
+		digit, ok = readDigit(string(body))
+		return digit, defaultDigit, ok
+	case isType(contentType, dtmfRelay):
+		return readRelay(string(body))
+	}
+	return 0, 0, false
+}
+
+func readRelay(body string) (digit rune, duration time.Duration, ok bool) {
+	duration = defaultDigit
+	for line := range strings.Lines(body) {
+		name, value, _ := strings.Cut(line, "=")
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "signal":
+			digit, ok = readDigit(value)
+		case "duration":
+			if ms, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31); err == nil && ms > 0 {
+				duration = min(time.Duration(ms)*time.Millisecond, longestDigit)
+			}
+		}
+	}
+	return digit, duration, ok
+}
+
+// readDigit reads a digit; some phones send 10 for * and 11 for #, or the
+// event numbers of A to D (RFC 4733 §3.2).
+func readDigit(s string) (rune, bool) {
+	const digits = "0123456789*#ABCD"
+	s = strings.ToUpper(strings.TrimSpace(s))
+	if len(s) == 1 && strings.Contains(digits, s) {
+		return rune(s[0]), true
+	}
+	n, err := strconv.ParseUint(s, 10, 8)
+	if len(s) != 2 || err != nil || n < 10 || n > 15 {
+		return 0, false
+	}
+	return rune(digits[n]), true
+}
+
+// DTMFInfo writes an INFO body that sends a digit, as application/dtmf-relay.
+func DTMFInfo(digit rune, duration time.Duration) (contentType string, body []byte) {
+	if duration <= 0 {
+		duration = defaultDigit
+	}
+	b := append([]byte("Signal="), string(digit)...)
+	b = appendInt(append(b, "\r\nDuration="...), min(duration, longestDigit).Milliseconds())
+	return dtmfRelay, append(b, "\r\n"...)
+}

@@ -1,0 +1,100 @@
+package sip
+
+import (
+	"context"
+	"net/netip"
+	"runtime/debug"
+)
+
+// Message is a MESSAGE request (RFC 3428) of an account or a trunk. Respond
+// must be called once, from any goroutine, within 30 s: 202 takes it.
+type Message struct {
+	CallID      string
+	RequestURI  URI
+	From, To    Address
+	ContentType string
+	Body        []byte
+	Source      netip.AddrPort
+	Transport   Transport
+	Account     string // id of the account that authenticated, or
+	TrunkID     string // id of the trunk the source belongs to
+	Leg         *Leg   // the dialog it came inside of; then Account and TrunkID are empty
+	Respond     func(status int)
+}
+
+// text hands a MESSAGE outside dialogs to a goroutine that finds out who sent
+// it.
+func (s *shard) text(m *message) {
+	msg, respond := s.describeText(m)
+	logins := m.logins()
+	s.srv.spawn(func() { s.srv.screenText(msg, logins, respond) })
+}
+
+// text hands a MESSAGE inside the dialog over.
+func (l *Leg) text(m *message) {
+	s := l.shard
+	if s.srv.lookups.Load() >= int64(s.srv.limits.Lookups) {
+		s.reply(m, 503, s.srv.retryAfter())
+		return
+	}
+	msg, _ := s.describeText(m)
+	msg.Leg = l
+	s.srv.spawn(func() { s.srv.deliverText(msg) })
+}
+
+func (s *shard) describeText(m *message) (*Message, func(status int, extra string)) {
+	tx := s.serve(m, s.txKey(m, m.method))
+	tx.limit(s)
+	head := m.appendHead(nil, s.srv.statelessTag(m))
+	respond := func(status int, extra string) {
+		s.post(func(*shard) {
+			s.buf = append(appendStatus(s.buf[:0], status, ""), head...)
+			s.buf = appendBody(append(s.buf, extra...), "", nil)
+			tx.respond(s, status, s.buf)
+		})
+	}
+	msg := &Message{
+		CallID: m.callID, From: m.from.addr.address(), To: m.to.addr.address(),
+		ContentType: m.get(fContentType), Body: []byte(m.body), Source: m.flow.addr, Transport: m.flow.transport(),
+		Respond: func(status int) { respond(status, "") },
+	}
+	msg.RequestURI, _ = ParseURI(m.uri)
+	return msg, respond
+}
+
+// screenText lets trunks and who logs in pass, and challenges the rest.
+func (s *Server) screenText(msg *Message, logins []string, respond func(int, string)) {
+	defer s.recoverText(msg)
+	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
+	defer cancel()
+	who := &Inbound{From: msg.From, Source: msg.Source, Transport: msg.Transport, logins: logins}
+	if id, ok := s.trunk(ctx, who); ok {
+		msg.TrunkID = id
+		s.config.OnMessage(s.ctx, msg)
+		return
+	}
+	acc, stale, ok, err := s.authenticate(ctx, "MESSAGE", msg.From.URI.User, logins, msg.Source.Addr())
+	switch {
+	case err != nil:
+		s.config.Logger.Error("sip: look up who sent a message", "error", err)
+		respond(503, s.retryAfter())
+	case !ok:
+		s.stats.challenges.Add(1)
+		respond(407, "Proxy-Authenticate: "+s.auth.challenge(acc.algorithm(), stale)+"\r\n")
+	default:
+		msg.Account = acc.ID
+		s.config.OnMessage(s.ctx, msg)
+	}
+}
+
+func (s *Server) deliverText(msg *Message) {
+	defer s.recoverText(msg)
+	s.config.OnMessage(s.ctx, msg)
+}
+
+func (s *Server) recoverText(msg *Message) {
+	if r := recover(); r != nil {
+		s.panicked(r, debug.Stack())
+		msg.Respond(500)
+	}
+}
