@@ -19,6 +19,9 @@ type inbound struct {
 	ears     *ears   // OnAudio's and OnDTMF's
 	lastSelf int64   // when we last sent a report
 	rx       reception
+	quiet    quiet
+	heard    meter // what the other side reports about us
+	theirs   reported
 	rtcpFrom netip.AddrPort // learned
 	lastSR   uint32         // middle of the NTP time of the other side's last report
 	lastSRAt int64
@@ -57,6 +60,9 @@ func (in *inbound) setKinds(lists ...[]Format) {
 func (in *inbound) negotiate(r Remote, now int64, window time.Duration) netip.AddrPort {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	if in.accept && !in.quiet.open {
+		in.quiet.open, in.quiet.since = true, now
+	}
 	if len(r.Ours)+len(r.Formats) > 0 {
 		in.setKinds(r.Ours, r.Formats)
 	}
@@ -82,7 +88,7 @@ func (in *inbound) stats(st *StreamStats, e *Engine) {
 	rx := &in.rx
 	st.Received, st.ReceivedBytes = rx.packets, rx.bytes
 	st.Lost, st.OutOfOrder = rx.lost(), rx.outOfOrder
-	st.Jitter = time.Duration(rx.jitter) * time.Second / (16 * 8000)
+	st.Jitter = rx.jitterTime()
 	st.Ignored, st.Malformed, st.Unproved, st.DTMF = in.ignored, in.malformed, in.unproved, in.events
 	st.First, st.Last = e.wall(rx.first), e.wall(rx.last)
 }
@@ -122,7 +128,8 @@ func (s *Stream) receive(b []byte, from netip.AddrPort, now int64) {
 		return
 	}
 	s.follow(from, now)
-	in.rx.count(h, end-begin, now)
+	in.quiet.end(s, now)
+	in.rx.count(h, in.kindOf[h.pt], end-begin, now)
 	if in.accept {
 		s.deliver(h, b, begin, end, now)
 	}

@@ -1,5 +1,7 @@
 package media
 
+import "time"
+
 // reception is the receiver side of RFC 3550 appendix A: extended sequence
 // numbers, loss and jitter of one source after the other.
 type reception struct {
@@ -18,21 +20,85 @@ type reception struct {
 
 	transit int32
 	timed   bool  // transit is known
-	jitter  int64 // 1/16 samples
+	jitter  int64 // 1/16 units of the clock
+	codec   Codec // of the last audio
+	clock   int64 // its, Hz
+
+	gaps   gaps
+	meter  meter
+	window window
 }
 
-func (r *reception) count(h rtpHeader, bytes int, now int64) {
+// window is where the sample under way began.
+type window struct {
+	began              int64
+	packets            uint64
+	lost, bursts, gone int64
+}
+
+// count takes a packet of this kind.
+func (r *reception) count(h rtpHeader, k kind, bytes int, now int64) {
 	if r.first == 0 {
 		r.first = now
+		r.window.began = now
 	}
 	r.last = now
+	r.hear(k)
 	r.packets++
 	r.bytes += uint64(bytes)
 	if !r.started || h.ssrc != r.ssrc {
 		r.newSource(h)
 	}
 	r.sequence(h.seq)
-	r.measure(h.ts, now)
+	if !k.event() { // the time of an event stands still
+		r.measure(h.ts, now)
+	}
+	if now-r.window.began >= sampleTime {
+		r.closeWindow(now)
+	}
+}
+
+// hear follows the codec and its clock.
+func (r *reception) hear(k kind) {
+	if r.clock == 0 {
+		r.clock = 8000
+	}
+	if !k.audio() || r.codec == Codec(k) {
+		return
+	}
+	r.codec = Codec(k)
+	if clock := int64(r.codec.clock()); clock != r.clock {
+		r.jitter = r.jitter * clock / r.clock
+		r.clock, r.timed = clock, false
+	}
+}
+
+// closeWindow makes a sample of what came since the last one.
+func (r *reception) closeWindow(now int64) {
+	if rating, packets := r.rate(); packets > 0 {
+		r.meter.add(now, rating, packets)
+	}
+	g := r.gaps.settled()
+	r.window = window{now, r.packets, r.lost(), g.bursts, g.lost}
+}
+
+// rate judges the window under way; packets is how many there should have been.
+func (r *reception) rate() (q rating, packets float64) {
+	g := r.gaps.settled()
+	got := float64(r.packets - r.window.packets)
+	lost := float64(max(0, r.lost()-r.window.lost))
+	q = rating{codec: r.codec, jitter: r.jitterTime(), rtt: r.meter.rtt(), burst: 1}
+	if packets = got + lost; packets > 0 {
+		q.loss = lost / packets
+	}
+	if bursts := g.bursts - r.window.bursts; bursts > 0 { // G.107 §7.5
+		q.burst = float64(g.lost-r.window.gone) / float64(bursts) * (1 - q.loss)
+	}
+	return q, packets
+}
+
+func (r *reception) jitterTime() time.Duration {
+	return time.Duration(r.jitter * int64(time.Second) / (16 * max(1, r.clock)))
 }
 
 func (r *reception) newSource(h rtpHeader) {
@@ -54,9 +120,13 @@ func (r *reception) sequence(seq uint16) {
 		r.max = r.base
 		r.sourceCount, r.prior, r.priorGot = 0, 0, 0
 	case delta > 0:
+		if delta > 1 {
+			r.gaps.open(r.max+1, r.max+uint32(delta))
+		}
 		r.max += uint32(delta)
 	default:
 		r.outOfOrder++
+		r.gaps.fill(r.max + uint32(delta))
 	}
 	r.sourceCount++
 }
@@ -70,16 +140,16 @@ func (r *reception) expected() int64 {
 
 func (r *reception) lost() int64 { return r.oldLost + r.expected() - int64(r.sourceCount) }
 
-// measure is RFC 3550 §A.8 at 8 kHz.
+// measure is RFC 3550 §A.8.
 func (r *reception) measure(ts uint32, now int64) {
-	transit := int32(uint32(now/125000) - ts)
+	transit := int32(uint32(now/1000*r.clock/1_000_000) - ts)
 	d := transit - r.transit
 	fresh := !r.timed
 	r.transit, r.timed = transit, true
 	if d < 0 {
 		d = -d
 	}
-	if fresh || d > 8000*2 { // a new time line, not jitter
+	if fresh || int64(d) > 2*r.clock { // a new time line, not jitter
 		return
 	}
 	r.jitter += int64(d) - (r.jitter+8)>>4

@@ -78,7 +78,7 @@ func TestJitterFollowsRFC3550(t *testing.T) {
 	t.Parallel()
 	var r reception
 	for i := range 2000 { // every second packet 10 ms late: |D| is always 80 samples
-		r.count(rtpHeader{seq: uint16(i), ts: uint32(160 * i), ssrc: 1}, 160, int64(i)*20e6+int64(i%2)*10e6)
+		r.count(rtpHeader{seq: uint16(i), ts: uint32(160 * i), ssrc: 1}, kindPCMU, 160, int64(i)*20e6+int64(i%2)*10e6)
 	}
 	if got := float64(r.jitter) / 16; got < 75 || got > 81 {
 		t.Errorf("jitter %.1f samples, want 80", got)

@@ -21,10 +21,11 @@ type Stream struct {
 	in        inbound
 	out       outbound
 
-	mu     sync.Mutex // guards player, ears and closed
+	mu     sync.Mutex // guards player, ears, watch and closed
 	closed bool
 	player *player
 	ears   *ears
+	watch  *watch
 }
 
 func newStream(e *Engine, loop *loopSlot, bind netip.Addr) *Stream {
@@ -56,17 +57,19 @@ func (s *Stream) Close() {
 	s.mu.Lock()
 	again := s.closed
 	s.closed = true
-	p, l := s.player, s.ears
+	p, l, w := s.player, s.ears, s.watch
 	s.mu.Unlock()
 	if again {
 		return
 	}
+	w.stop()
 	if p != nil {
 		p.stop()
 	}
 	s.Unbridge()
 	s.sendBye()
 	s.unprotect()
+	s.settle()
 	s.in.shut()
 	s.out.shut()
 	s.rtp.close()
@@ -117,6 +120,7 @@ func (s *Stream) Apply(n *Session, via netip.Addr) {
 func (s *Stream) SetDirection(send, recv bool) {
 	s.in.mu.Lock()
 	s.in.accept = recv
+	s.in.quiet.direct(s, recv, s.engine.clock())
 	s.in.mu.Unlock()
 	s.out.mu.Lock()
 	s.out.enabled = send

@@ -1,0 +1,78 @@
+package media
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	sampleTime = int64(5 * time.Second)
+	maxSamples = 720 // an hour; longer calls have fewer per hour
+)
+
+// A meter follows one direction of a leg, a sample at a time.
+type meter struct {
+	samples []reading
+	stride  int // windows per sample kept
+	skipped int
+
+	windows           int
+	mosSum, jitterSum float64
+	mosMin            float64
+	jitterMax         time.Duration
+	rttSum            time.Duration
+	rtts              int
+	weight            float64
+}
+
+// A reading is a sample, kept small: there are many.
+type reading struct {
+	at     int64
+	jitter uint32 // µs
+	loss   uint16 // 1/100 per cent
+	mos    uint16 // 1/100
+}
+
+// add takes the rating of a window; weight is how much the window counts, in packets.
+func (m *meter) add(at int64, r rating, weight float64) {
+	mos := r.mos()
+	m.windows++
+	m.mosSum += mos * weight
+	m.weight += weight
+	m.jitterSum += float64(r.jitter) * weight
+	m.jitterMax = max(m.jitterMax, r.jitter)
+	if m.mosMin == 0 || mos < m.mosMin {
+		m.mosMin = mos
+	}
+	if m.skipped++; m.skipped < m.stride {
+		return
+	}
+	m.skipped = 0
+	if len(m.samples) == maxSamples {
+		m.thin()
+	}
+	m.samples = append(m.samples, reading{at, uint32(min(r.jitter.Microseconds(), math.MaxUint32)),
+		uint16(math.Round(10000 * r.loss)), uint16(math.Round(100 * mos))})
+}
+
+// thin drops every second sample to make room, and keeps half as many from now on.
+func (m *meter) thin() {
+	for i := range maxSamples / 2 {
+		m.samples[i] = m.samples[2*i+1]
+	}
+	m.samples = m.samples[:maxSamples/2]
+	m.stride = 2 * max(1, m.stride)
+}
+
+func (m *meter) round(rtt time.Duration) {
+	m.rttSum += rtt
+	m.rtts++
+}
+
+// rtt is the average so far.
+func (m *meter) rtt() time.Duration {
+	if m.rtts == 0 {
+		return 0
+	}
+	return m.rttSum / time.Duration(m.rtts)
+}

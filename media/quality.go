@@ -1,0 +1,176 @@
+package media
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// Quality is how a leg sounds, in both directions.
+type Quality struct {
+	Received Heard         // from the leg, as measured here
+	Sent     Heard         // to the leg, as it reports by RTCP; without reports nothing but Codec is known
+	RTT      time.Duration // average of what reports said; 0 is unknown
+	Secure   bool          // SRTP is in force
+
+	FirstAudio time.Time     // when the first packet was accepted; zero when none was
+	Silence    time.Duration // in which the leg could send and was quiet for over 2 s
+	OneWay     bool          // for 5 s or more it was quiet while media was sent to it
+}
+
+// Heard is one direction.
+type Heard struct {
+	Codec        Codec
+	MOS          float64 // mean opinion score by the E-model, 1 to 4.5; 0 before the first measurement
+	MOSMin       float64 // of the worst 5 s
+	Packets      uint64  // received
+	Lost         int64
+	LossRate     float64 // per cent
+	BurstLossMax int     // most packets lost in a row; of Sent unknown
+	JitterAvg    time.Duration
+	JitterMax    time.Duration
+	Samples      []Sample // every 5 s, or as often as reports come; after an hour fewer
+}
+
+// A Sample is how a direction sounded for some seconds.
+type Sample struct {
+	At       time.Time
+	MOS      float64
+	LossRate float64 // per cent
+	Jitter   time.Duration
+}
+
+// Quality returns the figures up to now; it stays readable after Close.
+func (s *Stream) Quality() Quality {
+	now := s.engine.clock()
+	in := &s.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	rx := in.rx // the window under way counts too
+	rx.meter.samples = append([]reading(nil), rx.meter.samples...)
+	if now-rx.window.began > sampleTime/5 && !in.closed {
+		rx.closeWindow(now)
+	}
+	q := Quality{RTT: in.heard.rtt(), Secure: in.opener != nil && in.protected, FirstAudio: s.engine.wall(rx.first)}
+	q.Received = rx.meter.heard(s.engine)
+	g := rx.gaps.settled()
+	q.Received.Codec, q.Received.BurstLossMax = rx.codec, int(g.longest)
+	q.Received.count(rx.packets, rx.lost())
+	q.Sent = in.heard.heard(s.engine)
+	q.Sent.count(in.theirs.packets, in.theirs.lost)
+	total, oneWay := in.quiet.until(s, now)
+	q.Silence, q.OneWay = time.Duration(total), oneWay
+	s.out.mu.Lock()
+	q.Sent.Codec = s.out.codec
+	s.out.mu.Unlock()
+	return q
+}
+
+func (h *Heard) count(packets uint64, lost int64) {
+	h.Packets, h.Lost = packets, max(0, lost)
+	if sum := float64(packets) + float64(h.Lost); sum > 0 {
+		h.LossRate = 100 * float64(h.Lost) / sum
+	}
+}
+
+// heard are the figures of a meter.
+func (m *meter) heard(e *Engine) Heard {
+	h := Heard{MOSMin: m.mosMin, JitterMax: m.jitterMax}
+	if m.weight > 0 {
+		h.MOS = m.mosSum / m.weight
+		h.JitterAvg = time.Duration(m.jitterSum / m.weight)
+	}
+	for _, x := range m.samples {
+		h.Samples = append(h.Samples, Sample{e.wall(x.at), float64(x.mos) / 100, float64(x.loss) / 100, time.Duration(x.jitter) * time.Microsecond})
+	}
+	return h
+}
+
+// settle ends what is measured when the stream closes.
+func (s *Stream) settle() {
+	now := s.engine.clock()
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	if now-s.in.rx.window.began > sampleTime/5 {
+		s.in.rx.closeWindow(now)
+	}
+	s.in.quiet.direct(s, false, now)
+}
+
+// reported is what the other side's reports say it received from us.
+type reported struct {
+	packets     uint64
+	lost        int64
+	at          int64 // of the last report that counted
+	high, first uint32
+	known       bool
+}
+
+// minReport is how long a report must be after the last to make a sample.
+const minReport = int64(time.Second)
+
+// blocks reads the report blocks about us in a report (RFC 3550 §6.4.1); in.mu is held.
+func (s *Stream) blocks(b []byte, now int64) {
+	from := 8
+	if b[1] == rtcpSR {
+		from = 28
+	}
+	s.out.mu.Lock()
+	ssrc, codec := s.out.ssrc, s.out.codec
+	s.out.mu.Unlock()
+	for range b[0] & 31 {
+		if len(b) < from+24 {
+			return
+		}
+		if block := b[from : from+24]; binary.BigEndian.Uint32(block) == ssrc {
+			s.block(block, codec, now)
+			return
+		}
+		from += 24
+	}
+}
+
+func (s *Stream) block(b []byte, codec Codec, now int64) {
+	be, t := binary.BigEndian, &s.in.theirs
+	if rtt, ok := s.roundTrip(be.Uint32(b[16:]), be.Uint32(b[20:]), now); ok {
+		s.in.heard.round(rtt)
+		s.in.rx.meter.round(rtt)
+	}
+	high := be.Uint32(b[8:])
+	if t.known && now-t.at < minReport {
+		return
+	}
+	packets := float64(250) // of five seconds, before we know better
+	if t.known {
+		packets = float64(high - t.high)
+	} else {
+		t.first = high
+	}
+	t.known, t.at, t.high = true, now, high
+	t.lost = int64(int32(be.Uint32(b[4:])<<8) >> 8)
+	s.out.mu.Lock()
+	t.packets = uint64(max(0, int64(s.out.packets)-max(0, t.lost)))
+	s.out.mu.Unlock()
+	if packets <= 0 || packets > 1<<20 {
+		return
+	}
+	jitter := time.Duration(min(int64(be.Uint32(b[12:])), 1<<24)) * time.Second / time.Duration(codec.clock())
+	s.in.heard.add(now, rating{codec: codec, loss: float64(b[4]) / 256, burst: 1, jitter: jitter, rtt: s.in.heard.rtt()}, packets)
+}
+
+// roundTrip is the time our last report took there and its echo back (RFC 3550 §6.4.1).
+func (s *Stream) roundTrip(echo, held uint32, now int64) (time.Duration, bool) {
+	if echo == 0 {
+		return 0, false
+	}
+	units := s.middleNTP(now) - echo - held // 1/65536 s
+	if units > 10<<16 {
+		return 0, false
+	}
+	return time.Duration(units) * time.Second >> 16, true
+}
+
+// middleNTP is the middle of the NTP time, as reports echo it.
+func (s *Stream) middleNTP(now int64) uint32 {
+	wall := s.engine.base.Add(time.Duration(now))
+	return uint32(wall.Unix()+ntpEpoch)<<16 | uint32(uint64(wall.Nanosecond())<<16/1e9)
+}
