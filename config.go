@@ -40,6 +40,9 @@ type Config struct {
 	Embedder     string        `flag:"embedder" default:"builtin" help:"memory: builtin, off, or the address of an OpenAI-compatible server"`
 	EmbedKey     string        `flag:"embedder-key" default:"" secret:"true" help:"key for the embedder"`
 	EmbedModel   string        `flag:"embedder-model" default:"" help:"model of the embedder"`
+	Voice        string        `flag:"voice" default:"builtin" help:"text to speech: builtin, off, or the address of an OpenAI-compatible server"`
+	VoiceKey     string        `flag:"voice-key" default:"" secret:"true" help:"key for the voice"`
+	VoiceModel   string        `flag:"voice-model" default:"" help:"model of the voice"`
 	Brand        string        `flag:"brand" default:"soniq" help:"prefix of API keys"`
 	HookPrefix   string        `flag:"webhook-prefix" default:"x-service" help:"prefix of webhook headers"`
 	SIPDomain    string        `flag:"sip-domain" default:"soniq" help:"realm of phones' passwords; changing it invalidates them all"`
@@ -214,7 +217,7 @@ func (c *Config) check() []error {
 	if c.BaseURL != "" && !web(c.BaseURL) {
 		wrong = append(wrong, fmt.Errorf("--base-url %q must be an address such as https://voice.example.com", c.BaseURL))
 	}
-	for name, use := range map[string]string{"transcriber": c.Transcriber, "writer": c.Writer, "embedder": c.Embedder} {
+	for name, use := range map[string]string{"transcriber": c.Transcriber, "writer": c.Writer, "embedder": c.Embedder, "voice": c.Voice} {
 		if use != "builtin" && use != "off" && !web(use) {
 			wrong = append(wrong, fmt.Errorf("--%s %q must be builtin, off, or the address of an OpenAI-compatible server", name, use))
 		}

@@ -255,6 +255,27 @@ func (d *doctor) engines(ctx context.Context) {
 	default:
 		d.ok("speech is recognised by %s (asked at the first call)", d.config.Transcriber)
 	}
+	d.voice(ctx)
+}
+
+// voice looks at what speaks announcements.
+func (d *doctor) voice(ctx context.Context) {
+	switch d.config.Voice {
+	case "off":
+		d.ok("text to speech is switched off")
+	case "builtin":
+		f := ai.NewFlite(nil)
+		defer f.Close()
+		if err := f.Ready(ctx); err == nil {
+			d.ok("announcements are spoken by %s", f.Identity())
+		} else if m, ok := transcript.IsMissing(err); ok {
+			d.hint("announcements cannot be spoken: "+m.What, m.Help)
+		} else {
+			d.hint("announcements cannot be spoken: "+err.Error(), "see the log of the speaking process")
+		}
+	default:
+		d.ok("announcements are spoken by %s (asked at the first text)", d.config.Voice)
+	}
 }
 
 func (d *doctor) missing(err error) {

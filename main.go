@@ -32,6 +32,7 @@ func commands() []command {
 		{"backup", "backup --to FOLDER: copy database, keys and recordings while the platform runs", false, backupCommand},
 		{"version", "print the version", false, versionCommand},
 		{"asr-worker", "", true, workerCommand},
+		{"tts-worker", "", true, voiceCommand},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"soniq/ai"
@@ -24,6 +25,7 @@ import (
 type engines struct {
 	listener transcript.Listener
 	pool     *transcript.Pool
+	speech   *ai.Speech
 	closers  []func()
 }
 
@@ -100,6 +102,12 @@ func (h *house) buildMind(now func() time.Time) error {
 	if err != nil {
 		return err
 	}
+	voice, err := ai.NewVoice(ai.Choice{Use: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
+	if err != nil {
+		return err
+	}
+	h.engines.speech = ai.NewSpeech(voice, filepath.Join(c.Data, "speech"))
+	h.engines.closers = append(h.engines.closers, h.engines.speech.Close)
 	h.listen(listener)
 	h.memory = memory.New(memory.Config{DB: h.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: h.phoneOf,
 		RecordingURL: h.recordingURL})
@@ -149,6 +157,14 @@ func inspect(path string) (call.Audio, error) {
 		a.Duration = time.Duration(len(w.PCM[0])) * time.Second / time.Duration(w.Rate)
 	}
 	return a, nil
+}
+
+// voiceCommand is the builtin voice's own process; the platform starts it.
+func voiceCommand(context.Context, []string) error {
+	if code := ai.RunVoice(os.Stdin, os.Stdout); code != 0 {
+		return errFailed
+	}
+	return nil
 }
 
 // workerCommand is the speech recogniser's own process; the platform starts it.

@@ -49,23 +49,35 @@ func (r *refused) passing() bool {
 
 // post sends a request and decodes the answer. What may pass is tried once more.
 func (s *server) post(ctx context.Context, kind string, body []byte, answer any) error {
+	text, err := s.fetch(ctx, kind, "application/json", body)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("ask %s: answer is not the JSON expected: %w", s.host, err)
+	}
+	return nil
+}
+
+// fetch sends a request and returns the answer, whose type is to be want. What may pass is tried once more.
+func (s *server) fetch(ctx context.Context, kind, want string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, remoteLimit)
 	defer cancel()
-	err := s.try(ctx, kind, body, answer)
+	text, err := s.try(ctx, kind, want, body)
 	var r *refused
 	if errors.As(err, &r) && r.passing() {
 		pause := time.NewTimer(min(max(r.after, 200*time.Millisecond), longestPause))
 		defer pause.Stop()
 		select {
 		case <-pause.C:
-			err = s.try(ctx, kind, body, answer)
+			text, err = s.try(ctx, kind, want, body)
 		case <-ctx.Done():
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", s.host, err)
+		return nil, fmt.Errorf("ask %s: %w", s.host, err)
 	}
-	return nil
+	return text, nil
 }
 
 func (s *server) postJSON(ctx context.Context, request, answer any) error {
@@ -76,33 +88,30 @@ func (s *server) postJSON(ctx context.Context, request, answer any) error {
 	return s.post(ctx, "application/json", body, answer)
 }
 
-func (s *server) try(ctx context.Context, kind string, body []byte, answer any) error {
+func (s *server) try(ctx context.Context, kind, want string, body []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.address, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Header.Set("Content-Type", kind)
-	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept", want)
 	if s.key != "" {
 		request.Header.Set("Authorization", "Bearer "+s.key)
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("read answer: %w", err)
+		return nil, fmt.Errorf("read answer: %w", err)
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
-		return &refused{response.StatusCode, complaint(text), time.Duration(seconds) * time.Second}
+		return nil, &refused{response.StatusCode, complaint(text), time.Duration(seconds) * time.Second}
 	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("answer is not the JSON expected: %w", err)
-	}
-	return nil
+	return text, nil
 }
 
 // complaint is the message in an error body, or its beginning.

@@ -19,6 +19,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "asr-worker" {
 		os.Exit(RunWorker(os.Stdin, os.Stdout))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "tts-worker" {
+		os.Exit(RunVoice(os.Stdin, os.Stdout))
+	}
 	os.Exit(m.Run())
 }
 

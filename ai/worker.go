@@ -20,7 +20,7 @@ func RunWorker(in io.Reader, out io.Writer) int {
 		_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, workerNice)
 	}
 	s, err := newSphinx()
-	if sendErr := send(out, greeting(err), nil); err != nil || sendErr != nil {
+	if sendErr := send(out, greetingOf(sphinxIdentity, err), nil); err != nil || sendErr != nil {
 		return 1
 	}
 	questions := make(chan clip)
@@ -60,10 +60,10 @@ func readQuestions(in io.Reader, questions chan<- clip) {
 	}
 }
 
-// greeting tells the server what the worker is, or why it cannot be.
-func greeting(err error) hello {
+// greetingOf tells the server what the worker is, or why it cannot be.
+func greetingOf(e transcript.Engine, err error) hello {
 	if err == nil {
-		return hello{Engine: sphinxIdentity}
+		return hello{Engine: e}
 	}
 	if m, ok := transcript.IsMissing(err); ok {
 		return hello{Missing: m.What, Help: m.Help}
