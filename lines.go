@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,7 +32,7 @@ type lines struct {
 
 // lineSignalling is what lines need of signalling.
 type lineSignalling interface {
-	Register(ctx context.Context, r sip.Registration) (*sip.Registered, error)
+	KeepRegistered(ctx context.Context, r sip.Registration) (*sip.Registered, error)
 }
 
 // prober is signalling that can ask a peer whether it is there.
@@ -51,7 +52,6 @@ const (
 	linesEvery = time.Minute // a change that no message told of is found then
 	probeEvery = 30 * time.Second
 	probeLimit = 10 * time.Second
-	firstWait  = 5 * time.Second // before a log-in that failed is tried again
 	lastWait   = 5 * time.Minute
 )
 
@@ -152,25 +152,15 @@ func probeError(status int, err error) error {
 
 // login keeps a trunk logged in until the context ends, and logs out then.
 func (l *lines) login(ctx context.Context, t carrier.Trunk) {
-	wait := firstWait
-	for {
-		r, err := l.register(ctx, t)
-		if err == nil {
-			<-ctx.Done()
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
-			defer cancel()
-			_ = r.Unregister(last) // the carrier forgets us by itself later
-			return
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		l.loggedIn(t, err)
-		if !pause(ctx, wait) {
-			return
-		}
-		wait = min(2*wait, lastWait)
+	r, err := l.register(ctx, t)
+	if err != nil { // nothing that trying again helps
+		l.loggedIn(t, sip.RegistrationStatus{Reason: err.Error(), Next: lastWait})
+		return
 	}
+	<-ctx.Done()
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeLimit)
+	defer cancel()
+	_ = r.Unregister(last) // a carrier that does not answer forgets us by itself
 }
 
 func (l *lines) register(ctx context.Context, t carrier.Trunk) (*sip.Registered, error) {
@@ -181,26 +171,26 @@ func (l *lines) register(ctx context.Context, t carrier.Trunk) (*sip.Registered,
 	if username == "" {
 		return nil, errors.New("the trunk has no user name and password")
 	}
-	domain := t.Host
+	domain := strings.Trim(t.Host, "[]")
 	if t.FromDomain != nil {
 		domain = *t.FromDomain
 	}
-	r, err := l.sip.Register(ctx, sip.Registration{Registrar: target(t), AOR: "sip:" + username + "@" + domain,
-		Credentials: sip.Credentials{Username: username, Password: password}, OnChange: func(err error) { l.loggedIn(t, err) }})
-	if err == nil {
-		l.loggedIn(t, nil)
-	}
-	return r, err
+	return l.sip.KeepRegistered(ctx, sip.Registration{Registrar: target(t), AOR: sip.URI{User: username, Host: domain}.String(),
+		Credentials: sip.Credentials{Username: username, Password: password},
+		OnStatus:    func(s sip.RegistrationStatus) { l.loggedIn(t, s) }})
 }
 
-func (l *lines) loggedIn(t carrier.Trunk, err error) {
-	r := carrier.Registration{Status: "registered"}
-	if err != nil {
-		why := err.Error()
-		r.Status, r.LastError = "failed", &why
-		l.log.Warn("trunk not logged in", "org", t.OrgID, "trunk", t.ID, "err", err)
+func (l *lines) loggedIn(t carrier.Trunk, s sip.RegistrationStatus) {
+	if s.Next == 0 { // logged out
+		return
 	}
-	l.trunks.Registered(t.ID, r)
+	if s.Registered {
+		l.trunks.Registered(t.ID, carrier.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
+		return
+	}
+	why := strings.TrimSpace(fmt.Sprintf("REGISTER: %d %s", s.Status, s.Reason))
+	l.trunks.Registered(t.ID, carrier.Registration{Status: "failed", LastError: &why})
+	l.log.Warn("trunk not logged in", "org", t.OrgID, "trunk", t.ID, "why", why)
 }
 
 // pause waits; false when the context ended first.
