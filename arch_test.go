@@ -24,6 +24,7 @@ var features = map[string][]string{
 	"memory":     {},
 	"transcript": {"call", "memory"},
 	"webhook":    {},
+	"stream":     {},
 }
 
 // others lists every other room with all it may import of ours.

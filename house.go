@@ -29,6 +29,7 @@ import (
 	"soniq/op"
 	"soniq/org"
 	"soniq/seal"
+	"soniq/stream"
 	"soniq/transcript"
 	"soniq/user"
 	"soniq/webhook"
@@ -59,6 +60,7 @@ type house struct {
 	memory      *memory.Service
 	transcripts *transcript.Service
 	hooks       *webhook.Service
+	streams     *stream.Service
 	engines     engines
 	limits      *carrier.Limiter
 	gate        *carrier.Gate
@@ -120,6 +122,7 @@ func (h *house) build() error {
 		URLKey: h.seal.Key("addresses of audio"), Now: now}
 	h.hooks = webhook.New(webhook.Config{DB: h.db, Bus: h.bus, Queue: h.jobs, Seal: h.seal, Guard: h.guard, Log: h.log, Now: now,
 		Node: h.node, Prefix: h.config.HookPrefix, SignRecording: h.calls.SignedURL})
+	h.streams = stream.New(stream.Config{Outbox: h.outbox, Valid: h.keys.Valid, Changed: auth.Changed})
 	if err := h.buildMind(now); err != nil {
 		return err
 	}
@@ -187,7 +190,7 @@ func (h *house) close() {
 func (h *house) operations() []op.Operation {
 	var all []op.Operation
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.devices, h.memory, h.numbers,
-		h.trunks, h.hooks, h.orgs, h.keys} {
+		h.trunks, h.hooks, h.streams, h.orgs, h.keys} {
 		all = append(all, room.Operations()...)
 	}
 	return append(all, planned()...)

@@ -312,6 +312,7 @@ const shutdownTime = 10 * time.Second
 func (n *node) closeDoors() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
+	n.house.streams.Close()
 	if n.server != nil {
 		_ = n.server.Shutdown(ctx)
 	} else {

@@ -32,6 +32,19 @@ func (s *Service) Verify(ctx context.Context, token string, e access.Environment
 	return p, nil
 }
 
+// Valid says whether a principal who was let in may stay: its key may have been revoked or have expired since. It looks into
+// the database.
+func (s *Service) Valid(ctx context.Context, p access.Principal) error {
+	k, _, err := get(ctx, s.db.Read(ctx), p.OrgID, p.OrgID, p.KeyID)
+	if db.IsNone(err) {
+		return op.Fail("key_revoked", "this key is gone")
+	}
+	if err != nil {
+		return fmt.Errorf("look key up: %w", err)
+	}
+	return s.usable(ctx, k, p.Environment, p.Source)
+}
+
 func (s *Service) find(ctx context.Context, token string) (Key, error) {
 	if !genuine(s.brand, token) {
 		return Key{}, db.ErrNone

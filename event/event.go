@@ -5,6 +5,7 @@ package event
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"soniq/bus"
 	"soniq/db"
@@ -42,6 +43,12 @@ type Event struct {
 	Audience   Audience
 	Body       string
 	OccurredAt db.Time
+}
+
+// Data is the data of the event without its envelope, as JSON on one line.
+func (e Event) Data() string {
+	_, data, _ := strings.Cut(e.Body, `,"data":`)
+	return strings.TrimSuffix(data, "}")
 }
 
 // Outbox publishes and hands out events.

@@ -239,3 +239,34 @@ func (o *Outbox) sweepSome(ctx context.Context, org, before string) (n int64, er
 	})
 	return n, err
 }
+
+// Last is the sequence of the organisation's newest numbered event; 0 where it has none.
+func (o *Outbox) Last(ctx context.Context, org string) (last int64, err error) {
+	err = o.DB.Read(ctx).QueryRow(ctx, `SELECT last FROM event_sequences WHERE org_id = $1`, org).Scan(&last)
+	if db.IsNone(err) {
+		return 0, nil
+	}
+	return last, err
+}
+
+// After returns up to 200 numbered events of an organisation behind a sequence, in order.
+func (o *Outbox) After(ctx context.Context, org string, sequence int64) ([]Event, error) {
+	const q = `SELECT id, sequence, kind, call_id, audience, body, occurred_at FROM events
+		WHERE org_id = $1 AND sequence > $2 ORDER BY sequence LIMIT 200`
+	rows, err := o.DB.Read(ctx).Query(ctx, q, org, sequence)
+	if err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	defer rows.Close()
+	var all []Event
+	for rows.Next() {
+		e := Event{OrgID: org}
+		var call db.Null
+		if err := rows.Scan(&e.ID, &e.Sequence, &e.Kind, &call, &e.Audience, &e.Body, &e.OccurredAt); err != nil {
+			return nil, fmt.Errorf("read events: %w", err)
+		}
+		e.CallID = string(call)
+		all = append(all, e)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,127 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"soniq/access"
+	"soniq/bus"
+	"soniq/event"
+)
+
+// A follower is one open stream.
+type follower struct {
+	*Service
+	who   access.Principal
+	kinds map[event.Kind]bool
+	news  *bus.Subscription
+	last  int64 // sequence of the last event that was looked at
+
+	out     *http.ResponseController
+	w       http.ResponseWriter
+	pending bytes.Buffer
+}
+
+// serve sends events until the stream ends.
+func (f *follower) serve(ctx context.Context, w http.ResponseWriter) {
+	f.w, f.out = w, http.NewResponseController(w)
+	headers(w.Header())
+	_ = f.out.SetReadDeadline(time.Time{}) // the limit on slow requests would end the stream
+	defer func() { _ = f.out.SetWriteDeadline(time.Time{}) }()
+	f.pending.WriteString(": welcome\n\n")
+	if !f.send() || !f.catchUp(ctx) {
+		return
+	}
+	changes := f.Outbox.Bus.Subscribe(f.Changed, 1)
+	defer changes.Close()
+	beat, tick := time.NewTicker(f.Heartbeat), time.NewTicker(poll)
+	defer beat.Stop()
+	defer tick.Stop()
+	for ok := true; ok; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.over:
+			return
+		case m := <-f.news.C:
+			ok = f.heard(ctx, m)
+		case <-tick.C:
+			ok = f.catchUp(ctx)
+		case <-changes.C:
+			ok = f.Valid(ctx, f.who) == nil
+		case <-beat.C:
+			f.pending.WriteString(": \n\n")
+			ok = f.Valid(ctx, f.who) == nil && f.send()
+		}
+	}
+}
+
+// heard takes an announcement, and those that wait behind it. Where one is missing between the last and this, the outbox has it.
+func (f *follower) heard(ctx context.Context, m any) bool {
+	for {
+		if e, ok := m.(event.Event); ok && e.OrgID == f.who.OrgID {
+			if e.Sequence > f.last+1 {
+				return f.catchUp(ctx)
+			}
+			if e.Sequence == 0 || e.Sequence == f.last+1 {
+				f.add(e)
+			}
+		}
+		select {
+		case m = <-f.news.C:
+		default:
+			return f.send()
+		}
+	}
+}
+
+// catchUp sends everything behind the last event from the outbox.
+func (f *follower) catchUp(ctx context.Context) bool {
+	for {
+		batch, err := f.Outbox.After(ctx, f.who.OrgID, f.last)
+		if err != nil {
+			return false // the client comes back, and begins where it was
+		}
+		for _, e := range batch {
+			f.add(e)
+		}
+		if !f.send() {
+			return false
+		}
+		if len(batch) == 0 {
+			return true
+		}
+	}
+}
+
+// add writes an event to what is to be sent. The end of a call is told at once: what it says again when recording and
+// summary are there comes as call.recording and call.transcription.
+func (f *follower) add(e event.Event) {
+	if e.Sequence > 0 {
+		f.last = e.Sequence
+	}
+	if !f.kinds[e.Kind] || e.Audience == event.Enriched {
+		return
+	}
+	if e.Sequence > 0 {
+		f.pending.WriteString("id: " + strconv.FormatInt(e.Sequence, 10) + "\n")
+	}
+	f.pending.WriteString("event: " + string(e.Kind) + "\ndata: " + e.Data() + "\n\n")
+}
+
+// send writes what is pending; false when the client is gone or does not read.
+func (f *follower) send() bool {
+	if f.pending.Len() == 0 {
+		return true
+	}
+	_ = f.out.SetWriteDeadline(time.Now().Add(f.Patience))
+	_, err := f.w.Write(f.pending.Bytes())
+	if err == nil {
+		err = f.out.Flush()
+	}
+	f.pending.Reset()
+	return err == nil
+}
