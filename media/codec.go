@@ -29,8 +29,5 @@ func (c Codec) clock() int {
 // g711 reports whether the codec is one of the two laws.
 func (c Codec) g711() bool { return c <= PCMA }
 
-// decodes reports whether we can hear the codec here.
-func (c Codec) decodes() bool { return c.g711() }
-
-// encodes reports whether we can speak the codec here.
-func (c Codec) encodes() bool { return c.g711() }
+// encodes reports whether we can speak the codec here; hear we can all of them.
+func (c Codec) encodes() bool { return c != Opus || libopus() != nil }

@@ -101,7 +101,7 @@ func (d Description) Held() bool { return !d.Direction.Receives() }
 // Codec is the first codec of ours among the formats; false when there is none.
 func (d Description) Codec() (Codec, bool) {
 	for _, f := range d.Formats {
-		if c, ok := f.Codec(); ok && c.decodes() {
+		if c, ok := f.Codec(); ok {
 			return c, true
 		}
 	}

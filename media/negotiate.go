@@ -52,7 +52,7 @@ func OfferBeside(other Description) Media {
 	var last []Format
 	for _, f := range other.Formats {
 		c, audio := f.Codec()
-		if !f.isEvent() && !(audio && c.decodes()) || slices.ContainsFunc(m.Formats, f.same) {
+		if !f.isEvent() && !audio || slices.ContainsFunc(m.Formats, f.same) {
 			continue
 		}
 		f.Param = safeParam(f)
@@ -109,7 +109,7 @@ func AnswerBeside(offer, other Description) (Media, error) {
 	m := Media{Direction: other.Direction, Ptime: other.Ptime}
 	for _, f := range other.Formats {
 		o, ok := offer.find(f)
-		if c, audio := o.Codec(); ok && audio && c.decodes() {
+		if _, audio := o.Codec(); ok && audio {
 			o.Param = safeParam(f)
 			m.Formats = append(m.Formats, o)
 		}
@@ -143,7 +143,7 @@ func LocalAnswer(offer Description) (Media, error) {
 // spoken is the first codec of an offer that we can speak and hear.
 func spoken(offer Description) (Format, error) {
 	for _, f := range offer.Formats {
-		if c, audio := f.Codec(); audio && c.encodes() && c.decodes() {
+		if c, audio := f.Codec(); audio && c.encodes() {
 			f.Param = safeParam(f)
 			return f, nil
 		}

@@ -22,7 +22,7 @@ func (p *sdpParser) finish() (Description, error) {
 	if err := d.fill(&p.top, &p.media[d.audio]); err != nil {
 		return Description{}, err
 	}
-	if c, ok := d.Codec(); !ok || !c.decodes() {
+	if _, ok := d.Codec(); !ok {
 		return Description{}, notAcceptable("no codec we know among the formats")
 	}
 	return d, nil
