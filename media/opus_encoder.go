@@ -69,7 +69,9 @@ var opusSettings = [][2]uintptr{{opusSetBitrate, 24000}, {opusSetComplexity, 5},
 type opusEncoder struct {
 	lib   *opusLibrary
 	state []uint64
+	in    [opusLongest]int16
 	out   [opusMostBytes]byte
+	args  [5]uintptr // kept, so that a packet allocates nothing
 }
 
 // opusMostBytes bounds a packet of 20 ms at our bit rate generously.
@@ -104,15 +106,13 @@ func (e *opusEncoder) rate() int { return 16000 }
 // encode appends one packet with all of pcm, which must be 10, 20, 40 or 60 ms,
 // to dst; nothing when the library refuses.
 func (e *opusEncoder) encode(dst []byte, pcm []int16) []byte {
-	if len(pcm) == 0 {
-		return dst
-	}
-	r, _, _ := purego.SyscallN(e.lib.encode, uintptr(unsafe.Pointer(&e.state[0])), uintptr(unsafe.Pointer(&pcm[0])), uintptr(len(pcm)),
-		uintptr(unsafe.Pointer(&e.out[0])), opusMostBytes)
+	n := copy(e.in[:], pcm)
+	e.args = [...]uintptr{e.address(), uintptr(unsafe.Pointer(&e.in)), uintptr(n), uintptr(unsafe.Pointer(&e.out)), opusMostBytes}
+	r, _, _ := purego.SyscallN(e.lib.encode, e.args[:]...)
 	runtime.KeepAlive(e)
-	n := int32(r)
-	if n <= 0 || n > opusMostBytes {
+	size := int32(r)
+	if size <= 0 || size > opusMostBytes {
 		return dst
 	}
-	return append(dst, e.out[:n]...)
+	return append(dst, e.out[:size]...)
 }
