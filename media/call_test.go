@@ -178,6 +178,8 @@ func rawSocket(t testing.TB, host string) *net.UDPConn {
 	return c
 }
 
+func addrOf(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
+
 func rtpPacket(seq uint16, ts, ssrc uint32, pt uint8, payload []byte) []byte {
 	b := make([]byte, rtpHeaderLen+len(payload))
 	rtpHeader{pt: pt, seq: seq, ts: ts, ssrc: ssrc}.put(b)

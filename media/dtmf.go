@@ -28,12 +28,8 @@ func eventCode(digit rune) (byte, error) {
 	return byte(i), nil
 }
 
-// A digit lasts eventSteps packets, its end is sent three times, then comes a pause.
-const (
-	eventSteps  = 5
-	eventVolume = 10 // dBm0, sign dropped
-	pauseSteps  = 3
-)
+// eventVolume is in dBm0, sign dropped.
+const eventVolume = 10
 
 // putEvent writes the payload of one packet of an event (RFC 4733 §2.3).
 func putEvent(b []byte, code byte, samples int, end bool) {

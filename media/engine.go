@@ -3,9 +3,11 @@ package media
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,7 +34,14 @@ type Engine struct {
 	closed  bool
 	streams map[*Stream]struct{}
 
-	bridging sync.Mutex // makes Bridge and Unbridge one step each; never held by a loop
+	mixers map[*Mixer]struct{} // guarded by mu
+
+	bridging sync.Mutex // makes Bridge, Unbridge and Mixer.Set one step each; never held by a loop
+
+	foreign   chan *Stream   // legs whose packets their peer does not understand
+	clocks    sync.WaitGroup // of mixers
+	quit      chan struct{}
+	converted chan struct{} // closed when converter has ended
 
 	opened, noPorts, recorded, recordFail atomic.Uint64
 }
@@ -41,7 +50,8 @@ type Engine struct {
 func New(cfg Config) (*Engine, error) { return newEngine(cfg, newLoop) }
 
 func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*Engine, error) {
-	e := &Engine{streams: map[*Stream]struct{}{}}
+	e := &Engine{streams: map[*Stream]struct{}{}, mixers: map[*Mixer]struct{}{},
+		foreign: make(chan *Stream, 64), quit: make(chan struct{}), converted: make(chan struct{})}
 	if err := e.configure(cfg); err != nil {
 		return nil, err
 	}
@@ -58,6 +68,7 @@ func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*
 		e.loops.loops = append(e.loops.loops, &loopSlot{packetLoop: l})
 	}
 	e.rec = startWriters(e)
+	go e.converter()
 	return e, nil
 }
 
@@ -175,14 +186,21 @@ func (e *Engine) Close() {
 	for s := range e.streams {
 		left = append(left, s)
 	}
+	mixers := slices.Collect(maps.Keys(e.mixers))
 	e.mu.Unlock()
 	if again {
 		return
 	}
 	e.rec.close()
+	close(e.quit)
+	<-e.converted
 	for _, s := range left {
 		s.Close()
 	}
+	for _, m := range mixers {
+		m.Close()
+	}
+	e.clocks.Wait()
 	e.loops.close()
 }
 

@@ -6,28 +6,26 @@ import (
 	"time"
 )
 
-// samplesPerPacket is 20 ms at 8 kHz.
-const (
-	samplesPerPacket = 160
-	packetTime       = 20 * time.Millisecond
-)
+// packetTime is what one packet of ours lasts.
+const packetTime = 20 * time.Millisecond
 
-// player is the decoded sending side of a stream in its simplest form: one
-// goroutine that paces packets. It exists from the first Send until the stream closes.
+// player is the decoded sending side of a stream: one goroutine that paces
+// packets. It exists from the first Send, Play or SetComfort until the stream closes.
 type player struct {
 	s     *Stream
 	jobs  chan *job
-	wake  chan struct{} // comfort changed
+	wake  chan struct{} // comfort or playback changed
 	quit  chan struct{}
 	done  chan struct{}
 	timer *time.Timer
 
-	mu      sync.Mutex // guards comfort
-	comfort bool
+	mu       sync.Mutex // guards comfort and playback
+	comfort  bool
+	playback *Playback
+	ended    bool
 
 	next time.Time // when the next packet is due
-	h    rtpHeader
-	buf  [rtpHeaderLen + samplesPerPacket]byte
+	pcm  []int16   // of a piece shorter than a packet
 }
 
 // job is something to play: step sends packet n and reports whether more follow.
@@ -39,38 +37,16 @@ type job struct {
 
 // Send plays 8 kHz audio to the leg, one packet per 20 ms, and returns when the
 // last packet's time is over, ctx ends or the stream closes. Sends queue behind
-// each other; relayed audio is held back meanwhile.
+// each other; relayed and mixed audio and a playback are held back meanwhile.
 func (s *Stream) Send(ctx context.Context, pcm []int16) error {
 	if len(pcm) == 0 {
 		return nil
 	}
-	return s.play(ctx, func(p *player, n int) bool {
-		from := n * samplesPerPacket
-		p.audio(pcm[from:min(from+samplesPerPacket, len(pcm))])
-		return from+samplesPerPacket < len(pcm)
+	const n = 160
+	return s.play(ctx, func(p *player, i int) bool {
+		p.audio(pcm[i*n:min(i*n+n, len(pcm))], 8000)
+		return i*n+n < len(pcm)
 	})
-}
-
-// SendDTMF sends digits 0-9 * # A-D as RFC 4733 events, 100 ms each with 60 ms
-// between. It returns when the last is sent, or ErrNoEvents.
-func (s *Stream) SendDTMF(ctx context.Context, digits string) error {
-	codes := make([]byte, 0, len(digits))
-	for _, d := range digits {
-		c, err := eventCode(d)
-		if err != nil {
-			return err
-		}
-		codes = append(codes, c)
-	}
-	if !s.out.takes(kindEvent) {
-		return ErrNoEvents
-	}
-	for _, c := range codes {
-		if err := s.play(ctx, func(p *player, n int) bool { return p.event(c, n) }); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // SetComfort fills the time between Sends with silence packets, as a phone does,
@@ -83,10 +59,7 @@ func (s *Stream) SetComfort(on bool) {
 	p.mu.Lock()
 	p.comfort = on
 	p.mu.Unlock()
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	nudge(p.wake)
 }
 
 func (s *Stream) play(ctx context.Context, step func(*player, int) bool) error {
@@ -122,6 +95,7 @@ func (s *Stream) ensurePlayer() *player {
 func (p *player) stop() {
 	close(p.quit)
 	<-p.done
+	p.start(nil)
 }
 
 func (p *player) run() {
@@ -129,7 +103,9 @@ func (p *player) run() {
 	defer p.timer.Stop()
 	for {
 		var tick <-chan time.Time
-		if p.comforting() {
+		playback, comfort := p.background()
+		p.s.out.mute(playback != nil)
+		if playback != nil || comfort {
 			p.timer.Reset(time.Until(p.due()))
 			tick = p.timer.C
 		}
@@ -138,36 +114,39 @@ func (p *player) run() {
 			return
 		case <-p.wake:
 		case <-tick:
-			p.silence()
+			p.fill(playback)
 		case j := <-p.jobs:
 			p.s.out.mute(true)
 			j.done <- p.perform(j)
-			p.s.out.mute(false)
 		}
 	}
 }
 
-func (p *player) comforting() bool {
+// background is what is sent while no job runs.
+func (p *player) background() (*Playback, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.comfort
+	return p.playback, p.comfort
+}
+
+func (p *player) fill(playback *Playback) {
+	if playback == nil {
+		p.silence()
+		return
+	}
+	if pcm := playback.next(); pcm != nil {
+		p.audio(pcm, clipRate)
+		return
+	}
+	p.over(playback)
 }
 
 // due is when the next packet is to be sent; after a pause that is now.
 func (p *player) due() time.Time {
 	if now := time.Now(); p.next.Before(now.Add(-5 * packetTime)) {
-		p.skip(now)
+		p.next = now
 	}
 	return p.next
-}
-
-// skip moves the schedule to now and the RTP clock with it (RFC 3550 §5.1:
-// the timestamp goes on in silence).
-func (p *player) skip(now time.Time) {
-	if !p.next.IsZero() {
-		p.h.ts += uint32(now.Sub(p.next) / (time.Second / 8000))
-	}
-	p.next, p.h.marker = now, true
 }
 
 func (p *player) perform(j *job) error {
@@ -193,64 +172,23 @@ func (p *player) wait(ctx context.Context) error {
 }
 
 // audio sends one packet; a last piece shorter than 20 ms is filled with silence.
-func (p *player) audio(pcm []int16) {
-	codec := p.s.out.prefers()
-	b := p.buf[rtpHeaderLen:]
-	n := len(codec.Encode(b, pcm))
-	for i := n; i < len(b); i++ {
-		b[i] = codec.silence()
+func (p *player) audio(pcm []int16, rate int) {
+	if n := rate / 50; len(pcm) < n {
+		p.pcm = append(p.pcm[:0], pcm...)
+		p.pcm = append(p.pcm, make([]int16, n-len(pcm))...)
+		pcm = p.pcm
 	}
-	p.send(kind(codec), p.buf[:])
-	p.h.ts += samplesPerPacket
+	p.s.speak(pcm, rate, p.s.engine.clock(), playing)
 	p.next = p.next.Add(packetTime)
 }
 
-// silence sends a packet of silence unless the relay is feeding the leg.
+// silence sends a packet of silence unless somebody else is feeding the leg.
 func (p *player) silence() {
-	if p.s.out.relaying(p.s.engine.clock()) {
+	if now := p.s.engine.clock(); p.s.out.fed(now) {
 		p.next = p.next.Add(packetTime)
-		p.h.ts += samplesPerPacket
 		return
 	}
-	p.audio(nil)
-}
-
-// event sends packet n of a digit: all have the digit's timestamp, the end comes
-// three times (RFC 4733 §2.5.1.4).
-func (p *player) event(code byte, n int) bool {
-	if n < eventSteps+2 {
-		b := p.buf[:rtpHeaderLen+4]
-		putEvent(b[rtpHeaderLen:], code, min(n+1, eventSteps)*samplesPerPacket, n >= eventSteps-1)
-		p.h.marker = n == 0
-		p.send(kindEvent, b)
-	}
-	p.next = p.next.Add(packetTime)
-	more := n < eventSteps+pauseSteps-1
-	if !more {
-		p.h.ts += uint32(eventSteps+pauseSteps) * samplesPerPacket
-	}
-	return more
-}
-
-func (p *player) send(k kind, b []byte) {
-	p.s.sendOwn(p.h, k, b, p.s.engine.clock())
-	p.h.seq++
-	p.h.marker = false
-}
-
-// sendOwn sends a packet of the player's; b has room for the header.
-func (s *Stream) sendOwn(h rtpHeader, k kind, b []byte, now int64) {
-	o := &s.out
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed || !o.enabled || !o.to.IsValid() || o.pts[k] == noPT {
-		return
-	}
-	h.marker = o.adopt(nil, h, now) || h.marker
-	h.pt = o.pts[k]
-	h.seq += o.seqOffset
-	h.ts += o.tsOffset
-	o.transmit(s.rtp, h, b, now)
+	p.audio(nil, 8000)
 }
 
 func (o *outbound) takes(k kind) bool {
@@ -259,21 +197,15 @@ func (o *outbound) takes(k kind) bool {
 	return o.pts[k] != noPT
 }
 
-func (o *outbound) prefers() Codec {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.codec
-}
-
 func (o *outbound) mute(on bool) {
 	o.mu.Lock()
 	o.muted = on
 	o.mu.Unlock()
 }
 
-// relaying reports whether a relayed packet went out within 60 ms.
-func (o *outbound) relaying(now int64) bool {
+// fed reports whether a relayed or mixed packet went out within 60 ms.
+func (o *outbound) fed(now int64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.source != nil && now-o.at < int64(3*packetTime)
+	return now-o.fedAt < 3*frameTime
 }

@@ -2,22 +2,29 @@ package media
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
 
 // inbound is the half of a stream that receives.
 type inbound struct {
-	mu       sync.Mutex // guards all below; held by the loop while it handles a packet
-	closed   bool
-	accept   bool      // the negotiated direction lets the other side send
-	kindOf   [128]kind // by payload type
-	latch    latch
-	peer     *Stream // relayed to
-	tee      *ring   // recorder's; nil while paused
-	claimed  *ring   // recorder's, also while paused
-	ears     *ears   // OnAudio's and OnDTMF's
-	lastSelf int64   // when we last sent a report
+	mu      sync.Mutex // guards all below; held by the loop while it handles a packet
+	closed  bool
+	accept  bool      // the negotiated direction lets the other side send
+	kindOf  [128]kind // by payload type
+	latch   latch
+	peer    *Stream // relayed to
+	tee     *ring   // recorder's; nil while paused
+	claimed *ring   // recorder's, also while paused
+	ears    *ears   // OnAudio's and OnDTMF's
+	mix     *ring   // a mixer's
+	muted   bool    // what the leg says goes nowhere
+	tones   bool    // events were not negotiated: digits come as sound
+
+	converted bool // the peer hears the leg through a mixer, events aside
+
+	lastSelf int64 // when we last sent a report
 	rx       reception
 	quiet    quiet
 	heard    meter // what the other side reports about us
@@ -65,6 +72,7 @@ func (in *inbound) negotiate(r Remote, now int64, window time.Duration) netip.Ad
 	}
 	if len(r.Ours)+len(r.Formats) > 0 {
 		in.setKinds(r.Ours, r.Formats)
+		in.tones = !slices.ContainsFunc(r.Formats, Format.isEvent)
 	}
 	if r.ice {
 		return netip.AddrPort{}
@@ -78,7 +86,7 @@ func (in *inbound) negotiate(r Remote, now int64, window time.Duration) netip.Ad
 
 func (in *inbound) shut() {
 	in.mu.Lock()
-	in.closed, in.peer, in.tee = true, nil, nil
+	in.closed, in.peer, in.tee, in.mix = true, nil, nil, nil
 	in.mu.Unlock()
 }
 
@@ -146,13 +154,19 @@ func (s *Stream) deliver(h rtpHeader, b []byte, begin, end int, now int64) {
 	if k.event() {
 		s.event(h, b[begin:end], now)
 	}
-	if in.tee != nil && k.g711() {
+	if in.muted {
+		return
+	}
+	if in.tee != nil && k.audio() {
 		in.tee.push(h, k, b[begin:end], now)
 	}
-	if in.ears != nil && k.g711() {
-		in.ears.hear(h, k, b[begin:end], now)
+	if in.ears != nil && k.audio() {
+		in.ears.hear(h, k, b[begin:end], now, in.tones)
 	}
-	if in.peer != nil {
+	if in.mix != nil && k.audio() {
+		in.mix.push(h, k, b[begin:end], now)
+	}
+	if in.peer != nil && !(in.converted && k.audio()) {
 		in.peer.relay(s, h, k, b, begin, end, now)
 	}
 }
@@ -167,6 +181,6 @@ func (s *Stream) event(h rtpHeader, payload []byte, now int64) {
 	in.eventTS, in.eventSSRC = h.ts, h.ssrc
 	in.events++
 	if in.ears != nil {
-		in.ears.hear(h, kindEvent, payload[:4], now)
+		in.ears.press(payload[0])
 	}
 }

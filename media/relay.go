@@ -4,8 +4,10 @@ package media
 // bridges either was part of, and opens both latch windows again: it is called
 // when a call is answered, and phones often send nothing before.
 //
-// A codec only one leg has is turned into the other law of G.711 by a table.
-// Header extensions and CSRCs are not passed on.
+// Packets pass without being decoded when the other leg understands their codec;
+// one law of G.711 is turned into the other by a table. Else they are decoded,
+// put in order and encoded again; DTMF events pass in all cases. Header
+// extensions and CSRCs are not passed on.
 func Bridge(a, b *Stream) {
 	e := a.engine
 	e.bridging.Lock()
@@ -40,8 +42,18 @@ func (s *Stream) join(peer *Stream) {
 	s.in.latch.open(s.engine.clock(), s.engine.cfg.Latch)
 }
 
-// part takes s and its peer apart. The engine's bridging lock is held.
+func (s *Stream) openLatch() {
+	s.in.mu.Lock()
+	defer s.in.mu.Unlock()
+	s.in.latch.open(s.engine.clock(), s.engine.cfg.Latch)
+}
+
+// part takes s out of its bridge or mixer. The engine's bridging lock is held.
 func (s *Stream) part() {
+	s.untranslate(s.Bridged())
+	if m := s.mixer; m != nil {
+		m.remove(s)
+	}
 	s.in.mu.Lock()
 	peer := s.in.peer
 	s.in.peer = nil
@@ -65,14 +77,20 @@ func (s *Stream) relay(from *Stream, h rtpHeader, k kind, b []byte, begin, end i
 	if o.closed || !o.enabled || o.muted || !o.to.IsValid() {
 		return
 	}
+	if k.event() {
+		s.relayEvent(from, h, k, b, begin, end, now)
+		return
+	}
 	pt := o.pts[k]
 	if pt == noPT {
 		if !k.g711() || o.pts[k^1] == noPT {
-			return // nothing this leg understands
+			s.engine.convert(from)
+			return
 		}
 		pt = o.pts[k^1]
 		cross(b[begin:end], &transcode[k])
 	}
+	o.clock, o.fedAt = uint32(k.clock()), now
 	h.marker = o.adopt(from, h, now) || h.marker
 	h.pt = pt
 	h.seq += o.seqOffset

@@ -107,7 +107,7 @@ func TestEventsAreMappedAndHeardOnce(t *testing.T) {
 		c := newTestCall(t, e)
 		connect(c.callee, c.b, g711(PCMU, 96)) // the callee calls its events 96, the caller 101
 		ear := listen(c.callee)
-		if err := c.caller.SendDTMF(t.Context(), "15#D"); err != nil {
+		if err := c.caller.SendDTMF(t.Context(), "15#D", DTMFOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		ear.wait(t, func() bool { return ear.digits == "15#D" })
@@ -136,10 +136,10 @@ func TestSendDTMFNeedsEvents(t *testing.T) {
 	t.Parallel()
 	s := open(t, testEngine(t, Config{}, newLoop))
 	s.SetRemote(Remote{Addr: s.Local(), Formats: g711(PCMU, 101)[:1]})
-	if err := s.SendDTMF(t.Context(), "1"); !errors.Is(err, ErrNoEvents) {
+	if err := s.SendDTMF(t.Context(), "1", DTMFOptions{}); !errors.Is(err, ErrNoEvents) {
 		t.Errorf("got %v", err)
 	}
-	if err := s.SendDTMF(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "'x'") {
+	if err := s.SendDTMF(t.Context(), "x", DTMFOptions{}); err == nil || !strings.Contains(err.Error(), "'x'") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -60,6 +60,18 @@ const (
 
 func (k kind) audio() bool { return k <= kindOpus }
 func (k kind) g711() bool  { return k <= kindPCMA }
+
+// clock is the kind's RTP clock in Hz.
+func (k kind) clock() int {
+	switch {
+	case k.audio():
+		return Codec(k).clock()
+	case k == kindEventOpus:
+		return 48000
+	}
+	return 8000
+}
+
 func (k kind) event() bool { return k == kindEvent || k == kindEventOpus }
 
 func kindOf(f Format) kind {

@@ -40,7 +40,8 @@ func TestBadBodiesNameTheirStatus(t *testing.T) {
 		"too long":         {append(phoneOffer(audio), make([]byte, maxSDP)...), 400},
 		"many lines":       {phoneOffer(strings.Split(strings.Repeat(audio+"\n", 17), "\n")[:17]...), 400},
 		"injected format":  {phoneOffer("m=audio 4000 RTP/AVP 0\ra=x"), 400},
-		"only opus":        {phoneOffer("m=audio 4000 RTP/AVP 111", "a=rtpmap:111 opus/48000/2"), 488},
+		"only G.729":       {phoneOffer("m=audio 4000 RTP/AVP 18"), 488},
+		"slow opus":        {phoneOffer("m=audio 4000 RTP/AVP 111", "a=rtpmap:111 opus/8000/2"), 488},
 		"only events":      {phoneOffer("m=audio 4000 RTP/AVP 101", "a=rtpmap:101 telephone-event/8000"), 488},
 		"wideband PCMU":    {phoneOffer("m=audio 4000 RTP/AVP 96", "a=rtpmap:96 PCMU/16000"), 488},
 		"only video":       {phoneOffer("m=video 4000 RTP/AVP 34"), 488},
@@ -73,11 +74,12 @@ func TestOfferIsRead(t *testing.T) {
 	if d.Direction != SendOnly || !d.Held() || d.Ptime != 30 {
 		t.Errorf("%v, ptime %d", d.Direction, d.Ptime)
 	}
-	if got, want := names(OfferBeside(d).Formats), "PCMA/008 PCMU/000 telephone-event/097"; got != want {
-		t.Errorf("relay offer %q, want %q", got, want)
+	toOther := OfferBeside(d).Formats
+	if got, want := names(toOther), "PCMA/008 PCMU/000 G722/009 "; !strings.HasPrefix(got, want) {
+		t.Errorf("offer to the other leg %q, want %q", got, want)
 	}
-	if p := OfferBeside(d).Formats[2].Param; p != "0-16,66" {
-		t.Errorf("event list %q", p)
+	if e, ok := findFormat(toOther, Format{Name: telephoneEvent, Rate: 8000}); !ok || e.PT != 97 || e.Param != "0-16,66" {
+		t.Errorf("events %+v", e)
 	}
 }
 
@@ -130,7 +132,7 @@ func TestRelayedOfferAndAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	toB := string(b.Offer(OfferBeside(offer)))
-	if !strings.Contains(toB, "m=audio 20002 RTP/AVP 8 0 ") || strings.Contains(toB, "video") {
+	if !strings.Contains(toB, " 8 0 9 ") || !strings.Contains(toB, "a=fmtp:101 0-15\r\n") || strings.Contains(toB, "video") {
 		t.Errorf("offer to B:\n%s", toB)
 	}
 	answer, err := b.ReceiveAnswer(phoneOffer("m=audio 6000 RTP/AVP 0 96", "a=rtpmap:96 telephone-event/8000", "a=fmtp:96 0-11"))
@@ -267,6 +269,9 @@ func FuzzSDP(f *testing.F) {
 		}
 		m, err := LocalAnswer(d)
 		if err != nil {
+			if c, _ := d.Codec(); c == Opus && !c.encodes() {
+				return
+			}
 			t.Fatalf("parsed but not answerable: %v", err)
 		}
 		out, err := s.Answer(m)

@@ -16,12 +16,14 @@ type outbound struct {
 	to      netip.AddrPort
 	rtcpTo  netip.AddrPort
 	pts     [kinds]uint8 // payload type by kind; noPT where the other side has none
-	codec   Codec        // the one the other side likes best
+	codec   Codec        // the one the other side likes best of those we can speak
 
 	ssrc    uint32
 	seq     uint16 // highest sent
 	ts      uint32 // highest sent
 	at      int64  // when
+	fedAt   int64  // when something that was not the player's was sent
+	clock   uint32 // of what was sent last, Hz
 	started bool
 
 	source     *Stream // whose packets are mapped; nil is our own player
@@ -29,6 +31,8 @@ type outbound struct {
 	mapped     bool
 	seqOffset  uint16
 	tsOffset   uint32
+	event      relayedEvent
+	pressed    int64 // until when a relayed digit holds back our own audio
 
 	protected bool    // by SRTP: nothing else is sent
 	sealer    *sealer // nil while its key is not known yet
@@ -41,7 +45,7 @@ type outbound struct {
 const noPT = 0xFF
 
 func (o *outbound) init() {
-	o.enabled = true
+	o.enabled, o.clock, o.fedAt = true, 8000, -1e9
 	o.ssrc, o.seq, o.ts = rand.Uint32(), uint16(rand.Uint32())&0x7FFF, rand.Uint32() // RFC 3550 §5.1: random starts
 	o.setTypes(staticG711)
 }
@@ -50,14 +54,15 @@ func (o *outbound) setTypes(list []Format) {
 	for k := range o.pts {
 		o.pts[k] = noPT
 	}
+	audio := false
 	for i := len(list) - 1; i >= 0; i-- { // backwards: the first of a kind stays
 		k := kindOf(list[i])
 		if k == kindNone {
 			continue
 		}
 		o.pts[k] = list[i].PT
-		if k.audio() {
-			o.codec = Codec(k)
+		if k.audio() && (Codec(k).encodes() || !audio) {
+			o.codec, audio = Codec(k), true
 		}
 	}
 }
@@ -123,11 +128,16 @@ func (o *outbound) adopt(from *Stream, h rtpHeader, now int64) bool {
 	}
 	next := o.ts
 	if o.started { // at least one packet's time, at most what has passed
-		next += max(160, uint32((now-o.at)/125000))
+		next += max(o.clock/50, o.since(now))
 	}
 	o.source, o.sourceSSRC, o.mapped = from, h.ssrc, true
 	o.seqOffset, o.tsOffset = o.seq+1-h.seq, next-h.ts
 	return true
+}
+
+// since is how far the time line went since the last packet.
+func (o *outbound) since(now int64) uint32 {
+	return uint32((now - o.at) / 1000 * int64(o.clock) / 1_000_000)
 }
 
 // transmit sends b as one packet; its first 12 bytes are overwritten by the

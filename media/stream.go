@@ -21,6 +21,11 @@ type Stream struct {
 	in        inbound
 	out       outbound
 
+	voice voice
+
+	mixer      *Mixer // the one the leg is in; guarded by engine.bridging
+	conversion *Mixer // of its bridge; guarded by engine.bridging
+
 	mu     sync.Mutex // guards player, ears, watch and closed
 	closed bool
 	player *player
@@ -99,6 +104,7 @@ func (s *Stream) SetRemote(r Remote) {
 	r.Via = r.Via.Unmap()
 	source := s.in.negotiate(r, s.engine.clock(), s.engine.cfg.Latch)
 	s.out.negotiate(r, source)
+	s.reconsider()
 }
 
 // Apply is SetRemote and SetDirection from a completed offer/answer exchange;
@@ -113,6 +119,14 @@ func (s *Stream) Apply(n *Session, via netip.Addr) {
 	s.SetDirection(ours.Direction.Sends(), ours.Direction.Receives())
 	s.SetRemote(Remote{Addr: d.Addr, RTCP: d.RTCP, Via: via, Formats: n.formats(), Ours: append(ours.Formats[:len(ours.Formats):len(ours.Formats)], d.Formats...), ice: n.terms.agreed.ice != nil})
 	s.meet(&n.terms.agreed)
+}
+
+// SetMuted keeps what this leg says, from now on, from everybody: it is neither
+// relayed nor mixed nor recorded nor given to OnAudio. Its DTMF events still reach OnDTMF.
+func (s *Stream) SetMuted(on bool) {
+	s.in.mu.Lock()
+	s.in.muted = on
+	s.in.mu.Unlock()
 }
 
 // SetDirection says whether audio is sent to this leg and accepted from it.

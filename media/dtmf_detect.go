@@ -1,0 +1,104 @@
+package media
+
+import "math"
+
+// dtmfDetector finds DTMF tones in 8 kHz audio, by the rules of ITU-T Q.24: both
+// tones above -38 dBFS, the high at most 8 dB above the low and the low at most 4
+// dB above the high, each alone in its group, both together nearly all there is,
+// for 25 to 40 ms at least; then a pause of as much. Speech seldom is all that.
+type dtmfDetector struct {
+	s1, s2 [8]float32 // Goertzel states: low group, high group
+	energy float32
+	n      int
+
+	last    byte // of the last block; noDigit
+	current byte // reported and still on
+	misses  int  // blocks without it
+}
+
+const (
+	dtmfBlock = 102 // samples: 12.75 ms, where the frequencies fall between each other best
+	noDigit   = 0xFF
+
+	dtmfLeast   = 400 * 400 * dtmfBlock * dtmfBlock / 4 // |X|² of each tone
+	dtmfPeak    = 6.3                                   // 8 dB over the others of its group
+	dtmfTwist   = 6.3                                   // high over low
+	dtmfReverse = 2.5                                   // low over high
+	dtmfShare   = 0.79                                  // of all energy
+)
+
+var dtmfCoefficients = func() (c [8]float32) {
+	for i := range 4 {
+		c[i] = float32(2 * math.Cos(2*math.Pi*dtmfLow[i]/8000))
+		c[i+4] = float32(2 * math.Cos(2*math.Pi*dtmfHigh[i]/8000))
+	}
+	return c
+}()
+
+func newDTMFDetector() *dtmfDetector {
+	return &dtmfDetector{last: noDigit, current: noDigit}
+}
+
+// hear calls f with each digit, once, when it has been on long enough.
+func (d *dtmfDetector) hear(pcm []int16, f func(rune)) {
+	for _, v := range pcm {
+		x := float32(v)
+		for i, c := range dtmfCoefficients {
+			s := x + c*d.s1[i] - d.s2[i]
+			d.s2[i], d.s1[i] = d.s1[i], s
+		}
+		d.energy += x * x
+		if d.n++; d.n == dtmfBlock {
+			d.block(f)
+		}
+	}
+}
+
+// block judges a whole block and begins the next.
+func (d *dtmfDetector) block(f func(rune)) {
+	hit := d.hit()
+	d.s1, d.s2, d.energy, d.n = [8]float32{}, [8]float32{}, 0, 0
+	if hit == d.current && hit != noDigit {
+		d.misses = 0
+	} else if d.misses++; d.misses >= 2 {
+		d.current = noDigit
+	}
+	if hit != noDigit && hit == d.last && hit != d.current {
+		d.current, d.misses = hit, 0
+		f(rune(hit))
+	}
+	d.last = hit
+}
+
+// hit returns the digit of a block.
+func (d *dtmfDetector) hit() byte {
+	var p [8]float32
+	for i, c := range dtmfCoefficients {
+		p[i] = d.s1[i]*d.s1[i] + d.s2[i]*d.s2[i] - c*d.s1[i]*d.s2[i]
+	}
+	row, low, ok := loudest(p[:4])
+	column, high, only := loudest(p[4:])
+	switch {
+	case !ok || !only || low < dtmfLeast || high < dtmfLeast:
+	case high > low*dtmfTwist || low > high*dtmfReverse:
+	case low+high < dtmfShare*d.energy*dtmfBlock/2:
+	default:
+		return dtmfKeys[4*row+column]
+	}
+	return noDigit
+}
+
+// loudest is the strongest of four, and whether it is far above the others.
+func loudest(p []float32) (at int, power float32, alone bool) {
+	for i, v := range p {
+		if v > power {
+			at, power = i, v
+		}
+	}
+	for i, v := range p {
+		if i != at && v*dtmfPeak > power {
+			return at, power, false
+		}
+	}
+	return at, power, true
+}

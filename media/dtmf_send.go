@@ -1,0 +1,107 @@
+package media
+
+import (
+	"context"
+	"time"
+)
+
+// DTMFOptions say how digits are sent.
+type DTMFOptions struct {
+	Duration time.Duration // of each digit; 0 is 100 ms; 40 ms to 6 s, in steps of 20 ms
+	Gap      time.Duration // after each; 0 is 60 ms; 40 ms to 6 s
+	Inband   bool          // as tones, where the leg takes no events
+}
+
+// dtmfWait is what a 'w' among the digits waits.
+const dtmfWait = 500 * time.Millisecond
+
+// TakesEvents reports whether the other side negotiated telephone-event.
+func (s *Stream) TakesEvents() bool { return s.out.takes(kindEvent) || s.out.takes(kindEventOpus) }
+
+// SendDTMF sends digits 0-9 * # A-D, and waits half a second for each w. They
+// are RFC 4733 events; tones where the other side takes no events and o.Inband
+// says so, ErrNoEvents otherwise. It returns when the last is sent; relayed,
+// mixed and played audio is held back meanwhile.
+func (s *Stream) SendDTMF(ctx context.Context, digits string, o DTMFOptions) error {
+	codes, err := dialled(digits)
+	if err != nil {
+		return err
+	}
+	events := s.TakesEvents()
+	if !events && !o.Inband {
+		return ErrNoEvents
+	}
+	on, off := steps(o.Duration, 100*time.Millisecond), steps(o.Gap, 60*time.Millisecond)
+	for _, c := range codes {
+		step := func(p *player, n int) bool { return p.event(c, n, on, off) }
+		switch {
+		case c == codeWait:
+			step = func(p *player, n int) bool { return p.pause(n, int(dtmfWait/packetTime)) }
+		case !events:
+			step = func(p *player, n int) bool { return p.tones(c, n, on, off) }
+		}
+		if err := s.play(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const codeWait = 0xFF
+
+func dialled(digits string) ([]byte, error) {
+	codes := make([]byte, 0, len(digits))
+	for _, d := range digits {
+		if d == 'w' || d == 'W' {
+			codes = append(codes, codeWait)
+			continue
+		}
+		c, err := eventCode(d)
+		if err != nil {
+			return nil, err
+		}
+		codes = append(codes, c)
+	}
+	return codes, nil
+}
+
+// steps is how many packets a duration takes.
+func steps(d, usual time.Duration) int {
+	if d <= 0 {
+		d = usual
+	}
+	return int(min(max(d, 2*packetTime), 6*time.Second)+packetTime-1) / int(packetTime)
+}
+
+// event sends packet n of a digit; its end is sent three times, the last two in
+// the gap (RFC 4733 §2.5.1.4).
+func (p *player) event(code byte, n, on, off int) bool {
+	ms := int(packetTime / time.Millisecond)
+	now := p.s.engine.clock()
+	if n < on+2 {
+		p.s.press(code, n, min(n+1, on)*ms, n >= on-1, now)
+	}
+	p.next = p.next.Add(packetTime)
+	more := n < on+off-1
+	if !more {
+		p.s.pass((on+off)*ms, now)
+	}
+	return more
+}
+
+// pause sends silence.
+func (p *player) pause(n, of int) bool {
+	p.audio(nil, 8000)
+	return n < of-1
+}
+
+// tones sends packet n of a digit as sound.
+func (p *player) tones(code byte, n, on, off int) bool {
+	if n >= on {
+		return p.pause(n, on+off)
+	}
+	p.pcm = append(p.pcm[:0], make([]int16, 160)...)
+	dualTone(p.pcm, code, n*160)
+	p.audio(p.pcm, 8000)
+	return true
+}

@@ -1,0 +1,28 @@
+package media
+
+import "math"
+
+// The two groups of frequencies (ITU-T Q.23), Hz.
+var (
+	dtmfLow  = [4]float64{697, 770, 852, 941}
+	dtmfHigh = [4]float64{1209, 1336, 1477, 1633}
+)
+
+// dtmfKeys is the keypad, row by row.
+const dtmfKeys = "123A456B789C*0#D"
+
+// dualTone writes a digit's sound at 8 kHz, from sample at on: -9 dBFS for each
+// tone, the high one 1 dB above the low.
+func dualTone(pcm []int16, code byte, at int) {
+	key := 0
+	for i := range dtmfKeys {
+		if dtmfKeys[i] == digits[code&15] {
+			key = i
+		}
+	}
+	low, high := 2*math.Pi*dtmfLow[key/4]/8000, 2*math.Pi*dtmfHigh[key%4]/8000
+	for i := range pcm {
+		t := float64(at + i)
+		pcm[i] = clip(10400*math.Sin(low*t) + 11650*math.Sin(high*t))
+	}
+}

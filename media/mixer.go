@@ -1,0 +1,296 @@
+package media
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// mixRate is the rate sound is mixed at.
+const mixRate = 16000
+
+// A Mixer lets legs hear sums of other legs, whatever their codecs: conferences,
+// whispering and listening in, and two legs that have no codec in common. It has
+// a clock of 20 ms while it has members. All methods are safe for concurrent use.
+type Mixer struct {
+	engine *Engine
+
+	mu      sync.Mutex // guards all below; held during each tick
+	closed  bool
+	members []*member
+	running chan struct{} // closed when the clock has stopped; nil while it never ran
+	wake    chan struct{}
+	sum     [mixRate / 50]int32
+	out     [mixRate / 50]int16
+}
+
+// member is one leg of a mixer.
+type member struct {
+	stream *Stream
+	play   *playout            // of what the leg says; nil when nobody hears it
+	frame  [mixRate / 50]int16 // what it says in this tick
+	talks  bool                // in this tick
+	hears  []*member           // nil: nothing is sent to it
+	listen bool
+}
+
+// NewMixer makes a mixer without members.
+func (e *Engine) NewMixer() (*Mixer, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, ErrClosed
+	}
+	m := &Mixer{engine: e, wake: make(chan struct{}, 1)}
+	e.mixers[m] = struct{}{}
+	return m, nil
+}
+
+// Set says who hears whom from now on: each key hears the sum of its values. A
+// key with no values hears silence; a value that is no key is heard and hears
+// nothing from here. Streams that are not mentioned leave. It replaces bridges
+// and other mixers of the streams mentioned, and opens their latch windows.
+// Set on a closed mixer does nothing.
+func (m *Mixer) Set(hears map[*Stream][]*Stream) {
+	m.engine.bridging.Lock()
+	defer m.engine.bridging.Unlock()
+	m.set(hears, true)
+}
+
+// Close lets all members go and stops the clock. It may be called twice.
+func (m *Mixer) Close() {
+	m.engine.bridging.Lock()
+	m.set(nil, true)
+	m.mu.Lock()
+	m.closed = true
+	running := m.running
+	m.mu.Unlock()
+	m.engine.bridging.Unlock()
+	if running != nil {
+		<-running
+	}
+	m.engine.mu.Lock()
+	delete(m.engine.mixers, m)
+	m.engine.mu.Unlock()
+}
+
+// set is Set; with take it first takes the streams out of whatever they are in.
+// The engine's bridging lock is held.
+func (m *Mixer) set(hears map[*Stream][]*Stream, take bool) {
+	plan := m.plan(hears)
+	if plan == nil {
+		return
+	}
+	if take {
+		for _, p := range plan {
+			if p.stream.mixer != m {
+				p.stream.part()
+				p.stream.mixer = m
+				p.stream.openLatch()
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, old := range m.members {
+		old.leave(m, plan)
+	}
+	for _, p := range plan {
+		p.attach()
+	}
+	m.members = plan
+	if len(plan) > 0 && !m.clocked() {
+		running := make(chan struct{})
+		m.running = running
+		m.engine.clocks.Go(func() { m.run(running) })
+	}
+	nudge(m.wake)
+}
+
+// plan makes the members for a wish, taking over playouts that run; nil when closed.
+func (m *Mixer) plan(hears map[*Stream][]*Stream) []*member {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	was, is := map[*Stream]*member{}, map[*Stream]*member{}
+	for _, o := range m.members {
+		was[o.stream] = o
+	}
+	plan := []*member{}
+	get := func(s *Stream) *member {
+		if is[s] == nil {
+			is[s] = &member{stream: s}
+			plan = append(plan, is[s])
+		}
+		return is[s]
+	}
+	for s, talkers := range hears {
+		p := get(s)
+		p.listen = true
+		for _, t := range talkers {
+			if t == s {
+				continue
+			}
+			q := get(t)
+			if o := was[t]; q.play == nil && o != nil {
+				q.play = o.play
+			}
+			if q.play == nil {
+				q.play = newPlayout(mixRate)
+			}
+			p.hears = append(p.hears, q)
+		}
+	}
+	return plan
+}
+
+// leave detaches a member unless the plan goes on with it.
+func (p *member) leave(m *Mixer, plan []*member) {
+	stays := false
+	for _, q := range plan {
+		if q.stream == p.stream {
+			stays = true
+			if q.play == p.play {
+				return
+			}
+		}
+	}
+	in := &p.stream.in
+	in.mu.Lock()
+	if p.play != nil && in.mix == p.play.ring {
+		in.mix = nil
+	}
+	in.mu.Unlock()
+	if !stays && p.stream.mixer == m {
+		p.stream.mixer = nil
+	}
+}
+
+// remove lets a stream go that joins something else. The engine's bridging lock is held.
+func (m *Mixer) remove(s *Stream) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept := make([]*member, 0, len(m.members))
+	for _, p := range m.members {
+		if p.stream != s {
+			p.hears = slices.DeleteFunc(p.hears, func(q *member) bool { return q.stream == s })
+			kept = append(kept, p)
+		}
+	}
+	for _, p := range m.members {
+		if p.stream == s {
+			p.leave(m, kept)
+		}
+	}
+	m.members = kept
+}
+
+// attach lets what the leg says come to its playout.
+func (p *member) attach() {
+	if p.play == nil {
+		return
+	}
+	in := &p.stream.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.closed {
+		in.mix = p.play.ring
+	}
+}
+
+func (m *Mixer) clocked() bool {
+	if m.running == nil {
+		return false
+	}
+	select {
+	case <-m.running:
+		return false
+	default:
+		return true
+	}
+}
+
+// run is the clock. It ends when there are no members.
+func (m *Mixer) run(running chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	next := time.Now()
+	for {
+		select {
+		case <-timer.C:
+		case <-m.wake:
+		}
+		if time.Until(next) <= 0 {
+			if !m.tick(running) {
+				return
+			}
+			if next = next.Add(packetTime); time.Since(next) > 5*packetTime { // the machine stood still
+				next = time.Now()
+			}
+		} else if m.empty(running) {
+			return
+		}
+		timer.Reset(time.Until(next))
+	}
+}
+
+func (m *Mixer) empty(running chan struct{}) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.over(running)
+}
+
+// over ends the clock when there is nobody left. m.mu is held.
+func (m *Mixer) over(running chan struct{}) bool {
+	if len(m.members) > 0 {
+		return false
+	}
+	close(running)
+	return true
+}
+
+// tick moves 20 ms from those who talk to those who hear.
+func (m *Mixer) tick(running chan struct{}) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over(running) {
+		return false
+	}
+	now := m.engine.clock()
+	for _, p := range m.members {
+		p.talks = p.play != nil && p.play.pull(p.frame[:], now)
+	}
+	for _, p := range m.members {
+		if p.listen {
+			p.stream.speak(m.mix(p.hears), mixRate, now, mixing)
+		}
+	}
+	return true
+}
+
+// mix is the sum of what members say.
+func (m *Mixer) mix(of []*member) []int16 {
+	talking, only := 0, (*member)(nil)
+	for _, p := range of {
+		if p.talks {
+			talking, only = talking+1, p
+		}
+	}
+	if talking == 1 {
+		return only.frame[:]
+	}
+	clear(m.sum[:])
+	for _, p := range of {
+		if p.talks {
+			for i, v := range p.frame {
+				m.sum[i] += int32(v)
+			}
+		}
+	}
+	for i, v := range m.sum {
+		m.out[i] = int16(sat16(v))
+	}
+	return m.out[:]
+}

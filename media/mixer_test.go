@@ -1,0 +1,253 @@
+package media
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// speaking is what phones in tests negotiate: one codec and its events.
+func speaking(c Codec) []Format {
+	f := ownFormats[slices.IndexFunc(ownFormats, func(f Format) bool { g, ok := f.Codec(); return ok && g == c })]
+	e := Format{PT: 101, Name: telephoneEvent, Rate: c.clock()}
+	return []Format{f, e}
+}
+
+// legOf opens a phone of one codec and the leg that serves it.
+func legOf(t testing.TB, e, phones *Engine, c Codec) (phone, leg *Stream) {
+	t.Helper()
+	phone, leg = open(t, phones), open(t, e)
+	connect(phone, leg, speaking(c))
+	return phone, leg
+}
+
+// skipUnspoken leaves out a codec that needs a library that is not here.
+func skipUnspoken(t *testing.T, codecs ...Codec) {
+	for _, c := range codecs {
+		if !c.encodes() {
+			t.Skipf("%v cannot be spoken here", c)
+		}
+	}
+}
+
+// Whatever two codecs meet, both sides hear each other, their digits pass, and a
+// relay does without decoding where it can.
+func TestBridgeJoinsAnyTwoCodecs(t *testing.T) {
+	t.Parallel()
+	for x := range codecs {
+		for y := range codecs {
+			t.Run(fmt.Sprintf("%v and %v", x, y), func(t *testing.T) {
+				t.Parallel()
+				skipUnspoken(t, x, y)
+				e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+				p, a := legOf(t, e, phones, x)
+				q, b := legOf(t, e, phones, y)
+				Bridge(a, b)
+				atP, atQ := listen(p), listen(q)
+				stop := hum(t, p, 440)
+				hum(t, q, 1000)
+				until(t, "the callee hears 440 Hz", func() bool { return near(atQ.tone(t), 440) })
+				until(t, "the caller hears 1000 Hz", func() bool { return near(atP.tone(t), 1000) })
+				stop()
+				if err := p.SendDTMF(t.Context(), "17#", DTMFOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				atQ.wait(t, func() bool { return atQ.digits == "17#" })
+				a.in.mu.Lock()
+				defer a.in.mu.Unlock()
+				if relayed := x == y || x.g711() && y.g711(); a.in.converted == relayed {
+					t.Errorf("converted: %v", a.in.converted)
+				}
+			})
+		}
+	}
+}
+
+// A phone that sees packets of two sources must see one: numbers without holes, time that goes on.
+func TestConvertedDigitsShareTheTimeLine(t *testing.T) {
+	t.Parallel()
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	p, a := legOf(t, e, phones, G722)
+	sink := rawSocket(t, "127.0.0.1")
+	b := open(t, e)
+	b.SetRemote(Remote{Addr: addrOf(sink), Formats: speaking(PCMU)})
+	Bridge(a, b)
+	stop := hum(t, p, 440)
+	for range 10 {
+		readRTP(t, sink)
+	}
+	stop()
+	last, begun, events := readRTP(t, sink), map[uint32]bool{}, 0
+	sent := make(chan error, 1)
+	go func() { sent <- p.SendDTMF(t.Context(), "5", DTMFOptions{}) }()
+	for range 40 {
+		h := readRTP(t, sink)
+		if h.seq != last.seq+1 || h.ssrc != last.ssrc || int32(h.ts-last.ts) < 0 {
+			t.Fatalf("%+v after %+v", h, last)
+		}
+		if last = h; h.pt == 101 {
+			events++
+			begun[h.ts] = true
+		}
+	}
+	if err := <-sent; err != nil || len(begun) != 1 || events != 7 {
+		t.Errorf("%v; one digit came as %d packets with %d times", err, events, len(begun))
+	}
+}
+
+func TestConferenceHearsAllButItself(t *testing.T) {
+	t.Parallel()
+	skipUnspoken(t, Opus)
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	m, err := e.NewMixer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tones := []float64{400, 700, 1100}
+	var legs []*Stream
+	var ears []*earpiece
+	for i, c := range []Codec{PCMU, G722, Opus} {
+		phone, leg := legOf(t, e, phones, c)
+		hum(t, phone, tones[i])
+		legs, ears = append(legs, leg), append(ears, listen(phone))
+	}
+	silentPhone, silentLeg := legOf(t, e, phones, PCMA)
+	ears = append(ears, listen(silentPhone))
+	all := legs
+	m.Set(map[*Stream][]*Stream{legs[0]: all, legs[1]: all, legs[2]: all, silentLeg: all})
+	for i, ear := range ears {
+		until(t, fmt.Sprintf("phone %d hears the others and not itself", i), func() bool {
+			ear.reset()
+			pcm := ear.wait(t, func() bool { return len(ear.pcm) >= 3200 })
+			for k, hz := range tones {
+				if heard := pure(pcm, hz, 8000) > 0.1; heard != (k != i) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	m.Close()
+	m.Close()
+}
+
+func TestMixedVoicesDoNotWrapAround(t *testing.T) {
+	t.Parallel()
+	m := &Mixer{}
+	a, b := &member{talks: true}, &member{talks: true}
+	for i := range a.frame {
+		a.frame[i], b.frame[i] = 30000, 30000
+	}
+	if got := m.mix([]*member{a, b, {}})[5]; got != 32767 {
+		t.Errorf("30000 + 30000 is %d", got)
+	}
+	if got := m.mix([]*member{{}, {}})[5]; got != 0 {
+		t.Errorf("nobody is %d", got)
+	}
+}
+
+// Who is told something by a whisper hears two; the caller hears the agent alone.
+func TestWhisperAndMembersThatLeave(t *testing.T) {
+	t.Parallel()
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	caller, a := legOf(t, e, phones, PCMU)
+	agent, b := legOf(t, e, phones, PCMU)
+	coach, c := legOf(t, e, phones, PCMU)
+	Bridge(a, b)
+	m, _ := e.NewMixer()
+	m.Set(map[*Stream][]*Stream{a: {b}, b: {a, c}, c: {a, b}})
+	atCaller, atAgent := listen(caller), listen(agent)
+	hum(t, agent, 440)
+	hum(t, coach, 1000)
+	until(t, "the caller hears the agent", func() bool { return near(atCaller.tone(t), 440) })
+	until(t, "the agent hears the coach", func() bool { return near(atAgent.tone(t), 1000) })
+	Bridge(a, b) // the coach is left alone
+	until(t, "the caller hears the agent again", func() bool { return near(atCaller.tone(t), 440) })
+	sent := c.Stats().Sent
+	m.Set(nil)
+	before := b.Stats().Received
+	until(t, "more from the agent", func() bool { return b.Stats().Received > before+5 })
+	if got := c.Stats().Sent; got > sent+20 {
+		t.Errorf("%d packets to a leg that left", got-sent)
+	}
+}
+
+func TestMutedLegIsHeardByNobody(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	c := newTestCall(t, e)
+	ear := listen(c.callee)
+	hum(t, c.caller, 440)
+	ear.tone(t)
+	c.a.SetMuted(true)
+	sent, before := c.b.Stats().Sent, c.a.Stats().Received
+	until(t, "more packets from the caller", func() bool { return c.a.Stats().Received > before+10 })
+	if got := c.b.Stats().Sent; got > sent+1 {
+		t.Errorf("%d packets of a muted leg", got-sent)
+	}
+	c.a.SetMuted(false)
+	if hz := ear.tone(t); !near(hz, 440) {
+		t.Errorf("after the mute %.0f Hz", hz)
+	}
+}
+
+func TestEngineClosesWithMixersRunning(t *testing.T) {
+	t.Parallel()
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	p, a := legOf(t, e, phones, G722)
+	_, b := legOf(t, e, phones, PCMU)
+	_, c := legOf(t, e, phones, PCMA)
+	Bridge(a, b)
+	hum(t, p, 440)
+	until(t, "the conversion", func() bool { return b.Stats().Sent > 5 })
+	m, _ := e.NewMixer()
+	m.Set(map[*Stream][]*Stream{c: {a}})
+	e.Close()
+	if _, err := e.NewMixer(); err != ErrClosed {
+		t.Errorf("a mixer of a closed engine: %v", err)
+	}
+	m.Set(map[*Stream][]*Stream{c: {a}})
+}
+
+// BenchmarkMixer is one tick of conferences: what 20 ms cost.
+func BenchmarkMixer(b *testing.B) {
+	for _, c := range []Codec{PCMU, G722, Opus} {
+		for _, n := range []int{2, 10} {
+			if !c.encodes() {
+				continue
+			}
+			b.Run(fmt.Sprintf("%v/%d", c, n), func(b *testing.B) { benchMixer(b, c, n) })
+		}
+	}
+}
+
+func benchMixer(b *testing.B, c Codec, n int) {
+	e := testEngine(b, Config{}, newLoop)
+	sink := rawSocket(b, "127.0.0.1")
+	m := &Mixer{engine: e, wake: make(chan struct{}, 1)}
+	enc := newEncoder(c)
+	payload := enc.encode(nil, Tone(440, -10, 20*time.Millisecond, enc.rate()))
+	for range n {
+		s := open(b, e)
+		s.SetRemote(Remote{Addr: addrOf(sink), Formats: speaking(c)})
+		m.members = append(m.members, &member{stream: s, play: newPlayout(mixRate), listen: true})
+	}
+	for _, p := range m.members {
+		for _, q := range m.members {
+			if p != q {
+				p.hears = append(p.hears, q)
+			}
+		}
+	}
+	running, seq := make(chan struct{}), 0
+	b.ReportAllocs()
+	for b.Loop() {
+		now := e.clock()
+		for _, p := range m.members {
+			p.play.ring.push(rtpHeader{seq: uint16(seq), ts: uint32(seq * c.clock() / 50), ssrc: 1}, kind(c), payload, now)
+		}
+		m.tick(running)
+		seq++
+	}
+}

@@ -1,0 +1,88 @@
+package media
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+func tone16(hz float64, d time.Duration) *Clip { return NewClip(Tone(hz, -10, d, 16000), 16000) }
+
+func TestPlayReplacesWhatTheLegHears(t *testing.T) {
+	t.Parallel()
+	for c := range codecs {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			skipUnspoken(t, c)
+			e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+			p, a := legOf(t, e, phones, c)
+			q, b := legOf(t, e, phones, PCMU)
+			Bridge(a, b)
+			ear := listen(p)
+			hum(t, q, 440)
+			until(t, "the other side", func() bool { return near(ear.tone(t), 440) })
+			music := a.Play(tone16(700, 300*time.Millisecond), PlayOptions{Loop: true})
+			until(t, "the music", func() bool { return near(ear.tone(t), 700) })
+			prompt := a.Play(tone16(1200, 400*time.Millisecond), PlayOptions{})
+			<-music.Done()
+			until(t, "the prompt", func() bool { return near(ear.tone(t), 1200) })
+			<-prompt.Done()
+			until(t, "the other side again", func() bool { return near(ear.tone(t), 440) })
+		})
+	}
+}
+
+func TestPlaybackEndsWithItsStream(t *testing.T) {
+	t.Parallel()
+	s := open(t, testEngine(t, Config{}, newLoop))
+	b := s.Play(Music(), PlayOptions{Loop: true})
+	s.Close()
+	<-b.Done()
+	<-s.Play(Music(), PlayOptions{Loop: true}).Done()
+}
+
+// A loop has no gap where it begins again, and gain is a factor.
+func TestLoopedClipHasNoGap(t *testing.T) {
+	t.Parallel()
+	b := &Playback{clip: &Clip{pcm: make([]int16, 500)}, opts: PlayOptions{Loop: true, Gain: 0.5}}
+	for i := range b.clip.pcm {
+		b.clip.pcm[i] = int16(2 * i)
+	}
+	for n := range 50 {
+		for i, v := range b.next() {
+			if want := int16((n*320 + i) % 500); v != want {
+				t.Fatalf("frame %d sample %d is %d, want %d", n, i, v, want)
+			}
+		}
+	}
+}
+
+// What is played to a phone over digits: they are sent, then it goes on.
+func TestDigitsInterruptAPlayback(t *testing.T) {
+	t.Parallel()
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	p, a := legOf(t, e, phones, G722)
+	ear := listen(p)
+	a.Play(tone16(700, time.Second), PlayOptions{Loop: true})
+	until(t, "the tone", func() bool { return near(ear.tone(t), 700) })
+	if err := a.SendDTMF(t.Context(), "1w9", DTMFOptions{Duration: 60 * time.Millisecond, Gap: 40 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	ear.wait(t, func() bool { return ear.digits == "19" })
+	until(t, "the tone again", func() bool { return near(ear.tone(t), 700) })
+}
+
+func TestDigitsAsTones(t *testing.T) {
+	t.Parallel()
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	p, a := open(t, phones), open(t, e)
+	connect(p, a, speaking(PCMA)[:1])
+	ear := listen(p)
+	if a.TakesEvents() || !errors.Is(a.SendDTMF(t.Context(), "1", DTMFOptions{}), ErrNoEvents) {
+		t.Error("events where none were negotiated")
+	}
+	if err := a.SendDTMF(t.Context(), "159D*#0w2", DTMFOptions{Inband: true}); err != nil {
+		t.Fatal(err)
+	}
+	ear.wait(t, func() bool { return ear.digits == "159D*#02" })
+}

@@ -1,0 +1,54 @@
+package media
+
+import "encoding/binary"
+
+// relayedEvent is a digit that passes between two legs whose time lines have
+// nothing to do with each other.
+type relayedEvent struct {
+	from     *Stream
+	ssrc, ts uint32 // as received
+	begun    uint32 // as sent
+}
+
+// relayEvent passes a telephone-event packet on. Where the legs share one time
+// line it stays on it; else the digit gets the time of its first packet, and its
+// duration is converted to the clock of the leg's events. o.mu is held.
+func (s *Stream) relayEvent(from *Stream, h rtpHeader, k kind, b []byte, begin, end int, now int64) {
+	o := &s.out
+	if end-begin < 4 {
+		return
+	}
+	to := k
+	if o.pts[to] == noPT {
+		if to = kindEvent + kindEventOpus - k; o.pts[to] == noPT {
+			return // this leg takes no events
+		}
+	}
+	if o.source == from && to == k || !o.started && to == k {
+		h.marker = o.adopt(from, h, now) || h.marker
+		h.seq += o.seqOffset
+		h.ts += o.tsOffset
+	} else {
+		h.seq, h.ts = o.seq+1, o.eventTime(from, h, now)
+		if to != k {
+			scaleEvent(b[begin:], k, to)
+		}
+		o.pressed = now + 3*frameTime // what is said is held back meanwhile
+	}
+	h.pt = o.pts[to]
+	o.transmit(s.rtp, h, b[begin-rtpHeaderLen:end], now)
+}
+
+// eventTime is the time line's moment at which a relayed digit began.
+func (o *outbound) eventTime(from *Stream, h rtpHeader, now int64) uint32 {
+	e := &o.event
+	if e.from != from || e.ssrc != h.ssrc || e.ts != h.ts {
+		*e = relayedEvent{from: from, ssrc: h.ssrc, ts: h.ts, begun: o.ts + o.since(now)}
+	}
+	return e.begun
+}
+
+func scaleEvent(payload []byte, from, to kind) {
+	n := int(binary.BigEndian.Uint16(payload[2:]))
+	binary.BigEndian.PutUint16(payload[2:], uint16(min(n*to.clock()/from.clock(), 0xFFFF)))
+}
