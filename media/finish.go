@@ -22,7 +22,8 @@ type Result struct {
 	SHA256     string // of the file, hex
 	SampleRate int
 	Channels   int
-	Codec      Codec
+	Codec      Codec // G.711 law, when not Wideband
+	Wideband   bool  // linear, 16 kHz
 }
 
 // ErrNoAudio is returned by Salvage for a file that ends before its audio begins.
@@ -59,7 +60,7 @@ func (r *Recorder) last() (gaveUp error, again bool) {
 		return nil, true
 	}
 	if r.err == nil {
-		scratch := make([]byte, 2*flushChunk)
+		scratch := make([]byte, flushScratch)
 		r.empty(scratch)
 		r.flush(r.position(r.engine.clock()), scratch)
 	}
@@ -68,7 +69,7 @@ func (r *Recorder) last() (gaveUp error, again bool) {
 }
 
 func (r *Recorder) seal() (Result, error) {
-	res, err := seal(r.file, r.cfg.Path, r.cfg.Codec, fileOffset(r.flushed))
+	res, err := seal(r.file, r.cfg.Path, r.layout, r.layout.offset(r.flushed))
 	if err != nil {
 		return res, fmt.Errorf("finish recording %s: %w", r.cfg.Path, err)
 	}
@@ -76,11 +77,11 @@ func (r *Recorder) seal() (Result, error) {
 }
 
 // seal makes a finished recording of an open .part of which size bytes are good.
-func seal(f *os.File, path string, c Codec, size int64) (Result, error) {
+func seal(f *os.File, path string, l layout, size int64) (Result, error) {
 	if err := f.Truncate(size); err != nil {
 		return Result{}, err
 	}
-	h := wavHeader(c.encoding(), 2, recordRate, size-wavHeaderLen)
+	h := l.header(size - wavHeaderLen)
 	if _, err := f.WriteAt(h[:], 0); err != nil {
 		return Result{}, err
 	}
@@ -97,9 +98,9 @@ func seal(f *os.File, path string, c Codec, size int64) (Result, error) {
 	if err := syncFolder(filepath.Dir(path)); err != nil {
 		return Result{}, err
 	}
-	frames := (size - wavHeaderLen) / 2
-	return Result{Path: path, Duration: time.Duration(frames) * time.Second / recordRate, Size: size,
-		SHA256: hex.EncodeToString(sum.Sum(nil)), SampleRate: recordRate, Channels: 2, Codec: c}, nil
+	frames := (size - wavHeaderLen) / (2 * l.width())
+	return Result{Path: path, Duration: time.Duration(frames) * time.Second / time.Duration(l.rate), Size: size,
+		SHA256: hex.EncodeToString(sum.Sum(nil)), SampleRate: int(l.rate), Channels: 2, Codec: l.law(), Wideband: l.encoding == PCM16}, nil
 }
 
 func syncFolder(path string) error {
@@ -132,30 +133,64 @@ func salvage(partPath string) (Result, error) {
 		return Result{}, err
 	}
 	defer f.Close()
-	var h [wavHeaderLen]byte
-	if _, err := f.ReadAt(h[:], 0); err != nil {
-		return Result{}, fmt.Errorf("%w: %w", ErrNoAudio, err)
-	}
-	codec, err := headerCodec(h)
+	l, size, err := inspectPart(f)
 	if err != nil {
 		return Result{}, err
+	}
+	return seal(f, path, l, size)
+}
+
+// inspectPart reads the layout of a .part and how many bytes of it are whole
+// frames: the last may be half written.
+func inspectPart(f *os.File) (layout, int64, error) {
+	var h [wavHeaderLen]byte
+	if _, err := f.ReadAt(h[:], 0); err != nil {
+		return layout{}, 0, fmt.Errorf("%w: %w", ErrNoAudio, err)
+	}
+	l, err := headerLayout(h)
+	if err != nil {
+		return layout{}, 0, err
 	}
 	info, err := f.Stat()
 	if err != nil {
-		return Result{}, err
+		return layout{}, 0, err
 	}
-	// The last frame may be half written.
-	return seal(f, path, codec, info.Size()-(info.Size()-wavHeaderLen)%2)
+	return l, info.Size() - (info.Size()-wavHeaderLen)%(2*l.width()), nil
 }
 
-// headerCodec reads our own header back. After a power cut it can be zeros.
-func headerCodec(h [wavHeaderLen]byte) (Codec, error) {
-	enc := Encoding(binary.LittleEndian.Uint16(h[20:]))
-	if string(h[:4]) != "RIFF" || enc != ULaw && enc != ALaw {
-		return PCMU, fmt.Errorf("%w: not the header of a recording", ErrNoAudio)
+// headerLayout reads our own header back. After a power cut it can be zeros.
+func headerLayout(h [wavHeaderLen]byte) (layout, error) {
+	l := layout{Encoding(binary.LittleEndian.Uint16(h[20:])), int64(binary.LittleEndian.Uint32(h[24:]))}
+	known := l == layout{ULaw, 8000} || l == layout{ALaw, 8000} || l == layout{PCM16, 16000}
+	if string(h[:4]) != "RIFF" || !known {
+		return layout{}, fmt.Errorf("%w: not the header of a recording", ErrNoAudio)
 	}
-	if enc == ALaw {
-		return PCMA, nil
+	return l, nil
+}
+
+// longestGap is how much silence stands for the time without a recorder at most.
+const longestGap = time.Hour
+
+// takeUp goes on with a .part that a restart left. What came after its last
+// write until now is silence.
+func (r *Recorder) takeUp() error {
+	f, err := os.OpenFile(r.cfg.Path+partSuffix, os.O_RDWR, 0)
+	if err != nil {
+		return err
 	}
-	return PCMU, nil
+	l, size, err := inspectPart(f)
+	if err != nil {
+		_ = f.Close()
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return err
+	}
+	gap := max(0, min(time.Since(info.ModTime()), longestGap))
+	r.file, r.layout, r.flushed = f, l, (size-wavHeaderLen)/(2*l.width())
+	r.began = r.flushed + l.samples(int64(gap))
+	r.start -= r.began * int64(time.Second) / l.rate
+	return nil
 }

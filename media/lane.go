@@ -2,60 +2,73 @@ package media
 
 // lane puts one channel's packets on the recording's time line.
 //
-// A position is a count of 8 kHz samples since the recording began, on the
+// A position is a count of samples of the file since the recording began, on the
 // engine's clock, the same for both channels. Within one source positions follow
 // its RTP timestamps, so jitter does not move audio; where the source's time
 // line lies is learned from when its packets arrive, the earliest counting most:
 // nothing arrives before it is sent.
 type lane struct {
-	ring  *ring
-	codec Codec
-	buf   []byte // code words from the recorder's flushed position on, circular
+	layout
+	ring   *ring
+	script script
+	buf    []byte // samples from the recorder's flushed position on, circular
 
 	anchored    bool
 	ssrc        uint32
+	clock       int64 // of the time line, Hz
 	lastTS      uint32
 	ext         int64 // lastTS, unwrapped
 	offset      int64 // position minus unwrapped timestamp
 	short, long leastDelay
 }
 
-// Limits in samples at 8 kHz.
+// Limits in ms.
 const (
-	laneWindow = 8192 // a second: what a lane holds before it is written
-
-	maxLate    = 2 * 8000      // later than this is a time line that stood still
-	maxEarly   = 8000 * 3 / 10 // earlier than this is one that jumped
-	talkspurt  = 480           // a marked packet further off than 60 ms begins a new time line
-	earlySlack = 240           // 30 ms: some senders send two packets at once
+	maxLate    = 2000 // later than this is a time line that stood still
+	maxEarly   = 300  // earlier than this is one that jumped
+	talkspurt  = 60   // a marked packet further off than this begins a new time line
+	earlySlack = 30   // some senders send two packets at once
 )
 
-func newLane(c Codec) lane {
-	l := lane{ring: newRing(16 << 10), codec: c, buf: make([]byte, laneWindow)}
+func newLane(f layout) lane {
+	l := lane{layout: f, ring: newRing(16 << 10), script: script{layout: f}, buf: make([]byte, f.window()*f.width())}
 	for i := range l.buf {
-		l.buf[i] = c.silence()
+		l.buf[i] = f.silence()
 	}
-	l.short = leastDelay{span: 500e6, limit: 800}
-	l.long = leastDelay{span: 3000e6, limit: 160}
+	l.short = leastDelay{span: 500e6, limit: f.ms(100)}
+	l.long = leastDelay{span: 3000e6, limit: f.ms(20)}
 	return l
+}
+
+// window is what a lane holds before it is written: a second, as a power of two.
+func (l layout) window() int64 { return 8192 * l.rate / 8000 }
+
+// silence is every byte of a silent sample.
+func (l layout) silence() byte {
+	if l.encoding == PCM16 {
+		return 0
+	}
+	return l.law().silence()
 }
 
 // locate returns where the frame belongs; arrival is the position of its arrival.
 func (l *lane) locate(f frame, arrival int64) int64 {
-	if !l.anchored || f.ssrc != l.ssrc {
+	clock := int64(f.kind.clock())
+	if !l.anchored || f.ssrc != l.ssrc || clock != l.clock {
+		l.clock = clock
 		return l.anchor(f, arrival)
 	}
 	l.ext += int64(int32(f.ts - l.lastTS))
 	l.lastTS = f.ts
-	late := arrival - (l.ext + l.offset)
-	if late > maxLate || late < -maxEarly || f.marker && (late > talkspurt || late < -talkspurt) {
+	late := arrival - l.at()
+	if late > l.ms(maxLate) || late < -l.ms(maxEarly) || f.marker && (late > l.ms(talkspurt) || late < -l.ms(talkspurt)) {
 		return l.anchor(f, arrival)
 	}
-	if late < -earlySlack {
+	if late < -l.ms(earlySlack) {
 		l.shift(late)
 		return arrival
 	}
-	at := l.ext + l.offset
+	at := l.at()
 	for _, w := range []*leastDelay{&l.short, &l.long} {
 		if d := w.add(late, f.now); d != 0 {
 			l.shift(d) // for the packets to come
@@ -65,10 +78,13 @@ func (l *lane) locate(f frame, arrival int64) int64 {
 	return at
 }
 
+// at is where the last timestamp lies.
+func (l *lane) at() int64 { return l.ext*l.rate/l.clock + l.offset }
+
 // anchor begins a new time line at the packet's arrival.
 func (l *lane) anchor(f frame, arrival int64) int64 {
-	l.anchored, l.ssrc, l.lastTS, l.ext = true, f.ssrc, f.ts, int64(f.ts)
-	l.offset = arrival - l.ext
+	l.anchored, l.ssrc, l.lastTS, l.ext, l.offset = true, f.ssrc, f.ts, int64(f.ts), 0
+	l.offset = arrival - l.at()
 	l.short.reset()
 	l.long.reset()
 	return arrival
@@ -81,20 +97,22 @@ func (l *lane) shift(by int64) {
 	l.long.reset()
 }
 
-// put writes code words at positions that are inside the window.
-func (l *lane) put(at int64, words []byte) {
-	for i, w := range words {
-		l.buf[(at+int64(i))&(laneWindow-1)] = w
-	}
+// put writes samples at positions that are inside the window.
+func (l *lane) put(at int64, samples []byte) {
+	start := at * l.width() & int64(len(l.buf)-1)
+	n := copy(l.buf[start:], samples)
+	copy(l.buf, samples[n:])
 }
 
-// take removes n code words from position at into every second byte of out.
+// take removes n samples from position at into every second place of out.
 func (l *lane) take(at int64, n int, out []byte) {
-	s := l.codec.silence()
+	s, w := l.silence(), int(l.width())
 	for i := range n {
-		p := &l.buf[(at+int64(i))&(laneWindow-1)]
-		out[2*i] = *p
-		*p = s
+		from := l.buf[(at+int64(i))*int64(w)&int64(len(l.buf)-1):][:w]
+		copy(out[2*w*i:], from)
+		for k := range from {
+			from[k] = s
+		}
 	}
 }
 

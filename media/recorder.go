@@ -12,20 +12,19 @@ import (
 // partSuffix marks a recording that runs, or was cut by a crash.
 const partSuffix = ".part"
 
-// recordRate is that of G.711.
-const recordRate = 8000
-
 // RecordConfig says what to record where.
 type RecordConfig struct {
 	Path        string      // final name; Path.part while running, its folder is made if missing
 	Left, Right *Stream     // caller and callee; nil is silence until SetLeft, SetRight
-	Codec       Codec       // of the file; a leg that uses the other law is converted
-	Tap         func(Chunk) // live audio off the packet path; may be nil
+	Codec       Codec       // G.711 law of the file, µ-law for other codecs; legs that use another are converted
+	Wideband    bool        // linear at 16 kHz in place of G.711
+	Append      bool        // go on with a Path.part that a restart left, if there is one, with silence for the time between
+	Tap         func(Chunk) // live audio off the packet path, from where this recorder begins; may be nil
 	OnError     func(error) // called once, from its own goroutine, if the recorder gives up (disk full); may be nil
 }
 
 // A Recorder writes one call's two channels into Path.part: a WAV header that
-// says "no samples yet" and then raw code words, left and right by turns.
+// says "no samples yet" and then raw samples, left and right by turns.
 //
 // Packets reach it through a ring per channel that the packet loop fills and a
 // few goroutines shared by all recorders empty: about 0.3 s after they came,
@@ -34,9 +33,11 @@ type RecordConfig struct {
 type Recorder struct {
 	engine *Engine
 	cfg    RecordConfig
+	layout layout
 	file   *os.File
 	device uint64 // file system, for syncing many at once
 	start  int64  // of position 0, on the engine's clock
+	began  int64  // position at which this recorder took over
 	dirty  atomic.Bool
 	tap    *tap
 	wg     sync.WaitGroup // OnError
@@ -62,7 +63,7 @@ func (e *Engine) Record(cfg RecordConfig) (*Recorder, error) {
 		return nil, fmt.Errorf("record to %s: %w", cfg.Path, err)
 	}
 	if cfg.Tap != nil {
-		r.tap = startTap(r.file, cfg.Codec, cfg.Tap)
+		r.tap = startTap(r, cfg.Tap)
 	}
 	if !e.rec.add(r) {
 		r.detachAll()
@@ -79,32 +80,45 @@ func (e *Engine) newRecorder(cfg RecordConfig) (*Recorder, error) {
 	if err := os.MkdirAll(filepath.Dir(cfg.Path), 0o700); err != nil {
 		return nil, err
 	}
-	// An older .part of that name is a crash's and not ours to overwrite.
-	f, err := os.OpenFile(cfg.Path+partSuffix, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err != nil {
+	r := &Recorder{engine: e, cfg: cfg, layout: layoutOf(cfg)}
+	if err := r.openFile(); err != nil {
 		return nil, err
 	}
-	r := &Recorder{engine: e, cfg: cfg, file: f, device: deviceOf(f), start: e.clock()}
-	r.lanes = [2]lane{newLane(cfg.Codec), newLane(cfg.Codec)}
-	h := wavHeader(cfg.Codec.encoding(), 2, recordRate, 0)
-	if _, err := f.WriteAt(h[:], 0); err != nil {
-		r.abandon()
-		return nil, err
-	}
+	r.device = deviceOf(r.file)
+	r.lanes = [2]lane{newLane(r.layout), newLane(r.layout)}
 	return r, nil
 }
 
-// abandon removes a recording that never began.
-func (r *Recorder) abandon() {
-	_ = r.file.Close()
-	_ = os.Remove(r.file.Name())
+// openFile makes the .part, or takes up the one there is.
+func (r *Recorder) openFile() (err error) {
+	r.start = r.engine.clock()
+	if r.cfg.Append {
+		if err = r.takeUp(); err == nil || !errors.Is(err, os.ErrNotExist) && !errors.Is(err, ErrNoAudio) {
+			return err
+		}
+	}
+	// An older .part of that name is a crash's and not ours to overwrite.
+	flags := os.O_CREATE | os.O_EXCL | os.O_RDWR
+	if errors.Is(err, ErrNoAudio) { // of the one that was to be taken up there is nothing
+		flags = os.O_TRUNC | os.O_RDWR
+	}
+	if r.file, err = os.OpenFile(r.cfg.Path+partSuffix, flags, 0o600); err != nil {
+		return err
+	}
+	h := r.layout.header(0)
+	if _, err := r.file.WriteAt(h[:], 0); err != nil {
+		r.abandon()
+		return err
+	}
+	return nil
 }
 
-func (c Codec) encoding() Encoding {
-	if c == PCMA {
-		return ALaw
+// abandon removes a recording that never began; one that was taken up stays.
+func (r *Recorder) abandon() {
+	_ = r.file.Close()
+	if r.began == 0 {
+		_ = os.Remove(r.file.Name())
 	}
-	return ULaw
 }
 
 // Pause keeps what is said from now on out of the file: silence is written until Resume.

@@ -2,6 +2,7 @@ package media
 
 import (
 	"context"
+	"encoding/binary"
 	"os"
 	"sync/atomic"
 	"time"
@@ -11,17 +12,24 @@ import (
 // until the tap returns.
 type Chunk struct {
 	At          time.Duration // position in the recording
-	Left, Right []byte        // mono, one byte per sample at 8 kHz
-	Codec       Codec
+	Left, Right []byte        // mono, one byte per sample at 8 kHz; nil in wide band
+	Codec       Codec         // their law
+	Wide        *WideChunk    // nil in narrow band
+}
+
+// A WideChunk is the audio of a chunk of a wide-band recording: mono, 16 kHz.
+type WideChunk struct {
+	Left, Right []int16
 }
 
 // tap gives a live listener the recording while it grows. It reads the file back
 // at the listener's own pace: a slow listener falls behind and loses nothing,
 // and nobody waits for it.
 type tap struct {
-	file  *os.File
-	codec Codec
-	f     func(Chunk)
+	file   *os.File
+	layout layout
+	f      func(Chunk)
+	from   int64 // position it begins at
 
 	ready atomic.Int64 // samples in the file
 	wake  chan struct{}
@@ -30,11 +38,11 @@ type tap struct {
 	done  chan struct{}
 }
 
-// tapChunk is the longest chunk: half a second.
+// tapChunk is the longest chunk in samples: half a second of narrow band.
 const tapChunk = 4000
 
-func startTap(file *os.File, c Codec, f func(Chunk)) *tap {
-	t := &tap{file: file, codec: c, f: f, wake: make(chan struct{}, 1),
+func startTap(r *Recorder, f func(Chunk)) *tap {
+	t := &tap{file: r.file, layout: r.layout, from: r.flushed, f: f, wake: make(chan struct{}, 1),
 		last: make(chan struct{}), quit: make(chan struct{}), done: make(chan struct{})}
 	go t.run()
 	return t
@@ -43,16 +51,13 @@ func startTap(file *os.File, c Codec, f func(Chunk)) *tap {
 // advance says how many samples can be read.
 func (t *tap) advance(to int64) {
 	t.ready.Store(to)
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
+	nudge(t.wake)
 }
 
 func (t *tap) run() {
 	defer close(t.done)
-	buf := make([]byte, 4*tapChunk)
-	at := int64(0)
+	b := newTapBuffer(t.layout)
+	at := t.from
 	for final := false; !final; {
 		select {
 		case <-t.quit:
@@ -62,7 +67,7 @@ func (t *tap) run() {
 			final = true
 		}
 		for to := t.ready.Load(); at < to; {
-			n, ok := t.hand(at, min(to-at, tapChunk), buf)
+			n, ok := t.hand(at, min(to-at, tapChunk), b)
 			if !ok {
 				return
 			}
@@ -71,22 +76,53 @@ func (t *tap) run() {
 	}
 }
 
+// tapBuffer is what a tap reads into, so that chunks allocate nothing.
+type tapBuffer struct {
+	both        []byte
+	left, right []byte
+	wide        WideChunk
+}
+
+func newTapBuffer(l layout) *tapBuffer {
+	b := &tapBuffer{both: make([]byte, 2*l.width()*tapChunk)}
+	if l.encoding == PCM16 {
+		b.wide = WideChunk{make([]int16, tapChunk), make([]int16, tapChunk)}
+	} else {
+		b.left, b.right = make([]byte, tapChunk), make([]byte, tapChunk)
+	}
+	return b
+}
+
 // hand reads n samples per channel and gives them to the listener.
-func (t *tap) hand(at, n int64, buf []byte) (int64, bool) {
+func (t *tap) hand(at, n int64, b *tapBuffer) (int64, bool) {
 	select {
 	case <-t.quit:
 		return 0, false
 	default:
 	}
-	both, left, right := buf[:2*n], buf[2*n:3*n], buf[3*n:4*n]
-	if _, err := t.file.ReadAt(both, fileOffset(at)); err != nil {
+	both := b.both[:2*t.layout.width()*n]
+	if _, err := t.file.ReadAt(both, t.layout.offset(at)); err != nil {
 		return 0, false // the recorder fails on the same disk and says so
 	}
-	for i := range left {
-		left[i], right[i] = both[2*i], both[2*i+1]
-	}
-	t.f(Chunk{At: time.Duration(at) * time.Second / recordRate, Left: left, Right: right, Codec: t.codec})
+	t.f(t.chunk(at, int(n), both, b))
 	return n, true
+}
+
+func (t *tap) chunk(at int64, n int, both []byte, b *tapBuffer) Chunk {
+	c := Chunk{At: time.Duration(at) * time.Second / time.Duration(t.layout.rate), Codec: t.layout.law()}
+	if t.layout.encoding == PCM16 {
+		c.Wide = &WideChunk{b.wide.Left[:n], b.wide.Right[:n]}
+		for i := range n {
+			c.Wide.Left[i] = int16(binary.LittleEndian.Uint16(both[4*i:]))
+			c.Wide.Right[i] = int16(binary.LittleEndian.Uint16(both[4*i+2:]))
+		}
+		return c
+	}
+	c.Left, c.Right = b.left[:n], b.right[:n]
+	for i := range n {
+		c.Left[i], c.Right[i] = both[2*i], both[2*i+1]
+	}
+	return c
 }
 
 // finish waits until the listener has had everything, or ctx ends: then it is

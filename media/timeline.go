@@ -2,17 +2,20 @@ package media
 
 import "fmt"
 
-// holdback is how long a packet may be late before it is patched in: 100 ms.
-const holdback = 800
+// holdback is how long a packet may be late before it is patched in, in ms.
+const holdback = 100
 
 // flushChunk is how many samples per channel are written at once.
 const flushChunk = 4096
 
+// flushScratch is room for them, of whatever layout.
+const flushScratch = 4 * flushChunk
+
 // position is where now lies on the recording's time line, in samples.
-func (r *Recorder) position(now int64) int64 { return (now - r.start) / 125000 }
+func (r *Recorder) position(now int64) int64 { return r.layout.samples(now - r.start) }
 
 // drain moves what the rings hold into the file, up to the holdback. scratch has
-// room for 2*flushChunk bytes.
+// room for flushScratch bytes.
 func (r *Recorder) drain(scratch []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -21,7 +24,7 @@ func (r *Recorder) drain(scratch []byte) {
 	}
 	now := r.engine.clock()
 	r.empty(scratch)
-	r.flush(r.position(now)-holdback, scratch)
+	r.flush(r.position(now)-r.layout.ms(holdback), scratch)
 }
 
 // empty places every frame of both rings, in order of arrival.
@@ -43,33 +46,32 @@ func (r *Recorder) empty(scratch []byte) {
 }
 
 func (r *Recorder) place(i int, f frame, scratch []byte) {
-	l, words := &r.lanes[i], f.payload
-	if Codec(f.kind) != l.codec {
-		cross(words, &transcode[f.kind]) // in the ring: the frame is ours until released
-	}
-	words = words[:min(len(words), laneWindow/2)]
+	l, w := &r.lanes[i], r.layout.width()
+	samples := l.script.write(f)
+	samples = samples[:min(int64(len(samples)), l.window()/2*w)]
 	at := l.locate(f, r.position(f.now))
-	if at < 0 { // began before the recording did
-		words, at = words[min(int64(len(words)), -at):], 0
+	if at < r.began { // said before the recording began
+		samples, at = samples[min(int64(len(samples)), (r.began-at)*w):], r.began
 	}
-	if end := at + int64(len(words)); end > r.flushed+laneWindow {
-		r.flush(end-laneWindow, scratch)
+	if end := at + int64(len(samples))/w; end > r.flushed+l.window() {
+		r.flush(end-l.window(), scratch)
 	}
-	if n := min(int64(len(words)), r.flushed-at); n > 0 {
-		r.patch(i, at, words[:n])
-		words, at = words[n:], at+n
+	if n := min(int64(len(samples)), (r.flushed-at)*w); n > 0 {
+		r.patch(i, at, samples[:n])
+		samples, at = samples[n:], at+n/w
 	}
-	l.put(at, words)
+	l.put(at, samples)
 }
 
 // flush writes both channels up to a position.
 func (r *Recorder) flush(to int64, scratch []byte) {
 	for r.err == nil && r.flushed < to {
 		n := int(min(to-r.flushed, flushChunk))
-		b := scratch[:2*n]
+		w := int(r.layout.width())
+		b := scratch[:2*w*n]
 		r.lanes[0].take(r.flushed, n, b)
-		r.lanes[1].take(r.flushed, n, b[1:])
-		if _, err := r.file.WriteAt(b, fileOffset(r.flushed)); err != nil {
+		r.lanes[1].take(r.flushed, n, b[w:])
+		if _, err := r.file.WriteAt(b, r.layout.offset(r.flushed)); err != nil {
 			r.fail(fmt.Errorf("write recording: %w", err))
 			return
 		}
@@ -81,25 +83,24 @@ func (r *Recorder) flush(to int64, scratch []byte) {
 	}
 }
 
-// patch writes late words of one channel between those of the other.
-func (r *Recorder) patch(i int, at int64, words []byte) {
-	b := make([]byte, 2*len(words)) // rare
-	if _, err := r.file.ReadAt(b, fileOffset(at)); err != nil {
+// patch writes late samples of one channel between those of the other.
+func (r *Recorder) patch(i int, at int64, samples []byte) {
+	b := make([]byte, 2*len(samples)) // rare
+	if _, err := r.file.ReadAt(b, r.layout.offset(at)); err != nil {
 		r.fail(fmt.Errorf("read recording: %w", err))
 		return
 	}
-	for k, w := range words {
-		b[2*k+i] = w
+	for w := int(r.layout.width()); len(samples) > 0; samples = samples[w:] {
+		k := len(b) - 2*len(samples)
+		copy(b[k+i*w:], samples[:w])
 	}
-	if _, err := r.file.WriteAt(b, fileOffset(at)); err != nil {
+	if _, err := r.file.WriteAt(b, r.layout.offset(at)); err != nil {
 		r.fail(fmt.Errorf("write recording: %w", err))
 		return
 	}
 	r.late++
 	r.dirty.Store(true)
 }
-
-func fileOffset(at int64) int64 { return wavHeaderLen + 2*at }
 
 // fail gives up: the call goes on without recording. r.mu is held.
 func (r *Recorder) fail(err error) {

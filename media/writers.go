@@ -109,7 +109,7 @@ func (w *writers) drain(t *turns) {
 	defer w.wg.Done()
 	tick := time.NewTicker(drainEvery / turnCount)
 	tick.Stop()
-	scratch := make([]byte, 2*flushChunk)
+	scratch := make([]byte, flushScratch)
 	var list []*Recorder
 	for turn, idle := 0, 0; ; turn = (turn + 1) % turnCount {
 		select {

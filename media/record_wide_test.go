@@ -1,0 +1,212 @@
+package media
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// wideFile is a finished wide-band recording.
+func wideFile(t *testing.T, res Result) WAV {
+	t.Helper()
+	w, err := ReadWAV(res.Path)
+	if err != nil || w.Rate != 16000 || len(w.PCM) != 2 || res.SampleRate != 16000 || !res.Wideband {
+		t.Fatalf("%v: %d Hz, result %+v", err, w.Rate, res)
+	}
+	if want := time.Duration(len(w.PCM[0])) * time.Second / 16000; res.Duration != want || res.Size != wavHeaderLen+int64(4*len(w.PCM[0])) {
+		t.Errorf("%+v does not describe %v", res, want)
+	}
+	return w
+}
+
+// hears reports the share of 40 ms pieces between from and to, in s, that hold a tone.
+func holds(pcm []int16, rate int, hz, from, to float64) float64 {
+	good, all := 0, 0
+	for i := int(from * float64(rate)); i+rate/25 <= min(len(pcm), int(to*float64(rate))); i += rate / 25 {
+		all++
+		if pure(pcm[i:i+rate/25], hz, rate) > 0.9 {
+			good++
+		}
+	}
+	return float64(good) / float64(max(all, 1))
+}
+
+// Legs of any codec are recorded, in either layout, also while they are converted.
+func TestEveryCodecIsRecorded(t *testing.T) {
+	t.Parallel()
+	for c := range codecs {
+		for _, wide := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v wide %v", c, wide), func(t *testing.T) {
+				t.Parallel()
+				skipUnspoken(t, c)
+				e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+				p, a := legOf(t, e, phones, c)
+				q, b := legOf(t, e, phones, PCMA)
+				Bridge(a, b)
+				var tapped int
+				r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Codec: PCMA, Wideband: wide,
+					Tap: func(c Chunk) {
+						if (c.Wide != nil) != wide {
+							t.Errorf("chunk %+v", c)
+						}
+						if wide {
+							tapped += len(c.Wide.Left)
+						} else {
+							tapped += len(c.Left)
+						}
+					}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				other := make(chan error, 1)
+				go func() { other <- q.Send(t.Context(), Tone(1000, -10, 1500*time.Millisecond, 8000)) }()
+				if err := errors.Join(p.Send(t.Context(), Tone(440, -10, 1500*time.Millisecond, 8000)), <-other); err != nil {
+					t.Fatal(err)
+				}
+				res, err := r.Close(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				w, err := ReadWAV(res.Path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if wide {
+					w = wideFile(t, res)
+				}
+				if l, r := holds(w.PCM[0], w.Rate, 440, 0.2, 1.4), holds(w.PCM[1], w.Rate, 1000, 0.2, 1.4); l < 0.9 || r < 0.9 {
+					t.Errorf("left %.2f, right %.2f of the time", l, r)
+				}
+				if tapped != len(w.PCM[0]) {
+					t.Errorf("the tap had %d of %d samples", tapped, len(w.PCM[0]))
+				}
+			})
+		}
+	}
+}
+
+// A node that is restarted goes on with the file; the time between is silence.
+func TestRecordingGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	for _, wide := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "a.wav")
+		first := testEngine(t, Config{}, newLoop)
+		phones := testEngine(t, Config{}, newLoop)
+		p, a := legOf(t, first, phones, PCMU)
+		r, err := first.Record(RecordConfig{Path: path, Left: a, Wideband: wide, Append: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Send(t.Context(), Tone(440, -10, time.Second, 8000)); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "it is written", func() bool { i, _ := os.Stat(path + partSuffix); return i.Size() > 8000 })
+		crashed, err := os.ReadFile(path + partSuffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path+partSuffix, crashed[:len(crashed)-1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		past := time.Now().Add(-2 * time.Second)
+		if err := os.Chtimes(path+partSuffix, past, past); err != nil {
+			t.Fatal(err)
+		}
+		second := testEngine(t, Config{}, newLoop)
+		q, b := legOf(t, second, phones, PCMU)
+		again, err := second.Record(RecordConfig{Path: path, Left: b, Append: true}) // the layout is the file's
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Send(t.Context(), Tone(1000, -10, time.Second, 8000)); err != nil {
+			t.Fatal(err)
+		}
+		res, err := again.Close(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := ReadWAV(res.Path)
+		if err != nil || res.Wideband != wide {
+			t.Fatal(err, res)
+		}
+		width := layoutOf(RecordConfig{Wideband: wide}).width()
+		before := float64(int64(len(crashed)-wavHeaderLen)/(2*width)) / float64(w.Rate)
+		if x := holds(w.PCM[0], w.Rate, 440, 0.1, before-0.1); x < 0.9 {
+			t.Errorf("wide %v: before the restart %.2f", wide, x)
+		}
+		if gap := w.PCM[0][int((before+0.05)*float64(w.Rate)):int((before+1.9)*float64(w.Rate))]; !silent(gap) {
+			t.Errorf("wide %v: the time between is not silent", wide)
+		}
+		if x := holds(w.PCM[0], w.Rate, 1000, before+2.2, before+2.9); x < 0.9 {
+			t.Errorf("wide %v: after the restart %.2f", wide, x)
+		}
+	}
+}
+
+func TestAppendToNothingBegins(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	path := filepath.Join(t.TempDir(), "a.wav")
+	if err := os.WriteFile(path+partSuffix, make([]byte, 100), 0o600); err != nil { // zeros of a power cut
+		t.Fatal(err)
+	}
+	r, err := e.Record(RecordConfig{Path: path, Append: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "b.wav"), Append: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWideRecordingIsSalvaged(t *testing.T) {
+	t.Parallel()
+	l := layout{PCM16, 16000}
+	h := l.header(0)
+	body := pcmBytes(Tone(440, -10, time.Second, 32000)) // 32000 samples: a second of both channels
+	path := filepath.Join(t.TempDir(), "a.wav")
+	if err := os.WriteFile(path+partSuffix, bytes.Join([][]byte{h[:], body, {1, 2, 3}}, nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	res, err := Salvage(path + partSuffix)
+	if err != nil || res.Duration != time.Second {
+		t.Fatal(err, res)
+	}
+	wideFile(t, res)
+}
+
+// What is said in a pause is in no file, whatever the codec: it never reached the recorder.
+func TestPausedWordsOfAConvertedLegAreNotRecorded(t *testing.T) {
+	t.Parallel()
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	p, a := legOf(t, e, phones, G722)
+	_, b := legOf(t, e, phones, PCMU)
+	Bridge(a, b)
+	r, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), "a.wav"), Left: a, Right: b, Wideband: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Pause()
+	if err := p.Send(t.Context(), Tone(440, -10, 500*time.Millisecond, 8000)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it came", func() bool { return a.Stats().Received >= 25 })
+	r.Resume()
+	res, err := r.Close(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !silent(wideFile(t, res).PCM[0]) {
+		t.Error("words of the pause are in the file")
+	}
+}

@@ -1,0 +1,47 @@
+package media
+
+import "encoding/binary"
+
+// script turns what a leg says, in whatever codec, into samples of a file.
+type script struct {
+	layout
+	ssrc     uint32
+	codec    Codec
+	decoder  decoder // nil while code words pass as they are
+	resample *resampler
+
+	pcm, flat []int16
+	out       []byte
+}
+
+// write returns the samples of a frame. They are valid until the next call or
+// until the frame is released. Packets must come in order of arrival.
+func (s *script) write(f frame) []byte {
+	codec := Codec(f.kind)
+	if codec.g711() && s.encoding != PCM16 {
+		if codec != s.law() {
+			cross(f.payload, &transcode[f.kind]) // in the ring: the frame is ours until released
+		}
+		s.decoder = nil
+		return f.payload
+	}
+	if s.decoder == nil || s.codec != codec || s.ssrc != f.ssrc {
+		s.codec, s.ssrc, s.decoder = codec, f.ssrc, newDecoder(codec)
+		s.resample = newResampler(s.decoder.rate(), int(s.rate))
+	}
+	s.pcm = s.decoder.decode(s.pcm[:0], f.payload)
+	s.flat = s.resample.process(s.flat[:0], s.pcm)
+	return s.code(s.flat)
+}
+
+func (s *script) code(pcm []int16) []byte {
+	s.out = s.out[:0]
+	if s.encoding == PCM16 {
+		for _, v := range pcm {
+			s.out = binary.LittleEndian.AppendUint16(s.out, uint16(v))
+		}
+		return s.out
+	}
+	s.out = lawCoder{s.law()}.encode(s.out, pcm)
+	return s.out
+}
