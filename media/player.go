@@ -9,6 +9,9 @@ import (
 // packetTime is what one packet of ours lasts.
 const packetTime = 20 * time.Millisecond
 
+// samplesPerPacket is that at 8 kHz.
+const samplesPerPacket = 160
+
 // player is the decoded sending side of a stream: one goroutine that paces
 // packets. It exists from the first Send, Play or SetComfort until the stream closes.
 type player struct {
@@ -42,7 +45,7 @@ func (s *Stream) Send(ctx context.Context, pcm []int16) error {
 	if len(pcm) == 0 {
 		return nil
 	}
-	const n = 160
+	const n = samplesPerPacket
 	return s.play(ctx, func(p *player, i int) bool {
 		p.audio(pcm[i*n:min(i*n+n, len(pcm))], 8000)
 		return i*n+n < len(pcm)

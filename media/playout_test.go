@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// wire is a network between a sender of one codec and a playout.
-type wire struct {
+// network is what lies between a sender of one codec and a playout.
+type network struct {
 	codec  Codec
 	pcm    []int16           // what is said, at the codec's rate
 	lost   func(n int) bool  // nil: none
@@ -19,7 +19,7 @@ type wire struct {
 }
 
 // run returns what comes out at 16 kHz and the playout for its counters.
-func (w wire) run(t *testing.T) ([]int16, *playout) {
+func (w network) run(t *testing.T) ([]int16, *playout) {
 	t.Helper()
 	type arrival struct {
 		at int64
@@ -92,7 +92,7 @@ func TestPlayoutOfAQuietNetworkIsWhatWasSaid(t *testing.T) {
 		if !c.encodes() {
 			continue
 		}
-		out, p := wire{codec: c, pcm: every(c, 4*time.Second)}.run(t)
+		out, p := network{codec: c, pcm: every(c, 4*time.Second)}.run(t)
 		if s := steady(out, 400); s < 1 || p.late+p.lost != 0 || p.concealed > 0 {
 			t.Errorf("%v: %.2f clean, %d late, %d lost, %d concealed", c, s, p.late, p.lost, p.concealed)
 		}
@@ -110,7 +110,7 @@ func TestPlayoutHidesLossAndJitter(t *testing.T) {
 			continue
 		}
 		r := rand.New(rand.NewPCG(7, uint64(c)))
-		out, p := wire{codec: c, pcm: every(c, 20*time.Second),
+		out, p := network{codec: c, pcm: every(c, 20*time.Second),
 			lost:   func(int) bool { return r.IntN(100) < 5 },
 			jitter: func(int) int64 { return r.Int64N(40e6) }}.run(t)
 		if s := steady(out, 400); s < 0.93 {
@@ -129,7 +129,7 @@ func TestPlayoutHidesLossAndJitter(t *testing.T) {
 func TestPlayoutFollowsTheSendersClock(t *testing.T) {
 	t.Parallel()
 	for _, skew := range []float64{-0.0005, 0.0005} {
-		out, p := wire{codec: PCMU, pcm: every(PCMU, 2*time.Minute), skew: skew}.run(t)
+		out, p := network{codec: PCMU, pcm: every(PCMU, 2*time.Minute), skew: skew}.run(t)
 		if s := steady(out, 400); s < 0.99 || p.late > 0 {
 			t.Errorf("%+.0f ppm: %.3f clean, %d late", 1e6*skew, s, p.late)
 		}
@@ -143,7 +143,7 @@ func TestPlayoutFollowsTheSendersClock(t *testing.T) {
 // A sender that is silent sends nothing; its numbers go on without a gap.
 func TestPlayoutOfPausesIsSilence(t *testing.T) {
 	t.Parallel()
-	out, p := wire{codec: PCMU, pcm: every(PCMU, 4*time.Second), pause: func(n int) bool { return n/25%2 == 1 }}.run(t)
+	out, p := network{codec: PCMU, pcm: every(PCMU, 4*time.Second), pause: func(n int) bool { return n/25%2 == 1 }}.run(t)
 	quiet, loud := 0, 0
 	for i := 16000; i+320 <= len(out); i += 320 {
 		if silent(out[i : i+320]) {
@@ -160,7 +160,7 @@ func TestPlayoutOfPausesIsSilence(t *testing.T) {
 // A burst of 300 ms without packets, then all at once: sound returns and the delay with it.
 func TestPlayoutRecoversFromABurst(t *testing.T) {
 	t.Parallel()
-	out, _ := wire{codec: PCMU, pcm: every(PCMU, 10*time.Second), jitter: func(n int) int64 {
+	out, _ := network{codec: PCMU, pcm: every(PCMU, 10*time.Second), jitter: func(n int) int64 {
 		if n >= 100 && n < 115 {
 			return int64(115-n) * frameTime
 		}
@@ -173,7 +173,7 @@ func TestPlayoutRecoversFromABurst(t *testing.T) {
 
 func TestPlayoutPutsPacketsInOrder(t *testing.T) {
 	t.Parallel()
-	out, p := wire{codec: G722, pcm: every(G722, 3*time.Second), jitter: func(n int) int64 { return int64(n%2)*0 + int64((n+1)%2)*25e6 }}.run(t)
+	out, p := network{codec: G722, pcm: every(G722, 3*time.Second), jitter: func(n int) int64 { return int64(n%2)*0 + int64((n+1)%2)*25e6 }}.run(t)
 	if s := steady(out, 400); s < 1 || p.lost+p.late > 0 {
 		t.Errorf("%.2f clean, %d lost, %d late", s, p.lost, p.late)
 	}
