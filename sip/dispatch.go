@@ -143,6 +143,9 @@ func (s *shard) reply(m *message, status int, extra string) {
 // options tells what we can do (RFC 3261 §11.2).
 // A draining server says so, that a proxy in front sends calls elsewhere.
 func (s *shard) options(m *message) {
+	if m.to.tag == "" {
+		s.srv.suspect(m.flow.addr.Addr(), m.flow.transport())
+	}
 	if s.srv.draining.Load() && m.to.tag == "" {
 		s.reply(m, 503, s.srv.retryAfter())
 		return
