@@ -1,0 +1,211 @@
+package browser
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// A chromium is a headless browser with one page, driven by the DevTools protocol.
+type chromium struct {
+	t    *testing.T
+	conn *websocket.Conn
+
+	mu      sync.Mutex // guards the fields below
+	next    int
+	waiting map[int]chan reply
+}
+
+type reply struct {
+	ID     int `json:"id"`
+	Result struct {
+		Result struct {
+			Value       json.RawMessage `json:"value"`
+			Description string          `json:"description"`
+		} `json:"result"`
+		Exception *struct {
+			Text      string `json:"text"`
+			Exception struct {
+				Description string `json:"description"`
+			} `json:"exception"`
+		} `json:"exceptionDetails"`
+	} `json:"result"`
+	Error *struct{ Message string } `json:"error"`
+}
+
+// startTime is how long a browser may take to be there on a busy machine.
+const startTime = 60 * time.Second
+
+// open starts a browser that says what is in a WAV file into its microphone, and
+// shows it a page.
+func open(t *testing.T, wav, url string) *chromium {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal("no chromium: scripts/setup test installs it")
+	}
+	command := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(),
+		"--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", "--use-file-for-fake-audio-capture="+wav,
+		"--autoplay-policy=no-user-gesture-required", "--allow-loopback-in-peer-connection", "--ignore-certificate-errors", url)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Env = append(os.Environ(), "HOME="+t.TempDir())
+	stderr, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+		_ = command.Wait()
+	})
+	c := &chromium{t: t, waiting: map[int]chan reply{}}
+	c.attach(devTools(t, bufio.NewScanner(stderr)), url)
+	return c
+}
+
+// devTools reads where the browser is to be driven from what it prints.
+func devTools(t *testing.T, lines *bufio.Scanner) (address string) {
+	t.Helper()
+	found := make(chan string, 1)
+	go func() { // ends with the browser
+		for lines.Scan() {
+			if _, at, ok := strings.Cut(lines.Text(), "DevTools listening on ws://"); ok {
+				host, _, _ := strings.Cut(at, "/")
+				found <- host
+			}
+		}
+	}()
+	select {
+	case address = <-found:
+	case <-time.After(startTime):
+		t.Fatal("chromium did not start")
+	}
+	return address
+}
+
+// attach connects to the page that shows url.
+func (c *chromium) attach(address, url string) {
+	c.t.Helper()
+	var page string
+	until(c.t, "the page", startTime, func() bool {
+		r, err := http.Get("http://" + address + "/json/list")
+		if err != nil {
+			return false
+		}
+		defer r.Body.Close()
+		var list []struct{ Type, URL, WebSocketDebuggerURL string }
+		_ = json.NewDecoder(r.Body).Decode(&list)
+		for _, p := range list {
+			if p.Type == "page" && strings.HasPrefix(p.URL, url) {
+				page = p.WebSocketDebuggerURL
+			}
+		}
+		return page != ""
+	})
+	conn, _, err := websocket.Dial(c.t.Context(), page, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	conn.SetReadLimit(16 << 20)
+	c.conn = conn
+	c.t.Cleanup(func() { _ = conn.CloseNow() })
+	go c.read()
+	until(c.t, "the page's script", startTime, func() bool {
+		var state string
+		return c.try(&state, "location.protocol + document.readyState") == nil && state == "http:complete"
+	})
+}
+
+// read hands replies out until the connection ends.
+func (c *chromium) read() {
+	for {
+		_, b, err := c.conn.Read(context.Background())
+		if err != nil {
+			return
+		}
+		var r reply
+		if json.Unmarshal(b, &r) != nil {
+			continue
+		}
+		c.mu.Lock()
+		if w := c.waiting[r.ID]; w != nil {
+			delete(c.waiting, r.ID)
+			w <- r
+		}
+		c.mu.Unlock()
+	}
+}
+
+// eval evaluates an expression on the page, waits for its promise, and reads the value into out.
+func (c *chromium) eval(out any, format string, args ...any) {
+	c.t.Helper()
+	if err := c.try(out, fmt.Sprintf(format, args...)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *chromium) try(out any, expression string) error {
+	c.mu.Lock()
+	c.next++
+	id, w := c.next, make(chan reply, 1)
+	c.waiting[id] = w
+	c.mu.Unlock()
+	b, err := json.Marshal(map[string]any{"id": id, "method": "Runtime.evaluate",
+		"params": map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true}})
+	if err != nil {
+		return err
+	}
+	if err := c.conn.Write(c.t.Context(), websocket.MessageText, b); err != nil {
+		return fmt.Errorf("ask the browser: %w", err)
+	}
+	select {
+	case r := <-w:
+		return r.read(out, expression)
+	case <-time.After(startTime):
+		return fmt.Errorf("the browser does not answer to %s", expression)
+	}
+}
+
+func (r reply) read(out any, expression string) error {
+	switch {
+	case r.Error != nil:
+		return fmt.Errorf("%s: %s", expression, r.Error.Message)
+	case r.Result.Exception != nil:
+		return fmt.Errorf("%s: %s %s", expression, r.Result.Exception.Text, r.Result.Exception.Exception.Description)
+	case out == nil:
+		return nil
+	}
+	return json.Unmarshal(r.Result.Result.Value, out)
+}
+
+// quoted is a string as the page's language writes it.
+func quoted(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
+
+// until waits for a condition that has no event of its own.
+func until(t *testing.T, what string, limit time.Duration, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(limit); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v for %s", limit, what)
+		}
+	}
+}
