@@ -23,9 +23,7 @@ func (l *Leg) request(m *message) {
 	}
 	switch m.method {
 	case "BYE":
-		s.reply(m, 200, "")
-		q850, text := readReason(m.get(fReason))
-		l.end(Bye{Reason: text, Q850: q850})
+		l.hungUp(m)
 	case "INVITE":
 		l.reoffered(m)
 	case "INFO":
@@ -43,6 +41,22 @@ func (l *Leg) request(m *message) {
 	default: // OPTIONS
 		s.options(m)
 	}
+}
+
+// hungUp handles a BYE. A caller may send one before our answer too, a callee
+// may not (RFC 3261 §15, §15.1.2).
+func (l *Leg) hungUp(m *message) {
+	s := l.shard
+	if l.state == legRinging && !l.inbound {
+		s.reply(m, 481, "")
+		return
+	}
+	s.reply(m, 200, "")
+	if l.state == legRinging {
+		l.respond(487, "", "", nil)
+	}
+	q850, text := readReason(m.get(fReason))
+	l.end(Bye{Reason: text, Q850: q850})
 }
 
 // requestWhileEnding: a BYE crosses ours; all else is too late.

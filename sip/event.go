@@ -5,8 +5,8 @@ package sip
 // Order, for every leg:
 //
 //	outgoing: (Provisional | early Reinvite)* → Answered | Failed | Lost
-//	inbound:  early Reinvite* → Canceled | Lost or, after Answer, Acked | Lost
-//	then:     (Reinvite | Info | Refer)* → Bye | Lost | Closed
+//	inbound:  early Reinvite* → Canceled | Bye | Lost or, after Answer, Acked | Lost
+//	then:     (Reinvite | Refreshed | Info | Refer)* → Bye | Lost | Closed
 //
 // Failed, Canceled, Bye, Lost and Closed are final: every leg gets exactly one
 // of them, as its last event. Events of one leg never overlap.
@@ -61,6 +61,13 @@ type Reinvite struct {
 	Respond func(status int, sdp []byte)
 }
 
+// Refreshed is the answer to a re-INVITE that kept the session alive, where it
+// is not what the other side said before: a moved address, a new key. The
+// offer was our last SDP, unchanged.
+type Refreshed struct {
+	SDP []byte
+}
+
 // Info is an INFO request, DTMF mostly. Respond must be called once.
 type Info struct {
 	ContentType string
@@ -103,6 +110,7 @@ func (Failed) event()      {}
 func (Acked) event()       {}
 func (Canceled) event()    {}
 func (Reinvite) event()    {}
+func (Refreshed) event()   {}
 func (Info) event()        {}
 func (Refer) event()       {}
 func (Bye) event()         {}

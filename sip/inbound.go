@@ -160,6 +160,7 @@ func (s *shard) inboundLeg(m *message, tx *serverTx) *Leg {
 	l.session.init(l)
 	l.reliable = newReliable(l, m)
 	l.learn(m)
+	l.hear(m.body)
 	l.key = s.dialogKey(l.callID, l.localTag)
 	l.local = m.to.value + ";tag=" + l.localTag
 	l.path = path{target: contactURI(m), routes: m.list(fRecordRoute)}

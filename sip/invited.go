@@ -65,6 +65,7 @@ func (l *Leg) answered(m *message) {
 	}
 	l.learn(m)
 	l.say(c.sdp)
+	l.hear(string(sdp))
 	if c.late {
 		l.state = legAnswered
 	} else {

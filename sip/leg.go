@@ -65,6 +65,7 @@ type Leg struct {
 	agreed    bool      // inbound: the first offer is answered
 	updates   bool      // the other side takes UPDATE
 	sdp       []byte    // our last offer or answer that counts
+	heard     uint64    // digest of the other side's, 0 before
 	session   session
 	granted   grant // inbound: the session timer its answer gives
 
@@ -223,6 +224,7 @@ func (l *Leg) acked(m *message) {
 	var sdp []byte
 	if u.late && m.body != "" {
 		sdp = []byte(m.body)
+		l.hear(m.body)
 	}
 	l.emit(Acked{SDP: sdp})
 	if l.bye != nil {

@@ -75,6 +75,7 @@ func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
 		if m != nil && status >= 200 && status < 300 {
 			l.reanswered(m, sdp == nil)
 			l.say(sdp)
+			l.hear(m.body)
 			l.learn(m)
 			l.session.granted(m)
 		}

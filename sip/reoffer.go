@@ -9,6 +9,7 @@ type reoffer struct {
 	seq   uint32
 	head  []byte
 	late  bool
+	heard string // the offer
 	grant grant
 }
 
@@ -47,6 +48,7 @@ func (l *Leg) offer(m *message, e Reinvite) *reoffer {
 	l.offered = r
 	if !r.late {
 		e.SDP = []byte(m.body)
+		r.heard = m.body
 	}
 	e.Respond = func(status int, sdp []byte) { l.post(func() { r.respond(l, status, sdp) }) }
 	l.emit(e)
@@ -69,7 +71,7 @@ func (s *shard) refuseTx(m *message, status int, extra string) {
 
 // respond answers the offer once.
 func (r *reoffer) respond(l *Leg, status int, sdp []byte) {
-	if l.offered != r {
+	if l.offered != r || status < 200 || status > 699 {
 		return
 	}
 	l.offered = nil
@@ -87,6 +89,7 @@ func (r *reoffer) respond(l *Leg, status int, sdp []byte) {
 		return
 	}
 	l.say(sdp)
+	l.hear(r.heard)
 	l.session.begin(r.grant)
 	if r.tx.invite {
 		l.awaitAck(&unacked{seq: r.seq, response: append([]byte(nil), s.buf...), flow: r.tx.flow, late: r.late})
@@ -104,6 +107,18 @@ func (l *Leg) retarget(m *message) {
 		return
 	}
 	l.path.target = t
+}
+
+// hear notes the last SDP of the other side; fresh tells whether it differs
+// from the one before.
+func (l *Leg) hear(sdp string) (fresh bool) {
+	if sdp == "" {
+		return false
+	}
+	digest := hashParts(l.shard.srv.keys.a, []string{"sdp", sdp}) | 1
+	fresh = digest != l.heard
+	l.heard = digest
+	return fresh
 }
 
 // say notes the last SDP of ours that counts, for refreshing the session.

@@ -218,6 +218,9 @@ func (l *Leg) refresh() {
 		l.reinvite = nil
 		if m != nil && status < 300 {
 			l.reanswered(m, false)
+			if l.hear(m.body) {
+				l.emit(Refreshed{SDP: []byte(m.body)})
+			}
 		}
 		l.refreshDone("INVITE", m, status)
 	})

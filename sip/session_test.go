@@ -363,3 +363,34 @@ func TestRestoredDialogIsRefreshed(t *testing.T) {
 		t.Errorf("sent %v, want UPDATE", m)
 	}
 }
+
+// What the other side says anew in the answer to a refresh is told, once.
+func TestRefreshTellsWhatChanged(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	_, _, got := l.inbound(t, "")
+	for _, c := range []struct {
+		body string
+		told bool
+	}{{"v=0\r\n", false}, {"v=0\r\nmoved", true}, {"v=0\r\nmoved", false}, {"", false}} {
+		*got = nil
+		l.takeSent()
+		l.pass(900 * time.Second)
+		l.reply(l.takeSent()[0], 200, "", "", c.body)
+		if told := len(*got) == 1; told != c.told || told && string((*got)[0].(Refreshed).SDP) != c.body {
+			t.Errorf("%q: events %#v", c.body, *got)
+		}
+	}
+}
+
+func TestStateHoldsNoKeys(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	leg, _, _ := l.inbound(t, "")
+	for sdp, kept := range map[string]bool{"v=0\r\n": true, "a=crypto:1 X inline:key\r\n": false, "a=ice-pwd:secret\r\n": false} {
+		leg.sdp = []byte(sdp)
+		if got := leg.snapshot().SDP != nil; got != kept {
+			t.Errorf("%q is kept: %v, want %v", sdp, got, kept)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package sip
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -28,7 +29,7 @@ type DialogState struct {
 	Ours      bool           `json:"ours,omitempty"` // we made the connection
 	Symmetric bool           `json:"symmetric,omitempty"`
 	Updates   bool           `json:"updates,omitempty"` // it takes UPDATE
-	SDP       []byte         `json:"sdp,omitempty"`     // our last offer or answer
+	SDP       []byte         `json:"sdp,omitempty"`     // our last offer or answer, where it holds no keys
 	Session   int            `json:"session,omitempty"` // seconds between refreshes, 0 for none
 	Refresher bool           `json:"refresher,omitempty"`
 
@@ -63,7 +64,10 @@ func (l *Leg) snapshot() DialogState {
 		LocalTag: l.localTag, RemoteTag: l.remoteTag, LocalSeq: l.localSeq, RemoteSeq: l.remoteSeq,
 		Target: l.path.target, Routes: l.path.routes, Contact: l.contact,
 		Addr: l.flow.addr, Transport: l.flow.transport(), Symmetric: l.symmetric,
-		Updates: l.updates, SDP: l.sdp,
+		Updates: l.updates,
+	}
+	if !bytes.Contains(l.sdp, []byte("a=crypto:")) && !bytes.Contains(l.sdp, []byte("a=ice-pwd:")) {
+		d.SDP = l.sdp // with keys in it, the session is offered anew instead
 	}
 	if c := l.flow.conn; c != nil {
 		d.Name, d.Ours = c.key.name, c.ours

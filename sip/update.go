@@ -46,6 +46,7 @@ func (l *Leg) sendUpdate(sdp []byte, done func(*message, error)) {
 		if m != nil && status >= 200 && status < 300 {
 			l.retarget(m)
 			l.say(sdp)
+			l.hear(m.body)
 			l.session.granted(m)
 		}
 		judge(m, status)
