@@ -93,6 +93,9 @@ func (b *bridge) event(ctx context.Context, s side) {
 		other.Bye(sip.Reason{})
 	case sip.Closed:
 		b.ended++
+	case sip.Refer:
+		e.Respond(202)
+		e.Notify(200, "OK")
 	case sip.Reinvite:
 		go func() {
 			sdp, err := other.Reinvite(ctx, e.SDP)

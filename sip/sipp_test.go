@@ -120,6 +120,10 @@ func TestSippScenarios(t *testing.T) {
 		{"uas_busy", "uac_expect_486", "u1", false},
 		{"uas_many18x", "uac_plain", "u1", false},
 		{"uas_lateoffer", "uac_lateoffer", "u1", false},
+		{"uas_prack", "uac_prack", "u1", false},
+		{"uas_prack", "uac_prack", "t1", false},
+		{"uas_plain", "uac_refer", "u1", false},
+		{"uas_plain", "uac_refer", "t1", false},
 		{"uas_plain", "uac_noack", "u1", true},
 	} {
 		t.Run(c.uas+"/"+c.uac+"/"+c.transport, func(t *testing.T) {
