@@ -152,6 +152,7 @@ func (h *house) join() {
 	}
 	h.trunks.Active = h.limits.Running
 	h.calls.Dial, h.calls.Number, h.calls.Log = h.destination, h.e164, h.log
+	h.calls.Understand = h.transcripts.Recorded
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 		if e.Recording != "" {
 			return nil

@@ -236,7 +236,7 @@ func (s *Service) allowed(ctx context.Context, in *AudioIn) (string, error) {
 	return in.Org, nil
 }
 
-// channel is the whole file, or one side of a two-channel G.711 file as a file of its own.
+// channel is the whole file, or one side of a two-channel file as a file of its own.
 func channel(f io.ReadSeeker, side string) (io.ReadSeeker, error) {
 	if side == "" {
 		return f, nil
@@ -246,7 +246,7 @@ func channel(f io.ReadSeeker, side string) (io.ReadSeeker, error) {
 		return nil, err
 	}
 	data := bytes.Index(b, []byte("data"))
-	if data < 0 || data+8 > len(b) || !strings.HasPrefix(string(b), "RIFF") {
+	if data < 36 || data+8 > len(b) || !strings.HasPrefix(string(b), "RIFF") {
 		return nil, errors.New("not a WAV file")
 	}
 	at := 0
@@ -256,21 +256,30 @@ func channel(f io.ReadSeeker, side string) (io.ReadSeeker, error) {
 	return bytes.NewReader(oneSide(b[:data], b[data+8:], at)), nil
 }
 
-// oneSide writes a mono file with every second byte of the samples.
+// oneSide writes a mono file with every second sample: bytes of G.711, or two bytes of linear audio.
 func oneSide(header, samples []byte, at int) []byte {
-	mono := make([]byte, 0, len(samples)/2)
-	for i := at; i < len(samples); i += 2 {
-		mono = append(mono, samples[i])
+	tag, rate := binary.LittleEndian.Uint16(header[20:]), binary.LittleEndian.Uint32(header[24:])
+	size := max(int(binary.LittleEndian.Uint16(header[34:]))/8, 1)
+	if binary.LittleEndian.Uint16(header[22:]) == 1 { // the recording has one side only
+		return mono(tag, rate, size, samples)
 	}
-	tag := binary.LittleEndian.Uint16(header[20:])
+	side := make([]byte, 0, len(samples)/2)
+	for i := at * size; i+size <= len(samples); i += 2 * size {
+		side = append(side, samples[i:i+size]...)
+	}
+	return mono(tag, rate, size, side)
+}
+
+// mono writes a WAV file with one channel; size is that of a sample in bytes.
+func mono(tag uint16, rate uint32, size int, samples []byte) []byte {
 	var out bytes.Buffer
 	out.WriteString("RIFF")
-	put(&out, uint32(4+26+8+len(mono)))
+	put(&out, uint32(4+26+8+len(samples)))
 	out.WriteString("WAVEfmt ")
-	put(&out, uint32(18), tag, uint16(1), uint32(8000), uint32(8000), uint16(1), uint16(8), uint16(0))
+	put(&out, uint32(18), tag, uint16(1), rate, rate*uint32(size), uint16(size), uint16(8*size), uint16(0))
 	out.WriteString("data")
-	put(&out, uint32(len(mono)))
-	out.Write(mono)
+	put(&out, uint32(len(samples)))
+	out.Write(samples)
 	return out.Bytes()
 }
 

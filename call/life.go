@@ -36,6 +36,8 @@ type Service struct {
 	HasAudio func(ctx context.Context, org, id string) (bool, error)
 	// Deliveries tells how webhooks were told of a call; nil where there are none.
 	Deliveries func(ctx context.Context, org, callID string) ([]Step, error)
+	// Understand is OnRecorded for calls whose recordings are finished before their end; may be nil.
+	Understand OnRecorded
 	Log        *slog.Logger // nil: nothing is logged
 
 	under under
@@ -279,6 +281,9 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) e
 		return s.announce(ctx, tx, e.Org, row, event.Everybody, true)
 	}
 	if err := s.publishEnded(ctx, tx, e.Org, row, event.Immediate, false); err != nil {
+		return err
+	}
+	if err := s.understand(ctx, tx, e.Org, e.ID, s.Understand); err != nil {
 		return err
 	}
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: Queue, Lane: e.Org, Kind: announceKind,

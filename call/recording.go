@@ -78,7 +78,8 @@ type Audio struct {
 	Err        error
 }
 
-// OnRecorded is called in the transaction in which a recording becomes available or has failed.
+// OnRecorded is called in the transaction in which the last recording of a call that has ended becomes available or has failed,
+// or which ends a call whose recordings are finished already: once per recorded call. ok: any of them is available.
 type OnRecorded func(ctx context.Context, tx db.Querier, org, callID string, ok bool) error
 
 func (s *Service) startRecording(ctx context.Context, tx db.Querier, a Answer) error {
@@ -120,6 +121,9 @@ func stopRecordings(ctx context.Context, tx db.Querier, org, callID string, at t
 // Recorded says what became of a recording. The first call for a recording counts.
 func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio, then OnRecorded) error {
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := holdRow(ctx, tx, org, callID); err != nil {
+			return err
+		}
 		changed, err := s.finishRecording(ctx, tx, org, callID, id, a)
 		if err != nil || !changed {
 			return err
@@ -127,7 +131,7 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio,
 		if err := s.publishRecording(ctx, tx, org, callID, id, a); err != nil {
 			return err
 		}
-		return then(ctx, tx, org, callID, a.Err == nil)
+		return s.understand(ctx, tx, org, callID, then)
 	})
 	if err != nil {
 		return fmt.Errorf("finish recording %s: %w", id, err)
@@ -153,9 +157,25 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callI
 	if err != nil || n == 0 || a.Err != nil {
 		return n > 0, err
 	}
+	if err := closePause(ctx, tx, org, id, a.Duration); err != nil {
+		return true, err
+	}
 	const ready = `UPDATE calls SET recording_ready = TRUE WHERE org_id = $1 AND id = $2 AND recording_id = $3`
 	_, err = tx.Exec(ctx, ready, org, callID, id)
 	return true, err
+}
+
+// closePause ends a pause that lasted until the end of the recording.
+func closePause(ctx context.Context, tx db.Querier, org, id string, d time.Duration) error {
+	var pauses db.JSON[[]Pause]
+	err := tx.QueryRow(ctx, `SELECT pauses FROM recordings WHERE org_id = $1 AND id = $2`, org, id).Scan(&pauses)
+	n := len(pauses.V)
+	if err != nil || n == 0 || pauses.V[n-1].ToMS > 0 {
+		return err
+	}
+	pauses.V[n-1].ToMS = max(int(d.Milliseconds()), pauses.V[n-1].FromMS)
+	_, err = tx.Exec(ctx, `UPDATE recordings SET pauses = $3 WHERE org_id = $1 AND id = $2`, org, id, pauses)
+	return err
 }
 
 func fault(err error) *event.Fault {

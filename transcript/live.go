@@ -21,6 +21,9 @@ type Live struct {
 	tracks   []*track
 	over     atomic.Bool // End was called
 
+	// OnSegment is told of what was understood, in the order in which it was; set it before the first Write. May be nil.
+	OnSegment func(Segment)
+
 	mu       sync.Mutex // guards the fields below
 	segments []Segment
 	waiting  int           // segments with the pool
@@ -193,17 +196,30 @@ func (l *Live) failed(_ *piece, err error) {
 	l.done()
 }
 
-// heard adds what was understood of a piece, with times counted from the start of the recording.
+// heard adds what was understood of a piece, and tells of it.
 func (l *Live) heard(p *piece, h Heard) {
+	s, ok := l.segment(p, h)
+	l.mu.Lock()
+	if ok {
+		l.segments = append(l.segments, s)
+	}
+	l.mu.Unlock()
+	if ok && l.OnSegment != nil {
+		l.OnSegment(s)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	defer l.done()
+	l.done()
+}
+
+// segment is what was understood of a piece, with times counted from the start of the recording; ok is false for nothing.
+func (l *Live) segment(p *piece, h Heard) (s Segment, ok bool) {
 	text := strings.TrimSpace(h.Text)
 	if text == "" {
-		return
+		return s, false
 	}
 	start := l.format.ms(p.from)
-	s := Segment{Speaker: speakerOf(p.channel), Channel: p.channel, StartMS: start, EndMS: l.format.ms(p.to),
+	s = Segment{Speaker: speakerOf(p.channel), Channel: p.channel, StartMS: start, EndMS: l.format.ms(p.to),
 		Text: text, Confidence: round(h.Confidence)}
 	for _, w := range h.Words {
 		s.Words = append(s.Words, Word{w.Text, start + w.StartMS, start + w.EndMS, round(w.Confidence)})
@@ -211,7 +227,7 @@ func (l *Live) heard(p *piece, h Heard) {
 	if n := len(s.Words); n > 0 { // the padding around the words is no speech
 		s.StartMS, s.EndMS = s.Words[0].StartMS, s.Words[n-1].EndMS
 	}
-	l.segments = append(l.segments, s)
+	return s, true
 }
 
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }

@@ -71,20 +71,20 @@ func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, erro
 	if err != nil {
 		return nil, fmt.Errorf("read transcript of %s: %w", callID, err)
 	}
-	if l := s.heardOf(org, callID); l != nil && !t.Status.final() {
-		t.hears(l)
+	if h := s.heardOf(org, callID); h != nil && !t.Status.final() {
+		t.hears(h)
 	}
 	return &t, nil
 }
 
 // living shows a call that is being listened to.
 func (s *Service) living(org, callID string) (*Transcript, error) {
-	l := s.heardOf(org, callID)
-	if l == nil {
+	h := s.heardOf(org, callID)
+	if h == nil {
 		return nil, op.NotFound("transcript of this call")
 	}
-	t := &Transcript{ID: l.id, CallID: callID, Status: Living, Language: s.language(), Redactions: []Redaction{}, CreatedAt: db.At(l.began)}
-	t.hears(l)
+	t := &Transcript{ID: h[0].id, CallID: callID, Status: Living, Language: s.language(), Redactions: []Redaction{}, CreatedAt: db.At(h[0].began)}
+	t.hears(h)
 	if s.Listener != nil {
 		t.Engine = s.Listener.Engine()
 	}
@@ -92,8 +92,8 @@ func (s *Service) living(org, callID string) (*Transcript, error) {
 }
 
 // hears takes over what was heard so far.
-func (t *Transcript) hears(l *listened) {
-	t.Segments = l.Segments()
+func (t *Transcript) hears(h hearing) {
+	t.Segments = h.segments()
 	t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)
 	for _, s := range t.Segments {
 		t.DurationSeconds = max(t.DurationSeconds, (s.EndMS+999)/1000)

@@ -87,15 +87,48 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 	return t, nil
 }
 
-// segments is what was said: what was heard during the call, or what its recording holds.
+// segments is what was said, recording by recording: what was heard during the call, or what the recording holds. The error
+// tells why some of it could not be had.
 func (s *Service) segments(ctx context.Context, org, callID string) ([]Segment, error) {
 	if s.Pool == nil {
 		return nil, errDisabled
 	}
+	parts, err := s.Calls.Parts(ctx, org, callID)
+	if err != nil {
+		return nil, err
+	}
+	heard := s.heardOf(org, callID)
+	if len(parts) == 0 {
+		return heard.segments(), errNoFile
+	}
+	var all []Segment
+	var failed error
+	for _, p := range parts {
+		said, err := s.part(ctx, p, heard)
+		all = append(all, later(said, p.StartedAt.Sub(parts[0].StartedAt))...)
+		failed = worse(failed, err)
+	}
+	if len(all) > 0 && (errors.Is(failed, ErrTooShort) || errors.Is(failed, errNoFile)) {
+		failed = nil // of several recordings one held nothing
+	}
+	return inOrder(all), failed
+}
+
+// worse is the error that more can be done about.
+func worse(a, b error) error {
+	if a == nil || b != nil && (errors.Is(a, ErrTooShort) || errors.Is(a, errNoFile)) {
+		return b
+	}
+	return a
+}
+
+// part is what was said in one recording.
+func (s *Service) part(ctx context.Context, p call.Part, h hearing) ([]Segment, error) {
 	var heard []Segment
-	if l := s.heardOf(org, callID); l != nil {
+	if path, err := s.Calls.Files.Path(p.Name); err != nil {
+		return nil, err
+	} else if l := h.of(path); l != nil {
 		l.Live.End()
-		var err error
 		if heard, err = l.Wait(ctx); err == nil {
 			return heard, nil
 		}
@@ -103,7 +136,7 @@ func (s *Service) segments(ctx context.Context, org, callID string) ([]Segment, 
 			return heard, err
 		}
 	}
-	again, err := s.readRecording(ctx, org, callID)
+	again, err := s.readRecording(ctx, p)
 	if len(again) < len(heard) {
 		again = heard
 	}
@@ -115,14 +148,14 @@ var (
 	errNoFile   = errors.New("the call has no recording")
 )
 
-// readRecording recognises the recording of a call from its beginning.
-func (s *Service) readRecording(ctx context.Context, org, callID string) ([]Segment, error) {
-	f, size, err := s.Calls.File(ctx, org, callID)
-	if db.IsNone(err) {
+// readRecording recognises a recording from its beginning.
+func (s *Service) readRecording(ctx context.Context, p call.Part) ([]Segment, error) {
+	if !p.Available {
 		return nil, errNoFile
 	}
+	f, size, err := s.Calls.OpenPart(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("open recording of %s: %w", callID, err)
+		return nil, fmt.Errorf("open recording %s: %w", p.ID, err)
 	}
 	defer f.Close()
 	return s.Pool.Read(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, s.language())

@@ -31,15 +31,7 @@ type Service struct {
 	Language string // of the calls, "en" when empty
 
 	mu   sync.Mutex // guards live
-	live map[string]*listened
-}
-
-// listened is a call that is, or was just now, listened to.
-type listened struct {
-	*Live
-	id    string // of the transcript to be
-	began time.Time
-	ended time.Time
+	live map[string]hearing
 }
 
 // forgetAfter is how long the segments of an ended call wait in memory for their job.
@@ -52,8 +44,9 @@ func (s *Service) language() string {
 	return s.Language
 }
 
-// Listen begins to listen to a call. path is where its recording is being written; the returned Live takes the
-// audio. It is nil where transcription is off, which is a Live that ignores everything.
+// Listen begins to listen to a recording of a call that is being written at path; the returned Live takes the audio. It is
+// nil where transcription is off, which is a Live that ignores everything. What is left out of the recording is to be left out of
+// the audio: it is in no transcript, note or memory.
 func (s *Service) Listen(org, callID, path string, f Format) *Live {
 	if s.Pool == nil {
 		return nil
@@ -63,35 +56,41 @@ func (s *Service) Listen(org, callID, path string, f Format) *Live {
 		s.Log.Error("call not listened to", "org", org, "call", callID, "err", err)
 		return nil
 	}
+	x := &listened{Live: l, id: db.NewID("trn"), path: path, partial: continued(path), began: s.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.live == nil {
-		s.live = map[string]*listened{}
+		s.live = map[string]hearing{}
 	}
 	for id, old := range s.live { // calls whose job never came
-		if !old.ended.IsZero() && s.Now().Sub(old.ended) > forgetAfter {
+		if last := old[len(old)-1].ended; !last.IsZero() && s.Now().Sub(last) > forgetAfter && id != org+" "+callID {
 			delete(s.live, id)
 		}
 	}
-	s.live[org+" "+callID] = &listened{Live: l, id: db.NewID("trn"), began: s.Now()}
+	h := append(s.live[org+" "+callID], x)
+	s.live[org+" "+callID] = h
+	first := h[0].began
+	l.OnSegment = s.tell(org, callID, x.began.Sub(first))
 	return l
 }
 
-// End says that no more audio of a call comes: its tail is recognised first.
+// End says that no more audio of the recordings of a call that were begun comes: their tails are recognised first.
 func (s *Service) End(org, callID string) {
 	s.mu.Lock()
-	l := s.live[org+" "+callID]
-	if l != nil {
-		l.ended = s.Now()
+	h := s.live[org+" "+callID]
+	for _, l := range h {
+		if l.ended.IsZero() {
+			l.ended = s.Now()
+		}
 	}
 	s.mu.Unlock()
-	if l != nil {
+	for _, l := range h {
 		l.Live.End()
 	}
 }
 
-// heard finds a call that is or was listened to; nil where there is none.
-func (s *Service) heardOf(org, callID string) *listened {
+// heardOf finds what is or was listened to of a call; nil where nothing was.
+func (s *Service) heardOf(org, callID string) hearing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.live[org+" "+callID]
@@ -122,12 +121,12 @@ func (s *Service) Handle(r *job.Runner) {
 	r.Handle(processKind, s.process)
 }
 
-// Recorded is to be called in the transaction in which a call's recording became available or has failed: it keeps
-// what was heard so far and has the rest done by a job.
+// Recorded is to be called in the transaction in which the last recording of a call that has ended became available or has
+// failed: it keeps what was heard so far and has the rest done by a job.
 func (s *Service) Recorded(ctx context.Context, tx db.Querier, org, callID string, ok bool) error {
 	t := Transcript{ID: db.NewID("trn"), CallID: callID, Status: Queued, Language: s.language(), CreatedAt: db.At(s.Now())}
-	if l := s.heardOf(org, callID); l != nil {
-		t.ID, t.Segments = l.id, l.Segments()
+	if h := s.heardOf(org, callID); h != nil {
+		t.ID, t.Segments = h[0].id, h.segments()
 		t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)
 	}
 	if err := insert(ctx, tx, org, t); err != nil {
