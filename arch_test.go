@@ -25,6 +25,7 @@ var features = map[string][]string{
 	"transcript": {"call", "memory"},
 	"webhook":    {},
 	"stream":     {},
+	"audio":      {},
 }
 
 // others lists every other room with all it may import of ours.

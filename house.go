@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"soniq/access"
+	"soniq/audio"
 	"soniq/auth"
 	"soniq/blob"
 	"soniq/bus"
@@ -61,6 +62,7 @@ type house struct {
 	transcripts *transcript.Service
 	hooks       *webhook.Service
 	streams     *stream.Service
+	audio       *audio.Service
 	engines     engines
 	limits      *carrier.Limiter
 	gate        *carrier.Gate
@@ -126,6 +128,7 @@ func (h *house) build() error {
 	if err := h.buildMind(now); err != nil {
 		return err
 	}
+	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, Measure: measure, Speak: h.speak})
 	h.join()
 	return nil
 }
@@ -191,7 +194,7 @@ func (h *house) close() {
 func (h *house) operations() []op.Operation {
 	var all []op.Operation
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.devices, h.memory, h.numbers,
-		h.trunks, h.hooks, h.streams, h.orgs, h.keys} {
+		h.trunks, h.audio, h.hooks, h.streams, h.orgs, h.keys} {
 		all = append(all, room.Operations()...)
 	}
 	return append(all, planned()...)

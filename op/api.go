@@ -31,6 +31,7 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation) huma.API {
 		o.register(api, c, o)
 	}
 	finish(api.OpenAPI(), operations)
+	describeUploads(api.OpenAPI(), operations)
 	describeAnswers(api.OpenAPI())
 	return api
 }

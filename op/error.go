@@ -70,7 +70,7 @@ var codes = map[string]code{
 	"gone":                   {410, "No longer there", "It was deleted or its retention has passed."},
 	"version_conflict":       {412, "Changed meanwhile", "Read the record again and repeat the change on the new version."},
 	"payload_too_large":      {413, "Body is too large", "JSON bodies may have 1 MB, uploads 20 MB."},
-	"unsupported_media_type": {415, "Content type is not supported", "Send application/json."},
+	"unsupported_media_type": {415, "Content type is not supported", "Send application/json, or multipart/form-data where a file is uploaded."},
 
 	"invalid_range": {416, "No such range", "Ask for bytes within the size that Content-Range names."},
 

@@ -42,7 +42,7 @@ func withIdempotency(h huma.Context, o Operation) (context.Context, *Error) {
 		return nil, Invalid(Field("Idempotency-Key", "too_long", "at most 255 characters"))
 	}
 	r, _ := unwrap(h)
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	body, err := io.ReadAll(io.LimitReader(r.Body, o.bodyLimit()+1))
 	if err != nil {
 		return nil, Fail("malformed_json", "the body could not be read")
 	}

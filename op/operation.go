@@ -38,6 +38,8 @@ type Operation struct {
 	ReadOnly     bool   // changes nothing although it is no GET, such as a search with a body
 	EnvironmentO string // "" both, or the only environment it is offered in
 	answers      []alternative
+	takes        []alternative // bodies of an Upload
+	mostBody     int64         // 0: maxBody
 	register     func(api huma.API, c *Corridor, o Operation)
 }
 
@@ -149,7 +151,7 @@ func (o Operation) huma() huma.Operation {
 	h := huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: Prefix + o.Path, Summary: o.Summary,
 		DefaultStatus: o.SuccessCode, Tags: []string{o.Resource()},
-		MaxBodyBytes:                 1 << 20,
+		MaxBodyBytes:                 o.bodyLimit(),
 		RejectUnknownQueryParameters: o.Rollout != RolloutPlanned,
 		Extensions:                   map[string]any{"x-scope": o.Need.String(), "x-rollout": string(o.Rollout)},
 		Metadata:                     map[string]any{operationKey: o},
