@@ -1,22 +1,142 @@
 package media
 
-import "time"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/hajimehoshi/go-mp3"
+)
 
 // clipRate is the rate clips are kept at.
 const clipRate = 16000
+
+// Bounds of what LoadClip takes.
+const (
+	clipFile    = 64 << 20         // bytes of a file
+	clipLongest = 30 * time.Minute // of sound
+)
 
 // A Clip is decoded sound that can be played to many legs at once. It never changes.
 type Clip struct {
 	pcm []int16
 }
 
-// NewClip makes a clip of mono samples at rate, which must be between 8000 and 48000 Hz.
+// NewClip makes a clip of mono samples at a rate from 8000 to 48000 Hz; at other
+// rates it is empty.
 func NewClip(pcm []int16, rate int) *Clip {
+	if rate < 8000 || rate > 48000 {
+		return &Clip{}
+	}
+	tail := make([]int16, resampleTaps*2) // pushes the last samples through the filter
 	r := newResampler(rate, clipRate)
-	return &Clip{pcm: r.process(make([]int16, 0, len(pcm)*clipRate/rate+1), pcm)}
+	out := r.process(make([]int16, 0, len(pcm)*clipRate/rate+len(tail)*4), pcm)
+	if r != nil {
+		out = r.process(out, tail[:min(len(tail), r.taps/2)])
+	}
+	return &Clip{pcm: out}
 }
 
 // Duration is how long the clip lasts.
 func (c *Clip) Duration() time.Duration {
 	return time.Duration(len(c.pcm)) * time.Second / clipRate
+}
+
+// LoadClip reads a sound file: WAV (16-bit linear or G.711, one or two channels,
+// 8 to 48 kHz), MP3, or Ogg Opus. Two channels are mixed to one. A file over 64
+// MB or half an hour is refused.
+func LoadClip(path string) (*Clip, error) {
+	b, err := readClip(path)
+	if err != nil {
+		return nil, fmt.Errorf("load clip: %w", err)
+	}
+	pcm, rate, err := decodeClip(b)
+	if err == nil {
+		err = clipFits(pcm, rate)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load clip %s: %w", path, err)
+	}
+	return NewClip(pcm, rate), nil
+}
+
+func readClip(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, clipFile+1))
+	if len(b) > clipFile {
+		return nil, fmt.Errorf("%s is larger than %d MB", path, clipFile>>20)
+	}
+	return b, err
+}
+
+func clipFits(pcm []int16, rate int) error {
+	switch {
+	case rate < 8000 || rate > 48000:
+		return fmt.Errorf("%d Hz is not between 8000 and 48000", rate)
+	case len(pcm) == 0:
+		return errors.New("no sound in it")
+	case time.Duration(len(pcm))*time.Second/time.Duration(rate) > clipLongest:
+		return fmt.Errorf("longer than %v", clipLongest)
+	}
+	return nil
+}
+
+// decodeClip finds out what a file is by its first bytes. The decoders of others
+// may panic on what they do not expect; that is an error here.
+func decodeClip(b []byte) (pcm []int16, rate int, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			pcm, rate, err = nil, 0, fmt.Errorf("cannot be decoded: %v", p)
+		}
+	}()
+	switch {
+	case bytes.HasPrefix(b, []byte("RIFF")):
+		w, err := decodeWAV(b)
+		if err != nil {
+			return nil, 0, err
+		}
+		return mono(w.PCM), w.Rate, nil
+	case bytes.HasPrefix(b, []byte("OggS")):
+		return decodeOgg(b)
+	case bytes.HasPrefix(b, []byte("ID3")) || len(b) > 1 && b[0] == 0xFF && b[1]&0xE0 == 0xE0:
+		return decodeMP3(b)
+	}
+	return nil, 0, errors.New("not WAV, MP3 or Ogg")
+}
+
+func mono(channels [][]int16) []int16 {
+	if len(channels) == 1 {
+		return channels[0]
+	}
+	out := make([]int16, len(channels[0]))
+	for i := range out {
+		out[i] = int16((int(channels[0][i]) + int(channels[1][i])) / 2)
+	}
+	return out
+}
+
+// decodeMP3 reads MPEG layer 3; its decoder always gives two channels.
+func decodeMP3(b []byte) ([]int16, int, error) {
+	d, err := mp3.NewDecoder(bytes.NewReader(b))
+	if err != nil {
+		return nil, 0, err
+	}
+	most := int64(clipLongest/time.Second) * int64(d.SampleRate()) * 4
+	raw, err := io.ReadAll(io.LimitReader(d, most+4))
+	if err != nil && len(raw) == 0 {
+		return nil, 0, err
+	}
+	pcm := make([]int16, len(raw)/4)
+	for i := range pcm {
+		left, right := sample(raw[4*i:], PCM16), sample(raw[4*i+2:], PCM16)
+		pcm[i] = int16((int(left) + int(right)) / 2)
+	}
+	return pcm, d.SampleRate(), nil
 }

@@ -1,0 +1,76 @@
+package media
+
+import (
+	"math"
+	"strings"
+	"time"
+)
+
+// cadence is a tone that comes and goes: how long on and off by turns, in ms.
+type cadence struct {
+	hz       []float64 // added together; two for beating ones
+	onAndOff []int
+}
+
+// ringbacks are the tones a caller hears while it rings (ITU-T E.180 supplement
+// 2), by country.
+var ringbacks = map[string]cadence{
+	"US": {[]float64{440, 480}, []int{2000, 4000}},
+	"CA": {[]float64{440, 480}, []int{2000, 4000}},
+	"GB": {[]float64{400, 450}, []int{400, 200, 400, 2000}},
+	"IE": {[]float64{400, 450}, []int{400, 200, 400, 2000}},
+	"AU": {[]float64{400, 425}, []int{400, 200, 400, 2000}},
+	"NZ": {[]float64{400, 450}, []int{400, 200, 400, 2000}},
+	"IN": {[]float64{400}, []int{400, 200, 400, 2000}},
+	"JP": {[]float64{400}, []int{1000, 2000}},
+	"FR": {[]float64{440}, []int{1500, 3500}},
+	"ES": {[]float64{425}, []int{1500, 3000}},
+	"IT": {[]float64{425}, []int{1000, 4000}},
+	"CH": {[]float64{425}, []int{1000, 4000}},
+	"AT": {[]float64{420}, []int{1000, 5000}},
+	"NL": {[]float64{425}, []int{1000, 4000}},
+	"SE": {[]float64{425}, []int{1000, 5000}},
+	"DE": {[]float64{425}, []int{1000, 4000}},
+}
+
+// Ringback is one period of the tone a caller of a country, by its ISO 3166
+// code, hears while it rings: play it in a loop. It is 425 Hz, one second on and
+// four off, for countries we do not know.
+func Ringback(country string) *Clip {
+	c, ok := ringbacks[strings.ToUpper(country)]
+	if !ok {
+		c = ringbacks["DE"]
+	}
+	return c.clip()
+}
+
+// ringbackLevel is that of each frequency in dBFS.
+const ringbackLevel = -19
+
+func (c cadence) clip() *Clip {
+	var pcm []int16
+	for i, ms := range c.onAndOff {
+		piece := make([]int16, ms*clipRate/1000)
+		if i%2 == 0 {
+			c.sound(piece)
+		}
+		pcm = append(pcm, piece...)
+	}
+	return &Clip{pcm: pcm}
+}
+
+// sound fills a piece, with edges of 5 ms that do not click.
+func (c cadence) sound(piece []int16) {
+	const edge = 5 * clipRate / 1000
+	a := 32767 * math.Pow(10, ringbackLevel/20.0)
+	for i := range piece {
+		v := 0.0
+		for _, hz := range c.hz {
+			v += a * math.Sin(2*math.Pi*hz*float64(i)/clipRate)
+		}
+		piece[i] = clip(v * min(1, float64(i)/edge, float64(len(piece)-i)/edge))
+	}
+}
+
+// Beep is the tone before a recording: 1000 Hz of 300 ms.
+func Beep() *Clip { return NewClip(Tone(1000, -15, 300*time.Millisecond, clipRate), clipRate) }
