@@ -114,6 +114,9 @@ func (s *Stream) Apply(n *Session, via netip.Addr) {
 	if !ok {
 		return
 	}
+	if n.terms.agreed.again && n.terms.agreed.security != Plain {
+		return // without keys there is nothing to say
+	}
 	ours := n.Ours()
 	s.protect(&n.terms.agreed)
 	s.SetDirection(ours.Direction.Sends(), ours.Direction.Receives())

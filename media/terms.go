@@ -30,15 +30,17 @@ type agreement struct {
 	prints   []fingerprint // of the certificate the other side shows
 	active   bool          // we begin the handshake
 	ice      *iceTerms     // nil without ICE
+	again    bool          // of an earlier process: its keys are gone
 }
 
 // propose decides what the next offer asks for: what is in force, or the profile at first.
 func (t *terms) propose(first bool) {
-	t.proposal, t.all = t.agreed.security, first
+	again := t.agreed.again
+	t.proposal, t.all = t.agreed.security, first || again
 	if first {
 		t.proposal = t.profile.Security
 	}
-	if t.proposal == WebRTC && first {
+	if t.proposal == WebRTC && (first || again) {
 		t.bundle = true
 		t.ice = newICETerms()
 		t.ice.controlling = true
