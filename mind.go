@@ -58,10 +58,7 @@ func (e ears) Listen(org, callID, path string, codec media.Codec) func(media.Chu
 	}
 	var frames []byte
 	return func(c media.Chunk) {
-		frames = frames[:0]
-		for i := range c.Left {
-			frames = append(frames, c.Left[i], c.Right[i])
-		}
+		frames = c.Interleave(frames[:0])
 		live.Write(frames)
 	}
 }

@@ -94,7 +94,7 @@ func (e *ears) run(clock func() int64) {
 	defer close(e.done)
 	tick := time.NewTicker(packetTime)
 	tick.Stop()
-	wake := e.wake
+	wake, next := e.wake, int64(0)
 	pcm, out := make([]int16, mixRate/50), make([]int16, 0, 48000/50)
 	for {
 		select {
@@ -104,17 +104,23 @@ func (e *ears) run(clock func() int64) {
 			e.pressed(c)
 		case <-wake:
 			tick.Reset(packetTime)
-			wake = nil
+			wake, next = nil, clock()
 		case <-tick.C:
-			if !e.play.pull(pcm, clock()) {
-				tick.Stop()
-				wake = e.wake
-				continue
+			now := clock()
+			for next = max(next, now-earsBehind); next <= now; next += frameTime { // ticks may be left out on a busy machine
+				if !e.play.pull(pcm, next) {
+					tick.Stop()
+					wake = e.wake
+					break
+				}
+				out = e.tell(pcm, out)
 			}
-			out = e.tell(pcm, out)
 		}
 	}
 }
+
+// earsBehind is how much a listener may fall behind before sound is left out, in ns.
+const earsBehind = int64(400e6)
 
 func (e *ears) pressed(code byte) {
 	e.mu.Lock()

@@ -216,23 +216,22 @@ func (m *Mixer) clocked() bool {
 func (m *Mixer) run(running chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	next := time.Now()
+	next := m.engine.clock()
 	for {
 		select {
 		case <-timer.C:
 		case <-m.wake:
 		}
-		if time.Until(next) <= 0 {
-			if !m.tick(running) {
+		now := m.engine.clock()
+		if next <= now {
+			if !m.tick(running, next) {
 				return
 			}
-			if next = next.Add(packetTime); time.Since(next) > 5*packetTime { // the machine stood still
-				next = time.Now()
-			}
+			next = max(next+frameTime, now-5*frameTime) // the machine may have stood still
 		} else if m.empty(running) {
 			return
 		}
-		timer.Reset(time.Until(next))
+		timer.Reset(time.Duration(next - m.engine.clock()))
 	}
 }
 
@@ -251,14 +250,13 @@ func (m *Mixer) over(running chan struct{}) bool {
 	return true
 }
 
-// tick moves 20 ms from those who talk to those who hear.
-func (m *Mixer) tick(running chan struct{}) bool {
+// tick moves the 20 ms due at now from those who talk to those who hear.
+func (m *Mixer) tick(running chan struct{}, now int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over(running) {
 		return false
 	}
-	now := m.engine.clock()
 	for _, p := range m.members {
 		p.talks = p.play != nil && p.play.pull(p.frame[:], now)
 	}

@@ -36,7 +36,7 @@ func skipUnspoken(t *testing.T, codecs ...Codec) {
 func TestBridgeJoinsAnyTwoCodecs(t *testing.T) {
 	t.Parallel()
 	for x := range codecs {
-		for y := range codecs {
+		for y := range x + 1 {
 			t.Run(fmt.Sprintf("%v and %v", x, y), func(t *testing.T) {
 				t.Parallel()
 				skipUnspoken(t, x, y)
@@ -247,7 +247,7 @@ func benchMixer(b *testing.B, c Codec, n int) {
 		for _, p := range m.members {
 			p.play.ring.push(rtpHeader{seq: uint16(seq), ts: uint32(seq * c.clock() / 50), ssrc: 1}, kind(c), payload, now)
 		}
-		m.tick(running)
+		m.tick(running, now)
 		seq++
 	}
 }

@@ -2,6 +2,7 @@ package media
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -84,5 +85,6 @@ func TestDigitsAsTones(t *testing.T) {
 	if err := a.SendDTMF(t.Context(), "159D*#0w2", DTMFOptions{Inband: true}); err != nil {
 		t.Fatal(err)
 	}
-	ear.wait(t, func() bool { return ear.digits == "159D*#02" })
+	// A busy machine may cut a tone in two.
+	ear.wait(t, func() bool { return string(slices.Compact([]rune(ear.digits))) == "159D*#02" })
 }

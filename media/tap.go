@@ -17,6 +17,22 @@ type Chunk struct {
 	Wide        *WideChunk    // nil in narrow band
 }
 
+// Interleave appends both channels as the recording's file has them: left and
+// right by turns, G.711, or 16-bit little-endian in wide band.
+func (c Chunk) Interleave(dst []byte) []byte {
+	if c.Wide == nil {
+		for i, l := range c.Left {
+			dst = append(dst, l, c.Right[i])
+		}
+		return dst
+	}
+	for i, l := range c.Wide.Left {
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(l))
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(c.Wide.Right[i]))
+	}
+	return dst
+}
+
 // A WideChunk is the audio of a chunk of a wide-band recording: mono, 16 kHz.
 type WideChunk struct {
 	Left, Right []int16

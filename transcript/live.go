@@ -169,7 +169,8 @@ func (p *piece) clip() (Clip, error) {
 			return Clip{}, err
 		}
 	}
-	return Clip{PCM: f.decode(raw), Rate: f.Rate, NarrowBand: f.Rate <= 8000, Language: p.live.language}, nil
+	pcm := f.decode(raw)
+	return Clip{PCM: pcm, Rate: f.Rate, NarrowBand: narrow(pcm, f.Rate), Language: p.live.language}, nil
 }
 
 func (l *Live) begun() {
