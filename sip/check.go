@@ -172,7 +172,7 @@ func (m *message) checkRequire() *refusal {
 	}
 	var unknown []string
 	for _, tag := range m.list(fRequire) {
-		if tag != "" && !contains(extensions, tag) {
+		if tag != "" && !contains(extensions, tag) && !(m.method == "REGISTER" && strings.EqualFold(tag, "outbound")) {
 			unknown = append(unknown, tag)
 		}
 	}

@@ -1,24 +1,82 @@
 package sip
 
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
 // bindingFlow is the way back to a registered phone. One with a connection is
-// reached by that or not at all.
+// reached by that or not at all, unless it is the connection of a proxy.
 func (s *Server) bindingFlow(b *Binding) flow {
 	f := flow{addr: b.Source}
 	if !b.Transport.stream() {
 		return f
 	}
-	if f.conn = s.streams.flow(b.Flow); f.conn == nil {
-		f.conn = lostConn(s, connKey{kind: b.Transport, addr: b.Source})
+	if f.conn = s.streams.flow(b.Flow); f.conn != nil {
+		return f
 	}
+	if f, ok := s.proxyFlow(b); ok {
+		return f
+	}
+	f.conn = lostConn(s, connKey{kind: b.Transport, addr: b.Source})
 	return f
 }
 
-// Reachable tells whether a call can be sent to b: always for UDP, else while
-// its connection is open.
+// proxyFlow is the way to the proxy that a phone registered through
+// (RFC 3327 §5.3).
+func (s *Server) proxyFlow(b *Binding) (flow, bool) {
+	if len(b.Path) == 0 {
+		return flow{}, false
+	}
+	u, err := ParseURI(b.Path[0])
+	addr, ok := literal(u)
+	if err != nil || !ok || u.transport().web() {
+		return flow{}, false
+	}
+	return s.to(u.transport(), addr, u.Host), true
+}
+
+// Reachable tells whether a call can be sent to b: always for UDP and through
+// a proxy, else while its connection is open.
 func (s *Server) Reachable(b Binding) bool {
-	if !b.Transport.stream() {
+	if !b.Transport.stream() || len(b.Path) > 0 {
 		return true
 	}
 	c := s.streams.flow(b.Flow)
 	return c != nil && c.open()
+}
+
+// Phones groups bindings by the phone they lead to: those with one instance
+// are flows of one phone, and only one of them is to be used at a time, the
+// next when it fails with 430 or 408 (RFC 5626 §7). The phones with the highest
+// Priority come first, and of each the flow that was refreshed last.
+func Phones(all []Binding) [][]Binding {
+	var phones [][]Binding
+	at := map[string]int{}
+	for _, b := range all {
+		instance := b.instance()
+		if i, ok := at[instance]; ok && instance != "" {
+			phones[i] = append(phones[i], b)
+			continue
+		}
+		at[instance] = len(phones)
+		phones = append(phones, []Binding{b})
+	}
+	for _, flows := range phones {
+		slices.SortStableFunc(flows, func(a, b Binding) int {
+			return cmp.Or(cmp.Compare(b.Priority, a.Priority), b.Registered.Compare(a.Registered))
+		})
+	}
+	slices.SortStableFunc(phones, func(a, b []Binding) int { return cmp.Compare(b[0].Priority, a[0].Priority) })
+	return phones
+}
+
+// instance is the phone's, without the flow's reg-id.
+func (b Binding) instance() string {
+	i := strings.LastIndexByte(b.Instance, ';')
+	if i < 0 {
+		return b.Instance
+	}
+	return b.Instance[:i]
 }

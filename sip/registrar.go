@@ -39,6 +39,7 @@ type registering struct {
 	logins    []string
 	source    netip.AddrPort
 	conn      *conn
+	outbound  bool // the phone keeps flows (RFC 5626)
 }
 
 // register hands a REGISTER to a goroutine that may ask the database.
@@ -52,6 +53,7 @@ func (s *shard) register(m *message) {
 		user: to.User, from: from.User, callID: m.callID, cseq: m.cseq,
 		contacts: m.list(fContact), expires: m.get(fExpires), path: m.list(fPath),
 		userAgent: m.get(fUserAgent), logins: m.logins(), source: m.flow.addr, conn: m.flow.conn,
+		outbound: m.tagged(fSupported, "outbound") || m.tagged(fRequire, "outbound"),
 	}
 	respond := func(status int, extra string) {
 		s.post(func(*shard) {
@@ -115,7 +117,9 @@ func (s *Server) update(ctx context.Context, account string, r *registering) (in
 		return 0, "", fmt.Errorf("load bindings of %s: %w", account, err)
 	}
 	now := s.config.Now()
-	live := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return !b.Expires.After(now) })
+	live := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool {
+		return !b.Expires.After(now) || !s.Reachable(b) // RFC 5626 §6: a flow that is gone takes its binding along
+	})
 	if len(r.contacts) == 0 { // a query
 		return 200, bindingFields(live, r, now), nil
 	}
@@ -253,6 +257,10 @@ func bindingFields(all []Binding, r *registering, now time.Time) string {
 		b = append(append(append(b, "Contact: <"...), x.Contact...), ">;expires="...)
 		b = append(appendInt(b, left), "\r\n"...)
 	}
+	if r.keepsFlow() {
+		b = appendField(b, "Require", "outbound") // RFC 5626 §6
+		b = append(appendInt(append(b, "Flow-Timer: "...), int64(flowTimer/time.Second)), "\r\n"...)
+	}
 	for _, p := range r.path {
 		b = appendField(b, "Path", p) // RFC 3327 §5.3
 	}
@@ -260,4 +268,18 @@ func bindingFields(all []Binding, r *registering, now time.Time) string {
 		b = appendField(b, "Supported", "path")
 	}
 	return string(b)
+}
+
+// flowTimer is how often a phone shall show that its flow lives
+// (RFC 5626 §5.4).
+const flowTimer = 2 * time.Minute
+
+// keepsFlow tells whether a REGISTER is for a flow (RFC 5626 §6).
+func (r *registering) keepsFlow() bool {
+	return r.outbound && slices.ContainsFunc(r.contacts, func(c string) bool {
+		a, _ := readAddress(c)
+		_, instance := paramOf(a.params, "+sip.instance")
+		_, reg := paramOf(a.params, "reg-id")
+		return instance && reg
+	})
 }

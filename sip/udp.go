@@ -24,7 +24,12 @@ func (k *socket) read(s *Server) {
 		if err != nil || n == 0 {
 			continue // an ICMP error of some peer is no reason to stop
 		}
-		s.receive(string(buf[:n]), flow{addr: unmapped(from), sock: k}, false)
+		f := flow{addr: unmapped(from), sock: k}
+		if isSTUN(buf[:n]) {
+			s.keepAlive(f, buf[:n])
+			continue
+		}
+		s.receive(string(buf[:n]), f, false)
 	}
 }
 
