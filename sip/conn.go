@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -172,8 +173,15 @@ func (c *conn) attach(ch channel) bool {
 	return !dead
 }
 
+// serve reads until the connection ends; a panic costs the connection and
+// nothing else.
 func (c *conn) serve() {
 	defer c.fail()
+	defer func() {
+		if r := recover(); r != nil {
+			c.srv.panicked(r, debug.Stack())
+		}
+	}()
 	c.ch.serve(c)
 }
 

@@ -2,7 +2,7 @@ package sip_test
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"soniq/sip"
 )
 
@@ -24,61 +26,62 @@ var torture = map[string]struct {
 	section string
 	udp     int
 	tcp     int // where it differs: 0 means the same, -1 silence
+	ws      int // where it differs from UDP
 }{
 	// 3.1.1 valid
-	"wsinv":      {"3.1.1.1", 481, 0}, // well-formed; its To has a tag of a dialog we do not have
-	"intmeth":    {"3.1.1.2", 501, 0},
-	"esc01":      {"3.1.1.3", 407, 0},
-	"escnull":    {"3.1.1.4", 401, 0},
-	"esc02":      {"3.1.1.5", 501, 0}, // an unknown method, not an escaped REGISTER
-	"lwsdisp":    {"3.1.1.6", 200, 0},
-	"longreq":    {"3.1.1.7", 407, 0},
-	"dblreq":     {"3.1.1.8", 401, 400}, // over UDP what follows is ignored, over TCP it is a second, bad message
-	"semiuri":    {"3.1.1.9", 200, 0},
-	"transports": {"3.1.1.10", 200, 0},
-	"mpart01":    {"3.1.1.11", 405, 0},
-	"unreason":   {"3.1.1.12", 0, 0}, // responses
-	"noreason":   {"3.1.1.13", 0, 0},
+	"wsinv":      {"3.1.1.1", 481, 0, 0}, // well-formed; its To has a tag of a dialog we do not have
+	"intmeth":    {"3.1.1.2", 501, 0, 0},
+	"esc01":      {"3.1.1.3", 407, 0, 0},
+	"escnull":    {"3.1.1.4", 401, 0, 0},
+	"esc02":      {"3.1.1.5", 501, 0, 0}, // an unknown method, not an escaped REGISTER
+	"lwsdisp":    {"3.1.1.6", 200, 0, 0},
+	"longreq":    {"3.1.1.7", 407, 0, 0},
+	"dblreq":     {"3.1.1.8", 401, 400, 0}, // over UDP what follows is ignored, over TCP it is a second, bad message
+	"semiuri":    {"3.1.1.9", 200, 0, 0},
+	"transports": {"3.1.1.10", 200, 0, 0},
+	"mpart01":    {"3.1.1.11", 405, 0, 0},
+	"unreason":   {"3.1.1.12", 0, 0, 0}, // responses
+	"noreason":   {"3.1.1.13", 0, 0, 0},
 	// 3.1.2 invalid
-	"badinv01":   {"3.1.2.1", 400, 0},
-	"clerr":      {"3.1.2.2", 400, -1}, // over TCP the rest is waited for
-	"ncl":        {"3.1.2.3", 400, 0},
-	"scalar02":   {"3.1.2.4", 400, 0},
-	"scalarlg":   {"3.1.2.5", 0, 0},
-	"quotbal":    {"3.1.2.6", 400, 0},
-	"ltgtruri":   {"3.1.2.7", 400, 0},
-	"lwsruri":    {"3.1.2.8", 400, 0},
-	"lwsstart":   {"3.1.2.9", 400, 0},
-	"trws":       {"3.1.2.10", 400, 0},
-	"escruri":    {"3.1.2.11", 400, 0},
-	"baddate":    {"3.1.2.12", 407, 0}, // a Date we have no use for
-	"regbadct":   {"3.1.2.13", 400, 0},
-	"badaspec":   {"3.1.2.14", 400, 0},
-	"baddn":      {"3.1.2.15", 400, 0},
-	"badvers":    {"3.1.2.16", 505, 0},
-	"mismatch01": {"3.1.2.17", 400, 0},
-	"mismatch02": {"3.1.2.18", 501, 0},
-	"bigcode":    {"3.1.2.19", 0, 0},
+	"badinv01":   {"3.1.2.1", 400, 0, 0},
+	"clerr":      {"3.1.2.2", 400, -1, 0}, // over TCP the rest is waited for
+	"ncl":        {"3.1.2.3", 400, 0, 0},
+	"scalar02":   {"3.1.2.4", 400, 0, 0},
+	"scalarlg":   {"3.1.2.5", 0, 0, 0},
+	"quotbal":    {"3.1.2.6", 400, 0, 0},
+	"ltgtruri":   {"3.1.2.7", 400, 0, 0},
+	"lwsruri":    {"3.1.2.8", 400, 0, 0},
+	"lwsstart":   {"3.1.2.9", 400, 0, 0},
+	"trws":       {"3.1.2.10", 400, 0, 0},
+	"escruri":    {"3.1.2.11", 400, 0, 0},
+	"baddate":    {"3.1.2.12", 407, 0, 0}, // a Date we have no use for
+	"regbadct":   {"3.1.2.13", 400, 0, 0},
+	"badaspec":   {"3.1.2.14", 400, 0, 0},
+	"baddn":      {"3.1.2.15", 400, 0, 0},
+	"badvers":    {"3.1.2.16", 505, 0, 0},
+	"mismatch01": {"3.1.2.17", 400, 0, 0},
+	"mismatch02": {"3.1.2.18", 501, 0, 0},
+	"bigcode":    {"3.1.2.19", 0, 0, 0},
 	// 3.2 to 3.4
-	"badbranch": {"3.2.1", 200, 0}, // matched as RFC 2543 did
-	"insuf":     {"3.3.1", 400, 0},
-	"unkscm":    {"3.3.2", 416, 0},
-	"novelsc":   {"3.3.3", 416, 0},
-	"unksm2":    {"3.3.4", 400, 0},
-	"bext01":    {"3.3.5", 420, 0},
-	"invut":     {"3.3.6", 415, 0},
-	"regaut01":  {"3.3.7", 401, 0},
-	"multi01":   {"3.3.8", 400, 0},
-	"mcl01":     {"3.3.9", 400, 0},
-	"bcast":     {"3.3.10", 0, 0},
-	"zeromf":    {"3.3.11", 483, 0},
-	"cparam01":  {"3.3.12", 401, 0},
-	"cparam02":  {"3.3.13", 401, 0},
-	"regescrt":  {"3.3.14", 401, 0},
-	"sdp01":     {"3.3.15", 406, 0},
-	"inv2543":   {"3.4.1", 407, 0},
+	"badbranch": {"3.2.1", 200, 0, 0}, // matched as RFC 2543 did
+	"insuf":     {"3.3.1", 400, 0, 0},
+	"unkscm":    {"3.3.2", 416, 0, 0},
+	"novelsc":   {"3.3.3", 416, 0, 0},
+	"unksm2":    {"3.3.4", 400, 0, 0},
+	"bext01":    {"3.3.5", 420, 0, 0},
+	"invut":     {"3.3.6", 415, 0, 0},
+	"regaut01":  {"3.3.7", 401, 0, 0},
+	"multi01":   {"3.3.8", 400, 0, 0},
+	"mcl01":     {"3.3.9", 400, 0, 0},
+	"bcast":     {"3.3.10", 0, 0, 0},
+	"zeromf":    {"3.3.11", 483, 0, 0},
+	"cparam01":  {"3.3.12", 401, 0, 0},
+	"cparam02":  {"3.3.13", 401, 0, 0},
+	"regescrt":  {"3.3.14", 401, 0, 0},
+	"sdp01":     {"3.3.15", 406, 0, 0},
+	"inv2543":   {"3.4.1", 407, 0, 0},
 	// not of the RFC: no Via, nothing to answer to
-	"test": {"-", 0, 0},
+	"test": {"-", 0, 0, 0},
 }
 
 var firstVia = regexp.MustCompile(`(?im)^((?:via|v)[ \t]*:[^\r\n,]*)`)
@@ -111,6 +114,8 @@ func TestTortureMessagesAreAnsweredAsTheRFCAsks(t *testing.T) {
 	book := newBook()
 	server := listen(t, sip.Config{Accounts: book, Bindings: book})
 	stream := listen(t, sip.Config{Accounts: book, Bindings: book}) // the same messages again would be retransmissions
+	browser := listen(t, sip.Config{Accounts: book, Bindings: book})
+	address := website(t, browser)
 	for name, c := range torture {
 		t.Run("udp/"+name, func(t *testing.T) {
 			t.Parallel()
@@ -132,10 +137,21 @@ func TestTortureMessagesAreAnsweredAsTheRFCAsks(t *testing.T) {
 			}
 			wantFinal(t, conn, status, 300*time.Millisecond)
 		})
+		t.Run("ws/"+name, func(t *testing.T) {
+			t.Parallel()
+			ws := dialWeb(t, address, nil)
+			ws.Write(context.Background(), websocket.MessageBinary, tortured(t, name))
+			status := c.udp
+			if c.ws != 0 {
+				status = max(0, c.ws)
+			}
+			wantFinal(t, websocket.NetConn(context.Background(), ws, websocket.MessageText), status, 300*time.Millisecond)
+		})
 	}
 	t.Cleanup(func() {
 		stillServes(t, server)
 		stillServes(t, stream)
+		stillServes(t, browser)
 	})
 }
 
@@ -167,14 +183,14 @@ func wantFinal(t *testing.T, conn net.Conn, status int, silence time.Duration) {
 	if status == 0 {
 		limit = silence
 	}
-	conn.SetReadDeadline(time.Now().Add(limit))
+	end := time.Now().Add(limit)
+	conn.SetReadDeadline(end)
 	buf := make([]byte, 65536)
 	for {
 		n, err := conn.Read(buf)
 		if err != nil {
-			var late net.Error
-			if errors.As(err, &late) && late.Timeout() && status == 0 {
-				return
+			if status == 0 && !time.Now().Before(end) {
+				return // it stayed silent and open
 			}
 			t.Fatalf("no answer, want %d: %v", status, err)
 		}
