@@ -25,7 +25,12 @@ import (
 type Config struct {
 	Data         string        `flag:"data" default:"./soniq-data" help:"folder for the database, recordings and keys"`
 	HTTP         string        `flag:"http" default:"127.0.0.1:8080" help:"address for REST and the documentation; port 0 picks a free one"`
+	HTTPS        string        `flag:"https" default:"" help:"address for the same over TLS, which browsers want before they give a page the microphone; empty: none"`
 	SIP          string        `flag:"sip" default:"0.0.0.0:5060" help:"address for SIP over UDP and TCP; port 0 picks a free one"`
+	SIPTLS       string        `flag:"sip-tls" default:"" help:"address for SIP over TLS, such as 0.0.0.0:5061; empty: TLS is not listened for"`
+	TLSCert      string        `flag:"tls-cert" default:"" help:"certificate for SIP over TLS and HTTPS (PEM); empty: one of our own is made in the data folder"`
+	TLSKey       string        `flag:"tls-key" default:"" help:"key of the certificate (PEM)"`
+	WebOrigins   string        `flag:"web-origins" default:"" help:"pages (https://host, comma-separated) whose browsers may connect phones, beside those of this server"`
 	RTPPorts     string        `flag:"rtp-ports" default:"20000-29999" help:"UDP ports for audio, first-last; 0-0 lets the system choose"`
 	DB           string        `flag:"db" default:"" help:"database: empty for SQLite in the data folder, or postgres://user:password@host/name"`
 	PublicIP     string        `flag:"public-ip" default:"" help:"address told to phones and carriers when this machine is behind NAT"`
@@ -268,6 +273,11 @@ func (c *Config) database() string { return first(c.DB, filepath.Join(c.Data, "s
 // postgres reports whether the database is one.
 func (c *Config) postgres() bool {
 	return strings.HasPrefix(c.DB, "postgres://") || strings.HasPrefix(c.DB, "postgresql://")
+}
+
+// list is what a setting with commas names.
+func list(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // readFile reads lines "name = value"; # starts a comment.

@@ -21,11 +21,11 @@ func (h *house) destination(ctx context.Context, orgID, to string) (string, erro
 	if extension, ok := strings.CutPrefix(to, "ext:"); ok {
 		return h.extension(ctx, orgID, extension)
 	}
-	text, isAddress, err := userOf(to)
+	text, err := userOf(to)
 	if err != nil {
 		return "", op.Invalid(op.Field("to", "invalid_address", "not a valid SIP address"))
 	}
-	if isAddress && len(text) <= 6 && !strings.HasPrefix(text, "+") {
+	if len(text) <= 6 && !strings.HasPrefix(text, "+") {
 		if dial, err := h.extension(ctx, orgID, text); err == nil {
 			return dial, nil
 		}
@@ -44,18 +44,18 @@ func (h *house) destination(ctx context.Context, orgID, to string) (string, erro
 }
 
 // userOf is the user part of a sip:, sips: or tel: address; any other text is given back.
-func userOf(to string) (text string, isAddress bool, err error) {
+func userOf(to string) (text string, err error) {
 	scheme, _, found := strings.Cut(to, ":")
 	switch strings.ToLower(scheme) {
 	case "sip", "sips", "tel":
 	default:
-		return to, false, nil
+		return to, nil
 	}
 	u, err := sip.ParseURI(to)
 	if err == nil && (!found || u.User == "") {
 		err = errors.New("no user")
 	}
-	return u.User, true, err
+	return u.User, err
 }
 
 // extension finds the user who has an extension.

@@ -159,6 +159,19 @@ func extension(u user.User) string {
 // errNobody is kept in no cache: an extension may be given to somebody at any moment.
 var errNobody = errors.New("nobody has this extension")
 
+// User finds a user by id.
+func (d *directory) User(ctx context.Context, org, id string) (pbx.Destination, bool, error) {
+	u, err := d.person(ctx, org, id)
+	if db.IsNone(err) {
+		return pbx.Destination{}, false, nil
+	}
+	if err != nil {
+		return pbx.Destination{}, false, err
+	}
+	o, err := d.orgs.Get(ctx, org)
+	return pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: extension(u), Sandbox: o.Sandbox()}, err == nil, err
+}
+
 // Extension finds a user by extension.
 func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Destination, bool, error) {
 	if len(dialled) > 8 || strings.HasPrefix(dialled, "+") {
@@ -224,7 +237,7 @@ func (d *directory) Phones(ctx context.Context, org, userID string) ([]pbx.Phone
 	}
 	phones := make([]pbx.Phone, len(all))
 	for i, b := range all {
-		phones[i] = pbx.Phone{DeviceID: b.DeviceID, Binding: bindingOf(b)}
+		phones[i] = pbx.Phone{DeviceID: b.DeviceID, Binding: bindingOf(b), SRTP: b.SRTP}
 	}
 	return phones, nil
 }
@@ -235,6 +248,7 @@ func (d *directory) Policy(ctx context.Context, id string) (pbx.Policy, error) {
 	if err != nil {
 		return pbx.Policy{}, err
 	}
-	return pbx.Policy{Record: s.Recording.Mode == "on", Consent: "not_required",
-		Retention: time.Duration(s.Recording.RetentionDays) * 24 * time.Hour}, nil
+	o, err := d.orgs.Get(ctx, id)
+	return pbx.Policy{Record: s.Recording.Mode == "on", Consent: "not_required", Announce: s.Recording.Announce, Country: o.Country,
+		Retention: time.Duration(s.Recording.RetentionDays) * 24 * time.Hour}, err
 }

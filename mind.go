@@ -47,9 +47,9 @@ func (h *house) ears() pbx.Ears {
 }
 
 // Listen puts the two sides of a call side by side, as the recording has them, and has them recognised.
-func (e ears) Listen(org, callID, path string, codec media.Codec) func(media.Chunk) {
+func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk) {
 	f := transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
-	if codec == media.PCMA {
+	if c.Codec == media.PCMA {
 		f.Encoding = transcript.PCMA
 	}
 	live := e.of.Listen(org, callID, path, f)

@@ -13,6 +13,7 @@ import (
 	"soniq/carrier"
 	"soniq/db"
 	"soniq/event"
+	"soniq/number"
 	"soniq/org"
 	"soniq/pbx"
 	"soniq/sip"
@@ -70,7 +71,7 @@ var endReasons = map[carrier.Reason]string{
 
 // callerID is the number shown: that of the user, or any of the organisation; none where it has none.
 func (d *directory) callerID(ctx context.Context, c pbx.Caller) (shown, id string, err error) {
-	n, err := d.numbers.CallerID(ctx, d.db.Read(ctx), c.Org, c.UserID)
+	n, err := d.ownNumber(ctx, c)
 	if db.IsNone(err) {
 		return "", "", nil
 	}
@@ -106,6 +107,16 @@ func (d *directory) placeOf(ctx context.Context, c pbx.Caller, number *string) (
 		return carrier.LocationOf(o, nil, number)
 	}
 	return carrier.LocationOf(o, phone.Location, number)
+}
+
+// ownNumber is the number asked for, where it is the organisation's, else that of the user.
+func (d *directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number, error) {
+	if c.ShowNumber != "" {
+		if n, err := d.numbers.Owned(ctx, d.db.Read(ctx), c.Org, c.ShowNumber); !db.IsNone(err) {
+			return n, err
+		}
+	}
+	return d.numbers.CallerID(ctx, d.db.Read(ctx), c.Org, c.UserID)
 }
 
 // exits are the trunks as the switch wants them. Emergency calls take a channel whether one is free or not.

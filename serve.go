@@ -42,7 +42,7 @@ func serveCommand(ctx context.Context, args []string) error {
 		n.stop()
 		return err
 	}
-	fmt.Printf("soniq is ready: http=%s sip=%s data=%s docs=%s/docs\n", n.httpAddr(), n.sipAddr(), c.Data, n.baseURL())
+	fmt.Printf("soniq is ready: http=%s sip=%s data=%s docs=%s/docs%s\n", n.httpAddr(), n.sipAddr(), c.Data, n.baseURL(), n.secureAddrs())
 	<-ctx.Done()
 	fmt.Fprintln(os.Stderr, "soniq is stopping: calls in progress may end within", c.DrainTime)
 	n.stop()
@@ -69,6 +69,7 @@ type node struct {
 	switcher             *pbx.Switch
 	rest                 *rest.Server
 	listener             net.Listener
+	secure               net.Listener // HTTPS; nil where there is none
 	server               *http.Server
 	callJobs, understand *job.Runner
 	callbacks            *job.Runner
@@ -82,8 +83,8 @@ type node struct {
 	once       sync.Once
 }
 
-// startNode opens the house and its doors: first what was left open by a crash is put in order, then jobs, then media and
-// signalling, then HTTP.
+// startNode opens the house and its doors: media and signalling first, so that calls cut by a crash can be carried on; what
+// cannot is put in order before new calls are taken; then jobs, then HTTP.
 func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	l, err := net.Listen("tcp", c.HTTP)
 	if err != nil {
@@ -99,7 +100,7 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n := &node{house: h, listener: l, cancel: cancel, started: time.Now()}
-	for _, step := range []func(context.Context) error{n.recover, n.startJobs, n.openTelephony, n.startCallbacks, n.openControl, n.openHTTP} {
+	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startCallbacks, n.openControl, n.openHTTP} {
 		if err := step(ctx); err != nil {
 			n.stop()
 			return nil, err
@@ -108,16 +109,16 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	return n, nil
 }
 
-// recover closes what a crash left open.
+// recover carries on the calls a crash cut off, closes what is left of others, and opens the door to new ones.
 func (n *node) recover(ctx context.Context) error {
 	h := n.house
-	if err := h.devices.DropFlows(ctx); err != nil {
-		return err
+	carried := map[string]bool{}
+	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded,
+		func(_, id string) bool { return carried[id] })
+	if closed+len(carried) > 0 {
+		h.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)
 	}
-	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded, nil)
-	if closed > 0 {
-		h.log.Warn("calls cut by a crash were closed", "calls", closed)
-	}
+	n.switcher.Open()
 	return err
 }
 
@@ -197,6 +198,9 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := h.devices.DropFlows(ctx); err != nil {
+		return err
+	}
 	if n.media, err = media.New(media.Config{PortMin: low, PortMax: high, Bind: bind, Advertise: public, Logger: h.log}); err != nil {
 		return fmt.Errorf("media: %w", err)
 	}
@@ -204,7 +208,13 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
 		OnRecorded: h.transcripts.Recorded, Log: h.log, Now: time.Now, RingTimeout: c.RingTime})
-	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, PublicIP: public, Realm: c.SIPDomain, Accounts: dir, Bindings: dir, Logger: h.log,
+	h.calls.Switch = n.switcher
+	secure, err := n.tlsConfig()
+	if err != nil {
+		return err
+	}
+	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, Web: sip.WebConfig{Origins: list(c.WebOrigins)}, PublicIP: public,
+		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
@@ -248,17 +258,22 @@ func (n *node) openHTTP(context.Context) (err error) {
 		Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Cursors: op.Cursors{Key: h.seal.Key("cursors"), Now: time.Now}, Log: h.log,
 			Now: time.Now, Done: m.operation},
 		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
+		Phones: n.sip.WebSocket(),
 	})
 	if err != nil {
 		return err
 	}
 	n.server = n.rest.HTTP()
+	n.serveHTTP(n.listener)
+	return n.openHTTPS()
+}
+
+func (n *node) serveHTTP(l net.Listener) {
 	n.run(func() {
-		if err := n.server.Serve(n.listener); !errors.Is(err, http.ErrServerClosed) {
-			h.log.Error("HTTP ended", "err", err)
+		if err := n.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			n.house.log.Error("HTTP ended", "err", err)
 		}
 	})
-	return nil
 }
 
 // ready says whether the node takes calls and requests.
@@ -345,6 +360,18 @@ func (n *node) closeDoors() {
 func (n *node) httpAddr() string { return n.listener.Addr().String() }
 func (n *node) baseURL() string  { return n.house.config.BaseURL }
 func (n *node) sipAddr() string  { return n.sip.Addr().String() }
+
+// secureAddrs names the doors that encrypt, for the line that says where everything is.
+func (n *node) secureAddrs() string {
+	text := ""
+	if n.secure != nil {
+		text += " https=" + n.secure.Addr().String()
+	}
+	if a := n.sip.TLSAddr(); a.IsValid() {
+		text += " sips=" + a.String()
+	}
+	return text
+}
 
 // firstKey makes the first organisation of an empty installation and shows its key, this once.
 func (n *node) firstKey(ctx context.Context, c Config) error {

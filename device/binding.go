@@ -24,6 +24,7 @@ type Binding struct {
 	UserAgent  string
 	Expires    time.Time
 	Registered time.Time
+	SRTP       string // of the device: off, preferred or required; only where phones of a user are looked for
 }
 
 // Save replaces the bindings of a device; an empty list ends its registration. It returns db.ErrNone where the

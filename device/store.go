@@ -156,14 +156,18 @@ func register(ctx context.Context, q db.Querier, org string, n int, b Binding) e
 const bindingColumns = `r.device_id, r.contact, r.path, r.source, r.transport, r.flow, r.instance, r.call_id, r.cseq,
 	r.priority, r.user_agent, r.registered_at, r.expires_at`
 
-func scanBinding(scan func(...any) error) (Binding, error) {
+func scanBinding(scan func(...any) error, more func(*Binding) []any) (Binding, error) {
 	var b Binding
 	var path db.JSON[[]string]
 	var source string
 	var flow, cseq int64
 	var registered, expires db.Time
-	err := scan(&b.DeviceID, &b.Contact, &path, &source, &b.Transport, &flow, &b.Instance, &b.CallID, &cseq, &b.Priority,
-		&b.UserAgent, &registered, &expires)
+	to := []any{&b.DeviceID, &b.Contact, &path, &source, &b.Transport, &flow, &b.Instance, &b.CallID, &cseq, &b.Priority,
+		&b.UserAgent, &registered, &expires}
+	if more != nil {
+		to = append(to, more(&b)...)
+	}
+	err := scan(to...)
 	b.Path, b.Flow, b.CSeq, b.Registered, b.Expires = path.V, uint64(flow), uint32(cseq), registered.Time, expires.Time
 	b.Source, _ = netip.ParseAddrPort(source)
 	return b, err
@@ -176,7 +180,7 @@ func bindings(ctx context.Context, q db.Querier, org string, devices []string, b
 		f.And("r.expires_at > ?", beyond)
 	}
 	text, args := f.SQL()
-	all, err := readBindings(ctx, q, text+` ORDER BY r.priority DESC, r.registered_at DESC, r.id`, args)
+	all, err := readBindings(ctx, q, text+` ORDER BY r.priority DESC, r.registered_at DESC, r.id`, args, nil)
 	found := map[string][]Binding{}
 	for _, b := range all {
 		found[b.DeviceID] = append(found[b.DeviceID], b)
@@ -185,14 +189,15 @@ func bindings(ctx context.Context, q db.Querier, org string, devices []string, b
 }
 
 func bindingsOfUser(ctx context.Context, q db.Querier, org, user string, beyond db.Time) ([]Binding, error) {
-	const text = `SELECT ` + bindingColumns + ` FROM registrations r
+	const text = `SELECT ` + bindingColumns + `, d.srtp FROM registrations r
 		JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
 		WHERE r.org_id = $1 AND d.user_id = $2 AND d.status = 'active' AND r.expires_at > $3
 		ORDER BY d.id, r.priority DESC, r.registered_at DESC, r.id`
-	return readBindings(ctx, q, text, []any{org, user, beyond})
+	return readBindings(ctx, q, text, []any{org, user, beyond}, func(b *Binding) []any { return []any{&b.SRTP} })
 }
 
-func readBindings(ctx context.Context, q db.Querier, text string, args []any) ([]Binding, error) {
+// readBindings reads bindings; more are the columns beside theirs.
+func readBindings(ctx context.Context, q db.Querier, text string, args []any, more func(*Binding) []any) ([]Binding, error) {
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, err
@@ -200,7 +205,7 @@ func readBindings(ctx context.Context, q db.Querier, text string, args []any) ([
 	defer rows.Close()
 	var all []Binding
 	for rows.Next() {
-		b, err := scanBinding(rows.Scan)
+		b, err := scanBinding(rows.Scan, more)
 		if err != nil {
 			return nil, err
 		}

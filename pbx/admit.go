@@ -16,13 +16,14 @@ const retryAfter = 2 * time.Second
 
 // door counts who is coming in.
 type door struct {
+	open   atomic.Bool
 	inside atomic.Int64
 	turned atomic.Int64
 }
 
 // enter lets a call in, unless too many are on their way already.
 func (d *door) enter() bool {
-	if d.inside.Add(1) > maxSetUps {
+	if d.inside.Add(1) > maxSetUps || !d.open.Load() {
 		d.inside.Add(-1)
 		d.turned.Add(1)
 		return false

@@ -65,6 +65,7 @@ func retryable(status int) bool {
 const (
 	preemption     = 8
 	normalClearing = 16
+	noRoute        = 3
 	noAnswer       = 19
 	normalUnspec   = 31
 	tempFailure    = 41

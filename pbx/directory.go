@@ -16,6 +16,8 @@ type Directory interface {
 	Caller(ctx context.Context, account string) (Caller, error)
 	// Trunk describes the trunk a call came in by.
 	TrunkIn(ctx context.Context, org, id string) (TrunkIn, error)
+	// User finds a user of the organisation by id; ok is false where there is none.
+	User(ctx context.Context, org, id string) (d Destination, ok bool, err error)
 	// Extension finds a user of the organisation; ok is false where there is none.
 	Extension(ctx context.Context, org, extension string) (d Destination, ok bool, err error)
 	// Number finds where a number of ours that was dialled from outside leads.
@@ -35,7 +37,8 @@ type Caller struct {
 	Org, DeviceID, UserID string
 	Extension, Name       string
 	Sandbox               bool
-	Program               bool // no person dials: an API call, an AI agent, a forward; such reach no emergency service
+	Program               bool   // no person dials: an API call, an AI agent, a forward; such reach no emergency service
+	ShowNumber            string // E.164 of the organisation to show instead of the user's
 }
 
 // TrunkAccount is the name under which signalling knows a trunk: its organisation and its id, which trunkOf takes apart.
@@ -63,6 +66,7 @@ type Destination struct {
 type Phone struct {
 	DeviceID string
 	Binding  sip.Binding
+	SRTP     string // off, preferred, required
 }
 
 // An Exit is the way to a number outside, or why there is none.
@@ -109,4 +113,7 @@ type Policy struct {
 	Record    bool
 	Consent   string
 	Retention time.Duration
+	Announce  bool   // say that the call is recorded
+	Never     bool   // not even by request
+	Country   string // ISO 3166, for ringing tones
 }

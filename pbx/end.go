@@ -2,33 +2,113 @@ package pbx
 
 import (
 	"context"
+	"time"
 
 	"soniq/call"
+	"soniq/op"
+	"soniq/sip"
 )
+
+// bye ends the call, or the part of it, that hung up.
+func (c *liveCall) bye(ctx context.Context, l *leg, e sip.Bye) {
+	q850 := e.Q850
+	if q850 == 0 {
+		q850 = normalClearing
+	}
+	by := c.sideOf(l)
+	c.gone(ctx, l, call.Outcome{Reason: by + "_hangup", HangupBy: by, Q850: q850}, q850)
+}
+
+// sideOf is how a leg is called where it hung up.
+func (c *liveCall) sideOf(l *leg) string {
+	switch {
+	case l == c.a:
+		return "caller"
+	case l.caller.UserID != "":
+		return "agent"
+	}
+	return "callee"
+}
+
+// lost ends the call because one side can no longer be reached.
+func (c *liveCall) lost(ctx context.Context, l *leg, e sip.Lost) {
+	if l.hunt != nil {
+		l.hunt.failed(ctx, l, sip.Failed{Status: 408})
+		return
+	}
+	c.sw.Log.Debug("leg lost", "call", c.id, "why", e.Why)
+	c.gone(ctx, l, call.Outcome{Reason: "timeout", HangupBy: "system"}, tempFailure)
+}
+
+// gone carries on with those who are left when a leg is over, or ends the call.
+func (c *liveCall) gone(ctx context.Context, l *leg, o call.Outcome, q850 int) {
+	switch {
+	case c.monitorGone(ctx, l), c.extraGone(ctx, l), c.transferGone(ctx, l):
+	case l == c.a && len(c.extra) > 0 && c.b != nil:
+		c.a = c.promote()
+		c.stay(ctx)
+	case l == c.b && len(c.extra) > 0:
+		c.b = c.promote()
+		c.stay(ctx)
+	case l == c.a, l == c.b:
+		c.hangUpAll(o, q850)
+	}
+}
+
+// stay goes on with those who are left.
+func (c *liveCall) stay(ctx context.Context) {
+	c.wire()
+	c.sides()
+	c.change(ctx)
+}
 
 // finish writes the call's record and frees what it held. What could not be written is left in the ledger.
 func (c *liveCall) finish(ctx context.Context) {
 	now := c.sw.Now()
 	if !c.heldSince.IsZero() {
 		c.hold += now.Sub(c.heldSince)
+		c.heldSince = time.Time{}
 	}
 	if c.answered.IsZero() {
 		c.sw.stats.failed.Add(1)
 	}
-	c.giveBack()
+	c.endMonitors()
+	c.leave()
 	if c.began {
-		c.writeEnd(ctx, call.Ended{New: c.plan.new, Outcome: c.outcome, At: now, AnsweredAt: c.answered, RingingAt: c.ringing,
-			Hold: c.hold, Offered: c.offered, Recording: c.recordingID()})
-		c.closeRecording(ctx)
+		c.writeEnd(ctx, c.ended())
+		c.tellWaiting()
+		c.closeRecordings(ctx)
 	}
 	c.release()
 }
 
-func (c *liveCall) recordingID() string {
-	if c.recording == nil {
-		return ""
+// tellWaiting answers those who gave a command that the end came before.
+func (c *liveCall) tellWaiting() {
+	for _, f := range c.onEnd {
+		f()
 	}
-	return c.recording.new.ID
+	for _, r := range c.waiting {
+		r.fail(op.State("the call has ended", "completed", afterEnd...))
+	}
+}
+
+// ended is the call as it is written down at last.
+func (c *liveCall) ended() call.Ended {
+	e := call.Ended{New: c.new, Outcome: c.outcome, At: c.sw.Now(), AnsweredAt: c.answered, RingingAt: c.ringing, Hold: c.hold,
+		Offered: c.offered, Recording: c.recordingID(), Revision: c.revision, State: c.row(), Monitors: c.changedMonitors()}
+	for _, l := range c.legs {
+		if l.owner.Load() == c {
+			c.legOver(l, c.outcome.Reason, 0)
+			l.dirty = true
+		}
+	}
+	e.Legs = c.changedLegs()
+	if c.sw.stories.allow(c.sw.Now(), storiesPerSecond) {
+		c.step("call.ended", nil, detail{"reason": c.outcome.Reason, "by": c.outcome.HangupBy, "sip_status": c.outcome.SIPStatus})
+		s := c.story.copy()
+		e.Story = &s
+	}
+	return e
 }
 
 func (c *liveCall) writeEnd(ctx context.Context, e call.Ended) {
@@ -36,25 +116,33 @@ func (c *liveCall) writeEnd(ctx context.Context, e call.Ended) {
 	c.sw.Log.Debug("call ended", "call", c.id, "org", e.Org, "status", e.Status(), "reason", e.Reason)
 }
 
-// release closes the media once the recording has it all.
-func (c *liveCall) release() {
-	if c.streamA != nil {
-		c.streamA.Close()
+// leave takes the call out of reach: what comes for it from now on finds it over.
+func (c *liveCall) leave() {
+	for _, t := range c.limits {
+		t.Stop()
 	}
-	if c.streamB != nil {
-		c.streamB.Close()
+	for _, m := range c.inbox.close() {
+		switch {
+		case m.late != nil:
+			m.late()
+		case m.leg != nil && m.leg.owner.Load() != c:
+			m.leg.tell(m.event)
+		}
+	}
+	for _, l := range c.legs {
+		if l.owner.Load() == c {
+			c.sw.forget(l)
+			l.free()
+		}
 	}
 }
 
-// giveBack frees the call's places on trunks and in the organisation's limits: the other side is gone already.
-func (c *liveCall) giveBack() {
-	if c.b != nil {
-		c.b.free()
-	}
-	for _, l := range c.ring {
-		l.free()
-	}
-	if e := c.plan.exit; e != nil && e.Release != nil {
-		e.Release()
+// release closes the media once the recording has it all.
+func (c *liveCall) release() {
+	c.closeMixer()
+	for _, l := range c.legs {
+		if l.stream != nil && l.owner.Load() == c {
+			l.stream.Close()
+		}
 	}
 }

@@ -2,170 +2,125 @@ package pbx
 
 import (
 	"context"
-	"errors"
-	"time"
 
+	"soniq/call"
 	"soniq/media"
-	"soniq/sip"
+	"soniq/op"
 )
 
-// reinviteTimeout is how long the other side may take to answer a re-INVITE that is passed on.
-const reinviteTimeout = 8 * time.Second
-
-// other is the opposite side.
-func (c *liveCall) other(l *leg) *leg {
-	if l == c.a {
-		return c.b
-	}
-	return c.a
-}
-
-// reinvite handles an offer inside the dialog: a refresh is answered here; a hold, a resume or a moved address is passed
-// on, and answered with what the other side says.
-func (c *liveCall) reinvite(l *leg, e sip.Reinvite) {
-	peer := c.other(l)
+// holdFar puts the far side on hold: it is told so by a re-INVITE and then hears music.
+func (c *liveCall) holdFar(ctx context.Context, x call.Hold, done reply) {
+	l := c.far()
 	switch {
-	case c.b == nil || peer == nil || peer.over || c.done:
-		e.Respond(481, nil)
-	case c.busyOffer: // RFC 3261 §14.2: another offer is under way
-		e.Respond(491, nil)
-	case e.SDP == nil:
-		e.Respond(200, l.session.Offer(l.session.Ours()))
-	case l.session.Refresh(e.SDP):
-		e.Respond(200, l.session.Local())
+	case !c.connectedNow():
+		done.state(c, "the call is not connected")
+	case l.heldAPI:
+		done.ok()
+	case c.transfer.running():
+		done.state(c, "a transfer is under way")
 	default:
-		c.passOn(l, peer, e)
+		c.withMusic(ctx, x.AudioID, done, func() { c.setHold(l, true, done) })
 	}
 }
 
-func (c *liveCall) passOn(l, peer *leg, e sip.Reinvite) {
-	offer, err := l.session.ReceiveOffer(e.SDP)
-	if err != nil {
-		e.Respond(refusalOf(err).Status, nil)
+// unholdFar takes it off hold.
+func (c *liveCall) unholdFar(_ context.Context, done reply) {
+	for _, l := range c.parties() {
+		if l.heldAPI {
+			c.setHold(l, false, done)
+			return
+		}
+	}
+	if !c.connectedNow() {
+		done.state(c, "the call is not connected")
 		return
 	}
-	sdp := peer.session.Offer(media.OfferBeside(offer))
-	c.busyOffer = true
-	c.sw.running.Add(1)
-	go func() {
-		defer c.sw.running.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), reinviteTimeout)
-		defer cancel()
-		answer, err := peer.sip.Reinvite(ctx, sdp)
-		c.inbox.push(message{event: reinvited{from: l, offer: e, sdp: answer, err: err}})
-	}()
+	done.ok()
 }
 
-// reinviteDone answers who asked. A refusal leaves both sides as they were.
-func (c *liveCall) reinviteDone(ctx context.Context, r reinvited) {
-	l, peer := r.from, c.other(r.from)
-	if c.done || l.over {
-		return
-	}
-	sdp, err := c.agreed(l, peer, r)
-	if err != nil {
-		l.session.Rollback()
-		peer.session.Rollback()
-		r.offer.Respond(refusedWith(err), nil)
-		return
-	}
-	r.offer.Respond(200, sdp)
-	c.apply(l)
-	c.apply(peer)
-	c.noteHold(ctx, l)
-}
-
-// agreed turns the other side's answer into the one for who asked.
-func (c *liveCall) agreed(l, peer *leg, r reinvited) ([]byte, error) {
-	if r.err != nil {
-		return nil, r.err
-	}
-	answer, err := peer.session.ReceiveAnswer(r.sdp)
-	if err != nil {
-		return nil, err
-	}
-	offer, err := media.ParseOffer(r.offer.SDP)
-	if err != nil {
-		return nil, err
-	}
-	m, err := media.AnswerBeside(offer, answer)
-	if err != nil {
-		return nil, err
-	}
-	return l.session.Answer(m)
-}
-
-func refusedWith(err error) int {
-	var status *sip.StatusError
-	if errors.As(err, &status) && status.Status >= 400 {
-		return shownInDialog(status.Status)
-	}
-	var sdp *media.SDPError
-	if errors.As(err, &sdp) {
-		return sdp.Status
-	}
-	return 500
-}
-
-// shownInDialog keeps a refusal by the other side from ending this side's dialog (RFC 5057: 404, 410, 416, 482–485,
-// 489, 502 and 604 and 481, 408 do).
-func shownInDialog(status int) int {
-	switch status {
-	case 488, 491, 500, 603, 606:
-		return status
-	}
-	return 488
-}
-
-// noteHold writes down that a phone put the other side on hold, or took it off.
-func (c *liveCall) noteHold(ctx context.Context, l *leg) {
-	remote, ok := l.session.Remote()
-	if !ok || remote.Held() == l.held {
-		return
-	}
-	wasHeld := c.a.held || c.b.held
-	l.held = remote.Held()
-	isHeld := c.a.held || c.b.held
-	now := c.sw.Now()
-	if isHeld && !wasHeld {
-		c.heldSince = now
-	} else if wasHeld && !isHeld {
-		c.hold += now.Sub(c.heldSince)
-		c.heldSince = time.Time{}
-	}
-	role, held := "caller", l.held
-	if l != c.a {
-		role = c.party().Role
-	}
-	c.ledger.write(ctx, "hold", func(ctx context.Context) error {
-		return c.sw.Records.Held(ctx, c.plan.new.Org, c.id, role, held, now)
+// setHold offers the leg the new direction and changes nothing before it has agreed.
+func (c *liveCall) setHold(l *leg, held bool, done reply) {
+	l.whenIdle(func() {
+		m := l.session.Ours()
+		m.Direction = media.SendRecv
+		if held {
+			m.Direction = media.SendOnly
+		}
+		c.ask(l, m, func(ctx context.Context, _ media.Description, err error) {
+			if err != nil {
+				c.step("call.hold_refused", l, detail{"err": err.Error()})
+				done.fail(op.Fail("carrier_error", "the other side refused: "+err.Error()))
+				return
+			}
+			c.holdAgreed(ctx, l, held, done)
+		})
 	})
 }
 
-// info passes DTMF by INFO on (RFC 6086); what the other side refuses is refused here.
-func (c *liveCall) info(l *leg, e sip.Info) {
-	peer := c.other(l)
-	if peer == nil || peer.over || c.done {
-		e.Respond(481)
-		return
-	}
-	c.sw.running.Add(1)
-	go func() {
-		defer c.sw.running.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), reinviteTimeout)
-		defer cancel()
-		if err := peer.sip.Info(ctx, e.ContentType, e.Body); err != nil {
-			e.Respond(refusedInfo(err))
-			return
-		}
-		e.Respond(200)
-	}()
+func (c *liveCall) holdAgreed(ctx context.Context, l *leg, held bool, done reply) {
+	l.heldAPI, l.dirty = held, true
+	l.apply()
+	c.countHold()
+	c.wire()
+	c.change(ctx, c.holdEvent(l, held, "api"))
+	done.ok()
 }
 
-func refusedInfo(err error) int {
-	var status *sip.StatusError
-	if errors.As(err, &status) && status.Status == 415 {
-		return 415
+// music is what a side on hold hears.
+func (c *liveCall) music() *media.Clip {
+	if c.holdMusic != nil {
+		return c.holdMusic
 	}
-	return 500
+	return media.Music()
+}
+
+// withMusic loads the music and goes on.
+func (c *liveCall) withMusic(_ context.Context, audio string, done reply, next func()) {
+	if audio == "" {
+		next()
+		return
+	}
+	c.clipOf(audio, done, func(_ context.Context, clip *media.Clip) {
+		c.holdMusic = clip
+		next()
+	})
+}
+
+// clipOf loads an audio file of the organisation and hands it on.
+func (c *liveCall) clipOf(audio string, done reply, next func(ctx context.Context, clip *media.Clip)) {
+	org := c.new.Org
+	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+		clip, err := c.sw.clip(ctx, org, audio)
+		return func(ctx context.Context) {
+			if err != nil {
+				done.fail(err)
+				return
+			}
+			next(ctx, clip)
+		}
+	})
+}
+
+// setMuted keeps what a leg says from everybody.
+func (c *liveCall) setMuted(ctx context.Context, x call.Mute, done reply) {
+	l := c.near()
+	if x.LegID != "" {
+		l = c.legOf(x.LegID)
+	}
+	if l == nil {
+		done.fail(op.Invalid(op.Field("leg_id", "not_found", "the call has no such leg in progress")))
+		return
+	}
+	if !l.up() {
+		done.state(c, "the call is not connected")
+		return
+	}
+	if l.muted != x.On {
+		l.muted = x.On
+		l.stream.SetMuted(x.On)
+		c.wire()
+		c.step("leg.muted", l, detail{"muted": x.On})
+		c.change(ctx)
+	}
+	done.ok()
 }

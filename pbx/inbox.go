@@ -1,48 +1,44 @@
 package pbx
 
 import (
+	"context"
 	"sync"
 
 	"soniq/sip"
 )
 
-// A message tells a call's goroutine what happened: an event of a leg, or one of ours.
+// A message tells a call's goroutine what happened: an event of a leg, or something to run there.
 type message struct {
 	leg   *leg
-	event any // a sip.Event, or shutdown, preempted, reinvited
-}
-
-// shutdown asks a call to end because the node does.
-type shutdown struct{}
-
-// preempted takes a call's channel away for an emergency call, or ends it because the operator stopped outbound calls.
-type preempted struct{}
-
-// reinvited is the outcome of passing a re-INVITE on to the other leg.
-type reinvited struct {
-	from  *leg
-	offer sip.Reinvite
-	sdp   []byte // the other side's answer
-	err   error
+	event sip.Event
+	run   func(ctx context.Context)
+	late  func() // in place of run, once the call is over; may be nil
 }
 
 // An inbox never blocks who pushes: signalling must not wait for a call that waits for its database.
 type inbox struct {
-	mu    sync.Mutex // guards queue
-	queue []message
-	ready chan struct{}
+	mu     sync.Mutex // guards queue and closed
+	queue  []message
+	closed bool
+	ready  chan struct{}
 }
 
 func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1)} }
 
-func (i *inbox) push(m message) {
+// push reports false when nobody reads any more.
+func (i *inbox) push(m message) bool {
 	i.mu.Lock()
+	if i.closed {
+		i.mu.Unlock()
+		return false
+	}
 	i.queue = append(i.queue, m)
 	i.mu.Unlock()
 	select {
 	case i.ready <- struct{}{}:
 	default:
 	}
+	return true
 }
 
 // pop returns the oldest message; ok is false when there is none.
@@ -59,4 +55,14 @@ func (i *inbox) pop() (m message, ok bool) {
 		i.queue = nil
 	}
 	return m, true
+}
+
+// close takes no more messages and returns those nobody has read.
+func (i *inbox) close() []message {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.closed = true
+	left := i.queue
+	i.queue = nil
+	return left
 }

@@ -2,123 +2,88 @@ package pbx
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"soniq/call"
+	"soniq/db"
 	"soniq/media"
 	"soniq/sip"
 )
 
-// A leg is one side of a call: a dialog beside a media stream.
-type leg struct {
-	role    string // caller or callee
-	sip     *sip.Leg
-	session *media.Session
-	phone   *Phone    // the registered contact rung
-	trunk   *TrunkOut // the trunk called through
-	release func()    // gives the trunk's channel back
-	held    bool
-	over    bool
-}
-
 // A liveCall is a call in progress. Its run goroutine owns every field; everyone else pushes into inbox.
 type liveCall struct {
-	sw    *Switch
-	id    string
-	in    *sip.Inbound
-	inbox *inbox
-	plan  plan
+	sw     *Switch
+	id     string
+	new    call.New
+	caller Caller // on whose account ways outside are opened
+	policy Policy
+	inbox  *inbox
+	org    atomic.Pointer[string] // for those who look for the call
 
-	a    *leg   // the caller
-	b    *leg   // who answered
-	ring []*leg // phones and trunks being tried
-	next int    // the next trunk to try
+	a     *leg    // who called, or the phone of the user the call is placed for
+	b     *leg    // who answered
+	extra []*leg  // further participants
+	hunts []*hunt // what rings
+	legs  []*leg  // every leg there ever was
 
-	streamA, streamB *media.Stream
-	offer            media.Description // of the caller; zero for a late offer
-	toCaller         []byte            // our answer to the caller, fixed by the first early media
-	recording        *recording
+	transfer  *transfer
+	monitors  []*monitor
+	mixer     *media.Mixer
+	wired     string // what the media was last told
+	recording *recording
+	recorded  []*recording    // stopped before the end
+	given     []call.LegState // legs another call took over
 
 	started, ringing, answered time.Time
 	heldSince                  time.Time
 	hold                       time.Duration
-	busyOffer                  bool // a re-INVITE is being passed on
+	transferredTo              string
+	holdMusic                  *media.Clip
+	ringLimit, maxLength       time.Duration // 0: the switch's
+	machine                    *bool
 	offered                    int
-	worst                      *sip.Failed // the failure to show the caller
-	began, done                bool
-	ledger                     ledger
-	outcome                    call.Outcome
-	deadline                   *time.Timer
+	limits                     []*time.Timer
+
+	commands    int
+	waiting     map[int]reply // commands that are not confirmed yet
+	onEnd       []func()
+	began, done bool
+	revision    int
+	ledger      ledger
+	outcome     call.Outcome
+	story       story
+	agent       call.Party // who is connected, or was last
 }
 
-// run carries the call from its INVITE to its record.
-func (c *liveCall) run(ctx context.Context) {
-	c.deadline = time.NewTimer(c.sw.RingTimeout)
-	defer c.deadline.Stop()
-	c.setUp(ctx)
-	c.sw.door.leave()
+func (s *Switch) newCall(n call.New) *liveCall {
+	c := &liveCall{sw: s, id: n.ID, new: n, started: n.StartedAt, inbox: newInbox(), waiting: map[int]reply{}}
+	c.ledger.log = s.Log.With("call", c.id)
+	return c
+}
+
+// newLeg adds a leg to the call.
+func (c *liveCall) newLeg(role string) *leg {
+	l := &leg{id: db.NewID("leg"), role: role, started: c.sw.Now(), dirty: true}
+	l.owner.Store(c)
+	c.legs = append(c.legs, l)
+	return l
+}
+
+// carry runs the call until it is over and written down. begin starts it.
+func (c *liveCall) carry(ctx context.Context, begin func(ctx context.Context)) {
+	begin(ctx)
 	for !c.done {
-		m, ok := c.inbox.pop()
-		if ok {
+		if m, ok := c.inbox.pop(); ok {
 			c.handle(ctx, m)
 			continue
 		}
-		select {
-		case <-c.inbox.ready:
-		case <-c.deadline.C:
-			c.timeUp()
-		}
+		<-c.inbox.ready
 	}
 	c.finish(ctx)
 }
 
-// setUp routes the call, rings, and writes its row while the phone rings.
-func (c *liveCall) setUp(ctx context.Context) {
-	p, err := c.sw.route(ctx, c)
-	c.plan = p
-	if err != nil {
-		c.sw.Log.Error("call not routed", "call", c.id, "org", p.new.Org, "err", err)
-		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
-		return
-	}
-	if c.plan.refusal == nil {
-		c.plan.refusal = c.openMedia()
-	}
-	if r := c.plan.refusal; r != nil {
-		c.sw.stats.gated.Add(1)
-		c.begin(ctx)
-		c.reject(r.Status, r.Phrase, call.Outcome{Reason: r.Reason, HangupBy: "system", SIPStatus: r.Status})
-		return
-	}
-	c.ringOut(ctx)
-	if !c.done && !c.begin(ctx) {
-		c.hangUpLegs(sip.Reason{Q850: tempFailure})
-		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
-	}
-}
-
-// begin writes the call's row. A call that cannot be written down is not carried.
-func (c *liveCall) begin(ctx context.Context) bool {
-	if c.plan.new.Org == "" {
-		return false
-	}
-	c.began = true // also where only the answer of a write was lost: ending a call that is not there does no harm
-	if err := c.sw.Records.Begin(ctx, c.plan.new); err != nil {
-		c.sw.Log.Error("call not written", "call", c.id, "org", c.plan.new.Org, "err", err)
-		return false
-	}
-	return true
-}
-
-// reject refuses the caller and ends the call.
-func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
-	if !c.a.over {
-		c.in.Reject(status, phrase, 0)
-	}
-	c.end(o)
-}
-
-// end makes run stop after this message. The first reason counts.
+// end makes carry stop after this message. The first reason counts.
 func (c *liveCall) end(o call.Outcome) {
 	if !c.done {
 		c.outcome, c.done = o, true
@@ -127,93 +92,139 @@ func (c *liveCall) end(o call.Outcome) {
 
 // handle is one step of the call.
 func (c *liveCall) handle(ctx context.Context, m message) {
-	switch e := m.event.(type) {
-	case shutdown:
-		c.hangUpAll(call.Outcome{Reason: "shutdown", HangupBy: "system"}, normalUnspec)
-	case preempted:
-		c.hangUpAll(call.Outcome{Reason: "blocked", HangupBy: "system", Q850: preemption}, preemption)
-	case reinvited:
-		c.busyOffer = false
-		c.reinviteDone(ctx, e)
+	if m.run != nil {
+		m.run(ctx)
+		return
+	}
+	if o := m.leg.owner.Load(); o != c { // given away while this was on its way
+		m.leg.tell(m.event)
+		return
+	}
+	c.event(ctx, m.leg, m.event)
+}
+
+// event is something that happened on a leg.
+func (c *liveCall) event(ctx context.Context, l *leg, event sip.Event) {
+	switch e := event.(type) {
 	case sip.Provisional:
-		c.progress(m.leg, e)
+		c.progress(l, e)
 	case sip.Answered:
-		c.pickedUp(ctx, m.leg, e)
+		c.pickedUp(ctx, l, e)
 	case sip.Failed:
-		c.failed(ctx, m.leg, e)
+		c.failed(ctx, l, e)
 	case sip.Canceled:
-		m.leg.over = true
+		c.legOver(l, "canceled", 487)
 		c.hangUpAll(call.Outcome{Reason: "canceled", HangupBy: "caller", SIPStatus: 487, Q850: e.Q850}, normalClearing)
 	case sip.Acked:
-		c.acked(m.leg, e)
+		c.acked(l, e)
 	case sip.Reinvite:
-		c.reinvite(m.leg, e)
+		c.reinvite(ctx, l, e)
 	case sip.Info:
-		c.info(m.leg, e)
+		c.info(ctx, l, e)
 	case sip.Refer:
-		e.Respond(603)
+		c.refer(ctx, l, e)
 	case sip.Bye:
-		m.leg.over = true
-		c.bye(m.leg, e)
+		c.legOver(l, "", 0)
+		c.bye(ctx, l, e)
 	case sip.Lost:
-		m.leg.over = true
-		c.lost(m.leg)
+		c.legOver(l, "timeout", 408)
+		c.lost(ctx, l, e)
 	case sip.Closed:
-		m.leg.over = true
+		c.legOver(l, "", 0)
 	}
 }
 
-// bye ends the call because one side hung up.
-func (c *liveCall) bye(l *leg, e sip.Bye) {
-	by := "callee"
-	if l == c.a {
-		by = "caller"
-	} else if c.plan.user != nil {
-		by = "agent"
-	}
-	q850 := e.Q850
-	if q850 == 0 {
-		q850 = normalClearing
-	}
-	c.hangUpAll(call.Outcome{Reason: by + "_hangup", HangupBy: by, Q850: q850}, q850)
+// later runs f in the call's goroutine when d has passed, unless the call is over by then.
+func (c *liveCall) later(d time.Duration, f func(ctx context.Context)) *time.Timer {
+	return time.AfterFunc(d, func() { c.inbox.push(message{run: f}) })
 }
 
-// lost ends the call because one side can no longer be reached.
-func (c *liveCall) lost(l *leg) {
-	if l != c.a && l != c.b {
-		c.failed(context.Background(), l, sip.Failed{Status: 408})
-		return
-	}
-	c.hangUpAll(call.Outcome{Reason: "timeout", HangupBy: "system"}, tempFailure)
+// limit is later for something that ends with the call.
+func (c *liveCall) limit(d time.Duration, f func(ctx context.Context)) *time.Timer {
+	t := c.later(d, f)
+	c.limits = append(c.limits, t)
+	return t
 }
 
-// timeUp ends a call that rings, or lasts, too long.
-func (c *liveCall) timeUp() {
-	if !c.answered.IsZero() {
-		c.hangUpAll(call.Outcome{Reason: "max_duration", HangupBy: "system"}, normalClearing)
-		return
+// aside does something that waits, outside the call's goroutine, and hands what is to be done next back into it. When the
+// call is over meanwhile, that is dropped.
+func (c *liveCall) aside(limit time.Duration, do func(ctx context.Context) func(ctx context.Context)) {
+	c.sw.running.Add(1)
+	go func() {
+		defer c.sw.running.Done()
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		if next := do(ctx); next != nil {
+			c.inbox.push(message{run: next})
+		}
+	}()
+}
+
+// other is the opposite side of a two-party call.
+func (c *liveCall) other(l *leg) *leg {
+	switch l {
+	case nil:
+		return nil
+	case c.a:
+		return c.b
+	case c.b:
+		return c.a
 	}
-	c.hangUpLegs(sip.Reason{Q850: noAnswer})
-	c.reject(480, "No answer", call.Outcome{Reason: "no_answer", HangupBy: "system", SIPStatus: 480, Q850: noAnswer})
+	return nil
+}
+
+// near is the side of our own user, far the one it talks to. Between two users near is who was called.
+func (c *liveCall) near() *leg {
+	if c.b != nil && (c.b.caller.UserID != "" || c.a == nil || c.a.caller.UserID == "") {
+		return c.b
+	}
+	return c.a
+}
+
+func (c *liveCall) far() *leg { return c.other(c.near()) }
+
+// legOf finds a leg that is up by its id.
+func (c *liveCall) legOf(id string) *leg {
+	for _, l := range c.legs {
+		if l.id == id && l.up() && l.owner.Load() == c {
+			return l
+		}
+	}
+	return nil
+}
+
+// timeUp ends a call that lasts too long.
+func (c *liveCall) timeUp(context.Context) {
+	c.hangUpAll(call.Outcome{Reason: "max_duration", HangupBy: "system"}, normalClearing)
 }
 
 // hangUpAll ends every leg and the call.
 func (c *liveCall) hangUpAll(o call.Outcome, q850 int) {
-	c.hangUpLegs(sip.Reason{Q850: q850})
-	if !c.a.over {
-		c.a.sip.Bye(sip.Reason{Q850: q850})
+	for _, h := range c.hunts {
+		h.stop()
+	}
+	for _, l := range c.legs {
+		c.hangUp(l, sip.Reason{Q850: q850})
 	}
 	c.end(o)
 }
 
-// hangUpLegs ends everything but the caller's leg.
-func (c *liveCall) hangUpLegs(r sip.Reason) {
-	for _, l := range c.ring {
-		if !l.over {
-			l.sip.Cancel()
-		}
+// hangUp ends one leg of ours, in whatever state it is.
+func (c *liveCall) hangUp(l *leg, r sip.Reason) {
+	if l == nil || l.over || l.sip == nil || l.owner.Load() != c {
+		return
 	}
-	if c.b != nil && !c.b.over {
-		c.b.sip.Bye(r)
+	l.sip.Bye(r)
+	c.legOver(l, "", 0)
+}
+
+// legOver writes down that a leg ended.
+func (c *liveCall) legOver(l *leg, reason string, status int) {
+	if l.over {
+		return
 	}
+	l.over, l.ended, l.reason, l.status, l.dirty = true, c.sw.Now(), reason, status, true
+	l.closeStream()
+	c.step("leg.ended", l, detail{"reason": reason, "sip_status": status})
+	l.free()
 }

@@ -17,8 +17,7 @@ import (
 // Records is where calls are written down; package call fills it.
 type Records interface {
 	Begin(ctx context.Context, n call.New) error
-	Answered(ctx context.Context, n call.New, a call.Answer) error
-	Held(ctx context.Context, org, id, role string, held bool, at time.Time) error
+	Change(ctx context.Context, c call.Change) error
 	End(ctx context.Context, e call.Ended) error
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error
 }
@@ -26,7 +25,7 @@ type Records interface {
 // Ears listen to calls while they run; package transcript fills it. A nil Listener of a call is one not listened to.
 type Ears interface {
 	// Listen begins with a call whose recording is being written at path.
-	Listen(org, callID, path string, codec media.Codec) func(media.Chunk)
+	Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk)
 	// End says that no more audio of the call comes.
 	End(org, callID string)
 }
@@ -37,7 +36,9 @@ type Config struct {
 	Records    Records
 	Media      *media.Engine
 	Files      call.Files
-	Ears       Ears // nil: nobody listens
+	Ears       Ears    // nil: nobody listens
+	Speaker    Speaker // nil: texts cannot be spoken
+	Audio      Audio   // nil: no audio files
 	OnRecorded call.OnRecorded
 	Log        *slog.Logger
 	Now        func() time.Time
@@ -60,6 +61,10 @@ type Switch struct {
 	draining bool
 	stats    counters
 	door     door
+	stories  pacer
+
+	dialogs  sync.Map // *sip.Leg to *leg
+	byCallID sync.Map // SIP Call-ID to *leg
 }
 
 type counters struct{ started, answered, failed, gated atomic.Int64 }
@@ -93,23 +98,37 @@ func New(c Config) *Switch {
 // Serve gives the switch the signalling it places calls through; signalling calls it before the first call arrives.
 func (s *Switch) Serve(server *sip.Server) { s.server = server }
 
+// Open lets new calls in. Until then they are told to come back: a node that starts carries on its old ones first.
+func (s *Switch) Open() { s.door.open.Store(true) }
+
 // Invite takes a new call: from here on its own goroutine owns it. Calls that come faster than they can be set up are
 // turned away.
 func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
+	if s.replaced(ctx, in) {
+		return
+	}
 	if !s.door.enter() {
 		turnAway(in)
 		return
 	}
-	c := s.newCall(in)
+	c := s.newCall(call.New{ID: db.NewID("call"), StartedAt: s.Now()})
+	c.a = c.newLeg("caller")
+	c.a.in, c.a.sip = in, in.Leg()
+	in.Listen(c.a.tell)
 	if !s.take(c) { // it was on its way when the shutdown began
 		s.door.leave()
 		in.Reject(503, "Shutting down", retryAfter)
 		return
 	}
 	s.stats.started.Add(1)
+	s.start(ctx, c, c.setUp)
+}
+
+// start gives a call its goroutine. take must have taken it.
+func (s *Switch) start(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
 	go func() {
 		defer s.running.Done()
-		c.run(context.WithoutCancel(ctx))
+		c.carry(context.WithoutCancel(ctx), begin)
 		s.mu.Lock()
 		delete(s.calls, c.id)
 		s.mu.Unlock()
@@ -129,12 +148,32 @@ func (s *Switch) take(c *liveCall) bool {
 	return true
 }
 
-func (s *Switch) newCall(in *sip.Inbound) *liveCall {
-	c := &liveCall{sw: s, id: db.NewID("call"), in: in, started: s.Now(), inbox: newInbox()}
-	c.ledger.log = s.Log.With("call", c.id)
-	c.a = &leg{role: "caller", sip: in.Leg()}
-	in.Listen(func(e sip.Event) { c.inbox.push(message{leg: c.a, event: e}) })
+// drop forgets a call that was taken and never started.
+func (s *Switch) drop(c *liveCall) {
+	s.mu.Lock()
+	delete(s.calls, c.id)
+	s.mu.Unlock()
+	s.running.Done()
+}
+
+// find returns a call in progress of the organisation.
+func (s *Switch) find(org, id string) *liveCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.calls[id]
+	if c == nil || c.orgNow() != org {
+		return nil
+	}
 	return c
+}
+
+// Story tells the steps of a call in progress so far.
+func (s *Switch) Story(org, id string) (call.Story, bool) {
+	c := s.find(org, id)
+	if c == nil {
+		return call.Story{}, false
+	}
+	return c.story.copy(), true
 }
 
 // Active is how many calls are in progress.
@@ -163,16 +202,23 @@ func (s *Switch) Drain(ctx context.Context) {
 		return
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	for _, c := range s.calls {
-		c.inbox.push(message{event: shutdown{}})
-	}
-	s.mu.Unlock()
+	s.shutDown()
 	select {
 	case <-done:
 	case <-time.After(lastWords):
 		s.stopWriting()
 		<-done
+	}
+}
+
+// shutDown hangs every call up.
+func (s *Switch) shutDown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.calls {
+		c.inbox.push(message{run: func(context.Context) {
+			c.hangUpAll(call.Outcome{Reason: "shutdown", HangupBy: "system"}, normalUnspec)
+		}})
 	}
 }
 

@@ -4,81 +4,346 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"soniq/call"
 	"soniq/db"
 	"soniq/media"
+	"soniq/op"
 )
 
-// A recording is being made of a call.
+// A recording is being made of a call, or was.
 type recording struct {
 	new      call.NewRecording
 	path     string
+	started  time.Time
 	recorder *media.Recorder
 	failed   error // why there is no recorder
+
+	paused  bool
+	pauses  []call.Pause
+	reason  string
+	since   time.Time // of the pause
+	resume  *time.Timer
+	stopped bool
+	dirty   bool
+	fresh   bool // not written down yet
 }
 
-// startRecording begins to record where the organisation wants it. A recording that cannot be made does not keep
-// people from talking.
-func (c *liveCall) startRecording() {
-	p := c.plan.policy
-	if !p.Record || c.done {
-		return
+// recordByPolicy begins to record where the organisation or the request wants it: at once, or when both sides have heard that
+// it does.
+func (c *liveCall) recordByPolicy() {
+	switch {
+	case !c.policy.Record || c.done:
+	case c.policy.Announce:
+		c.announceRecording(func(ctx context.Context) {
+			if c.connectedNow() && c.recording == nil && len(c.recorded) == 0 {
+				c.record("policy", "announced")
+				c.change(ctx)
+			}
+		})
+	default:
+		c.record("policy", c.policy.Consent)
 	}
-	name := call.BlobName(c.plan.new.Org, c.id, c.started)
-	r := &recording{new: call.NewRecording{ID: db.NewID("rec"), Name: name, Consent: p.Consent, Trigger: "policy", Retention: p.Retention}}
+}
+
+// record begins a recording of the two main sides. One that cannot be made does not keep people from talking.
+func (c *liveCall) record(trigger, consent string) {
+	name := call.BlobName(c.new.Org, c.id, c.started)
+	if n := len(c.recorded); n > 0 {
+		name = strings.TrimSuffix(name, ".wav") + "-" + strconv.Itoa(n+1) + ".wav"
+	}
+	r := &recording{started: c.sw.Now(), dirty: true, fresh: true,
+		new: call.NewRecording{ID: db.NewID("rec"), Name: name, Consent: consent, Trigger: trigger, Retention: c.policy.Retention}}
 	c.recording = r
-	path, err := c.sw.Files.Path(name)
+	r.failed = c.openRecorder(r, false)
+	if r.failed != nil {
+		c.sw.Log.Error("recording not started", "call", c.id, "org", c.new.Org, "err", r.failed)
+	}
+	c.step("recording.started", nil, detail{"recording_id": r.new.ID, "trigger": trigger})
+}
+
+func (c *liveCall) openRecorder(r *recording, again bool) (err error) {
+	path, err := c.sw.Files.Path(r.new.Name)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
-	if err == nil {
-		r.path = path
-		r.recorder, err = c.sw.Media.Record(c.recordConfig(path))
+	if err != nil {
+		return err
 	}
-	if r.failed = err; err != nil {
-		c.sw.Log.Error("recording not started", "call", c.id, "org", c.plan.new.Org, "err", err)
+	r.path = path
+	cfg := media.RecordConfig{Path: path, Left: c.a.stream, Right: c.b.stream, Codec: c.law(), Wideband: c.wideband(), Append: again,
+		OnError: func(err error) {
+			c.sw.Log.Error("recording stopped", "call", c.id, "org", c.new.Org, "err", err)
+		}}
+	if c.sw.Ears != nil && len(c.recorded) == 0 {
+		cfg.Tap = c.sw.Ears.Listen(c.new.Org, c.id, path, cfg)
+	}
+	r.recorder, err = c.sw.Media.Record(cfg)
+	return err
+}
+
+// law is the G.711 law of the file: that of the side that was called.
+func (c *liveCall) law() media.Codec {
+	if c.b.codec() == media.PCMA {
+		return media.PCMA
+	}
+	return media.PCMU
+}
+
+// wideband reports whether either side speaks in more than telephone quality.
+func (c *liveCall) wideband() bool { return c.a.codec() > media.PCMA || c.b.codec() > media.PCMA }
+
+// sides puts those who are connected now into the recording.
+func (c *liveCall) sides() {
+	r := c.recording
+	if r == nil || r.recorder == nil || c.a == nil || c.b == nil {
+		return
+	}
+	for _, err := range []error{r.recorder.SetLeft(nil), r.recorder.SetRight(nil), r.recorder.SetLeft(c.a.stream), r.recorder.SetRight(c.b.stream)} {
+		if err != nil {
+			c.sw.Log.Error("recording lost a side", "call", c.id, "org", c.new.Org, "err", err)
+		}
 	}
 }
 
-func (c *liveCall) recordConfig(path string) media.RecordConfig {
-	codec := c.codec()
-	cfg := media.RecordConfig{Path: path, Left: c.streamA, Right: c.streamB, Codec: codec,
-		OnError: func(err error) {
-			c.sw.Log.Error("recording stopped", "call", c.id, "org", c.plan.new.Org, "err", err)
-		}}
-	if c.sw.Ears != nil {
-		cfg.Tap = c.sw.Ears.Listen(c.plan.new.Org, c.id, path, codec)
+// lastRecording is the one that runs, or the last that ran.
+func (c *liveCall) lastRecording() *recording {
+	switch {
+	case c.recording != nil:
+		return c.recording
+	case len(c.recorded) > 0:
+		return c.recorded[len(c.recorded)-1]
 	}
-	return cfg
+	return nil
+}
+
+// shown is the state of the recording as the call shows it.
+func (r *recording) shown() string {
+	switch {
+	case r.stopped:
+		return "stopped"
+	case r.paused:
+		return "paused"
+	}
+	return "recording"
+}
+
+func (c *liveCall) recordingID() string {
+	if c.recording == nil {
+		return ""
+	}
+	return c.recording.new.ID
+}
+
+func (c *liveCall) changedRecordings() []call.RecordingFact {
+	var all []call.RecordingFact
+	for _, r := range append(c.recorded[:len(c.recorded):len(c.recorded)], c.recording) {
+		if r == nil || !r.dirty {
+			continue
+		}
+		f := call.RecordingFact{ID: r.new.ID, Status: r.shown(), Pauses: r.pausesNow(c.sw.Now())}
+		if r.stopped {
+			f.Status = "processing"
+		}
+		if r.fresh {
+			n := r.new
+			f.New = &n
+		}
+		r.dirty, r.fresh = false, false
+		all = append(all, f)
+	}
+	return all
+}
+
+// pausesNow are the parts left out, one that lasts included.
+func (r *recording) pausesNow(now time.Time) []call.Pause {
+	all := append([]call.Pause(nil), r.pauses...)
+	if r.paused {
+		all = append(all, r.pause(now))
+	}
+	return all
+}
+
+func (r *recording) pause(until time.Time) call.Pause {
+	return call.Pause{FromMS: int(r.since.Sub(r.started) / time.Millisecond), ToMS: int(until.Sub(r.started) / time.Millisecond),
+		Reason: r.reason}
+}
+
+// recordNow records by command.
+func (c *liveCall) recordNow(ctx context.Context, x call.StartRecording, done reply) {
+	switch {
+	case !c.connectedNow():
+		done.state(c, "the call is not connected")
+	case c.recording != nil && c.recording.paused:
+		c.resumeRecording(ctx, done)
+	case c.recording != nil:
+		done.ok()
+	case c.policy.Never:
+		done.fail(op.Fail("recording_disabled", "the organisation does not allow calls to be recorded"))
+	default:
+		c.recordAnnounced(ctx, x, done)
+	}
+}
+
+func (c *liveCall) recordAnnounced(ctx context.Context, x call.StartRecording, done reply) {
+	if x.Announce != nil && *x.Announce || x.Announce == nil && c.policy.Announce {
+		c.announceRecording(func(ctx context.Context) { c.recordFor(ctx, x, "announced", done) })
+		return
+	}
+	c.recordFor(ctx, x, c.policy.Consent, done)
+}
+
+// recordFor begins the recording a command asked for.
+func (c *liveCall) recordFor(ctx context.Context, x call.StartRecording, consent string, done reply) {
+	if !c.connectedNow() || c.recording != nil {
+		done.ok()
+		return
+	}
+	trigger := x.Trigger
+	if trigger == "" {
+		trigger = "api"
+	}
+	c.record(trigger, consent)
+	if err := c.recording.failed; err != nil {
+		c.recording = nil
+		done.fail(err)
+		return
+	}
+	c.change(ctx)
+	done.ok()
+}
+
+// stopRecording finishes the file while the call goes on.
+func (c *liveCall) stopRecording(ctx context.Context, done reply) {
+	r := c.recording
+	if r == nil {
+		if len(c.recorded) > 0 {
+			done.ok()
+			return
+		}
+		done.state(c, "the call is not recorded")
+		return
+	}
+	c.unpause(r)
+	r.stopped, r.dirty = true, true
+	c.recording, c.recorded = nil, append(c.recorded, r)
+	c.step("recording.stopped", nil, detail{"recording_id": r.new.ID})
+	c.change(ctx)
+	done.ok()
+	c.sw.running.Add(1)
+	go func() {
+		defer c.sw.running.Done()
+		audio := c.close(context.Background(), r)
+		c.inbox.push(message{run: func(ctx context.Context) { c.writeRecording(ctx, r, audio) },
+			late: func() { c.writeRecordingLate(r, audio) }})
+	}()
+}
+
+// writeRecordingLate is for a file that was finished after the call had ended.
+func (c *liveCall) writeRecordingLate(r *recording, audio call.Audio) {
+	l := ledger{log: c.ledger.log}
+	l.write(context.Background(), "recording", func(ctx context.Context) error {
+		return c.sw.Records.Recorded(ctx, c.new.Org, c.id, r.new.ID, audio, c.sw.OnRecorded)
+	})
+	l.settle(c.sw.writing)
+}
+
+// pauseRecording keeps what is said out of the recording.
+func (c *liveCall) pauseRecording(ctx context.Context, x call.PauseRecording, done reply) {
+	r := c.recording
+	switch {
+	case r == nil || r.recorder == nil:
+		done.state(c, "the call is not recorded")
+		return
+	case !r.paused:
+		r.recorder.Pause()
+		r.paused, r.since, r.dirty, r.reason = true, c.sw.Now(), true, x.Reason
+		c.step("recording.paused", nil, detail{"reason": x.Reason})
+		c.change(ctx)
+	}
+	c.autoResume(r, x.AutoResume)
+	done.ok()
+}
+
+func (c *liveCall) autoResume(r *recording, after time.Duration) {
+	if after <= 0 {
+		return
+	}
+	if r.resume != nil {
+		r.resume.Stop()
+	}
+	r.resume = c.limit(after, func(ctx context.Context) {
+		if c.recording == r {
+			c.resumeRecording(ctx, reply{})
+		}
+	})
+}
+
+// resumeRecording records again.
+func (c *liveCall) resumeRecording(ctx context.Context, done reply) {
+	r := c.recording
+	if r == nil {
+		done.state(c, "the call is not recorded")
+		return
+	}
+	if r.paused {
+		c.unpause(r)
+		r.recorder.Resume()
+		c.step("recording.resumed", nil, nil)
+		c.change(ctx)
+	}
+	done.ok()
+}
+
+func (c *liveCall) unpause(r *recording) {
+	if r.resume != nil {
+		r.resume.Stop()
+	}
+	if r.paused {
+		r.pauses = append(r.pauses, r.pause(c.sw.Now()))
+		r.paused, r.dirty = false, true
+	}
 }
 
 // closeTimeout bounds how long a finished recording is waited for.
 const closeTimeout = 30 * time.Second
 
-// closeRecording finishes the file and says so.
-func (c *liveCall) closeRecording(ctx context.Context) {
+// closeRecordings finishes the file of a call that is over and says so.
+func (c *liveCall) closeRecordings(ctx context.Context) {
 	r := c.recording
-	if r == nil {
-		return
+	var audio call.Audio
+	if r != nil {
+		audio = c.close(ctx, r)
 	}
-	audio := call.Audio{Err: r.failed}
-	if r.recorder != nil {
-		ctx, cancel := context.WithTimeout(ctx, closeTimeout)
-		result, err := r.recorder.Close(ctx)
-		cancel()
-		audio = audioOf(result, err)
-		if n := r.recorder.Stats().Dropped; n > 0 {
-			c.sw.Log.Warn("recording has gaps: the disk was too slow", "call", c.id, "org", c.plan.new.Org, "packets", n)
-		}
+	if c.sw.Ears != nil && c.lastRecording() != nil {
+		c.sw.Ears.End(c.new.Org, c.id)
 	}
-	if c.sw.Ears != nil {
-		c.sw.Ears.End(c.plan.new.Org, c.id)
+	if r != nil {
+		c.writeRecording(ctx, r, audio)
 	}
+}
+
+func (c *liveCall) writeRecording(ctx context.Context, r *recording, audio call.Audio) {
 	c.ledger.write(ctx, "recording", func(ctx context.Context) error {
-		return c.sw.Records.Recorded(ctx, c.plan.new.Org, c.id, r.new.ID, audio, c.sw.OnRecorded)
+		return c.sw.Records.Recorded(ctx, c.new.Org, c.id, r.new.ID, audio, c.sw.OnRecorded)
 	})
+}
+
+// close finishes a recording's file.
+func (c *liveCall) close(ctx context.Context, r *recording) call.Audio {
+	if r.recorder == nil {
+		return call.Audio{Err: r.failed}
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	result, err := r.recorder.Close(ctx)
+	if n := r.recorder.Stats().Dropped; n > 0 {
+		c.sw.Log.Warn("recording has gaps: the disk was too slow", "call", c.id, "org", c.new.Org, "packets", n)
+	}
+	return audioOf(result, err)
 }
 
 // audioOf describes a finished file. One that was cut short by an error but is there counts as available.

@@ -33,7 +33,8 @@ type Config struct {
 	Keys       Verifier
 	Ready      func(ctx context.Context) error // nil when the node can take calls
 	Metrics    http.Handler
-	MetricsKey string // "" : loopback only
+	MetricsKey string       // "" : loopback only
+	Phones     http.Handler // SIP over WebSocket at /ws/sip; nil: none
 	Log        *slog.Logger
 }
 
@@ -70,6 +71,9 @@ func (s *Server) pages() {
 	s.router.HandleFunc("GET /{$}", home)
 	s.router.HandleFunc("GET "+op.Prefix+"/{$}", s.index)
 	s.router.HandleFunc("GET "+op.Prefix, s.index)
+	if s.Phones != nil {
+		s.router.Handle("GET /ws/sip", s.Phones)
+	}
 	s.docs()
 }
 

@@ -39,8 +39,10 @@ type DialogState struct {
 // seqRoom is what the CSeq jumps by: more than was sent since the snapshot.
 const seqRoom = 100
 
-// Snapshot is the dialog's state, for Restore in another process. CallID is
-// empty when the leg is not answered, or over. It waits for the shard and must
+// Snapshot is the dialog's state, for Restore in another process. That of an
+// inbound call that rings is what it will be when it is answered, so that it
+// can be kept before the answer leaves. CallID is empty when an outgoing leg is
+// not answered, or the leg is over. It waits for the shard and must
 // not be called from an event callback.
 func (l *Leg) Snapshot() DialogState {
 	result := make(chan DialogState, 1)
@@ -56,7 +58,7 @@ func (l *Leg) Snapshot() DialogState {
 }
 
 func (l *Leg) snapshot() DialogState {
-	if l.over.Load() || l.state != legConfirmed && !(l.state == legAnswered && l.inbound) {
+	if l.over.Load() || l.state != legConfirmed && !(l.inbound && (l.state == legAnswered || l.state == legRinging)) {
 		return DialogState{}
 	}
 	d := DialogState{

@@ -158,15 +158,17 @@ func TestOnlyAnsweredDialogsAreRestored(t *testing.T) {
 	leg := place(t, pa, pb, sip.UDP, offerSDP, a)
 	in := pb.incoming(t)
 	in.Listen(b.on)
-	for _, l := range []*sip.Leg{leg, in.Leg()} {
-		if d := l.Snapshot(); d.CallID != "" {
-			t.Errorf("a ringing leg has the state %+v", d)
-		}
+	if d := leg.Snapshot(); d.CallID != "" {
+		t.Errorf("a call nobody has answered has the state %+v", d)
 	}
+	early := in.Leg().Snapshot()
 	in.Answer(answerSDP)
 	want[sip.Answered](t, a)
 	want[sip.Acked](t, b)
 	d := kept(t, in.Leg())
+	if early.CallID != d.CallID || early.LocalTag != d.LocalTag || early.Target != d.Target {
+		t.Errorf("before the answer the state was %+v, after it %+v", early, d)
+	}
 	if _, err := pa.Restore(sip.DialogState{}, a.on); err == nil {
 		t.Error("nothing is restored")
 	}

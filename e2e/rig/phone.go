@@ -300,3 +300,28 @@ func (p *Phone) cleanup() {
 		p.T.Logf("baresip wrote:\n%s", tail(p.out.String(), 40))
 	}
 }
+
+// Mark is how much the telephone has heard in its last call so far, in samples.
+func (p *Phone) Mark() int {
+	info, err := os.Stat(p.heard())
+	if err != nil {
+		return 0
+	}
+	return max(int(info.Size()-44)/2, 0)
+}
+
+// Since waits until the telephone has heard d after a mark, and returns just that, at 8 kHz.
+func (p *Phone) Since(mark int, d time.Duration) []int16 {
+	p.T.Helper()
+	n := int(d.Seconds() * 8000)
+	Until(p.T, "audio of "+d.String(), d+patience, func() bool { return p.Mark() >= mark+n })
+	b, err := os.ReadFile(p.heard())
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	pcm := make([]int16, n)
+	for i := range pcm {
+		pcm[i] = int16(uint16(b[44+2*(mark+i)]) | uint16(b[45+2*(mark+i)])<<8)
+	}
+	return pcm
+}

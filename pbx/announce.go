@@ -1,0 +1,158 @@
+package pbx
+
+import (
+	"context"
+	"time"
+
+	"soniq/call"
+	"soniq/media"
+	"soniq/op"
+)
+
+// loadTimeout bounds making or loading a prompt.
+const loadTimeout = 20 * time.Second
+
+// A Speaker turns text into audio; package ai fills it.
+type Speaker interface {
+	// File returns an audio file that says the text; it is made once and kept.
+	File(ctx context.Context, org, text, voice, language string) (path string, err error)
+}
+
+// Audio finds audio files of organisations.
+type Audio interface {
+	Path(ctx context.Context, org, id string) (path string, err error)
+}
+
+// clip loads an audio file of the organisation.
+func (s *Switch) clip(ctx context.Context, org, id string) (*media.Clip, error) {
+	if s.Audio == nil {
+		return nil, op.Invalid(op.Field("audio_id", "not_found", "there is no such audio"))
+	}
+	path, err := s.Audio.Path(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	return loadClip(path)
+}
+
+// say makes a clip of a text.
+func (s *Switch) say(ctx context.Context, org, text, voice string) (*media.Clip, error) {
+	if s.Speaker == nil {
+		return nil, op.Fail("not_enabled", "no engine for speech is set up; soniq doctor tells what is missing")
+	}
+	path, err := s.Speaker.File(ctx, org, text, voice, "")
+	if err != nil {
+		return nil, op.Fail("not_enabled", "the text cannot be spoken: "+err.Error())
+	}
+	return loadClip(path)
+}
+
+func loadClip(path string) (*media.Clip, error) {
+	w, err := media.ReadWAV(path)
+	if err != nil {
+		return nil, err
+	}
+	return media.NewClip(w.PCM[0], w.Rate), nil
+}
+
+// announce plays a prompt to one side or all. It is confirmed when it begins to play.
+func (c *liveCall) announce(_ context.Context, x call.Announce, done reply) {
+	if !c.connectedNow() {
+		done.state(c, "the call is not connected")
+		return
+	}
+	org := c.new.Org
+	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+		var clip *media.Clip
+		var err error
+		if x.AudioID != "" {
+			clip, err = c.sw.clip(ctx, org, x.AudioID)
+		} else {
+			clip, err = c.sw.say(ctx, org, x.Text, x.Voice)
+		}
+		return func(context.Context) {
+			if err != nil {
+				done.fail(err)
+				return
+			}
+			c.play(clip, x, done)
+		}
+	})
+}
+
+func (c *liveCall) play(clip *media.Clip, x call.Announce, done reply) {
+	for _, l := range c.audience(x.To) {
+		c.prompt(l, clip, x.Interrupt)
+	}
+	c.step("announcement", nil, detail{"to": x.To})
+	done.ok()
+}
+
+// audience are the legs an announcement is for.
+func (c *liveCall) audience(to string) []*leg {
+	switch to {
+	case "caller":
+		return []*leg{c.far()}
+	case "agent":
+		return []*leg{c.near()}
+	}
+	return c.talking()
+}
+
+// prompt plays a clip once; what the leg heard before goes on after it. Unless it may interrupt, it waits for its turn.
+func (c *liveCall) prompt(l *leg, clip *media.Clip, interrupt bool) {
+	if !l.up() || l.clip != nil {
+		return
+	}
+	if l.playback == nil || interrupt || finished(l.playback) {
+		l.playback = l.stream.Play(clip, media.PlayOptions{})
+		return
+	}
+	last := l.playback
+	c.aside(promptTurn, func(ctx context.Context) func(context.Context) {
+		select {
+		case <-last.Done():
+			return func(context.Context) { c.prompt(l, clip, false) }
+		case <-ctx.Done():
+			return nil
+		}
+	})
+}
+
+// promptTurn is the longest a prompt waits for another to end.
+const promptTurn = 5 * time.Minute
+
+func finished(p *media.Playback) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// recordedText is what is said before a recording begins.
+const recordedText = "This call is recorded."
+
+// announceRecording tells both sides that the call is recorded: in words where an engine can speak, else by a tone. Then it goes on.
+func (c *liveCall) announceRecording(next func(ctx context.Context)) {
+	org := c.new.Org
+	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+		clip, err := c.sw.say(ctx, org, recordedText, "")
+		if err != nil {
+			clip = recordingTone()
+		}
+		return func(context.Context) {
+			for _, l := range c.talking() {
+				c.prompt(l, clip, true)
+			}
+			c.step("recording.announced", nil, nil)
+			c.limit(clip.Duration(), next)
+		}
+	})
+}
+
+// recordingTone stands for the words where nothing can speak them.
+func recordingTone() *media.Clip {
+	return media.NewClip(media.Tone(1400, -12, 400*time.Millisecond, 8000), 8000)
+}

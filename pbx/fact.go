@@ -1,0 +1,108 @@
+package pbx
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"time"
+
+	"soniq/call"
+	"soniq/db"
+	"soniq/event"
+	"soniq/media"
+)
+
+// change writes down how the call is now, with the events that tell of it.
+func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
+	c.revision++
+	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.Now(), Row: c.row(), Legs: c.changedLegs(),
+		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events}
+	c.ledger.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
+}
+
+// row is the part of the call's row that changes.
+func (c *liveCall) row() call.State {
+	s := call.State{Status: c.status(), Stage: c.stage(), RingingAt: c.ringing, AnsweredAt: c.answered, HeldSince: c.heldSince, Hold: c.hold,
+		Agent: c.agent, UserID: c.new.UserID, DeviceID: c.new.DeviceID, TrunkID: c.new.TrunkID,
+		TransferredTo: c.transferredTo, Machine: c.machine, Recording: "off", Consent: "not_required"}
+	if !c.answered.IsZero() {
+		s.Ring, s.AnsweredBy = c.answered.Sub(c.started), c.answeredBy()
+	}
+	if d := c.agent.DeviceID; d != "" {
+		s.DeviceID = d
+	}
+	if t := c.agent.TrunkID; t != "" {
+		s.TrunkID = t
+	}
+	if l := c.near(); l != nil {
+		s.Muted = l.muted
+	}
+	if c.transfer != nil {
+		s.Transfer = &c.transfer.state
+	}
+	if r := c.lastRecording(); r != nil {
+		s.Recording, s.RecordingID, s.Consent = r.shown(), r.new.ID, r.new.Consent
+	}
+	return s
+}
+
+// answeredBy says what kind of party is connected.
+func (c *liveCall) answeredBy() string {
+	if c.agent.UserID != "" {
+		return "agent"
+	}
+	return "callee"
+}
+
+// status is the state of a call in progress.
+func (c *liveCall) status() call.Status {
+	switch {
+	case !c.answered.IsZero() && !c.heldSince.IsZero():
+		return call.OnHold
+	case !c.answered.IsZero():
+		return call.InProgress
+	case c.new.Status == call.Queued && c.ringing.IsZero():
+		return call.Queued
+	}
+	return call.Ringing
+}
+
+func (c *liveCall) stage() string {
+	switch {
+	case c.transfer.running():
+		return "transfer"
+	case len(c.extra) > 0:
+		return "conference"
+	}
+	return "agent"
+}
+
+func (c *liveCall) changedLegs() []call.LegState {
+	var all []call.LegState
+	for _, l := range c.legs {
+		if l.dirty {
+			s := l.state()
+			if l.quality != nil {
+				s.Quality = qualityOf(*l.quality)
+			}
+			all = append(all, s)
+			l.dirty = false
+		}
+	}
+	all, c.given = append(all, c.given...), nil
+	return all
+}
+
+func qualityOf(q media.Quality) json.RawMessage {
+	b, err := json.Marshal(q)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+func at(t time.Time) db.Time { return db.At(t) }
+
+func optional(s string) *string { return db.Null(s).Ptr() }
+
+func whole(d time.Duration) int { return int(math.Round(d.Seconds())) }

@@ -1,0 +1,217 @@
+package pbx
+
+import (
+	"context"
+	"time"
+
+	"soniq/call"
+	"soniq/event"
+	"soniq/media"
+	"soniq/op"
+	"soniq/sip"
+)
+
+// A placed call rings the phones of a user of ours first and dials the destination when one is answered.
+
+// Place starts a call. It returns once the call's row is committed; what happens then is told by facts.
+func (s *Switch) Place(ctx context.Context, p call.Placement) error {
+	owner, ok, err := s.Directory.User(ctx, p.Org, p.UserID)
+	if err != nil || !ok {
+		return firstError(err, op.Invalid(op.Field("user_id", "not_found", "there is no such user")))
+	}
+	first, refusal, err := s.phonesOf(ctx, owner, p.DeviceID)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return op.Invalid(op.Field("user_id", "not_reachable", refusal.Phrase))
+	}
+	c, err := s.placed(ctx, p, owner)
+	if err != nil {
+		return err
+	}
+	if !s.door.enter() {
+		return op.Unavailable("overloaded", "calls come faster than they can be set up", "2")
+	}
+	defer s.door.leave()
+	if !s.take(c) {
+		return op.Unavailable("draining", "the node is shutting down", "5")
+	}
+	if err := s.Records.Begin(ctx, c.new); err != nil {
+		s.drop(c)
+		return err
+	}
+	c.began = true
+	s.stats.started.Add(1)
+	s.start(ctx, c, func(ctx context.Context) { c.ringUser(ctx, p, first) })
+	return nil
+}
+
+func firstError(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// placed is the call that a placement asks for, not written down yet.
+func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination) (*liveCall, error) {
+	n := call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: owner.Extension, FromName: owner.Name, To: p.To,
+		UserID: owner.UserID, DeviceID: p.DeviceID, Sandbox: p.Sandbox, StartedAt: s.Now(), Status: call.Queued, Metadata: p.Metadata,
+		Reference: p.Reference, Purpose: p.Reason}
+	if p.From != "" {
+		n.From = p.From
+	}
+	if _, ok, err := s.Directory.Extension(ctx, p.Org, extensionIn(p.To)); err != nil {
+		return nil, err
+	} else if ok {
+		n.Direction, n.To = call.Internal, extensionIn(p.To)
+	}
+	c := s.newCall(n)
+	c.belong()
+	var err error
+	if c.policy, err = s.Directory.Policy(ctx, p.Org); err != nil {
+		return nil, err
+	}
+	if p.Record == "on" || p.Record == "off" {
+		c.policy.Record = p.Record == "on" && !c.policy.Never
+	}
+	c.caller = callerOf(owner, p.DeviceID)
+	c.caller.ShowNumber, c.caller.Program = p.From, true
+	c.ringLimit, c.maxLength = p.RingTimeout, p.MaxDuration
+	return c, nil
+}
+
+// ringUser rings the user's own phones.
+func (c *liveCall) ringUser(ctx context.Context, p call.Placement, first reach) {
+	h := &hunt{c: c, role: "caller", to: first, maxForwards: 70, offer: media.OwnOffer, header: autoAnswer,
+		from: sip.Address{Display: "Call to " + target(p.To), URI: sip.URI{User: target(p.To)}}}
+	h.onRing = func(l *leg, _ sip.Provisional) { c.nowRinging(l) }
+	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.dialOut(ctx, p, l) }
+	h.onFail = func(_ context.Context, e sip.Failed) {
+		o := outcomeOf(e.Status, e.Q850)
+		c.end(o)
+	}
+	h.start(ctx, c.ringFor())
+}
+
+// nowRinging says that the first phone rings.
+func (c *liveCall) nowRinging(l *leg) {
+	if !c.ringing.IsZero() {
+		return
+	}
+	c.ringing = c.sw.Now()
+	c.change(context.Background(), event.CallRinging{CallID: c.id, LegID: l.id, Role: l.role, Direction: string(c.new.Direction),
+		FromNumber: c.new.From, ToNumber: c.new.To, Number: l.number, UserID: optional(l.caller.UserID),
+		DeviceID: optional(l.caller.DeviceID), At: at(c.ringing)})
+}
+
+// dialOut dials the destination for the user who has picked up, and lets them hear it ring.
+func (c *liveCall) dialOut(ctx context.Context, p call.Placement, l *leg) {
+	c.a = l
+	if c.ringing.IsZero() {
+		c.ringing = c.sw.Now()
+	}
+	c.wire()
+	c.change(ctx)
+	caller := c.caller
+	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
+		r, refusal, err := c.sw.reach(ctx, caller, p.To)
+		return func(ctx context.Context) {
+			if err != nil {
+				refusal = &Refusal{Status: 503, Phrase: "not routed", Reason: "no_route"}
+				c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
+			}
+			if refusal != nil {
+				r.close()
+				c.sw.stats.gated.Add(1)
+				c.hangUpAll(call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status}, noRoute)
+				return
+			}
+			c.dial(ctx, p, r)
+		}
+	})
+}
+
+// dial rings the destination.
+func (c *liveCall) dial(ctx context.Context, p call.Placement, r reach) {
+	if r.exit != nil && r.exit.CallerID != "" {
+		c.new.From, c.new.NumberID = r.exit.CallerID, r.exit.NumberID
+	}
+	h := c.newHunt("callee", r, c.a)
+	if r.user != nil {
+		h.role = "agent"
+	}
+	h.header = nil
+	for name, value := range p.Headers {
+		h.header = append(h.header, sip.Header{Name: name, Value: value})
+	}
+	h.onRing = func(l *leg, e sip.Provisional) { c.farRings(l, e) }
+	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.bothUp(ctx, p, l) }
+	h.onFail = func(_ context.Context, e sip.Failed) { c.hangUpAll(outcomeOf(e.Status, e.Q850), normalClearing) }
+	h.start(ctx, c.ringFor())
+}
+
+// farRings lets the user hear what the other side plays before it answers, where it plays anything.
+func (c *liveCall) farRings(l *leg, e sip.Provisional) {
+	c.step("callee.ringing", l, detail{"sip_status": e.Status})
+	if len(e.SDP) == 0 || len(l.hunt.legs) != 1 {
+		return
+	}
+	preview := *l.session
+	if _, err := preview.ReceiveAnswer(e.SDP); err != nil {
+		return
+	}
+	l.stream.Apply(&preview, l.via())
+	c.a.loop(nil)
+	media.Bridge(c.a.stream, l.stream)
+}
+
+// bothUp connects the user and the destination.
+func (c *liveCall) bothUp(ctx context.Context, p call.Placement, l *leg) {
+	c.b = l
+	c.answered = c.sw.Now()
+	c.limit(c.maxDuration(), c.timeUp)
+	c.sw.stats.answered.Add(1)
+	c.wire()
+	c.recordByPolicy()
+	c.writeAnswer(ctx)
+	if p.Announce != "" {
+		c.announceTo(l, p.Announce)
+	}
+	if p.Machine == "detect" || p.Machine == "hangup" {
+		c.detectMachine(l, p.Machine == "hangup")
+	}
+}
+
+// announceTo says a text to who answered.
+func (c *liveCall) announceTo(l *leg, text string) {
+	org := c.new.Org
+	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+		clip, err := c.sw.say(ctx, org, text, "")
+		return func(context.Context) {
+			if err != nil {
+				c.sw.Log.Warn("announcement not played", "call", c.id, "org", org, "err", err)
+				c.step("announcement.failed", l, detail{"err": err.Error()})
+				return
+			}
+			c.prompt(l, clip, false)
+			c.step("announcement", l, nil)
+		}
+	})
+}
+
+// ringFor is how long the call rings.
+func (c *liveCall) ringFor() time.Duration {
+	if c.ringLimit > 0 {
+		return c.ringLimit
+	}
+	return c.sw.RingTimeout
+}
+
+func (c *liveCall) maxDuration() time.Duration {
+	if c.maxLength > 0 {
+		return c.maxLength
+	}
+	return c.sw.MaxDuration
+}

@@ -1,0 +1,121 @@
+package pbx
+
+import (
+	"context"
+	"strings"
+
+	"soniq/op"
+	"soniq/sip"
+)
+
+// A reach is where a call can be led: a user with their phones, or a number with the trunks that lead there.
+type reach struct {
+	user   *Destination
+	phones []Phone
+	exit   *Exit
+}
+
+// number is what is written down as the other end.
+func (r reach) number(dialled string) string {
+	switch {
+	case r.user != nil:
+		return r.user.Extension
+	case r.exit != nil && r.exit.Number != "":
+		return r.exit.Number
+	}
+	return dialled
+}
+
+// shownAs is the number the other side sees.
+func (r reach) shownAs(own string) string {
+	if r.exit != nil && r.exit.CallerID != "" {
+		return r.exit.CallerID
+	}
+	return own
+}
+
+// close gives back what finding the way took, where nothing was rung.
+func (r reach) close() {
+	if r.exit != nil && r.exit.Release != nil {
+		r.exit.Release()
+	}
+}
+
+// reach finds where somebody of ours can be led. refusal says why not; no other door leads outside.
+func (s *Switch) reach(ctx context.Context, from Caller, to string) (r reach, refusal *Refusal, err error) {
+	to = target(to)
+	if id, ok := strings.CutPrefix(to, "user:"); ok {
+		d, ok, err := s.Directory.User(ctx, from.Org, id)
+		if err != nil || !ok {
+			return r, &Refusal{Status: 404, Phrase: "There is no such user", Reason: "invalid_number"}, err
+		}
+		return s.phonesOf(ctx, d, "")
+	}
+	d, ok, err := s.Directory.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
+	if err != nil {
+		return r, nil, err
+	}
+	if ok {
+		return s.phonesOf(ctx, d, "")
+	}
+	if strings.HasPrefix(to, "ext:") {
+		return r, &Refusal{Status: 404, Phrase: "Nobody has this extension", Reason: "invalid_number"}, nil
+	}
+	return s.outside(ctx, from, to)
+}
+
+// target is the user part of a SIP address, or the text itself.
+func target(to string) string {
+	if u, err := sip.ParseURI(to); err == nil && u.User != "" {
+		return dialled(u)
+	}
+	return strings.TrimPrefix(to, "tel:")
+}
+
+// extensionIn is what of a destination may be an extension.
+func extensionIn(to string) string { return strings.TrimPrefix(target(to), "ext:") }
+
+// phonesOf are the phones of a user that can be rung, or one of them.
+func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r reach, refusal *Refusal, err error) {
+	phones, err := s.Directory.Phones(ctx, d.Org, d.UserID)
+	if err != nil {
+		return r, nil, err
+	}
+	r.user = &d
+	for _, p := range phones {
+		if s.server.Reachable(p.Binding) && (device == "" || p.DeviceID == device) {
+			r.phones = append(r.phones, p)
+		}
+	}
+	if len(r.phones) == 0 {
+		refusal = &Refusal{Status: 480, Phrase: "No phone is registered", Reason: "no_answer"}
+	}
+	return r, refusal, nil
+}
+
+func (s *Switch) outside(ctx context.Context, from Caller, number string) (r reach, refusal *Refusal, err error) {
+	exit, err := s.Directory.Outside(ctx, from, number)
+	if err != nil {
+		return r, nil, err
+	}
+	r.exit, refusal = &exit, exit.Refused
+	if refusal == nil && len(exit.Trunks) == 0 {
+		refusal = &Refusal{Status: 503, Phrase: "No trunk leads there", Reason: "no_route"}
+	}
+	return r, refusal, nil
+}
+
+// problem is a refusal as the API tells it.
+func (r *Refusal) problem() *op.Error {
+	switch {
+	case r.Gate != nil:
+		return r.Gate.Problem("to")
+	case r.Reason == "blocked":
+		return op.Fail("destination_not_allowed", r.Phrase)
+	case r.Status == 404 || r.Status == 484:
+		return op.Invalid(op.Field("to", "invalid_number", r.Phrase))
+	case r.Reason == "no_answer":
+		return op.Invalid(op.Field("to", "not_reachable", r.Phrase))
+	}
+	return op.Fail("carrier_error", r.Phrase)
+}

@@ -1,0 +1,167 @@
+package pbx
+
+import (
+	"context"
+
+	"soniq/call"
+	"soniq/media"
+	"soniq/sip"
+)
+
+// setUp routes a call that came in, rings, and writes its row while the phone rings.
+func (c *liveCall) setUp(ctx context.Context) {
+	defer c.sw.door.leave()
+	to, refusal, err := c.route(ctx)
+	if err != nil {
+		c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
+		to.close()
+		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
+		return
+	}
+	if refusal == nil {
+		refusal = c.openMedia()
+	}
+	if refusal != nil {
+		c.sw.stats.gated.Add(1)
+		to.close()
+		c.begin(ctx)
+		c.reject(refusal.Status, refusal.Phrase, call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status})
+		return
+	}
+	c.sw.know(c.a)
+	c.hunt(to).start(ctx, c.sw.RingTimeout)
+	if !c.done && !c.begin(ctx) {
+		c.hangUpAll(call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}, tempFailure)
+		c.a.in.Reject(503, "Service Unavailable", 0)
+	}
+}
+
+// hunt rings who was called.
+func (c *liveCall) hunt(to reach) *hunt {
+	h := &hunt{c: c, role: "callee", to: to, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion,
+		from:      sip.Address{Display: c.new.FromName, URI: sip.URI{User: c.new.From}},
+		anonymous: c.new.From == call.Anonymous, offer: c.toCallee}
+	if to.user != nil {
+		h.role = "agent"
+	}
+	h.onRing = c.passRinging
+	h.onAnswer = c.connected
+	h.onFail = c.unanswered
+	return h
+}
+
+// begin writes the call's row. A call that cannot be written down is not carried.
+func (c *liveCall) begin(ctx context.Context) bool {
+	if c.new.Org == "" {
+		return false
+	}
+	if c.began {
+		return true
+	}
+	c.began = true // also where only the answer of a write was lost: ending a call that is not there does no harm
+	if err := c.sw.Records.Begin(ctx, c.new); err != nil {
+		c.sw.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", err)
+		return false
+	}
+	return true
+}
+
+// reject refuses the caller and ends the call.
+func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
+	if c.a != nil && c.a.in != nil && !c.a.over {
+		c.a.in.Reject(status, phrase, 0)
+		c.legOver(c.a, o.Reason, status)
+	}
+	c.end(o)
+}
+
+// openMedia opens the caller's stream and reads the caller's offer.
+func (c *liveCall) openMedia() (r *Refusal) {
+	var err error
+	if c.a.stream, err = c.sw.openStream(nil); err != nil {
+		return &Refusal{Status: 503, Phrase: "No media ports", Reason: "carrier_error"}
+	}
+	c.a.session = c.a.stream.NewSession(profileOf(c.a.in.Transport, ""))
+	if c.a.in.Offer == nil { // RFC 3261 §13.2.1: a late offer; ours goes out in the 200
+		return nil
+	}
+	if c.a.offer, err = c.a.session.ReceiveOffer(c.a.in.Offer); err != nil {
+		return refusalOf(err)
+	}
+	return nil
+}
+
+// openStream opens a leg's stream, on the packet loop of the leg it will be bridged to.
+func (s *Switch) openStream(beside *leg) (*media.Stream, error) {
+	if beside != nil && beside.stream != nil {
+		return s.Media.OpenBeside(beside.stream)
+	}
+	return s.Media.Open()
+}
+
+func refusalOf(err error) *Refusal {
+	r := &Refusal{Status: 488, Phrase: "Not Acceptable Here", Reason: "carrier_error"}
+	if e, ok := err.(*media.SDPError); ok {
+		r.Status, r.Phrase = e.Status, e.Reason
+	}
+	return r
+}
+
+// toCallee is what the other side is offered: what the caller can do before what we can turn it into.
+func (c *liveCall) toCallee() media.Media {
+	if c.a.in.Offer == nil {
+		return media.OwnOffer()
+	}
+	return media.OfferBeside(c.a.offer)
+}
+
+// passRinging passes ringing on, and early media where only one side can be meant.
+func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
+	if c.ringing.IsZero() {
+		c.ringing = c.sw.Now()
+	}
+	alone := len(l.hunt.legs) == 1 && c.a.in.Offer != nil
+	if len(e.SDP) == 0 || !alone || c.a.toPeer == nil && !c.early(l, e.SDP) {
+		c.a.in.Ring(180, nil)
+		return
+	}
+	c.a.in.Ring(e.Status, c.a.toPeer)
+}
+
+// early connects the media before the answer, so that the caller hears what the other side plays. The leg's own
+// session stays open for the answer in the 200, which may differ.
+func (c *liveCall) early(l *leg, sdp []byte) bool {
+	if l.phone != nil && profileOf(l.phone.Binding.Transport, "").Security == media.WebRTC {
+		return false
+	}
+	preview := *l.session
+	answer, err := preview.ReceiveAnswer(sdp)
+	if err != nil || c.answerCaller(answer) != nil {
+		return false
+	}
+	l.stream.Apply(&preview, l.via())
+	media.Bridge(c.a.stream, l.stream)
+	return true
+}
+
+// answerCaller fixes our answer to the caller's offer.
+func (c *liveCall) answerCaller(answer media.Description) error {
+	m, err := media.AnswerBeside(c.a.offer, answer)
+	if err != nil {
+		return err
+	}
+	if c.a.toPeer, err = c.a.session.Answer(m); err != nil {
+		return err
+	}
+	c.a.apply()
+	return nil
+}
+
+// unanswered refuses the caller when nothing rings any more.
+func (c *liveCall) unanswered(ctx context.Context, e sip.Failed) {
+	if !c.begin(ctx) {
+		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
+		return
+	}
+	c.reject(shown(e.Status), e.Reason, outcomeOf(e.Status, e.Q850))
+}
