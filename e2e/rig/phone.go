@@ -32,6 +32,7 @@ type PhoneOptions struct {
 	Transport  string // "" for udp
 	Auto       bool   // answers at once
 	Codecs     string // "" for PCMU/8000,PCMA/8000
+	Encrypt    string // its media: srtp (where the other side does too), srtp-mand or dtls_srtp; "" for not
 	Unregister bool   // does not register
 	Refused    bool   // is not expected to succeed in registering
 }
@@ -166,7 +167,7 @@ func (p *Phone) read() {
 func (p *Phone) logIn(s *Server, l Login, o PhoneOptions) {
 	p.T.Helper()
 	values := map[string]any{"Username": l.Username, "Password": l.Password, "Server": s.SIP, "Transport": "udp", "Register": 300,
-		"Answer": "manual", "Codecs": "PCMU/8000,PCMA/8000"}
+		"Answer": "manual", "Codecs": "PCMU/8000,PCMA/8000", "Encrypt": o.Encrypt}
 	if o.Transport != "" {
 		values["Transport"] = o.Transport
 	}
