@@ -123,7 +123,7 @@ func (h *house) build() error {
 	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
 		URLKey: h.seal.Key("addresses of audio"), Now: now}
 	h.hooks = webhook.New(webhook.Config{DB: h.db, Bus: h.bus, Queue: h.jobs, Seal: h.seal, Guard: h.guard, Log: h.log, Now: now,
-		Node: h.node, Prefix: h.config.HookPrefix, SignRecording: h.calls.SignedURL})
+		Node: h.node, Prefix: h.config.HookPrefix, Outbox: h.outbox, SignRecording: h.calls.SignedURL})
 	h.streams = stream.New(stream.Config{Outbox: h.outbox, Valid: h.keys.Valid, Changed: auth.Changed})
 	if err := h.buildMind(now); err != nil {
 		return err
@@ -135,6 +135,7 @@ func (h *house) build() error {
 
 // join tells rooms of each other.
 func (h *house) join() {
+	h.devices.Outbox = h.outbox
 	h.users.Provision = h.devices.Provision
 	h.users.Phones = h.devices.Phones
 	h.users.Reserved = carrier.ReservedExtension

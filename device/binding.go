@@ -35,6 +35,9 @@ func (s *Service) Save(ctx context.Context, deviceID string, all []Binding) erro
 		if err != nil {
 			return fmt.Errorf("find device %s: %w", deviceID, err)
 		}
+		if err := s.tellChange(ctx, tx, org, deviceID, all); err != nil {
+			return err
+		}
 		if err := unregister(ctx, tx, org, deviceID); err != nil {
 			return fmt.Errorf("replace registration: %w", err)
 		}

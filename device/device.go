@@ -8,6 +8,7 @@ import (
 
 	"soniq/bus"
 	"soniq/db"
+	"soniq/event"
 	"soniq/org"
 	"soniq/user"
 )
@@ -89,6 +90,9 @@ const cacheLife = 3 * time.Second
 type Service struct {
 	// Emergency reports whether the organisation's phones reach emergency services; nil: no.
 	Emergency func(ctx context.Context, org string) (bool, error)
+
+	// Outbox is told of phones that come and go; nil: nobody is.
+	Outbox *event.Outbox
 
 	db       *db.DB
 	users    *user.Service

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/db"
+	"soniq/event"
 	"soniq/job"
 )
 
@@ -79,7 +80,7 @@ func (s *Service) succeeded(ctx context.Context, tx db.Querier, e *endpoint, r r
 
 // recovered closes the breaker: what waits is released, and what would be tried again later is tried now.
 func (s *Service) recovered(ctx context.Context, tx db.Querier, e *endpoint) error {
-	if err := s.change(ctx, tx, e, Active, true, ""); err != nil {
+	if err := s.change(ctx, tx, e, Active, true, 0, ""); err != nil {
 		return err
 	}
 	if err := s.Queue.HurryLane(ctx, tx, queueName, e.Org, e.ID); err != nil {
@@ -118,7 +119,7 @@ func (s *Service) failed(ctx context.Context, tx db.Querier, e *endpoint, first 
 
 // trip opens the breaker.
 func (s *Service) trip(ctx context.Context, tx db.Querier, e *endpoint, failures int) error {
-	err := s.change(ctx, tx, e, Failing, true, fmt.Sprintf("%d events in a row failed", failures))
+	err := s.change(ctx, tx, e, Failing, true, failures, fmt.Sprintf("%d events in a row failed", failures))
 	if err != nil {
 		return err
 	}
@@ -127,17 +128,24 @@ func (s *Service) trip(ctx context.Context, tx db.Querier, e *endpoint, failures
 }
 
 func (s *Service) disable(ctx context.Context, tx db.Querier, e *endpoint, reason string) error {
-	return s.change(ctx, tx, e, Disabled, true, reason)
+	return s.change(ctx, tx, e, Disabled, true, e.Failures, reason)
 }
 
 // change sets a status and announces it. Only a disabled endpoint keeps the reason.
-func (s *Service) change(ctx context.Context, tx db.Querier, e *endpoint, to Status, holding bool, reason string) error {
+func (s *Service) change(ctx context.Context, tx db.Querier, e *endpoint, to Status, holding bool, failures int, reason string) error {
 	kept := ""
 	if to == Disabled {
 		kept = reason
 	}
 	if err := setStatus(ctx, tx, e.Org, e.ID, to, holding, kept); err != nil {
 		return err
+	}
+	if s.Outbox != nil {
+		err := s.Outbox.Publish(ctx, tx, e.Org, event.WebhookHealth{WebhookID: e.ID, Status: string(to), ConsecutiveFailures: failures,
+			DisabledReason: db.Null(kept).Ptr(), At: s.time()})
+		if err != nil {
+			return err
+		}
 	}
 	db.OnCommit(tx, func() {
 		s.Log.Info("webhook changed", "org", e.Org, "webhook", e.ID, "status", string(to), "reason", reason)

@@ -96,6 +96,8 @@ type Config struct {
 	Node  string
 
 	Prefix string // of our own headers; x-service if empty
+	// Outbox is told when an endpoint begins to fail, works again or is disabled; nil: nobody is.
+	Outbox *event.Outbox
 	// SignRecording turns the address of a recording into one that needs no credential; may be nil.
 	SignRecording func(org, address string) string
 }
