@@ -156,6 +156,13 @@ func (h *house) join() {
 	}
 	h.trunks.Active = h.limits.Running
 	h.calls.Dial, h.calls.Number, h.calls.Log = h.destination, h.e164, h.log
+	h.calls.HasAudio = func(ctx context.Context, org, id string) (bool, error) {
+		_, err := h.audio.Path(ctx, org, id)
+		if errors.Is(err, audio.ErrNone) {
+			return false, nil
+		}
+		return err == nil, err
+	}
 	h.calls.Understand = h.transcripts.Recorded
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 		if e.Recording != "" {

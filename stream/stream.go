@@ -65,6 +65,7 @@ func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.NewStream("events.stream", "GET /events/stream", anyOf, "Follow what happens, as server-sent events; each kind needs its scope", s.Open).
 			Answers(200, "text/event-stream", nil),
+		op.New("events.list", "GET /events", access.UsersAdmin, "List events in their order", s.List),
 	}
 }
 

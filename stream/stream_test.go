@@ -290,6 +290,45 @@ func TestAStreamEndsWithItsCredentialAndWithTheServer(t *testing.T) {
 	s.refused("", 503, "draining")
 }
 
+func TestEventsAreListedAsWebhooksAreToldThem(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := open(t, d)
+		r := s.listen("?after_sequence=0")
+		s.publish(missed(1))
+		s.publish(event.CallHeld{CallID: "call_1"})
+		s.must(d.Tx(ctx, func(tx db.Querier) error {
+			return errors.Join(s.outbox.PublishTo(ctx, tx, s.org, event.Immediate, event.CallEnded{CallID: "call_2"}),
+				s.outbox.PublishTo(ctx, tx, s.org, event.Enriched, event.CallEnded{CallID: "call_2", Enriched: true}))
+		}))
+		s.publish(missed(2))
+		for range 4 { // numbered
+			r.next()
+		}
+		api := optest.New(t, d, s.stream.Operations()...)
+		list := func(query string) string {
+			t.Helper()
+			var all []string
+			for _, x := range api.Do(optest.Admin(s.org), "GET", "/events"+query, nil).Want(200).Body["data"].([]any) {
+				e := x.(map[string]any)
+				all = append(all, fmt.Sprintf("%v %v", e["sequence"], e["kind"]))
+			}
+			return strings.Join(all, ", ")
+		}
+		for query, want := range map[string]string{"": "1 call.missed, 4 call.ended, 5 call.missed", "?after_sequence=4": "5 call.missed",
+			"?call_id=call_2": "4 call.ended", "?kind=call.missed": "1 call.missed, 5 call.missed", "?until=2020-01-01": ""} {
+			if got := list(query); got != want {
+				t.Errorf("%s: got %s, want %s", query, got, want)
+			}
+		}
+		page := api.Do(optest.Admin(s.org), "GET", "/events?limit=2&include_total=true", nil).Want(200)
+		if got := list("?limit=2&cursor=" + page.Text("next_cursor")); got != "5 call.missed" || page.At("total") != 3.0 || page.At("data.0.data.wait_seconds") != 1.0 {
+			t.Errorf("second page %s after %s", got, page.Bytes)
+		}
+		api.Do(optest.Admin(s.org), "GET", "/events?kind=nonsense", nil).Want(400)
+	})
+}
+
 func (s *station) refused(query string, status int, code string) {
 	s.t.Helper()
 	a, err := http.Get(s.url + query)
