@@ -56,6 +56,7 @@ type Config struct {
 	MaxCalls     int           `flag:"max-calls" default:"20000" help:"calls in progress beyond which new ones get 503"`
 	CallRate     int           `flag:"call-rate" default:"4000" help:"new calls per second beyond which they get 503"`
 	RingTime     time.Duration `flag:"ring-time" default:"60s" help:"how long phones and carriers are rung before a call counts as not answered"`
+	TrunkProbe   time.Duration `flag:"trunk-probe" default:"1m" help:"how often each trunk is asked by OPTIONS whether it is there; 0 never asks"`
 	DrainTime    time.Duration `flag:"drain" default:"30s" help:"how long a shutdown waits for calls in progress"`
 	LogLevel     string        `flag:"log-level" default:"info" help:"debug, info, warn or error"`
 	LogFormat    string        `flag:"log-format" default:"text" help:"text or json"`

@@ -22,22 +22,12 @@ import (
 // lines has one line per enabled trunk.
 type lines struct {
 	trunks *carrier.Service
-	sip    lineSignalling
+	sip    *sip.Server
 	bus    *bus.Bus
 	log    *slog.Logger
-	every  time.Duration // between probes
+	every  time.Duration // between probes of a trunk that answers; 0: none
 
 	open map[string]*line
-}
-
-// lineSignalling is what lines need of signalling.
-type lineSignalling interface {
-	KeepRegistered(ctx context.Context, r sip.Registration) (*sip.Registered, error)
-}
-
-// prober is signalling that can ask a peer whether it is there.
-type prober interface {
-	Options(ctx context.Context, to sip.Target, uri string) (status int, rtt time.Duration, err error)
 }
 
 // line is one trunk that is looked after.
@@ -50,7 +40,6 @@ type line struct {
 
 const (
 	linesEvery = time.Minute // a change that no message told of is found then
-	probeEvery = 30 * time.Second
 	probeLimit = 10 * time.Second
 	lastWait   = 5 * time.Minute
 )
@@ -100,8 +89,8 @@ func (l *lines) follow(ctx context.Context) error {
 func (l *lines) start(ctx context.Context, t carrier.Trunk) *line {
 	ctx, stop := context.WithCancel(ctx)
 	one := &line{trunk: t, version: t.UpdatedAt, stop: stop}
-	if p, ok := l.sip.(prober); ok {
-		one.over.Go(func() { l.probe(ctx, t, p) })
+	if l.every > 0 {
+		one.over.Go(func() { l.probe(ctx, t) })
 	}
 	if t.Kind == "register" {
 		one.over.Go(func() { l.login(ctx, t) })
@@ -127,14 +116,20 @@ func (l *lines) closeAll() {
 	}
 }
 
-// probe asks a trunk again and again whether it is there.
-func (l *lines) probe(ctx context.Context, t carrier.Trunk, p prober) {
-	for wait := rand.N(l.every/10 + 1); pause(ctx, wait); wait = l.every - l.every/20 + rand.N(l.every/10+1) {
+// probe asks a trunk again and again whether it is there; after a change of its answer sooner, to be sure.
+func (l *lines) probe(ctx context.Context, t carrier.Trunk) {
+	for wait, bad := l.every, false; pause(ctx, wait-wait/20+rand.N(wait/10+1)); {
 		limited, cancel := context.WithTimeout(ctx, probeLimit)
-		status, rtt, err := p.Options(limited, target(t), "sip:"+target(t).Host)
+		status, rtt, err := l.sip.Options(limited, target(t), "sip:"+target(t).Host)
 		cancel()
-		if ctx.Err() == nil {
-			l.trunks.Probed(t.ID, rtt, probeError(status, err))
+		if ctx.Err() != nil {
+			return
+		}
+		err = probeError(status, err)
+		l.trunks.Probed(t.ID, rtt, err)
+		wait = l.every
+		if now := err != nil; now || now != bad {
+			wait, bad = l.every/6, now
 		}
 	}
 }

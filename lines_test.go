@@ -60,6 +60,7 @@ type lineHouse struct {
 	org     string
 	carrier *registrar
 	port    int
+	there   *sip.Server
 	lines   *lines
 }
 
@@ -78,9 +79,9 @@ func newLineHouse(t *testing.T) *lineHouse {
 	h := &lineHouse{org: o.ID, trunks: carrier.New(d, orgs, keys, b, time.Now, "here"), carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
 	h.server = optest.New(t, d, h.trunks.Operations()...)
 	there := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "carrier", Accounts: h.carrier, Bindings: h.carrier}, h.carrier)
-	h.port = int(there.Addr().Port())
+	h.port, h.there = int(there.Addr().Port()), there
 	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
-	h.lines = &lines{trunks: h.trunks, sip: here, bus: b, log: quiet(), every: 50 * time.Millisecond, open: map[string]*line{}}
+	h.lines = &lines{trunks: h.trunks, sip: here, bus: b, log: quiet(), every: 100 * time.Millisecond, open: map[string]*line{}}
 	return h
 }
 
@@ -175,4 +176,22 @@ func TestATrunkWithAWrongPasswordSaysSo(t *testing.T) {
 	}
 	h.do("PATCH", "/trunks/"+id, `{"password":"s3cret"}`).Want(200)
 	h.becomes(t, id, "registration.status", "registered")
+}
+
+func TestATrunkThatFallsSilentGoesDown(t *testing.T) {
+	t.Parallel()
+	h := newLineHouse(t)
+	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"ip","host":"127.0.0.1","port":%d,"transport":"tcp"}`, h.port)).Want(201).Text("id")
+	h.follow(t)
+	h.becomes(t, id, "status", "up")
+	for h.do("GET", "/trunks/"+id, nil).At("probe_ms") == nil {
+		h.becomes(t, id, "status", "up")
+	}
+	if err := h.there.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.becomes(t, id, "status", "down")
+	if a := h.do("GET", "/trunks/"+id, nil); a.Text("last_error") == "" || a.At("probe_ms") != nil {
+		t.Errorf("got %s", a.Bytes)
+	}
 }

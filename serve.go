@@ -229,7 +229,7 @@ func (n *node) keepLines(ctx context.Context) {
 	h := n.house
 	ctx, n.hangUp = context.WithCancel(ctx)
 	n.run(func() { h.trunks.KeepResolved(ctx, net.DefaultResolver) })
-	l := &lines{trunks: h.trunks, sip: n.sip, bus: h.bus, log: h.log, every: probeEvery, open: map[string]*line{}}
+	l := &lines{trunks: h.trunks, sip: n.sip, bus: h.bus, log: h.log, every: h.config.TrunkProbe, open: map[string]*line{}}
 	n.lines.Go(func() { l.run(ctx) })
 }
 

@@ -167,7 +167,7 @@ func (s *Server) TryStart() error {
 	if err != nil {
 		return err
 	}
-	args := []string{"serve", "--data", s.Data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtp-ports", "0-0",
+	args := []string{"serve", "--data", s.Data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtp-ports", "0-0", "--trunk-probe", "0",
 		"--allow-targets", "127.0.0.0/8"}
 	if s.DB != "" {
 		args = append(args, "--db", s.DB)
