@@ -128,7 +128,7 @@ func (h *house) build() error {
 	if err := h.buildMind(now); err != nil {
 		return err
 	}
-	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, Measure: measure, Speak: h.speak})
+	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak})
 	h.join()
 	return nil
 }

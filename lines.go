@@ -119,19 +119,24 @@ func (l *lines) closeAll() {
 // probe asks a trunk again and again whether it is there; after a change of its answer sooner, to be sure.
 func (l *lines) probe(ctx context.Context, t carrier.Trunk) {
 	for wait, bad := l.every, false; pause(ctx, wait-wait/20+rand.N(wait/10+1)); {
-		limited, cancel := context.WithTimeout(ctx, probeLimit)
-		status, rtt, err := l.sip.Options(limited, target(t), "sip:"+target(t).Host)
-		cancel()
+		rtt, err := l.ask(ctx, t)
 		if ctx.Err() != nil {
 			return
 		}
-		err = probeError(status, err)
 		l.trunks.Probed(t.ID, rtt, err)
 		wait = l.every
 		if now := err != nil; now || now != bad {
 			wait, bad = l.every/6, now
 		}
 	}
+}
+
+// ask asks a trunk once whether it is there.
+func (l *lines) ask(ctx context.Context, t carrier.Trunk) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	status, rtt, err := l.sip.Options(ctx, target(t), "sip:"+target(t).Host)
+	return rtt, probeError(status, err)
 }
 
 // probeError says what is wrong with an answer to OPTIONS. Any answer shows that somebody is there, but 503 and time-outs.

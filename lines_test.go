@@ -82,6 +82,7 @@ func newLineHouse(t *testing.T) *lineHouse {
 	h.port, h.there = int(there.Addr().Port()), there
 	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
 	h.lines = &lines{trunks: h.trunks, sip: here, bus: b, log: quiet(), every: 100 * time.Millisecond, open: map[string]*line{}}
+	h.trunks.Ask = h.lines.ask
 	return h
 }
 
@@ -194,4 +195,20 @@ func TestATrunkThatFallsSilentGoesDown(t *testing.T) {
 	if a := h.do("GET", "/trunks/"+id, nil); a.Text("last_error") == "" || a.At("probe_ms") != nil {
 		t.Errorf("got %s", a.Bytes)
 	}
+}
+
+func TestATrunkIsTestedWhenAsked(t *testing.T) {
+	t.Parallel()
+	h := newLineHouse(t)
+	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"ip","host":"127.0.0.1","port":%d,"transport":"tcp"}`, h.port)).Want(201).Text("id")
+	if a := h.do("POST", "/trunks/"+id+"/test", nil).Want(200); a.At("options_ms") == nil || a.At("error") != nil || a.At("registered") != nil {
+		t.Errorf("got %s", a.Bytes)
+	}
+	if err := h.there.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if a := h.do("POST", "/trunks/"+id+"/test", nil).Want(200); a.At("options_ms") != nil || a.Text("error") == "" {
+		t.Errorf("got %s", a.Bytes)
+	}
+	h.do("POST", "/trunks/trk_none/test", nil).Want(404)
 }

@@ -230,6 +230,7 @@ func (n *node) keepLines(ctx context.Context) {
 	ctx, n.hangUp = context.WithCancel(ctx)
 	n.run(func() { h.trunks.KeepResolved(ctx, net.DefaultResolver) })
 	l := &lines{trunks: h.trunks, sip: n.sip, bus: h.bus, log: h.log, every: h.config.TrunkProbe, open: map[string]*line{}}
+	h.trunks.Ask = l.ask
 	n.lines.Go(func() { l.run(ctx) })
 }
 

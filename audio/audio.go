@@ -8,7 +8,9 @@ import (
 	"io"
 	"time"
 
+	"soniq/access"
 	"soniq/db"
+	"soniq/op"
 )
 
 // An Audio is a sound that can be played to callers.
@@ -48,9 +50,10 @@ type Files interface {
 
 // Config is what the room is made of.
 type Config struct {
-	DB    *db.DB
-	Files Files
-	Now   func() time.Time
+	DB      *db.DB
+	Files   Files
+	Now     func() time.Time
+	BaseURL string // under which the API is reached
 	// Measure plays a file in thought: how long it is, or why it cannot be played.
 	Measure func(path string) (time.Duration, error)
 	// Speak makes a WAV file of a text. Its errors are for whoever asked, such as an *op.Error.
@@ -97,8 +100,12 @@ func (s *Service) uses(ctx context.Context, q db.Querier, org, id string) ([]Use
 }
 
 // dress adds what follows from the record.
-func (s *Service) dress(ctx context.Context, q db.Querier, a *Audio, prefix string) (err error) {
-	a.URL = prefix + "/audio/" + a.ID + "/content"
+func (s *Service) dress(ctx context.Context, q db.Querier, a *Audio) (err error) {
+	prefix := op.Prefix
+	if p, ok := access.From(ctx); ok && p.Environment == access.Sandbox {
+		prefix = "/sandbox/v1"
+	}
+	a.URL = s.BaseURL + prefix + "/audio/" + a.ID + "/content"
 	a.Seconds = int((a.Duration + time.Second - 1) / time.Second)
 	a.UsedBy, err = s.uses(ctx, q, a.OrgID, a.ID)
 	return err

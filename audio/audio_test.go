@@ -53,7 +53,7 @@ func build(t *testing.T, d *db.DB) *house {
 	if h.wav, err = os.ReadFile(second); err != nil {
 		t.Fatal(err)
 	}
-	h.Service = audio.New(audio.Config{DB: d, Files: files, Now: time.Now, Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
+	h.Service = audio.New(audio.Config{DB: d, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
 		if voice == "nobody" {
 			return "", op.Invalid(op.Field("voice", "unknown_voice", "no such voice"))
 		}
@@ -116,7 +116,7 @@ func TestAnUploadedSoundIsFetchedAsItCame(t *testing.T) {
 			a.Text("kind") != "music" || a.At("text") != nil || a.At("size_bytes") != float64(len(h.wav)) {
 			t.Errorf("got %s", a.Bytes)
 		}
-		got := h.do("GET", strings.TrimPrefix(a.Text("url"), op.Prefix), nil).Want(200)
+		got := h.do("GET", strings.TrimPrefix(a.Text("url"), "https://voice.example"+op.Prefix), nil).Want(200)
 		if !bytes.Equal(got.Bytes, h.wav) || got.Header.Get("Content-Type") != "audio/wav" {
 			t.Errorf("%d bytes of %s", len(got.Bytes), got.Header.Get("Content-Type"))
 		}

@@ -69,7 +69,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 		if err := insert(ctx, tx, a); err != nil {
 			return fmt.Errorf("add audio: %w", err)
 		}
-		return s.dress(ctx, tx, &a, op.Prefix)
+		return s.dress(ctx, tx, &a)
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.Files.Delete(context.WithoutCancel(ctx), a.blob))

@@ -44,7 +44,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Audio]]
 		return nil, err
 	}
 	for i := range rows {
-		if err := s.dress(ctx, q, &rows[i], op.Prefix); err != nil {
+		if err := s.dress(ctx, q, &rows[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -65,7 +65,7 @@ func (s *Service) one(ctx context.Context, q db.Querier, id string) (Audio, erro
 	if err != nil {
 		return a, fmt.Errorf("get audio: %w", err)
 	}
-	return a, s.dress(ctx, q, &a, op.Prefix)
+	return a, s.dress(ctx, q, &a)
 }
 
 // Show returns a sound's record.

@@ -16,6 +16,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("trunks.create", "POST /trunks", access.NumbersAdmin, "Add a trunk", s.Create).Status(201),
 		op.New("trunks.get", "GET /trunks/{id}", access.NumbersAdmin, "Get one trunk", s.Show),
 		op.New("trunks.update", "PATCH /trunks/{id}", access.NumbersAdmin, "Change a trunk", s.Update),
+		op.New("trunks.test", "POST /trunks/{id}/test", access.NumbersAdmin, "Ask a trunk whether it is there", s.Test).Acts(),
 		op.Delete("trunks.delete", "DELETE /trunks/{id}", access.NumbersAdmin, "Remove a trunk", s.Delete),
 	}
 }

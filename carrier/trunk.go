@@ -88,6 +88,8 @@ const (
 type Service struct {
 	// Active counts the calls on a trunk; nil: not known.
 	Active func(trunkID string) int
+	// Ask asks a trunk by OPTIONS whether it is there, and how long the answer took; nil: nobody can.
+	Ask func(ctx context.Context, t Trunk) (time.Duration, error)
 
 	db       *db.DB
 	orgs     *org.Service
