@@ -127,7 +127,7 @@ func (s *Stream) putReport(b []byte, now int64) int {
 		be := binary.BigEndian
 		be.PutUint32(b[8:], uint32(wall.Unix()+ntpEpoch))
 		be.PutUint32(b[12:], uint32(uint64(wall.Nanosecond())<<32/1e9))
-		be.PutUint32(b[16:], o.ts+uint32((now-o.at)/1000*int64(o.codec.clock())/1_000_000))
+		be.PutUint32(b[16:], o.ts+o.since(now))
 		be.PutUint32(b[20:], uint32(o.packets))
 		be.PutUint32(b[24:], uint32(o.bytes))
 	}
