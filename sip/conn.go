@@ -93,6 +93,17 @@ func (c *conn) patience() time.Duration {
 	return strangerLimit
 }
 
+// strangerBytes is the largest message of who has not logged in.
+const strangerBytes = 16 << 10
+
+// largest is the largest message the connection may carry.
+func (c *conn) largest() int {
+	if c.known.Load() {
+		return c.srv.limits.MessageBytes
+	}
+	return min(c.srv.limits.MessageBytes, strangerBytes)
+}
+
 // write queues one message. A peer that does not read is cut off.
 func (c *conn) write(b []byte) {
 	c.mu.Lock()

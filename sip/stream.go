@@ -18,8 +18,8 @@ func (s *stream) write(b []byte, _ []int) error {
 
 // serve takes messages off the stream until it ends.
 func (s *stream) serve(c *conn) {
-	fr := framer{limit: c.srv.limits.MessageBytes}
-	buf := make([]byte, 16<<10)
+	var fr framer
+	buf := make([]byte, 4<<10)
 	began := time.Now()
 	if !s.handshake(c) {
 		return
@@ -35,6 +35,7 @@ func (s *stream) serve(c *conn) {
 			if !fr.partial() {
 				began = time.Now()
 			}
+			fr.limit = c.largest()
 			fr.add(buf[:n])
 			if !s.deliver(c, &fr, &began) {
 				return

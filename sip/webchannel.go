@@ -19,7 +19,6 @@ type webChannel struct {
 }
 
 func newWebChannel(s *Server, ws *websocket.Conn) *webChannel {
-	ws.SetReadLimit(int64(s.limits.MessageBytes))
 	w := &webChannel{ws: ws}
 	w.ctx, w.cancel = context.WithCancel(s.ctx)
 	return w
@@ -33,6 +32,7 @@ func (w *webChannel) close() {
 // serve takes messages until the connection ends.
 func (w *webChannel) serve(c *conn) {
 	for {
+		w.ws.SetReadLimit(int64(c.largest()))
 		raw, err := w.read()
 		if err != nil {
 			return
