@@ -31,6 +31,7 @@ type conn struct {
 	local netip.AddrPort
 	ours  bool        // we connected
 	known atomic.Bool // a phone logged in over it, or it is ours, or a trunk's
+	spoke bool        // a message came; belongs to who reads
 
 	mu     sync.Mutex // guards what follows
 	ch     channel    // nil while connecting
@@ -102,6 +103,13 @@ func (c *conn) largest() int {
 		return c.srv.limits.MessageBytes
 	}
 	return min(c.srv.limits.MessageBytes, strangerBytes)
+}
+
+// judge counts a connection that came to nothing.
+func (c *conn) judge() {
+	if !c.ours && !c.spoke {
+		c.srv.suspect(c.key.addr.Addr(), c.key.kind)
+	}
 }
 
 // write queues one message. A peer that does not read is cut off.

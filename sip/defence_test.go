@@ -73,7 +73,7 @@ func TestScannerGetsSilenceAndOthersAreServed(t *testing.T) {
 	scanner.expect("SIP/2.0 200")
 }
 
-func TestProbingStrangersAreBannedForAShortTimeOverUDP(t *testing.T) {
+func TestProbingStrangersAreBanned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -86,6 +86,14 @@ func TestProbingStrangersAreBannedForAShortTimeOverUDP(t *testing.T) {
 		}},
 		{"dialogs", func(p *peer, i int) {
 			p.send("BYE sip:x SIP/2.0\nVia: SIP/2.0/UDP x;rport;branch=z9hG4bK%d\nFrom: <sip:a@b>;tag=1\nTo: <sip:a@b>;tag=2\nCall-ID: d%d\nCSeq: 1 BYE\n\n", i, i)
+		}},
+		{"connections", func(p *peer, i int) {
+			if c, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}).Dial("tcp", p.conn.RemoteAddr().String()); err == nil {
+				c.Close()
+			}
+			if i == 1000 {
+				p.ask("OPTIONS", "x", "last", 1, "")
+			}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

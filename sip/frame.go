@@ -95,6 +95,7 @@ func contentLength(head string) (n int, ok bool) {
 func (s *Server) receiveBroken(raw string, c *conn) {
 	s.stats.received.Add(1)
 	s.stats.parseErrors.Add(1)
+	s.suspect(c.key.addr.Addr(), c.key.kind)
 	var m message
 	if m.parse(raw, c.flow()) != nil || m.method == "" || m.method == "ACK" || m.readVia() != nil {
 		return

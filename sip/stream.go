@@ -21,6 +21,7 @@ func (s *stream) serve(c *conn) {
 	var fr framer
 	buf := make([]byte, 4<<10)
 	began := time.Now()
+	defer c.judge()
 	if !s.handshake(c) {
 		return
 	}
@@ -58,6 +59,7 @@ func (s *stream) deliver(c *conn, fr *framer, began *time.Time) bool {
 			c.write(crlf) // RFC 5626 §3.5.1
 		case frameMessage:
 			*began = time.Now()
+			c.spoke = true
 			c.srv.receive(raw, c.flow(), true)
 		case frameBroken:
 			c.srv.receiveBroken(raw, c)

@@ -1,12 +1,15 @@
 package sip_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -210,4 +213,36 @@ func TestSeveralAddressesAtOnePort(t *testing.T) {
 		server.incoming(t).Reject(486, "", 0)
 		want[sip.Failed](t, e)
 	}
+}
+
+// Another implementation of TLS, which checks our certificate.
+func TestOpenSSLIsServed(t *testing.T) {
+	t.Parallel()
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Skip("openssl is not installed")
+	}
+	cert, certPEM, _, err := sip.SelfSigned("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := listen(t, sip.Config{TLS: sip.TLSConfig{Addr: "127.0.0.1:0", Config: &tls.Config{Certificates: []tls.Certificate{cert}}}})
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	os.WriteFile(roots, certPEM, 0o600)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, openssl, "s_client", "-connect", server.TLSAddr().String(), "-CAfile", roots, "-verify_ip", "127.0.0.1", "-verify_return_error", "-quiet")
+	in, _ := c.StdinPipe()
+	out, _ := c.StdoutPipe()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(in, strings.Replace(webOptions(7), "CSeq: 1 OPTIONS\r\n", "CSeq: 1 OPTIONS\r\nContent-Length: 0\r\n", 1))
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if !strings.HasPrefix(line, "SIP/2.0 200") {
+		t.Errorf("openssl got %q, %v", line, err)
+	}
+	in.Close()
+	cancel()
+	c.Wait()
 }

@@ -31,6 +31,7 @@ func (w *webChannel) close() {
 
 // serve takes messages until the connection ends.
 func (w *webChannel) serve(c *conn) {
+	defer c.judge()
 	for {
 		w.ws.SetReadLimit(int64(c.largest()))
 		raw, err := w.read()
@@ -39,6 +40,7 @@ func (w *webChannel) serve(c *conn) {
 		}
 		switch message := strings.TrimLeft(raw, "\r\n"); {
 		case message != "":
+			c.spoke = true
 			c.srv.receive(message, c.flow(), true)
 		case raw == "\r\n\r\n":
 			c.write(crlf) // RFC 7118 §6, RFC 5626 §3.5.1

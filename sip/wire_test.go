@@ -324,3 +324,15 @@ func TestInviteRateIsLimited(t *testing.T) {
 		t.Errorf("got %v, want a second's worth of 10 and the rest 503", statuses)
 	}
 }
+
+func TestLargeDatagramsAreRead(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	p := newPeer(t, "udp", server)
+	p.ask("INVITE", "x", "large", 1, "X-Padding: "+strings.Repeat("p", 30000)+"\n")
+	in := server.incoming(t)
+	if n := len(in.Header("X-Padding")); n != 30000 {
+		t.Errorf("%d bytes of 30000 arrived", n)
+	}
+	in.Reject(486, "", 0)
+}
