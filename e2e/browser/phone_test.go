@@ -1,0 +1,128 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
+
+// bundle is the page's script with JsSIP in it.
+var bundle = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "soniq-phone-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	node, out := filepath.Join(rig.Root(), "e2e", "node"), filepath.Join(dir, "phone.js")
+	build := exec.Command(filepath.Join(node, "node_modules", ".bin", "esbuild"), filepath.Join(node, "phone.js"), "--bundle", "--outfile="+out)
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("esbuild: %w %s", err, said)
+	}
+	b, err := os.ReadFile(out)
+	return string(b), err
+})
+
+// A webPhone is a user's telephone in a browser.
+type webPhone struct {
+	*chromium
+	login rig.Login
+}
+
+// newWebPhone opens a page and registers it; it says a tone.
+func newWebPhone(t *testing.T, s *rig.Server, login rig.Login, hz string, answers bool) *webPhone {
+	t.Helper()
+	script, err := bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &webPhone{open(t, tone(t, hz), page(t, script)), login}
+	p.eval(nil, "register(%s, %s, %s, %v)", quoted("ws://"+s.HTTP+"/ws/sip"), quoted("sip:"+login.Username+"@"+login.Domain), quoted(login.Password), answers)
+	p.wait("registered")
+	return p
+}
+
+// events are what happened on the page so far.
+func (p *webPhone) events() (all []string) {
+	p.t.Helper()
+	p.eval(&all, "window.events")
+	return all
+}
+
+// wait waits for something to happen on the page: what begins like this.
+func (p *webPhone) wait(event string) {
+	p.t.Helper()
+	var all []string
+	defer func() {
+		if p.t.Failed() {
+			p.t.Logf("on the page of %s: %q", p.login.Username, all)
+		}
+	}()
+	until(p.t, event, 30*time.Second, func() bool {
+		all = p.events()
+		return slices.ContainsFunc(all, func(e string) bool { return strings.HasPrefix(e, event) })
+	})
+}
+
+func (p *webPhone) dial(extension string) {
+	p.t.Helper()
+	p.eval(nil, "dial(%s)", quoted("sip:"+extension+"@"+p.login.Domain))
+}
+
+// hears waits until a tone is heard.
+func (p *webPhone) hears(hz float64) {
+	p.t.Helper()
+	var at struct{ Hz, DB float64 }
+	defer func() {
+		if p.t.Failed() {
+			p.t.Logf("%s hears %+v; %q", p.login.Username, at, p.events())
+		}
+	}()
+	until(p.t, fmt.Sprintf("%.0f Hz at %s", hz, p.login.Username), 20*time.Second, func() bool {
+		p.eval(&at, "tone()")
+		return at.Hz > hz-20 && at.Hz < hz+20 && at.DB > -60
+	})
+}
+
+// silent waits until hardly anything is heard.
+func (p *webPhone) silent() {
+	p.t.Helper()
+	until(p.t, "silence at "+p.login.Username, 20*time.Second, func() bool {
+		var at struct{ Hz, DB float64 }
+		p.eval(&at, "tone()")
+		return at.DB < -70
+	})
+}
+
+func TestTwoBrowsersTalk(t *testing.T) {
+	s := rig.Start(t, rig.Options{Flags: []string{"--web-origins", "*"}})
+	office := s.Org("live")
+	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
+	a := newWebPhone(t, s, ada.SIP, "440", false)
+	b := newWebPhone(t, s, bob.SIP, "1000", true)
+	a.dial(bob.Extension)
+	b.wait("incoming")
+	a.wait("confirmed")
+	a.hears(1000)
+	b.hears(440)
+	var r struct{ Cipher, Codec string }
+	a.eval(&r, "report()")
+	if r.Cipher == "" {
+		t.Errorf("the call is not encrypted: %+v", r)
+	}
+	a.eval(nil, "change('hold')")
+	a.eval(nil, "change('unhold')")
+	a.hears(1000)
+	b.hears(440)
+	a.eval(nil, "session.terminate()")
+	b.wait("ended")
+}
