@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"soniq/ai"
@@ -16,17 +15,14 @@ import (
 
 // measure is how long a sound is, or why it cannot be played.
 func measure(path string) (time.Duration, error) {
-	if !strings.HasSuffix(path, ".wav") {
-		return 0, errors.New("only WAV files can be played yet")
+	clip, err := media.LoadClip(path)
+	if inner := errors.Unwrap(err); inner != nil { // without the path, which is ours alone
+		return 0, inner
 	}
-	w, err := media.ReadWAV(path)
 	if err != nil {
-		return 0, errors.New("it is no WAV file of 16-bit or G.711 samples")
+		return 0, err
 	}
-	if len(w.PCM) == 0 || len(w.PCM[0]) == 0 || w.Rate <= 0 {
-		return 0, errors.New("there is no sound in it")
-	}
-	return time.Duration(len(w.PCM[0])) * time.Second / time.Duration(w.Rate), nil
+	return clip.Duration(), nil
 }
 
 // speak makes a file of a text; what keeps it from being spoken is told to whoever asked.

@@ -71,11 +71,12 @@ func New(c Config) *Service { return &Service{c} }
 // ErrNone says that an organisation has no such sound.
 var ErrNone = errors.New("no such audio")
 
-// Path returns where the file of a sound lies on this machine, or ErrNone. The file is never changed.
+// Path returns where the file of a sound lies on this machine. One the organisation does not have is ErrNone, and an
+// *op.Error about audio_id. The file is never changed.
 func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
 	a, err := get(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
-		return "", ErrNone
+		return "", errors.Join(op.Invalid(op.Field("audio_id", "not_found", "there is no such audio")), ErrNone)
 	}
 	if err != nil {
 		return "", fmt.Errorf("find audio: %w", err)
