@@ -49,7 +49,10 @@ func (h *house) ears() pbx.Ears {
 // Listen puts the two sides of a call side by side, as the recording has them, and has them recognised.
 func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk) {
 	f := transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
-	if c.Codec == media.PCMA {
+	switch {
+	case c.Wideband:
+		f.Encoding, f.Rate = transcript.PCM16, 16000
+	case c.Codec == media.PCMA:
 		f.Encoding = transcript.PCMA
 	}
 	live := e.of.Listen(org, callID, path, f)

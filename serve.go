@@ -112,7 +112,11 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 // recover carries on the calls a crash cut off, closes what is left of others, and opens the door to new ones.
 func (n *node) recover(ctx context.Context) error {
 	h := n.house
-	carried := map[string]bool{}
+	cut, err := h.calls.Dialogs(ctx)
+	if err != nil {
+		return err
+	}
+	carried := n.switcher.Resume(ctx, cut)
 	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded,
 		func(_, id string) bool { return carried[id] })
 	if closed+len(carried) > 0 {
@@ -208,7 +212,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	dir := newDirectory(ctx, h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
 		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
-		OnRecorded: h.transcripts.Recorded, Log: h.log, Now: time.Now, RingTimeout: c.RingTime})
+		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Log: h.log, Now: time.Now, RingTimeout: c.RingTime})
 	h.calls.Switch = n.switcher
 	secure, err := n.tlsConfig()
 	if err != nil {

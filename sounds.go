@@ -38,3 +38,11 @@ func (h *house) speak(ctx context.Context, org, text, voice, language string) (s
 	}
 	return path, err
 }
+
+// speaker lets the switch say texts.
+type speaker struct{ house *house }
+
+// File says a text, once.
+func (s speaker) File(ctx context.Context, org, text, voice, language string) (string, error) {
+	return s.house.speak(ctx, org, text, voice, language)
+}

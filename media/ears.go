@@ -48,6 +48,14 @@ func (s *Stream) OnDTMF(f func(digit rune)) {
 	s.listenWith(func(e *ears) { e.digit, e.dtmf = f, newDTMFDetector() })
 }
 
+// OnEvent calls f once per RFC 4733 digit, when it begins, on the packet loop: f must return at once and call nothing of this
+// package. It costs nothing while nobody presses a key, which OnDTMF does. nil stops it.
+func (s *Stream) OnEvent(f func(digit rune)) {
+	s.in.mu.Lock()
+	s.in.pressed = f
+	s.in.mu.Unlock()
+}
+
 func (s *Stream) listenWith(set func(*ears)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,13 +14,14 @@ type inbound struct {
 	accept  bool      // the negotiated direction lets the other side send
 	kindOf  [128]kind // by payload type
 	latch   latch
-	peer    *Stream // relayed to
-	tee     *ring   // recorder's; nil while paused
-	claimed *ring   // recorder's, also while paused
-	ears    *ears   // OnAudio's and OnDTMF's
-	mix     *ring   // a mixer's
-	muted   bool    // what the leg says goes nowhere
-	tones   bool    // events were not negotiated: digits come as sound
+	peer    *Stream          // relayed to
+	tee     *ring            // recorder's; nil while paused
+	claimed *ring            // recorder's, also while paused
+	ears    *ears            // OnAudio's and OnDTMF's
+	pressed func(digit rune) // OnEvent's
+	mix     *ring            // a mixer's
+	muted   bool             // what the leg says goes nowhere
+	tones   bool             // events were not negotiated: digits come as sound
 
 	converted bool // the peer hears the leg through a mixer, events aside
 
@@ -180,6 +181,11 @@ func (s *Stream) event(h rtpHeader, payload []byte, now int64) {
 	}
 	in.eventTS, in.eventSSRC = h.ts, h.ssrc
 	in.events++
+	if in.pressed != nil {
+		if d, ok := eventDigit(payload[0]); ok {
+			in.pressed(d)
+		}
+	}
 	if in.ears != nil {
 		in.ears.press(payload[0])
 	}

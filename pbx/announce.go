@@ -32,7 +32,7 @@ func (s *Switch) clip(ctx context.Context, org, id string) (*media.Clip, error) 
 	if err != nil {
 		return nil, err
 	}
-	return loadClip(path)
+	return media.LoadClip(path)
 }
 
 // say makes a clip of a text.
@@ -42,17 +42,9 @@ func (s *Switch) say(ctx context.Context, org, text, voice string) (*media.Clip,
 	}
 	path, err := s.Speaker.File(ctx, org, text, voice, "")
 	if err != nil {
-		return nil, op.Fail("not_enabled", "the text cannot be spoken: "+err.Error())
-	}
-	return loadClip(path)
-}
-
-func loadClip(path string) (*media.Clip, error) {
-	w, err := media.ReadWAV(path)
-	if err != nil {
 		return nil, err
 	}
-	return media.NewClip(w.PCM[0], w.Rate), nil
+	return media.LoadClip(path)
 }
 
 // announce plays a prompt to one side or all. It is confirmed when it begins to play.

@@ -20,6 +20,7 @@ func (c *liveCall) connected(ctx context.Context, l *leg, answer media.Descripti
 		return
 	}
 	c.a.answered, c.a.dirty = c.answered, true
+	c.watch(c.a)
 	c.wire()
 	c.recordByPolicy()
 	c.writeAnswer(ctx)

@@ -98,12 +98,17 @@ func digitsIn(s string) int {
 	return n
 }
 
-// hearDigits tells of the keys that are pressed on a leg.
+// hearDigits tells of the keys that are pressed on a leg, as events or, where those were not agreed, as tones.
 func (c *liveCall) hearDigits(l *leg) {
-	l.stream.OnDTMF(func(d rune) {
-		l.owner.Load().inbox.push(message{run: func(ctx context.Context) {
-			if o := l.owner.Load(); o == c {
-				c.heardDigit(ctx, l, d, "rfc4733")
+	method, listen := "inband", l.stream.OnDTMF
+	if l.stream.TakesEvents() {
+		method, listen = "rfc4733", l.stream.OnEvent
+	}
+	listen(func(d rune) {
+		c := l.owner.Load()
+		c.inbox.push(message{run: func(ctx context.Context) {
+			if l.owner.Load() == c {
+				c.heardDigit(ctx, l, d, method)
 			}
 		}})
 	})

@@ -37,7 +37,11 @@ func (c *liveCall) lost(ctx context.Context, l *leg, e sip.Lost) {
 		return
 	}
 	c.sw.Log.Debug("leg lost", "call", c.id, "why", e.Why)
-	c.gone(ctx, l, call.Outcome{Reason: "timeout", HangupBy: "system"}, tempFailure)
+	o := call.Outcome{Reason: "timeout", HangupBy: "system"}
+	if l.mute {
+		o.Reason = "media_timeout"
+	}
+	c.gone(ctx, l, o, tempFailure)
 }
 
 // gone carries on with those who are left when a leg is over, or ends the call.

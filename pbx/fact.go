@@ -16,7 +16,7 @@ import (
 func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
 	c.revision++
 	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.Now(), Row: c.row(), Legs: c.changedLegs(),
-		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events}
+		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events, Dialogs: c.dialogs()}
 	c.ledger.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
 }
 

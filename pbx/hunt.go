@@ -199,6 +199,7 @@ func (c *liveCall) pickedUp(ctx context.Context, l *leg, e sip.Answered) {
 	l.answered, l.dirty, l.hunt = c.sw.Now(), true, nil
 	h.stopBut(l)
 	l.apply()
+	c.watch(l)
 	c.step("leg.answered", l, detail{"codec": l.codec().String()})
 	h.onAnswer(ctx, l, answer)
 	for _, f := range l.onAnswer {

@@ -65,6 +65,7 @@ type Switch struct {
 
 	dialogs  sync.Map // *sip.Leg to *leg
 	byCallID sync.Map // SIP Call-ID to *leg
+	tones    sync.Map // country to *media.Clip, its ringing tone
 }
 
 type counters struct{ started, answered, failed, gated atomic.Int64 }

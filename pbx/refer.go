@@ -87,7 +87,6 @@ func (c *liveCall) surrender(_ context.Context, s surrender) {
 func (c *liveCall) giveAway(x *leg, to *liveCall) {
 	x.loop(nil)
 	x.stream.Unbridge()
-	x.stream.OnDTMF(nil)
 	x.heldAPI, x.heldPeer, x.apart = false, false, false
 	if c.a == x {
 		c.a = nil

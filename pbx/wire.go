@@ -147,7 +147,15 @@ func (l *leg) loop(clip *media.Clip) {
 	}
 }
 
-func (c *liveCall) ringback() *media.Clip { return media.Music() }
+// ringback is the tone of the organisation's country; the same one each time, so that it is not begun anew.
+func (c *liveCall) ringback() *media.Clip {
+	country := c.policy.Country
+	if clip, ok := c.sw.tones.Load(country); ok {
+		return clip.(*media.Clip)
+	}
+	clip, _ := c.sw.tones.LoadOrStore(country, media.Ringback(country))
+	return clip.(*media.Clip)
+}
 
 func streams(hears map[*leg][]*leg) map[*media.Stream][]*media.Stream {
 	all := make(map[*media.Stream][]*media.Stream, len(hears))

@@ -1,0 +1,174 @@
+package pbx
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"time"
+
+	"soniq/call"
+	"soniq/media"
+	"soniq/sip"
+)
+
+// What a restarted node needs to carry a call on: the dialogs and the media sessions of its two sides. The media itself moves
+// to new ports, which both sides are told by re-INVITE.
+
+// suspended is a call as it is kept for a restart.
+type suspended struct {
+	A, B keptLeg
+}
+
+type keptLeg struct {
+	ID      string
+	Dialog  sip.DialogState
+	Session media.SessionState
+	Via     netip.Addr
+	Caller  Caller
+	Trunk   string
+}
+
+// dialogs is what a restart needs; nil while there is nothing that could be carried on.
+func (c *liveCall) dialogs() json.RawMessage {
+	if !c.connectedNow() || c.transfer.running() || len(c.extra) > 0 {
+		return nil
+	}
+	a, okA := c.a.keep()
+	b, okB := c.b.keep()
+	if !okA || !okB {
+		return nil
+	}
+	text, err := json.Marshal(suspended{A: a, B: b})
+	if err != nil {
+		c.sw.Log.Error("call cannot be carried over a restart", "call", c.id, "err", err)
+		return nil
+	}
+	return text
+}
+
+func (l *leg) keep() (k keptLeg, ok bool) {
+	session, ok := l.session.Snapshot()
+	k = keptLeg{ID: l.id, Dialog: l.sip.Snapshot(), Session: session, Via: l.via(), Caller: l.caller, Trunk: l.trunkID}
+	return k, ok && k.Dialog.CallID != ""
+}
+
+// resumePace is how far apart restored calls are told of their new media: a burst would be lost.
+const resumePace = 2 * time.Millisecond
+
+// Resume carries calls on that were in progress when the node died, and returns which it tries to. Those that do not answer
+// are closed as node_crash by themselves; the others are the caller's to close. It is called before Open.
+func (s *Switch) Resume(ctx context.Context, all []call.Suspended) map[string]bool {
+	carried := map[string]bool{}
+	for i, x := range all {
+		c, err := s.restore(ctx, x)
+		if err != nil {
+			s.Log.Warn("call not carried on", "call", x.New.ID, "org", x.New.Org, "err", err)
+			continue
+		}
+		if !s.take(c) {
+			continue
+		}
+		carried[c.id] = true
+		delay := time.Duration(i) * resumePace
+		s.start(ctx, c, func(context.Context) { c.later(delay, c.reanchor) })
+	}
+	return carried
+}
+
+// restore makes a call of what was kept of it.
+func (s *Switch) restore(ctx context.Context, x call.Suspended) (*liveCall, error) {
+	var k suspended
+	if err := json.Unmarshal(x.Dialogs, &k); err != nil {
+		return nil, err
+	}
+	c := s.newCall(x.New)
+	c.belong()
+	c.began, c.revision = true, x.Revision
+	c.ringing, c.answered, c.hold = x.State.RingingAt, x.State.AnsweredAt, x.State.Hold
+	c.heldSince, c.agent, c.transferredTo, c.machine = x.State.HeldSince, x.State.Agent, x.State.TransferredTo, x.State.Machine
+	c.caller = Caller{Org: x.New.Org, Sandbox: x.New.Sandbox, UserID: x.New.UserID, DeviceID: x.New.DeviceID}
+	var err error
+	if c.policy, err = s.Directory.Policy(ctx, x.New.Org); err != nil {
+		return nil, err
+	}
+	if c.a, err = c.revive(k.A, x); err != nil {
+		return nil, err
+	}
+	if c.b, err = c.revive(k.B, x); err != nil {
+		c.hangUp(c.a, sip.Reason{Q850: tempFailure})
+		c.a.stream.Close()
+		return nil, err
+	}
+	c.limit(max(c.maxDuration()-s.Now().Sub(c.answered), time.Second), c.timeUp)
+	c.resumeRecordingOf(x)
+	return c, nil
+}
+
+// revive makes a leg of what was kept of it.
+func (c *liveCall) revive(k keptLeg, x call.Suspended) (*leg, error) {
+	l := c.newLeg("")
+	l.id, l.caller, l.trunkID, l.kept = k.ID, k.Caller, k.Trunk, k.Via
+	for _, s := range x.Legs {
+		if s.ID == k.ID {
+			l.role, l.number, l.started, l.answered = s.Role, s.Number, s.StartedAt, s.AnsweredAt
+			l.heldPeer, l.heldAPI = s.HeldBy == "peer", s.HeldBy == "api"
+		}
+	}
+	var err error
+	if l.stream, err = c.sw.openStream(c.a); err != nil {
+		return nil, err
+	}
+	if l.session, err = l.stream.RestoreSession(k.Session); err != nil {
+		l.stream.Close()
+		return nil, err
+	}
+	if l.sip, err = c.sw.server.Restore(k.Dialog, l.tell); err != nil {
+		l.stream.Close()
+		return nil, err
+	}
+	c.sw.know(l)
+	if l.trunkID != "" && l.caller.UserID == "" {
+		l.release = append(l.release, c.sw.Directory.Resume(c.new.Org, l.trunkID, l.answered, func() {
+			c.inbox.push(message{run: func(context.Context) {
+				c.hangUpAll(call.Outcome{Reason: "blocked", HangupBy: "system", Q850: preemption}, preemption)
+			}})
+		}))
+	}
+	return l, nil
+}
+
+// reanchor tells both sides where their media is to go now. Who does not answer has hung up meanwhile.
+func (c *liveCall) reanchor(ctx context.Context) {
+	c.step("node.restarted", nil, nil)
+	left := 2
+	for _, l := range []*leg{c.a, c.b} {
+		m := l.session.Ours()
+		c.ask(l, m, func(ctx context.Context, _ media.Description, err error) {
+			if err != nil {
+				c.hangUpAll(call.Outcome{Reason: "node_crash", HangupBy: "system"}, tempFailure)
+				return
+			}
+			l.apply()
+			if left--; left == 0 {
+				c.wire()
+				c.change(ctx)
+				c.sw.Log.Info("call carried on after a restart", "call", c.id, "org", c.new.Org)
+			}
+		})
+	}
+}
+
+// resumeRecordingOf goes on with the recording; the time between is silence.
+func (c *liveCall) resumeRecordingOf(x call.Suspended) {
+	for _, o := range x.Recordings {
+		r := &recording{new: call.NewRecording{ID: o.ID, Name: o.Name, Consent: x.State.Consent}, started: c.answered, pauses: o.Pauses}
+		if r.failed = c.openRecorder(r, true); r.failed != nil {
+			c.sw.Log.Error("recording not carried on", "call", c.id, "org", c.new.Org, "err", r.failed)
+		}
+		c.recording = r
+		if o.Status == "paused" && r.recorder != nil {
+			r.recorder.Pause()
+			r.paused, r.since = true, c.sw.Now()
+		}
+	}
+}
