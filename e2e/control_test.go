@@ -72,7 +72,7 @@ func (o *office) talks(who string, p *rig.Phone, tones ...float64) {
 }
 
 // music fails unless a phone hears something that is none of the tones. A baresip that was told a=sendonly cannot be asked: it
-// plays nothing then.
+// writes down nothing from then on.
 func (o *office) music(who string, p *rig.Phone) {
 	o.T.Helper()
 	o.talks(who, p)
@@ -101,7 +101,6 @@ func TestARequestHoldsACallWithMusic(t *testing.T) {
 	if held["status"] != "in_progress" || held["held"] != false {
 		t.Errorf("call after the hold: %v", held)
 	}
-	o.talks("Ada after the hold", o.adaPhone, bobTone)
 	o.talks("Bob after the hold", o.bobPhone, adaTone)
 	o.Want(200, "POST", path+"/end", map[string]any{"reason": "enough"}, nil)
 	o.adaPhone.Wait("CALL_CLOSED", "")

@@ -19,7 +19,7 @@ func TestACallGoesOnAfterTheServerWasKilled(t *testing.T) {
 		o.Want(200, "POST", path+"/hold", map[string]any{}, nil)
 		o.talks("Bob beside the hold", o.bobPhone)
 		o.Want(200, "POST", path+"/unhold", map[string]any{}, nil)
-		o.talks("Ada after the hold", o.adaPhone, bobTone)
+		o.talks("Bob after the hold", o.bobPhone, adaTone)
 		o.bobPhone.Do("hangup", "")
 		o.adaPhone.Wait("CALL_CLOSED", "")
 		r := o.record(o.ada.Extension)
