@@ -75,6 +75,7 @@ func (r *Registered) tell(err error, next time.Duration) {
 }
 
 func (r *Registered) report(s RegistrationStatus) {
+	s.Registrar = r.flow.addr
 	if r.request.OnStatus != nil {
 		r.request.OnStatus(s)
 	}

@@ -207,7 +207,7 @@ func TestATrunkStaysRegistered(t *testing.T) {
 		t.Errorf("after 423:\n%s", r)
 	}
 	p.answer(r, 200, "r", "Contact: <sip:other@x>;expires=9999, "+headerOf(r, "Contact")+";expires=2\n")
-	if s := <-told; !s.Registered || s.Expires != 2*time.Second || s.Next > time.Second {
+	if s := <-told; !s.Registered || s.Expires != 2*time.Second || s.Next > time.Second || s.Registrar.String() != p.conn.LocalAddr().String() {
 		t.Errorf("told %+v", s)
 	}
 	r = p.expect("REGISTER ") // at half the time, with the nonce it knows

@@ -62,6 +62,7 @@ type Leg struct {
 
 	reliable  *reliable // inbound, of a caller who knows 100rel
 	lateOffer bool      // inbound: the INVITE had no offer
+	rang      int       // inbound: status of the last provisional response
 	agreed    bool      // inbound: the first offer is answered
 	updates   bool      // the other side takes UPDATE
 	sdp       []byte    // our last offer or answer that counts
@@ -182,6 +183,8 @@ func (l *Leg) expire(s *shard) {
 		l.repeatAnswer()
 	case l.state == legRinging && !l.inbound:
 		l.giveUp(Failed{Status: 408, Reason: "nobody answered"})
+	case l.state == legRinging && l.rang > 0:
+		l.ring(l.rang, nil)
 	case l.state == legCanceling:
 		l.abandon()
 	}

@@ -297,3 +297,74 @@ func TestNotifyTellsTheTransferOnTheWire(t *testing.T) {
 		t.Errorf("the second subscription is %q", headerOf(n, "Event"))
 	}
 }
+
+func TestOneNotifyIsUnderWayAtATime(t *testing.T) {
+	t.Parallel()
+	p, _, e, dialog := inCall(t, "tcp")
+	p.inside("REFER", dialog, 2, "Refer-To: <sip:carol@x>\n", "")
+	r := want[sip.Refer](t, e)
+	r.Respond(202)
+	p.expect("SIP/2.0 202")
+	first := p.expect("NOTIFY ")
+	r.Notify(180, "Ringing")
+	r.Notify(183, "Session Progress")
+	p.inside("INFO", dialog, 3, "", "") // after whatever the two made us send
+	want[sip.Info](t, e).Respond(200)
+	p.expect("SIP/2.0 200")
+	p.answer(first, 200, "", "")
+	if n := p.expect("NOTIFY "); !strings.HasSuffix(n, "SIP/2.0 183 Session Progress\r\n") {
+		t.Errorf("got:\n%s", n)
+	}
+}
+
+func TestWhatCannotBeReplaced(t *testing.T) {
+	t.Parallel()
+	phone, server := listen(t, sip.Config{}), listen(t, sip.Config{})
+	replace := func(name string, status int) {
+		t.Helper()
+		e := newEvents()
+		if _, err := phone.Server.Invite(within(t), sip.Outgoing{URI: server.uri("bob"), SDP: offerSDP, ReplacesDialog: name}, e.on); err != nil {
+			t.Fatal(err)
+		}
+		if f := want[sip.Failed](t, e); f.Status != status {
+			t.Errorf("answered %d, want %d", f.Status, status)
+		}
+	}
+	// A call that rings at us is not ours to give away.
+	a := newEvents()
+	ringing := place(t, phone, server, sip.UDP, offerSDP, a)
+	in := server.incoming(t)
+	replace(sip.NameOf(in.Leg()), 481)
+	ringing.Cancel()
+	want[sip.Failed](t, a)
+
+	// One that ends is declined.
+	p := newPeer(t, "udp", server)
+	p.ask("INVITE", "al", "dying", 1, "")
+	in = server.incoming(t)
+	in.Answer(offerSDP)
+	ok := p.expect("SIP/2.0 200")
+	p.inside("ACK", "From: "+headerOf(ok, "From")+"\nTo: "+headerOf(ok, "To")+"\nCall-ID: dying\n", 1, "", "")
+	name := sip.NameOf(in.Leg())
+	in.Leg().Bye(sip.Reason{})
+	bye := p.expect("BYE ")
+	replace(name, 603)
+	p.answer(bye, 200, "", "")
+}
+
+func TestACallThatRingsAtAnotherPhoneIsPickedUp(t *testing.T) {
+	t.Parallel()
+	phone, server := listen(t, sip.Config{}), listen(t, sip.Config{})
+	a, e := newEvents(), newEvents()
+	ours := place(t, server, phone, sip.UDP, offerSDP, a)
+	there := phone.incoming(t)
+	there.Ring(180, nil)
+	want[sip.Provisional](t, a)
+	early := sip.NameOf(there.Leg()) + ";early-only" // as the phone is told by who it rings at
+	if _, err := phone.Server.Invite(within(t), sip.Outgoing{URI: server.uri("bob"), SDP: offerSDP, ReplacesDialog: early}, e.on); err != nil {
+		t.Fatal(err)
+	}
+	if in := server.incoming(t); in.Replaces != ours {
+		t.Errorf("it replaces %p, want %p", in.Replaces, ours)
+	}
+}

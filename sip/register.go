@@ -3,6 +3,7 @@ package sip
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,10 +25,11 @@ type Registration struct {
 // RegistrationStatus tells how an attempt to register ended.
 type RegistrationStatus struct {
 	Registered bool
-	Status     int           // of the registrar's answer, 408 when none came, 503 when nothing could be sent, 0 when it was not found
-	Reason     string        // of the answer, or the error
-	Expires    time.Duration // how long the registration lasts
-	Next       time.Duration // until the next attempt, 0 after the last one
+	Status     int            // of the registrar's answer, 408 when none came, 503 when nothing could be sent, 0 when it was not found
+	Reason     string         // of the answer, or the error
+	Registrar  netip.AddrPort // where it was asked: calls come from there
+	Expires    time.Duration  // how long the registration lasts
+	Next       time.Duration  // until the next attempt, 0 after the last one
 }
 
 // Registered is a registration that is kept alive.

@@ -22,6 +22,10 @@ type reliable struct {
 	queue    []func() // what may go on after the PRACK
 }
 
+// ringPause is how often a call that rings is told so again, or proxies on the
+// way give it up (RFC 3261 §13.3.1.1).
+const ringPause = time.Minute
+
 // maxQueued bounds the provisional responses that wait for a PRACK.
 const maxQueued = 16
 
@@ -46,6 +50,8 @@ func (l *Leg) ring(status int, sdp []byte) {
 	if l.lateOffer {
 		sdp = nil
 	}
+	l.rang = status
+	l.shard.timers.set(&l.timer, l.shard.now+ringPause)
 	switch {
 	case p == nil || !p.required && len(sdp) == 0:
 		l.respond(status, "", "", sdp)

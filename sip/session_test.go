@@ -394,3 +394,29 @@ func TestStateHoldsNoKeys(t *testing.T) {
 		}
 	}
 }
+
+// RFC 3261 §13.3.1.1: a call that rings long is told so every minute.
+func TestLongRingingIsRepeated(t *testing.T) {
+	t.Parallel()
+	for fields, again := range map[string]string{"": "", "Require: 100rel\r\n": "100rel"} {
+		l := newLab(t)
+		l.ask("INVITE", "i1", "", 1, fields, "v=0\r\n")
+		in := <-l.calls
+		in.Ring(183, []byte("v=0\r\n"))
+		l.work()
+		if again != "" {
+			l.ask("PRACK", "p1", l.localTag(), 2, "RAck: "+fieldOf(l.sent[1], "RSeq")+" 1 INVITE\r\n", "")
+		}
+		l.takeSent()
+		l.pass(59 * time.Second)
+		if len(l.sent) > 0 {
+			t.Fatalf("sent early: %v", l.methods())
+		}
+		l.pass(time.Second)
+		if m := l.methods(); !slices.Equal(m, []string{"183"}) || strings.Contains(l.sent[0], "v=0") || fieldOf(l.sent[0], "Require") != again {
+			t.Errorf("%q: sent %v\n%s", fields, m, l.sent)
+		}
+		in.Answer([]byte("v=0\r\n"))
+		l.work()
+	}
+}

@@ -146,3 +146,14 @@ func (s *Server) restoredFlow(d DialogState) flow {
 	}
 	return flow{addr: d.Addr, conn: lostConn(s, connKey{kind: d.Transport, addr: d.Addr, name: d.Name})}
 }
+
+// Rebind moves a phone's leg to where the phone registered anew, after it lost
+// its connection or its address. Other legs stay.
+func (l *Leg) Rebind(b Binding) {
+	f := l.shard.srv.bindingFlow(&b)
+	l.post(func() {
+		if l.symmetric {
+			l.flow = f
+		}
+	})
+}

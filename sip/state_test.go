@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -188,4 +189,25 @@ func TestStateHoldsNoPassword(t *testing.T) {
 	if bytes.Contains(b, []byte("secret")) {
 		t.Errorf("kept: %s", b)
 	}
+}
+
+func TestAPhoneThatMovedIsReachedWhereItRegistered(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	before, after, e := newPeer(t, "udp", server), newPeer(t, "udp", server), newEvents()
+	at := func(p *peer) sip.Binding {
+		return sip.Binding{Contact: "sip:al@phone.invalid", Transport: sip.UDP, Source: netip.MustParseAddrPort(p.conn.LocalAddr().String())}
+	}
+	first := at(before)
+	leg, err := server.Server.Invite(within(t), sip.Outgoing{Binding: &first, SDP: offerSDP}, e.on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.answer(before.expect("INVITE "), 200, "one", "")
+	before.expect("ACK ")
+	want[sip.Answered](t, e)
+	leg.Rebind(at(after))
+	leg.Bye(sip.Reason{})
+	after.answer(after.expect("BYE sip:al@phone.invalid "), 200, "", "")
+	want[sip.Closed](t, e)
 }
