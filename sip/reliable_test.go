@@ -2,6 +2,7 @@ package sip_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -71,6 +72,12 @@ func TestUpdateBeforeTheAnswer(t *testing.T) {
 	}
 	update(caller, b)
 	update(in.Leg(), a)
+	go func() { (<-b).(sip.Reinvite).Respond(481, nil) }() // there is no session yet: that must not end the dialog
+	_, err := caller.Update(within(t), offerSDP)
+	var status *sip.StatusError
+	if !errors.As(err, &status) || status.Status != 488 {
+		t.Errorf("got %v, want 488", err)
+	}
 	in.Answer(answerSDP)
 	want[sip.Answered](t, a)
 	want[sip.Acked](t, b)

@@ -75,6 +75,9 @@ func (r *reoffer) respond(l *Leg, status int, sdp []byte) {
 		return
 	}
 	l.offered = nil
+	if status == 481 && l.state == legRinging {
+		status = 488 // the offer is refused; the call goes on ringing (RFC 5057 §5.1)
+	}
 	s := l.shard
 	b := append(appendStatus(s.buf[:0], status, ""), r.head...)
 	good := status >= 200 && status < 300
