@@ -49,8 +49,9 @@ func (h *house) ears() pbx.Ears {
 // Listen puts the two sides of a call side by side, as the recording has them, and has them recognised.
 func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk) {
 	f := transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
+	wide := c.Wideband
 	switch {
-	case c.Wideband:
+	case wide:
 		f.Encoding, f.Rate = transcript.PCM16, 16000
 	case c.Codec == media.PCMA:
 		f.Encoding = transcript.PCMA
@@ -61,6 +62,9 @@ func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.
 	}
 	var frames []byte
 	return func(c media.Chunk) {
+		if (c.Wide != nil) != wide { // an older file of another kind was taken up
+			return
+		}
 		frames = c.Interleave(frames[:0])
 		live.Write(frames)
 	}
