@@ -122,9 +122,31 @@ func mono(channels [][]int16) []int16 {
 	return out
 }
 
+// untagged leaves out ID3v2 tags: the decoder believes the sizes they claim.
+func untagged(b []byte) ([]byte, error) {
+	for bytes.HasPrefix(b, []byte("ID3")) {
+		if len(b) < 10 {
+			return nil, io.ErrUnexpectedEOF
+		}
+		n := 10
+		for i, v := range b[6:10] {
+			n += int(v&127) << (21 - 7*i)
+		}
+		if n > len(b) {
+			return nil, io.ErrUnexpectedEOF
+		}
+		b = b[n:]
+	}
+	return b, nil
+}
+
 // decodeMP3 reads MPEG layer 3; its decoder always gives two channels.
 func decodeMP3(b []byte) ([]int16, int, error) {
-	d, err := mp3.NewDecoder(bytes.NewReader(b))
+	b, err := untagged(b)
+	if err != nil {
+		return nil, 0, err
+	}
+	d, err := mp3.NewDecoder(struct{ io.Reader }{bytes.NewReader(b)}) // it would read what can seek twice
 	if err != nil {
 		return nil, 0, err
 	}
