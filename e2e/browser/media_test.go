@@ -34,10 +34,13 @@ func page(t *testing.T, script string) string {
 }
 
 // tone writes what the browser's microphone hears.
-func tone(t *testing.T, hz string) string {
+func tone(t *testing.T, hz string) string { return voice(t, hz, "48000") }
+
+// voice is a minute of a tone.
+func voice(t *testing.T, hz, rate string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), hz+".wav")
-	if out, err := exec.Command("sox", "-n", "-r", "48000", "-c", "1", "-b", "16", path, "synth", "60", "sine", hz, "vol", "0.3").CombinedOutput(); err != nil {
+	if out, err := exec.Command("sox", "-n", "-r", rate, "-c", "1", "-b", "16", path, "synth", "60", "sine", hz, "vol", "0.3").CombinedOutput(); err != nil {
 		t.Fatalf("sox: %v %s", err, out)
 	}
 	return path

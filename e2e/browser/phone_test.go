@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
+	"soniq/media"
 )
 
 func TestMain(m *testing.M) { rig.Main(m) }
@@ -125,4 +126,45 @@ func TestTwoBrowsersTalk(t *testing.T) {
 	b.hears(440)
 	a.eval(nil, "session.terminate()")
 	b.wait("ended")
+}
+
+// A telephone on a desk and a browser: each calls the other, whatever the desk phone asks of encryption.
+func TestABrowserAndADeskPhoneCallEachOther(t *testing.T) {
+	s := rig.Start(t, rig.Options{Flags: []string{"--web-origins", "*"}})
+	office := s.Org("live")
+	ada := office.AddUser("Ada")
+	a := newWebPhone(t, s, ada.SIP, "440", true)
+	for _, c := range []struct{ srtp, phone string }{{"off", ""}, {"required", "srtp-mand"}, {"preferred", "srtp"}} {
+		bob := office.AddUser("Bob-" + c.srtp)
+		var phones struct{ Data []struct{ ID string } }
+		office.Want(200, "GET", "/devices?user_id="+bob.ID, nil, &phones)
+		office.Want(200, "PATCH", "/devices/"+phones.Data[0].ID, map[string]any{"srtp": c.srtp}, nil)
+		desk := s.Phone(bob.SIP, rig.PhoneOptions{Say: voice(t, "1000", "8000"), Auto: true, Encrypt: c.phone})
+		a.eval(nil, "(events.length = 0, 0)")
+		a.dial(bob.Extension)
+		desk.Wait("CALL_ESTABLISHED", "")
+		a.hears(1000)
+		desk.Listen(2 * time.Second)
+		a.eval(nil, "change('hold')")
+		a.silent()
+		a.eval(nil, "change('unhold')")
+		a.hears(1000)
+		a.eval(nil, "session.terminate()")
+		desk.Wait("CALL_CLOSED", "")
+		a.eval(nil, "(events.length = 0, 0)")
+		desk.Dial(ada.Extension)
+		a.wait("confirmed")
+		a.hears(1000)
+		desk.Listen(2 * time.Second)
+		desk.Do("hangup", "")
+		a.wait("ended")
+		heard, err := media.ReadWAV(desk.Close())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pcm := heard.PCM[0]
+		if hz, _ := media.Dominant(pcm[len(pcm)/2:], 8000); hz < 430 || hz > 450 {
+			t.Errorf("with srtp %s the desk phone heard %.0f Hz", c.srtp, hz)
+		}
+	}
 }
