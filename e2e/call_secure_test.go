@@ -14,7 +14,7 @@ func TestAnEncryptedPhoneTalksToAPlainOne(t *testing.T) {
 	office := newSite(s)
 	low, _ := tone(t, 440)
 	high, _ := tone(t, 1000)
-	for _, kind := range []string{"srtp-mand", "srtp"} {
+	for _, kind := range []string{"srtp-mand", "srtp", "dtls_srtp"} {
 		t.Run(kind, func(t *testing.T) {
 			o := office.in(t)
 			ada, bob := o.AddUser("Ada-"+kind), o.AddUser("Bob-"+kind)

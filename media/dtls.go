@@ -196,7 +196,7 @@ func (s *Stream) receiveOther(b []byte, from netip.AddrPort, now int64) {
 		}
 		return
 	case b[0] >= 20 && b[0] < 64 && in.link != nil:
-		if !s.admits(from, now) {
+		if !s.mayShake(from) {
 			in.ignored++
 			return
 		}
@@ -207,4 +207,14 @@ func (s *Stream) receiveOther(b []byte, from netip.AddrPort, now int64) {
 		return
 	}
 	in.malformed++
+}
+
+// mayShake reports whether DTLS from this source is looked at: without ICE only
+// that of hosts we know, for a stranger's could spoil the handshake of the phone.
+func (s *Stream) mayShake(from netip.AddrPort) bool {
+	if s.in.ice != nil {
+		return s.in.ice.knows(from)
+	}
+	l := &s.in.latch
+	return from == l.source || l.rankOf(from) >= known
 }

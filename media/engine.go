@@ -29,6 +29,7 @@ type Engine struct {
 	rec   *writers
 
 	certificate *certificate // for DTLS
+	own         netip.Addr   // where packets leave from, behind a NAT not what is advertised
 
 	mu      sync.Mutex // guards closed and streams
 	closed  bool
@@ -91,6 +92,7 @@ func (e *Engine) configure(cfg Config) (err error) {
 	if !cfg.Advertise.IsValid() {
 		cfg.Advertise = advertised(cfg.Bind)
 	}
+	e.own = advertised(cfg.Bind)
 	e.cfg, e.log, e.base = cfg, cfg.Logger, cfg.Now()
 	e.ports, err = newPortSet(cfg.PortMin, cfg.PortMax)
 	return err

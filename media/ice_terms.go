@@ -39,11 +39,21 @@ func (t *iceTerms) restarted(p *protection) bool {
 	return p.ufrag != t.theirUfrag || p.pwd != t.theirPwd
 }
 
-// hostPriority is that of our only candidate (RFC 8445 §5.1.2.1: host, component 1).
+// hostPriority is that of our first candidate (RFC 8445 §5.1.2.1: host, component 1).
 const hostPriority = 126<<24 | 65535<<8 | 255
 
-// write adds our side to a body. All candidates are in it; nothing trickles.
-func (t *iceTerms) write(b *strings.Builder, local netip.AddrPort) {
-	fmt.Fprintf(b, "a=ice-ufrag:%s\r\na=ice-pwd:%s\r\na=candidate:1 1 udp %d %s %d typ host\r\na=end-of-candidates\r\n",
-		t.ufrag, t.pwd, hostPriority, local.Addr(), local.Port())
+// write adds our side to a body. All candidates are in it; nothing trickles. A
+// browser on our own network may not reach us by the address advertised to the
+// Internet, so it is told the machine's own as well.
+func (t *iceTerms) write(b *strings.Builder, local netip.AddrPort, own netip.Addr) {
+	fmt.Fprintf(b, "a=ice-ufrag:%s\r\na=ice-pwd:%s\r\n", t.ufrag, t.pwd)
+	writeCandidate(b, 1, hostPriority, local)
+	if own.IsValid() && own != local.Addr() && own.Is4() == local.Addr().Is4() {
+		writeCandidate(b, 2, hostPriority-1<<8, netip.AddrPortFrom(own, local.Port()))
+	}
+	b.WriteString("a=end-of-candidates\r\n")
+}
+
+func writeCandidate(b *strings.Builder, foundation, priority int, at netip.AddrPort) {
+	fmt.Fprintf(b, "a=candidate:%d 1 udp %d %s %d typ host\r\n", foundation, priority, at.Addr(), at.Port())
 }

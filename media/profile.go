@@ -20,5 +20,8 @@ type Profile struct {
 func (s *Stream) NewSession(p Profile) *Session {
 	n := NewSession(s.local)
 	n.terms.profile, n.terms.certificate = p, s.engine.certificate
+	if s.bind == s.engine.cfg.Bind {
+		n.terms.own = s.engine.own
+	}
 	return n
 }

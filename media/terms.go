@@ -11,6 +11,7 @@ import (
 type terms struct {
 	profile     Profile
 	certificate *certificate // the engine's; nil leaves DTLS out
+	own         netip.Addr   // the machine's address, where another one is advertised
 	keys        [len(suiteTable)]masterKey
 	proposal    Security // of our pending offer
 	all         bool     // the offer names all suites
@@ -76,7 +77,7 @@ func (t *terms) offerLines(local netip.AddrPort) string {
 	case WebRTC:
 		b.WriteString("a=rtcp-mux\r\n")
 		t.writeDTLS(&b, actpass) // RFC 5763 §5
-		t.ice.write(&b, local)
+		t.ice.write(&b, local, t.own)
 	}
 	return b.String()
 }
@@ -177,7 +178,7 @@ func (t *terms) answerLines(local netip.AddrPort) string {
 	case WebRTC:
 		t.writeDTLS(&b, t.role)
 		if t.agreed.ice != nil {
-			t.ice.write(&b, local)
+			t.ice.write(&b, local, t.own)
 		}
 	}
 	return b.String()

@@ -2,6 +2,7 @@ package media
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -211,5 +212,17 @@ func TestCandidatesAreRead(t *testing.T) {
 	}
 	if len(p.candidates) != maxCandidates {
 		t.Errorf("%d candidates kept", len(p.candidates))
+	}
+}
+
+// Behind a NAT with a public address of its own, both addresses are candidates.
+func TestOwnAddressIsACandidateToo(t *testing.T) {
+	t.Parallel()
+	for advertise, want := range map[string]int{"198.51.100.7": 2, "127.0.0.1": 1} {
+		e := testEngine(t, Config{Advertise: netip.MustParseAddr(advertise)}, newLoop)
+		offer := string(legWith(t, e, WebRTC).Offer(OwnOffer()))
+		if n := strings.Count(offer, "a=candidate:"); n != want || !strings.Contains(offer, " "+advertise+" ") {
+			t.Errorf("advertised %s: %d candidates, want %d\n%s", advertise, n, want, offer)
+		}
 	}
 }
