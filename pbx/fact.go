@@ -2,14 +2,12 @@ package pbx
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"time"
 
 	"soniq/call"
 	"soniq/db"
 	"soniq/event"
-	"soniq/media"
 )
 
 // change writes down how the call is now, with the events that tell of it.
@@ -82,23 +80,13 @@ func (c *liveCall) changedLegs() []call.LegState {
 	for _, l := range c.legs {
 		if l.dirty {
 			s := l.state()
-			if l.quality != nil {
-				s.Quality = qualityOf(*l.quality)
-			}
+			s.Quality = l.heard()
 			all = append(all, s)
 			l.dirty = false
 		}
 	}
 	all, c.given = append(all, c.given...), nil
 	return all
-}
-
-func qualityOf(q media.Quality) json.RawMessage {
-	b, err := json.Marshal(q)
-	if err != nil {
-		return nil
-	}
-	return b
 }
 
 func at(t time.Time) db.Time { return db.At(t) }

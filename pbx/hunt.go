@@ -177,6 +177,9 @@ func (c *liveCall) progress(l *leg, e sip.Provisional) {
 	if h == nil || h.over {
 		return
 	}
+	if l.rang.IsZero() {
+		l.rang = c.sw.Now()
+	}
 	c.step("leg.ringing", l, detail{"sip_status": e.Status})
 	if h.onRing != nil {
 		h.onRing(l, e)

@@ -45,11 +45,11 @@ type leg struct {
 	clip      *media.Clip // what it is played over and over
 	playback  *media.Playback
 
-	started, answered, ended time.Time
-	reason                   string
-	status                   int // SIP status it failed with
-	quality                  *media.Quality
-	dirty                    bool
+	started, rang, answered, ended time.Time
+	reason                         string
+	status                         int // SIP status it failed with
+	quality                        *media.Quality
+	dirty                          bool
 }
 
 func (l *leg) up() bool { return l != nil && !l.over && !l.answered.IsZero() }
