@@ -22,7 +22,7 @@ type Audio struct {
 	Text      *string `json:"text" doc:"What is spoken; null for uploads"`
 	Voice     *string `json:"voice"`
 	Language  *string `json:"language"`
-	Seconds   int     `json:"duration_seconds" doc:"Rounded up"`
+	Seconds   int     `json:"duration_seconds" doc:"At least 1"`
 	Format    string  `json:"format" enum:"wav,mp3,ogg"`
 	SizeBytes int64   `json:"size_bytes"`
 	URL       string  `json:"url" doc:"Where the sound is fetched, with the same credential"`
@@ -107,7 +107,7 @@ func (s *Service) dress(ctx context.Context, q db.Querier, a *Audio) (err error)
 		prefix = "/sandbox/v1"
 	}
 	a.URL = s.BaseURL + prefix + "/audio/" + a.ID + "/content"
-	a.Seconds = int((a.Duration + time.Second - 1) / time.Second)
+	a.Seconds = max(int(a.Duration.Round(time.Second)/time.Second), 1)
 	a.UsedBy, err = s.uses(ctx, q, a.OrgID, a.ID)
 	return err
 }

@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"bufio"
+	"context"
 	"crypto/md5"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -119,9 +122,40 @@ func TestEmergencyCallsGoOnlyToTrunksMarkedForThem(t *testing.T) {
 			t.Errorf("the carrier is not told %q:\n%s", part, invite)
 		}
 	}
-	if r := company.record("911"); r.String() != "outbound completed caller_hangup caller 0" {
+	r := company.record("911")
+	if r.String() != "outbound completed caller_hangup caller 0" {
 		t.Errorf("record: %s", r)
 	}
+	told := company.streamed("emergency.call_placed")
+	for _, part := range []string{r.CallID, `"number":"911"`, `"callback_number":"` + hers, "Bond <St> 5, floor 3"} {
+		if !strings.Contains(told, part) {
+			t.Errorf("the stream is told %s, without %s", told, part)
+		}
+	}
+}
+
+// streamed is the data of the first event of a kind on the live stream.
+func (s *site) streamed(kind string) string {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(s.T.Context(), 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.Server.HTTP+s.Prefix+"/events/stream?after_sequence=0&events="+kind, nil)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.Key)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	defer answer.Body.Close()
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			return data
+		}
+	}
+	s.T.Fatalf("no %s on the stream (%d)", kind, answer.StatusCode)
+	return ""
 }
 
 func TestAnEmergencyCallGetsTheOnlyChannel(t *testing.T) {
