@@ -34,6 +34,7 @@ type lines struct {
 type line struct {
 	trunk   carrier.Trunk
 	version db.Time
+	number  string // the only one it carries
 	stop    context.CancelFunc
 	over    sync.WaitGroup
 }
@@ -73,9 +74,15 @@ func (l *lines) follow(ctx context.Context) error {
 	wanted := map[string]bool{}
 	for _, t := range all {
 		wanted[t.ID] = true
-		if known := l.open[t.ID]; known == nil || !known.version.Equal(t.UpdatedAt.Time) {
+		number := ""
+		if t.Kind == "register" {
+			if number, err = l.trunks.SoleNumber(ctx, t); err != nil {
+				return err
+			}
+		}
+		if known := l.open[t.ID]; known == nil || !known.version.Equal(t.UpdatedAt.Time) || known.number != number {
 			l.close(t.ID)
-			l.open[t.ID] = l.start(ctx, t)
+			l.open[t.ID] = l.start(ctx, t, number)
 		}
 	}
 	for id := range l.open {
@@ -86,14 +93,14 @@ func (l *lines) follow(ctx context.Context) error {
 	return nil
 }
 
-func (l *lines) start(ctx context.Context, t carrier.Trunk) *line {
+func (l *lines) start(ctx context.Context, t carrier.Trunk, number string) *line {
 	ctx, stop := context.WithCancel(ctx)
-	one := &line{trunk: t, version: t.UpdatedAt, stop: stop}
+	one := &line{trunk: t, version: t.UpdatedAt, number: number, stop: stop}
 	if l.every > 0 {
 		one.over.Go(func() { l.probe(ctx, t) })
 	}
 	if t.Kind == "register" {
-		one.over.Go(func() { l.login(ctx, t) })
+		one.over.Go(func() { l.login(ctx, t, number) })
 	}
 	return one
 }
@@ -151,8 +158,8 @@ func probeError(status int, err error) error {
 }
 
 // login keeps a trunk logged in until the context ends, and logs out then.
-func (l *lines) login(ctx context.Context, t carrier.Trunk) {
-	r, err := l.register(ctx, t)
+func (l *lines) login(ctx context.Context, t carrier.Trunk, number string) {
+	r, err := l.register(ctx, t, number)
 	if err != nil { // nothing that trying again helps
 		l.loggedIn(t, sip.RegistrationStatus{Reason: err.Error(), Next: lastWait})
 		return
@@ -163,7 +170,7 @@ func (l *lines) login(ctx context.Context, t carrier.Trunk) {
 	_ = r.Unregister(last) // a carrier that does not answer forgets us by itself
 }
 
-func (l *lines) register(ctx context.Context, t carrier.Trunk) (*sip.Registered, error) {
+func (l *lines) register(ctx context.Context, t carrier.Trunk, number string) (*sip.Registered, error) {
 	username, password, err := l.trunks.Login(t)
 	if err != nil {
 		return nil, err
@@ -175,7 +182,7 @@ func (l *lines) register(ctx context.Context, t carrier.Trunk) (*sip.Registered,
 	if t.FromDomain != nil {
 		domain = *t.FromDomain
 	}
-	return l.sip.KeepRegistered(ctx, sip.Registration{Registrar: target(t), AOR: sip.URI{User: username, Host: domain}.String(),
+	return l.sip.KeepRegistered(ctx, sip.Registration{Registrar: target(t), AOR: sip.URI{User: username, Host: domain}.String(), ContactUser: number,
 		Credentials: sip.Credentials{Username: username, Password: password},
 		OnStatus:    func(s sip.RegistrationStatus) { l.loggedIn(t, s) }})
 }

@@ -4,14 +4,18 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"soniq/bus"
 	"soniq/carrier"
+	"soniq/db"
 	"soniq/db/dbtest"
 	"soniq/device"
+	"soniq/event"
+	"soniq/number"
 	"soniq/op/optest"
 	"soniq/org"
 	"soniq/seal"
@@ -77,7 +81,8 @@ func newLineHouse(t *testing.T) *lineHouse {
 		t.Fatal(err)
 	}
 	h := &lineHouse{org: o.ID, trunks: carrier.New(d, orgs, keys, b, time.Now, "here"), carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
-	h.server = optest.New(t, d, h.trunks.Operations()...)
+	numbers := number.New(d, orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}, b, time.Now)
+	h.server = optest.New(t, d, append(h.trunks.Operations(), numbers.Operations()...)...)
 	there := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "carrier", Accounts: h.carrier, Bindings: h.carrier}, h.carrier)
 	h.port, h.there = int(there.Addr().Port()), there
 	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
@@ -149,15 +154,28 @@ func TestATrunkThatRegistersIsLoggedInAndOut(t *testing.T) {
 	if n := h.saved(t); n != 1 {
 		t.Errorf("%d contacts at the carrier", n)
 	}
+	h.carrier.mu.Lock()
+	contact := h.carrier.bindings[0].Contact
+	h.carrier.mu.Unlock()
+	if !strings.Contains(contact, "sip:acme@") {
+		t.Errorf("without a number the contact is %s", contact)
+	}
 	h.becomes(t, id, "registration.status", "registered")
 	h.becomes(t, id, "status", "up")
 	h.do("PATCH", "/trunks/"+id, `{"enabled":false}`).Want(200)
 	if n := h.saved(t); n != 0 {
 		t.Errorf("%d contacts at the carrier of a trunk that is switched off", n)
 	}
+	h.do("POST", "/numbers", fmt.Sprintf(`{"number":"+493012345678","trunk_id":%q}`, id)).Want(201)
 	h.do("PATCH", "/trunks/"+id, `{"enabled":true}`).Want(200)
 	if n := h.saved(t); n != 1 {
 		t.Errorf("%d contacts at the carrier again", n)
+	}
+	h.carrier.mu.Lock()
+	contact = h.carrier.bindings[0].Contact
+	h.carrier.mu.Unlock()
+	if !strings.Contains(contact, "+493012345678@") {
+		t.Errorf("with one number the contact is %s", contact)
 	}
 	if stop(); h.saved(t) != 0 {
 		t.Error("a node that stops stays logged in")

@@ -105,6 +105,20 @@ func read(ctx context.Context, q db.Querier, text string, args ...any) ([]Trunk,
 	return all, rows.Err()
 }
 
+// soleNumber returns the number a trunk carries where it is only one; "" otherwise.
+func soleNumber(ctx context.Context, q db.Querier, org, trunk string) (string, error) {
+	var number string
+	var n int
+	const text = `SELECT COUNT(*), COALESCE(MAX(number), '') FROM numbers WHERE org_id = $1 AND trunk_id = $2 AND status = 'active'`
+	if err := q.QueryRow(ctx, text, org, trunk).Scan(&n, &number); err != nil {
+		return "", fmt.Errorf("find numbers of trunk: %w", err)
+	}
+	if n != 1 {
+		return "", nil
+	}
+	return number, nil
+}
+
 // boundNumbers returns the ids of numbers that use the trunk.
 func boundNumbers(ctx context.Context, q db.Querier, org, trunk string) ([]string, error) {
 	rows, err := q.Query(ctx, `SELECT id FROM numbers WHERE org_id = $1 AND trunk_id = $2 ORDER BY id`, org, trunk)

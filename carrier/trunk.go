@@ -152,6 +152,12 @@ func (s *Service) Login(t Trunk) (username, password string, err error) {
 	return *t.Username, string(plain), nil
 }
 
+// SoleNumber returns the number a trunk carries where it is only one; "" otherwise. Carriers of such accounts send its
+// calls to the contact that registered, whatever was dialled.
+func (s *Service) SoleNumber(ctx context.Context, t Trunk) (string, error) {
+	return soleNumber(ctx, s.db.Read(ctx), t.OrgID, t.ID)
+}
+
 // place binds a sealed value to its row and column.
 func place(t Trunk, column string) []byte { return []byte(t.OrgID + "|trunks|" + t.ID + "|" + column) }
 
