@@ -12,14 +12,14 @@ import (
 func (s *Service) actions() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
-		op.New("calls.end", "POST /calls/{id}/end", w, "End the call", s.EndCall).Acts(),
-		op.New("calls.hold", "POST /calls/{id}/hold", w, "Put the call on hold", s.HoldCall).Acts(),
-		op.New("calls.unhold", "POST /calls/{id}/unhold", w, "Take the call off hold", s.UnholdCall).Acts(),
-		op.New("calls.dtmf", "POST /calls/{id}/dtmf", w, "Send DTMF tones", s.SendDTMF).Acts(),
-		op.New("calls.mute", "POST /calls/{id}/mute", w, "Mute one side of the call", s.MuteCall).Acts(),
-		op.New("calls.unmute", "POST /calls/{id}/unmute", w, "Unmute one side of the call", s.UnmuteCall).Acts(),
-		op.New("calls.answer", "POST /calls/{id}/answer", w, "Answer a ringing call on a phone of the user", s.AnswerCall).Acts(),
-		op.New("calls.announce", "POST /calls/{id}/announce", w, "Play an announcement into the call", s.AnnounceCall).Acts(),
+		op.New("calls.end", "POST /calls/{id}/end", w, "End the call", s.EndCall).Acts().Async(),
+		op.New("calls.hold", "POST /calls/{id}/hold", w, "Put the call on hold", s.HoldCall).Acts().Async(),
+		op.New("calls.unhold", "POST /calls/{id}/unhold", w, "Take the call off hold", s.UnholdCall).Acts().Async(),
+		op.New("calls.dtmf", "POST /calls/{id}/dtmf", w, "Send DTMF tones", s.SendDTMF).Acts().Async(),
+		op.New("calls.mute", "POST /calls/{id}/mute", w, "Mute one side of the call", s.MuteCall).Acts().Async(),
+		op.New("calls.unmute", "POST /calls/{id}/unmute", w, "Unmute one side of the call", s.UnmuteCall).Acts().Async(),
+		op.New("calls.answer", "POST /calls/{id}/answer", w, "Answer a ringing call on a phone of the user", s.AnswerCall).Acts().Async(),
+		op.New("calls.announce", "POST /calls/{id}/announce", w, "Play an announcement into the call", s.AnnounceCall).Acts().Async(),
 	}
 }
 
@@ -53,6 +53,9 @@ func (s *Service) HoldCall(ctx context.Context, in *HoldIn) (*op.Out[Call], erro
 	var c Hold
 	if in.Body != nil {
 		c.AudioID = in.Body.AudioID
+	}
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
 	}
 	if err := s.checkAudio(ctx, "audio_id", c.AudioID); err != nil {
 		return nil, err
@@ -188,6 +191,9 @@ type AnnounceRequest struct {
 // AnnounceCall plays an announcement to one side or all.
 func (s *Service) AnnounceCall(ctx context.Context, in *AnnounceIn) (*op.Out[Call], error) {
 	b := in.Body
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
 	if (b.AudioID == "") == (b.Text == "") {
 		return nil, op.Invalid(op.Field("audio_id", "required", "give audio_id or text, one of them"))
 	}

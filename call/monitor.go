@@ -44,6 +44,9 @@ type MonitorIn struct {
 
 // StartMonitoring rings the supervisor's phone, which then hears the call.
 func (s *Service) StartMonitoring(ctx context.Context, in *MonitorIn) (*op.Out[Monitor], error) {
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
 	c, err := s.monitorOf(ctx, in)
 	if err != nil {
 		return nil, err

@@ -32,6 +32,9 @@ type NoteIn struct {
 // AddNote writes a note on a call, also after its end.
 func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error) {
 	org := access.Org(ctx)
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
 	if n := utf8.RuneCountInString(in.Body.Body); n > 10_000 || strings.TrimSpace(in.Body.Body) == "" {
 		return nil, op.Invalid(op.Field("body", "invalid_length", "must have 1 to 10000 characters"))
 	}

@@ -41,6 +41,9 @@ type CallTags struct {
 
 // TagCall adds tags to those a call has.
 func (s *Service) TagCall(ctx context.Context, in *TagIn) (*op.Out[CallTags], error) {
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
 	names, wrong := in.names()
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)

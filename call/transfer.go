@@ -12,9 +12,9 @@ import (
 func (s *Service) transfers() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
-		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call", s.TransferCall).Acts(),
-		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer", s.FinishTransfer).Acts(),
-		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold", s.StopTransfer).Acts(),
+		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call", s.TransferCall).Acts().Async(),
+		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer", s.FinishTransfer).Acts().Async(),
+		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold", s.StopTransfer).Acts().Async(),
 		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call", s.AddToCall).Acts().Status(201),
 		op.Delete("calls.participants.remove", "DELETE /calls/{id}/participants/{leg_id}", w, "Hang up one party of the call", s.RemoveFromCall).Acts(),
 	}
@@ -43,6 +43,9 @@ var laterTargets = []string{"queue:", "flow:", "voicemail:"}
 
 // TransferCall hands the call over: blind at once, warm after the agent has talked to the target.
 func (s *Service) TransferCall(ctx context.Context, in *TransferIn) (*op.Out[Call], error) {
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
 	c, err := s.transfer(ctx, in.Body)
 	if err != nil {
 		return nil, err
@@ -124,6 +127,9 @@ type AddIn struct {
 
 // AddToCall dials somebody into the call. It answers when the leg rings or is on its way; its answer follows as an event.
 func (s *Service) AddToCall(ctx context.Context, in *AddIn) (*op.Out[Leg], error) {
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
 	c := AddParticipant{Timeout: span(in.Body.TimeoutSeconds, defaultRing)}
 	var wrong []op.Violation
 	if n := in.Body.TimeoutSeconds; n != nil && (*n < 5 || *n > 120) {

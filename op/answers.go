@@ -26,6 +26,18 @@ func (o Operation) Answers(status int, mediaType string, body any) Operation {
 	return o
 }
 
+// describeAccepted adds the answer 202 to an operation: its body is that of success.
+func describeAccepted(doc *huma.OpenAPI, o Operation) {
+	item := doc.Paths[Prefix+o.Path]
+	for _, x := range []*huma.Operation{item.Post, item.Put, item.Patch} {
+		if x != nil && x.OperationID == o.ID {
+			accepted := *x.Responses[strconv.Itoa(o.SuccessCode)]
+			accepted.Description = http.StatusText(http.StatusAccepted)
+			x.Responses[strconv.Itoa(http.StatusAccepted)] = &accepted
+		}
+	}
+}
+
 // responses describes the answers.
 func (o Operation) responses(schemas huma.Registry) map[string]*huma.Response {
 	all := map[string]*huma.Response{}

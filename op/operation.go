@@ -34,6 +34,7 @@ type Operation struct {
 	SuccessCode  int
 	Rollout      Rollout
 	Outside      bool   // acts on the outside world: not run inside a transaction
+	Accepts      bool   // may answer 202 where the client prefers not to wait
 	Signed       bool   // the address may carry a signature instead of a credential
 	ReadOnly     bool   // changes nothing although it is no GET, such as a search with a body
 	EnvironmentO string // "" both, or the only environment it is offered in
@@ -70,6 +71,9 @@ func New[I, O any](id, route string, need access.Requirement, summary string, fn
 			return
 		}
 		huma.Register(api, o.huma(), corridor(c, o, fn))
+		if o.Accepts {
+			describeAccepted(api.OpenAPI(), o)
+		}
 	}
 	return o
 }
@@ -128,6 +132,9 @@ func (o Operation) Status(code int) Operation { o.SuccessCode = code; return o }
 // Acts says that the operation acts on the outside world, so it is not run inside a transaction.
 func (o Operation) Acts() Operation { o.Outside = true; return o }
 
+// Async says that the operation may answer 202 with the same body, before its effect.
+func (o Operation) Async() Operation { o.Accepts = true; return o }
+
 // Reads says that the operation changes nothing although it is no GET.
 func (o Operation) Reads() Operation { o.ReadOnly = true; return o }
 
@@ -162,6 +169,12 @@ func (o Operation) huma() huma.Operation {
 	}
 	if o.Method == http.MethodPatch || o.Method == http.MethodDelete {
 		h.Errors = append(h.Errors, http.StatusPreconditionFailed)
+	}
+	if o.Outside && o.Writes() {
+		h.Errors = append(h.Errors, http.StatusBadGateway, http.StatusGatewayTimeout)
+		if o.Rollout != RolloutPlanned {
+			h.Errors = append(h.Errors, http.StatusNotImplemented)
+		}
 	}
 	if o.ToolName != "" {
 		h.Extensions["x-mcp-tool"] = o.ToolName

@@ -55,6 +55,9 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 	}
 	for path, item := range model.Paths.Map() {
 		for method, o := range item.Operations() {
+			if o.OperationID == "events.stream" {
+				continue // its answer does not end; it has tests of its own
+			}
 			d.operations = append(d.operations, describe(t, method, path, o))
 		}
 	}
@@ -111,7 +114,9 @@ func (o operation) at(values map[string]string) string {
 }
 
 // nowhere are parameters that name nothing.
-var nowhere = map[string]string{"id": "none_00000000000000000000000000", "delivery_id": "dlv_00000000000000000000000000", "phone": "+12025550199"}
+var nowhere = map[string]string{"id": "none_00000000000000000000000000", "delivery_id": "dlv_00000000000000000000000000", "phone": "+12025550199",
+	"leg_id": "leg_00000000000000000000000000", "note_id": "note_00000000000000000000000000", "monitor_id": "mon_00000000000000000000000000",
+	"tag": "nothing"}
 
 // judge says what in an answer the description did not announce.
 func (d *document) judge(t *testing.T, request *http.Request, r rig.Response) {

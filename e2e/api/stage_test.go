@@ -71,6 +71,23 @@ func (s *stage) furnish(t *testing.T) {
 	s.ids["/memory"] = map[string]string{"phone": s.phone}
 	s.delivered(t)
 	s.understood(t)
+	s.marked(t, alice.ID)
+}
+
+// marked gives the call a note and a tag, and has another one placed tomorrow.
+func (s *stage) marked(t *testing.T, user string) {
+	t.Helper()
+	var note, callback struct{ ID string }
+	var tags struct{ Data []struct{ ID string } }
+	var c struct{ Legs []struct{ ID string } }
+	s.a.want(t, 201, "POST", "/calls/"+s.call+"/note", map[string]any{"body": "A note."}, &note)
+	s.a.want(t, 200, "POST", "/calls/"+s.call+"/tag", map[string]any{"tag": "marked"}, nil)
+	s.a.want(t, 200, "GET", "/tags", nil, &tags)
+	s.a.want(t, 200, "GET", "/calls/"+s.call+"?expand=legs", nil, &c)
+	s.a.want(t, 201, "POST", "/callbacks", map[string]any{"to": "ext:" + s.phone, "user_id": user,
+		"scheduled_at": time.Now().AddDate(0, 0, 1).UTC().Format(time.RFC3339)}, &callback)
+	s.ids["/calls"] = map[string]string{"id": s.call, "note_id": note.ID, "leg_id": c.Legs[0].ID, "monitor_id": nowhere["monitor_id"], "tag": "marked"}
+	s.ids["/tags"], s.ids["/callbacks"] = id(tags.Data[0].ID), id(callback.ID)
 }
 
 func id(v string) map[string]string { return map[string]string{"id": v} }
