@@ -26,11 +26,11 @@ func (s *Service) storyOperations() []op.Operation {
 
 // A CallEvent is one step of a call.
 type CallEvent struct {
-	At       db.Time        `json:"at"`
-	Kind     string         `json:"kind" doc:"Such as leg.ringing, call.held, transfer.failed, api.hold; event. and a kind for an event that was told, webhook. for its delivery" example:"leg.ringing"`
-	LegID    *string        `json:"leg_id"`
-	Detail   map[string]any `json:"detail"`
-	Sequence *int64         `json:"sequence" doc:"Of the event that was told"`
+	At       db.Time    `json:"at"`
+	Kind     string     `json:"kind" doc:"Such as leg.ringing, call.held, transfer.failed, api.hold; event. and a kind for an event that was told, webhook. for its delivery" example:"leg.ringing"`
+	LegID    *string    `json:"leg_id"`
+	Detail   op.Members `json:"detail"`
+	Sequence *int64     `json:"sequence" doc:"Of the event that was told"`
 }
 
 // EventsIn asks for the steps of a call.

@@ -43,3 +43,19 @@ func qualified(pkg, name string) string {
 }
 
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
+
+// Members is an object whose members depend on what it belongs to; any of them may be null.
+type Members map[string]any
+
+// Schema describes it as an object with members of any kind.
+func (Members) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+// MarshalJSON writes nil as an object without members.
+func (m Members) MarshalJSON() ([]byte, error) {
+	if m == nil {
+		return []byte("{}"), nil
+	}
+	return encode(map[string]any(m))
+}

@@ -14,13 +14,13 @@ import (
 
 // An Event is what webhooks are told, as a record.
 type Event struct {
-	ID         string         `json:"id"`
-	Sequence   int64          `json:"sequence"`
-	Kind       string         `json:"kind" example:"call.ended"`
-	OrgID      string         `json:"org_id"`
-	CallID     *string        `json:"call_id"`
-	OccurredAt db.Time        `json:"occurred_at"`
-	Data       map[string]any `json:"data"`
+	ID         string     `json:"id"`
+	Sequence   int64      `json:"sequence"`
+	Kind       string     `json:"kind" example:"call.ended"`
+	OrgID      string     `json:"org_id"`
+	CallID     *string    `json:"call_id"`
+	OccurredAt db.Time    `json:"occurred_at"`
+	Data       op.Members `json:"data"`
 }
 
 // ListIn asks for events.

@@ -132,7 +132,7 @@ func (s *stage) nothingListed(t *testing.T) {
 func (s *stage) everything(t *testing.T) []byte {
 	t.Helper()
 	var all bytes.Buffer
-	for _, path := range []string{"/users?fields=name,extension,status,dnd", "/devices?fields=name,user_id,sip", "/numbers", "/trunks",
+	for _, path := range []string{"/users?fields=name,extension,status,dnd", "/devices?fields=name,user_id,sip", "/numbers", "/trunks?fields=name,host,enabled,allowed_ips",
 		"/webhooks?fields=url,description,status,events", "/api-keys?fields=name,scopes,revoked_at", "/calls", "/cdr",
 		"/recordings?fields=status,sha256", "/transcripts", "/organization"} {
 		all.Write(s.a.want(t, 200, "GET", path, nil, nil).Body)
