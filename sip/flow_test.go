@@ -123,6 +123,10 @@ func TestSTUNKeepAlive(t *testing.T) {
 		if n != 32-4+size || !bytes.Equal(b[:2], []byte{1, 1}) || !bytes.Equal(b[4:20], request[4:]) || binary.BigEndian.Uint16(b[26:])^0x2112 != own.Port() {
 			t.Fatalf("answer %x", b[:n])
 		}
+		family := byte(1 + (size-4)/12)
+		if !bytes.Equal(b[20:26], []byte{0, 0x20, 0, byte(4 + size), 0, family}) {
+			t.Errorf("the attribute begins %x", b[20:26])
+		}
 		ip := make([]byte, size)
 		for i := range ip {
 			ip[i] = b[28+i] ^ request[4+i]

@@ -285,6 +285,11 @@ func TestBusyServerIsPassedOverUnlessItRang(t *testing.T) {
 	if f := want[sip.Failed](t, e); f.Status != 486 || f.Targets != 2 {
 		t.Errorf("without ringing: %+v", f)
 	}
+	near.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:bob@e.test", SDP: offerSDP}, e.on)
+	free.incoming(t).Reject(486, "", 0)
+	if f := want[sip.Failed](t, e); f.Status != 486 || f.Targets != 1 {
+		t.Errorf("the busy one was not passed over next time: %+v", f)
+	}
 }
 
 func TestCancelEndsFailover(t *testing.T) {

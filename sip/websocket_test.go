@@ -177,6 +177,8 @@ func TestWebSocketSourceIsToldByABelievedProxyOnly(t *testing.T) {
 		ws := dialWeb(t, website(t, server), http.Header{"X-Forwarded-For": {"203.0.113.1, 198.51.100.7"}, "X-Forwarded-Proto": {"https"}})
 		conn := websocket.NetConn(context.Background(), ws, websocket.MessageText)
 		p := &peer{t: t, conn: conn, in: bufio.NewReader(conn), tcp: true, web: true}
+		p.ask("INVITE", "4930123456", "c0", 1, "")
+		p.expect("SIP/2.0 407")
 		p.ask("INVITE", "alice", "c1", 1, "")
 		challenge := headerOf(p.expect("SIP/2.0 407"), "Proxy-Authenticate")
 		p.ask("INVITE", "alice", "c1", 2, "Proxy-Authorization: "+digest(challenge, "alice", "secret", "INVITE", 1)+"\n")
