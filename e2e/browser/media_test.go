@@ -214,4 +214,8 @@ func TestBrowserAnswers(t *testing.T) {
 	if took := firstAudio(t, c); took > time.Second {
 		t.Errorf("first audio after %v", took)
 	}
+	until(t, "the browser's report of what it hears", 30*time.Second, func() bool { return l.Quality().Sent.Packets > 0 })
+	if q := l.Quality(); q.Sent.MOS < 4 || q.RTT > time.Second || q.Received.MOS < 4 || q.OneWay {
+		t.Errorf("quality %+v", q)
+	}
 }
