@@ -119,6 +119,8 @@ func (c *liveCall) event(ctx context.Context, l *leg, event sip.Event) {
 		c.acked(l, e)
 	case sip.Reinvite:
 		c.reinvite(ctx, l, e)
+	case sip.Refreshed:
+		c.refreshed(ctx, l, e)
 	case sip.Info:
 		c.info(ctx, l, e)
 	case sip.Refer:

@@ -18,7 +18,9 @@ const reinviteTimeout = 8 * time.Second
 func (c *liveCall) reinvite(ctx context.Context, l *leg, e sip.Reinvite) {
 	peer := c.other(l)
 	switch {
-	case c.done || l.over || !l.up():
+	case e.Early && !l.up(): // before the answer nothing is fixed that could be changed
+		e.Respond(491, nil)
+	case c.done || !l.up():
 		e.Respond(481, nil)
 	case l.busy || peer != nil && peer.busy: // RFC 3261 §14.2: another offer is under way
 		e.Respond(491, nil)
@@ -31,6 +33,20 @@ func (c *liveCall) reinvite(ctx context.Context, l *leg, e sip.Reinvite) {
 	default:
 		c.answerHere(ctx, l, e)
 	}
+}
+
+// refreshed is a phone that said something else when its session was refreshed: it moved, or changed its key.
+func (c *liveCall) refreshed(ctx context.Context, l *leg, e sip.Refreshed) {
+	if !l.up() || l.busy {
+		return
+	}
+	l.session.Offer(l.session.Ours())
+	if _, err := l.session.ReceiveAnswer(e.SDP); err != nil {
+		l.session.Rollback()
+		return
+	}
+	l.apply()
+	c.noteHold(ctx, l)
 }
 
 // plain reports whether two legs hear each other and nothing else, and understand each other's offers.
