@@ -142,7 +142,8 @@ func (d *directory) Caller(ctx context.Context, account string) (pbx.Caller, err
 		return pbx.Caller{}, err
 	}
 	o, err := d.orgs.Get(ctx, a.OrgID)
-	return pbx.Caller{Org: a.OrgID, DeviceID: a.DeviceID, UserID: a.UserID, Extension: extension(u), Name: u.Name, Sandbox: o.Sandbox()}, err
+	return pbx.Caller{Org: a.OrgID, DeviceID: a.DeviceID, UserID: a.UserID, Extension: extension(u), Name: u.Name, SRTP: a.SRTP,
+		Sandbox: o.Sandbox()}, err
 }
 
 func (d *directory) person(ctx context.Context, org, id string) (user.User, error) {

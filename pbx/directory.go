@@ -38,6 +38,7 @@ type Caller struct {
 	Extension, Name       string
 	Sandbox               bool
 	Program               bool   // no person dials: an API call, an AI agent, a forward; such reach no emergency service
+	SRTP                  string // of the device: off, preferred or required
 	ShowNumber            string // E.164 of the organisation to show instead of the user's
 }
 

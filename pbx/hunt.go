@@ -2,6 +2,8 @@ package pbx
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"soniq/call"
@@ -123,6 +125,25 @@ func (h *hunt) tellPlaced(ctx context.Context) {
 	}
 }
 
+// only keeps of an offer what a trunk is set to take; where that is nothing, all is kept.
+func only(m media.Media, codecs []string) media.Media {
+	kept := m
+	kept.Formats = nil
+	audio := false
+	for _, f := range m.Formats {
+		_, isAudio := f.Codec()
+		wanted := slices.ContainsFunc(codecs, func(name string) bool { return strings.EqualFold(name, f.Name) })
+		if wanted || !isAudio {
+			kept.Formats = append(kept.Formats, f)
+		}
+		audio = audio || wanted && isAudio
+	}
+	if !audio {
+		return m
+	}
+	return kept
+}
+
 // cut ends the call because its channel is needed for an emergency call, or outbound calls were stopped.
 func (h *hunt) cut() {
 	h.c.inbox.push(message{run: func(context.Context) {
@@ -155,7 +176,11 @@ func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profi
 		return
 	}
 	l.stream, l.session = stream, stream.NewSession(p)
-	o.SDP = l.session.Offer(h.offer())
+	m := h.offer()
+	if l.trunk != nil {
+		m = only(m, l.trunk.Codecs)
+	}
+	o.SDP = l.session.Offer(m)
 	o.MaxForwards = h.maxForwards
 	o.Header = append(append([]sip.Header(nil), o.Header...), h.header...)
 	o.Diversion = h.diversion

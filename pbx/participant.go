@@ -31,7 +31,7 @@ func (c *liveCall) addParticipant(_ context.Context, x call.AddParticipant, done
 	if from.Org == "" {
 		from = c.caller
 	}
-	from.ShowNumber = x.From
+	from.ShowNumber, from.Program = x.From, true
 	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
 		r, refusal, err := c.sw.reach(ctx, from, x.To)
 		return func(ctx context.Context) {

@@ -201,7 +201,7 @@ func (c *liveCall) openTaker(l, kept *leg) *Refusal {
 	if l.stream, err = c.sw.openStream(kept); err != nil {
 		return &Refusal{Status: 503}
 	}
-	l.session = l.stream.NewSession(profileOf(l.in.Transport, ""))
+	l.session = l.stream.NewSession(profileOf(l.in.Transport, l.caller.SRTP))
 	if l.in.Offer == nil {
 		return &Refusal{Status: 488}
 	}

@@ -81,7 +81,7 @@ func (c *liveCall) openMedia() (r *Refusal) {
 	if c.a.stream, err = c.sw.openStream(nil); err != nil {
 		return &Refusal{Status: 503, Phrase: "No media ports", Reason: "carrier_error"}
 	}
-	c.a.session = c.a.stream.NewSession(profileOf(c.a.in.Transport, ""))
+	c.a.session = c.a.stream.NewSession(profileOf(c.a.in.Transport, c.a.caller.SRTP))
 	if c.a.in.Offer == nil { // RFC 3261 §13.2.1: a late offer; ours goes out in the 200
 		return nil
 	}
@@ -117,9 +117,7 @@ func (c *liveCall) toCallee() media.Media {
 
 // passRinging passes ringing on, and early media where only one side can be meant.
 func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
-	if c.ringing.IsZero() {
-		c.ringing = c.sw.Now()
-	}
+	defer c.nowRinging(l)
 	alone := len(l.hunt.legs) == 1 && c.a.in.Offer != nil
 	if len(e.SDP) == 0 || !alone || c.a.toPeer == nil && !c.early(l, e.SDP) {
 		c.a.in.Ring(180, nil)

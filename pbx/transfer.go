@@ -86,7 +86,7 @@ func (c *liveCall) lead(t *transfer, from, to string, timeout time.Duration) {
 	if caller.Org == "" {
 		caller = c.caller
 	}
-	caller.ShowNumber = from
+	caller.ShowNumber, caller.Program = from, t.refer == nil
 	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
 		r, refusal, err := c.sw.reach(ctx, caller, to)
 		return func(ctx context.Context) {
