@@ -116,7 +116,7 @@ func (n *node) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	carried := n.switcher.Resume(ctx, cut)
+	carried := n.switcher.Resume(ctx, cut, lastAlive(h.config.Data))
 	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded,
 		func(_, id string) bool { return carried[id] })
 	if closed+len(carried) > 0 {

@@ -52,6 +52,25 @@ func (r *Recorder) Close(ctx context.Context) (Result, error) {
 	return res, errors.Join(gaveUp, err)
 }
 
+// Stop ends the recording at this moment, whenever Close comes: what the sides say from now on is not in it.
+func (r *Recorder) Stop() {
+	r.mu.Lock()
+	if r.until == 0 {
+		r.until = max(r.position(r.engine.clock()), 1)
+	}
+	r.mu.Unlock()
+	r.detachAll()
+}
+
+// end is where the recording ends: now, or where it was stopped. r.mu is held.
+func (r *Recorder) end() int64 {
+	now := r.position(r.engine.clock())
+	if r.until > 0 {
+		return min(now, r.until)
+	}
+	return now
+}
+
 // last writes what is left and ends the recording at this moment.
 func (r *Recorder) last() (gaveUp error, again bool) {
 	r.mu.Lock()
@@ -62,7 +81,7 @@ func (r *Recorder) last() (gaveUp error, again bool) {
 	if r.err == nil {
 		scratch := make([]byte, flushScratch)
 		r.empty(scratch)
-		r.flush(r.position(r.engine.clock()), scratch)
+		r.flush(r.end(), scratch)
 	}
 	r.closed = true
 	return r.err, false

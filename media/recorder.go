@@ -43,6 +43,7 @@ type Recorder struct {
 	wg     sync.WaitGroup // OnError
 
 	mu      sync.Mutex // guards all below
+	until   int64      // position at which it was stopped; 0: it was not
 	lanes   [2]lane
 	streams [2]*Stream
 	paused  bool

@@ -24,7 +24,11 @@ func (r *Recorder) drain(scratch []byte) {
 	}
 	now := r.engine.clock()
 	r.empty(scratch)
-	r.flush(r.position(now)-r.layout.ms(holdback), scratch)
+	to := r.position(now) - r.layout.ms(holdback)
+	if r.until > 0 {
+		to = min(to, r.until)
+	}
+	r.flush(to, scratch)
 }
 
 // empty places every frame of both rings, in order of arrival.

@@ -77,6 +77,9 @@ func (c *liveCall) finish(ctx context.Context) {
 		c.sw.stats.failed.Add(1)
 	}
 	c.endMonitors()
+	if r := c.recording; r != nil && r.recorder != nil {
+		r.recorder.Stop()
+	}
 	c.leave()
 	if c.began {
 		c.writeEnd(ctx, c.ended())
@@ -98,7 +101,7 @@ func (c *liveCall) tellWaiting() {
 
 // ended is the call as it is written down at last.
 func (c *liveCall) ended() call.Ended {
-	e := call.Ended{New: c.new, Outcome: c.outcome, At: c.sw.Now(), AnsweredAt: c.answered, RingingAt: c.ringing, Hold: c.hold,
+	e := call.Ended{New: c.new, Outcome: c.outcome, At: c.endedAt(), AnsweredAt: c.answered, RingingAt: c.ringing, Hold: c.hold,
 		Offered: c.offered, Recording: c.recordingID(), Revision: c.revision, State: c.row(), Monitors: c.changedMonitors()}
 	for _, l := range c.legs {
 		if l.owner.Load() == c {
@@ -113,6 +116,23 @@ func (c *liveCall) ended() call.Ended {
 		e.Story = &s
 	}
 	return e
+}
+
+// endedAt is now; for a call that a crash cut off and nobody came back to, it is when the node was last alive.
+func (c *liveCall) endedAt() time.Time {
+	if c.cut == nil {
+		return c.sw.Now()
+	}
+	return latest(c.cut.at, c.started, c.answered)
+}
+
+func latest(first time.Time, others ...time.Time) time.Time {
+	for _, t := range others {
+		if t.After(first) {
+			first = t
+		}
+	}
+	return first
 }
 
 func (c *liveCall) writeEnd(ctx context.Context, e call.Ended) {

@@ -39,6 +39,7 @@ type liveCall struct {
 	heldSince                  time.Time
 	hold                       time.Duration
 	transferredTo              string
+	cut                        *cut // by a crash, until both sides are back
 	holdMusic                  *media.Clip
 	ringLimit, maxLength       time.Duration // 0: the switch's
 	machine                    *bool

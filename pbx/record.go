@@ -132,10 +132,13 @@ func (r *recording) shown() string {
 }
 
 func (c *liveCall) recordingID() string {
-	if c.recording == nil {
-		return ""
+	switch {
+	case c.recording != nil:
+		return c.recording.new.ID
+	case c.cut != nil && len(c.cut.recordings) > 0:
+		return c.cut.recordings[len(c.cut.recordings)-1].ID
 	}
-	return c.recording.new.ID
+	return ""
 }
 
 func (c *liveCall) changedRecordings() []call.RecordingFact {
@@ -230,6 +233,9 @@ func (c *liveCall) stopRecording(ctx context.Context, done reply) {
 	c.unpause(r)
 	r.stopped, r.dirty = true, true
 	c.recording, c.recorded = nil, append(c.recorded, r)
+	if r.recorder != nil {
+		r.recorder.Stop()
+	}
 	c.step("recording.stopped", nil, detail{"recording_id": r.new.ID})
 	c.change(ctx)
 	done.ok()
@@ -313,6 +319,7 @@ const closeTimeout = 30 * time.Second
 
 // closeRecordings finishes the file of a call that is over and says so.
 func (c *liveCall) closeRecordings(ctx context.Context) {
+	c.saveRecordings(ctx)
 	r := c.recording
 	var audio call.Audio
 	if r != nil {

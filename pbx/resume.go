@@ -55,12 +55,19 @@ func (l *leg) keep() (k keptLeg, ok bool) {
 // resumePace is how far apart restored calls are told of their new media: a burst would be lost.
 const resumePace = 2 * time.Millisecond
 
+// cut is what is known of a call's interruption until it goes on.
+type cut struct {
+	at         time.Time // when the node was last alive
+	recordings []call.Open
+	consent    string
+}
+
 // Resume carries calls on that were in progress when the node died, and returns which it tries to. Those that do not answer
 // are closed as node_crash by themselves; the others are the caller's to close. It is called before Open.
-func (s *Switch) Resume(ctx context.Context, all []call.Suspended) map[string]bool {
+func (s *Switch) Resume(ctx context.Context, all []call.Suspended, died time.Time) map[string]bool {
 	carried := map[string]bool{}
 	for i, x := range all {
-		c, err := s.restore(ctx, x)
+		c, err := s.restore(ctx, x, died)
 		if err != nil {
 			s.Log.Warn("call not carried on", "call", x.New.ID, "org", x.New.Org, "err", err)
 			continue
@@ -76,7 +83,7 @@ func (s *Switch) Resume(ctx context.Context, all []call.Suspended) map[string]bo
 }
 
 // restore makes a call of what was kept of it.
-func (s *Switch) restore(ctx context.Context, x call.Suspended) (*liveCall, error) {
+func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) (*liveCall, error) {
 	var k suspended
 	if err := json.Unmarshal(x.Dialogs, &k); err != nil {
 		return nil, err
@@ -100,7 +107,7 @@ func (s *Switch) restore(ctx context.Context, x call.Suspended) (*liveCall, erro
 		return nil, err
 	}
 	c.limit(max(c.maxDuration()-s.Now().Sub(c.answered), time.Second), c.timeUp)
-	c.resumeRecordingOf(x)
+	c.cut = &cut{at: died, recordings: x.Recordings, consent: x.State.Consent}
 	return c, nil
 }
 
@@ -150,6 +157,7 @@ func (c *liveCall) reanchor(ctx context.Context) {
 			}
 			l.apply()
 			if left--; left == 0 {
+				c.goOnRecording()
 				c.wire()
 				c.change(ctx)
 				c.sw.Log.Info("call carried on after a restart", "call", c.id, "org", c.new.Org)
@@ -158,10 +166,12 @@ func (c *liveCall) reanchor(ctx context.Context) {
 	}
 }
 
-// resumeRecordingOf goes on with the recording; the time between is silence.
-func (c *liveCall) resumeRecordingOf(x call.Suspended) {
-	for _, o := range x.Recordings {
-		r := &recording{new: call.NewRecording{ID: o.ID, Name: o.Name, Consent: x.State.Consent}, started: c.answered, pauses: o.Pauses}
+// goOnRecording goes on with the recording; the time between is silence.
+func (c *liveCall) goOnRecording() {
+	cut := c.cut
+	c.cut = nil
+	for _, o := range cut.recordings {
+		r := cut.recording(o, c.answered)
 		if r.failed = c.openRecorder(r, true); r.failed != nil {
 			c.sw.Log.Error("recording not carried on", "call", c.id, "org", c.new.Org, "err", r.failed)
 		}
@@ -170,5 +180,31 @@ func (c *liveCall) resumeRecordingOf(x call.Suspended) {
 			r.recorder.Pause()
 			r.paused, r.since = true, c.sw.Now()
 		}
+	}
+}
+
+func (x *cut) recording(o call.Open, answered time.Time) *recording {
+	return &recording{new: call.NewRecording{ID: o.ID, Name: o.Name, Consent: x.consent}, started: answered, pauses: o.Pauses}
+}
+
+// saveRecordings finishes what was recorded of a call that did not go on.
+func (c *liveCall) saveRecordings(ctx context.Context) {
+	if c.cut == nil {
+		return
+	}
+	for _, o := range c.cut.recordings {
+		r := c.cut.recording(o, c.answered)
+		audio := call.Audio{}
+		path, err := c.sw.Files.Path(o.Name)
+		if err == nil {
+			var found media.Result
+			if found, err = media.Salvage(path + ".part"); err == nil {
+				audio = audioOf(found, nil)
+			}
+		}
+		if err != nil {
+			audio.Err = err
+		}
+		c.writeRecording(ctx, r, audio)
 	}
 }

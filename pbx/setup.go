@@ -30,10 +30,20 @@ func (c *liveCall) setUp(ctx context.Context) {
 	}
 	c.sw.know(c.a)
 	c.hunt(to).start(ctx, c.sw.RingTimeout)
-	if !c.done && !c.begin(ctx) {
+	if !c.done && !c.begin(ctx) && !c.mustGoOut(ctx, to) {
 		c.hangUpAll(call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}, tempFailure)
 		c.a.in.Reject(503, "Service Unavailable", 0)
 	}
+}
+
+// mustGoOut keeps an emergency call although its row could not be written: that is tried again while it is carried.
+func (c *liveCall) mustGoOut(ctx context.Context, to reach) bool {
+	if to.exit == nil || !to.exit.Emergency || c.new.Org == "" {
+		return false
+	}
+	n := c.new
+	c.ledger.write(ctx, "begin", func(ctx context.Context) error { return c.sw.Records.Begin(ctx, n) })
+	return true
 }
 
 // hunt rings who was called.
