@@ -163,14 +163,9 @@ func formatOf(b []byte) string {
 }
 
 func (s *Service) speech(ctx context.Context, a *Audio, body []byte) error {
-	var f Fresh
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		if strings.Contains(err.Error(), "unknown field") {
-			return op.Fail("unknown_field", strings.TrimPrefix(err.Error(), "json: "))
-		}
-		return op.Fail("malformed_json", "the body is not the JSON of this operation")
+	f, err := readFresh(body)
+	if err != nil {
+		return err
 	}
 	f.Text = strings.TrimSpace(f.Text)
 	a.Name, a.Kind, a.Source, a.Format = f.Name, f.Kind, "speech", "wav"
@@ -189,6 +184,42 @@ func (s *Service) speech(ctx context.Context, a *Audio, body []byte) error {
 	}
 	a.Text, a.Voice, a.Language = &f.Text, db.Null(f.Voice).Ptr(), db.Null(f.Language).Ptr()
 	return s.spoken(ctx, a, f)
+}
+
+// maxJSON is what the JSON of an operation may have.
+const maxJSON = 1 << 20
+
+// readFresh reads the JSON of a text to speak, with the errors every operation has.
+func readFresh(body []byte) (f Fresh, err error) {
+	if len(body) > maxJSON {
+		return f, op.Fail("payload_too_large", "a JSON body may have 1 MB")
+	}
+	if !json.Valid(body) {
+		return f, op.Fail("malformed_json", "the body is no JSON")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return f, wrongJSON(err)
+	}
+	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		return f, op.Invalid(op.Field("body", "invalid_type", "must be an object"))
+	}
+	return f, nil
+}
+
+func wrongJSON(err error) error {
+	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
+		name = shorten(strings.Trim(name, `"`))
+		e := op.Fail("unknown_field", name+": unexpected property")
+		e.Fields = []op.Violation{op.Field(name, "unknown_field", "unexpected property")}
+		return e
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return op.Invalid(op.Field(wrong.Field, "invalid_type", "must be a text"))
+	}
+	return op.Invalid(op.Field("body", "invalid_type", "must be an object"))
 }
 
 func (s *Service) spoken(ctx context.Context, a *Audio, f Fresh) error {

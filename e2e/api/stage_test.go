@@ -77,7 +77,9 @@ func (s *stage) furnish(t *testing.T) {
 // marked gives the call a note and a tag, and has another one placed tomorrow.
 func (s *stage) marked(t *testing.T, user string) {
 	t.Helper()
-	var note, callback struct{ ID string }
+	var note, callback, sound struct{ ID string }
+	s.a.want(t, 201, "POST", "/audio", map[string]any{"text": "One moment please."}, &sound)
+	s.ids["/audio"] = id(sound.ID)
 	var tags struct{ Data []struct{ ID string } }
 	var c struct{ Legs []struct{ ID string } }
 	s.a.want(t, 201, "POST", "/calls/"+s.call+"/note", map[string]any{"body": "A note."}, &note)
