@@ -303,7 +303,7 @@ func TestStrangerIsNotHeardOnABrowsersLeg(t *testing.T) {
 	c := newWebCall(t, testEngine(t, Config{}, newLoop), false)
 	c.invite(t, false)
 	c.talk(t)
-	to := c.leg.Stats().Remote
+	to, before := c.leg.Stats().Remote, c.leg.Stats().Ignored // late answers to checks are ignored too
 	stranger := rawSocket(t, "127.0.0.66")
 	var w stunWriter
 	agent := newICEAgent(c.leg, newICETerms())
@@ -317,7 +317,7 @@ func TestStrangerIsNotHeardOnABrowsersLeg(t *testing.T) {
 	} {
 		_, _ = stranger.WriteToUDPAddrPort(b, c.leg.Local())
 	}
-	until(t, "all three ignored", func() bool { return c.leg.Stats().Ignored == 3 })
+	until(t, "all three ignored", func() bool { return c.leg.Stats().Ignored >= before+3 })
 	c.talk(t)
 	if got := c.leg.Stats().Remote; got != to {
 		t.Errorf("media goes to %v, not to %v", got, to)
