@@ -23,44 +23,46 @@ import (
 // flag's name in capitals), else from the file named by --config, else from the default. The help texts are the
 // configuration manual.
 type Config struct {
-	Data         string        `flag:"data" default:"./soniq-data" help:"folder for the database, recordings and keys"`
-	HTTP         string        `flag:"http" default:"127.0.0.1:8080" help:"address for REST and the documentation; port 0 picks a free one"`
-	HTTPS        string        `flag:"https" default:"" help:"address for the same over TLS, which browsers want before they give a page the microphone; empty: none"`
-	SIP          string        `flag:"sip" default:"0.0.0.0:5060" help:"address for SIP over UDP and TCP; port 0 picks a free one"`
-	SIPTLS       string        `flag:"sip-tls" default:"" help:"address for SIP over TLS, such as 0.0.0.0:5061; empty: TLS is not listened for"`
-	TLSCert      string        `flag:"tls-cert" default:"" help:"certificate for SIP over TLS and HTTPS (PEM); empty: one of our own is made in the data folder"`
-	TLSKey       string        `flag:"tls-key" default:"" help:"key of the certificate (PEM)"`
-	WebOrigins   string        `flag:"web-origins" default:"" help:"pages (https://host, comma-separated) whose browsers may connect phones, beside those of this server"`
-	RTPPorts     string        `flag:"rtp-ports" default:"20000-29999" help:"UDP ports for audio, first-last; 0-0 lets the system choose"`
-	DB           string        `flag:"db" default:"" help:"database: empty for SQLite in the data folder, or postgres://user:password@host/name"`
-	PublicIP     string        `flag:"public-ip" default:"" help:"address told to phones and carriers when this machine is behind NAT"`
-	BaseURL      string        `flag:"base-url" default:"" help:"address under which the API is reached from outside; empty for http://<http address>"`
-	AllowTargets string        `flag:"allow-targets" default:"" help:"networks (CIDR, comma-separated) that webhooks and AI engines may reach although they are not public, also by http"`
-	Transcriber  string        `flag:"transcriber" default:"builtin" help:"speech to text: builtin, off, or the address of an OpenAI-compatible server"`
-	TransKey     string        `flag:"transcriber-key" default:"" secret:"true" help:"key for the transcriber"`
-	TransModel   string        `flag:"transcriber-model" default:"" help:"model of the transcriber"`
-	Writer       string        `flag:"writer" default:"builtin" help:"call notes: builtin, off, or the address of an OpenAI-compatible server"`
-	WriterKey    string        `flag:"writer-key" default:"" secret:"true" help:"key for the writer"`
-	WriterModel  string        `flag:"writer-model" default:"" help:"model of the writer"`
-	Embedder     string        `flag:"embedder" default:"builtin" help:"memory: builtin, off, or the address of an OpenAI-compatible server"`
-	EmbedKey     string        `flag:"embedder-key" default:"" secret:"true" help:"key for the embedder"`
-	EmbedModel   string        `flag:"embedder-model" default:"" help:"model of the embedder"`
-	Voice        string        `flag:"voice" default:"builtin" help:"text to speech: builtin, off, or the address of an OpenAI-compatible server"`
-	VoiceKey     string        `flag:"voice-key" default:"" secret:"true" help:"key for the voice"`
-	VoiceModel   string        `flag:"voice-model" default:"" help:"model of the voice"`
-	Brand        string        `flag:"brand" default:"soniq" help:"prefix of API keys"`
-	HookPrefix   string        `flag:"webhook-prefix" default:"x-service" help:"prefix of webhook headers"`
-	SIPDomain    string        `flag:"sip-domain" default:"soniq" help:"realm of phones' passwords; changing it invalidates them all"`
-	Country      string        `flag:"country" default:"US" help:"country of the organisation made at the first start (ISO 3166)"`
-	MetricsKey   string        `flag:"metrics-key" default:"" secret:"true" help:"token with which other machines may read /metrics"`
-	MaxCalls     int           `flag:"max-calls" default:"20000" help:"calls in progress beyond which new ones get 503"`
-	CallRate     int           `flag:"call-rate" default:"4000" help:"new calls per second beyond which they get 503"`
-	RingTime     time.Duration `flag:"ring-time" default:"60s" help:"how long phones and carriers are rung before a call counts as not answered"`
-	TrunkProbe   time.Duration `flag:"trunk-probe" default:"1m" help:"how often each trunk is asked by OPTIONS whether it is there; 0 never asks"`
-	DrainTime    time.Duration `flag:"drain" default:"30s" help:"how long a shutdown waits for calls in progress"`
-	LogLevel     string        `flag:"log-level" default:"info" help:"debug, info, warn or error"`
-	LogFormat    string        `flag:"log-format" default:"text" help:"text or json"`
-	File         string        `flag:"config" default:"" help:"file with a line 'name = value' for each setting"`
+	Data           string        `flag:"data" default:"./soniq-data" help:"folder for the database, recordings and keys"`
+	HTTP           string        `flag:"http" default:"127.0.0.1:8080" help:"address for REST and the documentation; port 0 picks a free one"`
+	HTTPS          string        `flag:"https" default:"" help:"address for the same over TLS, which browsers want before they give a page the microphone; empty: none"`
+	SIP            string        `flag:"sip" default:"0.0.0.0:5060" help:"addresses for SIP over UDP and TCP, with commas, such as 0.0.0.0:5060,[::]:5060; port 0 picks a free one"`
+	SIPTLS         string        `flag:"sip-tls" default:"" help:"address for SIP over TLS, such as 0.0.0.0:5061; empty: TLS is not listened for"`
+	TLSCert        string        `flag:"tls-cert" default:"" help:"certificate for SIP over TLS and HTTPS (PEM); empty: one of our own is made in the data folder"`
+	TLSKey         string        `flag:"tls-key" default:"" help:"key of the certificate (PEM)"`
+	TrustedProxies string        `flag:"trusted-proxies" default:"" help:"networks (CIDR, comma-separated) of proxies before HTTP whose X-Forwarded-For is believed for phones in browsers"`
+	SessionExpires time.Duration `flag:"session-expires" default:"30m" help:"how long a call lives without a sign of life of either side (RFC 4028)"`
+	WebOrigins     string        `flag:"web-origins" default:"" help:"pages (https://host, comma-separated) whose browsers may connect phones, beside those of this server"`
+	RTPPorts       string        `flag:"rtp-ports" default:"20000-29999" help:"UDP ports for audio, first-last; 0-0 lets the system choose"`
+	DB             string        `flag:"db" default:"" help:"database: empty for SQLite in the data folder, or postgres://user:password@host/name"`
+	PublicIP       string        `flag:"public-ip" default:"" help:"address told to phones and carriers when this machine is behind NAT"`
+	BaseURL        string        `flag:"base-url" default:"" help:"address under which the API is reached from outside; empty for http://<http address>"`
+	AllowTargets   string        `flag:"allow-targets" default:"" help:"networks (CIDR, comma-separated) that webhooks and AI engines may reach although they are not public, also by http"`
+	Transcriber    string        `flag:"transcriber" default:"builtin" help:"speech to text: builtin, off, or the address of an OpenAI-compatible server"`
+	TransKey       string        `flag:"transcriber-key" default:"" secret:"true" help:"key for the transcriber"`
+	TransModel     string        `flag:"transcriber-model" default:"" help:"model of the transcriber"`
+	Writer         string        `flag:"writer" default:"builtin" help:"call notes: builtin, off, or the address of an OpenAI-compatible server"`
+	WriterKey      string        `flag:"writer-key" default:"" secret:"true" help:"key for the writer"`
+	WriterModel    string        `flag:"writer-model" default:"" help:"model of the writer"`
+	Embedder       string        `flag:"embedder" default:"builtin" help:"memory: builtin, off, or the address of an OpenAI-compatible server"`
+	EmbedKey       string        `flag:"embedder-key" default:"" secret:"true" help:"key for the embedder"`
+	EmbedModel     string        `flag:"embedder-model" default:"" help:"model of the embedder"`
+	Voice          string        `flag:"voice" default:"builtin" help:"text to speech: builtin, off, or the address of an OpenAI-compatible server"`
+	VoiceKey       string        `flag:"voice-key" default:"" secret:"true" help:"key for the voice"`
+	VoiceModel     string        `flag:"voice-model" default:"" help:"model of the voice"`
+	Brand          string        `flag:"brand" default:"soniq" help:"prefix of API keys"`
+	HookPrefix     string        `flag:"webhook-prefix" default:"x-service" help:"prefix of webhook headers"`
+	SIPDomain      string        `flag:"sip-domain" default:"soniq" help:"realm of phones' passwords; changing it invalidates them all"`
+	Country        string        `flag:"country" default:"US" help:"country of the organisation made at the first start (ISO 3166)"`
+	MetricsKey     string        `flag:"metrics-key" default:"" secret:"true" help:"token with which other machines may read /metrics"`
+	MaxCalls       int           `flag:"max-calls" default:"20000" help:"calls in progress beyond which new ones get 503"`
+	CallRate       int           `flag:"call-rate" default:"4000" help:"new calls per second beyond which they get 503"`
+	RingTime       time.Duration `flag:"ring-time" default:"60s" help:"how long phones and carriers are rung before a call counts as not answered"`
+	TrunkProbe     time.Duration `flag:"trunk-probe" default:"1m" help:"how often each trunk is asked by OPTIONS whether it is there; 0 never asks"`
+	DrainTime      time.Duration `flag:"drain" default:"30s" help:"how long a shutdown waits for calls in progress"`
+	LogLevel       string        `flag:"log-level" default:"info" help:"debug, info, warn or error"`
+	LogFormat      string        `flag:"log-format" default:"text" help:"text or json"`
+	File           string        `flag:"config" default:"" help:"file with a line 'name = value' for each setting"`
 }
 
 // load reads the settings of a command, which takes flags alone. Every command takes every
@@ -253,15 +255,15 @@ func (c *Config) rtpPorts() (low, high int, err error) {
 	return low, high, nil
 }
 
-func (c *Config) targets() ([]netip.Prefix, error) {
+func (c *Config) targets() ([]netip.Prefix, error) { return networks("allow-targets", c.AllowTargets) }
+
+// networks reads the networks that a setting names.
+func networks(setting, text string) ([]netip.Prefix, error) {
 	var all []netip.Prefix
-	for text := range strings.SplitSeq(c.AllowTargets, ",") {
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		p, err := netip.ParsePrefix(text)
+	for _, one := range list(text) {
+		p, err := netip.ParsePrefix(one)
 		if err != nil {
-			return nil, fmt.Errorf("--allow-targets: %q must be a network such as 10.0.0.0/8", text)
+			return nil, fmt.Errorf("--%s: %q must be a network such as 10.0.0.0/8", setting, one)
 		}
 		all = append(all, p)
 	}

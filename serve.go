@@ -214,11 +214,16 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
 		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Log: h.log, Now: time.Now, RingTimeout: c.RingTime})
 	h.calls.Switch = n.switcher
+	proxies, err := networks("trusted-proxies", c.TrustedProxies)
+	if err != nil {
+		return err
+	}
 	secure, err := n.tlsConfig()
 	if err != nil {
 		return err
 	}
-	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, Web: sip.WebConfig{Origins: list(c.WebOrigins)}, PublicIP: public,
+	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
+		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies}, SessionExpires: c.SessionExpires, OnBan: n.banned,
 		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {
@@ -238,17 +243,33 @@ func (n *node) keepLines(ctx context.Context) {
 	n.lines.Go(func() { l.run(ctx) })
 }
 
-// bindAddress is where audio listens: beside signalling.
-func bindAddress(address string) (netip.Addr, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil || host == "" {
-		return netip.Addr{}, err
+// banned tells the log of a source that is met with silence.
+func (n *node) banned(source netip.Addr, until time.Time, why string) {
+	n.house.log.Warn("source banned", "source", source, "until", until.UTC().Format(time.RFC3339), "why", why)
+}
+
+// bindAddress is where audio listens: beside signalling. Legs that speak IPv6 get sockets of their own.
+func bindAddress(addresses string) (netip.Addr, error) {
+	var first netip.Addr
+	for _, address := range list(addresses) {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return netip.Addr{}, err
+		}
+		a, err := netip.ParseAddr(host)
+		switch {
+		case host == "":
+			a = netip.IPv4Unspecified()
+		case err != nil:
+			return netip.Addr{}, fmt.Errorf("--sip %q must name an IP address, not a host", address)
+		case a == netip.IPv6Unspecified():
+			a = netip.IPv4Unspecified()
+		}
+		if !first.IsValid() || a.Is4() && !first.Is4() {
+			first = a
+		}
 	}
-	a, err := netip.ParseAddr(host)
-	if err != nil {
-		return netip.Addr{}, fmt.Errorf("--sip %q must name an IP address, not a host", address)
-	}
-	return a, nil
+	return first, nil
 }
 
 func (n *node) openControl(ctx context.Context) error {

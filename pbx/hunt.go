@@ -170,7 +170,7 @@ func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profi
 	c := h.c
 	c.offered++
 	h.legs = append(h.legs, l)
-	stream, err := c.sw.openStream(c.a)
+	stream, err := c.sw.openStream(c.a, l.via())
 	if err != nil {
 		h.failed(ctx, l, sip.Failed{Status: 503, Reason: "no media ports"})
 		return

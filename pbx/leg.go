@@ -61,6 +61,9 @@ func (l *leg) via() netip.Addr {
 		return l.in.Source.Addr()
 	case l.phone != nil:
 		return l.phone.Binding.Source.Addr()
+	case l.trunk != nil: // where it is given by address
+		at, _ := netip.ParseAddrPort(l.trunk.Target.Host)
+		return at.Addr()
 	}
 	return l.kept
 }

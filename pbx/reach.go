@@ -15,6 +15,16 @@ type reach struct {
 	exit   *Exit
 }
 
+// rings reports whether another flow of the same telephone (RFC 5626 §7) is rung already.
+func (r reach) rings(p Phone) bool {
+	for _, q := range r.phones {
+		if q.DeviceID == p.DeviceID && sip.SamePhone(q.Binding, p.Binding) {
+			return true
+		}
+	}
+	return false
+}
+
 // number is what is written down as the other end.
 func (r reach) number(dialled string) string {
 	switch {
@@ -83,7 +93,7 @@ func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r 
 	}
 	r.user = &d
 	for _, p := range phones {
-		if s.server.Reachable(p.Binding) && (device == "" || p.DeviceID == device) {
+		if s.server.Reachable(p.Binding) && (device == "" || p.DeviceID == device) && !r.rings(p) {
 			r.phones = append(r.phones, p)
 		}
 	}

@@ -198,7 +198,7 @@ func (c *liveCall) takeOver(ctx context.Context, old *leg, in *sip.Inbound, call
 // openTaker opens the new leg's media and makes its answer.
 func (c *liveCall) openTaker(l, kept *leg) *Refusal {
 	var err error
-	if l.stream, err = c.sw.openStream(kept); err != nil {
+	if l.stream, err = c.sw.openStream(kept, l.via()); err != nil {
 		return &Refusal{Status: 503}
 	}
 	l.session = l.stream.NewSession(profileOf(l.in.Transport, l.caller.SRTP))

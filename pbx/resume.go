@@ -122,7 +122,7 @@ func (c *liveCall) revive(k keptLeg, x call.Suspended) (*leg, error) {
 		}
 	}
 	var err error
-	if l.stream, err = c.sw.openStream(c.a); err != nil {
+	if l.stream, err = c.sw.openStream(c.a, k.Via); err != nil {
 		return nil, err
 	}
 	if l.session, err = l.stream.RestoreSession(k.Session); err != nil {

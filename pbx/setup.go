@@ -2,6 +2,8 @@ package pbx
 
 import (
 	"context"
+	"net"
+	"net/netip"
 
 	"soniq/call"
 	"soniq/media"
@@ -31,8 +33,9 @@ func (c *liveCall) setUp(ctx context.Context) {
 	c.sw.know(c.a)
 	c.hunt(to).start(ctx, c.sw.RingTimeout)
 	if !c.done && !c.begin(ctx) && !c.mustGoOut(ctx, to) {
-		c.hangUpAll(call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}, tempFailure)
-		c.a.in.Reject(503, "Service Unavailable", 0)
+		o := call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}
+		c.reject(503, "Service Unavailable", o)
+		c.hangUpAll(o, tempFailure)
 	}
 }
 
@@ -88,7 +91,7 @@ func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
 // openMedia opens the caller's stream and reads the caller's offer.
 func (c *liveCall) openMedia() (r *Refusal) {
 	var err error
-	if c.a.stream, err = c.sw.openStream(nil); err != nil {
+	if c.a.stream, err = c.sw.openStream(nil, c.a.via()); err != nil {
 		return &Refusal{Status: 503, Phrase: "No media ports", Reason: "carrier_error"}
 	}
 	c.a.session = c.a.stream.NewSession(profileOf(c.a.in.Transport, c.a.caller.SRTP))
@@ -101,12 +104,26 @@ func (c *liveCall) openMedia() (r *Refusal) {
 	return nil
 }
 
-// openStream opens a leg's stream, on the packet loop of the leg it will be bridged to.
-func (s *Switch) openStream(beside *leg) (*media.Stream, error) {
-	if beside != nil && beside.stream != nil {
+// openStream opens the stream of a leg whose signalling comes from via, on the packet loop of the leg it will be bridged to
+// where it can be. A leg that speaks IPv6 gets an address of that family.
+func (s *Switch) openStream(beside *leg, via netip.Addr) (*media.Stream, error) {
+	switch {
+	case via.Is6() && !via.Is4In6():
+		return s.Media.OpenOn(netip.IPv6Unspecified(), ownAddress(via))
+	case beside != nil && beside.stream != nil && beside.stream.Local().Addr().Is4():
 		return s.Media.OpenBeside(beside.stream)
 	}
 	return s.Media.Open()
+}
+
+// ownAddress is the address of this machine that packets to another leave from; zero where none is known.
+func ownAddress(to netip.Addr) netip.Addr {
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9))) // nothing is sent
+	if err != nil {
+		return netip.Addr{}
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
 }
 
 func refusalOf(err error) *Refusal {
