@@ -49,11 +49,17 @@ func (o *office) call() string {
 	return "/calls/" + c["id"].(string)
 }
 
+// An ear is a telephone that can be asked what it hears.
+type ear interface {
+	Mark() int
+	Since(mark int, d time.Duration) []int16
+}
+
 // moment is how much of a conversation is listened to.
 const moment = 1500 * time.Millisecond
 
 // talks fails unless a phone hears these tones from now on, and none of the others.
-func (o *office) talks(who string, p *rig.Phone, tones ...float64) {
+func (o *office) talks(who string, p ear, tones ...float64) {
 	o.T.Helper()
 	p.Since(p.Mark(), 600*time.Millisecond) // what was on its way
 	pcm := p.Since(p.Mark(), moment)
@@ -73,7 +79,7 @@ func (o *office) talks(who string, p *rig.Phone, tones ...float64) {
 
 // music fails unless a phone hears something that is none of the tones. A baresip that was told a=sendonly cannot be asked: it
 // writes down nothing from then on.
-func (o *office) music(who string, p *rig.Phone) {
+func (o *office) music(who string, p ear) {
 	o.T.Helper()
 	o.talks(who, p)
 	pcm := p.Since(p.Mark(), moment)

@@ -303,22 +303,31 @@ func (p *Phone) cleanup() {
 }
 
 // Mark is how much the telephone has heard in its last call so far, in samples.
-func (p *Phone) Mark() int {
-	info, err := os.Stat(p.heard())
+func (p *Phone) Mark() int { return samplesIn(p.heard()) }
+
+// Since waits until the telephone has heard d after a mark, and returns just that, at 8 kHz.
+func (p *Phone) Since(mark int, d time.Duration) []int16 {
+	p.T.Helper()
+	return since(p.T, p.heard(), mark, d)
+}
+
+// samplesIn is how much a WAV file holds that is being written.
+func samplesIn(path string) int {
+	info, err := os.Stat(path)
 	if err != nil {
 		return 0
 	}
 	return max(int(info.Size()-44)/2, 0)
 }
 
-// Since waits until the telephone has heard d after a mark, and returns just that, at 8 kHz.
-func (p *Phone) Since(mark int, d time.Duration) []int16 {
-	p.T.Helper()
+// since waits until a file holds d after a mark, and returns just that, at 8 kHz.
+func since(t testing.TB, path string, mark int, d time.Duration) []int16 {
+	t.Helper()
 	n := int(d.Seconds() * 8000)
-	Until(p.T, "audio of "+d.String(), d+patience, func() bool { return p.Mark() >= mark+n })
-	b, err := os.ReadFile(p.heard())
+	Until(t, "audio of "+d.String(), d+patience, func() bool { return samplesIn(path) >= mark+n })
+	b, err := os.ReadFile(path)
 	if err != nil {
-		p.T.Fatal(err)
+		t.Fatal(err)
 	}
 	pcm := make([]int16, n)
 	for i := range pcm {

@@ -1,0 +1,168 @@
+package rig
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// LinphoneOptions say how a linphonec behaves.
+type LinphoneOptions struct {
+	Say  string // WAV file (8 kHz, one channel) that it speaks in a call
+	Auto bool   // answers at once
+	Wide bool   // speaks Opus; else PCMU
+}
+
+// A Linphone is a linphonec: a telephone by others than baresip's, with a transfer of its own and ears that stay open on hold.
+type Linphone struct {
+	T    testing.TB
+	Port int // of its SIP
+
+	dir     string
+	command *exec.Cmd
+	exited  chan struct{}
+	in      io.WriteCloser
+
+	mu   sync.Mutex // guards the fields below
+	out  []byte
+	read int // how much of out Wait has passed
+	more chan struct{}
+}
+
+// Linphone starts a linphonec and registers it.
+func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
+	s.T.Helper()
+	path, err := exec.LookPath("linphonec")
+	if err != nil {
+		s.T.Skip("linphonec is not installed")
+	}
+	p := &Linphone{T: s.T, Port: FreePort(s.T), dir: s.T.TempDir(), exited: make(chan struct{}), more: make(chan struct{})}
+	values := map[string]any{"SIP": p.Port, "Server": s.SIP, "Username": l.Username, "Password": l.Password}
+	for _, folder := range []string{".local/share/linphone", ".config/linphone"} { // it does not start without
+		if err := os.MkdirAll(filepath.Join(p.dir, folder), 0o700); err != nil {
+			s.T.Fatal(err)
+		}
+	}
+	config := filepath.Join(p.dir, "config")
+	if err := os.WriteFile(config, []byte(filled(s.T, filepath.Join("linphone", "config"), values)), 0o600); err != nil {
+		s.T.Fatal(err)
+	}
+	p.start(path, config)
+	p.Do("soundcard use files")
+	p.Do("codec disable all")
+	p.Do("codec enable " + map[bool]string{false: "3", true: "0"}[o.Wide]) // PCMU, opus
+	p.Do("play " + o.Say)
+	p.Do("record " + p.heard())
+	if o.Auto {
+		p.Do("autoanswer enable")
+	}
+	Until(s.T, "linphonec's registration", patience, func() bool {
+		p.Do("status register")
+		return p.Wait(`registered=(-?\d)|registered, identity`)[1] == ""
+	})
+	return p
+}
+
+func (p *Linphone) start(path, config string) {
+	p.T.Helper()
+	p.command = exec.Command(path, "-c", config, "-d", "0")
+	p.command.Dir, p.command.Stdout, p.command.Stderr = p.dir, p, io.Discard
+	p.command.Env = append(os.Environ(), "HOME="+p.dir, "TERM=dumb")
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var err error
+	if p.in, err = p.command.StdinPipe(); err == nil {
+		err = p.command.Start()
+	}
+	if err != nil {
+		p.T.Fatalf("start linphonec: %v", err)
+	}
+	go func() { _ = p.command.Wait(); close(p.exited) }()
+	p.T.Cleanup(p.stop)
+}
+
+// Write takes what linphonec prints.
+func (p *Linphone) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out = append(p.out, b...)
+	close(p.more)
+	p.more = make(chan struct{})
+	return len(b), nil
+}
+
+// Do types a command: call, answer, terminate, pause, resume, transfer … (see its "help").
+func (p *Linphone) Do(command string) {
+	p.T.Helper()
+	if _, err := fmt.Fprintln(p.in, command); err != nil {
+		p.T.Fatalf("linphonec %s: %v", command, err)
+	}
+}
+
+// Wait waits until linphonec prints what an expression matches, after what was waited for before, and returns its groups.
+func (p *Linphone) Wait(expression string) []string {
+	p.T.Helper()
+	wanted := regexp.MustCompile(expression)
+	deadline := time.After(patience)
+	for {
+		p.mu.Lock()
+		more := p.more
+		if at := wanted.FindSubmatchIndex(p.out[p.read:]); at != nil {
+			text := string(p.out[p.read:])
+			p.read += at[1]
+			p.mu.Unlock()
+			return wanted.FindStringSubmatch(text)
+		}
+		text := string(p.out)
+		p.mu.Unlock()
+		select {
+		case <-more:
+		case <-p.exited:
+			p.T.Fatalf("linphonec ended while %q was awaited:\n%s", expression, tail(text, 40))
+		case <-deadline:
+			p.T.Fatalf("linphonec: no %q within %s:\n%s", expression, patience, tail(text, 40))
+		}
+	}
+}
+
+// Dial calls a number, waits until it is answered, and returns linphonec's number of the call.
+func (p *Linphone) Dial(number string) string {
+	p.T.Helper()
+	p.Do("call " + number)
+	return p.Wait(`Call (\d+) with \S+ connected`)[1]
+}
+
+// Mark is how much the telephone has heard so far, in samples.
+func (p *Linphone) Mark() int { return samplesIn(p.heard()) }
+
+// Since waits until the telephone has heard d after a mark, and returns just that, at 8 kHz.
+func (p *Linphone) Since(mark int, d time.Duration) []int16 {
+	p.T.Helper()
+	return since(p.T, p.heard(), mark, d)
+}
+
+// heard is the file of what it hears.
+func (p *Linphone) heard() string { return filepath.Join(p.dir, "heard.wav") }
+
+func (p *Linphone) stop() {
+	_, _ = fmt.Fprintln(p.in, "quit")
+	_ = p.in.Close()
+	select {
+	case <-p.exited:
+	case <-time.After(5 * time.Second):
+		_ = p.command.Process.Kill()
+		<-p.exited
+	}
+	if p.T.Failed() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.T.Logf("linphonec wrote:\n%s", tail(strings.ReplaceAll(string(p.out), "\r", ""), 60))
+	}
+}
