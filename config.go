@@ -203,9 +203,7 @@ func (c *Config) check() []error {
 	if _, _, err := net.SplitHostPort(c.HTTP); err != nil {
 		wrong = append(wrong, fmt.Errorf("--http %q must be host:port", c.HTTP))
 	}
-	if _, _, err := net.SplitHostPort(c.SIP); err != nil {
-		wrong = append(wrong, fmt.Errorf("--sip %q must be host:port", c.SIP))
-	} else if _, err := bindAddress(c.SIP); err != nil {
+	if _, err := bindAddress(c.SIP); err != nil {
 		wrong = append(wrong, err)
 	}
 	if _, _, err := c.rtpPorts(); err != nil {

@@ -104,13 +104,21 @@ func (d *doctor) running(ctx context.Context) bool {
 func (d *doctor) ports() {
 	d.title("ports")
 	d.port("--http", "tcp", d.config.HTTP)
-	d.port("--sip", "tcp", d.config.SIP)
-	d.port("--sip", "udp", d.config.SIP)
+	for _, address := range list(d.config.SIP) {
+		d.port("--sip", "tcp", address)
+		d.port("--sip", "udp", address)
+	}
+	if d.config.SIPTLS != "" {
+		d.port("--sip-tls", "tcp", d.config.SIPTLS)
+	}
+	if d.config.HTTPS != "" {
+		d.port("--https", "tcp", d.config.HTTPS)
+	}
 	low, high, err := d.config.rtpPorts()
 	if err == nil && high > 0 && high-low < 200 {
 		d.hint(fmt.Sprintf("--rtp-ports %s carry %d calls at most", d.config.RTPPorts, (high-low)/4), "each call takes four ports; give a wider range")
 	}
-	if host, _, _ := net.SplitHostPort(d.config.SIP); host != "127.0.0.1" && d.config.PublicIP == "" {
+	if at, _ := bindAddress(d.config.SIP); !at.IsLoopback() && d.config.PublicIP == "" {
 		d.hint("--public-ip is not set", "set it when phones or carriers reach this machine through NAT, or they will send audio to an inside address")
 	}
 }
