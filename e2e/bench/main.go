@@ -37,7 +37,7 @@ func main() {
 	b := &bench{sustained: map[string]int{}}
 	var groups, rates, calls, passages string
 	flag.StringVar(&b.binary, "binary", "./soniq", "the release build")
-	flag.StringVar(&groups, "groups", "start,setup,calls,overload,relay,cdr,hooks,memory", "what is measured, in this order")
+	flag.StringVar(&groups, "groups", "start,setup,calls,overload,idle,relay,cdr,hooks,memory", "what is measured, in this order")
 	flag.StringVar(&rates, "rates", "250,500,1000,1500,2000", "calls a second, until calls fail")
 	flag.StringVar(&calls, "calls", "200,500", "calls with audio")
 	flag.IntVar(&b.seconds, "seconds", 8, "how long each step lasts")
@@ -75,7 +75,7 @@ func (b *bench) run(groups []string) (err error) {
 	}()
 	fmt.Printf("%s, load %s, %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), load(), machine())
 	doing := map[string]func() error{"start": b.measureStart, "setup": b.measureSetup, "calls": b.measureCalls, "overload": b.measureOverload,
-		"relay": b.measureRelay, "cdr": b.measureRecords, "hooks": b.measureHooks, "memory": b.measureMemory}
+		"idle": b.measureIdle, "relay": b.measureRelay, "cdr": b.measureRecords, "hooks": b.measureHooks, "memory": b.measureMemory}
 	for _, g := range groups {
 		do, ok := doing[g]
 		if !ok {
@@ -96,7 +96,7 @@ func (b *bench) run(groups []string) (err error) {
 // prepare starts the platform and the peer for the groups with telephone calls.
 func (b *bench) prepare(group string) (err error) {
 	switch {
-	case group != "setup" && group != "calls" && group != "overload" && group != "relay":
+	case group != "setup" && group != "calls" && group != "overload" && group != "idle" && group != "relay":
 		b.close()
 		return nil
 	case b.platform != nil:
