@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"soniq/db"
@@ -40,8 +41,9 @@ type Service struct {
 	Understand OnRecorded
 	Log        *slog.Logger // nil: nothing is logged
 
-	under under
-	pace  pace
+	under   under
+	pace    pace
+	packers sync.Pool // *gzip.Writer, of stories
 
 	// OnEnd is called in the transaction that ends a call, with its record; may be nil.
 	OnEnd func(ctx context.Context, tx db.Querier, e Ended, r CDR) error
@@ -226,7 +228,11 @@ const enrichedWait = 30 * time.Second
 
 // End writes the call's last state, which is its call detail record, and everything that follows from it.
 func (s *Service) End(ctx context.Context, e Ended) error {
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	story, err := s.packed(e.Story)
+	if err != nil {
+		return fmt.Errorf("end call %s: %w", e.ID, err)
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := s.lastState(ctx, tx, e); err != nil {
 			return err
 		}
@@ -237,7 +243,7 @@ func (s *Service) End(ctx context.Context, e Ended) error {
 		if err != nil {
 			return err
 		}
-		return s.ended(ctx, tx, e, row)
+		return s.ended(ctx, tx, e, row, story)
 	})
 	if err != nil {
 		return fmt.Errorf("end call %s: %w", e.ID, err)
@@ -255,8 +261,8 @@ func (s *Service) lastState(ctx context.Context, tx db.Querier, e Ended) error {
 	return err
 }
 
-func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) error {
-	if err := s.endParts(ctx, tx, e); err != nil {
+func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call, story []byte) error {
+	if err := s.endParts(ctx, tx, e, story); err != nil {
 		return err
 	}
 	if e.Source == "callback" {
@@ -291,7 +297,7 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) e
 }
 
 // endParts ends the legs, supervisors and recordings of a call, and drops what a restart would have needed.
-func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended) error {
+func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended, story []byte) error {
 	if err := writeLegs(ctx, tx, e.Org, e.ID, e.Legs); err != nil {
 		return err
 	}
@@ -310,7 +316,7 @@ func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended) error {
 	if err := dropDialogs(ctx, tx, e.Org, e.ID); err != nil {
 		return err
 	}
-	return s.keepStory(ctx, tx, e.Org, e.ID, e.Story)
+	return s.keepStory(ctx, tx, e.Org, e.ID, story)
 }
 
 func (s *Service) publishMissed(ctx context.Context, tx db.Querier, e Ended, row Call) error {

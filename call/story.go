@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"soniq/db"
@@ -15,14 +16,22 @@ import (
 // maxStory bounds a story before it is compressed, in bytes of JSON: one that is longer loses its messages, then its last steps.
 const maxStory = 4 << 20
 
-// keepStory writes a call's steps and messages, compressed. nil leaves what is there.
-func (s *Service) keepStory(ctx context.Context, tx db.Querier, org, callID string, story *Story) error {
+// packed is the story as it is kept; nil of none. It is made before the transaction that writes it, which others wait for.
+func (s *Service) packed(story *Story) ([]byte, error) {
 	if story == nil {
-		return nil
+		return nil, nil
 	}
-	packed, err := story.pack()
+	packed, err := story.pack(&s.packers)
 	if err != nil {
-		return fmt.Errorf("pack story: %w", err)
+		return nil, fmt.Errorf("pack story: %w", err)
+	}
+	return packed, nil
+}
+
+// keepStory writes a call's steps and messages, as packed made them. nil leaves what is there.
+func (s *Service) keepStory(ctx context.Context, tx db.Querier, org, callID string, packed []byte) error {
+	if packed == nil {
+		return nil
 	}
 	const q = `INSERT INTO call_stories (org_id, call_id, story, written_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (org_id, call_id) DO UPDATE SET story = excluded.story, written_at = excluded.written_at`
@@ -32,7 +41,7 @@ func (s *Service) keepStory(ctx context.Context, tx db.Querier, org, callID stri
 	return nil
 }
 
-func (x Story) pack() ([]byte, error) {
+func (x Story) pack(packers *sync.Pool) ([]byte, error) {
 	plain, err := json.Marshal(x)
 	for err == nil && len(plain) > maxStory && len(x.Steps)+len(x.Messages) > 0 {
 		if len(x.Messages) > 0 {
@@ -46,12 +55,23 @@ func (x Story) pack() ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	w := packer(packers, &b)
+	defer packers.Put(w)
 	if _, err := w.Write(plain); err != nil {
 		return nil, err
 	}
 	err = w.Close()
 	return b.Bytes(), err
+}
+
+// packer is a compressor to b. One is over a megabyte, so they are used again.
+func packer(packers *sync.Pool, b *bytes.Buffer) *gzip.Writer {
+	if w, ok := packers.Get().(*gzip.Writer); ok {
+		w.Reset(b)
+		return w
+	}
+	w, _ := gzip.NewWriterLevel(b, gzip.BestSpeed)
+	return w
 }
 
 func unpack(packed []byte) (x Story, err error) {

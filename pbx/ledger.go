@@ -10,6 +10,7 @@ import (
 // away, is kept: it is tried again before the next fact, and after the call until it is written.
 type ledger struct {
 	log     *slog.Logger
+	call    string // id, for the log
 	pending []fact
 }
 
@@ -46,17 +47,19 @@ func (l *ledger) flush(ctx context.Context) bool {
 			return false
 		}
 		if f.told {
-			l.log.Info(f.what + " written after all")
+			l.log.Info(f.what+" written after all", "call", l.call)
 		}
+		*f = fact{} // what is written is not held any longer
 		l.pending = l.pending[1:]
 	}
+	l.pending = nil
 	return true
 }
 
 func (l *ledger) tell(f *fact, err error) {
 	if !f.told {
 		f.told = true
-		l.log.Error(f.what+" not written yet, it is tried again", "err", err)
+		l.log.Error(f.what+" not written yet, it is tried again", "call", l.call, "err", err)
 	}
 }
 
@@ -66,7 +69,7 @@ func (l *ledger) settle(ctx context.Context) {
 	for !l.flush(ctx) {
 		select {
 		case <-ctx.Done():
-			l.log.Error(l.pending[0].what+" not written", "facts", len(l.pending))
+			l.log.Error(l.pending[0].what+" not written", "call", l.call, "facts", len(l.pending))
 			return
 		case <-time.After(wait):
 			wait = min(2*wait, lastRetry)

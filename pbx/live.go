@@ -59,7 +59,7 @@ type liveCall struct {
 
 func (s *Switch) newCall(n call.New) *liveCall {
 	c := &liveCall{sw: s, id: n.ID, new: n, started: n.StartedAt, inbox: newInbox(), waiting: map[int]reply{}}
-	c.ledger.log = s.Log.With("call", c.id)
+	c.ledger.log, c.ledger.call = s.Log, c.id
 	return c
 }
 

@@ -250,7 +250,7 @@ func (c *liveCall) stopRecording(ctx context.Context, done reply) {
 
 // writeRecordingLate is for a file that was finished after the call had ended.
 func (c *liveCall) writeRecordingLate(r *recording, audio call.Audio) {
-	l := ledger{log: c.ledger.log}
+	l := ledger{log: c.ledger.log, call: c.id}
 	l.write(context.Background(), "recording", func(ctx context.Context) error {
 		return c.sw.Records.Recorded(ctx, c.new.Org, c.id, r.new.ID, audio, c.sw.OnRecorded)
 	})

@@ -1,6 +1,7 @@
 package pbx
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 
@@ -13,15 +14,27 @@ type detail map[string]any
 
 // A story keeps what happened in a call. It is written by the call's goroutine and by signalling, and read by requests.
 type story struct {
-	mu       sync.Mutex // guards both
+	mu       sync.Mutex // guards the rest
 	steps    []call.Step
-	messages []call.Message
+	messages []traced
+	size     int // of the messages, in bytes
+}
+
+// traced is a SIP message of a leg.
+type traced struct {
+	at            time.Time
+	sent          bool
+	transport     sip.Transport
+	local, remote netip.AddrPort
+	leg           string
+	raw           []byte
 }
 
 // The longest a story gets: what comes after is not kept.
 const (
 	maxSteps    = 1000
 	maxMessages = 400
+	maxTraced   = 128 << 10 // bytes of messages
 )
 
 // step notes what happened. Empty details are left out.
@@ -42,11 +55,12 @@ func (c *liveCall) step(kind string, l *leg, d detail) {
 	}
 }
 
-func (s *story) add(m call.Message) {
+func (s *story) add(m traced) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.messages) < maxMessages {
+	if len(s.messages) < maxMessages && s.size+len(m.raw) <= maxTraced {
 		s.messages = append(s.messages, m)
+		s.size += len(m.raw)
 	}
 }
 
@@ -54,7 +68,12 @@ func (s *story) add(m call.Message) {
 func (s *story) copy() call.Story {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return call.Story{Steps: append([]call.Step(nil), s.steps...), Messages: append([]call.Message(nil), s.messages...)}
+	x := call.Story{Steps: append([]call.Step(nil), s.steps...)}
+	for _, m := range s.messages {
+		x.Messages = append(x.Messages, call.Message{At: m.at, Sent: m.sent, Transport: string(m.transport), Local: m.local.String(),
+			Remote: m.remote.String(), LegID: m.leg, Text: string(m.raw)})
+	}
+	return x
 }
 
 // know lets the switch find a leg by its dialog and by its Call-ID.
@@ -77,8 +96,7 @@ func (s *Switch) Trace(e sip.TraceEntry) {
 		return
 	}
 	l := found.(*leg)
-	l.owner.Load().story.add(call.Message{At: e.At, Sent: e.Sent, Transport: string(e.Transport), Local: e.Local.String(),
-		Remote: e.Remote.String(), LegID: l.id, Text: string(e.Raw)})
+	l.owner.Load().story.add(traced{at: e.At, sent: e.Sent, transport: e.Transport, local: e.Local, remote: e.Remote, leg: l.id, raw: e.Raw})
 }
 
 // storiesPerSecond bounds how many stories are written down: they are worth less than calls.
