@@ -83,10 +83,14 @@ func TestConvertedDigitsShareTheTimeLine(t *testing.T) {
 	go func() { sent <- p.SendDTMF(t.Context(), "5", DTMFOptions{}) }()
 	for range 40 {
 		h := readRTP(t, sink)
-		if h.seq != last.seq+1 || h.ssrc != last.ssrc || int32(h.ts-last.ts) < 0 {
+		again := h.pt == 101 && begun[h.ts] // all packets of a digit have its time, also when silence came between them
+		if h.seq != last.seq+1 || h.ssrc != last.ssrc || !again && int32(h.ts-last.ts) < 0 {
 			t.Fatalf("%+v after %+v", h, last)
 		}
-		if last = h; h.pt == 101 {
+		if !again {
+			last.ts = h.ts
+		}
+		if last.seq, last.ssrc = h.seq, h.ssrc; h.pt == 101 {
 			events++
 			begun[h.ts] = true
 		}
