@@ -63,6 +63,7 @@ type Switch struct {
 	door     door
 	stories  pacer
 
+	opening  openings
 	dialogs  sync.Map // *sip.Leg to *leg
 	byCallID sync.Map // SIP Call-ID to *leg
 	tones    sync.Map // country to *media.Clip, its ringing tone

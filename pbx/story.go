@@ -76,10 +76,14 @@ func (s *story) copy() call.Story {
 	return x
 }
 
-// know lets the switch find a leg by its dialog and by its Call-ID.
+// know lets the switch find a leg by its dialog and by its Call-ID. What was said before it was known is its story too.
 func (s *Switch) know(l *leg) {
 	s.dialogs.Store(l.sip, l)
 	s.byCallID.Store(l.sip.CallID(), l)
+	for _, m := range s.opening.take(l.sip.CallID()) {
+		m.leg = l.id
+		l.owner.Load().story.add(m)
+	}
 }
 
 func (s *Switch) forget(l *leg) {
@@ -91,12 +95,15 @@ func (s *Switch) forget(l *leg) {
 
 // Trace keeps a SIP message with the call it belongs to; it is the sip.Config.Trace of the node.
 func (s *Switch) Trace(e sip.TraceEntry) {
+	m := traced{at: e.At, sent: e.Sent, transport: e.Transport, local: e.Local, remote: e.Remote, raw: e.Raw}
 	found, ok := s.byCallID.Load(e.CallID)
 	if !ok {
+		s.opening.keep(e.CallID, m)
 		return
 	}
 	l := found.(*leg)
-	l.owner.Load().story.add(traced{at: e.At, sent: e.Sent, transport: e.Transport, local: e.Local, remote: e.Remote, leg: l.id, raw: e.Raw})
+	m.leg = l.id
+	l.owner.Load().story.add(m)
 }
 
 // storiesPerSecond bounds how many stories are written down: they are worth less than calls.
