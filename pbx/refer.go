@@ -72,8 +72,9 @@ func (c *liveCall) surrender(_ context.Context, s surrender) {
 	x := c.other(s.second)
 	if !s.second.up() || !x.up() || c.transfer.running() || len(c.extra) > 0 || c.done {
 		dialled := ""
-		if x == nil && !c.done {
+		if x == nil && !c.done { // whoever it rings is rung for the other side instead
 			dialled = c.new.To
+			c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "agent"}, normalClearing)
 		}
 		s.back(nil, dialled)
 		return
