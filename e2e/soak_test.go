@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+// What the soak does unless SONIQ_SOAK_CALLS, SONIQ_SOAK_RATE and SONIQ_SOAK_OVERLOAD say otherwise: calls, how many a second,
+// and how many a second in an overload.
+const (
+	soakCalls    = 100_000
+	soakRate     = 300
+	soakOverload = 3000
+)
+
+// residue is what a server holds.
+type residue struct {
+	Calls, Goroutines, Descriptors, Sockets int
+	MB, Heap                                int // resident, and of that what Go allocated
+}
+
+func (r residue) String() string {
+	return fmt.Sprintf("%d calls, %d goroutines, %d descriptors, %d UDP sockets, %d MB (heap %d)", r.Calls, r.Goroutines, r.Descriptors,
+		r.Sockets, r.MB, r.Heap)
+}
+
+// The most a server may hold more of when its calls are over: connections of the test itself, and what the collector has not
+// given back.
+const (
+	moreGoroutines, moreDescriptors = 20, 20
+	moreMB                          = 100
+)
+
+func (r residue) like(idle residue) bool {
+	return r.Calls == 0 && r.Sockets <= idle.Sockets && r.Goroutines <= idle.Goroutines+moreGoroutines &&
+		r.Descriptors <= idle.Descriptors+moreDescriptors && r.MB <= idle.MB+moreMB
+}
+
+func TestSoakOfManyShortCallsLeavesNothingBehind(t *testing.T) {
+	if os.Getenv("SONIQ_SOAK") == "" || os.Getenv("SONIQ_E2E_BINARY") == "" {
+		t.Skip("make soak runs this, with a release build")
+	}
+	f := newFlood(t)
+	f.calls(500, 100).Wait()
+	idle := f.settled(residue{MB: 1 << 20, Goroutines: 1 << 20, Descriptors: 1 << 20, Sockets: 1 << 20})
+	n, rate := asked("SONIQ_SOAK_CALLS", soakCalls), asked("SONIQ_SOAK_RATE", soakRate)
+	answered, refused := f.through(n, rate)
+	busy := f.residue()
+	t.Logf("%d calls at %d/s: %d answered, %d refused; idle %s; at the end %s; then %s", n, rate, answered, refused, idle, busy, f.settled(idle))
+	if answered+refused < n || refused > n/1000 {
+		t.Errorf("of %d calls %d were answered and %d refused", n, answered, refused)
+	}
+
+	steady := f.start(20, 20, 30*time.Second)
+	rig.Until(t, "the calls in progress", 20*time.Second, func() bool { return f.residue().Calls >= 20 })
+	rate = asked("SONIQ_SOAK_OVERLOAD", soakOverload)
+	answered, refused = f.through(10*rate, rate)
+	busy = f.residue()
+	steady.Wait()
+	t.Logf("overload, %d calls at %d/s: %d answered, %d refused with 503; at the end %s; then %s", 10*rate, rate, answered, refused, busy, f.settled(idle))
+	if refused == 0 {
+		t.Errorf("nobody was refused at %d calls a second: no overload on this machine, ask for more", rate)
+	}
+}
+
+// through makes calls and counts those that were answered, and those refused with 503 for want of room. That sipp fails where
+// calls are refused is no matter.
+func (f *flood) through(n, rate int) (answered, refused int) {
+	answered, refused = -f.answered(), -f.refused()
+	_ = f.calls(n, rate).End()
+	return answered + f.answered(), refused + f.refused()
+}
+
+func (f *flood) answered() int { return f.metric("soniq_calls_answered_total") }
+
+func (f *flood) refused() int {
+	return f.metric("soniq_calls_turned_away_total") + f.metric("soniq_sip_rejected_total")
+}
+
+// asked is a number of the environment, or else the usual one.
+func asked(name string, usual int) int {
+	n, _ := strconv.Atoi(os.Getenv(name))
+	return cmp.Or(n, usual)
+}
+
+// A flood makes many calls through a server.
+type flood struct {
+	*rig.Server
+	way carrier
+}
+
+func newFlood(t *testing.T) *flood {
+	s := rig.Start(t, rig.Options{Env: quiet, Flags: []string{"--max-calls", "20000", "--call-rate", "10000", "--log-level", "error"}, Upset: true})
+	company := &site{Client: s.Org("live")}
+	user := company.AddUser("Ada")
+	f := &flood{Server: s, way: company.carrier(user.ID, nil)}
+	s.Sipp(rig.Script{Scenario: "answer", Calls: 1 << 30, Port: company.sippPhone(user.SIP), From: user.SIP.Username, Quiet: true, Limit: time.Hour})
+	return f
+}
+
+// calls makes calls of a fifth of a second.
+func (f *flood) calls(n, rate int) *rig.Sipp { return f.start(n, rate, 200*time.Millisecond) }
+
+func (f *flood) start(n, rate int, talk time.Duration) *rig.Sipp {
+	return f.Sipp(rig.Script{Scenario: "call", Calls: n, Rate: rate, IP: f.way.ip, From: "+12125550177", Number: f.way.number,
+		Talk: talk, Quiet: true, Limit: time.Hour})
+}
+
+// settled waits up to a minute until the server holds no more than when idle.
+func (f *flood) settled(idle residue) (r residue) {
+	f.T.Helper()
+	end := time.After(time.Minute)
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for r = f.residue(); !r.like(idle); r = f.residue() {
+		select {
+		case <-tick.C:
+		case <-end:
+			f.T.Errorf("a minute later the server still holds %s; idle it was %s", r, idle)
+			return r
+		}
+	}
+	return r
+}
+
+func (f *flood) residue() residue {
+	return residue{Calls: f.metric("soniq_calls_active"), Goroutines: f.metric("go_goroutines"), Descriptors: f.metric("process_open_fds"),
+		Sockets: f.sockets(), MB: f.metric("process_resident_memory_bytes") >> 20, Heap: f.metric("go_memstats_heap_alloc_bytes") >> 20}
+}
+
+// metric reads one figure that the server tells Prometheus.
+func (f *flood) metric(name string) int {
+	f.T.Helper()
+	a, err := http.Get("http://" + f.HTTP + "/metrics")
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	defer a.Body.Close()
+	for in := bufio.NewScanner(a.Body); in.Scan(); {
+		if value, ok := strings.CutPrefix(in.Text(), name+" "); ok {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				f.T.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, a.Body)
+			return int(n)
+		}
+	}
+	f.T.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// sockets counts the server's UDP sockets: those of its media, and a few of signalling.
+func (f *flood) sockets() (n int) {
+	table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/udp", f.PID()))
+	six, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/udp6", f.PID()))
+	inodes := map[string]bool{}
+	for line := range strings.Lines(string(table) + string(six)) {
+		if fields := strings.Fields(line); len(fields) > 9 {
+			inodes["socket:["+fields[9]+"]"] = true
+		}
+	}
+	dir := fmt.Sprintf("/proc/%d/fd/", f.PID())
+	all, _ := os.ReadDir(dir)
+	for _, fd := range all {
+		if at, err := os.Readlink(dir + fd.Name()); err == nil && inodes[at] {
+			n++
+		}
+	}
+	return n
+}
