@@ -254,7 +254,7 @@ func bindAddress(addresses string) (netip.Addr, error) {
 	for _, address := range list(addresses) {
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
-			return netip.Addr{}, err
+			return netip.Addr{}, fmt.Errorf("--sip %q must be host:port, or several with commas", address)
 		}
 		a, err := netip.ParseAddr(host)
 		switch {

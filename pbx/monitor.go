@@ -95,6 +95,7 @@ func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r re
 		done.fail(op.Invalid(op.Field("user_id", "not_reachable", "the supervisor's phone did not answer")))
 	}
 	m.hunt = h
+	c.later(confirmTime, func(context.Context) { done.result(call.Result{MonitorID: m.id}) })
 	c.step("monitor.ringing", nil, detail{"mode": m.mode})
 	c.change(ctx)
 	h.start(ctx, transferTimeout)

@@ -78,6 +78,10 @@ func (c *liveCall) fetch(ctx context.Context, x call.AddParticipant, r reach, do
 		limit = transferTimeout
 	}
 	h.start(ctx, min(limit, 2*time.Minute))
+	if len(h.legs) > 0 {
+		id := h.legs[0].id
+		c.later(confirmTime, func(context.Context) { done.result(call.Result{LegID: id}) })
+	}
 }
 
 // removeParticipant hangs one party up; two at least stay.

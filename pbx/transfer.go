@@ -82,6 +82,11 @@ func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done repl
 // lead finds the way to the target and rings it.
 func (c *liveCall) lead(t *transfer, from, to string, timeout time.Duration) {
 	c.transfer = t
+	c.later(confirmTime, func(context.Context) {
+		if c.transfer == t && t.running() {
+			t.reply.ok()
+		}
+	})
 	caller := t.from.caller
 	if caller.Org == "" {
 		caller = c.caller
@@ -98,6 +103,10 @@ func (c *liveCall) lead(t *transfer, from, to string, timeout time.Duration) {
 		}
 	})
 }
+
+// confirmTime is how long whoever asks for somebody to be fetched waits for the first ring. Some telephones ring late, or answer
+// without: from then on the call's state tells.
+const confirmTime = 3500 * time.Millisecond
 
 // routeTimeout bounds finding the way to somebody.
 const routeTimeout = 4 * time.Second

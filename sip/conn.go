@@ -28,7 +28,7 @@ type conn struct {
 	srv   *Server
 	id    uint64
 	key   connKey
-	local netip.AddrPort
+	here  atomic.Pointer[netip.AddrPort] // our end, once connected
 	ours  bool        // we connected
 	known atomic.Bool // a phone logged in over it, or it is ours, or a trunk's
 	spoke bool        // a message came; belongs to who reads
@@ -172,7 +172,7 @@ func (c *conn) connect() {
 		c.fail()
 		return
 	}
-	c.local = addrPort(nc.LocalAddr())
+	c.at(addrPort(nc.LocalAddr()))
 	if !c.attach(&stream{nc: nc}) {
 		return
 	}
@@ -241,3 +241,14 @@ func addrPort(a net.Addr) netip.AddrPort {
 }
 
 func unmapped(p netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(p.Addr().Unmap(), p.Port()) }
+
+// at notes our end of the connection.
+func (c *conn) at(local netip.AddrPort) { c.here.Store(&local) }
+
+// local is our end of the connection; zero before it is connected.
+func (c *conn) local() netip.AddrPort {
+	if p := c.here.Load(); p != nil {
+		return *p
+	}
+	return netip.AddrPort{}
+}

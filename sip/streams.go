@@ -46,7 +46,7 @@ func (t *streams) accept(l *net.TCPListener, secure *tls.Config) {
 
 func (t *streams) take(nc *net.TCPConn, secure *tls.Config) {
 	c := newConn(t.srv, connKey{kind: TCP, addr: addrPort(nc.RemoteAddr())})
-	c.local = addrPort(nc.LocalAddr())
+	c.at(addrPort(nc.LocalAddr()))
 	s := &stream{nc: nc}
 	if secure != nil {
 		c.key.kind, s.nc = TLS, tls.Server(nc, secure)

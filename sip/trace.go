@@ -30,7 +30,7 @@ func (s *Server) traced(f flow, callID, raw string, sent bool) {
 // localOf is our end of a flow.
 func (s *Server) localOf(f flow) netip.AddrPort {
 	if f.conn != nil {
-		return f.conn.local
+		return f.conn.local()
 	}
 	if f.sock != nil && !f.sock.addr.Addr().IsUnspecified() {
 		return f.sock.addr

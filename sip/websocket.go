@@ -48,7 +48,7 @@ func (s *Server) acceptWeb(w http.ResponseWriter, r *http.Request) {
 	}
 	c := newConn(s, connKey{kind: kind, addr: from})
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		c.local = addrPort(local)
+		c.at(addrPort(local))
 	}
 	ch := newWebChannel(s, ws)
 	c.ch = ch
