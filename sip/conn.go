@@ -29,9 +29,9 @@ type conn struct {
 	id    uint64
 	key   connKey
 	here  atomic.Pointer[netip.AddrPort] // our end, once connected
-	ours  bool        // we connected
-	known atomic.Bool // a phone logged in over it, or it is ours, or a trunk's
-	spoke bool        // a message came; belongs to who reads
+	ours  bool                           // we connected
+	known atomic.Bool                    // a phone logged in over it, or it is ours, or a trunk's
+	spoke bool                           // a message came; belongs to who reads
 
 	mu     sync.Mutex // guards what follows
 	ch     channel    // nil while connecting
