@@ -40,6 +40,7 @@ type Config struct {
 	Speaker    Speaker // nil: texts cannot be spoken
 	Audio      Audio   // nil: no audio files
 	OnRecorded call.OnRecorded
+	Salvage    call.Salvage // finishes what a crash left of a recording
 	Log        *slog.Logger
 	Now        func() time.Time
 

@@ -194,16 +194,13 @@ func (c *liveCall) saveRecordings(ctx context.Context) {
 	}
 	for _, o := range c.cut.recordings {
 		r := c.cut.recording(o, c.answered)
-		audio := call.Audio{}
 		path, err := c.sw.Files.Path(o.Name)
+		var audio call.Audio
 		if err == nil {
-			var found media.Result
-			if found, err = media.Salvage(path + ".part"); err == nil {
-				audio = audioOf(found, nil)
-			}
+			audio, err = c.sw.Salvage(path)
 		}
 		if err != nil {
-			audio.Err = err
+			audio = call.Audio{Err: err}
 		}
 		c.writeRecording(ctx, r, audio)
 	}
