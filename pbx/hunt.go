@@ -2,6 +2,7 @@ package pbx
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
 	"strings"
 	"time"
@@ -187,7 +188,10 @@ func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profi
 	if o.Anonymous = h.anonymous; h.anonymous && h.to.exit == nil {
 		o.From.Display = "Anonymous"
 	}
+	o.CallID = rand.Text()
+	c.sw.byCallID.Store(o.CallID, l) // before the INVITE is sent: it belongs to the call's trace
 	if l.sip, err = c.sw.server.Invite(ctx, o, l.tell); err != nil {
+		c.sw.byCallID.Delete(o.CallID)
 		c.sw.Log.Warn("leg not invited", "call", c.id, "err", err)
 		h.failed(ctx, l, sip.Failed{Status: 503})
 		return
