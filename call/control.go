@@ -15,8 +15,8 @@ import (
 // actionTime is how long the other side has to confirm an action.
 const actionTime = 5 * time.Second
 
-// afterEnd is what can still be done with a call that has ended.
-var afterEnd = []string{"note", "tag"}
+// AfterEnd is what can still be done with a call that has ended.
+var AfterEnd = []string{"note", "tag"}
 
 // Live names a call to act on.
 type Live struct {
@@ -116,7 +116,7 @@ func (s *Service) gone(ctx context.Context, id string) error {
 	if _, err := s.inProgress(ctx, id); err != nil {
 		return err
 	}
-	return op.State("no server carries this call at the moment", "unknown", afterEnd...)
+	return op.State("no server carries this call at the moment", "unknown", AfterEnd...)
 }
 
 // inProgress returns a call of the caller's organisation that can be acted on.
@@ -126,7 +126,7 @@ func (s *Service) inProgress(ctx context.Context, id string) (Call, error) {
 		return c, err
 	}
 	if c.Status.Final() {
-		return c, op.State("the call has ended", string(c.Status), afterEnd...)
+		return c, op.State("the call has ended", string(c.Status), AfterEnd...)
 	}
 	return c, nil
 }

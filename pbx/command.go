@@ -43,7 +43,7 @@ func (s *Switch) Do(ctx context.Context, org, id string, x call.Command) (call.R
 		default:
 		}
 	}}
-	over := func() { done.fail(op.State("the call has ended", "completed", afterEnd...)) }
+	over := func() { done.fail(op.State("the call has ended", "completed", call.AfterEnd...)) }
 	if !c.inbox.push(message{run: func(ctx context.Context) { c.do(ctx, x, done) }, late: over}) {
 		over()
 	}
@@ -54,9 +54,6 @@ func (s *Switch) Do(ctx context.Context, org, id string, x call.Command) (call.R
 		return call.Result{}, op.Fail("action_timeout", "the other side has not confirmed in time; read the call to see what happened")
 	}
 }
-
-// afterEnd is what can still be done with a call that is over.
-var afterEnd = []string{"note", "tag"}
 
 // do is one command. Whoever waits for its confirmation when the call ends is told so.
 func (c *liveCall) do(ctx context.Context, x call.Command, answer reply) {

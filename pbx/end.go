@@ -38,7 +38,7 @@ func (c *liveCall) lost(ctx context.Context, l *leg, e sip.Lost) {
 	}
 	c.sw.Log.Debug("leg lost", "call", c.id, "why", e.Why)
 	o := call.Outcome{Reason: "timeout", HangupBy: "system"}
-	if l.mute {
+	if l.probed {
 		o.Reason = "media_timeout"
 	}
 	c.gone(ctx, l, o, tempFailure)
@@ -95,7 +95,7 @@ func (c *liveCall) tellWaiting() {
 		f()
 	}
 	for _, r := range c.waiting {
-		r.fail(op.State("the call has ended", "completed", afterEnd...))
+		r.fail(op.State("the call has ended", "completed", call.AfterEnd...))
 	}
 }
 

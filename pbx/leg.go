@@ -41,7 +41,7 @@ type leg struct {
 	apart     bool // it hears nobody and nobody hears it, for now
 	over      bool
 	comforted bool
-	mute      bool        // it sends nothing, and is asked whether it is there
+	probed    bool        // it sends nothing, and is asked whether it is there
 	clip      *media.Clip // what it is played over and over
 	playback  *media.Playback
 

@@ -63,6 +63,20 @@ func (s *Switch) newCall(n call.New) *liveCall {
 	return c
 }
 
+// orgNow is the organisation of the call; it is known once the call is routed.
+func (c *liveCall) orgNow() string {
+	if p := c.org.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// belong says whose call it is.
+func (c *liveCall) belong() {
+	org := c.new.Org
+	c.org.Store(&org)
+}
+
 // newLeg adds a leg to the call.
 func (c *liveCall) newLeg(role string) *leg {
 	l := &leg{id: db.NewID("leg"), role: role, started: c.sw.Now(), dirty: true}

@@ -55,11 +55,7 @@ func (r reach) close() {
 func (s *Switch) reach(ctx context.Context, from Caller, to string) (r reach, refusal *Refusal, err error) {
 	to = target(to)
 	if id, ok := strings.CutPrefix(to, "user:"); ok {
-		d, ok, err := s.Directory.User(ctx, from.Org, id)
-		if err != nil || !ok {
-			return r, &Refusal{Status: 404, Phrase: "There is no such user", Reason: "invalid_number"}, err
-		}
-		return s.phonesOf(ctx, d, "")
+		return s.reachUser(ctx, from.Org, id, "")
 	}
 	d, ok, err := s.Directory.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
 	if err != nil {
@@ -72,6 +68,15 @@ func (s *Switch) reach(ctx context.Context, from Caller, to string) (r reach, re
 		return r, &Refusal{Status: 404, Phrase: "Nobody has this extension", Reason: "invalid_number"}, nil
 	}
 	return s.outside(ctx, from, to)
+}
+
+// reachUser finds the phones of a user, or one of them.
+func (s *Switch) reachUser(ctx context.Context, org, user, device string) (reach, *Refusal, error) {
+	d, ok, err := s.Directory.User(ctx, org, user)
+	if err != nil || !ok {
+		return reach{}, &Refusal{Status: 404, Phrase: "There is no such user", Reason: "invalid_number"}, err
+	}
+	return s.phonesOf(ctx, d, device)
 }
 
 // target is the user part of a SIP address, or the text itself.

@@ -2,7 +2,6 @@ package pbx
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,9 +9,6 @@ import (
 	"soniq/number"
 	"soniq/sip"
 )
-
-// errStranger is a call of a device or trunk that is no longer ours.
-var errStranger = errors.New("caller is not known any more")
 
 // route decides where a call that came in goes.
 func (c *liveCall) route(ctx context.Context) (reach, *Refusal, error) {

@@ -25,9 +25,9 @@ func (c *liveCall) silent(l *leg) {
 		return
 	}
 	c.step("media.silent", l, detail{"seconds": int(mediaTimeout / time.Second)})
-	l.mute = true
+	l.probed = true
 	c.ask(l, l.session.Ours(), func(_ context.Context, _ media.Description, err error) {
-		l.mute = false
+		l.probed = false
 		if err == nil {
 			l.apply()
 			c.step("media.silent_but_there", l, nil)

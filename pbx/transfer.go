@@ -122,10 +122,7 @@ func (t *transfer) found(ctx context.Context, r reach, refusal *Refusal, err err
 	if timeout <= 0 {
 		timeout = transferTimeout
 	}
-	t.kept.apart, t.from.apart = true, t.state.Mode == "blind"
-	if t.state.Mode == "warm" {
-		t.from.apart = true
-	}
+	t.kept.apart, t.from.apart = true, true
 	c.tell(ctx, t)
 	h := c.newHunt("agent", r, t.kept)
 	if r.user == nil {
