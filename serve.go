@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,87 +188,6 @@ func (n *node) run(f func()) {
 		defer n.background.Done()
 		f()
 	}()
-}
-
-// openTelephony opens media and signalling.
-func (n *node) openTelephony(ctx context.Context) (err error) {
-	h, c := n.house, n.house.config
-	low, high, err := c.rtpPorts()
-	if err != nil {
-		return err
-	}
-	public, _ := netip.ParseAddr(c.PublicIP)
-	bind, err := bindAddress(c.SIP)
-	if err != nil {
-		return err
-	}
-	if err := h.devices.DropFlows(ctx); err != nil {
-		return err
-	}
-	if n.media, err = media.New(media.Config{PortMin: low, PortMax: high, Bind: bind, Advertise: public, Logger: h.log}); err != nil {
-		return fmt.Errorf("media: %w", err)
-	}
-	dir := newDirectory(ctx, h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
-		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
-	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
-		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime})
-	h.calls.Switch = n.switcher
-	proxies, err := networks("trusted-proxies", c.TrustedProxies)
-	if err != nil {
-		return err
-	}
-	secure, err := n.tlsConfig()
-	if err != nil {
-		return err
-	}
-	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
-		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies}, SessionExpires: c.SessionExpires, OnBan: n.banned,
-		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, Logger: h.log, Trace: n.switcher.Trace,
-		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
-	if err != nil {
-		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
-	}
-	n.keepLines(ctx)
-	return nil
-}
-
-// keepLines looks after the trunks until the node stops; they are logged out before signalling closes.
-func (n *node) keepLines(ctx context.Context) {
-	h := n.house
-	ctx, n.hangUp = context.WithCancel(ctx)
-	n.run(func() { h.trunks.KeepResolved(ctx, net.DefaultResolver) })
-	l := &lines{trunks: h.trunks, sip: n.sip, bus: h.bus, log: h.log, every: h.config.TrunkProbe, open: map[string]*line{}}
-	h.trunks.Ask = l.ask
-	n.lines.Go(func() { l.run(ctx) })
-}
-
-// banned tells the log of a source that is met with silence.
-func (n *node) banned(source netip.Addr, until time.Time, why string) {
-	n.house.log.Warn("source banned", "source", source, "until", until.UTC().Format(time.RFC3339), "why", why)
-}
-
-// bindAddress is where audio listens: beside signalling. Legs that speak IPv6 get sockets of their own.
-func bindAddress(addresses string) (netip.Addr, error) {
-	var first netip.Addr
-	for _, address := range list(addresses) {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil {
-			return netip.Addr{}, fmt.Errorf("--sip %q must be host:port, or several with commas", address)
-		}
-		a, err := netip.ParseAddr(host)
-		switch {
-		case host == "":
-			a = netip.IPv4Unspecified()
-		case err != nil:
-			return netip.Addr{}, fmt.Errorf("--sip %q must name an IP address, not a host", address)
-		case a == netip.IPv6Unspecified():
-			a = netip.IPv4Unspecified()
-		}
-		if !first.IsValid() || a.Is4() && !first.Is4() {
-			first = a
-		}
-	}
-	return first, nil
 }
 
 func (n *node) openControl(ctx context.Context) error {
