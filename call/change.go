@@ -10,16 +10,12 @@ import (
 // Change writes what has changed in a call in progress, with its events, in one transaction. A change whose revision is not
 // higher than what is written already, or that comes after the end, does nothing.
 func (s *Service) Change(ctx context.Context, c Change) error {
-	story, err := s.packed(c.Story)
-	if err != nil {
-		return fmt.Errorf("change call %s: %w", c.ID, err)
-	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+	err := s.DB.Tx(ctx, func(tx db.Querier) error {
 		newer, err := updateState(ctx, tx, c)
 		if err != nil || !newer {
 			return err
 		}
-		return s.changed(ctx, tx, c, story)
+		return s.changed(ctx, tx, c)
 	})
 	if err != nil {
 		return fmt.Errorf("change call %s: %w", c.ID, err)
@@ -27,7 +23,7 @@ func (s *Service) Change(ctx context.Context, c Change) error {
 	return nil
 }
 
-func (s *Service) changed(ctx context.Context, tx db.Querier, c Change, story []byte) error {
+func (s *Service) changed(ctx context.Context, tx db.Querier, c Change) error {
 	if err := writeLegs(ctx, tx, c.Org, c.ID, c.Legs); err != nil {
 		return err
 	}
@@ -38,9 +34,6 @@ func (s *Service) changed(ctx context.Context, tx db.Querier, c Change, story []
 		return err
 	}
 	if err := s.keepDialogs(ctx, tx, c); err != nil {
-		return err
-	}
-	if err := s.keepStory(ctx, tx, c.Org, c.ID, story); err != nil {
 		return err
 	}
 	for _, e := range c.Events {

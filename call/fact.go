@@ -21,8 +21,6 @@ type Change struct {
 	Events     []event.Payload
 	// Dialogs is what a restarted node needs to carry the call on; nil leaves what is there.
 	Dialogs json.RawMessage
-	// Story is the call's steps so far, written where it is not nil.
-	Story *Story
 }
 
 // A State is the part of a call's row that changes while it runs, all of it.
@@ -104,6 +102,12 @@ type RecordingFact struct {
 type Story struct {
 	Steps    []Step
 	Messages []Message
+}
+
+// A StoryEnd is what is added to the story of a call that is over.
+type StoryEnd struct {
+	Org, CallID string
+	Messages    []Message
 }
 
 // A Step is one thing that happened (calls.events).

@@ -133,13 +133,19 @@ func TestTheStoryOfACallIsToldWhileItRunsAndAfterwards(t *testing.T) {
 		if got := strings.Replace(kinds(), " event.call.ended", "", 1); got != steps {
 			t.Errorf("afterwards: %s", got)
 		}
+		bye := call.Message{At: at.Add(2 * time.Second), Sent: true, Transport: "udp", Local: "192.0.2.1:5060", Remote: "192.0.2.2:5060", Text: "BYE sip:1 SIP/2.0\r\n\r\n"}
+		nobody := call.StoryEnd{Org: p.Org, CallID: db.NewID("call"), Messages: []call.Message{bye}}
+		for range 2 {
+			p.must(p.calls.EndStories(context.Background(), []call.StoryEnd{nobody, {Org: p.Org, CallID: p.ID, Messages: []call.Message{bye}}}))
+		}
 		page := o.do("GET", "/calls/"+p.ID+"/events?limit=2", nil).Want(200)
 		next := o.do("GET", "/calls/"+p.ID+"/events?limit=2&cursor="+page.Text("next_cursor"), nil).Want(200)
 		if page.Text("data.1.kind") != "event.call.answered" || next.At("data.1.kind") == nil || page.At("has_more") != true {
 			t.Errorf("pages %s %s", page.Bytes, next.Bytes)
 		}
 		trace := o.do("GET", "/calls/"+p.ID+"/trace", nil).Want(200)
-		if trace.At("messages.0.sent") != true || trace.Text("messages.1.text") != "SIP/2.0 200 OK\r\n\r\n" {
+		if trace.At("messages.0.sent") != true || trace.Text("messages.1.text") != "SIP/2.0 200 OK\r\n\r\n" ||
+			trace.Text("messages.2.text") != bye.Text || trace.At("messages.3") != nil {
 			t.Errorf("trace %s", trace.Bytes)
 		}
 		raw := o.do("GET", "/calls/"+p.ID+"/trace?format=pcap", nil).Want(200).Bytes

@@ -41,6 +41,28 @@ func (s *Service) keepStory(ctx context.Context, tx db.Querier, org, callID stri
 	return nil
 }
 
+// EndStories adds to the stories of calls that are over, all in one transaction. Writing them twice has the effect of once.
+func (s *Service) EndStories(ctx context.Context, all []StoryEnd) error {
+	packed := make([][]byte, len(all))
+	for i, x := range all {
+		var err error
+		if packed[i], err = s.packed(&Story{Messages: x.Messages}); err != nil {
+			return err
+		}
+	}
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		const q = `INSERT INTO call_story_ends (org_id, call_id, story, written_at)
+			SELECT org_id, id, CAST($3 AS BLOB), CAST($4 AS BIGINT) FROM calls WHERE org_id = $1 AND id = $2
+			ON CONFLICT (org_id, call_id) DO UPDATE SET story = excluded.story, written_at = excluded.written_at`
+		for i, x := range all {
+			if _, err := tx.Exec(ctx, q, x.Org, x.CallID, packed[i], db.At(s.Now())); err != nil {
+				return fmt.Errorf("end story of call %s: %w", x.CallID, err)
+			}
+		}
+		return nil
+	})
+}
+
 func (x Story) pack(packers *sync.Pool) ([]byte, error) {
 	plain, err := json.Marshal(x)
 	for err == nil && len(plain) > maxStory && len(x.Steps)+len(x.Messages) > 0 {
@@ -93,22 +115,47 @@ func (s *Service) storyOf(ctx context.Context, org, callID string) (x Story, err
 			return x, nil
 		}
 	}
-	var packed []byte
-	err = s.DB.Read(ctx).QueryRow(ctx, `SELECT story FROM call_stories WHERE org_id = $1 AND call_id = $2`, org, callID).Scan(&packed)
+	return s.keptStory(ctx, org, callID)
+}
+
+func (s *Service) keptStory(ctx context.Context, org, callID string) (x Story, err error) {
+	const q = `SELECT s.story, e.story FROM call_stories s LEFT JOIN call_story_ends e ON e.org_id = s.org_id AND e.call_id = s.call_id
+		WHERE s.org_id = $1 AND s.call_id = $2`
+	var packed, rest []byte
+	err = s.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&packed, &rest)
 	if db.IsNone(err) {
 		return Story{}, nil
+	}
+	if err == nil {
+		x, err = unpack(packed)
+	}
+	if err == nil && len(rest) > 0 {
+		var end Story
+		end, err = unpack(rest)
+		x.Messages = append(x.Messages, end.Messages...)
 	}
 	if err != nil {
 		return x, fmt.Errorf("read story of call %s: %w", callID, err)
 	}
-	return unpack(packed)
+	return x, nil
 }
 
 // SweepStories removes stories written before a time, a batch at a time, and returns how many.
 func (s *Service) SweepStories(ctx context.Context, before time.Time) (gone int64, err error) {
 	// tenant: retention is swept over all organisations
-	const q = `DELETE FROM call_stories WHERE (org_id, call_id) IN
+	const ends = `DELETE FROM call_story_ends WHERE (org_id, call_id) IN
+		(SELECT org_id, call_id FROM call_story_ends WHERE written_at < $1 LIMIT 500)`
+	if _, err := s.sweep(ctx, ends, before); err != nil {
+		return 0, err
+	}
+	// tenant: retention is swept over all organisations
+	const stories = `DELETE FROM call_stories WHERE (org_id, call_id) IN
 		(SELECT org_id, call_id FROM call_stories WHERE written_at < $1 LIMIT 500)`
+	return s.sweep(ctx, stories, before)
+}
+
+// sweep runs a statement, each time in a transaction of its own, until there is nothing left for it to do.
+func (s *Service) sweep(ctx context.Context, q string, before time.Time) (gone int64, err error) {
 	for n := int64(1); n > 0 && err == nil && ctx.Err() == nil; gone += n {
 		n = 0
 		err = s.DB.Tx(ctx, func(tx db.Querier) error {

@@ -113,7 +113,7 @@ func (c *liveCall) ended() call.Ended {
 	if c.sw.stories.allow(c.sw.Now(), storiesPerSecond) {
 		c.step("call.ended", nil, detail{"reason": c.outcome.Reason, "by": c.outcome.HangupBy, "sip_status": c.outcome.SIPStatus})
 		s := c.story.copy()
-		e.Story = &s
+		e.Story, c.told = &s, len(s.Messages)
 	}
 	return e
 }
@@ -155,7 +155,7 @@ func (c *liveCall) leave() {
 	}
 	for _, l := range c.legs {
 		if l.owner.Load() == c {
-			c.sw.forget(l)
+			c.sw.forgetDialog(l)
 			l.free()
 		}
 	}

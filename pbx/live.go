@@ -54,6 +54,7 @@ type liveCall struct {
 	ledger      ledger
 	outcome     call.Outcome
 	story       story
+	told        int        // messages of the story that are written down with the end; 0: it is not
 	agent       call.Party // who is connected, or was last
 }
 

@@ -19,6 +19,7 @@ type Records interface {
 	Begin(ctx context.Context, n call.New) error
 	Change(ctx context.Context, c call.Change) error
 	End(ctx context.Context, e call.Ended) error
+	EndStories(ctx context.Context, all []call.StoryEnd) error
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error
 }
 
@@ -57,12 +58,14 @@ type Switch struct {
 	writing     context.Context // until it ends, what could not be written is tried again
 	stopWriting context.CancelFunc
 
-	mu       sync.Mutex // guards calls and draining
+	mu       sync.Mutex // guards calls, ending and draining
 	calls    map[string]*liveCall
+	ending   map[string]*liveCall // over, but for the end of their stories
 	draining bool
 	stats    counters
 	door     door
 	stories  pacer
+	archive  archive
 
 	opening  openings
 	dialogs  sync.Map // *sip.Leg to *leg
@@ -93,8 +96,9 @@ func New(c Config) *Switch {
 	if c.MaxDuration == 0 {
 		c.MaxDuration = defaultMaxDuration
 	}
-	s := &Switch{Config: c, calls: map[string]*liveCall{}}
+	s := &Switch{Config: c, calls: map[string]*liveCall{}, ending: map[string]*liveCall{}}
 	s.writing, s.stopWriting = context.WithCancel(context.Background())
+	s.archive = archive{log: c.Log, write: s.writeStoryEnds, drop: s.forget}
 	return s
 }
 
@@ -134,8 +138,10 @@ func (s *Switch) start(ctx context.Context, c *liveCall, begin func(ctx context.
 		c.carry(context.WithoutCancel(ctx), begin)
 		s.mu.Lock()
 		delete(s.calls, c.id)
+		s.ending[c.id] = c
 		s.mu.Unlock()
 		c.ledger.settle(s.writing)
+		s.lastMessages(c)
 	}()
 }
 
@@ -168,15 +174,6 @@ func (s *Switch) find(org, id string) *liveCall {
 		return nil
 	}
 	return c
-}
-
-// Story tells the steps of a call in progress so far.
-func (s *Switch) Story(org, id string) (call.Story, bool) {
-	c := s.find(org, id)
-	if c == nil {
-		return call.Story{}, false
-	}
-	return c.story.copy(), true
 }
 
 // Active is how many calls are in progress.

@@ -65,11 +65,14 @@ func (s *story) add(m traced) {
 }
 
 // copy is the story so far.
-func (s *story) copy() call.Story {
+func (s *story) copy() call.Story { return s.since(0) }
+
+// since is the story with the messages after the first so many.
+func (s *story) since(messages int) call.Story {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := call.Story{Steps: append([]call.Step(nil), s.steps...)}
-	for _, m := range s.messages {
+	for _, m := range s.messages[messages:] {
 		x.Messages = append(x.Messages, call.Message{At: m.at, Sent: m.sent, Transport: string(m.transport), Local: m.local.String(),
 			Remote: m.remote.String(), LegID: m.leg, Text: string(m.raw)})
 	}
@@ -86,11 +89,30 @@ func (s *Switch) know(l *leg) {
 	}
 }
 
-func (s *Switch) forget(l *leg) {
+func (s *Switch) forgetDialog(l *leg) {
 	if l.sip != nil {
 		s.dialogs.Delete(l.sip)
+	}
+}
+
+func (s *Switch) forgetCallID(l *leg) {
+	if l.sip != nil {
 		s.byCallID.CompareAndDelete(l.sip.CallID(), l)
 	}
+}
+
+// Story tells what happened so far in a call that is in progress, or has just ended.
+func (s *Switch) Story(org, id string) (call.Story, bool) {
+	s.mu.Lock()
+	c := s.calls[id]
+	if c == nil {
+		c = s.ending[id]
+	}
+	s.mu.Unlock()
+	if c == nil || c.orgNow() != org {
+		return call.Story{}, false
+	}
+	return c.story.copy(), true
 }
 
 // Trace keeps a SIP message with the call it belongs to; it is the sip.Config.Trace of the node.

@@ -152,7 +152,7 @@ func (s *shard) attempt(m *message, tx txKey) *attempt {
 
 func (s *shard) inboundLeg(m *message, tx *serverTx) *Leg {
 	l := &Leg{
-		shard: s, callID: m.callID, inbound: true, invite: tx,
+		shard: s, callID: m.callID, gone: make(chan struct{}), inbound: true, invite: tx,
 		localTag: newTag(), remote: m.from.value, remoteTag: m.from.tag,
 		remoteSeq: m.cseq, inviteSeq: m.cseq, flow: m.flow, lateOffer: m.body == "",
 	}

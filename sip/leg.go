@@ -32,6 +32,7 @@ type Leg struct {
 	callID  string
 	over    atomic.Bool // no event follows
 	counted atomic.Bool // it is one of Stats.Calls
+	gone    chan struct{}
 
 	// What follows belongs to the shard's goroutine.
 	timer
@@ -113,6 +114,10 @@ type unacked struct {
 // CallID is the dialog's Call-ID.
 func (l *Leg) CallID() string { return l.callID }
 
+// Gone is closed when the dialog has nothing more to say: what we asked for last, a BYE or a CANCEL, is answered or given up.
+// That may be later than the last event.
+func (l *Leg) Gone() <-chan struct{} { return l.gone }
+
 // emit tells an event, or keeps it until somebody listens.
 func (l *Leg) emit(e Event) {
 	if l.over.Load() {
@@ -157,7 +162,7 @@ func (l *Leg) patience() {
 func (l *Leg) end(e Event) {
 	s := l.shard
 	l.finish(e)
-	l.state = legOver
+	l.bury()
 	l.unacked = nil
 	s.timers.stop(&l.timer)
 	l.session.stop(s)
@@ -165,6 +170,14 @@ func (l *Leg) end(e Event) {
 	delete(s.legs, l.key)
 	if l.offered != nil {
 		l.offered.respond(l, 487, nil) // RFC 3261 §15.1.2
+	}
+}
+
+// bury is the end of the dialog.
+func (l *Leg) bury() {
+	if l.state != legOver {
+		l.state = legOver
+		close(l.gone)
 	}
 }
 

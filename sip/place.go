@@ -26,7 +26,8 @@ type placed struct {
 
 // outgoingLeg prepares the leg of a call to be placed.
 func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) {
-	l := &Leg{shard: s, callID: r.callID, localTag: newTag(), on: on, flow: r.flow, symmetric: o.Binding != nil, keys: keyring{creds: o.Credentials}}
+	l := &Leg{shard: s, callID: r.callID, gone: make(chan struct{}), localTag: newTag(), on: on, flow: r.flow, symmetric: o.Binding != nil,
+		keys: keyring{creds: o.Credentials}}
 	l.owner = l
 	l.session.init(l)
 	l.key = s.dialogKey(l.callID, l.localTag)

@@ -91,7 +91,7 @@ func (s *Server) Restore(d DialogState, on func(Event)) (*Leg, error) {
 	}
 	sh := s.shardOf(d.CallID)
 	l := &Leg{
-		shard: sh, callID: d.CallID, inbound: d.Inbound, on: on, state: legConfirmed,
+		shard: sh, callID: d.CallID, gone: make(chan struct{}), inbound: d.Inbound, on: on, state: legConfirmed,
 		local: d.Local, remote: d.Remote, localTag: d.LocalTag, remoteTag: d.RemoteTag,
 		localSeq: d.LocalSeq + seqRoom, remoteSeq: d.RemoteSeq,
 		path: path{target: d.Target, routes: d.Routes}, flow: s.restoredFlow(d), symmetric: d.Symmetric,
@@ -119,7 +119,7 @@ func (s *Server) Restore(d DialogState, on func(Event)) (*Leg, error) {
 func (l *Leg) resume(d DialogState) {
 	if l.shard.legs[l.key] != nil {
 		l.finish(Lost{Why: "the dialog is there already"})
-		l.state = legOver
+		l.bury()
 		return
 	}
 	l.shard.legs[l.key] = l

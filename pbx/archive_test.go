@@ -1,0 +1,69 @@
+package pbx
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// shelf is where an archive writes to.
+type shelf struct {
+	until   time.Time // it fails before
+	batches []int
+	dropped int
+}
+
+func (s *shelf) archive() *archive {
+	return &archive{log: slog.New(slog.DiscardHandler), drop: func(*liveCall) { s.dropped++ },
+		write: func(_ context.Context, all []*liveCall) error {
+			if time.Now().Before(s.until) {
+				return errors.New("disk is full")
+			}
+			s.batches = append(s.batches, len(all))
+			return nil
+		}}
+}
+
+func TestManyStoriesEndInOneTransaction(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		a := s.archive()
+		var all sync.WaitGroup
+		for range maxArchived + 10 {
+			all.Go(func() { a.add(t.Context(), &liveCall{}) })
+		}
+		all.Wait()
+		if len(s.batches) != 2 || s.batches[0] != maxArchived || s.batches[1] != 10 {
+			t.Errorf("written in batches of %v, want %d and 10", s.batches, maxArchived)
+		}
+		a.add(t.Context(), &liveCall{})
+		if len(s.batches) != 3 {
+			t.Error("nobody writes the story that came later")
+		}
+	})
+}
+
+func TestStoryEndsWaitForTheDatabaseAndTheOldestGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{until: time.Now().Add(time.Minute)}
+		a := s.archive()
+		var all sync.WaitGroup
+		for range maxWaiting + 5 {
+			all.Go(func() { a.add(t.Context(), &liveCall{}) })
+		}
+		all.Wait()
+		written := 0
+		for _, n := range s.batches {
+			written += n
+		}
+		if written != maxWaiting || s.dropped != 5 {
+			t.Errorf("%d written and %d dropped, want %d and 5", written, s.dropped, maxWaiting)
+		}
+	})
+}
