@@ -163,6 +163,7 @@ func (h *house) join() {
 		}
 		return err == nil, err
 	}
+	h.calls.Deliveries = h.toldOf
 	h.calls.Understand = h.transcripts.Recorded
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 		if e.Recording != "" {
@@ -174,6 +175,23 @@ func (h *house) join() {
 		return found(h.transcripts.SummaryOf(ctx, org, id))
 	}
 	h.calls.Transcript = func(ctx context.Context, org, id string) (any, error) { return found(h.transcripts.Of(ctx, org, id)) }
+}
+
+// toldOf are the deliveries of a call's events, as steps of the call.
+func (h *house) toldOf(ctx context.Context, org, callID string) ([]call.Step, error) {
+	told, err := h.hooks.OfCall(ctx, org, callID)
+	all := make([]call.Step, 0, len(told))
+	for _, x := range told {
+		d := map[string]any{"event_id": x.EventID, "webhook_id": x.WebhookID, "delivery_id": x.DeliveryID, "attempt": x.Attempt, "status": x.Status}
+		if x.ResponseStatus != 0 {
+			d["response_status"] = x.ResponseStatus
+		}
+		if x.Error != "" {
+			d["error"] = x.Error
+		}
+		all = append(all, call.Step{At: x.At.Time, Kind: "webhook." + x.Event, Detail: d})
+	}
+	return all, err
 }
 
 // found answers nothing where there is nothing to expand.

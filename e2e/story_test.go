@@ -125,6 +125,7 @@ func TestTheStoryOfACallIsToldLiveAndKept(t *testing.T) {
 	o.signalling(path)
 	o.Server.Stop()
 	o.Server.Start()
+	o.steps(path, "event.call.started", "webhook.call.started", "call.held", "event.call.ended", "webhook.call.ended")
 	o.signalling(path)
 }
 

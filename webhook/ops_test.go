@@ -240,6 +240,18 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 				t.Errorf("%s: %d, want %d", query, len(list), want)
 			}
 		}
+		told, err := h.OfCall(t.Context(), h.org, "call_1")
+		if err != nil || len(told) != 1 || told[0].Event != "call.missed" || told[0].WebhookID != id || told[0].Attempt != 1 ||
+			told[0].Status != "retrying" || told[0].ResponseStatus != 418 || told[0].Error != "status" {
+			t.Errorf("told of the first call: %+v %v", told, err)
+		}
+		if told, err = h.OfCall(t.Context(), h.org, "call_2"); err != nil || len(told) != 2 || told[1].At.Before(told[0].At.Time) ||
+			told[0].Status != "succeeded" || told[0].ResponseStatus != 200 || told[0].Error != "" {
+			t.Errorf("told of the second call: %+v %v", told, err)
+		}
+		if told, err = h.OfCall(t.Context(), db.NewID("org"), "call_2"); err != nil || len(told) != 0 {
+			t.Errorf("another organisation is told %+v %v", told, err)
+		}
 		seen := map[string]bool{}
 		for path := "/webhooks/" + id + "/deliveries?limit=3"; ; {
 			a := h.get(path)
