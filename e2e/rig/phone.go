@@ -35,6 +35,8 @@ type PhoneOptions struct {
 	Encrypt    string // its media: srtp (where the other side does too), srtp-mand or dtls_srtp; "" for not
 	Unregister bool   // does not register
 	Refused    bool   // is not expected to succeed in registering
+
+	Through *BadNetwork // between it and the server; nil for none
 }
 
 // A Phone is a baresip: a real telephone without a display.
@@ -167,7 +169,7 @@ func (p *Phone) read() {
 func (p *Phone) logIn(s *Server, l Login, o PhoneOptions) {
 	p.T.Helper()
 	values := map[string]any{"Username": l.Username, "Password": l.Password, "Server": s.SIP, "Transport": "udp", "Register": 300,
-		"Answer": "manual", "Codecs": "PCMU/8000,PCMA/8000", "Encrypt": o.Encrypt}
+		"Answer": "manual", "Codecs": "PCMU/8000,PCMA/8000", "Encrypt": o.Encrypt, "Through": ""}
 	if o.Transport != "" {
 		values["Transport"] = o.Transport
 	}
@@ -179,6 +181,9 @@ func (p *Phone) logIn(s *Server, l Login, o PhoneOptions) {
 	}
 	if o.Unregister {
 		values["Register"] = 0
+	}
+	if o.Through != nil {
+		values["Through"] = o.Through.Address()
 	}
 	p.Do("uanew", strings.TrimSpace(filled(p.T, "baresip/account", values)))
 	switch {

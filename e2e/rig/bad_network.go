@@ -1,0 +1,201 @@
+package rig
+
+import (
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Damage is what a bad network does to audio.
+type Damage struct {
+	Loss   float64       // share of the packets that are lost
+	Jitter time.Duration // each packet is late by up to this, whatever comes after it: some overtake others
+	Seed   uint64
+}
+
+// A BadNetwork lies between one telephone and the server, and carries one call at a time. Signalling passes; of it just the
+// addresses are changed, so that audio passes here too, and is damaged on its way.
+type BadNetwork struct {
+	T    testing.TB
+	Port int // where the telephone finds the server
+
+	damage        Damage
+	server        *net.UDPAddr
+	toPhone, toUs *net.UDPConn // signalling: the phone's side, the server's side
+	beyond        int          // where the server finds the telephone
+	up, down      *way         // from the telephone, to the telephone
+	running       sync.WaitGroup
+	underway      sync.WaitGroup // packets
+
+	mu    sync.Mutex // guards phone
+	phone *net.UDPAddr
+}
+
+// A Toll is what became of the packets of one direction.
+type Toll struct{ Passed, Lost int }
+
+// BadNetwork starts one between a telephone, to be named in PhoneOptions, and the server.
+func (s *Server) BadNetwork(d Damage) *BadNetwork {
+	s.T.Helper()
+	server, err := net.ResolveUDPAddr("udp4", s.SIP)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	n := &BadNetwork{T: s.T, damage: d, server: server}
+	n.toPhone, n.Port = n.socket()
+	n.toUs, n.beyond = n.socket()
+	n.up, n.down = n.way(1), n.way(2)
+	n.up.out, n.up.outReports, n.down.out, n.down.outReports = n.down.in, n.down.inReports, n.up.in, n.up.inReports
+	for _, f := range []func(){n.fromPhone, n.fromServer, n.up.audio, n.up.reports, n.down.audio, n.down.reports} {
+		n.running.Go(f)
+	}
+	s.T.Cleanup(n.stop)
+	return n
+}
+
+// Address is where the telephone finds the server.
+func (n *BadNetwork) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.Port)) }
+
+func (n *BadNetwork) socket() (*net.UDPConn, int) {
+	n.T.Helper()
+	port := FreePort(n.T)
+	return n.listen(port), port
+}
+
+func (n *BadNetwork) listen(port int) *net.UDPConn {
+	n.T.Helper()
+	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+	if err != nil {
+		n.T.Fatal(err)
+	}
+	return c
+}
+
+// way opens the ports of one direction.
+func (n *BadNetwork) way(dice uint64) *way {
+	w := &way{network: n, random: rand.New(rand.NewPCG(n.damage.Seed, dice))}
+	w.in, w.port = n.socket()
+	w.inReports = n.listen(w.port + 1)
+	return w
+}
+
+func (n *BadNetwork) fromPhone() {
+	for b := make([]byte, 64<<10); ; {
+		size, source, err := n.toPhone.ReadFromUDP(b)
+		if err != nil {
+			return
+		}
+		n.mu.Lock()
+		n.phone = source
+		n.mu.Unlock()
+		_, _ = n.toUs.WriteToUDP(readdressed(b[:size], n.beyond, n.down), n.server)
+	}
+}
+
+func (n *BadNetwork) fromServer() {
+	for b := make([]byte, 64<<10); ; {
+		size, _, err := n.toUs.ReadFromUDP(b)
+		if err != nil {
+			return
+		}
+		n.mu.Lock()
+		phone := n.phone
+		n.mu.Unlock()
+		if phone != nil {
+			_, _ = n.toPhone.WriteToUDP(readdressed(b[:size], n.Port, n.up), phone)
+		}
+	}
+}
+
+// Tolls are what became of the audio so far: of that from the telephone, and of that to it.
+func (n *BadNetwork) Tolls() (up, down Toll) { return n.up.count(), n.down.count() }
+
+func (n *BadNetwork) stop() {
+	for _, c := range []*net.UDPConn{n.toPhone, n.toUs, n.up.in, n.up.inReports, n.down.in, n.down.inReports} {
+		_ = c.Close()
+	}
+	n.running.Wait()
+	n.underway.Wait()
+}
+
+// A way is one direction of a call's audio. What comes in on one pair of ports leaves by that of the other direction, as the
+// packets of a telephone behind a router do.
+type way struct {
+	network         *BadNetwork
+	in, inReports   *net.UDPConn
+	out, outReports *net.UDPConn
+	port            int
+	random          *rand.Rand
+
+	mu   sync.Mutex // guards the fields below
+	to   netip.AddrPort
+	toll Toll
+}
+
+func (w *way) aim(to netip.AddrPort) {
+	w.mu.Lock()
+	w.to = to
+	w.mu.Unlock()
+}
+
+func (w *way) count() Toll {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.toll
+}
+
+// audio loses and delays packets. The dice are rolled in the order in which they come.
+func (w *way) audio() {
+	b := make([]byte, 2048)
+	for {
+		size, _, err := w.in.ReadFromUDPAddrPort(b)
+		if err != nil {
+			return
+		}
+		lost := w.random.Float64() < w.network.damage.Loss
+		late := time.Duration(w.random.Float64() * float64(w.network.damage.Jitter))
+		to := w.rolled(lost)
+		if lost || !to.IsValid() {
+			continue
+		}
+		packet := append([]byte(nil), b[:size]...)
+		w.network.underway.Add(1)
+		time.AfterFunc(late, func() {
+			defer w.network.underway.Done()
+			_, _ = w.out.WriteToUDPAddrPort(packet, to)
+		})
+	}
+}
+
+// rolled counts a packet and says where it goes.
+func (w *way) rolled(lost bool) netip.AddrPort {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if lost {
+		w.toll.Lost++
+	} else {
+		w.toll.Passed++
+	}
+	return w.to
+}
+
+// reports passes RTCP on.
+func (w *way) reports() {
+	b := make([]byte, 2048)
+	for {
+		size, _, err := w.inReports.ReadFromUDPAddrPort(b)
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		to := w.to
+		w.mu.Unlock()
+		if to.IsValid() {
+			_, _ = w.outReports.WriteToUDPAddrPort(b[:size], netip.AddrPortFrom(to.Addr(), to.Port()+1))
+		}
+	}
+}
