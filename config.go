@@ -59,6 +59,8 @@ type Config struct {
 	CallRate       int           `flag:"call-rate" default:"4000" help:"new calls per second beyond which they get 503"`
 	RingTime       time.Duration `flag:"ring-time" default:"60s" help:"how long phones and carriers are rung before a call counts as not answered"`
 	TrunkProbe     time.Duration `flag:"trunk-probe" default:"1m" help:"how often each trunk is asked by OPTIONS whether it is there; 0 never asks"`
+	KeepAlive      time.Duration `flag:"nat-keepalive" default:"25s" help:"how often phones behind routers that registered by UDP are asked something, so that their router lets calls in; 0 never asks"`
+	MediaTimeout   time.Duration `flag:"media-timeout" default:"1m" help:"how long a phone or carrier that should speak may send no audio before it is asked whether it is still there; 0 never asks"`
 	DrainTime      time.Duration `flag:"drain" default:"30s" help:"how long a shutdown waits for calls in progress"`
 	LogLevel       string        `flag:"log-level" default:"info" help:"debug, info, warn or error"`
 	LogFormat      string        `flag:"log-format" default:"text" help:"text or json"`

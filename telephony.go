@@ -35,7 +35,8 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	dir := newDirectory(ctx, h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
 		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
-		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime})
+		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime,
+		MediaTimeout: c.MediaTimeout})
 	h.calls.Switch = n.switcher
 	proxies, err := networks("trusted-proxies", c.TrustedProxies)
 	if err != nil {
@@ -46,13 +47,27 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 		return err
 	}
 	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
-		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies}, SessionExpires: c.SessionExpires, OnBan: n.banned,
+		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned,
 		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
 	}
 	n.keepLines(ctx)
+	return n.keepOpen(ctx)
+}
+
+// keepOpen has the ways to phones that registered before a restart kept open.
+func (n *node) keepOpen(ctx context.Context) error {
+	registered, err := n.house.devices.Registered(ctx)
+	if err != nil {
+		return err
+	}
+	all := make([]sip.Binding, len(registered))
+	for i, b := range registered {
+		all[i] = bindingOf(b)
+	}
+	n.sip.KeepOpen(all)
 	return nil
 }
 

@@ -92,6 +92,18 @@ func (s *Service) OfUserBindings(ctx context.Context, org, userID string) ([]Bin
 	return all, nil
 }
 
+// Registered returns every binding of every device that is in force.
+func (s *Service) Registered(ctx context.Context) ([]Binding, error) {
+	// tenant: signalling keeps the ways to the phones of all organisations open
+	const text = `SELECT ` + bindingColumns + ` FROM registrations r WHERE r.expires_at > $1
+		ORDER BY r.priority DESC, r.registered_at DESC, r.id`
+	all, err := readBindings(ctx, s.db.Read(ctx), text, []any{db.At(s.now())}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("find registrations: %w", err)
+	}
+	return all, nil
+}
+
 // DropFlows ends registrations that came over connections of an earlier run of the process.
 func (s *Service) DropFlows(ctx context.Context) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {

@@ -184,6 +184,7 @@ func TestABindingComesBackWhole(t *testing.T) {
 			"by devices": func() ([]device.Binding, error) { return h.Bindings(ctx, h.org, []string{a.DeviceID}) },
 			"by user":    func() ([]device.Binding, error) { return h.OfUserBindings(ctx, h.org, id) },
 			"load":       func() ([]device.Binding, error) { return h.Load(ctx, a.DeviceID) },
+			"all":        func() ([]device.Binding, error) { return h.Registered(ctx) },
 		} {
 			got, err := read()
 			for i := range got {
@@ -206,6 +207,9 @@ func TestABindingComesBackWhole(t *testing.T) {
 		h.now = h.now.Add(time.Minute)
 		if got, _ := h.Bindings(ctx, h.org, []string{a.DeviceID}); len(got) != 0 {
 			t.Errorf("after its time: %+v", got)
+		}
+		if got, _ := h.Registered(ctx); len(got) != 0 {
+			t.Errorf("of all, after its time: %+v", got)
 		}
 		if got := h.do("GET", "/devices/"+a.DeviceID, nil).Want(200).Text("registration.status"); got != "expired" {
 			t.Errorf("status %s", got)

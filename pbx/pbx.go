@@ -45,6 +45,9 @@ type Config struct {
 	Log        *slog.Logger
 	Now        func() time.Time
 
+	// MediaTimeout is how long a leg that should speak may send nothing before it is asked whether it is still there; 0: for ever.
+	MediaTimeout time.Duration
+
 	RingTimeout time.Duration // 0: 60 s
 	MaxDuration time.Duration // 0: 4 h
 }

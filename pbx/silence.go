@@ -7,14 +7,11 @@ import (
 	"soniq/media"
 )
 
-// mediaTimeout is how long a leg that should speak may send nothing before it is asked whether it is still there.
-const mediaTimeout = time.Minute
-
 // watch looks after a leg that falls silent: telephones that lost their network hang up nothing. A leg that sends nothing may
 // still be there (one way audio, silence suppression), so its dialog is asked; who does not answer is gone.
 func (c *liveCall) watch(l *leg) {
 	c.hearDigits(l)
-	l.stream.OnSilence(mediaTimeout, func() {
+	l.stream.OnSilence(c.sw.MediaTimeout, func() {
 		c := l.owner.Load()
 		c.inbox.push(message{run: func(ctx context.Context) { c.silent(l) }})
 	})
@@ -24,7 +21,7 @@ func (c *liveCall) silent(l *leg) {
 	if !l.up() || l.busy || c.done || l.owner.Load() != c {
 		return
 	}
-	c.step("media.silent", l, detail{"seconds": int(mediaTimeout / time.Second)})
+	c.step("media.silent", l, detail{"seconds": int(c.sw.MediaTimeout / time.Second)})
 	l.probed = true
 	c.ask(l, l.session.Ours(), func(_ context.Context, _ media.Description, err error) {
 		l.probed = false

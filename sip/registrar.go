@@ -133,6 +133,7 @@ func (s *Server) update(ctx context.Context, account string, r *registering) (in
 	if err := s.config.Bindings.Save(ctx, account, next); err != nil {
 		return 0, "", fmt.Errorf("save bindings of %s: %w", account, err)
 	}
+	s.pinholes.replace(all, next)
 	return 200, bindingFields(next, r, now), nil
 }
 

@@ -40,6 +40,7 @@ type Server struct {
 	auth     authenticator
 	logins   logins
 	accounts accountLocks
+	pinholes pinholes
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -70,6 +71,7 @@ func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 	for _, k := range s.sockets {
 		s.readers.Go(func() { k.read(s) })
 	}
+	s.loops.Go(s.keepPinholes)
 	for _, l := range s.listeners {
 		s.readers.Go(func() { s.streams.accept(l.TCPListener, l.secure) })
 	}

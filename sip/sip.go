@@ -57,9 +57,12 @@ type Config struct {
 	// SessionExpires is how long a dialog lives without a sign of life
 	// (RFC 4028): 30 min when 0, at least 90 s, below 0 never ends.
 	SessionExpires time.Duration
-	Limits         Limits
-	Logger         *slog.Logger
-	Now            func() time.Time
+	// KeepAlive is how often phones behind routers that registered by UDP are
+	// asked something, so that calls find them; 0 never asks.
+	KeepAlive time.Duration
+	Limits    Limits
+	Logger    *slog.Logger
+	Now       func() time.Time
 }
 
 // Limits bounds what the outside world can make a Server do. Zero values mean

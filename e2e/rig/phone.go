@@ -37,6 +37,7 @@ type PhoneOptions struct {
 	Refused    bool   // is not expected to succeed in registering
 
 	Through *BadNetwork // between it and the server; nil for none
+	Behind  *NAT        // it is at home there; nil for beside the server
 }
 
 // A Phone is a baresip: a real telephone without a display.
@@ -74,11 +75,16 @@ func (s *Server) Phone(l Login, o PhoneOptions) *Phone {
 		s.T.Skip("baresip is not installed")
 	}
 	p := &Phone{T: s.T, Port: FreePort(s.T), dir: s.T.TempDir(), out: &log{}, exited: make(chan struct{}), more: make(chan struct{})}
-	control := FreePort(s.T)
-	p.write("config", map[string]any{"SIP": p.Port, "Control": control, "Say": o.Say, "Heard": p.dir, "Modules": modules(s.T)})
+	control, host := FreePort(s.T), s.host()
+	command, dial := exec.Command, net.Dial
+	if o.Behind != nil {
+		host, command, dial = o.Behind.Inside, o.Behind.command, func(_, at string) (net.Conn, error) { return o.Behind.dial(at) }
+	}
+	p.write("config", map[string]any{"Host": host, "Listen": net.JoinHostPort(host, strconv.Itoa(p.Port)), "Control": control, "Say": o.Say,
+		"Heard": p.dir, "Modules": modules(s.T)})
 	p.write("accounts", nil)
 	p.write("contacts", nil)
-	p.command = exec.Command(path, "-4", "-f", p.dir)
+	p.command = command(path, family(host), "-f", p.dir)
 	p.command.Stdout, p.command.Stderr = p.out, p.out
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.command.Start(); err != nil {
@@ -86,7 +92,7 @@ func (s *Server) Phone(l Login, o PhoneOptions) *Phone {
 	}
 	go func() { _ = p.command.Wait(); close(p.exited) }()
 	s.T.Cleanup(p.cleanup)
-	p.connect(control)
+	p.connect(func() (net.Conn, error) { return dial("tcp", "127.0.0.1:"+strconv.Itoa(control)) })
 	p.logIn(s, l, o)
 	return p
 }
@@ -128,10 +134,18 @@ func modules(t testing.TB) string {
 	return ""
 }
 
-func (p *Phone) connect(port int) {
+// family has baresip use the addresses of one family only.
+func family(host string) string {
+	if strings.Contains(host, ":") {
+		return "-6"
+	}
+	return "-4"
+}
+
+func (p *Phone) connect(dial func() (net.Conn, error)) {
 	p.T.Helper()
 	Until(p.T, "control socket of baresip", 20*time.Second, func() (ok bool) {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		conn, err := dial()
 		p.conn = conn
 		return err == nil
 	})

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -263,6 +264,16 @@ func (s *Server) Wait(limit time.Duration) int {
 		s.T.Fatalf("the server did not end within %s", limit)
 		return -1
 	}
+}
+
+// host is the address it listens on, which the telephones beside it share.
+func (s *Server) host() string {
+	s.T.Helper()
+	host, _, err := net.SplitHostPort(s.SIP)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return host
 }
 
 // PID is the server's process.
