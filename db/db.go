@@ -26,6 +26,7 @@ type DB struct {
 // engine is what SQLite and PostgreSQL do differently.
 type engine interface {
 	tx(ctx context.Context, fn func(*transaction) error) error
+	later(ctx context.Context, fn func(*transaction) error) (wait func() error)
 	reader() Querier
 	skipLocked() string
 	ping(ctx context.Context) error
@@ -96,6 +97,18 @@ func (d *DB) TxContext(ctx context.Context, fn func(ctx context.Context, tx Quer
 		return t.nested(ctx, run)
 	}
 	return d.engine.tx(ctx, run)
+}
+
+// Later is Tx for what nobody waits for at once: wait returns when it is committed, or has failed. What is given to the database
+// after Later has returned comes after it. On SQLite it returns at once, and the commit may wait a few milliseconds for others
+// to share it with; whoever is in a hurry takes it along.
+func (d *DB) Later(ctx context.Context, fn func(tx Querier) error) (wait func() error) {
+	run := func(t *transaction) error { return fn(t) }
+	if t := current(ctx); t != nil {
+		err := t.nested(ctx, run)
+		return func() error { return err }
+	}
+	return d.engine.later(ctx, run)
 }
 
 type txKey struct{}

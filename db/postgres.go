@@ -70,6 +70,12 @@ func (p *postgres) tx(ctx context.Context, fn func(*transaction) error) error {
 	}
 }
 
+// later commits at once, in order to come before what follows: another connection would not wait for it.
+func (p *postgres) later(ctx context.Context, fn func(*transaction) error) (wait func() error) {
+	err := p.tx(ctx, fn)
+	return func() error { return err }
+}
+
 func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error {
 	sqlTx, err := p.pool.BeginTx(ctx, nil)
 	if err != nil {

@@ -17,6 +17,9 @@ import (
 // maxGroup is how many functions share one commit at most.
 const maxGroup = 256
 
+// patience is how long the commit of a function given to Later waits for others to share it with.
+const patience = 3 * time.Millisecond
+
 // ErrClosed is returned for work given to a database that is being closed.
 var ErrClosed = errors.New("database is closed")
 
@@ -38,6 +41,7 @@ type write struct {
 	ctx    context.Context
 	fn     func(*transaction) error
 	tx     *transaction
+	until  time.Time // its commit may wait for others until then; zero: not at all
 	result chan error
 }
 
@@ -105,14 +109,27 @@ func (s *sqlite) close() error {
 }
 
 func (s *sqlite) tx(ctx context.Context, fn func(*transaction) error) error {
-	w := &write{ctx: ctx, fn: fn, result: make(chan error, 1)}
+	return s.give(&write{ctx: ctx, fn: fn})()
+}
+
+func (s *sqlite) later(ctx context.Context, fn func(*transaction) error) (wait func() error) {
+	return s.give(&write{ctx: ctx, fn: fn, until: time.Now().Add(patience)})
+}
+
+// give puts a function into the queue; wait returns what became of it.
+func (s *sqlite) give(w *write) (wait func() error) {
+	w.result = make(chan error, 1)
 	select {
 	case s.queue <- w:
-	case <-ctx.Done():
-		return ctx.Err()
+		return func() error { return s.await(w) }
+	case <-w.ctx.Done():
+		return func() error { return w.ctx.Err() }
 	case <-s.stop:
-		return ErrClosed
+		return func() error { return ErrClosed }
 	}
+}
+
+func (s *sqlite) await(w *write) error {
 	select {
 	case err := <-w.result:
 		return err
@@ -147,17 +164,19 @@ func (s *sqlite) run(conn *cached) {
 	}
 }
 
-// group runs w and whatever else is waiting in one transaction with one fsync, then answers all.
+// group runs w and whatever else is waiting in one transaction with one fsync, then answers all. While nobody waits for the
+// commit, it waits for more.
 func (s *sqlite) group(conn *cached, w *write) {
 	ctx := context.Background()
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := conn.run(ctx, "BEGIN IMMEDIATE"); err != nil {
 		w.result <- fmt.Errorf("begin: %w", err)
 		return
 	}
 	var ran []*write
 	var broken error
-	for n := 0; w != nil && broken == nil; n++ {
-		if err := s.one(conn, w); err == nil {
+	until := w.until
+	for n := 1; w != nil && broken == nil; n++ {
+		if err := s.one(conn, w, len(ran) == 0); err == nil {
 			ran = append(ran, w)
 		} else if errors.As(err, &brokenError{}) {
 			broken = err
@@ -165,12 +184,11 @@ func (s *sqlite) group(conn *cached, w *write) {
 		} else {
 			w.result <- err
 		}
-		w = nil
-		if n < maxGroup {
-			select {
-			case w = <-s.queue:
-			default:
-			}
+		if w.until.IsZero() {
+			until = time.Time{}
+		}
+		if w = nil; n < maxGroup {
+			w = s.next(until)
 		}
 	}
 	if w != nil {
@@ -181,7 +199,7 @@ func (s *sqlite) group(conn *cached, w *write) {
 		err = s.commit(ctx, conn)
 	}
 	if err != nil {
-		_, _ = conn.ExecContext(ctx, "ROLLBACK")
+		_ = conn.run(ctx, "ROLLBACK")
 	}
 	for _, w := range ran {
 		if err == nil {
@@ -191,9 +209,31 @@ func (s *sqlite) group(conn *cached, w *write) {
 	}
 }
 
+// next is what else is to be done in this transaction; nil where it is to be committed.
+func (s *sqlite) next(until time.Time) *write {
+	select {
+	case w := <-s.queue:
+		return w
+	default:
+	}
+	left := time.Until(until)
+	if left <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case w := <-s.queue:
+		return w
+	case <-timer.C:
+	case <-s.stop:
+	}
+	return nil
+}
+
 func (s *sqlite) commit(ctx context.Context, conn *cached) error {
 	start := time.Now()
-	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+	if err := conn.run(ctx, "COMMIT"); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	s.commits.Add(1)
@@ -201,12 +241,17 @@ func (s *sqlite) commit(ctx context.Context, conn *cached) error {
 	return nil
 }
 
-func (s *sqlite) one(conn *cached, w *write) error {
+// one runs a function; first says that nothing was written in this transaction before.
+func (s *sqlite) one(conn *cached, w *write, first bool) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
 	w.tx = &transaction{on: conn}
-	if err := w.tx.nested(w.ctx, w.fn); err != nil {
+	run := w.tx.nested
+	if first {
+		run = w.tx.first
+	}
+	if err := run(w.ctx, w.fn); err != nil {
 		return err
 	}
 	s.transactions.Add(1)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"runtime/debug"
+	"strconv"
 )
 
 // statements is the part of database/sql a transaction needs.
@@ -38,25 +39,50 @@ func (t *transaction) QueryRow(ctx context.Context, query string, args ...any) *
 func (t *transaction) nested(ctx context.Context, fn func(*transaction) error) error {
 	t.depth++
 	defer func() { t.depth-- }()
-	name := fmt.Sprintf("s%d", t.depth)
-	if _, err := t.Exec(ctx, "SAVEPOINT "+name); err != nil {
+	name := "s" + strconv.Itoa(t.depth)
+	if err := t.run(ctx, "SAVEPOINT "+name); err != nil {
 		return brokenError{err}
 	}
 	kept := len(t.after)
 	if err := guarded(t, fn); err != nil {
 		t.after = t.after[:kept]
-		if _, undo := t.Exec(ctx, "ROLLBACK TO "+name); undo != nil {
+		if undo := t.run(ctx, "ROLLBACK TO "+name); undo != nil {
 			return brokenError{fmt.Errorf("%w (and undoing it: %v)", err, undo)}
 		}
-		if _, undo := t.Exec(ctx, "RELEASE "+name); undo != nil {
+		if undo := t.run(ctx, "RELEASE "+name); undo != nil {
 			return brokenError{undo}
 		}
 		return err
 	}
-	if _, err := t.Exec(ctx, "RELEASE "+name); err != nil {
+	if err := t.run(ctx, "RELEASE "+name); err != nil {
 		return brokenError{err}
 	}
 	return nil
+}
+
+// first is nested for what comes first in a transaction of SQLite: it needs no savepoint, which keeps a copy of every page
+// that is changed after it, for there is nothing before that undoing it could harm.
+func (t *transaction) first(ctx context.Context, fn func(*transaction) error) error {
+	err := guarded(t, fn)
+	if err == nil {
+		return nil
+	}
+	t.after = nil
+	_ = t.run(ctx, "ROLLBACK") // fails where the error has ended the transaction already
+	if undo := t.run(ctx, "BEGIN IMMEDIATE"); undo != nil {
+		return brokenError{fmt.Errorf("%w (and beginning anew: %v)", err, undo)}
+	}
+	return err
+}
+
+// run runs one of the texts that begin and end transactions and savepoints.
+func (t *transaction) run(ctx context.Context, text string) error {
+	ctx = context.WithoutCancel(ctx)
+	if c, ok := t.on.(*cached); ok {
+		return c.run(ctx, text)
+	}
+	_, err := t.on.ExecContext(ctx, text)
+	return err
 }
 
 // guarded turns a panic of fn into an error, so that one bad function cannot take the writer down.
