@@ -83,3 +83,12 @@ func (h *house) e164(ctx context.Context, orgID, text string) (string, bool, err
 	number, ok := number.Parse(text, o.Country)
 	return number, ok, nil
 }
+
+// numberID is the id of an organisation's number, "" where it has none.
+func (h *house) numberID(ctx context.Context, q db.Querier, org, e164 string) (string, error) {
+	n, err := h.numbers.Owned(ctx, q, org, e164)
+	if db.IsNone(err) {
+		return "", nil
+	}
+	return n.ID, err
+}

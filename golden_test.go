@@ -13,6 +13,7 @@ import (
 
 	"soniq/op"
 	"soniq/rest"
+	"soniq/webhook"
 )
 
 var update = flag.Bool("update", false, "rewrite the files that are kept in the tree")
@@ -53,7 +54,8 @@ func describe(t *testing.T) []byte {
 	}
 	defer h.close()
 	s, err := rest.New(rest.Config{Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Now: time.Now}, Operations: h.operations(), Keys: h.keys,
-		Ready: func(context.Context) error { return nil }, Metrics: http.NotFoundHandler(), Log: quiet()})
+		Ready: func(context.Context) error { return nil }, Metrics: http.NotFoundHandler(), Log: quiet(),
+		Describe: webhook.Describe})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func (h *house) build() error {
 	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
 		URLKey: h.seal.Key("addresses of audio"), Now: now}
 	h.hooks = webhook.New(webhook.Config{DB: h.db, Bus: h.bus, Queue: h.jobs, Seal: h.seal, Guard: h.guard, Log: h.log, Now: now,
-		Node: h.node, Prefix: h.config.HookPrefix, Outbox: h.outbox, SignRecording: h.calls.SignedURL})
+		Node: h.node, Prefix: h.config.HookPrefix, Outbox: h.outbox, SignRecording: h.calls.SignedURL, NumberID: h.numberID})
 	h.streams = stream.New(stream.Config{Outbox: h.outbox, Valid: h.keys.Valid, Changed: auth.Changed})
 	if err := h.buildMind(now); err != nil {
 		return err

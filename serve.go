@@ -25,6 +25,7 @@ import (
 	"soniq/rest"
 	"soniq/sip"
 	"soniq/transcript"
+	"soniq/webhook"
 )
 
 // serveCommand runs the platform until it is told to stop.
@@ -203,7 +204,7 @@ func (n *node) openHTTP(context.Context) (err error) {
 		Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Cursors: op.Cursors{Key: h.seal.Key("cursors"), Now: time.Now}, Log: h.log,
 			Now: time.Now, Done: m.operation},
 		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
-		Phones: n.sip.WebSocket(),
+		Phones: n.sip.WebSocket(), Describe: webhook.Describe,
 	})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,31 @@ func Encode(p Payload) ([]byte, error) {
 	return Canonical(struct {
 		Event Kind    `json:"event"`
 		Data  Payload `json:"data"`
-	}{p.Kind(), p})
+	}{p.Kind(), whole(p)})
+}
+
+// whole is the payload with empty lists where it has none at all: lists are never null.
+func whole(p Payload) Payload {
+	v := reflect.ValueOf(p)
+	if v.Kind() != reflect.Struct {
+		return p
+	}
+	var changed reflect.Value
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.Kind() != reflect.Slice || !f.IsNil() {
+			continue
+		}
+		if !changed.IsValid() {
+			changed = reflect.New(v.Type()).Elem()
+			changed.Set(v)
+		}
+		changed.Field(i).Set(reflect.MakeSlice(f.Type(), 0, 0))
+	}
+	if !changed.IsValid() {
+		return p
+	}
+	return changed.Interface().(Payload)
 }
 
 // Canonical encodes any value in that form.

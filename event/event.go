@@ -82,13 +82,22 @@ func (o *Outbox) Tell(org string, p Live) error {
 
 // PublishTo is Publish for a narrower audience.
 func (o *Outbox) PublishTo(ctx context.Context, tx db.Querier, org string, a Audience, p Payload) error {
+	return o.publish(ctx, tx, org, db.NewID("evt"), a, p)
+}
+
+// PublishAs is Publish with an id that the caller made, such as db.NewID("evt").
+func (o *Outbox) PublishAs(ctx context.Context, tx db.Querier, org, id string, p Payload) error {
+	return o.publish(ctx, tx, org, id, Everybody, p)
+}
+
+func (o *Outbox) publish(ctx context.Context, tx db.Querier, org, id string, a Audience, p Payload) error {
 	body, err := Encode(p)
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", p.Kind(), err)
 	}
 	const q = `INSERT INTO events (org_id, id, kind, call_id, audience, body, occurred_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`
-	_, err = tx.Exec(ctx, q, org, db.NewID("evt"), string(p.Kind()), db.Null(p.Call()), string(a), string(body), o.Now())
+	_, err = tx.Exec(ctx, q, org, id, string(p.Kind()), db.Null(p.Call()), string(a), string(body), o.Now())
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", p.Kind(), err)
 	}

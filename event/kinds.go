@@ -55,14 +55,14 @@ type CallEnded struct {
 	Direction           string   `json:"direction"`
 	Status              string   `json:"status"`
 	StartedAt           db.Time  `json:"started_at"`
-	AnsweredAt          db.Time  `json:"answered_at"`
+	AnsweredAt          *db.Time `json:"answered_at"`
 	EndedAt             db.Time  `json:"ended_at"`
 	EndReason           string   `json:"end_reason"`
 	HangupBy            string   `json:"hangup_by"`
 	AgentID             *string  `json:"agent_id"`
 	QueueID             *string  `json:"queue_id"`
 	HoldSeconds         int      `json:"hold_seconds"`
-	Tags                []string `json:"tags"`
+	Tags                []string `json:"tags" nullable:"false"`
 	Contact             *Contact `json:"contact"`
 	Quality             *Quality `json:"quality"`
 	Enriched            bool     `json:"enriched"`
@@ -124,8 +124,8 @@ type CallTranscription struct {
 	Language      *string      `json:"language"`
 	Text          *string      `json:"text"`
 	AISummary     *string      `json:"ai_summary"`
-	Topics        []string     `json:"topics"`
-	ActionItems   []ActionItem `json:"action_items"`
+	Topics        []string     `json:"topics" nullable:"false"`
+	ActionItems   []ActionItem `json:"action_items" nullable:"false"`
 	Sentiment     *string      `json:"sentiment"`
 	SummaryStatus string       `json:"summary_status"`
 	Error         *Fault       `json:"error"`
@@ -166,7 +166,7 @@ type SMSReceived struct {
 	ToNumber       string   `json:"to_number"`
 	Body           string   `json:"body"`
 	Segments       int      `json:"segments"`
-	Media          []Media  `json:"media"`
+	Media          []Media  `json:"media" nullable:"false"`
 	ReceivedAt     db.Time  `json:"received_at"`
 	Contact        *Contact `json:"contact"`
 }
@@ -209,7 +209,7 @@ type NumberAllocated struct {
 	Number       string     `json:"number"`
 	Country      string     `json:"country"`
 	Type         string     `json:"type"`
-	Capabilities []string   `json:"capabilities"`
+	Capabilities []string   `json:"capabilities" nullable:"false"`
 	AssignedTo   Assignment `json:"assigned_to"`
 	AllocatedAt  db.Time    `json:"allocated_at"`
 }

@@ -61,10 +61,12 @@ func (o Operation) responses(schemas huma.Registry) map[string]*huma.Response {
 // describeAnswers corrects what the library says of answers: which members may be null (it says so of plain values only; here
 // pointers to times and to records follow), that records may get further members, and what else problems carry.
 func describeAnswers(doc *huma.OpenAPI) {
-	asked := requested(doc)
-	schemas := doc.Components.Schemas
+	correct(doc.Components.Schemas, "#/components/schemas/", requested(doc))
+}
+
+func correct(schemas huma.Registry, prefix string, asked map[string]bool) {
 	for name, s := range schemas.Map() {
-		ref := "#/components/schemas/" + name
+		ref := prefix + name
 		t := schemas.TypeFromRef(ref)
 		if t == nil || asked[ref] {
 			continue

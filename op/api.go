@@ -3,18 +3,14 @@ package op
 import (
 	"encoding/json"
 	"net/http"
-	"reflect"
 	"sync"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
-	"soniq/db"
 )
 
-// NewAPI registers the operations on the router and returns the API that describes them.
-func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation) huma.API {
+// NewAPI registers the operations on the router and returns the API that describes them; more adds to the description.
+func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...func(*huma.OpenAPI)) huma.API {
 	problems()
 	config := huma.DefaultConfig("soniq", Version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
@@ -23,8 +19,7 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation) huma.API {
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key: soniq_live_…, soniq_test_… or soniq_partner_…"},
 	}
-	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
-	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[db.Time](), reflect.TypeFor[time.Time]())
+	config.Components.Schemas = registry("#/components/schemas/")
 	api := humago.New(mux, config)
 	api.UseMiddleware(c.admit(api))
 	for _, o := range operations {
@@ -32,6 +27,9 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation) huma.API {
 	}
 	finish(api.OpenAPI(), operations)
 	describeUploads(api.OpenAPI(), operations)
+	for _, describe := range more {
+		describe(api.OpenAPI())
+	}
 	describeAnswers(api.OpenAPI())
 	return api
 }

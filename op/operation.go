@@ -176,6 +176,9 @@ func (o Operation) huma() huma.Operation {
 			h.Errors = append(h.Errors, http.StatusNotImplemented)
 		}
 	}
+	if o.EnvironmentO != "" {
+		h.Extensions["x-environment"] = o.EnvironmentO
+	}
 	if o.ToolName != "" {
 		h.Extensions["x-mcp-tool"] = o.ToolName
 	}

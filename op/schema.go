@@ -4,9 +4,30 @@ import (
 	"path"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/db"
 )
+
+// registry collects schemas under our names.
+func registry(prefix string) huma.Registry {
+	r := huma.NewMapRegistry(prefix, schemaName)
+	r.RegisterTypeAlias(reflect.TypeFor[db.Time](), reflect.TypeFor[time.Time]())
+	return r
+}
+
+// SchemaOf describes a type as answers hold it, in JSON Schema that stands for itself: what it refers to is in defs, by name, and
+// referred to as #/$defs/name.
+func SchemaOf(t reflect.Type) (s *huma.Schema, defs map[string]*huma.Schema) {
+	r := registry("#/$defs/")
+	s = r.SchemaFromRef(r.Schema(t, true, "").Ref)
+	correct(r, "#/$defs/", nil)
+	defs = r.Map()
+	delete(defs, schemaName(t, ""))
+	return s, defs
+}
 
 // schemaName names a type in the OpenAPI document by its room and itself, for rooms may use the same words: the
 // device of a user's record is UserDevice, a device is Device.

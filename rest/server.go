@@ -36,6 +36,7 @@ type Config struct {
 	MetricsKey string       // "" : loopback only
 	Phones     http.Handler // SIP over WebSocket at /ws/sip; nil: none
 	Log        *slog.Logger
+	Describe   func(*huma.OpenAPI) // adds to the description; may be nil
 }
 
 // A Server answers HTTP.
@@ -49,7 +50,11 @@ type Server struct {
 // New registers the operations.
 func New(c Config) (*Server, error) {
 	s := &Server{Config: c, router: http.NewServeMux()}
-	s.api = op.NewAPI(s.router, c.Corridor, c.Operations)
+	var more []func(*huma.OpenAPI)
+	if c.Describe != nil {
+		more = append(more, c.Describe)
+	}
+	s.api = op.NewAPI(s.router, c.Corridor, c.Operations, more...)
 	var err error
 	if s.document, err = op.JSON(s.api); err != nil {
 		return nil, err

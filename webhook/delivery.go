@@ -67,10 +67,14 @@ func (d *delivery) record() Delivery {
 		CreatedAt: d.CreatedAt, FinishedAt: d.FinishedAt.Ptr()}
 }
 
-// orderKey keeps the events of one call in order on their way to one endpoint.
+// orderKey keeps the events of one call in order on their way to one endpoint, and so those that are sent again, apart from
+// the others.
 func (d *delivery) orderKey() string {
-	if d.CallID == "" || d.ReplayOf != "" {
+	switch {
+	case d.CallID == "":
 		return ""
+	case d.ReplayOf != "":
+		return d.WebhookID + "|again|" + d.CallID
 	}
 	return d.WebhookID + "|" + d.CallID
 }

@@ -34,11 +34,12 @@ type endpoint struct {
 	DisabledReason db.Null
 	CreatedAt      db.Time
 	UpdatedAt      db.Time
+	FailTimes      int // attempts that are to fail without leaving; sandbox only
 }
 
 const endpointColumns = `org_id, id, url, events, description, status, holding, secret, secret_hint, previous_secret,
 	previous_until, filters, ordered, call_ended_timing, signed_recording_urls, timeout_seconds, headers,
-	consecutive_failures, failing_since, last_success_at, last_failure_at, disabled_reason, created_at, updated_at`
+	consecutive_failures, failing_since, last_success_at, last_failure_at, disabled_reason, created_at, updated_at, fail_times`
 
 type scanner interface{ Scan(...any) error }
 
@@ -48,7 +49,8 @@ func scanEndpoint(row scanner) (*endpoint, error) {
 	var filters db.JSON[Filters]
 	err := row.Scan(&e.Org, &e.ID, &e.URL, &events, &e.Description, &e.Status, &e.Holding, &e.Secret, &e.SecretHint,
 		&e.Previous, &e.PreviousUntil, &filters, &e.Ordered, &e.Timing, &e.SignRecordings, &e.TimeoutSeconds, &e.Headers,
-		&e.Failures, &e.FailingSince, &e.LastSuccess, &e.LastFailure, &e.DisabledReason, &e.CreatedAt, &e.UpdatedAt)
+		&e.Failures, &e.FailingSince, &e.LastSuccess, &e.LastFailure, &e.DisabledReason, &e.CreatedAt, &e.UpdatedAt,
+		&e.FailTimes)
 	e.Events, e.Filters = events.V, filters.V
 	return &e, err
 }

@@ -108,6 +108,53 @@ func TestFiltersLookAtTheWholeCall(t *testing.T) {
 	})
 }
 
+// Every kind that has a queue, number, user or direction is filtered by it.
+func TestFiltersKnowEveryKind(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d, nil)
+		h.NumberID = func(_ context.Context, _ db.Querier, org, e164 string) (string, error) {
+			if org == h.org && e164 == "+12025550143" {
+				return "num_1", nil
+			}
+			return "", nil
+		}
+		ids := map[string]string{}
+		for name, f := range map[string]map[string]any{
+			"number": {"number_ids": []string{"num_1"}}, "user": {"user_ids": []string{"usr_1"}}, "queue": {"queue_ids": []string{"que_1"}},
+			"inbound": {"direction": "inbound"}, "outbound": {"direction": "outbound"},
+		} {
+			ids[name], _ = h.create("https://example.com/", map[string]any{"filters": f})
+		}
+		for _, p := range []event.Payload{
+			event.CallRinging{CallID: "call_rung", UserID: some("usr_1")}, // for the stream, but it says who was rung
+			event.CallMissed{CallID: "call_rung"},
+			event.CallMissed{CallID: "call_2", QueueID: some("que_1")},
+			event.QueueCallWaiting{CallID: "call_3", QueueID: "que_1"},
+			event.VoicemailReceived{CallID: "call_4", Mailbox: event.Mailbox{Type: "user", ID: "usr_1"}},
+			event.VoicemailReceived{CallID: "call_5", Mailbox: event.Mailbox{Type: "queue", ID: "que_1"}},
+			event.SMSReceived{FromNumber: "+12025550199", ToNumber: "+12025550143"},
+			event.SMSSent{FromNumber: "+12025550143", ToNumber: "+12025550199", UserID: some("usr_1")},
+			event.SMSReceived{FromNumber: "+12025550199", ToNumber: "+12025550144"},
+			event.NumberAllocated{NumberID: "num_2", AssignedTo: event.Assignment{Type: "queue", ID: some("que_1")}},
+		} {
+			h.publish(p)
+			h.once()
+		}
+		for name, want := range map[string]string{
+			"number":   "[sms.received sms.sent]",
+			"user":     "[call.missed voicemail.received sms.received sms.sent sms.received number.allocated]",
+			"queue":    "[call.missed queue.call_waiting voicemail.received sms.received sms.sent sms.received number.allocated]",
+			"inbound":  "[sms.received sms.received number.allocated]",
+			"outbound": "[sms.sent number.allocated]",
+		} {
+			if got := h.told(ids[name]); got != want {
+				t.Errorf("%s: told %s, want %s", name, got, want)
+			}
+		}
+	})
+}
+
 func TestSignedRecordingAddressesAreForThoseWhoAsked(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, dbtest.SQLite(t), nil)

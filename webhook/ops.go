@@ -21,6 +21,9 @@ func (s *Service) Operations() []op.Operation {
 		op.Delete("webhooks.delete", "DELETE /webhooks/{id}", access.UsersAdmin, "Delete a webhook and discard what it has not received", s.Delete),
 		op.New("webhooks.rotate_secret", "POST /webhooks/{id}/rotate-secret", access.UsersAdmin, "Replace the secret; the old one stays valid for a while", s.Rotate),
 		op.New("webhooks.test", "POST /webhooks/{id}/test", access.UsersAdmin, "Send a signed sample event now", s.Test).Acts(),
+		op.New("webhooks.replay", "POST /webhooks/{id}/replay", access.UsersAdmin, "Send the events of a range again", s.ReplayRange).Status(202).Acts(),
+		op.New("sandbox.webhooks.fail", "POST /sandbox/webhooks/fail", access.UsersAdmin, "Let the next attempts at a webhook fail without leaving, to try what follows", s.Fail).Only(access.Sandbox),
+		op.New("sandbox.events.trigger", "POST /sandbox/events/trigger", access.UsersAdmin, "Tell a sample event, which reports nothing real, as if it had happened", s.Trigger).Status(202).Only(access.Sandbox),
 		op.New("webhooks.deliveries.list", "GET /webhooks/{id}/deliveries", access.UsersAdmin, "List deliveries, newest first", s.Deliveries),
 		op.New("webhooks.deliveries.get", "GET /webhooks/{id}/deliveries/{delivery_id}", access.UsersAdmin, "Get a delivery with its attempts and exact body", s.Delivery),
 		op.New("webhooks.deliveries.replay", "POST /webhooks/{id}/deliveries/{delivery_id}/replay", access.UsersAdmin, "Send an event again", s.Replay).Status(202),
@@ -89,7 +92,7 @@ type CreateBody struct {
 	Filters             Filters           `json:"filters,omitempty"`
 	Ordered             bool              `json:"ordered,omitempty" doc:"Hold later events of a call until the earlier one succeeded or is given up"`
 	CallEndedTiming     string            `json:"call_ended_timing,omitempty" enum:"enriched,immediate" default:"enriched" doc:"Send call.ended when recording and summary are there (30 s at most), or at once"`
-	SignedRecordingURLs bool              `json:"signed_recording_urls,omitempty" doc:"Send recording addresses that need no credential for a few minutes"`
+	SignedRecordingURLs bool              `json:"signed_recording_urls,omitempty" doc:"Send recording addresses that need no credential for nine days, as long as a delivery may be tried; else fetch them with an API key"`
 	TimeoutSeconds      int               `json:"timeout_seconds,omitempty" minimum:"1" maximum:"30" default:"15"`
 	Headers             map[string]string `json:"headers,omitempty" doc:"Further headers of each delivery; kept encrypted, never shown"`
 }

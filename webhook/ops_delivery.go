@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"soniq/access"
@@ -78,7 +79,19 @@ func (s *Service) whereStatus(f *db.Filter, webhook string, states []string) {
 		f.In("status", stored)
 	case len(stored) == 0:
 		f.In("id", now)
+	default:
+		f.And("status IN ("+marks(stored)+") OR id IN ("+marks(now)+")", values(append(stored, now...))...)
 	}
+}
+
+func marks(all []string) string { return strings.TrimSuffix(strings.Repeat("?, ", len(all)), ", ") }
+
+func values(all []string) []any {
+	some := make([]any, len(all))
+	for i, v := range all {
+		some[i] = v
+	}
+	return some
 }
 
 // shown is a delivery as the API shows it.

@@ -270,23 +270,3 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 		}
 	})
 }
-
-func TestCatalogueExplainsTheTwelveKinds(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, dbtest.SQLite(t), nil)
-	a := h.get("/webhooks/events")
-	for i, k := range event.Kinds() {
-		at := fmt.Sprintf("data.%d.", i)
-		if a.Text(at+"event") != string(k) || a.Text(at+"sample.event") != string(k) || a.At(at+"schema.properties") == nil {
-			t.Errorf("%s: %v", k, a.At(fmt.Sprintf("data.%d", i)))
-		}
-		schema, _ := a.At(at + "schema.properties").(map[string]any)
-		sample, _ := a.At(at + "sample.data").(map[string]any)
-		if len(schema) == 0 || len(schema) != len(sample) {
-			t.Errorf("%s: schema has %d members, sample %d", k, len(schema), len(sample))
-		}
-	}
-	if a.At("schemas.Contact.properties") == nil {
-		t.Errorf("what the schemas refer to is missing")
-	}
-}

@@ -1,16 +1,10 @@
 package webhook
 
 import (
-	"context"
-	"encoding/json"
-	"reflect"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"soniq/db"
 	"soniq/event"
-	"soniq/op"
 )
 
 func some[T any](v T) *T { return &v }
@@ -29,7 +23,7 @@ func samples() []event.Payload {
 		event.CallAnswered{CallID: call, Direction: "inbound", FromNumber: caller, ToNumber: own, AnsweredAt: at(6),
 			AnsweredBy: "agent", AgentID: some(user), AgentName: some("Grace Hopper"), RingSeconds: 6},
 		event.CallEnded{CallID: call, FromNumber: caller, TalkDurationSeconds: 42, RecordingURL: some(recording), AISummary: some(summary),
-			ToNumber: own, Direction: "inbound", Status: "completed", StartedAt: at(0), AnsweredAt: at(6), EndedAt: at(48),
+			ToNumber: own, Direction: "inbound", Status: "completed", StartedAt: at(0), AnsweredAt: some(at(6)), EndedAt: at(48),
 			EndReason: "caller_hangup", HangupBy: "caller", AgentID: some(user), Tags: []string{"invoice"}, Contact: contact,
 			Quality: &event.Quality{MOS: 4.4, PacketLossRate: 0, JitterMS: 1.5, RTTMS: 24}, Enriched: true},
 		event.CallMissed{CallID: call, FromNumber: caller, ToNumber: own, MissedReason: "no_answer", StartedAt: at(0), EndedAt: at(30),
@@ -64,43 +58,4 @@ func sampleOf(kind string) (event.Payload, bool) {
 		}
 	}
 	return nil, false
-}
-
-// A CatalogueEntry explains one kind of event.
-type CatalogueEntry struct {
-	Event  string          `json:"event"`
-	Schema json.RawMessage `json:"schema" doc:"JSON Schema of data"`
-	Sample json.RawMessage `json:"sample" doc:"A whole body"`
-}
-
-// CatalogueOut lists every kind of event.
-type CatalogueOut struct {
-	Data    []CatalogueEntry           `json:"data" nullable:"false"`
-	Schemas map[string]json.RawMessage `json:"schemas" doc:"What the schemas refer to"`
-}
-
-// Catalogue lists the kinds of events with their schemas and a sample of each.
-func (s *Service) Catalogue(context.Context, *struct{}) (*op.Out[CatalogueOut], error) {
-	registry := huma.NewMapRegistry("#/schemas/", huma.DefaultSchemaNamer)
-	registry.RegisterTypeAlias(reflect.TypeFor[db.Time](), reflect.TypeFor[time.Time]())
-	var out CatalogueOut
-	for _, p := range samples() {
-		body, err := event.Encode(p)
-		if err != nil {
-			return nil, err
-		}
-		schema, err := json.Marshal(huma.SchemaFromType(registry, reflect.TypeOf(p)))
-		if err != nil {
-			return nil, err
-		}
-		out.Data = append(out.Data, CatalogueEntry{string(p.Kind()), schema, body})
-	}
-	out.Schemas = map[string]json.RawMessage{}
-	for name, schema := range registry.Map() {
-		var err error
-		if out.Schemas[name], err = json.Marshal(schema); err != nil {
-			return nil, err
-		}
-	}
-	return op.OK(out)
 }

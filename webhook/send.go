@@ -51,6 +51,12 @@ func (r result) ok() bool { return r.fault == "" }
 func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (result, error) {
 	started := s.Now()
 	r := result{at: db.At(started)}
+	if e.FailTimes > 0 {
+		if forced, err := s.forced(ctx, e); err != nil || forced != 0 {
+			r.status, r.fault, r.body = forced, faultOfStatus(forced), forcedBody
+			return r, err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(e.TimeoutSeconds)*time.Second)
 	defer cancel()
 	request, err := s.request(ctx, e, d, started)

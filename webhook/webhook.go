@@ -2,6 +2,7 @@
 package webhook
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -51,11 +52,12 @@ type Webhook struct {
 }
 
 // Filters narrow the events an endpoint is told of. Several filters must all match; within a list one match is enough.
+// An event of a call matches by what is known of the call when it is told; an event that can have no such thing passes.
 type Filters struct {
-	QueueIDs  []string `json:"queue_ids,omitempty" maxItems:"100" doc:"Only calls that were in one of these queues"`
-	NumberIDs []string `json:"number_ids,omitempty" maxItems:"100" doc:"Only events of these numbers"`
-	Direction string   `json:"direction,omitempty" enum:"inbound,outbound,internal" doc:"Only calls in this direction"`
-	UserIDs   []string `json:"user_ids,omitempty" maxItems:"100" doc:"Only events of these users"`
+	QueueIDs  []string `json:"queue_ids,omitempty" maxItems:"100" doc:"Only calls that were in one of these queues, their mailboxes, and numbers that lead to them"`
+	NumberIDs []string `json:"number_ids,omitempty" maxItems:"100" doc:"Only calls and messages over these numbers, and the numbers themselves"`
+	Direction string   `json:"direction,omitempty" enum:"inbound,outbound,internal" doc:"Only calls and messages in this direction"`
+	UserIDs   []string `json:"user_ids,omitempty" maxItems:"100" doc:"Only calls, messages and mailboxes of these users; a call is of everybody whose phone rang"`
 }
 
 func (f Filters) empty() bool {
@@ -98,6 +100,8 @@ type Config struct {
 	Prefix string // of our own headers; x-service if empty
 	// Outbox is told when an endpoint begins to fail, works again or is disabled; nil: nobody is.
 	Outbox *event.Outbox
+	// NumberID is the id of an organisation's number, "" where it has none; nil: messages have no number.
+	NumberID func(ctx context.Context, q db.Querier, org, e164 string) (string, error)
 	// SignRecording turns the address of a recording into one that needs no credential; may be nil.
 	SignRecording func(org, address string) string
 }
