@@ -9,6 +9,7 @@ import (
 
 	"soniq/access"
 	"soniq/bus"
+	"soniq/db"
 	"soniq/event"
 )
 
@@ -19,6 +20,7 @@ type follower struct {
 	kinds map[event.Kind]bool
 	news  *bus.Subscription
 	last  int64 // sequence of the last event that was looked at
+	write func(to *bytes.Buffer, e event.Event)
 
 	out     *http.ResponseController
 	w       http.ResponseWriter
@@ -97,19 +99,55 @@ func (f *follower) catchUp(ctx context.Context) bool {
 	}
 }
 
-// add writes an event to what is to be sent. The end of a call is told at once: what it says again when recording and
-// summary are there comes as call.recording and call.transcription.
+// add writes an event to what is to be sent.
 func (f *follower) add(e event.Event) {
 	if e.Sequence > 0 {
 		f.last = e.Sequence
 	}
-	if !f.kinds[e.Kind] || e.Audience == event.Enriched {
-		return
+	if f.kinds[e.Kind] {
+		f.write(&f.pending, e)
 	}
+}
+
+// writeData writes an event's data. The end of a call is told at once: what it says again when recording and summary are there
+// comes as call.recording and call.transcription.
+func writeData(to *bytes.Buffer, e event.Event) {
+	if e.Audience != event.Enriched {
+		message(to, e, e.Data())
+	}
+}
+
+// A Hook is an event as webhooks are told of it.
+type Hook struct {
+	ID         string  `json:"id"` // sent as webhook-id
+	Sequence   int64   `json:"sequence"`
+	OccurredAt db.Time `json:"occurred_at"`
+	Body       string  `json:"body"` // byte for byte
+}
+
+// writeHook writes what a webhook with that timing of call.ended is told.
+func writeHook(timing string) func(*bytes.Buffer, event.Event) {
+	other := event.Immediate
+	if timing == string(event.Immediate) {
+		other = event.Enriched
+	}
+	return func(to *bytes.Buffer, e event.Event) {
+		if e.Sequence == 0 || e.Audience == event.Streamed || e.Audience == other {
+			return
+		}
+		data, err := event.Canonical(Hook{e.ID, e.Sequence, e.OccurredAt, e.Body})
+		if err == nil { // text and numbers can be written
+			message(to, e, string(data))
+		}
+	}
+}
+
+// message writes one event of the stream; what is kept has an id, with which the stream can be resumed.
+func message(to *bytes.Buffer, e event.Event, data string) {
 	if e.Sequence > 0 {
-		f.pending.WriteString("id: " + strconv.FormatInt(e.Sequence, 10) + "\n")
+		to.WriteString("id: " + strconv.FormatInt(e.Sequence, 10) + "\n")
 	}
-	f.pending.WriteString("event: " + string(e.Kind) + "\ndata: " + e.Data() + "\n\n")
+	to.WriteString("event: " + string(e.Kind) + "\ndata: " + data + "\n\n")
 }
 
 // send writes what is pending; false when the client is gone or does not read.

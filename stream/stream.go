@@ -83,6 +83,8 @@ func (s *Service) Close() {
 // In asks for a stream.
 type In struct {
 	Events []string `query:"events" doc:"Only these kinds, such as call.ringing,call.ended" maxItems:"50"`
+	Format string   `query:"format" enum:"data,webhook" default:"data" doc:"data: every kind, each event's data. webhook: the kinds of webhooks alone, each with its id and the exact body that webhooks are sent"`
+	Timing string   `query:"call_ended_timing" enum:"enriched,immediate" default:"enriched" doc:"With format webhook: when call.ended is told"`
 	After  string   `query:"after_sequence" maxLength:"20" doc:"Begin behind this sequence; with what happens from now on unless given"`
 	LastID string   `header:"Last-Event-ID" maxLength:"20" doc:"Set by browsers when they connect again; goes before after_sequence"`
 }
@@ -131,7 +133,10 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 		return nil, err
 	}
 	who, _ := access.From(ctx)
-	f := &follower{Service: s, who: who, kinds: shown(who.Scopes, in.Events), last: after}
+	f := &follower{Service: s, who: who, kinds: shown(who.Scopes, in.Events), last: after, write: writeData}
+	if in.Format == "webhook" {
+		f.write = writeHook(in.Timing)
+	}
 	f.news = s.Outbox.Bus.Subscribe(event.Stream, backlog)
 	newest, err := s.Outbox.Last(ctx, who.OrgID) // after the subscription, so that nothing falls between
 	if err == nil {

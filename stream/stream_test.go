@@ -3,12 +3,14 @@ package stream_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -251,6 +253,41 @@ func TestTheEndOfACallIsStreamedOnceAndAtOnce(t *testing.T) {
 	if e := r.next(); !strings.HasPrefix(e, "3 call.missed ") {
 		t.Errorf("got %s", e)
 	}
+}
+
+// A stream in the format of webhooks tells what a webhook is told: its kinds, once each, with id and exact body.
+func TestAStreamTellsWhatWebhooksAreTold(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := open(t, d)
+		late, early := s.listen("?format=webhook&after_sequence=0"), s.listen("?format=webhook&call_ended_timing=immediate&after_sequence=0")
+		s.must(s.outbox.Tell(s.org, event.CallQuality{CallID: "call_1"}))
+		s.publish(event.DeviceRegistration{DeviceID: "dev_1"})
+		ended := event.CallEnded{CallID: "call_1", EndReason: "a <b> \u2028 \n"}
+		s.must(s.outbox.DB.Tx(ctx, func(tx db.Querier) error {
+			return errors.Join(s.outbox.PublishTo(ctx, tx, s.org, event.Immediate, ended), s.outbox.PublishTo(ctx, tx, s.org, event.Enriched, ended))
+		}))
+		s.publish(missed(1))
+		for _, x := range []struct {
+			of    *radio
+			first string
+		}{{early, "2"}, {late, "3"}} {
+			e := x.of.next()
+			id, rest, _ := strings.Cut(e, " call.ended ")
+			var h stream.Hook
+			s.must(json.Unmarshal([]byte(rest), &h))
+			body, _ := event.Encode(ended)
+			s.mu.Lock()
+			want := s.seen[slices.IndexFunc(s.seen, func(e event.Event) bool { return fmt.Sprint(e.Sequence) == x.first })]
+			s.mu.Unlock()
+			if id != x.first || h.Body != string(body) || h.ID != want.ID || h.Sequence != want.Sequence || h.OccurredAt.Sub(want.OccurredAt.Time).Abs() > time.Millisecond {
+				t.Errorf("got %s", e)
+			}
+			if e := x.of.next(); !strings.HasPrefix(e, "4 call.missed ") {
+				t.Errorf("got %s", e)
+			}
+		}
+	})
 }
 
 func TestAStreamOutlivesTheLimitOnSlowRequests(t *testing.T) {

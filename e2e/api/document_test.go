@@ -31,8 +31,9 @@ type operation struct {
 
 // A document is the description of a running server, and the judge of its answers.
 type document struct {
-	operations []operation
-	endless    int // operations left out because their answer does not end
+	operations []operation // of both environments
+	sandbox    []operation // of the sandbox alone
+	endless    int         // operations left out because their answer does not end
 	model      *openapi3.T
 	router     routers.Router
 }
@@ -58,6 +59,10 @@ func readDocument(t *testing.T, s *rig.Server) *document {
 		for method, o := range item.Operations() {
 			if o.OperationID == "events.stream" {
 				d.endless++ // its answer does not end: it has tests of its own
+				continue
+			}
+			if o.Extensions["x-environment"] == "sandbox" {
+				d.sandbox = append(d.sandbox, describe(t, method, path, o))
 				continue
 			}
 			d.operations = append(d.operations, describe(t, method, path, o))

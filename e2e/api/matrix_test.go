@@ -120,6 +120,12 @@ func environments(t *testing.T, s *stage) {
 		same := desk{&rig.Client{T: t, Server: s.Server, Key: s.a.Key, Prefix: p}, s.doc}
 		same.want(t, 200, "GET", "/users", nil, nil)
 	}
+	for _, o := range s.doc.sandbox { // not there for live keys, there for those of the sandbox
+		s.a.refused(t, 404, "not_found", o.Method, o.at(nowhere), map[string]any{})
+		if r := test.call(t, o.Method, o.at(nowhere)+"?no_such_parameter=1", map[string]any{}); problemOf(r).Code != "invalid_query" {
+			t.Errorf("%s in the sandbox: %d %s", o.ID, r.Status, r.Body)
+		}
+	}
 	var twin struct{ Data []struct{ ID string } }
 	if test.want(t, 200, "GET", "/users", nil, &twin); len(twin.Data) != 0 {
 		t.Errorf("the sandbox shows live users: %v", twin.Data)
