@@ -12,7 +12,7 @@ var bodies = map[string]any{
 	"users.update": map[string]any{"first_name": "Mallory"}, "devices.update": map[string]any{"name": "Mallory's"},
 	"numbers.update": map[string]any{"label": "Mallory's"}, "trunks.update": map[string]any{"host": "198.51.100.66"},
 	"webhooks.update": map[string]any{"description": "Mallory's"}, "webhooks.replay": map[string]any{"since": "2020-01-01"},
-	"calls.transfer":  map[string]any{"to": "ext:101"}, "calls.participants.add": map[string]any{"to": "ext:101"},
+	"calls.transfer": map[string]any{"to": "ext:101"}, "calls.participants.add": map[string]any{"to": "ext:101"},
 	"calls.dtmf": map[string]any{"digits": "1"}, "calls.note": map[string]any{"body": "Mallory's"}, "calls.tag": map[string]any{"tag": "mallory"},
 	"calls.announce": map[string]any{"text": "Mallory"}, "calls.monitor.update": map[string]any{"mode": "listen"},
 	"tags.update": map[string]any{"name": "mallory"},
