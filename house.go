@@ -165,6 +165,7 @@ func (h *house) join() {
 	}
 	h.calls.Deliveries = h.toldOf
 	h.calls.Understand = h.transcripts.Recorded
+	h.calls.OnDeleted = h.memory.ForgetRecording
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 		if e.Recording != "" {
 			return nil

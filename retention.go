@@ -41,8 +41,9 @@ func (h *house) sweep(ctx context.Context, now time.Time) error {
 	_, events := h.outbox.Sweep(ctx, now.Add(-eventsKept))
 	_, deliveries := h.hooks.Sweep(ctx, now.Add(-eventsKept))
 	_, stories := h.calls.SweepStories(ctx, now.Add(-storiesKept))
+	_, recordings := h.calls.SweepRecordings(ctx, now)
 	answers := (&op.Corridor{DB: h.db, Now: func() time.Time { return now }}).Sweep(ctx)
-	return errors.Join(jobs, events, deliveries, stories, answers, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
+	return errors.Join(jobs, events, deliveries, stories, recordings, answers, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
 }
 
 // forgetOld removes transcripts and memory past each organisation's own retention.

@@ -21,7 +21,10 @@ type reference struct {
 }
 
 // Handle registers what does the jobs of calls.
-func (s *Service) Handle(r *job.Runner) { r.Handle(announceKind, s.announceLate) }
+func (s *Service) Handle(r *job.Runner) {
+	r.Handle(announceKind, s.announceLate)
+	r.Handle(removeKind, s.removeAudio)
+}
 
 // announceLate tells call.ended with what is there after 30 s.
 func (s *Service) announceLate(ctx context.Context, j job.Job) error {

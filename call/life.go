@@ -39,7 +39,9 @@ type Service struct {
 	Deliveries func(ctx context.Context, org, callID string) ([]Step, error)
 	// Understand is OnRecorded for calls whose recordings are finished before their end; may be nil.
 	Understand OnRecorded
-	Log        *slog.Logger // nil: nothing is logged
+	// OnDeleted is called in the transaction in which a recording is deleted; may be nil.
+	OnDeleted func(ctx context.Context, tx db.Querier, org, callID, recordingID string) error
+	Log       *slog.Logger // nil: nothing is logged
 
 	under   under
 	pace    pace

@@ -15,6 +15,7 @@ import (
 type Files interface {
 	Path(name string) (string, error)
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
+	Delete(ctx context.Context, name string) error
 }
 
 // A Recording is the audio of a call: the caller left, whoever answered right.

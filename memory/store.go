@@ -60,6 +60,13 @@ func deleteCall(ctx context.Context, tx db.Querier, org, callID string) error {
 	return err
 }
 
+// ForgetRecording takes the address of a recording out of what is remembered of its call, in the caller's transaction.
+func (s *Service) ForgetRecording(ctx context.Context, tx db.Querier, org, callID, recordingID string) error {
+	const q = `UPDATE memory_calls SET recording_id = NULL WHERE org_id = $1 AND call_id = $2 AND recording_id = $3`
+	_, err := tx.Exec(ctx, q, org, callID, recordingID)
+	return wrap("forget recording", err)
+}
+
 const rowColumns = `key, phone, at, kind, direction, agent_id, queue_id, model, vector, terms`
 
 // rowsFrom reads at most limit rows from a key on, in the order of keys.
