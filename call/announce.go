@@ -83,3 +83,12 @@ func (s *Service) Note(ctx context.Context, tx db.Querier, org, id, transcriptID
 	}
 	return nil
 }
+
+// Unnote takes away what Note wrote.
+func (s *Service) Unnote(ctx context.Context, tx db.Querier, org, id string) error {
+	const q = `UPDATE calls SET transcript_id = NULL, ai_summary = NULL, sentiment = NULL WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, q, org, id); err != nil {
+		return fmt.Errorf("forget note of call %s: %w", id, err)
+	}
+	return nil
+}

@@ -19,6 +19,8 @@ func (s *Service) Operations() []op.Operation {
 		op.New("calls.summary", "GET /calls/{id}/summary", access.CallsRead, "Get the summary of a call", s.summary),
 		op.New("transcripts.list", "GET /transcripts", access.CallsRead, "List transcripts, newest first", s.list),
 		shapes(op.NewStream("transcripts.get", "GET /transcripts/{id}", access.CallsRead, "Get one transcript", s.get)),
+		op.New("transcripts.retry", "POST /transcripts/{id}/retry", access.CallsWrite, "Make a transcript again", s.retry).Status(202),
+		op.Delete("transcripts.delete", "DELETE /transcripts/{id}", access.CallsWrite, "Delete a transcript and all that came of it", s.remove),
 	}
 }
 

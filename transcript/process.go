@@ -74,10 +74,12 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 	if err != nil {
 		return t, fmt.Errorf("begin transcript of %s: %w", callID, err)
 	}
-	segments, err := s.segments(ctx, j.Org, callID)
+	before := t
+	segments, err := s.segments(ctx, j.Org, t)
 	if err := s.outcome(&t, segments, err, j.Last()); err != nil {
 		return t, err
 	}
+	t.orElse(before)
 	done := db.At(s.Now())
 	t.CompletedAt = &done
 	err = s.DB.Tx(ctx, func(tx db.Querier) error { return finish(ctx, tx, j.Org, t) })
@@ -89,22 +91,22 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 
 // segments is what was said, recording by recording: what was heard during the call, or what the recording holds. The error
 // tells why some of it could not be had.
-func (s *Service) segments(ctx context.Context, org, callID string) ([]Segment, error) {
+func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Segment, error) {
 	if s.Pool == nil {
 		return nil, errDisabled
 	}
-	parts, err := s.Calls.Parts(ctx, org, callID)
+	parts, err := s.Calls.Parts(ctx, org, t.CallID)
 	if err != nil {
 		return nil, err
 	}
-	heard := s.heardOf(org, callID)
+	heard := s.heardOf(org, t.CallID)
 	if len(parts) == 0 {
 		return heard.segments(), errNoFile
 	}
 	var all []Segment
 	var failed error
 	for _, p := range parts {
-		said, err := s.part(ctx, p, heard)
+		said, err := s.part(ctx, p, t.Language, heard)
 		all = append(all, later(said, p.StartedAt.Sub(parts[0].StartedAt))...)
 		failed = worse(failed, err)
 	}
@@ -123,7 +125,7 @@ func worse(a, b error) error {
 }
 
 // part is what was said in one recording.
-func (s *Service) part(ctx context.Context, p call.Part, h hearing) ([]Segment, error) {
+func (s *Service) part(ctx context.Context, p call.Part, language string, h hearing) ([]Segment, error) {
 	var heard []Segment
 	if path, err := s.Calls.Files.Path(p.Name); err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func (s *Service) part(ctx context.Context, p call.Part, h hearing) ([]Segment, 
 			return heard, err
 		}
 	}
-	again, err := s.readRecording(ctx, p)
+	again, err := s.readRecording(ctx, p, language)
 	if len(again) < len(heard) {
 		again = heard
 	}
@@ -149,7 +151,7 @@ var (
 )
 
 // readRecording recognises a recording from its beginning.
-func (s *Service) readRecording(ctx context.Context, p call.Part) ([]Segment, error) {
+func (s *Service) readRecording(ctx context.Context, p call.Part, language string) ([]Segment, error) {
 	if !p.Available {
 		return nil, errNoFile
 	}
@@ -158,7 +160,7 @@ func (s *Service) readRecording(ctx context.Context, p call.Part) ([]Segment, er
 		return nil, fmt.Errorf("open recording %s: %w", p.ID, err)
 	}
 	defer f.Close()
-	return s.Pool.Read(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, s.language())
+	return s.Pool.Read(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language)
 }
 
 // seekReader reads at positions of what can seek.
