@@ -18,6 +18,8 @@ var features = map[string][]string{
 	"org":        {},
 	"auth":       {"org"},
 	"user":       {"org"},
+	"mail":       {},
+	"partner":    {"org", "user", "auth"},
 	"device":     {"user", "org"},
 	"number":     {"org"},
 	"call":       {},

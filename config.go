@@ -30,7 +30,7 @@ type Config struct {
 	SIPTLS         string        `flag:"sip-tls" default:"" help:"address for SIP over TLS, such as 0.0.0.0:5061; empty: TLS is not listened for"`
 	TLSCert        string        `flag:"tls-cert" default:"" help:"certificate for SIP over TLS and HTTPS (PEM); empty: one of our own is made in the data folder"`
 	TLSKey         string        `flag:"tls-key" default:"" help:"key of the certificate (PEM)"`
-	TrustedProxies string        `flag:"trusted-proxies" default:"" help:"networks (CIDR, comma-separated) of proxies before HTTP whose X-Forwarded-For is believed for phones in browsers"`
+	TrustedProxies string        `flag:"trusted-proxies" default:"" help:"networks (CIDR, comma-separated) of proxies before HTTP whose X-Forwarded-For is believed, for the addresses that API keys may be used from and for phones in browsers"`
 	SessionExpires time.Duration `flag:"session-expires" default:"30m" help:"how long a call lives without a sign of life of either side (RFC 4028)"`
 	WebOrigins     string        `flag:"web-origins" default:"" help:"pages (https://host, comma-separated) whose browsers may connect phones, beside those of this server"`
 	RTPPorts       string        `flag:"rtp-ports" default:"20000-29999" help:"UDP ports for audio, first-last; 0-0 lets the system choose"`
@@ -61,6 +61,13 @@ type Config struct {
 	TrunkProbe     time.Duration `flag:"trunk-probe" default:"1m" help:"how often each trunk is asked by OPTIONS whether it is there; 0 never asks"`
 	KeepAlive      time.Duration `flag:"nat-keepalive" default:"25s" help:"how often phones behind routers that registered by UDP are asked something, so that their router lets calls in; 0 never asks"`
 	MediaTimeout   time.Duration `flag:"media-timeout" default:"1m" help:"how long a phone or carrier that should speak may send no audio before it is asked whether it is still there; 0 never asks"`
+	Plans          string        `flag:"plans" default:"" help:"file (JSON) with the plans that partners sell and what single organisations are allowed; empty: starter, business and enterprise"`
+	CloseGrace     time.Duration `flag:"close-grace" default:"720h" help:"how long a child organisation that its partner closed can be resumed; after that it is erased"`
+	SMTP           string        `flag:"smtp" default:"" help:"mail server: smtps://user@host, or smtp://user@host:587, which must offer STARTTLS unless --allow-targets lists it; empty: no mail is sent"`
+	SMTPPassword   string        `flag:"smtp-password" default:"" secret:"true" help:"password for the mail server"`
+	MailFrom       string        `flag:"mail-from" default:"" help:"sender of mails, such as Voice <voice@example.com>"`
+	ICEServers     string        `flag:"ice-servers" default:"" help:"STUN and TURN servers told to phones in browsers (comma-separated), such as stun:stun.example.com:3478,turn:turn.example.com:3478"`
+	TURNSecret     string        `flag:"turn-secret" default:"" secret:"true" help:"secret shared with the TURN servers, of which passwords for a day are made (use-auth-secret of coturn)"`
 	DrainTime      time.Duration `flag:"drain" default:"30s" help:"how long a shutdown waits for calls in progress"`
 	LogLevel       string        `flag:"log-level" default:"info" help:"debug, info, warn or error"`
 	LogFormat      string        `flag:"log-format" default:"text" help:"text or json"`
@@ -224,6 +231,12 @@ func (c *Config) check() []error {
 	}
 	if c.BaseURL != "" && !web(c.BaseURL) {
 		wrong = append(wrong, fmt.Errorf("--base-url %q must be an address such as https://voice.example.com", c.BaseURL))
+	}
+	if _, err := c.mailer(nil); err != nil {
+		wrong = append(wrong, err)
+	}
+	if _, err := c.plans(); err != nil {
+		wrong = append(wrong, err)
 	}
 	for name, use := range map[string]string{"transcriber": c.Transcriber, "writer": c.Writer, "embedder": c.Embedder, "voice": c.Voice} {
 		if use != "builtin" && use != "off" && !web(use) {

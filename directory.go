@@ -66,13 +66,27 @@ func (d *directory) Credentials(ctx context.Context, username string) (sip.Accou
 		return sip.Account{}, false, err
 	}
 	if ok {
-		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256}, true, nil
+		barred, err := d.barred(ctx, a)
+		return sip.Account{ID: a.Username, HA1MD5: a.HA1MD5, HA1SHA256: a.HA1SHA256, WantSHA256: a.WantSHA256, Barred: barred}, err == nil, err
 	}
 	t, ok, err := d.trunks.Account(ctx, username)
 	if err != nil || !ok {
 		return sip.Account{}, false, err
 	}
 	return sip.Account{ID: pbx.TrunkAccount(t.OrgID, t.TrunkID), HA1MD5: t.HA1MD5, HA1SHA256: t.HA1SHA256}, true, nil
+}
+
+// barred reports whether a phone can do nothing but call for help: its user or its organisation is suspended.
+func (d *directory) barred(ctx context.Context, a device.Account) (bool, error) {
+	o, err := d.orgs.Get(ctx, a.OrgID)
+	if err != nil || o.Barred() {
+		return true, err
+	}
+	u, err := d.person(ctx, a.OrgID, a.UserID)
+	if db.IsNone(err) {
+		return true, nil
+	}
+	return u.Status == user.Suspended, err
 }
 
 // Trunk finds the trunk whose carrier sends from an address.
@@ -143,7 +157,7 @@ func (d *directory) Caller(ctx context.Context, account string) (pbx.Caller, err
 	}
 	o, err := d.orgs.Get(ctx, a.OrgID)
 	return pbx.Caller{Org: a.OrgID, DeviceID: a.DeviceID, UserID: a.UserID, Extension: extension(u), Name: u.Name, SRTP: a.SRTP,
-		Sandbox: o.Sandbox()}, err
+		Sandbox: o.Sandbox(), Barred: o.Barred() || u.Status == user.Suspended}, err
 }
 
 func (d *directory) person(ctx context.Context, org, id string) (user.User, error) {
@@ -170,7 +184,8 @@ func (d *directory) User(ctx context.Context, org, id string) (pbx.Destination, 
 		return pbx.Destination{}, false, err
 	}
 	o, err := d.orgs.Get(ctx, org)
-	return pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: extension(u), Sandbox: o.Sandbox()}, err == nil, err
+	return pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: extension(u), Sandbox: o.Sandbox(),
+		Barred: o.Barred()}, err == nil, err
 }
 
 // Extension finds a user by extension.
@@ -210,7 +225,7 @@ func (d *directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox()}
+	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox(), Barred: o.Barred()}
 	if n.AssignedTo.Type != "user" || n.AssignedTo.ID == nil {
 		return to, true, nil
 	}
@@ -229,8 +244,9 @@ func (d *directory) Phones(ctx context.Context, org, userID string) ([]pbx.Phone
 	if err != nil {
 		return nil, err
 	}
-	if u.DND.On(d.now()) {
-		return nil, nil
+	o, err := d.orgs.Get(ctx, org)
+	if err != nil || o.Barred() || u.Status == user.Suspended || u.DND.On(d.now()) {
+		return nil, err
 	}
 	all, err := d.devices.OfUserBindings(ctx, org, userID)
 	if err != nil {

@@ -113,6 +113,13 @@ func (h *house) build() error {
 	h.outbox = &event.Outbox{DB: h.db, Bus: h.bus, Now: func() db.Time { return db.At(now()) }}
 	h.jobs = &job.Queue{Bus: h.bus, Now: now}
 	h.orgs = org.New(h.db, h.bus, now)
+	plans, err := h.config.plans()
+	if err == nil {
+		err = h.orgs.SetPlans(context.Background(), plans)
+	}
+	if err != nil {
+		return err
+	}
 	h.keys = auth.New(h.db, h.orgs, h.seal, h.bus, now, h.config.Brand)
 	h.users = user.New(h.db, h.orgs, h.outbox, h.bus, now)
 	h.devices = device.New(h.db, h.users, h.seal, h.bus, now, h.config.SIPDomain)
@@ -128,6 +135,9 @@ func (h *house) build() error {
 	if err := h.buildMind(now); err != nil {
 		return err
 	}
+	if err := h.buildMail(); err != nil {
+		return err
+	}
 	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak})
 	h.join()
 	return nil
@@ -138,6 +148,11 @@ func (h *house) join() {
 	h.devices.Outbox = h.outbox
 	h.users.Provision = h.devices.Provision
 	h.users.Phones = h.devices.Phones
+	h.users.OnStatus = []func(context.Context, db.Querier, user.User) error{h.devices.SuspendUser,
+		func(ctx context.Context, tx db.Querier, u user.User) error {
+			return h.keys.SuspendUser(ctx, tx, u.OrgID, u.ID)
+		},
+	}
 	h.users.Reserved = carrier.ReservedExtension
 	h.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
 		h.devices.RemoveUser,

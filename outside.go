@@ -24,7 +24,7 @@ import (
 // Outside decides whether and how a call may reach a number outside: emergency calls before every limit, then the
 // outbound gate. It is the only way to a trunk.
 func (d *directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (pbx.Exit, error) {
-	pass, err := d.gate.Open(ctx, carrier.Attempt{Org: c.Org, Dialled: dialled, Program: c.Program})
+	pass, err := d.gate.Open(ctx, carrier.Attempt{Org: c.Org, Dialled: dialled, Program: c.Program, Barred: c.Barred})
 	var refused *carrier.Refusal
 	if errors.As(err, &refused) {
 		return pbx.Exit{Refused: refusal(refused)}, nil
@@ -63,7 +63,7 @@ func refusal(r *carrier.Refusal) *pbx.Refusal {
 
 // endReasons says how a refused call is written down.
 var endReasons = map[carrier.Reason]string{
-	carrier.OrgSuspended: "blocked", carrier.OutboundOff: "blocked", carrier.CountryClosed: "blocked", carrier.TypeBlocked: "blocked",
+	carrier.OrgSuspended: "blocked", carrier.UserSuspended: "blocked", carrier.OutboundOff: "blocked", carrier.CountryClosed: "blocked", carrier.TypeBlocked: "blocked",
 	carrier.TooFast: "blocked", carrier.TooMany: "blocked", carrier.MinutesUsed: "blocked", carrier.NumberInvalid: "invalid_number",
 	carrier.OutboundHalted: "blocked", carrier.NotAcknowledged: "blocked", carrier.TooFastThere: "blocked", carrier.EmergencyByProgram: "blocked",
 	carrier.NoTrunk: "no_route", carrier.TrunkFull: "no_route", carrier.EmergencyNotReached: "no_route",

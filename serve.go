@@ -73,6 +73,7 @@ type node struct {
 	server               *http.Server
 	callJobs, understand *job.Runner
 	callbacks            *job.Runner
+	mails                *job.Runner // nil where no mail is sent
 
 	started    time.Time
 	draining   atomic.Bool
@@ -100,7 +101,7 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n := &node{house: h, listener: l, cancel: cancel, started: time.Now()}
-	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startCallbacks, n.openControl, n.openHTTP} {
+	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startCallbacks, n.startMail, n.openControl, n.openHTTP} {
 		if err := step(ctx); err != nil {
 			n.stop()
 			return nil, err
@@ -200,11 +201,15 @@ func (n *node) openControl(ctx context.Context) error {
 func (n *node) openHTTP(context.Context) (err error) {
 	h := n.house
 	m := newMetrics(n)
+	proxies, err := networks("trusted-proxies", h.config.TrustedProxies)
+	if err != nil {
+		return err
+	}
 	n.rest, err = rest.New(rest.Config{
 		Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Cursors: op.Cursors{Key: h.seal.Key("cursors"), Now: time.Now}, Log: h.log,
 			Now: time.Now, Done: m.operation},
 		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
-		Phones: n.sip.WebSocket(), Describe: webhook.Describe,
+		Phones: n.sip.WebSocket(), Describe: webhook.Describe, Represent: h.keys.Represent, Proxies: proxies,
 	})
 	if err != nil {
 		return err
@@ -292,6 +297,9 @@ func (n *node) closeDoors() {
 	n.house.calls.Close()
 	if n.callbacks != nil {
 		n.callbacks.Stop(ctx)
+	}
+	if n.mails != nil {
+		n.mails.Stop(ctx)
 	}
 	if n.callJobs != nil {
 		n.callJobs.Stop(ctx)

@@ -177,6 +177,7 @@ const (
 // A Principal is who is asking: always one organisation, sometimes one of its users.
 type Principal struct {
 	OrgID       string
+	HomeID      string // of a partner's key that acts in a child organisation: the partner's own; else ""
 	UserID      string // "" for a key without a user
 	KeyID       string
 	KeyName     string
@@ -184,6 +185,20 @@ type Principal struct {
 	Environment Environment
 	Scopes      []Scope
 	Source      netip.Addr
+}
+
+// Home is the organisation the credential belongs to.
+func (p Principal) Home() string {
+	if p.HomeID != "" {
+		return p.HomeID
+	}
+	return p.OrgID
+}
+
+// In is the principal acting in another organisation, with other scopes.
+func (p Principal) In(org string, scopes []Scope) Principal {
+	p.HomeID, p.OrgID, p.UserID, p.Scopes = p.Home(), org, "", scopes
+	return p
 }
 
 type contextKey struct{}

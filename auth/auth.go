@@ -37,8 +37,9 @@ type Key struct {
 	RevokedAt   db.Time        `json:"revoked_at" nullable:"true" doc:"It does not work from then on; in the future while a rotated key may still be used"`
 	RotatesTo   *string        `json:"rotates_to"`
 
-	orgID    string
-	networks []netip.Prefix
+	orgID      string
+	networks   []netip.Prefix
+	userBarred bool // it belongs to a user who is suspended
 }
 
 // environment is where the key works.
@@ -172,6 +173,9 @@ func network(text string) (netip.Prefix, error) {
 		return netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	p, err := netip.ParsePrefix(text)
+	if err == nil && p.Addr().Is4In6() && p.Bits() >= 96 { // requests of IPv4 are compared as IPv4
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
 	return p.Masked(), err
 }
 

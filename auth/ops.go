@@ -142,7 +142,7 @@ func beyond(p access.Principal, r Request) []op.Violation {
 			wrong = append(wrong, op.Field("scopes", "not_held", "this credential does not hold "+string(s)))
 		}
 	}
-	if r.kind() == access.PartnerKey && p.Kind != access.PartnerKey {
+	if r.kind() == access.PartnerKey && (p.Kind != access.PartnerKey || p.HomeID != "") {
 		wrong = append(wrong, op.Field("kind", "not_allowed", "only a partner key can make partner keys"))
 	}
 	if r.Environment == access.Live && p.Environment == access.Sandbox {
@@ -236,7 +236,7 @@ func (s *Service) end(ctx context.Context, tx db.Querier, k Key, digest string, 
 	if err := revoke(ctx, tx, k.orgID, k.ID, at, next); err != nil {
 		return fmt.Errorf("revoke key: %w", err)
 	}
-	db.OnCommit(tx, func() { s.bus.Publish(Changed, digest) })
+	s.changed(tx, digest)
 	return nil
 }
 
@@ -246,10 +246,27 @@ func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, orgID, userID s
 	if err != nil {
 		return fmt.Errorf("revoke keys of user: %w", err)
 	}
+	s.changed(tx, digests...)
+	return nil
+}
+
+// SuspendUser has the keys of a user looked at again, everywhere they are in use: the user was suspended, or is back.
+func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
+	digests, err := ofUser(ctx, tx, orgID, userID)
+	if err != nil {
+		return fmt.Errorf("find keys of user: %w", err)
+	}
+	s.changed(tx, digests...)
+	return nil
+}
+
+// Again has every open stream ask whether its credential still holds: an organisation was suspended or closed.
+func (s *Service) Again(tx db.Querier) { s.changed(tx, "") }
+
+func (s *Service) changed(tx db.Querier, digests ...string) {
 	db.OnCommit(tx, func() {
 		for _, d := range digests {
 			s.bus.Publish(Changed, d)
 		}
 	})
-	return nil
 }

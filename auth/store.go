@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"soniq/access"
@@ -18,7 +19,9 @@ func insert(ctx context.Context, q db.Querier, k Key, digest string) error {
 }
 
 const columns = `org_id, id, name, kind, environment, prefix, hint, scopes, user_id, allowed_ips, expires_at,
-	last_used_at, last_used_ip, created_by, created_at, revoked_at, rotates_to`
+	last_used_at, last_used_ip, created_by, created_at, revoked_at, rotates_to,
+	user_id IS NOT NULL
+		AND EXISTS (SELECT 1 FROM users u WHERE u.org_id = api_keys.org_id AND u.id = api_keys.user_id AND u.status = 'suspended')`
 
 func scan(scan func(...any) error) (Key, error) {
 	var k Key
@@ -26,7 +29,7 @@ func scan(scan func(...any) error) (Key, error) {
 	var ips db.JSON[[]string]
 	var user, usedIP, next db.Null
 	err := scan(&k.orgID, &k.ID, &k.Name, &k.Kind, &k.Environment, &k.Prefix, &k.Hint, &scopes, &user, &ips, &k.ExpiresAt,
-		&k.LastUsedAt, &usedIP, &k.CreatedBy, &k.CreatedAt, &k.RevokedAt, &next)
+		&k.LastUsedAt, &usedIP, &k.CreatedBy, &k.CreatedAt, &k.RevokedAt, &next, &k.userBarred)
 	k.Scopes, k.AllowedIPs, k.UserID, k.LastUsedIP, k.RotatesTo = scopes.V, ips.V, user.Ptr(), usedIP.Ptr(), next.Ptr()
 	for _, ip := range k.AllowedIPs {
 		if p, err := network(ip); err == nil {
@@ -88,16 +91,29 @@ func revokeOfUser(ctx context.Context, q db.Querier, org, user string, at db.Tim
 	if err != nil {
 		return nil, err
 	}
+	return texts(rows)
+}
+
+// ofUser returns the digests of a user's keys.
+func ofUser(ctx context.Context, q db.Querier, org, user string) ([]string, error) {
+	rows, err := q.Query(ctx, `SELECT digest FROM api_keys WHERE org_id = $1 AND user_id = $2`, org, user)
+	if err != nil {
+		return nil, err
+	}
+	return texts(rows)
+}
+
+func texts(rows *sql.Rows) ([]string, error) {
 	defer rows.Close()
-	var digests []string
+	var all []string
 	for rows.Next() {
 		var d string
 		if err := rows.Scan(&d); err != nil {
 			return nil, err
 		}
-		digests = append(digests, d)
+		all = append(all, d)
 	}
-	return digests, rows.Err()
+	return all, rows.Err()
 }
 
 func setUsed(ctx context.Context, q db.Querier, org, id string, at db.Time, source string) error {

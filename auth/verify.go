@@ -21,11 +21,13 @@ func (s *Service) Verify(ctx context.Context, token string, e access.Environment
 	if err != nil {
 		return access.Principal{}, fmt.Errorf("look key up: %w", err)
 	}
-	if err := s.usable(ctx, k, e, source); err != nil {
+	o, err := s.usable(ctx, k, e, source)
+	if err != nil {
 		return access.Principal{}, err
 	}
 	s.used.note(k, db.At(s.now()), source)
-	p := access.Principal{OrgID: k.orgID, KeyID: k.ID, KeyName: k.Name, Kind: k.Kind, Environment: e, Scopes: k.Scopes, Source: source}
+	p := access.Principal{OrgID: k.orgID, KeyID: k.ID, KeyName: k.Name, Kind: k.Kind, Environment: e, Scopes: s.orgs.Scopes(o, k.Scopes),
+		Source: source}
 	if k.UserID != nil {
 		p.UserID = *k.UserID
 	}
@@ -35,14 +37,18 @@ func (s *Service) Verify(ctx context.Context, token string, e access.Environment
 // Valid says whether a principal who was let in may stay: its key may have been revoked or have expired since. It looks into
 // the database.
 func (s *Service) Valid(ctx context.Context, p access.Principal) error {
-	k, _, err := get(ctx, s.db.Read(ctx), p.OrgID, p.OrgID, p.KeyID)
+	k, _, err := get(ctx, s.db.Read(ctx), p.Home(), p.Home(), p.KeyID)
 	if db.IsNone(err) {
 		return op.Fail("key_revoked", "this key is gone")
 	}
 	if err != nil {
 		return fmt.Errorf("look key up: %w", err)
 	}
-	return s.usable(ctx, k, p.Environment, p.Source)
+	if _, err := s.usable(ctx, k, p.Environment, p.Source); err != nil || p.HomeID == "" {
+		return err
+	}
+	_, err = s.child(ctx, p.HomeID, p.OrgID)
+	return err
 }
 
 func (s *Service) find(ctx context.Context, token string) (Key, error) {
@@ -53,26 +59,28 @@ func (s *Service) find(ctx context.Context, token string) (Key, error) {
 	return s.known.Get(digest, func() (Key, error) { return byDigest(ctx, s.db.Read(ctx), digest) })
 }
 
-func (s *Service) usable(ctx context.Context, k Key, e access.Environment, source netip.Addr) error {
+func (s *Service) usable(ctx context.Context, k Key, e access.Environment, source netip.Addr) (o org.Organization, err error) {
 	now := s.now()
 	switch {
 	case !k.RevokedAt.IsZero() && !now.Before(k.RevokedAt.Time):
-		return op.Fail("key_revoked", "this key was revoked")
+		return o, op.Fail("key_revoked", "this key was revoked")
 	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt.Time):
-		return op.Fail("key_expired", "this key has expired")
+		return o, op.Fail("key_expired", "this key has expired")
 	case k.environment() != e:
-		return op.Fail("wrong_environment", "this is a "+k.Environment+" key")
+		return o, op.Fail("wrong_environment", "this is a "+k.Environment+" key")
 	case !k.allows(source):
-		return op.Fail("ip_not_allowed", "this key may not be used from "+source.String())
+		return o, op.Fail("ip_not_allowed", "this key may not be used from "+source.String())
 	}
-	o, err := s.orgs.Get(ctx, k.orgID)
-	if err != nil {
-		return fmt.Errorf("find the key's organisation: %w", err)
+	if k.userBarred {
+		return o, op.Fail("key_revoked", "the user of this key is suspended")
 	}
-	if o.Status != org.Active {
-		return op.Fail("org_suspended", "the organisation is "+string(o.Status))
+	if o, err = s.orgs.Get(ctx, k.orgID); err != nil {
+		return o, fmt.Errorf("find the key's organisation: %w", err)
 	}
-	return nil
+	if o.Barred() {
+		return o, op.Fail("org_suspended", "the organisation is "+string(o.Status))
+	}
+	return o, nil
 }
 
 func (k Key) allows(source netip.Addr) bool {

@@ -31,6 +31,7 @@ type Attempt struct {
 	Org     string
 	Dialled string
 	Program bool // no person dials it: an API call, an AI agent, a forward
+	Barred  bool // of a user who is suspended
 }
 
 // A Pass is the leave to go out. End must be called when the call ends, or is not made after all.
@@ -62,6 +63,9 @@ func (g *Gate) open(ctx context.Context, a Attempt) (Pass, error) {
 	}
 	if err != nil {
 		return Pass{}, err
+	}
+	if a.Barred && !plan.Emergency {
+		return Pass{}, &Refusal{UserSuspended, a.Dialled, plan.Country, plan.Type}
 	}
 	if plan.Emergency {
 		return Pass{plan, g.limits.Force(a.Org, Limit{})}, nil

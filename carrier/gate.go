@@ -15,6 +15,7 @@ type Reason string
 const (
 	Allowed             Reason = ""
 	OrgSuspended        Reason = "org_suspended"
+	UserSuspended       Reason = "user_suspended"
 	OutboundOff         Reason = "outbound_disabled"
 	OutboundHalted      Reason = "outbound_halted" // for the whole installation
 	NotAcknowledged     Reason = "emergency_not_acknowledged"
@@ -32,7 +33,7 @@ const (
 )
 
 // order lists the reasons, for counters.
-var order = [...]Reason{OrgSuspended, OutboundOff, OutboundHalted, NotAcknowledged, NumberInvalid, CountryClosed, TypeBlocked, TooFast,
+var order = [...]Reason{OrgSuspended, UserSuspended, OutboundOff, OutboundHalted, NotAcknowledged, NumberInvalid, CountryClosed, TypeBlocked, TooFast,
 	TooFastThere, TooMany, MinutesUsed, NoTrunk, TrunkFull, EmergencyNotReached, EmergencyByProgram}
 
 // A Policy is what decides over one organisation's outbound calls.

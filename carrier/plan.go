@@ -92,6 +92,7 @@ var refusals = map[Reason]struct {
 	words  string
 }{
 	OrgSuspended:   {403, "org_suspended", "The organisation is suspended"},
+	UserSuspended:  {403, "org_suspended", "The user is suspended"},
 	OutboundOff:    {403, "destination_not_allowed", "Outbound calls are switched off"},
 	OutboundHalted: {403, "destination_not_allowed", "Outbound calls of the whole installation are stopped by its operator"},
 	NotAcknowledged: {403, "destination_not_allowed",

@@ -50,6 +50,9 @@ func (s *Service) Save(ctx context.Context, deviceID string, all []Binding) erro
 		if len(all) == 0 {
 			return nil
 		}
+		if err := s.users.SignedIn(ctx, tx, org, deviceID); err != nil {
+			return err
+		}
 		return seen(ctx, tx, org, deviceID, db.At(s.now()))
 	})
 }

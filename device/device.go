@@ -174,6 +174,27 @@ func (s *Service) Phones(ctx context.Context, q db.Querier, org string, users []
 	return phones, nil
 }
 
+// SuspendUser ends the registrations of a user who is suspended.
+func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, u user.User) error {
+	if u.Status != user.Suspended {
+		return nil
+	}
+	all, err := list(ctx, tx, u.OrgID, filter{users: []string{u.ID}, limit: 10_000})
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if err := s.tellChange(ctx, tx, u.OrgID, d.ID, nil); err != nil {
+			return err
+		}
+		if err := unregister(ctx, tx, u.OrgID, d.ID); err != nil {
+			return fmt.Errorf("end registration: %w", err)
+		}
+		s.changed(tx, d)
+	}
+	return nil
+}
+
 // RemoveUser ends the phones of a user who is removed.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, r user.Removal) error {
 	all, err := list(ctx, tx, r.OrgID, filter{users: []string{r.UserID}, limit: 10_000})

@@ -43,7 +43,7 @@ func remove(ctx context.Context, q db.Querier, org, id string) error {
 	return err
 }
 
-// seen notes that the device was there; its user too.
+// seen notes that the device was there.
 func seen(ctx context.Context, q db.Querier, org, id string, now db.Time) error {
 	_, err := q.Exec(ctx, `UPDATE devices SET last_seen_at = $3 WHERE org_id = $1 AND id = $2`, org, id, now)
 	return err

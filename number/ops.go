@@ -9,6 +9,7 @@ import (
 	"soniq/access"
 	"soniq/db"
 	"soniq/op"
+	orgs "soniq/org"
 )
 
 // Operations lists what the outside world can do with numbers.
@@ -75,6 +76,9 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], er
 	var n Number
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if n, err = s.fresh(ctx, tx, in.Body); err != nil {
+			return err
+		}
+		if err = s.orgs.Admit(ctx, tx, n.OrgID, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, n.OrgID) }); err != nil {
 			return err
 		}
 		err = s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, n) })

@@ -61,6 +61,13 @@ func byNumber(ctx context.Context, q db.Querier, e164 string) (Number, error) {
 	return scan(q.QueryRow(ctx, text, e164).Scan)
 }
 
+// countNumbers counts those that the organisation has, or will have.
+func countNumbers(ctx context.Context, q db.Querier, org string) (n int, err error) {
+	const text = `SELECT COUNT(*) FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')`
+	err = q.QueryRow(ctx, text, org).Scan(&n)
+	return n, err
+}
+
 // callerID prefers the user's chosen number, then one that rings them, then the organisation's oldest.
 func callback(ctx context.Context, q db.Querier, org, user string) (Number, error) {
 	const text = selection + `LEFT JOIN users me ON me.org_id = n.org_id AND me.id = $2

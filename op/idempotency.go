@@ -280,16 +280,27 @@ func forget(ctx context.Context, tx db.Querier, i *idempotent) error {
 	return err
 }
 
-// audit writes who did what, with which credential, from where.
+// audit writes who did what, with which credential, from where. What a partner did in a child organisation is written in both.
 func (c *Corridor) audit(ctx context.Context, tx db.Querier, o Operation) error {
 	p, ok := access.From(ctx)
 	if !ok {
 		return nil
 	}
-	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, user_id, source, request_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
-	_, err := tx.Exec(ctx, q, p.OrgID, db.NewID("adt"), db.At(c.Now()), o.ID, Target(ctx), p.KeyID, db.Null(p.UserID),
-		p.Source.String(), RequestID(ctx))
+	if err := c.auditIn(ctx, tx, o, p, p.OrgID); err != nil || p.HomeID == "" {
+		return err
+	}
+	return c.auditIn(ctx, tx, o, p, p.HomeID)
+}
+
+func (c *Corridor) auditIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org string) error {
+	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, user_id, source, request_id, actor_org_id, on_behalf_of)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	var actor, child db.Null
+	if p.HomeID != "" {
+		actor, child = db.Null(p.HomeID), db.Null(p.OrgID)
+	}
+	_, err := tx.Exec(ctx, q, org, db.NewID("adt"), db.At(c.Now()), o.ID, Target(ctx), p.KeyID, db.Null(p.UserID),
+		p.Source.String(), RequestID(ctx), actor, child)
 	return err
 }
 

@@ -39,7 +39,11 @@ type Organization struct {
 
 	LiveID    string  `json:"-"` // of a sandbox twin: the organisation it belongs to
 	UpdatedAt db.Time `json:"-"`
+	Standing  `json:"-"`
+	Quota     Quota `json:"-"`
 	explicit  map[string]any
+	own       Quota // limits that differ from the plan's
+	path      string
 }
 
 // Sandbox reports whether the organisation is the twin of a live one.
@@ -54,6 +58,10 @@ type Limits struct {
 	CallsPerSecond          int `json:"calls_per_second"`
 	ConcurrentCalls         int `json:"concurrent_calls"`
 	Webhooks                int `json:"webhooks"`
+
+	Users     *int `json:"users" doc:"By the plan; null: no limit"`
+	Numbers   *int `json:"numbers" doc:"By the plan; null: no limit"`
+	StorageGB *int `json:"storage_gb" doc:"By the plan; null: no limit"`
 }
 
 // DefaultLimits are the published ones.
@@ -76,11 +84,12 @@ type Service struct {
 	known *bus.Cache[Organization]
 	twins *bus.Cache[string]
 	base  Limits
+	plans Plans
 }
 
 // New makes the room.
 func New(d *db.DB, b *bus.Bus, now func() time.Time) *Service {
-	return &Service{db: d, bus: b, now: now, base: DefaultLimits,
+	return &Service{db: d, bus: b, now: now, base: DefaultLimits, plans: DefaultPlans(),
 		known: bus.NewCache[Organization](b, Changed, cacheLife, now),
 		twins: bus.NewCache[string](b, Changed, time.Hour, now)}
 }
@@ -95,20 +104,24 @@ func (s *Service) Create(ctx context.Context, name, country string) (Organizatio
 		return Organization{}, ErrCountry
 	}
 	now := db.At(s.now())
-	o := Organization{ID: db.NewID("org"), Name: name, Plan: "standard", Status: Active, Environment: "live",
+	o := Organization{ID: db.NewID("org"), Name: name, Plan: Unlimited, Status: Active, Environment: "live",
 		Country: country, Timezone: timezoneOf(country), Language: languageOf(country), CreatedAt: now, UpdatedAt: now}
-	twin := o
-	twin.ID, twin.LiveID, twin.Environment = db.NewID("org"), o.ID, "test"
-	err := s.db.Tx(ctx, func(tx db.Querier) error {
-		if err := insert(ctx, tx, o); err != nil {
-			return err
-		}
-		return insert(ctx, tx, twin)
-	})
+	o.path = "/" + o.ID + "/"
+	err := s.db.Tx(ctx, func(tx db.Querier) error { return insertWithTwin(ctx, tx, o) })
 	if err != nil {
 		return o, fmt.Errorf("create organisation: %w", err)
 	}
 	return s.Get(ctx, o.ID)
+}
+
+func insertWithTwin(ctx context.Context, tx db.Querier, o Organization) error {
+	if err := insert(ctx, tx, o); err != nil {
+		return err
+	}
+	twin := o
+	twin.ID, twin.LiveID, twin.Environment, twin.ParentID = db.NewID("org"), o.ID, "test", nil
+	twin.path = "/" + twin.ID + "/"
+	return insert(ctx, tx, twin)
 }
 
 // Get returns an organisation, or db.ErrNone. It is cached for a few moments outside of transactions; what it
@@ -148,20 +161,12 @@ func (s *Service) List(ctx context.Context) ([]Organization, error) {
 	return all, err
 }
 
-// SetStatus suspends, resumes or closes an organisation and its twin.
-func (s *Service) SetStatus(ctx context.Context, id string, status Status) error {
-	return s.db.Tx(ctx, func(tx db.Querier) error {
-		if err := setStatus(ctx, tx, id, status, db.At(s.now())); err != nil {
-			return fmt.Errorf("set status of organisation: %w", err)
-		}
-		db.OnCommit(tx, func() { s.bus.Publish(Changed, nil) })
-		return nil
-	})
-}
-
 // complete fills in what is not stored but follows.
 func (s *Service) complete(o Organization) Organization {
-	o.Limits = s.base
+	o.Limits, o.Quota = s.base, s.plans.quota(o)
+	o.Outbound.CallsPerSecond = capped(o.Outbound.CallsPerSecond, o.Quota.CallsPerSecond)
+	o.Outbound.ConcurrentCalls = capped(o.Outbound.ConcurrentCalls, o.Quota.ConcurrentCalls)
 	o.Limits.CallsPerSecond, o.Limits.ConcurrentCalls = o.Outbound.CallsPerSecond, o.Outbound.ConcurrentCalls
+	o.Limits.Users, o.Limits.Numbers, o.Limits.StorageGB = o.Quota.Users, o.Quota.Numbers, o.Quota.StorageGB
 	return o
 }

@@ -40,6 +40,7 @@ type Caller struct {
 	Program               bool   // no person dials: an API call, an AI agent, a forward; such reach no emergency service
 	SRTP                  string // of the device: off, preferred or required
 	ShowNumber            string // E.164 of the organisation to show instead of the user's
+	Barred                bool   // the user or the organisation is suspended: nobody can be called but emergency services
 }
 
 // TrunkAccount is the name under which signalling knows a trunk: its organisation and its id, which trunkOf takes apart.
@@ -61,6 +62,7 @@ type Destination struct {
 	TrunkID         string // that carries it
 	Number          string // in E.164
 	Sandbox         bool
+	Barred          bool // the organisation is suspended: its numbers ring nobody
 }
 
 // A Phone is a registered contact of a device.

@@ -19,6 +19,9 @@ func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	if err != nil || !ok {
 		return firstError(err, op.Invalid(op.Field("user_id", "not_found", "there is no such user")))
 	}
+	if owner.Barred {
+		return op.Fail("org_suspended", "the organisation is suspended")
+	}
 	first, refusal, err := s.phonesOf(ctx, owner, p.DeviceID)
 	if err != nil {
 		return err

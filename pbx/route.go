@@ -37,7 +37,7 @@ func (c *liveCall) fromDevice(ctx context.Context) (r reach, refusal *Refusal, e
 	if err != nil {
 		return r, nil, err
 	}
-	if ok {
+	if ok && !caller.Barred {
 		return s.phonesOf(ctx, user, "")
 	}
 	r, refusal, err = s.outside(ctx, caller, to)
@@ -82,6 +82,9 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 	c.caller = Caller{Org: user.Org, Sandbox: user.Sandbox}
 	if c.policy, err = s.Directory.Policy(ctx, user.Org); err != nil {
 		return r, nil, err
+	}
+	if user.Barred {
+		return r, &Refusal{Status: 480, Phrase: "Temporarily Unavailable", Reason: "blocked"}, nil
 	}
 	if user.UserID == "" {
 		return r, &Refusal{Status: 480, Phrase: "The number leads nowhere yet", Reason: "no_route"}, nil

@@ -31,6 +31,9 @@ type Config struct {
 	Corridor   *op.Corridor
 	Operations []op.Operation
 	Keys       Verifier
+	// Represent lets a credential act in another organisation, that of On-Behalf-Of; nil: none may.
+	Represent  func(ctx context.Context, p access.Principal, org string) (access.Principal, error)
+	Proxies    []netip.Prefix                  // whose X-Forwarded-For is believed
 	Ready      func(ctx context.Context) error // nil when the node can take calls
 	Metrics    http.Handler
 	MetricsKey string       // "" : loopback only
@@ -171,10 +174,13 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 	if !ok {
 		return ctx
 	}
-	source, _ := netip.ParseAddrPort(r.RemoteAddr)
-	p, err := s.Keys.Verify(ctx, strings.TrimSpace(token), env, source.Addr().Unmap())
+	source := s.source(r)
+	p, err := s.Keys.Verify(ctx, strings.TrimSpace(token), env, source)
 	if err == nil {
-		p.Source = source.Addr().Unmap()
+		p.Source = source
+		p, err = s.onBehalf(ctx, p, r.Header.Values("On-Behalf-Of"))
+	}
+	if err == nil {
 		return access.With(ctx, p)
 	}
 	var e *op.Error
@@ -183,6 +189,17 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 		e = op.Unexpected(err)
 	}
 	return op.WithRefusal(ctx, challenged(e))
+}
+
+// onBehalf is the principal that acts in the organisation which the request names.
+func (s *Server) onBehalf(ctx context.Context, p access.Principal, named []string) (access.Principal, error) {
+	switch {
+	case len(named) == 0:
+		return p, nil
+	case len(named) > 1 || s.Represent == nil:
+		return p, op.NotFound("organisation")
+	}
+	return s.Represent(ctx, p, strings.TrimSpace(named[0]))
 }
 
 // challenged adds the challenge RFC 6750 asks for to a 401.

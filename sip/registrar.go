@@ -86,8 +86,8 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 		}
 		s.stats.challenges.Add(1)
 		respond(401, "WWW-Authenticate: "+s.auth.challenge(acc.algorithm(), stale)+"\r\n")
-	case !s.owns(r):
-		respond(403, "") // RFC 3261 §10.3 step 4: somebody else's address
+	case acc.Barred || !s.owns(r):
+		respond(403, "") // RFC 3261 §10.3 steps 3 and 4: not allowed, or somebody else's address
 	default:
 		if r.conn != nil {
 			r.conn.known.Store(true)

@@ -115,6 +115,7 @@ type Account struct {
 	HA1MD5     string // hex MD5(username:realm:password)
 	HA1SHA256  string // hex SHA-256(username:realm:password), may be empty
 	WantSHA256 bool   // challenge with SHA-256 instead of MD5 (RFC 8760)
+	Barred     bool   // may not register nor send messages; its calls are the switch's to judge
 }
 
 // Bindings keeps what devices registered. Save replaces all bindings of an

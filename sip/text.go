@@ -81,6 +81,8 @@ func (s *Server) screenText(msg *Message, logins []string, respond func(int, str
 	case !ok:
 		s.stats.challenges.Add(1)
 		respond(407, "Proxy-Authenticate: "+s.auth.challenge(acc.algorithm(), stale)+"\r\n")
+	case acc.Barred:
+		respond(403, "")
 	default:
 		msg.Account = acc.ID
 		s.config.OnMessage(s.ctx, msg)

@@ -8,6 +8,7 @@ import (
 	"soniq/db"
 	"soniq/event"
 	"soniq/op"
+	orgs "soniq/org"
 )
 
 // Create adds a user, with an extension where none is given, and with a phone where that is wanted; it publishes
@@ -23,10 +24,22 @@ func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error)
 		if err := s.check(ctx, tx, u, o.Country, n.QueueIDs); err != nil {
 			return err
 		}
+		if err := s.orgs.Admit(ctx, tx, u.OrgID, orgs.Users, func() (int, error) { return countUsers(ctx, tx, u.OrgID) }); err != nil {
+			return err
+		}
+		invited := s.Invites.Seal != nil && (n.SendInvite == nil || *n.SendInvite)
+		if invited {
+			u.Status = "invited"
+		}
 		if err := s.place(ctx, tx, &u, o.Country); err != nil {
 			return err
 		}
-		return s.welcome(ctx, tx, &u, n.ProvisionSIP == nil || *n.ProvisionSIP)
+		if err := s.welcome(ctx, tx, &u, n.ProvisionSIP == nil || *n.ProvisionSIP); err != nil || !invited {
+			return err
+		}
+		i, err := s.invite(ctx, tx, u)
+		u.Invitation = &i
+		return err
 	})
 	return u, err
 }
@@ -135,12 +148,28 @@ func (s *Service) changed(tx db.Querier, id string) {
 	db.OnCommit(tx, func() { s.bus.Publish(Changed, id) })
 }
 
+// switched tells other rooms of a user who was suspended, or is back.
+func (s *Service) switched(ctx context.Context, tx db.Querier, was string, u User) error {
+	if was == u.Status || was != Suspended && u.Status != Suspended {
+		return nil
+	}
+	for _, f := range s.OnStatus {
+		if err := f(ctx, tx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // remove keeps the user for history and ends everything else of theirs.
 func (s *Service) remove(ctx context.Context, tx db.Querier, u User, heir string) error {
 	for _, f := range s.OnRemove {
 		if err := f(ctx, tx, Removal{u.OrgID, u.ID, heir}); err != nil {
 			return err
 		}
+	}
+	if err := dropInvitations(ctx, tx, u.OrgID, u.ID); err != nil {
+		return fmt.Errorf("end invitations: %w", err)
 	}
 	u.Status, u.Extension, u.OutboundNumberID, u.UpdatedAt = Removed, nil, nil, db.At(s.now())
 	if err := update(ctx, tx, u); err != nil {

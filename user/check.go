@@ -61,6 +61,7 @@ func (u User) wrong() []op.Violation {
 		"unreachable": u.Forward.Unreachable} {
 		want(to == nil || len(*to) <= 120, "forward."+name, "invalid_length", "must have at most 120 characters")
 	}
+	want(slices.Contains([]string{"invited", "active", Suspended}, u.Status), "status", "invalid_value", "must be active or suspended")
 	want(slices.Contains([]string{"inherit", "on", "off"}, u.RecordingMode), "recording_mode", "invalid_value", "must be inherit, on or off")
 	return wrong
 }

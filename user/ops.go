@@ -2,6 +2,9 @@ package user
 
 import (
 	"context"
+	"math"
+	"slices"
+	"strings"
 
 	"soniq/access"
 	"soniq/db"
@@ -16,6 +19,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("users.get", "GET /users/{id}", access.UsersAdmin, "Get one user", s.Show),
 		op.New("users.update", "PATCH /users/{id}", access.UsersAdmin, "Change a user", s.Update),
 		op.Delete("users.delete", "DELETE /users/{id}", access.UsersAdmin, "Remove a user", s.Remove),
+		op.New("users.invite", "POST /users/{id}/invite", access.UsersAdmin, "Invite a user again", s.Invite).Status(202),
 		op.New("users.dnd", "PUT /users/{id}/dnd", access.UsersAdmin, "Switch do-not-disturb", s.SetDND),
 	}
 }
@@ -23,9 +27,11 @@ func (s *Service) Operations() []op.Operation {
 // ListIn chooses users.
 type ListIn struct {
 	op.Paging
-	Role   []string `query:"role" enum:"owner,admin,supervisor,agent,viewer"`
-	Status []string `query:"status" enum:"invited,active,suspended,removed" doc:"All but removed ones unless given"`
-	Q      string   `query:"q" maxLength:"120" doc:"Part of a name or e-mail address, or an extension"`
+	Role     []string `query:"role" enum:"owner,admin,supervisor,agent,viewer"`
+	Status   []string `query:"status" enum:"invited,active,suspended,removed" doc:"All but removed ones unless given"`
+	Q        string   `query:"q" maxLength:"120" doc:"Part of a name or e-mail address, or an extension"`
+	Presence []string `query:"presence" enum:"available,ringing,busy,wrap_up,away,dnd,offline" doc:"What they are doing now"`
+	Include  []string `query:"include" enum:"presence,devices" doc:"Both are part of every record; naming them changes nothing"`
 }
 
 // List returns users in the order in which they were added.
@@ -36,15 +42,47 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[User]],
 	}
 	q, org := s.db.Read(ctx), access.Org(ctx)
 	by := filter{roles: in.Role, statuses: in.Status, q: in.Q, after: after.ID, limit: in.Limit}
-	rows, err := list(ctx, q, org, by)
+	rows, err := s.dressed(ctx, q, org, by, in.Presence)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dress(ctx, q, org, rows); err != nil {
-		return nil, err
-	}
 	page := op.Paged(ctx, in.Paging, rows, func(u User) op.Position { return op.Position{ID: u.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return by.narrow(org).Count(ctx, q) })
+	return op.Counted(page, in.Paging, func() (int, error) {
+		if len(in.Presence) == 0 {
+			return by.narrow(org).Count(ctx, q)
+		}
+		by.after, by.limit = "", math.MaxInt32
+		all, err := s.dressed(ctx, q, org, by, in.Presence)
+		return len(all), err
+	})
+}
+
+// dressed reads users with what other rooms know of them, up to one more than the limit. Presence is not stored, so whoever asks
+// for it is answered from as many reads as it takes.
+func (s *Service) dressed(ctx context.Context, q db.Querier, org string, by filter, presence []string) (found []User, err error) {
+	want := by.limit
+	for {
+		by.limit = min(want, 500)
+		rows, err := list(ctx, q, org, by)
+		if err != nil {
+			return nil, err
+		}
+		more := len(rows) > by.limit
+		if err := s.dress(ctx, q, org, rows); err != nil {
+			return nil, err
+		}
+		if len(presence) == 0 {
+			return rows, nil
+		}
+		for _, u := range rows[:min(len(rows), by.limit)] {
+			if by.after = u.ID; slices.Contains(presence, u.Presence.Status) {
+				found = append(found, u)
+			}
+		}
+		if !more || len(found) > want {
+			return found, nil
+		}
+	}
 }
 
 // AddIn is a user to add.
@@ -62,7 +100,7 @@ type Fresh struct {
 	OutboundNumberID string         `json:"outbound_number_id,omitempty"`
 	Timezone         string         `json:"timezone,omitempty"`
 	Language         string         `json:"language,omitempty"`
-	SendInvite       *bool          `json:"send_invite,omitempty" default:"true"`
+	SendInvite       *bool          `json:"send_invite,omitempty" default:"true" doc:"Invite the user by mail, or by the link in the answer"`
 	ProvisionSIP     *bool          `json:"provision_sip,omitempty" default:"true" doc:"Make a phone with SIP credentials, returned once"`
 }
 
@@ -143,6 +181,7 @@ type Patch struct {
 	Forward          op.Change[ForwardPatch]   `json:"forward,omitzero"`
 	Voicemail        op.Change[VoicemailPatch] `json:"voicemail,omitzero"`
 	RecordingMode    op.Change[string]         `json:"recording_mode,omitzero"`
+	Status           op.Change[string]         `json:"status,omitzero" doc:"suspended: nothing of the user works but emergency calls; active: it works again"`
 }
 
 // ForwardPatch changes Forward.
@@ -175,7 +214,11 @@ func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(
 		if err := m.Check(u.UpdatedAt); err != nil {
 			return err
 		}
+		was := u.Status
 		if err := s.save(ctx, tx, &u, apply(&u)); err != nil {
+			return err
+		}
+		if err := s.switched(ctx, tx, was, u); err != nil {
 			return err
 		}
 		out, err = s.shown(ctx, tx, u)
@@ -195,6 +238,9 @@ func (p Patch) apply(u *User) {
 	text(p.Language, &u.Language)
 	p.RingStrategy.Apply(&u.RingStrategy)
 	p.RecordingMode.Apply(&u.RecordingMode)
+	if p.Status.Set && (p.Status.V != "invited" || u.Status != "invited") {
+		u.Status = strings.TrimPrefix(p.Status.V, "invited") // nobody becomes invited again
+	}
 	if p.Skills.Set {
 		u.Skills = map[string]int{}
 		for name, level := range p.Skills.V {

@@ -149,3 +149,57 @@ func forgetNumber(ctx context.Context, q db.Querier, org, number string) error {
 	_, err := q.Exec(ctx, text, org, number)
 	return err
 }
+
+// replaceInvitation keeps an invitation; those the user had before are gone.
+func replaceInvitation(ctx context.Context, q db.Querier, u User, id, digest string, token []byte, now, until db.Time) error {
+	if _, err := q.Exec(ctx, `DELETE FROM invitations WHERE org_id = $1 AND user_id = $2 AND accepted_at IS NULL`, u.OrgID, u.ID); err != nil {
+		return err
+	}
+	const text = `INSERT INTO invitations (org_id, id, user_id, digest, token, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	_, err := q.Exec(ctx, text, u.OrgID, id, u.ID, digest, token, now, until)
+	return err
+}
+
+// invited finds whom a token invites.
+func invited(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
+	// tenant: the token says whose it is; until it is found nobody knows the organisation
+	const text = `SELECT org_id, user_id FROM invitations WHERE digest = $1 AND accepted_at IS NULL AND expires_at > $2`
+	err = q.QueryRow(ctx, text, digest, now).Scan(&org, &user)
+	return org, user, err
+}
+
+func accept(ctx context.Context, q db.Querier, org, user, digest string, now db.Time) error {
+	const text = `UPDATE invitations SET accepted_at = $4, token = NULL WHERE org_id = $1 AND user_id = $2 AND digest = $3`
+	_, err := q.Exec(ctx, text, org, user, digest, now)
+	return err
+}
+
+// invitation is whose it is, and its token while that is to be sent.
+func invitation(ctx context.Context, q db.Querier, org, id string) (user string, token []byte, err error) {
+	const text = `SELECT user_id, token FROM invitations WHERE org_id = $1 AND id = $2 AND accepted_at IS NULL`
+	err = q.QueryRow(ctx, text, org, id).Scan(&user, &token)
+	return user, token, err
+}
+
+func invitationSent(ctx context.Context, q db.Querier, org, id string, now db.Time) error {
+	_, err := q.Exec(ctx, `UPDATE invitations SET token = NULL, sent_at = $3 WHERE org_id = $1 AND id = $2`, org, id, now)
+	return err
+}
+
+func dropInvitations(ctx context.Context, q db.Querier, org, user string) error {
+	_, err := q.Exec(ctx, `DELETE FROM invitations WHERE org_id = $1 AND user_id = $2`, org, user)
+	return err
+}
+
+// signedIn notes that a phone of a user was there; whoever was invited is in.
+func signedIn(ctx context.Context, q db.Querier, org, device string, now db.Time) error {
+	const text = `UPDATE users SET last_seen_at = $3, status = CASE WHEN status = 'invited' THEN 'active' ELSE status END
+		WHERE org_id = $1 AND id = (SELECT user_id FROM devices WHERE org_id = $1 AND id = $2)`
+	_, err := q.Exec(ctx, text, org, device, now)
+	return err
+}
+
+func countUsers(ctx context.Context, q db.Querier, org string) (n int, err error) {
+	err = q.QueryRow(ctx, `SELECT COUNT(*) FROM users WHERE org_id = $1 AND status <> 'removed'`, org).Scan(&n)
+	return n, err
+}

@@ -19,8 +19,11 @@ var (
 	Statuses = []string{"invited", "active", "suspended", "removed"}
 )
 
-// Removed is the state of a user who is kept for history only.
-const Removed = "removed"
+// Suspended is the state of a user who cannot do anything, and Removed of one who is kept for history only.
+const (
+	Suspended = "suspended"
+	Removed   = "removed"
+)
 
 // A User is a person of the organisation. Calls find them by extension or by a number of theirs.
 type User struct {
@@ -49,6 +52,7 @@ type User struct {
 	MFAEnabled       bool           `json:"mfa_enabled"`
 	CreatedAt        db.Time        `json:"created_at"`
 	LastSeenAt       db.Time        `json:"last_seen_at" nullable:"true"`
+	Invitation       *Invitation    `json:"invitation,omitempty" doc:"As the user is added, where they are invited"`
 
 	OrgID     string  `json:"-"`
 	UpdatedAt db.Time `json:"-"`
@@ -120,6 +124,12 @@ type Service struct {
 	Phones func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Phones, error)
 	// OnRemove is called for a user who is removed, in the same transaction.
 	OnRemove []func(ctx context.Context, tx db.Querier, r Removal) error
+	// OnStatus is called for a user who is suspended, or is active again, in the same transaction.
+	OnStatus []func(ctx context.Context, tx db.Querier, u User) error
+	// Presences tells what users are doing, by their id, of whom more is known than do-not-disturb and phones.
+	Presences func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Presence, error)
+	// Invites is what inviting needs; without it users are active as they are added.
+	Invites Invites
 	// Reserved reports whether an extension must not be given away in a country, as those that reach the police.
 	Reserved func(country, extension string) bool
 
@@ -133,6 +143,11 @@ type Service struct {
 // New makes the room.
 func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func() time.Time) *Service {
 	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now}
+}
+
+// SignedIn notes that a phone of a user logged in: whoever was invited is in.
+func (s *Service) SignedIn(ctx context.Context, tx db.Querier, org, device string) error {
+	return wrap(signedIn(ctx, tx, org, device, db.At(s.now())), "note that a user was seen")
 }
 
 // Changed is the bus subject on which the id of a changed user is published.
@@ -170,11 +185,20 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, users []U
 			return fmt.Errorf("find phones of users: %w", err)
 		}
 	}
+	presences := map[string]Presence{}
+	if s.Presences != nil {
+		if presences, err = s.Presences(ctx, q, org, ids); err != nil {
+			return fmt.Errorf("find presence of users: %w", err)
+		}
+	}
 	for i := range users {
 		u := &users[i]
 		u.DirectNumberIDs = append(u.DirectNumberIDs, numbers[u.ID]...)
 		u.Devices, u.SIP = append(u.Devices, phones[u.ID].Devices...), phones[u.ID].SIP
 		u.Presence = u.presence(s.now())
+		if p, known := presences[u.ID]; known && u.Presence.Status != "dnd" {
+			u.Presence = p
+		}
 	}
 	return nil
 }
