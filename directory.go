@@ -32,6 +32,8 @@ type directory struct {
 	outbox  *event.Outbox
 	now     func() time.Time
 
+	registered func(device string, all []sip.Binding) // told where a device can be reached now; may be nil
+
 	people     *bus.Cache[user.User]       // by org and user id
 	extensions *bus.Cache[pbx.Destination] // by org and extension
 }
@@ -113,7 +115,11 @@ func (d *directory) Save(ctx context.Context, account string, all []sip.Binding)
 			Path: b.Path, Instance: b.Instance, CallID: b.CallID, CSeq: b.CSeq, Priority: b.Priority, UserAgent: b.UserAgent,
 			Expires: b.Expires, Registered: b.Registered}
 	}
-	return d.devices.Save(ctx, a.DeviceID, kept)
+	err = d.devices.Save(ctx, a.DeviceID, kept)
+	if err == nil && d.registered != nil {
+		d.registered(a.DeviceID, all)
+	}
+	return err
 }
 
 // Load returns what a phone registered.
@@ -122,7 +128,12 @@ func (d *directory) Load(ctx context.Context, account string) ([]sip.Binding, er
 	if err != nil || !ok {
 		return nil, err
 	}
-	all, err := d.devices.Load(ctx, a.DeviceID)
+	return d.Contacts(ctx, a.DeviceID)
+}
+
+// Contacts are those a device has registered.
+func (d *directory) Contacts(ctx context.Context, device string) ([]sip.Binding, error) {
+	all, err := d.devices.Load(ctx, device)
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,16 @@ func (d *directory) Resume(org, trunkID string, began time.Time, cut func()) (re
 	return d.gate.Resume(org, trunkID, began, cut)
 }
 
+// Login is what a trunk wants to know where it asks for a password.
+func (d *directory) Login(ctx context.Context, org, trunkID string) (sip.Credentials, error) {
+	t, err := d.trunks.Get(ctx, d.db.Read(ctx), org, trunkID)
+	if err != nil {
+		return sip.Credentials{}, err
+	}
+	username, password, err := d.trunks.Login(t)
+	return sip.Credentials{Username: username, Password: password}, err
+}
+
 // refusal is what the switch tells the phone, and writes down.
 func refusal(r *carrier.Refusal) *pbx.Refusal {
 	status, phrase := r.SIP()

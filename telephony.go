@@ -37,7 +37,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
 		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime,
 		MediaTimeout: c.MediaTimeout})
-	h.calls.Switch = n.switcher
+	h.calls.Switch, dir.registered = n.switcher, n.switcher.Registered
 	proxies, err := networks("trusted-proxies", c.TrustedProxies)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -30,6 +31,35 @@ func TestACallGoesOnAfterTheServerWasKilled(t *testing.T) {
 		hears(t, "the left channel, before and after the crash,", both[0], adaTone, 4*time.Second)
 		hears(t, "the right channel, before and after the crash,", both[1], bobTone, 4*time.Second)
 	})
+}
+
+// officeAt is an office whose SIP is where it was when the server starts again, with Ada's telephone connected to it.
+func officeAt(t *testing.T, transport string) *office {
+	t.Helper()
+	at := fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))
+	o := &office{site: newSite(rig.Start(t, rig.Options{Env: quiet, Flags: []string{"--sip", at}}))}
+	o.ada, o.bob = o.AddUser("Ada"), o.AddUser("Bob")
+	o.adaPhone = o.phone(o.ada, adaTone, rig.PhoneOptions{Auto: true, Transport: transport})
+	o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
+	return o
+}
+
+func TestACallGoesOnWhenItsPhoneHasConnectedAgain(t *testing.T) {
+	t.Parallel()
+	o := officeAt(t, "tcp")
+	path := o.call()
+	o.Server.Kill()
+	o.Server.Start()
+	o.adaPhone.Do("uareg", "300")
+	o.talks("Ada after the crash", o.adaPhone, bobTone)
+	o.talks("Bob after the crash", o.bobPhone, adaTone)
+	o.steps(path, "node.restarted", "leg.awaited", "leg.back")
+	o.Want(200, "POST", path+"/end", map[string]any{}, nil)
+	o.adaPhone.Wait("CALL_CLOSED", "")
+	o.bobPhone.Wait("CALL_CLOSED", "")
+	if r := o.record(o.ada.Extension); r.String() != "internal completed api api 0" {
+		t.Errorf("record: %s", r)
+	}
 }
 
 func TestACallWhoseSidesHungUpDuringACrashIsClosed(t *testing.T) {

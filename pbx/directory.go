@@ -28,6 +28,10 @@ type Directory interface {
 	Resume(org, trunkID string, began time.Time, cut func()) (release func())
 	// Phones are the registered contacts of a user, reachable now or not.
 	Phones(ctx context.Context, org, userID string) ([]Phone, error)
+	// Contacts are those a device has registered, reachable now or not.
+	Contacts(ctx context.Context, device string) ([]sip.Binding, error)
+	// Login is what a trunk wants to know where it asks for a password; zero where it does not.
+	Login(ctx context.Context, org, trunkID string) (sip.Credentials, error)
 	// Policy is how the organisation's calls are treated.
 	Policy(ctx context.Context, org string) (Policy, error)
 }

@@ -156,6 +156,7 @@ func (c *liveCall) leave() {
 	for _, l := range c.legs {
 		if l.owner.Load() == c {
 			c.sw.forgetDialog(l)
+			c.sw.away.remove(l)
 			l.free()
 		}
 	}

@@ -28,7 +28,9 @@ type leg struct {
 	trunk   *TrunkOut
 	trunkID string // of the trunk it came in by or left by
 	release []func()
-	kept    netip.Addr // via, of a leg from before a restart
+	kept    netip.Addr    // via, of a leg from before a restart
+	target  string        // its contact then
+	lost    sip.Transport // of its connection that ended with the process; "" where it needs none
 
 	offer     media.Description // its INVITE's; zero for a late offer or a leg we invited
 	toPeer    []byte            // our answer to it, fixed by the first early media

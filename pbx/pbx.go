@@ -69,6 +69,7 @@ type Switch struct {
 	door     door
 	stories  pacer
 	archive  archive
+	away     aways
 
 	opening  openings
 	dialogs  sync.Map // *sip.Leg to *leg

@@ -60,6 +60,7 @@ type cut struct {
 	at         time.Time // when the node was last alive
 	recordings []call.Open
 	consent    string
+	left       int // sides that are not told yet
 }
 
 // Resume carries calls on that were in progress when the node died, and returns which it tries to. Those that do not answer
@@ -98,10 +99,10 @@ func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) 
 	if c.policy, err = s.Directory.Policy(ctx, x.New.Org); err != nil {
 		return nil, err
 	}
-	if c.a, err = c.revive(k.A, x); err != nil {
+	if c.a, err = c.revive(ctx, k.A, x); err != nil {
 		return nil, err
 	}
-	if c.b, err = c.revive(k.B, x); err != nil {
+	if c.b, err = c.revive(ctx, k.B, x); err != nil {
 		c.hangUp(c.a, sip.Reason{Q850: tempFailure})
 		c.a.stream.Close()
 		return nil, err
@@ -112,7 +113,7 @@ func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) 
 }
 
 // revive makes a leg of what was kept of it.
-func (c *liveCall) revive(k keptLeg, x call.Suspended) (*leg, error) {
+func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*leg, error) {
 	l := c.newLeg("")
 	l.id, l.caller, l.trunkID, l.kept = k.ID, k.Caller, k.Trunk, k.Via
 	for _, s := range x.Legs {
@@ -128,6 +129,14 @@ func (c *liveCall) revive(k keptLeg, x call.Suspended) (*leg, error) {
 	if l.session, err = l.stream.RestoreSession(k.Session); err != nil {
 		l.stream.Close()
 		return nil, err
+	}
+	if l.target = k.Dialog.Target; k.Dialog.Lost() {
+		l.lost = k.Dialog.Transport
+	}
+	if l.trunkID != "" && l.caller.UserID == "" {
+		if k.Dialog.Credentials, err = c.sw.Directory.Login(ctx, c.new.Org, l.trunkID); err != nil {
+			c.sw.Log.Warn("a trunk that asks for a password will not carry its call on", "call", c.id, "org", c.new.Org, "err", err)
+		}
 	}
 	if l.sip, err = c.sw.server.Restore(k.Dialog, l.tell); err != nil {
 		l.stream.Close()
@@ -147,23 +156,41 @@ func (c *liveCall) revive(k keptLeg, x call.Suspended) (*leg, error) {
 // reanchor tells both sides where their media is to go now. Who does not answer has hung up meanwhile.
 func (c *liveCall) reanchor(ctx context.Context) {
 	c.step("node.restarted", nil, nil)
-	left := 2
+	c.cut.left = 2
 	for _, l := range []*leg{c.a, c.b} {
-		m := l.session.Ours()
-		c.ask(l, m, func(ctx context.Context, _ media.Description, err error) {
-			if err != nil {
-				c.hangUpAll(call.Outcome{Reason: "node_crash", HangupBy: "system"}, tempFailure)
-				return
-			}
-			l.apply()
-			if left--; left == 0 {
-				c.goOnRecording()
-				c.wire()
-				c.change(ctx)
-				c.sw.Log.Info("call carried on after a restart", "call", c.id, "org", c.new.Org)
-			}
-		})
+		if l.lost != "" {
+			c.await(ctx, l)
+		} else {
+			c.anchor(l)
+		}
 	}
+}
+
+// anchor tells one side. With the second one the call goes on.
+func (c *liveCall) anchor(l *leg) {
+	c.ask(l, l.session.Ours(), func(ctx context.Context, _ media.Description, err error) {
+		if c.cut == nil || c.done {
+			return
+		}
+		if err != nil {
+			c.sw.Log.Debug("leg not carried on", "call", c.id, "leg", l.id, "err", err)
+			c.stayedAway()
+			return
+		}
+		l.apply()
+		c.watch(l)
+		if c.cut.left--; c.cut.left == 0 {
+			c.goOnRecording()
+			c.wire()
+			c.change(ctx)
+			c.sw.Log.Info("call carried on after a restart", "call", c.id, "org", c.new.Org)
+		}
+	})
+}
+
+// stayedAway ends the call that a crash cut off.
+func (c *liveCall) stayedAway() {
+	c.hangUpAll(call.Outcome{Reason: "node_crash", HangupBy: "system"}, tempFailure)
 }
 
 // goOnRecording goes on with the recording; the time between is silence.

@@ -36,6 +36,10 @@ type DialogState struct {
 	Credentials Credentials `json:"-"`
 }
 
+// Lost reports whether the way to the other side ends with the process: a
+// connection that a phone made to us. Rebind gives it a new one.
+func (d DialogState) Lost() bool { return d.Symmetric && d.Transport.stream() && !d.Ours }
+
 // seqRoom is what the CSeq jumps by: more than was sent since the snapshot.
 const seqRoom = 100
 
