@@ -162,7 +162,7 @@ func (n *node) startJobs(ctx context.Context) error {
 	n.run(func() { h.devices.Watch(ctx, h.log) })
 	n.run(func() { giveBackMemory(ctx) })
 	n.run(func() {
-		if err := removeStray(filepath.Join(h.config.Data, "recordings"), n.started, h.log); err != nil {
+		if err := removeStray(filepath.Join(h.config.Data, "recordings"), n.started, n.switcher.Carries, h.log); err != nil {
 			h.log.Warn("stray recordings not removed", "err", err)
 		}
 	})

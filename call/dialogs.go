@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"soniq/db"
 )
@@ -21,10 +22,11 @@ type Suspended struct {
 
 // Open is a recording that was being made.
 type Open struct {
-	ID     string
-	Name   string // in the blob store
-	Status string // recording or paused
-	Pauses []Pause
+	ID        string
+	Name      string // in the blob store
+	Status    string // recording or paused
+	StartedAt time.Time
+	Pauses    []Pause // the last one lasts where Status is paused
 }
 
 // keepDialogs writes what a restart needs: the dialogs where they are given, the state always where there are dialogs.
@@ -185,7 +187,7 @@ func monitorStates(ctx context.Context, q db.Querier, org, callID string) ([]Mon
 }
 
 func openOf(ctx context.Context, q db.Querier, org, callID string) ([]Open, error) {
-	const text = `SELECT id, blob, status, pauses FROM recordings
+	const text = `SELECT id, blob, status, started_at, pauses FROM recordings
 		WHERE org_id = $1 AND call_id = $2 AND status IN ('recording', 'paused') ORDER BY id`
 	rows, err := q.Query(ctx, text, org, callID)
 	if err != nil {
@@ -195,11 +197,12 @@ func openOf(ctx context.Context, q db.Querier, org, callID string) ([]Open, erro
 	var all []Open
 	for rows.Next() {
 		var o Open
+		var started db.Time
 		var pauses db.JSON[[]Pause]
-		if err := rows.Scan(&o.ID, &o.Name, &o.Status, &pauses); err != nil {
+		if err := rows.Scan(&o.ID, &o.Name, &o.Status, &started, &pauses); err != nil {
 			return nil, err
 		}
-		o.Pauses = pauses.V
+		o.StartedAt, o.Pauses = started.Time, pauses.V
 		all = append(all, o)
 	}
 	return all, rows.Err()

@@ -48,7 +48,7 @@ type Recording struct {
 // A Pause is a part that was left out.
 type Pause struct {
 	FromMS int    `json:"from_ms"`
-	ToMS   int    `json:"to_ms"`
+	ToMS   int    `json:"to_ms" doc:"0 while it lasts"`
 	Reason string `json:"reason"`
 }
 

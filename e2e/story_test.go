@@ -129,18 +129,25 @@ func TestTheStoryOfACallIsToldLiveAndKept(t *testing.T) {
 	o.signalling(path)
 }
 
-// steps fails unless these kinds are in the timeline of a call, in this order.
-func (o *office) steps(path string, want ...string) {
+// kinds are the steps in the timeline of a call.
+func (o *office) kinds(path string) (all []string) {
 	o.T.Helper()
 	var page struct {
 		Data []struct{ Kind string }
 	}
 	o.Want(200, "GET", path+"/events?limit=200", nil, &page)
-	next := 0
-	var kinds []string
 	for _, step := range page.Data {
-		kinds = append(kinds, step.Kind)
-		if next < len(want) && step.Kind == want[next] {
+		all = append(all, step.Kind)
+	}
+	return all
+}
+
+// steps fails unless these kinds are in the timeline of a call, in this order.
+func (o *office) steps(path string, want ...string) {
+	o.T.Helper()
+	kinds, next := o.kinds(path), 0
+	for _, kind := range kinds {
+		if next < len(want) && kind == want[next] {
 			next++
 		}
 	}

@@ -180,6 +180,13 @@ func (s *Switch) find(org, id string) *liveCall {
 	return c
 }
 
+// Carries reports whether a call of any organisation is in progress here.
+func (s *Switch) Carries(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[id] != nil
+}
+
 // Active is how many calls are in progress.
 func (s *Switch) Active() int {
 	s.mu.Lock()

@@ -147,7 +147,7 @@ func (c *liveCall) changedRecordings() []call.RecordingFact {
 		if r == nil || !r.dirty {
 			continue
 		}
-		f := call.RecordingFact{ID: r.new.ID, Status: r.shown(), Pauses: r.pausesNow(c.sw.Now())}
+		f := call.RecordingFact{ID: r.new.ID, Status: r.shown(), Pauses: r.pausesNow()}
 		if r.stopped {
 			f.Status = "processing"
 		}
@@ -161,11 +161,11 @@ func (c *liveCall) changedRecordings() []call.RecordingFact {
 	return all
 }
 
-// pausesNow are the parts left out, one that lasts included.
-func (r *recording) pausesNow(now time.Time) []call.Pause {
+// pausesNow are the parts left out. One that lasts has no end yet: it gets that of the recording, should it be the last.
+func (r *recording) pausesNow() []call.Pause {
 	all := append([]call.Pause(nil), r.pauses...)
 	if r.paused {
-		all = append(all, r.pause(now))
+		all = append(all, r.pause(r.started))
 	}
 	return all
 }

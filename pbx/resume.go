@@ -198,20 +198,26 @@ func (c *liveCall) goOnRecording() {
 	cut := c.cut
 	c.cut = nil
 	for _, o := range cut.recordings {
-		r := cut.recording(o, c.answered)
+		r := cut.recording(o)
 		if r.failed = c.openRecorder(r, true); r.failed != nil {
 			c.sw.Log.Error("recording not carried on", "call", c.id, "org", c.new.Org, "err", r.failed)
 		}
 		c.recording = r
-		if o.Status == "paused" && r.recorder != nil {
+		if r.paused && r.recorder != nil {
 			r.recorder.Pause()
-			r.paused, r.since = true, c.sw.Now()
 		}
 	}
 }
 
-func (x *cut) recording(o call.Open, answered time.Time) *recording {
-	return &recording{new: call.NewRecording{ID: o.ID, Name: o.Name, Consent: x.consent}, started: answered, pauses: o.Pauses}
+// recording is a recording as it was. A pause that lasted then goes on: it is one.
+func (x *cut) recording(o call.Open) *recording {
+	r := &recording{new: call.NewRecording{ID: o.ID, Name: o.Name, Consent: x.consent}, started: o.StartedAt, pauses: o.Pauses}
+	if last := len(o.Pauses) - 1; o.Status == "paused" && last >= 0 {
+		p := o.Pauses[last]
+		r.paused, r.since, r.reason = true, r.started.Add(time.Duration(p.FromMS)*time.Millisecond), p.Reason
+		r.pauses = o.Pauses[:last]
+	}
+	return r
 }
 
 // saveRecordings finishes what was recorded of a call that did not go on.
@@ -220,7 +226,7 @@ func (c *liveCall) saveRecordings(ctx context.Context) {
 		return
 	}
 	for _, o := range c.cut.recordings {
-		r := c.cut.recording(o, c.answered)
+		r := c.cut.recording(o)
 		path, err := c.sw.Files.Path(o.Name)
 		var audio call.Audio
 		if err == nil {

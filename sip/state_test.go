@@ -181,6 +181,30 @@ func TestOnlyAnsweredDialogsAreRestored(t *testing.T) {
 	eventually(t, "the leg is over", func() bool { return in.Leg().Snapshot().CallID == "" })
 }
 
+func TestARestoredDialogAnswersWhoAsksForAPassword(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	p, e := newPeer(t, "udp", server), newEvents()
+	p.ask("INVITE", "al", "c1", 1, "")
+	in := server.incoming(t)
+	in.Listen(e.on)
+	in.Answer(offerSDP)
+	ok := p.expect("SIP/2.0 200")
+	p.inside("ACK", "From: "+headerOf(ok, "From")+"\nTo: "+headerOf(ok, "To")+"\nCall-ID: c1\n", 1, "", "")
+	want[sip.Acked](t, e)
+	d := kept(t, in.Leg())
+	d.Credentials = sip.Credentials{Username: "al", Password: "secret"}
+	r := restart(t, server, d)
+	r.legs[0].Bye(sip.Reason{})
+	p.answer(p.expect("BYE "), 407, "one", "Proxy-Authenticate: Digest realm=\"r\", nonce=\"n\"\n")
+	again := p.expect("BYE ")
+	if !strings.Contains(headerOf(again, "Proxy-Authorization"), `username="al", realm="r", nonce="n"`) {
+		t.Errorf("asked for a password, it says %s", again)
+	}
+	p.answer(again, 200, "one", "")
+	want[sip.Closed](t, r.on[0])
+}
+
 func TestStateHoldsNoPassword(t *testing.T) {
 	t.Parallel()
 	b, _ := json.Marshal(sip.DialogState{Credentials: sip.Credentials{Username: "al", Password: "secret"}})

@@ -33,6 +33,7 @@ type PhoneOptions struct {
 	Auto       bool   // answers at once
 	Codecs     string // "" for PCMU/8000,PCMA/8000
 	Encrypt    string // its media: srtp (where the other side does too), srtp-mand or dtls_srtp; "" for not
+	Register   int    // how often it registers at the least, in seconds; 0 for 300
 	Unregister bool   // does not register
 	Refused    bool   // is not expected to succeed in registering
 
@@ -192,6 +193,9 @@ func (p *Phone) logIn(s *Server, l Login, o PhoneOptions) {
 	}
 	if o.Codecs != "" {
 		values["Codecs"] = o.Codecs
+	}
+	if o.Register != 0 {
+		values["Register"] = o.Register
 	}
 	if o.Unregister {
 		values["Register"] = 0
