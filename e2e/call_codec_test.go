@@ -49,15 +49,18 @@ var wider = map[string]time.Duration{"PCMU/8000": 1, "PCMA/8000": 1, "G722/16000
 // heard fails unless a channel, at any rate, holds a tone for two seconds.
 func heard(t *testing.T, who string, w media.WAV, channel int, hz float64) {
 	t.Helper()
-	pcm := w.PCM[channel]
-	if step := w.Rate / 8000; step > 1 {
-		var thin []int16
-		for i := 0; i < len(pcm); i += step { // tones far below 4 kHz
-			thin = append(thin, pcm[i])
-		}
-		pcm = thin
-	}
+	pcm := narrow(media.WAV{Rate: w.Rate, PCM: [][]int16{w.PCM[channel]}})
 	if d := presence(pcm, hz); d < 2*time.Second {
 		t.Errorf("%s, at %d Hz, heard %.0f Hz for %s", who, w.Rate, hz, d)
 	}
+}
+
+// narrow is the first channel at 8 kHz; what is listened for is far below 4 kHz.
+func narrow(w media.WAV) []int16 {
+	step := w.Rate / 8000
+	thin := make([]int16, 0, len(w.PCM[0])/step+1)
+	for i := 0; i < len(w.PCM[0]); i += step {
+		thin = append(thin, w.PCM[0][i])
+	}
+	return thin
 }

@@ -9,7 +9,7 @@ import (
 type DTMFOptions struct {
 	Duration time.Duration // of each digit; 0 is 100 ms; 40 ms to 6 s, in steps of 20 ms
 	Gap      time.Duration // after each; 0 is 60 ms; 40 ms to 6 s
-	Inband   bool          // as tones, where the leg takes no events
+	Inband   bool          // as tones, although the leg may take events
 }
 
 // dtmfWait is what a 'w' among the digits waits.
@@ -19,16 +19,15 @@ const dtmfWait = 500 * time.Millisecond
 func (s *Stream) TakesEvents() bool { return s.out.takes(kindEvent) || s.out.takes(kindEventOpus) }
 
 // SendDTMF sends digits 0-9 * # A-D, and waits half a second for each w. They
-// are RFC 4733 events; tones where the other side takes no events and o.Inband
-// says so, ErrNoEvents otherwise. It returns when the last is sent; relayed,
+// are RFC 4733 events, or tones where o.Inband says so; ErrNoEvents where it
+// does not and the other side takes no events. It returns when the last is sent; relayed,
 // mixed and played audio is held back meanwhile.
 func (s *Stream) SendDTMF(ctx context.Context, digits string, o DTMFOptions) error {
 	codes, err := dialled(digits)
 	if err != nil {
 		return err
 	}
-	events := s.TakesEvents()
-	if !events && !o.Inband {
+	if !o.Inband && !s.TakesEvents() {
 		return ErrNoEvents
 	}
 	on, off := steps(o.Duration, 100*time.Millisecond), steps(o.Gap, 60*time.Millisecond)
@@ -37,7 +36,7 @@ func (s *Stream) SendDTMF(ctx context.Context, digits string, o DTMFOptions) err
 		switch {
 		case c == codeWait:
 			step = func(p *player, n int) bool { return p.pause(n, int(dtmfWait/packetTime)) }
-		case !events:
+		case o.Inband:
 			step = func(p *player, n int) bool { return p.tones(c, n, on, off) }
 		}
 		if err := s.play(ctx, step); err != nil {

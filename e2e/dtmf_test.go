@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+func TestDigitsByRequestReachATelephoneEveryWay(t *testing.T) {
+	t.Parallel()
+	for _, codec := range []string{"PCMU/8000", "G722/16000"} {
+		t.Run(codec, func(t *testing.T) {
+			t.Parallel()
+			o := &office{site: newSite(rig.Start(t, rig.Options{Env: quiet}))}
+			o.ada, o.bob = o.AddUser("Ada"), o.AddUser("Bob")
+			o.adaPhone = o.phone(o.ada, adaTone, rig.PhoneOptions{Codecs: codec})
+			o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true, Codecs: codec})
+			o.adaPhone.Dial(o.bob.Extension)
+			o.bobPhone.Wait("CALL_ESTABLISHED", "")
+			path := "/calls/" + o.live(nil)["id"].(string)
+			o.adaPhone.Listen(time.Second)
+			o.press(path, "rfc4733", "1*", 160)
+			o.adaPhone.Wait("CALL_DTMF_START", "1")
+			o.adaPhone.Wait("CALL_DTMF_START", "*")
+			o.press(path, "info", "7#", 160)
+			o.adaPhone.Wait("CALL_DTMF_START", "7")
+			o.adaPhone.Wait("CALL_DTMF_START", "#")
+			o.adaPhone.Listen(time.Duration(wider[codec]) * 3 * time.Second)
+			o.press(path, "inband", "2w9", 400)
+			o.adaPhone.Listen(time.Duration(wider[codec]) * 7 * time.Second)
+			heard := narrow(read(t, o.adaPhone.Close()))
+			for key, hz := range map[string][2]float64{"2": {697, 1336}, "9": {852, 1477}} {
+				if d := both(heard, hz); d < 250*time.Millisecond || d > 600*time.Millisecond {
+					t.Errorf("the tones of %s were heard for %s", key, d)
+				}
+			}
+			for key, hz := range map[string][2]float64{"1": {697, 1209}, "7": {852, 1209}, "*": {941, 1209}} {
+				if d := both(heard, hz); d > 0 {
+					t.Errorf("the tones of %s, which was sent another way, were heard for %s", key, d)
+				}
+			}
+		})
+	}
+}
+
+// A linphonec is called, and tells which keys it was sent.
+func TestDigitsByRequestReachLinphone(t *testing.T) {
+	t.Parallel()
+	o, bob := withLinphone(t)
+	bob.Dial(o.ada.Extension)
+	path := "/calls/" + o.live(nil)["id"].(string)
+	for method, digit := range map[string]string{"rfc4733": "4", "info": "8"} {
+		o.press(path, method, digit, 160)
+		bob.Wait(fmt.Sprintf(`Receiving tone %s from`, digit))
+	}
+}
+
+// press sends digits to who called.
+func (o *office) press(path, method, digits string, ms int) {
+	o.T.Helper()
+	var sent struct{ Method string }
+	o.Want(200, "POST", path+"/dtmf", map[string]any{"digits": digits, "method": method, "duration_ms": ms}, &sent)
+	if sent.Method != method {
+		o.T.Errorf("digits asked for by %s were sent by %s", method, sent.Method)
+	}
+}
+
+// both is how long two tones are heard at once.
+func both(pcm []int16, hz [2]float64) (d time.Duration) {
+	const part = 400 // 50 ms
+	for i := 0; i+part <= len(pcm); i += part {
+		if level(pcm[i:i+part], hz[0]) > -20 && level(pcm[i:i+part], hz[1]) > -20 {
+			d += 50 * time.Millisecond
+		}
+	}
+	return d
+}
