@@ -2,9 +2,11 @@ package pbx
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"soniq/media"
+	"soniq/sip"
 )
 
 // watch looks after a leg that falls silent: telephones that lost their network hang up nothing. A leg that sends nothing may
@@ -24,10 +26,22 @@ func (c *liveCall) silent(l *leg) {
 	c.step("media.silent", l, detail{"seconds": int(c.sw.MediaTimeout / time.Second)})
 	l.probed = true
 	c.ask(l, l.session.Ours(), func(_ context.Context, _ media.Description, err error) {
-		l.probed = false
-		if err == nil {
-			l.apply()
-			c.step("media.silent_but_there", l, nil)
-		}
+		c.probed(l, err)
 	})
+}
+
+// probed takes the answer of who was asked. Where none came yet the question stands: signalling tells when it gives up.
+func (c *liveCall) probed(l *leg, err error) {
+	var refused *sip.StatusError
+	switch {
+	case err == nil:
+		l.apply()
+		c.step("media.silent_but_there", l, nil)
+	case errors.Is(err, context.DeadlineExceeded):
+		return
+	case errors.As(err, &refused) && refused.Unsent:
+		l.sip.Abandon("it sends nothing and cannot be reached")
+		return
+	}
+	l.probed = false
 }

@@ -32,7 +32,7 @@ func (l *Leg) judge(method string, done func(*message, error)) reply {
 		if m != nil {
 			reason = m.reason
 		}
-		done(nil, &StatusError{Method: method, Status: status, Reason: reason})
+		done(nil, &StatusError{Method: method, Status: status, Reason: reason, Unsent: m == nil && status == 503})
 		if status == 408 || status == 481 {
 			l.lose(method + ": " + reason)
 		}

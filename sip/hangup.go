@@ -46,6 +46,10 @@ func (l *Leg) sendBye(r Reason) {
 	})
 }
 
+// Abandon hangs up on who is thought to be gone: Lost follows, and nothing is
+// waited for.
+func (l *Leg) Abandon(why string) { l.post(func() { l.lose(why) }) }
+
 // lose ends a dialog that the other side no longer has (RFC 3261 §12.2.1.2).
 func (l *Leg) lose(why string) {
 	if l.state != legConfirmed {

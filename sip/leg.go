@@ -20,6 +20,7 @@ type StatusError struct {
 	Method string
 	Status int
 	Reason string
+	Unsent bool // nobody answered: there is no way to the other side any more
 }
 
 func (e *StatusError) Error() string {

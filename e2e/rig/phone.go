@@ -213,7 +213,7 @@ func (p *Phone) logIn(s *Server, l Login, o PhoneOptions) {
 }
 
 // patience is how long a telephone is waited for.
-const patience = 30 * time.Second
+const patience = 45 * time.Second
 
 // Do has the telephone do something: dial, accept, hangup, hold, resume, sndcode … It returns what it answered.
 func (p *Phone) Do(command, params string) string {
@@ -357,4 +357,10 @@ func since(t testing.TB, path string, mark int, d time.Duration) []int16 {
 		pcm[i] = int16(uint16(b[44+2*(mark+i)]) | uint16(b[45+2*(mark+i)])<<8)
 	}
 	return pcm
+}
+
+// Vanish ends the telephone as a power cut does: it says goodbye to nobody.
+func (p *Phone) Vanish() {
+	_ = p.command.Process.Kill()
+	<-p.exited
 }
