@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"soniq/org"
 )
 
 // Config is every setting there is. A value comes from a flag, else from the environment (the variable is SONIQ_ and the
@@ -55,6 +57,13 @@ type Config struct {
 	SIPDomain      string        `flag:"sip-domain" default:"soniq" help:"realm of phones' passwords; changing it invalidates them all"`
 	Country        string        `flag:"country" default:"US" help:"country of the organisation made at the first start (ISO 3166)"`
 	MetricsKey     string        `flag:"metrics-key" default:"" secret:"true" help:"token with which other machines may read /metrics"`
+	CORSOrigins    string        `flag:"cors-origins" default:"" help:"pages (https://host, comma-separated) whose browsers may use the API; * for all"`
+	RateReads      int           `flag:"rate-reads" default:"600" help:"reads per minute and credential; 0: no limit"`
+	RateWrites     int           `flag:"rate-writes" default:"120" help:"writes per minute and credential; 0: no limit"`
+	RateBurst      int           `flag:"rate-burst" default:"60" help:"requests per second and credential; 0: no limit"`
+	RateSearches   int           `flag:"rate-searches" default:"20" help:"memory searches per second and credential; 0: no limit"`
+	RateAttempts   int           `flag:"rate-attempts" default:"120" help:"requests without a valid credential per minute and address; 0: no limit"`
+	AuditDays      int           `flag:"audit-days" default:"400" help:"days for which the audit log is kept"`
 	MaxCalls       int           `flag:"max-calls" default:"20000" help:"calls in progress beyond which new ones get 503"`
 	CallRate       int           `flag:"call-rate" default:"4000" help:"new calls per second beyond which they get 503"`
 	RingTime       time.Duration `flag:"ring-time" default:"60s" help:"how long phones and carriers are rung before a call counts as not answered"`
@@ -266,6 +275,13 @@ func (c *Config) rtpPorts() (low, high int, err error) {
 		return 0, 0, fmt.Errorf("--rtp-ports %q must be first-last, such as 20000-29999", c.RTPPorts)
 	}
 	return low, high, nil
+}
+
+// limits are how much each credential may ask for.
+func (c *Config) limits() org.Limits {
+	l := org.DefaultLimits
+	l.ReadsPerMinute, l.WritesPerMinute, l.Burst, l.MemorySearchesPerSecond = c.RateReads, c.RateWrites, c.RateBurst, c.RateSearches
+	return l
 }
 
 func (c *Config) targets() ([]netip.Prefix, error) { return networks("allow-targets", c.AllowTargets) }

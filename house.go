@@ -120,6 +120,7 @@ func (h *house) build() error {
 	if err != nil {
 		return err
 	}
+	h.orgs.SetLimits(h.config.limits())
 	h.keys = auth.New(h.db, h.orgs, h.seal, h.bus, now, h.config.Brand)
 	h.users = user.New(h.db, h.orgs, h.outbox, h.bus, now)
 	h.devices = device.New(h.db, h.users, h.seal, h.bus, now, h.config.SIPDomain)

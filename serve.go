@@ -207,9 +207,10 @@ func (n *node) openHTTP(context.Context) (err error) {
 	}
 	n.rest, err = rest.New(rest.Config{
 		Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Cursors: op.Cursors{Key: h.seal.Key("cursors"), Now: time.Now}, Log: h.log,
-			Now: time.Now, Done: m.operation},
+			Now: time.Now, Done: m.operation, Limiter: access.NewLimiter(time.Now), Attempts: h.config.RateAttempts},
 		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
 		Phones: n.sip.WebSocket(), Describe: webhook.Describe, Represent: h.keys.Represent, Proxies: proxies,
+		Origins: list(h.config.CORSOrigins),
 	})
 	if err != nil {
 		return err

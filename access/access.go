@@ -185,6 +185,8 @@ type Principal struct {
 	Environment Environment
 	Scopes      []Scope
 	Source      netip.Addr
+	Limits      Limits // of this credential; the zero Limits are none
+	Timezone    string // of the organisation (IANA name); "" is UTC
 }
 
 // Home is the organisation the credential belongs to.

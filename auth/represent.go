@@ -24,7 +24,9 @@ func (s *Service) Represent(ctx context.Context, p access.Principal, child strin
 		return p, err
 	}
 	held := slices.DeleteFunc(slices.Clone(p.Scopes), access.Scope.Partner)
-	return p.In(o.ID, s.orgs.Scopes(o, held)), nil
+	p = p.In(o.ID, s.orgs.Scopes(o, held))
+	p.Timezone = o.Timezone
+	return p, nil
 }
 
 // child is an active organisation of a partner.

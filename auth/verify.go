@@ -12,7 +12,8 @@ import (
 	"soniq/org"
 )
 
-// Verify says whose token it is, or why it is of no use here. A mistyped token costs no look into the database.
+// Verify says whose token it is, or why it is of no use here; where it is known, also with an error. A
+// mistyped token costs no look into the database.
 func (s *Service) Verify(ctx context.Context, token string, e access.Environment, source netip.Addr) (access.Principal, error) {
 	k, err := s.find(ctx, token)
 	if db.IsNone(err) {
@@ -21,16 +22,18 @@ func (s *Service) Verify(ctx context.Context, token string, e access.Environment
 	if err != nil {
 		return access.Principal{}, fmt.Errorf("look key up: %w", err)
 	}
-	o, err := s.usable(ctx, k, e, source)
-	if err != nil {
-		return access.Principal{}, err
-	}
-	s.used.note(k, db.At(s.now()), source)
-	p := access.Principal{OrgID: k.orgID, KeyID: k.ID, KeyName: k.Name, Kind: k.Kind, Environment: e, Scopes: s.orgs.Scopes(o, k.Scopes),
-		Source: source}
+	p := access.Principal{OrgID: k.orgID, KeyID: k.ID, KeyName: k.Name, Kind: k.Kind, Environment: e, Source: source}
 	if k.UserID != nil {
 		p.UserID = *k.UserID
 	}
+	o, err := s.usable(ctx, k, e, source)
+	if err != nil {
+		return p, err
+	}
+	s.used.note(k, db.At(s.now()), source)
+	p.Scopes, p.Timezone = s.orgs.Scopes(o, k.Scopes), o.Timezone
+	p.Limits = access.Limits{ReadsPerMinute: o.Limits.ReadsPerMinute, WritesPerMinute: o.Limits.WritesPerMinute, Burst: o.Limits.Burst,
+		SearchesPerSecond: o.Limits.MemorySearchesPerSecond}
 	return p, nil
 }
 

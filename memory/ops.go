@@ -39,7 +39,7 @@ type CallerIn struct {
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("memory.search", "POST /memory/search", access.MemoryRead, "Search what was said on calls, by meaning and by words", s.search).
-			Tool("search_call_memory").Reads(),
+			Tool("search_call_memory").Reads().Counted(op.Searches),
 		op.New("memory.caller", "GET /memory/callers/{phone}", access.MemoryRead, "What is remembered of a caller", s.caller).
 			Tool("get_caller_memory"),
 	}
@@ -47,7 +47,7 @@ func (s *Service) Operations() []op.Operation {
 
 func (s *Service) search(ctx context.Context, in *SearchIn) (*op.Out[Found], error) {
 	b := in.Body
-	since, until, err := op.Span{Since: b.Since, Until: b.Until}.Times()
+	since, until, err := op.Span{Since: b.Since, Until: b.Until}.In(ctx).Times()
 	if err != nil {
 		return nil, err
 	}

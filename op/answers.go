@@ -88,13 +88,14 @@ func problemMembers(s *huma.Schema) {
 	}
 	word := func(doc string) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Description: doc} }
 	for name, member := range map[string]*huma.Schema{
-		"required_scopes": list("insufficient_scope: the scopes the credential lacks"),
-		"current_status":  word("invalid_state: the state the thing is in"),
-		"allowed_actions": list("invalid_state: what is possible in this state"),
-		"used_by":         list("in_use: what still refers to the thing"),
-		"reason":          word("recording_not_found: why there is no recording"),
-		"user_id":         word("already_exists: the user who has it"),
-		"rollout":         word("not_enabled: how far the operation is"),
+		"required_scopes":   list("insufficient_scope: the scopes the credential lacks"),
+		"current_status":    word("invalid_state: the state the thing is in"),
+		"allowed_actions":   list("invalid_state: what is possible in this state"),
+		"used_by":           list("in_use: what still refers to the thing"),
+		"reason":            word("recording_not_found: why there is no recording"),
+		"user_id":           word("already_exists: the user who has it"),
+		"violated-policies": list("rate_limited: the policies of RateLimit-Policy that the request did not fit into"),
+		"rollout":           word("not_enabled: how far the operation is"),
 	} {
 		s.Properties[name] = member
 	}

@@ -12,6 +12,7 @@ import (
 // NewAPI registers the operations on the router and returns the API that describes them; more adds to the description.
 func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...func(*huma.OpenAPI)) huma.API {
 	problems()
+	operations = link(operations)
 	config := huma.DefaultConfig("soniq", Version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks, config.Transformers = nil, nil // the $schema links cost a fifth of the throughput
@@ -31,7 +32,37 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...fun
 		describe(api.OpenAPI())
 	}
 	describeAnswers(api.OpenAPI())
+	for _, o := range operations {
+		if h := described(api.OpenAPI(), o); h != nil {
+			describeFailures(h, o)
+			describeRecord(h, o)
+			describeHeaders(h)
+		}
+	}
 	return api
+}
+
+// described finds an operation in the description.
+func described(doc *huma.OpenAPI, o Operation) *huma.Operation {
+	item := doc.Paths[Prefix+o.Path]
+	if item == nil {
+		return nil
+	}
+	for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+		if h != nil && h.OperationID == o.ID {
+			return h
+		}
+	}
+	return nil
+}
+
+// describeHeaders adds to refusals the fields that say when to come back.
+func describeHeaders(h *huma.Operation) {
+	for _, status := range []string{"429", "503"} {
+		if r := h.Responses[status]; r != nil {
+			r.Headers = map[string]*huma.Param{"Retry-After": {Description: "Seconds to wait", Schema: &huma.Schema{Type: huma.TypeInteger}}}
+		}
+	}
 }
 
 // Version is the version of the published contract.

@@ -27,31 +27,52 @@ type Corridor struct {
 	Cursors Cursors
 	Log     *slog.Logger
 	Now     func() time.Time
+	// Limiter counts requests against the quotas of who makes them; nil counts none.
+	Limiter *access.Limiter
+	// Attempts is how many requests without a valid credential an address may make in a minute; 0 does not count them.
+	Attempts int
 	// Done is told of every finished operation, for metrics; may be nil.
 	Done func(operation, code string, took time.Duration)
 }
 
-// admit is steps 1 and 2: may this credential use this operation. It also reads what idempotency needs.
+// admit is steps 1 and 2: is there quota left, and may this credential use this operation. It also reads what cursors,
+// conditions and idempotency need.
 func (c *Corridor) admit(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(h huma.Context, next func(huma.Context)) {
 		o, _ := h.Operation().Metadata[operationKey].(Operation)
-		if err := admitted(h.Context(), o, h.Query("signature") != ""); err != nil {
-			c.refuse(api, h, err)
+		ctx, err := c.enter(h, o)
+		if err != nil {
+			c.refuse(api, huma.WithContext(h, ctx), o, err)
 			return
 		}
-		if o.Writes() {
-			ctx, err := withIdempotency(h, o)
-			if err != nil {
-				c.refuse(api, h, err)
-				return
-			}
-			h = huma.WithContext(h, ctx)
-		}
-		next(h)
+		next(huma.WithContext(h, ctx))
 	}
 }
 
-func (c *Corridor) refuse(_ huma.API, h huma.Context, e *Error) {
+func (c *Corridor) enter(h huma.Context, o Operation) (context.Context, *Error) {
+	ctx := withCondition(h, o)
+	signed := o.Signed && h.Query("signature") != ""
+	_, w := unwrap(h)
+	o.farewell.tell(w.Header())
+	if err := c.Charge(ctx, w.Header(), o.Class(), o.Need.IsPublic() || signed); err != nil {
+		return ctx, err
+	}
+	if err := admitted(ctx, o, signed); err != nil {
+		return ctx, err
+	}
+	bound, err := tidy(h)
+	if err != nil {
+		return ctx, err
+	}
+	ctx = withBound(ctx, bound)
+	if !o.Writes() {
+		return ctx, nil
+	}
+	return withIdempotency(ctx, h, o)
+}
+
+func (c *Corridor) refuse(_ huma.API, h huma.Context, o Operation, e *Error) {
+	c.denied(h.Context(), o, e)
 	r, w := unwrap(h)
 	Write(w, r.WithContext(h.Context()), e)
 }
@@ -133,19 +154,36 @@ func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (
 		ctx = withCursors(ctx, c.Cursors, o)
 		if o.Writes() {
 			err = c.write(ctx, o, func(ctx context.Context) (answer, error) {
+				if err = c.match(ctx, o); err != nil {
+					return answer{}, err
+				}
 				if out, err = fn(ctx, in); err != nil {
 					return answer{}, err
 				}
+				stamp(ctx, o, out)
 				return answerOf(o, out), nil
 			})
-		} else {
-			out, err = fn(ctx, in)
+		} else if out, err = fn(ctx, in); err == nil && out != nil {
+			err = answered(ctx, o, out)
 		}
 		if out != nil && out.Status == 0 {
 			out.Status = o.SuccessCode
 		}
 		return out, c.finish(ctx, o, start, err)
 	}
+}
+
+// answered is what is left to do for an answer of what changes nothing.
+func answered[O any](ctx context.Context, o Operation, out *Out[O]) error {
+	if page, ok := any(out.Body).(interface{ unknownFields() []Violation }); ok {
+		if wrong := page.unknownFields(); len(wrong) > 0 {
+			return wrongQuery(wrong...)
+		}
+	}
+	if o.versioned {
+		return fresh(ctx, out)
+	}
+	return nil
 }
 
 // done is the answer of an operation without a body.
@@ -157,6 +195,9 @@ func corridorNone[I any](c *Corridor, o Operation, fn func(context.Context, *I) 
 	return func(ctx context.Context, in *I) (*done, error) {
 		start := c.Now()
 		err := c.write(withCursors(ctx, c.Cursors, o), o, func(ctx context.Context) (answer, error) {
+			if err := c.match(ctx, o); err != nil {
+				return answer{}, err
+			}
 			return answer{Status: http.StatusNoContent}, fn(ctx, in)
 		})
 		var again *replayed
@@ -189,6 +230,9 @@ func (c *Corridor) finish(ctx context.Context, o Operation, start time.Time, err
 	var again *replayed
 	if errors.As(err, &again) {
 		return again
+	}
+	if isNotModified(err) {
+		return err
 	}
 	e := c.known(ctx, o, err)
 	code = e.Code

@@ -33,25 +33,25 @@ type idempotencyKey struct{}
 func unwrap(h huma.Context) (*http.Request, http.ResponseWriter) { return humago.Unwrap(h) }
 
 // withIdempotency reads the Idempotency-Key and hashes the body. The key space is credential, method and path.
-func withIdempotency(h huma.Context, o Operation) (context.Context, *Error) {
+func withIdempotency(ctx context.Context, h huma.Context, o Operation) (context.Context, *Error) {
 	key := strings.Trim(h.Header("Idempotency-Key"), `"`)
 	if key == "" {
-		return h.Context(), nil
+		return ctx, nil
 	}
 	if len(key) > 255 {
-		return nil, Invalid(Field("Idempotency-Key", "too_long", "at most 255 characters"))
+		return ctx, Invalid(Field("Idempotency-Key", "too_long", "at most 255 characters"))
 	}
 	r, _ := unwrap(h)
 	body, err := io.ReadAll(io.LimitReader(r.Body, o.bodyLimit()+1))
 	if err != nil {
-		return nil, Fail("malformed_json", "the body could not be read")
+		return ctx, Fail("malformed_json", "the body could not be read")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	p, _ := access.From(h.Context())
+	p, _ := access.From(ctx)
 	sum := sha256.Sum256([]byte(p.KeyID + "\n" + r.Method + " " + r.URL.Path + "?" + r.URL.RawQuery + "\n" + key))
 	hash := sha256.Sum256(body)
 	i := &idempotent{org: p.OrgID, id: hex.EncodeToString(sum[:]), bodyHash: hex.EncodeToString(hash[:])}
-	return context.WithValue(h.Context(), idempotencyKey{}, i), nil
+	return context.WithValue(ctx, idempotencyKey{}, i), nil
 }
 
 func idempotency(ctx context.Context) *idempotent {
@@ -125,7 +125,7 @@ func (c *Corridor) write(ctx context.Context, o Operation, run func(context.Cont
 	} else {
 		err = c.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return c.writeInside(ctx, tx, o, run) })
 	}
-	return c.keepError(ctx, o, err)
+	return c.failed(ctx, o, c.keepError(ctx, o, err))
 }
 
 func (c *Corridor) writeInside(ctx context.Context, tx db.Querier, o Operation, run func(context.Context) (answer, error)) error {
@@ -139,7 +139,7 @@ func (c *Corridor) writeInside(ctx context.Context, tx db.Querier, o Operation, 
 	if err != nil {
 		return err
 	}
-	if err := c.audit(ctx, tx, o); err != nil || i == nil {
+	if err := c.audit(ctx, tx, o, a); err != nil || i == nil {
 		return err
 	}
 	return c.keep(ctx, tx, i, a)
@@ -158,7 +158,7 @@ func (c *Corridor) writeOutside(ctx context.Context, o Operation, run func(conte
 		return err
 	}
 	return c.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := c.audit(ctx, tx, o); err != nil || i == nil {
+		if err := c.audit(ctx, tx, o, a); err != nil || i == nil {
 			return err
 		}
 		return c.keep(ctx, tx, i, a)
@@ -280,30 +280,6 @@ func forget(ctx context.Context, tx db.Querier, i *idempotent) error {
 	return err
 }
 
-// audit writes who did what, with which credential, from where. What a partner did in a child organisation is written in both.
-func (c *Corridor) audit(ctx context.Context, tx db.Querier, o Operation) error {
-	p, ok := access.From(ctx)
-	if !ok {
-		return nil
-	}
-	if err := c.auditIn(ctx, tx, o, p, p.OrgID); err != nil || p.HomeID == "" {
-		return err
-	}
-	return c.auditIn(ctx, tx, o, p, p.HomeID)
-}
-
-func (c *Corridor) auditIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org string) error {
-	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, user_id, source, request_id, actor_org_id, on_behalf_of)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
-	var actor, child db.Null
-	if p.HomeID != "" {
-		actor, child = db.Null(p.HomeID), db.Null(p.OrgID)
-	}
-	_, err := tx.Exec(ctx, q, org, db.NewID("adt"), db.At(c.Now()), o.ID, Target(ctx), p.KeyID, db.Null(p.UserID),
-		p.Source.String(), RequestID(ctx), actor, child)
-	return err
-}
-
 // Sweep deletes idempotency rows older than a day.
 func (c *Corridor) Sweep(ctx context.Context) error {
 	return c.DB.Tx(ctx, func(tx db.Querier) error {
@@ -311,17 +287,4 @@ func (c *Corridor) Sweep(ctx context.Context) error {
 		_, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE created_at < $1`, db.At(c.Now().AddDate(0, 0, -1)))
 		return err
 	})
-}
-
-type targetKey struct{}
-
-// WithTarget keeps the address a request was made to, for the audit log.
-func WithTarget(ctx context.Context, target string) context.Context {
-	return context.WithValue(ctx, targetKey{}, target)
-}
-
-// Target is the address a request was made to.
-func Target(ctx context.Context) string {
-	t, _ := ctx.Value(targetKey{}).(string)
-	return t
 }

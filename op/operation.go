@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -41,6 +42,15 @@ type Operation struct {
 	answers      []alternative
 	takes        []alternative // bodies of an Upload
 	mostBody     int64         // 0: maxBody
+	class        Class         // "": what the method says
+	farewell     *Farewell
+	fails        []string // codes beside those that follow from the declaration
+	read         Reader   // of a GET: its ETag
+	record       Reader   // of a change: the ETag of what it changes
+	made         Reader   // of a POST to a collection: the ETag of what it made
+	madeAt       string   // the parameter of that
+	versioned    bool     // a GET of what can be changed
+	list         bool     // answers a Page
 	register     func(api huma.API, c *Corridor, o Operation)
 }
 
@@ -62,6 +72,8 @@ type None struct{}
 // New declares an operation that answers a typed body. Route is "METHOD /path".
 func New[I, O any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) (*Out[O], error)) Operation {
 	o := declare(id, route, need, summary)
+	o.read = Read(fn)
+	_, o.list = any(*new(O)).(interface{ unknownFields() []Violation })
 	o.register = func(api huma.API, c *Corridor, o Operation) {
 		if o.SuccessCode == http.StatusNoContent {
 			huma.Register(api, o.huma(), corridorNone(c, o, func(ctx context.Context, in *I) error {
@@ -162,19 +174,8 @@ func (o Operation) huma() huma.Operation {
 		RejectUnknownQueryParameters: o.Rollout != RolloutPlanned,
 		Extensions:                   map[string]any{"x-scope": o.Need.String(), "x-rollout": string(o.Rollout)},
 		Metadata:                     map[string]any{operationKey: o},
-		Errors:                       []int{400, 401, 403, 404, 409, 422, 429, 503},
-	}
-	if o.Method == http.MethodPost || o.Method == http.MethodPut || o.Method == http.MethodPatch {
-		h.Errors = append(h.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
-	}
-	if o.Method == http.MethodPatch || o.Method == http.MethodDelete {
-		h.Errors = append(h.Errors, http.StatusPreconditionFailed)
-	}
-	if o.Outside && o.Writes() {
-		h.Errors = append(h.Errors, http.StatusBadGateway, http.StatusGatewayTimeout)
-		if o.Rollout != RolloutPlanned {
-			h.Errors = append(h.Errors, http.StatusNotImplemented)
-		}
+		Errors:                       statuses(o.Codes()),
+		Deprecated:                   o.farewell != nil,
 	}
 	if o.EnvironmentO != "" {
 		h.Extensions["x-environment"] = o.EnvironmentO
@@ -185,8 +186,8 @@ func (o Operation) huma() huma.Operation {
 	if !o.Need.IsPublic() {
 		h.Security = []map[string][]string{{"apiKey": {}}}
 	}
-	if o.Rollout == RolloutPlanned {
-		h.Errors = append(h.Errors, http.StatusNotImplemented)
+	if o.farewell != nil {
+		h.Extensions["x-sunset"] = o.farewell.Sunset.Format(time.DateOnly)
 	}
 	return h
 }

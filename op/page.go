@@ -8,11 +8,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"soniq/access"
-	"soniq/db"
 )
 
 // Paging is embedded in the input of every list.
@@ -70,7 +71,7 @@ func (c Cursors) sum(b []byte) []byte {
 func (c Cursors) decode(text string) (Position, error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(b) < 13 || !hmac.Equal(b[:12], c.sum(b[12:])) {
-		return Position{}, Fail("invalid_cursor", "this cursor was not made for this list")
+		return Position{}, Fail("invalid_cursor", "this cursor was not made for this list with these filters in this order")
 	}
 	var x cursor
 	if err := json.Unmarshal(b[12:], &x); err != nil {
@@ -84,9 +85,9 @@ func (c Cursors) decode(text string) (Position, error) {
 
 type cursorsKey struct{}
 
-// withCursors gives a list cursors that fit no other list and no other organisation.
+// withCursors gives a list cursors that fit no other list, no other filters or order, and no other organisation.
 func withCursors(ctx context.Context, c Cursors, o Operation) context.Context {
-	c.list = o.ID + " " + access.Org(ctx) + "\n"
+	c.list = o.ID + " " + access.Org(ctx) + " " + bound(ctx) + "\n"
 	return context.WithValue(ctx, cursorsKey{}, c)
 }
 
@@ -151,6 +152,48 @@ func (p Page[T]) MarshalJSON() ([]byte, error) {
 	}{records, p.NextCursor, p.HasMore, p.Total})
 }
 
+// unknownFields are names in fields that no record has.
+func (p Page[T]) unknownFields() []Violation {
+	if len(p.fields) == 0 {
+		return nil
+	}
+	known := map[string]bool{}
+	if !members(reflect.TypeFor[T](), known) {
+		return nil
+	}
+	var wrong []Violation
+	for _, f := range p.fields {
+		if !known[f] {
+			wrong = append(wrong, Field("fields", "unknown_member", f+" is no member of these records"))
+		}
+	}
+	return wrong
+}
+
+// members collects the names of a record's members; it is false for what is no record.
+func members(t reflect.Type, known map[string]bool) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			if !members(f.Type, known) {
+				return false
+			}
+		case f.IsExported() && name == "":
+			known[f.Name] = true
+		case f.IsExported() && name != "-":
+			known[name] = true
+		}
+	}
+	return true
+}
+
 // sparse keeps the named members of an object, in their order, and id.
 func sparse(object []byte, fields []string) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -176,33 +219,4 @@ func sparse(object []byte, fields []string) ([]byte, error) {
 		}
 	}
 	return append(out, '}'), nil
-}
-
-// Span is embedded in the input of lists that can be limited in time.
-type Span struct {
-	Since string `query:"since" maxLength:"40" doc:"From this time on: RFC 3339, or a date YYYY-MM-DD (UTC)" example:"2026-01-31T09:30:00Z"`
-	Until string `query:"until" maxLength:"40" doc:"Before this time: RFC 3339, or a date YYYY-MM-DD (UTC)"`
-}
-
-// Times reads both ends; what was not given is zero.
-func (s Span) Times() (since, until db.Time, err error) {
-	var wrong []Violation
-	since, wrong = moment("since", s.Since, wrong)
-	until, wrong = moment("until", s.Until, wrong)
-	if len(wrong) > 0 {
-		return since, until, &Error{Code: "invalid_query", Detail: wrong[0].Field + ": " + wrong[0].Message, Fields: wrong}
-	}
-	return since, until, nil
-}
-
-func moment(field, text string, wrong []Violation) (db.Time, []Violation) {
-	if text == "" {
-		return db.Time{}, wrong
-	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return db.At(t), wrong
-		}
-	}
-	return db.Time{}, append(wrong, Field(field, "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z, or YYYY-MM-DD"))
 }

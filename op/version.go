@@ -7,7 +7,8 @@ import (
 	"soniq/db"
 )
 
-// Match is embedded in the input of changes to configuration records.
+// Match is embedded in the input of changes whose function wants to check the version by itself; the corridor does so for every
+// change of a record.
 type Match struct {
 	IfMatch string `header:"If-Match" maxLength:"100" doc:"ETag of the version the change was made from; 412 when there is a newer one"`
 }

@@ -28,6 +28,10 @@ type endpoint struct {
 
 // index is the machine-readable list of what there is; read operations are listed under /v1.
 func (s *Server) index(w http.ResponseWriter, r *http.Request) {
+	if e := s.Corridor.Charge(r.Context(), w.Header(), op.Reads, true); e != nil {
+		op.Write(w, r, e)
+		return
+	}
 	env, shown := "production", access.Live
 	if e, _ := r.Context().Value(environmentKey{}).(access.Environment); e == access.Sandbox {
 		env, shown = "sandbox", access.Sandbox

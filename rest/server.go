@@ -11,6 +11,7 @@ import (
 	"net/url"
 	pathpkg "path"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -38,6 +39,7 @@ type Config struct {
 	Metrics    http.Handler
 	MetricsKey string       // "" : loopback only
 	Phones     http.Handler // SIP over WebSocket at /ws/sip; nil: none
+	Origins    []string     // pages (https://host) whose browsers may use the API; "*": all
 	Log        *slog.Logger
 	Describe   func(*huma.OpenAPI) // adds to the description; may be nil
 }
@@ -104,8 +106,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Request-Id", id)
 	h.Set("X-Content-Type-Options", "nosniff")
 	ctx := op.WithTarget(op.WithRequestID(r.Context(), id), r.Method+" "+r.URL.Path)
+	defer s.survive(ctx, w, r)
 	path, env, api := environment(r.URL.Path)
 	if !api {
+		if r.URL.Path == "/openapi.json" && s.cors(w, r) {
+			return
+		}
 		s.route(w, r.WithContext(ctx))
 		return
 	}
@@ -119,13 +125,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		op.Write(w, r.WithContext(ctx), op.Fail("not_found", "there is nothing at this address; GET /v1 lists what there is"))
 		return
 	}
-	ctx = s.authenticate(ctx, r, env)
-	r = r.WithContext(withEnvironment(ctx, env))
+	s.serveAPI(ctx, w, r, path, env)
+}
+
+// serveAPI serves what is below the prefixes, at its path below the first of them.
+func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Request, path string, env access.Environment) {
 	u := *r.URL
-	u.Path, u.RawPath, u.RawQuery = path, "", joined(u.RawQuery)
+	u.Path, u.RawPath = path, ""
+	r = r.WithContext(ctx)
 	r.URL = &u
+	if s.cors(w, r) {
+		return
+	}
+	ctx = s.authenticate(op.WithSource(ctx, s.source(r)), r, env)
+	r = r.WithContext(withEnvironment(ctx, env))
 	r.Body = http.MaxBytesReader(w, r.Body, 21<<20)
 	s.route(w, r)
+}
+
+// survive answers a request that made us panic, and goes on with others; the standard library would cut the connection.
+func (s *Server) survive(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause == http.ErrAbortHandler {
+		panic(cause)
+	}
+	s.Log.Error("request panicked", "request", op.RequestID(ctx), "target", op.Target(ctx), "err", cause, "stack", string(debug.Stack()))
+	op.Write(w, r.WithContext(ctx), op.Fail("internal", ""))
 }
 
 // environment maps /v1/… and /sandbox/v1/… to /api/v1/…, where operations are registered.
@@ -141,27 +169,6 @@ func environment(path string) (mapped string, env access.Environment, api bool) 
 	return path, access.Live, false
 }
 
-// joined writes a parameter that is given more than once as a list with commas: both forms are offered.
-func joined(query string) string {
-	if strings.Count(query, "&") == 0 {
-		return query
-	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return query
-	}
-	repeated := false
-	for name, all := range values {
-		if len(all) > 1 {
-			values[name], repeated = []string{strings.Join(all, ",")}, true
-		}
-	}
-	if !repeated {
-		return query
-	}
-	return values.Encode()
-}
-
 type environmentKey struct{}
 
 func withEnvironment(ctx context.Context, env access.Environment) context.Context {
@@ -174,9 +181,13 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 	if !ok {
 		return ctx
 	}
-	source := s.source(r)
-	p, err := s.Keys.Verify(ctx, strings.TrimSpace(token), env, source)
+	token, source := strings.TrimSpace(token), op.Source(ctx)
+	if e := s.held(token, source); e != nil {
+		return op.WithRefusal(ctx, e)
+	}
+	p, err := s.Keys.Verify(ctx, token, env, source)
 	if err == nil {
+		s.passed(token)
 		p.Source = source
 		p, err = s.onBehalf(ctx, p, r.Header.Values("On-Behalf-Of"))
 	}
@@ -188,7 +199,8 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 		s.Log.Error("credential not checked", "request", op.RequestID(ctx), "err", err)
 		e = op.Unexpected(err)
 	}
-	return op.WithRefusal(ctx, challenged(e))
+	s.struck(source, e)
+	return refused(ctx, challenged(e), p)
 }
 
 // onBehalf is the principal that acts in the organisation which the request names.
@@ -217,6 +229,16 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	if _, pattern := s.router.Handler(r); pattern != "" {
 		s.router.ServeHTTP(w, r)
 		return
+	}
+	if strings.HasPrefix(r.URL.Path, op.Prefix) {
+		class := op.Reads
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			class = op.Writes
+		}
+		if e := s.Corridor.Charge(r.Context(), w.Header(), class, true); e != nil {
+			op.Write(w, r, e)
+			return
+		}
 	}
 	if allowed := s.methods(r); len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))

@@ -169,7 +169,8 @@ func (s *Server) TryStart() error {
 		return err
 	}
 	args := []string{"serve", "--data", s.Data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtp-ports", "0-0", "--trunk-probe", "0",
-		"--allow-targets", "127.0.0.0/8"}
+		"--allow-targets", "127.0.0.0/8", "--rate-reads", "0", "--rate-writes", "0", "--rate-burst", "0", "--rate-searches", "0",
+		"--rate-attempts", "0"}
 	if s.DB != "" {
 		args = append(args, "--db", s.DB)
 	}
