@@ -83,7 +83,11 @@ func updatedAt(v reflect.Value) (db.Time, bool) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if at, ok := v.Field(i).Interface().(db.Time); f.IsExported() && ok && name == "updated_at" {
+		if !f.IsExported() {
+			continue
+		}
+		if f.Type == timeType && name == "updated_at" {
+			at, _ := v.Field(i).Interface().(db.Time)
 			return at, !at.IsZero()
 		}
 		if f.Anonymous && name == "" {
