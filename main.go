@@ -27,6 +27,11 @@ func commands() []command {
 		{"org", "org create --name N [--country CC]: make an organisation, print its id", false, orgCommand},
 		{"key", "key create --org ID --scopes all|a,b [--kind standard|partner] [--env live|test] [--name N]: make an API key, print it", false, keyCommand},
 		{"outbound", "outbound stop|start|status [--calls]: stop outbound calls of the whole installation, or let them go out again", false, outboundCommand},
+		{"listen", "listen --forward-to URL: send events to an address on this machine, signed like webhooks", false, listenCommand},
+		{"trigger", "trigger EVENT: tell the sandbox a sample of an event", false, triggerCommand},
+		{"events", "events list|replay: what happened, and sending it again", false, eventsCommand},
+		{"calls", "calls list|get|watch|end|dial", false, callsCommand},
+		{"numbers", "numbers list|get|assign", false, numbersCommand},
 		{"doctor", "check ports, database, disk and engines, and say what to fix", false, doctorCommand},
 		{"migrate", "bring the database up to date; --status only shows what is pending", false, migrateCommand},
 		{"backup", "backup --to FOLDER: copy database, keys and recordings while the platform runs", false, backupCommand},
@@ -44,7 +49,7 @@ func main() {
 			fmt.Fprintln(os.Stderr, "soniq:", err)
 		}
 		stop()
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }
 
@@ -89,4 +94,6 @@ func usage(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w, "\nsoniq help COMMAND lists its flags. Start with: soniq demo")
+	fmt.Fprintln(w, "listen, trigger, events, calls and numbers speak to a running soniq with an API key (--key or "+keyVariable+"); they end with 0,")
+	fmt.Fprintln(w, "1 refused, 2 wrong usage, 3 no access, 4 not found, 5 not reached.")
 }

@@ -194,7 +194,7 @@ func (n *node) run(f func()) {
 
 func (n *node) openControl(ctx context.Context) error {
 	all := n.house.actions()
-	all["status"] = n.status
+	all["status"], all["session"] = n.status, n.session
 	return listenControl(ctx, n.house.config.Data, all)
 }
 

@@ -33,7 +33,8 @@ func (f *follower) serve(ctx context.Context, w http.ResponseWriter) {
 	headers(w.Header())
 	_ = f.out.SetReadDeadline(time.Time{}) // the limit on slow requests would end the stream
 	defer func() { _ = f.out.SetWriteDeadline(time.Time{}) }()
-	f.pending.WriteString(": welcome\n\n")
+	// The id alone is no event: it is where a client that loses the stream before the first event comes back to.
+	f.pending.WriteString(": welcome\nid: " + strconv.FormatInt(f.last, 10) + "\n\n")
 	if !f.send() || !f.catchUp(ctx) {
 		return
 	}

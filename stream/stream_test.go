@@ -148,6 +148,8 @@ func (r *radio) read() (string, error) {
 			data = value
 		case line == "\n" && kind != "":
 			return strings.TrimSpace(id + " " + kind + " " + data), nil
+		case line == "\n":
+			id = ""
 		}
 	}
 }

@@ -82,30 +82,16 @@ func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (result, e
 }
 
 func (s *Service) request(ctx context.Context, e *endpoint, d *delivery, now time.Time) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, strings.NewReader(d.Body))
-	if err != nil {
-		return nil, err
-	}
 	own, err := s.headers(e)
 	if err != nil {
 		return nil, err
 	}
-	h := request.Header
-	for name, value := range own {
-		h.Set(name, value)
-	}
-	h.Set("Content-Type", "application/json")
-	h.Set("User-Agent", "soniq-webhooks/1.0")
-	h[s.Prefix+"-event"] = []string{d.Kind}
-	h[s.Prefix+"-delivery"] = []string{d.ID}
-	h[s.Prefix+"-attempt"] = []string{strconv.Itoa(d.Attempts + 1)}
-	h[s.Prefix+"-sequence"] = []string{strconv.FormatInt(d.Sequence, 10)}
 	k, err := s.secrets(e, now)
 	if err != nil {
 		return nil, err
 	}
-	k.sign(h, s.Prefix, d.EventID, d.Body, now)
-	return request, nil
+	return Message{Prefix: s.Prefix, EventID: d.EventID, Kind: d.Kind, DeliveryID: d.ID, Attempt: d.Attempts + 1, Sequence: d.Sequence,
+		Body: d.Body, Secret: k.current, Previous: k.previous, Headers: own}.Request(ctx, e.URL, now)
 }
 
 // beginning reads the first 2 KB as text a database keeps, and a little more so that the connection stays usable.

@@ -15,13 +15,23 @@ import (
 
 const secretPrefix = "whsec_"
 
+// SecretFrom makes a secret of 32 bytes or so.
+func SecretFrom(key []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(key) }
+
+// IsSecret reports whether text has the form of a secret.
+func IsSecret(text string) bool {
+	encoded, ok := strings.CutPrefix(text, secretPrefix)
+	_, err := base64.StdEncoding.DecodeString(encoded)
+	return ok && err == nil && encoded != ""
+}
+
 // newSecret makes 256 random bits in the form of Standard Webhooks.
 func newSecret() string {
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		panic(err) // crypto/rand does not fail on the systems we run on
 	}
-	return secretPrefix + base64.StdEncoding.EncodeToString(b[:])
+	return SecretFrom(b[:])
 }
 
 func hint(secret string) string { return secret[len(secret)-4:] }
