@@ -62,7 +62,7 @@ func (o Outcome) last(d Direction) Status {
 		return Missed
 	}
 	switch o.Reason {
-	case "canceled", "caller_hangup", "api":
+	case "canceled", "caller_hangup", "api", "transfer":
 		return Canceled
 	case "busy", "rejected":
 		return Busy

@@ -28,6 +28,7 @@ type hunt struct {
 	diversion   []sip.Address
 	offer       func() media.Media
 	timer       *time.Timer
+	until       time.Time // it gives up
 	worst       *sip.Failed
 
 	onRing   func(l *leg, e sip.Provisional)                             // may be nil
@@ -63,13 +64,7 @@ func offerBeside(l *leg) media.Media {
 
 // start rings; it gives up after the limit.
 func (h *hunt) start(ctx context.Context, limit time.Duration) {
-	h.c.hunts = append(h.c.hunts, h)
-	h.timer = h.c.later(limit, func(ctx context.Context) {
-		if !h.over {
-			h.cancel()
-			h.fail(ctx, sip.Failed{Status: 480, Reason: "No answer", Q850: noAnswer})
-		}
-	})
+	h.await(limit)
 	if h.to.exit != nil {
 		h.tryTrunk(ctx)
 		return
@@ -78,6 +73,19 @@ func (h *hunt) start(ctx context.Context, limit time.Duration) {
 		h.ringPhone(ctx, &h.to.phones[i])
 	}
 	h.nobodyLeft(ctx)
+}
+
+// await makes it one of its call's hunts, for as long as the limit.
+func (h *hunt) await(limit time.Duration) {
+	c := h.c
+	c.hunts = append(c.hunts, h)
+	h.until = time.Now().Add(limit)
+	h.timer = c.later(limit, func(ctx context.Context) {
+		if !h.over && h.c == c {
+			h.cancel()
+			h.fail(ctx, sip.Failed{Status: 480, Reason: "No answer", Q850: noAnswer})
+		}
+	})
 }
 
 func (h *hunt) ringPhone(ctx context.Context, p *Phone) *leg {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"soniq/call"
-	"soniq/db"
 	"soniq/sip"
 )
 
@@ -51,83 +50,12 @@ func (c *liveCall) attended(l, kept *leg, e sip.Refer) {
 	e.Respond(202)
 	t := &transfer{c: c, kept: kept, from: l, refer: &e, state: call.TransferState{Mode: "warm", Status: "started", StartedAt: c.sw.Now()}}
 	c.transfer = t
-	give := surrender{second: second, to: c, back: func(x *leg, dialled string) {
-		c.inbox.push(message{run: func(ctx context.Context) { c.joined(ctx, t, x, dialled) }})
+	give := surrender{second: second, to: c, back: func(x gift) bool {
+		return c.inbox.push(message{run: func(ctx context.Context) { c.joined(ctx, t, x) }, late: x.discard})
 	}}
-	if !other.inbox.push(message{run: func(ctx context.Context) { other.surrender(ctx, give) }, late: func() { give.back(nil, "") }}) {
-		give.back(nil, "")
+	if !other.inbox.push(message{run: func(context.Context) { other.surrender(give) }, late: func() { give.back(gift{}) }}) {
+		give.back(gift{})
 	}
-}
-
-// A surrender asks a call to give its other leg away, because its phone joins two calls.
-type surrender struct {
-	second *leg // the phone's leg of the call that is asked
-	to     *liveCall
-	// back gets the leg; nil with the number dialled when nobody has answered there yet, nil and "" when there is none.
-	back func(l *leg, dialled string)
-}
-
-// surrender gives away who the phone talks to, and ends this call.
-func (c *liveCall) surrender(_ context.Context, s surrender) {
-	x := c.other(s.second)
-	if !s.second.up() || !x.up() || c.transfer.running() || len(c.extra) > 0 || c.done {
-		dialled := ""
-		if x == nil && !c.done { // whoever it rings is rung for the other side instead
-			dialled = c.new.To
-			c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "agent"}, normalClearing)
-		}
-		s.back(nil, dialled)
-		return
-	}
-	c.giveAway(x, s.to)
-	c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "agent"}, normalClearing)
-	s.back(x, "")
-}
-
-// giveAway makes a leg one of another call. What it says from now on goes there.
-func (c *liveCall) giveAway(x *leg, to *liveCall) {
-	x.loop(nil)
-	x.stream.Unbridge()
-	x.heldAPI, x.heldPeer, x.apart = false, false, false
-	if c.a == x {
-		c.a = nil
-	}
-	if c.b == x {
-		c.b = nil
-	}
-	if r := c.recording; r != nil && r.recorder != nil {
-		_ = r.recorder.SetLeft(nil)
-		_ = r.recorder.SetRight(nil)
-	}
-	s := x.state()
-	s.Status, s.EndedAt, s.EndReason = "ended", c.sw.Now(), "transfer"
-	c.given = append(c.given, s)
-	c.legs = without(c.legs, x)
-	x.owner.Store(to)
-}
-
-// joined completes an attended transfer with the leg that was given.
-func (c *liveCall) joined(ctx context.Context, t *transfer, x *leg, dialled string) {
-	switch {
-	case x == nil && dialled != "": // the phone did not wait for an answer: call there ourselves
-		t.state.Mode, t.state.To = "blind", dialled
-		c.lead(t, "", dialled, 0)
-		return
-	case x == nil:
-		t.over("failed", "no such call", 481)
-		t.refer.Notify(481, "")
-		c.tell(ctx, t)
-		return
-	case c.done:
-		x.owner.Store(c)
-		x.sip.Bye(sip.Reason{Q850: normalClearing})
-		x.stream.Close()
-		return
-	}
-	x.id, x.dirty, x.started = db.NewID("leg"), true, c.sw.Now()
-	c.legs = append(c.legs, x)
-	t.target, t.state.To, t.state.TargetLegID = x, x.number, &x.id
-	c.complete(ctx, false)
 }
 
 // legFor finds the leg of a dialog of ours.
