@@ -22,7 +22,7 @@ func (s *Service) recordingActions() []op.Operation {
 type RecordCallIn struct {
 	Live
 	Body *struct {
-		Channels int   `json:"channels,omitempty" minimum:"1" maximum:"2" default:"2" doc:"2: the caller left, who answered right"`
+		Channels int   `json:"channels,omitempty" minimum:"1" maximum:"2" default:"2" doc:"2: the caller left, who answered right; 1: both in one"`
 		Announce *bool `json:"announce,omitempty" doc:"Tell both sides; as the organisation's settings say unless given"`
 	}
 }

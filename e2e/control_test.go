@@ -295,6 +295,37 @@ func TestAPauseLeavesTheWordsOut(t *testing.T) {
 	hearsNot(t, "the right channel, less the pause,", both[1], bobTone, least)
 }
 
+func TestARecordingCanHaveOneChannel(t *testing.T) {
+	t.Parallel()
+	o := newOffice(rig.Start(t, rig.Options{Env: quiet}))
+	path := o.call()
+	o.Want(200, "POST", path+"/recording/stop", nil, nil)
+	o.Want(200, "POST", path+"/recording/start", map[string]any{"channels": 1}, nil)
+	o.talks("Ada", o.adaPhone, bobTone)
+	o.adaPhone.Do("hangup", "")
+	o.bobPhone.Wait("CALL_CLOSED", "")
+	r := o.record(o.ada.Extension)
+	var page struct {
+		Data []struct {
+			ID, Status string
+			Channels   int
+		}
+	}
+	rig.Until(t, "both recordings", 20*time.Second, func() bool {
+		o.Want(200, "GET", "/recordings?status=available&call_id="+r.CallID, nil, &page)
+		return len(page.Data) == 2
+	})
+	if page.Data[0].Channels != 1 || page.Data[1].Channels != 2 {
+		t.Errorf("recordings %+v, the newest should have one channel", page.Data)
+	}
+	pcm := o.audio(page.Data[0].ID, "").PCM
+	if len(pcm) != 1 {
+		t.Fatalf("the file has %d channels", len(pcm))
+	}
+	hears(t, "the one channel", pcm[0], adaTone, time.Second)
+	hears(t, "the one channel", pcm[0], bobTone, time.Second)
+}
+
 func TestDigitsAreSentByRequest(t *testing.T) {
 	t.Parallel()
 	o := newOffice(rig.Start(t, rig.Options{Env: quiet}))

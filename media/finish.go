@@ -97,6 +97,23 @@ func (r *Recorder) seal() (Result, error) {
 
 // seal makes a finished recording of an open .part of which size bytes are good.
 func seal(f *os.File, path string, l layout, size int64) (Result, error) {
+	if !l.mono {
+		return conclude(f, path, l, size)
+	}
+	folded, size, err := l.fold(f, path, size)
+	if err != nil {
+		return Result{}, err
+	}
+	defer folded.Close()
+	res, err := conclude(folded, path, l, size)
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	return res, err
+}
+
+// conclude gives a file with so many good bytes its header and its name.
+func conclude(f *os.File, path string, l layout, size int64) (Result, error) {
 	if err := f.Truncate(size); err != nil {
 		return Result{}, err
 	}
@@ -117,9 +134,9 @@ func seal(f *os.File, path string, l layout, size int64) (Result, error) {
 	if err := syncFolder(filepath.Dir(path)); err != nil {
 		return Result{}, err
 	}
-	frames := (size - wavHeaderLen) / (2 * l.width())
+	frames := (size - wavHeaderLen) / (int64(l.channels()) * l.width())
 	return Result{Path: path, Duration: time.Duration(frames) * time.Second / time.Duration(l.rate), Size: size,
-		SHA256: hex.EncodeToString(sum.Sum(nil)), SampleRate: int(l.rate), Channels: 2, Codec: l.law(), Wideband: l.encoding == PCM16}, nil
+		SHA256: hex.EncodeToString(sum.Sum(nil)), SampleRate: int(l.rate), Channels: l.channels(), Codec: l.law(), Wideband: l.encoding == PCM16}, nil
 }
 
 func syncFolder(path string) error {
@@ -179,8 +196,9 @@ func inspectPart(f *os.File) (layout, int64, error) {
 
 // headerLayout reads our own header back. After a power cut it can be zeros.
 func headerLayout(h [wavHeaderLen]byte) (layout, error) {
-	l := layout{Encoding(binary.LittleEndian.Uint16(h[20:])), int64(binary.LittleEndian.Uint32(h[24:]))}
-	known := l == layout{ULaw, 8000} || l == layout{ALaw, 8000} || l == layout{PCM16, 16000}
+	l := layout{Encoding(binary.LittleEndian.Uint16(h[20:])), int64(binary.LittleEndian.Uint32(h[24:])), false}
+	known := l == layout{ULaw, 8000, false} || l == layout{ALaw, 8000, false} || l == layout{PCM16, 16000, false}
+	l.mono = binary.LittleEndian.Uint16(h[22:]) == 1
 	if string(h[:4]) != "RIFF" || !known {
 		return layout{}, fmt.Errorf("%w: not the header of a recording", ErrNoAudio)
 	}

@@ -12,7 +12,7 @@ type feed struct {
 	out []int64
 }
 
-func newFeed() *feed { return &feed{l: newLane(layout{ULaw, 8000})} }
+func newFeed() *feed { return &feed{l: newLane(layout{ULaw, 8000, false})} }
 
 // at feeds one packet: timestamp and arrival in ms.
 func (f *feed) at(ts uint32, arrivalMS float64, ssrc uint32, marker bool) int64 {

@@ -171,7 +171,7 @@ func TestAppendToNothingBegins(t *testing.T) {
 
 func TestWideRecordingIsSalvaged(t *testing.T) {
 	t.Parallel()
-	l := layout{PCM16, 16000}
+	l := layout{PCM16, 16000, false}
 	h := l.header(0)
 	body := pcmBytes(Tone(440, -10, time.Second, 32000)) // 32000 samples: a second of both channels
 	path := filepath.Join(t.TempDir(), "a.wav")

@@ -18,6 +18,7 @@ type RecordConfig struct {
 	Left, Right *Stream     // caller and callee; nil is silence until SetLeft, SetRight
 	Codec       Codec       // G.711 law of the file, µ-law for other codecs; legs that use another are converted
 	Wideband    bool        // linear at 16 kHz in place of G.711
+	Mono        bool        // one channel with both in the finished file; until then, and for the Tap, there are two
 	Append      bool        // go on with a Path.part that a restart left, if there is one, with silence for the time between
 	Tap         func(Chunk) // live audio off the packet path, from where this recorder begins; may be nil
 	OnError     func(error) // called once, from its own goroutine, if the recorder gives up (disk full); may be nil

@@ -40,23 +40,23 @@ func (c *liveCall) recordByPolicy() {
 	case c.policy.Announce:
 		c.announceRecording(func(ctx context.Context) {
 			if c.connectedNow() && c.recording == nil && len(c.recorded) == 0 {
-				c.record("policy", "announced")
+				c.record("policy", "announced", 2)
 				c.change(ctx)
 			}
 		})
 	default:
-		c.record("policy", c.policy.Consent)
+		c.record("policy", c.policy.Consent, 2)
 	}
 }
 
 // record begins a recording of the two main sides. One that cannot be made does not keep people from talking.
-func (c *liveCall) record(trigger, consent string) {
+func (c *liveCall) record(trigger, consent string, channels int) {
 	name := call.BlobName(c.new.Org, c.id, c.started)
 	if n := len(c.recorded); n > 0 {
 		name = strings.TrimSuffix(name, ".wav") + "-" + strconv.Itoa(n+1) + ".wav"
 	}
 	r := &recording{started: c.sw.Now(), dirty: true, fresh: true,
-		new: call.NewRecording{ID: db.NewID("rec"), Name: name, Consent: consent, Trigger: trigger, Retention: c.policy.Retention}}
+		new: call.NewRecording{ID: db.NewID("rec"), Name: name, Consent: consent, Trigger: trigger, Retention: c.policy.Retention, Channels: channels}}
 	c.recording = r
 	r.failed = c.openRecorder(r, false)
 	if r.failed != nil {
@@ -74,7 +74,7 @@ func (c *liveCall) openRecorder(r *recording, again bool) (err error) {
 		return err
 	}
 	r.path = path
-	cfg := media.RecordConfig{Path: path, Left: c.a.stream, Right: c.b.stream, Codec: c.law(), Wideband: c.wideband(), Append: again,
+	cfg := media.RecordConfig{Path: path, Left: c.a.stream, Right: c.b.stream, Codec: c.law(), Wideband: c.wideband(), Mono: r.new.Channels == 1, Append: again,
 		OnError: func(err error) {
 			c.sw.Log.Error("recording stopped", "call", c.id, "org", c.new.Org, "err", err)
 		}}
@@ -209,7 +209,7 @@ func (c *liveCall) recordFor(ctx context.Context, x call.StartRecording, consent
 	if trigger == "" {
 		trigger = "api"
 	}
-	c.record(trigger, consent)
+	c.record(trigger, consent, x.Channels)
 	if err := c.recording.failed; err != nil {
 		c.recording = nil
 		done.fail(err)

@@ -220,7 +220,7 @@ func (l *Live) segment(p *piece, h Heard) (s Segment, ok bool) {
 		return s, false
 	}
 	start := l.format.ms(p.from)
-	s = Segment{Speaker: speakerOf(p.channel), Channel: p.channel, StartMS: start, EndMS: l.format.ms(p.to),
+	s = Segment{Speaker: l.format.speakerOf(p.channel), Channel: p.channel, StartMS: start, EndMS: l.format.ms(p.to),
 		Text: text, Confidence: round(h.Confidence)}
 	for _, w := range h.Words {
 		s.Words = append(s.Words, Word{w.Text, start + w.StartMS, start + w.EndMS, round(w.Confidence)})

@@ -48,9 +48,12 @@ type Segment struct {
 	Words      []Word  `json:"words,omitempty" doc:"Words with their times, when asked for"`
 }
 
-// speakerOf maps a recording channel to the side it holds.
-func speakerOf(channel int) Speaker {
-	if channel == 0 {
+// speakerOf maps a recording channel to the side it holds; that of a recording with one channel holds both.
+func (f Format) speakerOf(channel int) Speaker {
+	switch {
+	case f.Channels == 1:
+		return Other
+	case channel == 0:
 		return Caller
 	}
 	return Agent

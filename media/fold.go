@@ -1,0 +1,50 @@
+package media
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"math"
+	"os"
+)
+
+// foldSuffix marks the one channel that is being made of a .part's two. The .part stays until that is finished, so that a
+// crash costs nothing: it is folded again.
+const foldSuffix = ".mono" + partSuffix
+
+// fold writes the sum of both channels of an open .part, of which size bytes are good, into a file beside it.
+func (l layout) fold(f *os.File, path string, size int64) (folded *os.File, n int64, err error) {
+	if folded, err = os.OpenFile(path+foldSuffix, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600); err != nil {
+		return nil, 0, err
+	}
+	out := bufio.NewWriterSize(folded, flushScratch)
+	h := l.header(0)
+	_, err = out.Write(h[:])
+	if err == nil {
+		err = l.sum(out, bufio.NewReaderSize(io.NewSectionReader(f, wavHeaderLen, size-wavHeaderLen), flushScratch))
+	}
+	if err = errors.Join(err, out.Flush()); err != nil {
+		_ = folded.Close()
+		return nil, 0, err
+	}
+	frames := (size - wavHeaderLen) / (2 * l.width())
+	return folded, wavHeaderLen + frames*l.width(), nil
+}
+
+// sum writes the sum of each pair of samples.
+func (l layout) sum(out *bufio.Writer, in *bufio.Reader) error {
+	w := int(l.width())
+	pair, one := make([]byte, 2*w), make([]byte, w)
+	for {
+		if _, err := io.ReadFull(in, pair); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		both := int(sample(pair, l.encoding)) + int(sample(pair[w:], l.encoding))
+		putSample(one, int16(max(math.MinInt16, min(both, math.MaxInt16))), l.encoding)
+		if _, err := out.Write(one); err != nil {
+			return err
+		}
+	}
+}
