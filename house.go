@@ -29,6 +29,7 @@ import (
 	"soniq/number"
 	"soniq/op"
 	"soniq/org"
+	"soniq/partner"
 	"soniq/seal"
 	"soniq/stream"
 	"soniq/transcript"
@@ -60,6 +61,7 @@ type house struct {
 	calls       *call.Service
 	memory      *memory.Service
 	transcripts *transcript.Service
+	partners    *partner.Service
 	hooks       *webhook.Service
 	streams     *stream.Service
 	audio       *audio.Service
@@ -139,6 +141,7 @@ func (h *house) build() error {
 	if err := h.buildMail(); err != nil {
 		return err
 	}
+	h.buildPartners(now)
 	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak})
 	h.join()
 	return nil
@@ -237,7 +240,7 @@ func (h *house) close() {
 func (h *house) operations() []op.Operation {
 	var all []op.Operation
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.devices, h.memory, h.numbers,
-		h.trunks, h.audio, h.hooks, h.streams, h.orgs, h.keys} {
+		h.trunks, h.audio, h.hooks, h.streams, h.orgs, h.keys, h.partners} {
 		all = append(all, room.Operations()...)
 	}
 	return append(all, planned()...)
@@ -251,7 +254,6 @@ func planned() []op.Operation {
 		op.Planned("agents.list", "GET /agents", access.Either(access.UsersAdmin, access.QueuesRead, access.CallsRead), "List agents"),
 		op.Planned("contacts.lookup", "GET /contacts/lookup", access.ContactsRead, "Find who a number belongs to"),
 		op.Planned("sms.create", "POST /sms", access.SMSWrite, "Send an SMS"),
-		op.Planned("partners.create", "POST /partners", access.PartnersWrite, "Create a child organisation"),
 	}
 }
 

@@ -74,6 +74,7 @@ type node struct {
 	callJobs, understand *job.Runner
 	callbacks            *job.Runner
 	mails                *job.Runner // nil where no mail is sent
+	erasing              *job.Runner
 
 	started    time.Time
 	draining   atomic.Bool
@@ -101,7 +102,7 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n := &node{house: h, listener: l, cancel: cancel, started: time.Now()}
-	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startCallbacks, n.startMail, n.openControl, n.openHTTP} {
+	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startCallbacks, n.startMail, n.startPartners, n.openControl, n.openHTTP} {
 		if err := step(ctx); err != nil {
 			n.stop()
 			return nil, err
@@ -298,6 +299,9 @@ func (n *node) closeDoors() {
 	n.house.calls.Close()
 	if n.callbacks != nil {
 		n.callbacks.Stop(ctx)
+	}
+	if n.erasing != nil {
+		n.erasing.Stop(ctx)
 	}
 	if n.mails != nil {
 		n.mails.Stop(ctx)

@@ -118,6 +118,15 @@ func (d *Dir) Delete(_ context.Context, name string) error {
 	return nil
 }
 
+// DeleteAll removes a folder with everything in it, such as all of an organisation; one that is not there is no error.
+func (d *Dir) DeleteAll(_ context.Context, folder string) error {
+	path, err := d.Path(folder)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(path)
+}
+
 // Stat returns the size of a file, or ErrNone.
 func (d *Dir) Stat(_ context.Context, name string) (int64, error) {
 	path, err := d.Path(name)

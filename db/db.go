@@ -29,6 +29,7 @@ type engine interface {
 	later(ctx context.Context, fn func(*transaction) error) (wait func() error)
 	reader() Querier
 	skipLocked() string
+	columnsQuery() string // table, column, whether it is of the primary key; in the order of tables
 	ping(ctx context.Context) error
 	stats() Stats
 	close() error

@@ -46,7 +46,7 @@ func (u User) wrong() []op.Violation {
 			wrong = append(wrong, op.Field(field, code, message))
 		}
 	}
-	want(mailbox(u.Email), "email", "invalid_email", "must be an e-mail address")
+	want(Mailbox(u.Email), "email", "invalid_email", "must be an e-mail address")
 	want(strings.TrimSpace(u.FirstName) != "" && len([]rune(u.FirstName)) <= 120, "first_name", "invalid_length", "must have 1 to 120 characters")
 	want(len([]rune(u.LastName)) <= 120, "last_name", "invalid_length", "must have at most 120 characters")
 	want(slices.Contains(Roles, u.Role), "role", "invalid_value", "must be one of "+strings.Join(Roles, ", "))
@@ -66,8 +66,8 @@ func (u User) wrong() []op.Violation {
 	return wrong
 }
 
-// mailbox reports whether text is an address alone, without a name.
-func mailbox(text string) bool {
+// Mailbox reports whether text is an address alone, without a name.
+func Mailbox(text string) bool {
 	a, err := mail.ParseAddress(text)
 	return err == nil && a.Address == text && len(text) <= 254 && strings.Contains(text, "@")
 }

@@ -1,0 +1,72 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// A TenantTable holds rows of organisations.
+type TenantTable struct {
+	Name string
+	Key  []string // columns of its primary key
+}
+
+// TenantTables lists every table with an org_id, as the database has them.
+func (d *DB) TenantTables(ctx context.Context) ([]TenantTable, error) {
+	rows, err := d.Read(ctx).Query(ctx, d.engine.columnsQuery())
+	if err != nil {
+		return nil, fmt.Errorf("read tables: %w", err)
+	}
+	defer rows.Close()
+	var all []TenantTable
+	tenant := false
+	keep := func(last TenantTable) {
+		if tenant && len(last.Key) > 0 {
+			all = append(all, last)
+		}
+		tenant = false
+	}
+	var now TenantTable
+	for rows.Next() {
+		var table, column string
+		var key bool
+		if err := rows.Scan(&table, &column, &key); err != nil {
+			return nil, err
+		}
+		if table != now.Name {
+			keep(now)
+			now = TenantTable{Name: table}
+		}
+		tenant = tenant || column == "org_id"
+		if key {
+			now.Key = append(now.Key, column)
+		}
+	}
+	keep(now)
+	return all, rows.Err()
+}
+
+// DeleteTenant deletes some rows of an organisation, at most limit, and returns how many.
+func (t TenantTable) DeleteTenant(ctx context.Context, tx Querier, org string, limit int) (int64, error) {
+	key := strings.Join(t.Key, ", ")
+	text := fmt.Sprintf(`DELETE FROM %s WHERE (%s) IN (SELECT %s FROM %s WHERE org_id = $1 LIMIT %d)`, t.Name, key, key, t.Name, limit)
+	r, err := tx.Exec(ctx, text, org)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+func (s *sqlite) columnsQuery() string {
+	return `SELECT m.name, p.name, p.pk > 0 FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' ORDER BY m.name, p.cid`
+}
+
+func (p *postgres) columnsQuery() string {
+	return `SELECT c.table_name, c.column_name, EXISTS (SELECT 1 FROM information_schema.key_column_usage k
+			JOIN information_schema.table_constraints t ON t.constraint_schema = k.constraint_schema AND t.constraint_name = k.constraint_name
+				AND t.table_name = k.table_name
+			WHERE t.constraint_type = 'PRIMARY KEY' AND k.table_schema = c.table_schema AND k.table_name = c.table_name
+				AND k.column_name = c.column_name)
+		FROM information_schema.columns c WHERE c.table_schema = current_schema() ORDER BY c.table_name, c.ordinal_position`
+}

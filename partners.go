@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"soniq/auth"
+	"soniq/carrier"
+	"soniq/device"
+	"soniq/job"
+	"soniq/number"
+	"soniq/org"
+	"soniq/partner"
+	"soniq/user"
+)
+
+// This file joins the room of partners with those that hold what a child organisation has.
+
+func (h *house) buildPartners(now func() time.Time) {
+	h.partners = partner.New(partner.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Keys: h.keys, Jobs: h.jobs, Now: now,
+		Grace: h.config.CloseGrace, Files: h.eraseFiles, Erased: h.forgetOrg})
+}
+
+// eraseFiles removes the files of an organisation: recordings, sounds, and texts that were spoken for it.
+func (h *house) eraseFiles(org string) error {
+	if !strings.HasPrefix(org, "org_") || strings.ContainsAny(org, `/\\.`) {
+		return errors.New("not the id of an organisation: " + org)
+	}
+	return errors.Join(h.files.DeleteAll(context.Background(), org), os.RemoveAll(filepath.Join(h.config.Data, "speech", org)))
+}
+
+// forgetOrg empties what is kept in memory of organisations, phones, numbers, trunks and keys, after one is gone.
+func (h *house) forgetOrg(string) {
+	for _, subject := range []string{org.Changed, device.Changed, number.Changed, carrier.Changed, auth.Changed, user.Changed} {
+		h.bus.Publish(subject, nil)
+	}
+}
+
+// startPartners erases organisations whose time has come.
+func (n *node) startPartners(ctx context.Context) error {
+	h := n.house
+	n.erasing = &job.Runner{DB: h.db, Queue: h.jobs, Name: partner.Queue, Node: h.node, Log: h.log,
+		Options: job.Options{Workers: 1, Timeout: time.Hour}}
+	h.partners.Handle(n.erasing)
+	return n.erasing.Start(ctx)
+}
