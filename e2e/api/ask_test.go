@@ -36,6 +36,9 @@ func (d desk) call(t *testing.T, method, path string, body any, header ...string
 	if d.Key != "" {
 		q.Header.Set("Authorization", "Bearer "+d.Key)
 	}
+	if d.As != "" {
+		q.Header.Set("On-Behalf-Of", d.As)
+	}
 	if body != nil {
 		q.Header.Set("Content-Type", "application/json")
 	}

@@ -29,6 +29,7 @@ func newStage(t *testing.T, s *rig.Server) *stage {
 	st := &stage{Server: s, doc: readDocument(t, s), ids: map[string]map[string]string{}}
 	st.a, st.b = st.org(t, "live"), st.org(t, "live")
 	st.furnish(t)
+	st.partner(t)
 	return st
 }
 
@@ -90,6 +91,17 @@ func (s *stage) marked(t *testing.T, user string) {
 		"scheduled_at": time.Now().AddDate(0, 0, 1).UTC().Format(time.RFC3339)}, &callback)
 	s.ids["/calls"] = map[string]string{"id": s.call, "note_id": note.ID, "leg_id": c.Legs[0].ID, "monitor_id": nowhere["monitor_id"], "tag": "marked"}
 	s.ids["/tags"], s.ids["/callbacks"] = id(tags.Data[0].ID), id(callback.ID)
+}
+
+// partner gives organisation a a child organisation.
+func (s *stage) partner(t *testing.T) {
+	t.Helper()
+	var child struct {
+		ID    string
+		Admin string `json:"admin_user_id"`
+	}
+	s.a.want(t, 201, "POST", "/partners", map[string]any{"name": "Child", "plan": "business", "admin_email": "child@example.com"}, &child)
+	s.ids["/partners"] = map[string]string{"id": child.ID, "user_id": child.Admin}
 }
 
 func id(v string) map[string]string { return map[string]string{"id": v} }

@@ -340,6 +340,7 @@ type Client struct {
 	Org    string
 	Key    string
 	Prefix string
+	As     string // the child organisation it acts in (On-Behalf-Of); "" for its own
 }
 
 // A Response is an answer of the API.
@@ -376,6 +377,9 @@ func (c *Client) Do(method, path string, body any, header ...string) Response {
 		c.T.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+c.Key)
+	if c.As != "" {
+		r.Header.Set("On-Behalf-Of", c.As)
+	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
