@@ -10,17 +10,28 @@ import (
 // Change writes what has changed in a call in progress, with its events, in one transaction. A change whose revision is not
 // higher than what is written already, or that comes after the end, does nothing.
 func (s *Service) Change(ctx context.Context, c Change) error {
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		newer, err := updateState(ctx, tx, c)
-		if err != nil || !newer {
-			return err
-		}
-		return s.changed(ctx, tx, c)
-	})
+	return c.written(s.DB.Tx(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }))
+}
+
+// ChangeLater is Change for what nobody waits for: what is written afterwards comes after it, and wait returns when it is written.
+func (s *Service) ChangeLater(ctx context.Context, c Change) (wait func() error) {
+	written := s.DB.Later(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) })
+	return func() error { return c.written(written()) }
+}
+
+func (c Change) written(err error) error {
 	if err != nil {
 		return fmt.Errorf("change call %s: %w", c.ID, err)
 	}
 	return nil
+}
+
+func (s *Service) change(ctx context.Context, tx db.Querier, c Change) error {
+	newer, err := updateState(ctx, tx, c)
+	if err != nil || !newer {
+		return err
+	}
+	return s.changed(ctx, tx, c)
 }
 
 func (s *Service) changed(ctx context.Context, tx db.Querier, c Change) error {
@@ -46,11 +57,11 @@ func (s *Service) changed(ctx context.Context, tx db.Querier, c Change) error {
 
 // updateState reports whether the change was newer than what the row had.
 func updateState(ctx context.Context, tx db.Querier, c Change) (bool, error) {
-	const q = `UPDATE calls SET revision = $3, ` + stateColumns + `, status = $20, stage = $21, hold_seconds = $22, held_since = $23,
-			recording_state = $24
+	const q = `UPDATE calls SET revision = $3, ` + stateColumns + `, status = $19, stage = $20, hold_seconds = $21, held_since = $22,
+			recording_state = $23, ring_seconds = $24
 		WHERE org_id = $1 AND id = $2 AND revision < $3 AND ended_at IS NULL`
 	args := append([]any{c.Org, c.ID, c.Revision}, stateArgs(c.Row)...)
-	args = append(args, string(c.Row.Status), c.Row.Stage, seconds(c.Row.Hold), db.At(c.Row.HeldSince), c.Row.recordingState())
+	args = append(args, string(c.Row.Status), c.Row.Stage, seconds(c.Row.Hold), db.At(c.Row.HeldSince), c.Row.recordingState(), seconds(c.Row.Ring))
 	r, err := tx.Exec(ctx, q, args...)
 	if err != nil {
 		return false, err
@@ -60,10 +71,10 @@ func updateState(ctx context.Context, tx db.Querier, c Change) (bool, error) {
 }
 
 // stateColumns are set from stateArgs, which begin with $4.
-const stateColumns = `ringing_at = COALESCE($4, ringing_at), answered_at = $5, ring_seconds = $6, muted = $7, answered_by = $8,
-	agent_id = $9, agent_name = $10, agent_extension = $11, user_id = COALESCE($12, user_id), device_id = COALESCE($13, device_id),
-	trunk_id = COALESCE($14, trunk_id), transfer = $15, transferred_to = $16, machine = $17, recording_id = COALESCE($18, recording_id),
-	consent = COALESCE($19, consent)`
+const stateColumns = `ringing_at = COALESCE($4, ringing_at), answered_at = $5, muted = $6, answered_by = $7, agent_id = $8,
+	agent_name = $9, agent_extension = $10, user_id = COALESCE($11, user_id), device_id = COALESCE($12, device_id),
+	trunk_id = COALESCE($13, trunk_id), transfer = $14, transferred_to = $15, machine = $16, recording_id = COALESCE($17, recording_id),
+	consent = COALESCE($18, consent)`
 
 func stateArgs(x State) []any {
 	var transfer any
@@ -74,7 +85,7 @@ func stateArgs(x State) []any {
 	if x.Machine != nil {
 		machine = *x.Machine
 	}
-	return []any{db.At(x.RingingAt), db.At(x.AnsweredAt), seconds(x.Ring), x.Muted, db.Null(x.AnsweredBy), db.Null(x.Agent.UserID),
+	return []any{db.At(x.RingingAt), db.At(x.AnsweredAt), x.Muted, db.Null(x.AnsweredBy), db.Null(x.Agent.UserID),
 		db.Null(x.Agent.Name), db.Null(x.Agent.Extension), db.Null(x.UserID), db.Null(x.DeviceID), db.Null(x.TrunkID), transfer,
 		db.Null(x.TransferredTo), machine, db.Null(x.RecordingID), db.Null(x.Consent)}
 }

@@ -31,6 +31,9 @@ type Open struct {
 
 // keepDialogs writes what a restart needs: the dialogs where they are given, the state always where there are dialogs.
 func (s *Service) keepDialogs(ctx context.Context, tx db.Querier, c Change) error {
+	if c.Dialogs == nil && c.Fleeting {
+		return nil
+	}
 	if c.Dialogs == nil {
 		const q = `UPDATE call_dialogs SET state = $3 WHERE org_id = $1 AND call_id = $2`
 		_, err := tx.Exec(ctx, q, c.Org, c.ID, db.AsJSON(c.Row))

@@ -19,8 +19,9 @@ type Change struct {
 	Monitors   []MonitorState  // new or changed ones; written by id
 	Recordings []RecordingFact // new or changed ones; written by id
 	Events     []event.Payload
-	// Dialogs is what a restarted node needs to carry the call on; nil leaves what is there.
-	Dialogs json.RawMessage
+	// Dialogs is what a restarted node needs to carry the call on; nil leaves what is there, which is nothing where Fleeting is set.
+	Dialogs  json.RawMessage
+	Fleeting bool
 }
 
 // A State is the part of a call's row that changes while it runs, all of it.

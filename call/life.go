@@ -90,28 +90,40 @@ type Party struct {
 
 // Begin writes the row of a new call and tells call.started.
 func (s *Service) Begin(ctx context.Context, n New) error {
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := insert(ctx, tx, n, s.Node); err != nil {
-			return err
-		}
-		if n.CallerLeg != "" || n.status() != Queued {
-			if err := insertLeg(ctx, tx, n.Org, n.ID, callerLeg(n)); err != nil {
-				return err
-			}
-		}
-		if err := s.keepPurpose(ctx, tx, n); err != nil {
-			return err
-		}
-		return s.Outbox.Publish(ctx, tx, n.Org, event.CallStarted{
-			CallID: n.ID, Direction: string(n.Direction), FromNumber: n.From, ToNumber: n.To,
-			FromName: db.Null(n.FromName).Ptr(), NumberID: db.Null(n.NumberID).Ptr(),
-			UserID: db.Null(n.UserID).Ptr(), StartedAt: db.At(n.StartedAt), Source: n.Source,
-		})
-	})
+	return s.begun(n, s.DB.Tx(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
+}
+
+// BeginLater is Begin for a call that need not wait: what is written of it afterwards comes after its beginning, and wait returns
+// when that is written.
+func (s *Service) BeginLater(ctx context.Context, n New) (wait func() error) {
+	written := s.DB.Later(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) })
+	return func() error { return s.begun(n, written()) }
+}
+
+func (s *Service) begun(n New, err error) error {
 	if err != nil {
 		return fmt.Errorf("begin call %s: %w", n.ID, err)
 	}
 	return nil
+}
+
+func (s *Service) begin(ctx context.Context, tx db.Querier, n New) error {
+	if err := insert(ctx, tx, n, s.Node); err != nil {
+		return err
+	}
+	if n.CallerLeg != "" || n.status() != Queued {
+		if err := insertLeg(ctx, tx, n.Org, n.ID, callerLeg(n)); err != nil {
+			return err
+		}
+	}
+	if err := s.keepPurpose(ctx, tx, n); err != nil {
+		return err
+	}
+	return s.Outbox.Publish(ctx, tx, n.Org, event.CallStarted{
+		CallID: n.ID, Direction: string(n.Direction), FromNumber: n.From, ToNumber: n.To,
+		FromName: db.Null(n.FromName).Ptr(), NumberID: db.Null(n.NumberID).Ptr(),
+		UserID: db.Null(n.UserID).Ptr(), StartedAt: db.At(n.StartedAt), Source: n.Source,
+	})
 }
 
 func callerLeg(n New) legRow {
@@ -212,6 +224,9 @@ type Ended struct {
 	Legs     []LegState
 	Monitors []MonitorState
 	Story    *Story
+	// Whole says that Legs and Monitors are all that were left open, which else is looked for, and Suspendable that dialogs
+	// were kept for a restart.
+	Whole, Suspendable bool
 }
 
 // Answered reports whether anybody was connected.
@@ -228,17 +243,15 @@ func (e Ended) Status() Status {
 // enrichedWait is how long call.ended waits for recording and summary.
 const enrichedWait = 30 * time.Second
 
-// End writes the call's last state, which is its call detail record, and everything that follows from it.
+// End writes the call's last state, which is its call detail record, and everything that follows from it. Nobody waits for it but
+// the call, which is over: its commit is shared with others.
 func (s *Service) End(ctx context.Context, e Ended) error {
 	story, err := s.packed(e.Story)
 	if err != nil {
 		return fmt.Errorf("end call %s: %w", e.ID, err)
 	}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := s.lastState(ctx, tx, e); err != nil {
-			return err
-		}
-		row, err := end(ctx, tx, e)
+	written := s.DB.Later(ctx, func(tx db.Querier) error {
+		row, err := end(ctx, tx, e, s.Now())
 		if db.IsNone(err) {
 			return nil // over already
 		}
@@ -247,20 +260,10 @@ func (s *Service) End(ctx context.Context, e Ended) error {
 		}
 		return s.ended(ctx, tx, e, row, story)
 	})
-	if err != nil {
+	if err := written(); err != nil {
 		return fmt.Errorf("end call %s: %w", e.ID, err)
 	}
 	return nil
-}
-
-// lastState writes the state the call was in last, where the switch gives it.
-func (s *Service) lastState(ctx context.Context, tx db.Querier, e Ended) error {
-	if e.Revision == 0 {
-		return nil
-	}
-	const q = `UPDATE calls SET revision = $3, ` + stateColumns + ` WHERE org_id = $1 AND id = $2 AND ended_at IS NULL`
-	_, err := tx.Exec(ctx, q, append([]any{e.Org, e.ID, e.Revision}, stateArgs(e.State)...)...)
-	return err
 }
 
 func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call, story []byte) error {
@@ -286,7 +289,7 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call, s
 		}
 	}
 	if e.Recording == "" {
-		return s.announce(ctx, tx, e.Org, row, event.Everybody, true)
+		return s.publishEnded(ctx, tx, e.Org, row, event.Everybody, true)
 	}
 	if err := s.publishEnded(ctx, tx, e.Org, row, event.Immediate, false); err != nil {
 		return err
@@ -303,22 +306,34 @@ func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended, story []
 	if err := writeLegs(ctx, tx, e.Org, e.ID, e.Legs); err != nil {
 		return err
 	}
-	if err := endLegs(ctx, tx, e); err != nil {
-		return err
-	}
 	if err := writeMonitors(ctx, tx, e.Org, e.ID, e.Monitors); err != nil {
 		return err
 	}
-	if err := endMonitors(ctx, tx, e); err != nil {
-		return err
-	}
-	if err := stopRecordings(ctx, tx, e.Org, e.ID, e.At); err != nil {
-		return err
-	}
-	if err := dropDialogs(ctx, tx, e.Org, e.ID); err != nil {
+	if err := endOpen(ctx, tx, e); err != nil {
 		return err
 	}
 	return s.keepStory(ctx, tx, e.Org, e.ID, story)
+}
+
+// endOpen ends what may still be open in the tables. Each statement that is spared counts: every call comes through here.
+func endOpen(ctx context.Context, tx db.Querier, e Ended) error {
+	if !e.Whole {
+		if err := endLegs(ctx, tx, e); err != nil {
+			return err
+		}
+		if err := endMonitors(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	if !e.Whole || e.recordingID() != "" {
+		if err := stopRecordings(ctx, tx, e.Org, e.ID, e.At); err != nil {
+			return err
+		}
+	}
+	if e.Whole && !e.Suspendable {
+		return nil
+	}
+	return dropDialogs(ctx, tx, e.Org, e.ID)
 }
 
 func (s *Service) publishMissed(ctx context.Context, tx db.Querier, e Ended, row Call) error {

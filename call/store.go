@@ -73,8 +73,8 @@ func unhold(ctx context.Context, tx db.Querier, org, id string, at time.Time) er
 	return err
 }
 
-// end writes the last state; db.ErrNone when the call had one already.
-func end(ctx context.Context, tx db.Querier, e Ended) (Call, error) {
+// end writes the last state; db.ErrNone when the call had one already. A call without a recording is announced with it.
+func end(ctx context.Context, tx db.Querier, e Ended, now time.Time) (Call, error) {
 	var total, ring, talk time.Duration
 	total = e.At.Sub(e.StartedAt)
 	ring = total
@@ -86,14 +86,48 @@ func end(ctx context.Context, tx db.Querier, e Ended) (Call, error) {
 	if e.Status() == Missed {
 		missed = db.Null(e.missed())
 	}
-	const q = `UPDATE calls SET status = $3, stage = 'none', cdr_id = $4, ended_at = $5, ring_seconds = $6, hold_seconds = $7,
-			talk_seconds = $8, total_seconds = $9, end_reason = $10, hangup_by = $11, missed_reason = $12, sip_status = $13,
-			q850_cause = $14, quality = $15, held_since = NULL,
-			recording_state = CASE WHEN recording_id IS NULL THEN 'off' ELSE 'stopped' END
-		WHERE org_id = $1 AND id = $2 AND ended_at IS NULL RETURNING `
-	return scan(tx.QueryRow(ctx, q+columns, e.Org, e.ID, string(e.Status()), db.NewID("cdr"), db.At(e.At), seconds(ring),
-		seconds(e.Hold), seconds(talk), seconds(total), e.Reason, db.Null(e.HangupBy), missed, number(e.SIPStatus), number(e.Q850),
-		qualityText(e.quality())))
+	last := []any{string(e.Status()), db.NewID("cdr"), db.At(e.At), seconds(ring), seconds(e.Hold), seconds(talk), seconds(total), e.Reason,
+		db.Null(e.HangupBy), missed, number(e.SIPStatus), number(e.Q850), qualityText(e.quality()), db.Null(e.recordingID()), db.At(now)}
+	args := []any{e.Org, e.ID}
+	if e.Revision == 0 {
+		return scan(tx.QueryRow(ctx, endAsItIs, append(args, last...)...))
+	}
+	args = append(append(args, e.Revision), stateArgs(e.State)...)
+	return scan(tx.QueryRow(ctx, endWithState, append(args, last...)...))
+}
+
+// recordingID is what the end knows of a recording of the call.
+func (e Ended) recordingID() string {
+	if e.Recording == "" {
+		return e.State.RecordingID
+	}
+	return e.Recording
+}
+
+// The ends of a call: with the state it was in last, where the switch gives it, and without.
+var (
+	endAsItIs    = `UPDATE calls SET ` + endColumns(3) + endWhere
+	endWithState = `UPDATE calls SET revision = $3, ` + stateColumns + `, ` + endColumns(19) + endWhere
+)
+
+const endWhere = ` WHERE org_id = $1 AND id = $2 AND ended_at IS NULL RETURNING ` + columns
+
+// endColumns are what the end of a call sets, from arguments that begin with the given number.
+func endColumns(first int) string {
+	var b strings.Builder
+	set := func(format string) {
+		fmt.Fprintf(&b, format, first)
+		first++
+	}
+	for _, c := range strings.Fields(`status cdr_id ended_at ring_seconds hold_seconds talk_seconds total_seconds end_reason hangup_by
+			missed_reason sip_status q850_cause quality`) {
+		set(c + " = $%d, ")
+	}
+	recording := fmt.Sprintf("COALESCE($%d, recording_id) IS NULL", first)
+	first++
+	b.WriteString("stage = 'none', held_since = NULL, recording_state = CASE WHEN " + recording + " THEN 'off' ELSE 'stopped' END, ")
+	set("announced_at = CASE WHEN " + recording + " THEN $%d ELSE announced_at END")
+	return b.String()
 }
 
 // number stores 0 as NULL.

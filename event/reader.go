@@ -30,7 +30,7 @@ const poll = time.Second
 const Stream = "stream.events"
 
 // breath is the least time between two reads that were asked for: the first event of a quiet time goes out at once, those of a
-// busy one together.
+// busy one together, and with commits of others.
 const breath = 2 * time.Millisecond
 
 // Run reads until the context ends.
@@ -41,8 +41,8 @@ func (r *Reader) Run(ctx context.Context) {
 	defer tick.Stop()
 	read := r.Once
 	for {
-		start := time.Now()
 		n, err := read(ctx)
+		ended := time.Now()
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("events not read", "err", err)
 		}
@@ -54,17 +54,20 @@ func (r *Reader) Run(ctx context.Context) {
 			return
 		case <-wake.C:
 			read = r.batch
-			breathe(ctx, start)
+			if breathe(ctx, ended) {
+				read = r.shared
+			}
 		case <-tick.C:
 			read = r.Once
 		}
 	}
 }
 
-func breathe(ctx context.Context, since time.Time) {
+// breathe reports whether there was no breath yet.
+func breathe(ctx context.Context, since time.Time) bool {
 	rest := breath - time.Since(since)
 	if rest <= 0 {
-		return
+		return false
 	}
 	timer := time.NewTimer(rest)
 	defer timer.Stop()
@@ -72,6 +75,7 @@ func breathe(ctx context.Context, since time.Time) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return true
 }
 
 // Once numbers and hands on one batch, and returns its size. It looks first, without writing.
@@ -82,9 +86,16 @@ func (r *Reader) Once(ctx context.Context) (int, error) {
 	return r.batch(ctx)
 }
 
-func (r *Reader) batch(ctx context.Context) (int, error) {
+func (r *Reader) batch(ctx context.Context) (int, error) { return r.read(ctx, r.Outbox.DB.Tx) }
+
+// shared is batch for a busy time: its commit may wait for those of others.
+func (r *Reader) shared(ctx context.Context) (int, error) {
+	return r.read(ctx, func(ctx context.Context, fn func(tx db.Querier) error) error { return r.Outbox.DB.Later(ctx, fn)() })
+}
+
+func (r *Reader) read(ctx context.Context, transact func(context.Context, func(tx db.Querier) error) error) (int, error) {
 	var batch []Event
-	err := r.Outbox.DB.Tx(ctx, func(tx db.Querier) (err error) {
+	err := transact(ctx, func(tx db.Querier) (err error) {
 		if err = Turn(ctx, tx); err != nil {
 			return err
 		}

@@ -24,6 +24,10 @@ func (c *liveCall) connected(ctx context.Context, l *leg, answer media.Descripti
 	c.wire()
 	c.recordByPolicy()
 	c.writeAnswer(ctx)
+	if !c.written() {
+		c.unwritten()
+		return
+	}
 	if err := c.a.in.Answer(sdp); err != nil {
 		// The caller gave up at this very moment; Canceled or Lost is on its way into the inbox.
 		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)

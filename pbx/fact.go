@@ -12,10 +12,23 @@ import (
 
 // change writes down how the call is now, with the events that tell of it.
 func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
+	x := c.changed(events)
+	c.ledger.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
+}
+
+// changeBeside is change for what nothing waits for: the call goes on while it is written.
+func (c *liveCall) changeBeside(ctx context.Context, events ...event.Payload) {
+	x := c.changed(events)
+	c.ledger.start(ctx, "change", func(ctx context.Context) (wait func() error) { return c.sw.Records.ChangeLater(ctx, x) })
+}
+
+func (c *liveCall) changed(events []event.Payload) call.Change {
 	c.revision++
 	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.Now(), Row: c.row(), Legs: c.changedLegs(),
 		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events, Dialogs: c.dialogs()}
-	c.ledger.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
+	c.suspendable = c.suspendable || x.Dialogs != nil
+	x.Fleeting = !c.suspendable && !c.restored
+	return x
 }
 
 // row is the part of the call's row that changes.

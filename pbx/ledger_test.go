@@ -77,3 +77,25 @@ func TestSettlingEndsWithTheSwitch(t *testing.T) {
 		}
 	})
 }
+
+// What is under way is behind who writes next: nobody waits for it, and it is not lost where it failed.
+func TestAFactUnderWayIsSeenToWithTheNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, d := &ledger{log: slog.New(slog.DiscardHandler)}, &away{until: time.Now().Add(time.Second)}
+		l.start(t.Context(), "ringing", func(ctx context.Context) func() error {
+			return func() error { return d.fact("ringing")(ctx) }
+		})
+		if d.tries != 0 {
+			t.Error("somebody waited for what is under way")
+		}
+		l.write(t.Context(), "answer", d.fact("answer"))
+		if len(d.written) != 0 || len(l.pending) != 2 {
+			t.Errorf("written %v, kept %d facts, want none and two", d.written, len(l.pending))
+		}
+		l.settle(t.Context())
+		if want := []string{"ringing", "answer"}; !slices.Equal(d.written, want) {
+			t.Errorf("written %v, want %v", d.written, want)
+		}
+	})
+}

@@ -50,6 +50,9 @@ type liveCall struct {
 	waiting     map[int]reply // commands that are not confirmed yet
 	onEnd       []func()
 	began, done bool
+	opening     *opening // while its row is being written
+	restored    bool     // from before a restart: legs may be open that are not known here
+	suspendable bool     // its dialogs were written down
 	revision    int
 	ledger      ledger
 	outcome     call.Outcome

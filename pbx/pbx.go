@@ -17,7 +17,11 @@ import (
 // Records is where calls are written down; package call fills it.
 type Records interface {
 	Begin(ctx context.Context, n call.New) error
+	// BeginLater is Begin for who need not wait: what is written afterwards comes after it.
+	BeginLater(ctx context.Context, n call.New) (wait func() error)
 	Change(ctx context.Context, c call.Change) error
+	// ChangeLater is Change for what nobody waits for: what is written afterwards comes after it.
+	ChangeLater(ctx context.Context, c call.Change) (wait func() error)
 	End(ctx context.Context, e call.Ended) error
 	EndStories(ctx context.Context, all []call.StoryEnd) error
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error

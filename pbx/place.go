@@ -107,7 +107,7 @@ func (c *liveCall) nowRinging(l *leg) {
 	if l.trunk != nil { // nobody here sees it ring
 		return
 	}
-	c.change(context.Background(), event.CallRinging{CallID: c.id, LegID: l.id, Role: l.role, Direction: string(c.new.Direction),
+	c.changeBeside(context.Background(), event.CallRinging{CallID: c.id, LegID: l.id, Role: l.role, Direction: string(c.new.Direction),
 		FromNumber: c.new.From, ToNumber: c.new.To, Number: l.number, UserID: optional(l.caller.UserID),
 		DeviceID: optional(l.caller.DeviceID), At: at(c.ringing)})
 }

@@ -91,7 +91,7 @@ func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) 
 	}
 	c := s.newCall(x.New)
 	c.belong()
-	c.began, c.revision = true, x.Revision
+	c.began, c.restored, c.revision = true, true, x.Revision
 	c.ringing, c.answered, c.hold = x.State.RingingAt, x.State.AnsweredAt, x.State.Hold
 	c.heldSince, c.agent, c.transferredTo, c.machine = x.State.HeldSince, x.State.Agent, x.State.TransferredTo, x.State.Machine
 	c.caller = Caller{Org: x.New.Org, Sandbox: x.New.Sandbox, UserID: x.New.UserID, DeviceID: x.New.DeviceID}

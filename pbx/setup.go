@@ -12,7 +12,8 @@ import (
 
 // setUp routes a call that came in, rings, and writes its row while the phone rings.
 func (c *liveCall) setUp(ctx context.Context) {
-	defer c.sw.door.leave()
+	leave := c.sw.door.leave
+	defer func() { leave() }()
 	to, refusal, err := c.route(ctx)
 	if err != nil {
 		c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
@@ -32,16 +33,28 @@ func (c *liveCall) setUp(ctx context.Context) {
 	}
 	c.sw.know(c.a)
 	c.hunt(to).start(ctx, c.sw.RingTimeout)
-	if !c.done && !c.begin(ctx) && !c.mustGoOut(ctx, to) {
-		o := call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}
-		c.reject(503, "Service Unavailable", o)
-		c.hangUpAll(o, tempFailure)
+	switch {
+	case c.done || c.began:
+	case to.exit != nil && to.exit.Emergency:
+		if !c.begin(ctx) && !c.mustGoOut(ctx) {
+			c.unwritten()
+		}
+	default:
+		c.beginBeside(ctx, leave)
+		leave = func() {}
 	}
 }
 
+// unwritten ends a call whose row could not be written.
+func (c *liveCall) unwritten() {
+	o := call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}
+	c.reject(503, "Service Unavailable", o)
+	c.hangUpAll(o, tempFailure)
+}
+
 // mustGoOut keeps an emergency call although its row could not be written: that is tried again while it is carried.
-func (c *liveCall) mustGoOut(ctx context.Context, to reach) bool {
-	if to.exit == nil || !to.exit.Emergency || c.new.Org == "" {
+func (c *liveCall) mustGoOut(ctx context.Context) bool {
+	if c.new.Org == "" {
 		return false
 	}
 	n := c.new
@@ -144,6 +157,13 @@ func (c *liveCall) toCallee() media.Media {
 
 // passRinging passes ringing on, and early media where only one side can be meant.
 func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
+	if c.opening != nil {
+		c.opening.then(func() { c.passRinging(l, e) })
+		return
+	}
+	if l.hunt == nil || l.hunt.over {
+		return // answered, or over, meanwhile
+	}
 	defer c.nowRinging(l)
 	alone := len(l.hunt.legs) == 1 && c.a.in.Offer != nil
 	if len(e.SDP) == 0 || !alone || c.a.toPeer == nil && !c.early(l, e.SDP) {

@@ -1,0 +1,60 @@
+package pbx
+
+import "context"
+
+// An opening is the writing of a call's row while its phones ring already.
+type opening struct {
+	done    chan struct{}
+	err     error    // valid once done is closed
+	waiting []func() // what the caller is not told before
+}
+
+// then keeps something for when the row is written.
+func (o *opening) then(f func()) { o.waiting = append(o.waiting, f) }
+
+// beginBeside writes the call's row while its phones ring. Nobody is told anything of the call before it is written: neither that
+// it rings, nor that it is answered. What else is written of the call comes after it. then is called once it is.
+func (c *liveCall) beginBeside(ctx context.Context, then func()) {
+	c.began = true
+	o := &opening{done: make(chan struct{})}
+	c.opening = o
+	wait := c.sw.Records.BeginLater(ctx, c.new)
+	c.sw.running.Add(1)
+	go func() {
+		defer c.sw.running.Done()
+		o.err = wait()
+		close(o.done)
+		then()
+		c.inbox.push(message{run: func(context.Context) { c.opened(o) }})
+	}()
+}
+
+// opened goes on with what waited for the row, or ends a call whose row could not be written.
+func (c *liveCall) opened(o *opening) {
+	if c.opening != o {
+		return // who needed it sooner has looked already
+	}
+	if !c.written() {
+		c.unwritten()
+		return
+	}
+	for _, f := range o.waiting {
+		if !c.done {
+			f()
+		}
+	}
+}
+
+// written waits for the row of the call, where it is being written, and reports whether it is.
+func (c *liveCall) written() bool {
+	o := c.opening
+	if o == nil {
+		return true
+	}
+	<-o.done
+	c.opening = nil
+	if o.err != nil {
+		c.sw.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", o.err)
+	}
+	return o.err == nil
+}
