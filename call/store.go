@@ -106,7 +106,9 @@ func (e Ended) recordingID() string {
 
 // The ends of a call: with the state it was in last, where the switch gives it, and without.
 var (
-	endAsItIs    = `UPDATE calls SET ` + endColumns(3) + endWhere
+	// tenant: endWhere names it
+	endAsItIs = `UPDATE calls SET ` + endColumns(3) + endWhere
+	// tenant: endWhere names it
 	endWithState = `UPDATE calls SET revision = $3, ` + stateColumns + `, ` + endColumns(19) + endWhere
 )
 
