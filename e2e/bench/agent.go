@@ -19,6 +19,7 @@ type agent struct {
 	conn  *net.UDPConn
 	local netip.AddrPort
 	audio func() (seat int, at netip.AddrPort) // where the next call's audio is taken
+	rung  chan time.Time                       // where it is set, calls are refused as busy, and told here
 
 	mu      sync.Mutex // guards the fields below
 	waiting map[string]chan sipText
@@ -104,6 +105,14 @@ func (g *agent) read() {
 
 // answer answers a call at once.
 func (g *agent) answer(m sipText, from netip.AddrPort) {
+	if g.rung != nil {
+		select {
+		case g.rung <- time.Now():
+		default:
+		}
+		g.respond(m, from, "486 Busy Here", "", "")
+		return
+	}
 	seat, at := g.audio()
 	g.mu.Lock()
 	g.heard[m.field("Call-ID")] = taken{seat, m.target()}

@@ -91,7 +91,7 @@ func (b *bench) settle(before records, good int, recorded bool) (took time.Durat
 func (b *bench) measureCalls() error {
 	b.title("Calls", fmt.Sprintf("sipp over UDP on loopback, a call from a trunk to a registered phone, %s long, %d s at each rate; all on the same two cores.", talkTime, b.seconds))
 	var rows [][]string
-	over := map[string]bool{}
+	over, cost := map[string]bool{}, map[string]float64{}
 	for _, rate := range b.rates {
 		for _, try := range []struct {
 			name     string
@@ -114,11 +114,23 @@ func (b *bench) measureCalls() error {
 			over[try.name] = !got.Whole
 			if got.Whole {
 				b.sustained[try.name] = max(b.sustained[try.name], rate)
+				cost[try.name] = got.CPU
 			}
 			rows = append(rows, got.row(try.name))
 		}
 	}
 	b.table(stepHead, rows)
+	for _, x := range []struct {
+		name string
+		rate float64
+	}{{ours, 1500}, {"ours, recorded", 1000}} {
+		if rate := b.sustained[x.name]; rate > 0 || b.only == "" || b.only == x.name {
+			b.atLeast("calls/s sustained, durable: "+x.name, float64(rate), x.rate, "")
+		}
+	}
+	if c, ok := cost[ours]; ok {
+		b.atMost(fmt.Sprintf("CPU s per 1,000 calls, at %d/s", b.sustained[ours]), c, 0.7, " s")
+	}
 	return b.platform.record(false)
 }
 
@@ -154,9 +166,13 @@ func (b *bench) measureOverload() error {
 	}
 	peak := memory(b.platform.process)
 	<-time.After(time.Minute)
+	later := memory(b.platform.process)
+	b.atLeast(fmt.Sprintf("goodput at %d/s, of what is sustained", rate*3/2), float64(r.Good)/float64(b.seconds*rate), 0.9, "")
+	b.atMost("audio packets lost in it, of calls in progress", float64(got.Lost), 0, "")
+	b.atMost("memory a minute after it, beyond before", float64(later-idle)/1024, 10, " MB")
 	b.table([]string{"offered", "made", "answered", "refused (503)", "failed", "answered/s", "audio packets lost", "idle MB", "MB at the end", "MB a minute later", "load"}, [][]string{{
 		fmt.Sprint(rate * 3 / 2), fmt.Sprint(r.Made), fmt.Sprint(r.Good), fmt.Sprint(r.Refused), fmt.Sprint(r.Failed), fmt.Sprintf("%.0f", float64(r.Good)/float64(b.seconds)),
-		fmt.Sprintf("%d of %d", got.Lost, got.Sent), fmt.Sprint(idle >> 10), fmt.Sprint(peak >> 10), fmt.Sprint(memory(b.platform.process) >> 10), load()}})
+		fmt.Sprintf("%d of %d", got.Lost, got.Sent), fmt.Sprint(idle >> 10), fmt.Sprint(peak >> 10), fmt.Sprint(later >> 10), load()}})
 	return nil
 }
 
@@ -172,11 +188,12 @@ func (b *bench) measureRelay() error {
 	}
 	d := time.Duration(b.seconds) * time.Second
 	for _, n := range b.calls {
-		r, err := direct(n, d)
+		alone, err := direct(n, d)
 		if err != nil {
 			return err
 		}
-		add("without anybody between", n, r)
+		add("without anybody between", n, alone)
+		found := map[string]relayed{}
 		for _, try := range []struct {
 			name     string
 			recorded bool
@@ -194,10 +211,34 @@ func (b *bench) measureRelay() error {
 				return err
 			}
 			add(try.name, n, r)
+			found[try.name] = r
 		}
+		b.judgeRelay(n, alone, found)
 	}
 	b.table([]string{"what", "calls", "% of a core per call", "KiB per call", "p50 ms", "p99 ms", "packets lost", "load"}, rows)
 	return b.fresh(false)
+}
+
+// judgeRelay compares what was found at one number of calls with the targets.
+func (b *bench) judgeRelay(n int, alone relayed, found map[string]relayed) {
+	plain, recorded := found[ours], found["ours, recorded"]
+	name := fmt.Sprintf("relayed call, %d calls: ", n)
+	if peer, ok := found[theirs]; ok {
+		b.atMost(name+"% of a core, of the peer's", plain.CPU/peer.CPU, 1, "")
+	}
+	if peer, ok := found[theirs+", packets captured"]; ok {
+		b.atMost(name+"% of a core recorded, of the peer's", recorded.CPU/peer.CPU, 1, "")
+	}
+	if n >= 500 {
+		b.atMost(name+"% of a core", plain.CPU, 0.04, "")
+		b.atMost(name+"% of a core recorded", recorded.CPU, 0.06, "")
+		return
+	}
+	b.atMost(name+"delay added, p50", plain.P50-alone.P50, 0.1, " ms")
+	b.atMost(name+"delay added, p99", plain.P99-alone.P99, 0.4, " ms")
+	b.atMost(name+"memory", plain.KiB, 60, " KiB")
+	b.atMost(name+"memory, recorded", recorded.KiB, 100, " KiB")
+	b.atMost(name+"packets lost", float64(plain.Lost+recorded.Lost), 0, "")
 }
 
 // fresh starts both anew, so that memory is not that of earlier calls, recording or not.

@@ -31,6 +31,9 @@ func (b *bench) measureIdle() error {
 		if err != nil {
 			return err
 		}
+		if most := map[string]float64{ours: 60, "ours, recorded": 100}[try.name]; most > 0 {
+			b.atMost("memory per silent call: "+try.name, kib, most, " KiB")
+		}
 		rows = append(rows, []string{try.name, fmt.Sprint(idleCalls), fmt.Sprintf("%.0f", kib), load()})
 	}
 	b.table([]string{"what", "calls", "KiB per call", "load"}, rows)

@@ -6,9 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 )
 
@@ -30,14 +33,18 @@ type bench struct {
 	sustained   map[string]int
 	only        string
 	keep        bool
-	starts      int // of the platform
+	began       time.Time
+
+	mu       sync.Mutex // guards verdicts
+	verdicts []verdict
+	starts   int // of the platform
 }
 
 func main() {
-	b := &bench{sustained: map[string]int{}}
+	b := &bench{sustained: map[string]int{}, began: time.Now()}
 	var groups, rates, calls, passages string
 	flag.StringVar(&b.binary, "binary", "./soniq", "the release build")
-	flag.StringVar(&groups, "groups", "start,setup,calls,overload,idle,relay,cdr,hooks,memory", "what is measured, in this order")
+	flag.StringVar(&groups, "groups", "start,setup,place,calls,overload,idle,relay,cdr,hooks,memory", "what is measured, in this order")
 	flag.StringVar(&rates, "rates", "250,500,1000,1500,2000", "calls a second, until calls fail")
 	flag.StringVar(&calls, "calls", "200,500", "calls with audio")
 	flag.IntVar(&b.seconds, "seconds", 8, "how long each step lasts")
@@ -45,7 +52,11 @@ func main() {
 	flag.IntVar(&b.cdrs, "cdrs", 1_000_000, "call detail records that are listed")
 	flag.StringVar(&b.only, "only", "", "measure only the subjects whose name is this, as the tables have it")
 	flag.BoolVar(&b.keep, "keep", false, "leave the data in its folder and name it")
+	limit := flag.Duration("limit", 19*time.Minute, "how long everything may take")
 	flag.Parse()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go b.bound(*limit, interrupted)
 	b.rates, b.calls, b.passages = numbers(rates), numbers(calls), numbers(passages)
 	if err := b.run(strings.Split(groups, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -74,7 +85,8 @@ func (b *bench) run(groups []string) (err error) {
 		b.say("the data is in %s", b.dir)
 	}()
 	fmt.Printf("%s, load %s, %s\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"), load(), machine())
-	doing := map[string]func() error{"start": b.measureStart, "setup": b.measureSetup, "calls": b.measureCalls, "overload": b.measureOverload,
+	defer b.conclude()
+	doing := map[string]func() error{"start": b.measureStart, "setup": b.measureSetup, "place": b.measurePlace, "calls": b.measureCalls, "overload": b.measureOverload,
 		"idle": b.measureIdle, "relay": b.measureRelay, "cdr": b.measureRecords, "hooks": b.measureHooks, "memory": b.measureMemory}
 	for _, g := range groups {
 		do, ok := doing[g]
@@ -96,7 +108,7 @@ func (b *bench) run(groups []string) (err error) {
 // prepare starts the platform and the peer for the groups with telephone calls.
 func (b *bench) prepare(group string) (err error) {
 	switch {
-	case group != "setup" && group != "calls" && group != "overload" && group != "idle" && group != "relay":
+	case group != "setup" && group != "place" && group != "calls" && group != "overload" && group != "idle" && group != "relay":
 		b.close()
 		return nil
 	case b.platform != nil:

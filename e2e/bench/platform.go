@@ -30,6 +30,7 @@ type platform struct {
 	http, sip string
 	key, org  string
 	extension string
+	user      string
 	login     struct{ Username, Password string }
 	ready     time.Duration
 }
@@ -91,7 +92,7 @@ func (p *platform) furnish(binary string) (err error) {
 			return err
 		}
 	}
-	p.extension, p.login = user.Extension, user.SIP
+	p.extension, p.user, p.login = user.Extension, user.ID, user.SIP
 	if err := p.api("POST", "/numbers", map[string]any{"number": did, "trunk_id": trunk.ID, "user_id": user.ID}, nil); err != nil {
 		return err
 	}
