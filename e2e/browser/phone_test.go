@@ -47,9 +47,17 @@ func newWebPhone(t *testing.T, s *rig.Server, login rig.Login, hz string, answer
 		t.Fatal(err)
 	}
 	p := &webPhone{open(t, tone(t, hz), page(t, script)), login}
-	p.eval(nil, "register(%s, %s, %s, %v)", quoted("ws://"+s.HTTP+"/ws/sip"), quoted("sip:"+login.Username+"@"+login.Domain), quoted(login.Password), answers)
+	p.eval(nil, "register(%s, %s, %s, %v)", quoted(door(s)), quoted("sip:"+login.Username+"@"+login.Domain), quoted(login.Password), answers)
 	p.wait("registered")
 	return p
+}
+
+// door is where browsers connect: encrypted where the server has such a door.
+func door(s *rig.Server) string {
+	if s.WSS != "" {
+		return s.WSS
+	}
+	return "ws://" + s.HTTP + "/ws/sip"
 }
 
 // events are what happened on the page so far.

@@ -19,6 +19,8 @@ type LinphoneOptions struct {
 	Say  string // WAV file (8 kHz, one channel) that it speaks in a call
 	Auto bool   // answers at once
 	Wide bool   // speaks Opus; else PCMU
+
+	Authority string // file of the certificate that must have signed the server's: it speaks TLS, and no audio but SRTP
 }
 
 // A Linphone is a linphonec: a telephone by others than baresip's, with a transfer of its own and ears that stay open on hold.
@@ -45,7 +47,12 @@ func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
 		s.T.Skip("linphonec is not installed")
 	}
 	p := &Linphone{T: s.T, Port: FreePort(s.T), dir: s.T.TempDir(), exited: make(chan struct{}), more: make(chan struct{})}
-	values := map[string]any{"SIP": p.Port, "Server": s.SIP, "Username": l.Username, "Password": l.Password}
+	host := s.host()
+	values := map[string]any{"SIP": p.Port, "Server": s.SIP, "Username": l.Username, "Password": l.Password, "Host": host,
+		"IPv6": strings.Contains(host, ":"), "Authority": o.Authority}
+	if o.Authority != "" {
+		values["Server"] = s.SIPS
+	}
 	for _, folder := range []string{".local/share/linphone", ".config/linphone"} { // it does not start without
 		if err := os.MkdirAll(filepath.Join(p.dir, folder), 0o700); err != nil {
 			s.T.Fatal(err)

@@ -29,7 +29,8 @@ type Login struct {
 // PhoneOptions say how a telephone behaves.
 type PhoneOptions struct {
 	Say        string // WAV file (8 kHz, one channel) that it speaks in a call
-	Transport  string // "" for udp
+	Transport  string // "" for udp; tcp or tls
+	Authority  string // file of the certificate that must have signed the server's; for tls
 	Auto       bool   // answers at once
 	Codecs     string // "" for PCMU/8000,PCMA/8000
 	Encrypt    string // its media: srtp (where the other side does too), srtp-mand or dtls_srtp; "" for not
@@ -82,7 +83,7 @@ func (s *Server) Phone(l Login, o PhoneOptions) *Phone {
 		host, command, dial = o.Behind.Inside, o.Behind.command, func(_, at string) (net.Conn, error) { return o.Behind.dial(at) }
 	}
 	p.write("config", map[string]any{"Host": host, "Listen": net.JoinHostPort(host, strconv.Itoa(p.Port)), "Control": control, "Say": o.Say,
-		"Heard": p.dir, "Modules": modules(s.T)})
+		"Heard": p.dir, "Modules": modules(s.T), "Authority": o.Authority})
 	p.write("accounts", nil)
 	p.write("contacts", nil)
 	p.command = command(path, family(host), "-f", p.dir)
@@ -187,6 +188,9 @@ func (p *Phone) logIn(s *Server, l Login, o PhoneOptions) {
 		"Answer": "manual", "Codecs": "PCMU/8000,PCMA/8000", "Encrypt": o.Encrypt, "Through": ""}
 	if o.Transport != "" {
 		values["Transport"] = o.Transport
+	}
+	if o.Transport == "tls" {
+		values["Server"] = s.SIPS
 	}
 	if o.Auto {
 		values["Answer"] = "auto"

@@ -88,6 +88,8 @@ type Server struct {
 	T    testing.TB
 	HTTP string // host:port
 	SIP  string // host:port, UDP and TCP
+	SIPS string // host:port, TLS; "" unless it listens there
+	WSS  string // address of SIP over secure WebSocket; "" unless it listens for HTTPS
 	Data string
 	DB   string
 
@@ -115,7 +117,11 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-var readyLine = regexp.MustCompile(`soniq is ready: http=(\S+) sip=(\S+)`)
+var (
+	readyLine = regexp.MustCompile(`soniq is ready: http=(\S+) sip=(\S+)`)
+	httpsDoor = regexp.MustCompile(` https=(\S+)`)
+	sipsDoor  = regexp.MustCompile(` sips=(\S+)`)
+)
 
 // Each runs a test against a server on SQLite, and on PostgreSQL when SONIQ_TEST_POSTGRES names one.
 func Each(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
@@ -217,6 +223,12 @@ func (s *Server) follow(out io.Reader, started chan<- error, ready chan<- []stri
 	for lines.Scan() {
 		_, _ = fmt.Fprintln(s.log, lines.Text())
 		if found := readyLine.FindStringSubmatch(lines.Text()); found != nil {
+			if door := httpsDoor.FindStringSubmatch(lines.Text()); door != nil {
+				s.WSS = "wss://" + door[1] + "/ws/sip"
+			}
+			if door := sipsDoor.FindStringSubmatch(lines.Text()); door != nil {
+				s.SIPS = door[1]
+			}
 			ready <- found
 		}
 	}
