@@ -73,7 +73,17 @@ type Destination struct {
 type Phone struct {
 	DeviceID string
 	Binding  sip.Binding
-	SRTP     string // off, preferred, required
+	SRTP     string        // off, preferred, required
+	Flows    []sip.Binding // further ways to the same telephone, tried when it is not reached
+}
+
+// next is the telephone by the next of its flows, where an attempt came to nothing before it was reached; nil where there is
+// none (RFC 5626 §7).
+func (p *Phone) next(status int) *Phone {
+	if p == nil || len(p.Flows) == 0 || status != 430 && status != 408 {
+		return nil
+	}
+	return &Phone{DeviceID: p.DeviceID, SRTP: p.SRTP, Binding: p.Flows[0], Flows: p.Flows[1:]}
 }
 
 // An Exit is the way to a number outside, or why there is none.

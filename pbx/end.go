@@ -111,7 +111,7 @@ func (c *liveCall) ended() call.Ended {
 	}
 	e.Legs = c.changedLegs()
 	e.Whole, e.Suspendable = !c.restored, c.suspendable
-	if c.sw.stories.allow(c.sw.Now(), storiesPerSecond) {
+	if c.sw.mayTell() {
 		c.step("call.ended", nil, detail{"reason": c.outcome.Reason, "by": c.outcome.HangupBy, "sip_status": c.outcome.SIPStatus})
 		s := c.story.copy()
 		e.Story, c.told = &s, len(s.Messages)

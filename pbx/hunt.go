@@ -264,6 +264,10 @@ func (h *hunt) failed(ctx context.Context, l *leg, e sip.Failed) {
 	if h.over {
 		return
 	}
+	if p := l.phone.next(e.Status); p != nil && l.rang.IsZero() {
+		h.ringPhone(ctx, p)
+		return
+	}
 	h.keepWorst(e)
 	if e.Status >= 600 { // RFC 3261 §16.7 step 5: a global refusal ends every branch
 		h.cancel()

@@ -71,7 +71,7 @@ type Switch struct {
 	draining bool
 	stats    counters
 	door     door
-	stories  pacer
+	stories  sip.Pacer
 	archive  archive
 	away     aways
 
@@ -106,6 +106,7 @@ func New(c Config) *Switch {
 	}
 	s := &Switch{Config: c, calls: map[string]*liveCall{}, ending: map[string]*liveCall{}}
 	s.writing, s.stopWriting = context.WithCancel(context.Background())
+	s.stories.Every = time.Second / storiesPerSecond
 	s.archive = archive{log: c.Log, write: s.writeStoryEnds, drop: s.forget}
 	return s
 }

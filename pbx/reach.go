@@ -2,6 +2,7 @@ package pbx
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"soniq/op"
@@ -13,16 +14,6 @@ type reach struct {
 	user   *Destination
 	phones []Phone
 	exit   *Exit
-}
-
-// rings reports whether another flow of the same telephone (RFC 5626 §7) is rung already.
-func (r reach) rings(p Phone) bool {
-	for _, q := range r.phones {
-		if q.DeviceID == p.DeviceID && sip.SamePhone(q.Binding, p.Binding) {
-			return true
-		}
-	}
-	return false
 }
 
 // number is what is written down as the other end.
@@ -97,15 +88,32 @@ func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r 
 		return r, nil, err
 	}
 	r.user = &d
-	for _, p := range phones {
-		if s.server.Reachable(p.Binding) && (device == "" || p.DeviceID == device) && !r.rings(p) {
-			r.phones = append(r.phones, p)
-		}
-	}
+	r.phones = telephones(slices.DeleteFunc(phones, func(p Phone) bool {
+		return !s.server.Reachable(p.Binding) || device != "" && p.DeviceID != device
+	}))
 	if len(r.phones) == 0 {
 		refusal = &Refusal{Status: 480, Phrase: "No phone is registered", Reason: "no_answer"}
 	}
 	return r, refusal, nil
+}
+
+// telephones are the telephones behind registered contacts: those of one instance are flows of one telephone, of which one is
+// rung at a time (RFC 5626 §7).
+func telephones(contacts []Phone) (all []Phone) {
+	var devices []Phone
+	bindings := map[string][]sip.Binding{}
+	for _, p := range contacts {
+		if bindings[p.DeviceID] == nil {
+			devices = append(devices, p)
+		}
+		bindings[p.DeviceID] = append(bindings[p.DeviceID], p.Binding)
+	}
+	for _, d := range devices {
+		for _, flows := range sip.Phones(bindings[d.DeviceID]) {
+			all = append(all, Phone{DeviceID: d.DeviceID, SRTP: d.SRTP, Binding: flows[0], Flows: flows[1:]})
+		}
+	}
+	return all
 }
 
 func (s *Switch) outside(ctx context.Context, from Caller, number string) (r reach, refusal *Refusal, err error) {

@@ -131,19 +131,5 @@ func (s *Switch) Trace(e sip.TraceEntry) {
 // storiesPerSecond bounds how many stories are written down: they are worth less than calls.
 const storiesPerSecond = 200
 
-// A pacer lets so many things happen per second.
-type pacer struct {
-	mu     sync.Mutex // guards both
-	second int64
-	done   int
-}
-
-func (p *pacer) allow(now time.Time, perSecond int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s := now.Unix(); s != p.second {
-		p.second, p.done = s, 0
-	}
-	p.done++
-	return p.done <= perSecond
-}
+// mayTell reports whether one more story may be written down now.
+func (s *Switch) mayTell() bool { return s.stories.Allow(time.Duration(s.Now().UnixNano())) }

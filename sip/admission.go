@@ -2,7 +2,6 @@ package sip
 
 import (
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -103,7 +102,7 @@ func (s *Server) admit(sh *shard, p *peeked, f flow, now time.Duration) verdict 
 	}
 	if s.draining.Load() || s.calls.Load() >= int64(s.limits.Calls) ||
 		s.lookups.Load() >= int64(s.limits.Lookups) || waiting >= s.limits.QueueDepth/4 ||
-		waiting > 64 && time.Duration(s.lag.Load()) > sickLag || !s.rate.allow(now) {
+		waiting > 64 && time.Duration(s.lag.Load()) > sickLag || !s.rate.Allow(now) {
 		return refuseIt
 	}
 	sh.admit(mark)
@@ -129,24 +128,4 @@ func (s *Server) refuseEarly(raw string, f flow) {
 func (s *Server) retryAfter() string {
 	seconds := int64((s.limits.RetryAfter + time.Second - 1) / time.Second)
 	return string(appendInt([]byte("Retry-After: "), seconds)) + "\r\n"
-}
-
-// pacer lets through one event every so often, with bursts of a second
-// (GCRA). It needs no lock.
-type pacer struct {
-	every time.Duration
-	due   atomic.Int64 // when the bucket would be empty
-}
-
-func (p *pacer) allow(now time.Duration) bool {
-	for {
-		due := p.due.Load()
-		next := max(due, int64(now)) + int64(p.every)
-		if next-int64(now) > int64(time.Second) {
-			return false
-		}
-		if p.due.CompareAndSwap(due, next) {
-			return true
-		}
-	}
 }

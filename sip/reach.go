@@ -47,10 +47,6 @@ func (s *Server) Reachable(b Binding) bool {
 	return c != nil && c.open()
 }
 
-// SamePhone reports whether two bindings are flows of one phone: only one of
-// them is to be rung (RFC 5626 §7).
-func SamePhone(a, b Binding) bool { return a.instance() != "" && a.instance() == b.instance() }
-
 // Phones groups bindings by the phone they lead to: those with one instance
 // are flows of one phone, and only one of them is to be used at a time, the
 // next when it fails with 430 or 408 (RFC 5626 §7). The phones with the highest

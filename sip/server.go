@@ -35,7 +35,7 @@ type Server struct {
 	lookups  atomic.Int64
 	lag      atomic.Int64 // how long the last message waited in its queue
 	draining atomic.Bool
-	rate     pacer
+	rate     Pacer
 	guard    guard
 	auth     authenticator
 	logins   logins
@@ -103,7 +103,7 @@ func newServer(c Config, h Handler) *Server {
 	if c.Bindings != nil {
 		s.allow += ", REGISTER"
 	}
-	s.rate.every = time.Second / time.Duration(s.limits.InvitesPerSecond)
+	s.rate.Every = time.Second / time.Duration(s.limits.InvitesPerSecond)
 	s.guard.init(s.limits)
 	s.logins.burst = s.limits.AccountFailures
 	s.auth = newAuthenticator(c.Realm, s.clock)
