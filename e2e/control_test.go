@@ -322,8 +322,11 @@ func TestARecordingCanHaveOneChannel(t *testing.T) {
 	if len(pcm) != 1 {
 		t.Fatalf("the file has %d channels", len(pcm))
 	}
-	hears(t, "the one channel", pcm[0], adaTone, time.Second)
-	hears(t, "the one channel", pcm[0], bobTone, time.Second)
+	for _, hz := range []float64{adaTone, bobTone} {
+		if d := presence(pcm[0], hz); d < time.Second {
+			t.Errorf("the one channel has %.0f Hz for %s", hz, d)
+		}
+	}
 }
 
 func TestDigitsAreSentByRequest(t *testing.T) {
