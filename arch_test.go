@@ -28,6 +28,7 @@ var features = map[string][]string{
 	"webhook":    {},
 	"stream":     {},
 	"audio":      {},
+	"erasure":    {},
 }
 
 // others lists every other room with all it may import of ours.

@@ -23,6 +23,7 @@ import (
 	"soniq/db"
 	"soniq/device"
 	"soniq/egress"
+	"soniq/erasure"
 	"soniq/event"
 	"soniq/job"
 	"soniq/memory"
@@ -65,6 +66,7 @@ type house struct {
 	hooks       *webhook.Service
 	streams     *stream.Service
 	audio       *audio.Service
+	erasures    *erasure.Service
 	engines     engines
 	limits      *carrier.Limiter
 	gate        *carrier.Gate
@@ -143,6 +145,7 @@ func (h *house) build() error {
 	}
 	h.buildPartners(now)
 	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak})
+	h.buildErasure()
 	h.join()
 	return nil
 }
@@ -240,7 +243,7 @@ func (h *house) close() {
 func (h *house) operations() []op.Operation {
 	var all []op.Operation
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.devices, h.memory, h.numbers,
-		h.trunks, h.audio, h.hooks, h.streams, h.orgs, h.keys, h.partners} {
+		h.trunks, h.audio, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners} {
 		all = append(all, room.Operations()...)
 	}
 	return append(all, planned()...)

@@ -17,6 +17,7 @@ import (
 	"soniq/access"
 	"soniq/auth"
 	"soniq/call"
+	"soniq/erasure"
 	"soniq/event"
 	"soniq/job"
 	"soniq/media"
@@ -73,6 +74,7 @@ type node struct {
 	server               *http.Server
 	callJobs, understand *job.Runner
 	callbacks            *job.Runner
+	erasing              *job.Runner
 	mails                *job.Runner // nil where no mail is sent
 	erasing              *job.Runner
 
@@ -150,6 +152,12 @@ func (n *node) startJobs(ctx context.Context) error {
 		Options: job.Options{Workers: 4, PerLane: 2, Timeout: 30 * time.Minute}}
 	h.transcripts.Handle(n.understand)
 	if err := n.understand.Start(ctx); err != nil {
+		return err
+	}
+	n.erasing = &job.Runner{DB: h.db, Queue: h.jobs, Name: erasure.Queue, Node: h.node, Log: h.log,
+		Options: job.Options{Workers: 1, PerLane: 1, Timeout: time.Hour}}
+	h.erasures.Handle(n.erasing)
+	if err := n.erasing.Start(ctx); err != nil {
 		return err
 	}
 	if err := h.hooks.Start(ctx); err != nil {
@@ -311,6 +319,9 @@ func (n *node) closeDoors() {
 	}
 	if n.understand != nil {
 		n.understand.Stop(ctx)
+	}
+	if n.erasing != nil {
+		n.erasing.Stop(ctx)
 	}
 	n.house.hooks.Stop(ctx)
 	n.cancel()

@@ -245,3 +245,11 @@ func (s *Service) Warm(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Drop forgets the index of an organisation that is kept in memory; the next search reads what is left.
+func (s *Service) Drop(org string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.indexes, org)
+	s.order = slices.DeleteFunc(s.order, func(o string) bool { return o == org })
+}

@@ -23,6 +23,9 @@ func (s *Service) process(ctx context.Context, j job.Job) error {
 		return errors.Join(err, job.ErrDead)
 	}
 	t, err := s.transcribe(ctx, j, ref.CallID)
+	if db.IsNone(err) { // it was forgotten meanwhile
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -31,6 +34,9 @@ func (s *Service) process(ctx context.Context, j job.Job) error {
 		return err
 	}
 	n, err := s.summarise(ctx, j, facts, t)
+	if db.IsNone(err) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -318,6 +324,9 @@ func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript
 		return nil
 	}
 	sum, _, err := summaryOf(ctx, s.DB.Read(ctx), j.Org, c.CallID)
+	if db.IsNone(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("read note of %s: %w", c.CallID, err)
 	}
@@ -336,10 +345,11 @@ func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript
 		e.Status = embeddingSkipped
 	}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := s.Memory.Learn(ctx, tx, j.Org, lesson); err != nil {
+		known, err := setEmbedding(ctx, tx, j.Org, c.CallID, e)
+		if err != nil || !known {
 			return err
 		}
-		return setEmbedding(ctx, tx, j.Org, c.CallID, e)
+		return s.Memory.Learn(ctx, tx, j.Org, lesson)
 	})
 	if err != nil {
 		return fmt.Errorf("remember call %s: %w", c.CallID, err)

@@ -124,11 +124,15 @@ func finishSummary(ctx context.Context, tx db.Querier, org, callID string, statu
 	return rows > 0, err
 }
 
-// setEmbedding says how far a call has come into memory.
-func setEmbedding(ctx context.Context, tx db.Querier, org, callID string, e Embedding) error {
+// setEmbedding says how far a call has come into memory; known is false of one that was forgotten meanwhile.
+func setEmbedding(ctx context.Context, tx db.Querier, org, callID string, e Embedding) (known bool, err error) {
 	const q = `UPDATE summaries SET embedding = $3, embedding_model = $4, embedding_size = $5 WHERE org_id = $1 AND call_id = $2`
-	_, err := tx.Exec(ctx, q, org, callID, e.Status, e.Model, e.Dimensions)
-	return err
+	r, err := tx.Exec(ctx, q, org, callID, e.Status, e.Model, e.Dimensions)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
 }
 
 // list reads transcripts without their segments.

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"soniq/db"
+	"soniq/erasure"
+)
+
+// This file says where things about numbers are kept, and how they are erased.
+
+// callsPerErasure is how many calls are erased in one transaction.
+const callsPerErasure = 10
+
+// buildErasure makes the room that erases numbers.
+func (h *house) buildErasure() {
+	h.erasures = erasure.New(erasure.Config{DB: h.db, Jobs: h.jobs, Seal: h.seal, Now: time.Now})
+	h.erasures.Number, h.erasures.Busy = h.e164, h.calls.LiveWith
+	h.erasures.Own = func(ctx context.Context, org, e164 string) (bool, error) {
+		_, err := h.numbers.Owned(ctx, h.db.Read(ctx), org, e164)
+		if db.IsNone(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	h.erasures.Done = func(_ context.Context, org string) error { h.memory.Drop(org); return nil }
+	h.erasures.Keepers = []erasure.Keeper{
+		{Name: "calls", Count: h.calls.CountWith, Erase: h.eraseCalls},
+		{Name: "callbacks", Count: h.calls.CountCallbacks, Erase: h.calls.EraseCallbacks},
+		{Name: "webhooks", Count: h.hooks.CountWith, Erase: h.hooks.EraseWith},
+		{Name: "events", Count: h.outbox.CountWith, Erase: h.outbox.EraseWith},
+		{Name: "the audit log", Count: none, Erase: h.eraseAudit},
+	}
+}
+
+func none(context.Context, db.Querier, string, string) (int, error) { return 0, nil }
+
+// eraseCalls erases some calls with a number, and what other rooms keep of them.
+func (h *house) eraseCalls(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+	ids, err := h.calls.With(ctx, tx, org, phone, callsPerErasure)
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		if err := h.eraseCall(ctx, tx, org, id, phone); err != nil {
+			return 0, fmt.Errorf("erase call %s: %w", id, err)
+		}
+	}
+	return len(ids), nil
+}
+
+func (h *house) eraseCall(ctx context.Context, tx db.Querier, org, id, phone string) error {
+	for _, forget := range []func(context.Context, db.Querier, string, string) error{
+		h.transcripts.Forget, h.memory.Forget, h.hooks.EraseCall, h.outbox.EraseCall,
+	} {
+		if err := forget(ctx, tx, org, id); err != nil {
+			return err
+		}
+	}
+	return h.calls.Erase(ctx, tx, org, id, phone)
+}
+
+// eraseAudit takes a number out of the addresses of requests. Who did what stays.
+func (h *house) eraseAudit(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+	const q = `UPDATE audit SET target = replace(replace(target, $2, '…'), $3, '…') WHERE org_id = $1 AND target LIKE $4`
+	digits := strings.TrimPrefix(phone, "+")
+	r, err := tx.Exec(ctx, q, org, phone, digits, "%"+digits+"%")
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.RowsAffected()
+	return int(n), err
+}
