@@ -29,6 +29,7 @@ var features = map[string][]string{
 	"stream":     {},
 	"audio":      {},
 	"erasure":    {},
+	"analytics":  {},
 }
 
 // others lists every other room with all it may import of ours.

@@ -40,16 +40,17 @@ func none(context.Context, db.Querier, string, string) (int, error) { return 0, 
 
 // eraseCalls erases some calls with a number, and what other rooms keep of them.
 func (h *house) eraseCalls(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	ids, err := h.calls.With(ctx, tx, org, phone, callsPerErasure)
+	all, err := h.calls.With(ctx, tx, org, phone, callsPerErasure)
 	if err != nil {
 		return 0, err
 	}
-	for _, id := range ids {
-		if err := h.eraseCall(ctx, tx, org, id, phone); err != nil {
-			return 0, fmt.Errorf("erase call %s: %w", id, err)
+	for _, c := range all {
+		if err := h.eraseCall(ctx, tx, org, c.ID, phone); err != nil {
+			return 0, fmt.Errorf("erase call %s: %w", c.ID, err)
 		}
+		db.OnCommit(tx, func() { h.counts.Ended(org, c.StartedAt.Time) })
 	}
-	return len(ids), nil
+	return len(all), nil
 }
 
 func (h *house) eraseCall(ctx context.Context, tx db.Querier, org, id, phone string) error {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"soniq/access"
+	"soniq/analytics"
 	"soniq/audio"
 	"soniq/auth"
 	"soniq/blob"
@@ -67,6 +68,7 @@ type house struct {
 	streams     *stream.Service
 	audio       *audio.Service
 	erasures    *erasure.Service
+	counts      *analytics.Service
 	engines     engines
 	limits      *carrier.Limiter
 	gate        *carrier.Gate
@@ -146,6 +148,7 @@ func (h *house) build() error {
 	h.buildPartners(now)
 	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak})
 	h.buildErasure()
+	h.buildCounts()
 	h.join()
 	return nil
 }
@@ -189,6 +192,7 @@ func (h *house) join() {
 	h.calls.Understand = h.transcripts.Recorded
 	h.calls.OnDeleted = h.memory.ForgetRecording
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
+		db.OnCommit(tx, func() { h.counts.Ended(e.Org, e.StartedAt) })
 		if e.Recording != "" {
 			return nil
 		}
@@ -243,7 +247,7 @@ func (h *house) close() {
 func (h *house) operations() []op.Operation {
 	var all []op.Operation
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.devices, h.memory, h.numbers,
-		h.trunks, h.audio, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners} {
+		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners} {
 		all = append(all, room.Operations()...)
 	}
 	return append(all, planned()...)

@@ -168,6 +168,7 @@ func (n *node) startJobs(ctx context.Context) error {
 	n.run(func() { h.keys.Run(ctx, h.log) })
 	n.run(func() { keepAlive(ctx, h.config.Data) })
 	n.run(func() { n.sweep(ctx) })
+	n.run(func() { h.count(ctx) })
 	n.run(func() { h.devices.Watch(ctx, h.log) })
 	n.run(func() { giveBackMemory(ctx) })
 	n.run(func() {

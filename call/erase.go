@@ -17,21 +17,27 @@ func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string
 	return n, err
 }
 
-// With lists the ids of calls with a number that can be erased, at most limit.
-func (s *Service) With(ctx context.Context, q db.Querier, org, phone string, limit int) (ids []string, err error) {
-	rows, err := q.Query(ctx, `SELECT id FROM calls WHERE `+withNumber+` ORDER BY id LIMIT $3`, org, phone, limit)
+// A Past call is one that is over.
+type Past struct {
+	ID        string
+	StartedAt db.Time
+}
+
+// With lists the calls with a number that can be erased, at most limit.
+func (s *Service) With(ctx context.Context, q db.Querier, org, phone string, limit int) (all []Past, err error) {
+	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE `+withNumber+` ORDER BY id LIMIT $3`, org, phone, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
+		var c Past
+		if err := rows.Scan(&c.ID, &c.StartedAt); err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		all = append(all, c)
 	}
-	return ids, rows.Err()
+	return all, rows.Err()
 }
 
 // LiveWith reports whether a call with a number is in progress.

@@ -41,7 +41,7 @@ func (s *Service) keepStory(ctx context.Context, tx db.Querier, org, callID stri
 	return nil
 }
 
-// EndStories adds to the stories of calls that are over, all in one transaction. Writing them twice has the effect of once.
+// EndStories adds to the stories of calls that are over, all in one transaction; a story that was erased meanwhile stays so. Writing them twice has the effect of once.
 func (s *Service) EndStories(ctx context.Context, all []StoryEnd) error {
 	packed := make([][]byte, len(all))
 	for i, x := range all {
@@ -52,7 +52,7 @@ func (s *Service) EndStories(ctx context.Context, all []StoryEnd) error {
 	}
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO call_story_ends (org_id, call_id, story, written_at)
-			SELECT org_id, id, CAST($3 AS BLOB), CAST($4 AS BIGINT) FROM calls WHERE org_id = $1 AND id = $2
+			SELECT org_id, call_id, CAST($3 AS BLOB), CAST($4 AS BIGINT) FROM call_stories WHERE org_id = $1 AND call_id = $2
 			ON CONFLICT (org_id, call_id) DO UPDATE SET story = excluded.story, written_at = excluded.written_at`
 		for i, x := range all {
 			if _, err := tx.Exec(ctx, q, x.Org, x.CallID, packed[i], db.At(s.Now())); err != nil {

@@ -166,6 +166,7 @@ func TestWhatIsRememberedOfACaller(t *testing.T) {
 		company.records(2, "")
 		company.remembers(from, spokenCall.CallID)
 		company.finds("purse thief used a bank card fraudulently", spokenCall.CallID)
+		company.forgets(from, spokenCall)
 	})
 }
 

@@ -1,0 +1,84 @@
+package analytics
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// Counts is what some calls come to.
+type Counts struct {
+	Total, Inbound, Outbound, Internal     int64
+	Answered, Missed, Abandoned, Voicemail int64
+	Queued, InTime                         int64 // calls that went through a queue, and those answered within the service level
+	Ring, Queue, Talk, Hold                int64 // seconds
+	Callers                                callers
+}
+
+// add adds other calls.
+func (c *Counts) add(o *Counts) {
+	for i, v := range o.numbers() {
+		*c.fields()[i] += v
+	}
+	c.Callers.add(o.Callers)
+}
+
+// fields are the numbers in the order of the columns.
+func (c *Counts) fields() [14]*int64 {
+	return [14]*int64{&c.Total, &c.Inbound, &c.Outbound, &c.Internal, &c.Answered, &c.Missed, &c.Abandoned, &c.Voicemail, &c.Queued,
+		&c.InTime, &c.Ring, &c.Queue, &c.Talk, &c.Hold}
+}
+
+func (c *Counts) numbers() (all [14]int64) {
+	for i, f := range c.fields() {
+		all[i] = *f
+	}
+	return all
+}
+
+// callers counts calls by who called or was called; the number itself is not kept, only a digest with a key.
+type callers map[uint64]uint32
+
+func (c *callers) add(o callers) {
+	if *c == nil {
+		*c = make(callers, len(o))
+	}
+	for id, n := range o {
+		(*c)[id] += n
+	}
+}
+
+// repeated counts those with more than one call.
+func (c callers) repeated() (n int) {
+	for _, calls := range c {
+		if calls > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// callerSize is what one caller takes in a column: 8 bytes for who, 4 for how often.
+const callerSize = 12
+
+// bytes is how callers are kept.
+func (c callers) bytes() []byte {
+	ids := make([]uint64, 0, len(c))
+	for id := range c {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	out := make([]byte, 0, callerSize*len(ids))
+	for _, id := range ids {
+		out = binary.LittleEndian.AppendUint64(out, id)
+		out = binary.LittleEndian.AppendUint32(out, c[id])
+	}
+	return out
+}
+
+func callersOf(b []byte) callers {
+	c := make(callers, len(b)/callerSize)
+	for ; len(b) >= callerSize; b = b[callerSize:] {
+		c[binary.LittleEndian.Uint64(b)] = binary.LittleEndian.Uint32(b[8:])
+	}
+	return c
+}

@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/db"
+	"soniq/e2e/rig"
+)
+
+// forgets has everything about a caller erased and searches what the server leaves behind: every column of every table, and
+// every file, byte for byte.
+func (s *site) forgets(from string, spoken cdr) {
+	s.T.Helper()
+	const secret = "zanzibar"
+	summary := s.records(2, "")[1].Summary
+	if summary == nil {
+		s.T.Fatal("the call has no summary to erase")
+	}
+	s.Want(201, "POST", "/calls/"+spoken.CallID+"/note", map[string]any{"body": "they are off to " + secret + ", call " + from}, nil)
+	traces := []string{strings.TrimPrefix(from, "+"), secret, *summary}
+	for _, needle := range traces {
+		if len(s.traces(needle)) == 0 {
+			s.T.Errorf("%q is nowhere to be found before it is erased: is this search looking at the right places?", needle)
+		}
+	}
+	own := s.Do("DELETE", "/memory/callers/"+url.PathEscape(spoken.To), nil)
+	if own.Status != 422 {
+		s.T.Errorf("erasing a number of the organisation: %d %s", own.Status, own.Body)
+	}
+	var erasure struct {
+		ID    string `json:"erasure_id"`
+		Items int
+	}
+	s.Want(202, "DELETE", "/memory/callers/"+url.PathEscape(from)+"?reason=asked", nil, &erasure)
+	if erasure.ID == "" || erasure.Items < 2 {
+		s.T.Errorf("erasure: %+v", erasure)
+	}
+	rig.Until(s.T, "the audio is gone", 30*time.Second, func() bool {
+		left, err := filepath.Glob(filepath.Join(s.Server.Data, "recordings", "*", "*", "*", spoken.CallID+"*"))
+		return err == nil && len(left) == 0
+	})
+	rig.Until(s.T, "nobody has this number", 30*time.Second, func() bool {
+		var page struct{ Data []cdr }
+		s.Want(200, "GET", "/cdr?phone="+url.QueryEscape(from), nil, &page)
+		return len(page.Data) == 0
+	})
+	if records := s.records(2, ""); records[0].From != "anonymous" || records[1].Summary != nil || records[1].RecordingURL != nil {
+		s.T.Errorf("what is left of the calls: %+v", records)
+	}
+	s.Server.Stop()
+	for _, needle := range traces {
+		for _, place := range s.traces(needle) {
+			s.T.Errorf("%q is still in %s", needle, place)
+		}
+	}
+}
+
+// traces names the tables and files in which a text is found.
+func (s *site) traces(text string) []string {
+	s.T.Helper()
+	return append(s.tablesWith(text), s.filesWith(text)...)
+}
+
+func (s *site) tablesWith(text string) (places []string) {
+	s.T.Helper()
+	ctx := context.Background()
+	address := s.Server.DB
+	if address == "" {
+		address = filepath.Join(s.Server.Data, "soniq.db")
+	}
+	d, err := db.Open(ctx, address)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	defer d.Close()
+	for _, table := range tables(s.T, d) {
+		if rowsWith(s.T, d, table, text) {
+			places = append(places, "table "+table)
+		}
+	}
+	return places
+}
+
+func tables(t testing.TB, d *db.DB) (names []string) {
+	t.Helper()
+	q := `SELECT name FROM sqlite_master WHERE type = 'table'`
+	if d.Name() == "postgres" {
+		q = `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()`
+	}
+	rows, err := d.Read(t.Context()).Query(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// rowsWith reads a whole table; what is compressed is unpacked.
+func rowsWith(t testing.TB, d *db.DB, table, text string) bool {
+	t.Helper()
+	rows, err := d.Read(t.Context()).Query(t.Context(), "SELECT * FROM "+table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]any, len(names))
+	into := make([]any, len(names))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range values {
+			if strings.Contains(plain(v), text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func plain(v any) string {
+	b, ok := v.([]byte)
+	if !ok {
+		return fmt.Sprint(v)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return string(b)
+	}
+	unpacked, err := io.ReadAll(r)
+	if err != nil {
+		return string(b)
+	}
+	return string(unpacked)
+}
+
+func (s *site) filesWith(text string) (places []string) {
+	s.T.Helper()
+	err := filepath.WalkDir(s.Server.Data, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(b, []byte(text)) {
+			places = append(places, "file "+filepath.Base(path))
+		}
+		return err
+	})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return places
+}
