@@ -76,7 +76,6 @@ type node struct {
 	callbacks            *job.Runner
 	erasing              *job.Runner
 	mails                *job.Runner // nil where no mail is sent
-	erasing              *job.Runner
 
 	started    time.Time
 	draining   atomic.Bool
