@@ -22,6 +22,8 @@ var features = map[string][]string{
 	"partner":    {"org", "user", "auth"},
 	"device":     {"user", "org"},
 	"number":     {"org"},
+	"agent":      {"user", "org"},
+	"queue":      {"agent", "user", "org"},
 	"call":       {},
 	"memory":     {},
 	"transcript": {"call", "memory"},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"soniq/access"
+	"soniq/agent"
 	"soniq/analytics"
 	"soniq/audio"
 	"soniq/auth"
@@ -32,6 +33,7 @@ import (
 	"soniq/op"
 	"soniq/org"
 	"soniq/partner"
+	"soniq/queue"
 	"soniq/seal"
 	"soniq/stream"
 	"soniq/transcript"
@@ -57,6 +59,8 @@ type house struct {
 	orgs        *org.Service
 	keys        *auth.Service
 	users       *user.Service
+	agents      *agent.Service
+	queues      *queue.Service
 	devices     *device.Service
 	numbers     *number.Service
 	trunks      *carrier.Service
@@ -132,6 +136,8 @@ func (h *house) build() error {
 	h.devices = device.New(h.db, h.users, h.seal, h.bus, now, h.config.SIPDomain)
 	h.trunks = carrier.New(h.db, h.orgs, h.seal, h.bus, now, h.config.SIPDomain)
 	h.numbers = number.New(h.db, h.orgs, h.outbox, h.bus, now)
+	h.agents = agent.New(agent.Config{DB: h.db, Users: h.users, Outbox: h.outbox, Now: now, Zone: h.orgs.Zone})
+	h.queues = queue.New(queue.Config{DB: h.db, Orgs: h.orgs, Agents: h.agents, Outbox: h.outbox, Bus: h.bus, Now: now, Node: h.node})
 	h.limits = carrier.NewLimiter(now)
 	h.gate = carrier.NewGate(h.trunks, h.limits, h.log)
 	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
@@ -181,14 +187,9 @@ func (h *house) join() {
 	}
 	h.trunks.Active = h.limits.Running
 	h.calls.Dial, h.calls.Number, h.calls.Log = h.destination, h.e164, h.log
-	h.calls.HasAudio = func(ctx context.Context, org, id string) (bool, error) {
-		_, err := h.audio.Path(ctx, org, id)
-		if errors.Is(err, audio.ErrNone) {
-			return false, nil
-		}
-		return err == nil, err
-	}
+	h.calls.HasAudio = h.hasAudio
 	h.calls.Deliveries = h.toldOf
+	h.joinRouting()
 	h.calls.Understand = h.transcripts.Recorded
 	h.calls.OnDeleted = h.memory.ForgetRecording
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
@@ -221,6 +222,14 @@ func (h *house) toldOf(ctx context.Context, org, callID string) ([]call.Step, er
 	return all, err
 }
 
+func (h *house) hasAudio(ctx context.Context, org, id string) (bool, error) {
+	_, err := h.audio.Path(ctx, org, id)
+	if errors.Is(err, audio.ErrNone) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // found answers nothing where there is nothing to expand.
 func found[T any](v *T, err error) (any, error) {
 	var e *op.Error
@@ -246,7 +255,7 @@ func (h *house) close() {
 // operations is everything the API offers.
 func (h *house) operations() []op.Operation {
 	var all []op.Operation
-	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.devices, h.memory, h.numbers,
+	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.devices, h.memory, h.numbers,
 		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners} {
 		all = append(all, room.Operations()...)
 	}
@@ -256,9 +265,6 @@ func (h *house) operations() []op.Operation {
 // planned are the published operations that are not built yet.
 func planned() []op.Operation {
 	return []op.Operation{
-		op.Planned("queues.list", "GET /queues", access.QueuesRead, "List queues"),
-		op.Planned("queues.stats", "GET /queues/{id}/stats", access.Either(access.QueuesRead, access.CallsRead), "Live statistics of a queue"),
-		op.Planned("agents.list", "GET /agents", access.Either(access.UsersAdmin, access.QueuesRead, access.CallsRead), "List agents"),
 		op.Planned("contacts.lookup", "GET /contacts/lookup", access.ContactsRead, "Find who a number belongs to"),
 		op.Planned("sms.create", "POST /sms", access.SMSWrite, "Send an SMS"),
 	}

@@ -38,6 +38,9 @@ func (s *Service) changed(ctx context.Context, tx db.Querier, c Change) error {
 	if err := writeLegs(ctx, tx, c.Org, c.ID, c.Legs); err != nil {
 		return err
 	}
+	if len(c.Legs) > 0 {
+		s.touch(tx, c.Org, c.ID)
+	}
 	if err := writeMonitors(ctx, tx, c.Org, c.ID, c.Monitors); err != nil {
 		return err
 	}

@@ -47,6 +47,8 @@ type Service struct {
 	pace    pace
 	packers sync.Pool // *gzip.Writer, of stories
 
+	// OnLegs is told, once that is committed, of calls in which somebody is rung, has answered, or is gone; may be nil.
+	OnLegs func(org, callID string)
 	// OnEnd is called in the transaction that ends a call, with its record; may be nil.
 	OnEnd func(ctx context.Context, tx db.Querier, e Ended, r CDR) error
 }
@@ -116,6 +118,7 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, n New) error {
 			return err
 		}
 	}
+	s.touch(tx, n.Org, n.ID)
 	if err := s.keepPurpose(ctx, tx, n); err != nil {
 		return err
 	}
@@ -124,6 +127,13 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, n New) error {
 		FromName: db.Null(n.FromName).Ptr(), NumberID: db.Null(n.NumberID).Ptr(),
 		UserID: db.Null(n.UserID).Ptr(), StartedAt: db.At(n.StartedAt), Source: n.Source,
 	})
+}
+
+// touch tells OnLegs of a call.
+func (s *Service) touch(tx db.Querier, org, id string) {
+	if s.OnLegs != nil {
+		db.OnCommit(tx, func() { s.OnLegs(org, id) })
+	}
 }
 
 func callerLeg(n New) legRow {
@@ -166,6 +176,7 @@ func (s *Service) Answered(ctx context.Context, n New, a Answer) error {
 		if err := answerLegs(ctx, tx, a); err != nil {
 			return err
 		}
+		s.touch(tx, a.Org, a.ID)
 		if a.Recording != nil {
 			if err := s.startRecording(ctx, tx, a); err != nil {
 				return err
@@ -306,6 +317,7 @@ func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended, story []
 	if err := writeLegs(ctx, tx, e.Org, e.ID, e.Legs); err != nil {
 		return err
 	}
+	s.touch(tx, e.Org, e.ID)
 	if err := writeMonitors(ctx, tx, e.Org, e.ID, e.Monitors); err != nil {
 		return err
 	}

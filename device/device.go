@@ -91,6 +91,9 @@ type Service struct {
 	// Emergency reports whether the organisation's phones reach emergency services; nil: no.
 	Emergency func(ctx context.Context, org string) (bool, error)
 
+	// OnMove is told, once that is committed, whose phone signed in or out; may be nil.
+	OnMove func(org, userID string)
+
 	// Outbox is told of phones that come and go; nil: nobody is.
 	Outbox *event.Outbox
 
@@ -221,7 +224,12 @@ func (s *Service) remove(ctx context.Context, tx db.Querier, d Device) error {
 }
 
 func (s *Service) changed(tx db.Querier, d Device) {
-	db.OnCommit(tx, func() { s.bus.Publish(Changed, d.SIP.Username) })
+	db.OnCommit(tx, func() {
+		s.bus.Publish(Changed, d.SIP.Username)
+		if s.OnMove != nil {
+			s.OnMove(d.OrgID, d.UserID)
+		}
+	})
 }
 
 // dress adds registration and what follows from it.

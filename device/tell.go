@@ -39,6 +39,9 @@ func (s *Service) tell(ctx context.Context, tx db.Querier, org string, e event.D
 		return fmt.Errorf("find owner of phone: %w", err)
 	}
 	e.UserID, e.At = user.Ptr(), db.At(s.now())
+	if s.OnMove != nil {
+		db.OnCommit(tx, func() { s.OnMove(org, string(user)) })
+	}
 	return s.Outbox.Publish(ctx, tx, org, e)
 }
 

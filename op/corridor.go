@@ -57,7 +57,7 @@ func (c *Corridor) enter(h huma.Context, o Operation) (context.Context, *Error) 
 	if err := c.Charge(ctx, w.Header(), o.Class(), o.Need.IsPublic() || signed); err != nil {
 		return ctx, err
 	}
-	if err := admitted(ctx, o, signed); err != nil {
+	if err := admitted(ctx, o, signed, h.Param("id")); err != nil {
 		return ctx, err
 	}
 	bound, err := tidy(h)
@@ -77,7 +77,7 @@ func (c *Corridor) refuse(_ huma.API, h huma.Context, o Operation, e *Error) {
 	Write(w, r.WithContext(h.Context()), e)
 }
 
-func admitted(ctx context.Context, o Operation, signed bool) *Error {
+func admitted(ctx context.Context, o Operation, signed bool, id string) *Error {
 	if o.Need.IsPublic() || o.Signed && signed {
 		return nil
 	}
@@ -87,6 +87,9 @@ func admitted(ctx context.Context, o Operation, signed bool) *Error {
 	}
 	if o.EnvironmentO != "" && o.EnvironmentO != string(p.Environment) {
 		return NotFound("operation in this environment")
+	}
+	if o.Own && p.UserID != "" && p.UserID == id {
+		return nil
 	}
 	if !o.Need.MetBy(p.Scopes) {
 		return lacking(o.Need, p.Scopes)

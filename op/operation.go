@@ -37,6 +37,7 @@ type Operation struct {
 	Outside      bool   // acts on the outside world: not run inside a transaction
 	Accepts      bool   // may answer 202 where the client prefers not to wait
 	Signed       bool   // the address may carry a signature instead of a credential
+	Own          bool   // a user's credential may use it on that user, without the scope
 	ReadOnly     bool   // changes nothing although it is no GET, such as a search with a body
 	EnvironmentO string // "" both, or the only environment it is offered in
 	answers      []alternative
@@ -147,6 +148,9 @@ func (o Operation) Acts() Operation { o.Outside = true; return o }
 // Async says that the operation may answer 202 with the same body, before its effect.
 func (o Operation) Async() Operation { o.Accepts = true; return o }
 
+// ForSelf lets a credential of a user, whatever its scopes, use the operation on that user: the id in the path is theirs.
+func (o Operation) ForSelf() Operation { o.Own = true; return o }
+
 // Reads says that the operation changes nothing although it is no GET.
 func (o Operation) Reads() Operation { o.ReadOnly = true; return o }
 
@@ -179,6 +183,9 @@ func (o Operation) huma() huma.Operation {
 	}
 	if o.EnvironmentO != "" {
 		h.Extensions["x-environment"] = o.EnvironmentO
+	}
+	if o.Own {
+		h.Extensions["x-own"] = true
 	}
 	if o.ToolName != "" {
 		h.Extensions["x-mcp-tool"] = o.ToolName

@@ -170,3 +170,16 @@ func (s *Service) complete(o Organization) Organization {
 	o.Limits.Users, o.Limits.Numbers, o.Limits.StorageGB = o.Quota.Users, o.Quota.Numbers, o.Quota.StorageGB
 	return o
 }
+
+// Zone is the time zone of an organisation; UTC where its name is not known to this machine.
+func (s *Service) Zone(ctx context.Context, id string) (*time.Location, error) {
+	o, err := s.Get(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("find organisation: %w", err)
+	}
+	zone, err := time.LoadLocation(o.Timezone)
+	if err != nil {
+		return time.UTC, nil
+	}
+	return zone, nil
+}

@@ -34,6 +34,9 @@ func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error)
 		if err := s.place(ctx, tx, &u, o.Country); err != nil {
 			return err
 		}
+		if err := s.join(ctx, tx, u, n.QueueIDs, len(n.QueueIDs) > 0); err != nil {
+			return err
+		}
 		if err := s.welcome(ctx, tx, &u, n.ProvisionSIP == nil || *n.ProvisionSIP); err != nil || !invited {
 			return err
 		}
@@ -67,8 +70,8 @@ func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country str
 }
 
 // free is the lowest free extension from 100 on.
-func (s *Service) free(ctx context.Context, tx db.Querier, org, country string) (string, error) {
-	taken, err := extensions(ctx, tx, org)
+func (s *Service) free(ctx context.Context, tx db.Querier, orgID, country string) (string, error) {
+	taken, err := orgs.Extensions(ctx, tx, orgID)
 	if err != nil {
 		return "", err
 	}
@@ -115,6 +118,9 @@ func (s *Service) welcome(ctx context.Context, tx db.Querier, u *User, provision
 	if err != nil {
 		return err
 	}
+	if err := s.told(ctx, tx, *u); err != nil {
+		return err
+	}
 	users := []User{*u}
 	if err := s.dress(ctx, tx, u.OrgID, users); err != nil {
 		return err
@@ -127,12 +133,12 @@ func (s *Service) welcome(ctx context.Context, tx db.Querier, u *User, provision
 }
 
 // save checks and stores a changed user.
-func (s *Service) save(ctx context.Context, tx db.Querier, u *User, queues []string) error {
+func (s *Service) save(ctx context.Context, tx db.Querier, u *User, queues op.Change[[]string]) error {
 	o, err := s.orgs.Get(ctx, u.OrgID)
 	if err != nil {
 		return fmt.Errorf("find organisation: %w", err)
 	}
-	if err := s.check(ctx, tx, *u, o.Country, queues); err != nil {
+	if err := s.check(ctx, tx, *u, o.Country, queues.V); err != nil {
 		return err
 	}
 	u.Name, u.UpdatedAt = fullName(u.FirstName, u.LastName), db.At(s.now())
@@ -140,8 +146,45 @@ func (s *Service) save(ctx context.Context, tx db.Querier, u *User, queues []str
 	if db.IsConflict(err) {
 		return s.conflict(ctx, tx, *u, true)
 	}
+	if err != nil {
+		return wrap(err, "change user")
+	}
 	s.changed(tx, u.ID)
-	return wrap(err, "change user")
+	if err := s.join(ctx, tx, *u, queues.V, queues.Set); err != nil {
+		return err
+	}
+	return s.told(ctx, tx, *u)
+}
+
+// join sets the queues a user answers, where they were given.
+func (s *Service) join(ctx context.Context, tx db.Querier, u User, queues []string, given bool) error {
+	if !given || s.Queues == nil {
+		return nil
+	}
+	return wrap(s.Queues.Join(ctx, tx, u.OrgID, u.ID, queues), "join queues")
+}
+
+func (s *Service) told(ctx context.Context, tx db.Querier, u User) error {
+	for _, f := range s.OnChange {
+		if err := f(ctx, tx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SwitchDND switches a user's do-not-disturb in the caller's transaction, without telling OnChange.
+func (s *Service) SwitchDND(ctx context.Context, tx db.Querier, org, id string, on bool, until db.Time) error {
+	const text = `UPDATE users SET dnd = $3, dnd_until = $4, updated_at = $5
+		WHERE org_id = $1 AND id = $2 AND (dnd <> $3 OR dnd_until IS DISTINCT FROM $4)`
+	if !on {
+		until = db.Time{}
+	}
+	if _, err := tx.Exec(ctx, text, org, id, on, until, db.At(s.now())); err != nil {
+		return fmt.Errorf("switch do-not-disturb: %w", err)
+	}
+	s.changed(tx, id)
+	return nil
 }
 
 func (s *Service) changed(tx db.Querier, id string) {

@@ -30,7 +30,14 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 			bad("outbound_number_id", "not_found", "no such number")
 		}
 	}
-	for _, id := range queues { // there are no queues yet
+	missing := queues
+	if s.Queues != nil && len(queues) > 0 {
+		var err error
+		if missing, err = s.Queues.Missing(ctx, q, u.OrgID, queues); err != nil {
+			return wrap(err, "find queues")
+		}
+	}
+	for _, id := range missing {
 		bad("queue_ids", "not_found", "no such queue: "+id)
 	}
 	if len(wrong) > 0 {

@@ -201,11 +201,11 @@ type VoicemailPatch struct {
 
 // Update changes a user.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[User], error) {
-	return s.change(ctx, in.ID, in.Match, func(u *User) []string { in.Body.apply(u); return in.Body.QueueIDs.V })
+	return s.change(ctx, in.ID, in.Match, func(u *User) op.Change[[]string] { in.Body.apply(u); return in.Body.QueueIDs })
 }
 
 // change runs one change of a living user in a transaction and answers with the record after it.
-func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(*User) (queues []string)) (out *op.Out[User], err error) {
+func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(*User) (queues op.Change[[]string])) (out *op.Out[User], err error) {
 	err = s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, access.Org(ctx), id)
 		if err != nil {
@@ -324,11 +324,11 @@ func (s *Service) SetDND(ctx context.Context, in *DNDIn) (*op.Out[User], error) 
 	if in.Body.Enabled && !in.Body.Until.IsZero() && !in.Body.Until.After(s.now()) {
 		return nil, op.Invalid(op.Field("until", "in_the_past", "must be in the future"))
 	}
-	return s.change(ctx, in.ID, op.Match{}, func(u *User) []string {
+	return s.change(ctx, in.ID, op.Match{}, func(u *User) (queues op.Change[[]string]) {
 		u.DND = DND{Enabled: in.Body.Enabled}
 		if in.Body.Enabled {
 			u.DND.Until = in.Body.Until
 		}
-		return nil
+		return queues
 	})
 }

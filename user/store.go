@@ -5,14 +5,17 @@ import (
 	"fmt"
 
 	"soniq/db"
+	"soniq/org"
 )
 
 func insert(ctx context.Context, q db.Querier, u User) error {
 	const text = `INSERT INTO users (org_id, id, email, first_name, last_name, role, status, extension, outbound_number_id,
 			dnd, dnd_until, timezone, language, skills, ring_strategy, forward, voicemail, recording_mode, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
-	_, err := q.Exec(ctx, text, append(u.values(), u.CreatedAt, u.UpdatedAt)...)
-	return err
+	if _, err := q.Exec(ctx, text, append(u.values(), u.CreatedAt, u.UpdatedAt)...); err != nil {
+		return err
+	}
+	return org.SetExtension(ctx, q, u.OrgID, u.ID, u.extension())
 }
 
 func update(ctx context.Context, q db.Querier, u User) error {
@@ -20,8 +23,17 @@ func update(ctx context.Context, q db.Querier, u User) error {
 			outbound_number_id = $9, dnd = $10, dnd_until = $11, timezone = $12, language = $13, skills = $14,
 			ring_strategy = $15, forward = $16, voicemail = $17, recording_mode = $18, updated_at = $19
 		WHERE org_id = $1 AND id = $2`
-	_, err := q.Exec(ctx, text, append(u.values(), u.UpdatedAt)...)
-	return err
+	if _, err := q.Exec(ctx, text, append(u.values(), u.UpdatedAt)...); err != nil {
+		return err
+	}
+	return org.SetExtension(ctx, q, u.OrgID, u.ID, u.extension())
+}
+
+func (u User) extension() string {
+	if u.Extension == nil {
+		return ""
+	}
+	return *u.Extension
 }
 
 // values are the first eighteen columns.
@@ -94,24 +106,6 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, err
 		all = append(all, u)
 	}
 	return all, rows.Err()
-}
-
-// extensions returns those in use.
-func extensions(ctx context.Context, q db.Querier, org string) (map[string]bool, error) {
-	rows, err := q.Query(ctx, `SELECT extension FROM users WHERE org_id = $1 AND extension IS NOT NULL`, org)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	taken := map[string]bool{}
-	for rows.Next() {
-		var e string
-		if err := rows.Scan(&e); err != nil {
-			return nil, err
-		}
-		taken[e] = true
-	}
-	return taken, rows.Err()
 }
 
 // numbersOf returns the ids of the numbers that ring each user.

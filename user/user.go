@@ -116,6 +116,16 @@ type Phones struct {
 // A Removal is a user who leaves, and who takes over what was theirs ("" for nobody).
 type Removal struct{ OrgID, UserID, ReassignTo string }
 
+// Queues keeps which queues users answer.
+type Queues interface {
+	// Missing returns those of the queues that the organisation does not have.
+	Missing(ctx context.Context, q db.Querier, org string, queues []string) ([]string, error)
+	// OfUsers tells the queues of users, by the user's id.
+	OfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error)
+	// Join makes a user a member of these queues and of no others.
+	Join(ctx context.Context, tx db.Querier, org, user string, queues []string) error
+}
+
 // Service is the room. The function fields are set before the first request and may stay nil.
 type Service struct {
 	// Provision gives a new user a phone and returns how it logs in.
@@ -126,10 +136,14 @@ type Service struct {
 	OnRemove []func(ctx context.Context, tx db.Querier, r Removal) error
 	// OnStatus is called for a user who is suspended, or is active again, in the same transaction.
 	OnStatus []func(ctx context.Context, tx db.Querier, u User) error
-	// Presences tells what users are doing, by their id, of whom more is known than do-not-disturb and phones.
-	Presences func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Presence, error)
 	// Invites is what inviting needs; without it users are active as they are added.
 	Invites Invites
+	// OnChange is called for a user who was added or changed, in the same transaction.
+	OnChange []func(ctx context.Context, tx db.Querier, u User) error
+	// Presences tells what users do, by the user's id; nil: what follows from their phones and do-not-disturb.
+	Presences func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Presence, error)
+	// Queues are the queues users answer; nil where there are none.
+	Queues Queues
 	// Reserved reports whether an extension must not be given away in a country, as those that reach the police.
 	Reserved func(country, extension string) bool
 
@@ -196,9 +210,24 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, users []U
 		u.DirectNumberIDs = append(u.DirectNumberIDs, numbers[u.ID]...)
 		u.Devices, u.SIP = append(u.Devices, phones[u.ID].Devices...), phones[u.ID].SIP
 		u.Presence = u.presence(s.now())
-		if p, known := presences[u.ID]; known && u.Presence.Status != "dnd" {
+		if p, known := presences[u.ID]; known {
 			u.Presence = p
 		}
+	}
+	return s.dressQueues(ctx, q, org, ids, users)
+}
+
+// dressQueues adds the queues users answer.
+func (s *Service) dressQueues(ctx context.Context, q db.Querier, org string, ids []string, users []User) error {
+	if s.Queues == nil {
+		return nil
+	}
+	all, err := s.Queues.OfUsers(ctx, q, org, ids)
+	if err != nil {
+		return fmt.Errorf("find queues of users: %w", err)
+	}
+	for i := range users {
+		users[i].QueueIDs = append([]string{}, all[users[i].ID]...)
 	}
 	return nil
 }

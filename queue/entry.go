@@ -1,0 +1,178 @@
+package queue
+
+import (
+	"context"
+
+	"soniq/db"
+	"soniq/event"
+)
+
+// The states of an entry (api-surface 7.5).
+const (
+	Waiting         = "waiting"
+	Offering        = "offering"
+	Connected       = "connected"
+	Completed       = "completed"
+	Abandoned       = "abandoned"
+	TimedOut        = "timed_out"
+	Overflowed      = "overflowed"
+	Exited          = "exited"
+	Removed         = "removed"
+	CallbackPending = "callback_pending"
+	CallbackDialing = "callback_dialing"
+	CallbackFailed  = "callback_failed"
+)
+
+// An Entry is a caller's visit to a queue.
+type Entry struct {
+	ID             string         `json:"id" example:"qen_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	QueueID        string         `json:"queue_id"`
+	CallID         string         `json:"call_id"`
+	Status         string         `json:"status" enum:"waiting,offering,connected,completed,abandoned,timed_out,overflowed,exited,removed,callback_pending,callback_dialing,callback_failed"`
+	Position       int            `json:"position" doc:"1 is next; 0: does not wait any more"`
+	Priority       int            `json:"priority"`
+	FromNumber     string         `json:"from_number"`
+	Contact        *event.Contact `json:"contact"`
+	EnteredAt      db.Time        `json:"entered_at"`
+	WaitedSeconds  int            `json:"waited_seconds"`
+	EstimatedWait  *int           `json:"estimated_wait_seconds"`
+	Offers         int            `json:"offers" doc:"How often an agent was rung"`
+	OfferedAgentID *string        `json:"offered_agent_id" doc:"Who is rung, or answered"`
+	Callback       *CallbackState `json:"callback"`
+	ExitedAt       db.Time        `json:"exited_at" nullable:"true"`
+	ExitReason     *string        `json:"exit_reason"`
+
+	OrgID       string         `json:"-"`
+	Skills      map[string]int `json:"-"` // the caller needs, beside the queue's
+	ConnectedAt db.Time        `json:"-"`
+	place       int64
+}
+
+// A CallbackState is how far the callback of a caller is who hung up and keeps the place.
+type CallbackState struct {
+	Status      string  `json:"status" enum:"scheduled,dialing,waiting_agent,retry_wait,completed,failed,canceled"`
+	ScheduledAt db.Time `json:"scheduled_at" nullable:"true"`
+	Attempts    int     `json:"attempts"`
+}
+
+// inLine are the states in which a caller keeps a place. Statements repeat the condition of the partial index word for word, for
+// SQLite uses it only then.
+const (
+	inLine = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing')`
+	isOpen = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')`
+)
+
+const entryColumns = `SELECT org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at, offers, agent_id,
+	connected_at, callback, exited_at, exit_reason FROM queue_entries WHERE org_id = $1`
+
+func scanEntry(scan func(...any) error) (Entry, error) {
+	var e Entry
+	var contact db.JSON[*event.Contact]
+	var skills db.JSON[map[string]int]
+	var callback db.JSON[*CallbackState]
+	err := scan(&e.OrgID, &e.ID, &e.QueueID, &e.CallID, &e.Status, &e.Priority, &e.place, &e.FromNumber, &contact, &skills, &e.EnteredAt,
+		&e.Offers, &e.OfferedAgentID, &e.ConnectedAt, &callback, &e.ExitedAt, &e.ExitReason)
+	e.Contact, e.Skills, e.Callback = contact.V, skills.V, callback.V
+	return e, err
+}
+
+func insertEntry(ctx context.Context, tx db.Querier, e Entry, node string) error {
+	const text = `INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at,
+			offers, callback, node)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	var contact, callback any
+	if e.Contact != nil {
+		contact = db.AsJSON(e.Contact)
+	}
+	if e.Callback != nil {
+		callback = db.AsJSON(e.Callback)
+	}
+	if e.Skills == nil {
+		e.Skills = map[string]int{}
+	}
+	_, err := tx.Exec(ctx, text, e.OrgID, e.ID, e.QueueID, e.CallID, e.Status, e.Priority, e.place, e.FromNumber, contact, db.AsJSON(e.Skills),
+		e.EnteredAt, e.Offers, callback, node)
+	return err
+}
+
+// getEntry returns an entry by its id, or db.ErrNone.
+func getEntry(ctx context.Context, q db.Querier, org, id string) (Entry, error) {
+	return scanEntry(q.QueryRow(ctx, entryColumns+` AND id = $2`, org, id).Scan)
+}
+
+// openEntry returns the open entry of a call in a queue, or db.ErrNone.
+func openEntry(ctx context.Context, q db.Querier, org, queue, call string) (Entry, error) {
+	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND queue_id = $3 AND `+isOpen, org, call, queue).Scan)
+}
+
+// OfCall returns the entry in which a call stands now, or db.ErrNone.
+func (s *Service) OfCall(ctx context.Context, q db.Querier, org, call string) (Entry, error) {
+	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND `+isOpen, org, call).Scan)
+}
+
+func entries(ctx context.Context, q db.Querier, doing, text string, args []any) (found []Entry, err error) {
+	err = each(ctx, q, doing, text, args, func(scan func(...any) error) error {
+		e, err := scanEntry(scan)
+		found = append(found, e)
+		return err
+	})
+	return found, err
+}
+
+// line returns everybody who has a place in a queue, in order.
+func line(ctx context.Context, q db.Querier, org, queue string) ([]Entry, error) {
+	const text = entryColumns + ` AND queue_id = $2 AND ` + inLine + ` ORDER BY priority DESC, place, id`
+	found, err := entries(ctx, q, "read line", text, []any{org, queue})
+	for i := range found {
+		found[i].Position = i + 1
+	}
+	return found, err
+}
+
+// inside lists the calls that are in a queue, or that its agents speak with.
+func inside(ctx context.Context, q db.Querier, org, queue string) (calls []string, err error) {
+	const text = `SELECT call_id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + isOpen + ` ORDER BY id LIMIT 100`
+	err = each(ctx, q, "find callers", text, []any{org, queue}, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		calls = append(calls, id)
+		return err
+	})
+	return calls, err
+}
+
+// show adds what follows from the moment: position, waiting time and estimate.
+func (s *Service) show(ctx context.Context, q db.Querier, k Queue, found []Entry) error {
+	standing, err := line(ctx, q, k.OrgID, k.ID)
+	if err != nil {
+		return err
+	}
+	at := make(map[string]int, len(standing))
+	for _, e := range standing {
+		at[e.ID] = e.Position
+	}
+	pace, err := s.pace(ctx, q, k)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		e := &found[i]
+		e.WaitedSeconds = e.waited(db.At(s.Now()))
+		if e.Position = at[e.ID]; e.Position > 0 {
+			e.EstimatedWait = pace.wait(e.Position)
+		}
+	}
+	return nil
+}
+
+// waited is for how long the caller has waited, or had when somebody answered or the caller left.
+func (e Entry) waited(now db.Time) int {
+	until := now
+	switch {
+	case !e.ConnectedAt.IsZero():
+		until = e.ConnectedAt
+	case !e.ExitedAt.IsZero():
+		until = e.ExitedAt
+	}
+	return max(int(until.Sub(e.EnteredAt.Time).Seconds()), 0)
+}

@@ -1,0 +1,171 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"soniq/db"
+)
+
+func affected(r sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// Answered connects the agent of an offer with the caller; whoever else was rung is let go. ErrGone where the offer is over: somebody
+// else answered first, the caller left, or its lease ended.
+func (s *Service) Answered(ctx context.Context, tx db.Querier, org, offer string) (Entry, error) {
+	o, err := getOffer(ctx, tx, org, offer)
+	if err != nil {
+		return Entry{}, fmt.Errorf("find offer: %w", err)
+	}
+	if !s.Now().Before(o.LeaseUntil.Time) {
+		return Entry{}, ErrGone
+	}
+	const text = `UPDATE queue_entries SET status = 'connected', agent_id = $3, connected_at = $4
+		WHERE org_id = $1 AND id = $2 AND status IN ('offering', 'callback_dialing')`
+	if ok, err := affected(tx.Exec(ctx, text, org, o.EntryID, o.AgentID, db.At(s.Now()))); err != nil || !ok {
+		return Entry{}, orGone(err)
+	}
+	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, OfferConnected); err != nil || !ok {
+		return Entry{}, orGone(err)
+	}
+	if err := s.letGo(ctx, tx, org, o.EntryID); err != nil {
+		return Entry{}, err
+	}
+	s.wake(tx, org, o.QueueID)
+	if err := s.Agents.Answered(ctx, tx, org, o.AgentID); err != nil {
+		return Entry{}, err
+	}
+	return getEntry(ctx, tx, org, o.EntryID)
+}
+
+func orGone(err error) error {
+	if err != nil {
+		return err
+	}
+	return ErrGone
+}
+
+// letGo cancels the offers of a caller that are still open.
+func (s *Service) letGo(ctx context.Context, tx db.Querier, org, entry string) error {
+	open, err := offersOf(ctx, tx, org, entry, OfferOpen)
+	if err != nil {
+		return err
+	}
+	var users []string
+	for _, o := range open {
+		if _, err := s.closeOffer(ctx, tx, o, OfferOpen, OfferCanceled); err != nil {
+			return fmt.Errorf("cancel offer: %w", err)
+		}
+		users = append(users, o.AgentID)
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return s.Agents.SettleIn(ctx, tx, org, users)
+}
+
+// Declined ends an offer that came to nothing: the agent did not answer, refused, or could not be rung. Where nobody else is rung the
+// caller waits again, in the same place. It reports whether the offer was still open.
+func (s *Service) Declined(ctx context.Context, tx db.Querier, org, offer, result string) (bool, error) {
+	o, err := getOffer(ctx, tx, org, offer)
+	if err != nil {
+		return false, fmt.Errorf("find offer: %w", err)
+	}
+	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, result); err != nil || !ok {
+		return false, err
+	}
+	const back = `UPDATE queue_entries SET status = CASE WHEN status = 'callback_dialing' THEN 'callback_pending' ELSE 'waiting' END, agent_id = NULL
+		WHERE org_id = $1 AND id = $2 AND status IN ('offering', 'callback_dialing')
+			AND NOT EXISTS (SELECT 1 FROM queue_offers o WHERE o.org_id = $1 AND o.entry_id = $2 AND o.status IN ('offering', 'connected'))`
+	if _, err := tx.Exec(ctx, back, org, o.EntryID); err != nil {
+		return false, fmt.Errorf("let caller wait again: %w", err)
+	}
+	s.wake(tx, org, o.QueueID)
+	return true, s.missed(ctx, tx, o, result)
+}
+
+// missed counts an offer against the agent, where it was theirs to answer.
+func (s *Service) missed(ctx context.Context, tx db.Querier, o Offer, result string) error {
+	k, err := get(ctx, tx, o.Org, o.QueueID)
+	if result == OfferCanceled || db.IsNone(err) {
+		return s.Agents.SettleIn(ctx, tx, o.Org, []string{o.AgentID})
+	}
+	if err != nil {
+		return fmt.Errorf("find queue: %w", err)
+	}
+	return s.Agents.Missed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit, s.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
+}
+
+// Leave ends a visit in which nobody answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. ErrGone where the
+// caller is no longer in line.
+func (s *Service) Leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
+	const text = `UPDATE queue_entries SET status = $3, exited_at = $4, exit_reason = $5, agent_id = NULL WHERE org_id = $1 AND id = $2 AND ` + inLine
+	if ok, err := affected(tx.Exec(ctx, text, org, entry, status, db.At(s.Now()), db.Null(reason))); err != nil || !ok {
+		return orGone(err)
+	}
+	if err := s.letGo(ctx, tx, org, entry); err != nil {
+		return err
+	}
+	e, err := getEntry(ctx, tx, org, entry)
+	s.wake(tx, org, e.QueueID)
+	return err
+}
+
+// AwaitCallback lets a caller hang up and keep the place; the callback is dialled when an agent is free.
+func (s *Service) AwaitCallback(ctx context.Context, tx db.Querier, org, entry string) error {
+	const text = `UPDATE queue_entries SET status = 'callback_pending', callback = $3, agent_id = NULL
+		WHERE org_id = $1 AND id = $2 AND status IN ('waiting', 'offering')`
+	c := CallbackState{Status: "scheduled", ScheduledAt: db.At(s.Now())}
+	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.AsJSON(c))); err != nil || !ok {
+		return orGone(err)
+	}
+	if err := s.letGo(ctx, tx, org, entry); err != nil {
+		return err
+	}
+	e, err := getEntry(ctx, tx, org, entry)
+	s.wake(tx, org, e.QueueID)
+	return err
+}
+
+// Complete ends a visit in which somebody answered, and gives the agent time to wrap up. ErrGone where it is over already.
+func (s *Service) Complete(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
+	now := s.Now()
+	const text = `UPDATE queue_entries SET status = 'completed', exited_at = $3, exit_reason = 'answered', talk_seconds = $4
+		WHERE org_id = $1 AND id = $2 AND status = 'connected'`
+	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.At(now), int(talk.Round(time.Second)/time.Second))); err != nil || !ok {
+		return orGone(err)
+	}
+	with, err := offersOf(ctx, tx, org, entry, OfferConnected)
+	if err != nil {
+		return err
+	}
+	for _, o := range with {
+		if _, err := s.closeOffer(ctx, tx, o, OfferConnected, OfferCompleted); err != nil {
+			return fmt.Errorf("end offer: %w", err)
+		}
+		if err := s.wrapUp(ctx, tx, o, now); err != nil {
+			return err
+		}
+		s.wake(tx, org, o.QueueID)
+	}
+	return nil
+}
+
+func (s *Service) wrapUp(ctx context.Context, tx db.Querier, o Offer, now time.Time) error {
+	const text = `UPDATE queue_members SET last_call_ended_at = $4 WHERE org_id = $1 AND queue_id = $2 AND user_id = $3`
+	if _, err := tx.Exec(ctx, text, o.Org, o.QueueID, o.AgentID, db.At(now)); err != nil {
+		return fmt.Errorf("note end of call: %w", err)
+	}
+	k, err := get(ctx, tx, o.Org, o.QueueID)
+	if err != nil && !db.IsNone(err) {
+		return fmt.Errorf("find queue: %w", err)
+	}
+	return s.Agents.WrapUp(ctx, tx, o.Org, o.AgentID, now.Add(time.Duration(k.WrapUp)*time.Second))
+}
