@@ -123,7 +123,7 @@ func (o operation) at(values map[string]string) string {
 // nowhere are parameters that name nothing.
 var nowhere = map[string]string{"id": "none_00000000000000000000000000", "delivery_id": "dlv_00000000000000000000000000", "phone": "+12025550199",
 	"leg_id": "leg_00000000000000000000000000", "note_id": "note_00000000000000000000000000", "monitor_id": "mon_00000000000000000000000000",
-	"tag": "nothing", "user_id": "usr_00000000000000000000000000"}
+	"tag": "nothing", "user_id": "usr_00000000000000000000000000", "queue_id": "que_00000000000000000000000000", "call_id": "call_00000000000000000000000000"}
 
 // judge says what in an answer the description did not announce.
 func (d *document) judge(t *testing.T, request *http.Request, r rig.Response) {

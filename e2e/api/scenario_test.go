@@ -25,6 +25,7 @@ func scenario(t *testing.T, s *stage) {
 	d := s.org(t, "live")
 	s.lifeOfPeople(t, d)
 	s.lifeOfNumbers(t, d)
+	s.lifeOfQueues(t, d)
 	s.lifeOfWebhooks(t, d)
 	s.lifeOfKeys(t, d)
 	d.want(t, 200, "PATCH", "/organization", map[string]any{"name": "Renamed", "timezone": "Europe/Berlin"}, nil)
@@ -49,6 +50,28 @@ func (s *stage) lifeOfPeople(t *testing.T, d desk) {
 	d.want(t, 204, "DELETE", "/devices/"+phone.ID, nil, nil)
 	d.want(t, 204, "DELETE", "/users/"+u.ID, nil, nil)
 	d.want(t, 200, "GET", "/users?status=removed", nil, nil)
+}
+
+func (s *stage) lifeOfQueues(t *testing.T, d desk) {
+	u := d.AddUser("Queuer")
+	var queue, other struct{ ID string }
+	d.want(t, 201, "POST", "/queues", map[string]any{"name": "Sales", "extension": "700", "strategy": "ring_all"}, &queue)
+	d.want(t, 201, "POST", "/queues", map[string]any{"name": "Night", "overflow": map[string]any{"to": "queue:" + queue.ID}}, &other)
+	d.refused(t, 409, "extension_taken", "PATCH", "/queues/"+other.ID, map[string]any{"extension": u.Extension})
+	tag := d.want(t, 200, "GET", "/queues/"+queue.ID, nil, nil).Header.Get("ETag")
+	d.want(t, 200, "PATCH", "/queues/"+queue.ID, map[string]any{"max_callers": 5}, nil, "If-Match", tag)
+	d.refused(t, 412, "version_conflict", "PATCH", "/queues/"+queue.ID, map[string]any{"max_callers": 6}, "If-Match", tag)
+	d.want(t, 201, "POST", "/queues/"+queue.ID+"/members", map[string]any{"user_id": u.ID, "skills": map[string]int{"french": 3}}, nil)
+	d.want(t, 200, "GET", "/queues/"+queue.ID+"/members?signed_in=true&presence=offline", nil, nil)
+	d.want(t, 200, "PATCH", "/queues/"+queue.ID+"/members/"+u.ID, map[string]any{"paused": true, "pause_reason": "lunch"}, nil)
+	d.want(t, 200, "PUT", "/agents/"+u.ID+"/queues/"+queue.ID, map[string]any{"signed_in": true, "paused": false}, nil)
+	d.want(t, 200, "PUT", "/agents/"+u.ID+"/presence", map[string]any{"status": "away", "reason": "lunch"}, nil)
+	d.want(t, 200, "GET", "/agents/"+u.ID+"/stats", nil, nil)
+	d.want(t, 200, "GET", "/queues?include=stats", nil, nil)
+	d.want(t, 204, "DELETE", "/queues/"+queue.ID+"/members/"+u.ID, nil, nil)
+	d.refused(t, 409, "in_use", "DELETE", "/queues/"+queue.ID, nil)
+	d.want(t, 204, "DELETE", "/queues/"+queue.ID+"?move_to="+other.ID, nil, nil)
+	d.want(t, 204, "DELETE", "/queues/"+other.ID, nil, nil)
 }
 
 func (s *stage) lifeOfNumbers(t *testing.T, d desk) {

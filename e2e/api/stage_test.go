@@ -70,9 +70,20 @@ func (s *stage) furnish(t *testing.T) {
 	s.ids["/users"], s.ids["/trunks"], s.ids["/devices"] = id(alice.ID), id(trunk.ID), id(device.ID)
 	s.ids["/numbers"], s.ids["/api-keys"], s.ids["/calls"], s.ids["/cdr"] = id(number.ID), id(key.ID), id(s.call), id(s.call)
 	s.ids["/memory"] = map[string]string{"phone": s.phone}
+	s.routed(t, alice.ID)
 	s.delivered(t)
 	s.understood(t)
 	s.marked(t, alice.ID)
+}
+
+// routed adds what callers are led by.
+func (s *stage) routed(t *testing.T, user string) {
+	t.Helper()
+	var queue struct{ ID string }
+	s.a.want(t, 201, "POST", "/queues", map[string]any{"name": "Support", "extension": "600"}, &queue)
+	s.a.want(t, 201, "POST", "/queues/"+queue.ID+"/members", map[string]any{"user_id": user}, nil)
+	s.ids["/queues"] = map[string]string{"id": queue.ID, "user_id": user, "call_id": s.call}
+	s.ids["/agents"] = map[string]string{"id": user, "queue_id": queue.ID}
 }
 
 // marked gives the call a note and a tag, and has another one placed tomorrow.

@@ -18,6 +18,10 @@ var bodies = map[string]any{
 	"partners.suspend": map[string]any{"reason": "Mallory"}, "partners.keys.create": map[string]any{"name": "mallory", "scopes": []string{"calls:read"}},
 	"partners.users.create": map[string]any{"email": "mallory@example.org", "first_name": "Mallory"},
 	"tags.update":           map[string]any{"name": "mallory"},
+	"queues.update":         map[string]any{"name": "Mallory's"},
+	"queues.members.add":    map[string]any{"user_id": "usr_x"}, "queues.members.update": map[string]any{"paused": true},
+	"queues.calls.update": map[string]any{"position": 1}, "agents.presence.set": map[string]any{"status": "offline"},
+	"agents.queues.set": map[string]any{"signed_in": false},
 }
 
 // tenants asks with organisation b's key for everything that is a's: by id in the path, in bodies, and in lists.
@@ -100,6 +104,9 @@ func (s *stage) foreignInBodies(t *testing.T) {
 		{"POST", "/numbers", map[string]any{"number": "+12025550178", "trunk_id": trunk}},
 		{"POST", "/api-keys", map[string]any{"name": "x", "scopes": []string{"calls:read"}, "user_id": user}},
 		{"PATCH", "/users/" + own.ID, map[string]any{"outbound_number_id": s.ids["/numbers"]["id"]}},
+		{"PATCH", "/users/" + own.ID, map[string]any{"queue_ids": []string{s.ids["/queues"]["id"]}}},
+		{"POST", "/queues", map[string]any{"name": "x", "overflow": map[string]any{"to": "queue:" + s.ids["/queues"]["id"]}}},
+		{"POST", "/queues", map[string]any{"name": "x", "overflow": map[string]any{"to": "user:" + user}}},
 		{"DELETE", "/users/" + own.ID + "?reassign_to=" + user, nil},
 		{"POST", "/users/" + own.ID + "/sip-credentials/rotate", map[string]any{"device_id": s.ids["/devices"]["id"]}},
 	} {
@@ -144,7 +151,7 @@ func (s *stage) everything(t *testing.T) []byte {
 	var all bytes.Buffer
 	for _, path := range []string{"/users?fields=name,extension,status,dnd", "/devices?fields=name,user_id,sip", "/numbers", "/trunks?fields=name,host,enabled,allowed_ips",
 		"/webhooks?fields=url,description,status,events", "/api-keys?fields=name,scopes,revoked_at", "/calls", "/cdr",
-		"/recordings?fields=status,sha256", "/transcripts", "/organization"} {
+		"/recordings?fields=status,sha256", "/transcripts", "/organization", "/queues", "/agents?fields=name,availability,queues"} {
 		all.Write(s.a.want(t, 200, "GET", path, nil, nil).Body)
 	}
 	return all.Bytes()
