@@ -314,18 +314,24 @@ func TestWrapUpAndMissedOffersEndByThemselves(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		tx(func(ctx context.Context, tx db.Querier) error { return h.WrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second)) })
+		tx(func(ctx context.Context, tx db.Querier) error {
+			return h.WrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second))
+		})
 		if a := h.is(t, "wrap_up", ""); a.Text("wrap_up_until") == "" {
 			t.Errorf("got %s", a.Bytes)
 		}
 		h.pass(11 * time.Second)
 		h.is(t, "available", "")
-		tx(func(ctx context.Context, tx db.Querier) error { return h.WrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second)) })
+		tx(func(ctx context.Context, tx db.Querier) error {
+			return h.WrapUp(ctx, tx, h.org, h.ada, h.now().Add(10*time.Second))
+		})
 		h.do("PUT", "/agents/"+h.ada+"/presence", `{"status":"available"}`).Want(200)
 		h.is(t, "available", "")
 		for range 3 {
 			h.is(t, "available", "")
-			tx(func(ctx context.Context, tx db.Querier) error { return h.Missed(ctx, tx, h.org, h.ada, 3, h.now().Add(time.Minute)) })
+			tx(func(ctx context.Context, tx db.Querier) error {
+				return h.Missed(ctx, tx, h.org, h.ada, 3, h.now().Add(time.Minute))
+			})
 		}
 		if a := h.is(t, "away", ""); a.Text("presence.reason") != "missed_offers" || a.Text("availability") != "available" {
 			t.Errorf("got %s", a.Bytes)

@@ -44,7 +44,10 @@ func TestACallerIsOfferedUntilSomebodyAnswers(t *testing.T) {
 		if h.status(t, e.ID) != queue.Offering || h.presence(t, ada) != "ringing" {
 			t.Errorf("%s, ada is %s", h.status(t, e.ID), h.presence(t, ada))
 		}
-		h.tx(t, func(ctx context.Context, tx db.Querier) error { _, err := h.Declined(ctx, tx, h.org, first.ID, queue.OfferNoAnswer); return err })
+		h.tx(t, func(ctx context.Context, tx db.Querier) error {
+			_, err := h.Declined(ctx, tx, h.org, first.ID, queue.OfferNoAnswer)
+			return err
+		})
 		if h.status(t, e.ID) != queue.Waiting || h.presence(t, ada) != "away" { // missed as many as the queue allows
 			t.Errorf("%s, ada is %s", h.status(t, e.ID), h.presence(t, ada))
 		}

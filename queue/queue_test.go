@@ -326,7 +326,9 @@ func TestStrategiesAskMembersInTheirOrder(t *testing.T) {
 		first := h.enter(t, id)
 		o := h.offer(t, first, bob)[0] // bob was rung, and answers one call
 		h.tx(t, func(ctx context.Context, tx db.Querier) error { _, err := h.Answered(ctx, tx, h.org, o.ID); return err })
-		h.tx(t, func(ctx context.Context, tx db.Querier) error { return h.Complete(ctx, tx, h.org, first.ID, time.Minute) })
+		h.tx(t, func(ctx context.Context, tx db.Querier) error {
+			return h.Complete(ctx, tx, h.org, first.ID, time.Minute)
+		})
 		h.pass(time.Minute) // wrap-up is over
 		if err := h.agents.Reconcile(h.ctx); err != nil {
 			t.Fatal(err)
