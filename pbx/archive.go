@@ -99,13 +99,23 @@ func (a *archive) add(ctx context.Context, c *liveCall) {
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
-		pause = archivePace
+		pause = a.pace()
 		if err := a.flush(); err != nil {
 			pause = lastRetry
 			a.log.Warn("the end of stories is not written yet", "err", err)
 		}
 		work = a.more(ctx)
 	}
+}
+
+// pace is how long to wait before the next batch: not at all where it is full already, for those who wait hold memory.
+func (a *archive) pace() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.waiting) >= 2*maxArchived { // one of them is written now
+		return 0
+	}
+	return archivePace
 }
 
 // flush writes a batch; one that cannot be written now waits again.

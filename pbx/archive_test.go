@@ -67,3 +67,21 @@ func TestStoryEndsWaitForTheDatabaseAndTheOldestGo(t *testing.T) {
 		}
 	})
 }
+
+// Who waits holds memory: full batches are written one after the other.
+func TestFullBatchesDoNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shelf{}
+		a := s.archive()
+		start := time.Now()
+		var all sync.WaitGroup
+		for range 10 * maxArchived {
+			all.Go(func() { a.add(t.Context(), &liveCall{}) })
+		}
+		all.Wait()
+		if took := time.Since(start); len(s.batches) != 10 || took > 3*archivePace {
+			t.Errorf("%d batches within %s, want ten within three breaths", len(s.batches), took)
+		}
+	})
+}

@@ -35,8 +35,9 @@ func (c *liveCall) sendDTMF(_ context.Context, x call.DTMF, done reply) {
 			method = "inband"
 		}
 	}
+	stream, dialog := l.stream, l.sip
 	c.aside(dtmfTime, func(ctx context.Context) func(context.Context) {
-		err := sendDigits(ctx, l, method, x)
+		err := sendDigits(ctx, stream, dialog, method, x)
 		return func(context.Context) {
 			if err != nil {
 				done.fail(problemOfDTMF(err, method))
@@ -48,9 +49,9 @@ func (c *liveCall) sendDTMF(_ context.Context, x call.DTMF, done reply) {
 	})
 }
 
-func sendDigits(ctx context.Context, l *leg, method string, x call.DTMF) error {
+func sendDigits(ctx context.Context, stream *media.Stream, dialog *sip.Leg, method string, x call.DTMF) error {
 	if method != "info" {
-		return l.stream.SendDTMF(ctx, x.Digits, media.DTMFOptions{Duration: x.Duration, Gap: x.Gap, Inband: method == "inband"})
+		return stream.SendDTMF(ctx, x.Digits, media.DTMFOptions{Duration: x.Duration, Gap: x.Gap, Inband: method == "inband"})
 	}
 	for _, d := range x.Digits {
 		if d == 'w' {
@@ -60,7 +61,7 @@ func sendDigits(ctx context.Context, l *leg, method string, x call.DTMF) error {
 			continue
 		}
 		kind, body := sip.DTMFInfo(d, x.Duration)
-		if err := l.sip.Info(ctx, kind, body); err != nil {
+		if err := dialog.Info(ctx, kind, body); err != nil {
 			return err
 		}
 		if err := wait(ctx, x.Gap); err != nil {

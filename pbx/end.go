@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"soniq/call"
+	"soniq/media"
 	"soniq/op"
 	"soniq/sip"
 )
@@ -171,4 +172,15 @@ func (c *liveCall) release() {
 			l.stream.Close()
 		}
 	}
+}
+
+// shed lets go of what only a call in progress needs. A call that is over is kept for its story alone.
+func (c *liveCall) shed() {
+	for _, l := range c.legs {
+		if l.owner.Load() == c {
+			l.in, l.stream, l.session, l.phone, l.trunk, l.toPeer, l.playback = nil, nil, nil, nil, nil, nil, nil
+			l.offer = media.Description{}
+		}
+	}
+	c.hunts, c.limits, c.waiting, c.onEnd, c.opening, c.mixer, c.transfer = nil, nil, nil, nil, nil, nil, nil
 }

@@ -150,6 +150,7 @@ func (s *Switch) start(ctx context.Context, c *liveCall, begin func(ctx context.
 		s.ending[c.id] = c
 		s.mu.Unlock()
 		c.ledger.settle(s.writing)
+		c.shed()
 		s.lastMessages(c)
 	}()
 }

@@ -83,7 +83,8 @@ func (p *platform) furnish(binary string) (err error) {
 		in           any
 		out          any
 	}{
-		{"PATCH", "/organization", map[string]any{"outbound": map[string]any{"calls_per_second": 10000, "concurrent_calls": 100000}}, nil},
+		{"PATCH", "/organization", map[string]any{"outbound": map[string]any{"calls_per_second": 10000, "concurrent_calls": 100000},
+			"emergency": map[string]any{"acknowledged": true}}, nil},
 		{"POST", "/users", map[string]any{"email": "ada@example.com", "first_name": "Ada"}, &user},
 		{"POST", "/trunks", map[string]any{"name": "carrier", "host": carrierIP, "port": 5080,
 			"inbound": map[string]any{"allowed_ips": []string{carrierIP}}}, &trunk},
