@@ -46,29 +46,34 @@ func TestABadNetworkIsMeasuredAndWordsGetThrough(t *testing.T) {
 	company := newSite(s)
 	words := append(make([]int16, before), say(t, "rms", monologue)...)
 	network := s.BadNetwork(bad)
-	shares := map[string]float64{}
-	records := map[string]cdr{}
+	calls := []struct {
+		name    string
+		through *rig.BadNetwork
+		wrong   float64 // share of the words
+		record  cdr
+	}{{name: "good"}, {name: "bad", through: network}}
 	t.Run("spoken", func(t *testing.T) {
-		for name, through := range map[string]*rig.BadNetwork{"bad": network, "good": nil} {
-			t.Run(name, func(t *testing.T) {
+		for i := range calls {
+			c := &calls[i]
+			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				own := company.in(t)
-				r := own.speaks(name, words, through)
-				heard := own.transcript(r)["caller"]
+				c.record = own.speaks(c.name, words, c.through)
+				heard := own.transcript(c.record)["caller"]
 				wrong, of := wordErrors(monologue, heard)
-				shares[name], records[name] = float64(wrong)/float64(of), r
-				t.Logf("on the %s network %d of %d words are wrong: %s", name, wrong, of, heard)
+				c.wrong = float64(wrong) / float64(of)
+				t.Logf("on the %s network %d of %d words are wrong: %s", c.name, wrong, of, heard)
 			})
 		}
 	})
 	if t.Failed() {
 		return
 	}
-	if worse := shares["bad"] - shares["good"]; worse > mostWorse {
+	if worse := calls[1].wrong - calls[0].wrong; worse > mostWorse {
 		t.Errorf("%.0f %% more words are wrong on the bad network, at most %.0f %% may be", 100*worse, 100*mostWorse)
 	}
 	up, down := network.Tolls()
-	damaged, intact := company.sounded(records["bad"].CallID), company.sounded(records["good"].CallID)
+	damaged, intact := company.sounded(calls[1].record.CallID), company.sounded(calls[0].record.CallID)
 	suffered(t, "what came from the caller", damaged[0].Received, up)
 	suffered(t, "what the caller's telephone tells of what it got", damaged[0].Sent, down)
 	for who, d := range map[string]*heardWay{"the other side of it": damaged[1].Received, "the good network": intact[0].Received} {
@@ -100,7 +105,7 @@ func suffered(t *testing.T, what string, d *heardWay, toll rig.Toll) {
 	}
 }
 
-// speaks has one telephone speak to another, and returns the record of the call when everything is known of it.
+// speaks has one telephone speak to another, and returns the record of the call when its words are known.
 func (s *site) speaks(name string, words []int16, through *rig.BadNetwork) cdr {
 	s.T.Helper()
 	ada, bob := s.AddUser("Ada-"+name), s.AddUser("Bob-"+name)
@@ -113,7 +118,7 @@ func (s *site) speaks(name string, words []int16, through *rig.BadNetwork) cdr {
 	caller.Do("hangup", "")
 	callee.Wait("CALL_CLOSED", "")
 	id := s.record(ada.Extension).CallID
-	s.hooks.Wait("call.ended", time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == id && e.Data["enriched"] == true })
+	s.hooks.Wait("call.transcription", 3*time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == id })
 	return s.record(ada.Extension)
 }
 
