@@ -74,8 +74,8 @@ func TestABadNetworkIsMeasuredAndWordsGetThrough(t *testing.T) {
 	}
 	up, down := network.Tolls()
 	damaged, intact := company.sounded(calls[1].record.CallID), company.sounded(calls[0].record.CallID)
-	suffered(t, "what came from the caller", damaged[0].Received, up)
-	suffered(t, "what the caller's telephone tells of what it got", damaged[0].Sent, down)
+	suffered(t, "what came from the caller", damaged[0].Received, up, intact[0].Received.JitterMax)
+	suffered(t, "what the caller's telephone tells of what it got", damaged[0].Sent, down, intact[0].Received.JitterMax)
 	for who, d := range map[string]*heardWay{"the other side of it": damaged[1].Received, "the good network": intact[0].Received} {
 		if d.LossRate > 0.5 || d.MOS < 4.2 || d.MOS < damaged[0].Received.MOS+0.3 {
 			t.Errorf("%s: %+v, beside the bad network's %+v", who, *d, *damaged[0].Received)
@@ -87,7 +87,8 @@ func TestABadNetworkIsMeasuredAndWordsGetThrough(t *testing.T) {
 const mostWorse = 0.3
 
 // suffered checks figures against what the network did. Reports by RTCP come every few seconds and leave out the end of the call.
-func suffered(t *testing.T, what string, d *heardWay, toll rig.Toll) {
+// A busy machine adds to the jitter, on the good network too: so much, in ms, is allowed for.
+func suffered(t *testing.T, what string, d *heardWay, toll rig.Toll, busy float64) {
 	t.Helper()
 	if d == nil {
 		t.Errorf("%s: nothing is known", what)
@@ -97,7 +98,7 @@ func suffered(t *testing.T, what string, d *heardWay, toll rig.Toll) {
 	if share := 100 * float64(toll.Lost) / float64(toll.Lost+toll.Passed); math.Abs(d.LossRate-share) > 1.5 {
 		t.Errorf("%s: %.1f %% is said to be lost of %.1f %% that were", what, d.LossRate, share)
 	}
-	if d.Jitter < 7 || d.Jitter > 25 || d.JitterMax < d.Jitter { // 13.3 ms of delays between 0 and 40
+	if d.Jitter < 7 || d.Jitter > 20+busy || d.JitterMax < d.Jitter { // 13.3 ms of delays between 0 and 40
 		t.Errorf("%s: jitter is said to be %.1f ms, at most %.1f", what, d.Jitter, d.JitterMax)
 	}
 	if d.MOS > 4.1 || d.MOS < 2.5 {
