@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +16,8 @@ const (
 	failuresAllowed = 5                  // events in a row whose first attempt failed
 	patience        = 5 * 24 * time.Hour // of failure, after which an endpoint is disabled
 	successEvery    = 5 * time.Second    // how often a success is written down while all goes well
-	troubledLimit   = 2                  // attempts at once at an endpoint whose last one failed
+	doubtedLimit    = 1                  // attempts at once at an endpoint whose last one failed, or that never succeeded
+	doubtedMost     = maxWorkers * 3 / 4 // at all of those together: the others always find a worker
 )
 
 // pulse is what this node saw of an endpoint last. It saves writing down every success.
@@ -38,12 +40,38 @@ func (s *Service) noticed(e *endpoint, r result) {
 	}
 }
 
-// laneLimit keeps an endpoint in trouble from occupying many workers.
-func (s *Service) laneLimit(lane string) int {
-	if p, ok := s.pulses.Load(lane); ok && p.(*pulse).troubled.Load() {
-		return troubledLimit
+// remember takes what is stored of an endpoint for what was seen of it, where this node has not seen anything yet.
+func (s *Service) remember(e *endpoint) {
+	if e.LastSuccess.After(e.LastFailure.Time) {
+		s.pulse(e.ID).written.CompareAndSwap(0, 1)
 	}
-	return perEndpoint
+}
+
+// proven reports whether the last attempt at an endpoint, as far as this node knows, succeeded.
+func (p *pulse) proven() bool { return p.written.Load() != 0 && !p.troubled.Load() }
+
+// laneLimit keeps an endpoint in trouble from occupying many workers, and all those that may be in trouble from occupying all.
+func (s *Service) laneLimit(lane string) int {
+	if strings.HasPrefix(lane, releaseLane) {
+		return 1
+	}
+	p, ok := s.pulses.Load(lane)
+	switch {
+	case ok && p.(*pulse).proven():
+		return perEndpoint
+	case s.doubted.Load() >= doubtedMost:
+		return 0
+	}
+	return doubtedLimit
+}
+
+// doubt counts an attempt at an endpoint that is not proven while it lasts.
+func (s *Service) doubt(id string) (done func()) {
+	if s.pulse(id).proven() {
+		return func() {}
+	}
+	s.doubted.Add(1)
+	return func() { s.doubted.Add(-1) }
 }
 
 // judged keeps the endpoint's figures, opens or closes its breaker, and disables it where it asked for that.
@@ -90,7 +118,7 @@ func (s *Service) recovered(ctx context.Context, tx db.Querier, e *endpoint) err
 }
 
 func (s *Service) startRelease(ctx context.Context, tx db.Querier, e *endpoint) error {
-	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: "release|" + e.ID, Kind: releaseKind,
+	return s.Queue.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: queueName, Lane: releaseLane + e.ID, Kind: releaseKind,
 		Args: endpointArgs{e.ID}, MaxAttempts: many, UniqueKey: "release|" + e.ID})
 }
 

@@ -19,6 +19,9 @@ const (
 	releaseKind = "webhook.release"
 )
 
+// releaseLane begins the lanes in which what waited is released.
+const releaseLane = "release|"
+
 // Start begins to deliver; what was under way when the node died is done again.
 func (s *Service) Start(ctx context.Context) error { return s.runner.Start(ctx) }
 

@@ -180,6 +180,9 @@ func (s *Service) endpoints(ctx context.Context, q db.Querier, org string) ([]*e
 	if err != nil {
 		return nil, err
 	}
+	for _, e := range all {
+		s.remember(e)
+	}
 	k := &known{version: version, endpoints: all}
 	k.checked.Store(now)
 	s.known.Store(org, k)

@@ -65,6 +65,7 @@ func (s *Service) send(ctx context.Context, e *endpoint, d *delivery) (result, e
 	}
 	s.flight.Store(d.ID, d.WebhookID)
 	defer s.flight.Delete(d.ID)
+	defer s.doubt(e.ID)()
 	response, err := s.client.Do(request)
 	if err != nil {
 		r.took, r.fault = s.Now().Sub(started), faultOf(err)

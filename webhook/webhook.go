@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"soniq/bus"
@@ -116,11 +117,13 @@ type Service struct {
 	known  sync.Map // organisation → *known
 	pulses sync.Map // endpoint → *pulse
 	flight sync.Map // delivery being attempted → endpoint
+
+	doubted atomic.Int64 // attempts under way at endpoints that are not known to be well
 }
 
 const (
 	queueName   = "webhooks"
-	maxWorkers  = 1024
+	maxWorkers  = 2048
 	perEndpoint = 32
 	maxTimeout  = 30 * time.Second
 )
