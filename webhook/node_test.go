@@ -24,6 +24,7 @@ type verified struct {
 	Contract bool
 	Bytes    bool
 	Standard bool
+	Svix     bool
 	Tampered bool
 	Error    string
 }
@@ -70,7 +71,7 @@ func startNode(t *testing.T, secrets ...string) (url string, lines <-chan verifi
 }
 
 // Receivers that are not ours accept every delivery: one written from the contract, which signs what
-// JSON.stringify makes of the parsed body, and the library of Standard Webhooks.
+// JSON.stringify makes of the parsed body, and the libraries of Standard Webhooks and Svix.
 func TestForeignReceiversAcceptEveryDelivery(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -88,7 +89,7 @@ func TestForeignReceiversAcceptEveryDelivery(t *testing.T) {
 			select {
 			case v := <-lines:
 				kinds[v.Event] = true
-				if !v.Contract || !v.Bytes || !v.Standard || v.Tampered || v.Error != "" || fmt.Sprint(v.Members) != "[event data]" {
+				if !v.Contract || !v.Bytes || !v.Standard || !v.Svix || v.Tampered || v.Error != "" || fmt.Sprint(v.Members) != "[event data]" {
 					t.Errorf("%+v", v)
 				}
 			case <-time.After(20 * time.Second):
@@ -119,7 +120,7 @@ func TestForeignReceiversSurviveARotation(t *testing.T) {
 		url, lines := startNode(t, known...)
 		h.api.Do(admin(h), "PATCH", "/webhooks/"+id, map[string]any{"url": url}).Want(200)
 		h.api.Do(admin(h), "POST", "/webhooks/"+id+"/test", nil).Want(200)
-		if v := <-lines; !v.Standard || v.Contract != (name != "old") || v.Tampered {
+		if v := <-lines; !v.Standard || !v.Svix || v.Contract != (name != "old") || v.Tampered {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
