@@ -76,7 +76,7 @@ type Quality struct {
 	RTTMS          float64 `json:"rtt_ms"`
 }
 
-// CallMissed: an inbound or internal call ended without anybody connected.
+// CallMissed: an inbound call ended without anybody connected.
 type CallMissed struct {
 	CallID        string   `json:"call_id"`
 	FromNumber    string   `json:"from_number"`

@@ -17,7 +17,7 @@ var means = map[string]string{
 	"call.started":       "A call was accepted for routing, or is about to be placed.",
 	"call.answered":      "A person or an AI agent is connected.",
 	"call.ended":         "A call is over: told once, when recording and summary are there, or 30 s after the end with what is.",
-	"call.missed":        "An inbound or internal call ended without anybody connected.",
+	"call.missed":        "An inbound call ended without anybody connected.",
 	"call.recording":     "A recording can be fetched, or has failed for good.",
 	"call.transcription": "Transcript and summary are both finished, failed or skipped.",
 	"voicemail.received": "A message was left.",
