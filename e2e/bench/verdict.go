@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
+	"syscall"
 	"time"
 )
 
@@ -42,8 +44,8 @@ func (b *bench) conclude() {
 	b.table([]string{"measure", "target", "figure", ""}, rows)
 }
 
-// bound ends the whole run when its time is over, or somebody interrupts it, with what was measured so far. The programs that
-// were started end with this one.
+// bound ends the whole run when its time is over, or somebody interrupts it, with what was measured so far, and everything that
+// was started with it.
 func (b *bench) bound(limit time.Duration, interrupted <-chan os.Signal) {
 	why := "the time is over"
 	select {
@@ -53,6 +55,35 @@ func (b *bench) bound(limit time.Duration, interrupted <-chan os.Signal) {
 	}
 	fmt.Printf("\n%s: what follows was not measured\n", why)
 	b.conclude()
+	endFamily()
 	_ = os.RemoveAll(b.dir)
 	os.Exit(1)
+}
+
+// endFamily ends what this program started and what that started: in order, and by force after ten seconds.
+func endFamily() {
+	all := family(os.Getpid())[1:]
+	for _, pid := range all {
+		_ = syscall.Kill(pid, syscall.SIGTERM)
+	}
+	_ = until(10*time.Second, "the end of what was started", func() bool {
+		for _, pid := range all {
+			if alive(pid) {
+				return false
+			}
+		}
+		return true
+	})
+	for _, pid := range all {
+		if alive(pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// alive reports whether a process runs; one that has ended and that nobody has waited for does not.
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
 }
