@@ -32,6 +32,8 @@ var features = map[string][]string{
 	"audio":      {},
 	"erasure":    {},
 	"analytics":  {},
+	"contact":    {"call", "org"},
+	"crm":        {"call", "contact"},
 }
 
 // others lists every other room with all it may import of ours.

@@ -22,6 +22,8 @@ import (
 	"soniq/bus"
 	"soniq/call"
 	"soniq/carrier"
+	"soniq/contact"
+	"soniq/crm"
 	"soniq/db"
 	"soniq/device"
 	"soniq/egress"
@@ -76,6 +78,8 @@ type house struct {
 	engines     engines
 	limits      *carrier.Limiter
 	gate        *carrier.Gate
+	contacts    *contact.Service
+	crm         *crm.Service
 }
 
 // openHouse takes the data folder, brings the database up to date and builds the rooms.
@@ -155,6 +159,7 @@ func (h *house) build() error {
 	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak})
 	h.buildErasure()
 	h.buildCounts()
+	h.buildContacts(now)
 	h.join()
 	return nil
 }
@@ -202,6 +207,7 @@ func (h *house) join() {
 	h.calls.Summary = func(ctx context.Context, org, id string) (any, error) {
 		return found(h.transcripts.SummaryOf(ctx, org, id))
 	}
+	h.joinContacts()
 	h.calls.Transcript = func(ctx context.Context, org, id string) (any, error) { return found(h.transcripts.Of(ctx, org, id)) }
 }
 
@@ -242,6 +248,9 @@ func found[T any](v *T, err error) (any, error) {
 // close lets go of everything, last first.
 func (h *house) close() {
 	h.engines.close()
+	if h.contacts != nil {
+		h.contacts.Close()
+	}
 	if h.db != nil {
 		if err := h.db.Close(); err != nil {
 			h.log.Error("database not closed in order", "err", err)
@@ -254,7 +263,7 @@ func (h *house) close() {
 
 // operations is everything the API offers.
 func (h *house) operations() []op.Operation {
-	var all []op.Operation
+	all := append(h.contacts.Operations(), h.crm.Operations()...)
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.devices, h.memory, h.numbers,
 		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners} {
 		all = append(all, room.Operations()...)
@@ -265,7 +274,6 @@ func (h *house) operations() []op.Operation {
 // planned are the published operations that are not built yet.
 func planned() []op.Operation {
 	return []op.Operation{
-		op.Planned("contacts.lookup", "GET /contacts/lookup", access.ContactsRead, "Find who a number belongs to"),
 		op.Planned("sms.create", "POST /sms", access.SMSWrite, "Send an SMS"),
 	}
 }

@@ -76,6 +76,7 @@ type node struct {
 	callbacks            *job.Runner
 	erasing              *job.Runner
 	mails                *job.Runner // nil where no mail is sent
+	imports, connections *job.Runner
 
 	started    time.Time
 	draining   atomic.Bool
@@ -103,7 +104,7 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n := &node{house: h, listener: l, cancel: cancel, started: time.Now()}
-	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startCallbacks, n.startMail, n.startPartners, n.openControl, n.openHTTP} {
+	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startContacts, n.startCallbacks, n.startMail, n.startPartners, n.openControl, n.openHTTP} {
 		if err := step(ctx); err != nil {
 			n.stop()
 			return nil, err
@@ -310,14 +311,10 @@ func (n *node) closeDoors() {
 	if n.callbacks != nil {
 		n.callbacks.Stop(ctx)
 	}
-	if n.erasing != nil {
-		n.erasing.Stop(ctx)
-	}
-	if n.mails != nil {
-		n.mails.Stop(ctx)
-	}
-	if n.callJobs != nil {
-		n.callJobs.Stop(ctx)
+	for _, r := range []*job.Runner{n.erasing, n.mails, n.callJobs, n.imports, n.connections} {
+		if r != nil {
+			r.Stop(ctx)
+		}
 	}
 	if n.understand != nil {
 		n.understand.Stop(ctx)

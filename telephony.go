@@ -35,7 +35,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	dir := newDirectory(ctx, h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
 		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
-		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime,
+		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: h.callerName, Rings: h.rings,
 		MediaTimeout: c.MediaTimeout})
 	h.calls.Switch, dir.registered = n.switcher, n.switcher.Registered
 	proxies, err := networks("trusted-proxies", c.TrustedProxies)

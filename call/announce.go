@@ -62,7 +62,7 @@ func (s *Service) publishEnded(ctx context.Context, tx db.Querier, org string, c
 		CallID: c.ID, FromNumber: c.FromNumber, TalkDurationSeconds: c.TalkDurationSeconds, RecordingURL: c.RecordingURL,
 		AISummary: c.AISummary, ToNumber: c.ToNumber, Direction: string(c.Direction), Status: string(c.Status),
 		StartedAt: c.StartedAt, AnsweredAt: c.AnsweredAt, EndedAt: *c.EndedAt, AgentID: c.AgentID, QueueID: c.QueueID,
-		HoldSeconds: c.HoldSeconds, Tags: c.Tags, Quality: c.Quality, Enriched: complete,
+		HoldSeconds: c.HoldSeconds, Tags: c.Tags, Quality: c.Quality, Enriched: complete, Contact: c.Contact,
 	}
 	if c.EndReason != nil {
 		e.EndReason = *c.EndReason

@@ -42,6 +42,12 @@ type Service struct {
 	// OnDeleted is called in the transaction in which a recording is deleted; may be nil.
 	OnDeleted func(ctx context.Context, tx db.Querier, org, callID, recordingID string) error
 	Log       *slog.Logger // nil: nothing is logged
+	// Contact is who a number outside belongs to, as far as is known without waiting; nil where nobody is asked.
+	Contact func(ctx context.Context, org, number string) *event.Contact
+	// OnNote is called for a note that is to be written to connected systems, in the same transaction; may be nil.
+	OnNote func(ctx context.Context, tx db.Querier, org string, n Note) error
+	// NoteSyncs tells how far notes have come to connected systems; may be nil.
+	NoteSyncs func(ctx context.Context, q db.Querier, org string, notes []string) (map[string][]NoteSync, error)
 
 	under   under
 	pace    pace
@@ -75,6 +81,8 @@ type New struct {
 	Metadata  map[string]string
 	Reference string // client_reference
 	Purpose   string // why the call is made (reason of CallCreate): its first note
+
+	contact *event.Contact
 }
 
 // A Party is who answered, or is rung.
@@ -92,12 +100,14 @@ type Party struct {
 
 // Begin writes the row of a new call and tells call.started.
 func (s *Service) Begin(ctx context.Context, n New) error {
+	n.contact = s.contactOf(ctx, n)
 	return s.begun(n, s.DB.Tx(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
 }
 
 // BeginLater is Begin for a call that need not wait: what is written of it afterwards comes after its beginning, and wait returns
 // when that is written.
 func (s *Service) BeginLater(ctx context.Context, n New) (wait func() error) {
+	n.contact = s.contactOf(ctx, n)
 	written := s.DB.Later(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) })
 	return func() error { return s.begun(n, written()) }
 }
@@ -125,7 +135,7 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, n New) error {
 	return s.Outbox.Publish(ctx, tx, n.Org, event.CallStarted{
 		CallID: n.ID, Direction: string(n.Direction), FromNumber: n.From, ToNumber: n.To,
 		FromName: db.Null(n.FromName).Ptr(), NumberID: db.Null(n.NumberID).Ptr(),
-		UserID: db.Null(n.UserID).Ptr(), StartedAt: db.At(n.StartedAt), Source: n.Source,
+		UserID: db.Null(n.UserID).Ptr(), StartedAt: db.At(n.StartedAt), Source: n.Source, Contact: n.contact,
 	})
 }
 
@@ -351,7 +361,7 @@ func endOpen(ctx context.Context, tx db.Querier, e Ended) error {
 func (s *Service) publishMissed(ctx context.Context, tx db.Querier, e Ended, row Call) error {
 	return s.Outbox.Publish(ctx, tx, e.Org, event.CallMissed{
 		CallID: e.ID, FromNumber: e.From, ToNumber: e.To, MissedReason: *row.MissedReason,
-		StartedAt: row.StartedAt, EndedAt: *row.EndedAt, WaitSeconds: row.TotalSeconds, AgentsOffered: e.Offered,
+		StartedAt: row.StartedAt, EndedAt: *row.EndedAt, WaitSeconds: row.TotalSeconds, AgentsOffered: e.Offered, Contact: row.Contact,
 	})
 }
 

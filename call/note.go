@@ -16,8 +16,17 @@ type Note struct {
 	Body      string     `json:"body"`
 	Pinned    bool       `json:"pinned"`
 	Author    Author     `json:"author"`
-	CRMSync   []struct{} `json:"crm_sync" nullable:"false" doc:"How far it has come to each connected system"`
+	CRMSync   []NoteSync `json:"crm_sync" nullable:"false" doc:"How far it has come to each connected system"`
 	CreatedAt db.Time    `json:"created_at"`
+}
+
+// NoteSync is how far a note has come to a connected system.
+type NoteSync struct {
+	ConnectionID string  `json:"connection_id"`
+	Provider     string  `json:"provider"`
+	Status       string  `json:"status" enum:"pending,synced,failed,skipped"`
+	ExternalID   *string `json:"external_id"`
+	Error        *string `json:"error"`
 }
 
 // An Author is who wrote a note.
@@ -30,8 +39,8 @@ type Author struct {
 // maxNotes bounds the notes of a call.
 const maxNotes = 1000
 
-// author is who asks.
-func author(ctx context.Context) Author {
+// AuthorOf is who asks.
+func AuthorOf(ctx context.Context) Author {
 	p, _ := access.From(ctx)
 	if p.UserID != "" {
 		return Author{Type: "user", ID: p.UserID, Name: p.KeyName}
@@ -44,7 +53,7 @@ func (s *Service) keepPurpose(ctx context.Context, tx db.Querier, n New) error {
 	if n.Purpose == "" {
 		return nil
 	}
-	a := author(ctx)
+	a := AuthorOf(ctx)
 	if a.ID == "" {
 		a = Author{Type: "user", ID: n.UserID}
 	}

@@ -38,7 +38,7 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 	if n := utf8.RuneCountInString(in.Body.Body); n > 10_000 || strings.TrimSpace(in.Body.Body) == "" {
 		return nil, op.Invalid(op.Field("body", "invalid_length", "must have 1 to 10000 characters"))
 	}
-	n := newNote{callID: in.ID, body: in.Body.Body, pinned: in.Body.Pinned, crmSync: in.Body.CRMSync == nil || *in.Body.CRMSync, author: author(ctx)}
+	n := newNote{callID: in.ID, body: in.Body.Body, pinned: in.Body.Pinned, crmSync: in.Body.CRMSync == nil || *in.Body.CRMSync, author: AuthorOf(ctx)}
 	id := db.NewID("note")
 	var note Note
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
@@ -55,8 +55,15 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 		if err := s.insertNote(ctx, tx, org, n, id, db.At(s.Now())); err != nil {
 			return err
 		}
-		note, err = getNote(ctx, tx, org, in.ID, id)
-		return err
+		if note, err = getNote(ctx, tx, org, in.ID, id); err != nil {
+			return err
+		}
+		if s.OnNote != nil && n.crmSync {
+			if err := s.OnNote(ctx, tx, org, note); err != nil {
+				return err
+			}
+		}
+		return s.dressNotes(ctx, tx, org, []*Note{&note})
 	})
 	if err != nil {
 		return nil, err
@@ -67,7 +74,7 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 const noteColumns = `id, call_id, body, pinned, author_type, author_id, author_name, created_at`
 
 func scanNote(r row) (Note, error) {
-	n := Note{CRMSync: []struct{}{}}
+	n := Note{CRMSync: []NoteSync{}}
 	var callID string
 	err := r.Scan(&n.ID, &callID, &n.Body, &n.Pinned, &n.Author.Type, &n.Author.ID, &n.Author.Name, &n.CreatedAt)
 	n.CallID = &callID
@@ -77,6 +84,11 @@ func scanNote(r row) (Note, error) {
 func getNote(ctx context.Context, q db.Querier, org, callID, id string) (Note, error) {
 	const text = `SELECT ` + noteColumns + ` FROM notes WHERE org_id = $1 AND call_id = $2 AND id = $3`
 	return scanNote(q.QueryRow(ctx, text, org, callID, id))
+}
+
+// NoteOf returns a note of a call, or db.ErrNone.
+func (s *Service) NoteOf(ctx context.Context, org, callID, id string) (Note, error) {
+	return getNote(ctx, s.DB.Read(ctx), org, callID, id)
 }
 
 // NotesIn asks for the notes of a call.
@@ -97,6 +109,13 @@ func (s *Service) Notes(ctx context.Context, in *NotesIn) (*op.Out[op.Page[Note]
 	f := notesOf(access.Org(ctx), in.ID)
 	all, err := s.queryNotes(ctx, f.Page("created_at", false, after.Int, after.ID, in.Limit))
 	if err != nil {
+		return nil, err
+	}
+	shown := make([]*Note, len(all))
+	for i := range all {
+		shown[i] = &all[i]
+	}
+	if err := s.dressNotes(ctx, s.DB.Read(ctx), access.Org(ctx), shown); err != nil {
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(n Note) op.Position { return op.Position{Int: n.CreatedAt.UnixMicro(), ID: n.ID} })
@@ -123,6 +142,25 @@ func (s *Service) queryNotes(ctx context.Context, f *db.Filter) ([]Note, error) 
 		all = append(all, n)
 	}
 	return all, rows.Err()
+}
+
+// dressNotes fills in how far notes have come to connected systems.
+func (s *Service) dressNotes(ctx context.Context, q db.Querier, org string, notes []*Note) error {
+	if s.NoteSyncs == nil || len(notes) == 0 {
+		return nil
+	}
+	ids := make([]string, len(notes))
+	for i, n := range notes {
+		ids[i] = n.ID
+	}
+	syncs, err := s.NoteSyncs(ctx, q, org, ids)
+	if err != nil {
+		return fmt.Errorf("find notes in connected systems: %w", err)
+	}
+	for _, n := range notes {
+		n.CRMSync = append(n.CRMSync, syncs[n.ID]...)
+	}
+	return nil
 }
 
 // OneNote names a note of a call.

@@ -42,6 +42,7 @@ type Filters struct {
 	QueueID       string   `query:"queue_id" maxLength:"40"`
 	NumberID      string   `query:"number_id" maxLength:"40"`
 	FlowID        string   `query:"flow_id" maxLength:"40"`
+	ContactID     string   `query:"contact_id" maxLength:"40"`
 	HasRecording  string   `query:"has_recording" enum:"true,false"`
 	HasTranscript string   `query:"has_transcript" enum:"true,false"`
 	Sentiment     string   `query:"sentiment" enum:"positive,neutral,negative,mixed"`
@@ -61,7 +62,7 @@ func (in Filters) apply(f *db.Filter, column string) error {
 	}
 	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", plus(in.FromNumber)).
 		Equal("to_number", plus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
-		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("sentiment", in.Sentiment).Between(column, since, until)
+		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("contact_id", in.ContactID).Equal("sentiment", in.Sentiment).Between(column, since, until)
 	switch phone := plus(in.Phone); {
 	case phone == "":
 	case in.side == callers:

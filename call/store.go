@@ -15,16 +15,16 @@ import (
 func insert(ctx context.Context, tx db.Querier, n New, node string) error {
 	const q = `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, from_name, to_number, number_id,
 			device_id, trunk_id, user_id, started_at, ringing_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds,
-			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, client_reference, sandbox, node)
+			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, client_reference, sandbox, node, contact_id, contact)
 		VALUES ($1, $2, $3, $15, 'agent', $4, $5, $6, $7, $8, $9, $10, $11, $12, $16, 0, 0, 0, 0, 0,
-			'off', FALSE, 'not_required', '[]', 0, $17, $18, $13, $14)`
+			'off', FALSE, 'not_required', '[]', 0, $17, $18, $13, $14, $19, $20)`
 	metadata := n.Metadata
 	if metadata == nil {
 		metadata = map[string]string{}
 	}
 	_, err := tx.Exec(ctx, q, n.Org, n.ID, string(n.Direction), n.Source, n.From, db.Null(n.FromName), n.To, db.Null(n.NumberID),
 		db.Null(n.DeviceID), db.Null(n.TrunkID), db.Null(n.UserID), db.At(n.StartedAt), n.Sandbox, node, string(n.status()),
-		n.ringingAt(), db.AsJSON(metadata), db.Null(n.Reference))
+		n.ringingAt(), db.AsJSON(metadata), db.Null(n.Reference), contactID(n.contact), contactText(n.contact))
 	return err
 }
 
@@ -153,7 +153,8 @@ const columns = `id, cdr_id, direction, status, stage, source, from_number, from
 	device_id, trunk_id, user_id, agent_id, agent_name, agent_extension, answered_by, started_at, ringing_at, answered_at, ended_at,
 	ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, held_since, end_reason, hangup_by, missed_reason,
 	disposition, sip_status, q850_cause, quality, recording_state, recording_id, recording_ready, consent, transcript_id,
-	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at, muted, transfer, transferred_to, machine`
+	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at, muted, transfer, transferred_to, machine,
+	contact`
 
 // row is what QueryRow and Rows have in common.
 type row interface{ Scan(to ...any) error }
@@ -168,6 +169,7 @@ func scan(r row) (Call, error) {
 	var metadata db.JSON[map[string]string]
 	var transferredTo db.Null
 	var transfer db.JSON[*TransferStatus]
+	var contact db.JSON[*event.Contact]
 	var ready bool
 	var sipStatus, q850 sql.NullInt64
 	err := r.Scan(&c.ID, &cdr, &c.Direction, &c.Status, &c.Stage, &c.Source, &c.FromNumber, &fromName, &c.ToNumber, &numberID, &flowID,
@@ -175,7 +177,7 @@ func scan(r row) (Call, error) {
 		&c.RingSeconds, &c.QueueSeconds, &c.HoldSeconds, &c.TalkDurationSeconds, &c.TotalSeconds, &held, &endReason, &hangupBy, &missed,
 		&disposition, &sipStatus, &q850, &quality, &c.Recording.State, &recordingID, &ready, &c.Recording.Consent, &transcriptID,
 		&summary, &sentiment, &tags, &c.NotesCount, &metadata, &reference, &c.Sandbox, &announced,
-		&c.Muted, &transfer, &transferredTo, &c.AnsweredByMachine)
+		&c.Muted, &transfer, &transferredTo, &c.AnsweredByMachine, &contact)
 	if err != nil {
 		return c, err
 	}
@@ -187,7 +189,7 @@ func scan(r row) (Call, error) {
 	c.SIPStatus, c.Q850Cause, c.Quality = whole(sipStatus), whole(q850), quality.V
 	c.Recording.RecordingID, c.TranscriptID = recordingID.Ptr(), transcriptID.Ptr()
 	c.AISummary, c.Sentiment, c.ClientReference = summary.Ptr(), sentiment.Ptr(), reference.Ptr()
-	c.Tags, c.Metadata, c.Transfer = tags.V, metadata.V, transfer.V
+	c.Tags, c.Metadata, c.Transfer, c.Contact = tags.V, metadata.V, transfer.V, contact.V
 	if c.Tags == nil {
 		c.Tags = []string{}
 	}

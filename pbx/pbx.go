@@ -46,6 +46,10 @@ type Config struct {
 	Audio      Audio   // nil: no audio files
 	OnRecorded call.OnRecorded
 	Salvage    call.Salvage // finishes what a crash left of a recording
+	// CallerName is how a caller from outside who sends no name is shown; "" where that is not known. nil: nobody is asked. It
+	// is on the way of every such call.
+	CallerName func(ctx context.Context, org, number string) string
+	Rings      func(r Ring) // told of every user a call rings at; must not wait; may be nil
 	Log        *slog.Logger
 	Now        func() time.Time
 

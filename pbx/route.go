@@ -80,6 +80,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 	c.new.Org, c.new.To, c.new.NumberID, c.new.TrunkID, c.new.Sandbox = user.Org, user.Number, user.NumberID, user.TrunkID, user.Sandbox
 	c.a.trunkID = user.TrunkID
 	c.caller = Caller{Org: user.Org, Sandbox: user.Sandbox}
+	c.nameCaller(ctx)
 	if c.policy, err = s.Directory.Policy(ctx, user.Org); err != nil {
 		return r, nil, err
 	}
@@ -90,6 +91,17 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 		return r, &Refusal{Status: 480, Phrase: "The number leads nowhere yet", Reason: "no_route"}, nil
 	}
 	return s.phonesOf(ctx, user, "")
+}
+
+// nameCaller gives a caller who sent no name, or no more than a number, the name under which the organisation knows them.
+func (c *liveCall) nameCaller(ctx context.Context) {
+	sent := strings.Trim(c.new.FromName, "+0123456789 ()-./\"")
+	if c.sw.CallerName == nil || sent != "" || c.new.From == call.Anonymous {
+		return
+	}
+	if name := c.sw.CallerName(ctx, c.new.Org, c.new.From); name != "" {
+		c.new.FromName = name
+	}
 }
 
 // dialled is the user part of the request URI without parameters.

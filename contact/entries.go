@@ -1,0 +1,201 @@
+package contact
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"soniq/db"
+)
+
+// This file keeps what connected systems told of people, so that they are found in the index.
+
+const (
+	entryBatch = 100
+	// MaxEntries bounds what a connection may keep in the index.
+	MaxEntries = 1_000_000
+	maxEntryID = 200
+)
+
+// A Round is one reading of all that a connected system knows. Records are given to Add as they come; Finish removes those
+// that were not given in this round.
+type Round struct {
+	s               *Service
+	org, connection string
+	country, name   string
+	batch           []Record
+	total           int
+}
+
+// NewRound begins to read a system's records. Rounds of one connection must not overlap; a round that is not finished leaves
+// what it added.
+func (s *Service) NewRound(ctx context.Context, org, connection string) (*Round, error) {
+	o, err := s.Orgs.Get(ctx, org)
+	if err != nil {
+		return nil, fmt.Errorf("find organisation: %w", err)
+	}
+	return &Round{s: s, org: org, connection: connection, country: o.Country, name: db.NewID("rnd")}, nil
+}
+
+// Add takes a record; those without id, or with neither number nor address, are passed over.
+func (r *Round) Add(ctx context.Context, x Record) error {
+	if x.ExternalID == "" || len(x.ExternalID) > maxEntryID || len(x.Phones) == 0 && x.Email == "" {
+		return nil
+	}
+	if r.total++; r.total > MaxEntries {
+		return fmt.Errorf("a connection may bring %d people", MaxEntries)
+	}
+	x.Phones = x.Phones[:min(len(x.Phones), maxPhones)]
+	if r.batch = append(r.batch, x); len(r.batch) < entryBatch {
+		return nil
+	}
+	return r.flush(ctx)
+}
+
+// Finish writes the rest and removes records the system has no more. It returns how many there are.
+func (r *Round) Finish(ctx context.Context) (int, error) {
+	if err := r.flush(ctx); err != nil {
+		return 0, err
+	}
+	return r.total, r.s.sweepEntries(ctx, r.org, r.connection, r.name)
+}
+
+// flush writes a batch: records that are as they were are only marked as seen.
+func (r *Round) flush(ctx context.Context) error {
+	batch := r.batch
+	r.batch = nil
+	err := r.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		for _, x := range batch {
+			if err := r.put(ctx, tx, x); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("keep records of %s: %w", r.connection, err)
+	}
+	return nil
+}
+
+func (r *Round) put(ctx context.Context, tx db.Querier, x Record) error {
+	x.Name, x.Company, x.Title, x.Email = clip(tidy(x.Name)), clip(tidy(x.Company)), clip(tidy(x.Title)), clip(tidy(x.Email))
+	at := x.UpdatedAt
+	x.UpdatedAt = time.Time{}
+	text, _ := json.Marshal(x)
+	sum := sha256.Sum256(text)
+	digest := base64.RawStdEncoding.EncodeToString(sum[:])
+	const same = `UPDATE contact_entries SET round = $5 WHERE org_id = $1 AND source = $2 AND id = $3 AND digest = $4`
+	known, err := tx.Exec(ctx, same, r.org, r.connection, x.ExternalID, digest, r.name)
+	if err != nil {
+		return err
+	}
+	if n, err := known.RowsAffected(); err != nil || n > 0 {
+		return err
+	}
+	if at.IsZero() {
+		at = r.s.Now()
+	}
+	const q = `INSERT INTO contact_entries (org_id, source, id, name, company, title, email, url, digest, round, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+		ON CONFLICT (org_id, source, id) DO UPDATE SET name = excluded.name, company = excluded.company, title = excluded.title,
+			email = excluded.email, url = excluded.url, digest = excluded.digest, round = excluded.round, updated_at = excluded.updated_at`
+	if _, err := tx.Exec(ctx, q, r.org, r.connection, x.ExternalID, x.Name, x.Company, x.Title, x.Email, clip(x.URL), digest, r.name, db.At(at)); err != nil {
+		return err
+	}
+	before, err := indexedEntry(ctx, tx, r.org, r.connection, x.ExternalID)
+	if err != nil {
+		return err
+	}
+	after := indexed{source: r.connection, id: x.ExternalID, emails: []string{x.Email}}
+	for _, p := range x.Phones {
+		after.phones = append(after.phones, Phone{Number: p})
+	}
+	return r.s.reindex(ctx, tx, r.org, []indexed{before}, []indexed{after}, r.country)
+}
+
+func clip(text string) string {
+	const most = 200
+	if r := []rune(text); len(r) > most {
+		return string(r[:most])
+	}
+	return text
+}
+
+// indexedEntry is what the index has of an entry.
+func indexedEntry(ctx context.Context, q db.Querier, org, source, id string) (indexed, error) {
+	x := indexed{source: source, id: id}
+	const text = `SELECT number, digits FROM contact_phones WHERE org_id = $1 AND source = $2 AND record_id = $3`
+	rows, err := q.Query(ctx, text, org, source, id)
+	if err != nil {
+		return x, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var number, digits string
+		if err := rows.Scan(&number, &digits); err != nil {
+			return x, err
+		}
+		if number == "" {
+			number = digits
+		}
+		x.phones = append(x.phones, Phone{Number: number})
+	}
+	return x, rows.Err()
+}
+
+// sweepEntries removes what a connection did not tell in its last round; "" removes everything.
+func (s *Service) sweepEntries(ctx context.Context, org, connection, round string) error {
+	for {
+		gone := 0
+		err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+			ids, err := stale(ctx, tx, org, connection, round)
+			gone = len(ids)
+			for _, id := range ids {
+				for _, q := range []string{
+					`DELETE FROM contact_phones WHERE org_id = $1 AND source = $2 AND record_id = $3`,
+					`DELETE FROM contact_emails WHERE org_id = $1 AND source = $2 AND record_id = $3`,
+					`DELETE FROM contact_entries WHERE org_id = $1 AND source = $2 AND id = $3`,
+				} {
+					if _, err := tx.Exec(ctx, q, org, connection, id); err != nil {
+						return err
+					}
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("remove old records of %s: %w", connection, err)
+		}
+		if gone < entryBatch {
+			s.Reconnected(org)
+			return nil
+		}
+	}
+}
+
+func stale(ctx context.Context, q db.Querier, org, connection, round string) ([]string, error) {
+	const text = `SELECT id FROM contact_entries WHERE org_id = $1 AND source = $2 AND round <> $3 LIMIT 100`
+	rows, err := q.Query(ctx, text, org, connection, round)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		all = append(all, id)
+	}
+	return all, rows.Err()
+}
+
+// Forget removes everything a connection brought. It takes several transactions.
+func (s *Service) Forget(ctx context.Context, org, connection string) error {
+	return s.sweepEntries(ctx, org, connection, "")
+}

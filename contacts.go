@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"soniq/call"
+	"soniq/contact"
+	"soniq/crm"
+	"soniq/db"
+	"soniq/job"
+	"soniq/pbx"
+)
+
+// This file joins contacts and connected systems with the other rooms.
+
+// buildContacts makes the rooms of contacts and connections.
+func (h *house) buildContacts(now func() time.Time) {
+	h.contacts = (&contact.Service{DB: h.db, Orgs: h.orgs, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Log: h.log, Now: now}).Open()
+	h.crm = crm.New(crm.Config{DB: h.db, Bus: h.bus, Jobs: h.jobs, Seal: h.seal, Guard: h.guard, Contacts: h.contacts, Log: h.log, Now: now,
+		Note: h.note, Call: h.calls.Find})
+}
+
+// joinContacts tells the rooms of each other.
+func (h *house) joinContacts() {
+	c, x := h.contacts, h.crm
+	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = x.Connected, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs
+	c.OnKnown = h.calls.Known
+	c.CallNumber, c.Past = h.callNumber, h.past
+	c.Lines = append(c.Lines, h.callLine)
+	c.OnMerge = append(c.OnMerge, x.Merge, func(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
+		return h.calls.MergeContact(ctx, tx, org, from, into.Named(h.ownName(ctx, org)))
+	})
+	c.OnDelete = append(c.OnDelete, h.calls.ForgetContact)
+	h.calls.Contact = c.Known
+	h.calls.OnNote, h.calls.NoteSyncs = x.SaveNote, x.NoteSyncs
+	before := h.calls.OnEnd
+	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
+		if err := h.spoken(ctx, tx, e, r); err != nil {
+			return err
+		}
+		return before(ctx, tx, e, r)
+	}
+}
+
+// spoken follows from the end of a call: when somebody was last spoken with, and what connected systems are told.
+func (h *house) spoken(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
+	if number := r.Number(); number != "" && r.AnsweredAt != nil {
+		if err := h.contacts.Touch(ctx, tx, e.Org, number, r.EndedAt); err != nil {
+			return err
+		}
+	}
+	return h.crm.LogCall(ctx, tx, e.Org, r)
+}
+
+// ownName is what an organisation calls its own contacts as a source.
+func (h *house) ownName(ctx context.Context, org string) string {
+	all, err := h.crm.Connected(ctx, org)
+	if err == nil {
+		for _, c := range all {
+			if c.ID == contact.Internal {
+				return c.Name
+			}
+		}
+	}
+	return contact.Own
+}
+
+// note finds a note on a call or a contact.
+func (h *house) note(ctx context.Context, org, id, callID string) (call.Note, error) {
+	if callID != "" {
+		return h.calls.NoteOf(ctx, org, callID, id)
+	}
+	return h.contacts.Note(ctx, h.db.Read(ctx), org, id)
+}
+
+// callNumber is whom a call is with.
+func (h *house) callNumber(ctx context.Context, org, id string) (string, *call.Named, error) {
+	c, err := h.calls.Find(ctx, org, id)
+	if err != nil {
+		return "", nil, err
+	}
+	if number := c.Number(); number != "" {
+		return number, nil, nil
+	}
+	return c.FromNumber, nil, nil
+}
+
+// past is what calls and memory say of a number.
+func (h *house) past(ctx context.Context, org, number string, memory bool) (contact.Past, error) {
+	var p contact.Past
+	total, last, err := h.calls.Earlier(ctx, org, number, "")
+	if err != nil {
+		return p, err
+	}
+	if p.CallsTotal = total; last != nil {
+		p.LastCall = &contact.LastCall{ID: last.ID, At: last.StartedAt, Agent: last.Agent()}
+	}
+	if !memory {
+		return p, nil
+	}
+	if p.LastCall != nil {
+		p.LastCall.AISummary = last.AISummary
+	}
+	m, err := h.memory.Caller(ctx, org, number, 1)
+	if err != nil {
+		return p, err
+	}
+	p.SentimentTrend, p.MemorySummary = &m.SentimentTrend, db.Null(m.Summary).Ptr()
+	for _, i := range m.OpenItems {
+		p.OpenItems = append(p.OpenItems, i.Text)
+	}
+	return p, nil
+}
+
+// callLine tells of the calls with a contact.
+func (h *house) callLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
+	if !q.Wants("call") {
+		return nil, nil
+	}
+	calls, err := h.calls.History(ctx, org, call.History{Contact: q.Contact.ID, Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
+		BeforeID: q.BeforeID, Limit: q.Limit})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]contact.Item, len(calls))
+	for i, c := range calls {
+		direction, status := string(c.Direction), string(c.Status)
+		all[i] = contact.Item{Kind: "call", ID: c.ID, At: c.StartedAt, Phone: db.Null(c.Number()).Ptr(), Direction: &direction, Status: &status, Text: c.AISummary,
+			TalkSeconds: &c.TalkDurationSeconds, CallID: &c.ID, RecordingURL: c.RecordingURL}
+		if a := c.Agent(); a != nil {
+			all[i].Agent = &contact.Person{ID: a.ID, Name: a.Name}
+		}
+	}
+	return all, nil
+}
+
+// callerName is how a caller who sends no name is shown on phones.
+func (h *house) callerName(ctx context.Context, org, number string) string {
+	if c := h.contacts.Known(ctx, org, number); c != nil {
+		return c.Name
+	}
+	return ""
+}
+
+// rings has the live stream told who calls.
+func (h *house) rings(r pbx.Ring) {
+	if !strings.HasPrefix(r.Number, "+") && r.Number != call.Anonymous {
+		return // an extension: colleagues know each other
+	}
+	h.contacts.Ringing(contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number})
+}
+
+// startContacts starts what imports contacts and writes to connected systems.
+func (n *node) startContacts(ctx context.Context) error {
+	h := n.house
+	n.imports = &job.Runner{DB: h.db, Queue: h.jobs, Name: contact.Queue, Node: h.node, Log: h.log, Options: contact.Options()}
+	h.contacts.Handle(n.imports)
+	if err := n.imports.Start(ctx); err != nil {
+		return err
+	}
+	n.connections = &job.Runner{DB: h.db, Queue: h.jobs, Name: crm.Queue, Node: h.node, Log: h.log, Options: crm.Options()}
+	h.crm.Handle(n.connections)
+	return n.connections.Start(ctx)
+}

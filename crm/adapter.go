@@ -1,0 +1,93 @@
+package crm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"soniq/contact"
+	"soniq/db"
+)
+
+// An Adapter speaks with one connected system. What it can do beside is in the interfaces below; Can says which of them work
+// with its settings. It is made anew when settings change, and is safe for concurrent use. Every call has a deadline.
+type Adapter interface {
+	Can() Capabilities
+}
+
+// A Finder asks the system who somebody is. Nobody is no error.
+type Finder interface {
+	Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error)
+}
+
+// A Directory is a list of people that is copied into the phone index now and then.
+type Directory interface {
+	// All gives every record of the system to take, and stops at its first error.
+	All(ctx context.Context, take func(context.Context, contact.Record) error) error
+	// Every is how often the list is to be read.
+	Every() time.Duration
+}
+
+// A Keeper writes contacts to the system.
+type Keeper interface {
+	// Upsert writes a contact: a new one where externalID is "". key is the same for every attempt of one change.
+	Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error)
+}
+
+// A Noter writes notes to the system.
+type Noter interface {
+	// NeedsRecord reports whether notes can only be written to a record of the system.
+	NeedsRecord() bool
+	Note(ctx context.Context, key string, n Note) (Written, error)
+}
+
+// A CallLogger writes finished calls to the system.
+type CallLogger interface {
+	LogNeedsRecord() bool
+	LogCall(ctx context.Context, key string, c CallLog) (Written, error)
+}
+
+// Written is what the system made of what it was given.
+type Written struct{ ExternalID, URL string }
+
+// Whom is the person a note or a call is about, as far as is known.
+type Whom struct {
+	ExternalID string // of the system's record
+	ContactID  string
+	Name       string
+	Company    string
+	Phone      string // E.164
+	Email      string
+}
+
+// A Note is what somebody wrote about a person.
+type Note struct {
+	Whom
+	ID, Text, Author string
+	CallID           string
+	At               db.Time
+}
+
+// A CallLog is a finished call with a person.
+type CallLog struct {
+	Whom
+	ID, Direction, Status       string
+	From, To                    string
+	StartedAt, EndedAt          db.Time
+	Duration, Talk              int // seconds
+	Summary, Agent, Disposition string
+	RecordingURL                string
+}
+
+// Errors of adapters. Others are tried again.
+var (
+	// ErrAuth says that the system does not accept our credentials.
+	ErrAuth = errors.New("the system refuses the credentials")
+	// ErrRefused says that the system does not take what it was given, now or later.
+	ErrRefused = errors.New("the system refuses what it was given")
+)
+
+// Busy says that the system wants to be left alone for a while.
+type Busy struct{ After time.Duration }
+
+func (b *Busy) Error() string { return "the system is asked too often" }

@@ -1,0 +1,74 @@
+package crm
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// placeholder is {{name}} in an address or a body.
+var placeholder = regexp.MustCompile(`\{\{\s*([a-z0-9_]+)\s*\}\}`)
+
+// fill puts values into a template; escape writes them for where they stand.
+func fill(template string, values map[string]string, escape func(string) string) string {
+	return placeholder.ReplaceAllStringFunc(template, func(found string) string {
+		return escape(values[placeholder.FindStringSubmatch(found)[1]])
+	})
+}
+
+// inURL writes a value for any part of an address.
+func inURL(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
+
+func plain(value string) string { return value }
+
+// fillBody puts values into the texts of a JSON value.
+func fillBody(body any, values map[string]string) any {
+	switch x := body.(type) {
+	case string:
+		return fill(x, values, plain)
+	case []any:
+		out := make([]any, len(x))
+		for i := range x {
+			out[i] = fillBody(x[i], values)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for name, v := range x {
+			out[name] = fillBody(v, values)
+		}
+		return out
+	}
+	return body
+}
+
+// names lists the placeholders of a template or a body.
+func names(template any) (all []string) {
+	switch x := template.(type) {
+	case string:
+		for _, m := range placeholder.FindAllStringSubmatch(x, -1) {
+			all = append(all, m[1])
+		}
+	case []any:
+		for _, v := range x {
+			all = append(all, names(v)...)
+		}
+	case map[string]any:
+		for _, v := range x {
+			all = append(all, names(v)...)
+		}
+	}
+	return all
+}
+
+// unknown says which placeholder means nothing.
+func unknown(template any, known []string) error {
+	for _, n := range names(template) {
+		if !slices.Contains(known, n) {
+			return fmt.Errorf("{{%s}} means nothing here; known are %s", n, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
