@@ -74,6 +74,21 @@ func (s *stage) furnish(t *testing.T) {
 	s.delivered(t)
 	s.understood(t)
 	s.marked(t, alice.ID)
+	s.acquainted(t)
+}
+
+// acquainted gives organisation a a contact, a connected system, an import and something to write to the system.
+func (s *stage) acquainted(t *testing.T) {
+	t.Helper()
+	var contact, connection, batch struct{ ID string }
+	s.a.want(t, 201, "POST", "/crm/connections", map[string]any{"provider": "http", "name": "CRM", "settings": map[string]any{
+		"note": map[string]any{"url": "http://127.0.0.1:9/notes", "body": map[string]any{"text": "{{note}}"}}}}, &connection)
+	s.a.want(t, 201, "POST", "/contacts", map[string]any{"first_name": "Ada", "phones": []map[string]any{{"number": "+12025550187"}}}, &contact)
+	s.a.want(t, 201, "POST", "/contacts/"+contact.ID+"/notes", map[string]any{"body": "A note."}, nil)
+	s.a.want(t, 202, "POST", "/crm/imports", map[string]any{"content": "first_name,phone\nImported,+12025550188\n"}, &batch)
+	var syncs struct{ Data []struct{ ID string } }
+	s.a.want(t, 200, "GET", "/crm/sync-jobs", nil, &syncs)
+	s.ids["/contacts"], s.ids["/crm/connections"], s.ids["/crm/imports"], s.ids["/crm/sync-jobs"] = id(contact.ID), id(connection.ID), id(batch.ID), id(syncs.Data[0].ID)
 }
 
 // routed adds what callers are led by.
