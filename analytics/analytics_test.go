@@ -174,6 +174,9 @@ func (o *office) agrees(all []past, query url.Values, only func(past) bool) {
 	series := r["series"].([]any)
 	for i, p := range series {
 		from, _ := time.Parse(time.RFC3339, p.(map[string]any)["at"].(string))
+		if local := from.In(zone); !begins(local, query.Get("interval")) {
+			o.t.Errorf("%s: a step begins at %s", query.Encode(), local)
+		}
 		to := until
 		if i+1 < len(series) {
 			to, _ = time.Parse(time.RFC3339, series[i+1].(map[string]any)["at"].(string))
@@ -186,6 +189,13 @@ func (o *office) agrees(all []past, query url.Values, only func(past) bool) {
 			o.t.Errorf("%s from %s: got %s, want %s", query.Encode(), from, got, want)
 		}
 	}
+}
+
+// begins reports whether a step may begin at a local time.
+func begins(local time.Time, interval string) bool {
+	day := local.Hour() == 0
+	return local.Minute() == 0 && map[string]bool{"hour": true, "day": day, "week": day && local.Weekday() == time.Monday,
+		"month": day && local.Day() == 1}[interval]
 }
 
 func TestACallThatEndsIsCounted(t *testing.T) {
@@ -232,7 +242,7 @@ func TestGroupsAndTables(t *testing.T) {
 	}
 	for _, g := range groups {
 		id := g.(map[string]any)["by"].(map[string]any)["agent_id"]
-		total, answered, talk, unique := sum(all, now.AddDate(0, 0, -30), now, func(c past) bool { return c.agent == id })
+		total, answered, talk, unique := sum(all, now.AddDate(0, 0, -30).Truncate(24*time.Hour), now, func(c past) bool { return c.agent == id })
 		if got, want := figures(g), fmt.Sprint(total, answered, talk, unique); got != want {
 			t.Errorf("%s: got %s, want %s", id, got, want)
 		}

@@ -16,7 +16,7 @@ const mostPoints = 2000
 
 // PeriodIn says which time is looked at, and in what steps.
 type PeriodIn struct {
-	Since    string `query:"since" maxLength:"40" doc:"From this time on: RFC 3339, or YYYY-MM-DD in the time zone; default 30 days ago"`
+	Since    string `query:"since" maxLength:"40" doc:"From this time on: RFC 3339, or YYYY-MM-DD in the time zone; default the beginning of the day 30 days before until"`
 	Until    string `query:"until" maxLength:"40" doc:"Before this time: RFC 3339, or YYYY-MM-DD; default now. 13 months after since at most"`
 	Interval string `query:"interval" enum:"hour,day,week,month" default:"day" doc:"Steps of the series; weeks begin on Monday"`
 	Timezone string `query:"timezone" maxLength:"60" doc:"Time zone of days and hours, as in Europe/Berlin; the organisation's unless given"`
@@ -48,7 +48,7 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 	}
 	p.interval = in.Interval
 	p.until = read("until", in.Until, s.Now())
-	p.since = read("since", in.Since, p.until.AddDate(0, 0, -30))
+	p.since = read("since", in.Since, midnight(p.until.In(p.zone).AddDate(0, 0, -30)))
 	switch {
 	case len(wrong) > 0:
 	case !p.until.After(p.since):
@@ -87,6 +87,11 @@ func moment(text string, zone *time.Location) (time.Time, bool) {
 	}
 	t, err := time.ParseInLocation(time.DateOnly, text, zone)
 	return t, err == nil
+}
+
+func midnight(t time.Time) time.Time {
+	year, month, day := t.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
 }
 
 // cut is where the steps begin.
