@@ -71,7 +71,9 @@ func (p *process) stop() {
 	select {
 	case <-p.exited:
 	case <-time.After(10 * time.Second):
-		_ = p.command.Process.Kill()
+		for _, pid := range family(p.command.Process.Pid) { // what it started would outlive it
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 		<-p.exited
 	}
 }
