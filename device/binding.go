@@ -121,6 +121,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
 		_, err := tx.Exec(ctx, `DELETE FROM registrations WHERE expires_at < $1`, db.At(s.now().AddDate(0, 0, -1)))
-		return err
+		if err != nil {
+			return err
+		}
+		return sweepTokens(ctx, tx, db.At(s.now()))
 	})
 }

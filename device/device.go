@@ -94,6 +94,9 @@ type Service struct {
 	// OnMove is told, once that is committed, whose phone signed in or out; may be nil.
 	OnMove func(org, userID string)
 
+	// Browsers is what telephones in pages need.
+	Browsers Browsers
+
 	// Outbox is told of phones that come and go; nil: nobody is.
 	Outbox *event.Outbox
 
@@ -192,6 +195,9 @@ func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, u user.User) e
 		}
 		if err := unregister(ctx, tx, u.OrgID, d.ID); err != nil {
 			return fmt.Errorf("end registration: %w", err)
+		}
+		if err := dropTokens(ctx, tx, u.OrgID, d.ID); err != nil {
+			return fmt.Errorf("end tokens: %w", err)
 		}
 		s.changed(tx, d)
 	}

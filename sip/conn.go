@@ -28,6 +28,7 @@ type conn struct {
 	srv   *Server
 	id    uint64
 	key   connKey
+	login string                         // of the account whose token connected; "" for none
 	here  atomic.Pointer[netip.AddrPort] // our end, once connected
 	ours  bool                           // we connected
 	known atomic.Bool                    // a phone logged in over it, or it is ours, or a trunk's

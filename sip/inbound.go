@@ -30,6 +30,7 @@ type Inbound struct {
 	leg    *Leg
 	fields []field
 	logins []string // Authorization and Proxy-Authorization values
+	conn   *conn    // nil: UDP
 }
 
 // Leg is the call's dialog; it is valid from the start.
@@ -190,7 +191,7 @@ func (l *Leg) describe(m *message) *Inbound {
 		in.Offer = []byte(m.body)
 	}
 	in.Identity, in.Anonymous, in.Diversion = m.identity(), m.anonymous(), m.diversions()
-	in.logins = m.logins()
+	in.logins, in.conn = m.logins(), m.flow.conn
 	return in
 }
 

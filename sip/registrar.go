@@ -75,7 +75,7 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 	}()
 	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
 	defer cancel()
-	acc, stale, ok, err := s.authenticate(ctx, "REGISTER", r.from, r.logins, r.source.Addr())
+	acc, stale, ok, err := s.authenticate(ctx, "REGISTER", r.from, r.logins, r.source.Addr(), r.conn)
 	switch {
 	case err != nil:
 		s.config.Logger.Error("sip: look up a phone", "error", err)
@@ -103,7 +103,10 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 
 // owns: a device registers its own user name only.
 func (s *Server) owns(r *registering) bool {
-	l, _ := s.ourLogin(r.logins)
+	l, found := s.ourLogin(r.logins)
+	if !found && r.conn != nil {
+		return strings.EqualFold(r.conn.login, r.user)
+	}
 	return l.username == r.user
 }
 

@@ -30,7 +30,7 @@ func (s *Server) screen(in *Inbound) {
 		s.deliver(in)
 		return
 	}
-	acc, stale, ok, err := s.authenticate(ctx, "INVITE", in.From.URI.User, in.logins, in.Source.Addr())
+	acc, stale, ok, err := s.authenticate(ctx, "INVITE", in.From.URI.User, in.logins, in.Source.Addr(), in.conn)
 	cancel()
 	switch {
 	case err != nil:
@@ -116,8 +116,13 @@ func (a Account) algorithm() algorithm {
 // authenticate checks the credentials of a request. When ok is false the
 // returned account tells how to challenge: nothing in the answer depends on
 // whether the user exists, but for accounts that ask for SHA-256.
-func (s *Server) authenticate(ctx context.Context, method, from string, logins []string, source netip.Addr) (acc Account, stale, ok bool, err error) {
+func (s *Server) authenticate(ctx context.Context, method, from string, logins []string, source netip.Addr, c *conn) (acc Account, stale, ok bool, err error) {
 	l, found := s.ourLogin(logins)
+	if c != nil && c.login != "" && !found {
+		if acc, ok, err = s.config.Accounts.Credentials(ctx, c.login); ok || err != nil {
+			return acc, false, ok, err
+		}
+	}
 	name := from
 	if found {
 		name = l.username

@@ -26,8 +26,8 @@ type Message struct {
 // it.
 func (s *shard) text(m *message) {
 	msg, respond := s.describeText(m)
-	logins := m.logins()
-	s.srv.spawn(func() { s.srv.screenText(msg, logins, respond) })
+	who := &Inbound{From: msg.From, Source: msg.Source, Transport: msg.Transport, logins: m.logins(), conn: m.flow.conn}
+	s.srv.spawn(func() { s.srv.screenText(msg, who, respond) })
 }
 
 // text hands a MESSAGE inside the dialog over.
@@ -63,17 +63,16 @@ func (s *shard) describeText(m *message) (*Message, func(status int, extra strin
 }
 
 // screenText lets trunks and who logs in pass, and challenges the rest.
-func (s *Server) screenText(msg *Message, logins []string, respond func(int, string)) {
+func (s *Server) screenText(msg *Message, who *Inbound, respond func(int, string)) {
 	defer s.recoverText(msg)
 	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
 	defer cancel()
-	who := &Inbound{From: msg.From, Source: msg.Source, Transport: msg.Transport, logins: logins}
 	if id, ok := s.trunk(ctx, who); ok {
 		msg.TrunkID = id
 		s.config.OnMessage(s.ctx, msg)
 		return
 	}
-	acc, stale, ok, err := s.authenticate(ctx, "MESSAGE", msg.From.URI.User, logins, msg.Source.Addr())
+	acc, stale, ok, err := s.authenticate(ctx, "MESSAGE", msg.From.URI.User, who.logins, msg.Source.Addr(), who.conn)
 	switch {
 	case err != nil:
 		s.config.Logger.Error("sip: look up who sent a message", "error", err)

@@ -1,6 +1,8 @@
 package sip
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -20,6 +22,10 @@ type WebConfig struct {
 	// Proxies are networks whose X-Forwarded-For and X-Forwarded-Proto are
 	// believed. The proxy must set, not pass on, these fields.
 	Proxies []netip.Prefix
+	// Token finds the account that a token connects, by its user name. Requests
+	// over such a connection come from that account, without a password; nil: no
+	// token is known.
+	Token func(ctx context.Context, token string) (username string, ok bool, err error)
 }
 
 // webProtocol is the WebSocket subprotocol (RFC 7118 §4).
@@ -42,11 +48,17 @@ func (s *Server) acceptWeb(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not now", http.StatusServiceUnavailable)
 		return
 	}
+	login, err := s.webLogin(r)
+	if err != nil {
+		http.Error(w, "the token is not known, or has expired", http.StatusUnauthorized)
+		return
+	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{webProtocol}, InsecureSkipVerify: true})
 	if err != nil {
 		return // Accept has answered
 	}
 	c := newConn(s, connKey{kind: kind, addr: from})
+	c.login = login
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		c.at(addrPort(local))
 	}
@@ -55,6 +67,28 @@ func (s *Server) acceptWeb(w http.ResponseWriter, r *http.Request) {
 	if !s.streams.add(c, c.write1, c.serve, func() { ch.keepAlive(c) }) {
 		ch.close()
 	}
+}
+
+// errToken: who connects has a token that is of no use.
+var errToken = errors.New("sip: unknown token")
+
+// webLogin is the account that the token in the address connects, "" where
+// there is no token.
+func (s *Server) webLogin(r *http.Request) (string, error) {
+	token := r.URL.Query().Get("token")
+	if token == "" {
+		return "", nil
+	}
+	if s.config.Web.Token == nil {
+		return "", errToken
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), lookupLimit)
+	defer cancel()
+	username, ok, err := s.config.Web.Token(ctx, token)
+	if err == nil && !ok {
+		err = errToken
+	}
+	return username, err
 }
 
 // mayWeb checks the Origin, so that no foreign page uses a browser's network

@@ -1,0 +1,153 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"soniq/e2e/rig"
+)
+
+// browserToken is what a page connects with.
+type browserToken struct {
+	Token    string
+	WSURL    string `json:"ws_url"`
+	Username string
+	Domain   string
+	Device   string `json:"device_id"`
+	ICE      []struct {
+		URLs                 []string
+		Username, Credential string
+	} `json:"ice_servers"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// pageLine is SIP over a WebSocket.
+type pageLine struct {
+	t *testing.T
+	c *websocket.Conn
+	n int
+}
+
+func connect(t *testing.T, url string) (*pageLine, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"sip"}})
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { _ = c.CloseNow() })
+	return &pageLine{t: t, c: c}, nil
+}
+
+// ask sends a request of a user to another (RFC 7118) and returns the first line of its final answer.
+func (l *pageLine) ask(method, user, to, domain string) string {
+	l.t.Helper()
+	l.n++
+	ctx, cancel := context.WithTimeout(l.t.Context(), 10*time.Second)
+	defer cancel()
+	uri := "sip:" + domain
+	if method != "REGISTER" {
+		uri = "sip:" + to + "@" + domain
+	}
+	request := fmt.Sprintf("%s %s SIP/2.0\r\nVia: SIP/2.0/WS page.invalid;branch=z9hG4bK%d%s\r\nMax-Forwards: 70\r\nFrom: <sip:%s@%s>;tag=a%d\r\n"+
+		"To: <sip:%s@%s>\r\nCall-ID: %s%d@page.invalid\r\nCSeq: %d %s\r\nContact: <sip:%s@page.invalid;transport=ws>\r\nExpires: 600\r\nContent-Length: 0\r\n\r\n",
+		method, uri, time.Now().UnixNano(), method, user, domain, l.n, to, domain, l.t.Name(), time.Now().UnixNano(), l.n, method, user)
+	if err := l.c.Write(ctx, websocket.MessageText, []byte(request)); err != nil {
+		l.t.Fatal(err)
+	}
+	for {
+		_, b, err := l.c.Read(ctx)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(b), "\r\n")
+		if strings.HasPrefix(first, "SIP/2.0 1") || !strings.HasPrefix(first, "SIP/2.0") || !strings.Contains(string(b), "CSeq: "+fmt.Sprint(l.n)+" ") {
+			continue
+		}
+		return first
+	}
+}
+
+// TestATokenConnectsAPage registers and calls over a WebSocket with nothing but a token.
+func TestATokenConnectsAPage(t *testing.T) {
+	t.Parallel()
+	flags := []string{"--transcriber", "off", "--ice-servers", "stun:stun.example.com:3478,turn:turn.example.com:3478", "--turn-secret", "shared"}
+	rig.Each(t, rig.Options{Flags: flags}, func(t *testing.T, s *rig.Server) {
+		st := &stage{Server: s, doc: readDocument(t, s)}
+		admin := st.org(t, "live")
+		ada, bob := admin.AddUser("Ada"), admin.AddUser("Bob")
+		var k browserToken
+		admin.want(t, 200, "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{"device_name": "Desk page"}, &k)
+		if left := time.Until(k.ExpiresAt); left < 9*time.Minute || left > 10*time.Minute || len(k.ICE) != 2 || k.ICE[0].Credential != "" || k.ICE[1].Credential == "" {
+			t.Errorf("the token is %+v", k)
+		}
+		line, err := connect(t, k.WSURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := line.ask("REGISTER", bob.SIP.Username, bob.SIP.Username, k.Domain); got != "SIP/2.0 403 Forbidden" {
+			t.Errorf("registering as somebody else: %s", got)
+		}
+		if got := line.ask("REGISTER", k.Username, k.Username, k.Domain); got != "SIP/2.0 200 OK" {
+			t.Fatalf("registering: %s", got)
+		}
+		var d struct {
+			Name, Kind   string
+			UserID       string `json:"user_id"`
+			Registration struct{ Status, Transport string }
+		}
+		admin.want(t, 200, "GET", "/devices/"+k.Device, nil, &d)
+		if d.Name != "Desk page" || d.Kind != "webrtc" || d.UserID != ada.ID || d.Registration.Status != "registered" || d.Registration.Transport != "ws" {
+			t.Errorf("the telephone is %+v", d)
+		}
+		if got := line.ask("INVITE", bob.SIP.Username, bob.Extension, k.Domain); got != "SIP/2.0 480 No phone is registered" {
+			t.Errorf("calling: %s", got)
+		}
+		var calls struct {
+			Data []struct {
+				From string `json:"from_number"`
+			}
+		}
+		admin.want(t, 200, "GET", "/calls", nil, &calls)
+		if len(calls.Data) != 1 || calls.Data[0].From != ada.Extension {
+			t.Errorf("the call is %+v, want one from %s", calls.Data, ada.Extension)
+		}
+		var again browserToken
+		admin.want(t, 200, "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{"device_name": "Desk page"}, &again)
+		if again.Device != k.Device || again.Token == k.Token {
+			t.Errorf("a second token is %+v", again)
+		}
+		tokenRights(t, admin, ada, bob)
+		for _, url := range []string{strings.Replace(k.WSURL, "token=wt_", "token=wt_x", 1), strings.Replace(k.WSURL, k.Token, ada.SIP.Password, 1)} {
+			if _, err := connect(t, url); err == nil || !strings.Contains(err.Error(), "401") {
+				t.Errorf("connected by %s: %v", url, err)
+			}
+		}
+		admin.want(t, 200, "PATCH", "/users/"+ada.ID, map[string]any{"status": "suspended"}, nil)
+		if got := line.ask("REGISTER", k.Username, k.Username, k.Domain); got != "SIP/2.0 403 Forbidden" {
+			t.Errorf("registering, suspended: %s", got)
+		}
+		if got := line.ask("INVITE", k.Username, bob.Extension, k.Domain); !strings.HasPrefix(got, "SIP/2.0 403") {
+			t.Errorf("calling, suspended: %s", got)
+		}
+		if _, err := connect(t, again.WSURL); err == nil {
+			t.Error("a token of a user who is suspended connects")
+		}
+		admin.refused(t, 409, "invalid_state", "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{})
+	})
+}
+
+// tokenRights asks for tokens with a key of one user that holds no scope for it.
+func tokenRights(t *testing.T, admin desk, ada, bob rig.User) {
+	t.Helper()
+	own := mint(t, admin, map[string]any{"user_id": ada.ID, "scopes": []string{"calls:read"}})
+	hers := desk{&rig.Client{T: t, Server: admin.Server, Key: own.Key, Prefix: prefix}, admin.doc}
+	hers.want(t, 200, "POST", "/users/"+ada.ID+"/webrtc-token", map[string]any{}, nil)
+	hers.refused(t, 403, "insufficient_scope", "POST", "/users/"+bob.ID+"/webrtc-token", map[string]any{})
+}
