@@ -58,14 +58,15 @@ const perDestination = 1
 func (g *Gate) open(ctx context.Context, a Attempt) (Pass, error) {
 	plan, err := g.trunks.Plan(ctx, a.Org, a.Dialled)
 	var no *Refusal
-	if a.Program && (plan.Emergency || errors.As(err, &no) && no.Reason == EmergencyNotReached) {
+	_ = errors.As(err, &no)
+	if a.Program && (plan.Emergency || no != nil && no.Reason == EmergencyNotReached) {
 		return Pass{}, &Refusal{Reason: EmergencyByProgram, Dialled: a.Dialled}
+	}
+	if a.Barred && !plan.Emergency && (err == nil || no != nil && no.Reason != EmergencyNotReached) {
+		return Pass{}, &Refusal{UserSuspended, a.Dialled, plan.Country, plan.Type}
 	}
 	if err != nil {
 		return Pass{}, err
-	}
-	if a.Barred && !plan.Emergency {
-		return Pass{}, &Refusal{UserSuspended, a.Dialled, plan.Country, plan.Type}
 	}
 	if plan.Emergency {
 		return Pass{plan, g.limits.Force(a.Org, Limit{})}, nil

@@ -48,7 +48,7 @@ type write struct {
 func dsn(path string, writer bool) string {
 	v := url.Values{}
 	for _, p := range []string{"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)", "foreign_keys(1)",
-		"temp_store(MEMORY)", "journal_size_limit(67108864)"} {
+		"temp_store(MEMORY)", "secure_delete(1)", "journal_size_limit(67108864)"} {
 		v.Add("_pragma", p)
 	}
 	if writer {
