@@ -34,6 +34,7 @@ var features = map[string][]string{
 	"analytics":  {},
 	"contact":    {"call", "org"},
 	"crm":        {"call", "contact"},
+	"audit":      {},
 }
 
 // others lists every other room with all it may import of ours.

@@ -17,6 +17,7 @@ import (
 	"soniq/agent"
 	"soniq/analytics"
 	"soniq/audio"
+	"soniq/audit"
 	"soniq/auth"
 	"soniq/blob"
 	"soniq/bus"
@@ -75,6 +76,7 @@ type house struct {
 	audio       *audio.Service
 	erasures    *erasure.Service
 	counts      *analytics.Service
+	audit       *audit.Service
 	engines     engines
 	limits      *carrier.Limiter
 	gate        *carrier.Gate
@@ -148,6 +150,7 @@ func (h *house) build() error {
 		URLKey: h.seal.Key("addresses of audio"), Now: now}
 	h.hooks = webhook.New(webhook.Config{DB: h.db, Bus: h.bus, Queue: h.jobs, Seal: h.seal, Guard: h.guard, Log: h.log, Now: now,
 		Node: h.node, Prefix: h.config.HookPrefix, Outbox: h.outbox, SignRecording: h.calls.SignedURL, NumberID: h.numberID})
+	h.audit = &audit.Service{DB: h.db}
 	h.streams = stream.New(stream.Config{Outbox: h.outbox, Valid: h.keys.Valid, Changed: auth.Changed})
 	if err := h.buildMind(now); err != nil {
 		return err
@@ -266,7 +269,7 @@ func (h *house) close() {
 func (h *house) operations() []op.Operation {
 	all := append(h.contacts.Operations(), h.crm.Operations()...)
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.devices, h.memory, h.numbers,
-		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners} {
+		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit} {
 		all = append(all, room.Operations()...)
 	}
 	return append(all, planned()...)

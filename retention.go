@@ -43,7 +43,8 @@ func (h *house) sweep(ctx context.Context, now time.Time) error {
 	_, stories := h.calls.SweepStories(ctx, now.Add(-storiesKept))
 	_, recordings := h.calls.SweepRecordings(ctx, now)
 	answers := (&op.Corridor{DB: h.db, Now: func() time.Time { return now }}).Sweep(ctx)
-	return errors.Join(jobs, events, deliveries, stories, recordings, answers, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
+	audits := h.audit.Sweep(ctx, now.AddDate(0, 0, -h.config.AuditDays))
+	return errors.Join(jobs, events, deliveries, stories, recordings, answers, audits, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
 }
 
 // forgetOld removes transcripts and memory past each organisation's own retention.
