@@ -3,6 +3,7 @@ package ai
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"unsafe"
@@ -54,6 +55,9 @@ func send(w io.Writer, header any, body []int16) error {
 	return err
 }
 
+// ErrTooLong is returned for more sound than an engine may hand over.
+var ErrTooLong = errors.New("too long")
+
 // receive reads one message. It returns io.EOF when the other side has gone between messages.
 func receive(r io.Reader, header any) ([]int16, error) {
 	var sizes [8]byte
@@ -62,7 +66,7 @@ func receive(r io.Reader, header any) ([]int16, error) {
 	}
 	h, b := binary.LittleEndian.Uint32(sizes[:]), binary.LittleEndian.Uint32(sizes[4:])
 	if h > maxHeader || b > maxBody {
-		return nil, fmt.Errorf("message of %d + %d bytes is too large", h, b)
+		return nil, fmt.Errorf("%w: message of %d + %d bytes", ErrTooLong, h, b)
 	}
 	buf := make([]byte, h+b)
 	if _, err := io.ReadFull(r, buf); err != nil {

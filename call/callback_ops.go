@@ -15,7 +15,7 @@ import (
 func (s *Service) callbackOperations() []op.Operation {
 	return []op.Operation{
 		op.New("callbacks.list", "GET /callbacks", access.CallsRead, "List callbacks", s.Callbacks),
-		op.New("callbacks.create", "POST /callbacks", access.CallsWrite, "Have a call placed later", s.CreateCallback).Status(201),
+		op.New("callbacks.create", "POST /callbacks", access.CallsWrite, "Have a call placed later", s.CreateCallback).Status(201).Fails("not_enabled"),
 		op.New("callbacks.get", "GET /callbacks/{id}", access.CallsRead, "Get one callback", s.GetCallback),
 		op.Delete("callbacks.cancel", "DELETE /callbacks/{id}", access.CallsWrite, "Cancel a callback", s.CancelCallback).Acts(),
 	}

@@ -28,8 +28,8 @@ type removal struct {
 func (s *Service) keeping() []op.Operation {
 	return []op.Operation{
 		op.New("recordings.update", "PATCH /recordings/{id}", access.Both(access.CallsWrite, access.UsersAdmin),
-			"Change how long a recording is kept", s.KeepRecording),
-		op.Delete("recordings.delete", "DELETE /recordings/{id}", access.CallsWrite, "Delete a recording", s.DeleteRecording),
+			"Change how long a recording is kept", s.KeepRecording).Fails("gone"),
+		op.Delete("recordings.delete", "DELETE /recordings/{id}", access.CallsWrite, "Delete a recording", s.DeleteRecording).Fails("gone"),
 	}
 }
 

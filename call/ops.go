@@ -17,14 +17,15 @@ func (s *Service) Operations() []op.Operation {
 		op.New("calls.live", "GET /calls/live", access.CallsRead, "List calls in progress", s.Live).Tool("get_live_calls"),
 		op.New("calls.missed", "GET /calls/missed", access.CallsRead, "List missed calls", s.ListMissed).Tool("get_missed_calls"),
 		op.New("calls.get", "GET /calls/{id}", access.CallsRead, "Get one call", s.Get),
-		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call", s.Create).Acts().Status(201).Tool("make_call"),
-		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).
+		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call", s.Create).Acts().Status(201).Tool("make_call").
+			Fails("destination_not_allowed", "number_not_owned", "concurrency_limit", "not_found"),
+		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).Fails("recording_not_found", "gone", "invalid_state").
 			Answers(200, "application/json", Recording{}).Answers(302, "", nil),
 		op.New("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.Records).Tool("get_call_history"),
 		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.Record),
 		op.New("recordings.list", "GET /recordings", access.CallsRead, "List recordings", s.Recordings),
 		op.New("recordings.get", "GET /recordings/{id}", access.CallsRead, "Get one recording", s.GetRecording),
-		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned().
+		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned().Fails("recording_not_found", "gone", "invalid_state").
 			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
 	}
 	return slices.Concat(all, s.actions(), s.transfers(), s.recordingActions(), s.monitoring(), s.noteOperations(), s.tagOperations(),

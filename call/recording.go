@@ -45,6 +45,11 @@ type Recording struct {
 	blob string
 }
 
+// Revision is what changes a recording; its address is made anew each time it is shown.
+func (r Recording) Revision() string {
+	return fmt.Sprint(r.ID, r.Status, r.SizeBytes, r.LegalHold, r.RetentionUntil, len(r.Pauses), r.DurationSeconds)
+}
+
 // A Pause is a part that was left out.
 type Pause struct {
 	FromMS int    `json:"from_ms"`

@@ -24,6 +24,11 @@ type Tag struct {
 	CreatedAt   db.Time `json:"created_at"`
 }
 
+// Revision is what a change of a tag changes; its uses are none of it.
+func (t Tag) Revision() string {
+	return strings.Join([]string{t.ID, t.Name, text(t.Color), text(t.Description)}, "\n")
+}
+
 // The limits of tags.
 const (
 	maxTags       = 20 // of a call

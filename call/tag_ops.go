@@ -19,8 +19,8 @@ func (s *Service) tagOperations() []op.Operation {
 		op.Delete("calls.untag", "DELETE /calls/{id}/tags/{tag}", w, "Take a tag off the call", s.UntagCall),
 		op.New("tags.list", "GET /tags", access.CallsRead, "List tags", s.Tags),
 		op.New("tags.create", "POST /tags", w, "Make a tag", s.CreateTag).Status(201),
-		op.New("tags.update", "PATCH /tags/{id}", w, "Change a tag", s.UpdateTag),
-		op.Delete("tags.delete", "DELETE /tags/{id}", w, "Delete a tag, and take it off all calls", s.DeleteTag),
+		op.New("tags.update", "PATCH /tags/{id}", w, "Change a tag", s.UpdateTag).Record(s.tagVersion),
+		op.Delete("tags.delete", "DELETE /tags/{id}", w, "Delete a tag, and take it off all calls", s.DeleteTag).Record(s.tagVersion),
 	}
 }
 
@@ -137,6 +137,12 @@ func (s *Service) Tags(ctx context.Context, in *TagsIn) (*op.Out[op.Page[Tag]], 
 	}
 	out := op.Paged(ctx, in.Paging, all, func(t Tag) op.Position { return op.Position{Int: t.CreatedAt.UnixMicro(), ID: t.ID} })
 	return op.Counted(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
+}
+
+// tagVersion is the version of a tag.
+func (s *Service) tagVersion(ctx context.Context, parameters map[string]string) (string, error) {
+	t, err := getTag(ctx, s.DB.Read(ctx), access.Org(ctx), parameters["id"])
+	return op.TagOf(t), err
 }
 
 // NewTagIn makes a tag.

@@ -16,7 +16,7 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("numbers.list", "GET /numbers", access.NumbersAdmin, "List numbers", s.List),
-		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Add a number", s.Create).Status(201),
+		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Add a number", s.Create).Status(201).Fails("number_unavailable"),
 		op.New("numbers.get", "GET /numbers/{id}", access.NumbersAdmin, "Get one number", s.Show),
 		op.New("numbers.update", "PATCH /numbers/{id}", access.NumbersAdmin, "Change a number", s.Update),
 		op.Delete("numbers.release", "DELETE /numbers/{id}", access.NumbersAdmin, "Give a number back", s.Release),

@@ -63,6 +63,7 @@ func bounded(text string) string {
 // record is what a change was made to: what was made, or the last that the path names.
 func record(ctx context.Context, o Operation, a answer) string {
 	if location := a.Header["Location"]; location != "" {
+		location, _, _ = strings.Cut(location, "?")
 		return path.Base(location)
 	}
 	if a.Status == http.StatusCreated {

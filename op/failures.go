@@ -28,6 +28,9 @@ func (o Operation) Codes() []string {
 	if o.EnvironmentO != "" || strings.Contains(o.Path, "{") {
 		all = append(all, "not_found", "validation_failed")
 	}
+	if o.Signed {
+		all = append(all, "unauthenticated")
+	}
 	if o.list {
 		all = append(all, "invalid_cursor")
 	}
@@ -39,6 +42,15 @@ func (o Operation) Codes() []string {
 	}
 	if o.changes() {
 		all = append(all, "version_conflict")
+	}
+	if o.Writes() && strings.Contains(o.Path, "{") {
+		all = append(all, "invalid_state")
+	}
+	if o.Method == http.MethodPost && o.SuccessCode == http.StatusCreated || o.Method == http.MethodPatch {
+		all = append(all, "already_exists", "plan_limit")
+	}
+	if o.Method == http.MethodDelete {
+		all = append(all, "in_use")
 	}
 	if o.Outside && o.Writes() {
 		all = append(all, "invalid_state", "draining", "action_timeout", "carrier_error", "not_enabled")

@@ -157,7 +157,7 @@ func (p Page[T]) unknownFields() []Violation {
 	if len(p.fields) == 0 {
 		return nil
 	}
-	known := map[string]bool{}
+	known := map[string]bool{"id": true}
 	if !members(reflect.TypeFor[T](), known) {
 		return nil
 	}

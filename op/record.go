@@ -51,17 +51,25 @@ func tagOf[O any](out *Out[O]) string {
 	if out.ETag != "" {
 		return out.ETag
 	}
-	if r, ok := any(out.Body).(Revised); ok {
-		return digest([]byte(r.Revision()))
-	}
-	if at, ok := updatedAt(reflect.ValueOf(&out.Body).Elem()); ok {
-		return Tag(at)
+	if tag := TagOf(out.Body); tag != "" {
+		return tag
 	}
 	body, err := encode(out.Body)
 	if err != nil {
 		return ""
 	}
 	return digest(body)
+}
+
+// TagOf is the ETag of a record that tells its revision or when it was changed; "" of others.
+func TagOf(record any) string {
+	if r, ok := record.(Revised); ok {
+		return digest([]byte(r.Revision()))
+	}
+	if at, ok := updatedAt(reflect.ValueOf(record)); ok {
+		return Tag(at)
+	}
+	return ""
 }
 
 func digest(b []byte) string {
@@ -71,6 +79,9 @@ func digest(b []byte) string {
 
 // updatedAt finds the member updated_at of a record.
 func updatedAt(v reflect.Value) (db.Time, bool) {
+	if !v.IsValid() {
+		return db.Time{}, false
+	}
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return db.Time{}, false
@@ -239,6 +250,7 @@ func stamp[O any](ctx context.Context, o Operation, out *Out[O]) {
 		parameters[o.madeAt] = path.Base(out.Location)
 	}
 	if read == nil || parameters == nil {
+		out.ETag = TagOf(out.Body)
 		return
 	}
 	if tag, err := read(ctx, parameters); err == nil {

@@ -63,7 +63,7 @@ func New(c Config) *Service {
 // Operations lists what the outside world can do with the stream.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		op.NewStream("events.stream", "GET /events/stream", anyOf, "Follow what happens, as server-sent events; each kind needs its scope", s.Open).
+		op.NewStream("events.stream", "GET /events/stream", anyOf, "Follow what happens, as server-sent events; each kind needs its scope", s.Open).Fails("concurrency_limit", "draining").
 			Answers(200, "text/event-stream", nil),
 		op.New("events.list", "GET /events", access.UsersAdmin, "List events in their order", s.List),
 	}

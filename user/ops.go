@@ -15,11 +15,11 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("users.list", "GET /users", access.UsersAdmin, "List users", s.List),
-		op.New("users.create", "POST /users", access.UsersAdmin, "Add a user", s.Add).Status(201),
+		op.New("users.create", "POST /users", access.UsersAdmin, "Add a user", s.Add).Status(201).Fails("extension_taken"),
 		op.New("users.get", "GET /users/{id}", access.UsersAdmin, "Get one user", s.Show),
-		op.New("users.update", "PATCH /users/{id}", access.UsersAdmin, "Change a user", s.Update),
+		op.New("users.update", "PATCH /users/{id}", access.UsersAdmin, "Change a user", s.Update).Fails("extension_taken"),
 		op.Delete("users.delete", "DELETE /users/{id}", access.UsersAdmin, "Remove a user", s.Remove),
-		op.New("users.invite", "POST /users/{id}/invite", access.UsersAdmin, "Invite a user again", s.Invite).Status(202),
+		op.New("users.invite", "POST /users/{id}/invite", access.UsersAdmin, "Invite a user again", s.Invite).Status(202).Fails("not_enabled"),
 		op.New("users.dnd", "PUT /users/{id}/dnd", access.UsersAdmin, "Switch do-not-disturb", s.SetDND),
 	}
 }

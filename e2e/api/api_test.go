@@ -24,6 +24,12 @@ func TestAPI(t *testing.T) {
 			{"bad requests are refused", requests},
 			{"requests can be repeated", repeats},
 			{"lists are read in pages", paging},
+			{"lists have much in common", lists},
+			{"records have versions", records},
+			{"keys that are of no use", uselessKeys},
+			{"changes are noted", audited},
+			{"every change can be repeated", everyRepeat},
+			{"lists are read while they grow", walks},
 			{"recordings are fetched in ranges", audio},
 			{"pages beside the operations", pages},
 		} {

@@ -52,7 +52,7 @@ func (d desk) call(t *testing.T, method, path string, body any, header ...string
 }
 
 // judge holds an answer against the description, which knows one of the three prefixes.
-func (d desk) judge(t *testing.T, q *http.Request, r rig.Response) {
+func (d desk) judge(t failer, q *http.Request, r rig.Response) {
 	t.Helper()
 	described := q.Clone(q.Context())
 	described.URL.Path = prefix + strings.TrimPrefix(q.URL.Path, d.Prefix)
@@ -96,8 +96,14 @@ func problemOf(r rig.Response) op.Problem {
 	return p
 }
 
+// A failer is told what is wrong.
+type failer interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
 // checkProblem demands a whole problem of every error.
-func checkProblem(t *testing.T, what string, r rig.Response) {
+func checkProblem(t failer, what string, r rig.Response) {
 	t.Helper()
 	id := r.Header.Get("X-Request-Id")
 	if id == "" {

@@ -126,7 +126,7 @@ var nowhere = map[string]string{"id": "none_00000000000000000000000000", "delive
 	"tag": "nothing", "user_id": "usr_00000000000000000000000000", "queue_id": "que_00000000000000000000000000", "call_id": "call_00000000000000000000000000"}
 
 // judge says what in an answer the description did not announce.
-func (d *document) judge(t *testing.T, request *http.Request, r rig.Response) {
+func (d *document) judge(t failer, request *http.Request, r rig.Response) {
 	t.Helper()
 	route, values, err := d.router.FindRoute(request)
 	if err != nil {
@@ -141,7 +141,24 @@ func (d *document) judge(t *testing.T, request *http.Request, r rig.Response) {
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true,
 			ExcludeResponseBody: !strings.Contains(r.Header.Get("Content-Type"), "json")},
 	}
+	d.judgeCode(t, request, route.Operation, r)
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
 		t.Errorf("%s %s: answer %d is not as described: %v\n%.600s", request.Method, request.URL.Path, r.Status, err, r.Body)
+	}
+}
+
+// judgeCode expects the code of an error among those that the operation announces for its status.
+func (d *document) judgeCode(t failer, request *http.Request, o *openapi3.Operation, r rig.Response) {
+	t.Helper()
+	if r.Status < 400 {
+		return
+	}
+	answer := o.Responses.Status(r.Status)
+	if answer == nil {
+		return // judged by the caller
+	}
+	codes, _ := answer.Value.Extensions["x-codes"].([]any)
+	if p := problemOf(r); len(codes) > 0 && !slices.Contains(codes, any(p.Code)) {
+		t.Errorf("%s %s: %s does not announce %q with %d, only %v", request.Method, request.URL.Path, o.OperationID, p.Code, r.Status, codes)
 	}
 }
