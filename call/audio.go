@@ -141,6 +141,10 @@ func (s *Service) Recordings(ctx context.Context, in *RecordingsIn) (*op.Out[op.
 	f := db.Where(text, org).Equal("call_id", in.CallID).In("status", in.Status).Between("started_at", since, until).
 		And("duration_seconds >= ?", in.MinDuration)
 	presence(f, in.LegalHold, "legal_hold = TRUE", "legal_hold = FALSE")
+	total, err := in.All(ctx, s.DB.Read(ctx), f)
+	if err != nil {
+		return nil, err
+	}
 	all, err := s.listRecordings(ctx, f.Page("started_at", true, after.Int, after.ID, in.Limit))
 	if err != nil {
 		return nil, err
@@ -148,9 +152,11 @@ func (s *Service) Recordings(ctx context.Context, in *RecordingsIn) (*op.Out[op.
 	for i := range all {
 		s.show(ctx, org, &all[i])
 	}
-	return op.Paged(ctx, in.Paging, all, func(r Recording) op.Position {
+	out := op.Paged(ctx, in.Paging, all, func(r Recording) op.Position {
 		return op.Position{Int: r.StartedAt.UnixMicro(), ID: r.ID}
-	}), nil
+	})
+	out.Body.Total = total
+	return out, nil
 }
 
 func (s *Service) listRecordings(ctx context.Context, f *db.Filter) ([]Recording, error) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"soniq/access"
+	"soniq/db"
 )
 
 // Paging is embedded in the input of every list.
@@ -113,6 +114,23 @@ func Paged[T any](ctx context.Context, p Paging, rows []T, at func(T) Position) 
 		page.NextCursor = &next
 	}
 	return &Out[Page[T]]{Body: page}
+}
+
+// A Counter counts what a list would show without an end.
+type Counter interface {
+	Count(ctx context.Context, q db.Querier) (int, error)
+}
+
+// All is the number of all records where it was asked for; nil where not. Ask before the filter is cut to a page.
+func (p Paging) All(ctx context.Context, q db.Querier, f Counter) (*int, error) {
+	if !p.IncludeTotal {
+		return nil, nil
+	}
+	n, err := f.Count(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("count records: %w", err)
+	}
+	return &n, nil
 }
 
 // Counted adds the number of all records where it was asked for.

@@ -42,8 +42,12 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook
 	if err != nil {
 		return nil, err
 	}
-	f := whereOrg(access.Org(ctx)).In("status", in.Status).
-		Page("created_at", true, db.At(time.UnixMicro(after.Int)), after.ID, in.Limit)
+	f := whereOrg(access.Org(ctx)).In("status", in.Status)
+	total, err := in.All(ctx, s.DB.Read(ctx), f)
+	if err != nil {
+		return nil, err
+	}
+	f.Page("created_at", true, db.At(time.UnixMicro(after.Int)), after.ID, in.Limit)
 	rows, err := listEndpoints(ctx, s.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
@@ -54,9 +58,11 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Webhook
 			return nil, err
 		}
 	}
-	return op.Paged(ctx, in.Paging, all, func(w Webhook) op.Position {
+	out := op.Paged(ctx, in.Paging, all, func(w Webhook) op.Position {
 		return op.Position{Int: w.CreatedAt.UnixMicro(), ID: w.ID}
-	}), nil
+	})
+	out.Body.Total = total
+	return out, nil
 }
 
 // describe renders a webhook as the API shows it.

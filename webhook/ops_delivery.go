@@ -43,6 +43,10 @@ func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.
 	if in.ResponseStatus != 0 {
 		f.And("response_status = ?", in.ResponseStatus)
 	}
+	total, err := in.All(ctx, s.DB.Read(ctx), f)
+	if err != nil {
+		return nil, err
+	}
 	f.Page("created_at", true, db.At(time.UnixMicro(after.Int)), after.ID, in.Limit)
 	text, args := f.SQL()
 	rows, err := listDeliveries(ctx, s.DB.Read(ctx), text, args...)
@@ -53,9 +57,11 @@ func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.
 	for i, d := range rows {
 		all[i] = s.shown(d)
 	}
-	return op.Paged(ctx, in.Paging, all, func(d Delivery) op.Position {
+	out := op.Paged(ctx, in.Paging, all, func(d Delivery) op.Position {
 		return op.Position{Int: d.CreatedAt.UnixMicro(), ID: d.ID}
-	}), nil
+	})
+	out.Body.Total = total
+	return out, nil
 }
 
 // whereStatus adds the filter by state; delivering is known to memory only.
