@@ -5,6 +5,7 @@ package op
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -52,6 +53,7 @@ type Operation struct {
 	madeAt       string   // the parameter of that
 	versioned    bool     // a GET of what can be changed
 	list         bool     // answers a Page
+	tagged       bool     // answers a record that tells its version
 	register     func(api huma.API, c *Corridor, o Operation)
 }
 
@@ -73,7 +75,7 @@ type None struct{}
 // New declares an operation that answers a typed body. Route is "METHOD /path".
 func New[I, O any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) (*Out[O], error)) Operation {
 	o := declare(id, route, need, summary)
-	o.read = Read(fn)
+	o.read, o.tagged = Read(fn), tells(reflect.TypeFor[O]())
 	_, o.list = any(*new(O)).(interface{ unknownFields() []Violation })
 	o.register = func(api huma.API, c *Corridor, o Operation) {
 		if o.SuccessCode == http.StatusNoContent {

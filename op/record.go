@@ -19,7 +19,7 @@ import (
 )
 
 // This file gives configuration records their versions. A record is what can be read at an address at which it can be changed
-// too: GET /users/{id} beside PATCH and DELETE /users/{id}. Rooms need do nothing for it. Reading and changing answer with the
+// too: GET /users/{id} beside PATCH /users/{id}; or only deleted, where it tells when it was changed. Rooms need do nothing for it. Reading and changing answer with the
 // ETag, GET honours If-None-Match, and changes honour If-Match before their function is called, in their transaction.
 
 // A Reader reads a record by the parameters of its path, and tells its ETag. Where a record cannot be read at the address at
@@ -77,6 +77,26 @@ func digest(b []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
+// tells reports whether records of a type tell their version.
+func tells(t reflect.Type) bool {
+	if t.Implements(reflect.TypeFor[Revised]()) {
+		return true
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.IsExported() && (name == "updated_at" && f.Type == timeType || f.Anonymous && name == "" && tells(f.Type)) {
+			return true
+		}
+	}
+	return false
+}
+
 // updatedAt finds the member updated_at of a record.
 func updatedAt(v reflect.Value) (db.Time, bool) {
 	if !v.IsValid() {
@@ -129,19 +149,21 @@ func fill(v reflect.Value, parameters map[string]string) {
 
 // link finds, for every change, how its record is read, and for every GET whether it reads a record.
 func link(operations []Operation) []Operation {
-	gets, changed := map[string]Reader{}, map[string]bool{}
+	gets, changed, tagged := map[string]Reader{}, map[string]bool{}, map[string]bool{}
 	for _, o := range operations {
 		if o.Method == http.MethodGet && o.read != nil && !o.list {
-			gets[o.Path] = o.read
+			gets[o.Path], tagged[o.Path] = o.read, o.tagged
 		}
-		changed[o.Path] = changed[o.Path] || o.changes()
+	}
+	for _, o := range operations {
+		changed[o.Path] = changed[o.Path] || o.changes() && (o.Method != http.MethodDelete || tagged[o.Path])
 	}
 	linked := make([]Operation, len(operations))
 	for i, o := range operations {
 		switch {
 		case o.Method == http.MethodGet:
 			o.versioned = gets[o.Path] != nil && changed[o.Path]
-		case o.changes() && o.record == nil:
+		case o.changes() && o.record == nil && changed[o.Path]:
 			o.record = gets[o.Path]
 		case o.Method == http.MethodPost:
 			o.made, o.madeAt = made(gets, changed, o.Path)
