@@ -36,6 +36,9 @@ func (h *house) speak(ctx context.Context, org, text, voice, language string) (s
 	if errors.Is(err, ai.ErrUnknownVoice) {
 		return "", op.Invalid(op.Field("voice", "unknown_voice", err.Error()))
 	}
+	if errors.Is(err, ai.ErrNothing) {
+		return "", op.Invalid(op.Field("text", "unspeakable", err.Error()))
+	}
 	if errors.Is(err, ai.ErrTooLong) {
 		return "", op.Invalid(op.Field("text", "too_long", "takes too long to be spoken"))
 	}

@@ -67,7 +67,7 @@ func (f *Flite) Say(ctx context.Context, text, voice, language string) ([]int16,
 	}
 	plain := ascii(text)
 	if plain == "" {
-		return nil, 0, errors.New("the text has nothing the builtin voice can speak")
+		return nil, 0, ErrNothing
 	}
 	if err := f.take(ctx); err != nil {
 		return nil, 0, err

@@ -15,10 +15,10 @@ func (s *Service) Operations() []op.Operation {
 	see := access.Either(access.QueuesRead, access.CallsRead)
 	return slices.Concat([]op.Operation{
 		op.New("queues.list", "GET /queues", access.QueuesRead, "List queues", s.List),
-		op.New("queues.create", "POST /queues", access.QueuesAdmin, "Add a queue", s.Create).Status(201),
+		op.New("queues.create", "POST /queues", access.QueuesAdmin, "Add a queue", s.Create).Status(201).Fails("extension_taken"),
 		op.New("queues.stats_all", "GET /queues/stats", see, "Live statistics of all queues", s.StatsAll),
 		op.New("queues.get", "GET /queues/{id}", access.QueuesRead, "Get one queue", s.Show),
-		op.New("queues.update", "PATCH /queues/{id}", access.QueuesAdmin, "Change a queue", s.Update),
+		op.New("queues.update", "PATCH /queues/{id}", access.QueuesAdmin, "Change a queue", s.Update).Fails("extension_taken"),
 		op.Delete("queues.delete", "DELETE /queues/{id}", access.QueuesAdmin, "Remove a queue", s.Delete),
 		op.New("queues.stats", "GET /queues/{id}/stats", see, "Live statistics of a queue", s.ShowStats),
 	}, s.memberOperations(), s.entryOperations())

@@ -40,6 +40,10 @@ func tenants(t *testing.T, s *stage) {
 			s.stranger(t, o, values)
 			continue
 		}
+		if o.ID == "memory.erase" { // numbers belong to nobody: what b erases of them is b's
+			s.b.call(t, o.Method, o.at(values), map[string]any{})
+			continue
+		}
 		var body any
 		if o.Body {
 			body = map[string]any{}
