@@ -53,14 +53,11 @@ func (s *Service) Erase(ctx context.Context, tx db.Querier, org, callID, phone s
 	if err := s.eraseRecordings(ctx, tx, org, callID); err != nil {
 		return err
 	}
-	for _, q := range []string{
-		`DELETE FROM call_stories WHERE org_id = $1 AND call_id = $2`,
-		`DELETE FROM call_story_ends WHERE org_id = $1 AND call_id = $2`,
-		`DELETE FROM notes WHERE org_id = $1 AND call_id = $2`,
-	} {
-		if _, err := tx.Exec(ctx, q, org, callID); err != nil {
-			return fmt.Errorf("erase what is kept of call %s: %w", callID, err)
-		}
+	if err := s.eraseStory(ctx, tx, org, callID); err != nil {
+		return fmt.Errorf("erase story of call %s: %w", callID, err)
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM notes WHERE org_id = $1 AND call_id = $2`, org, callID); err != nil {
+		return fmt.Errorf("erase notes of call %s: %w", callID, err)
 	}
 	const legs = `UPDATE legs SET number = 'anonymous' WHERE org_id = $1 AND call_id = $2 AND number = $3`
 	if _, err := tx.Exec(ctx, legs, org, callID, phone); err != nil {

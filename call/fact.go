@@ -105,10 +105,10 @@ type Story struct {
 	Messages []Message
 }
 
-// A StoryEnd is what is added to the story of a call that is over.
-type StoryEnd struct {
+// Told is the story of a call that is over.
+type Told struct {
 	Org, CallID string
-	Messages    []Message
+	Story
 }
 
 // A Step is one thing that happened (calls.events).

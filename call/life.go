@@ -244,7 +244,6 @@ type Ended struct {
 	State    State // as it was last, where Revision is not 0
 	Legs     []LegState
 	Monitors []MonitorState
-	Story    *Story
 	// Whole says that Legs and Monitors are all that were left open, which else is looked for, and Suspendable that dialogs
 	// were kept for a restart.
 	Whole, Suspendable bool
@@ -267,10 +266,6 @@ const enrichedWait = 30 * time.Second
 // End writes the call's last state, which is its call detail record, and everything that follows from it. Nobody waits for it but
 // the call, which is over: its commit is shared with others.
 func (s *Service) End(ctx context.Context, e Ended) error {
-	story, err := s.packed(e.Story)
-	if err != nil {
-		return fmt.Errorf("end call %s: %w", e.ID, err)
-	}
 	written := s.DB.Later(ctx, func(tx db.Querier) error {
 		row, err := end(ctx, tx, e, s.Now())
 		if db.IsNone(err) {
@@ -279,7 +274,7 @@ func (s *Service) End(ctx context.Context, e Ended) error {
 		if err != nil {
 			return err
 		}
-		return s.ended(ctx, tx, e, row, story)
+		return s.ended(ctx, tx, e, row)
 	})
 	if err := written(); err != nil {
 		return fmt.Errorf("end call %s: %w", e.ID, err)
@@ -287,8 +282,8 @@ func (s *Service) End(ctx context.Context, e Ended) error {
 	return nil
 }
 
-func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call, story []byte) error {
-	if err := s.endParts(ctx, tx, e, story); err != nil {
+func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) error {
+	if err := s.endParts(ctx, tx, e); err != nil {
 		return err
 	}
 	if e.Source == "callback" {
@@ -323,7 +318,7 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call, s
 }
 
 // endParts ends the legs, supervisors and recordings of a call, and drops what a restart would have needed.
-func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended, story []byte) error {
+func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended) error {
 	if err := writeLegs(ctx, tx, e.Org, e.ID, e.Legs); err != nil {
 		return err
 	}
@@ -331,10 +326,7 @@ func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended, story []
 	if err := writeMonitors(ctx, tx, e.Org, e.ID, e.Monitors); err != nil {
 		return err
 	}
-	if err := endOpen(ctx, tx, e); err != nil {
-		return err
-	}
-	return s.keepStory(ctx, tx, e.Org, e.ID, story)
+	return endOpen(ctx, tx, e)
 }
 
 // endOpen ends what may still be open in the tables. Each statement that is spared counts: every call comes through here.

@@ -16,51 +16,47 @@ import (
 // maxStory bounds a story before it is compressed, in bytes of JSON: one that is longer loses its messages, then its last steps.
 const maxStory = 4 << 20
 
-// packed is the story as it is kept; nil of none. It is made before the transaction that writes it, which others wait for.
-func (s *Service) packed(story *Story) ([]byte, error) {
-	if story == nil {
-		return nil, nil
+// KeepStories writes down the stories of calls that are over, all in one transaction. A story that is there already stays, also the
+// empty one of a call that was erased meanwhile.
+func (s *Service) KeepStories(ctx context.Context, all []Told) error {
+	values := make([]any, 0, 4*len(all))
+	for _, x := range all {
+		packed, err := x.pack(&s.packers)
+		if err != nil {
+			return fmt.Errorf("pack story of call %s: %w", x.CallID, err)
+		}
+		values = append(values, x.Org, x.CallID, packed, db.At(s.Now()))
 	}
-	packed, err := story.pack(&s.packers)
-	if err != nil {
-		return nil, fmt.Errorf("pack story: %w", err)
-	}
-	return packed, nil
-}
-
-// keepStory writes a call's steps and messages, as packed made them. nil leaves what is there.
-func (s *Service) keepStory(ctx context.Context, tx db.Querier, org, callID string, packed []byte) error {
-	if packed == nil {
-		return nil
-	}
-	const q = `INSERT INTO call_stories (org_id, call_id, story, written_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (org_id, call_id) DO UPDATE SET story = excluded.story, written_at = excluded.written_at`
-	if _, err := tx.Exec(ctx, q, org, callID, packed, db.At(s.Now())); err != nil {
-		return fmt.Errorf("keep story: %w", err)
+	written := s.DB.Later(ctx, func(tx db.Querier) error {
+		return db.Bulk(len(all), func(from, to int) error { return insertStories(ctx, tx, values[4*from:4*to]) })
+	})
+	if err := written(); err != nil {
+		return fmt.Errorf("keep stories: %w", err)
 	}
 	return nil
 }
 
-// EndStories adds to the stories of calls that are over, all in one transaction; a story that was erased meanwhile stays so. Writing them twice has the effect of once.
-func (s *Service) EndStories(ctx context.Context, all []StoryEnd) error {
-	packed := make([][]byte, len(all))
-	for i, x := range all {
-		var err error
-		if packed[i], err = s.packed(&Story{Messages: x.Messages}); err != nil {
-			return err
-		}
+func insertStories(ctx context.Context, tx db.Querier, values []any) error {
+	q := `INSERT INTO call_stories (org_id, call_id, story, written_at)
+		SELECT column1, column2, column3, column4 FROM (VALUES ` + db.Values(1, len(values)/4, "", "", "BLOB", "BIGINT") + `) AS v
+		WHERE EXISTS (SELECT 1 FROM calls c WHERE c.org_id = column1 AND c.id = column2) ON CONFLICT DO NOTHING`
+	_, err := tx.Exec(ctx, q, values...)
+	return err
+}
+
+// eraseStory puts an empty story in place of what was told of a call, which none replaces.
+func (s *Service) eraseStory(ctx context.Context, tx db.Querier, org, callID string) error {
+	nothing, err := Story{}.pack(&s.packers)
+	if err != nil {
+		return err
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		const q = `INSERT INTO call_story_ends (org_id, call_id, story, written_at)
-			SELECT org_id, call_id, CAST($3 AS BLOB), CAST($4 AS BIGINT) FROM call_stories WHERE org_id = $1 AND call_id = $2
-			ON CONFLICT (org_id, call_id) DO UPDATE SET story = excluded.story, written_at = excluded.written_at`
-		for i, x := range all {
-			if _, err := tx.Exec(ctx, q, x.Org, x.CallID, packed[i], db.At(s.Now())); err != nil {
-				return fmt.Errorf("end story of call %s: %w", x.CallID, err)
-			}
-		}
-		return nil
-	})
+	const q = `INSERT INTO call_stories (org_id, call_id, story, written_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (org_id, call_id) DO UPDATE SET story = excluded.story, written_at = excluded.written_at`
+	if _, err := tx.Exec(ctx, q, org, callID, nothing, db.At(s.Now())); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM call_story_ends WHERE org_id = $1 AND call_id = $2`, org, callID)
+	return err
 }
 
 func (x Story) pack(packers *sync.Pool) ([]byte, error) {

@@ -15,7 +15,7 @@ const lastAnswers = 3 * time.Second
 
 // lastMessages sees to it that what is said when a call is over, such as our BYE and its answer, is in its story.
 func (s *Switch) lastMessages(c *liveCall) {
-	if c.told == 0 {
+	if !c.told {
 		s.forget(c)
 		return
 	}
@@ -48,18 +48,14 @@ func (s *Switch) forget(c *liveCall) {
 	s.mu.Unlock()
 }
 
-// writeStoryEnds writes down what the stories of these calls do not have yet, and lets go of the calls.
-func (s *Switch) writeStoryEnds(ctx context.Context, all []*liveCall) error {
-	var ends []call.StoryEnd
-	for _, c := range all {
-		if x := c.story.since(c.told); len(x.Messages) > 0 {
-			ends = append(ends, call.StoryEnd{Org: c.new.Org, CallID: c.id, Messages: x.Messages})
-		}
+// writeStories writes down the stories of these calls, and lets go of the calls.
+func (s *Switch) writeStories(ctx context.Context, all []*liveCall) error {
+	stories := make([]call.Told, len(all))
+	for i, c := range all {
+		stories[i] = call.Told{Org: c.new.Org, CallID: c.id, Story: c.story.copy()}
 	}
-	if len(ends) > 0 {
-		if err := s.Records.EndStories(ctx, ends); err != nil {
-			return err
-		}
+	if err := s.Records.KeepStories(ctx, stories); err != nil {
+		return err
 	}
 	for _, c := range all {
 		s.forget(c)
@@ -67,7 +63,7 @@ func (s *Switch) writeStoryEnds(ctx context.Context, all []*liveCall) error {
 	return nil
 }
 
-// An archive writes down how stories end: those of many calls in one transaction, and a moment later, so that the last
+// An archive writes down the stories of calls that are over: those of many in one transaction, and a moment later, so that the last
 // acknowledgements are in them. There is no goroutine of it: whoever adds to an archive that does nothing does its work.
 type archive struct {
 	log   *slog.Logger
@@ -86,7 +82,7 @@ const (
 	archivePace = 250 * time.Millisecond
 )
 
-// add has the end of a call's story written. It returns at once where somebody writes already, else when all is written or ctx
+// add has a call's story written. It returns at once where somebody writes already, else when all is written or ctx
 // has ended; even then it tries once.
 func (a *archive) add(ctx context.Context, c *liveCall) {
 	a.mu.Lock()
@@ -102,7 +98,7 @@ func (a *archive) add(ctx context.Context, c *liveCall) {
 		pause = a.pace()
 		if err := a.flush(); err != nil {
 			pause = lastRetry
-			a.log.Warn("the end of stories is not written yet", "err", err)
+			a.log.Warn("stories are not written yet", "err", err)
 		}
 		work = a.more(ctx)
 	}

@@ -114,8 +114,7 @@ func (c *liveCall) ended() call.Ended {
 	e.Whole, e.Suspendable = !c.restored, c.suspendable
 	if c.sw.mayTell() {
 		c.step("call.ended", nil, detail{"reason": c.outcome.Reason, "by": c.outcome.HangupBy, "sip_status": c.outcome.SIPStatus})
-		s := c.story.copy()
-		e.Story, c.told = &s, len(s.Messages)
+		c.told = true
 	}
 	return e
 }

@@ -57,7 +57,7 @@ type liveCall struct {
 	ledger      ledger
 	outcome     call.Outcome
 	story       story
-	told        int        // messages of the story that are written down with the end; 0: it is not
+	told        bool       // the story is to be written down
 	agent       call.Party // who is connected, or was last
 }
 

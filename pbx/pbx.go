@@ -23,7 +23,7 @@ type Records interface {
 	// ChangeLater is Change for what nobody waits for: what is written afterwards comes after it.
 	ChangeLater(ctx context.Context, c call.Change) (wait func() error)
 	End(ctx context.Context, e call.Ended) error
-	EndStories(ctx context.Context, all []call.StoryEnd) error
+	KeepStories(ctx context.Context, all []call.Told) error
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error
 }
 
@@ -111,7 +111,7 @@ func New(c Config) *Switch {
 	s := &Switch{Config: c, calls: map[string]*liveCall{}, ending: map[string]*liveCall{}}
 	s.writing, s.stopWriting = context.WithCancel(context.Background())
 	s.stories.Every = time.Second / storiesPerSecond
-	s.archive = archive{log: c.Log, write: s.writeStoryEnds, drop: s.forget}
+	s.archive = archive{log: c.Log, write: s.writeStories, drop: s.forget}
 	return s
 }
 

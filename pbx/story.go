@@ -65,14 +65,11 @@ func (s *story) add(m traced) {
 }
 
 // copy is the story so far.
-func (s *story) copy() call.Story { return s.since(0) }
-
-// since is the story with the messages after the first so many.
-func (s *story) since(messages int) call.Story {
+func (s *story) copy() call.Story {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := call.Story{Steps: append([]call.Step(nil), s.steps...)}
-	for _, m := range s.messages[messages:] {
+	for _, m := range s.messages {
 		x.Messages = append(x.Messages, call.Message{At: m.at, Sent: m.sent, Transport: string(m.transport), Local: m.local.String(),
 			Remote: m.remote.String(), LegID: m.leg, Text: string(m.raw)})
 	}
