@@ -385,3 +385,28 @@ func TestSparseRecords(t *testing.T) {
 		t.Errorf("record %s", a.Bytes)
 	}
 }
+
+func TestWhatAPartnerDoesInAChildIsWrittenDownInBoth(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		_, api, p := newThings(t, d)
+		home, child := p.OrgID, db.NewID("org")
+		if err := d.Tx(t.Context(), func(tx db.Querier) error {
+			_, err := tx.Exec(t.Context(), `INSERT INTO orgs (id, parent_id, path, environment, name, plan, status, country, timezone, language, settings,
+					created_at, updated_at)
+				SELECT $1, id, path, environment, name, plan, status, country, timezone, language, settings, 0, 0 FROM orgs WHERE id = $2`, child, home)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		api.Do(p.In(child, p.Scopes), "POST", "/things", map[string]any{"name": "good"}).Want(201)
+		const text = `SELECT operation, key_id, actor_org_id, on_behalf_of FROM audit WHERE org_id = $1`
+		for _, org := range []string{home, child} {
+			var operation, key, actor, of string
+			if err := d.Read(t.Context()).QueryRow(t.Context(), text, org).Scan(&operation, &key, &actor, &of); err != nil || operation != "things.create" ||
+				key != p.KeyID || actor != home || of != child {
+				t.Errorf("in %s: %s by %s of %s for %s: %v", org, operation, key, actor, of, err)
+			}
+		}
+	})
+}
