@@ -35,6 +35,8 @@ var features = map[string][]string{
 	"contact":    {"call", "org"},
 	"crm":        {"call", "contact"},
 	"audit":      {},
+	"sms":        {},
+	"sandbox":    {"sms"},
 }
 
 // others lists every other room with all it may import of ours.

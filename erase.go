@@ -30,6 +30,7 @@ func (h *house) buildErasure() {
 	h.erasures.Keepers = []erasure.Keeper{
 		{Name: "calls", Count: h.calls.CountWith, Erase: h.eraseCalls},
 		{Name: "callbacks", Count: h.calls.CountCallbacks, Erase: h.calls.EraseCallbacks},
+		{Name: "messages", Count: h.messages.CountWith, Erase: h.messages.EraseWith},
 		{Name: "webhooks", Count: h.hooks.CountWith, Erase: h.hooks.EraseWith},
 		{Name: "events", Count: h.outbox.CountWith, Erase: h.outbox.EraseWith},
 		{Name: "the audit log", Count: none, Erase: h.eraseAudit},

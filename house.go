@@ -37,7 +37,9 @@ import (
 	"soniq/org"
 	"soniq/partner"
 	"soniq/queue"
+	"soniq/sandbox"
 	"soniq/seal"
+	"soniq/sms"
 	"soniq/stream"
 	"soniq/transcript"
 	"soniq/user"
@@ -77,6 +79,8 @@ type house struct {
 	erasures    *erasure.Service
 	counts      *analytics.Service
 	audit       *audit.Service
+	messages    *sms.Service
+	sandbox     *sandbox.Service
 	engines     engines
 	limits      *carrier.Limiter
 	gate        *carrier.Gate
@@ -160,6 +164,7 @@ func (h *house) build() error {
 	}
 	h.buildPartners(now)
 	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak})
+	h.buildMessages()
 	h.buildErasure()
 	h.buildCounts()
 	h.buildContacts(now)
@@ -269,17 +274,10 @@ func (h *house) close() {
 func (h *house) operations() []op.Operation {
 	all := append(h.contacts.Operations(), h.crm.Operations()...)
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.devices, h.memory, h.numbers,
-		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit} {
+		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit, h.messages, h.sandbox} {
 		all = append(all, room.Operations()...)
 	}
-	return append(all, planned()...)
-}
-
-// planned are the published operations that are not built yet.
-func planned() []op.Operation {
-	return []op.Operation{
-		op.Planned("sms.create", "POST /sms", access.SMSWrite, "Send an SMS"),
-	}
+	return all
 }
 
 // actions are what other commands may ask of this house.

@@ -73,7 +73,7 @@ type node struct {
 	secure               net.Listener // HTTPS; nil where there is none
 	server               *http.Server
 	callJobs, understand *job.Runner
-	callbacks            *job.Runner
+	callbacks, messages  *job.Runner
 	erasing              *job.Runner
 	mails                *job.Runner // nil where no mail is sent
 	imports, connections *job.Runner
@@ -104,7 +104,7 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n := &node{house: h, listener: l, cancel: cancel, started: time.Now()}
-	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startContacts, n.startCallbacks, n.startMail, n.startPartners, n.openControl, n.openHTTP} {
+	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startContacts, n.startCallbacks, n.startMessages, n.startMail, n.startPartners, n.openControl, n.openHTTP} {
 		if err := step(ctx); err != nil {
 			n.stop()
 			return nil, err
@@ -296,6 +296,9 @@ func (n *node) closeDoors() {
 		_ = n.server.Shutdown(ctx)
 	} else {
 		_ = n.listener.Close()
+	}
+	if n.messages != nil {
+		n.messages.Stop(ctx)
 	}
 	if n.hangUp != nil {
 		n.hangUp()

@@ -111,6 +111,15 @@ func (s *Service) Route(ctx context.Context, e164, trunkID string) (n Number, ok
 	return n, ok, err
 }
 
+// Get returns a number of the organisation by its id, or db.ErrNone; none that was given back.
+func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Number, error) {
+	n, err := get(ctx, q, org, id)
+	if err == nil && n.Status == Released {
+		return Number{}, db.ErrNone
+	}
+	return n, err
+}
+
 // Owned returns the organisation's active number, or db.ErrNone: whether it may call out with it.
 func (s *Service) Owned(ctx context.Context, q db.Querier, org, e164 string) (Number, error) {
 	n, err := byNumber(ctx, q, e164)
