@@ -39,7 +39,7 @@ func (h *house) speak(ctx context.Context, org, text, voice, language string) (s
 	if errors.Is(err, ai.ErrNothing) {
 		return "", op.Invalid(op.Field("text", "unspeakable", err.Error()))
 	}
-	if errors.Is(err, ai.ErrTooLong) {
+	if errors.Is(err, ai.ErrTooLong) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return "", op.Invalid(op.Field("text", "too_long", "takes too long to be spoken"))
 	}
 	return path, err

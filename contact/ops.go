@@ -13,17 +13,18 @@ import (
 func (s *Service) Operations() []op.Operation {
 	r, w := access.ContactsRead, access.ContactsWrite
 	return []op.Operation{
-		op.New("contacts.lookup", "GET /contacts/lookup", r, "Find who a number or an e-mail address belongs to", s.Lookup).Tool("lookup_contact"),
+		op.New("contacts.lookup", "GET /contacts/lookup", r, "Find who a number or an e-mail address belongs to", s.Lookup).Tool("lookup_contact").
+			Fails("contact_not_found", "crm_error"),
 		op.New("contacts.screen_pop", "GET /contacts/screen-pop", r, "Everything worth knowing of a caller", s.ScreenPop).Tool("get_screen_pop"),
 		op.New("contacts.list", "GET /contacts", r, "List contacts", s.List),
 		op.New("contacts.create", "POST /contacts", w, "Add a contact", s.Create).Status(201).Tool("create_contact"),
 		op.New("contacts.get", "GET /contacts/{id}", r, "Get one contact", s.Show),
 		op.New("contacts.update", "PATCH /contacts/{id}", w, "Change a contact", s.Update).Tool("update_contact"),
-		op.Delete("contacts.delete", "DELETE /contacts/{id}", w, "Delete a contact", s.Delete),
+		op.Delete("contacts.delete", "DELETE /contacts/{id}", w, "Delete a contact", s.Delete).Fails("not_enabled"),
 		op.New("contacts.notes.add", "POST /contacts/{id}/notes", w, "Add a note to a contact", s.AddNote).Status(201),
 		op.New("contacts.timeline", "GET /contacts/{id}/timeline", access.Both(r, access.CallsRead), "Calls, messages, voicemails and notes in one order", s.Timeline),
 		op.New("contacts.merge", "POST /contacts/{id}/merge", w, "Merge another contact into this one", s.Merge),
-		op.New("contacts.imports.create", "POST /crm/imports", w, "Import contacts from a CSV or vCard file", s.Import).Status(202).
+		op.New("contacts.imports.create", "POST /crm/imports", w, "Import contacts from a CSV or vCard file", s.Import).Status(202).Fails("concurrency_limit").
 			Upload(maxUpload).Takes("multipart/form-data", Upload{}).Takes("application/json", Text{}),
 		op.New("contacts.imports.get", "GET /crm/imports/{id}", w, "How far an import has come", s.ShowImport),
 	}

@@ -77,6 +77,25 @@ func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page
 			return nil, err
 		}
 	}
+	all, err := s.items(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b Item) int { return -cmp.Or(a.At.Compare(b.At.Time), cmp.Compare(a.ID, b.ID)) })
+	all = all[:min(len(all), in.Limit+1)]
+	page := op.Paged(ctx, in.Paging, all, func(i Item) op.Position { return op.Position{Int: i.At.UnixMicro(), ID: i.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) {
+		q.Before, q.BeforeID, q.Limit = db.Time{}, "", mostCounted
+		all, err := s.items(ctx, q)
+		return len(all), err
+	})
+}
+
+// mostCounted bounds the total of each line.
+const mostCounted = 10_000
+
+// items are those of all lines, not yet in one order.
+func (s *Service) items(ctx context.Context, q LineQuery) ([]Item, error) {
 	var all []Item
 	for _, line := range append([]func(context.Context, string, LineQuery) ([]Item, error){s.noteLine}, s.Lines...) {
 		some, err := line(ctx, access.Org(ctx), q)
@@ -85,9 +104,7 @@ func (s *Service) Timeline(ctx context.Context, in *TimelineIn) (*op.Out[op.Page
 		}
 		all = append(all, some...)
 	}
-	slices.SortFunc(all, func(a, b Item) int { return -cmp.Or(a.At.Compare(b.At.Time), cmp.Compare(a.ID, b.ID)) })
-	all = all[:min(len(all), in.Limit+1)]
-	return op.Paged(ctx, in.Paging, all, func(i Item) op.Position { return op.Position{Int: i.At.UnixMicro(), ID: i.ID} }), nil
+	return all, nil
 }
 
 // numbers are the whole numbers of a contact.

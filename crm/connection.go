@@ -25,7 +25,7 @@ type Connection struct {
 	LastError    *string           `json:"last_error"`
 	Entries      int               `json:"entries" doc:"People copied into the phone index"`
 	RefreshedAt  db.Time           `json:"refreshed_at" nullable:"true"`
-	CreatedAt    db.Time           `json:"created_at"`
+	CreatedAt    db.Time           `json:"created_at" nullable:"true" doc:"null: it was always there"`
 
 	org       string
 	enabled   bool

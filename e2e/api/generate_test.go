@@ -129,6 +129,9 @@ func (g *generator) text(name string, s *openapi3.Schema) string {
 	case g.chance(4):
 		v = fmt.Sprintf("%s %d", v, g.IntN(1000))
 	}
+	if name == "text" && len(v) > 100 { // what is spoken takes its time
+		v = v[:100]
+	}
 	for len([]rune(v)) < int(s.MinLength) {
 		v += "x"
 	}
