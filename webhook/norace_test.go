@@ -1,0 +1,6 @@
+//go:build !race
+
+package webhook
+
+// townOrgs is how many organisations a town has.
+const townOrgs = 200
