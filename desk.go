@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"soniq/call"
 	"soniq/carrier"
 	"soniq/db"
 	"soniq/number"
@@ -91,4 +92,15 @@ func (h *house) numberID(ctx context.Context, q db.Querier, org, e164 string) (s
 		return "", nil
 	}
 	return n.ID, err
+}
+
+// hookSteps are the attempts to tell webhooks of a call, as steps of it.
+func (h *house) hookSteps(ctx context.Context, org, callID string) ([]call.Step, error) {
+	attempts, err := h.hooks.Steps(ctx, org, callID)
+	all := make([]call.Step, len(attempts))
+	for i, x := range attempts {
+		all[i] = call.Step{At: x.At.Time, Kind: "webhook." + x.Kind, Detail: map[string]any{"webhook_id": x.WebhookID, "delivery_id": x.DeliveryID,
+			"event_id": x.EventID, "attempt": x.Attempt, "duration_ms": x.DurationMS, "response_status": x.ResponseStatus, "error": x.Error}}
+	}
+	return all, err
 }

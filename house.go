@@ -217,6 +217,7 @@ func (h *house) join() {
 		return found(h.transcripts.SummaryOf(ctx, org, id))
 	}
 	h.joinContacts()
+	h.calls.Deliveries = h.hookSteps
 	h.calls.Transcript = func(ctx context.Context, org, id string) (any, error) { return found(h.transcripts.Of(ctx, org, id)) }
 }
 

@@ -28,9 +28,14 @@ func (s *Service) Fan(ctx context.Context, tx db.Querier, batch []event.Event) e
 			if err != nil {
 				return err
 			}
-			if d != nil {
-				all = append(all, d)
+			if d == nil {
+				continue
 			}
+			before, err := s.untold(ctx, tx, e, ev, all)
+			if err != nil {
+				return err
+			}
+			all = append(append(all, before...), d)
 		}
 	}
 	return s.begin(ctx, tx, all...)
@@ -47,13 +52,18 @@ func (s *Service) tell(ctx context.Context, tx db.Querier, known subjects, e *en
 			return nil, err
 		}
 	}
+	return s.deliveryOf(e, ev), nil
+}
+
+// deliveryOf is a new delivery of an event; it waits where the endpoint's deliveries wait.
+func (s *Service) deliveryOf(e *endpoint, ev event.Event) *delivery {
 	now := s.time()
 	d := &delivery{Org: ev.OrgID, ID: db.NewID("dlv"), WebhookID: e.ID, EventID: ev.ID, Kind: string(ev.Kind), CallID: ev.CallID,
 		Sequence: ev.Sequence, Body: s.bodyFor(e, ev), Status: pending, Held: e.Holding, CreatedAt: now}
 	if !d.Held {
 		d.NextAt = now
 	}
-	return d, nil
+	return d
 }
 
 // begin writes new deliveries, and jobs for those that need not wait.

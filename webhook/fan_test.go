@@ -108,6 +108,31 @@ func TestFiltersLookAtTheWholeCall(t *testing.T) {
 	})
 }
 
+// A call that turns out to match is told from its beginning, in order and once.
+func TestCallThatMatchesLateIsToldWhole(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d, nil)
+		h.publish(event.CallMissed{CallID: "call_1"}) // before the webhook
+		h.once()
+		id, _ := h.create("https://example.com/", map[string]any{"filters": map[string]any{"user_ids": []string{"usr_1"}}})
+		h.publish(event.CallStarted{CallID: "call_1", Direction: "inbound"}, event.CallStarted{CallID: "call_2", Direction: "inbound"})
+		h.once()
+		h.publish(event.QueueCallWaiting{CallID: "call_1", QueueID: "que_1"})
+		h.once()
+		if got := h.told(id); got != "[]" {
+			t.Errorf("told %s before it was known whose call it is", got)
+		}
+		h.publish(event.CallAnswered{CallID: "call_1", AgentID: some("usr_1")}, event.CallRecording{CallID: "call_1"})
+		h.once()
+		h.publish(event.CallEnded{CallID: "call_1"}, event.CallMissed{CallID: "call_2"})
+		h.once()
+		if got := h.told(id); got != "[call.started queue.call_waiting call.answered call.recording call.ended]" {
+			t.Errorf("told %s", got)
+		}
+	})
+}
+
 // Every kind that has a queue, number, user or direction is filtered by it.
 func TestFiltersKnowEveryKind(t *testing.T) {
 	t.Parallel()

@@ -141,3 +141,32 @@ func (o owner) of(kind string) string {
 	}
 	return ""
 }
+
+// untold makes deliveries of the earlier events of a call that matches the filters only now: it was not known then whose call it
+// is. making are the deliveries of this batch so far.
+func (s *Service) untold(ctx context.Context, tx db.Querier, e *endpoint, ev event.Event, making []*delivery) ([]*delivery, error) {
+	if e.Filters.empty() || ev.CallID == "" {
+		return nil, nil
+	}
+	const q = `SELECT id, sequence, kind, audience, body, occurred_at FROM events
+		WHERE org_id = $1 AND call_id = $2 AND sequence < $3 AND audience <> 'stream' AND occurred_at >= $4
+			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.org_id = events.org_id AND d.event_id = events.id AND d.webhook_id = $5)
+		ORDER BY sequence`
+	rows, err := tx.Query(ctx, q, e.Org, ev.CallID, ev.Sequence, e.UpdatedAt, e.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read earlier events of call: %w", err)
+	}
+	defer rows.Close()
+	var all []*delivery
+	for rows.Next() {
+		x := event.Event{OrgID: e.Org, CallID: ev.CallID}
+		if err := rows.Scan(&x.ID, &x.Sequence, &x.Kind, &x.Audience, &x.Body, &x.OccurredAt); err != nil {
+			return nil, err
+		}
+		made := slices.ContainsFunc(making, func(d *delivery) bool { return d.EventID == x.ID && d.WebhookID == e.ID })
+		if !made && e.wants(x) {
+			all = append(all, s.deliveryOf(e, x))
+		}
+	}
+	return all, rows.Err()
+}

@@ -53,7 +53,8 @@ type Webhook struct {
 }
 
 // Filters narrow the events an endpoint is told of. Several filters must all match; within a list one match is enough.
-// An event of a call matches by what is known of the call when it is told; an event that can have no such thing passes.
+// An event of a call matches by what is known of the call; once a call matches, its earlier events are told too, in their order.
+// An event that can have no such thing as a filter asks for passes.
 type Filters struct {
 	QueueIDs  []string `json:"queue_ids,omitempty" maxItems:"100" doc:"Only calls that were in one of these queues, their mailboxes, and numbers that lead to them"`
 	NumberIDs []string `json:"number_ids,omitempty" maxItems:"100" doc:"Only calls and messages over these numbers, and the numbers themselves"`

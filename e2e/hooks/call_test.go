@@ -144,11 +144,33 @@ func TestEventsOfRealCallsAreAsPublished(t *testing.T) {
 				j.valid(t, e.Body)
 			}
 		}
+		attempted(t, c, ended.Data["call_id"].(string), all.ID, ended.Header.Get("webhook-id"))
 		toldOf(t, all, ended.Data["call_id"], "call.started call.answered call.ended call.recording call.transcription")
 		toldOf(t, bobs, ended.Data["call_id"], "call.started call.answered call.ended call.recording call.transcription")
 		toldOf(t, eves, ended.Data["call_id"], "")
 		toldOf(t, inbound, ended.Data["call_id"], "")
 	})
+}
+
+// attempted looks for the attempt at an event among the steps of its call.
+func attempted(t *testing.T, c *rig.Client, call, webhook, event string) {
+	t.Helper()
+	found := func() bool {
+		var steps struct {
+			Data []struct {
+				Kind   string
+				Detail map[string]any
+			}
+		}
+		c.Want(200, "GET", "/calls/"+call+"/events?limit=200", nil, &steps)
+		for _, x := range steps.Data {
+			if x.Detail["webhook_id"] == webhook && x.Detail["event_id"] == event {
+				return x.Kind == "webhook.call.ended" && x.Detail["attempt"] == 1.0 && x.Detail["response_status"] == 200.0
+			}
+		}
+		return false
+	}
+	rig.Until(t, "the attempt is a step of the call", 10*time.Second, found)
 }
 
 // inVain calls somebody who has no phone: the end of a call that was never answered.
