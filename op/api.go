@@ -16,7 +16,6 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...fun
 	config := huma.DefaultConfig("soniq", Version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks, config.Transformers = nil, nil // the $schema links cost a fifth of the throughput
-	config.Info.Description = "Self-hosted cloud telephony: calls, recordings, transcripts, call memory, webhooks."
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"apiKey": {Type: "http", Scheme: "bearer", Description: "An API key: soniq_live_…, soniq_test_… or soniq_partner_…"},
 	}
@@ -32,11 +31,14 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...fun
 		describe(api.OpenAPI())
 	}
 	describeAnswers(api.OpenAPI())
+	introduce(api.OpenAPI())
 	for _, o := range operations {
 		if h := described(api.OpenAPI(), o); h != nil {
 			describeFailures(h, o)
 			describeRecord(h, o)
 			describeHeaders(h)
+			describeOperation(h, o)
+			describeExamples(api.OpenAPI(), h, o)
 		}
 	}
 	return api
@@ -74,7 +76,7 @@ func finish(doc *huma.OpenAPI, operations []Operation) {
 	for _, o := range operations {
 		if r := o.Resource(); !seen[r] {
 			seen[r] = true
-			doc.Tags = append(doc.Tags, &huma.Tag{Name: r})
+			doc.Tags = append(doc.Tags, tag(r))
 		}
 	}
 }

@@ -318,21 +318,12 @@ func isNotModified(err error) bool {
 
 // describeRecord adds to the description what records understand: 304 of GET, If-None-Match and If-Match.
 func describeRecord(h *huma.Operation, o Operation) {
-	header := func(name, doc string) {
-		for _, p := range h.Parameters {
-			if p.In == "header" && strings.EqualFold(p.Name, name) {
-				return
-			}
-		}
-		h.Parameters = append(h.Parameters, &huma.Param{Name: name, In: "header", Description: doc,
-			Schema: &huma.Schema{Type: huma.TypeString}})
-	}
 	tag := map[string]*huma.Param{"ETag": {Schema: &huma.Schema{Type: huma.TypeString}, Description: "The version of the record"}}
 	if o.versioned {
-		header("If-None-Match", "ETag of the version that is known; 304 when there is no other")
+		addHeader(h, "If-None-Match", "ETag of the version that is known; 304 when there is no other")
 		h.Responses["304"] = &huma.Response{Description: http.StatusText(http.StatusNotModified), Headers: tag}
 	}
 	if o.changes() && o.record != nil {
-		header("If-Match", "ETag of the version the change was made from; 412 when there is another")
+		addHeader(h, "If-Match", "ETag of the version the change was made from; 412 when there is another")
 	}
 }

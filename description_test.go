@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// TestDescriptionExplainsItself holds every operation to what a developer needs: examples that are valid by their schemas,
+// words for every parameter and every group.
+func TestDescriptionExplainsItself(t *testing.T) {
+	model, err := openapi3.NewLoader().LoadFromData(describe(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := model.Validate(context.Background(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Errorf("an example is not valid: %v", err)
+	}
+	for _, tag := range model.Tags {
+		if tag.Description == "" || strings.HasPrefix(tag.Description, "Operations on") {
+			t.Errorf("nothing says what %s are: add a line to tags in op/describe.go", tag.Name)
+		}
+	}
+	for path, item := range model.Paths.Map() {
+		for method, o := range item.Operations() {
+			explained(t, method+" "+path, o)
+		}
+	}
+}
+
+func explained(t *testing.T, name string, o *openapi3.Operation) {
+	t.Helper()
+	if o.Summary == "" || o.Description == "" || o.Extensions["x-scope"] == nil || o.Extensions["x-rollout"] == nil {
+		t.Errorf("%s: lacks summary, description, x-scope or x-rollout", name)
+	}
+	for _, p := range o.Parameters {
+		if p.Value.Description == "" {
+			t.Errorf("%s: nothing says what %s is", name, p.Value.Name)
+		}
+	}
+	if o.RequestBody != nil {
+		exemplified(t, name+" asks", o.RequestBody.Value.Content)
+	}
+	for status, r := range o.Responses.Map() {
+		exemplified(t, name+" answers "+status, r.Value.Content)
+	}
+}
+
+// exemplified fails where a body that is text has no example, or one that is not valid.
+func exemplified(t *testing.T, name string, content openapi3.Content) {
+	t.Helper()
+	for mediaType, c := range content {
+		if strings.HasPrefix(mediaType, "audio/") || strings.HasPrefix(mediaType, "application/vnd.") || strings.HasPrefix(mediaType, "multipart/") {
+			continue
+		}
+		if c.Example == nil && len(c.Examples) == 0 {
+			t.Errorf("%s %s without an example", name, mediaType)
+		}
+		if c.Example != nil && strings.HasSuffix(mediaType, "json") {
+			if err := c.Schema.Value.VisitJSON(c.Example, openapi3.MultiErrors(), openapi3.EnableJSONSchema2020()); err != nil {
+				t.Errorf("%s: the example is not valid: %v", name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,72 @@
+// Package contract_test holds what developers are given (the description, the client, the collection) against tools that are not
+// ours, and against the running server.
+package contract_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"soniq/e2e/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
+
+// description is the copy of the API's description in the tree; a guard test keeps it current.
+func description() string { return filepath.Join(rig.Root(), "rest", "testdata", "openapi.json") }
+
+// tool runs a program of npm's and returns what it says.
+func tool(t *testing.T, folder, name string, arguments ...string) (said string, err error) {
+	t.Helper()
+	modules := filepath.Join(rig.Root(), "e2e", "node", "node_modules")
+	if _, err := os.Stat(filepath.Join(modules, ".bin", name)); err != nil {
+		t.Skip("needs npm ci in e2e/node; scripts/setup test does it")
+	}
+	c := exec.Command(filepath.Join(modules, ".bin", name), arguments...)
+	c.Dir = folder
+	c.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true", "NO_COLOR=1")
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+// warned matches the count of warnings, which redocly does not fail for.
+var warned = regexp.MustCompile(`\d+ warnings?`)
+
+// The description has nothing that the recommended rules of two linters complain of, warnings included; each notices a fault.
+func TestDescriptionIsClean(t *testing.T) {
+	t.Parallel()
+	linters := map[string][]string{
+		"redocly":  {"lint", "--config", "redocly.yaml", "--max-problems", "20"},
+		"spectral": {"lint", "--ruleset", "spectral.yaml", "--fail-severity", "warn"},
+	}
+	for name, arguments := range linters {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			said, err := tool(t, ".", name, append(arguments, description())...)
+			if err != nil || warned.MatchString(said) {
+				t.Errorf("%s: %v\n%s", name, err, said)
+			}
+			if said, err := tool(t, ".", name, append(arguments, spoiled(t))...); err == nil {
+				t.Errorf("%s accepts a description whose path has a parameter that nothing declares: %s", name, said)
+			}
+		})
+	}
+}
+
+// spoiled is the description with a path parameter that nothing declares.
+func spoiled(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(description())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "openapi.json")
+	b = bytes.Replace(b, []byte(`"/api/v1/agents/{id}":`), []byte(`"/api/v1/agents/{other}":`), 1)
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
