@@ -96,6 +96,10 @@ func problemMembers(s *huma.Schema) {
 		"user_id":           word("already_exists: the user who has it"),
 		"violated-policies": list("rate_limited: the policies of RateLimit-Policy that the request did not fit into"),
 		"rollout":           word("not_enabled: how far the operation is"),
+		"lookup_ms":         {Type: huma.TypeInteger, Description: "contact_not_found: how long it was looked for, in milliseconds"},
+		"complete":          {Type: huma.TypeBoolean, Description: "contact_not_found: whether every source answered in time"},
+		"sources": {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true},
+			Description: "contact_not_found: who was asked, and what came of it"},
 	} {
 		s.Properties[name] = member
 	}
