@@ -24,6 +24,8 @@ var features = map[string][]string{
 	"number":     {"org"},
 	"agent":      {"user", "org"},
 	"queue":      {"agent", "user", "org"},
+	"flow":       {"number", "org"},
+	"voicemail":  {},
 	"call":       {},
 	"memory":     {},
 	"transcript": {"call", "memory"},

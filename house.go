@@ -30,6 +30,7 @@ import (
 	"soniq/egress"
 	"soniq/erasure"
 	"soniq/event"
+	"soniq/flow"
 	"soniq/job"
 	"soniq/memory"
 	"soniq/number"
@@ -43,6 +44,7 @@ import (
 	"soniq/stream"
 	"soniq/transcript"
 	"soniq/user"
+	"soniq/voicemail"
 	"soniq/webhook"
 )
 
@@ -66,6 +68,8 @@ type house struct {
 	users       *user.Service
 	agents      *agent.Service
 	queues      *queue.Service
+	flows       *flow.Service
+	voicemail   *voicemail.Service
 	devices     *device.Service
 	numbers     *number.Service
 	trunks      *carrier.Service
@@ -148,6 +152,8 @@ func (h *house) build() error {
 	h.numbers = number.New(h.db, h.orgs, h.outbox, h.bus, now)
 	h.agents = agent.New(agent.Config{DB: h.db, Users: h.users, Outbox: h.outbox, Now: now, Zone: h.orgs.Zone})
 	h.queues = queue.New(queue.Config{DB: h.db, Orgs: h.orgs, Agents: h.agents, Outbox: h.outbox, Bus: h.bus, Now: now, Node: h.node})
+	h.flows = flow.New(flow.Config{DB: h.db, Orgs: h.orgs, Bus: h.bus, Now: now})
+	h.voicemail = voicemail.NewService(voicemail.Config{DB: h.db, Files: h.files, Outbox: h.outbox, Now: now, BaseURL: h.config.BaseURL})
 	h.limits = carrier.NewLimiter(now)
 	h.gate = carrier.NewGate(h.trunks, h.limits, h.log)
 	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
@@ -274,7 +280,7 @@ func (h *house) close() {
 // operations is everything the API offers.
 func (h *house) operations() []op.Operation {
 	all := append(h.contacts.Operations(), h.crm.Operations()...)
-	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.devices, h.memory, h.numbers,
+	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.flows, h.voicemail, h.devices, h.memory, h.numbers,
 		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit, h.messages, h.sandbox} {
 		all = append(all, room.Operations()...)
 	}
@@ -287,6 +293,8 @@ func (h *house) actions() actions {
 		"org.create": action(h.createOrg),
 		"key.create": action(h.createKey),
 		"outbound":   action(h.outbound),
+		"stock.add":  action(h.addStock),
+		"port.set":   action(h.setPort),
 		"backup":     action(func(ctx context.Context, in backupIn) (string, error) { return h.backup(ctx, in.To) }),
 	}
 }

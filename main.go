@@ -32,6 +32,8 @@ func commands() []command {
 		{"events", "events list|replay: what happened, and sending it again", false, eventsCommand},
 		{"calls", "calls list|get|watch|end|dial", false, callsCommand},
 		{"numbers", "numbers list|get|assign", false, numbersCommand},
+		{"stock", "stock add --org ID --trunk ID --from N [--to N]: free numbers of a block, for numbers.search and numbers.create", false, stockCommand},
+		{"port", "port set --org ID --id ID --status S [--trunk ID]: say how far numbers are that come from another carrier", false, portCommand},
 		{"doctor", "check ports, database, disk and engines, and say what to fix", false, doctorCommand},
 		{"migrate", "bring the database up to date; --status only shows what is pending", false, migrateCommand},
 		{"backup", "backup --to FOLDER: copy database, keys and recordings while the platform runs", false, backupCommand},

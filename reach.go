@@ -30,6 +30,8 @@ func (h *house) reach(ctx context.Context, orgID, to string) (string, error) {
 		_, err = h.users.Get(ctx, q, orgID, name)
 	case "queue":
 		_, err = h.queues.Get(ctx, q, orgID, name)
+	case "flow":
+		_, err = h.flows.Get(ctx, q, orgID, name)
 	case "voicemail":
 		return h.reachMailbox(ctx, orgID, name)
 	case "sip", "sips":
@@ -76,8 +78,10 @@ func (h *house) reachMailbox(ctx context.Context, orgID, id string) (string, err
 		_, err = h.users.Get(ctx, q, orgID, id)
 	case "que":
 		_, err = h.queues.Get(ctx, q, orgID, id)
+	case "flw":
+		_, err = h.flows.Get(ctx, q, orgID, id)
 	default:
-		return "voicemail: must name a user or a queue", nil
+		return "voicemail: must name a user, a queue or a flow", nil
 	}
 	return gone(err, "voicemail:"+id)
 }

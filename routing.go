@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"soniq/audio"
+	"soniq/call"
 	"soniq/carrier"
 	"soniq/db"
+	"soniq/number"
 	"soniq/user"
 )
 
@@ -28,7 +31,29 @@ func (h *house) joinRouting() {
 		return h.agents.RemoveUser(ctx, tx, r.OrgID, r.UserID)
 	})
 	h.queues.HasAudio, h.queues.Reach, h.queues.Reserved = h.hasAudio, h.reach, carrier.ReservedExtension
-	h.audio.Uses = append(h.audio.Uses, played("queue", h.queues.PlayedBy))
+	h.queues.Uses = append(h.queues.Uses, h.numbers.OfQueue, h.flows.UsedBy)
+	h.queues.Moves = append(h.queues.Moves, h.numbers.MoveQueue)
+	h.queues.OnEnter = h.calls.EnterQueue
+	h.audio.Uses = append(h.audio.Uses, played("queue", h.queues.PlayedBy), played("flow", h.flows.UsedBy))
+	h.flows.Reach, h.flows.HasAudio, h.flows.OwnsNumber = h.reach, h.hasAudio, h.ownsNumber
+	h.flows.Numbers, h.flows.Assign = h.numbers.OfFlows, h.numbers.Assign
+	h.flows.Uses = append(h.flows.Uses, h.queues.Overflowing)
+	h.numbers.Markets = map[string]number.Market{number.Sandbox: carrier.NewSandboxMarket(time.Now)}
+	h.numbers.Jobs, h.numbers.JobQueue, h.numbers.Reach = h.jobs, call.Queue, h.reach
+}
+
+// ownsNumber reports whether an organisation can send from a number.
+func (h *house) ownsNumber(ctx context.Context, org, text string) (bool, error) {
+	o, err := h.orgs.Get(ctx, org)
+	if err != nil {
+		return false, err
+	}
+	e164, ok := number.Parse(text, o.Country)
+	if !ok {
+		return false, nil
+	}
+	_, ok, err = h.numbers.OfOrg(ctx, org, e164)
+	return ok, err
 }
 
 // played makes what plays a sound known to the sounds.

@@ -145,6 +145,7 @@ func (n *node) startJobs(ctx context.Context) error {
 	n.callJobs = &job.Runner{DB: h.db, Queue: h.jobs, Name: call.Queue, Node: h.node, Log: h.log,
 		Options: job.Options{Workers: 8, PerLane: 4, Timeout: 10 * time.Minute}}
 	h.calls.Handle(n.callJobs)
+	h.numbers.Handle(n.callJobs)
 	if err := n.callJobs.Start(ctx); err != nil {
 		return err
 	}

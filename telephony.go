@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"soniq/device"
 	"soniq/media"
 	"soniq/pbx"
 	"soniq/sip"
@@ -52,6 +53,9 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
+	}
+	h.devices.Notify = func(ctx context.Context, b device.Binding, aor, event string) (int, error) {
+		return n.sip.Notify(ctx, bindingOf(b), aor, event)
 	}
 	n.keepLines(ctx)
 	return n.keepOpen(ctx)

@@ -91,6 +91,8 @@ type Service struct {
 	// Emergency reports whether the organisation's phones reach emergency services; nil: no.
 	Emergency func(ctx context.Context, org string) (bool, error)
 
+	// Notify sends a phone a NOTIFY and returns the status of its answer; an error says that there was none. nil: phones cannot be reached.
+	Notify func(ctx context.Context, b Binding, aor, event string) (status int, err error)
 	// OnMove is told, once that is committed, whose phone signed in or out; may be nil.
 	OnMove func(org, userID string)
 

@@ -10,6 +10,7 @@ import (
 	"soniq/bus"
 	"soniq/db"
 	"soniq/event"
+	"soniq/job"
 	"soniq/org"
 )
 
@@ -39,9 +40,10 @@ type Number struct {
 	AllocatedAt   db.Time    `json:"allocated_at" nullable:"true"`
 	ReleasedAt    db.Time    `json:"released_at" nullable:"true"`
 
-	OrgID     string  `json:"-"`
-	CreatedAt db.Time `json:"-"`
-	UpdatedAt db.Time `json:"-"`
+	OrgID     string        `json:"-"`
+	CreatedAt db.Time       `json:"-"`
+	UpdatedAt db.Time       `json:"-"`
+	after     time.Duration // of a pending order: when to ask again
 }
 
 // Assignment is whom a number rings.
@@ -75,6 +77,14 @@ type Service struct {
 	// SameSource reports whether a call that came over one trunk may as well belong to another, because both are
 	// the same carrier at the same address.
 	SameSource func(ctx context.Context, came, belongs string) (bool, error)
+
+	// Markets sell numbers, by the name of the provider; that called sandbox to sandboxes only.
+	Markets map[string]Market
+	// Jobs and JobQueue are where orders that are pending are followed.
+	Jobs     *job.Queue
+	JobQueue string
+	// Reach says what is wrong with a destination such as queue:que_… or a number, or "".
+	Reach func(ctx context.Context, org, to string) (wrong string, err error)
 
 	db     *db.DB
 	orgs   *org.Service
@@ -122,11 +132,7 @@ func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Number
 
 // Owned returns the organisation's active number, or db.ErrNone: whether it may call out with it.
 func (s *Service) Owned(ctx context.Context, q db.Querier, org, e164 string) (Number, error) {
-	n, err := byNumber(ctx, q, e164)
-	if err == nil && (n.OrgID != org || n.Status != "active") {
-		return Number{}, db.ErrNone
-	}
-	return n, err
+	return ownNumber(ctx, q, org, e164)
 }
 
 // CallerID returns the number a user calls out with: the one chosen for them, one that rings them, or the

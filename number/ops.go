@@ -3,6 +3,7 @@ package number
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -16,7 +17,10 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("numbers.list", "GET /numbers", access.NumbersAdmin, "List numbers", s.List),
-		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Add a number", s.Create).Status(201).Fails("number_unavailable"),
+		op.New("numbers.search", "GET /numbers/search", access.NumbersAdmin, "Find numbers that can be had", s.Search).Tool("search_numbers"),
+		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Order a number, or add one of yours", s.Create).Status(201).Async().Fails("number_unavailable").Tool("allocate_number"),
+		op.New("numbers.ports.create", "POST /numbers/ports", access.NumbersAdmin, "Bring numbers along from another carrier", s.CreatePort).Status(201).Fails("number_unavailable"),
+		op.New("numbers.ports.get", "GET /numbers/ports/{id}", access.NumbersAdmin, "Get one port", s.ShowPort),
 		op.New("numbers.get", "GET /numbers/{id}", access.NumbersAdmin, "Get one number", s.Show),
 		op.New("numbers.update", "PATCH /numbers/{id}", access.NumbersAdmin, "Change a number", s.Update),
 		op.Delete("numbers.release", "DELETE /numbers/{id}", access.NumbersAdmin, "Give a number back", s.Release),
@@ -39,7 +43,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Number]
 	if err != nil {
 		return nil, err
 	}
-	by := filter{statuses: in.Status, capabilities: in.Capability, user: in.UserID, q: in.Q, nothing: in.FlowID != "",
+	by := filter{statuses: in.Status, capabilities: in.Capability, user: in.UserID, q: in.Q, flow: in.FlowID,
 		after: after.ID, limit: in.Limit}
 	q, org := s.db.Read(ctx), access.Org(ctx)
 	rows, err := list(ctx, q, org, by)
@@ -53,12 +57,12 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Number]
 // CreateIn is a number to add.
 type CreateIn struct{ Body Fresh }
 
-// Fresh describes a number you own and the trunk that carries it.
+// Fresh describes a number to order, or one you own and the trunk that carries it.
 type Fresh struct {
 	Number     string         `json:"number" doc:"E.164, or as it is dialled in the organisation's country" example:"+442079460018"`
-	Provider   string         `json:"provider,omitempty" maxLength:"60"`
-	TrunkID    string         `json:"trunk_id,omitempty" doc:"The trunk its calls come over"`
-	FlowID     string         `json:"flow_id,omitempty"`
+	Provider   string         `json:"provider,omitempty" maxLength:"60" doc:"Of whom numbers.search found it"`
+	TrunkID    string         `json:"trunk_id,omitempty" doc:"The trunk its calls come over, for a number you own"`
+	FlowID     string         `json:"flow_id,omitempty" doc:"A published flow"`
 	UserID     string         `json:"user_id,omitempty" doc:"Whom it rings"`
 	QueueID    string         `json:"queue_id,omitempty"`
 	Label      string         `json:"label,omitempty" maxLength:"120"`
@@ -71,7 +75,8 @@ type FreshEmergency struct {
 	Address string `json:"address,omitempty" maxLength:"500"`
 }
 
-// Create adds a number that the organisation owns already.
+// Create orders a number, or adds one that the organisation owns already. An order that takes time is answered with 202, and the number
+// is pending.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], error) {
 	var n Number
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -81,6 +86,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], er
 		if err = s.orgs.Admit(ctx, tx, n.OrgID, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, n.OrgID) }); err != nil {
 			return err
 		}
+		after := n.after
 		err = s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, n) })
 		if db.IsConflict(err) {
 			return op.Fail("number_unavailable", n.Number+" belongs to somebody already")
@@ -92,12 +98,19 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], er
 			return fmt.Errorf("read number: %w", err)
 		}
 		s.changed(tx, n.Number)
+		if n.after = after; n.Status == "pending" {
+			return s.pursue(ctx, tx, n)
+		}
 		return s.allocate(ctx, tx, n)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &op.Out[Number]{Body: n, Location: op.Prefix + "/numbers/" + n.ID, ETag: op.Tag(n.UpdatedAt)}, nil
+	out := &op.Out[Number]{Body: n, Location: op.Prefix + "/numbers/" + n.ID, ETag: op.Tag(n.UpdatedAt)}
+	if n.Status == "pending" {
+		out.Status = http.StatusAccepted
+	}
+	return out, nil
 }
 
 // fresh is the record of a new number, or everything wrong with it.
@@ -110,46 +123,75 @@ func (s *Service) fresh(ctx context.Context, tx db.Querier, f Fresh) (Number, er
 	if err != nil {
 		return Number{}, err
 	}
-	if f.TrunkID == "" {
-		wrong = append(wrong, op.Field("trunk_id", "required", "numbers cannot be ordered here yet; name the trunk of a number you own"))
-	}
 	e164, ok := Parse(f.Number, o.Country)
 	if !ok {
 		wrong = append(wrong, op.Field("number", "invalid_e164", "not a valid number for "+o.Country))
 	}
-	if len(wrong) > 0 {
+	more, err := s.wrongSource(ctx, tx, o, f, e164)
+	if err != nil {
+		return Number{}, err
+	}
+	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return Number{}, op.Invalid(wrong...)
 	}
 	now, is := db.At(s.now()), factsOf(e164, o.Country)
 	n := Number{ID: db.NewID("num"), OrgID: o.ID, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type,
-		Capabilities: []string{"voice"}, Status: "active", Label: f.Label, Provider: "own", TrunkID: &f.TrunkID,
+		Capabilities: []string{"voice"}, Status: "active", Label: f.Label, Provider: Own,
 		SMSEnabled: f.SMSEnabled, RecordingMode: "inherit", CreatedAt: now, UpdatedAt: now, AllocatedAt: now,
 		Emergency: Emergency{Status: "none", Address: db.Null(f.Emergency.Address).Ptr()}}
-	n.AssignedTo.ID = db.Null(f.UserID).Ptr()
+	Patch{UserID: given(f.UserID), FlowID: given(f.FlowID), QueueID: given(f.QueueID)}.assign(&n)
+	if f.TrunkID == "" {
+		return n, s.source(ctx, tx, o, &n, f.Provider)
+	}
+	n.TrunkID = &f.TrunkID
 	if f.Provider != "" {
 		n.Provider = f.Provider
 	}
 	return n, nil
 }
 
+func given(id string) op.Change[string] { return op.Change[string]{Set: id != "", V: id} }
+
+// wrongSource lists what is wrong with where a number is to come from.
+func (s *Service) wrongSource(ctx context.Context, q db.Querier, o orgs.Organization, f Fresh, e164 string) (wrong []op.Violation, err error) {
+	if f.TrunkID != "" {
+		if f.Provider == Sandbox {
+			wrong = append(wrong, op.Field("provider", "reserved", "numbers of the sandbox come over no trunk"))
+		}
+		return wrong, nil
+	}
+	all := s.providers(o)
+	if f.Provider != "" && !slices.ContainsFunc(all, func(p provider) bool { return p.name == f.Provider }) {
+		return []op.Violation{op.Field("provider", "not_found", "no such provider")}, nil
+	}
+	if len(all) > 1 && f.Provider != Own {
+		return nil, nil
+	}
+	_, err = inStock(ctx, q, o.ID, e164)
+	if db.IsNone(err) {
+		return []op.Violation{op.Field("trunk_id", "required", "no provider sells this number here; name the trunk of a number you own")}, nil
+	}
+	return nil, err
+}
+
 // targets lists what a number cannot be bound to.
 func (s *Service) targets(ctx context.Context, q db.Querier, trunk, user, flow, queue string) ([]op.Violation, error) {
 	var wrong []op.Violation
-	hasTrunk, hasUser, err := has(ctx, q, access.Org(ctx), trunk, user)
+	found, err := has(ctx, q, access.Org(ctx), trunk, user, flow, queue)
 	if err != nil {
-		return nil, fmt.Errorf("find trunk and user: %w", err)
+		return nil, fmt.Errorf("find what the number leads to: %w", err)
 	}
-	if !hasTrunk {
-		wrong = append(wrong, op.Field("trunk_id", "not_found", "no such trunk"))
+	missing := func(has bool, field, what string) {
+		if !has {
+			wrong = append(wrong, op.Field(field, "not_found", "no such "+what))
+		}
 	}
-	if !hasUser {
-		wrong = append(wrong, op.Field("user_id", "not_found", "no such user"))
-	}
-	if flow != "" { // there are no flows and queues yet
-		wrong = append(wrong, op.Field("flow_id", "not_found", "no such flow"))
-	}
-	if queue != "" {
-		wrong = append(wrong, op.Field("queue_id", "not_found", "no such queue"))
+	missing(found.trunk, "trunk_id", "trunk")
+	missing(found.user, "user_id", "user")
+	missing(found.flow, "flow_id", "flow")
+	missing(found.queue, "queue_id", "queue")
+	if found.flow && !found.published {
+		wrong = append(wrong, op.Field("flow_id", "not_published", "publish the flow first"))
 	}
 	given := slices.DeleteFunc([]string{user, flow, queue}, func(id string) bool { return id == "" })
 	if len(given) > 1 {
@@ -200,7 +242,7 @@ func (s *Service) Release(ctx context.Context, in *ReleaseIn) error {
 			return op.Invalid(op.Field("confirm", "not_confirmed", "must be the number, "+n.Number))
 		}
 		n.Status, n.ReleasedAt, n.UpdatedAt = Released, db.At(s.now()), db.At(s.now())
-		n.TrunkID, n.AssignedTo.ID = nil, nil
+		n.TrunkID, n.AssignedTo = nil, Assignment{Type: "none"}
 		if err := update(ctx, tx, n); err != nil {
 			return fmt.Errorf("release number: %w", err)
 		}

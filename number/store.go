@@ -11,41 +11,61 @@ import (
 func insert(ctx context.Context, q db.Querier, n Number) error {
 	const text = `INSERT INTO numbers (org_id, id, number, country, region, locality, type, capabilities, status, label,
 			provider, trunk_id, user_id, sms_enabled, caller_id_name, recording_mode, fallback, emergency, created_at,
-			updated_at, allocated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`
+			updated_at, allocated_at, flow_id, queue_id, monthly_cost)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
 	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Number, n.Country, n.Region, n.Locality, n.Type, db.AsJSON(n.Capabilities),
-		n.Status, n.Label, n.Provider, n.TrunkID, n.AssignedTo.ID, n.SMSEnabled, n.CallerIDName, n.RecordingMode, n.Fallback,
-		db.AsJSON(n.Emergency), n.CreatedAt, n.UpdatedAt, n.AllocatedAt)
+		n.Status, n.Label, n.Provider, n.TrunkID, n.AssignedTo.as("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode, n.Fallback,
+		db.AsJSON(n.Emergency), n.CreatedAt, n.UpdatedAt, n.AllocatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"), costText(n.MonthlyCost))
 	return err
 }
 
 func update(ctx context.Context, q db.Querier, n Number) error {
 	const text = `UPDATE numbers SET label = $3, user_id = $4, sms_enabled = $5, caller_id_name = $6, recording_mode = $7,
-			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13
+			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13, flow_id = $14, queue_id = $15
 		WHERE org_id = $1 AND id = $2`
-	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Label, n.AssignedTo.ID, n.SMSEnabled, n.CallerIDName, n.RecordingMode,
-		n.Fallback, db.AsJSON(n.Emergency), n.Status, n.TrunkID, n.ReleasedAt, n.UpdatedAt)
+	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Label, n.AssignedTo.as("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode,
+		n.Fallback, db.AsJSON(n.Emergency), n.Status, n.TrunkID, n.ReleasedAt, n.UpdatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"))
 	return err
+}
+
+// as is the id of whom a number rings where that is of a kind.
+func (a Assignment) as(kind string) *string {
+	if a.Type == kind {
+		return a.ID
+	}
+	return nil
 }
 
 // selection reads numbers with the name of whom they ring.
 const selection = `SELECT n.org_id, n.id, n.number, n.country, n.region, n.locality, n.type, n.capabilities, n.status, n.label,
 	n.provider, n.trunk_id, n.user_id, n.sms_enabled, n.caller_id_name, n.recording_mode, n.fallback, n.emergency,
-	n.created_at, n.updated_at, n.allocated_at, n.released_at, u.first_name, u.last_name
-	FROM numbers n LEFT JOIN users u ON u.org_id = n.org_id AND u.id = n.user_id `
+	n.created_at, n.updated_at, n.allocated_at, n.released_at, n.flow_id, n.queue_id, n.monthly_cost, u.first_name, u.last_name,
+	COALESCE(f.name, k.name)
+	FROM numbers n LEFT JOIN users u ON u.org_id = n.org_id AND u.id = n.user_id
+	LEFT JOIN flows f ON f.org_id = n.org_id AND f.id = n.flow_id LEFT JOIN queues k ON k.org_id = n.org_id AND k.id = n.queue_id `
 
 func scan(scan func(...any) error) (Number, error) {
 	var n Number
 	var capabilities db.JSON[[]string]
 	var emergency db.JSON[Emergency]
-	var first, last db.Null
+	var first, last, leads db.Null
+	var user, flow, queue *string
+	var cost db.JSON[*Cost]
 	err := scan(&n.OrgID, &n.ID, &n.Number, &n.Country, &n.Region, &n.Locality, &n.Type, &capabilities, &n.Status, &n.Label,
-		&n.Provider, &n.TrunkID, &n.AssignedTo.ID, &n.SMSEnabled, &n.CallerIDName, &n.RecordingMode, &n.Fallback, &emergency,
-		&n.CreatedAt, &n.UpdatedAt, &n.AllocatedAt, &n.ReleasedAt, &first, &last)
-	n.Capabilities, n.Emergency, n.AssignedTo.Type = append([]string{}, capabilities.V...), emergency.V, "none"
-	if n.AssignedTo.ID != nil {
-		name := strings.TrimSpace(string(first) + " " + string(last))
-		n.AssignedTo.Type, n.AssignedTo.Name = "user", &name
+		&n.Provider, &n.TrunkID, &user, &n.SMSEnabled, &n.CallerIDName, &n.RecordingMode, &n.Fallback, &emergency,
+		&n.CreatedAt, &n.UpdatedAt, &n.AllocatedAt, &n.ReleasedAt, &flow, &queue, &cost, &first, &last, &leads)
+	n.Capabilities, n.Emergency, n.MonthlyCost = append([]string{}, capabilities.V...), emergency.V, cost.V
+	name := string(leads)
+	switch {
+	case user != nil:
+		name = strings.TrimSpace(string(first) + " " + string(last))
+		n.AssignedTo = Assignment{Type: "user", ID: user, Name: &name}
+	case flow != nil:
+		n.AssignedTo = Assignment{Type: "flow", ID: flow, Name: &name}
+	case queue != nil:
+		n.AssignedTo = Assignment{Type: "queue", ID: queue, Name: &name}
+	default:
+		n.AssignedTo = Assignment{Type: "none"}
 	}
 	return n, err
 }
@@ -57,8 +77,13 @@ func get(ctx context.Context, q db.Querier, org, id string) (Number, error) {
 // byNumber finds the living number that was dialled.
 func byNumber(ctx context.Context, q db.Querier, e164 string) (Number, error) {
 	// tenant: the switch asks before it knows whose call it is; one organisation owns a number at a time
-	const text = selection + `WHERE n.number = $1 AND n.status NOT IN ('released', 'failed', 'port_failed')`
+	const text = selection + `WHERE n.number = $1 AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox'`
 	return scan(q.QueryRow(ctx, text, e164).Scan)
+}
+
+// ownNumber finds an active number of the organisation, one of the sandbox too.
+func ownNumber(ctx context.Context, q db.Querier, org, e164 string) (Number, error) {
+	return scan(q.QueryRow(ctx, selection+`WHERE n.org_id = $1 AND n.number = $2 AND n.status = 'active'`, org, e164).Scan)
 }
 
 // countNumbers counts those that the organisation has, or will have.
@@ -86,15 +111,14 @@ func callerID(ctx context.Context, q db.Querier, org, user string) (Number, erro
 // filter narrows a list.
 type filter struct {
 	statuses, capabilities []string
-	user, q                string
-	nothing                bool // asked for what cannot be
+	user, flow, q          string
 	after                  string
 	limit                  int
 }
 
 // narrow is the statement of a list up to its page.
 func (by filter) narrow(org string) *db.Filter {
-	f := db.Where(selection+`WHERE n.org_id = $1`, org).In("n.status", by.statuses).Equal("n.user_id", by.user)
+	f := db.Where(selection+`WHERE n.org_id = $1`, org).In("n.status", by.statuses).Equal("n.user_id", by.user).Equal("n.flow_id", by.flow)
 	if len(by.statuses) == 0 {
 		f.And("n.status <> ?", Released)
 	}
@@ -104,9 +128,6 @@ func (by filter) narrow(org string) *db.Filter {
 	if by.q != "" {
 		like := "%" + db.Escape(by.q) + "%"
 		f.And(`n.number LIKE ? ESCAPE '\' OR lower(n.label) LIKE lower(?) ESCAPE '\'`, like, like)
-	}
-	if by.nothing {
-		f.And("1 = 0")
 	}
 	return f
 }
@@ -153,10 +174,36 @@ func reassign(ctx context.Context, q db.Querier, org, from, to string, now db.Ti
 	return moved, rows.Err()
 }
 
-// has reports whether the organisation has a trunk and a living user; "" counts as had.
-func has(ctx context.Context, q db.Querier, org, trunk, user string) (hasTrunk, hasUser bool, err error) {
+// had is what of an assignment the organisation has; "" counts as had.
+type had struct{ trunk, user, flow, published, queue bool }
+
+func has(ctx context.Context, q db.Querier, org, trunk, user, flow, queue string) (x had, err error) {
 	const text = `SELECT $2 = '' OR EXISTS (SELECT 1 FROM trunks WHERE org_id = $1 AND id = $2),
-		$3 = '' OR EXISTS (SELECT 1 FROM users WHERE org_id = $1 AND id = $3 AND status <> 'removed')`
-	err = q.QueryRow(ctx, text, org, trunk, user).Scan(&hasTrunk, &hasUser)
-	return hasTrunk, hasUser, err
+		$3 = '' OR EXISTS (SELECT 1 FROM users WHERE org_id = $1 AND id = $3 AND status <> 'removed'),
+		$4 = '' OR EXISTS (SELECT 1 FROM flows WHERE org_id = $1 AND id = $4 AND archived_at IS NULL),
+		$4 = '' OR EXISTS (SELECT 1 FROM flows WHERE org_id = $1 AND id = $4 AND archived_at IS NULL AND version > 0),
+		$5 = '' OR EXISTS (SELECT 1 FROM queues WHERE org_id = $1 AND id = $5 AND removed_at IS NULL)`
+	err = q.QueryRow(ctx, text, org, trunk, user, flow, queue).Scan(&x.trunk, &x.user, &x.flow, &x.published, &x.queue)
+	return x, err
+}
+
+// leading finds the numbers that lead to flows or queues, by what they lead to.
+func leading(ctx context.Context, q db.Querier, org, column string, ids []string) (map[string][]string, error) {
+	f := db.Where(`SELECT `+column+`, id FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')`, org).In(column, ids)
+	text, args := f.SQL()
+	rows, err := q.Query(ctx, text+` ORDER BY id`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("find numbers: %w", err)
+	}
+	defer rows.Close()
+	found := map[string][]string{}
+	for rows.Next() {
+		var to db.Null
+		var id string
+		if err := rows.Scan(&to, &id); err != nil {
+			return nil, err
+		}
+		found[string(to)] = append(found[string(to)], id)
+	}
+	return found, rows.Err()
 }

@@ -68,7 +68,14 @@ func (s *Service) patched(ctx context.Context, tx db.Querier, n *Number, p Patch
 	if err != nil {
 		return err
 	}
-	if n.TrunkID == nil {
+	if p.Fallback.V != "" && s.Reach != nil {
+		if no, err := s.Reach(ctx, n.OrgID, p.Fallback.V); err != nil {
+			return err
+		} else if no != "" {
+			wrong = append(wrong, op.Field("fallback", "invalid_destination", no))
+		}
+	}
+	if n.TrunkID == nil && n.Provider == Own && n.Status != "porting_in" {
 		wrong = append(wrong, op.Field("trunk_id", "required", "a number needs a trunk"))
 	}
 	if len([]rune(n.Label)) > 120 {
@@ -90,7 +97,7 @@ func (s *Service) patched(ctx context.Context, tx db.Querier, n *Number, p Patch
 func (p Patch) apply(n *Number) {
 	p.Label.Apply(&n.Label)
 	text(p.TrunkID, &n.TrunkID)
-	text(p.UserID, &n.AssignedTo.ID)
+	p.assign(n)
 	p.SMSEnabled.Apply(&n.SMSEnabled)
 	text(p.CallerIDName, &n.CallerIDName)
 	p.RecordingMode.Apply(&n.RecordingMode)
@@ -99,6 +106,24 @@ func (p Patch) apply(n *Number) {
 		n.Emergency.Address = nil
 	}
 	text(p.Emergency.V.Address, &n.Emergency.Address)
+}
+
+// assign makes the number ring somebody else, or nobody: null takes away what is of that kind.
+func (p Patch) assign(n *Number) {
+	all := []struct {
+		kind   string
+		change op.Change[string]
+	}{{"user", p.UserID}, {"flow", p.FlowID}, {"queue", p.QueueID}}
+	for _, c := range all {
+		if c.change.Set && c.change.V == "" && n.AssignedTo.Type == c.kind {
+			n.AssignedTo = Assignment{Type: "none"}
+		}
+	}
+	for _, c := range all {
+		if c.change.V != "" {
+			n.AssignedTo = Assignment{Type: c.kind, ID: &c.change.V}
+		}
+	}
 }
 
 // text applies a change to a member that may be null.

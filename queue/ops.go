@@ -228,6 +228,15 @@ func (s *Service) overflowing(ctx context.Context, q db.Querier, org, id string)
 	return slices.DeleteFunc(found, func(k Queue) bool { return k.Overflow == nil || k.Overflow.To != "queue:"+id }), err
 }
 
+// Overflowing finds queues whose callers overflow into a flow.
+func (s *Service) Overflowing(ctx context.Context, q db.Querier, org, flow string) (ids []string, err error) {
+	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%:`+flow+`"%`), "", 100)
+	for _, k := range found {
+		ids = append(ids, k.ID)
+	}
+	return ids, err
+}
+
 // usedBy lists what leads to a queue, and the calls that are in it.
 func (s *Service) usedBy(ctx context.Context, q db.Querier, org, id string) (used []string, err error) {
 	for _, find := range s.Uses {

@@ -26,6 +26,7 @@ func scenario(t *testing.T, s *stage) {
 	s.lifeOfPeople(t, d)
 	s.lifeOfNumbers(t, d)
 	s.lifeOfQueues(t, d)
+	s.lifeOfFlows(t, d)
 	s.lifeOfWebhooks(t, d)
 	s.lifeOfKeys(t, d)
 	d.want(t, 200, "PATCH", "/organization", map[string]any{"name": "Renamed", "timezone": "Europe/Berlin"}, nil)
@@ -50,6 +51,38 @@ func (s *stage) lifeOfPeople(t *testing.T, d desk) {
 	d.want(t, 204, "DELETE", "/devices/"+phone.ID, nil, nil)
 	d.want(t, 204, "DELETE", "/users/"+u.ID, nil, nil)
 	d.want(t, 200, "GET", "/users?status=removed", nil, nil)
+}
+
+func (s *stage) lifeOfFlows(t *testing.T, d desk) {
+	u := d.AddUser("Flora")
+	var flow, trunk, number struct{ ID string }
+	graph := map[string]any{"name": "Main", "entry": "hi", "nodes": []any{
+		map[string]any{"id": "hi", "type": "play", "config": map[string]any{"text": "Welcome."}, "next": map[string]string{"done": "ada"}},
+		map[string]any{"id": "ada", "type": "transfer", "config": map[string]any{"to": "user:" + u.ID}, "next": map[string]string{"failed": "mail"}},
+		map[string]any{"id": "mail", "type": "voicemail", "config": map[string]any{"mailbox": u.ID}}}}
+	d.want(t, 200, "POST", "/flows/validate", graph, nil)
+	d.want(t, 201, "POST", "/flows", graph, &flow)
+	d.want(t, 200, "POST", "/flows/"+flow.ID+"/simulate", map[string]any{"from": "+12025550199", "inputs": []string{"failed"}}, nil)
+	d.want(t, 201, "POST", "/trunks", map[string]any{"name": "Line", "host": "192.0.2.78"}, &trunk)
+	d.refused(t, 422, "validation_failed", "POST", "/numbers", map[string]any{"number": "+12025550167", "trunk_id": trunk.ID, "flow_id": flow.ID})
+	d.want(t, 200, "POST", "/flows/"+flow.ID+"/publish", map[string]any{"comment": "first"}, nil)
+	d.want(t, 201, "POST", "/numbers", map[string]any{"number": "+12025550167", "trunk_id": trunk.ID, "flow_id": flow.ID}, &number)
+	d.want(t, 200, "GET", "/flows?number_id="+number.ID, nil, nil)
+	d.want(t, 200, "PATCH", "/flows/"+flow.ID, map[string]any{"language": "en"}, nil)
+	d.want(t, 200, "POST", "/flows/"+flow.ID+"/publish", map[string]any{}, nil)
+	d.want(t, 200, "POST", "/flows/"+flow.ID+"/rollback", map[string]any{"version": 1}, nil)
+	d.refused(t, 409, "in_use", "DELETE", "/flows/"+flow.ID, nil)
+	d.want(t, 200, "PATCH", "/numbers/"+number.ID, map[string]any{"flow_id": nil}, nil)
+	d.want(t, 204, "DELETE", "/flows/"+flow.ID, nil, nil)
+	d.refused(t, 409, "invalid_state", "POST", "/devices/"+device(t, d, u.ID)+"/resync", map[string]any{})
+}
+
+// device is the phone of a user.
+func device(t *testing.T, d desk, user string) string {
+	t.Helper()
+	var page struct{ Data []struct{ ID string } }
+	d.want(t, 200, "GET", "/devices?user_id="+user, nil, &page)
+	return page.Data[0].ID
 }
 
 func (s *stage) lifeOfQueues(t *testing.T, d desk) {

@@ -5,12 +5,18 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"soniq/blob"
+	"soniq/bus"
+	"soniq/db"
 	"soniq/e2e/rig"
+	"soniq/event"
 	"soniq/robot"
+	"soniq/voicemail"
 )
 
 // A stage is a server with an organisation that has one of everything, and one that has nothing.
@@ -99,6 +105,43 @@ func (s *stage) routed(t *testing.T, user string) {
 	s.a.want(t, 201, "POST", "/queues/"+queue.ID+"/members", map[string]any{"user_id": user}, nil)
 	s.ids["/queues"] = map[string]string{"id": queue.ID, "user_id": user, "call_id": s.call}
 	s.ids["/agents"] = map[string]string{"id": user, "queue_id": queue.ID}
+	var flow, port struct{ ID string }
+	s.a.want(t, 201, "POST", "/flows", map[string]any{"name": "Main", "publish": true,
+		"ivr": map[string]any{"greeting": "Press one.", "options": map[string]string{"1": "queue:" + queue.ID}, "timeout_to": "user:" + user}}, &flow)
+	s.ids["/flows"] = id(flow.ID)
+	s.a.want(t, 201, "POST", "/numbers/ports", map[string]any{"numbers": []string{"+12025550188"}, "carrier": "Old Co"}, &port)
+	s.ids["/numbers/ports"] = id(port.ID)
+	s.ids["/voicemail"] = id(s.leave(t, user))
+}
+
+// leave puts a message into a user's box, as the switch does when a caller has left one.
+func (s *stage) leave(t *testing.T, user string) string {
+	t.Helper()
+	address := s.DB
+	if address == "" {
+		address = filepath.Join(s.Data, "soniq.db")
+	}
+	ctx := context.Background()
+	d, err := db.Open(ctx, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	files, err := blob.OpenDir(filepath.Join(s.Data, "recordings"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := voicemail.Message{Org: s.a.Org, ID: db.NewID("vm"), CallID: s.call, Mailbox: user, From: s.phone, ReceivedAt: time.Now(), Duration: 3 * time.Second}
+	m.Blob = voicemail.BlobName(m.Org, m.ID, m.ReceivedAt)
+	if m.Size, err = files.Put(ctx, m.Blob, strings.NewReader(strings.Repeat("RIFF", 100))); err != nil {
+		t.Fatal(err)
+	}
+	v := voicemail.NewService(voicemail.Config{DB: d, Files: files, Now: time.Now, BaseURL: "http://" + s.HTTP,
+		Outbox: &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}})
+	if err := d.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { _, err := v.Receive(ctx, tx, m); return err }); err != nil {
+		t.Fatal(err)
+	}
+	return m.ID
 }
 
 // marked gives the call a note and a tag, and has another one placed tomorrow.
@@ -189,7 +232,11 @@ func (s *stage) understood(t *testing.T) {
 
 // of is the parameters of an operation on what organisation a has; ok is false where the stage has none.
 func (s *stage) of(o operation) (map[string]string, bool) {
-	first, _, _ := strings.Cut(strings.TrimPrefix(o.Path, "/"), "/")
-	v, ok := s.ids["/"+first]
+	first, rest, _ := strings.Cut(strings.TrimPrefix(o.Path, "/"), "/")
+	second, _, _ := strings.Cut(rest, "/")
+	v, ok := s.ids["/"+first+"/"+second]
+	if !ok {
+		v, ok = s.ids["/"+first]
+	}
 	return maps.Clone(v), ok
 }

@@ -111,6 +111,9 @@ func (s *stage) foreignInBodies(t *testing.T) {
 		{"PATCH", "/users/" + own.ID, map[string]any{"queue_ids": []string{s.ids["/queues"]["id"]}}},
 		{"POST", "/queues", map[string]any{"name": "x", "overflow": map[string]any{"to": "queue:" + s.ids["/queues"]["id"]}}},
 		{"POST", "/queues", map[string]any{"name": "x", "overflow": map[string]any{"to": "user:" + user}}},
+		{"POST", "/flows", map[string]any{"name": "x", "hunt_group": map[string]any{"members": []any{map[string]string{"user_id": user}}, "no_answer_to": "hangup"}}},
+		{"POST", "/flows", map[string]any{"name": "x", "entry": "q", "nodes": []any{map[string]any{"id": "q", "type": "queue", "config": map[string]string{"queue_id": s.ids["/queues"]["id"]},
+			"next": map[string]string{"timeout": "h", "overflow": "h"}}, map[string]any{"id": "h", "type": "hangup"}}}},
 		{"DELETE", "/users/" + own.ID + "?reassign_to=" + user, nil},
 		{"POST", "/users/" + own.ID + "/sip-credentials/rotate", map[string]any{"device_id": s.ids["/devices"]["id"]}},
 	} {
@@ -155,7 +158,7 @@ func (s *stage) everything(t *testing.T) []byte {
 	var all bytes.Buffer
 	for _, path := range []string{"/users?fields=name,extension,status,dnd", "/devices?fields=name,user_id,sip", "/numbers", "/trunks?fields=name,host,enabled,allowed_ips",
 		"/webhooks?fields=url,description,status,events", "/api-keys?fields=name,scopes,revoked_at", "/calls", "/cdr",
-		"/recordings?fields=status,sha256", "/transcripts", "/organization", "/queues", "/agents?fields=name,availability,queues"} {
+		"/recordings?fields=status,sha256", "/transcripts", "/organization", "/queues", "/agents?fields=name,availability,queues", "/flows", "/voicemail"} {
 		all.Write(s.a.want(t, 200, "GET", path, nil, nil).Body)
 	}
 	return all.Bytes()

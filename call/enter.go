@@ -1,0 +1,26 @@
+package call
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/db"
+)
+
+// EnterQueue notes in the caller's transaction that a call is in a queue: the last one it was in stays in its record.
+func (s *Service) EnterQueue(ctx context.Context, tx db.Querier, org, id, queue string) error {
+	const text = `UPDATE calls SET queue_id = $3 WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, text, org, id, queue); err != nil {
+		return fmt.Errorf("note queue of call %s: %w", id, err)
+	}
+	return nil
+}
+
+// EnterFlow notes in the caller's transaction that a call is in a flow: the first one it was in stays in its record.
+func (s *Service) EnterFlow(ctx context.Context, tx db.Querier, org, id, flow string) error {
+	const text = `UPDATE calls SET flow_id = COALESCE(flow_id, $3) WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, text, org, id, flow); err != nil {
+		return fmt.Errorf("note flow of call %s: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm"
+)
+
+// Scope is what expressions and texts of a flow can speak of.
+type Scope struct {
+	Variables map[string]any `expr:"variables"`
+	Caller    Caller         `expr:"caller"`
+	Contact   map[string]any `expr:"contact"` // empty where nobody is known
+	Memory    map[string]any `expr:"memory"`  // calls_total, summary, sentiment_trend
+	Time      Moment         `expr:"time"`
+}
+
+// Caller is who calls.
+type Caller struct {
+	Number    string `expr:"number"` // E.164, or anonymous
+	Name      string `expr:"name"`
+	Called    string `expr:"called"` // the number that was dialled
+	Anonymous bool   `expr:"anonymous"`
+}
+
+// A Moment is the time of the call where the flow is.
+type Moment struct {
+	Hour    int    `expr:"hour"`
+	Minute  int    `expr:"minute"`
+	Weekday string `expr:"weekday"` // mon to sun
+	Date    string `expr:"date"`    // 2026-12-25
+	Day     int    `expr:"day"`
+	Month   int    `expr:"month"`
+	Year    int    `expr:"year"`
+}
+
+// MomentOf is a moment as expressions see it.
+func MomentOf(t time.Time) Moment {
+	return Moment{Hour: t.Hour(), Minute: t.Minute(), Weekday: strings.ToLower(t.Format("Mon")), Date: t.Format(time.DateOnly), Day: t.Day(),
+		Month: int(t.Month()), Year: t.Year()}
+}
+
+// An Expression is one that was read and found to be bounded: it has no loops, so that it takes no longer than it is long.
+type Expression struct{ program *vm.Program }
+
+const (
+	maxExpression = 1000 // characters
+	maxTerms      = 200
+	maxMemory     = 100_000
+)
+
+// bounded refuses what could take long: loops over lists, and ranges.
+type bounded struct{ err error }
+
+func (b *bounded) Visit(n *ast.Node) {
+	switch x := (*n).(type) {
+	case *ast.PredicateNode:
+		b.err = errors.New("loops such as all(), filter() and map() are not allowed")
+	case *ast.BinaryNode:
+		if x.Operator == ".." {
+			b.err = errors.New("ranges are not allowed")
+		}
+	}
+}
+
+// ParseExpression reads an expression. One that must be true or false is refused where it can be neither.
+func ParseExpression(text string, truth bool) (*Expression, error) {
+	if len(text) > maxExpression {
+		return nil, fmt.Errorf("must have at most %d characters", maxExpression)
+	}
+	var b bounded
+	options := []expr.Option{expr.Env(Scope{}), expr.MaxNodes(maxTerms), expr.Patch(&b), expr.Optimize(false), expr.DisableBuiltin("repeat"),
+		expr.DisableBuiltin("now")}
+	if truth {
+		options = append(options, expr.AsBool())
+	}
+	p, err := expr.Compile(text, options...)
+	if b.err != nil {
+		return nil, b.err
+	}
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, errors.New(first)
+	}
+	return &Expression{p}, nil
+}
+
+// Value works the expression out.
+func (e *Expression) Value(s Scope) (any, error) {
+	machine := vm.VM{MemoryBudget: maxMemory}
+	return machine.Run(e.program, s)
+}
+
+// True reports whether the expression holds.
+func (e *Expression) True(s Scope) (bool, error) {
+	v, err := e.Value(s)
+	truth, _ := v.(bool)
+	return truth, err
+}
+
+// A Template is a text with {{expressions}} in it.
+type Template struct {
+	texts  []string // one more than values
+	values []*Expression
+}
+
+const (
+	maxTemplate = 5000 // characters
+	maxFilled   = 10_000
+)
+
+// ParseTemplate reads a text.
+func ParseTemplate(text string) (*Template, error) {
+	if len(text) > maxTemplate {
+		return nil, fmt.Errorf("must have at most %d characters", maxTemplate)
+	}
+	var t Template
+	for {
+		before, rest, found := strings.Cut(text, "{{")
+		t.texts = append(t.texts, before)
+		if !found {
+			return &t, nil
+		}
+		inner, after, closed := strings.Cut(rest, "}}")
+		if !closed {
+			return nil, errors.New("{{ is not closed by }}")
+		}
+		e, err := ParseExpression(inner, false)
+		if err != nil {
+			return nil, fmt.Errorf("{{%s}}: %w", inner, err)
+		}
+		t.values, text = append(t.values, e), after
+	}
+}
+
+// Fill puts values in. What cannot be worked out is left out, and what is too long is cut.
+func (t *Template) Fill(s Scope) string {
+	var b strings.Builder
+	for i, text := range t.texts {
+		b.WriteString(text)
+		if i == len(t.values) {
+			break
+		}
+		if v, err := t.values[i].Value(s); err == nil && v != nil {
+			fmt.Fprint(&b, v)
+		}
+		if b.Len() > maxFilled {
+			return b.String()[:maxFilled]
+		}
+	}
+	return b.String()
+}

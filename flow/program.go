@@ -1,0 +1,223 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// A Graph is a flow's nodes and where it begins, as it is kept.
+type Graph struct {
+	Entry    string `json:"entry"`
+	Nodes    []Node `json:"nodes"`
+	Timezone string `json:"timezone,omitempty"` // "": the organisation's
+	Language string `json:"language,omitempty"`
+}
+
+// A Program is a flow ready to be carried out. It is never changed, and safe for concurrent use.
+type Program struct {
+	FlowID   string
+	Name     string
+	Version  int // 0: a draft
+	Entry    string
+	Steps    map[string]*Step
+	Timezone string
+	Language string
+}
+
+// First is where the flow begins.
+func (p *Program) First() *Step { return p.Steps[p.Entry] }
+
+// Next is the step after an outcome of a step; nil where the flow ends with it.
+func (p *Program) Next(s *Step, outcome string) *Step {
+	for range 3 {
+		if id, ok := s.Next[outcome]; ok {
+			return p.Steps[id]
+		}
+		i := slices.IndexFunc(s.Config.Outcomes(), func(o Outcome) bool { return o.Name == outcome })
+		if i < 0 || s.Config.Outcomes()[i].Instead == "" {
+			return nil
+		}
+		outcome = s.Config.Outcomes()[i].Instead
+	}
+	return nil
+}
+
+// MaxSteps bounds how many steps a call may take through flows, whatever they say.
+const MaxSteps = 1000
+
+const maxNodes = 500
+
+var nodeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}$`)
+
+// Findings are what was found in a flow: errors keep it from being carried out, warnings do not.
+type Findings struct {
+	Errors   []Fault
+	Warnings []Fault
+}
+
+// compile reads a graph and lists everything wrong with it. The program is whole only where nothing is.
+func compile(ctx context.Context, org string, refs References, g Graph) (*Program, Findings, error) {
+	c := &checker{ctx: ctx, org: org, refs: refs}
+	p := &Program{Entry: g.Entry, Steps: map[string]*Step{}, Timezone: g.Timezone, Language: g.Language}
+	if len(g.Nodes) == 0 || len(g.Nodes) > maxNodes {
+		c.fault("out_of_range", "a flow has 1 to %d nodes", maxNodes)
+		return p, Findings{Errors: c.faults}, nil
+	}
+	for _, n := range g.Nodes {
+		c.read(p, n)
+	}
+	c.node = ""
+	if _, ok := p.Steps[g.Entry]; !ok {
+		c.fault("entry_not_found", "entry must name a node: %q", g.Entry)
+	}
+	for _, n := range g.Nodes {
+		c.node = n.ID
+		c.follow(p, n)
+	}
+	c.circles(p)
+	f := Findings{Errors: c.faults}
+	c.faults = nil
+	c.unreached(p, g)
+	f.Warnings = c.faults
+	return p, f, c.err
+}
+
+// read makes the step of a node.
+func (c *checker) read(p *Program, n Node) {
+	c.node = n.ID
+	if !nodeForm.MatchString(n.ID) {
+		c.fault("invalid_id", "%q: an id has 1 to 60 letters, digits, _ or -", n.ID)
+	}
+	if p.Steps[n.ID] != nil {
+		c.fault("duplicate_id", "two nodes have this id")
+		return
+	}
+	config, err := n.parse()
+	switch {
+	case err != nil:
+		c.fault("invalid_config", "%v", err)
+	case config == nil:
+		c.fault("unknown_type", "there is no type %q", n.Type)
+	default:
+		config.check(c)
+	}
+	p.Steps[n.ID] = &Step{ID: n.ID, Config: config, Next: n.Next}
+}
+
+// follow checks what follows a node.
+func (c *checker) follow(p *Program, n Node) {
+	s := p.Steps[n.ID]
+	for outcome, id := range n.Next {
+		if _, ok := p.Steps[id]; !ok {
+			c.fault("next_not_found", "after %s: there is no node %q", outcome, id)
+		}
+	}
+	if s == nil || s.Config == nil {
+		return
+	}
+	known := s.Config.Outcomes()
+	for outcome := range n.Next {
+		if !slices.ContainsFunc(known, func(o Outcome) bool { return o.Name == outcome }) {
+			c.fault("unknown_outcome", "a %s has no outcome %q", n.Type, outcome)
+		}
+	}
+	for _, o := range known {
+		if _, ok := n.Next[o.Name]; o.Needed && !ok {
+			c.fault("missing_outcome", "nothing follows %s", o.Name)
+		}
+	}
+}
+
+// circles finds nodes that follow each other in a circle without anything that takes time: a caller would go round for ever, at once.
+func (c *checker) circles(p *Program) {
+	const open, done = 1, 2
+	seen, path := map[string]int{}, []string{}
+	told := map[string]bool{}
+	var visit func(id string)
+	visit = func(id string) {
+		s := p.Steps[id]
+		if s == nil || s.Config == nil || !instant(s.Config) || seen[id] == done {
+			return
+		}
+		if seen[id] == open {
+			for _, on := range path[slices.Index(path, id):] {
+				if !told[on] {
+					told[on], c.node = true, on
+					c.fault("endless_loop", "this node is in a circle in which nobody waits or presses anything")
+				}
+			}
+			return
+		}
+		seen[id], path = open, append(path, id)
+		for _, next := range sorted(s.Next) {
+			visit(next)
+		}
+		seen[id], path = done, path[:len(path)-1]
+	}
+	for _, id := range ids(p) {
+		visit(id)
+	}
+}
+
+func ids(p *Program) []string {
+	all := make([]string, 0, len(p.Steps))
+	for id := range p.Steps {
+		all = append(all, id)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// sorted are the nodes that follow, each once.
+func sorted(next map[string]string) []string {
+	all := make([]string, 0, len(next))
+	for _, id := range next {
+		all = append(all, id)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// unreached finds nodes that nobody comes to.
+func (c *checker) unreached(p *Program, g Graph) {
+	reached := map[string]bool{}
+	todo := []string{g.Entry}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		s := p.Steps[id]
+		if s == nil || reached[id] {
+			continue
+		}
+		reached[id] = true
+		todo = append(todo, sorted(s.Next)...)
+	}
+	for _, n := range g.Nodes {
+		if !reached[n.ID] {
+			c.node = n.ID
+			c.fault("unreachable", "nothing leads to this node")
+		}
+	}
+}
+
+// Truth works out a condition.
+func (x *Condition) Truth(s Scope) (bool, error) {
+	if x.program == nil {
+		return false, fmt.Errorf("the expression was not read")
+	}
+	return x.program.True(s)
+}
+
+// Values are the values to keep, with what is known put in.
+func (x *Set) Values(s Scope) map[string]any {
+	all := make(map[string]any, len(x.Variables))
+	for name, v := range x.Variables {
+		if t := x.texts[name]; t != nil {
+			v = t.Fill(s)
+		}
+		all[name] = v
+	}
+	return all
+}

@@ -1,0 +1,32 @@
+package sip
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Notify sends a registered phone a NOTIFY outside any subscription, as phones take it for check-sync: they fetch their configuration
+// again. It returns the status of the answer; one with an error means that nobody answered. event is the value of the Event field.
+func (s *Server) Notify(ctx context.Context, b Binding, aor, event string) (status int, err error) {
+	u, err := ParseURI(b.Contact)
+	if err != nil || strings.ContainsAny(aor+event, "\r\n") {
+		return 0, fmt.Errorf("sip: notify %s: %w", b.Contact, err)
+	}
+	f, extra := s.bindingFlow(&b), ""
+	for _, p := range b.Path {
+		extra += "Route: <" + strings.Trim(p, "<>") + ">\r\n"
+	}
+	res, err := s.exchange(ctx, &errand{
+		method: "NOTIFY", uri: u.String(), callID: newCallID(), seq: 1, flow: f,
+		from: "<" + aor + ">;tag=" + newTag(), to: "<" + aor + ">",
+		extra: extra + "Contact: " + s.contact("", f) + "\r\nEvent: " + event + "\r\nSubscription-State: terminated\r\n",
+	})
+	if err != nil {
+		return 0, fmt.Errorf("sip: notify %s: %w", b.Contact, err)
+	}
+	if !res.heard {
+		return res.status, fmt.Errorf("sip: notify %s: %w", b.Contact, &StatusError{Method: "NOTIFY", Status: res.status, Reason: res.reason})
+	}
+	return res.status, nil
+}
