@@ -19,6 +19,7 @@ const (
 	jobsKept    = 3 * 24 * time.Hour
 	eventsKept  = 30 * 24 * time.Hour
 	storiesKept = 30 * 24 * time.Hour
+	spellsKept  = 400 * 24 * time.Hour // of presence: as far as reports look back
 )
 
 func (n *node) sweep(ctx context.Context) {
@@ -41,10 +42,11 @@ func (h *house) sweep(ctx context.Context, now time.Time) error {
 	_, events := h.outbox.Sweep(ctx, now.Add(-eventsKept))
 	_, deliveries := h.hooks.Sweep(ctx, now.Add(-eventsKept))
 	_, stories := h.calls.SweepStories(ctx, now.Add(-storiesKept))
+	_, spells := h.agents.SweepSpells(ctx, now.Add(-spellsKept))
 	_, recordings := h.calls.SweepRecordings(ctx, now)
 	answers := (&op.Corridor{DB: h.db, Now: func() time.Time { return now }}).Sweep(ctx)
 	audits := h.audit.Sweep(ctx, now.AddDate(0, 0, -h.config.AuditDays))
-	return errors.Join(jobs, events, deliveries, stories, recordings, answers, audits, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
+	return errors.Join(jobs, events, deliveries, stories, spells, recordings, answers, audits, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
 }
 
 // forgetOld removes transcripts and memory past each organisation's own retention.

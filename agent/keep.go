@@ -195,7 +195,7 @@ func (s *Service) SettleIn(ctx context.Context, tx db.Querier, org string, users
 		return err
 	}
 	var changed []string
-	for _, id := range users {
+	for _, id := range slices.Sorted(slices.Values(users)) { // in one order, so that two transactions never wait for each other
 		x := all[id]
 		if x == nil {
 			continue

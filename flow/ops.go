@@ -18,14 +18,14 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("flows.list", "GET /flows", access.FlowsAdmin, "List flows", s.List).Tool("list_call_flows"),
-		op.New("flows.create", "POST /flows", access.FlowsAdmin, "Add a flow", s.Create).Status(201).Tool("create_call_flow"),
+		op.New("flows.create", "POST /flows", access.FlowsAdmin, "Add a flow", s.Create).Status(201).Fails("flow_invalid").Tool("create_call_flow"),
 		op.New("flows.validate", "POST /flows/validate", access.FlowsAdmin, "Say what is wrong with a flow", s.Validate).Reads(),
 		op.New("flows.get", "GET /flows/{id}", access.FlowsAdmin, "Get one flow", s.Show),
-		op.New("flows.update", "PATCH /flows/{id}", access.FlowsAdmin, "Replace the draft of a flow", s.Update),
+		op.New("flows.update", "PATCH /flows/{id}", access.FlowsAdmin, "Replace the draft of a flow", s.Update).Fails("flow_invalid"),
 		op.Delete("flows.delete", "DELETE /flows/{id}", access.FlowsAdmin, "Remove a flow nothing leads to", s.Delete),
-		op.New("flows.publish", "POST /flows/{id}/publish", access.FlowsAdmin, "Put the draft of a flow in force", s.Publish),
+		op.New("flows.publish", "POST /flows/{id}/publish", access.FlowsAdmin, "Put the draft of a flow in force", s.Publish).Fails("flow_invalid"),
 		op.New("flows.versions", "GET /flows/{id}/versions", access.FlowsAdmin, "List the versions of a flow, newest first", s.Versions),
-		op.New("flows.rollback", "POST /flows/{id}/rollback", access.FlowsAdmin, "Put an earlier version of a flow in force", s.Rollback),
+		op.New("flows.rollback", "POST /flows/{id}/rollback", access.FlowsAdmin, "Put an earlier version of a flow in force", s.Rollback).Fails("flow_invalid"),
 		op.New("flows.simulate", "POST /flows/{id}/simulate", access.FlowsAdmin, "Go through a flow as a caller would", s.Simulate).Reads(),
 	}
 }

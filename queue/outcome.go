@@ -78,6 +78,9 @@ func (s *Service) Declined(ctx context.Context, tx db.Querier, org, offer, resul
 	if err != nil {
 		return false, fmt.Errorf("find offer: %w", err)
 	}
+	if err := hold(ctx, tx, org, o.EntryID); err != nil {
+		return false, err
+	}
 	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, result); err != nil || !ok {
 		return false, err
 	}
@@ -89,6 +92,15 @@ func (s *Service) Declined(ctx context.Context, tx db.Querier, org, offer, resul
 	}
 	s.wake(tx, org, o.QueueID)
 	return true, s.missed(ctx, tx, o, result)
+}
+
+// hold locks an entry before its offers, as every step does: two steps never wait for each other.
+func hold(ctx context.Context, tx db.Querier, org, entry string) error {
+	const text = `UPDATE queue_entries SET offers = offers WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, text, org, entry); err != nil {
+		return fmt.Errorf("hold caller: %w", err)
+	}
+	return nil
 }
 
 // missed counts an offer against the agent, where it was theirs to answer.

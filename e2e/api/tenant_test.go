@@ -22,6 +22,7 @@ var bodies = map[string]any{
 	"queues.members.add":    map[string]any{"user_id": "usr_x"}, "queues.members.update": map[string]any{"paused": true},
 	"queues.calls.update": map[string]any{"position": 1}, "agents.presence.set": map[string]any{"status": "offline"},
 	"agents.queues.set": map[string]any{"signed_in": false},
+	"flows.update":      map[string]any{"name": "Mallory's"}, "flows.rollback": map[string]any{"version": 1}, "flows.simulate": map[string]any{"from": "anonymous"},
 }
 
 // tenants asks with organisation b's key for everything that is a's: by id in the path, in bodies, and in lists.
