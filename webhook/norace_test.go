@@ -2,5 +2,10 @@
 
 package webhook
 
-// townOrgs is how many organisations a town has.
-const townOrgs = 200
+import "time"
+
+// townOrgs is how many organisations a town has, and townPatience how long one event may take into it.
+const (
+	townOrgs     = 200
+	townPatience = 5 * time.Second
+)

@@ -59,7 +59,7 @@ func (s *Service) ReplayRange(ctx context.Context, in *RangeIn) (*op.Out[RangeOu
 		x.since = e.CreatedAt
 	}
 	var out RangeOut
-	for out.Queued < replayMost {
+	for out.Queued < s.replayMost {
 		n, more, err := s.replaySome(ctx, in.ID, &x)
 		if err != nil {
 			return nil, err

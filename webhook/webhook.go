@@ -115,6 +115,8 @@ type Service struct {
 	runner *job.Runner
 	jitter func() float64 // 0.9 to 1.1
 
+	replayMost int // deliveries that one request for a range makes
+
 	known  sync.Map // organisation → *known
 	pulses sync.Map // endpoint → *pulse
 	flight sync.Map // delivery being attempted → endpoint
@@ -145,7 +147,7 @@ func New(c Config) *Service {
 	if c.Prefix = strings.ToLower(c.Prefix); c.Prefix == "" {
 		c.Prefix = "x-service"
 	}
-	s := &Service{Config: c, jitter: tenPercent,
+	s := &Service{Config: c, jitter: tenPercent, replayMost: replayMost,
 		client: c.Guard.Client(egress.Limits{Total: maxTimeout + time.Second, Body: 64 << 10, Idle: perEndpoint})}
 	s.runner = &job.Runner{DB: c.DB, Queue: c.Queue, Name: queueName, Node: c.Node, Log: c.Log,
 		Options: job.Options{Workers: maxWorkers, PerLane: perEndpoint, Timeout: maxTimeout + 15*time.Second, LaneLimit: s.laneLimit,
