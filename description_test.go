@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"soniq/op"
+	"soniq/rest"
 )
 
 // TestDescriptionExplainsItself holds every operation to what a developer needs: examples that are valid by their schemas,
@@ -19,8 +23,8 @@ func TestDescriptionExplainsItself(t *testing.T) {
 		t.Errorf("an example is not valid: %v", err)
 	}
 	for _, tag := range model.Tags {
-		if tag.Description == "" || strings.HasPrefix(tag.Description, "Operations on") {
-			t.Errorf("nothing says what %s are: add a line to tags in op/describe.go", tag.Name)
+		if tag.Description == "" {
+			t.Errorf("nothing says what %s are", tag.Name)
 		}
 	}
 	for path, item := range model.Paths.Map() {
@@ -28,6 +32,39 @@ func TestDescriptionExplainsItself(t *testing.T) {
 			explained(t, method+" "+path, o)
 		}
 	}
+}
+
+// TestModelsAreToldEverything reads llms.txt and llms-full.txt: every operation with its scope, every event, every error code.
+func TestModelsAreToldEverything(t *testing.T) {
+	s := door(t)
+	short, full := read(t, s, "/llms.txt"), read(t, s, "/llms-full.txt")
+	if !strings.HasPrefix(short, "# soniq\n\n> ") || len(short) > 60_000 || len(full) < 2*len(short) {
+		t.Errorf("llms.txt has %d bytes and begins %.40q, llms-full.txt has %d", len(short), short, len(full))
+	}
+	for _, o := range s.Operations {
+		line := "`" + o.Method + " " + op.Prefix + o.Path + "` (" + o.ID + "): " + o.Summary
+		if !strings.Contains(short, line) || !strings.Contains(full, "\n### "+o.ID+"\n") {
+			t.Errorf("%s is missing", o.ID)
+		}
+		if !o.Need.IsPublic() && !strings.Contains(short, line+". Scope: "+o.Need.String()) {
+			t.Errorf("%s without its scope", o.ID)
+		}
+	}
+	for _, word := range append(op.Codes(), "call.ended", "webhook-signature", "Authorization: Bearer", "Idempotency-Key") {
+		if !strings.Contains(short, word) || !strings.Contains(full, word) {
+			t.Errorf("%s is missing", word)
+		}
+	}
+}
+
+func read(t *testing.T, s *rest.Server, path string) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	if w.Code != 200 || w.Header().Get("Content-Type") != "text/markdown; charset=utf-8" {
+		t.Fatalf("%s: %d %s", path, w.Code, w.Header().Get("Content-Type"))
+	}
+	return w.Body.String()
 }
 
 func explained(t *testing.T, name string, o *openapi3.Operation) {

@@ -42,7 +42,10 @@ func TestGoldenDescription(t *testing.T) {
 }
 
 // describe makes the description as a server of a fresh folder would.
-func describe(t *testing.T) []byte {
+func describe(t *testing.T) []byte { t.Helper(); return door(t).Document() }
+
+// door is the HTTP door of a server of a fresh folder; only what needs no database can be asked of it.
+func door(t *testing.T) *rest.Server {
 	t.Helper()
 	c, err := load("serve", []string{"--data", t.TempDir(), "--transcriber", "off"}, io.Discard, nil)
 	if err != nil {
@@ -59,7 +62,7 @@ func describe(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Document()
+	return s
 }
 
 // differs is the first line that is not the same.

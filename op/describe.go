@@ -65,6 +65,8 @@ var tags = map[string]string{
 	"tags":         "Labels of calls.",
 	"transcripts":  "What was said, by whom and when, with summary and mood.",
 	"trunks":       "Connections to carriers and other exchanges.",
+	"crm":          "Connected customer systems: where contacts come from and calls are written to.",
+	"audit-log":    "Who changed what, when and from where.",
 	"scim":         "Users provisioned by an identity provider (RFC 7644).",
 }
 

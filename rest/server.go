@@ -84,6 +84,7 @@ func (s *Server) pages() {
 	if s.Phones != nil {
 		s.router.Handle("GET /ws/sip", s.Phones)
 	}
+	s.llmsPages()
 	s.docs()
 }
 
