@@ -167,7 +167,8 @@ func labelled(means, plain string) string {
 func (t *table) next() (record, error) {
 	for {
 		cells, err := t.r.Read()
-		if errors.Is(err, io.EOF) || errors.Is(err, errFile) {
+		var line *csv.ParseError
+		if err != nil && !errors.As(err, &line) || errors.Is(err, errFile) { // what cannot be read now ends the reading
 			return record{}, err
 		}
 		r := record{line: t.line()}

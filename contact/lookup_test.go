@@ -1,0 +1,335 @@
+package contact_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"soniq/contact"
+	"soniq/db"
+	"soniq/db/dbtest"
+	"soniq/event"
+)
+
+// source is a connected system of a test.
+func source(name string, priority int, ask func(context.Context, contact.Query) ([]contact.Record, error)) contact.Connected {
+	return contact.Connected{ID: "crm_" + name, Name: name, Provider: "http", Priority: priority, Ask: ask}
+}
+
+func knows(all ...contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
+	return func(context.Context, contact.Query) ([]contact.Record, error) { return all, nil }
+}
+
+// hangs answers when the test lets it.
+func hangs(release <-chan struct{}, r contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
+	return func(ctx context.Context, _ contact.Query) ([]contact.Record, error) {
+		select {
+		case <-release:
+			return []contact.Record{r}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// connect says what the organisation has connected.
+func (h *house) connect(own int, all ...contact.Connected) {
+	all = append(all, contact.Connected{ID: contact.Internal, Name: "Contacts", Provider: "internal", Priority: own})
+	slices.SortStableFunc(all, func(a, b contact.Connected) int { return a.Priority - b.Priority })
+	h.Connected = func(context.Context, string) ([]contact.Connected, error) { return all, nil }
+	h.Reconnected(h.org)
+}
+
+// Five ways to write ten thousand numbers: every one is found by the number that calls.
+func TestTenThousandContactsInFiveFormatsAreAllFound(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		formats := []func(n int) string{
+			func(n int) string { return fmt.Sprintf("+4420794%05d", n) },
+			func(n int) string { return fmt.Sprintf("(020) 794%01d %04d", n/10000, n%10000) },
+			func(n int) string { return fmt.Sprintf("004420794%05d", n) },
+			func(n int) string { return fmt.Sprintf("020-794%05d ext. 12", n) },
+			func(n int) string { return fmt.Sprintf("+44 (0)20 794%01d-%04d", n/10000, n%10000) },
+		}
+		ctx := context.Background()
+		round, err := h.NewRound(ctx, h.org, "crm_list")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const people = 10_000
+		for i := range people {
+			r := contact.Record{ExternalID: fmt.Sprint(i), Name: fmt.Sprintf("Person %d", i), Phones: []string{formats[i%5](i)}}
+			if err := round.Add(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := round.Finish(ctx); n != people || err != nil {
+			t.Fatalf("%d people, %v", n, err)
+		}
+		h.connect(0, contact.Connected{ID: "crm_list", Name: "List", Priority: 50})
+		kinds := []string{"exact", "national", "exact", "possible", "exact"}
+		missing := 0
+		for i := range people {
+			if i%50 >= 5 && testing.Short() {
+				continue
+			}
+			a := h.lookup(fmt.Sprintf("+4420794%05d", i))
+			if a.Status != 200 || a.Text("name") != fmt.Sprintf("Person %d", i) || a.Text("match") != kinds[i%5] || a.Text("source") != "List" {
+				if missing++; missing < 5 {
+					t.Errorf("%s: %d %s", formats[i%5](i), a.Status, a.Bytes)
+				}
+			}
+		}
+		if missing > 0 {
+			t.Errorf("%d of %d not found", missing, people)
+		}
+	})
+}
+
+func TestANumberWithoutItsAreaCodeIsPossible(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		round, _ := h.NewRound(context.Background(), h.org, "crm_list")
+		_ = round.Add(context.Background(), contact.Record{ExternalID: "1", Name: "Local", Phones: []string{"7946 0018"}})
+		if _, err := round.Finish(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		h.connect(0, contact.Connected{ID: "crm_list", Name: "List", Priority: 50})
+		if a := h.lookup("+442079460018").Want(200); a.Text("match") != "possible" || a.Text("name") != "Local" || a.At("confidence") != 0.5 {
+			t.Errorf("got %s", a.Bytes)
+		}
+		h.lookup("+442079460019").Want(404)
+		id := h.do("POST", "/contacts", `{"first_name":"Exact","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
+		if a := h.lookup("+442079460018").Want(200); a.Text("contact_id") != id || a.Text("match") != "exact" {
+			t.Errorf("got %s", a.Bytes)
+		}
+		if a := h.lookup("7946 0018").Want(200); a.Text("match") != "possible" || len(a.At("alternatives").([]any)) != 1 {
+			t.Errorf("asked without area code: %s", a.Bytes)
+		}
+		if a := h.do("GET", "/contacts/lookup?phone=+442079460018", nil).Want(200); a.Text("phone") != "+442079460018" { // a + that was not encoded
+			t.Errorf("got %s", a.Bytes)
+		}
+	})
+}
+
+func TestACacheIsRightAfterEveryWrite(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		h.lookup("+442079460018").Want(404)
+		id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
+		if a := h.lookup("+442079460018").Want(200); a.At("cached") != false {
+			t.Errorf("the miss before was kept: %s", a.Bytes)
+		}
+		if a := h.lookup("020 7946 0018").Want(200); a.At("cached") != true || a.At("complete") != true {
+			t.Errorf("the second is not cached: %s", a.Bytes)
+		}
+		if a := h.lookup("+442079460018", "&fresh=true").Want(200); a.At("cached") != false {
+			t.Errorf("fresh is cached: %s", a.Bytes)
+		}
+		h.do("PATCH", "/contacts/"+id, `{"first_name":"Augusta"}`).Want(200)
+		if a := h.lookup("+442079460018").Want(200); a.Text("name") != "Augusta" {
+			t.Errorf("an old name: %s", a.Bytes)
+		}
+		other := h.do("POST", "/contacts", `{"first_name":"B","phones":[{"number":"+442079460099"}]}`).Want(201).Text("id")
+		h.lookup("+442079460099").Want(200)
+		h.do("POST", "/contacts/"+id+"/merge", `{"from_id":"`+other+`"}`).Want(200)
+		if a := h.lookup("+442079460099").Want(200); a.Text("contact_id") != id {
+			t.Errorf("after the merge: %s", a.Bytes)
+		}
+		h.do("DELETE", "/contacts/"+id, nil).Want(204)
+		h.lookup("+442079460018").Want(404)
+	})
+}
+
+func TestTheFirstFieldsAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.do("POST", "/contacts", `{"first_name":"Ada","company":"Co","phones":[{"number":"+442079460018"}],"emails":[{"value":"ada@example.com"}]}`).Want(201)
+	a := h.lookup("+442079460018").Want(200)
+	if !strings.HasPrefix(string(a.Bytes), `{"name":"Ada","company":"Co","source":"Contacts","lookup_ms":`) {
+		t.Errorf("got %s", a.Bytes)
+	}
+	if e := h.do("GET", "/contacts/lookup?email=ADA%40example.com", nil).Want(200); e.Text("name") != "Ada" || e.Text("match") != "exact" {
+		t.Errorf("by e-mail %s", e.Bytes)
+	}
+	n := h.lookup("+442079460019").Want(404).Refused("contact_not_found")
+	if n.At("lookup_ms") == nil || n.Text("sources.0.source") != "Contacts" || n.Text("sources.0.status") != "miss" {
+		t.Errorf("nobody: %s", n.Bytes)
+	}
+	h.do("GET", "/contacts/lookup", nil).Refused("validation_failed", "phone required")
+	h.do("GET", "/contacts/lookup?phone=%2B442079460018&email=a%40b.c", nil).Refused("validation_failed", "email ambiguous")
+	h.lookup("x").Refused("validation_failed", "phone invalid_e164")
+	h.lookup("+442079460018", "&timeout_ms=49").Want(400)
+}
+
+func TestTheBestMatchOfAllSystemsWins(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	now := time.Now()
+	rec := func(name, phone string, age time.Duration) contact.Record {
+		return contact.Record{ExternalID: name, Name: name, Phones: []string{phone}, UpdatedAt: now.Add(-age)}
+	}
+	for _, c := range []struct {
+		name string
+		all  []contact.Connected
+		want string
+	}{
+		{"exact before national", []contact.Connected{source("a", 1, knows(rec("n", "020 7946 0018", 0))), source("b", 9, knows(rec("e", "+442079460018", 0)))}, "e n"},
+		{"priority", []contact.Connected{source("a", 2, knows(rec("x", "+442079460018", 0))), source("b", 1, knows(rec("y", "+442079460018", time.Hour)))}, "y"},
+		{"the newest of equals", []contact.Connected{source("a", 1, knows(rec("x", "+442079460018", time.Hour))), source("b", 1, knows(rec("y", "+442079460018", 0)))}, "y x"},
+		{"a liar is not believed", []contact.Connected{source("a", 1, knows(rec("liar", "+442079460999", 0))), source("b", 2, knows(rec("y", "00442079460018", 0)))}, "y"},
+		{"one that tells no number is possible", []contact.Connected{source("a", 1, knows(contact.Record{ExternalID: "q", Name: "q"})), source("b", 2, knows(rec("y", "+442079460018", 0)))}, "y q"},
+	} {
+		h.connect(500, c.all...)
+		a := h.lookup("+442079460018", "&timeout_ms=2000").Want(200)
+		got := a.Text("name")
+		for i := range len(a.At("alternatives").([]any)) {
+			got += " " + a.Text(fmt.Sprintf("alternatives.%d.name", i))
+		}
+		if got != c.want && !strings.HasPrefix(got, c.want+" ") && !(c.name == "priority" && strings.HasPrefix(got, "y")) {
+			t.Errorf("%s: got %q, want %q: %s", c.name, got, c.want, a.Bytes)
+		}
+	}
+}
+
+func TestAHangingSystemDelaysNobodyBeyondTheDeadlineAndItsLateAnswerIsKept(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	release := make(chan struct{})
+	h.connect(900, source("slow", 1, hangs(release, contact.Record{ExternalID: "1", Name: "Slow", Phones: []string{"+442079460018"}})),
+		source("dead", 2, func(context.Context, contact.Query) ([]contact.Record, error) {
+			return nil, errors.New("connection refused")
+		}),
+		source("quick", 3, knows(contact.Record{ExternalID: "2", Name: "Quick", Phones: []string{"020 7946 0018"}})))
+	began := time.Now()
+	a := h.lookup("+442079460018", "&timeout_ms=100").Want(200)
+	if took := time.Since(began); took < 100*time.Millisecond || took > 2*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if a.Text("name") != "Quick" || a.At("complete") != false || a.At("cached") != false {
+		t.Errorf("got %s", a.Bytes)
+	}
+	status := map[string]string{}
+	for i := range len(a.At("sources").([]any)) {
+		status[a.Text(fmt.Sprintf("sources.%d.source", i))] = a.Text(fmt.Sprintf("sources.%d.status", i))
+	}
+	if want := map[string]string{"slow": "timeout", "dead": "error", "quick": "hit", "Contacts": "miss"}; fmt.Sprint(status) != fmt.Sprint(want) {
+		t.Errorf("sources %v, want %v", status, want)
+	}
+	close(release)
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		a = h.lookup("+442079460018", "&timeout_ms=100").Want(200)
+		if a.At("cached") == true || time.Now().After(deadline) {
+			break
+		}
+	}
+	if a.Text("name") != "Slow" || a.At("complete") != true || a.Text("alternatives.0.name") != "Quick" {
+		t.Errorf("afterwards %s", a.Bytes)
+	}
+}
+
+func TestAnExactOwnContactIsEnough(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	var asked atomic.Int32
+	h.connect(0, source("crm", 1, func(context.Context, contact.Query) ([]contact.Record, error) { asked.Add(1); return nil, nil }))
+	h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201)
+	if a := h.lookup("+442079460018").Want(200); asked.Load() != 0 || a.Text("sources.1.status") != "skipped" || a.At("complete") != true {
+		t.Errorf("asked %d times: %s", asked.Load(), a.Bytes)
+	}
+	h.lookup("+442079460019").Want(404)
+	h.lookup("1234").Want(404)
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times, want once: short numbers are nobody's business", asked.Load())
+	}
+}
+
+func TestManyWhoAskAtOnceAskASystemOnce(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	var asked atomic.Int32
+	release := make(chan struct{})
+	answer := hangs(release, contact.Record{ExternalID: "1", Name: "One", Phones: []string{"+442079460018"}})
+	h.connect(900, source("crm", 1, func(ctx context.Context, q contact.Query) ([]contact.Record, error) {
+		asked.Add(1)
+		return answer(ctx, q)
+	}))
+	done := make(chan string, 20)
+	for range cap(done) {
+		go func() { done <- h.lookup("+442079460018", "&timeout_ms=2000").Text("name") }()
+	}
+	for asked.Load() == 0 {
+		time.Sleep(time.Millisecond) //nolint: the test waits for the first question, not for time
+	}
+	close(release)
+	for range cap(done) {
+		if name := <-done; name != "One" {
+			t.Errorf("got %q", name)
+		}
+	}
+	if asked.Load() > 2 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+}
+
+func TestARingingPhonePopsTwiceWhenASystemIsLate(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	told := h.bus.Subscribe(event.Stream, 10)
+	known := make(chan string, 1)
+	h.OnKnown = func(_ context.Context, _, callID string, c event.Contact) error {
+		known <- callID + " " + c.Name
+		return nil
+	}
+	release := make(chan struct{})
+	h.connect(900, source("slow", 1, hangs(release, contact.Record{ExternalID: "1", Name: "Slow", Phones: []string{"+442079460018"}})))
+	began := time.Now()
+	h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018"})
+	first := (<-told.C).(event.Event)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("the first came after %s", took)
+	}
+	if !strings.Contains(first.Body, `"complete":false`) || !strings.Contains(first.Body, `"contact":null`) || !strings.Contains(first.Body, `"user_id":"usr_1"`) {
+		t.Errorf("first %s", first.Body)
+	}
+	close(release)
+	second := (<-told.C).(event.Event)
+	if !strings.Contains(second.Body, `"complete":true`) || !strings.Contains(second.Body, `"name":"Slow"`) {
+		t.Errorf("second %s", second.Body)
+	}
+	if got := <-known; got != "call_1 Slow" {
+		t.Errorf("known %q", got)
+	}
+	h.Ringing(contact.Ring{Org: h.org, CallID: "call_2", UserID: "usr_1", Phone: "anonymous"})
+	if e := (<-told.C).(event.Event); !strings.Contains(e.Body, `"complete":true`) || !strings.Contains(e.Body, `"phone":"anonymous"`) {
+		t.Errorf("withheld %s", e.Body)
+	}
+}
+
+func TestAScreenPopIsAlwaysThere(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.do("POST", "/contacts", `{"first_name":"Ada","vip":true,"tags":["gold"],"phones":[{"number":"+442079460018"}]}`).Want(201)
+	var memory bool
+	h.Past = func(_ context.Context, _, number string, m bool) (contact.Past, error) {
+		memory = m
+		return contact.Past{CallsTotal: 3, OpenItems: []string{"call back"}}, nil
+	}
+	a := h.do("GET", "/contacts/screen-pop?phone=%2B442079460018", nil).Want(200)
+	if a.Text("contact.name") != "Ada" || a.At("vip") != true || a.Text("tags.0") != "gold" || a.At("calls_total") != float64(3) || a.Text("open_items.0") != "call back" || !memory {
+		t.Errorf("got %s", a.Bytes)
+	}
+	if a := h.do("GET", "/contacts/screen-pop?phone=anonymous", nil).Want(200); a.At("contact") != nil || a.At("complete") != true || a.Text("phone") != "anonymous" {
+		t.Errorf("withheld: %s", a.Bytes)
+	}
+	h.do("GET", "/contacts/screen-pop", nil).Refused("validation_failed", "phone required")
+}
