@@ -32,6 +32,8 @@ type directory struct {
 	outbox  *event.Outbox
 	now     func() time.Time
 
+	parties *testParties // of the sandbox; may be nil
+
 	registered func(device string, all []sip.Binding) // told where a device can be reached now; may be nil
 
 	people     *bus.Cache[user.User]       // by org and user id

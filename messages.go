@@ -67,6 +67,9 @@ func firstError(err, otherwise error) error {
 
 // routeMessage chooses the way of a message.
 func (h *house) routeMessage(ctx context.Context, org string, _ sms.OwnNumber, to string) (carrier, number string, err error) {
+	if carrier, number, err = h.insideRoute(ctx, org, to); err != nil || carrier != "" {
+		return carrier, number, err
+	}
 	o, err := h.orgs.Get(ctx, org)
 	if err != nil {
 		return "", "", err
@@ -83,6 +86,30 @@ func (h *house) routeMessage(ctx context.Context, org string, _ sms.OwnNumber, t
 		return "", "", op.Fail("opted_out", e164+" asked not to receive messages")
 	}
 	return sandboxCarrier, e164, nil
+}
+
+// insideRoute is the way of a message to somebody of the organisation; carrier is "" where it is to go outside.
+func (h *house) insideRoute(ctx context.Context, org, to string) (carrier, number string, err error) {
+	extension, named := strings.CutPrefix(to, "ext:")
+	if named || len(to) <= 6 && !strings.HasPrefix(to, "+") {
+		u, err := h.users.ByExtension(ctx, h.db.Read(ctx), org, extension)
+		switch {
+		case err == nil:
+			return phoneCarrier, *u.Extension, nil
+		case !db.IsNone(err):
+			return "", "", err
+		case named:
+			return "", "", op.Invalid(op.Field("to", "not_found", "nobody has this extension"))
+		}
+	}
+	n, ok, err := h.ownNumber(ctx, h.db.Read(ctx), org, to)
+	switch {
+	case err != nil || !ok:
+		return "", "", err
+	case n.UserID == "":
+		return "", "", op.Fail("destination_not_allowed", n.Number+" is a number of yours that rings nobody: there is no telephone to take the message")
+	}
+	return phoneCarrier, n.Number, nil
 }
 
 // startMessages sends what is due.

@@ -24,6 +24,9 @@ import (
 // Outside decides whether and how a call may reach a number outside: emergency calls before every limit, then the
 // outbound gate. It is the only way to a trunk.
 func (d *directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (pbx.Exit, error) {
+	if exit, ok, err := d.party(ctx, c, dialled); ok || err != nil {
+		return exit, err
+	}
 	pass, err := d.gate.Open(ctx, carrier.Attempt{Org: c.Org, Dialled: dialled, Program: c.Program, Barred: c.Barred})
 	var refused *carrier.Refusal
 	if errors.As(err, &refused) {

@@ -74,6 +74,7 @@ type node struct {
 	server               *http.Server
 	callJobs, understand *job.Runner
 	callbacks, messages  *job.Runner
+	parties              *testParties
 	erasing              *job.Runner
 	mails                *job.Runner // nil where no mail is sent
 	imports, connections *job.Runner
@@ -307,6 +308,9 @@ func (n *node) closeDoors() {
 	}
 	if n.sip != nil {
 		_ = n.sip.Close()
+	}
+	if n.parties != nil {
+		n.parties.Close()
 	}
 	if n.media != nil {
 		n.media.Close()

@@ -38,6 +38,13 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
 		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: h.callerName, Rings: h.rings,
 		MediaTimeout: c.MediaTimeout})
+	if n.parties, err = openParties(ctx, h); err != nil {
+		n.parties = nil
+		return err
+	}
+	dir.parties = n.parties
+	x := &texts{house: h, dir: dir}
+	h.messages.Carriers[phoneCarrier], h.messages.Forward = x, x.forward
 	h.calls.Switch, dir.registered = n.switcher, n.switcher.Registered
 	proxies, err := networks("trusted-proxies", c.TrustedProxies)
 	if err != nil {
@@ -49,7 +56,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	}
 	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
 		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies, Token: h.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned,
-		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, Logger: h.log, Trace: n.switcher.Trace,
+		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, OnMessage: x.took, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
@@ -57,6 +64,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	h.devices.Notify = func(ctx context.Context, b device.Binding, aor, event string) (int, error) {
 		return n.sip.Notify(ctx, bindingOf(b), aor, event)
 	}
+	x.sip = n.sip
 	n.keepLines(ctx)
 	return n.keepOpen(ctx)
 }

@@ -41,10 +41,11 @@ type Caller struct {
 	Org, DeviceID, UserID string
 	Extension, Name       string
 	Sandbox               bool
-	Program               bool   // no person dials: an API call, an AI agent, a forward; such reach no emergency service
-	SRTP                  string // of the device: off, preferred or required
-	ShowNumber            string // E.164 of the organisation to show instead of the user's
-	Barred                bool   // the user or the organisation is suspended: nobody can be called but emergency services
+	Program               bool              // no person dials: an API call, an AI agent, a forward; such reach no emergency service
+	SRTP                  string            // of the device: off, preferred or required
+	ShowNumber            string            // E.164 of the organisation to show instead of the user's
+	Metadata              map[string]string // of the call that a program asked for
+	Barred                bool              // the user or the organisation is suspended: nobody can be called but emergency services
 }
 
 // TrunkAccount is the name under which signalling knows a trunk: its organisation and its id, which trunkOf takes apart.
@@ -112,6 +113,7 @@ type TrunkOut struct {
 	Credentials sip.Credentials
 	SRTP        string   // off, preferred or required
 	Codecs      []string // in order of preference; empty: all that are known
+	Header      []sip.Header
 	// Acquire takes a channel and reports false when none is free; release is called when the call on it ends. Cut is
 	// called, on whatever goroutine, when an emergency call takes the channel away: the call is to end at once.
 	Acquire func(cut func()) (release func(), ok bool)

@@ -164,7 +164,7 @@ func (h *hunt) cut() {
 // trunkInvite shows the caller's number the way the trunk wants it.
 func (h *hunt) trunkInvite(t *TrunkOut) sip.Outgoing {
 	shown := sip.Address{Display: h.from.Display, URI: sip.URI{User: h.to.shownAs(h.from.URI.User), Host: t.Domain}}
-	o := sip.Outgoing{URI: "sip:" + t.Number + "@" + t.Target.Host, NextHop: t.Target, Credentials: t.Credentials, Location: h.to.exit.Location,
+	o := sip.Outgoing{URI: "sip:" + t.Number + "@" + t.Target.Host, NextHop: t.Target, Credentials: t.Credentials, Location: h.to.exit.Location, Header: t.Header,
 		From: shown, To: sip.Address{URI: sip.URI{User: t.Number}}}
 	switch t.Mode {
 	case "pai":

@@ -80,7 +80,7 @@ func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination
 		c.policy.Record = p.Record == "on" && !c.policy.Never
 	}
 	c.caller = callerOf(owner, p.DeviceID)
-	c.caller.ShowNumber, c.caller.Program = p.From, true
+	c.caller.ShowNumber, c.caller.Program, c.caller.Metadata = p.From, true, p.Metadata
 	c.ringLimit, c.maxLength = p.RingTimeout, p.MaxDuration
 	return c, nil
 }

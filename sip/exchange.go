@@ -6,13 +6,15 @@ import (
 	"strconv"
 )
 
-// errand is a request of ours outside dialogs: REGISTER or OPTIONS.
+// errand is a request of ours outside dialogs: REGISTER, OPTIONS or MESSAGE.
 type errand struct {
 	method, uri, callID string
 	from, to            string // values, with the From tag
 	seq                 uint32
 	flow                flow
 	extra               string // header lines, each with its CRLF
+	contentType         string // of the body
+	body                []byte
 }
 
 // response is what is kept of a reply that leaves its shard.
@@ -66,5 +68,5 @@ func (s *Server) writeErrand(e *errand, branch uint64) []byte {
 	b = appendField(b, "Call-ID", e.callID)
 	b = appendField(b, "CSeq", strconv.FormatUint(uint64(e.seq), 10)+" "+e.method)
 	b = append(b, e.extra...)
-	return appendBody(b, "", nil)
+	return appendBody(b, e.contentType, e.body)
 }

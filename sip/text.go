@@ -10,6 +10,7 @@ import (
 // must be called once, from any goroutine, within 30 s: 202 takes it.
 type Message struct {
 	CallID      string
+	CSeq        uint32
 	RequestURI  URI
 	From, To    Address
 	ContentType string
@@ -54,7 +55,7 @@ func (s *shard) describeText(m *message) (*Message, func(status int, extra strin
 		})
 	}
 	msg := &Message{
-		CallID: m.callID, From: m.from.addr.address(), To: m.to.addr.address(),
+		CallID: m.callID, CSeq: m.cseq, From: m.from.addr.address(), To: m.to.addr.address(),
 		ContentType: m.get(fContentType), Body: []byte(m.body), Source: m.flow.addr, Transport: m.flow.transport(),
 		Respond: func(status int) { respond(status, "") },
 	}

@@ -51,7 +51,8 @@ type Message struct {
 	Sandbox        bool              `json:"sandbox"`
 
 	org, carrier, reference string
-	automatic               bool // an answer to a keyword: it reaches those who opted out, too
+	origin                  string // what the telephone knows it by that it was written on
+	automatic               bool   // an answer to a keyword: it reaches those who opted out, too
 }
 
 // Media is an attachment.

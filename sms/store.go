@@ -8,14 +8,14 @@ import (
 )
 
 const columns = `org_id, id, conversation_id, direction, status, from_number, to_number, body, segments, encoding, media, user_id,
-	source, error, scheduled_at, created_at, sent_at, delivered_at, metadata, sandbox, carrier, reference, automatic`
+	source, error, scheduled_at, created_at, sent_at, delivered_at, metadata, sandbox, carrier, reference, automatic, origin`
 
 func insert(ctx context.Context, tx db.Querier, m Message) error {
 	const q = `INSERT INTO messages (` + columns + `)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
 	_, err := tx.Exec(ctx, q, m.org, m.ID, m.ConversationID, m.Direction, m.Status, m.FromNumber, m.ToNumber, m.Body, m.Segments,
 		m.Encoding, db.AsJSON(m.Media), m.UserID, m.Source, faultText(m.Error), m.ScheduledAt, m.CreatedAt, m.SentAt, m.DeliveredAt,
-		db.AsJSON(m.Metadata), m.Sandbox, m.carrier, db.Null(m.reference), m.automatic)
+		db.AsJSON(m.Metadata), m.Sandbox, m.carrier, db.Null(m.reference), m.automatic, db.Null(m.origin))
 	return err
 }
 
@@ -32,10 +32,11 @@ func scan(scan func(...any) error) (Message, error) {
 	var media db.JSON[[]Media]
 	var fault db.JSON[*Fault]
 	var metadata db.JSON[map[string]string]
-	var reference db.Null
+	var reference, origin db.Null
 	err := scan(&m.org, &m.ID, &m.ConversationID, &m.Direction, &m.Status, &m.FromNumber, &m.ToNumber, &m.Body, &m.Segments,
 		&m.Encoding, &media, &m.UserID, &m.Source, &fault, &m.ScheduledAt, &m.CreatedAt, &m.SentAt, &m.DeliveredAt, &metadata,
-		&m.Sandbox, &m.carrier, &reference, &m.automatic)
+		&m.Sandbox, &m.carrier, &reference, &m.automatic, &origin)
+	m.origin = string(origin)
 	m.Media, m.Error, m.Metadata, m.reference = append([]Media{}, media.V...), fault.V, metadata.V, string(reference)
 	if m.Metadata == nil {
 		m.Metadata = map[string]string{}

@@ -1,0 +1,49 @@
+package sip
+
+import (
+	"context"
+	"fmt"
+)
+
+// Text is a MESSAGE to send to a registered phone (RFC 3428).
+type Text struct {
+	Binding  Binding
+	From, To Address // hosts left empty are our own address
+	CallID   string  // made up when empty
+	Body     []byte  // UTF-8
+}
+
+// SendText sends a MESSAGE and returns the status of its final answer. An
+// error that is a *StatusError came from nobody: with Unsent nothing left for
+// the phone, otherwise it may have the message. After any other error nothing
+// is known either.
+func (s *Server) SendText(ctx context.Context, t Text) (status int, err error) {
+	u, err := ParseURI(t.Binding.Contact)
+	if err != nil {
+		return 0, fmt.Errorf("sip: message %s: %w", t.Binding.Contact, err)
+	}
+	f := s.bindingFlow(&t.Binding)
+	if t.CallID == "" {
+		t.CallID = newCallID()
+	}
+	e := &errand{method: "MESSAGE", uri: u.String(), callID: t.CallID, seq: 1, flow: f, contentType: "text/plain;charset=UTF-8", body: t.Body}
+	from, to := t.From, t.To
+	if from.URI.Host == "" {
+		from.URI.Host = s.public()
+	}
+	if to.URI.Host == "" {
+		to.URI.Host = s.public()
+	}
+	e.from, e.to = string(from.append(nil))+";tag="+newTag(), string(to.append(nil))
+	for _, p := range t.Binding.Path {
+		e.extra += "Route: <" + p + ">\r\n"
+	}
+	res, err := s.exchange(ctx, e)
+	if err != nil {
+		return 0, fmt.Errorf("sip: message %s: %w", t.Binding.Contact, err)
+	}
+	if !res.heard {
+		return 0, &StatusError{Method: "MESSAGE", Status: res.status, Reason: res.reason, Unsent: res.status == 503}
+	}
+	return res.status, nil
+}
