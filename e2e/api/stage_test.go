@@ -81,6 +81,22 @@ func (s *stage) furnish(t *testing.T) {
 	s.understood(t)
 	s.marked(t, alice.ID)
 	s.acquainted(t)
+	s.wrote(t)
+}
+
+// wrote gives organisation a a message that is sent tomorrow, its conversation, and somebody who opted out.
+func (s *stage) wrote(t *testing.T) {
+	t.Helper()
+	const optedOut = "+12025550189"
+	var m struct {
+		ID     string
+		Thread string `json:"conversation_id"`
+	}
+	s.a.want(t, 200, "PATCH", "/numbers/"+s.ids["/numbers"]["id"], map[string]any{"sms_enabled": true}, nil)
+	s.a.want(t, 201, "POST", "/sms", map[string]any{"from": "+12025550143", "to": "ext:" + s.phone, "body": "A message.",
+		"send_at": time.Now().AddDate(0, 0, 1).UTC().Format(time.RFC3339)}, &m)
+	s.a.want(t, 201, "POST", "/sms/opt-outs", map[string]any{"phone": optedOut}, nil)
+	s.ids["/sms"], s.ids["/sms/conversations"], s.ids["/sms/opt-outs"] = id(m.ID), id(m.Thread), map[string]string{"phone": optedOut}
 }
 
 // acquainted gives organisation a a contact, a connected system, an import and something to write to the system.

@@ -23,6 +23,7 @@ var bodies = map[string]any{
 	"queues.calls.update": map[string]any{"position": 1}, "agents.presence.set": map[string]any{"status": "offline"},
 	"agents.queues.set": map[string]any{"signed_in": false},
 	"flows.update":      map[string]any{"name": "Mallory's"}, "flows.rollback": map[string]any{"version": 1}, "flows.simulate": map[string]any{"from": "anonymous"},
+	"sms.conversations.update": map[string]any{"status": "closed"},
 }
 
 // tenants asks with organisation b's key for everything that is a's: by id in the path, in bodies, and in lists.
