@@ -32,7 +32,8 @@ type directory struct {
 	outbox  *event.Outbox
 	now     func() time.Time
 
-	parties *testParties // of the sandbox; may be nil
+	parties   *testParties // of the sandbox; may be nil
+	strangers *strangers   // may be nil
 
 	registered func(device string, all []sip.Binding) // told where a device can be reached now; may be nil
 
@@ -95,6 +96,11 @@ func (d *directory) barred(ctx context.Context, a device.Account) (bool, error) 
 
 // Trunk finds the trunk whose carrier sends from an address.
 func (d *directory) Trunk(ctx context.Context, source netip.AddrPort, _ sip.Transport) (string, bool) {
+	if d.strangers != nil {
+		if name, ok := d.strangers.trunk(source); ok {
+			return name, true
+		}
+	}
 	t, ok, err := d.trunks.BySource(ctx, source.Addr().Unmap())
 	if err != nil || !ok {
 		return "", false

@@ -43,8 +43,8 @@ func (h *house) forgetOrg(string) {
 // startPartners erases organisations whose time has come.
 func (n *node) startPartners(ctx context.Context) error {
 	h := n.house
-	n.erasing = &job.Runner{DB: h.db, Queue: h.jobs, Name: partner.Queue, Node: h.node, Log: h.log,
+	n.leaving = &job.Runner{DB: h.db, Queue: h.jobs, Name: partner.Queue, Node: h.node, Log: h.log,
 		Options: job.Options{Workers: 1, Timeout: time.Hour}}
-	h.partners.Handle(n.erasing)
-	return n.erasing.Start(ctx)
+	h.partners.Handle(n.leaving)
+	return n.leaving.Start(ctx)
 }

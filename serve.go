@@ -75,7 +75,8 @@ type node struct {
 	callJobs, understand *job.Runner
 	callbacks, messages  *job.Runner
 	parties              *testParties
-	erasing              *job.Runner
+	strangers            *strangers
+	erasing, leaving     *job.Runner
 	mails                *job.Runner // nil where no mail is sent
 	imports, connections *job.Runner
 
@@ -308,6 +309,9 @@ func (n *node) closeDoors() {
 	}
 	if n.sip != nil {
 		_ = n.sip.Close()
+	}
+	if n.strangers != nil {
+		n.strangers.close()
 	}
 	if n.parties != nil {
 		n.parties.Close()

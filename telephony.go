@@ -42,7 +42,8 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 		n.parties = nil
 		return err
 	}
-	dir.parties = n.parties
+	n.strangers = newStrangers(ctx, n)
+	dir.parties, dir.strangers, h.sandbox.Call = n.parties, n.strangers, n.strangers.call
 	x := &texts{house: h, dir: dir}
 	h.messages.Carriers[phoneCarrier], h.messages.Forward = x, x.forward
 	h.calls.Switch, dir.registered = n.switcher, n.switcher.Registered

@@ -13,6 +13,8 @@ import (
 type Service struct {
 	// Receive takes a message that comes in.
 	Receive func(ctx context.Context, in sms.Incoming) (sms.Message, error)
+	// Call has somebody call in, and returns the number called.
+	Call func(ctx context.Context, c Caller) (to string, err error)
 	// Phone reads a number as people write it, and returns it in E.164.
 	Phone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
 }
@@ -22,6 +24,8 @@ func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("sandbox.sms.inbound", "POST /sandbox/sms/inbound", access.SMSWrite, "Have a message come in", s.InboundSMS).
 			Status(201).Only(access.Sandbox),
+		op.New("sandbox.calls.inbound", "POST /sandbox/calls/inbound", access.CallsWrite, "Have a call come in", s.InboundCall).
+			Acts().Status(202).Only(access.Sandbox),
 	}
 }
 
