@@ -334,6 +334,9 @@ func (n *node) closeDoors() {
 	if n.erasing != nil {
 		n.erasing.Stop(ctx)
 	}
+	if n.leaving != nil {
+		n.leaving.Stop(ctx)
+	}
 	n.house.hooks.Stop(ctx)
 	n.cancel()
 }

@@ -74,6 +74,7 @@ func TestTestNumbersBehaveAsTheirListSays(t *testing.T) {
 			})
 		}
 	})
+	sandbox.calledFromOutside(t)
 	for _, e := range live.hooks.Events() {
 		if e.Event != "user.created" {
 			t.Errorf("the live organisation was told %s", e.Event)
@@ -84,18 +85,38 @@ func TestTestNumbersBehaveAsTheirListSays(t *testing.T) {
 // calls has a user with a telephone call a test number.
 func (s *site) calls(c testCall) {
 	s.T.Helper()
-	user := s.AddUser("User of " + c.number[len(c.number)-2:])
+	user := s.AddUser("User" + c.number[len(c.number)-2:])
+	s.telephone(user)
+	body := map[string]any{"to": c.number, "user_id": user.ID}
+	for k, v := range c.body {
+		body[k] = v
+	}
+	rig.Until(s.T, "a call within the limits", 20*time.Second, func() bool { return s.Do("POST", "/calls", body).Status == 201 })
+}
+
+// telephone gives a user a telephone that answers.
+func (s *site) telephone(user rig.User) {
+	s.T.Helper()
 	phone, err := robot.Open(context.Background(), robot.Account{Registrar: s.Server.SIP, Username: user.SIP.Username, Domain: user.SIP.Domain,
 		Password: user.SIP.Password}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		s.T.Fatal(err)
 	}
 	s.T.Cleanup(phone.Close)
-	body := map[string]any{"to": c.number, "user_id": user.ID}
-	for k, v := range c.body {
-		body[k] = v
+}
+
+// calledFromOutside has somebody call a number of the sandbox and press digits.
+func (s *site) calledFromOutside(t *testing.T) {
+	user := s.AddUser("Inside")
+	s.telephone(user)
+	number := s.carrier(user.ID, nil).number
+	s.Want(202, "POST", "/sandbox/calls/inbound", map[string]any{"from": "+12025550199", "to": number,
+		"script": []map[string]any{{"wait": 1}, {"dtmf": "12#"}, {"wait": 1}, {"hangup": true}}}, nil)
+	if r := s.record("+12025550199"); r.String() != "inbound completed caller_hangup caller 0" || r.To != number {
+		t.Errorf("record: %s", r)
 	}
-	rig.Until(s.T, "a call within the limits", 20*time.Second, func() bool { return s.Do("POST", "/calls", body).Status == 201 })
+	s.Want(201, "POST", "/sandbox/sms/inbound", map[string]any{"from": "+12025550199", "to": number, "body": "hello"}, nil)
+	s.hooks.Wait("sms.received", 20*time.Second, func(e rig.Event) bool { return e.Data["body"] == "hello" && e.Data["to_number"] == number })
 }
 
 // loud is how long something is to be heard.
@@ -123,7 +144,7 @@ func TestTelephonesWriteToEachOther(t *testing.T) {
 	office.Want(200, "GET", "/numbers", nil, &page)
 	office.Want(200, "PATCH", "/numbers/"+page.Data[0].ID, map[string]any{"sms_enabled": true}, nil)
 	one, two := s.Linphone(ada.SIP, rig.LinphoneOptions{}), s.Linphone(bob.SIP, rig.LinphoneOptions{})
-	one.Do("chat sip:" + bob.Extension + "@" + ada.SIP.Domain + " lunch at noon")
+	one.Do("chat sip:" + bob.Extension + "@" + s.SIP + " lunch at noon")
 	two.Wait("(?i)message.*lunch at noon|lunch at noon")
 	office.hooks.Wait("sms.received", 30*time.Second, func(e rig.Event) bool {
 		return e.Data["body"] == "lunch at noon" && e.Data["from_number"] == ada.Extension && e.Data["to_number"] == bob.Extension
