@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
+	"soniq/media"
 	"soniq/robot"
 )
 
@@ -40,7 +41,9 @@ func TestTestNumbersBehaveAsTheirListSays(t *testing.T) {
 		"nobody":  {"+12025550103", "outbound no_answer no_answer system 0", map[string]any{"ring_timeout_seconds": 6}, nil},
 		"rejects": {"+12025550104", "outbound failed rejected callee 603", nil, nil},
 		"machine": {"+12025550105", "outbound completed callee_hangup callee 0", nil, func(t *testing.T, s *site, r cdr) {
-			hears(t, "the recording", s.audio(s.recording(r.CallID).ID, "").PCM[1], 1000, 300*time.Millisecond)
+			if w := s.audio(s.recording(r.CallID).ID, ""); !beeps(w.PCM[1], w.Rate) {
+				t.Error("no beep in the recording")
+			}
 		}},
 		"invalid": {"+12025550106", "outbound failed invalid_number callee 404", nil, nil},
 		"carrier": {"+12025550107", "outbound failed carrier_error callee 503", nil, nil},
@@ -117,6 +120,19 @@ func (s *site) calledFromOutside(t *testing.T) {
 	}
 	s.Want(201, "POST", "/sandbox/sms/inbound", map[string]any{"from": "+12025550199", "to": number, "body": "hello"}, nil)
 	s.hooks.Wait("sms.received", 20*time.Second, func(e rig.Event) bool { return e.Data["body"] == "hello" && e.Data["to_number"] == number })
+}
+
+// beeps reports whether a fifth of a second is a tone of 1000 Hz.
+func beeps(pcm []int16, rate int) bool {
+	for part := rate / 5; len(pcm) >= part; pcm = pcm[part/2:] {
+		if loud(pcm[:part]) == 0 {
+			continue
+		}
+		if hz, _ := media.Dominant(pcm[:part], rate); hz > 980 && hz < 1020 {
+			return true
+		}
+	}
+	return false
 }
 
 // loud is how long something is to be heard.
