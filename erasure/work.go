@@ -60,7 +60,7 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 func (s *Service) empty(ctx context.Context, k Keeper, org, phone string) (all int, err error) {
 	for {
 		n := 0
-		err := s.DB.Wipe(ctx, func(tx db.Querier) (err error) {
+		err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
 			n, err = k.Erase(ctx, tx, org, phone)
 			return err
 		})
@@ -77,7 +77,7 @@ func (s *Service) end(ctx context.Context, org, id string, items int) error {
 			return err
 		}
 	}
-	if err := s.DB.Wipe(ctx, func(tx db.Querier) error { return s.finish(ctx, tx, org, id, items) }); err != nil {
+	if err := s.DB.Tx(ctx, func(tx db.Querier) error { return s.finish(ctx, tx, org, id, items) }); err != nil {
 		return err
 	}
 	return s.DB.Settle(ctx)
