@@ -331,9 +331,6 @@ func (n *node) closeDoors() {
 	if n.understand != nil {
 		n.understand.Stop(ctx)
 	}
-	if n.erasing != nil {
-		n.erasing.Stop(ctx)
-	}
 	if n.leaving != nil {
 		n.leaving.Stop(ctx)
 	}

@@ -65,7 +65,7 @@ func (s *Service) stranger(ctx context.Context, org, text string) (string, error
 		return "", err
 	}
 	if !ok {
-		return "", op.Invalid(op.Field("phone", "invalid_e164", "not a valid telephone number"))
+		return "", op.NotFound("caller: not a telephone number")
 	}
 	if s.Own == nil {
 		return phone, nil
