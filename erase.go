@@ -26,6 +26,10 @@ func (h *house) buildErasure() {
 		}
 		return err == nil, err
 	}
+	h.contacts.Erase = func(ctx context.Context, tx db.Querier, org, e164 string) error {
+		_, err := h.erasures.Begin(ctx, tx, org, e164, "its contact was deleted", "contacts")
+		return err
+	}
 	h.erasures.Done = func(_ context.Context, org string) error { h.memory.Drop(org); return nil }
 	h.erasures.Keepers = []erasure.Keeper{
 		{Name: "calls", Count: h.calls.CountWith, Erase: h.eraseCalls},

@@ -37,25 +37,32 @@ func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], err
 	if err != nil {
 		return nil, err
 	}
-	e := Erasure{ID: db.NewID("era")}
-	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		for _, k := range s.Keepers {
-			n, err := k.Count(ctx, tx, org, phone)
-			if err != nil {
-				return err
-			}
-			e.Items += n
-		}
-		p, _ := access.From(ctx)
-		if err := s.insert(ctx, tx, org, e.ID, phone, in.Reason, cmp.Or(p.UserID, p.KeyID), e.Items); err != nil {
-			return err
-		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: reference{e.ID}, UniqueKey: eraseKind + " " + e.ID})
+	p, _ := access.From(ctx)
+	var e Erasure
+	err = s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		e, err = s.Begin(ctx, tx, org, phone, in.Reason, cmp.Or(p.UserID, p.KeyID))
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return op.OK(e)
+}
+
+// Begin has everything about a number in E.164 erased, in the caller's transaction; by is who asks for it.
+func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, by string) (Erasure, error) {
+	e := Erasure{ID: db.NewID("era")}
+	for _, k := range s.Keepers {
+		n, err := k.Count(ctx, tx, org, phone)
+		if err != nil {
+			return e, err
+		}
+		e.Items += n
+	}
+	if err := s.insert(ctx, tx, org, e.ID, phone, reason, by, e.Items); err != nil {
+		return e, err
+	}
+	return e, s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: reference{e.ID}, UniqueKey: eraseKind + " " + e.ID})
 }
 
 // stranger reads a number that is not the organisation's own.
