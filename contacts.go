@@ -18,6 +18,7 @@ import (
 // buildContacts makes the rooms of contacts and connections.
 func (h *house) buildContacts(now func() time.Time) {
 	h.contacts = (&contact.Service{DB: h.db, Orgs: h.orgs, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Log: h.log, Now: now}).Open()
+	h.contacts.Erase = h.eraseContact
 	h.crm = crm.New(crm.Config{DB: h.db, Bus: h.bus, Jobs: h.jobs, Seal: h.seal, Guard: h.guard, Contacts: h.contacts, Log: h.log, Now: now,
 		Note: h.note, Call: h.calls.Find})
 }

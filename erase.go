@@ -26,10 +26,6 @@ func (h *house) buildErasure() {
 		}
 		return err == nil, err
 	}
-	h.contacts.Erase = func(ctx context.Context, tx db.Querier, org, e164 string) error {
-		_, err := h.erasures.Begin(ctx, tx, org, e164, "its contact was deleted", "contacts")
-		return err
-	}
 	h.erasures.Done = func(_ context.Context, org string) error { h.memory.Drop(org); return nil }
 	h.erasures.Keepers = []erasure.Keeper{
 		{Name: "calls", Count: h.calls.CountWith, Erase: h.eraseCalls},
@@ -39,6 +35,12 @@ func (h *house) buildErasure() {
 		{Name: "events", Count: h.outbox.CountWith, Erase: h.outbox.EraseWith},
 		{Name: "the audit log", Count: none, Erase: h.eraseAudit},
 	}
+}
+
+// eraseContact erases a number of a contact that is deleted.
+func (h *house) eraseContact(ctx context.Context, tx db.Querier, org, e164 string) error {
+	_, err := h.erasures.Begin(ctx, tx, org, e164, "its contact was deleted", "contacts")
+	return err
 }
 
 func none(context.Context, db.Querier, string, string) (int, error) { return 0, nil }
