@@ -23,7 +23,7 @@ func (o Operation) Codes() []string {
 	all := append([]string{"invalid_query", "rate_limited", "internal", "overloaded"}, o.fails...)
 	if !o.Need.IsPublic() {
 		all = append(all, "unauthenticated", "key_expired", "key_revoked", "token_expired", "insufficient_scope", "wrong_environment",
-			"ip_not_allowed", "org_suspended")
+			"ip_not_allowed", "org_suspended", "not_found") // not_found: On-Behalf-Of names no child
 	}
 	if o.EnvironmentO != "" || strings.Contains(o.Path, "{") {
 		all = append(all, "not_found", "validation_failed")

@@ -234,7 +234,7 @@ func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatc
 		c.UnreadCount = max(1, c.UnreadCount)
 	}
 	if p.Tags.Set {
-		c.Tags = slices.Compact(slices.Sorted(slices.Values(append([]string{}, p.Tags.V...))))
+		c.Tags = append([]string{}, slices.Compact(slices.Sorted(slices.Values(p.Tags.V)))...)
 		wrong = append(wrong, wrongTags(c.Tags)...)
 	}
 	if len(wrong) > 0 {

@@ -109,7 +109,7 @@ func (f family) acting(t *testing.T, st *stage) {
 		}
 	}
 	f.boss.want(t, 200, "GET", "/partners/"+f.one, nil, &p)
-	if p.Usage.Users != 3 || p.Usage.Numbers != 1 || p.Usage.Devices != 3 {
+	if p.Usage.Users != 3 || p.Usage.Numbers != 2 || p.Usage.Devices != 3 {
 		t.Errorf("usage is %+v", p.Usage)
 	}
 	if fields := in.refused(t, 422, "validation_failed", "POST", "/api-keys", map[string]any{"name": "x", "kind": "partner", "scopes": []string{"calls:read"}}); fields["kind"] == "" {

@@ -23,6 +23,7 @@ var bodies = map[string]any{
 	"queues.calls.update": map[string]any{"position": 1}, "agents.presence.set": map[string]any{"status": "offline"},
 	"agents.queues.set": map[string]any{"signed_in": false},
 	"flows.update":      map[string]any{"name": "Mallory's"}, "flows.rollback": map[string]any{"version": 1}, "flows.simulate": map[string]any{"from": "anonymous"},
+	"contacts.merge": map[string]any{"from_id": "con_x"}, "contacts.notes.add": map[string]any{"body": "Mallory's"},
 	"sms.conversations.update": map[string]any{"status": "closed"},
 }
 
@@ -137,6 +138,13 @@ func (s *stage) nothingListed(t *testing.T) {
 		}
 		if s.b.As != "" && strings.HasPrefix(o.Path, "/partners") {
 			s.b.refused(t, 403, "insufficient_scope", "GET", o.Path, nil)
+			continue
+		}
+		if o.ID == "contacts.lookup" {
+			s.b.refused(t, 404, "contact_not_found", "GET", o.Path+"?phone=%2B12025550199", nil)
+			continue
+		}
+		if s.b.As != "" && o.ID == "audit.list" { // it tells what was asked for here and refused: a's ids were in it
 			continue
 		}
 		r := s.b.want(t, 200, "GET", o.Path, nil, nil)
