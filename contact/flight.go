@@ -38,13 +38,17 @@ type flight struct {
 	open    map[string]Connected // asked, and not answered yet
 }
 
-// join returns the flight for a number, and starts one where there is none, or where it began before the last write.
-func (s *Service) join(a asked, country string, seen uint64, local []Match, statuses []SourceStatus, ask []Connected) *flight {
+// join returns the flight for a number, and starts one where there is none, or where it began before the last write. One that has
+// landed since the cache was asked is not started again: what it found is returned, unless it is to be asked afresh.
+func (s *Service) join(a asked, country string, seen uint64, fresh bool, local []Match, statuses []SourceStatus, ask []Connected) (*flight, *found) {
 	name := a.org + " " + a.key().value
 	s.flights.mu.Lock()
 	defer s.flights.mu.Unlock()
 	if f := s.flights.known[name]; f != nil && f.seen == seen {
-		return f
+		return f, nil
+	}
+	if landed, ok := s.cache.get(a); ok && !fresh {
+		return nil, landed
 	}
 	f := &flight{asked: a, query: a.query(country), seen: seen, began: time.Now(), done: make(chan struct{}), matches: local, sources: statuses,
 		open: map[string]Connected{}}
@@ -53,7 +57,7 @@ func (s *Service) join(a asked, country string, seen uint64, local []Match, stat
 		f.open[c.ID] = c
 	}
 	s.start(f, name, ask)
-	return f
+	return f, nil
 }
 
 // start asks all systems at once.

@@ -106,7 +106,10 @@ func (s *Service) who(ctx context.Context, a asked, country string, limit time.D
 		s.cache.keep(a, f)
 		return f, false, nil, nil
 	}
-	flight := s.join(a, country, seen, local, statuses, ask)
+	flight, landed := s.join(a, country, seen, fresh, local, statuses, ask)
+	if landed != nil {
+		return landed, true, nil, nil
+	}
 	if f = flight.wait(ctx, limit); !f.complete {
 		late = flight
 	}
