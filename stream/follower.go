@@ -33,13 +33,13 @@ func (f *follower) serve(ctx context.Context, w http.ResponseWriter) {
 	headers(w.Header())
 	_ = f.out.SetReadDeadline(time.Time{}) // the limit on slow requests would end the stream
 	defer func() { _ = f.out.SetWriteDeadline(time.Time{}) }()
+	changes := f.Outbox.Bus.Subscribe(f.Changed, 1) // before anything is sent: a key may be revoked as soon as its stream is seen
+	defer changes.Close()
 	// The id alone is no event: it is where a client that loses the stream before the first event comes back to.
 	f.pending.WriteString(": welcome\nid: " + strconv.FormatInt(f.last, 10) + "\n\n")
 	if !f.send() || !f.catchUp(ctx) {
 		return
 	}
-	changes := f.Outbox.Bus.Subscribe(f.Changed, 1)
-	defer changes.Close()
 	beat, tick := time.NewTicker(f.Heartbeat), time.NewTicker(poll)
 	defer beat.Stop()
 	defer tick.Stop()

@@ -17,7 +17,7 @@ func scenario(t *testing.T, s *stage) {
 				s.a.refused(t, 404, "contact_not_found", "GET", o.at(values)+"?phone=%2B12025550199", nil)
 				continue
 			}
-			s.a.want(t, 200, "GET", o.at(values), nil, nil)
+			s.a.want(t, 200, "GET", o.at(values)+asked[o.ID], nil, nil)
 		}
 	}
 	for _, format := range []string{"text", "vtt", "srt", "json"} {
