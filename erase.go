@@ -73,7 +73,8 @@ func (h *house) eraseCall(ctx context.Context, tx db.Querier, org, id, phone str
 
 // eraseAudit takes a number out of the addresses of requests. Who did what stays.
 func (h *house) eraseAudit(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	const q = `UPDATE audit SET target = replace(replace(target, $2, '…'), $3, '…') WHERE org_id = $1 AND target LIKE $4`
+	const q = `UPDATE audit SET target = replace(replace(target, $2, '…'), $3, '…'), record_id = replace(replace(record_id, $2, '…'), $3, '…')
+		WHERE org_id = $1 AND (target LIKE $4 OR record_id LIKE $4)`
 	digits := strings.TrimPrefix(phone, "+")
 	r, err := tx.Exec(ctx, q, org, phone, digits, "%"+digits+"%")
 	if err != nil {
