@@ -38,15 +38,15 @@ func TestTestNumbersBehaveAsTheirListSays(t *testing.T) {
 	calls := map[string]testCall{
 		"talker":  {"+12025550101", "outbound completed callee_hangup callee 0", nil, talks(8 * time.Second)},
 		"busy":    {"+12025550102", "outbound busy busy callee 486", nil, nil},
-		"nobody":  {"+12025550103", "outbound no_answer no_answer system 0", map[string]any{"ring_timeout_seconds": 6}, nil},
-		"rejects": {"+12025550104", "outbound failed rejected callee 603", nil, nil},
+		"nobody":  {"+12025550103", "outbound no_answer no_answer system 480", map[string]any{"ring_timeout_seconds": 6}, nil},
+		"rejects": {"+12025550104", "outbound busy rejected callee 603", nil, nil},
 		"machine": {"+12025550105", "outbound completed callee_hangup callee 0", nil, func(t *testing.T, s *site, r cdr) {
 			if w := s.audio(s.recording(r.CallID).ID, ""); !beeps(w.PCM[1], w.Rate) {
 				t.Error("no beep in the recording")
 			}
 		}},
 		"invalid": {"+12025550106", "outbound failed invalid_number callee 404", nil, nil},
-		"carrier": {"+12025550107", "outbound failed carrier_error callee 503", nil, nil},
+		"carrier": {"+12025550107", "outbound failed carrier_error system 503", nil, nil},
 		"presses": {"+12025550108", "outbound completed callee_hangup callee 0", map[string]any{"metadata": map[string]string{"digits": "59#"}}, nil},
 		"bad line": {"+12025550109", "outbound completed callee_hangup callee 0", nil, func(t *testing.T, s *site, r cdr) {
 			if q := s.sounded(r.CallID)[1].Received; q.LossRate < 2 || q.Lost < 10 || q.Jitter < 10 {
