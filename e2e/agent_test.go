@@ -34,7 +34,8 @@ func TestAgentsAreSeenOnTheirPhonesAndCalls(t *testing.T) {
 		if p := agent(c, bob.ID); p.String() != "offline" {
 			t.Errorf("without a phone bob is %s", p)
 		}
-		one, two := s.Phone(ada.SIP, rig.PhoneOptions{}), s.Phone(bob.SIP, rig.PhoneOptions{})
+		low, _ := tone(t, 440)
+		one, two := s.Phone(ada.SIP, rig.PhoneOptions{Say: low}), s.Phone(bob.SIP, rig.PhoneOptions{Say: low})
 		if p := agent(c, bob.ID); p.String() != "available" || p.Devices != 1 {
 			t.Errorf("with a phone bob is %s", p)
 		}
@@ -48,7 +49,8 @@ func TestAgentsAreSeenOnTheirPhonesAndCalls(t *testing.T) {
 		if !free(1) {
 			t.Error("the queue has nobody free")
 		}
-		one.Dial(bob.Extension)
+		one.Do("dial", bob.Extension)
+		two.Wait("CALL_INCOMING", "")
 		rig.Until(t, "bob rings", 20*time.Second, func() bool { return agent(c, bob.ID).String() == "ringing" && agent(c, ada.ID).String() == "busy" })
 		two.Do("accept", "")
 		rig.Until(t, "both are busy", 20*time.Second, func() bool {
