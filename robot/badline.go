@@ -77,7 +77,7 @@ func speakBadly(ctx context.Context, conn *net.UDPConn, to netip.AddrPort, pcm [
 		packet := binary.BigEndian.AppendUint16([]byte{0x80, 0}, uint16(n))
 		packet = binary.BigEndian.AppendUint32(packet, uint32(n*sample))
 		packet = binary.BigEndian.AppendUint32(packet, 0x50a7)
-		packet = media.EncodeULaw(packet, pcm[at:at+sample])
+		packet = append(packet, media.EncodeULaw(nil, pcm[at:at+sample])...)
 		late := time.Duration(dice.Int64N(int64(3*jitter) + 1))
 		under.Go(func() {
 			time.Sleep(late)
