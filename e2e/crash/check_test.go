@@ -81,6 +81,7 @@ const lostAtMost = 2 * time.Second
 func (l *loop) recordings(records map[string]record) (available, salvaged int) {
 	l.t.Helper()
 	names := map[string]bool{}
+	var stood time.Duration
 	for a := range list[audio](l.t, l.c, "/recordings?limit=200") {
 		call := records[a.CallID]
 		names[a.CallID+".wav"] = true
@@ -89,19 +90,22 @@ func (l *loop) recordings(records map[string]record) (available, salvaged int) {
 			end = l.killAfter(a.Started)
 			salvaged++
 		}
+		lost := lostAtMost + l.disk.stood(end)
+		stood = max(stood, lost-lostAtMost)
 		if a.Status != "available" {
-			if !cut && !l.killedNear(a.Started) || end.Sub(a.Started) > lostAtMost {
+			if !cut && !l.killedNear(a.Started) || end.Sub(a.Started) > lost {
 				l.t.Errorf("recording of call %s (%s, %s long) is %s: %+v", a.CallID, call.Reason, end.Sub(a.Started), a.Status, a.Error)
 			}
 			continue
 		}
 		available++
 		length, ok := l.whole(a)
-		if short := end.Sub(a.Started) - length; ok && (short > lostAtMost || !cut && short > time.Second || short < -1500*time.Millisecond) {
+		if short := end.Sub(a.Started) - length; ok && (short > lost || !cut && short > time.Second || short < -1500*time.Millisecond) {
 			l.t.Errorf("recording of call %s (%s) is %s long, the call %s", a.CallID, call.Reason, length, end.Sub(a.Started))
 		}
 	}
 	l.files(names)
+	l.t.Logf("the disk stood still for %s at most in the four seconds before a recording's end", stood)
 	return available, salvaged
 }
 

@@ -51,6 +51,7 @@ type loop struct {
 	t     *testing.T
 	s     *rig.Server
 	c     *rig.Client
+	disk  *disk
 	hooks *hooks
 
 	number   string
@@ -61,7 +62,7 @@ type loop struct {
 }
 
 func newLoop(t *testing.T, s *rig.Server) *loop {
-	l := &loop{t: t, s: s, c: s.Org("live"), number: "+12025550150", carrier: "127.3.0.1"}
+	l := &loop{t: t, s: s, c: s.Org("live"), number: "+12025550150", carrier: "127.3.0.1", disk: watchDisk(t, t.TempDir())}
 	l.hooks = startHooks(l.c)
 	user := l.c.AddUser("Agent")
 	startPhone(t, s, user.SIP)
