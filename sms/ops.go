@@ -36,17 +36,17 @@ type ListIn struct {
 	FromNumber     string   `query:"from_number" maxLength:"40"`
 	ToNumber       string   `query:"to_number" maxLength:"40"`
 	ConversationID string   `query:"conversation_id" maxLength:"40"`
-	ContactID      string   `query:"contact_id" maxLength:"40" doc:"Messages belong to no contacts yet: finds nothing"`
+	ContactID      string   `query:"contact_id" maxLength:"40" doc:"Messages with the numbers of this contact"`
 	Sort           string   `query:"sort" enum:"-created_at,created_at" default:"-created_at"`
 }
 
-func (in ListIn) narrow(org string) (*db.Filter, error) {
+func (in ListIn) narrow(org string, contact []string) (*db.Filter, error) {
 	since, until, err := in.Times()
 	f := db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1`, org).Equal("direction", in.Direction).In("status", in.Status).
 		Equal("from_number", plus(in.FromNumber)).Equal("to_number", plus(in.ToNumber)).Equal("conversation_id", in.ConversationID).
 		Between("created_at", since, until)
 	if in.ContactID != "" {
-		f.And("1 = 0")
+		withNumbers(f, contact)
 	}
 	return f, err
 }
@@ -58,7 +58,11 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Message
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	f, err := in.narrow(org)
+	numbers, err := s.numbersOf(ctx, org, in.ContactID)
+	if err != nil {
+		return nil, err
+	}
+	f, err := in.narrow(org, numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +71,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Message
 		return nil, err
 	}
 	return s.page(ctx, in.Paging, all, func() (int, error) {
-		f, _ := in.narrow(org)
+		f, _ := in.narrow(org, numbers)
 		return f.Count(ctx, q)
 	})
 }

@@ -24,6 +24,7 @@ type Incoming struct {
 // Receive writes a message down that came in for a number of the organisation, does what a keyword in it asks for, and has it
 // handed to the telephones of whom it is for. One that was written down already is returned as it stands.
 func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err error) {
+	who := s.contact(ctx, in.Org, in.From) // before the transaction: others wait for it
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if m, err = s.before(ctx, tx, in); err == nil || !db.IsNone(err) {
 			return err
@@ -39,6 +40,7 @@ func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err erro
 			in.To = n.Number
 		}
 		m = s.incoming(in)
+		m.Contact = who
 		return s.keep(ctx, tx, in, n, &m)
 	})
 	return m, err
@@ -68,7 +70,6 @@ func (s *Service) keep(ctx context.Context, tx db.Querier, in Incoming, n OwnNum
 	if err := insert(ctx, tx, *m); err != nil {
 		return fmt.Errorf("write message: %w", err)
 	}
-	m.Contact = s.contact(ctx, m.org, m.FromNumber)
 	media := make([]event.Media, len(m.Media))
 	for i, a := range m.Media {
 		media[i] = event.Media(a)

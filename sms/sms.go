@@ -103,6 +103,8 @@ type Service struct {
 	Forward func(ctx context.Context, org string, m Message) error
 	// Contact is who a number belongs to; nil: nobody knows.
 	Contact func(ctx context.Context, org, e164 string) *event.Contact
+	// ContactNumbers are the whole numbers of a contact; none where there is no such contact. nil: nobody has any.
+	ContactNumbers func(ctx context.Context, org, id string) ([]string, error)
 
 	pace pace
 }
@@ -131,4 +133,12 @@ func (s *Service) contact(ctx context.Context, org, e164 string) *event.Contact 
 		return nil
 	}
 	return s.Contact(ctx, org, e164)
+}
+
+// numbersOf are the numbers of a contact; "" has none.
+func (s *Service) numbersOf(ctx context.Context, org, contact string) ([]string, error) {
+	if contact == "" || s.ContactNumbers == nil {
+		return nil, nil
+	}
+	return s.ContactNumbers(ctx, org, contact)
 }
