@@ -28,8 +28,9 @@ func (h *house) joinContacts() {
 	c, x := h.contacts, h.crm
 	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = x.Connected, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs
 	c.OnKnown = h.calls.Known
-	c.CallNumber, c.Past = h.callNumber, h.past
-	c.Lines = append(c.Lines, h.callLine)
+	c.CallNumber, c.CallQueue, c.Past = h.callNumber, h.callQueue, h.past
+	c.Lines = append(c.Lines, h.callLine, h.messageLine, h.voicemailLine)
+	h.messages.Contact, h.messages.ContactNumbers = c.Known, c.NumbersOf
 	c.OnMerge = append(c.OnMerge, x.Merge, func(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
 		return h.calls.MergeContact(ctx, tx, org, from, into.Named(h.ownName(ctx, org)))
 	})
@@ -77,15 +78,54 @@ func (h *house) note(ctx context.Context, org, id, callID string) (call.Note, er
 }
 
 // callNumber is whom a call is with.
-func (h *house) callNumber(ctx context.Context, org, id string) (string, *call.Named, error) {
+func (h *house) callNumber(ctx context.Context, org, id string) (string, error) {
 	c, err := h.calls.Find(ctx, org, id)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	if number := c.Number(); number != "" {
-		return number, nil, nil
+		return number, nil
 	}
-	return c.FromNumber, nil, nil
+	return c.FromNumber, nil
+}
+
+// callQueue is the queue a call is in, or was in last; before it has entered one, the queue that its number leads to.
+func (h *house) callQueue(ctx context.Context, org, id string) (*call.Named, error) {
+	c, err := h.calls.Find(ctx, org, id)
+	if db.IsNone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.QueueID != nil {
+		return h.namedQueue(ctx, org, *c.QueueID)
+	}
+	if c.Direction != call.Inbound || c.NumberID == nil {
+		return nil, nil
+	}
+	n, err := h.numbers.Get(ctx, h.db.Read(ctx), org, *c.NumberID)
+	if err != nil || n.AssignedTo.Type != "queue" || n.AssignedTo.ID == nil {
+		return nil, unlessNone(err)
+	}
+	return h.namedQueue(ctx, org, *n.AssignedTo.ID)
+}
+
+// namedQueue is a queue by its id; nil where it is gone.
+func (h *house) namedQueue(ctx context.Context, org, id string) (*call.Named, error) {
+	q, err := h.queues.Get(ctx, h.db.Read(ctx), org, id)
+	if err != nil {
+		return nil, unlessNone(err)
+	}
+	return &call.Named{ID: q.ID, Name: q.Name}, nil
+}
+
+// unlessNone is an error unless it says that there is no such row.
+func unlessNone(err error) error {
+	if db.IsNone(err) {
+		return nil
+	}
+	return err
 }
 
 // past is what calls and memory say of a number.

@@ -109,8 +109,10 @@ type Service struct {
 	Lines []func(ctx context.Context, org string, q LineQuery) ([]Item, error)
 	// Past tells of the calls and the memory of a number, for screen pops; may be nil. Memory says whether it may be told.
 	Past func(ctx context.Context, org, number string, memory bool) (Past, error)
-	// CallNumber is the number outside that a call is with, and its queue; db.ErrNone where there is no such call.
-	CallNumber func(ctx context.Context, org, callID string) (number string, queue *call.Named, err error)
+	// CallNumber is the number outside that a call is with; db.ErrNone where there is no such call.
+	CallNumber func(ctx context.Context, org, callID string) (number string, err error)
+	// CallQueue is the queue a call came into; nil where it is in none, or the call is not known. May be nil.
+	CallQueue func(ctx context.Context, org, callID string) (*call.Named, error)
 	// OnKnown is told when it turned out later whose call it is; may be nil.
 	OnKnown func(ctx context.Context, org, callID string, c event.Contact) error
 

@@ -86,7 +86,10 @@ func (s *Service) popFor(ctx context.Context, org string, in *PopIn) (phone stri
 	if in.CallID == "" || s.CallNumber == nil {
 		return plus(in.Phone), nil, nil
 	}
-	phone, queue, err = s.CallNumber(ctx, org, in.CallID)
+	phone, err = s.CallNumber(ctx, org, in.CallID)
+	if err == nil {
+		queue, err = s.queue(ctx, org, in.CallID)
+	}
 	if db.IsNone(err) {
 		return "", nil, op.Invalid(op.Field("call_id", "not_found", "no such call"))
 	}
@@ -94,6 +97,14 @@ func (s *Service) popFor(ctx context.Context, org string, in *PopIn) (phone stri
 		phone = plus(in.Phone)
 	}
 	return phone, queue, err
+}
+
+// queue is the queue a call came into.
+func (s *Service) queue(ctx context.Context, org, callID string) (*call.Named, error) {
+	if s.CallQueue == nil || callID == "" {
+		return nil, nil
+	}
+	return s.CallQueue(ctx, org, callID)
 }
 
 func (s *Service) fillPop(ctx context.Context, a asked, country string, p *ScreenPop) error {
@@ -124,6 +135,8 @@ func (s *Service) fillPop(ctx context.Context, a asked, country string, p *Scree
 // Ring is a call that rings at a user.
 type Ring struct {
 	Org, CallID, UserID, Phone string
+
+	queue *call.Named
 }
 
 // Ringing tells the live stream who calls, at once or when the systems that are asked have had their time, and again when
@@ -144,6 +157,9 @@ func (s *Service) ringing(ctx context.Context, r Ring) error {
 	o, err := s.Orgs.Get(ctx, r.Org)
 	if err != nil {
 		return err
+	}
+	if r.queue, err = s.queue(ctx, r.Org, r.CallID); err != nil {
+		s.Log.Warn("queue of a screen pop not found", "org", r.Org, "call", r.CallID, "err", err) // who calls matters more
 	}
 	a, err := read(r.Org, r.Phone, "", o.Country)
 	if err != nil || !a.number.whole() {
@@ -175,6 +191,9 @@ func (s *Service) known(ctx context.Context, r Ring, f *found, err error) error 
 func (s *Service) tell(r Ring, phone string, f *found, began time.Time) error {
 	pop := event.ScreenPop{Phone: phone, CallID: ptr(r.CallID), UserID: ptr(r.UserID), Complete: f.complete, LookupMS: millis(time.Since(began)),
 		At: db.At(s.Now())}
+	if r.queue != nil {
+		pop.Queue = &event.Named{ID: r.queue.ID, Name: r.queue.Name}
+	}
 	if len(f.matches) > 0 {
 		m := f.matches[0]
 		pop.Contact = &event.Contact{ID: m.ContactID, Name: m.Name, Company: m.Company, Source: m.source}

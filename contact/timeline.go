@@ -19,11 +19,12 @@ type Item struct {
 	Phone        *string `json:"phone"`
 	Direction    *string `json:"direction" enum:"inbound,outbound,internal"`
 	Status       *string `json:"status"`
-	Text         *string `json:"text" doc:"Summary of a call, words of a message, voicemail or note"`
+	Text         *string `json:"text" doc:"Summary of a call, words of a message (with sms:read), voicemail or note"`
 	TalkSeconds  *int    `json:"talk_duration_seconds"`
 	Agent        *Person `json:"agent"`
 	CallID       *string `json:"call_id"`
 	RecordingURL *string `json:"recording_url"`
+	Conversation *string `json:"conversation_id" doc:"Of a message"`
 }
 
 // A Person is a user, or whoever wrote a note.
@@ -138,4 +139,13 @@ func (s *Service) noteLine(ctx context.Context, org string, q LineQuery) ([]Item
 		all = append(all, Item{Kind: "note", ID: n.ID, At: n.CreatedAt, Text: &n.Body, Agent: &Person{ID: n.Author.ID, Name: n.Author.Name}})
 	}
 	return all, rows.Err()
+}
+
+// NumbersOf are the whole numbers of a contact; none where there is no such contact.
+func (s *Service) NumbersOf(ctx context.Context, org, id string) ([]string, error) {
+	c, err := get(ctx, s.DB.Read(ctx), org, id)
+	if db.IsNone(err) {
+		return nil, nil
+	}
+	return c.numbers(), err
 }

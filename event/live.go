@@ -113,6 +113,13 @@ type ScreenPop struct {
 	Complete bool     `json:"complete"`
 	LookupMS int      `json:"lookup_ms"`
 	At       db.Time  `json:"at"`
+	Queue    *Named   `json:"queue"`
+}
+
+// Named is something with an id and a name.
+type Named struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
 }
 
 // DeviceRegistration: a phone signed in, or is gone. Refreshes are not told.
