@@ -3,11 +3,10 @@ package dbtest
 
 import (
 	"context"
-	"database/sql"
-	"net/url"
+	"errors"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync"
 	"testing"
 
 	"soniq/db"
@@ -17,16 +16,24 @@ import (
 // an empty, migrated database.
 func Each(t *testing.T, run func(t *testing.T, d *db.DB)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { run(t, open(t, filepath.Join(t.TempDir(), "soniq.db"))) })
+	t.Run("sqlite", func(t *testing.T) { run(t, SQLite(t)) })
 	if address := os.Getenv("SONIQ_TEST_POSTGRES"); address != "" {
-		t.Run("postgres", func(t *testing.T) { run(t, open(t, Postgres(t, address))) })
+		t.Run("postgres", func(t *testing.T) { run(t, open(t, migratedPostgres(t, address))) })
 	}
 }
 
-// SQLite opens an empty, migrated SQLite database.
+// SQLite opens an empty, migrated SQLite database: a copy of one that was migrated once.
 func SQLite(t testing.TB) *db.DB {
 	t.Helper()
-	return open(t, filepath.Join(t.TempDir(), "soniq.db"))
+	file, err := migratedSQLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "soniq.db")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, path)
 }
 
 func open(t testing.TB, address string) *db.DB {
@@ -36,33 +43,29 @@ func open(t testing.TB, address string) *db.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	if _, err := d.Migrate(context.Background()); err != nil {
-		t.Fatal(err)
-	}
 	return d
 }
 
-// Postgres makes an empty schema in the database at address and returns an address that uses it.
-func Postgres(t testing.TB, address string) string {
-	t.Helper()
-	admin, err := sql.Open("pgx", address)
+// migratedSQLite is the file of an empty, migrated database.
+var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "soniq-dbtest-")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	schema := strings.ToLower(db.NewID("t"))
-	if _, err := admin.Exec("CREATE SCHEMA " + schema); err != nil {
-		t.Fatal(err)
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "soniq.db")
+	if err := migrate(path); err != nil {
+		return nil, err
 	}
-	t.Cleanup(func() {
-		_, _ = admin.Exec("DROP SCHEMA " + schema + " CASCADE")
-		_ = admin.Close()
-	})
-	u, err := url.Parse(address)
+	return os.ReadFile(path)
+})
+
+// migrate brings the database at address to the newest schema and closes it, so that an SQLite file is all there is of it.
+func migrate(address string) error {
+	d, err := db.Open(context.Background(), address)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	q := u.Query()
-	q.Set("search_path", schema)
-	u.RawQuery = q.Encode()
-	return u.String()
+	_, err = d.Migrate(context.Background())
+	return errors.Join(err, d.Close())
 }

@@ -36,7 +36,7 @@ var Build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "soniq")
-	build := exec.Command("go", "build", "-race", "-o", path, ".")
+	build := exec.Command(filepath.Join(Root(), "scripts", "race"), "build", "-o", path, ".")
 	build.Dir = Root()
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
