@@ -118,6 +118,7 @@ type Announce struct {
 
 // StartMonitor lets a supervisor listen, whisper or barge, by a device of theirs.
 type StartMonitor struct {
+	ID               string // of the record; "": a new one
 	UserID, DeviceID string
 	Mode             string // listen, whisper, barge
 }
@@ -133,6 +134,7 @@ type Accept struct{ DeviceID string }
 
 // AddParticipant dials somebody into the call.
 type AddParticipant struct {
+	LegID    string // of the first leg that is dialled; "": a new one
 	To, From string
 	Timeout  time.Duration
 }

@@ -70,14 +70,12 @@ func (s *Service) act(ctx context.Context, in Live, c Command) (*op.Out[Call], e
 
 // actLater answers before the command is confirmed.
 func (s *Service) actLater(ctx context.Context, before Call, c Command) (*op.Out[Call], error) {
-	ctx = context.WithoutCancel(ctx)
-	started := s.under.start(func() {
-		if _, err := s.do(ctx, before.ID, c); err != nil {
-			s.log().Info("action accepted and not done", "call", before.ID, "org", access.Org(ctx), "request", op.RequestID(ctx), "err", err)
-		}
+	err := s.accept(ctx, before.ID, func(ctx context.Context) error {
+		_, err := s.do(ctx, before.ID, c)
+		return err
 	})
-	if !started {
-		return nil, op.Unavailable("draining", "the server is shutting down", "2")
+	if err != nil {
+		return nil, err
 	}
 	return &op.Out[Call]{Status: 202, Body: before}, nil
 }

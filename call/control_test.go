@@ -330,3 +330,63 @@ func TestPartiesAreAddedAndRemoved(t *testing.T) {
 		t.Errorf("the switch was told %#v", x.last())
 	}
 }
+
+func TestASupervisorAndAPartyAreFollowedByTheRecordTheyWereAcceptedWith(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, x := desk(t, d)
+		p := o.place()
+		p.answered()
+		at, let := "/calls/"+p.ID, make(chan struct{})
+		x.answer = func(_ string, c call.Command) (call.Result, error) {
+			<-let
+			switch c := c.(type) {
+			case call.StartMonitor:
+				p.next.Monitors = []call.MonitorState{{ID: c.ID, SupervisorID: c.UserID, Mode: c.Mode, Status: "active", StartedAt: o.at}}
+				p.tell()
+				return call.Result{MonitorID: c.ID}, nil
+			case call.UpdateMonitor:
+				return call.Result{}, op.Fail("action_timeout", "no")
+			}
+			return call.Result{}, op.Fail("carrier_error", "nobody is there")
+		}
+		later := "Prefer: respond-async"
+		m := o.do("POST", at+"/monitor", map[string]any{"user_id": "usr_1"}, later).Want(202)
+		want(t, m.Body, "status", "ringing")
+		o.do("POST", at+"/monitor", map[string]any{"user_id": "usr_none"}, later).Want(422)
+		again := o.do("POST", at+"/monitor", map[string]any{"user_id": "usr_1"}, later).Want(202)
+		if again.Text("id") != m.Text("id") {
+			t.Errorf("the same supervisor has two records: %s and %s", m.Bytes, again.Bytes)
+		}
+		l := o.do("POST", at+"/participants", map[string]any{"to": "ext:101"}, later).Want(202)
+		want(t, l.Body, "status", "ringing")
+		o.do("POST", at+"/participants", map[string]any{"to": ""}, later).Want(422)
+		close(let)
+		o.calls.Close()
+		legs := o.do("GET", at+"?expand=legs", nil).Want(200)
+		found := false
+		for i := range len(legs.At("legs").([]any)) {
+			leg := legs.At(fmt.Sprintf("legs.%d", i)).(map[string]any)
+			if leg["id"] == l.Text("id") {
+				found = leg["status"] == "failed" && leg["ended_at"] != nil
+			}
+		}
+		if !found {
+			t.Errorf("no failed leg %s in %s", l.Text("id"), legs.Bytes)
+		}
+		o.do("PATCH", at+"/monitor/"+m.Text("id"), map[string]any{"mode": "barge"}).Want(504)
+		o.do("POST", at+"/monitor", map[string]any{"user_id": "usr_1"}, later).Want(503)
+		o.do("PATCH", at+"/monitor/"+m.Text("id"), map[string]any{"mode": "barge"}, later).Want(503)
+	})
+}
+
+func TestASupervisorWhoDoesNotComeLeavesAnEndedRecord(t *testing.T) {
+	t.Parallel()
+	o, x := desk(t, dbtest.SQLite(t))
+	p := o.place()
+	p.answered()
+	x.answer = func(string, call.Command) (call.Result, error) { return call.Result{}, op.Fail("carrier_error", "nobody") }
+	m := o.do("POST", "/calls/"+p.ID+"/monitor", map[string]any{"user_id": "usr_1"}, "Prefer: respond-async").Want(202)
+	o.calls.Close()
+	o.do("PATCH", "/calls/"+p.ID+"/monitor/"+m.Text("id"), map[string]any{"mode": "listen"}).Want(409).Refused("invalid_state")
+}

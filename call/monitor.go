@@ -13,8 +13,8 @@ import (
 func (s *Service) monitoring() []op.Operation {
 	w := access.SupervisorWrite
 	return []op.Operation{
-		op.New("calls.monitor.start", "POST /calls/{id}/monitor", w, "Listen to a call; whisper and barge need calls:write too", s.StartMonitoring).Acts().Status(201),
-		op.New("calls.monitor.update", "PATCH /calls/{id}/monitor/{monitor_id}", w, "Change between listening, whispering and joining; whisper and barge need calls:write too", s.ChangeMonitoring).Acts(),
+		op.New("calls.monitor.start", "POST /calls/{id}/monitor", w, "Listen to a call; whisper and barge need calls:write too", s.StartMonitoring).Acts().Status(201).Async(),
+		op.New("calls.monitor.update", "PATCH /calls/{id}/monitor/{monitor_id}", w, "Change between listening, whispering and joining; whisper and barge need calls:write too", s.ChangeMonitoring).Acts().Async(),
 		op.Delete("calls.monitor.end", "DELETE /calls/{id}/monitor/{monitor_id}", w, "Stop listening", s.StopMonitoring).Acts(),
 	}
 }
@@ -33,7 +33,7 @@ type Monitor struct {
 
 // MonitorIn lets a supervisor into a call.
 type MonitorIn struct {
-	ID   string `path:"id" maxLength:"40"`
+	Live
 	Body *struct {
 		UserID   string `json:"user_id,omitempty" maxLength:"40" doc:"The supervisor; the credential's user unless given"`
 		DeviceID string `json:"device_id,omitempty" maxLength:"40" doc:"The phone that rings; any of theirs unless given"`
@@ -53,6 +53,9 @@ func (s *Service) StartMonitoring(ctx context.Context, in *MonitorIn) (*op.Out[M
 	}
 	if _, err := s.inProgress(ctx, in.ID); err != nil {
 		return nil, err
+	}
+	if in.later() {
+		return s.monitorLater(ctx, in.ID, c)
 	}
 	r, err := s.do(ctx, in.ID, c)
 	if err != nil {
@@ -104,7 +107,8 @@ type OneMonitor struct {
 // MonitorChangeIn changes how a supervisor is in a call.
 type MonitorChangeIn struct {
 	OneMonitor
-	Body struct {
+	Prefer string `header:"Prefer" maxLength:"200" doc:"respond-async: answer 202 at once, the outcome follows on the event stream (RFC 7240)"`
+	Body   struct {
 		Mode string `json:"mode" enum:"listen,whisper,barge"`
 	}
 }
@@ -117,6 +121,9 @@ func (s *Service) ChangeMonitoring(ctx context.Context, in *MonitorChangeIn) (*o
 	}
 	if err := s.monitored(ctx, in.OneMonitor); err != nil {
 		return nil, err
+	}
+	if prefersAsync(in.Prefer) {
+		return s.changeLater(ctx, in)
 	}
 	if _, err := s.do(ctx, in.ID, UpdateMonitor{ID: in.MonitorID, Mode: in.Body.Mode}); err != nil {
 		return nil, err

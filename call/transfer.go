@@ -15,7 +15,7 @@ func (s *Service) transfers() []op.Operation {
 		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call", s.TransferCall).Acts().Async().Fails("destination_not_allowed"),
 		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer", s.FinishTransfer).Acts().Async(),
 		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold", s.StopTransfer).Acts().Async(),
-		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call", s.AddToCall).Acts().Status(201).
+		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call", s.AddToCall).Acts().Status(201).Async().
 			Fails("destination_not_allowed", "concurrency_limit"),
 		op.Delete("calls.participants.remove", "DELETE /calls/{id}/participants/{leg_id}", w, "Hang up one party of the call", s.RemoveFromCall).Acts(),
 	}
@@ -118,7 +118,7 @@ func (s *Service) StopTransfer(ctx context.Context, in *EmptyIn) (*op.Out[Call],
 
 // AddIn dials somebody into a call.
 type AddIn struct {
-	ID   string `path:"id" maxLength:"40"`
+	Live
 	Body struct {
 		To             string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address"`
 		From           string `json:"from,omitempty" doc:"A number of the organisation to show"`
@@ -149,6 +149,9 @@ func (s *Service) AddToCall(ctx context.Context, in *AddIn) (*op.Out[Leg], error
 	}
 	if _, err := s.inProgress(ctx, in.ID); err != nil {
 		return nil, err
+	}
+	if in.later() {
+		return s.addLater(ctx, in.ID, c)
 	}
 	r, err := s.do(ctx, in.ID, c)
 	if err != nil {

@@ -362,3 +362,29 @@ func TestAParticipantIsAddedAndLeaves(t *testing.T) {
 	o.talks("Ada", o.adaPhone, bobTone)
 	o.talks("Bob", o.bobPhone, adaTone)
 }
+
+func TestASupervisorAndAPartyComeAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	o := newOffice(rig.Start(t, rig.Options{Env: quiet}))
+	path := o.call()
+	accepted := func(path string, body map[string]any) string {
+		r := o.Do("POST", path, body, "Prefer", "respond-async")
+		if x := r.JSON(); r.Status != 202 || x["status"] != "ringing" {
+			t.Fatalf("%d %s", r.Status, r.Body)
+		}
+		return r.JSON()["id"].(string)
+	}
+	m := accepted(path+"/monitor", map[string]any{"user_id": o.carol.ID})
+	o.carolPhone.Wait("CALL_ESTABLISHED", "")
+	o.talks("Carol, listening,", o.carolPhone, adaTone, bobTone)
+	o.Want(200, "PATCH", path+"/monitor/"+m, map[string]any{"mode": "barge"}, nil)
+	o.talks("Ada", o.adaPhone, bobTone, carolTone)
+	o.Want(204, "DELETE", path+"/monitor/"+m, nil, nil)
+	o.carolPhone.Wait("CALL_CLOSED", "")
+	leg := accepted(path+"/participants", map[string]any{"to": o.carol.Extension})
+	o.carolPhone.Wait("CALL_ESTABLISHED", "")
+	o.talks("Carol, added,", o.carolPhone, adaTone, bobTone)
+	o.Want(204, "DELETE", path+"/participants/"+leg, nil, nil)
+	o.carolPhone.Wait("CALL_CLOSED", "")
+	o.talks("Ada", o.adaPhone, bobTone)
+}

@@ -20,6 +20,9 @@ type hunt struct {
 	next int // the next trunk
 	legs []*leg
 	over bool
+
+	legID string // of its first leg; "": a new one
+
 	told bool // that it rings
 
 	from        sip.Address // who calls, as it is shown
@@ -101,6 +104,9 @@ func (h *hunt) ringPhone(ctx context.Context, p *Phone) *leg {
 func (h *hunt) newLeg() *leg {
 	l := h.c.newLeg(h.role)
 	l.hunt = h
+	if h.legID != "" {
+		l.id, h.legID = h.legID, ""
+	}
 	return l
 }
 

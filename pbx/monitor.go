@@ -1,6 +1,7 @@
 package pbx
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -74,7 +75,7 @@ func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done rep
 }
 
 func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r reach, done reply) {
-	m := &monitor{id: db.NewID("mon"), user: x.UserID, mode: x.Mode, started: c.sw.Now(), dirty: true}
+	m := &monitor{id: cmp.Or(x.ID, db.NewID("mon")), user: x.UserID, mode: x.Mode, started: c.sw.Now(), dirty: true}
 	if m.mode == "" {
 		m.mode = "listen"
 	}

@@ -58,6 +58,7 @@ func (c *liveCall) fetch(ctx context.Context, x call.AddParticipant, r reach, do
 		role = "agent"
 	}
 	h := c.newHunt(role, r, c.near())
+	h.legID = x.LegID
 	h.onRing = func(l *leg, _ sip.Provisional) {
 		c.change(context.Background())
 		done.result(call.Result{LegID: l.id})
