@@ -385,7 +385,9 @@ func TestASupervisorWhoDoesNotComeLeavesAnEndedRecord(t *testing.T) {
 	o, x := desk(t, dbtest.SQLite(t))
 	p := o.place()
 	p.answered()
-	x.answer = func(string, call.Command) (call.Result, error) { return call.Result{}, op.Fail("carrier_error", "nobody") }
+	x.answer = func(string, call.Command) (call.Result, error) {
+		return call.Result{}, op.Fail("carrier_error", "nobody")
+	}
 	m := o.do("POST", "/calls/"+p.ID+"/monitor", map[string]any{"user_id": "usr_1"}, "Prefer: respond-async").Want(202)
 	o.calls.Close()
 	o.do("PATCH", "/calls/"+p.ID+"/monitor/"+m.Text("id"), map[string]any{"mode": "listen"}).Want(409).Refused("invalid_state")
