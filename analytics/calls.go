@@ -114,4 +114,19 @@ func (r record) key(dimension string) (key string, ok bool) {
 	return "", false
 }
 
+// of is the value of a member that calls are grouped by; "" where the call lacks it.
+func (r record) of(name string) string {
+	switch name {
+	case "queue_id":
+		return r.queue
+	case "agent_id":
+		return r.agent
+	case "number_id":
+		return r.number
+	case "direction":
+		return r.direction
+	}
+	return ""
+}
+
 var dimensions = []string{allCalls, ByQueue, ByAgent, ByNumber, ByDirection}

@@ -21,6 +21,12 @@ func (s *Service) Operations() []op.Operation {
 			Answers(200, "application/json", QueueReport{}).Answers(200, "text/csv", nil),
 		op.NewStream("analytics.agents", "GET /analytics/agents", access.CallsRead, "Calls, talk and hold per agent", s.agents).
 			Answers(200, "application/json", AgentReport{}).Answers(200, "text/csv", nil),
+		op.NewStream("analytics.insights", "GET /analytics/insights", access.MemoryRead, "What calls were about, how they went, and who called again", s.insights).
+			Answers(200, "application/json", InsightReport{}).Answers(200, "text/csv", nil),
+		op.NewStream("analytics.quality", "GET /analytics/quality", access.CallsRead, "How calls sounded, by trunk, device, codec or agent", s.quality).
+			Answers(200, "application/json", QualityReport{}).Answers(200, "text/csv", nil),
+		op.NewStream("analytics.sms", "GET /analytics/sms", access.SMSRead, "Text messages sent, delivered, failed and replied to", s.messages).
+			Answers(200, "application/json", MessageReport{}).Answers(200, "text/csv", nil),
 	}
 }
 
