@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: help demo build test check unit e2e soak bench eval fuzz golden fmt lint clean
+.PHONY: help demo build test check unit e2e soak bench eval fuzz golden publish fmt lint clean
 
 help: ## show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,10 @@ fuzz: ## fuzz every parser of network input, a minute each
 
 golden: ## rewrite generated files that are kept in the tree
 	@go test . -run Golden -update
+
+publish: golden ## promise developers the API as it is now: from then on make test refuses what breaks it
+	@cp rest/testdata/openapi.json rest/published/openapi.json
+	@git diff --stat -- rest/published/openapi.json
 
 fmt: ## format
 	@gofmt -s -w $$(git ls-files '*.go')

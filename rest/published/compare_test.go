@@ -1,0 +1,205 @@
+package published
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// breaking lists what of the old description a client may rely on and the new one does not keep, one line each, sorted. Additions
+// break nothing: operations, optional members and parameters of requests, members of answers, further values of their enums.
+func breaking(old, fresh *openapi3.T, now time.Time) []string {
+	c := &comparison{seen: map[pair]bool{}}
+	for _, path := range sorted(old.Paths.Map()) {
+		for method, o := range old.Paths.Value(path).Operations() {
+			at := c.at(method + " " + path)
+			item := fresh.Paths.Value(path)
+			switch {
+			case item != nil && item.Operations()[method] != nil:
+				at.operation(o, item.Operations()[method])
+			case !sunsetPassed(o, now):
+				at.say("the operation is gone")
+			}
+		}
+	}
+	for name, hook := range old.Webhooks {
+		at := c.at("webhook " + name)
+		if fresh.Webhooks[name] == nil || fresh.Webhooks[name].Post == nil {
+			at.say("the event is gone")
+			continue
+		}
+		at.told(hook.Post, fresh.Webhooks[name].Post)
+	}
+	for name, scheme := range old.Components.SecuritySchemes {
+		if f := fresh.Components.SecuritySchemes[name]; f == nil || f.Value.Type != scheme.Value.Type || f.Value.Scheme != scheme.Value.Scheme ||
+			f.Value.In != scheme.Value.In || f.Value.Name != scheme.Value.Name {
+			c.at("security scheme " + name).say("is gone or another")
+		}
+	}
+	slices.Sort(c.found)
+	return slices.Compact(c.found)
+}
+
+// sunsetPassed reports whether an operation was announced to go away by now (RFC 8594).
+func sunsetPassed(o *openapi3.Operation, now time.Time) bool {
+	day, _ := o.Extensions["x-sunset"].(string)
+	at, err := time.Parse(time.DateOnly, day)
+	return o.Deprecated && err == nil && now.After(at)
+}
+
+// A comparison collects what breaks.
+type comparison struct {
+	found []string
+	seen  map[pair]bool // pairs of schemas that are being compared or were
+}
+
+// A place is where in the description one looks.
+type place struct {
+	*comparison
+	name string
+}
+
+func (c *comparison) at(name string) place { return place{c, name} }
+
+func (p place) in(name string) place { return place{p.comparison, p.name + " " + name} }
+
+func (p place) say(format string, args ...any) {
+	p.found = append(p.found, p.name+": "+fmt.Sprintf(format, args...))
+}
+
+func (p place) operation(old, fresh *openapi3.Operation) {
+	if old.OperationID != fresh.OperationID {
+		p.say("operationId %s became %s", old.OperationID, fresh.OperationID)
+	}
+	p.credentials(old, fresh)
+	p.parameters(old, fresh)
+	p.request(old.RequestBody, fresh.RequestBody)
+	p.answers(old, fresh)
+}
+
+// told compares an event that we send: its headers and its body are answers, as it were.
+func (p place) told(old, fresh *openapi3.Operation) {
+	for _, o := range old.Parameters {
+		if f := fresh.Parameters.GetByInAndName(o.Value.In, o.Value.Name); f == nil || o.Value.Required && !f.Required {
+			p.say("header %s is gone or not always there", o.Value.Name)
+		}
+	}
+	p.content(answer, old.RequestBody.Value.Content, fresh.RequestBody.Value.Content)
+}
+
+// credentials fails where a credential that was enough is not any more.
+func (p place) credentials(old, fresh *openapi3.Operation) {
+	was, is := scopes(old), scopes(fresh)
+	for _, held := range was {
+		if !slices.ContainsFunc(is, func(need []string) bool { return within(need, held) }) {
+			p.say("who holds %q is not let in any more: it needs %v", strings.Join(held, " + "), fresh.Extensions["x-scope"])
+		}
+	}
+	if open(old) && !open(fresh) {
+		p.say("needs a credential now")
+	}
+	if e := fresh.Extensions["x-environment"]; e != nil && e != old.Extensions["x-environment"] {
+		p.say("is only in %v now", e)
+	}
+}
+
+// open reports whether an operation needs no credential.
+func open(o *openapi3.Operation) bool { return o.Extensions["x-scope"] == "none" }
+
+// scopes are the sets of scopes of which one must be held whole; the empty set where any credential will do.
+func scopes(o *openapi3.Operation) (sets [][]string) {
+	text, _ := o.Extensions["x-scope"].(string)
+	if text == "any" || text == "none" {
+		return [][]string{{}}
+	}
+	for set := range strings.SplitSeq(text, " | ") {
+		sets = append(sets, strings.Split(set, " + "))
+	}
+	return sets
+}
+
+func within(small, large []string) bool {
+	return !slices.ContainsFunc(small, func(s string) bool { return !slices.Contains(large, s) })
+}
+
+func (p place) parameters(old, fresh *openapi3.Operation) {
+	for _, o := range old.Parameters {
+		at := p.in(o.Value.In + " parameter " + o.Value.Name)
+		f := fresh.Parameters.GetByInAndName(o.Value.In, o.Value.Name)
+		if f == nil {
+			at.say("is gone")
+			continue
+		}
+		if f.Required && !o.Value.Required {
+			at.say("is required now")
+		}
+		at.schema(request, o.Value.Schema, f.Schema)
+	}
+	for _, f := range fresh.Parameters {
+		if f.Value.Required && old.Parameters.GetByInAndName(f.Value.In, f.Value.Name) == nil {
+			p.in(f.Value.In + " parameter " + f.Value.Name).say("is new and required")
+		}
+	}
+}
+
+func (p place) request(old, fresh *openapi3.RequestBodyRef) {
+	p = p.in("request")
+	switch {
+	case old == nil && fresh == nil:
+	case old == nil && fresh.Value.Required:
+		p.say("a body is required now")
+	case old != nil && fresh == nil:
+		p.say("takes no body any more")
+	case old != nil:
+		if fresh.Value.Required && !old.Value.Required {
+			p.say("a body is required now")
+		}
+		p.content(request, old.Value.Content, fresh.Value.Content)
+	}
+}
+
+func (p place) answers(old, fresh *openapi3.Operation) {
+	for status, o := range old.Responses.Map() {
+		at := p.in("answer " + status)
+		f := fresh.Responses.Value(status)
+		if f == nil {
+			at.say("is gone")
+			continue
+		}
+		for name := range o.Value.Headers {
+			if f.Value.Headers[name] == nil {
+				at.say("header %s is gone", name)
+			}
+		}
+		at.codes(o.Value, f.Value)
+		at.content(answer, o.Value.Content, f.Value.Content)
+	}
+}
+
+// codes fails where a code that clients tell apart is gone from its status.
+func (p place) codes(old, fresh *openapi3.Response) {
+	was, _ := old.Extensions["x-codes"].([]any)
+	is, _ := fresh.Extensions["x-codes"].([]any)
+	for _, code := range was {
+		if !slices.Contains(is, code) {
+			p.say("code %v is gone", code)
+		}
+	}
+}
+
+func (p place) content(d direction, old, fresh openapi3.Content) {
+	for mediaType, o := range old {
+		f := fresh[mediaType]
+		if f == nil {
+			p.say("%s is gone", mediaType)
+			continue
+		}
+		p.in(mediaType).schema(d, o.Schema, f.Schema)
+	}
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
