@@ -64,6 +64,7 @@ func (s *Server) preface(b *strings.Builder) {
 
 - [OpenAPI 3.1 description](/openapi.json): every schema
 - [API reference](/docs): for people
+- [Postman collection](/postman.json): every operation as a request
 - [Index](/v1): the operations as JSON
 - [All details](/llms-full.txt): parameters, bodies and examples of every operation
 `, s.api.OpenAPI().Info.Description)

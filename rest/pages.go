@@ -122,6 +122,7 @@ func home(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = fmt.Fprintf(w, page, "soniq", "soniq", `<p>A telephony platform is running here.</p><ul>
 <li><a href="/docs">API reference</a></li><li><a href="/openapi.json">OpenAPI 3.1 description</a></li>
+<li><a href="/postman.json">Postman collection</a></li>
 <li><a href="/llms.txt">llms.txt</a>, for language models</li>
 <li><a href="/v1">Index</a></li><li><a href="/ready">Is it ready?</a></li></ul>`)
 }

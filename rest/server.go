@@ -65,7 +65,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s.pages()
-	return s, nil
+	return s, s.postman()
 }
 
 // Document is the OpenAPI 3.1 description.

@@ -1,0 +1,244 @@
+package contract_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+	"soniq/robot"
+)
+
+// The collection that the server gives out is run by newman as it stands, from its top to its end, in an organisation that has one
+// of most things: every answer is one that the description announces, and most requests succeed.
+func TestPostmanCollectionRuns(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	r := p.newman(t, p.collection(t, "http://"+p.HTTP+"/api/v1"))
+	r.judge(t)
+	if done := r.done(); len(done)*100 < len(r.Run.Executions)*65 {
+		t.Errorf("only %d of %d requests succeed", len(done), len(r.Run.Executions))
+	}
+	t.Logf("%d requests, %d of them succeed; the others: %s", len(r.Run.Executions), len(r.done()), r.refused())
+}
+
+// A place is a server with an organisation that has one of most things.
+type place struct {
+	*rig.Server
+	c    *rig.Client
+	ids  map[string]string // values of the collection's variables
+	hook string            // where something listens
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	p := &place{Server: s, c: s.Org("live"), ids: map[string]string{}}
+	p.c.Key = s.Command("key", "create", "--org", p.c.Org, "--scopes", "all", "--env", "live", "--kind", "partner")
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	t.Cleanup(hook.Close)
+	p.hook = hook.URL
+	grace, bob := p.c.AddUser("Grace"), p.c.AddUser("Bob")
+	p.ids["api_key"], p.ids["user_id"] = p.c.Key, bob.ID
+	for _, x := range []struct {
+		path string
+		body map[string]any
+	}{
+		{"/webhooks", map[string]any{"url": p.hook, "events": []string{"*"}}},
+		{"/trunks", map[string]any{"name": "Ours", "host": "192.0.2.10"}},
+		{"/devices", map[string]any{"user_id": bob.ID, "name": "Softphone", "kind": "softphone"}},
+		{"/queues", map[string]any{"name": "Office", "extension": "601"}},
+		{"/contacts", map[string]any{"first_name": "Heidi", "phones": []map[string]any{{"number": "+12025550187"}}}},
+		{"/partners", map[string]any{"name": "Child", "plan": "business", "admin_email": "child@example.com"}},
+	} {
+		var made struct{ ID string }
+		p.c.Want(201, "POST", x.path, x.body, &made)
+		p.ids[strings.TrimSuffix(x.path[1:], "s")+"_id"] = made.ID
+	}
+	p.ids["phone"] = "+12025550187"
+	p.talk(t, grace, bob)
+	return p
+}
+
+// talk has two users speak with each other, recorded; the call, its recording and a delivery about it are there afterwards.
+func (p *place) talk(t *testing.T, from, to rig.User) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	one, two := p.telephone(t, ctx, from), p.telephone(t, ctx, to)
+	defer one.Close()
+	defer two.Close()
+	mine, err := one.Call(ctx, to.Extension)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mine.Say(ctx, make([]int16, 8000)); err != nil {
+		t.Fatal(err)
+	}
+	mine.HangUp()
+	<-mine.Over()
+	for name, path := range map[string]string{"call_id": "/cdr", "recording_id": "/recordings", "delivery_id": "/webhooks/" + p.ids["webhook_id"] + "/deliveries"} {
+		var page struct{ Data []map[string]any }
+		rig.Until(t, path, 30*time.Second, func() bool {
+			p.c.Want(200, "GET", path, nil, &page)
+			return len(page.Data) > 0
+		})
+		id, _ := page.Data[0]["call_id"].(string)
+		if name != "call_id" {
+			id, _ = page.Data[0]["id"].(string)
+		}
+		p.ids[name] = id
+	}
+}
+
+func (p *place) telephone(t *testing.T, ctx context.Context, u rig.User) *robot.Phone {
+	t.Helper()
+	account := robot.Account{Registrar: p.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password}
+	phone, err := robot.Open(ctx, account, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return phone
+}
+
+// collection asks the server for its collection and fills in the variables, as a person in Postman would. Addresses of its
+// examples are those of our receiver, so that nothing is sent to strangers; the stream, which does not end, is left out.
+func (p *place) collection(t *testing.T, base string) string {
+	t.Helper()
+	answer, err := http.Get("http://" + p.HTTP + "/postman.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), `"value": "http://`+p.HTTP+`/api/v1"`) {
+		t.Error("the collection does not name the server it comes from")
+	}
+	var c struct {
+		Info     map[string]any   `json:"info"`
+		Auth     map[string]any   `json:"auth"`
+		Variable []map[string]any `json:"variable"`
+		Item     []struct {
+			Name string           `json:"name"`
+			Item []map[string]any `json:"item"`
+		} `json:"item"`
+	}
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(string(b), "https://example.com/hooks", p.hook)), &c); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range c.Variable {
+		if id, ok := p.ids[v["key"].(string)]; ok {
+			v["value"] = id
+		}
+		if v["key"] == "base_url" {
+			v["value"] = base
+		}
+	}
+	for i, folder := range c.Item {
+		c.Item[i].Item = slices.DeleteFunc(folder.Item, func(request map[string]any) bool {
+			path, _ := request["request"].(map[string]any)["url"].(map[string]any)["raw"].(string)
+			return path == "{{base_url}}/events/stream"
+		})
+	}
+	path := filepath.Join(t.TempDir(), "collection.json")
+	encoded, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, string(encoded))
+	return path
+}
+
+// A report is what newman says of a run.
+type report struct {
+	Run struct {
+		Executions []struct {
+			Item     struct{ Name string }
+			Request  struct{ Method string }
+			Response struct {
+				Code   int
+				Stream struct{ Data []int } // bytes
+				Header []struct{ Key, Value string }
+			}
+			RequestError map[string]any
+			Assertions   []struct {
+				Assertion string
+				Error     *struct{ Message string }
+			}
+		}
+	}
+}
+
+func (p *place) newman(t *testing.T, collection string) (r report) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.json")
+	said, err := tool(t, ".", "newman", "run", collection, "--reporters", "json", "--reporter-json-export", path, "--timeout-request", "20000")
+	b, missing := os.ReadFile(path)
+	if missing != nil {
+		t.Fatalf("newman: %v\n%s", err, said)
+	}
+	if err := json.Unmarshal(b, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// judge fails for every assertion of the collection that does not hold.
+func (r report) judge(t *testing.T) {
+	t.Helper()
+	if len(r.Run.Executions) < 150 {
+		t.Errorf("only %d requests were run", len(r.Run.Executions))
+	}
+	for _, e := range r.Run.Executions {
+		if len(e.RequestError) > 0 || len(e.Assertions) < 2 {
+			t.Errorf("%s %s: %v, %d assertions", e.Request.Method, e.Item.Name, e.RequestError, len(e.Assertions))
+		}
+		for _, a := range e.Assertions {
+			if a.Error != nil {
+				body := make([]byte, 0, len(e.Response.Stream.Data))
+				for _, b := range e.Response.Stream.Data {
+					body = append(body, byte(b))
+				}
+				t.Errorf("%s: %s: %s: %.700s", e.Item.Name, a.Assertion, a.Error.Message, body)
+			}
+		}
+	}
+}
+
+// done are the names of the requests that succeeded.
+func (r report) done() (names []string) {
+	for _, e := range r.Run.Executions {
+		if e.Response.Code < 300 {
+			names = append(names, e.Item.Name)
+		}
+	}
+	return names
+}
+
+// refused are the others by their status.
+func (r report) refused() string {
+	by := map[int][]string{}
+	for _, e := range r.Run.Executions {
+		if e.Response.Code >= 300 {
+			by[e.Response.Code] = append(by[e.Response.Code], e.Item.Name)
+		}
+	}
+	var b strings.Builder
+	for _, code := range slices.Sorted(maps.Keys(by)) {
+		b.WriteString("\n" + http.StatusText(code) + ": " + strings.Join(by[code], "; "))
+	}
+	return b.String()
+}
