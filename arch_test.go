@@ -38,7 +38,7 @@ var features = map[string][]string{
 	"crm":        {"call", "contact"},
 	"audit":      {},
 	"sms":        {},
-	"sandbox":    {"sms"},
+	"sandbox":    {"sms", "contact"},
 }
 
 // others lists every other room with all it may import of ours.

@@ -26,7 +26,7 @@ func (h *house) buildContacts(now func() time.Time) {
 // joinContacts tells the rooms of each other.
 func (h *house) joinContacts() {
 	c, x := h.contacts, h.crm
-	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = x.Connected, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs
+	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = h.lookups, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs
 	c.OnKnown = h.calls.Known
 	c.CallNumber, c.CallQueue, c.Past = h.callNumber, h.callQueue, h.past
 	c.Lines = append(c.Lines, h.callLine, h.messageLine, h.voicemailLine)

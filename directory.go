@@ -34,6 +34,7 @@ type directory struct {
 
 	parties   *testParties // of the sandbox; may be nil
 	strangers *strangers   // may be nil
+	bars      *bars        // organisations of which no call may begin; may be nil
 
 	registered func(device string, all []sip.Binding) // told where a device can be reached now; may be nil
 
@@ -176,7 +177,7 @@ func (d *directory) Caller(ctx context.Context, account string) (pbx.Caller, err
 	}
 	o, err := d.orgs.Get(ctx, a.OrgID)
 	return pbx.Caller{Org: a.OrgID, DeviceID: a.DeviceID, UserID: a.UserID, Extension: extension(u), Name: u.Name, SRTP: a.SRTP,
-		Sandbox: o.Sandbox(), Barred: o.Barred() || u.Status == user.Suspended}, err
+		Sandbox: o.Sandbox(), Barred: o.Barred() || d.bars.has(a.OrgID) || u.Status == user.Suspended}, err
 }
 
 func (d *directory) person(ctx context.Context, org, id string) (user.User, error) {
@@ -204,7 +205,7 @@ func (d *directory) User(ctx context.Context, org, id string) (pbx.Destination, 
 	}
 	o, err := d.orgs.Get(ctx, org)
 	return pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: extension(u), Sandbox: o.Sandbox(),
-		Barred: o.Barred()}, err == nil, err
+		Barred: o.Barred() || d.bars.has(org)}, err == nil, err
 }
 
 // Extension finds a user by extension.
@@ -244,7 +245,7 @@ func (d *directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox(), Barred: o.Barred()}
+	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox(), Barred: o.Barred() || d.bars.has(n.OrgID)}
 	if n.AssignedTo.Type != "user" || n.AssignedTo.ID == nil {
 		return to, true, nil
 	}

@@ -85,6 +85,7 @@ type house struct {
 	audit       *audit.Service
 	messages    *sms.Service
 	sandbox     *sandbox.Service
+	bars        bars
 	engines     engines
 	limits      *carrier.Limiter
 	gate        *carrier.Gate

@@ -43,7 +43,8 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 		return err
 	}
 	n.strangers = newStrangers(ctx, n)
-	dir.parties, dir.strangers, h.sandbox.Call = n.parties, n.strangers, n.strangers.call
+	dir.parties, dir.strangers, dir.bars, h.sandbox.Call = n.parties, n.strangers, &h.bars, n.strangers.call
+	n.joinReset()
 	x := &texts{house: h, dir: dir}
 	h.messages.Carriers[phoneCarrier], h.messages.Forward = x, x.forward
 	h.calls.Switch, dir.registered = n.switcher, n.switcher.Registered

@@ -122,6 +122,7 @@ func (s *Service) local(ctx context.Context, a asked) ([]Match, []Connected, err
 	if err != nil {
 		return nil, nil, fmt.Errorf("find what is connected: %w", err)
 	}
+	all = concerned(a, all)
 	q := s.DB.Read(ctx)
 	var found []Match
 	switch {
@@ -138,6 +139,17 @@ func (s *Service) local(ctx context.Context, a asked) ([]Match, []Connected, err
 		return nil, nil, fmt.Errorf("look into the index: %w", err)
 	}
 	return named(found, all), all, nil
+}
+
+// concerned leaves out the systems that are not asked of this.
+func concerned(a asked, all []Connected) []Connected {
+	kept := make([]Connected, 0, len(all))
+	for _, c := range all {
+		if c.Only == nil || c.Only(a.number.e164) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }
 
 // connected lists what is asked, own contacts among them.

@@ -14,6 +14,8 @@ type Connected struct {
 	Priority int    // the lowest wins
 	// Ask asks the system itself, within the time it is given by whoever fills this field; nil where only the index is asked.
 	Ask func(ctx context.Context, q Query) ([]Record, error)
+	// Only says of which numbers, in E.164, it is asked at all; nil: of everything.
+	Only func(e164 string) bool
 }
 
 // Errors of Ask that say that nobody was asked.

@@ -70,3 +70,49 @@ func (p *postgres) columnsQuery() string {
 				AND k.column_name = c.column_name)
 		FROM information_schema.columns c WHERE c.table_schema = current_schema() ORDER BY c.table_name, c.ordinal_position`
 }
+
+// eraseBatch is how many rows are erased in one transaction, so that other writes come in between.
+const eraseBatch = 500
+
+// EraseTenant deletes the rows an organisation has in the tables, a batch at a time, and returns how many they were. A table
+// that others refer to waits for them: it is tried again in the next round, for as long as a round gets anywhere. It may be
+// run again at any point.
+func (d *DB) EraseTenant(ctx context.Context, org string, tables []TenantTable) (all int64, err error) {
+	for len(tables) > 0 {
+		var waiting []TenantTable
+		var last error
+		progress := false
+		for _, t := range tables {
+			n, err := d.empty(ctx, org, t)
+			all, progress = all+n, progress || n > 0 || err == nil
+			if IsForeignKey(err) {
+				waiting, last = append(waiting, t), err
+			} else if err != nil {
+				return all, fmt.Errorf("erase rows of %s: %w", t.Name, err)
+			}
+		}
+		if !progress {
+			return all, fmt.Errorf("erase rows: what is left refers to itself: %w", last)
+		}
+		tables = waiting
+	}
+	return all, nil
+}
+
+// empty deletes rows until there are none, and returns how many it deleted.
+func (d *DB) empty(ctx context.Context, org string, t TenantTable) (all int64, err error) {
+	for {
+		var n int64
+		err := d.Tx(ctx, func(tx Querier) (err error) {
+			n, err = t.DeleteTenant(ctx, tx, org, eraseBatch)
+			return err
+		})
+		all += n
+		if err != nil || n == 0 {
+			return all, err
+		}
+		if ctx.Err() != nil {
+			return all, ctx.Err()
+		}
+	}
+}

@@ -51,7 +51,8 @@ type Runner struct {
 
 	doubt bool // the answer to a claim was lost; owned by the loop
 
-	mu    sync.Mutex // guards the three below
+	mu    sync.Mutex // guards the four below
+	works map[*end]*work
 	busy  int
 	lanes map[string]int
 	mine  map[string]int // jobs whose end is not written yet; twice where one is claimed again at that moment
@@ -231,7 +232,12 @@ func (r *Runner) do(j Job) *end {
 	e := &end{job: j, written: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(context.WithValue(r.lifetime, endKey{}, e), r.Options.Timeout)
 	defer cancel()
-	if e.err = r.guarded(ctx, j); e.err != nil && r.lifetime.Err() != nil {
+	r.started(e, cancel)
+	e.err = r.guarded(ctx, j)
+	switch {
+	case r.ended(e):
+		e.with, e.reported, e.err = nil, nil, &Retry{Free: true, Cause: errAbandoned}
+	case e.err != nil && r.lifetime.Err() != nil:
 		e.with, e.reported, e.err = nil, nil, &Retry{Free: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
 	}
 	return e

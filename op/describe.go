@@ -114,7 +114,9 @@ func (o Operation) Describe() string {
 	if o.Accepts {
 		all = append(all, "Answers once the effect is confirmed, or 202 at once with `Prefer: respond-async`.")
 	}
-	if o.Outside && o.Writes() {
+	if o.about != "" {
+		all = append(all, o.about)
+	} else if o.Outside && o.Writes() {
 		all = append(all, "Acts on the call at once; what was done is not undone by an error that follows.")
 	}
 	if o.Rollout == RolloutPlanned {

@@ -41,6 +41,7 @@ type Operation struct {
 	Own          bool   // a user's credential may use it on that user, without the scope
 	ReadOnly     bool   // changes nothing although it is no GET, such as a search with a body
 	EnvironmentO string // "" both, or the only environment it is offered in
+	about        string // more than the summary says
 	answers      []alternative
 	takes        []alternative // bodies of an Upload
 	mostBody     int64         // 0: maxBody
@@ -149,6 +150,9 @@ func (o Operation) Acts() Operation { o.Outside = true; return o }
 
 // Async says that the operation may answer 202 with the same body, before its effect.
 func (o Operation) Async() Operation { o.Accepts = true; return o }
+
+// About says more than the summary, in whole sentences.
+func (o Operation) About(text string) Operation { o.about = text; return o }
 
 // ForSelf lets a credential of a user, whatever its scopes, use the operation on that user: the id in the path is theirs.
 func (o Operation) ForSelf() Operation { o.Own = true; return o }

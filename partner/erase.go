@@ -83,7 +83,7 @@ func (s *Service) eraseOne(ctx context.Context, id string) error {
 			return fmt.Errorf("erase files: %w", err)
 		}
 	}
-	if err := s.eraseRows(ctx, id, tables); err != nil {
+	if _, err := s.DB.EraseTenant(ctx, id, tables); err != nil {
 		return err
 	}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
@@ -98,49 +98,4 @@ func (s *Service) eraseOne(ctx context.Context, id string) error {
 		s.Erased(id)
 	}
 	return nil
-}
-
-// batch is how many rows are erased in one transaction, so that other writes come in between.
-const batch = 500
-
-// eraseRows empties the tables of an organisation. A table that others refer to waits for them: it is tried again in the next
-// round, for as long as a round gets anywhere.
-func (s *Service) eraseRows(ctx context.Context, id string, tables []db.TenantTable) error {
-	for len(tables) > 0 {
-		var waiting []db.TenantTable
-		var last error
-		progress := false
-		for _, t := range tables {
-			n, err := s.empty(ctx, id, t)
-			progress = progress || n > 0 || err == nil
-			if db.IsForeignKey(err) {
-				waiting, last = append(waiting, t), err
-			} else if err != nil {
-				return fmt.Errorf("erase rows of %s: %w", t.Name, err)
-			}
-		}
-		if !progress {
-			return fmt.Errorf("erase rows: what is left refers to itself: %w", last)
-		}
-		tables = waiting
-	}
-	return nil
-}
-
-// empty deletes rows until there are none, and returns how many it deleted.
-func (s *Service) empty(ctx context.Context, id string, t db.TenantTable) (all int64, err error) {
-	for {
-		var n int64
-		err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
-			n, err = t.DeleteTenant(ctx, tx, id, batch)
-			return err
-		})
-		all += n
-		if err != nil || n == 0 {
-			return all, err
-		}
-		if ctx.Err() != nil {
-			return all, ctx.Err()
-		}
-	}
 }

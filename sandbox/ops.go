@@ -11,6 +11,7 @@ import (
 
 // Service is the room. The function fields are set before the first request.
 type Service struct {
+	Resetter
 	// Receive takes a message that comes in.
 	Receive func(ctx context.Context, in sms.Incoming) (sms.Message, error)
 	// Call has somebody call in, and returns the number called.
@@ -26,6 +27,8 @@ func (s *Service) Operations() []op.Operation {
 			Status(201).Only(access.Sandbox),
 		op.New("sandbox.calls.inbound", "POST /sandbox/calls/inbound", access.CallsWrite, "Have a call come in", s.InboundCall).
 			Acts().Status(202).Only(access.Sandbox),
+		op.New("sandbox.reset", "POST /sandbox/reset", access.UsersAdmin, "Empty the sandbox", s.Reset).Acts().Only(access.Sandbox).
+			Fails("invalid_state").About(resetAbout),
 	}
 }
 

@@ -227,6 +227,11 @@ func (s *Service) ForgetNumber(ctx context.Context, tx db.Querier, org, number s
 	return wrap(forgetNumber(ctx, tx, org, number), "forget number")
 }
 
+// ForgetNumbers has nobody show a number any more, in the caller's transaction: the organisation has none left.
+func (s *Service) ForgetNumbers(ctx context.Context, tx db.Querier, org string) error {
+	return wrap(forgetNumbers(ctx, tx, org), "forget numbers")
+}
+
 func wrap(err error, doing string) error {
 	if err == nil {
 		return nil

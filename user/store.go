@@ -144,6 +144,11 @@ func forgetNumber(ctx context.Context, q db.Querier, org, number string) error {
 	return err
 }
 
+func forgetNumbers(ctx context.Context, q db.Querier, org string) error {
+	_, err := q.Exec(ctx, `UPDATE users SET outbound_number_id = NULL WHERE org_id = $1 AND outbound_number_id IS NOT NULL`, org)
+	return err
+}
+
 // replaceInvitation keeps an invitation; those the user had before are gone.
 func replaceInvitation(ctx context.Context, q db.Querier, u User, id, digest string, token []byte, now, until db.Time) error {
 	if _, err := q.Exec(ctx, `DELETE FROM invitations WHERE org_id = $1 AND user_id = $2 AND accepted_at IS NULL`, u.OrgID, u.ID); err != nil {
