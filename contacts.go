@@ -34,6 +34,7 @@ func (h *house) joinContacts() {
 	c.OnMerge = append(c.OnMerge, x.Merge, func(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
 		return h.calls.MergeContact(ctx, tx, org, from, into.Named(h.ownName(ctx, org)))
 	})
+	c.OnErase = append(c.OnErase, x.EraseContact)
 	c.OnDelete = append(c.OnDelete, h.calls.ForgetContact)
 	h.calls.Contact = c.Known
 	h.calls.OnNote, h.calls.NoteSyncs = x.SaveNote, x.NoteSyncs

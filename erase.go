@@ -33,13 +33,30 @@ func (h *house) buildErasure() {
 		{Name: "messages", Count: h.messages.CountWith, Erase: h.messages.EraseWith},
 		{Name: "webhooks", Count: h.hooks.CountWith, Erase: h.hooks.EraseWith},
 		{Name: "events", Count: h.outbox.CountWith, Erase: h.outbox.EraseWith},
+		{Name: "contacts", Count: h.countContacts, Erase: h.eraseContacts},
+		{Name: "connected systems", Count: none, Erase: func(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+			return h.crm.EraseWith(ctx, tx, org, strings.TrimPrefix(phone, "+"))
+		}},
 		{Name: "the audit log", Count: none, Erase: h.eraseAudit},
 	}
 }
 
-// eraseContact erases a number of a contact that is deleted.
+// countContacts and eraseContacts ask the room of contacts, which is built later.
+func (h *house) countContacts(ctx context.Context, q db.Querier, org, phone string) (int, error) {
+	return h.contacts.CountWith(ctx, q, org, phone)
+}
+
+func (h *house) eraseContacts(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+	return h.contacts.EraseWith(ctx, tx, org, phone)
+}
+
+// eraseContact erases a number of a contact that is deleted, unless it is the organisation's own.
 func (h *house) eraseContact(ctx context.Context, tx db.Querier, org, e164 string) error {
-	_, err := h.erasures.Begin(ctx, tx, org, e164, "its contact was deleted", "contacts")
+	_, err := h.numbers.Owned(ctx, tx, org, e164)
+	if !db.IsNone(err) {
+		return err
+	}
+	_, err = h.erasures.Begin(ctx, tx, org, e164, "its contact was deleted", "contacts")
 	return err
 }
 
@@ -62,7 +79,7 @@ func (h *house) eraseCalls(ctx context.Context, tx db.Querier, org, phone string
 
 func (h *house) eraseCall(ctx context.Context, tx db.Querier, org, id, phone string) error {
 	for _, forget := range []func(context.Context, db.Querier, string, string) error{
-		h.transcripts.Forget, h.memory.Forget, h.hooks.EraseCall, h.outbox.EraseCall, h.queues.EraseCall, h.voicemail.EraseCall,
+		h.transcripts.Forget, h.memory.Forget, h.hooks.EraseCall, h.outbox.EraseCall, h.queues.EraseCall, h.voicemail.EraseCall, h.crm.EraseCall,
 	} {
 		if err := forget(ctx, tx, org, id); err != nil {
 			return err

@@ -103,7 +103,9 @@ type Service struct {
 	// OnMerge and OnDelete are called in the transaction that merges two contacts, or deletes one.
 	OnMerge  []func(ctx context.Context, tx db.Querier, org, from string, into Contact) error
 	OnDelete []func(ctx context.Context, tx db.Querier, org, id string) error
-	// Erase removes what is remembered of a number; nil: not built yet.
+	// OnErase is called before OnDelete where a contact is not only deleted, but erased.
+	OnErase []func(ctx context.Context, tx db.Querier, org, id string) error
+	// Erase removes what is remembered of a number in E.164; nil: not built yet.
 	Erase func(ctx context.Context, tx db.Querier, org, number string) error
 	// Lines are the rooms whose doings stand in a timeline.
 	Lines []func(ctx context.Context, org string, q LineQuery) ([]Item, error)

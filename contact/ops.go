@@ -254,7 +254,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Contact], e
 type DeleteIn struct {
 	OneIn
 	op.Match
-	Erase bool `query:"erase" doc:"Also forget what is remembered of its numbers; needs users:admin"`
+	Erase bool `query:"erase" doc:"Also erase everything that is kept about its numbers, as DELETE /memory/callers/{phone} does, and what connected systems told of it; needs users:admin"`
 }
 
 // Delete removes a contact, its notes with it.
@@ -276,9 +276,10 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 			return err
 		}
 		if in.Erase {
-			if err := s.erase(ctx, tx, c); err != nil {
+			if err := s.erase(ctx, tx, c, country); err != nil {
 				return err
 			}
+			return s.removeAll(ctx, tx, c, country)
 		}
 		for _, f := range s.OnDelete {
 			if err := f(ctx, tx, c.OrgID, c.ID); err != nil {
@@ -289,13 +290,17 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	})
 }
 
-// erase forgets what is remembered of a contact's numbers.
-func (s *Service) erase(ctx context.Context, tx db.Querier, c Contact) error {
+// erase forgets what is remembered of a contact's numbers, as far as they are whole.
+func (s *Service) erase(ctx context.Context, tx db.Querier, c Contact, country string) error {
 	if s.Erase == nil {
 		return op.Fail("not_enabled", "memory cannot be erased here yet; nothing was deleted")
 	}
 	for _, p := range c.Phones {
-		if err := s.Erase(ctx, tx, c.OrgID, p.Number); err != nil {
+		n := p.again(country)
+		if !n.whole() {
+			continue
+		}
+		if err := s.Erase(ctx, tx, c.OrgID, n.e164); err != nil {
 			return fmt.Errorf("erase memory: %w", err)
 		}
 	}

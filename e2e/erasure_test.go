@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +31,8 @@ func (s *site) forgets(from string, spoken cdr) {
 		s.T.Fatal("the call has no summary to erase")
 	}
 	s.Want(201, "POST", "/calls/"+spoken.CallID+"/note", map[string]any{"body": "they are off to " + secret + ", call " + from}, nil)
-	traces := []string{strings.TrimPrefix(from, "+"), secret, *summary}
+	left := s.acquainted(from, secret)
+	traces := []string{strings.TrimPrefix(from, "+"), secret, *summary, "Quetzalcoatl"}
 	for _, needle := range traces {
 		if len(s.traces(needle)) == 0 {
 			s.T.Errorf("%q is nowhere to be found before it is erased: is this search looking at the right places?", needle)
@@ -55,6 +59,13 @@ func (s *site) forgets(from string, spoken cdr) {
 		s.Want(200, "GET", "/cdr?phone="+url.QueryEscape(from), nil, &page)
 		return len(page.Data) == 0
 	})
+	rig.Until(s.T, "nobody is known by this number", 30*time.Second, func() bool {
+		return s.Do("GET", "/contacts/lookup?fresh=true&phone="+url.QueryEscape(from), nil).Status == 404
+	})
+	if c := s.Do("GET", "/contacts/"+left, nil).JSON(); fmt.Sprint(c["phones"]) != "[map[number:+12125550188 primary:true]]" || c["notes_count"] != 0.0 {
+		s.T.Errorf("the contact with another number is %v", c)
+	}
+	s.erasesWith(left, "+12125550188")
 	if records := s.records(2, ""); records[0].From != "anonymous" || records[1].Summary != nil || records[1].RecordingURL != nil {
 		s.T.Errorf("what is left of the calls: %+v", records)
 	}
@@ -64,6 +75,37 @@ func (s *site) forgets(from string, spoken cdr) {
 			s.T.Errorf("%q is still in %s", needle, place)
 		}
 	}
+}
+
+// acquainted has the caller known: as a contact of their own, as one number of a contact, which it returns, with notes, and in a
+// system whose people are copied.
+func (s *site) acquainted(from, secret string) (left string) {
+	s.T.Helper()
+	system := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "id,name,company,phone\n1,Quetzalcoatl Smith,Feathers,%s\n", from)
+	}))
+	s.T.Cleanup(system.Close)
+	s.Want(201, "POST", "/crm/connections", map[string]any{"provider": "csv", "name": "Sheet", "settings": map[string]any{"url": system.URL + "/list.csv"}}, nil)
+	var alone, both struct{ ID string }
+	s.Want(201, "POST", "/contacts", map[string]any{"first_name": "Quetzalcoatl", "phones": []map[string]any{{"number": from}}}, &alone)
+	s.Want(201, "POST", "/contacts/"+alone.ID+"/notes", map[string]any{"body": "dreams of " + secret}, nil)
+	s.Want(201, "POST", "/contacts", map[string]any{"company": "Mill", "phones": []map[string]any{{"number": "+12125550188"}, {"number": from}},
+		"custom": map[string]string{"mobile": from}}, &both)
+	s.Want(201, "POST", "/contacts/"+both.ID+"/notes", map[string]any{"body": "ask at " + from}, nil)
+	rig.Until(s.T, "the copied record", 20*time.Second, func() bool {
+		var found struct{ Alternatives []struct{ Source string } }
+		s.Want(200, "GET", "/contacts/lookup?phone="+url.QueryEscape(from), nil, &found)
+		return slices.ContainsFunc(found.Alternatives, func(a struct{ Source string }) bool { return a.Source == "Sheet" })
+	})
+	return both.ID
+}
+
+// erasesWith deletes a contact and has everything about its number erased.
+func (s *site) erasesWith(id, number string) {
+	s.T.Helper()
+	s.Want(201, "POST", "/contacts/"+id+"/notes", map[string]any{"body": "call " + number}, nil)
+	s.Want(204, "DELETE", "/contacts/"+id+"?erase=true", nil, nil)
+	rig.Until(s.T, number+" is nowhere", 30*time.Second, func() bool { return len(s.tablesWith(strings.TrimPrefix(number, "+"))) == 0 })
 }
 
 // traces names the tables and files in which a text is found.
