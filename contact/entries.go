@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"soniq/db"
@@ -65,56 +66,137 @@ func (r *Round) Finish(ctx context.Context) (int, error) {
 
 // flush writes a batch: records that are as they were are only marked as seen.
 func (r *Round) flush(ctx context.Context) error {
-	batch := r.batch
+	batch := prepared(r.batch)
 	r.batch = nil
-	err := r.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		for _, x := range batch {
-			if err := r.put(ctx, tx, x); err != nil {
-				return err
-			}
-		}
+	if len(batch) == 0 {
 		return nil
-	})
+	}
+	err := r.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return r.put(ctx, tx, batch) })
 	if err != nil {
 		return fmt.Errorf("keep records of %s: %w", r.connection, err)
 	}
 	return nil
 }
 
-func (r *Round) put(ctx context.Context, tx db.Querier, x Record) error {
-	x.Name, x.Company, x.Title, x.Email = clip(tidy(x.Name)), clip(tidy(x.Company)), clip(tidy(x.Title)), clip(tidy(x.Email))
-	at := x.UpdatedAt
-	x.UpdatedAt = time.Time{}
-	text, _ := json.Marshal(x)
-	sum := sha256.Sum256(text)
-	digest := base64.RawStdEncoding.EncodeToString(sum[:])
-	const same = `UPDATE contact_entries SET round = $5 WHERE org_id = $1 AND source = $2 AND id = $3 AND digest = $4`
-	known, err := tx.Exec(ctx, same, r.org, r.connection, x.ExternalID, digest, r.name)
+// A told is a record as it is kept, and what it is recognised by when it is told again.
+type told struct {
+	Record
+	at     time.Time
+	digest string
+}
+
+// prepared is the batch as it is kept; of a record that was told twice the later.
+func prepared(batch []Record) []told {
+	out := make([]told, 0, len(batch))
+	place := map[string]int{}
+	for _, x := range batch {
+		x.Name, x.Company, x.Title, x.Email = clip(tidy(x.Name)), clip(tidy(x.Company)), clip(tidy(x.Title)), clip(tidy(x.Email))
+		one := told{Record: x, at: x.UpdatedAt}
+		x.UpdatedAt = time.Time{}
+		text, _ := json.Marshal(x)
+		sum := sha256.Sum256(text)
+		one.digest = base64.RawStdEncoding.EncodeToString(sum[:])
+		if i, twice := place[x.ExternalID]; twice {
+			out[i] = one
+			continue
+		}
+		place[x.ExternalID] = len(out)
+		out = append(out, one)
+	}
+	return out
+}
+
+// put keeps a batch: what was there as it is, is seen again; the rest is written, and the index follows.
+func (r *Round) put(ctx context.Context, tx db.Querier, batch []told) error {
+	ids := make([]string, len(batch))
+	for i, x := range batch {
+		ids[i] = x.ExternalID
+	}
+	known, err := r.digests(ctx, tx, ids)
 	if err != nil {
 		return err
 	}
-	if n, err := known.RowsAffected(); err != nil || n > 0 {
+	var same []string
+	var rows [][]any
+	var before, after []indexed
+	for _, x := range batch {
+		digest, there := known[x.ExternalID]
+		if there && digest == x.digest {
+			same = append(same, x.ExternalID)
+			continue
+		}
+		if there {
+			was, err := indexedEntry(ctx, tx, r.org, r.connection, x.ExternalID)
+			if err != nil {
+				return err
+			}
+			before = append(before, was)
+		}
+		rows, after = append(rows, r.row(x)), append(after, r.indexed(x))
+	}
+	if err := r.seen(ctx, tx, same); err != nil {
 		return err
 	}
-	if at.IsZero() {
-		at = r.s.Now()
-	}
-	const q = `INSERT INTO contact_entries (org_id, source, id, name, company, title, email, url, digest, round, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-		ON CONFLICT (org_id, source, id) DO UPDATE SET name = excluded.name, company = excluded.company, title = excluded.title,
-			email = excluded.email, url = excluded.url, digest = excluded.digest, round = excluded.round, updated_at = excluded.updated_at`
-	if _, err := tx.Exec(ctx, q, r.org, r.connection, x.ExternalID, x.Name, x.Company, x.Title, x.Email, clip(x.URL), digest, r.name, db.At(at)); err != nil {
+	if err := upsertEntries(ctx, tx, rows); err != nil {
 		return err
 	}
-	before, err := indexedEntry(ctx, tx, r.org, r.connection, x.ExternalID)
+	return r.s.reindex(ctx, tx, r.org, before, after, r.country)
+}
+
+// digests is what records that are there are recognised by.
+func (r *Round) digests(ctx context.Context, tx db.Querier, ids []string) (map[string]string, error) {
+	q, args := db.Where(`SELECT id, digest FROM contact_entries WHERE org_id = $1 AND source = $2`, r.org, r.connection).In("id", ids).SQL()
+	rows, err := tx.Query(ctx, q, args...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	after := indexed{source: r.connection, id: x.ExternalID, emails: []string{x.Email}}
+	defer rows.Close()
+	known := map[string]string{}
+	for rows.Next() {
+		var id, digest string
+		if err := rows.Scan(&id, &digest); err != nil {
+			return nil, err
+		}
+		known[id] = digest
+	}
+	return known, rows.Err()
+}
+
+// seen marks records as told in this round.
+func (r *Round) seen(ctx context.Context, tx db.Querier, ids []string) error {
+	return db.Bulk(len(ids), func(from, to int) error {
+		const text = `UPDATE contact_entries SET round = $3 WHERE org_id = $1 AND source = $2`
+		q, args := db.Where(text, r.org, r.connection, r.name).In("id", ids[from:to]).SQL()
+		_, err := tx.Exec(ctx, q, args...)
+		return err
+	})
+}
+
+func (r *Round) row(x told) []any {
+	if x.at.IsZero() {
+		x.at = r.s.Now()
+	}
+	return []any{r.org, r.connection, x.ExternalID, x.Name, x.Company, x.Title, x.Email, clip(x.URL), x.digest, r.name, db.At(x.at)}
+}
+
+func (r *Round) indexed(x told) indexed {
+	i := indexed{source: r.connection, id: x.ExternalID, emails: []string{x.Email}}
 	for _, p := range x.Phones {
-		after.phones = append(after.phones, Phone{Number: p})
+		i.phones = append(i.phones, Phone{Number: p})
 	}
-	return r.s.reindex(ctx, tx, r.org, []indexed{before}, []indexed{after}, r.country)
+	return i
+}
+
+// upsertEntries writes whole records, each of which begins with its organisation.
+func upsertEntries(ctx context.Context, tx db.Querier, rows [][]any) error {
+	return db.Bulk(len(rows), func(from, to int) error {
+		q := `INSERT INTO contact_entries (org_id, source, id, name, company, title, email, url, digest, round, updated_at)
+			VALUES ` + db.Values(1, to-from, make([]string, 11)...) + `
+			ON CONFLICT (org_id, source, id) DO UPDATE SET name = excluded.name, company = excluded.company, title = excluded.title,
+				email = excluded.email, url = excluded.url, digest = excluded.digest, round = excluded.round, updated_at = excluded.updated_at`
+		_, err := tx.Exec(ctx, q, slices.Concat(rows[from:to]...)...)
+		return err
+	})
 }
 
 func clip(text string) string {

@@ -93,6 +93,44 @@ func TestTenThousandContactsInFiveFormatsAreAllFound(t *testing.T) {
 	})
 }
 
+// What a system tells in a round replaces what it told before: the changed is found by its new number alone, what it tells twice
+// is as it was told last, and what it tells no more is gone.
+func TestARoundReplacesTheOneBefore(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		h.connect(0, contact.Connected{ID: "crm_list", Name: "List", Priority: 50})
+		tell := func(all ...contact.Record) {
+			t.Helper()
+			round, err := h.NewRound(context.Background(), h.org, "crm_list")
+			for _, x := range all {
+				err = errors.Join(err, round.Add(context.Background(), x))
+			}
+			if n, finished := round.Finish(context.Background()); n != len(all) || errors.Join(err, finished) != nil {
+				t.Fatalf("%d of %d, %v", n, len(all), errors.Join(err, finished))
+			}
+		}
+		person := func(id, name, phone string) contact.Record {
+			return contact.Record{ExternalID: id, Name: name, Phones: []string{phone}}
+		}
+		found := func(phone, want string) {
+			t.Helper()
+			if a := h.lookup(phone); a.Text("name") != want {
+				t.Errorf("%s is %d %s, want %q", phone, a.Status, a.Bytes, want)
+			}
+		}
+		tell(person("1", "Same", "+442079460011"), person("2", "Moved", "+442079460012"), person("3", "Gone", "+442079460013"))
+		tell(person("1", "Same", "+442079460011"), person("2", "Moved", "+442079460022"), person("4", "First", "+442079460014"),
+			person("4", "Last", "+442079460024"))
+		found("+442079460011", "Same")
+		found("+442079460012", "")
+		found("+442079460022", "Moved")
+		found("+442079460013", "")
+		found("+442079460014", "")
+		found("+442079460024", "Last")
+	})
+}
+
 func TestANumberWithoutItsAreaCodeIsPossible(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

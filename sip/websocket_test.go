@@ -231,7 +231,8 @@ func TestWebSocketLimits(t *testing.T) {
 		address := website(t, server)
 		slow := rawWeb(t, address)
 		slow.(*net.TCPConn).SetReadBuffer(4096)
-		frame := webFrame([]byte(webOptions(0)))
+		long := strings.Replace(webOptions(0), "branch=z9hG4bK", "branch=z9hG4bK"+strings.Repeat("l", 4000), 1)
+		frame := webFrame([]byte(long)) // comes back in every answer, which so fill what the network holds sooner
 		for i := 0; server.Stats().Connections > 0 && i < 200_000; i++ {
 			if _, err := slow.Write(frame); err != nil {
 				break

@@ -7,9 +7,10 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestAPI asks one server, per database, everything that leaves it running.
+// TestAPI asks one server, per database, everything that leaves it running; both at once.
 func TestAPI(t *testing.T) {
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
+		t.Parallel()
 		st := newStage(t, s)
 		for _, c := range []struct {
 			name string
