@@ -45,6 +45,7 @@ func TestEveryStatementNamesTheOrganisation(t *testing.T) {
 		t.Fatal("tenant tables were not found in the migrations")
 	}
 	checked := 0
+	of := map[string]map[string]string{} // the constants of each folder, read once
 	walk(t, func(path string) {
 		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "e2e/") {
 			return
@@ -55,7 +56,11 @@ func TestEveryStatementNamesTheOrganisation(t *testing.T) {
 			t.Fatal(err)
 		}
 		excused := excuses(files, f)
-		named := constants(t, filepath.Dir(path))
+		folder := filepath.Dir(path)
+		if of[folder] == nil {
+			of[folder] = constants(t, folder)
+		}
+		named := of[folder]
 		ast.Inspect(f, func(n ast.Node) bool {
 			text, whole := sqlText(n, named)
 			if !statement.MatchString(text) {
