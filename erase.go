@@ -74,6 +74,11 @@ func (h *house) eraseCalls(ctx context.Context, tx db.Querier, org, phone string
 		}
 		db.OnCommit(tx, func() { h.counts.Ended(org, c.StartedAt.Time) })
 	}
+	if len(all) > 0 {
+		if err := h.calls.DropExports(ctx, tx, org); err != nil {
+			return 0, err
+		}
+	}
 	return len(all), nil
 }
 

@@ -64,21 +64,21 @@ func newLog(c Config) *slog.Logger {
 
 // node is a house with its doors open.
 type node struct {
-	house                *house
-	media                *media.Engine
-	sip                  *sip.Server
-	switcher             *pbx.Switch
-	rest                 *rest.Server
-	listener             net.Listener
-	secure               net.Listener // HTTPS; nil where there is none
-	server               *http.Server
-	callJobs, understand *job.Runner
-	callbacks, messages  *job.Runner
-	parties              *testParties
-	strangers            *strangers
-	erasing, leaving     *job.Runner
-	mails                *job.Runner // nil where no mail is sent
-	imports, connections *job.Runner
+	house                         *house
+	media                         *media.Engine
+	sip                           *sip.Server
+	switcher                      *pbx.Switch
+	rest                          *rest.Server
+	listener                      net.Listener
+	secure                        net.Listener // HTTPS; nil where there is none
+	server                        *http.Server
+	callJobs, exports, understand *job.Runner
+	callbacks, messages           *job.Runner
+	parties                       *testParties
+	strangers                     *strangers
+	erasing, leaving              *job.Runner
+	mails                         *job.Runner // nil where no mail is sent
+	imports, connections          *job.Runner
 
 	started    time.Time
 	draining   atomic.Bool
@@ -149,6 +149,12 @@ func (n *node) startJobs(ctx context.Context) error {
 	h.calls.Handle(n.callJobs)
 	h.numbers.Handle(n.callJobs)
 	if err := n.callJobs.Start(ctx); err != nil {
+		return err
+	}
+	n.exports = &job.Runner{DB: h.db, Queue: h.jobs, Name: call.ExportQueue, Node: h.node, Log: h.log,
+		Options: job.Options{Workers: 2, PerLane: 1, Timeout: 2 * time.Hour}}
+	h.calls.HandleExports(n.exports)
+	if err := n.exports.Start(ctx); err != nil {
 		return err
 	}
 	n.understand = &job.Runner{DB: h.db, Queue: h.jobs, Name: transcript.Queue, Node: h.node, Log: h.log,
@@ -323,7 +329,7 @@ func (n *node) closeDoors() {
 	if n.callbacks != nil {
 		n.callbacks.Stop(ctx)
 	}
-	for _, r := range []*job.Runner{n.erasing, n.mails, n.callJobs, n.imports, n.connections} {
+	for _, r := range []*job.Runner{n.erasing, n.mails, n.callJobs, n.exports, n.imports, n.connections} {
 		if r != nil {
 			r.Stop(ctx)
 		}

@@ -29,7 +29,7 @@ func (s *Service) Operations() []op.Operation {
 			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
 	}
 	return slices.Concat(all, s.actions(), s.transfers(), s.recordingActions(), s.monitoring(), s.noteOperations(), s.tagOperations(),
-		s.storyOperations(), s.callbackOperations(), s.keeping())
+		s.storyOperations(), s.callbackOperations(), s.keeping(), s.exporting())
 }
 
 // Filters are what lists of calls and of records can be narrowed by.

@@ -82,6 +82,19 @@ func (s *stage) furnish(t *testing.T) {
 	s.marked(t, alice.ID)
 	s.acquainted(t)
 	s.wrote(t)
+	s.exported(t)
+}
+
+// exported has organisation a's records written to a file.
+func (s *stage) exported(t *testing.T) {
+	t.Helper()
+	var e struct{ ID, Status string }
+	s.a.want(t, 202, "POST", "/cdr/exports", map[string]any{"since": "2020-01-01", "until": "2999-01-01", "format": "csv"}, &e)
+	s.ids["/cdr/exports"] = id(e.ID)
+	rig.Until(t, "the file of an export", 20*time.Second, func() bool {
+		s.a.want(t, 200, "GET", "/cdr/exports/"+e.ID, nil, &e)
+		return e.Status == "ready"
+	})
 }
 
 // wrote gives organisation a a message that is sent tomorrow, its conversation, and somebody who opted out.

@@ -1,0 +1,143 @@
+package call
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// everyColumn names the members of a record; those of what stands in a record by itself have its name before a dot.
+var everyColumn = append(columnsOf(reflect.TypeFor[CDR](), false), columnsOf(reflect.TypeFor[CDR](), true)...)
+
+// wholeColumns are those of a table: what stands in a record by itself is taken apart.
+var wholeColumns = columnsOf(reflect.TypeFor[CDR](), true)
+
+// columnsOf lists the members of a record in their order.
+func columnsOf(t reflect.Type, apart bool) (all []string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if !apart || inner.Kind() != reflect.Struct || inner.Field(0).Tag.Get("json") == "" {
+			all = append(all, name)
+			continue
+		}
+		for _, c := range columnsOf(inner, false) {
+			all = append(all, name+"."+c)
+		}
+	}
+	return all
+}
+
+// A rowWriter writes records to a file.
+type rowWriter interface {
+	write(r CDR) error
+	flush() error
+}
+
+func newRowWriter(w io.Writer, format string, columns []string) (rowWriter, error) {
+	if format == "jsonl" {
+		return &jsonRows{out: json.NewEncoder(w), columns: columns}, nil
+	}
+	if len(columns) == 0 {
+		columns = wholeColumns
+	}
+	t := &tableRows{out: csv.NewWriter(w), columns: columns}
+	t.out.UseCRLF = true
+	return t, t.out.Write(columns)
+}
+
+// jsonRows writes a JSON object per line.
+type jsonRows struct {
+	out     *json.Encoder
+	columns []string
+}
+
+func (j *jsonRows) write(r CDR) error {
+	if len(j.columns) == 0 {
+		return j.out.Encode(r)
+	}
+	all, err := members(r)
+	if err != nil {
+		return err
+	}
+	some := make(map[string]json.RawMessage, len(j.columns))
+	for _, c := range j.columns {
+		some[c] = member(all, c)
+	}
+	return j.out.Encode(some)
+}
+
+func (j *jsonRows) flush() error { return nil }
+
+// tableRows writes CSV (RFC 4180).
+type tableRows struct {
+	out     *csv.Writer
+	columns []string
+}
+
+func (t *tableRows) write(r CDR) error {
+	all, err := members(r)
+	if err != nil {
+		return err
+	}
+	row := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		row[i] = cell(member(all, c))
+	}
+	return t.out.Write(row)
+}
+
+func (t *tableRows) flush() error {
+	t.out.Flush()
+	return t.out.Error()
+}
+
+// members takes a record apart.
+func members(r CDR) (all map[string]json.RawMessage, err error) {
+	b, err := json.Marshal(r)
+	if err == nil {
+		err = json.Unmarshal(b, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("write record %s: %w", r.ID, err)
+	}
+	return all, nil
+}
+
+// member is the value of a column; null where there is none.
+func member(all map[string]json.RawMessage, column string) json.RawMessage {
+	name, rest, inside := strings.Cut(column, ".")
+	v := all[name]
+	if inside {
+		var inner map[string]json.RawMessage
+		_ = json.Unmarshal(v, &inner) // null has no members
+		v = inner[rest]
+	}
+	if v == nil {
+		return json.RawMessage("null")
+	}
+	return v
+}
+
+// cell is a value in a table: texts as they are, nothing for null, all else as JSON. A text that a spreadsheet would take for a
+// formula gets an apostrophe; numbers of telephones do not.
+func cell(v json.RawMessage) string {
+	if string(v) == "null" {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(v, &text) != nil {
+		return string(v)
+	}
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) && strings.Trim(text, "+0123456789") != "" {
+		return "'" + text
+	}
+	return text
+}
