@@ -50,6 +50,10 @@ func TestASandboxIsEmptiedInTheMiddleOfACall(t *testing.T) {
 		if mine.Want(200, "POST", "/sandbox/reset", nil, &done); done.Ended != 0 {
 			t.Errorf("the second reset ended %d calls", done.Ended)
 		}
+		var log struct{ Data []any }
+		if mine.Want(200, "GET", "/audit-log?operation=sandbox.reset", nil, &log); len(log.Data) != 2 {
+			t.Errorf("two resets are noted as %v", log.Data)
+		}
 		for table, n := range before {
 			if now := other.rows()[table]; now < n && !slices.Contains(meanwhile, table) {
 				t.Errorf("%s of another organisation had %d rows and has %d", table, n, now)
