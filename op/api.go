@@ -41,6 +41,7 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...fun
 			describeExamples(api.OpenAPI(), h, o)
 		}
 	}
+	describeNulls(api.OpenAPI())
 	return api
 }
 

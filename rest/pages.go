@@ -117,6 +117,19 @@ func errorPage(w http.ResponseWriter, r *http.Request) {
 		fmt.Sprintf("<p><code>%s</code>, HTTP %d</p><p>%s</p>", html.EscapeString(code), status, html.EscapeString(help)))
 }
 
+// errorsPage lists all codes.
+func errorsPage(w http.ResponseWriter, _ *http.Request) {
+	var b strings.Builder
+	b.WriteString("<p>Refusals are problems (RFC 9457) with one of these codes.</p><dl>")
+	for _, code := range op.Codes() {
+		status, title, help, _ := op.Help(code)
+		_, _ = fmt.Fprintf(&b, `<dt><a href="/errors/%s"><code>%s</code></a> (%d) %s</dt><dd>%s</dd>`, html.EscapeString(code),
+			html.EscapeString(code), status, html.EscapeString(title), html.EscapeString(help))
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = fmt.Fprintf(w, page, "Error codes", "Error codes", b.String()+"</dl>")
+}
+
 // home leads to what a person may look for.
 func home(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

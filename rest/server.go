@@ -77,6 +77,7 @@ func (s *Server) pages() {
 	s.router.HandleFunc("GET /health", s.health)
 	s.router.HandleFunc("GET /ready", s.ready)
 	s.router.HandleFunc("GET /metrics", s.metrics)
+	s.router.HandleFunc("GET /errors", errorsPage)
 	s.router.HandleFunc("GET /errors/{code}", errorPage)
 	s.router.HandleFunc("GET /{$}", home)
 	s.router.HandleFunc("GET "+op.Prefix+"/{$}", s.index)
