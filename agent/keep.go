@@ -69,6 +69,9 @@ const (
 	ReconcileEvery = 15 * time.Second
 )
 
+// share is how much of its time Run works at most, one part in so many: what changes while it rests is told at once afterwards.
+const share = 20
+
 // Run tells of presences that change, until the context ends. It begins with everybody, as the calls say that are in progress.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	due, all := time.NewTicker(DueEvery), time.NewTicker(ReconcileEvery)
@@ -76,9 +79,11 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	defer all.Stop()
 	look := s.Reconcile
 	for {
+		began := time.Now()
 		if err := look(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("presence of agents not told", "err", err)
 		}
+		rest(ctx, min(share*time.Since(began), DueEvery))
 		select {
 		case <-ctx.Done():
 			return
@@ -89,6 +94,16 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 		case <-all.C:
 			look = s.Reconcile
 		}
+	}
+}
+
+// rest lets time pass.
+func rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 
