@@ -110,12 +110,14 @@ func rest(ctx context.Context, d time.Duration) {
 // Settle tells what is new of agents that were touched.
 func (s *Service) Settle(ctx context.Context) error {
 	users, calls := s.touched.take()
-	for _, c := range calls {
-		on, err := onCall(ctx, s.DB.Read(ctx), c.org, c.id)
-		if err != nil {
-			return err
+	for org, ids := range byOrg(calls) {
+		for part := range slices.Chunk(ids, batch) {
+			on, err := onCall(ctx, s.DB.Read(ctx), org, part)
+			if err != nil {
+				return err
+			}
+			users = append(users, on...)
 		}
-		users = append(users, on...)
 	}
 	return s.settleAll(ctx, users)
 }
@@ -154,21 +156,26 @@ func people(ctx context.Context, q db.Querier, text string, args ...any) (all []
 	return all, err
 }
 
-// onCall finds the users who are, or were, in a call.
-func onCall(ctx context.Context, q db.Querier, org, id string) ([]person, error) {
-	const text = `SELECT DISTINCT org_id, user_id FROM legs WHERE org_id = $1 AND call_id = $2 AND user_id IS NOT NULL`
-	return people(ctx, q, text, org, id)
+// onCall finds the users who are, or were, in calls.
+func onCall(ctx context.Context, q db.Querier, org string, calls []string) ([]person, error) {
+	const text = `SELECT DISTINCT org_id, user_id FROM legs WHERE org_id = $1 AND user_id IS NOT NULL`
+	statement, args := of(db.Where(text, org), "call_id", calls).SQL()
+	return people(ctx, q, statement, args...)
 }
 
-// batch is how many agents are looked at in one transaction.
+// batch is how many agents are looked at in one transaction, and calls in one query.
 const batch = 100
 
-func (s *Service) settleAll(ctx context.Context, all []person) error {
-	byOrg := map[string][]string{}
+func byOrg(all []person) map[string][]string {
+	ids := map[string][]string{}
 	for _, p := range all {
-		byOrg[p.org] = append(byOrg[p.org], p.id)
+		ids[p.org] = append(ids[p.org], p.id)
 	}
-	for org, users := range byOrg {
+	return ids
+}
+
+func (s *Service) settleAll(ctx context.Context, all []person) error {
+	for org, users := range byOrg(all) {
 		slices.Sort(users)
 		for part := range slices.Chunk(slices.Compact(users), batch) {
 			if err := s.settlePart(ctx, org, part); err != nil {

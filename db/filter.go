@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -47,14 +48,15 @@ func (f *Filter) Equal(column, value string) *Filter {
 	return f.And(column+" = ?", value)
 }
 
-// In adds column IN (values) unless there are none.
+// In adds column IN (values) unless there are none. The last value is repeated until their number is a power of two: statements are
+// kept prepared, and so there are few of them.
 func (f *Filter) In(column string, values []string) *Filter {
 	if len(values) == 0 {
 		return f
 	}
-	marks := make([]string, len(values))
-	for i, v := range values {
-		marks[i] = f.Arg(v)
+	marks := make([]string, 1<<bits.Len(uint(len(values)-1)))
+	for i := range marks {
+		marks[i] = f.Arg(values[min(i, len(values)-1)])
 	}
 	f.text.WriteString(" AND " + column + " IN (" + strings.Join(marks, ", ") + ")")
 	return f
