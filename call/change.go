@@ -10,7 +10,7 @@ import (
 // Change writes what has changed in a call in progress, with its events, in one transaction. A change whose revision is not
 // higher than what is written already, or that comes after the end, does nothing.
 func (s *Service) Change(ctx context.Context, c Change) error {
-	return c.written(s.DB.Tx(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }))
+	return c.written(s.DB.Swift(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }))
 }
 
 // ChangeLater is Change for what nobody waits for: what is written afterwards comes after it, and wait returns when it is written.

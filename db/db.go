@@ -26,6 +26,7 @@ type DB struct {
 // engine is what SQLite and PostgreSQL do differently.
 type engine interface {
 	tx(ctx context.Context, fn func(*transaction) error) error
+	swift(ctx context.Context, fn func(*transaction) error) error
 	later(ctx context.Context, fn func(*transaction) error) (wait func() error)
 	reader() Querier
 	skipLocked() string
@@ -39,6 +40,7 @@ type engine interface {
 type Stats struct {
 	Transactions int64         // functions committed
 	Commits      int64         // commits; on SQLite many functions share one
+	Syncs        int64         // times the disk was waited for; SQLite only
 	CommitTime   time.Duration // total time spent committing
 }
 
@@ -100,7 +102,17 @@ func (d *DB) TxContext(ctx context.Context, fn func(ctx context.Context, tx Quer
 	return d.engine.tx(ctx, run)
 }
 
-// Later is Tx for what nobody waits for at once: wait returns when it is committed, or has failed. What is given to the database
+// Swift is Tx for what must outlive the process, and need not outlive a power cut within the next 20 ms or so, because what it tells
+// of would not: that a call was answered. On SQLite it does not wait for the disk; on PostgreSQL it is Tx.
+func (d *DB) Swift(ctx context.Context, fn func(tx Querier) error) error {
+	run := func(t *transaction) error { return fn(t) }
+	if t := current(ctx); t != nil {
+		return t.nested(ctx, run)
+	}
+	return d.engine.swift(ctx, run)
+}
+
+// Later is Swift for what nobody waits for at once: wait returns when it is committed, or has failed. What is given to the database
 // after Later has returned comes after it. On SQLite it returns at once, and the commit may wait a few milliseconds for others
 // to share it with; whoever is in a hurry takes it along.
 func (d *DB) Later(ctx context.Context, fn func(tx Querier) error) (wait func() error) {

@@ -57,7 +57,7 @@ func (p *postgres) ping(ctx context.Context) error { return p.pool.PingContext(c
 func (p *postgres) close() error                   { return p.pool.Close() }
 
 func (p *postgres) stats() Stats {
-	return Stats{p.transactions.Load(), p.commits.Load(), time.Duration(p.commitTime.Load())}
+	return Stats{p.transactions.Load(), p.commits.Load(), 0, time.Duration(p.commitTime.Load())}
 }
 
 // tx runs fn again when PostgreSQL gave its transaction up for another's sake (40001, 40P01).
@@ -68,6 +68,10 @@ func (p *postgres) tx(ctx context.Context, fn func(*transaction) error) error {
 			return err
 		}
 	}
+}
+
+func (p *postgres) swift(ctx context.Context, fn func(*transaction) error) error {
+	return p.tx(ctx, fn)
 }
 
 // later commits at once, in order to come before what follows: another connection would not wait for it.

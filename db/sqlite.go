@@ -17,8 +17,12 @@ import (
 // maxGroup is how many functions share one commit at most.
 const maxGroup = 256
 
-// patience is how long the commit of a function given to Later waits for others to share it with.
-const patience = 3 * time.Millisecond
+const (
+	// patience is how long the commit of a function given to Later waits for others to share it with.
+	patience = 3 * time.Millisecond
+	// gather is the least time between two commits of which nobody waits for the disk.
+	gather = 2 * time.Millisecond
+)
 
 // ErrClosed is returned for work given to a database that is being closed.
 var ErrClosed = errors.New("database is closed")
@@ -32,6 +36,8 @@ type sqlite struct {
 	done  chan struct{}
 	once  sync.Once
 	stop  chan struct{}
+	log   *writeLog
+	last  time.Time // of the writer's commits; used by it alone
 
 	transactions, commits, commitTime atomic.Int64
 }
@@ -42,19 +48,23 @@ type write struct {
 	fn     func(*transaction) error
 	tx     *transaction
 	until  time.Time // its commit may wait for others until then; zero: not at all
+	swift  bool      // it is done once it is committed, though the disk has it later
 	result chan error
 }
 
+// dsn has the writer not wait for the disk at each commit: it waits itself, for those who need it (writeLog).
 func dsn(path string, writer bool) string {
 	v := url.Values{}
-	for _, p := range []string{"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)", "foreign_keys(1)",
+	for _, p := range []string{"journal_mode(WAL)", "busy_timeout(5000)", "foreign_keys(1)",
 		"temp_store(MEMORY)", "secure_delete(1)", "journal_size_limit(67108864)"} {
 		v.Add("_pragma", p)
 	}
 	if writer {
 		v.Add("_pragma", "cache_size(-32768)")
+		v.Add("_pragma", "synchronous(NORMAL)")
 		v.Set("_txlock", "immediate")
 	} else {
+		v.Add("_pragma", "synchronous(FULL)")
 		v.Add("_pragma", "cache_size(-16384)")
 		v.Add("_pragma", "query_only(1)")
 	}
@@ -81,6 +91,7 @@ func openSQLite(ctx context.Context, path string) (*sqlite, error) {
 		path: path,
 		read: newCached(r, r.PrepareContext, r.Close), write: w,
 		queue: make(chan *write, 4*maxGroup), done: make(chan struct{}), stop: make(chan struct{}),
+		log: newWriteLog(path),
 	}
 	go s.run(newCached(conn, conn.PrepareContext, conn.Close))
 	return s, nil
@@ -99,13 +110,13 @@ func (s *sqlite) write1(ctx context.Context) error {
 }
 
 func (s *sqlite) stats() Stats {
-	return Stats{s.transactions.Load(), s.commits.Load(), time.Duration(s.commitTime.Load())}
+	return Stats{s.transactions.Load(), s.commits.Load(), s.log.syncs.Load(), time.Duration(s.commitTime.Load())}
 }
 
 func (s *sqlite) close() error {
 	s.once.Do(func() { close(s.stop) })
 	<-s.done
-	return errors.Join(s.read.close(), s.write.Close())
+	return errors.Join(s.log.close(), s.read.close(), s.write.Close())
 }
 
 func (s *sqlite) tx(ctx context.Context, fn func(*transaction) error) error {
@@ -113,7 +124,11 @@ func (s *sqlite) tx(ctx context.Context, fn func(*transaction) error) error {
 }
 
 func (s *sqlite) later(ctx context.Context, fn func(*transaction) error) (wait func() error) {
-	return s.give(&write{ctx: ctx, fn: fn, until: time.Now().Add(patience)})
+	return s.give(&write{ctx: ctx, fn: fn, until: time.Now().Add(patience), swift: true})
+}
+
+func (s *sqlite) swift(ctx context.Context, fn func(*transaction) error) error {
+	return s.give(&write{ctx: ctx, fn: fn, swift: true})()
 }
 
 // give puts a function into the queue; wait returns what became of it.
@@ -164,8 +179,8 @@ func (s *sqlite) run(conn *cached) {
 	}
 }
 
-// group runs w and whatever else is waiting in one transaction with one fsync, then answers all. While nobody waits for the
-// commit, it waits for more.
+// group runs w and whatever else is waiting in one transaction, then answers all: who is swift when it is committed, the others
+// when the disk has it. While nobody waits for the commit, it waits for more.
 func (s *sqlite) group(conn *cached, w *write) {
 	ctx := context.Background()
 	if err := conn.run(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -174,7 +189,7 @@ func (s *sqlite) group(conn *cached, w *write) {
 	}
 	var ran []*write
 	var broken error
-	until := w.until
+	until := s.mayWait(w)
 	for n := 1; w != nil && broken == nil; n++ {
 		if err := s.one(conn, w, len(ran) == 0); err == nil {
 			ran = append(ran, w)
@@ -184,8 +199,8 @@ func (s *sqlite) group(conn *cached, w *write) {
 		} else {
 			w.result <- err
 		}
-		if w.until.IsZero() {
-			until = time.Time{}
+		if t := s.mayWait(w); t.Before(until) {
+			until = t
 		}
 		if w = nil; n < maxGroup {
 			w = s.next(until)
@@ -201,12 +216,44 @@ func (s *sqlite) group(conn *cached, w *write) {
 	if err != nil {
 		_ = conn.run(ctx, "ROLLBACK")
 	}
-	for _, w := range ran {
-		if err == nil {
-			w.tx.committed()
-		}
-		w.result <- err
+	s.answer(ran, err)
+}
+
+// mayWait is until when the commit of a function may wait for others.
+func (s *sqlite) mayWait(w *write) time.Time {
+	if w.swift && w.until.IsZero() {
+		return s.last.Add(gather)
 	}
+	return w.until
+}
+
+// answer tells those whose functions ran what became of them.
+func (s *sqlite) answer(ran []*write, err error) {
+	var rest []*write
+	for _, w := range ran {
+		if err == nil && !w.swift {
+			rest = append(rest, w)
+			continue
+		}
+		w.end(err)
+	}
+	switch {
+	case len(rest) > 0:
+		err = s.log.sync()
+	case err == nil && len(ran) > 0:
+		s.log.syncSoon()
+	}
+	for _, w := range rest {
+		w.end(err)
+	}
+}
+
+// end tells the one who waits what became of a function.
+func (w *write) end(err error) {
+	if err == nil {
+		w.tx.committed()
+	}
+	w.result <- err
 }
 
 // next is what else is to be done in this transaction; nil where it is to be committed.
@@ -236,8 +283,9 @@ func (s *sqlite) commit(ctx context.Context, conn *cached) error {
 	if err := conn.run(ctx, "COMMIT"); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	s.last = time.Now()
 	s.commits.Add(1)
-	s.commitTime.Add(int64(time.Since(start)))
+	s.commitTime.Add(int64(s.last.Sub(start)))
 	return nil
 }
 
