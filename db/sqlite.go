@@ -21,7 +21,7 @@ const (
 	// patience is how long the commit of a function given to Later waits for others to share it with.
 	patience = 3 * time.Millisecond
 	// gather is the least time between two commits of which nobody waits for the disk.
-	gather = 2 * time.Millisecond
+	gather = 4 * time.Millisecond
 )
 
 // ErrClosed is returned for work given to a database that is being closed.
