@@ -20,6 +20,7 @@ type writeLog struct {
 	wake  chan struct{}
 	quit  chan struct{}
 	done  chan struct{}
+	once  sync.Once
 
 	mu     sync.Mutex // guards the two below
 	file   *os.File
@@ -89,7 +90,7 @@ func (l *writeLog) run() {
 }
 
 func (l *writeLog) close() error {
-	close(l.quit)
+	l.once.Do(func() { close(l.quit) })
 	<-l.done
 	l.mu.Lock()
 	defer l.mu.Unlock()
