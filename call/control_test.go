@@ -338,8 +338,11 @@ func TestASupervisorAndAPartyAreFollowedByTheRecordTheyWereAcceptedWith(t *testi
 		p := o.place()
 		p.answered()
 		at, let := "/calls/"+p.ID, make(chan struct{})
+		var one sync.Mutex // the switch does one thing after the other
 		x.answer = func(_ string, c call.Command) (call.Result, error) {
 			<-let
+			one.Lock()
+			defer one.Unlock()
 			switch c := c.(type) {
 			case call.StartMonitor:
 				p.next.Monitors = []call.MonitorState{{ID: c.ID, SupervisorID: c.UserID, Mode: c.Mode, Status: "active", StartedAt: o.at}}

@@ -50,19 +50,19 @@ func (r *Runner) ended(e *end) (abandoned bool) {
 }
 
 // Clear removes the jobs of an organisation that nobody runs, but those of the queues to keep, and returns how many of the
-// others still run, on any node.
-func Clear(ctx context.Context, tx db.Querier, org string, keep ...string) (running int, err error) {
+// others are left: they run on some node, or did until this moment.
+func Clear(ctx context.Context, tx db.Querier, org string, keep ...string) (left int, err error) {
 	f := db.Where(`SELECT count(*) FROM jobs WHERE org_id = $1`, org)
 	const gone = `DELETE FROM jobs WHERE org_id = $1 AND state <> 1`
 	text, args := but(db.Where(gone, org), keep).SQL()
 	if _, err := tx.Exec(ctx, text, args...); err != nil {
 		return 0, fmt.Errorf("clear jobs: %w", err)
 	}
-	text, args = but(f.And("state = 1"), keep).SQL()
-	if err := tx.QueryRow(ctx, text, args...).Scan(&running); err != nil {
-		return 0, fmt.Errorf("count running jobs: %w", err)
+	text, args = but(f, keep).SQL()
+	if err := tx.QueryRow(ctx, text, args...).Scan(&left); err != nil {
+		return 0, fmt.Errorf("count jobs that are left: %w", err)
 	}
-	return running, nil
+	return left, nil
 }
 
 func but(f *db.Filter, queues []string) *db.Filter {
