@@ -170,7 +170,8 @@ func (h *house) build() error {
 		return err
 	}
 	h.buildPartners(now)
-	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak})
+	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak,
+		Room: h.orgs.Room, Admit: h.orgs.AdmitBytes})
 	h.buildMessages()
 	h.buildErasure()
 	h.buildCounts()
@@ -208,7 +209,7 @@ func (h *house) join() {
 	}
 	h.trunks.Active = h.limits.Running
 	h.calls.Dial, h.calls.Number, h.calls.Log = h.destination, h.e164, h.log
-	h.calls.HasAudio = h.hasAudio
+	h.calls.HasAudio, h.calls.Room = h.hasAudio, h.orgs.Room
 	h.calls.Deliveries = h.toldOf
 	h.joinRouting()
 	h.calls.Understand = h.transcripts.Recorded

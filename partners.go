@@ -21,6 +21,7 @@ import (
 // This file joins the room of partners with those that hold what a child organisation has.
 
 func (h *house) buildPartners(now func() time.Time) {
+	h.orgs.Stored = partner.Stored
 	h.partners = partner.New(partner.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Keys: h.keys, Jobs: h.jobs, Now: now,
 		Grace: h.config.CloseGrace, Files: h.eraseFiles, Erased: h.forgetOrg})
 }

@@ -58,6 +58,10 @@ type Config struct {
 	Measure func(path string) (time.Duration, error)
 	// Speak makes a WAV file of a text. Its errors are for whoever asked, such as an *op.Error.
 	Speak func(ctx context.Context, org, text, voice, language string) (path string, err error)
+	// Room refuses where the organisation may keep no more files; nil: all may.
+	Room func(ctx context.Context, org string) error
+	// Admit allows a file of a size in the transaction that keeps it, or refuses; nil allows all.
+	Admit func(ctx context.Context, tx db.Querier, org string, size int64) error
 	// Uses finds who else plays a sound; users' voicemail greetings are found by the room itself.
 	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]Use, error)
 }

@@ -27,6 +27,7 @@ import (
 type house struct {
 	*audio.Service
 	d      *db.DB
+	orgs   *org.Service
 	org    string
 	server *optest.Server
 	files  string
@@ -53,7 +54,12 @@ func build(t *testing.T, d *db.DB) *house {
 	if h.wav, err = os.ReadFile(second); err != nil {
 		t.Fatal(err)
 	}
-	h.Service = audio.New(audio.Config{DB: d, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
+	orgs.Stored = func(ctx context.Context, q db.Querier, org string) (n int64, err error) {
+		err = q.QueryRow(ctx, `SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM audio WHERE org_id = $1`, org).Scan(&n)
+		return n, err
+	}
+	h.orgs = orgs
+	h.Service = audio.New(audio.Config{DB: d, Room: orgs.Room, Admit: orgs.AdmitBytes, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
 		if voice == "nobody" {
 			return "", op.Invalid(op.Field("voice", "unknown_voice", "no such voice"))
 		}

@@ -61,11 +61,19 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 	if n >= maxSounds {
 		return nil, op.Fail("plan_limit", fmt.Sprintf("an organisation may keep %d sounds; remove some", maxSounds))
 	}
+	if s.Room != nil { // before it is spoken
+		if err := s.Room(ctx, access.Org(ctx)); err != nil {
+			return nil, err
+		}
+	}
 	a := Audio{ID: db.NewID("aud"), OrgID: access.Org(ctx), CreatedAt: db.At(s.Now())}
 	if err := s.take(ctx, &a, in); err != nil {
 		return nil, err
 	}
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if err := s.admit(ctx, tx, a); err != nil {
+			return err
+		}
 		if err := insert(ctx, tx, a); err != nil {
 			return fmt.Errorf("add audio: %w", err)
 		}
@@ -75,6 +83,14 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 		return nil, errors.Join(err, s.Files.Delete(context.WithoutCancel(ctx), a.blob))
 	}
 	return &op.Out[Audio]{Body: a, Location: op.Prefix + "/audio/" + a.ID}, nil
+}
+
+// admit refuses what the organisation has no room for.
+func (s *Service) admit(ctx context.Context, tx db.Querier, a Audio) error {
+	if s.Admit == nil {
+		return nil
+	}
+	return s.Admit(ctx, tx, a.OrgID, a.SizeBytes)
 }
 
 // take reads the body and stores the sound.

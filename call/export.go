@@ -30,7 +30,7 @@ func (s *Service) exporting() []op.Operation {
 	r := access.CallsRead
 	return []op.Operation{
 		op.New("cdr.exports.create", "POST /cdr/exports", r, "Have call detail records written to a file", s.StartExport).Status(202).
-			Fails("concurrency_limit", "not_enabled"),
+			Fails("concurrency_limit", "not_enabled", "plan_limit"),
 		op.New("cdr.exports.get", "GET /cdr/exports/{id}", r, "See how far an export is, and get the address of its file", s.GetExport),
 		op.NewStream("cdr.exports.file", "GET /cdr/exports/{id}/file", r, "Get the file of an export", s.ExportFile).AllowSigned().Fails("gone", "invalid_state").
 			Answers(200, "text/csv", nil).Answers(206, "text/csv", nil).Answers(416, "application/problem+json", op.Problem{}),
@@ -126,6 +126,11 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 	e, err := s.exportOf(ctx, in.Body)
 	if err != nil {
 		return nil, err
+	}
+	if s.Room != nil {
+		if err := s.Room(ctx, e.org); err != nil {
+			return nil, err
+		}
 	}
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		var open int

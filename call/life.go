@@ -35,6 +35,8 @@ type Service struct {
 	Number func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
 	// HasAudio reports whether the organisation has an audio file; nil where there are none.
 	HasAudio func(ctx context.Context, org, id string) (bool, error)
+	// Room refuses where an organisation may keep no more files; nil: all may.
+	Room func(ctx context.Context, org string) error
 	// Deliveries tells how webhooks were told of a call; nil where there are none.
 	Deliveries func(ctx context.Context, org, callID string) ([]Step, error)
 	// Understand is OnRecorded for calls whose recordings are finished before their end; may be nil.

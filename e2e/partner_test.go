@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,4 +246,46 @@ func search(t *testing.T, s *rig.Server, texts ...string) (found []string) {
 		t.Fatal(err)
 	}
 	return found
+}
+
+func TestAPlanWhoseStorageIsUsedUpKeepsNothingMoreButCallsGoOn(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	p := newPractice(t, s)
+	limit := func(gb int) {
+		t.Helper()
+		p.Want(200, "PATCH", "/partners/"+p.child, map[string]any{"limits": map[string]any{"storage_gb": gb}}, nil)
+	}
+	full := func(r rig.Response) {
+		t.Helper()
+		if body := r.JSON(); r.Status != 403 || body["code"] != "plan_limit" || body["limit"] != "storage_gb" {
+			t.Errorf("answered %d %s", r.Status, r.Body)
+		}
+	}
+	limit(0)
+	answers := s.Sipp(rig.Script{Scenario: "answer", IP: p.way.ip, Port: p.way.port})
+	p.phone.Dial("+12125550141")
+	var live struct {
+		Data []struct{ ID string }
+	}
+	rig.Until(t, "the call", 10*time.Second, func() bool {
+		p.site.Want(200, "GET", "/calls?status=in_progress", nil, &live)
+		return len(live.Data) == 1
+	})
+	path := "/calls/" + live.Data[0].ID
+	o := office{site: p.site}
+	if kinds := o.kinds(path); !slices.Contains(kinds, "recording.skipped") || slices.Contains(kinds, "recording.started") {
+		t.Errorf("the steps of the call: %v", kinds)
+	}
+	full(p.site.Do("POST", path+"/recording/start", map[string]any{}))
+	full(p.site.Do("POST", "/audio", map[string]any{"text": "Hello."}))
+	full(p.site.Do("POST", "/cdr/exports", map[string]any{"since": "2026-01-01", "until": "2999-01-01", "format": "csv"}))
+	limit(1)
+	p.site.Want(200, "POST", path+"/recording/start", map[string]any{}, nil)
+	p.phone.Do("hangup", "")
+	answers.Wait()
+	if r := p.site.record("+12125550141"); r.String() != "outbound completed caller_hangup caller 0" {
+		t.Errorf("the record: %s", r)
+	}
+	p.site.recording(live.Data[0].ID) // it was made
 }

@@ -29,9 +29,8 @@ func (s *Service) Admit(ctx context.Context, tx db.Querier, id string, what Reso
 	if most == nil {
 		return nil
 	}
-	// Taking the row makes others wait, in both databases.
-	if _, err := tx.Exec(ctx, `UPDATE orgs SET plan = plan WHERE id = $1`, id); err != nil {
-		return fmt.Errorf("take turn in organisation: %w", err)
+	if err := takeTurn(ctx, tx, id); err != nil {
+		return err
 	}
 	used, err := count()
 	if err != nil {
@@ -41,6 +40,14 @@ func (s *Service) Admit(ctx context.Context, tx db.Querier, id string, what Reso
 		return nil
 	}
 	return PlanLimit(o.Plan, string(what), used, *most)
+}
+
+// takeTurn takes the organisation's row, which makes others wait, in both databases.
+func takeTurn(ctx context.Context, tx db.Querier, id string) error {
+	if _, err := tx.Exec(ctx, `UPDATE orgs SET plan = plan WHERE id = $1`, id); err != nil {
+		return fmt.Errorf("take turn in organisation: %w", err)
+	}
+	return nil
 }
 
 // PlanLimit says that the plan does not allow more of something.

@@ -78,20 +78,25 @@ const cacheLife = 3 * time.Second
 
 // Service is the room. It is safe for concurrent use.
 type Service struct {
-	db    *db.DB
-	bus   *bus.Bus
-	now   func() time.Time
-	known *bus.Cache[Organization]
-	twins *bus.Cache[string]
-	base  Limits
-	plans Plans
+	// Stored counts the bytes of an organisation's files; nil: storage has no limit.
+	Stored func(ctx context.Context, q db.Querier, org string) (int64, error)
+
+	db     *db.DB
+	bus    *bus.Bus
+	now    func() time.Time
+	known  *bus.Cache[Organization]
+	twins  *bus.Cache[string]
+	stored *bus.Cache[int64]
+	base   Limits
+	plans  Plans
 }
 
 // New makes the room.
 func New(d *db.DB, b *bus.Bus, now func() time.Time) *Service {
 	return &Service{db: d, bus: b, now: now, base: DefaultLimits, plans: DefaultPlans(),
-		known: bus.NewCache[Organization](b, Changed, cacheLife, now),
-		twins: bus.NewCache[string](b, Changed, time.Hour, now)}
+		known:  bus.NewCache[Organization](b, Changed, cacheLife, now),
+		stored: bus.NewCache[int64](b, Changed, cacheLife, now),
+		twins:  bus.NewCache[string](b, Changed, time.Hour, now)}
 }
 
 // SetLimits replaces the limits of credentials; before the first request.

@@ -19,7 +19,7 @@ type Quota struct {
 	Numbers         *int `json:"numbers" doc:"Which are not released"`
 	ConcurrentCalls *int `json:"concurrent_calls" doc:"Calls to the public network at once"`
 	CallsPerSecond  *int `json:"calls_per_second" doc:"Calls to the public network that begin in a second"`
-	StorageGB       *int `json:"storage_gb" doc:"Recordings and audio files, in 10⁹ bytes"`
+	StorageGB       *int `json:"storage_gb" doc:"Recordings, voicemail, sounds and exports, in 10⁹ bytes; when it is used up, nothing more is recorded, uploaded or exported"`
 }
 
 // limit is one member of a quota.

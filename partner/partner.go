@@ -5,7 +5,6 @@ package partner
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"soniq/access"
@@ -45,7 +44,7 @@ type Usage struct {
 	Users     int     `json:"users"`
 	Numbers   int     `json:"numbers"`
 	Devices   int     `json:"devices"`
-	StorageGB float64 `json:"storage_gb" doc:"Recordings and audio files, in 10⁹ bytes"`
+	StorageGB float64 `json:"storage_gb" doc:"Recordings, voicemail, sounds and exports, in 10⁹ bytes"`
 }
 
 // Config is what a Service is made of.
@@ -142,6 +141,3 @@ func (s *Service) answer(ctx context.Context, q db.Querier, o org.Organization) 
 	}
 	return op.Versioned(p, o.UpdatedAt)
 }
-
-// gigabytes is a size in 10⁹ bytes, to the megabyte.
-func gigabytes(bytes int64) float64 { return math.Round(float64(bytes)/1e6) / 1e3 }

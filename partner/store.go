@@ -6,20 +6,33 @@ import (
 	"strings"
 
 	"soniq/db"
+	"soniq/org"
 )
 
 // usageOf counts what an organisation has.
-func usageOf(ctx context.Context, q db.Querier, org string) (u Usage, err error) {
+func usageOf(ctx context.Context, q db.Querier, organ string) (u Usage, err error) {
 	const text = `SELECT
 		(SELECT COUNT(*) FROM users WHERE org_id = $1 AND status <> 'removed'),
 		(SELECT COUNT(*) FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')),
-		(SELECT COUNT(*) FROM devices WHERE org_id = $1),
-		CAST((SELECT COALESCE(SUM(size_bytes), 0) FROM recordings WHERE org_id = $1)
-			+ (SELECT COALESCE(SUM(size_bytes), 0) FROM audio WHERE org_id = $1) AS BIGINT)`
-	var bytes int64
-	err = q.QueryRow(ctx, text, org).Scan(&u.Users, &u.Numbers, &u.Devices, &bytes)
-	u.StorageGB = gigabytes(bytes)
+		(SELECT COUNT(*) FROM devices WHERE org_id = $1)`
+	if err := q.QueryRow(ctx, text, organ).Scan(&u.Users, &u.Numbers, &u.Devices); err != nil {
+		return u, err
+	}
+	bytes, err := Stored(ctx, q, organ)
+	u.StorageGB = org.Gigabytes(bytes)
 	return u, err
+}
+
+// Stored counts the bytes of an organisation's files: recordings, messages left, sounds, and exports that are not deleted yet. A
+// recording counts once it is finished.
+func Stored(ctx context.Context, q db.Querier, organ string) (bytes int64, err error) {
+	const text = `SELECT CAST(
+		(SELECT COALESCE(SUM(size_bytes), 0) FROM recordings WHERE org_id = $1 AND size_bytes > 0 AND status <> 'deleted')
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM voicemails WHERE org_id = $1 AND status <> 'deleted')
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM audio WHERE org_id = $1)
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM cdr_exports WHERE org_id = $1 AND status = 'ready') AS BIGINT)`
+	err = q.QueryRow(ctx, text, organ).Scan(&bytes)
+	return bytes, err
 }
 
 // emailOf is a user's e-mail address; "" where there is none any more.

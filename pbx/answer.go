@@ -22,7 +22,7 @@ func (c *liveCall) connected(ctx context.Context, l *leg, answer media.Descripti
 	c.a.answered, c.a.dirty = c.answered, true
 	c.watch(c.a)
 	c.wire()
-	c.recordByPolicy()
+	c.recordByPolicy(ctx)
 	c.writeAnswer(ctx)
 	if !c.written() {
 		c.unwritten()

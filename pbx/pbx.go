@@ -49,9 +49,11 @@ type Config struct {
 	// CallerName is how a caller from outside who sends no name is shown; "" where that is not known. nil: nobody is asked. It
 	// is on the way of every such call.
 	CallerName func(ctx context.Context, org, number string) string
-	Rings      func(r Ring) // told of every user a call rings at; must not wait; may be nil
-	Log        *slog.Logger
-	Now        func() time.Time
+	// Room refuses with the error for programs where an organisation may keep no more recordings; nil: all may.
+	Room  func(ctx context.Context, org string) error
+	Rings func(r Ring) // told of every user a call rings at; must not wait; may be nil
+	Log   *slog.Logger
+	Now   func() time.Time
 
 	// MediaTimeout is how long a leg that should speak may send nothing before it is asked whether it is still there; 0: for ever.
 	MediaTimeout time.Duration

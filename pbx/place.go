@@ -180,7 +180,7 @@ func (c *liveCall) bothUp(ctx context.Context, p call.Placement, l *leg) {
 	c.limit(c.maxDuration(), c.timeUp)
 	c.sw.stats.answered.Add(1)
 	c.wire()
-	c.recordByPolicy()
+	c.recordByPolicy(ctx)
 	c.writeAnswer(ctx)
 	if p.Announce != "" {
 		c.announceTo(l, p.Announce)

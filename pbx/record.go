@@ -2,6 +2,7 @@ package pbx
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,9 +35,10 @@ type recording struct {
 
 // recordByPolicy begins to record where the organisation or the request wants it: at once, or when both sides have heard that
 // it does.
-func (c *liveCall) recordByPolicy() {
+func (c *liveCall) recordByPolicy(ctx context.Context) {
 	switch {
 	case !c.policy.Record || c.done:
+	case c.full(ctx):
 	case c.policy.Announce:
 		c.announceRecording(func(ctx context.Context) {
 			if c.connectedNow() && c.recording == nil && len(c.recorded) == 0 {
@@ -47,6 +49,27 @@ func (c *liveCall) recordByPolicy() {
 	default:
 		c.record("policy", c.policy.Consent, 2)
 	}
+}
+
+// full reports that the organisation may keep no more recordings, and notes it in the call's steps: the call goes on without one.
+func (c *liveCall) full(ctx context.Context) bool {
+	err := c.room(ctx)
+	var e *op.Error
+	if errors.As(err, &e) {
+		c.step("recording.skipped", nil, detail{"reason": e.Code, "limit": e.Extra["limit"]})
+		return true
+	}
+	if err != nil { // rather one recording too many than one that is missed
+		c.sw.Log.Error("room for a recording not known", "call", c.id, "org", c.new.Org, "err", err)
+	}
+	return false
+}
+
+func (c *liveCall) room(ctx context.Context) error {
+	if c.sw.Room == nil {
+		return nil
+	}
+	return c.sw.Room(ctx, c.new.Org)
 }
 
 // record begins a recording of the two main sides. One that cannot be made does not keep people from talking.
@@ -192,6 +215,10 @@ func (c *liveCall) recordNow(ctx context.Context, x call.StartRecording, done re
 }
 
 func (c *liveCall) recordAnnounced(ctx context.Context, x call.StartRecording, done reply) {
+	if err := c.room(ctx); err != nil {
+		done.fail(err)
+		return
+	}
 	if x.Announce != nil && *x.Announce || x.Announce == nil && c.policy.Announce {
 		c.announceRecording(func(ctx context.Context) { c.recordFor(ctx, x, "announced", done) })
 		return
