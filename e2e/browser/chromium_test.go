@@ -25,10 +25,14 @@ type chromium struct {
 	mu      sync.Mutex // guards the fields below
 	next    int
 	waiting map[int]chan reply
+	told    []reply // what the browser told unasked, once command has switched its telling on
 }
 
+// A reply is what the browser says: to a request of ours, or unasked, which has a method.
 type reply struct {
-	ID     int `json:"id"`
+	ID     int             `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
 	Result struct {
 		Result struct {
 			Value       json.RawMessage `json:"value"`
@@ -48,17 +52,17 @@ type reply struct {
 const startTime = 60 * time.Second
 
 // open starts a browser that says what is in a WAV file into its microphone, and
-// shows it a page.
-func open(t *testing.T, wav, url string) *chromium {
+// shows it a page; flags are further ones of the command line.
+func open(t *testing.T, wav, url string, flags ...string) *chromium {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatal("no chromium: scripts/setup test installs it")
 	}
-	command := exec.Command(path, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+	command := exec.Command(path, append(flags, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(),
 		"--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream", "--use-file-for-fake-audio-capture="+wav,
-		"--autoplay-policy=no-user-gesture-required", "--allow-loopback-in-peer-connection", "--ignore-certificate-errors", url)
+		"--autoplay-policy=no-user-gesture-required", "--allow-loopback-in-peer-connection", "--ignore-certificate-errors", url)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Env = append(os.Environ(), "HOME="+t.TempDir())
 	stderr, err := command.StderrPipe()
@@ -101,8 +105,9 @@ func devTools(t *testing.T, lines *bufio.Scanner) (address string) {
 func (c *chromium) attach(address, url string) {
 	c.t.Helper()
 	var page string
+	client := http.Client{Timeout: startTime}
 	until(c.t, "the page", startTime, func() bool {
-		r, err := http.Get("http://" + address + "/json/list")
+		r, err := client.Get("http://" + address + "/json/list")
 		if err != nil {
 			return false
 		}
@@ -116,7 +121,9 @@ func (c *chromium) attach(address, url string) {
 		}
 		return page != ""
 	})
-	conn, _, err := websocket.Dial(c.t.Context(), page, nil)
+	ctx, cancel := context.WithTimeout(c.t.Context(), startTime)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, page, nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -142,6 +149,9 @@ func (c *chromium) read() {
 			continue
 		}
 		c.mu.Lock()
+		if r.Method != "" {
+			c.told = append(c.told, r)
+		}
 		if w := c.waiting[r.ID]; w != nil {
 			delete(c.waiting, r.ID)
 			w <- r
@@ -159,24 +169,34 @@ func (c *chromium) eval(out any, format string, args ...any) {
 }
 
 func (c *chromium) try(out any, expression string) error {
+	r, err := c.command("Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true})
+	if err != nil {
+		return fmt.Errorf("%s: %w", expression, err)
+	}
+	return r.read(out, expression)
+}
+
+// command has the browser do something, and waits until it has.
+func (c *chromium) command(method string, params map[string]any) (r reply, err error) {
 	c.mu.Lock()
 	c.next++
 	id, w := c.next, make(chan reply, 1)
 	c.waiting[id] = w
 	c.mu.Unlock()
-	b, err := json.Marshal(map[string]any{"id": id, "method": "Runtime.evaluate",
-		"params": map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true}})
+	b, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
 	if err != nil {
-		return err
+		return r, err
 	}
-	if err := c.conn.Write(c.t.Context(), websocket.MessageText, b); err != nil {
-		return fmt.Errorf("ask the browser: %w", err)
+	ctx, cancel := context.WithTimeout(c.t.Context(), startTime)
+	defer cancel()
+	if err := c.conn.Write(ctx, websocket.MessageText, b); err != nil {
+		return r, fmt.Errorf("ask the browser: %w", err)
 	}
 	select {
-	case r := <-w:
-		return r.read(out, expression)
-	case <-time.After(startTime):
-		return fmt.Errorf("the browser does not answer to %s", expression)
+	case r = <-w:
+		return r, nil
+	case <-ctx.Done():
+		return r, fmt.Errorf("the browser does not answer to %s", method)
 	}
 }
 

@@ -16,7 +16,7 @@
       }
     }
     for (const [name, item] of Object.entries(d.webhooks || {})) {
-      all.push({ kind: "EVENT", title: item.post.summary || name, at: name, to: "#/webhooks/" + name + "/post", words: ("webhook event " + name + " " + item.post.summary).toLowerCase() });
+      all.push({ kind: "EVENT", title: item.post.summary || name, at: name, to: "#/webhooks/" + item.post.operationId, words: ("webhook event " + name + " " + item.post.summary).toLowerCase() });
     }
     for (const name of Object.keys(d.components.schemas)) {
       all.push({ kind: "SCHEMA", title: name, at: "", to: "#/schemas/" + name, words: ("schema " + name).toLowerCase() });
