@@ -105,7 +105,7 @@ type Service struct {
 	OnDelete []func(ctx context.Context, tx db.Querier, org, id string) error
 	// OnErase is called before OnDelete where a contact is not only deleted, but erased.
 	OnErase []func(ctx context.Context, tx db.Querier, org, id string) error
-	// Erase removes what is remembered of a number in E.164; nil: not built yet.
+	// Erase removes what is remembered of a number in E.164. Must be set.
 	Erase func(ctx context.Context, tx db.Querier, org, number string) error
 	// Lines are the rooms whose doings stand in a timeline.
 	Lines []func(ctx context.Context, org string, q LineQuery) ([]Item, error)
