@@ -154,10 +154,12 @@ func (s *Server) collect() collection {
 	return c
 }
 
-// inTurn puts what makes things first and what takes them away last.
+// inTurn puts what makes things first, what takes them away late, and last what ends everything: the end of a call, a reset.
 func inTurn(all []op.Operation) []op.Operation {
 	rank := func(o op.Operation) int {
 		switch {
+		case strings.HasSuffix(o.Path, "/end"), strings.HasSuffix(o.Path, "/reset"):
+			return 100 + len(all)
 		case o.Method == http.MethodPost && !strings.Contains(o.Path, "}"):
 			return 0
 		case o.Method == http.MethodDelete:
