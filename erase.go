@@ -33,6 +33,7 @@ func (h *house) buildErasure() {
 		{Name: "messages", Count: h.messages.CountWith, Erase: h.messages.EraseWith},
 		{Name: "webhooks", Count: h.hooks.CountWith, Erase: h.hooks.EraseWith},
 		{Name: "events", Count: h.outbox.CountWith, Erase: h.outbox.EraseWith},
+		{Name: "memory", Count: h.memory.CountFacts, Erase: h.memory.EraseFacts},
 		{Name: "contacts", Count: h.countContacts, Erase: h.eraseContacts},
 		{Name: "connected systems", Count: none, Erase: func(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 			return h.crm.EraseWith(ctx, tx, org, strings.TrimPrefix(phone, "+"))

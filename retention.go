@@ -44,9 +44,10 @@ func (h *house) sweep(ctx context.Context, now time.Time) error {
 	_, stories := h.calls.SweepStories(ctx, now.Add(-storiesKept))
 	_, spells := h.agents.SweepSpells(ctx, now.Add(-spellsKept))
 	_, recordings := h.calls.SweepRecordings(ctx, now)
+	_, facts := h.memory.SweepFacts(ctx, now)
 	answers := (&op.Corridor{DB: h.db, Now: func() time.Time { return now }}).Sweep(ctx)
 	audits := h.audit.Sweep(ctx, now.AddDate(0, 0, -h.config.AuditDays))
-	return errors.Join(jobs, events, deliveries, stories, spells, recordings, answers, audits, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
+	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
 }
 
 // forgetOld removes transcripts and memory past each organisation's own retention.

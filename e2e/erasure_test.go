@@ -32,6 +32,7 @@ func (s *site) forgets(from string, spoken cdr) {
 	}
 	s.Want(201, "POST", "/calls/"+spoken.CallID+"/note", map[string]any{"body": "they are off to " + secret + ", call " + from}, nil)
 	left := s.acquainted(from, secret)
+	s.Want(201, "POST", "/memory/callers/"+url.PathEscape(from)+"/facts", map[string]any{"text": "collects " + secret}, nil)
 	traces := []string{strings.TrimPrefix(from, "+"), secret, *summary, "Quetzalcoatl"}
 	for _, needle := range traces {
 		if len(s.traces(needle)) == 0 {

@@ -21,14 +21,6 @@ type OpenItem struct {
 	At     db.Time `json:"at"`
 }
 
-// Fact is something known of a caller.
-type Fact struct {
-	ID     string  `json:"id"`
-	Text   string  `json:"text"`
-	At     db.Time `json:"at"`
-	Source string  `json:"source"`
-}
-
 // TopicCount is how many calls were about a topic.
 type TopicCount struct {
 	Topic string `json:"topic"`
@@ -100,6 +92,9 @@ func (s *Service) Caller(ctx context.Context, org, phone string, limit int) (*Ca
 	var err error
 	if out.CallsTotal, out.FirstCallAt, out.LastCallAt, err = spanOf(ctx, q, org, phone, since); err != nil {
 		return nil, wrap("count calls of a number", err)
+	}
+	if out.Facts, err = factsOf(ctx, q, org, phone, out.Window.Until); err != nil {
+		return nil, wrap("read facts of a number", err)
 	}
 	calls, err := callsOf(ctx, q, org, phone, since, max(historyCalls, limit))
 	if err != nil {

@@ -42,6 +42,9 @@ func (s *Service) Operations() []op.Operation {
 			Tool("search_call_memory").Reads().Counted(op.Searches),
 		op.New("memory.caller", "GET /memory/callers/{phone}", access.MemoryRead, "What is remembered of a caller", s.caller).
 			Tool("get_caller_memory"),
+		op.New("memory.items.get", "GET /memory/items/{id}", access.MemoryRead, "Get something remembered, whole", s.getItem),
+		op.New("memory.facts.add", "POST /memory/callers/{phone}/facts", access.ContactsWrite, "Write down something about a number", s.postFact).
+			Status(201),
 	}
 }
 

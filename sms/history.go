@@ -24,8 +24,7 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Message
 	}
 	var all []Message
 	for _, side := range []struct{ direction, column string }{{inbound, "from_number"}, {outbound, "to_number"}} {
-		f := db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1`, org).Equal("direction", side.direction).In(side.column, h.Numbers).
-			Between("created_at", h.Since, h.Until)
+		f := h.side(org, side.direction, side.column)
 		some, err := read(ctx, s.DB.Read(ctx), f.Page("created_at", true, h.Before, h.BeforeID, h.Limit))
 		if err != nil {
 			return nil, err
@@ -36,6 +35,12 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Message
 		return -cmp.Or(a.CreatedAt.Compare(b.CreatedAt.Time), cmp.Compare(a.ID, b.ID))
 	})
 	return all[:min(len(all), h.Limit+1)], nil
+}
+
+// side narrows to the messages of one direction.
+func (h History) side(org, direction, column string) *db.Filter {
+	return db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1`, org).Equal("direction", direction).In(column, h.Numbers).
+		Between("created_at", h.Since, h.Until)
 }
 
 // Peer is the number of the other side.

@@ -20,10 +20,13 @@ func (s *Service) From(ctx context.Context, org string, h History) ([]Voicemail,
 	if len(h.Numbers) == 0 {
 		return nil, nil
 	}
-	f := db.Where(selection, org).In("v.from_number", h.Numbers).Between("v.received_at", h.Since, h.Until).And("v.status <> ?", Deleted)
-	all, err := list(ctx, s.DB.Read(ctx), f, h.Before, h.BeforeID, true, h.Limit+1)
+	all, err := list(ctx, s.DB.Read(ctx), h.filter(org), h.Before, h.BeforeID, true, h.Limit+1)
 	for i := range all {
 		s.address(ctx, &all[i], false)
 	}
 	return all, err
+}
+
+func (h History) filter(org string) *db.Filter {
+	return db.Where(selection, org).In("v.from_number", h.Numbers).Between("v.received_at", h.Since, h.Until).And("v.status <> ?", Deleted)
 }

@@ -76,6 +76,9 @@ func (s *stage) furnish(t *testing.T) {
 	s.ids["/users"], s.ids["/trunks"], s.ids["/devices"] = id(alice.ID), id(trunk.ID), id(device.ID)
 	s.ids["/numbers"], s.ids["/api-keys"], s.ids["/calls"], s.ids["/cdr"] = id(number.ID), id(key.ID), id(s.call), id(s.call)
 	s.ids["/memory"] = map[string]string{"phone": s.phone}
+	var fact struct{ ID string }
+	s.a.want(t, 201, "POST", "/memory/callers/"+s.phone+"/facts", map[string]any{"text": "A fact."}, &fact)
+	s.ids["/memory/items"] = id(fact.ID)
 	s.routed(t, alice.ID)
 	s.delivered(t)
 	s.understood(t)
