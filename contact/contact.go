@@ -118,6 +118,9 @@ type Service struct {
 	// OnKnown is told when it turned out later whose call it is; may be nil.
 	OnKnown func(ctx context.Context, org, callID string, c event.Contact) error
 
+	// After is the clock of those who wait for connected systems; nil: time.After.
+	After func(limit time.Duration) <-chan time.Time
+
 	cache   *cache
 	flights flights
 	running sync.WaitGroup
@@ -128,6 +131,9 @@ type Service struct {
 // Open makes the room ready. Close must follow.
 func (s *Service) Open() *Service {
 	s.cache = newCache()
+	if s.After == nil {
+		s.After = time.After
+	}
 	s.flights.known = map[string]*flight{}
 	s.over, s.end = context.WithCancel(context.Background())
 	return s

@@ -49,7 +49,8 @@ func build(t *testing.T, d *db.DB) *house {
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
 	users := user.New(d, h.orgs, outbox, b, time.Now)
 	h.Service = (&contact.Service{DB: d, Orgs: h.orgs, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: files,
-		Log: slog.New(slog.NewTextHandler(lines{t}, nil)), Now: time.Now}).Open()
+		Log: slog.New(slog.NewTextHandler(lines{t}, nil)), Now: time.Now,
+		After: func(time.Duration) <-chan time.Time { return nil }}).Open() // systems are waited for as long as they take
 	t.Cleanup(h.Close)
 	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
 	return h

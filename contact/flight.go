@@ -170,12 +170,10 @@ func compare(a, b string) int {
 }
 
 // wait returns what is known when the flight has landed, or the time is up.
-func (f *flight) wait(ctx context.Context, limit time.Duration) *found {
-	t := time.NewTimer(limit)
-	defer t.Stop()
+func (f *flight) wait(ctx context.Context, up <-chan time.Time) *found {
 	select {
 	case <-f.done:
-	case <-t.C:
+	case <-up:
 	case <-ctx.Done():
 	}
 	return f.result()

@@ -110,7 +110,7 @@ func (s *Service) who(ctx context.Context, a asked, country string, limit time.D
 	if landed != nil {
 		return landed, true, nil, nil
 	}
-	if f = flight.wait(ctx, limit); !f.complete {
+	if f = flight.wait(ctx, s.After(limit)); !f.complete {
 		late = flight
 	}
 	return f, false, late, nil
