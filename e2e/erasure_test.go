@@ -33,6 +33,7 @@ func (s *site) forgets(from string, spoken cdr) {
 	s.Want(201, "POST", "/calls/"+spoken.CallID+"/note", map[string]any{"body": "they are off to " + secret + ", call " + from}, nil)
 	left := s.acquainted(from, secret)
 	s.Want(201, "POST", "/memory/callers/"+url.PathEscape(from)+"/facts", map[string]any{"text": "collects " + secret}, nil)
+	s.exportsRecords()
 	traces := []string{strings.TrimPrefix(from, "+"), secret, *summary, "Quetzalcoatl"}
 	for _, needle := range traces {
 		if len(s.traces(needle)) == 0 {
@@ -76,6 +77,20 @@ func (s *site) forgets(from string, spoken cdr) {
 		for _, place := range s.traces(needle) {
 			s.T.Errorf("%q is still in %s", needle, place)
 		}
+	}
+}
+
+// exportsRecords has every record written to a file, which has the caller's number.
+func (s *site) exportsRecords() {
+	s.T.Helper()
+	var e struct{ ID, Status string }
+	s.Want(202, "POST", "/cdr/exports", map[string]any{"since": "2020-01-01", "until": "2999-01-01", "format": "csv"}, &e)
+	rig.Until(s.T, "the file of an export", 20*time.Second, func() bool {
+		s.Want(200, "GET", "/cdr/exports/"+e.ID, nil, &e)
+		return e.Status == "ready"
+	})
+	if files := s.filesWith("call_id,"); len(files) == 0 {
+		s.T.Error("no export is among the files that are searched")
 	}
 }
 
