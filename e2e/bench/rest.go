@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"soniq/db"
@@ -45,7 +47,7 @@ func (b *bench) measureStart() error {
 
 // measureRecords lists call detail records out of very many.
 func (b *bench) measureRecords() error {
-	b.title("Lists", fmt.Sprintf("GET /cdr?limit=50 over HTTP on %d call detail records of one organisation, SQLite, one client", b.cdrs))
+	b.title("Lists and counts", fmt.Sprintf("GET /cdr?limit=50 and GET /analytics over HTTP on %d call detail records of one organisation, SQLite, one client", b.cdrs))
 	dir, err := temporary("cdr")
 	if err != nil {
 		return err
@@ -71,8 +73,13 @@ func (b *bench) measureRecords() error {
 	}
 	again.org, again.key = p.org, p.key
 	p = again
+	counted, err := p.counted()
+	if err != nil {
+		return err
+	}
+	b.say("counted within %s of the start", counted.Round(time.Second))
 	var rows [][]string
-	for _, q := range recordQueries {
+	for _, q := range slices.Concat(recordQueries, countQueries) {
 		row, p99, err := p.list(q)
 		if err != nil {
 			return err
@@ -84,6 +91,24 @@ func (b *bench) measureRecords() error {
 	}
 	b.table([]string{"filter", "requests", "p50 ms", "p99 ms", "worst ms", "load"}, rows)
 	return nil
+}
+
+// counted waits until all records are in the counts, which answer far sooner than the records do, and returns how long that took
+// since the start.
+func (p *platform) counted() (time.Duration, error) {
+	var first time.Duration
+	begun := time.Now()
+	for limit := begun.Add(5 * time.Minute); time.Now().Before(limit); <-time.After(time.Second) {
+		began := time.Now()
+		if err := p.api(http.MethodGet, "/analytics/calls?"+daysAgo(180, 180), nil, nil); err != nil {
+			return 0, err
+		}
+		took := time.Since(began)
+		if first = max(first, took); took < first/4 {
+			return time.Since(begun), nil
+		}
+	}
+	return 0, errors.New("the records were not counted within five minutes")
 }
 
 // A recordQuery is a filter whose values change from request to request.
@@ -111,10 +136,27 @@ var recordQueries = []recordQuery{
 	{"q (text of the summary), found nowhere, any time", 0, func() string { return "&q=nowhere" }},
 }
 
+// countQueries are asked for once the records are counted.
+var countQueries = []recordQuery{
+	{"calls by day, 30 days", 50, func() string { return "/analytics/calls" }},
+	{"calls by hour, a day, by agent", 50, func() string { return "/analytics/calls?interval=hour&group_by=agent_id&" + daysAgo(1+rand.IntN(170), 1) }},
+	{"calls by week, half a year", 50, func() string { return "/analytics/calls?interval=week&" + daysAgo(180, 180) }},
+	{"agents, 30 days", 0, func() string { return "/analytics/agents" }},
+}
+
+// daysAgo are some whole days that began some days ago.
+func daysAgo(begin, days int) string {
+	t := time.Now().AddDate(0, 0, -begin).UTC()
+	return "since=" + t.Format(time.DateOnly) + "&until=" + t.AddDate(0, 0, days).Format(time.DateOnly)
+}
+
 func (p *platform) list(q recordQuery) (row []string, p99 float64, err error) {
 	var took []time.Duration
 	for limit := time.Now().Add(10 * time.Second); len(took) < 1000 && time.Now().Before(limit); {
-		path := "/cdr?limit=50" + q.text()
+		path := q.text()
+		if !strings.HasPrefix(path, "/") {
+			path = "/cdr?limit=50" + path
+		}
 		began := time.Now()
 		if err := p.api(http.MethodGet, path, nil, nil); err != nil {
 			return nil, 0, err
