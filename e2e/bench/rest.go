@@ -139,7 +139,9 @@ var recordQueries = []recordQuery{
 // countQueries are asked for once the records are counted.
 var countQueries = []recordQuery{
 	{"calls by day, 30 days", 50, func() string { return "/analytics/calls" }},
-	{"calls by hour, a day, by agent", 50, func() string { return "/analytics/calls?interval=hour&group_by=agent_id&" + daysAgo(1+rand.IntN(170), 1) }},
+	{"calls by hour, a day, by agent", 50, func() string {
+		return "/analytics/calls?interval=hour&group_by=agent_id&" + daysAgo(1+rand.IntN(170), 1)
+	}},
 	{"calls by week, half a year", 50, func() string { return "/analytics/calls?interval=week&" + daysAgo(180, 180) }},
 	{"agents, 30 days", 0, func() string { return "/analytics/agents" }},
 }
