@@ -50,12 +50,12 @@ func (l *loop) check() {
 // events: each record has its events, once and in order, and nothing else was told.
 func (l *loop) events(records map[string]record) {
 	l.t.Helper()
-	told := l.hooks.ofCall()
+	told, late := l.hooks.ofCall()
 	for call, kinds := range told {
 		if _, ok := records[call]; !ok {
 			l.t.Errorf("%v came of call %s, which has no record", kinds, call)
 		}
-		inOrder(l.t, call, kinds)
+		inOrder(l.t, call, kinds, late[call])
 	}
 	for call, r := range records {
 		want := []string{"call.started", "call.ended"}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"soniq/e2e/rig"
 )
@@ -21,7 +22,17 @@ type hooks struct {
 // told is an event as it came.
 type told struct {
 	id, kind, call string
-	enriched       bool
+	late           bool // call.ended that came when nobody waits for a transcript any more
+}
+
+// enrichedWait is how long call.ended waits for the transcript.
+const enrichedWait = 30 * time.Second
+
+// isLate reports whether an event of an ended call came after that time.
+func isLate(e rig.Event) bool {
+	text, _ := e.Data["ended_at"].(string)
+	ended, err := time.Parse(time.RFC3339, text)
+	return err == nil && time.Since(ended) >= enrichedWait
 }
 
 func startHooks(c *rig.Client) *hooks {
@@ -41,23 +52,23 @@ func (h *hooks) answer(e rig.Event, n int) int {
 	id := e.Header.Get("webhook-id")
 	if h.known[id]++; h.known[id] == 1 {
 		call, _ := e.Data["call_id"].(string)
-		enriched, _ := e.Data["enriched"].(bool)
-		h.first = append(h.first, told{id, e.Event, call, enriched})
+		h.first = append(h.first, told{id, e.Event, call, isLate(e)})
 	}
 	return 200
 }
 
-// ofCall is what was told of each call, in its order.
-func (h *hooks) ofCall() map[string][]string {
+// ofCall is what was told of each call, in its order, and late are the calls of which call.ended did not wait for the transcript.
+func (h *hooks) ofCall() (all map[string][]string, late map[string]bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := map[string][]string{}
+	all, late = map[string][]string{}, map[string]bool{}
 	for _, x := range h.first {
 		if x.call != "" {
 			all[x.call] = append(all[x.call], x.kind)
+			late[x.call] = late[x.call] || x.kind == "call.ended" && x.late
 		}
 	}
-	return all
+	return all, late
 }
 
 // count is how many different events of a kind came.
@@ -87,8 +98,11 @@ func (h *hooks) twice() (n int) {
 // order is how events of one call follow each other; those of the same rank may come either way.
 var order = map[string]int{"call.started": 1, "call.answered": 2, "call.missed": 3, "call.recording": 3, "call.transcription": 4, "call.ended": 5}
 
-func inOrder(t *testing.T, call string, kinds []string) {
+func inOrder(t *testing.T, call string, kinds []string, late bool) {
 	t.Helper()
+	if i := slices.Index(kinds, "call.transcription"); late && i == len(kinds)-1 {
+		kinds = slices.Insert(slices.Clone(kinds[:i]), i-1, "call.transcription")
+	}
 	if !slices.IsSortedFunc(kinds, func(a, b string) int { return order[a] - order[b] }) {
 		t.Errorf("events of %s came in the order %v", call, kinds)
 	}
