@@ -242,11 +242,16 @@ func (c *Corridor) finish(ctx context.Context, o Operation, start time.Time, err
 	return AsProblem(ctx, e)
 }
 
-// known makes an Error of any error; what is not one of ours is logged with its cause and shown without.
+// known makes an Error of any error; what is not one of ours is logged with its cause and shown without. What fails because its
+// client went away is no fault.
 func (c *Corridor) known(ctx context.Context, o Operation, err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
+	}
+	if errors.Is(ctx.Err(), context.Canceled) { // nobody waits for the answer any more
+		c.Log.Info("client went away", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
+		return Unexpected(err)
 	}
 	c.Log.Error("operation failed", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
 	return Unexpected(err)
