@@ -42,7 +42,14 @@ func TestGoldenDescription(t *testing.T) {
 }
 
 // describe makes the description as a server of a fresh folder would.
-func describe(t *testing.T) []byte { t.Helper(); return door(t).Document() }
+func describe(t *testing.T) []byte {
+	t.Helper()
+	text, err := door(t).Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
 
 // door is the HTTP door of a server of a fresh folder; only what needs no database can be asked of it.
 func door(t *testing.T) *rest.Server {

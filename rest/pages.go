@@ -65,9 +65,20 @@ func (s *Server) endpoints(env access.Environment) []endpoint {
 	return all
 }
 
-func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) {
+func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
+	text, err := s.document()
+	if err != nil {
+		s.unmade(w, r, err)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(s.document)
+	_, _ = w.Write(text)
+}
+
+// unmade answers that a page which follows from the operations could not be made.
+func (s *Server) unmade(w http.ResponseWriter, r *http.Request, err error) {
+	s.Log.Error("page not made", "path", r.URL.Path, "err", err)
+	op.Write(w, r, op.Unexpected(err))
 }
 
 // health says that the process lives.

@@ -105,22 +105,20 @@ type postAnswer struct {
 // anyBase is where the address of the server is put when the collection is asked for.
 const anyBase = "http://soniq.invalid/api/v1"
 
-func (s *Server) postman() error {
-	text, err := json.MarshalIndent(s.collect(), "", " ")
+func (s *Server) postman(w http.ResponseWriter, r *http.Request) {
+	text, err := s.collection()
 	if err != nil {
-		return fmt.Errorf("make the collection for Postman: %w", err)
+		s.unmade(w, r, err)
+		return
 	}
-	s.router.HandleFunc("GET /postman.json", func(w http.ResponseWriter, r *http.Request) {
-		scheme := "http"
-		if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
-			scheme = "https"
-		}
-		base, _ := json.Marshal(scheme + "://" + r.Host + op.Prefix)
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Disposition", `attachment; filename="soniq.postman_collection.json"`)
-		_, _ = w.Write(bytes.Replace(text, []byte(`"`+anyBase+`"`), base, 1))
-	})
-	return nil
+	scheme := "http"
+	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	base, _ := json.Marshal(scheme + "://" + r.Host + op.Prefix)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Disposition", `attachment; filename="soniq.postman_collection.json"`)
+	_, _ = w.Write(bytes.Replace(text, []byte(`"`+anyBase+`"`), base, 1))
 }
 
 // nobody is the value of a variable before something is made; what is asked with it is not found.

@@ -4,6 +4,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -47,9 +49,10 @@ type Config struct {
 // A Server answers HTTP.
 type Server struct {
 	Config
-	api      huma.API
-	router   *http.ServeMux
-	document []byte
+	api    huma.API
+	router *http.ServeMux
+	// Both are made when they are first asked for, which most servers never are.
+	document, collection func() ([]byte, error)
 }
 
 // New registers the operations.
@@ -60,20 +63,19 @@ func New(c Config) (*Server, error) {
 		more = append(more, c.Describe)
 	}
 	s.api = op.NewAPI(s.router, c.Corridor, c.Operations, more...)
-	var err error
-	if s.document, err = op.JSON(s.api); err != nil {
-		return nil, err
-	}
+	s.document = sync.OnceValues(func() ([]byte, error) { return op.JSON(s.api) })
+	s.collection = sync.OnceValues(func() ([]byte, error) { return json.MarshalIndent(s.collect(), "", " ") })
 	s.pages()
-	return s, s.postman()
+	return s, nil
 }
 
 // Document is the OpenAPI 3.1 description.
-func (s *Server) Document() []byte { return s.document }
+func (s *Server) Document() ([]byte, error) { return s.document() }
 
 // pages are what is served beside the operations.
 func (s *Server) pages() {
 	s.router.HandleFunc("GET /openapi.json", s.openapi)
+	s.router.HandleFunc("GET /postman.json", s.postman)
 	s.router.HandleFunc("GET /health", s.health)
 	s.router.HandleFunc("GET /ready", s.ready)
 	s.router.HandleFunc("GET /metrics", s.metrics)
