@@ -30,7 +30,7 @@ func (s *Service) exporting() []op.Operation {
 	r := access.CallsRead
 	return []op.Operation{
 		op.New("cdr.exports.create", "POST /cdr/exports", r, "Have call detail records written to a file", s.StartExport).Status(202).
-			Fails("concurrency_limit", "not_enabled", "plan_limit"),
+			Fails("concurrency_limit", "plan_limit"),
 		op.New("cdr.exports.get", "GET /cdr/exports/{id}", r, "See how far an export is, and get the address of its file", s.GetExport),
 		op.NewStream("cdr.exports.file", "GET /cdr/exports/{id}/file", r, "Get the file of an export", s.ExportFile).AllowSigned().Fails("gone", "invalid_state").
 			Answers(200, "text/csv", nil).Answers(206, "text/csv", nil).Answers(416, "application/problem+json", op.Problem{}),
@@ -105,7 +105,7 @@ type ExportIn struct{ Body ExportAsk }
 type ExportAsk struct {
 	Since   string   `json:"since" maxLength:"40" doc:"RFC 3339, or a date in the organisation's time zone" example:"2026-01-01"`
 	Until   string   `json:"until" maxLength:"40" doc:"RFC 3339, or a date; what ends after the request is left out" example:"2026-02-01"`
-	Format  string   `json:"format" enum:"csv,jsonl,parquet" doc:"parquet is not built yet"`
+	Format  string   `json:"format" enum:"csv,jsonl"`
 	Filters Narrow   `json:"filters,omitempty"`
 	Columns []string `json:"columns,omitempty" doc:"Members of the record in this order, such as call_id, agent.name, quality.mos; all unless given"`
 }
@@ -120,9 +120,6 @@ type keptAsk struct {
 
 // StartExport has records written to a file in the background.
 func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export], error) {
-	if in.Body.Format == "parquet" {
-		return nil, op.Fail("not_enabled", "this server does not write parquet; ask for csv or jsonl")
-	}
 	e, err := s.exportOf(ctx, in.Body)
 	if err != nil {
 		return nil, err

@@ -125,7 +125,7 @@ func TestWhatIsWrongWithAnExportIsTold(t *testing.T) {
 	o.do("POST", "/cdr/exports", map[string]any{"since": "x", "until": "", "format": "csv", "columns": []string{"id", "secret"}}).Want(422).
 		Refused("validation_failed", "since invalid_time", "until required", "columns.1 invalid_value")
 	o.do("POST", "/cdr/exports", map[string]any{"since": "2026-02-01", "until": "2026-01-01", "format": "csv"}).Want(422).Refused("validation_failed", "until out_of_range")
-	o.do("POST", "/cdr/exports", map[string]any{"since": "2026-01-01", "until": "2026-02-01", "format": "parquet"}).Want(501).Refused("not_enabled")
+	o.do("POST", "/cdr/exports", map[string]any{"since": "2026-01-01", "until": "2026-02-01", "format": "parquet"}).Want(422).Refused("validation_failed")
 	for range 10 {
 		o.do("POST", "/cdr/exports", map[string]any{"since": "2020-01-01", "until": "2020-02-01", "format": "csv"}).Want(202)
 	}
