@@ -55,6 +55,8 @@ var others = map[string][]string{
 	"carrier": append([]string{"number", "org"}, foundations...),
 	"pbx":     append([]string{"call", "sip", "media", "carrier", "device", "number", "org", "user", "transcript"}, foundations...),
 	"rest":    {"op", "access", "auth", "db"},
+	"attendant": append([]string{"pbx", "flow", "queue", "agent", "voicemail", "call", "contact", "media", "number", "org", "user", "sms"},
+		foundations...),
 }
 
 // TestImportsPointDown reads every import of ours and names those that point the wrong way.

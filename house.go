@@ -16,6 +16,7 @@ import (
 	"soniq/access"
 	"soniq/agent"
 	"soniq/analytics"
+	"soniq/attendant"
 	"soniq/audio"
 	"soniq/audit"
 	"soniq/auth"
@@ -91,6 +92,7 @@ type house struct {
 	gate        *carrier.Gate
 	contacts    *contact.Service
 	crm         *crm.Service
+	attendant   *attendant.Service
 }
 
 // openHouse takes the data folder, brings the database up to date and builds the rooms.
@@ -176,6 +178,7 @@ func (h *house) build() error {
 	h.buildErasure()
 	h.buildCounts()
 	h.buildContacts(now)
+	h.joinAttendant()
 	h.join()
 	return nil
 }

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"time"
+
+	"soniq/attendant"
+)
+
+// This file joins the room that leads callers with the others.
+
+// joinAttendant makes the room. It is the last one: it stands on all the others.
+func (h *house) joinAttendant() {
+	h.attendant = attendant.New(attendant.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Agents: h.agents, Queues: h.queues, Flows: h.flows,
+		Voicemail: h.voicemail, Numbers: h.numbers, Calls: h.calls, Contacts: h.contacts, Messages: h.messages, Files: h.files, Guard: h.guard,
+		Outbox: h.outbox, Log: h.log, Now: time.Now, Node: h.node})
+}

@@ -1,0 +1,88 @@
+// Package attendant leads callers who need more than phones that ring: through flows, into queues and mailboxes, and to people by their
+// own rules. The switch asks it where a lead goes, and carries out what its scripts ask for.
+package attendant
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"soniq/agent"
+	"soniq/call"
+	"soniq/contact"
+	"soniq/db"
+	"soniq/egress"
+	"soniq/event"
+	"soniq/flow"
+	"soniq/number"
+	"soniq/org"
+	"soniq/pbx"
+	"soniq/queue"
+	"soniq/sms"
+	"soniq/user"
+	"soniq/voicemail"
+)
+
+// A Room leads a caller to one place of a kind: the queue, the mailbox or the person with the id. It returns what came of it, one of the
+// outcomes below, or Gone where the caller is led no further.
+type Room func(ctx context.Context, v *pbx.Visit, id string, l pbx.Lead) (outcome string)
+
+// What comes of leading a caller. After Answered the caller talks to somebody, and after Left, Callback and Ended everything was done for
+// them: the call may end. After any other the caller is still there, and wants to be led elsewhere.
+const (
+	Gone        = ""         // the caller hung up, or is led by somebody else
+	Answered    = "answered" // a person
+	Left        = "left"     // a message
+	Empty       = "empty"    // no message; a queue without agents
+	Callback    = "callback" // they are called back
+	Ended       = "ended"    // a flow that came to its end
+	Timeout     = "timeout"  // waited in a queue as long as they may
+	Overflow    = "overflow" // a queue that is full or closed
+	Busy        = "busy"
+	NoAnswer    = "no_answer"
+	Rejected    = "rejected"
+	Unreachable = "unreachable"
+	Failed      = "failed"
+)
+
+// Config is what the room is made of.
+type Config struct {
+	DB        *db.DB
+	Orgs      *org.Service
+	Users     *user.Service
+	Agents    *agent.Service
+	Queues    *queue.Service
+	Flows     *flow.Service
+	Voicemail *voicemail.Service
+	Numbers   *number.Service
+	Calls     *call.Service
+	Contacts  *contact.Service
+	Messages  *sms.Service
+	Files     call.Files
+	Guard     *egress.Guard
+	Outbox    *event.Outbox
+	Log       *slog.Logger
+	Now       func() time.Time
+	Node      string
+}
+
+// Service is the room. The function fields are set before the first call.
+type Service struct {
+	Config
+	Queue   Room
+	Mailbox Room // the id is that of a user, a queue or a flow
+	Person  Room
+}
+
+// New makes the room.
+func New(c Config) *Service {
+	return &Service{Config: c}
+}
+
+// Attend finds the script of a lead; nil where there is none of its kind.
+func (s *Service) Attend(l pbx.Lead) pbx.Script {
+	if s.room(l.To) == nil {
+		return nil
+	}
+	return func(ctx context.Context, v *pbx.Visit) { s.attend(withTrip(ctx), v, l) }
+}
