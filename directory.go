@@ -208,7 +208,7 @@ func (d *directory) User(ctx context.Context, org, id string) (pbx.Destination, 
 		Barred: o.Barred() || d.bars.has(org)}, err == nil, err
 }
 
-// Extension finds a user by extension.
+// Extension finds who has an extension: a user or a queue.
 func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Destination, bool, error) {
 	if len(dialled) > 8 || strings.HasPrefix(dialled, "+") {
 		return pbx.Destination{}, false, nil
@@ -226,9 +226,29 @@ func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 		return pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: dialled}, err
 	})
 	if errors.Is(err, errNobody) {
-		return found, false, nil
+		return d.queueAt(ctx, org, dialled)
 	}
 	return found, err == nil, err
+}
+
+// queueAt finds the queue that has an extension.
+func (d *directory) queueAt(ctx context.Context, id, dialled string) (pbx.Destination, bool, error) {
+	owner, err := org.ExtensionOwner(ctx, d.db.Read(ctx), id, dialled)
+	if db.IsNone(err) || err == nil && !strings.HasPrefix(owner, "que_") {
+		return pbx.Destination{}, false, nil
+	}
+	if err != nil {
+		return pbx.Destination{}, false, err
+	}
+	o, err := d.orgs.Get(ctx, id)
+	if err != nil {
+		return pbx.Destination{}, false, err
+	}
+	if _, ok := carrier.Emergency(o.Country, dialled); ok {
+		return pbx.Destination{}, false, nil
+	}
+	return pbx.Destination{Org: id, Extension: dialled, Number: dialled, Leads: "queue:" + owner, Sandbox: o.Sandbox(),
+		Barred: o.Barred() || d.bars.has(id)}, true, nil
 }
 
 // Number finds where a number of ours leads.
@@ -246,7 +266,14 @@ func (d *directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 		return pbx.Destination{}, false, err
 	}
 	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox(), Barred: o.Barred() || d.bars.has(n.OrgID)}
-	if n.AssignedTo.Type != "user" || n.AssignedTo.ID == nil {
+	switch {
+	case n.AssignedTo.ID == nil:
+		if n.Fallback != nil {
+			to.Leads = *n.Fallback
+		}
+		return to, true, nil
+	case n.AssignedTo.Type != "user":
+		to.Leads = n.AssignedTo.Type + ":" + *n.AssignedTo.ID
 		return to, true, nil
 	}
 	to.UserID = *n.AssignedTo.ID

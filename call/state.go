@@ -53,6 +53,7 @@ type Outcome struct {
 	HangupBy  string
 	SIPStatus int
 	Q850      int
+	Missed    string // missed_reason, where more is known than that nobody answered
 }
 
 // last is the final state of a call that was never connected. Calls from outside, and calls inside the
@@ -74,6 +75,9 @@ func (o Outcome) last(d Direction) Status {
 
 // missed is why an inbound call was missed.
 func (o Outcome) missed() string {
+	if o.Missed != "" {
+		return o.Missed
+	}
 	if o.Reason == "busy" || o.Reason == "rejected" {
 		return "rejected"
 	}

@@ -37,10 +37,15 @@ func (s *Switch) clip(ctx context.Context, org, id string) (*media.Clip, error) 
 
 // say makes a clip of a text.
 func (s *Switch) say(ctx context.Context, org, text, voice string) (*media.Clip, error) {
+	return s.spoken(ctx, org, text, voice, "")
+}
+
+// spoken makes a clip of a text in a language; "" for the engine's own.
+func (s *Switch) spoken(ctx context.Context, org, text, voice, language string) (*media.Clip, error) {
 	if s.Speaker == nil {
 		return nil, op.Fail("not_enabled", "no engine for speech is set up; soniq doctor tells what is missing")
 	}
-	path, err := s.Speaker.File(ctx, org, text, voice, "")
+	path, err := s.Speaker.File(ctx, org, text, voice, language)
 	if err != nil {
 		return nil, err
 	}

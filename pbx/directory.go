@@ -66,8 +66,13 @@ type Destination struct {
 	NumberID        string // the number dialled, where it was one of ours
 	TrunkID         string // that carries it
 	Number          string // in E.164
-	Sandbox         bool
-	Barred          bool // the organisation is suspended: its numbers ring nobody
+	// Leads is where it leads that is no user: queue:que_…, flow:flw_… or voicemail:…; "" for users.
+	Leads string
+	// Led says that a script leads callers to the user from the start, After that one does once the phones rang in vain.
+	Led, After bool
+	RingFor    time.Duration // how long the phones ring before that; 0: as long as all do
+	Sandbox    bool
+	Barred     bool // the organisation is suspended: its numbers ring nobody
 }
 
 // A Phone is a registered contact of a device.

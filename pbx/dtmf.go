@@ -117,6 +117,12 @@ func (c *liveCall) hearDigits(l *leg) {
 
 // heardDigit tells of a key, unless what is said is not to be kept: then it may belong to a card number.
 func (c *liveCall) heardDigit(ctx context.Context, l *leg, d rune, method string) {
+	if v := c.visit; v != nil && l == v.leg {
+		v.keys.press(d)
+		if v.masked {
+			return
+		}
+	}
 	if r := c.recording; r != nil && r.paused {
 		return
 	}

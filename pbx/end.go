@@ -48,7 +48,7 @@ func (c *liveCall) lost(ctx context.Context, l *leg, e sip.Lost) {
 // gone carries on with those who are left when a leg is over, or ends the call.
 func (c *liveCall) gone(ctx context.Context, l *leg, o call.Outcome, q850 int) {
 	switch {
-	case c.monitorGone(ctx, l), c.extraGone(ctx, l), c.transferGone(ctx, l):
+	case c.monitorGone(ctx, l), c.extraGone(ctx, l), c.transferGone(ctx, l), c.visitorGone(l):
 	case l == c.a && len(c.extra) > 0 && c.b != nil:
 		c.a = c.promote()
 		c.stay(ctx)
@@ -78,6 +78,7 @@ func (c *liveCall) finish(ctx context.Context) {
 		c.sw.stats.failed.Add(1)
 	}
 	c.endMonitors()
+	c.leaving()
 	if r := c.recording; r != nil && r.recorder != nil {
 		r.recorder.Stop()
 	}

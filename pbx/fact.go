@@ -80,6 +80,8 @@ func (c *liveCall) status() call.Status {
 
 func (c *liveCall) stage() string {
 	switch {
+	case c.visit != nil:
+		return c.visit.place.Stage
 	case c.transfer.running():
 		return "transfer"
 	case len(c.extra) > 0:

@@ -37,6 +37,7 @@ type leg struct {
 	busy      bool              // a re-INVITE of ours is under way
 	idle      []func()          // what waits for that
 	onAnswer  []func()          // who waits for its answer
+	onOver    []func()          // who waits for its end
 	heldPeer  bool              // its phone holds the other side
 	heldAPI   bool              // it is on hold, by command
 	muted     bool

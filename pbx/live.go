@@ -28,6 +28,8 @@ type liveCall struct {
 	legs  []*leg  // every leg there ever was
 
 	transfer  *transfer
+	visit     *Visit   // of a caller whom a script leads
+	visits    []*Visit // all there were
 	monitors  []*monitor
 	mixer     *media.Mixer
 	wired     string // what the media was last told
@@ -105,6 +107,9 @@ func (c *liveCall) carry(ctx context.Context, begin func(ctx context.Context)) {
 // end makes carry stop after this message. The first reason counts.
 func (c *liveCall) end(o call.Outcome) {
 	if !c.done {
+		if c.visit != nil && o.Missed == "" {
+			o.Missed = c.visit.missed
+		}
 		c.outcome, c.done = o, true
 	}
 }
@@ -246,6 +251,10 @@ func (c *liveCall) legOver(l *leg, reason string, status int) {
 	}
 	l.over, l.ended, l.reason, l.status, l.dirty = true, c.sw.Now(), reason, status, true
 	l.closeStream()
+	for _, f := range l.onOver {
+		f()
+	}
+	l.onOver = nil
 	c.step("leg.ended", l, detail{"reason": reason, "sip_status": status})
 	l.free()
 }

@@ -50,10 +50,12 @@ type Config struct {
 	// is on the way of every such call.
 	CallerName func(ctx context.Context, org, number string) string
 	// Room refuses with the error for programs where an organisation may keep no more recordings; nil: all may.
-	Room  func(ctx context.Context, org string) error
-	Rings func(r Ring) // told of every user a call rings at; must not wait; may be nil
-	Log   *slog.Logger
-	Now   func() time.Time
+	Room func(ctx context.Context, org string) error
+	// Attend finds the script that leads a caller somewhere; nil where there is none. nil: callers are led to phones only.
+	Attend func(l Lead) Script
+	Rings  func(r Ring) // told of every user a call rings at; must not wait; may be nil
+	Log    *slog.Logger
+	Now    func() time.Time
 
 	// MediaTimeout is how long a leg that should speak may send nothing before it is asked whether it is still there; 0: for ever.
 	MediaTimeout time.Duration

@@ -144,6 +144,10 @@ func (c *liveCall) dial(ctx context.Context, p call.Placement, r reach) {
 	if r.exit != nil && r.exit.CallerID != "" {
 		c.new.From, c.new.NumberID = r.exit.CallerID, r.exit.NumberID
 	}
+	if r.script != nil {
+		c.visitBy(ctx, r, c.a)
+		return
+	}
 	h := c.newHunt("callee", r, c.a)
 	if r.user != nil {
 		h.role = "agent"
@@ -154,8 +158,14 @@ func (c *liveCall) dial(ctx context.Context, p call.Placement, r reach) {
 	}
 	h.onRing = func(l *leg, e sip.Provisional) { c.farRings(l, e) }
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.bothUp(ctx, p, l) }
-	h.onFail = func(_ context.Context, e sip.Failed) { c.hangUpAll(outcomeOf(e.Status, e.Q850), normalClearing) }
-	h.start(ctx, c.ringFor())
+	h.onFail = func(ctx context.Context, e sip.Failed) {
+		if next := c.afterwards(r, e); next != nil {
+			c.visitBy(ctx, *next, c.a)
+			return
+		}
+		c.hangUpAll(outcomeOf(e.Status, e.Q850), normalClearing)
+	}
+	h.start(ctx, c.ringsFor(r))
 }
 
 // farRings lets the user hear what the other side plays before it answers, where it plays anything.

@@ -14,6 +14,8 @@ type reach struct {
 	user   *Destination
 	phones []Phone
 	exit   *Exit
+	script Script // who leads there, in place of phones
+	lead   Lead
 }
 
 // number is what is written down as the other end.
@@ -21,6 +23,8 @@ func (r reach) number(dialled string) string {
 	switch {
 	case r.user != nil:
 		return r.user.Extension
+	case r.script != nil:
+		return dialled
 	case r.exit != nil && r.exit.Number != "":
 		return r.exit.Number
 	}
@@ -46,26 +50,66 @@ func (r reach) close() {
 func (s *Switch) reach(ctx context.Context, from Caller, to string) (r reach, refusal *Refusal, err error) {
 	to = target(to)
 	if id, ok := strings.CutPrefix(to, "user:"); ok {
-		return s.reachUser(ctx, from.Org, id, "")
+		return s.wayToUser(ctx, from.Org, id)
+	}
+	if kind, _, named := strings.Cut(to, ":"); named && kind != "ext" {
+		return s.ledBy(r, Lead{Org: from.Org, To: to})
 	}
 	d, ok, err := s.Directory.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
 	if err != nil {
 		return r, nil, err
 	}
 	if ok {
-		return s.phonesOf(ctx, d, "")
+		return s.way(ctx, d)
 	}
 	if strings.HasPrefix(to, "ext:") {
-		return r, &Refusal{Status: 404, Phrase: "Nobody has this extension", Reason: "invalid_number"}, nil
+		return r, nobodyThere(), nil
 	}
 	return s.outside(ctx, from, to)
+}
+
+// wayToUser is where calls to a user lead.
+func (s *Switch) wayToUser(ctx context.Context, org, id string) (reach, *Refusal, error) {
+	d, ok, err := s.Directory.User(ctx, org, id)
+	if err != nil || !ok {
+		return reach{}, noUser(), err
+	}
+	return s.way(ctx, d)
+}
+
+func noUser() *Refusal {
+	return &Refusal{Status: 404, Phrase: "There is no such user", Reason: "invalid_number"}
+}
+
+// people finds the phones of somebody of ours, or the way outside, and nothing else.
+func (s *Switch) people(ctx context.Context, from Caller, to, device string) (r reach, refusal *Refusal, err error) {
+	to = target(to)
+	if id, ok := strings.CutPrefix(to, "user:"); ok {
+		return s.reachUser(ctx, from.Org, id, device)
+	}
+	d, ok, err := s.Directory.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
+	switch {
+	case err != nil:
+		return r, nil, err
+	case ok && d.UserID != "":
+		return s.phonesOf(ctx, d, device)
+	case ok:
+		return r, nowhere(), nil
+	case strings.HasPrefix(to, "ext:"):
+		return r, nobodyThere(), nil
+	}
+	return s.outside(ctx, from, to)
+}
+
+func nobodyThere() *Refusal {
+	return &Refusal{Status: 404, Phrase: "Nobody has this extension", Reason: "invalid_number"}
 }
 
 // reachUser finds the phones of a user, or one of them.
 func (s *Switch) reachUser(ctx context.Context, org, user, device string) (reach, *Refusal, error) {
 	d, ok, err := s.Directory.User(ctx, org, user)
 	if err != nil || !ok {
-		return reach{}, &Refusal{Status: 404, Phrase: "There is no such user", Reason: "invalid_number"}, err
+		return reach{}, noUser(), err
 	}
 	return s.phonesOf(ctx, d, device)
 }

@@ -233,13 +233,19 @@ func (c *liveCall) holdEvent(l *leg, held bool, by string) event.Payload {
 
 // info passes DTMF by INFO on (RFC 6086); what the other side refuses is refused here.
 func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
+	digit, _, pressed := sip.ParseDTMFInfo(e.ContentType, e.Body)
+	if pressed {
+		c.heardDigit(ctx, l, digit, "info")
+	}
 	peer := c.other(l)
-	if !peer.up() {
+	switch {
+	case peer.up():
+	case pressed && c.visit != nil && l == c.visit.leg:
+		e.Respond(200)
+		return
+	default:
 		e.Respond(481)
 		return
-	}
-	if digit, _, ok := sip.ParseDTMFInfo(e.ContentType, e.Body); ok {
-		c.heardDigit(ctx, l, digit, "info")
 	}
 	dialog := peer.sip
 	c.aside(reinviteTimeout, func(ctx context.Context) func(context.Context) {

@@ -38,7 +38,7 @@ func (c *liveCall) fromDevice(ctx context.Context) (r reach, refusal *Refusal, e
 		return r, nil, err
 	}
 	if ok && !caller.Barred {
-		return s.phonesOf(ctx, user, "")
+		return s.way(ctx, user)
 	}
 	r, refusal, err = s.outside(ctx, caller, to)
 	c.new.Direction, c.new.To = call.Outbound, r.number(to)
@@ -87,10 +87,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 	if user.Barred {
 		return r, &Refusal{Status: 480, Phrase: "Temporarily Unavailable", Reason: "blocked"}, nil
 	}
-	if user.UserID == "" {
-		return r, &Refusal{Status: 480, Phrase: "The number leads nowhere yet", Reason: "no_route"}, nil
-	}
-	return s.phonesOf(ctx, user, "")
+	return s.way(ctx, user)
 }
 
 // nameCaller gives a caller who sent no name, or no more than a number, the name under which the organisation knows them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"time"
 
 	"soniq/call"
 	"soniq/media"
@@ -31,8 +32,12 @@ func (c *liveCall) setUp(ctx context.Context) {
 		c.reject(refusal.Status, refusal.Phrase, call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status})
 		return
 	}
+	if to.script != nil {
+		c.receive(ctx, to)
+		return
+	}
 	c.sw.know(c.a)
-	c.hunt(to).start(ctx, c.sw.RingTimeout)
+	c.hunt(to).start(ctx, c.ringsFor(to))
 	switch {
 	case c.done || c.began:
 	case to.exit != nil && to.exit.Emergency:
@@ -62,6 +67,14 @@ func (c *liveCall) mustGoOut(ctx context.Context) bool {
 	return true
 }
 
+// ringsFor is how long who was called is rung: shorter where something comes after.
+func (c *liveCall) ringsFor(to reach) time.Duration {
+	if to.user != nil && to.user.After && to.user.RingFor > 0 {
+		return to.user.RingFor
+	}
+	return c.ringFor()
+}
+
 // hunt rings who was called.
 func (c *liveCall) hunt(to reach) *hunt {
 	h := &hunt{c: c, role: "callee", to: to, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion,
@@ -72,7 +85,7 @@ func (c *liveCall) hunt(to reach) *hunt {
 	}
 	h.onRing = c.passRinging
 	h.onAnswer = c.connected
-	h.onFail = c.unanswered
+	h.onFail = func(ctx context.Context, e sip.Failed) { c.unanswered(ctx, to, e) }
 	return h
 }
 
@@ -203,9 +216,14 @@ func (c *liveCall) answerCaller(answer media.Description) error {
 }
 
 // unanswered refuses the caller when nothing rings any more.
-func (c *liveCall) unanswered(ctx context.Context, e sip.Failed) {
-	if !c.begin(ctx) {
+func (c *liveCall) unanswered(ctx context.Context, to reach, e sip.Failed) {
+	next := c.afterwards(to, e)
+	if !c.begin(ctx) || next != nil && !c.written() {
 		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
+		return
+	}
+	if next != nil {
+		c.visitBy(ctx, *next, c.a)
 		return
 	}
 	c.reject(shown(e.Status), e.Reason, outcomeOf(e.Status, e.Q850))

@@ -19,6 +19,7 @@ type transfer struct {
 	from   *leg // who is to leave
 	target *leg // who answered; nil before
 	hunt   *hunt
+	user   *Destination // who is rung; nil for numbers outside
 	rings  bool
 	refer  *sip.Refer // asked for by a phone
 	reply  reply      // asked for by command: answered as soon as it rings, or fails
@@ -119,9 +120,14 @@ func (t *transfer) found(ctx context.Context, r reach, refusal *Refusal, err err
 		return
 	}
 	c := t.c
+	if r.script != nil {
+		t.toScript(ctx, r)
+		return
+	}
 	if timeout <= 0 {
 		timeout = transferTimeout
 	}
+	t.user = r.user
 	t.kept.apart, t.from.apart = true, true
 	c.tell(ctx, t)
 	h := c.newHunt("agent", r, t.kept)
@@ -218,6 +224,7 @@ func (c *liveCall) afterFailure(ctx context.Context, t *transfer) {
 	switch {
 	case t.onFail == "hangup":
 		c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "system"}, normalClearing)
+	case t.onFail == "voicemail" && t.user != nil && c.toMailbox(ctx, t):
 	case t.from.up():
 		c.resume(t.kept)
 		c.wire()

@@ -124,6 +124,8 @@ func (c *liveCall) clipFor(l *leg) *media.Clip {
 	switch {
 	case l.heldAPI:
 		return c.music()
+	case c.visit != nil && l == c.visit.leg:
+		return c.visit.hears()
 	case c.transfer != nil:
 		return c.transfer.clipFor(l)
 	case c.b == nil && l == c.a && l.in == nil:
