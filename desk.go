@@ -73,7 +73,7 @@ func (h *house) extension(ctx context.Context, orgID, extension string) (string,
 	if carrier.ReservedExtension(o.Country, extension) {
 		return "", (&carrier.Refusal{Reason: carrier.EmergencyByProgram}).Problem("to")
 	}
-	_, err = h.users.ByExtension(ctx, h.db.Read(ctx), orgID, extension)
+	_, err = org.ExtensionOwner(ctx, h.db.Read(ctx), orgID, extension)
 	if db.IsNone(err) {
 		return "", op.Invalid(op.Field("to", "not_found", "nobody has this extension"))
 	}

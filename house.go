@@ -211,7 +211,7 @@ func (h *house) join() {
 		return len(ways) > 0, err
 	}
 	h.trunks.Active = h.limits.Running
-	h.calls.Dial, h.calls.Number, h.calls.Log = h.destination, h.e164, h.log
+	h.calls.Dial, h.calls.Number, h.calls.Reach, h.calls.Log = h.destination, h.e164, h.reach, h.log
 	h.calls.HasAudio, h.calls.Room = h.hasAudio, h.orgs.Room
 	h.calls.Deliveries = h.toldOf
 	h.joinRouting()

@@ -25,6 +25,7 @@ type Placement struct {
 	Source      string // api, mcp, console, callback
 	UserID      string // whose phones ring first
 	DeviceID    string // ring only this device of theirs; may be empty
+	Lead        string // flow:flw_… or queue:que_…: rings nobody of ours, and leads who answers there; "" else
 	To          string // E.164, extension, or sip: address, as asked
 	From        string // E.164 of the organisation to show; "" for the user's or organisation's own
 	RingTimeout time.Duration

@@ -127,7 +127,7 @@ func TestEverythingWrongWithACallIsToldAtOnce(t *testing.T) {
 		Refused("validation_failed", "user_id not_found", "device_id not_found")
 	o.do("POST", "/calls", map[string]any{"to": "911", "user_id": "usr_1"}).Want(422).Refused("destination_not_allowed")
 	o.do("POST", "/calls", map[string]any{"to": "+12025550143", "user_id": "usr_1", "from": "+12025550000"}).Want(422).Refused("number_not_owned")
-	o.do("POST", "/calls", map[string]any{"to": "+12025550143", "flow_id": "flw_1"}).Want(501).Refused("not_enabled")
+	o.do("POST", "/calls", map[string]any{"to": "+12025550143", "flow_id": "flw_1", "user_id": "usr_1"}).Refused("validation_failed", "flow_id conflict", "flow_id not_found")
 	o.do("POST", "/calls", map[string]any{"to": "+12025550143", "nonsense": 1}).Want(400).Refused("unknown_field")
 	if len(x.place) != 0 {
 		t.Errorf("placed %d calls", len(x.place))

@@ -33,6 +33,8 @@ type Service struct {
 	Dial func(ctx context.Context, org, to string) (string, error)
 	// Number reads a number as people write it in the country of the organisation, and returns it in E.164.
 	Number func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
+	// Reach says what is wrong with a destination such as queue:que_…, or ""; nil: there are none.
+	Reach func(ctx context.Context, org, to string) (wrong string, err error)
 	// HasAudio reports whether the organisation has an audio file; nil where there are none.
 	HasAudio func(ctx context.Context, org, id string) (bool, error)
 	// Room refuses where an organisation may keep no more files; nil: all may.

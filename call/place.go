@@ -51,9 +51,6 @@ var headerName = regexp.MustCompile(`^[Xx]-[A-Za-z0-9-]{1,60}$`)
 // Create places a call and answers as soon as it is written down; ringing and answer follow as events.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], error) {
 	b := &in.Body
-	if b.FlowID != "" || b.QueueID != "" {
-		return nil, op.Fail("not_enabled", "calls into flows and queues are not enabled yet; give user_id or device_id")
-	}
 	p, err := s.placement(ctx, b)
 	if err != nil {
 		return nil, err
@@ -82,10 +79,14 @@ func (s *Service) placement(ctx context.Context, b *CallCreate) (Placement, erro
 		DeviceID: b.DeviceID, RingTimeout: span(b.RingTimeoutSeconds, defaultRing), MaxDuration: span(b.MaxDurationSeconds, longestCall),
 		Record: b.Record, Machine: b.MachineDetection, Announce: b.AnnounceText, Headers: b.Headers, Metadata: b.Metadata,
 		Reference: b.ClientReference, Reason: b.Reason}
-	if p.UserID == "" && p.DeviceID == "" {
+	wrong, err := s.ledTo(ctx, &p, b)
+	if err != nil {
+		return p, err
+	}
+	if p.UserID == "" && p.DeviceID == "" && p.Lead == "" {
 		p.UserID = who.UserID
 	}
-	wrong := b.wrong()
+	wrong = append(wrong, b.wrong()...)
 	more, err := s.checkParties(ctx, &p, b.From)
 	if err != nil {
 		return p, err
@@ -99,6 +100,29 @@ func (s *Service) placement(ctx context.Context, b *CallCreate) (Placement, erro
 		err = refuse(wrong)
 	}
 	return p, err
+}
+
+// ledTo finds where who answers is led, where that is asked for in place of a user.
+func (s *Service) ledTo(ctx context.Context, p *Placement, b *CallCreate) (wrong []op.Violation, err error) {
+	field, id := "flow_id", b.FlowID
+	switch {
+	case b.FlowID == "" && b.QueueID == "":
+		return nil, nil
+	case b.FlowID == "":
+		field, id = "queue_id", b.QueueID
+	}
+	if given := b.UserID != "" || b.DeviceID != ""; given || b.FlowID != "" && b.QueueID != "" {
+		wrong = append(wrong, op.Field(field, "conflict", "give only one of user_id (with device_id), flow_id and queue_id"))
+	}
+	p.Lead = strings.TrimSuffix(field, "_id") + ":" + id
+	if s.Reach == nil {
+		return append(wrong, op.Field(field, "not_found", "there is none")), nil
+	}
+	no, err := s.Reach(ctx, p.Org, p.Lead)
+	if no != "" {
+		wrong = append(wrong, op.Field(field, "not_found", no))
+	}
+	return wrong, err
 }
 
 func span(seconds *int, otherwise int) time.Duration {
@@ -156,7 +180,9 @@ func (s *Service) checkParties(ctx context.Context, p *Placement, from string) (
 		}
 	}
 	if p.UserID == "" && p.DeviceID == "" {
-		wrong = append(wrong, op.Field("user_id", "required", "the credential belongs to no user: say whose phones ring first, by user_id or device_id"))
+		if p.Lead == "" {
+			wrong = append(wrong, op.Field("user_id", "required", "the credential belongs to no user: say whose phones ring first, by user_id or device_id"))
+		}
 	} else if p.UserID != "" {
 		if ok, err := s.hasUser(ctx, p.Org, p.UserID); err != nil {
 			return nil, err

@@ -33,14 +33,18 @@ type TransferCreate struct {
 	Mode            string `json:"mode,omitempty" default:"blind" doc:"blind, or warm: the agent talks to the target first"`
 	From            string `json:"from,omitempty" doc:"A number of the organisation to show the target"`
 	TimeoutSeconds  *int   `json:"timeout_seconds,omitempty" doc:"How long the target rings, 5 to 120; 25 unless given"`
-	OnFail          string `json:"on_fail,omitempty" default:"return" doc:"return: the call comes back to the agent; hangup: it ends; voicemail is not enabled yet"`
+	OnFail          string `json:"on_fail,omitempty" default:"return" doc:"return: the call comes back to the agent; voicemail: the other side may leave a message for the target; hangup: it ends"`
 	SummaryToTarget *bool  `json:"summary_to_target,omitempty" default:"true" doc:"Show the target the call so far"`
 }
 
 const defaultTransferRing = 25
 
-// later targets are published and not built yet.
-var laterTargets = []string{"queue:", "flow:", "voicemail:"}
+// A kind of destination where nobody can be asked first.
+var ledTo = []string{"queue:", "flow:", "voicemail:"}
+
+func isLed(to string) bool {
+	return slices.ContainsFunc(ledTo, func(p string) bool { return strings.HasPrefix(to, p) })
+}
 
 // TransferCall hands the call over: blind at once, warm after the agent has talked to the target.
 func (s *Service) TransferCall(ctx context.Context, in *TransferIn) (*op.Out[Call], error) {
@@ -55,9 +59,6 @@ func (s *Service) TransferCall(ctx context.Context, in *TransferIn) (*op.Out[Cal
 }
 
 func (s *Service) transfer(ctx context.Context, b TransferCreate) (c Transfer, err error) {
-	if slices.ContainsFunc(laterTargets, func(p string) bool { return strings.HasPrefix(b.To, p) }) || b.OnFail == "voicemail" {
-		return c, op.Fail("not_enabled", "transfers to queues, flows and voicemail are not enabled yet")
-	}
 	var wrong []op.Violation
 	want := func(ok bool, field, code, message string) {
 		if !ok {
@@ -65,7 +66,8 @@ func (s *Service) transfer(ctx context.Context, b TransferCreate) (c Transfer, e
 		}
 	}
 	want(b.Mode == "" || b.Mode == "blind" || b.Mode == "warm", "mode", "invalid_value", "must be blind or warm")
-	want(b.OnFail == "" || b.OnFail == "return" || b.OnFail == "hangup", "on_fail", "invalid_value", "must be return or hangup")
+	want(b.Mode != "warm" || !isLed(b.To), "mode", "not_possible", "only a person can be asked first; use blind")
+	want(slices.Contains([]string{"", "return", "hangup", "voicemail"}, b.OnFail), "on_fail", "invalid_value", "must be return, voicemail or hangup")
 	want(b.TimeoutSeconds == nil || *b.TimeoutSeconds >= 5 && *b.TimeoutSeconds <= 120, "timeout_seconds", "out_of_range", "must be 5 to 120")
 	c = Transfer{Warm: b.Mode == "warm", Timeout: span(b.TimeoutSeconds, defaultTransferRing), OnFail: b.OnFail}
 	if c.OnFail == "" {
@@ -87,13 +89,28 @@ func (s *Service) target(ctx context.Context, to string, wrong []op.Violation) (
 	id, isUser := strings.CutPrefix(to, "user:")
 	switch {
 	case to == "":
-		return "", append(wrong, op.Field("to", "required", "must be a number, ext:, user: or a sip: address")), nil
+		return "", append(wrong, op.Field("to", "required", "must be a number, ext:, user:, queue:, flow:, voicemail: or a sip: address")), nil
+	case isLed(to):
+		return s.led(ctx, to, wrong)
 	case !isUser:
 		return s.destination(ctx, "to", to, wrong)
 	}
 	ok, err := s.hasUser(ctx, access.Org(ctx), id)
 	if err == nil && !ok {
 		wrong = append(wrong, op.Field("to", "not_found", "no such user"))
+	}
+	return to, wrong, err
+}
+
+// led reads a queue, a flow or a mailbox.
+func (s *Service) led(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
+	no := "there is none"
+	var err error
+	if s.Reach != nil {
+		no, err = s.Reach(ctx, access.Org(ctx), to)
+	}
+	if no != "" {
+		wrong = append(wrong, op.Field("to", "not_found", no))
 	}
 	return to, wrong, err
 }

@@ -15,6 +15,9 @@ import (
 
 // Place starts a call. It returns once the call's row is committed; what happens then is told by facts.
 func (s *Switch) Place(ctx context.Context, p call.Placement) error {
+	if p.Lead != "" {
+		return s.placeLed(ctx, p)
+	}
 	owner, ok, err := s.Directory.User(ctx, p.Org, p.UserID)
 	if err != nil || !ok {
 		return firstError(err, op.Invalid(op.Field("user_id", "not_found", "there is no such user")))
@@ -33,6 +36,11 @@ func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	if err != nil {
 		return err
 	}
+	return s.launch(ctx, c, func(ctx context.Context) { c.ringUser(ctx, p, first) })
+}
+
+// launch writes a call's row and lets it begin.
+func (s *Switch) launch(ctx context.Context, c *liveCall, begin func(ctx context.Context)) error {
 	if !s.door.enter() {
 		return op.Unavailable("overloaded", "calls come faster than they can be set up", "2")
 	}
@@ -46,7 +54,7 @@ func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	}
 	c.began = true
 	s.stats.started.Add(1)
-	s.start(ctx, c, func(ctx context.Context) { c.ringUser(ctx, p, first) })
+	s.start(ctx, c, begin)
 	return nil
 }
 
