@@ -10,6 +10,7 @@ import (
 	"soniq/db"
 	"soniq/number"
 	"soniq/op"
+	"soniq/org"
 	"soniq/sip"
 )
 
