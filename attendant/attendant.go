@@ -5,6 +5,7 @@ package attendant
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"soniq/agent"
@@ -72,11 +73,22 @@ type Service struct {
 	Queue   Room
 	Mailbox Room // the id is that of a user, a queue or a flow
 	Person  Room
+	// Assistant lets an AI agent talk to the caller: completed, handoff, failed or silence. nil: there is none.
+	Assistant func(ctx context.Context, v *pbx.Visit, flowID string, a *flow.AIAgent) (outcome string)
+	// Hear waits until one of the phrases is said; pcm is what is heard, in mono at 8 kHz. nil: nobody listens, and keys are pressed.
+	Hear func(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool)
+	// Memory is what is remembered of a number, as expressions see it. nil: nothing.
+	Memory func(ctx context.Context, org, number string) (map[string]any, error)
+	// Sign signs a request as those of webhooks are signed.
+	Sign func(ctx context.Context, org string, r *http.Request, body string) error
+
+	client *http.Client // for the requests of flows
+	turns  turns
 }
 
 // New makes the room.
 func New(c Config) *Service {
-	return &Service{Config: c}
+	return &Service{Config: c, client: c.Guard.Client(egress.Limits{Total: longestRequest, Body: largestAnswer})}
 }
 
 // Attend finds the script of a lead; nil where there is none of its kind.

@@ -16,10 +16,10 @@ func (s *Service) EnterQueue(ctx context.Context, tx db.Querier, org, id, queue 
 	return nil
 }
 
-// EnterFlow notes in the caller's transaction that a call is in a flow: the first one it was in stays in its record.
-func (s *Service) EnterFlow(ctx context.Context, tx db.Querier, org, id, flow string) error {
-	const text = `UPDATE calls SET flow_id = COALESCE(flow_id, $3) WHERE org_id = $1 AND id = $2`
-	if _, err := tx.Exec(ctx, text, org, id, flow); err != nil {
+// EnterFlow notes in the caller's transaction that a call is in a version of a flow: the first one it was in stays in its record.
+func (s *Service) EnterFlow(ctx context.Context, tx db.Querier, org, id, flow string, version int) error {
+	const text = `UPDATE calls SET flow_id = $3, flow_version = $4 WHERE org_id = $1 AND id = $2 AND flow_id IS NULL`
+	if _, err := tx.Exec(ctx, text, org, id, flow, version); err != nil {
 		return fmt.Errorf("note flow of call %s: %w", id, err)
 	}
 	return nil

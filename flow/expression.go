@@ -140,6 +140,11 @@ func ParseTemplate(text string) (*Template, error) {
 
 // Fill puts values in. What cannot be worked out is left out, and what is too long is cut.
 func (t *Template) Fill(s Scope) string {
+	return t.FillWith(s, func(v any) string { return fmt.Sprint(v) })
+}
+
+// FillWith is Fill for a text that has a form, such as an address or JSON, which values must not break out of: form writes them.
+func (t *Template) FillWith(s Scope, form func(v any) string) string {
 	var b strings.Builder
 	for i, text := range t.texts {
 		b.WriteString(text)
@@ -147,7 +152,7 @@ func (t *Template) Fill(s Scope) string {
 			break
 		}
 		if v, err := t.values[i].Value(s); err == nil && v != nil {
-			fmt.Fprint(&b, v)
+			b.WriteString(form(v))
 		}
 		if b.Len() > maxFilled {
 			return b.String()[:maxFilled]

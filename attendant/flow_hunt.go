@@ -1,0 +1,159 @@
+package attendant
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"soniq/db"
+	"soniq/flow"
+	"soniq/pbx"
+	"soniq/user"
+)
+
+// turns remembers who of a group is rung first next, for those who are rung in turn.
+type turns struct {
+	mu   sync.Mutex // guards next
+	next map[string]int
+}
+
+// take is whose turn it is of n.
+func (t *turns) take(group string, n int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.next == nil {
+		t.next = map[string]int{}
+	}
+	turn := t.next[group] % n
+	t.next[group] = turn + 1
+	return turn
+}
+
+// hunt rings a group: all at once, or one after the other in the order of its strategy.
+func (w *walk) hunt(ctx context.Context, node string, x *flow.HuntGroup) (outcome string) {
+	w.missing("no_answer")
+	members, busy, err := w.members(ctx, x)
+	if err != nil {
+		w.problem = "the members could not be read"
+		w.s.Log.Error("members of group not read", "call", w.v.Info().CallID, "flow", w.p.FlowID, "node", node, "err", err)
+		return NoAnswer
+	}
+	ring := time.Duration(x.RingTimeout) * time.Second
+	if x.Strategy == "simultaneous" {
+		return w.ringAll(ctx, members, busy, ring)
+	}
+	if n := len(members); n > 0 && x.Strategy == "round_robin" {
+		turn := w.s.turns.take(w.p.FlowID+"/"+node, n)
+		members = slices.Concat(members[turn:], members[:turn])
+	}
+	return w.ringInTurn(ctx, members, busy, ring)
+}
+
+// members are whom to ring of a group, and how many of it do not want to be rung.
+func (w *walk) members(ctx context.Context, x *flow.HuntGroup) (all []string, busy int, err error) {
+	q := w.s.DB.Read(ctx)
+	var people []string
+	for _, m := range x.Members {
+		if m.UserID == "" {
+			all = append(all, m.Number)
+			continue
+		}
+		u, err := w.s.Users.Get(ctx, q, w.org, m.UserID)
+		switch {
+		case db.IsNone(err) || err == nil && u.Status == user.Suspended:
+		case err != nil:
+			return nil, 0, err
+		case u.DND.On(w.s.Now()):
+			busy++
+		default:
+			people, all = append(people, u.ID), append(all, "user:"+u.ID)
+		}
+	}
+	if x.Strategy == "longest_idle" {
+		err = w.byIdle(ctx, people, all)
+	}
+	return all, busy, err
+}
+
+// byIdle puts who was last on the telephone longest ago first; numbers come last.
+func (w *walk) byIdle(ctx context.Context, people, all []string) error {
+	states, err := w.s.Agents.States(ctx, w.s.DB.Read(ctx), w.org, people)
+	if err != nil {
+		return err
+	}
+	since := func(to string) time.Time {
+		for id, x := range states {
+			if to == "user:"+id {
+				return x.IdleSince.Time
+			}
+		}
+		return w.s.Now()
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return since(a).Compare(since(b)) })
+	return nil
+}
+
+// ringAll rings everybody at once.
+func (w *walk) ringAll(ctx context.Context, members []string, busy int, ring time.Duration) (outcome string) {
+	results := make(chan pbx.Result)
+	rung := 0
+	for _, to := range members {
+		a, err := w.v.Ring(ctx, to, pbx.Ringing{Timeout: ring})
+		if err != nil {
+			if orGone(err) == Gone {
+				break
+			}
+			continue
+		}
+		rung++
+		go func() { results <- result(ctx, a) }()
+	}
+	engaged := busy
+	answered, gone := false, ctx.Err() != nil
+	for range rung {
+		r := <-results
+		switch outcomeOf(r) {
+		case Answered:
+			answered = true
+		case Busy:
+			engaged++
+		case Gone:
+			gone = true
+		}
+	}
+	return groupOutcome(answered, gone, engaged, len(members)+busy)
+}
+
+func groupOutcome(answered, gone bool, engaged, all int) string {
+	switch {
+	case answered:
+		return Answered
+	case gone:
+		return Gone
+	case engaged > 0 && engaged == all:
+		return Busy
+	}
+	return NoAnswer
+}
+
+// ringInTurn rings one after the other.
+func (w *walk) ringInTurn(ctx context.Context, members []string, busy int, ring time.Duration) (outcome string) {
+	engaged := busy
+	for _, to := range members {
+		a, err := w.v.Ring(ctx, to, pbx.Ringing{Timeout: ring})
+		if err != nil {
+			if orGone(err) == Gone {
+				return Gone
+			}
+			continue
+		}
+		switch outcome := outcomeOf(result(ctx, a)); outcome {
+		case Answered, Gone:
+			return outcome
+		case Busy:
+			engaged++
+		}
+	}
+	return groupOutcome(false, ctx.Err() != nil, engaged, len(members)+busy)
+}

@@ -1,0 +1,39 @@
+package attendant
+
+import (
+	"context"
+
+	"soniq/flow"
+)
+
+// A trip is the way of one caller from the beginning of a visit: what was found out on it goes along from flow to flow.
+type trip struct {
+	steps     int
+	variables map[string]any
+	masked    map[string]bool // variables that are told nobody who does not ask for them by name
+	contact   map[string]any  // nil: nobody was looked up
+	memory    map[string]any  // nil: not read
+	closed    bool            // led as a caller who calls while closed
+	masking   int             // flows the caller is in that keep keys to themselves
+}
+
+type tripKey struct{}
+
+func withTrip(ctx context.Context) context.Context {
+	return context.WithValue(ctx, tripKey{}, &trip{variables: map[string]any{}, masked: map[string]bool{}})
+}
+
+// tripOf is the trip of the caller who is led.
+func tripOf(ctx context.Context) *trip {
+	if t, ok := ctx.Value(tripKey{}).(*trip); ok {
+		return t
+	}
+	return &trip{steps: flow.MaxSteps, variables: map[string]any{}, masked: map[string]bool{}}
+}
+
+// step counts one more step of the caller's trip; false where there were too many.
+func step(ctx context.Context) bool {
+	t := tripOf(ctx)
+	t.steps++
+	return t.steps <= flow.MaxSteps
+}

@@ -1,0 +1,2 @@
+-- The version of the flow a call was led through.
+ALTER TABLE calls ADD COLUMN flow_version INTEGER;
