@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"soniq/attendant"
@@ -13,4 +14,14 @@ func (h *house) joinAttendant() {
 	h.attendant = attendant.New(attendant.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Agents: h.agents, Queues: h.queues, Flows: h.flows,
 		Voicemail: h.voicemail, Numbers: h.numbers, Calls: h.calls, Contacts: h.contacts, Messages: h.messages, Files: h.files, Guard: h.guard,
 		Outbox: h.outbox, Log: h.log, Now: time.Now, Node: h.node})
+	h.attendant.Memory, h.attendant.Sign = h.remembered, h.hooks.Sign
+}
+
+// remembered is what flows can ask of a caller's memory.
+func (h *house) remembered(ctx context.Context, org, number string) (map[string]any, error) {
+	m, err := h.memory.Caller(ctx, org, number, 1)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"calls_total": m.CallsTotal, "summary": m.Summary, "sentiment_trend": m.SentimentTrend}, nil
 }

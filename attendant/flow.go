@@ -85,7 +85,9 @@ func (s *Service) walk(ctx context.Context, v *pbx.Visit, org, id string) (*walk
 	if w.zone, err = time.LoadLocation(zone); err != nil {
 		w.zone = time.UTC
 	}
-	return w, s.DB.Tx(ctx, func(tx db.Querier) error { return s.Calls.EnterFlow(ctx, tx, org, v.Info().CallID, p.FlowID, p.Version) })
+	return w, s.DB.Tx(ctx, func(tx db.Querier) error {
+		return s.Calls.EnterFlow(ctx, tx, org, v.Info().CallID, p.FlowID, p.Version)
+	})
 }
 
 // enter says that the caller is in the flow, again where they were led elsewhere meanwhile.

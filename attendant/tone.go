@@ -19,7 +19,11 @@ func sorry() *media.Clip {
 }
 
 // beep asks for a key where nothing can say so.
-func beep() *media.Clip { return media.NewClip(media.Tone(1000, -14, 250*time.Millisecond, 8000), 8000) }
+func beep() *media.Clip {
+	return media.NewClip(media.Tone(1000, -14, 250*time.Millisecond, 8000), 8000)
+}
 
 // recorded stands for the words that the call is recorded.
-func recorded() *media.Clip { return media.NewClip(media.Tone(1400, -12, 400*time.Millisecond, 8000), 8000) }
+func recorded() *media.Clip {
+	return media.NewClip(media.Tone(1400, -12, 400*time.Millisecond, 8000), 8000)
+}

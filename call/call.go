@@ -72,6 +72,7 @@ type facts struct {
 	AnsweredBy     string
 	Announced      bool
 	TransferredTo  string
+	FlowVersion    *int
 }
 
 // RecordingState is whether and how a call is recorded.

@@ -69,7 +69,7 @@ type Agent struct {
 
 func (c Call) record() CDR {
 	r := CDR{ID: c.facts.CDRID, CallID: c.ID, Direction: c.Direction, Status: c.Status, FromNumber: c.FromNumber, FromName: c.FromName,
-		ToNumber: c.ToNumber, NumberID: c.NumberID, FlowID: c.FlowID, AgentsOffered: []struct{}{}, Contact: c.Contact,
+		ToNumber: c.ToNumber, NumberID: c.NumberID, FlowID: c.FlowID, FlowVersion: c.facts.FlowVersion, AgentsOffered: []struct{}{}, Contact: c.Contact,
 		StartedAt: c.StartedAt, AnsweredAt: c.AnsweredAt, RingSeconds: c.RingSeconds, QueueSeconds: c.QueueSeconds,
 		HoldSeconds: c.HoldSeconds, TalkDurationSeconds: c.TalkDurationSeconds, TotalSeconds: c.TotalSeconds, EndReason: c.EndReason,
 		HangupBy: c.HangupBy, MissedReason: c.MissedReason, Disposition: c.Disposition, SIPStatus: c.SIPStatus, Q850Cause: c.Q850Cause,

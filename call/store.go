@@ -154,7 +154,7 @@ const columns = `id, cdr_id, direction, status, stage, source, from_number, from
 	ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, held_since, end_reason, hangup_by, missed_reason,
 	disposition, sip_status, q850_cause, quality, recording_state, recording_id, recording_ready, consent, transcript_id,
 	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at, muted, transfer, transferred_to, machine,
-	contact`
+	contact, flow_version`
 
 // row is what QueryRow and Rows have in common.
 type row interface{ Scan(to ...any) error }
@@ -171,13 +171,13 @@ func scan(r row) (Call, error) {
 	var transfer db.JSON[*TransferStatus]
 	var contact db.JSON[*event.Contact]
 	var ready bool
-	var sipStatus, q850 sql.NullInt64
+	var sipStatus, q850, flowVersion sql.NullInt64
 	err := r.Scan(&c.ID, &cdr, &c.Direction, &c.Status, &c.Stage, &c.Source, &c.FromNumber, &fromName, &c.ToNumber, &numberID, &flowID,
 		&queueID, &deviceID, &trunkID, &userID, &agentID, &agentName, &agentExt, &answeredBy, &c.StartedAt, &ringing, &answered, &ended,
 		&c.RingSeconds, &c.QueueSeconds, &c.HoldSeconds, &c.TalkDurationSeconds, &c.TotalSeconds, &held, &endReason, &hangupBy, &missed,
 		&disposition, &sipStatus, &q850, &quality, &c.Recording.State, &recordingID, &ready, &c.Recording.Consent, &transcriptID,
 		&summary, &sentiment, &tags, &c.NotesCount, &metadata, &reference, &c.Sandbox, &announced,
-		&c.Muted, &transfer, &transferredTo, &c.AnsweredByMachine, &contact)
+		&c.Muted, &transfer, &transferredTo, &c.AnsweredByMachine, &contact, &flowVersion)
 	if err != nil {
 		return c, err
 	}
@@ -197,7 +197,7 @@ func scan(r row) (Call, error) {
 		c.RecordingURL = recordingID.Ptr() // made an address by Service.address
 	}
 	c.facts = facts{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName), AgentExtension: string(agentExt),
-		AnsweredBy: string(answeredBy), Announced: !announced.IsZero(), TransferredTo: string(transferredTo)}
+		AnsweredBy: string(answeredBy), Announced: !announced.IsZero(), TransferredTo: string(transferredTo), FlowVersion: whole(flowVersion)}
 	return c, nil
 }
 
