@@ -30,6 +30,8 @@ type hello struct {
 type question struct {
 	Rate   int  `json:"rate"`
 	Narrow bool `json:"narrow"`
+
+	Phrases []string `json:"phrases,omitempty"` // only one of these is expected
 }
 
 // answer is what was understood.

@@ -113,7 +113,7 @@ func (s *sphinx) words() []transcript.Word {
 	logmath := s.lib.logmath(s.ps)
 	for seg := s.lib.segments(s.ps); seg != 0; seg = s.lib.segNext(seg) {
 		text := s.lib.segWord(seg)
-		if text == "" || strings.ContainsAny(text[:1], "<[+") {
+		if text == "" || strings.ContainsAny(text[:1], "<[+(") {
 			continue
 		}
 		text, _, _ = strings.Cut(text, "(")

@@ -33,6 +33,11 @@ type sphinxLibrary struct {
 	segProb    func(seg, ascr, lscr, lback uintptr) int32
 	exp        func(logmath uintptr, p int32) float64
 	setLog     func(file uintptr)
+	setGrammar func(ps uintptr, name, grammar string) int32
+	setSearch  func(ps uintptr, name string) int32
+	dropSearch func(ps uintptr, name string) int32
+	search     func(ps uintptr) string
+	lookup     func(ps uintptr, word string) uintptr
 	startFE    func(fe uintptr)
 	startFEUtt func(fe uintptr) int32
 	features   func(fe uintptr, pcm unsafe.Pointer, n uintptr, cep, frames unsafe.Pointer) int32
@@ -60,6 +65,8 @@ func loadSphinx() (*sphinxLibrary, error) {
 		{&l.processRaw, ps, "ps_process_raw"}, {&l.processCep, ps, "ps_process_cep"},
 		{&l.segments, ps, "ps_seg_iter"}, {&l.segNext, ps, "ps_seg_next"}, {&l.segWord, ps, "ps_seg_word"},
 		{&l.segFrames, ps, "ps_seg_frames"}, {&l.segProb, ps, "ps_seg_prob"},
+		{&l.setGrammar, ps, "ps_set_jsgf_string"}, {&l.setSearch, ps, "ps_set_search"}, {&l.dropSearch, ps, "ps_unset_search"},
+		{&l.search, ps, "ps_get_search"}, {&l.lookup, ps, "ps_lookup_word"},
 		{&l.parse, base, "cmd_ln_parse_r"}, {&l.exp, base, "logmath_exp"}, {&l.setLog, base, "err_set_logfp"},
 		{&l.startFE, base, "fe_start_stream"}, {&l.startFEUtt, base, "fe_start_utt"},
 		{&l.features, base, "fe_process_utt"}, {&l.free2D, base, "ckd_free_2d"},

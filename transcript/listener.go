@@ -11,6 +11,9 @@ type Clip struct {
 	Rate       int     // samples per second: 8000 or 16000
 	NarrowBand bool    // the audio holds nothing above 4 kHz: it came from G.711
 	Language   string  // BCP 47, "en" when unknown
+
+	// Phrases are what is expected to be said, where that is known: an engine that can listens for nothing else.
+	Phrases []string
 }
 
 // DurationMS is how long the clip plays, in milliseconds.

@@ -1,0 +1,114 @@
+package ai
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/transcript"
+)
+
+// A MenuEar listens to callers who say what they want from a list.
+type MenuEar struct{ listener transcript.Listener }
+
+// NewMenuEar makes an ear of an engine. It needs one whose workers are not kept busy by recordings: callers do not wait.
+func NewMenuEar(l transcript.Listener) *MenuEar { return &MenuEar{listener: l} }
+
+// Ready says what is missing where nothing can be understood.
+func (e *MenuEar) Ready(ctx context.Context) error { return e.listener.Ready(ctx) }
+
+// Hear takes 8 kHz audio of a caller, piece by piece, until something was said and a pause follows, and tells which of the phrases it was.
+// It is false where it was none of them, where nothing was said before the channel is closed or the context ends, and where no engine hears.
+func (e *MenuEar) Hear(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool) {
+	said := wordsBeforePause(ctx, pcm)
+	if len(said) == 0 {
+		return 0, false
+	}
+	h, err := e.listener.Transcribe(ctx, transcript.Clip{PCM: said, Rate: 8000, NarrowBand: true, Language: "en", Phrases: phrases})
+	if err != nil {
+		return 0, false
+	}
+	return which(phrases, h.Text)
+}
+
+// The parts of an utterance.
+const (
+	menuLead   = 300 * time.Millisecond // kept of what was before it
+	menuPause  = 700 * time.Millisecond // ends it
+	menuSpeech = 150 * time.Millisecond // shorter noises are none
+	menuLength = 6 * time.Second        // at most
+)
+
+func at8k(d time.Duration) int { return int(d * 8 / time.Millisecond) }
+
+// wordsBeforePause collects what is said until a pause; nil where nothing is.
+func wordsBeforePause(ctx context.Context, pcm <-chan []int16) (said []int16) {
+	loud, quiet := 0, 0
+	for {
+		select {
+		case piece, open := <-pcm:
+			if !open {
+				return enough(said, loud)
+			}
+			said = append(said, piece...)
+			if audible(piece) {
+				loud, quiet = loud+len(piece), 0
+			} else {
+				quiet += len(piece)
+			}
+			switch {
+			case loud < at8k(menuSpeech) && quiet > at8k(menuPause): // a click, or silence
+				loud = 0
+				said = said[max(len(said)-at8k(menuLead), 0):]
+			case loud >= at8k(menuSpeech) && quiet > at8k(menuPause), len(said) > at8k(menuLength):
+				return enough(said, loud)
+			}
+		case <-ctx.Done():
+			return enough(said, loud)
+		}
+	}
+}
+
+func enough(said []int16, loud int) []int16 {
+	if loud < at8k(menuSpeech) {
+		return nil
+	}
+	return append(said, make([]int16, at8k(menuLead))...)
+}
+
+// audible reports whether a piece of audio is more than a quiet line's noise.
+func audible(pcm []int16) bool {
+	var sum int64
+	for _, v := range pcm {
+		sum += int64(v) * int64(v)
+	}
+	return len(pcm) > 0 && sum/int64(len(pcm)) > 300*300
+}
+
+// which is the phrase that a text contains; of several the longest.
+func which(phrases []string, text string) (index int, ok bool) {
+	words := plainWords(text)
+	best := 0
+	for i, p := range phrases {
+		w := plainWords(p)
+		if len(w) > best && within(words, w) {
+			index, ok, best = i, true, len(w)
+		}
+	}
+	return index, ok
+}
+
+// within reports whether words stand somewhere in others, one after another.
+func within(all, words []string) bool {
+	joined := strings.Join(words, " ")
+	for i := range all {
+		if i+len(words) <= len(all) && slices.Equal(all[i:i+len(words)], words) {
+			return true
+		}
+		if all[i] == strings.ReplaceAll(joined, " ", "") {
+			return true
+		}
+	}
+	return false
+}
