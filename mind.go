@@ -26,6 +26,7 @@ type engines struct {
 	listener transcript.Listener
 	pool     *transcript.Pool
 	speech   *ai.Speech
+	menu     *ai.MenuEar // nil: callers press keys
 	closers  []func()
 }
 
@@ -113,6 +114,7 @@ func (h *house) buildMind(now func() time.Time) error {
 	h.engines.speech = ai.NewSpeech(voice, filepath.Join(c.Data, "speech"))
 	h.engines.closers = append(h.engines.closers, h.engines.speech.Close)
 	h.listen(listener)
+	h.listenInMenus(listener)
 	h.memory = memory.New(memory.Config{DB: h.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: h.phoneOf,
 		RecordingURL: h.recordingURL})
 	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
@@ -140,6 +142,19 @@ func (h *house) listen(l transcript.Listener) {
 	if c, ok := l.(io.Closer); ok {
 		h.engines.closers = append(h.engines.closers, func() { _ = c.Close() })
 	}
+}
+
+// listenInMenus prepares an ear for callers in menus. The builtin engine gets a worker of its own: callers do not wait for recordings.
+func (h *house) listenInMenus(l transcript.Listener) {
+	if l == nil {
+		return
+	}
+	if _, builtin := l.(*ai.Sphinx); builtin {
+		own := ai.NewSphinx(nil, 1)
+		h.engines.closers = append(h.engines.closers, own.Close)
+		l = own
+	}
+	h.engines.menu = ai.NewMenuEar(l)
 }
 
 // engineLimits bound a request to an engine on another machine.
