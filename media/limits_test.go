@@ -69,7 +69,7 @@ func TestSocketPathDoesNotAllocate(t *testing.T) {
 	got := testing.AllocsPerRun(2000, func() {
 		n++
 		binary.BigEndian.PutUint16(p[2:], n)
-		_ = sink.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = sink.SetReadDeadline(time.Now().Add(patience))
 		if _, err := phone.WriteToUDPAddrPort(p, to); err != nil {
 			t.Fatal(err)
 		}

@@ -123,7 +123,7 @@ func TestConferenceHearsAllButItself(t *testing.T) {
 	for i, ear := range ears {
 		until(t, fmt.Sprintf("phone %d hears the others and not itself", i), func() bool {
 			ear.reset()
-			pcm := ear.wait(t, func() bool { return len(ear.pcm) >= 3200 })
+			pcm := ear.wait(t, func() bool { return len(ear.pcm) >= 1600 })
 			for k, hz := range tones {
 				if heard := pure(pcm, hz, 8000) > 0.1; heard != (k != i) {
 					return false

@@ -201,7 +201,7 @@ func TestEachSilenceIsToldOnce(t *testing.T) {
 	for n := range 3 {
 		select {
 		case <-told:
-		case <-time.After(5 * time.Second):
+		case <-time.After(patience):
 			t.Fatalf("silence %d was not told of", n)
 		}
 		select {

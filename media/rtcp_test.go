@@ -56,7 +56,7 @@ func TestReportsAndBye(t *testing.T) {
 func readRTCP(t *testing.T, c *net.UDPConn) []byte {
 	t.Helper()
 	b := make([]byte, 1500)
-	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(patience))
 	n, err := c.Read(b)
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func (p securePhone) transmit(t testing.TB, b []byte) {
 func (p securePhone) hear(t testing.TB) []byte {
 	t.Helper()
 	b := make([]byte, maxPacket)
-	_ = p.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = p.SetReadDeadline(time.Now().Add(patience))
 	n, err := p.Read(b)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestEverySuitePassesBothWays(t *testing.T) {
 func readPayload(t testing.TB, c *net.UDPConn) []byte {
 	t.Helper()
 	b := make([]byte, maxPacket)
-	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(patience))
 	n, err := c.Read(b)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,9 +16,8 @@ import (
 // A browser is somebody else's WebRTC: pion's, on the loopback.
 type browser struct {
 	*webrtc.PeerConnection
-	mic   *webrtc.TrackLocalStaticSample
-	ear   *earpiece
-	first atomic.Int64 // when it heard the first packet, UnixNano
+	mic *webrtc.TrackLocalStaticSample
+	ear *earpiece
 }
 
 func newBrowser(t testing.TB, lite bool) *browser {
@@ -30,6 +28,7 @@ func newBrowser(t testing.TB, lite bool) *browser {
 	set.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
 	set.SetLite(lite)
 	set.SetHandleUndeclaredSSRCWithoutAnswer(true) // as browsers do
+	set.SetDTLSRetransmissionInterval(time.Hour)   // a part of its handshake that we lose is missed, not heard of a second later
 	m := &webrtc.MediaEngine{}
 	pcmu := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}
 	if err := m.RegisterCodec(webrtc.RTPCodecParameters{RTPCodecCapability: pcmu, PayloadType: 0}, webrtc.RTPCodecTypeAudio); err != nil {
@@ -58,7 +57,6 @@ func (b *browser) hear(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 		if err != nil {
 			return
 		}
-		b.first.CompareAndSwap(0, time.Now().UnixNano())
 		b.ear.mu.Lock()
 		b.ear.pcm = append(b.ear.pcm, PCMU.Decode(nil, p.Payload)...)
 		b.ear.mu.Unlock()
@@ -198,12 +196,8 @@ func (c *webCall) key() *masterKey {
 // talk checks that each hears the other.
 func (c *webCall) talk(t testing.TB) {
 	t.Helper()
-	if hz := c.ear.tone(t.(*testing.T)); !near(hz, 1000) {
-		t.Errorf("the browser hears %.0f Hz, want 1000", hz)
-	}
-	if hz := c.phoneEar.tone(t.(*testing.T)); !near(hz, 440) {
-		t.Errorf("the phone hears %.0f Hz, want 440", hz)
-	}
+	c.ear.hears(t, "the browser", 1000)
+	c.phoneEar.hears(t, "the phone", 440)
 }
 
 func TestBrowserCalls(t *testing.T) {
@@ -212,21 +206,20 @@ func TestBrowserCalls(t *testing.T) {
 		t.Run(fmt.Sprintf("lite %v", lite), func(t *testing.T) {
 			t.Parallel()
 			eachLoop(t, func(t *testing.T, e *Engine) {
-				c := newWebCall(t, e, lite)
-				c.invite(t, false)
-				began := time.Now()
-				c.talk(t)
-				if took := time.Unix(0, c.first.Load()).Sub(began); took > time.Second {
-					t.Errorf("first audio after %v", took)
-				}
-				if st := c.leg.Stats(); st.Unproved > 0 || st.Lost > 0 {
-					t.Errorf("%+v", st)
-				}
+				undisturbed(t, func(t testing.TB) { // else audio may come before our end of the handshake is done
+					c := newWebCall(t, e, lite)
+					c.invite(t, false)
+					c.talk(t)
+					if st := c.leg.Stats(); st.Unproved > 0 || st.Lost > 0 {
+						t.Errorf("%+v", st)
+					}
+				})
 			})
 		})
 	}
 }
 
+// Nothing of the handshake is lost: the browser would not say it again.
 func TestBrowserIsCalled(t *testing.T) {
 	t.Parallel()
 	for _, lite := range []bool{false, true} {
@@ -235,11 +228,7 @@ func TestBrowserIsCalled(t *testing.T) {
 			eachLoop(t, func(t *testing.T, e *Engine) {
 				c := newWebCall(t, e, lite)
 				c.call(t)
-				began := time.Now()
 				c.talk(t)
-				if took := time.Unix(0, c.first.Load()).Sub(began); took > time.Second {
-					t.Errorf("first audio after %v", took)
-				}
 			})
 		})
 	}
@@ -290,7 +279,7 @@ func TestForeignCertificateIsRefused(t *testing.T) {
 	c.admit(t, []byte(offer))
 	select {
 	case <-failed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Error("the handshake did not fail")
 	}
 	if st := c.leg.Stats(); st.Received != 0 || c.key().valid() {
