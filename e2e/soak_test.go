@@ -104,7 +104,9 @@ func newFlood(t *testing.T) *flood {
 	company := &site{Client: s.Org("live")}
 	user := company.AddUser("Ada")
 	f := &flood{Server: s, way: company.carrier(user.ID, nil)}
-	s.Sipp(rig.Script{Scenario: "answer", Calls: 1 << 30, Port: company.sippPhone(user.SIP), From: user.SIP.Username, Quiet: true, Limit: time.Hour})
+	phone := s.Sipp(rig.Script{Scenario: "register", Login: &user.SIP, Expires: 3600}) // longer than the calls last
+	phone.Wait()
+	s.Sipp(rig.Script{Scenario: "answer", Calls: 1 << 30, Port: phone.Port, From: user.SIP.Username, Quiet: true, Limit: time.Hour})
 	return f
 }
 

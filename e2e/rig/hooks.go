@@ -82,9 +82,10 @@ func (r *Receiver) Events() []Event {
 	return append([]Event(nil), r.events...)
 }
 
-// Wait returns the first accepted event of a kind for which match is true (nil: any), waiting for it.
+// Wait returns the first accepted event of a kind for which match is true (nil: any), waiting for it as Until does.
 func (r *Receiver) Wait(kind string, limit time.Duration, match func(Event) bool) Event {
 	r.t.Helper()
+	limit = max(limit, leastLimit)
 	deadline := time.After(limit)
 	for {
 		r.mu.Lock()

@@ -440,9 +440,14 @@ func (c *Client) AddUser(first string) User {
 	return u
 }
 
-// Until asks again and again until ok is true, for at most the given time; it is for what the API shows a moment later.
+// leastLimit is the least that is waited for what must happen: a busy machine stands still for seconds.
+const leastLimit = 30 * time.Second
+
+// Until asks again and again until ok is true, for at most the given time, or half a minute where that is longer; it is for what
+// the API shows a moment later.
 func Until(t testing.TB, what string, limit time.Duration, ok func() bool) {
 	t.Helper()
+	limit = max(limit, leastLimit)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)

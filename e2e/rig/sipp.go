@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type Script struct {
 	Rate     int    // calls per second
 	Talk     time.Duration
 	TCP      bool
+	Expires  int  // seconds a registration lasts; 0 for 300
 	Quiet    bool // keeps no messages; who answers minds none that it does not expect
 	Limit    time.Duration
 
@@ -64,6 +66,7 @@ func (s Script) filled() script {
 		x.Round = 2
 	}
 	x.Last = x.Round + 3
+	x.Expires = cmp.Or(x.Expires, 300)
 	x.Formats = either(x.Formats, "0")
 	if s.Play != "" {
 		x.Media = "[rtpstream_audio_port]"
