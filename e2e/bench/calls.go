@@ -42,6 +42,11 @@ func eventsOf(recorded bool) int {
 
 // climb makes calls at a rate for a time, through a platform or a peer.
 func (b *bench) climb(s subject, rate int, recorded bool) (step, error) {
+	if s.name == ours {
+		if err := b.platform.quiet(); err != nil {
+			return step{}, err
+		}
+	}
 	answering, err := callee(b.dir)
 	if err != nil {
 		return step{}, err
