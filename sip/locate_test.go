@@ -255,11 +255,11 @@ func TestFailoverToTheNextAddress(t *testing.T) {
 			want[sip.Bye](t, f)
 			want[sip.Closed](t, e)
 
-			began := time.Now() // what failed is tried last for a while
+			// What failed is tried last for a while.
 			near.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:bob@e.test", SDP: offerSDP}, e.on)
 			far.incoming(t).Reject(486, "", 0)
-			if f := want[sip.Failed](t, e); f.Targets != 1 || f.Status != 486 || time.Since(began) > 2*time.Second {
-				t.Errorf("second call: %+v after %s", f, time.Since(began))
+			if f := want[sip.Failed](t, e); f.Targets != 1 || f.Status != 486 {
+				t.Errorf("second call: %+v", f)
 			}
 		})
 	}

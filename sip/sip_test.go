@@ -14,7 +14,7 @@ import (
 	"soniq/sip"
 )
 
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // phone is a Server with what a test needs around it.
 type phone struct {

@@ -35,6 +35,7 @@ type station struct {
 	org    string
 	url    string
 	stream *stream.Service
+	ended  chan struct{} // a request was served to its end
 
 	mu   sync.Mutex // guards who and bad
 	who  access.Principal
@@ -44,7 +45,7 @@ type station struct {
 
 func open(t *testing.T, d *db.DB) *station {
 	t.Helper()
-	s := &station{t: t, outbox: &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}, org: db.NewID("org")}
+	s := &station{t: t, outbox: &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}, org: db.NewID("org"), ended: make(chan struct{}, 1)}
 	s.must(d.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
 			VALUES ($1, $2, 'live', 'Test', 'standard', 'active', 'GB', 'UTC', 'en', '{}', 0, 0)`
@@ -77,6 +78,10 @@ func (s *station) serve(d *db.DB) *httptest.Server {
 		who := s.who
 		s.mu.Unlock()
 		mux.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
+		select {
+		case s.ended <- struct{}{}:
+		default:
+		}
 	}))
 	server.Config.ReadTimeout = 300 * time.Millisecond
 	server.Start()
@@ -410,8 +415,11 @@ func TestAClientThatDoesNotReadIsCut(t *testing.T) {
 	}
 	seen := 0
 	first := r.next() // reads on only once the server has given up
-	timer := time.NewTimer(3 * time.Second)
-	<-timer.C
+	select {
+	case <-s.ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the server writes on to a client that does not read")
+	}
 	for {
 		if _, err := r.read(); err != nil {
 			break

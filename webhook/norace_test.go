@@ -4,8 +4,9 @@ package webhook
 
 import "time"
 
-// townOrgs is how many organisations a town has, and townPatience how long one event may take into it.
+// townOrgs is how many organisations a town has, and townPatience how long one event may take into it: less than the 30 s after
+// which a dead endpoint gives its place back.
 const (
 	townOrgs     = 200
-	townPatience = 5 * time.Second
+	townPatience = 20 * time.Second
 )
