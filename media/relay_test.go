@@ -180,20 +180,22 @@ func readRTP(t testing.TB, c interface {
 
 func TestPromptHoldsBackTheRelay(t *testing.T) {
 	t.Parallel()
-	e := testEngine(t, Config{}, newLoop)
-	c := newTestCall(t, e)
-	ear := listen(c.callee)
-	hum(t, c.caller, 440)
-	ear.tone(t)
-	hum(t, c.b, 1500) // an announcement to the callee
-	until(t, "the announcement", func() bool { return near(ear.tone(t), 1500) })
-	ear.reset()
-	heard := ear.wait(t, func() bool { return len(ear.pcm) >= 20*160 })
-	for i := 0; i+160 <= len(heard); i += 160 {
-		if hz, _ := Dominant(heard[i:i+160], 8000); hz > 300 && hz < 600 {
-			t.Fatalf("the caller's %.0f Hz came between", hz)
+	undisturbed(t, func(t testing.TB) {
+		e := testEngine(t, Config{}, newLoop)
+		c := newTestCall(t, e)
+		ear := listen(c.callee)
+		hum(t, c.caller, 440)
+		ear.tone(t)
+		hum(t, c.b, 1500) // an announcement to the callee
+		until(t, "the announcement", func() bool { return near(ear.tone(t), 1500) })
+		ear.reset()
+		heard := ear.wait(t, func() bool { return len(ear.pcm) >= 20*160 })
+		for i := 0; i+160 <= len(heard); i += 160 {
+			if hz, _ := Dominant(heard[i:i+160], 8000); hz > 300 && hz < 600 {
+				t.Fatalf("the caller's %.0f Hz came between", hz)
+			}
 		}
-	}
+	})
 }
 
 func TestExtensionsAndPaddingAreStripped(t *testing.T) {
