@@ -116,6 +116,8 @@ func (s *shard) accept(m *message) {
 	switch {
 	case m.method == "CANCEL":
 		s.cancel(m)
+	case m.method == "SUBSCRIBE":
+		s.subscribe(m)
 	case m.to.tag != "":
 		s.inDialog(m)
 	case m.method == "INVITE":
@@ -150,7 +152,7 @@ func (s *shard) options(m *message) {
 		s.reply(m, 503, s.srv.retryAfter())
 		return
 	}
-	s.reply(m, 200, "Allow: "+s.srv.allow+"\r\nAccept: "+sdpType+"\r\nAccept-Encoding: identity\r\nAllow-Events: refer\r\nSupported: "+supported+"\r\n")
+	s.reply(m, 200, "Allow: "+s.srv.allow+"\r\nAccept: "+sdpType+"\r\nAccept-Encoding: identity\r\nAllow-Events: "+s.srv.allowEvents+"\r\nSupported: "+supported+"\r\n")
 }
 
 // cancel answers a CANCEL and gives up its INVITE (RFC 3261 §9.2).

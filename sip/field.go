@@ -40,6 +40,7 @@ const (
 	fContentDisposition
 	fReferSub
 	fSessionExpires
+	fEvent
 )
 
 // field is one header field; value is unfolded and trimmed.
@@ -89,6 +90,8 @@ func compactKind(c byte) fieldName {
 		return fReferTo
 	case 'b':
 		return fReferredBy
+	case 'o':
+		return fEvent
 	}
 	return other
 }
@@ -111,7 +114,7 @@ var fieldsByLength = func() (t [20][]knownField) {
 		{"Retry-After", fRetryAfter}, {"Min-Expires", fMinExpires}, {"Refer-To", fReferTo},
 		{"Referred-By", fReferredBy}, {"Timestamp", fTimestamp}, {"Supported", fSupported},
 		{"Content-Disposition", fContentDisposition}, {"Refer-Sub", fReferSub},
-		{"Session-Expires", fSessionExpires},
+		{"Session-Expires", fSessionExpires}, {"Event", fEvent},
 	} {
 		t[len(f.name)] = append(t[len(f.name)], f)
 	}

@@ -9,8 +9,13 @@ import (
 // Notify sends a registered phone a NOTIFY outside any subscription, as phones take it for check-sync: they fetch their configuration
 // again. It returns the status of the answer; one with an error means that nobody answered. event is the value of the Event field.
 func (s *Server) Notify(ctx context.Context, b Binding, aor, event string) (status int, err error) {
+	return s.NotifyOf(ctx, b, aor, event, "", nil)
+}
+
+// NotifyOf is Notify with a body, such as the state of a mailbox for a phone that never subscribed to it.
+func (s *Server) NotifyOf(ctx context.Context, b Binding, aor, event, contentType string, body []byte) (status int, err error) {
 	u, err := ParseURI(b.Contact)
-	if err != nil || strings.ContainsAny(aor+event, "\r\n") {
+	if err != nil || strings.ContainsAny(aor+event+contentType, "\r\n") {
 		return 0, fmt.Errorf("sip: notify %s: %w", b.Contact, err)
 	}
 	f, extra := s.bindingFlow(&b), ""
@@ -20,7 +25,8 @@ func (s *Server) Notify(ctx context.Context, b Binding, aor, event string) (stat
 	res, err := s.exchange(ctx, &errand{
 		method: "NOTIFY", uri: u.String(), callID: newCallID(), seq: 1, flow: f,
 		from: "<" + aor + ">;tag=" + newTag(), to: "<" + aor + ">",
-		extra: extra + "Contact: " + s.contact("", f) + "\r\nEvent: " + event + "\r\nSubscription-State: terminated\r\n",
+		extra:       extra + "Contact: " + s.contact("", f) + "\r\nEvent: " + event + "\r\nSubscription-State: terminated\r\n",
+		contentType: contentType, body: body,
 	})
 	if err != nil {
 		return 0, fmt.Errorf("sip: notify %s: %w", b.Contact, err)

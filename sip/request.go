@@ -24,13 +24,7 @@ type outline struct {
 // write appends the request and returns the branch it carries.
 func (l *Leg) write(b []byte, o *outline) ([]byte, uint64) {
 	branch := rand.Uint64()
-	uri, routes := o.path.target, o.path.routes
-	if len(routes) > 0 && !loose(routes[0]) {
-		// RFC 3261 §12.2.1.1: a strict router takes the request URI.
-		a, _ := readAddress(routes[0])
-		routes = append(append([]string(nil), routes[1:]...), "<"+uri+">")
-		uri = a.uri
-	}
+	uri, routes := o.path.ahead()
 	b = append(append(append(b, o.method...), ' '), uri...)
 	b = append(b, " SIP/2.0\r\n"...)
 	b = l.shard.srv.appendVia(b, o.flow, branch)
@@ -53,6 +47,16 @@ func (l *Leg) write(b []byte, o *outline) ([]byte, uint64) {
 	}
 	b = append(append(b, o.extra...), o.auth...)
 	return appendBody(b, o.contentType, o.body), branch
+}
+
+// ahead is the request URI and the Route values of a request that goes there.
+func (p path) ahead() (uri string, routes []string) {
+	if len(p.routes) == 0 || loose(p.routes[0]) {
+		return p.target, p.routes
+	}
+	// RFC 3261 §12.2.1.1: a strict router takes the request URI.
+	a, _ := readAddress(p.routes[0])
+	return a.uri, append(append([]string(nil), p.routes[1:]...), "<"+p.target+">")
 }
 
 // appendVia writes our Via line.

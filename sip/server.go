@@ -13,12 +13,13 @@ import (
 
 // Server is a SIP endpoint over UDP, TCP, TLS and WebSocket.
 type Server struct {
-	config  Config
-	limits  Limits
-	handler Handler
-	allow   string // methods we take
-	keys    keyer
-	start   time.Time
+	config      Config
+	limits      Limits
+	handler     Handler
+	allow       string // methods we take
+	allowEvents string // event packages we know
+	keys        keyer
+	start       time.Time
 
 	sockets   []*socket
 	listeners []listener
@@ -41,6 +42,7 @@ type Server struct {
 	logins   logins
 	accounts accountLocks
 	pinholes pinholes
+	watchers watchers
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
@@ -72,6 +74,7 @@ func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 		s.readers.Go(func() { k.read(s) })
 	}
 	s.loops.Go(s.keepPinholes)
+	s.loops.Go(s.endWatching)
 	for _, l := range s.listeners {
 		s.readers.Go(func() { s.streams.accept(l.TCPListener, l.secure) })
 	}
@@ -103,6 +106,13 @@ func newServer(c Config, h Handler) *Server {
 	if c.Bindings != nil {
 		s.allow += ", REGISTER"
 	}
+	s.allowEvents = "refer"
+	for _, t := range c.Topics {
+		s.allowEvents += ", " + t.Event
+	}
+	if len(c.Topics) > 0 {
+		s.allow += ", SUBSCRIBE"
+	}
 	s.rate.Every = time.Second / time.Duration(s.limits.InvitesPerSecond)
 	s.guard.init(s.limits)
 	s.logins.burst = s.limits.AccountFailures
@@ -131,6 +141,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.SourceConnections, 64)
 	def(&l.MessageBytes, 65535)
 	def(&l.Contacts, 10)
+	def(&l.Subscriptions, 20)
 	if l.BanFor <= 0 {
 		l.BanFor = 5 * time.Minute
 	}

@@ -54,6 +54,9 @@ type Config struct {
 	// OnMessage gets each MESSAGE of an account or a trunk, on a goroutine of
 	// its own; without it MESSAGE is answered 405.
 	OnMessage func(ctx context.Context, m *Message)
+	// Topics are what accounts may subscribe to (RFC 6665); without them
+	// SUBSCRIBE is answered 405.
+	Topics []Topic
 	// SessionExpires is how long a dialog lives without a sign of life
 	// (RFC 4028): 30 min when 0, at least 90 s, below 0 never ends.
 	SessionExpires time.Duration
@@ -83,6 +86,7 @@ type Limits struct {
 	SourceConnections int           // those of one source that never authenticated, 64
 	MessageBytes      int           // largest message over a connection, 65,535
 	Contacts          int           // bindings per account, 10
+	Subscriptions     int           // those of one account; the oldest gives way to a new one, 20
 	RetryAfter        time.Duration // told with a 503, 5 s
 	Ping              time.Duration // how often a WebSocket is pinged, and how long the pong may take, 30 s
 }

@@ -1,0 +1,230 @@
+package sip
+
+import (
+	"context"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Topic is an event package that accounts may subscribe to (RFC 6665 §7.2).
+type Topic struct {
+	Event       string // "message-summary"
+	ContentType string // of its bodies
+	// Body is the whole state of what an account subscribed to; false when
+	// there is nothing of that name for it. It runs on a goroutine of its own.
+	Body func(ctx context.Context, account string, resource URI) (body []byte, ok bool, err error)
+}
+
+const (
+	minWatch     = 60   // seconds, the shortest subscription
+	maxWatch     = 7200 // seconds, the longest
+	defaultWatch = 3600 // RFC 3842 §3.4
+)
+
+// subscribing is a SUBSCRIBE taken off its shard.
+type subscribing struct {
+	callID, fromTag, toTag string
+	from, to               string // values
+	user                   string // of From
+	resource               URI
+	seq                    uint32
+	event                  string // value of Event
+	expires                string
+	path                   path
+	record                 string // Record-Route lines for the answer
+	logins                 []string
+	flow                   flow
+}
+
+// subscribe hands a SUBSCRIBE to a goroutine that may ask the database.
+func (s *shard) subscribe(m *message) {
+	tx := s.serve(m, s.txKey(m, "SUBSCRIBE"))
+	tx.limit(s)
+	r := &subscribing{
+		callID: m.callID, fromTag: m.from.tag, toTag: m.to.tag, from: m.from.value, to: m.to.value, seq: m.cseq,
+		event: m.get(fEvent), expires: m.get(fExpires), record: string(m.appendRecordRoute(nil)),
+		path: path{target: contactURI(m), routes: m.list(fRecordRoute)}, logins: m.logins(), flow: m.flow,
+	}
+	from, _ := ParseURI(m.from.addr.uri)
+	r.user = from.User
+	r.resource, _ = ParseURI(m.uri)
+	tag := r.toTag
+	if tag == "" {
+		tag = newTag()
+	}
+	head := m.appendHead(nil, tag)
+	respond := func(status int, extra string) {
+		s.post(func(*shard) {
+			s.buf = append(appendStatus(s.buf[:0], status, ""), head...)
+			s.buf = appendBody(append(s.buf, extra...), "", nil)
+			tx.respond(s, status, s.buf)
+		})
+	}
+	s.srv.spawn(func() { s.srv.subscribed(r, tag, respond) })
+}
+
+// subscribed answers one SUBSCRIBE (RFC 6665 §4.2.1).
+func (s *Server) subscribed(r *subscribing, tag string, respond func(int, string)) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.panicked(p, debug.Stack())
+			respond(500, "")
+		}
+	}()
+	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
+	defer cancel()
+	acc, stale, ok, err := s.authenticate(ctx, "SUBSCRIBE", r.user, r.logins, r.flow.addr.Addr(), r.flow.conn)
+	switch {
+	case err != nil:
+		s.config.Logger.Error("sip: look up who subscribes", "error", err)
+		respond(503, s.retryAfter())
+	case !ok:
+		if len(r.logins) == 0 {
+			s.suspect(r.flow.addr.Addr(), r.flow.transport())
+		}
+		s.stats.challenges.Add(1)
+		respond(401, "WWW-Authenticate: "+s.auth.challenge(acc.algorithm(), stale)+"\r\n")
+	case acc.Barred:
+		respond(403, "")
+	case r.toTag != "":
+		s.refresh(acc.ID, r, respond)
+	default:
+		s.watch(ctx, acc.ID, r, tag, respond)
+	}
+}
+
+// topic finds the package of an Event value.
+func (s *Server) topic(event string) *Topic {
+	name, _, _ := strings.Cut(event, ";")
+	for i := range s.config.Topics {
+		if strings.EqualFold(strings.TrimSpace(name), s.config.Topics[i].Event) {
+			return &s.config.Topics[i]
+		}
+	}
+	return nil
+}
+
+// lasts is how long a subscription is granted; 423 where it asks for too
+// little (RFC 6665 §4.2.1.1).
+func (r *subscribing) lasts() (time.Duration, int) {
+	seconds := defaultWatch
+	if r.expires != "" {
+		seconds = readSeconds(r.expires)
+	}
+	if seconds > 0 && seconds < minWatch {
+		return 0, 423
+	}
+	return time.Duration(min(seconds, maxWatch)) * time.Second, 200
+}
+
+// watch starts a subscription; one that asks for no time is told once.
+func (s *Server) watch(ctx context.Context, account string, r *subscribing, tag string, respond func(int, string)) {
+	t := s.topic(r.event)
+	if t == nil {
+		respond(489, "Allow-Events: "+s.allowEvents+"\r\n")
+		return
+	}
+	lasts, status := r.lasts()
+	if status != 200 {
+		respond(status, "Min-Expires: "+strconv.Itoa(minWatch)+"\r\n")
+		return
+	}
+	if r.path.target == "" || strings.ContainsAny(r.event, "\r\n") {
+		respond(400, "")
+		return
+	}
+	body, ok, err := t.Body(ctx, account, r.resource)
+	if err != nil {
+		s.config.Logger.Error("sip: look up what is subscribed to", "event", t.Event, "error", err)
+		respond(500, "")
+		return
+	}
+	if !ok {
+		respond(404, "")
+		return
+	}
+	w := &watcher{srv: s, topic: t, account: account, resource: r.resource, event: r.event, callID: r.callID, tag: tag, remoteTag: r.fromTag,
+		local: r.to + ";tag=" + tag, remote: r.from, contact: s.contact(r.resource.String(), r.flow), remoteSeq: r.seq, path: r.path, flow: r.flow,
+		ends: s.config.Now().Add(lasts)}
+	if lasts > 0 {
+		s.watchers.add(w, s.limits.Subscriptions)
+	}
+	respond(200, r.granted(w, lasts))
+	if lasts == 0 {
+		w.finish("timeout")
+	}
+	w.tell(body)
+}
+
+// granted are the fields of a 200 to a SUBSCRIBE.
+func (r *subscribing) granted(w *watcher, lasts time.Duration) string {
+	return r.record + "Contact: " + w.contact + "\r\nExpires: " + strconv.Itoa(int(lasts/time.Second)) + "\r\n"
+}
+
+// refresh prolongs or ends a subscription (RFC 6665 §4.2.1.4, §4.1.2.3).
+func (s *Server) refresh(account string, r *subscribing, respond func(int, string)) {
+	w := s.watchers.find(r.callID, r.toTag)
+	if w == nil || w.account != account || w.remoteTag != r.fromTag {
+		respond(481, "")
+		return
+	}
+	lasts, status := r.lasts()
+	if status != 200 {
+		respond(status, "Min-Expires: "+strconv.Itoa(minWatch)+"\r\n")
+		return
+	}
+	if !w.renew(r, s.config.Now().Add(lasts)) {
+		respond(500, "") // RFC 3261 §12.2.2: out of order
+		return
+	}
+	respond(200, r.granted(w, lasts))
+	if lasts == 0 {
+		w.finish("timeout")
+	}
+	w.tell(nil)
+}
+
+// Changed tells everybody who watches something of an account how it is now,
+// and returns where these subscriptions are.
+func (s *Server) Changed(event, account string) []netip.AddrPort {
+	all := s.watchers.of(event, account)
+	sources := make([]netip.AddrPort, len(all))
+	for i, w := range all {
+		sources[i] = w.source()
+		w.tell(nil)
+	}
+	return sources
+}
+
+// Watched is where the subscriptions of an account to an event are.
+func (s *Server) Watched(event, account string) []netip.AddrPort {
+	all := s.watchers.of(event, account)
+	sources := make([]netip.AddrPort, len(all))
+	for i, w := range all {
+		sources[i] = w.source()
+	}
+	return sources
+}
+
+// endWatching ends subscriptions that nobody prolonged, until the server
+// closes.
+func (s *Server) endWatching() {
+	tick := time.NewTicker(watchTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			for _, w := range s.watchers.expired(s.config.Now()) {
+				w.finish("timeout")
+				w.tell(nil)
+			}
+		case <-s.done:
+			return
+		}
+	}
+}
+
+const watchTick = time.Second

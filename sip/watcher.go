@@ -1,0 +1,229 @@
+package sip
+
+import (
+	"context"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// watchers are the subscriptions of a server, by dialog and by account.
+type watchers struct {
+	mu        sync.Mutex // guards what follows
+	byDialog  map[string]*watcher
+	byAccount map[string][]*watcher // oldest first
+}
+
+// add keeps a subscription. What the same phone had before, and forgot, gives
+// way to it; so does the oldest where an account has too many.
+func (a *watchers) add(w *watcher, most int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byDialog == nil {
+		a.byDialog, a.byAccount = map[string]*watcher{}, map[string][]*watcher{}
+	}
+	for _, old := range slices.Clone(a.byAccount[w.account]) {
+		if old.topic == w.topic && old.source() == w.source() && old.resource == w.resource {
+			a.drop(old)
+		}
+	}
+	if all := a.byAccount[w.account]; len(all) >= most {
+		a.drop(all[0])
+	}
+	a.byDialog[w.callID+" "+w.tag] = w
+	a.byAccount[w.account] = append(a.byAccount[w.account], w)
+}
+
+func (a *watchers) remove(w *watcher) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop(w)
+}
+
+// drop is called with the lock held.
+func (a *watchers) drop(w *watcher) {
+	if a.byDialog[w.callID+" "+w.tag] != w {
+		return
+	}
+	delete(a.byDialog, w.callID+" "+w.tag)
+	left := slices.DeleteFunc(a.byAccount[w.account], func(x *watcher) bool { return x == w })
+	if len(left) == 0 {
+		delete(a.byAccount, w.account)
+		return
+	}
+	a.byAccount[w.account] = left
+}
+
+func (a *watchers) find(callID, tag string) *watcher {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.byDialog[callID+" "+tag]
+}
+
+// of lists the subscriptions of an account to an event.
+func (a *watchers) of(event, account string) (all []*watcher) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, w := range a.byAccount[account] {
+		if w.topic.Event == event {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+func (a *watchers) expired(now time.Time) (all []*watcher) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, w := range a.byDialog {
+		if !w.until().After(now) {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// watcher is one subscription to a topic and its dialog. One NOTIFY is under
+// way at a time, so that they arrive in order.
+type watcher struct {
+	srv                    *Server
+	topic                  *Topic
+	account                string
+	resource               URI
+	event                  string // value of Event, its id included
+	callID, tag, remoteTag string
+	local, remote, contact string // values of From, To and Contact
+
+	mu        sync.Mutex // guards what follows
+	path      path
+	flow      flow
+	remoteSeq uint32
+	localSeq  uint32
+	ends      time.Time
+	reason    string // why it is over; "": it is not
+	told      bool   // that it is over
+	busy      bool
+	again     bool // something changed while a NOTIFY was under way
+}
+
+func (w *watcher) source() netip.AddrPort {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.flow.addr
+}
+
+func (w *watcher) until() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ends
+}
+
+// renew takes over what a refresh says; false of one that came out of order.
+func (w *watcher) renew(r *subscribing, ends time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.seq <= w.remoteSeq || w.reason != "" {
+		return false
+	}
+	w.remoteSeq, w.flow, w.ends = r.seq, r.flow, ends
+	if r.path.target != "" {
+		w.path.target = r.path.target
+	}
+	return true
+}
+
+// finish ends the subscription; what is told next says so, and is the last.
+func (w *watcher) finish(reason string) {
+	w.mu.Lock()
+	if w.reason == "" {
+		w.reason = reason
+	}
+	w.mu.Unlock()
+	w.srv.watchers.remove(w)
+}
+
+// tell sends the state, looked up when it leaves unless body is given.
+func (w *watcher) tell(body []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.told {
+		return
+	}
+	if w.busy {
+		w.again = true
+		return
+	}
+	w.busy = true
+	w.srv.workers.Go(func() { w.run(body) }) // as many as there are subscriptions: not counted as look-ups
+}
+
+// run sends NOTIFY requests until nothing new is to be told.
+func (w *watcher) run(body []byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.srv.panicked(p, debug.Stack())
+			w.finish("deactivated")
+		}
+	}()
+	for {
+		w.send(body)
+		body = nil
+		w.mu.Lock()
+		w.busy = w.again && !w.told
+		w.again = false
+		if !w.busy {
+			w.mu.Unlock()
+			return
+		}
+		w.mu.Unlock()
+	}
+}
+
+// send makes one NOTIFY. One that is refused, or that nobody answers, ends the
+// subscription (RFC 6665 §4.2.2).
+func (w *watcher) send(body []byte) {
+	ctx, cancel := context.WithTimeout(w.srv.ctx, patience)
+	defer cancel()
+	if body == nil {
+		fresh, ok, err := w.topic.Body(ctx, w.account, w.resource)
+		if err != nil {
+			w.srv.config.Logger.Error("sip: look up what is subscribed to", "event", w.topic.Event, "error", err)
+			return
+		}
+		if !ok {
+			w.finish("noresource")
+		}
+		body = fresh
+	}
+	res, err := w.srv.exchange(ctx, w.notify(body))
+	if err != nil || res.status > 299 {
+		w.finish("deactivated")
+		w.mu.Lock()
+		w.told = true
+		w.mu.Unlock()
+	}
+}
+
+// notify writes the next NOTIFY.
+func (w *watcher) notify(body []byte) *errand {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	state := "active;expires=" + strconv.Itoa(max(1, int(w.ends.Sub(w.srv.config.Now())/time.Second)))
+	if w.reason != "" {
+		state, w.told = "terminated;reason="+w.reason, true
+	}
+	w.localSeq++
+	uri, routes := w.path.ahead()
+	e := &errand{method: "NOTIFY", uri: uri, callID: w.callID, seq: w.localSeq, flow: w.flow, from: w.local, to: w.remote, body: body}
+	if len(body) > 0 {
+		e.contentType = w.topic.ContentType
+	}
+	for _, r := range routes {
+		e.extra += "Route: " + r + "\r\n"
+	}
+	e.extra += "Contact: " + w.contact + "\r\nEvent: " + w.event + "\r\nSubscription-State: " + state + "\r\n"
+	return e
+}
