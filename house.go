@@ -156,7 +156,7 @@ func (h *house) build() error {
 	h.agents = agent.New(agent.Config{DB: h.db, Users: h.users, Outbox: h.outbox, Now: now, Zone: h.orgs.Zone})
 	h.queues = queue.New(queue.Config{DB: h.db, Orgs: h.orgs, Agents: h.agents, Outbox: h.outbox, Bus: h.bus, Now: now, Node: h.node})
 	h.flows = flow.New(flow.Config{DB: h.db, Orgs: h.orgs, Bus: h.bus, Now: now})
-	h.voicemail = voicemail.NewService(voicemail.Config{DB: h.db, Files: h.files, Outbox: h.outbox, Now: now, BaseURL: h.config.BaseURL})
+	h.voicemail = voicemail.NewService(voicemail.Config{DB: h.db, Files: h.files, Outbox: h.outbox, Bus: h.bus, Digest: h.seal.Digest, Now: now, BaseURL: h.config.BaseURL})
 	h.limits = carrier.NewLimiter(now)
 	h.gate = carrier.NewGate(h.trunks, h.limits, h.log)
 	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
@@ -194,7 +194,7 @@ func (h *house) join() {
 			return h.keys.SuspendUser(ctx, tx, u.OrgID, u.ID)
 		},
 	}
-	h.users.Reserved = carrier.ReservedExtension
+	h.users.Reserved, h.users.KeepPIN = carrier.ReservedExtension, h.voicemail.SetPIN
 	h.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
 		h.devices.RemoveUser,
 		func(ctx context.Context, tx db.Querier, r user.Removal) error {

@@ -150,6 +150,9 @@ func (s *Service) save(ctx context.Context, tx db.Querier, u *User, queues op.Ch
 		return wrap(err, "change user")
 	}
 	s.changed(tx, u.ID)
+	if err := s.keepPIN(ctx, tx, *u); err != nil {
+		return err
+	}
 	if err := s.join(ctx, tx, *u, queues.V, queues.Set); err != nil {
 		return err
 	}

@@ -68,6 +68,10 @@ func (u User) wrong() []op.Violation {
 		"unreachable": u.Forward.Unreachable} {
 		want(to == nil || len(*to) <= 120, "forward."+name, "invalid_length", "must have at most 120 characters")
 	}
+	if u.pin != nil && *u.pin != "" {
+		fault := PINFault(*u.pin, u.extension())
+		want(fault == "", "voicemail.pin", "invalid_pin", fault)
+	}
 	want(slices.Contains([]string{"invited", "active", Suspended}, u.Status), "status", "invalid_value", "must be active or suspended")
 	want(slices.Contains([]string{"inherit", "on", "off"}, u.RecordingMode), "recording_mode", "invalid_value", "must be inherit, on or off")
 	return wrong

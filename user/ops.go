@@ -197,6 +197,7 @@ type VoicemailPatch struct {
 	Enabled         op.Change[bool]   `json:"enabled,omitzero"`
 	GreetingAudioID op.Change[string] `json:"greeting_audio_id,omitzero"`
 	EmailNotify     op.Change[bool]   `json:"email_notify,omitzero"`
+	PIN             op.Change[string] `json:"pin,omitzero" doc:"4 to 10 digits that the mailbox asks for by telephone; never shown again. null: none"`
 }
 
 // Update changes a user.
@@ -268,6 +269,9 @@ func (p Patch) voicemail(u *User) {
 	p.Voicemail.V.Enabled.Apply(&u.Voicemail.Enabled)
 	text(p.Voicemail.V.GreetingAudioID, &u.Voicemail.GreetingAudioID)
 	p.Voicemail.V.EmailNotify.Apply(&u.Voicemail.EmailNotify)
+	if pin := p.Voicemail.V.PIN; pin.Set || p.Voicemail.Null {
+		u.pin, u.Voicemail.PINSet = &pin.V, pin.V != ""
+	}
 }
 
 // text applies a change to a member that may be null.

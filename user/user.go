@@ -56,6 +56,7 @@ type User struct {
 
 	OrgID     string  `json:"-"`
 	UpdatedAt db.Time `json:"-"`
+	pin       *string // to be kept; "": to be forgotten
 }
 
 // Presence is whether somebody can be reached. It is derived: from do-not-disturb and from phones.
@@ -105,6 +106,7 @@ type Voicemail struct {
 	Enabled         bool    `json:"enabled"`
 	GreetingAudioID *string `json:"greeting_audio_id"`
 	EmailNotify     bool    `json:"email_notify"`
+	PINSet          bool    `json:"pin_set" doc:"Whether the mailbox asks for a PIN by telephone"`
 }
 
 // Phones is what the room of phones knows of one user.
@@ -142,6 +144,8 @@ type Service struct {
 	OnChange []func(ctx context.Context, tx db.Querier, u User) error
 	// Presences tells what users do, by the user's id; nil: what follows from their phones and do-not-disturb.
 	Presences func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Presence, error)
+	// KeepPIN keeps the PIN of a user's mailbox, or forgets it with "".
+	KeepPIN func(ctx context.Context, tx db.Querier, org, user, pin string) error
 	// Queues are the queues users answer; nil where there are none.
 	Queues Queues
 	// Reserved reports whether an extension must not be given away in a country, as those that reach the police.

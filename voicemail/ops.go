@@ -136,6 +136,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail],
 		if v, err = s.living(ctx, tx, in.ID, in.Match); err != nil {
 			return err
 		}
+		before := v.AssigneeID
 		wrong, err := s.patched(ctx, tx, &v, in.Body)
 		if err != nil {
 			return err
@@ -144,6 +145,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail],
 			return op.Invalid(wrong...)
 		}
 		v.UpdatedAt = db.At(s.Now())
+		s.changed(tx, v, before)
 		return update(ctx, tx, v)
 	})
 	if err != nil {
@@ -208,12 +210,18 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 		if err != nil {
 			return err
 		}
-		v.UpdatedAt = db.At(s.Now())
-		if err := bury(ctx, tx, v); err != nil {
-			return fmt.Errorf("delete message: %w", err)
-		}
-		// A file that stays because its removal failed is never found again by anybody.
-		db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
-		return nil
+		return s.remove(ctx, tx, v)
 	})
+}
+
+// remove deletes the sound and the words of a message.
+func (s *Service) remove(ctx context.Context, tx db.Querier, v Voicemail) error {
+	v.UpdatedAt = db.At(s.Now())
+	if err := bury(ctx, tx, v); err != nil {
+		return fmt.Errorf("delete message: %w", err)
+	}
+	s.changed(tx, v, nil)
+	// A file that stays because its removal failed is never found again by anybody.
+	db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
+	return nil
 }

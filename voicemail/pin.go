@@ -79,11 +79,7 @@ type pin struct {
 // A right one opens no locked mailbox.
 func (s *Service) TryPIN(ctx context.Context, org, user, given string) (Try, error) {
 	var p pin
-	read := func(q db.Querier, lock string) error {
-		text := `SELECT salt, digest, wrong, locks, locked_until FROM mailbox_pins WHERE org_id = $1 AND user_id = $2` + lock
-		return q.QueryRow(ctx, text, org, user).Scan(&p.salt, &p.digest, &p.wrong, &p.locks, &p.lockedUntil)
-	}
-	err := read(s.DB.Read(ctx), "")
+	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT salt FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user).Scan(&p.salt)
 	if db.IsNone(err) {
 		return Try{Door: NoPIN}, nil
 	}
@@ -96,7 +92,8 @@ func (s *Service) TryPIN(ctx context.Context, org, user, given string) (Try, err
 	}
 	salt, t := p.salt, Try{}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := read(tx, s.DB.ForUpdate()); err != nil {
+		const lock = `UPDATE mailbox_pins SET wrong = wrong WHERE org_id = $1 AND user_id = $2 RETURNING salt, digest, wrong, locks, locked_until`
+		if err := tx.QueryRow(ctx, lock, org, user).Scan(&p.salt, &p.digest, &p.wrong, &p.locks, &p.lockedUntil); err != nil {
 			return err
 		}
 		right := p.salt == salt && subtle.ConstantTimeCompare([]byte(digest), []byte(p.digest)) == 1

@@ -12,14 +12,14 @@ import (
 // insert keeps a message; it reports whether it was not kept before.
 func insert(ctx context.Context, tx db.Querier, v Voicemail, m Message) (bool, error) {
 	const text = `INSERT INTO voicemails (org_id, id, call_id, mailbox_type, mailbox_id, from_number, contact, received_at, duration_ms, size_bytes,
-			sha256, blob, status, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (org_id, id) DO NOTHING`
+			sha256, blob, status, updated_at, transcript_status)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (org_id, id) DO NOTHING`
 	var contact any
 	if v.Contact != nil {
 		contact = db.AsJSON(v.Contact)
 	}
 	r, err := tx.Exec(ctx, text, v.OrgID, v.ID, v.CallID, v.Mailbox.Type, v.Mailbox.ID, v.FromNumber, contact, v.ReceivedAt,
-		m.Duration.Milliseconds(), m.Size, m.SHA256, v.blob, v.Status, v.UpdatedAt)
+		m.Duration.Milliseconds(), m.Size, m.SHA256, v.blob, v.Status, v.UpdatedAt, db.Null(m.Words))
 	if err != nil {
 		return false, err
 	}
@@ -42,7 +42,7 @@ func bury(ctx context.Context, tx db.Querier, v Voicemail) error {
 
 const selection = `SELECT v.org_id, v.id, v.call_id, v.mailbox_type, v.mailbox_id,
 	COALESCE(k.name, f.name, TRIM(u.first_name || ' ' || u.last_name), ''), v.from_number, v.contact, v.received_at, v.duration_ms, v.status,
-	v.transcript_id, v.text, v.ai_summary, v.urgency, v.assignee_id, v.read_at, v.updated_at, v.blob
+	v.transcript_id, v.transcript_status, v.text, v.ai_summary, v.urgency, v.assignee_id, v.read_at, v.updated_at, v.blob
 	FROM voicemails v LEFT JOIN users u ON u.org_id = v.org_id AND u.id = v.mailbox_id
 	LEFT JOIN queues k ON k.org_id = v.org_id AND k.id = v.mailbox_id LEFT JOIN flows f ON f.org_id = v.org_id AND f.id = v.mailbox_id
 	WHERE v.org_id = $1`
@@ -51,13 +51,13 @@ func scan(scan func(...any) error) (Voicemail, error) {
 	var v Voicemail
 	var contact db.JSON[*event.Contact]
 	var ms int64
-	var transcript, text *string
+	var transcript, status, text *string
 	err := scan(&v.OrgID, &v.ID, &v.CallID, &v.Mailbox.Type, &v.Mailbox.ID, &v.Mailbox.Name, &v.FromNumber, &contact, &v.ReceivedAt, &ms, &v.Status,
-		&transcript, &text, &v.AISummary, &v.Urgency, &v.AssigneeID, &v.ReadAt, &v.UpdatedAt, &v.blob)
+		&transcript, &status, &text, &v.AISummary, &v.Urgency, &v.AssigneeID, &v.ReadAt, &v.UpdatedAt, &v.blob)
 	v.Contact = contact.V
 	v.DurationSeconds = max(int((time.Duration(ms)*time.Millisecond).Round(time.Second)/time.Second), 1)
-	if text != nil {
-		v.Transcript = &Transcript{ID: transcript, Status: "completed", Text: text}
+	if status != nil && v.Status != Deleted {
+		v.Transcript = &Transcript{ID: transcript, Status: *status, Text: text}
 	}
 	return v, err
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/access"
+	"soniq/bus"
 	"soniq/db"
 	"soniq/event"
 	"soniq/op"
@@ -68,6 +69,8 @@ type Config struct {
 	DB      *db.DB
 	Files   Files
 	Outbox  *event.Outbox
+	Bus     *bus.Bus
+	Digest  func(secret string) string // keyed, of PINs
 	Now     func() time.Time
 	BaseURL string // under which the API is reached
 }
@@ -101,7 +104,8 @@ type Message struct {
 	Duration   time.Duration
 	Size       int64
 	SHA256     string
-	Sandbox    bool // of the organisation
+	Sandbox    bool   // of the organisation
+	Words      string // queued where it is to be transcribed
 }
 
 // kinds are the types of mailboxes by the prefix of their ids.
@@ -127,6 +131,7 @@ func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicem
 		return v, err
 	}
 	s.address(ctx, &v, m.Sandbox)
+	s.changed(tx, v, nil)
 	for _, f := range s.OnReceive {
 		if err := f(ctx, tx, m.Org, m.ID); err != nil {
 			return v, err
@@ -137,10 +142,28 @@ func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicem
 		DurationSeconds: v.DurationSeconds, ReceivedAt: v.ReceivedAt, AudioURL: *v.AudioURL, Contact: v.Contact})
 }
 
-// Heard keeps what a caller said, once it is known.
-func (s *Service) Heard(ctx context.Context, tx db.Querier, org, id, transcript, text, summary, urgency string) error {
-	const q = `UPDATE voicemails SET transcript_id = $3, text = $4, ai_summary = $5, urgency = $6, updated_at = $7 WHERE org_id = $1 AND id = $2`
-	_, err := tx.Exec(ctx, q, org, id, db.Null(transcript), db.Null(text), db.Null(summary), db.Null(urgency), db.At(s.Now()))
+// Words are what is known of what a caller said.
+type Words struct {
+	Transcript string // its id; "" where the words are kept with the message alone
+	Status     string // completed, failed or skipped
+	Text       string
+	Summary    string
+	Urgency    string // low, normal, high or "": not known
+}
+
+// Heard keeps what a caller said, once it is known; of a deleted message nothing.
+func (s *Service) Heard(ctx context.Context, tx db.Querier, org, id string, w Words) error {
+	const q = `UPDATE voicemails SET transcript_id = $3, transcript_status = $4, text = $5, ai_summary = $6, urgency = $7, updated_at = $8
+		WHERE org_id = $1 AND id = $2 AND status <> 'deleted' RETURNING mailbox_type, mailbox_id, assignee_id`
+	v := Voicemail{OrgID: org}
+	err := tx.QueryRow(ctx, q, org, id, db.Null(w.Transcript), w.Status, db.Null(w.Text), db.Null(w.Summary), db.Null(w.Urgency), db.At(s.Now())).
+		Scan(&v.Mailbox.Type, &v.Mailbox.ID, &v.AssigneeID)
+	if db.IsNone(err) {
+		return nil
+	}
+	if err == nil {
+		s.changed(tx, v, nil)
+	}
 	return err
 }
 

@@ -20,6 +20,7 @@ import (
 	"soniq/media"
 	"soniq/op/optest"
 	"soniq/org"
+	"soniq/seal"
 	"soniq/user"
 	"soniq/voicemail"
 )
@@ -33,6 +34,8 @@ type house struct {
 	calls  *call.Service
 	files  *blob.Dir
 	server *optest.Server
+	bus    *bus.Bus
+	ahead  time.Duration // of the clock
 	wav    []byte
 }
 
@@ -44,7 +47,7 @@ func build(t *testing.T, d *db.DB) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{d: d, org: o.ID}
+	h := &house{d: d, org: o.ID, bus: b}
 	if h.files, err = blob.OpenDir(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,11 @@ func build(t *testing.T, d *db.DB) *house {
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
 	users := user.New(d, orgs, outbox, b, time.Now)
 	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: h.files, Node: "n1", Now: time.Now}
-	h.Service = voicemail.NewService(voicemail.Config{DB: d, Files: h.files, Outbox: outbox, Now: time.Now, BaseURL: "https://voice.example"})
+	secrets, err := seal.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Service = voicemail.NewService(voicemail.Config{DB: d, Files: h.files, Outbox: outbox, Bus: b, Digest: secrets.Digest, Now: func() time.Time { return time.Now().Add(h.ahead) }, BaseURL: "https://voice.example"})
 	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
 	h.ada = h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada","last_name":"L"}`).Want(201).Text("id")
 	return h

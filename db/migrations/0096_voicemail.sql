@@ -12,3 +12,5 @@ CREATE TABLE mailbox_pins (
 	FOREIGN KEY (org_id, user_id) REFERENCES users (org_id, id)
 );
 CREATE INDEX voicemails_assignee ON voicemails (org_id, assignee_id, received_at, id) WHERE assignee_id IS NOT NULL;
+-- How far the words of a message have come.
+ALTER TABLE voicemails ADD COLUMN transcript_status TEXT;

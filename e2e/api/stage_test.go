@@ -168,7 +168,7 @@ func (s *stage) leave(t *testing.T, user string) string {
 	if m.Size, err = files.Put(ctx, m.Blob, strings.NewReader(strings.Repeat("RIFF", 100))); err != nil {
 		t.Fatal(err)
 	}
-	v := voicemail.NewService(voicemail.Config{DB: d, Files: files, Now: time.Now, BaseURL: "http://" + s.HTTP,
+	v := voicemail.NewService(voicemail.Config{DB: d, Files: files, Bus: bus.New(), Now: time.Now, BaseURL: "http://" + s.HTTP,
 		Outbox: &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}})
 	if err := d.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { _, err := v.Receive(ctx, tx, m); return err }); err != nil {
 		t.Fatal(err)
