@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"soniq/attendant"
 	"soniq/bus"
 	"soniq/carrier"
 	"soniq/db"
@@ -37,6 +38,8 @@ type directory struct {
 	bars      *bars        // organisations of which no call may begin; may be nil
 
 	registered func(device string, all []sip.Binding) // told where a device can be reached now; may be nil
+
+	lamps *lamps // may be nil
 
 	people     *bus.Cache[user.User]       // by org and user id
 	extensions *bus.Cache[pbx.Destination] // by org and extension
@@ -128,6 +131,9 @@ func (d *directory) Save(ctx context.Context, account string, all []sip.Binding)
 	if err == nil && d.registered != nil {
 		d.registered(a.DeviceID, all)
 	}
+	if err == nil && d.lamps != nil && len(all) > 0 {
+		d.lamps.registered(account)
+	}
 	return err
 }
 
@@ -208,10 +214,16 @@ func (d *directory) User(ctx context.Context, org, id string) (pbx.Destination, 
 		Barred: o.Barred() || d.bars.has(org)}, err == nil, err
 }
 
+// stars are where the codes lead that telephones dial.
+var stars = map[string]string{number.OwnMailbox: attendant.OwnMailbox, number.AnyMailbox: attendant.AnyMailbox}
+
 // Extension finds who has an extension: a user or a queue.
 func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Destination, bool, error) {
 	if len(dialled) > 8 || strings.HasPrefix(dialled, "+") {
 		return pbx.Destination{}, false, nil
+	}
+	if leads, ok := stars[dialled]; ok {
+		return pbx.Destination{Org: org, Number: dialled, Leads: leads}, true, nil
 	}
 	found, err := d.extensions.Get(org+"/"+dialled, func() (pbx.Destination, error) {
 		if o, err := d.orgs.Get(ctx, org); err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"soniq/db"
-	"soniq/pbx"
+	"soniq/number"
 	"soniq/sip"
 	"soniq/user"
 	"soniq/voicemail"
@@ -27,9 +27,10 @@ type lamps struct {
 	work sync.WaitGroup
 	stop context.CancelFunc
 
-	mu    sync.Mutex        // guards told
-	told  map[string]string // what a telephone that never subscribed was last told, or that it wants to know nothing, by its registration
-	asked chan string       // devices that registered
+	asked chan string // accounts that registered
+
+	mu   sync.Mutex        // guards told
+	told map[string]string // what a telephone that never subscribed was last told, or that it wants to know nothing, by its registration
 }
 
 const (
@@ -69,7 +70,7 @@ func (l *lamps) topic() sip.Topic {
 
 // named tells whether a name means the mailbox of a user.
 func named(name, username string, u user.User) bool {
-	return name == "" || strings.EqualFold(name, username) || name == extension(u) || name == u.ID || name == pbx.OwnMailbox
+	return name == "" || strings.EqualFold(name, username) || name == extension(u) || name == u.ID || name == number.OwnMailbox
 }
 
 // summary is what a telephone is told of its user's messages (RFC 3842 §5.2); its message key dials the account.
@@ -79,7 +80,7 @@ func (l *lamps) summary(ctx context.Context, org, userID string) ([]byte, error)
 	if c.New > 0 {
 		waiting = "yes"
 	}
-	return fmt.Appendf(nil, "Messages-Waiting: %s\r\nMessage-Account: sip:%s@%s\r\nVoice-Message: %d/%d (%d/%d)\r\n", waiting, pbx.OwnMailbox,
+	return fmt.Appendf(nil, "Messages-Waiting: %s\r\nMessage-Account: sip:%s@%s\r\nVoice-Message: %d/%d (%d/%d)\r\n", waiting, number.OwnMailbox,
 		l.house.config.SIPDomain, c.New, c.Old, c.UrgentNew, c.UrgentOld), err
 }
 
@@ -93,8 +94,8 @@ func (l *lamps) start(ctx context.Context) {
 			select {
 			case m := <-changes.C:
 				l.work.Go(func() { l.changed(ctx, m.(voicemail.Box)) })
-			case device := <-l.asked:
-				l.work.Go(func() { l.welcome(ctx, device) })
+			case account := <-l.asked:
+				l.work.Go(func() { l.welcome(ctx, account) })
 			case <-ctx.Done():
 				return
 			}
@@ -110,41 +111,43 @@ func (l *lamps) close() {
 	}
 }
 
-// registered notes that a device registered; where too many do at once, some are told at the next change only.
-func (l *lamps) registered(device string, all []sip.Binding) {
-	if len(all) == 0 {
-		return
-	}
+// registered notes that a telephone registered; where too many do at once, some are told at the next change only.
+func (l *lamps) registered(account string) {
 	select {
-	case l.asked <- device:
+	case l.asked <- account:
 	default:
 	}
 }
 
 // changed tells every telephone of a user.
 func (l *lamps) changed(ctx context.Context, b voicemail.Box) {
-	phones, err := l.house.devices.OfUserBindings(ctx, b.Org, b.User)
+	all, err := l.house.devices.OfUser(ctx, l.house.db.Read(ctx), b.Org, b.User)
 	if err != nil {
 		l.house.log.Warn("message lamps not switched", "user", b.User, "err", err)
 		return
 	}
-	watched := map[string][]netip.AddrPort{}
-	for _, p := range phones {
-		account, err := l.house.devices.UsernameOf(ctx, b.Org, p.DeviceID)
-		if err != nil {
-			continue
-		}
-		if _, done := watched[account]; !done {
-			watched[account] = l.sip.Changed(summaryEvent, account)
-		}
-		if !slices.Contains(watched[account], p.Source) {
-			l.work.Go(func() { l.tell(ctx, b, account, bindingOf(p)) })
+	for _, d := range all {
+		watched := l.sip.Changed(summaryEvent, d.SIP.Username)
+		l.unasked(ctx, b, d.ID, d.SIP.Username, watched)
+	}
+}
+
+// unasked tells the telephones of an account that did not subscribe.
+func (l *lamps) unasked(ctx context.Context, box voicemail.Box, device, account string, watched []netip.AddrPort) {
+	all, err := l.dir.Contacts(ctx, device)
+	if err != nil {
+		l.house.log.Warn("message lamps not switched", "account", account, "err", err)
+		return
+	}
+	for _, b := range all {
+		if b.Expires.After(time.Now()) && !slices.Contains(watched, b.Source) {
+			l.work.Go(func() { l.tell(ctx, box, account, b) })
 		}
 	}
 }
 
 // welcome tells a telephone that registered and did not subscribe.
-func (l *lamps) welcome(ctx context.Context, device string) {
+func (l *lamps) welcome(ctx context.Context, account string) {
 	wait := time.NewTimer(lampDelay)
 	defer wait.Stop()
 	select {
@@ -152,20 +155,11 @@ func (l *lamps) welcome(ctx context.Context, device string) {
 	case <-ctx.Done():
 		return
 	}
-	a, ok, err := l.house.devices.ByID(ctx, device)
+	a, ok, err := l.house.devices.Account(ctx, account)
 	if err != nil || !ok {
 		return
 	}
-	all, err := l.dir.Contacts(ctx, device)
-	if err != nil {
-		return
-	}
-	watched := l.sip.Watched(summaryEvent, a.Username)
-	for _, b := range all {
-		if b.Expires.After(time.Now()) && !slices.Contains(watched, b.Source) {
-			l.tell(ctx, voicemail.Box{Org: a.OrgID, User: a.UserID}, a.Username, b)
-		}
-	}
+	l.unasked(ctx, voicemail.Box{Org: a.OrgID, User: a.UserID}, a.DeviceID, a.Username, l.sip.Watched(summaryEvent, a.Username))
 }
 
 // tell tells one telephone that never subscribed, unless it knows or does not want to. A telephone that registers anew is asked again.

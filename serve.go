@@ -76,6 +76,7 @@ type node struct {
 	callbacks, messages           *job.Runner
 	parties                       *testParties
 	strangers                     *strangers
+	lamps                         *lamps
 	erasing, leaving              *job.Runner
 	mails                         *job.Runner // nil where no mail is sent
 	imports, connections          *job.Runner
@@ -312,6 +313,9 @@ func (n *node) closeDoors() {
 	if n.hangUp != nil {
 		n.hangUp()
 		n.lines.Wait()
+	}
+	if n.lamps != nil {
+		n.lamps.close()
 	}
 	if n.sip != nil {
 		_ = n.sip.Close()

@@ -48,6 +48,8 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	x := &texts{house: h, dir: dir}
 	h.messages.Carriers[phoneCarrier], h.messages.Forward = x, x.forward
 	h.calls.Switch, dir.registered = n.switcher, n.switcher.Registered
+	n.lamps = newLamps(h, dir)
+	dir.lamps = n.lamps
 	proxies, err := networks("trusted-proxies", c.TrustedProxies)
 	if err != nil {
 		return err
@@ -58,7 +60,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	}
 	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
 		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies, Token: h.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned,
-		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, OnMessage: x.took, Logger: h.log, Trace: n.switcher.Trace,
+		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, OnMessage: x.took, Topics: []sip.Topic{n.lamps.topic()}, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
@@ -66,7 +68,8 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	h.devices.Notify = func(ctx context.Context, b device.Binding, aor, event string) (int, error) {
 		return n.sip.Notify(ctx, bindingOf(b), aor, event)
 	}
-	x.sip = n.sip
+	x.sip, n.lamps.sip = n.sip, n.sip
+	n.lamps.start(ctx)
 	n.keepLines(ctx)
 	return n.keepOpen(ctx)
 }

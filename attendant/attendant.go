@@ -84,6 +84,8 @@ type Service struct {
 
 	client *http.Client // for the requests of flows
 	turns  turns
+	// MailboxAccess lets users hear their messages; the id is own or any.
+	MailboxAccess Room
 }
 
 // New makes the room.

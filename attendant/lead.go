@@ -27,6 +27,8 @@ func (s *Service) room(to string) Room {
 		return s.Mailbox
 	case "user":
 		return s.Person
+	case "mailbox":
+		return s.MailboxAccess
 	}
 	return nil
 }

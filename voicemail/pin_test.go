@@ -100,7 +100,9 @@ func TestCountsFollowMessages(t *testing.T) {
 		want("left", 1, voicemail.Count{New: 1})
 		h.do("PATCH", "/voicemail/"+second, `{"assignee_id":"`+h.ada+`"}`).Want(200)
 		want("assigned", 1, voicemail.Count{New: 2})
-		if err := d.Tx(ctx, func(tx db.Querier) error { return h.Heard(ctx, tx, h.org, second, voicemail.Words{Status: "completed", Urgency: "high"}) }); err != nil {
+		if err := d.Tx(ctx, func(tx db.Querier) error {
+			return h.Heard(ctx, tx, h.org, second, voicemail.Words{Status: "completed", Urgency: "high"})
+		}); err != nil {
 			t.Fatal(err)
 		}
 		want("urgent", 1, voicemail.Count{New: 2, UrgentNew: 1})

@@ -36,6 +36,7 @@ type PhoneOptions struct {
 	Encrypt    string // its media: srtp (where the other side does too), srtp-mand or dtls_srtp; "" for not
 	Register   int    // how often it registers at the least, in seconds; 0 for 300
 	Unregister bool   // does not register
+	Lamp       bool   // subscribes to its mailbox, and tells what it was told as MWI_NOTIFY
 	Refused    bool   // is not expected to succeed in registering
 
 	Through *BadNetwork // between it and the server; nil for none
@@ -83,7 +84,7 @@ func (s *Server) Phone(l Login, o PhoneOptions) *Phone {
 		host, command, dial = o.Behind.Inside, o.Behind.command, func(_, at string) (net.Conn, error) { return o.Behind.dial(at) }
 	}
 	p.write("config", map[string]any{"Host": host, "Listen": net.JoinHostPort(host, strconv.Itoa(p.Port)), "Control": control, "Say": o.Say,
-		"Heard": p.dir, "Modules": modules(s.T), "Authority": o.Authority})
+		"Heard": p.dir, "Modules": modules(s.T), "Authority": o.Authority, "Lamp": o.Lamp})
 	p.write("accounts", nil)
 	p.write("contacts", nil)
 	p.command = command(path, family(host), "-f", p.dir)
