@@ -14,6 +14,9 @@ func (h *house) joinAttendant() {
 	h.attendant = attendant.New(attendant.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Agents: h.agents, Queues: h.queues, Flows: h.flows,
 		Voicemail: h.voicemail, Numbers: h.numbers, Calls: h.calls, Contacts: h.contacts, Messages: h.messages, Files: h.files, Guard: h.guard,
 		Outbox: h.outbox, Log: h.log, Now: time.Now, Node: h.node})
+	if ear := h.engines.menu; ear != nil {
+		h.attendant.Hear = ear.Hear
+	}
 	h.attendant.Memory, h.attendant.Sign = h.remembered, h.hooks.Sign
 }
 
