@@ -40,14 +40,32 @@ func (c *Corridor) note(ctx context.Context, tx db.Querier, o Operation, p acces
 }
 
 func (c *Corridor) noteIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org, record string, status int, code string) error {
-	var actor, child db.Null
+	l := AuditLine{Org: org, Operation: o.ID, Target: Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName, Credential: string(p.Kind),
+		UserID: p.UserID, Source: p.Source.String(), Record: record, Status: status, Code: code}
 	if p.HomeID != "" {
-		actor, child = db.Null(p.HomeID), db.Null(p.OrgID)
+		l.Actor, l.Child = p.HomeID, p.OrgID
+	}
+	return WriteAudit(ctx, tx, db.At(c.Now()), l)
+}
+
+// An AuditLine is a line of the audit log: of a request that no operation answered, or of one that did.
+type AuditLine struct {
+	Org, Operation, Target     string
+	KeyID, KeyName, Credential string
+	UserID, Source, Record     string
+	Status                     int
+	Code, Actor, Child         string
+}
+
+// WriteAudit writes a line of the audit log in the transaction of what it tells of. The source is that of the request, unless given.
+func WriteAudit(ctx context.Context, tx db.Querier, at db.Time, l AuditLine) error {
+	if l.Source == "" {
+		l.Source = Source(ctx).String()
 	}
 	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, key_name, credential, user_id, source, request_id,
 		record_id, status, code, actor_org_id, on_behalf_of) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
-	_, err := tx.Exec(ctx, q, org, db.NewID("adt"), db.At(c.Now()), o.ID, bounded(Target(ctx)), p.KeyID, p.KeyName, string(p.Kind),
-		db.Null(p.UserID), p.Source.String(), RequestID(ctx), db.Null(bounded(record)), status, db.Null(code), actor, child)
+	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, bounded(l.Target), l.KeyID, bounded(l.KeyName), l.Credential,
+		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(bounded(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor), db.Null(l.Child))
 	return err
 }
 
