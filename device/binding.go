@@ -124,6 +124,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return sweepTokens(ctx, tx, db.At(s.now()))
+		if err := sweepTokens(ctx, tx, db.At(s.now())); err != nil {
+			return err
+		}
+		return sweepAddresses(ctx, tx, db.At(s.now()))
 	})
 }

@@ -36,6 +36,8 @@ type Device struct {
 	LastSeenAt   db.Time      `json:"last_seen_at" nullable:"true"`
 	CreatedAt    db.Time      `json:"created_at"`
 
+	ProvisioningURL *string `json:"provisioning_url,omitempty" doc:"Where the phone fetches its configuration; given once, when it is made"`
+
 	OrgID     string  `json:"-"`
 	UpdatedAt db.Time `json:"-"`
 	RotatedAt db.Time `json:"-"`
@@ -60,9 +62,9 @@ type LineKey struct {
 
 // Provisioning is how the phone fetches its configuration.
 type Provisioning struct {
-	URL         *string `json:"url"`
-	Status      string  `json:"status" enum:"none,pending,served,failed"`
-	LastFetchAt db.Time `json:"last_fetch_at" nullable:"true"`
+	URL         *string `json:"url" doc:"The address, when it is made; null ever after"`
+	Status      string  `json:"status" enum:"none,pending,served,failed" doc:"pending: not fetched yet; failed: the last request was refused"`
+	LastFetchAt db.Time `json:"last_fetch_at" nullable:"true" doc:"When the phone was last given its configuration"`
 }
 
 // Registration is where the phone is now.
@@ -98,6 +100,9 @@ type Service struct {
 
 	// Browsers is what telephones in pages need.
 	Browsers Browsers
+
+	// Provisioner is what addresses need from which phones fetch their configuration.
+	Provisioner Provisioner
 
 	// Outbox is told of phones that come and go; nil: nobody is.
 	Outbox *event.Outbox
@@ -264,10 +269,9 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, all []Dev
 	for i := range all {
 		d := &all[i]
 		d.SIP.Domain, d.Emergency = s.domain, emergency
-		d.Provisioning.Status = "none"
 		d.Registration = registration(bindings[d.ID], s.now())
 	}
-	return nil
+	return s.provisioned(ctx, q, org, all)
 }
 
 // registration sums up bindings: the one that lives longest stands for all.

@@ -106,6 +106,9 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Device], er
 		if d, err = s.Add(ctx, tx, d); err != nil {
 			return err
 		}
+		if err := s.issue(ctx, tx, &d); err != nil {
+			return err
+		}
 		return s.dressOne(ctx, tx, &d)
 	})
 	if err != nil {
@@ -122,7 +125,7 @@ func first(a, b string) string {
 }
 
 func (s *Service) checkWithUser(ctx context.Context, tx db.Querier, d *Device) error {
-	wrong := d.check()
+	wrong := append(d.check(), s.checkTemplate(*d)...)
 	if _, err := s.users.Get(ctx, tx, d.OrgID, d.UserID); db.IsNone(err) {
 		wrong = append(wrong, op.Field("user_id", "not_found", "no such user"))
 	} else if err != nil {
@@ -188,7 +191,14 @@ type Patch struct {
 	LineKeys   op.Change[[]LineKey] `json:"line_keys,omitzero"`
 	Status     op.Change[string]    `json:"status,omitzero" doc:"active, or disabled: it can neither log in nor be called"`
 	SIP        op.Change[SIPPatch]  `json:"sip,omitzero"`
-	Location   op.Change[org.Civic] `json:"emergency_location,omitzero" doc:"Replaces the place as a whole"`
+	// Provisioning asks for a new address.
+	Provisioning op.Change[ProvisioningPatch] `json:"provisioning,omitzero"`
+	Location     op.Change[org.Civic]         `json:"emergency_location,omitzero" doc:"Replaces the place as a whole"`
+}
+
+// ProvisioningPatch asks for a new address, or for none.
+type ProvisioningPatch struct {
+	Status op.Change[string] `json:"status,omitzero" doc:"pending makes a new address, which is in the answer, and ends the one before; none ends it"`
 }
 
 // SIPPatch changes how a phone logs in.
@@ -208,7 +218,8 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Device], er
 			return err
 		}
 		in.Body.apply(&d)
-		if wrong := d.check(); len(wrong) > 0 {
+		asked := in.Body.Provisioning.V.Status.V
+		if wrong := append(d.check(), s.checkPatch(d, in.Body)...); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
 		d.UpdatedAt = db.At(s.now())
@@ -218,6 +229,11 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Device], er
 		if d.Status == "disabled" {
 			if err := unregister(ctx, tx, d.OrgID, d.ID); err != nil {
 				return fmt.Errorf("end registration: %w", err)
+			}
+		}
+		if asked != "" {
+			if err := s.readdress(ctx, tx, &d, asked); err != nil {
+				return err
 			}
 		}
 		s.changed(tx, d)

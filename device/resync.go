@@ -29,6 +29,14 @@ type Resynced struct {
 // resyncTime is how long a phone has to answer.
 const resyncTime = 5 * time.Second
 
+// checkSync is the event that has a phone fetch its configuration again.
+func (s *Service) checkSync(d Device, reboot bool) string {
+	if s.Provisioner.Event == nil {
+		return fmt.Sprintf("check-sync;reboot=%t", reboot)
+	}
+	return s.Provisioner.Event(s.Template(d), reboot)
+}
+
 // Resync asks a phone to fetch its configuration again: each of its contacts is sent NOTIFY with the event check-sync.
 func (s *Service) Resync(ctx context.Context, in *ResyncIn) (*op.Out[Resynced], error) {
 	org := access.Org(ctx)
@@ -46,7 +54,7 @@ func (s *Service) Resync(ctx context.Context, in *ResyncIn) (*op.Out[Resynced], 
 	if s.Notify == nil {
 		return nil, op.Fail("not_enabled", "this server reaches no phones")
 	}
-	event := fmt.Sprintf("check-sync;reboot=%t", in.Body.Reboot)
+	event := s.checkSync(d, in.Body.Reboot)
 	ctx, cancel := context.WithTimeout(ctx, resyncTime)
 	defer cancel()
 	out := Resynced{DeviceID: d.ID, Contacts: []string{}}

@@ -47,6 +47,9 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Credentials
 		if err := rotate(ctx, tx, d, sealed); err != nil {
 			return fmt.Errorf("rotate credentials: %w", err)
 		}
+		if err := s.keep(ctx, tx, d, password); err != nil {
+			return err
+		}
 		if err := unregister(ctx, tx, d.OrgID, d.ID); err != nil {
 			return fmt.Errorf("end registration: %w", err)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // stays are the tables of which a reset leaves rows.
-var stays = []string{"orgs", "api_keys", "users", "invitations", "devices", "registrations", "browser_tokens", "agents", "webhooks", "webhook_versions", "audit",
+var stays = []string{"orgs", "api_keys", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions", "audit",
 	"event_sequences", "extensions"}
 
 // meanwhile are the tables that presence is written to a moment after a call, with what follows from it.
