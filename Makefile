@@ -56,6 +56,7 @@ fuzz: ## fuzz every parser of network input, a minute each
 
 golden: ## rewrite generated files that are kept in the tree
 	@go test . -run Golden -update
+	@go test ./provision -run EveryVendorsFiles -update
 
 publish: golden ## promise developers the API as it is now: from then on make test refuses what breaks it
 	@cp rest/testdata/openapi.json rest/published/openapi.json

@@ -21,6 +21,7 @@ var features = map[string][]string{
 	"mail":       {},
 	"partner":    {"org", "user", "auth"},
 	"device":     {"user", "org"},
+	"provision":  {"device", "user", "org"},
 	"number":     {"org"},
 	"agent":      {"user", "org"},
 	"queue":      {"agent", "user", "org"},

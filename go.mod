@@ -3,6 +3,7 @@ module soniq
 go 1.26.0
 
 require (
+	github.com/boombuler/barcode v1.1.0
 	github.com/coder/websocket v1.8.15
 	github.com/danielgtaylor/huma/v2 v2.39.0
 	github.com/ebitengine/purego v0.11.3
