@@ -32,6 +32,10 @@ type Config struct {
 	SIPTLS         string        `flag:"sip-tls" default:"" help:"address for SIP over TLS, such as 0.0.0.0:5061; empty: TLS is not listened for"`
 	TLSCert        string        `flag:"tls-cert" default:"" help:"certificate for SIP over TLS and HTTPS (PEM); empty: one of our own is made in the data folder"`
 	TLSKey         string        `flag:"tls-key" default:"" help:"key of the certificate (PEM)"`
+	ProvisionHost  string        `flag:"provision-host" default:"" help:"host or address at which phones that are given their configuration register; empty: --public-ip, else the host of --base-url"`
+	ProvisionPlain string        `flag:"provision-plain" default:"" help:"networks (CIDR, comma-separated) whose phones may fetch their configuration, which has their password in it, without TLS"`
+	ProvisionEvery time.Duration `flag:"provision-interval" default:"24h" help:"how often phones fetch their configuration again"`
+	NTPServer      string        `flag:"ntp-server" default:"pool.ntp.org" help:"time server that phones are told"`
 	TrustedProxies string        `flag:"trusted-proxies" default:"" help:"networks (CIDR, comma-separated) of proxies before HTTP whose X-Forwarded-For is believed, for the addresses that API keys may be used from and for phones in browsers"`
 	SessionExpires time.Duration `flag:"session-expires" default:"30m" help:"how long a call lives without a sign of life of either side (RFC 4028)"`
 	WebOrigins     string        `flag:"web-origins" default:"" help:"pages (https://host, comma-separated) whose browsers may connect phones, beside those of this server"`
@@ -240,6 +244,12 @@ func (c *Config) check() []error {
 	}
 	if c.BaseURL != "" && !web(c.BaseURL) {
 		wrong = append(wrong, fmt.Errorf("--base-url %q must be an address such as https://voice.example.com", c.BaseURL))
+	}
+	if _, err := networks("provision-plain", c.ProvisionPlain); err != nil {
+		wrong = append(wrong, err)
+	}
+	if c.ProvisionEvery < time.Hour {
+		wrong = append(wrong, errors.New("--provision-interval must be an hour at least, such as 24h"))
 	}
 	if _, err := c.mailer(nil); err != nil {
 		wrong = append(wrong, err)

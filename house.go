@@ -186,6 +186,7 @@ func (h *house) build() error {
 // join tells rooms of each other.
 func (h *house) join() {
 	h.devices.Outbox = h.outbox
+	h.joinProvision()
 	h.devices.Browsers = device.Browsers{Digest: h.seal.Digest, URL: h.config.webSocket(), ICE: h.config.iceServers}
 	h.users.Provision = h.devices.Provision
 	h.users.Phones = h.devices.Phones

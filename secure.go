@@ -43,8 +43,8 @@ func (c Config) certificate() (cert, key string, err error) {
 	return cert, key, os.WriteFile(key, keyPEM, 0o600)
 }
 
-// openHTTPS serves what HTTP serves over TLS too, where an address is given: browsers give their microphone to nobody else.
-func (n *node) openHTTPS() error {
+// listenHTTPS opens the door at which what HTTP serves is served over TLS too, where an address is given: browsers give their microphone to nobody else.
+func (n *node) listenHTTPS() error {
 	c := n.house.config
 	if c.HTTPS == "" {
 		return nil
@@ -62,6 +62,5 @@ func (n *node) openHTTPS() error {
 		return fmt.Errorf("HTTPS cannot use %s: %w; choose another with --https", c.HTTPS, err)
 	}
 	n.secure = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
-	n.serveHTTP(n.secure)
 	return nil
 }

@@ -223,6 +223,9 @@ func (n *node) openControl(ctx context.Context) error {
 func (n *node) openHTTP(context.Context) (err error) {
 	h := n.house
 	m := newMetrics(n)
+	if err := n.listenHTTPS(); err != nil {
+		return err
+	}
 	proxies, err := networks("trusted-proxies", h.config.TrustedProxies)
 	if err != nil {
 		return err
@@ -232,14 +235,17 @@ func (n *node) openHTTP(context.Context) (err error) {
 			Now: time.Now, Done: m.operation, Limiter: access.NewLimiter(time.Now), Attempts: h.config.RateAttempts},
 		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
 		Phones: n.sip.WebSocket(), Describe: webhook.Describe, Represent: h.keys.Represent, Proxies: proxies,
-		Origins: list(h.config.CORSOrigins),
+		Origins: list(h.config.CORSOrigins), Provision: n.provisioner().Serve,
 	})
 	if err != nil {
 		return err
 	}
 	n.server = n.rest.HTTP()
 	n.serveHTTP(n.listener)
-	return n.openHTTPS()
+	if n.secure != nil {
+		n.serveHTTP(n.secure)
+	}
+	return nil
 }
 
 func (n *node) serveHTTP(l net.Listener) {
@@ -306,6 +312,9 @@ func (n *node) closeDoors() {
 		_ = n.server.Shutdown(ctx)
 	} else {
 		_ = n.listener.Close()
+	}
+	if n.server == nil && n.secure != nil {
+		_ = n.secure.Close()
 	}
 	if n.messages != nil {
 		n.messages.Stop(ctx)

@@ -39,11 +39,13 @@ type Config struct {
 	Proxies    []netip.Prefix                  // whose X-Forwarded-For is believed
 	Ready      func(ctx context.Context) error // nil when the node can take calls
 	Metrics    http.Handler
-	MetricsKey string       // "" : loopback only
-	Phones     http.Handler // SIP over WebSocket at /ws/sip; nil: none
-	Origins    []string     // pages (https://host) whose browsers may use the API; "*": all
-	Log        *slog.Logger
-	Describe   func(*huma.OpenAPI) // adds to the description; may be nil
+	MetricsKey string // "" : loopback only
+	// Provision hands phones their configuration; private says that nobody on the way can read the answer. nil: none is handed out.
+	Provision func(w http.ResponseWriter, r *http.Request, private bool)
+	Phones    http.Handler // SIP over WebSocket at /ws/sip; nil: none
+	Origins   []string     // pages (https://host) whose browsers may use the API; "*": all
+	Log       *slog.Logger
+	Describe  func(*huma.OpenAPI) // adds to the description; may be nil
 }
 
 // A Server answers HTTP.
@@ -84,6 +86,10 @@ func (s *Server) pages() {
 	s.router.HandleFunc("GET /{$}", home)
 	s.router.HandleFunc("GET "+op.Prefix+"/{$}", s.index)
 	s.router.HandleFunc("GET "+op.Prefix, s.index)
+	if s.Provision != nil {
+		s.router.HandleFunc("GET /provision/{token}/{$}", s.provision)
+		s.router.HandleFunc("GET /provision/{token}/{file}", s.provision)
+	}
 	if s.Phones != nil {
 		s.router.Handle("GET /ws/sip", s.Phones)
 	}
@@ -109,7 +115,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Request-Id", id)
 	h.Set("X-Content-Type-Options", "nosniff")
-	ctx := op.WithTarget(op.WithRequestID(r.Context(), id), r.Method+" "+r.URL.Path)
+	ctx := op.WithTarget(op.WithRequestID(r.Context(), id), target(r))
 	defer s.survive(ctx, w, r)
 	path, env, api := environment(r.URL.Path)
 	if !api {
