@@ -2,6 +2,7 @@ package ai
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -19,12 +20,15 @@ func NewMenuEar(l transcript.Listener) *MenuEar { return &MenuEar{listener: l} }
 func (e *MenuEar) Ready(ctx context.Context) error { return e.listener.Ready(ctx) }
 
 // Hear takes 8 kHz audio of a caller, piece by piece, until something was said and a pause follows, and tells which of the phrases it was.
-// It is false where it was none of them, where nothing was said before the channel is closed or the context ends, and where no engine hears.
+// What was said when the deadline of the context comes is understood yet. It is false where it was none of them, where nothing was said, and
+// where no engine hears.
 func (e *MenuEar) Hear(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool) {
 	said := wordsBeforePause(ctx, pcm)
-	if len(said) == 0 {
+	if len(said) == 0 || errors.Is(ctx.Err(), context.Canceled) {
 		return 0, false
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), menuPatience)
+	defer cancel()
 	h, err := e.listener.Transcribe(ctx, transcript.Clip{PCM: said, Rate: 8000, NarrowBand: true, Language: "en", Phrases: phrases})
 	if err != nil {
 		return 0, false
@@ -38,6 +42,8 @@ const (
 	menuPause  = 700 * time.Millisecond // ends it
 	menuSpeech = 150 * time.Millisecond // shorter noises are none
 	menuLength = 6 * time.Second        // at most
+
+	menuPatience = 5 * time.Second // to be understood
 )
 
 func at8k(d time.Duration) int { return int(d * 8 / time.Millisecond) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/flow"
+	"soniq/pbx"
 )
 
 // menu plays the prompt and waits for a key, as often as the node says. Every replay is a step of the caller's.
@@ -40,8 +41,10 @@ func (w *walk) choice(ctx context.Context, x *flow.Menu) (key string, ok bool, e
 	if !x.Speech || w.s.Hear == nil {
 		return w.key(ctx, wait)
 	}
-	heard, cancel := context.WithCancel(ctx)
+	heard, cancel := context.WithTimeout(ctx, wait) // what was begun by then is understood yet
 	defer cancel()
+	keys, spoke := context.WithCancel(ctx)
+	defer spoke()
 	pcm, stop, err := w.v.Listen(ctx)
 	if err != nil {
 		return "", false, err
@@ -53,18 +56,18 @@ func (w *walk) choice(ctx context.Context, x *flow.Menu) (key string, ok bool, e
 		defer close(said)
 		if i, ok := w.s.Hear(heard, labels(x, digits), pcm); ok && i >= 0 && i < len(digits) {
 			said <- digits[i]
-			cancel() // who spoke need not press
+			spoke() // who spoke need not press
 		}
 	}()
-	key, ok, err = w.key(heard, wait)
-	cancel()
-	if spoken, is := <-said; is && !ok && ctx.Err() == nil {
-		return spoken, true, nil
+	if key, ok, err = w.key(keys, wait); ok || ctx.Err() != nil {
+		return key, ok, err
 	}
-	if err != nil && ctx.Err() == nil {
-		err = nil
+	select {
+	case key, ok = <-said:
+		return key, ok, nil
+	case <-ctx.Done():
+		return "", false, pbx.ErrGone
 	}
-	return key, ok, err
 }
 
 // labels are what the digits are called.
