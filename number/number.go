@@ -167,7 +167,10 @@ func (s *Service) changed(tx db.Querier, numbers ...string) {
 
 // allocate tells that a number works from now on.
 func (s *Service) allocate(ctx context.Context, tx db.Querier, n Number) error {
-	to := event.Assignment{Type: n.AssignedTo.Type, ID: n.AssignedTo.ID, Name: n.AssignedTo.Name}
+	return s.tellAllocated(ctx, tx, n, event.Assignment{Type: n.AssignedTo.Type, ID: n.AssignedTo.ID, Name: n.AssignedTo.Name})
+}
+
+func (s *Service) tellAllocated(ctx context.Context, tx db.Querier, n Number, to event.Assignment) error {
 	return s.outbox.Publish(ctx, tx, n.OrgID, event.NumberAllocated{NumberID: n.ID, Number: n.Number, Country: n.Country,
 		Type: n.Type, Capabilities: slices.Clone(n.Capabilities), AssignedTo: to, AllocatedAt: n.AllocatedAt})
 }

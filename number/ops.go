@@ -19,6 +19,9 @@ func (s *Service) Operations() []op.Operation {
 		op.New("numbers.list", "GET /numbers", access.NumbersAdmin, "List numbers", s.List),
 		op.New("numbers.search", "GET /numbers/search", access.NumbersAdmin, "Find numbers that can be had", s.Search).Tool("search_numbers"),
 		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Order a number, or add one of yours", s.Create).Status(201).Async().Fails("number_unavailable").Tool("allocate_number"),
+		op.New("numbers.imports.create", "POST /numbers/imports", access.NumbersAdmin, "Add many numbers of yours", s.Import).Status(201).Acts().Fails("number_unavailable").
+			About("All or none are added: what is wrong is told of every line. A table has a line of headings: number, and of label, trunk_id, user (an id, an extension or an e-mail address), user_id, flow_id, queue_id, sms_enabled and emergency_address those you need.").
+			Upload(maxImportBody).Takes("application/json", Batch{}).Takes("text/csv", "").Answers(200, "application/json", Imported{}),
 		op.New("numbers.ports.create", "POST /numbers/ports", access.NumbersAdmin, "Bring numbers along from another carrier", s.CreatePort).Status(201).Fails("number_unavailable"),
 		op.New("numbers.ports.get", "GET /numbers/ports/{id}", access.NumbersAdmin, "Get one port", s.ShowPort),
 		op.New("numbers.get", "GET /numbers/{id}", access.NumbersAdmin, "Get one number", s.Show),
@@ -134,12 +137,7 @@ func (s *Service) fresh(ctx context.Context, tx db.Querier, f Fresh) (Number, er
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return Number{}, op.Invalid(wrong...)
 	}
-	now, is := db.At(s.now()), factsOf(e164, o.Country)
-	n := Number{ID: db.NewID("num"), OrgID: o.ID, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type,
-		Capabilities: []string{"voice"}, Status: "active", Label: f.Label, Provider: Own,
-		SMSEnabled: f.SMSEnabled, RecordingMode: "inherit", CreatedAt: now, UpdatedAt: now, AllocatedAt: now,
-		Emergency: Emergency{Status: "none", Address: db.Null(f.Emergency.Address).Ptr()}}
-	Patch{UserID: given(f.UserID), FlowID: given(f.FlowID), QueueID: given(f.QueueID)}.assign(&n)
+	n := s.own(o, f, e164)
 	if f.TrunkID == "" {
 		return n, s.source(ctx, tx, o, &n, f.Provider)
 	}
@@ -148,6 +146,17 @@ func (s *Service) fresh(ctx context.Context, tx db.Querier, f Fresh) (Number, er
 		n.Provider = f.Provider
 	}
 	return n, nil
+}
+
+// own is the record of a new number that the organisation owns.
+func (s *Service) own(o orgs.Organization, f Fresh, e164 string) Number {
+	now, is := db.At(s.now()), factsOf(e164, o.Country)
+	n := Number{ID: db.NewID("num"), OrgID: o.ID, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type,
+		Capabilities: []string{"voice"}, Status: "active", Label: f.Label, Provider: Own,
+		SMSEnabled: f.SMSEnabled, RecordingMode: "inherit", CreatedAt: now, UpdatedAt: now, AllocatedAt: now,
+		Emergency: Emergency{Status: "none", Address: db.Null(f.Emergency.Address).Ptr()}}
+	Patch{UserID: given(f.UserID), FlowID: given(f.FlowID), QueueID: given(f.QueueID)}.assign(&n)
+	return n
 }
 
 func given(id string) op.Change[string] { return op.Change[string]{Set: id != "", V: id} }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -208,9 +209,9 @@ func (s *Service) AddStock(ctx context.Context, orgID, trunk, first, last string
 	if err != nil {
 		return 0, fmt.Errorf("find organisation: %w", err)
 	}
-	block, err := blockOf(first, last, o.Country)
-	if err != nil {
-		return 0, err
+	block, wrong := blockOf("numbers", first, last, o.Country)
+	if wrong != nil {
+		return 0, op.Invalid(*wrong)
 	}
 	const text = `INSERT INTO number_stock (org_id, number, country, locality, type, trunk_id, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (org_id, number) DO NOTHING`
@@ -234,22 +235,19 @@ func (s *Service) AddStock(ctx context.Context, orgID, trunk, first, last string
 	return added, err
 }
 
-// blockOf lists the numbers of a block.
-func blockOf(first, last, country string) ([]string, error) {
+// blockOf lists the numbers of a block, or says what is wrong with it; field is what it is called in the request.
+func blockOf(field, first, last, country string) ([]string, *op.Violation) {
 	from, ok := Parse(first, country)
 	to, also := Parse(last, country)
 	if !ok || !also || len(from) != len(to) {
-		return nil, op.Invalid(op.Field("numbers", "invalid_e164", "must be the first and the last number of a block, equally long"))
+		wrong := op.Field(field, "invalid_e164", "must be the first and the last number of a block, equally long")
+		return nil, &wrong
 	}
-	var a, b int64
-	if _, err := fmt.Sscan(from[1:], &a); err != nil {
-		return nil, err
-	}
-	if _, err := fmt.Sscan(to[1:], &b); err != nil {
-		return nil, err
-	}
+	a, _ := strconv.ParseInt(from[1:], 10, 64) // at most 15 digits
+	b, _ := strconv.ParseInt(to[1:], 10, 64)
 	if b < a || b-a >= maxBlock {
-		return nil, op.Invalid(op.Field("numbers", "out_of_range", fmt.Sprintf("the last number must follow the first, and a block has at most %d", maxBlock)))
+		wrong := op.Field(field, "out_of_range", fmt.Sprintf("the last number must follow the first, and a block has at most %d", maxBlock))
+		return nil, &wrong
 	}
 	all := make([]string, 0, b-a+1)
 	for n := a; n <= b; n++ {

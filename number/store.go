@@ -8,15 +8,34 @@ import (
 	"soniq/db"
 )
 
+const insertColumns = `INSERT INTO numbers (org_id, id, number, country, region, locality, type, capabilities, status, label,
+	provider, trunk_id, user_id, sms_enabled, caller_id_name, recording_mode, fallback, emergency, created_at,
+	updated_at, allocated_at, flow_id, queue_id, monthly_cost) VALUES `
+
+// insertTypes are what the values of insertColumns are cast to; "" casts nothing.
+var insertTypes = make([]string, 24)
+
+func (n Number) values() []any {
+	return []any{n.OrgID, n.ID, n.Number, n.Country, n.Region, n.Locality, n.Type, db.AsJSON(n.Capabilities), n.Status, n.Label, n.Provider, n.TrunkID,
+		n.AssignedTo.as("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode, n.Fallback, db.AsJSON(n.Emergency), n.CreatedAt, n.UpdatedAt,
+		n.AllocatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"), costText(n.MonthlyCost)}
+}
+
 func insert(ctx context.Context, q db.Querier, n Number) error {
-	const text = `INSERT INTO numbers (org_id, id, number, country, region, locality, type, capabilities, status, label,
-			provider, trunk_id, user_id, sms_enabled, caller_id_name, recording_mode, fallback, emergency, created_at,
-			updated_at, allocated_at, flow_id, queue_id, monthly_cost)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
-	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Number, n.Country, n.Region, n.Locality, n.Type, db.AsJSON(n.Capabilities),
-		n.Status, n.Label, n.Provider, n.TrunkID, n.AssignedTo.as("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode, n.Fallback,
-		db.AsJSON(n.Emergency), n.CreatedAt, n.UpdatedAt, n.AllocatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"), costText(n.MonthlyCost))
+	_, err := q.Exec(ctx, insertColumns+db.Values(1, 1, insertTypes...), n.values()...)
 	return err
+}
+
+// insertAll writes many numbers with few statements.
+func insertAll(ctx context.Context, q db.Querier, all []Number) error {
+	return db.Bulk(len(all), func(from, to int) error {
+		args := make([]any, 0, (to-from)*len(insertTypes))
+		for _, n := range all[from:to] {
+			args = append(args, n.values()...)
+		}
+		_, err := q.Exec(ctx, insertColumns+db.Values(1, to-from, insertTypes...), args...)
+		return err
+	})
 }
 
 func update(ctx context.Context, q db.Querier, n Number) error {

@@ -20,6 +20,11 @@ const (
 // Admit allows one more of a resource, or refuses with plan_limit. It is called in the transaction that adds it, before count
 // reads how many there are: additions of one organisation wait for each other, so that two at once are not one too many.
 func (s *Service) Admit(ctx context.Context, tx db.Querier, id string, what Resource, count func() (int, error)) error {
+	return s.AdmitMany(ctx, tx, id, what, 1, count)
+}
+
+// AdmitMany is Admit for many more at once.
+func (s *Service) AdmitMany(ctx context.Context, tx db.Querier, id string, what Resource, more int, count func() (int, error)) error {
 	o, err := get(ctx, tx, id)
 	if err != nil {
 		return fmt.Errorf("find organisation: %w", err)
@@ -36,7 +41,7 @@ func (s *Service) Admit(ctx context.Context, tx db.Querier, id string, what Reso
 	if err != nil {
 		return fmt.Errorf("count %s: %w", what, err)
 	}
-	if used < *most {
+	if used+more <= *most {
 		return nil
 	}
 	return PlanLimit(o.Plan, string(what), used, *most)
