@@ -39,6 +39,9 @@ func (h *house) joinRouting() {
 	h.flows.Numbers, h.flows.Assign = h.numbers.OfFlows, h.numbers.Assign
 	h.flows.Uses = append(h.flows.Uses, h.queues.Overflowing)
 	h.numbers.Markets = map[string]number.Market{number.Sandbox: carrier.NewSandboxMarket(time.Now)}
+	telnyx := h.guard.Client(carrier.TelnyxLimits)
+	h.numbers.Sellers = map[string]number.Seller{"telnyx": {URL: carrier.TelnyxURL, Open: func(c number.Credentials) number.Market { return carrier.NewTelnyx(telnyx, c) }}}
+	h.numbers.Seal, h.numbers.Guard = h.seal, h.guard
 	h.numbers.Jobs, h.numbers.JobQueue, h.numbers.Reach = h.jobs, call.Queue, h.reach
 }
 

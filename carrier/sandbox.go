@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +17,7 @@ type SandboxMarket struct {
 	now func() time.Time
 
 	mu     sync.Mutex           // guards orders
-	orders map[string]time.Time // pending ones, by organisation and number
+	orders map[string]time.Time // pending ones, by reference
 }
 
 // NewSandboxMarket makes the market.
@@ -43,9 +42,7 @@ var sandboxCost = &number.Cost{Amount: 0, Currency: "USD"}
 func (m *SandboxMarket) Search(_ context.Context, w number.Wish) ([]number.Available, error) {
 	var all []number.Available
 	add := func(e164, kind string) {
-		national := strings.TrimPrefix(e164, "+"+fmt.Sprint(phonenumbers.GetCountryCodeForRegion(w.Country)))
-		fits := strings.HasPrefix(national, w.AreaCode) && strings.HasPrefix(national, w.Prefix) && strings.Contains(e164, w.Contains) &&
-			w.Locality == "" && (len(w.Types) == 0 || slices.Contains(w.Types, kind))
+		fits := w.Fits(e164) && w.Locality == "" && (len(w.Types) == 0 || slices.Contains(w.Types, kind))
 		if fits && len(all) < w.Limit {
 			all = append(all, number.Available{Number: e164, Country: w.Country, Type: kind, Capabilities: []string{"voice", "sms"}, MonthlyCost: sandboxCost,
 				SetupCost: sandboxCost})
@@ -79,8 +76,8 @@ func (m *SandboxMarket) Search(_ context.Context, w number.Wish) ([]number.Avail
 }
 
 // OrderNow begins an order.
-func (m *SandboxMarket) OrderNow(org, e164 string) (number.Order, error) {
-	switch e164 {
+func (m *SandboxMarket) OrderNow(d number.Deal) (number.Order, error) {
+	switch d.Number {
 	case orderUnavailable:
 		return number.Order{}, number.ErrUnavailable
 	case orderLater:
@@ -89,22 +86,22 @@ func (m *SandboxMarket) OrderNow(org, e164 string) (number.Order, error) {
 		if len(m.orders) >= maxOrders {
 			clear(m.orders)
 		}
-		m.orders[org+" "+e164] = m.now().Add(orderTakes)
+		m.orders[d.Ref] = m.now().Add(orderTakes)
 		return number.Order{After: orderTakes, MonthlyCost: sandboxCost}, nil
 	}
 	return number.Order{Active: true, MonthlyCost: sandboxCost}, nil
 }
 
 // Order says how far an order is. One from before a restart is carried out.
-func (m *SandboxMarket) Order(_ context.Context, org, e164 string) (number.Order, error) {
+func (m *SandboxMarket) Order(_ context.Context, d number.Deal) (number.Order, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if left := m.orders[org+" "+e164].Sub(m.now()); left > 0 {
+	if left := m.orders[d.Ref].Sub(m.now()); left > 0 {
 		return number.Order{After: left}, nil
 	}
-	delete(m.orders, org+" "+e164)
+	delete(m.orders, d.Ref)
 	return number.Order{Active: true, MonthlyCost: sandboxCost}, nil
 }
 
 // Release does nothing.
-func (m *SandboxMarket) Release(context.Context, string, string) error { return nil }
+func (m *SandboxMarket) Release(context.Context, number.Deal) error { return nil }

@@ -5,13 +5,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"soniq/bus"
 	"soniq/db"
+	"soniq/egress"
 	"soniq/event"
 	"soniq/job"
 	"soniq/org"
+	"soniq/seal"
 )
 
 // Released is the state of a number that was given back.
@@ -27,6 +30,7 @@ type Number struct {
 	Type          string     `json:"type" enum:"local,mobile,national,toll_free,short_code"`
 	Capabilities  []string   `json:"capabilities" nullable:"false"`
 	Status        string     `json:"status" enum:"pending,active,suspended,releasing,released,porting_in,port_failed,failed"`
+	StatusDetail  *string    `json:"status_detail" doc:"What the provider says of an order, or why a number is not given back yet"`
 	Label         string     `json:"label"`
 	Provider      string     `json:"provider" doc:"own: brought along and reached by a trunk"`
 	TrunkID       *string    `json:"trunk_id"`
@@ -43,6 +47,7 @@ type Number struct {
 	OrgID     string        `json:"-"`
 	CreatedAt db.Time       `json:"-"`
 	UpdatedAt db.Time       `json:"-"`
+	account   db.Null       // with which it was bought
 	after     time.Duration // of a pending order: when to ask again
 }
 
@@ -78,8 +83,13 @@ type Service struct {
 	// the same carrier at the same address.
 	SameSource func(ctx context.Context, came, belongs string) (bool, error)
 
-	// Markets sell numbers, by the name of the provider; that called sandbox to sandboxes only.
+	// Markets sell numbers without an account, by the name of the provider; that called sandbox to sandboxes only.
 	Markets map[string]Market
+	// Sellers are the providers at which organisations can have accounts, by name; Seal keeps the keys of these, and Guard says which
+	// addresses may be asked.
+	Sellers map[string]Seller
+	Seal    *seal.Seal
+	Guard   *egress.Guard
 	// Jobs and JobQueue are where orders that are pending are followed.
 	Jobs     *job.Queue
 	JobQueue string
@@ -92,11 +102,15 @@ type Service struct {
 	bus    *bus.Bus
 	now    func() time.Time
 	routes *bus.Cache[Number]
+
+	waysMu sync.Mutex // guards ways
+	ways   map[string]*way
 }
 
 // New makes the room.
 func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func() time.Time) *Service {
-	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now, routes: bus.NewCache[Number](b, Changed, cacheLife, now)}
+	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now, routes: bus.NewCache[Number](b, Changed, cacheLife, now),
+		ways: map[string]*way{}}
 }
 
 // Route returns the active number that was dialled, in whatever organisation, where the call came over the number's

@@ -22,6 +22,11 @@ func (s *Service) Operations() []op.Operation {
 		op.New("numbers.imports.create", "POST /numbers/imports", access.NumbersAdmin, "Add many numbers of yours", s.Import).Status(201).Acts().Fails("number_unavailable").
 			About("All or none are added: what is wrong is told of every line. A table has a line of headings: number, and of label, trunk_id, user (an id, an extension or an e-mail address), user_id, flow_id, queue_id, sms_enabled and emergency_address those you need.").
 			Upload(maxImportBody).Takes("application/json", Batch{}).Takes("text/csv", "").Answers(200, "application/json", Imported{}),
+		op.New("numbers.providers.list", "GET /numbers/providers", access.NumbersAdmin, "List accounts at providers of numbers", s.ListAccounts),
+		op.New("numbers.providers.create", "POST /numbers/providers", access.NumbersAdmin, "Connect an account at a provider of numbers", s.CreateAccount).Status(201).Fails("already_exists"),
+		op.New("numbers.providers.get", "GET /numbers/providers/{id}", access.NumbersAdmin, "Get one account", s.ShowAccount),
+		op.New("numbers.providers.update", "PATCH /numbers/providers/{id}", access.NumbersAdmin, "Change an account", s.UpdateAccount),
+		op.Delete("numbers.providers.delete", "DELETE /numbers/providers/{id}", access.NumbersAdmin, "Forget an account", s.DeleteAccount).Fails("in_use"),
 		op.New("numbers.ports.create", "POST /numbers/ports", access.NumbersAdmin, "Bring numbers along from another carrier", s.CreatePort).Status(201).Fails("number_unavailable"),
 		op.New("numbers.ports.get", "GET /numbers/ports/{id}", access.NumbersAdmin, "Get one port", s.ShowPort),
 		op.New("numbers.get", "GET /numbers/{id}", access.NumbersAdmin, "Get one number", s.Show),
@@ -169,7 +174,10 @@ func (s *Service) wrongSource(ctx context.Context, q db.Querier, o orgs.Organiza
 		}
 		return wrong, nil
 	}
-	all := s.providers(o)
+	all, err := s.providers(ctx, q, o)
+	if err != nil {
+		return nil, err
+	}
 	if f.Provider != "" && !slices.ContainsFunc(all, func(p provider) bool { return p.name == f.Provider }) {
 		return []op.Violation{op.Field("provider", "not_found", "no such provider")}, nil
 	}
@@ -239,7 +247,7 @@ type ReleaseIn struct {
 
 // Release gives a number back.
 func (s *Service) Release(ctx context.Context, in *ReleaseIn) error {
-	return s.db.Tx(ctx, func(tx db.Querier) error {
+	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		n, err := s.living(ctx, tx, in.ID)
 		if err != nil {
 			return err
@@ -250,18 +258,7 @@ func (s *Service) Release(ctx context.Context, in *ReleaseIn) error {
 		if digits(in.Confirm) != digits(n.Number) {
 			return op.Invalid(op.Field("confirm", "not_confirmed", "must be the number, "+n.Number))
 		}
-		n.Status, n.ReleasedAt, n.UpdatedAt = Released, db.At(s.now()), db.At(s.now())
-		n.TrunkID, n.AssignedTo = nil, Assignment{Type: "none"}
-		if err := update(ctx, tx, n); err != nil {
-			return fmt.Errorf("release number: %w", err)
-		}
-		for _, f := range s.OnRelease {
-			if err := f(ctx, tx, n.OrgID, n.ID); err != nil {
-				return err
-			}
-		}
-		s.changed(tx, n.Number)
-		return nil
+		return s.release(ctx, tx, n)
 	})
 }
 

@@ -219,7 +219,7 @@ func (s *Service) arrive(ctx context.Context, tx db.Querier, org string, p Port,
 	for _, x := range p.Numbers {
 		n := Number{OrgID: org, ID: x.NumberID, Number: x.Number}
 		if status != "completed" {
-			if err := s.settle(ctx, n, "port_failed", nil); err != nil {
+			if err := s.settle(ctx, n, "port_failed", Order{}); err != nil {
 				return err
 			}
 			continue
@@ -230,7 +230,7 @@ func (s *Service) arrive(ctx context.Context, tx db.Querier, org string, p Port,
 		} else if err != nil {
 			return err
 		}
-		if err := s.settle(ctx, n, "active", nil); err != nil {
+		if err := s.settle(ctx, n, "active", Order{}); err != nil {
 			return err
 		}
 	}

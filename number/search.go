@@ -40,9 +40,10 @@ type Found struct {
 
 // Searched is how a provider answered.
 type Searched struct {
-	Provider string `json:"provider"`
-	MS       int    `json:"ms"`
-	Status   string `json:"status" enum:"ok,error,timeout"`
+	Provider string  `json:"provider"`
+	MS       int     `json:"ms"`
+	Status   string  `json:"status" enum:"ok,error,timeout,circuit_open"`
+	Error    *string `json:"error" doc:"What went wrong"`
 }
 
 // searchTime is how long providers have to answer.
@@ -61,7 +62,10 @@ func (s *Service) Search(ctx context.Context, in *SearchIn) (*op.Out[Found], err
 	if w.Country == "" {
 		w.Country = o.Country
 	}
-	providers := s.providers(o)
+	providers, err := s.providers(ctx, s.db.Read(ctx), o)
+	if err != nil {
+		return nil, err
+	}
 	if err := w.check(in.Provider, providers); err != nil {
 		return nil, err
 	}
@@ -105,21 +109,33 @@ func (w Wish) check(only string, providers []provider) error {
 
 // provider is where numbers come from.
 type provider struct {
-	name   string
-	market Market
+	name    string
+	market  Market
+	account Account // with which they are bought; none has no id
 }
 
-// providers are those an organisation can have numbers from: its own stock, and markets. The sandbox's market is for sandboxes, which have
-// no other.
-func (s *Service) providers(o org.Organization) []provider {
-	all := []provider{{Own, stock{s}}}
+// providers are those an organisation can have numbers from: its own stock, markets, and those it has accounts at. The sandbox's market is
+// for sandboxes, which have no other.
+func (s *Service) providers(ctx context.Context, q db.Querier, o org.Organization) ([]provider, error) {
+	all := []provider{{name: Own, market: stock{s}}}
 	for name, m := range s.Markets {
 		if (name == Sandbox) == o.Sandbox() {
-			all = append(all, provider{name, m})
+			all = append(all, provider{name: name, market: m})
+		}
+	}
+	if len(s.Sellers) > 0 && !o.Sandbox() {
+		accounts, err := s.accounts(ctx, q, o.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range accounts {
+			if w := s.way(a); a.enabled && w != nil {
+				all = append(all, provider{a.Provider, w, a})
+			}
 		}
 	}
 	slices.SortFunc(all[1:], func(a, b provider) int { return strings.Compare(a.name, b.name) })
-	return all
+	return all, nil
 }
 
 type answer struct {
@@ -132,15 +148,19 @@ func (s *Service) askProvider(ctx context.Context, p provider, w Wish) answer {
 	defer cancel()
 	began := time.Now()
 	found, err := p.market.Search(ctx, w)
-	a := answer{Searched{p.name, int(time.Since(began).Milliseconds()), "ok"}, found}
+	a := answer{Searched{Provider: p.name, MS: int(time.Since(began).Milliseconds()), Status: "ok"}, found}
+	if err != nil {
+		text := words(err)
+		a.Status, a.Error = "error", &text
+	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		a.Status = "timeout"
-	case err != nil:
-		a.Status = "error"
+	case errors.Is(err, errOpen):
+		a.Status = "circuit_open"
 	}
 	for i := range a.found {
-		a.found[i].Provider = p.name
+		a.found[i].complete(p.name, w.Country)
 	}
 	return a
 }
@@ -187,10 +207,10 @@ func (s stock) Search(ctx context.Context, w Wish) ([]Available, error) {
 }
 
 // Order is never asked: what is in stock is taken at once.
-func (stock) Order(context.Context, string, string) (Order, error) { return Order{Active: true}, nil }
+func (stock) Order(context.Context, Deal) (Order, error) { return Order{Active: true}, nil }
 
 // Release does nothing: the number is in stock again as soon as nobody has it.
-func (stock) Release(context.Context, string, string) error { return nil }
+func (stock) Release(context.Context, Deal) error { return nil }
 
 // inStock returns the trunk of a number of the stock, or db.ErrNone.
 func inStock(ctx context.Context, q db.Querier, org, e164 string) (trunk string, err error) {

@@ -10,15 +10,15 @@ import (
 
 const insertColumns = `INSERT INTO numbers (org_id, id, number, country, region, locality, type, capabilities, status, label,
 	provider, trunk_id, user_id, sms_enabled, caller_id_name, recording_mode, fallback, emergency, created_at,
-	updated_at, allocated_at, flow_id, queue_id, monthly_cost) VALUES `
+	updated_at, allocated_at, flow_id, queue_id, monthly_cost, account_id, status_detail) VALUES `
 
 // insertTypes are what the values of insertColumns are cast to; "" casts nothing.
-var insertTypes = make([]string, 24)
+var insertTypes = make([]string, 26)
 
 func (n Number) values() []any {
 	return []any{n.OrgID, n.ID, n.Number, n.Country, n.Region, n.Locality, n.Type, db.AsJSON(n.Capabilities), n.Status, n.Label, n.Provider, n.TrunkID,
 		n.AssignedTo.as("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode, n.Fallback, db.AsJSON(n.Emergency), n.CreatedAt, n.UpdatedAt,
-		n.AllocatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"), costText(n.MonthlyCost)}
+		n.AllocatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"), costText(n.MonthlyCost), n.account, n.StatusDetail}
 }
 
 func insert(ctx context.Context, q db.Querier, n Number) error {
@@ -40,10 +40,10 @@ func insertAll(ctx context.Context, q db.Querier, all []Number) error {
 
 func update(ctx context.Context, q db.Querier, n Number) error {
 	const text = `UPDATE numbers SET label = $3, user_id = $4, sms_enabled = $5, caller_id_name = $6, recording_mode = $7,
-			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13, flow_id = $14, queue_id = $15
+			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13, flow_id = $14, queue_id = $15, status_detail = $16
 		WHERE org_id = $1 AND id = $2`
 	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Label, n.AssignedTo.as("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode,
-		n.Fallback, db.AsJSON(n.Emergency), n.Status, n.TrunkID, n.ReleasedAt, n.UpdatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"))
+		n.Fallback, db.AsJSON(n.Emergency), n.Status, n.TrunkID, n.ReleasedAt, n.UpdatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"), n.StatusDetail)
 	return err
 }
 
@@ -58,7 +58,7 @@ func (a Assignment) as(kind string) *string {
 // selection reads numbers with the name of whom they ring.
 const selection = `SELECT n.org_id, n.id, n.number, n.country, n.region, n.locality, n.type, n.capabilities, n.status, n.label,
 	n.provider, n.trunk_id, n.user_id, n.sms_enabled, n.caller_id_name, n.recording_mode, n.fallback, n.emergency,
-	n.created_at, n.updated_at, n.allocated_at, n.released_at, n.flow_id, n.queue_id, n.monthly_cost, u.first_name, u.last_name,
+	n.created_at, n.updated_at, n.allocated_at, n.released_at, n.flow_id, n.queue_id, n.monthly_cost, n.account_id, n.status_detail, u.first_name, u.last_name,
 	COALESCE(f.name, k.name)
 	FROM numbers n LEFT JOIN users u ON u.org_id = n.org_id AND u.id = n.user_id
 	LEFT JOIN flows f ON f.org_id = n.org_id AND f.id = n.flow_id LEFT JOIN queues k ON k.org_id = n.org_id AND k.id = n.queue_id `
@@ -72,7 +72,7 @@ func scan(scan func(...any) error) (Number, error) {
 	var cost db.JSON[*Cost]
 	err := scan(&n.OrgID, &n.ID, &n.Number, &n.Country, &n.Region, &n.Locality, &n.Type, &capabilities, &n.Status, &n.Label,
 		&n.Provider, &n.TrunkID, &user, &n.SMSEnabled, &n.CallerIDName, &n.RecordingMode, &n.Fallback, &emergency,
-		&n.CreatedAt, &n.UpdatedAt, &n.AllocatedAt, &n.ReleasedAt, &flow, &queue, &cost, &first, &last, &leads)
+		&n.CreatedAt, &n.UpdatedAt, &n.AllocatedAt, &n.ReleasedAt, &flow, &queue, &cost, &n.account, &n.StatusDetail, &first, &last, &leads)
 	n.Capabilities, n.Emergency, n.MonthlyCost = append([]string{}, capabilities.V...), emergency.V, cost.V
 	name := string(leads)
 	switch {

@@ -45,6 +45,9 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Number], er
 		if err := in.Check(n.UpdatedAt); err != nil {
 			return err
 		}
+		if n.Status == releasing {
+			return op.State("the number is being given back", n.Status)
+		}
 		if err := s.patched(ctx, tx, &n, in.Body); err != nil {
 			return err
 		}

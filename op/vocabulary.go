@@ -125,6 +125,8 @@ var asked = map[string]any{
 	"memory.search":            map[string]any{"query": "customer charged twice", "limit": 5},
 	"numbers.create":           map[string]any{"number": "+12025550143", "trunk_id": "trk_" + ulid, "user_id": "usr_" + ulid},
 	"numbers.imports.create":   map[string]any{"range": map[string]any{"from": "+442079460100", "to": "+442079460199"}, "trunk_id": "trk_" + ulid},
+	"numbers.providers.create": map[string]any{"provider": "telnyx", "api_key": "KEY0123456789ABCDEF", "trunk_id": "trk_" + ulid, "connection_id": "1293384261075731499"},
+	"numbers.providers.update": map[string]any{"connection_id": "1293384261075731499"},
 	"numbers.update":           map[string]any{"label": "Front desk"},
 	"organization.update":      map[string]any{"name": "Harbor Dental", "timezone": "Europe/London"},
 	"partners.create":          map[string]any{"name": "Harbor Dental", "plan": "business", "admin_email": "ada@harbor.example"},

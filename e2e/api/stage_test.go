@@ -143,6 +143,9 @@ func (s *stage) routed(t *testing.T, user string) {
 	s.ids["/flows"] = id(flow.ID)
 	s.a.want(t, 201, "POST", "/numbers/ports", map[string]any{"numbers": []string{"+12025550188"}, "carrier": "Old Co"}, &port)
 	s.ids["/numbers/ports"] = id(port.ID)
+	var seller struct{ ID string }
+	s.a.want(t, 201, "POST", "/numbers/providers", map[string]any{"provider": "telnyx", "api_key": "KEY0", "trunk_id": s.ids["/trunks"]["id"], "url": "http://127.0.0.1:9/v2"}, &seller)
+	s.ids["/numbers/providers"] = id(seller.ID)
 	s.ids["/voicemail"] = id(s.leave(t, user))
 }
 
