@@ -18,7 +18,8 @@ import (
 // The limits of an import.
 const (
 	maxImport     = maxBlock // numbers
-	maxImportBody = 4 << 20  // bytes
+	maxImportBody = 4 << 20  // bytes of a table
+	maxImportJSON = 1 << 20  // bytes
 )
 
 // ImportIn is a table or a JSON body, told apart by its media type.
@@ -145,6 +146,9 @@ func (in *ImportIn) lines(country string) ([]line, []op.Violation, error) {
 
 // batch reads a JSON body.
 func (in *ImportIn) batch(country string) ([]line, []op.Violation, error) {
+	if len(in.RawBody) > maxImportJSON {
+		return nil, nil, op.Fail("payload_too_large", "a JSON body may have 1 MB; send larger lists as a table")
+	}
 	var b Batch
 	if err := decode(in.RawBody, &b); err != nil {
 		return nil, nil, err
