@@ -38,6 +38,8 @@ func FileStream(file io.Closer, content io.ReadSeeker, name, mediaType string, c
 		if unit, _, _ := strings.Cut(r.Header.Get("Range"), "="); unit != "bytes" {
 			r.Header.Del("Range") // an unknown unit is ignored (RFC 9110 §14.2)
 		}
+		r.Header.Del("If-Match") // files have no versions to agree on: what is asked for is given
+		r.Header.Del("If-Unmodified-Since")
 		w = &rangeWriter{ResponseWriter: w, request: r.WithContext(h.Context())}
 		w.Header().Set("Content-Type", mediaType)
 		w.Header().Set("Content-Disposition", `inline; filename="`+name+`"`)
