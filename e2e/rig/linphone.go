@@ -20,6 +20,9 @@ type LinphoneOptions struct {
 	Auto bool   // answers at once
 	Wide bool   // speaks Opus; else PCMU
 
+	Address string // where it fetches its account from, in place of a login
+	Trust   string // file of the certificate that must have signed that of the address
+
 	Authority string // file of the certificate that must have signed the server's: it speaks TLS, and no audio but SRTP
 }
 
@@ -49,7 +52,7 @@ func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
 	p := &Linphone{T: s.T, Port: FreePort(s.T), dir: s.T.TempDir(), exited: make(chan struct{}), more: make(chan struct{})}
 	host := s.host()
 	values := map[string]any{"SIP": p.Port, "Server": s.SIP, "Username": l.Username, "Password": l.Password, "Host": host,
-		"IPv6": strings.Contains(host, ":"), "Authority": o.Authority}
+		"IPv6": strings.Contains(host, ":"), "Authority": o.Authority, "Address": o.Address, "Trust": o.Trust}
 	if o.Authority != "" {
 		values["Server"] = s.SIPS
 	}
@@ -63,19 +66,30 @@ func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
 		s.T.Fatal(err)
 	}
 	p.start(path, config)
+	if o.Address != "" { // what it is told sooner is lost as it takes its configuration over
+		p.registered()
+	}
 	p.Do("soundcard use files")
-	p.Do("codec disable all")
-	p.Do("codec enable " + map[bool]string{false: "3", true: "0"}[o.Wide]) // PCMU, opus
+	if o.Address == "" { // which says what to speak
+		p.Do("codec disable all")
+		p.Do("codec enable " + map[bool]string{false: "3", true: "0"}[o.Wide]) // PCMU, opus
+	}
 	p.Do("play " + o.Say)
 	p.Do("record " + p.heard())
 	if o.Auto {
 		p.Do("autoanswer enable")
 	}
-	Until(s.T, "linphonec's registration", patience, func() bool {
+	p.registered()
+	return p
+}
+
+// registered waits until the telephone is.
+func (p *Linphone) registered() {
+	p.T.Helper()
+	Until(p.T, "linphonec's registration", patience, func() bool {
 		p.Do("status register")
 		return p.Wait(`registered=(-?\d)|registered, identity`)[1] == ""
 	})
-	return p
 }
 
 func (p *Linphone) start(path, config string) {

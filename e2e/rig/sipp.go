@@ -37,6 +37,7 @@ type Script struct {
 	LateOffer bool     // the INVITE has no SDP
 	Formats   string   // payload types offered or answered beside events; "" for 0, PCMU
 	Play      string   // raw mu-law file that is spoken
+	Event     string   // that a NOTIFY must name; "" for any
 	Headers   []string // further header lines of the INVITE
 	Status    int      // expected, or to refuse with
 	Hold      string   // direction with which a hold is asked for, or agreed to
