@@ -32,6 +32,7 @@ func commands() []command {
 		{"events", "events list|replay: what happened, and sending it again", false, eventsCommand},
 		{"calls", "calls list|get|watch|end|dial", false, callsCommand},
 		{"numbers", "numbers list|get|assign", false, numbersCommand},
+		{"devices", "devices list|add|address|resync: phones, and where they fetch their configuration", false, devicesCommand},
 		{"stock", "stock add --org ID --trunk ID --from N [--to N]: free numbers of a block, for numbers.search and numbers.create", false, stockCommand},
 		{"port", "port set --org ID --id ID --status S [--trunk ID]: say how far numbers are that come from another carrier", false, portCommand},
 		{"doctor", "check ports, database, disk and engines, and say what to fix", false, doctorCommand},
@@ -96,6 +97,6 @@ func usage(w io.Writer) {
 		}
 	}
 	fmt.Fprintln(w, "\nsoniq help COMMAND lists its flags. Start with: soniq demo")
-	fmt.Fprintln(w, "listen, trigger, events, calls and numbers speak to a running soniq with an API key (--key or "+keyVariable+"); they end with 0,")
+	fmt.Fprintln(w, "listen, trigger, events, calls, numbers and devices speak to a running soniq with an API key (--key or "+keyVariable+"); they end with 0,")
 	fmt.Fprintln(w, "1 refused, 2 wrong usage, 3 no access, 4 not found, 5 not reached.")
 }
