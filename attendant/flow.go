@@ -141,8 +141,11 @@ func last(outcome string) string {
 
 // told notes a step in the call's timeline.
 func (w *walk) told(s *flow.Step, outcome string, took time.Duration) {
-	if outcome == Gone {
+	switch outcome {
+	case Gone:
 		outcome = "gone"
+	case Ended:
+		outcome = "" // a hang-up has none
 	}
 	d := map[string]any{"flow_id": w.p.FlowID, "node": s.ID, "type": s.Config.Type(), "outcome": outcome, "ms": int(took.Milliseconds())}
 	if w.problem != "" {

@@ -50,8 +50,6 @@ func (w *walk) hangUp(ctx context.Context, x *flow.Hangup) (outcome string) {
 	if !slices.Contains(endings, reason) {
 		w.problem, reason = reason, ""
 	}
-	if err := w.v.HangUp(ctx, reason); err != nil {
-		return Gone
-	}
-	return ""
+	_ = w.v.HangUp(ctx, reason) // who is gone already has hung up
+	return Ended
 }

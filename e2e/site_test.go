@@ -96,6 +96,9 @@ type cdr struct {
 	MissedReason *string    `json:"missed_reason"`
 	SIPStatus    *int       `json:"sip_status"`
 	Q850         *int       `json:"q850_cause"`
+	FlowID       *string    `json:"flow_id"`
+	FlowVersion  *int       `json:"flow_version"`
+	Tags         []string   `json:"tags"`
 	RecordingURL *string    `json:"recording_url"`
 	TranscriptID *string    `json:"transcript_id"`
 	Summary      *string    `json:"ai_summary"`

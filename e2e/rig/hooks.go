@@ -57,9 +57,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m := hmac.New(sha256.New, []byte(r.Secret))
-	m.Write(body)
-	if want := hex.EncodeToString(m.Sum(nil)); q.Header.Get("x-service-signature") != want {
+	if want := Signature(r.Secret, string(body)); q.Header.Get("x-service-signature") != want {
 		r.t.Errorf("signature of %s: got %q, want %q", e.Event, q.Header.Get("x-service-signature"), want)
 	}
 	r.count++
@@ -73,6 +71,13 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.more = make(chan struct{})
 	}
 	w.WriteHeader(status)
+}
+
+// Signature is what a body is signed with.
+func Signature(secret, body string) string {
+	m := hmac.New(sha256.New, []byte(secret))
+	m.Write([]byte(body))
+	return hex.EncodeToString(m.Sum(nil))
 }
 
 // Events are those accepted so far.
