@@ -43,7 +43,7 @@ func TestACallerPressesAKeyAndIsConnected(t *testing.T) {
 			t.Errorf("the call in the menu: %v", live)
 		}
 		v.press("9")
-		at = v.hears(at+4000, greetingTone) // once more, from its beginning
+		at = v.hears(v.Mark()+800, greetingTone) // once more, from its beginning
 		v.press("2")
 		o.carolPhone.Wait("CALL_ESTABLISHED", "")
 		v.hears(at, carolTone)
@@ -70,7 +70,7 @@ func TestACallerPressesAKeyAndIsConnected(t *testing.T) {
 func TestAMenuEndsByItself(t *testing.T) {
 	t.Parallel()
 	s := newSite(rig.Start(t, rig.Options{Env: quiet}))
-	greeting, sorry := s.sound(greetingTone, 500*time.Millisecond), s.sound(againTone, time.Second)
+	greeting, sorry := s.sound(greetingTone, time.Second), s.sound(againTone, time.Second)
 	f := s.flow(
 		node("menu", "menu", map[string]any{"prompt": greeting, "digits": map[string]any{"1": "x"}, "timeout_seconds": 1, "retries": 1},
 			"1", "bye", "timeout", "sorry", "invalid", "bye"),
@@ -87,7 +87,7 @@ func TestAMenuEndsByItself(t *testing.T) {
 		for _, k := range strings.Split(c.keys, "") {
 			v.press(k)
 			if k == "4" {
-				at = v.hears(at+4000, greetingTone)
+				at = v.hears(v.Mark()+800, greetingTone)
 			}
 		}
 		if c.keys == "" {
@@ -218,7 +218,6 @@ func TestAServerThatFailsHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	s := newSite(rig.Start(t, rig.Options{Env: quiet}))
 	release := make(chan struct{})
-	t.Cleanup(func() { close(release) })
 	asked := &server{answer: func(r *http.Request, _ string) (int, string) {
 		switch r.URL.Path {
 		case "/slow":
@@ -231,6 +230,7 @@ func TestAServerThatFailsHoldsNobodyUp(t *testing.T) {
 		return 500, "no"
 	}}
 	address := asked.start(t)
+	t.Cleanup(func() { close(release) })
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	sorry := s.sound(againTone, time.Second)
