@@ -288,7 +288,7 @@ func (d *directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 		to.Leads = n.AssignedTo.Type + ":" + *n.AssignedTo.ID
 		return to, true, nil
 	}
-	to.UserID = *n.AssignedTo.ID
+	to.UserID, to.After = *n.AssignedTo.ID, n.Fallback != nil
 	u, err := d.person(ctx, n.OrgID, to.UserID)
 	if err != nil {
 		return to, false, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"mime/multipart"
@@ -116,9 +117,10 @@ func (v *visitor) hears(mark int, hz float64) int {
 	return at
 }
 
+// press presses keys, unless the call ends by them.
 func (v *visitor) press(keys string) {
 	v.t.Helper()
-	if err := v.line.Press(v.t.Context(), keys); err != nil {
+	if err := v.line.Press(v.t.Context(), keys); err != nil && !errors.Is(err, media.ErrClosed) {
 		v.t.Fatalf("press %s: %v", keys, err)
 	}
 }

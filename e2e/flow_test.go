@@ -452,7 +452,7 @@ func TestASandboxCallerIsLedThroughAFlow(t *testing.T) {
 	greeting := o.sound(greetingTone, 2*time.Second)
 	way := o.line(o.publishes(map[string]any{"ivr": map[string]any{"greeting": greeting, "options": map[string]any{"3": "ext:" + o.bob.Extension},
 		"timeout_to": "hangup"}}))
-	o.Want(200, "POST", "/sandbox/calls/inbound", map[string]any{"from": "+12125550101", "to": way.number,
+	o.Want(202, "POST", "/sandbox/calls/inbound", map[string]any{"from": "+12125550101", "to": way.number,
 		"script": []map[string]any{{"wait": 0.5}, {"dtmf": "3"}, {"wait": 3}, {"hangup": true}}}, nil)
 	o.bobPhone.Wait("CALL_ESTABLISHED", "")
 	r := o.record("+12125550101")

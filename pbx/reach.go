@@ -116,7 +116,7 @@ func (s *Switch) reachUser(ctx context.Context, org, user, device string) (reach
 
 // target is the user part of a SIP address, or the text itself.
 func target(to string) string {
-	if u, err := sip.ParseURI(to); err == nil && u.User != "" {
+	if u, err := sip.ParseURI(to); err == nil && u.User != "" && strings.HasPrefix(u.Scheme, "sip") {
 		return dialled(u)
 	}
 	return strings.TrimPrefix(to, "tel:")
