@@ -36,7 +36,7 @@ type Device struct {
 	LastSeenAt   db.Time      `json:"last_seen_at" nullable:"true"`
 	CreatedAt    db.Time      `json:"created_at"`
 
-	ProvisioningURL *string `json:"provisioning_url,omitempty" doc:"Where the phone fetches its configuration; given once, when it is made"`
+	ProvisioningURL *string `json:"provisioning_url,omitempty" doc:"Where the phone fetches its configuration; given once, when it is made" example:"https://voice.example.com/provision/4flPC8RObyakWeFlm7ApnL/"`
 
 	OrgID     string  `json:"-"`
 	UpdatedAt db.Time `json:"-"`
@@ -62,7 +62,7 @@ type LineKey struct {
 
 // Provisioning is how the phone fetches its configuration.
 type Provisioning struct {
-	URL         *string `json:"url" doc:"The address, when it is made; null ever after"`
+	URL         *string `json:"url" doc:"The address, when it is made; null ever after" example:"https://voice.example.com/provision/4flPC8RObyakWeFlm7ApnL/"`
 	Status      string  `json:"status" enum:"none,pending,served,failed" doc:"pending: not fetched yet; failed: the last request was refused"`
 	LastFetchAt db.Time `json:"last_fetch_at" nullable:"true" doc:"When the phone was last given its configuration"`
 }
