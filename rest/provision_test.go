@@ -1,0 +1,45 @@
+package rest
+
+import (
+	"crypto/tls"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+)
+
+func TestWhoCanReadAConfigurationOnItsWay(t *testing.T) {
+	t.Parallel()
+	s := &Server{Config: Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+	for _, c := range []struct {
+		from, proto, forwarded string
+		secure, want           bool
+	}{
+		{"192.0.2.1:5", "", "", true, true},
+		{"192.0.2.1:5", "", "", false, false},
+		{"192.0.2.1:5", "https", "", false, false}, // anybody can write that
+		{"10.0.0.1:5", "https", "192.0.2.1", false, true},
+		{"10.0.0.1:5", "http", "192.0.2.1", false, false},
+		{"10.0.0.1:5", "", "", false, false},
+		{"127.0.0.1:5", "", "", false, true},
+		{"[::1]:5", "", "", false, true},
+		{"127.0.0.1:5", "http", "", false, false}, // a proxy on this machine, for somebody elsewhere
+		{"127.0.0.1:5", "", "192.0.2.1", false, false},
+	} {
+		r := httptest.NewRequest("GET", "/provision/secret/f.cfg", nil)
+		r.RemoteAddr = c.from
+		for name, value := range map[string]string{"X-Forwarded-Proto": c.proto, "X-Forwarded-For": c.forwarded} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		if c.secure {
+			r.TLS = &tls.ConnectionState{}
+		}
+		if got := s.private(r); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+		if target(r) != "GET /provision/…" {
+			t.Errorf("noted as %s", target(r))
+		}
+	}
+}
