@@ -17,6 +17,7 @@ func (h *house) joinAttendant() {
 	if ear := h.engines.menu; ear != nil {
 		h.attendant.Hear = ear.Hear
 	}
+	h.attendant.Greet, h.attendant.Locked = h.greet, h.mailboxLocked
 	h.attendant.Memory, h.attendant.Sign = h.remembered, h.hooks.Sign
 }
 

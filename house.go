@@ -156,7 +156,8 @@ func (h *house) build() error {
 	h.agents = agent.New(agent.Config{DB: h.db, Users: h.users, Outbox: h.outbox, Now: now, Zone: h.orgs.Zone})
 	h.queues = queue.New(queue.Config{DB: h.db, Orgs: h.orgs, Agents: h.agents, Outbox: h.outbox, Bus: h.bus, Now: now, Node: h.node})
 	h.flows = flow.New(flow.Config{DB: h.db, Orgs: h.orgs, Bus: h.bus, Now: now})
-	h.voicemail = voicemail.NewService(voicemail.Config{DB: h.db, Files: h.files, Outbox: h.outbox, Bus: h.bus, Digest: h.seal.Digest, Now: now, BaseURL: h.config.BaseURL})
+	h.voicemail = voicemail.NewService(voicemail.Config{DB: h.db, Files: h.files, Outbox: h.outbox, Bus: h.bus, Digest: h.seal.Digest, Now: now, BaseURL: h.config.BaseURL,
+		Node: h.node})
 	h.limits = carrier.NewLimiter(now)
 	h.gate = carrier.NewGate(h.trunks, h.limits, h.log)
 	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
@@ -196,6 +197,7 @@ func (h *house) join() {
 		},
 	}
 	h.users.Reserved, h.users.KeepPIN = carrier.ReservedExtension, h.voicemail.SetPIN
+	h.voicemail.OnKeep = h.calls.LeaveMessage
 	h.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
 		h.devices.RemoveUser,
 		func(ctx context.Context, tx db.Querier, r user.Removal) error {

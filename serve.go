@@ -126,6 +126,9 @@ func (n *node) recover(ctx context.Context) error {
 	carried := n.switcher.Resume(ctx, cut, lastAlive(h.config.Data))
 	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded,
 		func(_, id string) bool { return carried[id] })
+	if err == nil {
+		err = n.recoverMessages(ctx)
+	}
 	if closed+len(carried) > 0 {
 		h.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)
 	}

@@ -84,13 +84,17 @@ type Service struct {
 
 	client *http.Client // for the requests of flows
 	turns  turns
-	// MailboxAccess lets users hear their messages; the id is own or any.
-	MailboxAccess Room
+	// Greet keeps a greeting that a user recorded by telephone in the file at path, and has their mailbox greet with it.
+	Greet func(ctx context.Context, org, user, path string) error
+	// Locked is told that wrong PINs locked a user's mailbox.
+	Locked func(ctx context.Context, org, user string, by pbx.Info)
 }
 
 // New makes the room.
 func New(c Config) *Service {
-	return &Service{Config: c, client: c.Guard.Client(egress.Limits{Total: longestRequest, Body: largestAnswer})}
+	s := &Service{Config: c, client: c.Guard.Client(egress.Limits{Total: longestRequest, Body: largestAnswer})}
+	s.Mailbox = s.mailbox
+	return s
 }
 
 // Attend finds the script of a lead; nil where there is none of its kind.

@@ -28,7 +28,7 @@ func (s *Service) room(to string) Room {
 	case "user":
 		return s.Person
 	case "mailbox":
-		return s.MailboxAccess
+		return s.access
 	}
 	return nil
 }

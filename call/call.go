@@ -73,6 +73,7 @@ type facts struct {
 	Announced      bool
 	TransferredTo  string
 	FlowVersion    *int
+	VoicemailID    string
 }
 
 // RecordingState is whether and how a call is recorded.

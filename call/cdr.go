@@ -75,7 +75,8 @@ func (c Call) record() CDR {
 		HangupBy: c.HangupBy, MissedReason: c.MissedReason, Disposition: c.Disposition, SIPStatus: c.SIPStatus, Q850Cause: c.Q850Cause,
 		RecordingURL: c.RecordingURL, TranscriptID: c.TranscriptID, AISummary: c.AISummary, Sentiment: c.Sentiment, Tags: c.Tags,
 		Quality: c.Quality, TrunkID: db.Null(c.facts.TrunkID).Ptr(), ClientReference: c.ClientReference, Metadata: c.Metadata,
-		Sandbox: c.Sandbox, TransferredTo: db.Null(c.facts.TransferredTo).Ptr()}
+		Sandbox: c.Sandbox, TransferredTo: db.Null(c.facts.TransferredTo).Ptr(),
+		VoicemailID: db.Null(c.facts.VoicemailID).Ptr()}
 	if c.EndedAt != nil {
 		r.EndedAt = *c.EndedAt
 	}

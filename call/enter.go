@@ -24,3 +24,12 @@ func (s *Service) EnterFlow(ctx context.Context, tx db.Querier, org, id, flow st
 	}
 	return nil
 }
+
+// LeaveMessage notes in the caller's transaction that a message was left in a call: the last one stays in its record.
+func (s *Service) LeaveMessage(ctx context.Context, tx db.Querier, org, id, voicemail string) error {
+	const text = `UPDATE calls SET voicemail_id = $3 WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, text, org, id, voicemail); err != nil {
+		return fmt.Errorf("note message of call %s: %w", id, err)
+	}
+	return nil
+}

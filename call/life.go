@@ -358,6 +358,7 @@ func (s *Service) publishMissed(ctx context.Context, tx db.Querier, e Ended, row
 	return s.Outbox.Publish(ctx, tx, e.Org, event.CallMissed{
 		CallID: e.ID, FromNumber: e.From, ToNumber: e.To, MissedReason: *row.MissedReason,
 		StartedAt: row.StartedAt, EndedAt: *row.EndedAt, WaitSeconds: row.TotalSeconds, AgentsOffered: e.Offered, Contact: row.Contact,
+		VoicemailID: db.Null(row.facts.VoicemailID).Ptr(),
 	})
 }
 

@@ -154,7 +154,7 @@ const columns = `id, cdr_id, direction, status, stage, source, from_number, from
 	ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, held_since, end_reason, hangup_by, missed_reason,
 	disposition, sip_status, q850_cause, quality, recording_state, recording_id, recording_ready, consent, transcript_id,
 	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at, muted, transfer, transferred_to, machine,
-	contact, flow_version`
+	contact, flow_version, voicemail_id`
 
 // row is what QueryRow and Rows have in common.
 type row interface{ Scan(to ...any) error }
@@ -167,7 +167,7 @@ func scan(r row) (Call, error) {
 	var quality db.JSON[*event.Quality]
 	var tags db.JSON[[]string]
 	var metadata db.JSON[map[string]string]
-	var transferredTo db.Null
+	var transferredTo, voicemail db.Null
 	var transfer db.JSON[*TransferStatus]
 	var contact db.JSON[*event.Contact]
 	var ready bool
@@ -177,7 +177,7 @@ func scan(r row) (Call, error) {
 		&c.RingSeconds, &c.QueueSeconds, &c.HoldSeconds, &c.TalkDurationSeconds, &c.TotalSeconds, &held, &endReason, &hangupBy, &missed,
 		&disposition, &sipStatus, &q850, &quality, &c.Recording.State, &recordingID, &ready, &c.Recording.Consent, &transcriptID,
 		&summary, &sentiment, &tags, &c.NotesCount, &metadata, &reference, &c.Sandbox, &announced,
-		&c.Muted, &transfer, &transferredTo, &c.AnsweredByMachine, &contact, &flowVersion)
+		&c.Muted, &transfer, &transferredTo, &c.AnsweredByMachine, &contact, &flowVersion, &voicemail)
 	if err != nil {
 		return c, err
 	}
@@ -197,7 +197,7 @@ func scan(r row) (Call, error) {
 		c.RecordingURL = recordingID.Ptr() // made an address by Service.address
 	}
 	c.facts = facts{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName), AgentExtension: string(agentExt),
-		AnsweredBy: string(answeredBy), Announced: !announced.IsZero(), TransferredTo: string(transferredTo), FlowVersion: whole(flowVersion)}
+		AnsweredBy: string(answeredBy), Announced: !announced.IsZero(), TransferredTo: string(transferredTo), FlowVersion: whole(flowVersion), VoicemailID: string(voicemail)}
 	return c, nil
 }
 

@@ -79,6 +79,7 @@ func (c *liveCall) finish(ctx context.Context) {
 	}
 	c.endMonitors()
 	c.leaving()
+	c.keepMessages()
 	if r := c.recording; r != nil && r.recorder != nil {
 		r.recorder.Stop()
 	}

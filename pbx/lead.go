@@ -107,6 +107,7 @@ func (c *liveCall) visitBy(ctx context.Context, to reach, l *leg) {
 	go func() {
 		defer c.sw.running.Done()
 		defer v.cancel()
+		defer close(v.gone)
 		to.script(v.ctx, v)
 		c.inbox.push(message{run: func(ctx context.Context) { c.scriptOver(ctx, v) }})
 	}()

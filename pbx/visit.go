@@ -15,14 +15,16 @@ var ErrGone = errors.New("the caller is gone")
 // A Visit is a caller who is led by a script. Its methods are for the goroutine of the script, and are carried out by that of the
 // call; they return ErrGone once the caller has hung up, talks to somebody, or is led elsewhere.
 type Visit struct {
-	c      *liveCall
-	leg    *leg
-	info   Info
-	ctx    context.Context
-	cancel context.CancelFunc
-	keys   keys
-	talks  atomic.Bool
-	hungup atomic.Bool
+	c             *liveCall
+	leg           *leg
+	info          Info
+	ctx           context.Context
+	cancel        context.CancelFunc
+	keys          keys
+	talks         atomic.Bool
+	hungup        atomic.Bool
+	writing, left atomic.Bool   // a message was begun; one was kept
+	gone          chan struct{} // closed when the script is over
 
 	// of the call's goroutine
 	place    Place
@@ -50,7 +52,7 @@ type Place struct {
 }
 
 func newVisit(ctx context.Context, c *liveCall, l *leg) *Visit {
-	v := &Visit{c: c, leg: l, keys: keys{pressed: make(chan struct{}, 1)}, place: Place{Stage: "routing"}}
+	v := &Visit{c: c, leg: l, keys: keys{pressed: make(chan struct{}, 1)}, gone: make(chan struct{}), place: Place{Stage: "routing"}}
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	v.info = Info{Org: c.new.Org, CallID: c.id, Direction: string(c.new.Direction), From: c.new.From, FromName: c.new.FromName, To: c.new.To,
 		NumberID: c.new.NumberID, UserID: l.caller.UserID, Country: c.policy.Country, Sandbox: c.new.Sandbox, StartedAt: c.started}

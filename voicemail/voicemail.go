@@ -60,6 +60,7 @@ const (
 
 // Files is where messages lie; *blob.Dir is one.
 type Files interface {
+	Path(name string) (string, error)
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
 	Delete(ctx context.Context, name string) error
 }
@@ -73,12 +74,17 @@ type Config struct {
 	Digest  func(secret string) string // keyed, of PINs
 	Now     func() time.Time
 	BaseURL string // under which the API is reached
+	Node    string
 }
 
 // Service is the room. It is safe for concurrent use.
 type Service struct {
 	// OnReceive is called for a message that was left, in the same transaction: to have it transcribed.
 	OnReceive []func(ctx context.Context, tx db.Querier, org, id string) error
+	// OnKeep is called where the call's record is to name a message, in the transaction that keeps it.
+	OnKeep func(ctx context.Context, tx db.Querier, org, callID, id string) error
+	// Words is the state of the transcript of a message that is received: queued, or "" where none is made.
+	Words string
 
 	Config
 }
