@@ -63,7 +63,7 @@ func (l *lamps) topic() sip.Topic {
 		if err != nil {
 			return nil, false, err
 		}
-		body, err := l.summary(ctx, a.OrgID, a.UserID)
+		body, err := l.summary(ctx, a.OrgID, a.UserID, resource)
 		return body, err == nil, err
 	}}
 }
@@ -73,15 +73,15 @@ func named(name, username string, u user.User) bool {
 	return name == "" || strings.EqualFold(name, username) || name == extension(u) || name == u.ID || name == number.OwnMailbox
 }
 
-// summary is what a telephone is told of its user's messages (RFC 3842 §5.2); its message key dials the account.
-func (l *lamps) summary(ctx context.Context, org, userID string) ([]byte, error) {
+// summary is what a telephone is told of its user's messages (RFC 3842 §5.2); its message key dials the account, where it subscribed.
+func (l *lamps) summary(ctx context.Context, org, userID string, at sip.URI) ([]byte, error) {
 	c, err := l.house.voicemail.Count(ctx, l.house.db.Read(ctx), org, userID)
 	waiting := "no"
 	if c.New > 0 {
 		waiting = "yes"
 	}
-	return fmt.Appendf(nil, "Messages-Waiting: %s\r\nMessage-Account: sip:%s@%s\r\nVoice-Message: %d/%d (%d/%d)\r\n", waiting, number.OwnMailbox,
-		l.house.config.SIPDomain, c.New, c.Old, c.UrgentNew, c.UrgentOld), err
+	box := sip.URI{Scheme: "sip", User: number.OwnMailbox, Host: at.Host, Port: at.Port}
+	return fmt.Appendf(nil, "Messages-Waiting: %s\r\nMessage-Account: %s\r\nVoice-Message: %d/%d (%d/%d)\r\n", waiting, box, c.New, c.Old, c.UrgentNew, c.UrgentOld), err
 }
 
 // start follows what changes until the context ends.
@@ -164,7 +164,7 @@ func (l *lamps) welcome(ctx context.Context, account string) {
 
 // tell tells one telephone that never subscribed, unless it knows or does not want to. A telephone that registers anew is asked again.
 func (l *lamps) tell(ctx context.Context, box voicemail.Box, account string, b sip.Binding) {
-	body, err := l.summary(ctx, box.Org, box.User)
+	body, err := l.summary(ctx, box.Org, box.User, sip.URI{Host: l.house.config.SIPDomain})
 	if err != nil {
 		l.house.log.Warn("message lamp not switched", "user", box.User, "err", err)
 		return

@@ -102,6 +102,7 @@ type cdr struct {
 	RecordingURL *string    `json:"recording_url"`
 	TranscriptID *string    `json:"transcript_id"`
 	Summary      *string    `json:"ai_summary"`
+	VoicemailID  *string    `json:"voicemail_id"`
 }
 
 // String is what most tests compare: direction, status, end_reason, hangup_by and sip_status.

@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"soniq/e2e/rig"
 )
@@ -12,4 +15,142 @@ func TestATelephoneIsToldOfItsMailbox(t *testing.T) {
 	ada := newSite(s).AddUser("Ada")
 	phone := s.Phone(ada.SIP, rig.PhoneOptions{Lamp: true})
 	phone.Wait("MWI_NOTIFY", "Voice-Message: 0/0")
+}
+
+// messageTone is what callers leave in place of words, and beepHz is what they hear before it.
+const (
+	messageTone = 620
+	beepHz      = 1000
+)
+
+// A mailroom is an office where callers from outside come to Ada's mailbox.
+type mailroom struct {
+	*site
+	ada      rig.User
+	adaPhone *rig.Phone
+	number   string
+}
+
+func newMailroom(s *rig.Server) *mailroom {
+	s.T.Helper()
+	m := &mailroom{site: newSite(s)}
+	m.ada = m.AddUser("Ada")
+	c := m.carrier("", map[string]any{"inbound": map[string]any{"allowed_ips": []string{"127.0.0.1"}}})
+	m.number = c.number
+	var numbers struct{ Data []struct{ ID string } }
+	m.Want(200, "GET", "/numbers", nil, &numbers)
+	m.Want(200, "PATCH", "/numbers/"+numbers.Data[0].ID, map[string]any{"fallback": "voicemail:" + m.ada.ID}, nil)
+	silence, _ := spoken(s.T, "silence", make([]int16, 8000*60))
+	m.adaPhone = s.Phone(m.ada.SIP, rig.PhoneOptions{Lamp: true, Say: silence})
+	m.adaPhone.Wait("MWI_NOTIFY", "Messages-Waiting: no")
+	return m
+}
+
+// stranger is a caller from outside who says something from the moment they are connected.
+func (m *mailroom) stranger(number, say string) *rig.Phone {
+	m.T.Helper()
+	return m.Server.Phone(rig.Login{Username: number, Domain: "carrier.example"}, rig.PhoneOptions{Say: say, Unregister: true})
+}
+
+// A message is one as the API gives it.
+type message struct {
+	ID         string
+	CallID     string `json:"call_id"`
+	Status     string
+	From       string `json:"from_number"`
+	Seconds    int    `json:"duration_seconds"`
+	Transcript *struct {
+		ID     *string
+		Status string
+		Text   *string
+	}
+	Summary *string `json:"ai_summary"`
+	Urgency *string
+}
+
+// messages waits until there are n.
+func (m *mailroom) messages(n int) []message {
+	m.T.Helper()
+	var page struct{ Data []message }
+	rig.Until(m.T, "messages", 30*time.Second, func() bool {
+		m.Want(200, "GET", "/voicemail", nil, &page)
+		return len(page.Data) == n
+	})
+	return page.Data
+}
+
+// leave has a stranger call, and hang up some time after the beep.
+func (m *mailroom) leave(number string, hz float64, d time.Duration) {
+	m.T.Helper()
+	say, _ := tone(m.T, hz)
+	p := m.stranger(number, say)
+	p.Dial(m.number)
+	m.beeped(p, 20*time.Second)
+	<-time.After(d) // they speak
+	p.Do("hangup", "")
+}
+
+// beeped waits until a telephone has heard the tone before a message.
+func (m *mailroom) beeped(p *rig.Phone, limit time.Duration) {
+	m.T.Helper()
+	rig.Until(m.T, "the beep", limit, func() bool {
+		return p.Mark() > 0 && presence(p.Since(0, seconds(p.Mark())), beepHz) >= 300*time.Millisecond
+	})
+}
+
+func TestACallerLeavesAMessageThatIsHeardByTelephone(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}, func(t *testing.T, s *rig.Server) {
+		m := newMailroom(s)
+		m.leave("+442079460001", messageTone, 4*time.Second)
+		got := m.messages(1)[0]
+		if got.Status != "new" || got.From != "+442079460001" || got.Seconds < 3 || got.Seconds > 6 {
+			t.Errorf("message: %+v", got)
+		}
+		file := m.Do("GET", "/voicemail/"+got.ID+"/audio", nil)
+		path := temporary(t, "message.wav")
+		if err := os.WriteFile(path, []byte(file.Body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w := read(t, path)
+		hears(t, "the message", narrow(w), messageTone, 3*time.Second)
+		hearsNot(t, "the message", narrow(w), beepHz, 200*time.Millisecond)
+		m.hooks.Wait("voicemail.received", time.Minute, func(e rig.Event) bool { return e.Data["voicemail_id"] == got.ID })
+		r := m.record("+442079460001")
+		if r.MissedReason == nil || *r.MissedReason != "voicemail" || r.VoicemailID == nil || *r.VoicemailID != got.ID || r.Status != "missed" {
+			t.Errorf("record: %s %v %v", r, r.MissedReason, r.VoicemailID)
+		}
+		m.hooks.Wait("call.missed", time.Minute, func(e rig.Event) bool { return e.Data["voicemail_id"] == got.ID })
+		m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 1/0")
+		m.adaPhone.Dial("*97")
+		m.adaPhone.Do("sndcode", "1")
+		rig.Until(t, "the message", 30*time.Second, func() bool {
+			return presence(m.adaPhone.Since(0, seconds(m.adaPhone.Mark())), messageTone) >= 3*time.Second
+		})
+		m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/1")
+		m.adaPhone.Do("sndcode", "3")
+		m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/0")
+		m.messages(0)
+		if a := m.Do("GET", "/voicemail/"+got.ID+"/audio", nil); a.Status != 410 {
+			t.Errorf("a deleted message is still given: %d", a.Status)
+		}
+	})
+}
+
+func TestASilentCallerLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
+	m := newMailroom(s)
+	silence, _ := spoken(t, "silence", make([]int16, 8000*60))
+	p := m.stranger("+442079460002", silence)
+	p.Dial(m.number)
+	p.Wait("CALL_CLOSED", "")
+	r := m.record("+442079460002")
+	if r.MissedReason == nil || *r.MissedReason == "voicemail" || r.VoicemailID != nil {
+		t.Errorf("record: %s %v %v", r, r.MissedReason, r.VoicemailID)
+	}
+	m.messages(0)
+	if left, _ := filepath.Glob(filepath.Join(s.Data, "recordings", "*", "*", "*", "vm_*")); len(left) > 0 {
+		t.Errorf("files: %v", left)
+	}
 }
