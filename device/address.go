@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -114,6 +115,9 @@ func (s *Service) checkPatch(d Device, p Patch) []op.Violation {
 	return wrong
 }
 
+// firmware is the version in what a phone says of itself.
+var firmware = regexp.MustCompile(`[0-9]+(?:\.[0-9]+){1,5}`)
+
 // provisioned adds how far the provisioning of phones is.
 func (s *Service) provisioned(ctx context.Context, q db.Querier, org string, all []Device) error {
 	ids := make([]string, len(all))
@@ -132,6 +136,7 @@ func (s *Service) provisioned(ctx context.Context, q db.Querier, org string, all
 			continue
 		}
 		p.Status, p.LastFetchAt = a.status, a.LastFetchAt
+		all[i].Firmware = db.Null(firmware.FindString(a.UserAgent)).Ptr()
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type Device struct {
 	MAC          *string      `json:"mac" example:"00:15:65:ab:cd:ef"`
 	Vendor       *string      `json:"vendor"`
 	Model        *string      `json:"model"`
-	Firmware     *string      `json:"firmware"`
+	Firmware     *string      `json:"firmware" doc:"The version that the phone told when it last fetched its configuration"`
 	TemplateID   *string      `json:"template_id"`
 	SIP          SIP          `json:"sip"`
 	SRTP         string       `json:"srtp" enum:"off,preferred,required"`

@@ -98,7 +98,7 @@ func (s *Service) Fetched(ctx context.Context, a Address, f Fetch) (Address, err
 				return err
 			}
 		}
-		if err := s.fetched(ctx, tx, a.Device, served); err != nil {
+		if err := s.fetched(ctx, tx, a.Device, served, f.UserAgent); err != nil {
 			return err
 		}
 		org, id := a.Device.OrgID, a.Device.ID
@@ -113,7 +113,7 @@ func (s *Service) Fetched(ctx context.Context, a Address, f Fetch) (Address, err
 // Refused notes that a request for a file was refused.
 func (s *Service) Refused(ctx context.Context, a Address, f Fetch) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
-		if err := s.fetched(ctx, tx, a.Device, failed); err != nil {
+		if err := s.fetched(ctx, tx, a.Device, failed, ""); err != nil {
 			return err
 		}
 		return s.note(ctx, tx, a, f)
@@ -185,13 +185,13 @@ func (s *Service) keep(ctx context.Context, tx db.Querier, d Device, password st
 	return err
 }
 
-// fetched notes how the last fetch ended.
-func (s *Service) fetched(ctx context.Context, tx db.Querier, d Device, status string) error {
+// fetched notes how the last fetch ended, and by which version of the phone it was.
+func (s *Service) fetched(ctx context.Context, tx db.Querier, d Device, status, agent string) error {
 	text := `UPDATE provisionings SET status = $3 WHERE org_id = $1 AND device_id = $2`
 	args := []any{d.OrgID, d.ID, status}
 	if status == served {
-		text = `UPDATE provisionings SET status = $3, last_fetch_at = $4 WHERE org_id = $1 AND device_id = $2`
-		args = append(args, db.At(s.now()))
+		text = `UPDATE provisionings SET status = $3, last_fetch_at = $4, user_agent = $5 WHERE org_id = $1 AND device_id = $2`
+		args = append(args, db.At(s.now()), agent)
 	}
 	if _, err := tx.Exec(ctx, text, args...); err != nil {
 		return fmt.Errorf("note fetch: %w", err)

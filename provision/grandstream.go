@@ -2,7 +2,9 @@ package provision
 
 import (
 	"fmt"
+	"net"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -20,7 +22,7 @@ func grandstream(p Phone) []byte {
 	set := func(n int, value any) { x.value(fmt.Sprintf("P%d", n), value) }
 	set(271, 1)         // account 1 is active
 	set(270, p.shown()) // its name
-	set(47, fmt.Sprintf("%s:%d", p.Server, p.Port))
+	set(47, net.JoinHostPort(p.Server, strconv.Itoa(p.Port)))
 	set(35, p.Username)
 	set(36, p.Username)
 	set(34, p.Password)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -75,6 +76,9 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 	}
 }
 
+// looks are programs that look at the links in messages before people do; browsers with a person before them say so themselves.
+var looks = regexp.MustCompile(`(?i)bot\b|bot/|crawler|spider|preview|facebookexternalhit|whatsapp|linkexpanding`)
+
 const longestToken = 64
 
 func (s *Server) find(ctx context.Context, token string) (a device.Address, ok bool, err error) {
@@ -105,7 +109,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, a device.Address,
 		q.code()
 		return
 	}
-	if r.Header.Get("Sec-Fetch-Mode") == "navigate" { // a browser with a person before it
+	if r.Header.Get("Sec-Fetch-Mode") == "navigate" || looks.MatchString(q.agent) && !known(q.agent) {
 		q.page()
 		return
 	}

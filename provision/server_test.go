@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -163,6 +164,9 @@ func TestThePhoneThatComesFirstKeepsTheAddress(t *testing.T) {
 		}
 		if again := h.want(200, address+ownFile, strings.ReplaceAll(yealinkAgent, "66.86", "66.87")); value(t, again, "account.1.password") != password {
 			t.Error("the same phone, with newer firmware, got another password")
+		}
+		if version := h.do("GET", "/devices/"+id, nil).Text("firmware"); version != "66.87.0.15" {
+			t.Errorf("its firmware is %q", version)
 		}
 		h.want(401, address+ownFile, "curl/8")
 		h.now = h.now.Add(24 * time.Hour)
@@ -336,11 +340,16 @@ func TestLookingAtTheCodeIsNoFetch(t *testing.T) {
 	if body := h.want(200, address, "Mozilla/5.0", "Sec-Fetch-Mode", "navigate"); strings.Contains(body, "passwd") || !strings.Contains(body, "qr.svg") {
 		t.Errorf("a person sees %s", body)
 	}
+	for _, agent := range []string{"Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", "WhatsApp/2.23.20.0", "facebookexternalhit/1.1"} {
+		if body := h.want(200, address, agent); strings.Contains(body, "passwd") {
+			t.Errorf("%s sees %s", agent, body)
+		}
+	}
 	if status, _ := h.state(id); status != "pending" {
 		t.Errorf("it is %s", status)
 	}
 	h.want(200, address, "LinphoneAndroid/5.2.5")
-	h.want(200, folder, "LinphoneAndroid/5.2.5")
+	h.want(200, folder, "LinphoneAndroid/5.2.5 (the abbot)")
 }
 
 func TestALoginByDigestIsThatOfRFC7616(t *testing.T) {
@@ -374,4 +383,30 @@ func TestALoginByDigestIsThatOfRFC7616(t *testing.T) {
 	if d.check(answer("secret", nonce), "u1", "secret") != stale {
 		t.Error("an old nonce is still good")
 	}
+}
+
+func TestPhonesThatComeAtOnceGetOnePassword(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		id, address := h.phone(`,"vendor":"Yealink"`)
+		const many = 8
+		bodies := make(chan string, many)
+		var all sync.WaitGroup
+		for range many {
+			all.Go(func() { bodies <- h.want(200, address+ownFile, yealinkAgent) })
+		}
+		all.Wait()
+		close(bodies)
+		given := map[string]bool{}
+		for body := range bodies {
+			given[value(t, body, "account.1.password")+" "+value(t, body, "static.auto_provision.server.password")] = true
+			if !h.logsIn(id, value(t, body, "account.1.password")) {
+				t.Error("a phone cannot log in")
+			}
+		}
+		if len(given) != 1 {
+			t.Errorf("%d passwords were given out", len(given))
+		}
+	})
 }

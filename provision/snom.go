@@ -20,8 +20,8 @@ func snom(p Phone) []byte {
 	account("user_name", p.Username)
 	account("user_pname", p.Username)
 	account("user_pass", p.Password)
-	account("user_host", p.Server)
-	account("user_outbound", fmt.Sprintf("sip:%s:%d;transport=%s", p.Server, p.Port, p.Transport))
+	account("user_host", host(p.Server))
+	account("user_outbound", fmt.Sprintf("sip:%s:%d;transport=%s", host(p.Server), p.Port, p.Transport))
 	account("user_expiry", registerFor)
 	account("user_srtp", map[bool]string{true: "on", false: "off"}[p.SRTP != "off"])
 	account("user_savp", one(p.SRTP, map[string]string{"off": "off", "preferred": "optional", "required": "mandatory"}))
@@ -61,7 +61,7 @@ func snomServer(x *elements, p Phone) {
 func snomKeys(x *elements, p Phone) {
 	x.begin("functionKeys", "e", 2)
 	for _, k := range p.Keys {
-		uri := "sip:" + k.Value + "@" + p.Server
+		uri := "sip:" + k.Value + "@" + host(p.Server)
 		what := one(k.Type, map[string]string{"line": "line", "blf": "blf " + uri, "speed_dial": "speed " + k.Value, "queue": "speed " + k.Value,
 			"park": "orbit " + uri})
 		x.value("fkey", what, "idx", k.Position-1, "context", 1, "label", k.Label, "perm", "RW")
