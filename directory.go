@@ -278,6 +278,9 @@ func (d *directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 		return pbx.Destination{}, false, err
 	}
 	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox(), Barred: o.Barred() || d.bars.has(n.OrgID)}
+	if n.RecordingMode != "inherit" {
+		to.Recording = n.RecordingMode
+	}
 	switch {
 	case n.AssignedTo.ID == nil:
 		if n.Fallback != nil {

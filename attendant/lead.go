@@ -26,6 +26,9 @@ func (s *Service) room(to string) Room {
 	case "voicemail":
 		return s.Mailbox
 	case "user":
+		if s.Person == nil {
+			return s.phones
+		}
 		return s.Person
 	case "mailbox":
 		return s.access
@@ -33,15 +36,22 @@ func (s *Service) room(to string) Room {
 	return nil
 }
 
+// phones rings the telephones of a user, whatever they want beside that.
+func (s *Service) phones(ctx context.Context, v *pbx.Visit, _ string, l pbx.Lead) (outcome string) {
+	if l.Unanswered != "" {
+		return l.Unanswered
+	}
+	return s.dial(ctx, v, l.To)
+}
+
 // attend leads a caller to where they are to go, and, where nobody was found there, to the fallback of the number they dialled. Nobody is
 // left in silence: who can be led nowhere is told so.
 func (s *Service) attend(ctx context.Context, v *pbx.Visit, l pbx.Lead) {
-	n := s.dialled(ctx, v)
-	if n.RecordingMode == "on" || n.RecordingMode == "off" {
-		v.SetRecording(n.RecordingMode == "on")
-	}
 	outcome := s.safely(ctx, v, l)
-	if n.Fallback != nil && !done(outcome) && *n.Fallback != l.To {
+	if done(outcome) {
+		return
+	}
+	if n := s.dialled(ctx, v); n.Fallback != nil && *n.Fallback != l.To {
 		v.Step("fallback", map[string]any{"to": *n.Fallback, "after": outcome})
 		outcome = s.safely(ctx, v, pbx.Lead{Org: l.Org, To: *n.Fallback})
 	}

@@ -463,3 +463,72 @@ func TestASandboxCallerIsLedThroughAFlow(t *testing.T) {
 		t.Errorf("way of the caller: %s", got)
 	}
 }
+
+func TestAFlowKnowsWhoCallsAndWritesToThem(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
+		o := &office{site: newSite(s)}
+		o.bob = o.AddUser("Bob")
+		o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
+		vip, stranger := o.sound(greetingTone, time.Second), o.sound(againTone, time.Second)
+		o.Want(200, "PATCH", "/organization", map[string]any{"recording": map[string]any{"mode": "off"}}, nil)
+		way, own := o.carrier("", nil), o.carrier(o.bob.ID, nil) // who calls has a number of ours, to which a message can be sent
+		o.Want(200, "PATCH", "/numbers/"+o.numberID(way), map[string]any{"sms_enabled": true}, nil)
+		o.Want(201, "POST", "/contacts", map[string]any{"first_name": "Vera", "phones": []map[string]any{{"number": own.number}}, "vip": true,
+			"custom": map[string]string{"tier": "gold"}}, nil)
+		o.leads(way, o.flow(
+			node("who", "contact_lookup", map[string]any{"timeout_ms": 500, "variable": "them"}, "hit", "vip", "miss", "stranger"),
+			node("vip", "condition", map[string]any{"expression": `contact.vip && variables.them.tier == "gold" && memory.calls_total < 5`}, "true", "hello", "false", "stranger"),
+			node("hello", "play", map[string]any{"audio_id": vip}, "done", "text"),
+			node("text", "sms", map[string]any{"from": way.number, "body": "Hello {{contact.first_name}}, you called {{caller.called}}."}, "sent", "record", "failed", "bye"),
+			node("record", "record", map[string]any{"action": "start"}, "done", "bob"),
+			node("bob", "transfer", map[string]any{"to": "user:" + o.bob.ID}, "failed", "bye"),
+			node("stranger", "play", map[string]any{"audio_id": stranger}, "done", "bye"),
+			node("bye", "hangup", nil)))
+		v := o.visit(way, own.number)
+		at := v.hears(0, greetingTone)
+		v.hears(at, bobTone)
+		o.bobPhone.Since(o.bobPhone.Mark(), time.Second)
+		v.line.HangUp()
+		r := o.record(own.number)
+		if got, steps, _ := o.passed(r.CallID); got != "who:hit vip:true hello:done text:sent record:done bob:answered" {
+			t.Errorf("way of the caller: %s %+v", got, steps)
+		}
+		recording := o.recording(r.CallID).ID
+		hears(t, "the recording of the caller", narrow(o.audio(recording, "?channel=caller")), visitorTone, 600*time.Millisecond)
+		hears(t, "the recording of Bob", narrow(o.audio(recording, "?channel=agent")), bobTone, 600*time.Millisecond)
+		var page struct {
+			Data []struct {
+				To   string `json:"to_number"`
+				Body string
+			}
+		}
+		o.Want(200, "GET", "/sms?direction=outbound", nil, &page)
+		if len(page.Data) != 1 || page.Data[0].To != own.number || page.Data[0].Body != "Hello Vera, you called "+way.number+"." {
+			t.Errorf("messages: %+v", page.Data)
+		}
+		w := o.visit(way, "+12125550102")
+		w.hears(0, againTone)
+		w.ends()
+		if got, _, _ := o.passed(o.record("+12125550102").CallID); got != "who:miss stranger:done bye" {
+			t.Errorf("way of a stranger: %s", got)
+		}
+	})
+}
+
+func TestAPromptThatIsMissingIsToldAndTheFlowGoesOn(t *testing.T) {
+	t.Parallel()
+	o := &office{site: newSite(rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}))}
+	o.bob = o.AddUser("Bob")
+	o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
+	way := o.line(o.publishes(map[string]any{"ivr": map[string]any{"greeting": "Press 1 for Bob.", "options": map[string]any{"1": "ext:" + o.bob.Extension},
+		"timeout_to": "hangup"}}))
+	v := o.visit(way, "+12125550101")
+	v.press("1")
+	v.hears(0, bobTone)
+	v.line.HangUp()
+	got, steps, _ := o.passed(o.record("+12125550101").CallID)
+	if got != "menu:1 to_2:answered" || !strings.Contains(steps[0].Problem, "the prompt was not heard") {
+		t.Errorf("way of the caller: %s %+v", got, steps)
+	}
+}

@@ -70,6 +70,7 @@ type Destination struct {
 	Leads string
 	// Led says that a script leads callers to the user from the start, After that one does once the phones rang in vain.
 	Led, After bool
+	Recording  string        // on or off: of calls to the number, whatever the organisation does; "" as it does
 	RingFor    time.Duration // how long the phones ring before that; 0: as long as all do
 	Sandbox    bool
 	Barred     bool // the organisation is suspended: its numbers ring nobody

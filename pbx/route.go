@@ -84,6 +84,9 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 	if c.policy, err = s.Directory.Policy(ctx, user.Org); err != nil {
 		return r, nil, err
 	}
+	if user.Recording != "" {
+		c.policy.Record = user.Recording == "on" && !c.policy.Never
+	}
 	if user.Barred {
 		return r, &Refusal{Status: 480, Phrase: "Temporarily Unavailable", Reason: "blocked"}, nil
 	}

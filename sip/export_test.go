@@ -7,3 +7,6 @@ func NameOf(l *Leg) string {
 	l.post(func() { name <- l.callID + ";to-tag=" + l.localTag + ";from-tag=" + l.remoteTag })
 	return <-name
 }
+
+// Redacted is a message as traces show it.
+func Redacted(raw string) string { return string(redacted(raw)) }

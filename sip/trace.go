@@ -13,8 +13,8 @@ type TraceEntry struct {
 	Sent          bool // by us
 	Transport     Transport
 	Local, Remote netip.AddrPort
-	// Raw is the message. Digest responses, keys of SRTP and passwords of ICE
-	// are replaced by "***", so that its body may be shorter than
+	// Raw is the message. Digest responses, keys of SRTP, passwords of ICE and
+	// keys that are pressed (they may be those of a card or a PIN) are replaced by "***", so that its body may be shorter than
 	// Content-Length says.
 	Raw []byte
 }
@@ -43,7 +43,7 @@ const masked = "***"
 // redacted copies a message without its secrets.
 func redacted(raw string) []byte {
 	b := make([]byte, 0, len(raw))
-	secret, body := false, false
+	secret, body, info := false, false, strings.HasPrefix(raw, "INFO ")
 	for raw != "" {
 		line := raw
 		if i := strings.IndexByte(raw, '\n'); i >= 0 {
@@ -52,6 +52,8 @@ func redacted(raw string) []byte {
 		raw = raw[len(line):]
 		text := strings.TrimRight(line, "\r\n")
 		switch {
+		case body && info:
+			text = maskedKey(text)
 		case body:
 			text = maskedBody(text)
 		case text == "":
@@ -115,6 +117,18 @@ func maskedParam(part string) string {
 		return name + `="` + masked + `"`
 	}
 	return part
+}
+
+// maskedKey hides the key in a line of application/dtmf-relay or application/dtmf.
+func maskedKey(line string) string {
+	name, _, relay := strings.Cut(line, "=")
+	if relay && strings.EqualFold(strings.TrimSpace(name), "signal") {
+		return name + "=" + masked
+	}
+	if _, key := readDigit(line); key && !relay {
+		return masked
+	}
+	return line
 }
 
 // bodySecrets are SDP lines whose rest is a key (RFC 4566 §5.12, RFC 4567,

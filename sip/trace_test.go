@@ -102,3 +102,17 @@ func TestTraceHidesSecretsHoweverTheyAreWritten(t *testing.T) {
 		t.Errorf("%d entries", n)
 	}
 }
+
+func TestTraceHidesKeysThatArePressed(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{"Signal=5\r\nDuration=160\r\n": "Signal=***\r\nDuration=160\r\n", "signal = 11\r\n": "signal =***\r\n", "7": "***",
+		"<xml>5</xml>": "<xml>5</xml>"} {
+		head := "INFO sip:a@b SIP/2.0\r\nCSeq: 5 INFO\r\n\r\n"
+		if got := sip.Redacted(head + body); got != head+want {
+			t.Errorf("%q is shown as %q", body, got)
+		}
+	}
+	if other := "SIP/2.0 200 OK\r\n\r\nSignal=5"; sip.Redacted(other) != other {
+		t.Errorf("%q is changed", other)
+	}
+}
