@@ -20,7 +20,7 @@ func TestAnAddressIsAllThatLinphoneNeeds(t *testing.T) {
 	o := &office{site: newSite(s)}
 	o.ada, o.bob = o.AddUser("Ada"), o.AddUser("Bob")
 	o.adaPhone = o.phone(o.ada, adaTone, rig.PhoneOptions{Auto: true})
-	id, address := o.address(o.bob, `linphone`)
+	id, address := o.address(o.bob, "linphone")
 	say, _ := tone(t, bobTone)
 	bob := s.Linphone(rig.Login{}, rig.LinphoneOptions{Say: say, Auto: true, Address: address, Trust: c.Authority})
 	first := o.provisioning(id)
@@ -36,6 +36,33 @@ func TestAnAddressIsAllThatLinphoneNeeds(t *testing.T) {
 	o.talks("Ada, who called,", o.adaPhone, bobTone)
 	o.adaPhone.Do("hangup", "")
 	bob.Wait(`Call \d+ with .* ended`)
+}
+
+// What the record says of transport and encryption is what the phone does.
+func TestAnAddressSetsUpEncryptedCalls(t *testing.T) {
+	t.Parallel()
+	c := rig.NewCertificate(t)
+	s := rig.Start(t, rig.Options{Env: quiet, Flags: []string{"--https", "127.0.0.1:0", "--sip-tls", "127.0.0.1:0", "--tls-cert", c.Cert, "--tls-key", c.Key}})
+	o := &office{site: newSite(s)}
+	o.ada, o.bob = o.AddUser("Ada"), o.AddUser("Bob")
+	o.adaPhone = o.phone(o.ada, adaTone, rig.PhoneOptions{Auto: true})
+	id, address := o.address(o.bob, "linphone")
+	o.Want(200, "PATCH", "/devices/"+id, map[string]any{"srtp": "required", "sip": map[string]any{"transport": "tls"}}, nil)
+	say, _ := tone(t, bobTone)
+	bob := s.Linphone(rig.Login{}, rig.LinphoneOptions{Say: say, Auto: true, Address: address, Trust: c.Authority})
+	var d struct{ Registration struct{ Transport string } }
+	if o.Want(200, "GET", "/devices/"+id, nil, &d); d.Registration.Transport != "tls" {
+		t.Errorf("it registered by %q", d.Registration.Transport)
+	}
+	bob.Dial(o.ada.Extension)
+	o.talks("Bob, who called,", bob, adaTone)
+	o.talks("Ada, who was called,", o.adaPhone, bobTone)
+	legs, _ := o.live(nil)["legs"].([]any)
+	for _, l := range legs {
+		if leg := l.(map[string]any); leg["srtp"] != (leg["user_id"] == o.bob.ID) {
+			t.Errorf("leg: %v", leg)
+		}
+	}
 }
 
 // Once an address is another phone's, linphonec gets its file by the login that is in it.
