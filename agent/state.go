@@ -156,6 +156,12 @@ func (x *State) changed(p user.Presence) bool {
 	return p.Status != t.status || reason != t.reason || x.CallID != t.call || !p.Until.Equal(t.until.Time)
 }
 
+// Due is when time alone changes what the agent does next; zero where it does not.
+func (x *State) Due() time.Time { return x.due.Time }
+
+// Stale reports whether what the agent does is another thing than was told of them last.
+func (x *State) Stale() bool { return x.stale() }
+
 // nextChange is the first moment at which time alone changes something; zero where none does.
 func (x *State) nextChange(c choice, now time.Time) (next db.Time) {
 	for _, at := range []db.Time{c.Until, x.row.until, x.row.wrapUp, x.row.paused} {

@@ -20,7 +20,7 @@ const (
 	callbackCanceled  = "canceled"
 )
 
-// A Callback is a call to be placed later: the user's phones ring first, then the number.
+// A Callback is a call to be placed later: the phones of the user, or of an agent of the queue, ring first, then the number.
 type Callback struct {
 	ID           string            `json:"id" example:"cbk_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	ToNumber     string            `json:"to_number"`
@@ -61,15 +61,16 @@ func pauseAfter(attempts int) time.Duration {
 }
 
 const callbackColumns = `id, to_number, user_id, from_number, reason, scheduled_at, window_end, window_given, status, call_id, attempts,
-	max_attempts, origin, origin_call_id, sandbox, created_at`
+	max_attempts, origin, origin_call_id, sandbox, created_at, queue_id`
 
 func scanCallback(r row) (c Callback, err error) {
-	var user, from, reason, callID, origin db.Null
+	var user, from, reason, callID, origin, queue db.Null
 	var until db.Time
 	var given bool
 	var attempts db.JSON[[]CallbackAttempt]
 	err = r.Scan(&c.ID, &c.ToNumber, &user, &from, &reason, &c.ScheduledAt, &until, &given, &c.Status, &callID, &attempts, &c.MaxAttempts,
-		&c.Origin, &origin, &c.sandbox, &c.CreatedAt)
+		&c.Origin, &origin, &c.sandbox, &c.CreatedAt, &queue)
+	c.QueueID = queue.Ptr()
 	c.UserID, c.Reason, c.OriginCallID, c.Attempts = user.Ptr(), reason.Ptr(), origin.Ptr(), attempts.V
 	c.from, c.callID, c.windowEnd = string(from), string(callID), until.Time
 	if given {

@@ -134,7 +134,7 @@ func (s *Service) attempted(ctx context.Context, tx db.Querier, org, callID, res
 	if db.IsNone(err) {
 		return nil
 	}
-	if err != nil {
+	if err != nil || c.QueueID != nil { // the queue says what became of it
 		return err
 	}
 	next := s.Now().Add(pauseAfter(len(c.Attempts)))

@@ -155,7 +155,7 @@ func (s *Service) GetCallback(ctx context.Context, in *OneCallback) (*op.Out[Cal
 // CancelCallback keeps a callback from being dialled, or dialled again; an attempt that runs is hung up.
 func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 	org, running := access.Org(ctx), ""
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		c, err := getCallback(ctx, tx, org, in.ID)
 		if err != nil || c.Status == callbackCanceled {
 			return err
@@ -171,7 +171,7 @@ func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 		if moved, err := c.move(ctx, tx, org, from, s.Now()); err != nil || !moved {
 			return firstOf(err, op.State("the callback changed at this moment; try again", from))
 		}
-		return nil
+		return s.cancelQueued(ctx, tx, org, c)
 	})
 	if err != nil || running == "" {
 		return err
@@ -207,12 +207,8 @@ func (s *Service) Callbacks(ctx context.Context, in *CallbacksIn) (*op.Out[op.Pa
 		return nil, err
 	}
 	filter := func() *db.Filter {
-		f := db.Where(`SELECT `+callbackColumns+` FROM callbacks WHERE org_id = $1`, access.Org(ctx)).In("status", in.Status).
-			Equal("user_id", in.UserID).Between("scheduled_at", since, until)
-		if in.QueueID != "" { // there are no queues yet
-			f.And("1 = 0")
-		}
-		return f
+		return db.Where(`SELECT `+callbackColumns+` FROM callbacks WHERE org_id = $1`, access.Org(ctx)).In("status", in.Status).
+			Equal("user_id", in.UserID).Equal("queue_id", in.QueueID).Between("scheduled_at", since, until)
 	}
 	all, err := s.queryCallbacks(ctx, filter().Page("scheduled_at", false, after.Int, after.ID, in.Limit))
 	if err != nil {

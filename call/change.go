@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"soniq/db"
+	"soniq/event"
 )
 
 // Change writes what has changed in a call in progress, with its events, in one transaction. A change whose revision is not
@@ -53,6 +54,11 @@ func (s *Service) changed(ctx context.Context, tx db.Querier, c Change) error {
 	for _, e := range c.Events {
 		if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil {
 			return err
+		}
+		if _, answered := e.(event.CallAnswered); answered && s.OnAnswer != nil {
+			if err := s.OnAnswer(ctx, tx, c.Org, c.ID); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -59,6 +59,10 @@ type Service struct {
 
 	// OnLegs is told, once that is committed, of calls in which somebody is rung, has answered, or is gone; may be nil.
 	OnLegs func(org, callID string)
+	// OnAnswer is called in the transaction that says somebody was connected; may be nil. It is asked of every call.
+	OnAnswer func(ctx context.Context, tx db.Querier, org, callID string) error
+	// OnCallbackCanceled is called in the transaction that cancels a callback of a queue, with the call whose caller awaits it; may be nil.
+	OnCallbackCanceled func(ctx context.Context, tx db.Querier, org, origin string) error
 	// OnEnd is called in the transaction that ends a call, with its record; may be nil.
 	OnEnd func(ctx context.Context, tx db.Querier, e Ended, r CDR) error
 }

@@ -45,6 +45,9 @@ type Entry struct {
 	OrgID       string         `json:"-"`
 	Skills      map[string]int `json:"-"` // the caller needs, beside the queue's
 	ConnectedAt db.Time        `json:"-"`
+	RetryAt     db.Time        `json:"-"` // offered again from then on
+	Node        string         `json:"-"` // that carries the caller
+	LeaseUntil  db.Time        `json:"-"` // until when the node must have said again that it does
 	place       int64
 }
 
@@ -63,7 +66,7 @@ const (
 )
 
 const entryColumns = `SELECT org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at, offers, agent_id,
-	connected_at, callback, exited_at, exit_reason FROM queue_entries WHERE org_id = $1`
+	connected_at, callback, exited_at, exit_reason, retry_at, node, lease_until FROM queue_entries WHERE org_id = $1`
 
 func scanEntry(scan func(...any) error) (Entry, error) {
 	var e Entry
@@ -71,15 +74,16 @@ func scanEntry(scan func(...any) error) (Entry, error) {
 	var skills db.JSON[map[string]int]
 	var callback db.JSON[*CallbackState]
 	err := scan(&e.OrgID, &e.ID, &e.QueueID, &e.CallID, &e.Status, &e.Priority, &e.place, &e.FromNumber, &contact, &skills, &e.EnteredAt,
-		&e.Offers, &e.OfferedAgentID, &e.ConnectedAt, &callback, &e.ExitedAt, &e.ExitReason)
+		&e.Offers, &e.OfferedAgentID, &e.ConnectedAt, &callback, &e.ExitedAt, &e.ExitReason,
+		&e.RetryAt, &e.Node, &e.LeaseUntil)
 	e.Contact, e.Skills, e.Callback = contact.V, skills.V, callback.V
 	return e, err
 }
 
-func insertEntry(ctx context.Context, tx db.Querier, e Entry, node string) error {
+func insertEntry(ctx context.Context, tx db.Querier, e Entry) error {
 	const text = `INSERT INTO queue_entries (org_id, id, queue_id, call_id, status, priority, place, from_number, contact, skills, entered_at,
-			offers, callback, node)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+			offers, callback, node, lease_until, retry_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 	var contact, callback any
 	if e.Contact != nil {
 		contact = db.AsJSON(e.Contact)
@@ -91,7 +95,7 @@ func insertEntry(ctx context.Context, tx db.Querier, e Entry, node string) error
 		e.Skills = map[string]int{}
 	}
 	_, err := tx.Exec(ctx, text, e.OrgID, e.ID, e.QueueID, e.CallID, e.Status, e.Priority, e.place, e.FromNumber, contact, db.AsJSON(e.Skills),
-		e.EnteredAt, e.Offers, callback, node)
+		e.EnteredAt, e.Offers, callback, e.Node, db.At(e.EnteredAt.Add(leaseOf)), e.RetryAt)
 	return err
 }
 

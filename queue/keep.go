@@ -162,14 +162,37 @@ type leftover struct {
 // Sweep ends offers whose lease is over, and the visits of callers whose calls have ended without anybody having said so, as after
 // a crash: nobody is reserved, and nobody waits, for ever.
 func (s *Service) Sweep(ctx context.Context) error {
-	return errors.Join(s.sweepOffers(ctx), s.sweepEntries(ctx))
+	return errors.Join(s.sweepOffers(ctx), s.sweepEntries(ctx), s.sweepLost(ctx), s.sweepDials(ctx))
 }
 
-func (s *Service) sweepOffers(ctx context.Context) error {
-	// tenant: the offers of all organisations are looked after
-	const text = `SELECT org_id, id FROM queue_offers WHERE status = 'offering' AND lease_until <= $1 ORDER BY lease_until LIMIT 500`
+// lostFor is how long a node must have been silent before its callers are taken to be gone.
+const lostFor = time.Minute
+
+// sweepLost ends the visits of callers whose node died and did not come back.
+func (s *Service) sweepLost(ctx context.Context) error {
+	// tenant: the callers of all organisations are looked after
+	const text = `SELECT org_id, id FROM queue_entries WHERE ` + isOpen + ` AND status IN ('waiting', 'offering') AND lease_until <= $1 LIMIT 500`
+	return s.sweepEach(ctx, text, s.Now().Add(-lostFor), func(ctx context.Context, tx db.Querier, x leftover) error {
+		return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
+	})
+}
+
+// sweepDials ends the offers of callbacks whose call was never placed, as after a crash.
+func (s *Service) sweepDials(ctx context.Context) error {
+	// tenant: the callbacks of all organisations are looked after
+	const text = `SELECT o.org_id, o.id FROM queue_entries e JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.status = 'offering'
+		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected') AND e.status = 'callback_dialing' AND o.offered_at <= $1
+			AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.org_id = o.org_id AND c.id = o.call_id) LIMIT 500`
+	return s.sweepEach(ctx, text, s.Now().Add(-2*grace), func(ctx context.Context, tx db.Querier, x leftover) error {
+		_, err := s.Declined(ctx, tx, x.org, x.id, OfferExpired)
+		return err
+	})
+}
+
+// sweepEach puts in order what a statement finds.
+func (s *Service) sweepEach(ctx context.Context, text string, before time.Time, end func(context.Context, db.Querier, leftover) error) error {
 	var over []leftover
-	err := each(ctx, s.DB.Read(ctx), "find offers", text, []any{db.At(s.Now())}, func(scan func(...any) error) error {
+	err := each(ctx, s.DB.Read(ctx), "find leftovers", text, []any{db.At(before)}, func(scan func(...any) error) error {
 		var x leftover
 		err := scan(&x.org, &x.id)
 		over = append(over, x)
@@ -179,15 +202,21 @@ func (s *Service) sweepOffers(ctx context.Context) error {
 		return err
 	}
 	for _, x := range over {
-		err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-			_, err := s.Declined(ctx, tx, x.org, x.id, OfferExpired)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("end offer %s: %w", x.id, err)
+		err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return end(ctx, tx, x) })
+		if err != nil && !errors.Is(err, ErrGone) {
+			return fmt.Errorf("end %s: %w", x.id, err)
 		}
 	}
 	return nil
+}
+
+func (s *Service) sweepOffers(ctx context.Context) error {
+	// tenant: the offers of all organisations are looked after
+	const text = `SELECT org_id, id FROM queue_offers WHERE status = 'offering' AND lease_until <= $1 ORDER BY lease_until LIMIT 500`
+	return s.sweepEach(ctx, text, s.Now(), func(ctx context.Context, tx db.Querier, x leftover) error {
+		_, err := s.Declined(ctx, tx, x.org, x.id, OfferExpired)
+		return err
+	})
 }
 
 // grace is how long whoever ends a call has to say what became of the caller in the queue.

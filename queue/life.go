@@ -81,7 +81,10 @@ func (s *Service) admits(ctx context.Context, q db.Querier, k Queue) error {
 
 // enter writes an entry and tells of it.
 func (s *Service) enter(ctx context.Context, tx db.Querier, k Queue, e Entry) (Entry, error) {
-	if err := insertEntry(ctx, tx, e, s.Node); err != nil {
+	if e.Node == "" {
+		e.Node = s.Node
+	}
+	if err := insertEntry(ctx, tx, e); err != nil {
 		return e, fmt.Errorf("enter queue: %w", err)
 	}
 	if s.OnEnter != nil {
@@ -106,11 +109,16 @@ func (s *Service) enter(ctx context.Context, tx db.Querier, k Queue, e Entry) (E
 
 // transfer lets a caller who waits go on to another queue, where the time already waited counts.
 func (s *Service) transfer(ctx context.Context, tx db.Querier, e Entry, to Queue) (Entry, error) {
-	if err := s.Leave(ctx, tx, e.OrgID, e.ID, Exited, "moved"); err != nil {
+	if err := s.leave(ctx, tx, e.OrgID, e.ID, Exited, "moved"); err != nil {
 		return e, err
 	}
 	next := e
 	next.ID, next.QueueID, next.EnteredAt, next.Offers, next.OfferedAgentID = db.NewID("qen"), to.ID, db.At(s.Now()), 0, nil
+	if next.Callback != nil {
+		if err := s.tellCallback(ctx, tx, next, CallbackChange{Status: next.Callback.Status, At: next.Callback.ScheduledAt.Time}); err != nil {
+			return e, err
+		}
+	}
 	return s.enter(ctx, tx, to, next)
 }
 
@@ -142,28 +150,31 @@ type Offer struct {
 const leaseOver = 5 * time.Second
 
 // Offer rings agents for a caller who waits: of those given, those who are not being rung or spoken with for anybody else. ErrGone
-// where the caller waits no more or every agent was taken; then nothing is written if the transaction is rolled back.
+// where the caller waits no more or every agent was taken; then nothing is written if the transaction is rolled back. A caller who is
+// being offered already is offered to these agents too.
 func (s *Service) Offer(ctx context.Context, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		const take = `UPDATE queue_entries SET status = CASE WHEN status = 'callback_pending' THEN 'callback_dialing' ELSE 'offering' END,
-				offers = offers + 1, agent_id = $3, node = $4
-			WHERE org_id = $1 AND id = $2 AND status IN ('waiting', 'callback_pending')`
-		r, err := tx.Exec(ctx, take, e.OrgID, e.ID, agents[0], s.Node)
-		if err != nil {
-			return fmt.Errorf("offer caller: %w", err)
-		}
-		if n, err := r.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, ErrGone)
-		}
-		if made, err = s.insertOffers(ctx, e, agents, ring); err != nil {
-			return err
-		}
-		if len(made) == 0 {
-			return ErrGone
-		}
-		return s.offered(ctx, tx, e, made)
+		made, err = s.offer(ctx, tx, e, agents, ring)
+		return err
 	})
 	return made, err
+}
+
+func (s *Service) offer(ctx context.Context, tx db.Querier, e Entry, agents []string, ring time.Duration) ([]Offer, error) {
+	const take = `UPDATE queue_entries SET status = CASE WHEN status = 'callback_pending' THEN 'callback_dialing' ELSE 'offering' END,
+			offers = offers + 1, agent_id = COALESCE(agent_id, $3), node = $4
+		WHERE org_id = $1 AND id = $2 AND status = $5 AND status IN ('waiting', 'offering', 'callback_pending')`
+	if ok, err := affected(tx.Exec(ctx, take, e.OrgID, e.ID, agents[0], s.Node, e.Status)); err != nil || !ok {
+		return nil, orGone(err)
+	}
+	made, err := s.insertOffers(ctx, e, agents, ring)
+	if err == nil && len(made) == 0 {
+		err = ErrGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	return made, s.offered(ctx, tx, e, made)
 }
 
 // insertOffers rings those who are free.
@@ -191,9 +202,11 @@ func (s *Service) insertOffers(ctx context.Context, e Entry, agents []string, ri
 
 // offered writes down who is rung, and tells their presence.
 func (s *Service) offered(ctx context.Context, tx db.Querier, e Entry, made []Offer) error {
-	const first = `UPDATE queue_entries SET agent_id = $3 WHERE org_id = $1 AND id = $2`
-	if _, err := tx.Exec(ctx, first, e.OrgID, e.ID, made[0].AgentID); err != nil {
-		return err
+	if e.Status != Offering {
+		const first = `UPDATE queue_entries SET agent_id = $3 WHERE org_id = $1 AND id = $2`
+		if _, err := tx.Exec(ctx, first, e.OrgID, e.ID, made[0].AgentID); err != nil {
+			return err
+		}
 	}
 	users := make([]string, len(made))
 	const last = `UPDATE queue_members SET last_offered_at = $4 WHERE org_id = $1 AND queue_id = $2 AND user_id = $3`

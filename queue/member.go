@@ -233,9 +233,15 @@ func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, user strin
 	if err := s.Join(ctx, tx, org, user, nil); err != nil {
 		return err
 	}
-	const text = `SELECT id FROM queue_offers WHERE org_id = $1 AND agent_id = $2 AND status IN ('offering', 'connected') AND status = 'offering'`
+	return s.stopRinging(ctx, tx, org, user, "")
+}
+
+// stopRinging takes back the offers of an agent, of one queue or of all: they are not there for its callers any more.
+func (s *Service) stopRinging(ctx context.Context, tx db.Querier, org, user, queue string) error {
+	const text = `SELECT id FROM queue_offers WHERE org_id = $1 AND agent_id = $2 AND status IN ('offering', 'connected') AND status = 'offering'
+		AND (queue_id = $3 OR $3 = '')`
 	var open []string
-	err := each(ctx, tx, "find offers", text, []any{org, user}, func(scan func(...any) error) error {
+	err := each(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		open = append(open, id)

@@ -238,6 +238,11 @@ func (s *Service) changeMember(ctx context.Context, queue, user string, apply fu
 		if err := updateMember(ctx, tx, org, m); err != nil {
 			return fmt.Errorf("change member: %w", err)
 		}
+		if !m.SignedIn || m.Paused {
+			if err := s.stopRinging(ctx, tx, org, user, queue); err != nil {
+				return err
+			}
+		}
 		s.wake(tx, org, queue)
 		m, err = s.shownMember(ctx, tx, org, queue, user)
 		return err
@@ -259,7 +264,7 @@ func (s *Service) RemoveMember(ctx context.Context, in *MemberIn) error {
 			return fmt.Errorf("remove member: %w", err)
 		}
 		s.wake(tx, org, in.ID)
-		return nil
+		return s.stopRinging(ctx, tx, org, in.UserID, in.ID)
 	})
 }
 

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -78,7 +79,18 @@ func (s *Service) Declined(ctx context.Context, tx db.Querier, org, offer, resul
 	if err != nil {
 		return false, fmt.Errorf("find offer: %w", err)
 	}
-	if err := hold(ctx, tx, org, o.EntryID); err != nil {
+	if open, err := s.decline(ctx, tx, o, result); err != nil || !open {
+		return false, err
+	}
+	if err := s.awaitsAgain(ctx, tx, o.EntryID, org, result); err != nil {
+		return false, err
+	}
+	return true, s.missed(ctx, tx, o, result)
+}
+
+// decline ends an offer; it reports whether it was still open.
+func (s *Service) decline(ctx context.Context, tx db.Querier, o Offer, result string) (bool, error) {
+	if err := hold(ctx, tx, o.Org, o.EntryID); err != nil {
 		return false, err
 	}
 	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, result); err != nil || !ok {
@@ -87,11 +99,11 @@ func (s *Service) Declined(ctx context.Context, tx db.Querier, org, offer, resul
 	const back = `UPDATE queue_entries SET status = CASE WHEN status = 'callback_dialing' THEN 'callback_pending' ELSE 'waiting' END, agent_id = NULL
 		WHERE org_id = $1 AND id = $2 AND status IN ('offering', 'callback_dialing')
 			AND NOT EXISTS (SELECT 1 FROM queue_offers o WHERE o.org_id = $1 AND o.entry_id = $2 AND o.status IN ('offering', 'connected'))`
-	if _, err := tx.Exec(ctx, back, org, o.EntryID); err != nil {
+	if _, err := tx.Exec(ctx, back, o.Org, o.EntryID); err != nil {
 		return false, fmt.Errorf("let caller wait again: %w", err)
 	}
-	s.wake(tx, org, o.QueueID)
-	return true, s.missed(ctx, tx, o, result)
+	s.wake(tx, o.Org, o.QueueID)
+	return true, nil
 }
 
 // hold locks an entry before its offers, as every step does: two steps never wait for each other.
@@ -103,10 +115,10 @@ func hold(ctx context.Context, tx db.Querier, org, entry string) error {
 	return nil
 }
 
-// missed counts an offer against the agent, where it was theirs to answer.
+// missed counts an offer against the agent, where it was theirs to answer: a phone of theirs rang.
 func (s *Service) missed(ctx context.Context, tx db.Querier, o Offer, result string) error {
 	k, err := get(ctx, tx, o.Org, o.QueueID)
-	if result == OfferCanceled || db.IsNone(err) {
+	if result != OfferNoAnswer && result != OfferRejected || db.IsNone(err) {
 		return s.Agents.SettleIn(ctx, tx, o.Org, []string{o.AgentID})
 	}
 	if err != nil {
@@ -115,9 +127,20 @@ func (s *Service) missed(ctx context.Context, tx db.Querier, o Offer, result str
 	return s.Agents.Missed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit, s.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
 }
 
-// Leave ends a visit in which nobody answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. ErrGone where the
-// caller is no longer in line.
+// Leave ends a visit in which nobody answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. A callback that was
+// awaited is canceled. ErrGone where the caller is no longer in line.
 func (s *Service) Leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
+	if err := s.leave(ctx, tx, org, entry, status, reason); err != nil {
+		return err
+	}
+	e, err := getEntry(ctx, tx, org, entry)
+	if err != nil || e.Callback == nil {
+		return err
+	}
+	return s.tellCallback(ctx, tx, e, CallbackChange{Status: CallbackCanceled, Result: CallbackCanceled})
+}
+
+func (s *Service) leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
 	const text = `UPDATE queue_entries SET status = $3, exited_at = $4, exit_reason = $5, agent_id = NULL WHERE org_id = $1 AND id = $2 AND ` + inLine
 	if ok, err := affected(tx.Exec(ctx, text, org, entry, status, db.At(s.Now()), db.Null(reason))); err != nil || !ok {
 		return orGone(err)
@@ -130,19 +153,48 @@ func (s *Service) Leave(ctx context.Context, tx db.Querier, org, entry, status, 
 	return err
 }
 
-// AwaitCallback lets a caller hang up and keep the place; the callback is dialled when an agent is free.
-func (s *Service) AwaitCallback(ctx context.Context, tx db.Querier, org, entry string) error {
-	const text = `UPDATE queue_entries SET status = 'callback_pending', callback = $3, agent_id = NULL
-		WHERE org_id = $1 AND id = $2 AND status IN ('waiting', 'offering')`
-	c := CallbackState{Status: "scheduled", ScheduledAt: db.At(s.Now())}
-	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.AsJSON(c))); err != nil || !ok {
-		return orGone(err)
+// Unanswer takes back that an agent answered a caller: they were not connected after all. The caller waits again in the same place, or
+// has left, abandoned. It reports whether there was anything to take back.
+func (s *Service) Unanswer(ctx context.Context, tx db.Querier, org, offer, result string, stays bool) (bool, error) {
+	o, err := getOffer(ctx, tx, org, offer)
+	if err != nil {
+		return false, fmt.Errorf("find offer: %w", err)
 	}
-	if err := s.letGo(ctx, tx, org, entry); err != nil {
-		return err
+	if err := hold(ctx, tx, org, o.EntryID); err != nil {
+		return false, err
 	}
-	e, err := getEntry(ctx, tx, org, entry)
-	s.wake(tx, org, e.QueueID)
+	if ok, err := s.closeOffer(ctx, tx, o, OfferConnected, result); err != nil || !ok {
+		return false, err
+	}
+	const back = `UPDATE queue_entries SET status = 'waiting', agent_id = NULL, connected_at = NULL WHERE org_id = $1 AND id = $2 AND status = 'connected'`
+	if _, err := tx.Exec(ctx, back, org, o.EntryID); err != nil {
+		return false, fmt.Errorf("let caller wait again: %w", err)
+	}
+	s.wake(tx, org, o.QueueID)
+	if !stays {
+		err = s.leave(ctx, tx, org, o.EntryID, Abandoned, "caller_hangup")
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, s.missed(ctx, tx, o, result)
+}
+
+// CallEnded ends what a call that is over was doing in queues.
+func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reason string) error {
+	e, err := s.OfCall(ctx, tx, org, call)
+	if err != nil {
+		return unlessNone(err)
+	}
+	switch e.Status {
+	case Connected:
+		err = s.Complete(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
+	case Waiting, Offering:
+		err = s.leave(ctx, tx, org, e.ID, Abandoned, reason)
+	}
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
 	return err
 }
 
