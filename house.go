@@ -222,6 +222,9 @@ func (h *house) join() {
 	h.calls.OnDeleted = h.memory.ForgetRecording
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 		db.OnCommit(tx, func() { h.counts.Ended(e.Org, e.StartedAt) })
+		if err := h.leftQueues(ctx, tx, e, r); err != nil {
+			return err
+		}
 		if e.Recording != "" {
 			return nil
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"soniq/audio"
@@ -9,6 +10,7 @@ import (
 	"soniq/carrier"
 	"soniq/db"
 	"soniq/number"
+	"soniq/queue"
 	"soniq/user"
 )
 
@@ -34,6 +36,10 @@ func (h *house) joinRouting() {
 	h.queues.Uses = append(h.queues.Uses, h.numbers.OfQueue, h.flows.UsedBy)
 	h.queues.Moves = append(h.queues.Moves, h.numbers.MoveQueue)
 	h.queues.OnEnter = h.calls.EnterQueue
+	h.queues.OnCallback = func(ctx context.Context, tx db.Querier, c queue.CallbackChange) error {
+		return h.calls.KeepQueueCallback(ctx, tx, call.QueueCallback(c))
+	}
+	h.calls.OnCallbackCanceled = h.queues.CancelCallback
 	h.audio.Uses = append(h.audio.Uses, played("queue", h.queues.PlayedBy), played("flow", h.flows.UsedBy))
 	h.flows.Reach, h.flows.HasAudio, h.flows.OwnsNumber = h.reach, h.hasAudio, h.ownsNumber
 	h.flows.Numbers, h.flows.Assign = h.numbers.OfFlows, h.numbers.Assign
@@ -43,6 +49,37 @@ func (h *house) joinRouting() {
 	h.numbers.Sellers = map[string]number.Seller{"telnyx": {URL: carrier.TelnyxURL, Open: func(c number.Credentials) number.Market { return carrier.NewTelnyx(telnyx, c) }}}
 	h.numbers.Seal, h.numbers.Guard = h.seal, h.guard
 	h.numbers.Jobs, h.numbers.JobQueue, h.numbers.Reach = h.jobs, call.Queue, h.reach
+}
+
+// leftQueues ends what a call that is over was doing in queues.
+func (h *house) leftQueues(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
+	if e.Source == "callback" {
+		return h.queues.CallbackEnded(ctx, tx, e.Org, e.ID, callbackResult(e), pickedUp(e))
+	}
+	if r.Queue == nil {
+		return nil
+	}
+	return h.queues.CallEnded(ctx, tx, e.Org, e.ID, e.Reason)
+}
+
+// callbackResult is how a call ended that a callback placed.
+func callbackResult(e call.Ended) string {
+	switch {
+	case e.Answered():
+		return "completed"
+	case e.Reason == "no_answer" || e.Reason == "timeout":
+		return "no_answer"
+	case e.Reason == "busy" || e.Reason == "rejected":
+		return e.Reason
+	case e.Reason == "api" || e.Reason == "canceled":
+		return "canceled"
+	}
+	return "failed"
+}
+
+// pickedUp reports whether the agent of a callback was there.
+func pickedUp(e call.Ended) bool {
+	return slices.ContainsFunc(e.Legs, func(l call.LegState) bool { return l.Role == "caller" && !l.AnsweredAt.IsZero() })
 }
 
 // ownsNumber reports whether an organisation can send from a number.

@@ -113,11 +113,8 @@ func (w *walk) otherNumber(ctx context.Context) (string, error) {
 func (w *walk) promise(ctx context.Context, id, to string) error {
 	i := w.v.Info()
 	err := w.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		e, err := w.s.Queues.Enter(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to})
-		if err != nil {
-			return err
-		}
-		return w.s.Queues.AwaitCallback(ctx, tx, w.org, e.ID)
+		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to}, queue.Wanted{To: to, From: ownNumber(i)})
+		return err
 	})
 	switch {
 	case errors.Is(err, queue.ErrFull), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrNoAgents):

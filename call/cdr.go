@@ -80,6 +80,9 @@ func (c Call) record() CDR {
 	if c.EndedAt != nil {
 		r.EndedAt = *c.EndedAt
 	}
+	if c.QueueID != nil {
+		r.Queue = &Named{ID: *c.QueueID}
+	}
 	if c.AgentID != nil {
 		r.Agent = &Agent{ID: *c.AgentID, Name: c.facts.AgentName, Extension: c.facts.AgentExtension}
 	}

@@ -56,9 +56,16 @@ type Outcome struct {
 	Missed    string // missed_reason, where more is known than that nobody answered
 }
 
+// NotMissed is given as the reason why a call was missed where it was not: nobody was connected, but the caller got what they wanted,
+// such as to be called back. It ends as canceled.
+const NotMissed = "not_missed"
+
 // last is the final state of a call that was never connected. Calls from outside, and calls inside the
 // organisation that rang in vain, are told apart: only the former are missed.
 func (o Outcome) last(d Direction) Status {
+	if o.Missed == NotMissed {
+		return Canceled
+	}
 	if d == Inbound {
 		return Missed
 	}
