@@ -187,7 +187,9 @@ func (s *Service) settleAll(ctx context.Context, all []person) error {
 }
 
 // SettleNow tells what is new of users, in a transaction of its own.
-func (s *Service) SettleNow(ctx context.Context, org string, users []string) error { return s.settlePart(ctx, org, users) }
+func (s *Service) SettleNow(ctx context.Context, org string, users []string) error {
+	return s.settlePart(ctx, org, users)
+}
 
 // settlePart opens a transaction only where something has changed.
 func (s *Service) settlePart(ctx context.Context, org string, users []string) error {

@@ -48,7 +48,10 @@ func (h *house) crew(t *testing.T, id string, names ...string) (by map[string]st
 
 func (h *house) declined(t *testing.T, o queue.Offer, result string) {
 	t.Helper()
-	h.tx(t, func(ctx context.Context, tx db.Querier) error { _, err := h.Declined(ctx, tx, h.org, o.ID, result); return err })
+	h.tx(t, func(ctx context.Context, tx db.Querier) error {
+		_, err := h.Declined(ctx, tx, h.org, o.ID, result)
+		return err
+	})
 }
 
 func TestCallersAreServedByPriorityAcrossQueues(t *testing.T) {
@@ -144,7 +147,10 @@ func TestWhoBecomesFreeRingsAlong(t *testing.T) {
 		if got := h.status(t, e.ID); got != queue.Offering {
 			t.Errorf("while others ring the caller is %s", got)
 		}
-		h.tx(t, func(ctx context.Context, tx db.Querier) error { _, err := h.Answered(ctx, tx, h.org, more[0].ID); return err })
+		h.tx(t, func(ctx context.Context, tx db.Querier) error {
+			_, err := h.Answered(ctx, tx, h.org, more[0].ID)
+			return err
+		})
 		if got := h.presence(t, ids[1]); got != "available" {
 			t.Errorf("bob is %s", got)
 		}
@@ -189,7 +195,9 @@ func TestAnAnswerIsTakenBackWhereNobodyWasConnected(t *testing.T) {
 			if h.status(t, e.ID) != want || h.presence(t, ada) != "available" {
 				t.Errorf("%s, ada is %s", h.status(t, e.ID), h.presence(t, ada))
 			}
-			h.tx(t, func(ctx context.Context, tx db.Querier) error { return h.CallEnded(ctx, tx, h.org, e.CallID, "caller_hangup") })
+			h.tx(t, func(ctx context.Context, tx db.Querier) error {
+				return h.CallEnded(ctx, tx, h.org, e.CallID, "caller_hangup")
+			})
 		}
 	})
 }
@@ -273,7 +281,9 @@ func TestACallbackKeepsThePlaceAndIsDialledUntilItIsReached(t *testing.T) {
 		}
 		ended := func(callID, result string, there bool) {
 			t.Helper()
-			h.tx(t, func(ctx context.Context, tx db.Querier) error { return h.CallbackEnded(ctx, tx, h.org, callID, result, there) })
+			h.tx(t, func(ctx context.Context, tx db.Querier) error {
+				return h.CallbackEnded(ctx, tx, h.org, callID, result, there)
+			})
 		}
 		if got := h.plan(t, names, e, behind); got != "1>ada" {
 			t.Errorf("the plan is %s", got)
@@ -319,7 +329,9 @@ func TestACallbackThatIsNeverReachedFails(t *testing.T) {
 		if _, err := h.Dial(h.ctx, p.Matches[0].Entry, ada, time.Minute, "call_1"); err != nil {
 			t.Fatal(err)
 		}
-		h.tx(t, func(ctx context.Context, tx db.Querier) error { return h.CallbackEnded(ctx, tx, h.org, "call_1", "no_answer", true) })
+		h.tx(t, func(ctx context.Context, tx db.Querier) error {
+			return h.CallbackEnded(ctx, tx, h.org, "call_1", "no_answer", true)
+		})
 		var status string
 		row := d.Read(h.ctx).QueryRow(h.ctx, `SELECT status FROM callbacks WHERE org_id = $1 AND queue_id = $2`, h.org, id)
 		if err := row.Scan(&status); err != nil || status != "failed" || h.status(t, e.ID) != queue.CallbackFailed || h.presence(t, ada) != "available" {
