@@ -18,6 +18,7 @@ func (h *house) joinAttendant() {
 		h.attendant.Hear = ear.Hear
 	}
 	h.attendant.Greet, h.attendant.Locked = h.greet, h.mailboxLocked
+	h.calls.OnAnswer = h.attendant.Connected
 	h.attendant.Memory, h.attendant.Sign = h.remembered, h.hooks.Sign
 }
 

@@ -19,7 +19,10 @@ import (
 // joinRouting hands over what they need from others.
 func (h *house) joinRouting() {
 	h.devices.OnMove = h.agents.Touch
-	h.calls.OnLegs = h.agents.TouchCall
+	h.calls.OnLegs = func(org, callID string) {
+		h.agents.TouchCall(org, callID)
+		h.attendant.Touch(org)
+	}
 	h.agents.OnPresence = h.queues.PresenceChanged
 	h.users.Presences = h.agents.Presences
 	h.users.Queues = h.queues
@@ -59,7 +62,7 @@ func (h *house) leftQueues(ctx context.Context, tx db.Querier, e call.Ended, r c
 	if r.Queue == nil {
 		return nil
 	}
-	return h.queues.CallEnded(ctx, tx, e.Org, e.ID, e.Reason)
+	return h.queues.CallEnded(ctx, tx, e.Org, e.ID, e.Reason, e.Answered())
 }
 
 // callbackResult is how a call ended that a callback placed.

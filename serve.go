@@ -185,6 +185,7 @@ func (n *node) startJobs(ctx context.Context) error {
 	n.run(func() { h.devices.Watch(ctx, h.log) })
 	n.run(func() { h.agents.Run(ctx, h.log) })
 	n.run(func() { h.queues.Run(ctx, h.log) })
+	n.run(func() { h.attendant.Distribute(ctx, h.bus) })
 	n.run(func() { giveBackMemory(ctx) })
 	n.run(func() {
 		if err := removeStray(filepath.Join(h.config.Data, "recordings"), n.started, n.switcher.Carries, h.log); err != nil {

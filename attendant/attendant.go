@@ -88,12 +88,16 @@ type Service struct {
 	Greet func(ctx context.Context, org, user, path string) error
 	// Locked is told that wrong PINs locked a user's mailbox.
 	Locked func(ctx context.Context, org, user string, by pbx.Info)
+
+	distributor distributor
 }
 
 // New makes the room.
 func New(c Config) *Service {
 	s := &Service{Config: c, client: c.Guard.Client(egress.Limits{Total: longestRequest, Body: largestAnswer})}
 	s.Mailbox = s.mailbox
+	s.distributor = distributor{s: s, desks: map[string]*desk{}}
+	s.Queue = s.wait
 	return s
 }
 

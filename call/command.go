@@ -29,6 +29,8 @@ type Placement struct {
 	To          string // E.164, extension, or sip: address, as asked
 	From        string // E.164 of the organisation to show; "" for the user's or organisation's own
 	RingTimeout time.Duration
+	DialTimeout time.Duration // how long the destination rings; 0: as long as the user's phones
+	Show        string        // of a call the user did not ask for: what it is about, such as the name of a queue; their phones ring as for any call
 	MaxDuration time.Duration
 	Record      string // default, on, off
 	Machine     string // off, detect, hangup

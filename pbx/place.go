@@ -97,6 +97,9 @@ func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination
 func (c *liveCall) ringUser(ctx context.Context, p call.Placement, first reach) {
 	h := &hunt{c: c, role: "caller", to: first, maxForwards: 70, offer: media.OwnOffer, header: autoAnswer,
 		from: sip.Address{Display: "Call to " + target(p.To), URI: sip.URI{User: target(p.To)}}}
+	if p.Show != "" {
+		h.header, h.from.Display = nil, p.Show+": "+target(p.To)
+	}
 	h.onRing = func(l *leg, _ sip.Provisional) { c.nowRinging(l) }
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.dialOut(ctx, p, l) }
 	h.onFail = func(_ context.Context, e sip.Failed) {

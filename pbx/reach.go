@@ -83,10 +83,10 @@ func noUser() *Refusal {
 
 // people finds the phones of somebody of ours, or the way outside, and nothing else.
 func (s *Switch) people(ctx context.Context, from Caller, to, device string) (r reach, refusal *Refusal, err error) {
-	to = target(to)
 	if id, ok := strings.CutPrefix(to, "user:"); ok {
 		return s.reachUser(ctx, from.Org, id, device)
 	}
+	to = target(to)
 	d, ok, err := s.Directory.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
 	switch {
 	case err != nil:

@@ -109,6 +109,32 @@ func openEntry(ctx context.Context, q db.Querier, org, queue, call string) (Entr
 	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND queue_id = $3 AND `+isOpen, org, call, queue).Scan)
 }
 
+// Entry returns a visit by its id, or db.ErrNone.
+func (s *Service) Entry(ctx context.Context, q db.Querier, org, id string) (Entry, error) {
+	return getEntry(ctx, q, org, id)
+}
+
+// Standing is a visit with its position and the time it is likely to take yet.
+func (s *Service) Standing(ctx context.Context, q db.Querier, org, id string) (Entry, error) {
+	e, err := getEntry(ctx, q, org, id)
+	if err != nil {
+		return e, err
+	}
+	k, err := get(ctx, q, org, e.QueueID)
+	if err != nil {
+		return e, err
+	}
+	one := []Entry{e}
+	err = s.show(ctx, q, k, one)
+	return one[0], err
+}
+
+// OfferOpen reports whether an agent is still rung, or has answered.
+func (s *Service) OfferOpen(ctx context.Context, q db.Querier, org, id string) (bool, error) {
+	o, err := getOffer(ctx, q, org, id)
+	return o.Status == OfferOpen || o.Status == OfferConnected, err
+}
+
 // OfCall returns the entry in which a call stands now, or db.ErrNone.
 func (s *Service) OfCall(ctx context.Context, q db.Querier, org, call string) (Entry, error) {
 	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND `+isOpen, org, call).Scan)

@@ -180,16 +180,33 @@ func (s *Service) Unanswer(ctx context.Context, tx db.Querier, org, offer, resul
 	return true, s.missed(ctx, tx, o, result)
 }
 
-// CallEnded ends what a call that is over was doing in queues.
-func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reason string) error {
+// unanswerAll takes back that somebody answered a caller who has left.
+func (s *Service) unanswerAll(ctx context.Context, tx db.Querier, e Entry) error {
+	with, err := offersOf(ctx, tx, e.OrgID, e.ID, OfferConnected)
+	if err != nil {
+		return err
+	}
+	for _, o := range with {
+		if _, err := s.Unanswer(ctx, tx, e.OrgID, o.ID, OfferCanceled, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CallEnded ends what a call that is over was doing in queues. Where the caller never spoke with anybody, whoever had answered was not
+// connected any more.
+func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reason string, spoke bool) error {
 	e, err := s.OfCall(ctx, tx, org, call)
 	if err != nil {
 		return unlessNone(err)
 	}
-	switch e.Status {
-	case Connected:
+	switch {
+	case e.Status == Connected && !spoke:
+		err = s.unanswerAll(ctx, tx, e)
+	case e.Status == Connected:
 		err = s.Complete(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
-	case Waiting, Offering:
+	case e.Status == Waiting || e.Status == Offering:
 		err = s.leave(ctx, tx, org, e.ID, Abandoned, reason)
 	}
 	if errors.Is(err, ErrGone) {

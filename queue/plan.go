@@ -35,12 +35,9 @@ type Match struct {
 func (s *Service) Plan(ctx context.Context, org string) (*Plan, error) {
 	d := &deal{s: s, q: s.DB.Read(ctx), org: org, now: s.Now(), taken: map[string]bool{}, tried: map[[2]string]try{},
 		Plan: Plan{Queues: map[string]Queue{}, Staffed: map[string]int{}, Offers: map[string]bool{}}}
-	for _, read := range []func(context.Context) error{d.readLine, d.readQueues, d.readMembers, d.readOffers, d.readTries} {
+	for _, read := range []func(context.Context) error{d.readOffers, d.readLine, d.readQueues, d.readMembers, d.readTries} {
 		if err := read(ctx); err != nil {
 			return nil, fmt.Errorf("plan callers: %w", err)
-		}
-		if len(d.Line) == 0 {
-			return &d.Plan, nil
 		}
 	}
 	for _, e := range d.Line {
@@ -81,6 +78,9 @@ func (d *deal) readQueues(ctx context.Context) error {
 			ids = append(ids, e.QueueID)
 		}
 	}
+	if len(ids) == 0 {
+		return nil
+	}
 	found, err := all(ctx, d.q, db.Where(selection, d.org).In("k.id", few(ids)), "", maxQueues)
 	for _, k := range found {
 		if _, wanted := d.Queues[k.ID]; wanted {
@@ -105,6 +105,9 @@ func (d *deal) readMembers(ctx context.Context) error {
 		if k.Strategy == "fewest_calls" {
 			fewest = append(fewest, id)
 		}
+	}
+	if len(ids) == 0 {
+		return nil
 	}
 	slices.Sort(ids)
 	found, err := members(ctx, d.q, d.org, few(ids))

@@ -196,7 +196,7 @@ func TestAnAnswerIsTakenBackWhereNobodyWasConnected(t *testing.T) {
 				t.Errorf("%s, ada is %s", h.status(t, e.ID), h.presence(t, ada))
 			}
 			h.tx(t, func(ctx context.Context, tx db.Querier) error {
-				return h.CallEnded(ctx, tx, h.org, e.CallID, "caller_hangup")
+				return h.CallEnded(ctx, tx, h.org, e.CallID, "caller_hangup", false)
 			})
 		}
 	})
