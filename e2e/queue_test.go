@@ -20,7 +20,7 @@ const (
 )
 
 // sound uploads a tone and returns its id.
-func (s *site) sound(hz float64, d time.Duration) string {
+func (s *site) upload(hz float64, d time.Duration) string {
 	s.T.Helper()
 	wav, _ := spoken(s.T, fmt.Sprintf("sound%.0f", hz), media.Tone(hz, -12, d, 8000))
 	b, err := os.ReadFile(wav)
@@ -126,8 +126,8 @@ func TestACallerWaitsWithMusicUntilAnAgentAnswers(t *testing.T) {
 		o.ada, o.bob = o.AddUser("Ada"), o.AddUser("Bob")
 		o.adaPhone = o.phone(o.ada, adaTone, rig.PhoneOptions{})
 		o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{})
-		id := o.addQueue(map[string]any{"extension": "600", "wrap_up_seconds": 2, "music_audio_id": o.sound(musicTone, 20*time.Second),
-			"whisper_audio_id": o.sound(whisperTone, 2*time.Second)}, o.ada)
+		id := o.addQueue(map[string]any{"extension": "600", "wrap_up_seconds": 2, "music_audio_id": o.upload(musicTone, 20*time.Second),
+			"whisper_audio_id": o.upload(whisperTone, 2*time.Second)}, o.ada)
 		o.presence(o.ada, "away")
 		o.bobPhone.Dial("600")
 		o.stands(id, "waiting")
