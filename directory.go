@@ -210,9 +210,24 @@ func (d *directory) User(ctx context.Context, org, id string) (pbx.Destination, 
 		return pbx.Destination{}, false, err
 	}
 	o, err := d.orgs.Get(ctx, org)
-	return pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: extension(u), Sandbox: o.Sandbox(),
-		Barred: o.Barred() || d.bars.has(org)}, err == nil, err
+	to := pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: extension(u), Sandbox: o.Sandbox(),
+		Barred: o.Barred() || d.bars.has(org)}
+	d.wants(&to, u)
+	return to, err == nil, err
 }
+
+// wants says whether a user wants more of calls than that their phones ring: from the start, or once they rang in vain.
+func (d *directory) wants(to *pbx.Destination, u user.User) {
+	f := u.Forward
+	to.After = f.Busy != nil || f.NoAnswer != nil || f.Unreachable != nil || u.Voicemail.Enabled
+	to.Led = f.Always != nil || u.RingStrategy == "in_order" || to.After && u.DND.On(d.now())
+	if to.After {
+		to.RingFor = ringsBeforeMore
+	}
+}
+
+// ringsBeforeMore is how long phones ring before somebody else, or voicemail, takes the call.
+const ringsBeforeMore = 25 * time.Second
 
 // stars are where the codes lead that telephones dial.
 var stars = map[string]string{number.OwnMailbox: attendant.OwnMailbox, number.AnyMailbox: attendant.AnyMailbox}
@@ -240,6 +255,14 @@ func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 	if errors.Is(err, errNobody) {
 		return d.queueAt(ctx, org, dialled)
 	}
+	if err != nil {
+		return found, false, err
+	}
+	u, err := d.person(ctx, org, found.UserID)
+	if db.IsNone(err) {
+		return pbx.Destination{}, false, nil
+	}
+	d.wants(&found, u)
 	return found, err == nil, err
 }
 
@@ -297,6 +320,7 @@ func (d *directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 		return to, false, err
 	}
 	to.Name, to.Extension = u.Name, extension(u)
+	d.wants(&to, u)
 	return to, true, nil
 }
 

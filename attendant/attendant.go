@@ -95,7 +95,7 @@ type Service struct {
 // New makes the room.
 func New(c Config) *Service {
 	s := &Service{Config: c, client: c.Guard.Client(egress.Limits{Total: longestRequest, Body: largestAnswer})}
-	s.Mailbox = s.mailbox
+	s.Mailbox, s.Person = s.mailbox, s.person
 	s.distributor = distributor{s: s, desks: map[string]*desk{}}
 	s.Queue = s.wait
 	return s

@@ -14,6 +14,7 @@ type trip struct {
 	contact   map[string]any  // nil: nobody was looked up
 	memory    map[string]any  // nil: not read
 	closed    bool            // led as a caller who calls while closed
+	forwarded map[string]bool // users in whose name the caller was led elsewhere
 	masking   int             // flows the caller is in that keep keys to themselves
 }
 
@@ -29,6 +30,14 @@ func tripOf(ctx context.Context) *trip {
 		return t
 	}
 	return &trip{steps: flow.MaxSteps, variables: map[string]any{}, masked: map[string]bool{}}
+}
+
+// forward notes that a user has the caller led elsewhere.
+func (t *trip) forward(user string) {
+	if t.forwarded == nil {
+		t.forwarded = map[string]bool{}
+	}
+	t.forwarded[user] = true
 }
 
 // step counts one more step of the caller's trip; false where there were too many.

@@ -33,7 +33,7 @@ func (c *liveCall) addParticipant(_ context.Context, x call.AddParticipant, done
 	}
 	from.ShowNumber, from.Program = x.From, true
 	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
-		r, refusal, err := c.sw.reach(ctx, from, x.To)
+		r, refusal, err := c.sw.people(ctx, from, x.To, "")
 		return func(ctx context.Context) {
 			if err == nil && refusal == nil && c.connectedNow() {
 				c.fetch(ctx, x, r, done)

@@ -101,6 +101,15 @@ func (s *Switch) people(ctx context.Context, from Caller, to, device string) (r 
 	return s.outside(ctx, from, to)
 }
 
+// askable is reach for somebody who is to be asked first: the phones of people of ours are rung in any case.
+func (s *Switch) askable(ctx context.Context, from Caller, to string) (reach, *Refusal, error) {
+	r, refusal, err := s.reach(ctx, from, to)
+	if r.script == nil || !strings.HasPrefix(r.lead.To, "user:") {
+		return r, refusal, err
+	}
+	return s.people(ctx, from, r.lead.To, "")
+}
+
 func nobodyThere() *Refusal {
 	return &Refusal{Status: 404, Phrase: "Nobody has this extension", Reason: "invalid_number"}
 }

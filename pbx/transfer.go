@@ -94,7 +94,11 @@ func (c *liveCall) lead(t *transfer, from, to string, timeout time.Duration) {
 	}
 	caller.ShowNumber, caller.Program = from, t.refer == nil
 	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
-		r, refusal, err := c.sw.reach(ctx, caller, to)
+		find := c.sw.reach
+		if t.state.Mode == "warm" { // who is asked first is asked on their phones, whatever they want of calls
+			find = c.sw.askable
+		}
+		r, refusal, err := find(ctx, caller, to)
 		return func(ctx context.Context) {
 			if c.transfer != t || !t.running() {
 				r.close()

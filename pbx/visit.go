@@ -44,6 +44,7 @@ type Info struct {
 	Country                string // of the organisation, ISO 3166
 	Sandbox                bool
 	StartedAt              time.Time
+	Diversions             int // how often others had led the call elsewhere before it came in
 }
 
 // Place is where in the organisation a caller is.
@@ -56,6 +57,9 @@ func newVisit(ctx context.Context, c *liveCall, l *leg) *Visit {
 	v.ctx, v.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	v.info = Info{Org: c.new.Org, CallID: c.id, Direction: string(c.new.Direction), From: c.new.From, FromName: c.new.FromName, To: c.new.To,
 		NumberID: c.new.NumberID, UserID: l.caller.UserID, Country: c.policy.Country, Sandbox: c.new.Sandbox, StartedAt: c.started}
+	if l.in != nil {
+		v.info.Diversions = len(l.in.Diversion)
+	}
 	if l != c.a {
 		v.info.From, v.info.FromName = l.number, l.caller.Name
 	}

@@ -2,9 +2,12 @@ package pbx
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"soniq/call"
 	"soniq/media"
 	"soniq/sip"
 )
@@ -113,6 +116,9 @@ func (v *Visit) find(ctx context.Context, to string, o Ringing) (reach, *Refusal
 func (c *liveCall) try(ctx context.Context, a *Attempt) {
 	v := a.v
 	v.attempts = append(v.attempts, a)
+	if a.o.InOrder { // devices are made in the order of their ids
+		slices.SortStableFunc(a.to.phones, func(x, y Phone) int { return strings.Compare(x.DeviceID, y.DeviceID) })
+	}
 	c.wire()
 	c.ringNext(ctx, a)
 }
@@ -135,7 +141,7 @@ func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 		h.maxForwards, h.diversion = max(in.MaxForwards-1, 1), in.Diversion
 	}
 	if a.o.Deflected != "" && to.exit != nil {
-		h.diversion = append([]sip.Address{{URI: sip.URI{User: c.new.To}}}, h.diversion...)
+		h.diversion = append([]sip.Address{{URI: sip.URI{User: c.divertedFrom(to.exit)}}}, h.diversion...)
 	}
 	h.onRing = func(l *leg, e sip.Provisional) { c.attemptRings(a, l, e) }
 	h.onAnswer = func(ctx context.Context, l *leg, answer media.Description) { c.attemptAnswered(ctx, a, l, answer) }
@@ -146,6 +152,14 @@ func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 		limit = defaultRinging
 	}
 	h.start(ctx, limit)
+}
+
+// divertedFrom is the number from which a call is led outside: the one dialled, where it came from there, else the user's.
+func (c *liveCall) divertedFrom(e *Exit) string {
+	if c.new.Direction == call.Inbound || e.CallerID == "" {
+		return c.new.To
+	}
+	return e.CallerID
 }
 
 func firstText(a, b string) string {
