@@ -219,11 +219,10 @@ func (d *directory) User(ctx context.Context, org, id string) (pbx.Destination, 
 // wants says whether a user wants more of calls than that their phones ring: from the start, or once they rang in vain.
 func (d *directory) wants(to *pbx.Destination, u user.User) {
 	f := u.Forward
-	to.After = f.Busy != nil || f.NoAnswer != nil || f.Unreachable != nil || u.Voicemail.Enabled
-	to.Led = f.Always != nil || u.RingStrategy == "in_order" || to.After && u.DND.On(d.now())
-	if to.After {
-		to.RingFor = ringsBeforeMore
+	if f.Busy != nil || f.NoAnswer != nil || f.Unreachable != nil || u.Voicemail.Enabled {
+		to.After, to.RingFor = true, ringsBeforeMore
 	}
+	to.Led = f.Always != nil || u.RingStrategy == "in_order" || to.After && u.DND.On(d.now())
 }
 
 // ringsBeforeMore is how long phones ring before somebody else, or voicemail, takes the call.
