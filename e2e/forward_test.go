@@ -151,7 +151,9 @@ func TestPhonesRingInOrderAndThenSomebodyElse(t *testing.T) {
 		o.adaPhone.Do("dial", dave.Extension)
 		first.Wait("CALL_INCOMING", "")
 		c := o.live(func(c map[string]any) bool { return c["status"] == "ringing" })
-		if legs := o.rung(c["id"].(string)); len(legs) != 1 {
+		var legs []string
+		rig.Until(t, "the leg of the first phone", 10*time.Second, func() bool { legs = o.rung(c["id"].(string)); return len(legs) > 0 })
+		if len(legs) != 1 {
 			t.Errorf("the second phone rings with the first: %v", legs)
 		}
 		first.Wait("CALL_CLOSED", "")
