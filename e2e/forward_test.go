@@ -208,3 +208,30 @@ func TestCallsAreForwardedOutsideThroughTheGate(t *testing.T) {
 		}
 	})
 }
+
+func TestCallersOfWhoIsAwayLeaveAMessage(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
+		o := newOffice(s)
+		m := &mailroom{site: o.site}
+		eve := o.AddUser("Eve") // has no phone
+		voicemail := map[string]any{"voicemail": map[string]any{"enabled": true}}
+		o.wants(o.bob, voicemail)
+		o.wants(eve, voicemail)
+		o.Want(200, "PUT", "/users/"+o.bob.ID+"/dnd", map[string]any{"enabled": true}, nil)
+		for i, called := range []rig.User{o.bob, eve} {
+			o.adaPhone.Dial(called.Extension)
+			m.beeped(o.adaPhone, 30*time.Second)
+			<-time.After(3 * time.Second) // she speaks
+			o.adaPhone.Do("hangup", "")
+			o.adaPhone.Wait("CALL_CLOSED", "")
+			if got := m.messages(i + 1); got[0].From != o.ada.Extension || got[0].Seconds < 2 {
+				t.Errorf("left for %s: %+v", called.Extension, got[0])
+			}
+		}
+		o.Want(200, "PUT", "/users/"+o.bob.ID+"/dnd", map[string]any{"enabled": false}, nil)
+		o.adaPhone.Dial(o.bob.Extension)
+		o.bobPhone.Wait("CALL_ESTABLISHED", "")
+		o.talks("Ada", o.adaPhone, bobTone)
+	})
+}
