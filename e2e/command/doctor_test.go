@@ -43,12 +43,12 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := soniq(t, nil, "doctor", "--data", filepath.Join(file, "data"), "--http", taken.Addr().String(), "--sip", udp.LocalAddr().String(),
-		"--db", "postgres://someone:topsecret@127.0.0.1:1/none?sslmode=disable", "--transcriber", "off", "--rtp-ports", "30000-30099")
+		"--db", "postgres://someone:topsecret@127.0.0.1:1/none?sslmode=disable", "--transcriber", "off", "--rtp-ports", "30000-30099", "--base-url", "http://voice.example.com")
 	if r.code != 1 {
 		t.Errorf("exit %d: %s", r.code, r.out)
 	}
 	says(t, r.out, "BAD   --http "+taken.Addr().String(), "BAD   --sip "+udp.LocalAddr().String(), "BAD   data folder", "BAD   open PostgreSQL",
-		"hint  --rtp-ports", "choose another port with --http", "4 problem(s)", "(hidden)")
+		"hint  --rtp-ports", "hint  --base-url is not https", "choose another port with --http", "4 problem(s)", "(hidden)")
 	if strings.Contains(r.out+r.wrong, "topsecret") {
 		t.Error("the password of the database is shown")
 	}
