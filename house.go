@@ -198,6 +198,7 @@ func (h *house) join() {
 	}
 	h.users.Reserved, h.users.KeepPIN = carrier.ReservedExtension, h.voicemail.SetPIN
 	h.voicemail.OnKeep = h.calls.LeaveMessage
+	h.joinMessages()
 	h.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
 		h.devices.RemoveUser,
 		func(ctx context.Context, tx db.Querier, r user.Removal) error {

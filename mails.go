@@ -73,5 +73,6 @@ func (n *node) startMail(ctx context.Context) error {
 	n.mails = &job.Runner{DB: h.db, Queue: h.jobs, Name: user.MailQueue, Node: h.node, Log: h.log,
 		Options: job.Options{Workers: 2, PerLane: 1, Timeout: 2 * time.Minute}}
 	h.users.HandleMail(n.mails)
+	n.mails.Handle(messageMail, h.sendMessageMail)
 	return n.mails.Start(ctx)
 }

@@ -154,3 +154,38 @@ func TestASilentCallerLeavesNothing(t *testing.T) {
 		t.Errorf("files: %v", left)
 	}
 }
+
+// What a caller says is read, noted and judged as what is said in calls is.
+func TestAMessageIsReadAsWords(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{})
+	m := newMailroom(s)
+	const said = "hello this is robert from the harbour company. our invoice is wrong and it is urgent. please call me back today. thank you and goodbye"
+	pcm := append(make([]int16, 8000*8), say(t, "rms", said)...) // the greeting comes first
+	wav, _ := spoken(t, "words", append(pcm, make([]int16, 8000*60)...))
+	p := m.stranger("+442079460003", wav)
+	p.Dial(m.number)
+	p.Wait("CALL_CLOSED", "") // silence ended it
+	var got message
+	rig.Until(t, "the words", 90*time.Second, func() bool {
+		got = m.messages(1)[0]
+		return got.Transcript != nil && got.Transcript.Status == "completed"
+	})
+	if wrong, of := wordErrors(said, *got.Transcript.Text); wrong*2 > of {
+		t.Errorf("%d of %d words wrong: %q", wrong, of, *got.Transcript.Text)
+	}
+	if got.Summary == nil || *got.Summary == "" || got.Urgency == nil {
+		t.Errorf("note: %v %v", got.Summary, got.Urgency)
+	}
+	var tr struct {
+		VoicemailID *string `json:"voicemail_id"`
+		CallID      string  `json:"call_id"`
+	}
+	m.Want(200, "GET", "/transcripts/"+*got.Transcript.ID, nil, &tr)
+	if tr.VoicemailID == nil || *tr.VoicemailID != got.ID || tr.CallID != got.CallID {
+		t.Errorf("transcript: %+v", tr)
+	}
+	m.hooks.Wait("call.transcription", time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == got.CallID })
+	m.Want(204, "DELETE", "/voicemail/"+got.ID, nil, nil)
+	m.Want(404, "GET", "/transcripts/"+*got.Transcript.ID, nil, nil)
+}

@@ -128,22 +128,30 @@ func (s *Service) remove(ctx context.Context, in *DeleteIn) error {
 		if err != nil {
 			return err
 		}
-		if err := s.Forget(ctx, tx, org, t.CallID); err != nil {
-			return err
+		if t.VoicemailID != nil && s.Messages != nil {
+			gone := Transcript{Status: Skipped}
+			if err := s.Messages.Understood(ctx, tx, org, *t.VoicemailID, gone, Note{}, ""); err != nil {
+				return err
+			}
 		}
-		if s.Memory == nil {
-			return nil
-		}
-		c, err := s.facts(ctx, org, t.CallID)
-		if err != nil {
-			return err
-		}
-		lesson, err := s.Memory.Prepare(ctx, remembered(c, Transcript{}, Note{}))
-		if err != nil {
-			return err
-		}
-		return s.Memory.Learn(ctx, tx, org, lesson)
+		return s.forgetWords(ctx, tx, org, t)
 	})
+}
+
+// forgetWords deletes a transcript and what memory has of its words.
+func (s *Service) forgetWords(ctx context.Context, tx db.Querier, org string, t Transcript) error {
+	if err := s.Forget(ctx, tx, org, t.CallID); err != nil || s.Memory == nil {
+		return err
+	}
+	c, err := s.facts(ctx, org, t.CallID)
+	if err != nil {
+		return err
+	}
+	lesson, err := s.Memory.Prepare(ctx, remembered(c, Transcript{}, Note{}))
+	if err != nil {
+		return err
+	}
+	return s.Memory.Learn(ctx, tx, org, lesson)
 }
 
 // Forget deletes what was understood of a call, in the caller's transaction: transcript, note, and what the call shows of them.

@@ -26,6 +26,7 @@ type Service struct {
 	Listener Listener // what the pool listens with
 	Writer   Writer   // nil: notes are off
 	Fallback Writer   // writes where Writer fails for good; nil: none
+	Messages Messages // nil: none are understood
 	Log      *slog.Logger
 	Now      func() time.Time
 	Language string // of the calls, "en" when empty
@@ -119,6 +120,7 @@ type reference struct {
 // Handle registers what does the jobs of this room.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(processKind, s.process)
+	r.Handle(messageKind, s.processMessage)
 }
 
 // Recorded is to be called in the transaction in which the last recording of a call that has ended became available or has

@@ -8,7 +8,8 @@ import (
 )
 
 const transcriptColumns = `id, call_id, status, language, engine, duration_seconds, word_count, text, segments, skipped_reason,
-	error, created_at, completed_at`
+	error, created_at, completed_at, (SELECT v.id FROM voicemails v WHERE v.org_id = transcripts.org_id AND v.call_id = transcripts.call_id
+		AND v.transcript_id = transcripts.id)`
 
 func scanTranscript(row interface{ Scan(...any) error }) (Transcript, error) {
 	var t Transcript
@@ -18,7 +19,7 @@ func scanTranscript(row interface{ Scan(...any) error }) (Transcript, error) {
 	var fault db.JSON[*event.Fault]
 	var completed db.Time
 	err := row.Scan(&t.ID, &t.CallID, &t.Status, &t.Language, &engine, &t.DurationSeconds, &t.WordCount, &t.Text, &segments,
-		&reason, &fault, &t.CreatedAt, &completed)
+		&reason, &fault, &t.CreatedAt, &completed, &t.VoicemailID)
 	t.Engine, t.Segments, t.SkippedReason, t.Error = engine.V, segments.V, reason.Ptr(), fault.V
 	t.CompletedAt, t.Redactions = completed.Ptr(), []Redaction{}
 	return t, err

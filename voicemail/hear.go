@@ -3,6 +3,7 @@ package voicemail
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"soniq/db"
 )
@@ -54,4 +55,26 @@ func (s *Service) rewrite(ctx context.Context, v Voicemail, do func(ctx context.
 		}
 		return do(ctx, tx, now)
 	})
+}
+
+// Open opens the sound of a message; a deleted one is db.ErrNone.
+func (s *Service) Open(ctx context.Context, org, id string) (Voicemail, io.ReadSeekCloser, int64, error) {
+	v, err := get(ctx, s.DB.Read(ctx), org, id)
+	if err == nil && v.Status == Deleted {
+		err = db.ErrNone
+	}
+	if err != nil {
+		return v, nil, 0, err
+	}
+	f, size, err := s.Files.Open(ctx, v.blob)
+	return v, f, size, err
+}
+
+// Get returns a message, a deleted one too.
+func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Voicemail, error) {
+	v, err := get(ctx, q, org, id)
+	if err == nil {
+		s.address(ctx, &v, false)
+	}
+	return v, err
 }

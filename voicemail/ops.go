@@ -216,6 +216,11 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 
 // remove deletes the sound and the words of a message.
 func (s *Service) remove(ctx context.Context, tx db.Querier, v Voicemail) error {
+	if s.OnRemove != nil {
+		if err := s.OnRemove(ctx, tx, v); err != nil {
+			return fmt.Errorf("delete message: %w", err)
+		}
+	}
 	v.UpdatedAt = db.At(s.Now())
 	if err := bury(ctx, tx, v); err != nil {
 		return fmt.Errorf("delete message: %w", err)

@@ -83,6 +83,8 @@ type Service struct {
 	OnReceive []func(ctx context.Context, tx db.Querier, org, id string) error
 	// OnKeep is called where the call's record is to name a message, in the transaction that keeps it.
 	OnKeep func(ctx context.Context, tx db.Querier, org, callID, id string) error
+	// OnRemove is called for a message that is deleted, in the same transaction, as it was before; may be nil.
+	OnRemove func(ctx context.Context, tx db.Querier, v Voicemail) error
 	// Words is the state of the transcript of a message that is received: queued, or "" where none is made.
 	Words string
 

@@ -1,0 +1,39 @@
+package transcript
+
+import "strings"
+
+// How urgent a message is.
+const (
+	urgencyLow    = "low"
+	urgencyNormal = "normal"
+	urgencyHigh   = "high"
+)
+
+// pressing and patient are what callers say who cannot or can wait; patient words win, for they hold pressing ones: "it is not urgent".
+var (
+	pressing = []string{"urgent", "emergency", "as soon as possible", "a s a p", "asap", "immediately", "right away", "at once", "today", "tonight",
+		"deadline", "critical", "help me", "outage", "not working at all", "is down", "are down", "cannot wait", "can't wait"}
+	patient = []string{"not urgent", "no rush", "no hurry", "not in a hurry", "whenever", "when you have time", "when you get a chance",
+		"at your convenience", "nothing important", "not important", "take your time", "just wanted to say"}
+)
+
+// urgency says how urgent a message is by its words; "" where there are none.
+func urgency(text string) string {
+	words := " " + strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool {
+		return c != '\'' && (c < 'a' || c > 'z')
+	}), " ") + " "
+	if len(words) <= 2 {
+		return ""
+	}
+	for _, p := range patient {
+		if strings.Contains(words, " "+p+" ") {
+			return urgencyLow
+		}
+	}
+	for _, p := range pressing {
+		if strings.Contains(words, " "+p+" ") {
+			return urgencyHigh
+		}
+	}
+	return urgencyNormal
+}
