@@ -2,6 +2,7 @@ package attendant
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"soniq/flow"
@@ -42,9 +43,16 @@ func (w *walk) queue(ctx context.Context, x *flow.Queue) (outcome string) {
 // transfer connects the caller with a destination. Whoever leaves a message there, or is called back, was led somewhere: the flow ends.
 func (w *walk) transfer(ctx context.Context, x *flow.Transfer) (outcome string) {
 	w.missing("no_answer")
+	outside := w.s.room(x.To) == nil && !strings.HasPrefix(x.To, "ext:")
+	if outside {
+		w.v.Transferred(ctx, x.To)
+	}
 	outcome = w.away(ctx, x.To, Wish{Ring: time.Duration(x.Timeout) * time.Second})
 	if done(outcome) {
 		return outcome
+	}
+	if outside {
+		w.v.Transferred(ctx, "")
 	}
 	w.problem = outcome
 	return "failed"

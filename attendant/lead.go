@@ -114,7 +114,7 @@ func (s *Service) leadWith(ctx context.Context, v *pbx.Visit, to string, w Wish)
 }
 
 func (s *Service) follow(ctx context.Context, v *pbx.Visit, l pbx.Lead) (outcome string) {
-	if !step(ctx) {
+	if !ledOn(ctx) {
 		v.Step("led_in_vain", map[string]any{"to": l.To, "reason": "the caller was led on too often"})
 		return Failed
 	}

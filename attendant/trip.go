@@ -9,6 +9,7 @@ import (
 // A trip is the way of one caller from the beginning of a visit: what was found out on it goes along from flow to flow.
 type trip struct {
 	steps     int
+	leads     int // how often they were led on
 	variables map[string]any
 	masked    map[string]bool // variables that are told nobody who does not ask for them by name
 	contact   map[string]any  // nil: nobody was looked up
@@ -38,6 +39,16 @@ func (t *trip) forward(user string) {
 		t.forwarded = map[string]bool{}
 	}
 	t.forwarded[user] = true
+}
+
+// maxLeads bounds how often a caller is led on, from flows to queues to flows.
+const maxLeads = 100
+
+// ledOn counts that the caller is led on once more; false where it was too often.
+func ledOn(ctx context.Context) bool {
+	t := tripOf(ctx)
+	t.leads++
+	return t.leads <= maxLeads && step(ctx)
 }
 
 // step counts one more step of the caller's trip; false where there were too many.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"mime/multipart"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -216,22 +217,32 @@ type passedStep struct{ Node, Type, Outcome, Problem string }
 // passed are the steps a call took through flows, once its record is there, as node:outcome; and the whole timeline.
 func (s *site) passed(callID string) (way string, steps []passedStep, timeline string) {
 	s.T.Helper()
+	type entry struct {
+		Kind   string
+		Detail json.RawMessage
+	}
+	var found []entry
 	rig.Until(s.T, "the steps of the call", 20*time.Second, func() bool {
-		r := s.Do("GET", "/calls/"+callID+"/events?limit=200", nil)
-		timeline = string(r.Body)
+		found, timeline = nil, ""
+		for cursor := ""; ; {
+			var page struct {
+				Data       []entry
+				NextCursor *string `json:"next_cursor"`
+			}
+			r := s.Do("GET", "/calls/"+callID+"/events?limit=200&cursor="+url.QueryEscape(cursor), nil)
+			if err := json.Unmarshal(r.Body, &page); err != nil || r.Status != 200 {
+				s.T.Fatalf("events of the call: %d %s", r.Status, r.Body)
+			}
+			found, timeline = append(found, page.Data...), timeline+string(r.Body)
+			if page.NextCursor == nil {
+				break
+			}
+			cursor = *page.NextCursor
+		}
 		return strings.Contains(timeline, `"event.call.ended"`) && strings.Contains(timeline, `"flow.step"`)
 	})
-	var page struct {
-		Data []struct {
-			Kind   string
-			Detail json.RawMessage
-		}
-	}
-	if err := json.Unmarshal([]byte(timeline), &page); err != nil {
-		s.T.Fatal(err)
-	}
 	var all []string
-	for _, e := range page.Data {
+	for _, e := range found {
 		if e.Kind == "flow.step" {
 			var x passedStep
 			_ = json.Unmarshal(e.Detail, &x)

@@ -406,10 +406,10 @@ func TestAFlowGoesOnWhereATransferFails(t *testing.T) {
 
 func TestWhoCannotBeLedGoesToTheFallback(t *testing.T) {
 	t.Parallel()
-	o := &office{site: newSite(rig.Start(t, rig.Options{Env: quiet}))}
+	o := &office{site: newSite(rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}))}
 	o.bob = o.AddUser("Bob")
 	o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
-	hello := o.sound(greetingTone, 300*time.Millisecond)
+	hello := o.sound(greetingTone, time.Second)
 	// This flow leads to itself for ever, as often as a caller may be led on.
 	loop := o.flow(node("hello", "tag", map[string]any{"tags": []string{"x"}}, "done", "menu"),
 		node("menu", "menu", map[string]any{"prompt": hello, "digits": map[string]any{"1": "x"}, "timeout_seconds": 1, "retries": 0},
@@ -422,8 +422,9 @@ func TestWhoCannotBeLedGoesToTheFallback(t *testing.T) {
 		v.ends()
 	}
 	r := o.record("+12125550101")
-	if r.Status != "missed" {
-		t.Errorf("record of a call that went round: %s", r)
+	if got, _, _ := o.passed(r.CallID); r.String() != "inbound missed no_answer system 480" || !strings.HasPrefix(got, "again:failed bye again:gone") ||
+		strings.Count(got, "again") != 100 {
+		t.Errorf("record of a call that went round: %s; way %s", r, got)
 	}
 	// One whose number has a fallback goes there.
 	unpublished := struct{ ID string }{}
@@ -438,6 +439,14 @@ func TestWhoCannotBeLedGoesToTheFallback(t *testing.T) {
 	v.line.HangUp()
 	if r := o.record("+12125550102"); r.Agent == nil || r.Agent.ID != o.bob.ID {
 		t.Errorf("record of who went to the fallback: %s", r)
+	}
+	// Where that cannot be reached either, the caller is told so.
+	o.Want(200, "PATCH", number, map[string]any{"fallback": "+442079460018"}, nil)
+	v = o.visit(way, "+12125550103")
+	v.hears(0, 1400)
+	v.ends()
+	if r := o.record("+12125550103"); r.String() != "inbound missed no_route system 0" {
+		t.Errorf("record of who reached nobody: %s", r)
 	}
 }
 
@@ -530,5 +539,46 @@ func TestAPromptThatIsMissingIsToldAndTheFlowGoesOn(t *testing.T) {
 	got, steps, _ := o.passed(o.record("+12125550101").CallID)
 	if got != "menu:1 to_2:answered" || !strings.Contains(steps[0].Problem, "the prompt was not heard") {
 		t.Errorf("way of the caller: %s %+v", got, steps)
+	}
+}
+
+func TestAFlowLeadsWhomAProgramCallsAndWhomAnAgentSends(t *testing.T) {
+	t.Parallel()
+	o := &office{site: newSite(rig.Start(t, rig.Options{Env: quiet}))}
+	o.ada, o.bob, o.carol = o.AddUser("Ada"), o.AddUser("Bob"), o.AddUser("Carol")
+	o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
+	o.carolPhone = o.phone(o.carol, carolTone, rig.PhoneOptions{Auto: true})
+	greeting := o.sound(greetingTone, 3*time.Second)
+	f := o.flow(
+		node("menu", "menu", map[string]any{"prompt": greeting, "digits": map[string]any{"1": "x"}}, "1", "ai", "timeout", "bye", "invalid", "bye"),
+		node("ai", "ai_agent", map[string]any{"instructions": "Help.", "handoff": "user:" + o.carol.ID}, "failed", "bye"),
+		node("bye", "hangup", nil))
+	o.Want(201, "POST", "/calls", map[string]any{"to": "ext:" + o.bob.Extension, "flow_id": f}, nil)
+	o.bobPhone.Wait("CALL_ESTABLISHED", "")
+	if d := presence(o.bobPhone.Since(0, time.Second), greetingTone); d < 500*time.Millisecond {
+		t.Errorf("Bob heard the greeting for %s of a second", d)
+	}
+	o.bobPhone.Do("sndcode", "1")
+	o.carolPhone.Wait("CALL_ESTABLISHED", "")
+	o.talks("Bob", o.bobPhone, carolTone)
+	o.talks("Carol", o.carolPhone, bobTone)
+	o.bobPhone.Do("hangup", "")
+	r := o.records(1, "")[0]
+	if got, _, _ := o.passed(r.CallID); got != "menu:1 ai:answered" {
+		t.Errorf("way of who was called: %s", got)
+	}
+	o.carolPhone.Wait("CALL_CLOSED", "")
+
+	way := o.carrier(o.bob.ID, nil)
+	v := o.visit(way, "+12125550101")
+	at := v.hears(0, bobTone)
+	id := o.live(func(c map[string]any) bool { return c["status"] == "in_progress" })["id"].(string)
+	o.Want(200, "POST", "/calls/"+id+"/transfer", map[string]any{"to": "flow:" + f}, nil)
+	at = v.hears(at, greetingTone)
+	v.press("1")
+	v.hears(at, carolTone)
+	v.line.HangUp()
+	if r := o.record("+12125550101"); r.Agent == nil || r.Agent.ID != o.carol.ID || r.Status != "completed" {
+		t.Errorf("record of who was sent into the flow: %s, agent %+v", r, r.Agent)
 	}
 }
