@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"soniq/attendant"
 	"soniq/db"
 	"soniq/number"
 	"soniq/org"
@@ -45,6 +46,14 @@ func (h *house) reach(ctx context.Context, orgID, to string) (string, error) {
 		return "must be a number, ext:, user:, queue:, flow:, voicemail: or sip: destination", nil
 	}
 	return gone(err, to)
+}
+
+// reachForward is reach for where a user forwards calls to: an extension may stand by itself there.
+func (h *house) reachForward(ctx context.Context, orgID, to string) (string, error) {
+	if attendant.IsExtension(to) {
+		to = "ext:" + to
+	}
+	return h.reach(ctx, orgID, to)
 }
 
 // gone says that there is no such thing where that is the error.

@@ -25,7 +25,7 @@ func (h *house) joinRouting() {
 	}
 	h.agents.OnPresence = h.queues.PresenceChanged
 	h.users.Presences = h.agents.Presences
-	h.users.Queues = h.queues
+	h.users.Queues, h.users.Reach = h.queues, h.reachForward
 	h.users.OnChange = append(h.users.OnChange, func(ctx context.Context, tx db.Querier, u user.User) error {
 		return h.agents.SettleIn(ctx, tx, u.OrgID, []string{u.ID})
 	})

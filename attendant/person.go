@@ -2,6 +2,7 @@ package attendant
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"soniq/db"
@@ -126,6 +127,9 @@ func (h host) forward(ctx context.Context, why, to string) (outcome string) {
 	}
 	t.forward(h.u.ID)
 	h.v.Step("forwarded", note)
+	if IsExtension(to) {
+		to = "ext:" + to
+	}
 	ours, err := h.s.resolve(ctx, pbx.Lead{Org: h.u.OrgID, To: to})
 	if err != nil {
 		h.s.Log.Error("destination not found", "call", h.v.Info().CallID, "to", to, "err", err)
@@ -135,6 +139,11 @@ func (h host) forward(ctx context.Context, why, to string) (outcome string) {
 		return h.s.leadWith(ctx, h.v, ours, Wish{Ring: h.wish.Ring, Back: h.wish.Back})
 	}
 	return h.outside(ctx, to)
+}
+
+// IsExtension reports whether a destination is an extension that stands by itself.
+func IsExtension(to string) bool {
+	return len(to) >= 2 && len(to) <= 6 && strings.Trim(to, "0123456789") == ""
 }
 
 // outside calls a number of the public network on the user's behalf.

@@ -201,11 +201,12 @@ func TestCallsAreForwardedOutsideThroughTheGate(t *testing.T) {
 			t.Errorf("while outbound calls are stopped: told %v", told)
 		}
 		s.Command("outbound", "start")
-		o.wants(o.bob, forwards("always", "911"))
-		o.adaPhone.Do("dial", o.bob.Extension)
-		if r := o.over(3, o.bob); r.Status == "completed" || r.TrunkID != nil {
-			t.Errorf("a forward to an emergency service: %+v", r)
+		for _, to := range []string{"911", "ext:999", "user:usr_none", "flow:flw_none", "voicemail:x", "nobody"} {
+			o.Want(422, "PATCH", "/users/"+o.bob.ID, forwards("always", to), nil)
 		}
+		o.wants(o.bob, forwards("always", "user:"+o.carol.ID))
+		o.wants(o.bob, forwards("always", o.carol.Extension))
+		o.finds(o.bob)
 	})
 }
 

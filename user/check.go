@@ -37,6 +37,11 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 			return wrap(err, "find queues")
 		}
 	}
+	unreachable, err := s.wrongForwards(ctx, u)
+	if err != nil {
+		return wrap(err, "find where calls are forwarded")
+	}
+	wrong = append(wrong, unreachable...)
 	for _, id := range missing {
 		bad("queue_ids", "not_found", "no such queue: "+id)
 	}
@@ -44,6 +49,25 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 		return op.Invalid(wrong...)
 	}
 	return nil
+}
+
+// wrongForwards looks at the destinations that a change sets: those that are there already may have gone since.
+func (s *Service) wrongForwards(ctx context.Context, u User) (wrong []op.Violation, err error) {
+	was := u.was.each()
+	for name, to := range u.Forward.each() {
+		old := was[name]
+		if s.Reach == nil || to == nil || len(*to) > 120 || old != nil && *old == *to {
+			continue
+		}
+		fault, err := s.Reach(ctx, u.OrgID, *to)
+		if err != nil {
+			return nil, err
+		}
+		if fault != "" {
+			wrong = append(wrong, op.Field("forward."+name, "invalid_destination", fault))
+		}
+	}
+	return wrong, nil
 }
 
 func (u User) wrong() []op.Violation {
@@ -64,8 +88,7 @@ func (u User) wrong() []op.Violation {
 		want(err == nil, "language", "invalid_language", "must be a language tag such as en or de-CH")
 	}
 	want(slices.Contains([]string{"all_devices", "in_order"}, u.RingStrategy), "ring_strategy", "invalid_value", "must be all_devices or in_order")
-	for name, to := range map[string]*string{"always": u.Forward.Always, "busy": u.Forward.Busy, "no_answer": u.Forward.NoAnswer,
-		"unreachable": u.Forward.Unreachable} {
+	for name, to := range u.Forward.each() {
 		want(to == nil || len(*to) <= 120, "forward."+name, "invalid_length", "must have at most 120 characters")
 	}
 	if u.pin != nil && *u.pin != "" {

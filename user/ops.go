@@ -216,6 +216,7 @@ func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(
 			return err
 		}
 		was := u.Status
+		u.was = u.Forward
 		if err := s.save(ctx, tx, &u, apply(&u)); err != nil {
 			return err
 		}

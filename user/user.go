@@ -57,6 +57,7 @@ type User struct {
 	OrgID     string  `json:"-"`
 	UpdatedAt db.Time `json:"-"`
 	pin       *string // to be kept; "": to be forgotten
+	was       Forward // before a change
 }
 
 // Presence is whether somebody can be reached. It is derived: from do-not-disturb and from phones.
@@ -101,6 +102,11 @@ type Forward struct {
 	Unreachable *string `json:"unreachable"`
 }
 
+// each is every destination by its name.
+func (f Forward) each() map[string]*string {
+	return map[string]*string{"always": f.Always, "busy": f.Busy, "no_answer": f.NoAnswer, "unreachable": f.Unreachable}
+}
+
 // Voicemail is the user's answering machine.
 type Voicemail struct {
 	Enabled         bool    `json:"enabled"`
@@ -134,6 +140,8 @@ type Service struct {
 	Provision func(ctx context.Context, tx db.Querier, u User) (SIP, error)
 	// Phones tells the phones of users, by the user's id.
 	Phones func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Phones, error)
+	// Reach says what is wrong with a destination of forwarded calls, or "".
+	Reach func(ctx context.Context, org, to string) (wrong string, err error)
 	// OnRemove is called for a user who is removed, in the same transaction.
 	OnRemove []func(ctx context.Context, tx db.Querier, r Removal) error
 	// OnStatus is called for a user who is suspended, or is active again, in the same transaction.
