@@ -103,7 +103,7 @@ func (v *visitor) over() bool {
 // hears waits until a tone is heard that was not heard before the mark, and returns a mark behind it.
 func (v *visitor) hears(mark int, hz float64) int {
 	v.t.Helper()
-	const part, enough = 800, 4
+	const part, enough = 800, 2
 	in, at := 0, mark
 	rig.Until(v.t, fmt.Sprintf("the visitor hears %.0f Hz", hz), 30*time.Second, func() bool {
 		for now := v.Mark(); at+part <= now && in < enough; at += part {
