@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -188,4 +190,129 @@ func TestAMessageIsReadAsWords(t *testing.T) {
 	m.hooks.Wait("call.transcription", time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == got.CallID })
 	m.Want(204, "DELETE", "/voicemail/"+got.ID, nil, nil)
 	m.Want(404, "GET", "/transcripts/"+*got.Transcript.ID, nil, nil)
+}
+
+// press dials keys one after the other.
+func press(p *rig.Phone, keys string) {
+	for _, k := range keys {
+		p.Do("sndcode", string(k))
+	}
+}
+
+func TestAMailboxIsOpenedByPINFromAnyTelephoneAndLocked(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
+	m := newMailroom(s)
+	m.leave("+442079460004", messageTone, 3*time.Second)
+	id := m.messages(1)[0].ID
+	m.Want(200, "PATCH", "/users/"+m.ada.ID, map[string]any{"voicemail": map[string]any{"enabled": true, "pin": "2580"}}, nil)
+	bob := m.AddUser("Bob")
+	silence, _ := spoken(t, "silence", make([]int16, 8000*60))
+	phone := s.Phone(bob.SIP, rig.PhoneOptions{Say: silence})
+	phone.Dial("*98")
+	press(phone, m.ada.Extension+"#"+"2580#"+"1")
+	rig.Until(t, "the message", 40*time.Second, func() bool {
+		return presence(phone.Since(0, seconds(phone.Mark())), messageTone) >= 2*time.Second
+	})
+	rig.Until(t, "read", 20*time.Second, func() bool { return m.messages(1)[0].Status == "read" })
+	phone.Do("hangup", "")
+	phone.Wait("CALL_CLOSED", "")
+	phone.Dial("*98")
+	press(phone, m.ada.Extension+"#"+"1111#"+m.ada.Extension+"#"+"2222#"+m.ada.Extension+"#"+"3333#")
+	phone.Wait("CALL_CLOSED", "")
+	var log struct {
+		Data []struct {
+			Operation string
+			TargetID  string `json:"target_id"`
+			Outcome   string
+		}
+	}
+	m.Want(200, "GET", "/audit-log?operation=voicemail.pin", nil, &log)
+	if len(log.Data) != 1 || log.Data[0].TargetID != m.ada.ID || log.Data[0].Outcome != "denied" {
+		t.Errorf("audit log: %+v", log.Data)
+	}
+	phone.Dial("*98")
+	press(phone, m.ada.Extension+"#"+"2580#")
+	phone.Wait("CALL_CLOSED", "") // the right one opens nothing while it is locked
+	if got := m.messages(1)[0]; got.ID != id {
+		t.Errorf("%+v", got)
+	}
+	for _, e := range m.hooks.Events() {
+		if e.Event == "call.dtmf" && strings.Contains("2580", fmt.Sprint(e.Data["digit"])) && e.Data["digit"] != m.ada.Extension[:1] {
+			t.Errorf("a digit of the PIN was told: %v", e.Data)
+		}
+	}
+}
+
+func TestAGreetingRecordedByTelephoneIsHeardByTheNextCaller(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
+	m := newMailroom(s)
+	const greeting = 830
+	say, _ := tone(t, greeting)
+	ada := s.Phone(m.AddUser("Ida").SIP, rig.PhoneOptions{Say: say})
+	var users struct{ Data []struct{ ID, Name string } }
+	m.Want(200, "GET", "/users", nil, &users)
+	ida := users.Data[len(users.Data)-1].ID
+	ada.Dial("*97")
+	press(ada, "5")
+	m.beeped2(ada, 20*time.Second)
+	<-time.After(3 * time.Second) // she speaks
+	press(ada, "#")
+	<-time.After(5 * time.Second) // it is played to her
+	press(ada, "1")
+	rig.Until(t, "the greeting", 30*time.Second, func() bool {
+		var u struct {
+			Voicemail struct {
+				Greeting *string `json:"greeting_audio_id"`
+			}
+		}
+		m.Want(200, "GET", "/users/"+ida, nil, &u)
+		return u.Voicemail.Greeting != nil
+	})
+	ada.Do("hangup", "")
+	var numbers struct{ Data []struct{ ID string } }
+	m.Want(200, "GET", "/numbers", nil, &numbers)
+	m.Want(200, "PATCH", "/numbers/"+numbers.Data[0].ID, map[string]any{"fallback": "voicemail:" + ida}, nil)
+	silence, _ := spoken(t, "silence", make([]int16, 8000*60))
+	p := m.stranger("+442079460005", silence)
+	p.Dial(m.number)
+	rig.Until(t, "the greeting", 30*time.Second, func() bool {
+		return presence(p.Since(0, seconds(p.Mark())), greeting) >= 2*time.Second
+	})
+}
+
+// beeped2 waits for the long tone before a recording: shorter ones stand for words.
+func (m *mailroom) beeped2(p *rig.Phone, limit time.Duration) {
+	m.T.Helper()
+	rig.Until(m.T, "the beep", limit, func() bool {
+		return p.Mark() > 0 && presence(p.Since(0, seconds(p.Mark())), beepHz) >= 700*time.Millisecond
+	})
+}
+
+// What was said until the machine died is a message when it is back.
+func TestAMessageCutByACrashIsKept(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}, func(t *testing.T, s *rig.Server) {
+		m := newMailroom(s)
+		say, _ := tone(t, messageTone)
+		p := m.stranger("+442079460006", say)
+		p.Dial(m.number)
+		m.beeped(p, 20*time.Second)
+		<-time.After(5 * time.Second) // they speak
+		s.Kill()
+		s.Start()
+		got := m.messages(1)[0]
+		if got.From != "+442079460006" || got.Seconds < 3 || got.Status != "new" {
+			t.Errorf("message: %+v", got)
+		}
+		path := temporary(t, "message.wav")
+		if err := os.WriteFile(path, []byte(m.Do("GET", "/voicemail/"+got.ID+"/audio", nil).Body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		hears(t, "the message", read(t, path).PCM[0], messageTone, 3*time.Second)
+		if r := m.record("+442079460006"); r.VoicemailID == nil || *r.VoicemailID != got.ID {
+			t.Errorf("record: %s %v", r, r.VoicemailID)
+		}
+	})
 }
