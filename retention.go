@@ -50,7 +50,7 @@ func (h *house) sweep(ctx context.Context, now time.Time) error {
 	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, h.devices.Sweep(ctx), h.forgetOld(ctx, now))
 }
 
-// forgetOld removes transcripts and memory past each organisation's own retention.
+// forgetOld removes transcripts, memory and messages past each organisation's own retention: messages are kept as long as recordings.
 func (h *house) forgetOld(ctx context.Context, now time.Time) error {
 	all, err := h.orgs.List(ctx)
 	if err != nil {
@@ -61,6 +61,14 @@ func (h *house) forgetOld(ctx context.Context, now time.Time) error {
 		err := untilNone(ctx, func() (int64, error) { return h.transcripts.DeleteBefore(ctx, o.ID, db.At(before)) })
 		if err == nil {
 			err = untilNone(ctx, func() (int64, error) { return h.memory.DeleteBefore(ctx, o.ID, before) })
+		}
+		if err == nil {
+			err = untilNone(ctx, func() (int64, error) { return h.voicemail.ForgetWordsBefore(ctx, o.ID, before) })
+		}
+		if err == nil && o.Recording.RetentionDays > 0 {
+			err = untilNone(ctx, func() (int64, error) {
+				return h.voicemail.DeleteBefore(ctx, o.ID, now.AddDate(0, 0, -o.Recording.RetentionDays))
+			})
 		}
 		if err != nil {
 			return fmt.Errorf("forget what organisation %s need not keep: %w", o.ID, err)

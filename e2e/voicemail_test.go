@@ -39,9 +39,7 @@ func newMailroom(s *rig.Server) *mailroom {
 	m.ada = m.AddUser("Ada")
 	c := m.carrier("", map[string]any{"inbound": map[string]any{"allowed_ips": []string{"127.0.0.1"}}})
 	m.number = c.number
-	var numbers struct{ Data []struct{ ID string } }
-	m.Want(200, "GET", "/numbers", nil, &numbers)
-	m.Want(200, "PATCH", "/numbers/"+numbers.Data[0].ID, map[string]any{"fallback": "voicemail:" + m.ada.ID}, nil)
+	m.leadTo(m.ada.ID)
 	silence, _ := spoken(s.T, "silence", make([]int16, 8000*60))
 	m.adaPhone = s.Phone(m.ada.SIP, rig.PhoneOptions{Lamp: true, Say: silence})
 	m.adaPhone.Wait("MWI_NOTIFY", "Messages-Waiting: no")
@@ -271,9 +269,7 @@ func TestAGreetingRecordedByTelephoneIsHeardByTheNextCaller(t *testing.T) {
 		return u.Voicemail.Greeting != nil
 	})
 	ada.Do("hangup", "")
-	var numbers struct{ Data []struct{ ID string } }
-	m.Want(200, "GET", "/numbers", nil, &numbers)
-	m.Want(200, "PATCH", "/numbers/"+numbers.Data[0].ID, map[string]any{"fallback": "voicemail:" + ida}, nil)
+	m.leadTo(ida)
 	silence, _ := spoken(t, "silence", make([]int16, 8000*60))
 	p := m.stranger("+442079460005", silence)
 	p.Dial(m.number)

@@ -12,20 +12,11 @@ import (
 func (s *Service) Mine(ctx context.Context, org, user string, limit int) ([]Voicemail, error) {
 	const text = selection + ` AND (v.mailbox_id = $2 OR v.assignee_id = $2) AND v.status IN ('new', 'read')
 		ORDER BY CASE WHEN v.status = 'new' THEN 0 ELSE 1 END, v.received_at DESC, v.id DESC LIMIT $3`
-	rows, err := s.DB.Read(ctx).Query(ctx, text, org, user, limit)
+	all, err := read(ctx, s.DB.Read(ctx), text, org, user, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list messages: %w", err)
 	}
-	defer rows.Close()
-	var all []Voicemail
-	for rows.Next() {
-		v, err := scan(rows.Scan)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // Path is where the sound of a message lies on this machine.
