@@ -174,6 +174,15 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": o.shown()})
 }
 
+// Reference is what an order that is asked for is called by who orders.
+func Reference(r *http.Request) string {
+	var body struct {
+		Reference string `json:"customer_reference"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&body)
+	return body.Reference
+}
+
 // Complete gives the number of a successful order to the account.
 func (s *Server) Complete(o *Order) {
 	if o.Status == "success" {
