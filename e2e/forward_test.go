@@ -189,11 +189,27 @@ func TestCallsAreForwardedOutsideThroughTheGate(t *testing.T) {
 		carrier.Wait()
 		invite := carrier.Received("INVITE ", 0)
 		if !strings.HasPrefix(invite, "INVITE sip:+12125550142@") || !strings.Contains(rig.Field(invite, "Diversion"), way.number) ||
-			!strings.Contains(rig.Field(invite, "From")+rig.Field(invite, "P-Asserted-Identity"), way.number) {
+			!strings.Contains(rig.Field(invite, "History-Info"), way.number) || !strings.Contains(rig.Field(invite, "From")+rig.Field(invite, "P-Asserted-Identity"), way.number) {
 			t.Errorf("the carrier got\n%s", invite)
 		}
 		if told := o.told(o.over(1, o.bob).CallID, "forwarded"); told["to"] != "(212) 555-0142" {
 			t.Errorf("told %v", told)
+		}
+		var diversions []string
+		for i := range 4 {
+			diversions = append(diversions, fmt.Sprintf("Diversion: <sip:+1212555018%d@elsewhere.example>", i))
+		}
+		carrier = s.Sipp(rig.Script{Scenario: "answer", IP: way.ip, Port: way.port})
+		s.Sipp(rig.Script{Scenario: "call", IP: way.ip, From: "+12125550177", Number: way.number, Talk: time.Second, Headers: diversions}).Wait()
+		carrier.Wait()
+		invite = carrier.Received("INVITE ", 0)
+		if strings.Count(invite, "Diversion: ") != 5 || !strings.Contains(rig.Field(invite, "Diversion"), way.number) {
+			t.Errorf("of a call from outside the carrier got\n%s", invite)
+		}
+		diversions = append(diversions, "Diversion: <sip:+12125550189@elsewhere.example>")
+		s.Sipp(rig.Script{Scenario: "call_refused", IP: way.ip, From: "+12125550178", Number: way.number, Status: 480, Headers: diversions}).Wait()
+		if told := o.told(o.record("+12125550178").CallID, "not_forwarded"); told["problem"] != "the call was forwarded too often" {
+			t.Errorf("forwarded too often: told %v", told)
 		}
 		s.Command("outbound", "stop")
 		o.adaPhone.Do("dial", o.bob.Extension)

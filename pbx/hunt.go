@@ -30,6 +30,7 @@ type hunt struct {
 	maxForwards int
 	header      []sip.Header
 	diversion   []sip.Address
+	history     bool // it is told as History-Info too
 	offer       func() media.Media
 	timer       *time.Timer
 	until       time.Time // it gives up
@@ -200,6 +201,9 @@ func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profi
 	o.MaxForwards = h.maxForwards
 	o.Header = append(append([]sip.Header(nil), o.Header...), h.header...)
 	o.Diversion = h.diversion
+	if h.history {
+		o.HistoryInfo = h.diversion
+	}
 	if o.Anonymous = h.anonymous; h.anonymous && h.to.exit == nil {
 		o.From.Display = "Anonymous"
 	}

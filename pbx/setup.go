@@ -70,7 +70,7 @@ func (c *liveCall) mustGoOut(ctx context.Context) bool {
 // ringsFor is how long who was called is rung: shorter where something comes after.
 func (c *liveCall) ringsFor(to reach) time.Duration {
 	if to.user != nil && to.user.After && to.user.RingFor > 0 {
-		return to.user.RingFor
+		return min(to.user.RingFor, c.ringFor())
 	}
 	return c.ringFor()
 }

@@ -141,7 +141,7 @@ func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 		h.maxForwards, h.diversion = max(in.MaxForwards-1, 1), in.Diversion
 	}
 	if a.o.Deflected != "" && to.exit != nil {
-		h.diversion = append([]sip.Address{{URI: sip.URI{User: c.divertedFrom(to.exit)}}}, h.diversion...)
+		h.diversion, h.history = append([]sip.Address{{URI: sip.URI{User: c.divertedFrom(to.exit)}}}, h.diversion...), true
 	}
 	h.onRing = func(l *leg, e sip.Provisional) { c.attemptRings(a, l, e) }
 	h.onAnswer = func(ctx context.Context, l *leg, answer media.Description) { c.attemptAnswered(ctx, a, l, answer) }
