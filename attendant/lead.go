@@ -48,12 +48,14 @@ func (s *Service) phones(ctx context.Context, v *pbx.Visit, _ string, l pbx.Lead
 // left in silence: who can be led nowhere is told so.
 func (s *Service) attend(ctx context.Context, v *pbx.Visit, l pbx.Lead) {
 	outcome := s.safely(ctx, v, l)
-	if done(outcome) {
+	if over(outcome, l.To) {
 		return
 	}
 	if n := s.dialled(ctx, v); n.Fallback != nil && *n.Fallback != l.To {
 		v.Step("fallback", map[string]any{"to": *n.Fallback, "after": outcome})
-		outcome = s.safely(ctx, v, pbx.Lead{Org: l.Org, To: *n.Fallback})
+		if outcome = s.safely(ctx, v, pbx.Lead{Org: l.Org, To: *n.Fallback}); over(outcome, *n.Fallback) {
+			return
+		}
 	}
 	s.dismiss(ctx, v, outcome)
 }
@@ -61,6 +63,11 @@ func (s *Service) attend(ctx context.Context, v *pbx.Visit, l pbx.Lead) {
 // done reports whether nothing is left to do for a caller.
 func done(outcome string) bool {
 	return slices.Contains([]string{Gone, Answered, Left, Callback, Ended}, outcome)
+}
+
+// over is done for who was led somewhere first: whoever says nothing to a mailbox has reached it.
+func over(outcome, to string) bool {
+	return done(outcome) || outcome == Empty && !strings.HasPrefix(to, "queue:")
 }
 
 // dialled is the number a caller from outside dialled; zero where there is none.
@@ -88,17 +95,23 @@ func (s *Service) safely(ctx context.Context, v *pbx.Visit, l pbx.Lead) (outcome
 	return s.follow(ctx, v, l)
 }
 
-// dismiss ends the call of a caller for whom nobody was found.
+// dismiss ends the call of a caller for whom nobody was found. Those who were made to wait, or expect more, are told so.
 func (s *Service) dismiss(ctx context.Context, v *pbx.Visit, outcome string) {
+	reason := "no_route"
 	switch outcome {
 	case Busy, Rejected:
 		_ = v.HangUp(ctx, outcome)
+		return
 	case NoAnswer, Unreachable:
 		_ = v.HangUp(ctx, "no_answer")
-	default:
-		if !done(outcome) && s.apologise(ctx, v) == nil {
-			_ = v.HangUp(ctx, "no_route")
-		}
+		return
+	case Timeout:
+		reason = "timeout"
+	case Overflow, Empty:
+		reason = "no_answer"
+	}
+	if s.apologise(ctx, v) == nil {
+		_ = v.HangUp(ctx, reason)
 	}
 }
 

@@ -110,6 +110,9 @@ func TestAMenuEndsByItself(t *testing.T) {
 		t.Errorf("who hung up in the menu: %s, missed %v", r, r.MissedReason)
 	}
 	s.inOrder(r.CallID, "call.started", "call.missed", "call.ended")
+	if got, _, _ := s.passed(r.CallID); got != "menu:gone" {
+		t.Errorf("way of who hung up in the menu: %s", got)
+	}
 }
 
 func TestDigitsThatAreMaskedAreToldNobody(t *testing.T) {
@@ -237,10 +240,11 @@ func TestAServerThatFailsHoldsNobodyUp(t *testing.T) {
 	next := func(id, to string) map[string]any {
 		return map[string]any{"id": id, "type": "http", "config": map[string]any{"url": to, "timeout_ms": 500}, "next": map[string]string{"success": "bye", "error": ""}}
 	}
-	urls := []string{gone.URL, address + "/slow", address + "/large", address + "/moved", address + "/bad", "https://10.1.2.3/x"}
+	urls := []string{gone.URL, address + "/slow", address + "/large", address + "/moved", address + "/bad", "https://10.1.2.3/x", address + "/signed"}
 	var nodes []map[string]any
 	for i, u := range urls {
 		n := next(string(rune('a'+i)), u)
+		n["config"].(map[string]any)["signed"] = strings.HasSuffix(u, "/signed")
 		to := string(rune('a' + i + 1))
 		if i == len(urls)-1 {
 			to = "sorry"
@@ -253,10 +257,10 @@ func TestAServerThatFailsHoldsNobodyUp(t *testing.T) {
 	v.hears(0, againTone)
 	v.ends()
 	got, steps, _ := s.passed(s.record("+12125550101").CallID)
-	if got != "a:error b:error c:error d:error e:error f:error sorry:done bye" {
+	if got != "a:error b:error c:error d:error e:error f:error g:error sorry:done bye" {
 		t.Errorf("way of the caller: %s", got)
 	}
-	for i, want := range []string{"refused", "no answer in time", "64 KiB", "answered with 302", "answered with 500", "not allowed"} {
+	for i, want := range []string{"refused", "no answer in time", "64 KiB", "answered with 302", "answered with 500", "not allowed", "no webhook"} {
 		if !strings.Contains(steps[i].Problem, want) || strings.Contains(steps[i].Problem, "127.0.0.1:") && i > 0 {
 			t.Errorf("problem of %s: %q, want %q", steps[i].Node, steps[i].Problem, want)
 		}
@@ -342,7 +346,8 @@ func TestAGroupIsRung(t *testing.T) {
 		bye := node("bye", "hangup", map[string]any{"reason": "busy"})
 		group := func(strategy string, members []map[string]any) carrier {
 			return o.line(o.flow(node("group", "hunt_group", map[string]any{"members": members, "strategy": strategy, "ring_timeout_seconds": 5},
-				"no_answer", "bye", "busy", "bye"), bye))
+				"no_answer", "bye", "busy", "bye", "answered", "tag"), node("tag", "tag", map[string]any{"tags": []string{"taken"}}, "done", "play"),
+				node("play", "play", map[string]any{"text": "Never heard."}, "done", "bye"), bye))
 		}
 
 		all := group("simultaneous", members)
@@ -370,8 +375,12 @@ func TestAGroupIsRung(t *testing.T) {
 		v = <-visitors
 		v.hears(0, bobTone)
 		v.line.HangUp()
-		if r := o.record("+12125550102"); r.Agent == nil || r.Agent.ID != o.bob.ID {
-			t.Errorf("record of a group rung in turn: %s, agent %+v", r, r.Agent)
+		r := o.record("+12125550102")
+		if r.Agent == nil || r.Agent.ID != o.bob.ID || len(r.Tags) != 1 || r.String() != "inbound completed caller_hangup caller 0" {
+			t.Errorf("record of a group rung in turn: %s, agent %+v, tags %v", r, r.Agent, r.Tags)
+		}
+		if got, _, _ := o.passed(r.CallID); got != "group:answered tag:done play:gone" {
+			t.Errorf("way of who was answered: %s", got)
 		}
 
 		nobody := group("longest_idle", []map[string]any{{"user_id": o.carol.ID}})
