@@ -43,6 +43,17 @@ func (h *house) joinRouting() {
 		return h.calls.KeepQueueCallback(ctx, tx, call.QueueCallback(c))
 	}
 	h.calls.OnCallbackCanceled = h.queues.CancelCallback
+	h.queues.OnWaited, h.calls.QueueNames = h.calls.Waited, h.queues.Names
+	h.calls.Offered = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]call.OfferedAgent, error) {
+		found, err := h.queues.OffersOf(ctx, q, org, calls)
+		all := make(map[string][]call.OfferedAgent, len(found))
+		for id, offers := range found {
+			for _, o := range offers {
+				all[id] = append(all[id], call.OfferedAgent(o))
+			}
+		}
+		return all, err
+	}
 	h.audio.Uses = append(h.audio.Uses, played("queue", h.queues.PlayedBy), played("flow", h.flows.UsedBy))
 	h.flows.Reach, h.flows.HasAudio, h.flows.OwnsNumber = h.reach, h.hasAudio, h.ownsNumber
 	h.flows.Numbers, h.flows.Assign = h.numbers.OfFlows, h.numbers.Assign

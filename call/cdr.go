@@ -23,7 +23,7 @@ type CDR struct {
 	FlowVersion         *int              `json:"flow_version"`
 	Queue               *Named            `json:"queue"`
 	Agent               *Agent            `json:"agent"`
-	AgentsOffered       []struct{}        `json:"agents_offered" nullable:"false"`
+	AgentsOffered       []OfferedAgent    `json:"agents_offered" nullable:"false"`
 	Contact             *event.Contact    `json:"contact"`
 	StartedAt           db.Time           `json:"started_at"`
 	AnsweredAt          *db.Time          `json:"answered_at"`
@@ -69,7 +69,7 @@ type Agent struct {
 
 func (c Call) record() CDR {
 	r := CDR{ID: c.facts.CDRID, CallID: c.ID, Direction: c.Direction, Status: c.Status, FromNumber: c.FromNumber, FromName: c.FromName,
-		ToNumber: c.ToNumber, NumberID: c.NumberID, FlowID: c.FlowID, FlowVersion: c.facts.FlowVersion, AgentsOffered: []struct{}{}, Contact: c.Contact,
+		ToNumber: c.ToNumber, NumberID: c.NumberID, FlowID: c.FlowID, FlowVersion: c.facts.FlowVersion, AgentsOffered: []OfferedAgent{}, Contact: c.Contact,
 		StartedAt: c.StartedAt, AnsweredAt: c.AnsweredAt, RingSeconds: c.RingSeconds, QueueSeconds: c.QueueSeconds,
 		HoldSeconds: c.HoldSeconds, TalkDurationSeconds: c.TalkDurationSeconds, TotalSeconds: c.TotalSeconds, EndReason: c.EndReason,
 		HangupBy: c.HangupBy, MissedReason: c.MissedReason, Disposition: c.Disposition, SIPStatus: c.SIPStatus, Q850Cause: c.Q850Cause,
@@ -113,6 +113,9 @@ func (s *Service) Records(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[C
 	for i, c := range page.Body.Data {
 		records[i] = c.record()
 	}
+	if err := s.queued(ctx, access.Org(ctx), records); err != nil {
+		return nil, err
+	}
 	out := op.Paged(ctx, in.Paging, records, nil)
 	out.Body.NextCursor, out.Body.HasMore, out.Body.Total = page.Body.NextCursor, page.Body.HasMore, page.Body.Total
 	return out, nil
@@ -133,5 +136,9 @@ func (s *Service) Record(ctx context.Context, in *RecordIn) (*op.Out[CDR], error
 		return nil, err
 	}
 	s.address(&c)
-	return op.OK(c.record())
+	one := []CDR{c.record()}
+	if err := s.queued(ctx, access.Org(ctx), one); err != nil {
+		return nil, err
+	}
+	return op.OK(one[0])
 }

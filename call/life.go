@@ -61,6 +61,9 @@ type Service struct {
 	OnLegs func(org, callID string)
 	// OnAnswer is called in the transaction that says somebody was connected; may be nil. It is asked of every call.
 	OnAnswer func(ctx context.Context, tx db.Querier, org, callID string) error
+	// Offered tells the agents that were rung for calls, and QueueNames the names of queues; both nil where there are no queues.
+	Offered    func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]OfferedAgent, error)
+	QueueNames func(ctx context.Context, q db.Querier, org string, ids []string) (map[string]string, error)
 	// OnCallbackCanceled is called in the transaction that cancels a callback of a queue, with the call whose caller awaits it; may be nil.
 	OnCallbackCanceled func(ctx context.Context, tx db.Querier, org, origin string) error
 	// OnEnd is called in the transaction that ends a call, with its record; may be nil.

@@ -214,6 +214,9 @@ func (c *liveCall) attemptOver(a *Attempt, r Result) {
 		r.DeviceID = a.leg.caller.DeviceID
 	}
 	r.Rang = c.sw.Now().Sub(a.began)
+	if r.What != "answered" && !c.done { // that nobody is rung any more is told while the caller waits on
+		c.changeBeside(context.Background())
+	}
 	a.tell(r)
 }
 
