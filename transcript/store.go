@@ -9,7 +9,7 @@ import (
 
 const transcriptColumns = `id, call_id, status, language, engine, duration_seconds, word_count, text, segments, skipped_reason,
 	error, created_at, completed_at, (SELECT v.id FROM voicemails v WHERE v.org_id = transcripts.org_id AND v.call_id = transcripts.call_id
-		AND v.transcript_id = transcripts.id)`
+		AND v.transcript_id = transcripts.id) AS voicemail_id`
 
 func scanTranscript(row interface{ Scan(...any) error }) (Transcript, error) {
 	var t Transcript
