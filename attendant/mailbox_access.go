@@ -21,7 +21,8 @@ const (
 const (
 	boxTries = 3 // to say which mailbox, and its PIN
 	boxWait  = 6 * time.Second
-	boxIdle  = 3 // questions that may stay unanswered
+	boxIdle  = 3  // questions that may stay unanswered
+	mostPIN  = 12 // keys that are taken of a PIN
 )
 
 // A listening is a user who hears their messages by telephone.
@@ -34,6 +35,8 @@ type listening struct {
 
 // access lets a user hear their messages: the user of the telephone, or, by *98 and PIN, whoever's mailbox is named.
 func (s *Service) access(ctx context.Context, v *pbx.Visit, id string, _ pbx.Lead) (outcome string) {
+	v.Mask(true) // all keys: who knows the questions presses the PIN ahead of time
+	defer v.Mask(false)
 	if v.Enter(ctx, pbx.Place{Stage: "voicemail"}) != nil || v.Answer(ctx) != nil {
 		return Gone
 	}
@@ -99,7 +102,7 @@ func (l *listening) enterAny(ctx context.Context) (bool, error) {
 
 // tryPIN asks for the PIN once. Over says that there is no other try.
 func (l *listening) tryPIN(ctx context.Context) (open, over bool, err error) {
-	pin, err := l.secret(ctx, "Please enter your PIN, and press the hash key.")
+	pin, err := l.ask(ctx, "Please enter your PIN, and press the hash key.", mostPIN)
 	if err != nil {
 		return false, false, err
 	}
@@ -168,13 +171,6 @@ func (l *listening) ask(ctx context.Context, text string, most int) (string, err
 	return digits, nil
 }
 
-// secret is ask for what is to be told nobody.
-func (l *listening) secret(ctx context.Context, text string) (string, error) {
-	l.v.Mask(true)
-	defer l.v.Mask(false)
-	return l.ask(ctx, text, 12)
-}
-
 // listen is the menu of a mailbox. The outcome is "" where the user is done.
 func (l *listening) listen(ctx context.Context) (outcome string, err error) {
 	for {
@@ -205,11 +201,11 @@ func (l *listening) listen(ctx context.Context) (outcome string, err error) {
 // changePIN asks for a new PIN twice.
 func (l *listening) changePIN(ctx context.Context) error {
 	for range boxTries {
-		pin, err := l.secret(ctx, "Please enter your new PIN, 4 to 10 digits, and press the hash key.")
+		pin, err := l.ask(ctx, "Please enter your new PIN, 4 to 10 digits, and press the hash key.", mostPIN)
 		if err != nil || pin == "" {
 			return err
 		}
-		again, err := l.secret(ctx, "Please enter it again.")
+		again, err := l.ask(ctx, "Please enter it again.", mostPIN)
 		if err != nil {
 			return err
 		}

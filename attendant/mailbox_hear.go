@@ -46,39 +46,43 @@ func plural(n int, what string) string {
 // hearAll plays messages one after the other. Over says that the user is done.
 func (l *listening) hearAll(ctx context.Context, all []voicemail.Voicemail) (outcome string, over bool, err error) {
 	for i, m := range all {
+		if err := l.hear(ctx, i, m); err != nil {
+			return "", false, err
+		}
 		next := false
-		for again := true; !next; {
-			if again {
-				if err := l.hear(ctx, i, m); err != nil {
-					return "", false, err
-				}
-			}
+		for !next {
 			key, err := l.key(ctx, "To hear it again, press 1. For the next message, press 2. To delete it, press 3. To call back, press 4. To go back, press star.")
-			if err != nil || key == 0 || key == '#' {
+			switch {
+			case err != nil || key == 0 || key == '#':
 				return "", true, err
-			}
-			again = key == '1'
-			switch key {
-			case '2':
-				next = true
-			case '3':
-				if err := l.s.Voicemail.Remove(ctx, m); err != nil {
-					return "", false, err
-				}
-				next = true
-				if err := l.say(ctx, "The message has been deleted."); err != nil {
-					return "", false, err
-				}
-			case '4':
-				if outcome, err := l.callBack(ctx, m); outcome != "" || err != nil {
-					return outcome, false, err
-				}
-			case '*':
+			case key == '*':
 				return "", false, nil
+			}
+			if outcome, next, err = l.dealWith(ctx, key, i, m); outcome != "" || err != nil {
+				return outcome, false, err
 			}
 		}
 	}
 	return "", false, l.say(ctx, "There are no more messages.")
+}
+
+// dealWith does with a message what a key asks for; next says that the following one is wanted.
+func (l *listening) dealWith(ctx context.Context, key rune, i int, m voicemail.Voicemail) (outcome string, next bool, err error) {
+	switch key {
+	case '1':
+		return "", false, l.hear(ctx, i, m)
+	case '2':
+		return "", true, nil
+	case '3':
+		if err := l.s.Voicemail.Remove(ctx, m); err != nil {
+			return "", false, err
+		}
+		l.v.Step("mailbox.deleted", map[string]any{"voicemail_id": m.ID})
+		return "", true, l.say(ctx, "The message has been deleted.")
+	case '4':
+		outcome, err = l.callBack(ctx, m)
+	}
+	return outcome, false, err
 }
 
 // hear plays a message, with when it came and from whom. It is read once it was heard.
