@@ -17,8 +17,12 @@ func describeExamples(doc *huma.OpenAPI, h *huma.Operation, o Operation) {
 	s := sampler{all: doc.Components.Schemas}
 	if h.RequestBody != nil {
 		for mediaType, content := range h.RequestBody.Content {
-			if strings.HasSuffix(mediaType, "json") && content.Example == nil {
+			switch {
+			case content.Example != nil:
+			case strings.HasSuffix(mediaType, "json"):
 				content.Example = s.request(o.ID, content.Schema)
+			case tables[o.ID] != "":
+				content.Example = tables[o.ID]
 			}
 		}
 	}

@@ -69,6 +69,11 @@ var numbers = map[string]float64{
 	"response_status": 200, "pause_seconds": 0, "wait_seconds": 8, "average_wait_seconds": 8, "longest_wait_seconds": 21,
 }
 
+// tables are bodies of requests in CSV.
+var tables = map[string]string{
+	"numbers.imports.create": "number,label,user\n+442079460100,Front desk,101\n+442079460101,,ada@example.com\n",
+}
+
 // texts are examples of answers that are no JSON.
 var texts = map[string]string{
 	"text/csv":             "id,direction,status,from_number,to_number,started_at\ncdr_" + ulid + ",inbound,completed,+442079460018,+12025550143,2026-01-31T09:30:00Z\n",
