@@ -591,3 +591,29 @@ func TestAFlowLeadsWhomAProgramCallsAndWhomAnAgentSends(t *testing.T) {
 		t.Errorf("record of who was sent into the flow: %s, agent %+v", r, r.Agent)
 	}
 }
+
+func TestANumberSaysWhetherItsCallsAreRecorded(t *testing.T) {
+	t.Parallel()
+	o := &office{site: newSite(rig.Start(t, rig.Options{Env: quiet}))}
+	o.bob = o.AddUser("Bob")
+	o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
+	direct := o.carrier(o.bob.ID, nil)
+	led := o.line(o.publishes(map[string]any{"hunt_group": map[string]any{"members": []map[string]any{{"user_id": o.bob.ID}}, "no_answer_to": "hangup"}}))
+	for _, c := range []struct{ organisation, number, want string }{{"on", "off", "off"}, {"off", "on", "recording"}, {"on", "inherit", "recording"}} {
+		o.Want(200, "PATCH", "/organization", map[string]any{"recording": map[string]any{"mode": c.organisation}}, nil)
+		for kind, way := range map[string]carrier{"direct": direct, "led": led} {
+			o.Want(200, "PATCH", "/numbers/"+o.numberID(way), map[string]any{"recording_mode": c.number}, nil)
+			v := o.visit(way, "+12125550101")
+			v.hears(0, bobTone)
+			live := o.live(func(c map[string]any) bool { return c["status"] == "in_progress" })
+			if state := live["recording"].(map[string]any)["state"]; state != c.want {
+				t.Errorf("%s: recording of a call to a number with %s, in an organisation with %s, is %v, want %s", kind, c.number, c.organisation, state, c.want)
+			}
+			v.line.HangUp()
+			o.bobPhone.Wait("CALL_CLOSED", "")
+			rig.Until(t, "the end of the call", 10*time.Second, func() bool {
+				return len(o.Do("GET", "/calls/live", nil).JSON()["data"].([]any)) == 0
+			})
+		}
+	}
+}
