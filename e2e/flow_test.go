@@ -617,3 +617,29 @@ func TestANumberSaysWhetherItsCallsAreRecorded(t *testing.T) {
 		}
 	}
 }
+
+func TestACallerInAMenuOutlivesAKill(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
+		o := &office{site: newSite(s)}
+		o.bob = o.AddUser("Bob")
+		greeting := o.sound(greetingTone, 2*time.Second)
+		way := o.line(o.publishes(map[string]any{"ivr": map[string]any{"greeting": greeting, "options": map[string]any{"1": "ext:" + o.bob.Extension},
+			"timeout_to": "hangup"}}))
+		v := o.visit(way, "+12125550101")
+		v.hears(0, greetingTone)
+		s.Kill()
+		s.Start()
+		v.hears(v.Mark()+4000, greetingTone) // from the beginning
+		o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
+		v.press("1")
+		v.hears(v.Mark(), bobTone)
+		if d := presence(o.bobPhone.Since(o.bobPhone.Mark(), time.Second), visitorTone); d < 500*time.Millisecond {
+			t.Errorf("Bob heard the caller for %s of a second", d)
+		}
+		v.line.HangUp()
+		if r := o.record("+12125550101"); r.String() != "inbound completed caller_hangup caller 0" || r.FlowVersion == nil {
+			t.Errorf("record: %s", r)
+		}
+	})
+}

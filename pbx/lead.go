@@ -97,6 +97,7 @@ func (c *liveCall) receive(ctx context.Context, to reach) {
 // visitBy has a leg of the call led by a script.
 func (c *liveCall) visitBy(ctx context.Context, to reach, l *leg) {
 	v := newVisit(ctx, c, l)
+	v.lead = to.lead
 	if c.visit != nil {
 		c.visit.cancel()
 	}

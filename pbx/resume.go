@@ -14,9 +14,10 @@ import (
 // What a restarted node needs to carry a call on: the dialogs and the media sessions of its two sides. The media itself moves
 // to new ports, which both sides are told by re-INVITE.
 
-// suspended is a call as it is kept for a restart.
+// suspended is a call as it is kept for a restart: of two sides, or of a caller who is led, and who is led from the beginning then.
 type suspended struct {
 	A, B keptLeg
+	Led  *Lead `json:",omitempty"`
 }
 
 type keptLeg struct {
@@ -30,6 +31,9 @@ type keptLeg struct {
 
 // dialogs is what a restart needs; nil while there is nothing that could be carried on.
 func (c *liveCall) dialogs() json.RawMessage {
+	if v := c.visit; v != nil {
+		return c.ledDialog(v)
+	}
 	if !c.connectedNow() || c.transfer.running() || len(c.extra) > 0 {
 		return nil
 	}
@@ -38,7 +42,23 @@ func (c *liveCall) dialogs() json.RawMessage {
 	if !okA || !okB {
 		return nil
 	}
-	text, err := json.Marshal(suspended{A: a, B: b})
+	return c.kept(suspended{A: a, B: b})
+}
+
+// ledDialog is what a restart needs of a caller who is led, once we answered them.
+func (c *liveCall) ledDialog(v *Visit) json.RawMessage {
+	if v.leg != c.a || !c.a.up() || c.transfer.running() || len(c.extra) > 0 {
+		return nil
+	}
+	a, ok := c.a.keep()
+	if !ok {
+		return nil
+	}
+	return c.kept(suspended{A: a, Led: &v.lead})
+}
+
+func (c *liveCall) kept(k suspended) json.RawMessage {
+	text, err := json.Marshal(k)
 	if err != nil {
 		c.sw.Log.Error("call cannot be carried over a restart", "call", c.id, "err", err)
 		return nil
@@ -60,7 +80,8 @@ type cut struct {
 	at         time.Time // when the node was last alive
 	recordings []call.Open
 	consent    string
-	left       int // sides that are not told yet
+	left       int   // sides that are not told yet
+	led        *Lead // where the one caller was led; nil: two sides talked
 }
 
 // Resume carries calls on that were in progress when the node died, and returns which it tries to. Those that do not answer
@@ -102,13 +123,16 @@ func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) 
 	if c.a, err = c.revive(ctx, k.A, x); err != nil {
 		return nil, err
 	}
-	if c.b, err = c.revive(ctx, k.B, x); err != nil {
+	since := c.answered
+	if k.Led != nil {
+		since = latest(c.a.answered, c.started)
+	} else if c.b, err = c.revive(ctx, k.B, x); err != nil {
 		c.hangUp(c.a, sip.Reason{Q850: tempFailure})
 		c.a.stream.Close()
 		return nil, err
 	}
-	c.limit(max(c.maxDuration()-s.Now().Sub(c.answered), time.Second), c.timeUp)
-	c.cut = &cut{at: died, recordings: x.Recordings, consent: x.State.Consent}
+	c.limit(max(c.maxDuration()-s.Now().Sub(since), time.Second), c.timeUp)
+	c.cut = &cut{at: died, recordings: x.Recordings, consent: x.State.Consent, led: k.Led}
 	return c, nil
 }
 
@@ -156,8 +180,12 @@ func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*le
 // reanchor tells both sides where their media is to go now. Who does not answer has hung up meanwhile.
 func (c *liveCall) reanchor(ctx context.Context) {
 	c.step("node.restarted", nil, nil)
-	c.cut.left = 2
-	for _, l := range []*leg{c.a, c.b} {
+	sides := []*leg{c.a, c.b}
+	if c.cut.led != nil {
+		sides = sides[:1]
+	}
+	c.cut.left = len(sides)
+	for _, l := range sides {
 		if l.lost != "" {
 			c.await(ctx, l)
 		} else {
@@ -180,12 +208,27 @@ func (c *liveCall) anchor(l *leg) {
 		l.apply()
 		c.watch(l)
 		if c.cut.left--; c.cut.left == 0 {
+			led := c.cut.led
 			c.goOnRecording()
+			c.leadAgain(ctx, led)
 			c.wire()
 			c.change(ctx)
 			c.sw.Log.Info("call carried on after a restart", "call", c.id, "org", c.new.Org)
 		}
 	})
+}
+
+// leadAgain leads a caller who was led when the node died, from the beginning.
+func (c *liveCall) leadAgain(ctx context.Context, to *Lead) {
+	if to == nil {
+		return
+	}
+	r, refusal, err := c.sw.ledBy(reach{}, *to)
+	if refusal != nil || err != nil {
+		c.stayedAway()
+		return
+	}
+	c.visitBy(ctx, r, c.a)
 }
 
 // stayedAway ends the call that a crash cut off.

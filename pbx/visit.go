@@ -25,6 +25,7 @@ type Visit struct {
 	hungup        atomic.Bool
 	writing, left atomic.Bool   // a message was begun; one was kept
 	gone          chan struct{} // closed when the script is over
+	lead          Lead
 
 	// of the call's goroutine
 	place    Place
