@@ -31,6 +31,7 @@ type mailroom struct {
 	ada      rig.User
 	adaPhone *rig.Phone
 	number   string
+	line     carrier
 }
 
 func newMailroom(s *rig.Server) *mailroom {
@@ -38,7 +39,7 @@ func newMailroom(s *rig.Server) *mailroom {
 	m := &mailroom{site: newSite(s)}
 	m.ada = m.AddUser("Ada")
 	c := m.carrier("", map[string]any{"inbound": map[string]any{"allowed_ips": []string{"127.0.0.1"}}})
-	m.number = c.number
+	m.number, m.line = c.number, c
 	m.leadTo(m.ada.ID)
 	silence, _ := spoken(s.T, "silence", make([]int16, 8000*60))
 	m.adaPhone = s.Phone(m.ada.SIP, rig.PhoneOptions{Lamp: true, Say: silence})
@@ -166,6 +167,15 @@ func TestAMessageIsReadAsWords(t *testing.T) {
 	p := m.stranger("+442079460003", wav)
 	p.Dial(m.number)
 	p.Wait("CALL_CLOSED", "") // silence ended it
+	spokenFor := time.Duration(0) // the greeting, in words
+	for heard := p.Since(0, seconds(p.Mark())); len(heard) >= 160; heard = heard[160:] {
+		if loudness(heard[:160]) > -40 && level(heard[:160], beepHz) < -25 {
+			spokenFor += 20 * time.Millisecond
+		}
+	}
+	if spokenFor < 1500*time.Millisecond {
+		t.Errorf("the caller heard words for %s", spokenFor)
+	}
 	var got message
 	rig.Until(t, "the words", 90*time.Second, func() bool {
 		got = m.messages(1)[0]

@@ -116,3 +116,31 @@ func TestAMessageIsToldByMail(t *testing.T) {
 		}
 	}
 }
+
+// Who left a message is called back with a key, by the rules that hold for the user.
+func TestACallerIsCalledBackFromTheMailbox(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
+	m := newMailroom(s)
+	m.leave("+12125550199", messageTone, 3*time.Second)
+	m.leave("+442079460009", messageTone, 3*time.Second) // newest; the country is not open
+	m.messages(2)
+	answer := s.Sipp(rig.Script{Scenario: "answer_bye", IP: m.line.ip, Port: m.line.port, Limit: 2 * time.Minute})
+	m.adaPhone.Dial("*97")
+	press(m.adaPhone, "1")
+	m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 1/1")
+	press(m.adaPhone, "42")
+	m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/2")
+	press(m.adaPhone, "4")
+	answer.Wait()
+	if got := answer.Received("INVITE", 0); !strings.Contains(got, "12125550199") {
+		t.Errorf("called:\n%s", got)
+	}
+	m.adaPhone.Wait("CALL_CLOSED", "")
+	r := m.records(1, "direction=internal")[0]
+	var steps struct{ Data []map[string]any }
+	m.Want(200, "GET", "/calls/"+r.CallID+"/events?limit=200", nil, &steps)
+	if told := fmt.Sprint(steps.Data); !strings.Contains(told, "mailbox.not_called_back") {
+		t.Errorf("the refused one is not told: %s", told)
+	}
+}
