@@ -166,7 +166,7 @@ func TestAMessageIsReadAsWords(t *testing.T) {
 	wav, _ := spoken(t, "words", append(pcm, make([]int16, 8000*60)...))
 	p := m.stranger("+442079460003", wav)
 	p.Dial(m.number)
-	p.Wait("CALL_CLOSED", "") // silence ended it
+	p.Wait("CALL_CLOSED", "")     // silence ended it
 	spokenFor := time.Duration(0) // the greeting, in words
 	for heard := p.Since(0, seconds(p.Mark())); len(heard) >= 160; heard = heard[160:] {
 		if loudness(heard[:160]) > -40 && level(heard[:160], beepHz) < -25 {
