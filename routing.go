@@ -43,7 +43,7 @@ func (h *house) joinRouting() {
 		return h.calls.KeepQueueCallback(ctx, tx, call.QueueCallback(c))
 	}
 	h.calls.OnCallbackCanceled = h.queues.CancelCallback
-	h.queues.OnWaited, h.calls.QueueNames = h.calls.Waited, h.queues.Names
+	h.calls.QueueNames = h.queues.Names
 	h.calls.Offered = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]call.OfferedAgent, error) {
 		found, err := h.queues.OffersOf(ctx, q, org, calls)
 		all := make(map[string][]call.OfferedAgent, len(found))
@@ -73,7 +73,14 @@ func (h *house) leftQueues(ctx context.Context, tx db.Querier, e call.Ended, r c
 	if r.Queue == nil {
 		return nil
 	}
-	return h.queues.CallEnded(ctx, tx, e.Org, e.ID, e.Reason, e.Answered())
+	if err := h.queues.CallEnded(ctx, tx, e.Org, e.ID, e.Reason, e.Answered()); err != nil {
+		return err
+	}
+	waited, err := h.queues.Waited(ctx, tx, e.Org, e.ID)
+	if err != nil {
+		return err
+	}
+	return h.calls.Waited(ctx, tx, e.Org, e.ID, waited)
 }
 
 // callbackResult is how a call ended that a callback placed.

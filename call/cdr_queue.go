@@ -43,9 +43,9 @@ func (s *Service) queued(ctx context.Context, org string, records []CDR) error {
 	return nil
 }
 
-// Waited adds to a call's record how long its caller waited in a queue.
+// Waited notes in a call's record how long its caller waited in queues.
 func (s *Service) Waited(ctx context.Context, tx db.Querier, org, id string, seconds int) error {
-	const text = `UPDATE calls SET queue_seconds = queue_seconds + $3 WHERE org_id = $1 AND id = $2`
+	const text = `UPDATE calls SET queue_seconds = $3 WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, text, org, id, seconds)
 	return err
 }

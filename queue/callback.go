@@ -49,9 +49,6 @@ func (s *Service) AwaitCallback(ctx context.Context, tx db.Querier, org, entry s
 		return fmt.Errorf("read caller: %w", err)
 	}
 	s.wake(tx, org, e.QueueID)
-	if err := s.waited(ctx, tx, e); err != nil {
-		return err
-	}
 	return s.accepted(ctx, tx, e, w)
 }
 

@@ -31,6 +31,15 @@ func (s *Service) OffersOf(ctx context.Context, q db.Querier, org string, calls 
 	return found, err
 }
 
+// Waited is how many seconds the caller of a call waited in queues so far, all visits together.
+func (s *Service) Waited(ctx context.Context, q db.Querier, org, call string) (sum int, err error) {
+	all, err := entries(ctx, q, "find visits", entryColumns+` AND call_id = $2`, []any{org, call})
+	for _, e := range all {
+		sum += e.waited(db.At(s.Now()))
+	}
+	return sum, err
+}
+
 // resultOf is what came of an offer, as call detail records say it.
 func resultOf(status string) string {
 	switch status {

@@ -46,14 +46,6 @@ func (s *Service) Answered(ctx context.Context, tx db.Querier, org, offer string
 	return getEntry(ctx, tx, org, o.EntryID)
 }
 
-// waited tells how long a caller waited; that of a callback is over when they hang up.
-func (s *Service) waited(ctx context.Context, tx db.Querier, e Entry) error {
-	if s.OnWaited == nil {
-		return nil
-	}
-	return s.OnWaited(ctx, tx, e.OrgID, e.CallID, e.waited(db.At(s.Now())))
-}
-
 func orGone(err error) error {
 	if err != nil {
 		return err
@@ -157,14 +149,8 @@ func (s *Service) leave(ctx context.Context, tx db.Querier, org, entry, status, 
 		return err
 	}
 	e, err := getEntry(ctx, tx, org, entry)
-	if err != nil {
-		return fmt.Errorf("read caller: %w", err)
-	}
 	s.wake(tx, org, e.QueueID)
-	if e.Callback != nil {
-		return nil
-	}
-	return s.waited(ctx, tx, e)
+	return err
 }
 
 // Unanswer takes back that an agent answered a caller: they were not connected after all. The caller waits again in the same place, or
@@ -236,15 +222,6 @@ func (s *Service) Complete(ctx context.Context, tx db.Querier, org, entry string
 		WHERE org_id = $1 AND id = $2 AND status = 'connected'`
 	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.At(now), int(talk.Round(time.Second)/time.Second))); err != nil || !ok {
 		return orGone(err)
-	}
-	e, err := getEntry(ctx, tx, org, entry)
-	if err != nil {
-		return fmt.Errorf("read caller: %w", err)
-	}
-	if e.Callback == nil {
-		if err := s.waited(ctx, tx, e); err != nil {
-			return err
-		}
 	}
 	with, err := offersOf(ctx, tx, org, entry, OfferConnected)
 	if err != nil {

@@ -109,8 +109,6 @@ type Service struct {
 	Moves []func(ctx context.Context, tx db.Querier, org, from, to string) error
 	// OnEnter is called for a call that entered a queue, in the same transaction.
 	OnEnter func(ctx context.Context, tx db.Querier, org, callID, queueID string) error
-	// OnWaited is told how long the caller of a call waited, once somebody answered or they have left; may be nil.
-	OnWaited func(ctx context.Context, tx db.Querier, org, callID string, seconds int) error
 	// OnCallback is told how callbacks stand, in the transaction in which that changes; may be nil.
 	OnCallback func(ctx context.Context, tx db.Querier, c CallbackChange) error
 
