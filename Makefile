@@ -37,7 +37,7 @@ e2e: ## end-to-end tests alone, with real phones
 
 soak: ## long loops: kill -9 twenty times on both databases, fuzzing, leaks
 	@scripts/setup test
-	@SONIQ_SOAK=1 scripts/with-postgres go test -count=1 -timeout 60m -v -run 'Soak|Crash|SchemaFuzz' ./e2e/...
+	@SONIQ_SOAK=1 scripts/with-postgres go test -count=1 -timeout 60m -v -run 'Soak|Crash|SchemaFuzz|DayAtTheCallCentre' ./e2e/...
 	@$(MAKE) --no-print-directory build
 	@SONIQ_SOAK=1 SONIQ_E2E_BINARY=$(CURDIR)/soniq go test -count=1 -timeout 60m -v -run 'TestSoakOfManyShortCalls' ./e2e
 	@$(MAKE) --no-print-directory fuzz
