@@ -29,6 +29,7 @@ type playout struct {
 	end      int64  // position after the last sample of the track
 	heard    int64  // when the last packet came, ns
 	settled  int    // pulls since the speed was changed
+	tardy    int64  // when the first packet came of those that all came too late, ns; 0: the last was in time
 
 	delay delay
 	track track
@@ -45,10 +46,11 @@ type packet struct {
 }
 
 const (
-	playoutMost = 64                // packets waiting; more than a second of 20 ms each
-	playoutIdle = int64(2_000e6)    // ns without packets after which nobody speaks
-	ringForEars = 8 << 10           // bytes: half a second of G.711
-	frameTime   = int64(20_000_000) // ns
+	playoutMost  = 64                // packets waiting; more than a second of 20 ms each
+	playoutIdle  = int64(2_000e6)    // ns without packets after which nobody speaks
+	playoutTardy = int64(100e6)      // ns for which all packets come too late before that is how it is
+	ringForEars  = 8 << 10           // bytes: half a second of G.711
+	frameTime    = int64(20_000_000) // ns
 )
 
 func newPlayout(rate int) *playout {
@@ -99,11 +101,21 @@ func (p *playout) insert(f frame) {
 		position = p.ext * int64(p.rate) / clock
 	}
 	p.delay.add(p.at(f.now)-position, f.now)
-	if position < p.end-int64(p.track.ms(5)) {
-		p.late++
+	if position >= p.end-int64(p.track.ms(5)) {
+		p.tardy = 0
+		p.queue(f, position)
 		return
 	}
-	p.queue(f, position)
+	if p.tardy == 0 {
+		p.tardy = f.now
+	}
+	if f.now-p.tardy >= playoutTardy { // not a few packets: who speaks is later for good
+		p.tardy = 0
+		p.anchor(f, clock)
+		p.queue(f, p.ext*int64(p.rate)/clock)
+		return
+	}
+	p.late++
 }
 
 // anchor begins a time line with a packet: it is played after the target delay.
@@ -153,6 +165,8 @@ func (p *playout) pace(now int64) {
 		p.discard()
 	case over < -100*ms: // far ahead: wait
 		p.track.conceal(int(min(-over, 500*ms)))
+	case over < -10*ms && p.track.waiting() == 0 && !p.due(): // a little ahead, and nothing is there to be played slower
+		p.track.conceal(int(min(-over, int64(p.frame()))))
 	case over > 20*ms && p.settled > 5:
 		for p.track.waiting() < 3*p.frame() && p.due() {
 			p.decode()

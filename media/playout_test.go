@@ -171,6 +171,22 @@ func TestPlayoutRecoversFromABurst(t *testing.T) {
 	}
 }
 
+// A network, or a sender, that is later for good from one packet to the next, by little or by much: sound returns.
+func TestPlayoutFollowsWhoIsLaterForGood(t *testing.T) {
+	t.Parallel()
+	for _, by := range []int64{30e6, 50e6, 55e6, 60e6, 90e6, 110e6, 150e6, 250e6, 400e6, 900e6} {
+		out, p := network{codec: PCMU, pcm: every(PCMU, 12*time.Second), jitter: func(n int) int64 {
+			if n >= 200 {
+				return by
+			}
+			return 0
+		}}.run(t)
+		if s := steady(out[7*16000:], 400); s < 0.99 {
+			t.Errorf("later by %d ms: %.3f clean, %d late", by/1e6, s, p.late)
+		}
+	}
+}
+
 func TestPlayoutPutsPacketsInOrder(t *testing.T) {
 	t.Parallel()
 	out, p := network{codec: G722, pcm: every(G722, 3*time.Second), jitter: func(n int) int64 { return int64(n%2)*0 + int64((n+1)%2)*25e6 }}.run(t)
