@@ -150,7 +150,7 @@ func (h *house) listenInMenus(l transcript.Listener) {
 		return
 	}
 	if _, builtin := l.(*ai.Sphinx); builtin {
-		own := ai.NewSphinx(nil, 1)
+		own := ai.NewBriskSphinx()
 		h.engines.closers = append(h.engines.closers, own.Close)
 		l = own
 	}

@@ -43,7 +43,7 @@ const (
 	menuSpeech = 150 * time.Millisecond // shorter noises are none
 	menuLength = 6 * time.Second        // at most
 
-	menuPatience = 5 * time.Second // to be understood
+	menuPatience = 10 * time.Second // to be understood
 )
 
 func at8k(d time.Duration) int { return int(d * 8 / time.Millisecond) }

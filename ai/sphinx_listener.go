@@ -54,6 +54,9 @@ func NewSphinx(command []string, workers int) *Sphinx {
 	return s
 }
 
+// NewBriskSphinx prepares a recogniser with one worker for those who wait for its answer.
+func NewBriskSphinx() *Sphinx { return NewSphinx([]string{self(), "asr-worker", Brisk}, 1) }
+
 // DefaultWorkers is half the cores, at least one.
 func DefaultWorkers() int { return max(runtime.NumCPU()/2, 1) }
 
