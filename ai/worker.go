@@ -19,7 +19,8 @@ const workerNice = 10
 // code. Speech runs in a process of its own so that a crash in C code never touches a call. When the server
 // dies, however it dies, its end of the pipe closes and the worker leaves at once, even from within C code.
 func RunWorker(in io.Reader, out io.Writer) int {
-	// Callers in menus wait for their worker: it is started with Brisk and yields to nobody. Linux gives each thread its own niceness; the process group reaches them all.
+	// Callers in menus wait for their worker: it is started with Brisk and yields to nobody. Linux gives each thread its own niceness;
+	// the process group reaches them all.
 	if syscall.Getpgrp() == os.Getpid() && !slices.Contains(os.Args[1:], Brisk) {
 		_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, workerNice)
 	}
