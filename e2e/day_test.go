@@ -17,22 +17,22 @@ import (
 func TestADayAtTheCompany(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
-		d := newDay(s)
+		d := newCompany(s)
 		d.pressesAKey()
 		d.saysWhatTheyWant()
 		d.isCalledBack()
 	})
 }
 
-type day struct {
+type company struct {
 	*office
 	way            carrier
 	sales, support string
 	menu           string
 }
 
-func newDay(s *rig.Server) *day {
-	d := &day{office: &office{site: newSite(s)}}
+func newCompany(s *rig.Server) *company {
+	d := &company{office: &office{site: newSite(s)}}
 	d.ada, d.bob = d.AddUser("Ada"), d.AddUser("Bob")
 	d.adaPhone = d.phone(d.ada, adaTone, rig.PhoneOptions{})
 	d.bobPhone = d.phone(d.bob, bobTone, rig.PhoneOptions{})
@@ -54,7 +54,7 @@ func newDay(s *rig.Server) *day {
 }
 
 // pressesAKey: a caller chooses sales, waits, is refused by one agent and answered by the other, who hands them to support.
-func (d *day) pressesAKey() {
+func (d *company) pressesAKey() {
 	v := d.visit(d.way, "+12125550171")
 	at := v.hears(0, greetingTone)
 	v.press("1")
@@ -91,7 +91,7 @@ func (d *day) pressesAKey() {
 }
 
 // firstRung waits until one of the two agents is rung, and tells who it is and who the other.
-func (d *day) firstRung() (first, second string, phones map[string]*rig.Phone) {
+func (d *company) firstRung() (first, second string, phones map[string]*rig.Phone) {
 	d.T.Helper()
 	phones = map[string]*rig.Phone{d.ada.ID: d.adaPhone, d.bob.ID: d.bobPhone}
 	rig.Until(d.T, "an agent is rung", 30*time.Second, func() bool {
@@ -111,7 +111,7 @@ func (d *day) firstRung() (first, second string, phones map[string]*rig.Phone) {
 }
 
 // saysWhatTheyWant: a caller says a word; nobody answers, and they leave a message.
-func (d *day) saysWhatTheyWant() {
+func (d *company) saysWhatTheyWant() {
 	d.presence(d.ada, "away")
 	line := d.caller("+12125550172")
 	words := say(d.T, "rms", "technical support please")
@@ -139,7 +139,7 @@ func (d *day) saysWhatTheyWant() {
 }
 
 // isCalledBack: nobody is there; the caller presses a key, hangs up, and is called in turn.
-func (d *day) isCalledBack() {
+func (d *company) isCalledBack() {
 	d.presence(d.ada, "away")
 	d.presence(d.bob, "away")
 	v := d.visit(d.way, "+12125550173")
@@ -165,7 +165,7 @@ func (d *day) isCalledBack() {
 }
 
 // caller calls in and is silent.
-func (d *day) caller(from string) *robot.Line {
+func (d *company) caller(from string) *robot.Line {
 	d.T.Helper()
 	phone, err := robot.StrangerAt(d.T.Context(), netip.MustParseAddr(d.way.ip), from, d.Server.SIP, slog.New(slog.DiscardHandler))
 	if err != nil {
