@@ -61,16 +61,16 @@ func pauseAfter(attempts int) time.Duration {
 }
 
 const callbackColumns = `id, to_number, user_id, from_number, reason, scheduled_at, window_end, window_given, status, call_id, attempts,
-	max_attempts, origin, origin_call_id, sandbox, created_at, queue_id`
+	max_attempts, origin, origin_call_id, sandbox, created_at, queue_id, flow_id`
 
 func scanCallback(r row) (c Callback, err error) {
-	var user, from, reason, callID, origin, queue db.Null
+	var user, from, reason, callID, origin, queue, flow db.Null
 	var until db.Time
 	var given bool
 	var attempts db.JSON[[]CallbackAttempt]
 	err = r.Scan(&c.ID, &c.ToNumber, &user, &from, &reason, &c.ScheduledAt, &until, &given, &c.Status, &callID, &attempts, &c.MaxAttempts,
-		&c.Origin, &origin, &c.sandbox, &c.CreatedAt, &queue)
-	c.QueueID = queue.Ptr()
+		&c.Origin, &origin, &c.sandbox, &c.CreatedAt, &queue, &flow)
+	c.QueueID, c.FlowID = queue.Ptr(), flow.Ptr()
 	c.UserID, c.Reason, c.OriginCallID, c.Attempts = user.Ptr(), reason.Ptr(), origin.Ptr(), attempts.V
 	c.from, c.callID, c.windowEnd = string(from), string(callID), until.Time
 	if given {
@@ -92,10 +92,11 @@ func getCallback(ctx context.Context, q db.Querier, org, id string) (Callback, e
 
 func insertCallback(ctx context.Context, tx db.Querier, org string, c Callback) error {
 	const q = `INSERT INTO callbacks (org_id, id, to_number, user_id, from_number, reason, scheduled_at, window_end, window_given, status,
-			attempts, max_attempts, origin, origin_call_id, sandbox, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '[]', $11, $12, $13, $14, $15)`
+			attempts, max_attempts, origin, origin_call_id, sandbox, created_at, queue_id, flow_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '[]', $11, $12, $13, $14, $15, $16, $17)`
 	_, err := tx.Exec(ctx, q, org, c.ID, c.ToNumber, *c.UserID, db.Null(c.from), c.Reason, c.ScheduledAt, db.At(c.windowEnd),
-		c.WindowEnd != nil, c.Status, c.MaxAttempts, c.Origin, c.OriginCallID, c.sandbox, c.CreatedAt)
+		c.WindowEnd != nil, c.Status, c.MaxAttempts, c.Origin, c.OriginCallID, c.sandbox, c.CreatedAt,
+		c.QueueID, c.FlowID)
 	if err != nil {
 		return fmt.Errorf("insert callback: %w", err)
 	}

@@ -98,6 +98,12 @@ func (s *Service) dial(ctx context.Context, org string, c Callback) error {
 	}
 	p := Placement{Org: org, ID: c.callID, Sandbox: c.sandbox, Source: "callback", UserID: text(c.UserID), To: c.ToNumber, From: c.from,
 		RingTimeout: defaultRing * time.Second, MaxDuration: longestCall * time.Second, Record: "default", Machine: "off", Reason: text(c.Reason)}
+	switch {
+	case text(c.FlowID) != "":
+		p.Lead = "flow:" + *c.FlowID
+	case text(c.QueueID) != "":
+		p.Lead = "queue:" + *c.QueueID
+	}
 	err := s.Switch.Place(ctx, p)
 	var e *op.Error
 	switch {

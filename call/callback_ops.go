@@ -15,7 +15,7 @@ import (
 func (s *Service) callbackOperations() []op.Operation {
 	return []op.Operation{
 		op.New("callbacks.list", "GET /callbacks", access.CallsRead, "List callbacks", s.Callbacks),
-		op.New("callbacks.create", "POST /callbacks", access.CallsWrite, "Have a call placed later", s.CreateCallback).Status(201).Fails("not_enabled"),
+		op.New("callbacks.create", "POST /callbacks", access.CallsWrite, "Have a call placed later", s.CreateCallback).Status(201),
 		op.New("callbacks.get", "GET /callbacks/{id}", access.CallsRead, "Get one callback", s.GetCallback),
 		op.Delete("callbacks.cancel", "DELETE /callbacks/{id}", access.CallsWrite, "Cancel a callback", s.CancelCallback).Acts(),
 	}
@@ -30,8 +30,8 @@ type CallbackCreate struct {
 	ScheduledAt  string `json:"scheduled_at,omitempty" doc:"RFC 3339, up to 90 days ahead; now unless given" example:"2026-01-31T09:30:00Z"`
 	WindowEnd    string `json:"window_end,omitempty" doc:"RFC 3339; no attempt is begun after it; 24 hours after scheduled_at unless given"`
 	UserID       string `json:"user_id,omitempty" doc:"Whose phones ring first; the credential's user unless given"`
-	QueueID      string `json:"queue_id,omitempty" doc:"Not enabled yet"`
-	FlowID       string `json:"flow_id,omitempty" doc:"Not enabled yet"`
+	QueueID      string `json:"queue_id,omitempty" doc:"In place of a user: the number is called, and who answers waits in the queue"`
+	FlowID       string `json:"flow_id,omitempty" doc:"In place of a user: who answers is led through the flow"`
 	From         string `json:"from,omitempty" doc:"A number of the organisation to show"`
 	Reason       string `json:"reason,omitempty" doc:"At most 200 characters; the first note of the call"`
 	MaxAttempts  *int   `json:"max_attempts,omitempty" doc:"1 to 10; 3 unless given"`
@@ -43,9 +43,6 @@ const farthest = 90 * 24 * time.Hour
 
 // CreateCallback writes down a call to be placed at a time, or at once.
 func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[Callback], error) {
-	if in.Body.QueueID != "" || in.Body.FlowID != "" {
-		return nil, op.Fail("not_enabled", "callbacks by queues and flows are not enabled yet; give user_id")
-	}
 	c, err := s.callback(ctx, in.Body)
 	if err != nil {
 		return nil, err
@@ -92,9 +89,15 @@ func (s *Service) callback(ctx context.Context, b CallbackCreate) (Callback, err
 func (s *Service) callbackParties(ctx context.Context, c Callback, b CallbackCreate, wrong []op.Violation) (Callback, error) {
 	who, _ := access.From(ctx)
 	p := Placement{Org: who.OrgID, UserID: b.UserID}
-	if p.UserID == "" {
+	led, err := s.ledTo(ctx, &p, &CallCreate{FlowID: b.FlowID, QueueID: b.QueueID, UserID: b.UserID})
+	if err != nil {
+		return c, err
+	}
+	wrong = append(wrong, led...)
+	if p.UserID == "" && p.Lead == "" {
 		p.UserID = who.UserID
 	}
+	c.QueueID, c.FlowID = db.Null(b.QueueID).Ptr(), db.Null(b.FlowID).Ptr()
 	more, err := s.checkParties(ctx, &p, b.From)
 	if err != nil {
 		return c, err

@@ -161,7 +161,7 @@ func TestEverythingWrongWithACallbackIsToldAtOnce(t *testing.T) {
 	o.do("POST", "/callbacks", map[string]any{"to": "x", "scheduled_at": "tomorrow", "max_attempts": 11, "origin_call_id": "call_none",
 		"window_end": "2020-01-01T00:00:00Z"}).Refused("validation_failed", "to invalid_e164", "scheduled_at invalid_time", "max_attempts out_of_range",
 		"origin_call_id not_found", "user_id required", "window_end out_of_range")
-	o.do("POST", "/callbacks", map[string]any{"to": "+12025550143", "queue_id": "que_1"}).Want(501)
+	o.do("POST", "/callbacks", map[string]any{"to": "+12025550143", "queue_id": "que_1"}).Want(422).Refused("validation_failed", "queue_id not_found")
 	o.do("GET", "/callbacks/cbk_none", nil).Want(404)
 	o.calls.Dial = func(context.Context, string, string) (string, error) {
 		return "", op.Fail("destination_not_allowed", "closed")

@@ -23,8 +23,8 @@ type CallCreate struct {
 	From               string            `json:"from,omitempty" doc:"A number of the organisation to show; the user's or organisation's own unless given"`
 	UserID             string            `json:"user_id,omitempty" doc:"Whose phones ring first; the credential's user unless given"`
 	DeviceID           string            `json:"device_id,omitempty" doc:"Ring only this phone"`
-	FlowID             string            `json:"flow_id,omitempty" doc:"Not enabled yet"`
-	QueueID            string            `json:"queue_id,omitempty" doc:"Not enabled yet"`
+	FlowID             string            `json:"flow_id,omitempty" doc:"In place of a user: who answers is led through the flow"`
+	QueueID            string            `json:"queue_id,omitempty" doc:"In place of a user: who answers waits in the queue"`
 	RingTimeoutSeconds *int              `json:"ring_timeout_seconds,omitempty" doc:"5 to 120, for each side; 30 unless given"`
 	MaxDurationSeconds *int              `json:"max_duration_seconds,omitempty" doc:"1 to 14400; 14400 unless given"`
 	Record             string            `json:"record,omitempty" doc:"default, on or off" default:"default"`
