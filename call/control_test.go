@@ -207,7 +207,7 @@ func TestRefusedActionsSayWhy(t *testing.T) {
 	o.api.Do(optest.Admin(db.NewID("org")), "POST", at+"/end", nil).Want(404)
 	o.do("POST", at+"/hold", map[string]any{"audio_id": "aud_none"}).Refused("validation_failed", "audio_id not_found")
 	o.do("POST", at+"/announce", map[string]any{}).Refused("validation_failed", "audio_id required")
-	o.do("POST", at+"/transfer", map[string]any{"to": "queue:que_1"}).Want(501)
+	o.do("POST", at+"/transfer", map[string]any{"to": "queue:que_1"}).Want(422).Refused("validation_failed", "to not_found")
 	o.do("POST", at+"/transfer", map[string]any{"to": "100", "mode": "cold", "timeout_seconds": 1, "on_fail": "cry"}).
 		Refused("validation_failed", "to invalid_e164", "mode invalid_value", "timeout_seconds out_of_range", "on_fail invalid_value")
 	o.do("POST", at+"/dtmf", map[string]any{"digits": "12x"}).Want(422)

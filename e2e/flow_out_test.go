@@ -15,7 +15,7 @@ func TestWhoIsCalledIsLed(t *testing.T) {
 		o.ada, o.bob = o.AddUser("Ada"), o.AddUser("Bob")
 		o.adaPhone = o.phone(o.ada, adaTone, rig.PhoneOptions{Auto: true})
 		o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
-		flow := o.flow(node("say", "play", map[string]any{"audio_id": o.sound(greetingTone, 3*time.Second)}, "done", "bye"), node("bye", "hangup", nil))
+		flow := o.flow(node("say", "play", map[string]any{"audio_id": o.sound(greetingTone, 6*time.Second)}, "done", "bye"), node("bye", "hangup", nil))
 		queue := o.addQueue(map[string]any{"wrap_up_seconds": 0}, o.ada)
 
 		heard := o.bobPhone.Mark()
