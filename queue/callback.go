@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -152,16 +153,25 @@ func unlessNone(err error) error {
 // there says that the agent had picked up. Who was not reached is dialled again, after a while, up to max_attempts.
 func (s *Service) CallbackEnded(ctx context.Context, tx db.Querier, org, call, result string, there bool) error {
 	o, err := offerOf(ctx, tx, org, call)
+	if db.IsNone(err) { // who was called back may wait in the queue themselves
+		return s.CallEnded(ctx, tx, org, call, result, result == "completed")
+	}
 	if err != nil {
-		return unlessNone(err)
+		return err
 	}
 	e, err := getEntry(ctx, tx, org, o.EntryID)
 	if err != nil {
 		return fmt.Errorf("read caller: %w", err)
 	}
 	switch {
+	case e.CallID == call:
+		return s.CallEnded(ctx, tx, org, call, result, result == "completed")
 	case o.Status == OfferConnected:
-		return s.Complete(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
+		err := s.Complete(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
+		if errors.Is(err, ErrGone) { // whoever led the caller has said so already
+			return nil
+		}
+		return err
 	case there:
 		return s.notReached(ctx, tx, e, o, result)
 	}

@@ -51,7 +51,7 @@ func Main(m *testing.M) {
 	named := false
 	flag.Visit(func(f *flag.Flag) { named = named || f.Name == "test.parallel" })
 	if !named {
-		_ = flag.Set("test.parallel", "5")
+		_ = flag.Set("test.parallel", "3")
 	}
 	code := m.Run()
 	if path, err := Build(); err == nil && os.Getenv("SONIQ_E2E_BINARY") == "" {
