@@ -81,7 +81,7 @@ func (s *site) speak(d dialogue) cdr {
 	caller.Do("hangup", "")
 	callee.Wait("CALL_CLOSED", "")
 	id := s.record(ada.Extension).CallID
-	s.hooks.Wait("call.transcription", 2*time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == id })
+	s.hooks.Wait("call.transcription", 6*time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == id })
 	return s.record(ada.Extension)
 }
 
