@@ -112,15 +112,16 @@ func (v *Visit) HangUp(ctx context.Context, reason string) error {
 	return v.do(ctx, func(context.Context) error { v.c.dismiss(v, reason); return nil })
 }
 
-// do carries something out in the call's goroutine, where the visit is still in force.
+// do carries something out in the call's goroutine, where the visit is still in force. With ErrGone it is not carried out, not later either.
 func (v *Visit) do(ctx context.Context, f func(ctx context.Context) error) error {
 	if v.ctx.Err() != nil {
 		return ErrGone
 	}
 	answer := make(chan error, 1)
 	gone := func() { answer <- ErrGone }
+	var taken atomic.Bool // by the call, or by who does not wait for it any more
 	pushed := v.c.inbox.push(message{late: gone, run: func(ctx context.Context) {
-		if v.c.visit != v || v.c.done {
+		if v.c.visit != v || v.c.done || !taken.CompareAndSwap(false, true) {
 			gone()
 			return
 		}
@@ -133,7 +134,10 @@ func (v *Visit) do(ctx context.Context, f func(ctx context.Context) error) error
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
-		return ErrGone
+		if taken.CompareAndSwap(false, true) {
+			return ErrGone
+		}
+		return <-answer // it is being carried out
 	}
 }
 
