@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"soniq/e2e/rig"
 )
 
 // A chromium is a headless browser with one page, driven by the DevTools protocol.
@@ -69,7 +71,7 @@ func open(t *testing.T, wav, url string, flags ...string) *chromium {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Start(); err != nil {
+	if err := rig.Launch(command); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

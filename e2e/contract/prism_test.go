@@ -100,7 +100,7 @@ func proxied(t *testing.T, p *place, description string) (address func() string)
 		t.Fatal(err)
 	}
 	c.Stdout, c.Stderr, c.SysProcAttr = out, out, &syscall.SysProcAttr{Setpgid: true}
-	if err := c.Start(); err != nil {
+	if err := rig.Launch(c); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,20 +56,13 @@ func (p *callers) start(args []string) {
 	}
 	p.command = exec.Command(path, args...)
 	p.command.Dir, p.command.Stdout, p.command.Stderr = p.dir, &p.out, &p.out
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started := make(chan error, 1)
-	go func() { // the death signal comes when the thread that started it ends
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.exited)
-		err := p.command.Start()
-		if started <- err; err == nil {
-			_ = p.command.Wait() // it fails with the calls that crashes cut
-		}
-	}()
-	if err := <-started; err != nil {
+	if err := rig.Launch(p.command); err != nil {
 		p.t.Fatal(err)
 	}
+	go func() {
+		_ = p.command.Wait() // it fails with the calls that crashes cut
+		close(p.exited)
+	}()
 	p.t.Cleanup(func() {
 		_ = p.command.Process.Kill()
 		<-p.exited

@@ -76,7 +76,7 @@ func start(t *testing.T, command []string, env ...string) func() string {
 	}
 	c.Stdout, c.Stderr, c.Env = out, out, append(os.Environ(), env...)
 	apart(c)
-	if err := c.Start(); err != nil {
+	if err := rig.Launch(c); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

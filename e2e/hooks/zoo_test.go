@@ -52,7 +52,7 @@ func startNode(t *testing.T, secrets ...string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(); err != nil {
+	if err := rig.Launch(c); err != nil {
 		t.Fatal(err)
 	}
 	n, port, done := &node{}, make(chan int, 1), make(chan struct{})

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -97,10 +96,9 @@ func (p *Linphone) start(path, config string) {
 	p.command = exec.Command(path, "-c", config, "-d", "0")
 	p.command.Dir, p.command.Stdout, p.command.Stderr = p.dir, p, io.Discard
 	p.command.Env = append(os.Environ(), "HOME="+p.dir, "TERM=dumb")
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var err error
 	if p.in, err = p.command.StdinPipe(); err == nil {
-		err = p.command.Start()
+		err = Launch(p.command)
 	}
 	if err != nil {
 		p.T.Fatalf("start linphonec: %v", err)

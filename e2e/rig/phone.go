@@ -89,8 +89,7 @@ func (s *Server) Phone(l Login, o PhoneOptions) *Phone {
 	p.write("contacts", nil)
 	p.command = command(path, family(host), "-f", p.dir)
 	p.command.Stdout, p.command.Stderr = p.out, p.out
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.command.Start(); err != nil {
+	if err := Launch(p.command); err != nil {
 		s.T.Fatalf("start baresip: %v", err)
 	}
 	go func() { _ = p.command.Wait(); close(p.exited) }()
@@ -268,7 +267,7 @@ func (p *Phone) await(what string, older bool, match func(PhoneEvent) bool) Phon
 		select {
 		case <-more:
 		case <-p.exited:
-			p.T.Fatalf("baresip ended while %s was awaited:\n%s", what, tail(p.out.String(), 40))
+			p.T.Fatalf("baresip ended (%v) while %s was awaited:\n%s", p.command.ProcessState, what, tail(p.out.String(), 40))
 		case <-deadline:
 			p.T.Fatalf("baresip: no %s within %s; there were %s\n%s", what, patience, seen, tail(p.out.String(), 40))
 		}

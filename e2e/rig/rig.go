@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -186,17 +185,16 @@ func (s *Server) TryStart() error {
 		s.command.Env = append(s.command.Env, k+"="+v)
 	}
 	s.command.Stderr = s.log
-	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := s.command.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	ready, started := make(chan []string, 1), make(chan error, 1)
-	s.exited = make(chan struct{})
-	go s.follow(out, started, ready)
-	if err := <-started; err != nil {
+	if err := Launch(s.command); err != nil {
 		return err
 	}
+	ready := make(chan []string, 1)
+	s.exited = make(chan struct{})
+	go s.follow(out, ready)
 	select {
 	case found := <-ready:
 		s.HTTP, s.SIP = found[1], found[2]
@@ -209,16 +207,8 @@ func (s *Server) TryStart() error {
 	}
 }
 
-// follow starts the server and reads what it writes. The death signal comes when the thread that started it ends, so that
-// thread is kept until the server has ended.
-func (s *Server) follow(out io.Reader, started chan<- error, ready chan<- []string) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	err := s.command.Start()
-	started <- err
-	if err != nil {
-		return
-	}
+// follow reads what the server writes, until it has ended.
+func (s *Server) follow(out io.Reader, ready chan<- []string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		_, _ = fmt.Fprintln(s.log, lines.Text())

@@ -111,7 +111,7 @@ func (s *Server) Sipp(x Script) *Sipp {
 	s.T.Cleanup(cancel)
 	p.command = exec.CommandContext(ctx, path, append(p.args(file), s.SIP)...)
 	p.command.Dir, p.command.Stdout, p.command.Stderr = p.dir, &p.out, &p.out
-	if err := p.command.Start(); err != nil {
+	if err := Launch(p.command); err != nil {
 		s.T.Fatalf("start sipp: %v", err)
 	}
 	go func() { p.exited <- p.command.Wait() }()
