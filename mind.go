@@ -78,6 +78,16 @@ func (h *house) hears() bool {
 	return h.engines.listener != nil && h.engines.listener.Ready(context.Background()) == nil
 }
 
+// zoneOfOrg is the time zone of an organisation.
+func (h *house) zoneOfOrg(ctx context.Context, org string) *time.Location {
+	if o, err := h.orgs.Get(ctx, org); err == nil {
+		if zone, err := time.LoadLocation(o.Timezone); err == nil {
+			return zone
+		}
+	}
+	return time.UTC
+}
+
 // phoneOf writes a number the way calls carry it.
 func (h *house) phoneOf(ctx context.Context, org, text string) string {
 	o, err := h.orgs.Get(ctx, org)
@@ -118,7 +128,7 @@ func (h *house) buildMind(now func() time.Time) error {
 	h.memory = memory.New(memory.Config{DB: h.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: h.phoneOf,
 		RecordingURL: h.recordingURL})
 	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
-		Listener: listener, Writer: writer, Fallback: ai.NewRules(lexicon), Log: h.log, Now: now}
+		Listener: listener, Writer: writer, Fallback: ai.NewRules(lexicon), Log: h.log, Now: now, Zone: h.zoneOfOrg}
 	return nil
 }
 

@@ -21,7 +21,12 @@ Answer with one JSON object and nothing else, with these members:
 "outcome": one of "resolved", "unresolved", "follow_up", "transferred", "voicemail";
 "topics": one to five short lower-case topics;
 "action_items": list of {"text", "owner": "caller" or "agent", "due": words used or null, "turn": number of the turn};
-"sentiment": {"overall", "caller", "agent"}, each one of "positive", "neutral", "negative", "mixed";
+"sentiment": {"overall", "caller", "agent"}, each one of "positive", "neutral", "negative", "mixed", and "caller_trend" and
+"agent_trend", how the mood went during the call: "improving", "steady", "declining", "unknown";
+"flags": list of {"kind", "turn"}, only where somebody says so: "escalation_request" (caller asks for a superior), "churn_risk" (caller
+threatens to leave), "recording_disclosure" (agent says the call is recorded), "do_not_contact" (caller wants no calls), "emergency";
+"entities": list of {"type", "value", "turn"}: what is named, exactly as it stands in the turn; types "person", "money", "date", "time",
+"email", "phone", "reference";
 "evidence": numbers of the turns that the summary rests on.`
 
 // answerForms are the ways to ask for JSON, strictest first; the last says nothing and takes what comes.
@@ -32,16 +37,22 @@ var answerForms = []json.RawMessage{
 }
 
 const draftSchema = `{"type":"object","additionalProperties":false,
-"required":["summary","reason","outcome","topics","action_items","sentiment","evidence"],
+"required":["summary","reason","outcome","topics","action_items","sentiment","flags","entities","evidence"],
 "properties":{"summary":{"type":"string"},"reason":{"type":"string"},
 "outcome":{"type":"string","enum":["resolved","unresolved","follow_up","transferred","voicemail"]},
 "topics":{"type":"array","items":{"type":"string"}},
 "action_items":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["text","owner","due","turn"],
 "properties":{"text":{"type":"string"},"owner":{"type":"string","enum":["caller","agent"]},"due":{"type":["string","null"]},"turn":{"type":"integer"}}}},
-"sentiment":{"type":"object","additionalProperties":false,"required":["overall","caller","agent"],
-"properties":{"overall":{"$ref":"#/$defs/mood"},"caller":{"$ref":"#/$defs/mood"},"agent":{"$ref":"#/$defs/mood"}}},
+"sentiment":{"type":"object","additionalProperties":false,"required":["overall","caller","agent","caller_trend","agent_trend"],
+"properties":{"overall":{"$ref":"#/$defs/mood"},"caller":{"$ref":"#/$defs/mood"},"agent":{"$ref":"#/$defs/mood"},
+"caller_trend":{"$ref":"#/$defs/trend"},"agent_trend":{"$ref":"#/$defs/trend"}}},
+"flags":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["kind","turn"],
+"properties":{"kind":{"type":"string","enum":["escalation_request","churn_risk","recording_disclosure","do_not_contact","emergency"]},"turn":{"type":"integer"}}}},
+"entities":{"type":"array","items":{"type":"object","additionalProperties":false,"required":["type","value","turn"],
+"properties":{"type":{"type":"string","enum":["person","money","date","time","email","phone","reference"]},"value":{"type":"string"},"turn":{"type":"integer"}}}},
 "evidence":{"type":"array","items":{"type":"integer"}}},
-"$defs":{"mood":{"type":"string","enum":["positive","neutral","negative","mixed"]}}}`
+"$defs":{"mood":{"type":"string","enum":["positive","neutral","negative","mixed"]},
+"trend":{"type":"string","enum":["improving","steady","declining","unknown"]}}}`
 
 // draft is a note as a model writes it.
 type draft struct {
@@ -55,8 +66,20 @@ type draft struct {
 		Due   *string
 		Turn  *int
 	} `json:"action_items"`
-	Sentiment struct{ Overall, Caller, Agent string }
-	Evidence  []int
+	Sentiment struct {
+		Overall, Caller, Agent string
+		CallerTrend            string `json:"caller_trend"`
+		AgentTrend             string `json:"agent_trend"`
+	}
+	Flags []struct {
+		Kind string
+		Turn *int
+	}
+	Entities []struct {
+		Type, Value string
+		Turn        *int
+	}
+	Evidence []int
 }
 
 var fence = regexp.MustCompile("(?s)```(?:json)?\\s*(\\{.*\\})\\s*```")
@@ -97,9 +120,13 @@ func (d *draft) check(turns []transcript.Turn) error {
 			return fmt.Errorf(`"sentiment" holds %q`, cut(*m, 40))
 		}
 	}
-	exists := func(id int) bool {
-		return slices.ContainsFunc(turns, func(t transcript.Turn) bool { return t.ID == id })
+	for _, trend := range []*string{&d.Sentiment.CallerTrend, &d.Sentiment.AgentTrend} {
+		if !slices.Contains(transcript.Trends, *trend) { // not worth another try
+			*trend = string(transcript.Unknown)
+		}
 	}
+	exists := func(id int) bool { return turnOf(turns, id) != nil }
+	d.keepSaid(turns)
 	d.Evidence = slices.DeleteFunc(d.Evidence, func(id int) bool { return !exists(id) })
 	items := d.ActionItems[:0]
 	for _, a := range d.ActionItems {
@@ -114,18 +141,64 @@ func (d *draft) check(turns []transcript.Turn) error {
 	return nil
 }
 
+// turnOf is the turn with an id, or nil.
+func turnOf(turns []transcript.Turn, id int) *transcript.Turn {
+	for i := range turns {
+		if turns[i].ID == id {
+			return &turns[i]
+		}
+	}
+	return nil
+}
+
+// keepSaid drops flags that cite no turn, and entities that were not said in the turn they cite: what a model, or a speaker who
+// talks to it, has made up.
+func (d *draft) keepSaid(turns []transcript.Turn) {
+	flags := d.Flags[:0]
+	for _, f := range d.Flags {
+		if f.Turn != nil && turnOf(turns, *f.Turn) != nil && slices.Contains(transcript.FlagKinds, f.Kind) {
+			flags = append(flags, f)
+		}
+	}
+	d.Flags = flags[:min(len(flags), 20)]
+	entities := d.Entities[:0]
+	for _, e := range d.Entities {
+		if e.Turn == nil || !slices.Contains(transcript.EntityTypes, e.Type) || wordsOf(e.Value) == "" {
+			continue
+		}
+		if t := turnOf(turns, *e.Turn); t != nil && strings.Contains(" "+wordsOf(t.Text)+" ", " "+wordsOf(e.Value)+" ") {
+			entities = append(entities, e)
+		}
+	}
+	d.Entities = entities[:min(len(entities), maxEntities)]
+}
+
+// wordsOf is a text as it is compared: words in lower case.
+func wordsOf(text string) string {
+	var all []string
+	eachWord(text, func(w string) { all = append(all, w) })
+	return strings.Join(all, " ")
+}
+
 // note brings a checked draft into our form.
 func (d draft) note() transcript.Note {
 	n := transcript.Note{Summary: d.Summary, Reason: d.Reason, Outcome: transcript.Outcome(d.Outcome), Evidence: d.Evidence,
 		Topics: []string{}, Sentiment: transcript.Sentiment{Overall: transcript.Mood(d.Sentiment.Overall),
-			Caller: transcript.Mood(d.Sentiment.Caller), Agent: transcript.Mood(d.Sentiment.Agent)}}
+			Caller: transcript.Mood(d.Sentiment.Caller), Agent: transcript.Mood(d.Sentiment.Agent),
+			CallerTrend: transcript.Trend(d.Sentiment.CallerTrend), AgentTrend: transcript.Trend(d.Sentiment.AgentTrend)}}
+	for _, f := range d.Flags {
+		n.Flags = append(n.Flags, transcript.Flag{Kind: f.Kind, Turn: *f.Turn})
+	}
+	for _, e := range d.Entities {
+		n.Entities = append(n.Entities, transcript.Entity{Type: e.Type, Value: cut(oneLine(e.Value), 100), Turn: *e.Turn})
+	}
 	for _, t := range d.Topics[:min(len(d.Topics), 8)] {
 		if t = cut(strings.ToLower(oneLine(t)), 60); t != "" {
 			n.Topics = append(n.Topics, t)
 		}
 	}
 	for _, a := range d.ActionItems {
-		item := transcript.ActionItem{Text: cut(oneLine(a.Text), 300), Owner: &a.Owner, Turn: *a.Turn}
+		item := transcript.ActionItem{Text: cut(oneLine(a.Text), 300), Owner: &a.Owner, Turn: a.Turn}
 		if a.Due != nil && strings.TrimSpace(*a.Due) != "" {
 			due := cut(oneLine(*a.Due), 80)
 			item.Due = &due

@@ -60,10 +60,11 @@ func (r *remoteWriter) draft(ctx context.Context, turns []transcript.Turn) (draf
 			return d, err
 		}
 		all.ActionItems = append(all.ActionItems, d.ActionItems...)
+		all.Flags, all.Entities = append(all.Flags, d.Flags...), append(all.Entities, d.Entities...)
 		digest = append(digest, transcript.Turn{ID: part[0].ID, Speaker: transcript.Other, Text: d.Summary})
 	}
 	d, err := r.ask(ctx, turns, "These are summaries of consecutive parts of one call.\n"+quote(digest))
-	d.ActionItems = all.ActionItems
+	d.ActionItems, d.Flags, d.Entities = all.ActionItems, all.Flags, all.Entities[:min(len(all.Entities), maxEntities)]
 	return d, err
 }
 

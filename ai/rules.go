@@ -9,7 +9,7 @@ import (
 )
 
 // rulesEngine is how notes made by rules are signed: no language model is claimed where rules work.
-var rulesEngine = transcript.Engine{Name: "builtin-rules", Model: "rules-en", Version: "1"}
+var rulesEngine = transcript.Engine{Name: "builtin-rules", Model: "rules-en", Version: "2"}
 
 // Rules writes notes by rules: who asked for what, who promised what, how it ended. It knows English only, reads
 // recognised text without punctuation as well as written text, takes well under a millisecond and never fails.
@@ -30,6 +30,8 @@ func (r *Rules) Summarise(_ context.Context, c transcript.Conversation) (transcr
 		Outcome:   outcomeOf(clauses, promises),
 		Topics:    r.topics(c.Turns),
 		Sentiment: sentimentOf(clauses),
+		Flags:     flagsOf(clauses),
+		Entities:  entitiesOf(c.Turns),
 		Engine:    rulesEngine,
 	}
 	for _, p := range promises {

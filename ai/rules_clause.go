@@ -23,7 +23,7 @@ var (
 	// asks is a question without its mark.
 	asks      = regexp.MustCompile(`(?i)^(?:what|where|when|who|why|how|which|can (?:i|you|we)|could (?:i|you)|would you|do (?:i|you|we)|does|did (?:i|you)|is (?:it|that|there|this|anyone)|are (?:you|there|the)|was (?:it|there)|should i|will (?:it|you)|have you)\b`)
 	greeting1 = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|right|sure|great|alright|of course|thanks?|thank you(?: (?:very|so) much)?|bye|goodbye|please|perfect|no problem|i understand|i see|wonderful|have a (?:nice|good) \w+)[,.! ]*)+$`)
-	preface   = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|well|so|right|sure|um|uh|oh|ah|great|alright|thanks?|thank you)\b[,.! ]*)+`)
+	preface   = regexp.MustCompile(`(?i)^(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|yes|no|yeah|okay|ok|well|so|right|sure|um|uh|oh|ah|great|alright|absolutely|certainly|of course|no problem|(?:one|just a) moment|sir|madam|thanks?|thank you)\b[,.! ]*)+`)
 )
 
 // clausesOf cuts turns into clauses.

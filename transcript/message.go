@@ -81,7 +81,7 @@ func (s *Service) understand(ctx context.Context, j job.Job, id string, c call.C
 		return fmt.Errorf("recognise message %s: %w", id, err)
 	}
 	t.CompletedAt = &now
-	n, _, err := s.write(ctx, facts{CDR: call.CDR{CallID: c.ID, Direction: call.Inbound, StartedAt: c.StartedAt}}, t)
+	n, _, err := s.write(ctx, j, facts{CDR: call.CDR{CallID: c.ID, Direction: call.Inbound, StartedAt: c.StartedAt}}, t)
 	if err != nil && !j.Last() {
 		return fmt.Errorf("write note of message %s: %w", id, err)
 	}

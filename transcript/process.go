@@ -235,7 +235,7 @@ func (s *Service) summarise(ctx context.Context, j job.Job, c facts, t Transcrip
 	if announced {
 		return sum.note(), nil
 	}
-	n, status, err := s.write(ctx, c, t)
+	n, status, err := s.write(ctx, j, c, t)
 	if err != nil && !j.Last() {
 		return n, fmt.Errorf("write note of %s: %w", c.CallID, err)
 	}
@@ -248,7 +248,8 @@ func (s *Service) summarise(ctx context.Context, j job.Job, c facts, t Transcrip
 
 // note is the note a summary shows.
 func (s Summary) note() Note {
-	n := Note{Summary: s.AISummary, Topics: s.Topics, ActionItems: s.ActionItems, Evidence: s.Evidence, Engine: s.Engine}
+	n := Note{Summary: s.AISummary, Topics: s.Topics, ActionItems: s.ActionItems, Evidence: s.Evidence, Engine: s.Engine, Flags: s.Flags,
+		Entities: s.Entities, Stats: s.Stats}
 	if s.Outcome != nil {
 		n.Outcome = Outcome(*s.Outcome)
 	}
@@ -259,9 +260,9 @@ func (s Summary) note() Note {
 }
 
 // write has the note written, by the fallback where the writer fails.
-func (s *Service) write(ctx context.Context, c facts, t Transcript) (Note, Status, error) {
+func (s *Service) write(ctx context.Context, j job.Job, c facts, t Transcript) (Note, Status, error) {
 	if t.Status != Completed || s.Writer == nil {
-		return Note{}, Skipped, nil
+		return Note{Stats: talkOf(t.Segments)}, Skipped, nil
 	}
 	conv := Conversation{CallID: c.CallID, Direction: string(c.Direction), StartedAt: c.StartedAt.Time, Language: t.Language,
 		Turns: conversation(t.Segments)}
@@ -270,9 +271,11 @@ func (s *Service) write(ctx context.Context, c facts, t Transcript) (Note, Statu
 		s.Log.Warn("writer failed, the builtin one writes", "call", c.CallID, "err", err)
 		n, err = s.Fallback.Summarise(ctx, conv)
 	}
+	n.Stats = talkOf(t.Segments)
 	if err != nil {
 		return n, Failed, err
 	}
+	n.date(c.StartedAt.In(s.zone(ctx, j.Org)))
 	return n, Completed, nil
 }
 

@@ -65,6 +65,9 @@ type Summary struct {
 	ActionItems []ActionItem `json:"action_items" nullable:"false"`
 	Outcome     *string      `json:"outcome" enum:"resolved,unresolved,follow_up,transferred,voicemail"`
 	Sentiment   *Sentiment   `json:"sentiment"`
+	Flags       []Flag       `json:"flags" nullable:"false" doc:"What somebody should look at"`
+	Entities    []Entity     `json:"entities" nullable:"false" doc:"What was named"`
+	Stats       *TalkStats   `json:"stats" doc:"How the two sides talked; null where they cannot be told apart"`
 	Language    string       `json:"language"`
 	Engine      Engine       `json:"engine"`
 	Embedding   Embedding    `json:"embedding"`

@@ -30,6 +30,8 @@ type Service struct {
 	Log      *slog.Logger
 	Now      func() time.Time
 	Language string // of the calls, "en" when empty
+	// Zone is the time zone of an organisation, in which "tomorrow" begins; nil: UTC.
+	Zone func(ctx context.Context, org string) *time.Location
 
 	mu   sync.Mutex // guards live
 	live map[string]hearing
@@ -43,6 +45,13 @@ func (s *Service) language() string {
 		return "en"
 	}
 	return s.Language
+}
+
+func (s *Service) zone(ctx context.Context, org string) *time.Location {
+	if s.Zone == nil {
+		return time.UTC
+	}
+	return s.Zone(ctx, org)
 }
 
 // Listen begins to listen to a recording of a call that is being written at path; the returned Live takes the audio. It is

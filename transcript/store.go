@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 
 	"soniq/db"
@@ -92,6 +93,7 @@ func summaryOf(ctx context.Context, q db.Querier, org, callID string) (s Summary
 // fill takes over what a note says.
 func (s *Summary) fill(n Note) {
 	s.AISummary, s.Topics, s.ActionItems, s.Evidence, s.Engine = n.Summary, n.Topics, n.ActionItems, n.Evidence, n.Engine
+	s.Flags, s.Entities, s.Stats = n.Flags, n.Entities, n.Stats
 	if n.Reason != "" {
 		s.Reason = &n.Reason
 	}
@@ -100,6 +102,8 @@ func (s *Summary) fill(n Note) {
 		s.Outcome = &outcome
 	}
 	if n.Sentiment.Overall != "" {
+		n.Sentiment.CallerTrend = cmp.Or(n.Sentiment.CallerTrend, Unknown)
+		n.Sentiment.AgentTrend = cmp.Or(n.Sentiment.AgentTrend, Unknown)
 		s.Sentiment = &n.Sentiment
 	}
 	if s.Topics == nil {
@@ -110,6 +114,12 @@ func (s *Summary) fill(n Note) {
 	}
 	if s.Evidence == nil {
 		s.Evidence = []int{}
+	}
+	if s.Flags == nil {
+		s.Flags = []Flag{}
+	}
+	if s.Entities == nil {
+		s.Entities = []Entity{}
 	}
 }
 
