@@ -207,10 +207,10 @@ func countEntities(t testing.TB, notes map[string]transcript.Note, want map[stri
 var shortMood = map[transcript.Mood]string{transcript.Positive: "pos", transcript.Negative: "neg", transcript.Neutral: "neu", transcript.Mixed: "mix"}
 
 // TestEvaluateNotes measures the fields of notes against three sets of labels: the first, which the rules were written
-// with; the others of the evaluation set, after whose first count the rules were changed; and calls that no rule was changed for.
+// with; the others of the evaluation set, after whose first count the rules were changed; and calls written after both.
 func TestEvaluateNotes(t *testing.T) {
 	w := evaluated(t)
-	first, more, unseen := readLabels(t, "notes.json"), readLabels(t, "notes-more.json"), readLabels(t, "notes-unseen.json")
+	first, more, unseen := readLabels(t, "notes.json"), readLabels(t, "notes-more.json"), readLabels(t, "notes-later.json")
 	for _, form := range []struct {
 		name       string
 		recognised bool
@@ -228,8 +228,8 @@ func TestEvaluateNotes(t *testing.T) {
 		evalRow(t, part, "mood of the caller, first labels", fmt.Sprintf("%d of %d", right, all), "–")
 		evalFields(t, part+", 60 calls", notes, more)
 		notes = notesOf(t, w, unseen.Docs, form.recognised)
-		evalRow(t, part+", 12 unseen calls", "action items", countActions(t, unseen.Docs, notes, unseen.Actions), "–")
-		evalFields(t, part+", 12 unseen calls", notes, unseen)
+		evalRow(t, part+", 12 later calls", "action items", countActions(t, unseen.Docs, notes, unseen.Actions), "–")
+		evalFields(t, part+", 12 later calls", notes, unseen)
 	}
 }
 
