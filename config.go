@@ -67,6 +67,9 @@ type Config struct {
 	RateBurst      int           `flag:"rate-burst" default:"60" help:"requests per second and credential; 0: no limit"`
 	RateSearches   int           `flag:"rate-searches" default:"20" help:"memory searches per second and credential; 0: no limit"`
 	RateAttempts   int           `flag:"rate-attempts" default:"120" help:"requests without a valid credential per minute and address; 0: no limit"`
+	OAuthRegister  string        `flag:"oauth-register" default:"on" help:"on: assistants may register themselves as OAuth clients (RFC 7591); off: only known ones and those that are described at an address of theirs"`
+	OAuthCallbacks string        `flag:"oauth-callbacks" default:"" help:"addresses (https, comma-separated) of remote assistants to which the client soniq-assistant may lead people back, beside their own machines"`
+	OAuthReuse     time.Duration `flag:"oauth-reuse-window" default:"0s" help:"how long, up to 60s, a refresh token may be used once more by a program that lost the answer"`
 	AuditDays      int           `flag:"audit-days" default:"400" help:"days for which the audit log is kept"`
 	MaxCalls       int           `flag:"max-calls" default:"20000" help:"calls in progress beyond which new ones get 503"`
 	CallRate       int           `flag:"call-rate" default:"4000" help:"new calls per second beyond which they get 503"`
@@ -250,6 +253,17 @@ func (c *Config) check() []error {
 	}
 	if c.ProvisionEvery < time.Hour {
 		wrong = append(wrong, errors.New("--provision-interval must be an hour at least, such as 24h"))
+	}
+	if c.OAuthRegister != "on" && c.OAuthRegister != "off" {
+		wrong = append(wrong, fmt.Errorf("--oauth-register %q must be on or off", c.OAuthRegister))
+	}
+	if c.OAuthReuse > time.Minute {
+		wrong = append(wrong, errors.New("--oauth-reuse-window must be 60s at most"))
+	}
+	for _, a := range list(c.OAuthCallbacks) {
+		if !web(a) || !strings.HasPrefix(a, "https://") {
+			wrong = append(wrong, fmt.Errorf("--oauth-callbacks: %q must be an address such as https://assistant.example.com/callback", a))
+		}
 	}
 	if _, err := c.mailer(nil); err != nil {
 		wrong = append(wrong, err)

@@ -66,6 +66,7 @@ type house struct {
 
 	orgs        *org.Service
 	keys        *auth.Service
+	oauth       *auth.OAuth
 	users       *user.Service
 	agents      *agent.Service
 	queues      *queue.Service
@@ -149,6 +150,7 @@ func (h *house) build() error {
 	}
 	h.orgs.SetLimits(h.config.limits())
 	h.keys = auth.New(h.db, h.orgs, h.seal, h.bus, now, h.config.Brand)
+	h.buildOAuth()
 	h.users = user.New(h.db, h.orgs, h.outbox, h.bus, now)
 	h.devices = device.New(h.db, h.users, h.seal, h.bus, now, h.config.SIPDomain)
 	h.trunks = carrier.New(h.db, h.orgs, h.seal, h.bus, now, h.config.SIPDomain)

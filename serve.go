@@ -236,9 +236,10 @@ func (n *node) openHTTP(context.Context) (err error) {
 	}
 	n.rest, err = rest.New(rest.Config{
 		Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Cursors: op.Cursors{Key: h.seal.Key("cursors"), Now: time.Now}, Log: h.log,
-			Now: time.Now, Done: m.operation, Limiter: access.NewLimiter(time.Now), Attempts: h.config.RateAttempts},
+			Now: time.Now, Done: m.operation, Lacks: h.stepUp, Limiter: access.NewLimiter(time.Now), Attempts: h.config.RateAttempts},
 		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
 		Phones: n.sip.WebSocket(), Describe: webhook.Describe, Represent: h.keys.Represent, Proxies: proxies,
+		Metadata: h.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){h.oauth.Mount},
 		Origins: list(h.config.CORSOrigins), Provision: n.provisioner().Serve,
 	})
 	if err != nil {

@@ -172,6 +172,7 @@ type Kind string
 const (
 	StandardKey Kind = "standard"
 	PartnerKey  Kind = "partner"
+	OAuthToken  Kind = "oauth" // of a program that a person lets act for them
 )
 
 // A Principal is who is asking: always one organisation, sometimes one of its users.
@@ -179,8 +180,8 @@ type Principal struct {
 	OrgID       string
 	HomeID      string // of a partner's key that acts in a child organisation: the partner's own; else ""
 	UserID      string // "" for a key without a user
-	KeyID       string
-	KeyName     string
+	KeyID       string // or the id of the grant a token belongs to
+	KeyName     string // or the name of the client a token was given to
 	Kind        Kind
 	Environment Environment
 	Scopes      []Scope
@@ -231,3 +232,24 @@ func (s Scope) Need() Need { return One(s) }
 
 // Need returns n itself.
 func (n Need) Need() Need { return n }
+
+// RoleScopes are what people of a role may do, and so the most that keys and programs of theirs may. Partner scopes are those of
+// owners and administrators of organisations that are partners; nobody holds them by their role.
+func RoleScopes(role string) []Scope {
+	switch role {
+	case "owner", "admin":
+		return slices.DeleteFunc(All(), Scope.Partner)
+	case "supervisor":
+		return []Scope{CallsRead, CallsWrite, ContactsRead, ContactsWrite, MemoryRead, QueuesRead, QueuesAdmin, SMSRead, SMSWrite, SupervisorWrite}
+	case "agent":
+		return []Scope{CallsRead, CallsWrite, ContactsRead, ContactsWrite, MemoryRead, QueuesRead, SMSRead, SMSWrite}
+	case "viewer":
+		return []Scope{CallsRead, ContactsRead, MemoryRead, QueuesRead, SMSRead}
+	}
+	return nil
+}
+
+// Among returns those of the scopes that the others have too, in their order.
+func Among(scopes, others []Scope) []Scope {
+	return slices.DeleteFunc(slices.Clone(scopes), func(s Scope) bool { return !slices.Contains(others, s) })
+}

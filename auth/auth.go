@@ -1,4 +1,4 @@
-// Package auth says who is calling: it makes API keys and recognises them.
+// Package auth says who is calling: it makes API keys and recognises them, and it is the OAuth 2.1 authorization server.
 package auth
 
 import (

@@ -47,7 +47,7 @@ type Credential struct {
 	Type string      `json:"type" enum:"api_key,oauth"`
 	ID   string      `json:"id"`
 	Name string      `json:"name"`
-	Kind access.Kind `json:"kind" enum:"standard,partner"`
+	Kind access.Kind `json:"kind" enum:"standard,partner,oauth"`
 }
 
 // Person is the user a credential belongs to.
@@ -68,6 +68,9 @@ func (s *Service) Me(ctx context.Context, _ *struct{}) (*op.Out[Me], error) {
 	me := Me{Organization: Home{o.ID, o.Name, o.Status, o.Country, o.Timezone}, Scopes: p.Scopes, Limits: o.Limits,
 		Credential:  Credential{Type: "api_key", ID: p.KeyID, Name: p.KeyName, Kind: p.Kind},
 		Environment: o.Environment}
+	if p.Kind == access.OAuthToken {
+		me.Credential.Type = "oauth"
+	}
 	if p.UserID != "" {
 		u, err := holder(ctx, s.db.Read(ctx), p.OrgID, p.UserID)
 		if err != nil {
@@ -246,7 +249,10 @@ func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, orgID, userID s
 	if err != nil {
 		return fmt.Errorf("revoke keys of user: %w", err)
 	}
-	s.changed(tx, digests...)
+	if err := revokeGrantsOfUser(ctx, tx, orgID, userID, db.At(s.now())); err != nil {
+		return fmt.Errorf("revoke grants of user: %w", err)
+	}
+	s.changed(tx, append(digests, "")...)
 	return nil
 }
 
@@ -256,7 +262,7 @@ func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, orgID, userID 
 	if err != nil {
 		return fmt.Errorf("find keys of user: %w", err)
 	}
-	s.changed(tx, digests...)
+	s.changed(tx, append(digests, "")...)
 	return nil
 }
 

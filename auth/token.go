@@ -28,22 +28,33 @@ func prefix(brand string, kind access.Kind, e access.Environment) string {
 	return words + "live_"
 }
 
-// newToken makes a key: its prefix, 30 random characters, and a checksum over both.
+// newToken makes a key.
 func newToken(brand string, kind access.Kind, e access.Environment) string {
-	body := prefix(brand, kind, e) + seal.Random(randomLength)
+	return newSecret(prefix(brand, kind, e))
+}
+
+// newSecret makes a secret: its prefix, 30 random characters, and a checksum over both.
+func newSecret(prefix string) string {
+	body := prefix + seal.Random(randomLength)
 	return body + checksum(body)
+}
+
+// accessPrefix and refreshPrefix are how the tokens of OAuth begin, such as soniq_at_.
+func accessPrefix(brand string) string  { return brand + "_at_" }
+func refreshPrefix(brand string) string { return brand + "_rt_" }
+
+// formed reports whether a text could be a secret that newSecret made with the prefix.
+func formed(prefix, text string) bool {
+	cut := len(text) - sumLength
+	return len(text) == len(prefix)+randomLength+sumLength && strings.HasPrefix(text, prefix) && checksum(text[:cut]) == text[cut:]
 }
 
 // genuine reports whether a token is one that we could have made: a mistyped or cut one is recognised without a
 // look into the database.
 func genuine(brand, token string) bool {
-	cut := len(token) - sumLength
-	if cut < 0 || checksum(token[:cut]) != token[cut:] {
-		return false
-	}
 	for _, kind := range []access.Kind{access.StandardKey, access.PartnerKey} {
 		for _, e := range []access.Environment{access.Live, access.Sandbox} {
-			if p := prefix(brand, kind, e); strings.HasPrefix(token, p) && len(token) == len(p)+randomLength+sumLength {
+			if formed(prefix(brand, kind, e), token) {
 				return true
 			}
 		}

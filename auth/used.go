@@ -4,13 +4,14 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
 	"soniq/db"
 )
 
-// uses remembers when keys were last used until that is written, many at a time.
+// uses remembers when keys and grants were last used until that is written, many at a time.
 type uses struct {
 	mu   sync.Mutex // guards last
 	last map[string]use
@@ -22,10 +23,10 @@ type use struct {
 	source string
 }
 
-func (u *uses) note(k Key, at db.Time, source netip.Addr) {
+func (u *uses) note(id, org string, at db.Time, source netip.Addr) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.last[k.ID] = use{k.orgID, at, source.Unmap().String()}
+	u.last[id] = use{org, at, source.Unmap().String()}
 }
 
 func (u *uses) take() map[string]use {
@@ -44,7 +45,11 @@ func (s *Service) Flush(ctx context.Context) error {
 	}
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		for id, u := range last {
-			if err := setUsed(ctx, tx, u.org, id, u.at, u.source); err != nil {
+			note := setUsed
+			if strings.HasPrefix(id, grantPrefix) {
+				note = setGrantUsed
+			}
+			if err := note(ctx, tx, u.org, id, u.at, u.source); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"soniq/access"
 	"soniq/db"
@@ -15,6 +16,18 @@ import (
 // Verify says whose token it is, or why it is of no use here; where it is known, also with an error. A
 // mistyped token costs no look into the database.
 func (s *Service) Verify(ctx context.Context, token string, e access.Environment, source netip.Addr) (access.Principal, error) {
+	return s.VerifyFor(ctx, token, REST, e, source)
+}
+
+// VerifyFor is Verify at one of our resources: access tokens are good for those alone that they were made for, keys for all.
+func (s *Service) VerifyFor(ctx context.Context, token string, at Audience, e access.Environment, source netip.Addr) (access.Principal, error) {
+	if strings.HasPrefix(token, accessPrefix(s.brand)) {
+		return s.verifyAccess(ctx, token, at, e, source)
+	}
+	return s.verifyKey(ctx, token, e, source)
+}
+
+func (s *Service) verifyKey(ctx context.Context, token string, e access.Environment, source netip.Addr) (access.Principal, error) {
 	k, err := s.find(ctx, token)
 	if db.IsNone(err) {
 		return access.Principal{}, op.Fail("unauthenticated", "this key is not known")
@@ -30,16 +43,23 @@ func (s *Service) Verify(ctx context.Context, token string, e access.Environment
 	if err != nil {
 		return p, err
 	}
-	s.used.note(k, db.At(s.now()), source)
-	p.Scopes, p.Timezone = s.orgs.Scopes(o, k.Scopes), o.Timezone
-	p.Limits = access.Limits{ReadsPerMinute: o.Limits.ReadsPerMinute, WritesPerMinute: o.Limits.WritesPerMinute, Burst: o.Limits.Burst,
-		SearchesPerSecond: o.Limits.MemorySearchesPerSecond}
+	s.used.note(k.ID, k.orgID, db.At(s.now()), source)
+	p.Scopes, p.Timezone, p.Limits = s.orgs.Scopes(o, k.Scopes), o.Timezone, limitsOf(o)
 	return p, nil
+}
+
+func limitsOf(o org.Organization) access.Limits {
+	return access.Limits{ReadsPerMinute: o.Limits.ReadsPerMinute, WritesPerMinute: o.Limits.WritesPerMinute, Burst: o.Limits.Burst,
+		SearchesPerSecond: o.Limits.MemorySearchesPerSecond}
 }
 
 // Valid says whether a principal who was let in may stay: its key may have been revoked or have expired since. It looks into
 // the database.
 func (s *Service) Valid(ctx context.Context, p access.Principal) error {
+	if p.Kind == access.OAuthToken {
+		_, _, err := s.grantOf(ctx, p.OrgID, p.KeyID)
+		return err
+	}
 	k, _, err := get(ctx, s.db.Read(ctx), p.Home(), p.Home(), p.KeyID)
 	if db.IsNone(err) {
 		return op.Fail("key_revoked", "this key is gone")

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -31,6 +32,8 @@ type Corridor struct {
 	Limiter *access.Limiter
 	// Attempts is how many requests without a valid credential an address may make in a minute; 0 does not count them.
 	Attempts int
+	// Lacks is told of a principal who lacked a scope; may be nil.
+	Lacks func(ctx context.Context, p access.Principal)
 	// Done is told of every finished operation, for metrics; may be nil.
 	Done func(operation, code string, took time.Duration)
 }
@@ -58,6 +61,9 @@ func (c *Corridor) enter(h huma.Context, o Operation) (context.Context, *Error) 
 		return ctx, err
 	}
 	if err := admitted(ctx, o, signed, h.Param("id")); err != nil {
+		if p, known := access.From(ctx); known && err.Code == "insufficient_scope" && c.Lacks != nil {
+			c.Lacks(ctx, p)
+		}
 		return ctx, err
 	}
 	bound, err := tidy(h)
@@ -92,22 +98,28 @@ func admitted(ctx context.Context, o Operation, signed bool, id string) *Error {
 		return nil
 	}
 	if !o.Need.MetBy(p.Scopes) {
-		return lacking(o.Need, p.Scopes)
+		return lacking(ctx, o.Need, p)
 	}
 	return nil
 }
 
-func lacking(n access.Need, held []access.Scope) *Error {
+// lacking refuses who lacks a scope. A program that acts for a person is told what to ask the person for: what it has, and what it
+// needs beside it.
+func lacking(ctx context.Context, n access.Need, p access.Principal) *Error {
 	var missing []access.Scope
 	for _, set := range n.Alternatives() {
 		for _, s := range set {
-			if !slices.Contains(held, s) && !slices.Contains(missing, s) {
+			if !slices.Contains(p.Scopes, s) && !slices.Contains(missing, s) {
 				missing = append(missing, s)
 			}
 		}
 	}
+	ask := missing
+	if p.Kind == access.OAuthToken {
+		ask = append(slices.Clone(p.Scopes), missing...)
+	}
 	return &Error{Code: "insufficient_scope", Detail: "this operation needs " + n.String(),
-		Header: http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope", scope="` + scopeList(missing) + `"`}},
+		Header: http.Header{"Www-Authenticate": {challenge(ctx, `error="insufficient_scope"`, `scope="`+scopeList(ask)+`"`)}},
 		Extra:  map[string]any{"required_scopes": missing}}
 }
 
@@ -134,7 +146,29 @@ func refusal(ctx context.Context) *Error {
 		return e
 	}
 	return &Error{Code: "unauthenticated", Detail: "send Authorization: Bearer <API key>",
-		Header: http.Header{"Www-Authenticate": {"Bearer"}}} // RFC 9110 §11.6.1: a 401 carries a challenge
+		Header: http.Header{"Www-Authenticate": {challenge(ctx)}}} // RFC 9110 §11.6.1: a 401 carries a challenge
+}
+
+type metadataKey struct{}
+
+// WithMetadata keeps the address at which the resource is described, for challenges (RFC 9728 §5.1).
+func WithMetadata(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, metadataKey{}, address)
+}
+
+// Challenged adds the challenge to the refusal of a credential that is of no use (RFC 6750 §3.1).
+func Challenged(ctx context.Context, e *Error) *Error {
+	c := *e
+	c.Header = http.Header{"Www-Authenticate": {challenge(ctx, `error="invalid_token"`)}}
+	return &c
+}
+
+// challenge is what a WWW-Authenticate says.
+func challenge(ctx context.Context, words ...string) string {
+	if address, _ := ctx.Value(metadataKey{}).(string); address != "" {
+		words = append(words, `resource_metadata="`+address+`"`)
+	}
+	return strings.TrimSuffix("Bearer "+strings.Join(words, ", "), " ")
 }
 
 type requestIDKey struct{}

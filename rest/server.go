@@ -42,10 +42,13 @@ type Config struct {
 	MetricsKey string // "" : loopback only
 	// Provision hands phones their configuration; private says that nobody on the way can read the answer. nil: none is handed out.
 	Provision func(w http.ResponseWriter, r *http.Request, private bool)
-	Phones    http.Handler // SIP over WebSocket at /ws/sip; nil: none
-	Origins   []string     // pages (https://host) whose browsers may use the API; "*": all
-	Log       *slog.Logger
-	Describe  func(*huma.OpenAPI) // adds to the description; may be nil
+	// Metadata is the address at which the API is described to OAuth clients (RFC 9728); "": nowhere.
+	Metadata string
+	Doors    []func(*http.ServeMux) // further doors: each registers what it serves
+	Phones   http.Handler           // SIP over WebSocket at /ws/sip; nil: none
+	Origins  []string               // pages (https://host) whose browsers may use the API; "*": all
+	Log      *slog.Logger
+	Describe func(*huma.OpenAPI) // adds to the description; may be nil
 }
 
 // A Server answers HTTP.
@@ -95,6 +98,9 @@ func (s *Server) pages() {
 	}
 	s.llmsPages()
 	s.docs()
+	for _, open := range s.Doors {
+		open(s.router)
+	}
 }
 
 // HTTP returns a server for the handler with limits on slow clients.
@@ -122,7 +128,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/openapi.json" && s.cors(w, r) {
 			return
 		}
-		s.route(w, r.WithContext(ctx))
+		s.route(w, r.WithContext(op.WithSource(ctx, s.source(r))))
 		return
 	}
 	if trimmed := strings.TrimRight(path, "/"); trimmed != path {
@@ -147,7 +153,7 @@ func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if s.cors(w, r) {
 		return
 	}
-	ctx = s.authenticate(op.WithSource(ctx, s.source(r)), r, env)
+	ctx = s.authenticate(op.WithMetadata(op.WithSource(ctx, s.source(r)), s.Metadata), r, env)
 	r = r.WithContext(withEnvironment(ctx, env))
 	r.Body = http.MaxBytesReader(w, r.Body, 21<<20)
 	s.route(w, r)
@@ -210,7 +216,10 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 		e = op.Unexpected(err)
 	}
 	s.struck(source, e)
-	return refused(ctx, challenged(e), p)
+	if e.Status() == http.StatusUnauthorized {
+		e = op.Challenged(ctx, e)
+	}
+	return refused(ctx, e, p)
 }
 
 // onBehalf is the principal that acts in the organisation which the request names.
@@ -222,16 +231,6 @@ func (s *Server) onBehalf(ctx context.Context, p access.Principal, named []strin
 		return p, op.NotFound("organisation")
 	}
 	return s.Represent(ctx, p, strings.TrimSpace(named[0]))
-}
-
-// challenged adds the challenge RFC 6750 asks for to a 401.
-func challenged(e *op.Error) *op.Error {
-	if e.Status() != http.StatusUnauthorized {
-		return e
-	}
-	c := *e
-	c.Header = http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}
-	return &c
 }
 
 // route answers unknown paths and methods with problems too.
