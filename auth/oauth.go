@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -23,7 +22,6 @@ type OAuthConfig struct {
 	ReuseWindow time.Duration
 	Fetch       *http.Client // for the documents of clients that are addresses; it must reach public addresses only
 	Limiter     *access.Limiter
-	Source      func(r *http.Request) netip.Addr
 	Log         *slog.Logger
 }
 
@@ -31,10 +29,11 @@ type OAuthConfig struct {
 type OAuth struct {
 	OAuthConfig
 	keys *Service
+	docs documents
 }
 
 // NewOAuth makes the server; what people granted is kept by the room of keys.
-func NewOAuth(keys *Service, c OAuthConfig) *OAuth { return &OAuth{c, keys} }
+func NewOAuth(keys *Service, c OAuthConfig) *OAuth { return &OAuth{OAuthConfig: c, keys: keys} }
 
 // Lifetimes (doors.md).
 const (
@@ -86,7 +85,15 @@ func (o *OAuth) audienceOf(resource string) (a Audience, ok bool) {
 }
 
 // Mount registers the endpoints that programs use.
-func (o *OAuth) Mount(mux *http.ServeMux) { o.mountMetadata(mux) }
+func (o *OAuth) Mount(mux *http.ServeMux) {
+	o.mountMetadata(mux)
+	handle(mux, "POST", tokenPath, o.token)
+	handle(mux, "POST", revokePath, o.revoke)
+	handle(mux, "POST", introspectPath, o.introspect)
+	if o.Register {
+		handle(mux, "POST", registerPath, o.register)
+	}
+}
 
 // open lets pages of any origin use an endpoint that works without cookies, and bounds what is sent to it.
 func open(methods string, h http.HandlerFunc) http.HandlerFunc {
