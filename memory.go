@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	"soniq/db"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 )
 
 // giveBackMemory returns to the system what a busy time left behind. The runtime does so by itself, but only minutes later.
-func giveBackMemory(ctx context.Context) {
+func giveBackMemory(ctx context.Context, d *db.DB) {
 	tick := time.NewTicker(memoryEvery)
 	defer tick.Stop()
 	var m runtime.MemStats
@@ -27,6 +29,7 @@ func giveBackMemory(ctx context.Context) {
 		runtime.ReadMemStats(&m)
 		quiet := m.TotalAlloc-made < memorySpare
 		if made = m.TotalAlloc; quiet && m.HeapSys-m.HeapReleased > floor+memorySpare {
+			_ = d.Shrink(ctx) // it is tried again when the next busy time is over
 			debug.FreeOSMemory()
 			runtime.ReadMemStats(&m)
 			floor = m.HeapSys - m.HeapReleased

@@ -32,6 +32,7 @@ type engine interface {
 	skipLocked() string
 	columnsQuery() string // table, column, whether it is of the primary key; in the order of tables
 	ping(ctx context.Context) error
+	shrink(ctx context.Context) error
 	stats() Stats
 	close() error
 }
@@ -76,6 +77,9 @@ func (d *DB) Stats() Stats { return d.engine.stats() }
 // SkipLocked is the suffix that lets several nodes claim rows side by side; empty on SQLite, which has one
 // writer. Correctness never rests on it.
 func (d *DB) SkipLocked() string { return d.engine.skipLocked() }
+
+// Shrink gives back memory that holds pages of the database for later use. It costs reading them again.
+func (d *DB) Shrink(ctx context.Context) error { return d.engine.shrink(ctx) }
 
 // Read returns what to read with: the transaction the context carries, or the pool of readers.
 func (d *DB) Read(ctx context.Context) Querier {

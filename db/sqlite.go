@@ -31,6 +31,7 @@ var ErrClosed = errors.New("database is closed")
 type sqlite struct {
 	path  string
 	read  *cached
+	pool  *sql.DB // what it reads with
 	write *sql.DB
 	queue chan *write
 	done  chan struct{}
@@ -85,16 +86,29 @@ func openSQLite(ctx context.Context, path string) (*sqlite, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	r.SetMaxOpenConns(max(4, runtime.NumCPU()))
-	r.SetMaxIdleConns(max(4, runtime.NumCPU()))
+	r.SetMaxOpenConns(readers())
+	r.SetMaxIdleConns(readers())
 	s := &sqlite{
-		path: path,
+		path: path, pool: r,
 		read: newCached(r, r.PrepareContext, r.Close), write: w,
 		queue: make(chan *write, 4*maxGroup), done: make(chan struct{}), stop: make(chan struct{}),
 		log: newWriteLog(path),
 	}
 	go s.run(newCached(conn, conn.PrepareContext, conn.Close))
 	return s, nil
+}
+
+// readers is how many connections read at a time.
+func readers() int { return max(4, runtime.NumCPU()) }
+
+// shrink closes connections that nobody reads with, and empties the writer's cache.
+func (s *sqlite) shrink(ctx context.Context) error {
+	s.pool.SetMaxIdleConns(0)
+	s.pool.SetMaxIdleConns(readers())
+	return s.tx(ctx, func(t *transaction) error {
+		_, err := t.Exec(ctx, "PRAGMA shrink_memory")
+		return err
+	})
 }
 
 func (s *sqlite) skipLocked() string             { return "" }
