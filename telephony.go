@@ -47,6 +47,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	n.joinReset()
 	x := &texts{house: h, dir: dir}
 	h.messages.Carriers[phoneCarrier], h.messages.Forward = x, x.forward
+	h.queues.LettingGo = n.switcher.LettingGo
 	h.calls.Switch, dir.registered = n.switcher, n.switcher.Registered
 	n.lamps = newLamps(h, dir)
 	dir.lamps = n.lamps

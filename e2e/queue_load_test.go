@@ -73,8 +73,8 @@ func (d *desk) Invite(_ context.Context, in *sip.Inbound) {
 			once.Do(d.over)
 		case sip.Acked:
 			time.AfterFunc(time.Duration(50+rand.IntN(250))*time.Millisecond, func() {
+				once.Do(d.over) // before the BYE: the next call may come as soon as it has left
 				in.Leg().Bye(sip.Reason{Q850: 16})
-				once.Do(d.over)
 			})
 		}
 	})
@@ -126,8 +126,8 @@ func TestADayAtTheCallCentreLosesNobody(t *testing.T) {
 					Talk: 400 * time.Millisecond, Quiet: true, Limit: limit}))
 			}
 		}
-		for range kills {
-			time.Sleep(time.Duration(max(calls/80, 3)) * time.Second)
+		for i := range kills {
+			rig.Until(t, "callers have come", 3*time.Minute, func() bool { return o.count(`SELECT COUNT(*) FROM queue_entries`) > (i+1)*calls/(kills+2) })
 			s.Kill()
 			s.Start()
 		}
@@ -172,6 +172,7 @@ type day struct {
 	desks  []*desk
 	queues []string
 	ways   []carrier
+	db     *db.DB
 }
 
 func newDay(t *testing.T, s *rig.Server) *day {
@@ -216,23 +217,7 @@ func (o *day) check(calls, kills int) {
 			o.T.Errorf("telephone %d was rung %d times while it was rung or spoken on", i, d.double)
 		}
 	}
-	address := o.Server.DB
-	if address == "" {
-		address = filepath.Join(o.Server.Data, "soniq.db")
-	}
-	d, err := db.Open(context.Background(), address)
-	if err != nil {
-		o.T.Fatal(err)
-	}
-	defer d.Close()
-	ctx := context.Background()
-	count := func(text string) (n int) {
-		o.T.Helper()
-		if err := d.Read(ctx).QueryRow(ctx, text).Scan(&n); err != nil {
-			o.T.Fatal(err)
-		}
-		return n
-	}
+	count := o.count
 	overlapping := count(`SELECT COUNT(*) FROM queue_offers a JOIN queue_offers b ON b.org_id = a.org_id AND b.agent_id = a.agent_id AND b.id > a.id
 		AND b.offered_at < a.ended_at AND a.offered_at < b.ended_at`)
 	open := count(`SELECT COUNT(*) FROM queue_entries WHERE exited_at IS NULL`) + count(`SELECT COUNT(*) FROM queue_offers WHERE ended_at IS NULL`)
@@ -244,6 +229,27 @@ func (o *day) check(calls, kills int) {
 		o.T.Errorf("%d offers overlap, %d are open, %d callers were answered twice; of %d calls %d entered, %d spoke and %d left",
 			overlapping, open, twice, calls, entered, completed, left)
 	}
+}
+
+// count asks the database of the server.
+func (o *day) count(text string) (n int) {
+	o.T.Helper()
+	if o.db == nil {
+		address := o.Server.DB
+		if address == "" {
+			address = filepath.Join(o.Server.Data, "soniq.db")
+		}
+		var err error
+		if o.db, err = db.Open(context.Background(), address); err != nil {
+			o.T.Fatal(err)
+		}
+		o.T.Cleanup(func() { _ = o.db.Close() })
+	}
+	ctx := context.Background()
+	if err := o.db.Read(ctx).QueryRow(ctx, text).Scan(&n); err != nil {
+		o.T.Fatal(err)
+	}
+	return n
 }
 
 // tell says how soon who was free was offered the next caller.

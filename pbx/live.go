@@ -255,6 +255,9 @@ func (c *liveCall) legOver(l *leg, reason string, status int) {
 		f()
 	}
 	l.onOver = nil
+	if l.caller.UserID != "" && l.sip != nil {
+		c.sw.parting.add(l.caller.UserID, l.sip.Gone())
+	}
 	c.step("leg.ended", l, detail{"reason": reason, "sip_status": status})
 	l.free()
 }

@@ -82,6 +82,7 @@ type Switch struct {
 	stories  sip.Pacer
 	archive  archive
 	away     aways
+	parting  lettingGo
 
 	opening  openings
 	dialogs  sync.Map // *sip.Leg to *leg

@@ -210,6 +210,8 @@ func (d *deal) candidates(k Queue, e Entry, joins bool) (found []Member) {
 		case joins && t.times > 0:
 		case t.times > 0 && t.last.Add(pause).After(d.now):
 			d.again(t.last.Add(pause))
+		case d.s.LettingGo != nil && d.s.LettingGo(m.UserID): // their next call must not overtake the end of the last one
+			d.again(d.now.Add(partingLook))
 		default:
 			found = append(found, m)
 		}
@@ -220,6 +222,9 @@ func (d *deal) candidates(k Queue, e Entry, joins bool) (found []Member) {
 	})
 	return found
 }
+
+// partingLook is how soon an agent is looked at again whose telephone is being told that a call is over.
+const partingLook = 10 * time.Millisecond
 
 // leastRetry is the least time until an agent is rung again for the same caller.
 const leastRetry = time.Second

@@ -77,6 +77,28 @@ func TestCallersAreServedByPriorityAcrossQueues(t *testing.T) {
 	})
 }
 
+func TestNobodyIsOfferedACallerBeforeTheirTelephoneLetTheLastOneGo(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		id := h.add("")
+		names, ids := h.crew(t, id, "ada", "bob")
+		leaving := ids[0]
+		h.LettingGo = func(user string) bool { return user == leaving }
+		first, second := h.enter(t, id), h.enter(t, id)
+		if got := h.plan(t, names, first, second); got != "1>bob" {
+			t.Errorf("while ada's telephone is being let go the plan is %s", got)
+		}
+		if p, err := h.Plan(h.ctx, h.org); err != nil || p.Again.IsZero() || p.Again.Sub(h.Now()) > 100*time.Millisecond {
+			t.Errorf("it is looked at again at %v (now %v), %v", p.Again, h.Now(), err)
+		}
+		leaving = ""
+		if got := h.plan(t, names, first, second); got != "1>ada 2>bob" {
+			t.Errorf("then the plan is %s", got)
+		}
+	})
+}
+
 func TestWhoDeclinedIsAskedLastAndAfterAWhile(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

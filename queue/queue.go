@@ -111,6 +111,8 @@ type Service struct {
 	OnEnter func(ctx context.Context, tx db.Querier, org, callID, queueID string) error
 	// OnCallback is told how callbacks stand, in the transaction in which that changes; may be nil.
 	OnCallback func(ctx context.Context, tx db.Querier, c CallbackChange) error
+	// LettingGo reports whether a telephone of an agent is still being told here that a call is over; may be nil.
+	LettingGo func(user string) bool
 
 	Config
 	touched touched

@@ -1,0 +1,40 @@
+package pbx
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestATelephoneIsLetGoWhenItHasConfirmedOrSaysNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var g lettingGo
+		if g.is("ada") {
+			t.Fatal("nobody had a call")
+		}
+		first, second := make(chan struct{}), make(chan struct{})
+		g.add("ada", first)
+		g.add("ada", second)
+		if !g.is("ada") || g.is("bob") {
+			t.Fatal("ada has two calls to confirm, bob none")
+		}
+		close(first)
+		if !g.is("ada") {
+			t.Error("one of two is not confirmed")
+		}
+		close(second)
+		if g.is("ada") || len(g.by) != 0 {
+			t.Errorf("both are confirmed: %v", g.by)
+		}
+		g.add("bob", make(chan struct{}))
+		time.Sleep(longestParting - time.Millisecond)
+		if !g.is("bob") {
+			t.Error("bob's telephone is waited for")
+		}
+		time.Sleep(time.Millisecond)
+		if g.is("bob") {
+			t.Error("bob's telephone says nothing, and is waited for no longer")
+		}
+	})
+}
