@@ -56,6 +56,7 @@ var others = map[string][]string{
 	"carrier": append([]string{"number", "org"}, foundations...),
 	"pbx":     append([]string{"call", "sip", "media", "carrier", "device", "number", "org", "user", "transcript"}, foundations...),
 	"rest":    {"op", "access", "auth", "db"},
+	"mcp":     {"op", "access", "db"},
 	"attendant": append([]string{"pbx", "flow", "queue", "agent", "voicemail", "call", "contact", "media", "number", "org", "user", "sms"},
 		foundations...),
 }

@@ -20,6 +20,7 @@ import (
 	"soniq/erasure"
 	"soniq/event"
 	"soniq/job"
+	"soniq/mcp"
 	"soniq/media"
 	"soniq/op"
 	"soniq/pbx"
@@ -69,6 +70,7 @@ type node struct {
 	sip                           *sip.Server
 	switcher                      *pbx.Switch
 	rest                          *rest.Server
+	tools                         *mcp.Server
 	listener                      net.Listener
 	secure                        net.Listener // HTTPS; nil where there is none
 	server                        *http.Server
@@ -245,6 +247,7 @@ func (n *node) openHTTP(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	n.openTools()
 	n.server = n.rest.HTTP()
 	n.serveHTTP(n.listener)
 	if n.secure != nil {
@@ -313,6 +316,7 @@ func (n *node) closeDoors() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
 	n.house.streams.Close()
+	n.closeTools()
 	if n.server != nil {
 		_ = n.server.Shutdown(ctx)
 	} else {

@@ -36,6 +36,9 @@ type Actor struct {
 	UserID     *string `json:"user_id" doc:"The user the credential belongs to"`
 	OrgID      string  `json:"org_id" doc:"The organisation the credential belongs to"`
 	Address    string  `json:"address" doc:"Where the request came from"`
+	// Client and Scopes are told of what came through the tool server.
+	Client *string `json:"client" doc:"Of what an assistant did: the program it came through, as that calls itself"`
+	Scopes *string `json:"scopes" doc:"Of what an assistant did: what its credential could do then, separated by spaces"`
 }
 
 // Service is the room. It is safe for concurrent use.
@@ -62,7 +65,7 @@ type ListIn struct {
 }
 
 const selected = `SELECT id, at, operation, target, key_id, key_name, credential, user_id, source, request_id, record_id, status, code,
-	actor_org_id, on_behalf_of FROM audit WHERE org_id = $1`
+	actor_org_id, on_behalf_of, client, scopes FROM audit WHERE org_id = $1`
 
 // filter narrows the lines of an organisation.
 func (in *ListIn) filter(org string) (*db.Filter, error) {
@@ -118,13 +121,13 @@ func entries(ctx context.Context, q db.Querier, org, text string, args []any) ([
 	var all []Entry
 	for rows.Next() {
 		var e Entry
-		var user, target, code, actor, child db.Null
+		var user, target, code, actor, child, client, scopes db.Null
 		if err := rows.Scan(&e.ID, &e.At, &e.Operation, &e.Request, &e.Actor.KeyID, &e.Actor.KeyName, &e.Actor.Credential, &user,
-			&e.Actor.Address, &e.RequestID, &target, &e.Status, &code, &actor, &child); err != nil {
+			&e.Actor.Address, &e.RequestID, &target, &e.Status, &code, &actor, &child, &client, &scopes); err != nil {
 			return nil, err
 		}
 		e.Actor.UserID, e.TargetID, e.Code, e.OnBehalfOf = user.Ptr(), target.Ptr(), code.Ptr(), child.Ptr()
-		e.Actor.OrgID = org
+		e.Actor.OrgID, e.Actor.Client, e.Actor.Scopes = org, client.Ptr(), scopes.Ptr()
 		if actor != "" {
 			e.Actor.OrgID = string(actor)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"soniq/access"
 	"soniq/db"
+	"soniq/op"
 )
 
 // A Note is what somebody wrote about a call.
@@ -42,6 +43,9 @@ const maxNotes = 1000
 // AuthorOf is who asks.
 func AuthorOf(ctx context.Context) Author {
 	p, _ := access.From(ctx)
+	if v, ok := op.Visited(ctx); ok {
+		return Author{Type: "mcp", ID: p.KeyID, Name: v.Client}
+	}
 	if p.UserID != "" {
 		return Author{Type: "user", ID: p.UserID, Name: p.KeyName}
 	}

@@ -63,9 +63,12 @@ func WriteAudit(ctx context.Context, tx db.Querier, at db.Time, l AuditLine) err
 		l.Source = Source(ctx).String()
 	}
 	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, key_name, credential, user_id, source, request_id,
-		record_id, status, code, actor_org_id, on_behalf_of) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+		record_id, status, code, actor_org_id, on_behalf_of, client, scopes)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+	v, _ := Visited(ctx)
 	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, bounded(l.Target), l.KeyID, bounded(l.KeyName), l.Credential,
-		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(bounded(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor), db.Null(l.Child))
+		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(bounded(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor), db.Null(l.Child),
+		db.Null(bounded(v.Client)), db.Null(v.Scopes))
 	return err
 }
 

@@ -141,6 +141,9 @@ func WithRefusal(ctx context.Context, e *Error) context.Context {
 	return context.WithValue(ctx, refusalKey{}, e)
 }
 
+// Refusal says why the context carries no principal.
+func Refusal(ctx context.Context) *Error { return refusal(ctx) }
+
 func refusal(ctx context.Context) *Error {
 	if e, ok := ctx.Value(refusalKey{}).(*Error); ok && e != nil {
 		return e

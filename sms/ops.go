@@ -13,7 +13,7 @@ import (
 // Operations lists what the outside world can do with messages.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
-		op.New("sms.create", "POST /sms", access.SMSWrite, "Send an SMS", s.Create).Status(201).Tool("send_sms"),
+		op.New("sms.create", "POST /sms", access.SMSWrite, "Send an SMS", s.Create).Status(201),
 		op.New("sms.list", "GET /sms", access.SMSRead, "List messages, newest first", s.List),
 		op.New("sms.get", "GET /sms/{id}", access.SMSRead, "Get one message", s.Get),
 		op.New("sms.cancel", "POST /sms/{id}/cancel", access.SMSWrite, "Cancel a message that is to be sent later", s.Cancel),

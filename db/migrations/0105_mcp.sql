@@ -1,0 +1,2 @@
+ALTER TABLE audit ADD COLUMN client TEXT;
+ALTER TABLE audit ADD COLUMN scopes TEXT;

@@ -1,0 +1,151 @@
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"soniq/e2e/rig"
+)
+
+// patience is how long one test may talk to the server.
+const patience = 90 * time.Second
+
+// keyed adds the credential to every request.
+type keyed struct {
+	key  string
+	next http.RoundTripper
+}
+
+func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+k.key)
+	return k.next.RoundTrip(r)
+}
+
+func (k keyed) client() *http.Client {
+	if k.next == nil {
+		k.next = http.DefaultTransport
+	}
+	return &http.Client{Transport: k}
+}
+
+// An assistant is the official Go client with a key.
+type assistant struct {
+	t       testing.TB
+	ctx     context.Context
+	session *sdk.ClientSession
+	schemas map[string]any // of the results, by tool
+}
+
+// eras are the transports of the three revisions, all at the same address.
+var eras = map[string]func(address string, c *http.Client) sdk.Transport{
+	"2024-11-05 over SSE": func(a string, c *http.Client) sdk.Transport {
+		return &sdk.SSEClientTransport{Endpoint: a, HTTPClient: c}
+	},
+	"streamable": func(a string, c *http.Client) sdk.Transport {
+		return &sdk.StreamableClientTransport{Endpoint: a, HTTPClient: c}
+	},
+}
+
+func address(s *rig.Server) string { return "http://" + s.HTTP + "/mcp/sse" }
+
+// connect lets an assistant in with a key; options may be nil.
+func connect(t testing.TB, c *rig.Client, era string, o *sdk.ClientOptions) *assistant {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
+	session, err := client.Connect(ctx, eras[era](address(c.Server), keyed{key: c.Key}.client()), nil)
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	a := &assistant{t, ctx, session, map[string]any{}}
+	list, err := session.ListTools(ctx, nil)
+	if err != nil {
+		t.Fatalf("list tools: %v", err)
+	}
+	for _, tool := range list.Tools {
+		a.schemas[tool.Name] = tool.OutputSchema
+	}
+	return a
+}
+
+// call uses a tool.
+func (a *assistant) call(name string, args map[string]any) (*sdk.CallToolResult, error) {
+	return a.session.CallTool(a.ctx, &sdk.CallToolParams{Name: name, Arguments: args})
+}
+
+// want uses a tool that must succeed.
+func (a *assistant) want(name string, args map[string]any) map[string]any {
+	a.t.Helper()
+	r, err := a.call(name, args)
+	if err != nil {
+		a.t.Fatalf("%s: %v", name, err)
+	}
+	if r.IsError {
+		a.t.Fatalf("%s: %s", name, words(r))
+	}
+	b, err := json.Marshal(r.StructuredContent)
+	var out map[string]any
+	if err != nil || json.Unmarshal(b, &out) != nil {
+		a.t.Fatalf("%s: %v in %s", name, err, b)
+	}
+	a.fits(name, b)
+	return out
+}
+
+// fits holds a result against the schema of its tool.
+func (a *assistant) fits(name string, result []byte) {
+	a.t.Helper()
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("tool.json", a.schemas[name]); err != nil {
+		a.t.Fatalf("%s: %v", name, err)
+	}
+	s, err := c.Compile("tool.json")
+	if err != nil {
+		a.t.Fatalf("%s: %v", name, err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(result))
+	if err == nil {
+		err = s.Validate(v)
+	}
+	if err != nil {
+		a.t.Errorf("%s: the result is not what its schema says: %v in %s", name, err, result)
+	}
+}
+
+// words are the texts of a result.
+func words(r *sdk.CallToolResult) string {
+	var all string
+	for _, c := range r.Content {
+		if text, ok := c.(*sdk.TextContent); ok {
+			all += text.Text + "\n"
+		}
+	}
+	return all
+}
+
+// refused is the code a tool answers with.
+func (a *assistant) refused(name string, args map[string]any) string {
+	a.t.Helper()
+	r, err := a.call(name, args)
+	if err != nil {
+		a.t.Fatalf("%s: %v", name, err)
+	}
+	var p struct {
+		Code string `json:"code"`
+		What string `json:"what_to_do"`
+	}
+	if !r.IsError || len(r.Content) == 0 || json.Unmarshal([]byte(r.Content[0].(*sdk.TextContent).Text), &p) != nil || p.What == "" {
+		a.t.Fatalf("%s: want a refusal that says what to do, got %+v %s", name, r, words(r))
+	}
+	return p.Code
+}

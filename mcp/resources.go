@@ -1,0 +1,122 @@
+package mcp
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A source is what a resource is read from.
+type source struct {
+	uri, name, title, about string
+	operation               string
+	parameter               string // of the operation, filled from the address
+	inQuery                 bool
+	query                   url.Values
+}
+
+// sources are the resources: the same operations as the tools, by address.
+var sources = []source{
+	{uri: "calls://live", name: "live_calls", title: "Calls in progress", about: "The calls in progress right now", operation: "calls.live"},
+	{uri: "call://{id}", name: "call", title: "A call", about: "One call with its legs and notes", operation: "calls.get", parameter: "id",
+		query: url.Values{"expand": {"notes"}}},
+	{uri: "call://{id}/transcript", name: "transcript", title: "Transcript of a call", about: "What was said, by whom and when", operation: "calls.transcript", parameter: "id"},
+	{uri: "queue://{id}/live", name: "queue", title: "A queue now", about: "How many wait, how long, and who can answer", operation: "queues.stats", parameter: "id"},
+	{uri: "contact://{phone}", name: "contact", title: "Who a number belongs to", about: "The contact of a telephone number", operation: "contacts.lookup",
+		parameter: "phone", inQuery: true},
+}
+
+func (s *Server) addResources() {
+	for _, x := range sources {
+		if x.parameter == "" {
+			s.server.AddResource(&sdk.Resource{URI: x.uri, Name: x.name, Title: x.title, Description: x.about, MIMEType: "application/json"}, s.reader(x))
+			continue
+		}
+		s.server.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: x.uri, Name: x.name, Title: x.title, Description: x.about,
+			MIMEType: "application/json"}, s.reader(x))
+	}
+}
+
+// reader reads a resource with the scopes of who asks.
+func (s *Server) reader(x source) sdk.ResourceHandler {
+	return func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		out, err := s.read(ctx, x, req.Params.URI, clientOf(req.ClientInfo()))
+		if err != nil {
+			return nil, err
+		}
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: "application/json", Text: string(out)}}}, nil
+	}
+}
+
+func (s *Server) read(ctx context.Context, x source, uri, client string) ([]byte, error) {
+	v, _ := ctx.Value(visitKey{}).(*visit)
+	if v == nil {
+		return nil, sdk.ResourceNotFoundError(uri)
+	}
+	r := request{path: map[string]string{}, query: url.Values{}}
+	for name, values := range x.query {
+		r.query[name] = values
+	}
+	value := x.filled(uri)
+	if x.inQuery {
+		r.query.Set(x.parameter, value)
+	} else {
+		r.path[x.parameter] = value
+	}
+	ctx = v.enter(ctx, "resource "+x.name, client)
+	out, f := s.use(ctx, x.operation, r)
+	status, code := 200, ""
+	if f != nil {
+		status, code = f.status, f.code
+	}
+	s.note(ctx, v.principal, "resources."+x.name, value, status, code)
+	switch {
+	case f == nil:
+	case f.status == 404:
+		return nil, sdk.ResourceNotFoundError(uri)
+	default:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: f.code + ": " + text(f.problem["detail"])}
+	}
+	mark(out)
+	b, err := encode(out)
+	if len(b) > 4*mostText {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "result_too_large: read it in parts with get_call_detail"}
+	}
+	return b, err
+}
+
+// filled is what stands in an address for the parameter.
+func (x source) filled(uri string) string {
+	before, after, found := strings.Cut(x.uri, "{"+x.parameter+"}")
+	if !found {
+		return ""
+	}
+	value := strings.TrimSuffix(strings.TrimPrefix(uri, before), after)
+	if plain, err := url.PathUnescape(value); err == nil {
+		return plain
+	}
+	return value
+}
+
+// subscribe lets a client follow a resource that it may read.
+func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
+	for _, x := range sources {
+		if x.uri == req.Params.URI || x.parameter != "" && x.matches(req.Params.URI) {
+			_, err := s.read(ctx, x, req.Params.URI, clientOf(req.ClientInfo()))
+			return err
+		}
+	}
+	return sdk.ResourceNotFoundError(req.Params.URI)
+}
+
+func (s *Server) unsubscribe(context.Context, *sdk.UnsubscribeRequest) error { return nil }
+
+func (x source) matches(uri string) bool {
+	before, after, _ := strings.Cut(x.uri, "{"+x.parameter+"}")
+	value, ok := strings.CutPrefix(uri, before)
+	value, ends := strings.CutSuffix(value, after)
+	return ok && ends && value != "" && !strings.Contains(value, "/")
+}
