@@ -83,7 +83,6 @@ type Service struct {
 	Sign func(ctx context.Context, org string, r *http.Request, body string) error
 
 	client *http.Client // for the requests of flows
-	turns  turns
 	// Greet keeps a greeting that a user recorded by telephone in the file at path, and has their mailbox greet with it.
 	Greet func(ctx context.Context, org, user, path string) error
 	// Locked is told that wrong PINs locked a user's mailbox.

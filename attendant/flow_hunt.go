@@ -3,7 +3,6 @@ package attendant
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"soniq/db"
@@ -11,24 +10,6 @@ import (
 	"soniq/pbx"
 	"soniq/user"
 )
-
-// turns remembers who of a group is rung first next, for those who are rung in turn.
-type turns struct {
-	mu   sync.Mutex // guards next
-	next map[string]int
-}
-
-// take is whose turn it is of n.
-func (t *turns) take(group string, n int) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.next == nil {
-		t.next = map[string]int{}
-	}
-	turn := t.next[group] % n
-	t.next[group] = turn + 1
-	return turn
-}
 
 // hunt rings a group: all at once, or one after the other in the order of its strategy.
 func (w *walk) hunt(ctx context.Context, node string, x *flow.HuntGroup) (outcome string) {
@@ -43,11 +24,27 @@ func (w *walk) hunt(ctx context.Context, node string, x *flow.HuntGroup) (outcom
 	if x.Strategy == "simultaneous" {
 		return w.ringAll(ctx, members, busy, ring)
 	}
-	if n := len(members); n > 0 && x.Strategy == "round_robin" {
-		turn := w.s.turns.take(w.p.FlowID+"/"+node, n)
-		members = slices.Concat(members[turn:], members[:turn])
+	if x.Strategy == "round_robin" {
+		members = w.inTurn(ctx, node, members)
 	}
 	return w.ringInTurn(ctx, members, busy, ring)
+}
+
+// inTurn lets another member begin each time, whichever node rings; where the turn cannot be written down, the first does.
+func (w *walk) inTurn(ctx context.Context, node string, members []string) []string {
+	if len(members) == 0 {
+		return nil
+	}
+	var before int64
+	err := w.s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		before, err = w.s.Flows.Turn(ctx, tx, w.org, w.p.FlowID, node)
+		return err
+	})
+	if err != nil {
+		w.s.Log.Error("turn of group not taken", "call", w.v.Info().CallID, "flow", w.p.FlowID, "node", node, "err", err)
+	}
+	turn := int(before % int64(len(members)))
+	return slices.Concat(members[turn:], members[:turn])
 }
 
 // members are whom to ring of a group, and how many of it do not want to be rung.

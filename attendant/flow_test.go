@@ -50,19 +50,6 @@ func TestATripEnds(t *testing.T) {
 	}
 }
 
-func TestMembersTakeTurns(t *testing.T) {
-	t.Parallel()
-	var all turns
-	var got []string
-	for range 4 {
-		got = append(got, fmt.Sprint(all.take("a", 3)))
-	}
-	got = append(got, fmt.Sprint(all.take("b", 2), all.take("a", 2), all.take("a", 2)))
-	if text := strings.Join(got, " "); text != "0 1 2 0 0 1 0" {
-		t.Errorf("turns %s", text)
-	}
-}
-
 func TestWhatComesOfAGroup(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
