@@ -43,7 +43,16 @@ func (h *house) joinRouting() {
 		return h.calls.KeepQueueCallback(ctx, tx, call.QueueCallback(c))
 	}
 	h.calls.OnCallbackCanceled = h.queues.CancelCallback
+	h.agents.OnReady = h.queues.Ready
 	h.calls.QueueNames = h.queues.Names
+	h.calls.Waits = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string]call.QueueWait, error) {
+		found, err := h.queues.Waits(ctx, q, org, calls)
+		all := make(map[string]call.QueueWait, len(found))
+		for id, w := range found {
+			all[id] = call.QueueWait(w)
+		}
+		return all, err
+	}
 	h.calls.Offered = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]call.OfferedAgent, error) {
 		found, err := h.queues.OffersOf(ctx, q, org, calls)
 		all := make(map[string][]call.OfferedAgent, len(found))

@@ -73,6 +73,8 @@ type Config struct {
 type Service struct {
 	// OnPresence is called for agents whose presence has changed, in the transaction that tells of it; may be nil.
 	OnPresence func(ctx context.Context, tx db.Querier, org string, users []string) error
+	// OnReady is called for an agent who chose to be available, which ends wrap-up, in the transaction of that; may be nil.
+	OnReady func(ctx context.Context, tx db.Querier, org, id string) error
 
 	Config
 	touched touched

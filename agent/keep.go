@@ -280,6 +280,11 @@ func (s *Service) choose(ctx context.Context, tx db.Querier, org, id string, c c
 	if c.Status != Available {
 		return nil
 	}
+	if s.OnReady != nil {
+		if err := s.OnReady(ctx, tx, org, id); err != nil {
+			return err
+		}
+	}
 	return ready(ctx, tx, org, id)
 }
 

@@ -36,7 +36,7 @@ type Call struct {
 	Muted               bool              `json:"muted"`
 	Recording           RecordingState    `json:"recording"`
 	Transfer            *TransferStatus   `json:"transfer"`
-	QueueEntry          *struct{}         `json:"queue_entry"`
+	QueueEntry          *event.QueueEntry `json:"queue_entry" doc:"While the caller waits"`
 	RecordingURL        *string           `json:"recording_url" doc:"Set once the audio can be fetched"`
 	TranscriptID        *string           `json:"transcript_id"`
 	AISummary           *string           `json:"ai_summary"`

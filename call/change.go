@@ -28,14 +28,15 @@ func (c Change) written(err error) error {
 }
 
 func (s *Service) change(ctx context.Context, tx db.Querier, c Change) error {
-	newer, err := updateState(ctx, tx, c)
+	queue, newer, err := updateState(ctx, tx, c)
 	if err != nil || !newer {
 		return err
 	}
-	return s.changed(ctx, tx, c)
+	return s.changed(ctx, tx, c, queue)
 }
 
-func (s *Service) changed(ctx context.Context, tx db.Querier, c Change) error {
+// changed writes what hangs on the row; queue is the one the call is in, or was in last.
+func (s *Service) changed(ctx context.Context, tx db.Querier, c Change, queue string) error {
 	if err := writeLegs(ctx, tx, c.Org, c.ID, c.Legs); err != nil {
 		return err
 	}
@@ -52,31 +53,39 @@ func (s *Service) changed(ctx context.Context, tx db.Querier, c Change) error {
 		return err
 	}
 	for _, e := range c.Events {
-		if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil {
+		if err := s.publish(ctx, tx, c, queue, e); err != nil {
 			return err
-		}
-		if _, answered := e.(event.CallAnswered); answered && s.OnAnswer != nil {
-			if err := s.OnAnswer(ctx, tx, c.Org, c.ID); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// updateState reports whether the change was newer than what the row had.
-func updateState(ctx context.Context, tx db.Querier, c Change) (bool, error) {
+func (s *Service) publish(ctx context.Context, tx db.Querier, c Change, queue string, e event.Payload) (err error) {
+	a, answered := e.(event.CallAnswered)
+	if answered {
+		if e, err = s.waited(ctx, tx, c.Org, queue, a); err != nil {
+			return err
+		}
+	}
+	if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil || !answered || s.OnAnswer == nil {
+		return err
+	}
+	return s.OnAnswer(ctx, tx, c.Org, c.ID)
+}
+
+// updateState reports whether the change was newer than what the row had, and the queue in the row.
+func updateState(ctx context.Context, tx db.Querier, c Change) (queue string, newer bool, err error) {
 	const q = `UPDATE calls SET revision = $3, ` + stateColumns + `, status = $19, stage = $20, hold_seconds = $21, held_since = $22,
 			recording_state = $23, ring_seconds = $24
-		WHERE org_id = $1 AND id = $2 AND revision < $3 AND ended_at IS NULL`
+		WHERE org_id = $1 AND id = $2 AND revision < $3 AND ended_at IS NULL RETURNING queue_id`
 	args := append([]any{c.Org, c.ID, c.Revision}, stateArgs(c.Row)...)
 	args = append(args, string(c.Row.Status), c.Row.Stage, seconds(c.Row.Hold), db.At(c.Row.HeldSince), c.Row.recordingState(), seconds(c.Row.Ring))
-	r, err := tx.Exec(ctx, q, args...)
-	if err != nil {
-		return false, err
+	var in db.Null
+	err = tx.QueryRow(ctx, q, args...).Scan(&in)
+	if db.IsNone(err) {
+		return "", false, nil
 	}
-	n, err := r.RowsAffected()
-	return n > 0, err
+	return string(in), err == nil, err
 }
 
 // stateColumns are set from stateArgs, which begin with $4.

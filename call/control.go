@@ -149,5 +149,8 @@ func (s *Service) after(ctx context.Context, id string) (*op.Out[Call], error) {
 	if err := legsOf(ctx, s.DB.Read(ctx), access.Org(ctx), one); err != nil {
 		return nil, err
 	}
+	if err := s.waits(ctx, access.Org(ctx), one); err != nil {
+		return nil, err
+	}
 	return op.OK(one[0])
 }

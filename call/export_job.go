@@ -135,12 +135,11 @@ func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) er
 		if err != nil {
 			return err
 		}
-		for _, c := range some {
-			s.address(&c)
-			if err := rows.write(c.record()); err != nil {
-				return err
-			}
-			after, id = *c.EndedAt, c.ID
+		if err := s.writeRecords(ctx, e.org, some, rows); err != nil {
+			return err
+		}
+		if n := len(some); n > 0 {
+			after, id = *some[n-1].EndedAt, some[n-1].ID
 		}
 		e.RecordsDone += int64(len(some))
 		if len(some) < exportBatch {
@@ -150,6 +149,24 @@ func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) er
 			return err
 		}
 	}
+}
+
+// writeRecords writes the records of calls, with what queues know of them.
+func (s *Service) writeRecords(ctx context.Context, org string, some []Call, rows rowWriter) error {
+	records := make([]CDR, len(some))
+	for i, c := range some {
+		s.address(&c)
+		records[i] = c.record()
+	}
+	if err := s.queued(ctx, org, records); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := rows.write(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finishExport makes the file known, and has it deleted when its time is over.

@@ -61,6 +61,8 @@ type Service struct {
 	OnLegs func(org, callID string)
 	// OnAnswer is called in the transaction that says somebody was connected; may be nil. It is asked of every call.
 	OnAnswer func(ctx context.Context, tx db.Querier, org, callID string) error
+	// Waits tells how the callers of calls in progress have waited in queues; nil where there are no queues.
+	Waits func(ctx context.Context, q db.Querier, org string, calls []string) (map[string]QueueWait, error)
 	// Offered tells the agents that were rung for calls, and QueueNames the names of queues; both nil where there are no queues.
 	Offered    func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]OfferedAgent, error)
 	QueueNames func(ctx context.Context, q db.Querier, org string, ids []string) (map[string]string, error)
@@ -362,10 +364,14 @@ func endOpen(ctx context.Context, tx db.Querier, e Ended) error {
 }
 
 func (s *Service) publishMissed(ctx context.Context, tx db.Querier, e Ended, row Call) error {
+	offered, err := s.offers(ctx, tx, e.Org, row, e.Offered)
+	if err != nil {
+		return err
+	}
 	return s.Outbox.Publish(ctx, tx, e.Org, event.CallMissed{
 		CallID: e.ID, FromNumber: e.From, ToNumber: e.To, MissedReason: *row.MissedReason,
-		StartedAt: row.StartedAt, EndedAt: *row.EndedAt, WaitSeconds: row.TotalSeconds, AgentsOffered: e.Offered, Contact: row.Contact,
-		VoicemailID: db.Null(row.facts.VoicemailID).Ptr(),
+		StartedAt: row.StartedAt, EndedAt: *row.EndedAt, WaitSeconds: row.TotalSeconds, AgentsOffered: offered, Contact: row.Contact,
+		QueueID: row.QueueID, VoicemailID: db.Null(row.facts.VoicemailID).Ptr(),
 	})
 }
 

@@ -164,6 +164,9 @@ func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, 
 	for i := range calls {
 		s.address(&calls[i])
 	}
+	if err := s.waits(ctx, access.Org(ctx), calls); err != nil {
+		return nil, err
+	}
 	out := op.Paged(ctx, in.Paging, calls, position(column))
 	if in.IncludeTotal {
 		out.Body.Total, err = s.total(ctx, in, span, count)
@@ -212,6 +215,9 @@ func (s *Service) Live(ctx context.Context, in *LiveIn) (*op.Out[Snapshot], erro
 		}
 	}
 	if err := legsOf(ctx, q, org, shown); err != nil {
+		return nil, err
+	}
+	if err := s.waits(ctx, org, shown); err != nil {
 		return nil, err
 	}
 	return op.OK(Snapshot{Data: shown, AsOf: db.At(s.Now())})
@@ -267,6 +273,9 @@ func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Call], error) {
 	}
 	one := []Call{c}
 	s.address(&one[0])
+	if err := s.waits(ctx, org, one); err != nil {
+		return nil, err
+	}
 	if err := s.expand(ctx, org, in.Expand, one); err != nil {
 		return nil, err
 	}

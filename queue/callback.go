@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/db"
+	"soniq/event"
 )
 
 // How a callback stands. It waits for an agent in the place of the caller, is dialled, and dialled again where nobody was reached.
@@ -38,7 +39,7 @@ type Wanted struct{ To, From string }
 func (s *Service) AwaitCallback(ctx context.Context, tx db.Querier, org, entry string, w Wanted) error {
 	const text = `UPDATE queue_entries SET status = 'callback_pending', callback = $3, agent_id = NULL
 		WHERE org_id = $1 AND id = $2 AND status IN ('waiting', 'offering')`
-	c := CallbackState{Status: AwaitsAgent, ScheduledAt: db.At(s.Now())}
+	c := event.QueueCallback{Status: AwaitsAgent, ScheduledAt: db.At(s.Now())}
 	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.AsJSON(c))); err != nil || !ok {
 		return orGone(err)
 	}
@@ -106,7 +107,7 @@ func (s *Service) Dial(ctx context.Context, e Entry, agent string, ring time.Dur
 
 // setCallback writes how the callback of an entry stands.
 func setCallback(ctx context.Context, tx db.Querier, e Entry, status string, more int, retry db.Time) error {
-	c := CallbackState{Status: status}
+	c := event.QueueCallback{Status: status}
 	if e.Callback != nil {
 		c.ScheduledAt, c.Attempts = e.Callback.ScheduledAt, e.Callback.Attempts+more
 	}

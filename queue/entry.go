@@ -25,22 +25,7 @@ const (
 
 // An Entry is a caller's visit to a queue.
 type Entry struct {
-	ID             string         `json:"id" example:"qen_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
-	QueueID        string         `json:"queue_id"`
-	CallID         string         `json:"call_id"`
-	Status         string         `json:"status" enum:"waiting,offering,connected,completed,abandoned,timed_out,overflowed,exited,removed,callback_pending,callback_dialing,callback_failed"`
-	Position       int            `json:"position" doc:"1 is next; 0: does not wait any more"`
-	Priority       int            `json:"priority"`
-	FromNumber     string         `json:"from_number"`
-	Contact        *event.Contact `json:"contact"`
-	EnteredAt      db.Time        `json:"entered_at"`
-	WaitedSeconds  int            `json:"waited_seconds"`
-	EstimatedWait  *int           `json:"estimated_wait_seconds"`
-	Offers         int            `json:"offers" doc:"How often an agent was rung"`
-	OfferedAgentID *string        `json:"offered_agent_id" doc:"Who is rung, or answered"`
-	Callback       *CallbackState `json:"callback"`
-	ExitedAt       db.Time        `json:"exited_at" nullable:"true"`
-	ExitReason     *string        `json:"exit_reason"`
+	event.QueueEntry
 
 	OrgID       string         `json:"-"`
 	Skills      map[string]int `json:"-"` // the caller needs, beside the queue's
@@ -49,13 +34,6 @@ type Entry struct {
 	Node        string         `json:"-"` // that carries the caller
 	LeaseUntil  db.Time        `json:"-"` // until when the node must have said again that it does
 	place       int64
-}
-
-// A CallbackState is how far the callback of a caller is who hung up and keeps the place.
-type CallbackState struct {
-	Status      string  `json:"status" enum:"scheduled,dialing,waiting_agent,retry_wait,completed,failed,canceled"`
-	ScheduledAt db.Time `json:"scheduled_at" nullable:"true"`
-	Attempts    int     `json:"attempts"`
 }
 
 // inLine are the states in which a caller keeps a place. Statements repeat the condition of the partial index word for word, for
@@ -72,7 +50,7 @@ func scanEntry(scan func(...any) error) (Entry, error) {
 	var e Entry
 	var contact db.JSON[*event.Contact]
 	var skills db.JSON[map[string]int]
-	var callback db.JSON[*CallbackState]
+	var callback db.JSON[*event.QueueCallback]
 	err := scan(&e.OrgID, &e.ID, &e.QueueID, &e.CallID, &e.Status, &e.Priority, &e.place, &e.FromNumber, &contact, &skills, &e.EnteredAt,
 		&e.Offers, &e.OfferedAgentID, &e.ConnectedAt, &callback, &e.ExitedAt, &e.ExitReason,
 		&e.RetryAt, &e.Node, &e.LeaseUntil)

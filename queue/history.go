@@ -2,8 +2,11 @@ package queue
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"soniq/db"
+	"soniq/event"
 )
 
 // A PastOffer is an agent who was rung for a call: what came of it is answered, no_answer, rejected or canceled.
@@ -12,23 +15,68 @@ type PastOffer struct {
 	OfferedAt   db.Time
 	RingSeconds int
 	Result      string
+	WrapUp      int // seconds the agent took after the call; 0 while they do
 }
 
 // OffersOf tells who was rung for calls, in order, by the calls.
 func (s *Service) OffersOf(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]PastOffer, error) {
-	const text = `SELECT o.call_id, o.agent_id, o.offered_at, o.ring_seconds, o.status FROM queue_entries e
+	const text = `SELECT o.call_id, o.agent_id, o.offered_at, o.ring_seconds, o.status, o.ended_at, o.wrapped_at FROM queue_entries e
 		JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.call_id = e.call_id WHERE e.org_id = $1`
 	statement, args := db.Where(text, org).In("e.call_id", calls).SQL()
 	found := map[string][]PastOffer{}
 	err := each(ctx, q, "find offers of calls", statement+` ORDER BY o.id`, args, func(scan func(...any) error) error {
 		var call, status string
 		var o PastOffer
-		err := scan(&call, &o.AgentID, &o.OfferedAt, &o.RingSeconds, &status)
+		var ended, wrapped db.Time
+		err := scan(&call, &o.AgentID, &o.OfferedAt, &o.RingSeconds, &status, &ended, &wrapped)
 		o.Result = resultOf(status)
+		if !wrapped.IsZero() && !wrapped.After(s.Now()) {
+			o.WrapUp = int(wrapped.Sub(ended.Time).Round(time.Second) / time.Second)
+		}
 		found[call] = append(found[call], o)
 		return err
 	})
 	return found, err
+}
+
+// Wait is what the caller of a call in progress did in queues so far.
+type Wait struct {
+	Seconds int               // all visits together
+	Entry   *event.QueueEntry // where they wait now; nil: they do not
+}
+
+// Waits tells how long the callers of calls have waited, and where they wait, by the calls.
+func (s *Service) Waits(ctx context.Context, q db.Querier, org string, calls []string) (map[string]Wait, error) {
+	text, args := db.Where(entryColumns, org).In("call_id", calls).SQL()
+	all, err := entries(ctx, q, "find visits", text, args)
+	if err != nil {
+		return nil, err
+	}
+	found, open := map[string]Wait{}, map[string][]Entry{}
+	for _, e := range all {
+		w := found[e.CallID]
+		w.Seconds += e.waited(db.At(s.Now()))
+		found[e.CallID] = w
+		if e.Status == Waiting || e.Status == Offering {
+			open[e.QueueID] = append(open[e.QueueID], e)
+		}
+	}
+	for id, waiting := range open {
+		k, err := get(ctx, q, org, id)
+		if db.IsNone(err) {
+			continue // removed at this moment: its callers go on
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find queue: %w", err)
+		}
+		if err := s.show(ctx, q, k, waiting); err != nil {
+			return nil, err
+		}
+		for _, e := range waiting {
+			found[e.CallID] = Wait{Seconds: found[e.CallID].Seconds, Entry: &e.QueueEntry}
+		}
+	}
+	return found, nil
 }
 
 // Waited is how many seconds the caller of a call waited in queues so far, all visits together.

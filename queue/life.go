@@ -41,8 +41,8 @@ func (s *Service) Enter(ctx context.Context, tx db.Querier, c Caller) (Entry, er
 		return Entry{}, err
 	}
 	now := db.At(s.Now())
-	e := Entry{OrgID: c.Org, ID: db.NewID("qen"), QueueID: k.ID, CallID: c.CallID, Status: Waiting, Priority: k.Priority, FromNumber: c.From,
-		Contact: c.Contact, Skills: c.Skills, EnteredAt: now, place: now.UnixMicro()}
+	e := Entry{OrgID: c.Org, Skills: c.Skills, place: now.UnixMicro(), QueueEntry: event.QueueEntry{ID: db.NewID("qen"), QueueID: k.ID,
+		CallID: c.CallID, Status: Waiting, Priority: k.Priority, FromNumber: c.From, Contact: c.Contact, EnteredAt: now}}
 	if c.Priority != nil {
 		e.Priority = *c.Priority
 	}

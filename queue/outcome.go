@@ -248,5 +248,23 @@ func (s *Service) wrapUp(ctx context.Context, tx db.Querier, o Offer, now time.T
 	if err != nil && !db.IsNone(err) {
 		return fmt.Errorf("find queue: %w", err)
 	}
-	return s.Agents.WrapUp(ctx, tx, o.Org, o.AgentID, now.Add(time.Duration(k.WrapUp)*time.Second))
+	until := now.Add(time.Duration(k.WrapUp) * time.Second)
+	const wrapped = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, wrapped, o.Org, o.ID, db.At(until)); err != nil {
+		return fmt.Errorf("note wrap-up: %w", err)
+	}
+	return s.Agents.WrapUp(ctx, tx, o.Org, o.AgentID, until)
+}
+
+// longestOffer bounds how long before the end of a wrap-up its caller was offered.
+const longestOffer = 48 * time.Hour
+
+// Ready notes that an agent is done with what was left of their last call before the time for it was over.
+func (s *Service) Ready(ctx context.Context, tx db.Querier, org, agent string) error {
+	const text = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND agent_id = $2 AND offered_at > $4 AND wrapped_at > $3`
+	now := s.Now()
+	if _, err := tx.Exec(ctx, text, org, agent, db.At(now), db.At(now.Add(-longestOffer))); err != nil {
+		return fmt.Errorf("end wrap-up: %w", err)
+	}
+	return nil
 }
