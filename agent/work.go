@@ -9,13 +9,14 @@ import (
 
 // What the switch tells of agents. Each is written, and told, in the caller's transaction.
 
-// WrapUp gives an agent time after a call before the next one is offered; a time that is past ends it.
+// WrapUp gives an agent time after a call before the next one is offered; a time that is past ends it. It is from the end of the call on
+// that they are idle, even where it was over before its presence was told.
 func (s *Service) WrapUp(ctx context.Context, tx db.Querier, org, id string, until time.Time) error {
 	if err := ensure(ctx, tx, org, id, db.At(s.Now())); err != nil {
 		return err
 	}
-	const text = `UPDATE agents SET wrap_up_until = $3, missed_streak = 0 WHERE org_id = $1 AND user_id = $2`
-	if _, err := tx.Exec(ctx, text, org, id, db.At(until)); err != nil {
+	const text = `UPDATE agents SET wrap_up_until = $3, missed_streak = 0, idle_since = $4 WHERE org_id = $1 AND user_id = $2`
+	if _, err := tx.Exec(ctx, text, org, id, db.At(until), db.At(s.Now())); err != nil {
 		return err
 	}
 	return s.SettleIn(ctx, tx, org, []string{id})

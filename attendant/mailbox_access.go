@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"soniq/call"
 	"soniq/db"
 	"soniq/pbx"
 	"soniq/user"
@@ -54,7 +55,9 @@ func (s *Service) access(ctx context.Context, v *pbx.Visit, id string, _ pbx.Lea
 		return Ended
 	case outcome == "":
 		_ = s.say(ctx, v, "Goodbye.")
-		return Ended
+		v.Missed(call.NotMissed) // they got what they called for
+		_ = v.HangUp(ctx, "callee_hangup")
+		return Gone
 	}
 	return outcome
 }
