@@ -47,9 +47,9 @@ bench: ## measure, beside Kamailio and rtpengine; results belong into docs/perfo
 	@$(MAKE) --no-print-directory build
 	@scripts/bench
 
-eval: ## quality of recognition, notes and memory search
-	@scripts/setup test
-	@SONIQ_EVAL=1 go test -count=1 -timeout 60m -v -run 'Eval|Quality|NDCG|WER|WordError|Speech' ./ai/... ./memory/... ./transcript/...
+eval: ## quality of recognition, notes and memory search, as a table; results belong into docs/intelligence.md
+	@scripts/setup eval
+	@scripts/eval
 
 fuzz: ## fuzz every parser of network input, a minute each
 	@scripts/fuzz

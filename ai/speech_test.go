@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,12 +62,33 @@ type spokenCall struct {
 	script
 	audio   []byte
 	seconds float64
+	format  transcript.Format
 }
 
 var phone = transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
 
-// speak lets two flite voices speak a script, with half a second around and 0.4 s between the turns.
+// speak lets two flite voices speak a script through the telephone.
 func speak(t testing.TB, s script, callerVoice, agentVoice string) spokenCall {
+	t.Helper()
+	return line{caller: fliteVoice(callerVoice), agent: fliteVoice(agentVoice)}.speak(t, s)
+}
+
+// A voice speaks a text: 16 kHz samples.
+type voice func(t testing.TB, text string) []float64
+
+func fliteVoice(name string) voice {
+	return func(t testing.TB, text string) []float64 { return flite(t, name, text) }
+}
+
+// line is how a call sounds.
+type line struct {
+	caller, agent voice
+	wide          bool    // 16 kHz, as G.722 and Opus bring it; else G.711
+	noise         float64 // below speech, dB; 0: none
+}
+
+// speak speaks a script, with half a second around and 0.4 s between the turns.
+func (l line) speak(t testing.TB, s script) spokenCall {
 	t.Helper()
 	var sides [2][]float64
 	pad := func(seconds float64) {
@@ -77,22 +99,51 @@ func speak(t testing.TB, s script, callerVoice, agentVoice string) spokenCall {
 	}
 	pad(0.5)
 	for _, turn := range s.Turns {
-		voice, c := agentVoice, 1
+		say, c := l.agent, 1
 		if turn.Speaker == "caller" {
-			voice, c = callerVoice, 0
+			say, c = l.caller, 0
 		}
-		pcm := flite(t, voice, turn.Text)
+		pcm := say(t, turn.Text)
 		sides[c] = append(sides[c], pcm...)
 		sides[1-c] = append(sides[1-c], make([]float64, len(pcm))...)
 		pad(0.4)
 	}
 	pad(0.5)
-	low, high := telephone(sides[0]), telephone(sides[1])
-	audio := make([]byte, 0, 2*len(low))
-	for i := range low {
-		audio = append(audio, encodeMuLaw(low[i]), encodeMuLaw(high[i]))
+	if l.noise > 0 {
+		for c := range sides {
+			hiss(sides[c], l.noise, uint64(c))
+		}
 	}
-	return spokenCall{script: s, audio: audio, seconds: float64(len(low)) / 8000}
+	call := spokenCall{script: s, seconds: float64(len(sides[0])) / 16000, format: phone}
+	if l.wide {
+		call.format = transcript.Format{Encoding: transcript.PCM16, Rate: 16000, Channels: 2}
+		for i := range sides[0] {
+			for c := range sides {
+				call.audio = binary.LittleEndian.AppendUint16(call.audio, uint16(int16(min(max(sides[c][i], -32768), 32767))))
+			}
+		}
+		return call
+	}
+	low, high := telephone(sides[0]), telephone(sides[1])
+	for i := range low {
+		call.audio = append(call.audio, encodeMuLaw(low[i]), encodeMuLaw(high[i]))
+	}
+	return call
+}
+
+// hiss adds noise that lies some dB below the speech.
+func hiss(x []float64, below float64, seed uint64) {
+	sum, n := 0.0, 0
+	for _, v := range x {
+		if v != 0 {
+			sum, n = sum+v*v, n+1
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 5))
+	level := math.Sqrt(sum/float64(max(n, 1))) * math.Pow(10, -below/20)
+	for i := range x {
+		x[i] += level * r.NormFloat64()
+	}
 }
 
 // flite speaks a text and returns 16 kHz samples, its loudest at -3 dB. Without flite the test is skipped.
@@ -105,13 +156,19 @@ func flite(t testing.TB, voice, text string) []float64 {
 	if out, err := exec.Command("flite", "-voice", voice, "-t", text, "-o", file).CombinedOutput(); err != nil {
 		t.Fatalf("flite: %v: %s", err, out)
 	}
+	return recorded(t, file)
+}
+
+// recorded reads a 16 kHz file, its loudest brought to -3 dB.
+func recorded(t testing.TB, file string) []float64 {
+	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rate := binary.LittleEndian.Uint32(b[24:])
 	if rate != 16000 {
-		t.Fatalf("flite voice %s speaks at %d Hz", voice, rate)
+		t.Fatalf("%s is at %d Hz", file, rate)
 	}
 	var peak float64
 	out := make([]float64, (len(b)-44)/2)

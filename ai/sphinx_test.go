@@ -35,12 +35,12 @@ func newTestSphinx(t testing.TB, workers int) *Sphinx {
 // listen feeds a call to a live recogniser in the small parts a recorder writes.
 func listen(t testing.TB, p *transcript.Pool, c spokenCall) []transcript.Segment {
 	t.Helper()
-	l, err := transcript.NewLive(p, phone, "en", nil)
+	l, err := transcript.NewLive(p, c.format, "en", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for part := c.audio; len(part) > 0; {
-		n := min(1600, len(part))
+		n := min(c.format.Rate/5*2*c.format.Channels, len(part)) // whole frames
 		l.Write(part[:n])
 		part = part[n:]
 	}

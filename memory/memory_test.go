@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -100,80 +99,6 @@ func search(t testing.TB, s *memory.Service, org string, q memory.Query) *memory
 		t.Fatal(err)
 	}
 	return f
-}
-
-// gain is nDCG@10 with grades 2 and 1.
-func gain(order []string, grades map[string]int) float64 {
-	var got, ideal float64
-	for k, id := range order[:min(10, len(order))] {
-		got += (math.Pow(2, float64(grades[id])) - 1) / math.Log2(float64(k+2))
-	}
-	var all []int
-	for _, g := range grades {
-		all = append(all, -g)
-	}
-	slices.Sort(all)
-	for k, g := range all[:min(10, len(all))] {
-		ideal += (math.Pow(2, float64(-g)) - 1) / math.Log2(float64(k+2))
-	}
-	return got / ideal
-}
-
-// TestRankingFindsWhatWasMeant runs all graded queries against all calls, through the database.
-func TestRankingFindsWhatWasMeant(t *testing.T) {
-	t.Parallel()
-	docs, queries := evaluation(t)
-	if got := quality(t, docs, queries); got < 0.78 {
-		t.Errorf("nDCG@10 is %.3f, want at least 0.78", got)
-	}
-}
-
-// TestEvaluateRecognisedCalls ranks what the recogniser made of the calls: a file that the evaluation of recognition
-// wrote. It is run by hand.
-func TestEvaluateRecognisedCalls(t *testing.T) {
-	file := os.Getenv("SONIQ_EVAL_TRANSCRIPTS")
-	if file == "" {
-		t.Skip("set SONIQ_EVAL_TRANSCRIPTS to a file of transcripts")
-	}
-	_, queries := evaluation(t)
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var docs []document
-	if err := json.Unmarshal(b, &docs); err != nil {
-		t.Fatal(err)
-	}
-	quality(t, docs, queries)
-}
-
-// quality is the mean nDCG@10 of all queries; it is also reported by kind of query.
-func quality(t *testing.T, docs []document, queries []query) float64 {
-	t.Helper()
-	d := dbtest.SQLite(t)
-	s := room(t, d, nil)
-	rules := ai.NewRules(ai.NewLexsem())
-	for i, doc := range docs {
-		c := callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now().Add(-time.Hour))
-		c.Summary = noteOf(t, rules, doc)
-		learn(t, s, d, "org_a", c)
-	}
-	sum, n := map[string]float64{}, map[string]float64{}
-	for _, q := range queries {
-		var order []string
-		for _, r := range search(t, s, "org_a", memory.Query{Text: q.Query, Limit: 10}).Results {
-			order = append(order, strings.TrimPrefix(*r.CallID, "call_"))
-		}
-		g := gain(order, q.Relevant)
-		for _, kind := range []string{"all", q.Kind} {
-			sum[kind] += g
-			n[kind]++
-		}
-	}
-	for kind := range sum {
-		t.Logf("nDCG@10 %s: %.3f (%v queries)", kind, sum[kind]/n[kind], n[kind])
-	}
-	return sum["all"] / n["all"]
 }
 
 func TestScoresTellAnswersFromNone(t *testing.T) {
