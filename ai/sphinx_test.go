@@ -45,7 +45,7 @@ func listen(t testing.TB, p *transcript.Pool, c spokenCall) []transcript.Segment
 		part = part[n:]
 	}
 	l.End()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // the workers yield to everybody
 	defer cancel()
 	segments, err := l.Wait(ctx)
 	if err != nil {
