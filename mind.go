@@ -11,6 +11,7 @@ import (
 
 	"soniq/ai"
 	"soniq/call"
+	"soniq/db"
 	"soniq/egress"
 	"soniq/media"
 	"soniq/memory"
@@ -126,7 +127,9 @@ func (h *house) buildMind(now func() time.Time) error {
 	h.listen(listener)
 	h.listenInMenus(listener)
 	h.memory = memory.New(memory.Config{DB: h.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: h.phoneOf,
-		RecordingURL: h.recordingURL})
+		RecordingURL: h.recordingURL, Embedded: func(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
+			return h.transcripts.Embedded(ctx, tx, org, callID, m)
+		}})
 	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
 		Listener: listener, Writer: writer, Fallback: ai.NewRules(lexicon), Log: h.log, Now: now, Zone: h.zoneOfOrg}
 	return nil

@@ -198,6 +198,7 @@ func (n *node) startJobs(ctx context.Context) error {
 		if err := h.memory.Warm(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn("memory not warmed", "err", err)
 		}
+		h.memory.Run(ctx, h.log)
 	})
 	return nil
 }

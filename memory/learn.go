@@ -77,6 +77,7 @@ func (s *Service) Prepare(ctx context.Context, c Call) (Lesson, error) {
 	}
 	vectors, err := s.embedder.Embed(ctx, texts)
 	if err != nil {
+		s.behind.Store(true)
 		return l, fmt.Errorf("embed %d passages: %w", len(texts), err)
 	}
 	for i, v := range vectors {
@@ -97,7 +98,7 @@ func (s *Service) Learn(ctx context.Context, tx db.Querier, org string, l Lesson
 	for i, p := range l.passages {
 		r := row{key: s.newKey(), phone: l.call.Phone, at: db.At(l.call.At), kind: p.kind, direction: l.call.Direction,
 			agent: l.call.AgentID, queue: l.call.QueueID, model: l.model.Name, vector: l.vectors[i], terms: l.terms[i]}
-		if err := insertItem(ctx, tx, org, l.call.ID, r.key, p); err != nil {
+		if err := insertItem(ctx, tx, org, l.call.ID, db.NewID("mem"), r.key, p); err != nil {
 			return fmt.Errorf("remember passage of %s: %w", l.call.ID, err)
 		}
 		if err := insertVector(ctx, tx, org, r); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"soniq/db"
@@ -28,6 +29,8 @@ type Config struct {
 	RecordingURL func(org, recordingID string) string
 	// Phone brings a number in any spelling to the form calls carry; nil: digits and a leading + are kept.
 	Phone func(ctx context.Context, org, number string) string
+	// Embedded is told, in the transaction, of a call whose passages were embedded after all, or by another model; nil: nobody.
+	Embedded func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
 }
 
 // Service remembers and finds.
@@ -40,6 +43,8 @@ type Service struct {
 	budget    int
 	recording func(org, recordingID string) string
 	phone     func(ctx context.Context, org, number string) string
+	embedded  func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
+	behind    atomic.Bool // an embedder has failed: there are passages without a vector
 
 	mu      sync.Mutex // guards the fields below
 	indexes map[string]*slot
@@ -56,7 +61,7 @@ type slot struct {
 // New builds the room.
 func New(c Config) *Service {
 	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget,
-		recording: c.RecordingURL, phone: c.Phone, indexes: map[string]*slot{}}
+		recording: c.RecordingURL, phone: c.Phone, embedded: c.Embedded, indexes: map[string]*slot{}}
 	if s.window == 0 {
 		s.window = Window
 	}

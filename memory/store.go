@@ -34,14 +34,14 @@ func insertCall(ctx context.Context, tx db.Querier, org string, c Call) error {
 	return err
 }
 
-func insertItem(ctx context.Context, tx db.Querier, org, callID string, key int64, p passage) error {
+func insertItem(ctx context.Context, tx db.Querier, org, callID, id string, key int64, p passage) error {
 	const q = `INSERT INTO memory_items (org_id, key, id, call_id, kind, start_ms, end_ms, text)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	var start, end sql.NullInt64
 	if p.kind == KindTranscript {
 		start, end = sql.NullInt64{Int64: int64(p.startMS), Valid: true}, sql.NullInt64{Int64: int64(p.endMS), Valid: true}
 	}
-	_, err := tx.Exec(ctx, q, org, key, db.NewID("mem"), callID, p.kind, start, end, p.text)
+	_, err := tx.Exec(ctx, q, org, key, id, callID, p.kind, start, end, p.text)
 	return err
 }
 

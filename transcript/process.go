@@ -360,6 +360,12 @@ func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript
 	return nil
 }
 
+// Embedded notes, in the caller's transaction, that the passages of a call were embedded later than its note was written.
+func (s *Service) Embedded(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
+	_, err := setEmbedding(ctx, tx, org, callID, Embedding{Status: embeddingIndexed, Model: m.Name, Dimensions: m.Dimensions})
+	return err
+}
+
 // remembered is a call as memory takes it in.
 func remembered(c facts, t Transcript, n Note) memory.Call {
 	m := memory.Call{ID: c.CallID, Phone: otherSide(c), At: c.StartedAt.Time, Direction: string(c.Direction),
