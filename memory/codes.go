@@ -63,6 +63,7 @@ func (c *codes) add(v []float32) {
 // A probe is a query prepared for scanning codes.
 type probe struct {
 	planes          []uint64 // four bit planes, plane after plane for each word
+	signs           []uint64 // as codes have them
 	low, step, base float32
 	offset          float32 // dot product with the mean
 }
@@ -74,7 +75,7 @@ const probeLevels = 15
 func (c *codes) probe(q []float32) probe {
 	r := make([]float32, c.rot.size)
 	copy(r, q)
-	p := probe{planes: make([]uint64, 4*c.words)}
+	p := probe{planes: make([]uint64, 4*c.words), signs: make([]uint64, c.words)}
 	for i, m := range c.mean {
 		p.offset += r[i] * m
 	}
@@ -86,6 +87,9 @@ func (c *codes) probe(q []float32) probe {
 	p.low, p.step = low, (high-low)/probeLevels
 	for i, x := range r {
 		p.base += x
+		if x > 0 {
+			p.signs[i/64] |= 1 << (i % 64)
+		}
 		level := uint64(0)
 		if p.step > 0 {
 			level = uint64((x-low)/p.step + 0.5)
@@ -95,6 +99,51 @@ func (c *codes) probe(q []float32) probe {
 		}
 	}
 	return p
+}
+
+// distance is the number of coordinates whose sign differs from the query's: a quarter of the work of an estimate, and enough to
+// tell most vectors from those worth one.
+func (c *codes) distance(p *probe, i int) int {
+	code := c.bits[i*c.words : (i+1)*c.words]
+	signs := p.signs[:len(code)]
+	n := 0
+	for w, x := range code {
+		n += bits.OnesCount64(x ^ signs[w])
+	}
+	return n
+}
+
+// How many vectors are looked at to learn which distance is near, and which share of all is estimated.
+const (
+	nearSample = 4096
+	nearShare  = 24
+	nearLeast  = 20 // estimates per candidate at least
+)
+
+// reach is the distance up to which vectors are worth an estimate where k candidates are wanted: one in nearShare of those allowed, by a
+// sample. Where few are allowed it is all.
+func (c *codes) reach(p *probe, k int, allowed func(i int) bool) int {
+	all := 64 * c.words
+	n := c.len()
+	step := max(n/nearSample, 1)
+	counts := make([]int, all+1)
+	seen := 0
+	for i := 0; i < n; i += step {
+		if allowed(i) {
+			counts[c.distance(p, i)]++
+			seen++
+		}
+	}
+	want := max(seen/nearShare, nearLeast*k/step)
+	if want >= seen || want < 16 {
+		return all
+	}
+	for d, got := 0, 0; d < all; d++ {
+		if got += counts[d]; got >= want {
+			return d
+		}
+	}
+	return all
 }
 
 // estimate is the estimated dot product of the query with vector i.

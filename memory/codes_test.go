@@ -53,8 +53,11 @@ func TestCodesFindNearlyAllTrueNeighbours(t *testing.T) {
 		sort.Slice(truth, func(a, b int) bool { return truth[a].score > truth[b].score })
 		p := c.probe(q)
 		best := newTop(500)
+		reach := c.reach(&p, 100, func(int) bool { return true })
 		for i := range c.len() {
-			best.add(i, c.estimate(&p, i))
+			if c.distance(&p, i) <= reach {
+				best.add(i, c.estimate(&p, i))
+			}
 		}
 		in := map[int32]bool{}
 		for _, h := range best.best() {
@@ -114,8 +117,11 @@ func BenchmarkScan(b *testing.B) {
 	began := time.Now()
 	for b.Loop() {
 		best := newTop(500)
+		reach := c.reach(&p, 500, func(int) bool { return true })
 		for i := range c.len() {
-			best.add(i, c.estimate(&p, i))
+			if c.distance(&p, i) <= reach {
+				best.add(i, c.estimate(&p, i))
+			}
 		}
 		_ = best.best()
 	}

@@ -33,3 +33,36 @@ func (s *Service) Compare(ctx context.Context, org, text string) ([]Compared, er
 	}
 	return out, nil
 }
+
+// As is a lesson learnt of another call: for measurements, where preparing each would take longer than what is measured.
+func (l Lesson) As(c Call) Lesson {
+	l.call = c
+	return l
+}
+
+// Kept is the share of the hundred nearest by all estimates that the scan, which estimates few, still finds.
+func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
+	in := s.defaults(Query{Text: text})
+	q, err := s.question(ctx, in)
+	if err != nil {
+		return 0, err
+	}
+	x, err := s.indexOf(ctx, org)
+	if err != nil || x.codes == nil {
+		return 1, err
+	}
+	f := filterOf(in)
+	got := map[int32]bool{}
+	for _, h := range x.nearest(q.vector, f, nearCandidates) {
+		got[h.at] = true
+	}
+	p, best := x.codes.probe(q.vector), newTop(100)
+	x.scan(&p, f, best, 0, x.codes.len(), 64*x.codes.words)
+	kept, all := 0, best.best()
+	for _, h := range all {
+		if got[h.at] {
+			kept++
+		}
+	}
+	return float64(kept) / float64(max(len(all), 1)), nil
+}

@@ -169,9 +169,10 @@ func (x *index) nearest(vector []float32, f filter, k int) []hit {
 	}
 	p := x.codes.probe(vector)
 	half, n := newTop(k), x.codes.len()
+	reach := x.codes.reach(&p, k, func(i int) bool { return f.allows(&x.marks[x.coded[i]]) })
 	var wait sync.WaitGroup
-	wait.Go(func() { x.scan(&p, f, half, n/2, n) })
-	x.scan(&p, f, best, 0, n/2)
+	wait.Go(func() { x.scan(&p, f, half, n/2, n, reach) })
+	x.scan(&p, f, best, 0, n/2, reach)
 	wait.Wait()
 	for _, h := range half.best() {
 		best.add(int(h.at), h.score)
@@ -179,11 +180,18 @@ func (x *index) nearest(vector []float32, f filter, k int) []hit {
 	return best.best()
 }
 
-func (x *index) scan(p *probe, f filter, best *top, from, to int) {
+// scan looks at codes one after the other: the filter is asked last, for it looks elsewhere in memory.
+func (x *index) scan(p *probe, f filter, best *top, from, to, reach int) {
 	for i := from; i < to; i++ {
-		at := int(x.coded[i])
-		if f.allows(&x.marks[at]) {
-			best.add(at, x.codes.estimate(p, i))
+		if x.codes.distance(p, i) > reach {
+			continue
+		}
+		score := x.codes.estimate(p, i)
+		if score <= best.bar {
+			continue
+		}
+		if at := int(x.coded[i]); f.allows(&x.marks[at]) {
+			best.add(at, score)
 		}
 	}
 }

@@ -2,9 +2,11 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"soniq/db"
@@ -158,11 +160,29 @@ func (s *Service) rows(ctx context.Context, org string, in Query, q *question) (
 	}
 	var keys []int64
 	keys, q.rarities = x.candidates(q.terms, q.vector, f, near, byWord)
-	err = vectorsByKey(ctx, s.db.Read(ctx), org, keys, func(r row) error {
-		rows = append(rows, r)
-		return nil
-	})
+	rows, err = s.passageRows(ctx, org, keys)
 	return rows, wrap("read passages", err)
+}
+
+// passageRows reads passages on two readers at once: it is what a search waits for most. Inside a transaction there is but one.
+func (s *Service) passageRows(ctx context.Context, org string, keys []int64) ([]row, error) {
+	read := func(keys []int64) (rows []row, err error) {
+		err = vectorsByKey(ctx, s.db.Read(ctx), org, keys, func(r row) error {
+			rows = append(rows, r)
+			return nil
+		})
+		return rows, err
+	}
+	if db.InTx(ctx) || len(keys) < 128 {
+		return read(keys)
+	}
+	var more []row
+	var failed error
+	var wait sync.WaitGroup
+	wait.Go(func() { more, failed = read(keys[len(keys)/2:]) })
+	rows, err := read(keys[:len(keys)/2])
+	wait.Wait()
+	return append(rows, more...), errors.Join(err, failed)
 }
 
 // narrow tells that results are compared with what only their calls know.

@@ -109,7 +109,7 @@ func (w *wordIndex) search(query []Term, allowed func(at int) bool, k int) []hit
 	}
 	best := newTop(k)
 	for _, at := range s.touched {
-		if allowed(int(at)) {
+		if s.of[at] > best.bar && allowed(int(at)) {
 			best.add(int(at), s.of[at])
 		}
 		s.of[at] = 0
