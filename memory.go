@@ -11,7 +11,8 @@ import (
 
 const (
 	memoryEvery = 20 * time.Second
-	memorySpare = 64 << 20 // bytes the process may hold without needing them
+	memorySpare = 64 << 20  // bytes the process may hold without needing them
+	memoryQuiet = 256 << 20 // bytes that are allocated between two looks when little is going on: 13 MB a second
 )
 
 // giveBackMemory returns to the system what a busy time left behind. The runtime does so by itself, but only minutes later.
@@ -27,7 +28,7 @@ func giveBackMemory(ctx context.Context, d *db.DB) {
 		case <-tick.C:
 		}
 		runtime.ReadMemStats(&m)
-		quiet := m.TotalAlloc-made < memorySpare
+		quiet := m.TotalAlloc-made < memoryQuiet
 		if made = m.TotalAlloc; quiet && m.HeapSys-m.HeapReleased > floor+memorySpare {
 			_ = d.Shrink(ctx) // it is tried again when the next busy time is over
 			debug.FreeOSMemory()
