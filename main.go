@@ -33,6 +33,7 @@ func commands() []command {
 		{"calls", "calls list|get|watch|end|dial", false, callsCommand},
 		{"numbers", "numbers list|get|assign", false, numbersCommand},
 		{"devices", "devices list|add|address|resync: phones, and where they fetch their configuration", false, devicesCommand},
+		{"mcp", "forward a desktop assistant on standard input and output to the tool server of a running soniq", false, desktopCommand},
 		{"stock", "stock add --org ID --trunk ID --from N [--to N]: free numbers of a block, for numbers.search and numbers.create", false, stockCommand},
 		{"port", "port set --org ID --id ID --status S [--trunk ID]: say how far numbers are that come from another carrier", false, portCommand},
 		{"doctor", "check ports, database, disk and engines, and say what to fix", false, doctorCommand},

@@ -110,25 +110,15 @@ func (s *Server) allowed(origin string) bool {
 	return err == nil && strings.EqualFold(base.Scheme+"://"+base.Host, origin)
 }
 
-// Metadata is where clients learn how to get a credential (RFC 9728).
-func (s *Server) Metadata() string { return s.BaseURL + "/.well-known/oauth-protected-resource/mcp" }
-
 // challenged adds what tells a client how to get a credential (RFC 6750 §3, RFC 9728 §5.1).
 func (s *Server) challenged(r *http.Request, e *op.Error) *op.Error {
 	if e.Status() != http.StatusUnauthorized {
 		return e
 	}
-	challenge := `Bearer resource_metadata="` + s.Metadata() + `", scope="` + firstScopes + `"`
-	if r.Header.Get("Authorization") != "" {
-		challenge = `Bearer error="invalid_token", resource_metadata="` + s.Metadata() + `", scope="` + firstScopes + `"`
-	}
 	c := *e
-	c.Header = http.Header{"Www-Authenticate": {challenge}}
+	c.Header = http.Header{"Www-Authenticate": {s.Challenge(r.URL.Path, r.Header.Get("Authorization") != "")}}
 	return &c
 }
-
-// firstScopes are asked for at first: reading. Others are asked for when a tool needs them.
-const firstScopes = "calls:read contacts:read memory:read"
 
 // A message is what the door looks at in what was posted.
 type message struct {
@@ -161,7 +151,10 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, v *visit) *op.Erro
 		}
 		if t := s.tools[m.Params.Name]; t != nil && !old && !holds(v.principal, t.scope) {
 			s.denied(r.Context(), v, t)
-			return s.lacking(v.principal, t.scope)
+			if err := s.StepUp(r.Context(), v.principal); err != nil {
+				s.Log.Error("step-up not prepared", "request", v.request, "err", err)
+			}
+			return s.lacking(r.URL.Path, v.principal, t.scope)
 		}
 	}
 	return nil
@@ -193,13 +186,8 @@ func peek(r *http.Request) ([]message, *op.Error) {
 func holds(p access.Principal, scope access.Scope) bool { return slices.Contains(p.Scopes, scope) }
 
 // lacking asks for what is missing, and for what is held already, so that a client that asks for just this gets all (step-up).
-func (s *Server) lacking(p access.Principal, scope access.Scope) *op.Error {
-	var all []string
-	for _, known := range access.All() {
-		if known == scope || holds(p, known) {
-			all = append(all, string(known))
-		}
-	}
-	return &op.Error{Code: "insufficient_scope", Detail: "this tool needs " + string(scope), Extra: map[string]any{"required_scopes": []access.Scope{scope}},
-		Header: http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope", scope="` + strings.Join(all, " ") + `", resource_metadata="` + s.Metadata() + `"`}}}
+func (s *Server) lacking(path string, p access.Principal, scope access.Scope) *op.Error {
+	needed := []access.Scope{scope}
+	return &op.Error{Code: "insufficient_scope", Detail: "this tool needs " + string(scope), Extra: map[string]any{"required_scopes": needed},
+		Header: http.Header{"Www-Authenticate": {s.Lacking(path, p.Scopes, needed)}}}
 }

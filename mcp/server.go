@@ -28,6 +28,11 @@ type Config struct {
 	Operate func(http.ResponseWriter, *http.Request)
 	// Admit says who a request is from, or why that is not known.
 	Admit func(http.ResponseWriter, *http.Request, access.Environment) (context.Context, *op.Error)
+	// Challenge tells who came to a path without a valid credential how to get one; Lacking what scopes to ask for, of those held and
+	// needed. StepUp prepares for the latter.
+	Challenge func(path string, invalid bool) string
+	Lacking   func(path string, held, needed []access.Scope) string
+	StepUp    func(context.Context, access.Principal) error
 	// Charge counts what is no operation against the quotas of the principal in the context.
 	Charge  func(context.Context, http.Header, op.Class, bool) *op.Error
 	DB      *db.DB

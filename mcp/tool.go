@@ -193,7 +193,7 @@ func (c *call) answer() (*sdk.CallToolResult, *fault) {
 		return nil, f
 	}
 	if !holds(c.visit.principal, c.t.scope) {
-		return nil, failed(c.s.lacking(c.visit.principal, c.t.scope))
+		return nil, failed(c.s.lacking(Paths[0], c.visit.principal, c.t.scope))
 	}
 	if c.t.ask != nil {
 		question, f := c.confirm()

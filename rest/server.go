@@ -153,7 +153,7 @@ func (s *Server) serveAPI(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if s.cors(w, r) {
 		return
 	}
-	ctx = s.authenticate(op.WithMetadata(op.WithSource(ctx, s.source(r)), s.Metadata), r, env)
+	ctx = s.authenticate(op.WithMetadata(op.WithSource(ctx, s.source(r)), s.Metadata), r, env, s.Keys)
 	r = r.WithContext(withEnvironment(ctx, env))
 	r.Body = http.MaxBytesReader(w, r.Body, 21<<20)
 	s.route(w, r)
@@ -192,7 +192,7 @@ func withEnvironment(ctx context.Context, env access.Environment) context.Contex
 }
 
 // authenticate puts the principal into the context, or why there is none: operations that are public do not mind.
-func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.Environment) context.Context {
+func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.Environment, keys Verifier) context.Context {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		return ctx
@@ -201,7 +201,7 @@ func (s *Server) authenticate(ctx context.Context, r *http.Request, env access.E
 	if e := s.held(token, source); e != nil {
 		return op.WithRefusal(ctx, e)
 	}
-	p, err := s.Keys.Verify(ctx, token, env, source)
+	p, err := keys.Verify(ctx, token, env, source)
 	if err == nil {
 		s.passed(token)
 		p.Source = source

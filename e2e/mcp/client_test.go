@@ -59,10 +59,14 @@ func address(s *rig.Server) string { return "http://" + s.HTTP + "/mcp/sse" }
 // connect lets an assistant in with a key; options may be nil.
 func connect(t testing.TB, c *rig.Client, era string, o *sdk.ClientOptions) *assistant {
 	t.Helper()
+	return through(t, eras[era](address(c.Server), keyed{key: c.Key}.client()), o)
+}
+
+func through(t testing.TB, way sdk.Transport, o *sdk.ClientOptions) *assistant {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
-	session, err := client.Connect(ctx, eras[era](address(c.Server), keyed{key: c.Key}.client()), nil)
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(ctx, way, nil)
 	if err != nil {
 		t.Fatalf("connect: %v", err)
 	}
