@@ -30,7 +30,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // assistant lets one in. Where it can ask its person, they answer with the action.
-func (o *office) assistant(action string) *assistant {
+func (o *site) assistant(action string) *assistant {
 	o.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	o.T.Cleanup(cancel)
@@ -130,12 +130,22 @@ func remembers(t *testing.T, a *assistant, id string) {
 	if !slices.Contains(bodies, "promised a visit on Tuesday") || !slices.Contains(bodies, "the broken heating") {
 		t.Errorf("notes: %v", bodies)
 	}
-	rig.Until(t, "the search finds the note", time.Minute, func() bool {
-		for _, r := range a.must("search_call_memory", map[string]any{"query": "visit on Tuesday"})["results"].([]any) {
-			if r.(map[string]any)["call_id"] == id {
-				return true
-			}
-		}
-		return false
-	})
+}
+
+// recalls checks that an assistant finds a call by what it was about, and reads what was said as the words of outsiders.
+func (s *site) recalls(question, id string) {
+	s.T.Helper()
+	a := s.assistant("")
+	found := a.must("search_call_memory", map[string]any{"query": question, "limit": 3})["results"].([]any)
+	if !slices.ContainsFunc(found, func(r any) bool { return r.(map[string]any)["call_id"] == id }) {
+		s.T.Errorf("%q does not lead an assistant to %s: %v", question, id, found)
+	}
+	detail := a.must("get_call_detail", map[string]any{"call_id": id})
+	transcript, _ := detail["transcript"].(map[string]any)
+	segments, _ := transcript["segments"].([]any)
+	outside, _ := detail["untrusted"].([]any)
+	if len(segments) == 0 || !slices.Contains(outside, any("transcript.segments[].text")) {
+		s.T.Errorf("call %s: %d segments, untrusted %v", id, len(segments), outside)
+	}
+	a.must("get_caller_memory", map[string]any{"phone": "+12025550123"})
 }

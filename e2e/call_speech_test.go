@@ -64,6 +64,7 @@ func TestWhatIsSpokenOnACallIsWrittenDownAndFound(t *testing.T) {
 	for i, c := range calls {
 		office.finds(c.question, ids[i])
 	}
+	office.recalls(calls[0].question, ids[0])
 }
 
 // speak has two telephones speak a dialogue and returns the record of the call when everything is known of it.

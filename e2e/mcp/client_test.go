@@ -153,3 +153,36 @@ func (a *assistant) refused(name string, args map[string]any) string {
 	}
 	return p.Code
 }
+
+// reads is the text of a resource, "" where it is not there.
+func (a *assistant) reads(uri string) string {
+	r, err := a.session.ReadResource(a.ctx, &sdk.ReadResourceParams{URI: uri})
+	if err != nil || len(r.Contents) == 0 {
+		return ""
+	}
+	return r.Contents[0].Text
+}
+
+// completes is what is proposed for the id of a queue that begins so, where that is one.
+func (a *assistant) completes(typed string) string {
+	a.t.Helper()
+	r, err := a.session.Complete(a.ctx, &sdk.CompleteParams{Ref: &sdk.CompleteReference{Type: "ref/resource", URI: "queue://{id}/live"},
+		Argument: sdk.CompleteParamsArgument{Name: "id", Value: typed}})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if len(r.Completion.Values) == 0 {
+		return ""
+	}
+	return r.Completion.Values[0]
+}
+
+// prompt is the text of a prompt.
+func (a *assistant) prompt(name string, args map[string]string) string {
+	a.t.Helper()
+	r, err := a.session.GetPrompt(a.ctx, &sdk.GetPromptParams{Name: name, Arguments: args})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return r.Messages[0].Content.(*sdk.TextContent).Text
+}
