@@ -68,7 +68,7 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 	}
 	ctx = v.enter(ctx, "completion", clientOf(req.ClientInfo()))
 	for _, from := range []struct{ when, operation, member string }{
-		{"call://", "calls.live", "id"}, {"queue://", "queues.stats_all", "id"}, {"contact://", "cdr.list", "from_number"}, {"phone", "cdr.list", "from_number"},
+		{"call://", "calls.live", "id"}, {"queue://", "queues.stats_all", "queue_id"}, {"contact://", "cdr.list", "from_number"}, {"phone", "cdr.list", "from_number"},
 	} {
 		if strings.HasPrefix(req.Params.Ref.URI, from.when) || req.Params.Ref.URI == "" && req.Params.Argument.Name == from.when {
 			return s.proposed(ctx, from.operation, from.member, req.Params.Argument.Value), nil
