@@ -100,23 +100,3 @@ func (x source) filled(uri string) string {
 	}
 	return value
 }
-
-// subscribe lets a client follow a resource that it may read.
-func (s *Server) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
-	for _, x := range sources {
-		if x.uri == req.Params.URI || x.parameter != "" && x.matches(req.Params.URI) {
-			_, err := s.read(ctx, x, req.Params.URI, clientOf(req.ClientInfo()))
-			return err
-		}
-	}
-	return sdk.ResourceNotFoundError(req.Params.URI)
-}
-
-func (s *Server) unsubscribe(context.Context, *sdk.UnsubscribeRequest) error { return nil }
-
-func (x source) matches(uri string) bool {
-	before, after, _ := strings.Cut(x.uri, "{"+x.parameter+"}")
-	value, ok := strings.CutPrefix(uri, before)
-	value, ends := strings.CutSuffix(value, after)
-	return ok && ends && value != "" && !strings.Contains(value, "/")
-}

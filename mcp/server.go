@@ -113,8 +113,8 @@ func (s *Server) construct() error {
 		return err
 	}
 	s.server = sdk.NewServer(&sdk.Implementation{Name: "soniq", Title: "soniq telephony", Version: s.Version, WebsiteURL: s.BaseURL + "/docs"},
-		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{}, GetSessionID: rand.Text,
-			SetCacheable: cacheable, CompletionHandler: s.complete, SubscribeHandler: s.subscribe, UnsubscribeHandler: s.unsubscribe})
+		&sdk.ServerOptions{Instructions: instructions, GetSessionID: rand.Text, SetCacheable: cacheable, CompletionHandler: s.complete,
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}})
 	for _, t := range s.order {
 		described, err := s.describe(doc, t)
 		if err != nil {
