@@ -5,6 +5,7 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -83,6 +84,7 @@ func New(c Config) *Server {
 // Close ends every stream and session.
 func (s *Server) Close() {
 	s.close()
+	s.build.Do(func() { s.broken = errors.New("the server is closed") })
 	if s.server == nil {
 		return
 	}
