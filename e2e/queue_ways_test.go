@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"testing"
-	"time"
 
 	"soniq/e2e/rig"
-	"soniq/sip"
 )
 
 // stage waits until the one live call is in a stage.
@@ -26,8 +24,8 @@ func (o *order) forward(u rig.User, kind, to string) {
 	o.Want(200, "PATCH", "/users/"+u.ID, forwards(kind, to), nil)
 }
 
-// TestCallersComeToQueuesAndLeaveThemByEveryWay leads callers by forwards and transfers into queues, and out of them.
-func TestCallersComeToQueuesAndLeaveThemByEveryWay(t *testing.T) {
+// TestForwardsAndOverflowsLeadToQueuesFlowsAndMailboxes leads callers by the forwards of users, and out of a queue to its mailbox.
+func TestForwardsAndOverflowsLeadToQueuesFlowsAndMailboxes(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: quiet, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {
 		o := newOrder(s, "Ada")
@@ -45,8 +43,6 @@ func TestCallersComeToQueuesAndLeaveThemByEveryWay(t *testing.T) {
 		call.hangUp()
 		o.presence(ada.user, "away")
 		o.overflows()
-		o.transferred(bob)
-		o.handedOver(ada, bob)
 	})
 }
 
@@ -88,51 +84,6 @@ func (o *order) overflows() {
 	o.stands(o.queue, "overflowed")
 	call.hangUp()
 	o.Want(200, "PATCH", "/queues/"+o.queue, map[string]any{"overflow": nil}, nil)
-}
-
-// transferred takes a caller who waits out of the queue, by a request.
-func (o *order) transferred(to *handset) {
-	o.T.Helper()
-	o.forward(to.user, "busy", "ext:600")
-	call := o.caller.dial("600").is()
-	e := o.stands(o.queue, "waiting")
-	o.Want(200, "POST", "/calls/"+e.CallID+"/transfer", map[string]any{"to": "ext:" + to.user.Extension}, nil)
-	r := o.next()
-	r.answer()
-	o.talks(to.user)
-	rig.Until(o.T, "the caller waits no more", 30*time.Second, func() bool { return o.figures(o.queue).Waiting == 0 })
-	for _, x := range o.standing(o.queue) {
-		if x.ID == e.ID && x.Status != "exited" {
-			o.T.Errorf("the entry of a caller who was transferred: %+v", x)
-		}
-	}
-	call.hangUp()
-	r.stops()
-}
-
-// handedOver has a user who speaks with a caller dial the queue, and put the caller in their own place there (RFC 3891).
-func (o *order) handedOver(agent, by *handset) {
-	o.T.Helper()
-	call := o.caller.dial(by.user.Extension)
-	r := o.next()
-	r.answer()
-	call.is()
-	o.talks(by.user)
-	asking := by.dial("600").is()
-	o.stands(o.queue, "waiting")
-	if err := r.in.Leg().Refer(o.T.Context(), sip.Transfer{Target: "sip:600@" + by.host, Replaces: asking.leg}, nil); err != nil {
-		o.T.Fatalf("hand over: %v", err)
-	}
-	r.stops()
-	asking.ends()
-	o.stands(o.queue, "waiting")
-	o.presence(agent.user, "available")
-	x := o.next()
-	x.answer()
-	o.talks(agent.user)
-	call.hangUp()
-	x.stops()
-	o.is(agent.user, "available")
 }
 
 // TestAPINIsChangedByTelephone has a user set a PIN by keys, and be asked for it the next time.
