@@ -101,35 +101,39 @@ func search(t testing.TB, s *memory.Service, org string, q memory.Query) *memory
 	return f
 }
 
+// TestScoresTellAnswersFromNone asks for what was said and for what was not, of the builtin embedding, and of one whose scores are not known.
 func TestScoresTellAnswersFromNone(t *testing.T) {
 	t.Parallel()
 	docs, queries := evaluation(t)
-	d := dbtest.SQLite(t)
-	s := room(t, d, nil)
-	for i, doc := range docs {
-		learn(t, s, d, "org_a", callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now()))
-	}
-	best := func(text string) float64 {
-		f := search(t, s, "org_a", memory.Query{Text: text, Limit: 1})
-		if len(f.Results) == 0 {
-			return 0
+	for name, embedder := range map[string]memory.Embedder{"builtin": ai.NewLexsem(), "another model": &otherModel{Lexsem: ai.NewLexsem(), name: "other"}} {
+		d := dbtest.SQLite(t)
+		s := room(t, d, func(c *memory.Config) { c.Embedder = embedder })
+		for i, doc := range docs {
+			learn(t, s, d, "org_a", callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now()))
 		}
-		return f.Results[0].Score
-	}
-	var meant, none []float64
-	for _, q := range queries {
-		meant = append(meant, best(q.Query))
-	}
-	for _, text := range []string{"quantum physics lecture", "volcano eruption in Iceland", "chocolate cake recipe",
-		"penguin colony in Antarctica", "Mozart symphony orchestra", "dinosaur fossils", "mountain climbing expedition",
-		"rainforest deforestation", "submarine torpedo", "beekeeping honey", "solar eclipse", "xyzzy plugh", "of the and"} {
-		none = append(none, best(text))
-	}
-	slices.Sort(meant)
-	slices.Sort(none)
-	t.Logf("meant: median %.2f; none: median %.2f, highest %.2f", meant[len(meant)/2], none[len(none)/2], none[len(none)-1])
-	if meant[len(meant)/2] < 0.5 || none[len(none)/2] > 0.25 || none[len(none)-1] > 0.5 {
-		t.Errorf("scores do not tell answers from none: %v / %v", meant, none)
+		best := func(text string) float64 {
+			f := search(t, s, "org_a", memory.Query{Text: text, Limit: 1})
+			if len(f.Results) == 0 {
+				return 0
+			}
+			return f.Results[0].Score
+		}
+		var meant, none []float64
+		for _, q := range queries {
+			meant = append(meant, best(q.Query))
+		}
+		for _, text := range []string{"quantum physics lecture", "volcano eruption in Iceland", "chocolate cake recipe",
+			"penguin colony in Antarctica", "Mozart symphony orchestra", "dinosaur fossils", "mountain climbing expedition",
+			"rainforest deforestation", "submarine torpedo", "beekeeping honey", "solar eclipse", "xyzzy plugh", "of the and"} {
+			none = append(none, best(text))
+		}
+		slices.Sort(meant)
+		slices.Sort(none)
+		evalRow(t, "scores, "+name, "of the best answer: to queries with one (90), without one (13)", fmt.Sprintf("median %.2f; median %.2f, highest %.2f",
+			meant[len(meant)/2], none[len(none)/2], none[len(none)-1]), "≥ 0.5; ≤ 0.25, ≤ 0.5")
+		if meant[len(meant)/2] < 0.5 || none[len(none)/2] > 0.25 || none[len(none)-1] > 0.5 {
+			t.Errorf("%s: scores do not tell answers from none: %v / %v", name, meant, none)
+		}
 	}
 }
 

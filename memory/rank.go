@@ -80,6 +80,7 @@ func (q *question) rank(rows []row) []ranked {
 		score(out, func(f features) float64 { return f.whole })
 	default:
 		fuse(out)
+		temper(out)
 	}
 	for i := range out {
 		out[i].matched = matched(out[i].features)
@@ -115,6 +116,25 @@ func fuse(all []ranked) {
 				all[i].score += (fuseRank + 1) / 2.0 / float64(fuseRank+1+place)
 			}
 		}
+	}
+}
+
+// temperLeast is how many passages it takes to tell what is usual among them.
+const temperLeast = 8
+
+// temper lowers fused scores by how far a passage stands out, by its words or from the usual likeness: by their places alone the best of
+// what has nothing to do with the query would look like an answer. What is usual differs from model to model.
+func temper(all []ranked) {
+	usual := 0.0
+	for _, r := range all {
+		usual += r.whole / float64(len(all))
+	}
+	if len(all) < temperLeast {
+		usual = 0
+	}
+	for i, r := range all {
+		stands := max(r.keyword, (r.whole-usual)/max(1-usual, 0.05), 0)
+		all[i].score *= min(1, 2*stands)
 	}
 }
 
