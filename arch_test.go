@@ -18,6 +18,7 @@ var features = map[string][]string{
 	"org":        {},
 	"auth":       {"org"},
 	"user":       {"org"},
+	"account":    {"auth", "user", "org"},
 	"mail":       {},
 	"partner":    {"org", "user", "auth"},
 	"device":     {"user", "org"},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"soniq/access"
+	"soniq/account"
 	"soniq/agent"
 	"soniq/analytics"
 	"soniq/attendant"
@@ -67,6 +68,7 @@ type house struct {
 	orgs        *org.Service
 	keys        *auth.Service
 	oauth       *auth.OAuth
+	account     *account.Service
 	users       *user.Service
 	agents      *agent.Service
 	queues      *queue.Service
@@ -152,6 +154,7 @@ func (h *house) build() error {
 	h.keys = auth.New(h.db, h.orgs, h.seal, h.bus, now, h.config.Brand)
 	h.buildOAuth()
 	h.users = user.New(h.db, h.orgs, h.outbox, h.bus, now)
+	h.buildAccount()
 	h.devices = device.New(h.db, h.users, h.seal, h.bus, now, h.config.SIPDomain)
 	h.trunks = carrier.New(h.db, h.orgs, h.seal, h.bus, now, h.config.SIPDomain)
 	h.numbers = number.New(h.db, h.orgs, h.outbox, h.bus, now)
@@ -204,7 +207,7 @@ func (h *house) join() {
 	h.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
 		h.devices.RemoveUser,
 		func(ctx context.Context, tx db.Querier, r user.Removal) error {
-			return h.keys.RemoveUser(ctx, tx, r.OrgID, r.UserID)
+			return errors.Join(h.keys.RemoveUser(ctx, tx, r.OrgID, r.UserID), h.account.RemoveUser(ctx, tx, r.OrgID, r.UserID))
 		},
 		func(ctx context.Context, tx db.Querier, r user.Removal) error {
 			return h.numbers.RemoveUser(ctx, tx, r.OrgID, r.UserID, r.ReassignTo)
@@ -306,6 +309,8 @@ func (h *house) actions() actions {
 	return actions{
 		"org.create": action(h.createOrg),
 		"key.create": action(h.createKey),
+		"user.add":   action(h.addUser),
+		"user.link":  action(h.linkUser),
 		"outbound":   action(h.outbound),
 		"stock.add":  action(h.addStock),
 		"port.set":   action(h.setPort),

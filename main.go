@@ -26,6 +26,7 @@ func commands() []command {
 		{"demo", "run it on this machine with two robot phones that call each other", false, demoCommand},
 		{"org", "org create --name N [--country CC]: make an organisation, print its id", false, orgCommand},
 		{"key", "key create --org ID --scopes all|a,b [--kind standard|partner] [--env live|test] [--name N]: make an API key, print it", false, keyCommand},
+		{"users", "users add|password EMAIL: make a user, or a link with which one chooses a password; print the link", false, usersCommand},
 		{"outbound", "outbound stop|start|status [--calls]: stop outbound calls of the whole installation, or let them go out again", false, outboundCommand},
 		{"listen", "listen --forward-to URL: send events to an address on this machine, signed like webhooks", false, listenCommand},
 		{"trigger", "trigger EVENT: tell the sandbox a sample of an event", false, triggerCommand},

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"soniq/access"
+	"soniq/account"
 	"soniq/auth"
 	"soniq/egress"
 	"soniq/op"
@@ -17,6 +19,39 @@ func (h *house) buildOAuth() {
 	h.oauth = auth.NewOAuth(h.keys, auth.OAuthConfig{BaseURL: h.config.BaseURL, Callbacks: list(h.config.OAuthCallbacks),
 		Register: h.config.OAuthRegister == "on", ReuseWindow: h.config.OAuthReuse, Log: h.log, Limiter: access.NewLimiter(time.Now),
 		Fetch: h.guard.Client(egress.Limits{Total: 10 * time.Second, Body: 32 << 10, Idle: 1})})
+}
+
+// buildAccount makes the pages on which people sign in.
+func (h *house) buildAccount() {
+	h.account = account.New(account.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Keys: h.keys, OAuth: h.oauth, Seal: h.seal, Now: time.Now,
+		BaseURL: first(h.config.BaseURL, "http://"+h.config.HTTP), Brand: h.config.Brand, Log: h.log, Limiter: h.attempts()})
+	h.users.MFA = h.account.MFA
+}
+
+// attempts counts who tries to sign in; nil where the operator lets everybody try.
+func (h *house) attempts() *access.Limiter {
+	if h.config.RateAttempts == 0 {
+		return nil
+	}
+	return access.NewLimiter(time.Now)
+}
+
+// tidyEvery is how often what is over is forgotten: sessions, links, codes, tokens, and clients that nobody uses.
+const tidyEvery = time.Hour
+
+func (h *house) tidyPersons(ctx context.Context) {
+	tick := time.NewTicker(tidyEvery)
+	defer tick.Stop()
+	for {
+		if err := errors.Join(h.account.Sweep(ctx), h.oauth.Sweep(ctx)); err != nil && ctx.Err() == nil {
+			h.log.Warn("what is over of sessions and tokens is not forgotten", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // stepUp notes that a program lacked a scope, so that it asks the person again.

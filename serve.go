@@ -181,6 +181,7 @@ func (n *node) startJobs(ctx context.Context) error {
 	reader := &event.Reader{Outbox: h.outbox, Log: h.log, Fan: h.hooks.Fan}
 	n.run(func() { reader.Run(ctx) })
 	n.run(func() { h.keys.Run(ctx, h.log) })
+	n.run(func() { h.tidyPersons(ctx) })
 	n.run(func() { keepAlive(ctx, h.config.Data) })
 	n.run(func() { n.sweep(ctx) })
 	n.run(func() { h.count(ctx) })
@@ -242,7 +243,7 @@ func (n *node) openHTTP(context.Context) (err error) {
 			Now: time.Now, Done: m.operation, Lacks: h.stepUp, Limiter: access.NewLimiter(time.Now), Attempts: h.config.RateAttempts},
 		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
 		Phones: n.sip.WebSocket(), Describe: webhook.Describe, Represent: h.keys.Represent, Proxies: proxies,
-		Metadata: h.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){h.oauth.Mount},
+		Metadata: h.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){h.oauth.Mount, h.account.Mount},
 		Origins: list(h.config.CORSOrigins), Provision: n.provisioner().Serve,
 	})
 	if err != nil {

@@ -173,6 +173,8 @@ const (
 	StandardKey Kind = "standard"
 	PartnerKey  Kind = "partner"
 	OAuthToken  Kind = "oauth" // of a program that a person lets act for them
+	// BrowserSession is a person on the account page.
+	BrowserSession Kind = "session"
 )
 
 // A Principal is who is asking: always one organisation, sometimes one of its users.

@@ -145,7 +145,8 @@ func beyond(p access.Principal, r Request) []op.Violation {
 			wrong = append(wrong, op.Field("scopes", "not_held", "this credential does not hold "+string(s)))
 		}
 	}
-	if r.kind() == access.PartnerKey && (p.Kind != access.PartnerKey || p.HomeID != "") {
+	partner := p.Kind == access.PartnerKey && p.HomeID == "" || p.Kind == access.BrowserSession && slices.Contains(p.Scopes, access.PartnersWrite)
+	if r.kind() == access.PartnerKey && !partner {
 		wrong = append(wrong, op.Field("kind", "not_allowed", "only a partner key can make partner keys"))
 	}
 	if r.Environment == access.Live && p.Environment == access.Sandbox {
@@ -275,4 +276,20 @@ func (s *Service) changed(tx db.Querier, digests ...string) {
 			s.bus.Publish(Changed, d)
 		}
 	})
+}
+
+// mostVisible is how many keys a person is shown.
+const mostVisible = 500
+
+// Visible are the keys a person may see and end: those of the organisation and its sandbox for who may see its users, else their own.
+func (s *Service) Visible(ctx context.Context, p access.Principal) ([]Key, error) {
+	twin, err := s.orgs.Twin(ctx, p.OrgID)
+	if err != nil {
+		return nil, fmt.Errorf("find sandbox twin: %w", err)
+	}
+	all, err := list(ctx, s.db.Read(ctx), p.OrgID, twin, "", mostVisible)
+	if err != nil || slices.Contains(p.Scopes, access.UsersAdmin) {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(k Key) bool { return k.UserID == nil || *k.UserID != p.UserID }), nil
 }

@@ -16,7 +16,8 @@ import (
 
 // kept are the tables a reset leaves alone: what one logs in with, what was configured to receive, and who did what. Numbers of
 // events go on rising, so that whoever follows the stream misses none.
-var kept = []string{"api_keys", "oauth_grants", "oauth_tokens", "oauth_codes", "oauth_consents", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions",
+var kept = []string{"api_keys", "oauth_grants", "oauth_tokens", "oauth_codes", "oauth_consents", "account_logins",
+	"account_recovery", "account_sessions", "account_links", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions",
 	"audit", "event_sequences"}
 
 // partly are the tables of which only some rows go; see clearPartly.

@@ -152,6 +152,8 @@ type Service struct {
 	OnChange []func(ctx context.Context, tx db.Querier, u User) error
 	// Presences tells what users do, by the user's id; nil: what follows from their phones and do-not-disturb.
 	Presences func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Presence, error)
+	// MFA tells which users sign in with a second factor; nil: none.
+	MFA func(ctx context.Context, q db.Querier, org string, users []string) (map[string]bool, error)
 	// KeepPIN keeps the PIN of a user's mailbox, or forgets it with "".
 	KeepPIN func(ctx context.Context, tx db.Querier, org, user, pin string) error
 	// Queues are the queues users answer; nil where there are none.
@@ -217,8 +219,15 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, users []U
 			return fmt.Errorf("find presence of users: %w", err)
 		}
 	}
+	second := map[string]bool{}
+	if s.MFA != nil {
+		if second, err = s.MFA(ctx, q, org, ids); err != nil {
+			return fmt.Errorf("find second factors of users: %w", err)
+		}
+	}
 	for i := range users {
 		u := &users[i]
+		u.MFAEnabled = second[u.ID]
 		u.DirectNumberIDs = append(u.DirectNumberIDs, numbers[u.ID]...)
 		u.Devices, u.SIP = append(u.Devices, phones[u.ID].Devices...), phones[u.ID].SIP
 		u.Presence = u.presence(s.now())
