@@ -75,7 +75,7 @@ func TestAClientMayBeDescribedAtItsAddress(t *testing.T) {
 			s.t.Fatal(got)
 		}
 		before = reached.Load()
-		if asks(site.URL+"/good.json"); reached.Load() != before {
+		if asks(site.URL + "/good.json"); reached.Load() != before {
 			s.t.Error("the description is read again within five minutes")
 		}
 		if _, _, err := s.oauth.Ask(context.Background(), request("client_id", site.URL+"/good.json", "redirect_uri", "https://client.example/cb", "scope", "partners:read")); err == nil {
