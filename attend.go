@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"soniq/attendant"
+	"soniq/carrier"
 )
 
 // This file joins the room that leads callers with the others.
@@ -19,6 +20,8 @@ func (h *house) joinAttendant() {
 	}
 	h.attendant.Greet, h.attendant.Locked = h.greet, h.mailboxLocked
 	h.calls.OnAnswer = h.attendant.Connected
+	h.attendant.Assistants = h.assistants
+	h.attendant.Emergency = func(country, dialled string) bool { _, is := carrier.Emergency(country, dialled); return is }
 	h.attendant.Memory, h.attendant.Sign = h.remembered, h.hooks.Sign
 }
 

@@ -17,6 +17,7 @@ import (
 	"soniq/account"
 	"soniq/agent"
 	"soniq/analytics"
+	"soniq/assistant"
 	"soniq/attendant"
 	"soniq/audio"
 	"soniq/audit"
@@ -80,6 +81,7 @@ type house struct {
 	calls       *call.Service
 	memory      *memory.Service
 	transcripts *transcript.Service
+	assistants  *assistant.Service
 	partners    *partner.Service
 	hooks       *webhook.Service
 	streams     *stream.Service
@@ -172,6 +174,9 @@ func (h *house) build() error {
 	h.audit = &audit.Service{DB: h.db}
 	h.streams = stream.New(stream.Config{Outbox: h.outbox, Valid: h.keys.Valid, Changed: auth.Changed})
 	if err := h.buildMind(now); err != nil {
+		return err
+	}
+	if err := h.buildAssistants(now); err != nil {
 		return err
 	}
 	if err := h.buildMail(); err != nil {

@@ -27,7 +27,9 @@ type engines struct {
 	listener transcript.Listener
 	pool     *transcript.Pool
 	speech   *ai.Speech
-	menu     *ai.MenuEar // nil: callers press keys
+	menu     *ai.MenuEar  // nil: callers press keys
+	agent    *ai.AgentEar // nil: voice agents hear nobody
+	lexicon  *ai.Lexsem
 	closers  []func()
 }
 
@@ -105,6 +107,7 @@ func (h *house) phoneOf(ctx context.Context, org, text string) string {
 func (h *house) buildMind(now func() time.Time) error {
 	c := h.config
 	lexicon := ai.NewLexsem()
+	h.engines.lexicon = lexicon
 	client := h.guard.Client(engineLimits)
 	listener, err := ai.NewListener(ai.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client})
 	if err != nil {
@@ -167,7 +170,7 @@ func (h *house) listenInMenus(l transcript.Listener) {
 		h.engines.closers = append(h.engines.closers, own.Close)
 		l = own
 	}
-	h.engines.menu = ai.NewMenuEar(l)
+	h.engines.menu, h.engines.agent = ai.NewMenuEar(l), ai.NewAgentEar(l)
 }
 
 // engineLimits bound a request to an engine on another machine.

@@ -65,6 +65,9 @@ func (h *house) forgetOld(ctx context.Context, now time.Time) error {
 		if err == nil {
 			err = untilNone(ctx, func() (int64, error) { return h.voicemail.ForgetWordsBefore(ctx, o.ID, before) })
 		}
+		if err == nil {
+			err = h.assistants.Sweep(ctx, o.ID, before)
+		}
 		if err == nil && o.Recording.RetentionDays > 0 {
 			err = untilNone(ctx, func() (int64, error) {
 				return h.voicemail.DeleteBefore(ctx, o.ID, now.AddDate(0, 0, -o.Recording.RetentionDays))

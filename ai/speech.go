@@ -141,6 +141,21 @@ func (s *Speech) once(ctx context.Context, path string, do func(context.Context)
 	}
 }
 
+// Fleeting speaks a text that is kept nowhere: mono samples and their rate.
+func (s *Speech) Fleeting(ctx context.Context, text, voice, language string) (pcm []int16, rate int, err error) {
+	switch {
+	case s.voice == nil:
+		return nil, 0, ErrNoVoice
+	case text == "" || len(text) > MaxSpeech:
+		return nil, 0, fmt.Errorf("speak: the text must have 1 to %d bytes", MaxSpeech)
+	}
+	if pcm, rate, err = s.voice.Say(ctx, text, voice, language); err != nil {
+		return nil, 0, fmt.Errorf("speak: %w", err)
+	}
+	level(pcm)
+	return pcm, rate, nil
+}
+
 func (s *Speech) speak(ctx context.Context, path, text, voice, language string) error {
 	pcm, rate, err := s.voice.Say(ctx, text, voice, language)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/agent"
+	"soniq/assistant"
 	"soniq/call"
 	"soniq/contact"
 	"soniq/db"
@@ -73,8 +74,10 @@ type Service struct {
 	Queue   Room
 	Mailbox Room // the id is that of a user, a queue or a flow
 	Person  Room
-	// Assistant lets an AI agent talk to the caller: completed, handoff, failed or silence. nil: there is none.
-	Assistant func(ctx context.Context, v *pbx.Visit, flowID string, a *flow.AIAgent) (outcome string)
+	// Assistants talk to callers. nil: there are none.
+	Assistants *assistant.Service
+	// Emergency reports whether a number dialled in a country is an emergency number.
+	Emergency func(country, dialled string) bool
 	// Hear waits until one of the phrases is said; pcm is what is heard, in mono at 8 kHz. nil: nobody listens, and keys are pressed.
 	Hear func(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool)
 	// Memory is what is remembered of a number, as expressions see it. nil: nothing.

@@ -174,7 +174,7 @@ func (w *walk) do(ctx context.Context, s *flow.Step) (outcome string) {
 	case *flow.Queue:
 		return w.queue(ctx, x)
 	case *flow.AIAgent:
-		return w.assistant(ctx, x)
+		return w.assistant(ctx, s.ID, x)
 	case *flow.ContactLookup:
 		return w.lookUp(ctx, x)
 	}

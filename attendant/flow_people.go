@@ -70,27 +70,3 @@ func (w *walk) voicemail(ctx context.Context, x *flow.Voicemail) (outcome string
 	}
 	return outcome
 }
-
-// assistant lets an AI agent talk to the caller, or hands them over where there is none.
-func (w *walk) assistant(ctx context.Context, x *flow.AIAgent) (outcome string) {
-	outcome = "handoff"
-	if w.s.Assistant != nil {
-		outcome = w.s.Assistant(ctx, w.v, w.p.FlowID, x)
-	} else {
-		w.problem = "no voice agent is set up"
-	}
-	if outcome != "handoff" {
-		return outcome
-	}
-	if x.Handoff == "" {
-		return "failed"
-	}
-	w.missing("no_answer")
-	if outcome = w.away(ctx, x.Handoff, Wish{}); outcome == Gone || outcome == Answered {
-		return outcome
-	}
-	if done(outcome) {
-		return "handoff"
-	}
-	return "failed"
-}

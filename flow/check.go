@@ -235,6 +235,40 @@ func (a *AIAgent) check(c *checker) {
 		c.destination("handoff", a.Handoff)
 	}
 	c.within("max_minutes", a.MaxMinutes, 1, 120)
+	a.checkTools(c)
+}
+
+// checkTools checks what the tools need.
+func (a *AIAgent) checkTools(c *checker) {
+	if a.SMSFrom != "" {
+		(&SMS{From: a.SMSFrom, Body: "-"}).check(c)
+	}
+	if a.Mailbox != "" && a.Mailbox != ThisFlow {
+		c.reach("mailbox", "voicemail:"+a.Mailbox, "mailbox_not_found")
+	}
+	if a.CallbackQueue != "" {
+		c.reach("callback_queue_id", "queue:"+a.CallbackQueue, "queue_not_found")
+	}
+	if slices.Contains(a.Tools, "schedule_callback") && a.CallbackTo() == "" {
+		c.fault("queue_required", "schedule_callback needs callback_queue_id, or a handoff to a queue")
+	}
+	c.length("http_about", a.HTTPAbout, 0, 500)
+	if a.HTTP != nil {
+		a.HTTP.usual()
+		a.HTTP.check(c)
+	} else if slices.Contains(a.Tools, "http") {
+		c.fault("http_required", "the tool http needs http with the url that is asked")
+	}
+}
+
+// usual fills in what is not given.
+func (h *HTTP) usual() {
+	if h.Method == "" {
+		h.Method = "POST"
+	}
+	if h.TimeoutMS == 0 {
+		h.TimeoutMS = 3000
+	}
 }
 
 func (l *ContactLookup) check(c *checker) {

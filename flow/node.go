@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"soniq/org"
 )
@@ -146,6 +147,11 @@ type (
 		Handoff       string   `json:"handoff,omitempty"`
 		MaxMinutes    int      `json:"max_minutes,omitempty"`
 		Interruptible *bool    `json:"interruptible,omitempty"`
+		SMSFrom       string   `json:"sms_from,omitempty"`          // for send_sms; "": the number that was called
+		Mailbox       string   `json:"mailbox,omitempty"`           // for take_message; "": the flow's
+		CallbackQueue string   `json:"callback_queue_id,omitempty"` // for schedule_callback; "": the queue of handoff
+		HTTP          *HTTP    `json:"http,omitempty"`              // for http
+		HTTPAbout     string   `json:"http_about,omitempty"`        // what the agent is told of it
 	}
 	// ContactLookup finds out who calls, and keeps it in a variable.
 	ContactLookup struct {
@@ -248,6 +254,18 @@ func (*SMS) Outcomes() []Outcome           { return needed("sent", "failed") }
 func (*Record) Outcomes() []Outcome        { return needed("done") }
 func (*Tag) Outcomes() []Outcome           { return needed("done") }
 func (*Hangup) Outcomes() []Outcome        { return nil }
+
+// CallbackTo is the queue from which callers are called back; "" where there is none.
+func (a *AIAgent) CallbackTo() string {
+	if a.CallbackQueue != "" {
+		return a.CallbackQueue
+	}
+	id, _ := strings.CutPrefix(a.Handoff, "queue:")
+	if id == a.Handoff {
+		return ""
+	}
+	return id
+}
 
 // Outcomes are the digits, then what comes of pressing none, or others.
 func (m *Menu) Outcomes() []Outcome {

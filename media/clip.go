@@ -45,6 +45,12 @@ func (c *Clip) Duration() time.Duration {
 	return time.Duration(len(c.pcm)) * time.Second / clipRate
 }
 
+// From is the clip without its beginning.
+func (c *Clip) From(at time.Duration) *Clip {
+	n := int(at * clipRate / time.Second)
+	return &Clip{pcm: c.pcm[min(max(n, 0), len(c.pcm)):]}
+}
+
 // LoadClip reads a sound file: WAV (16-bit linear or G.711, one or two channels,
 // 8 to 48 kHz), MP3, or Ogg Opus. Two channels are mixed to one. A file over 64
 // MB or half an hour is refused.

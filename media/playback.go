@@ -1,6 +1,10 @@
 package media
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 // PlayOptions say how a clip is played.
 type PlayOptions struct {
@@ -17,6 +21,12 @@ type Playback struct {
 	buf    []int16
 	once   sync.Once
 	done   chan struct{}
+	sent   atomic.Int64 // samples of the clip
+}
+
+// Heard is how much of the clip has been sent so far.
+func (b *Playback) Heard() time.Duration {
+	return time.Duration(b.sent.Load()) * time.Second / clipRate
 }
 
 // Play lets the leg hear the clip in place of everything else, until it ends or
@@ -90,6 +100,7 @@ func (b *Playback) next() []int16 {
 	}
 	piece := pcm[b.at:min(b.at+n, len(pcm))]
 	b.at += n
+	b.sent.Add(int64(len(piece)))
 	if b.opts.Gain == 1 && len(piece) == n {
 		return piece
 	}

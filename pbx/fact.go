@@ -59,8 +59,11 @@ func (c *liveCall) row() call.State {
 
 // answeredBy says what kind of party is connected.
 func (c *liveCall) answeredBy() string {
-	if c.agent.UserID != "" {
+	switch {
+	case c.agent.UserID != "":
 		return "agent"
+	case c.assisted:
+		return "ai_agent"
 	}
 	return "callee"
 }

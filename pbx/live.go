@@ -45,6 +45,7 @@ type liveCall struct {
 	holdMusic                  *media.Clip
 	ringLimit, maxLength       time.Duration // 0: the switch's
 	machine                    *bool
+	assisted                   bool // who answered is an AI agent
 	offered                    int
 	limits                     []*time.Timer
 

@@ -321,6 +321,7 @@ func (c *liveCall) meet(ctx context.Context, v *Visit, l *leg) {
 		c.answered = c.sw.Now()
 		c.sw.stats.answered.Add(1)
 	}
+	c.assisted = false
 	c.wire()
 	if c.recording == nil && len(c.recorded) == 0 {
 		c.recordByPolicy(ctx)

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"soniq/ai"
+	"soniq/assistant"
+	"soniq/egress"
+	"soniq/media"
+)
+
+// This file makes the room of voice agents.
+
+// buildAssistants makes the room; without ears or a voice its agents hand over at once.
+func (h *house) buildAssistants(now func() time.Time) error {
+	c := assistant.Config{DB: h.db, Log: h.log, Now: now, Voice: h.utter, Speaks: h.engines.speech.Ready}
+	if ear := h.engines.agent; ear != nil {
+		c.Ear = ear
+	}
+	switch h.config.Assistant {
+	case "builtin", "":
+		c.Mind = func(s assistant.Setting) assistant.Mind { return assistant.NewScript(s, h.engines.lexicon.Alike) }
+	case "off":
+	default:
+		client := h.guard.Client(egress.Limits{Total: thinkLimit})
+		mind, err := ai.NewAgentMind(ai.Choice{Use: h.config.Assistant, Key: h.config.AssistKey, Model: h.config.AssistModel, Client: client})
+		if err != nil {
+			return err
+		}
+		c.Mind = mind
+	}
+	h.assistants = assistant.New(c)
+	return nil
+}
+
+// thinkLimit bounds one answer of a server.
+const thinkLimit = 45 * time.Second
+
+// utter speaks a text for a voice agent.
+func (h *house) utter(ctx context.Context, org, text, voice, language string, fleeting bool) (*media.Clip, error) {
+	if fleeting {
+		pcm, rate, err := h.engines.speech.Fleeting(ctx, text, voice, language)
+		if err != nil {
+			return nil, err
+		}
+		return media.NewClip(pcm, rate), nil
+	}
+	path, err := h.engines.speech.File(ctx, org, text, voice, language)
+	if err != nil {
+		return nil, err
+	}
+	return media.LoadClip(path)
+}
