@@ -44,7 +44,7 @@ type engines struct {
 
 	mu       sync.Mutex
 	spoken   []string
-	thoughts []map[string]any // requests
+	thoughts []map[string]any   // requests
 	words    map[float64]string // what a tone means
 	thinks   func(n int, request map[string]any) (pieces []string, call map[string]any)
 	hearTime time.Duration
