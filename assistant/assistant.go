@@ -106,8 +106,6 @@ type Config struct {
 	Speaks func(ctx context.Context) error
 	// Mind makes the mind of a conversation; nil: there are no agents.
 	Mind func(s Setting) Mind
-	// Realtime holds a conversation in one piece, in place of ear, mind and voice; nil: those do.
-	Realtime *Realtime
 }
 
 // Service is the room. It is safe for concurrent use.
@@ -119,8 +117,6 @@ func New(c Config) *Service { return &Service{c} }
 // Ready says why nobody can be talked to; nil where they can.
 func (s *Service) Ready(ctx context.Context) error {
 	switch {
-	case s.Realtime != nil:
-		return nil
 	case s.Mind == nil:
 		return errOff
 	case s.Ear == nil:

@@ -156,6 +156,24 @@ type speaker struct {
 	*visitor
 	words chan []int16
 	spoke chan time.Time
+	loud  []time.Time // when something was heard, of each packet that was
+}
+
+// soundsAfter is when the first sound was heard after a moment.
+func (x *speaker) soundsAfter(moment time.Time) (at time.Time) {
+	x.t.Helper()
+	rig.Until(x.t, "a sound", 30*time.Second, func() bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		for _, t := range x.loud {
+			if t.After(moment) {
+				at = t
+				return true
+			}
+		}
+		return false
+	})
+	return at
 }
 
 // talker calls the carrier's number from outside.
@@ -177,6 +195,9 @@ func (s *site) talker(way carrier, from string) *speaker {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.heard = append(x.heard, pcm...)
+		if loudest(pcm) > 1000 {
+			x.loud = append(x.loud, time.Now())
+		}
 	})
 	ctx, hush := context.WithCancel(context.Background())
 	over := make(chan struct{})

@@ -136,6 +136,9 @@ func TestAllFaultsOfAFlowAreNamed(t *testing.T) {
 		{"id":"slow","type":"condition","config":{"expression":"all([1], # > 0)"},"next":{"true":"two","false":"two"}},
 		{"id":"mail","type":"voicemail","config":{"mailbox":"usr_none"}},
 		{"id":"text","type":"sms","config":{"from":"+15551234567","body":"{{oops"},"next":{"sent":"two","failed":"two"}},
+		{"id":"talk","type":"ai_agent","config":{"instructions":"","handoff":"queue:que_none","greeting":"{{oops","tools":["juggle","http"],"max_minutes":0,"mailbox":"usr_none","sms_from":"+1555"}},
+		{"id":"call","type":"ai_agent","config":{"instructions":"x","tools":["schedule_callback"],"http":{"url":"ftp://x"},"callback_queue_id":""},"next":{"failed":"two"}},
+		{"id":"back","type":"ai_agent","config":{"instructions":"x","tools":["schedule_callback"],"callback_queue_id":"que_none"},"next":{"failed":"two"}},
 		{"id":"a","type":"set","config":{"variables":{"x":1}},"next":{"done":"b"}},
 		{"id":"b","type":"tag","config":{"tags":["vip"]},"next":{"done":"a"}}]}`).Want(200)
 	if a.At("valid") != false {
@@ -150,6 +153,8 @@ func TestAllFaultsOfAFlowAreNamed(t *testing.T) {
 	for _, want := range []string{" entry_not_found", "bad id invalid_id", "what unknown_type", "two duplicate_id", "typo invalid_config", "say audio_not_found",
 		"say next_not_found", "say unknown_outcome", "menu invalid_digit", "menu missing_outcome", "queue queue_not_found", "group user_not_found",
 		"there flow_not_found", "time invalid_hours", "when invalid_expression", "slow invalid_expression", "mail mailbox_not_found", "text number_not_found",
+		"talk invalid_length", "talk queue_not_found", "talk invalid_template", "talk invalid_value", "talk http_required", "talk out_of_range", "talk mailbox_not_found",
+		"talk number_not_found", "talk missing_outcome", "call queue_required", "call invalid_url", "back queue_not_found",
 		"text invalid_template", "a endless_loop", "b endless_loop"} {
 		if !found[want] {
 			t.Errorf("%q is missing", want)
