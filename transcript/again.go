@@ -9,6 +9,7 @@ import (
 	"soniq/call"
 	"soniq/db"
 	"soniq/event"
+	"soniq/job"
 	"soniq/op"
 )
 
@@ -45,7 +46,9 @@ func (s *Service) retry(ctx context.Context, in *RetryIn) (*op.Out[Transcript], 
 		if err = reopen(ctx, tx, org, t); err != nil {
 			return fmt.Errorf("reopen transcript %s: %w", t.ID, err)
 		}
-		return s.enqueue(ctx, tx, processKind, org, t.CallID)
+		// It has no unique key: the job that made the transcript may have a moment to go yet. Two tries at once are refused above.
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: processKind, Args: reference{t.CallID},
+			MaxAttempts: attempts})
 	})
 	if err != nil {
 		return nil, err
