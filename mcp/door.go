@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -107,7 +108,18 @@ func (s *Server) allowed(origin string) bool {
 		return true
 	}
 	base, err := url.Parse(s.BaseURL)
-	return err == nil && strings.EqualFold(base.Scheme+"://"+base.Host, origin)
+	from, wrong := url.Parse(origin)
+	if err != nil || wrong != nil {
+		return false
+	}
+	return strings.EqualFold(base.Scheme+"://"+base.Host, origin) || loopback(base.Hostname()) && loopback(from.Hostname())
+}
+
+// loopback reports whether a host is this machine: a server that is reached there only may be used by pages that are served there,
+// such as those of development tools.
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && a.IsLoopback()
 }
 
 // challenged adds what tells a client how to get a credential (RFC 6750 §3, RFC 9728 §5.1).

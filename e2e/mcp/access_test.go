@@ -181,6 +181,9 @@ func TestStrangersAndForeignPagesAreRefused(t *testing.T) {
 	if r := post(t, address(s), org.Key, initialize, "Origin", "http://"+s.HTTP); r.status != 200 {
 		t.Errorf("our own page: %d %s", r.status, r.body)
 	}
+	if r := post(t, address(s), org.Key, initialize, "Origin", "http://localhost:6274"); r.status != 200 {
+		t.Errorf("a page of this machine: %d %s", r.status, r.body)
+	}
 	r, _ := http.NewRequest(http.MethodPut, address(s), nil)
 	r.Header.Set("Authorization", "Bearer "+org.Key)
 	a, err := http.DefaultClient.Do(r)
