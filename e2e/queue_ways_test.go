@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"soniq/e2e/rig"
 )
@@ -43,6 +44,7 @@ func TestForwardsAndOverflowsLeadToQueuesFlowsAndMailboxes(t *testing.T) {
 		call.hangUp()
 		o.presence(ada.user, "away")
 		o.overflows()
+		o.transferred(bob)
 	})
 }
 
@@ -84,6 +86,26 @@ func (o *order) overflows() {
 	o.stands(o.queue, "overflowed")
 	call.hangUp()
 	o.Want(200, "PATCH", "/queues/"+o.queue, map[string]any{"overflow": nil}, nil)
+}
+
+// transferred takes a caller who waits out of the queue, by a request.
+func (o *order) transferred(to *handset) {
+	o.T.Helper()
+	o.forward(to.user, "busy", "ext:600")
+	call := o.caller.dial("600").is()
+	e := o.stands(o.queue, "waiting")
+	o.Want(200, "POST", "/calls/"+e.CallID+"/transfer", map[string]any{"to": "ext:" + to.user.Extension}, nil)
+	r := o.next()
+	r.answer()
+	o.talks(to.user)
+	rig.Until(o.T, "the caller waits no more", 30*time.Second, func() bool { return o.figures(o.queue).Waiting == 0 })
+	for _, x := range o.standing(o.queue) {
+		if x.ID == e.ID && x.Status != "exited" {
+			o.T.Errorf("the entry of a caller who was transferred: %+v", x)
+		}
+	}
+	call.hangUp()
+	r.stops()
 }
 
 // TestAPINIsChangedByTelephone has a user set a PIN by keys, and be asked for it the next time.

@@ -122,6 +122,9 @@ func (c *liveCall) allowed() []string {
 		if c.answered.IsZero() {
 			all = append(all, "answer")
 		}
+		if c.visit != nil {
+			all = append(all, "transfer")
+		}
 		return all
 	}
 	all = append(all, "dtmf", "mute", "unmute", "announce", "monitor")

@@ -65,6 +65,9 @@ func (t *transfer) clipFor(l *leg) *media.Clip {
 // startTransfer hands the far side over to somebody else, by command.
 func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done reply) {
 	switch {
+	case c.visit != nil:
+		c.leadElsewhere(c.visit, x, done)
+		return
 	case !c.connectedNow():
 		done.state(c, "the call is not connected")
 		return

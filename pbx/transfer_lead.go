@@ -3,6 +3,7 @@ package pbx
 import (
 	"context"
 
+	"soniq/call"
 	"soniq/op"
 	"soniq/sip"
 )
@@ -74,4 +75,79 @@ func (c *liveCall) toMailbox(ctx context.Context, t *transfer) bool {
 	c.handOn(ctx, r, t.from, t.kept)
 	c.change(ctx)
 	return true
+}
+
+// leadElsewhere has a caller led to somewhere else who waits in a queue, or is in a menu or at a mailbox. Whether there is such a place, and
+// they may be led there, is found out first; the rest is as with any caller who is led there: nobody is left to return to.
+func (c *liveCall) leadElsewhere(v *Visit, x call.Transfer, done reply) {
+	if x.Warm {
+		done.fail(op.Invalid(op.Field("mode", "not_possible", "the caller talks to nobody who could ask first; use blind")))
+		return
+	}
+	from := c.caller
+	from.Org, from.Program, from.ShowNumber = v.info.Org, true, x.From
+	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
+		r, refusal, err := c.sw.reach(ctx, from, x.To)
+		r.close()
+		return func(ctx context.Context) {
+			switch {
+			case err != nil:
+				done.fail(err)
+			case refusal != nil:
+				done.fail(refusal.problem())
+			case c.visit != v || c.done:
+				done.state(c, "the caller is led elsewhere, or talks to somebody, since")
+			default:
+				c.ledAnew(ctx, v, r, x)
+				done.ok()
+			}
+		}
+	})
+}
+
+// ledAnew begins another visit; who rings for the first is given up.
+func (c *liveCall) ledAnew(ctx context.Context, v *Visit, to reach, x call.Transfer) {
+	for _, a := range append([]*Attempt(nil), v.attempts...) {
+		c.giveUpAttempt(a)
+	}
+	t := &transfer{c: c, kept: v.leg, from: v.leg, state: call.TransferState{Mode: "blind", To: x.To, StartedAt: c.sw.Now()}}
+	c.transfer, c.transferredTo = t, x.To
+	t.over("completed", "", 0)
+	c.visitBy(ctx, c.scriptTo(to, x), v.leg)
+	c.tell(ctx, t)
+	c.wire()
+}
+
+// scriptTo is who leads a caller there: to a user as they want it, and to what nobody leads to by ringing it.
+func (c *liveCall) scriptTo(to reach, x call.Transfer) reach {
+	if to.script == nil && to.user != nil {
+		to.lead = Lead{Org: c.new.Org, To: "user:" + to.user.UserID}
+		to.script = c.sw.script(to.lead)
+	}
+	if to.script == nil {
+		to.lead = Lead{Org: c.new.Org, To: x.To}
+		to.script = ringOnly(x)
+	}
+	return to
+}
+
+// ringOnly rings somebody for a caller, and ends the call where they do not answer.
+func ringOnly(x call.Transfer) Script {
+	return func(ctx context.Context, v *Visit) {
+		a, err := v.Ring(ctx, x.To, Ringing{Timeout: x.Timeout})
+		if err != nil {
+			return
+		}
+		select {
+		case r := <-a.Done():
+			switch r.What {
+			case "answered":
+			case "busy", "rejected":
+				_ = v.HangUp(ctx, r.What)
+			default:
+				_ = v.HangUp(ctx, "no_answer")
+			}
+		case <-ctx.Done():
+		}
+	}
 }
