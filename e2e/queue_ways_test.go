@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
+	"soniq/sip"
 )
 
 // stage waits until the one live call is in a stage.
@@ -45,6 +46,7 @@ func TestForwardsAndOverflowsLeadToQueuesFlowsAndMailboxes(t *testing.T) {
 		o.presence(ada.user, "away")
 		o.overflows()
 		o.transferred(bob)
+		o.handedOver(ada, bob)
 	})
 }
 
@@ -133,4 +135,29 @@ func TestAPINIsChangedByTelephone(t *testing.T) {
 	if all := o.records(2, "phone=*97"); all[0].String() != "internal canceled caller_hangup caller 0" {
 		t.Errorf("record of who hung up: %s", all[0])
 	}
+}
+
+// handedOver has a user who speaks with a caller dial the queue, and put the caller in their own place there (RFC 3891).
+func (o *order) handedOver(agent, by *handset) {
+	o.T.Helper()
+	call := o.caller.dial(by.user.Extension)
+	r := o.next()
+	r.answer()
+	call.is()
+	o.talks(by.user)
+	asking := by.dial("600").is()
+	o.stands(o.queue, "waiting")
+	if err := r.in.Leg().Refer(o.T.Context(), sip.Transfer{Target: "sip:600@" + by.host, Replaces: asking.leg}, nil); err != nil {
+		o.T.Fatalf("hand over: %v", err)
+	}
+	r.stops()
+	asking.ends()
+	o.stands(o.queue, "waiting")
+	o.presence(agent.user, "available")
+	x := o.next()
+	x.answer()
+	o.talks(agent.user)
+	call.hangUp()
+	x.stops()
+	o.is(agent.user, "available")
 }

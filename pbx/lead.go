@@ -2,6 +2,8 @@ package pbx
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"soniq/call"
 	"soniq/sip"
@@ -16,6 +18,12 @@ type Lead struct {
 	// Unanswered says that the phones of the user in To have rung already, or could not: busy, no_answer, unreachable or rejected.
 	// Only what comes after that is wanted.
 	Unanswered string
+}
+
+// forOthers reports whether somebody else may be led there in the place of a user: anywhere but to what is the user's own.
+func (l Lead) forOthers() bool {
+	kind, _, _ := strings.Cut(l.To, ":")
+	return slices.Contains([]string{"queue", "flow", "voicemail", "user"}, kind)
 }
 
 // A Script leads a caller, on a goroutine of its own. Its context ends with the call, or when the caller is led elsewhere. When it

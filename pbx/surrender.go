@@ -18,10 +18,11 @@ type surrender struct {
 	back   func(gift) bool // false when the other call is over
 }
 
-// A gift is who was on the other side: a leg, or those who still ring. The zero gift is nobody.
+// A gift is who was on the other side: a leg, those who still ring, or where the phone was led, such as a queue. The zero gift is nobody.
 type gift struct {
 	leg     *leg
 	ringing *hunt
+	lead    Lead
 	rings   time.Duration // how long they may ring still
 	dialled string
 }
@@ -58,6 +59,8 @@ func (c *liveCall) surrender(s surrender) {
 		x.owner.Store(s.to)
 	case x == nil && !s.second.over && c.mayGiveHunt():
 		c.giveHunt(s)
+	case x == nil && c.visit != nil && c.visit.leg == s.second && c.visit.lead.forOthers():
+		s.back(gift{lead: c.visit.lead, dialled: c.new.To})
 	default:
 		s.back(gift{})
 		return
@@ -122,6 +125,10 @@ func (c *liveCall) joined(ctx context.Context, t *transfer, g gift) {
 		g.discard()
 	case g.ringing != nil:
 		c.ringOn(ctx, t, g)
+	case g.lead.To != "" && (c.done || !t.running() || c.transfer != t):
+	case g.lead.To != "":
+		t.state.Mode, t.state.To = "blind", g.dialled
+		t.toScript(ctx, reach{lead: g.lead, script: c.sw.script(g.lead)})
 	case g.leg == nil:
 		t.over("failed", "no such call", 481)
 		t.refer.Notify(481, "")
