@@ -96,10 +96,11 @@ type RecordsIn struct {
 	MissedReason string `query:"missed_reason" maxLength:"40"`
 	HangupBy     string `query:"hangup_by" enum:"caller,callee,agent,system,api"`
 	Sort         string `query:"sort" enum:"-ended_at,ended_at,-started_at,started_at,-talk_duration_seconds,talk_duration_seconds" default:"-ended_at"`
+	Accept       string `header:"Accept" maxLength:"200" doc:"text/csv for a table of all records that match, whatever their number; fields are its columns"`
 }
 
-// Records lists call detail records.
-func (s *Service) Records(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[CDR]], error) {
+// records is a page of call detail records.
+func (s *Service) records(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[CDR]], error) {
 	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
 	all := func() *db.Filter {
 		return db.Where(text, access.Org(ctx)).Equal("disposition", in.Disposition).Equal("missed_reason", in.MissedReason).

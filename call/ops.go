@@ -21,7 +21,8 @@ func (s *Service) Operations() []op.Operation {
 			Fails("destination_not_allowed", "number_not_owned", "concurrency_limit", "not_found"),
 		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).Fails("recording_not_found", "gone", "invalid_state").
 			Answers(200, "application/json", Recording{}).Answers(302, "", nil),
-		op.New("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.Records).Tool("get_call_history"),
+		op.NewStream("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.Records).
+			Answers(200, "application/json", op.Page[CDR]{}).Answers(200, "text/csv", nil).Fails("invalid_cursor").Tool("get_call_history"),
 		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.Record),
 		op.New("recordings.list", "GET /recordings", access.CallsRead, "List recordings", s.Recordings),
 		op.New("recordings.get", "GET /recordings/{id}", access.CallsRead, "Get one recording", s.GetRecording),
