@@ -135,6 +135,10 @@ func TestTortureMessagesAreAnsweredAsTheRFCAsks(t *testing.T) {
 			if c.tcp != 0 {
 				status = max(0, c.tcp)
 			}
+			if name == "dblreq" { // its first message is answered by itself, perhaps in a read of its own
+				wantFinal(t, conn, status, 0, c.udp)
+				return
+			}
 			wantFinal(t, conn, status, 300*time.Millisecond)
 		})
 		t.Run("ws/"+name, func(t *testing.T) {
@@ -176,8 +180,8 @@ func dialUDP(t testing.TB, server *phone) net.Conn {
 	return conn
 }
 
-// wantFinal reads until the final response; 0 wants silence.
-func wantFinal(t *testing.T, conn net.Conn, status int, silence time.Duration) {
+// wantFinal reads until the final response, which those to other messages may come before; 0 wants silence.
+func wantFinal(t *testing.T, conn net.Conn, status int, silence time.Duration, before ...int) {
 	t.Helper()
 	limit := patience
 	if status == 0 {
@@ -198,6 +202,7 @@ func wantFinal(t *testing.T, conn net.Conn, status int, silence time.Duration) {
 		if slices.Contains(got, status) {
 			return
 		}
+		got = slices.DeleteFunc(got, func(s int) bool { return slices.Contains(before, s) })
 		if len(got) > 0 && slices.Max(got) >= 200 {
 			t.Fatalf("got %d, want %d:\n%s", got, status, buf[:n])
 		}
