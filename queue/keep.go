@@ -172,7 +172,7 @@ const lostFor = time.Minute
 func (s *Service) sweepLost(ctx context.Context) error {
 	// tenant: the callers of all organisations are looked after
 	const text = `SELECT org_id, id FROM queue_entries WHERE ` + isOpen + ` AND status IN ('waiting', 'offering') AND lease_until <= $1 LIMIT 500`
-	return s.sweepEach(ctx, text, s.Now().Add(-lostFor), func(ctx context.Context, tx db.Querier, x leftover) error {
+	return s.sweepEach(ctx, text, []any{db.At(s.Now().Add(-lostFor))}, func(ctx context.Context, tx db.Querier, x leftover) error {
 		return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
 	})
 }
@@ -183,16 +183,16 @@ func (s *Service) sweepDials(ctx context.Context) error {
 	const text = `SELECT o.org_id, o.id FROM queue_entries e JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.status = 'offering'
 		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected') AND e.status = 'callback_dialing' AND o.offered_at <= $1
 			AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.org_id = o.org_id AND c.id = o.call_id) LIMIT 500`
-	return s.sweepEach(ctx, text, s.Now().Add(-2*grace), func(ctx context.Context, tx db.Querier, x leftover) error {
+	return s.sweepEach(ctx, text, []any{db.At(s.Now().Add(-2 * grace))}, func(ctx context.Context, tx db.Querier, x leftover) error {
 		_, err := s.Declined(ctx, tx, x.org, x.id, OfferExpired)
 		return err
 	})
 }
 
 // sweepEach puts in order what a statement finds.
-func (s *Service) sweepEach(ctx context.Context, text string, before time.Time, end func(context.Context, db.Querier, leftover) error) error {
+func (s *Service) sweepEach(ctx context.Context, text string, args []any, end func(context.Context, db.Querier, leftover) error) error {
 	var over []leftover
-	err := each(ctx, s.DB.Read(ctx), "find leftovers", text, []any{db.At(before)}, func(scan func(...any) error) error {
+	err := each(ctx, s.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
 		var x leftover
 		err := scan(&x.org, &x.id)
 		over = append(over, x)
@@ -210,10 +210,14 @@ func (s *Service) sweepEach(ctx context.Context, text string, before time.Time, 
 	return nil
 }
 
+// sweepOffers leaves alone who may be ringing still: a busy node rings late, and ends its offers itself while it carries the caller.
 func (s *Service) sweepOffers(ctx context.Context) error {
 	// tenant: the offers of all organisations are looked after
-	const text = `SELECT org_id, id FROM queue_offers WHERE status = 'offering' AND lease_until <= $1 ORDER BY lease_until LIMIT 500`
-	return s.sweepEach(ctx, text, s.Now(), func(ctx context.Context, tx db.Querier, x leftover) error {
+	const text = `SELECT o.org_id, o.id FROM queue_offers o WHERE o.status = 'offering' AND o.lease_until <= $1
+		AND (o.lease_until <= $2 OR NOT EXISTS (SELECT 1 FROM queue_entries e WHERE e.org_id = o.org_id AND e.id = o.entry_id AND e.lease_until > $1))
+		ORDER BY o.lease_until LIMIT 500`
+	now := s.Now()
+	return s.sweepEach(ctx, text, []any{db.At(now), db.At(now.Add(-lostFor))}, func(ctx context.Context, tx db.Querier, x leftover) error {
 		_, err := s.Declined(ctx, tx, x.org, x.id, OfferExpired)
 		return err
 	})

@@ -219,6 +219,32 @@ func TestAnOfferIsALease(t *testing.T) {
 	})
 }
 
+func TestAnAgentWhoMayBeRingingStillIsLeftAloneForAMinute(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		id := h.add("")
+		ada := h.staff(t, "ada", id, "")
+		e := h.enter(t, id)
+		h.offer(t, e, ada)
+		for _, c := range []struct {
+			pass time.Duration
+			want string
+		}{{30 * time.Second, queue.Offering}, {30 * time.Second, queue.Offering}, {30 * time.Second, queue.Waiting}} {
+			h.pass(c.pass)
+			if err := h.Keep(h.ctx, h.org, []string{e.CallID}); err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Sweep(h.ctx); err != nil {
+				t.Fatal(err)
+			}
+			if got := h.status(t, e.ID); got != c.want {
+				t.Errorf("the caller is %s, want %s", got, c.want)
+			}
+		}
+	})
+}
+
 func TestACallerWhoseCallIsOverWaitsNoMore(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
