@@ -15,6 +15,9 @@ import (
 func (s *Service) Records(ctx context.Context, in *RecordsIn) (*huma.StreamResponse, error) {
 	asTable := strings.Contains(in.Accept, "text/csv")
 	if asTable {
+		if err := in.Columns(everyColumn); err != nil {
+			return nil, err
+		}
 		in.Limit = exportBatch
 	}
 	first, err := s.records(ctx, in)
@@ -22,7 +25,7 @@ func (s *Service) Records(ctx context.Context, in *RecordsIn) (*huma.StreamRespo
 		return nil, err
 	}
 	if !asTable {
-		return op.JSONStream(first.Body), nil
+		return op.PageStream(first.Body)
 	}
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		h.SetHeader("Content-Type", "text/csv; charset=utf-8")

@@ -47,6 +47,8 @@ func TestRecordsAreGivenAsATableOfAllThatMatch(t *testing.T) {
 			t.Errorf("a stranger sees %d records", len(rows)-1)
 		}
 		o.api.Do(optest.Admin(o.org), "GET", "/cdr?cursor=nonsense", nil, "Accept: text/csv").Want(400).Refused("invalid_cursor")
+		o.api.Do(optest.Admin(o.org), "GET", "/cdr?fields=call_id,secret", nil, "Accept: text/csv").Want(400).Refused("invalid_query")
+		o.do("GET", "/cdr?fields=call_id,secret", nil).Want(400).Refused("invalid_query")
 		if a := o.do("GET", "/cdr?limit=2", nil).Want(200); a.At("has_more") != true || !strings.HasPrefix(a.Header.Get("Content-Type"), "application/json") {
 			t.Errorf("without asking for a table: %s", a.Bytes)
 		}

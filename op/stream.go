@@ -3,6 +3,7 @@ package op
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,28 @@ func JSONStream(v any) *huma.StreamResponse {
 		}
 		_, _ = h.BodyWriter().Write(append(b, '\n'))
 	}}
+}
+
+// PageStream answers a page from an operation that can also answer something else.
+func PageStream[T any](p Page[T]) (*huma.StreamResponse, error) {
+	if wrong := p.unknownFields(); len(wrong) > 0 {
+		return nil, wrongQuery(wrong...)
+	}
+	return JSONStream(p), nil
+}
+
+// Columns refuses what is none of the columns of a table, which fields may name.
+func (p Paging) Columns(known []string) error {
+	var wrong []Violation
+	for _, f := range p.Fields {
+		if !slices.Contains(known, f) {
+			wrong = append(wrong, Field("fields", "unknown_member", f+" is no column of this table"))
+		}
+	}
+	if len(wrong) > 0 {
+		return wrongQuery(wrong...)
+	}
+	return nil
 }
 
 // TextStream answers text of a media type.
