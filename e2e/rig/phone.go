@@ -274,9 +274,12 @@ func (p *Phone) await(what string, older bool, match func(PhoneEvent) bool) Phon
 	}
 }
 
-// Dial calls a number and waits until it is answered.
+// Dial calls a number and waits until it is answered. What the telephone told of calls before is forgotten.
 func (p *Phone) Dial(number string) {
 	p.T.Helper()
+	p.mu.Lock()
+	p.events = nil
+	p.mu.Unlock()
 	p.Do("dial", number)
 	p.Wait("CALL_ESTABLISHED", "")
 }
