@@ -31,7 +31,7 @@ type desk struct {
 	steady bool // answers every call
 
 	mu     sync.Mutex // guards the fields below
-	calls  int        // that ring or are answered now
+	legs   []*sip.Leg // that ring or are answered now
 	double int        // calls that came while there was one
 	free   time.Time  // when the last call was over
 	waited []time.Duration
@@ -58,22 +58,24 @@ func newDesk(s *rig.Server, l rig.Login) *desk {
 // Invite takes a call as an agent would.
 func (d *desk) Invite(_ context.Context, in *sip.Inbound) {
 	d.mu.Lock()
-	if d.calls++; d.calls > 1 {
+	if slices.ContainsFunc(d.legs, alive) {
 		d.double++
 	}
+	d.legs = append(d.legs, in.Leg())
 	if !d.free.IsZero() {
 		d.waited = append(d.waited, time.Since(d.free))
 	}
 	d.free = time.Time{}
 	d.mu.Unlock()
 	var once sync.Once
+	over := func() { d.over(in.Leg()) }
 	in.Listen(func(e sip.Event) {
 		switch e.(type) {
 		case sip.Canceled, sip.Bye, sip.Closed, sip.Lost:
-			once.Do(d.over)
+			once.Do(over)
 		case sip.Acked:
 			time.AfterFunc(time.Duration(50+rand.IntN(250))*time.Millisecond, func() {
-				once.Do(d.over) // before the BYE: the next call may come as soon as it has left
+				once.Do(over) // before the BYE: the next call may come as soon as it has left
 				in.Leg().Bye(sip.Reason{Q850: 16})
 			})
 		}
@@ -83,21 +85,31 @@ func (d *desk) Invite(_ context.Context, in *sip.Inbound) {
 	case d.steady:
 		_ = in.Answer(d.body)
 	case n < 15:
-		time.AfterFunc(20*time.Millisecond, func() { once.Do(d.over); in.Reject(486, "", 0) })
+		time.AfterFunc(20*time.Millisecond, func() { once.Do(over); in.Reject(486, "", 0) })
 	case n < 17: // lets it ring
 	default:
 		time.AfterFunc(time.Duration(20+rand.IntN(200))*time.Millisecond, func() {
 			if in.Answer(d.body) != nil {
-				once.Do(d.over)
+				once.Do(over)
 			}
 		})
 	}
 }
 
-func (d *desk) over() {
+// alive reports whether a call is on: the telephone may have agreed to its end before we are told.
+func alive(l *sip.Leg) bool {
+	select {
+	case <-l.Gone():
+		return false
+	default:
+		return true
+	}
+}
+
+func (d *desk) over(l *sip.Leg) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.calls--
+	d.legs = slices.DeleteFunc(d.legs, func(x *sip.Leg) bool { return x == l })
 	d.free = time.Now()
 }
 
