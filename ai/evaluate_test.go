@@ -60,7 +60,7 @@ func espeak(name string) voice {
 		raw, file := filepath.Join(t.TempDir(), "raw.wav"), filepath.Join(t.TempDir(), "say.wav")
 		for _, c := range [][]string{{"espeak-ng", "-v", name, "-s", "150", "-w", raw, text}, {"sox", raw, "-r", "16000", "-c", "1", "-b", "16", file, "norm", "-3"}} {
 			if _, err := exec.LookPath(c[0]); err != nil {
-				t.Skipf("%s is not installed", c[0])
+				t.Fatalf("%s is not installed: scripts/setup eval does it", c[0])
 			}
 			if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v: %s", c[0], err, out)
