@@ -50,6 +50,7 @@ var others = map[string][]string{
 	"op":        {"access", "db"},
 	"event":     {"db", "bus"},
 	"job":       {"db", "bus"},
+	"bridge":    {},
 	"sip":       {},
 	"media":     {},
 	"robot":     {"sip", "media"},
