@@ -56,7 +56,7 @@ type Config struct {
 	Voice          string        `flag:"voice" default:"builtin" help:"text to speech: builtin, off, or the address of an OpenAI-compatible server"`
 	VoiceKey       string        `flag:"voice-key" default:"" secret:"true" help:"key for the voice"`
 	VoiceModel     string        `flag:"voice-model" default:"" help:"model of the voice"`
-	Assistant      string        `flag:"assistant" default:"builtin" help:"voice agents of flows: builtin (prepared answers), off, or the address of an OpenAI-compatible server"`
+	Assistant      string        `flag:"assistant" default:"builtin" help:"voice agents of flows: builtin (prepared answers), off, or the address of an OpenAI-compatible server (wss://…/realtime: of its Realtime protocol)"`
 	AssistKey      string        `flag:"assistant-key" default:"" secret:"true" help:"key for the voice agents' server"`
 	AssistModel    string        `flag:"assistant-model" default:"" help:"model of the voice agents"`
 	Brand          string        `flag:"brand" default:"soniq" help:"prefix of API keys"`

@@ -23,6 +23,9 @@ func (h *house) buildAssistants(now func() time.Time) error {
 		c.Mind = func(s assistant.Setting) assistant.Mind { return assistant.NewScript(s, h.engines.lexicon.Alike) }
 	case "off":
 	default:
+		if ai.IsRealtime(h.config.Assistant) {
+			return h.buildDuplex(c)
+		}
 		client := h.guard.Client(egress.Limits{Total: thinkLimit})
 		mind, err := ai.NewAgentMind(ai.Choice{Use: h.config.Assistant, Key: h.config.AssistKey, Model: h.config.AssistModel, Client: client})
 		if err != nil {
@@ -32,6 +35,14 @@ func (h *house) buildAssistants(now func() time.Time) error {
 	}
 	h.assistants = assistant.New(c)
 	return nil
+}
+
+// buildDuplex makes the room for agents that a server hears, thinks and speaks for.
+func (h *house) buildDuplex(c assistant.Config) (err error) {
+	c.Duplex, err = ai.NewRealtime(ai.Choice{Use: h.config.Assistant, Key: h.config.AssistKey, Model: h.config.AssistModel,
+		Client: h.guard.Client(egress.Limits{Total: time.Hour})})
+	h.assistants = assistant.New(c)
+	return err
 }
 
 // thinkLimit bounds one answer of a server.

@@ -56,6 +56,8 @@ type Invocation struct {
 type Caller interface {
 	// Say begins to play a clip in place of the one before.
 	Say(ctx context.Context, clip *media.Clip) (Playing, error)
+	// Pour begins to play sound that still comes in place of what was played before.
+	Pour(ctx context.Context, feed *media.Feed) (Playing, error)
 	// Listen gives what they say, in mono at 8 kHz.
 	Listen(ctx context.Context) (pcm <-chan []int16, stop func(), err error)
 	// Pressed tells of keys, which TakeKey gives.
@@ -106,6 +108,8 @@ type Config struct {
 	Speaks func(ctx context.Context) error
 	// Mind makes the mind of a conversation; nil: there are no agents.
 	Mind func(s Setting) Mind
+	// Duplex talks to callers in place of Ear and Mind; the voice says what must be said for certain. May be nil.
+	Duplex Duplex
 }
 
 // Service is the room. It is safe for concurrent use.
@@ -117,13 +121,15 @@ func New(c Config) *Service { return &Service{c} }
 // Ready says why nobody can be talked to; nil where they can.
 func (s *Service) Ready(ctx context.Context) error {
 	switch {
+	case s.Duplex != nil:
 	case s.Mind == nil:
 		return errOff
 	case s.Ear == nil:
 		return errDeaf
-	}
-	if err := s.Ear.Ready(ctx); err != nil {
-		return err
+	default:
+		if err := s.Ear.Ready(ctx); err != nil {
+			return err
+		}
 	}
 	if s.Speaks == nil {
 		return nil

@@ -109,7 +109,7 @@ func (t *talk) pressed() {
 			t.handOver("the caller pressed 0", t.phrase(handing))
 		case key == '#' && t.digits != "":
 			t.typed()
-		case len(t.digits) < 40:
+		case len(t.digits) < mostDigits:
 			t.digits, t.keyed = t.digits+string(key), t.s.Now()
 			if t.speech != nil && t.speech.interruptible() {
 				t.speech.pause()
@@ -128,6 +128,9 @@ func (t *talk) typed() {
 	t.forgetUtterance()
 	t.answer(&utterance{text: text, last: t.keyed, heard: t.keyed})
 }
+
+// mostDigits is how many keys are one answer.
+const mostDigits = 40
 
 // keysSay is before the keys a caller pressed, in what they said.
 const keysSay = "(pressed) "

@@ -62,6 +62,9 @@ type talk struct {
 
 // Talk talks to a caller until the conversation is over.
 func (s *Service) Talk(ctx context.Context, line Caller, set Setting) Result {
+	if s.Duplex != nil {
+		return s.talkLive(ctx, line, set)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	t := &talk{s: s, ctx: ctx, line: line, set: set, mind: s.Mind(set), posts: make(chan func(), 16), act: newActivity(), began: s.Now()}
 	defer func() {

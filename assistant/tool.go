@@ -220,30 +220,36 @@ func (t *talk) acted(r *reply, all []done) {
 	}
 	t.forgetUtterance()
 	if r.speech.text() == "" { // nobody is led elsewhere without a word
-		t.say(end, 0, t.lastWords(*end))
+		t.say(end, 0, t.phrase(lastWords(*end)))
 		return
 	}
 	t.ending = end
 	r.speech.resume()
 }
 
-func (t *talk) lastWords(r Result) string {
+// lastWords are what is said before the end where nobody else did.
+func lastWords(r Result) phrase {
 	switch {
 	case r.Message:
-		return t.phrase(leaving)
+		return leaving
 	case r.Outcome == Completed:
-		return t.phrase(goodbye)
+		return goodbye
 	}
-	return t.phrase(handing)
+	return handing
 }
 
 func (t *talk) toolStep(d done) {
+	step(t.line, d)
+	if t.turn != nil {
+		t.turn.Tools = append(t.turn.Tools, d.Name)
+	}
+}
+
+// step notes in the timeline that a tool was used.
+func step(line Caller, d done) {
 	x := map[string]any{"tool": d.Name, "ok": d.err == nil, "ms": int(d.took.Milliseconds())}
 	if d.err != nil {
 		x["error"] = d.err.Error()
 	}
-	t.line.Step("ai_agent.tool", x)
-	if t.turn != nil {
-		t.turn.Tools = append(t.turn.Tools, d.Name)
-	}
+	line.Step("ai_agent.tool", x)
 }

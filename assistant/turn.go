@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"soniq/db"
@@ -61,11 +62,14 @@ const keepLimit = 10 * time.Second
 
 // store writes a turn down that is over.
 func (t *talk) store() {
-	x := t.turn
-	if x == nil {
-		return
+	if x := t.turn; x != nil {
+		t.turn = nil
+		t.s.store(t.ctx, t.line, t.set, *x, &t.saves)
 	}
-	t.turn = nil
+}
+
+// store notes a turn in the call's timeline and has it written down.
+func (s *Service) store(ctx context.Context, line Caller, set Setting, x Turn, saves *sync.WaitGroup) {
 	d := map[string]any{"interrupted": x.Interrupted, "engine": x.Engine}
 	for name, ms := range map[string]*int{"understood_ms": x.Understood, "endpoint_ms": x.Endpoint, "thought_ms": x.Thought, "voiced_ms": x.Voiced, "audio_ms": x.Audio} {
 		if ms != nil {
@@ -75,16 +79,15 @@ func (t *talk) store() {
 	if len(x.Tools) > 0 {
 		d["tools"] = x.Tools
 	}
-	t.line.Step("ai_agent.turn", d)
-	if t.s.DB == nil {
+	line.Step("ai_agent.turn", d)
+	if s.DB == nil {
 		return
 	}
-	ctx := context.WithoutCancel(t.ctx)
-	t.saves.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, keepLimit)
+	saves.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)
 		defer cancel()
-		if err := t.s.insert(ctx, t.set.Org, t.set.CallID, *x); err != nil {
-			t.s.Log.Error("turn of a voice agent not kept", "call", t.set.CallID, "err", err)
+		if err := s.insert(ctx, set.Org, set.CallID, x); err != nil {
+			s.Log.Error("turn of a voice agent not kept", "call", set.CallID, "err", err)
 		}
 	})
 }

@@ -74,6 +74,10 @@ func (l line) Say(ctx context.Context, clip *media.Clip) (assistant.Playing, err
 	return l.Utter(ctx, clip)
 }
 
+func (l line) Pour(ctx context.Context, feed *media.Feed) (assistant.Playing, error) {
+	return l.Visit.Pour(ctx, feed)
+}
+
 // setting is what the agent is told.
 func (w *walk) setting(ctx context.Context, node string, x *flow.AIAgent) assistant.Setting {
 	language := x.Language

@@ -154,6 +154,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if response.StatusCode == http.StatusSwitchingProtocols && r.Header.Get("Upgrade") != "" {
+		return response, nil // a connection, which has no length: who asked for it bounds what it reads
+	}
 	response.Body = &limited{from: response.Body, left: t.limit}
 	return response, nil
 }

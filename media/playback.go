@@ -16,6 +16,7 @@ type PlayOptions struct {
 type Playback struct {
 	player *player
 	clip   *Clip
+	feed   *Feed // in place of a clip
 	opts   PlayOptions
 	at     int // the player's
 	buf    []int16
@@ -90,6 +91,9 @@ func (p *player) over(b *Playback) {
 
 // next is the next 20 ms, fewer at the end, nil after it.
 func (b *Playback) next() []int16 {
+	if b.feed != nil {
+		return b.fed()
+	}
 	const n = clipRate / 50
 	pcm := b.clip.pcm
 	if b.at >= len(pcm) && b.opts.Loop {

@@ -9,7 +9,7 @@ import (
 // This file is how a caller talks to an AI agent.
 
 // Talk says that the caller talks to an AI agent from now on: it has answered the call, where nobody had. Nothing is played but what
-// Utter plays until Hush.
+// Utter and Pour play until Hush.
 func (v *Visit) Talk(ctx context.Context) error {
 	return v.do(ctx, func(ctx context.Context) error {
 		c := v.c
@@ -34,6 +34,16 @@ func (v *Visit) Talk(ctx context.Context) error {
 func (v *Visit) Utter(ctx context.Context, clip *media.Clip) (p *media.Playback, err error) {
 	err = v.do(ctx, func(context.Context) error {
 		p = v.leg.stream.Play(clip, media.PlayOptions{})
+		v.leg.playback = p
+		return nil
+	})
+	return p, err
+}
+
+// Pour is Utter of sound that still comes.
+func (v *Visit) Pour(ctx context.Context, feed *media.Feed) (p *media.Playback, err error) {
+	err = v.do(ctx, func(context.Context) error {
+		p = v.leg.stream.PlayFeed(feed)
 		v.leg.playback = p
 		return nil
 	})

@@ -1,0 +1,47 @@
+package media
+
+import (
+	"testing"
+	"time"
+)
+
+// What comes piece by piece is heard without waiting for its end; where it does not come, there is silence, and what was heard is known.
+func TestAFeedIsHeardWhileItComes(t *testing.T) {
+	t.Parallel()
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	p, a := legOf(t, e, phones, PCMU)
+	ear := listen(p)
+	f := NewFeed(8000)
+	b := a.PlayFeed(f)
+	for range 10 {
+		f.Write(Tone(1200, -10, 100*time.Millisecond, 8000))
+	}
+	until(t, "the tone", func() bool { return near(ear.tone(t), 1200) })
+	until(t, "all of it", func() bool { return b.Heard() >= 980*time.Millisecond })
+	select {
+	case <-b.Done():
+		t.Fatal("it ended while more may come")
+	default:
+	}
+	for range 4 { // without gaps, so that the tone can be told
+		f.Write(Tone(700, -10, 200*time.Millisecond, 8000))
+	}
+	until(t, "the next", func() bool { return near(ear.tone(t), 700) })
+	f.End()
+	<-b.Done()
+	if got := b.Heard(); got < 1790*time.Millisecond || got > 1810*time.Millisecond {
+		t.Errorf("%v were heard, 1.8 s came", got)
+	}
+}
+
+// A feed that nobody hears does not grow without end.
+func TestAFeedIsBounded(t *testing.T) {
+	t.Parallel()
+	f := NewFeed(16000)
+	for range 300 {
+		f.Write(make([]int16, 16000))
+	}
+	if len(f.pcm) > feedMost {
+		t.Errorf("%d samples are kept", len(f.pcm))
+	}
+}
