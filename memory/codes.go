@@ -113,6 +113,27 @@ func (c *codes) distance(p *probe, i int) int {
 	return n
 }
 
+// near calls each for the vectors of a range that are within reach.
+func (c *codes) near(p *probe, from, to, reach int, each func(i int)) {
+	if c.words != 4 {
+		for i := from; i < to; i++ {
+			if c.distance(p, i) <= reach {
+				each(i)
+			}
+		}
+		return
+	}
+	q0, q1, q2, q3 := p.signs[0], p.signs[1], p.signs[2], p.signs[3]
+	all := c.bits[4*from : 4*to]
+	for i := from; len(all) >= 4; i++ {
+		n := bits.OnesCount64(all[0]^q0) + bits.OnesCount64(all[1]^q1) + bits.OnesCount64(all[2]^q2) + bits.OnesCount64(all[3]^q3)
+		if n <= reach {
+			each(i)
+		}
+		all = all[4:]
+	}
+}
+
 // How many vectors are looked at to learn which distance is near, and which share of all is estimated.
 const (
 	nearSample = 4096

@@ -12,7 +12,7 @@ import (
 // exactBelow is the size up to which every allowed passage is ranked exactly: codes are needed only above.
 const exactBelow = 1024
 
-// index is what is kept in memory to find one organisation's passages: about 150 bytes each. It holds nothing
+// index is what is kept in memory to find one organisation's passages: about 150 bytes each, and 330 more to rank them. It holds nothing
 // that cannot be read again from the database, and results are always read from there, so an index that is
 // behind can miss a passage but never show one that is gone.
 type index struct {
@@ -23,6 +23,8 @@ type index struct {
 	keys   []int64      // rising, but for those learnt at the same moment
 	marks  []mark
 	words  *wordIndex
+	kept   kept
+	room   int     // bytes that may be kept, 0: nothing is
 	codes  *codes  // nil while there are few passages
 	coded  []int32 // passage of each code: those embedded by the model
 	sample [][]float32
@@ -40,8 +42,9 @@ type mark struct {
 	direction uint8
 }
 
-func newIndex(org string, m Model) *index {
-	return &index{org: org, model: m, words: newWordIndex()}
+// newIndex begins an index that keeps vectors and words of passages up to so many bytes.
+func newIndex(org string, m Model, room int) *index {
+	return &index{org: org, model: m, words: newWordIndex(), room: room}
 }
 
 // add appends a passage. The caller holds the lock.
@@ -51,7 +54,42 @@ func (x *index) add(r row) {
 	x.keys = append(x.keys, r.key)
 	x.marks = append(x.marks, mark{r.at.UnixMicro(), tag(r.agent), tag(r.queue), kindNumber(r.kind), directionNumber(r.direction)})
 	x.words.add(r.terms)
+	x.keep(r)
 	x.addVector(at, r)
+}
+
+// keep keeps a passage's vector and words while there is room; from the first for which there is none on, they are read where they are needed.
+func (x *index) keep(r row) {
+	if x.kept.full = x.kept.full || x.kept.bytes > x.room; x.kept.full {
+		return
+	}
+	numbers := make([]uint64, len(r.terms))
+	for i, t := range r.terms {
+		numbers[i] = uint64(x.words.lists[t.term].number)<<8 | uint64(t.count)
+	}
+	v := r.vector
+	if r.model != x.model.Name {
+		v = quantised{}
+	}
+	x.kept.add(v, numbers)
+}
+
+// rows are the passages at some places: those kept, and the keys of the others.
+func (x *index) rows(places []int32) (rows []row, keys []int64) {
+	rows = make([]row, 0, len(places))
+	words := make([]termCount, 0, 64*len(places))
+	for _, at := range places {
+		if int(at) >= x.kept.n {
+			keys = append(keys, x.keys[at])
+			continue
+		}
+		from := len(words)
+		r := row{key: x.keys[at], model: x.model.Name}
+		r.vector, words = x.kept.get(int(at), x.words.terms, words)
+		r.terms = words[from:len(words):len(words)]
+		rows = append(rows, r)
+	}
+	return rows, keys
 }
 
 // addVector keeps the first vectors as a sample; once there are enough, the mean is known and codes are made.
@@ -97,7 +135,7 @@ func (x *index) from(overlap time.Duration) (int64, map[int64]bool) {
 func (x *index) size() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	n := 40*len(x.keys) + x.words.size() + 4*len(x.coded)
+	n := 40*len(x.keys) + x.words.size() + 4*len(x.coded) + x.kept.bytes
 	if x.codes != nil {
 		n += len(x.codes.scales) * (8*x.codes.words + 6)
 	}
@@ -118,14 +156,19 @@ func (f *filter) allows(m *mark) bool {
 		(f.kinds == 0 || f.kinds>>m.kind&1 == 1) && (f.direction == 0 || f.direction == m.direction)
 }
 
-// candidates returns the keys of the passages worth ranking exactly, with the rarity of the query's words: the
-// nearest by meaning and the best by words, or all that are allowed where they are few.
-func (x *index) candidates(query []Term, vector []float32, f filter, near, byWord int) ([]int64, rarities) {
+// candidates returns the passages worth ranking exactly, with the rarity of the query's words: the nearest by meaning and the best by words,
+// or all that are allowed where they are few. Of those that are not kept it returns the keys.
+func (x *index) candidates(query []Term, vector []float32, f filter, near, byWord int) ([]row, []int64, rarities) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	r := x.rarities(query)
+	rows, keys := x.rows(x.places(query, vector, f, near, byWord))
+	return rows, keys, x.rarities(query)
+}
+
+// places are those of candidates.
+func (x *index) places(query []Term, vector []float32, f filter, near, byWord int) []int32 {
 	if len(x.keys) <= exactBelow {
-		return x.allowed(f), r
+		return x.allowed(f)
 	}
 	picked := map[int32]bool{}
 	for _, h := range x.words.search(query, func(at int) bool { return f.allows(&x.marks[at]) }, byWord) {
@@ -134,23 +177,23 @@ func (x *index) candidates(query []Term, vector []float32, f filter, near, byWor
 	for _, h := range x.nearest(vector, f, near) {
 		picked[h.at] = true
 	}
-	keys := make([]int64, 0, len(picked))
+	places := make([]int32, 0, len(picked))
 	for at := range picked {
-		keys = append(keys, x.keys[at])
+		places = append(places, at)
 	}
-	slices.Sort(keys)
-	return keys, r
+	slices.Sort(places)
+	return places
 }
 
-// allowed lists the keys of all passages the filter lets through.
-func (x *index) allowed(f filter) []int64 {
-	var keys []int64
+// allowed lists all passages the filter lets through.
+func (x *index) allowed(f filter) []int32 {
+	var places []int32
 	for i := range x.marks {
 		if f.allows(&x.marks[i]) {
-			keys = append(keys, x.keys[i])
+			places = append(places, int32(i))
 		}
 	}
-	return keys
+	return places
 }
 
 // nearest scans the codes on two goroutines.
@@ -182,18 +225,15 @@ func (x *index) nearest(vector []float32, f filter, k int) []hit {
 
 // scan looks at codes one after the other: the filter is asked last, for it looks elsewhere in memory.
 func (x *index) scan(p *probe, f filter, best *top, from, to, reach int) {
-	for i := from; i < to; i++ {
-		if x.codes.distance(p, i) > reach {
-			continue
-		}
+	x.codes.near(p, from, to, reach, func(i int) {
 		score := x.codes.estimate(p, i)
 		if score <= best.bar {
-			continue
+			return
 		}
 		if at := int(x.coded[i]); f.allows(&x.marks[at]) {
 			best.add(at, score)
 		}
-	}
+	})
 }
 
 // rarities is what an organisation's passages tell about the words of a query.

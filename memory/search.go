@@ -159,12 +159,15 @@ func (s *Service) rows(ctx context.Context, org string, in Query, q *question) (
 		near, byWord = 4*near, 4*byWord // part of them falls away when tags are compared
 	}
 	var keys []int64
-	keys, q.rarities = x.candidates(q.terms, q.vector, f, near, byWord)
-	rows, err = s.passageRows(ctx, org, keys)
-	return rows, wrap("read passages", err)
+	rows, keys, q.rarities = x.candidates(q.terms, q.vector, f, near, byWord)
+	if len(keys) == 0 {
+		return rows, nil
+	}
+	more, err := s.passageRows(ctx, org, keys)
+	return append(rows, more...), wrap("read passages", err)
 }
 
-// passageRows reads passages on two readers at once: it is what a search waits for most. Inside a transaction there is but one.
+// passageRows reads passages that the index does not keep, on two readers at once: it is what a search would wait for most. Inside a transaction there is but one.
 func (s *Service) passageRows(ctx context.Context, org string, keys []int64) ([]row, error) {
 	read := func(keys []int64) (rows []row, err error) {
 		err = vectorsByKey(ctx, s.db.Read(ctx), org, keys, func(r row) error {

@@ -108,7 +108,7 @@ func (s *Service) indexOf(ctx context.Context, org string) (*index, error) {
 	sl.once.Lock()
 	defer sl.once.Unlock()
 	if m := s.model(); sl.index == nil || sl.index.model.Name != m.Name || sl.index.outgrown() {
-		sl.index = newIndex(org, m)
+		sl.index = newIndex(org, m, s.budget/2)
 	}
 	n, err := s.catchUp(ctx, sl.index)
 	if err != nil {

@@ -53,3 +53,12 @@ func (t *top) best() []hit {
 	t.sort()
 	return t.hits[:min(t.k, len(t.hits))]
 }
+
+// least is the score of the last of the k best, below all scores while there are fewer.
+func (t *top) least() float32 {
+	if len(t.hits) < t.k {
+		return -1e30
+	}
+	t.shrink()
+	return t.bar
+}

@@ -3,6 +3,7 @@ package memory
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -22,6 +23,7 @@ const (
 // wordIndex lists, for each word, the passages that hold it.
 type wordIndex struct {
 	lists   map[Term]*wordList
+	terms   []Term    // words by their number
 	lengths []uint16  // words per passage
 	total   int       // words of all passages
 	spare   sync.Pool // scoreboards
@@ -29,6 +31,7 @@ type wordIndex struct {
 
 // A wordList holds passages in rising order, as varints of (distance to the one before) × 4 + (count - 1, at most 3).
 type wordList struct {
+	number uint32 // of the word: lower for those met earlier
 	data   []byte
 	last   uint32
 	count  int // passages
@@ -45,8 +48,8 @@ func (w *wordIndex) add(terms []termCount) {
 		n += int(t.count)
 		l := w.lists[t.term]
 		if l == nil {
-			l = &wordList{}
-			w.lists[t.term] = l
+			l = &wordList{number: uint32(len(w.terms))}
+			w.lists[t.term], w.terms = l, append(w.terms, t.term)
 		}
 		l.add(at, t.count, int(at)+1)
 	}
@@ -89,39 +92,104 @@ func bm25(idf, count, length, average float64) float64 {
 	return idf * count * (bm25K + 1) / (count + bm25K*(1-bm25B+bm25B*length/max(average, 1)))
 }
 
-// search scores the passages that hold a listed word of the query and are allowed, and returns the k best.
+// A listed word is a word of a query that passages are listed for.
+type listed struct {
+	*wordList
+	idf  float64
+	most float64 // that a passage can gain by it
+}
+
+// listed are the words of a query that passages are listed for, rarest first.
+func (w *wordIndex) listed(query []Term) (all []listed, most float64) {
+	for _, t := range query {
+		if l := w.lists[t]; l != nil && !l.common {
+			idf := w.idf(t)
+			all = append(all, listed{l, idf, bm25(idf, 4, 0, 1)})
+			most += all[len(all)-1].most
+		}
+	}
+	slices.SortStableFunc(all, func(a, b listed) int { return a.count - b.count })
+	return all, most
+}
+
+// manyPassages are worth looking whether a word can still bring new candidates.
+const manyPassages = 4096
+
+// search scores the passages that hold a listed word of the query and are allowed, and returns the k best. Rare words go first: once the best
+// have more than the words that are left can give, these are counted only where a rarer word was found.
 func (w *wordIndex) search(query []Term, allowed func(at int) bool, k int) []hit {
 	s := w.scores()
 	defer w.spare.Put(s)
-	average := w.average()
-	for _, t := range query {
-		l := w.lists[t]
-		if l == nil || l.common {
+	s.prepare(w.average())
+	words, rest := w.listed(query)
+	closed := false
+	for _, l := range words {
+		if !closed && l.count > manyPassages && len(s.touched) > k {
+			closed = float64(s.best(k, allowed).least()) >= rest
+		}
+		rest -= l.most
+		idf := float32(l.idf)
+		if closed {
+			l.each(func(at uint32, count int) {
+				if s.of[at] != 0 {
+					s.of[at] += idf * s.share(count, w.lengths[at])
+				}
+			})
 			continue
 		}
-		idf := w.idf(t)
 		l.each(func(at uint32, count int) {
 			if s.of[at] == 0 {
 				s.touched = append(s.touched, at)
 			}
-			s.of[at] += float32(bm25(idf, float64(count), float64(w.lengths[at]), average))
+			s.of[at] += idf * s.share(count, w.lengths[at])
 		})
 	}
-	best := newTop(k)
+	best := s.best(k, allowed)
 	for _, at := range s.touched {
-		if s.of[at] > best.bar && allowed(int(at)) {
-			best.add(int(at), s.of[at])
-		}
 		s.of[at] = 0
 	}
 	s.touched = s.touched[:0]
 	return best.best()
 }
 
+// best are the k best of those touched that are allowed.
+func (s *scoreboard) best(k int, allowed func(at int) bool) *top {
+	best := newTop(k)
+	for _, at := range s.touched {
+		if s.of[at] > best.bar && allowed(int(at)) {
+			best.add(int(at), s.of[at])
+		}
+	}
+	return best
+}
+
 // scoreboard holds a score per passage while a query runs; all are 0 between queries.
 type scoreboard struct {
 	of      []float32
 	touched []uint32
+	average float64
+	shares  [4][shareLengths]float32 // of idf that a word brings, by its count less one and the length of the passage
+}
+
+// shareLengths are the lengths of passages that shares are prepared for; longer ones count like the longest.
+const shareLengths = 512
+
+// prepare works out the shares for an average length of passages.
+func (s *scoreboard) prepare(average float64) {
+	if s.average == average {
+		return
+	}
+	s.average = average
+	for c := range s.shares {
+		for n := range s.shares[c] {
+			s.shares[c][n] = float32(bm25(1, float64(c+1), float64(n), average))
+		}
+	}
+}
+
+// share is what a word that occurs count times, 1 to 4, brings a passage.
+func (s *scoreboard) share(count int, length uint16) float32 {
+	return s.shares[(count-1)&3][min(length, shareLengths-1)]
 }
 
 // scores gives a scoreboard for all passages.
@@ -137,8 +205,14 @@ func (w *wordIndex) scores() *scoreboard {
 func (l *wordList) each(f func(at uint32, count int)) {
 	at := uint32(0)
 	for data := l.data; len(data) > 0; {
-		v, n := binary.Uvarint(data)
-		data = data[n:]
+		v := uint64(data[0])
+		if v < 0x80 {
+			data = data[1:]
+		} else {
+			var n int
+			v, n = binary.Uvarint(data)
+			data = data[n:]
+		}
 		at += uint32(v >> 2)
 		f(at, int(v&3)+1)
 	}

@@ -1,0 +1,87 @@
+package memory
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// kept holds the vectors and words of an index's first passages, so that ranking them reads nothing from the database: about 330 bytes
+// each with the builtin embedding. Parts are only ever appended to: what was read stays as it was when more is added.
+type kept struct {
+	parts []keptPart
+	n     int
+	bytes int
+	full  bool // no more are kept
+}
+
+// partSize is how many passages a part holds.
+const partSize = 4096
+
+// keptPart holds passages one after the other.
+type keptPart struct {
+	scales  []float32 // of vectors
+	ends    []uint32  // of vectors in values, rising: a passage without one ends where the one before does
+	values  []int8
+	wordEnd []uint32 // of words in words
+	words   []byte
+}
+
+// add appends a passage; numbers are those of its words, with how often they occur in the lowest byte.
+func (k *kept) add(v quantised, numbers []uint64) {
+	if k.n%partSize == 0 {
+		k.parts = append(k.parts, keptPart{})
+	}
+	p := &k.parts[len(k.parts)-1]
+	before := cap(p.values) + cap(p.words)
+	p.scales = append(p.scales, v.scale)
+	p.values = append(p.values, v.values...)
+	p.ends = append(p.ends, uint32(len(p.values)))
+	p.words = appendWords(p.words, numbers)
+	p.wordEnd = append(p.wordEnd, uint32(len(p.words)))
+	k.n++
+	k.bytes += cap(p.values) + cap(p.words) - before + 12
+}
+
+// get returns the vector and the words of a passage; words are appended to room.
+func (k *kept) get(at int, terms []Term, room []termCount) (quantised, []termCount) {
+	p, i := &k.parts[at/partSize], at%partSize
+	from, wordFrom := uint32(0), uint32(0)
+	if i > 0 {
+		from, wordFrom = p.ends[i-1], p.wordEnd[i-1]
+	}
+	v := quantised{scale: p.scales[i], values: p.values[from:p.ends[i]:p.ends[i]]}
+	return v, readWords(p.words[wordFrom:p.wordEnd[i]], terms, room)
+}
+
+// appendWords packs the numbers of words, in rising order, as distances: a bit tells that a count follows, where a word occurs more than once.
+func appendWords(b []byte, numbers []uint64) []byte {
+	slices.Sort(numbers)
+	last := uint64(0)
+	for _, n := range numbers {
+		number, count := n>>8, byte(n)
+		step := (number - last) << 1
+		last = number
+		if count == 1 {
+			b = binary.AppendUvarint(b, step)
+			continue
+		}
+		b = append(binary.AppendUvarint(b, step|1), count)
+	}
+	return b
+}
+
+// readWords unpacks what appendWords packed.
+func readWords(b []byte, terms []Term, room []termCount) []termCount {
+	number := uint64(0)
+	for len(b) > 0 {
+		step, n := binary.Uvarint(b)
+		b = b[n:]
+		number += step >> 1
+		t := termCount{terms[number], 1}
+		if step&1 == 1 {
+			t.count, b = b[0], b[1:]
+		}
+		room = append(room, t)
+	}
+	return room
+}
