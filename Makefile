@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: help demo build test check unit e2e soak bench eval fuzz golden publish fmt lint clean
+.PHONY: help demo build test check unit e2e soak bench eval models fuzz golden publish fmt lint clean
 
 help: ## show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,11 @@ bench: ## measure, beside Kamailio and rtpengine; results belong into docs/perfo
 eval: ## quality of recognition, notes and memory search, as a table; results belong into docs/intelligence.md
 	@scripts/setup eval
 	@scripts/eval
+
+models: ## make again what recognition and search learnt: ai/bandwidth.bin and ai/lexsem.bin; some minutes on two cores
+	@scripts/setup models
+	@go run ./ai/build lexsem -out ai/lexsem.bin
+	@go run ./ai/build bandwidth -out ai/bandwidth.bin
 
 fuzz: ## fuzz every parser of network input, a minute each
 	@scripts/fuzz

@@ -3,6 +3,7 @@ package ai
 import (
 	_ "embed"
 	"encoding/binary"
+	"fmt"
 	"math"
 )
 
@@ -13,9 +14,9 @@ import (
 //go:embed bandwidth.bin
 var bandwidthData []byte
 
-// bandwidthNet maps the cepstra of narrow-band speech, upsampled, to what they would have been had the telephone
+// Bandwidth is a network that maps the cepstra of narrow-band speech, upsampled, to what they would have been had the telephone
 // kept the upper half of the spectrum: a linear map of nine frames plus one hidden layer.
-type bandwidthNet struct {
+type Bandwidth struct {
 	context                int
 	mean, deviation        []float32
 	hidden                 [][]float32
@@ -23,16 +24,34 @@ type bandwidthNet struct {
 	output, linear         [][]float32
 }
 
-// loadBandwidthNet reads the network that is part of the binary.
-func loadBandwidthNet() *bandwidthNet {
-	r := floats{bandwidthData[16:]}
-	size := func(i int) int { return int(binary.LittleEndian.Uint32(bandwidthData[4*i:])) }
-	in, hidden, out := size(1), size(2), size(3)
-	return &bandwidthNet{
-		context: size(0), mean: r.take(in), deviation: r.take(in),
+// loadBandwidth reads the network that is part of the binary.
+func loadBandwidth() *Bandwidth {
+	n, err := ReadBandwidth(bandwidthData)
+	if err != nil {
+		panic(err) // the binary was built from a broken file, which the tests show
+	}
+	return n
+}
+
+// ReadBandwidth reads a network in the form of bandwidth.bin, which ai/build makes.
+func ReadBandwidth(data []byte) (*Bandwidth, error) {
+	if len(data) < 16 {
+		return nil, fmt.Errorf("bandwidth network has %d bytes", len(data))
+	}
+	size := func(i int) int { return int(binary.LittleEndian.Uint32(data[4*i:])) }
+	context, in, hidden, out := size(0), size(1), size(2), size(3)
+	if context > 50 || in != (2*context+1)*cepstra || hidden > 4096 || out != cepstra {
+		return nil, fmt.Errorf("bandwidth network of %d inputs, %d hidden units and %d outputs over %d frames", in, hidden, out, 2*context+1)
+	}
+	if want := 16 + 4*(2*in+hidden*in+hidden+out*hidden+out+out*in); len(data) != want {
+		return nil, fmt.Errorf("bandwidth network has %d bytes, want %d", len(data), want)
+	}
+	r := floats{data[16:]}
+	return &Bandwidth{
+		context: context, mean: r.take(in), deviation: r.take(in),
 		hidden: r.rows(hidden, in), hiddenBias: r.take(hidden),
 		output: r.rows(out, hidden), outputBias: r.take(out), linear: r.rows(out, in),
-	}
+	}, nil
 }
 
 // floats reads little-endian float32 values one after another.
@@ -55,8 +74,8 @@ func (f *floats) rows(n, width int) [][]float32 {
 	return out
 }
 
-// extend replaces the cepstra of one utterance, frame by frame, by their extended form.
-func (n *bandwidthNet) extend(cep []float32) {
+// Extend replaces the cepstra of one utterance, frame by frame, by their extended form.
+func (n *Bandwidth) Extend(cep []float32) {
 	centre(cep)
 	source := append([]float32(nil), cep...)
 	frames := len(cep) / cepstra
@@ -71,7 +90,7 @@ func (n *bandwidthNet) extend(cep []float32) {
 }
 
 // frame computes one output frame from its context x; h is room for the hidden layer.
-func (n *bandwidthNet) frame(x, h, out []float32) {
+func (n *Bandwidth) frame(x, h, out []float32) {
 	for i := range x {
 		x[i] = (x[i] - n.mean[i]) / n.deviation[i]
 	}

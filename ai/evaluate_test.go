@@ -91,7 +91,8 @@ func recognise(t *testing.T, c condition) {
 	var heard []heardCall
 	var words, errors [2]int
 	var seconds float64
-	for _, sc := range scripts(t, c.scripts...) {
+	all := scripts(t, c.scripts...)
+	for i, sc := range all {
 		call := c.line.speak(t, sc)
 		segments := listen(t, pool, call)
 		seconds += call.seconds
@@ -104,6 +105,9 @@ func recognise(t *testing.T, c condition) {
 			if os.Getenv("SONIQ_EVAL_SHOW") != "" {
 				t.Logf("%s %s %d/%d\n  want %s\n  got  %s", sc.ID, speaker, e, len(want), strings.Join(want, " "), strings.Join(got, " "))
 			}
+		}
+		if (i+1)%6 == 0 || i+1 == len(all) {
+			t.Logf("PROGRESS %s: %d of %d calls, %.0f s spoken", c.name, i+1, len(all), seconds)
 		}
 	}
 	if c.keep {

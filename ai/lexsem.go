@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"sort"
 	"strings"
@@ -34,16 +35,34 @@ const LexsemName = "builtin-lexsem-256"
 
 // NewLexsem opens the lexicon that is part of the binary.
 func NewLexsem() *Lexsem {
-	n := int(binary.LittleEndian.Uint32([]byte(lexsemData[8:12])))
-	d := int(binary.LittleEndian.Uint32([]byte(lexsemData[12:16])))
-	rest := lexsemData[16:]
+	l, err := ReadLexsem(lexsemData)
+	if err != nil {
+		panic(err) // the binary was built from a broken file, which the tests show
+	}
+	return l
+}
+
+// lexsemMark is how a lexicon begins.
+const lexsemMark = "lexsem2\n"
+
+// ReadLexsem opens a lexicon in the form of lexsem.bin, which ai/build makes. Nothing is copied.
+func ReadLexsem(data string) (*Lexsem, error) {
+	if len(data) < 16 || data[:8] != lexsemMark {
+		return nil, fmt.Errorf("a lexicon of %d bytes does not begin as one", len(data))
+	}
+	n := int(binary.LittleEndian.Uint32([]byte(data[8:12])))
+	d := int(binary.LittleEndian.Uint32([]byte(data[12:16])))
+	if n > 1<<16 || d > 1<<16 || len(data) != 16+n*(14+d) {
+		return nil, fmt.Errorf("a lexicon of %d words and %d dimensions has %d bytes", n, d, len(data))
+	}
+	rest := data[16:]
 	take := func(size int) string {
 		part := rest[:size]
 		rest = rest[size:]
 		return part
 	}
 	return &Lexsem{words: n, dims: d, hashes: take(4 * n), bases: take(2 * n), scales: take(4 * n),
-		weights: take(4 * n), vecs: take(n * d)}
+		weights: take(4 * n), vecs: take(n * d)}, nil
 }
 
 // Model names the builtin embedding.

@@ -24,7 +24,7 @@ const (
 type sphinx struct {
 	lib *sphinxLibrary
 	ps  uintptr
-	net *bandwidthNet
+	net *Bandwidth
 }
 
 // newSphinx opens library, model and bandwidth extension; it takes about a quarter of a second.
@@ -41,7 +41,7 @@ func newSphinx() (*sphinx, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sphinx{lib: lib, ps: ps, net: loadBandwidthNet()}, nil
+	return &sphinx{lib: lib, ps: ps, net: loadBandwidth()}, nil
 }
 
 // decode recognises 16 kHz audio. Narrow-band audio goes through the bandwidth extension first: the model has
@@ -71,24 +71,32 @@ func (s *sphinx) processRaw(pcm []int16) error {
 
 // processExtended computes the cepstra with the decoder's own front end, extends them in place and decodes them.
 func (s *sphinx) processExtended(pcm []int16) error {
-	var cep uintptr
-	var frames int32
-	fe := s.lib.frontEnd(s.ps)
-	s.lib.startFE(fe)
-	s.lib.startFEUtt(fe)
-	if s.lib.features(fe, unsafe.Pointer(&pcm[0]), uintptr(len(pcm)), unsafe.Pointer(&cep), unsafe.Pointer(&frames)) < 0 {
-		return fmt.Errorf("pocketsphinx could not compute features")
+	cep, frames, err := s.cepstra(pcm)
+	if err != nil {
+		return err
 	}
-	runtime.KeepAlive(pcm)
 	defer s.lib.free2D(cep)
 	if frames < 5 {
 		return nil
 	}
-	s.net.extend(cepstraAt(cep, int(frames)))
+	s.net.Extend(cepstraAt(cep, int(frames)))
 	if s.lib.startUtt(s.ps) < 0 {
 		return fmt.Errorf("pocketsphinx could not start an utterance")
 	}
 	return s.end(s.lib.processCep(s.ps, cep, frames, 0, 1))
+}
+
+// cepstra computes the cepstra of 16 kHz audio as a block of C memory, to be given back with free2D.
+func (s *sphinx) cepstra(pcm []int16) (cep uintptr, frames int32, err error) {
+	fe := s.lib.frontEnd(s.ps)
+	s.lib.startFE(fe)
+	s.lib.startFEUtt(fe)
+	n := s.lib.features(fe, unsafe.Pointer(&pcm[0]), uintptr(len(pcm)), unsafe.Pointer(&cep), unsafe.Pointer(&frames))
+	runtime.KeepAlive(pcm)
+	if n < 0 {
+		return 0, 0, fmt.Errorf("pocketsphinx could not compute features")
+	}
+	return cep, frames, nil
 }
 
 func (s *sphinx) end(processed int32) error {

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// shares are how much a relation of WordNet counts; those to narrower terms, parts and members do not, as the other end counts them.
+var shares = map[string]float32{"@": 1, "@i": 0.7, "&": 1, "+": 1, "#p": 0.6, "#m": 0.4, "#s": 0.4, "*": 0.8, ">": 0.8, "^": 0.6, "$": 0.6, "!": 0.5,
+	"=": 0.6, ";c": 0.6, ";r": 0.2, ";u": 0.1, `\`: 0.8, "<": 0.8}
+
+// graph joins words and synsets: words with their senses, senses by relations and with the words of their glosses. Words come first.
+func (w *wordnet) graph() *sparse {
+	size := len(w.words) + len(w.synsets)
+	var all []triple
+	add := func(a, b int, v float32) {
+		all = append(all, triple{int32(a), int32(b), v}, triple{int32(b), int32(a), v})
+	}
+	for i, word := range w.words {
+		for k, sense := range w.senses[word] {
+			add(i, len(w.words)+sense, 1/float32(1+w.rank[word][k]))
+		}
+		if strings.Contains(word, "_") {
+			for _, part := range strings.Split(word, "_") {
+				if at, ok := w.number[w.base(part)]; ok && !glossStop[w.base(part)] {
+					add(i, at, 0.5)
+				}
+			}
+		}
+	}
+	for _, r := range w.relations {
+		share := shares[r.kind]
+		if share == 0 {
+			continue
+		}
+		if a, b, ok := w.between(r); ok {
+			add(a, b, share)
+		}
+		add(len(w.words)+r.from, len(w.words)+r.to, share)
+	}
+	w.glosses(func(word, sense int, share float32) { add(word, len(w.words)+sense, share) })
+	return newSparse(size, size, all)
+}
+
+// between are the two words that a relation joins.
+func (w *wordnet) between(r relation) (a, b int, ok bool) {
+	from, to := w.synsets[r.from].words, w.synsets[r.to].words
+	if r.word == 0 || r.other == 0 || r.word > len(from) || r.other > len(to) {
+		return 0, 0, false
+	}
+	a, first := w.number[from[r.word-1]]
+	b, second := w.number[to[r.other-1]]
+	return a, b, first && second
+}
+
+// glossShares are how much a word of a definition and of an example counts.
+var glossShares = [2]float64{0.9, 0.25}
+
+// glosses visits the words of definitions, and less of examples; rare words tell more.
+func (w *wordnet) glosses(visit func(word, sense int, share float32)) {
+	type texts struct{ definition, example map[string]bool }
+	all, with := make([]texts, len(w.synsets)), map[string]int{}
+	for i, s := range w.synsets {
+		definition, example, _ := strings.Cut(s.gloss, `; "`)
+		all[i] = texts{wordSet(strings.Join(w.tokens(definition), " ")), wordSet(strings.Join(w.tokens(example), " "))}
+		for t := range all[i].definition {
+			with[t]++
+		}
+	}
+	for i := range all {
+		for k, set := range []map[string]bool{all[i].definition, all[i].example} {
+			for _, t := range slices.Sorted(maps.Keys(set)) {
+				if at, ok := w.number[t]; ok {
+					rare := math.Log(float64(len(w.synsets))/float64(1+with[t])) / 10
+					visit(at, i, float32(glossShares[k]*max(min(1, rare), 0)))
+				}
+			}
+		}
+	}
+}
+
+const (
+	walkSteps = 3
+	walkFades = 0.7  // of the step before
+	walkLeast = 2e-3 // places that are reached less often are dropped
+)
+
+// walks are the places that walks from some rows of steps come to.
+func (steps *sparse) walks(rows []int) *sparse {
+	parts := make([]sparse, len(rows))
+	sideBySide(len(rows), func(from, to int) {
+		sum, next := newLine(steps.cols), newLine(steps.cols)
+		for i := from; i < to; i++ {
+			cols, values := steps.row(rows[i])
+			here, weight := line{at: append([]int32(nil), cols...), v: append([]float32(nil), values...)}, float32(1)
+			for k := range walkSteps {
+				for j, c := range here.at {
+					sum.add(c, weight*here.v[j])
+				}
+				if k == walkSteps-1 {
+					break
+				}
+				for j, c := range here.at {
+					cols, values := steps.row(int(c))
+					for l, d := range cols {
+						next.add(d, here.v[j]*values[l])
+					}
+				}
+				here = next.take(walkLeast)
+				weight *= walkFades
+			}
+			all := sum.take(0)
+			parts[i] = sparse{col: all.at, values: all.v}
+		}
+	})
+	out := &sparse{cols: steps.cols, start: make([]int, len(rows)+1)}
+	for i, p := range parts {
+		out.col, out.values = append(out.col, p.col...), append(out.values, p.values...)
+		out.start[i+1] = len(out.col)
+	}
+	return out
+}

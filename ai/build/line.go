@@ -1,0 +1,32 @@
+package main
+
+import "slices"
+
+// line is a row being added up: the columns touched, and in v their values or, while adding, those of all columns.
+type line struct {
+	at []int32
+	v  []float32
+}
+
+func newLine(cols int) *line { return &line{v: make([]float32, cols)} }
+
+func (l *line) add(col int32, v float32) {
+	if l.v[col] == 0 {
+		l.at = append(l.at, col)
+	}
+	l.v[col] += v
+}
+
+// take returns what was added, in rising order of columns and without values below least, and begins anew.
+func (l *line) take(least float32) line {
+	slices.Sort(l.at)
+	var out line
+	for _, c := range l.at {
+		if l.v[c] >= least && l.v[c] > 0 {
+			out.at, out.v = append(out.at, c), append(out.v, l.v[c])
+		}
+		l.v[c] = 0
+	}
+	l.at = l.at[:0]
+	return out
+}
