@@ -80,7 +80,7 @@ func join(parts ...[]arg) []arg { return slices.Concat(parts...) }
 // read decodes the arguments and finds everything wrong with them that the operation does not see.
 func (c *call) read() *fault {
 	c.args = schema{}
-	if raw := c.req.Params.Arguments; len(raw) > 0 && string(raw) != "null" {
+	if raw := c.asked.arguments; len(raw) > 0 && string(raw) != "null" {
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.UseNumber()
 		if err := d.Decode(&c.args); err != nil {
@@ -139,8 +139,8 @@ type request struct {
 	body   schema
 }
 
-// asked puts the arguments where the operation wants them.
-func (c *call) asked() request {
+// wanted puts the arguments where the operation wants them.
+func (c *call) wanted() request {
 	r := request{path: map[string]string{}, query: url.Values{}, header: http.Header{}}
 	for _, a := range c.t.args {
 		v, given := c.args[a.name]

@@ -19,11 +19,17 @@ import (
 type call struct {
 	s     *Server
 	t     *tool
-	req   *sdk.CallToolRequest
+	asked asking
 	visit *visit
 	ctx   context.Context
 	args  schema
 	made  string // the id of what was made
+}
+
+// asking is how a client asked for a use of a tool.
+type asking struct {
+	arguments json.RawMessage
+	req       *sdk.CallToolRequest // as the library read it; nil where it did not
 }
 
 // use asks an operation; lent scopes are added for it.

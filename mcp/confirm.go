@@ -31,14 +31,14 @@ func (c *call) confirm() (*sdk.CallToolResult, *fault) {
 		}
 		return nil, nil
 	}
-	if c.req.Params.InputResponses == nil {
+	if c.asked.req.Params.InputResponses == nil {
 		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"confirm": &sdk.ElicitParams{Mode: "form", Message: question,
 			RequestedSchema: schema{"type": "object", "properties": schema{}}}}, RequestState: c.state(rand.Text(), c.s.Now().Add(answerTime))}, nil
 	}
-	if !c.genuine(c.req.Params.RequestState) {
+	if !c.genuine(c.asked.req.Params.RequestState) {
 		return nil, failed(op.Invalid(op.Field("requestState", "invalid", "is not of this question, or its time has passed")))
 	}
-	if answer, ok := c.req.Params.InputResponses["confirm"].(*sdk.ElicitResult); !ok || answer.Action != "accept" {
+	if answer, ok := c.asked.req.Params.InputResponses["confirm"].(*sdk.ElicitResult); !ok || answer.Action != "accept" {
 		return nil, refusedByPerson()
 	}
 	return nil, nil
@@ -46,7 +46,7 @@ func (c *call) confirm() (*sdk.CallToolResult, *fault) {
 
 // canAsk says whether the client shows questions to its person.
 func (c *call) canAsk() bool {
-	can := c.req.ClientCapabilities()
+	can := c.asked.req.ClientCapabilities()
 	return can != nil && can.Elicitation != nil && (can.Elicitation.Form != nil || can.Elicitation.URL == nil)
 }
 
@@ -63,7 +63,7 @@ func (c *call) state(nonce string, until time.Time) string {
 // canonical are the arguments, whatever their order and spaces.
 func (c *call) canonical() string {
 	var v any
-	d := json.NewDecoder(bytes.NewReader(c.req.Params.Arguments))
+	d := json.NewDecoder(bytes.NewReader(c.asked.arguments))
 	d.UseNumber()
 	_ = d.Decode(&v)
 	b, _ := json.Marshal(v)

@@ -76,6 +76,9 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, v *visit) {
 	case r.URL.Query().Has("sessionid"):
 		s.streams.post(w, r, id, v)
 	case r.Header.Get("Mcp-Protocol-Version") >= stateless:
+		if r.Method == http.MethodPost && s.quick(w, r, v) {
+			return
+		}
 		s.stateless.ServeHTTP(w, r)
 	case r.Method == http.MethodGet && r.Header.Get("Mcp-Session-Id") == "":
 		s.streams.open(w, r, s.server, v)
@@ -149,10 +152,11 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, v *visit) *op.Erro
 	if r.Method != http.MethodPost {
 		return s.Charge(r.Context(), w.Header(), op.Reads, false)
 	}
-	all, e := peek(r)
+	all, body, e := peek(r)
 	if e != nil {
 		return e
 	}
+	v.body = body
 	old := r.URL.Query().Has("sessionid")
 	for _, m := range all {
 		if m.Method != "tools/call" {
@@ -173,26 +177,25 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, v *visit) *op.Erro
 }
 
 // peek reads the messages of a post and leaves the body as it was. What is no message is left to those who answer it.
-func peek(r *http.Request) ([]message, *op.Error) {
+func peek(r *http.Request) (all []message, body []byte, e *op.Error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return nil, op.Fail("payload_too_large", "a message may have 4 MB")
+		return nil, nil, op.Fail("payload_too_large", "a message may have 4 MB")
 	}
 	if err != nil {
-		return nil, op.Fail("malformed_json", "the body could not be read")
+		return nil, nil, op.Fail("malformed_json", "the body could not be read")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var one message
-	var all []message
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
 		if json.Unmarshal(trimmed, &all) == nil && len(all) > maxBatch {
-			return nil, op.Fail("payload_too_large", "a batch may have 20 messages")
+			return nil, nil, op.Fail("payload_too_large", "a batch may have 20 messages")
 		}
-		return all, nil
+		return all, body, nil
 	}
 	_ = json.Unmarshal(body, &one)
-	return []message{one}, nil
+	return []message{one}, body, nil
 }
 
 func holds(p access.Principal, scope access.Scope) bool { return slices.Contains(p.Scopes, scope) }

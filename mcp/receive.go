@@ -24,6 +24,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		if v == nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "nobody is known to ask"}
 		}
+		s.metas.learn(v.meta)
 		result, err = next(context.WithValue(ctx, visitKey{}, v), method, req)
 		if list, ok := result.(*sdk.ListToolsResult); ok && err == nil {
 			s.granted(list, v)
@@ -37,18 +38,21 @@ func (s *Server) granted(list *sdk.ListToolsResult, v *visit) {
 	list.Tools = []*sdk.Tool{}
 	for _, t := range s.order {
 		if holds(v.principal, t.scope) {
-			list.Tools = append(list.Tools, t.described)
+			list.Tools = append(list.Tools, t.listed)
 		}
 	}
 }
 
 // progress tells a client that wants to know that something slow has begun.
 func (c *call) progress(what string) {
-	token := c.req.Params.GetProgressToken()
+	if c.asked.req == nil {
+		return
+	}
+	token := c.asked.req.Params.GetProgressToken()
 	if token == nil {
 		return
 	}
-	_ = c.req.Session.NotifyProgress(c.ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Message: what, Progress: 0, Total: 1})
+	_ = c.asked.req.Session.NotifyProgress(c.ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Message: what, Progress: 0, Total: 1})
 }
 
 func errInternal(err error) *op.Error { return op.Unexpected(fmt.Errorf("write result: %w", err)) }

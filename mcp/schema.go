@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"soniq/op"
 )
 
@@ -210,4 +212,17 @@ func (d *document) move(v any, defs schema) any {
 		return out
 	}
 	return v
+}
+
+// written is what clients are told of a tool with its schemas as JSON, so that they are not written again for each list.
+func written(t *sdk.Tool) (*sdk.Tool, error) {
+	out := *t
+	for _, s := range []*any{&out.InputSchema, &out.OutputSchema} {
+		b, err := json.Marshal(*s)
+		if err != nil {
+			return nil, fmt.Errorf("write schema: %w", err)
+		}
+		*s = json.RawMessage(b)
+	}
+	return &out, nil
 }

@@ -62,14 +62,17 @@ type Server struct {
 	streams    *streams
 	repeats    *repeats
 	spent      *spent
-	over       context.Context // ends when the server closes
+	metas      *metas
+	lists      *lists
+	about      *sdk.Implementation // what clients are told of us
+	over       context.Context     // ends when the server closes
 	close      context.CancelFunc
 }
 
 // New makes the server. What it offers is built when it is first asked.
 func New(c Config) *Server {
 	s := &Server{Config: c, operations: map[string]op.Operation{}, tools: map[string]*tool{}, streams: newStreams(),
-		repeats: newRepeats(c.Now), spent: newSpent(c.Now)}
+		repeats: newRepeats(c.Now), spent: newSpent(c.Now), metas: &metas{all: map[string]string{}}, lists: &lists{all: map[string][]byte{}}}
 	for _, o := range c.Operations {
 		s.operations[o.ID] = o
 	}
@@ -114,7 +117,8 @@ func (s *Server) construct() error {
 	if err != nil {
 		return err
 	}
-	s.server = sdk.NewServer(&sdk.Implementation{Name: "soniq", Title: "soniq telephony", Version: s.Version, WebsiteURL: s.BaseURL + "/docs"},
+	s.about = &sdk.Implementation{Name: "soniq", Title: "soniq telephony", Version: s.Version, WebsiteURL: s.BaseURL + "/docs"}
+	s.server = sdk.NewServer(s.about,
 		&sdk.ServerOptions{Instructions: instructions, GetSessionID: rand.Text, SetCacheable: cacheable, CompletionHandler: s.complete,
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}})
 	for _, t := range s.order {
@@ -123,6 +127,9 @@ func (s *Server) construct() error {
 			return fmt.Errorf("tool %s: %w", t.name, err)
 		}
 		t.described = described
+		if t.listed, err = written(described); err != nil {
+			return fmt.Errorf("tool %s: %w", t.name, err)
+		}
 		s.server.AddTool(described, s.handler(t))
 	}
 	s.addResources()

@@ -29,7 +29,8 @@ type tool struct {
 	must bool
 	// says tells the result in a sentence.
 	says      func(schema) string
-	described *sdk.Tool
+	described *sdk.Tool // as the library is told of it
+	listed    *sdk.Tool // the same, with its schemas written already
 }
 
 // hints tell clients what a tool does to the world.
@@ -174,17 +175,22 @@ func (s *Server) handler(t *tool) sdk.ToolHandler {
 		if v == nil {
 			return nil, fmt.Errorf("nobody is known to ask")
 		}
-		c := &call{s: s, t: t, req: req, visit: v, ctx: v.enter(ctx, t.name, clientOf(req.ClientInfo()))}
-		result, f := c.answer()
-		if f == nil && result.InputRequests != nil {
-			return result, nil // the person is asked first
-		}
-		c.note(f)
-		if f != nil {
-			return f.result(), nil
-		}
-		return result, nil
+		c := &call{s: s, t: t, asked: asking{req.Params.Arguments, req}, visit: v, ctx: v.enter(ctx, t.name, clientOf(req.ClientInfo()))}
+		return c.done(), nil
 	}
+}
+
+// done is the result of a call, which is noted in the audit log once the person has been asked.
+func (c *call) done() *sdk.CallToolResult {
+	result, f := c.answer()
+	if f == nil && result.InputRequests != nil {
+		return result // the person is asked first
+	}
+	c.note(f)
+	if f != nil {
+		return f.result()
+	}
+	return result
 }
 
 // answer is the result of a call, a question to the person, or what went wrong.
@@ -214,7 +220,7 @@ func (c *call) answer() (*sdk.CallToolResult, *fault) {
 
 // pass uses the operation of the tool with its arguments.
 func (c *call) pass() (schema, *fault) {
-	answer, f := c.use(c.t.operation, c.asked())
+	answer, f := c.use(c.t.operation, c.wanted())
 	if f != nil {
 		return nil, f
 	}

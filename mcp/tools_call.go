@@ -78,7 +78,7 @@ func by(c *call) string {
 
 // makeCall places a call. The same call by the same client within a moment is a repetition, not another call.
 func makeCall(c *call) (schema, *fault) {
-	r := c.asked()
+	r := c.wanted()
 	if r.header.Get("Idempotency-Key") == "" {
 		r.header.Set("Idempotency-Key", c.s.repeats.key(c.visit.owner(), c.t.name+c.canonical()))
 	}
@@ -87,7 +87,7 @@ func makeCall(c *call) (schema, *fault) {
 }
 
 func missed(c *call) (schema, *fault) {
-	r := c.asked()
+	r := c.wanted()
 	if only, given := c.args["unhandled_only"].(bool); !given || only {
 		r.query.Set("handled", "false")
 	}

@@ -37,7 +37,7 @@ func required(all []arg, names ...string) []arg {
 
 // analyse joins the figures with what was talked about. The tool shows both under its own scope.
 func analyse(c *call) (schema, *fault) {
-	r := c.asked()
+	r := c.wanted()
 	figures, f := c.use("analytics.calls", r, access.CallsRead)
 	if f != nil {
 		return nil, f

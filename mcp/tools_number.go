@@ -78,7 +78,7 @@ func supervisorTools() []*tool {
 
 // monitor listens; it never speaks.
 func monitor(c *call) (schema, *fault) {
-	r := c.asked()
+	r := c.wanted()
 	if r.body == nil {
 		r.body = schema{}
 	}

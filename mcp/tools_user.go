@@ -38,7 +38,7 @@ func userTools() []*tool {
 
 // listUsers lists users with presence; of a queue, its members are picked from as many pages as it takes.
 func listUsers(c *call) (schema, *fault) {
-	r, queue := c.asked(), text(c.args["queue_id"])
+	r, queue := c.wanted(), text(c.args["queue_id"])
 	r.query.Set("include", "presence")
 	if queue == "" {
 		answer, f := c.use(c.t.operation, r)
@@ -78,7 +78,7 @@ func listUsers(c *call) (schema, *fault) {
 
 // createUser adds a user; a first name is made of the address where there is none.
 func createUser(c *call) (schema, *fault) {
-	r := c.asked()
+	r := c.wanted()
 	if r.body["first_name"] == nil {
 		before, _, _ := strings.Cut(text(r.body["email"]), "@")
 		r.body["first_name"] = before
@@ -104,7 +104,7 @@ func createdSchema(doc *document, s *Server) (schema, error) {
 }
 
 func updateUser(c *call) (schema, *fault) {
-	r := c.asked()
+	r := c.wanted()
 	if name := strings.TrimSpace(text(c.args["name"])); name != "" {
 		first, last, _ := strings.Cut(name, " ")
 		if r.body == nil {
@@ -127,7 +127,7 @@ func (c *call) named() string {
 }
 
 func removeUser(c *call) (schema, *fault) {
-	r := c.asked()
+	r := c.wanted()
 	u, f := c.use("users.get", request{path: r.path, query: url.Values{}})
 	if f != nil {
 		return nil, f

@@ -20,6 +20,8 @@ type visit struct {
 	principal access.Principal
 	source    netip.Addr
 	request   string // the id of the HTTP request
+	body      []byte // of a post
+	meta      string // how the client describes itself, where nobody has looked at that yet
 }
 
 // owner names who a session belongs to: the same credential, in the same organisation.

@@ -1,0 +1,212 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// This file answers what assistants ask most in the revision without sessions, a call of a tool and the list of tools, with what the library
+// would answer, but without a session and its streams, which cost ten times as much as the call. It takes only requests that are
+// in every respect usual; all others are the library's.
+
+// usual is a request as this file takes it.
+type usual struct {
+	id        json.RawMessage
+	method    string
+	name      string
+	arguments json.RawMessage
+	client    string
+}
+
+// quick answers a request; false leaves it to the library.
+func (s *Server) quick(w http.ResponseWriter, r *http.Request, v *visit) bool {
+	u, meta, ok := read(r.Header, v.body)
+	if !ok {
+		return false
+	}
+	if u.client, ok = s.metas.known(meta); !ok {
+		v.meta = meta // the library says whether it is in order
+		return false
+	}
+	t := s.tools[u.name]
+	switch {
+	case u.method == "tools/list":
+		s.answer(w, u, s.listed(v))
+		return true
+	case t == nil || t.ask != nil:
+		return false
+	}
+	s.answer(w, u, s.called(r.Context(), v, t, u))
+	return true
+}
+
+// read takes a request apart; ok is false where something is unusual.
+func read(h http.Header, body []byte) (u usual, meta string, ok bool) {
+	if r := (http.Request{Header: h}); r.Header.Get("Mcp-Protocol-Version") != stateless || !accepts(h) || h.Get("Last-Event-ID") != "" {
+		return u, "", false
+	}
+	var all, params map[string]json.RawMessage
+	if json.Unmarshal(body, &all) != nil || len(all) != 4 || string(all["jsonrpc"]) != `"2.0"` || json.Unmarshal(all["params"], &params) != nil {
+		return u, "", false
+	}
+	if u.id = all["id"]; !identifies(u.id) || json.Unmarshal(all["method"], &u.method) != nil || h.Get("Mcp-Method") != u.method {
+		return u, "", false
+	}
+	raw := params["_meta"]
+	if len(raw) == 0 || len(raw) > longestMeta || bytes.Contains(raw, []byte("progressToken")) {
+		return u, "", false
+	}
+	switch u.method {
+	case "tools/list":
+		return u, string(raw), len(params) == 1
+	case "tools/call":
+		u.arguments, ok = params["arguments"]
+		return u, string(raw), ok && len(params) == 3 && json.Unmarshal(params["name"], &u.name) == nil && h.Get("Mcp-Name") == u.name
+	}
+	return u, "", false
+}
+
+// identifies reports whether an id is one that is given back as it came: a whole number, or a plain text.
+func identifies(id json.RawMessage) bool {
+	var n int32
+	return json.Unmarshal(id, &n) == nil && string(id) != "null" ||
+		len(id) > 2 && len(id) < 100 && id[0] == '"' && !bytes.ContainsAny(id, "\\<>&") && bytes.IndexFunc(id, func(r rune) bool { return r > '~' }) < 0
+}
+
+// accepts reports whether the client takes both kinds of answers, and sends JSON.
+func accepts(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil || kind != "application/json" || len(h.Values("Accept")) != 1 {
+		return false
+	}
+	a := h.Get("Accept")
+	return a == "application/json, text/event-stream" || a == "text/event-stream, application/json"
+}
+
+// called is the result of a call of a tool.
+func (s *Server) called(ctx context.Context, v *visit, t *tool, u usual) (answer []byte) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.Log.Error("tool server panicked", "method", u.method, "err", cause, "stack", string(debug.Stack()))
+			answer = []byte(`"error":{"code":-32603,"message":"something went wrong on our side"}`)
+		}
+	}()
+	c := &call{s: s, t: t, asked: asking{arguments: u.arguments}, visit: v, ctx: v.enter(ctx, t.name, u.client)}
+	return s.encoded(c.done())
+}
+
+// encoded is a result as the library writes it.
+func (s *Server) encoded(r *sdk.CallToolResult) []byte {
+	meta := sdk.Meta{sdk.MetaKeyServerInfo: s.about}
+	maps.Copy(meta, r.Meta)
+	out := struct {
+		Meta       sdk.Meta        `json:"_meta"`
+		Content    []sdk.Content   `json:"content"`
+		Structured json.RawMessage `json:"structuredContent,omitempty"`
+		IsError    bool            `json:"isError,omitempty"`
+		Type       string          `json:"resultType"`
+	}{meta, r.Content, nil, r.IsError, "complete"}
+	if b, ok := r.StructuredContent.(json.RawMessage); ok {
+		out.Structured = b
+	}
+	b, err := encode(out)
+	if err != nil {
+		s.Log.Error("result not written", "err", err)
+		return []byte(`"error":{"code":-32603,"message":"something went wrong on our side"}`)
+	}
+	return append([]byte(`"result":`), b...)
+}
+
+// answer writes an answer, as the one event of a stream.
+func (s *Server) answer(w http.ResponseWriter, u usual, body []byte) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("Content-Type", "text/event-stream")
+	var b bytes.Buffer
+	b.Grow(len(body) + len(u.id) + 64)
+	_, _ = fmt.Fprintf(&b, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,", u.id)
+	b.Write(body)
+	b.WriteString("}\n\n")
+	_, _ = w.Write(b.Bytes())
+}
+
+// listed is the list of the tools that a credential may use, written once for each set of tools.
+func (s *Server) listed(v *visit) []byte {
+	var set strings.Builder
+	for _, t := range s.order {
+		if holds(v.principal, t.scope) {
+			set.WriteString(t.name + " ")
+		}
+	}
+	s.lists.mu.Lock()
+	defer s.lists.mu.Unlock()
+	if b, ok := s.lists.all[set.String()]; ok {
+		return b
+	}
+	list := &sdk.ListToolsResult{Meta: sdk.Meta{sdk.MetaKeyServerInfo: s.about}}
+	cacheable(context.Background(), nil, &list.Cacheable)
+	list.ResultType = "complete"
+	s.granted(list, v)
+	b, err := encode(list)
+	if err != nil {
+		s.Log.Error("list of tools not written", "err", err)
+		return []byte(`"error":{"code":-32603,"message":"something went wrong on our side"}`)
+	}
+	if len(s.lists.all) >= mostLists {
+		clear(s.lists.all)
+	}
+	s.lists.all[set.String()] = append([]byte(`"result":`), b...)
+	return s.lists.all[set.String()]
+}
+
+// lists are lists of tools as they are written, by the names of the tools.
+type lists struct {
+	mu  sync.Mutex // guards all
+	all map[string][]byte
+}
+
+// metas are the descriptions of clients that the library found in order, with the names of the clients.
+type metas struct {
+	mu  sync.RWMutex // guards all
+	all map[string]string
+}
+
+// How many lists and descriptions are kept, and how long the latter may be, in bytes.
+const (
+	mostLists   = 64
+	mostMetas   = 256
+	longestMeta = 2000
+)
+
+func (m *metas) known(meta string) (client string, ok bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	client, ok = m.all[meta]
+	return client, ok
+}
+
+// learn keeps a description that the library has let pass; "" is none.
+func (m *metas) learn(meta string) {
+	var about struct {
+		Client *sdk.Implementation `json:"io.modelcontextprotocol/clientInfo"`
+	}
+	if meta == "" || json.Unmarshal([]byte(meta), &about) != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.all) >= mostMetas {
+		clear(m.all)
+	}
+	m.all[meta] = clientOf(about.Client)
+}
