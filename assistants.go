@@ -29,7 +29,7 @@ func (n *node) openTools() {
 		},
 		Challenge: h.oauth.Challenge, Lacking: h.oauth.ChallengeScopes, StepUp: h.keys.StepUp,
 		Charge: n.rest.Corridor.Charge, DB: h.db, Log: h.log, Now: time.Now, Key: h.seal.Key("questions of tools"), BaseURL: h.config.BaseURL,
-		Origins: list(h.config.CORSOrigins), Version: op.Version})
+		Origins: list(h.config.CORSOrigins), Version: op.Version, Extend: extendTools()})
 	for _, path := range mcp.Paths {
 		n.rest.Handle(path, n.tools)
 	}

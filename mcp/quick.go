@@ -40,7 +40,7 @@ func (s *Server) quick(w http.ResponseWriter, r *http.Request, v *visit) bool {
 	}
 	t := s.tools[u.name]
 	switch {
-	case u.method == "tools/list":
+	case u.method == "tools/list" && s.Extend == nil:
 		s.answer(w, u, s.listed(v))
 		return true
 	case t == nil || t.ask != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -33,9 +34,9 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// granted leaves of the list of tools those the credential may use, in the order of the contract.
+// granted leaves of the list of tools those the credential may use, in the order of the contract, and before them what is not of it.
 func (s *Server) granted(list *sdk.ListToolsResult, v *visit) {
-	list.Tools = []*sdk.Tool{}
+	list.Tools = slices.DeleteFunc(append([]*sdk.Tool{}, list.Tools...), func(t *sdk.Tool) bool { return s.tools[t.Name] != nil })
 	for _, t := range s.order {
 		if holds(v.principal, t.scope) {
 			list.Tools = append(list.Tools, t.listed)

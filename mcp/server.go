@@ -43,6 +43,8 @@ type Config struct {
 	BaseURL string   // where the server is reached from outside, without a slash at the end
 	Origins []string // pages (https://host) that may use the tools, beside those of BaseURL; "*": all
 	Version string
+	// Extend, with which only tests of the transports are built, lets the server do more and returns what offers more; nil: the contract alone.
+	Extend func(*sdk.ServerOptions) (offer func(*sdk.Server))
 }
 
 // Paths are where the tool server is served: the published address, its alias, and the address that stands for all of it.
@@ -117,10 +119,14 @@ func (s *Server) construct() error {
 	if err != nil {
 		return err
 	}
+	options := &sdk.ServerOptions{Instructions: instructions, GetSessionID: rand.Text, SetCacheable: cacheable, CompletionHandler: s.complete,
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}}
+	offer := func(*sdk.Server) {}
+	if s.Extend != nil {
+		offer = s.Extend(options)
+	}
 	s.about = &sdk.Implementation{Name: "soniq", Title: "soniq telephony", Version: s.Version, WebsiteURL: s.BaseURL + "/docs"}
-	s.server = sdk.NewServer(s.about,
-		&sdk.ServerOptions{Instructions: instructions, GetSessionID: rand.Text, SetCacheable: cacheable, CompletionHandler: s.complete,
-			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{}}})
+	s.server = sdk.NewServer(s.about, options)
 	for _, t := range s.order {
 		described, err := s.describe(doc, t)
 		if err != nil {
@@ -134,6 +140,7 @@ func (s *Server) construct() error {
 	}
 	s.addResources()
 	s.addPrompts()
+	offer(s.server)
 	s.server.AddReceivingMiddleware(s.receive)
 	get := func(*http.Request) *sdk.Server { return s.server }
 	s.stateful = s.bound(sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{SessionTimeout: sessionTime,

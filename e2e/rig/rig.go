@@ -80,6 +80,8 @@ type Options struct {
 	Flags []string          // further flags of serve
 	Env   map[string]string // further environment
 	Upset bool              // the test makes the server log errors, which otherwise fail it
+	// Binary is what is started instead of the one that is built for all tests, where not "".
+	Binary string
 }
 
 // A Server is a running soniq.
@@ -169,7 +171,10 @@ func (s *Server) Start() {
 
 // TryStart is Start for tests in which the server may refuse to.
 func (s *Server) TryStart() error {
-	binary, err := Build()
+	binary, err := s.options.Binary, error(nil)
+	if binary == "" {
+		binary, err = Build()
+	}
 	if err != nil {
 		return err
 	}
