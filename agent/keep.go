@@ -207,7 +207,7 @@ func (s *Service) settlePart(ctx context.Context, org string, users []string) er
 		return nil
 	}
 	slices.Sort(users)
-	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.SettleIn(ctx, tx, org, users) })
+	return s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.SettleIn(ctx, tx, org, users) })
 }
 
 // stale reports whether there is something to write of an agent.

@@ -205,7 +205,7 @@ func (k *desk) run(ctx context.Context) {
 }
 
 // longestRest is the longest a desk rests after it has looked, so that others of the database get their turn.
-const longestRest = 20 * time.Millisecond
+const longestRest = 5 * time.Millisecond
 
 func rest(ctx context.Context, d time.Duration) {
 	select {
@@ -324,11 +324,11 @@ func (k *desk) dial(ctx context.Context, q queue.Queue, m queue.Match) error {
 	if err = s.Calls.Switch.Place(ctx, p); err != nil {
 		k.setDial(callID, "")
 		s.Log.Info("callback not placed", "org", k.org, "call", callID, "err", err)
-		return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		return s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 			return s.Queues.CallbackEnded(ctx, tx, k.org, callID, "failed", false)
 		})
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error { return s.Calls.EnterQueue(ctx, tx, k.org, callID, q.ID) })
+	return s.DB.Swift(ctx, func(tx db.Querier) error { return s.Calls.EnterQueue(ctx, tx, k.org, callID, q.ID) })
 }
 
 func (k *desk) setDial(callID, offer string) {

@@ -112,7 +112,7 @@ func (w *walk) otherNumber(ctx context.Context) (string, error) {
 // promise puts the caller into the queue, to be called back.
 func (w *walk) promise(ctx context.Context, id, to string) error {
 	i := w.v.Info()
-	err := w.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := w.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		_, err := w.s.Queues.EnterCallback(ctx, tx, queue.Caller{Org: w.org, QueueID: id, CallID: i.CallID, From: to}, queue.Wanted{To: to, From: ownNumber(i)})
 		return err
 	})

@@ -81,10 +81,10 @@ func (t *stay) enter(ctx context.Context) (err error) {
 		t.e, err = t.s.Queues.Enter(ctx, tx, c)
 		return err
 	}
-	if err := t.s.DB.TxContext(ctx, enter); !db.IsConflict(err) {
+	if err := t.s.DB.SwiftContext(ctx, enter); !db.IsConflict(err) {
 		return err
 	}
-	return t.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if err := t.s.Queues.CallEnded(ctx, tx, t.i.Org, t.i.CallID, "transfer", true); err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (t *stay) timeUp(ctx context.Context) (string, bool) {
 
 // leave takes the caller out of line and leads them on. Where somebody has answered at this very moment the caller stays.
 func (t *stay) leave(ctx context.Context, status, reason, outcome, missed string) (string, bool) {
-	err := t.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		return t.s.Queues.Leave(ctx, tx, t.i.Org, t.e.ID, status, reason)
 	})
 	if errors.Is(err, queue.ErrGone) {
@@ -276,7 +276,7 @@ func (t *stay) gone() {
 		rest(ctx, time.Second) // the end of the call, where it has ended
 		status, reason = queue.Exited, "transfer"
 	}
-	err := t.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		err := t.s.Queues.Leave(ctx, tx, t.i.Org, t.e.ID, status, reason)
 		if !errors.Is(err, queue.ErrGone) {
 			return err

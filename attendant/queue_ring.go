@@ -220,7 +220,7 @@ func (t *stay) recorded() *bool {
 
 // claim gives the caller to the agent who answered: of all who try, one.
 func (t *stay) claim(ctx context.Context, o queue.Offer) error {
-	return t.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	return t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		_, err := t.s.Queues.Answered(ctx, tx, t.i.Org, o.ID)
 		return err
 	})
@@ -254,7 +254,7 @@ func (t *stay) result(ctx context.Context, r rung) (string, bool) {
 func (t *stay) declined(offer, end string, stays bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWrites)
 	defer cancel()
-	err := t.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		open, err := t.s.Queues.Declined(ctx, tx, t.i.Org, offer, end)
 		if err == nil && !open {
 			_, err = t.s.Queues.Unanswer(ctx, tx, t.i.Org, offer, end, stays)
@@ -280,7 +280,7 @@ func (t *stay) talk(ctx context.Context, a *pbx.Attempt) string {
 	}
 	bounded, cancel := context.WithTimeout(context.Background(), lastWrites)
 	defer cancel()
-	err := t.s.DB.TxContext(bounded, func(ctx context.Context, tx db.Querier) error {
+	err := t.s.DB.SwiftContext(bounded, func(ctx context.Context, tx db.Querier) error {
 		return t.s.Queues.Complete(ctx, tx, t.i.Org, t.e.ID, talked)
 	})
 	if err != nil && !errors.Is(err, queue.ErrGone) {

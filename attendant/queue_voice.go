@@ -231,7 +231,7 @@ func (t *stay) key(ctx context.Context) (string, bool) {
 // callBack lets the caller hang up and be called back in their turn.
 func (t *stay) callBack(ctx context.Context) (string, bool) {
 	t.v.Missed(call.NotMissed)
-	err := t.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err := t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		return t.s.Queues.AwaitCallback(ctx, tx, t.i.Org, t.e.ID, queue.Wanted{To: callable(t.i), From: ownNumber(t.i)})
 	})
 	if err != nil {

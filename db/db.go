@@ -109,7 +109,12 @@ func (d *DB) TxContext(ctx context.Context, fn func(ctx context.Context, tx Quer
 // Swift is Tx for what must outlive the process, and need not outlive a power cut within the next 20 ms or so, because what it tells
 // of would not: that a call was answered. On SQLite it does not wait for the disk; on PostgreSQL it is Tx.
 func (d *DB) Swift(ctx context.Context, fn func(tx Querier) error) error {
-	run := func(t *transaction) error { return fn(t) }
+	return d.SwiftContext(ctx, func(_ context.Context, tx Querier) error { return fn(tx) })
+}
+
+// SwiftContext is Swift for functions that call others by context, as TxContext is Tx.
+func (d *DB) SwiftContext(ctx context.Context, fn func(ctx context.Context, tx Querier) error) error {
+	run := func(t *transaction) error { return fn(context.WithValue(ctx, txKey{}, t), t) }
 	if t := current(ctx); t != nil {
 		return t.nested(ctx, run)
 	}

@@ -38,7 +38,10 @@ type sqlite struct {
 	once  sync.Once
 	stop  chan struct{}
 	log   *writeLog
-	last  time.Time // of the writer's commits; used by it alone
+	sure  chan []*write // committed, and to be told when the disk has it
+	last  time.Time     // of the writer's commits; used by it alone
+
+	unsure atomic.Int64 // groups that wait for the disk
 
 	transactions, commits, commitTime atomic.Int64
 }
@@ -92,7 +95,7 @@ func openSQLite(ctx context.Context, path string) (*sqlite, error) {
 		path: path, pool: r,
 		read: newCached(r, r.PrepareContext, r.Close), write: w,
 		queue: make(chan *write, 4*maxGroup), done: make(chan struct{}), stop: make(chan struct{}),
-		log: newWriteLog(path),
+		log: newWriteLog(path), sure: make(chan []*write, maxUnsure),
 	}
 	go s.run(newCached(conn, conn.PrepareContext, conn.Close))
 	return s, nil
@@ -176,6 +179,9 @@ func (s *sqlite) await(w *write) error {
 func (s *sqlite) run(conn *cached) {
 	defer close(s.done)
 	defer conn.close()
+	told := make(chan struct{})
+	go func() { defer close(told); s.tellSure() }()
+	defer func() { close(s.sure); <-told }()
 	for {
 		select {
 		case w := <-s.queue:
@@ -233,15 +239,17 @@ func (s *sqlite) group(conn *cached, w *write) {
 	s.answer(ran, err)
 }
 
-// mayWait is until when the commit of a function may wait for others.
+// mayWait is until when the commit of a function may wait for others: of one that waits for the disk, while the disk is busy with
+// those before it.
 func (s *sqlite) mayWait(w *write) time.Time {
-	if w.swift && w.until.IsZero() {
+	if w.swift && w.until.IsZero() || !w.swift && s.unsure.Load() > 0 {
 		return s.last.Add(gather)
 	}
 	return w.until
 }
 
-// answer tells those whose functions ran what became of them.
+// answer tells those whose functions ran what became of them; those who wait for the disk are told by tellSure, while the writer goes
+// on.
 func (s *sqlite) answer(ran []*write, err error) {
 	var rest []*write
 	for _, w := range ran {
@@ -253,12 +261,38 @@ func (s *sqlite) answer(ran []*write, err error) {
 	}
 	switch {
 	case len(rest) > 0:
-		err = s.log.sync()
+		s.unsure.Add(1)
+		s.sure <- rest
 	case err == nil && len(ran) > 0:
 		s.log.syncSoon()
 	}
-	for _, w := range rest {
-		w.end(err)
+}
+
+// maxUnsure is how many groups wait for the disk before the writer waits, too.
+const maxUnsure = 64
+
+// tellSure brings what was committed to the disk, and tells those who wait for that, in the order of their commits. Groups that were
+// committed while the disk was busy share the next time.
+func (s *sqlite) tellSure() {
+	for first := range s.sure {
+		groups := [][]*write{first}
+		for more := true; more; {
+			select {
+			case g, open := <-s.sure:
+				if more = open; open {
+					groups = append(groups, g)
+				}
+			default:
+				more = false
+			}
+		}
+		err := s.log.sync()
+		s.unsure.Add(-int64(len(groups)))
+		for _, g := range groups {
+			for _, w := range g {
+				w.end(err)
+			}
+		}
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *Service) tellCallback(ctx context.Context, tx db.Querier, e Entry, c Ca
 // Dial rings an agent for a caller who is called back, by a call with this id that is placed next. Two nodes never do it both, and a
 // number that is being dialled by another callback is a conflict (db.IsConflict).
 func (s *Service) Dial(ctx context.Context, e Entry, agent string, ring time.Duration, callID string) (o Offer, err error) {
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		named := e
 		named.CallID = callID
 		made, err := s.offer(ctx, tx, named, []string{agent}, ring)

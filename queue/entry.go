@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"fmt"
 
 	"soniq/db"
 	"soniq/event"
@@ -151,26 +152,59 @@ func inside(ctx context.Context, q db.Querier, org, queue string) (calls []strin
 
 // show adds what follows from the moment: position, waiting time and estimate.
 func (s *Service) show(ctx context.Context, q db.Querier, k Queue, found []Entry) error {
-	standing, err := line(ctx, q, k.OrgID, k.ID)
+	p, err := s.pace(ctx, q, k)
 	if err != nil {
 		return err
 	}
-	at := make(map[string]int, len(standing))
-	for _, e := range standing {
-		at[e.ID] = e.Position
-	}
-	pace, err := s.pace(ctx, q, k)
+	at, err := positions(ctx, q, k, found)
 	if err != nil {
 		return err
 	}
 	for i := range found {
-		e := &found[i]
-		e.WaitedSeconds = e.waited(db.At(s.Now()))
-		if e.Position = at[e.ID]; e.Position > 0 {
-			e.EstimatedWait = pace.wait(e.Position)
-		}
+		found[i].stand(at[found[i].ID], p, db.At(s.Now()))
 	}
 	return nil
+}
+
+// stand sets what follows from the moment.
+func (e *Entry) stand(position int, p pace, now db.Time) {
+	e.WaitedSeconds = e.waited(now)
+	if e.Position = position; position > 0 {
+		e.EstimatedWait = p.wait(position)
+	}
+}
+
+// positions are the places of callers in the line of their queue, by their ids; who is not in line has none.
+func positions(ctx context.Context, q db.Querier, k Queue, found []Entry) (map[string]int, error) {
+	at := map[string]int{}
+	if len(found) == 1 {
+		n, err := position(ctx, q, found[0])
+		at[found[0].ID] = n
+		return at, err
+	}
+	const text = `SELECT id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + inLine + ` ORDER BY priority DESC, place, id`
+	err := each(ctx, q, "read line", text, []any{k.OrgID, k.ID}, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		at[id] = len(at) + 1
+		return err
+	})
+	return at, err
+}
+
+// position is the place of a caller in the line of their queue; 0 of one who is not in line.
+func position(ctx context.Context, q db.Querier, e Entry) (n int, err error) {
+	switch e.Status {
+	case Waiting, Offering, CallbackPending, CallbackDialing:
+	default:
+		return 0, nil
+	}
+	const text = `SELECT COUNT(*) FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + inLine + `
+		AND (priority > $3 OR priority = $3 AND (place < $4 OR place = $4 AND id <= $5))`
+	if err := q.QueryRow(ctx, text, e.OrgID, e.QueueID, e.Priority, e.place, e.ID).Scan(&n); err != nil {
+		return 0, fmt.Errorf("find place in line: %w", err)
+	}
+	return n, nil
 }
 
 // waited is for how long the caller has waited, or had when somebody answered or the caller left.

@@ -133,11 +133,10 @@ func (s *Service) tell(ctx context.Context, p place) error {
 	if err != nil {
 		return err
 	}
-	figures, err := s.stats(ctx, q, p.org, []Queue{k})
+	x, err := s.moment(ctx, q, k)
 	if err != nil {
 		return err
 	}
-	x := figures[0]
 	now := snapshot{x.CallersWaiting, x.AgentsAvailable}
 	if last, known := s.touched.told[p]; known && last == now {
 		return nil
@@ -146,7 +145,7 @@ func (s *Service) tell(ctx context.Context, p place) error {
 		clear(s.touched.told)
 	}
 	s.touched.told[p] = now
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.DB.Swift(ctx, func(tx db.Querier) error {
 		return s.Outbox.Publish(ctx, tx, p.org, event.QueueUpdated{QueueID: k.ID, QueueName: k.Name, CallersWaiting: x.CallersWaiting,
 			AgentsAvailable: x.AgentsAvailable, LongestWaitSeconds: x.LongestWait, At: x.AsOf})
 	})
@@ -202,7 +201,7 @@ func (s *Service) sweepEach(ctx context.Context, text string, args []any, end fu
 		return err
 	}
 	for _, x := range over {
-		err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return end(ctx, tx, x) })
+		err := s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error { return end(ctx, tx, x) })
 		if err != nil && !errors.Is(err, ErrGone) {
 			return fmt.Errorf("end %s: %w", x.id, err)
 		}
@@ -242,7 +241,7 @@ func (s *Service) sweepEntries(ctx context.Context) error {
 		return err
 	}
 	for _, x := range over {
-		err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		err := s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 			if x.status == Connected {
 				return s.Complete(ctx, tx, x.org, x.id, time.Duration(x.talk)*time.Second)
 			}

@@ -61,11 +61,12 @@ func (s *Service) admits(ctx context.Context, q db.Querier, k Queue) error {
 		}
 	}
 	if k.MaxCallers > 0 {
-		standing, err := line(ctx, q, k.OrgID, k.ID)
-		if err != nil {
-			return err
+		const text = `SELECT COUNT(*) FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + inLine
+		var standing int
+		if err := q.QueryRow(ctx, text, k.OrgID, k.ID).Scan(&standing); err != nil {
+			return fmt.Errorf("count callers: %w", err)
 		}
-		if len(standing) >= k.MaxCallers {
+		if standing >= k.MaxCallers {
 			return ErrFull
 		}
 	}
@@ -92,18 +93,22 @@ func (s *Service) enter(ctx context.Context, tx db.Querier, k Queue, e Entry) (E
 			return e, err
 		}
 	}
-	one := []Entry{e}
-	if err := s.show(ctx, tx, k, one); err != nil {
-		return e, err
-	}
-	e = one[0]
-	figures, err := s.stats(ctx, tx, e.OrgID, []Queue{k})
+	now, err := s.moment(ctx, tx, k)
 	if err != nil {
 		return e, err
 	}
+	p, err := s.paceAt(ctx, tx, k, now)
+	if err != nil {
+		return e, err
+	}
+	at, err := position(ctx, tx, e)
+	if err != nil {
+		return e, err
+	}
+	e.stand(at, p, db.At(s.Now()))
 	s.wake(tx, e.OrgID, k.ID)
 	return e, s.Outbox.Publish(ctx, tx, e.OrgID, event.QueueCallWaiting{QueueID: k.ID, QueueName: k.Name, CallID: e.CallID, FromNumber: e.FromNumber,
-		Position: e.Position, CallersWaiting: figures[0].CallersWaiting, AgentsAvailable: figures[0].AgentsAvailable,
+		Position: e.Position, CallersWaiting: now.CallersWaiting, AgentsAvailable: now.AgentsAvailable,
 		EstimatedWaitSeconds: e.EstimatedWait, EnteredAt: e.EnteredAt, Contact: e.Contact})
 }
 
@@ -153,7 +158,7 @@ const leaseOver = 5 * time.Second
 // where the caller waits no more or every agent was taken; then nothing is written if the transaction is rolled back. A caller who is
 // being offered already is offered to these agents too.
 func (s *Service) Offer(ctx context.Context, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
-	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+	err = s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		made, err = s.offer(ctx, tx, e, agents, ring)
 		return err
 	})
@@ -167,29 +172,38 @@ func (s *Service) offer(ctx context.Context, tx db.Querier, e Entry, agents []st
 	if ok, err := affected(tx.Exec(ctx, take, e.OrgID, e.ID, agents[0], s.Node, e.Status)); err != nil || !ok {
 		return nil, orGone(err)
 	}
-	made, err := s.insertOffers(ctx, e, agents, ring)
+	made, err := s.insertOffers(ctx, tx, e, agents, ring)
 	if err == nil && len(made) == 0 {
 		err = ErrGone
 	}
 	if err != nil {
 		return nil, err
 	}
-	return made, s.offered(ctx, tx, e, made)
+	return made, s.offered(ctx, tx, e, agents[0], made)
 }
 
 // insertOffers rings those who are free.
-func (s *Service) insertOffers(ctx context.Context, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
+func (s *Service) insertOffers(ctx context.Context, tx db.Querier, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
 	const text = `INSERT INTO queue_offers (org_id, id, queue_id, entry_id, call_id, agent_id, status, node, offered_at, lease_until, ring_seconds)
 		VALUES ($1, $2, $3, $4, $5, $6, 'offering', $7, $8, $9, 0)`
 	now := s.Now()
 	for _, id := range agents {
 		o := Offer{Org: e.OrgID, ID: db.NewID("qof"), QueueID: e.QueueID, EntryID: e.ID, CallID: e.CallID, AgentID: id, Status: OfferOpen,
 			OfferedAt: db.At(now), LeaseUntil: db.At(now.Add(ring + leaseOver))}
-		err := s.DB.Tx(ctx, func(tx db.Querier) error { // in a savepoint: who is taken keeps nobody else from being rung
+		ring := func(tx db.Querier) error {
 			_, err := tx.Exec(ctx, text, o.Org, o.ID, o.QueueID, o.EntryID, o.CallID, o.AgentID, s.Node, o.OfferedAt, o.LeaseUntil)
 			return err
-		})
+		}
+		var err error
+		if len(agents) == 1 { // who is taken ends the transaction
+			err = ring(tx)
+		} else { // in a savepoint: who is taken keeps nobody else from being rung
+			err = s.DB.Tx(ctx, ring)
+		}
 		if db.IsConflict(err) {
+			if len(agents) == 1 {
+				return nil, ErrGone
+			}
 			continue
 		}
 		if err != nil {
@@ -200,11 +214,11 @@ func (s *Service) insertOffers(ctx context.Context, e Entry, agents []string, ri
 	return made, nil
 }
 
-// offered writes down who is rung, and tells their presence.
-func (s *Service) offered(ctx context.Context, tx db.Querier, e Entry, made []Offer) error {
-	if e.Status != Offering {
-		const first = `UPDATE queue_entries SET agent_id = $3 WHERE org_id = $1 AND id = $2`
-		if _, err := tx.Exec(ctx, first, e.OrgID, e.ID, made[0].AgentID); err != nil {
+// offered writes down who is rung, and tells their presence. The caller has the first who was to be rung as theirs already.
+func (s *Service) offered(ctx context.Context, tx db.Querier, e Entry, first string, made []Offer) error {
+	if e.Status != Offering && made[0].AgentID != first {
+		const text = `UPDATE queue_entries SET agent_id = $3 WHERE org_id = $1 AND id = $2`
+		if _, err := tx.Exec(ctx, text, e.OrgID, e.ID, made[0].AgentID); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,11 +10,12 @@ import (
 
 	"soniq/agent"
 	"soniq/db"
+	"soniq/event"
 )
 
 // A Plan is how the callers of an organisation stand, and what is to be done about them now.
 type Plan struct {
-	Line    []Entry          // everybody who has a place, in the order in which they are served, whatever their queue
+	Line    []Entry          // everybody who has a place, in the order in which they are served, whatever their queue; without contact and times
 	Queues  map[string]Queue // those they are in
 	Staffed map[string]int   // by queue: who is there for its callers
 	Offers  map[string]bool  // who is rung, by the ids of offers
@@ -64,10 +66,22 @@ type try struct {
 	last  time.Time
 }
 
-func (d *deal) readLine(ctx context.Context) (err error) {
-	const text = entryColumns + ` AND ` + inLine + ` ORDER BY priority DESC, place, id`
-	d.Line, err = entries(ctx, d.q, "read line", text, []any{d.org})
-	return err
+// readLine reads of everybody in line what matters for their turn; of those who are to be called back, all.
+func (d *deal) readLine(ctx context.Context) error {
+	const text = `SELECT id, queue_id, call_id, status, priority, skills, offers, callback, retry_at, node, lease_until
+		FROM queue_entries WHERE org_id = $1 AND ` + inLine + ` ORDER BY priority DESC, place, id`
+	return each(ctx, d.q, "read line", text, []any{d.org}, func(scan func(...any) error) error {
+		e := Entry{OrgID: d.org}
+		var skills string
+		var callback db.JSON[*event.QueueCallback]
+		err := scan(&e.ID, &e.QueueID, &e.CallID, &e.Status, &e.Priority, &skills, &e.Offers, &callback, &e.RetryAt, &e.Node, &e.LeaseUntil)
+		if err == nil && skills != "{}" {
+			err = json.Unmarshal([]byte(skills), &e.Skills)
+		}
+		e.Callback = callback.V
+		d.Line = append(d.Line, e)
+		return err
+	})
 }
 
 func (d *deal) readQueues(ctx context.Context) error {
@@ -267,7 +281,7 @@ const (
 
 // Keep says that this node still carries these callers of an organisation.
 func (s *Service) Keep(ctx context.Context, org string, calls []string) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
+	return s.DB.Swift(ctx, func(tx db.Querier) error {
 		for part := range slices.Chunk(calls, 200) {
 			f := db.Where(`UPDATE queue_entries SET lease_until = $2 WHERE org_id = $1 AND `+isOpen, org, db.At(s.Now().Add(leaseOf)))
 			text, args := f.In("call_id", part).SQL()

@@ -116,6 +116,7 @@ type Service struct {
 
 	Config
 	touched touched
+	talks   talks
 }
 
 // New makes the room.

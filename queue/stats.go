@@ -107,7 +107,10 @@ func (s *Service) stats(ctx context.Context, q db.Querier, org string, queues []
 	figures, at, ids := make([]Stats, len(queues)), map[string]int{}, []string{}
 	for i, k := range queues {
 		at[k.ID], ids = i, append(ids, k.ID)
-		if err := s.callers(ctx, q, k, since, &figures[i]); err != nil {
+		if err := s.standing(ctx, q, k, &figures[i]); err != nil {
+			return nil, err
+		}
+		if err := today(ctx, q, k, since, &figures[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -124,8 +127,18 @@ func (s *Service) stats(ctx context.Context, q db.Querier, org string, queues []
 	return figures, nil
 }
 
-// callers counts who waits, and what became of today's callers.
-func (s *Service) callers(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) error {
+// moment are a queue's figures of now: all but today's.
+func (s *Service) moment(ctx context.Context, q db.Querier, k Queue) (Stats, error) {
+	one := make([]Stats, 1)
+	if err := s.standing(ctx, q, k, &one[0]); err != nil {
+		return one[0], err
+	}
+	err := s.agentsNow(ctx, q, k.OrgID, []Queue{k}, []string{k.ID}, map[string]int{k.ID: 0}, one)
+	return one[0], err
+}
+
+// standing counts who waits.
+func (s *Service) standing(ctx context.Context, q db.Querier, k Queue, x *Stats) error {
 	const waiting = `SELECT COUNT(CASE WHEN status IN ('waiting', 'offering') THEN 1 END), COUNT(CASE WHEN status IN ('callback_pending', 'callback_dialing') THEN 1 END),
 			MIN(CASE WHEN status IN ('waiting', 'offering') THEN entered_at END)
 		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + inLine
@@ -133,21 +146,26 @@ func (s *Service) callers(ctx context.Context, q db.Querier, k Queue, since db.T
 	if err := q.QueryRow(ctx, waiting, k.OrgID, k.ID).Scan(&x.CallersWaiting, &x.CallbacksPending, &oldest); err != nil {
 		return fmt.Errorf("count callers: %w", err)
 	}
-	const today = `SELECT COUNT(*), COUNT(connected_at), COUNT(CASE WHEN connected_at - entered_at <= $5 THEN 1 END),
+	x.AsOf = db.At(s.Now())
+	if !oldest.IsZero() {
+		x.LongestWait = max(int(x.AsOf.Sub(oldest.Time).Seconds()), 0)
+	}
+	return nil
+}
+
+// today counts what became of today's callers.
+func today(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) error {
+	const text = `SELECT COUNT(*), COUNT(connected_at), COUNT(CASE WHEN connected_at - entered_at <= $5 THEN 1 END),
 			COUNT(CASE WHEN status = 'abandoned' AND exited_at - entered_at > $4 THEN 1 END),
 			COUNT(CASE WHEN status IN ('overflowed', 'timed_out') THEN 1 END), COUNT(callback),
 			COALESCE(AVG(talk_seconds), 0), COALESCE(AVG((connected_at - entered_at) / 1000000), 0)
 		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND entered_at >= $3`
 	var inTime int
 	var talk, wait float64
-	row := q.QueryRow(ctx, today, k.OrgID, k.ID, since, int64(k.ShortAbandon)*1_000_000, int64(k.ServiceLevel)*1_000_000)
+	row := q.QueryRow(ctx, text, k.OrgID, k.ID, since, int64(k.ShortAbandon)*1_000_000, int64(k.ServiceLevel)*1_000_000)
 	t := &x.Today
 	if err := row.Scan(&t.Offered, &t.Answered, &inTime, &t.Abandoned, &t.Overflowed, &t.Callbacks, &talk, &wait); err != nil {
 		return fmt.Errorf("count today's callers: %w", err)
-	}
-	x.AsOf = db.At(s.Now())
-	if !oldest.IsZero() {
-		x.LongestWait = max(int(x.AsOf.Sub(oldest.Time).Seconds()), 0)
 	}
 	t.AverageTalk, x.AverageWait = int(talk+0.5), int(wait+0.5)
 	t.AnswerRate, x.ServiceLevelRate = rate(t.Answered, t.Answered+t.Abandoned), rate(inTime, t.Answered+t.Abandoned)
@@ -196,36 +214,4 @@ func (s *Service) agentsNow(ctx context.Context, q db.Querier, org string, queue
 		}
 	}
 	return nil
-}
-
-// A pace is how fast a queue moves.
-type pace struct {
-	talk, wrapUp, staffed int
-	atOnce                bool // an agent is free for the next caller
-}
-
-// pace is how fast a queue moves now.
-func (s *Service) pace(ctx context.Context, q db.Querier, k Queue) (pace, error) {
-	figures, err := s.stats(ctx, q, k.OrgID, []Queue{k})
-	if err != nil {
-		return pace{}, err
-	}
-	x := figures[0]
-	return pace{x.Today.AverageTalk, k.WrapUp, x.staffed(), x.Agents.Available > 0 && x.CallersWaiting <= 1}, nil
-}
-
-// wait estimates how long the caller at a position waits: as many calls are before them as callers, and each agent takes one in the
-// time a call and its wrap-up took today on average. nil where that is not known.
-func (p pace) wait(position int) *int {
-	seconds := 0
-	switch {
-	case p.staffed == 0:
-		return nil
-	case p.atOnce && position == 1:
-	case p.talk == 0:
-		return nil
-	default:
-		seconds = (position*(p.talk+p.wrapUp) + p.staffed - 1) / p.staffed
-	}
-	return &seconds
 }

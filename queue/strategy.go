@@ -65,11 +65,8 @@ func (m Member) fits(k Queue, e Entry) (sum int) {
 
 // staffed counts the members of a queue who are there: signed in, not paused, and neither away nor offline.
 func (s *Service) staffed(ctx context.Context, q db.Querier, k Queue) (int, error) {
-	figures, err := s.stats(ctx, q, k.OrgID, []Queue{k})
-	if err != nil {
-		return 0, err
-	}
-	return figures[0].staffed(), nil
+	x, err := s.moment(ctx, q, k)
+	return x.staffed(), err
 }
 
 // Staffed reports whether anybody could answer a queue's callers, now or after the call they are on.
