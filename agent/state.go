@@ -142,6 +142,9 @@ func (x *State) derive(now time.Time) {
 	p.Since = x.row.told.since
 	if x.changed(p) {
 		p.Since = db.At(now)
+		if t := x.row.told; p.Status == Available && t.status != Ringing && x.row.idle.Before(t.since.Time) { // as it is written when it is told
+			x.IdleSince = p.Since
+		}
 	}
 	x.Presence, x.due = p, x.nextChange(c, now)
 }

@@ -215,6 +215,9 @@ func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profi
 		h.failed(ctx, l, sip.Failed{Status: 503})
 		return
 	}
+	if l.caller.UserID != "" {
+		c.sw.parting.rings(l.caller.UserID, l.sip.Gone())
+	}
 	c.sw.know(l)
 	c.step("leg.invited", l, detail{"number": l.number})
 }

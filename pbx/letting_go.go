@@ -1,11 +1,13 @@
 package pbx
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
 
-// A lettingGo knows whose telephones have not confirmed yet that a call of theirs is over: a CANCEL or BYE is on its way.
+// A lettingGo knows whose telephones were rung here and have not confirmed yet that the call is over. That it rings at all may not be
+// written down yet, and that it is over may be written down before the CANCEL or BYE has left.
 type lettingGo struct {
 	mu sync.Mutex // guards by
 	by map[string][]parting
@@ -13,19 +15,28 @@ type lettingGo struct {
 
 type parting struct {
 	gone  <-chan struct{}
-	until time.Time
+	until time.Time // zero: the call is not over
 }
 
 // longestParting is how long a telephone is waited for that does not answer.
 const longestParting = 5 * time.Second
 
-func (g *lettingGo) add(user string, gone <-chan struct{}) {
+// rings says that a telephone of a user is rung; gone is closed when it has confirmed that the call is over.
+func (g *lettingGo) rings(user string, gone <-chan struct{}) { g.add(user, parting{gone: gone}) }
+
+// ends says that a call of a user is over here.
+func (g *lettingGo) ends(user string, gone <-chan struct{}) {
+	g.add(user, parting{gone, time.Now().Add(longestParting)})
+}
+
+// add keeps a parting, in place of what was known of the same call.
+func (g *lettingGo) add(user string, p parting) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.by == nil {
 		g.by = map[string][]parting{}
 	}
-	g.by[user] = append(left(g.by[user]), parting{gone, time.Now().Add(longestParting)})
+	g.by[user] = append(slices.DeleteFunc(left(g.by[user]), func(x parting) bool { return x.gone == p.gone }), p)
 }
 
 func (g *lettingGo) is(user string) bool {
@@ -47,7 +58,7 @@ func left(all []parting) []parting {
 		select {
 		case <-p.gone:
 		default:
-			if time.Now().Before(p.until) {
+			if p.until.IsZero() || time.Now().Before(p.until) {
 				kept = append(kept, p)
 			}
 		}
@@ -55,6 +66,6 @@ func left(all []parting) []parting {
 	return kept
 }
 
-// LettingGo reports whether a telephone of a user has yet to confirm that a call here is over: a CANCEL or BYE is on its way to it,
-// and the next INVITE could overtake it. Five seconds are waited for one that says nothing.
+// LettingGo reports whether a telephone of a user that was rung here rings still, is spoken on, or has yet to confirm that the call is
+// over: a CANCEL or BYE is on its way to it, and the next INVITE could overtake it. Five seconds are waited for one that says nothing.
 func (sw *Switch) LettingGo(user string) bool { return sw.parting.is(user) }

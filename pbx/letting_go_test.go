@@ -14,8 +14,8 @@ func TestATelephoneIsLetGoWhenItHasConfirmedOrSaysNothing(t *testing.T) {
 			t.Fatal("nobody had a call")
 		}
 		first, second := make(chan struct{}), make(chan struct{})
-		g.add("ada", first)
-		g.add("ada", second)
+		g.ends("ada", first)
+		g.ends("ada", second)
 		if !g.is("ada") || g.is("bob") {
 			t.Fatal("ada has two calls to confirm, bob none")
 		}
@@ -27,7 +27,18 @@ func TestATelephoneIsLetGoWhenItHasConfirmedOrSaysNothing(t *testing.T) {
 		if g.is("ada") || len(g.by) != 0 {
 			t.Errorf("both are confirmed: %v", g.by)
 		}
-		g.add("bob", make(chan struct{}))
+		rung := make(chan struct{})
+		g.rings("cyd", rung)
+		time.Sleep(2 * longestParting)
+		if !g.is("cyd") {
+			t.Error("cyd's telephone rings still")
+		}
+		g.ends("cyd", rung)
+		time.Sleep(longestParting)
+		if g.is("cyd") {
+			t.Error("cyd's call is over, and its telephone says nothing")
+		}
+		g.ends("bob", make(chan struct{}))
 		time.Sleep(longestParting - time.Millisecond)
 		if !g.is("bob") {
 			t.Error("bob's telephone is waited for")

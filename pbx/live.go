@@ -257,7 +257,7 @@ func (c *liveCall) legOver(l *leg, reason string, status int) {
 	}
 	l.onOver = nil
 	if l.caller.UserID != "" && l.sip != nil {
-		c.sw.parting.add(l.caller.UserID, l.sip.Gone())
+		c.sw.parting.ends(l.caller.UserID, l.sip.Gone())
 	}
 	c.step("leg.ended", l, detail{"reason": reason, "sip_status": status})
 	l.free()
