@@ -31,7 +31,7 @@ type Lexsem struct {
 }
 
 // LexsemName is the model name that rows embedded by the builtin embedder carry.
-const LexsemName = "builtin-lexsem-256"
+const LexsemName = "builtin-lexsem-256-2"
 
 // NewLexsem opens the lexicon that is part of the binary.
 func NewLexsem() *Lexsem {

@@ -41,7 +41,7 @@ func TestLikeMeaningsAreNear(t *testing.T) {
 	if dot(v[3], v[3]) != 0 || dot(v[4], v[4]) != 0 {
 		t.Error("a text without words has a direction")
 	}
-	if m := l.Model(); m != (memory.Model{Name: "builtin-lexsem-256", Dimensions: 256, Builtin: true}) {
+	if m := l.Model(); m != (memory.Model{Name: "builtin-lexsem-256-2", Dimensions: 256, Builtin: true}) {
 		t.Errorf("model is %+v", m)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 
 	"soniq/ai"
 )
@@ -24,8 +25,8 @@ type recipe struct {
 	voices []string
 	hidden int
 	epochs int
-	noisy  float64
-	speeds bool
+	noisy  float64  // share of the texts that have noise on the line
+	sped   []string // voices that speak half of their texts faster and higher, or slower and lower
 }
 
 // pairs are frames beside what they are to become: inputs numbers for each cepstra ones.
@@ -57,11 +58,12 @@ func (r recipe) speak() (p pairs, err error) {
 	}
 	chance := rand.New(rand.NewPCG(11, 11))
 	for i, text := range r.texts {
-		x, err := spoken(r.voices[i%len(r.voices)], text)
+		voice, again := r.voices[i%len(r.voices)], i/len(r.voices)
+		x, err := spoken(voice, text)
 		if err != nil {
 			return p, err
 		}
-		if r.speeds && i%2 == 1 {
+		if slices.Contains(r.sped, voice) && again/2%2 == 1 {
 			x = sped(x, 0.85+0.3*chance.Float64())
 		}
 		line := x
@@ -72,7 +74,7 @@ func (r recipe) speak() (p pairs, err error) {
 		if err != nil {
 			return p, err
 		}
-		narrow, err := front.Narrow(telephone(line, []float64{0, 250}[i/len(r.voices)%2]))
+		narrow, err := front.Narrow(telephone(line, []float64{0, 250}[again%2]))
 		if err != nil {
 			return p, err
 		}

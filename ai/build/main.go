@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 )
 
 func main() {
@@ -30,10 +31,11 @@ func run(args []string) error {
 		flags.IntVar(&r.hidden, "hidden", 128, "hidden units")
 		flags.IntVar(&r.epochs, "epochs", 12, "times all frames are seen")
 		flags.Float64Var(&r.noisy, "noisy", 0, "share of the speech that has noise, 10 to 25 dB below it")
-		flags.BoolVar(&r.speeds, "speeds", false, "speak half of it faster and higher, or slower and lower, by up to 15 %")
+		sped := flags.String("sped", "", "voices that speak half of their texts faster and higher, or slower and lower, by up to 15 %")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
+		r.sped = strings.Split(*sped, ",")
 		var err error
 		if r.texts, err = readTexts(*texts, *without); err != nil {
 			return err
