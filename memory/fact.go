@@ -49,8 +49,10 @@ func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewF
 		return "", false, wrap("count facts", err)
 	}
 	id = db.NewID("mem")
-	const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
-	_, err = tx.Exec(ctx, q, org, f.Phone, id, f.Text, f.By, now, db.At(f.ExpiresAt))
+	const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at, expires_at, key, model, vector, terms)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	r := s.factRow(ctx, f.Text)
+	_, err = tx.Exec(ctx, q, org, f.Phone, id, f.Text, f.By, now, db.At(f.ExpiresAt), r.key, r.model, r.vector.bytes(), encodeTerms(r.terms))
 	return id, true, wrap("write fact", err)
 }
 

@@ -59,18 +59,19 @@ func (s *Service) waitBehind(ctx context.Context) bool {
 	return true
 }
 
-// Reembed gives all passages within the window vectors of the model in use and returns how many got one. It takes its time:
+// Reembed gives all facts, and all passages within the window, vectors of the model in use and returns how many got one. It takes its time:
 // as long as it works, it rests.
 func (s *Service) Reembed(ctx context.Context) (int, error) {
-	if s.embedder == nil {
-		return 0, nil
+	facts, err := s.reembedFacts(ctx)
+	if s.embedder == nil || err != nil {
+		return facts, err
 	}
 	since := db.At(s.now().Add(-s.window))
 	orgs, err := sizes(ctx, s.db.Read(ctx), since)
 	if err != nil {
 		return 0, fmt.Errorf("find what to embed again: %w", err)
 	}
-	all := 0
+	all := facts
 	for _, org := range orgs {
 		n, err := s.reembedOrg(ctx, org, since)
 		all += n

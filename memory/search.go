@@ -53,7 +53,7 @@ type Result struct {
 	Text         string  `json:"text" doc:"The passage, 600 characters at most"`
 	Score        float64 `json:"score" minimum:"0" maximum:"1" doc:"How well it answers; below 0.3 hardly at all"`
 	Matched      string  `json:"matched" enum:"semantic,keyword,both" doc:"Whether meaning, words or both agree with the query"`
-	OccurredAt   db.Time `json:"occurred_at" doc:"Start of the call"`
+	OccurredAt   db.Time `json:"occurred_at" doc:"Start of the call; of a fact: when it was written down"`
 	StartMS      *int    `json:"start_ms" doc:"Start of the passage in the recording"`
 	EndMS        *int    `json:"end_ms"`
 	Phone        string  `json:"phone" doc:"Number of the other side"`
@@ -74,7 +74,7 @@ type Found struct {
 	} `json:"index"`
 }
 
-// Search finds passages of one organisation, at most one per call, best first.
+// Search finds passages and facts of one organisation, at most one per call, best first.
 func (s *Service) Search(ctx context.Context, org string, in Query) (*Found, error) {
 	began := time.Now()
 	in = s.defaults(in)
@@ -170,10 +170,14 @@ func (s *Service) rows(ctx context.Context, org string, in Query, q *question) (
 // passageRows reads passages that the index does not keep, on two readers at once: it is what a search would wait for most. Inside a transaction there is but one.
 func (s *Service) passageRows(ctx context.Context, org string, keys []int64) ([]row, error) {
 	read := func(keys []int64) (rows []row, err error) {
-		err = vectorsByKey(ctx, s.db.Read(ctx), org, keys, func(r row) error {
-			rows = append(rows, r)
+		seen := map[int64]bool{}
+		each := func(r row) error {
+			seen[r.key], rows = true, append(rows, r)
 			return nil
-		})
+		}
+		if err = vectorsByKey(ctx, s.db.Read(ctx), org, keys, each); err == nil {
+			err = factsByKey(ctx, s.db.Read(ctx), org, lacking(keys, seen), each)
+		}
 		return rows, err
 	}
 	if db.InTx(ctx) || len(keys) < 128 {
@@ -216,13 +220,21 @@ func (s *Service) results(ctx context.Context, org string, in Query, q *question
 			switch {
 			case len(out) == in.Limit || r.score < in.MinScore || r.nothing():
 				return out, nil
-			case ok && !calls[f.callID] && in.accepts(f):
-				calls[f.callID] = true
+			case ok && !calls[f.source()] && in.accepts(f):
+				calls[f.source()] = true
 				out = append(out, s.result(org, q, r, f))
 			}
 		}
 	}
 	return out, nil
+}
+
+// source is the call that a passage is of; a fact is of none.
+func (f found) source() string {
+	if f.kind == KindFact {
+		return f.id
+	}
+	return f.callID
 }
 
 // nothing tells that a passage has nothing in common with the query.
@@ -241,14 +253,20 @@ func (s *Service) items(ctx context.Context, org string, part []ranked) (map[int
 		keys[i] = r.key
 	}
 	items := map[int64]found{}
-	err := itemsByKey(ctx, s.db.Read(ctx), org, keys, func(f found) { items[f.key] = f })
+	each := func(f found) { items[f.key] = f }
+	err := itemsByKey(ctx, s.db.Read(ctx), org, keys, each)
+	if err == nil {
+		err = factItems(ctx, s.db.Read(ctx), org, lacking(keys, items), db.At(s.now()), each)
+	}
 	return items, wrap("read results", err)
 }
 
 // result shows one passage.
 func (s *Service) result(org string, q *question, r ranked, f found) Result {
-	out := Result{ID: f.id, Kind: f.kind, CallID: &f.callID, Score: math.Round(r.score*1000) / 1000, Matched: r.matched,
-		OccurredAt: f.at, Phone: f.phone, Direction: &f.direction}
+	out := Result{ID: f.id, Kind: f.kind, Score: math.Round(r.score*1000) / 1000, Matched: r.matched, OccurredAt: f.at, Phone: f.phone}
+	if f.kind != KindFact {
+		out.CallID, out.Direction = &f.callID, &f.direction
+	}
 	out.Text = excerpt(f.text, func(line string) int {
 		n := 0
 		for _, t := range s.lexicon.Terms(line) {

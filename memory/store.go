@@ -71,7 +71,8 @@ const rowColumns = `key, phone, at, kind, direction, agent_id, queue_id, model, 
 
 // rowsFrom reads at most limit rows from a key on, in the order of keys.
 func rowsFrom(ctx context.Context, q db.Querier, org string, key int64, since db.Time, limit int, each func(row) error) error {
-	const text = `SELECT ` + rowColumns + ` FROM memory_vectors WHERE org_id = $1 AND key >= $2 AND +at >= $3 ORDER BY key LIMIT $4`
+	const text = `SELECT ` + rowColumns + ` FROM memory_vectors WHERE org_id = $1 AND key >= $2 AND +at >= $3
+		UNION ALL SELECT ` + factColumns + ` FROM memory_facts WHERE org_id = $1 AND key >= $2 AND created_at >= $3 ORDER BY key LIMIT $4`
 	rows, err := q.Query(ctx, text, org, key, since, limit)
 	if err != nil {
 		return err
@@ -81,8 +82,9 @@ func rowsFrom(ctx context.Context, q db.Querier, org string, key int64, since db
 
 // rowsOfPhone reads the newest rows of one number.
 func rowsOfPhone(ctx context.Context, q db.Querier, org, phone string, since, until db.Time, limit int, each func(row) error) error {
-	const text = `SELECT ` + rowColumns + ` FROM memory_vectors
-		WHERE org_id = $1 AND phone = $2 AND at >= $3 AND at < $4 ORDER BY at DESC LIMIT $5`
+	const text = `SELECT ` + rowColumns + ` FROM memory_vectors WHERE org_id = $1 AND phone = $2 AND at >= $3 AND at < $4
+		UNION ALL SELECT ` + factColumns + ` FROM memory_facts
+		WHERE org_id = $1 AND phone = $2 AND created_at >= $3 AND created_at < $4 AND key IS NOT NULL ORDER BY at DESC LIMIT $5`
 	rows, err := q.Query(ctx, text, org, phone, since, until, limit)
 	if err != nil {
 		return err
