@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,19 +14,22 @@ import (
 	"soniq/transcript"
 )
 
-// unheard are the scripts that no training pair of the bandwidth network used. The first six are spoken under each condition; with
-// SONIQ_EVAL_FULL all of them are.
+// unheard are the scripts that no training pair of the bandwidth network used. The first six are spoken under each condition;
+// SONIQ_EVAL_SCRIPTS says otherwise, 12 are all.
 var unheard = []string{"d01", "d04", "d09", "d10", "d15", "d21", "d24", "d25", "d28", "d31", "d41", "d59"}
 
-// bounded are the scripts that are spoken where not all are: the first six of unheard, and every second of the evaluation set.
-func bounded() (few, many []string, how string) {
-	if os.Getenv("SONIQ_EVAL_FULL") != "" {
-		return unheard, nil, "12"
+// bounded are the scripts that are spoken: the first of unheard, and every second of the evaluation set, or all where all of unheard are.
+func bounded() (few, many []string) {
+	n, err := strconv.Atoi(os.Getenv("SONIQ_EVAL_SCRIPTS"))
+	if err != nil {
+		n = 6
 	}
-	for i := 1; i <= 60; i += 2 {
-		many = append(many, fmt.Sprintf("d%02d", i))
+	for i := 1; i <= 60; i++ {
+		if i%2 == 1 || n >= len(unheard) {
+			many = append(many, fmt.Sprintf("d%02d", i))
+		}
 	}
-	return unheard[:6], many, "6"
+	return unheard[:min(max(n, 1), len(unheard))], many
 }
 
 // condition is what calls are recognised under.
@@ -41,9 +45,9 @@ type condition struct {
 // that are spoken faster and higher, or slower and lower.
 func conditions() []condition {
 	rms, slt := fliteVoice("rms"), fliteVoice("slt")
-	few, many, n := bounded()
+	few, many := bounded()
 	return []condition{
-		{"8 kHz, " + n + " scripts that were not trained", line{caller: rms, agent: slt}, few, "–", false},
+		{fmt.Sprintf("8 kHz, %d scripts that were not trained", len(few)), line{caller: rms, agent: slt}, few, "–", false},
 		{"8 kHz, the same, two other voices (12 % higher, 10 % lower)", line{caller: sped(rms, 0.9), agent: sped(slt, 1.12)}, few, "≤ 30 %", false},
 		{"8 kHz with noise 20 dB below speech, the same", line{caller: rms, agent: slt, noise: 20}, few, "–", false},
 		{"16 kHz, the same", line{caller: rms, agent: slt, wide: true}, few, "–", false},
