@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -83,9 +84,21 @@ func (f *Filter) Page(column string, descending bool, after any, id string, limi
 	if id != "" {
 		f.And("("+column+", id) "+op+" (?, ?)", after, id)
 	}
-	f.text.WriteString(" ORDER BY " + column + " " + dir + ", id " + dir + " LIMIT " + f.Arg(limit+1))
+	f.text.WriteString(" ORDER BY " + column + " " + dir + ", id " + dir + " LIMIT " + f.most(limit+1))
 	return f
 }
+
+// most is a number of rows. The usual ones stand in the text: SQLite prepares a statement again whenever another argument is bound to its LIMIT.
+func (f *Filter) most(n int) string {
+	if slices.Contains(usual, n) {
+		return strconv.Itoa(n)
+	}
+	return f.Arg(n)
+}
+
+// usual are the numbers of rows that lists are asked for when nobody says otherwise, with the one that tells whether there are more; few, for
+// each makes a statement of its own.
+var usual = []int{21, 51, 101, 201, 5000}
 
 // Count returns how many rows match; ask before Page.
 func (f *Filter) Count(ctx context.Context, q Querier) (int, error) {
