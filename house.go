@@ -179,6 +179,7 @@ func (h *house) build() error {
 	if err := h.buildAssistants(now); err != nil {
 		return err
 	}
+	h.joinAssistants()
 	if err := h.buildMail(); err != nil {
 		return err
 	}

@@ -41,13 +41,16 @@ func (e *engines) close() {
 }
 
 // ears lets the switch have calls listened to.
-type ears struct{ of *transcript.Service }
+type ears struct {
+	of    *transcript.Service
+	talks func(org, callID string) bool // to a voice agent
+}
 
 func (h *house) ears() pbx.Ears {
 	if h.engines.pool == nil {
 		return nil
 	}
-	return ears{h.transcripts}
+	return ears{h.transcripts, h.assistants.Talks}
 }
 
 // Listen puts the two sides of a call side by side, as the recording has them, and has them recognised.
@@ -65,14 +68,24 @@ func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.
 		return nil
 	}
 	var frames []byte
+	var talked time.Time // with a voice agent: these words are known
 	return func(c media.Chunk) {
 		if (c.Wide != nil) != wide { // an older file of another kind was taken up
 			return
 		}
 		frames = c.Interleave(frames[:0])
+		if now := time.Now(); e.talks(org, callID) {
+			talked = now
+			f.Silence(frames)
+		} else if now.Sub(talked) < tapLag {
+			f.Silence(frames)
+		}
 		live.Write(frames)
 	}
 }
+
+// tapLag is how much later than it was said a recording is listened to.
+const tapLag = 400 * time.Millisecond
 
 func (e ears) End(org, callID string) { e.of.End(org, callID) }
 

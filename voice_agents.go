@@ -6,8 +6,10 @@ import (
 
 	"soniq/ai"
 	"soniq/assistant"
+	"soniq/db"
 	"soniq/egress"
 	"soniq/media"
+	"soniq/transcript"
 )
 
 // This file makes the room of voice agents.
@@ -15,6 +17,9 @@ import (
 // buildAssistants makes the room; without ears or a voice its agents hand over at once.
 func (h *house) buildAssistants(now func() time.Time) error {
 	c := assistant.Config{DB: h.db, Log: h.log, Now: now, Voice: h.utter, Speaks: h.engines.speech.Ready}
+	c.Told = func(org, call string, w assistant.Words, first time.Time) {
+		h.transcripts.Tell(org, call, transcript.Spoken(w), first)
+	}
 	if ear := h.engines.agent; ear != nil {
 		c.Ear = ear
 	}
@@ -43,6 +48,19 @@ func (h *house) buildDuplex(c assistant.Config) (err error) {
 		Client: h.guard.Client(egress.Limits{Total: time.Hour})})
 	h.assistants = assistant.New(c)
 	return err
+}
+
+// joinAssistants lets transcripts have the words of voice agents.
+func (h *house) joinAssistants() {
+	h.transcripts.Spoken = func(ctx context.Context, q db.Querier, org, callID string) ([]transcript.Spoken, error) {
+		words, err := h.assistants.WordsOf(ctx, q, org, callID)
+		all := make([]transcript.Spoken, len(words))
+		for i, w := range words {
+			all[i] = transcript.Spoken(w)
+		}
+		return all, err
+	}
+	h.transcripts.Settled, h.transcripts.Unsay = h.assistants.Settled, h.assistants.EraseCall
 }
 
 // thinkLimit bounds one answer of a server.

@@ -5,6 +5,7 @@ package assistant
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"soniq/db"
@@ -110,13 +111,21 @@ type Config struct {
 	Mind func(s Setting) Mind
 	// Duplex talks to callers in place of Ear and Mind; the voice says what must be said for certain. May be nil.
 	Duplex Duplex
+	// Told is told of words as soon as they were said, and when the first of the conversation were. May be nil.
+	Told func(org, call string, w Words, first time.Time)
 }
 
 // Service is the room. It is safe for concurrent use.
-type Service struct{ Config }
+type Service struct {
+	Config
+
+	mu      sync.Mutex // guards the fields below
+	talks   map[string]int
+	waiting map[string][]chan struct{}
+}
 
 // New makes the room.
-func New(c Config) *Service { return &Service{c} }
+func New(c Config) *Service { return &Service{Config: c} }
 
 // Ready says why nobody can be talked to; nil where they can.
 func (s *Service) Ready(ctx context.Context) error {

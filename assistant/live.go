@@ -33,10 +33,11 @@ type live struct {
 	items   []*item // what the Duplex says, heard one after another
 	cut     map[string]bool
 	turn    *Turn
-	hears   string    // the item of what the caller says in this turn
-	acting  bool      // a tool is at work
-	waits   time.Time // since when an answer is waited for; zero: none is
-	caller  bool      // speaks
+	hears   string          // the item of what the caller says in this turn
+	unheard map[string]span // when the caller said what is not known in words yet, by its item
+	acting  bool            // a tool is at work
+	waits   time.Time       // since when an answer is waited for; zero: none is
+	caller  bool            // speaks
 	rounds  int
 	used    int
 	turns   int
@@ -46,19 +47,25 @@ type live struct {
 	digits  string
 	keyed   time.Time
 	words   []Message
+	diary   *diary
 	lost    error // why the Duplex is of no use, where that was found before its first word
 	ending  *Result
 	result  *Result
 }
 
+// A span is when something was said.
+type span struct{ began, ended time.Time }
+
 // talkLive talks to a caller by a Duplex until the conversation is over.
 func (s *Service) talkLive(ctx context.Context, line Caller, set Setting) Result {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &live{s: s, ctx: ctx, line: line, set: set, engine: s.Duplex.Engine(), posts: make(chan func(), 16), cut: map[string]bool{}, began: s.Now()}
+	l := &live{s: s, ctx: ctx, line: line, set: set, engine: s.Duplex.Engine(), posts: make(chan func(), 16), cut: map[string]bool{}, unheard: map[string]span{}, began: s.Now()}
+	l.diary = s.keepDiary(ctx, set)
 	defer func() {
 		cancel()
 		l.work.Wait()
 		l.saves.Wait()
+		l.diary.close()
 	}()
 	line.Step("ai_agent.began", map[string]any{"flow_id": set.FlowID, "engine": l.engine})
 	r := l.run()
@@ -133,9 +140,7 @@ func (l *live) close() {
 	if l.wire != nil {
 		l.wire.Close()
 	}
-	if l.own != nil {
-		l.own.stop()
-	}
+	l.endOwn()
 	l.result.Words = transcript(l.words)
 }
 
@@ -150,14 +155,24 @@ func (l *live) hear(pcm []int16) {
 // voice says something by our own voice; then, where ending is not nil, the conversation is over.
 func (l *live) voice(ending *Result, text string) {
 	l.hush()
-	if l.own != nil {
-		l.own.stop()
-	}
+	l.endOwn()
 	p := l.s.newSpeech(l.ctx, l.line, l.set)
 	p.add(text)
 	p.finish()
 	p.release()
 	l.own, l.ending = p, ending
+}
+
+// endOwn ends what our own voice says.
+func (l *live) endOwn() {
+	if l.own == nil {
+		return
+	}
+	l.own.stop()
+	text, _ := l.own.heard()
+	began, ended := l.own.span()
+	l.diary.say(true, text, began, ended)
+	l.own = nil
 }
 
 // finishWith ends the conversation with words of our own.
@@ -186,8 +201,8 @@ func (l *live) tick(now time.Time) {
 			return
 		}
 		_, _, err := l.own.stamps()
-		l.own.stop()
-		l.own, l.idle = nil, now
+		l.endOwn()
+		l.idle = now
 		if err != nil && l.ending == nil {
 			l.ending = &Result{Outcome: Failed, Reason: err.Error()}
 		}
@@ -266,6 +281,7 @@ func (l *live) typed(now time.Time) {
 	l.caller = false
 	l.turn.At, l.turn.last, l.turn.Heard = l.keyed, l.keyed, text
 	l.told("user", text)
+	l.diary.say(false, text, l.keyed, l.keyed)
 	l.ask(now, func() { l.wire.Type(text) })
 }
 

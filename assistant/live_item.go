@@ -13,6 +13,7 @@ type item struct {
 	feed    *media.Feed
 	playing Playing // nil until those before it were heard
 	text    string
+	began   time.Time     // to be heard
 	sound   time.Duration // that came
 	ended   bool          // all of it came
 	last    bool          // nothing of it is heard any more
@@ -98,7 +99,7 @@ func (l *live) play(now time.Time) {
 	if err != nil {
 		return // the caller is gone
 	}
-	x.playing = p
+	x.playing, x.began = p, now
 	if l.turn != nil && l.turn.Audio == nil {
 		l.turn.Audio = l.turn.since(now)
 	}
@@ -142,6 +143,9 @@ func (l *live) settle(x *item, whole bool) {
 	l.items = l.items[1:]
 	l.cut[x.id] = true
 	l.told("assistant", text)
+	if x.playing != nil {
+		l.diary.say(true, text, x.began, x.began.Add(x.playing.Heard()))
+	}
 	if l.turn == nil {
 		return
 	}

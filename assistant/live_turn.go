@@ -42,7 +42,7 @@ func (l *live) begins() {
 		return
 	}
 	now := l.s.Now()
-	l.turn, l.hears = &Turn{At: now, Engine: l.engine, last: now}, ""
+	l.turn, l.hears = &Turn{At: now, Engine: l.engine, last: now, began: now}, ""
 }
 
 // stopped is a caller who has finished: an answer is waited for.
@@ -55,16 +55,24 @@ func (l *live) stopped(sign Sign) {
 	l.turn.last = now.Add(-sign.Quiet)
 	l.turn.At = l.turn.last
 	l.turn.Endpoint = l.turn.since(now)
+	if len(l.unheard) < mostItems {
+		l.unheard[sign.Item] = span{l.turn.began, l.turn.last}
+	}
 	l.waits = now
 }
 
 // heard are the words of the caller, which may come after the answer has begun.
 func (l *live) heard(sign Sign) {
-	if l.turn == nil || sign.Item != l.hears && l.hears != "" || sign.Text == "" {
+	when, is := l.unheard[sign.Item]
+	if !is {
 		return
 	}
-	l.turn.Heard, l.turn.Understood = sign.Text, l.turn.since(l.s.Now())
+	delete(l.unheard, sign.Item)
+	if l.turn != nil && sign.Item == l.hears {
+		l.turn.Heard, l.turn.Understood = sign.Text, l.turn.since(l.s.Now())
+	}
 	l.told("user", sign.Text)
+	l.diary.say(false, sign.Text, when.began, when.ended)
 }
 
 // done is an answer that is complete.

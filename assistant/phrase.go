@@ -126,7 +126,7 @@ func (t *talk) typed() {
 	text := keysSay + t.digits
 	t.digits = ""
 	t.forgetUtterance()
-	t.answer(&utterance{text: text, last: t.keyed, heard: t.keyed})
+	t.answer(&utterance{text: text, began: t.keyed, last: t.keyed, heard: t.keyed})
 }
 
 // mostDigits is how many keys are one answer.

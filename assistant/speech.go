@@ -48,6 +48,7 @@ type speech struct {
 	err        error
 	voiced     time.Time // the first part was spoken
 	first      time.Time // the first part began to be heard
+	last       time.Time // something of it was heard last
 	partsHeard int
 }
 
@@ -241,6 +242,7 @@ func (p *speech) interrupted(part *spoken, sound Playing) bool {
 	defer p.mu.Unlock()
 	p.playing = nil
 	part.heard += sound.Heard()
+	p.last = p.s.Now()
 	if p.pausing != nil && part.heard+dropsSilent < part.clip.Duration() {
 		return true
 	}
@@ -354,6 +356,13 @@ func (p *speech) text() string {
 		all = append(all, part.text)
 	}
 	return strings.Join(all, " ")
+}
+
+// span is when it was heard.
+func (p *speech) span() (began, ended time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.first, p.last
 }
 
 func (p *speech) stamps() (voiced, first time.Time, err error) {

@@ -58,6 +58,7 @@ type talk struct {
 	result   *Result
 	filler   *media.Clip
 	next     *reply // what follows once the speech is over
+	diary    *diary
 }
 
 // Talk talks to a caller until the conversation is over.
@@ -67,10 +68,12 @@ func (s *Service) Talk(ctx context.Context, line Caller, set Setting) Result {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	t := &talk{s: s, ctx: ctx, line: line, set: set, mind: s.Mind(set), posts: make(chan func(), 16), act: newActivity(), began: s.Now()}
+	t.diary = s.keepDiary(ctx, set)
 	defer func() {
 		cancel()
 		t.work.Wait()
 		t.saves.Wait()
+		t.diary.close()
 	}()
 	line.Step("ai_agent.began", map[string]any{"flow_id": set.FlowID, "engine": t.mind.Engine()})
 	r := t.run()
@@ -248,6 +251,8 @@ func (t *talk) settle() {
 	if text != "" && (t.reply == nil || !t.reply.told) {
 		t.told = append(t.told, Message{Role: "assistant", Text: text})
 	}
+	began, ended := t.speech.span()
+	t.diary.say(true, text, began, ended)
 	t.keep(text, whole && all)
 	t.speech, t.reply = nil, nil
 }

@@ -20,7 +20,8 @@ type Turn struct {
 	Engine      string    `json:"engine"`
 	Tools       []string  `json:"tools"`
 	Stages
-	last time.Time
+	last  time.Time
+	began time.Time // the caller's words
 }
 
 // Stages are the times of a turn in milliseconds from the end of the caller's last word; null where there was no such stage.
@@ -126,16 +127,24 @@ func (s *Service) Turns(ctx context.Context, q db.Querier, org, call string) (al
 	return all, rows.Err()
 }
 
-// EraseCall removes the turns of a call.
+// EraseCall removes the turns and the words of a call.
 func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string) error {
-	_, err := tx.Exec(ctx, `DELETE FROM assistant_turns WHERE org_id = $1 AND call_id = $2`, org, call)
-	return err
+	for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND call_id = $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND call_id = $2`} {
+		if _, err := tx.Exec(ctx, q, org, call); err != nil {
+			return fmt.Errorf("erase what was said to a voice agent: %w", err)
+		}
+	}
+	return nil
 }
 
-// Sweep removes turns of an organisation from before a time.
+// Sweep removes turns and words of an organisation from before a time.
 func (s *Service) Sweep(ctx context.Context, org string, before time.Time) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		_, err := tx.Exec(ctx, `DELETE FROM assistant_turns WHERE org_id = $1 AND at < $2`, org, db.At(before))
-		return err
+		for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND at < $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND began_at < $2`} {
+			if _, err := tx.Exec(ctx, q, org, db.At(before)); err != nil {
+				return fmt.Errorf("sweep what was said to voice agents: %w", err)
+			}
+		}
+		return nil
 	})
 }

@@ -9,6 +9,7 @@ import (
 // An utterance is what the caller says, from when they are heard to speak.
 type utterance struct {
 	pcm    []int16
+	began  time.Time
 	loud   int       // frames
 	last   time.Time // loud one
 	asked  int       // loud frames when the ear was asked; -1: it was not, since
@@ -73,7 +74,8 @@ func (t *talk) enough() int {
 
 // begins is a caller who begins to speak. The agent falls silent, until it is known whether there are words.
 func (t *talk) begins() {
-	u := &utterance{pcm: append([]int16(nil), t.recent...), loud: t.act.loud(), last: t.s.Now(), asked: -1}
+	now := t.s.Now()
+	u := &utterance{pcm: append([]int16(nil), t.recent...), began: now.Add(-window * beat), loud: t.act.loud(), last: now, asked: -1}
 	t.recent = t.recent[:0]
 	t.utter, t.idle = u, time.Time{}
 	if t.speech != nil && !t.speech.isOver() {
@@ -228,6 +230,7 @@ func (t *talk) answer(u *utterance) {
 	t.store()
 	t.asked = 0
 	t.told = append(t.told, Message{Role: "user", Text: u.text})
+	t.diary.say(false, u.text, u.began, u.last)
 	t.turn = &Turn{At: u.last, Heard: u.text, Engine: t.mind.Engine(), last: u.last}
 	t.turn.Endpoint, t.turn.Understood = t.turn.since(now), t.turn.since(u.heard)
 	r := u.ahead

@@ -101,6 +101,7 @@ func (e *engines) ear(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(e.hearTime)
 	pcm := make([]int16, (len(b)-44)/2)
 	_ = binary.Read(bytes.NewReader(b[44:]), binary.LittleEndian, pcm)
+	pcm = at8000(pcm, int(binary.LittleEndian.Uint32(b[24:28])))
 	text := ""
 	for hz, means := range e.words {
 		if presence(pcm, hz) > 300*time.Millisecond {
@@ -108,6 +109,14 @@ func (e *engines) ear(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"text": text})
+}
+
+// at8000 leaves samples out, which is good enough for tones.
+func at8000(pcm []int16, rate int) (all []int16) {
+	for i := 0; i < len(pcm); i += rate / 8000 {
+		all = append(all, pcm[i])
+	}
+	return all
 }
 
 // mind streams what is thought, a piece at a time.

@@ -16,6 +16,8 @@ const partSuffix = ".part"
 type RecordConfig struct {
 	Path        string      // final name; Path.part while running, its folder is made if missing
 	Left, Right *Stream     // caller and callee; nil is silence until SetLeft, SetRight
+	LeftSent    bool        // the left channel is what the stream is sent by our own voice, in place of what it says
+	RightSent   bool        // the same of the right channel
 	Codec       Codec       // G.711 law of the file, µ-law for other codecs; legs that use another are converted
 	Wideband    bool        // linear at 16 kHz in place of G.711
 	Mono        bool        // one channel with both in the finished file; until then, and for the Tap, there are two
@@ -47,6 +49,7 @@ type Recorder struct {
 	until   int64      // position at which it was stopped; 0: it was not
 	lanes   [2]lane
 	streams [2]*Stream
+	sent    [2]bool // the channel has what the stream is sent
 	paused  bool
 	flushed int64 // samples per channel in the file
 	late    uint64
@@ -60,7 +63,7 @@ func (e *Engine) Record(cfg RecordConfig) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("record to %s: %w", cfg.Path, err)
 	}
-	if err := r.attachAll(cfg.Left, cfg.Right); err != nil {
+	if err := r.attachAll(); err != nil {
 		r.abandon()
 		return nil, fmt.Errorf("record to %s: %w", cfg.Path, err)
 	}
@@ -143,43 +146,60 @@ func (r *Recorder) setPaused(p bool) {
 
 // SetLeft records s as the caller's channel from now on (transfer); nil is
 // silence. It fails when s is in another recorder.
-func (r *Recorder) SetLeft(s *Stream) error { return r.replace(0, s) }
+func (r *Recorder) SetLeft(s *Stream) error { return r.replace(0, s, false) }
 
 // SetRight records s as the callee's channel from now on.
-func (r *Recorder) SetRight(s *Stream) error { return r.replace(1, s) }
+func (r *Recorder) SetRight(s *Stream) error { return r.replace(1, s, false) }
 
-func (r *Recorder) attachAll(left, right *Stream) error {
-	if err := r.replace(0, left); err != nil {
+// SetLeftSent records what s is sent by our own voice (Play, PlayFeed, Send and comfort) as the caller's channel from now on, in place of
+// what somebody says: a machine that talks to s has no stream.
+func (r *Recorder) SetLeftSent(s *Stream) error { return r.replace(0, s, true) }
+
+// SetRightSent is SetLeftSent of the callee's channel.
+func (r *Recorder) SetRightSent(s *Stream) error { return r.replace(1, s, true) }
+
+func (r *Recorder) attachAll() error {
+	if err := r.replace(0, r.cfg.Left, r.cfg.LeftSent); err != nil {
 		return err
 	}
-	if err := r.replace(1, right); err != nil {
+	if err := r.replace(1, r.cfg.Right, r.cfg.RightSent); err != nil {
 		r.detachAll()
 		return err
 	}
 	return nil
 }
 
-func (r *Recorder) replace(i int, s *Stream) error {
+func (r *Recorder) replace(i int, s *Stream, sent bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return ErrClosed
 	}
-	if r.streams[i] == s {
+	if r.streams[i] == s && r.sent[i] == sent {
 		return nil
 	}
-	if s != nil && !s.claim(r.lanes[i].ring) {
+	if s != nil && !s.claim(r.lanes[i].ring, sent) {
 		return errors.New("the stream is being recorded already")
 	}
 	r.wire(i, r.streams[i], false)
 	r.release(i)
-	r.streams[i] = s
+	r.streams[i], r.sent[i] = s, sent
 	r.wire(i, s, !r.paused && r.err == nil)
 	return nil
 }
 
-// claim makes ring the one recording ring of the stream.
-func (s *Stream) claim(ring *ring) bool {
+// claim makes ring the one recording ring of the stream, or of what it is sent.
+func (s *Stream) claim(ring *ring, sent bool) bool {
+	if sent {
+		v := &s.voice
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.claimed != nil && v.claimed != ring {
+			return false
+		}
+		v.claimed = ring
+		return true
+	}
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
 	if s.in.claimed != nil && s.in.claimed != ring {
@@ -190,7 +210,11 @@ func (s *Stream) claim(ring *ring) bool {
 }
 
 func (r *Recorder) release(i int) {
-	if s := r.streams[i]; s != nil {
+	if s := r.streams[i]; s != nil && r.sent[i] {
+		s.voice.mu.Lock()
+		s.voice.claimed = nil
+		s.voice.mu.Unlock()
+	} else if s != nil {
 		s.in.mu.Lock()
 		s.in.claimed = nil
 		s.in.mu.Unlock()
@@ -200,6 +224,15 @@ func (r *Recorder) release(i int) {
 // wire lets a stream's packets into the channel's ring, or keeps them out.
 func (r *Recorder) wire(i int, s *Stream, on bool) {
 	if s == nil {
+		return
+	}
+	if r.sent[i] {
+		s.voice.mu.Lock()
+		defer s.voice.mu.Unlock()
+		s.voice.tee = nil
+		if on {
+			s.voice.tee = r.lanes[i].ring
+		}
 		return
 	}
 	s.in.mu.Lock()

@@ -17,6 +17,9 @@ type voice struct {
 	ts     uint32
 	at     int64 // when the last packet was sent, 0 before
 	run    uint32
+
+	tee     *ring // recorder's, of what the player says; nil while paused
+	claimed *ring // recorder's, also while paused
 }
 
 // A speaker is who uses a voice.
@@ -50,6 +53,9 @@ func (s *Stream) speak(pcm []int16, rate int, now int64, as speaker) {
 	}
 	h := v.header(now)
 	v.ts += v.step()
+	if v.tee != nil && as == playing {
+		v.tee.push(h, kind(codec), v.packet[rtpHeaderLen:], now)
+	}
 	s.sendOwn(h, kind(codec), v.packet, now, as)
 }
 

@@ -23,6 +23,7 @@ type recording struct {
 	recorder *media.Recorder
 	failed   error // why there is no recorder
 
+	alone   bool // nobody is talked to: silence is written
 	paused  bool
 	pauses  []call.Pause
 	reason  string
@@ -75,7 +76,11 @@ func (c *liveCall) room(ctx context.Context) error {
 // record begins a recording of the two main sides. One that cannot be made does not keep people from talking.
 func (c *liveCall) record(trigger, consent string, channels int) {
 	name := call.BlobName(c.new.Org, c.id, c.started)
-	if n := len(c.recorded); n > 0 {
+	n := len(c.recorded)
+	if c.cut != nil { // a caller who was led when the process died is led again
+		n += len(c.cut.recordings)
+	}
+	if n > 0 {
 		name = strings.TrimSuffix(name, ".wav") + "-" + strconv.Itoa(n+1) + ".wav"
 	}
 	r := &recording{started: c.sw.Now(), dirty: true, fresh: true,
@@ -97,7 +102,8 @@ func (c *liveCall) openRecorder(r *recording, again bool) (err error) {
 		return err
 	}
 	r.path = path
-	cfg := media.RecordConfig{Path: path, Left: c.a.stream, Right: c.b.stream, Codec: c.law(), Wideband: c.wideband(), Mono: r.new.Channels == 1, Append: again,
+	left, right := c.heardOn()
+	cfg := media.RecordConfig{Path: path, Left: left.stream, Right: right.stream, LeftSent: c.a == nil, RightSent: c.b == nil, Codec: c.law(), Wideband: c.wideband(), Mono: r.new.Channels == 1, Append: again,
 		OnError: func(err error) {
 			c.sw.Log.Error("recording stopped", "call", c.id, "org", c.new.Org, "err", err)
 		}}
@@ -110,25 +116,62 @@ func (c *liveCall) openRecorder(r *recording, again bool) (err error) {
 
 // law is the G.711 law of the file: that of the side that was called.
 func (c *liveCall) law() media.Codec {
-	if c.b.codec() == media.PCMA {
+	if _, right := c.heardOn(); right.codec() == media.PCMA {
 		return media.PCMA
 	}
 	return media.PCMU
 }
 
 // wideband reports whether either side speaks in more than telephone quality.
-func (c *liveCall) wideband() bool { return c.a.codec() > media.PCMA || c.b.codec() > media.PCMA }
+func (c *liveCall) wideband() bool {
+	left, right := c.heardOn()
+	return left.codec() > media.PCMA || right.codec() > media.PCMA
+}
+
+// heardOn are the legs of the two channels. Beside who talks to a machine there is nobody: its words are those that they are sent.
+func (c *liveCall) heardOn() (left, right *leg) {
+	switch {
+	case c.a == nil:
+		return c.b, c.b
+	case c.b == nil:
+		return c.a, c.a
+	}
+	return c.a, c.b
+}
 
 // sides puts those who are connected now into the recording.
 func (c *liveCall) sides() {
 	r := c.recording
-	if r == nil || r.recorder == nil || c.a == nil || c.b == nil {
+	if r == nil || r.recorder == nil || c.a == nil && c.b == nil {
 		return
 	}
-	for _, err := range []error{r.recorder.SetLeft(nil), r.recorder.SetRight(nil), r.recorder.SetLeft(c.a.stream), r.recorder.SetRight(c.b.stream)} {
+	left, right := c.heardOn()
+	setLeft, setRight := r.recorder.SetLeft, r.recorder.SetRight
+	if c.a == nil {
+		setLeft = r.recorder.SetLeftSent
+	}
+	if c.b == nil {
+		setRight = r.recorder.SetRightSent
+	}
+	for _, err := range []error{r.recorder.SetLeft(nil), r.recorder.SetRight(nil), setLeft(left.stream), setRight(right.stream)} {
 		if err != nil {
 			c.sw.Log.Error("recording lost a side", "call", c.id, "org", c.new.Org, "err", err)
 		}
+	}
+}
+
+// alone leaves out of the recording what follows, where the caller is led on and talks to nobody, until they talk to somebody again.
+func (c *liveCall) alone(is bool) {
+	r := c.recording
+	if r == nil || r.recorder == nil || r.alone == is {
+		return
+	}
+	r.alone = is
+	switch {
+	case is:
+		r.recorder.Pause()
+	case !r.paused:
+		r.recorder.Resume()
 	}
 }
 
@@ -324,7 +367,9 @@ func (c *liveCall) resumeRecording(ctx context.Context, done reply) {
 	}
 	if r.paused {
 		c.unpause(r)
-		r.recorder.Resume()
+		if !r.alone {
+			r.recorder.Resume()
+		}
 		c.step("recording.resumed", nil, nil)
 		c.change(ctx)
 	}

@@ -327,6 +327,7 @@ func (c *liveCall) meet(ctx context.Context, v *Visit, l *leg) {
 		c.recordByPolicy(ctx)
 	}
 	c.sides()
+	c.alone(false)
 	c.agent = l.party()
 	c.change(ctx, c.answeredEvent(again))
 }

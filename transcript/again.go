@@ -167,6 +167,11 @@ func (s *Service) Forget(ctx context.Context, tx db.Querier, org, callID string)
 			return fmt.Errorf("forget what was said on %s: %w", callID, err)
 		}
 	}
+	if s.Unsay != nil {
+		if err := s.Unsay(ctx, tx, org, callID); err != nil {
+			return err
+		}
+	}
 	s.forget(org, callID)
 	return s.Calls.Unnote(ctx, tx, org, callID)
 }

@@ -139,3 +139,17 @@ func section(r io.ReaderAt, f Format, channel int, from, to int64) ([]byte, erro
 	}
 	return f.channel(make([]byte, 0, n/f.Channels), frames[:n], channel), nil
 }
+
+// Silence makes frames silent.
+func (f Format) Silence(frames []byte) {
+	quiet := byte(0)
+	switch f.Encoding {
+	case PCMU:
+		quiet = 0xFF
+	case PCMA:
+		quiet = 0xD5
+	}
+	for i := range frames {
+		frames[i] = quiet
+	}
+}

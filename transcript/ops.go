@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"soniq/access"
+	"soniq/call"
 	"soniq/db"
 	"soniq/op"
 )
@@ -68,34 +70,61 @@ type ListIn struct {
 func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, error) {
 	t, err := ofCall(ctx, s.DB.Read(ctx), org, callID)
 	if db.IsNone(err) {
-		return s.living(org, callID)
+		return s.living(ctx, org, callID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read transcript of %s: %w", callID, err)
 	}
-	if h := s.heardOf(org, callID); h != nil && !t.Status.final() {
-		t.hears(h)
+	if t.Status.final() {
+		return &t, nil
+	}
+	said, err := s.spoken(ctx, s.DB.Read(ctx), org, callID)
+	if err != nil {
+		return nil, err
+	}
+	if h := s.heardOf(org, callID); h != nil || len(said) > 0 {
+		t.hears(h, said)
 	}
 	return &t, nil
 }
 
 // living shows a call that is being listened to.
-func (s *Service) living(org, callID string) (*Transcript, error) {
+func (s *Service) living(ctx context.Context, org, callID string) (*Transcript, error) {
 	h := s.heardOf(org, callID)
-	if h == nil {
+	said, err := s.spoken(ctx, s.DB.Read(ctx), org, callID)
+	if err != nil {
+		return nil, err
+	}
+	t := &Transcript{CallID: callID, Status: Living, Language: s.language(), Redactions: []Redaction{}}
+	switch {
+	case h != nil:
+		t.ID, t.CreatedAt = h[0].id, db.At(h[0].began)
+	case len(said) > 0 && s.goesOn(ctx, org, callID):
+		t.ID, t.CreatedAt = "trn_"+strings.TrimPrefix(callID, "call_"), db.At(said[0].Began)
+	default:
 		return nil, op.NotFound("transcript of this call")
 	}
-	t := &Transcript{ID: h[0].id, CallID: callID, Status: Living, Language: s.language(), Redactions: []Redaction{}, CreatedAt: db.At(h[0].began)}
-	t.hears(h)
-	if s.Listener != nil {
-		t.Engine = s.Listener.Engine()
-	}
+	t.hears(h, said)
+	t.Engine = s.engineOf(t.Segments)
 	return t, nil
 }
 
+// goesOn reports whether a call is in progress.
+func (s *Service) goesOn(ctx context.Context, org, callID string) bool {
+	c, err := s.Calls.Get(access.With(ctx, access.Principal{OrgID: org}), &call.GetIn{ID: callID})
+	return err == nil && c.Body.EndedAt == nil
+}
+
 // hears takes over what was heard so far.
-func (t *Transcript) hears(h hearing) {
+func (t *Transcript) hears(h hearing, said []Spoken) {
 	t.Segments = h.segments()
+	if len(said) > 0 {
+		zero := said[0].Began
+		if len(h) > 0 {
+			zero = h[0].began
+		}
+		t.Segments = withSpoken(t.Segments, said, zero)
+	}
 	t.Text, t.WordCount = TextOf(t.Segments), wordCount(t.Segments)
 	for _, s := range t.Segments {
 		t.DurationSeconds = max(t.DurationSeconds, (s.EndMS+999)/1000)

@@ -81,7 +81,7 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 		return t, fmt.Errorf("begin transcript of %s: %w", callID, err)
 	}
 	before := t
-	segments, err := s.segments(ctx, j.Org, t)
+	segments, err := s.allSegments(ctx, j.Org, t)
 	if err := s.outcome(&t, segments, err, j.Last()); err != nil {
 		return t, err
 	}
@@ -211,8 +211,8 @@ func (s *Service) outcome(t *Transcript, segments []Segment, err error, last boo
 	default:
 		t.Status = Completed
 	}
-	if s.Listener != nil && t.Status == Completed {
-		t.Engine = s.Listener.Engine()
+	if t.Status == Completed {
+		t.Engine = s.engineOf(segments)
 	}
 	t.Segments, t.Text, t.WordCount = segments, TextOf(segments), wordCount(segments)
 	for _, x := range segments {

@@ -30,6 +30,11 @@ type Service struct {
 	Log      *slog.Logger
 	Now      func() time.Time
 	Language string // of the calls, "en" when empty
+	// Spoken is what was said in words that are known: with voice agents. It is complete once Settled returns. nil: nothing.
+	Spoken  func(ctx context.Context, q db.Querier, org, callID string) ([]Spoken, error)
+	Settled func(ctx context.Context, org, callID string) error
+	// Unsay forgets it. May be nil.
+	Unsay func(ctx context.Context, tx db.Querier, org, callID string) error
 	// Zone is the time zone of an organisation, in which "tomorrow" begins; nil: UTC.
 	Zone func(ctx context.Context, org string) *time.Location
 
@@ -152,6 +157,11 @@ func (s *Service) Recorded(ctx context.Context, tx db.Querier, org, callID strin
 // Unrecorded is to be called in the transaction that ends a call without a recording: it puts the call into the
 // history of its number, at once, for there are no words to wait for.
 func (s *Service) Unrecorded(ctx context.Context, tx db.Querier, org string, r call.CDR) error {
+	if said, err := s.spoken(ctx, tx, org, r.CallID); err != nil {
+		return err
+	} else if len(said) > 0 { // there is no audio, but there are words
+		return s.Recorded(ctx, tx, org, r.CallID, false)
+	}
 	if s.Memory == nil {
 		return nil
 	}
