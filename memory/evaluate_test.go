@@ -109,8 +109,36 @@ func TestEvaluateSearch(t *testing.T) {
 		t.Errorf("nDCG@10 is %.3f, want at least 0.80", all.gain/all.n)
 	}
 	if heard := recognised(t); heard != nil {
-		evaluateSearch(t, "search, recognised at 8 kHz", "≥ 0.72", heard, queries)
+		same, asked := among(heard, docs, queries)
+		part := fmt.Sprintf("search, %d calls", len(heard))
+		evaluateSearch(t, part+" as written", "–", same, asked)
+		evaluateSearch(t, part+", recognised at 8 kHz", "≥ 0.72", heard, asked)
 	}
+}
+
+// among are the calls as they were written of which some were recognised, and the queries that mean one of them.
+func among(heard, docs []document, queries []query) (same []document, asked []query) {
+	in := map[string]bool{}
+	for _, d := range heard {
+		in[d.ID] = true
+	}
+	for _, d := range docs {
+		if in[d.ID] {
+			same = append(same, d)
+		}
+	}
+	for _, q := range queries {
+		grades, meant := map[string]int{}, false
+		for id, g := range q.Relevant {
+			if in[id] {
+				grades[id], meant = g, meant || g == 2
+			}
+		}
+		if q.Relevant = grades; meant {
+			asked = append(asked, q)
+		}
+	}
+	return same, asked
 }
 
 func evaluateSearch(t *testing.T, part, target string, docs []document, queries []query) (all scores) {
