@@ -1,0 +1,98 @@
+package mcp_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"soniq/e2e/rig"
+)
+
+// inspector is the command line of the protocol's own Inspector; it must not find or leave anything at home.
+func inspector(t *testing.T, c *rig.Client, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := script(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js", append([]string{"--cli", address(c.Server),
+		"--header", "Authorization: Bearer " + c.Key, "--connect-timeout", "120000"}, args...)...)
+	cmd.Env = append(cmd.Env, "HOME="+t.TempDir())
+	return cmd
+}
+
+func TestTheInspectorFindsNoFaultInTheTools(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{})
+	org := s.Org("live")
+	for _, way := range [][]string{{"--transport", "sse"}, {"--transport", "http"}, {"--transport", "http", "--protocol-era", "modern"}} {
+		var list struct{ Tools []struct{ Name string } }
+		out := run(t, inspector(t, org, append(way, "--method", "tools/list", "--strict")...))
+		if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Tools) != len(published) {
+			t.Errorf("%v: %v, %d tools: %.500s", way, err, len(list.Tools), out)
+		}
+		if out := run(t, inspector(t, org, append(way, "--method", "tools/call", "--tool-name", "get_live_calls")...)); !strings.Contains(out, `"structuredContent"`) {
+			t.Errorf("%v: %s", way, out)
+		}
+	}
+}
+
+// TestADescriptionOfTheToolsIsMadeFromOutside lets redocly ask the server what it has, and finds that the same a second time.
+func TestADescriptionOfTheToolsIsMadeFromOutside(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{})
+	org := s.Org("live")
+	file := filepath.Join(t.TempDir(), "tools.yaml")
+	ask := func(more ...string) *exec.Cmd {
+		return script(t, "@redocly/cli/bin/cli.js", append([]string{"introspect-mcp", address(s), "-H", "Authorization: Bearer " + org.Key, "-o", file}, more...)...)
+	}
+	run(t, ask())
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range published {
+		if !strings.Contains(string(text), tool[0]) {
+			t.Errorf("%s is not described", tool[0])
+		}
+	}
+	run(t, ask("--check"))
+}
+
+// TestMCPRemoteLogsItsPersonIn connects as many desktop clients do: through the npm package mcp-remote, which registers itself, sends the
+// person to agree, and speaks over standard input and output.
+func TestMCPRemoteLogsItsPersonIn(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{})
+	ada := signedIn(t, s)
+	for _, transport := range []string{"http-only", "sse-only"} {
+		home := t.TempDir()
+		c := script(t, "mcp-remote/dist/proxy.js", address(s), free(t), "--transport", transport, "--allow-http", "--host", "127.0.0.1")
+		c.Env = append(c.Env, "HOME="+home, "MCP_REMOTE_CONFIG_DIR="+home, "BROWSER=true")
+		told, err := c.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard := make(chan struct{})
+		go func() {
+			defer close(heard)
+			lines := bufio.NewScanner(told)
+			lines.Buffer(nil, 1<<20)
+			for lines.Scan() {
+				t.Log(lines.Text())
+				if at := strings.Index(lines.Text(), "http://"+s.HTTP+"/auth/oauth/authorize?"); at >= 0 {
+					ada.letsIn(strings.TrimSpace(lines.Text()[at:]))
+				}
+			}
+		}()
+		t.Cleanup(func() { <-heard })
+		a := through(t, piped(t, c), nil)
+		if got := shown(a); len(got) != len(of("calls:read", "contacts:read", "memory:read")) {
+			t.Errorf("%s: shown %v", transport, got)
+		}
+		a.want("get_live_calls", nil)
+		_ = a.session.Close()
+		_ = c.Process.Kill()
+		<-heard
+	}
+}
