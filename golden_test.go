@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/mcp"
 	"soniq/op"
 	"soniq/rest"
 	"soniq/webhook"
@@ -21,8 +23,28 @@ var update = flag.Bool("update", false, "rewrite the files that are kept in the 
 // TestGoldenDescription holds the published description against the copy in the tree, so that a change of the contract is seen
 // in a review. make golden rewrites it.
 func TestGoldenDescription(t *testing.T) {
-	got := append(describe(t), '\n')
-	path := filepath.Join("rest", "testdata", "openapi.json")
+	golden(t, filepath.Join("rest", "testdata", "openapi.json"), append(describe(t), '\n'))
+}
+
+// TestGoldenTools does the same for what assistants are told of the tools: names, scopes, hints and schemas.
+func TestGoldenTools(t *testing.T) {
+	d := door(t)
+	tools := mcp.New(mcp.Config{Operations: d.Operations, Document: d.Document, Log: quiet(), Now: time.Now})
+	defer tools.Close()
+	all, err := tools.Tools()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, filepath.Join("mcp", "testdata", "tools.json"), append(got, '\n'))
+}
+
+// golden holds what is made against the copy in the tree.
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -37,7 +59,7 @@ func TestGoldenDescription(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		line := differs(got, want)
-		t.Errorf("the description differs from %s at line %d; if that is meant: make golden, and look at the difference", path, line)
+		t.Errorf("what is made differs from %s at line %d; if that is meant: make golden, and look at the difference", path, line)
 	}
 }
 

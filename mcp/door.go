@@ -72,6 +72,9 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, v *visit) {
 	defer context.AfterFunc(s.over, cancel)()
 	r = r.WithContext(ctx)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	b := &beating{ResponseWriter: w, every: beatTime}
+	defer b.end()
+	w = b
 	switch id := r.URL.Query().Get("sessionid"); {
 	case r.URL.Query().Has("sessionid"):
 		s.streams.post(w, r, id, v)

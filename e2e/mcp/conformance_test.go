@@ -1,0 +1,181 @@
+package mcp_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"soniq/e2e/rig"
+)
+
+// everything builds the binary with what the official suite asks for beside the tools of the contract; SONIQ_E2E_EVERYTHING names a
+// ready one.
+func everything(t *testing.T) string {
+	t.Helper()
+	if ready := os.Getenv("SONIQ_E2E_EVERYTHING"); ready != "" {
+		return ready
+	}
+	path := filepath.Join(t.TempDir(), "soniq")
+	build := exec.Command("go", "build", "-tags", "conformance", "-o", path, ".")
+	build.Dir, build.Env = rig.Root(), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return path
+}
+
+const suite = "@modelcontextprotocol/conformance/dist/index.js"
+
+// letIn stands before a server for clients that know no credential, and adds it to what they send.
+func letIn(t *testing.T, s *rig.Server, key string) string {
+	t.Helper()
+	quiet := log.New(io.Discard, "", 0) // clients go away in the middle of an answer
+	next := &httputil.ReverseProxy{FlushInterval: -1, ErrorLog: quiet, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: s.HTTP})
+		r.Out.Host = r.In.Host
+		r.Out.Header.Set("Authorization", "Bearer "+key)
+	}}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body) // all of it, as an answer that begins before its end has been read is cut off (net/http)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(b))
+		next.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	return proxy.URL
+}
+
+// required is how many scenarios each revision requires of a server.
+var required = map[string]int{"2025-11-25": 30, "2026-07-28": 37}
+
+// TestTheOfficialSuiteFindsNoFault runs every scenario that a revision requires of a server against our transports, authorization and
+// middleware, with the tools the suite needs beside ours.
+func TestTheOfficialSuiteFindsNoFault(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Binary: everything(t)})
+	at := letIn(t, s, s.Org("live").Key) + "/mcp/sse"
+	for revision, many := range required {
+		out := t.TempDir()
+		text, err := script(t, suite, "server", "--url", at, "--requirements", revision, "--timeout", "120000", "-o", out).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", revision, err, text)
+		}
+		passed := 0
+		for name, s := range scenarios(t, out) {
+			if s.failed > 0 && !strings.HasPrefix(name, "tasks-") { // an extension that is not offered, nor scored
+				t.Errorf("%s: %s: %s\n%s", revision, name, s.why, text)
+			}
+			if s.passed > 0 && s.failed == 0 {
+				passed++
+			}
+		}
+		if passed < many {
+			t.Errorf("%s: %d scenarios passed, %d are required\n%s", revision, passed, many, text)
+		}
+	}
+}
+
+// TestTheOfficialSuiteFindsNoFaultInWhatShips runs the scenarios that need no tools of the suite's own against the binary as it ships.
+func TestTheOfficialSuiteFindsNoFaultInWhatShips(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{})
+	at := letIn(t, s, s.Org("live").Key) + "/mcp/sse"
+	for revision, names := range map[string][]string{
+		"2025-11-25": {"server-initialize", "ping", "completion-complete", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection",
+			"server-session-lifecycle"},
+		"2026-07-28": {"completion-complete", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection", "caching",
+			"sep-2164-resource-not-found", "http-header-validation"},
+	} {
+		out := t.TempDir()
+		text, _ := script(t, suite, "server", "--url", at, "--requirements", revision, "--timeout", "120000", "-o", out).CombinedOutput() // others fail for want of tools
+		got := scenarios(t, out)
+		for _, name := range names {
+			if got[name].passed == 0 || got[name].failed > 0 {
+				t.Errorf("%s: %s: %+v\n%s", revision, name, got[name], text)
+			}
+		}
+	}
+}
+
+// TestTheOfficialSuiteFindsNoFaultInTheAuthorizationServer runs its scenarios for authorization servers, as a person who agrees.
+func TestTheOfficialSuiteFindsNoFaultInTheAuthorizationServer(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{})
+	ada := signedIn(t, s)
+	out, port := t.TempDir(), free(t)
+	c := script(t, suite, "authorization", "--url", "http://"+s.HTTP+"/auth", "--client-id", "soniq-assistant", "--port", port, "--resource", address(s), "-o", out)
+	text, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rig.Launch(c); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(text)
+	var all strings.Builder
+	for lines.Scan() {
+		all.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "http://"+s.HTTP+"/auth/oauth/authorize?") {
+			ada.letsIn(lines.Text())
+		}
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, all.String())
+	}
+	got := scenarios(t, out)
+	for _, name := range []string{"authorization-server-metadata-endpoint", "authorization-code-grant"} {
+		if got[name].passed == 0 || got[name].failed > 0 {
+			t.Errorf("%s: %+v\n%s", name, got, all.String())
+		}
+	}
+}
+
+// checked is how many checks of a scenario passed and failed.
+type checked struct {
+	passed, failed int
+	why            string
+}
+
+// resultName cuts what the suite puts around the name of a scenario: what was tested, and when.
+var resultName = regexp.MustCompile(`^(?:authorization-server-|authorization-|server-)?(.+?)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
+
+// scenarios are those whose results were kept.
+func scenarios(t *testing.T, dir string) map[string]checked {
+	t.Helper()
+	all := map[string]checked{}
+	files, _ := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		var checks []struct{ Status, ErrorMessage string }
+		found := resultName.FindStringSubmatch(filepath.Base(filepath.Dir(f)))
+		if err != nil || json.Unmarshal(b, &checks) != nil || found == nil {
+			t.Fatalf("%s: %v %s", f, err, b)
+		}
+		s := all[found[1]]
+		for _, c := range checks {
+			switch c.Status {
+			case "SUCCESS":
+				s.passed++
+			case "FAILURE":
+				s.failed++
+				s.why += c.ErrorMessage + "; "
+			}
+		}
+		all[found[1]] = s
+	}
+	return all
+}

@@ -1,0 +1,50 @@
+package mcp
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAStreamThatIsSilentBeats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answer := httptest.NewRecorder()
+		answer.Header().Set("Content-Type", "text/event-stream")
+		b := &beating{ResponseWriter: answer, every: beatTime}
+		say := func() {
+			_, _ = b.Write([]byte("data: {}\n\n"))
+			_ = http.NewResponseController(b).Flush()
+		}
+		say()
+		time.Sleep(20 * time.Second)
+		say()
+		time.Sleep(20 * time.Second)
+		if got := answer.Body.String(); got != "data: {}\n\ndata: {}\n\n" {
+			t.Errorf("a stream that speaks: %q", got)
+		}
+		time.Sleep(40 * time.Second)
+		b.end()
+		time.Sleep(time.Hour)
+		if got := answer.Body.String(); got != "data: {}\n\ndata: {}\n\n: still here\n\n: still here\n\n" {
+			t.Errorf("a stream that was silent for a minute: %q", got)
+		}
+	})
+}
+
+func TestAnAnswerThatIsNoStreamDoesNotBeat(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answer := httptest.NewRecorder()
+		b := &beating{ResponseWriter: answer, every: beatTime}
+		b.Header().Set("Content-Type", "application/json")
+		_, _ = b.Write([]byte("{}"))
+		_ = b.FlushError()
+		time.Sleep(time.Hour)
+		if got := answer.Body.String(); got != "{}" {
+			t.Errorf("%q", got)
+		}
+	})
+}

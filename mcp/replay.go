@@ -1,0 +1,152 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// replays keep what was last said on the streams of sessions, for clients whose connection broke and who ask for what they missed
+// (Last-Event-ID, revisions 2025-03-26 to 2025-11-25). What is too old is forgotten, and the client told so.
+type replays struct {
+	mu    sync.Mutex // guards what follows
+	all   map[string]*replay
+	bytes int
+}
+
+// A replay is what is kept of a session, oldest stream first.
+type replay struct {
+	tracks []*track
+	bytes  int
+}
+
+// A track is what is kept of a stream; first is the position of its first event.
+type track struct {
+	id    string
+	first int
+	data  [][]byte
+}
+
+// How much is kept: streams of a session, bytes of a session, and bytes in all.
+const (
+	mostTracks   = 16
+	sessionBytes = 1 << 20
+	allBytes     = 64 << 20
+)
+
+var _ sdk.EventStore = (*replays)(nil)
+
+func newReplays() *replays { return &replays{all: map[string]*replay{}} }
+
+// Open makes room for a stream.
+func (s *replays) Open(_ context.Context, session, stream string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.all[session]
+	if r == nil {
+		r = &replay{}
+		s.all[session] = r
+	}
+	if r.find(stream) != nil {
+		return nil
+	}
+	if len(r.tracks) >= mostTracks {
+		oldest := slices.IndexFunc(r.tracks, func(t *track) bool { return t.id != "" }) // "" is the one that is always open
+		s.forget(r, r.tracks[oldest], len(r.tracks[oldest].data))
+		r.tracks = slices.Delete(r.tracks, oldest, oldest+1)
+	}
+	r.tracks = append(r.tracks, &track{id: stream})
+	return nil
+}
+
+func (r *replay) find(stream string) *track {
+	for _, t := range r.tracks {
+		if t.id == stream {
+			return t
+		}
+	}
+	return nil
+}
+
+// Append keeps an event. Of a stream that is not kept any more, nothing is.
+func (s *replays) Append(_ context.Context, session, stream string, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.all[session]
+	if r == nil || r.find(stream) == nil {
+		return nil
+	}
+	t := r.find(stream)
+	t.data = append(t.data, data)
+	r.bytes += len(data)
+	s.bytes += len(data)
+	for i := 0; r.bytes > sessionBytes && i < len(r.tracks); i++ {
+		for r.bytes > sessionBytes && len(r.tracks[i].data) > 0 {
+			s.forget(r, r.tracks[i], 1)
+		}
+	}
+	for _, other := range s.all {
+		if s.bytes <= allBytes {
+			break
+		}
+		for _, t := range other.tracks {
+			s.forget(other, t, len(t.data))
+		}
+	}
+	return nil
+}
+
+// forget drops the first events of a stream.
+func (s *replays) forget(r *replay, t *track, n int) {
+	for _, d := range t.data[:n] {
+		r.bytes -= len(d)
+		s.bytes -= len(d)
+	}
+	t.data = slices.Delete(t.data, 0, n)
+	t.first += n
+}
+
+// After gives the events of a stream after a position, all or none.
+func (s *replays) After(_ context.Context, session, stream string, position int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		kept, err := s.after(session, stream, position)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, d := range kept {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *replays) after(session, stream string, position int) ([][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.all[session]
+	if r == nil || r.find(stream) == nil {
+		return nil, fmt.Errorf("stream of which nothing is kept: %w", sdk.ErrEventsPurged)
+	}
+	t := r.find(stream)
+	if position+1 < t.first {
+		return nil, fmt.Errorf("event %d is not kept: %w", position+1, sdk.ErrEventsPurged)
+	}
+	return slices.Clone(t.data[min(position+1-t.first, len(t.data)):]), nil
+}
+
+// SessionClosed forgets a session.
+func (s *replays) SessionClosed(_ context.Context, session string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.all[session]; r != nil {
+		s.bytes -= r.bytes
+		delete(s.all, session)
+	}
+	return nil
+}
