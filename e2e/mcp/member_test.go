@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"errors"
 	"html"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -132,10 +134,15 @@ func (p *member) agrees(address string, unticked ...string) string {
 	return to
 }
 
-// letsIn agrees, and goes where that leads: to the program, which may be gone as soon as it has heard it.
+// letsIn agrees, and goes where that leads: to the program, which may listen a moment later only, and be gone as soon as it has heard it.
 func (p *member) letsIn(address string, unticked ...string) {
 	p.t.Helper()
-	if a, err := http.Get(p.agrees(address, unticked...)); err == nil {
-		_ = a.Body.Close()
-	}
+	to := p.agrees(address, unticked...)
+	rig.Until(p.t, "the program listens", time.Minute, func() bool {
+		a, err := http.Get(to)
+		if err == nil {
+			_ = a.Body.Close()
+		}
+		return !errors.Is(err, syscall.ECONNREFUSED)
+	})
 }
