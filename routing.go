@@ -23,7 +23,10 @@ func (h *house) joinRouting() {
 		h.agents.TouchCall(org, callID)
 		h.attendant.Touch(org)
 	}
-	h.agents.OnPresence = h.queues.PresenceChanged
+	h.agents.OnPresence = func(ctx context.Context, tx db.Querier, org string, users []string) error {
+		db.OnCommit(tx, func() { h.bus.Publish(presencesChanged, people{org, users}) })
+		return h.queues.PresenceChanged(ctx, tx, org, users)
+	}
 	h.users.Presences = h.agents.Presences
 	h.users.Queues, h.users.Reach = h.queues, h.reachForward
 	h.users.OnChange = append(h.users.OnChange, func(ctx context.Context, tx db.Querier, u user.User) error {

@@ -79,6 +79,7 @@ type node struct {
 	parties                       *testParties
 	strangers                     *strangers
 	lamps                         *lamps
+	lights                        *lights
 	erasing, leaving              *job.Runner
 	mails                         *job.Runner // nil where no mail is sent
 	imports, connections          *job.Runner
@@ -336,6 +337,7 @@ func (n *node) closeDoors() {
 	}
 	if n.lamps != nil {
 		n.lamps.close()
+		n.lights.close()
 	}
 	if n.sip != nil {
 		_ = n.sip.Close()

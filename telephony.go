@@ -49,7 +49,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	h.messages.Carriers[phoneCarrier], h.messages.Forward = x, x.forward
 	h.queues.LettingGo = n.switcher.LettingGo
 	h.calls.Switch, dir.registered = n.switcher, n.switcher.Registered
-	n.lamps = newLamps(h, dir)
+	n.lamps, n.lights = newLamps(h, dir), newLights(h)
 	dir.lamps = n.lamps
 	proxies, err := networks("trusted-proxies", c.TrustedProxies)
 	if err != nil {
@@ -61,7 +61,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	}
 	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
 		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies, Token: h.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned,
-		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, OnMessage: x.took, Topics: []sip.Topic{n.lamps.topic()}, Logger: h.log, Trace: n.switcher.Trace,
+		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, OnMessage: x.took, Topics: []sip.Topic{n.lamps.topic(), n.lights.topic()}, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
@@ -69,8 +69,9 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	h.devices.Notify = func(ctx context.Context, b device.Binding, aor, event string) (int, error) {
 		return n.sip.Notify(ctx, bindingOf(b), aor, event)
 	}
-	x.sip, n.lamps.sip = n.sip, n.sip
+	x.sip, n.lamps.sip, n.lights.sip = n.sip, n.sip, n.sip
 	n.lamps.start(ctx)
+	n.lights.start(ctx)
 	n.keepLines(ctx)
 	return n.keepOpen(ctx)
 }

@@ -141,7 +141,7 @@ func (l Limits) withDefaults() Limits {
 	def(&l.SourceConnections, 64)
 	def(&l.MessageBytes, 65535)
 	def(&l.Contacts, 10)
-	def(&l.Subscriptions, 20)
+	def(&l.Subscriptions, 100)
 	if l.BanFor <= 0 {
 		l.BanFor = 5 * time.Minute
 	}

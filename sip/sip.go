@@ -86,7 +86,7 @@ type Limits struct {
 	SourceConnections int           // those of one source that never authenticated, 64
 	MessageBytes      int           // largest message over a connection, 65,535
 	Contacts          int           // bindings per account, 10
-	Subscriptions     int           // those of one account; the oldest gives way to a new one, 20
+	Subscriptions     int           // those of one account; the oldest gives way to a new one, 100
 	RetryAfter        time.Duration // told with a 503, 5 s
 	Ping              time.Duration // how often a WebSocket is pinged, and how long the pong may take, 30 s
 }

@@ -13,9 +13,31 @@ import (
 type Topic struct {
 	Event       string // "message-summary"
 	ContentType string // of its bodies
-	// Body is the whole state of what an account subscribed to; false when
-	// there is nothing of that name for it. It runs on a goroutine of its own.
-	Body func(ctx context.Context, account string, resource URI) (body []byte, ok bool, err error)
+	// Subject names what a subscription of an account is about, once and for
+	// all; false when there is nothing of that name for it. nil: the account.
+	Subject func(ctx context.Context, account string, resource URI) (subject string, ok bool, err error)
+	// Body is the whole state of a subject; false when there is none any more.
+	// It runs on a goroutine of its own.
+	Body func(ctx context.Context, subject string, resource URI) (body []byte, ok bool, err error)
+	// Number writes into a body the how many-th of its subscription it is, from
+	// 0; nil where bodies are not numbered.
+	Number func(body []byte, n uint32) []byte
+}
+
+// subject is what an account subscribes to.
+func (t *Topic) subject(ctx context.Context, account string, resource URI) (string, bool, error) {
+	if t.Subject == nil {
+		return account, true, nil
+	}
+	return t.Subject(ctx, account, resource)
+}
+
+// state is what an account is told first.
+func (t *Topic) state(ctx context.Context, account string, resource URI) (subject string, body []byte, ok bool, err error) {
+	if subject, ok, err = t.subject(ctx, account, resource); err == nil && ok {
+		body, ok, err = t.Body(ctx, subject, resource)
+	}
+	return subject, body, ok, err
 }
 
 const (
@@ -136,7 +158,7 @@ func (s *Server) watch(ctx context.Context, account string, r *subscribing, tag 
 		respond(400, "")
 		return
 	}
-	body, ok, err := t.Body(ctx, account, r.resource)
+	subject, body, ok, err := t.state(ctx, account, r.resource)
 	if err != nil {
 		s.config.Logger.Error("sip: look up what is subscribed to", "event", t.Event, "error", err)
 		respond(500, "")
@@ -146,7 +168,7 @@ func (s *Server) watch(ctx context.Context, account string, r *subscribing, tag 
 		respond(404, "")
 		return
 	}
-	w := &watcher{srv: s, topic: t, account: account, resource: r.resource, event: r.event, callID: r.callID, tag: tag, remoteTag: r.fromTag,
+	w := &watcher{srv: s, topic: t, account: account, subject: subject, resource: r.resource, event: r.event, callID: r.callID, tag: tag, remoteTag: r.fromTag,
 		local: r.to + ";tag=" + tag, remote: r.from, contact: s.contact(r.resource.String(), r.flow), remoteSeq: r.seq, path: r.path, flow: r.flow,
 		ends: s.config.Now().Add(lasts)}
 	if lasts > 0 {
@@ -187,10 +209,10 @@ func (s *Server) refresh(account string, r *subscribing, respond func(int, strin
 	w.tell(nil)
 }
 
-// Changed tells everybody who watches something of an account how it is now,
-// and returns where these subscriptions are.
-func (s *Server) Changed(event, account string) []netip.AddrPort {
-	all := s.watchers.of(event, account)
+// Changed tells everybody who watches a subject how it is now, and returns
+// where these subscriptions are.
+func (s *Server) Changed(event, subject string) []netip.AddrPort {
+	all := s.watchers.of(event, subject)
 	sources := make([]netip.AddrPort, len(all))
 	for i, w := range all {
 		sources[i] = w.source()
@@ -199,9 +221,9 @@ func (s *Server) Changed(event, account string) []netip.AddrPort {
 	return sources
 }
 
-// Watched is where the subscriptions of an account to an event are.
-func (s *Server) Watched(event, account string) []netip.AddrPort {
-	all := s.watchers.of(event, account)
+// Watched is where the subscriptions to a subject are.
+func (s *Server) Watched(event, subject string) []netip.AddrPort {
+	all := s.watchers.of(event, subject)
 	sources := make([]netip.AddrPort, len(all))
 	for i, w := range all {
 		sources[i] = w.source()

@@ -208,3 +208,32 @@ func TestAStateIsToldWithoutSubscription(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 }
+
+// What is watched need not be the account's own: telephones of two people watch a third.
+func TestSubjectsAreWatchedByManyAccounts(t *testing.T) {
+	t.Parallel()
+	l := newLamp()
+	topic := l.topic()
+	known := atomic.Bool{}
+	known.Store(true)
+	topic.Subject = func(_ context.Context, account string, _ sip.URI) (string, bool, error) { return "bob", known.Load(), nil }
+	topic.Number = func(body []byte, n uint32) []byte { return fmt.Appendf(nil, "%s %d", body, n) }
+	server := listen(t, sip.Config{Accounts: newBook().add("alice", "secret"), Topics: []sip.Topic{topic}})
+	one, two := watch(t, server, "w1"), watch(t, server, "w2")
+	one.told("active", "bob off 0", 200)
+	two.told("active", "bob off 0", 200)
+	l.state.Store("on")
+	if at := server.Changed("message-summary", "bob"); len(at) != 2 {
+		t.Errorf("told %v", at)
+	}
+	if at := server.Changed("message-summary", "id-alice"); len(at) != 0 {
+		t.Errorf("the account is no subject: %v", at)
+	}
+	one.told("active", "bob on 1", 200)
+	two.told("active", "bob on 1", 200)
+	known.Store(false)
+	p := newPeer(t, "udp", server)
+	login := asked(p, "w3")
+	p.ask("SUBSCRIBE", "alice", "w3", 2, summary+login())
+	p.expect("SIP/2.0 404")
+}

@@ -10,12 +10,18 @@ import (
 	"time"
 )
 
-// watchers are the subscriptions of a server, by dialog and by account.
+// watchers are the subscriptions of a server, by dialog, by account, and by
+// what they are about.
 type watchers struct {
 	mu        sync.Mutex // guards what follows
 	byDialog  map[string]*watcher
 	byAccount map[string][]*watcher // oldest first
+	bySubject map[about][]*watcher
 }
+
+type about struct{ event, subject string }
+
+func (w *watcher) about() about { return about{w.topic.Event, w.subject} }
 
 // add keeps a subscription. What the same phone had before, and forgot, gives
 // way to it; so does the oldest where an account has too many.
@@ -23,7 +29,7 @@ func (a *watchers) add(w *watcher, most int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.byDialog == nil {
-		a.byDialog, a.byAccount = map[string]*watcher{}, map[string][]*watcher{}
+		a.byDialog, a.byAccount, a.bySubject = map[string]*watcher{}, map[string][]*watcher{}, map[about][]*watcher{}
 	}
 	for _, old := range slices.Clone(a.byAccount[w.account]) {
 		if old.topic == w.topic && old.source() == w.source() && old.resource == w.resource {
@@ -35,6 +41,7 @@ func (a *watchers) add(w *watcher, most int) {
 	}
 	a.byDialog[w.callID+" "+w.tag] = w
 	a.byAccount[w.account] = append(a.byAccount[w.account], w)
+	a.bySubject[w.about()] = append(a.bySubject[w.about()], w)
 }
 
 func (a *watchers) remove(w *watcher) {
@@ -49,12 +56,16 @@ func (a *watchers) drop(w *watcher) {
 		return
 	}
 	delete(a.byDialog, w.callID+" "+w.tag)
-	left := slices.DeleteFunc(a.byAccount[w.account], func(x *watcher) bool { return x == w })
-	if len(left) == 0 {
-		delete(a.byAccount, w.account)
-		return
+	without(a.byAccount, w.account, w)
+	without(a.bySubject, w.about(), w)
+}
+
+// without takes a subscription out of a list of them.
+func without[K comparable](lists map[K][]*watcher, key K, w *watcher) {
+	lists[key] = slices.DeleteFunc(lists[key], func(x *watcher) bool { return x == w })
+	if len(lists[key]) == 0 {
+		delete(lists, key)
 	}
-	a.byAccount[w.account] = left
 }
 
 func (a *watchers) find(callID, tag string) *watcher {
@@ -63,16 +74,11 @@ func (a *watchers) find(callID, tag string) *watcher {
 	return a.byDialog[callID+" "+tag]
 }
 
-// of lists the subscriptions of an account to an event.
-func (a *watchers) of(event, account string) (all []*watcher) {
+// of lists the subscriptions to a subject.
+func (a *watchers) of(event, subject string) []*watcher {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, w := range a.byAccount[account] {
-		if w.topic.Event == event {
-			all = append(all, w)
-		}
-	}
-	return all
+	return slices.Clone(a.bySubject[about{event, subject}])
 }
 
 func (a *watchers) expired(now time.Time) (all []*watcher) {
@@ -91,7 +97,7 @@ func (a *watchers) expired(now time.Time) (all []*watcher) {
 type watcher struct {
 	srv                    *Server
 	topic                  *Topic
-	account                string
+	account, subject       string
 	resource               URI
 	event                  string // value of Event, its id included
 	callID, tag, remoteTag string
@@ -188,7 +194,7 @@ func (w *watcher) send(body []byte) {
 	ctx, cancel := context.WithTimeout(w.srv.ctx, patience)
 	defer cancel()
 	if body == nil {
-		fresh, ok, err := w.topic.Body(ctx, w.account, w.resource)
+		fresh, ok, err := w.topic.Body(ctx, w.subject, w.resource)
 		if err != nil {
 			w.srv.config.Logger.Error("sip: look up what is subscribed to", "event", w.topic.Event, "error", err)
 			return
@@ -214,6 +220,9 @@ func (w *watcher) notify(body []byte) *errand {
 	state := "active;expires=" + strconv.Itoa(max(1, int(w.ends.Sub(w.srv.config.Now())/time.Second)))
 	if w.reason != "" {
 		state, w.told = "terminated;reason="+w.reason, true
+	}
+	if len(body) > 0 && w.topic.Number != nil {
+		body = w.topic.Number(body, w.localSeq)
 	}
 	w.localSeq++
 	uri, routes := w.path.ahead()
