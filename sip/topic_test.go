@@ -216,7 +216,9 @@ func TestSubjectsAreWatchedByManyAccounts(t *testing.T) {
 	topic := l.topic()
 	known := atomic.Bool{}
 	known.Store(true)
-	topic.Subject = func(_ context.Context, account string, _ sip.URI) (string, bool, error) { return "bob", known.Load(), nil }
+	topic.Subject = func(_ context.Context, account string, _ sip.URI) (string, bool, error) {
+		return "bob", known.Load(), nil
+	}
 	topic.Number = func(body []byte, n uint32) []byte { return fmt.Appendf(nil, "%s %d", body, n) }
 	server := listen(t, sip.Config{Accounts: newBook().add("alice", "secret"), Topics: []sip.Topic{topic}})
 	one, two := watch(t, server, "w1"), watch(t, server, "w2")
