@@ -1,0 +1,50 @@
+package mcp_test
+
+import (
+	"context"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"soniq/e2e/rig"
+)
+
+// TestAnAssistantOrdersANumberItFound has the person agree to the order, and progress told to a client that wants to know.
+func TestAnAssistantOrdersANumberItFound(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
+		org := s.Org("live")
+		var trunk struct{ ID string }
+		org.Want(201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "127.0.0.1", "port": 5099}, &trunk)
+		s.Command("stock", "add", "--org", org.Org, "--trunk", trunk.ID, "--from", "+12025550170", "--to", "+12025550179")
+		for era := range eras {
+			var asked []string
+			told := make(chan string, 10)
+			a := connect(t, org, era, &sdk.ClientOptions{
+				ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					asked = append(asked, r.Params.Message)
+					return &sdk.ElicitResult{Action: "accept"}, nil
+				},
+				ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { told <- r.Params.Message },
+			})
+			search := &sdk.CallToolParams{Name: "search_numbers", Arguments: map[string]any{"country": "US", "contains": "555017"}}
+			search.SetProgressToken("looking")
+			found, err := a.session.CallTool(a.ctx, search)
+			if err != nil || found.IsError {
+				t.Fatalf("%s: %v %+v", era, err, found)
+			}
+			if await(t, "progress", told) == "" {
+				t.Errorf("%s: progress says nothing", era)
+			}
+			list, _ := found.StructuredContent.(map[string]any)
+			number := text(list, "numbers", "0", "number")
+			got := a.want("allocate_number", map[string]any{"number": number, "label": era})
+			if text(got, "number", "number") != number || text(got, "number", "status") != "active" || len(asked) != 1 {
+				t.Errorf("%s: %v, asked %q", era, got, asked)
+			}
+			if again := a.refused("allocate_number", map[string]any{"number": number}); again == "" || len(asked) != 2 {
+				t.Errorf("%s: ordered twice: %s", era, again)
+			}
+		}
+	})
+}
