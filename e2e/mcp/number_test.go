@@ -19,23 +19,34 @@ func TestAnAssistantOrdersANumberItFound(t *testing.T) {
 		s.Command("stock", "add", "--org", org.Org, "--trunk", trunk.ID, "--from", "+12025550170", "--to", "+12025550179")
 		for era := range eras {
 			var asked []string
-			told := make(chan string, 10)
+			told := make(chan string, 1)
 			a := connect(t, org, era, &sdk.ClientOptions{
 				ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 					asked = append(asked, r.Params.Message)
 					return &sdk.ElicitResult{Action: "accept"}, nil
 				},
-				ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { told <- r.Params.Message },
+				ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+					select {
+					case told <- r.Params.Message:
+					default:
+					}
+				},
 			})
 			search := &sdk.CallToolParams{Name: "search_numbers", Arguments: map[string]any{"country": "US", "contains": "555017"}}
 			search.SetProgressToken("looking")
-			found, err := a.session.CallTool(a.ctx, search)
-			if err != nil || found.IsError {
-				t.Fatalf("%s: %v %+v", era, err, found)
-			}
-			if await(t, "progress", told) == "" {
-				t.Errorf("%s: progress says nothing", era)
-			}
+			var found *sdk.CallToolResult
+			rig.Until(t, era+": progress", patience, func() (heard bool) { // the client drops what it hears with the answer
+				var err error
+				if found, err = a.session.CallTool(a.ctx, search); err != nil || found.IsError {
+					t.Fatalf("%s: %v %+v", era, err, found)
+				}
+				select {
+				case text := <-told:
+					return text != ""
+				default:
+					return false
+				}
+			})
 			list, _ := found.StructuredContent.(map[string]any)
 			number := text(list, "numbers", "0", "number")
 			got := a.want("allocate_number", map[string]any{"number": number, "label": era})
