@@ -8,6 +8,13 @@ import (
 	"time"
 )
 
+// said is what was sent so far.
+func (b *beating) said(answer *httptest.ResponseRecorder) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return answer.Body.String()
+}
+
 func TestAStreamThatIsSilentBeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -22,13 +29,13 @@ func TestAStreamThatIsSilentBeats(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		say()
 		time.Sleep(20 * time.Second)
-		if got := answer.Body.String(); got != "data: {}\n\ndata: {}\n\n" {
+		if got := b.said(answer); got != "data: {}\n\ndata: {}\n\n" {
 			t.Errorf("a stream that speaks: %q", got)
 		}
 		time.Sleep(40 * time.Second)
 		b.end()
 		time.Sleep(time.Hour)
-		if got := answer.Body.String(); got != "data: {}\n\ndata: {}\n\n: still here\n\n: still here\n\n" {
+		if got := b.said(answer); got != "data: {}\n\ndata: {}\n\n: still here\n\n: still here\n\n" {
 			t.Errorf("a stream that was silent for a minute: %q", got)
 		}
 	})
@@ -43,7 +50,7 @@ func TestAnAnswerThatIsNoStreamDoesNotBeat(t *testing.T) {
 		_, _ = b.Write([]byte("{}"))
 		_ = b.FlushError()
 		time.Sleep(time.Hour)
-		if got := answer.Body.String(); got != "{}" {
+		if got := b.said(answer); got != "{}" {
 			t.Errorf("%q", got)
 		}
 	})
