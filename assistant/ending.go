@@ -8,7 +8,7 @@ import (
 
 // How long a caller must be silent before they are taken to have finished.
 const (
-	thinksAhead = 200 * time.Millisecond // what was said so far is understood, and answered in private
+	thinksAhead = 120 * time.Millisecond // what was said so far is understood, and answered in private
 	finished    = 300 * time.Millisecond // after words that can be the last ones
 	unfinished  = 700 * time.Millisecond // after others
 	spelling    = 1200 * time.Millisecond
