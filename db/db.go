@@ -148,7 +148,8 @@ func Detached(ctx context.Context) context.Context {
 	return context.WithValue(ctx, txKey{}, (*transaction)(nil))
 }
 
-// OnCommit calls f once the transaction behind q is committed, and never when it is rolled back.
+// OnCommit calls f once the transaction behind q is committed, and never when it is rolled back: before Tx returns, so that of two transactions
+// the one that does not wait for the disk may call its own first.
 // Where q is no transaction f is called at once. f must not wait.
 func OnCommit(q Querier, f func()) {
 	if t, ok := q.(*transaction); ok {
