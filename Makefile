@@ -51,10 +51,13 @@ eval: ## quality of recognition, notes and memory search, as a table; results be
 	@scripts/setup eval
 	@scripts/eval
 
-models: ## make again what recognition and search learnt: ai/bandwidth.bin and ai/lexsem.bin; some minutes on two cores
+models: ## make again what recognition and search learnt, into models/; some minutes on two cores
 	@scripts/setup models
-	@go run ./ai/build lexsem -out ai/lexsem.bin
-	@go run ./ai/build bandwidth -out ai/bandwidth.bin
+	@mkdir -p models
+	@go run ./ai/build lexsem -out models/lexsem.bin
+	@cmp -s models/lexsem.bin ai/lexsem.bin && echo "models/lexsem.bin is the one in ai" || echo "models/lexsem.bin is another than the one in ai"
+	@go run ./ai/build bandwidth -out models/bandwidth.bin
+	@echo "models/bandwidth.bin was trained with other voices than the one in ai: measure it with make eval before you put it there"
 
 fuzz: ## fuzz every parser of network input, a minute each
 	@scripts/fuzz
