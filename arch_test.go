@@ -52,6 +52,7 @@ var others = map[string][]string{
 	"job":       {"db", "bus"},
 	"bridge":    {},
 	"sip":       {},
+	"smpp":      {},
 	"media":     {},
 	"robot":     {"sip", "media"},
 	"ai":        append([]string{"transcript", "memory", "media", "assistant"}, foundations...),

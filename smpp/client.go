@@ -1,0 +1,271 @@
+package smpp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config is what a client needs: Address, Dial, SystemID and Message have no default.
+type Config struct {
+	Address string // host:port
+	// Dial connects; it is where the caller says which addresses may be reached.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	TLS  *tls.Config // nil: none
+	// SystemID, Password and SystemType log in.
+	SystemID   string
+	Password   Secret
+	SystemType string
+	Range      Address // of the recipients whose messages we want; empty mostly
+	// Mode is BindTransceiver (as zero is), BindTransmitter or BindReceiver.
+	Mode Command
+	Text Text
+	IDs  IDs
+	// Window is how many messages may be unanswered at once; 10.
+	Window int
+	// PerSecond is how many are sent in a second at most; 0: no limit of ours.
+	PerSecond float64
+	// Connect is how long connecting and logging in may take (10 s), Answer any other answer (30 s), Enquire after which
+	// silence we ask whether the centre is there (30 s).
+	Connect, Answer, Enquire time.Duration
+	// Pause is how long we wait before we connect again (1 s); it doubles up to MaxPause (1 min), and somewhat less by chance.
+	Pause, MaxPause time.Duration
+	// Message is given what comes in, one after the other, Receipt what became of messages sent. After an error the centre
+	// keeps the message and sends it again; a Status is told as it is.
+	Message func(ctx context.Context, in Incoming) error
+	Receipt func(ctx context.Context, r Receipt) error
+	// Parts collects long messages (NewParts()); what is incomplete after PartsAge (5 min) is handed on as it is.
+	Parts    Parts
+	PartsAge time.Duration
+	Log      *slog.Logger // nil: nothing is logged
+}
+
+func (c Config) filled() Config {
+	or(&c.Mode, BindTransceiver)
+	or(&c.Window, 10)
+	or(&c.Connect, 10*time.Second)
+	or(&c.Answer, 30*time.Second)
+	or(&c.Enquire, 30*time.Second)
+	or(&c.Pause, time.Second)
+	or(&c.MaxPause, time.Minute)
+	or(&c.PartsAge, 5*time.Minute)
+	or(&c.Log, slog.New(slog.DiscardHandler))
+	if c.Parts == nil {
+		c.Parts = NewParts()
+	}
+	if c.Receipt == nil {
+		c.Receipt = func(context.Context, Receipt) error { return nil }
+	}
+	return c
+}
+
+// or sets what is not set.
+func or[T comparable](v *T, standard T) {
+	var none T
+	if *v == none {
+		*v = standard
+	}
+}
+
+// A Client keeps one bind with a centre alive.
+type Client struct {
+	config   Config
+	receiver *receiver
+	pacer    *pacer
+	next     atomic.Uint32 // reference of a long message
+	mu       sync.Mutex
+	bound    *session
+	change   chan struct{} // closed when bound changes
+	failure  error         // why there is no bind
+}
+
+// New makes a client; Run connects it.
+func New(c Config) (*Client, error) {
+	c = c.filled()
+	switch {
+	case c.Address == "" || c.Dial == nil || c.SystemID == "" || c.Message == nil:
+		return nil, errors.New("smpp: a client needs Address, Dial, SystemID and Message")
+	case !c.Mode.binds():
+		return nil, errors.New("smpp: a client binds as transceiver, transmitter or receiver")
+	case c.Window < 0 || c.Window > 1000 || c.PerSecond < 0 || c.Pause < 0 || c.MaxPause < c.Pause:
+		return nil, errors.New("smpp: Window is 1 to 1000, and MaxPause not less than Pause")
+	}
+	if _, err := (PDU{Command: c.Mode, Body: c.bind()}).Encode(); err != nil {
+		return nil, err
+	}
+	cl := &Client{config: c, pacer: &pacer{}, change: make(chan struct{}), failure: ErrNotBound}
+	if c.PerSecond > 0 {
+		cl.pacer.every = time.Duration(float64(time.Second) / c.PerSecond)
+	}
+	cl.next.Store(rand.Uint32())
+	cl.receiver = &receiver{text: c.Text, ids: c.IDs, parts: c.Parts, message: c.Message, receipt: c.Receipt, failed: TemporaryAppError, log: c.Log}
+	return cl, nil
+}
+
+func (c Config) bind() *Bind {
+	return &Bind{SystemID: c.SystemID, Password: c.Password, SystemType: c.SystemType, InterfaceVersion: version, Range: c.Range}
+}
+
+// version is ours, 3.4.
+const version = 0x34
+
+// Run connects, and connects again whenever the bind is lost or refused, until ctx ends; then it unbinds.
+func (c *Client) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { c.receiver.sweep(ctx, c.config.PartsAge) })
+	for pause := c.config.Pause; ctx.Err() == nil; pause = min(2*pause, c.config.MaxPause) {
+		began := time.Now()
+		bound, err := c.once(ctx)
+		c.set(nil, err)
+		c.config.Log.Warn("smpp: the bind has ended", "centre", c.config.Address, "system_id", c.config.SystemID, "was_bound", bound, "error", err)
+		if bound && time.Since(began) > c.config.MaxPause {
+			pause = c.config.Pause
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause/2 + rand.N(pause/2+1)):
+		}
+	}
+}
+
+// once connects, binds, and returns when that bind has ended.
+func (c *Client) once(ctx context.Context) (bound bool, err error) {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return false, err
+	}
+	s := newSession(conn, timing{answer: c.config.Answer, enquire: c.config.Enquire}, c.config.Window)
+	s.handle, s.full = c.handle, TemporaryAppError
+	var wg sync.WaitGroup
+	wg.Go(func() { bound = c.login(ctx, s) })
+	err = s.run(ctx)
+	wg.Wait()
+	return bound, err
+}
+
+func (c *Client) dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Connect)
+	defer cancel()
+	conn, err := c.config.Dial(ctx, "tcp", c.config.Address)
+	if err != nil || c.config.TLS == nil {
+		return conn, err
+	}
+	settings := c.config.TLS.Clone()
+	if host, _, err := net.SplitHostPort(c.config.Address); err == nil && settings.ServerName == "" {
+		settings.ServerName = host
+	}
+	secure := tls.Client(conn, settings)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return secure, nil
+}
+
+func (c *Client) login(ctx context.Context, s *session) bool {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Connect, ErrNoAnswer)
+	defer cancel()
+	a, err := s.exchange(ctx, PDU{Command: c.config.Mode, Body: c.config.bind()})
+	switch {
+	case err != nil:
+		s.end(err)
+	case a.Status != OK:
+		s.end(refused(a.Status))
+	case a.Command != c.config.Mode.Answer():
+		s.end(ErrFrame)
+	default:
+		c.set(s, nil)
+		c.config.Log.Info("smpp: bound", "centre", c.config.Address, "system_id", c.config.SystemID)
+		return true
+	}
+	return false
+}
+
+func (c *Client) set(s *session, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bound, c.failure = s, why
+	close(c.change)
+	c.change = make(chan struct{})
+}
+
+func (c *Client) current() (*session, error, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bound, c.failure, c.change
+}
+
+// State is nil while bound, else why we are not.
+func (c *Client) State() error {
+	s, why, _ := c.current()
+	if s != nil {
+		return nil
+	}
+	return errors.Join(ErrNotBound, why)
+}
+
+// WaitBound returns when there is a bind, or with ctx's error.
+func (c *Client) WaitBound(ctx context.Context) error {
+	for {
+		s, _, change := c.current()
+		if s != nil {
+			return nil
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Submit sends a message and waits until the centre has accepted all of its parts. The error is an *Error: what it means
+// for another try is its Outcome. Where there is no bind it returns at once, with a Retryable one.
+func (c *Client) Submit(ctx context.Context, o Outgoing) (Result, error) {
+	s, why, _ := c.current()
+	switch {
+	case c.config.Mode == BindReceiver:
+		return Result{}, &Error{Outcome: Permanent, Part: 1, Err: ErrForbidden}
+	case s == nil:
+		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1, Err: errors.Join(ErrNotBound, why)}
+	}
+	o.Reference = nextReference(o.Reference, &c.next, c.config.Text.Long)
+	return sender{s, SubmitSM, c.config.Text, c.config.IDs, c.pacer}.send(ctx, o)
+}
+
+// Query asks the centre what became of a message, by the identifier as it gave it and the sender's address.
+func (c *Client) Query(ctx context.Context, messageID string, from Address) (QueryAnswer, error) {
+	s, why, _ := c.current()
+	if s == nil {
+		return QueryAnswer{}, &Error{Outcome: Retryable, Part: 1, Err: errors.Join(ErrNotBound, why)}
+	}
+	a, err := s.request(ctx, PDU{Command: QuerySM, Body: &Query{MessageID: messageID, Source: from}})
+	if err != nil {
+		return QueryAnswer{}, err
+	}
+	answer, _ := a.Body.(*QueryAnswer)
+	return *answer, nil
+}
+
+// handle answers what the centre asks.
+func (c *Client) handle(ctx context.Context, p PDU) reply {
+	m, ok := p.Body.(*Message)
+	switch {
+	case !ok || p.Command == SubmitSM:
+		return reply{status: BadCommand}
+	case c.config.Mode == BindTransmitter:
+		return reply{status: BadBindState}
+	}
+	_, status := c.receiver.take(ctx, "", m)
+	if status != OK {
+		return reply{status: status}
+	}
+	return reply{body: &MessageAnswer{}}
+}

@@ -1,0 +1,61 @@
+package smpp
+
+import "fmt"
+
+// A Command is what a PDU is (§5.1.2.1).
+type Command uint32
+
+// Commands; an answer is its request with the highest bit set.
+const (
+	BindReceiver      Command = 0x01
+	BindTransmitter   Command = 0x02
+	QuerySM           Command = 0x03
+	SubmitSM          Command = 0x04
+	DeliverSM         Command = 0x05
+	Unbind            Command = 0x06
+	ReplaceSM         Command = 0x07
+	CancelSM          Command = 0x08
+	BindTransceiver   Command = 0x09
+	Outbind           Command = 0x0b
+	EnquireLink       Command = 0x15
+	SubmitMulti       Command = 0x21
+	AlertNotification Command = 0x102
+	DataSM            Command = 0x103
+	GenericNack       Command = 0x80000000
+)
+
+const answerBit Command = 0x80000000
+
+var commandNames = map[Command]string{BindReceiver: "bind_receiver", BindTransmitter: "bind_transmitter", QuerySM: "query_sm",
+	SubmitSM: "submit_sm", DeliverSM: "deliver_sm", Unbind: "unbind", ReplaceSM: "replace_sm", CancelSM: "cancel_sm",
+	BindTransceiver: "bind_transceiver", Outbind: "outbind", EnquireLink: "enquire_link", SubmitMulti: "submit_multi",
+	AlertNotification: "alert_notification", DataSM: "data_sm"}
+
+// Answer is the command that answers this one.
+func (c Command) Answer() Command { return c | answerBit }
+
+// IsAnswer tells whether it answers a request.
+func (c Command) IsAnswer() bool { return c&answerBit != 0 }
+
+// wantsAnswer tells whether the other side waits for one: after all requests but two (§4.1.7, §4.12).
+func (c Command) wantsAnswer() bool { return !c.IsAnswer() && c != Outbind && c != AlertNotification }
+
+// String is the specification's name of it.
+func (c Command) String() string {
+	if c == GenericNack {
+		return "generic_nack"
+	}
+	name, known := commandNames[c&^answerBit]
+	switch {
+	case !known:
+		return fmt.Sprintf("command %#x", uint32(c))
+	case c.IsAnswer():
+		return name + "_resp"
+	}
+	return name
+}
+
+// binds tells whether it is one of the three that log in.
+func (c Command) binds() bool {
+	return c == BindReceiver || c == BindTransmitter || c == BindTransceiver
+}

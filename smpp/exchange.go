@@ -1,0 +1,159 @@
+package smpp
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+)
+
+// What has become of a PDU that waits to be written.
+const (
+	waiting int32 = iota
+	writing       // or written: the other side may have it
+	withdrawn
+	cutShort // the other side cannot have all of it
+)
+
+// outgoing is a PDU that waits to be written.
+type outgoing struct {
+	b       []byte
+	state   atomic.Int32
+	written chan struct{}
+}
+
+// post has an answer written; where the other side does not read them the session ends.
+func (s *session) post(p PDU) *outgoing {
+	b, err := p.Encode()
+	if err != nil {
+		b, _ = PDU{Command: p.Command, Status: SystemError, Sequence: p.Sequence}.Encode()
+	}
+	o := &outgoing{b: b, written: make(chan struct{})}
+	select {
+	case s.outbox <- o:
+	case <-s.done:
+	default:
+		s.end(ErrSlow)
+	}
+	return o
+}
+
+// write writes what is posted, in its order.
+func (s *session) write() {
+	for {
+		select {
+		case <-s.done:
+			return
+		case o := <-s.outbox:
+			if !o.state.CompareAndSwap(waiting, writing) {
+				continue
+			}
+			s.conn.SetWriteDeadline(time.Now().Add(s.timing.answer))
+			if n, err := s.conn.Write(o.b); err != nil {
+				if n < len(o.b) {
+					o.state.Store(cutShort)
+				}
+				s.end(errors.Join(ErrSlow, err))
+				return
+			}
+			close(o.written)
+		}
+	}
+}
+
+// request sends a request when the window has a place for it, and waits for the answer. The error is an *Error, also
+// where the answer refuses.
+func (s *session) request(ctx context.Context, p PDU) (PDU, *Error) {
+	select {
+	case <-s.done:
+		return PDU{}, &Error{Outcome: Retryable, Err: s.err}
+	case <-ctx.Done():
+		return PDU{}, &Error{Outcome: Retryable, Err: context.Cause(ctx)}
+	case s.window <- struct{}{}:
+	}
+	defer func() { <-s.window }()
+	timed, cancel := context.WithTimeoutCause(ctx, s.timing.answer, ErrNoAnswer)
+	defer cancel()
+	a, err := s.exchange(timed, p)
+	if err != nil {
+		return a, err
+	}
+	if a.Status != OK {
+		return a, refused(a.Status)
+	}
+	if a.Command != p.Command.Answer() {
+		return a, &Error{Outcome: InDoubt, Err: errors.New("smpp: answered with " + a.Command.String())}
+	}
+	return a, nil
+}
+
+// exchange sends a request, window or not, and waits for its answer.
+func (s *session) exchange(ctx context.Context, p PDU) (PDU, *Error) {
+	answer := make(chan PDU, 1)
+	p.Sequence = s.expect(answer)
+	defer s.forget(p.Sequence)
+	b, err := p.Encode()
+	if err != nil {
+		return PDU{}, &Error{Outcome: Permanent, Err: err}
+	}
+	o := &outgoing{b: b, written: make(chan struct{})}
+	select {
+	case s.outbox <- o:
+	case <-s.done:
+		return PDU{}, &Error{Outcome: Retryable, Err: s.err}
+	case <-ctx.Done():
+		return PDU{}, &Error{Outcome: Retryable, Err: context.Cause(ctx)}
+	}
+	select {
+	case a := <-answer:
+		return a, nil
+	case <-s.done:
+		return s.lost(answer, o, s.err)
+	case <-ctx.Done():
+		return s.lost(answer, o, context.Cause(ctx))
+	}
+}
+
+// lost is for a request whose answer is not waited for any longer: what never left is withdrawn, an answer that came in the
+// last moment counts.
+func (s *session) lost(answer chan PDU, o *outgoing, why error) (PDU, *Error) {
+	select {
+	case a := <-answer:
+		return a, nil
+	default:
+	}
+	if o.state.CompareAndSwap(waiting, withdrawn) || o.state.Load() == cutShort {
+		return PDU{}, &Error{Outcome: Retryable, Err: why}
+	}
+	return PDU{}, &Error{Outcome: InDoubt, Err: why}
+}
+
+// expect takes the next sequence number, from 1 to 0x7fffffff (§3.2), for who waits on a channel.
+func (s *session) expect(answer chan PDU) uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		s.last = s.last%0x7fffffff + 1
+		if _, taken := s.pending[s.last]; !taken {
+			s.pending[s.last] = answer
+			return s.last
+		}
+	}
+}
+
+func (s *session) forget(sequence uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pending, sequence)
+}
+
+// resolve gives an answer to who waits for it; others are passed over.
+func (s *session) resolve(p PDU) {
+	s.mu.Lock()
+	answer := s.pending[p.Sequence]
+	delete(s.pending, p.Sequence)
+	s.mu.Unlock()
+	if answer != nil {
+		answer <- p
+	}
+}

@@ -1,0 +1,191 @@
+package smpp
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Key tells the long messages apart whose parts are being collected.
+type Key struct {
+	Account, From, To string
+	Segment           Segment // with Sequence 0
+}
+
+// A Fragment is a part of a long message that was taken. MessageID is the identifier that a server gave it.
+type Fragment struct {
+	Key       Key
+	Sequence  uint8
+	MessageID string
+	Octets    []byte // the text; GSM 7 bit is no longer packed
+	Message   Message
+	At        time.Time
+}
+
+// Added is what became of a fragment.
+type Added struct {
+	Whole     []Fragment // all of them in order, when none is missing
+	Duplicate bool       // it is there already, or was; MessageID is the identifier that it got then
+	MessageID string
+}
+
+// Parts keeps the parts of long messages until they are complete. A part is acknowledged when Add has returned, so only
+// Parts that are kept on disk survive a crash; NewParts keeps them in memory.
+type Parts interface {
+	// Add keeps a part. Whoever gets the whole has to call Done.
+	Add(ctx context.Context, f Fragment) (Added, error)
+	// Done forgets a message that was handed on, or keeps it for the next try.
+	Done(ctx context.Context, k Key, handedOn bool) error
+	// Late gives messages whose first part came before a time and that are not complete. Done has to be called for each.
+	Late(ctx context.Context, before time.Time) ([][]Fragment, error)
+}
+
+// Limits of parts in memory.
+const (
+	maxCollections       = 1024 // messages
+	maxCollectionsSender = 16   // messages of one sender
+	maxFragmentOctets    = 4096
+)
+
+var (
+	errPartsFull = errors.New("smpp: too many long messages are incomplete")
+	errPartsBusy = errors.New("smpp: the message is being handed on")
+)
+
+// NewParts collects in memory: 1024 messages at most, 16 of one sender, each part up to 4096 octets.
+func NewParts() Parts {
+	return &memoryParts{open: map[Key]*collection{}, done: map[Key]*collection{}, senders: map[string]int{}}
+}
+
+type memoryParts struct {
+	mu      sync.Mutex
+	open    map[Key]*collection
+	done    map[Key]*collection // what was handed on, so that parts that come again are known
+	senders map[string]int
+}
+
+type collection struct {
+	since time.Time
+	parts map[uint8]Fragment
+	sums  map[uint8]uint64
+	busy  bool
+}
+
+func (p *memoryParts) Add(_ context.Context, f Fragment) (Added, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sum := f.sum()
+	if d := p.done[f.Key]; d != nil && d.sums[f.Sequence] == sum {
+		return Added{Duplicate: true, MessageID: d.parts[f.Sequence].MessageID}, nil
+	}
+	c, err := p.collection(f, sum)
+	if err != nil {
+		return Added{}, err
+	}
+	if had, again := c.parts[f.Sequence]; again {
+		return c.added(Added{Duplicate: true, MessageID: had.MessageID}), nil
+	}
+	c.parts[f.Sequence], c.sums[f.Sequence] = f, sum
+	return c.added(Added{MessageID: f.MessageID}), nil
+}
+
+// collection finds the message that a part belongs to, or begins one: also where the same number of part has another text,
+// for then the sender has come to the same reference again.
+func (p *memoryParts) collection(f Fragment, sum uint64) (*collection, error) {
+	c := p.open[f.Key]
+	if c != nil && c.busy {
+		return nil, errPartsBusy
+	}
+	if c != nil {
+		if old, ok := c.sums[f.Sequence]; !ok || old == sum {
+			return c, nil
+		}
+		p.close(f.Key)
+	}
+	sender := f.Key.Account + "\x00" + f.Key.From
+	if len(p.open) >= maxCollections || p.senders[sender] >= maxCollectionsSender || len(f.Octets) > maxFragmentOctets {
+		return nil, errPartsFull
+	}
+	c = &collection{since: f.At, parts: map[uint8]Fragment{}, sums: map[uint8]uint64{}}
+	p.open[f.Key] = c
+	p.senders[sender]++
+	return c, nil
+}
+
+func (p *memoryParts) close(k Key) {
+	delete(p.open, k)
+	sender := k.Account + "\x00" + k.From
+	if p.senders[sender]--; p.senders[sender] <= 0 {
+		delete(p.senders, sender)
+	}
+}
+
+// added fills in the whole when it is complete.
+func (c *collection) added(a Added) Added {
+	for _, f := range c.parts {
+		if len(c.parts) == int(f.Key.Segment.Total) {
+			c.busy, a.Whole = true, c.sorted()
+		}
+		break
+	}
+	return a
+}
+
+func (c *collection) sorted() []Fragment {
+	var all []Fragment
+	for _, f := range c.parts {
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b Fragment) int { return int(a.Sequence) - int(b.Sequence) })
+	return all
+}
+
+func (p *memoryParts) Done(_ context.Context, k Key, handedOn bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.open[k]
+	if c == nil {
+		return nil
+	}
+	c.busy = false
+	if !handedOn {
+		return nil
+	}
+	p.close(k)
+	for n, f := range c.parts { // the texts are not needed any more
+		c.parts[n] = Fragment{MessageID: f.MessageID}
+	}
+	if p.done[k] != nil || len(p.done) < 4*maxCollections {
+		p.done[k] = c
+	}
+	return nil
+}
+
+func (p *memoryParts) Late(_ context.Context, before time.Time) ([][]Fragment, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, c := range p.done {
+		if c.since.Before(before) {
+			delete(p.done, k)
+		}
+	}
+	var late [][]Fragment
+	for _, c := range p.open {
+		if !c.busy && c.since.Before(before) {
+			c.busy = true
+			late = append(late, c.sorted())
+		}
+	}
+	return late, nil
+}
+
+// sum tells texts apart; zero is none.
+func (f Fragment) sum() uint64 {
+	h := fnv.New64a()
+	h.Write([]byte{f.Message.DataCoding})
+	h.Write(f.Octets)
+	return h.Sum64() | 1
+}

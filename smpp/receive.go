@@ -1,0 +1,97 @@
+package smpp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// receiver gives what comes in to the caller's functions.
+type receiver struct {
+	text    Text
+	ids     IDs
+	parts   Parts
+	message func(ctx context.Context, in Incoming) error
+	receipt func(ctx context.Context, r Receipt) error // nil: receipts are messages like any other
+	newID   func() string                              // nil: messages get no identifier
+	failed  Status                                     // what an error is answered with that is no Status
+	log     *slog.Logger
+}
+
+// statusOf is what the other side is told of an error.
+func (r *receiver) statusOf(err error) Status {
+	var s Status
+	switch {
+	case err == nil:
+		return OK
+	case errors.As(err, &s) && s != OK:
+		return s
+	}
+	r.log.Warn("smpp: a message was not taken", "error", err)
+	return r.failed
+}
+
+// take hands a message on, or keeps it as a part; the identifier is that of this part.
+func (r *receiver) take(ctx context.Context, account string, m *Message) (id string, s Status) {
+	if r.receipt != nil {
+		if receipt, ok := m.receipt(r.text, r.ids); ok {
+			return "", r.statusOf(r.receipt(ctx, receipt))
+		}
+	}
+	f, ok := r.text.fragment(account, m)
+	if !ok {
+		return "", BadESMClass
+	}
+	f.At = time.Now()
+	if r.newID != nil {
+		f.MessageID = r.newID()
+	}
+	if f.Key.Segment.Total == 0 {
+		return f.MessageID, r.statusOf(r.message(ctx, r.text.incoming([]Fragment{f})))
+	}
+	return r.collect(ctx, f)
+}
+
+// collect keeps a part and hands the message on when it is the last one.
+func (r *receiver) collect(ctx context.Context, f Fragment) (id string, s Status) {
+	a, err := r.parts.Add(ctx, f)
+	if err != nil {
+		return "", r.statusOf(err)
+	}
+	if a.Whole == nil {
+		return a.MessageID, OK
+	}
+	err = r.message(ctx, r.text.incoming(a.Whole))
+	if done := r.parts.Done(ctx, f.Key, err == nil); done != nil && err == nil {
+		r.log.Warn("smpp: parts that were handed on are still kept", "error", done)
+	}
+	return a.MessageID, r.statusOf(err)
+}
+
+// sweep hands on messages that are incomplete after a time, without what they lack, until ctx ends.
+func (r *receiver) sweep(ctx context.Context, age time.Duration) {
+	t := time.NewTicker(max(age/4, time.Millisecond))
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-t.C:
+			r.late(ctx, now.Add(-age))
+		}
+	}
+}
+
+func (r *receiver) late(ctx context.Context, before time.Time) {
+	all, err := r.parts.Late(ctx, before)
+	if err != nil {
+		r.log.Warn("smpp: incomplete messages were not found", "error", err)
+	}
+	for _, parts := range all {
+		err := r.message(ctx, r.text.incoming(parts))
+		if err := errors.Join(err, r.parts.Done(ctx, parts[0].Key, err == nil)); err != nil {
+			r.log.Warn("smpp: an incomplete message was not taken", "error", err)
+		}
+	}
+}

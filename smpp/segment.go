@@ -1,0 +1,68 @@
+package smpp
+
+// A Segment says which part of a long message a PDU is. The zero Segment is a message by itself.
+type Segment struct {
+	Reference       uint16
+	Wide            bool // the reference has 16 bits
+	Total, Sequence uint8
+}
+
+// header is the user data header of a part (23.040 §9.2.3.24.1 and .8).
+func (s Segment) header() []byte {
+	if s.Wide {
+		return []byte{6, 8, 4, byte(s.Reference >> 8), byte(s.Reference), s.Total, s.Sequence}
+	}
+	return []byte{5, 0, 3, byte(s.Reference), s.Total, s.Sequence}
+}
+
+// sound tells whether the numbers make sense; if not, they are to be ignored (23.040 §9.2.3.24.1).
+func (s Segment) sound() bool { return s.Total > 1 && s.Sequence > 0 && s.Sequence <= s.Total }
+
+// segment takes a message apart into what it is a part of, how long its header is, and its text with that header off. ok is
+// false where the header is longer than the message.
+func (m *Message) segment() (s Segment, header int, text []byte, ok bool) {
+	text = m.content()
+	if m.ESMClass&udhi != 0 {
+		if len(text) == 0 || int(text[0]) >= len(text) {
+			return Segment{}, 0, nil, false
+		}
+		header = int(text[0]) + 1
+		s, ok = parseHeader(text[1:header])
+		text = text[header:]
+	} else {
+		s, ok = m.sar(), true
+	}
+	if !s.sound() {
+		s = Segment{}
+	}
+	return s, header, text, ok
+}
+
+// parseHeader looks for the element that joins parts, and passes over all others.
+func parseHeader(b []byte) (s Segment, ok bool) {
+	for len(b) > 0 {
+		if len(b) < 2 || len(b)-2 < int(b[1]) {
+			return Segment{}, false
+		}
+		id, v := b[0], b[2:2+int(b[1])]
+		switch {
+		case id == 0 && len(v) == 3:
+			s = Segment{Reference: uint16(v[0]), Total: v[1], Sequence: v[2]}
+		case id == 8 && len(v) == 4:
+			s = Segment{Reference: uint16(v[0])<<8 | uint16(v[1]), Wide: true, Total: v[2], Sequence: v[3]}
+		}
+		b = b[2+len(v):]
+	}
+	return s, true
+}
+
+// sar reads the optional parameters that join parts.
+func (m *Message) sar() Segment {
+	reference, ok := m.TLVs.Number(TagSARReference)
+	total, _ := m.TLVs.Number(TagSARTotal)
+	sequence, _ := m.TLVs.Number(TagSARSequence)
+	if !ok || total > 255 || sequence > 255 {
+		return Segment{}
+	}
+	return Segment{Reference: uint16(reference), Wide: true, Total: uint8(total), Sequence: uint8(sequence)}
+}

@@ -1,0 +1,264 @@
+package smpp
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Login is what a client shows.
+type Login struct {
+	SystemID   string
+	Password   Secret
+	SystemType string
+	Mode       Command // BindTransceiver, BindTransmitter or BindReceiver
+	Remote     net.Addr
+}
+
+// An Account is who a client turns out to be.
+type Account struct {
+	ID        string  // of the caller's; what Deliver is told
+	Binds     int     // how many at once; 0: 10
+	PerSecond float64 // messages taken on each bind, others are throttled; 0: any number
+	Waiting   int     // messages of a bind that wait for us at once, up to 64; others are throttled; 0: 64
+}
+
+// ServerConfig is what a centre needs: Authenticate and Message have no default.
+type ServerConfig struct {
+	SystemID string // as which we answer; "soniq"
+	// Authenticate knows clients. Whatever its error, they are told no more than that they are not let in.
+	Authenticate func(ctx context.Context, l Login) (Account, error)
+	// Message takes what clients submit. An error refuses it, a Status as it is, others with SystemError; of a long message
+	// that is the last part, and the others wait for it to be sent again.
+	Message func(ctx context.Context, in Incoming) error
+	// Query says what became of a message of an account; nil: nobody knows.
+	Query func(ctx context.Context, account, messageID string) (QueryAnswer, error)
+	// NewID makes the identifier of a message, up to 64 characters; nil: random numbers of up to 19 digits.
+	NewID func() string
+	TLS   *tls.Config // nil: none
+	Text  Text
+	// Connections is how many there may be at once, logged in or not; 100.
+	Connections int
+	// Window is how many messages to a client may be unanswered at once; 10.
+	Window int
+	// Login is how long a client may take to log in (10 s), Answer any answer (30 s), Idle after which silence a client is
+	// told to go (2 min), Enquire after which one we ask whether it is there (never when 0).
+	Login, Answer, Idle, Enquire time.Duration
+	Parts                        Parts // as a client's
+	PartsAge                     time.Duration
+	Log                          *slog.Logger
+}
+
+func (c ServerConfig) filled() ServerConfig {
+	or(&c.SystemID, "soniq")
+	or(&c.Connections, 100)
+	or(&c.Window, 10)
+	or(&c.Login, 10*time.Second)
+	or(&c.Answer, 30*time.Second)
+	or(&c.Idle, 2*time.Minute)
+	or(&c.PartsAge, 5*time.Minute)
+	or(&c.Log, slog.New(slog.DiscardHandler))
+	if c.Parts == nil {
+		c.Parts = NewParts()
+	}
+	if c.NewID == nil {
+		c.NewID = randomID
+	}
+	return c
+}
+
+func randomID() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return strconv.FormatUint(binary.BigEndian.Uint64(b[:])>>1, 10)
+}
+
+// A Server is a centre that clients bind to.
+type Server struct {
+	config   ServerConfig
+	receiver *receiver
+	next     atomic.Uint32 // reference of a long message
+	mu       sync.Mutex
+	open     int
+	binds    map[string][]*binding // by account
+	turn     int
+}
+
+// NewServer makes a centre; Serve runs it.
+func NewServer(c ServerConfig) (*Server, error) {
+	c = c.filled()
+	if c.Authenticate == nil || c.Message == nil {
+		return nil, errors.New("smpp: a server needs Authenticate and Message")
+	}
+	s := &Server{config: c, binds: map[string][]*binding{}}
+	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Message, newID: c.NewID, failed: SystemError, log: c.Log}
+	return s, nil
+}
+
+// Serve takes connections until ctx ends; then it unbinds all of them, closes the listener and returns nil.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() { <-ctx.Done(); l.Close() })
+	wg.Go(func() { s.receiver.sweep(ctx, s.config.PartsAge) })
+	for {
+		conn, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				conn.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil: // too many files are open, or the client has left already
+			s.config.Log.Warn("smpp: a connection was not accepted", "error", err)
+			wait(ctx, 50*time.Millisecond)
+		case !s.enter():
+			conn.Close()
+		default:
+			wg.Go(func() { defer s.exit(); s.serve(ctx, conn) })
+		}
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// enter counts a connection, unless there are too many.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open >= s.config.Connections {
+		return false
+	}
+	s.open++
+	return true
+}
+
+func (s *Server) exit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
+}
+
+func (s *Server) serve(ctx context.Context, conn net.Conn) {
+	if s.config.TLS != nil {
+		conn = tls.Server(conn, s.config.TLS)
+	}
+	c := s.config
+	b := &binding{server: s, session: newSession(conn, timing{answer: c.Answer, enquire: c.Enquire, idle: c.Idle}, c.Window)}
+	b.session.handle, b.session.admit, b.session.full = b.handle, b.admit, Throttled
+	late := time.AfterFunc(c.Login, func() {
+		if b.who.Load() == nil {
+			b.session.end(ErrNotBound)
+		}
+	})
+	defer late.Stop()
+	err := b.session.run(ctx)
+	s.remove(b)
+	c.Log.Info("smpp: a client has left", "account", b.account(), "remote", conn.RemoteAddr(), "error", err)
+}
+
+// add counts a bind, unless its account has too many.
+func (s *Server) add(b *binding, a Account) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	or(&a.Binds, 10)
+	if len(s.binds[a.ID]) >= a.Binds {
+		return false
+	}
+	s.binds[a.ID] = append(s.binds[a.ID], b)
+	return true
+}
+
+func (s *Server) remove(b *binding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var left []*binding
+	for _, other := range s.binds[b.account()] {
+		if other != b {
+			left = append(left, other)
+		}
+	}
+	if s.binds[b.account()] = left; left == nil {
+		delete(s.binds, b.account())
+	}
+}
+
+// pick finds a bind of an account that takes messages, another one every time.
+func (s *Server) pick(account string) *binding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.binds[account]
+	s.turn++
+	for i := range all {
+		if b := all[(i+s.turn)%len(all)]; b.ready.Load() && b.mode != BindTransmitter {
+			return b
+		}
+	}
+	return nil
+}
+
+// Bound tells how many binds an account has.
+func (s *Server) Bound(account string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.binds[account])
+}
+
+// Deliver sends a message to a client and waits until it has accepted all parts. The error is an *Error; it is Retryable
+// where the account has no bind that takes messages.
+func (s *Server) Deliver(ctx context.Context, account string, o Outgoing) (Result, error) {
+	b := s.pick(account)
+	if b == nil {
+		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1, Err: ErrNotBound}
+	}
+	o.Reference = nextReference(o.Reference, &s.next, s.config.Text.Long)
+	return sender{b.session, DeliverSM, s.config.Text, IDs{}, &b.pacer}.send(ctx, o)
+}
+
+// Receipt tells a client what became of a part that it has submitted: r.From is whom that was sent to, r.To who sent it.
+func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
+	b := s.pick(account)
+	if b == nil {
+		return &Error{Outcome: Retryable, Part: 1, Err: ErrNotBound}
+	}
+	or(&r.Parts, 1)
+	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: s.config.Text.plain(r.String()),
+		TLVs: TLVs{textTLV(TagReceiptedMessageID, r.MessageID), octetTLV(TagMessageState, uint8(r.State))}}
+	if !r.State.Final() {
+		m.ESMClass = 0x20
+	}
+	if _, err := (sender{b.session, DeliverSM, s.config.Text, IDs{}, &b.pacer}).part(ctx, m); err != nil {
+		err.Part = 1
+		return err
+	}
+	return nil
+}
+
+// plain writes a text in the default alphabet, with question marks for what that lacks.
+func (t Text) plain(text string) []byte {
+	clean := []rune(text)
+	for i, r := range clean {
+		if _, ok := t.encodeGSM(string(r)); !ok {
+			clean[i] = '?'
+		}
+	}
+	e, _ := t.encodeGSM(string(clean[:min(len(clean), 120)]))
+	return e.body(0, len(e.octets), 0)
+}

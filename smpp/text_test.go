@@ -1,0 +1,246 @@
+package smpp
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func TestTextsAreCutWhereTheNetworkCutsThem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text   string
+		t      Text
+		parts  int
+		coding uint8
+	}{
+		{"", Text{}, 1, 0},
+		{strings.Repeat("a", 160), Text{}, 1, 0},
+		{strings.Repeat("a", 161), Text{}, 2, 0},
+		{strings.Repeat("a", 306), Text{}, 2, 0},
+		{strings.Repeat("a", 307), Text{}, 3, 0},
+		{strings.Repeat("a", 306), Text{Long: UDH16}, 3, 0},
+		{strings.Repeat("€", 80), Text{}, 1, 0},
+		{strings.Repeat("€", 81), Text{}, 2, 0},
+		{strings.Repeat("€", 153), Text{}, 3, 0}, // 76 pairs in each part, for none is split
+		{strings.Repeat("я", 70), Text{}, 1, 8},
+		{strings.Repeat("я", 71), Text{}, 2, 8},
+		{strings.Repeat("я", 135), Text{}, 3, 8},
+		{strings.Repeat("😀", 35), Text{}, 1, 8},
+		{strings.Repeat("😀", 67), Text{}, 3, 8}, // 33 in each part
+		{strings.Repeat("a", 400), Text{Long: Payload}, 1, 0},
+		{strings.Repeat("a", 400), Text{Long: SAR}, 3, 0},
+		{strings.Repeat("a", 400), Text{Default: GSMPacked}, 3, 0},
+		{strings.Repeat("é", 160), Text{Default: Latin1}, 1, 0},
+		{strings.Repeat("{", 81), Text{Default: Latin1}, 2, 0},
+		{"€", Text{Default: Latin1}, 1, 8},
+		{"é", Text{Default: ASCII}, 1, 8},
+	} {
+		parts, err := c.t.Parts(c.text, 1)
+		if err != nil || len(parts) != c.parts || parts[0].DataCoding != c.coding {
+			t.Errorf("%.6q × %d, %+v: %d parts, coding %d, %v", c.text, utf8.RuneCountInString(c.text), c.t, len(parts), parts[0].DataCoding, err)
+		}
+		for _, p := range parts {
+			if len(p.ShortMessage) > 254 {
+				t.Errorf("%.6q: a part has %d octets", c.text, len(p.ShortMessage))
+			}
+		}
+	}
+	if _, err := (Text{}).Parts(strings.Repeat("a", 255*153+1), 1); err != ErrTooLong {
+		t.Errorf("256 parts: %v", err)
+	}
+	if _, err := (Text{Long: Payload}).Parts(strings.Repeat("a", MaxPDU), 1); err != ErrTooLong {
+		t.Errorf("64 KiB of text: %v", err)
+	}
+}
+
+// alphabets of random texts: each coding's own characters.
+var alphabets = []string{basicWithout(), basicWithout() + "\f^{}\\[~]|€", "аяЖ中a😀𝄞é€ \n", "plain ascii 123"}
+
+func basicWithout() string { return strings.ReplaceAll(basic, "\x1b", "") }
+
+func randomText(r *rand.Rand) string {
+	letters := []rune(alphabets[r.IntN(len(alphabets))])
+	text := make([]rune, r.IntN(500))
+	for i := range text {
+		text[i] = letters[r.IntN(len(letters))]
+	}
+	return strings.TrimRight(string(text), "\r") // see pack
+}
+
+func TestEveryTextComesBackHoweverItTravels(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		way := Text{Default: Alphabet(r.IntN(4)), Long: Long(r.IntN(4))}
+		text := randomText(r)
+		parts, err := way.Parts(text, uint16(r.Uint32()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, whole := NewParts(), ""
+		for _, i := range r.Perm(len(parts)) {
+			m := Outgoing{To: Address{Digits: "1"}}.message(parts[i])
+			for _, again := range []bool{false, r.IntN(3) == 0} {
+				f, ok := way.fragment("", m)
+				if !ok {
+					t.Fatal("a header of ours is not read")
+				}
+				if f.Key.Segment.Total == 0 {
+					whole = way.incoming([]Fragment{f}).Text
+					break
+				}
+				a, _ := kept.Add(t.Context(), f)
+				if a.Whole != nil {
+					whole = way.incoming(a.Whole).Text
+					kept.Done(t.Context(), f.Key, true)
+				}
+				if !again {
+					continue
+				}
+			}
+		}
+		if way.Default == GSMPacked { // a carriage return at the end of a part may be padding
+			text, whole = strings.ReplaceAll(text, "\r", ""), strings.ReplaceAll(whole, "\r", "")
+		}
+		if whole != text {
+			t.Fatalf("%+v, %d parts\nsent %q\ncame %q", way, len(parts), text, whole)
+		}
+	}
+}
+
+func TestSeptetsArePackedAsTheStandardHasThem(t *testing.T) {
+	t.Parallel()
+	if got := hex.EncodeToString(pack([]byte("hellohello"), 0)); got != "e8329bfd4697d9ec37" {
+		t.Errorf("hellohello is %s", got)
+	}
+	for n := range 40 {
+		for fill := range 7 {
+			text := bytes.Repeat([]byte{'@', 0, 'z'}, 14)[:n]
+			if back := unpack(pack(text, fill), fill); !bytes.Equal(back, text) {
+				t.Errorf("%d septets after %d bits: %x, not %x", n, fill, back, text)
+			}
+		}
+	}
+}
+
+func TestOctetsAreReadAsTheirCodingSays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		t      Text
+		coding uint8
+		octets string
+		text   string
+		ok     bool
+	}{
+		{Text{}, 0, "\x00\x02\x11\x1b\x65", "@$_€", true},
+		{Text{}, 0, "\x1b\x41 \x1b", "A  ", true},
+		{Text{}, 0, "a\xff", "a\ufffd", true},
+		{Text{Default: Latin1}, 0, "@\xe9", "@é", true},
+		{Text{Default: ASCII}, 0, "@\xe9", "@\ufffd", true},
+		{Text{}, 1, "@_$", "@_$", true},
+		{Text{GSMAsIA5: true}, 1, "\x00\x11\x02", "@_$", true},
+		{Text{}, 3, "\xfc\xdf", "üß", true},
+		{Text{}, 6, "\xb0\xef", "Ая", true},
+		{Text{}, 7, "\xe0", "א", true},
+		{Text{}, 8, "\xd8\x3d\xde\x00\x00a", "😀a", true},
+		{Text{}, 8, "\xd8\x3d\x00a\x00", "\ufffda", true},
+		{Text{}, 0x18, "\x00a", "a", true},
+		{Text{}, 0xf0, "\x00", "@", true},
+		{Text{}, 0xe0, "\x00a", "a", true},
+		{Text{}, 2, "\x01", "", false},
+		{Text{}, 4, "\x01", "", false},
+		{Text{}, 0xf4, "\x01", "", false},
+	} {
+		text, ok := c.t.Decode(c.coding, []byte(c.octets))
+		if text != c.text || ok != c.ok {
+			t.Errorf("%+v, coding %#x, %x: %q %v", c.t, c.coding, c.octets, text, ok)
+		}
+	}
+}
+
+func TestBrokenHeaders(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		octets string
+		ok     bool
+		want   Segment
+	}{
+		{"\x05\x00\x03\x07\x02\x01hi", true, Segment{Reference: 7, Total: 2, Sequence: 1}},
+		{"\x06\x08\x04\x01\x07\x02\x01hi", true, Segment{Reference: 0x107, Wide: true, Total: 2, Sequence: 1}},
+		{"\x0b\x05\x04\x0b\x84\x23\xf0\x00\x03\x07\x02\x02hi", true, Segment{Reference: 7, Total: 2, Sequence: 2}},
+		{"\x05\x00\x03\x07\x02\x03hi", true, Segment{}}, // the third of two: read as a message by itself
+		{"\x05\x00\x03\x07\x00\x00hi", true, Segment{}},
+		{"\xffhi", false, Segment{}},
+		{"\x02\x00\x09hi", false, Segment{}},
+		{"", false, Segment{}},
+	} {
+		m := &Message{ESMClass: udhi, ShortMessage: []byte(c.octets)}
+		s, _, text, ok := m.segment()
+		if s != c.want || ok != c.ok || ok && string(text) != "hi" {
+			t.Errorf("%x: %+v %q %v", c.octets, s, text, ok)
+		}
+	}
+}
+
+func part(from string, reference uint16, total, sequence uint8, text string, at time.Time) Fragment {
+	return Fragment{Key: Key{From: from, Segment: Segment{Reference: reference, Total: total}}, Sequence: sequence, Octets: []byte(text), MessageID: text, At: at}
+}
+
+func TestPartsAreBoundedAndKnownAgain(t *testing.T) {
+	t.Parallel()
+	ctx, now := t.Context(), time.Now()
+	p := NewParts()
+	for i := range maxCollectionsSender {
+		if _, err := p.Add(ctx, part("a", uint16(i), 2, 1, "x", now)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Add(ctx, part("a", 99, 2, 1, "x", now)); err == nil {
+		t.Error("a sender has as many incomplete messages as it likes")
+	}
+	for i := 0; ; i++ {
+		if _, err := p.Add(ctx, part(fmt.Sprint(i), 1, 2, 1, "x", now)); err != nil {
+			break
+		} else if i > 2*maxCollections {
+			t.Fatal("there is no limit")
+		}
+	}
+	a, err := p.Add(ctx, part("a", 3, 2, 2, "y", now))
+	if err != nil || len(a.Whole) != 2 || a.Whole[0].Sequence != 1 {
+		t.Fatalf("%+v %v", a, err)
+	}
+	if _, err := p.Add(ctx, part("a", 3, 2, 2, "y", now)); err != errPartsBusy {
+		t.Errorf("a message is handed on twice: %v", err)
+	}
+	p.Done(ctx, a.Whole[0].Key, false)
+	if a, _ = p.Add(ctx, part("a", 3, 2, 2, "y", now)); len(a.Whole) != 2 || !a.Duplicate {
+		t.Errorf("what was not taken is not tried again: %+v", a)
+	}
+	p.Done(ctx, a.Whole[0].Key, true)
+	if a, _ = p.Add(ctx, part("a", 3, 2, 2, "y", now)); a.Whole != nil || !a.Duplicate || a.MessageID != "y" {
+		t.Errorf("a part that came again after all was done: %+v", a)
+	}
+	if late, _ := p.Late(ctx, now); len(late) != 0 {
+		t.Errorf("%d are late too early", len(late))
+	}
+	if late, _ := p.Late(ctx, now.Add(time.Second)); len(late) != maxCollections-1 {
+		t.Errorf("%d are late", len(late))
+	}
+}
+
+func TestAReferenceThatComesAgainBeginsAnotherMessage(t *testing.T) {
+	t.Parallel()
+	ctx, now, p := t.Context(), time.Now(), NewParts()
+	p.Add(ctx, part("a", 1, 2, 1, "old ", now))
+	p.Add(ctx, part("a", 1, 2, 1, "new ", now))
+	a, _ := p.Add(ctx, part("a", 1, 2, 2, "text", now))
+	if got := (Text{}).incoming(a.Whole); got.Text != "new text" || got.Parts != 2 || got.Missing != 0 {
+		t.Errorf("%+v", got)
+	}
+}
