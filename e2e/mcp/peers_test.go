@@ -2,10 +2,13 @@ package mcp_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,5 +97,54 @@ func TestMCPRemoteLogsItsPersonIn(t *testing.T) {
 		_ = a.session.Close()
 		_ = c.Process.Kill()
 		<-heard
+	}
+}
+
+// TestTheTypeScriptClientsLogAPersonIn has both official clients register, send the person to agree, and use what they were given.
+func TestTheTypeScriptClientsLogAPersonIn(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{})
+	ada := signedIn(t, s)
+	c := exec.Command("node", "assistant_login.mjs", address(s))
+	c.Dir = filepath.Join(rig.Root(), "e2e", "node")
+	var wrong bytes.Buffer
+	c.Stderr = &wrong
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rig.Launch(c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	var ways []string
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		var said struct {
+			Open, Way string
+			Refused   bool
+			Tools     []string
+			Live      struct{ Calls []any }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &said); err != nil {
+			t.Fatalf("%v: %s", err, lines.Text())
+		}
+		if said.Open != "" {
+			if _, err := io.WriteString(in, ada.agrees(said.Open)+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		ways = append(ways, said.Way)
+		if !said.Refused || said.Live.Calls == nil || !slices.Equal(said.Tools, of("calls:read", "contacts:read", "memory:read")) {
+			t.Errorf("%s", lines.Text())
+		}
+	}
+	if err := c.Wait(); err != nil || len(ways) != 5 {
+		t.Errorf("%v after %q: %s", err, ways, wrong.String())
 	}
 }
