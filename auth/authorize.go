@@ -98,9 +98,11 @@ func (o *OAuth) read(a *Ask, q url.Values) (err error) {
 	return err
 }
 
-// scopes reads the scopes a client asks for; some that only read where it names none. Partner scopes are for the known client alone.
+// scopes reads the scopes a client asks for; some that only read where it names none. Partner scopes are for the known client alone: of what
+// others ask for they are left out (RFC 6749 §3.3), as many ask for all that metadata names.
 func (c Client) scopes(text string) ([]access.Scope, error) {
 	var all []access.Scope
+	refused := ""
 	for word := range strings.FieldsSeq(text) {
 		s := access.Scope(word)
 		switch {
@@ -109,12 +111,15 @@ func (c Client) scopes(text string) ([]access.Scope, error) {
 		case !s.Known():
 			return nil, refuse("invalid_scope", "there is no such scope; see scopes_supported")
 		case s.Partner() && c.Origin != Known:
-			return nil, refuse("invalid_scope", word+" is not given to this client")
+			refused = word
 		case !slices.Contains(all, s):
 			all = append(all, s)
 		}
 	}
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0 && refused != "":
+		return nil, refuse("invalid_scope", refused+" is not given to this client")
+	case len(all) == 0:
 		return slices.Clone(offered), nil
 	}
 	return slices.DeleteFunc(access.All(), func(s access.Scope) bool { return !slices.Contains(all, s) }), nil

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -261,6 +262,11 @@ func TestWrongAuthorizationRequestsAreRefused(t *testing.T) {
 			if _, _, err := s.oauth.Ask(context.Background(), request(strings.Fields(good)...)); err != nil {
 				s.t.Errorf("%s: %v", good, err)
 			}
+		}
+		part := request(strings.Fields("client_id " + mine + " redirect_uri https://mine.example/cb")...)
+		part.Set("scope", "partners:read calls:read partners:write") // as those ask who want all that there is
+		if a, _, err := s.oauth.Ask(context.Background(), part); err != nil || !slices.Equal(a.Scopes, []access.Scope{access.CallsRead}) {
+			s.t.Errorf("all that there is: %v, %v", a.Scopes, err)
 		}
 		q := request("state", "-")
 		q.Add("redirect_uri", callback)

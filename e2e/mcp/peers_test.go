@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"soniq/e2e/rig"
 )
@@ -18,10 +21,55 @@ import (
 // inspector is the command line of the protocol's own Inspector; it must not find or leave anything at home.
 func inspector(t *testing.T, c *rig.Client, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := script(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js", append([]string{"--cli", address(c.Server),
-		"--header", "Authorization: Bearer " + c.Key, "--connect-timeout", "120000"}, args...)...)
-	cmd.Env = append(cmd.Env, "HOME="+t.TempDir())
+	return stranger(t, c.Server, append([]string{"--header", "Authorization: Bearer " + c.Key}, args...)...)
+}
+
+// stranger is the Inspector without a credential.
+func stranger(t *testing.T, s *rig.Server, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := script(t, "@modelcontextprotocol/inspector/clients/launcher/build/index.js", append([]string{"--cli", address(s), "--connect-timeout", "120000"}, args...)...)
+	cmd.Env = append(cmd.Env, "HOME="+t.TempDir(), "BROWSER=true", "MCP_AUTO_OPEN_ENABLED=true")
 	return cmd
+}
+
+// A prompt is what a program says; the first address at which a person logs in is given to the person.
+type prompt struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	open func(address string)
+}
+
+var loginAt = regexp.MustCompile(`http://[^\s"]+/auth/oauth/authorize\?\S+\s`)
+
+func (p *prompt) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text.Write(b)
+	if at := loginAt.Find(p.text.Bytes()); at != nil && p.open != nil {
+		go p.open(strings.TrimSpace(string(at)))
+		p.open = nil
+	}
+	return len(b), nil
+}
+
+// TestTheInspectorLogsItsPersonIn has the Inspector register itself, send its person to agree, and use a tool.
+func TestTheInspectorLogsItsPersonIn(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{})
+	ada := signedIn(t, s)
+	for _, way := range [][]string{{"--transport", "sse"}, {"--transport", "http"}, {"--transport", "http", "--protocol-era", "modern"}} {
+		c := stranger(t, s, append(way, "--callback-url", "http://127.0.0.1:"+free(t)+"/oauth/callback", "--method", "tools/call", "--tool-name", "get_live_calls")...)
+		said := &prompt{open: func(at string) { ada.letsIn(at) }}
+		c.Stdout, c.Stderr = said, said
+		if err := rig.Launch(c); err != nil {
+			t.Fatal(err)
+		}
+		stop := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+		if err := c.Wait(); err != nil || !strings.Contains(said.text.String(), `"structuredContent"`) {
+			t.Errorf("%v: %v\n%s", way, err, said.text.String())
+		}
+		stop.Stop()
+	}
 }
 
 func TestTheInspectorFindsNoFaultInTheTools(t *testing.T) {
