@@ -36,20 +36,32 @@ func newZone(t testing.TB, records ...dnsmessage.Resource) *zone {
 		key := zoneKey(r.Header.Name.String(), r.Header.Type)
 		z.records[key] = append(z.records[key], r)
 	}
-	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tcp, err := net.Listen("tcp", udp.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	udp, tcp := onePort(t)
 	z.udp = udp
 	var done sync.WaitGroup
 	done.Go(z.serveUDP)
 	done.Go(func() { z.serveTCP(tcp) })
 	t.Cleanup(func() { udp.Close(); tcp.Close(); done.Wait() })
 	return z
+}
+
+// onePort listens on a port that is free for both.
+func onePort(t testing.TB) (net.PacketConn, net.Listener) {
+	t.Helper()
+	for try := 0; ; try++ {
+		udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tcp, err := net.Listen("tcp", udp.LocalAddr().String())
+		if err == nil {
+			return udp, tcp
+		}
+		udp.Close()
+		if try == 20 {
+			t.Fatal(err)
+		}
+	}
 }
 
 func zoneKey(name string, kind dnsmessage.Type) string {
