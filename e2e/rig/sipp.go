@@ -51,7 +51,7 @@ type script struct {
 	Last   int // CSeq of the BYE
 	Media  string
 	Twelve [12]struct{}
-	Told   [4]struct{}
+	Told   [12]struct{} // notifications a watcher takes at the most
 
 	Attempts []int // CSeqs of a REGISTER and its repetition with credentials
 }
