@@ -12,28 +12,46 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// poolSize is how many connections a node opens to PostgreSQL.
-const poolSize = 24
+// How many connections a node opens to PostgreSQL, for transactions and for what is read outside of them. A transaction that reads something
+// outside itself waits for a reader only, and readers wait for nobody: with one pool for both, as many transactions as it has connections
+// would wait for each other.
+const (
+	writers = 20
+	reading = 12
+)
 
 // maxRetries is how often a transaction that lost a race inside PostgreSQL is run again.
 const maxRetries = 5
 
 type postgres struct {
+	read                              *sql.DB
 	pool                              *sql.DB
 	transactions, commits, commitTime atomic.Int64
 }
 
 func openPostgres(ctx context.Context, address string) (*postgres, error) {
+	pool, err := openPool(ctx, address, writers)
+	if err != nil {
+		return nil, err
+	}
+	read, err := openPool(ctx, address, reading)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return &postgres{pool: pool, read: read}, nil
+}
+
+func openPool(ctx context.Context, address string, size int) (*sql.DB, error) {
 	pool, err := sql.Open("pgx", address)
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(poolSize)
-	pool.SetMaxIdleConns(poolSize)
+	pool.SetMaxOpenConns(size)
+	pool.SetMaxIdleConns(size)
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
-	return &postgres{pool: pool}, nil
+	return pool, nil
 }
 
 // plain makes the pool a Querier.
@@ -51,11 +69,11 @@ func (p plain) QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 	return p.on.QueryRowContext(ctx, query, args...)
 }
 
-func (p *postgres) reader() Querier                { return plain{p.pool} }
+func (p *postgres) reader() Querier                { return plain{p.read} }
 func (p *postgres) shrink(context.Context) error   { return nil }
 func (p *postgres) skipLocked() string             { return " FOR UPDATE SKIP LOCKED" }
 func (p *postgres) ping(ctx context.Context) error { return p.pool.PingContext(ctx) }
-func (p *postgres) close() error                   { return p.pool.Close() }
+func (p *postgres) close() error                   { return errors.Join(p.pool.Close(), p.read.Close()) }
 
 func (p *postgres) stats() Stats {
 	return Stats{p.transactions.Load(), p.commits.Load(), 0, time.Duration(p.commitTime.Load())}

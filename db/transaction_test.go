@@ -301,3 +301,29 @@ func TestReadersCannotWrite(t *testing.T) {
 		t.Error("a reader wrote")
 	}
 }
+
+// However many transactions read something outside themselves at once, they do not wait for each other.
+func TestTransactionsThatReadOutsideThemselvesEnd(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		table(t, d)
+		limited, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		const many = 60
+		failed := make(chan error, many)
+		for i := range many {
+			go func() {
+				failed <- d.Tx(limited, func(tx db.Querier) error {
+					if err := put(tx, fmt.Sprint(i), i); err != nil {
+						return err
+					}
+					var n int
+					return d.Read(limited).QueryRow(limited, `SELECT COUNT(*) FROM things`).Scan(&n)
+				})
+			}()
+		}
+		for range many {
+			must(t, <-failed)
+		}
+	})
+}
