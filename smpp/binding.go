@@ -25,10 +25,13 @@ func (b *binding) account() string {
 	return ""
 }
 
-// admit throttles.
+// admit throttles, and has nobody wait who has not logged in.
 func (b *binding) admit(p PDU) Status {
 	a := b.who.Load()
-	if a == nil || p.Command != SubmitSM && p.Command != DataSM {
+	switch {
+	case a == nil && !p.Command.binds():
+		return BadBindState
+	case a == nil || p.Command != SubmitSM && p.Command != DataSM:
 		return OK
 	}
 	if a.Waiting > 0 && len(b.session.inbox) >= a.Waiting || !b.tokens.take(time.Now()) {

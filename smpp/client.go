@@ -36,8 +36,8 @@ type Config struct {
 	Connect, Answer, Enquire time.Duration
 	// Pause is how long we wait before we connect again (1 s); it doubles up to MaxPause (1 min), and somewhat less by chance.
 	Pause, MaxPause time.Duration
-	// Message is given what comes in, one after the other, Receipt what became of messages sent. After an error the centre
-	// keeps the message and sends it again; a Status is told as it is.
+	// Message is given what comes in, Receipt what became of messages sent, in their order; messages that stay incomplete may
+	// come at the same time. After an error the centre keeps the message and sends it again; a Status is told as it is.
 	Message func(ctx context.Context, in Incoming) error
 	Receipt func(ctx context.Context, r Receipt) error
 	// Parts collects long messages (NewParts()); what is incomplete after PartsAge (5 min) is handed on as it is.

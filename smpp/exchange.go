@@ -38,7 +38,8 @@ func (s *session) post(p PDU) *outgoing {
 	return o
 }
 
-// write writes what is posted, in its order.
+// write writes what is posted, in its order. The other side has half of the time for an answer to take it, so that who waits for
+// one learns that it never left.
 func (s *session) write() {
 	for {
 		select {
@@ -48,7 +49,7 @@ func (s *session) write() {
 			if !o.state.CompareAndSwap(waiting, writing) {
 				continue
 			}
-			s.conn.SetWriteDeadline(time.Now().Add(s.timing.answer))
+			s.conn.SetWriteDeadline(time.Now().Add(s.timing.answer / 2))
 			if n, err := s.conn.Write(o.b); err != nil {
 				if n < len(o.b) {
 					o.state.Store(cutShort)

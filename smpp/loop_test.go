@@ -2,9 +2,12 @@ package smpp
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -525,4 +528,60 @@ func TestPeersThatDoNotSpeakSMPPHurtNobody(t *testing.T) {
 	default:
 	}
 	startClient(t, c.address, nil).bound(t)
+}
+
+func TestTLSIsSpokenOnlyWithWhomIsTrusted(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(nil) // for its certificate, which is example.com's
+	server.StartTLS()
+	defer server.Close()
+	c := startCentre(t, func(s *ServerConfig) { s.TLS = server.TLS })
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	e := startClient(t, c.address, func(f *Config) { f.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com"} }).bound(t)
+	if _, err := e.Submit(t.Context(), hello("secret")); err != nil {
+		t.Fatal(err)
+	}
+	if in := within(t, c.got, "message"); in.Text != "secret" {
+		t.Errorf("%+v", in)
+	}
+	for name, settings := range map[string]*tls.Config{"nobody knows": {}, "another name": {RootCAs: roots, ServerName: "example.net"}} {
+		stranger := startClient(t, c.address, func(f *Config) { f.TLS = settings })
+		_, _, change := stranger.current()
+		within(t, change, "failure")
+		var bad *tls.CertificateVerificationError
+		if err := stranger.State(); !errors.As(err, &bad) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestConnectionsAreCounted(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t, func(s *ServerConfig) { s.Connections = 1 })
+	e := startClient(t, c.address, nil).bound(t)
+	conn, err := net.Dial("tcp", c.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetReadDeadline(time.Now().Add(patience))
+	if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("a second connection is kept")
+	}
+	if _, err := e.Submit(t.Context(), hello("x")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACentreThatStopsUnbindsItsClients(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t, nil)
+	e := startClient(t, c.address, nil).bound(t)
+	_, _, change := e.current()
+	c.stop()
+	within(t, change, "end of the bind")
+	if err := e.State(); !errors.Is(err, ErrNotBound) {
+		t.Errorf("%v", err)
+	}
 }

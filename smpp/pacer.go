@@ -65,7 +65,7 @@ func (p *pacer) heed(s Status) time.Duration {
 	now := time.Now()
 	switch {
 	case !s.slowDown():
-		if now.After(p.until) {
+		if !now.Before(p.until) {
 			p.pause = 0
 		}
 		return 0

@@ -11,9 +11,9 @@ import (
 
 // timing is how long a session waits for what.
 type timing struct {
-	answer  time.Duration // for an answer, and for the other side to take what we write
+	answer  time.Duration // for an answer; half of it for the other side to take what we write
 	enquire time.Duration // after which silence we ask whether somebody is there; 0 never
-	idle    time.Duration // after which the other side is told to go when it asks for nothing; 0 never
+	idle    time.Duration // after which the other side is told to go when it does nothing; 0 never
 }
 
 // inboxSize is how many requests of the other side wait for the caller's functions.
@@ -43,6 +43,7 @@ type session struct {
 	handle  func(ctx context.Context, p PDU) reply // answers requests that are not the session's own, one at a time
 	admit   func(p PDU) Status                     // whether a request is let in; nil: all are
 	full    Status                                 // what requests are answered for which the inbox has no place
+	working chan struct{}                          // a place for who runs handle
 	done    chan struct{}
 	ended   sync.Once
 	err     error // why it ended; read after done
@@ -50,13 +51,13 @@ type session struct {
 	pending map[uint32]chan PDU
 	last    uint32 // sequence number
 	heard   time.Time
-	asked   time.Time // when the other side last wanted something
+	asked   time.Time // when the other side last did more than answer our enquire_link
 }
 
 func newSession(conn net.Conn, t timing, window int) *session {
 	now := time.Now()
 	return &session{conn: conn, reader: bufio.NewReader(conn), timing: t, window: make(chan struct{}, window),
-		outbox: make(chan *outgoing, outboxSize), inbox: make(chan PDU, inboxSize), done: make(chan struct{}),
+		outbox: make(chan *outgoing, outboxSize), inbox: make(chan PDU, inboxSize), done: make(chan struct{}), working: make(chan struct{}, 1),
 		pending: map[uint32]chan PDU{}, heard: now, asked: now}
 }
 
@@ -89,19 +90,23 @@ func (s *session) run(ctx context.Context) error {
 	return s.err
 }
 
-// leave waits for what is unanswered, unbinds and closes.
+// leave takes no more, waits for what is unanswered on both sides, unbinds and closes.
 func (s *session) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), min(s.timing.answer, lastWords))
 	defer cancel()
+	occupy(ctx, s.working)
 	for range cap(s.window) {
-		select {
-		case s.window <- struct{}{}: // and nobody else gets it any more
-		case <-ctx.Done():
-		case <-s.done:
-			return
-		}
+		occupy(ctx, s.window)
 	}
 	s.unbind(ErrClosed)
+}
+
+// occupy takes a place for good, unless ctx ends before it is free.
+func occupy(ctx context.Context, places chan struct{}) {
+	select {
+	case places <- struct{}{}:
+	case <-ctx.Done():
+	}
 }
 
 // read gives each PDU to where it belongs. Whatever comes, one PDU must be complete within the time in which something has
@@ -156,7 +161,7 @@ func (s *session) hear(p PDU) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = time.Now()
-	if !p.Command.IsAnswer() {
+	if p.Command != EnquireLink.Answer() {
 		s.asked = s.heard
 	}
 }
@@ -203,11 +208,17 @@ func (s *session) serve(ctx context.Context) {
 		case <-s.done:
 			return
 		case p := <-s.inbox:
+			select {
+			case <-s.done:
+				return
+			case s.working <- struct{}{}:
+			}
 			r := s.handle(ctx, p)
 			o := s.post(PDU{Command: p.Command.Answer(), Status: r.status, Sequence: p.Sequence, Body: r.body})
 			if r.then != nil {
 				r.then(o)
 			}
+			<-s.working
 		}
 	}
 }
