@@ -37,7 +37,7 @@ type Config struct {
 	// Pause is how long we wait before we connect again (1 s); it doubles up to MaxPause (1 min), and somewhat less by chance.
 	Pause, MaxPause time.Duration
 	// Message is given what comes in, Receipt what became of messages sent, in their order; messages that stay incomplete may
-	// come at the same time. After an error the centre keeps the message and sends it again; a Status is told as it is.
+	// come at the same time. After an error the centre keeps the message and sends it again; a Status is told as it is. A receipt may come before Submit has returned.
 	Message func(ctx context.Context, in Incoming) error
 	Receipt func(ctx context.Context, r Receipt) error
 	// Parts collects long messages (NewParts()); what is incomplete after PartsAge (5 min) is handed on as it is.

@@ -5,129 +5,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
-
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
-
-// within fails a test that waits too long.
-func within[T any](t *testing.T, c <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("no %s", what)
-		panic("")
-	}
-}
-
-// A centre is a server on a loopback port that keeps what it was sent.
-type centre struct {
-	*Server
-	address string
-	got     chan Incoming
-	stop    func()
-}
-
-func startCentre(t *testing.T, change func(*ServerConfig)) *centre {
-	t.Helper()
-	c := &centre{got: make(chan Incoming, 1000)}
-	config := ServerConfig{
-		Authenticate: func(_ context.Context, l Login) (Account, error) {
-			if l.SystemID != "esme" || l.Password != "secret" {
-				return Account{}, errors.New("wrong password")
-			}
-			return Account{ID: "acme"}, nil
-		},
-		Message: func(_ context.Context, in Incoming) error { c.got <- in; return nil },
-	}
-	if change != nil {
-		change(&config)
-	}
-	var err error
-	if c.Server, err = NewServer(config); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.address = l.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Serve(ctx, l) }()
-	c.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := within(t, ended, "end of the server"); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(c.stop)
-	return c
-}
-
-// An esme is a client that keeps what it was sent.
-type esme struct {
-	*Client
-	got      chan Incoming
-	receipts chan Receipt
-	stop     func()
-}
-
-func startClient(t *testing.T, address string, change func(*Config)) *esme {
-	t.Helper()
-	e := &esme{got: make(chan Incoming, 1000), receipts: make(chan Receipt, 1000)}
-	config := Config{Address: address, Dial: (&net.Dialer{}).DialContext, SystemID: "esme", Password: "secret",
-		Message: func(_ context.Context, in Incoming) error { e.got <- in; return nil },
-		Receipt: func(_ context.Context, r Receipt) error { e.receipts <- r; return nil },
-		Pause:   time.Millisecond, MaxPause: 10 * time.Millisecond}
-	if change != nil {
-		change(&config)
-	}
-	var err error
-	if e.Client, err = New(config); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { e.Run(ctx); close(ended) }()
-	e.stop = sync.OnceFunc(func() { cancel(); within(t, ended, "end of the client") })
-	t.Cleanup(e.stop)
-	return e
-}
-
-func (e *esme) bound(t *testing.T) *esme {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := e.WaitBound(ctx); err != nil {
-		t.Fatalf("%v: %v", err, e.State())
-	}
-	return e
-}
-
-// outcome is what an error of Submit means.
-func outcome(t *testing.T, err error) *Error {
-	t.Helper()
-	var e *Error
-	if !errors.As(err, &e) {
-		t.Fatalf("%v is no *Error", err)
-	}
-	return e
-}
-
-func hello(text string) Outgoing {
-	return Outgoing{From: ParseAddress("+4930111"), To: ParseAddress("+4930222"), Text: text}
-}
 
 func TestFourHundredCharactersWithAnEmojiGoOutAndComeBackWithAReceipt(t *testing.T) {
 	t.Parallel()
@@ -352,184 +236,6 @@ func TestABindComesBackWhateverHappens(t *testing.T) {
 	}
 }
 
-func TestTheWindowHoldsHoweverManySubmit(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	now, most := 0, 0
-	peer := peerCentre(t, func(p PDU, answer func(PDU)) {
-		mu.Lock()
-		now++
-		most = max(most, now)
-		mu.Unlock()
-		time.AfterFunc(time.Millisecond, func() {
-			mu.Lock()
-			now--
-			mu.Unlock()
-			answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence, Body: &MessageAnswer{MessageID: "1"}})
-		})
-	})
-	e := startClient(t, peer, func(f *Config) { f.Window = 3 }).bound(t)
-	var wg sync.WaitGroup
-	for range 60 {
-		wg.Go(func() {
-			if _, err := e.Submit(t.Context(), hello("x")); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if most != 3 {
-		t.Errorf("%d at once", most)
-	}
-}
-
-// peerCentre is a made-up centre that lets everybody in, and answers messages as a test likes.
-func peerCentre(t *testing.T, message func(p PDU, answer func(PDU))) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go talk(conn, message)
-		}
-	}()
-	return l.Addr().String()
-}
-
-// talk is a centre's side of a connection.
-func talk(conn net.Conn, message func(p PDU, answer func(PDU))) {
-	defer conn.Close()
-	answer := func(p PDU) {
-		b, _ := p.Encode()
-		conn.Write(b)
-	}
-	for {
-		p, err := read(conn)
-		switch {
-		case err != nil:
-			return
-		case p.Command == SubmitSM:
-			message(p, answer)
-		case p.Command.wantsAnswer():
-			answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence})
-		}
-	}
-}
-
-func TestWhatIsNotAnsweredIsInDoubt(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		does func(p PDU, answer func(PDU))
-		want Outcome
-	}{
-		"silence":          {func(PDU, func(PDU)) {}, InDoubt},
-		"another's answer": {func(p PDU, answer func(PDU)) { answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence + 1}) }, InDoubt},
-		"another command":  {func(p PDU, answer func(PDU)) { answer(PDU{Command: QuerySM.Answer(), Sequence: p.Sequence}) }, InDoubt},
-		"a broken answer":  {func(p PDU, answer func(PDU)) { answer(broken(p)) }, InDoubt},
-		"generic_nack":     {func(p PDU, answer func(PDU)) { answer(PDU{Command: GenericNack, Status: 3, Sequence: p.Sequence}) }, Permanent},
-		"unknown status": {func(p PDU, answer func(PDU)) {
-			answer(PDU{Command: p.Command.Answer(), Status: 0x401, Sequence: p.Sequence})
-		}, Permanent},
-		"unbind":             {func(_ PDU, answer func(PDU)) { answer(PDU{Command: Unbind, Sequence: 1}) }, InDoubt},
-		"garbage":            {func(_ PDU, answer func(PDU)) { answer(PDU{Command: 0x4745, Sequence: 1, Body: garbage{}}) }, InDoubt},
-		"an answer for two":  {func(p PDU, answer func(PDU)) { twice(p, answer) }, 0},
-		"without identifier": {func(p PDU, answer func(PDU)) { answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence}) }, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := startClient(t, peerCentre(t, c.does), func(f *Config) { f.Answer = 300 * time.Millisecond }).bound(t)
-			_, err := e.Submit(t.Context(), hello("x"))
-			if c.want == 0 && err != nil || c.want != 0 && OutcomeOf(err) != c.want {
-				t.Errorf("%v", err)
-			}
-		})
-	}
-}
-
-func twice(p PDU, answer func(PDU)) {
-	for range 2 {
-		answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence, Body: &MessageAnswer{MessageID: "1"}})
-	}
-}
-
-// broken is an answer with an optional parameter that is cut short.
-func broken(p PDU) PDU {
-	return PDU{Command: p.Command.Answer(), Sequence: p.Sequence, Body: cut{}}
-}
-
-type cut struct{}
-
-func (cut) fields(c *coder, _ Command) { c.b = append(c.b, 'x', 0, 1, 2, 3) }
-
-type garbage struct{}
-
-func (garbage) fields(c *coder, _ Command) { c.b = append(c.b, "GET / HTTP/1.1\r\n\r\n"...) }
-
-func TestACallerThatGivesUpBeforeAnythingLeftMayTryAgain(t *testing.T) {
-	t.Parallel()
-	arrived := make(chan struct{}, 2)
-	e := startClient(t, peerCentre(t, func(PDU, func(PDU)) { arrived <- struct{}{} }), func(f *Config) { f.Window = 1 }).bound(t)
-	first := make(chan error, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		_, err := e.Submit(ctx, hello("x"))
-		first <- err
-	}()
-	within(t, arrived, "message")
-	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer stop()
-	if _, err := e.Submit(short, hello("y")); outcome(t, err).Outcome != Retryable || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("what never left: %v", err)
-	}
-	cancel()
-	if err := within(t, first, "end of the first"); outcome(t, err).Outcome != InDoubt {
-		t.Errorf("what may have arrived: %v", err)
-	}
-}
-
-func TestPeersThatDoNotSpeakSMPPHurtNobody(t *testing.T) {
-	t.Parallel()
-	c := startCentre(t, func(s *ServerConfig) { s.Login, s.Connections = 200*time.Millisecond, 3 })
-	submit, _ := PDU{Command: SubmitSM, Sequence: 5, Body: hello("x").message(Part{})}.Encode()
-	for _, say := range []string{"GET / HTTP/1.1\r\n\r\n", "", "\x00\x00\x00\x04", "\x00\x00\x00\x10\x00\x00", string(submit),
-		strings.Repeat("\x00\x00\x00\x10\x00\x00\x00\x15\x00\x00\x00\x00\x00\x00\x00\x01", 1000)} {
-		conn, err := net.Dial("tcp", c.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.WriteString(conn, say)
-		conn.SetReadDeadline(time.Now().Add(patience))
-		var last PDU
-		for {
-			p, err := read(conn)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("who says %.20q is never sent away", say)
-			}
-			if err != nil {
-				break
-			}
-			last = p
-		}
-		conn.Close()
-		if say == string(submit) && (last.Command != SubmitSM.Answer() || last.Status != BadBindState) {
-			t.Errorf("submit_sm before bind: %+v", last)
-		}
-	}
-	select {
-	case in := <-c.got:
-		t.Errorf("%+v", in)
-	default:
-	}
-	startClient(t, c.address, nil).bound(t)
-}
-
 func TestTLSIsSpokenOnlyWithWhomIsTrusted(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(nil) // for its certificate, which is example.com's
@@ -558,19 +264,25 @@ func TestTLSIsSpokenOnlyWithWhomIsTrusted(t *testing.T) {
 
 func TestConnectionsAreCounted(t *testing.T) {
 	t.Parallel()
-	c := startCentre(t, func(s *ServerConfig) { s.Connections = 1 })
-	e := startClient(t, c.address, nil).bound(t)
-	conn, err := net.Dial("tcp", c.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.SetReadDeadline(time.Now().Add(patience))
-	if _, err := conn.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("a second connection is kept")
-	}
-	if _, err := e.Submit(t.Context(), hello("x")); err != nil {
-		t.Error(err)
+	for most, fit := range map[int]int{1: 0, 4: 1} { // beside the one of the client; half of them from one address
+		c := startCentre(t, func(s *ServerConfig) { s.Connections = most })
+		e := startClient(t, c.address, nil).bound(t)
+		for i := range fit + 1 {
+			conn, err := net.Dial("tcp", c.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			b, _ := PDU{Command: EnquireLink, Sequence: 1}.Encode()
+			conn.Write(b)
+			conn.SetReadDeadline(time.Now().Add(patience))
+			if _, err := read(conn); (err == nil) != (i < fit) || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%d connections, number %d more: %v", most, i+1, err)
+			}
+		}
+		if _, err := e.Submit(t.Context(), hello("x")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -72,9 +72,9 @@ func TestIdentifiersMeetWhateverTheyAreWrittenIn(t *testing.T) {
 func TestOptionalParametersCountMoreThanAReceiptsText(t *testing.T) {
 	t.Parallel()
 	m := &Message{ESMClass: 4, DataCoding: 4, ShortMessage: []byte("id:0000000123 stat:ENROUTE"),
-		TLVs: TLVs{textTLV(TagReceiptedMessageID, "7B"), octetTLV(TagMessageState, 2), {TagNetworkErrorCode, []byte{3, 0, 11}}}}
+		TLVs: TLVs{textTLV(TagReceiptedMessageID, "7C"), octetTLV(TagMessageState, 2), {TagNetworkErrorCode, []byte{3, 0, 11}}}}
 	r, ok := m.receipt(Text{}, IDs{Answer: Hex, Receipt: Decimal, Option: Hex})
-	if !ok || r.MessageID != "123" || r.State != Delivered || r.Error != "11" {
+	if !ok || r.MessageID != "124" || r.State != Delivered || r.Error != "11" {
 		t.Errorf("%+v %v", r, ok)
 	}
 	m.TLVs = nil

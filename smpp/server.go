@@ -45,7 +45,7 @@ type ServerConfig struct {
 	NewID func() string
 	TLS   *tls.Config // nil: none
 	Text  Text
-	// Connections is how many there may be at once, logged in or not; 100.
+	// Connections is how many there may be at once, logged in or not; 100. Half of them may be from one address.
 	Connections int
 	// Window is how many messages to a client may be unanswered at once; 10.
 	Window int
@@ -88,6 +88,7 @@ type Server struct {
 	next     atomic.Uint32 // reference of a long message
 	mu       sync.Mutex
 	open     int
+	sources  map[string]int        // how many of them by address
 	binds    map[string][]*binding // by account
 	turn     int
 }
@@ -98,7 +99,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	if c.Authenticate == nil || c.Message == nil {
 		return nil, errors.New("smpp: a server needs Authenticate and Message")
 	}
-	s := &Server{config: c, binds: map[string][]*binding{}}
+	s := &Server{config: c, binds: map[string][]*binding{}, sources: map[string]int{}}
 	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Message, newID: c.NewID, failed: SystemError, log: c.Log}
 	return s, nil
 }
@@ -124,10 +125,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case err != nil: // too many files are open, or the client has left already
 			s.config.Log.Warn("smpp: a connection was not accepted", "error", err)
 			wait(ctx, 50*time.Millisecond)
-		case !s.enter():
+		case !s.enter(host(conn)):
 			conn.Close()
 		default:
-			wg.Go(func() { defer s.exit(); s.serve(ctx, conn) })
+			wg.Go(func() { defer s.exit(host(conn)); s.serve(ctx, conn) })
 		}
 	}
 }
@@ -139,21 +140,31 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// enter counts a connection, unless there are too many.
-func (s *Server) enter() bool {
+// enter counts a connection, unless there are too many, or the half of what may be is from the same address.
+func (s *Server) enter(source string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open >= s.config.Connections {
+	if s.open >= s.config.Connections || s.sources[source] >= (s.config.Connections+1)/2 {
 		return false
 	}
 	s.open++
+	s.sources[source]++
 	return true
 }
 
-func (s *Server) exit() {
+func (s *Server) exit(source string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
+	if s.sources[source]--; s.sources[source] == 0 {
+		delete(s.sources, source)
+	}
+}
+
+// host is a client's address without its port.
+func host(c net.Conn) string {
+	h, _, _ := net.SplitHostPort(c.RemoteAddr().String())
+	return h
 }
 
 func (s *Server) serve(ctx context.Context, conn net.Conn) {
@@ -239,6 +250,9 @@ func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
 		return &Error{Outcome: Retryable, Part: 1, Err: ErrNotBound}
 	}
 	or(&r.Parts, 1)
+	if r.State == Delivered {
+		or(&r.Delivered, r.Parts)
+	}
 	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: s.config.Text.plain(r.String()),
 		TLVs: TLVs{textTLV(TagReceiptedMessageID, r.MessageID), octetTLV(TagMessageState, uint8(r.State))}}
 	if !r.State.Final() {

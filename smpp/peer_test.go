@@ -1,0 +1,191 @@
+package smpp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestTheWindowHoldsHoweverManySubmit(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	now, most := 0, 0
+	peer := peerCentre(t, func(p PDU, answer func(PDU)) {
+		mu.Lock()
+		now++
+		most = max(most, now)
+		mu.Unlock()
+		time.AfterFunc(time.Millisecond, func() {
+			mu.Lock()
+			now--
+			mu.Unlock()
+			answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence, Body: &MessageAnswer{MessageID: "1"}})
+		})
+	})
+	e := startClient(t, peer, func(f *Config) { f.Window = 3 }).bound(t)
+	var wg sync.WaitGroup
+	for range 60 {
+		wg.Go(func() {
+			if _, err := e.Submit(t.Context(), hello("x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if most != 3 {
+		t.Errorf("%d at once", most)
+	}
+}
+
+// peerCentre is a made-up centre that lets everybody in, and answers messages as a test likes.
+func peerCentre(t *testing.T, message func(p PDU, answer func(PDU))) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go talk(conn, message)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// talk is a centre's side of a connection.
+func talk(conn net.Conn, message func(p PDU, answer func(PDU))) {
+	defer conn.Close()
+	answer := func(p PDU) {
+		b, _ := p.Encode()
+		conn.Write(b)
+	}
+	for {
+		p, err := read(conn)
+		switch {
+		case err != nil:
+			return
+		case p.Command == SubmitSM:
+			message(p, answer)
+		case p.Command.wantsAnswer():
+			answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence})
+		}
+	}
+}
+
+func TestWhatIsNotAnsweredIsInDoubt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		does func(p PDU, answer func(PDU))
+		want Outcome
+	}{
+		"silence":          {func(PDU, func(PDU)) {}, InDoubt},
+		"another's answer": {func(p PDU, answer func(PDU)) { answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence + 1}) }, InDoubt},
+		"another command":  {func(p PDU, answer func(PDU)) { answer(PDU{Command: QuerySM.Answer(), Sequence: p.Sequence}) }, InDoubt},
+		"a broken answer":  {func(p PDU, answer func(PDU)) { answer(broken(p)) }, InDoubt},
+		"generic_nack":     {func(p PDU, answer func(PDU)) { answer(PDU{Command: GenericNack, Status: 3, Sequence: p.Sequence}) }, Permanent},
+		"unknown status": {func(p PDU, answer func(PDU)) {
+			answer(PDU{Command: p.Command.Answer(), Status: 0x401, Sequence: p.Sequence})
+		}, Permanent},
+		"unbind":             {func(_ PDU, answer func(PDU)) { answer(PDU{Command: Unbind, Sequence: 1}) }, InDoubt},
+		"garbage":            {func(_ PDU, answer func(PDU)) { answer(PDU{Command: 0x4745, Sequence: 1, Body: garbage{}}) }, InDoubt},
+		"an answer for two":  {func(p PDU, answer func(PDU)) { twice(p, answer) }, 0},
+		"without identifier": {func(p PDU, answer func(PDU)) { answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence}) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := startClient(t, peerCentre(t, c.does), func(f *Config) { f.Answer = 300 * time.Millisecond }).bound(t)
+			_, err := e.Submit(t.Context(), hello("x"))
+			if c.want == 0 && err != nil || c.want != 0 && OutcomeOf(err) != c.want {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+func twice(p PDU, answer func(PDU)) {
+	for range 2 {
+		answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence, Body: &MessageAnswer{MessageID: "1"}})
+	}
+}
+
+// broken is an answer with an optional parameter that is cut short.
+func broken(p PDU) PDU {
+	return PDU{Command: p.Command.Answer(), Sequence: p.Sequence, Body: cut{}}
+}
+
+type cut struct{}
+
+func (cut) fields(c *coder, _ Command) { c.b = append(c.b, 'x', 0, 1, 2, 3) }
+
+type garbage struct{}
+
+func (garbage) fields(c *coder, _ Command) { c.b = append(c.b, "GET / HTTP/1.1\r\n\r\n"...) }
+
+func TestACallerThatGivesUpBeforeAnythingLeftMayTryAgain(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan struct{}, 2)
+	e := startClient(t, peerCentre(t, func(PDU, func(PDU)) { arrived <- struct{}{} }), func(f *Config) { f.Window = 1 }).bound(t)
+	first := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, err := e.Submit(ctx, hello("x"))
+		first <- err
+	}()
+	within(t, arrived, "message")
+	short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if _, err := e.Submit(short, hello("y")); outcome(t, err).Outcome != Retryable || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("what never left: %v", err)
+	}
+	cancel()
+	if err := within(t, first, "end of the first"); outcome(t, err).Outcome != InDoubt {
+		t.Errorf("what may have arrived: %v", err)
+	}
+}
+
+func TestPeersThatDoNotSpeakSMPPHurtNobody(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t, func(s *ServerConfig) { s.Login, s.Connections = 200*time.Millisecond, 6 })
+	submit, _ := PDU{Command: SubmitSM, Sequence: 5, Body: hello("x").message(Part{})}.Encode()
+	for _, say := range []string{"GET / HTTP/1.1\r\n\r\n", "", "\x00\x00\x00\x04", "\x00\x00\x00\x10\x00\x00", string(submit),
+		strings.Repeat("\x00\x00\x00\x10\x00\x00\x00\x15\x00\x00\x00\x00\x00\x00\x00\x01", 1000)} {
+		conn, err := net.Dial("tcp", c.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, say)
+		conn.SetReadDeadline(time.Now().Add(patience))
+		var last PDU
+		for {
+			p, err := read(conn)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("who says %.20q is never sent away", say)
+			}
+			if err != nil {
+				break
+			}
+			last = p
+		}
+		conn.Close()
+		if say == string(submit) && (last.Command != SubmitSM.Answer() || last.Status != BadBindState) {
+			t.Errorf("submit_sm before bind: %+v", last)
+		}
+	}
+	select {
+	case in := <-c.got:
+		t.Errorf("%+v", in)
+	default:
+	}
+	startClient(t, c.address, nil).bound(t)
+}
