@@ -22,7 +22,7 @@ type outgoing struct {
 	written chan struct{}
 }
 
-// post has an answer written; where the other side does not read them the session ends.
+// post has an answer written. Who asks faster than it reads answers is not read any further meanwhile.
 func (s *session) post(p PDU) *outgoing {
 	b, err := p.Encode()
 	if err != nil {
@@ -32,8 +32,6 @@ func (s *session) post(p PDU) *outgoing {
 	select {
 	case s.outbox <- o:
 	case <-s.done:
-	default:
-		s.end(ErrSlow)
 	}
 	return o
 }

@@ -96,6 +96,21 @@ func TestWhatTheCallerCannotKeepStaysWithTheCentre(t *testing.T) {
 	}
 }
 
+// fullParts has no place for anything.
+type fullParts struct{ Parts }
+
+func (fullParts) Add(context.Context, Fragment) (Added, error) { return Added{}, errors.New("no place") }
+
+func TestAPartThatCannotBeKeptIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t, nil)
+	startClient(t, c.address, func(f *Config) { f.Parts = fullParts{NewParts()} }).bound(t)
+	r, err := c.Deliver(t.Context(), "acme", hello(strings.Repeat("long ", 60)))
+	if got := outcome(t, err); got.Part != 1 || got.Status != TemporaryAppError || len(r.MessageIDs) != 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
 func TestACentreRefusesPolitely(t *testing.T) {
 	t.Parallel()
 	refuse := make(chan error, 10)

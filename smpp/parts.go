@@ -77,6 +77,9 @@ type collection struct {
 func (p *memoryParts) Add(_ context.Context, f Fragment) (Added, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(f.Octets) > maxFragmentOctets {
+		return Added{}, BadMessageLength
+	}
 	sum := f.sum()
 	if d := p.done[f.Key]; d != nil && d.sums[f.Sequence] == sum {
 		return Added{Duplicate: true, MessageID: d.parts[f.Sequence].MessageID}, nil
@@ -106,7 +109,7 @@ func (p *memoryParts) collection(f Fragment, sum uint64) (*collection, error) {
 		p.close(f.Key)
 	}
 	sender := f.Key.Account + "\x00" + f.Key.From
-	if len(p.open) >= maxCollections || p.senders[sender] >= maxCollectionsSender || len(f.Octets) > maxFragmentOctets {
+	if len(p.open) >= maxCollections || p.senders[sender] >= maxCollectionsSender {
 		return nil, errPartsFull
 	}
 	c = &collection{since: f.At, parts: map[uint8]Fragment{}, sums: map[uint8]uint64{}}

@@ -189,3 +189,28 @@ func TestPeersThatDoNotSpeakSMPPHurtNobody(t *testing.T) {
 	}
 	startClient(t, c.address, nil).bound(t)
 }
+
+func TestAFloodIsAnsweredToTheLast(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t, nil)
+	conn, err := net.Dial("tcp", c.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const flood = 20 * outboxSize
+	go func() {
+		var all []byte
+		for i := range flood {
+			b, _ := PDU{Command: EnquireLink, Sequence: uint32(i)}.Encode()
+			all = append(all, b...)
+		}
+		conn.Write(all)
+	}()
+	conn.SetReadDeadline(time.Now().Add(patience))
+	for i := range flood {
+		if p, err := read(conn); err != nil || p.Sequence != uint32(i) {
+			t.Fatalf("answer %d: %+v %v", i, p, err)
+		}
+	}
+}

@@ -211,6 +211,9 @@ func TestPartsAreBoundedAndKnownAgain(t *testing.T) {
 			t.Fatal("there is no limit")
 		}
 	}
+	if _, err := NewParts().Add(ctx, part("a", 1, 2, 1, strings.Repeat("x", maxFragmentOctets+1), now)); err != BadMessageLength {
+		t.Errorf("a part of more than 4096 octets: %v", err)
+	}
 	a, err := p.Add(ctx, part("a", 3, 2, 2, "y", now))
 	if err != nil || len(a.Whole) != 2 || a.Whole[0].Sequence != 1 {
 		t.Fatalf("%+v %v", a, err)
