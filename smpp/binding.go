@@ -13,8 +13,8 @@ type binding struct {
 	session *session
 	pacer   pacer
 	who     atomic.Pointer[Account] // nil before it has logged in
-	mode    Command                 // before ready is set
-	ready   atomic.Bool             // the client knows that it has logged in
+	mode    Command                 // set before who
+	ready   chan struct{}           // closed when the client is told that it has logged in
 	tokens  tokens                  // of the goroutine that reads
 }
 
@@ -117,7 +117,7 @@ func (b *binding) login(ctx context.Context, p PDU) reply {
 	if asked.InterfaceVersion >= version {
 		answer.TLVs = TLVs{octetTLV(TagInterfaceVersion, version)}
 	}
-	return reply{body: answer, then: func(*outgoing) { b.ready.Store(true) }}
+	return reply{body: answer, then: func(*outgoing) { close(b.ready) }}
 }
 
 func (b *binding) turnAway(s Status) reply {

@@ -99,7 +99,9 @@ func TestWhatTheCallerCannotKeepStaysWithTheCentre(t *testing.T) {
 // fullParts has no place for anything.
 type fullParts struct{ Parts }
 
-func (fullParts) Add(context.Context, Fragment) (Added, error) { return Added{}, errors.New("no place") }
+func (fullParts) Add(context.Context, Fragment) (Added, error) {
+	return Added{}, errors.New("no place")
+}
 
 func TestAPartThatCannotBeKeptIsNotAcknowledged(t *testing.T) {
 	t.Parallel()

@@ -172,7 +172,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		conn = tls.Server(conn, s.config.TLS)
 	}
 	c := s.config
-	b := &binding{server: s, session: newSession(conn, timing{answer: c.Answer, enquire: c.Enquire, idle: c.Idle}, c.Window)}
+	b := &binding{server: s, ready: make(chan struct{}), session: newSession(conn, timing{answer: c.Answer, enquire: c.Enquire, idle: c.Idle}, c.Window)}
 	b.session.handle, b.session.admit, b.session.full = b.handle, b.admit, Throttled
 	late := time.AfterFunc(c.Login, func() {
 		if b.who.Load() == nil {
@@ -218,9 +218,24 @@ func (s *Server) pick(account string) *binding {
 	all := s.binds[account]
 	s.turn++
 	for i := range all {
-		if b := all[(i+s.turn)%len(all)]; b.ready.Load() && b.mode != BindTransmitter {
+		if b := all[(i+s.turn)%len(all)]; b.mode != BindTransmitter {
 			return b
 		}
+	}
+	return nil
+}
+
+// receiving is a bind of an account that takes messages and knows that it is bound, or nil.
+func (s *Server) receiving(ctx context.Context, account string) *binding {
+	b := s.pick(account)
+	if b == nil {
+		return nil
+	}
+	select {
+	case <-b.ready:
+		return b
+	case <-b.session.done:
+	case <-ctx.Done():
 	}
 	return nil
 }
@@ -235,7 +250,7 @@ func (s *Server) Bound(account string) int {
 // Deliver sends a message to a client and waits until it has accepted all parts. The error is an *Error; it is Retryable
 // where the account has no bind that takes messages.
 func (s *Server) Deliver(ctx context.Context, account string, o Outgoing) (Result, error) {
-	b := s.pick(account)
+	b := s.receiving(ctx, account)
 	if b == nil {
 		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1, Err: ErrNotBound}
 	}
@@ -245,7 +260,7 @@ func (s *Server) Deliver(ctx context.Context, account string, o Outgoing) (Resul
 
 // Receipt tells a client what became of a part that it has submitted: r.From is whom that was sent to, r.To who sent it.
 func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
-	b := s.pick(account)
+	b := s.receiving(ctx, account)
 	if b == nil {
 		return &Error{Outcome: Retryable, Part: 1, Err: ErrNotBound}
 	}

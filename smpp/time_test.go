@@ -122,7 +122,7 @@ func TestACentreThatFallsSilentIsLeft(t *testing.T) {
 			io.Copy(io.Discard, conn)
 		}, nil)
 		time.Sleep(59 * time.Second)
-		if binds != 1 || c.State() != nil {
+		if synctest.Wait(); binds != 1 || c.State() != nil {
 			t.Errorf("after 59 s: %d binds, %v", binds, c.State())
 		}
 		time.Sleep(3 * time.Second)
