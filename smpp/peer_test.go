@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -211,6 +212,44 @@ func TestAFloodIsAnsweredToTheLast(t *testing.T) {
 	for i := range flood {
 		if p, err := read(conn); err != nil || p.Sequence != uint32(i) {
 			t.Fatalf("answer %d: %+v %v", i, p, err)
+		}
+	}
+}
+
+// oneLetter is a body that no request has.
+type oneLetter struct{}
+
+func (oneLetter) fields(c *coder, _ Command) { c.b = append(c.b, 'x') }
+
+func TestWhatCannotBeReadIsRefusedAndTheBindLivesOn(t *testing.T) {
+	t.Parallel()
+	conn, _ := pipeServer(t, "odd", nil)
+	for _, c := range []struct {
+		p    PDU
+		want PDU
+	}{
+		{PDU{Command: SubmitSM, Sequence: 3, Body: oneLetter{}}, PDU{Command: SubmitSM.Answer(), Status: BadMessageLength, Sequence: 3, Body: &MessageAnswer{}}},
+		{PDU{Command: 0x999, Sequence: 4, Body: oneLetter{}}, PDU{Command: GenericNack, Status: BadCommand, Sequence: 4}},
+		{PDU{Command: SubmitSM, Sequence: 5, Body: &Message{}}, PDU{Command: SubmitSM.Answer(), Status: BadDestination, Sequence: 5, Body: &MessageAnswer{}}},
+	} {
+		if got := ask(t, conn, c.p); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%+v: %+v", c.p, got)
+		}
+	}
+	for _, unanswered := range []PDU{{Command: AlertNotification, Body: &Alert{}}, {Command: Outbind, Body: &OutbindRequest{}},
+		{Command: SubmitSM.Answer(), Sequence: 9, Body: &MessageAnswer{}}, {Command: GenericNack, Status: BadCommand}, {Command: DeliverSM.Answer(), Body: cut{}}} {
+		say(t, conn, unanswered)
+	}
+	if got := ask(t, conn, PDU{Command: EnquireLink, Sequence: 10}); got.Sequence != 10 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestAddressesAreReadAsPeopleWriteThem(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Address{"+4930123": {1, 1, "4930123"}, " 72345 ": {0, 1, "72345"}, "Soniq": {5, 0, "Soniq"}, "*100#": {0, 1, "*100#"}} {
+		if got := ParseAddress(text); got != want || got.String() != strings.TrimSpace(text) {
+			t.Errorf("%q: %+v, %s", text, got, got)
 		}
 	}
 }
