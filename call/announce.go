@@ -49,8 +49,12 @@ func (s *Service) Announce(ctx context.Context, tx db.Querier, org, id string, c
 }
 
 func (s *Service) announce(ctx context.Context, tx db.Querier, org string, row Call, a event.Audience, complete bool) error {
-	const q = `UPDATE calls SET announced_at = $3 WHERE org_id = $1 AND id = $2`
-	if _, err := tx.Exec(ctx, q, org, row.ID, db.At(s.Now())); err != nil {
+	const q = `UPDATE calls SET announced_at = $3 WHERE org_id = $1 AND id = $2 AND announced_at IS NULL` // of two at once, one does it
+	r, err := tx.Exec(ctx, q, org, row.ID, db.At(s.Now()))
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
 	return s.publishEnded(ctx, tx, org, row, a, complete)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -172,7 +173,11 @@ func TestTheEndOfARecordedCallWaitsForItsWords(t *testing.T) {
 				return o.calls.Announce(context.Background(), tx, o.org, n.ID, true)
 			}))
 		}
-		announce()
+		var both sync.WaitGroup // the words may be finished in the moment in which they are waited for no longer
+		for range 8 {
+			both.Go(announce)
+		}
+		both.Wait()
 		announce()
 		if got, want := o.events(), "call.started call.answered call.ended:immediate call.recording call.ended:enriched"; got != want {
 			t.Errorf("events: got %s, want %s", got, want)
