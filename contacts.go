@@ -11,6 +11,7 @@ import (
 	"soniq/db"
 	"soniq/job"
 	"soniq/pbx"
+	"soniq/transcript"
 )
 
 // This file joins contacts and connected systems with the other rooms.
@@ -20,7 +21,7 @@ func (h *house) buildContacts(now func() time.Time) {
 	h.contacts = (&contact.Service{DB: h.db, Orgs: h.orgs, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Log: h.log, Now: now}).Open()
 	h.contacts.Erase = h.eraseContact
 	h.crm = crm.New(crm.Config{DB: h.db, Bus: h.bus, Jobs: h.jobs, Seal: h.seal, Guard: h.guard, Contacts: h.contacts, Log: h.log, Now: now,
-		Note: h.note, Call: h.calls.Find})
+		Note: h.note, Call: h.calls.Shown, Words: h.words})
 }
 
 // joinContacts tells the rooms of each other.
@@ -37,6 +38,7 @@ func (h *house) joinContacts() {
 	c.OnErase = append(c.OnErase, x.EraseContact)
 	c.OnDelete = append(c.OnDelete, h.calls.ForgetContact)
 	h.calls.Contact = c.Known
+	h.calls.OnMore = x.CallGrew
 	h.calls.OnNote, h.calls.NoteSyncs = x.SaveNote, x.NoteSyncs
 	before := h.calls.OnEnd
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
@@ -54,7 +56,16 @@ func (h *house) spoken(ctx context.Context, tx db.Querier, e call.Ended, r call.
 			return err
 		}
 	}
-	return h.crm.LogCall(ctx, tx, e.Org, r)
+	return h.crm.LogCall(ctx, tx, e.Org, r, e.Recording != "")
+}
+
+// words is what was said in a call; "" while nobody knows.
+func (h *house) words(ctx context.Context, org, callID string) (string, error) {
+	t, err := found(h.transcripts.Of(ctx, org, callID))
+	if x, ok := t.(*transcript.Transcript); ok && err == nil && x.Status == transcript.Completed {
+		return x.Text, nil
+	}
+	return "", err
 }
 
 // ownName is what an organisation calls its own contacts as a source.

@@ -57,7 +57,18 @@ func (s *Service) announce(ctx context.Context, tx db.Querier, org string, row C
 	if n, err := r.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
+	if err := s.more(ctx, tx, org, row.ID); err != nil {
+		return err
+	}
 	return s.publishEnded(ctx, tx, org, row, a, complete)
+}
+
+// more tells that more is known of a call.
+func (s *Service) more(ctx context.Context, tx db.Querier, org, id string) error {
+	if s.OnMore == nil {
+		return nil
+	}
+	return s.OnMore(ctx, tx, org, id)
 }
 
 func (s *Service) publishEnded(ctx context.Context, tx db.Querier, org string, c Call, a event.Audience, complete bool) error {
@@ -85,7 +96,7 @@ func (s *Service) Note(ctx context.Context, tx db.Querier, org, id, transcriptID
 	if err != nil {
 		return fmt.Errorf("note of call %s: %w", id, err)
 	}
-	return nil
+	return s.more(ctx, tx, org, id)
 }
 
 // Unnote takes away what Note wrote.

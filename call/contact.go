@@ -143,5 +143,12 @@ func (s *Service) Find(ctx context.Context, org, id string) (Call, error) {
 	return get(ctx, s.DB.Read(ctx), org, id)
 }
 
+// Shown is Find with the address of the recording, as the API shows it.
+func (s *Service) Shown(ctx context.Context, org, id string) (Call, error) {
+	c, err := s.Find(ctx, org, id)
+	s.address(&c)
+	return c, err
+}
+
 // Agent is the user who was connected last; nil where nobody was.
 func (c Call) Agent() *Agent { return c.record().Agent }

@@ -68,6 +68,8 @@ type Service struct {
 	QueueNames func(ctx context.Context, q db.Querier, org string, ids []string) (map[string]string, error)
 	// OnCallbackCanceled is called in the transaction that cancels a callback of a queue, with the call whose caller awaits it; may be nil.
 	OnCallbackCanceled func(ctx context.Context, tx db.Querier, org, origin string) error
+	// OnMore is called in the transaction in which more is known of a call: its words, its summary, its recording; may be nil.
+	OnMore func(ctx context.Context, tx db.Querier, org, callID string) error
 	// OnEnd is called in the transaction that ends a call, with its record; may be nil.
 	OnEnd func(ctx context.Context, tx db.Querier, e Ended, r CDR) error
 }

@@ -44,8 +44,14 @@ type Noter interface {
 // A CallLogger writes finished calls to the system.
 type CallLogger interface {
 	LogNeedsRecord() bool
+	// LogCall writes a call. It is called again when more is known of it, such as its summary and its words: RecordID then says
+	// what the system called the record, which is changed in place.
 	LogCall(ctx context.Context, key string, c CallLog) (Written, error)
 }
+
+// A Once is a CallLogger that may be unable to change what it wrote: then a call is written once, when its summary has had its
+// time.
+type Once interface{ LogsOnce() bool }
 
 // Written is what the system made of what it was given.
 type Written struct{ ExternalID, URL string }
@@ -71,12 +77,14 @@ type Note struct {
 // A CallLog is a finished call with a person.
 type CallLog struct {
 	Whom
+	RecordID                    string // what the system called the call when it was written before; "" the first time
 	ID, Direction, Status       string
 	From, To                    string
 	StartedAt, EndedAt          db.Time
 	Duration, Talk              int // seconds
 	Summary, Agent, Disposition string
 	RecordingURL                string
+	Transcript                  string // who said what, a line for each turn; "" where there is none yet
 }
 
 // Errors of adapters. Others are tried again.

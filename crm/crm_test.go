@@ -42,6 +42,8 @@ type house struct {
 	mu     sync.Mutex // guards the rest
 	got    []request
 	answer func(r request) (int, string)
+	call   call.Call // the one call there is
+	words  string
 }
 
 type request struct{ method, path, query, body, auth, key string }
@@ -72,7 +74,16 @@ func build(t *testing.T, d *db.DB) *house {
 		Note: func(ctx context.Context, org, id, _ string) (call.Note, error) {
 			return h.contacts.Note(ctx, d.Read(ctx), org, id)
 		},
-		Call: func(context.Context, string, string) (call.Call, error) { return call.Call{}, nil }})
+		Call: func(context.Context, string, string) (call.Call, error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.call, nil
+		},
+		Words: func(context.Context, string, string) (string, error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.words, nil
+		}})
 	c := h.contacts
 	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = h.Connected, h.Refs, h.SaveContact, h.CanSave, h.SaveNote, h.NoteSyncs
 	c.OnMerge = append(c.OnMerge, h.Merge)

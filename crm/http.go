@@ -31,6 +31,7 @@ type HTTPSettings struct {
 	Update            *Writing          `json:"update,omitempty" doc:"How a contact is changed that is there already, where that is another request"`
 	Note              *Writing          `json:"note,omitempty" doc:"How a note is written"`
 	CallLog           *Writing          `json:"call_log,omitempty" doc:"How a finished call is written"`
+	CallUpdate        *Writing          `json:"call_update,omitempty" doc:"How a call that was written is changed, with {{record_id}}, when its summary and its words have come; without it, a call is written when they have had their time"`
 	RecordURL         string            `json:"record_url,omitempty" doc:"Where people look at a record, with {{external_id}}"`
 	RequestsPerMinute int               `json:"requests_per_minute,omitempty" doc:"How often the system may be asked; 600 unless given"`
 }
@@ -76,7 +77,8 @@ var (
 	contactNames = []string{"external_id", "contact_id", "name", "first_name", "last_name", "company", "title", "phone", "email", "tags"}
 	noteNames    = append(slices.Clone(whomNames), "note", "note_id", "author", "call_id", "created_at")
 	callNames    = append(slices.Clone(whomNames), "call_id", "direction", "status", "from", "to", "started_at", "ended_at", "duration_seconds",
-		"talk_seconds", "summary", "agent", "disposition", "recording_url")
+		"talk_seconds", "summary", "transcript", "agent", "disposition", "recording_url")
+	againNames = append(slices.Clone(callNames), "record_id")
 	// fieldNames are what a field_map may name, with where they stand unless it says otherwise.
 	fieldNames = map[string]string{"id": "id", "name": "name", "first_name": "first_name", "last_name": "last_name", "company": "company", "title": "title",
 		"email": "email", "phone": "phone", "phones": "phones", "url": "url", "updated_at": "updated_at"}
@@ -121,7 +123,8 @@ func (s *HTTPSettings) check(g *egress.Guard) (wrong []op.Violation) {
 		name  string
 		w     *Writing
 		names []string
-	}{{"upsert", s.Upsert, contactNames}, {"update", s.Update, contactNames}, {"note", s.Note, noteNames}, {"call_log", s.CallLog, callNames}} {
+	}{{"upsert", s.Upsert, contactNames}, {"update", s.Update, contactNames}, {"note", s.Note, noteNames}, {"call_log", s.CallLog, callNames},
+		{"call_update", s.CallUpdate, againNames}} {
 		if x.w == nil {
 			continue
 		}

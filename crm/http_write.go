@@ -50,13 +50,20 @@ func (a *httpAdapter) Note(ctx context.Context, key string, n Note) (Written, er
 	return a.write(ctx, *a.s.Note, key, values)
 }
 
-// LogCall writes a finished call by its template.
+// LogsOnce reports whether there is no template that changes a call.
+func (a *httpAdapter) LogsOnce() bool { return a.s.CallUpdate == nil }
+
+// LogCall writes a finished call by its template, or changes one by its own.
 func (a *httpAdapter) LogCall(ctx context.Context, key string, c CallLog) (Written, error) {
 	values := c.values()
 	for name, value := range map[string]string{"call_id": c.ID, "direction": c.Direction, "status": c.Status, "from": c.From, "to": c.To,
 		"started_at": c.StartedAt.String(), "ended_at": c.EndedAt.String(), "duration_seconds": strconv.Itoa(c.Duration),
-		"talk_seconds": strconv.Itoa(c.Talk), "summary": c.Summary, "agent": c.Agent, "disposition": c.Disposition, "recording_url": c.RecordingURL} {
+		"talk_seconds": strconv.Itoa(c.Talk), "summary": c.Summary, "agent": c.Agent, "disposition": c.Disposition, "recording_url": c.RecordingURL,
+		"transcript": c.Transcript, "record_id": c.RecordID} {
 		values[name] = value
+	}
+	if c.RecordID != "" {
+		return a.write(ctx, *a.s.CallUpdate, key, values)
 	}
 	return a.write(ctx, *a.s.CallLog, key, values)
 }

@@ -32,6 +32,8 @@ type Config struct {
 	// Note, Call and CallContact read what is to be written to connected systems; db.ErrNone where it is gone.
 	Note func(ctx context.Context, org, id, callID string) (call.Note, error)
 	Call func(ctx context.Context, org, id string) (call.Call, error)
+	// Words is what was said in a call; "" where that is not known (yet). nil: it never is.
+	Words func(ctx context.Context, org, callID string) (string, error)
 }
 
 // Service is the room. It is safe for concurrent use.

@@ -29,7 +29,9 @@ type Sync struct {
 	CreatedAt    db.Time `json:"created_at"`
 	UpdatedAt    db.Time `json:"updated_at"`
 
-	org string
+	org     string
+	waits   bool   // for CallGrew, where the system takes it only once
+	written string // what the system was given last, as a digest; "" where nothing was
 }
 
 // syncAttempts is how often it is tried to write something: over about seven hours.
@@ -51,8 +53,9 @@ func (s *Service) SaveNote(ctx context.Context, tx db.Querier, org string, n cal
 		func(x Capabilities) bool { return x.Notes }, nil)
 }
 
-// LogCall has a finished call with somebody outside written to the systems that take calls.
-func (s *Service) LogCall(ctx context.Context, tx db.Querier, org string, r call.CDR) error {
+// LogCall has a finished call with somebody outside written to the systems that take calls. Where more is to come of it, CallGrew
+// will tell: systems in which a call cannot be changed later wait for that.
+func (s *Service) LogCall(ctx context.Context, tx db.Querier, org string, r call.CDR, more bool) error {
 	if r.Number() == "" {
 		return nil
 	}
@@ -63,7 +66,48 @@ func (s *Service) LogCall(ctx context.Context, tx db.Querier, org string, r call
 	if r.Contact != nil && r.Contact.ID != "" {
 		x.ContactID = &r.Contact.ID
 	}
+	x.waits = more
 	return s.enqueue(ctx, tx, x, func(x Capabilities) bool { return x.CallLog }, nil)
+}
+
+// CallGrew has a call that was written to systems, or waits to be, written again with what is known of it now.
+func (s *Service) CallGrew(ctx context.Context, tx db.Querier, org, callID string) error {
+	if known, err := s.connected(ctx, org); err != nil || !known.logs {
+		return err
+	}
+	all, err := syncsOf(ctx, tx, org, "call", callID)
+	if err != nil {
+		return fmt.Errorf("find where call %s is written: %w", callID, err)
+	}
+	for _, x := range all {
+		x.Status, x.CreatedAt = "pending", db.At(s.Now())
+		if _, err := putSync(ctx, tx, x); err != nil {
+			return err
+		}
+		if err := s.syncSoon(ctx, tx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncsOf lists what is written of a subject.
+func syncsOf(ctx context.Context, q db.Querier, org, kind, subject string) ([]Sync, error) {
+	const text = `SELECT ` + syncColumns + syncTables + `WHERE x.org_id = $1 AND x.kind = $2 AND x.subject_id = $3 ORDER BY x.id`
+	rows, err := q.Query(ctx, text, org, kind, subject)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Sync
+	for rows.Next() {
+		x, err := scanSync(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, rows.Err()
 }
 
 // enqueue writes down what is to be done for each system that takes it, and has it done.
@@ -86,11 +130,20 @@ func (s *Service) enqueue(ctx context.Context, tx db.Querier, x Sync, takes func
 				return err
 			}
 		}
+		if x.waits && once(l.adapter) {
+			continue
+		}
 		if err := s.syncSoon(ctx, tx, x); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// once reports whether a system cannot change a call that was written to it.
+func once(a Adapter) bool {
+	o, ok := a.(Once)
+	return ok && o.LogsOnce()
 }
 
 // syncSoon has something written; one system is given one thing after the other of each subject.
@@ -121,13 +174,15 @@ func (s *Service) CanSave(ctx context.Context, org string, ids []string) ([]op.V
 }
 
 const syncColumns = `x.id, x.org_id, x.connection_id, c.provider, x.kind, x.subject_id, x.contact_id, x.call_id, x.status, x.attempts, x.external_id, x.error,
-	x.created_at, x.updated_at`
+	x.created_at, x.updated_at, x.written`
 
 const syncTables = ` FROM crm_syncs x JOIN crm_connections c ON c.org_id = x.org_id AND c.id = x.connection_id `
 
 func scanSync(scan func(...any) error) (x Sync, err error) {
+	var written db.Null
 	err = scan(&x.ID, &x.org, &x.ConnectionID, &x.Provider, &x.Kind, &x.SubjectID, &x.ContactID, &x.CallID, &x.Status, &x.Attempts, &x.ExternalID, &x.Error,
-		&x.CreatedAt, &x.UpdatedAt)
+		&x.CreatedAt, &x.UpdatedAt, &written)
+	x.written = string(written)
 	return x, err
 }
 
@@ -148,11 +203,16 @@ func getSync(ctx context.Context, q db.Querier, org, id string) (Sync, error) {
 	return scanSync(q.QueryRow(ctx, `SELECT `+syncColumns+syncTables+`WHERE x.org_id = $1 AND x.id = $2`, org, id).Scan)
 }
 
-// result writes how an attempt went, unless there is something newer to write: then another job does so.
+// result writes how an attempt went. Where there is something newer to write, only what the system made of this: another job tells
+// how that went.
 func (x Sync) result(ctx context.Context, tx db.Querier, seen db.Time) error {
-	const q = `UPDATE crm_syncs SET status = $3, attempts = attempts + 1, external_id = COALESCE($4, external_id), error = $5, updated_at = $6
-		WHERE org_id = $1 AND id = $2 AND updated_at = $7`
-	if _, err := tx.Exec(ctx, q, x.org, x.ID, x.Status, x.ExternalID, x.Error, x.UpdatedAt, seen); err != nil {
+	const made = `UPDATE crm_syncs SET attempts = attempts + 1, external_id = COALESCE($3, external_id), written = COALESCE($4, written)
+		WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, made, x.org, x.ID, x.ExternalID, db.Null(x.written)); err != nil {
+		return fmt.Errorf("write what a system made: %w", err)
+	}
+	const q = `UPDATE crm_syncs SET status = $3, error = $4, updated_at = $5 WHERE org_id = $1 AND id = $2 AND updated_at = $6`
+	if _, err := tx.Exec(ctx, q, x.org, x.ID, x.Status, x.Error, x.UpdatedAt, seen); err != nil {
 		return fmt.Errorf("write how a sync went: %w", err)
 	}
 	return nil

@@ -36,7 +36,7 @@ func (s *Service) sync(ctx context.Context, j job.Job) error {
 		return err
 	}
 	seen := x.UpdatedAt
-	out, err := s.write(ctx, x)
+	out, err := s.write(ctx, &x)
 	retry := x.took(out, err, j.Last())
 	x.UpdatedAt = db.At(s.Now())
 	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -77,7 +77,7 @@ func (x *Sync) took(out Written, err error, last bool) error {
 }
 
 // write makes the request.
-func (s *Service) write(ctx context.Context, x Sync) (Written, error) {
+func (s *Service) write(ctx context.Context, x *Sync) (Written, error) {
 	c, err := connection(ctx, s.DB.Read(ctx), x.org, x.ConnectionID)
 	if err == nil {
 		err = s.open(&c)
@@ -93,11 +93,11 @@ func (s *Service) write(ctx context.Context, x Sync) (Written, error) {
 	defer cancel()
 	switch can := l.adapter.Can(); {
 	case x.Kind == "note" && can.Notes:
-		return s.writeNote(ctx, l.adapter, x)
+		return s.writeNote(ctx, l.adapter, *x)
 	case x.Kind == "call" && can.CallLog:
 		return s.writeCall(ctx, l.adapter, x)
 	case x.Kind == "contact" && (can.Create || can.Update):
-		return s.writeContact(ctx, l.adapter, x)
+		return s.writeContact(ctx, l.adapter, *x)
 	}
 	return Written{}, fmt.Errorf("%w: the connection does not take it any more", ErrRefused)
 }
@@ -137,29 +137,6 @@ func (s *Service) writeNote(ctx context.Context, a Adapter, x Sync) (Written, er
 		return Written{}, err
 	}
 	return a.(Noter).Note(ctx, x.ID, Note{Whom: whom, ID: n.ID, Text: n.Body, Author: n.Author.Name, CallID: callID, At: n.CreatedAt})
-}
-
-func (s *Service) writeCall(ctx context.Context, a Adapter, x Sync) (Written, error) {
-	c, err := s.Call(ctx, x.org, x.SubjectID)
-	if db.IsNone(err) {
-		return Written{}, errGone
-	}
-	if err != nil {
-		return Written{}, err
-	}
-	whom, err := s.whom(ctx, a, x, a.(CallLogger).LogNeedsRecord())
-	if err != nil {
-		return Written{}, err
-	}
-	out := CallLog{Whom: whom, ID: c.ID, Direction: string(c.Direction), Status: string(c.Status), From: c.FromNumber, To: c.ToNumber, StartedAt: c.StartedAt,
-		Duration: c.TotalSeconds, Talk: c.TalkDurationSeconds, Summary: value(c.AISummary), Disposition: value(c.Disposition), RecordingURL: value(c.RecordingURL)}
-	if c.EndedAt != nil {
-		out.EndedAt = *c.EndedAt
-	}
-	if g := c.Agent(); g != nil {
-		out.Agent = g.Name
-	}
-	return a.(CallLogger).LogCall(ctx, x.ID, out)
 }
 
 func value(text *string) string {
