@@ -41,6 +41,7 @@ var features = map[string][]string{
 	"audit":      {},
 	"sms":        {},
 	"sandbox":    {"sms", "contact"},
+	"smsc":       {"sms", "smpp", "org"},
 }
 
 // others lists every other room with all it may import of ours.

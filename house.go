@@ -44,6 +44,7 @@ import (
 	"soniq/sandbox"
 	"soniq/seal"
 	"soniq/sms"
+	"soniq/smsc"
 	"soniq/stream"
 	"soniq/transcript"
 	"soniq/user"
@@ -90,6 +91,7 @@ type house struct {
 	counts      *analytics.Service
 	audit       *audit.Service
 	messages    *sms.Service
+	smsc        *smsc.Service
 	sandbox     *sandbox.Service
 	bars        bars
 	engines     engines
@@ -304,7 +306,7 @@ func (h *house) close() {
 func (h *house) operations() []op.Operation {
 	all := append(h.contacts.Operations(), h.crm.Operations()...)
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.flows, h.voicemail, h.devices, h.memory, h.numbers,
-		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit, h.messages, h.sandbox} {
+		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit, h.messages, h.smsc, h.sandbox} {
 		all = append(all, room.Operations()...)
 	}
 	return all

@@ -31,6 +31,7 @@ func (h *house) buildMessages() {
 		return err == nil, err
 	}
 	h.partners.Messages = h.messages.Count
+	h.buildCarriers()
 	h.sandbox = &sandbox.Service{Receive: h.messages.Receive, Phone: h.e164}
 }
 

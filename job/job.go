@@ -149,3 +149,6 @@ func (q *Queue) HurryLane(ctx context.Context, tx db.Querier, queue, org, lane s
 	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(queue), nil) })
 	return nil
 }
+
+// Wake has the workers of a queue look for jobs: those of a lane that had no room may have it now.
+func (q *Queue) Wake(queue string) { q.Bus.Publish(wakeSubject(queue), nil) }

@@ -43,7 +43,9 @@ type Config struct {
 	// Parts collects long messages (NewParts()); what is incomplete after PartsAge (5 min) is handed on as it is.
 	Parts    Parts
 	PartsAge time.Duration
-	Log      *slog.Logger // nil: nothing is logged
+	// Changed is told when there is a bind (nil), and why there is none any more; it must not wait. May be nil.
+	Changed func(why error)
+	Log     *slog.Logger // nil: nothing is logged
 }
 
 func (c Config) filled() Config {
@@ -190,10 +192,13 @@ func (c *Client) login(ctx context.Context, s *session) bool {
 
 func (c *Client) set(s *session, why error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.bound, c.failure = s, why
 	close(c.change)
 	c.change = make(chan struct{})
+	c.mu.Unlock()
+	if c.config.Changed != nil {
+		c.config.Changed(why)
+	}
 }
 
 func (c *Client) current() (*session, error, <-chan struct{}) {

@@ -1,5 +1,7 @@
 package smpp
 
+import "time"
+
 // Incoming is a message that came in, of one or several parts.
 type Incoming struct {
 	// Account is who is logged in where we are the centre; empty where we are the client.
@@ -19,13 +21,16 @@ type Incoming struct {
 	ServiceType, Schedule, Validity string
 	// Reference is the sender's own number of it, user_message_reference; zero where there is none.
 	Reference uint16
+	// Key and At tell long messages apart: whose parts they are, and when the first of them came. Key.Segment.Total is zero for others.
+	Key Key
+	At  time.Time
 }
 
 // incoming joins the parts of a message, which are in order. Octets are joined before they are read, since some senders
 // split characters; where parts are missing is an ellipsis.
 func (t Text) incoming(parts []Fragment) Incoming {
 	m := parts[0].Message
-	in := Incoming{Account: parts[0].Key.Account, From: m.Source, To: m.Destination, DataCoding: m.DataCoding, Parts: len(parts),
+	in := Incoming{Key: parts[0].Key, At: parts[0].At, Account: parts[0].Key.Account, From: m.Source, To: m.Destination, DataCoding: m.DataCoding, Parts: len(parts),
 		Receipt: m.RegisteredDelivery&3 != 0, ServiceType: m.ServiceType, Schedule: m.ScheduleDeliveryTime, Validity: m.ValidityPeriod}
 	if reference, ok := m.TLVs.Number(TagUserMessageReference); ok {
 		in.Reference = uint16(reference)

@@ -286,3 +286,6 @@ func (s *Service) forward(ctx context.Context, j job.Job) error {
 	}
 	return nil
 }
+
+// Wake has messages looked for that can be sent: of a carrier that can take them again.
+func (s *Service) Wake() { s.Jobs.Wake(Queue) }

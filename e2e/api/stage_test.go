@@ -146,6 +146,9 @@ func (s *stage) routed(t *testing.T, user string) {
 	var seller struct{ ID string }
 	s.a.want(t, 201, "POST", "/numbers/providers", map[string]any{"provider": "telnyx", "api_key": "KEY0", "trunk_id": s.ids["/trunks"]["id"], "url": "http://127.0.0.1:9/v2"}, &seller)
 	s.ids["/numbers/providers"] = id(seller.ID)
+	var centre struct{ ID string }
+	s.a.want(t, 201, "POST", "/sms/carriers", map[string]any{"provider": "smpp", "name": "Centre", "settings": map[string]any{"host": "127.0.0.1", "port": 9, "system_id": "soniq"}}, &centre)
+	s.ids["/sms/carriers"] = id(centre.ID)
 	s.ids["/voicemail"] = id(s.leave(t, user))
 }
 
