@@ -291,6 +291,7 @@ func (h *house) close() {
 	h.engines.close()
 	if h.contacts != nil {
 		h.contacts.Close()
+		h.crm.Close()
 	}
 	if h.db != nil {
 		if err := h.db.Close(); err != nil {

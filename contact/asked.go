@@ -93,7 +93,10 @@ func read(org, phone, email, country string) (asked, error) {
 }
 
 // Fits reports whether a record surely has the number it was asked for.
-func (s *Service) Fits(q Query, r Record) bool {
+func (s *Service) Fits(q Query, r Record) bool { return Fits(q, r) }
+
+// Fits reports whether a record surely has the number it was asked for.
+func Fits(q Query, r Record) bool {
 	a := asked{number: readNumber(q.Phone.E164, q.Country)}
 	kind, ok := a.match(r, q.Country)
 	return ok && (kind != Possible || len(r.Phones) == 0)

@@ -175,12 +175,12 @@ func named(found []Match, all []Connected) []Match {
 	return kept
 }
 
-// toAsk chooses the systems that could know better than the index.
+// toAsk chooses the systems that could know better than the index. One that is copied too is asked of those its copy does not know.
 func toAsk(a asked, local []Match, all []Connected) (ask, skipped []Connected) {
 	for _, c := range all {
 		switch {
 		case c.Ask == nil:
-		case !a.live(), len(local) > 0 && local[0].Kind == Exact && c.Priority > local[0].priority:
+		case !a.live(), c.copied(local), len(local) > 0 && local[0].Kind == Exact && c.Priority > local[0].priority:
 			skipped = append(skipped, c)
 		default:
 			ask = append(ask, c)
@@ -189,11 +189,16 @@ func toAsk(a asked, local []Match, all []Connected) (ask, skipped []Connected) {
 	return ask, skipped
 }
 
+// copied reports whether the index has from a system whom it would be asked for.
+func (c Connected) copied(local []Match) bool {
+	return slices.ContainsFunc(local, func(m Match) bool { return m.connection == c.ID && m.Kind != Possible })
+}
+
 // localStatuses tells what the index said, source by source.
 func localStatuses(local []Match, all, skipped []Connected) []SourceStatus {
 	out := []SourceStatus{}
 	for _, c := range all {
-		if c.Ask != nil {
+		if c.Ask != nil && !c.copied(local) {
 			continue
 		}
 		x := SourceStatus{Source: c.Name, Status: "miss"}
@@ -205,6 +210,9 @@ func localStatuses(local []Match, all, skipped []Connected) []SourceStatus {
 		out = append(out, x)
 	}
 	for _, c := range skipped {
+		if c.copied(local) {
+			continue
+		}
 		out = append(out, SourceStatus{Source: c.Name, Status: "skipped"})
 	}
 	return out

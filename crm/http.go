@@ -233,6 +233,8 @@ func (a *httpAdapter) Can() Capabilities {
 		Notes: a.s.Note != nil, CallLog: a.s.CallLog != nil}
 }
 
+func (a *httpAdapter) pace() int { return a.s.RequestsPerMinute }
+
 // Lookup asks with each way to write the number until somebody is found.
 func (a *httpAdapter) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
 	if q.Email != "" {

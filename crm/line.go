@@ -43,10 +43,13 @@ type line struct {
 	last   error // of the last question; nil when it went well
 }
 
+// A paced adapter says how many questions its system takes per minute; 0 where it does not know.
+type paced interface{ pace() int }
+
 func newLine(a Adapter, c Connection, now func() time.Time) *line {
 	l := &line{adapter: a, version: c.updatedAt, timeout: c.timeout(), perMinute: defaultBudget, now: now, filled: now()}
-	if h, ok := a.(*httpAdapter); ok && h.s.RequestsPerMinute > 0 {
-		l.perMinute = h.s.RequestsPerMinute
+	if p, ok := a.(paced); ok && p.pace() > 0 {
+		l.perMinute = p.pace()
 	}
 	l.tokens = l.burst()
 	l.breaker = gobreaker.NewCircuitBreaker[[]contact.Record](gobreaker.Settings{Name: c.ID, Timeout: openTime,

@@ -54,11 +54,13 @@ type list struct {
 func (l *list) Can() Capabilities { return Capabilities{Lookup: true} }
 
 // Every is how often the list is read.
-func (l *list) Every() time.Duration {
-	if l.s.RefreshMinutes == 0 {
+func (l *list) Every() time.Duration { return l.s.every() }
+
+func (s ListSettings) every() time.Duration {
+	if s.RefreshMinutes == 0 {
 		return defaultRefresh * time.Minute
 	}
-	return time.Duration(l.s.RefreshMinutes) * time.Minute
+	return time.Duration(s.RefreshMinutes) * time.Minute
 }
 
 // All reads the list.

@@ -33,6 +33,8 @@ var providers = []provider{
 		settings: ListSettings{}, build: buildList(newCSV)},
 	{name: "carddav", title: "Address book (CardDAV)", words: "An address book of Nextcloud, Radicale and others, read now and then and copied into the phone index.",
 		can: Capabilities{Lookup: true}, settings: ListSettings{}, build: buildList(newCardDAV)},
+	{name: "ldap", title: "Directory (LDAP)", words: "A directory such as OpenLDAP or Active Directory, asked while the phone rings, or read now and then and copied into the phone index.",
+		can: Capabilities{Lookup: true}, settings: LDAPSettings{}, build: buildLDAP},
 }
 
 func providerOf(name string) (provider, bool) {

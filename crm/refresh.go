@@ -84,7 +84,8 @@ func (s *Service) read(ctx context.Context, c Connection, d Directory) error {
 	if why != nil {
 		n, again, at = -1, min(again, readAgain), db.Time{}
 	}
-	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return refreshed(ctx, tx, c, n, at, words(why)) })
+	said := words(why)
+	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return refreshed(ctx, tx, c, n, at, said) })
 	if why == nil {
 		why = errors.New("read")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -159,8 +160,28 @@ func (s *Service) line(c Connection) (*line, error) {
 	if a == nil {
 		return nil, fmt.Errorf("settings of connection %s: %s", c.ID, wrong[0].Message)
 	}
+	s.lines[name].close()
 	s.lines[name] = newLine(a, c, s.Now)
 	return s.lines[name], nil
+}
+
+// Close lets go of the connections to systems that are kept open.
+func (s *Service) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lines {
+		l.close()
+	}
+}
+
+// close lets go of what an adapter keeps open; what is under way is not cut.
+func (l *line) close() {
+	if l == nil {
+		return
+	}
+	if c, ok := l.adapter.(io.Closer); ok {
+		_ = c.Close()
+	}
 }
 
 // changed tells that an organisation's connections are others now.

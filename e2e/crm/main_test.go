@@ -1,0 +1,99 @@
+// Package crm shows connections with the servers that people run: directories, address books and business systems.
+package crm
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
+
+// quiet spares what these tests do not look at.
+var quiet = map[string]string{"SONIQ_LOG_LEVEL": "warn"}
+
+// A company is an organisation in London, with whatever it connects.
+type company struct{ *rig.Client }
+
+func newCompany(s *rig.Server) company {
+	s.T.Helper()
+	return company{s.Key(s.Command("org", "create", "--name", "Org of "+s.T.Name(), "--country", "GB"), "live", "all")}
+}
+
+// connect connects a system and returns the id of the connection.
+func (c company) connect(provider, name string, settings map[string]any, more ...any) string {
+	c.T.Helper()
+	body := map[string]any{"provider": provider, "name": name, "settings": settings}
+	for i := 0; i+1 < len(more); i += 2 {
+		body[more[i].(string)] = more[i+1]
+	}
+	var made struct{ ID string }
+	c.Want(201, "POST", "/crm/connections", body, &made)
+	return made.ID
+}
+
+// connection is a connection as the API shows it.
+func (c company) connection(id string) map[string]any {
+	c.T.Helper()
+	var all struct{ Data []map[string]any }
+	c.Want(200, "GET", "/crm/connections", nil, &all)
+	for _, x := range all.Data {
+		if x["id"] == id {
+			return x
+		}
+	}
+	c.T.Fatalf("no connection %s in %v", id, all.Data)
+	return nil
+}
+
+// copied waits until a connection has brought so many people.
+func (c company) copied(id string, n int) {
+	c.T.Helper()
+	var x map[string]any
+	defer func() {
+		if c.T.Failed() {
+			c.T.Log(x)
+		}
+	}()
+	rig.Until(c.T, fmt.Sprintf("%d entries", n), time.Minute, func() bool {
+		x = c.connection(id)
+		return x["entries"] == float64(n) && x["last_error"] == nil
+	})
+}
+
+// A who is an answer to a lookup.
+type who struct {
+	Status                       int `json:"-"`
+	Name, Company, Source, Match string
+	External_id                  string
+	Lookup_ms                    int
+	Complete, Cached             bool
+	Phone, Email                 string
+	Sources                      []struct{ Source, Status string }
+	Alternatives                 []struct{ Name, Source string }
+}
+
+func (w who) status(source string) string {
+	for _, s := range w.Sources {
+		if s.Source == source {
+			return s.Status
+		}
+	}
+	return ""
+}
+
+// lookup asks who somebody is; what is "phone" or "email".
+func (c company) lookup(what, value string, more ...string) who {
+	c.T.Helper()
+	path := "/contacts/lookup?" + what + "=" + url.QueryEscape(value)
+	for _, m := range more {
+		path += "&" + m
+	}
+	r := c.Do("GET", path, nil)
+	w := who{Status: r.Status}
+	decode(c.T, r.Body, &w)
+	return w
+}
