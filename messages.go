@@ -67,7 +67,7 @@ func firstError(err, otherwise error) error {
 }
 
 // routeMessage chooses the way of a message.
-func (h *house) routeMessage(ctx context.Context, org string, _ sms.OwnNumber, to string) (carrier, number string, err error) {
+func (h *house) routeMessage(ctx context.Context, org string, from sms.OwnNumber, to string) (carrier, number string, err error) {
 	if carrier, number, err = h.insideRoute(ctx, org, to); err != nil || carrier != "" {
 		return carrier, number, err
 	}
@@ -82,7 +82,8 @@ func (h *house) routeMessage(ctx context.Context, org string, _ sms.OwnNumber, t
 	case !ok:
 		return "", "", op.Invalid(op.Field("to", "invalid_e164", "not a valid number for "+o.Country))
 	case !o.Sandbox():
-		return "", "", op.Fail("destination_not_allowed", "no carrier for messages is connected to this server: messages reach telephones of the organisation only")
+		carrier, err = h.outsideMessage(ctx, o, from.Number, e164)
+		return carrier, e164, err
 	case sandbox.OptedOut(e164):
 		return "", "", op.Fail("opted_out", e164+" asked not to receive messages")
 	}
@@ -117,7 +118,11 @@ func (h *house) insideRoute(ctx context.Context, org, to string) (carrier, numbe
 func (n *node) startMessages(ctx context.Context) error {
 	h := n.house
 	n.messages = &job.Runner{DB: h.db, Queue: h.jobs, Name: sms.Queue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 8, PerLane: 4, Timeout: 2 * time.Minute}}
+		Options: job.Options{Workers: 96, Timeout: 2 * time.Minute, LaneLimit: h.smsc.LaneLimit}}
 	h.messages.Handle(n.messages)
-	return n.messages.Start(ctx)
+	if err := n.messages.Start(ctx); err != nil {
+		return err
+	}
+	n.startCarriers(ctx)
+	return nil
 }

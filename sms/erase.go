@@ -23,6 +23,7 @@ func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string
 func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	all := 0
 	for _, q := range []string{
+		`DELETE FROM message_parts WHERE org_id = $1 AND message_id IN (SELECT id FROM messages WHERE org_id = $1 AND (from_number = $2 OR to_number = $2))`,
 		fmt.Sprintf(`DELETE FROM messages WHERE org_id = $1 AND id IN
 			(SELECT id FROM messages WHERE org_id = $1 AND (from_number = $2 OR to_number = $2) LIMIT %d)`, erasedAtOnce),
 		`DELETE FROM conversations WHERE org_id = $1 AND (peer_number = $2 OR org_number = $2)

@@ -26,6 +26,13 @@ type reference struct {
 	ID string `json:"id"`
 }
 
+// errand is the argument of the job that sends a message: by which carrier, and which others could not.
+type errand struct {
+	ID      string   `json:"id"`
+	Carrier string   `json:"carrier,omitempty"`
+	Tried   []string `json:"tried,omitempty"`
+}
+
 // receipt is the argument of the job that writes what a simulated carrier reports later.
 type receipt struct {
 	ID    string  `json:"id"`
@@ -41,10 +48,17 @@ func (s *Service) Handle(r *job.Runner) {
 	r.Handle(forwardKind, s.forward)
 }
 
-// enqueue has a message sent, after those from the same number that were there before it.
-func (s *Service) enqueue(ctx context.Context, tx db.Querier, m Message) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: sendKind, Args: reference{m.ID}, UniqueKey: sendKind + " " + m.ID, MaxAttempts: 8,
-		OrderKey: "sms " + m.org + " " + m.own()})
+// attempts is how often a carrier that cannot be reached is tried, with growing pauses: over an hour and a quarter.
+const attempts = 12
+
+// enqueue has a message sent, after those of its conversation that were there before it.
+func (s *Service) enqueue(ctx context.Context, tx db.Querier, m Message, tried ...string) error {
+	lane := ""
+	if s.Lane != nil {
+		lane = s.Lane(m.carrier)
+	}
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Lane: lane, Kind: sendKind, Args: errand{m.ID, m.carrier, tried},
+		UniqueKey: sendKind + " " + m.ID + " " + m.carrier, MaxAttempts: attempts, OrderKey: "sms " + m.org + " " + m.ConversationID + " " + m.carrier})
 }
 
 // bound reads the message a job is about; ok is false where it is gone.
@@ -83,30 +97,62 @@ func (s *Service) send(ctx context.Context, j job.Job) error {
 	if err != nil || !ok {
 		return err
 	}
-	carrier := s.Carriers[m.carrier]
-	if carrier == nil {
-		return s.conclude(ctx, m, m.Status, failed("carrier_rejected", "no carrier takes messages to this number any more"))
+	t := try{job: j}
+	if err := j.Bind(&t.errand); err != nil {
+		return errors.Join(err, job.ErrDead)
 	}
-	switch m.Status {
-	case queued:
-		return s.hand(ctx, j, carrier, m)
-	case sending:
-		return s.ask(ctx, j, carrier, m)
+	if t.errand.Carrier != "" && t.errand.Carrier != m.carrier { // it goes another way now
+		return nil
+	}
+	if t.carrier, err = s.carrier(ctx, m); err != nil {
+		return err
+	}
+	switch {
+	case m.Status == queued && t.carrier == nil:
+		return s.astray(ctx, t, m)
+	case m.Status == queued:
+		return s.hand(ctx, t, m)
+	case m.Status == sending && t.carrier == nil:
+		return s.settle(ctx, t, m, Result{}, ErrUnknown)
+	case m.Status == sending:
+		r, err := t.carrier.Ask(ctx, m.outgoing())
+		return s.settle(ctx, t, m, r, err)
 	}
 	return nil
 }
 
+// a try is one attempt to send a message.
+type try struct {
+	job     job.Job
+	errand  errand
+	carrier Carrier
+}
+
+// carrier is who takes a message; nil where nobody does any more.
+func (s *Service) carrier(ctx context.Context, m Message) (Carrier, error) {
+	if c := s.Carriers[m.carrier]; c != nil || s.Connected == nil {
+		return c, nil
+	}
+	return s.Connected(ctx, m.org, m.carrier)
+}
+
 // hand sends a message that was not sent, as soon as the limits allow.
-func (s *Service) hand(ctx context.Context, j job.Job, carrier Carrier, m Message) error {
-	if wait := s.pace.take(s.Now(), m.org, m.FromNumber); wait > 0 {
+func (s *Service) hand(ctx context.Context, t try, m Message) error {
+	if wait := s.wait(m, t.carrier); wait > 0 {
 		return &job.Retry{After: wait, Free: true, Cause: errors.New("messages are sent at a limited pace")}
 	}
 	begun, err := s.begin(ctx, &m)
 	if err != nil || !begun {
 		return err
 	}
-	r, err := carrier.Send(ctx, m.outgoing())
-	return s.settle(ctx, j, carrier, m, r, err)
+	o := m.outgoing()
+	if m.Segments > 1 {
+		if o.Sent, err = sentIDs(ctx, s.DB.Read(ctx), m); err != nil {
+			return err
+		}
+	}
+	r, err := t.carrier.Send(ctx, o)
+	return s.settle(ctx, t, m, r, err)
 }
 
 // begin writes down that a message is about to be sent, unless its recipient opted out meanwhile.
@@ -132,43 +178,31 @@ func (s *Service) begin(ctx context.Context, m *Message) (begun bool, err error)
 	return begun, err
 }
 
-// ask finds out what became of a message that a crash cut off.
-func (s *Service) ask(ctx context.Context, j job.Job, carrier Carrier, m Message) error {
-	r, err := carrier.Ask(ctx, m.outgoing())
-	return s.settle(ctx, j, carrier, m, r, err)
-}
-
-// settle writes what became of a message. What was surely not sent is tried again; what nobody knows about is not.
-func (s *Service) settle(ctx context.Context, j job.Job, carrier Carrier, m Message, r Result, err error) error {
+// settle writes what became of a message, with the end of its job. What was surely not sent is tried again; what nobody knows about is not.
+func (s *Service) settle(ctx context.Context, t try, m Message, r Result, err error) error {
+	if err != nil && !errors.Is(err, ErrUnsent) && !errors.Is(err, ErrUnknown) {
+		s.Log.Error("message not sent for certain", "message", m.ID, "org", m.org, "err", err)
+		asked, lost := t.carrier.Ask(ctx, m.outgoing())
+		if r.IDs = append(r.IDs, asked.IDs...); lost == nil {
+			r, err = asked, nil
+		} else if errors.Is(lost, ErrUnsent) {
+			err = errors.Join(ErrUnsent, err)
+		}
+	}
 	switch {
 	case err == nil:
-		return s.conclude(ctx, m, sending, r)
-	case errors.Is(err, ErrUnsent) && j.Last():
-		return s.conclude(ctx, m, sending, failed("unreachable", "the carrier could not be reached"))
+		s.atEnd(ctx, m, sending, r)
+		return nil
 	case errors.Is(err, ErrUnsent):
-		return s.requeue(ctx, m, err)
-	case errors.Is(err, ErrUnknown):
-		return s.conclude(ctx, m, sending, failed("unknown", "the message may have been sent: what became of it is not known"))
+		return s.unsent(ctx, t, m, r, err)
 	}
-	r, lost := carrier.Ask(ctx, m.outgoing())
-	switch {
-	case lost == nil:
-		return s.conclude(ctx, m, sending, r)
-	case errors.Is(lost, ErrUnsent):
-		return s.requeue(ctx, m, err)
-	}
-	s.Log.Error("message not sent for certain", "message", m.ID, "org", m.org, "err", err)
-	return s.conclude(ctx, m, sending, failed("unknown", "the message may have been sent: what became of it is not known"))
+	s.atEnd(ctx, m, sending, failed("unknown", "the message may have been sent: what became of it is not known"))
+	return nil
 }
 
-// requeue tries a message again that was not sent.
-func (s *Service) requeue(ctx context.Context, m Message, cause error) error {
-	m.Status, m.reference = queued, ""
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		_, err := move(ctx, tx, m, sending)
-		return err
-	})
-	return errors.Join(cause, err)
+// atEnd writes a result in the transaction that ends the job.
+func (s *Service) atEnd(ctx context.Context, m Message, from string, r Result) {
+	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.conclude(ctx, tx, m, from, r) })
 }
 
 func failed(code, message string) Result {
@@ -176,13 +210,19 @@ func failed(code, message string) Result {
 }
 
 // conclude writes a result, tells who listens, and has later reports written.
-func (s *Service) conclude(ctx context.Context, m Message, from string, r Result) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := s.apply(ctx, tx, &m, from, r); err != nil {
+func (s *Service) conclude(ctx context.Context, tx db.Querier, m Message, from string, r Result) error {
+	if err := s.keepParts(ctx, tx, m, r.IDs); err != nil {
+		return err
+	}
+	if err := s.apply(ctx, tx, &m, from, r); err != nil {
+		return err
+	}
+	if len(r.IDs) > 0 {
+		if err := s.progress(ctx, tx, m); err != nil {
 			return err
 		}
-		return s.later(ctx, tx, m, r)
-	})
+	}
+	return s.later(ctx, tx, m, r)
 }
 
 // apply moves a message on; it does nothing where the message has moved on already.
@@ -235,21 +275,6 @@ func (s *Service) report(ctx context.Context, j job.Job) error {
 	_, err = s.Receive(ctx, Incoming{Org: j.Org, From: m.ToNumber, To: m.FromNumber, Body: m.Body, Carrier: m.carrier, Reference: "reply " + m.ID,
 		Sandbox: m.Sandbox})
 	return err
-}
-
-// Receipt writes what a carrier reports about a message it was given. One that is not known, or has a final state already, changes nothing.
-func (s *Service) Receipt(ctx context.Context, org, carrier, ref string, r Result) error {
-	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		const q = `SELECT ` + columns + ` FROM messages WHERE org_id = $1 AND carrier = $2 AND reference = $3`
-		m, err := scan(tx.QueryRow(ctx, q, org, carrier, ref).Scan)
-		if db.IsNone(err) || err == nil && m.Status != Sent {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("find message of receipt: %w", err)
-		}
-		return s.apply(ctx, tx, &m, Sent, r)
-	})
 }
 
 func (m Message) outgoing() Outgoing {

@@ -93,6 +93,12 @@ type Service struct {
 	Carriers map[string]Carrier
 	// Route chooses the carrier for a message, or refuses it with an *op.Error. It also returns the number as it is written down.
 	Route func(ctx context.Context, org string, from OwnNumber, to string) (carrier, number string, err error)
+	// Connected finds a carrier the organisation has connected, by the name Route gave; nil where there is none any more.
+	Connected func(ctx context.Context, org, name string) (Carrier, error)
+	// Other chooses another of the connected carriers for a message, "" where none takes it. Nil: there is never another.
+	Other func(ctx context.Context, org, from, to string, without []string) (name string, err error)
+	// Lane is where the messages for a carrier wait; "" for those of the organisation. Nil: it is always that.
+	Lane func(carrier string) string
 	// Number finds a number of the organisation as people write it.
 	Number func(ctx context.Context, q db.Querier, org, text string) (n OwnNumber, ok bool, err error)
 	// Phone reads a number as people write it in the country of the organisation, and returns it in E.164.

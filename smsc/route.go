@@ -42,27 +42,22 @@ func (s *Service) Lane(id string) string {
 	if !strings.HasPrefix(id, "smc_") {
 		return ""
 	}
-	if l := s.look(id); l != nil {
-		if p, _ := providerOf(l.Provider); p.binds {
-			return lanePrefix + "bound " + id
-		}
-	}
 	return lanePrefix + id
 }
 
-// LaneLimit is how many messages of a lane may be sent at once by this node. It waits for nothing.
+// LaneLimit is how many messages of a lane may be sent at once by this node: of carriers that want a connection, none while it has
+// none. It waits for nothing.
 func (s *Service) LaneLimit(lane string) int {
 	id, ok := strings.CutPrefix(lane, lanePrefix)
 	if !ok {
 		return otherLanes
 	}
-	id, bound := strings.CutPrefix(id, "bound ")
 	l := s.look(id)
-	switch {
-	case bound && (l == nil || !s.held(id) || l.adapter.(Binder).State() != nil):
-		return 0
-	case l == nil:
+	if l == nil { // the first message opens it
 		return 1
+	}
+	if b, binds := l.adapter.(Binder); binds && (!s.held(id) || b.State() != nil) {
+		return 0
 	}
 	return l.limit()
 }

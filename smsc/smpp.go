@@ -206,6 +206,9 @@ func (c *centre) Test(ctx context.Context) error {
 
 // Send submits the parts of a message that the centre does not have yet.
 func (c *centre) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
+	if !c.room.held(c.about.ID) {
+		return sms.Result{IDs: o.Sent}, &sms.Busy{After: away, Cause: errors.New("another node keeps the connection")}
+	}
 	r, err := c.client.Submit(ctx, smpp.Outgoing{From: smpp.ParseAddress(o.From), To: smpp.ParseAddress(o.To), Text: o.Body, Receipt: !c.settings.NoReceipts,
 		Validity: time.Duration(c.settings.ValidityMinutes) * time.Minute, ServiceType: c.settings.ServiceType, Reference: joint(o.Reference), Sent: o.Sent})
 	out := sms.Result{Status: sms.Sent, IDs: r.MessageIDs}
@@ -219,6 +222,8 @@ func (c *centre) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	switch {
 	case failed.Outcome == smpp.Retryable && failed.Wait > 0:
 		return out, &sms.Busy{After: failed.Wait, Cause: err}
+	case failed.Outcome == smpp.Retryable && failed.Status == smpp.OK: // the connection was lost: messages wait until it is back
+		return out, &sms.Busy{After: away, Cause: err}
 	case failed.Outcome == smpp.Retryable:
 		return out, fmt.Errorf("%w: %w", sms.ErrUnsent, err)
 	case failed.Outcome == smpp.Permanent:
@@ -227,6 +232,9 @@ func (c *centre) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	}
 	return out, fmt.Errorf("%w: %w", sms.ErrUnknown, err)
 }
+
+// away is after which time a message is tried again whose connection was lost; it waits until there is one.
+const away = time.Second
 
 // joint is the reference that joins the parts of a message: the same whenever it is sent.
 func joint(id string) uint16 {
