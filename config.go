@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"soniq/crm"
 	"soniq/org"
 )
 
@@ -87,6 +88,12 @@ type Config struct {
 	MailFrom       string        `flag:"mail-from" default:"" help:"sender of mails, such as Voice <voice@example.com>"`
 	ICEServers     string        `flag:"ice-servers" default:"" help:"STUN and TURN servers told to phones in browsers (comma-separated), such as stun:stun.example.com:3478,turn:turn.example.com:3478"`
 	TURNSecret     string        `flag:"turn-secret" default:"" secret:"true" help:"secret shared with the TURN servers, of which passwords for a day are made (use-auth-secret of coturn)"`
+	HubSpotApp     string        `flag:"hubspot-app" default:"" secret:"true" help:"app (client-id:client-secret) by which organisations let us use their HubSpot; empty: each brings one of its own"`
+	SalesforceApp  string        `flag:"salesforce-app" default:"" secret:"true" help:"app (client-id:client-secret) by which organisations let us use their Salesforce; empty: each brings one of its own"`
+	PipedriveApp   string        `flag:"pipedrive-app" default:"" secret:"true" help:"app (client-id:client-secret) by which organisations let us use their Pipedrive; empty: each brings one of its own"`
+	ZohoApp        string        `flag:"zoho-app" default:"" secret:"true" help:"app (client-id:client-secret) by which organisations let us use their Zoho CRM; empty: each brings one of its own"`
+	DynamicsApp    string        `flag:"dynamics-app" default:"" secret:"true" help:"app (client-id:client-secret) by which organisations let us use their Dynamics 365; empty: each brings one of its own"`
+	ZendeskApp     string        `flag:"zendesk-app" default:"" secret:"true" help:"app (client-id:client-secret) by which organisations let us use their Zendesk; empty: each brings one of its own"`
 	DrainTime      time.Duration `flag:"drain" default:"30s" help:"how long a shutdown waits for calls in progress"`
 	LogLevel       string        `flag:"log-level" default:"info" help:"debug, info, warn or error"`
 	LogFormat      string        `flag:"log-format" default:"text" help:"text or json"`
@@ -282,8 +289,36 @@ func (c *Config) check() []error {
 	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
 		wrong = append(wrong, fmt.Errorf("--log-level %q must be debug, info, warn or error", c.LogLevel))
 	}
+	wrong = append(wrong, c.checkApps()...)
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		wrong = append(wrong, fmt.Errorf("--log-format %q must be text or json", c.LogFormat))
+	}
+	return wrong
+}
+
+func (c *Config) givenApps() map[string]string {
+	return map[string]string{"hubspot": c.HubSpotApp, "salesforce": c.SalesforceApp, "pipedrive": c.PipedriveApp, "zoho": c.ZohoApp, "dynamics": c.DynamicsApp,
+		"zendesk": c.ZendeskApp}
+}
+
+// vendorApps are the operator's apps at vendors of CRM systems, by provider.
+func (c *Config) vendorApps() map[string]crm.App {
+	apps := map[string]crm.App{}
+	for name, text := range c.givenApps() {
+		if id, secret, ok := strings.Cut(text, ":"); ok {
+			apps[name] = crm.App{ClientID: id, ClientSecret: secret}
+		}
+	}
+	return apps
+}
+
+// checkApps names apps that are not given as they must be, without telling what was given.
+func (c *Config) checkApps() (wrong []error) {
+	apps := c.vendorApps()
+	for name, text := range c.givenApps() {
+		if a := apps[name]; text != "" && (a.ClientID == "" || a.ClientSecret == "") {
+			wrong = append(wrong, fmt.Errorf("--%s-app must be client-id:client-secret", name))
+		}
 	}
 	return wrong
 }

@@ -21,7 +21,7 @@ func (h *house) buildContacts(now func() time.Time) {
 	h.contacts = (&contact.Service{DB: h.db, Orgs: h.orgs, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Log: h.log, Now: now}).Open()
 	h.contacts.Erase = h.eraseContact
 	h.crm = crm.New(crm.Config{DB: h.db, Bus: h.bus, Jobs: h.jobs, Seal: h.seal, Guard: h.guard, Contacts: h.contacts, Log: h.log, Now: now,
-		Note: h.note, Call: h.calls.Shown, Words: h.words})
+		Note: h.note, Call: h.calls.Shown, Words: h.words, BaseURL: first(h.config.BaseURL, "http://"+h.config.HTTP), Apps: h.config.vendorApps(), Valid: h.keys.Valid})
 }
 
 // joinContacts tells the rooms of each other.

@@ -244,7 +244,7 @@ func (n *node) openHTTP(context.Context) (err error) {
 			Now: time.Now, Done: m.operation, Lacks: h.stepUp, Limiter: access.NewLimiter(time.Now), Attempts: h.config.RateAttempts},
 		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
 		Phones: n.sip.WebSocket(), Describe: webhook.Describe, Represent: h.keys.Represent, Proxies: proxies,
-		Metadata: h.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){h.oauth.Mount, h.account.Mount, h.smsc.Mount},
+		Metadata: h.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){h.oauth.Mount, h.account.Mount, h.smsc.Mount, h.crm.Mount},
 		Origins: list(h.config.CORSOrigins), Provision: n.provisioner().Serve,
 	})
 	if err != nil {

@@ -64,6 +64,7 @@ type Whom struct {
 	Company    string
 	Phone      string // E.164
 	Email      string
+	Again      bool // it may have been written before, by an attempt whose end was lost
 }
 
 // A Note is what somebody wrote about a person.

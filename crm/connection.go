@@ -27,6 +27,9 @@ type Connection struct {
 	RefreshedAt  db.Time           `json:"refreshed_at" nullable:"true"`
 	CreatedAt    db.Time           `json:"created_at" nullable:"true" doc:"null: it was always there"`
 
+	AuthorizeURL string `json:"authorize_url,omitempty" doc:"Where somebody agrees in a browser, within ten minutes; only in the answer that made the connection"`
+
+	granted   string // "" nobody has agreed, "yes", or why the vendor takes it back
 	org       string
 	enabled   bool
 	settings  json.RawMessage // with secrets

@@ -70,7 +70,7 @@ func build(t *testing.T, d *db.DB) *house {
 	h.contacts = (&contact.Service{DB: d, Orgs: orgs, Outbox: outbox, Jobs: jobs, Log: log, Now: time.Now}).Open()
 	t.Cleanup(h.contacts.Close)
 	h.Service = crm.New(crm.Config{DB: d, Bus: b, Jobs: jobs, Seal: secrets, Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
-		Contacts: h.contacts, Log: log, Now: time.Now,
+		Contacts: h.contacts, Log: log, Now: time.Now, BaseURL: "https://voice.test",
 		Note: func(ctx context.Context, org, id, _ string) (call.Note, error) {
 			return h.contacts.Note(ctx, d.Read(ctx), org, id)
 		},
@@ -246,7 +246,7 @@ func TestASystemThatFailsIsLeftAlone(t *testing.T) {
 func TestWrongConnectionsAreRefusedWhole(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
-	h.do("POST", "/crm/connections", `{"provider":"hubspot","name":"x"}`).Refused("validation_failed", "provider not_available")
+	h.do("POST", "/crm/connections", `{"provider":"sugar","name":"x"}`).Refused("validation_failed", "provider not_available")
 	h.do("POST", "/crm/connections", `{"provider":"internal","name":"x"}`).Want(409).Refused("already_exists")
 	h.do("POST", "/crm/connections", `{"provider":"http","name":" ","settings":{}}`).Refused("validation_failed", "name invalid_length", "settings required")
 	h.do("POST", "/crm/connections", `{"provider":"http","name":"x","settings":{"look":1}}`).Refused("validation_failed", "settings unknown_field")
@@ -259,7 +259,7 @@ func TestWrongConnectionsAreRefusedWhole(t *testing.T) {
 		t.Errorf("kept %s", l.Bytes)
 	}
 	p := h.do("GET", "/crm/providers", nil).Want(200)
-	if strings.Contains(string(p.Bytes), "hubspot") || p.Text("data.1.provider") != "http" || p.At("data.1.settings_schema.properties.lookup.properties.url") == nil {
+	if strings.Contains(string(p.Bytes), "sugar") || p.Text("data.1.provider") != "http" || p.At("data.1.settings_schema.properties.lookup.properties.url") == nil {
 		t.Errorf("providers %s", p.Bytes)
 	}
 }

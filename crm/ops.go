@@ -25,6 +25,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("crm.connections.create", "POST /crm/connections", w, "Connect a system", s.Create).Status(201),
 		op.New("crm.connections.update", "PATCH /crm/connections/{id}", w, "Change a connection", s.Update),
 		op.Delete("crm.connections.delete", "DELETE /crm/connections/{id}", w, "Disconnect a system", s.Delete),
+		op.New("crm.connections.authorize", "POST /crm/connections/{id}/authorize", w, "Begin to agree to a connection in a browser", s.Authorize),
 		op.New("crm.connections.test", "POST /crm/connections/{id}/test", w, "Ask a connected system now", s.Test).Acts(),
 		op.New("crm.sync.list", "GET /crm/sync-jobs", r, "List what is written to connected systems", s.Syncs),
 		op.New("crm.sync.retry", "POST /crm/sync-jobs/{id}/retry", w, "Try again to write it", s.Retry),
@@ -46,7 +47,7 @@ type Provider struct {
 func (s *Service) Providers(context.Context, *struct{}) (*op.Out[op.Page[Provider]], error) {
 	out := op.Page[Provider]{Data: []Provider{}}
 	for _, p := range providers {
-		x := Provider{Provider: p.name, Name: p.title, Description: p.words, Enabled: p.build != nil, Capabilities: p.can, FieldMap: []string{}}
+		x := Provider{Provider: p.name, Name: p.title, Description: p.words, Enabled: p.made(), Capabilities: p.can, FieldMap: []string{}}
 		schema, err := json.Marshal(schemaOf(p.settings))
 		if err != nil {
 			return nil, err
@@ -132,7 +133,15 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Connection]
 		if len(all) > maxConnections {
 			return op.Fail("plan_limit", fmt.Sprintf("an organisation may connect %d systems", maxConnections))
 		}
-		return s.save(ctx, tx, &c, b.Settings, all)
+		if err := s.save(ctx, tx, &c, b.Settings, all); err != nil {
+			return err
+		}
+		if !s.agreed(c) {
+			return nil
+		}
+		a, err := s.askPerson(ctx, tx, c)
+		c.AuthorizeURL = a.URL
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -156,9 +165,9 @@ func (s *Service) save(ctx context.Context, tx db.Querier, c *Connection, settin
 	switch {
 	case !ok:
 		wrong = append(wrong, op.Field("provider", "not_available", "can be one of "+providerNames()))
-	case p.build != nil:
+	case p.made():
 		var more []op.Violation
-		a, more = p.build(s, raw, c.FieldMap)
+		a, more = p.adapterOf(s, *c, raw)
 		wrong = append(wrong, more...)
 	case len(settings) > 0:
 		wrong = append(wrong, op.Field("settings", "unknown_field", "own contacts have no settings"))
@@ -296,6 +305,9 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 			return err
 		}
 		if err := in.Check(c.updatedAt); err != nil {
+			return err
+		}
+		if err := s.revokeSoon(ctx, tx, c); err != nil {
 			return err
 		}
 		if err := drop(ctx, tx, c.org, c.ID); err != nil {

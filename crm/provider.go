@@ -20,7 +20,8 @@ type provider struct {
 	settings           any // an example of its settings, for the description; nil where there are none
 	fields             bool
 	// build checks settings and makes an adapter; nil for what cannot be made.
-	build func(s *Service, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation)
+	build  func(s *Service, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation)
+	vendor vendor // in place of build, for those that are spoken with by the API their maker publishes
 }
 
 // providers lists what can be connected, in the order of the list. A system that is not in it cannot.
@@ -35,7 +36,12 @@ var providers = []provider{
 		can: Capabilities{Lookup: true}, settings: ListSettings{}, build: buildList(newCardDAV)},
 	{name: "ldap", title: "Directory (LDAP)", words: "A directory such as OpenLDAP or Active Directory, asked while the phone rings, or read now and then and copied into the phone index.",
 		can: Capabilities{Lookup: true}, settings: LDAPSettings{}, build: buildLDAP},
+	{name: "hubspot", title: "HubSpot", words: "Asked while the phone rings; takes contacts, notes and calls. By agreement in a browser, or with the token of a private app.",
+		can: vendorCan, settings: HubSpotSettings{}, vendor: kept(HubSpotSettings.deal)},
 }
+
+// vendorCan is what all vendors can do.
+var vendorCan = Capabilities{Lookup: true, Create: true, Update: true, Notes: true, CallLog: true}
 
 func providerOf(name string) (provider, bool) {
 	i := slices.IndexFunc(providers, func(p provider) bool { return p.name == name })
@@ -109,7 +115,7 @@ var (
 const masked = "********"
 
 // secrets are the members of settings that are never shown.
-var secrets = []string{"token", "password", "client_secret"}
+var secrets = []string{"token", "password", "client_secret", "api_token"}
 
 // mask replaces secrets.
 func mask(settings map[string]any) map[string]any {

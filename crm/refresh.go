@@ -17,6 +17,7 @@ const (
 	readKind   = "crm.read"
 	forgetKind = "crm.forget"
 	syncKind   = "crm.sync"
+	revokeKind = "crm.revoke"
 	readTime   = 15 * time.Minute
 	readAgain  = 5 * time.Minute // after a reading that failed
 	readWait   = 5 * time.Second // while another job reads the same list
@@ -27,6 +28,7 @@ func (s *Service) Handle(r *job.Runner) {
 	r.Handle(readKind, s.readList)
 	r.Handle(forgetKind, s.forget)
 	r.Handle(syncKind, s.sync)
+	r.Handle(revokeKind, s.revoke)
 }
 
 // Options are those of the runner that does the jobs.

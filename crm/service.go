@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"soniq/access"
 	"soniq/bus"
 	"soniq/call"
 	"soniq/contact"
@@ -22,11 +23,15 @@ import (
 
 // Config is what the room is made of.
 type Config struct {
-	DB       *db.DB
-	Bus      *bus.Bus
-	Jobs     *job.Queue
-	Seal     *seal.Seal
-	Guard    *egress.Guard
+	DB      *db.DB
+	Bus     *bus.Bus
+	Jobs    *job.Queue
+	Seal    *seal.Seal
+	Guard   *egress.Guard
+	BaseURL string         // of this server, to which vendors lead people back
+	Apps    map[string]App // the operator's, by provider
+	// Valid says whether a credential that began something may still do so; nil: it may.
+	Valid    func(ctx context.Context, p access.Principal) error
 	Contacts *contact.Service
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -46,6 +51,7 @@ type Service struct {
 	mu      sync.Mutex // guards both
 	lines   map[string]*line
 	reading map[string]bool // lists that are being read
+	running sync.WaitGroup  // renewals of tokens
 }
 
 // known is what an organisation has connected.
@@ -153,10 +159,10 @@ func (s *Service) line(c Connection) (*line, error) {
 		return l, nil
 	}
 	p, ok := providerOf(c.Provider)
-	if !ok || p.build == nil {
+	if !ok || !p.made() {
 		return nil, fmt.Errorf("provider %s is not built in", c.Provider)
 	}
-	a, wrong := p.build(s, c.settings, c.FieldMap)
+	a, wrong := p.adapterOf(s, c, c.settings)
 	if a == nil {
 		return nil, fmt.Errorf("settings of connection %s: %s", c.ID, wrong[0].Message)
 	}
@@ -165,8 +171,9 @@ func (s *Service) line(c Connection) (*line, error) {
 	return s.lines[name], nil
 }
 
-// Close lets go of the connections to systems that are kept open.
+// Close waits for renewals of tokens that are under way, and lets go of the connections to systems that are kept open.
 func (s *Service) Close() {
+	s.running.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.lines {
@@ -210,6 +217,7 @@ func (s *Service) dress(c *Connection) {
 	if c.refresh != "" {
 		c.LastError, c.Status = &c.refresh, "degraded"
 	}
+	s.dressGrant(c)
 	if !c.enabled {
 		c.Status = "disabled"
 	}

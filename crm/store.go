@@ -7,16 +7,17 @@ import (
 	"soniq/db"
 )
 
-const columns = `id, org_id, provider, name, enabled, priority, timeout_ms, settings, field_map, refreshed_at, entries, refresh_error, created_at, updated_at`
+const columns = `id, org_id, provider, name, enabled, priority, timeout_ms, settings, field_map, refreshed_at, entries, refresh_error, created_at, updated_at,
+	(SELECT COALESCE(g.refused, 'yes') FROM crm_grants g WHERE g.org_id = crm_connections.org_id AND g.connection_id = crm_connections.id)`
 
 func scan(scan func(...any) error) (Connection, error) {
 	var c Connection
 	var fields db.JSON[map[string]string]
-	var refresh db.Null
+	var refresh, granted db.Null
 	var settings []byte
 	err := scan(&c.ID, &c.org, &c.Provider, &c.Name, &c.enabled, &c.Priority, &c.TimeoutMS, &settings, &fields, &c.RefreshedAt, &c.Entries, &refresh,
-		&c.CreatedAt, &c.updatedAt)
-	c.FieldMap, c.refresh, c.settings = fields.V, string(refresh), settings
+		&c.CreatedAt, &c.updatedAt, &granted)
+	c.FieldMap, c.refresh, c.settings, c.granted = fields.V, string(refresh), settings, string(granted)
 	return c, err
 }
 

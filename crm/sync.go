@@ -31,6 +31,7 @@ type Sync struct {
 
 	org     string
 	waits   bool   // for CallGrew, where the system takes it only once
+	again   bool   // it was tried before
 	written string // what the system was given last, as a digest; "" where nothing was
 }
 

@@ -36,6 +36,7 @@ func (s *Service) sync(ctx context.Context, j job.Job) error {
 		return err
 	}
 	seen := x.UpdatedAt
+	x.again = j.Attempt > 1 || x.Attempts > 0
 	out, err := s.write(ctx, &x)
 	retry := x.took(out, err, j.Last())
 	x.UpdatedAt = db.At(s.Now())
@@ -148,7 +149,7 @@ func value(text *string) string {
 
 // whom finds out whom something is about, and which record of the system that is.
 func (s *Service) whom(ctx context.Context, a Adapter, x Sync, needsRecord bool) (Whom, error) {
-	w := Whom{ContactID: value(x.ContactID)}
+	w := Whom{ContactID: value(x.ContactID), Again: x.again}
 	if x.CallID != nil {
 		c, err := s.Call(ctx, x.org, *x.CallID)
 		if err != nil && !db.IsNone(err) {

@@ -1,0 +1,165 @@
+package crm_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"soniq/crm/vendortest"
+	"soniq/db/dbtest"
+	"soniq/op/optest"
+)
+
+// A trial is one vendor as all of them are held to the same: every request of ours is held against the vendor's own description by the
+// stand-in, which answers with examples of the same.
+type trial struct {
+	provider string
+	settings func(v *vendortest.Vendor) map[string]any
+	tells    map[string]any // beside tokens
+	// what the example of the description is known by
+	name, id, url string
+	wrote         string // the contact that is written
+	// where a call is made and changed: methods and the beginnings of paths
+	makes, changes [2]string
+	makesID        string
+	// an answer that says that we ask too often
+	busy *vendortest.Answer
+}
+
+var trials = []trial{
+	{provider: "hubspot", settings: own, name: "Ada Lovelace", id: "512", url: "https://app-eu1.hubspot.com/contacts/62515/record/0-1/512", wrote: "901",
+		makes: [2]string{"POST", "/crm/v3/objects/calls"}, changes: [2]string{"PATCH", "/crm/v3/objects/calls/901"}, makesID: "901",
+		busy: &vendortest.Answer{Status: 429, Body: map[string]any{"status": "error", "message": "You have reached your secondly limit.", "correlationId": "x",
+			"category": "RATE_LIMITS", "policyName": "SECONDLY"}}},
+}
+
+// each runs a claim for every vendor.
+func each(t *testing.T, claim func(t *testing.T, x trial, h *house, v *vendortest.Vendor)) {
+	t.Helper()
+	t.Parallel()
+	for _, x := range trials {
+		t.Run(x.provider, func(t *testing.T) {
+			t.Parallel()
+			h, v := build(t, dbtest.SQLite(t)), vendortest.New(t, x.provider)
+			v.Tells(x.tells, nil)
+			claim(t, x, h, v)
+		})
+	}
+}
+
+func TestEveryVendorTellsWhoCalls(t *testing.T) {
+	each(t, func(t *testing.T, x trial, h *house, v *vendortest.Vendor) {
+		h.agreed(x.provider, x.settings(v))
+		for _, what := range []string{"phone=%2B442079460018", "email=ada@example.com"} {
+			a := h.do("GET", "/contacts/lookup?timeout_ms=2000&"+what, nil).Want(200)
+			if a.Text("name") != x.name || a.Text("external_id") != x.id || a.Text("url") != x.url || a.Text("company") != "Analytical" {
+				t.Errorf("%s: %s", what, a.Bytes)
+			}
+		}
+	})
+}
+
+func TestEveryVendorTakesContactsAndNotes(t *testing.T) {
+	each(t, func(t *testing.T, x trial, h *house, v *vendortest.Vendor) {
+		h.agreed(x.provider, x.settings(v))
+		c := h.do("POST", "/contacts", `{"first_name":"Ada","last_name":"O'Hara <x>","company":"Co","title":"Dr","phones":[{"number":"+447700900123","label":"mobile"},
+			{"number":"+442079460018","primary":true}],"emails":[{"value":"ada@example.com"}]}`).Want(201)
+		path := "/contacts/" + c.Text("id")
+		a := h.until("synced contact", path, func(a *optest.Answer) bool { return a.Text("external_refs.0.sync_status") != "pending" })
+		if a.Text("external_refs.0.sync_status") != "synced" || a.Text("external_refs.0.external_id") != x.wrote {
+			t.Fatalf("written %s", a.Bytes)
+		}
+		before := len(v.Seen())
+		h.do("PATCH", path, `{"title":"Countess"}`).Want(200)
+		h.until("the change", "/crm/sync-jobs", func(a *optest.Answer) bool { return a.Text("data.0.status") == "synced" && len(v.Seen()) > before })
+		h.do("POST", path+"/notes", `{"body":"Called \"twice\" & was <glad>."}`).Want(201)
+		n := h.until("the note", "/crm/sync-jobs", func(a *optest.Answer) bool {
+			return a.Text("data.0.kind") == "note" && a.Text("data.0.status") != "pending"
+		})
+		if n.Text("data.0.status") != "synced" {
+			t.Errorf("note %s", n.Bytes)
+		}
+	})
+}
+
+func TestEveryVendorHasOneCallThatGrows(t *testing.T) {
+	each(t, func(t *testing.T, x trial, h *house, v *vendortest.Vendor) {
+		h.agreed(x.provider, x.settings(v))
+		h.ended(true)
+		a := h.until("written call", "/crm/sync-jobs", func(a *optest.Answer) bool { return a.Text("data.0.status") != "pending" })
+		if a.Text("data.0.status") != "synced" || a.Text("data.0.external_id") != x.makesID {
+			t.Fatalf("written %s", a.Bytes)
+		}
+		changed := v.Asked(x.changes[0], x.changes[1])
+		h.grew("Wants a quote & <soon>.", "Caller: A quote, please.")
+		h.until("changed call", "/crm/sync-jobs", func(a *optest.Answer) bool {
+			return a.Text("data.0.status") != "pending" && v.Asked(x.changes[0], x.changes[1]) > changed
+		})
+		made := 0
+		all := v.Seen()
+		for _, r := range all {
+			if r.Method == x.makes[0] && r.Path == x.makes[1] {
+				made++
+			}
+		}
+		last := all[len(all)-1]
+		if x.makes != x.changes && made != 1 || !strings.Contains(last.Body, "Wants a quote") || !strings.Contains(last.Body, "A quote, please") {
+			t.Errorf("made %d times, then %s", made, last)
+		}
+	})
+}
+
+func TestEveryVendorIsLeftAloneWhenItWantsToBe(t *testing.T) {
+	each(t, func(t *testing.T, x trial, h *house, v *vendortest.Vendor) {
+		h.agreed(x.provider, x.settings(v))
+		v.Says(func(vendortest.Request) *vendortest.Answer { return x.busy })
+		if a := h.lookup("+442079460018").Want(404); a.Text("sources.1.status") != "rate_limited" {
+			t.Errorf("busy: %s", a.Bytes)
+		}
+		before := len(v.Seen())
+		if a := h.lookup("+442079460019").Want(404); a.Text("sources.1.status") != "rate_limited" || len(v.Seen()) != before {
+			t.Errorf("asked on: %s", a.Bytes)
+		}
+	})
+}
+
+func TestEveryVendorMayFail(t *testing.T) {
+	each(t, func(t *testing.T, x trial, h *house, v *vendortest.Vendor) {
+		id := h.agreed(x.provider, x.settings(v))
+		for i, a := range []vendortest.Answer{{Status: 503, Body: "down"}, {Status: 200, Body: "<html>"}, {Status: 302, Header: map[string]string{"Location": "http://10.0.0.1/"}},
+			{Status: 400, Body: `{"message":"no such field"}`}} {
+			v.Says(func(vendortest.Request) *vendortest.Answer { return &a })
+			got := h.do("POST", "/crm/connections/"+id+"/test", `{"phone":"+442079460018"}`).Want(200)
+			if got.At("ok") != false || got.Text("error") == "" {
+				t.Errorf("%d: %s", i, got.Bytes)
+			}
+		}
+		stop := make(chan struct{})
+		defer close(stop)
+		h.do("PATCH", "/crm/connections/"+id, `{"timeout_ms":100}`).Want(200)
+		v.Says(func(vendortest.Request) *vendortest.Answer { <-stop; return nil })
+		if a := h.lookup("+442079460018").Want(404); a.Text("sources.1.status") != "timeout" {
+			t.Errorf("slow: %s", a.Bytes)
+		}
+	})
+}
+
+// A token that is taken back is renewed, and the call comes through.
+func TestEveryVendorTakesTokensBack(t *testing.T) {
+	each(t, func(t *testing.T, x trial, h *house, v *vendortest.Vendor) {
+		h.agreed(x.provider, x.settings(v))
+		v.Forget(false)
+		if a := h.lookup("+442079460018").Want(200); a.Text("name") != x.name {
+			t.Errorf("found %s", a.Bytes)
+		}
+		refused := 0
+		for _, r := range v.Seen() {
+			if r.Method != http.MethodGet || r.Header.Get("Authorization") != "" {
+				refused++
+			}
+		}
+		if refused < 2 {
+			t.Errorf("no token was refused: %v", v.Seen())
+		}
+	})
+}

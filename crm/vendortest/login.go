@@ -1,0 +1,220 @@
+package vendortest
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// login is the vendor's authorization server. Refresh tokens are good once: the next comes with the next token.
+type login struct {
+	vendor  *Vendor
+	tokens  map[string]bool // good ones
+	refresh map[string]bool
+	codes   map[string]code
+	number  int
+	Life    int // of tokens, in seconds; negative: none is told
+
+	fixed map[string]bool // values of credentials that are no tokens of ours
+	more  map[string]any  // told beside every token
+	extra url.Values      // told beside every code
+	slow  time.Duration
+	asked []url.Values
+}
+
+// A code is what somebody came back with.
+type code struct{ challenge, redirect string }
+
+// Client and Secret are the app's.
+const (
+	Client = "soniq-client"
+	Secret = "soniq-secret"
+)
+
+// Accepts lets a credential in that is no token, such as the value of an Authorization header.
+func (v *Vendor) Accepts(values ...string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.login.fixed = map[string]bool{}
+	for _, x := range values {
+		v.login.fixed[x] = true
+	}
+}
+
+// Tells has members told beside every token, and parameters beside every code.
+func (v *Vendor) Tells(beside map[string]any, withCode url.Values) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.login.more, v.login.extra = beside, withCode
+}
+
+// Lives sets how long tokens are good, in seconds; negative: it is not told.
+func (v *Vendor) Lives(seconds int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.login.Life = seconds
+}
+
+// Slow has every token take a while.
+func (v *Vendor) Slow(d time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.login.slow = d
+}
+
+// Forget takes all tokens back, and the refresh tokens too where everything is so.
+func (v *Vendor) Forget(everything bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.login.tokens)
+	if everything {
+		clear(v.login.refresh)
+	}
+}
+
+// TokenRequests are the forms that were sent for tokens, and to take them back.
+func (v *Vendor) TokenRequests() []url.Values {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return append([]url.Values{}, v.login.asked...)
+}
+
+// Good counts the refresh tokens that are good.
+func (v *Vendor) Good() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.login.refresh)
+}
+
+// serve answers what is for the authorization server.
+func (l *login) serve(w http.ResponseWriter, r *http.Request) bool {
+	switch p := strings.ToLower(r.URL.Path); {
+	case strings.HasSuffix(p, "/revoke"):
+		l.revoke(w, r)
+	case strings.HasSuffix(p, "/token"), strings.HasSuffix(p, "/tokens"):
+		l.give(w, r)
+	case strings.Contains(p, "authoriz") || strings.HasSuffix(p, "/auth"):
+		l.ask(w, r)
+	default:
+		return false
+	}
+	return true
+}
+
+// ask is somebody who agrees at once.
+func (l *login) ask(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	l.vendor.mu.Lock()
+	defer l.vendor.mu.Unlock()
+	l.number++
+	name := fmt.Sprintf("code-%d", l.number)
+	l.codes[name] = code{q.Get("code_challenge"), q.Get("redirect_uri")}
+	back := url.Values{"code": {name}, "state": {q.Get("state")}}
+	maps.Copy(back, l.extra)
+	w.Header().Set("Location", q.Get("redirect_uri")+"?"+back.Encode())
+	w.WriteHeader(http.StatusFound)
+}
+
+// form reads a token request: as a form or as JSON, with the app's credentials in it or in the header.
+func (l *login) form(r *http.Request) (url.Values, bool) {
+	form := url.Values{}
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		var x map[string]string
+		_ = json.NewDecoder(r.Body).Decode(&x)
+		for name, value := range x {
+			form.Set(name, value)
+		}
+	} else {
+		_ = r.ParseForm()
+		maps.Copy(form, r.Form)
+	}
+	l.asked = append(l.asked, form)
+	id, secret := form.Get("client_id"), form.Get("client_secret")
+	if user, password, ok := r.BasicAuth(); ok {
+		id, secret = user, password
+	}
+	return form, id == Client && secret == Secret
+}
+
+func (l *login) give(w http.ResponseWriter, r *http.Request) {
+	l.vendor.mu.Lock()
+	wait := l.slow
+	l.vendor.mu.Unlock()
+	time.Sleep(wait) // a slow server is slow
+	l.vendor.mu.Lock()
+	defer l.vendor.mu.Unlock()
+	form, known := l.form(r)
+	if !known {
+		refuse(w, http.StatusUnauthorized, "invalid_client")
+		return
+	}
+	switch form.Get("grant_type") {
+	case "authorization_code":
+		c, ok := l.codes[form.Get("code")]
+		delete(l.codes, form.Get("code"))
+		if !ok || c.redirect != form.Get("redirect_uri") || c.challenge != "" && c.challenge != challenge(form.Get("code_verifier")) {
+			refuse(w, http.StatusBadRequest, "invalid_grant")
+			return
+		}
+	case "refresh_token":
+		if !l.refresh[form.Get("refresh_token")] {
+			refuse(w, http.StatusBadRequest, "invalid_grant")
+			return
+		}
+		delete(l.refresh, form.Get("refresh_token"))
+	case "client_credentials":
+	default:
+		refuse(w, http.StatusBadRequest, "unsupported_grant_type")
+		return
+	}
+	l.token(w, form.Get("grant_type") != "client_credentials")
+}
+
+func (l *login) token(w http.ResponseWriter, again bool) {
+	l.number++
+	x := map[string]any{"access_token": fmt.Sprintf("access-%d", l.number), "token_type": "bearer"}
+	l.tokens[x["access_token"].(string)] = true
+	if again {
+		x["refresh_token"] = fmt.Sprintf("refresh-%d", l.number)
+		l.refresh[x["refresh_token"].(string)] = true
+	}
+	if l.Life >= 0 {
+		x["expires_in"] = l.Life
+	}
+	maps.Copy(x, l.more)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(x)
+}
+
+func (l *login) revoke(w http.ResponseWriter, r *http.Request) {
+	l.vendor.mu.Lock()
+	defer l.vendor.mu.Unlock()
+	form, _ := l.form(r)
+	delete(l.refresh, form.Get("token"))
+	w.WriteHeader(http.StatusOK)
+}
+
+// admits reports whether a request has a token, or another credential, that is good.
+func (l *login) admits(r *http.Request) bool {
+	l.vendor.mu.Lock()
+	defer l.vendor.mu.Unlock()
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return l.tokens[token] || l.fixed[r.Header.Get("Authorization")] || l.fixed[r.Header.Get("x-api-token")]
+}
+
+func challenge(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func refuse(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": why, "error_description": "as the test wants it"})
+}
