@@ -15,7 +15,8 @@ type binding struct {
 	who     atomic.Pointer[Account] // nil before it has logged in
 	mode    Command                 // set before who
 	ready   chan struct{}           // closed when the client is told that it has logged in
-	tokens  tokens                  // of the goroutine that reads
+	tokens  *tokens                 // of its account
+	name    string
 }
 
 func (b *binding) account() string {
@@ -70,7 +71,7 @@ func (b *binding) take(ctx context.Context, c Command, m *Message) reply {
 	case m.Destination.Digits == "":
 		return reply{status: BadDestination}
 	}
-	id, status := b.server.receiver.take(ctx, b.account(), m)
+	id, status := b.server.receiver.take(ctx, b.account(), b.name, m)
 	if status != OK {
 		return reply{status: status}
 	}
@@ -111,13 +112,17 @@ func (b *binding) login(ctx context.Context, p PDU) reply {
 	if !b.server.add(b, a) {
 		return b.turnAway(AlreadyBound)
 	}
-	b.tokens.perSecond = a.PerSecond
 	b.who.Store(&a)
 	answer := &BindAnswer{SystemID: c.SystemID}
 	if asked.InterfaceVersion >= version {
 		answer.TLVs = TLVs{octetTLV(TagInterfaceVersion, version)}
 	}
-	return reply{body: answer, then: func(*outgoing) { close(b.ready) }}
+	return reply{body: answer, then: func(*outgoing) {
+		close(b.ready)
+		if c.Joined != nil && b.mode != BindTransmitter {
+			c.Joined(a.ID)
+		}
+	}}
 }
 
 func (b *binding) turnAway(s Status) reply {

@@ -268,7 +268,7 @@ func (c *Client) handle(ctx context.Context, p PDU) reply {
 	case c.config.Mode == BindTransmitter:
 		return reply{status: BadBindState}
 	}
-	_, status := c.receiver.take(ctx, "", m)
+	_, status := c.receiver.take(ctx, "", "", m)
 	if status != OK {
 		return reply{status: status}
 	}

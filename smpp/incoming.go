@@ -15,8 +15,11 @@ type Incoming struct {
 	Parts, Missing int
 	// MessageIDs are those that the parts were answered with, where we are the centre.
 	MessageIDs []string
-	// Receipt says that the sender wants one.
-	Receipt bool
+	// Receipt says that the sender wants one. Receipts says of which parts, as they are in MessageIDs.
+	Receipt  bool
+	Receipts []Wish
+	// Bind names the connection that the last part came on, where we are the centre; no two have the same name.
+	Bind string
 	// ServiceType, Schedule and Validity are as they were sent (§7.1.1 for times).
 	ServiceType, Schedule, Validity string
 	// Reference is the sender's own number of it, user_message_reference; zero where there is none.
@@ -24,6 +27,22 @@ type Incoming struct {
 	// Key and At tell long messages apart: whose parts they are, and when the first of them came. Key.Segment.Total is zero for others.
 	Key Key
 	At  time.Time
+}
+
+// A Wish is for which ends of a message a receipt is wanted (§5.2.17).
+type Wish uint8
+
+// Wishes. OnSuccess is of SMPP 5.0.
+const (
+	Never Wish = iota
+	Always
+	OnFailure
+	OnSuccess
+)
+
+// Wants tells whether a receipt is wanted of a message that ends in a state.
+func (w Wish) Wants(s State) bool {
+	return w == Always || w == OnFailure && s != Delivered || w == OnSuccess && s == Delivered
 }
 
 // incoming joins the parts of a message, which are in order. Octets are joined before they are read, since some senders
@@ -40,7 +59,8 @@ func (t Text) incoming(parts []Fragment) Incoming {
 	}
 	for _, p := range parts {
 		if p.MessageID != "" {
-			in.MessageIDs = append(in.MessageIDs, p.MessageID)
+			in.Bind = p.Bind
+			in.MessageIDs, in.Receipts = append(in.MessageIDs, p.MessageID), append(in.Receipts, Wish(p.Message.RegisteredDelivery&3))
 		}
 	}
 	for last := uint8(0); len(parts) > 0; {

@@ -79,12 +79,22 @@ func (p *pacer) heed(s Status) time.Duration {
 
 // tokens lets so many in per second, and as many at once.
 type tokens struct {
+	mu              sync.Mutex // guards what follows
 	perSecond, left float64
 	at              time.Time
 }
 
+// set changes how many are let in.
+func (t *tokens) set(perSecond float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.perSecond = perSecond
+}
+
 // take tells whether one more is let in; perSecond 0 lets all in.
 func (t *tokens) take(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.perSecond <= 0 {
 		return true
 	}

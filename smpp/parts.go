@@ -20,6 +20,7 @@ type Fragment struct {
 	Key       Key
 	Sequence  uint8
 	MessageID string
+	Bind      string // on which a server was sent it
 	Octets    []byte // the text; GSM 7 bit is no longer packed
 	Message   Message
 	At        time.Time

@@ -10,6 +10,7 @@ import (
 // receiver gives what comes in to the caller's functions.
 type receiver struct {
 	text    Text
+	textOf  func(account string) Text // nil: text for all
 	ids     IDs
 	parts   Parts
 	message func(ctx context.Context, in Incoming) error
@@ -32,23 +33,31 @@ func (r *receiver) statusOf(err error) Status {
 	return r.failed
 }
 
+// of is how an account writes.
+func (r *receiver) of(account string) Text {
+	if r.textOf == nil {
+		return r.text
+	}
+	return r.textOf(account)
+}
+
 // take hands a message on, or keeps it as a part; the identifier is that of this part.
-func (r *receiver) take(ctx context.Context, account string, m *Message) (id string, s Status) {
+func (r *receiver) take(ctx context.Context, account, bind string, m *Message) (id string, s Status) {
 	if r.receipt != nil {
 		if receipt, ok := m.receipt(r.text, r.ids); ok {
 			return "", r.statusOf(r.receipt(ctx, receipt))
 		}
 	}
-	f, ok := r.text.fragment(account, m)
+	f, ok := r.of(account).fragment(account, m)
 	if !ok {
 		return "", BadESMClass
 	}
-	f.At = time.Now()
+	f.At, f.Bind = time.Now(), bind
 	if r.newID != nil {
 		f.MessageID = r.newID()
 	}
 	if f.Key.Segment.Total == 0 {
-		return f.MessageID, r.statusOf(r.message(ctx, r.text.incoming([]Fragment{f})))
+		return f.MessageID, r.statusOf(r.message(ctx, r.of(account).incoming([]Fragment{f})))
 	}
 	return r.collect(ctx, f)
 }
@@ -62,7 +71,7 @@ func (r *receiver) collect(ctx context.Context, f Fragment) (id string, s Status
 	if a.Whole == nil {
 		return a.MessageID, OK
 	}
-	err = r.message(ctx, r.text.incoming(a.Whole))
+	err = r.message(ctx, r.of(f.Key.Account).incoming(a.Whole))
 	if done := r.parts.Done(ctx, f.Key, err == nil); done != nil && err == nil {
 		r.log.Warn("smpp: parts that were handed on are still kept", "error", done)
 	}
@@ -89,7 +98,7 @@ func (r *receiver) late(ctx context.Context, before time.Time) {
 		r.log.Warn("smpp: incomplete messages were not found", "error", err)
 	}
 	for _, parts := range all {
-		err := r.message(ctx, r.text.incoming(parts))
+		err := r.message(ctx, r.of(parts[0].Key.Account).incoming(parts))
 		if err := errors.Join(err, r.parts.Done(ctx, parts[0].Key, err == nil)); err != nil {
 			r.log.Warn("smpp: an incomplete message was not taken", "error", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,7 +28,7 @@ type Login struct {
 type Account struct {
 	ID        string  // of the caller's; what Deliver is told
 	Binds     int     // how many at once; 0: 10
-	PerSecond float64 // messages taken on each bind, others are throttled; 0: any number
+	PerSecond float64 // messages taken on all of its binds together, others are throttled; 0: any number
 	Waiting   int     // messages of a bind that wait for us at once, up to 64; others are throttled; 0: 64
 }
 
@@ -45,6 +46,14 @@ type ServerConfig struct {
 	NewID func() string
 	TLS   *tls.Config // nil: none
 	Text  Text
+	// TextOf is how an account writes; nil: all as Text has it.
+	TextOf func(account string) Text
+	// Admit tells whether somebody at an address may connect; nil: everybody.
+	Admit func(host string) bool
+	// Joined is told that an account has one more bind that takes messages, Left that one of its binds has ended, by ErrUnbound where
+	// the client has said so. Neither may wait for this bind.
+	Joined func(account string)
+	Left   func(account, bind string, why error)
 	// Connections is how many there may be at once, logged in or not; 100. Half of them may be from one address.
 	Connections int
 	// Window is how many messages to a client may be unanswered at once; 10.
@@ -100,7 +109,8 @@ func NewServer(c ServerConfig) (*Server, error) {
 		return nil, errors.New("smpp: a server needs Authenticate and Message")
 	}
 	s := &Server{config: c, binds: map[string][]*binding{}, sources: map[string]int{}}
-	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Message, newID: c.NewID, failed: SystemError, log: c.Log}
+	s.receiver = &receiver{text: c.Text, parts: c.Parts, message: c.Message, newID: c.NewID, failed: SystemError, log: c.Log,
+		textOf: c.TextOf}
 	return s, nil
 }
 
@@ -125,7 +135,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case err != nil: // too many files are open, or the client has left already
 			s.config.Log.Warn("smpp: a connection was not accepted", "error", err)
 			wait(ctx, 50*time.Millisecond)
-		case !s.enter(host(conn)):
+		case s.config.Admit != nil && !s.config.Admit(host(conn)) || !s.enter(host(conn)):
 			conn.Close()
 		default:
 			wg.Go(func() { defer s.exit(host(conn)); s.serve(ctx, conn) })
@@ -172,7 +182,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		conn = tls.Server(conn, s.config.TLS)
 	}
 	c := s.config
-	b := &binding{server: s, ready: make(chan struct{}), session: newSession(conn, timing{answer: c.Answer, enquire: c.Enquire, idle: c.Idle}, c.Window)}
+	b := &binding{server: s, name: randomID(), tokens: &tokens{}, ready: make(chan struct{}), session: newSession(conn, timing{answer: c.Answer, enquire: c.Enquire, idle: c.Idle}, c.Window)}
 	b.session.handle, b.session.admit, b.session.full = b.handle, b.admit, Throttled
 	late := time.AfterFunc(c.Login, func() {
 		if b.who.Load() == nil {
@@ -182,6 +192,9 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	defer late.Stop()
 	err := b.session.run(ctx)
 	s.remove(b)
+	if c.Left != nil && b.account() != "" {
+		c.Left(b.account(), b.name, err)
+	}
 	c.Log.Info("smpp: a client has left", "account", b.account(), "remote", conn.RemoteAddr(), "error", err)
 }
 
@@ -193,6 +206,10 @@ func (s *Server) add(b *binding, a Account) bool {
 	if len(s.binds[a.ID]) >= a.Binds {
 		return false
 	}
+	if others := s.binds[a.ID]; len(others) > 0 {
+		b.tokens = others[0].tokens
+	}
+	b.tokens.set(a.PerSecond)
 	s.binds[a.ID] = append(s.binds[a.ID], b)
 	return true
 }
@@ -209,6 +226,25 @@ func (s *Server) remove(b *binding) {
 	if s.binds[b.account()] = left; left == nil {
 		delete(s.binds, b.account())
 	}
+}
+
+// Drop ends the binds of an account: its clients are told to go.
+func (s *Server) Drop(account string) {
+	s.mu.Lock()
+	all := slices.Clone(s.binds[account])
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, b := range all {
+		wg.Go(b.session.leave)
+	}
+}
+
+// Alive tells whether a bind is connected.
+func (s *Server) Alive(account, bind string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.binds[account], func(b *binding) bool { return b.name == bind })
 }
 
 // pick finds a bind of an account that takes messages, another one every time.
@@ -254,8 +290,9 @@ func (s *Server) Deliver(ctx context.Context, account string, o Outgoing) (Resul
 	if b == nil {
 		return Result{Reference: o.Reference, MessageIDs: o.Sent}, &Error{Outcome: Retryable, Part: len(o.Sent) + 1, Err: ErrNotBound}
 	}
-	o.Reference = nextReference(o.Reference, &s.next, s.config.Text.Long)
-	return sender{b.session, DeliverSM, s.config.Text, IDs{}, &b.pacer}.send(ctx, o)
+	text := s.receiver.of(account)
+	o.Reference = nextReference(o.Reference, &s.next, text.Long)
+	return sender{b.session, DeliverSM, text, IDs{}, &b.pacer}.send(ctx, o)
 }
 
 // Receipt tells a client what became of a part that it has submitted: r.From is whom that was sent to, r.To who sent it.
@@ -268,12 +305,13 @@ func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
 	if r.State == Delivered {
 		or(&r.Delivered, r.Parts)
 	}
-	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: s.config.Text.plain(r.String()),
+	text := s.receiver.of(account)
+	m := &Message{Source: r.From, Destination: r.To, ESMClass: 0x04, ShortMessage: text.plain(r.String()),
 		TLVs: TLVs{textTLV(TagReceiptedMessageID, r.MessageID), octetTLV(TagMessageState, uint8(r.State))}}
 	if !r.State.Final() {
 		m.ESMClass = 0x20
 	}
-	if _, err := (sender{b.session, DeliverSM, s.config.Text, IDs{}, &b.pacer}).part(ctx, m); err != nil {
+	if _, err := (sender{b.session, DeliverSM, text, IDs{}, &b.pacer}).part(ctx, m); err != nil {
 		err.Part = 1
 		return err
 	}

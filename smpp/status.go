@@ -26,6 +26,7 @@ const (
 	BadESMClass        Status = 0x43
 	SubmitFailed       Status = 0x45
 	Throttled          Status = 0x58
+	BadSchedule        Status = 0x61
 	TemporaryAppError  Status = 0x64
 	PermanentAppError  Status = 0x65
 	RejectedAppError   Status = 0x66
@@ -43,7 +44,7 @@ var statusNames = map[Status]string{OK: "ESME_ROK", BadMessageLength: "ESME_RINV
 	CancelFailed: "ESME_RCANCELFAIL", ReplaceFailed: "ESME_RREPLACEFAIL", QueueFull: "ESME_RMSGQFUL", 0x15: "ESME_RINVSERTYP",
 	0x42: "ESME_RINVREPFLAG", BadESMClass: "ESME_RINVESMCLASS", 0x44: "ESME_RCNTSUBDL", SubmitFailed: "ESME_RSUBMITFAIL",
 	0x48: "ESME_RINVSRCTON", 0x49: "ESME_RINVSRCNPI", 0x50: "ESME_RINVDSTTON", 0x51: "ESME_RINVDSTNPI", 0x53: "ESME_RINVSYSTYP",
-	Throttled: "ESME_RTHROTTLED", 0x61: "ESME_RINVSCHED", 0x62: "ESME_RINVEXPIRY", TemporaryAppError: "ESME_RX_T_APPN",
+	Throttled: "ESME_RTHROTTLED", BadSchedule: "ESME_RINVSCHED", 0x62: "ESME_RINVEXPIRY", TemporaryAppError: "ESME_RX_T_APPN",
 	PermanentAppError: "ESME_RX_P_APPN", RejectedAppError: "ESME_RX_R_APPN", QueryFailed: "ESME_RQUERYFAIL",
 	BadOptionalStream: "ESME_RINVOPTPARSTREAM", 0xc1: "ESME_ROPTPARNOTALLWD", BadOptionalLength: "ESME_RINVPARLEN",
 	0xc3: "ESME_RMISSINGOPTPARAM", 0xc4: "ESME_RINVOPTPARAMVAL", DeliveryFailed: "ESME_RDELIVERYFAILURE", UnknownStatusError: "ESME_RUNKNOWNERR"}
