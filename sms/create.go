@@ -42,18 +42,8 @@ const (
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Message], error) {
 	var m Message
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		var from OwnNumber
-		if m, from, err = s.fresh(ctx, tx, in.Body); err != nil {
-			return err
-		}
-		out, err := s.opted(ctx, tx, m.org, from.ID, m.ToNumber)
-		if err != nil {
-			return err
-		}
-		if out {
-			return op.Fail("opted_out", m.ToNumber+" asked not to receive messages from "+m.FromNumber)
-		}
-		return s.post(ctx, tx, &m, from.ID)
+		m, err = s.Submit(ctx, tx, db.NewID("sms"), in.Body)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -81,7 +71,7 @@ func (s *Service) post(ctx context.Context, tx db.Querier, m *Message, numberID 
 func (s *Service) fresh(ctx context.Context, tx db.Querier, b Create) (Message, OwnNumber, error) {
 	who, _ := access.From(ctx)
 	now := db.At(s.Now())
-	m := Message{ID: db.NewID("sms"), Direction: outbound, Status: queued, Body: b.Body, Media: attachments(b.MediaURLs), Source: "api",
+	m := Message{Direction: outbound, Status: queued, Body: b.Body, Media: attachments(b.MediaURLs), Source: "api",
 		UserID: db.Null(who.UserID).Ptr(), CreatedAt: now, Metadata: b.Metadata, Sandbox: who.Environment == access.Sandbox, org: who.OrgID}
 	if m.Metadata == nil {
 		m.Metadata = map[string]string{}

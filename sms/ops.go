@@ -126,6 +126,9 @@ func (s *Service) Cancel(ctx context.Context, in *OneIn) (*op.Out[Message], erro
 		if before == scheduled {
 			moved, err = move(ctx, tx, m, scheduled)
 		}
+		if err == nil && moved {
+			err = s.ended(ctx, tx, m)
+		}
 		if err == nil && !moved {
 			err = op.State("only scheduled messages can be canceled", before)
 		}

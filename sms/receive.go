@@ -79,6 +79,9 @@ func (s *Service) keep(ctx context.Context, tx db.Querier, in Incoming, n OwnNum
 	if err == nil && !in.Inside {
 		err = s.obey(ctx, tx, *m, n)
 	}
+	if err == nil && s.OnReceived != nil && n.ID != "" {
+		err = s.OnReceived(ctx, tx, m.org, n, *m)
+	}
 	if err != nil || s.Forward == nil || !in.Inside && n.UserID == "" {
 		return err
 	}

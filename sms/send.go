@@ -171,7 +171,9 @@ func (s *Service) begin(ctx context.Context, m *Message) (begun bool, err error)
 		if out && !m.automatic {
 			m.Status, m.Error = Failed, &Fault{Code: "opted_out", Message: "the recipient opted out before the message was sent"}
 		}
-		begun, err = move(ctx, tx, *m, queued)
+		if begun, err = move(ctx, tx, *m, queued); err == nil && begun {
+			err = s.ended(ctx, tx, *m)
+		}
 		begun = begun && m.Status == sending
 		return err
 	})
@@ -237,6 +239,9 @@ func (s *Service) apply(ctx context.Context, tx db.Querier, m *Message, from str
 		m.DeliveredAt = now
 	}
 	moved, err := move(ctx, tx, *m, from)
+	if err == nil && moved {
+		err = s.ended(ctx, tx, *m)
+	}
 	if err != nil || !moved || !first {
 		return err
 	}

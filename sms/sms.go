@@ -112,6 +112,11 @@ type Service struct {
 	// ContactNumbers are the whole numbers of a contact; none where there is no such contact. nil: nobody has any.
 	ContactNumbers func(ctx context.Context, org, id string) ([]string, error)
 
+	// OnEnd is told of a message sent that has become what it will be, OnReceived of one that came in for a number, in the transaction of
+	// the fact. nil: nobody is told.
+	OnEnd      func(ctx context.Context, tx db.Querier, org string, m Message) error
+	OnReceived func(ctx context.Context, tx db.Querier, org string, n OwnNumber, m Message) error
+
 	pace pace
 }
 
