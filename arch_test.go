@@ -40,6 +40,7 @@ var features = map[string][]string{
 	"crm":        {"call", "contact"},
 	"audit":      {},
 	"sms":        {},
+	"esme":       {"sms", "smpp"},
 	"sandbox":    {"sms", "contact"},
 	"smsc":       {"sms", "smpp", "org"},
 }

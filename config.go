@@ -31,7 +31,9 @@ type Config struct {
 	HTTPS          string        `flag:"https" default:"" help:"address for the same over TLS, which browsers want before they give a page the microphone; empty: none"`
 	SIP            string        `flag:"sip" default:"0.0.0.0:5060" help:"addresses for SIP over UDP and TCP, with commas, such as 0.0.0.0:5060,[::]:5060; port 0 picks a free one"`
 	SIPTLS         string        `flag:"sip-tls" default:"" help:"address for SIP over TLS, such as 0.0.0.0:5061; empty: TLS is not listened for"`
-	TLSCert        string        `flag:"tls-cert" default:"" help:"certificate for SIP over TLS and HTTPS (PEM); empty: one of our own is made in the data folder"`
+	SMPP           string        `flag:"smpp" default:"" help:"address at which programs send and receive text messages by SMPP 3.4, such as 0.0.0.0:2775; empty: none"`
+	SMPPS          string        `flag:"smpps" default:"" help:"address for the same over TLS, such as 0.0.0.0:3550; empty: none"`
+	TLSCert        string        `flag:"tls-cert" default:"" help:"certificate for SIP over TLS, HTTPS and SMPP over TLS (PEM); empty: one of our own is made in the data folder"`
 	TLSKey         string        `flag:"tls-key" default:"" help:"key of the certificate (PEM)"`
 	ProvisionHost  string        `flag:"provision-host" default:"" help:"host or address at which phones that are given their configuration register; empty: --public-ip, else the host of --base-url"`
 	ProvisionPlain string        `flag:"provision-plain" default:"" help:"networks (CIDR, comma-separated) whose phones may fetch their configuration, which has their password in it, without TLS"`

@@ -31,6 +31,7 @@ func (h *house) buildErasure() {
 		{Name: "calls", Count: h.calls.CountWith, Erase: h.eraseCalls},
 		{Name: "callbacks", Count: h.calls.CountCallbacks, Erase: h.calls.EraseCallbacks},
 		{Name: "messages", Count: h.messages.CountWith, Erase: h.messages.EraseWith},
+		{Name: "submissions", Count: h.esme.CountWith, Erase: h.esme.EraseWith},
 		{Name: "webhooks", Count: h.hooks.CountWith, Erase: h.hooks.EraseWith},
 		{Name: "events", Count: h.outbox.CountWith, Erase: h.outbox.EraseWith},
 		{Name: "memory", Count: h.memory.CountFacts, Erase: h.memory.EraseFacts},

@@ -32,6 +32,7 @@ import (
 	"soniq/device"
 	"soniq/egress"
 	"soniq/erasure"
+	"soniq/esme"
 	"soniq/event"
 	"soniq/flow"
 	"soniq/job"
@@ -92,6 +93,7 @@ type house struct {
 	audit       *audit.Service
 	messages    *sms.Service
 	smsc        *smsc.Service
+	esme        *esme.Service
 	sandbox     *sandbox.Service
 	bars        bars
 	engines     engines
@@ -189,6 +191,9 @@ func (h *house) build() error {
 	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak,
 		Room: h.orgs.Room, Admit: h.orgs.AdmitBytes})
 	h.buildMessages()
+	if err := h.buildESME(now); err != nil {
+		return err
+	}
 	h.buildErasure()
 	h.buildCounts()
 	h.buildContacts(now)
@@ -293,6 +298,9 @@ func (h *house) close() {
 		h.contacts.Close()
 		h.crm.Close()
 	}
+	if h.esme != nil {
+		h.esme.Close()
+	}
 	if h.db != nil {
 		if err := h.db.Close(); err != nil {
 			h.log.Error("database not closed in order", "err", err)
@@ -307,7 +315,7 @@ func (h *house) close() {
 func (h *house) operations() []op.Operation {
 	all := append(h.contacts.Operations(), h.crm.Operations()...)
 	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.flows, h.voicemail, h.devices, h.memory, h.numbers,
-		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit, h.messages, h.smsc, h.sandbox} {
+		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit, h.messages, h.smsc, h.esme, h.sandbox} {
 		all = append(all, room.Operations()...)
 	}
 	return all

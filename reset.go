@@ -56,7 +56,7 @@ func (n *node) quiet(ctx context.Context, org string) (running int, err error) {
 	if err != nil || running == 0 {
 		return running, err
 	}
-	for _, r := range []*job.Runner{n.callJobs, n.understand, n.callbacks, n.messages, n.erasing, n.exports, n.imports, n.connections} {
+	for _, r := range []*job.Runner{n.callJobs, n.understand, n.callbacks, n.messages, n.applications, n.erasing, n.exports, n.imports, n.connections} {
 		r.Abandon(org)
 	}
 	h.hooks.Abandon(org)

@@ -43,17 +43,22 @@ func (c Config) certificate() (cert, key string, err error) {
 	return cert, key, os.WriteFile(key, keyPEM, 0o600)
 }
 
+// keyPair is the certificate with its key.
+func (c Config) keyPair() (tls.Certificate, error) {
+	cert, key, err := c.certificate()
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.LoadX509KeyPair(cert, key)
+}
+
 // listenHTTPS opens the door at which what HTTP serves is served over TLS too, where an address is given: browsers give their microphone to nobody else.
 func (n *node) listenHTTPS() error {
 	c := n.house.config
 	if c.HTTPS == "" {
 		return nil
 	}
-	cert, key, err := c.certificate()
-	if err != nil {
-		return err
-	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	pair, err := c.keyPair()
 	if err != nil {
 		return fmt.Errorf("HTTPS: %w; see --tls-cert and --tls-key", err)
 	}

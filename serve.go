@@ -76,6 +76,8 @@ type node struct {
 	server                        *http.Server
 	callJobs, exports, understand *job.Runner
 	callbacks, messages           *job.Runner
+	applications                  *job.Runner
+	smpp                          smppDoors
 	parties                       *testParties
 	strangers                     *strangers
 	lamps                         *lamps
@@ -110,7 +112,7 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n := &node{house: h, listener: l, cancel: cancel, started: time.Now()}
-	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startContacts, n.startCallbacks, n.startMessages, n.startMail, n.startPartners, n.openControl, n.openHTTP} {
+	for _, step := range []func(context.Context) error{n.openTelephony, n.recover, n.startJobs, n.startContacts, n.startCallbacks, n.startMessages, n.startMail, n.startPartners, n.openControl, n.openSMPP, n.openHTTP} {
 		if err := step(ctx); err != nil {
 			n.stop()
 			return nil, err
@@ -130,7 +132,7 @@ func (n *node) recover(ctx context.Context) error {
 	closed, err := h.calls.Recover(ctx, lastAlive(h.config.Data), salvage, h.transcripts.Recorded,
 		func(_, id string) bool { return carried[id] })
 	if err == nil {
-		err = n.recoverMessages(ctx)
+		err = errors.Join(n.recoverMessages(ctx), h.esme.Recover(ctx, lastAlive(h.config.Data)))
 	}
 	if closed+len(carried) > 0 {
 		h.log.Warn("a crash cut calls off", "carried on", len(carried), "closed", closed)
@@ -331,6 +333,10 @@ func (n *node) closeDoors() {
 	if n.messages != nil {
 		n.messages.Stop(ctx)
 	}
+	n.smpp.close()
+	if n.applications != nil {
+		n.applications.Stop(ctx)
+	}
 	if n.hangUp != nil {
 		n.hangUp()
 		n.lines.Wait()
@@ -383,6 +389,7 @@ func (n *node) secureAddrs() string {
 	if a := n.sip.TLSAddr(); a.IsValid() {
 		text += " sips=" + a.String()
 	}
+	text += n.smpp.String()
 	return text
 }
 

@@ -112,6 +112,9 @@ func (s *stage) wrote(t *testing.T) {
 	s.a.want(t, 201, "POST", "/sms", map[string]any{"from": "+12025550143", "to": "ext:" + s.phone, "body": "A message.",
 		"send_at": time.Now().AddDate(0, 0, 1).UTC().Format(time.RFC3339)}, &m)
 	s.a.want(t, 201, "POST", "/sms/opt-outs", map[string]any{"phone": optedOut}, nil)
+	var application struct{ ID string }
+	s.a.want(t, 201, "POST", "/sms/applications", map[string]any{"name": "Reminders"}, &application)
+	s.ids["/sms/applications"] = id(application.ID)
 	s.ids["/sms"], s.ids["/sms/conversations"], s.ids["/sms/opt-outs"] = id(m.ID), id(m.Thread), map[string]string{"phone": optedOut}
 }
 

@@ -90,6 +90,7 @@ type Server struct {
 	HTTP string // host:port
 	SIP  string // host:port, UDP and TCP
 	SIPS string // host:port, TLS; "" unless it listens there
+	SMPP string // host:port; "" unless programs may speak SMPP there
 	WSS  string // address of SIP over secure WebSocket; "" unless it listens for HTTPS
 	Data string
 	DB   string
@@ -122,6 +123,7 @@ var (
 	readyLine = regexp.MustCompile(`soniq is ready: http=(\S+) sip=(\S+)`)
 	httpsDoor = regexp.MustCompile(` https=(\S+)`)
 	sipsDoor  = regexp.MustCompile(` sips=(\S+)`)
+	smppDoor  = regexp.MustCompile(` smpp=(\S+)`)
 )
 
 // Each runs a test against a server on SQLite, and on PostgreSQL when SONIQ_TEST_POSTGRES names one.
@@ -223,6 +225,9 @@ func (s *Server) follow(out io.Reader, ready chan<- []string) {
 			}
 			if door := sipsDoor.FindStringSubmatch(lines.Text()); door != nil {
 				s.SIPS = door[1]
+			}
+			if door := smppDoor.FindStringSubmatch(lines.Text()); door != nil {
+				s.SMPP = door[1]
 			}
 			ready <- found
 		}
