@@ -9,23 +9,78 @@ const (
 	help  = "HELP"
 )
 
-// keywords are those carriers and regulators know, beside French and Spanish ones.
-var keywords = map[string]string{
-	"STOP": stop, "STOPALL": stop, "STOP ALL": stop, "UNSUBSCRIBE": stop, "END": stop, "QUIT": stop, "CANCEL": stop, "REVOKE": stop,
-	"OPTOUT": stop, "OPT-OUT": stop, "OPT OUT": stop, "ARRET": stop, "ARRÊT": stop, "ALTO": stop,
-	"START": start, "UNSTOP": start, "OPTIN": start, "OPT-IN": start, "OPT IN": start,
-	"HELP": help, "INFO": help, "AIDE": help, "AYUDA": help,
+// A pack is the keywords of a language, and what is answered to them.
+type pack struct {
+	language          string
+	stop, start, help []string
+	// stopped, started and helped are the answers; each names the words that can be sent next.
+	stopped, started, helped string
 }
 
-// replies are what is answered to keywords.
-var replies = map[string]string{
-	stop:  "You have been unsubscribed and will receive no more messages from this number. Reply START to subscribe again.",
-	start: "You will receive messages from this number again. Reply STOP to unsubscribe.",
-	help:  "Reply STOP to receive no more messages from this number, START to receive them again.",
+// packs list the languages, English first: it has the words that carriers and regulators know. A word that several languages have is
+// the first one's.
+var packs = []pack{
+	{"en", []string{"STOP", "STOPALL", "STOP ALL", "UNSUBSCRIBE", "END", "QUIT", "CANCEL", "REVOKE", "OPTOUT", "OPT-OUT", "OPT OUT"},
+		[]string{"START", "UNSTOP", "OPTIN", "OPT-IN", "OPT IN", "SUBSCRIBE"}, []string{"HELP", "INFO"},
+		"You have been unsubscribed and will receive no more messages from this number. Reply START to subscribe again.",
+		"You will receive messages from this number again. Reply STOP to unsubscribe.",
+		"Reply STOP to receive no more messages from this number, START to receive them again."},
+	{"fr", []string{"ARRET", "ARRÊT", "ARRÊTER", "ARRETER", "DESABONNER", "DÉSABONNER", "DESINSCRIRE", "DÉSINSCRIRE"}, []string{"REPRENDRE", "ABONNER"}, []string{"AIDE"},
+		"Vous êtes désinscrit et ne recevrez plus de messages de ce numéro. Répondez REPRENDRE pour vous réinscrire.",
+		"Vous recevrez à nouveau les messages de ce numéro. Répondez ARRET pour vous désinscrire.",
+		"Répondez ARRET pour ne plus recevoir de messages de ce numéro, REPRENDRE pour en recevoir à nouveau."},
+	{"es", []string{"ALTO", "PARAR", "BAJA", "CANCELAR"}, []string{"INICIAR", "ALTA", "REANUDAR"}, []string{"AYUDA"},
+		"Se ha dado de baja y no recibirá más mensajes de este número. Responda INICIAR para volver a recibirlos.",
+		"Volverá a recibir mensajes de este número. Responda ALTO para darse de baja.",
+		"Responda ALTO para no recibir más mensajes de este número, INICIAR para volver a recibirlos."},
+	{"de", []string{"STOPP", "ABMELDEN", "ABBESTELLEN"}, []string{"ANMELDEN", "STARTEN"}, []string{"HILFE"},
+		"Sie erhalten keine Nachrichten mehr von dieser Nummer. Antworten Sie ANMELDEN, um wieder welche zu erhalten.",
+		"Sie erhalten wieder Nachrichten von dieser Nummer. Antworten Sie STOPP, um sich abzumelden.",
+		"Antworten Sie STOPP, um keine Nachrichten mehr von dieser Nummer zu erhalten, ANMELDEN, um wieder welche zu erhalten."},
+	{"it", []string{"FERMA", "BASTA", "CANCELLA", "DISISCRIVI"}, []string{"INIZIA", "ISCRIVI", "RIPRENDI"}, []string{"AIUTO"},
+		"La cancellazione è avvenuta: non riceverà più messaggi da questo numero. Risponda INIZIA per riceverli di nuovo.",
+		"Riceverà di nuovo i messaggi da questo numero. Risponda FERMA per non riceverne più.",
+		"Risponda FERMA per non ricevere più messaggi da questo numero, INIZIA per riceverli di nuovo."},
+	{"pt", []string{"PARE", "SAIR", "REMOVER", "DESCADASTRAR"}, []string{"COMEÇAR", "COMECAR", "INICIO", "INÍCIO"}, []string{"AJUDA"},
+		"A sua subscrição foi cancelada: não receberá mais mensagens deste número. Responda COMECAR para voltar a receber.",
+		"Voltará a receber mensagens deste número. Responda PARE para cancelar.",
+		"Responda PARE para não receber mais mensagens deste número, COMECAR para voltar a receber."},
+	{"nl", []string{"AFMELDEN", "UITSCHRIJVEN"}, []string{"AANMELDEN", "INSCHRIJVEN"}, []string{"HULP"},
+		"U bent afgemeld en ontvangt geen berichten meer van dit nummer. Antwoord AANMELDEN om ze weer te ontvangen.",
+		"U ontvangt weer berichten van dit nummer. Antwoord AFMELDEN om u af te melden.",
+		"Antwoord AFMELDEN om geen berichten van dit nummer meer te ontvangen, AANMELDEN om ze weer te ontvangen."},
+	{"pl", []string{"KONIEC", "WYPISZ", "REZYGNUJE", "REZYGNUJĘ"}, []string{"ZAPISZ", "WZNOW", "WZNÓW"}, []string{"POMOC"},
+		"Subskrypcja anulowana: nie bedzie juz wiadomosci z tego numeru. Odpisz ZAPISZ, aby je znowu otrzymywac.",
+		"Wiadomosci z tego numeru beda znowu przychodzic. Odpisz KONIEC, aby zrezygnowac.",
+		"Odpisz KONIEC, aby nie otrzymywac wiadomosci z tego numeru, ZAPISZ, aby je znowu otrzymywac."},
 }
 
-// keyword is what a message asks for, "" where it is no keyword: the whole message counts, in any case, with a full stop or
-// an exclamation mark or without.
-func keyword(body string) string {
-	return keywords[strings.ToUpper(strings.TrimRight(strings.TrimSpace(body), ".! "))]
+// keywords are the words of all packs.
+var keywords = gathered(packs)
+
+// A meaning is what a word asks for, and how it is answered.
+type meaning struct{ asks, language, answer string }
+
+func gathered(packs []pack) map[string]meaning {
+	all := map[string]meaning{}
+	for _, p := range packs {
+		for _, kind := range []struct {
+			asks  string
+			words []string
+			says  string
+		}{{stop, p.stop, p.stopped}, {start, p.start, p.started}, {help, p.help, p.helped}} {
+			for _, w := range kind.words {
+				if _, taken := all[w]; !taken {
+					all[w] = meaning{kind.asks, p.language, kind.says}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// keyword is what a message asks for; the zero meaning where it is no keyword: the whole message counts, in any case, with or
+// without punctuation after it.
+func keyword(body string) meaning {
+	return keywords[strings.ToUpper(strings.TrimRight(strings.TrimSpace(body), ".,;:!?…¡¿\"' "))]
 }

@@ -91,7 +91,7 @@ func (s *Service) keep(ctx context.Context, tx db.Querier, in Incoming, n OwnNum
 // obey does what a keyword asks for, and answers it.
 func (s *Service) obey(ctx context.Context, tx db.Querier, m Message, n OwnNumber) error {
 	word := keyword(m.Body)
-	switch word {
+	switch word.asks {
 	case "":
 		return nil
 	case stop:
@@ -104,7 +104,7 @@ func (s *Service) obey(ctx context.Context, tx db.Querier, m Message, n OwnNumbe
 			return err
 		}
 	}
-	return s.answer(ctx, tx, m, n, replies[word])
+	return s.answer(ctx, tx, m, n, word.answer)
 }
 
 // answer replies to a keyword, where messages can be sent at all.
