@@ -247,7 +247,7 @@ func (n *node) openHTTP(context.Context) (err error) {
 		Operations: h.operations(), Keys: h.keys, Ready: n.ready, Metrics: m.handler(), MetricsKey: h.config.MetricsKey, Log: h.log,
 		Phones: n.sip.WebSocket(), Describe: webhook.Describe, Represent: h.keys.Represent, Proxies: proxies,
 		Metadata: h.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){h.oauth.Mount, h.account.Mount, h.smsc.Mount, h.crm.Mount},
-		Origins: list(h.config.CORSOrigins), Provision: n.provisioner().Serve,
+		Origins: list(h.config.CORSOrigins), Provision: n.provisioner().Serve, Notice: h.crm.Notice,
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package contact
 import (
 	"context"
 	"net/mail"
+	"slices"
 	"strings"
 
 	"soniq/op"
@@ -42,7 +43,8 @@ func (a asked) match(r Record, country string) (best Kind, ok bool) {
 		if r.Email == "" {
 			return Possible, true
 		}
-		return Exact, strings.EqualFold(r.Email, a.email)
+		same := func(e string) bool { return strings.EqualFold(e, a.email) }
+		return Exact, same(r.Email) || slices.ContainsFunc(r.Emails, same)
 	}
 	if len(r.Phones) == 0 {
 		return Possible, true
@@ -100,6 +102,16 @@ func Fits(q Query, r Record) bool {
 	a := asked{number: readNumber(q.Phone.E164, q.Country)}
 	kind, ok := a.match(r, q.Country)
 	return ok && (kind != Possible || len(r.Phones) == 0)
+}
+
+// SameNumber reports whether a number, as it is written somewhere, is one of ours.
+func SameNumber(ours, written string) bool {
+	a := readNumber(ours, "")
+	b := readNumber(written, a.country)
+	if !a.whole() || !b.whole() {
+		return a.digits != "" && a.digits == b.digits
+	}
+	return a.e164 == b.e164
 }
 
 // Find returns a contact, or db.ErrNone.

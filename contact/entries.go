@@ -43,13 +43,13 @@ func (s *Service) NewRound(ctx context.Context, org, connection string) (*Round,
 
 // Add takes a record; those without id, or with neither number nor address, are passed over.
 func (r *Round) Add(ctx context.Context, x Record) error {
-	if x.ExternalID == "" || len(x.ExternalID) > maxEntryID || len(x.Phones) == 0 && x.Email == "" {
+	if x.ExternalID == "" || len(x.ExternalID) > maxEntryID || len(x.Phones) == 0 && x.Email == "" && len(x.Emails) == 0 {
 		return nil
 	}
 	if r.total++; r.total > MaxEntries {
 		return fmt.Errorf("a connection may bring %d people", MaxEntries)
 	}
-	x.Phones = x.Phones[:min(len(x.Phones), maxPhones)]
+	x.Phones, x.Emails = x.Phones[:min(len(x.Phones), maxPhones)], x.Emails[:min(len(x.Emails), maxPhones)]
 	if r.batch = append(r.batch, x); len(r.batch) < entryBatch {
 		return nil
 	}
@@ -62,6 +62,32 @@ func (r *Round) Finish(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	return r.total, r.s.sweepEntries(ctx, r.org, r.connection, r.name)
+}
+
+// Remove takes a record out that the system has no more.
+func (r *Round) Remove(ctx context.Context, id string) error {
+	if err := r.flush(ctx); err != nil {
+		return err
+	}
+	err := r.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		return r.s.eraseEntry(ctx, tx, r.org, r.connection, id, r.country)
+	})
+	if err != nil {
+		return fmt.Errorf("remove record of %s: %w", r.connection, err)
+	}
+	return nil
+}
+
+// Leave writes the rest, and leaves records that were not given in this round as they are. It returns how many there are.
+func (r *Round) Leave(ctx context.Context) (n int, err error) {
+	if err := r.flush(ctx); err != nil {
+		return 0, err
+	}
+	const q = `SELECT count(*) FROM contact_entries WHERE org_id = $1 AND source = $2`
+	if err := r.s.DB.Read(ctx).QueryRow(ctx, q, r.org, r.connection).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count records of %s: %w", r.connection, err)
+	}
+	return n, nil
 }
 
 // flush writes a batch: records that are as they were are only marked as seen.
@@ -180,7 +206,7 @@ func (r *Round) row(x told) []any {
 }
 
 func (r *Round) indexed(x told) indexed {
-	i := indexed{source: r.connection, id: x.ExternalID, emails: []string{x.Email}}
+	i := indexed{source: r.connection, id: x.ExternalID, emails: append([]string{x.Email}, x.Emails...)}
 	for _, p := range x.Phones {
 		i.phones = append(i.phones, Phone{Number: p})
 	}
@@ -226,7 +252,28 @@ func indexedEntry(ctx context.Context, q db.Querier, org, source, id string) (in
 		}
 		x.phones = append(x.phones, Phone{Number: number})
 	}
-	return x, rows.Err()
+	if err := rows.Err(); err != nil {
+		return x, err
+	}
+	rows.Close()
+	x.emails, err = entryEmails(ctx, q, org, source, id)
+	return x, err
+}
+
+func entryEmails(ctx context.Context, q db.Querier, org, source, id string) (all []string, err error) {
+	rows, err := q.Query(ctx, `SELECT email FROM contact_emails WHERE org_id = $1 AND source = $2 AND record_id = $3`, org, source, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e string
+		if err := rows.Scan(&e); err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, rows.Err()
 }
 
 // sweepEntries removes what a connection did not tell in its last round; "" removes everything.

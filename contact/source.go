@@ -42,6 +42,7 @@ type Record struct {
 	URL        string
 	Phones     []string // as the system writes them; none where it does not tell
 	UpdatedAt  time.Time
+	Emails     []string `json:",omitempty"` // further addresses
 }
 
 // Kind says how sure it is that a record is whoever is asked for.

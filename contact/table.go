@@ -305,6 +305,9 @@ func (r record) asRecord() Record {
 	}
 	if len(r.c.Emails) > 0 {
 		out.Email = r.c.Emails[0].Value
+		for _, e := range r.c.Emails[1:] {
+			out.Emails = append(out.Emails, e.Value)
+		}
 	}
 	for name, value := range r.c.Custom {
 		switch strings.ToLower(name) {

@@ -28,10 +28,30 @@ type Directory interface {
 	Every() time.Duration
 }
 
+// A Follower is a Directory that can tell what has changed since it was last read.
+type Follower interface {
+	Directory
+	// Follow tells what has changed since a mark, and returns the next one. Where it cannot tell, or mark is "", it tells whole
+	// before it gives all there is.
+	Follow(ctx context.Context, mark string, into Changes) (next string, err error)
+}
+
+// Changes take what a Follower tells.
+type Changes struct {
+	Whole func(ctx context.Context) error // what comes is everything: who is not in it is gone
+	Put   func(ctx context.Context, r contact.Record) error
+	Gone  func(ctx context.Context, id string) error
+}
+
 // A Keeper writes contacts to the system.
 type Keeper interface {
 	// Upsert writes a contact: a new one where externalID is "". key is the same for every attempt of one change.
 	Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error)
+}
+
+// A Merger is a Keeper of records that others change too. base is what the record said when it was last written, as Written.Base told.
+type Merger interface {
+	Merge(ctx context.Context, key, externalID, base string, c contact.Contact) (Written, error)
 }
 
 // A Noter writes notes to the system.
@@ -54,7 +74,11 @@ type CallLogger interface {
 type Once interface{ LogsOnce() bool }
 
 // Written is what the system made of what it was given.
-type Written struct{ ExternalID, URL string }
+type Written struct {
+	ExternalID, URL string
+	Base            string // of a Merger: what the record says now
+	Conflict        string // what was changed on both sides, and left as it is there
+}
 
 // Whom is the person a note or a call is about, as far as is known.
 type Whom struct {

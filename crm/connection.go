@@ -25,6 +25,7 @@ type Connection struct {
 	LastError    *string           `json:"last_error"`
 	Entries      int               `json:"entries" doc:"People copied into the phone index"`
 	RefreshedAt  db.Time           `json:"refreshed_at" nullable:"true"`
+	NoticeURL    *string           `json:"notice_url" doc:"Of lists: a POST to it says that the list has changed; it is read within seconds. Secret"`
 	CreatedAt    db.Time           `json:"created_at" nullable:"true" doc:"null: it was always there"`
 
 	AuthorizeURL string `json:"authorize_url,omitempty" doc:"Where somebody agrees in a browser, within ten minutes; only in the answer that made the connection"`
@@ -33,6 +34,7 @@ type Connection struct {
 	org       string
 	enabled   bool
 	settings  json.RawMessage // with secrets
+	mark      string          // where reading goes on
 	refresh   string          // what was wrong with the last refresh
 	updatedAt db.Time
 }

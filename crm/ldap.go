@@ -240,7 +240,10 @@ func (d *ldapDirectory) record(e *ldap.Entry) contact.Record {
 	for _, name := range a.Phones {
 		r.Phones = append(r.Phones, e.GetEqualFoldAttributeValues(name)...)
 	}
-	r.Phones = r.Phones[:min(len(r.Phones), 20)]
+	for _, name := range a.Emails {
+		r.Emails = append(r.Emails, e.GetEqualFoldAttributeValues(name)...)
+	}
+	r.Phones, r.Emails = r.Phones[:min(len(r.Phones), 20)], r.Emails[:min(len(r.Emails), 20)]
 	if at, err := time.Parse("20060102150405Z", first("modifyTimestamp")); err == nil {
 		r.UpdatedAt = at
 	}

@@ -4,9 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/xml"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -44,10 +43,6 @@ func (s *ListSettings) check(g *egress.Guard) (wrong []op.Violation) {
 type list struct {
 	s      ListSettings
 	client *http.Client
-	read   func(body io.Reader, take func(contact.Record) error) error
-	method string
-	body   string
-	depth  bool
 }
 
 // Can says that a list is only looked into.
@@ -65,33 +60,79 @@ func (s ListSettings) every() time.Duration {
 
 // All reads the list.
 func (l *list) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
-	r, err := http.NewRequestWithContext(ctx, l.method, l.s.URL, strings.NewReader(l.body))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("User-Agent", "soniq")
-	if l.depth { // RFC 6352 §8.6
-		r.Header.Set("Depth", "1")
-		r.Header.Set("Content-Type", "application/xml; charset=utf-8")
-	}
-	l.s.Auth.dress(r)
-	for name, value := range l.s.Headers {
-		r.Header.Set(name, value)
-	}
-	answer, err := l.client.Do(r)
-	if err != nil {
-		return short(ctx, err)
-	}
-	defer answer.Body.Close()
-	if err := verdict(answer); err != nil {
-		return err
-	}
-	return l.read(answer.Body, func(x contact.Record) error { return take(ctx, x) })
+	_, err := l.Follow(ctx, "", Changes{Put: take, Whole: func(context.Context) error { return nil }})
+	return err
 }
 
-func newCSV(s ListSettings, client *http.Client) *list {
-	return &list{s: s, client: client, read: readCSV, method: http.MethodGet}
+// Follow reads the list where it is another than it was, as far as its server tells (RFC 9110 §8.8).
+func (l *list) Follow(ctx context.Context, mark string, into Changes) (string, error) {
+	var was validators
+	_ = json.Unmarshal([]byte(mark), &was)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.s.URL, nil)
+	if err != nil {
+		return "", err
+	}
+	was.ask(r)
+	answer, err := l.s.do(ctx, l.client, r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusNotModified && mark != "" {
+		return mark, nil
+	}
+	if err := verdict(answer); err != nil {
+		return "", err
+	}
+	if err := into.Whole(ctx); err != nil {
+		return "", err
+	}
+	return validatorsOf(answer).mark(), readCSV(answer.Body, func(x contact.Record) error { return into.Put(ctx, x) })
 }
+
+// do makes one request with what the settings add to it.
+func (s ListSettings) do(ctx context.Context, client *http.Client, r *http.Request) (*http.Response, error) {
+	r.Header.Set("User-Agent", "soniq")
+	s.Auth.dress(r)
+	for name, value := range s.Headers {
+		r.Header.Set(name, value)
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return nil, short(ctx, err)
+	}
+	return answer, nil
+}
+
+// validators are what a server tells one state of a file from another by.
+type validators struct {
+	ETag     string `json:"etag,omitempty"`
+	Modified string `json:"modified,omitempty"`
+}
+
+func validatorsOf(r *http.Response) validators {
+	return validators{ETag: r.Header.Get("ETag"), Modified: r.Header.Get("Last-Modified")}
+}
+
+// ask asks for what is new only.
+func (v validators) ask(r *http.Request) {
+	if v.ETag != "" {
+		r.Header.Set("If-None-Match", v.ETag)
+	}
+	if v.Modified != "" {
+		r.Header.Set("If-Modified-Since", v.Modified)
+	}
+}
+
+func (v validators) mark() string {
+	if v == (validators{}) {
+		return ""
+	}
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
+func newCSV(s ListSettings, client *http.Client) *list { return &list{s: s, client: client} }
 
 // readCSV gives the lines of a table. One without an id is known by what it says.
 func readCSV(body io.Reader, take func(contact.Record) error) error {
@@ -111,50 +152,6 @@ func readCSV(body io.Reader, take func(contact.Record) error) error {
 			sum := sha256.Sum256([]byte(r.Name + "\n" + r.Company + "\n" + r.Email + "\n" + strings.Join(r.Phones, "\n")))
 			r.ExternalID = hex.EncodeToString(sum[:12])
 		}
-		if err := take(r); err != nil {
-			return err
-		}
-	}
-}
-
-// everything asks an address book for all its cards (RFC 6352 §8.6).
-const everything = `<?xml version="1.0" encoding="utf-8"?><C:addressbook-query xmlns:D="DAV:" xmlns:C="urn:ietf:params:xml:ns:carddav">` +
-	`<D:prop><D:getetag/><C:address-data/></D:prop><C:filter><C:prop-filter name="FN"/></C:filter></C:addressbook-query>`
-
-func newCardDAV(s ListSettings, client *http.Client) *list {
-	return &list{s: s, client: client, read: readCards, method: "REPORT", body: everything, depth: true}
-}
-
-// A card is one answer in a multi-status.
-type card struct {
-	Href string `xml:"href"`
-	Data string `xml:"propstat>prop>address-data"`
-}
-
-// readCards gives the cards of a multi-status (RFC 4918 §13), one after the other.
-func readCards(body io.Reader, take func(contact.Record) error) error {
-	d := xml.NewDecoder(body)
-	for {
-		t, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("the answer is no address book: %w", err)
-		}
-		start, ok := t.(xml.StartElement)
-		if !ok || start.Name.Local != "response" {
-			continue
-		}
-		var c card
-		if err := d.DecodeElement(&c, &start); err != nil {
-			return fmt.Errorf("the answer is no address book: %w", err)
-		}
-		r, ok := contact.ReadCard(c.Data)
-		if !ok {
-			continue
-		}
-		r.ExternalID = c.Href
 		if err := take(r); err != nil {
 			return err
 		}

@@ -32,8 +32,8 @@ var providers = []provider{
 		can: Capabilities{Lookup: true, Create: true, Update: true, Notes: true, CallLog: true}, settings: HTTPSettings{}, fields: true, build: buildHTTP},
 	{name: "csv", title: "CSV file", words: "A table behind an address, read now and then and copied into the phone index.", can: Capabilities{Lookup: true},
 		settings: ListSettings{}, build: buildList(newCSV)},
-	{name: "carddav", title: "Address book (CardDAV)", words: "An address book of Nextcloud, Radicale and others, read now and then and copied into the phone index.",
-		can: Capabilities{Lookup: true}, settings: ListSettings{}, build: buildList(newCardDAV)},
+	{name: "carddav", title: "Address book (CardDAV)", words: "An address book of Nextcloud, Radicale and others, copied into the phone index and followed. Takes contacts where write says so.",
+		can: Capabilities{Lookup: true, Create: true, Update: true}, settings: CardDAVSettings{}, build: buildCardDAV},
 	{name: "ldap", title: "Directory (LDAP)", words: "A directory such as OpenLDAP or Active Directory, asked while the phone rings, or read now and then and copied into the phone index.",
 		can: Capabilities{Lookup: true}, settings: LDAPSettings{}, build: buildLDAP},
 	{name: "hubspot", title: "HubSpot", words: "Asked while the phone rings; takes contacts, notes and calls. By agreement in a browser, or with the token of a private app.",
@@ -89,6 +89,18 @@ func buildHTTP(s *Service, raw json.RawMessage, fields map[string]string) (Adapt
 		}
 	}
 	return newHTTP(x, fields, s.asking), wrong
+}
+
+func buildCardDAV(s *Service, raw json.RawMessage, fields map[string]string) (Adapter, []op.Violation) {
+	var x CardDAVSettings
+	if wrong := strict(raw, &x); wrong != nil {
+		return nil, wrong
+	}
+	wrong := x.check(s.Guard)
+	if len(fields) > 0 {
+		wrong = append(wrong, op.Field("field_map", "unknown_field", "this provider reads the usual properties"))
+	}
+	return &cardDAV{s: x, lists: s.lists, asking: s.asking}, wrong
 }
 
 func buildList(make func(ListSettings, *http.Client) *list) func(*Service, json.RawMessage, map[string]string) (Adapter, []op.Violation) {

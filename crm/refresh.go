@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"soniq/contact"
 	"soniq/db"
 	"soniq/job"
 )
@@ -23,9 +22,13 @@ const (
 	readWait   = 5 * time.Second // while another job reads the same list
 )
 
+// errReading says that another job reads the list.
+var errReading = errors.New("the list is being read")
+
 // Handle registers what does the jobs of connections.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(readKind, s.readList)
+	r.Handle(noticeKind, s.readNoticed)
 	r.Handle(forgetKind, s.forget)
 	r.Handle(syncKind, s.sync)
 	r.Handle(revokeKind, s.revoke)
@@ -73,7 +76,7 @@ func (s *Service) readList(ctx context.Context, j job.Job) error {
 		return nil
 	}
 	if !s.take(c.ID) {
-		return &job.Retry{After: readWait, Free: true, Cause: errors.New("the list is being read")}
+		return &job.Retry{After: readWait, Free: true, Cause: errReading}
 	}
 	defer s.leave(c.ID)
 	return s.read(ctx, c, d)
@@ -81,13 +84,13 @@ func (s *Service) readList(ctx context.Context, j job.Job) error {
 
 // read reads a list once, and says when to read it again.
 func (s *Service) read(ctx context.Context, c Connection, d Directory) error {
-	n, why := s.copyList(ctx, c, d)
+	n, mark, why := s.copyList(ctx, c, d)
 	again, at := d.Every(), db.At(s.Now())
 	if why != nil {
-		n, again, at = -1, min(again, readAgain), db.Time{}
+		n, again, at, mark = -1, min(again, readAgain), db.Time{}, c.mark
 	}
 	said := words(why)
-	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return refreshed(ctx, tx, c, n, at, said) })
+	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return refreshed(ctx, tx, c, n, at, said, mark) })
 	if why == nil {
 		why = errors.New("read")
 	}
@@ -111,16 +114,31 @@ func (s *Service) leave(id string) {
 	delete(s.reading, id)
 }
 
-// copyList reads a list into the index.
-func (s *Service) copyList(ctx context.Context, c Connection, d Directory) (int, error) {
+// copyList reads a list into the index, or what has changed in it. It returns how many people are there, and where to go on.
+func (s *Service) copyList(ctx context.Context, c Connection, d Directory) (people int, mark string, err error) {
 	round, err := s.Contacts.NewRound(ctx, c.org, c.ID)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	if err := d.All(ctx, func(ctx context.Context, r contact.Record) error { return round.Add(ctx, r) }); err != nil {
-		return 0, err
+	f, ok := d.(Follower)
+	if !ok {
+		if err := d.All(ctx, round.Add); err != nil {
+			return 0, "", err
+		}
+		people, err = round.Finish(ctx)
+		return people, "", err
 	}
-	return round.Finish(ctx)
+	whole := false
+	mark, err = f.Follow(ctx, c.mark, Changes{Put: round.Add, Gone: round.Remove, Whole: func(context.Context) error { whole = true; return nil }})
+	if err != nil {
+		return 0, "", err
+	}
+	if whole {
+		people, err = round.Finish(ctx)
+		return people, mark, err
+	}
+	people, err = round.Leave(ctx)
+	return people, mark, err
 }
 
 // forget removes what a connection that is gone had brought.

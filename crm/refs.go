@@ -8,15 +8,14 @@ import (
 	"soniq/db"
 )
 
-// refOf is the record of a system that a contact is; "" where that is not known.
-func refOf(ctx context.Context, q db.Querier, org, contactID, connection string) (string, error) {
-	const text = `SELECT external_id FROM crm_refs WHERE org_id = $1 AND contact_id = $2 AND connection_id = $3`
-	var id string
-	err := q.QueryRow(ctx, text, org, contactID, connection).Scan(&id)
+// refOf is the record of a system that a contact is, and what it said when it was last written; "" where that is not known.
+func refOf(ctx context.Context, q db.Querier, org, contactID, connection string) (id, base string, err error) {
+	const text = `SELECT external_id, COALESCE(base, '') FROM crm_refs WHERE org_id = $1 AND contact_id = $2 AND connection_id = $3`
+	err = q.QueryRow(ctx, text, org, contactID, connection).Scan(&id, &base)
 	if db.IsNone(err) {
-		return "", nil
+		return "", "", nil
 	}
-	return id, err
+	return id, base, err
 }
 
 // putRef writes how far a contact has come to a system.
@@ -25,15 +24,19 @@ func putRef(ctx context.Context, tx db.Querier, x Sync, out Written) error {
 	switch status {
 	case "synced":
 		at = x.UpdatedAt
+		if out.Conflict != "" {
+			status = "conflict"
+		}
 	case "skipped":
 		return nil
 	}
-	const q = `INSERT INTO crm_refs (org_id, contact_id, connection_id, external_id, url, status, synced_at, error)
-		SELECT org_id, id, $3, $4, $5, $6, CAST($7 AS BIGINT), $8 FROM contacts WHERE org_id = $1 AND id = $2
+	const q = `INSERT INTO crm_refs (org_id, contact_id, connection_id, external_id, url, status, synced_at, error, base)
+		SELECT org_id, id, $3, $4, $5, $6, CAST($7 AS BIGINT), $8, $9 FROM contacts WHERE org_id = $1 AND id = $2
 		ON CONFLICT (org_id, contact_id, connection_id) DO UPDATE SET status = excluded.status, error = excluded.error,
 			external_id = CASE WHEN excluded.external_id = '' THEN crm_refs.external_id ELSE excluded.external_id END,
+			base = COALESCE(excluded.base, crm_refs.base),
 			url = CASE WHEN excluded.url = '' THEN crm_refs.url ELSE excluded.url END, synced_at = COALESCE(excluded.synced_at, crm_refs.synced_at)`
-	_, err := tx.Exec(ctx, q, x.org, x.SubjectID, x.ConnectionID, out.ExternalID, out.URL, status, at, x.Error)
+	_, err := tx.Exec(ctx, q, x.org, x.SubjectID, x.ConnectionID, out.ExternalID, out.URL, status, at, x.Error, db.Null(out.Base))
 	if err != nil {
 		return fmt.Errorf("write which record a contact is: %w", err)
 	}

@@ -28,7 +28,7 @@ type Config struct {
 	Jobs    *job.Queue
 	Seal    *seal.Seal
 	Guard   *egress.Guard
-	BaseURL string         // of this server, to which vendors lead people back
+	BaseURL string         // of this server, without a slash at the end, to which vendors lead people back
 	Apps    map[string]App // the operator's, by provider
 	// Valid says whether a credential that began something may still do so; nil: it may.
 	Valid    func(ctx context.Context, p access.Principal) error
@@ -48,10 +48,11 @@ type Service struct {
 	asking, lists *http.Client
 	known         *bus.Cache[known]
 
-	mu      sync.Mutex // guards both
+	mu      sync.Mutex // guards the rest
 	lines   map[string]*line
-	reading map[string]bool // lists that are being read
-	running sync.WaitGroup  // renewals of tokens
+	reading map[string]bool      // lists that are being read
+	noticed map[string]time.Time // when the notices of a connection are next dealt with
+	running sync.WaitGroup       // renewals of tokens
 }
 
 // known is what an organisation has connected.
@@ -64,7 +65,8 @@ type known struct {
 func New(c Config) *Service {
 	const cacheLife = 30 * time.Second
 	return &Service{Config: c, asking: c.Guard.Client(askLimits), lists: c.Guard.Client(readLimits), lines: map[string]*line{}, reading: map[string]bool{},
-		known: bus.NewCache[known](c.Bus, Changed, cacheLife, c.Now)}
+		noticed: map[string]time.Time{},
+		known:   bus.NewCache[known](c.Bus, Changed, cacheLife, c.Now)}
 }
 
 // Connected lists what an organisation has connected, for lookups. It is on the way of calls, and cached.
@@ -213,6 +215,9 @@ func (s *Service) dress(c *Connection) {
 	if l, err := s.line(*c); err == nil && l != nil {
 		c.Capabilities = l.adapter.Can()
 		l.health().show(c)
+		if _, ok := l.adapter.(Directory); ok {
+			c.NoticeURL = db.Null(s.BaseURL + s.noticePath(c.org, c.ID)).Ptr()
+		}
 	}
 	if c.refresh != "" {
 		c.LastError, c.Status = &c.refresh, "degraded"

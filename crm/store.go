@@ -7,16 +7,17 @@ import (
 	"soniq/db"
 )
 
-const columns = `id, org_id, provider, name, enabled, priority, timeout_ms, settings, field_map, refreshed_at, entries, refresh_error, created_at, updated_at,
+const columns = `id, org_id, provider, name, enabled, priority, timeout_ms, settings, field_map, refreshed_at, entries, refresh_error, created_at, updated_at, mark,
 	(SELECT COALESCE(g.refused, 'yes') FROM crm_grants g WHERE g.org_id = crm_connections.org_id AND g.connection_id = crm_connections.id)`
 
 func scan(scan func(...any) error) (Connection, error) {
 	var c Connection
 	var fields db.JSON[map[string]string]
-	var refresh, granted db.Null
+	var refresh, mark, granted db.Null
 	var settings []byte
 	err := scan(&c.ID, &c.org, &c.Provider, &c.Name, &c.enabled, &c.Priority, &c.TimeoutMS, &settings, &fields, &c.RefreshedAt, &c.Entries, &refresh,
-		&c.CreatedAt, &c.updatedAt, &granted)
+		&c.CreatedAt, &c.updatedAt, &mark, &granted)
+	c.mark = string(mark)
 	c.FieldMap, c.refresh, c.settings, c.granted = fields.V, string(refresh), settings, string(granted)
 	return c, err
 }
@@ -47,7 +48,7 @@ func put(ctx context.Context, tx db.Querier, c Connection, sealed []byte) error 
 	const q = `INSERT INTO crm_connections (org_id, id, provider, name, enabled, priority, timeout_ms, settings, field_map, entries, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11)
 		ON CONFLICT (org_id, id) DO UPDATE SET name = excluded.name, enabled = excluded.enabled, priority = excluded.priority,
-			timeout_ms = excluded.timeout_ms, settings = excluded.settings, field_map = excluded.field_map, updated_at = excluded.updated_at`
+			timeout_ms = excluded.timeout_ms, settings = excluded.settings, field_map = excluded.field_map, mark = NULL, updated_at = excluded.updated_at`
 	_, err := tx.Exec(ctx, q, c.org, c.ID, c.Provider, c.Name, c.enabled, c.Priority, c.TimeoutMS, sealed, db.AsJSON(c.FieldMap), c.CreatedAt, c.updatedAt)
 	if err != nil {
 		return fmt.Errorf("write connection: %w", err)
@@ -63,10 +64,10 @@ func drop(ctx context.Context, tx db.Querier, org, id string) error {
 }
 
 // refreshed writes how the last reading of a list went.
-func refreshed(ctx context.Context, tx db.Querier, c Connection, entries int, at db.Time, why string) error {
-	const q = `UPDATE crm_connections SET entries = CASE WHEN $3 < 0 THEN entries ELSE $3 END, refreshed_at = COALESCE($4, refreshed_at), refresh_error = $5
-		WHERE org_id = $1 AND id = $2`
-	if _, err := tx.Exec(ctx, q, c.org, c.ID, entries, at, db.Null(why)); err != nil {
+func refreshed(ctx context.Context, tx db.Querier, c Connection, entries int, at db.Time, why, mark string) error {
+	const q = `UPDATE crm_connections SET entries = CASE WHEN $3 < 0 THEN entries ELSE $3 END, refreshed_at = COALESCE($4, refreshed_at), refresh_error = $5, mark = $6
+		WHERE org_id = $1 AND id = $2 AND updated_at = $7`
+	if _, err := tx.Exec(ctx, q, c.org, c.ID, entries, at, db.Null(why), db.Null(mark), c.updatedAt); err != nil {
 		return fmt.Errorf("write how a refresh went: %w", err)
 	}
 	return nil

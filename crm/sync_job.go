@@ -58,6 +58,7 @@ func (x *Sync) took(out Written, err error, last bool) error {
 		if out.ExternalID != "" {
 			x.ExternalID = &out.ExternalID
 		}
+		x.Error = db.Null(out.Conflict).Ptr()
 		return nil
 	case errors.Is(err, errNoRecord), errors.Is(err, errGone):
 		x.Status = "skipped"
@@ -111,14 +112,18 @@ func (s *Service) writeContact(ctx context.Context, a Adapter, x Sync) (Written,
 	if err != nil {
 		return Written{}, err
 	}
-	id, err := refOf(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
+	id, base, err := refOf(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
 	if err != nil {
 		return Written{}, err
 	}
 	if id == "" && !a.Can().Create {
 		return Written{}, errNoRecord
 	}
-	return a.(Keeper).Upsert(ctx, x.ID+"-"+strconv.FormatInt(c.UpdatedAt.UnixMicro(), 36), id, c)
+	key := x.ID + "-" + strconv.FormatInt(c.UpdatedAt.UnixMicro(), 36)
+	if m, ok := a.(Merger); ok {
+		return m.Merge(ctx, key, id, base, c)
+	}
+	return a.(Keeper).Upsert(ctx, key, id, c)
 }
 
 func (s *Service) writeNote(ctx context.Context, a Adapter, x Sync) (Written, error) {
@@ -184,7 +189,7 @@ func (s *Service) fillWhom(ctx context.Context, x Sync, w *Whom) error {
 	if len(c.Emails) > 0 {
 		w.Email = c.Emails[0].Value
 	}
-	w.ExternalID, err = refOf(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
+	w.ExternalID, _, err = refOf(ctx, s.DB.Read(ctx), x.org, c.ID, x.ConnectionID)
 	return err
 }
 

@@ -16,6 +16,9 @@ func target(r *http.Request) string {
 	if strings.HasPrefix(r.URL.Path, provisionFolder) {
 		return r.Method + " " + provisionFolder + "…"
 	}
+	if strings.HasPrefix(r.URL.Path, noticeFolder) {
+		return r.Method + " " + noticeFolder + "…"
+	}
 	return r.Method + " " + r.URL.Path
 }
 

@@ -42,6 +42,8 @@ type Config struct {
 	MetricsKey string // "" : loopback only
 	// Provision hands phones their configuration; private says that nobody on the way can read the answer. nil: none is handed out.
 	Provision func(w http.ResponseWriter, r *http.Request, private bool)
+	// Notice is told that something changed in a connected system, by an address that is a secret; false where it is not. nil: nobody is.
+	Notice func(ctx context.Context, org, id, secret string) (bool, error)
 	// Metadata is the address at which the API is described to OAuth clients (RFC 9728); "": nowhere.
 	Metadata string
 	Doors    []func(*http.ServeMux) // further doors: each registers what it serves
@@ -92,6 +94,9 @@ func (s *Server) pages() {
 	if s.Provision != nil {
 		s.router.HandleFunc("GET /provision/{token}/{$}", s.provision)
 		s.router.HandleFunc("GET /provision/{token}/{file}", s.provision)
+	}
+	if s.Notice != nil {
+		s.router.HandleFunc("POST "+noticeFolder+"{org}/{id}/{secret}", s.notice)
 	}
 	if s.Phones != nil {
 		s.router.Handle("GET /ws/sip", s.Phones)
