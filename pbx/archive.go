@@ -3,6 +3,7 @@ package pbx
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -118,7 +119,8 @@ func (a *archive) pace() time.Duration {
 func (a *archive) flush() error {
 	a.mu.Lock()
 	n := min(len(a.waiting), maxArchived)
-	batch := a.waiting[:n:n]
+	batch := slices.Clone(a.waiting[:n])
+	clear(a.waiting[:n]) // or the array would hold on to calls that are written
 	a.waiting = a.waiting[n:]
 	a.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
@@ -138,6 +140,7 @@ func (a *archive) more(ctx context.Context) bool {
 	defer a.mu.Unlock()
 	for len(a.waiting) > maxWaiting { // they are worth less than memory
 		a.drop(a.waiting[0])
+		a.waiting[0] = nil
 		a.waiting = a.waiting[1:]
 	}
 	a.busy = len(a.waiting) > 0 && ctx.Err() == nil

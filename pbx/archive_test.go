@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 )
 
 // shelf is where an archive writes to.
@@ -84,4 +86,25 @@ func TestFullBatchesDoNotWait(t *testing.T) {
 			t.Errorf("%d batches within %s, want ten within three breaths", len(s.batches), took)
 		}
 	})
+}
+
+func TestAnArchiveHoldsNoCallThatIsWritten(t *testing.T) {
+	t.Parallel()
+	a := (&shelf{}).archive()
+	calls := make([]weak.Pointer[liveCall], maxArchived/2)
+	for i := range calls {
+		c := &liveCall{}
+		calls[i] = weak.Make(c)
+		a.waiting = append(a.waiting, c)
+	}
+	if err := a.flush(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	for i, c := range calls {
+		if c.Value() != nil {
+			t.Fatalf("call %d is still held", i)
+		}
+	}
+	runtime.KeepAlive(a)
 }

@@ -183,5 +183,6 @@ func (c *liveCall) shed() {
 			l.offer = media.Description{}
 		}
 	}
+	c.recording, c.recorded = nil, nil
 	c.hunts, c.limits, c.waiting, c.onEnd, c.opening, c.mixer, c.transfer = nil, nil, nil, nil, nil, nil, nil
 }
