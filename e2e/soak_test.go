@@ -38,7 +38,7 @@ func (r residue) String() string {
 // given back.
 const (
 	moreGoroutines, moreDescriptors = 20, 20
-	moreMB                          = 100
+	moreMB                          = 50
 )
 
 func (r residue) like(idle residue) bool {
