@@ -103,20 +103,17 @@ func (h *house) callNumber(ctx context.Context, org, id string) (string, error) 
 
 // callQueue is the queue a call is in, or was in last; before it has entered one, the queue that its number leads to.
 func (h *house) callQueue(ctx context.Context, org, id string) (*call.Named, error) {
-	c, err := h.calls.Find(ctx, org, id)
-	if db.IsNone(err) {
-		return nil, nil
-	}
+	c, err := h.calls.Way(ctx, org, id)
 	if err != nil {
-		return nil, err
+		return nil, unlessNone(err)
 	}
-	if c.QueueID != nil {
-		return h.namedQueue(ctx, org, *c.QueueID)
+	if c.QueueID != "" {
+		return h.namedQueue(ctx, org, c.QueueID)
 	}
-	if c.Direction != call.Inbound || c.NumberID == nil {
+	if c.Direction != call.Inbound || c.NumberID == "" {
 		return nil, nil
 	}
-	n, err := h.numbers.Get(ctx, h.db.Read(ctx), org, *c.NumberID)
+	n, err := h.numbers.Get(ctx, h.db.Read(ctx), org, c.NumberID)
 	if err != nil || n.AssignedTo.Type != "queue" || n.AssignedTo.ID == nil {
 		return nil, unlessNone(err)
 	}

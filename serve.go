@@ -150,11 +150,14 @@ func salvage(path string) (call.Audio, error) {
 	return call.Audio{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256, SampleRate: r.SampleRate, Channels: r.Channels}, err
 }
 
+// unhurried is the pace of queues for whose jobs nobody waits.
+const unhurried = 5 * time.Millisecond
+
 // startJobs starts what works in the background.
 func (n *node) startJobs(ctx context.Context) error {
 	h := n.house
 	n.callJobs = &job.Runner{DB: h.db, Queue: h.jobs, Name: call.Queue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 8, PerLane: 4, Timeout: 10 * time.Minute}}
+		Options: job.Options{Workers: 8, PerLane: 4, Timeout: 10 * time.Minute, Pace: unhurried}}
 	h.calls.Handle(n.callJobs)
 	h.numbers.Handle(n.callJobs)
 	if err := n.callJobs.Start(ctx); err != nil {
@@ -167,7 +170,7 @@ func (n *node) startJobs(ctx context.Context) error {
 		return err
 	}
 	n.understand = &job.Runner{DB: h.db, Queue: h.jobs, Name: transcript.Queue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 4, PerLane: 2, Timeout: 30 * time.Minute}}
+		Options: job.Options{Workers: 4, PerLane: 2, Timeout: 30 * time.Minute, Pace: unhurried}}
 	h.transcripts.Handle(n.understand)
 	if err := n.understand.Start(ctx); err != nil {
 		return err

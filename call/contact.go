@@ -150,5 +150,18 @@ func (s *Service) Shown(ctx context.Context, org, id string) (Call, error) {
 	return c, err
 }
 
+// A Way is what a call came by. Ids are empty where there is none.
+type Way struct {
+	Direction         Direction
+	NumberID, QueueID string
+}
+
+// Way tells what a call of an organisation came by, or db.ErrNone. It is asked while telephones ring.
+func (s *Service) Way(ctx context.Context, org, id string) (w Way, err error) {
+	const q = `SELECT direction, number_id, queue_id FROM calls WHERE org_id = $1 AND id = $2`
+	err = s.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&w.Direction, (*db.Null)(&w.NumberID), (*db.Null)(&w.QueueID))
+	return w, err
+}
+
 // Agent is the user who was connected last; nil where nobody was.
 func (c Call) Agent() *Agent { return c.record().Agent }

@@ -21,6 +21,9 @@ type Options struct {
 	Workers int           // jobs at once
 	PerLane int           // jobs at once in one lane; 0: no limit
 	Timeout time.Duration // of one job; also the lease
+	// Pace is the least time between two looks for jobs. Where much is going on and nobody waits for the moment, one look then
+	// serves all that came meanwhile.
+	Pace time.Duration
 	// LaneLimit narrows PerLane for single lanes; may be nil. It must not wait.
 	LaneLimit func(lane string) int
 	// Record writes what handlers reported, in the transaction that ends their jobs; many reports at a time. When it
@@ -120,6 +123,7 @@ func (r *Runner) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		looked := time.Now()
 		n, next, err := r.claimAndRun(ctx)
 		r.doubt = r.doubt || db.IsAway(err)
 		if r.doubt && err == nil {
@@ -129,7 +133,7 @@ func (r *Runner) loop(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("jobs not claimed", "queue", r.Name, "err", err)
 		}
-		if n > 0 && err == nil && ctx.Err() == nil {
+		if n > 0 && err == nil && r.breathe(ctx, looked) {
 			continue
 		}
 		timer.Reset(next)
@@ -144,6 +148,23 @@ func (r *Runner) loop(ctx context.Context) {
 				r.Log.Error("leases not looked at", "queue", r.Name, "err", err)
 			}
 		}
+		if !r.breathe(ctx, looked) {
+			return
+		}
+	}
+}
+
+// breathe waits for the time of the next look; it returns false where ctx has ended.
+func (r *Runner) breathe(ctx context.Context, looked time.Time) bool {
+	wait := r.Options.Pace - time.Since(looked)
+	if wait <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-time.After(wait):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
