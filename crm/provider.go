@@ -38,6 +38,8 @@ var providers = []provider{
 		can: Capabilities{Lookup: true}, settings: LDAPSettings{}, build: buildLDAP},
 	{name: "hubspot", title: "HubSpot", words: "Asked while the phone rings; takes contacts, notes and calls. By agreement in a browser, or with the token of a private app.",
 		can: vendorCan, settings: HubSpotSettings{}, vendor: kept(HubSpotSettings.deal)},
+	{name: "pipedrive", title: "Pipedrive", words: "Asked while the phone rings; takes contacts, notes and calls, as activities. By agreement in a browser, or with an API token.",
+		can: vendorCan, settings: PipedriveSettings{}, vendor: kept(PipedriveSettings.deal)},
 }
 
 // vendorCan is what all vendors can do.

@@ -31,6 +31,9 @@ var trials = []trial{
 		makes: [2]string{"POST", "/crm/v3/objects/calls"}, changes: [2]string{"PATCH", "/crm/v3/objects/calls/901"}, makesID: "901",
 		busy: &vendortest.Answer{Status: 429, Body: map[string]any{"status": "error", "message": "You have reached your secondly limit.", "correlationId": "x",
 			"category": "RATE_LIMITS", "policyName": "SECONDLY"}}},
+	{provider: "pipedrive", settings: own, name: "Ada Lovelace", id: "512", url: "/person/512", wrote: "512",
+		makes: [2]string{"POST", "/api/v2/activities"}, changes: [2]string{"PATCH", "/api/v2/activities/901"}, makesID: "901",
+		busy: &vendortest.Answer{Status: 429, Header: map[string]string{"x-ratelimit-reset": "2"}, Body: map[string]any{"success": false, "error": "request over limit"}}},
 }
 
 // each runs a claim for every vendor.
@@ -52,7 +55,7 @@ func TestEveryVendorTellsWhoCalls(t *testing.T) {
 		h.agreed(x.provider, x.settings(v))
 		for _, what := range []string{"phone=%2B442079460018", "email=ada@example.com"} {
 			a := h.do("GET", "/contacts/lookup?timeout_ms=2000&"+what, nil).Want(200)
-			if a.Text("name") != x.name || a.Text("external_id") != x.id || a.Text("url") != x.url || a.Text("company") != "Analytical" {
+			if a.Text("name") != x.name || a.Text("external_id") != x.id || !strings.HasSuffix(a.Text("url"), x.url) || a.Text("company") != "Analytical" {
 				t.Errorf("%s: %s", what, a.Bytes)
 			}
 		}
