@@ -40,6 +40,10 @@ var providers = []provider{
 		can: vendorCan, settings: HubSpotSettings{}, vendor: kept(HubSpotSettings.deal)},
 	{name: "pipedrive", title: "Pipedrive", words: "Asked while the phone rings; takes contacts, notes and calls, as activities. By agreement in a browser, or with an API token.",
 		can: vendorCan, settings: PipedriveSettings{}, vendor: kept(PipedriveSettings.deal)},
+	{name: "salesforce", title: "Salesforce", words: "Asked while the phone rings: contacts, leads and accounts; takes contacts, notes and calls, as tasks. By agreement in a browser, or an app that acts for itself.",
+		can: vendorCan, settings: SalesforceSettings{}, vendor: kept(SalesforceSettings.deal)},
+	{name: "zendesk", title: "Zendesk", words: "Asked while the phone rings; takes contacts as users, notes and calls as tickets. By agreement in a browser, or with an API token.",
+		can: vendorCan, settings: ZendeskSettings{}, vendor: kept(ZendeskSettings.deal)},
 }
 
 // vendorCan is what all vendors can do.

@@ -34,6 +34,15 @@ var trials = []trial{
 	{provider: "pipedrive", settings: own, name: "Ada Lovelace", id: "512", url: "/person/512", wrote: "512",
 		makes: [2]string{"POST", "/api/v2/activities"}, changes: [2]string{"PATCH", "/api/v2/activities/901"}, makesID: "901",
 		busy: &vendortest.Answer{Status: 429, Header: map[string]string{"x-ratelimit-reset": "2"}, Body: map[string]any{"success": false, "error": "request over limit"}}},
+	{provider: "salesforce", settings: own, name: "Ada Lovelace", id: "003D000000QOzVUIA1", url: "/003D000000QOzVUIA1", wrote: "003D000000QOzVUIA1",
+		tells: map[string]any{"instance_url": "https://acme.my.salesforce.com"},
+		makes: [2]string{"POST", "/services/data/v61.0/sobjects/Task"}, changes: [2]string{"PATCH", "/services/data/v61.0/sobjects/Task/00TD000000M7fyIMAR"},
+		makesID: "00TD000000M7fyIMAR", busy: &vendortest.Answer{Status: 403, Body: []map[string]any{{"message": "TotalRequests Limit exceeded.",
+			"errorCode": "REQUEST_LIMIT_EXCEEDED"}}}},
+	{provider: "zendesk", settings: func(v *vendortest.Vendor) map[string]any { s := own(v); s["subdomain"] = "acme"; return s },
+		name: "Ada Lovelace", id: "512", url: "/agent/users/512", wrote: "512",
+		makes: [2]string{"POST", "/api/v2/tickets.json"}, changes: [2]string{"PUT", "/api/v2/tickets/901.json"}, makesID: "901",
+		busy: &vendortest.Answer{Status: 429, Header: map[string]string{"Retry-After": "93"}, Body: map[string]any{"error": "APIRateLimitExceeded"}}},
 }
 
 // each runs a claim for every vendor.
