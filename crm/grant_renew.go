@@ -54,7 +54,7 @@ func (k *grants) key(ctx context.Context, refused string) (key, error) {
 	g, young := k.held, now.Sub(k.forced) < renewAgain
 	left := g.expires.Sub(now)
 	forever := g.expires.IsZero()
-	usable := g.Access != "" && (forever || left > renewLast) && (g.Access != refused || young)
+	usable := g.Access != "" && (forever || left > renewLast) && (g.Access != refused || young && k.flight == nil)
 	if usable && (forever || left > min(renewAhead, k.lifeLocked()/4)) {
 		k.mu.Unlock()
 		return k.of(g), nil

@@ -44,6 +44,10 @@ var providers = []provider{
 		can: vendorCan, settings: SalesforceSettings{}, vendor: kept(SalesforceSettings.deal)},
 	{name: "zendesk", title: "Zendesk", words: "Asked while the phone rings; takes contacts as users, notes and calls as tickets. By agreement in a browser, or with an API token.",
 		can: vendorCan, settings: ZendeskSettings{}, vendor: kept(ZendeskSettings.deal)},
+	{name: "zoho", title: "Zoho CRM", words: "Asked while the phone rings: contacts and leads; takes contacts, notes and calls. By agreement in a browser.",
+		can: vendorCan, settings: ZohoSettings{}, vendor: kept(ZohoSettings.deal)},
+	{name: "dynamics", title: "Dynamics 365", words: "Contacts are copied into the phone index now and then, and asked for while the phone rings; takes contacts, notes and calls. By agreement in a browser, or an app that acts for itself.",
+		can: vendorCan, settings: DynamicsSettings{}, vendor: kept(DynamicsSettings.deal)},
 }
 
 // vendorCan is what all vendors can do.
