@@ -80,11 +80,14 @@ func (s *Service) wished(ctx context.Context, tx db.Querier, org string, m sms.M
 	return ids, rows.Err()
 }
 
+// afterAnswer keeps receipts from overtaking the answers that name their messages.
+const afterAnswer = 300 * time.Millisecond
+
 // tell has receipts told.
 func (s *Service) tell(ctx context.Context, tx db.Querier, org, application string, ids ...string) error {
 	for _, id := range ids {
 		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: application, Kind: receiptKind, Args: told{id},
-			UniqueKey: receiptKind + " " + org + " " + id})
+			UniqueKey: receiptKind + " " + org + " " + id, RunAt: s.Now().Add(afterAnswer)})
 		if err != nil {
 			return err
 		}
