@@ -28,6 +28,7 @@ type Facts struct {
 // providers lists what can be connected. One that is not in it cannot.
 var providers = []provider{
 	{name: "smpp", binds: true, build: buildSMPP},
+	{name: "http", calls: true, build: buildHTTP},
 }
 
 func providerOf(name string) (provider, bool) {
