@@ -19,6 +19,7 @@ type line struct {
 
 	mu      sync.Mutex // guards what follows
 	told    state      // what was kept last
+	failed  time.Time  // when it did not work last
 	quiet   time.Time  // it takes nothing before
 	strikes int        // messages in a row that were not answered
 }
@@ -136,6 +137,7 @@ func (l *line) learn(ctx context.Context, err error) {
 		l.strikes = 0
 	default:
 		l.strikes++
+		l.failed = l.room.Now()
 	}
 	l.mu.Unlock()
 	if busy == nil && ctx.Err() == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Route chooses who takes a message: of the carriers that take those from this number the one with the longest prefix, then the
@@ -28,11 +29,15 @@ func (s *Service) Route(ctx context.Context, org, from, to string, without ...st
 	return "", nil
 }
 
+// shunned is how long a carrier that failed comes after others; then it gets another message.
+const shunned = time.Minute
+
 // working reports whether the carrier took messages when that was last seen on this node.
 func (l *line) working() bool {
+	_, binds := l.adapter.(Binder)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.told.Status == "" || l.told.Status == active
+	return l.told.Status == "" || l.told.Status == active || !binds && l.told.Status == degraded && l.room.Now().Sub(l.failed) > shunned
 }
 
 const lanePrefix = "sms carrier "
