@@ -34,6 +34,8 @@ var providers = []provider{
 		settings: ListSettings{}, build: buildList(newCSV)},
 	{name: "carddav", title: "Address book (CardDAV)", words: "An address book of Nextcloud, Radicale and others, copied into the phone index and followed. Takes contacts where write says so.",
 		can: Capabilities{Lookup: true, Create: true, Update: true}, settings: CardDAVSettings{}, build: buildCardDAV},
+	{name: "tryton", title: "Tryton", words: "A Tryton server with its module party: asked while the phone rings; takes contacts as parties, notes and calls as their notes.",
+		can: Capabilities{Lookup: true, Create: true, Update: true, Notes: true, CallLog: true}, settings: TrytonSettings{}, build: buildTryton},
 	{name: "ldap", title: "Directory (LDAP)", words: "A directory such as OpenLDAP or Active Directory, asked while the phone rings, or read now and then and copied into the phone index.",
 		can: Capabilities{Lookup: true}, settings: LDAPSettings{}, build: buildLDAP},
 	{name: "hubspot", title: "HubSpot", words: "Asked while the phone rings; takes contacts, notes and calls. By agreement in a browser, or with the token of a private app.",

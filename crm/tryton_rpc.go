@@ -1,0 +1,135 @@
+package crm
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// A trytonSession is a log-in to Tryton. It is safe for concurrent use.
+type trytonSession struct {
+	mu  sync.Mutex // guards key, and is held while somebody logs in
+	key string     // "" while nobody is logged in
+}
+
+// errSession says that Tryton does not know our session any more.
+var errSession = errors.New("the session is over")
+
+// call calls a method, logging in where that is needed; a session that is over is begun anew, once.
+func (t *tryton) call(ctx context.Context, method string, to any, params ...any) error {
+	for again := false; ; again = true {
+		key, err := t.login(ctx)
+		if err != nil {
+			return err
+		}
+		err = t.post(ctx, key, method, to, append(params, map[string]any{}))
+		if !errors.Is(err, errSession) {
+			return err
+		}
+		if again {
+			return fmt.Errorf("%w: it is not allowed", ErrAuth)
+		}
+		t.session.end(key)
+	}
+}
+
+// login is the session; one who logs in does so for all who wait.
+func (t *tryton) login(ctx context.Context) (string, error) {
+	s := &t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.key != "" || ctx.Err() != nil {
+		return s.key, ctx.Err()
+	}
+	var result []any // the id of the user, and the session
+	err := t.post(ctx, "", "common.db.login", &result, []any{t.s.Username, map[string]any{"password": t.s.Password}, "en"})
+	if errors.Is(err, errSession) || err == nil && len(result) != 2 {
+		return "", fmt.Errorf("%w: user name or password is wrong", ErrAuth)
+	}
+	if err != nil {
+		return "", err
+	}
+	s.key = base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s:%v:%v", t.s.Username, result[0], result[1]))
+	return s.key, nil
+}
+
+// end forgets a session, unless another has begun meanwhile.
+func (s *trytonSession) end(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.key == key {
+		s.key = ""
+	}
+}
+
+// post makes one request. What it answers beside results is an error of the method.
+func (t *tryton) post(ctx context.Context, key, method string, to any, params []any) error {
+	body, err := json.Marshal(map[string]any{"id": 1, "method": method, "params": params})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.address, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "soniq")
+	if key != "" {
+		r.Header.Set("Authorization", "Session "+key)
+	}
+	answer, err := t.client.Do(r)
+	if err != nil {
+		return short(ctx, err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return short(ctx, err)
+	}
+	if answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden {
+		return errSession
+	}
+	if err := verdict(answer); err != nil {
+		return err
+	}
+	return readRPC(text, to)
+}
+
+func readRPC(text []byte, to any) error {
+	var out struct {
+		Result json.RawMessage   `json:"result"`
+		Error  []json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		return errors.New("the answer is not one of Tryton's")
+	}
+	if len(out.Error) > 0 {
+		return rpcError(out.Error)
+	}
+	if err := json.Unmarshal(out.Result, to); err != nil {
+		return errors.New("the answer is not one of Tryton's")
+	}
+	return nil
+}
+
+// rpcError is what a method answered in place of a result. What people can mend is refused; the rest is tried again.
+func rpcError(e []json.RawMessage) error {
+	var kind, said string
+	_ = json.Unmarshal(e[0], &kind)
+	if len(e) > 1 {
+		var parts []any
+		if json.Unmarshal(e[1], &parts) == nil && len(parts) > 0 {
+			said, _ = parts[0].(string)
+		}
+	}
+	if kind == "UserError" || kind == "UserWarning" {
+		return fmt.Errorf("%w: %s", ErrRefused, said)
+	}
+	return fmt.Errorf("the system answered %s", kind)
+}
