@@ -62,6 +62,7 @@ type Config struct {
 	Assistant      string        `flag:"assistant" default:"builtin" help:"voice agents of flows: builtin (prepared answers), off, or the address of an OpenAI-compatible server (wss://…/realtime: of its Realtime protocol)"`
 	AssistKey      string        `flag:"assistant-key" default:"" secret:"true" help:"key for the voice agents' server"`
 	AssistModel    string        `flag:"assistant-model" default:"" help:"model of the voice agents"`
+	MaxAgents      int           `flag:"max-agents" default:"100" help:"callers who talk to voice agents at once; who comes beyond them is handed over; 0: no limit"`
 	Brand          string        `flag:"brand" default:"soniq" help:"prefix of API keys"`
 	HookPrefix     string        `flag:"webhook-prefix" default:"x-service" help:"prefix of webhook headers"`
 	SIPDomain      string        `flag:"sip-domain" default:"soniq" help:"realm of phones' passwords; changing it invalidates them all"`

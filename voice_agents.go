@@ -16,7 +16,7 @@ import (
 
 // buildAssistants makes the room; without ears or a voice its agents hand over at once.
 func (h *house) buildAssistants(now func() time.Time) error {
-	c := assistant.Config{DB: h.db, Log: h.log, Now: now, Voice: h.utter, Speaks: h.engines.speech.Ready}
+	c := assistant.Config{DB: h.db, Log: h.log, Now: now, Voice: h.utter, Most: h.config.MaxAgents, Speaks: h.engines.speech.Ready}
 	c.Told = func(org, call string, w assistant.Words, first time.Time) {
 		h.transcripts.Tell(org, call, transcript.Spoken(w), first)
 	}

@@ -4,6 +4,7 @@ package assistant
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -111,6 +112,8 @@ type Config struct {
 	Mind func(s Setting) Mind
 	// Duplex talks to callers in place of Ear and Mind; the voice says what must be said for certain. May be nil.
 	Duplex Duplex
+	// Most is how many conversations there may be at once; 0: any number.
+	Most int
 	// Told is told of words as soon as they were said, and when the first of the conversation were. May be nil.
 	Told func(org, call string, w Words, first time.Time)
 }
@@ -120,12 +123,33 @@ type Service struct {
 	Config
 
 	mu      sync.Mutex // guards the fields below
+	active  int        // conversations for which there is room
 	talks   map[string]int
 	waiting map[string][]chan struct{}
 }
 
 // New makes the room.
 func New(c Config) *Service { return &Service{Config: c} }
+
+// Enter makes room for one conversation more, until leave is called; an error says why there can be none.
+func (s *Service) Enter(ctx context.Context) (leave func(), err error) {
+	if err := s.Ready(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Most > 0 && s.active >= s.Most {
+		return nil, fmt.Errorf("%d callers talk to agents already, as many as this server lets (--max-agents)", s.active)
+	}
+	s.active++
+	return sync.OnceFunc(s.leave), nil
+}
+
+func (s *Service) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active--
+}
 
 // Ready says why nobody can be talked to; nil where they can.
 func (s *Service) Ready(ctx context.Context) error {

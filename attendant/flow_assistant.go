@@ -20,9 +20,12 @@ import (
 // assistant lets an AI agent talk to the caller, or hands them over where there is none.
 func (w *walk) assistant(ctx context.Context, node string, x *flow.AIAgent) (outcome string) {
 	r := assistant.Result{Outcome: assistant.Handoff}
-	if err := w.s.canTalk(ctx); err != nil {
+	if leave, err := w.s.agent(ctx); err != nil {
 		w.problem = err.Error()
-	} else if r = w.converse(ctx, node, x); r.Outcome == assistant.Gone {
+	} else {
+		r = w.converse(ctx, node, x, leave)
+	}
+	if r.Outcome == assistant.Gone {
 		return Gone
 	}
 	if r.Message {
@@ -35,11 +38,12 @@ func (w *walk) assistant(ctx context.Context, node string, x *flow.AIAgent) (out
 	return w.handOver(ctx, x, r)
 }
 
-func (s *Service) canTalk(ctx context.Context) error {
+// agent has an agent ready for one conversation, until leave is called.
+func (s *Service) agent(ctx context.Context) (leave func(), err error) {
 	if s.Assistants == nil {
-		return errors.New("no voice agent is set up")
+		return nil, errors.New("no voice agent is set up")
 	}
-	return s.Assistants.Ready(ctx)
+	return s.Assistants.Enter(ctx)
 }
 
 func unlessDone(r assistant.Result) string {
@@ -50,7 +54,8 @@ func unlessDone(r assistant.Result) string {
 }
 
 // converse is the conversation.
-func (w *walk) converse(ctx context.Context, node string, x *flow.AIAgent) assistant.Result {
+func (w *walk) converse(ctx context.Context, node string, x *flow.AIAgent, leave func()) assistant.Result {
+	defer leave()
 	if err := w.v.Talk(ctx); err != nil {
 		return assistant.Result{}
 	}

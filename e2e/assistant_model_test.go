@@ -90,6 +90,33 @@ func TestAModelTalksUsesToolsAndMayNotDialEmergencyNumbers(t *testing.T) {
 	}
 }
 
+// Who finds as many talking as the server lets is handed over at once, and there is room again when one of them has gone.
+func TestOnlySoManyTalkToAgentsAtOnce(t *testing.T) {
+	t.Parallel()
+	e := newEngines(t)
+	options := e.withMind(nil)
+	options.Flags = append(options.Flags, "--max-agents", "1")
+	s := rig.Start(t, options)
+	o := &office{site: newSite(s)}
+	o.bob = o.AddUser("Bob")
+	o.bobPhone = o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
+	way := o.assistantLine(map[string]any{"instructions": "Help.", "greeting": "How can I help?", "handoff": "user:" + o.bob.ID})
+	first := o.talker(way, "+12125550101")
+	first.hears(0, greetTone)
+
+	second := o.talker(way, "+12125550102")
+	second.hears(0, bobTone)
+	second.line.HangUp()
+	if got, steps, _ := o.passed(o.record("+12125550102").CallID); got != "agent:answered" || !strings.Contains(steps[0].Problem, "--max-agents") {
+		t.Errorf("the second went %s %+v", got, steps)
+	}
+	first.line.HangUp()
+	o.record("+12125550101")
+	third := o.talker(way, "+12125550103")
+	third.hears(0, greetTone)
+	third.line.HangUp()
+}
+
 // A model that fails leaves nobody in silence: the caller is told so, and goes where the flow says.
 func TestAModelThatFailsLeavesNobodyInSilence(t *testing.T) {
 	t.Parallel()
