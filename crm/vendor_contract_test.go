@@ -1,7 +1,9 @@
 package crm_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +25,9 @@ type trial struct {
 	// where a call is made and changed: methods and the beginnings of paths
 	makes, changes [2]string
 	makesID        string
+	// where it is looked for what an attempt wrote whose answer was lost, and what is found
+	before [2]string
+	lost   any
 	// an answer that says that we ask too often
 	busy *vendortest.Answer
 }
@@ -30,23 +35,29 @@ type trial struct {
 var trials = []trial{
 	{provider: "hubspot", settings: own, name: "Ada Lovelace", id: "512", url: "https://app-eu1.hubspot.com/contacts/62515/record/0-1/512", wrote: "901",
 		makes: [2]string{"POST", "/crm/v3/objects/calls"}, changes: [2]string{"PATCH", "/crm/v3/objects/calls/901"}, makesID: "901",
+		before: [2]string{"POST", "/crm/v3/objects/calls/search"}, lost: map[string]any{"total": 1, "results": []any{map[string]any{"id": "901",
+			"createdAt": "2026-01-02T03:04:05Z", "updatedAt": "2026-01-02T03:04:05Z", "properties": map[string]any{}}}},
 		busy: &vendortest.Answer{Status: 429, Body: map[string]any{"status": "error", "message": "You have reached your secondly limit.", "correlationId": "x",
 			"category": "RATE_LIMITS", "policyName": "SECONDLY"}}},
 	{provider: "pipedrive", settings: own, name: "Ada Lovelace", id: "512", url: "/person/512", wrote: "512",
 		makes: [2]string{"POST", "/api/v2/activities"}, changes: [2]string{"PATCH", "/api/v2/activities/901"}, makesID: "901",
+		before: [2]string{"GET", "/api/v2/activities"}, lost: map[string]any{"success": true, "data": []any{map[string]any{"id": 7, "note": "another"}, map[string]any{"id": 901, "note": "x<br>call_1"}}},
 		busy: &vendortest.Answer{Status: 429, Header: map[string]string{"x-ratelimit-reset": "2"}, Body: map[string]any{"success": false, "error": "request over limit"}}},
 	{provider: "salesforce", settings: own, name: "Ada Lovelace", id: "003D000000QOzVUIA1", url: "/003D000000QOzVUIA1", wrote: "003D000000QOzVUIA1",
 		tells: map[string]any{"instance_url": "https://acme.my.salesforce.com"},
 		makes: [2]string{"POST", "/services/data/v61.0/sobjects/Task"}, changes: [2]string{"PATCH", "/services/data/v61.0/sobjects/Task/00TD000000M7fyIMAR"},
+		before: [2]string{"GET", "/services/data/v61.0/query"}, lost: map[string]any{"totalSize": 1, "done": true, "records": []any{map[string]any{"Id": "00TD000000M7fyIMAR"}}},
 		makesID: "00TD000000M7fyIMAR", busy: &vendortest.Answer{Status: 403, Body: []map[string]any{{"message": "TotalRequests Limit exceeded.",
 			"errorCode": "REQUEST_LIMIT_EXCEEDED"}}}},
 	{provider: "zendesk", settings: func(v *vendortest.Vendor) map[string]any { s := own(v); s["subdomain"] = "acme"; return s },
 		name: "Ada Lovelace", id: "512", url: "/agent/users/512", wrote: "512",
 		makes: [2]string{"POST", "/api/v2/tickets.json"}, changes: [2]string{"PUT", "/api/v2/tickets/901.json"}, makesID: "901",
+		before: [2]string{"GET", "/api/v2/tickets.json"}, lost: map[string]any{"tickets": []any{map[string]any{"id": 901}}, "count": 1},
 		busy: &vendortest.Answer{Status: 429, Header: map[string]string{"Retry-After": "93"}, Body: map[string]any{"error": "APIRateLimitExceeded"}}},
 	{provider: "zoho", settings: own, name: "Ada Lovelace", id: "Contacts/512", url: "/crm/tab/Contacts/512", wrote: "Contacts/901",
 		tells: map[string]any{"api_domain": "https://www.zohoapis.eu"},
 		makes: [2]string{"POST", "/crm/v8/Calls"}, changes: [2]string{"PUT", "/crm/v8/Calls/901"}, makesID: "901",
+		before: [2]string{"GET", "/crm/v8/Contacts/512/Calls"}, lost: map[string]any{"data": []any{map[string]any{"id": "901", "Description": "From\ncall_1"}}},
 		busy: &vendortest.Answer{Status: 429, Body: map[string]any{"code": "TOO_MANY_REQUESTS", "status": "error", "message": "try later", "details": map[string]any{}}}},
 	{provider: "dynamics", settings: func(v *vendortest.Vendor) map[string]any {
 		s := own(v)
@@ -190,4 +201,151 @@ func TestEveryVendorTakesTokensBack(t *testing.T) {
 			t.Errorf("no token was refused: %v", v.Seen())
 		}
 	})
+}
+
+// The vendor wrote a call, and its answer was lost: it is written once, wherever the vendor can be asked for it.
+func TestEveryVendorHasACallOnceWhoseAnswerWasLost(t *testing.T) {
+	each(t, func(t *testing.T, x trial, h *house, v *vendortest.Vendor) {
+		h.agreed(x.provider, x.settings(v))
+		var made []string
+		v.Says(func(r vendortest.Request) *vendortest.Answer {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			creates := r.Method == x.makes[0] && r.Path == x.makes[1] || x.lost == nil && strings.HasPrefix(r.Path, x.makes[1])
+			switch {
+			case r.Method == x.before[0] && r.Path == x.before[1] && len(made) > 0:
+				return &vendortest.Answer{Body: x.lost}
+			case creates:
+				if made = append(made, r.Path); len(made) == 1 {
+					return &vendortest.Answer{Status: 500, Body: "gone"}
+				}
+			}
+			return nil
+		})
+		h.ended(false)
+		a := h.until("written call", "/crm/sync-jobs", func(a *optest.Answer) bool { return a.Text("data.0.status") != "pending" })
+		if a.Text("data.0.status") != "synced" || a.At("data.0.attempts") != float64(2) || x.makesID != "" && a.Text("data.0.external_id") != x.makesID {
+			t.Errorf("written %s", a.Bytes)
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if x.lost != nil && len(made) != 1 || len(slices.Compact(made)) != 1 {
+			t.Errorf("made %v", made)
+		}
+	})
+}
+
+// Credentials that nobody has to agree to.
+func TestVendorsAreConnectedWithPlainCredentials(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		provider string
+		settings map[string]any
+		accepts  string
+	}{
+		{"hubspot", map[string]any{"token": "pat-1", "portal_id": "7"}, "Bearer pat-1"},
+		{"pipedrive", map[string]any{"api_token": "abc", "company_domain": "acme"}, "abc"},
+		{"zendesk", map[string]any{"email": "a@example.com", "api_token": "abc", "subdomain": "acme"}, "Basic YUBleGFtcGxlLmNvbS90b2tlbjphYmM="},
+		{"salesforce", map[string]any{"client_credentials": true, "client_id": vendortest.Client, "client_secret": vendortest.Secret}, ""},
+		{"dynamics", map[string]any{"client_credentials": true, "client_id": vendortest.Client, "client_secret": vendortest.Secret, "tenant": "acme.com",
+			"resource": "https://acme.crm.dynamics.com"}, ""},
+	} {
+		t.Run(x.provider, func(t *testing.T) {
+			t.Parallel()
+			h, v := build(t, dbtest.SQLite(t)), vendortest.New(t, x.provider)
+			x.settings["api_url"] = v.URL
+			if v.Accepts(x.accepts); x.accepts == "" {
+				x.settings["login_url"] = v.URL
+			}
+			c := h.vendor(x.provider, x.settings).Want(201)
+			if c.Text("status") != "active" || c.At("authorize_url") != nil || strings.Contains(string(c.Bytes), "abc") || strings.Contains(string(c.Bytes), "pat-1") {
+				t.Errorf("connected %s", c.Bytes)
+			}
+			if a := h.lookup("+442079460018").Want(200); a.Text("name") != "Ada Lovelace" {
+				t.Errorf("found %s", a.Bytes)
+			}
+			v.Accepts("another")
+			v.Forget(true)
+			h.do("POST", "/crm/connections/"+c.Text("id")+"/test", nil).Want(200)
+			if x.accepts == "" {
+				return // it has another token made
+			}
+			h.lookup("+442079460019").Want(404)
+			if a := h.shown(); a.Text("data.1.status") != "auth_required" {
+				t.Errorf("the credential is taken back: %s", a.Bytes)
+			}
+		})
+	}
+}
+
+// Everybody Dynamics knows is copied, page by page; the number may stand there in any way.
+func TestDynamicsIsCopiedPageByPage(t *testing.T) {
+	t.Parallel()
+	h, v := build(t, dbtest.SQLite(t)), vendortest.New(t, "dynamics")
+	one := func(n int, phone string) map[string]any {
+		return map[string]any{"contactid": fmt.Sprintf("00000000-0000-0000-0000-%012d", n), "fullname": fmt.Sprintf("Person %d", n), "telephone1": phone}
+	}
+	v.Says(func(r vendortest.Request) *vendortest.Answer {
+		q, _ := url.ParseQuery(r.Query)
+		switch {
+		case q.Get("$filter") != "":
+			return &vendortest.Answer{Body: map[string]any{"value": []any{}}}
+		case q.Get("$skiptoken") == "":
+			return &vendortest.Answer{Body: map[string]any{"value": []any{one(1, "(020)7946/0018 ext. 4"), one(2, "0044 20 7946 0099")},
+				"@odata.nextLink": v.URL + "/api/data/v9.2/contacts?$select=contactid&$skiptoken=2"}}
+		}
+		return &vendortest.Answer{Body: map[string]any{"value": []any{one(3, "020.7946.0077")}}}
+	})
+	s := own(v)
+	s["resource"] = "https://acme.crm4.dynamics.com"
+	h.agreed("dynamics", s)
+	h.until("three people", "/crm/connections", func(a *optest.Answer) bool { return a.At("data.1.entries") == float64(3) })
+	for number, name := range map[string]string{"+442079460018": "Person 1", "+442079460099": "Person 2", "+442079460077": "Person 3"} {
+		if a := h.lookup(number).Want(200); a.Text("name") != name {
+			t.Errorf("%s is %s", number, a.Bytes)
+		}
+	}
+	h.do("POST", "/crm/connections", map[string]any{"provider": "dynamics", "name": "x", "settings": map[string]any{"resource": "https://dynamics.com.thief.example"}}).
+		Refused("validation_failed", "settings.resource invalid_url", "settings.client_id required")
+}
+
+// Zoho leads people back with the server of their region, which is one of Zoho's or none.
+func TestZohoTellsWhereTokensAreGiven(t *testing.T) {
+	t.Parallel()
+	h, v := build(t, dbtest.SQLite(t)), vendortest.New(t, "zoho")
+	v.Tells(nil, url.Values{"accounts-server": {"https://thief.example"}, "location": {"eu"}})
+	h.agreed("zoho", own(v)) // the code went to where it was to go
+	if n := len(v.TokenRequests()); n != 1 {
+		t.Errorf("%d codes were exchanged", n)
+	}
+	v.Says(func(r vendortest.Request) *vendortest.Answer {
+		if strings.Contains(r.Path, "Contacts") {
+			return &vendortest.Answer{Status: 204, Body: ""}
+		}
+		return nil
+	})
+	if a := h.lookup("+442079460018").Want(200); a.Text("external_id") != "Leads/512" {
+		t.Errorf("found %s", a.Bytes)
+	}
+}
+
+// HubSpot knows somebody with this address already: that record is changed.
+func TestHubSpotsConflictIsTheRecordThatIsThere(t *testing.T) {
+	t.Parallel()
+	h, v := build(t, dbtest.SQLite(t)), vendortest.New(t, "hubspot")
+	h.agreed("hubspot", own(v))
+	v.Says(func(r vendortest.Request) *vendortest.Answer {
+		switch {
+		case strings.HasSuffix(r.Path, "/search"): // it lags behind
+			return &vendortest.Answer{Body: map[string]any{"total": 0, "results": []any{}}}
+		case r.Method == "POST" && r.Path == "/crm/v3/objects/contacts":
+			return &vendortest.Answer{Status: 409, Body: map[string]any{"status": "error", "message": "Contact already exists. Existing ID: 44", "correlationId": "x", "category": "CONFLICT"}}
+		}
+		return nil
+	})
+	c := h.do("POST", "/contacts", `{"first_name":"Ada","emails":[{"value":"ada@example.com"}]}`).Want(201)
+	h.until("synced contact", "/contacts/"+c.Text("id"), func(a *optest.Answer) bool { return a.Text("external_refs.0.sync_status") == "synced" })
+	if v.Asked("PATCH", "/crm/v3/objects/contacts/44") != 1 {
+		t.Errorf("asked %v", v.Seen())
+	}
 }
