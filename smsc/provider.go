@@ -29,6 +29,8 @@ type Facts struct {
 var providers = []provider{
 	{name: "smpp", binds: true, build: buildSMPP},
 	{name: "http", calls: true, build: buildHTTP},
+	{name: "telnyx", calls: true, build: buildTelnyx},
+	{name: "twilio", calls: true, build: buildTwilio},
 }
 
 func providerOf(name string) (provider, bool) {
