@@ -20,6 +20,7 @@ import (
 	"soniq/carrier"
 	"soniq/db"
 	"soniq/org"
+	"soniq/smsc"
 	"soniq/transcript"
 )
 
@@ -92,6 +93,7 @@ func (d *doctor) running(ctx context.Context) bool {
 		Version, HTTP, SIP string
 		Calls              int
 		Without            []carrier.Unreached `json:"without_emergency"`
+		Silent             []smsc.Trouble      `json:"sms_carriers"`
 	}
 	if err := ask(ctx, d.config.Data, "status", nil, &s); err != nil {
 		d.ok("no soniq runs on it")
@@ -99,6 +101,7 @@ func (d *doctor) running(ctx context.Context) bool {
 	}
 	d.ok("soniq %s runs on it: http %s, sip %s, %d call(s) in progress", s.Version, s.HTTP, s.SIP, s.Calls)
 	d.emergency(s.Without)
+	d.carriers(s.Silent)
 	return true
 }
 
@@ -223,6 +226,18 @@ func (d *doctor) emergency(without []carrier.Unreached) {
 		}
 		d.hint(fmt.Sprintf("phones of %q (%s) cannot call for help%s", o.Name, o.ID, known),
 			"give it a trunk with emergency_capable whose carrier routes emergency calls, and say so on every phone until then")
+	}
+}
+
+// carriers tells which carriers of messages take none.
+func (d *doctor) carriers(silent []smsc.Trouble) {
+	for i, c := range silent {
+		if i == maxNamed {
+			d.hint(fmt.Sprintf("and %d more carriers of messages", len(silent)-i), "GET /sms/carriers tells the status of each")
+			return
+		}
+		d.hint(fmt.Sprintf("the carrier of messages %q (%s of %s) is %s: %s", c.Name, c.ID, c.Org, c.Status, c.Error),
+			"messages wait for it up to four hours; POST /sms/carriers/"+c.ID+"/test asks it again")
 	}
 }
 

@@ -95,5 +95,9 @@ func (n *node) status(ctx context.Context, _ json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"version": version, "without_emergency": without, "http": n.httpAddr(), "sip": n.sipAddr(), "calls": s.Active, "calls_total": s.Started}, nil
+	silent, err := n.house.smsc.NotWorking(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"version": version, "without_emergency": without, "sms_carriers": silent, "http": n.httpAddr(), "sip": n.sipAddr(), "calls": s.Active, "calls_total": s.Started}, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"soniq/db"
-	"soniq/sms"
 )
 
 // The states of carriers.
@@ -128,7 +127,33 @@ func (s *Service) try(ctx context.Context, c Carrier) (status string, err error)
 	return judged(err).Status, err
 }
 
-// fault is what is told of a message nobody takes any more.
-func gone() sms.Result {
-	return sms.Result{Status: sms.Failed, Fault: &sms.Fault{Code: "carrier_rejected", Message: "no carrier takes messages to this number any more"}}
+// A Trouble is an enabled carrier that takes no messages.
+type Trouble struct {
+	Org    string `json:"org"`
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Error  string `json:"error"`
+}
+
+// NotWorking lists enabled carriers of all organisations that take no messages, for the operator.
+func (s *Service) NotWorking(ctx context.Context) ([]Trouble, error) {
+	// tenant: the operator's view of all organisations
+	const q = `SELECT c.org_id, c.id, c.name, h.status, COALESCE(h.error, '') FROM sms_carriers c
+		JOIN sms_carrier_states h ON h.org_id = c.org_id AND h.carrier_id = c.id
+		WHERE c.enabled AND h.status IN ('degraded', 'auth_required') ORDER BY h.changed_at LIMIT 200`
+	rows, err := s.DB.Read(ctx).Query(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("list carriers that do not work: %w", err)
+	}
+	defer rows.Close()
+	all := []Trouble{}
+	for rows.Next() {
+		var t Trouble
+		if err := rows.Scan(&t.Org, &t.ID, &t.Name, &t.Status, &t.Error); err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, rows.Err()
 }
