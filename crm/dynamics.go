@@ -23,7 +23,7 @@ type DynamicsSettings struct {
 	Resource       string `json:"resource" doc:"Of the environment: https://acme.crm4.dynamics.com"`
 	Tenant         string `json:"tenant,omitempty" doc:"Of Entra ID, an id or a domain; organizations unless given"`
 	Alone          bool   `json:"client_credentials,omitempty" doc:"The app of your own acts for itself, as an application user, and nobody has to agree; needs tenant"`
-	RefreshMinutes int    `json:"refresh_minutes,omitempty" doc:"How often all contacts are copied into the phone index; 60 unless given; 5 to 10080"`
+	RefreshMinutes int    `json:"refresh_minutes,omitempty" doc:"How often all contacts are copied into the phone index, and what has changed later; 60 unless given; 5 to 10080"`
 }
 
 const dynamicsAPI = "/api/data/v9.2"
@@ -71,21 +71,25 @@ type dynamicsContact struct {
 	Home     string    `json:"telephone2"`
 	Mobile   string    `json:"mobilephone"`
 	Modified time.Time `json:"modifiedon"`
-	Firm     *struct {
-		Name string `json:"name"`
-	} `json:"parentcustomerid_account"`
+	Firm     string    `json:"_parentcustomerid_value@OData.Community.Display.V1.FormattedValue"`
+
+	// of one that is gone
+	Context string `json:"@odata.context"`
+	Gone    string `json:"id"`
 }
 
 type dynamicsPage struct {
 	Value []dynamicsContact `json:"value"`
 	Next  string            `json:"@odata.nextLink"`
+	Delta string            `json:"@odata.deltaLink"`
 }
 
 var dynamicsPhones = []string{"telephone1", "telephone2", "mobilephone"}
 
 const (
-	dynamicsFields = "contactid,fullname,jobtitle,emailaddress1,telephone1,telephone2,mobilephone,modifiedon"
-	dynamicsFirm   = "parentcustomerid_account($select=name)"
+	dynamicsFields = "contactid,fullname,jobtitle,emailaddress1,telephone1,telephone2,mobilephone,modifiedon,_parentcustomerid_value"
+	// dynamicsNames has the name of the company told beside its id.
+	dynamicsNames = `odata.include-annotations="OData.Community.Display.V1.FormattedValue"`
 )
 
 // odata writes a text for a filter.
@@ -103,16 +107,13 @@ func (d *dynamics) Lookup(ctx context.Context, q contact.Query) ([]contact.Recor
 		any = []string{"emailaddress1 eq " + odata(q.Email)}
 	}
 	var page dynamicsPage
-	err := d.do(ctx, want{method: http.MethodGet, path: dynamicsAPI + "/contacts", search: true, query: url.Values{"$select": {dynamicsFields}, "$expand": {dynamicsFirm},
-		"$filter": {strings.Join(any, " or ")}, "$top": {"20"}}}, &page)
+	err := d.do(ctx, want{method: http.MethodGet, path: dynamicsAPI + "/contacts", search: true, query: url.Values{"$select": {dynamicsFields},
+		"$filter": {strings.Join(any, " or ")}, "$top": {"20"}}, header: map[string]string{"Prefer": dynamicsNames}}, &page)
 	return mapped(page.Value, d.record), err
 }
 
 func (d *dynamics) record(x dynamicsContact) contact.Record {
-	r := contact.Record{ExternalID: x.ID, Name: x.Name, Title: x.Title, Email: x.Email, UpdatedAt: x.Modified, URL: d.address(x.ID)}
-	if x.Firm != nil {
-		r.Company = x.Firm.Name
-	}
+	r := contact.Record{ExternalID: x.ID, Name: x.Name, Company: x.Firm, Title: x.Title, Email: x.Email, UpdatedAt: x.Modified, URL: d.address(x.ID)}
 	for _, p := range []string{x.Phone, x.Mobile, x.Home} {
 		if p != "" && !slices.Contains(r.Phones, p) {
 			r.Phones = append(r.Phones, p)
@@ -123,43 +124,6 @@ func (d *dynamics) record(x dynamicsContact) contact.Record {
 
 func (d *dynamics) address(id string) string {
 	return d.resource + "/main.aspx?pagetype=entityrecord&etn=contact&id=" + url.QueryEscape(id)
-}
-
-// Every is how often all contacts are copied.
-func (d *dynamics) Every() time.Duration {
-	if d.every == 0 {
-		return defaultRefresh * time.Minute
-	}
-	return time.Duration(d.every) * time.Minute
-}
-
-// dynamicsPages bounds the pages of one reading: a million contacts.
-const dynamicsPages = 2000
-
-// All reads all contacts, page by page. The vendor's own address of the next page is followed within its API alone.
-func (d *dynamics) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
-	w := want{method: http.MethodGet, path: dynamicsAPI + "/contacts", query: url.Values{"$select": {dynamicsFields}, "$expand": {dynamicsFirm}},
-		header: map[string]string{"Prefer": "odata.maxpagesize=500"}}
-	for range dynamicsPages {
-		var page dynamicsPage
-		if err := d.do(ctx, w, &page); err != nil {
-			return err
-		}
-		for _, x := range page.Value {
-			if err := take(ctx, d.record(x)); err != nil {
-				return err
-			}
-		}
-		if page.Next == "" {
-			return nil
-		}
-		next, err := url.Parse(page.Next)
-		if err != nil || next.Path != dynamicsAPI+"/contacts" {
-			return fmt.Errorf("%w: its next page is none of contacts", ErrRefused)
-		}
-		w.query = next.Query()
-	}
-	return fmt.Errorf("%w: it has more pages than are read", ErrRefused)
 }
 
 // guid is an id made of a key, always the same: so that what is written twice is there once.

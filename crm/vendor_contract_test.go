@@ -1,6 +1,7 @@
 package crm_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -290,20 +291,38 @@ func TestDynamicsIsCopiedPageByPage(t *testing.T) {
 		switch {
 		case q.Get("$filter") != "":
 			return &vendortest.Answer{Body: map[string]any{"value": []any{}}}
+		case q.Get("$deltatoken") == "old":
+			return &vendortest.Answer{Status: 410, Body: map[string]any{"error": map[string]any{"code": "0x80060891", "message": "the token is too old"}}}
+		case q.Get("$deltatoken") != "":
+			return &vendortest.Answer{Body: map[string]any{"value": []any{one(2, "+44 20 7946 0055"), map[string]any{"id": "00000000-0000-0000-0000-000000000001",
+				"reason": "deleted", "@odata.context": v.URL + "/api/data/v9.2/$metadata#contacts/$deletedEntity"}}, "@odata.deltaLink": v.URL + "/api/data/v9.2/contacts?$deltatoken=old"}}
 		case q.Get("$skiptoken") == "":
 			return &vendortest.Answer{Body: map[string]any{"value": []any{one(1, "(020)7946/0018 ext. 4"), one(2, "0044 20 7946 0099")},
 				"@odata.nextLink": v.URL + "/api/data/v9.2/contacts?$select=contactid&$skiptoken=2"}}
 		}
-		return &vendortest.Answer{Body: map[string]any{"value": []any{one(3, "020.7946.0077")}}}
+		return &vendortest.Answer{Body: map[string]any{"value": []any{one(3, "020.7946.0077")}, "@odata.deltaLink": v.URL + "/api/data/v9.2/contacts?$deltatoken=1!x"}}
 	})
 	s := own(v)
 	s["resource"] = "https://acme.crm4.dynamics.com"
-	h.agreed("dynamics", s)
+	id := h.agreed("dynamics", s)
 	h.until("three people", "/crm/connections", func(a *optest.Answer) bool { return a.At("data.1.entries") == float64(3) })
 	for number, name := range map[string]string{"+442079460018": "Person 1", "+442079460099": "Person 2", "+442079460077": "Person 3"} {
 		if a := h.lookup(number).Want(200); a.Text("name") != name {
 			t.Errorf("%s is %s", number, a.Bytes)
 		}
+	}
+	h.again(id, 2)
+	if a := h.lookup("+442079460055").Want(200); a.Text("name") != "Person 2" {
+		t.Errorf("changed: %s", a.Bytes)
+	}
+	h.lookup("+442079460099").Want(404)
+	h.lookup("+442079460018").Want(404)
+	if a := h.shown(); a.At("data.1.entries") != float64(2) {
+		t.Errorf("after the change %s", a.Bytes)
+	}
+	h.again(id, 3) // the token is too old by now
+	if a := h.lookup("+442079460018").Want(200); a.Text("name") != "Person 1" {
+		t.Errorf("everything again: %s", a.Bytes)
 	}
 	h.do("POST", "/crm/connections", map[string]any{"provider": "dynamics", "name": "x", "settings": map[string]any{"resource": "https://dynamics.com.thief.example"}}).
 		Refused("validation_failed", "settings.resource invalid_url", "settings.client_id required")
@@ -348,4 +367,14 @@ func TestHubSpotsConflictIsTheRecordThatIsThere(t *testing.T) {
 	if v.Asked("PATCH", "/crm/v3/objects/contacts/44") != 1 {
 		t.Errorf("asked %v", v.Seen())
 	}
+}
+
+// again has a list read now, by a notice that it has changed, and waits until it has so many entries.
+func (h *house) again(id string, entries int) {
+	h.t.Helper()
+	at := h.shown().Text("data.1.notice_url")
+	if known, err := h.Notice(context.Background(), h.org, id, at[strings.LastIndexByte(at, '/')+1:]); !known || err != nil {
+		h.t.Fatalf("notice at %s: %v, %v", at, known, err)
+	}
+	h.until("the change", "/crm/connections", func(a *optest.Answer) bool { return a.At("data.1.entries") == float64(entries) })
 }
