@@ -133,6 +133,9 @@ func (s *Service) agree(ctx context.Context, tx db.Querier, a asked, c Connectio
 	if err := s.readAfter(ctx, tx, c); err != nil {
 		return err
 	}
+	if err := s.writeAfter(ctx, tx, c); err != nil {
+		return err
+	}
 	return op.WriteAudit(ctx, tx, c.updatedAt, op.AuditLine{Org: c.org, Operation: "crm.connections.agree", Target: op.Target(ctx), KeyID: a.by.Key,
 		KeyName: a.by.Name, Credential: string(a.by.Kind), UserID: a.by.User, Record: c.ID, Status: http.StatusOK})
 }
@@ -145,4 +148,36 @@ func (s *Service) readAfter(ctx context.Context, tx db.Querier, c Connection) er
 		return nil
 	}
 	return s.readSoon(ctx, tx, c)
+}
+
+// writeAfter has written what the vendor refused while it refused our credentials: the latest thousand.
+func (s *Service) writeAfter(ctx context.Context, tx db.Querier, c Connection) error {
+	const q = `SELECT ` + syncColumns + syncTables + `WHERE x.org_id = $1 AND x.connection_id = $2 AND x.status = 'failed' AND x.error LIKE $3
+		ORDER BY x.id DESC LIMIT 1000`
+	rows, err := tx.Query(ctx, q, c.org, c.ID, db.Escape(ErrAuth.Error())+"%")
+	if err != nil {
+		return fmt.Errorf("find what was refused: %w", err)
+	}
+	defer rows.Close()
+	var all []Sync
+	for rows.Next() {
+		x, err := scanSync(rows.Scan)
+		if err != nil {
+			return fmt.Errorf("find what was refused: %w", err)
+		}
+		all = append(all, x)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, x := range all {
+		x.Status, x.CreatedAt = "pending", db.At(s.Now())
+		if _, err := putSync(ctx, tx, x); err != nil {
+			return err
+		}
+		if err := s.syncSoon(ctx, tx, x); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -94,6 +94,7 @@ func TestEveryVendorTellsWhoCalls(t *testing.T) {
 				t.Errorf("%s: %s", what, a.Bytes)
 			}
 		}
+		h.lookup("+442079460099").Want(404) // the example is Ada again, who has another number
 	})
 }
 

@@ -226,6 +226,8 @@ func TestARefusedRefreshAsksForAgreementAgain(t *testing.T) {
 	if n := len(v.TokenRequests()); n != before {
 		t.Errorf("a refused token was tried again")
 	}
+	c := h.do("POST", "/contacts", `{"first_name":"Ada","emails":[{"value":"ada@example.com"}]}`).Want(201)
+	h.until("refused contact", "/crm/sync-jobs", func(a *optest.Answer) bool { return a.Text("data.0.status") == "failed" })
 	v.Lives(1800)
 	if w := h.browse(h.do("POST", "/crm/connections/"+id+"/authorize", nil).Want(200).Text("authorize_url")); w.Code != 200 {
 		t.Fatalf("came back to %d", w.Code)
@@ -233,6 +235,7 @@ func TestARefusedRefreshAsksForAgreementAgain(t *testing.T) {
 	if a := h.lookup("+442079460018").Want(200); a.Text("name") != "Ada Lovelace" {
 		t.Errorf("found %s", a.Bytes)
 	}
+	h.until("what was refused", "/contacts/"+c.Text("id"), func(a *optest.Answer) bool { return a.Text("external_refs.0.sync_status") == "synced" })
 }
 
 func TestSecretsOfTheOperatorGoToTheVendorAlone(t *testing.T) {
