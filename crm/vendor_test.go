@@ -68,6 +68,9 @@ func (h *house) agreed(provider string, settings map[string]any) string {
 	if w := h.browse(c.Text("authorize_url")); w.Code != http.StatusOK {
 		h.t.Fatalf("came back to %d %s", w.Code, w.Body)
 	}
+	if provider == "dynamics" { // it is copied first
+		h.until("a copy", "/crm/connections", func(a *optest.Answer) bool { return a.At("data.1.refreshed_at") != nil })
+	}
 	return c.Text("id")
 }
 
