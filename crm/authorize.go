@@ -125,12 +125,16 @@ type asked struct {
 	expires                   time.Time
 }
 
-// take ends an authorization: its state is good once. db.ErrNone where there is none.
+// takeAsked ends an authorization: its state is good once. db.ErrNone where there is none.
 func (s *Service) takeAsked(ctx context.Context, state string) (a asked, err error) {
 	digest := s.Seal.Digest(state)
 	var sealed []byte
 	var by string
 	var expires db.Time
+	// tenant: as below; strangers with made-up states cost a look, and no transaction
+	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT org_id FROM crm_authorizations WHERE state = $1`, digest).Scan(&a.org); err != nil {
+		return a, err
+	}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: whoever comes back from a vendor brings nothing but the state, which tells the organisation
 		const q = `DELETE FROM crm_authorizations WHERE state = $1 RETURNING org_id, connection_id, verifier, asked_by, expires_at`
