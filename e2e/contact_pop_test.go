@@ -14,7 +14,7 @@ import (
 )
 
 // TestMeasureScreenPop tells how long after a caller's INVITE an agent's page has the screen pop, of callers who are known and of
-// such whom nobody knows while a connected system hangs. With SONIQ_BENCH only.
+// such whom nobody knows, while none, one or all of six connected systems hang. With SONIQ_BENCH only.
 func TestMeasureScreenPop(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("measured with SONIQ_BENCH=1")
@@ -25,15 +25,32 @@ func TestMeasureScreenPop(t *testing.T) {
 	way := company.carrier(user.ID, nil)
 	company.Want(201, "POST", "/contacts", map[string]any{"first_name": "Grace", "phones": []map[string]any{{"number": "+12125550178"}}}, nil)
 	port := company.sippPhone(user.SIP)
-	company.poppedWithin("known", way, user, port, func(int) string { return "+12125550178" })
-	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	defer hanging.Close()
-	company.Want(201, "POST", "/crm/connections", map[string]any{"provider": "http", "name": "Hanging", "timeout_ms": 10000,
-		"settings": map[string]any{"lookup": map[string]any{"url": hanging.URL + "/?q={{phone}}"}}}, nil)
-	company.poppedWithin("unknown, a system hangs", way, user, port, func(n int) string { return fmt.Sprintf("+121255503%02d", n) })
+	known := func(int) string { return "+12125550178" }
+	unknown := func(from int) func(n int) string {
+		return func(n int) string { return fmt.Sprintf("+1212555%04d", from+n) }
+	}
+	company.poppedWithin("known", way, user, port, known)
+	company.poppedWithin("unknown", way, user, port, unknown(1000))
+	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // later than anybody waits, and no failure that opened a breaker
+		select {
+		case <-time.After(700 * time.Millisecond):
+			fmt.Fprint(w, "[]")
+		case <-r.Context().Done():
+		}
+	}))
+	defer late.Close()
+	for n := range 6 {
+		company.Want(201, "POST", "/crm/connections", map[string]any{"provider": "http", "name": fmt.Sprintf("Hanging %d", n), "timeout_ms": 10000,
+			"settings": map[string]any{"lookup": map[string]any{"url": late.URL + "/?q={{phone}}"}}}, nil)
+		if n == 0 {
+			company.poppedWithin("unknown, one system hangs", way, user, port, unknown(2000))
+		}
+	}
+	company.poppedWithin("unknown, all of six systems hang", way, user, port, unknown(3000))
+	company.poppedWithin("known, all of six systems hang", way, user, port, known)
 }
 
-const popped = 40
+const popped = 30
 
 // poppedWithin calls again and again.
 func (s *site) poppedWithin(what string, way carrier, user rig.User, port int, from func(int) string) {
@@ -41,7 +58,7 @@ func (s *site) poppedWithin(what string, way carrier, user rig.User, port int, f
 	for n := range popped {
 		var shown, started time.Time
 		var caller *rig.Sipp
-		phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 700, Port: port, From: user.SIP.Username})
+		phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 400, Port: port, From: user.SIP.Username})
 		s.stream("", func() {
 			caller = s.Server.Sipp(rig.Script{Scenario: "call", IP: way.ip, From: from(n), Number: way.number, Talk: 10 * time.Millisecond})
 		}, func(e liveEvent) bool {
