@@ -45,7 +45,7 @@ type LDAPAttributes struct {
 	Company string   `json:"company,omitempty" doc:"o, or else company"`
 	Title   string   `json:"title,omitempty" doc:"title"`
 	Emails  []string `json:"emails,omitempty" doc:"mail"`
-	Phones  []string `json:"phones,omitempty" doc:"telephoneNumber, mobile and homePhone"`
+	Phones  []string `json:"phones,omitempty" doc:"telephoneNumber and mobile; each should be indexed there, for equality and substrings"`
 }
 
 const (
@@ -194,7 +194,7 @@ func buildLDAP(s *Service, raw json.RawMessage, fields map[string]string) (Adapt
 // filled has the usual names for what was not named.
 func (s LDAPSettings) filled() LDAPSettings {
 	if len(s.Attributes.Phones) == 0 {
-		s.Attributes.Phones = []string{"telephoneNumber", "mobile", "homePhone"}
+		s.Attributes.Phones = []string{"telephoneNumber", "mobile"}
 	}
 	if len(s.Attributes.Emails) == 0 {
 		s.Attributes.Emails = []string{"mail"}

@@ -58,7 +58,7 @@ func (c company) copied(id string, n int) {
 			c.T.Log(x)
 		}
 	}()
-	rig.Until(c.T, fmt.Sprintf("%d entries", n), time.Minute, func() bool {
+	rig.Until(c.T, fmt.Sprintf("%d entries", n), 5*time.Minute, func() bool {
 		x = c.connection(id)
 		return x["entries"] == float64(n) && x["last_error"] == nil
 	})
