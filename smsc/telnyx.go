@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -205,4 +206,18 @@ func (t *telnyx) verify(h http.Header, raw []byte) error {
 		return ErrSignature
 	}
 	return nil
+}
+
+// Test asks for the messaging profile, or the list of them.
+func (t *telnyx) Test(ctx context.Context) error {
+	address := t.URL + "/messaging_profiles"
+	if t.MessagingProfileID != "" {
+		address += "/" + url.PathEscape(t.MessagingProfileID)
+	}
+	r, err := http.NewRequest(http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+t.APIKey)
+	return try(ctx, t.client, r)
 }

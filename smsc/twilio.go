@@ -209,3 +209,13 @@ func bothPorts(address string) []string {
 	}
 	return []string{address, other.String()}
 }
+
+// Test asks for the account.
+func (t *twilio) Test(ctx context.Context) error {
+	r, err := http.NewRequest(http.MethodGet, t.URL+"/2010-04-01/Accounts/"+url.PathEscape(t.AccountSID)+".json", nil)
+	if err != nil {
+		return err
+	}
+	r.SetBasicAuth(t.AccountSID, t.AuthToken)
+	return try(ctx, t.client, r)
+}

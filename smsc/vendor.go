@@ -121,3 +121,17 @@ func addresses(all []sms.Media) (urls []string) {
 	}
 	return urls
 }
+
+// try asks a vendor for something that needs valid credentials.
+func try(ctx context.Context, client *http.Client, r *http.Request) error {
+	a, err := ask(ctx, client, r)
+	switch {
+	case err != nil:
+		return err
+	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden:
+		return a.unauthorized()
+	case a.status >= 300:
+		return fmt.Errorf("answered with %d", a.status)
+	}
+	return nil
+}

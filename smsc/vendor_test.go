@@ -80,6 +80,14 @@ var outgoing = sms.Outgoing{Org: "org_a", Reference: "sms_1", From: "+1202555014
 // outcomes holds an adapter against answers: what follows from them is what decides whether a message is sent again.
 func outcomes(t *testing.T, x *standIn, a Adapter, accepted, optedOut, forbidden string, forbiddenStatus int) {
 	t.Helper()
+	x.says(200, "{}")
+	if err := a.(Tester).Test(context.Background()); err != nil || x.got.Method != "GET" {
+		t.Errorf("tested: %v, %s %s", err, x.got.Method, x.got.URL)
+	}
+	x.says(401, "{}")
+	if err := a.(Tester).Test(context.Background()); !errors.Is(err, ErrAuth) {
+		t.Errorf("tested with wrong credentials: %v", err)
+	}
 	x.says(200, accepted)
 	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Sent || len(r.IDs) != 1 || r.IDs[0] != "id-1" {
 		t.Errorf("accepted: %+v, %v", r, err)
