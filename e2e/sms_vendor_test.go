@@ -20,7 +20,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A vendorAPI stands for a vendor's: it takes messages and remembers whom it was asked to tell.
+// A vendorAPI stands for a vendor's: it takes messages, under their recipients as identifiers, and remembers whom it was asked to tell.
 type vendorAPI struct {
 	*httptest.Server
 	mu   sync.Mutex // guards told
@@ -40,17 +40,18 @@ func (v *vendorAPI) serve(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	if r.Header.Get("Content-Type") == "application/json" {
 		var m struct {
+			To      string
 			Webhook string `json:"webhook_url"`
 		}
 		_ = json.Unmarshal(raw, &m)
 		v.told = append(v.told, m.Webhook)
-		fmt.Fprintf(w, `{"data":{"id":"vendor-%d"}}`, len(v.told))
+		fmt.Fprintf(w, `{"data":{"id":%q}}`, m.To)
 		return
 	}
 	form, _ := url.ParseQuery(string(raw))
 	v.told = append(v.told, form.Get("StatusCallback"))
 	w.WriteHeader(201)
-	fmt.Fprintf(w, `{"sid":"vendor-%d","status":"queued"}`, len(v.told))
+	fmt.Fprintf(w, `{"sid":%q,"status":"queued"}`, form.Get("To"))
 }
 
 // wanted is where the n-th message's receipt is to go.
@@ -160,9 +161,10 @@ func TestTwilioCarriesMessagesAndIsBelievedWithItsOwnSignatures(t *testing.T) {
 		}
 		one, two := d.sends(mobile), d.sends("+12025550171")
 		at := v.wanted(t, 2)
+		d.becomes(one, "sent")
 		d.becomes(two, "sent")
-		for _, form := range []url.Values{{"MessageSid": {"vendor-1"}, "MessageStatus": {"sent"}}, {"MessageSid": {"vendor-1"}, "MessageStatus": {"delivered"}},
-			{"MessageSid": {"vendor-2"}, "MessageStatus": {"undelivered"}, "ErrorCode": {"21610"}}} {
+		for _, form := range []url.Values{{"MessageSid": {mobile}, "MessageStatus": {"sent"}}, {"MessageSid": {mobile}, "MessageStatus": {"delivered"}},
+			{"MessageSid": {"+12025550171"}, "MessageStatus": {"undelivered"}, "ErrorCode": {"21610"}}} {
 			if status := signed(at, form); status != 204 {
 				t.Errorf("%v is answered %d", form, status)
 			}
@@ -204,10 +206,11 @@ func TestTelnyxCarriesMessagesAndIsBelievedWithItsSignature(t *testing.T) {
 		}
 		one, two := d.sends(mobile), d.sends("+12025550171")
 		at := v.wanted(t, 2)
+		d.becomes(one, "sent")
 		d.becomes(two, "sent")
-		for _, body := range []string{event("message.sent", "vendor-1", "+12025550143", mobile, "sent", ""),
-			event("message.finalized", "vendor-1", "+12025550143", mobile, "delivered", ""),
-			event("message.finalized", "vendor-2", "+12025550143", "+12025550171", "delivery_failed", `{"code":"40300","title":"Blocked"}`)} {
+		for _, body := range []string{event("message.sent", mobile, "+12025550143", mobile, "sent", ""),
+			event("message.finalized", mobile, "+12025550143", mobile, "delivered", ""),
+			event("message.finalized", "+12025550171", "+12025550143", "+12025550171", "delivery_failed", `{"code":"40300","title":"Blocked"}`)} {
 			if status := signed(at, body); status != 204 {
 				t.Errorf("%s is answered %d", body, status)
 			}
