@@ -86,7 +86,7 @@ func (h *house) eraseCalls(ctx context.Context, tx db.Querier, org, phone string
 
 func (h *house) eraseCall(ctx context.Context, tx db.Querier, org, id, phone string) error {
 	for _, forget := range []func(context.Context, db.Querier, string, string) error{
-		h.transcripts.Forget, h.memory.Forget, h.hooks.EraseCall, h.outbox.EraseCall, h.queues.EraseCall, h.voicemail.EraseCall, h.crm.EraseCall, h.assistants.EraseCall,
+		h.transcripts.Forget, h.memory.Forget, h.memory.ForgetNotes, h.hooks.EraseCall, h.outbox.EraseCall, h.queues.EraseCall, h.voicemail.EraseCall, h.crm.EraseCall, h.assistants.EraseCall,
 	} {
 		if err := forget(ctx, tx, org, id); err != nil {
 			return err

@@ -239,6 +239,7 @@ func (h *house) join() {
 	h.joinRouting()
 	h.calls.Understand = h.transcripts.Recorded
 	h.calls.OnDeleted = h.memory.ForgetRecording
+	h.calls.Remember, h.calls.Unremember, h.messages.Remember = h.rememberNote, h.memory.ForgetRemark, h.rememberMessage
 	h.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 		db.OnCommit(tx, func() { h.counts.Ended(e.Org, e.StartedAt) })
 		if err := h.leftQueues(ctx, tx, e, r); err != nil {

@@ -17,6 +17,7 @@ import (
 	"soniq/memory"
 	"soniq/number"
 	"soniq/pbx"
+	"soniq/sms"
 	"soniq/transcript"
 )
 
@@ -221,4 +222,19 @@ func workerCommand(context.Context, []string) error {
 		return errFailed
 	}
 	return nil
+}
+
+// rememberNote lets searches find what was written about a call.
+func (h *house) rememberNote(ctx context.Context, tx db.Querier, org string, n call.Note, phone string) error {
+	return h.memory.Remark(ctx, tx, org, memory.Remark{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body, By: n.Author.ID,
+		At: n.CreatedAt.Time})
+}
+
+// rememberMessage lets searches find a text message.
+func (h *house) rememberMessage(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
+	r := memory.Remark{Kind: memory.KindSMS, Of: m.ID, Phone: m.Peer(), Text: m.Body, At: m.CreatedAt.Time}
+	if m.UserID != nil {
+		r.By = *m.UserID
+	}
+	return h.memory.Remark(ctx, tx, org, r)
 }

@@ -43,6 +43,10 @@ type Service struct {
 	Deliveries func(ctx context.Context, org, callID string) ([]Step, error)
 	// Understand is OnRecorded for calls whose recordings are finished before their end; may be nil.
 	Understand OnRecorded
+	// Remember is told of a note in the transaction that writes it, and of the number outside that the call was with; Unremember of one
+	// that is deleted. They may be nil.
+	Remember   func(ctx context.Context, tx db.Querier, org string, n Note, phone string) error
+	Unremember func(ctx context.Context, tx db.Querier, org, noteID string) error
 	// OnDeleted is called in the transaction in which a recording is deleted; may be nil.
 	OnDeleted func(ctx context.Context, tx db.Querier, org, callID, recordingID string) error
 	Log       *slog.Logger // nil: nothing is logged

@@ -61,11 +61,12 @@ func (s *Service) keepPurpose(ctx context.Context, tx db.Querier, n New) error {
 	if a.ID == "" {
 		a = Author{Type: "user", ID: n.UserID}
 	}
-	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, body: n.Purpose, author: a}, db.NewID("note"), db.At(n.StartedAt))
+	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, phone: outside(n.Direction, n.From, n.To), body: n.Purpose, author: a}, db.NewID("note"), db.At(n.StartedAt))
 }
 
 type newNote struct {
 	callID, body    string
+	phone           string // of the other side
 	pinned, crmSync bool
 	author          Author
 }
@@ -76,6 +77,12 @@ func (s *Service) insertNote(ctx context.Context, tx db.Querier, org string, n n
 	_, err := tx.Exec(ctx, q, org, id, n.callID, n.body, n.pinned, n.crmSync, n.author.Type, n.author.ID, n.author.Name, at)
 	if err != nil {
 		return fmt.Errorf("insert note: %w", err)
+	}
+	if s.Remember != nil {
+		note := Note{ID: id, CallID: &n.callID, Body: n.body, Author: n.author, CreatedAt: at}
+		if err := s.Remember(ctx, tx, org, note, n.phone); err != nil {
+			return err
+		}
 	}
 	return countNotes(ctx, tx, org, n.callID)
 }

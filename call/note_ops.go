@@ -52,6 +52,7 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 		if c.NotesCount >= maxNotes {
 			return op.Fail("plan_limit", fmt.Sprintf("a call has at most %d notes", maxNotes))
 		}
+		n.phone = c.Number()
 		if err := s.insertNote(ctx, tx, org, n, id, db.At(s.Now())); err != nil {
 			return err
 		}
@@ -179,6 +180,11 @@ func (s *Service) DeleteNote(ctx context.Context, in *OneNote) error {
 		}
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
 			return firstOf(err, op.NotFound("note of this call"))
+		}
+		if s.Unremember != nil {
+			if err := s.Unremember(ctx, tx, org, in.NoteID); err != nil {
+				return err
+			}
 		}
 		return countNotes(ctx, tx, org, in.ID)
 	})

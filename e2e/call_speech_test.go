@@ -175,8 +175,16 @@ func TestWhatIsRememberedOfACaller(t *testing.T) {
 		company.records(2, "")
 		company.remembers(from, spokenCall.CallID)
 		company.finds("purse thief used a bank card fraudulently", spokenCall.CallID)
+		company.finds(company.notes("Prefers the wheelchair ramp", spokenCall.CallID), spokenCall.CallID)
 		company.forgets(from, spokenCall)
 	})
+}
+
+// notes writes a note about a call, and returns how to ask for it.
+func (s *site) notes(body, callID string) string {
+	s.T.Helper()
+	s.Want(201, "POST", "/calls/"+callID+"/note", map[string]any{"body": body}, nil)
+	return body
 }
 
 // remembers checks the memory of a caller with a call that was spoken and then one that was missed.

@@ -173,6 +173,16 @@ func TestTelephonesWriteToEachOther(t *testing.T) {
 		return m.Status == "delivered"
 	})
 	office.hooks.Wait("sms.sent", 20*time.Second, func(e rig.Event) bool { return e.Data["message_id"] == m.ID })
+	var found struct {
+		Results []struct {
+			Kind      string
+			MessageID string `json:"message_id"`
+		}
+	}
+	office.Want(200, "POST", "/memory/search", map[string]any{"query": "an open door", "kinds": []string{"sms"}}, &found)
+	if len(found.Results) == 0 || found.Results[0].MessageID != m.ID || found.Results[0].Kind != "sms" {
+		t.Errorf("the search for the message found %+v, want %s", found.Results, m.ID)
+	}
 	if r := office.Do("POST", "/sms", map[string]any{"from": desk.number, "to": "+14155550100", "body": "x"}); r.Status != 422 ||
 		!strings.Contains(string(r.Body), "destination_not_allowed") {
 		t.Errorf("to the outside: %d %s", r.Status, r.Body)

@@ -44,7 +44,7 @@ func (s *Service) Facts(ctx context.Context, org, phone string) ([]Fact, error) 
 func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewFact) (id string, ok bool, err error) {
 	now := db.At(s.now())
 	var n int
-	const count = `SELECT count(*) FROM memory_facts WHERE org_id = $1 AND phone = $2 AND (expires_at IS NULL OR expires_at > $3)`
+	const count = `SELECT count(*) FROM memory_facts WHERE org_id = $1 AND phone = $2 AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3)`
 	if err := tx.QueryRow(ctx, count, org, f.Phone, now).Scan(&n); err != nil || n >= maxFacts {
 		return "", false, wrap("count facts", err)
 	}
@@ -58,7 +58,7 @@ func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewF
 
 func factsOf(ctx context.Context, q db.Querier, org, phone string, now db.Time) ([]Fact, error) {
 	const text = `SELECT id, text, created_at, created_by, expires_at FROM memory_facts
-		WHERE org_id = $1 AND phone = $2 AND (expires_at IS NULL OR expires_at > $3) ORDER BY created_at DESC, id DESC LIMIT $4`
+		WHERE org_id = $1 AND phone = $2 AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3) ORDER BY created_at DESC, id DESC LIMIT $4`
 	rows, err := q.Query(ctx, text, org, phone, now, maxFacts)
 	if err != nil {
 		return nil, err

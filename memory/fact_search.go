@@ -11,7 +11,7 @@ import (
 // This file lets searches find facts. A fact is a passage of no call, in the same index as the others.
 
 // factColumns are rowColumns of a fact.
-const factColumns = `key, phone, created_at, 'fact', '', NULL, NULL, model, vector, terms`
+const factColumns = `key, phone, created_at, kind, '', NULL, NULL, model, vector, terms`
 
 // factRow is what a fact is found by. What a remote model embeds is embedded later: nobody waits for it with a transaction open.
 func (s *Service) factRow(ctx context.Context, text string) row {
@@ -40,10 +40,10 @@ func factsByKey(ctx context.Context, q db.Querier, org string, keys []int64, eac
 
 // factItems reads facts that still hold, as results show them.
 func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now db.Time, each func(found)) error {
-	const text = `SELECT key, id, text, phone, created_at, expires_at FROM memory_facts WHERE org_id = $1 AND key IN`
+	const text = `SELECT key, id, text, phone, created_at, expires_at, kind, COALESCE(call_id, '') FROM memory_facts WHERE org_id = $1 AND key IN`
 	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
-		f, expires := found{kind: KindFact}, db.Time{}
-		if err := rows.Scan(&f.key, &f.id, &f.text, &f.phone, &f.at, &expires); err != nil {
+		f, expires := found{written: true}, db.Time{}
+		if err := rows.Scan(&f.key, &f.id, &f.text, &f.phone, &f.at, &expires, &f.kind, &f.callID); err != nil {
 			return err
 		}
 		if expires.IsZero() || expires.After(now.Time) {

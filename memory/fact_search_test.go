@@ -102,3 +102,59 @@ func TestFactsOfBeforeAreFoundToo(t *testing.T) {
 		}
 	})
 }
+
+func TestNotesAndMessagesAreFoundAndAreNoFacts(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := context.Background()
+		s := room(t, d, nil)
+		server := optest.New(t, d, s.Operations()...)
+		tell := func(f func(tx db.Querier) error) {
+			t.Helper()
+			if err := d.Tx(ctx, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := func(q memory.Query) (r memory.Result) {
+			t.Helper()
+			if all := search(t, s, "org_a", q).Results; len(all) > 0 {
+				r = all[0]
+			}
+			return r
+		}
+		note := memory.Remark{Kind: memory.KindNote, Of: "note_01J00000000000000000000001", Phone: "+14155550100", CallID: "call_1", Text: "Wants the wheelchair ramp", By: "usr_1", At: time.Now()}
+		text := memory.Remark{Kind: memory.KindSMS, Of: "sms_01J00000000000000000000002", Phone: "+14155550100", Text: "My parcel is soaked", At: time.Now()}
+		for range 2 { // what is remembered already stays as it is
+			tell(func(tx db.Querier) error {
+				if err := s.Remark(ctx, tx, "org_a", note); err != nil {
+					return err
+				}
+				return s.Remark(ctx, tx, "org_a", text)
+			})
+		}
+		if r := first(memory.Query{Text: "wheelchair", Kinds: []string{memory.KindNote}}); r.ID != "mem_01J00000000000000000000001" || r.Kind != memory.KindNote ||
+			r.CallID == nil || *r.CallID != "call_1" || r.MessageID != nil {
+			t.Errorf("the note is %+v", r)
+		}
+		if r := first(memory.Query{Text: "soaked package", Phone: "+14155550100"}); r.MessageID == nil || *r.MessageID != text.Of || r.CallID != nil || r.Kind != memory.KindSMS {
+			t.Errorf("the message is %+v", r)
+		}
+		if all := search(t, s, "org_a", memory.Query{Text: "wheelchair ramp", Kinds: []string{memory.KindNote}}).Results; len(all) != 1 {
+			t.Errorf("found %+v, want one", all)
+		}
+		if facts, err := s.Facts(ctx, "org_a", "+14155550100"); err != nil || len(facts) != 0 {
+			t.Errorf("facts %+v, %v", facts, err)
+		}
+		item := server.Do(optest.Admin("org_a"), "GET", "/memory/items/mem_01J00000000000000000000001", "").Want(200)
+		if item.Text("kind") != "note" || item.Text("call_id") != "call_1" || item.Text("source") != "user" {
+			t.Errorf("the item is %s", item.Body)
+		}
+		tell(func(tx db.Querier) error { return s.ForgetRemark(ctx, tx, "org_a", text.Of) })
+		tell(func(tx db.Querier) error { return s.ForgetNotes(ctx, tx, "org_a", "call_1") })
+		for _, q := range []string{"wheelchair", "soaked"} {
+			if r := first(memory.Query{Text: q}); r.ID != "" {
+				t.Errorf("%+v is found when it is forgotten", r)
+			}
+		}
+	})
+}

@@ -17,15 +17,15 @@ type MemoryItem struct {
 	Kind         string  `json:"kind" enum:"summary,transcript,note,voicemail,sms,fact"`
 	Text         string  `json:"text" doc:"All of it"`
 	Phone        string  `json:"phone" doc:"Number of the other side"`
-	OccurredAt   db.Time `json:"occurred_at" doc:"Start of the call; of a fact: when it was written down"`
+	OccurredAt   db.Time `json:"occurred_at" doc:"Start of the call; of what people wrote: when they did"`
 	CallID       *string `json:"call_id"`
 	StartMS      *int    `json:"start_ms" doc:"Start of the passage in the recording"`
 	EndMS        *int    `json:"end_ms"`
 	Direction    *string `json:"direction" enum:"inbound,outbound,internal"`
 	Agent        *Person `json:"agent"`
 	RecordingURL *string `json:"recording_url" doc:"Recording, at the passage"`
-	Source       *string `json:"source" enum:"user,api_key" doc:"Of a fact: who wrote it down"`
-	ExpiresAt    db.Time `json:"expires_at" nullable:"true" doc:"Of a fact: until when it holds"`
+	Source       *string `json:"source" enum:"user,api_key" doc:"Who wrote it down; null where somebody outside did"`
+	ExpiresAt    db.Time `json:"expires_at" nullable:"true" doc:"Until when it is remembered; null: as long as its call"`
 }
 
 // ItemIn names something remembered.
@@ -85,12 +85,16 @@ func (s *Service) passage(ctx context.Context, q db.Querier, org, id string) (Me
 }
 
 func (s *Service) fact(ctx context.Context, q db.Querier, org, id string) (MemoryItem, error) {
-	const text = `SELECT id, text, phone, created_at, created_by, expires_at FROM memory_facts
+	const text = `SELECT id, kind, COALESCE(call_id, ''), text, phone, created_at, created_by, expires_at FROM memory_facts
 		WHERE org_id = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > $3)`
-	i, by := MemoryItem{Kind: KindFact}, ""
-	err := q.QueryRow(ctx, text, org, id, db.At(s.now())).Scan(&i.ID, &i.Text, &i.Phone, &i.OccurredAt, &by, &i.ExpiresAt)
-	by = sourceOf(by)
-	i.Source = &by
+	var i MemoryItem
+	var by, callID string
+	err := q.QueryRow(ctx, text, org, id, db.At(s.now())).Scan(&i.ID, &i.Kind, &callID, &i.Text, &i.Phone, &i.OccurredAt, &by, &i.ExpiresAt)
+	i.CallID = db.Null(callID).Ptr()
+	if by != "" {
+		by = sourceOf(by)
+		i.Source = &by
+	}
 	return i, err
 }
 

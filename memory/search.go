@@ -53,7 +53,7 @@ type Result struct {
 	Text         string  `json:"text" doc:"The passage, 600 characters at most"`
 	Score        float64 `json:"score" minimum:"0" maximum:"1" doc:"How well it answers; below 0.3 hardly at all"`
 	Matched      string  `json:"matched" enum:"semantic,keyword,both" doc:"Whether meaning, words or both agree with the query"`
-	OccurredAt   db.Time `json:"occurred_at" doc:"Start of the call; of a fact: when it was written down"`
+	OccurredAt   db.Time `json:"occurred_at" doc:"Start of the call; of what people wrote: when they did"`
 	StartMS      *int    `json:"start_ms" doc:"Start of the passage in the recording"`
 	EndMS        *int    `json:"end_ms"`
 	Phone        string  `json:"phone" doc:"Number of the other side"`
@@ -74,7 +74,7 @@ type Found struct {
 	} `json:"index"`
 }
 
-// Search finds passages and facts of one organisation, at most one per call, best first.
+// Search finds passages and what people wrote in one organisation, at most one passage per call, best first.
 func (s *Service) Search(ctx context.Context, org string, in Query) (*Found, error) {
 	began := time.Now()
 	in = s.defaults(in)
@@ -229,9 +229,9 @@ func (s *Service) results(ctx context.Context, org string, in Query, q *question
 	return out, nil
 }
 
-// source is the call that a passage is of; a fact is of none.
+// source is the call that a passage is of; what people wrote stands for itself.
 func (f found) source() string {
-	if f.kind == KindFact {
+	if f.written {
 		return f.id
 	}
 	return f.callID
@@ -264,8 +264,15 @@ func (s *Service) items(ctx context.Context, org string, part []ranked) (map[int
 // result shows one passage.
 func (s *Service) result(org string, q *question, r ranked, f found) Result {
 	out := Result{ID: f.id, Kind: f.kind, Score: math.Round(r.score*1000) / 1000, Matched: r.matched, OccurredAt: f.at, Phone: f.phone}
-	if f.kind != KindFact {
-		out.CallID, out.Direction = &f.callID, &f.direction
+	if f.callID != "" {
+		out.CallID = &f.callID
+	}
+	if !f.written {
+		out.Direction = &f.direction
+	}
+	if f.kind == KindSMS {
+		id := messageID(f.id)
+		out.MessageID = &id
 	}
 	out.Text = excerpt(f.text, func(line string) int {
 		n := 0

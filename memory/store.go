@@ -149,6 +149,7 @@ func vectorsByKey(ctx context.Context, q db.Querier, org string, keys []int64, e
 type found struct {
 	key                int64
 	id, callID, kind   string
+	written            bool // a fact or a remark: no passage of a call
 	startMS, endMS     sql.NullInt64
 	text               string
 	phone              string

@@ -65,3 +65,11 @@ func withNumbers(f *db.Filter, numbers []string) {
 	}
 	f.And("direction = 'inbound' AND from_number IN ("+marks+") OR direction = 'outbound' AND to_number IN ("+marks+")", values...)
 }
+
+// remember has a message remembered that came in, or left. Answers to keywords are not.
+func (s *Service) remember(ctx context.Context, tx db.Querier, m Message) error {
+	if s.Remember == nil || m.automatic {
+		return nil
+	}
+	return s.Remember(ctx, tx, m.org, m)
+}

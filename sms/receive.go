@@ -76,6 +76,9 @@ func (s *Service) keep(ctx context.Context, tx db.Querier, in Incoming, n OwnNum
 	}
 	err := s.Outbox.Publish(ctx, tx, m.org, event.SMSReceived{MessageID: m.ID, ConversationID: m.ConversationID, FromNumber: m.FromNumber,
 		ToNumber: m.ToNumber, Body: m.Body, Segments: m.Segments, Media: media, ReceivedAt: m.CreatedAt, Contact: m.Contact})
+	if err == nil {
+		err = s.remember(ctx, tx, *m)
+	}
 	if err == nil && !in.Inside {
 		err = s.obey(ctx, tx, *m, n)
 	}

@@ -245,6 +245,9 @@ func (s *Service) apply(ctx context.Context, tx db.Querier, m *Message, from str
 	if err != nil || !moved || !first {
 		return err
 	}
+	if err := s.remember(ctx, tx, *m); err != nil {
+		return err
+	}
 	return s.Outbox.Publish(ctx, tx, m.org, event.SMSSent{MessageID: m.ID, ConversationID: m.ConversationID, FromNumber: m.FromNumber,
 		ToNumber: m.ToNumber, Body: m.Body, Segments: m.Segments, Status: Sent, SentAt: m.SentAt, UserID: m.UserID,
 		Metadata: event.Metadata(m.Metadata)})

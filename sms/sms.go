@@ -105,6 +105,8 @@ type Service struct {
 	Phone func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
 	// User reports whether the organisation has such a user; nil: none.
 	User func(ctx context.Context, org, id string) (bool, error)
+	// Remember is told of a message in the transaction that writes it; nil: nobody is. Those we answer keywords with are not told.
+	Remember func(ctx context.Context, tx db.Querier, org string, m Message) error
 	// Forward hands an inbound message to the telephones its number rings; nil: nobody is told.
 	Forward func(ctx context.Context, org string, m Message) error
 	// Contact is who a number belongs to; nil: nobody knows.
