@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ const callbackURL = "https://voice.example.com/carriers/sms/token"
 // standIn is a vendor that answers as its description says.
 type standIn struct {
 	*httptest.Server
+	mu     sync.Mutex // guards what follows
 	status int
 	header http.Header
 	body   string
@@ -38,6 +40,8 @@ func newStandIn(t *testing.T) *standIn {
 	x := &standIn{header: http.Header{}}
 	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
+		x.mu.Lock()
+		defer x.mu.Unlock()
 		x.got, x.raw = r, string(b)
 		if x.status == 0 { // leaves without an answer
 			panic(http.ErrAbortHandler)
@@ -53,6 +57,8 @@ func newStandIn(t *testing.T) *standIn {
 }
 
 func (x *standIn) says(status int, body string, header ...string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.status, x.body, x.header = status, body, http.Header{}
 	for i := 0; i+1 < len(header); i += 2 {
 		x.header.Set(header[i], header[i+1])
