@@ -35,39 +35,41 @@ func (c company) notice(id string) {
 // An address book is copied once; then only what changed in it is read, as soon as it says so.
 func TestAnAddressBookIsFollowedByWhatChanges(t *testing.T) {
 	t.Parallel()
-	people := crowd("7946", "Ada", 300)
-	r := rig.StartRadicale(t, people)
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
-	id := c.connect("carddav", "Book", book(r))
-	c.copied(id, 300)
-	c.finds("7946", "Book", people, 7)
-	if w := c.lookup("email", "ada7@example.com"); w.Name != "Ada 7" {
-		t.Errorf("by address %+v", w)
-	}
-	r.Asked()
-	r.Put(rig.Person{ID: "new", Name: "Bert New", Company: "Co", Phones: []string{"(020) 7946-9999"}})
-	gone := c.lookup("phone", e164("7946", 5)).External_id
-	r.Remove(gone[strings.LastIndex(gone, "/")+1:])
-	c.notice(id)
-	rig.Until(t, "Bert New", time.Minute, func() bool { return c.lookup("phone", "+442079469999").Name == "Bert New" })
-	if w := c.lookup("phone", e164("7946", 5)); w.Status != 404 {
-		t.Errorf("who was deleted there is %+v", w)
-	}
-	if asked := r.Asked(); slices.Contains(asked, "REPORT addressbook-query") || !slices.Contains(asked, "REPORT addressbook-multiget") {
-		t.Errorf("asked %v", asked)
-	}
-	c.copied(id, 300)
-	r.Put(rig.Person{ID: "new", Name: "Bertram New", Phones: []string{"020 7946 9998"}})
-	for range 20 { // many notices, one reading
+	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
+		people := crowd("7946", "Ada", 300)
+		r := rig.StartRadicale(t, people)
+		c := newCompany(s)
+		id := c.connect("carddav", "Book", book(r))
+		c.copied(id, 300)
+		c.finds("7946", "Book", people, 7)
+		if w := c.lookup("email", "ada7@example.com"); w.Name != "Ada 7" {
+			t.Errorf("by address %+v", w)
+		}
+		r.Asked()
+		r.Put(rig.Person{ID: "new", Name: "Bert New", Company: "Co", Phones: []string{"(020) 7946-9999"}})
+		gone := c.lookup("phone", e164("7946", 5)).External_id
+		r.Remove(gone[strings.LastIndex(gone, "/")+1:])
 		c.notice(id)
-	}
-	rig.Until(t, "Bertram New", time.Minute, func() bool { return c.lookup("phone", "+442079469998").Name == "Bertram New" })
-	if w := c.lookup("phone", "+442079469999"); w.Status != 404 {
-		t.Errorf("the number he had finds %+v", w)
-	}
-	if asked := r.Asked(); len(asked) > 8 {
-		t.Errorf("20 notices made it ask %v", asked)
-	}
+		rig.Until(t, "Bert New", time.Minute, func() bool { return c.lookup("phone", "+442079469999").Name == "Bert New" })
+		if w := c.lookup("phone", e164("7946", 5)); w.Status != 404 {
+			t.Errorf("who was deleted there is %+v", w)
+		}
+		if asked := r.Asked(); slices.Contains(asked, "REPORT addressbook-query") || !slices.Contains(asked, "REPORT addressbook-multiget") {
+			t.Errorf("asked %v", asked)
+		}
+		c.copied(id, 300)
+		r.Put(rig.Person{ID: "new", Name: "Bertram New", Phones: []string{"020 7946 9998"}})
+		for range 20 { // many notices, one reading
+			c.notice(id)
+		}
+		rig.Until(t, "Bertram New", time.Minute, func() bool { return c.lookup("phone", "+442079469998").Name == "Bertram New" })
+		if w := c.lookup("phone", "+442079469999"); w.Status != 404 {
+			t.Errorf("the number he had finds %+v", w)
+		}
+		if asked := r.Asked(); len(asked) > 8 {
+			t.Errorf("20 notices made it ask %v", asked)
+		}
+	})
 }
 
 // Only who knows the whole address of a notice is heard.
@@ -106,36 +108,38 @@ func (c company) synced(contact, status string) map[string]any {
 // Contacts are written to an address book: what others keep on their cards stays, and who changed what on which side is told apart.
 func TestContactsAreWrittenToAnAddressBook(t *testing.T) {
 	t.Parallel()
-	r := rig.StartRadicale(t, crowd("7946", "Ada", 3))
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
-	id := c.connect("carddav", "Book", book(r, "write", true))
-	c.copied(id, 3)
-	var made struct{ ID string }
-	c.Want(201, "POST", "/contacts", map[string]any{"first_name": "Grace", "last_name": "Hopper; Rear Admiral", "company": "Navy, US", "title": "Captain",
-		"phones": []map[string]any{{"number": "020 7946 8888"}}, "emails": []map[string]any{{"value": "grace@example.com"}}, "tags": []string{"gold"}}, &made)
-	path := c.synced(made.ID, "synced")["external_id"].(string)
-	for _, line := range []string{"FN:Grace Hopper\\; Rear Admiral", "N:Hopper\\; Rear Admiral;Grace;;;", "ORG:Navy\\, US", "TITLE:Captain", "+442079468888", "grace@example.com"} {
-		if card := r.Card(path); !strings.Contains(card, line) {
-			t.Errorf("no %s in\n%s", line, card)
+	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
+		r := rig.StartRadicale(t, crowd("7946", "Ada", 3))
+		c := newCompany(s)
+		id := c.connect("carddav", "Book", book(r, "write", true))
+		c.copied(id, 3)
+		var made struct{ ID string }
+		c.Want(201, "POST", "/contacts", map[string]any{"first_name": "Grace", "last_name": "Hopper; Rear Admiral", "company": "Navy, US", "title": "Captain",
+			"phones": []map[string]any{{"number": "020 7946 8888"}}, "emails": []map[string]any{{"value": "grace@example.com"}}, "tags": []string{"gold"}}, &made)
+		path := c.synced(made.ID, "synced")["external_id"].(string)
+		for _, line := range []string{"FN:Grace Hopper\\; Rear Admiral", "N:Hopper\\; Rear Admiral;Grace;;;", "ORG:Navy\\, US", "TITLE:Captain", "+442079468888", "grace@example.com"} {
+			if card := r.Card(path); !strings.Contains(card, line) {
+				t.Errorf("no %s in\n%s", line, card)
+			}
 		}
-	}
-	// somebody adds a number, a note and a picture there, and takes the address away; here the title changes
-	card := strings.Replace(r.Card(path), "END:VCARD", "TEL;TYPE=HOME:020 7946 7777\r\nNOTE:Likes clocks\r\nX-LUCKY:7\r\nEND:VCARD", 1)
-	lines := slices.DeleteFunc(strings.Split(strings.ReplaceAll(card, "\r\n", "\n"), "\n"), func(l string) bool { return strings.HasPrefix(l, "EMAIL") })
-	r.Write(path[strings.LastIndex(path, "/")+1:], strings.Join(lines, "\r\n"))
-	c.Want(200, "PATCH", "/contacts/"+made.ID, map[string]any{"title": "Admiral"}, nil)
-	rig.Until(t, "the title", time.Minute, func() bool { return strings.Contains(r.Card(path), "TITLE:Admiral") })
-	card = r.Card(path)
-	for _, kept := range []string{"020 7946 7777", "Likes clocks", "X-LUCKY:7", "+442079468888"} {
-		if !strings.Contains(card, kept) {
-			t.Errorf("%s is lost:\n%s", kept, card)
+		// somebody adds a number, a note and a picture there, and takes the address away; here the title changes
+		card := strings.Replace(r.Card(path), "END:VCARD", "TEL;TYPE=HOME:020 7946 7777\r\nNOTE:Likes clocks\r\nX-LUCKY:7\r\nEND:VCARD", 1)
+		lines := slices.DeleteFunc(strings.Split(strings.ReplaceAll(card, "\r\n", "\n"), "\n"), func(l string) bool { return strings.HasPrefix(l, "EMAIL") })
+		r.Write(path[strings.LastIndex(path, "/")+1:], strings.Join(lines, "\r\n"))
+		c.Want(200, "PATCH", "/contacts/"+made.ID, map[string]any{"title": "Admiral"}, nil)
+		rig.Until(t, "the title", time.Minute, func() bool { return strings.Contains(r.Card(path), "TITLE:Admiral") })
+		card = r.Card(path)
+		for _, kept := range []string{"020 7946 7777", "Likes clocks", "X-LUCKY:7", "+442079468888"} {
+			if !strings.Contains(card, kept) {
+				t.Errorf("%s is lost:\n%s", kept, card)
+			}
 		}
-	}
-	if strings.Contains(card, "grace@example.com") {
-		t.Errorf("what was taken away there came back:\n%s", card)
-	}
-	c.synced(made.ID, "synced")
-	c.conflict(r, made.ID, path)
+		if strings.Contains(card, "grace@example.com") {
+			t.Errorf("what was taken away there came back:\n%s", card)
+		}
+		c.synced(made.ID, "synced")
+		c.conflict(r, made.ID, path)
+	})
 }
 
 // conflict changes the title on both sides: it stays as it is there, and the contact says so; the next change here wins.
