@@ -118,7 +118,7 @@ func (h *house) insideRoute(ctx context.Context, org, to string) (carrier, numbe
 func (n *node) startMessages(ctx context.Context) error {
 	h := n.house
 	n.messages = &job.Runner{DB: h.db, Queue: h.jobs, Name: sms.Queue, Node: h.node, Log: h.log,
-		Options: job.Options{Workers: 96, Timeout: 2 * time.Minute, LaneLimit: h.smsc.LaneLimit}}
+		Options: job.Options{Workers: 256, Timeout: 2 * time.Minute, LaneLimit: h.smsc.LaneLimit}}
 	h.messages.Handle(n.messages)
 	if err := n.messages.Start(ctx); err != nil {
 		return err

@@ -42,10 +42,23 @@ func TestMessagesASecondThroughACentre(t *testing.T) {
 		rig.Until(t, "all receipts taken", 2*time.Minute, func() bool { return len(c.all("receipt_taken", "")) >= all })
 		told := time.Since(began)
 		load, _ := os.ReadFile("/proc/loadavg")
-		t.Logf("%d messages: accepted %.0f/s, at the centre %.0f/s, with receipts %.0f/s; load %s", all, all/posted.Seconds(), all/arrived.Seconds(),
-			all/told.Seconds(), strings.Fields(string(load))[0])
+		t.Logf("%d messages: accepted %.0f/s, at the centre %.0f/s, with receipts %.0f/s; %s; load %s", all, all/posted.Seconds(), all/arrived.Seconds(),
+			all/told.Seconds(), used(t, s.PID(), all), strings.Fields(string(load))[0])
 	})
 	t.Run("client alone", raw)
+}
+
+// used tells how much of a processor each message took of a process since it began.
+func used(t *testing.T, pid, messages int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var user, system int
+	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	fmt.Sscan(fields[11], &user)
+	fmt.Sscan(fields[12], &system)
+	return fmt.Sprintf("%.1f ms of CPU each", float64(user+system)*10/float64(messages))
 }
 
 // raw measures our client with that centre, without a platform.

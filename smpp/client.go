@@ -36,8 +36,8 @@ type Config struct {
 	Connect, Answer, Enquire time.Duration
 	// Pause is how long we wait before we connect again (1 s); it doubles up to MaxPause (1 min), and somewhat less by chance.
 	Pause, MaxPause time.Duration
-	// Message is given what comes in, Receipt what became of messages sent, in their order; messages that stay incomplete may
-	// come at the same time. After an error the centre keeps the message and sends it again; a Status is told as it is. A receipt may come before Submit has returned.
+	// Message is given what comes in, in its order; messages that stay incomplete may come at the same time. Receipt is given what
+	// became of messages sent, of several at the same time. After an error the centre keeps the message and sends it again; a Status is told as it is. A receipt may come before Submit has returned.
 	Message func(ctx context.Context, in Incoming) error
 	Receipt func(ctx context.Context, r Receipt) error
 	// Parts collects long messages (NewParts()); what is incomplete after PartsAge (5 min) is handed on as it is.
@@ -144,7 +144,7 @@ func (c *Client) once(ctx context.Context) (bound bool, err error) {
 		return false, err
 	}
 	s := newSession(conn, timing{answer: c.config.Answer, enquire: c.config.Enquire}, c.config.Window)
-	s.handle, s.full = c.handle, TemporaryAppError
+	s.handle, s.aside, s.full = c.handle, receipts, TemporaryAppError
 	var wg sync.WaitGroup
 	wg.Go(func() { bound = c.login(ctx, s) })
 	err = s.run(ctx)
@@ -257,6 +257,16 @@ func (c *Client) Query(ctx context.Context, messageID string, from Address) (Que
 	}
 	answer, _ := a.Body.(*QueryAnswer)
 	return *answer, nil
+}
+
+// receipts says which requests need no order: those that tell of messages sent.
+func receipts(p PDU) bool {
+	m, ok := p.Body.(*Message)
+	if !ok {
+		return false
+	}
+	kind := m.ESMClass & 0x3c
+	return kind == 0x04 || kind == 0x20 || m.TLVs.Text(TagReceiptedMessageID) != ""
 }
 
 // handle answers what the centre asks.

@@ -40,10 +40,12 @@ type session struct {
 	window  chan struct{} // a place for each request that may be unanswered
 	outbox  chan *outgoing
 	inbox   chan PDU
-	handle  func(ctx context.Context, p PDU) reply // answers requests that are not the session's own, one at a time
+	handle  func(ctx context.Context, p PDU) reply // answers requests that are not the session's own, one at a time but for those aside
 	admit   func(p PDU) Status                     // whether a request is let in; nil: all are
 	full    Status                                 // what requests are answered for which the inbox has no place
+	aside   func(p PDU) bool                       // which of them need no order; nil: none
 	working chan struct{}                          // a place for who runs handle
+	asides  chan struct{}                          // places for what needs no order
 	done    chan struct{}
 	ended   sync.Once
 	err     error // why it ended; read after done
@@ -58,6 +60,7 @@ func newSession(conn net.Conn, t timing, window int) *session {
 	now := time.Now()
 	return &session{conn: conn, reader: bufio.NewReader(conn), timing: t, window: make(chan struct{}, window),
 		outbox: make(chan *outgoing, outboxSize), inbox: make(chan PDU, inboxSize), done: make(chan struct{}), working: make(chan struct{}, 1),
+		asides:  make(chan struct{}, asidesAtOnce),
 		pending: map[uint32]chan PDU{}, heard: now, asked: now}
 }
 
@@ -95,6 +98,9 @@ func (s *session) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), min(s.timing.answer, lastWords))
 	defer cancel()
 	occupy(ctx, s.working)
+	for range cap(s.asides) {
+		occupy(ctx, s.asides)
+	}
 	for range cap(s.window) {
 		occupy(ctx, s.window)
 	}
@@ -200,26 +206,46 @@ func (s *session) queue(p PDU) {
 	s.post(PDU{Command: p.Command.Answer(), Status: why, Sequence: p.Sequence})
 }
 
-// serve answers what is in the inbox, one after the other. What is left of it when the session ends is not answered, so
-// that the other side sends it again.
+// asidesAtOnce is how many requests that need no order are worked on at once.
+const asidesAtOnce = 16
+
+// serve answers what is in the inbox: one after the other, but what needs no order, of which several are worked on at once. What is
+// left of it when the session ends is not answered, so that the other side sends it again.
 func (s *session) serve(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	for {
 		select {
 		case <-s.done:
 			return
 		case p := <-s.inbox:
+			places := s.working
+			if s.aside != nil && s.aside(p) {
+				places = s.asides
+			}
 			select {
 			case <-s.done:
 				return
-			case s.working <- struct{}{}:
+			case places <- struct{}{}:
 			}
-			r := s.handle(ctx, p)
-			o := s.post(PDU{Command: p.Command.Answer(), Status: r.status, Sequence: p.Sequence, Body: r.body})
-			if r.then != nil {
-				r.then(o)
+			if places == s.working {
+				s.answer(ctx, p)
+				<-places
+				continue
 			}
-			<-s.working
+			wg.Go(func() {
+				s.answer(ctx, p)
+				<-places
+			})
 		}
+	}
+}
+
+func (s *session) answer(ctx context.Context, p PDU) {
+	r := s.handle(ctx, p)
+	o := s.post(PDU{Command: p.Command.Answer(), Status: r.status, Sequence: p.Sequence, Body: r.body})
+	if r.then != nil {
+		r.then(o)
 	}
 }
 

@@ -148,7 +148,7 @@ func (l *line) learn(ctx context.Context, err error) {
 }
 
 // atOnce is how many messages a carrier is given at once.
-const atOnce = 16
+const atOnce = 32
 
 // limit is how many messages the carrier may be given at once now.
 func (l *line) limit() int {

@@ -31,6 +31,9 @@ func (s *Service) sweep(ctx context.Context) error {
 	if err := s.Messages.Sweep(ctx); err != nil {
 		return err
 	}
+	if err := s.forgetParts(ctx); err != nil {
+		return err
+	}
 	// tenant: the carriers of all organisations; those with messages that wait
 	const q = `SELECT DISTINCT m.org_id, m.carrier FROM messages m
 		LEFT JOIN sms_carriers c ON c.org_id = m.org_id AND c.id = m.carrier
@@ -58,6 +61,16 @@ func (s *Service) sweep(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// forgetParts forgets parts of messages that came in by carriers nobody is connected with any more.
+func (s *Service) forgetParts(ctx context.Context) error {
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: a sweep over all organisations
+		const q = `DELETE FROM sms_incoming_parts WHERE first_at < $1`
+		_, err := tx.Exec(ctx, q, db.At(s.Now().Add(-24*time.Hour)))
+		return err
+	})
 }
 
 func firstOf(all ...error) error {
