@@ -77,7 +77,7 @@ func TestMessagesComeInThroughACentre(t *testing.T) {
 		c.order(map[string]any{"do": "mo", "from": mobile, "to": "+12025550999", "text": "not ours"})
 		c.order(map[string]any{"do": "mo", "from": mobile, "to": x.from, "text": "Arrêt "})
 		rig.Until(t, "an answer to a keyword", 30*time.Second, func() bool { return len(c.all("submit", mobile)) == 1 })
-		if answer := c.all("submit", mobile)[0].Text; !strings.Contains(answer, "START") {
+		if answer := c.all("submit", mobile)[0].Text; !strings.Contains(answer, "REPRENDRE") {
 			t.Errorf("answered %q", answer)
 		}
 		x.Want(422, "POST", "/sms", map[string]any{"from": x.from, "to": mobile, "body": "more"}, nil)
@@ -166,6 +166,7 @@ func TestNoMessageIsSentTwiceOverAKill(t *testing.T) {
 		c := newCentre(t)
 		x := connect(newSite(s), c, nil, map[string]any{"rate_per_second": 100, "number_rate_per_second": 100})
 		x.is("active")
+		c.order(map[string]any{"do": "manner", "is": "slow"}) // so that some are under way when the server is killed
 		ids := map[string]string{}
 		for i := range 200 {
 			to := fmt.Sprintf("+1202555%02d%02d", 30+i/50, 20+i%50) // none that the centre treats otherwise
@@ -191,8 +192,8 @@ func TestNoMessageIsSentTwiceOverAKill(t *testing.T) {
 				t.Errorf("%s is %s (%+v) and arrived %d times", to, m.Status, m.Error, n)
 			}
 		}
-		if unknown > 60 {
-			t.Errorf("of %d messages nobody knows what became of them", unknown)
+		if unknown == 0 || unknown > 60 {
+			t.Errorf("of %d messages it is not known whether they were sent", unknown)
 		}
 		t.Logf("of %d messages it is not known whether they were sent", unknown)
 	})

@@ -26,7 +26,7 @@ var packs = []pack{
 		"You will receive messages from this number again. Reply STOP to unsubscribe.",
 		"Reply STOP to receive no more messages from this number, START to receive them again."},
 	{"fr", []string{"ARRET", "ARRÊT", "ARRÊTER", "ARRETER", "DESABONNER", "DÉSABONNER", "DESINSCRIRE", "DÉSINSCRIRE"}, []string{"REPRENDRE", "ABONNER"}, []string{"AIDE"},
-		"Vous êtes désinscrit et ne recevrez plus de messages de ce numéro. Répondez REPRENDRE pour vous réinscrire.",
+		"Vous ne recevrez plus de messages de ce numéro. Répondez REPRENDRE pour vous réinscrire.",
 		"Vous recevrez à nouveau les messages de ce numéro. Répondez ARRET pour vous désinscrire.",
 		"Répondez ARRET pour ne plus recevoir de messages de ce numéro, REPRENDRE pour en recevoir à nouveau."},
 	{"es", []string{"ALTO", "PARAR", "BAJA", "CANCELAR"}, []string{"INICIAR", "ALTA", "REANUDAR"}, []string{"AYUDA"},

@@ -105,55 +105,82 @@ func (s *Service) Receipt(ctx context.Context, org, carrier, id string, r Result
 		r.Status = Undelivered
 	}
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		var message db.Null
-		var status string
-		const q = `SELECT message_id, status FROM message_parts WHERE org_id = $1 AND carrier = $2 AND remote_id = $3`
-		err := tx.QueryRow(ctx, q, org, carrier, id).Scan(&message, &status)
-		switch {
-		case db.IsNone(err):
-			return s.stray(ctx, tx, org, carrier, id, r)
-		case err != nil:
-			return fmt.Errorf("find part of receipt: %w", err)
-		case message == "" || final(status):
-			return nil
+		for range 2 { // what the carrier calls the message may be written down at this very moment: it is there at the second look
+			message, err := ofPart(ctx, tx, org, carrier, id)
+			switch {
+			case err == nil:
+				return s.tell(ctx, tx, org, carrier, id, message, r)
+			case !db.IsNone(err):
+				return fmt.Errorf("find part of receipt: %w", err)
+			}
+			if kept, err := s.stray(ctx, tx, org, carrier, id, r); err != nil || kept {
+				return err
+			}
 		}
-		const word = `UPDATE message_parts SET status = $4, error = $5 WHERE org_id = $1 AND carrier = $2 AND remote_id = $3`
-		if _, err := tx.Exec(ctx, word, org, carrier, id, r.Status, faultText(r.Fault)); err != nil {
-			return fmt.Errorf("keep receipt: %w", err)
-		}
-		m, err := get(ctx, tx, org, string(message))
-		if db.IsNone(err) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("find message of receipt: %w", err)
-		}
-		return s.progress(ctx, tx, m)
+		return nil
 	})
 }
 
+// ofPart is the message a part is of; "" where that is not known yet.
+func ofPart(ctx context.Context, tx db.Querier, org, carrier, id string) (string, error) {
+	var message db.Null
+	const q = `SELECT message_id FROM message_parts WHERE org_id = $1 AND carrier = $2 AND remote_id = $3`
+	err := tx.QueryRow(ctx, q, org, carrier, id).Scan(&message)
+	return string(message), err
+}
+
+// tell writes what a receipt says of a part, the first time that it says something final. The message is taken first, so that of
+// receipts of its parts that come at the same time the last one sees all others.
+func (s *Service) tell(ctx context.Context, tx db.Querier, org, carrier, id, message string, r Result) error {
+	if message == "" {
+		return nil
+	}
+	const take = `UPDATE messages SET status = status WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, take, org, message); err != nil {
+		return fmt.Errorf("take message of receipt: %w", err)
+	}
+	const word = `UPDATE message_parts SET status = $4, error = $5 WHERE org_id = $1 AND carrier = $2 AND remote_id = $3 AND status = ''`
+	changed, err := tx.Exec(ctx, word, org, carrier, id, r.Status, faultText(r.Fault))
+	if err != nil {
+		return fmt.Errorf("keep receipt: %w", err)
+	}
+	if n, err := changed.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	m, err := get(ctx, tx, org, message)
+	if db.IsNone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find message of receipt: %w", err)
+	}
+	return s.progress(ctx, tx, m)
+}
+
 // stray is for a receipt of no part we know: it may be of a message that is known by our reference, or of one whose identifiers are not
-// written down yet.
-func (s *Service) stray(ctx context.Context, tx db.Querier, org, carrier, id string, r Result) error {
+// written down yet. It reports whether it was kept.
+func (s *Service) stray(ctx context.Context, tx db.Querier, org, carrier, id string, r Result) (bool, error) {
 	const q = `SELECT ` + columns + ` FROM messages WHERE org_id = $1 AND carrier = $2 AND reference = $3`
 	m, err := scan(tx.QueryRow(ctx, q, org, carrier, id).Scan)
 	switch {
 	case err == nil && m.Status != Sent:
-		return nil
+		return true, nil
 	case err == nil:
-		return s.apply(ctx, tx, &m, Sent, r)
+		return true, s.apply(ctx, tx, &m, Sent, r)
 	case !db.IsNone(err):
-		return fmt.Errorf("find message of receipt: %w", err)
+		return false, fmt.Errorf("find message of receipt: %w", err)
 	}
 	const early = `INSERT INTO message_parts (org_id, carrier, remote_id, message_id, part, status, error, created_at)
 		SELECT $1, $2, $3, NULL, 0, $4, $5, $6 FROM orgs WHERE id = $1
 			AND EXISTS (SELECT 1 FROM messages WHERE org_id = $1 AND carrier = $2 AND status = 'sending' AND status IN ('queued', 'sending'))
 			AND (SELECT COUNT(*) FROM message_parts WHERE org_id = $1 AND carrier = $2 AND message_id IS NULL) < $7
 		ON CONFLICT (org_id, carrier, remote_id) DO NOTHING`
-	if _, err := tx.Exec(ctx, early, org, carrier, id, r.Status, faultText(r.Fault), db.At(s.Now()), mostEarly); err != nil {
-		return fmt.Errorf("keep early receipt: %w", err)
+	kept, err := tx.Exec(ctx, early, org, carrier, id, r.Status, faultText(r.Fault), db.At(s.Now()), mostEarly)
+	if err != nil {
+		return false, fmt.Errorf("keep early receipt: %w", err)
 	}
-	return nil
+	n, err := kept.RowsAffected()
+	return n == 1, err
 }
 
 // How long is known what carriers call messages, and receipts wait for theirs.

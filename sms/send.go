@@ -213,10 +213,10 @@ func failed(code, message string) Result {
 
 // conclude writes a result, tells who listens, and has later reports written.
 func (s *Service) conclude(ctx context.Context, tx db.Querier, m Message, from string, r Result) error {
-	if err := s.keepParts(ctx, tx, m, r.IDs); err != nil {
+	if err := s.apply(ctx, tx, &m, from, r); err != nil { // first: receipts take the message before its parts, too
 		return err
 	}
-	if err := s.apply(ctx, tx, &m, from, r); err != nil {
+	if err := s.keepParts(ctx, tx, m, r.IDs); err != nil {
 		return err
 	}
 	if len(r.IDs) > 0 {

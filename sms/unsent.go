@@ -59,11 +59,11 @@ func (s *Service) other(ctx context.Context, t try, m Message, r Result) (next s
 // requeue makes a message ready that was not sent: for its carrier, or for the next.
 func (s *Service) requeue(ctx context.Context, m Message, r Result, next string, tried []string) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		if err := s.keepParts(ctx, tx, m, r.IDs); err != nil {
-			return err
-		}
 		m.Status, m.reference = queued, ""
 		moved, err := move(ctx, tx, m, sending)
+		if err == nil {
+			err = s.keepParts(ctx, tx, m, r.IDs)
+		}
 		if err != nil || !moved || next == "" {
 			return err
 		}

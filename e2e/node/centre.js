@@ -6,7 +6,7 @@
 //   {"do":"mo","from":…,"to":…,"text":…}   a message for us, in parts where it is long
 //   {"do":"receipt","id":…,"stat":…}       a receipt, of whatever
 //   {"do":"limit","n":…}                   how many messages a second it takes; more are throttled; 0: all
-//   {"do":"manner","is":…}                 "" or "mute" (takes messages and never answers) or "hex" (identifiers in hexadecimal, receipts in decimal)
+//   {"do":"manner","is":…}                 "" or "mute" (takes messages and never answers), "slow" (answers after a third of a second) or "hex" (identifiers in hexadecimal, receipts in decimal)
 // How a recipient's number ends says what becomes of the message: 12 is not delivered, 13 is refused, 14 has its receipt before the
 // answer, 15 is answered after two seconds, 16 has its receipt twice. All others are delivered.
 'use strict';
@@ -45,7 +45,10 @@ function submit(session, pdu) {
     case '14': tell(); setTimeout(answer, 150); return;
     case '15': setTimeout(() => { answer(); tell(); }, 2000); return;
     case '16': answer(); setTimeout(tell, 50); setTimeout(tell, 60); return;
-    default: answer(); if (pdu.registered_delivery) setTimeout(tell, 50);
+    default:
+      if (manner === 'slow') { setTimeout(() => { answer(); tell(); }, 300); return; }
+      answer();
+      if (pdu.registered_delivery) setTimeout(tell, 50);
   }
 }
 
