@@ -31,7 +31,9 @@ func (h *hasty) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
 	return sms.Result{Status: sms.Sent, IDs: ids}, nil
 }
 
-func (h *hasty) Ask(context.Context, sms.Outgoing) (sms.Result, error) { return sms.Result{}, sms.ErrUnknown }
+func (h *hasty) Ask(context.Context, sms.Outgoing) (sms.Result, error) {
+	return sms.Result{}, sms.ErrUnknown
+}
 
 // Rates are so high that all messages go at once.
 func (h *hasty) Rates() (all, number float64) { return 5000, 5000 }
@@ -42,7 +44,9 @@ func TestReceiptsOfPartsThatComeAtOnceLoseNone(t *testing.T) {
 		k := build(t, d)
 		h := &hasty{k: k}
 		k.Carriers["hasty"] = h
-		k.Route = func(_ context.Context, _ string, _ sms.OwnNumber, to string) (string, string, error) { return "hasty", to, nil }
+		k.Route = func(_ context.Context, _ string, _ sms.OwnNumber, to string) (string, string, error) {
+			return "hasty", to, nil
+		}
 		k.work()
 		var ids []string
 		for i := range 40 {
