@@ -22,8 +22,18 @@ const (
 
 // pulse is what this node saw of an endpoint last. It saves writing down every success.
 type pulse struct {
-	troubled atomic.Bool  // it failed since the last success that was written down
+	failures atomic.Int64 // counted when they are seen, and again when they are written down
+	cleared  atomic.Int64 // those of them that the last success which was written down came after
 	written  atomic.Int64 // when a success was written down, Unix nanoseconds
+}
+
+// troubled reports whether it failed since the last success that was written down, as far as this node knows.
+func (p *pulse) troubled() bool { return p.failures.Load() > p.cleared.Load() }
+
+// clear notes that a success was written down when so many failures were known.
+func (p *pulse) clear(known int64) {
+	for old := p.cleared.Load(); known > old && !p.cleared.CompareAndSwap(old, known); old = p.cleared.Load() {
+	}
 }
 
 func (s *Service) pulse(id string) *pulse {
@@ -36,7 +46,7 @@ func (s *Service) pulse(id string) *pulse {
 
 func (s *Service) noticed(e *endpoint, r result) {
 	if !r.ok() {
-		s.pulse(e.ID).troubled.Store(true)
+		s.pulse(e.ID).failures.Add(1)
 	}
 }
 
@@ -48,7 +58,7 @@ func (s *Service) remember(e *endpoint) {
 }
 
 // proven reports whether the last attempt at an endpoint, as far as this node knows, succeeded.
-func (p *pulse) proven() bool { return p.written.Load() != 0 && !p.troubled.Load() }
+func (p *pulse) proven() bool { return p.written.Load() != 0 && !p.troubled() }
 
 // laneLimit keeps an endpoint in trouble from occupying many workers, and all those that may be in trouble from occupying all.
 func (s *Service) laneLimit(lane string) int {
@@ -89,8 +99,8 @@ func (s *Service) judged(ctx context.Context, tx db.Querier, o outcome) (err err
 
 func (s *Service) succeeded(ctx context.Context, tx db.Querier, e *endpoint, r result) error {
 	p := s.pulse(e.ID)
-	last, now := p.written.Load(), r.at.UnixNano()
-	if !p.troubled.Load() && now-last < int64(successEvery) || !p.written.CompareAndSwap(last, now) {
+	last, now, known := p.written.Load(), r.at.UnixNano(), p.failures.Load()
+	if known <= p.cleared.Load() && now-last < int64(successEvery) || !p.written.CompareAndSwap(last, now) {
 		return nil
 	}
 	const q = `UPDATE webhooks SET consecutive_failures = 0, failing_since = NULL, last_success_at = $3
@@ -99,7 +109,7 @@ func (s *Service) succeeded(ctx context.Context, tx db.Querier, e *endpoint, r r
 	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at).Scan(&status); err != nil {
 		return fmt.Errorf("note success of webhook: %w", err)
 	}
-	db.OnCommit(tx, func() { p.troubled.Store(false) })
+	db.OnCommit(tx, func() { p.clear(known) })
 	if status != Failing {
 		return nil
 	}
@@ -136,6 +146,7 @@ func (s *Service) failed(ctx context.Context, tx db.Querier, e *endpoint, first 
 	if err := tx.QueryRow(ctx, q, e.Org, e.ID, r.at, more).Scan(&status, &failures, &since); err != nil {
 		return fmt.Errorf("note failure of webhook: %w", err)
 	}
+	s.pulse(e.ID).failures.Add(1) // a success that was written down before did not come after this one
 	switch {
 	case status != Disabled && status != Paused && r.at.Sub(since.Time) >= patience:
 		return s.disable(ctx, tx, e, "deliveries have failed for five days")
