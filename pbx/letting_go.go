@@ -18,8 +18,9 @@ type parting struct {
 	until time.Time // zero: the call is not over
 }
 
-// longestParting is how long a telephone is waited for that does not answer.
-const longestParting = 5 * time.Second
+// longestParting is how long a telephone is waited for that does not answer: as long as a CANCEL or BYE may be repeated (RFC 3261
+// §17.1.2.2). Until then one that was lost may still be on its way.
+const longestParting = 33 * time.Second
 
 // rings says that a telephone of a user is rung; gone is closed when it has confirmed that the call is over.
 func (g *lettingGo) rings(user string, gone <-chan struct{}) { g.add(user, parting{gone: gone}) }
@@ -67,5 +68,5 @@ func left(all []parting) []parting {
 }
 
 // LettingGo reports whether a telephone of a user that was rung here rings still, is spoken on, or has yet to confirm that the call is
-// over: a CANCEL or BYE is on its way to it, and the next INVITE could overtake it. Five seconds are waited for one that says nothing.
+// over: a CANCEL or BYE is on its way to it, and the next INVITE could overtake it. One that says nothing is waited for as long as that is repeated.
 func (sw *Switch) LettingGo(user string) bool { return sw.parting.is(user) }
