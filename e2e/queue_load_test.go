@@ -224,10 +224,14 @@ func (o *day) empty() bool {
 // check reads what was written down.
 func (o *day) check(calls, kills int) {
 	o.T.Helper()
+	doubles := 0
+	for _, d := range o.desks {
+		doubles += d.double
+	}
 	for i, d := range o.desks {
 		switch {
 		case d.double == 0 || kills > 0:
-		case o.starved():
+		case doubles == 1 && o.starved(): // see rough edges: one of some 300 offers, not explained yet
 			o.T.Logf("telephone %d was rung %d times while it was rung or spoken on; the machine stood still", i, d.double)
 		default:
 			o.T.Errorf("telephone %d was rung %d times while it was rung or spoken on", i, d.double)
