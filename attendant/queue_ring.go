@@ -108,7 +108,7 @@ func (t *stay) withdraw(n news) {
 	}
 }
 
-// stillOpen asks again about an offer that the desk did not see: it may have been made since.
+// stillOpen asks again about an offer: one that the desk did not see may have been made since, and one that is to be rung may be over.
 func (t *stay) stillOpen(id string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -187,7 +187,7 @@ func (t *stay) ring(ctx context.Context, o queue.Offer) {
 		return
 	}
 	a, err := t.v.Ring(ctx, "user:"+o.AgentID, pbx.Ringing{Timeout: seconds(t.k.RingTimeout), Show: t.k.Title(), Music: true, Whisper: t.whisper,
-		Record: t.recorded(), Claim: func(ctx context.Context) error { return t.claim(ctx, o) }})
+		Record: t.recorded(), Open: func(context.Context) bool { return t.stillOpen(o.ID) }, Claim: func(ctx context.Context) error { return t.claim(ctx, o) }})
 	if err != nil {
 		if !errors.Is(err, pbx.ErrGone) {
 			t.s.Log.Warn("agent not rung", "call", t.i.CallID, "agent", o.AgentID, "err", err)

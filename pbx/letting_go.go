@@ -25,6 +25,13 @@ const longestParting = 33 * time.Second
 // rings says that a telephone of a user is rung; gone is closed when it has confirmed that the call is over.
 func (g *lettingGo) rings(user string, gone <-chan struct{}) { g.add(user, parting{gone: gone}) }
 
+// about says that a user is about to be rung, until the function given back is called: their telephones may still have to be looked for.
+func (g *lettingGo) about(user string) (done func()) {
+	gone := make(chan struct{})
+	g.add(user, parting{gone: gone})
+	return sync.OnceFunc(func() { close(gone) })
+}
+
 // ends says that a call of a user is over here.
 func (g *lettingGo) ends(user string, gone <-chan struct{}) {
 	g.add(user, parting{gone, time.Now().Add(longestParting)})
@@ -67,6 +74,6 @@ func left(all []parting) []parting {
 	return kept
 }
 
-// LettingGo reports whether a telephone of a user that was rung here rings still, is spoken on, or has yet to confirm that the call is
+// LettingGo reports whether a user is about to be rung here, or a telephone of theirs that was rung here rings still, is spoken on, or has yet to confirm that the call is
 // over: a CANCEL or BYE is on its way to it, and the next INVITE could overtake it. One that says nothing is waited for as long as that is repeated.
 func (sw *Switch) LettingGo(user string) bool { return sw.parting.is(user) }

@@ -27,6 +27,15 @@ func TestATelephoneIsLetGoWhenItHasConfirmedOrSaysNothing(t *testing.T) {
 		if g.is("ada") || len(g.by) != 0 {
 			t.Errorf("both are confirmed: %v", g.by)
 		}
+		soon := g.about("dee")
+		time.Sleep(2 * longestParting)
+		if !g.is("dee") {
+			t.Error("dee is about to be rung, and may be at any moment")
+		}
+		soon()
+		if soon(); g.is("dee") {
+			t.Error("dee is not going to be rung any more")
+		}
 		rung := make(chan struct{})
 		g.rings("cyd", rung)
 		time.Sleep(2 * longestParting)

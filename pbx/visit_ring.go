@@ -22,6 +22,9 @@ type Ringing struct {
 	Show     string        // in front of the caller's name, to who is rung
 	Music    bool          // the caller goes on hearing what Loop plays, in place of a ringing tone
 	Whisper  *media.Clip   // who answers hears it before they are connected
+	// Open is asked last before anybody is rung: false gives up, and nobody is. From before it is asked until the attempt is over
+	// LettingGo is true of the user, so that whoever takes the attempt back meanwhile can see that they may ring still. nil: always.
+	Open func(ctx context.Context) bool
 	// Claim is asked when somebody has answered, before they hear anything: an error lets them go again.
 	Claim     func(ctx context.Context) error
 	Record    *bool  // whether the conversation is recorded, whatever the organisation does; nil: as it does
@@ -52,6 +55,7 @@ type Attempt struct {
 	done  chan Result
 	once  sync.Once
 	over  chan time.Duration
+	free  func() // the user is no longer about to be rung; nil where no user is
 }
 
 // Done gives the one result.
@@ -87,11 +91,34 @@ func (v *Visit) Ring(ctx context.Context, to string, o Ringing) (*Attempt, error
 		return a, nil
 	}
 	a.to = r
+	v.mean(a)
+	if o.Open != nil && !o.Open(ctx) {
+		r.close()
+		a.tell(Result{What: "canceled"})
+		return a, nil
+	}
 	err = v.do(ctx, func(ctx context.Context) error { v.c.try(ctx, a); return nil })
 	if err != nil {
 		r.close()
+		a.release()
 	}
 	return a, err
+}
+
+// mean says that the user of an attempt is about to be rung, until it or the visit is over. Telephones that ring by then are known by themselves.
+func (v *Visit) mean(a *Attempt) {
+	if a.to.user == nil {
+		return
+	}
+	done := v.c.sw.parting.about(a.to.user.UserID)
+	forget := context.AfterFunc(v.ctx, done)
+	a.free = func() { forget(); done() }
+}
+
+func (a *Attempt) release() {
+	if a.free != nil {
+		a.free()
+	}
 }
 
 // find finds the phones of a user, or the way outside.
@@ -220,7 +247,12 @@ func (c *liveCall) attemptOver(a *Attempt, r Result) {
 	a.tell(r)
 }
 
-func (a *Attempt) tell(r Result) { a.once.Do(func() { a.done <- r }) }
+func (a *Attempt) tell(r Result) {
+	a.once.Do(func() {
+		a.release()
+		a.done <- r
+	})
+}
 
 // claimTime bounds asking whether who answered may have the caller.
 const claimTime = 20 * time.Second
