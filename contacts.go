@@ -29,14 +29,18 @@ func (h *house) joinContacts() {
 	c, x := h.contacts, h.crm
 	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = h.lookups, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs
 	c.OnKnown = h.calls.Known
+	c.Remember, h.memory.Contacts = h.rememberContactNote, whose{c}
 	c.CallNumber, c.CallQueue, c.Past = h.callNumber, h.callQueue, h.past
 	c.Lines = append(c.Lines, h.callLine, h.messageLine, h.voicemailLine)
 	h.messages.Contact, h.messages.ContactNumbers = c.Known, c.NumbersOf
 	c.OnMerge = append(c.OnMerge, x.Merge, func(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
+		if err := h.memory.MergeContact(ctx, tx, org, from, into.ID); err != nil {
+			return err
+		}
 		return h.calls.MergeContact(ctx, tx, org, from, into.Named(h.ownName(ctx, org)))
 	})
 	c.OnErase = append(c.OnErase, x.EraseContact)
-	c.OnDelete = append(c.OnDelete, h.calls.ForgetContact)
+	c.OnDelete = append(c.OnDelete, h.calls.ForgetContact, h.memory.ForgetContact)
 	h.calls.Contact = c.Known
 	h.calls.OnMore = x.CallGrew
 	h.calls.OnNote, h.calls.NoteSyncs = x.SaveNote, x.NoteSyncs

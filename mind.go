@@ -11,6 +11,7 @@ import (
 
 	"soniq/ai"
 	"soniq/call"
+	"soniq/contact"
 	"soniq/db"
 	"soniq/egress"
 	"soniq/media"
@@ -228,6 +229,25 @@ func workerCommand(context.Context, []string) error {
 func (h *house) rememberNote(ctx context.Context, tx db.Querier, org string, n call.Note, phone string) error {
 	return h.memory.Remark(ctx, tx, org, memory.Remark{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body, By: n.Author.ID,
 		At: n.CreatedAt.Time})
+}
+
+// rememberContactNote lets searches find what was written about a contact.
+func (h *house) rememberContactNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
+	return h.memory.Remark(ctx, tx, org, memory.Remark{Kind: memory.KindNote, Of: n.ID, ContactID: *n.ContactID, Text: n.Body, By: n.Author.ID,
+		At: n.CreatedAt.Time})
+}
+
+// whose tells memory of contacts.
+type whose struct{ *contact.Service }
+
+// Named are contacts by id.
+func (w whose) Named(ctx context.Context, org string, ids []string) (map[string]memory.Person, error) {
+	all, err := w.Service.Named(ctx, org, ids)
+	out := make(map[string]memory.Person, len(all))
+	for _, c := range all {
+		out[c.ID] = memory.Person{ID: c.ID, Name: c.Name, Company: db.Null(c.Company).Ptr()}
+	}
+	return out, err
 }
 
 // rememberMessage lets searches find a text message.

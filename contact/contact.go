@@ -98,6 +98,8 @@ type Service struct {
 	CanSave func(ctx context.Context, org string, connections []string) ([]op.Violation, error)
 	// OnNote is called for a note that is to be written to connected systems, in the same transaction; may be nil.
 	OnNote func(ctx context.Context, tx db.Querier, org string, n call.Note) error
+	// Remember is told of a note in the transaction that writes it; may be nil.
+	Remember func(ctx context.Context, tx db.Querier, org string, n call.Note) error
 	// NoteSyncs tells how far notes have come; may be nil.
 	NoteSyncs func(ctx context.Context, q db.Querier, org string, notes []string) (map[string][]call.NoteSync, error)
 	// OnMerge and OnDelete are called in the transaction that merges two contacts, or deletes one.

@@ -44,6 +44,11 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[call.Note], 
 		if err := insertNote(ctx, tx, org, note); err != nil {
 			return err
 		}
+		if s.Remember != nil {
+			if err := s.Remember(ctx, tx, org, note); err != nil {
+				return err
+			}
+		}
 		if s.OnNote != nil && (in.Body.CRMSync == nil || *in.Body.CRMSync) {
 			if err := s.OnNote(ctx, tx, org, note); err != nil {
 				return err

@@ -40,10 +40,10 @@ func factsByKey(ctx context.Context, q db.Querier, org string, keys []int64, eac
 
 // factItems reads facts that still hold, as results show them.
 func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now db.Time, each func(found)) error {
-	const text = `SELECT key, id, text, phone, created_at, expires_at, kind, COALESCE(call_id, '') FROM memory_facts WHERE org_id = $1 AND key IN`
+	const text = `SELECT key, id, text, phone, created_at, expires_at, kind, COALESCE(call_id, ''), contact_id FROM memory_facts WHERE org_id = $1 AND key IN`
 	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
 		f, expires := found{written: true}, db.Time{}
-		if err := rows.Scan(&f.key, &f.id, &f.text, &f.phone, &f.at, &expires, &f.kind, &f.callID); err != nil {
+		if err := rows.Scan(&f.key, &f.id, &f.text, &f.phone, &f.at, &expires, &f.kind, &f.callID, &f.contactID); err != nil {
 			return err
 		}
 		if expires.IsZero() || expires.After(now.Time) {

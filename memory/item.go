@@ -23,6 +23,7 @@ type MemoryItem struct {
 	EndMS        *int    `json:"end_ms"`
 	Direction    *string `json:"direction" enum:"inbound,outbound,internal"`
 	Agent        *Person `json:"agent"`
+	ContactID    *string `json:"contact_id" doc:"Contact that a note is on"`
 	RecordingURL *string `json:"recording_url" doc:"Recording, at the passage"`
 	Source       *string `json:"source" enum:"user,api_key" doc:"Who wrote it down; null where somebody outside did"`
 	ExpiresAt    db.Time `json:"expires_at" nullable:"true" doc:"Until when it is remembered; null: as long as its call"`
@@ -85,12 +86,13 @@ func (s *Service) passage(ctx context.Context, q db.Querier, org, id string) (Me
 }
 
 func (s *Service) fact(ctx context.Context, q db.Querier, org, id string) (MemoryItem, error) {
-	const text = `SELECT id, kind, COALESCE(call_id, ''), text, phone, created_at, created_by, expires_at FROM memory_facts
+	const text = `SELECT id, kind, COALESCE(call_id, ''), text, phone, created_at, created_by, expires_at, contact_id FROM memory_facts
 		WHERE org_id = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > $3)`
 	var i MemoryItem
 	var by, callID string
-	err := q.QueryRow(ctx, text, org, id, db.At(s.now())).Scan(&i.ID, &i.Kind, &callID, &i.Text, &i.Phone, &i.OccurredAt, &by, &i.ExpiresAt)
-	i.CallID = db.Null(callID).Ptr()
+	var contact db.Null
+	err := q.QueryRow(ctx, text, org, id, db.At(s.now())).Scan(&i.ID, &i.Kind, &callID, &i.Text, &i.Phone, &i.OccurredAt, &by, &i.ExpiresAt, &contact)
+	i.CallID, i.ContactID = db.Null(callID).Ptr(), contact.Ptr()
 	if by != "" {
 		by = sourceOf(by)
 		i.Source = &by

@@ -15,8 +15,8 @@ type SearchIn struct {
 // SearchBody says what to look for, and where.
 type SearchBody struct {
 	Query     string   `json:"query" minLength:"1" maxLength:"1000" doc:"What to look for, in any words" example:"customer charged twice"`
-	Phone     string   `json:"phone,omitempty" maxLength:"40" doc:"Only calls with this number"`
-	ContactID string   `json:"contact_id,omitempty" maxLength:"40" doc:"Only calls with this contact"`
+	Phone     string   `json:"phone,omitempty" maxLength:"40" doc:"Only what was said with or written about this number, and notes of contacts that have it"`
+	ContactID string   `json:"contact_id,omitempty" maxLength:"40" doc:"Only what was said with or written about this contact: its calls, its notes, and what belongs to its numbers"`
 	AgentID   string   `json:"agent_id,omitempty" maxLength:"40" doc:"Only calls of this user"`
 	QueueID   string   `json:"queue_id,omitempty" maxLength:"40" doc:"Only calls through this queue"`
 	Direction string   `json:"direction,omitempty" enum:"inbound,outbound,internal" doc:"Only calls in this direction"`

@@ -56,7 +56,7 @@ type Result struct {
 	OccurredAt   db.Time `json:"occurred_at" doc:"Start of the call; of what people wrote: when they did"`
 	StartMS      *int    `json:"start_ms" doc:"Start of the passage in the recording"`
 	EndMS        *int    `json:"end_ms"`
-	Phone        string  `json:"phone" doc:"Number of the other side"`
+	Phone        string  `json:"phone" doc:"Number of the other side; empty where there is none, as with notes of contacts"`
 	Contact      *Person `json:"contact"`
 	Agent        *Person `json:"agent"`
 	Direction    *string `json:"direction" enum:"inbound,outbound,internal"`
@@ -133,34 +133,44 @@ func (s *Service) question(ctx context.Context, in Query) (*question, error) {
 	return q, nil
 }
 
-// rows reads the passages to be ranked: a number's from its own index in the database, an organisation's by way of
-// the index in memory.
+// rowsOfOne reads the passages of one number or contact that a filter lets through.
+func (s *Service) rowsOfOne(ctx context.Context, org string, in Query, f filter) (rows []row, err error) {
+	since, until, phone := db.At(in.Since), db.At(in.Until), ""
+	if in.Phone != "" {
+		phone = s.phone(ctx, org, in.Phone)
+	}
+	each := func(r row) {
+		m := mark{r.at.UnixMicro(), tag(r.agent), tag(r.queue), kindNumber(r.kind), directionNumber(r.direction)}
+		if f.allows(&m) && (in.ContactID == "" || phone == "" || r.phone == phone) {
+			rows = append(rows, r)
+		}
+	}
+	if in.ContactID != "" {
+		err = s.rowsOfContact(ctx, org, in.ContactID, since, until, each)
+	} else {
+		err = s.rowsOfNumber(ctx, org, phone, since, until, each)
+	}
+	return rows, err
+}
+
+// rows reads the passages to be ranked: a number's or contact's from the database, an organisation's by way of the index in memory.
 func (s *Service) rows(ctx context.Context, org string, in Query, q *question) ([]row, error) {
 	f := filterOf(in)
-	var rows []row
-	if in.Phone != "" {
-		err := rowsOfPhone(ctx, s.db.Read(ctx), org, s.phone(ctx, org, in.Phone), db.At(in.Since), db.At(in.Until), phoneRows,
-			func(r row) error {
-				m := mark{r.at.UnixMicro(), tag(r.agent), tag(r.queue), kindNumber(r.kind), directionNumber(r.direction)}
-				if f.allows(&m) {
-					rows = append(rows, r)
-				}
-				return nil
-			})
+	if in.Phone != "" || in.ContactID != "" {
+		rows, err := s.rowsOfOne(ctx, org, in, f)
 		q.rarities = raritiesOf(q.terms, rows)
-		return rows, wrap("read memory of a number", err)
+		return rows, wrap("read memory of a number or contact", err)
 	}
 	x, err := s.indexOf(ctx, org)
 	if err != nil {
 		return nil, err
 	}
 	near, byWord := nearCandidates, wordCandidates
-	if in.narrow() {
+	if len(in.Tags) > 0 {
 		near, byWord = 4*near, 4*byWord // part of them falls away when tags are compared
 	}
-	var keys []int64
-	rows, keys, q.rarities = x.candidates(q.terms, q.vector, f, near, byWord)
-	if len(keys) == 0 {
+	rows, keys, rare := x.candidates(q.terms, q.vector, f, near, byWord)
+	if q.rarities = rare; len(keys) == 0 {
 		return rows, nil
 	}
 	more, err := s.passageRows(ctx, org, keys)
@@ -192,9 +202,6 @@ func (s *Service) passageRows(ctx context.Context, org string, keys []int64) ([]
 	return append(rows, more...), errors.Join(err, failed)
 }
 
-// narrow tells that results are compared with what only their calls know.
-func (in Query) narrow() bool { return len(in.Tags) > 0 || in.ContactID != "" }
-
 func filterOf(in Query) filter {
 	f := filter{since: in.Since.UnixMicro(), until: in.Until.UnixMicro(), agent: tag(in.AgentID), queue: tag(in.QueueID),
 		direction: directionNumber(in.Direction)}
@@ -215,6 +222,10 @@ func (s *Service) results(ctx context.Context, org string, in Query, q *question
 		if err != nil {
 			return nil, err
 		}
+		people, err := s.named(ctx, org, items)
+		if err != nil {
+			return nil, fmt.Errorf("read contacts of results: %w", err)
+		}
 		for _, r := range part {
 			f, ok := items[r.key]
 			switch {
@@ -223,6 +234,9 @@ func (s *Service) results(ctx context.Context, org string, in Query, q *question
 			case ok && !calls[f.source()] && in.accepts(f):
 				calls[f.source()] = true
 				out = append(out, s.result(org, q, r, f))
+				if p, ok := people[string(f.contactID)]; ok {
+					out[len(out)-1].Contact = &p
+				}
 			}
 		}
 	}
@@ -241,9 +255,6 @@ func (f found) source() string {
 func (r ranked) nothing() bool { return r.keyword == 0 && r.whole <= 0 && r.word <= 0 }
 
 func (in Query) accepts(f found) bool {
-	if in.ContactID != "" && string(f.contactID) != in.ContactID {
-		return false
-	}
 	return len(in.Tags) == 0 || slices.ContainsFunc(in.Tags, func(t string) bool { return slices.Contains(f.tags.V, t) })
 }
 

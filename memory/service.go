@@ -33,8 +33,10 @@ type Config struct {
 	Embedded func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
 }
 
-// Service remembers and finds.
+// Service remembers and finds. The exported fields are set before the first request.
 type Service struct {
+	Contacts Contacts // nil: there are none
+
 	db        *db.DB
 	lexicon   Lexicon
 	embedder  Embedder
