@@ -12,8 +12,8 @@ import (
 var ErrTooShort = errors.New("recording is too short")
 
 // Read recognises a whole recording: a WAV file, or the raw frames of one that was never closed, which are in
-// the format given. The audio is read in small parts, whatever its length.
-func (p *Pool) Read(ctx context.Context, r io.ReaderAt, size int64, raw Format, language string) ([]Segment, error) {
+// the format given. The audio is read in small parts, whatever its length. v may be nil.
+func (p *Pool) Read(ctx context.Context, r io.ReaderAt, size int64, raw Format, language string, v Vocabulary) ([]Segment, error) {
 	data, f, err := audioOf(io.NewSectionReader(r, 0, size), raw)
 	if err != nil {
 		return nil, err
@@ -25,6 +25,7 @@ func (p *Pool) Read(ctx context.Context, r io.ReaderAt, size int64, raw Format, 
 	if err != nil {
 		return nil, err
 	}
+	l.Vocabulary = v
 	if err := l.readAll(ctx, data); err != nil {
 		return nil, err
 	}

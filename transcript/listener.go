@@ -14,6 +14,8 @@ type Clip struct {
 
 	// Phrases are what is expected to be said, where that is known: an engine that can listens for nothing else.
 	Phrases []string
+	// Terms are what may be said beside the words of the language, the most relevant first: an engine that can understands them too.
+	Terms []Term
 }
 
 // DurationMS is how long the clip plays, in milliseconds.

@@ -23,6 +23,9 @@ type Live struct {
 
 	// OnSegment is told of what was understood, in the order in which it was; set it before the first Write. May be nil.
 	OnSegment func(Segment)
+	// Vocabulary knows the terms of the call; set it before the first Write. It is asked once, when something was said. May be nil.
+	Vocabulary Vocabulary
+	terms      func() []Term // asks it
 
 	mu       sync.Mutex // guards the fields below
 	segments []Segment
@@ -55,6 +58,7 @@ func NewLive(pool *Pool, f Format, language string, source io.ReaderAt) (*Live, 
 		return nil, err
 	}
 	l := &Live{pool: pool, format: f, source: source, language: language, quiet: make(chan struct{})}
+	l.terms = sync.OnceValue(func() []Term { return l.Vocabulary.most() })
 	close(l.quiet)
 	for range f.Channels {
 		l.tracks = append(l.tracks, &track{detector: newDetector()})
@@ -170,7 +174,8 @@ func (p *piece) clip() (Clip, error) {
 		}
 	}
 	pcm := f.decode(raw)
-	return Clip{PCM: pcm, Rate: f.Rate, NarrowBand: narrow(pcm, f.Rate), Language: p.live.language}, nil
+	return Clip{PCM: pcm, Rate: f.Rate, NarrowBand: narrow(pcm, f.Rate), Language: p.live.language,
+		Terms: p.live.terms()}, nil
 }
 
 func (l *Live) begun() {

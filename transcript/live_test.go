@@ -198,14 +198,14 @@ func TestWAVFilesAreReadInEveryEncoding(t *testing.T) {
 	} {
 		p := NewPool(&counter{}, 1)
 		t.Cleanup(p.Close)
-		got, err := p.Read(context.Background(), bytes.NewReader(c.file), int64(len(c.file)), mulaw, "en")
+		got, err := p.Read(context.Background(), bytes.NewReader(c.file), int64(len(c.file)), mulaw, "en", nil)
 		if err != nil || len(got) != 4 {
 			t.Errorf("%s: %d segments, %v; want 4", c.name, len(got), err)
 		}
 	}
 	p := NewPool(&counter{}, 1)
 	t.Cleanup(p.Close)
-	if _, err := p.Read(context.Background(), bytes.NewReader(audio[:100]), 100, mulaw, "en"); !errors.Is(err, ErrTooShort) {
+	if _, err := p.Read(context.Background(), bytes.NewReader(audio[:100]), 100, mulaw, "en", nil); !errors.Is(err, ErrTooShort) {
 		t.Errorf("a recording of 6 ms gives %v, want ErrTooShort", err)
 	}
 }
@@ -246,6 +246,6 @@ func FuzzWAV(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := NewPool(&counter{}, 1)
 		defer p.Close()
-		_, _ = p.Read(context.Background(), bytes.NewReader(b), int64(len(b)), mulaw, "en")
+		_, _ = p.Read(context.Background(), bytes.NewReader(b), int64(len(b)), mulaw, "en", nil)
 	})
 }

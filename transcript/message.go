@@ -76,7 +76,7 @@ func (s *Service) processMessage(ctx context.Context, j job.Job) error {
 func (s *Service) understand(ctx context.Context, j job.Job, id string, c call.Call, sound io.ReadSeeker, size int64, alone bool) error {
 	now := db.At(s.Now())
 	t := Transcript{ID: db.NewID("trn"), CallID: c.ID, VoicemailID: &id, Status: Processing, Language: s.language(), CreatedAt: now}
-	segments, err := s.readMessage(ctx, sound, size, t.Language)
+	segments, err := s.readMessage(ctx, sound, size, t.Language, s.vocabulary(j.Org, c.ID))
 	if err := s.outcome(&t, segments, err, j.Last()); err != nil {
 		return fmt.Errorf("recognise message %s: %w", id, err)
 	}
@@ -106,11 +106,11 @@ func (s *Service) keepMessage(ctx context.Context, tx db.Querier, org string, t 
 	return s.Calls.Note(ctx, tx, org, t.CallID, t.ID, "", "")
 }
 
-func (s *Service) readMessage(ctx context.Context, sound io.ReadSeeker, size int64, language string) ([]Segment, error) {
+func (s *Service) readMessage(ctx context.Context, sound io.ReadSeeker, size int64, language string, v Vocabulary) ([]Segment, error) {
 	if s.Pool == nil {
 		return nil, errDisabled
 	}
-	segments, err := s.Pool.Read(ctx, &seekReader{r: sound}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 1}, language)
+	segments, err := s.Pool.Read(ctx, &seekReader{r: sound}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 1}, language, v)
 	for i := range segments {
 		segments[i].Speaker = Caller // nobody else is heard
 	}

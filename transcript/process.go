@@ -112,7 +112,7 @@ func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Seg
 	var all []Segment
 	var failed error
 	for _, p := range parts {
-		said, err := s.part(ctx, p, t.Language, heard)
+		said, err := s.part(ctx, p, t.Language, heard, s.vocabulary(org, t.CallID))
 		all = append(all, later(said, p.StartedAt.Sub(parts[0].StartedAt))...)
 		failed = worse(failed, err)
 	}
@@ -131,7 +131,7 @@ func worse(a, b error) error {
 }
 
 // part is what was said in one recording.
-func (s *Service) part(ctx context.Context, p call.Part, language string, h hearing) ([]Segment, error) {
+func (s *Service) part(ctx context.Context, p call.Part, language string, h hearing, v Vocabulary) ([]Segment, error) {
 	var heard []Segment
 	if path, err := s.Calls.Files.Path(p.Name); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *Service) part(ctx context.Context, p call.Part, language string, h hear
 			return heard, err
 		}
 	}
-	again, err := s.readRecording(ctx, p, language)
+	again, err := s.readRecording(ctx, p, language, v)
 	if len(again) < len(heard) {
 		again = heard
 	}
@@ -157,7 +157,7 @@ var (
 )
 
 // readRecording recognises a recording from its beginning.
-func (s *Service) readRecording(ctx context.Context, p call.Part, language string) ([]Segment, error) {
+func (s *Service) readRecording(ctx context.Context, p call.Part, language string, v Vocabulary) ([]Segment, error) {
 	if !p.Available {
 		return nil, errNoFile
 	}
@@ -166,7 +166,7 @@ func (s *Service) readRecording(ctx context.Context, p call.Part, language strin
 		return nil, fmt.Errorf("open recording %s: %w", p.ID, err)
 	}
 	defer f.Close()
-	return s.Pool.Read(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language)
+	return s.Pool.Read(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language, v)
 }
 
 // seekReader reads at positions of what can seek.

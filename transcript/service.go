@@ -37,6 +37,8 @@ type Service struct {
 	Unsay func(ctx context.Context, tx db.Querier, org, callID string) error
 	// Zone is the time zone of an organisation, in which "tomorrow" begins; nil: UTC.
 	Zone func(ctx context.Context, org string) *time.Location
+	// Vocabulary looks up the terms of an organisation that may be said in a call of it, the most relevant first; nil: none.
+	Vocabulary func(ctx context.Context, org, callID string) ([]Term, error)
 
 	mu   sync.Mutex // guards live
 	live map[string]hearing
@@ -71,6 +73,7 @@ func (s *Service) Listen(org, callID, path string, f Format) *Live {
 		s.Log.Error("call not listened to", "org", org, "call", callID, "err", err)
 		return nil
 	}
+	l.Vocabulary = s.vocabulary(org, callID)
 	x := &listened{Live: l, id: db.NewID("trn"), path: path, partial: continued(path), began: s.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
