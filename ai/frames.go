@@ -32,6 +32,8 @@ type question struct {
 	Narrow bool `json:"narrow"`
 
 	Phrases []string `json:"phrases,omitempty"` // only one of these is expected
+
+	Terms []transcript.Term `json:"terms,omitempty"` // may be said beside the words of the language
 }
 
 // answer is what was understood.

@@ -25,6 +25,9 @@ type sphinx struct {
 	lib *sphinxLibrary
 	ps  uintptr
 	net *Bandwidth
+
+	terms   *termSearches
+	letters *letterSounds // nil: words that the dictionary does not have are said by none
 }
 
 // newSphinx opens library, model and bandwidth extension; it takes about a quarter of a second.
@@ -33,15 +36,31 @@ func newSphinx() (*sphinx, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := &sphinx{lib: lib, net: loadBandwidth(), letters: loadLetters()}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open opens a decoder.
+func (s *sphinx) open() error {
 	model, err := findModel()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ps, err := lib.decoder(model)
-	if err != nil {
-		return nil, err
+	if s.ps, err = s.lib.decoder(model); err != nil {
+		return err
 	}
-	return &sphinx{lib: lib, ps: ps, net: loadBandwidth()}, nil
+	s.terms, err = newTermSearches(s.lib, s.ps)
+	return err
+}
+
+// answer recognises 16 kHz audio as a question asks for it.
+func (s *sphinx) answer(q question, pcm []int16) ([]transcript.Word, error) {
+	return s.knowing(q.Terms, func() ([]transcript.Word, error) {
+		return s.expecting(q.Phrases, func() ([]transcript.Word, error) { return s.decode(pcm, q.Narrow) })
+	})
 }
 
 // decode recognises 16 kHz audio. Narrow-band audio goes through the bandwidth extension first: the model has

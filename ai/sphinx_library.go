@@ -42,6 +42,21 @@ type sphinxLibrary struct {
 	startFEUtt func(fe uintptr) int32
 	features   func(fe uintptr, pcm unsafe.Pointer, n uintptr, cep, frames unsafe.Pointer) int32
 	free2D     func(block uintptr)
+	free       func(block uintptr)
+	close      func(ps uintptr) int32
+	config     func(ps uintptr) uintptr
+	addWord    func(ps uintptr, word, phones string, update int32) int32
+
+	// Language models. They are counted: who is given one has to give it back, and searches and mixtures count too.
+	modelOf     func(ps uintptr, search string) uintptr
+	setModel    func(ps uintptr, search string, lm uintptr) int32
+	readModel   func(config uintptr, file string, kind int32, logmath uintptr) uintptr
+	retainModel func(lm uintptr) uintptr
+	freeModel   func(lm uintptr) int32
+	setOfModels func(config uintptr, models, names, weights unsafe.Pointer, n int32) uintptr
+	partOfModel func(set, name uintptr) uintptr
+	wordID      func(lm uintptr, word string) int32
+	unknownID   func(lm uintptr) int32
 }
 
 // loadSphinx opens the shared libraries. A library that is not there is a *transcript.Missing.
@@ -69,7 +84,12 @@ func loadSphinx() (*sphinxLibrary, error) {
 		{&l.search, ps, "ps_get_search"}, {&l.lookup, ps, "ps_lookup_word"},
 		{&l.parse, base, "cmd_ln_parse_r"}, {&l.exp, base, "logmath_exp"}, {&l.setLog, base, "err_set_logfp"},
 		{&l.startFE, base, "fe_start_stream"}, {&l.startFEUtt, base, "fe_start_utt"},
-		{&l.features, base, "fe_process_utt"}, {&l.free2D, base, "ckd_free_2d"},
+		{&l.features, base, "fe_process_utt"}, {&l.free2D, base, "ckd_free_2d"}, {&l.free, base, "ckd_free"},
+		{&l.close, ps, "ps_free"}, {&l.config, ps, "ps_get_config"}, {&l.addWord, ps, "ps_add_word"},
+		{&l.modelOf, ps, "ps_get_lm"}, {&l.setModel, ps, "ps_set_lm"}, {&l.readModel, base, "ngram_model_read"},
+		{&l.retainModel, base, "ngram_model_retain"}, {&l.freeModel, base, "ngram_model_free"},
+		{&l.setOfModels, base, "ngram_model_set_init"}, {&l.partOfModel, base, "ngram_model_set_lookup"},
+		{&l.wordID, base, "ngram_wid"}, {&l.unknownID, base, "ngram_unknown_wid"},
 	} {
 		if _, err := purego.Dlsym(f.lib, f.name); err != nil {
 			return nil, &transcript.Missing{What: "the pocketsphinx library has no function " + f.name, Help: sphinxHelp}
@@ -126,4 +146,18 @@ func (l *sphinxLibrary) decoder(model string) (uintptr, error) {
 		return 0, &transcript.Missing{What: "pocketsphinx could not read the model in " + model, Help: sphinxHelp}
 	}
 	return ps, nil
+}
+
+// mixed makes a language model of two: a word is as likely as the one that has it likelier says. It is 0 where the two do not fit.
+func (l *sphinxLibrary) mixed(ps, a, b uintptr) uintptr {
+	models, weights := [2]uintptr{a, b}, [2]float32{1, 1}
+	names := [2]unsafe.Pointer{}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	for i, name := range []string{"language", "terms"} {
+		b := append([]byte(name), 0)
+		pin.Pin(&b[0])
+		names[i] = unsafe.Pointer(&b[0])
+	}
+	return l.setOfModels(l.config(ps), unsafe.Pointer(&models), unsafe.Pointer(&names), unsafe.Pointer(&weights), int32(len(models)))
 }

@@ -64,7 +64,7 @@ func (w *sphinxWorker) greet(ctx context.Context) error {
 func (w *sphinxWorker) ask(ctx context.Context, c transcript.Clip) ([]transcript.Word, error) {
 	var a answer
 	err := w.within(ctx, func() error {
-		if err := send(w.in, question{Rate: c.Rate, Narrow: c.NarrowBand, Phrases: c.Phrases}, c.PCM); err != nil {
+		if err := send(w.in, question{Rate: c.Rate, Narrow: c.NarrowBand, Phrases: c.Phrases, Terms: c.Terms}, c.PCM); err != nil {
 			return err
 		}
 		_, err := receive(w.out, &a)

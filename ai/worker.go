@@ -37,7 +37,7 @@ func RunWorker(in io.Reader, out io.Writer) int {
 			pcm = upsample(pcm, half)
 		}
 		var a answer
-		if a.Words, err = s.expecting(q.Phrases, func() ([]transcript.Word, error) { return s.decode(pcm, q.Narrow) }); err != nil {
+		if a.Words, err = s.answer(q.question, pcm); err != nil {
 			a.Error = err.Error()
 		}
 		if err := send(out, a, nil); err != nil {
