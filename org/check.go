@@ -1,11 +1,13 @@
 package org
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // time zones are known also where the system has none
+	"unicode"
 
 	"golang.org/x/text/language"
 
@@ -59,6 +61,42 @@ func (c *checker) transcripts(t Transcripts) {
 		_, err := language.Parse(l)
 		c.want(err == nil, "transcripts.languages", "invalid_language", l+" is not a language tag")
 	}
+	c.want(len(t.Vocabulary) <= mostTerms, "transcripts.vocabulary", "invalid_length", fmt.Sprintf("must have at most %d terms", mostTerms))
+	for _, x := range t.Vocabulary {
+		c.term(x)
+	}
+}
+
+// The bounds of a vocabulary. What is looked up beside it has to find room among transcript.MaxTerms.
+const (
+	mostTerms      = 300
+	longestTerm    = 60 // characters
+	mostSounds     = 5
+	longestSound   = 120 // characters
+	vocabularyPath = "transcripts.vocabulary"
+)
+
+func (c *checker) term(t Term) {
+	c.want(spoken(t.Term, longestTerm), vocabularyPath, "invalid_value",
+		fmt.Sprintf("%q must have 1 to %d characters on one line, a letter or a digit among them", shortened(t.Term), longestTerm))
+	c.want(len(t.SoundsLike) <= mostSounds, vocabularyPath, "invalid_length", fmt.Sprintf("%q must sound like at most %d others", shortened(t.Term), mostSounds))
+	for _, like := range t.SoundsLike {
+		c.want(spoken(like, longestSound), vocabularyPath, "invalid_value",
+			fmt.Sprintf("what %q sounds like must have 1 to %d characters on one line, a letter or a digit among them", shortened(t.Term), longestSound))
+	}
+}
+
+// spoken tells whether a text has something to say, and no more than most characters.
+func spoken(text string, most int) bool {
+	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	return len([]rune(text)) <= most && strings.ContainsFunc(text, letter) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+func shortened(text string) string {
+	if r := []rune(text); len(r) > longestTerm {
+		return string(r[:longestTerm]) + "…"
+	}
+	return text
 }
 
 func (c *checker) days(field string, n int) {

@@ -60,6 +60,8 @@ type RecordingPatch struct {
 type TranscriptsPatch struct {
 	RetentionDays op.Change[int]      `json:"retention_days,omitzero"`
 	Languages     op.Change[[]string] `json:"languages,omitzero"`
+	Vocabulary    op.Change[[]Term]   `json:"vocabulary,omitzero" doc:"Replaces the vocabulary as a whole"`
+	LearnNames    op.Change[bool]     `json:"learn_names,omitzero"`
 }
 
 // OutboundPatch changes Outbound.

@@ -2,6 +2,7 @@ package org_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +76,13 @@ func TestOnlyWhatWasChosenLeavesTheDefaults(t *testing.T) {
 		if a.Text("outbound.allowed_countries.0") != "DE" || a.At("outbound.calls_per_second") != float64(9) {
 			t.Errorf("null returns a list to the default: %s", a.Bytes)
 		}
+		if a.At("transcripts.learn_names") != true || a.Text("transcripts.vocabulary") != "" {
+			t.Errorf("an organisation is born with a vocabulary: %s", a.Bytes)
+		}
+		a = server.Do(admin, "PATCH", "/organization", `{"transcripts":{"learn_names":false,"vocabulary":[{"term":"Zyntrix","sounds_like":["zin tricks"]},{"term":"Łódź"}]}}`).Want(200)
+		if a.Text("transcripts.vocabulary.0.sounds_like.0") != "zin tricks" || a.Text("transcripts.vocabulary.1.term") != "Łódź" || a.At("transcripts.learn_names") != false {
+			t.Errorf("with a vocabulary: %s", a.Bytes)
+		}
 		set, err := s.Settings(context.Background(), o.ID)
 		if err != nil || set.Outbound.CallsPerSecond != 9 || !set.Recording.Announce {
 			t.Errorf("the cache did not hear of the change: %+v, %v", set, err)
@@ -91,6 +99,11 @@ func TestEveryViolationOfAPatchIsListed(t *testing.T) {
 		Want(422).Refused("validation_failed", "name invalid_length", "country invalid_country", "timezone invalid_timezone",
 		"language invalid_language", "recording.mode invalid_value", "outbound.allowed_countries invalid_country",
 		"outbound.blocked_types invalid_value")
+	server.Do(admin, "PATCH", "/organization", `{"transcripts":{"vocabulary":[{"term":"?!"},{"term":"ok","sounds_like":["a\nb","1","2","3","4","5"]}]}}`).
+		Want(422).Refused("validation_failed", "transcripts.vocabulary invalid_value", "transcripts.vocabulary invalid_length")
+	many := strings.Repeat(`{"term":"word"},`, 300) + `{"term":"word"}`
+	server.Do(admin, "PATCH", "/organization", `{"transcripts":{"vocabulary":[`+many+`]}}`).
+		Want(422).Refused("validation_failed", "transcripts.vocabulary invalid_length")
 	server.Do(admin, "PATCH", "/organization", `{"country":"XX"}`).Refused("validation_failed", "country invalid_country")
 	server.Do(admin, "PATCH", "/organization", `{"outbound":{"enabeld":false}}`).Want(400).Refused("unknown_field")
 	server.Do(admin, "PATCH", "/organization", `{"outbound":{"enabled":"no"}}`).Want(422).Refused("validation_failed")

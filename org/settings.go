@@ -27,10 +27,18 @@ type Recording struct {
 	RetentionDays int    `json:"retention_days"`
 }
 
-// Transcripts says how long transcripts are kept and which languages are spoken.
+// Transcripts says how long transcripts are kept, which languages are spoken, and which words no dictionary has.
 type Transcripts struct {
 	RetentionDays int      `json:"retention_days"`
 	Languages     []string `json:"languages" nullable:"false" doc:"Empty: the organisation's language"`
+	Vocabulary    []Term   `json:"vocabulary" nullable:"false" doc:"Names, products and other words of your own that are to be understood in calls, the most important first; 300 at most"`
+	LearnNames    bool     `json:"learn_names" doc:"The names of users, queues, the organisation and the caller are understood without being in the vocabulary"`
+}
+
+// A Term is a word, or a few, that an organisation uses and that no dictionary may have.
+type Term struct {
+	Term       string   `json:"term" doc:"As it is to be written, 60 characters at most" example:"Zyntrix"`
+	SoundsLike []string `json:"sounds_like,omitempty" nullable:"false" doc:"Ways to say it where that is not as it is written, five at most: in English words (zin tricks) or in phones of the CMU dictionary (Z IH N T R IH K S)" example:"[\"zin tricks\"]"`
 }
 
 // Outbound is what may be dialled to the public network, and how much of it.
@@ -74,7 +82,7 @@ var NumberTypes = []string{"fixed_line", "mobile", "toll_free", "premium_rate", 
 func Defaults(country string) Settings {
 	return Settings{
 		Recording:   Recording{Mode: "on", Consent: "none", RetentionDays: 365},
-		Transcripts: Transcripts{RetentionDays: 183, Languages: []string{}},
+		Transcripts: Transcripts{RetentionDays: 183, Languages: []string{}, Vocabulary: []Term{}, LearnNames: true},
 		Outbound: Outbound{Enabled: true, AllowedCountries: []string{country}, CallsPerSecond: 5, ConcurrentCalls: 100,
 			BlockedTypes: []string{"premium_rate", "shared_cost", "personal_number", "pager", "voicemail", "satellite", "unknown"}},
 		Emergency: Emergency{Status: "not_available"},
