@@ -149,7 +149,8 @@ func (h *house) buildMind(now func() time.Time) error {
 			return h.transcripts.Embedded(ctx, tx, org, callID, m)
 		}})
 	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
-		Listener: listener, Writer: writer, Fallback: ai.NewRules(lexicon), Log: h.log, Now: now, Zone: h.zoneOfOrg}
+		Listener: listener, Writer: writer, Fallback: ai.NewRules(lexicon), Log: h.log, Now: now, Zone: h.zoneOfOrg,
+		Vocabulary: h.vocabulary}
 	return nil
 }
 

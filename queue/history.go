@@ -99,6 +99,18 @@ func resultOf(status string) string {
 	return "canceled"
 }
 
+// AllNames tells the names of the queues there are, the oldest first, at most so many.
+func (s *Service) AllNames(ctx context.Context, org string, most int) (names []string, err error) {
+	const text = `SELECT name FROM queues WHERE org_id = $1 AND removed_at IS NULL ORDER BY id LIMIT $2`
+	err = each(ctx, s.DB.Read(ctx), "find names of queues", text, []any{org, most}, func(scan func(...any) error) error {
+		var name string
+		err := scan(&name)
+		names = append(names, name)
+		return err
+	})
+	return names, err
+}
+
 // Names tells the names of queues, those that were removed too, by their ids.
 func (s *Service) Names(ctx context.Context, q db.Querier, org string, ids []string) (map[string]string, error) {
 	const text = `SELECT id, name FROM queues WHERE org_id = $1`

@@ -108,6 +108,26 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, err
 	return all, rows.Err()
 }
 
+// Names tells the names of the users there are, who was here last first, at most so many.
+func (s *Service) Names(ctx context.Context, org string, most int) ([]string, error) {
+	const text = `SELECT first_name, last_name FROM users WHERE org_id = $1 AND status <> 'removed'
+		ORDER BY COALESCE(last_seen_at, 0) DESC, id LIMIT $2`
+	rows, err := s.db.Read(ctx).Query(ctx, text, org, most)
+	if err != nil {
+		return nil, fmt.Errorf("find names of users: %w", err)
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var first, last string
+		if err := rows.Scan(&first, &last); err != nil {
+			return nil, fmt.Errorf("find names of users: %w", err)
+		}
+		names = append(names, fullName(first, last))
+	}
+	return names, rows.Err()
+}
+
 // numbersOf returns the ids of the numbers that ring each user.
 func numbersOf(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error) {
 	f := db.Where(`SELECT user_id, id FROM numbers WHERE org_id = $1 AND status <> 'released'`, org).In("user_id", users)
