@@ -66,3 +66,11 @@ func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
 	}
 	return float64(kept) / float64(max(len(all), 1)), nil
 }
+
+// Cut has transcripts cut into passages of up to so many words, six tenths of that at least, led by so many of the one before.
+func (s *Service) Cut(words, overlap int) {
+	s.cut = cut{from: words * 6 / 10, to: words, rest: words / 5, overlap: overlap}
+}
+
+// UsualCut is how transcripts are cut otherwise, as Cut is told.
+var UsualCut = [2]int{usual.to, usual.overlap}

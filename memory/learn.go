@@ -65,7 +65,7 @@ func (s *Service) Prepare(ctx context.Context, c Call) (Lesson, error) {
 	if c.Summary != "" {
 		l.passages = append(l.passages, passage{kind: KindSummary, text: c.Summary, plain: c.Summary})
 	}
-	l.passages = append(l.passages, windows(c.Turns)...)
+	l.passages = append(l.passages, s.cut.windows(c.Turns)...)
 	l.vectors = make([]quantised, len(l.passages))
 	texts := make([]string, len(l.passages))
 	for i, p := range l.passages {

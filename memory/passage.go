@@ -1,13 +1,20 @@
 package memory
 
-import "strings"
-
-// Windows of a transcript hold 120 to 200 words: long enough to mean something, short enough to mean one thing.
-const (
-	windowFrom = 120
-	windowTo   = 200
-	windowRest = 40 // a shorter rest is added to the window before
+import (
+	"slices"
+	"strings"
 )
+
+// cut is how transcripts are cut into passages, in words.
+type cut struct {
+	from    int // a passage of so many is long enough
+	to      int // a passage is not longer, unless a short rest is added to it
+	rest    int // a shorter rest is added to the passage before
+	overlap int // so many of the end of a passage lead the next one too, as far as whole turns fit
+}
+
+// usual passages hold 120 to 200 words: long enough to mean something, short enough to mean one thing.
+var usual = cut{from: 120, to: 200, rest: 40}
 
 // Turn is one thing said on a call.
 type Turn struct {
@@ -26,37 +33,53 @@ type passage struct {
 }
 
 // windows cuts a transcript into passages.
-func windows(turns []Turn) []passage {
+func (c cut) windows(turns []Turn) []passage {
 	var out []passage
 	var open []Turn
-	size := 0
-	shut := func() {
-		if len(open) > 0 {
-			out = append(out, window(open))
-		}
-		open, size = nil, 0
-	}
-	for _, t := range split(turns) {
+	fresh := 0 // words of open that no window has yet
+	for _, t := range c.split(turns) {
 		n := len(strings.Fields(t.Text))
-		if size >= windowRest && size+n > windowTo || size >= windowFrom {
-			shut()
+		if fresh >= c.rest && fresh+n > c.to || fresh >= c.from {
+			out = append(out, window(open))
+			open, fresh = c.again(open), 0
 		}
-		open, size = append(open, t), size+n
+		open, fresh = append(open, t), fresh+n
 	}
-	if size < windowRest && len(out) > 0 {
-		out[len(out)-1] = out[len(out)-1].with(window(open))
-		return out
+	if fresh < c.rest && len(out) > 0 {
+		return append(out[:len(out)-1], out[len(out)-1].with(window(lastOf(open, fresh))))
 	}
-	shut()
+	if len(open) > 0 {
+		out = append(out, window(open))
+	}
 	return out
 }
 
+// again are the turns that lead the next window too.
+func (c cut) again(turns []Turn) []Turn {
+	at, size := len(turns), 0
+	for ; at > 1; at-- {
+		if size += len(strings.Fields(turns[at-1].Text)); size > c.overlap {
+			break
+		}
+	}
+	return slices.Clone(turns[at:])
+}
+
+// lastOf are the last turns with so many words.
+func lastOf(turns []Turn, words int) []Turn {
+	at := len(turns)
+	for ; at > 0 && words > 0; at-- {
+		words -= len(strings.Fields(turns[at-1].Text))
+	}
+	return turns[at:]
+}
+
 // split cuts turns that are longer than a window.
-func split(turns []Turn) []Turn {
+func (c cut) split(turns []Turn) []Turn {
 	var out []Turn
 	for _, t := range turns {
 		for words := strings.Fields(t.Text); len(words) > 0; {
-			n := min(len(words), windowTo)
+			n := min(len(words), c.to)
 			part := t
 			part.Text = strings.Join(words[:n], " ")
 			out = append(out, part)

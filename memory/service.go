@@ -43,6 +43,7 @@ type Service struct {
 	now       func() time.Time
 	window    time.Duration
 	budget    int
+	cut       cut
 	recording func(org, recordingID string) string
 	phone     func(ctx context.Context, org, number string) string
 	embedded  func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
@@ -62,7 +63,7 @@ type slot struct {
 
 // New builds the room.
 func New(c Config) *Service {
-	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget,
+	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget, cut: usual,
 		recording: c.RecordingURL, phone: c.Phone, embedded: c.Embedded, indexes: map[string]*slot{}}
 	if s.window == 0 {
 		s.window = Window

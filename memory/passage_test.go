@@ -1,0 +1,54 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// spoken are turns of so many words each; every word is another one.
+func spoken(lengths ...int) (turns []Turn) {
+	word := 0
+	for i, n := range lengths {
+		var words []string
+		for range n {
+			words = append(words, fmt.Sprint("w", word))
+			word++
+		}
+		turns = append(turns, Turn{Speaker: "Caller", Text: strings.Join(words, " "), StartMS: 1000 * i, EndMS: 1000*i + 900})
+	}
+	return turns
+}
+
+func TestTranscriptsAreCutIntoPassages(t *testing.T) {
+	t.Parallel()
+	led := cut{from: 6, to: 10, rest: 2, overlap: 3}
+	for _, c := range []struct {
+		cut   cut
+		turns []int
+		want  []int // words of each passage
+	}{
+		{usual, nil, nil},
+		{usual, []int{5}, []int{5}},
+		{usual, slices.Repeat([]int{10}, 30), []int{120, 120, 60}},
+		{usual, slices.Repeat([]int{10}, 27), []int{120, 150}}, // a short rest
+		{usual, []int{100, 110, 30}, []int{100, 140}},
+		{usual, []int{450}, []int{200, 200, 50}},
+		{led, []int{3, 3, 3, 3, 3}, []int{6, 9, 6}},
+		{led, []int{3, 3, 1}, []int{7}},
+		{led, []int{6, 6, 6}, []int{6, 6, 6}}, // a turn that is too long does not lead
+	} {
+		var got []int
+		for _, p := range c.cut.windows(spoken(c.turns...)) {
+			got = append(got, len(strings.Fields(p.plain)))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("turns of %v words make passages of %v, want %v", c.turns, got, c.want)
+		}
+	}
+	p := led.windows(spoken(3, 3, 3, 3))
+	if len(p) != 2 || p[1].plain != "w3 w4 w5\nw6 w7 w8\nw9 w10 w11" || p[1].startMS != 1000 || p[1].endMS != 3900 {
+		t.Errorf("the second passage is %+v", p)
+	}
+}
