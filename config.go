@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"soniq/ai"
 	"soniq/crm"
 	"soniq/org"
 )
@@ -47,7 +48,8 @@ type Config struct {
 	PublicIP       string        `flag:"public-ip" default:"" help:"address told to phones and carriers when this machine is behind NAT"`
 	BaseURL        string        `flag:"base-url" default:"" help:"address under which the API is reached from outside; empty for http://<http address>"`
 	AllowTargets   string        `flag:"allow-targets" default:"" help:"networks (CIDR, comma-separated) that webhooks and AI engines may reach although they are not public, also by http"`
-	Transcriber    string        `flag:"transcriber" default:"builtin" help:"speech to text: builtin, off, or the address of an OpenAI-compatible server"`
+	Transcriber    string        `flag:"transcriber" default:"builtin" help:"speech to text: builtin, off, sherpa:FOLDER with a model of sherpa-onnx, or the address of an OpenAI-compatible server"`
+	Sherpa         string        `flag:"sherpa" default:"" help:"folder of libsherpa-onnx-c-api.so; empty: beside the model, or where the system looks for libraries"`
 	TransKey       string        `flag:"transcriber-key" default:"" secret:"true" help:"key for the transcriber"`
 	TransModel     string        `flag:"transcriber-model" default:"" help:"model of the transcriber"`
 	Writer         string        `flag:"writer" default:"builtin" help:"call notes: builtin, off, or the address of an OpenAI-compatible server"`
@@ -285,6 +287,9 @@ func (c *Config) check() []error {
 		wrong = append(wrong, err)
 	}
 	for name, use := range map[string]string{"transcriber": c.Transcriber, "writer": c.Writer, "embedder": c.Embedder, "voice": c.Voice} {
+		if name == "transcriber" && strings.HasPrefix(use, ai.SherpaPrefix) && use != ai.SherpaPrefix {
+			continue
+		}
 		if use != "builtin" && use != "off" && !web(use) {
 			wrong = append(wrong, fmt.Errorf("--%s %q must be builtin, off, or the address of an OpenAI-compatible server", name, use))
 		}

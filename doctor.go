@@ -264,10 +264,13 @@ func (d *doctor) system() {
 
 func (d *doctor) engines(ctx context.Context) {
 	d.title("understanding calls")
-	switch d.config.Transcriber {
-	case "off":
+	dir, sherpa := strings.CutPrefix(d.config.Transcriber, ai.SherpaPrefix)
+	switch {
+	case sherpa:
+		d.sherpa(ctx, dir)
+	case d.config.Transcriber == "off":
 		d.ok("transcription is switched off")
-	case "builtin":
+	case d.config.Transcriber == "builtin":
 		s := ai.NewSphinx(nil, 1)
 		defer s.Close()
 		if err := s.Ready(ctx); err != nil {
@@ -280,6 +283,19 @@ func (d *doctor) engines(ctx context.Context) {
 		d.ok("speech is recognised by %s (asked at the first call)", d.config.Transcriber)
 	}
 	d.voice(ctx)
+}
+
+// sherpa loads the operator's model, as a worker does.
+func (d *doctor) sherpa(ctx context.Context, dir string) {
+	s := ai.NewSherpa(nil, dir, d.config.Sherpa, 1)
+	defer s.Close()
+	if err := s.Ready(ctx); err != nil {
+		d.missing(err)
+		return
+	}
+	e := s.Engine()
+	d.ok("speech is recognised by %s %s, %s; each of %d worker(s), and one more for callers in menus, takes %d MB before it listens", e.Name, e.Version, e.Model,
+		ai.DefaultWorkers(), s.Memory()>>20)
 }
 
 // voice looks at what speaks announcements.

@@ -42,6 +42,7 @@ func commands() []command {
 		{"backup", "backup --to FOLDER: copy database, keys and recordings while the platform runs", false, backupCommand},
 		{"version", "print the version", false, versionCommand},
 		{"asr-worker", "", true, workerCommand},
+		{"sherpa-worker", "", true, sherpaCommand},
 		{"tts-worker", "", true, voiceCommand},
 	}
 }

@@ -124,7 +124,7 @@ func (h *house) buildMind(now func() time.Time) error {
 	lexicon := ai.NewLexsem()
 	h.engines.lexicon = lexicon
 	client := h.guard.Client(engineLimits)
-	listener, err := ai.NewListener(ai.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client})
+	listener, err := ai.NewListener(ai.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, Library: c.Sherpa})
 	if err != nil {
 		return err
 	}
@@ -176,13 +176,18 @@ func (h *house) listen(l transcript.Listener) {
 	}
 }
 
-// listenInMenus prepares an ear for callers in menus. The builtin engine gets a worker of its own: callers do not wait for recordings.
+// listenInMenus prepares an ear for callers in menus. Engines on this machine get a worker of their own: callers do not wait for recordings.
 func (h *house) listenInMenus(l transcript.Listener) {
 	if l == nil {
 		return
 	}
-	if _, builtin := l.(*ai.Sphinx); builtin {
+	switch x := l.(type) {
+	case *ai.Sphinx:
 		own := ai.NewBriskSphinx()
+		h.engines.closers = append(h.engines.closers, own.Close)
+		l = own
+	case *ai.Sherpa:
+		own := x.Brisk()
 		h.engines.closers = append(h.engines.closers, own.Close)
 		l = own
 	}
@@ -221,6 +226,14 @@ func voiceCommand(context.Context, []string) error {
 // workerCommand is the speech recogniser's own process; the platform starts it.
 func workerCommand(context.Context, []string) error {
 	if code := ai.RunWorker(os.Stdin, os.Stdout); code != 0 {
+		return errFailed
+	}
+	return nil
+}
+
+// sherpaCommand is the process of the recogniser sherpa-onnx; the platform starts it.
+func sherpaCommand(_ context.Context, args []string) error {
+	if code := ai.RunSherpa(args, os.Stdin, os.Stdout); code != 0 {
 		return errFailed
 	}
 	return nil

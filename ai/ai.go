@@ -11,12 +11,14 @@ import (
 	"soniq/transcript"
 )
 
-// Choice says which engine to use: builtin, off, or the address of an OpenAI-compatible server.
+// Choice says which engine to use: builtin, off, or the address of an OpenAI-compatible server; to listen also sherpa: and the
+// folder of a model.
 type Choice struct {
-	Use    string
-	Key    string // sent as bearer token; may be empty
-	Model  string // empty: the server's usual one
-	Client *http.Client
+	Use     string
+	Key     string // sent as bearer token; may be empty
+	Model   string // empty: the server's usual one
+	Client  *http.Client
+	Library string // the folder of sherpa-onnx; empty: wherever it is found
 }
 
 // The engines by the name used in settings; anything else is the address of a server. Off has no engine at all.
@@ -42,6 +44,9 @@ func NewListener(c Choice) (transcript.Listener, error) {
 			return nil, nil
 		}
 		return build(), nil
+	}
+	if dir, ok := strings.CutPrefix(c.Use, SherpaPrefix); ok {
+		return NewSherpa(nil, dir, c.Library, 0), nil
 	}
 	server, err := newServer(c, "/audio/transcriptions")
 	if err != nil {

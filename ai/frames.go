@@ -21,6 +21,7 @@ const (
 // hello is the first message of a worker: what it is, or what it lacks.
 type hello struct {
 	Engine  transcript.Engine `json:"engine"`
+	Memory  int64             `json:"memory,omitempty"` // bytes it takes when it is ready
 	Missing string            `json:"missing,omitempty"`
 	Help    string            `json:"help,omitempty"`
 	Error   string            `json:"error,omitempty"`

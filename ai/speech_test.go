@@ -20,6 +20,13 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "asr-worker" {
 		os.Exit(RunWorker(os.Stdin, os.Stdout))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "sherpa-worker" {
+		os.Exit(RunSherpa(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "sherpa-layout" {
+		printLayout(os.Args[2])
+		os.Exit(0)
+	}
 	if len(os.Args) > 1 && os.Args[1] == "tts-worker" {
 		os.Exit(RunVoice(os.Stdin, os.Stdout))
 	}

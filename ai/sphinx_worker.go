@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ type sphinxWorker struct {
 	in     io.WriteCloser
 	out    io.Reader
 	errors tail
+	hello  hello       // what it said of itself
 	rest   *time.Timer // ends it when idle for too long
 	end    sync.Once
 }
@@ -47,8 +49,8 @@ func startWorker(ctx context.Context, cmd *exec.Cmd) (*sphinxWorker, error) {
 }
 
 func (w *sphinxWorker) greet(ctx context.Context) error {
-	var h hello
-	err := w.within(ctx, func() error { _, err := receive(w.out, &h); return err })
+	h := &w.hello
+	err := w.within(ctx, func() error { _, err := receive(w.out, h); return err })
 	switch {
 	case err != nil:
 		return fmt.Errorf("recogniser did not start: %w", err)
@@ -86,6 +88,7 @@ func (w *sphinxWorker) within(ctx context.Context, exchange func() error) error 
 	select {
 	case err := <-done:
 		if err != nil {
+			w.stop() // it is of no use any more, and after its end all of its complaints have been read
 			return fmt.Errorf("%w%s", err, w.errors.last())
 		}
 		return nil
@@ -105,19 +108,34 @@ func (w *sphinxWorker) stop() {
 	})
 }
 
-// tail keeps the end of what a process complains about.
+// tail keeps the end of what a process complains about, up to where Go begins its own account of a crash in C code: what
+// the library said stands before that.
 type tail struct {
-	mu  sync.Mutex // guards buf
-	buf bytes.Buffer
+	mu   sync.Mutex // guards the two below
+	buf  bytes.Buffer
+	over bool
 }
+
+// account is the first line of what Go writes when C code crashes.
+var account = regexp.MustCompile(`(?m)^(SIG[A-Z]+: |fatal error: |panic: ).*$`)
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.over {
+		return len(p), nil
+	}
 	if t.buf.Len() > 4096 {
 		t.buf.Reset()
 	}
 	t.buf.Write(p)
+	if at := account.FindIndex(t.buf.Bytes()); at != nil {
+		t.over = true
+		t.buf.Truncate(at[1])
+		if len(bytes.TrimSpace(t.buf.Bytes()[:at[0]])) > 0 {
+			t.buf.Truncate(at[0])
+		}
+	}
 	return len(p), nil
 }
 
@@ -127,7 +145,7 @@ func (t *tail) last() string {
 	defer t.mu.Unlock()
 	lines := bytes.Split(bytes.TrimSpace(t.buf.Bytes()), []byte("\n"))
 	if text := lines[len(lines)-1]; len(text) > 0 {
-		return ": " + string(text)
+		return ": " + string(bytes.TrimSpace(text))
 	}
 	return ""
 }

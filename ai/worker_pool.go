@@ -27,8 +27,11 @@ type workers struct {
 	slots   chan struct{}      // one token per worker that may exist
 	now     func() time.Time
 	done    chan struct{}
+	load    time.Duration     // how long one may take to start
+	explain func(error) error // what it means that one did not start; nil leaves it as it is
 
 	mu      sync.Mutex // guards the fields below
+	greeted hello      // what the last that started said of itself
 	missing error      // why the last start failed
 	tried   time.Time
 	live    map[*sphinxWorker]bool
@@ -41,6 +44,7 @@ func (s *workers) prepare(command []string, n int) {
 		n = DefaultWorkers()
 	}
 	s.command, s.now, s.done, s.live = command, time.Now, make(chan struct{}), map[*sphinxWorker]bool{}
+	s.load = startLimit
 	s.idle, s.slots = make(chan *sphinxWorker, n), make(chan struct{}, n)
 	for range n {
 		s.slots <- struct{}{}
@@ -140,9 +144,12 @@ func (s *workers) start(ctx context.Context) (*sphinxWorker, error) {
 		s.slots <- struct{}{}
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	ctx, cancel := context.WithTimeout(ctx, s.load)
 	defer cancel()
 	w, err := startWorker(ctx, exec.Command(s.command[0], s.command[1:]...))
+	if err != nil && s.explain != nil {
+		err = s.explain(err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.missing, s.tried = nil, s.now()
@@ -157,8 +164,15 @@ func (s *workers) start(ctx context.Context) (*sphinxWorker, error) {
 		s.slots <- struct{}{}
 		return nil, err
 	}
-	s.live[w] = true
+	s.live[w], s.greeted = true, w.hello
 	return w, nil
+}
+
+// hello is what the last worker that started said of itself.
+func (s *workers) hello() hello {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.greeted
 }
 
 // lately repeats what was found missing a moment ago.
