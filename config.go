@@ -287,11 +287,15 @@ func (c *Config) check() []error {
 		wrong = append(wrong, err)
 	}
 	for name, use := range map[string]string{"transcriber": c.Transcriber, "writer": c.Writer, "embedder": c.Embedder, "voice": c.Voice} {
-		if name == "transcriber" && strings.HasPrefix(use, ai.SherpaPrefix) && use != ai.SherpaPrefix {
-			continue
+		may := "builtin, off, or the address of an OpenAI-compatible server"
+		if name == "transcriber" {
+			if dir, ok := strings.CutPrefix(use, ai.SherpaPrefix); ok && dir != "" {
+				continue
+			}
+			may = "builtin, off, sherpa: and the folder of a model, or the address of an OpenAI-compatible server"
 		}
 		if use != "builtin" && use != "off" && !web(use) {
-			wrong = append(wrong, fmt.Errorf("--%s %q must be builtin, off, or the address of an OpenAI-compatible server", name, use))
+			wrong = append(wrong, fmt.Errorf("--%s %q must be %s", name, use, may))
 		}
 	}
 	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {

@@ -77,6 +77,8 @@ func loadSherpa(folder, model string) (*sherpaLibrary, error) {
 
 // openSherpa opens the first library that can be; one that is there and cannot be loaded is the error.
 func openSherpa(paths []string) (uintptr, error) {
+	runtime.LockOSThread() // what went wrong is asked for in a second call, and kept for the thread of the first
+	defer runtime.UnlockOSThread()
 	var folders []string
 	for _, path := range paths {
 		handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
