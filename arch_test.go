@@ -28,7 +28,7 @@ var features = map[string][]string{
 	"queue":      {"agent", "user", "org"},
 	"flow":       {"number", "org"},
 	"voicemail":  {},
-	"call":       {},
+	"call":       {"journal"},
 	"memory":     {},
 	"transcript": {"call", "memory"},
 	"webhook":    {},
@@ -47,7 +47,7 @@ var features = map[string][]string{
 
 // others lists every other room with all it may import of ours.
 var others = map[string][]string{
-	"access": {}, "bus": {}, "seal": {}, "blob": {}, "egress": {},
+	"access": {}, "bus": {}, "seal": {}, "blob": {}, "egress": {}, "journal": {},
 	"db":        {},
 	"op":        {"access", "db"},
 	"event":     {"db", "bus"},

@@ -36,6 +36,7 @@ import (
 	"soniq/event"
 	"soniq/flow"
 	"soniq/job"
+	"soniq/journal"
 	"soniq/memory"
 	"soniq/number"
 	"soniq/op"
@@ -58,7 +59,10 @@ type house struct {
 	config Config
 	log    *slog.Logger
 	lock   *os.File
-	node   string
+	// journal is nil where the database is not SQLite; unread is what it had of a process that was killed.
+	journal *journal.Journal
+	unread  [][]byte
+	node    string
 
 	db     *db.DB
 	seal   *seal.Seal
@@ -138,9 +142,33 @@ func (h *house) open(ctx context.Context) (err error) {
 	if _, err = h.db.Migrate(ctx); err != nil {
 		return fmt.Errorf("bring the database up to date: %w", err)
 	}
+	if err = h.openJournal(); err != nil {
+		return err
+	}
 	targets, err := h.config.targets()
 	h.guard = egress.New(targets)
 	return err
+}
+
+// openJournal opens the journal of calls where commits cost whole pages of a file. PostgreSQL is told in one message, and other nodes ask it.
+func (h *house) openJournal() (err error) {
+	if h.db.Name() == "sqlite" {
+		h.journal, h.unread, err = journal.Open(h.config.Data)
+	}
+	return err
+}
+
+// replay brings into the database what a killed process had only in the journal.
+func (h *house) replay(ctx context.Context) error {
+	if h.journal == nil || len(h.unread) == 0 {
+		return nil
+	}
+	if err := h.calls.Replay(ctx, h.unread); err != nil {
+		return err
+	}
+	h.log.Info("calls found in the journal", "entries", len(h.unread))
+	h.unread = nil
+	return h.journal.Clear()
 }
 
 // build makes the rooms; what a room needs from another is handed over here, in sight.
@@ -172,7 +200,7 @@ func (h *house) build() error {
 	h.limits = carrier.NewLimiter(now)
 	h.gate = carrier.NewGate(h.trunks, h.limits, h.log)
 	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
-		URLKey: h.seal.Key("addresses of audio"), Now: now}
+		URLKey: h.seal.Key("addresses of audio"), Now: now, Journal: h.journal}
 	h.hooks = webhook.New(webhook.Config{DB: h.db, Bus: h.bus, Queue: h.jobs, Seal: h.seal, Guard: h.guard, Log: h.log, Now: now,
 		Node: h.node, Prefix: h.config.HookPrefix, Outbox: h.outbox, SignRecording: h.calls.SignedURL, NumberID: h.numberID})
 	h.audit = &audit.Service{DB: h.db}
@@ -306,6 +334,9 @@ func (h *house) close() {
 		if err := h.db.Close(); err != nil {
 			h.log.Error("database not closed in order", "err", err)
 		}
+	}
+	if h.journal != nil {
+		_ = h.journal.Close() // what is not settled is found again
 	}
 	if h.lock != nil {
 		_ = h.lock.Close()

@@ -124,6 +124,9 @@ func startNode(ctx context.Context, c Config, log *slog.Logger) (*node, error) {
 // recover carries on the calls a crash cut off, closes what is left of others, and opens the door to new ones.
 func (n *node) recover(ctx context.Context) error {
 	h := n.house
+	if err := h.replay(ctx); err != nil {
+		return err
+	}
 	cut, err := h.calls.Dialogs(ctx)
 	if err != nil {
 		return err

@@ -39,6 +39,12 @@ func (p *placed) tell(events ...event.Payload) {
 
 func (p *placed) answered() {
 	p.t.Helper()
+	p.shape()
+	p.must(p.calls.Change(context.Background(), p.next))
+}
+
+// shape makes the next change that of an answer.
+func (p *placed) shape() {
 	at := p.at.Add(5 * time.Second)
 	p.next.Row = call.State{Status: call.InProgress, Stage: "agent", RingingAt: p.at.Add(time.Second), AnsweredAt: at, Ring: 5 * time.Second,
 		AnsweredBy: "callee", Agent: call.Party{UserID: "usr_1", Name: "Dana", Extension: "100"}, Recording: "recording", RecordingID: "rec_1",
@@ -51,7 +57,8 @@ func (p *placed) answered() {
 	p.next.Recordings = []call.RecordingFact{{ID: "rec_1", Status: "recording", New: &call.NewRecording{ID: "rec_1",
 		Name: call.BlobName(p.org, p.ID, p.at), Consent: "announced", Trigger: "api", SampleRate: 16000}}}
 	p.next.Dialogs = json.RawMessage(`{"a":{"cseq":7}}`)
-	p.tell(event.CallAnswered{CallID: p.ID})
+	p.next.Revision++
+	p.next.Events = []event.Payload{event.CallAnswered{CallID: p.ID}}
 }
 
 func TestAChangeIsWrittenWithItsEventsAndOnce(t *testing.T) {

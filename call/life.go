@@ -11,6 +11,7 @@ import (
 	"soniq/db"
 	"soniq/event"
 	"soniq/job"
+	"soniq/journal"
 )
 
 // Service keeps calls.
@@ -23,6 +24,8 @@ type Service struct {
 	BaseURL string // without a slash at the end
 	URLKey  []byte // signs addresses of audio
 	Now     func() time.Time
+	// Journal makes beginnings and answers sure before they are committed; nil: their commit is waited for.
+	Journal *journal.Journal
 
 	// Summary and Transcript answer expand=summary and expand=transcript; nil where there is none.
 	Summary, Transcript func(ctx context.Context, org, callID string) (any, error)

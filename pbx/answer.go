@@ -24,7 +24,7 @@ func (c *liveCall) connected(ctx context.Context, l *leg, answer media.Descripti
 	c.wire()
 	c.recordByPolicy(ctx)
 	c.writeAnswer(ctx)
-	if !c.written() {
+	if !c.assured() {
 		c.unwritten()
 		return
 	}
@@ -54,7 +54,7 @@ func (c *liveCall) toCaller(answer media.Description) (sdp []byte, ok bool) {
 // whatever happens next.
 func (c *liveCall) writeAnswer(ctx context.Context) {
 	c.agent = c.b.party()
-	c.change(ctx, c.answeredEvent(false))
+	c.changeSurely(ctx, c.answeredEvent(false))
 }
 
 // answeredEvent tells who is connected.

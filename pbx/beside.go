@@ -4,6 +4,7 @@ import "context"
 
 // An opening is the writing of a call's row while its phones ring already.
 type opening struct {
+	sure    bool // before it is written: nobody waits for it
 	done    chan struct{}
 	err     error    // valid once done is closed
 	waiting []func() // what the caller is not told before
@@ -12,17 +13,20 @@ type opening struct {
 // then keeps something for when the row is written.
 func (o *opening) then(f func()) { o.waiting = append(o.waiting, f) }
 
-// beginBeside writes the call's row while its phones ring. Nobody is told anything of the call before it is written: neither that
-// it rings, nor that it is answered. What else is written of the call comes after it. then is called once it is.
+// beginBeside writes the call's row while its phones ring. Nobody is told anything of the call before it is sure that it will be written:
+// neither that it rings, nor that it is answered. What else is written of the call comes after it. then is called once it is written.
 func (c *liveCall) beginBeside(ctx context.Context, then func()) {
 	c.began = true
-	o := &opening{done: make(chan struct{})}
+	settle, sure := c.sw.Records.SureBegin(c.new)
+	o := &opening{sure: sure, done: make(chan struct{})}
 	c.opening = o
 	wait := c.sw.Records.BeginLater(ctx, c.new)
 	c.sw.running.Add(1)
 	go func() {
 		defer c.sw.running.Done()
-		o.err = wait()
+		if o.err = wait(); o.err == nil {
+			settle()
+		}
 		close(o.done)
 		then()
 		c.inbox.push(message{run: func(context.Context) { c.opened(o) }})
@@ -44,6 +48,12 @@ func (c *liveCall) opened(o *opening) {
 		}
 	}
 }
+
+// awaited reports whether the caller is to be told nothing yet, as it is not sure that the call is written down.
+func (c *liveCall) awaited() bool { return c.opening != nil && !c.opening.sure }
+
+// assured waits until it is sure that the row of the call will be written, and reports whether it is.
+func (c *liveCall) assured() bool { return !c.awaited() || c.written() }
 
 // written waits for the row of the call, where it is being written, and reports whether it is.
 func (c *liveCall) written() bool {

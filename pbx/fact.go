@@ -16,6 +16,25 @@ func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
 	c.ledger.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
 }
 
+// changeSurely is change for what somebody is told of: it returns once that cannot be lost, and the call goes on while it is written.
+func (c *liveCall) changeSurely(ctx context.Context, events ...event.Payload) {
+	x := c.changed(events)
+	settle, sure := c.sw.Records.SureChange(x)
+	c.ledger.start(ctx, "change", func(ctx context.Context) (wait func() error) {
+		written := c.sw.Records.ChangeLater(ctx, x)
+		return func() error {
+			err := written()
+			if err == nil {
+				settle()
+			}
+			return err
+		}
+	})
+	if !sure {
+		c.ledger.land(ctx)
+	}
+}
+
 // changeBeside is change for what nothing waits for: the call goes on while it is written.
 func (c *liveCall) changeBeside(ctx context.Context, events ...event.Payload) {
 	x := c.changed(events)

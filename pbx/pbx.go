@@ -22,6 +22,10 @@ type Records interface {
 	Change(ctx context.Context, c call.Change) error
 	// ChangeLater is Change for what nobody waits for: what is written afterwards comes after it.
 	ChangeLater(ctx context.Context, c call.Change) (wait func() error)
+	// SureBegin and SureChange keep a beginning or an answer where a killed process finds it again, until settle is called; ok is false
+	// where they do not, and its commit has to be waited for.
+	SureBegin(n call.New) (settle func(), ok bool)
+	SureChange(c call.Change) (settle func(), ok bool)
 	End(ctx context.Context, e call.Ended) error
 	KeepStories(ctx context.Context, all []call.Told) error
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error

@@ -170,7 +170,7 @@ func (c *liveCall) toCallee() media.Media {
 
 // passRinging passes ringing on, and early media where only one side can be meant.
 func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
-	if c.opening != nil {
+	if c.awaited() {
 		c.opening.then(func() { c.passRinging(l, e) })
 		return
 	}

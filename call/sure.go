@@ -1,0 +1,97 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"soniq/db"
+	"soniq/event"
+)
+
+// This file is how a call's beginning and answer are sure before their commit: who is told of them must not wait for it.
+
+// kept is an entry of the journal: one of both.
+type kept struct {
+	Begin  *New        `json:"begin,omitempty"`
+	Change *keptChange `json:"change,omitempty"`
+}
+
+// keptChange is a change whose events can be read again.
+type keptChange struct {
+	Change
+	Events []event.CallAnswered
+}
+
+// SureBegin keeps the beginning of a call until settle is called, once it is committed: a process that is killed before finds it again at its start. ok is
+// false where it cannot: it is sure once it is committed, as everything else.
+func (s *Service) SureBegin(n New) (settle func(), ok bool) { return s.sure(kept{Begin: &n}) }
+
+// SureChange is SureBegin for a change, which may tell of nothing but an answer.
+func (s *Service) SureChange(c Change) (settle func(), ok bool) {
+	k := keptChange{Change: c}
+	for _, e := range c.Events {
+		a, answered := e.(event.CallAnswered)
+		if !answered {
+			return nothing, false
+		}
+		k.Events = append(k.Events, a)
+	}
+	return s.sure(kept{Change: &k})
+}
+
+func nothing() {}
+
+func (s *Service) sure(k kept) (settle func(), ok bool) {
+	if s.Journal == nil {
+		return nothing, false
+	}
+	b, err := json.Marshal(k)
+	if err == nil {
+		settle, err = s.Journal.Append(b)
+	}
+	if err != nil {
+		s.log().Debug("not in the journal, its commit is waited for", "err", err)
+		return nothing, false
+	}
+	return settle, true
+}
+
+// Replay writes what the journal had of calls and the database has not, in the order in which it was kept. It is for a start, before
+// Dialogs and Recover. Writing it twice has the effect of once.
+func (s *Service) Replay(ctx context.Context, entries [][]byte) error {
+	for _, b := range entries {
+		var k kept
+		err := json.Unmarshal(b, &k)
+		switch {
+		case err != nil:
+		case k.Begin != nil:
+			err = s.beginOnce(ctx, *k.Begin)
+		case k.Change != nil:
+			err = s.Change(ctx, k.Change.whole())
+		}
+		if err != nil {
+			return fmt.Errorf("write what the journal had of calls: %w", err)
+		}
+	}
+	return nil
+}
+
+func (k keptChange) whole() Change {
+	c := k.Change
+	c.Events = nil
+	for _, e := range k.Events {
+		c.Events = append(c.Events, e)
+	}
+	return c
+}
+
+// beginOnce begins a call that is not begun.
+func (s *Service) beginOnce(ctx context.Context, n New) error {
+	var one int
+	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT 1 FROM calls WHERE org_id = $1 AND id = $2`, n.Org, n.ID).Scan(&one)
+	if db.IsNone(err) {
+		return s.Begin(ctx, n)
+	}
+	return err
+}

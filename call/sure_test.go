@@ -1,0 +1,96 @@
+package call_test
+
+import (
+	"context"
+	"testing"
+
+	"soniq/call"
+	"soniq/db"
+	"soniq/db/dbtest"
+	"soniq/event"
+	"soniq/journal"
+)
+
+// TestWhatWasSureIsThereAfterAKill has a call begun and answered, as far as others were told, and nothing of it in the database.
+func TestWhatWasSureIsThereAfterAKill(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, dir := open(t, d), t.TempDir()
+		o.calls.Journal = openJournal(t, dir, 0, nil)
+		p := &placed{office: o, New: call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "sip", From: "+12025550142", To: "+12025550199",
+			StartedAt: o.at, TrunkID: "trk_1", CallerLeg: db.NewID("leg"), CallerSIP: "sip-1", Metadata: map[string]string{"order": "7"}}}
+		if _, ok := o.calls.SureBegin(p.New); !ok {
+			t.Fatal("the beginning is not sure")
+		}
+		p.next = call.Change{Org: o.org, ID: p.ID, At: o.at}
+		p.shape()
+		if _, ok := o.calls.SureChange(p.next); !ok {
+			t.Fatal("the answer is not sure")
+		}
+		if _, ok := o.calls.SureChange(call.Change{Events: []event.Payload{event.CallHeld{}}}); ok {
+			t.Error("a change that tells of something else cannot be read again, and is not sure")
+		}
+
+		openJournal(t, dir, 2, func(found [][]byte) {
+			for range 2 { // it was killed in the middle of it, and started again
+				o.must(o.calls.Replay(context.Background(), found))
+			}
+		})
+		got := p.get(p.ID)
+		for name, value := range map[string]any{"status": "in_progress", "agent_id": "usr_1", "from_number": "+12025550142"} {
+			want(t, got, name, value)
+		}
+		if legs := got["legs"].([]any); len(legs) != 2 {
+			t.Errorf("%d legs, want both: %v", len(legs), legs)
+		}
+		suspended, err := o.calls.Dialogs(context.Background())
+		o.must(err)
+		if len(suspended) != 1 || string(suspended[0].Dialogs) != `{"a":{"cseq":7}}` || len(suspended[0].Recordings) != 1 {
+			t.Errorf("what a restart needs: %+v", suspended)
+		}
+		var events int
+		const count = `SELECT COUNT(*) FROM events WHERE org_id = $1 AND call_id = $2`
+		o.must(d.Read(context.Background()).QueryRow(context.Background(), count, o.org, p.ID).Scan(&events))
+		if events != 2 {
+			t.Errorf("%d events, want call.started and call.answered, once", events)
+		}
+	})
+}
+
+// TestWhatIsInTheDatabaseIsNotFoundAgain settles both.
+func TestWhatIsInTheDatabaseIsNotFoundAgain(t *testing.T) {
+	t.Parallel()
+	o, dir := open(t, dbtest.SQLite(t)), t.TempDir()
+	o.calls.Journal = openJournal(t, dir, 0, nil)
+	for _, id := range []string{"call_1", "call_2"} {
+		settle, ok := o.calls.SureBegin(call.New{Org: o.org, ID: id})
+		if !ok {
+			t.Fatal("not sure")
+		}
+		if id == "call_1" {
+			settle()
+		}
+	}
+	openJournal(t, dir, 1, nil)
+	o.calls.Journal = nil
+	if _, ok := o.calls.SureBegin(call.New{}); ok {
+		t.Error("nothing is sure without a journal")
+	}
+}
+
+// openJournal is a start, at which as many entries are found.
+func openJournal(t *testing.T, dir string, entries int, replay func([][]byte)) *journal.Journal {
+	t.Helper()
+	j, found, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	if len(found) != entries {
+		t.Fatalf("%d entries, want %d: %q", len(found), entries, found)
+	}
+	if replay != nil {
+		replay(found)
+	}
+	return j
+}

@@ -1,0 +1,55 @@
+package journal
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"os"
+	"slices"
+)
+
+// entries are what both files hold.
+type entries struct {
+	all     []entry
+	last    uint64 // the highest number
+	settled uint64 // the highest that an entry says all before it are
+}
+
+type entry struct {
+	n    uint64
+	what []byte
+}
+
+// read reads a file up to its first entry that is not whole, or is of an earlier turn.
+func (e *entries) read(f *os.File) error {
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	for before := uint64(0); len(b) >= headerSize; {
+		size := int(binary.LittleEndian.Uint32(b[4:]))
+		if size > len(b)-headerSize || crc32.ChecksumIEEE(b[4:headerSize+size]) != binary.LittleEndian.Uint32(b) {
+			return nil
+		}
+		n := binary.LittleEndian.Uint64(b[8:])
+		if n <= before {
+			return nil
+		}
+		e.all = append(e.all, entry{n, b[headerSize : headerSize+size]})
+		e.last, e.settled = max(e.last, n), max(e.settled, binary.LittleEndian.Uint64(b[16:]))
+		before, b = n, b[headerSize+size:]
+	}
+	return nil
+}
+
+// left is what is not settled, in order; marks hold nothing.
+func (e *entries) left() (found [][]byte) {
+	slices.SortFunc(e.all, func(a, b entry) int { return cmp.Compare(a.n, b.n) })
+	for _, x := range e.all {
+		if x.n > e.settled && len(x.what) > 0 {
+			found = append(found, x.what)
+		}
+	}
+	return found
+}
