@@ -67,6 +67,50 @@ func TestAModelFromAFolderIsListenedWith(t *testing.T) {
 	}
 }
 
+func TestOtherFamiliesAreListenedWith(t *testing.T) {
+	t.Parallel()
+	for family, write := range map[string]func(testing.TB, string){"transducer": sherpatest.Transducer, "nemo-ctc": sherpatest.NeMo, "wenet-ctc": sherpatest.WeNet} {
+		t.Run(family, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir)
+			s := newTestSherpa(t, dir, 1)
+			h, err := s.Transcribe(context.Background(), melody(8000))
+			if err != nil || h.Text != "Low. High. Low." || len(h.Words) != 3 {
+				t.Fatalf("heard %+v, %v", h, err)
+			}
+			for i, w := range h.Words {
+				if from := played[i][0]; w.StartMS < from-60 || w.StartMS > from+60 {
+					t.Errorf("%q was played at %d ms and is told at %d", w.Text, from, w.StartMS)
+				}
+				if sure := w.Confidence > 0.5 && w.Confidence <= 1; sure != (family == "transducer") {
+					t.Errorf("%q has the confidence %v; transducers tell it, others do not", w.Text, w.Confidence)
+				}
+			}
+			if !strings.HasSuffix(s.Engine().Model, "("+family+")") {
+				t.Errorf("the engine calls itself %+v", s.Engine())
+			}
+		})
+	}
+}
+
+// TestAModelThatFailsOnAClipIsAnError: the library ends the process; the next clip has a new one.
+func TestAModelThatFailsOnAClipIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sherpatest.NeMo(t, dir) // wants its input turned round, and is given it as Zipformers are
+	relabel(t, filepath.Join(dir, "model.onnx"), "EncDecCTCModelBPE", "zipformer2_ctc\x00\x00\x00")
+	s := newTestSherpa(t, dir, 1)
+	for range 2 {
+		if err := s.Ready(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Transcribe(context.Background(), melody(8000)); err == nil || !strings.Contains(err.Error(), "recognise 2100 ms of speech: EOF: ") {
+			t.Fatalf("the error is %v", err)
+		}
+	}
+}
+
 func TestWorkersOfSherpaAreBoundedAndYield(t *testing.T) {
 	t.Parallel()
 	s := tonal(t, 2)
@@ -159,7 +203,10 @@ func TestWhatSherpaLacksIsNamed(t *testing.T) {
 		{"no library", t.TempDir(), "libsherpa-onnx-c-api.so was not found", good},
 		{"library without its runtime", lonelyLibrary(t), "libonnxruntime.so", good},
 		{"library that is none", bogusLibrary(t), "could not be loaded", good},
-		{"damaged", "", "No Op registered for MutMal", func(t *testing.T, dir string) { good(t, dir); damage(t, filepath.Join(dir, "model.onnx")) }},
+		{"damaged", "", "No Op registered for MutMal", func(t *testing.T, dir string) {
+			good(t, dir)
+			relabel(t, filepath.Join(dir, "model.onnx"), "MatMul", "MutMal")
+		}},
 		// The library itself ends its process when it sees this one.
 		{"crash", "", "<blk> or <eps> or <blank>", func(t *testing.T, dir string) {
 			good(t, dir)
@@ -218,11 +265,11 @@ func shorten(t *testing.T, path string, n int64) {
 	}
 }
 
-// damage changes a model so that the runtime does not understand it.
-func damage(t *testing.T, path string) {
+// relabel replaces a text in a file by another of the same length.
+func relabel(t *testing.T, path, from, to string) {
 	b, err := os.ReadFile(path)
 	if err == nil {
-		err = os.WriteFile(path, bytes.ReplaceAll(b, []byte("MatMul"), []byte("MutMal")), 0o600)
+		err = os.WriteFile(path, bytes.ReplaceAll(b, []byte(from), []byte(to)), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)

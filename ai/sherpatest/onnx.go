@@ -27,8 +27,8 @@ const (
 	int64s   = 7
 )
 
-// node is an operation on named tensors, with whole numbers as attributes.
-func node(kind string, in, out []string, attributes map[string]int64) message {
+// node is an operation on named tensors. Its attributes are whole numbers, one or several.
+func node(kind string, in, out []string, attributes map[string][]int64) message {
 	var m message
 	for _, name := range in {
 		m = m.text(1, name)
@@ -37,8 +37,16 @@ func node(kind string, in, out []string, attributes map[string]int64) message {
 		m = m.text(2, name)
 	}
 	m = m.text(4, kind)
-	for name, n := range attributes {
-		m = m.bytes(5, message{}.text(1, name).number(3, n).number(20, 2))
+	for name, values := range attributes {
+		a := message{}.text(1, name)
+		if len(values) == 1 {
+			m = m.bytes(5, a.number(3, values[0]).number(20, 2))
+			continue
+		}
+		for _, n := range values {
+			a = a.number(8, n)
+		}
+		m = m.bytes(5, a.number(20, 7))
 	}
 	return m
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -17,50 +18,111 @@ const (
 )
 
 const (
-	bins        = 80 // of the mel filter bank that models of this family hear, from 20 to 7600 hertz
+	bins        = 80 // of the mel filter bank that models hear, from 20 (NeMo 0) to 7600 (8000) hertz
 	words       = 3  // no word, low, high
 	subsampling = 4  // frames of 10 ms of which one is looked at
 	// How far one tone must stand above the other to be no silence, as the logarithm of their energies' ratio.
 	clear = 4
 )
 
-// Model writes a model of the family Zipformer CTC into a folder: a linear map from three bins around each tone to its word.
-// about is added to what it says about itself.
+// Model writes a model of the family Zipformer CTC into a folder. about is added to what it says about itself.
 func Model(t testing.TB, dir string, about map[string]string) {
 	t.Helper()
+	ctc(t, dir, hear(kaldi, clear), about, map[string]string{"model_type": "zipformer2_ctc", "version": "1", "comment": "tones for tests"})
+}
+
+// WeNet writes a model of the family WeNet CTC into a folder. It is given samples that are not scaled, in which the clicks where tones
+// begin and end are no silence: a tone must stand out more.
+func WeNet(t testing.TB, dir string) {
+	t.Helper()
+	ctc(t, dir, hear(kaldi, 3*clear), map[string]string{"model_type": "wenet_ctc", "vocab_size": "3", "subsampling_factor": "4"})
+}
+
+// NeMo writes a CTC model of NeMo into a folder: its filter bank is another, and its bins stand before the frames.
+func NeMo(t testing.TB, dir string) {
+	t.Helper()
+	g := hear(slaney, clear)
+	g.inputs[0] = value("turned", float32s, 0, bins, 0)
+	g.nodes = append([]message{node("Transpose", []string{"turned"}, []string{"x"}, map[string][]int64{"perm": {0, 2, 1}})}, g.nodes...)
+	ctc(t, dir, g, map[string]string{"model_type": "EncDecCTCModelBPE", "vocab_size": "2", "subsampling_factor": "4", "normalize_type": ""})
+}
+
+// Transducer writes an encoder that hears, a decoder that forbids the word that was just said, and a joiner that adds both.
+func Transducer(t testing.TB, dir string) {
+	t.Helper()
+	encoder := hear(kaldi, clear)
+	encoder.outputs = []message{value("scores", float32s, 0, 0, words), value("lengths", int64s, 0)}
+	never := float32(-100)
+	decoder := graph{
+		nodes: []message{node("Gather", []string{"after", "said"}, []string{"row"}, nil),
+			node("Squeeze", []string{"row", "one"}, []string{"allowed"}, nil)},
+		constants: []message{floats("after", []float32{0, 0, 0, 0, never, 0, 0, 0, never}, words, words), integers("one", 1)},
+		inputs:    []message{value("said", int64s, 0, 1)},
+		outputs:   []message{value("allowed", float32s, 0, words)},
+	}
+	joiner := graph{
+		nodes:   []message{node("Add", []string{"heard", "allowed"}, []string{"word"}, nil)},
+		inputs:  []message{value("heard", float32s, 0, words), value("allowed", float32s, 0, words)},
+		outputs: []message{value("word", float32s, 0, words)},
+	}
+	write(t, filepath.Join(dir, "encoder-tones.onnx"), encoder.model(map[string]string{"model_type": "zipformer2"}))
+	write(t, filepath.Join(dir, "decoder-tones.onnx"), decoder.model(map[string]string{"vocab_size": "3", "context_size": "1"}))
+	write(t, filepath.Join(dir, "joiner-tones.onnx"), joiner.model(map[string]string{"joiner_dim": "3"}))
+	write(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
+}
+
+// ctc writes a model with the probabilities of words in each frame, and what it says about itself: of those given, the first counts.
+func ctc(t testing.TB, dir string, g graph, about ...map[string]string) {
+	g.nodes = append(g.nodes, node("LogSoftmax", []string{"scores"}, []string{"log_probs"}, map[string][]int64{"axis": {2}}))
+	g.outputs = []message{value("log_probs", float32s, 0, 0, words), value("lengths", int64s, 0)}
+	says := map[string]string{}
+	for _, more := range slices.Backward(about) {
+		maps.Copy(says, more)
+	}
+	write(t, filepath.Join(dir, "model.onnx"), g.model(says))
+	write(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
+}
+
+// hear gives each word a score in every fourth frame: how far its tone stands above the other's, on average over three bins
+// of the filter bank around each. No word has the score of silence.
+func hear(mel func(hertz float64) float64, clear float32) graph {
 	weights := make([]float32, bins*words)
 	for _, d := range []int{-1, 0, 1} {
-		low, high := bin(Low)+d, bin(High)+d
+		low, high := bin(mel, Low)+d, bin(mel, High)+d
 		weights[low*words+1], weights[high*words+1] = 1./3, -1./3
 		weights[low*words+2], weights[high*words+2] = -1./3, 1./3
 	}
-	g := graph{
+	return graph{
 		nodes: []message{
 			node("MatMul", []string{"x", "weights"}, []string{"contrast"}, nil),
-			node("Add", []string{"contrast", "bias"}, []string{"scores"}, nil),
-			node("Slice", []string{"scores", "from", "to", "axis", "step"}, []string{"fewer"}, nil),
-			node("LogSoftmax", []string{"fewer"}, []string{"log_probs"}, map[string]int64{"axis": 2}),
+			node("Add", []string{"contrast", "bias"}, []string{"each"}, nil),
+			node("Slice", []string{"each", "from", "to", "axis", "step"}, []string{"scores"}, nil),
 			node("Add", []string{"x_lens", "up"}, []string{"rounded"}, nil),
-			node("Div", []string{"rounded", "step"}, []string{"log_probs_len"}, nil),
+			node("Div", []string{"rounded", "step"}, []string{"lengths"}, nil),
 		},
 		constants: []message{
 			floats("weights", weights, bins, words), floats("bias", []float32{clear, 0, 0}, words),
 			integers("from", 0), integers("to", math.MaxInt64), integers("axis", 1), integers("step", subsampling), integers("up", subsampling-1),
 		},
-		inputs:  []message{value("x", float32s, 0, 0, bins), value("x_lens", int64s, 0)},
-		outputs: []message{value("log_probs", float32s, 0, 0, words), value("log_probs_len", int64s, 0)},
+		inputs: []message{value("x", float32s, 0, 0, bins), value("x_lens", int64s, 0)},
 	}
-	says := map[string]string{"model_type": "zipformer2_ctc", "version": "1", "comment": "tones for tests"}
-	maps.Copy(says, about)
-	write(t, filepath.Join(dir, "model.onnx"), g.model(says))
-	write(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
 }
 
-// bin is the bin of the filter bank whose middle is next to a frequency.
-func bin(hertz float64) int {
-	mel := func(f float64) float64 { return 1127 * math.Log(1+f/700) }
-	width := (mel(7600) - mel(20)) / (bins + 1)
-	return int(math.Round((mel(hertz)-mel(20))/width)) - 1
+// The scales of the filter banks: what Kaldi's has at a frequency, and that of NeMo.
+func kaldi(hertz float64) float64 { return 1127 * math.Log(1+hertz/700) }
+
+func slaney(hertz float64) float64 {
+	if hertz < 1000 {
+		return hertz * 3 / 200
+	}
+	return 15 + 27*math.Log(hertz/1000)/math.Log(6.4)
+}
+
+// bin is the bin of a filter bank whose middle is next to a frequency.
+func bin(mel func(float64) float64, hertz float64) int {
+	from, to := mel(20), mel(7600)
+	width := (to - from) / (bins + 1)
+	return int(math.Round((mel(hertz)-from)/width)) - 1
 }
 
 func write(t testing.TB, path string, b []byte) {
