@@ -39,7 +39,15 @@ func readNumber(text, country string) number {
 	return number{digits: strings.TrimLeft(digitsOf(text), "0")}
 }
 
+// parsed are the numbers that were understood lately: those of one call are asked for several times within moments.
+var parsed recent
+
+// parse understands a number that is written in full.
 func parse(text, country string) (number, bool) {
+	return parsed.get(text, country, parseAnew)
+}
+
+func parseAnew(text, country string) (number, bool) {
 	n, err := phonenumbers.ParseAndKeepRawInput(text, country)
 	if err != nil || phonenumbers.IsPossibleNumberWithReason(n) != phonenumbers.IS_POSSIBLE {
 		return number{}, false
