@@ -132,6 +132,8 @@ func wrongArguments(t *testing.T, data, org string) {
 		{"serve --db mysql://x", []string{"--db", "postgres://"}},
 		{"serve --sip phone.example.org:5060", []string{"--sip", "IP address"}},
 		{"serve --transcriber loudly", []string{"--transcriber", "builtin"}},
+		{"serve --transcriber sherpa:", []string{"--transcriber", "folder"}},
+		{"serve --writer sherpa:/models/one", []string{"--writer", "builtin"}},
 		{"serve --base-url ftp://x", []string{"--base-url"}},
 	} {
 		soniq(t, []string{"SONIQ_DATA=" + data}, strings.Fields(c.args)...).refused(t, c.words...)
