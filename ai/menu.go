@@ -23,6 +23,9 @@ func (e *MenuEar) Ready(ctx context.Context) error { return e.listener.Ready(ctx
 // What was said when the deadline of the context comes is understood yet. It is false where it was none of them, where nothing was said, and
 // where no engine hears.
 func (e *MenuEar) Hear(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool) {
+	if w, sleeps := e.listener.(interface{ Wake() }); sleeps {
+		w.Wake()
+	}
 	said := wordsBeforePause(ctx, pcm)
 	if len(said) == 0 || errors.Is(ctx.Err(), context.Canceled) {
 		return 0, false

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"soniq/transcript"
@@ -19,11 +19,15 @@ const SherpaPrefix = "sherpa:"
 // sherpaStart is how long library and model may take to load: large models come from the disk.
 const sherpaStart = 2 * time.Minute
 
+// briskKeep is how long the worker of those who wait is kept without work: the next one would wait for the model.
+const briskKeep = time.Hour
+
 // Sherpa is a recogniser with a model that the operator put into a folder: sherpa-onnx in worker processes of this binary.
 // Workers start, end and are replaced as those of Sphinx; each has the whole model in its memory.
 type Sherpa struct {
 	workers
 	dir, library string
+	waking       sync.WaitGroup
 }
 
 // NewSherpa prepares a recogniser with the model of a folder, the library of another ("" for wherever it is found) and a number
@@ -47,9 +51,38 @@ func newSherpaWorkers(command []string, dir, library string, n, threads int, pac
 }
 
 // Brisk is a recogniser with one worker of its own for those who wait for its answer. It yields to nobody and uses half the
-// cores; its model takes memory once more while it is needed.
+// cores; its model takes memory once more while it is needed, and for an hour after that.
 func (s *Sherpa) Brisk() *Sherpa {
-	return newSherpaWorkers(s.command[:len(s.command)-4], s.dir, s.library, 1, max(runtime.NumCPU()/2, 1), Brisk)
+	b := newSherpaWorkers(s.command[:len(s.command)-4], s.dir, s.library, 1, DefaultWorkers(), Brisk)
+	b.keep = briskKeep
+	return b
+}
+
+// Wake has a worker load its model if none runs, and does not wait for it: somebody is about to speak.
+func (s *Sherpa) Wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.live) > 0 || s.closed {
+		return
+	}
+	s.waking.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), sherpaStart)
+		defer cancel()
+		go func() {
+			select {
+			case <-s.done:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		_ = s.Ready(ctx) // what is missing is told to whoever asks for words
+	})
+}
+
+// Close ends all workers and waits for them.
+func (s *Sherpa) Close() {
+	s.workers.Close()
+	s.waking.Wait()
 }
 
 // Engine names library and model; the version is known once a worker has started.

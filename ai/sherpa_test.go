@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"soniq/ai/sherpatest"
 	"soniq/transcript"
@@ -182,6 +183,42 @@ func TestThoseWhoWaitHaveAWorkerOfTheirOwn(t *testing.T) {
 	defer s.give(w)
 	if h, err := brisk.Transcribe(context.Background(), melody(8000)); err != nil || h.Text != "Low. High. Low." {
 		t.Fatalf("heard %+v, %v", h, err)
+	}
+}
+
+// TestAMenuWakesTheModelBeforeTheCallerSpeaks: models may take long to load.
+func TestAMenuWakesTheModelBeforeTheCallerSpeaks(t *testing.T) {
+	t.Parallel()
+	s := tonal(t, 1).Brisk()
+	t.Cleanup(s.Close)
+	ear := NewMenuEar(s)
+	pcm := make(chan []int16)
+	heard := make(chan int, 1)
+	go func() {
+		i, ok := ear.Hear(context.Background(), []string{"low", "high"}, pcm)
+		if !ok {
+			i = -1
+		}
+		heard <- i
+	}()
+	pcm <- make([]int16, 160)
+	select {
+	case w := <-s.idle: // it comes up while nothing is said yet
+		s.idle <- w
+	case <-time.After(time.Minute):
+		t.Fatal("no worker comes up")
+	}
+	all := sherpatest.Melody(8000, [][2]int{{0, 500}, {sherpatest.High, 400}, {0, 1500}})
+	for len(all) >= 160 && len(heard) == 0 {
+		select {
+		case pcm <- all[:160]:
+			all = all[160:]
+		case i := <-heard:
+			heard <- i
+		}
+	}
+	if i := <-heard; i != 1 {
+		t.Errorf("the caller said the second of two, and was taken for %d", i)
 	}
 }
 

@@ -28,6 +28,7 @@ type workers struct {
 	now     func() time.Time
 	done    chan struct{}
 	load    time.Duration     // how long one may take to start
+	keep    time.Duration     // how long one without work is kept
 	explain func(error) error // what it means that one did not start; nil leaves it as it is
 
 	mu      sync.Mutex // guards the fields below
@@ -44,7 +45,7 @@ func (s *workers) prepare(command []string, n int) {
 		n = DefaultWorkers()
 	}
 	s.command, s.now, s.done, s.live = command, time.Now, make(chan struct{}), map[*sphinxWorker]bool{}
-	s.load = startLimit
+	s.load, s.keep = startLimit, idleLimit
 	s.idle, s.slots = make(chan *sphinxWorker, n), make(chan struct{}, n)
 	for range n {
 		s.slots <- struct{}{}
@@ -122,7 +123,7 @@ func (s *workers) take(ctx context.Context) (*sphinxWorker, error) {
 
 // give puts a worker back; it ends by itself when it is not taken again in time.
 func (s *workers) give(w *sphinxWorker) {
-	w.rest = time.AfterFunc(idleLimit, func() { s.drop(w) })
+	w.rest = time.AfterFunc(s.keep, func() { s.drop(w) })
 	s.idle <- w
 }
 
