@@ -36,25 +36,28 @@ func (h *house) vocabulary(ctx context.Context, org, callID string) ([]transcrip
 	if err != nil {
 		return all.list, fmt.Errorf("find call: %w", err)
 	}
-	all.names(parties(c)...)
-	all.names(o.Name)
+	all.names(true, parties(c)...)
+	if c.Contact != nil {
+		all.names(false, c.Contact.Company)
+	}
+	all.names(false, o.Name)
 	queues, err := h.queues.AllNames(ctx, org, mostQueueNames)
 	if err != nil {
 		return all.list, err
 	}
-	all.names(queues...)
+	all.names(false, queues...)
 	users, err := h.users.Names(ctx, org, mostUserNames)
-	all.names(users...)
+	all.names(true, users...)
 	return all.list, err
 }
 
-// parties are the names of who calls or is called, and of their company.
+// parties are the names of who calls or is called.
 func parties(c call.Call) (names []string) {
 	if c.FromName != nil {
 		names = append(names, *c.FromName)
 	}
 	if c.Contact != nil {
-		names = append(names, c.Contact.Name, c.Contact.Company)
+		names = append(names, c.Contact.Name)
 	}
 	return names
 }
@@ -80,11 +83,11 @@ func (t *terms) add(x transcript.Term) {
 // longestName is what is a name at most, in bytes; anything longer is a text that got into its place.
 const longestName = 120
 
-// names adds what people and things are called; numbers, which devices show in place of names, are none.
-func (t *terms) names(all ...string) {
+// names adds what people, or things, are called; numbers, which devices show in place of names, are none.
+func (t *terms) names(persons bool, all ...string) {
 	for _, name := range all {
 		if strings.ContainsFunc(name, unicode.IsLetter) && !strings.Contains(name, "@") {
-			t.add(transcript.Term{Text: name})
+			t.add(transcript.Term{Text: name, Person: persons})
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ai
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,7 +15,8 @@ import (
 // spelling is how the words of a vocabulary are found and how they are written.
 type spelling struct {
 	shown  map[string]string   // words as they are written, by how they are found
-	likely []string            // words that are found by themselves
+	likely []string            // words that are found by themselves, in the order of the terms
+	among  map[string]bool     // the same
 	pairs  map[string][]string // words that follow one another in a term
 	whole  [][]string          // terms of several words, as they are written
 }
@@ -23,15 +25,24 @@ type spelling struct {
 const (
 	termChance = -4.0
 	pairChance = -0.5
+	rareWord   = 1e-5 // how likely in English a word is that everybody uses, at least
 )
 
 func (p *spelling) empty() bool { return len(p.likely) == 0 && len(p.pairs) == 0 && len(p.whole) == 0 }
 
-// add takes a word to be found by itself. Of words that are said alike the first is written.
+// expect takes a word to be found by itself.
+func (p *spelling) expect(found string) {
+	if !p.among[found] {
+		p.among[found] = true
+		p.likely = append(p.likely, found)
+	}
+}
+
+// add takes a word to be found by itself and written in a way of its own. Of words that are said alike the first is written.
 func (p *spelling) add(found, written string) {
+	p.expect(found)
 	if _, known := p.shown[found]; !known {
 		p.shown[found] = written
-		p.likely = append(p.likely, found)
 	}
 }
 
@@ -42,9 +53,8 @@ func (p *spelling) arpa() string {
 	one := func(chance float64, word string) { ones = append(ones, fmt.Sprintf("%.2f %s 0", chance, word)) }
 	one(-99, "<s>")
 	one(-99, "</s>")
-	known := map[string]bool{}
+	known := maps.Clone(p.among)
 	for _, w := range p.likely {
-		known[w] = true
 		one(termChance, w)
 	}
 	twos = append(twos, "-99 <s> </s>") // a model needs one
@@ -109,7 +119,7 @@ var legalForms = wordSet("ltd limited llc gmbh inc plc bv nv sa ag co corp oy ab
 
 // learn finds out how the terms of a vocabulary are said, and has the dictionary know it.
 func (s *sphinx) learn(terms []transcript.Term) (*spelling, error) {
-	p := &spelling{shown: map[string]string{}, pairs: map[string][]string{}}
+	p := &spelling{shown: map[string]string{}, among: map[string]bool{}, pairs: map[string][]string{}}
 	for _, t := range terms {
 		learn := s.learnWords
 		if len(t.SoundsLike) > 0 {
@@ -178,8 +188,12 @@ func (s *sphinx) learnWords(p *spelling, t transcript.Term) error {
 		}
 		term = append(term, written)
 		for _, w := range found {
-			if !s.ordinary(w) {
+			switch {
+			case s.ordinary(w):
+			case t.Person || isOwn(w):
 				p.add(w, written)
+			default:
+				p.expect(w)
 			}
 			for _, b := range before {
 				if !slices.Contains(p.pairs[b], w) {

@@ -57,6 +57,7 @@ type sphinxLibrary struct {
 	partOfModel func(set, name uintptr) uintptr
 	wordID      func(lm uintptr, word string) int32
 	unknownID   func(lm uintptr) int32
+	probability func(lm uintptr, word int32, before uintptr, n int32, used unsafe.Pointer) int32
 }
 
 // loadSphinx opens the shared libraries. A library that is not there is a *transcript.Missing.
@@ -90,6 +91,7 @@ func loadSphinx() (*sphinxLibrary, error) {
 		{&l.retainModel, base, "ngram_model_retain"}, {&l.freeModel, base, "ngram_model_free"},
 		{&l.setOfModels, base, "ngram_model_set_init"}, {&l.partOfModel, base, "ngram_model_set_lookup"},
 		{&l.wordID, base, "ngram_wid"}, {&l.unknownID, base, "ngram_unknown_wid"},
+		{&l.probability, base, "ngram_ng_prob"},
 	} {
 		if _, err := purego.Dlsym(f.lib, f.name); err != nil {
 			return nil, &transcript.Missing{What: "the pocketsphinx library has no function " + f.name, Help: sphinxHelp}

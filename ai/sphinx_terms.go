@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"soniq/transcript"
 )
@@ -163,12 +164,20 @@ func (s *sphinx) sound(phones string) (word string, err error) {
 	if err := s.dropSearches(); err != nil {
 		return "", err
 	}
-	word = fmt.Sprintf("own%d", len(t.sounds))
+	word = fmt.Sprintf("%s%d", ownPrefix, len(t.sounds))
 	if s.lib.addWord(s.ps, word, phones, 0) < 0 {
 		return "", fmt.Errorf("pocketsphinx does not take the phones %s", phones)
 	}
 	t.sounds[phones] = word
 	return word, nil
+}
+
+// ownPrefix begins the words that were added to a dictionary; no word of the language has digits behind it.
+const ownPrefix = "own"
+
+// isOwn tells whether a word was added to the dictionary.
+func isOwn(word string) bool {
+	return strings.HasPrefix(word, ownPrefix) && strings.ContainsAny(word, "0123456789")
 }
 
 // dropSearches lets go of all searches: a word that is added to the dictionary is added to their models.
@@ -204,7 +213,12 @@ func (s *sphinx) phonesOf(word string) string {
 	return goString(p)
 }
 
-// ordinary tells whether the language model has a word: everybody uses it.
+// ordinary tells whether everybody uses a word: whether it is likely enough to be found without more.
 func (s *sphinx) ordinary(word string) bool {
-	return s.lib.wordID(s.terms.base, word) != s.lib.unknownID(s.terms.base) && !strings.HasPrefix(word, "<")
+	id := s.lib.wordID(s.terms.base, word)
+	if id == s.lib.unknownID(s.terms.base) {
+		return false
+	}
+	var used int32
+	return s.lib.exp(s.lib.logmath(s.ps), s.lib.probability(s.terms.base, id, 0, 0, unsafe.Pointer(&used))) >= rareWord
 }

@@ -9,10 +9,10 @@ import (
 	"soniq/transcript"
 )
 
-// terms are names that no dictionary has, as an organisation's directory gives them.
+// termsOf are names that no dictionary has, as an organisation's directory gives them: of two words where they are persons'.
 func termsOf(names ...string) (all []transcript.Term) {
 	for _, n := range names {
-		all = append(all, transcript.Term{Text: n})
+		all = append(all, transcript.Term{Text: n, Person: strings.Contains(n, " ")})
 	}
 	return all
 }

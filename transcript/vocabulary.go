@@ -12,8 +12,11 @@ type Term struct {
 	// SoundsLike are ways to say it, each in words that are read aloud as they are written ("zin tricks"), or in capital phones of the CMU
 	// dictionary ("Z IH N T R IH K S"). Without any an engine finds out from Text.
 	SoundsLike []string `json:"sounds_like,omitempty"`
-	// Chosen tells that somebody entered it: it is written as it stands wherever it is said. Of others, words that everybody uses are not.
+	// Chosen tells that somebody entered it: it is written as it stands wherever it is said.
 	Chosen bool `json:"chosen,omitempty"`
+	// Person tells that it is the name of a person, each word of which is one too. Words of other terms that a dictionary has are written as
+	// in the term only where all of it is said, and so are words of any that everybody uses.
+	Person bool `json:"person,omitempty"`
 }
 
 // MaxTerms is how many an engine is told of at most, the most relevant first.
