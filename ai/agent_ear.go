@@ -32,7 +32,7 @@ func (e *AgentEar) Hear(ctx context.Context, pcm []int16, phrases []string, lang
 	if err != nil {
 		return "", err
 	}
-	if i, ok := which(phrases, h.Text); ok {
+	if i, ok := which(phrases, saidIn(h)); ok {
 		return phrases[i], nil
 	}
 	clip.Phrases = nil

@@ -36,7 +36,7 @@ func (e *MenuEar) Hear(ctx context.Context, phrases []string, pcm <-chan []int16
 	if err != nil {
 		return 0, false
 	}
-	return which(phrases, h.Text)
+	return which(phrases, saidIn(h))
 }
 
 // The parts of an utterance.
@@ -93,6 +93,18 @@ func audible(pcm []int16) bool {
 		sum += int64(v) * int64(v)
 	}
 	return len(pcm) > 0 && sum/int64(len(pcm)) > 300*300
+}
+
+// saidIn is what was said, word by word: in the text numbers are written with digits.
+func saidIn(h transcript.Heard) string {
+	if len(h.Words) == 0 {
+		return h.Text
+	}
+	var all []string
+	for _, w := range h.Words {
+		all = append(all, w.Text)
+	}
+	return strings.Join(all, " ")
 }
 
 // which is the phrase that a text contains; of several the longest.

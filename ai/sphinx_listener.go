@@ -53,8 +53,21 @@ func (s *Sphinx) Transcribe(ctx context.Context, c transcript.Clip) (transcript.
 	return heard(words), nil
 }
 
-// sentencePause is a silence between two words that ends a sentence.
-const sentencePause = 150 // ms
+// A silence between two words that ends a sentence, and one that ends it even where the words belong together.
+const (
+	sentencePause = 150  // ms
+	longPause     = 1000 // ms
+)
+
+// unfinished are words that no sentence ends with.
+var unfinished = wordSet("a an the of to and or my your our their his her its is are was were with for from at in on by than i i'm we're you're mr mrs number dot underscore double triple plus")
+
+// ends tells whether the silence between two words is the end of a sentence. Numbers are said in groups.
+func ends(before, after transcript.Word) bool {
+	pause := after.StartMS - before.EndMS
+	together := unfinished[before.Text] || spoken[before.Text] != "" && spoken[after.Text] != ""
+	return pause >= longPause || pause >= sentencePause && !together
+}
 
 // heard makes readable text of recognised words: a pause ends a sentence.
 func heard(words []transcript.Word) transcript.Heard {
@@ -62,7 +75,7 @@ func heard(words []transcript.Word) transcript.Heard {
 	var text, open []string
 	for i, w := range words {
 		h.Confidence += w.Confidence / float64(len(words))
-		if i > 0 && w.StartMS-words[i-1].EndMS >= sentencePause {
+		if i > 0 && ends(words[i-1], w) {
 			text, open = append(text, readable(open)), nil
 		}
 		open = append(open, w.Text)
