@@ -27,6 +27,7 @@ type remoteListener struct {
 	server *server
 	model  string
 	form   atomic.Int32 // index of the first form that may work
+	mute   atomic.Bool  // it refuses to be told what may be said
 }
 
 // Engine names server and model.
@@ -47,12 +48,20 @@ func (r *remoteListener) Ready(ctx context.Context) error {
 // Transcribe recognises one clip.
 func (r *remoteListener) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Heard, error) {
 	var err error
+	prompt := promptOf(c.Terms)
+	if r.mute.Load() {
+		prompt = ""
+	}
 	for form := int(r.form.Load()); form < len(hearingForms); form++ {
 		var a hearing
-		kind, body := r.request(c, hearingForms[form])
-		if err = r.server.post(ctx, kind, body, &a); err == nil {
+		if a, err = r.try(ctx, c, form, prompt); prompt != "" && dialect(err) {
+			if a, err = r.try(ctx, c, form, ""); err == nil {
+				r.mute.Store(true)
+			}
+		}
+		if err == nil {
 			r.form.Store(int32(form))
-			return a.heard(c), nil
+			return notEchoed(a.heard(c), prompt), nil
 		}
 		if !dialect(err) {
 			break
@@ -61,8 +70,42 @@ func (r *remoteListener) Transcribe(ctx context.Context, c transcript.Clip) (tra
 	return transcript.Heard{}, fmt.Errorf("transcribe %d ms: %w", c.DurationMS(), err)
 }
 
+// try asks in one form.
+func (r *remoteListener) try(ctx context.Context, c transcript.Clip, form int, prompt string) (a hearing, err error) {
+	kind, body := r.request(c, hearingForms[form], prompt)
+	err = r.server.post(ctx, kind, body, &a)
+	return a, err
+}
+
+// longestPrompt is how much of the terms a server is told, in bytes: Whisper looks at the last 224 tokens.
+const longestPrompt = 600
+
+// promptOf tells a server what may be said: the most relevant terms.
+func promptOf(terms []transcript.Term) string {
+	var b strings.Builder
+	for _, t := range terms {
+		if b.Len()+len(", ")+len(t.Text) > longestPrompt {
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(t.Text)
+	}
+	return b.String()
+}
+
+// notEchoed drops what is only a piece of the prompt: some models say what they were told where nobody spoke.
+func notEchoed(h transcript.Heard, prompt string) transcript.Heard {
+	said := strings.ToLower(strings.TrimRight(strings.TrimSpace(h.Text), "."))
+	if strings.Contains(said, ", ") && strings.Contains(strings.ToLower(prompt), said) {
+		return transcript.Heard{}
+	}
+	return h
+}
+
 // request is the multipart body of one clip.
-func (r *remoteListener) request(c transcript.Clip, form map[string]string) (kind string, body []byte) {
+func (r *remoteListener) request(c transcript.Clip, form map[string]string, prompt string) (kind string, body []byte) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	part, _ := w.CreateFormFile("file", "speech.wav") // writing into a buffer does not fail
@@ -71,6 +114,9 @@ func (r *remoteListener) request(c transcript.Clip, form map[string]string) (kin
 	_ = w.WriteField("temperature", "0")
 	if language, _, _ := strings.Cut(c.Language, "-"); language != "" {
 		_ = w.WriteField("language", language)
+	}
+	if prompt != "" {
+		_ = w.WriteField("prompt", prompt)
 	}
 	for name, value := range form {
 		_ = w.WriteField(name, value)

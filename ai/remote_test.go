@@ -62,10 +62,15 @@ func (s *standIn) transcribe(w http.ResponseWriter, r *http.Request) {
 	}
 	defer file.Close()
 	form, words := r.FormValue("response_format"), r.FormValue("timestamp_granularities[]") == "word"
-	s.note(fmt.Sprintf("%s/%v", form, words))
+	prompt := r.FormValue("prompt")
+	s.note(fmt.Sprintf("%s/%v", form, words) + prompt)
 	const head1 = `{"task":"transcribe","language":"english","duration":1.0,"text":" Hello there."`
 	const segment = `{"id":0,"start":0,"end":1,"text":" Hello there.","avg_logprob":-0.1,"no_speech_prob":0.01`
 	switch {
+	case s.dialect == "promptless" && prompt != "":
+		refuse(w, 400, "unknown field prompt")
+	case s.dialect == "echo":
+		fmt.Fprintf(w, `{"text":%q}`, " "+prompt+".")
 	case s.dialect == "openai" && words && form == "json":
 		refuse(w, 400, "timestamp_granularities is only available with verbose_json")
 	case s.dialect == "vllm" && form == "verbose_json":
