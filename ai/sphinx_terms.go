@@ -13,7 +13,7 @@ import (
 
 const (
 	plainSearch  = "plain" // the search that knows no terms
-	keptSearches = 3       // with terms; the one that was not used for the longest goes
+	keptSearches = 2       // with terms, at 40 MB each; the one that was not used for the longest goes
 	arpaForm     = 1       // of a language model in a file
 	maxSounds    = 20_000  // pronunciations a decoder learns before another takes its place: it cannot unlearn one
 )
@@ -70,12 +70,12 @@ func (s *sphinx) searchOf(terms []transcript.Term) (*termSearch, error) {
 	if len(terms) == 0 {
 		return nil, s.plainSearch()
 	}
-	b, err := json.Marshal(terms)
+	key, err := keyOf(terms)
 	if err != nil {
-		return nil, fmt.Errorf("read vocabulary: %w", err)
+		return nil, err
 	}
 	t := s.terms
-	if i := slices.IndexFunc(t.kept, func(k *termSearch) bool { return k.key == string(b) }); i >= 0 {
+	if i := slices.IndexFunc(t.kept, func(k *termSearch) bool { return k.key == key }); i >= 0 {
 		found := t.kept[i]
 		t.kept = append(slices.Delete(t.kept, i, i+1), found)
 		return found, nil
@@ -86,7 +86,7 @@ func (s *sphinx) searchOf(terms []transcript.Term) (*termSearch, error) {
 		}
 		t = s.terms
 	}
-	made := &termSearch{key: string(b), name: fmt.Sprintf("terms%d", t.made)}
+	made := &termSearch{key: key, name: fmt.Sprintf("terms%d", t.made)}
 	t.made++
 	if made.spelling, err = s.learn(terms); err != nil {
 		return nil, err
@@ -95,6 +95,16 @@ func (s *sphinx) searchOf(terms []transcript.Term) (*termSearch, error) {
 		return nil, s.plainSearch()
 	}
 	return made, s.addSearch(made)
+}
+
+// keyOf is the same for the same terms in another order: of who takes part in a call the names come first, and differ from call to call.
+func keyOf(terms []transcript.Term) (string, error) {
+	sorted := slices.SortedFunc(slices.Values(terms), func(a, b transcript.Term) int { return strings.Compare(a.Text, b.Text) })
+	b, err := json.Marshal(sorted)
+	if err != nil {
+		return "", fmt.Errorf("read vocabulary: %w", err)
+	}
+	return string(b), nil
 }
 
 // plainSearch brings back the search that knows no terms.

@@ -64,16 +64,34 @@ func writtenDigits(words []string, _ string) (string, int) {
 		}
 		return "", 0
 	}
-	run, n := digitsOf(words)
-	if len(run) < 3 {
-		return "", 0
+	if run, n := digitsOf(words); len(run) >= 3 && (n == len(words) || round[words[n]] == 0) {
+		return run, n
 	}
-	return run, n
+	return groupsOf(words)
 }
 
-// letterOf reads a letter said by its name, which the dictionary writes with a stop.
+// groupsOf reads a number of four digits or more that is said in parts, one of them a single digit: eighty four four seven.
+func groupsOf(words []string) (run string, used int) {
+	single, groups := false, 0
+	for used < len(words) {
+		if d := spoken[words[used]]; d != "" {
+			run, used, single = run+d, used+1, true
+		} else if v, n := below100(words[used:]); n > 0 {
+			run, used = run+strconv.Itoa(v), used+n
+		} else {
+			break
+		}
+		groups++
+	}
+	if !single || groups < 3 || len(run) < 4 || unitFollows(words[used:]) {
+		return "", 0
+	}
+	return run, used
+}
+
+// letterOf reads a letter said by its name; the dictionary writes some with a stop.
 func letterOf(word string) string {
-	if len(word) == 2 && word[1] == '.' && word[0] >= 'a' && word[0] <= 'z' {
+	if (len(word) == 1 || len(word) == 2 && word[1] == '.') && word[0] >= 'a' && word[0] <= 'z' {
 		return strings.ToUpper(word[:1])
 	}
 	return ""
@@ -85,7 +103,7 @@ func writtenCode(words []string, _ string) (string, int) {
 	for len(letters) < len(words) && letterOf(words[len(letters)]) != "" {
 		letters += letterOf(words[len(letters)])
 	}
-	if letters == "" {
+	if letters == "" || words[0] == "a" || words[0] == "i" {
 		return "", 0
 	}
 	if run, n := digitsOf(words[len(letters):]); len(run) >= 2 {

@@ -15,6 +15,9 @@ var notMailboxes = wordSet("us me him her them it is are was be look looking fin
 func atom(words []string) (text string, used int) {
 	for used < len(words) {
 		x := strings.ToLower(letterOf(words[used]))
+		if used == 0 && (words[0] == "a" || words[0] == "i") {
+			break
+		}
 		if x == "" {
 			x = spoken[words[used]]
 		}

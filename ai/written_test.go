@@ -11,6 +11,8 @@ func TestNumbersDatesAndAddressesAreWrittenAsTheyAreRead(t *testing.T) {
 		// digits and codes
 		"my number is four four seven nine double oh one":                 "My number is 4479001.",
 		"call plus four four two oh seven nine four six oh one two three": "Call +442079460123.",
+		"the references eighty four four seven":                           "The references 8447.",                 // as recognised
+		"our site is w w w dot for example dot com":                       "Our site is WWW dot for example.com.", // as recognised
 		"reference a. b. four four seven":                                 "Reference AB447.",
 		"the u. k. office":                                                "The UK office.",
 		"one of the two":                                                  "One of the two.",
@@ -25,10 +27,14 @@ func TestNumbersDatesAndAddressesAreWrittenAsTheyAreRead(t *testing.T) {
 		"that was the twenty third call":                     "That was the 23rd call.",
 		"the second time i need a second":                    "The second time I need a second.",
 		// money and shares
-		"it costs forty nine dollars and ninety nine cents": "It costs $49.99.",
-		"i paid one hundred and twenty pounds fifty pence":  "I paid £120.50.",
-		"fifty euros is too much":                           "50 euros is too much.",
-		"a discount of five percent or twenty per cent":     "A discount of 5% or 20%.",
+		"the appointment is on this heard of me at three thirty pm":             "The appointment is on this heard of me at 3:30 p.m.", // as recognised
+		"we delivered one hundred and twenty boxes on tuesday the twenty first": "We delivered 120 boxes on Tuesday the 21st.",
+		"please write to him and a dog sniff at example dot com":                "Please write to him and a dog sniff@example.com.", // as recognised
+		"you get a discount of fifteen percent until the end of october":        "You get a discount of 15% until the end of October.",
+		"it costs forty nine dollars and ninety nine cents":                     "It costs $49.99.",
+		"i paid one hundred and twenty pounds fifty pence":                      "I paid £120.50.",
+		"fifty euros is too much":                                               "50 euros is too much.",
+		"a discount of five percent or twenty per cent":                         "A discount of 5% or 20%.",
 		// dates
 		"on the third of may":                              "On the 3rd of May.",
 		"by october twenty first twenty twenty six please": "By October 21st 2026 please.",
