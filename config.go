@@ -20,6 +20,7 @@ import (
 
 	"soniq/ai"
 	"soniq/crm"
+	"soniq/memory"
 	"soniq/org"
 )
 
@@ -58,6 +59,7 @@ type Config struct {
 	Embedder       string        `flag:"embedder" default:"builtin" help:"memory: builtin, off, or the address of an OpenAI-compatible server"`
 	EmbedKey       string        `flag:"embedder-key" default:"" secret:"true" help:"key for the embedder"`
 	EmbedModel     string        `flag:"embedder-model" default:"" help:"model of the embedder"`
+	MemoryIndex    string        `flag:"memory-index" default:"auto" help:"where large memories are searched: auto (in PostgreSQL where it has the extension vector), process, or database (the extension is created if it is missing)"`
 	Voice          string        `flag:"voice" default:"builtin" help:"text to speech: builtin, off, or the address of an OpenAI-compatible server"`
 	VoiceKey       string        `flag:"voice-key" default:"" secret:"true" help:"key for the voice"`
 	VoiceModel     string        `flag:"voice-model" default:"" help:"model of the voice"`
@@ -297,6 +299,9 @@ func (c *Config) check() []error {
 		if use != "builtin" && use != "off" && !web(use) {
 			wrong = append(wrong, fmt.Errorf("--%s %q must be %s", name, use, may))
 		}
+	}
+	if !slices.Contains([]string{memory.IndexAuto, memory.IndexProcess, memory.IndexDatabase}, c.MemoryIndex) {
+		wrong = append(wrong, fmt.Errorf("--memory-index %q must be auto, process or database", c.MemoryIndex))
 	}
 	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
 		wrong = append(wrong, fmt.Errorf("--log-level %q must be debug, info, warn or error", c.LogLevel))

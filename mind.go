@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -235,6 +236,22 @@ func workerCommand(context.Context, []string) error {
 func sherpaCommand(_ context.Context, args []string) error {
 	if code := ai.RunSherpa(args, os.Stdin, os.Stdout); code != 0 {
 		return errFailed
+	}
+	return nil
+}
+
+// shareMemory has large memories searched in PostgreSQL, where that is wanted and can be.
+func (h *house) shareMemory(ctx context.Context) error {
+	on, err := h.memory.Share(ctx, h.config.MemoryIndex)
+	if err != nil && h.config.MemoryIndex != memory.IndexDatabase {
+		h.log.Warn("memory is searched in the process", "err", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--memory-index database: %w", err)
+	}
+	if on {
+		h.log.Info("large memories are searched in PostgreSQL")
 	}
 	return nil
 }

@@ -204,6 +204,9 @@ func (n *node) startJobs(ctx context.Context) error {
 			h.log.Warn("stray recordings not removed", "err", err)
 		}
 	})
+	if err := h.shareMemory(ctx); err != nil {
+		return err
+	}
 	n.run(func() {
 		if err := h.memory.Warm(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn("memory not warmed", "err", err)

@@ -74,3 +74,18 @@ func (s *Service) Cut(words, overlap int) {
 
 // UsualCut is how transcripts are cut otherwise, as Cut is told.
 var UsualCut = [2]int{usual.to, usual.overlap}
+
+// ShareFrom has organisations with so many passages count as large.
+func (s *Service) ShareFrom(passages int) {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	s.shared.from = passages
+}
+
+// ShareLarge makes their indexes in the database.
+func (s *Service) ShareLarge(ctx context.Context) error { return s.shareLarge(ctx) }
+
+// IsShared reports whether an organisation is searched in the database.
+func (s *Service) IsShared(ctx context.Context, org string) (bool, error) {
+	return s.isShared(ctx, org)
+}

@@ -36,6 +36,9 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 			log.Warn("passages not embedded again", "err", err)
 			s.behind.Store(true)
 		}
+		if err := s.shareLarge(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("large memories not indexed in the database", "err", err)
+		}
 		if !s.waitBehind(ctx) {
 			return
 		}

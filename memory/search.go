@@ -161,13 +161,20 @@ func (s *Service) rows(ctx context.Context, org string, in Query, q *question) (
 		q.rarities = raritiesOf(q.terms, rows)
 		return rows, wrap("read memory of a number or contact", err)
 	}
-	x, err := s.indexOf(ctx, org)
-	if err != nil {
-		return nil, err
-	}
 	near, byWord := nearCandidates, wordCandidates
 	if len(in.Tags) > 0 {
 		near, byWord = 4*near, 4*byWord // part of them falls away when tags are compared
+	}
+	there, err := s.isShared(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	if there {
+		return s.sharedRows(ctx, org, in, q, near, byWord)
+	}
+	x, err := s.indexOf(ctx, org)
+	if err != nil {
+		return nil, err
 	}
 	rows, keys, rare := x.candidates(q.terms, q.vector, f, near, byWord)
 	if q.rarities = rare; len(keys) == 0 {

@@ -47,6 +47,7 @@ type Service struct {
 	recording func(org, recordingID string) string
 	phone     func(ctx context.Context, org, number string) string
 	embedded  func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
+	shared    shared
 	behind    atomic.Bool // an embedder has failed: there are passages without a vector
 
 	mu      sync.Mutex // guards the fields below
@@ -243,6 +244,13 @@ func (s *Service) Warm(ctx context.Context) error {
 	}
 	total := 0
 	for _, org := range orgs {
+		there, err := s.isShared(ctx, org)
+		if err != nil {
+			return err
+		}
+		if there {
+			continue
+		}
 		x, err := s.indexOf(ctx, org)
 		if err != nil {
 			return err
@@ -260,4 +268,7 @@ func (s *Service) Drop(org string) {
 	defer s.mu.Unlock()
 	delete(s.indexes, org)
 	s.order = slices.DeleteFunc(s.order, func(o string) bool { return o == org })
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	delete(s.shared.tales, org)
 }
