@@ -11,11 +11,15 @@ import (
 // recognises the calls of both, one after the other.
 func TestNamesAreUnderstoodWhereTheyAreKnown(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	rig.Each(t, rig.Options{}, namesAreUnderstood)
+}
+
+func namesAreUnderstood(t *testing.T, s *rig.Server) {
 	company, stranger := newSite(s), newSite(s)
 	company.Want(201, "POST", "/users", map[string]any{"email": "ilse@example.com", "first_name": "Ilse", "last_name": "Vandermeer", "role": "agent"}, nil)
 	company.Want(200, "PATCH", "/organization", map[string]any{"transcripts": map[string]any{
 		"vocabulary": []any{map[string]any{"term": "Zyntrix"}}}}, nil)
+	company.Want(201, "POST", "/queues", map[string]any{"name": "Zyntrix repairs"}, nil)
 	var d dialogue
 	d.ID = "terms"
 	for _, turn := range [][2]string{{"caller", "This is Ilse Vandermeer about your Zyntrix."}, {"agent", "Please wait a moment."}} {
