@@ -206,4 +206,9 @@ func (d *g722Decoder) decode(dst []int16, payload []byte) []int16 {
 	return dst
 }
 
+// DecodeG722 makes 16 kHz samples of a whole recording in G.722 at 64 kbit/s, two of every byte.
+func DecodeG722(recording []byte) []int16 {
+	return newG722Decoder().decode(make([]int16, 0, 2*len(recording)), recording)
+}
+
 func limit15(v int32) int32 { return max(-16384, min(16383, v)) }
