@@ -18,11 +18,12 @@ const (
 // defaultVoices are those of flite at 16 kHz.
 var defaultVoices = []string{"slt", "rms", "awb", "kal16"}
 
-// A recipe is how the bandwidth network is trained: each text is spoken once by a voice, and the network learns to make of its telephone sound
+// A recipe is how the bandwidth network is trained: each text is spoken by one voice or more, and the network learns to make of its telephone sound
 // what the voice was.
 type recipe struct {
 	texts  []string
 	voices []string
+	times  int // voices that speak each text; 0 stands for 1
 	hidden int
 	epochs int
 	noisy  float64  // share of the texts that have noise on the line
@@ -57,9 +58,10 @@ func (r recipe) speak() (p pairs, err error) {
 		return p, fmt.Errorf("open the recogniser's front end: %w", err)
 	}
 	chance := rand.New(rand.NewPCG(11, 11))
-	for i, text := range r.texts {
-		voice, again := r.voices[i%len(r.voices)], i/len(r.voices)
-		x, err := spoken(voice, text)
+	for i := range len(r.texts) * max(r.times, 1) {
+		round := i / len(r.texts)
+		voice, again := r.voices[(i+round)%len(r.voices)], i/len(r.voices)
+		x, err := spoken(voice, r.texts[i%len(r.texts)])
 		if err != nil {
 			return p, err
 		}

@@ -26,7 +26,7 @@ func TestANetworkIsTrainedAndBringsTelephoneSpeechNearerToWhatWasSpoken(t *testi
 		"Thank you, that is all I wanted to know. The technician did not come on Monday, and nobody called me back.",
 		"I would like to change my address and my telephone number. We are moving to another town next month.",
 		"Your order was shipped yesterday, and it should arrive tomorrow before noon. Is there anything else I can do for you?"},
-		voices: []string{"slt"}, hidden: 8, epochs: 20, noisy: 0.3, sped: []string{"slt"}}
+		voices: []string{"slt"}, times: 2, hidden: 8, epochs: 20, noisy: 0.3, sped: []string{"slt"}}
 	front, err := ai.NewFrontEnd()
 	if m, ok := transcript.IsMissing(err); ok {
 		t.Skip(m)

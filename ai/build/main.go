@@ -28,6 +28,7 @@ func run(args []string) error {
 		r := recipe{voices: defaultVoices}
 		texts := flags.String("texts", "memory/testdata/memory-eval.json", "calls to be spoken, in the form of the evaluation set")
 		without := flags.String("without", heldOut, "calls that are left out, for evaluation")
+		flags.IntVar(&r.times, "times", 1, "voices that speak each text")
 		flags.IntVar(&r.hidden, "hidden", 128, "hidden units")
 		flags.IntVar(&r.epochs, "epochs", 12, "times all frames are seen")
 		flags.Float64Var(&r.noisy, "noisy", 0, "share of the speech that has noise, 10 to 25 dB below it")
