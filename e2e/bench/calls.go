@@ -198,6 +198,11 @@ func (b *bench) measureRelay() error {
 			return err
 		}
 		add("without anybody between", n, alone)
+		floor, err := b.bare(n, d)
+		if err != nil {
+			return err
+		}
+		add("received and sent, no more", n, floor)
 		found := map[string]relayed{}
 		for _, try := range []struct {
 			name     string

@@ -54,7 +54,12 @@ func main() {
 	flag.StringVar(&b.only, "only", "", "measure only the subjects whose name is this, as the tables have it")
 	flag.BoolVar(&b.keep, "keep", false, "leave the data in its folder and name it")
 	limit := flag.Duration("limit", 19*time.Minute, "how long everything may take")
+	bare := flag.Bool("bare", false, "be a relay that only receives and sends, between the pairs of addresses given; the bench starts it")
 	flag.Parse()
+	if *bare {
+		fmt.Fprintln(os.Stderr, "bench:", beBare(flag.Args(), os.Stdout))
+		os.Exit(1)
+	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	go b.bound(*limit, interrupted)
