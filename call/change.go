@@ -11,23 +11,26 @@ import (
 // Change writes what has changed in a call in progress, with its events, in one transaction. A change whose revision is not
 // higher than what is written already, or that comes after the end, does nothing.
 func (s *Service) Change(ctx context.Context, c Change) error {
-	return c.written(s.DB.Swift(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }))
+	return changeWritten(c.ID, s.DB.Swift(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }))
 }
 
 // ChangeLater is Change for what nobody waits for: what is written afterwards comes after it, and wait returns when it is written.
 func (s *Service) ChangeLater(ctx context.Context, c Change) (wait func() error) {
-	written := s.DB.Later(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) })
-	return func() error { return c.written(written()) }
+	written, id := s.DB.Later(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }), c.ID
+	return func() error { return changeWritten(id, written()) }
 }
 
-func (c Change) written(err error) error {
+func changeWritten(id string, err error) error {
 	if err != nil {
-		return fmt.Errorf("change call %s: %w", c.ID, err)
+		return fmt.Errorf("change call %s: %w", id, err)
 	}
 	return nil
 }
 
 func (s *Service) change(ctx context.Context, tx db.Querier, c Change) error {
+	if c.Done != nil {
+		db.OnCommit(tx, c.Done)
+	}
 	queue, newer, err := updateState(ctx, tx, c)
 	if err != nil || !newer {
 		return err

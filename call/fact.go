@@ -22,6 +22,8 @@ type Change struct {
 	// Dialogs is what a restarted node needs to carry the call on; nil leaves what is there, which is nothing where Fleeting is set.
 	Dialogs  json.RawMessage
 	Fleeting bool
+	// Done is called once it is committed; nil: nobody is told.
+	Done func() `json:"-"`
 }
 
 // A State is the part of a call's row that changes while it runs, all of it.

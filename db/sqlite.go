@@ -355,7 +355,9 @@ func (s *sqlite) one(conn *cached, w *write, first bool) error {
 	if first {
 		run = w.tx.first
 	}
-	if err := run(w.ctx, w.fn); err != nil {
+	fn := w.fn
+	w.fn = nil // who waits late does not keep what it wrote
+	if err := run(w.ctx, fn); err != nil {
 		return err
 	}
 	s.transactions.Add(1)

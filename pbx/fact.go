@@ -3,6 +3,7 @@ package pbx
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"soniq/call"
@@ -20,16 +21,7 @@ func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
 func (c *liveCall) changeSurely(ctx context.Context, events ...event.Payload) {
 	x := c.changed(events)
 	settle, sure := c.sw.Records.SureChange(x)
-	c.ledger.start(ctx, "change", func(ctx context.Context) (wait func() error) {
-		written := c.sw.Records.ChangeLater(ctx, x)
-		return func() error {
-			err := written()
-			if err == nil {
-				settle()
-			}
-			return err
-		}
-	})
+	c.startChange(ctx, x, settle)
 	if !sure {
 		c.ledger.land(ctx)
 	}
@@ -37,8 +29,22 @@ func (c *liveCall) changeSurely(ctx context.Context, events ...event.Payload) {
 
 // changeBeside is change for what nothing waits for: the call goes on while it is written.
 func (c *liveCall) changeBeside(ctx context.Context, events ...event.Payload) {
-	x := c.changed(events)
-	c.ledger.start(ctx, "change", func(ctx context.Context) (wait func() error) { return c.sw.Records.ChangeLater(ctx, x) })
+	c.startChange(ctx, c.changed(events), func() {})
+}
+
+// startChange begins to write a change, which is not held on to once it is committed: the ledger looks after what is under way when the
+// call changes next, and that may be in an hour.
+func (c *liveCall) startChange(ctx context.Context, x call.Change, committed func()) {
+	var kept atomic.Pointer[call.Change]
+	kept.Store(&x)
+	x.Done = func() { kept.Store(nil); committed() }
+	records := c.sw.Records
+	c.ledger.start(ctx, "change", func(ctx context.Context) (wait func() error) {
+		if x := kept.Load(); x != nil {
+			return records.ChangeLater(ctx, *x)
+		}
+		return func() error { return nil }
+	})
 }
 
 func (c *liveCall) changed(events []event.Payload) call.Change {
