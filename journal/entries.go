@@ -43,11 +43,11 @@ func (e *entries) read(f *os.File) error {
 	return nil
 }
 
-// left is what is not settled, in order; marks hold nothing.
+// left is what is not settled, in order.
 func (e *entries) left() (found [][]byte) {
 	slices.SortFunc(e.all, func(a, b entry) int { return cmp.Compare(a.n, b.n) })
 	for _, x := range e.all {
-		if x.n > e.settled && len(x.what) > 0 {
+		if x.n > e.settled {
 			found = append(found, x.what)
 		}
 	}

@@ -19,16 +19,16 @@ import (
 
 // A Journal is two files that are filled in turns: one is emptied once all that it holds is settled. It is safe for concurrent use.
 type Journal struct {
-	mu      sync.Mutex // guards the fields below
-	parts   [2]part
-	active  int
-	next    uint64          // the number of the next entry
-	settled uint64          // all entries up to it are
-	open    map[uint64]bool // entries that were appended after settled, and whether they are settled
-	buf     []byte
-	marking bool // a mark is on its way
-	unread  bool // what Open returned is not in the database yet
-	closed  bool
+	mu       sync.Mutex // guards the fields below
+	parts    [2]part
+	active   int
+	next     uint64          // the number of the next entry
+	settled  uint64          // all entries up to it are
+	open     map[uint64]bool // entries that were appended after settled, and whether they are settled
+	buf      []byte
+	emptying bool // the files are emptied in a moment
+	unread   bool // what Open returned is not in the database yet
+	closed   bool
 }
 
 // A part is one of the files.
@@ -43,8 +43,8 @@ const (
 	// turnAt is the size in bytes at which the other file is written to, and most how large a file may get while the other is needed.
 	turnAt = 1 << 20
 	most   = 64 << 20
-	// markAfter is how long after everything is settled that is written down: what is younger may be found again at a start.
-	markAfter = 50 * time.Millisecond
+	// emptyAfter is how long after everything is settled the files are emptied: what is younger may be found again at a start.
+	emptyAfter = 50 * time.Millisecond
 )
 
 // ErrFull says that too much waits for the database, ErrUnread that Clear was not called yet, and ErrClosed that the journal is closed.
@@ -159,23 +159,31 @@ func (j *Journal) settle(n uint64) {
 		j.settled++
 		delete(j.open, j.settled)
 	}
-	if len(j.open) == 0 && !j.marking && !j.closed {
-		j.marking = true
-		time.AfterFunc(markAfter, j.mark)
+	if len(j.open) == 0 && !j.emptying && !j.closed {
+		j.emptying = true
+		time.AfterFunc(emptyAfter, j.rest)
 	}
 }
 
-// mark writes down that everything is settled, so that none of it is found again.
-func (j *Journal) mark() {
+// rest empties the files where everything is settled, so that none of it is found again, and nobody who is erased is left in them.
+func (j *Journal) rest() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.marking = false; j.closed || len(j.open) > 0 {
-		return
+	j.emptying = false
+	if !j.closed && len(j.open) == 0 {
+		_ = j.empty() // what stays says itself that it is settled, but for the last
 	}
-	if j.put(j.next, nil) == nil {
-		j.settled = j.next
-		j.next++
+}
+
+func (j *Journal) empty() error {
+	for i := range j.parts {
+		if p := &j.parts[i]; p.size > 0 {
+			if err := p.empty(); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
 // Waiting is how many entries are not settled.
@@ -185,7 +193,7 @@ func (j *Journal) Waiting() int {
 	return len(j.open)
 }
 
-// Close writes down what is settled and closes the files; what is not is found again at the next start.
+// Close empties the files where everything is settled, and closes them; what is not is found again at the next start.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -193,8 +201,8 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	var err error
-	if !j.unread {
-		err = j.put(j.next, nil)
+	if !j.unread && len(j.open) == 0 {
+		err = j.empty()
 	}
 	j.closed = true
 	return errors.Join(err, j.closeFiles())

@@ -64,20 +64,28 @@ func TestWhatIsNotSettledIsFoundAgain(t *testing.T) {
 	}
 }
 
-func TestThatEverythingIsSettledIsWrittenDown(t *testing.T) {
+func TestTheFilesAreEmptyWhereEverythingIsSettled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		j, _ := reopen(t, dir)
 		add(t, j, "a call")()
 		if _, left := reopen(t, dir); len(left) != 1 {
-			t.Errorf("found %q: that it is settled is written a moment later", left)
+			t.Errorf("found %q: the files are emptied a moment later", left)
 		}
-		time.Sleep(markAfter)
+		time.Sleep(emptyAfter)
 		synctest.Wait()
 		if _, left := reopen(t, dir); len(left) > 0 {
 			t.Errorf("found %q, which was settled long ago", left)
 		}
+		if b, err := os.ReadFile(filepath.Join(dir, "journal.0")); err != nil || len(b) > 0 {
+			t.Errorf("of what is settled %q is left, %v", b, err)
+		}
+		second := add(t, j, "another")
+		if _, left := reopen(t, dir); len(left) != 1 || left[0] != "another" {
+			t.Errorf("found %q after the files were emptied", left)
+		}
+		second()
 		if j.Waiting() != 0 {
 			t.Errorf("%d wait", j.Waiting())
 		}
