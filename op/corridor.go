@@ -192,6 +192,9 @@ func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (
 	return func(ctx context.Context, in *I) (out *Out[O], err error) {
 		start := c.Now()
 		ctx = withCursors(ctx, c.Cursors, o)
+		if err = storable(in); err != nil {
+			return nil, c.finish(ctx, o, start, err)
+		}
 		if o.Writes() {
 			err = c.write(ctx, o, func(ctx context.Context) (answer, error) {
 				if err = c.match(ctx, o); err != nil {
@@ -234,6 +237,9 @@ type done struct {
 func corridorNone[I any](c *Corridor, o Operation, fn func(context.Context, *I) error) func(context.Context, *I) (*done, error) {
 	return func(ctx context.Context, in *I) (*done, error) {
 		start := c.Now()
+		if err := storable(in); err != nil {
+			return nil, c.finish(ctx, o, start, err)
+		}
 		err := c.write(withCursors(ctx, c.Cursors, o), o, func(ctx context.Context) (answer, error) {
 			if err := c.match(ctx, o); err != nil {
 				return answer{}, err
@@ -251,6 +257,9 @@ func corridorNone[I any](c *Corridor, o Operation, fn func(context.Context, *I) 
 func corridorStream[I any](c *Corridor, o Operation, fn func(context.Context, *I) (*huma.StreamResponse, error)) func(context.Context, *I) (*huma.StreamResponse, error) {
 	return func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		start := c.Now()
+		if err := storable(in); err != nil {
+			return nil, c.finish(ctx, o, start, err)
+		}
 		out, err := fn(withCursors(ctx, c.Cursors, o), in)
 		return out, c.finish(ctx, o, start, err)
 	}

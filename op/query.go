@@ -29,6 +29,9 @@ func tidy(h huma.Context) (bound string, e *Error) {
 			if plain := plus(all[i]); plain != all[i] {
 				all[i], changed = plain, true
 			}
+			if strings.IndexByte(all[i], 0) >= 0 && name != "cursor" { // a cursor says itself that it is none
+				wrong = append(wrong, Field(name, "invalid_value", noNUL))
+			}
 		}
 		if len(all) < 2 {
 			continue
