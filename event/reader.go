@@ -33,6 +33,9 @@ const Stream = "stream.events"
 // busy one together, and with commits of others.
 const breath = 2 * time.Millisecond
 
+// crowd is how many events in one read make a busy time, too: those of a commit that many shared.
+const crowd = 8
+
 // Run reads until the context ends.
 func (r *Reader) Run(ctx context.Context) {
 	wake := r.Outbox.Bus.Subscribe(Wake, 1)
@@ -54,7 +57,7 @@ func (r *Reader) Run(ctx context.Context) {
 			return
 		case <-wake.C:
 			read = r.batch
-			if breathe(ctx, ended) {
+			if breathe(ctx, ended) || n >= crowd {
 				read = r.shared
 			}
 		case <-tick.C:
