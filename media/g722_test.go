@@ -86,6 +86,22 @@ func TestG722KeepsTones(t *testing.T) {
 	}
 }
 
+// A recording decoded whole is what a stream decoded packet by packet is.
+func TestARecordingInG722IsReadWhole(t *testing.T) {
+	t.Parallel()
+	coded := newG722Encoder().encode(nil, babble())
+	d, want := newG722Decoder(), []int16(nil)
+	for from := 0; from < len(coded); from += 160 {
+		want = d.decode(want, coded[from:min(from+160, len(coded))])
+	}
+	if got := DecodeG722(coded); len(got) != 2*len(coded) || !bytes.Equal(pcmBytes(got), pcmBytes(want)) {
+		t.Errorf("%d samples of %d bytes, or others than a stream has", len(got), len(coded))
+	}
+	if got := DecodeG722(nil); len(got) != 0 {
+		t.Errorf("of nothing %d samples", len(got))
+	}
+}
+
 func TestG722OfSilenceIsSilent(t *testing.T) {
 	t.Parallel()
 	for _, v := range newG722Decoder().decode(nil, newG722Encoder().encode(nil, make([]int16, 3200))) {
