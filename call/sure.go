@@ -58,17 +58,25 @@ func (s *Service) sure(k kept) (settle func(), ok bool) {
 }
 
 // Replay writes what the journal had of calls and the database has not, in the order in which it was kept. It is for a start, before
-// Dialogs and Recover. Writing it twice has the effect of once.
+// Dialogs and Recover. Writing it twice has the effect of once. What can never be written, because its organisation is gone or nobody can
+// read it, is told in the log and left out: it must not keep the server from starting.
 func (s *Service) Replay(ctx context.Context, entries [][]byte) error {
 	for _, b := range entries {
 		var k kept
-		err := json.Unmarshal(b, &k)
+		if err := json.Unmarshal(b, &k); err != nil {
+			s.log().Error("an entry of the journal cannot be read", "err", err)
+			continue
+		}
+		var err error
 		switch {
-		case err != nil:
 		case k.Begin != nil:
 			err = s.beginOnce(ctx, *k.Begin)
 		case k.Change != nil:
 			err = s.Change(ctx, k.Change.whole())
+		}
+		if db.IsForeignKey(err) {
+			s.log().Error("an entry of the journal belongs to nobody", "err", err)
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("write what the journal had of calls: %w", err)
