@@ -38,7 +38,11 @@ func fuzzLeg(f *testing.F) *Stream {
 	s.out.mu.Lock()
 	s.rtp, s.rtcp = &nowhere{}, &nowhere{}
 	s.out.mu.Unlock()
-	f.Cleanup(func() { s.rtp, s.rtcp = real, realRTCP })
+	f.Cleanup(func() { // whoever looks for a way sends until the engine closes
+		s.out.mu.Lock()
+		s.rtp, s.rtcp = real, realRTCP
+		s.out.mu.Unlock()
+	})
 	return s
 }
 

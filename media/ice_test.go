@@ -105,7 +105,11 @@ func newICEPeer(t *testing.T, controlling bool) *icePeer {
 	s.out.mu.Lock()
 	s.rtp = p.wire
 	s.out.mu.Unlock()
-	t.Cleanup(func() { s.rtp = real })
+	t.Cleanup(func() {
+		s.out.mu.Lock()
+		s.rtp = real
+		s.out.mu.Unlock()
+	})
 	terms := newICETerms()
 	terms.theirUfrag, terms.theirPwd, terms.controlling = "them", "their-password", controlling
 	p.iceAgent = newICEAgent(s, terms)
