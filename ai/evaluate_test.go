@@ -135,7 +135,7 @@ func TestEvaluateRecognition(t *testing.T) {
 
 // recognise has the calls of a condition recognised, and tells how much of them was not.
 func recognise(t *testing.T, c condition, wide bool) string {
-	s := newTestSphinx(t, 2)
+	s := measured(t)
 	pool := transcript.NewPool(s, 2)
 	t.Cleanup(pool.Close)
 	var heard []heardCall
@@ -147,7 +147,8 @@ func recognise(t *testing.T, c condition, wide bool) string {
 		seconds += call.seconds
 		heard = append(heard, heardCall{sc.ID, turnsOf(segments)})
 		for side, speaker := range []string{"caller", "agent"} {
-			want, got := sc.reference(speaker), said(segments, side)
+			want := sc.reference(speaker)
+			got := saidBy(want, segments, side)
 			e := wordErrors(want, got)
 			words[side] += len(want)
 			errors[side] += e
@@ -166,7 +167,7 @@ func recognise(t *testing.T, c condition, wide bool) string {
 }
 
 // childSeconds ends the workers and returns the processor time they used beyond flite's.
-func childSeconds(t *testing.T, s *Sphinx) float64 {
+func childSeconds(t *testing.T, s ears) float64 {
 	var before, after syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &before); err != nil {
 		t.Fatal(err)
