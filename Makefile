@@ -11,6 +11,7 @@ help: ## show the targets
 demo: ## install what is missing, build, and run everything on this machine with two robot phones
 	@scripts/setup demo
 	@$(MAKE) --no-print-directory build
+	@scripts/hearing ./soniq || echo "going on without it: transcripts will be poor, the rest is the same" >&2
 	@./soniq demo
 
 build: ## build ./soniq
@@ -21,6 +22,7 @@ build: ## build ./soniq
 test: ## everything that must pass: checks, unit tests on both databases, real phones; 30 to 45 minutes on two cores
 	@scripts/setup test
 	@$(MAKE) --no-print-directory check
+	@scripts/hearing go run .
 	@scripts/with-postgres scripts/test
 
 check: ## formatting and static checks
@@ -33,6 +35,7 @@ unit: ## unit tests alone, on SQLite
 
 e2e: ## end-to-end tests alone, with real phones
 	@scripts/setup test
+	@scripts/hearing go run .
 	@scripts/with-postgres go test -count=1 -timeout 20m -v ./e2e/...
 
 soak: ## long loops: kill -9 twenty times on both databases, fuzzing, leaks
@@ -49,6 +52,7 @@ bench: ## measure, beside Kamailio and rtpengine; results belong into docs/perfo
 
 eval: ## quality of recognition, notes and memory search, as a table; results belong into docs/intelligence.md
 	@scripts/setup eval
+	@scripts/hearing go run .
 	@scripts/eval
 
 models: ## make again what recognition and search learnt, into models/; some minutes on two cores

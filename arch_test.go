@@ -47,7 +47,7 @@ var features = map[string][]string{
 
 // others lists every other room with all it may import of ours.
 var others = map[string][]string{
-	"access": {}, "bus": {}, "seal": {}, "blob": {}, "egress": {}, "journal": {},
+	"access": {}, "bus": {}, "seal": {}, "blob": {}, "egress": {}, "journal": {}, "hearing": {},
 	"db":        {},
 	"op":        {"access", "db"},
 	"event":     {"db", "bus"},

@@ -49,7 +49,7 @@ type Config struct {
 	PublicIP       string        `flag:"public-ip" default:"" help:"address told to phones and carriers when this machine is behind NAT"`
 	BaseURL        string        `flag:"base-url" default:"" help:"address under which the API is reached from outside; empty for http://<http address>"`
 	AllowTargets   string        `flag:"allow-targets" default:"" help:"networks (CIDR, comma-separated) that webhooks and AI engines may reach although they are not public, also by http"`
-	Transcriber    string        `flag:"transcriber" default:"builtin" help:"speech to text: builtin, off, sherpa:FOLDER with a model of sherpa-onnx, or the address of an OpenAI-compatible server"`
+	Transcriber    string        `flag:"transcriber" default:"builtin" help:"speech to text: builtin (what soniq hearing install fetched, else pocketsphinx), pocketsphinx, off, sherpa:FOLDER with a model of sherpa-onnx, or the address of an OpenAI-compatible server"`
 	Sherpa         string        `flag:"sherpa" default:"" help:"folder of libsherpa-onnx-c-api.so; empty: beside the model, or where the system looks for libraries"`
 	TransKey       string        `flag:"transcriber-key" default:"" secret:"true" help:"key for the transcriber"`
 	TransModel     string        `flag:"transcriber-model" default:"" help:"model of the transcriber"`
@@ -294,7 +294,10 @@ func (c *Config) check() []error {
 			if dir, ok := strings.CutPrefix(use, ai.SherpaPrefix); ok && dir != "" {
 				continue
 			}
-			may = "builtin, off, sherpa: and the folder of a model, or the address of an OpenAI-compatible server"
+			may = "builtin, pocketsphinx, off, sherpa: and the folder of a model, or the address of an OpenAI-compatible server"
+			if use == "pocketsphinx" {
+				continue
+			}
 		}
 		if use != "builtin" && use != "off" && !web(use) {
 			wrong = append(wrong, fmt.Errorf("--%s %q must be %s", name, use, may))

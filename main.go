@@ -37,6 +37,7 @@ func commands() []command {
 		{"mcp", "forward a desktop assistant on standard input and output to the tool server of a running soniq", false, desktopCommand},
 		{"stock", "stock add --org ID --trunk ID --from N [--to N]: free numbers of a block, for numbers.search and numbers.create", false, stockCommand},
 		{"port", "port set --org ID --id ID --status S [--trunk ID]: say how far numbers are that come from another carrier", false, portCommand},
+		{"hearing", "hearing install: fetch the model with which calls are understood best here; hearing status: which one listens; hearing packages: what it is made of", false, hearingCommand},
 		{"doctor", "check ports, database, disk and engines, and say what to fix", false, doctorCommand},
 		{"migrate", "bring the database up to date; --status only shows what is pending", false, migrateCommand},
 		{"backup", "backup --to FOLDER: copy database, keys and recordings while the platform runs", false, backupCommand},

@@ -15,6 +15,7 @@ import (
 	"soniq/contact"
 	"soniq/db"
 	"soniq/egress"
+	"soniq/hearing"
 	"soniq/media"
 	"soniq/memory"
 	"soniq/number"
@@ -125,7 +126,7 @@ func (h *house) buildMind(now func() time.Time) error {
 	lexicon := ai.NewLexsem()
 	h.engines.lexicon = lexicon
 	client := h.guard.Client(engineLimits)
-	listener, err := ai.NewListener(ai.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, Library: c.Sherpa})
+	listener, err := ai.NewListener(ai.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, Library: c.Sherpa, Installed: hearing.Find()})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"soniq/transcript"
 )
 
-// Choice says which engine to use: builtin, off, or the address of an OpenAI-compatible server; to listen also sherpa: and the
+// Choice says which engine to use: builtin, off, or the address of an OpenAI-compatible server; to listen also pocketsphinx, or sherpa: and the
 // folder of a model.
 type Choice struct {
 	Use     string
@@ -19,13 +19,16 @@ type Choice struct {
 	Model   string // empty: the server's usual one
 	Client  *http.Client
 	Library string // the folder of sherpa-onnx; empty: wherever it is found
+
+	Installed string // the folder of an English model with its library, with which builtin listens; empty: pocketsphinx does
 }
 
 // The engines by the name used in settings; anything else is the address of a server. Off has no engine at all.
 var (
-	listeners = map[string]func() transcript.Listener{
-		"builtin": func() transcript.Listener { return NewSphinx(nil, 0) },
-		"off":     nil,
+	listeners = map[string]func(Choice) transcript.Listener{
+		"builtin":      builtin,
+		"pocketsphinx": func(Choice) transcript.Listener { return NewSphinx(nil, 0) },
+		"off":          nil,
 	}
 	writers = map[string]func(*Lexsem) transcript.Writer{
 		"builtin": func(l *Lexsem) transcript.Writer { return NewRules(l) },
@@ -37,13 +40,21 @@ var (
 	}
 )
 
+// builtin is the best recogniser that is installed.
+func builtin(c Choice) transcript.Listener {
+	if c.Installed == "" {
+		return NewSphinx(nil, 0)
+	}
+	return NewEnglish(nil, c.Installed, 0)
+}
+
 // NewListener gives the speech recogniser chosen, nil for off. One that is an io.Closer is to be closed.
 func NewListener(c Choice) (transcript.Listener, error) {
 	if build, ok := listeners[c.name()]; ok {
 		if build == nil {
 			return nil, nil
 		}
-		return build(), nil
+		return build(c), nil
 	}
 	if dir, ok := strings.CutPrefix(c.Use, SherpaPrefix); ok {
 		return NewSherpa(nil, dir, c.Library, 0), nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	installed "soniq/hearing"
 	"soniq/transcript"
 )
 
@@ -28,7 +29,18 @@ func measured(t testing.TB) ears {
 		t.Cleanup(s.Close)
 		return s
 	}
-	return newTestSphinx(t, 2)
+	dir := installed.Find()
+	if dir == "" {
+		t.Fatal("the model that builtin stands for is not installed: scripts/hearing does it; SONIQ_EVAL_ENGINE=sphinx measures the other one")
+	}
+	return newTestEnglish(t, dir, 2)
+}
+
+// newTestEnglish has the model that soniq hearing install fetched.
+func newTestEnglish(t testing.TB, dir string, workers int) *Sherpa {
+	s := NewEnglish([]string{os.Args[0], "sherpa-worker"}, dir, workers)
+	t.Cleanup(s.Close)
+	return s
 }
 
 var (

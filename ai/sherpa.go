@@ -28,6 +28,7 @@ type Sherpa struct {
 	workers
 	dir, library string
 	waking       sync.WaitGroup
+	english      bool // and nothing else is understood
 }
 
 // NewSherpa prepares a recogniser with the model of a folder, the library of another ("" for wherever it is found) and a number
@@ -35,6 +36,13 @@ type Sherpa struct {
 // this binary with the argument "sherpa-worker".
 func NewSherpa(command []string, dir, library string, n int) *Sherpa {
 	return newSherpaWorkers(command, dir, library, n, 1, "")
+}
+
+// NewEnglish prepares a recogniser with an English model whose folder has the library too; the rest is as with NewSherpa.
+func NewEnglish(command []string, dir string, n int) *Sherpa {
+	s := NewSherpa(command, dir, dir, n)
+	s.english = true
+	return s
 }
 
 func newSherpaWorkers(command []string, dir, library string, n, threads int, pace string) *Sherpa {
@@ -54,7 +62,7 @@ func newSherpaWorkers(command []string, dir, library string, n, threads int, pac
 // cores; its model takes memory once more while it is needed, and for an hour after that.
 func (s *Sherpa) Brisk() *Sherpa {
 	b := newSherpaWorkers(s.command[:len(s.command)-4], s.dir, s.library, 1, DefaultWorkers(), Brisk)
-	b.keep = briskKeep
+	b.keep, b.english = briskKeep, s.english
 	return b
 }
 
@@ -98,6 +106,11 @@ func (s *Sherpa) Memory() int64 { return s.hello().Memory }
 
 // Transcribe recognises one clip. It waits for a free worker; a worker that hangs is ended.
 func (s *Sherpa) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Heard, error) {
+	if s.english {
+		if err := needEnglish(c.Language); err != nil {
+			return transcript.Heard{}, err
+		}
+	}
 	w, err := s.take(ctx)
 	if err != nil {
 		return transcript.Heard{}, err

@@ -9,7 +9,7 @@ import (
 	"soniq/transcript"
 )
 
-// Sphinx is the builtin recogniser: pocketsphinx in worker processes of this binary, English only. Workers start
+// Sphinx is the recogniser that needs Debian packages alone: pocketsphinx in worker processes of this binary, English only. Workers start
 // with the first clip, are started again after a crash, and end when nothing has come for five minutes.
 type Sphinx struct{ workers }
 
@@ -30,12 +30,20 @@ func NewBriskSphinx() *Sphinx { return NewSphinx([]string{self(), "asr-worker", 
 // Engine names the builtin recogniser.
 func (s *Sphinx) Engine() transcript.Engine { return sphinxIdentity }
 
+// needEnglish says what to do for another language than English.
+func needEnglish(language string) error {
+	if language == "" || strings.HasPrefix(strings.ToLower(language), "en") {
+		return nil
+	}
+	return &transcript.Missing{What: "the builtin recogniser understands English only, not " + language,
+		Help: "set SONIQ_TRANSCRIBER to the URL of an OpenAI-compatible server"}
+}
+
 // Transcribe recognises one clip. It waits for a free worker; a worker that hangs is ended. The limit is far above
 // what a clip takes, as workers yield to everything else on a busy machine.
 func (s *Sphinx) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Heard, error) {
-	if c.Language != "" && !strings.HasPrefix(strings.ToLower(c.Language), "en") {
-		return transcript.Heard{}, &transcript.Missing{What: "the builtin recogniser understands English only, not " + c.Language,
-			Help: "set SONIQ_TRANSCRIBER to the URL of an OpenAI-compatible server"}
+	if err := needEnglish(c.Language); err != nil {
+		return transcript.Heard{}, err
 	}
 	w, err := s.take(ctx)
 	if err != nil {

