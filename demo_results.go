@@ -68,7 +68,7 @@ func (d *demo) noTranscript(reason *string) {
 	case "disabled":
 		fmt.Fprintln(d.out, "  transcription is switched off by --transcriber off")
 	case "no_engine":
-		fmt.Fprintln(d.out, "  no speech engine was found; on Debian: apt-get install libpocketsphinx3 pocketsphinx-en-us")
+		fmt.Fprintln(d.out, "  no speech engine was found: soniq hearing install fetches one")
 	default:
 		fmt.Fprintf(d.out, "  %s; soniq doctor tells more\n", text(reason))
 	}

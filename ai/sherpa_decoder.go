@@ -69,15 +69,53 @@ func (d *sherpaDecoder) decodeClip(pcm []int16, language string) (sherpaResult, 
 		return sherpaResult{}, nil
 	}
 	d.expect(language)
+	samples := make([]float32, len(pcm))
+	for i, v := range pcm {
+		samples[i] = float32(v) / 32768
+	}
+	r, err := d.decode(samples)
+	if err == nil && strings.HasPrefix(d.model.family, "moonshine") {
+		for _, vary := range hesitations {
+			if r.Text != "" || err != nil {
+				break
+			}
+			r, err = d.decode(vary(samples))
+		}
+	}
+	return r, err
+}
+
+// hesitations are what helps where a Moonshine model says nothing although something was said: with some clips the end is the first thing
+// it hears, and no longer is when the clip is only a little different. Tones and noise stay without words.
+var hesitations = []func([]float32) []float32{
+	func(x []float32) []float32 { return levelled(x, 0.25) },
+	func(x []float32) []float32 { return append(slices.Clone(x), make([]float32, sherpaRate*3/10)...) },
+	func(x []float32) []float32 { return x[min(sherpaRate/10, len(x)/2):] },
+}
+
+// levelled brings the loudest sample to a level, 1 being the loudest there can be.
+func levelled(x []float32, level float32) []float32 {
+	var peak float32
+	for _, v := range x {
+		peak = max(peak, v, -v)
+	}
+	if peak == 0 {
+		return x
+	}
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = v * level / peak
+	}
+	return out
+}
+
+// decode recognises samples, 1 being the loudest.
+func (d *sherpaDecoder) decode(samples []float32) (sherpaResult, error) {
 	stream := d.lib.stream(d.recogniser)
 	if stream == 0 {
 		return sherpaResult{}, fmt.Errorf("sherpa-onnx gave no stream")
 	}
 	defer d.lib.destroyStream(stream)
-	samples := make([]float32, len(pcm))
-	for i, v := range pcm {
-		samples[i] = float32(v) / 32768
-	}
 	d.lib.accept(stream, sherpaRate, unsafe.Pointer(&samples[0]), int32(len(samples)))
 	runtime.KeepAlive(samples)
 	d.lib.decode(d.recogniser, stream)

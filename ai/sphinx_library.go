@@ -12,8 +12,8 @@ import (
 	"soniq/transcript"
 )
 
-// sphinxHelp is the command that installs the builtin recogniser where packages are named as in Debian.
-const sphinxHelp = "apt-get install libpocketsphinx3 pocketsphinx-en-us"
+// sphinxHelp are the commands that install a recogniser: the better one, and this one where packages are named as in Debian.
+const sphinxHelp = "soniq hearing install, or apt-get install libpocketsphinx3 pocketsphinx-en-us for a poorer one"
 
 // sphinxLibrary holds the C functions of pocketsphinx that the worker calls. Handles are C pointers.
 type sphinxLibrary struct {

@@ -59,11 +59,11 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 // TestDoctorSaysWhatRecognitionNeeds hides the library of the recogniser behind an empty file of its name.
 func TestDoctorSaysWhatRecognitionNeeds(t *testing.T) {
 	t.Parallel()
-	r := soniq(t, []string{withoutEngine(t)}, "doctor", "--data", t.TempDir(), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0")
+	r := soniq(t, []string{withoutEngine(t)}, "doctor", "--data", t.TempDir(), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--transcriber", "pocketsphinx")
 	if r.code != 0 {
 		t.Errorf("exit %d: %s", r.code, r.out)
 	}
-	says(t, r.out, "hint  calls will not be transcribed", "libpocketsphinx", "apt-get install libpocketsphinx3 pocketsphinx-en-us")
+	says(t, r.out, "hint  calls will not be transcribed", "libpocketsphinx", "soniq hearing install, or apt-get install libpocketsphinx3 pocketsphinx-en-us")
 }
 
 func withoutEngine(t *testing.T) string {

@@ -13,7 +13,7 @@ import (
 func TestWithoutAnEngineCallsAreStillTold(t *testing.T) {
 	t.Parallel()
 	name, folder, _ := strings.Cut(withoutEngine(t), "=")
-	rig.Each(t, rig.Options{Env: map[string]string{name: folder}}, func(t *testing.T, s *rig.Server) {
+	rig.Each(t, rig.Options{Env: map[string]string{name: folder}, Flags: []string{"--transcriber", "pocketsphinx"}}, func(t *testing.T, s *rig.Server) {
 		o := newOffice(t, s)
 		o.voice = speech(t)
 		caller, callee := o.call(3 * time.Second)
@@ -41,7 +41,7 @@ func TestWithoutAnEngineCallsAreStillTold(t *testing.T) {
 		if transcript.Status != "skipped" || transcript.Reason != "no_engine" {
 			t.Errorf("transcript: %+v", transcript)
 		}
-		says(t, transcript.Error.Message, "libpocketsphinx", "apt-get install libpocketsphinx3 pocketsphinx-en-us")
+		says(t, transcript.Error.Message, "libpocketsphinx", "soniq hearing install, or apt-get install libpocketsphinx3 pocketsphinx-en-us")
 		var memory struct {
 			Total int `json:"calls_total"`
 		}
