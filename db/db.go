@@ -123,7 +123,8 @@ func (d *DB) SwiftContext(ctx context.Context, fn func(ctx context.Context, tx Q
 
 // Later is Swift for what nobody waits for at once: wait returns when it is committed, or has failed. What is given to the database
 // after Later has returned comes after it. On SQLite it returns at once, and the commit may wait a few milliseconds for others
-// to share it with; whoever is in a hurry takes it along.
+// to share it with; whoever is in a hurry takes it along. fn may be run more than once, each time in place of the time before: where another
+// fails that it shares a savepoint with, or loses a race inside PostgreSQL.
 func (d *DB) Later(ctx context.Context, fn func(tx Querier) error) (wait func() error) {
 	run := func(t *transaction) error { return fn(t) }
 	if t := current(ctx); t != nil {

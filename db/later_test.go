@@ -61,3 +61,42 @@ func TestFirstThatFailsHarmsNobodyBehindIt(t *testing.T) {
 		}
 	})
 }
+
+// Functions given to Later share a savepoint: one that fails has the others run again, whose effects and hooks are those of once.
+func TestWhoSharesWithOneThatFailsIsRunAgain(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		table(t, d)
+		held, hold := make(chan struct{}), make(chan struct{})
+		go func() { _ = d.Tx(ctx, func(db.Querier) error { close(held); <-hold; return nil }) }()
+		<-held // the writer is busy: what is given to it now is done in one transaction
+		hooks := make(chan string, 10)
+		later := func(name string, err error) func() error {
+			return d.Later(ctx, func(tx db.Querier) error {
+				db.OnCommit(tx, func() { hooks <- name })
+				return errors.Join(put(tx, name, 1), err)
+			})
+		}
+		before := []func() error{later("a", nil), later("b", nil)}
+		alone := make(chan error, 1)
+		given := make(chan struct{})
+		go func() { close(given); alone <- d.Tx(ctx, func(tx db.Querier) error { return put(tx, "tx", 1) }) }()
+		<-given
+		behind := []func() error{later("c", nil), later("d", errWanted), later("e", nil), later("f", errWanted), later("g", nil)}
+		close(hold)
+		for i, wait := range append(before, behind...) {
+			if err := wait(); (i == 3 || i == 5) != errors.Is(err, errWanted) {
+				t.Errorf("function %d: %v", i, err)
+			}
+		}
+		must(t, <-alone)
+		close(hooks)
+		told := map[string]int{}
+		for name := range hooks {
+			told[name]++
+		}
+		if n := count(t, d.Read(ctx)); n != 6 || len(told) != 5 || told["a"] != 1 || told["c"] != 1 || told["e"] != 1 || told["d"] != 0 {
+			t.Errorf("%d rows, want 6; hooks %v", n, told)
+		}
+	})
+}

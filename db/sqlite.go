@@ -57,6 +57,7 @@ type write struct {
 	tx     *transaction
 	until  time.Time // its commit may wait for others until then; zero: not at all
 	swift  bool      // it is done once it is committed, though the disk has it later
+	again  bool      // it may be run more than once
 	result chan error
 }
 
@@ -70,6 +71,7 @@ func dsn(path string, writer bool) string {
 	if writer {
 		v.Add("_pragma", "cache_size(-32768)")
 		v.Add("_pragma", "synchronous(NORMAL)")
+		v.Add("_pragma", "wal_autocheckpoint(4000)")
 		v.Set("_txlock", "immediate")
 	} else {
 		v.Add("_pragma", "synchronous(FULL)")
@@ -149,7 +151,7 @@ func (s *sqlite) later(ctx context.Context, fn func(*transaction) error) (wait f
 	if s.rate.add(now) > busyWrites {
 		share = longPatience
 	}
-	return s.give(&write{ctx: ctx, fn: fn, until: now.Add(share), swift: true})
+	return s.give(&write{ctx: ctx, fn: fn, until: now.Add(share), swift: true, again: true})
 }
 
 func (s *sqlite) swift(ctx context.Context, fn func(*transaction) error) error {
@@ -205,46 +207,6 @@ func (s *sqlite) run(conn *cached) {
 			}
 		}
 	}
-}
-
-// group runs w and whatever else is waiting in one transaction, then answers all: who is swift when it is committed, the others
-// when the disk has it. While nobody waits for the commit, it waits for more.
-func (s *sqlite) group(conn *cached, w *write) {
-	ctx := context.Background()
-	if err := conn.run(ctx, "BEGIN IMMEDIATE"); err != nil {
-		w.result <- fmt.Errorf("begin: %w", err)
-		return
-	}
-	var ran []*write
-	var broken error
-	until := s.mayWait(w)
-	for n := 1; w != nil && broken == nil; n++ {
-		if err := s.one(conn, w, len(ran) == 0); err == nil {
-			ran = append(ran, w)
-		} else if errors.As(err, &brokenError{}) {
-			broken = err
-			w.result <- err
-		} else {
-			w.result <- err
-		}
-		if t := s.mayWait(w); t.Before(until) {
-			until = t
-		}
-		if w = nil; n < maxGroup {
-			w = s.next(until)
-		}
-	}
-	if w != nil {
-		w.result <- broken
-	}
-	err := broken
-	if err == nil {
-		err = s.commit(ctx, conn)
-	}
-	if err != nil {
-		_ = conn.run(ctx, "ROLLBACK")
-	}
-	s.answer(ran, err)
 }
 
 // mayWait is until when the commit of a function may wait for others: of one that waits for the disk, while the disk is busy with
@@ -342,24 +304,5 @@ func (s *sqlite) commit(ctx context.Context, conn *cached) error {
 	s.last = time.Now()
 	s.commits.Add(1)
 	s.commitTime.Add(int64(s.last.Sub(start)))
-	return nil
-}
-
-// one runs a function; first says that nothing was written in this transaction before.
-func (s *sqlite) one(conn *cached, w *write, first bool) error {
-	if err := w.ctx.Err(); err != nil {
-		return err
-	}
-	w.tx = &transaction{on: conn}
-	run := w.tx.nested
-	if first {
-		run = w.tx.first
-	}
-	fn := w.fn
-	w.fn = nil // who waits late does not keep what it wrote
-	if err := run(w.ctx, fn); err != nil {
-		return err
-	}
-	s.transactions.Add(1)
 	return nil
 }

@@ -1,0 +1,169 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// A group is the functions that share one transaction of SQLite.
+//
+// A savepoint keeps a copy of every page that is changed after it, so not each function has one of its own: those that may be run again
+// and follow one another share one, or have none where nothing came before them. If one of them fails, all of them are undone, and run
+// again with a savepoint each.
+type group struct {
+	s     *sqlite
+	conn  *cached
+	ran   []*write // what is to be committed
+	open  int      // how many of the last of them share a savepoint, or have none
+	saved bool     // those have a savepoint
+}
+
+// shared is the savepoint of those that share one.
+const shared = "shared"
+
+// group runs w and whatever else is waiting in one transaction, then answers all: who is swift when it is committed, the others
+// when the disk has it. While nobody waits for the commit, it waits for more.
+func (s *sqlite) group(conn *cached, w *write) {
+	ctx := context.Background()
+	if err := conn.run(ctx, "BEGIN IMMEDIATE"); err != nil {
+		w.result <- fmt.Errorf("begin: %w", err)
+		return
+	}
+	g := &group{s: s, conn: conn}
+	var broken error
+	until := s.mayWait(w)
+	for n := 1; w != nil && broken == nil; n++ {
+		broken = g.add(w)
+		if t := s.mayWait(w); t.Before(until) {
+			until = t
+		}
+		if w = nil; n < maxGroup {
+			w = s.next(until)
+		}
+	}
+	if w != nil {
+		w.result <- broken
+	}
+	err := broken
+	if err == nil {
+		err = s.commit(ctx, conn)
+	}
+	if err != nil {
+		_ = conn.run(ctx, "ROLLBACK")
+	} else {
+		s.transactions.Add(int64(len(g.ran)))
+	}
+	g.settle()
+	s.answer(g.ran, err)
+}
+
+// add runs a function, and tells who waits for it where it failed. It returns an error where the whole transaction is lost.
+func (g *group) add(w *write) (broken error) {
+	if err := w.ctx.Err(); err != nil {
+		w.result <- err
+		return nil
+	}
+	if !w.again {
+		if err := g.close(); err != nil {
+			w.result <- err
+			return err
+		}
+		return g.alone(w)
+	}
+	if err := g.begin(); err != nil {
+		w.result <- err
+		return err
+	}
+	w.tx = &transaction{on: g.conn}
+	if guarded(w.tx, w.fn) != nil {
+		return g.again(w)
+	}
+	g.ran = append(g.ran, w)
+	g.open++
+	return nil
+}
+
+// begin has the next functions share a savepoint; what comes first in the transaction needs none.
+func (g *group) begin() error {
+	if g.open > 0 || g.saved || len(g.ran) == 0 {
+		return nil
+	}
+	g.saved = true
+	return g.run("SAVEPOINT " + shared)
+}
+
+// close ends the sharing of a savepoint: what shared it can only be undone with everything else.
+func (g *group) close() error {
+	g.settle()
+	if !g.saved {
+		return nil
+	}
+	g.saved = false
+	return g.run("RELEASE " + shared)
+}
+
+// settle lets go of functions that are not run again: who waits late does not keep what it wrote.
+func (g *group) settle() {
+	for _, w := range g.ran[len(g.ran)-g.open:] {
+		w.fn = nil
+	}
+	g.open = 0
+}
+
+// again undoes what shares a savepoint with w, which has failed, and runs all of them alone.
+func (g *group) again(w *write) (broken error) {
+	if err := g.undo(); err != nil {
+		w.result <- err
+		return err
+	}
+	first := len(g.ran) - g.open
+	all := append(g.ran[first:len(g.ran):len(g.ran)], w)
+	g.ran, g.open = g.ran[:first:first], 0
+	for i, w := range all {
+		if err := g.alone(w); err != nil {
+			for _, rest := range all[i+1:] {
+				rest.result <- err
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *group) undo() error {
+	if g.saved {
+		g.saved = false
+		return errors.Join(g.run("ROLLBACK TO "+shared), g.run("RELEASE "+shared))
+	}
+	_ = g.run("ROLLBACK") // fails where the error has ended the transaction already
+	return g.run("BEGIN IMMEDIATE")
+}
+
+// alone runs a function that is undone alone where it fails.
+func (g *group) alone(w *write) (broken error) {
+	w.tx = &transaction{on: g.conn}
+	run := w.tx.nested
+	if len(g.ran) == 0 {
+		run = w.tx.first
+	}
+	fn := w.fn
+	w.fn = nil
+	err := run(w.ctx, fn)
+	if err == nil {
+		g.ran = append(g.ran, w)
+		return nil
+	}
+	w.result <- err
+	if errors.As(err, &brokenError{}) {
+		return err
+	}
+	return nil
+}
+
+func (g *group) run(text string) error {
+	if err := g.conn.run(context.Background(), text); err != nil {
+		return brokenError{err}
+	}
+	return nil
+}
