@@ -125,7 +125,7 @@ func TestEvaluateRecognition(t *testing.T) {
 				result := recognise(t, c, false)
 				if c.ceiling {
 					c.name += ", at 16 kHz"
-					result += "; at 16 kHz, without the network: " + recognise(t, c, true)
+					result += "; at 16 kHz: " + recognise(t, c, true)
 				}
 				evalRow(t, "word error rate", strings.TrimSuffix(c.name, ", at 16 kHz"), result, c.target)
 			})
