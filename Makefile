@@ -60,6 +60,8 @@ models: ## make again what recognition and search learnt, into models/; some min
 	@mkdir -p models
 	@go run ./ai/build lexsem -out models/lexsem.bin
 	@cmp -s models/lexsem.bin ai/lexsem.bin && echo "models/lexsem.bin is the one in ai" || echo "models/lexsem.bin is another than the one in ai"
+	@go run ./ai/build sounds -out models/sounds.bin
+	@cmp -s models/sounds.bin ai/sounds.bin && echo "models/sounds.bin is the one in ai" || echo "models/sounds.bin is another than the one in ai"
 	@go run ./ai/build bandwidth -out models/bandwidth.bin
 	@echo "models/bandwidth.bin was trained with other voices than the one in ai: measure it with make eval before you put it there"
 

@@ -1,5 +1,5 @@
-// Build makes the files of data that package ai embeds: the network that extends telephone speech (bandwidth.bin) and the lexicon of the builtin
-// embedding (lexsem.bin). `make models` runs it; ai/NOTICE names the licences of what it reads.
+// Build makes the files of data that package ai embeds: the network that extends telephone speech (bandwidth.bin), the lexicon of the builtin
+// embedding (lexsem.bin), and how English letters are said (sounds.bin). `make models` runs it; ai/NOTICE names the licences of what it reads.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 // run makes the file that the first argument names.
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("say what to make: bandwidth or lexsem")
+		return fmt.Errorf("say what to make: bandwidth, lexsem or sounds")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	out := flags.String("out", "", "file to write")
@@ -52,8 +52,15 @@ func run(args []string) error {
 			return err
 		}
 		return write(*out, s.build)
+	case "sounds":
+		dictionary := flags.String("dictionary", "/usr/share/pocketsphinx/model/en-us/cmudict-en-us.dict", "the CMU dictionary in the form of pocketsphinx")
+		least := flags.Int("least", 4, "letters of the dictionary that a rule is made from, at least")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		return write(*out, func() ([]byte, error) { return buildSounds(*dictionary, *least) })
 	}
-	return fmt.Errorf("%q is neither bandwidth nor lexsem", args[0])
+	return fmt.Errorf("%q is none of bandwidth, lexsem and sounds", args[0])
 }
 
 // write puts what is built into a file, which is not touched when building fails.

@@ -1,0 +1,108 @@
+package main
+
+import "math"
+
+// A sample is what stands around a letter, from four before it to four after it (26 for nothing), and its sound.
+type sample struct {
+	around [9]uint8
+	sound  uint8
+}
+
+func sampleOf(letters string, at, sound int) sample {
+	s := sample{sound: uint8(sound)}
+	for k := range s.around {
+		s.around[k] = 26
+		if i := at + k - 4; i >= 0 && i < len(letters) {
+			s.around[k] = letters[i] - 'a'
+		}
+	}
+	return s
+}
+
+// grower grows the tree of a letter, in the form of sounds.bin.
+type grower struct {
+	least  int // samples of a branch
+	sounds int
+	nodes  []byte
+}
+
+// grow adds the tree that tells samples apart.
+func (g *grower) grow(all []sample) {
+	at := len(g.nodes)
+	q, gain := g.question(all)
+	if gain <= 0 {
+		g.nodes = append(g.nodes, 255, byte(g.usual(all)), 0)
+		return
+	}
+	var yes, no []sample
+	for _, s := range all {
+		if int(s.around[q/27]) == q%27 {
+			yes = append(yes, s)
+		} else {
+			no = append(no, s)
+		}
+	}
+	g.nodes = append(g.nodes, byte(q), 0, 0)
+	g.grow(yes)
+	next := len(g.nodes) / 3
+	g.nodes[at+1], g.nodes[at+2] = byte(next), byte(next>>8)
+	g.grow(no)
+}
+
+// usual is the sound most samples have.
+func (g *grower) usual(all []sample) (sound int) {
+	count := make([]int, g.sounds)
+	for _, s := range all {
+		if count[s.sound]++; count[s.sound] > count[sound] {
+			sound = int(s.sound)
+		}
+	}
+	return sound
+}
+
+// leastGain is how much an answer must tell of the samples, in nats.
+const leastGain = 4
+
+// question is the one whose answer tells most; the gain is 0 where none tells enough.
+func (g *grower) question(all []sample) (best int, gain float64) {
+	if len(all) < 2*g.least {
+		return 0, 0
+	}
+	counts := make([][]int, 9*27)
+	sizes := make([]int, 9*27)
+	total := make([]int, g.sounds)
+	for _, s := range all {
+		total[s.sound]++
+		for k, letter := range s.around {
+			q := k*27 + int(letter)
+			if counts[q] == nil {
+				counts[q] = make([]int, g.sounds)
+			}
+			counts[q][s.sound]++
+			sizes[q]++
+		}
+	}
+	whole := disorder(total, nil, len(all))
+	for q, count := range counts {
+		if q/27 == 4 || count == nil || sizes[q] < g.least || len(all)-sizes[q] < g.least {
+			continue
+		}
+		if v := whole - disorder(count, nil, sizes[q]) - disorder(total, count, len(all)-sizes[q]); v > leastGain && v > gain {
+			best, gain = q, v
+		}
+	}
+	return best, gain
+}
+
+// disorder is the entropy of counts, or of what others leave of them, times their number, in nats.
+func disorder(count, without []int, size int) (sum float64) {
+	for i, n := range count {
+		if without != nil {
+			n -= without[i]
+		}
+		if n > 0 {
+			sum -= float64(n) * math.Log(float64(n)/float64(size))
+		}
+	}
+	return sum
+}
