@@ -29,6 +29,7 @@ type Sherpa struct {
 	dir, library string
 	waking       sync.WaitGroup
 	english      bool // and nothing else is understood
+	terms        termTargets
 }
 
 // NewSherpa prepares a recogniser with the model of a folder, the library of another ("" for wherever it is found) and a number
@@ -104,7 +105,8 @@ func (s *Sherpa) Engine() transcript.Engine {
 // Memory is what a worker took when it had loaded its model, in bytes; 0 before that.
 func (s *Sherpa) Memory() int64 { return s.hello().Memory }
 
-// Transcribe recognises one clip. It waits for a free worker; a worker that hangs is ended.
+// Transcribe recognises one clip. It waits for a free worker; a worker that hangs is ended. The model is not told the terms of the clip:
+// they are written in English where what it understood sounds like them.
 func (s *Sherpa) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Heard, error) {
 	if s.english {
 		if err := needEnglish(c.Language); err != nil {
@@ -123,7 +125,7 @@ func (s *Sherpa) Transcribe(ctx context.Context, c transcript.Clip) (transcript.
 		return transcript.Heard{}, fmt.Errorf("recognise %d ms of speech: %w", c.DurationMS(), err)
 	}
 	s.give(w)
-	return r.heard(c.Language, c.DurationMS()), nil
+	return s.terms.of(c).respelt(r.heard(c.Language, c.DurationMS())), nil
 }
 
 // askSherpa has one clip recognised.

@@ -116,7 +116,7 @@ func (r sherpaResult) heard(language string, duration int) transcript.Heard {
 	for i := range h.Words {
 		h.Words[i].Text = strings.ToLower(h.Words[i].Text)
 	}
-	if language != "" && !strings.HasPrefix(strings.ToLower(language), "en") {
+	if !english(language) {
 		return h
 	}
 	if len(h.Words) == 0 {

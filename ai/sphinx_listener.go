@@ -32,7 +32,7 @@ func (s *Sphinx) Engine() transcript.Engine { return sphinxIdentity }
 
 // needEnglish says what to do for another language than English.
 func needEnglish(language string) error {
-	if language == "" || strings.HasPrefix(strings.ToLower(language), "en") {
+	if english(language) {
 		return nil
 	}
 	return &transcript.Missing{What: "the builtin recogniser understands English only, not " + language,
