@@ -71,13 +71,7 @@ func TestTheEnglishModelHearsNoWordsInWhatIsNone(t *testing.T) {
 		for i := range pcm {
 			pcm[i] = int16(min(max(sample(i), -1), 1) * 32767)
 		}
-		h, err := s.Transcribe(context.Background(), transcript.Clip{PCM: pcm, Rate: 8000, NarrowBand: true, Language: "en"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Text != "" {
-			t.Errorf("%s: %q", name, h.Text)
-		}
+		hearsNothing(t, s, name, pcm)
 	}
 }
 
@@ -87,5 +81,16 @@ func TestTheEnglishModelUnderstandsNothingElse(t *testing.T) {
 	_, err := s.Transcribe(context.Background(), transcript.Clip{PCM: make([]int16, 8000), Rate: 8000, Language: "de"})
 	if m, ok := transcript.IsMissing(err); !ok || !strings.Contains(m.What, "English only, not de") {
 		t.Errorf("German: %v", err)
+	}
+}
+
+func hearsNothing(t *testing.T, s *Sherpa, name string, pcm []int16) {
+	t.Helper()
+	h, err := s.Transcribe(context.Background(), transcript.Clip{PCM: pcm, Rate: 8000, NarrowBand: true, Language: "en"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Text != "" {
+		t.Errorf("%s: %q", name, h.Text)
 	}
 }
