@@ -19,8 +19,8 @@ func NewMenuEar(l transcript.Listener) *MenuEar { return &MenuEar{listener: l} }
 // Ready says what is missing where nothing can be understood.
 func (e *MenuEar) Ready(ctx context.Context) error { return e.listener.Ready(ctx) }
 
-// Hear takes 8 kHz audio of a caller, piece by piece, until something was said and a pause follows, and tells which of the phrases it was.
-// What was said when the deadline of the context comes is understood yet. It is false where it was none of them, where nothing was said, and
+// Hear takes 8 kHz audio of a caller, piece by piece, until something was said and a pause follows, and tells which of the phrases it was,
+// or sounded most like. What was said when the deadline of the context comes is understood yet. It is false where it was none of them, where nothing was said, and
 // where no engine hears.
 func (e *MenuEar) Hear(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool) {
 	if w, sleeps := e.listener.(interface{ Wake() }); sleeps {
@@ -36,7 +36,11 @@ func (e *MenuEar) Hear(ctx context.Context, phrases []string, pcm <-chan []int16
 	if err != nil {
 		return 0, false
 	}
-	return which(phrases, saidIn(h))
+	text := saidIn(h)
+	if index, ok = which(phrases, text); !ok {
+		index, ok = soundsLike(phrases, text)
+	}
+	return index, ok
 }
 
 // The parts of an utterance.
@@ -109,10 +113,10 @@ func saidIn(h transcript.Heard) string {
 
 // which is the phrase that a text contains; of several the longest.
 func which(phrases []string, text string) (index int, ok bool) {
-	words := plainWords(text)
+	words := phraseWords(text)
 	best := 0
 	for i, p := range phrases {
-		w := plainWords(p)
+		w := phraseWords(p)
 		if len(w) > best && within(words, w) {
 			index, ok, best = i, true, len(w)
 		}

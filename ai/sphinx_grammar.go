@@ -50,7 +50,7 @@ func (s *sphinx) expecting(phrases []string, decode func() ([]transcript.Word, e
 // known are the phrases whose words are all in the dictionary, as it writes them.
 func (s *sphinx) known(phrases []string) (known []string) {
 	for _, p := range phrases {
-		words := plainWords(p)
+		words := spokenWords(p)
 		if len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return s.lib.lookup(s.ps, w) == 0 }) {
 			known = append(known, strings.Join(words, " "))
 		}
