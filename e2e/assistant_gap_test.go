@@ -18,14 +18,24 @@ func TestGapBetweenTurns(t *testing.T) {
 	for _, c := range []struct {
 		name                string
 		hear, think, speaks time.Duration
-	}{{"engines at once", 0, 0, 0}, {"engines with delays", 60 * time.Millisecond, 100 * time.Millisecond, 60 * time.Millisecond}} {
+		ear                 string // "": the stand-in hears
+	}{
+		{"engines at once", 0, 0, 0, ""},
+		{"engines with delays", 60 * time.Millisecond, 100 * time.Millisecond, 60 * time.Millisecond, ""},
+		{"builtin hears, engines with delays", 0, 100 * time.Millisecond, 60 * time.Millisecond, "builtin"},
+		{"pocketsphinx hears, engines with delays", 0, 100 * time.Millisecond, 60 * time.Millisecond, "pocketsphinx"},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := newEngines(t)
 			e.words = map[float64]string{openTone: "When are you open?"}
 			e.thinks = func(int, map[string]any) ([]string, map[string]any) {
 				return []string{"We are open from nine to five. "}, nil
 			}
-			s := rig.Start(t, e.withMind(nil))
+			question, more := noise(openTone, time.Second), map[string]string{}
+			if c.ear != "" {
+				question, more["SONIQ_TRANSCRIBER"] = trimmed(say(t, "rms", "When are you open?")), c.ear
+			}
+			s := rig.Start(t, e.withMind(more))
 			o := &office{site: newSite(s)}
 			way := o.assistantLine(map[string]any{"instructions": "Help.", "greeting": "How can I help?"})
 			v := o.talker(way, "+12125550101")
@@ -33,7 +43,7 @@ func TestGapBetweenTurns(t *testing.T) {
 			e.hearTime, e.think, e.speak = c.hear, c.think, c.speaks
 			var gaps []time.Duration
 			for range 15 {
-				ended := v.say(noise(openTone, time.Second))
+				ended := v.say(question)
 				gaps = append(gaps, v.soundsAfter(ended).Sub(ended))
 				at = v.finishes(v.hears(at, answerTone))
 			}
