@@ -94,3 +94,31 @@ func hearsNothing(t *testing.T, s *Sherpa, name string, pcm []int16) {
 		t.Errorf("%s: %q", name, h.Text)
 	}
 }
+
+// Names that the model cannot be told are found where it heard what sounds like them, and nobody else's calls have them.
+func TestTheEnglishModelFindsNames(t *testing.T) {
+	s := needEnglishModel(t)
+	terms := termsOf("Florian Oberhauser", "Gwendolyn Pritchard", "Plumbatec", "Hydrosentry", "Zyntrix")
+	for _, c := range []struct{ said, name string }{
+		{"We are having trouble with the Plumbatec since Monday.", "Plumbatec"},
+		{"I was promised a refund by Florian Oberhauser.", "Florian Oberhauser"},
+		{"I would like to order two more Hydrosentry units.", "Hydrosentry"},
+	} {
+		clip := transcript.Clip{PCM: telephone(append(flite(t, "rms", c.said), make([]float64, 8000)...)), Rate: 8000, NarrowBand: true, Language: "en"}
+		hear := func(terms []transcript.Term) string {
+			clip.Terms = terms
+			h, err := s.Transcribe(context.Background(), clip)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h.Text
+		}
+		before := hear(nil)
+		if got := hear(terms); !strings.Contains(got, c.name) || strings.Contains(before, c.name) {
+			t.Errorf("%q was understood, and %q without terms: %s", got, before, c.name)
+		}
+		if got := hear(termsOf("Krzysztof Wojciechowski", "Lumaflow")); got != before {
+			t.Errorf("with the names of others %q was understood, not %q", got, before)
+		}
+	}
+}

@@ -25,6 +25,7 @@ const (
 	spellingShare              = 0.4        // of letters, then
 	exactLimit                 = 0.06       // of what has the letters of a term
 	edgeCost                   = 0.08       // of beginning or ending with a word such as "to"
+	commaCost                  = 0.03       // of a comma in the midst
 	unsure, clearly            = 0.10, 0.03 // from the first on a term has to be nearer than the next one by the second
 )
 

@@ -49,8 +49,11 @@ func (s *search) run(from, to int) (r run, ok bool) {
 	r = run{from: from, to: to, familiar: true, phones: s.phones[:0]}
 	letters := make([]byte, 0, 32)
 	for i, t := range s.text[from:to] {
-		if t.number || i > 0 && (t.before != "" || s.text[from+i-1].after != "") {
+		if t.number || i > 0 && (t.before != "" || !goesOn(s.text[from+i-1])) {
 			return r, false
+		}
+		if i > 0 && s.text[from+i-1].after != "" {
+			r.cost += commaCost
 		}
 		r.phones = append(r.phones, t.phones...)
 		letters = append(letters, t.plain...)
@@ -65,6 +68,9 @@ func (s *search) run(from, to int) (r run, ok bool) {
 	}
 	return r, true
 }
+
+// goesOn tells whether a name may go on behind a word: recognisers write commas into those that they do not know.
+func goesOn(t token) bool { return t.after == "" || t.after == "," }
 
 // begins looks for targets in the words that begin at a place.
 func (s *search) begins(from int) {
@@ -202,12 +208,12 @@ func limitOf(words []token) float64 {
 // beside looks for the other words of a name where one of them was found: they may be farther from what was understood.
 func (s *search) beside(f fix) {
 	for from := max(f.from-3, 0); from < f.from; from++ {
-		if s.text[f.from-1].after == "" {
+		if goesOn(s.text[f.from-1]) {
 			s.besideIn(from, f.from, f, -1)
 		}
 	}
 	for to := f.to + 1; to <= min(f.to+3, len(s.text)); to++ {
-		if s.text[f.to-1].after == "" {
+		if goesOn(s.text[f.to-1]) {
 			s.besideIn(f.to, to, f, 1)
 		}
 	}

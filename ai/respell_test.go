@@ -24,6 +24,8 @@ func TestTermsAreWrittenWhereTheyWereHeard(t *testing.T) {
 		"Yes, Gwendoline Pritcherd will call.":                     "Yes, Gwendolyn Pritchard will call.",
 		"Give it to Rajesh to Krab already.":                       "Give it to Rajesh Chakraborty.",
 		"It was Florian Albert Hauser, yes.":                       "It was Florian Oberhauser, yes.",
+		"by Florian, Albert Hauser, yes":                           "by Florian Oberhauser, yes",
+		"Yes, Florian, Zentrix, all of it":                         "Yes, Florian, Zyntrix, all of it",
 		"Castrial Brook, how can I help?":                          "Kestrelbrook, how can I help?",
 		"Wexcum dental's invoice":                                  "Wexcombe Dental's invoice",
 		"Our Ventura stopped.":                                     "Our Vantora stopped.",

@@ -27,11 +27,19 @@ func (all *targets) write(text string) string {
 	}
 	var out []string
 	at := 0
-	for _, f := range found {
+	for i, f := range found {
 		out = append(append(out, words[at:f.from]...), f.written(words)...)
+		if i+1 < len(found) && f.before(found[i+1]) {
+			out[len(out)-1] = strings.TrimSuffix(out[len(out)-1], ",")
+		}
 		at = f.to
 	}
 	return strings.Join(append(out, words[at:]...), " ")
+}
+
+// before tells whether another fix goes on with the same name: then there is no comma between them.
+func (f fix) before(next fix) bool {
+	return f.to == next.from && f.term == next.term && f.part != wholeTerm && next.part == f.part+1
 }
 
 // written are the words of a target with the punctuation of those it takes the place of.
@@ -50,8 +58,12 @@ func (all *targets) writeWords(heard []transcript.Word) (out []transcript.Word) 
 		words[i] = w.Text
 	}
 	at := 0
-	for _, f := range all.fixes(textTokens(words)) {
+	found := all.fixes(textTokens(words))
+	for i, f := range found {
 		out = append(append(out, heard[at:f.from]...), f.timed(heard[f.from:f.to], f.written(words))...)
+		if i+1 < len(found) && f.before(found[i+1]) {
+			out[len(out)-1].Text = strings.TrimSuffix(out[len(out)-1].Text, ",")
+		}
 		at = f.to
 	}
 	return append(out, heard[at:]...)

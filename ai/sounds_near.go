@@ -65,7 +65,7 @@ var apart = func() (all [39][39]float32) {
 		for b := range all[a] {
 			switch ka, kb := kindOf[a], kindOf[b]; {
 			case a == b:
-			case ka == vowelKind && kb == vowelKind:
+			case isVowel(phoneme(a)) && isVowel(phoneme(b)):
 				all[a][b] = 0.4
 			case ka == kb:
 				all[a][b] = 0.6
