@@ -183,6 +183,7 @@ func (h *house) listenInMenus(l transcript.Listener) {
 	if l == nil {
 		return
 	}
+	var second transcript.Listener
 	switch x := l.(type) {
 	case *ai.Sphinx:
 		own := ai.NewBriskSphinx()
@@ -192,8 +193,13 @@ func (h *house) listenInMenus(l transcript.Listener) {
 		own := x.Brisk()
 		h.engines.closers = append(h.engines.closers, own.Close)
 		l = own
+		if h.config.Transcriber == "builtin" { // single words are what its model understands worst; starts only when it is asked
+			sphinx := ai.NewBriskSphinx()
+			h.engines.closers = append(h.engines.closers, sphinx.Close)
+			second = sphinx
+		}
 	}
-	h.engines.menu, h.engines.agent = ai.NewMenuEar(l), ai.NewAgentEar(l)
+	h.engines.menu, h.engines.agent = ai.NewMenuEar(l).Or(second), ai.NewAgentEar(l)
 }
 
 // engineLimits bound a request to an engine on another machine.

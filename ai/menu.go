@@ -11,10 +11,19 @@ import (
 )
 
 // A MenuEar listens to callers who say what they want from a list.
-type MenuEar struct{ listener transcript.Listener }
+type MenuEar struct {
+	listener transcript.Listener
+	second   transcript.Listener // nil: nobody else is asked
+}
 
 // NewMenuEar makes an ear of an engine. It needs one whose workers are not kept busy by recordings: callers do not wait.
 func NewMenuEar(l transcript.Listener) *MenuEar { return &MenuEar{listener: l} }
+
+// Or has another engine, one that listens for nothing but the phrases, asked where the first heard none of them.
+func (e *MenuEar) Or(second transcript.Listener) *MenuEar {
+	e.second = second
+	return e
+}
 
 // Ready says what is missing where nothing can be understood.
 func (e *MenuEar) Ready(ctx context.Context) error { return e.listener.Ready(ctx) }
@@ -32,15 +41,34 @@ func (e *MenuEar) Hear(ctx context.Context, phrases []string, pcm <-chan []int16
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), menuPatience)
 	defer cancel()
-	h, err := e.listener.Transcribe(ctx, transcript.Clip{PCM: said, Rate: 8000, NarrowBand: true, Language: "en", Phrases: phrases})
-	if err != nil {
-		return 0, false
-	}
-	text := saidIn(h)
-	if index, ok = which(phrases, text); !ok {
-		index, ok = soundsLike(phrases, text)
+	clip := transcript.Clip{PCM: said, Rate: 8000, NarrowBand: true, Language: "en", Phrases: phrases}
+	index, ok, text := heardBy(ctx, e.listener, clip)
+	if !ok && e.second != nil && short(text, phrases) {
+		index, ok, _ = heardBy(ctx, e.second, clip)
 	}
 	return index, ok
+}
+
+// heardBy tells which phrase an engine hears, or something that sounds like it, and what it heard.
+func heardBy(ctx context.Context, l transcript.Listener, clip transcript.Clip) (index int, ok bool, text string) {
+	h, err := l.Transcribe(ctx, clip)
+	if err != nil {
+		return 0, false, ""
+	}
+	text = saidIn(h)
+	if index, ok = which(clip.Phrases, text); !ok {
+		index, ok = soundsLike(clip.Phrases, text)
+	}
+	return index, ok, text
+}
+
+// short tells whether what was heard may be a phrase that was misheard: it has hardly more words than the longest.
+func short(text string, phrases []string) bool {
+	longest := 0
+	for _, p := range phrases {
+		longest = max(longest, len(plainWords(p)))
+	}
+	return len(plainWords(text)) <= longest+1
 }
 
 // The parts of an utterance.
