@@ -82,3 +82,21 @@ func TestAnAgentIsGivenThePhraseThatWasMeant(t *testing.T) {
 		}
 	}
 }
+
+// Another engine is asked where the first heard no phrase, unless what it heard is too long to be one.
+func TestASecondEngineIsAskedWhereTheFirstHeardNoPhrase(t *testing.T) {
+	t.Parallel()
+	menu := []string{"sales", "technical support"}
+	for _, c := range []struct {
+		first, second understood
+		want          int
+	}{{"", "sales", 0}, {"Say, halls,", "sales", 0}, {"Technical support.", "sales", 1}, {"I do not know that.", "sales", -1}, {"Bananas.", "bananas", -1}} {
+		got, ok := NewMenuEar(c.first).Or(c.second).Hear(context.Background(), menu, spokenPieces())
+		if !ok {
+			got = -1
+		}
+		if got != c.want {
+			t.Errorf("%q, then %q: %d, want %d", c.first, c.second, got, c.want)
+		}
+	}
+}
