@@ -69,7 +69,7 @@ func rare(terms []transcript.Term) map[string]bool {
 func namesFound(t *testing.T, s ears, sentences []string, voices []voice, all, terms []transcript.Term) (found, said, wrong, words int) {
 	names := rare(all)
 	for i, sentence := range sentences {
-		clip := transcript.Clip{PCM: telephone(append(voices[i%len(voices)](t, sentence), make([]float64, 8000)...)),
+		clip := transcript.Clip{PCM: telephone(append(append(make([]float64, 3200), voices[i%len(voices)](t, sentence)...), make([]float64, 8000)...)),
 			Rate: 8000, NarrowBand: true, Language: "en", Terms: terms}
 		h, err := s.Transcribe(context.Background(), clip)
 		if err != nil {
