@@ -16,6 +16,10 @@ func (s *Service) Change(ctx context.Context, c Change) error {
 
 // ChangeLater is Change for what nobody waits for: what is written afterwards comes after it, and wait returns when it is written.
 func (s *Service) ChangeLater(ctx context.Context, c Change) (wait func() error) {
+	if wait, ok := s.beginnings.join(c); ok {
+		id := c.ID
+		return func() error { return changeWritten(id, wait()) }
+	}
 	written, id := s.DB.Later(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }), c.ID
 	return func() error { return changeWritten(id, written()) }
 }

@@ -60,6 +60,8 @@ type Service struct {
 	// NoteSyncs tells how far notes have come to connected systems; may be nil.
 	NoteSyncs func(ctx context.Context, q db.Querier, org string, notes []string) (map[string][]NoteSync, error)
 
+	beginnings beginnings
+
 	under   under
 	pace    pace
 	packers sync.Pool // *gzip.Writer, of stories
@@ -123,20 +125,20 @@ type Party struct {
 // Begin writes the row of a new call and tells call.started.
 func (s *Service) Begin(ctx context.Context, n New) error {
 	n.contact = s.contactOf(ctx, n)
-	return s.begun(n, s.DB.Tx(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
+	return s.begun(n.ID, s.DB.Tx(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
 }
 
 // BeginLater is Begin for a call that need not wait: what is written of it afterwards comes after its beginning, and wait returns
-// when that is written.
+// when that is written. What ChangeLater is given while the beginning waits for the database is written with it, as one row.
 func (s *Service) BeginLater(ctx context.Context, n New) (wait func() error) {
 	n.contact = s.contactOf(ctx, n)
-	written := s.DB.Later(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) })
-	return func() error { return s.begun(n, written()) }
+	b := s.beginLater(ctx, n)
+	return func() error { err, _ := b.wait(); return s.begun(n.ID, err) }
 }
 
-func (s *Service) begun(n New, err error) error {
+func (s *Service) begun(id string, err error) error {
 	if err != nil {
-		return fmt.Errorf("begin call %s: %w", n.ID, err)
+		return fmt.Errorf("begin call %s: %w", id, err)
 	}
 	return nil
 }
@@ -145,20 +147,12 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, n New) error {
 	if err := insert(ctx, tx, n, s.Node); err != nil {
 		return err
 	}
-	if n.CallerLeg != "" || n.status() != Queued {
+	if n.hasCaller() {
 		if err := insertLeg(ctx, tx, n.Org, n.ID, callerLeg(n)); err != nil {
 			return err
 		}
 	}
-	s.touch(tx, n.Org, n.ID)
-	if err := s.keepPurpose(ctx, tx, n); err != nil {
-		return err
-	}
-	return s.Outbox.Publish(ctx, tx, n.Org, event.CallStarted{
-		CallID: n.ID, Direction: string(n.Direction), FromNumber: n.From, ToNumber: n.To,
-		FromName: db.Null(n.FromName).Ptr(), NumberID: db.Null(n.NumberID).Ptr(),
-		UserID: db.Null(n.UserID).Ptr(), StartedAt: db.At(n.StartedAt), Source: n.Source, Contact: n.contact,
-	})
+	return s.tellBegun(ctx, tx, n)
 }
 
 // touch tells OnLegs of a call.

@@ -18,13 +18,9 @@ func insert(ctx context.Context, tx db.Querier, n New, node string) error {
 			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, client_reference, sandbox, node, contact_id, contact)
 		VALUES ($1, $2, $3, $15, 'agent', $4, $5, $6, $7, $8, $9, $10, $11, $12, $16, 0, 0, 0, 0, 0,
 			'off', FALSE, 'not_required', '[]', 0, $17, $18, $13, $14, $19, $20)`
-	metadata := n.Metadata
-	if metadata == nil {
-		metadata = map[string]string{}
-	}
 	_, err := tx.Exec(ctx, q, n.Org, n.ID, string(n.Direction), n.Source, n.From, db.Null(n.FromName), n.To, db.Null(n.NumberID),
 		db.Null(n.DeviceID), db.Null(n.TrunkID), db.Null(n.UserID), db.At(n.StartedAt), n.Sandbox, node, string(n.status()),
-		n.ringingAt(), db.AsJSON(metadata), db.Null(n.Reference), contactID(n.contact), contactText(n.contact))
+		n.ringingAt(), db.AsJSON(n.metadata()), db.Null(n.Reference), contactID(n.contact), contactText(n.contact))
 	return err
 }
 
@@ -34,6 +30,16 @@ func (n New) status() Status {
 	}
 	return n.Status
 }
+
+func (n New) metadata() map[string]string {
+	if n.Metadata == nil {
+		return map[string]string{}
+	}
+	return n.Metadata
+}
+
+// hasCaller reports whether there is a leg already, of who calls.
+func (n New) hasCaller() bool { return n.CallerLeg != "" || n.status() != Queued }
 
 // ringingAt is zero for calls that do not ring yet.
 func (n New) ringingAt() db.Time {
