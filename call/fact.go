@@ -20,7 +20,7 @@ type Change struct {
 	Recordings []RecordingFact // new or changed ones; written by id
 	Events     []event.Payload
 	// Dialogs is what a restarted node needs to carry the call on; nil leaves what is there, which is nothing where Fleeting is set.
-	Dialogs  json.RawMessage
+	Dialogs  json.RawMessage `json:",omitempty"`
 	Fleeting bool
 	// Done is called once it is committed; nil: nobody is told.
 	Done func() `json:"-"`
@@ -68,7 +68,7 @@ type LegState struct {
 	EndedAt    time.Time
 	EndReason  string
 	SIPStatus  int
-	Quality    json.RawMessage // api-surface 6.17, when it has ended
+	Quality    json.RawMessage `json:",omitempty"` // api-surface 6.17, when it has ended
 }
 
 // A TransferState is how far a transfer has come (api-surface 7.1).

@@ -1,9 +1,11 @@
 package call
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"soniq/db"
 	"soniq/event"
@@ -11,7 +13,8 @@ import (
 
 // This file is how a call's beginning and answer are sure before their commit: who is told of them must not wait for it.
 
-// kept is an entry of the journal: one of both.
+// kept is an entry of the journal: one of both. What a restart needs of a change stands behind it on a line of its own, as it is: it is as
+// long as all the rest, and JSON inside JSON is read through again.
 type kept struct {
 	Begin  *New        `json:"begin,omitempty"`
 	Change *keptChange `json:"change,omitempty"`
@@ -30,6 +33,7 @@ func (s *Service) SureBegin(n New) (settle func(), ok bool) { return s.sure(kept
 // SureChange is SureBegin for a change, which may tell of nothing but an answer.
 func (s *Service) SureChange(c Change) (settle func(), ok bool) {
 	k := keptChange{Change: c}
+	k.Dialogs = nil
 	for _, e := range c.Events {
 		a, answered := e.(event.CallAnswered)
 		if !answered {
@@ -37,16 +41,19 @@ func (s *Service) SureChange(c Change) (settle func(), ok bool) {
 		}
 		k.Events = append(k.Events, a)
 	}
-	return s.sure(kept{Change: &k})
+	return s.sure(kept{Change: &k}, c.Dialogs...)
 }
 
 func nothing() {}
 
-func (s *Service) sure(k kept) (settle func(), ok bool) {
+func (s *Service) sure(k kept, dialogs ...byte) (settle func(), ok bool) {
 	if s.Journal == nil {
 		return nothing, false
 	}
 	b, err := json.Marshal(k)
+	if len(dialogs) > 0 {
+		b = slices.Concat(b, []byte{'\n'}, dialogs)
+	}
 	if err == nil {
 		settle, err = s.Journal.Append(b)
 	}
@@ -62,12 +69,11 @@ func (s *Service) sure(k kept) (settle func(), ok bool) {
 // read it, is told in the log and left out: it must not keep the server from starting.
 func (s *Service) Replay(ctx context.Context, entries [][]byte) error {
 	for _, b := range entries {
-		var k kept
-		if err := json.Unmarshal(b, &k); err != nil {
+		k, err := read(b)
+		if err != nil {
 			s.log().Error("an entry of the journal cannot be read", "err", err)
 			continue
 		}
-		var err error
 		switch {
 		case k.Begin != nil:
 			err = s.beginOnce(ctx, *k.Begin)
@@ -83,6 +89,17 @@ func (s *Service) Replay(ctx context.Context, entries [][]byte) error {
 		}
 	}
 	return nil
+}
+
+func read(b []byte) (k kept, err error) {
+	b, dialogs, _ := bytes.Cut(b, []byte{'\n'})
+	if err := json.Unmarshal(b, &k); err != nil {
+		return k, err
+	}
+	if k.Change != nil && len(dialogs) > 0 {
+		k.Change.Dialogs = dialogs
+	}
+	return k, nil
 }
 
 func (k keptChange) whole() Change {

@@ -2,6 +2,7 @@ package call_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"soniq/call"
@@ -60,6 +61,32 @@ func TestWhatWasSureIsThereAfterAKill(t *testing.T) {
 			t.Errorf("%d events, want call.started and call.answered, once", events)
 		}
 	})
+}
+
+// TestDialogsInTheJournal has an answer that leaves nothing for a restart, and one as versions before wrote it, with the dialogs inside.
+func TestDialogsInTheJournal(t *testing.T) {
+	t.Parallel()
+	o, dir, ctx := open(t, dbtest.SQLite(t)), t.TempDir(), context.Background()
+	o.calls.Journal = openJournal(t, dir, 0, nil)
+	one, two := o.place(), o.place()
+	one.shape()
+	one.next.Dialogs = nil
+	if _, ok := o.calls.SureChange(one.next); !ok {
+		t.Fatal("the answer is not sure")
+	}
+	before := []byte(`{"change":{"Org":"` + o.org + `","ID":"` + two.ID + `","Revision":1,"Row":{"Status":"in_progress"},"Dialogs":{"a":{"cseq":8}}}}`)
+	openJournal(t, dir, 1, func(found [][]byte) { o.must(o.calls.Replay(ctx, append(found, before))) })
+	suspended, err := o.calls.Dialogs(ctx)
+	o.must(err)
+	if len(suspended) != 1 || suspended[0].New.ID != two.ID || string(suspended[0].Dialogs) != `{"a":{"cseq":8}}` {
+		t.Errorf("what a restart needs: %+v", suspended)
+	}
+	for _, l := range one.get(one.ID)["legs"].([]any) {
+		want(t, l.(map[string]any), "quality", nil)
+	}
+	if strings.Contains(o.row(one.ID), "quality=null") {
+		t.Error("nothing is known of the quality of a leg that goes on, and something is written")
+	}
 }
 
 // TestWhatIsInTheDatabaseIsNotFoundAgain settles both.
