@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/call"
 	"soniq/contact"
 	"soniq/db"
 	"soniq/db/dbtest"
@@ -379,6 +380,23 @@ func TestARingingPhonePopsTwiceWhenASystemIsLate(t *testing.T) {
 	h.Ringing(contact.Ring{Org: h.org, CallID: "call_2", UserID: "usr_1", Phone: "anonymous"})
 	if e := (<-told.C).(event.Event); !strings.Contains(e.Body, `"complete":true`) || !strings.Contains(e.Body, `"phone":"anonymous"`) {
 		t.Errorf("withheld %s", e.Body)
+	}
+}
+
+// What a call came by is asked for where it is not known.
+func TestARingingPhoneIsToldTheQueue(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	told := h.bus.Subscribe(event.Stream, 10)
+	h.CallQueue = func(_ context.Context, _, callID string) (*call.Named, error) { return &call.Named{ID: callID, Name: "asked"}, nil }
+	h.WayQueue = func(_ context.Context, _ string, w call.Way) (*call.Named, error) {
+		return &call.Named{ID: w.NumberID, Name: "known"}, nil
+	}
+	for want, way := range map[string]*call.Way{`{"id":"call_1","name":"asked"}`: nil, `{"id":"num_1","name":"known"}`: {NumberID: "num_1"}} {
+		h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018", Way: way})
+		if e := (<-told.C).(event.Event); !strings.Contains(e.Body, `"queue":`+want) {
+			t.Errorf("%s, want the queue %s", e.Body, want)
+		}
 	}
 }
 

@@ -136,6 +136,9 @@ func (s *Service) fillPop(ctx context.Context, a asked, country string, p *Scree
 type Ring struct {
 	Org, CallID, UserID, Phone string
 
+	// Way is what the call came by, where that is known; nil: it is asked for.
+	Way *call.Way
+
 	queue *call.Named
 }
 
@@ -158,7 +161,12 @@ func (s *Service) ringing(ctx context.Context, r Ring) error {
 	if err != nil {
 		return err
 	}
-	if r.queue, err = s.queue(ctx, r.Org, r.CallID); err != nil {
+	if r.Way != nil && s.WayQueue != nil {
+		r.queue, err = s.WayQueue(ctx, r.Org, *r.Way)
+	} else {
+		r.queue, err = s.queue(ctx, r.Org, r.CallID)
+	}
+	if err != nil {
 		s.Log.Warn("queue of a screen pop not found", "org", r.Org, "call", r.CallID, "err", err) // who calls matters more
 	}
 	a, err := read(r.Org, r.Phone, "", o.Country)

@@ -23,7 +23,8 @@ type hunt struct {
 
 	legID string // of its first leg; "": a new one
 
-	told bool // that it rings
+	told     bool // that it rings
+	straight bool // it is the first thing that becomes of the call
 
 	from        sip.Address // who calls, as it is shown
 	anonymous   bool
@@ -236,25 +237,6 @@ func (c *liveCall) progress(l *leg, e sip.Provisional) {
 	if h.onRing != nil {
 		h.onRing(l, e)
 	}
-}
-
-// A Ring is a call that rings at a user of ours.
-type Ring struct {
-	Org, CallID, UserID string
-	Number              string // of the other side
-}
-
-// tellRings tells once, however many phones the user has, that the call rings at them.
-func (h *hunt) tellRings(l *leg) {
-	if h.c.sw.Rings == nil || l.caller.UserID == "" || h.told {
-		return
-	}
-	h.told = true
-	number := h.from.URI.User
-	if h.anonymous {
-		number = call.Anonymous
-	}
-	h.c.sw.Rings(Ring{Org: h.c.new.Org, CallID: h.c.id, UserID: l.caller.UserID, Number: number})
 }
 
 // pickedUp connects a leg: the first who answers wins, the others are cancelled.

@@ -77,7 +77,7 @@ func (c *liveCall) ringsFor(to reach) time.Duration {
 
 // hunt rings who was called.
 func (c *liveCall) hunt(to reach) *hunt {
-	h := &hunt{c: c, role: "callee", to: to, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion,
+	h := &hunt{c: c, role: "callee", to: to, straight: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion,
 		from:      sip.Address{Display: c.new.FromName, URI: sip.URI{User: c.new.From}},
 		anonymous: c.new.From == call.Anonymous, offer: c.toCallee}
 	if to.user != nil {
