@@ -388,7 +388,9 @@ func TestARingingPhoneIsToldTheQueue(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	told := h.bus.Subscribe(event.Stream, 10)
-	h.CallQueue = func(_ context.Context, _, callID string) (*call.Named, error) { return &call.Named{ID: callID, Name: "asked"}, nil }
+	h.CallQueue = func(_ context.Context, _, callID string) (*call.Named, error) {
+		return &call.Named{ID: callID, Name: "asked"}, nil
+	}
 	h.WayQueue = func(_ context.Context, _ string, w call.Way) (*call.Named, error) {
 		return &call.Named{ID: w.NumberID, Name: "known"}, nil
 	}
