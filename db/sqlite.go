@@ -61,7 +61,8 @@ type write struct {
 	result chan error
 }
 
-// dsn has the writer not wait for the disk at each commit: it waits itself, for those who need it (writeLog).
+// dsn has the writer not wait for the disk at each commit: it waits itself, for those who need it (writeLog). The log is moved into the
+// database every 16 MB: the same pages are written again and again, and moved once.
 func dsn(path string, writer bool) string {
 	v := url.Values{}
 	for _, p := range []string{"journal_mode(WAL)", "busy_timeout(5000)", "foreign_keys(1)",
