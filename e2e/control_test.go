@@ -111,7 +111,7 @@ func TestARequestHoldsACallWithMusic(t *testing.T) {
 	o.Want(200, "POST", path+"/end", map[string]any{"reason": "enough"}, nil)
 	o.adaPhone.Wait("CALL_CLOSED", "")
 	o.bobPhone.Wait("CALL_CLOSED", "")
-	if r := o.record(o.ada.Extension); r.String() != "internal completed api api 0" || r.Hold < 3 {
+	if r := o.record(o.ada.Extension); r.String() != "internal completed api api 0" || r.Hold < 2 {
 		t.Errorf("record: %s, held for %d s", r, r.Hold)
 	}
 }
