@@ -30,7 +30,7 @@ func (h *house) joinContacts() {
 	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = h.lookups, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs
 	c.OnKnown = h.calls.Known
 	c.Remember, h.memory.Contacts = h.rememberContactNote, whose{c}
-	c.CallNumber, c.CallQueue, c.WayQueue, c.Past = h.callNumber, h.callQueue, h.wayQueue, h.past
+	c.CallNumber, c.CallQueue, c.Past = h.callNumber, h.callQueue, h.past
 	c.Lines = append(c.Lines, h.callLine, h.messageLine, h.voicemailLine)
 	h.messages.Contact, h.messages.ContactNumbers = c.Known, c.NumbersOf
 	c.OnMerge = append(c.OnMerge, x.Merge, func(ctx context.Context, tx db.Querier, org, from string, into contact.Contact) error {
@@ -111,11 +111,6 @@ func (h *house) callQueue(ctx context.Context, org, id string) (*call.Named, err
 	if err != nil {
 		return nil, unlessNone(err)
 	}
-	return h.wayQueue(ctx, org, c)
-}
-
-// wayQueue is callQueue for a call of which it is known what it came by.
-func (h *house) wayQueue(ctx context.Context, org string, c call.Way) (*call.Named, error) {
 	if c.QueueID != "" {
 		return h.namedQueue(ctx, org, c.QueueID)
 	}
@@ -208,7 +203,7 @@ func (h *house) rings(r pbx.Ring) {
 	if !strings.HasPrefix(r.Number, "+") && r.Number != call.Anonymous {
 		return // an extension: colleagues know each other
 	}
-	h.contacts.Ringing(contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number, Way: r.Way})
+	h.contacts.Ringing(contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number, Straight: r.Straight})
 }
 
 // startContacts starts what imports contacts and writes to connected systems.

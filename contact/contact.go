@@ -117,8 +117,6 @@ type Service struct {
 	CallNumber func(ctx context.Context, org, callID string) (number string, err error)
 	// CallQueue is the queue a call came into; nil where it is in none, or the call is not known. May be nil.
 	CallQueue func(ctx context.Context, org, callID string) (*call.Named, error)
-	// WayQueue is CallQueue for a call of which it is known what it came by; may be nil.
-	WayQueue func(ctx context.Context, org string, w call.Way) (*call.Named, error)
 	// OnKnown is told when it turned out later whose call it is; may be nil.
 	OnKnown func(ctx context.Context, org, callID string, c event.Contact) error
 

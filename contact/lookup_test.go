@@ -383,19 +383,16 @@ func TestARingingPhonePopsTwiceWhenASystemIsLate(t *testing.T) {
 	}
 }
 
-// What a call came by is asked for where it is not known.
+// Whose number was called straight is in no queue, and the database is not asked for one.
 func TestARingingPhoneIsToldTheQueue(t *testing.T) {
 	t.Parallel()
 	h := build(t, dbtest.SQLite(t))
 	told := h.bus.Subscribe(event.Stream, 10)
-	h.CallQueue = func(_ context.Context, _, callID string) (*call.Named, error) {
-		return &call.Named{ID: callID, Name: "asked"}, nil
+	h.CallQueue = func(context.Context, string, string) (*call.Named, error) {
+		return &call.Named{ID: "que_1", Name: "Sales"}, nil
 	}
-	h.WayQueue = func(_ context.Context, _ string, w call.Way) (*call.Named, error) {
-		return &call.Named{ID: w.NumberID, Name: "known"}, nil
-	}
-	for want, way := range map[string]*call.Way{`{"id":"call_1","name":"asked"}`: nil, `{"id":"num_1","name":"known"}`: {NumberID: "num_1"}} {
-		h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018", Way: way})
+	for straight, want := range map[bool]string{false: `{"id":"que_1","name":"Sales"}`, true: "null"} {
+		h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018", Straight: straight})
 		if e := (<-told.C).(event.Event); !strings.Contains(e.Body, `"queue":`+want) {
 			t.Errorf("%s, want the queue %s", e.Body, want)
 		}

@@ -136,8 +136,8 @@ func (s *Service) fillPop(ctx context.Context, a asked, country string, p *Scree
 type Ring struct {
 	Org, CallID, UserID, Phone string
 
-	// Way is what the call came by, where that is known; nil: it is asked for.
-	Way *call.Way
+	// Straight says that no queue has led the call there; else it is looked for.
+	Straight bool
 
 	queue *call.Named
 }
@@ -161,13 +161,10 @@ func (s *Service) ringing(ctx context.Context, r Ring) error {
 	if err != nil {
 		return err
 	}
-	if r.Way != nil && s.WayQueue != nil {
-		r.queue, err = s.WayQueue(ctx, r.Org, *r.Way)
-	} else {
-		r.queue, err = s.queue(ctx, r.Org, r.CallID)
-	}
-	if err != nil {
-		s.Log.Warn("queue of a screen pop not found", "org", r.Org, "call", r.CallID, "err", err) // who calls matters more
+	if !r.Straight {
+		if r.queue, err = s.queue(ctx, r.Org, r.CallID); err != nil {
+			s.Log.Warn("queue of a screen pop not found", "org", r.Org, "call", r.CallID, "err", err) // who calls matters more
+		}
 	}
 	a, err := read(r.Org, r.Phone, "", o.Country)
 	if err != nil || !a.number.whole() {

@@ -6,8 +6,8 @@ import "soniq/call"
 type Ring struct {
 	Org, CallID, UserID string
 	Number              string // of the other side
-	// Way is what the call came by, where it went straight to the user; nil: it was led somewhere first, or is passed on.
-	Way *call.Way
+	// Straight says that the number, or the extension, that was called is the user's own: no queue has led the call there.
+	Straight bool
 }
 
 // tellRings tells once, however many phones the user has, that the call rings at them.
@@ -20,9 +20,5 @@ func (h *hunt) tellRings(l *leg) {
 	if h.anonymous {
 		number = call.Anonymous
 	}
-	r := Ring{Org: h.c.new.Org, CallID: h.c.id, UserID: l.caller.UserID, Number: number}
-	if h.straight {
-		r.Way = &call.Way{Direction: h.c.new.Direction, NumberID: h.c.new.NumberID}
-	}
-	h.c.sw.Rings(r)
+	h.c.sw.Rings(Ring{Org: h.c.new.Org, CallID: h.c.id, UserID: l.caller.UserID, Number: number, Straight: h.straight})
 }
