@@ -49,7 +49,9 @@ func hearingCommand(ctx context.Context, args []string) error {
 	fmt.Println("installed in", dir)
 	if dir != hearing.Find() {
 		fmt.Println("use it with --transcriber", ai.SherpaPrefix+dir)
+		return nil
 	}
+	fmt.Println("a soniq that runs already uses it after its next start")
 	return nil
 }
 
