@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"soniq/db"
 )
@@ -15,11 +16,14 @@ type work struct {
 	abandoned bool
 }
 
+// abandonedRest is how long an abandoned job is left alone: it is to be cleared away, and not to be begun again before that.
+const abandonedRest = time.Second
+
 // errAbandoned is why a job that was abandoned did not come to its end.
 var errAbandoned = errors.New("abandoned: what it works on is being removed")
 
 // Abandon cancels the jobs of an organisation that run here. What they were to write at their end is dropped, and they are
-// ready again: Clear takes them away. It does not wait.
+// ready again after a moment: Clear takes them away before. It does not wait.
 func (r *Runner) Abandon(org string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

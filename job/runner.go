@@ -257,7 +257,7 @@ func (r *Runner) do(j Job) *end {
 	e.err = r.guarded(ctx, j)
 	switch {
 	case r.ended(e):
-		e.with, e.reported, e.err = nil, nil, &Retry{Free: true, Cause: errAbandoned}
+		e.with, e.reported, e.err = nil, nil, &Retry{After: abandonedRest, Free: true, Cause: errAbandoned}
 	case e.err != nil && r.lifetime.Err() != nil:
 		e.with, e.reported, e.err = nil, nil, &Retry{Free: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
 	}
