@@ -97,12 +97,17 @@ func (b *bench) measureCalls() error {
 	b.title("Calls", fmt.Sprintf("sipp over UDP on loopback, a call from a trunk to a registered phone, %s long, %d s at each rate; all on the same two cores.", talkTime, b.seconds))
 	var rows [][]string
 	over, cost := map[string]bool{}, map[string]float64{}
+	bare, err := b.barePassing()
+	if err != nil {
+		return err
+	}
+	defer bare.processes[0].stop()
 	for _, rate := range b.rates {
 		for _, try := range []struct {
 			name     string
 			s        subject
 			recorded bool
-		}{{ours, b.ours(), false}, {"ours, recorded", b.ours(), true}, {theirs, b.theirs(), false}} {
+		}{{ours, b.ours(), false}, {"ours, recorded", b.ours(), true}, {theirs, b.theirs(), false}, {floor, bare, false}} {
 			if over[try.name] || try.s.processes == nil || b.only != "" && b.only != try.name {
 				continue
 			}

@@ -55,7 +55,12 @@ func main() {
 	flag.BoolVar(&b.keep, "keep", false, "leave the data in its folder and name it")
 	limit := flag.Duration("limit", 19*time.Minute, "how long everything may take")
 	bare := flag.Bool("bare", false, "be a relay that only receives and sends, between the pairs of addresses given; the bench starts it")
+	bareCalls := flag.Bool("bare-calls", false, "be what only passes on the messages of calls, to the address given, with records in the file given; the bench starts it")
 	flag.Parse()
+	if *bareCalls && flag.NArg() == 2 {
+		fmt.Fprintln(os.Stderr, "bench:", beBareCalls(flag.Arg(0), flag.Arg(1), os.Stdout))
+		os.Exit(1)
+	}
 	if *bare {
 		fmt.Fprintln(os.Stderr, "bench:", beBare(flag.Args(), os.Stdout))
 		os.Exit(1)
