@@ -43,6 +43,8 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 		}
 		if !ok {
 			wrong = append(wrong, op.Field(field, "invalid_time", "must be a time such as 2026-01-31T09:30:00Z, or a date such as 2026-01-31"))
+		} else if t.Before(time.Unix(0, 0)) {
+			wrong = append(wrong, op.Field(field, "out_of_range", "must not lie before 1970"))
 		}
 		return t
 	}
