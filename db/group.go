@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // A group is the functions that share one transaction of SQLite.
@@ -22,30 +23,27 @@ type group struct {
 // shared is the savepoint of those that share one.
 const shared = "shared"
 
-// group runs w and whatever else is waiting in one transaction, then answers all: who is swift when it is committed, the others
-// when the disk has it. While nobody waits for the commit, it waits for more.
-func (s *sqlite) group(conn *cached, w *write) {
+// group runs functions, and what has come meanwhile, in one transaction, then answers all: who is swift when it is committed, the others
+// when the disk has it.
+func (s *sqlite) group(conn *cached, all []*write) {
 	ctx := context.Background()
 	if err := conn.run(ctx, "BEGIN IMMEDIATE"); err != nil {
-		w.result <- fmt.Errorf("begin: %w", err)
+		refuse(all, fmt.Errorf("begin: %w", err))
 		return
 	}
 	g := &group{s: s, conn: conn}
-	var broken error
-	until := s.mayWait(w)
-	for n := 1; w != nil && broken == nil; n++ {
-		broken = g.add(w)
-		if t := s.mayWait(w); t.Before(until) {
-			until = t
+	var err error
+	for n := 0; n < len(all) && err == nil; n++ {
+		if err = g.add(all[n]); err != nil {
+			refuse(all[n+1:], err)
+			break
 		}
-		if w = nil; n < maxGroup {
-			w = s.next(until)
+		if n == len(all)-1 && n < maxGroup {
+			if w := s.next(time.Time{}); w != nil {
+				all = append(all, w)
+			}
 		}
 	}
-	if w != nil {
-		w.result <- broken
-	}
-	err := broken
 	if err == nil {
 		err = s.commit(ctx, conn)
 	}
@@ -56,6 +54,13 @@ func (s *sqlite) group(conn *cached, w *write) {
 	}
 	g.settle()
 	s.answer(g.ran, err)
+}
+
+// refuse tells those whose functions are not run.
+func refuse(all []*write, err error) {
+	for _, w := range all {
+		w.result <- err
+	}
 }
 
 // add runs a function, and tells who waits for it where it failed. It returns an error where the whole transaction is lost.

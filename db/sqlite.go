@@ -196,18 +196,34 @@ func (s *sqlite) run(conn *cached) {
 	for {
 		select {
 		case w := <-s.queue:
-			s.group(conn, w)
+			s.group(conn, s.collect(w))
 		case <-s.stop:
 			for { // what was accepted before the close is still done
 				select {
 				case w := <-s.queue:
-					s.group(conn, w)
+					s.group(conn, []*write{w})
 				default:
 					return
 				}
 			}
 		}
 	}
+}
+
+// collect waits for what else is to be done in the transaction of w, while nobody waits for the commit. It is run together and not as it
+// comes: a call that begins is written with what it comes to meanwhile.
+func (s *sqlite) collect(w *write) (all []*write) {
+	until := s.mayWait(w)
+	for w != nil {
+		all = append(all, w)
+		if t := s.mayWait(w); t.Before(until) {
+			until = t
+		}
+		if w = nil; len(all) < maxGroup {
+			w = s.next(until)
+		}
+	}
+	return all
 }
 
 // mayWait is until when the commit of a function may wait for others: of one that waits for the disk, while the disk is busy with
