@@ -21,7 +21,7 @@ const (
 	// patience is how long the commit of a function given to Later waits for others to share it with, and longPatience how long where
 	// more than busyWrites were given in the last tenth of a second: the more share a commit, the fewer pages are written twice.
 	patience     = 3 * time.Millisecond
-	longPatience = 12 * time.Millisecond
+	longPatience = 25 * time.Millisecond
 	busyWrites   = 50
 	// gather is the least time between two commits of which nobody waits for the disk.
 	gather = 4 * time.Millisecond
