@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // maxCached bounds the prepared statements kept; ours are constants, so it is never reached in practice.
@@ -16,6 +17,7 @@ type cached struct {
 	on      statements
 	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
 	closer  func() error
+	written *written // of the writer of SQLite; else nil
 
 	mu    sync.RWMutex // guards known
 	known map[string]*prepared
@@ -25,6 +27,7 @@ type cached struct {
 type prepared struct {
 	*sql.Stmt
 	order []int
+	marks []*atomic.Uint64 // of the tables it writes to
 }
 
 // arrange puts the arguments into the order of the parameters.
@@ -65,7 +68,7 @@ func (c *cached) statement(ctx context.Context, query string) *prepared {
 		_ = made.Close()
 		return other
 	}
-	s = &prepared{made, order}
+	s = &prepared{made, order, c.marksOf(query)}
 	c.known[query] = s
 	return s
 }
@@ -104,12 +107,32 @@ func positional(query string) (text string, order []int) {
 	return out.String(), order
 }
 
+func (c *cached) marksOf(query string) []*atomic.Uint64 {
+	if c.written == nil {
+		return nil
+	}
+	return c.written.marks.of(writesTo(query))
+}
+
+// wrote remembers to what a statement writes; a nil s is one that is not prepared.
+func (c *cached) wrote(s *prepared, query string) {
+	switch {
+	case c.written == nil:
+	case s == nil:
+		c.written.add(c.marksOf(query))
+	default:
+		c.written.add(s.marks)
+	}
+}
+
 func (c *cached) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if len(args) > 0 {
 		if s := c.statement(ctx, query); s != nil {
+			c.wrote(s, query)
 			return s.ExecContext(ctx, s.arrange(args)...)
 		}
 	}
+	c.wrote(nil, query)
 	return c.on.ExecContext(ctx, query, args...)
 }
 
@@ -126,15 +149,19 @@ func (c *cached) run(ctx context.Context, text string) error {
 
 func (c *cached) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if s := c.statement(ctx, query); s != nil {
+		c.wrote(s, query)
 		return s.QueryContext(ctx, s.arrange(args)...)
 	}
+	c.wrote(nil, query)
 	return c.on.QueryContext(ctx, query, args...)
 }
 
 func (c *cached) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if s := c.statement(ctx, query); s != nil {
+		c.wrote(s, query)
 		return s.QueryRowContext(ctx, s.arrange(args)...)
 	}
+	c.wrote(nil, query)
 	return c.on.QueryRowContext(ctx, query, args...)
 }
 

@@ -46,6 +46,7 @@ type sqlite struct {
 
 	unsure atomic.Int64 // groups that wait for the disk
 	rate   rate         // of what is given to Later
+	marks  marks
 
 	transactions, commits, commitTime atomic.Int64
 }
@@ -104,7 +105,9 @@ func openSQLite(ctx context.Context, path string) (*sqlite, error) {
 		queue: make(chan *write, 4*maxGroup), done: make(chan struct{}), stop: make(chan struct{}),
 		log: newWriteLog(path), sure: make(chan []*write, maxUnsure),
 	}
-	go s.run(newCached(conn, conn.PrepareContext, conn.Close))
+	writer := newCached(conn, conn.PrepareContext, conn.Close)
+	writer.written = &written{marks: &s.marks, dirty: map[*atomic.Uint64]struct{}{}}
+	go s.run(writer)
 	return s, nil
 }
 
@@ -318,6 +321,7 @@ func (s *sqlite) commit(ctx context.Context, conn *cached) error {
 	if err := conn.run(ctx, "COMMIT"); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	conn.written.committed()
 	s.last = time.Now()
 	s.commits.Add(1)
 	s.commitTime.Add(int64(s.last.Sub(start)))
