@@ -86,9 +86,15 @@ func (s *Service) Bindings(ctx context.Context, org string, devices []string) ([
 	return all, nil
 }
 
-// OfUserBindings returns where a user's active phones can be reached now, in one read.
+// OfUserBindings returns where a user's active phones can be reached now, in one read at most.
 func (s *Service) OfUserBindings(ctx context.Context, org, userID string) ([]Binding, error) {
-	all, err := bindingsOfUser(ctx, s.db.Read(ctx), org, userID, db.At(s.now()))
+	now, found := s.now(), s.reached
+	if db.InTx(ctx) { // which may see what is not committed
+		found = &reached{}
+	}
+	all, err := found.get(who{org, userID}, now, func() ([]Binding, error) {
+		return bindingsOfUser(ctx, s.db.Read(ctx), org, userID, db.At(now))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("find bindings of user: %w", err)
 	}

@@ -114,13 +114,14 @@ type Service struct {
 	now      func() time.Time
 	domain   string
 	accounts *bus.Cache[Account]
+	reached  *reached
 }
 
 // New makes the room. Domain is the SIP domain and digest realm of every phone; changing it makes the passwords
 // that were given out useless.
 func New(d *db.DB, users *user.Service, s Sealer, b *bus.Bus, now func() time.Time, domain string) *Service {
 	return &Service{db: d, users: users, sealer: s, bus: b, now: now, domain: domain,
-		accounts: bus.NewCache[Account](b, Changed, cacheLife, now)}
+		accounts: bus.NewCache[Account](b, Changed, cacheLife, now), reached: newReached(d)}
 }
 
 // Get returns a device without its registration, or db.ErrNone.

@@ -208,6 +208,9 @@ func TestABindingComesBackWhole(t *testing.T) {
 		if got, _ := h.Bindings(ctx, h.org, []string{a.DeviceID}); len(got) != 0 {
 			t.Errorf("after its time: %+v", got)
 		}
+		if got, _ := h.OfUserBindings(ctx, h.org, id); len(got) != 0 {
+			t.Errorf("of the user, after its time: %+v", got)
+		}
 		if got, _ := h.Registered(ctx); len(got) != 0 {
 			t.Errorf("of all, after its time: %+v", got)
 		}
