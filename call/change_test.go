@@ -104,6 +104,33 @@ func TestAChangeIsWrittenWithItsEventsAndOnce(t *testing.T) {
 	})
 }
 
+func TestACallWhoseStateIsWrittenEndsAsItWas(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		for _, missed := range []bool{false, true} {
+			p := open(t, d).place()
+			p.answered()
+			revision := p.next.Revision
+			p.next.Row.TransferredTo = "ext:101"
+			if missed { // the change that wrote the state was lost
+				revision++
+			}
+			p.must(p.calls.End(context.Background(), call.Ended{New: p.New, Revision: revision, State: p.next.Row, Settled: true,
+				Legs: p.next.Legs, At: p.at.Add(65 * time.Second), AnsweredAt: p.next.Row.AnsweredAt,
+				Outcome: call.Outcome{Reason: "api", HangupBy: "api"}}))
+			c := p.get(p.ID)
+			want(t, c, "status", "completed")
+			want(t, c, "end_reason", "api")
+			want(t, c, "talk_duration_seconds", 60.0)
+			to := any(nil) // what is settled is not written again
+			if missed {
+				to = "ext:101"
+			}
+			want(t, p.api.Do(optest.Admin(p.org), "GET", "/cdr/"+p.ID, nil).Body, "transferred_to", to)
+		}
+	})
+}
+
 func TestTheEndWritesTheLastStateAndClosesEveryPart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -260,6 +260,8 @@ type Ended struct {
 	State    State // as it was last, where Revision is not 0
 	Legs     []LegState
 	Monitors []MonitorState
+	// Settled says that State is what the last Change wrote.
+	Settled bool
 	// Whole says that Legs and Monitors are all that were left open, which else is looked for, and Suspendable that dialogs
 	// were kept for a restart.
 	Whole, Suspendable bool

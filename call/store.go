@@ -98,6 +98,12 @@ func end(ctx context.Context, tx db.Querier, e Ended, now time.Time) (Call, erro
 	if e.Revision == 0 {
 		return scan(tx.QueryRow(ctx, endAsItIs, append(args, last...)...))
 	}
+	if e.Settled {
+		c, err := scan(tx.QueryRow(ctx, endSettled, append(append([]any{e.Org, e.ID}, last...), e.Revision)...))
+		if !db.IsNone(err) {
+			return c, err
+		}
+	}
 	args = append(append(args, e.Revision), stateArgs(e.State)...)
 	return scan(tx.QueryRow(ctx, endWithState, append(args, last...)...))
 }
@@ -110,13 +116,19 @@ func (e Ended) recordingID() string {
 	return e.Recording
 }
 
-// The ends of a call: with the state it was in last, where the switch gives it, and without.
+// The ends of a call: with the state it was in last, where the switch gives it, and without; and without where that state is written already,
+// as it nearly always is: what does not change is not indexed anew.
 var (
+	// tenant: endWhere names it
+	endSettled = `UPDATE calls SET ` + endColumns(3) + strings.Replace(endWhere, "RETURNING", fmt.Sprintf("AND revision = $%d RETURNING", 3+endArgs), 1)
 	// tenant: endWhere names it
 	endAsItIs = `UPDATE calls SET ` + endColumns(3) + endWhere
 	// tenant: endWhere names it
 	endWithState = `UPDATE calls SET revision = $3, ` + stateColumns + `, ` + endColumns(19) + endWhere
 )
+
+// endArgs is how many arguments endColumns takes.
+const endArgs = 15
 
 const endWhere = ` WHERE org_id = $1 AND id = $2 AND ended_at IS NULL RETURNING ` + columns
 

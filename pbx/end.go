@@ -106,6 +106,7 @@ func (c *liveCall) tellWaiting() {
 func (c *liveCall) ended() call.Ended {
 	e := call.Ended{New: c.new, Outcome: c.outcome, At: c.endedAt(), AnsweredAt: c.answered, RingingAt: c.ringing, Hold: c.hold,
 		Offered: c.offered, Recording: c.recordingID(), Revision: c.revision, State: c.row(), Monitors: c.changedMonitors()}
+	e.Settled = c.settled(e.State)
 	for _, l := range c.legs {
 		if l.owner.Load() == c {
 			c.legOver(l, c.outcome.Reason, 0)

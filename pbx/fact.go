@@ -2,6 +2,7 @@ package pbx
 
 import (
 	"context"
+	"hash/maphash"
 	"math"
 	"sync/atomic"
 	"time"
@@ -51,9 +52,17 @@ func (c *liveCall) changed(events []event.Payload) call.Change {
 	c.revision++
 	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.Now(), Row: c.row(), Legs: c.changedLegs(),
 		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events, Dialogs: c.dialogs()}
+	c.inRow = maphash.Comparable(stateSeed, x.Row)
 	c.suspendable = c.suspendable || x.Dialogs != nil
 	x.Fleeting = !c.suspendable && !c.restored
 	return x
+}
+
+var stateSeed = maphash.MakeSeed()
+
+// settled reports whether a state is what the last change wrote. Of a transfer nobody knows: its state changes in place.
+func (c *liveCall) settled(s call.State) bool {
+	return s.Transfer == nil && c.revision > 0 && c.inRow == maphash.Comparable(stateSeed, s)
 }
 
 // row is the part of the call's row that changes.

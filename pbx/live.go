@@ -57,6 +57,7 @@ type liveCall struct {
 	restored    bool     // from before a restart: legs may be open that are not known here
 	suspendable bool     // its dialogs were written down
 	revision    int
+	inRow       uint64 // hash of the state in the last change
 	ledger      ledger
 	outcome     call.Outcome
 	story       story
