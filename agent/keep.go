@@ -69,8 +69,18 @@ const (
 	ReconcileEvery = 15 * time.Second
 )
 
-// share is how much of its time Run works at most, one part in so many: what changes while it rests is told at once afterwards.
-const share = 20
+// share is how much of its time Run works at most, one part in so many: what changes while it rests is told at once afterwards. A look that takes
+// longer than quickLook, where telephones have hundreds of calls, is followed by a rest that is longer in the same measure again.
+const (
+	share     = 20
+	quickLook = 2 * time.Millisecond
+)
+
+// pause is how long Run rests after a look.
+func pause(took time.Duration) time.Duration {
+	long := max(1, float64(took)/float64(quickLook))
+	return min(time.Duration(share*float64(took)*long), DueEvery)
+}
 
 // Run tells of presences that change, until the context ends. It begins with everybody, as the calls say that are in progress.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
@@ -83,7 +93,7 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 		if err := look(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("presence of agents not told", "err", err)
 		}
-		rest(ctx, min(share*time.Since(began), DueEvery))
+		rest(ctx, pause(time.Since(began)))
 		select {
 		case <-ctx.Done():
 			return
