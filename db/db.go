@@ -121,6 +121,14 @@ func (d *DB) SwiftContext(ctx context.Context, fn func(ctx context.Context, tx Q
 	return d.engine.swift(ctx, run)
 }
 
+// Settled returns when the disk has all that was committed before, by Swift and Later too.
+func (d *DB) Settled(ctx context.Context) error {
+	if _, ok := d.engine.(*sqlite); !ok {
+		return nil
+	}
+	return d.engine.tx(ctx, func(*transaction) error { return nil })
+}
+
 // Later is Swift for what nobody waits for at once: wait returns when it is committed, or has failed. What is given to the database
 // after Later has returned comes after it. On SQLite it returns at once, and the commit may wait a few milliseconds for others
 // to share it with; whoever is in a hurry takes it along. fn may be run more than once, each time in place of the time before: where another

@@ -23,8 +23,10 @@ const (
 	patience     = 3 * time.Millisecond
 	longPatience = 25 * time.Millisecond
 	busyWrites   = 50
-	// gather is the least time between two commits of which nobody waits for the disk.
-	gather = 4 * time.Millisecond
+	// gather is the least time between two commits of which nobody waits for the disk, where more than fewSwift were given to Swift in the
+	// last tenth of a second.
+	gather   = 4 * time.Millisecond
+	fewSwift = 10
 )
 
 // ErrClosed is returned for work given to a database that is being closed.
@@ -46,6 +48,7 @@ type sqlite struct {
 
 	unsure atomic.Int64 // groups that wait for the disk
 	rate   rate         // of what is given to Later
+	hurry  rate         // of what is given to Swift
 	marks  marks
 
 	transactions, commits, commitTime atomic.Int64
@@ -56,7 +59,7 @@ type write struct {
 	ctx    context.Context
 	fn     func(*transaction) error
 	tx     *transaction
-	until  time.Time // its commit may wait for others until then; zero: not at all
+	until  time.Time // its commit may wait for others until then; zero: as mayWait says
 	swift  bool      // it is done once it is committed, though the disk has it later
 	again  bool      // it may be run more than once
 	result chan error
@@ -159,7 +162,11 @@ func (s *sqlite) later(ctx context.Context, fn func(*transaction) error) (wait f
 }
 
 func (s *sqlite) swift(ctx context.Context, fn func(*transaction) error) error {
-	return s.give(&write{ctx: ctx, fn: fn, swift: true})()
+	w := &write{ctx: ctx, fn: fn, swift: true}
+	if now := time.Now(); s.hurry.add(now) <= fewSwift {
+		w.until = now
+	}
+	return s.give(w)()
 }
 
 // give puts a function into the queue; wait returns what became of it.
@@ -230,7 +237,7 @@ func (s *sqlite) collect(w *write) (all []*write) {
 }
 
 // mayWait is until when the commit of a function may wait for others: of one that waits for the disk, while the disk is busy with
-// those before it.
+// those before it; of one that is swift, where many are.
 func (s *sqlite) mayWait(w *write) time.Time {
 	if w.swift && w.until.IsZero() || !w.swift && s.unsure.Load() > 0 {
 		return s.last.Add(gather)

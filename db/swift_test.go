@@ -37,3 +37,14 @@ func TestWhoIsSwiftDoesNotWaitForTheDisk(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsSettledIsOnTheDisk(t *testing.T) {
+	d := dbtest.SQLite(t)
+	table(t, d)
+	must(t, d.Swift(ctx, func(tx db.Querier) error { return put(tx, "a", 1) }))
+	before := d.Stats().Syncs
+	must(t, d.Settled(ctx))
+	if d.Stats().Syncs == before {
+		t.Error("the disk was not waited for")
+	}
+}
