@@ -122,11 +122,14 @@ type Party struct {
 	Codec     string
 }
 
-// Begin writes the row of a new call and tells call.started.
+// Begin writes the row of a new call and tells call.started. It is committed then; the disk has it soon, or when Settled returns.
 func (s *Service) Begin(ctx context.Context, n New) error {
 	n.contact = s.contactOf(ctx, n)
-	return s.begun(n.ID, s.DB.Tx(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
+	return s.begun(n.ID, s.DB.Swift(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
 }
+
+// Settled returns when the disk has all that was written of calls before.
+func (s *Service) Settled(ctx context.Context) error { return s.DB.Settled(ctx) }
 
 // BeginLater is Begin for a call that need not wait: what is written of it afterwards comes after its beginning, and wait returns
 // when that is written. What ChangeLater is given while the beginning waits for the database is written with it, as one row.

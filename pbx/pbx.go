@@ -17,6 +17,8 @@ import (
 // Records is where calls are written down; package call fills it.
 type Records interface {
 	Begin(ctx context.Context, n call.New) error
+	// Settled returns when the disk has what was written before.
+	Settled(ctx context.Context) error
 	// BeginLater is Begin for who need not wait: what is written afterwards comes after it.
 	BeginLater(ctx context.Context, n call.New) (wait func() error)
 	Change(ctx context.Context, c call.Change) error

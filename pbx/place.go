@@ -2,6 +2,7 @@ package pbx
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"soniq/call"
@@ -13,7 +14,7 @@ import (
 
 // A placed call rings the phones of a user of ours first and dials the destination when one is answered.
 
-// Place starts a call. It returns once the call's row is committed; what happens then is told by facts.
+// Place starts a call once its row is committed, and returns when the disk has that; what happens then is told by facts.
 func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	if p.Lead != "" {
 		return s.placeLed(ctx, p)
@@ -54,7 +55,12 @@ func (s *Switch) launch(ctx context.Context, c *liveCall, begin func(ctx context
 	}
 	c.began = true
 	s.stats.started.Add(1)
+	org := c.new.Org
 	s.start(ctx, c, begin)
+	if err := s.Records.Settled(ctx); err != nil { // who asked for the call is told that there is none
+		_, ended := s.Do(context.WithoutCancel(ctx), org, c.id, call.End{})
+		return errors.Join(err, ended)
+	}
 	return nil
 }
 
