@@ -106,18 +106,30 @@ func (k *desk) post(to, body string) string {
 // becomes waits until a message is in a state.
 func (k *desk) becomes(id, status string) *optest.Answer {
 	k.t.Helper()
+	return k.until("/sms/"+id, status, func(a *optest.Answer) bool { return a.Text("status") == status })
+}
+
+// comes waits until a list has something in it.
+func (k *desk) comes(list string) *optest.Answer {
+	k.t.Helper()
+	return k.until(list, "there", func(a *optest.Answer) bool { return a.Text("data.0.id") != "" })
+}
+
+// until reads something until it is as wanted.
+func (k *desk) until(target, want string, is func(*optest.Answer) bool) *optest.Answer {
+	k.t.Helper()
 	late := time.After(30 * time.Second)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		a := k.do("GET", "/sms/"+id, nil).Want(200)
-		if a.Text("status") == status {
+		a := k.do("GET", target, nil).Want(200)
+		if is(a) {
 			return a
 		}
 		select {
 		case <-tick.C:
 		case <-late:
-			k.t.Fatalf("message is %s, not %s: %s", a.Text("status"), status, a.Bytes)
+			k.t.Fatalf("%s is not %s: %s", target, want, a.Bytes)
 		}
 	}
 }
@@ -156,7 +168,7 @@ func TestTestNumbersTakeMessagesAsTheirListSays(t *testing.T) {
 				t.Errorf("%s: told %v", to, told)
 			}
 		}
-		reply := k.do("GET", "/sms?direction=inbound&from_number=%2B12025550115", nil).Want(200)
+		reply := k.comes("/sms?direction=inbound&from_number=%2B12025550115") // it is written after the message is told to be delivered
 		if reply.Text("data.0.body") != "hello" || reply.Text("data.0.status") != "received" {
 			t.Errorf("reply: %s", reply.Bytes)
 		}
