@@ -18,23 +18,27 @@ const (
 )
 
 const (
-	collectEvery = time.Second
-	busyAlloc    = 24 << 20  // bytes a second that are allocated in a busy time
+	loadEvery    = 500 * time.Millisecond
+	loadSure     = 2         // looks in a row that make a busy time; one ends it
+	busyAlloc    = 12 << 20  // bytes that are allocated between two looks in a busy time: 24 MB a second
 	roomyHeap    = 256 << 20 // bytes of heap below which a busy time may let it grow
 	busyPercent  = 300       // GOGC of a busy time
+	quietPercent = 60        // GOGC of other times
 )
 
-// collectLess has garbage collected less often in a busy time, while the heap is small: collecting is then a tenth of the work of a call. The rest
-// of the time memory is what counts. Where GOGC is set by hand it stays.
-func collectLess(ctx context.Context) {
+// collectByLoad has garbage collected rarely in a busy time, while the heap is small, for collecting is a tenth of the work of a call then; and
+// often at other times, when the memory of calls in progress is what counts: what the busy time made is given back when it ends. Where GOGC
+// is set by hand it stays.
+func collectByLoad(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	tick := time.NewTicker(collectEvery)
+	tick := time.NewTicker(loadEvery)
 	defer tick.Stop()
 	now := []figures.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	figures.Read(now)
-	made, usual, busy := now[0].Value.Uint64(), 0, false
+	made, busy, other := now[0].Value.Uint64(), false, 0
+	debug.SetGCPercent(quietPercent)
 	for {
 		select {
 		case <-ctx.Done():
@@ -42,16 +46,27 @@ func collectLess(ctx context.Context) {
 		case <-tick.C:
 		}
 		figures.Read(now)
-		was := busy
-		busy = now[0].Value.Uint64()-made > busyAlloc && now[1].Value.Uint64() < roomyHeap
+		much := now[0].Value.Uint64()-made > busyAlloc && now[1].Value.Uint64() < roomyHeap
 		made = now[0].Value.Uint64()
-		switch {
-		case busy && !was:
-			usual = debug.SetGCPercent(busyPercent)
-		case was && !busy:
-			debug.SetGCPercent(usual)
+		if much == busy {
+			other = 0
+			continue
 		}
+		if other++; much && other < loadSure {
+			continue
+		}
+		busy, other = much, 0
+		setLoad(busy)
 	}
+}
+
+func setLoad(busy bool) {
+	if busy {
+		debug.SetGCPercent(busyPercent)
+		return
+	}
+	debug.SetGCPercent(quietPercent)
+	debug.FreeOSMemory()
 }
 
 // giveBackMemory returns to the system what a busy time left behind. The runtime does so by itself, but only minutes later.

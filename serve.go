@@ -199,7 +199,7 @@ func (n *node) startJobs(ctx context.Context) error {
 	n.run(func() { h.queues.Run(ctx, h.log) })
 	n.run(func() { h.attendant.Distribute(ctx, h.bus) })
 	n.run(func() { giveBackMemory(ctx, h.db) })
-	n.run(func() { collectLess(ctx) })
+	n.run(func() { collectByLoad(ctx) })
 	n.run(func() {
 		if err := removeStray(filepath.Join(h.config.Data, "recordings"), n.started, n.switcher.Carries, h.log); err != nil {
 			h.log.Warn("stray recordings not removed", "err", err)
