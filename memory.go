@@ -18,17 +18,15 @@ const (
 )
 
 const (
-	loadEvery    = 500 * time.Millisecond
-	loadSure     = 2         // looks in a row that make a busy time; one ends it
-	busyAlloc    = 12 << 20  // bytes that are allocated between two looks in a busy time: 24 MB a second
-	roomyHeap    = 256 << 20 // bytes of heap below which a busy time may let it grow
-	busyPercent  = 300       // GOGC of a busy time
-	quietPercent = 60        // GOGC of other times
+	loadEvery   = 250 * time.Millisecond
+	quietLooks  = 4         // in a row that end a busy time
+	busyAlloc   = 6 << 20   // bytes that are allocated between two looks in a busy time: 24 MB a second
+	roomyHeap   = 256 << 20 // bytes of heap below which a busy time may let it grow
+	busyPercent = 300       // GOGC of a busy time
 )
 
-// collectByLoad has garbage collected rarely in a busy time, while the heap is small, for collecting is a tenth of the work of a call then; and
-// often at other times, when the memory of calls in progress is what counts: what the busy time made is given back when it ends. Where GOGC
-// is set by hand it stays.
+// collectByLoad has garbage collected rarely in a busy time, while the heap is small, for collecting is a tenth of the work of a call then. What
+// that has made is given back when it ends. Where GOGC is set by hand it stays.
 func collectByLoad(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -37,8 +35,7 @@ func collectByLoad(ctx context.Context) {
 	defer tick.Stop()
 	now := []figures.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	figures.Read(now)
-	made, busy, other := now[0].Value.Uint64(), false, 0
-	debug.SetGCPercent(quietPercent)
+	made, usual, quiet := now[0].Value.Uint64(), 0, quietLooks
 	for {
 		select {
 		case <-ctx.Done():
@@ -48,25 +45,18 @@ func collectByLoad(ctx context.Context) {
 		figures.Read(now)
 		much := now[0].Value.Uint64()-made > busyAlloc && now[1].Value.Uint64() < roomyHeap
 		made = now[0].Value.Uint64()
-		if much == busy {
-			other = 0
-			continue
+		switch {
+		case much && quiet >= quietLooks:
+			usual, quiet = debug.SetGCPercent(busyPercent), 0
+		case much:
+			quiet = 0
+		case quiet < quietLooks:
+			if quiet++; quiet == quietLooks {
+				debug.SetGCPercent(usual)
+				debug.FreeOSMemory()
+			}
 		}
-		if other++; much && other < loadSure {
-			continue
-		}
-		busy, other = much, 0
-		setLoad(busy)
 	}
-}
-
-func setLoad(busy bool) {
-	if busy {
-		debug.SetGCPercent(busyPercent)
-		return
-	}
-	debug.SetGCPercent(quietPercent)
-	debug.FreeOSMemory()
 }
 
 // giveBackMemory returns to the system what a busy time left behind. The runtime does so by itself, but only minutes later.
