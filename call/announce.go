@@ -15,6 +15,8 @@ const Queue = "call"
 
 const announceKind = "call.announce"
 
+func announceKey(callID string) string { return announceKind + " " + callID }
+
 // reference is the argument of jobs about a call.
 type reference struct {
 	CallID string `json:"call_id"`
@@ -55,6 +57,9 @@ func (s *Service) announce(ctx context.Context, tx db.Querier, org string, row C
 		return err
 	}
 	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	if err := s.Jobs.Withdraw(ctx, tx, org, announceKey(row.ID)); err != nil { // which would find nothing left to do
 		return err
 	}
 	if err := s.more(ctx, tx, org, row.ID); err != nil {

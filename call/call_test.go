@@ -174,6 +174,11 @@ func TestTheEndOfARecordedCallWaitsForItsWords(t *testing.T) {
 		}
 		announce()
 		announce()
+		var late int
+		o.must(d.Read(context.Background()).QueryRow(context.Background(), `SELECT count(*) FROM jobs WHERE kind = 'call.announce' AND state = 0`).Scan(&late))
+		if late != 0 {
+			t.Errorf("%d jobs are left that would announce it again", late)
+		}
 		if got, want := o.events(), "call.started call.answered call.ended:immediate call.recording call.ended:enriched"; got != want {
 			t.Errorf("events: got %s, want %s", got, want)
 		}

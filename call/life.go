@@ -335,7 +335,7 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) e
 		return err
 	}
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.Org, Queue: Queue, Lane: e.Org, Kind: announceKind,
-		Args: reference{e.ID}, RunAt: e.At.Add(enrichedWait), UniqueKey: announceKind + " " + e.ID})
+		Args: reference{e.ID}, RunAt: e.At.Add(enrichedWait), UniqueKey: announceKey(e.ID)})
 }
 
 // endParts ends the legs, supervisors and recordings of a call, and drops what a restart would have needed.

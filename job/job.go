@@ -140,6 +140,15 @@ func (q *Queue) Hurry(ctx context.Context, tx db.Querier, queue, org, uniqueKey 
 	return nil
 }
 
+// Withdraw takes back the job with a key, where it has not begun: what it was to do is done already.
+func (q *Queue) Withdraw(ctx context.Context, tx db.Querier, org, uniqueKey string) error {
+	const text = `DELETE FROM jobs WHERE org_id = $1 AND unique_key = $2 AND state = 0 AND state < 2` // as in Hurry
+	if _, err := tx.Exec(ctx, text, org, uniqueKey); err != nil {
+		return fmt.Errorf("withdraw job: %w", err)
+	}
+	return nil
+}
+
 // HurryLane makes all open jobs of an organisation's lane due at once.
 func (q *Queue) HurryLane(ctx context.Context, tx db.Querier, queue, org, lane string) error {
 	const text = `UPDATE jobs SET run_at = $4 WHERE org_id = $1 AND queue = $2 AND lane = $3 AND lane <> '' AND state = 0 AND run_at > $4`
