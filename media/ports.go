@@ -34,23 +34,38 @@ func newPortSet(min, max int) (portSet, error) {
 
 // bind tries free pairs with listen until one can be had, and returns its even port.
 func (p *portSet) bind(listen func(port uint16) error) (uint16, error) {
+	for range guesses { // each anew: what another process has taken is often a block, which a walk would cross port by port
+		if port, err := p.try(rand.IntN(p.count), listen); port != 0 || err != nil {
+			return port, err
+		}
+	}
 	start := rand.IntN(p.count)
 	for i := range p.count {
-		pair := (start + i) % p.count
-		if !p.take(pair) {
-			continue
-		}
-		port := p.first + uint16(2*pair)
-		err := listen(port)
-		if err == nil {
-			return port, nil
-		}
-		p.release(port)
-		if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EACCES) {
-			return 0, fmt.Errorf("%w: %w", ErrNoPorts, err) // out of descriptors, address not ours
+		if port, err := p.try((start+i)%p.count, listen); port != 0 || err != nil {
+			return port, err
 		}
 	}
 	return 0, ErrNoPorts
+}
+
+// guesses is how many ports are tried at random before all are tried in turn.
+const guesses = 64
+
+// try listens at a pair; 0 where that is taken, by us or by another process.
+func (p *portSet) try(pair int, listen func(port uint16) error) (uint16, error) {
+	if !p.take(pair) {
+		return 0, nil
+	}
+	port := p.first + uint16(2*pair)
+	err := listen(port)
+	if err == nil {
+		return port, nil
+	}
+	p.release(port)
+	if !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EACCES) {
+		return 0, fmt.Errorf("%w: %w", ErrNoPorts, err) // out of descriptors, address not ours
+	}
+	return 0, nil
 }
 
 func (p *portSet) take(pair int) bool {
