@@ -43,7 +43,8 @@ func collectByLoad(ctx context.Context) {
 		case <-tick.C:
 		}
 		figures.Read(now)
-		much := now[0].Value.Uint64()-made > busyAlloc && now[1].Value.Uint64() < roomyHeap
+		little := now[0].Value.Uint64()-made <= busyAlloc
+		much := !little && now[1].Value.Uint64() < roomyHeap
 		made = now[0].Value.Uint64()
 		switch {
 		case much && quiet >= quietLooks:
@@ -53,7 +54,9 @@ func collectByLoad(ctx context.Context) {
 		case quiet < quietLooks:
 			if quiet++; quiet == quietLooks {
 				debug.SetGCPercent(usual)
-				debug.FreeOSMemory()
+				if little { // else the heap has become large, and is in use
+					debug.FreeOSMemory()
+				}
 			}
 		}
 	}

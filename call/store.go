@@ -120,17 +120,20 @@ func (e Ended) recordingID() string {
 // as it nearly always is: what does not change is not indexed anew.
 var (
 	// tenant: endWhere names it
-	endSettled = `UPDATE calls SET ` + endColumns(3) + strings.Replace(endWhere, "RETURNING", fmt.Sprintf("AND revision = $%d RETURNING", 3+endArgs), 1)
+	endSettled = `UPDATE calls SET ` + endColumns(3) + endWhere + fmt.Sprintf(" AND revision = $%d", 3+endArgs) + endGives
 	// tenant: endWhere names it
-	endAsItIs = `UPDATE calls SET ` + endColumns(3) + endWhere
+	endAsItIs = `UPDATE calls SET ` + endColumns(3) + endWhere + endGives
 	// tenant: endWhere names it
-	endWithState = `UPDATE calls SET revision = $3, ` + stateColumns + `, ` + endColumns(19) + endWhere
+	endWithState = `UPDATE calls SET revision = $3, ` + stateColumns + `, ` + endColumns(19) + endWhere + endGives
 )
 
 // endArgs is how many arguments endColumns takes.
 const endArgs = 15
 
-const endWhere = ` WHERE org_id = $1 AND id = $2 AND ended_at IS NULL RETURNING ` + columns
+const (
+	endWhere = ` WHERE org_id = $1 AND id = $2 AND ended_at IS NULL`
+	endGives = ` RETURNING ` + columns
+)
 
 // endColumns are what the end of a call sets, from arguments that begin with the given number.
 func endColumns(first int) string {
