@@ -2,6 +2,7 @@ package number
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/nyaruka/phonenumbers"
 )
@@ -10,11 +11,58 @@ import (
 // It accepts numbers of a possible length whose range is not known, for ranges are opened faster than lists of them
 // are updated.
 func Parse(text, country string) (e164 string, ok bool) {
+	return known.parse(spelling{text, country})
+}
+
+func parse(text, country string) (e164 string, ok bool) {
 	n, err := phonenumbers.Parse(text, country)
 	if err != nil || n.GetExtension() != "" || !phonenumbers.IsPossibleNumber(n) {
 		return "", false
 	}
 	return phonenumbers.Format(n, phonenumbers.E164), true
+}
+
+// A spelling is a number as somebody writes it in a country.
+type spelling struct{ text, country string }
+
+// A reading is what a spelling means.
+type reading struct {
+	e164 string
+	ok   bool
+}
+
+// readings keep what numbers mean, for a node reads the same ones with every call. They are safe for concurrent use.
+type readings struct {
+	mu  sync.Mutex // guards all
+	all map[spelling]reading
+}
+
+// At most so many readings are kept, of spellings of at most so many bytes; when they are too many, it starts again.
+const (
+	maxReadings = 10_000
+	maxSpelling = 32
+)
+
+var known = readings{all: map[spelling]reading{}}
+
+func (r *readings) parse(s spelling) (e164 string, ok bool) {
+	if len(s.text) > maxSpelling {
+		return parse(s.text, s.country)
+	}
+	r.mu.Lock()
+	found, seen := r.all[s]
+	r.mu.Unlock()
+	if seen {
+		return found.e164, found.ok
+	}
+	e164, ok = parse(s.text, s.country)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) >= maxReadings {
+		clear(r.all)
+	}
+	r.all[spelling{strings.Clone(s.text), s.country}] = reading{e164, ok}
+	return e164, ok
 }
 
 // facts are what can be told from a number alone.

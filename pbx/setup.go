@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"runtime"
 	"time"
 
 	"soniq/call"
@@ -45,6 +46,7 @@ func (c *liveCall) setUp(ctx context.Context) {
 			c.unwritten()
 		}
 	default:
+		runtime.Gosched() // the INVITE leaves before the row is seen to
 		c.beginBeside(ctx, leave)
 		leave = func() {}
 	}

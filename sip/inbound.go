@@ -122,7 +122,7 @@ func (s *shard) invite(m *message) {
 		return
 	}
 	in := l.describe(m)
-	l.respond(100, "", "", nil)
+	tx.await(s)
 	s.stats.invites.Add(1)
 	s.srv.spawn(func() { s.srv.screen(in) })
 }
