@@ -2,6 +2,7 @@ package pbx
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,18 +17,32 @@ type detail map[string]any
 type story struct {
 	mu       sync.Mutex // guards the rest
 	steps    []call.Step
-	messages []traced
-	size     int // of the messages, in bytes
+	messages []told
+	ways     []way // those that messages took
+	size     int   // of the messages, in bytes
 }
 
 // traced is a SIP message of a leg.
 type traced struct {
-	at            time.Time
-	sent          bool
+	at   time.Time
+	sent bool
+	way  way
+	raw  []byte
+}
+
+// A way is where a leg's messages go.
+type way struct {
 	transport     sip.Transport
 	local, remote netip.AddrPort
 	leg           string
-	raw           []byte
+}
+
+// told is a traced message as a story keeps it: calls have a dozen, which go two ways.
+type told struct {
+	at   int64 // in nanoseconds since 1970
+	way  uint16
+	sent bool
+	raw  []byte
 }
 
 // The longest a story gets: what comes after is not kept.
@@ -59,9 +74,19 @@ func (s *story) add(m traced) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.messages) < maxMessages && s.size+len(m.raw) <= maxTraced {
-		s.messages = append(s.messages, m)
+		s.messages = append(s.messages, told{at: m.at.UnixNano(), way: s.wayOf(m.way), sent: m.sent, raw: m.raw})
 		s.size += len(m.raw)
 	}
+}
+
+// wayOf is the index of a way.
+func (s *story) wayOf(w way) uint16 {
+	i := slices.Index(s.ways, w)
+	if i < 0 {
+		i = len(s.ways)
+		s.ways = append(s.ways, w)
+	}
+	return uint16(i)
 }
 
 // copy is the story so far.
@@ -70,8 +95,9 @@ func (s *story) copy() call.Story {
 	defer s.mu.Unlock()
 	x := call.Story{Steps: append([]call.Step(nil), s.steps...)}
 	for _, m := range s.messages {
-		x.Messages = append(x.Messages, call.Message{At: m.at, Sent: m.sent, Transport: string(m.transport), Local: m.local.String(),
-			Remote: m.remote.String(), LegID: m.leg, Text: string(m.raw)})
+		w := s.ways[m.way]
+		x.Messages = append(x.Messages, call.Message{At: time.Unix(0, m.at), Sent: m.sent, Transport: string(w.transport), Local: w.local.String(),
+			Remote: w.remote.String(), LegID: w.leg, Text: string(m.raw)})
 	}
 	return x
 }
@@ -81,7 +107,7 @@ func (s *Switch) know(l *leg) {
 	s.dialogs.Store(l.sip, l)
 	s.byCallID.Store(l.sip.CallID(), l)
 	for _, m := range s.opening.take(l.sip.CallID()) {
-		m.leg = l.id
+		m.way.leg = l.id
 		l.owner.Load().story.add(m)
 	}
 }
@@ -114,14 +140,14 @@ func (s *Switch) Story(org, id string) (call.Story, bool) {
 
 // Trace keeps a SIP message with the call it belongs to; it is the sip.Config.Trace of the node.
 func (s *Switch) Trace(e sip.TraceEntry) {
-	m := traced{at: e.At, sent: e.Sent, transport: e.Transport, local: e.Local, remote: e.Remote, raw: e.Raw}
+	m := traced{at: e.At, sent: e.Sent, way: way{transport: e.Transport, local: e.Local, remote: e.Remote}, raw: e.Raw}
 	found, ok := s.byCallID.Load(e.CallID)
 	if !ok {
 		s.opening.keep(e.CallID, m)
 		return
 	}
 	l := found.(*leg)
-	m.leg = l.id
+	m.way.leg = l.id
 	l.owner.Load().story.add(m)
 }
 
