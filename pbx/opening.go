@@ -1,7 +1,7 @@
 package pbx
 
 import (
-	"bytes"
+	"strings"
 	"sync"
 )
 
@@ -32,7 +32,7 @@ func (o *openings) keep(id string, m traced) {
 	switch {
 	case known && len(before) < maxOpeningMessages:
 		o.messages[id] = append(before, m)
-	case !known && !m.sent && bytes.HasPrefix(m.raw, []byte("INVITE ")):
+	case !known && !m.sent && strings.HasPrefix(m.raw, "INVITE "):
 		o.begin(id, m)
 	}
 }

@@ -9,7 +9,7 @@ func TestOpeningsOfStrangersAreBounded(t *testing.T) {
 	t.Parallel()
 	var o openings
 	said := func(id, text string) {
-		o.keep(id, traced{raw: []byte(text)})
+		o.keep(id, traced{raw: text})
 	}
 	said("a", "REGISTER sip:x SIP/2.0") // begins no call
 	if got := o.take("a"); got != nil {

@@ -27,7 +27,7 @@ type traced struct {
 	at   time.Time
 	sent bool
 	way  way
-	raw  []byte
+	raw  string
 }
 
 // A way is where a leg's messages go.
@@ -42,7 +42,7 @@ type told struct {
 	at   int64 // in nanoseconds since 1970
 	way  uint16
 	sent bool
-	raw  []byte
+	raw  string
 }
 
 // The longest a story gets: what comes after is not kept.
@@ -97,7 +97,7 @@ func (s *story) copy() call.Story {
 	for _, m := range s.messages {
 		w := s.ways[m.way]
 		x.Messages = append(x.Messages, call.Message{At: time.Unix(0, m.at), Sent: m.sent, Transport: string(w.transport), Local: w.local.String(),
-			Remote: w.remote.String(), LegID: w.leg, Text: string(m.raw)})
+			Remote: w.remote.String(), LegID: w.leg, Text: m.raw})
 	}
 	return x
 }

@@ -9,4 +9,4 @@ func NameOf(l *Leg) string {
 }
 
 // Redacted is a message as traces show it.
-func Redacted(raw string) string { return string(redacted(raw)) }
+func Redacted(raw string) string { return redacted(raw) }

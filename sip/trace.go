@@ -16,7 +16,7 @@ type TraceEntry struct {
 	// Raw is the message. Digest responses, keys of SRTP, passwords of ICE and
 	// keys that are pressed (they may be those of a card or a PIN) are replaced by "***", so that its body may be shorter than
 	// Content-Length says.
-	Raw []byte
+	Raw string
 }
 
 // traced tells Config.Trace about a message.
@@ -40,22 +40,22 @@ func (s *Server) localOf(f flow) netip.AddrPort {
 
 const masked = "***"
 
-// redacted copies a message without its secrets.
-func redacted(raw string) []byte {
-	b := make([]byte, 0, len(raw))
+// redacted is a message without its secrets: most have none, and are not copied.
+func redacted(raw string) string {
+	var b []byte // what is shown, once that is not what was said
 	secret, body, info := false, false, strings.HasPrefix(raw, "INFO ")
-	for raw != "" {
-		line := raw
-		if i := strings.IndexByte(raw, '\n'); i >= 0 {
-			line = raw[:i+1]
+	for at := 0; at < len(raw); {
+		line := raw[at:]
+		if i := strings.IndexByte(line, '\n'); i >= 0 {
+			line = line[:i+1]
 		}
-		raw = raw[len(line):]
 		text := strings.TrimRight(line, "\r\n")
+		shown := text
 		switch {
 		case body && info:
-			text = maskedKey(text)
+			shown = maskedKey(text)
 		case body:
-			text = maskedBody(text)
+			shown = maskedBody(text)
 		case text == "":
 			body = true
 		case text[0] != ' ' && text[0] != '\t':
@@ -63,16 +63,28 @@ func redacted(raw string) []byte {
 			fallthrough
 		default:
 			if secret {
-				text = maskedLogin(text)
+				shown = maskedLogin(text)
 			}
 		}
-		b = append(append(b, text...), line[len(strings.TrimRight(line, "\r\n")):]...)
+		if b == nil && shown != text {
+			b = append(make([]byte, 0, len(raw)), raw[:at]...)
+		}
+		if b != nil {
+			b = append(append(b, shown...), line[len(text):]...)
+		}
+		at += len(line)
 	}
-	return b
+	if b == nil {
+		return raw
+	}
+	return string(b)
 }
 
 // isSecret tells whether a header line carries credentials.
 func isSecret(line string) bool {
+	if c := line[0] | 0x20; c != 'a' && c != 'p' {
+		return false
+	}
 	name, _, _ := strings.Cut(line, ":")
 	switch fieldKind(strings.TrimRight(name, " \t")) {
 	case fAuthorization, fProxyAuthorization:

@@ -51,7 +51,7 @@ func TestTraceShowsACallWithoutItsSecrets(t *testing.T) {
 			response, _, _ = strings.Cut(response, `"`)
 			var starts []string
 			for _, e := range c.entries() {
-				raw := string(e.Raw)
+				raw := e.Raw
 				for _, secret := range []string{response, "SRTPKEY", "ICEPASSWORD", "OLDKEY"} {
 					if strings.Contains(raw, secret) {
 						t.Errorf("%s is shown:\n%s", secret, raw)
@@ -70,7 +70,7 @@ func TestTraceShowsACallWithoutItsSecrets(t *testing.T) {
 			}
 			all := ""
 			for _, e := range c.entries() {
-				all += string(e.Raw)
+				all += e.Raw
 			}
 			for _, kept := range []string{`username="alice"`, "a=ice-ufrag:abc", "inline:***", "AES_CM_128_HMAC_SHA1_80", `response="***"`} {
 				if !strings.Contains(all, kept) {
@@ -94,7 +94,7 @@ func TestTraceHidesSecretsHoweverTheyAreWritten(t *testing.T) {
 		p.expect("SIP/2.0 200")
 	}
 	for _, e := range c.entries() {
-		if strings.Contains(string(e.Raw), "hidden") {
+		if strings.Contains(e.Raw, "hidden") {
 			t.Errorf("shown:\n%s", e.Raw)
 		}
 	}
