@@ -24,6 +24,7 @@ type inbound struct {
 	tones   bool             // events were not negotiated: digits come as sound
 
 	converted bool // the peer hears the leg through a mixer, events aside
+	protected bool // by SRTP: nothing else is accepted
 
 	lastSelf int64 // when we last sent a report
 	rx       reception
@@ -34,10 +35,9 @@ type inbound struct {
 	lastSR   uint32         // middle of the NTP time of the other side's last report
 	lastSRAt int64
 
-	protected bool    // by SRTP: nothing else is accepted
-	opener    *opener // nil while its key is not known yet
-	ice       *iceAgent
-	link      *dtlsLink
+	opener *opener // nil while its key is not known yet
+	ice    *iceAgent
+	link   *dtlsLink
 
 	ignored, malformed, unproved, events uint64
 	eventTS                              uint32

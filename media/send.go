@@ -25,6 +25,7 @@ type outbound struct {
 	fedAt   int64  // when something that was not the player's was sent
 	clock   uint32 // of what was sent last, Hz
 	started bool
+	mux     bool // RTCP goes where RTP goes (RFC 5761)
 
 	source     *Stream // whose packets are mapped; nil is our own player
 	sourceSSRC uint32
@@ -36,7 +37,6 @@ type outbound struct {
 
 	protected bool    // by SRTP: nothing else is sent
 	sealer    *sealer // nil while its key is not known yet
-	mux       bool    // RTCP goes where RTP goes (RFC 5761)
 
 	packets, bytes uint64
 	report         [96]byte // RTCP is put together here
