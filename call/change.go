@@ -149,6 +149,9 @@ func (s *Service) writeRecordings(ctx context.Context, tx db.Querier, c Change) 
 			if err := s.insertRecording(ctx, tx, c.Org, c.ID, *r.New, c.At); err != nil {
 				return err
 			}
+			if r.Status == "recording" && len(r.Pauses) == 0 {
+				continue // as it was inserted
+			}
 		}
 		if err := updateRecording(ctx, tx, c, r); err != nil {
 			return err

@@ -48,8 +48,8 @@ func (s *Service) OpenPart(ctx context.Context, p Part) (io.ReadSeekCloser, int6
 // the call, so that its end and the last recording, written at the same time, do not both take the other for missing.
 func settled(ctx context.Context, tx db.Querier, org, callID string) (done, any bool, err error) {
 	const q = `SELECT (SELECT ended_at FROM calls WHERE org_id = $1 AND id = $2),
-		(SELECT count(*) FROM recordings WHERE org_id = $1 AND call_id = $2 AND status IN ('recording', 'paused', 'processing')),
-		(SELECT count(*) FROM recordings WHERE org_id = $1 AND call_id = $2 AND status = 'available')`
+		count(CASE WHEN status IN ('recording', 'paused', 'processing') THEN 1 END), count(CASE WHEN status = 'available' THEN 1 END)
+		FROM recordings WHERE org_id = $1 AND call_id = $2`
 	var ended db.Time
 	var open, available int
 	err = tx.QueryRow(ctx, q, org, callID).Scan(&ended, &open, &available)
@@ -57,8 +57,16 @@ func settled(ctx context.Context, tx db.Querier, org, callID string) (done, any 
 }
 
 // holdRow keeps others from changing a call until the transaction ends.
-func holdRow(ctx context.Context, tx db.Querier, org, callID string) error {
-	_, err := tx.Exec(ctx, `UPDATE calls SET revision = revision WHERE org_id = $1 AND id = $2`, org, callID)
+func (s *Service) holdRow(ctx context.Context, tx db.Querier, org, callID string) error {
+	hold := s.DB.ForUpdate()
+	if hold == "" {
+		return nil
+	}
+	var id string
+	err := tx.QueryRow(ctx, `SELECT id FROM calls WHERE org_id = $1 AND id = $2`+hold, org, callID).Scan(&id)
+	if db.IsNone(err) {
+		return nil
+	}
 	return err
 }
 

@@ -112,7 +112,7 @@ func (s *Service) insertRecording(ctx context.Context, tx db.Querier, org, callI
 	if err != nil {
 		return fmt.Errorf("start recording: %w", err)
 	}
-	_, err = tx.Exec(ctx, `UPDATE calls SET recording_ready = FALSE WHERE org_id = $1 AND id = $2`, org, callID)
+	_, err = tx.Exec(ctx, `UPDATE calls SET recording_ready = FALSE WHERE org_id = $1 AND id = $2 AND recording_ready`, org, callID)
 	return err
 }
 
@@ -124,10 +124,11 @@ func stopRecordings(ctx context.Context, tx db.Querier, org, callID string, at t
 	return err
 }
 
-// Recorded says what became of a recording. The first call for a recording counts.
+// Recorded says what became of a recording. The first call for a recording counts. Nobody waits for it but the call, which is over, or goes
+// on: its commit is shared with others, and a file whose commit is lost is found at the next start.
 func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio, then OnRecorded) error {
-	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		if err := holdRow(ctx, tx, org, callID); err != nil {
+	written := s.DB.Later(ctx, func(tx db.Querier) error {
+		if err := s.holdRow(ctx, tx, org, callID); err != nil {
 			return err
 		}
 		changed, err := s.finishRecording(ctx, tx, org, callID, id, a)
@@ -139,7 +140,7 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio,
 		}
 		return s.understand(ctx, tx, org, callID, then)
 	})
-	if err != nil {
+	if err := written(); err != nil {
 		return fmt.Errorf("finish recording %s: %w", id, err)
 	}
 	return nil
@@ -153,17 +154,17 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callI
 	}
 	const q = `UPDATE recordings SET status = $3, duration_seconds = $4, size_bytes = $5, sha256 = $6, available_at = $7, error = $8,
 			ended_at = COALESCE(ended_at, $9), channels = COALESCE($10, channels), sample_rate_hz = COALESCE($11, sample_rate_hz)
-		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing')`
-	r, err := tx.Exec(ctx, q, org, id, status, seconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault),
-		db.At(s.Now()), number(a.Channels), number(a.SampleRate))
-	if err != nil {
-		return false, err
+		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing') RETURNING pauses`
+	var pauses db.JSON[[]Pause]
+	err := tx.QueryRow(ctx, q, org, id, status, seconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault),
+		db.At(s.Now()), number(a.Channels), number(a.SampleRate)).Scan(&pauses)
+	if db.IsNone(err) {
+		return false, nil
 	}
-	n, err := r.RowsAffected()
-	if err != nil || n == 0 || a.Err != nil {
-		return n > 0, err
+	if err != nil || a.Err != nil {
+		return err == nil, err
 	}
-	if err := closePause(ctx, tx, org, id, a.Duration); err != nil {
+	if err := closePause(ctx, tx, org, id, pauses, a.Duration); err != nil {
 		return true, err
 	}
 	const ready = `UPDATE calls SET recording_ready = TRUE WHERE org_id = $1 AND id = $2 AND recording_id = $3`
@@ -172,15 +173,13 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callI
 }
 
 // closePause ends a pause that lasted until the end of the recording.
-func closePause(ctx context.Context, tx db.Querier, org, id string, d time.Duration) error {
-	var pauses db.JSON[[]Pause]
-	err := tx.QueryRow(ctx, `SELECT pauses FROM recordings WHERE org_id = $1 AND id = $2`, org, id).Scan(&pauses)
+func closePause(ctx context.Context, tx db.Querier, org, id string, pauses db.JSON[[]Pause], d time.Duration) error {
 	n := len(pauses.V)
-	if err != nil || n == 0 || pauses.V[n-1].ToMS > 0 {
-		return err
+	if n == 0 || pauses.V[n-1].ToMS > 0 {
+		return nil
 	}
 	pauses.V[n-1].ToMS = max(int(d.Milliseconds()), pauses.V[n-1].FromMS)
-	_, err = tx.Exec(ctx, `UPDATE recordings SET pauses = $3 WHERE org_id = $1 AND id = $2`, org, id, pauses)
+	_, err := tx.Exec(ctx, `UPDATE recordings SET pauses = $3 WHERE org_id = $1 AND id = $2`, org, id, pauses)
 	return err
 }
 

@@ -30,6 +30,7 @@ type engine interface {
 	later(ctx context.Context, fn func(*transaction) error) (wait func() error)
 	reader() Querier
 	skipLocked() string
+	forUpdate() string
 	columnsQuery() string // table, column, whether it is of the primary key; in the order of tables
 	ping(ctx context.Context) error
 	shrink(ctx context.Context) error
@@ -77,6 +78,10 @@ func (d *DB) Stats() Stats { return d.engine.stats() }
 // SkipLocked is the suffix that lets several nodes claim rows side by side; empty on SQLite, which has one
 // writer. Correctness never rests on it.
 func (d *DB) SkipLocked() string { return d.engine.skipLocked() }
+
+// ForUpdate is the suffix that keeps others from changing the rows that are read until the transaction ends; empty on SQLite, which has
+// one writer anyway.
+func (d *DB) ForUpdate() string { return d.engine.forUpdate() }
 
 // Shrink gives back memory that holds pages of the database for later use. It costs reading them again.
 func (d *DB) Shrink(ctx context.Context) error { return d.engine.shrink(ctx) }

@@ -71,6 +71,7 @@ func (p plain) QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 
 func (p *postgres) reader() Querier                { return plain{p.read} }
 func (p *postgres) shrink(context.Context) error   { return nil }
+func (p *postgres) forUpdate() string              { return " FOR UPDATE" }
 func (p *postgres) skipLocked() string             { return " FOR UPDATE SKIP LOCKED" }
 func (p *postgres) ping(ctx context.Context) error { return p.pool.PingContext(ctx) }
 func (p *postgres) close() error                   { return errors.Join(p.pool.Close(), p.read.Close()) }

@@ -127,6 +127,7 @@ func (s *sqlite) shrink(ctx context.Context) error {
 	})
 }
 
+func (s *sqlite) forUpdate() string              { return "" }
 func (s *sqlite) skipLocked() string             { return "" }
 func (s *sqlite) reader() Querier                { return s.read }
 func (s *sqlite) ping(ctx context.Context) error { return s.write1(ctx) }

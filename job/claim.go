@@ -97,7 +97,7 @@ func (r *Runner) claimThese(ctx context.Context, due []candidate, free int) ([]J
 	q := `UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $1, lease_until = $2
 		WHERE ` + stillReady + ` AND id IN (` + marks(3, len(ids)) + `)` + returning
 	var jobs []Job
-	err := r.DB.Tx(ctx, func(tx db.Querier) (err error) {
+	err := r.tx(ctx, func(tx db.Querier) (err error) {
 		jobs, err = scanJobs(ctx, tx, nil, q, args...)
 		return err
 	})
@@ -180,7 +180,7 @@ func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
 		if len(lanes) == 0 {
 			return nil, nil
 		}
-		err := r.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		err := r.tx(ctx, func(tx db.Querier) (err error) {
 			jobs = nil
 			for i, lane := range lanes {
 				share := (free - len(jobs)) / (len(lanes) - i) // at least 1, for there are no more lanes than free
@@ -195,6 +195,18 @@ func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
 		}
 	}
 	return jobs, nil
+}
+
+// tx is how claims and ends are written: where there is a pace nobody waits for them, and what a power cut takes back is done again.
+func (r *Runner) tx(ctx context.Context, fn func(tx db.Querier) error) error {
+	return r.txContext(ctx, func(_ context.Context, tx db.Querier) error { return fn(tx) })
+}
+
+func (r *Runner) txContext(ctx context.Context, fn func(ctx context.Context, tx db.Querier) error) error {
+	if r.Options.Pace > 0 {
+		return r.DB.SwiftContext(ctx, fn)
+	}
+	return r.DB.TxContext(ctx, fn)
 }
 
 // nextLanes takes up to n lanes that have room off the list.

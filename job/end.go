@@ -104,7 +104,7 @@ func (r *Runner) insist(batch []*end, err error) error {
 
 // tryBatch writes ends together, or, where one of them fails, each for itself.
 func (r *Runner) tryBatch(batch []*end) error {
-	return r.DB.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
+	return r.txContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
 		if err := r.writeTogether(ctx, batch); err == nil {
 			return nil
 		}
