@@ -154,7 +154,7 @@ func salvage(path string) (call.Audio, error) {
 }
 
 // unhurried is the pace of queues for whose jobs nobody waits.
-const unhurried = 25 * time.Millisecond
+const unhurried = 5 * time.Millisecond
 
 // startJobs starts what works in the background.
 func (n *node) startJobs(ctx context.Context) error {

@@ -65,5 +65,8 @@ func TestStatementsFindJobsByIndexes(t *testing.T) {
 				break
 			}
 		}
+		if (name == "due" || name == "next") && !strings.Contains(s.plans[0], "COVERING") {
+			t.Errorf("%s reads rows: %s", name, strings.Join(s.plans, " / "))
+		}
 	}
 }
