@@ -35,7 +35,7 @@ func collectByLoad(ctx context.Context) {
 	defer tick.Stop()
 	now := []figures.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	figures.Read(now)
-	made, usual, quiet := now[0].Value.Uint64(), 0, quietLooks
+	l, usual := workload{made: now[0].Value.Uint64(), quiet: quietLooks}, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,23 +43,55 @@ func collectByLoad(ctx context.Context) {
 		case <-tick.C:
 		}
 		figures.Read(now)
-		little := now[0].Value.Uint64()-made <= busyAlloc
-		much := !little && now[1].Value.Uint64() < roomyHeap
-		made = now[0].Value.Uint64()
-		switch {
-		case much && quiet >= quietLooks:
-			usual, quiet = debug.SetGCPercent(busyPercent), 0
-		case much:
-			quiet = 0
-		case quiet < quietLooks:
-			if quiet++; quiet == quietLooks {
-				debug.SetGCPercent(usual)
-				if little { // else the heap has become large, and is in use
-					debug.FreeOSMemory()
-				}
-			}
+		switch l.look(now[0].Value.Uint64(), now[1].Value.Uint64()) {
+		case busy:
+			usual = debug.SetGCPercent(busyPercent)
+		case calm:
+			debug.SetGCPercent(usual)
+			debug.FreeOSMemory()
+		case crowded:
+			debug.SetGCPercent(usual)
 		}
 	}
+}
+
+// A workload tells busy times from others, by what is allocated between two looks.
+type workload struct {
+	made  uint64 // bytes that were allocated until the last look
+	quiet int    // looks in a row at which little was going on
+}
+
+// A turn is what has changed with the load.
+type turn int
+
+const (
+	same    turn = iota
+	busy         // a busy time begins
+	calm         // it is over
+	crowded      // it goes on, with a heap that is too large to let it grow further
+)
+
+// look takes what was allocated since the start, and what of it is in use, in bytes.
+func (l *workload) look(made, live uint64) turn {
+	little := made-l.made <= busyAlloc
+	much := !little && live < roomyHeap
+	l.made = made
+	switch {
+	case much && l.quiet >= quietLooks:
+		l.quiet = 0
+		return busy
+	case much:
+		l.quiet = 0
+	case l.quiet < quietLooks:
+		if l.quiet++; l.quiet < quietLooks {
+			return same
+		}
+		if little {
+			return calm
+		}
+		return crowded
+	}
+	return same
 }
 
 // giveBackMemory returns to the system what a busy time left behind. The runtime does so by itself, but only minutes later.
