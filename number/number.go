@@ -4,7 +4,6 @@ package number
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -186,5 +185,5 @@ func (s *Service) allocate(ctx context.Context, tx db.Querier, n Number) error {
 
 func (s *Service) tellAllocated(ctx context.Context, tx db.Querier, n Number, to event.Assignment) error {
 	return s.outbox.Publish(ctx, tx, n.OrgID, event.NumberAllocated{NumberID: n.ID, Number: n.Number, Country: n.Country,
-		Type: n.Type, Capabilities: slices.Clone(n.Capabilities), AssignedTo: to, AllocatedAt: n.AllocatedAt})
+		Type: n.Type, Capabilities: n.can(), AssignedTo: to, AllocatedAt: n.AllocatedAt})
 }

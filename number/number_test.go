@@ -324,3 +324,27 @@ func TestTheRecordCarriesEveryField(t *testing.T) {
 		}
 	}
 }
+
+func TestABroughtNumberCanTakeTextMessagesWhereItsOrganisationSaysSo(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		id := h.add("+442079460018", `,"sms_enabled":true`).Want(201).Text("id")
+		h.add("+442079460019", "").Want(201)
+		can := func() string { return fmt.Sprint(h.do("GET", "/numbers/"+id, nil).Want(200).At("capabilities")) }
+		if got := can(); got != "[voice sms]" {
+			t.Errorf("it can do %s", got)
+		}
+		list := h.do("GET", "/numbers?capability=sms", nil).Want(200)
+		if list.Text("data.0.id") != id || list.At("data.1") != nil {
+			t.Errorf("listed %s", list.Bytes)
+		}
+		h.do("PATCH", "/numbers/"+id, `{"sms_enabled":false}`).Want(200)
+		if got := can(); got != "[voice]" {
+			t.Errorf("switched off it can do %s", got)
+		}
+		if list := h.do("GET", "/numbers?capability=sms", nil).Want(200); list.At("data.0") != nil {
+			t.Errorf("listed %s", list.Bytes)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package number
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"soniq/db"
@@ -63,6 +64,15 @@ const selection = `SELECT n.org_id, n.id, n.number, n.country, n.region, n.local
 	FROM numbers n LEFT JOIN users u ON u.org_id = n.org_id AND u.id = n.user_id
 	LEFT JOIN flows f ON f.org_id = n.org_id AND f.id = n.flow_id LEFT JOIN queues k ON k.org_id = n.org_id AND k.id = n.queue_id `
 
+// can is what a number can do. Of one that was brought along nobody knows but its organisation, which says so by switching text messages on.
+func (n Number) can() []string {
+	can := slices.Clone(n.Capabilities)
+	if n.SMSEnabled && n.account == "" && n.Provider != Sandbox && !slices.Contains(can, "sms") {
+		can = append(can, "sms")
+	}
+	return can
+}
+
 func scan(scan func(...any) error) (Number, error) {
 	var n Number
 	var capabilities db.JSON[[]string]
@@ -74,6 +84,7 @@ func scan(scan func(...any) error) (Number, error) {
 		&n.Provider, &n.TrunkID, &user, &n.SMSEnabled, &n.CallerIDName, &n.RecordingMode, &n.Fallback, &emergency,
 		&n.CreatedAt, &n.UpdatedAt, &n.AllocatedAt, &n.ReleasedAt, &flow, &queue, &cost, &n.account, &n.StatusDetail, &first, &last, &leads)
 	n.Capabilities, n.Emergency, n.MonthlyCost = append([]string{}, capabilities.V...), emergency.V, cost.V
+	n.Capabilities = n.can()
 	name := string(leads)
 	switch {
 	case user != nil:
@@ -142,7 +153,11 @@ func (by filter) narrow(org string) *db.Filter {
 		f.And("n.status <> ?", Released)
 	}
 	for _, c := range by.capabilities {
-		f.And("n.capabilities LIKE ?", `%"`+c+`"%`)
+		can := "n.capabilities LIKE ?"
+		if c == "sms" {
+			can += " OR n.sms_enabled AND n.account_id IS NULL AND n.provider <> '" + Sandbox + "'" // as Number.can
+		}
+		f.And(can, `%"`+c+`"%`)
 	}
 	if by.q != "" {
 		like := "%" + db.Escape(by.q) + "%"
