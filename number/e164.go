@@ -65,6 +65,9 @@ func (r *readings) parse(s spelling) (e164 string, ok bool) {
 	return e164, ok
 }
 
+// readPlaces reads the list of places, which takes a moment: before a transaction, that others need not wait for it.
+var readPlaces = sync.OnceFunc(func() { factsOf("+12025550123", "US") })
+
 // facts are what can be told from a number alone.
 type facts struct {
 	Country  string

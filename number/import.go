@@ -103,6 +103,7 @@ func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Imported], 
 		return nil, op.Invalid(wrong...)
 	}
 	out := Imported{DryRun: in.DryRun}
+	readPlaces()
 	err = s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		err := s.orgs.AdmitMany(ctx, tx, o.ID, org.Numbers, len(b.numbers), func() (int, error) { return countNumbers(ctx, tx, o.ID) })
 		if err != nil || in.DryRun {

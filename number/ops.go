@@ -86,6 +86,7 @@ type FreshEmergency struct {
 // Create orders a number, or adds one that the organisation owns already. An order that takes time is answered with 202, and the number
 // is pending.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], error) {
+	readPlaces()
 	var n Number
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if n, err = s.fresh(ctx, tx, in.Body); err != nil {

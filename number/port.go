@@ -49,6 +49,7 @@ type PortFresh struct {
 // CreatePort asks the operator to bring numbers along. They are porting_in until the operator says that they came.
 func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], error) {
 	var p Port
+	readPlaces()
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		e164s, country, err := s.ported(ctx, in.Body)
 		if err != nil {
