@@ -1,6 +1,7 @@
 package media
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"strings"
@@ -186,7 +187,10 @@ func TestPromptHoldsBackTheRelay(t *testing.T) {
 		ear := listen(c.callee)
 		hum(t, c.caller, 440)
 		ear.tone(t)
-		hum(t, c.b, 1500) // an announcement to the callee
+		ctx, stop := context.WithCancel(t.Context())
+		said := make(chan error, 1)
+		go func() { said <- c.b.Send(ctx, Tone(1500, -10, time.Minute, 8000)) }() // one announcement to the callee: between two the caller is heard
+		defer func() { stop(); <-said }()
 		until(t, "the announcement", func() bool { return near(ear.tone(t), 1500) })
 		ear.reset()
 		heard := ear.wait(t, func() bool { return len(ear.pcm) >= 20*160 })
