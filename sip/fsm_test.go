@@ -216,55 +216,13 @@ func TestRepeatedRequestGetsTheSameAnswerFor32s(t *testing.T) {
 	}
 }
 
-// ring brings a call to the switch, which takes so long that its caller is told 100.
+// ring brings a call to the switch.
 func (l *lab) ring(t *testing.T) *Inbound {
-	t.Helper()
-	in := l.invited(t)
-	l.pass(tryingAfter)
-	return in
-}
-
-func (l *lab) invited(t *testing.T) *Inbound {
 	t.Helper()
 	l.message(request("INVITE", "i1", "", 1), udpPeer)
 	in := <-l.calls
 	l.work()
 	return in
-}
-
-// RFC 3261 §17.2.1: 100 within 200 ms, unless there is something better to say by then.
-func TestTryingIsSaidToWhoWouldHearNothing(t *testing.T) {
-	t.Parallel()
-	said := func(do func(l *lab, in *Inbound)) []string {
-		l := newLab(t)
-		do(l, l.invited(t))
-		l.work()
-		l.pass(200 * time.Millisecond)
-		return l.methods()
-	}
-	for _, c := range []struct {
-		name string
-		do   func(l *lab, in *Inbound)
-		want []string
-	}{
-		{"nothing", func(*lab, *Inbound) {}, []string{"100"}},
-		{"ringing", func(_ *lab, in *Inbound) { in.Ring(180, nil) }, []string{"180"}},
-		{"answer", func(_ *lab, in *Inbound) { in.Answer(nil) }, []string{"200"}},
-		{"asked again", func(l *lab, _ *Inbound) { l.message(request("INVITE", "i1", "", 1), udpPeer) }, []string{"100"}},
-		{"asked twice", func(l *lab, _ *Inbound) {
-			l.message(request("INVITE", "i1", "", 1), udpPeer)
-			l.message(request("INVITE", "i1", "", 1), udpPeer)
-		}, []string{"100", "100"}},
-		{"ringing, asked again", func(l *lab, in *Inbound) {
-			in.Ring(180, nil)
-			l.work()
-			l.message(request("INVITE", "i1", "", 1), udpPeer)
-		}, []string{"180", "180"}},
-	} {
-		if got := said(c.do); !slices.Equal(got, c.want) {
-			t.Errorf("%s: sent %v, want %v", c.name, got, c.want)
-		}
-	}
 }
 
 func (l *lab) localTag() string {

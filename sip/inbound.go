@@ -122,9 +122,9 @@ func (s *shard) invite(m *message) {
 		return
 	}
 	in := l.describe(m)
-	tx.await(s)
 	s.stats.invites.Add(1)
-	s.srv.spawn(func() { s.srv.screen(in) })
+	s.srv.spawn(func() { s.srv.screen(in) }) // what it answers comes after the 100: it is said by this shard
+	l.respond(100, "", "", nil)
 }
 
 // attempt notes an INVITE outside dialogs; nil when it was answered here.

@@ -38,20 +38,6 @@ func (s *shard) serve(m *message, key txKey) *serverTx {
 	return tx
 }
 
-// tryingAfter is how long an INVITE may stay without any response before it is answered 100, within the 200 ms of RFC 3261 §17.2.1: most are
-// answered better by then, and are spared a message.
-const tryingAfter = 100 * time.Millisecond
-
-// await has a new INVITE answered 100 where nothing else answers it soon.
-func (tx *serverTx) await(s *shard) { s.timers.set(&tx.timer, s.now+tryingAfter) }
-
-// tryOn answers an INVITE 100, unless it was answered in any way.
-func (tx *serverTx) tryOn() {
-	if l := tx.leg; tx.last == nil && tx.state == trying && l != nil && l.invite == tx {
-		l.respond(100, "", "", nil)
-	}
-}
-
 // limit drops the transaction when no final response comes within 64*T1: the
 // client has given up by then (RFC 3261 §17.1.2.2, timer F).
 func (tx *serverTx) limit(s *shard) { s.timers.set(&tx.timer, s.now+patience) }
@@ -59,11 +45,9 @@ func (tx *serverTx) limit(s *shard) { s.timers.set(&tx.timer, s.now+patience) }
 // again handles a retransmission of the request.
 func (tx *serverTx) again(s *shard) {
 	s.stats.retransmissions.Add(1)
-	if tx.last == nil {
-		tx.tryOn()
-		return
+	if tx.last != nil {
+		s.wire.send(tx.flow, tx.last)
 	}
-	s.wire.send(tx.flow, tx.last)
 }
 
 // respond sends a response and moves the machine. b is copied.
@@ -113,10 +97,6 @@ func (tx *serverTx) acked(s *shard) {
 }
 
 func (tx *serverTx) expire(s *shard) {
-	if tx.invite && tx.state == trying {
-		tx.tryOn()
-		return
-	}
 	if tx.state != completed || s.now >= tx.end {
 		s.dropServer(tx)
 		return

@@ -90,7 +90,7 @@ func TestAnswerGivesASessionTimer(t *testing.T) {
 	} {
 		l := newLab(t)
 		l.inbound(t, c.asked)
-		ok := l.sent[0]
+		ok := l.sent[1]
 		if got := fieldOf(ok, "Session-Expires"); got != c.expires || fieldOf(ok, "Require") != c.require {
 			t.Errorf("%q: %q, Require %q; want %q, %q", c.asked, got, fieldOf(ok, "Require"), c.expires, c.require)
 		}
@@ -289,7 +289,7 @@ func TestSessionTimersCanBeOff(t *testing.T) {
 	l := newLab(t)
 	l.srv.config.SessionExpires = -1
 	l.inbound(t, "")
-	if e := fieldOf(l.sent[0], "Session-Expires"); e != "" {
+	if e := fieldOf(l.sent[1], "Session-Expires"); e != "" {
 		t.Errorf("given %q", e)
 	}
 	l.takeSent()
@@ -311,7 +311,7 @@ func TestUnacknowledgedProvisionalRefusesTheCall(t *testing.T) {
 	in.Answer([]byte("v=0\r\n"))
 	l.work()
 	l.pass(31 * time.Second)
-	if m := l.methods(); !slices.Equal(m, []string{"183", "183", "183", "183", "183", "183"}) { // 0 .5 1.5 3.5 7.5 15.5
+	if m := l.methods(); !slices.Equal(m, []string{"100", "183", "183", "183", "183", "183", "183"}) { // 0 .5 1.5 3.5 7.5 15.5
 		t.Fatalf("sent %v", m)
 	}
 	l.takeSent()
@@ -330,8 +330,8 @@ func TestLateOffersStayOutOfProvisionalResponses(t *testing.T) {
 	l.ask("INVITE", "i1", "", 1, "Supported: 100rel\r\n", "")
 	(<-l.calls).Ring(183, []byte("v=0\r\n"))
 	l.work()
-	if strings.Contains(l.sent[0], "v=0") || fieldOf(l.sent[0], "RSeq") != "" {
-		t.Errorf("sent:\n%s", l.sent[0])
+	if strings.Contains(l.sent[1], "v=0") || fieldOf(l.sent[1], "RSeq") != "" {
+		t.Errorf("sent:\n%s", l.sent[1])
 	}
 	_, err := l.srv.Invite(context.Background(), Outgoing{URI: "sip:b@192.0.2.1"}, func(Event) {})
 	l.work()
@@ -405,7 +405,7 @@ func TestLongRingingIsRepeated(t *testing.T) {
 		in.Ring(183, []byte("v=0\r\n"))
 		l.work()
 		if again != "" {
-			l.ask("PRACK", "p1", l.localTag(), 2, "RAck: "+fieldOf(l.sent[0], "RSeq")+" 1 INVITE\r\n", "")
+			l.ask("PRACK", "p1", l.localTag(), 2, "RAck: "+fieldOf(l.sent[1], "RSeq")+" 1 INVITE\r\n", "")
 		}
 		l.takeSent()
 		l.pass(59 * time.Second)

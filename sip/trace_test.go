@@ -64,7 +64,7 @@ func TestTraceShowsACallWithoutItsSecrets(t *testing.T) {
 				line, _, _ := strings.Cut(raw, "\r\n")
 				starts = append(starts, fmt.Sprint(e.Sent, " ", strings.Join(strings.Fields(line)[:2], " ")))
 			}
-			want := "false INVITE sip:" + server.Addr().String() + "|true SIP/2.0 407|false INVITE sip:" + server.Addr().String() + "|true SIP/2.0 200"
+			want := "false INVITE sip:" + server.Addr().String() + "|true SIP/2.0 100|true SIP/2.0 407|false INVITE sip:" + server.Addr().String() + "|true SIP/2.0 100|true SIP/2.0 200"
 			if got := strings.Join(starts, "|"); got != want {
 				t.Errorf("traced\n%s\nwant\n%s", got, want)
 			}
