@@ -35,7 +35,7 @@ func collectByLoad(ctx context.Context) {
 	defer tick.Stop()
 	now := []figures.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	figures.Read(now)
-	l, usual := workload{made: now[0].Value.Uint64(), quiet: quietLooks}, 0
+	w, usual := workload{made: now[0].Value.Uint64(), quiet: quietLooks}, 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,7 +43,7 @@ func collectByLoad(ctx context.Context) {
 		case <-tick.C:
 		}
 		figures.Read(now)
-		switch l.look(now[0].Value.Uint64(), now[1].Value.Uint64()) {
+		switch w.look(now[0].Value.Uint64(), now[1].Value.Uint64()) {
 		case busy:
 			usual = debug.SetGCPercent(busyPercent)
 		case calm:
@@ -72,18 +72,18 @@ const (
 )
 
 // look takes what was allocated since the start, and what of it is in use, in bytes.
-func (l *workload) look(made, live uint64) turn {
-	little := made-l.made <= busyAlloc
+func (w *workload) look(made, live uint64) turn {
+	little := made-w.made <= busyAlloc
 	much := !little && live < roomyHeap
-	l.made = made
+	w.made = made
 	switch {
-	case much && l.quiet >= quietLooks:
-		l.quiet = 0
+	case much && w.quiet >= quietLooks:
+		w.quiet = 0
 		return busy
 	case much:
-		l.quiet = 0
-	case l.quiet < quietLooks:
-		if l.quiet++; l.quiet < quietLooks {
+		w.quiet = 0
+	case w.quiet < quietLooks:
+		if w.quiet++; w.quiet < quietLooks {
 			return same
 		}
 		if little {
