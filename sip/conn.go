@@ -19,7 +19,13 @@ const (
 	idleLimit     = 20 * time.Minute
 	strangerLimit = time.Minute
 	writeLimit    = 10 * time.Second
-	backlogLimit  = 1 << 20 // bytes a slow peer may leave unread
+)
+
+// Bytes that may wait to be written: a peer that reads nothing is cut off by writeLimit, and one that sends thousands of requests at once
+// is answered faster than its connection takes it.
+const (
+	backlogLimit    = 16 << 20
+	strangerBacklog = 1 << 20
 )
 
 // conn is one connection: TCP, TLS or WebSocket. Nobody who writes to it ever
@@ -106,6 +112,14 @@ func (c *conn) largest() int {
 	return min(c.srv.limits.MessageBytes, strangerBytes)
 }
 
+// backlog is how many bytes may wait to be written.
+func (c *conn) backlog() int {
+	if c.known.Load() {
+		return backlogLimit
+	}
+	return strangerBacklog
+}
+
 // judge counts a connection that came to nothing.
 func (c *conn) judge() {
 	if !c.ours && !c.spoke {
@@ -116,7 +130,7 @@ func (c *conn) judge() {
 // write queues one message. A peer that does not read is cut off.
 func (c *conn) write(b []byte) {
 	c.mu.Lock()
-	tooMuch := len(c.out)+len(b) > backlogLimit
+	tooMuch := len(c.out)+len(b) > c.backlog()
 	if !c.dead && !tooMuch {
 		c.out = append(c.out, b...)
 		c.ends = append(c.ends, len(c.out))

@@ -1,0 +1,27 @@
+package sip
+
+import "testing"
+
+// A trunk that sends a burst is answered faster than its connection takes it, and is not cut off for that; a stranger is.
+func TestHowMuchMayWaitToBeWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		known bool
+		most  int // messages of 1 kB
+	}{{"trunk", true, 16 << 10}, {"stranger", false, 1 << 10}} {
+		srv := newLab(t).srv
+		x := newConn(srv, connKey{kind: TCP, addr: udpPeer.addr}) // nobody takes what is written
+		x.known.Store(c.known)
+		message := make([]byte, 1<<10)
+		for range c.most {
+			x.write(message)
+		}
+		if !x.open() {
+			t.Errorf("%s: cut off before %d kB waited", c.name, c.most)
+		}
+		if x.write(message); x.open() {
+			t.Errorf("%s: %d kB wait and the connection is still open", c.name, c.most+1)
+		}
+	}
+}
