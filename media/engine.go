@@ -28,6 +28,8 @@ type Engine struct {
 	ports portSet
 	rec   *writers
 
+	spares spares
+
 	certificate *certificate // for DTLS
 	own         netip.Addr   // where packets leave from, behind a NAT not what is advertised
 
@@ -70,6 +72,9 @@ func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*
 	}
 	e.rec = startWriters(e)
 	go e.converter()
+	for range sparesKept {
+		e.openAhead()
+	}
 	return e, nil
 }
 
@@ -148,14 +153,13 @@ func (e *Engine) OpenOn(bind, advertise netip.Addr) (*Stream, error) {
 }
 
 func (e *Engine) open(loop *loopSlot, bind, advertise netip.Addr) (*Stream, error) {
-	s := newStream(e, loop, bind)
-	port, err := e.ports.bind(func(p uint16) error { return s.listen(netip.AddrPortFrom(bind, p)) })
+	s, err := e.obtain(loop, bind)
 	if err != nil {
 		e.noPorts.Add(1)
 		return nil, err
 	}
-	s.local = netip.AddrPortFrom(advertise, port)
-	loop.streams.Add(1)
+	s.local = netip.AddrPortFrom(advertise, s.local.Port())
+	s.loop.streams.Add(1)
 	e.mu.Lock()
 	closed := e.closed
 	if !closed {
@@ -176,6 +180,7 @@ func (e *Engine) forget(s *Stream) {
 	e.mu.Unlock()
 	s.loop.streams.Add(-1)
 	e.ports.release(s.local.Port())
+	e.openAhead()
 }
 
 // Close closes every stream and recorder left open and waits for all
@@ -202,6 +207,7 @@ func (e *Engine) Close() {
 	for _, m := range mixers {
 		m.Close()
 	}
+	e.dropSpares()
 	e.clocks.Wait()
 	e.loops.close()
 }
