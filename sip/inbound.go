@@ -37,8 +37,8 @@ type Inbound struct {
 func (in *Inbound) Leg() *Leg { return in.leg }
 
 // Listen sets the event callback. Events that happened before are delivered
-// first. Without it events wait.
-func (in *Inbound) Listen(on func(Event)) { in.leg.post(func() { in.leg.listen(on) }) }
+// first, maybe before Listen returns. Without it events wait.
+func (in *Inbound) Listen(on func(Event)) { in.leg.shard.perform(func(*shard) { in.leg.listen(on) }) }
 
 // Header returns the first value of a header field, "" when there is none.
 func (in *Inbound) Header(name string) string {
@@ -71,7 +71,7 @@ func (in *Inbound) values(name string) (all []string) {
 // nothing once the call is answered or over.
 func (in *Inbound) Ring(status int, sdp []byte) {
 	l := in.leg
-	l.post(func() { l.ring(status, sdp) })
+	l.shard.perform(func(*shard) { l.ring(status, sdp) })
 }
 
 // Answer sends 200 with sdp and repeats it until the ACK comes; without one
@@ -82,7 +82,7 @@ func (in *Inbound) Answer(sdp []byte) error {
 	if in.leg.over.Load() {
 		return ErrOver
 	}
-	if !in.leg.shard.post(func(*shard) { in.leg.answer(sdp, in.Offer == nil) }) {
+	if !in.leg.shard.perform(func(*shard) { in.leg.answer(sdp, in.Offer == nil) }) {
 		return ErrClosed
 	}
 	return nil

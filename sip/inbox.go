@@ -22,6 +22,8 @@ type inbox struct {
 	messages int
 	known    map[uint64]struct{} // INVITEs admitted and not finished
 	closed   bool
+	working  bool       // somebody works in the shard
+	missed   bool       // the shard's goroutine wanted to, meanwhile
 	room     *sync.Cond // messages became fewer
 
 	wake  chan struct{}
@@ -35,19 +37,25 @@ func (b *inbox) open(depth int) {
 	b.wake = make(chan struct{}, 1)
 }
 
-// post queues a task; after close it is dropped and false returned.
+// post queues a task for the shard's goroutine; after close it is dropped and false returned.
 func (b *inbox) post(do func(s *shard)) bool {
-	b.mu.Lock()
-	ok := !b.closed
-	if ok {
-		b.items = append(b.items, item{do: do})
-	}
-	b.mu.Unlock()
+	ok := b.queue(do)
 	b.ring()
 	return ok
 }
 
-// push queues a message. With wait it blocks while the queue is full, so that
+// queue queues a task and tells nobody.
+func (b *inbox) queue(do func(s *shard)) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.items = append(b.items, item{do: do})
+	return true
+}
+
+// push queues a message and tells nobody. With wait it blocks while the queue is full, so that
 // TCP holds the peer back; without, it returns false.
 func (b *inbox) push(it item, wait bool) bool {
 	b.mu.Lock()
@@ -62,10 +70,41 @@ func (b *inbox) push(it item, wait bool) bool {
 		delete(b.known, it.mark)
 	}
 	b.mu.Unlock()
-	if ok {
+	return ok
+}
+
+// enter makes the caller the one who works in the shard, unless somebody does. With insist the shard's goroutine is woken when that one leaves.
+func (b *inbox) enter(insist bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.working {
+		b.missed = b.missed || insist
+		return false
+	}
+	b.working = true
+	return true
+}
+
+// leave ends that, and leaves what came meanwhile to the shard's goroutine.
+func (b *inbox) leave() {
+	b.mu.Lock()
+	left := len(b.items) > 0 || b.missed || b.closed
+	b.working, b.missed = false, false
+	b.mu.Unlock()
+	if left {
 		b.ring()
 	}
-	return ok
+}
+
+// over enters for ever once the inbox is closed and empty.
+func (b *inbox) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed || b.working || len(b.items) > 0 {
+		return false
+	}
+	b.working = true
+	return true
 }
 
 // admitted tells whether an INVITE was let in before, and how many messages

@@ -93,7 +93,7 @@ func (s *Server) Invite(ctx context.Context, o Outgoing, on func(Event)) (*Leg, 
 	if err != nil {
 		return nil, err
 	}
-	if !l.shard.post(func(*shard) { l.dial() }) {
+	if !l.shard.perform(func(*shard) { l.dial() }) {
 		return nil, ErrClosed
 	}
 	return l, nil

@@ -26,7 +26,9 @@ func (s *Server) screen(in *Inbound) {
 		cancel()
 		in.TrunkID = trunk
 		s.guard.trust(in.Source.Addr(), s.clock())
-		in.leg.post(in.leg.vouch)
+		if in.conn != nil {
+			in.leg.post(in.leg.vouch)
+		}
 		s.deliver(in)
 		return
 	}

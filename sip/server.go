@@ -68,7 +68,7 @@ func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 		placer.Serve(s)
 	}
 	for _, sh := range s.shards {
-		s.loops.Go(func() { sh.run(s.clock) })
+		s.loops.Go(sh.run)
 	}
 	for _, k := range s.sockets {
 		s.readers.Go(func() { k.read(s) })

@@ -7,7 +7,8 @@ import (
 )
 
 // shard owns every transaction and dialog of the Call-IDs that hash to it.
-// All its fields but the inbox belong to its goroutine.
+// All its fields but the inbox belong to who works in it: its goroutine, or who
+// has something for it while that sleeps.
 type shard struct {
 	inbox
 	srv   *Server
@@ -15,6 +16,8 @@ type shard struct {
 	wire  wire
 	now   time.Duration
 
+	alarm     *time.Timer   // wakes the goroutine for timers
+	alarmAt   time.Duration // when it rings; past: it has rung
 	timers    timers
 	servers   map[txKey]*serverTx
 	clients   map[clientKey]*clientTx
@@ -25,6 +28,8 @@ type shard struct {
 	mark      uint64   // of the INVITE being handled, until a transaction has it
 	msg       message
 	buf       []byte // one message being written
+	spare     []item // an empty queue
+	has       holdings
 }
 
 func newShard(srv *Server, w wire, depth int) *shard {
@@ -36,53 +41,75 @@ func newShard(srv *Server, w wire, depth int) *shard {
 		legs:    make(map[txKey]*Leg),
 		calls:   make(map[txKey]*attempt),
 		buf:     make([]byte, 0, 4096),
+		alarm:   time.NewTimer(time.Hour),
 	}
 	s.open(depth)
 	return s
 }
 
-// run works until the inbox is closed and empty, then ends what is left.
-func (s *shard) run(clock func() time.Duration) {
-	alarm := time.NewTimer(time.Hour)
-	defer alarm.Stop()
-	var spare []item
-	for {
-		items := s.take(spare, s.forgotten)
-		s.forgotten = s.forgotten[:0]
-		s.now = clock()
-		for i := range items {
-			s.handle(&items[i])
-			items[i] = item{}
+// run works whenever it is woken, until the inbox is closed and empty, then ends what is left.
+func (s *shard) run() {
+	defer s.alarm.Stop()
+	rang := false
+	for !s.over() {
+		if s.enter(true) {
+			if rang {
+				s.alarmAt, rang = 0, false
+			}
+			s.work()
+			s.leave()
 		}
-		spare = items
-		s.fire(clock())
-		s.gauge()
-		if len(items) > 0 {
-			continue
+		select {
+		case <-s.wake:
+		case <-s.alarm.C:
+			rang = true
 		}
-		if s.over() {
-			s.endAll()
-			return
-		}
-		s.sleep(alarm, clock)
+	}
+	s.endAll()
+}
+
+// perform does a task at once where nobody works in the shard, else the one who does will have it done soon: two switches of
+// goroutines less than post. The caller may do other work of the shard too; it must hold no lock that a callback takes. After close the task
+// is dropped and false returned.
+func (s *shard) perform(do func(*shard)) bool {
+	if !s.queue(do) {
+		return false
+	}
+	s.help()
+	return true
+}
+
+// help does what is queued, unless somebody is at it.
+func (s *shard) help() {
+	if s.enter(false) {
+		s.work()
+		s.leave()
 	}
 }
 
-func (s *shard) over() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed && len(s.items) == 0
+// work does everything queued and fires the timers that are due. Only who entered calls it.
+func (s *shard) work() {
+	items := s.take(s.spare, s.forgotten)
+	s.forgotten = s.forgotten[:0]
+	s.now = s.srv.clock()
+	for i := range items {
+		s.handle(&items[i])
+		items[i] = item{}
+	}
+	s.spare = items
+	s.fire(s.srv.clock())
+	s.gauge()
+	s.arm()
 }
 
-func (s *shard) sleep(alarm *time.Timer, clock func() time.Duration) {
-	wait := time.Hour
-	if len(s.timers) > 0 {
-		wait = max(0, s.timers[0].at-clock())
+// arm has the alarm ring when the next timer is due, or before.
+func (s *shard) arm() {
+	if len(s.timers) == 0 {
+		return
 	}
-	alarm.Reset(wait)
-	select {
-	case <-s.wake:
-	case <-alarm.C:
+	if at := s.timers[0].at; s.alarmAt <= s.now || at < s.alarmAt {
+		s.alarmAt = at
+		s.alarm.Reset(at - s.now)
 	}
 }
 
@@ -127,9 +154,9 @@ func (s *shard) recovered() {
 }
 
 func (s *shard) gauge() {
-	s.stats.serverTx.Store(s, len(s.servers))
-	s.stats.clientTx.Store(s, len(s.clients))
-	s.stats.dialogs.Store(s, len(s.legs))
+	s.has.servers.Store(int64(len(s.servers)))
+	s.has.clients.Store(int64(len(s.clients)))
+	s.has.legs.Store(int64(len(s.legs)))
 }
 
 func (s *shard) endAll() {

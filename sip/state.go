@@ -50,7 +50,7 @@ const seqRoom = 100
 // not be called from an event callback.
 func (l *Leg) Snapshot() DialogState {
 	result := make(chan DialogState, 1)
-	if !l.shard.post(func(*shard) { result <- l.snapshot() }) {
+	if !l.shard.perform(func(*shard) { result <- l.snapshot() }) {
 		return DialogState{}
 	}
 	select {

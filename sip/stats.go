@@ -1,9 +1,6 @@
 package sip
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Stats are counters since start, and gauges, for metrics.
 type Stats struct {
@@ -30,38 +27,24 @@ type counters struct {
 	received, sent, retransmissions, parseErrors atomic.Uint64
 	rejected, dropped, challenges, authFailures  atomic.Uint64
 	panics, invites                              atomic.Uint64
-	serverTx, clientTx, dialogs                  gauge
 }
 
-// gauge is a sum of one figure per shard.
-type gauge struct{ byShard sync.Map }
-
-// Store sets a shard's figure.
-func (g *gauge) Store(s *shard, n int) {
-	v, ok := g.byShard.Load(s)
-	if !ok {
-		v, _ = g.byShard.LoadOrStore(s, new(atomic.Int64))
-	}
-	v.(*atomic.Int64).Store(int64(n))
-}
-
-func (g *gauge) sum() (n int64) {
-	g.byShard.Range(func(_, v any) bool {
-		n += v.(*atomic.Int64).Load()
-		return true
-	})
-	return n
-}
+// holdings is how much a shard has, for others to read.
+type holdings struct{ servers, clients, legs atomic.Int64 }
 
 // Stats returns the counters.
 func (s *Server) Stats() Stats {
 	c := &s.stats
+	var servers, clients, legs int64
+	for _, sh := range s.shards {
+		servers, clients, legs = servers+sh.has.servers.Load(), clients+sh.has.clients.Load(), legs+sh.has.legs.Load()
+	}
 	return Stats{
 		Received: c.received.Load(), Sent: c.sent.Load(), Retransmissions: c.retransmissions.Load(),
 		ParseErrors: c.parseErrors.Load(), Rejected: c.rejected.Load(), Dropped: c.dropped.Load(),
 		Challenges: c.challenges.Load(), AuthFailures: c.authFailures.Load(), Panics: c.panics.Load(),
-		Invites: c.invites.Load(), Dialogs: c.dialogs.sum(), Calls: s.calls.Load(),
-		ServerTransactions: c.serverTx.sum(), ClientTransactions: c.clientTx.sum(),
+		Invites: c.invites.Load(), Dialogs: legs, Calls: s.calls.Load(),
+		ServerTransactions: servers, ClientTransactions: clients,
 		Connections: s.streams.open(), Bans: s.guard.bans.active.Load(),
 	}
 }

@@ -60,7 +60,7 @@ func (s *stream) deliver(c *conn, fr *framer, began *time.Time) bool {
 		case frameMessage:
 			*began = time.Now()
 			c.spoke = true
-			c.srv.receive(raw, c.flow(), true)
+			c.srv.receiveOn(c, raw)
 		case frameBroken:
 			c.srv.receiveBroken(raw, c)
 			return false

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime/debug"
+	"time"
 )
 
 // socket is one UDP socket and where it is bound.
@@ -13,11 +14,16 @@ type socket struct {
 	addr netip.AddrPort
 }
 
-// read is the one reader of the socket, so that order is kept.
+// idleAfter is how long a read takes that found nothing and waited: more than any that found something.
+const idleAfter = 25 * time.Microsecond
+
+// read is the one reader of the socket, so that order is kept. While it has time it does the shards' work itself.
 func (k *socket) read(s *Server) {
 	buf := make([]byte, 65536)
 	for {
+		asked := s.clock()
 		n, from, err := k.conn.ReadFromUDPAddrPort(buf)
+		idle := s.clock()-asked > idleAfter
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -29,13 +35,26 @@ func (k *socket) read(s *Server) {
 			s.keepAlive(f, buf[:n])
 			continue
 		}
-		s.receive(string(buf[:n]), f, false)
+		switch sh := s.receive(string(buf[:n]), f, false); {
+		case sh == nil:
+		case idle:
+			sh.help()
+		default:
+			sh.ring()
+		}
+	}
+}
+
+// receiveOn is receive for a connection, which is held back while the shard is full.
+func (s *Server) receiveOn(c *conn, raw string) {
+	if sh := s.receive(raw, c.flow(), true); sh != nil {
+		sh.ring()
 	}
 }
 
 // receive takes one message off the wire to its shard, unless admission
-// refuses it. With wait it blocks while the shard is full.
-func (s *Server) receive(raw string, f flow, wait bool) {
+// refuses it, and returns the shard, which is not told yet. With wait it blocks while the shard is full.
+func (s *Server) receive(raw string, f flow, wait bool) (to *shard) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.panicked(r, debug.Stack())
@@ -44,24 +63,26 @@ func (s *Server) receive(raw string, f flow, wait bool) {
 	s.stats.received.Add(1)
 	p, ok := peek(raw)
 	if !ok {
-		return // keep-alive, or nothing we could answer
+		return nil // keep-alive, or nothing we could answer
 	}
 	sh := s.shardOf(p.callID)
 	now := s.clock()
 	switch s.admit(sh, &p, f, now) {
 	case dropIt:
 		s.stats.dropped.Add(1)
-		return
+		return nil
 	case refuseIt:
 		s.refuseEarly(raw, f)
-		return
+		return nil
 	}
 	if s.config.Trace != nil {
 		s.traced(f, p.callID, raw, false)
 	}
 	if !sh.push(item{raw: raw, flow: f, at: now, mark: p.mark}, wait) {
 		s.stats.dropped.Add(1) // UDP peers send again
+		return nil
 	}
+	return sh
 }
 
 // send puts a message on the wire; UDP always from a listening socket.

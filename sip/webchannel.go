@@ -41,7 +41,7 @@ func (w *webChannel) serve(c *conn) {
 		switch message := strings.TrimLeft(raw, "\r\n"); {
 		case message != "":
 			c.spoke = true
-			c.srv.receive(message, c.flow(), true)
+			c.srv.receiveOn(c, message)
 		case raw == "\r\n\r\n":
 			c.write(crlf) // RFC 7118 §6, RFC 5626 §3.5.1
 		}

@@ -1,0 +1,118 @@
+package sip
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// newRunningShard is a shard with its goroutine, which is not woken yet.
+func newRunningShard(t *testing.T) *shard {
+	t.Helper()
+	l := newLab(t)
+	l.srv.config.Now = time.Now
+	l.srv.start = time.Now()
+	s := l.shard
+	var ended sync.WaitGroup
+	ended.Go(s.run)
+	t.Cleanup(func() {
+		s.close()
+		ended.Wait()
+	})
+	return s
+}
+
+func TestATaskIsDoneAtOnceWhereNobodyWorks(t *testing.T) {
+	t.Parallel()
+	s := newLab(t).shard // without a goroutine
+	var done []string
+	s.perform(func(*shard) {
+		done = append(done, "first")
+		s.perform(func(*shard) { done = append(done, "inside") })
+		if len(done) > 1 {
+			t.Error("a task is done inside another")
+		}
+	})
+	if !slices.Equal(done, []string{"first"}) {
+		t.Fatalf("done on return: %v", done)
+	}
+	select {
+	case <-s.wake: // the goroutine does what came meanwhile
+	default:
+		t.Error("the goroutine is not told of what is left")
+	}
+	s.perform(func(*shard) { done = append(done, "last") })
+	if !slices.Equal(done, []string{"first", "inside", "last"}) {
+		t.Errorf("order: %v", done)
+	}
+}
+
+func TestOneWorksInAShardAndNothingIsLost(t *testing.T) {
+	t.Parallel()
+	s := newRunningShard(t)
+	const workers, tasks = 8, 2000
+	var all sync.WaitGroup
+	all.Add(workers * tasks)
+	done := 0 // the race detector sees whether two work
+	for w := range workers {
+		go func() {
+			for i := range tasks {
+				do := func(*shard) { done++; all.Done() }
+				if (i+w)%3 == 0 {
+					s.post(do)
+				} else {
+					s.perform(do)
+				}
+			}
+		}()
+	}
+	all.Wait()
+	left := make(chan int)
+	s.post(func(*shard) { left <- done })
+	if n := <-left; n != workers*tasks {
+		t.Errorf("%d of %d tasks done", n, workers*tasks)
+	}
+}
+
+// bell is a timer that tells when it is due.
+type bell struct {
+	timer
+	rung chan time.Duration
+}
+
+func (b *bell) expire(s *shard) { b.rung <- s.now }
+
+func TestATimerSetByAnotherRings(t *testing.T) {
+	t.Parallel()
+	s := newRunningShard(t)
+	far := &bell{}
+	far.owner = far
+	s.perform(func(s *shard) { s.timers.set(&far.timer, s.now+time.Minute) })
+	for _, after := range []time.Duration{50 * time.Millisecond, 20 * time.Millisecond, 5 * time.Millisecond, 0} {
+		b := &bell{rung: make(chan time.Duration, 1)}
+		b.owner = b
+		var due time.Duration
+		s.perform(func(s *shard) {
+			due = s.now + after
+			s.timers.set(&b.timer, due)
+		})
+		select {
+		case at := <-b.rung:
+			if at < due {
+				t.Errorf("rang %v early", due-at)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("a timer of %v never rang", after)
+		}
+	}
+}
+
+func TestAShardThatEndedTakesNothing(t *testing.T) {
+	t.Parallel()
+	s := newRunningShard(t)
+	s.close()
+	if s.perform(func(*shard) { t.Error("done after the end") }) || s.post(func(*shard) {}) {
+		t.Error("a closed shard takes tasks")
+	}
+}
