@@ -13,11 +13,23 @@ import (
 
 // This file is how a call's beginning and answer are sure before their commit: who is told of them must not wait for it.
 
-// kept is an entry of the journal: one of both. What a restart needs of a change stands behind it on a line of its own, as it is: it is as
-// long as all the rest, and JSON inside JSON is read through again.
+// kept is an entry of the journal: one of these. What a restart needs stands behind the change it belongs to, or in an entry of its own, on a
+// line of its own, as it is: it is as long as all the rest, and JSON inside JSON is read through again.
 type kept struct {
-	Begin  *New        `json:"begin,omitempty"`
-	Change *keptChange `json:"change,omitempty"`
+	Begin   *New         `json:"begin,omitempty"`
+	Change  *keptChange  `json:"change,omitempty"`
+	Dialogs *keptDialogs `json:"dialogs,omitempty"`
+}
+
+// keptDialogs names the change that what a restart needs belongs to.
+type keptDialogs struct {
+	Of   keptOf
+	text []byte
+}
+
+type keptOf struct {
+	Org, ID  string
+	Revision int
 }
 
 // keptChange is a change whose events can be read again.
@@ -44,6 +56,14 @@ func (s *Service) SureChange(c Change) (settle func(), ok bool) {
 	return s.sure(kept{Change: &k}, c.Dialogs...)
 }
 
+// SureDialogs keeps what a restart needs of a change that SureChange kept without it.
+func (s *Service) SureDialogs(c Change) (settle func(), ok bool) {
+	if len(c.Dialogs) == 0 {
+		return nothing, true
+	}
+	return s.sure(kept{Dialogs: &keptDialogs{Of: keptOf{c.Org, c.ID, c.Revision}}}, c.Dialogs...)
+}
+
 func nothing() {}
 
 func (s *Service) sure(k kept, dialogs ...byte) (settle func(), ok bool) {
@@ -68,12 +88,8 @@ func (s *Service) sure(k kept, dialogs ...byte) (settle func(), ok bool) {
 // Dialogs and Recover. Writing it twice has the effect of once. What can never be written, because its organisation is gone or nobody can
 // read it, is told in the log and left out: it must not keep the server from starting.
 func (s *Service) Replay(ctx context.Context, entries [][]byte) error {
-	for _, b := range entries {
-		k, err := read(b)
-		if err != nil {
-			s.log().Error("an entry of the journal cannot be read", "err", err)
-			continue
-		}
+	for _, k := range s.readAll(entries) {
+		var err error
 		switch {
 		case k.Begin != nil:
 			err = s.beginOnce(ctx, *k.Begin)
@@ -91,13 +107,39 @@ func (s *Service) Replay(ctx context.Context, entries [][]byte) error {
 	return nil
 }
 
+// readAll reads what the journal had, what a restart needs with the changes it belongs to. Where such a change is not there, the
+// database has both.
+func (s *Service) readAll(entries [][]byte) (all []kept) {
+	changes := map[keptOf]*keptChange{}
+	for _, b := range entries {
+		k, err := read(b)
+		if err != nil {
+			s.log().Error("an entry of the journal cannot be read", "err", err)
+			continue
+		}
+		if c := k.Change; c != nil {
+			changes[keptOf{c.Org, c.ID, c.Revision}] = c
+		}
+		if d := k.Dialogs; d == nil {
+			all = append(all, k)
+		} else if c := changes[d.Of]; c != nil {
+			c.Dialogs = d.text
+		}
+	}
+	return all
+}
+
 func read(b []byte) (k kept, err error) {
 	b, dialogs, _ := bytes.Cut(b, []byte{'\n'})
 	if err := json.Unmarshal(b, &k); err != nil {
 		return k, err
 	}
-	if k.Change != nil && len(dialogs) > 0 {
+	switch {
+	case len(dialogs) == 0:
+	case k.Change != nil:
 		k.Change.Dialogs = dialogs
+	case k.Dialogs != nil:
+		k.Dialogs.text = dialogs
 	}
 	return k, nil
 }

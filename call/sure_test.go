@@ -89,6 +89,42 @@ func TestDialogsInTheJournal(t *testing.T) {
 	}
 }
 
+// TestDialogsAreKeptAfterTheAnswer has what a restart needs come by itself, after the caller was told of the answer.
+func TestDialogsAreKeptAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	o, dir, ctx := open(t, dbtest.SQLite(t)), t.TempDir(), context.Background()
+	o.calls.Journal = openJournal(t, dir, 0, nil)
+	cut, settled := o.place(), o.place() // killed before the commit, and between the two that are settled after it
+	for _, p := range []*placed{cut, settled} {
+		p.shape()
+		x := p.next
+		p.next.Dialogs, p.next.Fleeting = nil, true
+		settle, ok := o.calls.SureChange(p.next)
+		if !ok {
+			t.Fatal("the answer is not sure")
+		}
+		if p == settled {
+			settle()
+		}
+		if _, ok := o.calls.SureDialogs(x); !ok {
+			t.Fatal("what a restart needs is not sure")
+		}
+	}
+	if settle, ok := o.calls.SureDialogs(call.Change{Org: o.org, ID: cut.ID}); !ok {
+		t.Error("nothing to keep is as sure as can be")
+	} else {
+		settle()
+	}
+	openJournal(t, dir, 4, func(found [][]byte) { // of what is settled, an entry stays while one before it is not
+		o.must(o.calls.Replay(ctx, append(found[:1:1], found[1], found[3])))
+	})
+	suspended, err := o.calls.Dialogs(ctx)
+	o.must(err)
+	if len(suspended) != 1 || suspended[0].New.ID != cut.ID || string(suspended[0].Dialogs) != `{"a":{"cseq":7}}` {
+		t.Errorf("what a restart needs: %+v", suspended)
+	}
+}
+
 // TestWhatIsInTheDatabaseIsNotFoundAgain settles both.
 func TestWhatIsInTheDatabaseIsNotFoundAgain(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,11 @@ func (c *liveCall) connected(ctx context.Context, l *leg, answer media.Descripti
 	c.watch(c.a)
 	c.wire()
 	c.recordByPolicy(ctx)
-	c.writeAnswer(ctx)
+	c.writeAnswer(ctx, func() { c.answerWith(sdp) })
+}
+
+// answerWith answers the caller.
+func (c *liveCall) answerWith(sdp []byte) {
 	if !c.assured() {
 		c.unwritten()
 		return
@@ -50,11 +54,11 @@ func (c *liveCall) toCaller(answer media.Description) (sdp []byte, ok bool) {
 	return c.a.toPeer, true
 }
 
-// writeAnswer writes down who answered, before the caller is told: a call that was connected has a record that says so,
+// writeAnswer writes down who answered, before tell tells the caller: a call that was connected has a record that says so,
 // whatever happens next.
-func (c *liveCall) writeAnswer(ctx context.Context) {
+func (c *liveCall) writeAnswer(ctx context.Context, tell func()) {
 	c.agent = c.b.party()
-	c.changeSurely(ctx, c.answeredEvent(false))
+	c.changeSurely(ctx, tell, c.answeredEvent(false))
 }
 
 // answeredEvent tells who is connected.

@@ -18,13 +18,20 @@ func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
 	c.ledger.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
 }
 
-// changeSurely is change for what somebody is told of: it returns once that cannot be lost, and the call goes on while it is written.
-func (c *liveCall) changeSurely(ctx context.Context, events ...event.Payload) {
-	x := c.changed(events)
+// changeSurely is change for what tell tells somebody: by then it cannot be lost, and the call goes on while it is written. Where they need not wait
+// for it, what carries the call over a restart is kept once they are told.
+func (c *liveCall) changeSurely(ctx context.Context, tell func(), events ...event.Payload) {
+	x := c.changedRow(events)
 	settle, sure := c.sw.Records.SureChange(x)
-	c.startChange(ctx, x, settle)
+	if sure = sure && !c.awaited(); sure {
+		tell()
+	}
+	c.suspend(&x)
+	with, _ := c.sw.Records.SureDialogs(x)
+	c.startChange(ctx, x, func() { settle(); with() })
 	if !sure {
 		c.ledger.land(ctx)
+		tell()
 	}
 }
 
@@ -49,13 +56,25 @@ func (c *liveCall) startChange(ctx context.Context, x call.Change, committed fun
 }
 
 func (c *liveCall) changed(events []event.Payload) call.Change {
+	x := c.changedRow(events)
+	c.suspend(&x)
+	return x
+}
+
+// changedRow is changed without what a restart needs.
+func (c *liveCall) changedRow(events []event.Payload) call.Change {
 	c.revision++
 	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.Now(), Row: c.row(), Legs: c.changedLegs(),
-		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events, Dialogs: c.dialogs()}
+		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events}
 	c.inRow = maphash.Comparable(stateSeed, x.Row)
+	return x
+}
+
+// suspend adds what a restart needs.
+func (c *liveCall) suspend(x *call.Change) {
+	x.Dialogs = c.dialogs()
 	c.suspendable = c.suspendable || x.Dialogs != nil
 	x.Fleeting = !c.suspendable && !c.restored
-	return x
 }
 
 var stateSeed = maphash.MakeSeed()

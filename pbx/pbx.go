@@ -28,6 +28,8 @@ type Records interface {
 	// where they do not, and its commit has to be waited for.
 	SureBegin(n call.New) (settle func(), ok bool)
 	SureChange(c call.Change) (settle func(), ok bool)
+	// SureDialogs adds to a change that was kept what a restart needs of it.
+	SureDialogs(c call.Change) (settle func(), ok bool)
 	End(ctx context.Context, e call.Ended) error
 	KeepStories(ctx context.Context, all []call.Told) error
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error

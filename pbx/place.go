@@ -208,7 +208,7 @@ func (c *liveCall) bothUp(ctx context.Context, p call.Placement, l *leg) {
 	c.sw.stats.answered.Add(1)
 	c.wire()
 	c.recordByPolicy(ctx)
-	c.writeAnswer(ctx)
+	c.writeAnswer(ctx, func() {})
 	if p.Announce != "" {
 		c.announceTo(l, p.Announce)
 	}
