@@ -3,12 +3,16 @@
 //
 // # Goroutines
 //
-// Everything that belongs to one Call-ID is handled by one shard goroutine, in
-// the order it came off the wire. Event callbacks run on that goroutine: they
-// must push the event somewhere and return. Methods of Leg, Inbound and Server
-// may be called from any goroutine, event callbacks included, except those
-// that take a context: they wait for an answer of the other side and must not
-// be called from a callback.
+// Everything that belongs to one Call-ID is handled in one shard, by one
+// goroutine at a time, in the order it came off the wire. Event callbacks run
+// there: they must push the event somewhere and return. Methods of Leg, Inbound
+// and Server may be called from any goroutine, event callbacks included, except
+// those that take a context or return a state: they wait, for an answer of the
+// other side or for the shard, and must not be called from a callback.
+//
+// Listen, Ring, Answer, Snapshot and Invite do what the shard has to do, and
+// what waits there for others too, before they return, where nobody is at it:
+// who calls them must hold no lock that a callback takes.
 //
 // Lookups (Accounts, Bindings) and Handler.Invite run on goroutines of their
 // own and may take their time; their number is bounded by Limits.Lookups.
