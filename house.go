@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"soniq/access"
 	"soniq/account"
 	"soniq/agent"
 	"soniq/analytics"
@@ -342,86 +338,3 @@ func (h *house) close() {
 		_ = h.lock.Close()
 	}
 }
-
-// operations is everything the API offers.
-func (h *house) operations() []op.Operation {
-	all := append(h.contacts.Operations(), h.crm.Operations()...)
-	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.flows, h.voicemail, h.devices, h.memory, h.numbers,
-		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit, h.messages, h.smsc, h.esme, h.sandbox} {
-		all = append(all, room.Operations()...)
-	}
-	return all
-}
-
-// actions are what other commands may ask of this house.
-func (h *house) actions() actions {
-	return actions{
-		"org.create": action(h.createOrg),
-		"key.create": action(h.createKey),
-		"user.add":   action(h.addUser),
-		"user.link":  action(h.linkUser),
-		"outbound":   action(h.outbound),
-		"stock.add":  action(h.addStock),
-		"port.set":   action(h.setPort),
-		"backup":     action(func(ctx context.Context, in backupIn) (string, error) { return h.backup(ctx, in.To) }),
-	}
-}
-
-func action[I any](do func(ctx context.Context, in I) (string, error)) func(context.Context, json.RawMessage) (any, error) {
-	return func(ctx context.Context, raw json.RawMessage) (any, error) {
-		var in I
-		if err := json.Unmarshal(raw, &in); err != nil {
-			return nil, err
-		}
-		return do(ctx, in)
-	}
-}
-
-func (h *house) createOrg(ctx context.Context, in orgIn) (string, error) {
-	o, err := h.orgs.Create(ctx, in.Name, strings.ToUpper(in.Country))
-	return o.ID, plain(err)
-}
-
-func (h *house) createKey(ctx context.Context, in keyIn) (string, error) {
-	if in.Kind != string(access.StandardKey) && in.Kind != string(access.PartnerKey) {
-		return "", errors.New("--kind must be standard or partner")
-	}
-	if _, err := h.orgs.Get(ctx, in.Org); db.IsNone(err) {
-		return "", fmt.Errorf("there is no organisation %s", in.Org)
-	}
-	scopes, err := auth.ParseScopes(in.Scopes, access.Kind(in.Kind))
-	if err != nil {
-		return "", plain(err)
-	}
-	env := access.Live
-	if in.Env == "test" {
-		env = access.Sandbox
-	} else if in.Env != "live" {
-		return "", errors.New("--env must be live or test")
-	}
-	k, err := h.keys.Mint(ctx, auth.Request{OrgID: in.Org, Name: in.Name, Kind: access.Kind(in.Kind), Environment: env, Scopes: scopes,
-		CreatedBy: "command line"})
-	if err != nil {
-		return "", plain(err)
-	}
-	return *k.Secret, nil
-}
-
-// plain turns an error of the API into words for the command line.
-func plain(err error) error {
-	var e *op.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	if len(e.Fields) == 0 {
-		return errors.New(e.Detail)
-	}
-	var all []string
-	for _, f := range e.Fields {
-		all = append(all, f.Field+": "+f.Message)
-	}
-	return errors.New(strings.Join(all, "; "))
-}
-
-// quiet is a log that keeps to itself.
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
