@@ -42,10 +42,15 @@ func (s *Service) Missed(ctx context.Context, tx db.Querier, org, id string, lim
 	return s.SettleIn(ctx, tx, org, []string{id})
 }
 
-// Answered ends the count of offers that were missed.
+// Answered ends the count of offers that were missed. The agent has not been idle since before it: the end of the call may be seen in their
+// telephones before WrapUp tells of it.
 func (s *Service) Answered(ctx context.Context, tx db.Querier, org, id string) error {
-	const text = `UPDATE agents SET missed_streak = 0 WHERE org_id = $1 AND user_id = $2`
-	if _, err := tx.Exec(ctx, text, org, id); err != nil {
+	now := db.At(s.Now())
+	if err := ensure(ctx, tx, org, id, now); err != nil {
+		return err
+	}
+	const text = `UPDATE agents SET missed_streak = 0, idle_since = $3 WHERE org_id = $1 AND user_id = $2`
+	if _, err := tx.Exec(ctx, text, org, id, now); err != nil {
 		return err
 	}
 	return s.SettleIn(ctx, tx, org, []string{id})
