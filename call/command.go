@@ -39,6 +39,7 @@ type Placement struct {
 	Metadata    map[string]string
 	Reference   string // client_reference
 	Reason      string
+	By          Author // who asks; zero: nobody but the user
 }
 
 // A Command is something to do with a call in progress: one of the types below.

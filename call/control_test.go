@@ -33,7 +33,7 @@ func (x *exchange) Place(ctx context.Context, p call.Placement) error {
 	x.place = append(x.place, p)
 	x.mu.Unlock()
 	return x.calls.Begin(ctx, call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: p.From, To: p.To,
-		UserID: p.UserID, StartedAt: time.Now(), Status: call.Queued, Metadata: p.Metadata, Reference: p.Reference, Purpose: p.Reason})
+		UserID: p.UserID, StartedAt: time.Now(), Status: call.Queued, Metadata: p.Metadata, Reference: p.Reference, Purpose: p.Reason, By: p.By})
 }
 
 func (x *exchange) Do(_ context.Context, _, id string, c call.Command) (call.Result, error) {

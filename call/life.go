@@ -105,6 +105,7 @@ type New struct {
 	Metadata  map[string]string
 	Reference string // client_reference
 	Purpose   string // why the call is made (reason of CallCreate): its first note
+	By        Author `json:",omitzero"` // who says so; zero: the user on whose behalf it is made
 
 	contact *event.Contact
 }

@@ -57,7 +57,7 @@ func (s *Service) keepPurpose(ctx context.Context, tx db.Querier, n New) error {
 	if n.Purpose == "" {
 		return nil
 	}
-	a := AuthorOf(ctx)
+	a := n.By
 	if a.ID == "" {
 		a = Author{Type: "user", ID: n.UserID}
 	}

@@ -75,7 +75,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], erro
 // placement is what the switch is told, or everything wrong with the request.
 func (s *Service) placement(ctx context.Context, b *CallCreate) (Placement, error) {
 	who, _ := access.From(ctx)
-	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.DoorOf(ctx), UserID: b.UserID,
+	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.DoorOf(ctx), By: AuthorOf(ctx), UserID: b.UserID,
 		DeviceID: b.DeviceID, RingTimeout: span(b.RingTimeoutSeconds, defaultRing), MaxDuration: span(b.MaxDurationSeconds, longestCall),
 		Record: b.Record, Machine: b.MachineDetection, Announce: b.AnnounceText, Headers: b.Headers, Metadata: b.Metadata,
 		Reference: b.ClientReference, Reason: b.Reason}

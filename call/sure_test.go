@@ -63,6 +63,29 @@ func TestWhatWasSureIsThereAfterAKill(t *testing.T) {
 	})
 }
 
+// TestAPlacedCallIsThereAfterAKill has a program's call that was dialled, and whose row was not committed.
+func TestAPlacedCallIsThereAfterAKill(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, dir := open(t, d), t.TempDir()
+		o.calls.Journal = openJournal(t, dir, 0, nil)
+		n := call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Outbound, Source: "api", From: "101", To: "+12025550143", UserID: "usr_1", StartedAt: o.at,
+			Status: call.Queued, Metadata: map[string]string{"order": "7"}, Reference: "r1", Purpose: "asked to be called",
+			By: call.Author{Type: "mcp", ID: "key_1", Name: "an assistant"}}
+		if _, ok := o.calls.SureBegin(n); !ok {
+			t.Fatal("the beginning is not sure")
+		}
+		openJournal(t, dir, 1, func(found [][]byte) { o.must(o.calls.Replay(context.Background(), found)) })
+		got := o.do("GET", "/calls/"+n.ID+"?expand=notes", nil).Want(200)
+		for name, value := range map[string]any{"status": "queued", "client_reference": "r1", "metadata.order": "7", "notes_count": 1.0,
+			"notes.0.body": "asked to be called", "notes.0.author.type": "mcp", "notes.0.author.name": "an assistant"} {
+			if got.At(name) != value {
+				t.Errorf("%s is %v, want %v", name, got.At(name), value)
+			}
+		}
+	})
+}
+
 // TestDialogsInTheJournal has an answer that leaves nothing for a restart, and one as versions before wrote it, with the dialogs inside.
 func TestDialogsInTheJournal(t *testing.T) {
 	t.Parallel()

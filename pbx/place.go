@@ -14,7 +14,7 @@ import (
 
 // A placed call rings the phones of a user of ours first and dials the destination when one is answered.
 
-// Place starts a call once its row is committed, and returns when the disk has that; what happens then is told by facts.
+// Place starts a call once it cannot be lost, and returns when the disk has its row; what happens then is told by facts.
 func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	if p.Lead != "" {
 		return s.placeLed(ctx, p)
@@ -40,7 +40,7 @@ func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	return s.launch(ctx, c, func(ctx context.Context) { c.ringUser(ctx, p, first) })
 }
 
-// launch writes a call's row and lets it begin.
+// launch writes a call's row and lets it begin: once the journal has it, or else once it is committed.
 func (s *Switch) launch(ctx context.Context, c *liveCall, begin func(ctx context.Context)) error {
 	if !s.door.enter() {
 		return op.Unavailable("overloaded", "calls come faster than they can be set up", "2")
@@ -49,7 +49,8 @@ func (s *Switch) launch(ctx context.Context, c *liveCall, begin func(ctx context
 	if !s.take(c) {
 		return op.Unavailable("draining", "the node is shutting down", "5")
 	}
-	if err := s.Records.Begin(ctx, c.new); err != nil {
+	written, err := s.beginSurely(ctx, c.new)
+	if err != nil {
 		s.drop(c)
 		return err
 	}
@@ -57,11 +58,27 @@ func (s *Switch) launch(ctx context.Context, c *liveCall, begin func(ctx context
 	s.stats.started.Add(1)
 	org := c.new.Org
 	s.start(ctx, c, begin)
-	if err := s.Records.Settled(ctx); err != nil { // who asked for the call is told that there is none
+	if err := errors.Join(s.Records.Settled(ctx), written()); err != nil { // who asked for the call is told that there is none
 		_, ended := s.Do(context.WithoutCancel(ctx), org, c.id, call.End{})
 		return errors.Join(err, ended)
 	}
 	return nil
+}
+
+// beginSurely returns once the beginning of a call cannot be lost. written is what became of its row; Settled has it written at once.
+func (s *Switch) beginSurely(ctx context.Context, n call.New) (written func() error, err error) {
+	settle, sure := s.Records.SureBegin(n)
+	if !sure {
+		return func() error { return nil }, s.Records.Begin(ctx, n)
+	}
+	wait := s.Records.BeginLater(context.WithoutCancel(ctx), n) // who asked may go
+	return func() error {
+		err := wait()
+		if err == nil {
+			settle()
+		}
+		return err
+	}, nil
 }
 
 func firstError(err, otherwise error) error {
@@ -75,7 +92,7 @@ func firstError(err, otherwise error) error {
 func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination) (*liveCall, error) {
 	n := call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: owner.Extension, FromName: owner.Name, To: p.To,
 		UserID: owner.UserID, DeviceID: p.DeviceID, Sandbox: p.Sandbox, StartedAt: s.Now(), Status: call.Queued, Metadata: p.Metadata,
-		Reference: p.Reference, Purpose: p.Reason}
+		Reference: p.Reference, Purpose: p.Reason, By: p.By}
 	if p.From != "" {
 		n.From = p.From
 	}
