@@ -18,6 +18,7 @@ type group struct {
 	ran   []*write // what is to be committed
 	open  int      // how many of the last of them share a savepoint, or have none
 	saved bool     // those have a savepoint
+	wrote int      // of how many what they gathered is written
 }
 
 // shared is the savepoint of those that share one.
@@ -44,6 +45,10 @@ func (s *sqlite) group(conn *cached, all []*write) {
 			}
 		}
 	}
+	g.settle()
+	if err == nil {
+		err = g.write()
+	}
 	if err == nil {
 		err = s.commit(ctx, conn)
 	}
@@ -52,7 +57,6 @@ func (s *sqlite) group(conn *cached, all []*write) {
 	} else {
 		s.transactions.Add(int64(len(g.ran)))
 	}
-	g.settle()
 	s.answer(g.ran, err)
 }
 
@@ -98,14 +102,36 @@ func (g *group) begin() error {
 	return g.run("SAVEPOINT " + shared)
 }
 
-// close ends the sharing of a savepoint: what shared it can only be undone with everything else.
+// close ends the sharing of a savepoint: what shared it can only be undone with everything else. What was gathered is written, so that who comes
+// next sees it.
 func (g *group) close() error {
 	g.settle()
-	if !g.saved {
+	if g.saved {
+		g.saved = false
+		if err := g.run("RELEASE " + shared); err != nil {
+			return err
+		}
+	}
+	return g.write()
+}
+
+// write writes what was gathered since it was last called. What hangs on its commit is told when the disk has it.
+func (g *group) write() error {
+	w := &write{ctx: context.Background(), tx: &transaction{on: g.conn}, result: make(chan error, 1)}
+	for _, ran := range g.ran[g.wrote:] {
+		w.tx.gathered = append(w.tx.gathered, ran.tx.gathered...)
+		ran.tx.gathered = nil
+	}
+	g.wrote = len(g.ran)
+	if len(w.tx.gathered) == 0 {
 		return nil
 	}
-	g.saved = false
-	return g.run("RELEASE " + shared)
+	if err := w.tx.flush(w.ctx); err != nil {
+		return brokenError{err}
+	}
+	g.ran = append(g.ran, w)
+	g.wrote++
+	return nil
 }
 
 // settle lets go of functions that are not run again: who waits late does not keep what it wrote.

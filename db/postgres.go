@@ -106,7 +106,11 @@ func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error 
 		return fmt.Errorf("begin: %w", awayError{err})
 	}
 	t := &transaction{on: sqlTx}
-	if err := guarded(t, fn); err != nil {
+	err = guarded(t, fn)
+	if err == nil {
+		err = t.flush(ctx)
+	}
+	if err != nil {
 		return errors.Join(err, ignoreDone(sqlTx.Rollback()))
 	}
 	start := time.Now()

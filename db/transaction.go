@@ -17,9 +17,10 @@ type statements interface {
 
 // A transaction is used by one goroutine at a time.
 type transaction struct {
-	on    statements
-	after []func() // called after commit
-	depth int
+	on       statements
+	after    []func() // called after commit
+	gathered []gathered
+	depth    int
 }
 
 // A caller who goes away must not interrupt a statement: SQLite would roll back the whole group commit.
@@ -43,9 +44,9 @@ func (t *transaction) nested(ctx context.Context, fn func(*transaction) error) e
 	if err := t.run(ctx, "SAVEPOINT "+name); err != nil {
 		return brokenError{err}
 	}
-	kept := len(t.after)
+	kept, given := len(t.after), len(t.gathered)
 	if err := guarded(t, fn); err != nil {
-		t.after = t.after[:kept]
+		t.after, t.gathered = t.after[:kept], t.gathered[:given]
 		if undo := t.run(ctx, "ROLLBACK TO "+name); undo != nil {
 			return brokenError{fmt.Errorf("%w (and undoing it: %v)", err, undo)}
 		}
@@ -67,7 +68,7 @@ func (t *transaction) first(ctx context.Context, fn func(*transaction) error) er
 	if err == nil {
 		return nil
 	}
-	t.after = nil
+	t.after, t.gathered = nil, nil
 	_ = t.run(ctx, "ROLLBACK") // fails where the error has ended the transaction already
 	if undo := t.run(ctx, "BEGIN IMMEDIATE"); undo != nil {
 		return brokenError{fmt.Errorf("%w (and beginning anew: %v)", err, undo)}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"soniq/bus"
 	"soniq/db"
@@ -56,6 +57,8 @@ type Outbox struct {
 	DB  *db.DB
 	Bus *bus.Bus
 	Now func() db.Time
+
+	reader atomic.Pointer[Reader] // of this node, where that alone writes to the database; see write.go
 }
 
 // Wake is the subject on which the outbox is told that events were committed.
@@ -95,12 +98,5 @@ func (o *Outbox) publish(ctx context.Context, tx db.Querier, org, id string, a A
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", p.Kind(), err)
 	}
-	const q = `INSERT INTO events (org_id, id, kind, call_id, audience, body, occurred_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`
-	_, err = tx.Exec(ctx, q, org, id, string(p.Kind()), db.Null(p.Call()), string(a), string(body), o.Now())
-	if err != nil {
-		return fmt.Errorf("publish %s: %w", p.Kind(), err)
-	}
-	db.OnCommit(tx, func() { o.Bus.Publish(Wake, nil) })
-	return nil
+	return db.Gather(ctx, tx, o, Event{OrgID: org, ID: id, Kind: p.Kind(), CallID: p.Call(), Audience: a, Body: string(body), OccurredAt: o.Now()})
 }

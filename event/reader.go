@@ -18,6 +18,8 @@ type Reader struct {
 	// Fan is given every batch inside the transaction that numbers it, less what is for the live stream only: deliveries are
 	// made there.
 	Fan func(ctx context.Context, tx db.Querier, batch []Event) error
+
+	alone bool // it runs, and nobody else writes to the database: see Outbox.Gathered
 }
 
 // batchSize is how many events are numbered in one transaction.
@@ -42,7 +44,9 @@ func (r *Reader) Run(ctx context.Context) {
 	defer wake.Close()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	read := r.Once
+	r.alone = r.Outbox.DB.Name() == "sqlite"
+	defer r.Outbox.reader.Store(nil)
+	read := r.batch
 	for {
 		n, err := read(ctx)
 		ended := time.Now()
@@ -62,6 +66,9 @@ func (r *Reader) Run(ctx context.Context) {
 			}
 		case <-tick.C:
 			read = r.Once
+			if r.alone && r.Outbox.reader.Load() == nil {
+				read = r.batch
+			}
 		}
 	}
 }
@@ -102,21 +109,39 @@ func (r *Reader) read(ctx context.Context, transact func(context.Context, func(t
 		if err = Turn(ctx, tx); err != nil {
 			return err
 		}
-		if batch, err = r.open(ctx, tx); err != nil || len(batch) == 0 {
+		if batch, err = r.open(ctx, tx); err != nil {
 			return err
 		}
-		if err := number(ctx, tx, batch); err != nil {
-			return err
+		if len(batch) > 0 {
+			if err := number(ctx, tx, batch); err != nil {
+				return err
+			}
+			if err := r.fan(ctx, tx, batch); err != nil {
+				return err
+			}
 		}
-		return r.Fan(ctx, tx, slices.DeleteFunc(slices.Clone(batch), func(e Event) bool { return e.Audience == Streamed }))
+		if r.alone && len(batch) < batchSize { // whoever commits after this is numbered after it
+			r.Outbox.reader.Store(r)
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("read outbox: %w", err)
 	}
+	r.announce(batch)
+	return len(batch), nil
+}
+
+// fan hands on what is not for the live stream alone.
+func (r *Reader) fan(ctx context.Context, tx db.Querier, batch []Event) error {
+	return r.Fan(ctx, tx, slices.DeleteFunc(slices.Clone(batch), func(e Event) bool { return e.Audience == Streamed }))
+}
+
+// announce puts numbered events on the live stream.
+func (r *Reader) announce(batch []Event) {
 	for _, e := range batch {
 		r.Outbox.Bus.Publish(Stream, e)
 	}
-	return len(batch), nil
 }
 
 // Turn waits until no other transaction is numbering events or handing them on, and keeps others waiting until this one
@@ -159,8 +184,16 @@ func (r *Reader) open(ctx context.Context, tx db.Querier) ([]Event, error) {
 	return batch, rows.Err()
 }
 
-// number gives each event the next number of its organisation.
+// number gives each event the next number of its organisation, and writes it down.
 func number(ctx context.Context, tx db.Querier, batch []Event) error {
+	if err := count(ctx, tx, batch); err != nil {
+		return err
+	}
+	return db.Bulk(len(batch), func(from, to int) error { return writeNumbers(ctx, tx, batch[from:to]) })
+}
+
+// count gives each event the next number of its organisation.
+func count(ctx context.Context, tx db.Querier, batch []Event) error {
 	next := map[string]int64{}
 	for _, e := range batch {
 		next[e.OrgID]++
@@ -179,7 +212,7 @@ func number(ctx context.Context, tx db.Querier, batch []Event) error {
 		next[e.OrgID]++
 		e.Sequence = next[e.OrgID]
 	}
-	return db.Bulk(len(batch), func(from, to int) error { return writeNumbers(ctx, tx, batch[from:to]) })
+	return nil
 }
 
 func writeNumbers(ctx context.Context, tx db.Querier, batch []Event) error {
