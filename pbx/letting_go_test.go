@@ -58,3 +58,23 @@ func TestATelephoneIsLetGoWhenItHasConfirmedOrSaysNothing(t *testing.T) {
 		}
 	})
 }
+
+// A user with many calls is not looked through for each of them, and those that are over are not kept.
+func TestPartingsThatAreOverAreNotKept(t *testing.T) {
+	t.Parallel()
+	var g lettingGo
+	lasting := make(chan struct{})
+	g.rings("ada", lasting)
+	for range 1000 {
+		gone := make(chan struct{})
+		g.rings("ada", gone)
+		g.ends("ada", gone)
+		close(gone)
+	}
+	if n := len(g.by["ada"].until); n > 3*fewPartings {
+		t.Errorf("%d calls are kept, of which one is not over", n)
+	}
+	if !g.is("ada") || g.by["ada"].kept != 1 {
+		t.Errorf("%d calls are not over, want one", g.by["ada"].kept)
+	}
+}
