@@ -40,6 +40,7 @@ func (r *Recorder) Close(ctx context.Context) (Result, error) {
 	if again {
 		return Result{}, ErrClosed
 	}
+	r.letGo()
 	res, err := r.seal()
 	if r.tap != nil {
 		r.tap.finish(ctx)
@@ -79,12 +80,22 @@ func (r *Recorder) last() (gaveUp error, again bool) {
 		return nil, true
 	}
 	if r.err == nil {
-		scratch := make([]byte, flushScratch)
-		r.empty(scratch)
-		r.flush(r.end(), scratch)
+		room := scratch.take()
+		r.empty(room)
+		r.flush(r.end(), room)
+		scratch.put(room)
 	}
 	r.closed = true
 	return r.err, false
+}
+
+// letGo gives back the buffers of a recorder that is closed and that no stream writes to.
+func (r *Recorder) letGo() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.lanes {
+		r.lanes[i].letGo()
+	}
 }
 
 func (r *Recorder) seal() (Result, error) {
@@ -121,8 +132,9 @@ func conclude(f *os.File, path string, l layout, size int64) (Result, error) {
 	if _, err := f.WriteAt(h[:], 0); err != nil {
 		return Result{}, err
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
+	sum, room := sha256.New(), scratch.take()
+	defer scratch.put(room)
+	if _, err := io.CopyBuffer(sum, io.NewSectionReader(f, 0, size), room); err != nil {
 		return Result{}, err
 	}
 	if err := f.Sync(); err != nil {
@@ -131,21 +143,12 @@ func conclude(f *os.File, path string, l layout, size int64) (Result, error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return Result{}, err
 	}
-	if err := syncFolder(filepath.Dir(path)); err != nil {
+	if err := folders.settle(filepath.Dir(path)); err != nil {
 		return Result{}, err
 	}
 	frames := (size - wavHeaderLen) / (int64(l.channels()) * l.width())
 	return Result{Path: path, Duration: time.Duration(frames) * time.Second / time.Duration(l.rate), Size: size,
 		SHA256: hex.EncodeToString(sum.Sum(nil)), SampleRate: int(l.rate), Channels: l.channels(), Codec: l.law(), Wideband: l.encoding == PCM16}, nil
-}
-
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // Salvage turns a .part left by a crash into a finished recording with what is

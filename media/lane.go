@@ -31,13 +31,18 @@ const (
 )
 
 func newLane(f layout) lane {
-	l := lane{layout: f, ring: newRing(16 << 10), script: script{layout: f}, buf: make([]byte, f.window()*f.width())}
-	for i := range l.buf {
-		l.buf[i] = f.silence()
-	}
+	l := lane{layout: f, ring: &ring{buf: rings.take()}, script: script{layout: f}, buf: f.windows().take()}
+	f.hush(l.buf)
 	l.short = leastDelay{span: 500e6, limit: f.ms(100)}
 	l.long = leastDelay{span: 3000e6, limit: f.ms(20)}
 	return l
+}
+
+// letGo gives back what the lane of a recording that is over worked with.
+func (l *lane) letGo() {
+	rings.put(l.ring.buf)
+	l.windows().put(l.buf)
+	l.ring.buf, l.buf = nil, nil
 }
 
 // window is what a lane holds before it is written: a second, as a power of two.
@@ -106,12 +111,23 @@ func (l *lane) put(at int64, samples []byte) {
 
 // take removes n samples from position at into every second place of out.
 func (l *lane) take(at int64, n int, out []byte) {
-	s, w := l.silence(), int(l.width())
-	for i := range n {
-		from := l.buf[(at+int64(i))*int64(w)&int64(len(l.buf)-1):][:w]
-		copy(out[2*w*i:], from)
-		for k := range from {
-			from[k] = s
+	w := int(l.width())
+	for n > 0 {
+		from := l.buf[int(at)*w&(len(l.buf)-1):]
+		from = from[:min(len(from), n*w)]
+		if w == 1 {
+			for i, b := range from {
+				out[2*i] = b
+			}
+		} else {
+			for i := 0; i < len(from); i += 2 {
+				out[2*i], out[2*i+1] = from[i], from[i+1]
+			}
+		}
+		l.hush(from)
+		k := len(from) / w
+		if at, n = at+int64(k), n-k; n > 0 {
+			out = out[2*len(from):]
 		}
 	}
 }
