@@ -116,6 +116,10 @@ func (b *bench) measureCalls() error {
 					return err
 				}
 			}
+			if try.recorded && !b.recordings {
+				b.recordings = true
+				b.sayDeleted()
+			}
 			got, err := b.climb(try.s, rate, try.recorded)
 			if err != nil {
 				return err

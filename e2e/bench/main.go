@@ -39,6 +39,8 @@ type bench struct {
 	mu       sync.Mutex // guards verdicts
 	verdicts []verdict
 	starts   int // of the platform
+
+	recordings bool // were made
 }
 
 func main() {
@@ -90,7 +92,7 @@ func (b *bench) run(groups []string) (err error) {
 	}
 	defer func() {
 		if err == nil && !b.keep {
-			_ = os.RemoveAll(b.dir)
+			b.clear()
 			return
 		}
 		b.say("the data is in %s", b.dir)

@@ -56,7 +56,7 @@ func (b *bench) bound(limit time.Duration, interrupted <-chan os.Signal) {
 	fmt.Printf("\n%s: what follows was not measured\n", why)
 	b.conclude()
 	endFamily()
-	_ = os.RemoveAll(b.dir)
+	b.clear()
 	os.Exit(1)
 }
 
