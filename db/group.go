@@ -19,6 +19,7 @@ type group struct {
 	open  int      // how many of the last of them share a savepoint, or have none
 	saved bool     // those have a savepoint
 	wrote int      // of how many what they gathered is written
+	added int      // how many of ran are no functions that were given, but what those gathered
 }
 
 // shared is the savepoint of those that share one.
@@ -55,7 +56,7 @@ func (s *sqlite) group(conn *cached, all []*write) {
 	if err != nil {
 		_ = conn.run(ctx, "ROLLBACK")
 	} else {
-		s.transactions.Add(int64(len(g.ran)))
+		s.transactions.Add(int64(len(g.ran) - g.added))
 	}
 	s.answer(g.ran, err)
 }
@@ -131,6 +132,7 @@ func (g *group) write() error {
 	}
 	g.ran = append(g.ran, w)
 	g.wrote++
+	g.added++
 	return nil
 }
 
