@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"soniq/bus"
 	"soniq/db"
 	"soniq/db/dbtest"
 	"soniq/event"
@@ -19,6 +20,16 @@ func running(t *testing.T, r *event.Reader) {
 	t.Cleanup(func() { stop(); <-ended })
 }
 
+// streamed is an outbox on SQLite, an organisation, and what is on the live stream.
+func streamed(t *testing.T) (d *db.DB, o *event.Outbox, c *collector, org string, live *bus.Subscription) {
+	t.Helper()
+	d = dbtest.SQLite(t)
+	o, c, org = newOutbox(d), &collector{}, newOrg(t, d)
+	live = o.Bus.Subscribe(event.Stream, 10)
+	t.Cleanup(live.Close)
+	return d, o, c, org, live
+}
+
 // numberOf is the number of the one event of a call as it is committed; 0: it has none.
 func numberOf(t *testing.T, d *db.DB, call string) (n int64) {
 	t.Helper()
@@ -29,10 +40,7 @@ func numberOf(t *testing.T, d *db.DB, call string) (n int64) {
 // On SQLite an event is numbered and handed on in the transaction of the fact it tells of, behind all that waited for the reader.
 func TestEventsAreNumberedAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
-	d := dbtest.SQLite(t)
-	o, c, org := newOutbox(d), &collector{}, newOrg(t, d)
-	live := o.Bus.Subscribe(event.Stream, 10)
-	defer live.Close()
+	d, o, c, org, live := streamed(t)
 	publish(t, o, org, "call_before", 0)
 	running(t, newReader(o, c))
 	if e := (<-live.C).(event.Event); e.CallID != "call_before" || e.Sequence != 1 {
@@ -64,10 +72,7 @@ func TestEventsAreNumberedAsTheyAreWritten(t *testing.T) {
 // What cannot be handed on is committed all the same, without a number, and is handed on when that works again.
 func TestFactsAreCommittedThoughTheirEventsAreNotHandedOn(t *testing.T) {
 	t.Parallel()
-	d := dbtest.SQLite(t)
-	o, c, org := newOutbox(d), &collector{}, newOrg(t, d)
-	live := o.Bus.Subscribe(event.Stream, 10)
-	defer live.Close()
+	d, o, c, org, live := streamed(t)
 	r := newReader(o, c)
 	works := make(chan bool, 100)
 	r.Fan = func(ctx context.Context, tx db.Querier, batch []event.Event) error {
