@@ -40,7 +40,6 @@ func (r *Recorder) Close(ctx context.Context) (Result, error) {
 	if again {
 		return Result{}, ErrClosed
 	}
-	r.letGo()
 	res, err := r.seal()
 	if r.tap != nil {
 		r.tap.finish(ctx)
@@ -86,13 +85,14 @@ func (r *Recorder) last() (gaveUp error, again bool) {
 		scratch.put(room)
 	}
 	r.closed = true
+	r.letGo()
 	return r.err, false
 }
 
-// letGo gives back the buffers of a recorder that is closed and that no stream writes to.
+// letGo gives back the buffers of a recorder that is closed, when no stream writes to them any more: not one either that SetLeft
+// brought while Close began. r.mu is held.
 func (r *Recorder) letGo() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.detach()
 	for i := range r.lanes {
 		r.lanes[i].letGo()
 	}

@@ -278,6 +278,25 @@ func TestSalvageOfNothing(t *testing.T) {
 	}
 }
 
+// A stream that comes to a recorder while that is being closed is recorded by it or not, and is free afterwards.
+func TestAStreamThatComesWhileARecordingIsClosedIsFreeAfterwards(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	other := newTestCall(t, e)
+	for n := range 40 {
+		r := record(t, e, newTestCall(t, e), nil)
+		came := make(chan struct{})
+		go func() { defer close(came); _ = r.SetRight(other.b) }()
+		finish(t, r)
+		<-came
+		next, err := e.Record(RecordConfig{Path: filepath.Join(t.TempDir(), fmt.Sprint(n, ".wav")), Left: other.b})
+		if err != nil {
+			t.Fatalf("recording %d: %v", n, err)
+		}
+		finish(t, next)
+	}
+}
+
 func TestTransferChangesTheChannel(t *testing.T) {
 	t.Parallel()
 	undisturbed(t, func(t testing.TB) {

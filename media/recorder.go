@@ -246,6 +246,11 @@ func (r *Recorder) wire(i int, s *Stream, on bool) {
 func (r *Recorder) detachAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.detach()
+}
+
+// detach is detachAll for who holds r.mu.
+func (r *Recorder) detach() {
 	for i, s := range r.streams {
 		r.wire(i, s, false)
 		r.release(i)
