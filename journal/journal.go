@@ -33,10 +33,13 @@ type Journal struct {
 
 // A part is one of the files.
 type part struct {
-	file *os.File
-	size int64
-	last uint64 // the number of its last entry
+	file  *os.File
+	size  int64  // of its entries
+	last  uint64 // the number of its last entry
+	known bool   // there is nothing but zeros behind its entries
 }
+
+var blank [256 << 10]byte
 
 const (
 	headerSize = 24
@@ -124,6 +127,7 @@ func (j *Journal) put(n uint64, what []byte) error {
 	binary.LittleEndian.PutUint32(b, crc32.ChecksumIEEE(b[4:]))
 	j.buf = b
 	if _, err := p.file.WriteAt(b, p.size); err != nil {
+		p.known = false
 		return fmt.Errorf("journal: %w", err)
 	}
 	p.size += int64(len(b))
@@ -140,11 +144,18 @@ func (j *Journal) turn() {
 	j.active = 1 - j.active
 }
 
-func (p *part) empty() error {
-	if err := p.file.Truncate(0); err != nil {
+// empty leaves nothing of what was in the file. A file that is short keeps its length, for the next entries take half as long where they need no
+// new room; a beginning of zeros is no entry.
+func (p *part) empty() (err error) {
+	if p.known && p.size <= int64(len(blank)) {
+		_, err = p.file.WriteAt(blank[:p.size], 0)
+	} else {
+		err = p.file.Truncate(0)
+	}
+	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	p.size = 0
+	p.size, p.known = 0, true
 	return nil
 }
 

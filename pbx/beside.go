@@ -17,6 +17,7 @@ func (o *opening) then(f func()) { o.waiting = append(o.waiting, f) }
 // neither that it rings, nor that it is answered. What else is written of the call comes after it. then is called once it is written.
 func (c *liveCall) beginBeside(ctx context.Context, then func()) {
 	c.began = true
+	c.awaitTrying()
 	settle, sure := c.sw.Records.SureBegin(c.new)
 	o := &opening{sure: sure, done: make(chan struct{})}
 	c.opening = o

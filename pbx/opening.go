@@ -23,7 +23,7 @@ type openings struct {
 
 // keep keeps a message that begins a call, or follows one that did.
 func (o *openings) keep(id string, m traced) {
-	if len(m.raw) > maxOpeningSize {
+	if m.message.Size() > maxOpeningSize {
 		return
 	}
 	o.mu.Lock()
@@ -32,7 +32,7 @@ func (o *openings) keep(id string, m traced) {
 	switch {
 	case known && len(before) < maxOpeningMessages:
 		o.messages[id] = append(before, m)
-	case !known && !m.sent && strings.HasPrefix(m.raw, "INVITE "):
+	case !known && !m.sent && m.message.Begins("INVITE"):
 		o.begin(id, m)
 	}
 }
@@ -42,6 +42,7 @@ func (o *openings) begin(id string, m traced) {
 		o.messages = map[string][]traced{}
 	}
 	delete(o.messages, o.ids[o.next])
+	id = strings.Clone(id)
 	o.ids[o.next] = id
 	o.next = (o.next + 1) % maxOpenings
 	o.messages[id] = []traced{m}

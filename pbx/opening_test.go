@@ -3,13 +3,15 @@ package pbx
 import (
 	"fmt"
 	"testing"
+
+	"soniq/sip"
 )
 
 func TestOpeningsOfStrangersAreBounded(t *testing.T) {
 	t.Parallel()
 	var o openings
 	said := func(id, text string) {
-		o.keep(id, traced{raw: text})
+		o.keep(id, traced{message: sip.Said(text)})
 	}
 	said("a", "REGISTER sip:x SIP/2.0") // begins no call
 	if got := o.take("a"); got != nil {

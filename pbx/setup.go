@@ -99,12 +99,21 @@ func (c *liveCall) begin(ctx context.Context) bool {
 	if c.began {
 		return true
 	}
+	c.awaitTrying()
 	c.began = true // also where only the answer of a write was lost: ending a call that is not there does no harm
 	if err := c.sw.Records.Begin(ctx, c.new); err != nil {
 		c.sw.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", err)
 		return false
 	}
 	return true
+}
+
+// awaitTrying waits until a caller has heard that their call is seen to: who is written down will not be taken for another when the node is
+// killed and they ask again.
+func (c *liveCall) awaitTrying() {
+	if c.a != nil && c.a.in != nil {
+		c.a.in.AwaitTrying()
+	}
 }
 
 // reject refuses the caller and ends the call.

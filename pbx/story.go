@@ -24,10 +24,10 @@ type story struct {
 
 // traced is a SIP message of a leg.
 type traced struct {
-	at   time.Time
-	sent bool
-	way  way
-	raw  string
+	at      time.Time
+	sent    bool
+	way     way
+	message sip.Raw
 }
 
 // A way is where a leg's messages go.
@@ -39,10 +39,10 @@ type way struct {
 
 // told is a traced message as a story keeps it: calls have a dozen, which go two ways.
 type told struct {
-	at   int64 // in nanoseconds since 1970
-	way  uint16
-	sent bool
-	raw  string
+	at      int64 // in nanoseconds since 1970
+	way     uint16
+	sent    bool
+	message sip.Raw
 }
 
 // The longest a story gets: what comes after is not kept.
@@ -73,9 +73,9 @@ func (c *liveCall) step(kind string, l *leg, d detail) {
 func (s *story) add(m traced) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.messages) < maxMessages && s.size+len(m.raw) <= maxTraced {
-		s.messages = append(s.messages, told{at: m.at.UnixNano(), way: s.wayOf(m.way), sent: m.sent, raw: m.raw})
-		s.size += len(m.raw)
+	if len(s.messages) < maxMessages && s.size+m.message.Size() <= maxTraced {
+		s.messages = append(s.messages, told{at: m.at.UnixNano(), way: s.wayOf(m.way), sent: m.sent, message: m.message})
+		s.size += m.message.Size()
 	}
 }
 
@@ -92,12 +92,13 @@ func (s *story) wayOf(w way) uint16 {
 // copy is the story so far.
 func (s *story) copy() call.Story {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := call.Story{Steps: append([]call.Step(nil), s.steps...)}
-	for _, m := range s.messages {
-		w := s.ways[m.way]
+	steps, messages, ways := s.steps, s.messages, s.ways // they only grow
+	s.mu.Unlock()
+	x := call.Story{Steps: slices.Clone(steps)}
+	for _, m := range messages {
+		w := ways[m.way]
 		x.Messages = append(x.Messages, call.Message{At: time.Unix(0, m.at), Sent: m.sent, Transport: string(w.transport), Local: w.local.String(),
-			Remote: w.remote.String(), LegID: w.leg, Text: m.raw})
+			Remote: w.remote.String(), LegID: w.leg, Text: m.message.String()})
 	}
 	return x
 }
@@ -140,7 +141,7 @@ func (s *Switch) Story(org, id string) (call.Story, bool) {
 
 // Trace keeps a SIP message with the call it belongs to; it is the sip.Config.Trace of the node.
 func (s *Switch) Trace(e sip.TraceEntry) {
-	m := traced{at: e.At, sent: e.Sent, way: way{transport: e.Transport, local: e.Local, remote: e.Remote}, raw: e.Raw}
+	m := traced{at: e.At, sent: e.Sent, way: way{transport: e.Transport, local: e.Local, remote: e.Remote}, message: e.Message}
 	found, ok := s.byCallID.Load(e.CallID)
 	if !ok {
 		s.opening.keep(e.CallID, m)

@@ -3,6 +3,7 @@ package sip
 import (
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,6 +29,7 @@ type Inbound struct {
 	Replaces *Leg
 
 	leg    *Leg
+	trying sync.WaitGroup // until the caller was told that the call is being seen to
 	fields []field
 	logins []string // Authorization and Proxy-Authorization values
 	conn   *conn    // nil: UDP
@@ -35,6 +37,10 @@ type Inbound struct {
 
 // Leg is the call's dialog; it is valid from the start.
 func (in *Inbound) Leg() *Leg { return in.leg }
+
+// AwaitTrying waits until the caller was sent 100 (RFC 3261 §17.2.1), which is a moment after the call is handed over. What must not be
+// without the caller having heard of it comes after.
+func (in *Inbound) AwaitTrying() { in.trying.Wait() }
 
 // Listen sets the event callback. Events that happened before are delivered
 // first, maybe before Listen returns. Without it events wait.
@@ -122,8 +128,11 @@ func (s *shard) invite(m *message) {
 		return
 	}
 	in := l.describe(m)
+	in.trying.Add(1)
+	defer in.trying.Done()
 	s.stats.invites.Add(1)
 	s.srv.spawn(func() { s.srv.screen(in) }) // what it answers comes after the 100: it is said by this shard
+	s.standBack()
 	l.respond(100, "", "", nil)
 }
 

@@ -85,6 +85,13 @@ func (b *inbox) enter(insist bool) bool {
 	return true
 }
 
+// waits tells whether anything is queued.
+func (b *inbox) waits() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items) > 0
+}
+
 // leave ends that, and leaves what came meanwhile to the shard's goroutine.
 func (b *inbox) leave() {
 	b.mu.Lock()

@@ -66,14 +66,16 @@ func (l *Leg) answered(m *message) {
 	l.learn(m)
 	l.say(c.sdp)
 	l.hear(string(sdp))
+	l.state = legConfirmed
 	if c.late {
 		l.state = legAnswered
-	} else {
-		l.state = legConfirmed
-		l.sendAck(c.seq, nil)
 	}
 	l.session.granted(m)
 	l.emit(Answered{SDP: sdp})
+	if !c.late {
+		l.shard.standBack() // whatever the call wants of the phone comes after the ACK: it is said by this shard
+		l.sendAck(c.seq, nil)
+	}
 }
 
 // strayAnswer is a 2xx without transaction: ours repeated, or a fork's.

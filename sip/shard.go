@@ -2,6 +2,7 @@ package sip
 
 import (
 	"hash/maphash"
+	"runtime"
 	"runtime/debug"
 	"time"
 )
@@ -15,6 +16,7 @@ type shard struct {
 	stats *counters
 	wire  wire
 	now   time.Duration
+	calm  bool // nothing much is going on: see standBack
 
 	alarm     *time.Timer   // wakes the goroutine for timers
 	alarmAt   time.Duration // when it rings; past: it has rung
@@ -75,15 +77,29 @@ func (s *shard) perform(do func(*shard)) bool {
 	if !s.queue(do) {
 		return false
 	}
-	s.help()
+	s.help(false)
 	return true
 }
 
-// help does what is queued, unless somebody is at it.
-func (s *shard) help() {
-	if s.enter(false) {
+// help does what is queued, unless somebody is at it. calm says that nothing much is going on.
+func (s *shard) help(calm bool) {
+	if !s.enter(false) {
+		return
+	}
+	s.calm = calm
+	s.work()
+	s.calm = false
+	if calm && s.waits() { // came while it stood back
 		s.work()
-		s.leave()
+	}
+	s.leave()
+}
+
+// standBack lets the call that was just told of something begin with it before this goes on, which sends what nobody waits for: a 100, an ACK.
+// Where much is going on it does not: it would stand behind all of it, and the shard with it.
+func (s *shard) standBack() {
+	if s.calm {
+		runtime.Gosched()
 	}
 }
 

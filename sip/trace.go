@@ -6,24 +6,41 @@ import (
 	"time"
 )
 
-// TraceEntry is one message as it went over the wire, but for secrets.
+// TraceEntry is one message as it went over the wire.
 type TraceEntry struct {
 	At            time.Time
-	CallID        string
-	Sent          bool // by us
+	CallID        string // a part of the message: who keeps it without that clones it
+	Sent          bool   // by us
 	Transport     Transport
 	Local, Remote netip.AddrPort
-	// Raw is the message. Digest responses, keys of SRTP, passwords of ICE and
-	// keys that are pressed (they may be those of a card or a PIN) are replaced by "***", so that its body may be shorter than
-	// Content-Length says.
-	Raw string
+	Message       Raw
+}
+
+// A Raw is what went over the wire, and shows no secret: digest responses, keys of SRTP, passwords of ICE and keys that are pressed (they
+// may be those of a card or a PIN) are replaced by "***", so that its body may be shorter than Content-Length says. That is done when it is
+// looked at, for most messages never are.
+type Raw struct{ text string }
+
+// Said is a message as it went over the wire.
+func Said(text string) Raw { return Raw{text} }
+
+// String is the message without its secrets.
+func (m Raw) String() string { return redacted(m.text) }
+
+// Size is how many bytes went over the wire.
+func (m Raw) Size() int { return len(m.text) }
+
+// Begins reports whether the message is a request with this method.
+func (m Raw) Begins(method string) bool {
+	rest, ok := strings.CutPrefix(m.text, method)
+	return ok && strings.HasPrefix(rest, " ")
 }
 
 // traced tells Config.Trace about a message.
 func (s *Server) traced(f flow, callID, raw string, sent bool) {
 	s.config.Trace(TraceEntry{
-		At: s.config.Now(), CallID: strings.Clone(callID), Sent: sent, Transport: f.transport(),
-		Local: s.localOf(f), Remote: f.addr, Raw: redacted(raw),
+		At: s.config.Now(), CallID: callID, Sent: sent, Transport: f.transport(),
+		Local: s.localOf(f), Remote: f.addr, Message: Raw{raw},
 	})
 }
 

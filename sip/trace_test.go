@@ -51,7 +51,7 @@ func TestTraceShowsACallWithoutItsSecrets(t *testing.T) {
 			response, _, _ = strings.Cut(response, `"`)
 			var starts []string
 			for _, e := range c.entries() {
-				raw := e.Raw
+				raw := e.Message.String()
 				for _, secret := range []string{response, "SRTPKEY", "ICEPASSWORD", "OLDKEY"} {
 					if strings.Contains(raw, secret) {
 						t.Errorf("%s is shown:\n%s", secret, raw)
@@ -70,7 +70,7 @@ func TestTraceShowsACallWithoutItsSecrets(t *testing.T) {
 			}
 			all := ""
 			for _, e := range c.entries() {
-				all += e.Raw
+				all += e.Message.String()
 			}
 			for _, kept := range []string{`username="alice"`, "a=ice-ufrag:abc", "inline:***", "AES_CM_128_HMAC_SHA1_80", `response="***"`} {
 				if !strings.Contains(all, kept) {
@@ -94,8 +94,8 @@ func TestTraceHidesSecretsHoweverTheyAreWritten(t *testing.T) {
 		p.expect("SIP/2.0 200")
 	}
 	for _, e := range c.entries() {
-		if strings.Contains(e.Raw, "hidden") {
-			t.Errorf("shown:\n%s", e.Raw)
+		if strings.Contains(e.Message.String(), "hidden") {
+			t.Errorf("shown:\n%s", e.Message)
 		}
 	}
 	if n := len(c.entries()); n != 10 {

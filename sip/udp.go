@@ -17,13 +17,16 @@ type socket struct {
 // idleAfter is how long a read takes that found nothing and waited: more than any that found something.
 const idleAfter = 25 * time.Microsecond
 
+// calmAfter is how long nothing came where nothing much is going on: no more than some hundred messages a second.
+const calmAfter = time.Millisecond
+
 // read is the one reader of the socket, so that order is kept. While it has time it does the shards' work itself.
 func (k *socket) read(s *Server) {
 	buf := make([]byte, 65536)
 	for {
 		asked := s.clock()
 		n, from, err := k.conn.ReadFromUDPAddrPort(buf)
-		idle := s.clock()-asked > idleAfter
+		waited := s.clock() - asked
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -37,8 +40,8 @@ func (k *socket) read(s *Server) {
 		}
 		switch sh := s.receive(string(buf[:n]), f, false); {
 		case sh == nil:
-		case idle:
-			sh.help()
+		case waited > idleAfter:
+			sh.help(waited > calmAfter)
 		default:
 			sh.ring()
 		}
