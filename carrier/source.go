@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"soniq/db"
 )
@@ -68,9 +69,14 @@ func (s *Service) from(ctx context.Context, a netip.Addr) ([]Trunk, error) {
 	return nil, nil
 }
 
+// tableLimit is how long it may take to read who calls from where.
+const tableLimit = 5 * time.Second
+
 // sourceTable is read as a whole, because it is on the path of every INVITE and small.
 func (s *Service) sourceTable(ctx context.Context) (sources, error) {
 	return s.sources.Get(sameTrunks, func() (sources, error) {
+		ctx, cancel := context.WithTimeout(ctx, tableLimit)
+		defer cancel()
 		all, err := enabled(ctx, s.db.Read(db.Detached(ctx)))
 		if err != nil {
 			return sources{}, fmt.Errorf("read sources of trunks: %w", err)

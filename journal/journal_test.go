@@ -92,6 +92,31 @@ func TestTheFilesAreEmptyWhereEverythingIsSettled(t *testing.T) {
 	})
 }
 
+func TestNothingOfALongEntryIsLeftBehindAShortOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "journal.0")
+	synctest.Test(t, func(t *testing.T) {
+		j, _ := reopen(t, dir)
+		for _, size := range []int{5000, len(blank) + 1} {
+			add(t, j, strings.Repeat("x", size))()
+			time.Sleep(emptyAfter)
+			synctest.Wait()
+			short := add(t, j, "a call")
+			b, err := os.ReadFile(path)
+			if err != nil || bytes.Contains(b, []byte("x")) || !bytes.Contains(b, []byte("a call")) || len(b) > len(blank) {
+				t.Errorf("after %d bytes there are %d: %.100q, %v", size, len(b), b, err)
+			}
+			if _, left := reopen(t, dir); len(left) != 1 || left[0] != "a call" {
+				t.Errorf("found %q", left)
+			}
+			short()
+			time.Sleep(emptyAfter)
+			synctest.Wait()
+		}
+	})
+}
+
 func TestATornEntryEndsAFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -32,7 +32,7 @@ func (o *openings) keep(id string, m traced) {
 	switch {
 	case known && len(before) < maxOpeningMessages:
 		o.messages[id] = append(before, m)
-	case !known && !m.sent && m.message.Begins("INVITE"):
+	case !known && !m.sent && m.message.Begins("INVITE "):
 		o.begin(id, m)
 	}
 }

@@ -20,10 +20,8 @@ func (s *Server) screen(in *Inbound) {
 			in.Reject(500, "", 0)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
-	trunk, isTrunk := s.trunk(ctx, in)
+	trunk, isTrunk := s.trunk(in)
 	if isTrunk {
-		cancel()
 		in.TrunkID = trunk
 		s.guard.trust(in.Source.Addr(), s.clock())
 		if in.conn != nil {
@@ -32,6 +30,7 @@ func (s *Server) screen(in *Inbound) {
 		s.deliver(in)
 		return
 	}
+	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
 	acc, stale, ok, err := s.authenticate(ctx, "INVITE", in.From.URI.User, in.logins, in.Source.Addr(), in.conn)
 	cancel()
 	switch {
@@ -57,12 +56,12 @@ func (s *Server) screen(in *Inbound) {
 
 // trunk tells whether a call comes from one. A browser's never does, whatever
 // address it has.
-func (s *Server) trunk(ctx context.Context, in *Inbound) (string, bool) {
+func (s *Server) trunk(in *Inbound) (string, bool) {
 	if in.Transport.web() {
 		return "", false
 	}
-	id, ok := s.config.Accounts.Trunk(ctx, in.Source, in.Transport)
-	if ok && s.claimsAccount(ctx, in) {
+	id, ok := s.config.Accounts.Trunk(s.ctx, in.Source, in.Transport)
+	if ok && s.claimsAccount(in) {
 		return "", false
 	}
 	return id, ok
@@ -70,13 +69,15 @@ func (s *Server) trunk(ctx context.Context, in *Inbound) (string, bool) {
 
 // claimsAccount tells whether a call from a trunk's address comes from somebody who logs in: a phone may stand behind the
 // carrier's address, and is not taken for the carrier. Only what is no telephone number is looked up.
-func (s *Server) claimsAccount(ctx context.Context, in *Inbound) bool {
+func (s *Server) claimsAccount(in *Inbound) bool {
 	name := in.From.URI.User
 	if l, found := s.ourLogin(in.logins); found {
 		name = l.username
 	} else if strings.Trim(name, "+0123456789*#-. ") == "" || strings.EqualFold(name, "anonymous") {
 		return false
 	}
+	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
+	defer cancel()
 	_, known, err := s.config.Accounts.Credentials(ctx, name)
 	return known || err != nil // who cannot be looked up is asked, and told to try again
 }

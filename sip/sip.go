@@ -113,7 +113,8 @@ type Accounts interface {
 	// there is none.
 	Credentials(ctx context.Context, username string) (Account, bool, error)
 	// Trunk returns the trunk a source address belongs to. Its calls are
-	// accepted without a challenge.
+	// accepted without a challenge. It is asked with each call, and bounds
+	// itself how long it looks.
 	Trunk(ctx context.Context, source netip.AddrPort, transport Transport) (trunkID string, ok bool)
 }
 

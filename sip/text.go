@@ -66,13 +66,13 @@ func (s *shard) describeText(m *message) (*Message, func(status int, extra strin
 // screenText lets trunks and who logs in pass, and challenges the rest.
 func (s *Server) screenText(msg *Message, who *Inbound, respond func(int, string)) {
 	defer s.recoverText(msg)
-	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
-	defer cancel()
-	if id, ok := s.trunk(ctx, who); ok {
+	if id, ok := s.trunk(who); ok {
 		msg.TrunkID = id
 		s.config.OnMessage(s.ctx, msg)
 		return
 	}
+	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
+	defer cancel()
 	acc, stale, ok, err := s.authenticate(ctx, "MESSAGE", msg.From.URI.User, who.logins, msg.Source.Addr(), who.conn)
 	switch {
 	case err != nil:
