@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"hash/crc32"
@@ -21,26 +22,27 @@ type entry struct {
 	what []byte
 }
 
-// read reads a file up to its first entry that is not whole, or is of an earlier turn.
-func (e *entries) read(f *os.File) error {
+// read reads a file up to its first entry that is not whole, or is of an earlier turn. size is how much of it is not zero.
+func (e *entries) read(f *os.File) (size int64, err error) {
 	b, err := io.ReadAll(f)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	size = int64(len(bytes.TrimRight(b, "\x00")))
 	for before := uint64(0); len(b) >= headerSize; {
-		size := int(binary.LittleEndian.Uint32(b[4:]))
-		if size > len(b)-headerSize || crc32.ChecksumIEEE(b[4:headerSize+size]) != binary.LittleEndian.Uint32(b) {
-			return nil
+		long := int(binary.LittleEndian.Uint32(b[4:]))
+		if long > len(b)-headerSize || crc32.ChecksumIEEE(b[4:headerSize+long]) != binary.LittleEndian.Uint32(b) {
+			return size, nil
 		}
 		n := binary.LittleEndian.Uint64(b[8:])
 		if n <= before {
-			return nil
+			return size, nil
 		}
-		e.all = append(e.all, entry{n, b[headerSize : headerSize+size]})
+		e.all = append(e.all, entry{n, b[headerSize : headerSize+long]})
 		e.last, e.settled = max(e.last, n), max(e.settled, binary.LittleEndian.Uint64(b[16:]))
-		before, b = n, b[headerSize+size:]
+		before, b = n, b[headerSize+long:]
 	}
-	return nil
+	return size, nil
 }
 
 // left is what is not settled, in order.

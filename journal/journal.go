@@ -1,6 +1,6 @@
 // Package journal keeps on disk, for a moment, what somebody was told of and the database has not committed yet.
 //
-// Appending costs one call of the system, where a commit of SQLite writes some dozens of pages: who must not be told before something
+// Appending copies into a file that is mapped into memory (where files cannot be, it is one call of the system), where a commit of SQLite writes some dozens of pages: who must not be told before something
 // is sure waits for the journal, and the commit can be shared with others. What a killed process had appended and not settled is found
 // again when it starts. As with commits of calls (decision 13), the operating system brings it to the disk: a power cut may cost the
 // last of it.
@@ -31,21 +31,13 @@ type Journal struct {
 	closed   bool
 }
 
-// A part is one of the files.
-type part struct {
-	file  *os.File
-	size  int64  // of its entries
-	last  uint64 // the number of its last entry
-	known bool   // there is nothing but zeros behind its entries
-}
-
-var blank [256 << 10]byte
-
 const (
 	headerSize = 24
 	// turnAt is the size in bytes at which the other file is written to, and most how large a file may get while the other is needed.
 	turnAt = 1 << 20
 	most   = 64 << 20
+	// window is how much of a file is mapped into memory: with few exceptions all that is written.
+	window = turnAt + 256<<10
 	// emptyAfter is how long after everything is settled the files are emptied: what is younger may be found again at a start.
 	emptyAfter = 50 * time.Millisecond
 )
@@ -67,9 +59,10 @@ func Open(dir string) (*Journal, [][]byte, error) {
 			return nil, nil, errors.Join(fmt.Errorf("journal: %w", err), j.closeFiles())
 		}
 		j.parts[i].file = f
-		if err := all.read(f); err != nil {
+		if j.parts[i].size, err = all.read(f); err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("journal: %w", err), j.closeFiles())
 		}
+		j.parts[i].mem = mapped(f, window)
 	}
 	j.next, j.settled = all.last+1, all.last
 	left := all.left()
@@ -126,11 +119,9 @@ func (j *Journal) put(n uint64, what []byte) error {
 	binary.LittleEndian.PutUint64(b[16:], j.settled)
 	binary.LittleEndian.PutUint32(b, crc32.ChecksumIEEE(b[4:]))
 	j.buf = b
-	if _, err := p.file.WriteAt(b, p.size); err != nil {
-		p.known = false
+	if err := p.add(b); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	p.size += int64(len(b))
 	p.last = n
 	return nil
 }
@@ -142,21 +133,6 @@ func (j *Journal) turn() {
 		return
 	}
 	j.active = 1 - j.active
-}
-
-// empty leaves nothing of what was in the file. A file that is short keeps its length, for the next entries take half as long where they need no
-// new room; a beginning of zeros is no entry.
-func (p *part) empty() (err error) {
-	if p.known && p.size <= int64(len(blank)) {
-		_, err = p.file.WriteAt(blank[:p.size], 0)
-	} else {
-		err = p.file.Truncate(0)
-	}
-	if err != nil {
-		return fmt.Errorf("journal: %w", err)
-	}
-	p.size, p.known = 0, true
-	return nil
 }
 
 func (j *Journal) settle(n uint64) {
@@ -222,7 +198,7 @@ func (j *Journal) Close() error {
 func (j *Journal) closeFiles() (err error) {
 	for _, p := range j.parts {
 		if p.file != nil {
-			err = errors.Join(err, p.file.Close())
+			err = errors.Join(err, p.close())
 		}
 	}
 	return err
