@@ -41,7 +41,7 @@ type directory struct {
 
 	lamps *lamps // may be nil
 
-	people     *bus.Cache[user.User]       // by org and user id
+	people     *bus.Cache[*user.User]       // by org and user id
 	extensions *bus.Cache[pbx.Destination] // by org and extension
 }
 
@@ -51,7 +51,7 @@ const peopleChanged = "changed.directory"
 const directoryLife = 30 * time.Second
 
 func newDirectory(ctx context.Context, b *bus.Bus, d *directory) *directory {
-	d.people = bus.NewCache[user.User](b, peopleChanged, directoryLife, d.now)
+	d.people = bus.NewCache[*user.User](b, peopleChanged, directoryLife, d.now)
 	d.extensions = bus.NewCache[pbx.Destination](b, peopleChanged, directoryLife, d.now)
 	changes := b.Subscribe(user.Changed, 256)
 	go func() {
@@ -87,7 +87,7 @@ func (d *directory) Credentials(ctx context.Context, username string) (sip.Accou
 
 // barred reports whether a phone can do nothing but call for help: its user or its organisation is suspended.
 func (d *directory) barred(ctx context.Context, a device.Account) (bool, error) {
-	o, err := d.orgs.Get(ctx, a.OrgID)
+	o, err := d.orgs.Look(ctx, a.OrgID)
 	if err != nil || o.Barred() {
 		return true, err
 	}
@@ -109,7 +109,7 @@ func (d *directory) Trunk(ctx context.Context, source netip.AddrPort, _ sip.Tran
 	if err != nil || !ok {
 		return "", false
 	}
-	return pbx.TrunkAccount(t.OrgID, t.ID), true
+	return pbx.TrunkAccount(t.OrgID, t.TrunkID), true
 }
 
 // Save keeps where a phone can be reached.
@@ -167,7 +167,7 @@ func bindingOf(b device.Binding) sip.Binding {
 
 // TrunkIn describes the trunk a call came in by.
 func (d *directory) TrunkIn(ctx context.Context, org, id string) (pbx.TrunkIn, error) {
-	o, err := d.orgs.Get(ctx, org)
+	o, err := d.orgs.Look(ctx, org)
 	return pbx.TrunkIn{Org: org, ID: id, Country: o.Country, Sandbox: o.Sandbox()}, err
 }
 
@@ -181,16 +181,20 @@ func (d *directory) Caller(ctx context.Context, account string) (pbx.Caller, err
 	if err != nil {
 		return pbx.Caller{}, err
 	}
-	o, err := d.orgs.Get(ctx, a.OrgID)
+	o, err := d.orgs.Look(ctx, a.OrgID)
 	return pbx.Caller{Org: a.OrgID, DeviceID: a.DeviceID, UserID: a.UserID, Extension: extension(u), Name: u.Name, SRTP: a.SRTP,
 		Sandbox: o.Sandbox(), Barred: o.Barred() || d.bars.has(a.OrgID) || u.Status == user.Suspended}, err
 }
 
-func (d *directory) person(ctx context.Context, org, id string) (user.User, error) {
-	return d.people.Get(org+"/"+id, func() (user.User, error) { return d.users.Get(ctx, d.db.Read(ctx), org, id) })
+// person is a user, whom nobody may change.
+func (d *directory) person(ctx context.Context, org, id string) (*user.User, error) {
+	return d.people.Get(org+"/"+id, func() (*user.User, error) {
+		u, err := d.users.Get(ctx, d.db.Read(ctx), org, id)
+		return &u, err
+	})
 }
 
-func extension(u user.User) string {
+func extension(u *user.User) string {
 	if u.Extension == nil {
 		return u.ID
 	}
@@ -209,7 +213,7 @@ func (d *directory) User(ctx context.Context, org, id string) (pbx.Destination, 
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	o, err := d.orgs.Get(ctx, org)
+	o, err := d.orgs.Look(ctx, org)
 	to := pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: extension(u), Sandbox: o.Sandbox(),
 		Barred: o.Barred() || d.bars.has(org)}
 	d.wants(&to, u)
@@ -217,7 +221,7 @@ func (d *directory) User(ctx context.Context, org, id string) (pbx.Destination, 
 }
 
 // wants says whether a user wants more of calls than that their phones ring: from the start, or once they rang in vain.
-func (d *directory) wants(to *pbx.Destination, u user.User) {
+func (d *directory) wants(to *pbx.Destination, u *user.User) {
 	f := u.Forward
 	if f.Busy != nil || f.NoAnswer != nil || f.Unreachable != nil || u.Voicemail.Enabled {
 		to.After, to.RingFor = true, ringsBeforeMore
@@ -240,7 +244,7 @@ func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 		return pbx.Destination{Org: org, Number: dialled, Leads: leads}, true, nil
 	}
 	found, err := d.extensions.Get(org+"/"+dialled, func() (pbx.Destination, error) {
-		if o, err := d.orgs.Get(ctx, org); err != nil {
+		if o, err := d.orgs.Look(ctx, org); err != nil {
 			return pbx.Destination{}, err
 		} else if _, ok := carrier.Emergency(o.Country, dialled); ok {
 			return pbx.Destination{}, errNobody // emergency numbers come before everything, also extensions of another time
@@ -249,7 +253,7 @@ func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 		if db.IsNone(err) {
 			return pbx.Destination{}, errNobody
 		}
-		return pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(u), Number: dialled}, err
+		return pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: extension(&u), Number: dialled}, err
 	})
 	if errors.Is(err, errNobody) {
 		return d.queueAt(ctx, org, dialled)
@@ -274,7 +278,7 @@ func (d *directory) queueAt(ctx context.Context, id, dialled string) (pbx.Destin
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	o, err := d.orgs.Get(ctx, id)
+	o, err := d.orgs.Look(ctx, id)
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
@@ -295,7 +299,7 @@ func (d *directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 	if err != nil || !ok {
 		return pbx.Destination{}, false, err
 	}
-	o, err := d.orgs.Get(ctx, n.OrgID)
+	o, err := d.orgs.Look(ctx, n.OrgID)
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
@@ -329,7 +333,7 @@ func (d *directory) Phones(ctx context.Context, org, userID string) ([]pbx.Phone
 	if err != nil {
 		return nil, err
 	}
-	o, err := d.orgs.Get(ctx, org)
+	o, err := d.orgs.Look(ctx, org)
 	if err != nil || o.Barred() || u.Status == user.Suspended || u.DND.On(d.now()) {
 		return nil, err
 	}
@@ -346,11 +350,11 @@ func (d *directory) Phones(ctx context.Context, org, userID string) ([]pbx.Phone
 
 // Policy is how an organisation's calls are treated.
 func (d *directory) Policy(ctx context.Context, id string) (pbx.Policy, error) {
-	s, err := d.orgs.Settings(ctx, id)
+	o, err := d.orgs.Look(ctx, id)
 	if err != nil {
 		return pbx.Policy{}, err
 	}
-	o, err := d.orgs.Get(ctx, id)
-	return pbx.Policy{Record: s.Recording.Mode == "on", Consent: "not_required", Announce: s.Recording.Announce, Country: o.Country,
-		Retention: time.Duration(s.Recording.RetentionDays) * 24 * time.Hour}, err
+	r := &o.Settings.Recording
+	return pbx.Policy{Record: r.Mode == "on", Consent: "not_required", Announce: r.Announce, Country: o.Country,
+		Retention: time.Duration(r.RetentionDays) * 24 * time.Hour}, nil
 }

@@ -69,7 +69,7 @@ func (l *lamps) topic() sip.Topic {
 }
 
 // named tells whether a name means the mailbox of a user.
-func named(name, username string, u user.User) bool {
+func named(name, username string, u *user.User) bool {
 	return name == "" || strings.EqualFold(name, username) || name == extension(u) || name == u.ID || name == number.OwnMailbox
 }
 

@@ -13,15 +13,18 @@ import (
 // sources finds trunks by where a call comes from.
 type sources struct {
 	four, six []int // lengths of the prefixes of IPv4 and IPv6, longest first
-	trunks    map[netip.Prefix][]Trunk
+	trunks    map[netip.Prefix][]Source
 }
+
+// A Source is whose carrier sends from somewhere.
+type Source struct{ OrgID, TrunkID string }
 
 // BySource returns the trunk whose carrier sends from the address; ok is false where there is none. Where several
 // trunks of several organisations share a carrier it is the oldest: the dialled number says whose call it is.
-func (s *Service) BySource(ctx context.Context, a netip.Addr) (t Trunk, ok bool, err error) {
+func (s *Service) BySource(ctx context.Context, a netip.Addr) (t Source, ok bool, err error) {
 	all, err := s.from(ctx, a)
 	if err != nil || len(all) == 0 {
-		return Trunk{}, false, err
+		return Source{}, false, err
 	}
 	return all[0], true, nil
 }
@@ -41,16 +44,16 @@ func (s *Service) SameSource(ctx context.Context, a, b string) (bool, error) {
 	return false, nil
 }
 
-func holds(group []Trunk, id string) bool {
+func holds(group []Source, id string) bool {
 	for _, t := range group {
-		if t.ID == id {
+		if t.TrunkID == id {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *Service) from(ctx context.Context, a netip.Addr) ([]Trunk, error) {
+func (s *Service) from(ctx context.Context, a netip.Addr) ([]Source, error) {
 	known, err := s.sourceTable(ctx)
 	if err != nil {
 		return nil, err
@@ -73,24 +76,24 @@ func (s *Service) from(ctx context.Context, a netip.Addr) ([]Trunk, error) {
 const tableLimit = 5 * time.Second
 
 // sourceTable is read as a whole, because it is on the path of every INVITE and small.
-func (s *Service) sourceTable(ctx context.Context) (sources, error) {
-	return s.sources.Get(sameTrunks, func() (sources, error) {
+func (s *Service) sourceTable(ctx context.Context) (*sources, error) {
+	return s.sources.Get(sameTrunks, func() (*sources, error) {
 		ctx, cancel := context.WithTimeout(ctx, tableLimit)
 		defer cancel()
 		all, err := enabled(ctx, s.db.Read(db.Detached(ctx)))
 		if err != nil {
-			return sources{}, fmt.Errorf("read sources of trunks: %w", err)
+			return nil, fmt.Errorf("read sources of trunks: %w", err)
 		}
 		return tableOf(all, s.names.at), nil
 	})
 }
 
-func tableOf(all []Trunk, behind func(Trunk) []netip.Addr) sources {
-	t := sources{trunks: map[netip.Prefix][]Trunk{}}
+func tableOf(all []Trunk, behind func(Trunk) []netip.Addr) *sources {
+	t := &sources{trunks: map[netip.Prefix][]Source{}}
 	var four, six [129]bool
 	for _, trunk := range all {
 		for _, p := range trunk.networks(behind(trunk)) {
-			t.trunks[p] = append(t.trunks[p], trunk)
+			t.trunks[p] = append(t.trunks[p], Source{trunk.OrgID, trunk.ID})
 			if p.Addr().Is4() {
 				four[p.Bits()] = true
 			} else {

@@ -98,7 +98,7 @@ type Service struct {
 	now      func() time.Time
 	realm    string
 	health   health
-	sources  *bus.Cache[sources]
+	sources  *bus.Cache[*sources]
 	byOrg    *bus.Cache[[]Trunk]
 	accounts *bus.Cache[Account]
 	halts    *bus.Cache[bool]
@@ -110,7 +110,7 @@ type Service struct {
 // New makes the room; realm is the digest realm carriers that log in with us are challenged with.
 func New(d *db.DB, orgs *org.Service, s Sealer, b *bus.Bus, now func() time.Time, realm string) *Service {
 	return &Service{db: d, orgs: orgs, sealer: s, bus: b, now: now, realm: realm, health: newHealth(),
-		sources:  bus.NewCache[sources](b, Changed, cacheLife, now),
+		sources:  bus.NewCache[*sources](b, Changed, cacheLife, now),
 		byOrg:    bus.NewCache[[]Trunk](b, Changed, cacheLife, now),
 		accounts: bus.NewCache[Account](b, Changed, cacheLife, now),
 		halts:    bus.NewCache[bool](b, haltSubject, cacheLife, now),

@@ -79,7 +79,7 @@ func (h *house) source(t *testing.T, address string) string {
 	if !ok {
 		return ""
 	}
-	return trunk.ID
+	return trunk.TrunkID
 }
 
 // plan is a plan in short: what is dialled on which trunks, or why nothing is.

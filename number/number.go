@@ -100,7 +100,7 @@ type Service struct {
 	outbox *event.Outbox
 	bus    *bus.Bus
 	now    func() time.Time
-	routes *bus.Cache[Number]
+	routes *bus.Cache[*Number]
 
 	waysMu sync.Mutex // guards ways
 	ways   map[string]*way
@@ -108,22 +108,26 @@ type Service struct {
 
 // New makes the room.
 func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func() time.Time) *Service {
-	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now, routes: bus.NewCache[Number](b, Changed, cacheLife, now),
+	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now, routes: bus.NewCache[*Number](b, Changed, cacheLife, now),
 		ways: map[string]*way{}}
 }
 
 // Route returns the active number that was dialled, in whatever organisation, where the call came over the number's
-// trunk; ok is false where there is none. It is on the path of every inbound call, and cached.
-func (s *Service) Route(ctx context.Context, e164, trunkID string) (n Number, ok bool, err error) {
-	n, err = s.routes.Get(e164, func() (Number, error) { return byNumber(ctx, s.db.Read(db.Detached(ctx)), e164) })
+// trunk; ok is false where there is none. It is on the path of every inbound call, and cached: nobody may change
+// what is returned.
+func (s *Service) Route(ctx context.Context, e164, trunkID string) (n *Number, ok bool, err error) {
+	n, err = s.routes.Get(e164, func() (*Number, error) {
+		n, err := byNumber(ctx, s.db.Read(db.Detached(ctx)), e164)
+		return &n, err
+	})
 	if db.IsNone(err) {
-		return Number{}, false, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return Number{}, false, fmt.Errorf("route number: %w", err)
+		return nil, false, fmt.Errorf("route number: %w", err)
 	}
 	if n.TrunkID == nil || n.Status != "active" {
-		return Number{}, false, nil
+		return nil, false, nil
 	}
 	if *n.TrunkID == trunkID {
 		return n, true, nil

@@ -84,7 +84,7 @@ type Service struct {
 	db     *db.DB
 	bus    *bus.Bus
 	now    func() time.Time
-	known  *bus.Cache[Organization]
+	known  *bus.Cache[*Organization]
 	twins  *bus.Cache[string]
 	stored *bus.Cache[int64]
 	base   Limits
@@ -94,7 +94,7 @@ type Service struct {
 // New makes the room.
 func New(d *db.DB, b *bus.Bus, now func() time.Time) *Service {
 	return &Service{db: d, bus: b, now: now, base: DefaultLimits, plans: DefaultPlans(),
-		known:  bus.NewCache[Organization](b, Changed, cacheLife, now),
+		known:  bus.NewCache[*Organization](b, Changed, cacheLife, now),
 		stored: bus.NewCache[int64](b, Changed, cacheLife, now),
 		twins:  bus.NewCache[string](b, Changed, time.Hour, now)}
 }
@@ -132,9 +132,19 @@ func insertWithTwin(ctx context.Context, tx db.Querier, o Organization) error {
 // Get returns an organisation, or db.ErrNone. It is cached for a few moments outside of transactions; what it
 // returns must not be changed.
 func (s *Service) Get(ctx context.Context, id string) (Organization, error) {
-	load := func() (Organization, error) {
+	o, err := s.Look(ctx, id)
+	if err != nil {
+		return Organization{}, err
+	}
+	return *o, nil
+}
+
+// Look is Get for who only looks: others look at the same organisation, which nobody may change.
+func (s *Service) Look(ctx context.Context, id string) (*Organization, error) {
+	load := func() (*Organization, error) {
 		o, err := get(ctx, s.db.Read(ctx), id)
-		return s.complete(o), err
+		o = s.complete(o)
+		return &o, err
 	}
 	if db.InTx(ctx) {
 		return load()
@@ -144,8 +154,11 @@ func (s *Service) Get(ctx context.Context, id string) (Organization, error) {
 
 // Settings returns the settings of an organisation, or db.ErrNone. It costs a map look-up.
 func (s *Service) Settings(ctx context.Context, id string) (Settings, error) {
-	o, err := s.Get(ctx, id)
-	return o.Settings, err
+	o, err := s.Look(ctx, id)
+	if err != nil {
+		return Settings{}, err
+	}
+	return o.Settings, nil
 }
 
 // Twin returns the id of an organisation's sandbox twin; a twin is its own.
