@@ -17,16 +17,31 @@ type socket struct {
 // idleAfter is how long a read takes that found nothing and waited: more than any that found something.
 const idleAfter = 25 * time.Microsecond
 
-// calmAfter is how long nothing came where nothing much is going on: no more than some hundred messages a second.
-const calmAfter = time.Millisecond
+// calm is what a reader knows of the messages before: fewer than so many in so long a time are little.
+type calm struct {
+	last [16]time.Duration // when they came
+	n    int
+}
+
+const calmFor = 16 * time.Millisecond
+
+// came notes a message, and tells whether there is little to do.
+func (c *calm) came(now time.Duration) bool {
+	before := c.last[c.n%len(c.last)]
+	c.last[c.n%len(c.last)] = now
+	c.n++
+	return c.n <= len(c.last) || now-before > calmFor
+}
 
 // read is the one reader of the socket, so that order is kept. While it has time it does the shards' work itself.
 func (k *socket) read(s *Server) {
 	buf := make([]byte, 65536)
+	var c calm
 	for {
 		asked := s.clock()
 		n, from, err := k.conn.ReadFromUDPAddrPort(buf)
-		waited := s.clock() - asked
+		now := s.clock()
+		little := c.came(now)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -40,8 +55,8 @@ func (k *socket) read(s *Server) {
 		}
 		switch sh := s.receive(string(buf[:n]), f, false); {
 		case sh == nil:
-		case waited > idleAfter:
-			sh.help(waited > calmAfter)
+		case now-asked > idleAfter:
+			sh.help(little)
 		default:
 			sh.ring()
 		}
