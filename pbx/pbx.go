@@ -161,6 +161,7 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 func (s *Switch) start(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
 	go func() {
 		defer s.running.Done()
+		growStack()
 		c.carry(context.WithoutCancel(ctx), begin)
 		s.mu.Lock()
 		delete(s.calls, c.id)
