@@ -41,7 +41,7 @@ type directory struct {
 
 	lamps *lamps // may be nil
 
-	people     *bus.Cache[*user.User]       // by org and user id
+	people     *bus.Cache[*user.User]      // by org and user id
 	extensions *bus.Cache[pbx.Destination] // by org and extension
 }
 
