@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -71,10 +72,25 @@ func main() {
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	go b.bound(*limit, interrupted)
 	b.rates, b.calls, b.passages = numbers(rates), numbers(calls), numbers(passages)
+	if err := b.locate(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
 	if err := b.run(strings.Split(groups, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// locate makes the binary's path one that holds in the folders where it is started, and tells whether it runs.
+func (b *bench) locate() (err error) {
+	if b.binary, err = filepath.Abs(b.binary); err != nil {
+		return err
+	}
+	if _, err = exec.Command(b.binary, "version").Output(); err != nil {
+		return fmt.Errorf("%w: `make build` makes ./soniq, -binary names another", err)
+	}
+	return nil
 }
 
 func numbers(list string) (all []int) {

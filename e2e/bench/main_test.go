@@ -1,0 +1,32 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// TestTheBinaryIsFoundFromOtherFolders locates a binary that is named relative to where the bench was started, and tells what is none.
+func TestTheBinaryIsFoundFromOtherFolders(t *testing.T) {
+	goTool := filepath.Join(runtime.GOROOT(), "bin", "go") // a program that answers "version", as ours does
+	t.Chdir(filepath.Dir(goTool))
+	b := &bench{binary: "./go"}
+	if err := b.locate(); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := exec.Command(b.binary, "version")
+	elsewhere.Dir = t.TempDir()
+	if out, err := elsewhere.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(elsewhere.Dir, "none"), []byte("not a program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(elsewhere.Dir, "none"), "./nowhere"} {
+		if (&bench{binary: path}).locate() == nil {
+			t.Errorf("%s passes for a binary", path)
+		}
+	}
+}
