@@ -14,9 +14,6 @@ type socket struct {
 	addr netip.AddrPort
 }
 
-// idleAfter is how long a read takes that found nothing and waited: more than any that found something.
-const idleAfter = 25 * time.Microsecond
-
 // calm is what a reader knows of the messages before: fewer than so many in so long a time are little.
 type calm struct {
 	last [16]time.Duration // when they came
@@ -33,34 +30,42 @@ func (c *calm) came(now time.Duration) bool {
 	return c.n <= len(c.last) || now-before > calmFor
 }
 
-// read is the one reader of the socket, so that order is kept. While it has time it does the shards' work itself.
+// read is the one reader of the socket, so that order is kept. When no more is there it has time, and does the shards' work itself.
 func (k *socket) read(s *Server) {
 	buf := make([]byte, 65536)
+	rest := newRemainder(k.conn)
 	var c calm
+	var g gathering
 	for {
 		asked := s.clock()
 		n, from, err := k.conn.ReadFromUDPAddrPort(buf)
-		now := s.clock()
-		little := c.came(now)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil || n == 0 {
-			continue // an ICMP error of some peer is no reason to stop
+		now := s.clock()
+		little := c.came(now)
+		var to *shard
+		if err == nil && n > 0 { // an ICMP error of some peer is no reason to stop
+			to = k.take(s, buf[:n], from)
 		}
-		f := flow{addr: unmapped(from), sock: k}
-		if isSTUN(buf[:n]) {
-			s.keepAlive(f, buf[:n])
-			continue
-		}
-		switch sh := s.receive(string(buf[:n]), f, false); {
-		case sh == nil:
-		case now-asked > idleAfter:
-			sh.help(little)
-		default:
-			sh.ring()
+		switch full := g.add(to); {
+		case len(g.due) == 0:
+		case !rest.more(now - asked):
+			g.each(func(sh *shard) { sh.help(little) })
+		case full:
+			g.each((*shard).ring)
 		}
 	}
+}
+
+// take brings a datagram to its shard, which is returned unless it got nothing.
+func (k *socket) take(s *Server, b []byte, from netip.AddrPort) *shard {
+	f := flow{addr: unmapped(from), sock: k}
+	if isSTUN(b) {
+		s.keepAlive(f, b)
+		return nil
+	}
+	return s.receive(string(b), f, false)
 }
 
 // receiveOn is receive for a connection, which is held back while the shard is full.
