@@ -132,12 +132,12 @@ func (s *Service) Begin(ctx context.Context, n New) error {
 // Settled returns when the disk has all that was written of calls before.
 func (s *Service) Settled(ctx context.Context) error { return s.DB.Settled(ctx) }
 
-// BeginLater is Begin for a call that need not wait: what is written of it afterwards comes after its beginning, and wait returns
-// when that is written. What ChangeLater is given while the beginning waits for the database is written with it, as one row.
-func (s *Service) BeginLater(ctx context.Context, n New) (wait func() error) {
+// BeginLater is Begin for a call that need not wait: what is written of it afterwards comes after its beginning, and then is told once whether
+// that is written, perhaps by who writes: it must neither write nor wait. What ChangeLater is given while the beginning waits for the database is
+// written with it, as one row.
+func (s *Service) BeginLater(ctx context.Context, n New, then func(error)) {
 	n.contact = s.contactOf(ctx, n)
-	b := s.beginLater(ctx, n)
-	return func() error { err, _ := b.wait(); return s.begun(n.ID, err) }
+	s.beginLater(ctx, n, func(err error) { then(s.begun(n.ID, err)) })
 }
 
 func (s *Service) begun(id string, err error) error {

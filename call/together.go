@@ -21,9 +21,10 @@ type beginnings struct {
 type beginning struct {
 	call    New
 	changes []Change
-	// wait returns what became of the beginning, and of the changes. Where they cannot be written together, the beginning is written by
-	// itself, and the changes are not.
-	wait func() (begun, changed error)
+	ended   chan struct{}
+	// What became of the beginning, and of the changes, once ended is closed. Where they cannot be written together, the beginning is
+	// written by itself, and the changes are not.
+	begun, changed error
 }
 
 func (a *beginnings) add(b *beginning) {
@@ -44,7 +45,7 @@ func (a *beginnings) join(c Change) (wait func() error, ok bool) {
 		return nil, false
 	}
 	b.changes = append(b.changes, c)
-	return func() error { _, err := b.wait(); return err }, true
+	return func() error { <-b.ended; return b.changed }, true
 }
 
 // take ends the waiting of a beginning, and returns the changes that are written with it.
@@ -64,26 +65,27 @@ func (a *beginnings) drop(b *beginning) {
 	b.call, b.changes = New{}, nil
 }
 
-// beginLater begins to write a beginning, and whatever joins it.
-func (s *Service) beginLater(ctx context.Context, n New) *beginning {
-	b := &beginning{call: n}
-	written := make(chan func() error, 1)
-	b.wait = sync.OnceValues(func() (begun, changed error) {
-		wait := <-written
-		err := wait()
-		n, with := s.beginnings.take(b)
-		if err == nil || len(with) == 0 {
-			return err, err
-		}
-		return s.DB.Later(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) })(), err
-	})
+// beginLater begins to write a beginning, and whatever joins it. then is told what became of the beginning.
+func (s *Service) beginLater(ctx context.Context, n New, then func(error)) {
+	b := &beginning{call: n, ended: make(chan struct{})}
+	end := func(begun, changed error) {
+		b.begun, b.changed = begun, changed
+		close(b.ended)
+		then(begun)
+	}
 	s.beginnings.add(b)
-	written <- s.DB.Later(ctx, func(tx db.Querier) error {
+	s.DB.LaterThen(ctx, func(tx db.Querier) error {
 		n, with := s.beginnings.take(b)
 		db.OnCommit(tx, func() { s.beginnings.drop(b) })
 		return s.beginWith(ctx, tx, n, with)
+	}, func(err error) {
+		n, with := s.beginnings.take(b)
+		if err == nil || len(with) == 0 {
+			end(err, err)
+			return
+		}
+		go s.DB.LaterThen(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }, func(begun error) { end(begun, err) })
 	})
-	return b
 }
 
 // beginWith writes a beginning and the changes after it, as they would be one after the other.

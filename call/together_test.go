@@ -72,6 +72,12 @@ func (o *office) row(id string, names ...string) string {
 	return text
 }
 
+func (o *office) beginLater(ctx context.Context, n call.New) (wait func() error) {
+	result := make(chan error, 1)
+	o.calls.BeginLater(ctx, n, func(err error) { result <- err })
+	return func() error { return <-result }
+}
+
 // What is written of a call while its beginning waits is what would have been written by and by.
 func TestABeginningAndWhatFollowsAreWrittenTogether(t *testing.T) {
 	t.Parallel()
@@ -87,7 +93,7 @@ func TestABeginningAndWhatFollowsAreWrittenTogether(t *testing.T) {
 		two, after := o.answeredAtOnce("leg_2", "rec_2")
 		let := busy(d)
 		before := d.Stats().Transactions
-		waits := []func() error{o.calls.BeginLater(ctx, two)}
+		waits := []func() error{o.beginLater(ctx, two)}
 		done := 0
 		for _, c := range after {
 			c.Done = func() { done++ }
@@ -123,7 +129,7 @@ func TestABeginningOutlivesWhatCannotBeWrittenWithIt(t *testing.T) {
 		n, after := o.answeredAtOnce("leg_1", "rec_1")
 		after[1].Events = append(after[1].Events, unwritable{})
 		let := busy(d)
-		begun := o.calls.BeginLater(ctx, n)
+		begun := o.beginLater(ctx, n)
 		changed := o.calls.ChangeLater(ctx, after[1])
 		let()
 		if err := changed(); err == nil {

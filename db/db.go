@@ -28,6 +28,7 @@ type engine interface {
 	tx(ctx context.Context, fn func(*transaction) error) error
 	swift(ctx context.Context, fn func(*transaction) error) error
 	later(ctx context.Context, fn func(*transaction) error) (wait func() error)
+	laterThen(ctx context.Context, fn func(*transaction) error, ended func(error))
 	reader() Querier
 	skipLocked() string
 	forUpdate() string
@@ -145,6 +146,17 @@ func (d *DB) Later(ctx context.Context, fn func(tx Querier) error) (wait func() 
 		return func() error { return err }
 	}
 	return d.engine.later(ctx, run)
+}
+
+// LaterThen is Later for who need not wait at all: ended is told once what became of it, perhaps before LaterThen returns. On SQLite it is the
+// writer who tells, so ended must neither write nor wait for anything.
+func (d *DB) LaterThen(ctx context.Context, fn func(tx Querier) error, ended func(error)) {
+	run := func(t *transaction) error { return fn(t) }
+	if t := current(ctx); t != nil {
+		ended(t.nested(ctx, run))
+		return
+	}
+	d.engine.laterThen(ctx, run, ended)
 }
 
 type txKey struct{}

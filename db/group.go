@@ -64,25 +64,25 @@ func (s *sqlite) group(conn *cached, all []*write) {
 // refuse tells those whose functions are not run.
 func refuse(all []*write, err error) {
 	for _, w := range all {
-		w.result <- err
+		w.end(err)
 	}
 }
 
 // add runs a function, and tells who waits for it where it failed. It returns an error where the whole transaction is lost.
 func (g *group) add(w *write) (broken error) {
 	if err := w.ctx.Err(); err != nil {
-		w.result <- err
+		w.end(err)
 		return nil
 	}
 	if !w.again {
 		if err := g.close(); err != nil {
-			w.result <- err
+			w.end(err)
 			return err
 		}
 		return g.alone(w)
 	}
 	if err := g.begin(); err != nil {
-		w.result <- err
+		w.end(err)
 		return err
 	}
 	w.tx = &transaction{on: g.conn}
@@ -147,7 +147,7 @@ func (g *group) settle() {
 // again undoes what shares a savepoint with w, which has failed, and runs all of them alone.
 func (g *group) again(w *write) (broken error) {
 	if err := g.undo(); err != nil {
-		w.result <- err
+		w.end(err)
 		return err
 	}
 	first := len(g.ran) - g.open
@@ -156,7 +156,7 @@ func (g *group) again(w *write) (broken error) {
 	for i, w := range all {
 		if err := g.alone(w); err != nil {
 			for _, rest := range all[i+1:] {
-				rest.result <- err
+				rest.end(err)
 			}
 			return err
 		}
@@ -187,7 +187,7 @@ func (g *group) alone(w *write) (broken error) {
 		g.ran = append(g.ran, w)
 		return nil
 	}
-	w.result <- err
+	w.end(err)
 	if errors.As(err, &brokenError{}) {
 		return err
 	}

@@ -1,7 +1,9 @@
 package db_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"soniq/db"
@@ -37,6 +39,78 @@ func TestLaterIsCommittedThoughNobodyFollows(t *testing.T) {
 		}
 		if err := d.Later(ctx, func(db.Querier) error { return errWanted })(); !errors.Is(err, errWanted) {
 			t.Errorf("err = %v, want what the function returned", err)
+		}
+	})
+}
+
+func TestWhoDoesNotWaitIsToldOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		table(t, d)
+		hooked := false
+		told := make(chan error, 2)
+		d.LaterThen(ctx, func(tx db.Querier) error {
+			db.OnCommit(tx, func() { hooked = true })
+			return put(tx, "written", 1)
+		}, func(err error) {
+			if !hooked {
+				t.Error("told before what hangs on the commit")
+			}
+			told <- err
+		})
+		must(t, <-told)
+		if n := count(t, d.Read(ctx)); n != 1 {
+			t.Errorf("%d rows, want 1", n)
+		}
+		d.LaterThen(ctx, func(tx db.Querier) error { return errors.Join(put(tx, "undone", 2), errWanted) }, func(err error) { told <- err })
+		if err := <-told; !errors.Is(err, errWanted) {
+			t.Errorf("err = %v, want what the function returned", err)
+		}
+		gone, cancel := context.WithCancel(ctx)
+		cancel()
+		d.LaterThen(gone, func(tx db.Querier) error { return put(tx, "too late", 3) }, func(err error) { told <- err })
+		if err := <-told; !errors.Is(err, context.Canceled) {
+			t.Errorf("err = %v, want that the context has ended", err)
+		}
+		err := d.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+			d.LaterThen(ctx, func(tx db.Querier) error { return put(tx, "inside", 4) }, func(err error) { told <- err })
+			if len(told) != 1 {
+				t.Error("not told at once inside a transaction")
+			}
+			return nil
+		})
+		must(t, errors.Join(err, <-told))
+		if n := count(t, d.Read(ctx)); n != 2 || len(told) > 0 {
+			t.Errorf("%d rows, want 2; told %d times too often", n, len(told))
+		}
+	})
+}
+
+// Whoever gives something while the database is being closed is told what became of it.
+func TestWhatIsGivenAtTheCloseIsTold(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		table(t, d)
+		const givers, each = 8, 200
+		told := make(chan error, 2*givers*each)
+		var all sync.WaitGroup
+		for range givers {
+			all.Go(func() {
+				for range each {
+					d.LaterThen(ctx, func(db.Querier) error { return nil }, func(err error) { told <- err })
+				}
+			})
+		}
+		for range each {
+			<-told
+		}
+		must(t, d.Close())
+		all.Wait()
+		for range givers*each - each {
+			<-told
+		}
+		if len(told) > 0 {
+			t.Errorf("%d were told twice", len(told))
 		}
 	})
 }

@@ -100,6 +100,10 @@ func (p *postgres) later(ctx context.Context, fn func(*transaction) error) (wait
 	return func() error { return err }
 }
 
+func (p *postgres) laterThen(ctx context.Context, fn func(*transaction) error, ended func(error)) {
+	ended(p.tx(ctx, fn))
+}
+
 func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error {
 	sqlTx, err := p.pool.BeginTx(ctx, nil)
 	if err != nil {

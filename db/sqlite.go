@@ -39,6 +39,7 @@ type sqlite struct {
 	pool  *sql.DB // what it reads with
 	write *sql.DB
 	queue chan *write
+	sleep *sleep // of the writer
 	done  chan struct{}
 	once  sync.Once
 	stop  chan struct{}
@@ -59,10 +60,11 @@ type write struct {
 	ctx    context.Context
 	fn     func(*transaction) error
 	tx     *transaction
-	until  time.Time // its commit may wait for others until then; zero: as mayWait says
-	swift  bool      // it is done once it is committed, though the disk has it later
-	again  bool      // it may be run more than once
-	result chan error
+	until  time.Time   // its commit may wait for others until then; zero: as mayWait says
+	swift  bool        // it is done once it is committed, though the disk has it later
+	again  bool        // it may be run more than once
+	ended  func(error) // told what became of it, by the writer; or
+	result chan error  // what became of it
 }
 
 // dsn has the writer not wait for the disk at each commit: it waits itself, for those who need it (writeLog). The log is moved into the
@@ -105,7 +107,7 @@ func openSQLite(ctx context.Context, path string) (*sqlite, error) {
 	s := &sqlite{
 		path: path, pool: r,
 		read: newCached(r, r.PrepareContext, r.Close), write: w,
-		queue: make(chan *write, 4*maxGroup), done: make(chan struct{}), stop: make(chan struct{}),
+		queue: make(chan *write, 4*maxGroup), sleep: newSleep(), done: make(chan struct{}), stop: make(chan struct{}),
 		log: newWriteLog(path), sure: make(chan []*write, maxUnsure),
 	}
 	writer := newCached(conn, conn.PrepareContext, conn.Close)
@@ -151,15 +153,28 @@ func (s *sqlite) close() error {
 }
 
 func (s *sqlite) tx(ctx context.Context, fn func(*transaction) error) error {
-	return s.give(&write{ctx: ctx, fn: fn})()
+	return s.do(&write{ctx: ctx, fn: fn})
 }
 
 func (s *sqlite) later(ctx context.Context, fn func(*transaction) error) (wait func() error) {
+	w := s.mayShare(ctx, fn)
+	w.result = make(chan error, 1)
+	s.give(w)
+	return w.await
+}
+
+func (s *sqlite) laterThen(ctx context.Context, fn func(*transaction) error, ended func(error)) {
+	w := s.mayShare(ctx, fn)
+	w.ended = ended
+	s.give(w)
+}
+
+func (s *sqlite) mayShare(ctx context.Context, fn func(*transaction) error) *write {
 	now, share := time.Now(), patience
 	if s.rate.add(now) > busyWrites {
 		share = longPatience
 	}
-	return s.give(&write{ctx: ctx, fn: fn, until: now.Add(share), swift: true, again: true})
+	return &write{ctx: ctx, fn: fn, until: now.Add(share), swift: true, again: true}
 }
 
 func (s *sqlite) swift(ctx context.Context, fn func(*transaction) error) error {
@@ -167,59 +182,91 @@ func (s *sqlite) swift(ctx context.Context, fn func(*transaction) error) error {
 	if now := time.Now(); s.hurry.add(now) <= fewSwift {
 		w.until = now
 	}
-	return s.give(w)()
+	return s.do(w)
 }
 
-// give puts a function into the queue; wait returns what became of it.
-func (s *sqlite) give(w *write) (wait func() error) {
+// do has a function run, and returns what became of it.
+func (s *sqlite) do(w *write) error {
 	w.result = make(chan error, 1)
+	s.give(w)
+	return w.await()
+}
+
+// give puts a function into the queue. What is given is ended once, whatever happens.
+func (s *sqlite) give(w *write) {
 	select {
 	case s.queue <- w:
-		return func() error { return s.await(w) }
 	case <-w.ctx.Done():
-		return func() error { return w.ctx.Err() }
+		w.end(w.ctx.Err())
+		return
 	case <-s.stop:
-		return func() error { return ErrClosed }
+		w.end(ErrClosed)
+		return
+	}
+	by := w.until
+	if len(s.queue) >= maxGroup {
+		by = time.Time{}
+	}
+	s.sleep.end(by)
+	select {
+	case <-s.done: // the writer does not see it any more
+		s.refuse()
+	default:
 	}
 }
 
-func (s *sqlite) await(w *write) error {
-	select {
-	case err := <-w.result:
-		return err
-	case <-s.done:
-		select {
-		case err := <-w.result:
-			return err
-		default:
-			return ErrClosed
-		}
+// refuse ends what is left in the queue when the writer is gone.
+func (s *sqlite) refuse() {
+	for w := s.waiting(); w != nil; w = s.waiting() {
+		w.end(ErrClosed)
 	}
 }
+
+func (w *write) await() error { return <-w.result }
 
 // run is the one writer: it owns the writing connection.
 func (s *sqlite) run(conn *cached) {
+	defer s.refuse()
 	defer close(s.done)
 	defer conn.close()
 	told := make(chan struct{})
 	go func() { defer close(told); s.tellSure() }()
 	defer func() { close(s.sure); <-told }()
 	for {
-		select {
-		case w := <-s.queue:
-			s.group(conn, s.collect(w))
-		case <-s.stop:
-			for { // what was accepted before the close is still done
-				select {
-				case w := <-s.queue:
-					s.group(conn, []*write{w})
-				default:
-					return
-				}
-			}
+		w, open := s.first()
+		if !open {
+			break
+		}
+		s.group(conn, s.collect(w))
+	}
+	for w := s.waiting(); w != nil; w = s.waiting() { // what was accepted before the close is still done
+		s.group(conn, []*write{w})
+	}
+}
+
+// first waits for what begins a transaction; open is false once the database is being closed.
+func (s *sqlite) first() (w *write, open bool) {
+	for {
+		if w = s.waiting(); w != nil {
+			return w, true
+		}
+		if !s.sleep.begin(time.Time{}, s.queued, s.stop) {
+			return nil, false
 		}
 	}
 }
+
+// waiting takes a function from the queue; nil where none is there.
+func (s *sqlite) waiting() *write {
+	select {
+	case w := <-s.queue:
+		return w
+	default:
+		return nil
+	}
+}
+
+func (s *sqlite) queued() bool { return len(s.queue) > 0 }
 
 // collect waits for what else is to be done in the transaction of w, while nobody waits for the commit. It is run together and not as it
 // comes: a call that begins is written with what it comes to meanwhile.
@@ -299,29 +346,23 @@ func (w *write) end(err error) {
 	if err == nil {
 		w.tx.committed()
 	}
+	if w.ended != nil {
+		w.ended(err)
+		return
+	}
 	w.result <- err
 }
 
 // next is what else is to be done in this transaction; nil where it is to be committed.
 func (s *sqlite) next(until time.Time) *write {
-	select {
-	case w := <-s.queue:
-		return w
-	default:
+	for {
+		if w := s.waiting(); w != nil || !time.Now().Before(until) {
+			return w
+		}
+		if !s.sleep.begin(until, s.queued, s.stop) {
+			return nil
+		}
 	}
-	left := time.Until(until)
-	if left <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case w := <-s.queue:
-		return w
-	case <-timer.C:
-	case <-s.stop:
-	}
-	return nil
 }
 
 func (s *sqlite) commit(ctx context.Context, conn *cached) error {

@@ -21,17 +21,18 @@ func (c *liveCall) beginBeside(ctx context.Context, then func()) {
 	settle, sure := c.sw.Records.SureBegin(c.new)
 	o := &opening{sure: sure, done: make(chan struct{})}
 	c.opening = o
-	wait := c.sw.Records.BeginLater(ctx, c.new)
 	c.sw.running.Add(1)
-	go func() {
+	c.sw.Records.BeginLater(ctx, c.new, func(err error) {
 		defer c.sw.running.Done()
-		if o.err = wait(); o.err == nil {
+		if o.err = err; err == nil {
 			settle()
 		}
 		close(o.done)
 		then()
-		c.inbox.push(message{run: func(context.Context) { c.opened(o) }})
-	}()
+		if err != nil || !sure { // else nobody waits for it
+			c.inbox.push(message{run: func(context.Context) { c.opened(o) }})
+		}
+	})
 }
 
 // opened goes on with what waited for the row, or ends a call whose row could not be written.

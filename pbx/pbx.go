@@ -19,8 +19,8 @@ type Records interface {
 	Begin(ctx context.Context, n call.New) error
 	// Settled returns when the disk has what was written before.
 	Settled(ctx context.Context) error
-	// BeginLater is Begin for who need not wait: what is written afterwards comes after it.
-	BeginLater(ctx context.Context, n call.New) (wait func() error)
+	// BeginLater is Begin for who need not wait: what is written afterwards comes after it. then is told once what became of it, and must not wait.
+	BeginLater(ctx context.Context, n call.New, then func(error))
 	Change(ctx context.Context, c call.Change) error
 	// ChangeLater is Change for what nobody waits for: what is written afterwards comes after it.
 	ChangeLater(ctx context.Context, c call.Change) (wait func() error)
@@ -154,23 +154,26 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 		return
 	}
 	s.stats.started.Add(1)
-	s.start(ctx, c, c.setUp)
+	in.Carry(func() { s.carry(ctx, c, c.setUp) })
 }
 
 // start gives a call its goroutine. take must have taken it.
 func (s *Switch) start(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
-	go func() {
-		defer s.running.Done()
-		growStack()
-		c.carry(context.WithoutCancel(ctx), begin)
-		s.mu.Lock()
-		delete(s.calls, c.id)
-		s.ending[c.id] = c
-		s.mu.Unlock()
-		c.ledger.settle(s.writing)
-		c.shed()
-		s.lastMessages(c)
-	}()
+	go s.carry(ctx, c, begin)
+}
+
+// carry is what a call's goroutine does.
+func (s *Switch) carry(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
+	defer s.running.Done()
+	growStack()
+	c.carry(context.WithoutCancel(ctx), begin)
+	s.mu.Lock()
+	delete(s.calls, c.id)
+	s.ending[c.id] = c
+	s.mu.Unlock()
+	c.ledger.settle(s.writing)
+	c.shed()
+	s.lastMessages(c)
 }
 
 // take makes a call one of those that a shutdown waits for; false once the shutdown has begun.

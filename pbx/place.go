@@ -71,14 +71,14 @@ func (s *Switch) beginSurely(ctx context.Context, n call.New) (written func() er
 	if !sure {
 		return func() error { return nil }, s.Records.Begin(ctx, n)
 	}
-	wait := s.Records.BeginLater(context.WithoutCancel(ctx), n) // who asked may go
-	return func() error {
-		err := wait()
+	result := make(chan error, 1)
+	s.Records.BeginLater(context.WithoutCancel(ctx), n, func(err error) { // who asked may go
 		if err == nil {
 			settle()
 		}
-		return err
-	}, nil
+		result <- err
+	})
+	return func() error { return <-result }, nil
 }
 
 func firstError(err, otherwise error) error {

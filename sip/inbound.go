@@ -33,7 +33,12 @@ type Inbound struct {
 	fields []field
 	logins []string // Authorization and Proxy-Authorization values
 	conn   *conn    // nil: UDP
+	carry  func()
 }
+
+// Carry has the goroutine that handed the call over go on with do after Handler.Invite, which may call it once. Nobody waits for it: neither
+// other calls, nor Close.
+func (in *Inbound) Carry(do func()) { in.carry = do }
 
 // Leg is the call's dialog; it is valid from the start.
 func (in *Inbound) Leg() *Leg { return in.leg }
@@ -131,7 +136,7 @@ func (s *shard) invite(m *message) {
 	in.trying.Add(1)
 	defer in.trying.Done()
 	s.stats.invites.Add(1)
-	s.srv.spawn(func() { s.srv.screen(in) }) // what it answers comes after the 100: it is said by this shard
+	s.srv.bring(in) // what it answers comes after the 100: it is said by this shard
 	s.standBack()
 	l.respond(100, "", "", nil)
 }

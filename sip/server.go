@@ -212,6 +212,20 @@ func (s *Server) spawn(do func()) {
 	})
 }
 
+// bring spawns what brings a call to the switch, which may take over the goroutine.
+func (s *Server) bring(in *Inbound) {
+	s.lookups.Add(1)
+	s.workers.Add(1)
+	go func() {
+		s.screen(in)
+		s.lookups.Add(-1)
+		s.workers.Done()
+		if in.carry != nil {
+			in.carry()
+		}
+	}()
+}
+
 func (s *Server) panicked(r any, stack []byte) {
 	s.stats.panics.Add(1)
 	s.config.Logger.Error("sip: recovered from a panic", "panic", r, "stack", string(stack))
