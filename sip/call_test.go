@@ -99,7 +99,12 @@ func TestRejectionReachesTheCaller(t *testing.T) {
 	a, b := newEvents(), newEvents()
 	place(t, pa, pb, sip.UDP, offerSDP, a)
 	in := pb.incoming(t)
-	in.Listen(b.on)
+	in.Listen(func(e sip.Event) {
+		if err := in.Answer(answerSDP); !errors.Is(err, sip.ErrOver) {
+			t.Errorf("answering while told of %T: %v, want ErrOver", e, err)
+		}
+		b.on(e)
+	})
 	in.Reject(486, "", 7*time.Second)
 	if f := want[sip.Failed](t, a); f.Status != 486 || f.RetryAfter != 7 || f.Reason != "Busy Here" {
 		t.Errorf("got %+v, want 486 Busy Here, retry after 7", f)

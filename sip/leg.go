@@ -121,9 +121,12 @@ func (l *Leg) Gone() <-chan struct{} { return l.gone }
 
 // emit tells an event, or keeps it until somebody listens.
 func (l *Leg) emit(e Event) {
-	if l.over.Load() {
-		return
+	if !l.over.Load() {
+		l.tell(e)
 	}
+}
+
+func (l *Leg) tell(e Event) {
 	if l.on == nil {
 		l.backlog = append(l.backlog, e)
 		return
@@ -139,10 +142,11 @@ func (l *Leg) listen(on func(Event)) {
 	l.backlog = nil
 }
 
-// finish tells the last event.
+// finish tells the last event. Who is told finds the leg over.
 func (l *Leg) finish(e Event) {
-	l.emit(e)
-	l.over.Store(true)
+	if !l.over.Swap(true) {
+		l.tell(e)
+	}
 	l.uncount()
 	if l.waiting != nil {
 		l.waiting(nil, ErrOver)
