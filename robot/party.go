@@ -192,19 +192,20 @@ func (x *Party) reinvited(e sip.Reinvite) {
 	e.Respond(200, x.session.Local())
 }
 
-// close ends what is left of the call.
+// close ends what is left of the call. Nobody is told of it while x.mu is held, for event takes it.
 func (x *Party) close() {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	ended, answered, stream := x.ended, x.answered, x.stream
+	x.mu.Unlock()
 	switch {
-	case x.ended:
-	case x.answered:
+	case ended:
+	case answered:
 		x.leg.Bye(sip.Reason{Q850: 16})
 	default:
 		x.in.Reject(480, "", 0)
 	}
-	if x.stream != nil {
-		x.stream.Close()
+	if stream != nil {
+		stream.Close()
 	}
 }
 
@@ -226,8 +227,8 @@ func (x *Party) Ring() { x.in.Ring(180, nil) }
 // Reject refuses the call.
 func (x *Party) Reject(status int) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	x.ended = true
+	x.mu.Unlock()
 	x.in.Reject(status, "", 0)
 }
 

@@ -190,9 +190,10 @@ func (p *Phone) reinvited(l *Line, e sip.Reinvite) {
 // hangUp ends a call whose leg may not be known yet.
 func (p *Phone) hangUp(l *Line) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if l.leg != nil {
-		l.leg.Bye(sip.Reason{})
+	leg := l.leg
+	p.mu.Unlock()
+	if leg != nil {
+		leg.Bye(sip.Reason{}) // tells end, which takes p.mu
 	}
 }
 

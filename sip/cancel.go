@@ -4,7 +4,7 @@ package sip
 // follows at once. An answer that crosses it is acknowledged and hung up
 // (RFC 3261 §9.1). After the answer it does nothing.
 func (l *Leg) Cancel() {
-	l.post(func() { l.giveUp(Failed{Status: 487, Reason: phrase(487)}) })
+	l.perform(func() { l.giveUp(Failed{Status: 487, Reason: phrase(487)}) })
 }
 
 // giveUp tells the end of an unanswered call and cleans up after it.

@@ -3,7 +3,7 @@ package sip
 // Bye hangs up in whatever state the leg is: an outgoing call that rings is
 // canceled, an inbound one refused with 480, an answered one waits for its ACK
 // before the BYE leaves (RFC 3261 §15). Closed or Failed follows.
-func (l *Leg) Bye(r Reason) { l.post(func() { l.hangUp(r) }) }
+func (l *Leg) Bye(r Reason) { l.perform(func() { l.hangUp(r) }) }
 
 func (l *Leg) hangUp(r Reason) {
 	switch {

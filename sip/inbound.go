@@ -102,7 +102,7 @@ func (in *Inbound) Answer(sdp []byte) error {
 // Reject sends a final failure, 300 to 699. An empty reason means the standard
 // phrase. A retryAfter above zero adds Retry-After. Closed follows.
 func (in *Inbound) Reject(status int, reason string, retryAfter time.Duration) {
-	in.leg.post(func() { in.leg.reject(status, reason, retryAfter) })
+	in.leg.perform(func() { in.leg.reject(status, reason, retryAfter) })
 }
 
 // attempt remembers an INVITE by Call-ID and From tag, to tell a retry and a

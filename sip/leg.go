@@ -194,6 +194,8 @@ func (l *Leg) uncount() {
 
 func (l *Leg) post(do func()) { l.shard.post(func(*shard) { do() }) }
 
+func (l *Leg) perform(do func()) { l.shard.perform(func(*shard) { do() }) }
+
 // expire is the leg's one deadline: which, follows from its state.
 func (l *Leg) expire(s *shard) {
 	switch {
