@@ -22,7 +22,7 @@ const (
 	// more than busyWrites were given in the last tenth of a second: the more share a commit, the fewer pages are written twice.
 	patience     = 3 * time.Millisecond
 	longPatience = 25 * time.Millisecond
-	busyWrites   = 50
+	busyWrites   = 20
 	// gather is the least time between two commits of which nobody waits for the disk, where more than fewSwift were given to Swift in the
 	// last tenth of a second.
 	gather   = 4 * time.Millisecond
