@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -138,6 +139,26 @@ func TestACallIsPlacedForAUser(t *testing.T) {
 			t.Errorf("record: %+v", r)
 		}
 		o.inOrder(r.CallID, "call.started", "call.answered", "call.recording", "call.transcription", "call.ended")
+	})
+}
+
+func TestWhoIsRungForAPlacedCallIsShown(t *testing.T) {
+	t.Parallel()
+	o := newOffice(rig.Start(t, rig.Options{Env: quiet}))
+	dave := o.AddUser("Dave")
+	silent := o.phone(dave, 700, rig.PhoneOptions{})
+	o.Want(201, "POST", "/calls", map[string]any{"to": "ext:" + dave.Extension, "user_id": o.ada.ID}, nil)
+	silent.Wait("CALL_INCOMING", "")
+	o.live(func(c map[string]any) bool {
+		return slices.ContainsFunc(c["legs"].([]any), func(l any) bool {
+			leg := l.(map[string]any)
+			return leg["user_id"] == dave.ID && leg["status"] == "ringing"
+		})
+	})
+	rig.Until(o.T, "Dave seen as called", 20*time.Second, func() bool {
+		var seen map[string]any
+		o.Want(200, "GET", "/users/"+dave.ID, nil, &seen)
+		return seen["presence"].(map[string]any)["status"] == "ringing"
 	})
 }
 

@@ -43,7 +43,7 @@ func (c *liveCall) sendDTMF(_ context.Context, x call.DTMF, done reply) {
 				done.fail(problemOfDTMF(err, method))
 				return
 			}
-			c.step("dtmf.sent", l, detail{"digits": len(x.Digits), "method": method})
+			c.step("dtmf.sent", l, detail{"digits": digitsIn(x.Digits), "method": method})
 			done.result(call.Result{Digits: digitsIn(x.Digits), Method: method})
 		}
 	})

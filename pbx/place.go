@@ -138,12 +138,15 @@ func (c *liveCall) nowRinging(l *leg) {
 		return
 	}
 	c.ringing = c.sw.Now()
-	if l.trunk != nil { // nobody here sees it ring
-		return
+	if l.trunk == nil { // else nobody here sees it ring
+		c.changeBeside(context.Background(), c.ringingAt(l))
 	}
-	c.changeBeside(context.Background(), event.CallRinging{CallID: c.id, LegID: l.id, Role: l.role, Direction: string(c.new.Direction),
+}
+
+func (c *liveCall) ringingAt(l *leg) event.Payload {
+	return event.CallRinging{CallID: c.id, LegID: l.id, Role: l.role, Direction: string(c.new.Direction),
 		FromNumber: c.new.From, ToNumber: c.new.To, Number: l.number, UserID: optional(l.caller.UserID),
-		DeviceID: optional(l.caller.DeviceID), At: at(c.ringing)})
+		DeviceID: optional(l.caller.DeviceID), At: at(c.sw.Now())}
 }
 
 // dialOut dials the destination for the user who has picked up, and lets them hear it ring.
@@ -190,7 +193,10 @@ func (c *liveCall) dial(ctx context.Context, p call.Placement, r reach) {
 	for name, value := range p.Headers {
 		h.header = append(h.header, sip.Header{Name: name, Value: value})
 	}
-	h.onRing = func(l *leg, e sip.Provisional) { c.farRings(l, e) }
+	h.onRing = func(l *leg, e sip.Provisional) {
+		c.farRings(l, e)
+		c.showRinging(l)
+	}
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.bothUp(ctx, p, l) }
 	h.onFail = func(ctx context.Context, e sip.Failed) {
 		if next := c.afterwards(r, e); next != nil {
@@ -215,6 +221,17 @@ func (c *liveCall) farRings(l *leg, e sip.Provisional) {
 	l.stream.Apply(&preview, l.via())
 	c.a.loop(nil)
 	media.Bridge(c.a.stream, l.stream)
+}
+
+// showRinging writes down that the destination rings, when it first does: who is rung is among the call's legs, and is not free.
+func (c *liveCall) showRinging(l *leg) {
+	switch {
+	case !l.dirty:
+	case l.trunk != nil:
+		c.changeBeside(context.Background())
+	default:
+		c.changeBeside(context.Background(), c.ringingAt(l))
+	}
 }
 
 // bothUp connects the user and the destination.
