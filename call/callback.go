@@ -94,7 +94,7 @@ func insertCallback(ctx context.Context, tx db.Querier, org string, c Callback) 
 	const q = `INSERT INTO callbacks (org_id, id, to_number, user_id, from_number, reason, scheduled_at, window_end, window_given, status,
 			attempts, max_attempts, origin, origin_call_id, sandbox, created_at, queue_id, flow_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '[]', $11, $12, $13, $14, $15, $16, $17)`
-	_, err := tx.Exec(ctx, q, org, c.ID, c.ToNumber, *c.UserID, db.Null(c.from), c.Reason, c.ScheduledAt, db.At(c.windowEnd),
+	_, err := tx.Exec(ctx, q, org, c.ID, c.ToNumber, text(c.UserID), db.Null(c.from), c.Reason, c.ScheduledAt, db.At(c.windowEnd),
 		c.WindowEnd != nil, c.Status, c.MaxAttempts, c.Origin, c.OriginCallID, c.sandbox, c.CreatedAt,
 		c.QueueID, c.FlowID)
 	if err != nil {

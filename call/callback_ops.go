@@ -41,6 +41,9 @@ type CallbackCreate struct {
 // farthest is how far ahead a callback may be scheduled.
 const farthest = 90 * 24 * time.Hour
 
+// clocksDiffer is how far in the past it may be: a program's clock is not ours.
+const clocksDiffer = time.Minute
+
 // CreateCallback writes down a call to be placed at a time, or at once.
 func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[Callback], error) {
 	c, err := s.callback(ctx, in.Body)
@@ -102,7 +105,7 @@ func (s *Service) callbackParties(ctx context.Context, c Callback, b CallbackCre
 	if err != nil {
 		return c, err
 	}
-	c.UserID, c.from = &p.UserID, p.From
+	c.UserID, c.from = db.Null(p.UserID).Ptr(), p.From
 	if wrong = append(wrong, more...); b.To == "" {
 		return c, refuse(append(wrong, op.Field("to", "required", "must be a number")))
 	}
@@ -127,6 +130,9 @@ func (c *Callback) when(b CallbackCreate, now time.Time) (wrong []op.Violation) 
 	at, until := read("scheduled_at", b.ScheduledAt), read("window_end", b.WindowEnd)
 	if at.After(now) {
 		c.ScheduledAt = db.At(at)
+	}
+	if !at.IsZero() && now.Sub(at) > clocksDiffer {
+		wrong = append(wrong, op.Field("scheduled_at", "out_of_range", "is in the past; leave it out to call at once"))
 	}
 	if at.Sub(now) > farthest {
 		wrong = append(wrong, op.Field("scheduled_at", "out_of_range", "at most 90 days ahead"))

@@ -158,6 +158,7 @@ func TestACanceledCallbackIsNotDialledAndItsCallIsHungUp(t *testing.T) {
 func TestEverythingWrongWithACallbackIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	o, _ := desk(t, dbtest.SQLite(t))
+	o.do("POST", "/callbacks", map[string]any{"to": "+12025550143", "scheduled_at": "2020-01-01T00:00:00Z"}).Refused("validation_failed", "scheduled_at out_of_range", "user_id required")
 	o.do("POST", "/callbacks", map[string]any{"to": "x", "scheduled_at": "tomorrow", "max_attempts": 11, "origin_call_id": "call_none",
 		"window_end": "2020-01-01T00:00:00Z"}).Refused("validation_failed", "to invalid_e164", "scheduled_at invalid_time", "max_attempts out_of_range",
 		"origin_call_id not_found", "user_id required", "window_end out_of_range")

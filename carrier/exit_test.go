@@ -178,6 +178,9 @@ func TestNothingGoesOutBeforeTheLackOfEmergencyCallsIsAcknowledged(t *testing.T)
 	if _, reason := h.open(t, "030 7654321"); reason != carrier.NotAcknowledged {
 		t.Errorf("not acknowledged: %q", reason)
 	}
+	if _, reason := h.open(t, "abc"); reason != carrier.NumberInvalid {
+		t.Errorf("no number: %q", reason)
+	}
 	h.trunk("able", `,"emergency_capable":true`)
 	if _, reason := h.open(t, "030 7654321"); reason != carrier.Allowed {
 		t.Errorf("with emergency calls: %q", reason)

@@ -66,8 +66,6 @@ func (p Policy) Judge(dialled string) Verdict {
 		return Verdict{Reason: OrgSuspended}
 	case !p.Outbound.Enabled:
 		return Verdict{Reason: OutboundOff}
-	case p.Unacknowledged:
-		return Verdict{Reason: NotAcknowledged}
 	}
 	n, err := phonenumbers.Parse(bare(dialled), p.Country)
 	if err != nil {
@@ -79,6 +77,8 @@ func (p Policy) Judge(dialled string) Verdict {
 	}
 	v := Verdict{Number: phonenumbers.Format(n, phonenumbers.E164), Country: region, Type: TypeOf(n)}
 	switch {
+	case p.Unacknowledged:
+		v.Reason = NotAcknowledged
 	case !p.open(n, v.Country):
 		v.Reason = CountryClosed
 	case slices.Contains(p.Outbound.BlockedTypes, v.Type):
