@@ -57,6 +57,7 @@ var codes = map[string]code{
 	"consent_required":   {403, "Consent is needed first", "Obtain the consent the organisation's settings ask for."},
 
 	"not_found":           {404, "Not found", "Check the identifier. Identifiers of other organisations are not found."},
+	"method_not_allowed":  {405, "Method not allowed", "Use one of the methods that Allow names."},
 	"contact_not_found":   {404, "No contact found", "No connected source knows this number or address."},
 	"recording_not_found": {404, "No recording", "See reason: the call was not recorded, or the recording is not ready yet."},
 

@@ -256,10 +256,7 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	}
 	if allowed := s.methods(r); len(allowed) > 0 {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		_, _ = w.Write([]byte(`{"type":"/errors/not_found","title":"Method not allowed","status":405,"code":"not_found","detail":"allowed here: ` +
-			strings.Join(allowed, ", ") + `","request_id":"` + op.RequestID(r.Context()) + `"}` + "\n"))
+		op.Write(w, r, op.Fail("method_not_allowed", "allowed here: "+strings.Join(allowed, ", ")))
 		return
 	}
 	op.Write(w, r, op.Fail("not_found", "there is nothing at this address; GET /v1 lists what there is"))

@@ -16,7 +16,7 @@ import (
 var means = map[string]string{
 	"call.started":       "A call was accepted for routing, or is about to be placed.",
 	"call.answered":      "A person or an AI agent is connected.",
-	"call.ended":         "A call is over: told once, when recording and summary are there, or 30 s after the end with what is.",
+	"call.ended":         "A call is over: told once, when recording and summary are there, or 30 s after the end with what is. The event stream tells it at once, and what comes later by call.recording and call.transcription.",
 	"call.missed":        "An inbound call ended without anybody connected.",
 	"call.recording":     "A recording can be fetched, or has failed for good.",
 	"call.transcription": "Transcript and summary are both finished, failed or skipped.",
