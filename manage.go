@@ -32,7 +32,7 @@ func orgCommand(ctx context.Context, args []string) error {
 		return err
 	}
 	var in orgIn
-	c, err := load("org create", args, os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("org create", args, os.Stdout, func(fs *flag.FlagSet) {
 		fs.StringVar(&in.Name, "name", "", "name of the organisation")
 	}, "country", "data", "db", "config")
 	if err != nil {
@@ -50,7 +50,7 @@ func keyCommand(ctx context.Context, args []string) error {
 		return err
 	}
 	var in keyIn
-	c, err := load("key create", args, os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("key create", args, os.Stdout, func(fs *flag.FlagSet) {
 		fs.StringVar(&in.Org, "org", "", "id of the organisation")
 		fs.StringVar(&in.Scopes, "scopes", "", "all, or a comma-separated list such as calls:read,memory:read")
 		fs.StringVar(&in.Kind, "kind", "standard", "standard or partner")
@@ -111,7 +111,7 @@ func alone(ctx context.Context, c Config, action string, in any) (string, error)
 
 func migrateCommand(ctx context.Context, args []string) error {
 	var status bool
-	c, err := load("migrate", args, os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("migrate", args, os.Stdout, func(fs *flag.FlagSet) {
 		fs.BoolVar(&status, "status", false, "only show what is pending")
 	}, "data", "db", "config")
 	if err != nil {
@@ -154,7 +154,7 @@ func migrate(ctx context.Context, d *db.DB, status bool) error {
 
 func backupCommand(ctx context.Context, args []string) error {
 	var in backupIn
-	c, err := load("backup", args, os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("backup", args, os.Stdout, func(fs *flag.FlagSet) {
 		fs.StringVar(&in.To, "to", "", "folder for the copy; it must not exist yet")
 	}, "data", "db", "config")
 	if err != nil {

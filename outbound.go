@@ -20,7 +20,7 @@ func outboundCommand(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
 		in.Do, args = args[0], args[1:]
 	}
-	c, err := load("outbound", args, os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("outbound", args, os.Stdout, func(fs *flag.FlagSet) {
 		fs.BoolVar(&in.Calls, "calls", false, "with stop: also end outbound calls in progress, but emergency calls")
 	}, "data", "db", "config")
 	if err != nil {

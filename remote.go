@@ -50,8 +50,8 @@ func (r *remote) parse(name, words string, args []string, env string, more func(
 	fs.StringVar(&r.env, "env", env, "with --data: live or test, which is the sandbox")
 	fs.BoolVar(&r.json, "json", false, "print JSON, a line for each record")
 	help := func() {
-		fmt.Fprintf(r.note, "usage: soniq %s [flags]\n\n", strings.TrimSpace(name+" "+words))
-		fs.VisitAll(func(f *flag.Flag) { printFlag(r.note, f.Name, f.Usage, "", "") })
+		fmt.Fprintf(r.out, "usage: soniq %s [flags]\n\n", strings.TrimSpace(name+" "+words))
+		fs.VisitAll(func(f *flag.Flag) { printFlag(r.out, f.Name, f.Usage, "", "") })
 	}
 	var found []string
 	for {

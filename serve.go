@@ -32,7 +32,7 @@ import (
 
 // serveCommand runs the platform until it is told to stop.
 func serveCommand(ctx context.Context, args []string) error {
-	c, err := load("serve", args, os.Stderr, nil)
+	c, err := load("serve", args, os.Stdout, nil)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func stockCommand(ctx context.Context, args []string) error {
 		return err
 	}
 	var in stockIn
-	c, err := load("stock add", args, os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("stock add", args, os.Stdout, func(fs *flag.FlagSet) {
 		fs.StringVar(&in.Org, "org", "", "id of the organisation")
 		fs.StringVar(&in.Trunk, "trunk", "", "id of the trunk the numbers come over")
 		fs.StringVar(&in.From, "from", "", "first number of the block, such as +442079460100")
@@ -55,7 +55,7 @@ func portCommand(ctx context.Context, args []string) error {
 		return err
 	}
 	var in portIn
-	c, err := load("port set", args, os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("port set", args, os.Stdout, func(fs *flag.FlagSet) {
 		fs.StringVar(&in.Org, "org", "", "id of the organisation")
 		fs.StringVar(&in.ID, "id", "", "id of the port")
 		fs.StringVar(&in.Status, "status", "", "in_review, scheduled, completed, rejected or canceled")

@@ -24,7 +24,7 @@ func usersCommand(ctx context.Context, args []string) error {
 		return errors.New("users: say what to do, and for whom: soniq users add|password EMAIL")
 	}
 	in, action := userIn{Email: args[1]}, map[string]string{"add": "user.add", "password": "user.link"}[args[0]]
-	c, err := load("users "+args[0]+" EMAIL", args[2:], os.Stderr, func(fs *flag.FlagSet) {
+	c, err := load("users "+args[0]+" EMAIL", args[2:], os.Stdout, func(fs *flag.FlagSet) {
 		fs.StringVar(&in.Org, "org", "", "id of the organisation, where there are several")
 		if args[0] == "add" {
 			fs.StringVar(&in.First, "first-name", "", "first name; what stands before the @ unless given")
