@@ -132,10 +132,7 @@ func New(c Config) *Switch {
 func (s *Switch) Serve(server *sip.Server) { s.server = server }
 
 // Open lets new calls in. Until then they are told to come back: a node that starts carries on its old ones first.
-func (s *Switch) Open() {
-	s.door.open.Store(true)
-	go media.Music() // made once, in a quarter of a second, for which the first hold does not wait
-}
+func (s *Switch) Open() { s.door.open.Store(true) }
 
 // Invite takes a new call: from here on its own goroutine owns it. Calls that come faster than they can be set up are
 // turned away.
