@@ -41,16 +41,25 @@ func compose() []int16 {
 
 func pitchOf(semitones int) float64 { return 220 * math.Pow(2, float64(semitones)/12) }
 
-// pluck adds a note that rises in rise seconds and dies away.
+// pluck adds a note that rises in rise seconds and dies away: A·(1-e^(-t/rise))·e^(-3t/seconds) of sin x + 0.3 sin 2x + 0.1 sin 3x. Each sample
+// follows from the one before, for whoever is put on hold first waits for all of them.
 func pluck(mix []float64, at int, seconds, hz, level, rise float64) {
-	total := int(seconds * 1.5 * clipRate)
+	total, fade := int(seconds*1.5*clipRate), int(0.05*clipRate)
+	step, cosStep := math.Sincos(2 * math.Pi * hz / clipRate)
+	fall, missing := level, 1.0
+	fallStep, missingStep := math.Exp(-3/seconds/clipRate), math.Exp(-1/rise/clipRate)
+	sin, cos := 0.0, 1.0
+	at %= len(mix)
 	for i := range total {
-		t := float64(i) / clipRate
-		envelope := level * (1 - math.Exp(-t/rise)) * math.Exp(-3*t/seconds)
-		if left := float64(total-i) / clipRate; left < 0.05 {
-			envelope *= left / 0.05
+		v := fall * (1 - missing) * sin * (1 + 0.6*cos + 0.1*(3-4*sin*sin))
+		if left := total - i; left < fade {
+			v *= float64(left) / float64(fade)
 		}
-		x := 2 * math.Pi * hz * t
-		mix[(at+i)%len(mix)] += envelope * (math.Sin(x) + 0.3*math.Sin(2*x) + 0.1*math.Sin(3*x))
+		mix[at] += v
+		if at++; at == len(mix) {
+			at = 0
+		}
+		fall, missing = fall*fallStep, missing*missingStep
+		sin, cos = sin*cosStep+cos*step, cos*cosStep-sin*step
 	}
 }
