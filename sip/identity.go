@@ -9,6 +9,9 @@ import (
 // maxDiversions bounds how many diversions of a call are looked at.
 const maxDiversions = 10
 
+// maxPassports bounds how many signatures of a call are kept: those of its carriers, one of each diversion among them (RFC 8946).
+const maxPassports = 10
+
 // identity is who the network says is calling: P-Asserted-Identity (RFC 3325),
 // or the older Remote-Party-ID.
 func (m *message) identity() Address {
@@ -39,6 +42,17 @@ func (m *message) anonymous() bool {
 	}
 	from := m.from.addr.address().URI
 	return strings.EqualFold(from.Host, "anonymous.invalid") || strings.EqualFold(from.User, "anonymous")
+}
+
+// passports are the values of Identity, of which each stands on a line of its own (RFC 8224 §4).
+func (m *message) passports() (all []string) {
+	for i := range m.fields {
+		f := &m.fields[i]
+		if f.kind == other && (strings.EqualFold(f.name, "Identity") || strings.EqualFold(f.name, "y")) && f.value != "" && len(all) < maxPassports {
+			all = append(all, f.value)
+		}
+	}
+	return all
 }
 
 // diversions are who the call was diverted from, the last one first
@@ -112,6 +126,9 @@ func (s *Server) callFields(o *Outgoing, target URI) (string, error) {
 	}
 	b := s.appendIdentity(nil, o)
 	b = s.appendHistory(b, o, target)
+	for _, p := range o.Passports {
+		b = appendField(b, "Identity", clean(p))
+	}
 	if o.ReferredBy != "" {
 		b = appendField(b, "Referred-By", clean(o.ReferredBy))
 	}

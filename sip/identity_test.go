@@ -121,3 +121,21 @@ func TestDevicesAssertNothing(t *testing.T) {
 		t.Errorf("got %+v", in)
 	}
 }
+
+// RFC 8224 §4: each Identity stands on a line of its own and is passed on as it came.
+func TestPassportsAreWrittenAsRead(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	first, second := `a.b.c;info=<https://x/1,2>;alg=ES256;ppt="shaken"`, "..d;info=<https://x/2>"
+	in := (&Leg{shard: l.shard}).describe(parsed(t, "Identity: "+first+"\nP-Asserted-Identity: <sip:+1@x>\ny:"+second+"\n"+"Identity:\n"))
+	if len(in.Passports) != 2 || in.Passports[0] != first || in.Passports[1] != second {
+		t.Fatalf("read %q", in.Passports)
+	}
+	lines, err := l.srv.callFields(&Outgoing{Passports: append(in.Passports, "evil\r\nEvil: 1")}, URI{Host: "x"})
+	if want := "Identity: " + first + "\r\nIdentity: " + second + "\r\nIdentity: evil  Evil: 1\r\n"; err != nil || lines != want {
+		t.Errorf("wrote:\n%swant:\n%s", lines, want)
+	}
+	if many := parsed(t, strings.Repeat("Identity: a\n", 30)).passports(); len(many) != maxPassports {
+		t.Errorf("%d are kept", len(many))
+	}
+}

@@ -28,6 +28,8 @@ type Outgoing struct {
 	// Diversion and HistoryInfo are who the call was diverted from, the last
 	// one first, in the form the other side reads (RFC 5806, RFC 7044).
 	Diversion, HistoryInfo []Address
+	// Passports are written as Identity, a line each (RFC 8224 §4).
+	Passports []string
 	// ReferredBy is the Referred-By of the transfer this call is made for
 	// (RFC 3892).
 	ReferredBy string

@@ -1,0 +1,180 @@
+// Package stir verifies what the network says of who calls: the signature of the caller's carrier beside an INVITE (RFC 8224),
+// of the kind that certificates of telephony make (RFC 8225, RFC 8226), with the carrier's word on the caller (RFC 8588).
+package stir
+
+import (
+	"context"
+	"crypto/x509"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What a call waits for, and what is believed.
+const (
+	defaultWait = 500 * time.Millisecond // for a certificate
+	freshness   = time.Minute            // RFC 8224 §6.2: how far from now a signature may have been made
+	maxTokens   = 4                      // signatures of a call that are looked at
+)
+
+// Config is what a Verifier needs.
+type Config struct {
+	Roots  *x509.CertPool // who may have signed certificates
+	Client *http.Client   // fetches certificates; it must not reach what callers have no business with
+	Now    func() time.Time
+	Wait   time.Duration // how long a call waits for a certificate; 0: 500 ms
+}
+
+// A Verifier verifies calls. It is safe for concurrent use.
+type Verifier struct {
+	wait         time.Duration
+	now          func() time.Time
+	certificates *store
+}
+
+// New makes a verifier; Close ends what it is fetching.
+func New(c Config) *Verifier {
+	if c.Wait == 0 {
+		c.Wait = defaultWait
+	}
+	return &Verifier{wait: c.Wait, now: c.Now, certificates: newStore(c)}
+}
+
+// Close gives up fetching and waits until that has ended.
+func (v *Verifier) Close() { v.certificates.close() }
+
+// A Result is what became of verifying a call.
+type Result struct {
+	Attestation string   // A, B or C (RFC 8588 §4); "" where the signature has none, or is not good
+	OrigID      string   // what the carrier calls where the call came from
+	Certificate string   // address of the certificate; "" where there is no signature to look at
+	Failure     *Failure // nil: verified
+}
+
+// A Failure says why a call is not verified.
+type Failure struct {
+	Code    int    // of RFC 8224 §6.2.2; 0 where it has none
+	Reason  string // what programs tell it by
+	Problem string // in words
+}
+
+func (f *Failure) Error() string { return f.Problem }
+
+func stale(problem string) *Failure       { return &Failure{403, "stale_date", problem} }
+func unsigned(problem string) *Failure    { return &Failure{428, "use_identity_header", problem} }
+func unreachable(problem string) *Failure { return &Failure{436, "bad_identity_info", problem} }
+func unsupported(problem string) *Failure { return &Failure{437, "unsupported_credential", problem} }
+func invalid(problem string) *Failure     { return &Failure{438, "invalid_identity_header", problem} }
+func pending(problem string) *Failure     { return &Failure{0, "certificate_pending", problem} }
+func withheld(problem string) *Failure    { return &Failure{0, "caller_withheld", problem} }
+
+// Refuted reports whether there is a signature and it is not good. Where none could be looked at, nothing is refuted.
+func (r Result) Refuted() bool {
+	return r.Failure != nil && (r.Failure.Code == 403 || r.Failure.Code == 437 || r.Failure.Code == 438)
+}
+
+// Verstat is the result as telephones are told it (3GPP TS 24.229 §7.2A.20). A telephone takes a mere Passed for the carrier's word
+// that the number is the caller's, which B and C are not: they are named.
+func (r Result) Verstat() string {
+	switch {
+	case r.Refuted():
+		return "TN-Validation-Failed"
+	case r.Failure != nil:
+		return "No-TN-Validation"
+	case r.Attestation == "B" || r.Attestation == "C":
+		return "TN-Validation-Passed-" + r.Attestation
+	}
+	return "TN-Validation-Passed"
+}
+
+// Verify verifies that somebody who may do so has signed, just now, that from calls to. The headers are the values of Identity, the
+// numbers E.164. Of several signatures one that is good is enough.
+func (v *Verifier) Verify(ctx context.Context, headers []string, from, to string) Result {
+	from, to = canonical(from), canonical(to)
+	if len(headers) == 0 {
+		return Result{Failure: unsigned("the call came without a signature")}
+	}
+	if from == "" {
+		return Result{Failure: withheld("the caller's number is not told, so that nobody can say whether it was signed")}
+	}
+	first := Result{Failure: unsigned("no signature of the call is one about its caller")}
+	looked := 0
+	for _, h := range headers {
+		r, ours := v.verify(ctx, h, from, to)
+		if !ours {
+			continue
+		}
+		if r.Failure == nil {
+			return r
+		}
+		if looked++; looked == 1 {
+			first = r
+		}
+		if looked == maxTokens {
+			break
+		}
+	}
+	return first
+}
+
+// verify looks at one signature; ours is false where it is about something else than who calls, such as a diversion.
+func (v *Verifier) verify(ctx context.Context, header, from, to string) (r Result, ours bool) {
+	id, err := parse(header)
+	if err != nil {
+		return Result{Failure: err}, true
+	}
+	if id.kind != "" && id.kind != shaken {
+		return Result{}, false
+	}
+	r.Certificate = id.info
+	p, err := id.passport()
+	if err == nil {
+		err = p.claims(from, to, v.now())
+	}
+	if err == nil {
+		err = v.signature(ctx, p, from)
+	}
+	if r.Failure = err; err == nil {
+		r.Attestation, r.OrigID = p.payload.Attest, p.payload.OrigID
+	}
+	return r, true
+}
+
+// claims checks what is signed against the call.
+func (p *passport) claims(from, to string, now time.Time) *Failure {
+	switch age := now.Sub(time.Unix(p.payload.IAT, 0)); {
+	case age > freshness || age < -freshness:
+		return stale("it was not signed within a minute of now; the clock of one side may be wrong")
+	case canonical(p.payload.Orig.TN) != from:
+		return invalid("it was signed for another caller")
+	case !slices.ContainsFunc(p.payload.Dest.TN, func(n string) bool { return to != "" && canonical(n) == to }):
+		return invalid("it was signed for a call to another number")
+	}
+	return nil
+}
+
+// signature checks that whom the certificate belongs to has signed, and may for the number.
+func (v *Verifier) signature(ctx context.Context, p *passport, from string) *Failure {
+	ctx, cancel := context.WithTimeout(ctx, v.wait)
+	defer cancel()
+	c, err := v.certificates.get(ctx, p.header.X5U)
+	if err != nil {
+		return err
+	}
+	return c.check(p, from, v.now())
+}
+
+// canonical is a number as signatures have it (RFC 8224 §8.3): digits only; "" where it is not a number.
+func canonical(number string) string {
+	digits := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" -.()", r) {
+			return -1
+		}
+		return r
+	}, strings.TrimPrefix(strings.TrimSpace(number), "+"))
+	if len(digits) > 20 || strings.Trim(digits, "0123456789") != "" {
+		return ""
+	}
+	return digits
+}
