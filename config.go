@@ -77,6 +77,7 @@ type Config struct {
 	CallRate       int           `flag:"call-rate" default:"4000" help:"new calls per second beyond which they get 503"`
 	RingTime       time.Duration `flag:"ring-time" default:"60s" help:"how long phones and carriers are rung before a call counts as not answered"`
 	TrunkProbe     time.Duration `flag:"trunk-probe" default:"1m" help:"how often each trunk is asked by OPTIONS whether it is there; 0 never asks"`
+	STIRRoots      string        `flag:"stir-roots" default:"" help:"file (PEM) with the authorities whose certificates may sign who calls (STIR/SHAKEN), such as the list of your country's policy administrator; empty: calls from trunks are not verified"`
 	KeepAlive      time.Duration `flag:"nat-keepalive" default:"25s" help:"how often phones behind routers that registered by UDP are asked something, so that their router lets calls in; 0 never asks"`
 	MediaTimeout   time.Duration `flag:"media-timeout" default:"1m" help:"how long a phone or carrier that should speak may send no audio before it is asked whether it is still there; 0 never asks"`
 	Plans          string        `flag:"plans" default:"" help:"file (JSON) with the plans that partners sell and what single organisations are allowed; empty: starter, business and enterprise"`

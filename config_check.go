@@ -67,6 +67,9 @@ func (c *Config) check() []error {
 	if _, err := c.plans(); err != nil {
 		wrong = append(wrong, err)
 	}
+	if _, err := c.stirRoots(); err != nil {
+		wrong = append(wrong, err)
+	}
 	for name, use := range map[string]string{"transcriber": c.Transcriber, "writer": c.Writer, "embedder": c.Embedder, "voice": c.Voice} {
 		may := "builtin, off, or the address of an OpenAI-compatible server"
 		if name == "transcriber" {

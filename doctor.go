@@ -42,6 +42,7 @@ func doctorCommand(ctx context.Context, args []string) error {
 	d.system()
 	d.engines(ctx)
 	d.phones()
+	d.callers()
 	if d.wrong > 0 {
 		fmt.Fprintf(d.out, "\n%d problem(s) keep soniq from working; %d hint(s)\n", d.wrong, d.hints)
 		return errFailed

@@ -43,6 +43,7 @@ import (
 	"soniq/seal"
 	"soniq/sms"
 	"soniq/smsc"
+	"soniq/stir"
 	"soniq/stream"
 	"soniq/transcript"
 	"soniq/user"
@@ -102,6 +103,7 @@ type house struct {
 	contacts    *contact.Service
 	crm         *crm.Service
 	attendant   *attendant.Service
+	verifier    *stir.Verifier // nil where calls from trunks are not verified
 }
 
 // openHouse takes the data folder, brings the database up to date and builds the rooms.
@@ -201,6 +203,9 @@ func (h *house) build() error {
 		Node: h.node, Prefix: h.config.HookPrefix, Outbox: h.outbox, SignRecording: h.calls.SignedURL, NumberID: h.numberID})
 	h.audit = &audit.Service{DB: h.db}
 	h.streams = stream.New(stream.Config{Outbox: h.outbox, Valid: h.keys.Valid, Changed: auth.Changed})
+	if err := h.buildVerifier(now); err != nil {
+		return err
+	}
 	if err := h.buildMind(now); err != nil {
 		return err
 	}
@@ -325,6 +330,9 @@ func (h *house) close() {
 	}
 	if h.esme != nil {
 		h.esme.Close()
+	}
+	if h.verifier != nil {
+		h.verifier.Close()
 	}
 	if h.db != nil {
 		if err := h.db.Close(); err != nil {

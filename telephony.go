@@ -36,7 +36,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	dir := newDirectory(ctx, h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
 		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
-		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: h.callerName, Room: h.orgs.Room, Rings: h.rings, Attend: h.attendant.Attend,
+		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: h.callerName, Room: h.orgs.Room, Rings: h.rings, Attend: h.attendant.Attend, Verify: h.verify(),
 		MediaTimeout: c.MediaTimeout})
 	if n.parties, err = openParties(ctx, h); err != nil {
 		n.parties = nil

@@ -32,6 +32,7 @@ type hunt struct {
 	header      []sip.Header
 	diversion   []sip.Address
 	history     bool // it is told as History-Info too
+	passports   []string
 	offer       func() media.Media
 	timer       *time.Timer
 	until       time.Time // it gives up
@@ -98,7 +99,7 @@ func (h *hunt) ringPhone(ctx context.Context, p *Phone) *leg {
 	l := h.newLeg()
 	l.phone, l.number = p, h.to.user.Extension
 	l.caller = callerOf(*h.to.user, p.DeviceID)
-	o := sip.Outgoing{Binding: &p.Binding, From: h.from, To: sip.Address{URI: sip.URI{User: h.to.user.Extension}}}
+	o := sip.Outgoing{Binding: &p.Binding, From: h.from, To: sip.Address{URI: sip.URI{User: h.to.user.Extension}}, Identity: h.verified()}
 	h.invite(ctx, l, o, profileOf(p.Binding.Transport, p.SRTP))
 	return l
 }
@@ -174,6 +175,9 @@ func (h *hunt) trunkInvite(t *TrunkOut) sip.Outgoing {
 	shown := sip.Address{Display: h.from.Display, URI: sip.URI{User: h.to.shownAs(h.from.URI.User), Host: t.Domain}}
 	o := sip.Outgoing{URI: "sip:" + t.Number + "@" + t.Target.Host, NextHop: t.Target, Credentials: t.Credentials, Location: h.to.exit.Location, Header: t.Header,
 		From: shown, To: sip.Address{URI: sip.URI{User: t.Number}}}
+	if !h.to.exit.Emergency {
+		o.Passports = h.passports
+	}
 	switch t.Mode {
 	case "pai":
 		o.Identity = shown

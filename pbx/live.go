@@ -27,6 +27,7 @@ type liveCall struct {
 	hunts []*hunt // what rings
 	legs  []*leg  // every leg there ever was
 
+	verstat   string // what verifying a caller from outside came to, as telephones are told; "" where nobody looked
 	transfer  *transfer
 	visit     *Visit   // of a caller whom a script leads
 	visits    []*Visit // all there were

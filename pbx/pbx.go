@@ -12,6 +12,7 @@ import (
 	"soniq/db"
 	"soniq/media"
 	"soniq/sip"
+	"soniq/stir"
 )
 
 // Records is where calls are written down; package call fills it.
@@ -57,6 +58,9 @@ type Config struct {
 	// CallerName is how a caller from outside who sends no name is shown; "" where that is not known. nil: nobody is asked. It
 	// is on the way of every such call.
 	CallerName func(ctx context.Context, org, number string) string
+	// Verify says what the signatures beside a call from a trunk are worth. It is on the way of every such call, and bounds itself how
+	// long it looks. nil: nobody looks.
+	Verify func(ctx context.Context, signatures []string, from, to string) stir.Result
 	// Room refuses with the error for programs where an organisation may keep no more recordings; nil: all may.
 	Room func(ctx context.Context, org string) error
 	// Attend finds the script that leads a caller somewhere; nil where there is none. nil: callers are led to phones only.

@@ -80,6 +80,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 	c.new.Org, c.new.To, c.new.NumberID, c.new.TrunkID, c.new.Sandbox = user.Org, user.Number, user.NumberID, user.TrunkID, user.Sandbox
 	c.a.trunkID = user.TrunkID
 	c.caller = Caller{Org: user.Org, Sandbox: user.Sandbox}
+	c.verify(ctx, trunk.Country)
 	c.nameCaller(ctx)
 	if c.policy, err = s.Directory.Policy(ctx, user.Org); err != nil {
 		return r, nil, err
@@ -115,13 +116,18 @@ func ani(in *sip.Inbound) (from, name string) {
 	if in.Anonymous {
 		return call.Anonymous, ""
 	}
-	who := in.From
-	if in.Identity.URI.User != "" {
-		who = in.Identity
-	}
+	who := claimed(in)
 	from, _, _ = strings.Cut(who.URI.User, ";")
 	if from == "" || strings.EqualFold(from, "anonymous") {
 		return call.Anonymous, ""
 	}
 	return from, who.Display
+}
+
+// claimed is who calls by what the carrier asserts, else by what the caller claims, also where it is not to be shown.
+func claimed(in *sip.Inbound) sip.Address {
+	if in.Identity.URI.User != "" {
+		return in.Identity
+	}
+	return in.From
 }

@@ -79,7 +79,7 @@ func (c *liveCall) ringsFor(to reach) time.Duration {
 
 // hunt rings who was called.
 func (c *liveCall) hunt(to reach) *hunt {
-	h := &hunt{c: c, role: "callee", to: to, straight: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion,
+	h := &hunt{c: c, role: "callee", to: to, straight: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion, passports: c.a.passports(),
 		from:      sip.Address{Display: c.new.FromName, URI: sip.URI{User: c.new.From}},
 		anonymous: c.new.From == call.Anonymous, offer: c.toCallee}
 	if to.user != nil {

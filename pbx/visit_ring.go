@@ -165,7 +165,7 @@ func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 		h.from.Display = a.o.Show + ": " + firstText(h.from.Display, h.from.URI.User)
 	}
 	if in := a.v.leg.in; in != nil {
-		h.maxForwards, h.diversion = max(in.MaxForwards-1, 1), in.Diversion
+		h.maxForwards, h.diversion, h.passports = max(in.MaxForwards-1, 1), in.Diversion, a.v.leg.passports()
 	}
 	if a.o.Deflected != "" && to.exit != nil {
 		h.diversion, h.history = append([]sip.Address{{URI: sip.URI{User: c.divertedFrom(to.exit)}}}, h.diversion...), true
