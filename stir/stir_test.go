@@ -216,6 +216,8 @@ func TestWhatIsSignedMustFitTheCall(t *testing.T) {
 	w.put("/s.pem", other.files["/s.pem"])
 	w.put("/large.pem", append(w.files["/c.pem"], make([]byte, 64<<10)...))
 	w.put("/none.pem", []byte("hello"))
+	plain := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(w.files["/c.pem"]) }))
+	t.Cleanup(plain.Close)
 	at := func(path string) func(*claim) {
 		return func(x *claim) {
 			x.header["x5u"], x.params = w.server.URL+path, ";info=<"+w.server.URL+path+">;ppt=shaken"
@@ -263,8 +265,7 @@ func TestWhatIsSignedMustFitTheCall(t *testing.T) {
 		"much too long":       {func(x *claim) { x.payload["x"] = strings.Repeat("x", 8<<10) }, "invalid_identity_header"},
 		"about a diversion":   {func(x *claim) { x.params = ";info=<" + c.address + ">;ppt=div" }, "use_identity_header"},
 		"by http": {func(x *claim) {
-			x.header["x5u"] = "http://127.0.0.1/c"
-			x.params = ";info=<http://127.0.0.1/c>;ppt=shaken"
+			x.header["x5u"], x.params = plain.URL, ";info=<"+plain.URL+">;ppt=shaken"
 		}, "bad_identity_info"},
 		"too large":       {at("/large.pem"), "bad_identity_info"},
 		"not there":       {at("/gone.pem"), "bad_identity_info"},
