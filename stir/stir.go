@@ -98,6 +98,8 @@ func (v *Verifier) Verify(ctx context.Context, headers []string, from, to string
 	if from == "" {
 		return Result{Failure: withheld("the caller's number is not told, so that nobody can say whether it was signed")}
 	}
+	ctx, cancel := context.WithTimeout(ctx, v.wait)
+	defer cancel()
 	first := Result{Failure: unsigned("no signature of the call is one about its caller")}
 	looked := 0
 	for _, h := range headers {
@@ -156,8 +158,6 @@ func (p *passport) claims(from, to string, now time.Time) *Failure {
 
 // signature checks that whom the certificate belongs to has signed, and may for the number.
 func (v *Verifier) signature(ctx context.Context, p *passport, from string) *Failure {
-	ctx, cancel := context.WithTimeout(ctx, v.wait)
-	defer cancel()
 	c, err := v.certificates.get(ctx, p.header.X5U)
 	if err != nil {
 		return err
