@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"soniq/carrier"
 	"soniq/device"
 	"soniq/media"
 	"soniq/pbx"
@@ -60,7 +61,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 		return err
 	}
 	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
-		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies, Token: h.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned,
+		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies, Token: h.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned, Urgent: carrier.MaybeEmergency,
 		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, OnMessage: x.took, Topics: []sip.Topic{n.lamps.topic(), n.lights.topic()}, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {

@@ -44,6 +44,18 @@ func Ringback(country string) *Clip {
 	return c.clip()
 }
 
+// SpecialInformation is one period of the tones for a call that cannot be put through (ITU-T E.180): 950, 1400 and 1800 Hz, a third of a
+// second each, and a second of silence.
+func SpecialInformation() *Clip {
+	var pcm []int16
+	for _, hz := range []float64{950, 1400, 1800} {
+		piece := make([]int16, 330*clipRate/1000)
+		cadence{hz: []float64{hz}}.sound(piece)
+		pcm = append(pcm, piece...)
+	}
+	return &Clip{pcm: append(pcm, make([]int16, clipRate)...)}
+}
+
 // ringbackLevel is that of each frequency in dBFS.
 const ringbackLevel = -19
 

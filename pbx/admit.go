@@ -31,6 +31,16 @@ func (d *door) enter() bool {
 	return true
 }
 
+// enterUrgent lets in what may be an emergency call, where others are turned away.
+func (d *door) enterUrgent() bool {
+	if d.inside.Add(1) > 2*maxSetUps || !d.open.Load() {
+		d.inside.Add(-1)
+		return false
+	}
+	d.turned.Add(-1)
+	return true
+}
+
 func (d *door) leave() { d.inside.Add(-1) }
 
 // turnAway refuses a call while it costs next to nothing (RFC 3261 §21.5.4). Calls in progress do not notice.

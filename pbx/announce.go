@@ -58,6 +58,10 @@ func (c *liveCall) announce(_ context.Context, x call.Announce, done reply) {
 		done.state(c, "the call is not connected")
 		return
 	}
+	if c.forHelp() {
+		done.state(c, "nothing is played into an emergency call")
+		return
+	}
 	org := c.new.Org
 	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
 		var clip *media.Clip
@@ -98,7 +102,7 @@ func (c *liveCall) audience(to string) []*leg {
 
 // prompt plays a clip once; what the leg heard before goes on after it. Unless it may interrupt, it waits for its turn.
 func (c *liveCall) prompt(l *leg, clip *media.Clip, interrupt bool) {
-	if !l.up() || l.clip != nil {
+	if !l.up() || l.clip != nil || c.forHelp() {
 		return
 	}
 	if l.playback == nil || interrupt || finished(l.playback) {

@@ -127,7 +127,10 @@ func (c *liveCall) allowed() []string {
 		}
 		return all
 	}
-	all = append(all, "dtmf", "mute", "unmute", "announce", "monitor")
+	all = append(all, "dtmf", "mute", "unmute", "monitor")
+	if !c.forHelp() {
+		all = append(all, "announce")
+	}
 	switch {
 	case c.transfer.running():
 		all = append(all, c.transfer.allowed()...)

@@ -82,13 +82,13 @@ func (h *hunt) start(ctx context.Context, limit time.Duration) {
 	h.nobodyLeft(ctx)
 }
 
-// await makes it one of its call's hunts, for as long as the limit.
+// await makes it one of its call's hunts, for as long as the limit. Who is called for help rings until they answer.
 func (h *hunt) await(limit time.Duration) {
 	c := h.c
 	c.hunts = append(c.hunts, h)
 	h.until = time.Now().Add(limit)
 	h.timer = c.later(limit, func(ctx context.Context) {
-		if !h.over && h.c == c {
+		if !h.over && h.c == c && !h.forHelp() {
 			h.cancel()
 			h.fail(ctx, sip.Failed{Status: 480, Reason: "No answer", Q850: noAnswer})
 		}
@@ -127,7 +127,7 @@ func (h *hunt) tryTrunk(ctx context.Context) {
 			}
 		}
 		l := h.newLeg()
-		l.trunk, l.trunkID, l.number = t, t.ID, h.to.exit.Number
+		l.trunk, l.trunkID, l.number, l.help = t, t.ID, h.to.exit.Number, h.forHelp()
 		if release != nil {
 			l.release = append(l.release, release)
 		}

@@ -41,6 +41,7 @@ type leg struct {
 	heldPeer  bool              // its phone holds the other side
 	heldAPI   bool              // it is on hold, by command
 	muted     bool
+	help      bool // an emergency service is called
 	apart     bool // it hears nobody and nobody hears it, for now
 	over      bool
 	comforted bool

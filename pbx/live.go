@@ -46,7 +46,7 @@ type liveCall struct {
 	holdMusic                  *media.Clip
 	ringLimit, maxLength       time.Duration // 0: the switch's
 	machine                    *bool
-	assisted                   bool // who answered is an AI agent
+	assisted                   bool   // who answered is an AI agent
 	offered                    int
 	limits                     []*time.Timer
 
@@ -54,6 +54,7 @@ type liveCall struct {
 	waiting     map[int]reply // commands that are not confirmed yet
 	onEnd       []func()
 	began, done bool
+	urgent      bool     // it came in where others are turned away, as it may be one for help
 	opening     *opening // while its row is being written
 	restored    bool     // from before a restart: legs may be open that are not known here
 	suspendable bool     // its dialogs were written down
@@ -222,8 +223,11 @@ func (c *liveCall) legOf(id string) *leg {
 	return nil
 }
 
-// timeUp ends a call that lasts too long.
+// timeUp ends a call that lasts too long. One for help never does.
 func (c *liveCall) timeUp(context.Context) {
+	if c.forHelp() {
+		return
+	}
 	c.hangUpAll(call.Outcome{Reason: "max_duration", HangupBy: "system"}, normalClearing)
 }
 

@@ -144,15 +144,19 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 	if s.replaced(ctx, in) {
 		return
 	}
+	urgent := false
 	if !s.door.enter() {
-		turnAway(in)
-		return
+		if urgent = maybeForHelp(in) && s.door.enterUrgent(); !urgent {
+			turnAway(in)
+			return
+		}
 	}
 	c := s.newCall(call.New{ID: db.NewID("call"), StartedAt: s.Now()})
+	c.urgent = urgent
 	c.a = c.newLeg("caller")
 	c.a.in, c.a.sip = in, in.Leg()
 	in.Listen(c.a.tell)
-	if !s.take(c) { // it was on its way when the shutdown began
+	if !s.take(c) && !s.takeUrgent(c, in) { // it was on its way when the shutdown began
 		s.door.leave()
 		in.Reject(503, "Shutting down", retryAfter)
 		return
@@ -187,6 +191,22 @@ func (s *Switch) take(c *liveCall) bool {
 	if s.draining {
 		return false
 	}
+	s.calls[c.id] = c
+	s.running.Add(1)
+	return true
+}
+
+// takeUrgent takes a call that may be one for help also during a shutdown, as long as that waits for others.
+func (s *Switch) takeUrgent(c *liveCall, in *sip.Inbound) bool {
+	if !maybeForHelp(in) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.calls) == 0 {
+		return false
+	}
+	c.urgent = true
 	s.calls[c.id] = c
 	s.running.Add(1)
 	return true
@@ -231,8 +251,8 @@ func (s *Switch) Stats() Stats {
 		Refused: s.stats.gated.Load(), TurnedAway: s.door.turned.Load(), Active: s.Active()}
 }
 
-// Drain waits until the calls in progress have ended by themselves, and hangs up those that have not when the context ends.
-// It returns when every call is written down, or cannot be; then the next start closes it.
+// Drain waits until the calls in progress have ended by themselves, and hangs up those that have not when the context ends, but
+// emergency calls: those it waits for. It returns when every call is written down, or cannot be; then the next start closes it.
 func (s *Switch) Drain(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
@@ -245,24 +265,35 @@ func (s *Switch) Drain(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	s.shutDown()
-	select {
-	case <-done:
-	case <-time.After(lastWords):
-		s.stopWriting()
-		<-done
+	for carries := true; ; {
+		select {
+		case <-done:
+			return
+		case <-time.After(lastWords):
+		}
+		if !carries {
+			s.stopWriting()
+			<-done
+			return
+		}
+		carries = s.Active() > 0
 	}
 }
 
-// shutDown hangs every call up.
+// shutDown hangs every call up that is not for help.
 func (s *Switch) shutDown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.calls {
 		c.inbox.push(message{run: func(context.Context) {
+			if c.forHelp() {
+				c.sw.Log.Warn("the shutdown waits for an emergency call", "call", c.id, "org", c.new.Org)
+				return
+			}
 			c.hangUpAll(call.Outcome{Reason: "shutdown", HangupBy: "system"}, normalUnspec)
 		}})
 	}
 }
 
-// lastWords is how long, once the time to drain is over, a shutdown waits for calls to be written down.
+// lastWords is how long a shutdown waits, once no call is carried any more, for calls to be written down.
 const lastWords = 5 * time.Second

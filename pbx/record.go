@@ -35,12 +35,12 @@ type recording struct {
 }
 
 // recordByPolicy begins to record where the organisation or the request wants it: at once, or when both sides have heard that
-// it does.
+// it does. Nothing keeps a call for help waiting, nor is played into it: it is recorded all the same.
 func (c *liveCall) recordByPolicy(ctx context.Context) {
 	switch {
 	case !c.policy.Record || c.done:
 	case c.full(ctx):
-	case c.policy.Announce:
+	case c.policy.Announce && !c.forHelp():
 		c.announceRecording(func(ctx context.Context) {
 			if c.connectedNow() && c.recording == nil && len(c.recorded) == 0 {
 				c.record("policy", "announced", 2)

@@ -29,7 +29,7 @@ func (c *liveCall) recordAnnounced(ctx context.Context, x call.StartRecording, d
 		done.fail(err)
 		return
 	}
-	if x.Announce != nil && *x.Announce || x.Announce == nil && c.policy.Announce {
+	if !c.forHelp() && (x.Announce != nil && *x.Announce || x.Announce == nil && c.policy.Announce) {
 		c.announceRecording(func(ctx context.Context) { c.recordFor(ctx, x, "announced", done) })
 		return
 	}

@@ -146,6 +146,7 @@ func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*le
 			l.heldPeer, l.heldAPI = s.HeldBy == "peer", s.HeldBy == "api"
 		}
 	}
+	l.help = c.wasForHelp(l)
 	var err error
 	if l.stream, err = c.sw.openStream(c.a, k.Via); err != nil {
 		return nil, err
@@ -168,13 +169,22 @@ func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*le
 	}
 	c.sw.know(l)
 	if l.trunkID != "" && l.caller.UserID == "" {
-		l.release = append(l.release, c.sw.Directory.Resume(c.new.Org, l.trunkID, l.answered, func() {
-			c.inbox.push(message{run: func(context.Context) {
-				c.hangUpAll(call.Outcome{Reason: "blocked", HangupBy: "system", Q850: preemption}, preemption)
-			}})
-		}))
+		l.release = append(l.release, c.sw.Directory.Resume(c.new.Org, l.trunkID, l.answered, c.cutOf(l)))
 	}
 	return l, nil
+}
+
+// cutOf ends the call when its channel is needed for an emergency call, or outbound calls are stopped; nil for one that is an emergency
+// call itself.
+func (c *liveCall) cutOf(l *leg) func() {
+	if l.help {
+		return nil
+	}
+	return func() {
+		c.inbox.push(message{run: func(context.Context) {
+			c.hangUpAll(call.Outcome{Reason: "blocked", HangupBy: "system", Q850: preemption}, preemption)
+		}})
+	}
 }
 
 // reanchor tells both sides where their media is to go now. Who does not answer has hung up meanwhile.

@@ -23,6 +23,11 @@ func (c *liveCall) setUp(ctx context.Context) {
 		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 		return
 	}
+	if c.urgent && !to.forHelp() && !calledForHelp(refusal) {
+		to.close()
+		c.turnedAway()
+		return
+	}
 	if refusal == nil {
 		refusal = c.openMedia()
 	}
@@ -30,6 +35,10 @@ func (c *liveCall) setUp(ctx context.Context) {
 		c.sw.stats.gated.Add(1)
 		to.close()
 		c.begin(ctx)
+		if calledForHelp(refusal) {
+			c.tellUnavailable(refusal)
+			return
+		}
 		c.reject(refusal.Status, refusal.Phrase, call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status})
 		return
 	}
@@ -41,7 +50,7 @@ func (c *liveCall) setUp(ctx context.Context) {
 	c.hunt(to).start(ctx, c.ringsFor(to))
 	switch {
 	case c.done || c.began:
-	case to.exit != nil && to.exit.Emergency:
+	case to.forHelp():
 		if !c.begin(ctx) && !c.mustGoOut(ctx) {
 			c.unwritten()
 		}
@@ -50,6 +59,13 @@ func (c *liveCall) setUp(ctx context.Context) {
 		c.beginBeside(ctx, leave)
 		leave = func() {}
 	}
+}
+
+// turnedAway refuses what looked like an emergency call and is none, as others are refused now.
+func (c *liveCall) turnedAway() {
+	c.a.in.Reject(503, "Overloaded", retryAfter)
+	c.legOver(c.a, "no_route", 503)
+	c.end(call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 }
 
 // unwritten ends a call whose row could not be written.

@@ -20,7 +20,7 @@ func (c *liveCall) watch(l *leg) {
 }
 
 func (c *liveCall) silent(l *leg) {
-	if !l.up() || l.busy || c.done || l.owner.Load() != c {
+	if !l.up() || l.busy || c.done || l.owner.Load() != c || c.forHelp() { // who calls for help may have to keep silent
 		return
 	}
 	c.step("media.silent", l, detail{"seconds": int(c.sw.MediaTimeout / time.Second)})

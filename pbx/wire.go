@@ -122,6 +122,8 @@ func (l *leg) comfort(on bool) {
 // clipFor is what a leg is played over and over: music while it is on hold, a ringing tone while somebody is fetched.
 func (c *liveCall) clipFor(l *leg) *media.Clip {
 	switch {
+	case l.help:
+		return nil
 	case l.heldAPI:
 		return c.music()
 	case c.visit != nil && l == c.visit.leg:

@@ -7,6 +7,7 @@ import (
 
 // peeked is what admission needs of a message, found without parsing it.
 type peeked struct {
+	line    string // the first
 	callID  string
 	branch  string // of the topmost Via
 	request bool
@@ -22,6 +23,7 @@ func peek(raw string) (p peeked, ok bool) {
 	if !ok || len(line) < 12 {
 		return p, false
 	}
+	p.line = line
 	p.request = !strings.HasPrefix(line, "SIP/")
 	p.invite = strings.HasPrefix(line, "INVITE ")
 	p.ack = strings.HasPrefix(line, "ACK ") || strings.HasPrefix(line, "CANCEL ")
@@ -100,14 +102,35 @@ func (s *Server) admit(sh *shard, p *peeked, f flow, now time.Duration) verdict 
 	if known {
 		return letIn
 	}
-	if s.draining.Load() || s.calls.Load() >= int64(s.limits.Calls) ||
+	full := s.draining.Load() || s.calls.Load() >= int64(s.limits.Calls) ||
 		s.lookups.Load() >= int64(s.limits.Lookups) || waiting >= s.limits.QueueDepth/4 ||
-		waiting > 64 && time.Duration(s.lag.Load()) > sickLag || !s.rate.Allow(now) {
+		waiting > 64 && time.Duration(s.lag.Load()) > sickLag || !s.rate.Allow(now)
+	if full && !s.urgent(p, now) {
 		return refuseIt
 	}
 	sh.admit(mark)
 	p.mark = mark
 	return letIn
+}
+
+// urgentPerSecond is how many calls that look urgent are let in where others are
+// refused.
+const urgentPerSecond = 50
+
+// urgent tells whether a call is let in although there are too many.
+func (s *Server) urgent(p *peeked, now time.Duration) bool {
+	return s.config.Urgent != nil && s.config.Urgent(calledIn(p.line)) && s.urgents.Allow(now)
+}
+
+// calledIn is the user part of the URI of a request line, found without parsing
+// it.
+func calledIn(line string) string {
+	_, uri, _ := strings.Cut(line, " ")
+	_, user, _ := strings.Cut(uri, ":")
+	if end := strings.IndexAny(user, "@;?> "); end >= 0 {
+		user = user[:end]
+	}
+	return user
 }
 
 // refuseEarly answers an INVITE with 503 from its raw text, without a

@@ -37,6 +37,7 @@ type Server struct {
 	lag      atomic.Int64 // how long the last message waited in its queue
 	draining atomic.Bool
 	rate     Pacer
+	urgents  Pacer
 	guard    guard
 	auth     authenticator
 	logins   logins
@@ -114,6 +115,7 @@ func newServer(c Config, h Handler) *Server {
 		s.allow += ", SUBSCRIBE"
 	}
 	s.rate.Every = time.Second / time.Duration(s.limits.InvitesPerSecond)
+	s.urgents.Every = time.Second / urgentPerSecond
 	s.guard.init(s.limits)
 	s.logins.burst = s.limits.AccountFailures
 	s.auth = newAuthenticator(c.Realm, s.clock)

@@ -58,6 +58,9 @@ type Config struct {
 	// OnMessage gets each MESSAGE of an account or a trunk, on a goroutine of
 	// its own; without it MESSAGE is answered 405.
 	OnMessage func(ctx context.Context, m *Message)
+	// Urgent tells of the user part of a request URI that calls to it are to be
+	// let in where others are refused: it must cost little. nil: none are.
+	Urgent func(called string) bool
 	// Topics are what accounts may subscribe to (RFC 6665); without them
 	// SUBSCRIBE is answered 405.
 	Topics []Topic
