@@ -28,10 +28,8 @@ func measure(path string) (time.Duration, error) {
 // speak makes a file of a text; what keeps it from being spoken is told to whoever asked.
 func (h *house) speak(ctx context.Context, org, text, voice, language string) (string, error) {
 	path, err := h.engines.speech.File(ctx, org, text, voice, language)
-	if m, ok := transcript.IsMissing(err); ok {
-		e := op.Fail("not_enabled", "the text cannot be spoken: "+m.What+"; "+m.Help)
-		e.Extra = map[string]any{"reason": "no_engine"}
-		return "", e
+	if no := unspoken(err); no != nil {
+		return "", no
 	}
 	if errors.Is(err, ai.ErrUnknownVoice) {
 		return "", op.Invalid(op.Field("voice", "unknown_voice", err.Error()))
@@ -45,6 +43,17 @@ func (h *house) speak(ctx context.Context, org, text, voice, language string) (s
 	return path, err
 }
 
+// unspoken is what programs are told where an engine is missing; nil for any other error.
+func unspoken(err error) error {
+	m, ok := transcript.IsMissing(err)
+	if !ok {
+		return nil
+	}
+	e := op.Fail("not_enabled", "the text cannot be spoken: "+m.What+"; "+m.Help)
+	e.Extra = map[string]any{"reason": "no_engine"}
+	return e
+}
+
 // speaker lets the switch say texts.
 type speaker struct{ house *house }
 
@@ -52,3 +61,6 @@ type speaker struct{ house *house }
 func (s speaker) File(ctx context.Context, org, text, voice, language string) (string, error) {
 	return s.house.speak(ctx, org, text, voice, language)
 }
+
+// Ready says what is missing to say texts.
+func (s speaker) Ready(ctx context.Context) error { return unspoken(s.house.engines.speech.Ready(ctx)) }

@@ -16,6 +16,8 @@ const loadTimeout = 20 * time.Second
 type Speaker interface {
 	// File returns an audio file that says the text; it is made once and kept.
 	File(ctx context.Context, org, text, voice, language string) (path string, err error)
+	// Ready says why nothing can be spoken; nil where it can.
+	Ready(ctx context.Context) error
 }
 
 // Audio finds audio files of organisations.

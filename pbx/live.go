@@ -46,6 +46,7 @@ type liveCall struct {
 	holdMusic                  *media.Clip
 	ringLimit, maxLength       time.Duration // 0: the switch's
 	machine                    *bool
+	words                      *words // that who answers hears before anything else
 	assisted                   bool   // who answered is an AI agent
 	offered                    int
 	limits                     []*time.Timer

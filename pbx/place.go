@@ -16,6 +16,9 @@ import (
 
 // Place starts a call once it cannot be lost, and returns when the disk has its row; what happens then is told by facts.
 func (s *Switch) Place(ctx context.Context, p call.Placement) error {
+	if err := s.maySpeak(ctx, p); err != nil {
+		return err
+	}
 	if p.Lead != "" {
 		return s.placeLed(ctx, p)
 	}
@@ -118,6 +121,7 @@ func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination
 
 // ringUser rings the user's own phones.
 func (c *liveCall) ringUser(ctx context.Context, p call.Placement, first reach) {
+	c.makeWords(p.Announce)
 	h := &hunt{c: c, role: "caller", to: first, maxForwards: 70, offer: media.OwnOffer, header: autoAnswer,
 		from: sip.Address{Display: "Call to " + target(p.To), URI: sip.URI{User: target(p.To)}}}
 	if p.Show != "" {
@@ -234,38 +238,46 @@ func (c *liveCall) showRinging(l *leg) {
 	}
 }
 
-// bothUp connects the user and the destination.
+// bothUp connects the user and the destination, who hears first what is to be said to them.
 func (c *liveCall) bothUp(ctx context.Context, p call.Placement, l *leg) {
 	c.b = l
 	c.answered = c.sw.Now()
 	c.limit(c.maxDuration(), c.timeUp)
 	c.sw.stats.answered.Add(1)
-	c.wire()
-	c.recordByPolicy(ctx)
-	c.writeAnswer(ctx, func() {})
-	if p.Announce != "" {
-		c.announceTo(l, p.Announce)
+	if c.words.holdsBack() {
+		c.keepApart(l)
 	}
+	c.wire()
+	if c.words == nil {
+		c.recordByPolicy(ctx)
+	}
+	c.writeAnswer(ctx, func() {})
 	if p.Machine == "detect" || p.Machine == "hangup" {
 		c.detectMachine(l, p.Machine == "hangup")
 	}
+	if c.words != nil {
+		c.tellFirst(ctx, l, func(ctx context.Context) { c.joinTold(ctx, l) })
+	}
 }
 
-// announceTo says a text to who answered.
-func (c *liveCall) announceTo(l *leg, text string) {
-	org := c.new.Org
-	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
-		clip, err := c.sw.say(ctx, org, text, "")
-		return func(context.Context) {
-			if err != nil {
-				c.sw.Log.Warn("announcement not played", "call", c.id, "org", org, "err", err)
-				c.step("announcement.failed", l, detail{"err": err.Error()})
-				return
-			}
-			c.prompt(l, clip, false)
-			c.step("announcement", l, nil)
-		}
-	})
+// keepApart keeps who answered from the caller, and the caller from what was heard of them before they answered.
+func (c *liveCall) keepApart(l *leg) {
+	l.apart = true
+	l.stream.Unbridge()
+	c.a.stream.Unbridge()
+}
+
+// joinTold connects who has heard what was to be said to them.
+func (c *liveCall) joinTold(ctx context.Context, l *leg) {
+	if !l.up() {
+		return
+	}
+	l.apart = false
+	c.wire()
+	if c.recording == nil && len(c.recorded) == 0 {
+		c.recordByPolicy(ctx)
+	}
+	c.change(ctx)
 }
 
 // ringFor is how long the call rings.

@@ -41,6 +41,7 @@ func (s *Switch) placeLed(ctx context.Context, p call.Placement) error {
 
 // ringLed rings the destination of a call whose other side is a script.
 func (c *liveCall) ringLed(ctx context.Context, p call.Placement, to, lead reach) {
+	c.makeWords(p.Announce)
 	if to.exit != nil && to.exit.CallerID != "" {
 		c.new.From, c.new.NumberID = to.exit.CallerID, to.exit.NumberID
 	}
@@ -55,7 +56,7 @@ func (c *liveCall) ringLed(ctx context.Context, p call.Placement, to, lead reach
 	h.start(ctx, c.ringFor())
 }
 
-// leadCallee leads who was called: they are connected, with us.
+// leadCallee leads who was called, once they have heard what is to be said to them: they are connected, with us.
 func (c *liveCall) leadCallee(ctx context.Context, p call.Placement, l *leg, lead reach) {
 	c.b = l
 	c.answered = c.sw.Now()
@@ -65,9 +66,21 @@ func (c *liveCall) leadCallee(ctx context.Context, p call.Placement, l *leg, lea
 	c.limit(c.maxDuration(), c.timeUp)
 	c.sw.stats.answered.Add(1)
 	c.agent = l.party()
-	c.visitBy(ctx, lead, l)
+	if c.words == nil {
+		c.visitBy(ctx, lead, l)
+	}
 	c.wire()
 	c.change(ctx, c.answeredEvent(false))
+	if c.words != nil {
+		c.tellFirst(ctx, l, func(ctx context.Context) {
+			if !l.up() {
+				return
+			}
+			c.visitBy(ctx, lead, l)
+			c.wire()
+			c.change(ctx)
+		})
+	}
 	if p.Machine == "detect" || p.Machine == "hangup" {
 		c.detectMachine(l, p.Machine == "hangup")
 	}

@@ -279,7 +279,7 @@ func (c *liveCall) attemptAnswered(ctx context.Context, a *Attempt, l *leg, answ
 	})
 }
 
-// claimed gives the caller to who answered: the others are given up, and a whisper is heard first.
+// claimed gives the caller to who answered: the others are given up, and a whisper is heard first, and what a call of ours is to say.
 func (c *liveCall) claimed(ctx context.Context, a *Attempt, answer media.Description) {
 	v, l := a.v, a.leg
 	for _, other := range append([]*Attempt(nil), v.attempts...) {
@@ -290,8 +290,13 @@ func (c *liveCall) claimed(ctx context.Context, a *Attempt, answer media.Descrip
 	if c.lostClaim(a) {
 		return
 	}
+	join := func(ctx context.Context) {
+		if !c.lostClaim(a) {
+			c.joinVisitor(ctx, a, answer)
+		}
+	}
 	if a.o.Whisper == nil {
-		c.joinVisitor(ctx, a, answer)
+		c.tellFirst(ctx, l, join)
 		return
 	}
 	playback := l.stream.Play(a.o.Whisper, media.PlayOptions{})
@@ -301,11 +306,7 @@ func (c *liveCall) claimed(ctx context.Context, a *Attempt, answer media.Descrip
 		case <-playback.Done():
 		case <-ctx.Done():
 		}
-		return func(ctx context.Context) {
-			if !c.lostClaim(a) {
-				c.joinVisitor(ctx, a, answer)
-			}
-		}
+		return func(ctx context.Context) { c.tellFirst(ctx, l, join) }
 	})
 }
 

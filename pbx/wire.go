@@ -130,7 +130,7 @@ func (c *liveCall) clipFor(l *leg) *media.Clip {
 		return c.visit.hears()
 	case c.transfer != nil:
 		return c.transfer.clipFor(l)
-	case c.b == nil && l == c.a && l.in == nil:
+	case (c.b == nil || c.words.holdsBack()) && l == c.a && l.in == nil:
 		return c.ringback()
 	}
 	return nil
