@@ -36,6 +36,11 @@ func (q *request) page() {
 		nothing(q.w)
 		return
 	}
+	warning, err := q.warning()
+	if err != nil {
+		q.fail(err)
+		return
+	}
 	q.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	q.w.Header().Set("Content-Security-Policy", "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'")
 	q.w.WriteHeader(http.StatusOK)
@@ -44,6 +49,16 @@ func (q *request) page() {
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:3rem auto;padding:0 1rem}
 code{word-break:break-all}img{width:16rem}</style></head><body><h1>Set up a telephone</h1>
 <p>Scan this with the phone's app, or enter the address as the phone's provisioning server. The first phone to fetch from it keeps it.</p>
-<p><img src="qr.svg" alt="QR code"></p><p><code>%s</code></p></body></html>
-`, address)
+<p><img src="qr.svg" alt="QR code"></p><p><code>%s</code></p>%s</body></html>
+`, address, warning)
+}
+
+// warning is what has to stand beside a phone that reaches no emergency service; "" where it does.
+func (q *request) warning() (string, error) {
+	if q.Devices.Emergency != nil {
+		if reached, err := q.Devices.Emergency(q.r.Context(), q.a.Device.OrgID); err != nil || reached {
+			return "", err
+		}
+	}
+	return `<p role="alert"><strong>No emergency calls from this phone: use a mobile phone. Put a label that says so on it.</strong></p>`, nil
 }
