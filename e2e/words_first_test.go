@@ -55,6 +55,37 @@ func (o *office) hearsFirst(bob int, words []int16, after float64) (end time.Dur
 	return end
 }
 
+// What a carrier plays before somebody answers is heard until then, and not while they are told.
+func TestACarriersEarlyMediaStopsWhenWhoAnswersIsTold(t *testing.T) {
+	t.Parallel()
+	o := placed(t, quiet)
+	way := o.carrier(o.ada.ID, nil)
+	_, ulaw := tone(t, carolTone)
+	carrier := o.Server.Sipp(rig.Script{Scenario: "answer_early", IP: way.ip, Port: way.port, Play: ulaw, Talk: 2 * time.Second})
+	ada := o.adaPhone.Mark()
+	o.Want(201, "POST", "/calls", map[string]any{"to": "+12125550142", "user_id": o.ada.ID, "announce_text": toldFirst}, nil)
+	words := seconds(len(o.said(10 * time.Second)))
+	pcm := o.adaPhone.Since(ada, 4*time.Second+words)
+	hears(t, "Ada, before the answer", pcm[:3*8000], carolTone, time.Second)
+	gap, longest := time.Duration(0), time.Duration(0)
+	begun := false
+	for i := 0; i+800 <= len(pcm); i += 800 {
+		if presence(pcm[i:i+800], carolTone) > 0 {
+			begun, gap = true, 0
+			continue
+		}
+		if gap += 100 * time.Millisecond; begun {
+			longest = max(longest, gap)
+		}
+	}
+	if longest < words-500*time.Millisecond || longest > words+time.Second {
+		t.Errorf("Ada heard nothing of the carrier for %s; the words take %s", longest, words)
+	}
+	hears(t, "Ada, at last", pcm[len(pcm)-8000:], carolTone, 400*time.Millisecond)
+	o.adaPhone.Do("hangup", "")
+	carrier.Wait()
+}
+
 // Who is led hears it before they are.
 func TestWhoAnswersIsToldBeforeTheyAreLed(t *testing.T) {
 	t.Parallel()
