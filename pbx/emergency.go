@@ -8,15 +8,18 @@ import (
 // This file is what emergency calls are spared: nothing is played into them, nothing of ours ends them, and they are taken where others are
 // turned away.
 
-// forHelp reports whether somebody is called for help, or talked to.
-func (c *liveCall) forHelp() bool {
+// helper is the leg of who is called for help, or talked to; nil where nobody is.
+func (c *liveCall) helper() *leg {
 	for _, l := range c.legs {
 		if l.help && !l.over && l.owner.Load() == c {
-			return true
+			return l
 		}
 	}
-	return false
+	return nil
 }
+
+// forHelp reports whether somebody is called for help, or talked to.
+func (c *liveCall) forHelp() bool { return c.helper() != nil }
 
 // forHelp reports whether it calls for help: as long as it takes.
 func (h *hunt) forHelp() bool { return h.to.forHelp() }

@@ -92,6 +92,7 @@ type Switch struct {
 	stats    counters
 	door     door
 	stories  sip.Pacer
+	forHelp  atomic.Int64 // emergency calls that a shutdown waits for
 	archive  archive
 	away     aways
 	parting  lettingGo
@@ -265,18 +266,17 @@ func (s *Switch) Drain(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	s.shutDown()
-	for carries := true; ; {
+	for {
 		select {
 		case <-done:
 			return
 		case <-time.After(lastWords):
 		}
-		if !carries {
+		if s.forHelp.Load() == 0 {
 			s.stopWriting()
 			<-done
 			return
 		}
-		carries = s.Active() > 0
 	}
 }
 
@@ -286,8 +286,10 @@ func (s *Switch) shutDown() {
 	defer s.mu.Unlock()
 	for _, c := range s.calls {
 		c.inbox.push(message{run: func(context.Context) {
-			if c.forHelp() {
+			if l := c.helper(); l != nil {
 				c.sw.Log.Warn("the shutdown waits for an emergency call", "call", c.id, "org", c.new.Org)
+				s.forHelp.Add(1)
+				l.onOver = append(l.onOver, func() { s.forHelp.Add(-1) })
 				return
 			}
 			c.hangUpAll(call.Outcome{Reason: "shutdown", HangupBy: "system"}, normalUnspec)
@@ -295,5 +297,5 @@ func (s *Switch) shutDown() {
 	}
 }
 
-// lastWords is how long a shutdown waits, once no call is carried any more, for calls to be written down.
+// lastWords is how long a shutdown waits, once nobody is called for help any more, for calls to be written down.
 const lastWords = 5 * time.Second
