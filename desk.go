@@ -16,16 +16,16 @@ import (
 
 // This file reads the destinations that requests name.
 
-// destination reads a number, an extension (ext:100) or a sip: address as a request names it, and returns what the switch is
-// given: E.164 or ext: with the extension. What is wrong is told of the member "to". Whether a number may be called is asked
+// destination reads a number, an extension (ext:100) or a sip: address at this server as a request names it, and returns what the
+// switch is given: E.164 or ext: with the extension. What is wrong is told of the member "to". Whether a number may be called is asked
 // here already, so that nobody's phone rings for a call that cannot be placed; the outbound gate asks again, and counts.
 func (h *house) destination(ctx context.Context, orgID, to string) (string, error) {
 	if extension, ok := strings.CutPrefix(to, "ext:"); ok {
 		return h.extension(ctx, orgID, extension)
 	}
-	text, err := userOf(to)
+	text, err := h.userOf(to)
 	if err != nil {
-		return "", op.Invalid(op.Field("to", "invalid_address", "not a valid SIP address"))
+		return "", err
 	}
 	if len(text) <= 6 && !strings.HasPrefix(text, "+") {
 		if dial, err := h.extension(ctx, orgID, text); err == nil {
@@ -50,8 +50,9 @@ func (h *house) destination(ctx context.Context, orgID, to string) (string, erro
 	return plan.Number, nil
 }
 
-// userOf is the user part of a sip:, sips: or tel: address; any other text is given back.
-func userOf(to string) (text string, err error) {
+// userOf is the user part of a sip: or sips: address at this server, or of a tel: address; any other text is given back. Who has the
+// same name elsewhere is none of ours.
+func (h *house) userOf(to string) (string, error) {
 	scheme, _, found := strings.Cut(to, ":")
 	switch strings.ToLower(scheme) {
 	case "sip", "sips", "tel":
@@ -59,10 +60,20 @@ func userOf(to string) (text string, err error) {
 		return to, nil
 	}
 	u, err := sip.ParseURI(to)
-	if err == nil && (!found || u.User == "") {
-		err = errors.New("no user")
+	switch {
+	case err != nil || !found || u.User == "":
+		return "", op.Invalid(op.Field("to", "invalid_address", "not a valid SIP address"))
+	case u.Scheme != "tel" && !h.owns(u):
+		e := op.Fail("destination_not_allowed", notOurs(u))
+		e.Extra = map[string]any{"reason": "foreign_host"}
+		return "", e
 	}
-	return u.User, err
+	return u.User, nil
+}
+
+// notOurs says why a SIP address elsewhere is not called.
+func notOurs(u sip.URI) string {
+	return "SIP addresses elsewhere are not called: " + u.Host + " is not this server"
 }
 
 // extension finds the user who has an extension.

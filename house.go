@@ -41,6 +41,7 @@ import (
 	"soniq/queue"
 	"soniq/sandbox"
 	"soniq/seal"
+	"soniq/sip"
 	"soniq/sms"
 	"soniq/smsc"
 	"soniq/stir"
@@ -104,6 +105,8 @@ type house struct {
 	crm         *crm.Service
 	attendant   *attendant.Service
 	verifier    *stir.Verifier // nil where calls from trunks are not verified
+
+	owns func(sip.URI) bool // whether a SIP address is at this server; set before a door opens
 }
 
 // openHouse takes the data folder, brings the database up to date and builds the rooms.
@@ -262,6 +265,7 @@ func (h *house) join() {
 		return len(ways) > 0, err
 	}
 	h.trunks.Active = h.limits.Running
+	h.owns = func(sip.URI) bool { return false } // until signalling listens
 	h.calls.Dial, h.calls.Number, h.calls.Reach, h.calls.Log = h.destination, h.e164, h.reach, h.log
 	h.calls.HasAudio, h.calls.Room = h.hasAudio, h.orgs.Room
 	h.calls.Deliveries = h.toldOf

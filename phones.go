@@ -69,6 +69,17 @@ func (n *node) provisionHost() string {
 	return n.sip.Addr().Addr().String()
 }
 
+// sipNames are the hosts at which phones are told to register, beside the addresses listened at.
+func (c Config) sipNames() (names []string) {
+	if c.ProvisionHost != "" {
+		names = append(names, c.ProvisionHost)
+	}
+	if u, err := url.Parse(c.BaseURL); err == nil && u.Hostname() != "" {
+		names = append(names, u.Hostname())
+	}
+	return names
+}
+
 // sipsPort is where phones register by TLS when it is not listened for here, but by something before this machine.
 const sipsPort = 5061
 

@@ -36,8 +36,12 @@ func (h *house) reach(ctx context.Context, orgID, to string) (string, error) {
 	case "voicemail":
 		return h.reachMailbox(ctx, orgID, name)
 	case "sip", "sips":
-		if u, err := sip.ParseURI(to); err != nil || u.User == "" {
+		u, err := sip.ParseURI(to)
+		switch {
+		case err != nil || u.User == "":
 			return "not a valid SIP address", nil
+		case !h.owns(u):
+			return notOurs(u), nil
 		}
 		return "", nil
 	case "tel":

@@ -62,11 +62,12 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	}
 	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
 		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies, Token: h.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned, Urgent: carrier.MaybeEmergency,
-		Realm: c.SIPDomain, Accounts: dir, Bindings: dir, OnMessage: x.took, Topics: []sip.Topic{n.lamps.topic(), n.lights.topic()}, Logger: h.log, Trace: n.switcher.Trace,
+		Realm: c.SIPDomain, Names: c.sipNames(), Accounts: dir, Bindings: dir, OnMessage: x.took, Topics: []sip.Topic{n.lamps.topic(), n.lights.topic()}, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
 	}
+	h.owns = n.sip.Owns
 	h.devices.Notify = func(ctx context.Context, b device.Binding, aor, event string) (int, error) {
 		return n.sip.Notify(ctx, bindingOf(b), aor, event)
 	}

@@ -125,6 +125,7 @@ type StartMonitor struct {
 	ID               string // of the record; "": a new one
 	UserID, DeviceID string
 	Mode             string // listen, whisper, barge
+	Browser          bool   // rings no phone but those in browsers
 }
 
 // UpdateMonitor changes the mode.

@@ -38,7 +38,7 @@ type MonitorIn struct {
 		UserID   string `json:"user_id,omitempty" maxLength:"40" doc:"The supervisor; the credential's user unless given"`
 		DeviceID string `json:"device_id,omitempty" maxLength:"40" doc:"The phone that rings; any of theirs unless given"`
 		Mode     string `json:"mode,omitempty" enum:"listen,whisper,barge" default:"listen"`
-		Deliver  string `json:"deliver,omitempty" enum:"ring_device,webrtc" default:"ring_device" doc:"webrtc rings the supervisor's browser"`
+		Deliver  string `json:"deliver,omitempty" enum:"ring_device,webrtc" default:"ring_device" doc:"webrtc rings the supervisor's phones in browsers only"`
 	}
 }
 
@@ -73,7 +73,7 @@ func (s *Service) monitorOf(ctx context.Context, in *MonitorIn) (c StartMonitor,
 	who, _ := access.From(ctx)
 	c = StartMonitor{UserID: who.UserID, Mode: "listen"}
 	if b := in.Body; b != nil {
-		c = StartMonitor{UserID: cmp.Or(b.UserID, c.UserID), DeviceID: b.DeviceID, Mode: cmp.Or(b.Mode, c.Mode)}
+		c = StartMonitor{UserID: cmp.Or(b.UserID, c.UserID), DeviceID: b.DeviceID, Mode: cmp.Or(b.Mode, c.Mode), Browser: b.Deliver == "webrtc"}
 	}
 	if err := maySpeak(who, c.Mode); err != nil {
 		return c, err

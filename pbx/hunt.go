@@ -375,7 +375,7 @@ func without[T comparable](all []T, x T) []T {
 // profileOf is what a phone or trunk is offered: browsers need theirs, others as they are set.
 func profileOf(t sip.Transport, srtp string) media.Profile {
 	switch {
-	case t == "ws" || t == "wss":
+	case inBrowser(t):
 		return media.Profile{Security: media.WebRTC}
 	case srtp == "required":
 		return media.Profile{Security: media.SDESRequired}
@@ -384,6 +384,9 @@ func profileOf(t sip.Transport, srtp string) media.Profile {
 	}
 	return media.Profile{}
 }
+
+// inBrowser reports whether a phone that registers this way is one in a browser.
+func inBrowser(t sip.Transport) bool { return t == "ws" || t == "wss" }
 
 func callerOf(d Destination, device string) Caller {
 	return Caller{Org: d.Org, UserID: d.UserID, Extension: d.Extension, Name: d.Name, Sandbox: d.Sandbox, DeviceID: device}

@@ -45,6 +45,7 @@ type liveCall struct {
 	cut                        *cut // by a crash, until both sides are back
 	holdMusic                  *media.Clip
 	ringLimit, maxLength       time.Duration // 0: the switch's
+	headers                    []sip.Header  // that a program wants its phones and its destination to get
 	machine                    *bool
 	words                      *words // that who answers hears before anything else
 	assisted                   bool   // who answered is an AI agent

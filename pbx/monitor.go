@@ -59,6 +59,9 @@ func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done rep
 	}
 	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
 		r, refusal, err := c.sw.reachUser(ctx, c.new.Org, x.UserID, x.DeviceID)
+		if x.Browser && err == nil && refusal == nil {
+			refusal = r.onlyBrowsers()
+		}
 		return func(ctx context.Context) {
 			switch {
 			case err != nil:

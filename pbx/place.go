@@ -3,6 +3,8 @@ package pbx
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"soniq/call"
@@ -116,6 +118,9 @@ func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination
 	c.caller = callerOf(owner, p.DeviceID)
 	c.caller.ShowNumber, c.caller.Program, c.caller.Metadata = p.From, true, p.Metadata
 	c.ringLimit, c.maxLength = p.RingTimeout, p.MaxDuration
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		c.headers = append(c.headers, sip.Header{Name: name, Value: p.Headers[name]})
+	}
 	return c, nil
 }
 
@@ -127,6 +132,7 @@ func (c *liveCall) ringUser(ctx context.Context, p call.Placement, first reach) 
 	if p.Show != "" {
 		h.header, h.from.Display = nil, p.Show+": "+target(p.To)
 	}
+	h.header = slices.Concat(h.header, c.headers)
 	h.onRing = func(l *leg, _ sip.Provisional) { c.nowRinging(l) }
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.dialOut(ctx, p, l) }
 	h.onFail = func(_ context.Context, e sip.Failed) {
@@ -193,10 +199,7 @@ func (c *liveCall) dial(ctx context.Context, p call.Placement, r reach) {
 	if r.user != nil {
 		h.role = "agent"
 	}
-	h.header = nil
-	for name, value := range p.Headers {
-		h.header = append(h.header, sip.Header{Name: name, Value: value})
-	}
+	h.header = c.headers
 	h.onRing = func(l *leg, e sip.Provisional) {
 		c.farRings(l, e)
 		c.showRinging(l)

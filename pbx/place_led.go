@@ -45,11 +45,8 @@ func (c *liveCall) ringLed(ctx context.Context, p call.Placement, to, lead reach
 	if to.exit != nil && to.exit.CallerID != "" {
 		c.new.From, c.new.NumberID = to.exit.CallerID, to.exit.NumberID
 	}
-	h := &hunt{c: c, role: "callee", to: to, maxForwards: 70, offer: media.OwnOffer,
+	h := &hunt{c: c, role: "callee", to: to, maxForwards: 70, offer: media.OwnOffer, header: c.headers,
 		from: sip.Address{Display: c.new.FromName, URI: sip.URI{User: c.new.From}}}
-	for name, value := range p.Headers {
-		h.header = append(h.header, sip.Header{Name: name, Value: value})
-	}
 	h.onRing = func(l *leg, _ sip.Provisional) { c.nowRinging(l) }
 	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.leadCallee(ctx, p, l, lead) }
 	h.onFail = func(_ context.Context, e sip.Failed) { c.end(outcomeOf(e.Status, e.Q850)) }

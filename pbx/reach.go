@@ -48,6 +48,9 @@ func (r reach) close() {
 
 // reach finds where somebody of ours can be led. refusal says why not; no other door leads outside.
 func (s *Switch) reach(ctx context.Context, from Caller, to string) (r reach, refusal *Refusal, err error) {
+	if refusal = s.foreign(to); refusal != nil {
+		return r, refusal, nil
+	}
 	to = target(to)
 	if id, ok := strings.CutPrefix(to, "user:"); ok {
 		return s.wayToUser(ctx, from.Org, id)
@@ -86,6 +89,9 @@ func (s *Switch) people(ctx context.Context, from Caller, to, device string) (r 
 	if id, ok := strings.CutPrefix(to, "user:"); ok {
 		return s.reachUser(ctx, from.Org, id, device)
 	}
+	if refusal = s.foreign(to); refusal != nil {
+		return r, refusal, nil
+	}
 	to = target(to)
 	d, ok, err := s.Directory.Extension(ctx, from.Org, strings.TrimPrefix(to, "ext:"))
 	switch {
@@ -123,6 +129,15 @@ func (s *Switch) reachUser(ctx context.Context, org, user, device string) (reach
 	return s.phonesOf(ctx, d, device)
 }
 
+// foreign refuses SIP addresses elsewhere: their users are none of ours, also where one of ours is called the same.
+func (s *Switch) foreign(to string) *Refusal {
+	u, err := sip.ParseURI(to)
+	if err != nil || !strings.HasPrefix(u.Scheme, "sip") || s.server.Owns(u) {
+		return nil
+	}
+	return &Refusal{Status: 403, Phrase: "SIP addresses elsewhere are not called: " + u.Host + " is not this server", Reason: "blocked"}
+}
+
 // target is the user part of a SIP address, or the text itself.
 func target(to string) string {
 	if u, err := sip.ParseURI(to); err == nil && u.User != "" && strings.HasPrefix(u.Scheme, "sip") {
@@ -148,6 +163,15 @@ func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r 
 		refusal = &Refusal{Status: 480, Phrase: "No phone is registered", Reason: "no_answer"}
 	}
 	return r, refusal, nil
+}
+
+// onlyBrowsers keeps of phones those in browsers.
+func (r *reach) onlyBrowsers() *Refusal {
+	r.phones = slices.DeleteFunc(r.phones, func(p Phone) bool { return !inBrowser(p.Binding.Transport) })
+	if len(r.phones) > 0 {
+		return nil
+	}
+	return &Refusal{Status: 480, Phrase: "No phone in a browser is registered", Reason: "no_answer"}
 }
 
 // telephones are the telephones behind registered contacts: those of one instance are flows of one telephone, of which one is

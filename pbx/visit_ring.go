@@ -158,8 +158,9 @@ func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 		a.next++
 	}
 	h := c.newHunt("agent", to, a.v.leg)
-	if to.user == nil {
-		h.role = "callee"
+	h.header = c.headers
+	if to.user == nil { // what is meant for our phones is nobody else's
+		h.role, h.header = "callee", nil
 	}
 	if a.o.Show != "" {
 		h.from.Display = a.o.Show + ": " + firstText(h.from.Display, h.from.URI.User)

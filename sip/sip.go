@@ -51,6 +51,8 @@ type Config struct {
 	PublicIP, PublicIP6 netip.Addr
 	// Realm is the digest realm, "sip" when empty.
 	Realm string
+	// Names are further hosts by which phones know this server.
+	Names []string
 	// Accounts knows the devices and trunks that may call.
 	Accounts Accounts
 	// Bindings keeps registrations; without it REGISTER is answered 405.
