@@ -174,18 +174,55 @@ func TestSidesWithoutACommonCodecAreToldSo(t *testing.T) {
 	}
 }
 
-func TestDigitsByINFOArePassedOn(t *testing.T) {
+// A digit by INFO reaches the other side in its audio: as an event, where that was agreed, else as its tones. The telephone that agreed
+// to none sends back what it hears, which is recorded as what it says.
+func TestDigitsByINFOArePassedOnInTheAudio(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	company := newSite(s)
+	ada, bob := company.AddUser("Ada"), company.AddUser("Bob")
+	toAda, toBob := company.carrier(ada.ID, nil), company.carrier(bob.ID, nil)
+	say, _ := tone(t, 440)
+	phone := s.Phone(ada.SIP, rig.PhoneOptions{Say: say, Auto: true})
+	info := func(way carrier, from string) cdr {
+		t.Helper()
+		s.Sipp(rig.Script{Scenario: "call_info", Status: 200, IP: way.ip, From: from, Number: way.number, Talk: 2 * time.Second}).Wait()
+		r := company.record(from)
+		if r.String() != "inbound completed caller_hangup caller 0" {
+			t.Errorf("record: %s", r)
+		}
+		var trace traced
+		rig.Until(t, "the trace of the call", 10*time.Second, func() bool {
+			company.Want(200, "GET", "/calls/"+r.CallID+"/trace", nil, &trace)
+			return strings.Contains(trace.outline(), "BYE sip:")
+		})
+		if got := strings.Count(trace.outline(), "INFO sip:"); got != 1 {
+			t.Errorf("the INFO went on to the telephone: %s", trace.outline())
+		}
+		return r
+	}
+	info(toAda, "+12125550101")
+	phone.Wait("CALL_DTMF_START", "5")
+	echo := s.Sipp(rig.Script{Scenario: "answer", NoEvents: true, Echo: true, Port: company.sippPhone(bob.SIP), From: bob.SIP.Username})
+	r := info(toBob, "+12125550102")
+	echo.Wait()
+	if d := both(company.audio(company.recording(r.CallID).ID, "").PCM[1], [2]float64{770, 1336}); d < 300*time.Millisecond || d > 500*time.Millisecond {
+		t.Errorf("the tones of a 5 of 400 ms were heard for %s", d)
+	}
+}
+
+func TestOtherINFOIsPassedOn(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: quiet})
 	company := newSite(s)
 	user := company.AddUser("Ada")
 	way := company.carrier(user.ID, nil)
 	port := company.sippPhone(user.SIP)
-	for status, from := range map[int]string{200: "+12125550101", 415: "+12125550102"} { // 415: a phone that does not know them
+	for status, from := range map[int]string{200: "+12125550101", 415: "+12125550102"} { // 415: a phone that does not know it
 		callee := s.Sipp(rig.Script{Scenario: "answer_info", Status: status, Port: port, From: user.SIP.Username})
-		s.Sipp(rig.Script{Scenario: "call_info", Status: status, IP: way.ip, From: from, Number: way.number}).Wait()
+		s.Sipp(rig.Script{Scenario: "call_info", Picture: true, Status: status, IP: way.ip, From: from, Number: way.number}).Wait()
 		callee.Wait()
-		if info := callee.Received("INFO ", 0); !strings.Contains(info, "Signal=5") || rig.Field(info, "Content-Type") != "application/dtmf-relay" {
+		if info := callee.Received("INFO ", 0); !strings.Contains(info, "picture_fast_update") || rig.Field(info, "Content-Type") != "application/media_control+xml" {
 			t.Errorf("the phone got\n%s", info)
 		}
 		if r := company.record(from); r.String() != "inbound completed caller_hangup caller 0" {

@@ -57,6 +57,35 @@ func TestDigitsByRequestReachLinphone(t *testing.T) {
 	}
 }
 
+// The keys of a telephone that sends them as events are heard as tones by one that agreed to none: it sends back what it hears.
+func TestEventsAreTonesForATelephoneThatTakesNone(t *testing.T) {
+	t.Parallel()
+	for _, codec := range []string{"PCMU/8000", "PCMA/8000"} { // the other takes PCMU only
+		t.Run(codec, func(t *testing.T) {
+			t.Parallel()
+			o := &office{site: newSite(rig.Start(t, rig.Options{Env: quiet}))}
+			o.ada, o.bob = o.AddUser("Ada"), o.AddUser("Bob")
+			o.adaPhone = o.phone(o.ada, adaTone, rig.PhoneOptions{Codecs: codec})
+			echo := o.Server.Sipp(rig.Script{Scenario: "answer", NoEvents: true, Echo: true, Port: o.sippPhone(o.bob.SIP), From: o.bob.SIP.Username})
+			o.adaPhone.Dial(o.bob.Extension)
+			hears(t, "Ada, herself,", o.adaPhone.Since(o.adaPhone.Mark(), 2*time.Second), adaTone, time.Second)
+			from := o.adaPhone.Mark()
+			for _, key := range []string{"1", "5", "#"} {
+				o.adaPhone.Do("sndcode", key)
+			}
+			heard := o.adaPhone.Since(from, 4*time.Second)
+			for key, hz := range map[string][2]float64{"1": {697, 1209}, "5": {770, 1336}, "#": {941, 1477}} {
+				if d := both(heard, hz); d < 50*time.Millisecond || d > 200*time.Millisecond {
+					t.Errorf("the tones of %s were heard for %s", key, d)
+				}
+			}
+			hears(t, "Ada, herself, afterwards", o.adaPhone.Since(o.adaPhone.Mark(), 2*time.Second), adaTone, time.Second)
+			o.adaPhone.Do("hangup", "")
+			echo.Wait()
+		})
+	}
+}
+
 // press sends digits to who called.
 func (o *office) press(path, method, digits string, ms int) {
 	o.T.Helper()

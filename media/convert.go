@@ -1,5 +1,7 @@
 package media
 
+import "time"
+
 // Two legs that are bridged but have no codec in common are joined by a mixer of
 // their own. It is made when the first packet comes that the other leg does not
 // understand: most bridges never need one.
@@ -12,7 +14,7 @@ func (e *Engine) convert(s *Stream) {
 	}
 }
 
-// converter makes what convert asks for. It ends with the engine.
+// converter makes what convert and sound ask for. It ends with the engine.
 func (e *Engine) converter() {
 	defer close(e.converted)
 	for {
@@ -21,6 +23,8 @@ func (e *Engine) converter() {
 			return
 		case s := <-e.foreign:
 			s.translate()
+		case k := <-e.struck:
+			k.leg.enqueue(key{k.code, steps(0, 100*time.Millisecond)})
 		}
 	}
 }

@@ -42,6 +42,7 @@ type Engine struct {
 	bridging sync.Mutex // makes Bridge, Unbridge and Mixer.Set one step each; never held by a loop
 
 	foreign   chan *Stream   // legs whose packets their peer does not understand
+	struck    chan struck    // digits that are to be heard as tones
 	clocks    sync.WaitGroup // of mixers
 	quit      chan struct{}
 	converted chan struct{} // closed when converter has ended
@@ -54,7 +55,7 @@ func New(cfg Config) (*Engine, error) { return newEngine(cfg, newLoop) }
 
 func newEngine(cfg Config, loop func(clock func() int64) (packetLoop, error)) (*Engine, error) {
 	e := &Engine{streams: map[*Stream]struct{}{}, mixers: map[*Mixer]struct{}{},
-		foreign: make(chan *Stream, 64), quit: make(chan struct{}), converted: make(chan struct{})}
+		foreign: make(chan *Stream, 64), struck: make(chan struck, 256), quit: make(chan struct{}), converted: make(chan struct{})}
 	if err := e.configure(cfg); err != nil {
 		return nil, err
 	}

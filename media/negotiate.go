@@ -103,7 +103,8 @@ func eventsLast(a, b Format) int {
 // AnswerBeside is what to answer the offerer given the other leg's answer: the
 // codecs the other leg took, in its order, with the payload types of the offer,
 // so that packets can be relayed as they are. Where there are none, it is the
-// first codec of the offer that we can transcode. The error is an *SDPError with
+// first codec of the offer that we can transcode. Events are among them also
+// where the other leg took none. The error is an *SDPError with
 // 488 when there is none of that kind either.
 func AnswerBeside(offer, other Description) (Media, error) {
 	m := Media{Direction: other.Direction, Ptime: other.Ptime}
@@ -121,11 +122,16 @@ func AnswerBeside(offer, other Description) (Media, error) {
 		}
 		m.Formats = []Format{f}
 	}
+	param := digitEvents // the other leg hears them as tones
 	if i := slices.IndexFunc(other.Formats, Format.isEvent); i >= 0 {
-		m.Formats = append(m.Formats, eventsBeside(offer, m.Formats[0], safeParam(other.Formats[i]))...)
+		param = safeParam(other.Formats[i])
 	}
+	m.Formats = append(m.Formats, eventsBeside(offer, m.Formats[0], param)...)
 	return m, nil
 }
+
+// digitEvents are the events that are digits (RFC 4733 §3.2).
+const digitEvents = "0-15"
 
 // LocalAnswer is the answer to an offer we serve ourselves (prompts, robot
 // phones): the first codec of it that we can speak and its events, in the
@@ -177,7 +183,7 @@ func safeParam(f Format) string {
 	case f.isEvent() && plain(f.Param, 32, "0123456789-,"):
 		return f.Param
 	case f.isEvent():
-		return "0-15"
+		return digitEvents
 	case c == Opus && plain(f.Param, 200, "abcdefghijklmnopqrstuvwxyz-=; 0123456789"):
 		return f.Param
 	}

@@ -31,8 +31,8 @@ func TestOfferBesideNamesTheOthersFormatsFirst(t *testing.T) {
 func TestAnswerBesideTakesWhatTheOtherLegTook(t *testing.T) {
 	t.Parallel()
 	m, err := AnswerBeside(described(t, "0 8 101"), described(t, "8"))
-	if got := names(m.Formats); err != nil || got != "PCMA/008" {
-		t.Errorf("%s %v: the other leg has no events", got, err)
+	if got := names(m.Formats); err != nil || got != "PCMA/008 telephone-event/101" || m.Formats[1].Param != "0-15" {
+		t.Errorf("%+v %v: the other leg has no events, and hears digits as tones", m.Formats, err)
 	}
 	m, err = AnswerBeside(described(t, "0 101"), described(t, "8 101"))
 	if got := names(m.Formats); err != nil || got != "PCMU/000 telephone-event/101" {

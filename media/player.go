@@ -17,6 +17,7 @@ const samplesPerPacket = 160
 type player struct {
 	s     *Stream
 	jobs  chan *job
+	keys  chan key
 	wake  chan struct{} // comfort or playback changed
 	quit  chan struct{}
 	done  chan struct{}
@@ -88,7 +89,7 @@ func (s *Stream) ensurePlayer() *player {
 		return nil
 	}
 	if s.player == nil {
-		s.player = &player{s: s, jobs: make(chan *job), wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+		s.player = &player{s: s, jobs: make(chan *job), keys: make(chan key, keysWaiting), wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 		s.player.timer = time.NewTimer(time.Hour)
 		go s.player.run()
 	}
@@ -121,6 +122,9 @@ func (p *player) run() {
 		case j := <-p.jobs:
 			p.s.out.mute(true)
 			j.done <- p.perform(j)
+		case k := <-p.keys:
+			p.s.out.mute(true)
+			p.strike(k)
 		}
 	}
 }

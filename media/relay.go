@@ -74,11 +74,14 @@ func (s *Stream) relay(from *Stream, h rtpHeader, k kind, b []byte, begin, end i
 	o := &s.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed || !o.enabled || o.muted || !o.to.IsValid() {
+	if o.closed || !o.enabled || !o.to.IsValid() {
 		return
 	}
 	if k.event() {
 		s.relayEvent(from, h, k, b, begin, end, now)
+		return
+	}
+	if o.muted {
 		return
 	}
 	pt := o.pts[k]

@@ -10,7 +10,8 @@ type relayedEvent struct {
 	begun    uint32 // as sent
 }
 
-// relayEvent passes a telephone-event packet on. Where the legs share one time
+// relayEvent passes a telephone-event packet on; a leg that takes none hears the
+// digit as tones. Where the legs share one time
 // line it stays on it; else the digit gets the time of its first packet, and its
 // duration is converted to the clock of the leg's events. o.mu is held.
 func (s *Stream) relayEvent(from *Stream, h rtpHeader, k kind, b []byte, begin, end int, now int64) {
@@ -21,8 +22,12 @@ func (s *Stream) relayEvent(from *Stream, h rtpHeader, k kind, b []byte, begin, 
 	to := k
 	if o.pts[to] == noPT {
 		if to = kindEvent + kindEventOpus - k; o.pts[to] == noPT {
-			return // this leg takes no events
+			s.sound(from, h, b[begin], now) // also while one before it is heard
+			return
 		}
+	}
+	if o.muted {
+		return
 	}
 	if o.source == from && to == k || !o.started && to == k {
 		h.marker = o.adopt(from, h, now) || h.marker
@@ -41,11 +46,18 @@ func (s *Stream) relayEvent(from *Stream, h rtpHeader, k kind, b []byte, begin, 
 
 // eventTime is the time line's moment at which a relayed digit began.
 func (o *outbound) eventTime(from *Stream, h rtpHeader, now int64) uint32 {
+	o.eventBegins(from, h, now)
+	return o.event.begun
+}
+
+// eventBegins reports whether a packet is the first that is seen of a digit.
+func (o *outbound) eventBegins(from *Stream, h rtpHeader, now int64) bool {
 	e := &o.event
-	if e.from != from || e.ssrc != h.ssrc || e.ts != h.ts {
-		*e = relayedEvent{from: from, ssrc: h.ssrc, ts: h.ts, begun: o.ts + o.since(now)}
+	if e.from == from && e.ssrc == h.ssrc && e.ts == h.ts {
+		return false
 	}
-	return e.begun
+	*e = relayedEvent{from: from, ssrc: h.ssrc, ts: h.ts, begun: o.ts + o.since(now)}
+	return true
 }
 
 func scaleEvent(payload []byte, from, to kind) {

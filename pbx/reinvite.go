@@ -231,14 +231,18 @@ func (c *liveCall) holdEvent(l *leg, held bool, by string) event.Payload {
 	return event.CallUnheld{CallID: c.id, LegID: l.id, By: by, At: now}
 }
 
-// info passes DTMF by INFO on (RFC 6086); what the other side refuses is refused here.
+// info passes a digit on in the other side's audio: by RFC 4733 where that was agreed, else as tones. Any other INFO goes as it is, and
+// so does a digit for who can be sent neither now; what the other side refuses is refused here (RFC 6086).
 func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
-	digit, _, pressed := sip.ParseDTMFInfo(e.ContentType, e.Body)
+	digit, duration, pressed := sip.ParseDTMFInfo(e.ContentType, e.Body)
 	if pressed {
 		c.heardDigit(ctx, l, digit, "info")
 	}
 	peer := c.other(l)
 	switch {
+	case pressed && peer.up() && peer.stream != nil && peer.stream.Press(digit, duration):
+		e.Respond(200)
+		return
 	case peer.up():
 	case pressed && c.visit != nil && l == c.visit.leg:
 		e.Respond(200)

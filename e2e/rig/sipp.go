@@ -42,6 +42,9 @@ type Script struct {
 	Status    int      // expected, or to refuse with
 	Hold      string   // direction with which a hold is asked for, or agreed to
 	Ring      int      // milliseconds before the answer
+	NoEvents  bool     // offers and answers no telephone-event
+	Echo      bool     // sends back what it hears
+	Picture   bool     // an INFO asks for a picture instead of telling a digit
 }
 
 // script is a Script as the scenarios see it.
@@ -164,6 +167,9 @@ func (p *Sipp) args(file string) []string {
 	}
 	if x.Talk > 0 {
 		args = append(args, "-d", strconv.Itoa(int(x.Talk.Milliseconds())))
+	}
+	if x.Echo {
+		args = append(args, "-rtp_echo")
 	}
 	if x.TCP {
 		args = append(args, "-t", "t1")
