@@ -19,7 +19,7 @@ type CreateIn struct{ Body CallCreate }
 
 // CallCreate is a call to place: the user's phones ring first, then the destination is dialled.
 type CallCreate struct {
-	To                 string            `json:"to" doc:"A number in E.164 or as dialled in the organisation's country, ext: with an extension, or a sip: address" example:"+12025550143"`
+	To                 string            `json:"to" doc:"A number in E.164 or as dialled in the organisation's country, ext: with an extension, or a sip: address at this server" example:"+12025550143"`
 	From               string            `json:"from,omitempty" doc:"A number of the organisation to show; the user's or organisation's own unless given"`
 	UserID             string            `json:"user_id,omitempty" doc:"Whose phones ring first; the credential's user unless given"`
 	DeviceID           string            `json:"device_id,omitempty" doc:"Ring only this phone"`

@@ -29,7 +29,7 @@ type TransferIn struct {
 
 // TransferCreate says to whom a call is handed over, and how.
 type TransferCreate struct {
-	To              string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address" example:"ext:101"`
+	To              string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address at this server" example:"ext:101"`
 	Mode            string `json:"mode,omitempty" default:"blind" doc:"blind, or warm: the agent talks to the target first"`
 	From            string `json:"from,omitempty" doc:"A number of the organisation to show the target"`
 	TimeoutSeconds  *int   `json:"timeout_seconds,omitempty" doc:"How long the target rings, 5 to 120; 25 unless given"`
@@ -137,7 +137,7 @@ func (s *Service) StopTransfer(ctx context.Context, in *EmptyIn) (*op.Out[Call],
 type AddIn struct {
 	Live
 	Body struct {
-		To             string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address"`
+		To             string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address at this server"`
 		From           string `json:"from,omitempty" doc:"A number of the organisation to show"`
 		TimeoutSeconds *int   `json:"timeout_seconds,omitempty" doc:"How long it rings, 5 to 120; 30 unless given"`
 	}

@@ -30,6 +30,8 @@ func TestASIPAddressElsewhereIsNotOneOfOurs(t *testing.T) {
 	o.refused("/calls", map[string]any{"to": "sips:+12025550143@partner.example", "user_id": o.ada.ID})
 	o.refused("/callbacks", map[string]any{"to": foreign, "user_id": o.ada.ID})
 	dave := o.AddUser("Dave")
+	o.Want(422, "PATCH", "/users/"+dave.ID, forwards("always", foreign), nil)
+	o.Want(200, "PATCH", "/users/"+dave.ID, forwards("busy", at(o.bob, o.Server.SIP)), nil)
 	people := []rig.User{o.bob, o.carol, dave} // nobody is called twice in a second
 	phones := []*rig.Phone{o.bobPhone, o.carolPhone, o.phone(dave, 700, rig.PhoneOptions{Auto: true})}
 	for i, host := range []string{o.Server.SIP, o.ada.SIP.Domain, "PBX.example.com"} {

@@ -1,7 +1,9 @@
 package pbx
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -35,3 +37,35 @@ func TestATelephoneIsRungByOneFlowAfterTheOther(t *testing.T) {
 		t.Error("who is busy is rung by another flow")
 	}
 }
+
+// A destination that was kept before it was asked whose host it has leads nowhere, whatever our people are called.
+func TestASIPAddressElsewhereLeadsNowhere(t *testing.T) {
+	t.Parallel()
+	server, err := sip.Listen(t.Context(), sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}, Logger: slog.New(slog.DiscardHandler)}, nobody{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	s := &Switch{server: server}
+	for _, find := range []func() (reach, *Refusal, error){
+		func() (reach, *Refusal, error) {
+			return s.reach(t.Context(), Caller{Org: "org_1"}, "sip:101@partner.example")
+		},
+		func() (reach, *Refusal, error) {
+			return s.people(t.Context(), Caller{Org: "org_1"}, "sips:101@partner.example", "")
+		},
+	} {
+		_, refusal, err := find()
+		if err != nil || refusal == nil || refusal.problem().Code != "destination_not_allowed" || !strings.Contains(refusal.Phrase, "partner.example") {
+			t.Errorf("refusal %+v, %v", refusal, err)
+		}
+	}
+	if refusal := s.foreign("sip:101@" + server.Addr().String()); refusal != nil {
+		t.Errorf("at our own address: %+v", refusal)
+	}
+}
+
+// nobody takes calls.
+type nobody struct{}
+
+func (nobody) Invite(context.Context, *sip.Inbound) {}
