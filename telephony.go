@@ -38,7 +38,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
 		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: h.callerName, Room: h.orgs.Room, Rings: h.rings, Attend: h.attendant.Attend, Verify: h.verify(),
-		MediaTimeout: c.MediaTimeout})
+		Streams: h.outbox, MediaTimeout: c.MediaTimeout})
 	if n.parties, err = openParties(ctx, h); err != nil {
 		n.parties = nil
 		return err
@@ -75,6 +75,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 	n.lamps.start(ctx)
 	n.lights.start(ctx)
 	n.keepLines(ctx)
+	n.run(func() { n.switcher.TellQuality(ctx) })
 	return n.keepOpen(ctx)
 }
 

@@ -58,7 +58,8 @@ type Outbox struct {
 	Bus *bus.Bus
 	Now func() db.Time
 
-	reader atomic.Pointer[Reader] // of this node, where that alone writes to the database; see write.go
+	reader    atomic.Pointer[Reader] // of this node, where that alone writes to the database; see write.go
+	followers followers
 }
 
 // Wake is the subject on which the outbox is told that events were committed.

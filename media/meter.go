@@ -13,7 +13,8 @@ const (
 // A meter follows one direction of a leg, a sample at a time.
 type meter struct {
 	samples []reading
-	stride  int // windows per sample kept
+	latest  reading // of the last window, kept or not
+	stride  int     // windows per sample kept
 	skipped int
 
 	windows           int
@@ -44,6 +45,7 @@ func (m *meter) add(at int64, r rating, weight float64) {
 	if m.mosMin == 0 || mos < m.mosMin {
 		m.mosMin = mos
 	}
+	m.latest = reading{at, uint32(min(r.jitter.Microseconds(), math.MaxUint32)), uint16(math.Round(10000 * r.loss)), uint16(math.Round(100 * mos))}
 	if m.skipped++; m.skipped < m.stride {
 		return
 	}
@@ -51,8 +53,7 @@ func (m *meter) add(at int64, r rating, weight float64) {
 	if len(m.samples) == maxSamples {
 		m.thin()
 	}
-	m.samples = append(m.samples, reading{at, uint32(min(r.jitter.Microseconds(), math.MaxUint32)),
-		uint16(math.Round(10000 * r.loss)), uint16(math.Round(100 * mos))})
+	m.samples = append(m.samples, m.latest)
 }
 
 // thin drops every second sample to make room, and keeps half as many from now on.

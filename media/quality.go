@@ -80,9 +80,23 @@ func (m *meter) heard(e *Engine) Heard {
 		h.JitterAvg = time.Duration(m.jitterSum / m.weight)
 	}
 	for _, x := range m.samples {
-		h.Samples = append(h.Samples, Sample{e.wall(x.at), float64(x.mos) / 100, float64(x.loss) / 100, time.Duration(x.jitter) * time.Microsecond})
+		h.Samples = append(h.Samples, x.sample(e))
 	}
 	return h
+}
+
+func (r reading) sample(e *Engine) Sample {
+	return Sample{e.wall(r.at), float64(r.mos) / 100, float64(r.loss) / 100, time.Duration(r.jitter) * time.Microsecond}
+}
+
+// Latest is how the leg was last heard, for five seconds of packets, and the round trip to it, 0 where that is unknown; ok is false before
+// the first five. It is cheap, and beside Quality it goes on to be every five seconds however long a call lasts.
+func (s *Stream) Latest() (x Sample, rtt time.Duration, ok bool) {
+	in := &s.in
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	r := in.rx.meter.latest
+	return r.sample(s.engine), in.heard.rtt(), r.at != 0
 }
 
 // settle ends what is measured when the stream closes.

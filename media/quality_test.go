@@ -220,3 +220,27 @@ func TestEachSilenceIsToldOnce(t *testing.T) {
 	case <-time.After(150 * time.Millisecond):
 	}
 }
+
+func TestTheLatestMeasurementIsNeverOlderThanFiveSecondsOfPackets(t *testing.T) {
+	t.Parallel()
+	m := newMeteredLeg(t)
+	if x, _, ok := m.Latest(); ok {
+		t.Errorf("before anything is heard: %+v", x)
+	}
+	for range 3 * maxSamples * 250 / 50 { // three hours, a packet a second
+		for range 49 {
+			m.pass(packetTime)
+		}
+		m.hear(false, 0)
+	}
+	for i := range 300 {
+		m.hear(i >= 40 && i < 140, 0)
+	}
+	x, _, ok := m.Latest()
+	if age := m.engine.wall(m.engine.clock()).Sub(x.At); !ok || age > 5*time.Second+packetTime || x.LossRate < 20 || x.MOS > 3 {
+		t.Errorf("%+v, %v old", x, age)
+	}
+	if n := len(m.Quality().Received.Samples); n > maxSamples {
+		t.Errorf("%d samples", n)
+	}
+}

@@ -53,6 +53,7 @@ type leg struct {
 	reason                         string
 	status                         int // SIP status it failed with
 	quality                        *media.Quality
+	soundsAt                       time.Time // the measurement that was told last
 	dirty                          bool
 }
 

@@ -66,8 +66,10 @@ type Config struct {
 	// Attend finds the script that leads a caller somewhere; nil where there is none. nil: callers are led to phones only.
 	Attend func(l Lead) Script
 	Rings  func(r Ring) // told of every user a call rings at; must not wait; may be nil
-	Log    *slog.Logger
-	Now    func() time.Time
+	// Streams are told how calls sound; nil: nobody is.
+	Streams Streams
+	Log     *slog.Logger
+	Now     func() time.Time
 
 	// MediaTimeout is how long a leg that should speak may send nothing before it is asked whether it is still there; 0: for ever.
 	MediaTimeout time.Duration

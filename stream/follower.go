@@ -19,12 +19,21 @@ type follower struct {
 	who   access.Principal
 	kinds map[event.Kind]bool
 	news  *bus.Subscription
+	hooks bool  // it is told what webhooks are
 	last  int64 // sequence of the last event that was looked at
 	write func(to *bytes.Buffer, e event.Event)
 
 	out     *http.ResponseController
 	w       http.ResponseWriter
 	pending bytes.Buffer
+}
+
+// told are the kinds it shows; webhooks are not told what goes to streams only.
+func (f *follower) told() map[event.Kind]bool {
+	if f.hooks {
+		return nil
+	}
+	return f.kinds
 }
 
 // serve sends events until the stream ends.

@@ -135,7 +135,7 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 	who, _ := access.From(ctx)
 	f := &follower{Service: s, who: who, kinds: shown(who.Scopes, in.Events), last: after, write: writeData}
 	if in.Format == "webhook" {
-		f.write = writeHook(in.Timing)
+		f.hooks, f.write = true, writeHook(in.Timing)
 	}
 	f.news = s.Outbox.Bus.Subscribe(event.Stream, backlog)
 	newest, err := s.Outbox.Last(ctx, who.OrgID) // after the subscription, so that nothing falls between
@@ -149,9 +149,11 @@ func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error
 	if !given || f.last > newest {
 		f.last = newest
 	}
+	leave := s.Outbox.Follow(who.OrgID, f.told())
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		defer s.leave(who.OrgID)
 		defer f.news.Close()
+		defer leave()
 		_, w := humago.Unwrap(h)
 		f.serve(h.Context(), w)
 	}}, nil

@@ -315,7 +315,15 @@ func TestAStreamOutlivesTheLimitOnSlowRequests(t *testing.T) {
 func TestAStreamEndsWithItsCredentialAndWithTheServer(t *testing.T) {
 	t.Parallel()
 	s := open(t, dbtest.SQLite(t))
+	if f := s.outbox.Followers("call.quality"); f != nil {
+		t.Errorf("followed by %v before anybody came", f)
+	}
+	s.listen("?events=call.ended").body.Close()
+	s.listen("?format=webhook").body.Close()
 	r := s.listen("")
+	if f := s.outbox.Followers("call.quality"); !f[s.org] {
+		t.Error("who follows is not known")
+	}
 	s.mu.Lock()
 	s.bad = errors.New("revoked")
 	s.mu.Unlock()
@@ -326,10 +334,13 @@ func TestAStreamEndsWithItsCredentialAndWithTheServer(t *testing.T) {
 	s.mu.Lock()
 	s.bad = nil
 	s.mu.Unlock()
-	r = s.listen("")
+	r = s.listen("?events=call.ended,call.quality")
 	s.stream.Close()
 	if e, err := r.read(); err == nil {
 		t.Errorf("a stream of a closed server goes on with %s", e)
+	}
+	if f := s.outbox.Followers("call.quality"); f != nil {
+		t.Errorf("followed by %v after all have gone", f)
 	}
 	s.refused("", 503, "draining")
 }

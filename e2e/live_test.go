@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+// sounds are what the stream tells of how a call's legs sound, by the role of the leg, until last is true of both.
+func (o *office) sounds(caller, callee *rig.Phone, last func(caller, agent float64) bool) {
+	o.T.Helper()
+	type quality struct {
+		Call   string `json:"call_id"`
+		Leg    string `json:"leg_id"`
+		MOS    float64
+		Loss   float64 `json:"loss_rate"`
+		Jitter float64 `json:"jitter_ms"`
+		At     time.Time
+	}
+	roles, newest := map[string]string{}, map[string]quality{}
+	id := ""
+	told := o.stream("", func() {
+		caller.Dial(o.bob.Extension)
+		callee.Wait("CALL_ESTABLISHED", "")
+		c := o.live(func(c map[string]any) bool { return c["status"] == "in_progress" })
+		id = c["id"].(string)
+		for _, l := range c["legs"].([]any) {
+			leg := l.(map[string]any)
+			roles[leg["id"].(string)] = leg["role"].(string)
+		}
+	}, func(e liveEvent) bool {
+		if e.kind == "call.ended" {
+			o.T.Fatal("the call ended")
+		}
+		if e.kind != "call.quality" {
+			return false
+		}
+		var q quality
+		if err := json.Unmarshal([]byte(e.data), &q); err != nil || e.id != "" || q.Call != id || roles[q.Leg] == "" {
+			o.T.Fatalf("of call %s with legs %v the stream tells %+v (%v)", id, roles, e, err)
+		}
+		before := newest[roles[q.Leg]]
+		if gap := q.At.Sub(before.At); !before.At.IsZero() && gap < 4*time.Second {
+			o.T.Errorf("a leg is told of %s after the last: %+v, %+v", gap, before, q)
+		}
+		newest[roles[q.Leg]] = q
+		return len(newest) == 2 && last(newest["caller"].MOS, newest["agent"].MOS)
+	})
+	o.T.Logf("of %d events the last of the caller was %+v, of the agent %+v", len(told), newest["caller"], newest["agent"])
+	caller.Do("hangup", "")
+	callee.Wait("CALL_CLOSED", "")
+}
+
+// TestHowACallSoundsIsToldWhileItLasts has the stream tell of both legs of a good call, and of one with a leg on a bad network.
+func TestHowACallSoundsIsToldWhileItLasts(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: quiet})
+	for _, c := range []struct {
+		name string
+		bad  bool
+	}{{"good", false}, {"bad", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			own := *s
+			own.T = t
+			o := &office{site: newSite(&own)}
+			o.ada, o.bob = o.AddUser("Ada"), o.AddUser("Bob")
+			options := rig.PhoneOptions{}
+			if c.bad {
+				options.Through = own.BadNetwork(rig.Damage{Loss: 0.25, Seed: 11})
+			}
+			o.adaPhone, o.bobPhone = o.phone(o.ada, adaTone, options), o.phone(o.bob, bobTone, rig.PhoneOptions{Auto: true})
+			rounds := 0
+			o.sounds(o.adaPhone, o.bobPhone, func(caller, agent float64) bool {
+				rounds++
+				switch {
+				case !c.bad && (caller < 3.5 || agent < 3.5), c.bad && (caller > 3.3 || agent < 3.5):
+					t.Errorf("MOS of the caller %.2f, of the agent %.2f", caller, agent)
+				}
+				return rounds > 2
+			})
+		})
+	}
+}
+
+// TestOneStreamTellsACallWhileItHappens follows telephones that sign in, ring, are held and taken back, and a key that is pressed.
+func TestOneStreamTellsACallWhileItHappens(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
+		o := &office{site: newSite(s)}
+		o.ada, o.bob = o.AddUser("Ada"), o.AddUser("Bob")
+		call := ""
+		told := o.stream("", func() {
+			o.adaPhone, o.bobPhone = o.phone(o.ada, adaTone, rig.PhoneOptions{}), o.phone(o.bob, bobTone, rig.PhoneOptions{})
+			o.adaPhone.Do("dial", o.bob.Extension)
+			o.bobPhone.Wait("CALL_INCOMING", "")
+			o.live(func(c map[string]any) bool {
+				call = c["id"].(string)
+				return c["status"] == "ringing"
+			})
+			o.bobPhone.Do("accept", "")
+			o.adaPhone.Wait("CALL_ESTABLISHED", "")
+			o.live(func(c map[string]any) bool { return c["status"] == "in_progress" })
+			o.bobPhone.Do("hold", "")
+			o.live(func(c map[string]any) bool { return c["status"] == "on_hold" })
+			o.bobPhone.Do("resume", "")
+			o.live(func(c map[string]any) bool { return c["status"] == "in_progress" })
+			o.Want(200, "POST", "/calls/"+call+"/hold", map[string]any{}, nil)
+			o.Want(200, "POST", "/calls/"+call+"/unhold", map[string]any{}, nil)
+			o.adaPhone.Do("sndcode", "5")
+			o.bobPhone.Wait("CALL_DTMF_START", "5")
+			o.adaPhone.Do("hangup", "")
+		}, func(e liveEvent) bool { return e.kind == "call.ended" })
+		after := 0
+		for _, want := range []struct{ kind, holds string }{
+			{"device.registration", `"user_id":"` + o.ada.ID}, {"device.registration", `"user_id":"` + o.bob.ID},
+			{"call.started", ""}, {"call.ringing", `"user_id":"` + o.bob.ID}, {"call.answered", ""},
+			{"call.held", `"held_by":"peer"`}, {"call.unheld", `"held_by":"peer"`}, {"call.held", `"held_by":"api"`}, {"call.unheld", `"held_by":"api"`},
+			{"call.dtmf", `"digit":"5"`}, {"call.ended", ""},
+		} {
+			n := first(told[after:], want.kind, want.holds)
+			if n < 0 {
+				t.Fatalf("no %s with %s behind event %d of %v", want.kind, want.holds, after, told)
+			}
+			e := told[after+n]
+			if e.id == "" || strings.HasPrefix(want.kind, "call.") && !strings.Contains(e.data, call) || want.kind == "device.registration" && !strings.Contains(e.data, `"status":"registered"`) {
+				t.Errorf("the stream tells %+v of call %s", e, call)
+			}
+			after += n + 1
+		}
+	})
+}
