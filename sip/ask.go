@@ -46,6 +46,12 @@ type answer struct {
 
 // ask runs do on the shard and waits for its result.
 func (l *Leg) ask(ctx context.Context, do func(done func(*message, error))) ([]byte, error) {
+	return l.askUntil(ctx, do, nil)
+}
+
+// askUntil is ask that says on the shard, by withdraw, when the result is not
+// waited for any more: either it is returned, or withdraw was run before it.
+func (l *Leg) askUntil(ctx context.Context, do func(done func(*message, error)), withdraw func()) ([]byte, error) {
 	result := make(chan answer, 1)
 	ok := l.shard.post(func(*shard) {
 		do(func(m *message, err error) {
@@ -62,13 +68,25 @@ func (l *Leg) ask(ctx context.Context, do func(done func(*message, error))) ([]b
 	if !ok {
 		return nil, ErrClosed
 	}
-	select {
-	case a := <-result:
-		return a.body, a.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-l.shard.srv.done:
-		return nil, ErrClosed
+	ended := ctx.Done()
+	for {
+		select {
+		case a := <-result:
+			return a.body, a.err
+		case <-ended:
+			if withdraw == nil {
+				return nil, ctx.Err()
+			}
+			ended = nil
+			l.post(func() {
+				if len(result) == 0 {
+					withdraw()
+					result <- answer{err: ctx.Err()}
+				}
+			})
+		case <-l.shard.srv.done:
+			return nil, ErrClosed
+		}
 	}
 }
 

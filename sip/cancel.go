@@ -29,13 +29,14 @@ func (l *Leg) sendCancel() {
 	l.shard.cancelTx(l.call.tx)
 }
 
-// cancelTx sends the CANCEL of an INVITE (RFC 3261 §9.1).
+// cancelTx sends the CANCEL of an INVITE (RFC 3261 §9.1), once.
 func (s *shard) cancelTx(tx *clientTx) {
-	if tx.request == nil || s.clients[tx.key] != tx {
+	key := clientKey{tx.key.branch, cancelTx}
+	if tx.request == nil || s.clients[tx.key] != tx || s.clients[key] != nil {
 		return
 	}
 	b := derive(nil, tx.request, "CANCEL", "")
-	s.start(clientKey{tx.key.branch, cancelTx}, tx.flow, b, func(*message, int) {})
+	s.start(key, tx.flow, b, func(*message, int) {})
 }
 
 // abandon: nothing came after our CANCEL (RFC 3261 §9.1).

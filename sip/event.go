@@ -6,7 +6,7 @@ package sip
 //
 //	outgoing: (Provisional | early Reinvite)* → Answered | Failed | Lost
 //	inbound:  early Reinvite* → Canceled | Bye | Lost or, after Answer, Acked | Lost
-//	then:     (Reinvite | Refreshed | Info | Refer)* → Bye | Lost | Closed
+//	then:     (Reinvite | Refreshed | Belated | Info | Refer)* → Bye | Lost | Closed
 //
 // Failed, Canceled, Bye, Lost and Closed are final: every leg gets exactly one
 // of them, as its last event. Events of one leg never overlap.
@@ -68,6 +68,11 @@ type Refreshed struct {
 	SDP []byte
 }
 
+// Belated is a 2xx to a re-INVITE of ours that nobody waited for any more. The
+// ACK has been sent; the other side is now where that offer wanted it, and has
+// to be offered again what shall be.
+type Belated struct{}
+
 // Info is an INFO request, DTMF mostly. Respond must be called once.
 type Info struct {
 	ContentType string
@@ -111,6 +116,7 @@ func (Acked) event()       {}
 func (Canceled) event()    {}
 func (Reinvite) event()    {}
 func (Refreshed) event()   {}
+func (Belated) event()     {}
 func (Info) event()        {}
 func (Refer) event()       {}
 func (Bye) event()         {}

@@ -72,13 +72,14 @@ type Leg struct {
 	session   session
 	granted   grant // inbound: the session timer its answer gives
 
-	call     *placed // outgoing, not answered
-	reinvite *clientTx
-	updating bool                  // an UPDATE of ours with an offer is not answered
-	waiting  func(*message, error) // who waits for the answer to our offer
-	ack      []byte                // of the last INVITE of ours, for repeated 2xx
-	ackSeq   uint32
-	bye      *Reason // to be sent when the ACK is in
+	call      *placed // outgoing, not answered
+	reinvite  *clientTx
+	updating  bool                  // an UPDATE of ours with an offer is not answered
+	withdrawn bool                  // nobody waits for the answer to reinvite
+	waiting   func(*message, error) // who waits for the answer to our offer
+	ack       []byte                // of the last INVITE of ours, for repeated 2xx
+	ackSeq    uint32
+	bye       *Reason // to be sent when the ACK is in
 
 	referrals    int               // REFERs of the other side so far
 	subscription *subscription     // of the last one accepted

@@ -9,20 +9,17 @@ import (
 // Reinvite offers sdp and returns the answer; the ACK has been sent. With nil
 // sdp it returns the other side's offer and Ack must follow. 491 is retried
 // after the pause of RFC 3261 §14.1 until ctx ends; when ctx ends first, the
-// re-INVITE is canceled. Other refusals are a *StatusError and leave the
-// session as it was.
+// re-INVITE is canceled, and an answer that comes all the same is told as
+// Belated. Other refusals are a *StatusError and leave the session as it was.
 func (l *Leg) Reinvite(ctx context.Context, sdp []byte) ([]byte, error) {
-	return l.negotiate(ctx, func(done func(*message, error)) { l.reoffer(sdp, done) }, l.cancelReinvite)
+	return l.negotiate(ctx, func(done func(*message, error)) { l.reoffer(sdp, done) }, l.withdraw)
 }
 
 // negotiate makes an offer until it is not met by another one.
-func (l *Leg) negotiate(ctx context.Context, offer func(done func(*message, error)), cancel func()) ([]byte, error) {
+func (l *Leg) negotiate(ctx context.Context, offer func(done func(*message, error)), withdraw func()) ([]byte, error) {
 	for {
-		body, err := l.ask(ctx, offer)
+		body, err := l.askUntil(ctx, offer, withdraw)
 		if ctx.Err() != nil && err != nil {
-			if cancel != nil {
-				l.post(cancel)
-			}
 			return nil, err
 		}
 		if e, ok := err.(*StatusError); !ok || e.Status != 491 {
@@ -69,8 +66,12 @@ func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
 	l.waiting = done
 	judge := l.judge("INVITE", done)
 	l.reinvite = l.transact(o, func(m *message, status int) {
-		if status >= 200 {
-			l.reinvite, l.waiting = nil, nil
+		belated := l.withdrawn
+		switch {
+		case status >= 200:
+			l.reinvite, l.waiting, l.withdrawn = nil, nil, false
+		case belated: // RFC 3261 §9.1: before it was heard of, there was nothing to cancel
+			l.cancelReinvite()
 		}
 		if m != nil && status >= 200 && status < 300 {
 			l.reanswered(m, sdp == nil)
@@ -78,9 +79,18 @@ func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
 			l.hear(m.body)
 			l.learn(m)
 			l.session.granted(m)
+			if belated {
+				l.emit(Belated{})
+			}
 		}
 		judge(m, status)
 	})
+}
+
+// withdraw says that nobody waits for the answer to our re-INVITE any more.
+func (l *Leg) withdraw() {
+	l.withdrawn = l.reinvite != nil
+	l.cancelReinvite()
 }
 
 // reanswered takes the 2xx of our re-INVITE: the target may have moved.
