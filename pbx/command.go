@@ -8,7 +8,10 @@ import (
 )
 
 // A reply answers who gave a command, once; the zero reply answers nobody.
-type reply struct{ to func(call.Result, error) }
+type reply struct {
+	to    func(call.Result, error)
+	asker *asker // nil where nobody waits
+}
 
 func (r reply) ok()                  { r.result(call.Result{}) }
 func (r reply) result(x call.Result) { r.send(x, nil) }
@@ -32,27 +35,13 @@ func (s *Switch) Do(ctx context.Context, org, id string, x call.Command) (call.R
 	if c == nil {
 		return call.Result{}, op.NotFound("call in progress")
 	}
-	type outcome struct {
-		result call.Result
-		err    error
-	}
-	answer := make(chan outcome, 1)
-	done := reply{to: func(r call.Result, err error) {
-		select {
-		case answer <- outcome{r, err}:
-		default:
-		}
-	}}
+	a := newAsker(ctx)
+	done := a.reply()
 	over := func() { done.fail(op.State("the call has ended", "completed", call.AfterEnd...)) }
 	if !c.inbox.push(message{run: func(ctx context.Context) { c.do(ctx, x, done) }, late: over}) {
 		over()
 	}
-	select {
-	case o := <-answer:
-		return o.result, o.err
-	case <-ctx.Done():
-		return call.Result{}, op.Fail("action_timeout", "the other side has not confirmed in time; read the call to see what happened")
-	}
+	return a.await()
 }
 
 // do is one command. Whoever waits for its confirmation when the call ends is told so.
@@ -60,7 +49,7 @@ func (c *liveCall) do(ctx context.Context, x call.Command, answer reply) {
 	c.commands++
 	n := c.commands
 	c.waiting[n] = answer
-	c.obey(ctx, x, reply{to: func(r call.Result, err error) {
+	c.obey(ctx, x, reply{asker: answer.asker, to: func(r call.Result, err error) {
 		delete(c.waiting, n)
 		answer.send(r, err)
 	}})

@@ -2,10 +2,12 @@ package pbx
 
 import (
 	"context"
+	"errors"
 
 	"soniq/call"
 	"soniq/media"
 	"soniq/op"
+	"soniq/sip"
 )
 
 // holdFar puts the far side on hold: it is told so by a re-INVITE and then hears music.
@@ -41,20 +43,39 @@ func (c *liveCall) unholdFar(_ context.Context, done reply) {
 // setHold offers the leg the new direction and changes nothing before it has agreed.
 func (c *liveCall) setHold(l *leg, held bool, done reply) {
 	l.whenIdle(func() {
-		m := l.session.Ours()
+		if !done.wanted() {
+			done.fail(errUnconfirmed)
+			return
+		}
+		before := l.session.Ours()
+		m := before
 		m.Direction = media.SendRecv
 		if held {
 			m.Direction = media.SendOnly
 		}
-		c.ask(l, m, func(ctx context.Context, _ media.Description, err error) {
-			if err != nil {
+		c.askFor(reinviteTimeout, done.gone(), l, m, func(ctx context.Context, _ media.Description, err error) {
+			switch {
+			case err != nil:
 				c.step("call.hold_refused", l, detail{"err": err.Error()})
-				done.fail(op.Fail("carrier_error", "the other side refused: "+err.Error()))
-				return
+				done.fail(notHeld(err))
+			case !done.settle(): // it agreed when who asked had been told that it did not
+				c.restore(l, before)
+			default:
+				c.holdAgreed(ctx, l, held, done)
 			}
-			c.holdAgreed(ctx, l, held, done)
 		})
 	})
+}
+
+// notHeld says why a leg is not on hold, or not off it.
+func notHeld(err error) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return errUnconfirmed
+	case errors.Is(err, sip.ErrPending):
+		return op.Fail("carrier_error", "the other side has not answered yet what it was asked before")
+	}
+	return op.Fail("carrier_error", "the other side refused: "+err.Error())
 }
 
 func (c *liveCall) holdAgreed(ctx context.Context, l *leg, held bool, done reply) {

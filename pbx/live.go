@@ -151,6 +151,8 @@ func (c *liveCall) event(ctx context.Context, l *leg, event sip.Event) {
 		c.reinvite(ctx, l, e)
 	case sip.Refreshed:
 		c.refreshed(ctx, l, e)
+	case sip.Belated:
+		c.restore(l, l.session.Ours())
 	case sip.Info:
 		c.info(ctx, l, e)
 	case sip.Refer:

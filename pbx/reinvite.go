@@ -136,10 +136,17 @@ func agreed(l *leg, offer, answer media.Description) ([]byte, error) {
 
 // ask offers a leg something new and hands its answer to then, in the call's goroutine. On an error the session is as it was.
 func (c *liveCall) ask(l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
+	c.askFor(reinviteTimeout, nil, l, m, then)
+}
+
+// askFor is ask that waits for so long, and no longer than until gone is closed.
+func (c *liveCall) askFor(limit time.Duration, gone <-chan struct{}, l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
 	sdp := l.session.Offer(m)
 	l.busy = true
 	dialog := l.sip
-	c.aside(reinviteTimeout, func(ctx context.Context) func(context.Context) {
+	c.aside(limit, func(ctx context.Context) func(context.Context) {
+		ctx, stop := until(ctx, gone)
+		defer stop()
 		body, err := dialog.Reinvite(ctx, sdp)
 		return func(ctx context.Context) {
 			var answer media.Description
@@ -152,6 +159,43 @@ func (c *liveCall) ask(l *leg, m media.Media, then func(ctx context.Context, ans
 			c.nowIdle(l)
 			then(ctx, answer, err)
 		}
+	})
+}
+
+// until is a context that ends when gone is closed, too.
+func until(ctx context.Context, gone <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	if gone != nil {
+		go func() {
+			select {
+			case <-gone:
+				stop()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, stop
+}
+
+// restoreTimeout is longer than signalling waits for any answer, so that this one is not missed too.
+const restoreTimeout = 40 * time.Second
+
+// restore offers a leg again what is in force, after it has agreed to something that is not: too late.
+func (c *liveCall) restore(l *leg, m media.Media) {
+	l.whenIdle(func() {
+		if !l.up() {
+			return
+		}
+		c.step("media.restored", l, detail{"direction": m.Direction.String()})
+		c.askFor(restoreTimeout, nil, l, m, func(ctx context.Context, _ media.Description, err error) {
+			if err != nil {
+				c.sw.Log.Warn("leg not taken back to what it was", "call", c.id, "err", err)
+				return
+			}
+			l.probed = false
+			l.apply()
+			c.noteHold(ctx, l)
+		})
 	})
 }
 

@@ -45,6 +45,7 @@ type Script struct {
 	NoEvents  bool     // offers and answers no telephone-event
 	Echo      bool     // sends back what it hears
 	Picture   bool     // an INFO asks for a picture instead of telling a digit
+	Ponder    int      // milliseconds before a hold is agreed to
 }
 
 // script is a Script as the scenarios see it.
