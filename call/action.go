@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"soniq/access"
@@ -31,13 +32,22 @@ type EndIn struct {
 	}
 }
 
-// EndCall hangs up every side, or stops dialling.
+// EndCall hangs up every side, or stops dialling. A call that has ended is as it was to be.
 func (s *Service) EndCall(ctx context.Context, in *EndIn) (*op.Out[Call], error) {
 	var c End
 	if in.Body != nil {
 		c.Reason = in.Body.Reason
 	}
-	return s.act(ctx, in.Live, c)
+	out, err := s.act(ctx, in.Live, c)
+	var e *op.Error
+	if !errors.As(err, &e) || e.Code != "invalid_state" {
+		return out, err
+	}
+	now, failed := s.after(ctx, in.ID)
+	if failed != nil || !now.Body.Status.Final() {
+		return nil, err
+	}
+	return now, nil
 }
 
 // HoldIn puts a call on hold.

@@ -225,7 +225,14 @@ func TestRefusedActionsSayWhy(t *testing.T) {
 	o.calls.Switch = nil
 	o.do("POST", at+"/hold", nil).Want(503).Refused("draining")
 	o.must(o.calls.End(context.Background(), call.Ended{New: p.New, At: o.at.Add(time.Minute), Outcome: call.Outcome{Reason: "api"}}))
-	ended := o.do("POST", at+"/end", nil).Want(409).Refused("invalid_state")
+	again := o.do("POST", at+"/end", nil).Want(200) // it is as it was to be
+	want(t, again.Body, "status", "canceled")
+	want(t, again.Body, "end_reason", "api")
+	o.do("POST", at+"/end", nil, "Prefer: respond-async").Want(200)
+	for _, action := range []string{"/unhold", "/mute", "/transfer/complete", "/transfer/cancel"} {
+		o.do("POST", at+action, nil).Want(409).Refused("invalid_state")
+	}
+	ended := o.do("POST", at+"/hold", nil).Want(409).Refused("invalid_state")
 	if ended.Text("current_status") != "canceled" || fmt.Sprint(ended.At("allowed_actions")) != "[note tag]" {
 		t.Errorf("refused with %s", ended.Bytes)
 	}

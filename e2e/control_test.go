@@ -93,30 +93,6 @@ func (o *office) music(who string, p ear) {
 	}
 }
 
-func TestARequestHoldsACallWithMusic(t *testing.T) {
-	t.Parallel()
-	o := newOffice(rig.Start(t, rig.Options{Env: quiet}))
-	path := o.call()
-	var held map[string]any
-	o.Want(200, "POST", path+"/hold", map[string]any{}, &held)
-	if held["status"] != "on_hold" || held["held"] != true || held["held_since"] == nil {
-		t.Errorf("held call: %v", held)
-	}
-	o.Want(200, "POST", path+"/hold", map[string]any{}, nil)
-	o.talks("Bob beside the hold", o.bobPhone)
-	o.Want(200, "POST", path+"/unhold", map[string]any{}, &held)
-	if held["status"] != "in_progress" || held["held"] != false {
-		t.Errorf("call after the hold: %v", held)
-	}
-	o.talks("Bob after the hold", o.bobPhone, adaTone)
-	o.Want(200, "POST", path+"/end", map[string]any{"reason": "enough"}, nil)
-	o.adaPhone.Wait("CALL_CLOSED", "")
-	o.bobPhone.Wait("CALL_CLOSED", "")
-	if r := o.record(o.ada.Extension); r.String() != "internal completed api api 0" || r.Hold < 2 {
-		t.Errorf("record: %s, held for %d s", r, r.Hold)
-	}
-}
-
 func TestACallIsPlacedForAUser(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
@@ -215,12 +191,16 @@ func TestAWarmTransferByRequest(t *testing.T) {
 	}{
 		{"completed", func(o *office, path string) {
 			o.Want(200, "POST", path+"/transfer/complete", map[string]any{}, nil)
+			o.Want(200, "POST", path+"/transfer/complete", map[string]any{}, nil)
+			o.forbids(path, "transfer/cancel")
 			o.bobPhone.Wait("CALL_CLOSED", "")
 			o.talks("Ada", o.adaPhone, carolTone)
 			o.talks("Carol", o.carolPhone, adaTone)
 		}},
 		{"canceled", func(o *office, path string) {
 			o.Want(200, "POST", path+"/transfer/cancel", map[string]any{}, nil)
+			o.Want(200, "POST", path+"/transfer/cancel", map[string]any{}, nil)
+			o.forbids(path, "transfer/complete")
 			o.carolPhone.Wait("CALL_CLOSED", "")
 			o.talks("Ada", o.adaPhone, bobTone)
 			o.talks("Bob", o.bobPhone, adaTone)

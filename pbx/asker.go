@@ -43,7 +43,7 @@ func (a *asker) await() (call.Result, error) {
 	case <-a.gone:
 	}
 	if a.settle() {
-		return call.Result{}, errUnconfirmed
+		return call.Result{}, unconfirmed()
 	}
 	o := <-a.answer
 	return o.result, o.err
@@ -51,7 +51,9 @@ func (a *asker) await() (call.Result, error) {
 
 func (a *asker) settle() bool { return a.settled.CompareAndSwap(false, true) }
 
-var errUnconfirmed = op.Fail("action_timeout", "the other side has not confirmed in time; read the call to see what happened")
+func unconfirmed() error {
+	return op.Fail("action_timeout", "the other side has not confirmed in time; read the call to see what happened")
+}
 
 // settle says that the command takes effect now; false where who gave it has been told that it has none.
 func (r reply) settle() bool { return r.asker == nil || r.asker.settle() }

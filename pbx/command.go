@@ -2,6 +2,7 @@ package pbx
 
 import (
 	"context"
+	"time"
 
 	"soniq/call"
 	"soniq/op"
@@ -38,10 +39,27 @@ func (s *Switch) Do(ctx context.Context, org, id string, x call.Command) (call.R
 	a := newAsker(ctx)
 	done := a.reply()
 	over := func() { done.fail(op.State("the call has ended", "completed", call.AfterEnd...)) }
+	if _, end := x.(call.End); end { // it has: what was asked for is so
+		over = func() { go s.awaitEnd(ctx, id, done) }
+	}
 	if !c.inbox.push(message{run: func(ctx context.Context) { c.do(ctx, x, done) }, late: over}) {
 		over()
 	}
 	return a.await()
+}
+
+// awaitEnd answers when a call that is over has been written down, which takes a moment; nobody is told when.
+func (s *Switch) awaitEnd(ctx context.Context, id string, done reply) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for s.Carries(id) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	done.ok()
 }
 
 // do is one command. Whoever waits for its confirmation when the call ends is told so.

@@ -44,7 +44,7 @@ func (c *liveCall) unholdFar(_ context.Context, done reply) {
 func (c *liveCall) setHold(l *leg, held bool, done reply) {
 	l.whenIdle(func() {
 		if !done.wanted() {
-			done.fail(errUnconfirmed)
+			done.fail(unconfirmed())
 			return
 		}
 		before := l.session.Ours()
@@ -71,7 +71,7 @@ func (c *liveCall) setHold(l *leg, held bool, done reply) {
 func notHeld(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return errUnconfirmed
+		return unconfirmed()
 	case errors.Is(err, sip.ErrPending):
 		return op.Fail("carrier_error", "the other side has not answered yet what it was asked before")
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,6 +62,61 @@ func newCaller(t *testing.T) *office {
 	o.ada = o.AddUser("Ada")
 	o.adaPhone = o.phone(o.ada, adaTone, rig.PhoneOptions{})
 	return o
+}
+
+func TestARequestHoldsACallWithMusic(t *testing.T) {
+	t.Parallel()
+	o := newOffice(rig.Start(t, rig.Options{Env: quiet}))
+	path := o.call()
+	var held map[string]any
+	o.Want(200, "POST", path+"/hold", map[string]any{}, &held)
+	if held["status"] != "on_hold" || held["held"] != true || held["held_since"] == nil {
+		t.Errorf("held call: %v", held)
+	}
+	o.Want(200, "POST", path+"/hold", map[string]any{}, nil)
+	if status, allowed := o.forbids(path, "transfer/complete"); status != "on_hold" || !slices.Equal(allowed, []string{"end", "note", "tag", "dtmf", "mute",
+		"unmute", "announce", "monitor", "unhold", "transfer", "participants", "recording/pause", "recording/stop"}) {
+		t.Errorf("a call that is %s allows %v", status, allowed)
+	}
+	o.talks("Bob beside the hold", o.bobPhone)
+	o.Want(200, "POST", path+"/unhold", map[string]any{}, &held)
+	if held["status"] != "in_progress" || held["held"] != false {
+		t.Errorf("call after the hold: %v", held)
+	}
+	o.talks("Bob after the hold", o.bobPhone, adaTone)
+	var ends sync.WaitGroup
+	for range 4 { // whoever comes first: it has ended when they are answered
+		ends.Go(func() {
+			r := o.Do("POST", path+"/end", map[string]any{"reason": "enough"})
+			if c := r.JSON(); r.Status != 200 || c["status"] != "completed" || c["end_reason"] != "api" {
+				t.Errorf("an end of several is answered %d %s", r.Status, r.Body)
+			}
+		})
+	}
+	ends.Wait()
+	o.Want(200, "POST", path+"/end", map[string]any{}, nil)
+	if status, allowed := o.forbids(path, "unhold"); status != "completed" || !slices.Equal(allowed, []string{"note", "tag"}) {
+		t.Errorf("a call that is %s allows %v", status, allowed)
+	}
+	o.adaPhone.Wait("CALL_CLOSED", "")
+	o.bobPhone.Wait("CALL_CLOSED", "")
+	if r := o.record(o.ada.Extension); r.String() != "internal completed api api 0" || r.Hold < 2 {
+		t.Errorf("record: %s, held for %d s", r, r.Hold)
+	}
+}
+
+// forbids fails unless a call is in no state for an action, and returns which it is in and what that allows.
+func (s *site) forbids(path, action string) (status string, allowed []string) {
+	s.T.Helper()
+	var no struct {
+		Code    string
+		Status  string   `json:"current_status"`
+		Allowed []string `json:"allowed_actions"`
+	}
+	if s.Want(409, "POST", path+"/"+action, map[string]any{}, &no); no.Code != "invalid_state" {
+		s.T.Errorf("%s is refused with %+v", action, no)
+	}
+	return no.Status, no.Allowed
 }
 
 func TestAHoldByRequestThatIsRefusedChangesNothing(t *testing.T) {
