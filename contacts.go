@@ -9,6 +9,7 @@ import (
 	"soniq/contact"
 	"soniq/crm"
 	"soniq/db"
+	"soniq/event"
 	"soniq/job"
 	"soniq/pbx"
 	"soniq/transcript"
@@ -203,7 +204,11 @@ func (h *house) rings(r pbx.Ring) {
 	if !strings.HasPrefix(r.Number, "+") && r.Number != call.Anonymous {
 		return // an extension: colleagues know each other
 	}
-	h.contacts.Ringing(contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number, Straight: r.Straight})
+	ring := contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number, Straight: r.Straight}
+	if r.By != nil && r.By.UserID != "" {
+		ring.By = &event.Named{ID: r.By.UserID, Name: r.By.Name}
+	}
+	h.contacts.Ringing(ring)
 }
 
 // startContacts starts what imports contacts and writes to connected systems.

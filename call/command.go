@@ -71,6 +71,7 @@ type Transfer struct {
 	From    string
 	Timeout time.Duration
 	OnFail  string // return, voicemail, hangup
+	Unshown bool   // the target gets no screen pop
 }
 
 // CompleteTransfer ends the consultation of a warm transfer by connecting the two others, or all three.

@@ -34,7 +34,7 @@ type TransferCreate struct {
 	From            string `json:"from,omitempty" doc:"A number of the organisation to show the target"`
 	TimeoutSeconds  *int   `json:"timeout_seconds,omitempty" doc:"How long the target rings, 5 to 120; 25 unless given"`
 	OnFail          string `json:"on_fail,omitempty" default:"return" doc:"return: the call comes back to the agent; voicemail: the other side may leave a message for the target; hangup: it ends"`
-	SummaryToTarget *bool  `json:"summary_to_target,omitempty" default:"true" doc:"Show the target the call so far"`
+	SummaryToTarget *bool  `json:"summary_to_target,omitempty" default:"true" doc:"Show a user who is the target, by screen_pop on the event stream, whose call it is and who hands it over"`
 }
 
 const defaultTransferRing = 25
@@ -69,7 +69,8 @@ func (s *Service) transfer(ctx context.Context, b TransferCreate) (c Transfer, e
 	want(b.Mode != "warm" || !isLed(b.To), "mode", "not_possible", "only a person can be asked first; use blind")
 	want(slices.Contains([]string{"", "return", "hangup", "voicemail"}, b.OnFail), "on_fail", "invalid_value", "must be return, voicemail or hangup")
 	want(b.TimeoutSeconds == nil || *b.TimeoutSeconds >= 5 && *b.TimeoutSeconds <= 120, "timeout_seconds", "out_of_range", "must be 5 to 120")
-	c = Transfer{Warm: b.Mode == "warm", Timeout: span(b.TimeoutSeconds, defaultTransferRing), OnFail: b.OnFail}
+	c = Transfer{Warm: b.Mode == "warm", Timeout: span(b.TimeoutSeconds, defaultTransferRing), OnFail: b.OnFail,
+		Unshown: b.SummaryToTarget != nil && !*b.SummaryToTarget}
 	if c.OnFail == "" {
 		c.OnFail = "return"
 	}

@@ -139,6 +139,8 @@ type Ring struct {
 	// Straight says that no queue has led the call there; else it is looked for.
 	Straight bool
 
+	By *event.Named // the user who hands the call over; nil where nobody does
+
 	queue *call.Named
 }
 
@@ -195,7 +197,7 @@ func (s *Service) known(ctx context.Context, r Ring, f *found, err error) error 
 // tell sends the screen pop to the live stream. It is ephemeral: GET /contacts/screen-pop tells it again.
 func (s *Service) tell(r Ring, phone string, f *found, began time.Time) error {
 	pop := event.ScreenPop{Phone: phone, CallID: ptr(r.CallID), UserID: ptr(r.UserID), Complete: f.complete, LookupMS: millis(time.Since(began)),
-		At: db.At(s.Now())}
+		At: db.At(s.Now()), TransferredBy: r.By}
 	if r.queue != nil {
 		pop.Queue = &event.Named{ID: r.queue.ID, Name: r.queue.Name}
 	}

@@ -11,7 +11,9 @@ import (
 )
 
 // heldAtAll tells whether a call, or a leg of it, is said to be on hold.
-func heldAtAll(c map[string]any) bool { return c["held"] == true || c["status"] == "on_hold" || heldLegs(c) != "" }
+func heldAtAll(c map[string]any) bool {
+	return c["held"] == true || c["status"] == "on_hold" || heldLegs(c) != ""
+}
 
 // out has Ada's telephone call somebody through a carrier, a sipp that speaks what it hears; the path of the call is returned.
 func (o *office) out(x rig.Script) (far *rig.Sipp, path string) {

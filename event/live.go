@@ -114,6 +114,8 @@ type ScreenPop struct {
 	LookupMS int      `json:"lookup_ms"`
 	At       db.Time  `json:"at"`
 	Queue    *Named   `json:"queue"`
+
+	TransferredBy *Named `json:"transferred_by"` // the user who hands the call over
 }
 
 // Named is something with an id and a name.

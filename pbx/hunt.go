@@ -23,8 +23,10 @@ type hunt struct {
 
 	legID string // of its first leg; "": a new one
 
-	told     bool // that it rings
-	straight bool // it is the first thing that becomes of the call
+	told     bool    // that it rings
+	unshown  bool    // it is not told who calls
+	by       *Caller // the user who hands the call over
+	straight bool    // it is the first thing that becomes of the call
 
 	from        sip.Address // who calls, as it is shown
 	anonymous   bool

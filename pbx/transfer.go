@@ -13,18 +13,19 @@ import (
 
 // A transfer hands the kept side over from one leg to another.
 type transfer struct {
-	c      *liveCall
-	state  call.TransferState
-	onFail string
-	kept   *leg // who stays, and hears music or ringing meanwhile
-	from   *leg // who is to leave
-	target *leg // who answered; nil before
-	hunt   *hunt
-	user   *Destination // who is rung; nil for numbers outside
-	rings  bool
-	refer  *sip.Refer // asked for by a phone
-	reply  reply      // asked for by command: answered as soon as it rings, or fails
-	early  bool       // complete as soon as the target answers: the one who asked has hung up
+	c       *liveCall
+	state   call.TransferState
+	onFail  string
+	kept    *leg // who stays, and hears music or ringing meanwhile
+	from    *leg // who is to leave
+	target  *leg // who answered; nil before
+	hunt    *hunt
+	user    *Destination // who is rung; nil for numbers outside
+	rings   bool
+	refer   *sip.Refer // asked for by a phone
+	reply   reply      // asked for by command: answered as soon as it rings, or fails
+	unshown bool       // the target gets no screen pop
+	early   bool       // complete as soon as the target answers: the one who asked has hung up
 	// returning says that it has failed, and the one who transferred is fetched again.
 	returning bool
 }
@@ -76,7 +77,7 @@ func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done repl
 		done.state(c, "a transfer is under way")
 		return
 	}
-	t := &transfer{c: c, onFail: x.OnFail, kept: c.far(), from: c.near(), reply: done,
+	t := &transfer{c: c, onFail: x.OnFail, kept: c.far(), from: c.near(), reply: done, unshown: x.Unshown,
 		state: call.TransferState{Mode: "blind", To: x.To, Status: "started", StartedAt: c.sw.Now()}}
 	if x.Warm {
 		t.state.Mode = "warm"
@@ -142,6 +143,7 @@ func (t *transfer) found(ctx context.Context, r reach, refusal *Refusal, err err
 	if r.user == nil {
 		h.role = "callee"
 	}
+	h.unshown, h.by = t.unshown, &t.from.caller
 	h.onRing, h.onAnswer, h.onFail = t.ringing, t.answered, t.failed
 	t.hunt = h
 	h.start(ctx, timeout)

@@ -31,7 +31,9 @@ func (t *transfer) toScript(ctx context.Context, r reach) {
 	}
 	c.transferredTo = t.state.To
 	c.tell(ctx, t)
+	by := &t.from.caller
 	c.handOn(ctx, r, t.from, t.kept)
+	c.visit.unshown, c.visit.by = unshownAt(t.unshown, r.lead.To), by
 	t.reply.ok()
 }
 
@@ -113,7 +115,9 @@ func (c *liveCall) ledAnew(ctx context.Context, v *Visit, to reach, x call.Trans
 	t := &transfer{c: c, kept: v.leg, from: v.leg, state: call.TransferState{Mode: "blind", To: x.To, StartedAt: c.sw.Now()}}
 	c.transfer, c.transferredTo = t, x.To
 	t.over("completed", "", 0)
-	c.visitBy(ctx, c.scriptTo(to, x), v.leg)
+	to = c.scriptTo(to, x)
+	c.visitBy(ctx, to, v.leg)
+	c.visit.unshown = unshownAt(x.Unshown, to.lead.To)
 	c.tell(ctx, t)
 	c.wire()
 }

@@ -34,6 +34,8 @@ type Visit struct {
 	loop     *media.Clip // what the caller hears over and over
 	playing  bool        // something once, in place of that
 	attempts []*Attempt
+	unshown  bool    // a user who is rung is not told who calls
+	by       *Caller // the user who handed the call over
 }
 
 // Info is what is known of a call when a visit begins.

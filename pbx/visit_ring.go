@@ -158,7 +158,7 @@ func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 		a.next++
 	}
 	h := c.newHunt("agent", to, a.v.leg)
-	h.header = c.headers
+	h.header, h.unshown, h.by = c.headers, a.v.unshown, a.v.by
 	if to.user == nil { // what is meant for our phones is nobody else's
 		h.role, h.header = "callee", nil
 	}
