@@ -38,12 +38,12 @@ e2e: ## end-to-end tests alone, with real phones
 	@scripts/hearing go run .
 	@scripts/with-postgres go test -count=1 -timeout 20m -v ./e2e/...
 
-soak: ## long loops: kill -9 twenty times on both databases, fuzzing, leaks
+soak: ## long loops: kill -9 twenty times on both databases, fuzzing for ten minutes each, leaks; some hours
 	@scripts/setup test
 	@SONIQ_SOAK=1 scripts/with-postgres go test -count=1 -timeout 60m -v -run 'Soak|Crash|SchemaFuzz|DayAtTheCallCentre' ./e2e/...
 	@$(MAKE) --no-print-directory build
 	@SONIQ_SOAK=1 SONIQ_E2E_BINARY=$(CURDIR)/soniq go test -count=1 -timeout 60m -v -run 'TestSoakOfManyShortCalls' ./e2e
-	@$(MAKE) --no-print-directory fuzz
+	@FUZZTIME=$${FUZZTIME:-10m} $(MAKE) --no-print-directory fuzz
 
 bench: ## measure, beside Kamailio and rtpengine; results belong into docs/performance.md
 	@scripts/setup bench
@@ -65,7 +65,7 @@ models: ## make again what recognition and search learnt, into models/; some min
 	@go run ./ai/build bandwidth -out models/bandwidth.bin
 	@echo "models/bandwidth.bin was trained with other voices than the one in ai: measure it with make eval before you put it there"
 
-fuzz: ## fuzz every parser of network input, a minute each
+fuzz: ## fuzz a running server and every parser, FUZZTIME (60s) each
 	@scripts/fuzz
 
 golden: ## rewrite generated files that are kept in the tree

@@ -1,0 +1,210 @@
+// Package fuzz throws what nobody should send at a running server: the binary, with its switch, its media and its database. It knows
+// nothing of the server's inside; what comes in is made of good input by chance, and a seed makes the same again.
+//
+// FUZZTIME is how long each test goes on, SONIQ_FUZZ_SEED repeats a run.
+package fuzz
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"soniq/e2e/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
+
+// A stand is a server that bears what is thrown at it.
+type stand struct {
+	*rig.Client
+	pid   int
+	seed  uint64
+	until time.Time
+	idle  residue
+
+	rounds  atomic.Uint64
+	origins atomic.Uint64
+	looked  atomic.Int64 // when the figures were looked at last, Unix nanoseconds
+
+	mu     sync.Mutex // guards recent
+	recent []string   // what was sent last
+}
+
+// residue is what a server holds.
+type residue struct{ Calls, Goroutines, Descriptors, MB int }
+
+// What a server may hold more of when all is over than before, and what it may hold at any time. The binary with the race detector
+// takes several times what the other does.
+const (
+	moreGoroutines, moreDescriptors = 30, 30
+	mostMB                          = 1200
+)
+
+func (r residue) like(idle residue) bool {
+	return r.Calls == 0 && r.Goroutines <= idle.Goroutines+moreGoroutines && r.Descriptors <= idle.Descriptors+moreDescriptors
+}
+
+// newStand starts a server with an organisation.
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off"},
+		Flags: []string{"--log-level", "error", "--web-origins", "*", "--call-rate", "100000"}})
+	f := &stand{Client: s.Org("live"), pid: s.PID(), seed: uint64(time.Now().UnixNano())}
+	if v, err := strconv.ParseUint(os.Getenv("SONIQ_FUZZ_SEED"), 10, 64); err == nil {
+		f.seed = v
+	}
+	t.Logf("SONIQ_FUZZ_SEED=%d", f.seed)
+	return f
+}
+
+// begin takes the time; what comes before is preparation.
+func (f *stand) begin() {
+	f.T.Helper()
+	length := 3 * time.Second
+	if v := os.Getenv("FUZZTIME"); v != "" {
+		var err error
+		if length, err = time.ParseDuration(v); err != nil {
+			f.T.Fatalf("FUZZTIME: %v", err)
+		}
+	}
+	f.idle = f.residue()
+	f.until = time.Now().Add(length)
+}
+
+// next is the mutator of the next round, nil when the time is up. Any goroutine may ask.
+func (f *stand) next(seeds [][]byte, words []string) *mutator {
+	if time.Now().After(f.until) || f.T.Failed() {
+		return nil
+	}
+	return f.round(f.rounds.Add(1), seeds, words)
+}
+
+func (f *stand) round(n uint64, seeds [][]byte, words []string) *mutator {
+	return &mutator{rand.New(rand.NewPCG(f.seed, n)), seeds, words}
+}
+
+// sent remembers what was sent, for who has to find out what did the harm.
+func (f *stand) sent(what string, b []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.recent = append(f.recent, fmt.Sprintf("%s %q", what, b[:min(len(b), 3000)]))
+	if len(f.recent) > 40 {
+		f.recent = f.recent[20:]
+	}
+}
+
+// origin is an address nobody has sent from yet: who has misbehaved is not listened to any more.
+func (f *stand) origin() net.IP {
+	n := f.origins.Add(1)
+	return net.IPv4(127, 16+byte(n>>16)%200, byte(n>>8), byte(n))
+}
+
+// alive fails unless the server is the same process, answers, and has neither panicked nor grown too large. The figures are looked at once
+// a second.
+func (f *stand) alive() {
+	f.T.Helper()
+	select {
+	case <-f.Server.Exited():
+		f.T.Fatal("the server has ended")
+	default:
+	}
+	f.answers()
+	now := time.Now().UnixNano()
+	if last := f.looked.Load(); now-last < int64(time.Second) || !f.looked.CompareAndSwap(last, now) {
+		return
+	}
+	if n := f.metric("soniq_sip_panics_total"); n > 0 {
+		f.T.Fatalf("%d panics", n)
+	}
+	if r := f.residue(); r.MB > mostMB {
+		f.T.Fatalf("the server has grown to %+v", r)
+	}
+}
+
+// answers asks by OPTIONS whether the server is there, from an address of its own, again and again as telephones do.
+func (f *stand) answers() {
+	f.T.Helper()
+	at, err := net.ResolveUDPAddr("udp", f.Server.SIP)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	conn, err := net.DialUDP("udp", &net.UDPAddr{IP: f.origin()}, at)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	defer conn.Close()
+	answer := make([]byte, 4000)
+	for range 20 {
+		fmt.Fprintf(conn, "OPTIONS sip:x SIP/2.0\r\nVia: SIP/2.0/UDP %s;branch=z9hG4bK%d;rport\r\nMax-Forwards: 70\r\nFrom: <sip:a@b>;tag=1\r\n"+
+			"To: <sip:x@b>\r\nCall-ID: %s\r\nCSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n", conn.LocalAddr(), f.seed, conn.LocalAddr())
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+		if n, err := conn.Read(answer); err == nil && strings.HasPrefix(string(answer[:n]), "SIP/2.0 200") {
+			return
+		}
+	}
+	f.T.Fatal("the server answers no OPTIONS")
+}
+
+// ends fails unless the server is what it was before: the same process, with no more than it held, and no panic.
+func (f *stand) ends() {
+	f.T.Helper()
+	defer func() {
+		if f.T.Failed() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.T.Logf("SONIQ_FUZZ_SEED=%d, round %d; sent last:\n%s", f.seed, f.rounds.Load(), strings.Join(f.recent, "\n"))
+		}
+	}()
+	f.looked.Store(0)
+	f.alive()
+	if f.Server.PID() != f.pid {
+		f.T.Errorf("the server is process %d, and was %d", f.Server.PID(), f.pid)
+	}
+	r, end := f.residue(), time.Now().Add(90*time.Second)
+	for tick := time.NewTicker(250 * time.Millisecond); !r.like(f.idle) && time.Now().Before(end); r = f.residue() {
+		<-tick.C
+	}
+	f.T.Logf("%d rounds; before %+v, after %+v; %d messages received, %d malformed, %d dropped; %d calls came, %d were answered", f.rounds.Load(), f.idle, r,
+		f.metric("soniq_sip_received_total"), f.metric("soniq_sip_malformed_total"), f.metric("soniq_sip_dropped_total"),
+		f.metric("soniq_calls_total"), f.metric("soniq_calls_answered_total"))
+	if !r.like(f.idle) {
+		f.T.Errorf("the server still holds %+v; before it was %+v", r, f.idle)
+	}
+}
+
+func (f *stand) residue() residue {
+	return residue{f.metric("soniq_calls_active"), f.metric("go_goroutines"), f.metric("process_open_fds"), f.metric("process_resident_memory_bytes") >> 20}
+}
+
+// metric reads one figure that the server tells Prometheus.
+func (f *stand) metric(name string) int {
+	f.T.Helper()
+	a, err := http.Get("http://" + f.Server.HTTP + "/metrics")
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	defer a.Body.Close()
+	found := -1
+	for in := bufio.NewScanner(a.Body); in.Scan(); {
+		if value, ok := strings.CutPrefix(in.Text(), name+" "); ok {
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				f.T.Fatal(err)
+			}
+			found = int(n)
+		}
+	}
+	if found < 0 {
+		f.T.Fatalf("there is no metric %s", name)
+	}
+	return found
+}
