@@ -140,25 +140,27 @@ func (f *flood) residue() residue {
 		Sockets: f.sockets(), MB: f.metric("process_resident_memory_bytes") >> 20, Heap: f.metric("go_memstats_heap_alloc_bytes") >> 20}
 }
 
-// metric reads one figure that the server tells Prometheus.
-func (f *flood) metric(name string) int {
-	f.T.Helper()
-	a, err := http.Get("http://" + f.HTTP + "/metrics")
+func (f *flood) metric(name string) int { return figure(f.Server, name) }
+
+// figure reads one that the server tells Prometheus.
+func figure(s *rig.Server, name string) int {
+	s.T.Helper()
+	a, err := http.Get("http://" + s.HTTP + "/metrics")
 	if err != nil {
-		f.T.Fatal(err)
+		s.T.Fatal(err)
 	}
 	defer a.Body.Close()
 	for in := bufio.NewScanner(a.Body); in.Scan(); {
 		if value, ok := strings.CutPrefix(in.Text(), name+" "); ok {
 			n, err := strconv.ParseFloat(value, 64)
 			if err != nil {
-				f.T.Fatal(err)
+				s.T.Fatal(err)
 			}
 			_, _ = io.Copy(io.Discard, a.Body)
 			return int(n)
 		}
 	}
-	f.T.Fatalf("there is no metric %s", name)
+	s.T.Fatalf("there is no metric %s", name)
 	return 0
 }
 
