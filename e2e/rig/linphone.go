@@ -31,6 +31,7 @@ type Linphone struct {
 	Port int // of its SIP
 
 	dir     string
+	step    int // samples it writes down in the time of one at 8 kHz
 	command *exec.Cmd
 	exited  chan struct{}
 	in      io.WriteCloser
@@ -48,7 +49,10 @@ func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
 	if err != nil {
 		s.T.Skip("linphonec is not installed")
 	}
-	p := &Linphone{T: s.T, Port: FreePort(s.T), dir: s.T.TempDir(), exited: make(chan struct{}), more: make(chan struct{})}
+	p := &Linphone{T: s.T, Port: FreePort(s.T), dir: s.T.TempDir(), step: 1, exited: make(chan struct{}), more: make(chan struct{})}
+	if o.Wide {
+		p.step = 6
+	}
 	host := s.host()
 	values := map[string]any{"SIP": p.Port, "Server": s.SIP, "Username": l.Username, "Password": l.Password, "Host": host,
 		"IPv6": strings.Contains(host, ":"), "Authority": o.Authority, "Address": o.Address, "Trust": o.Trust}
@@ -164,7 +168,7 @@ func (p *Linphone) Mark() int { return samplesIn(p.heard()) }
 // Since waits until the telephone has heard d after a mark, and returns just that, at 8 kHz.
 func (p *Linphone) Since(mark int, d time.Duration) []int16 {
 	p.T.Helper()
-	return since(p.T, p.heard(), mark, d)
+	return since(p.T, p.heard(), mark, p.step, d)
 }
 
 // heard is the file of what it hears.

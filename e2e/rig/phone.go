@@ -338,7 +338,7 @@ func (p *Phone) Mark() int { return samplesIn(p.heard()) }
 // Since waits until the telephone has heard d after a mark, and returns just that, at 8 kHz.
 func (p *Phone) Since(mark int, d time.Duration) []int16 {
 	p.T.Helper()
-	return since(p.T, p.heard(), mark, d)
+	return since(p.T, p.heard(), mark, 1, d)
 }
 
 // samplesIn is how much a WAV file holds that is being written.
@@ -350,18 +350,19 @@ func samplesIn(path string) int {
 	return max(int(info.Size()-44)/2, 0)
 }
 
-// since waits until a file holds d after a mark, and returns just that, at 8 kHz.
-func since(t testing.TB, path string, mark int, d time.Duration) []int16 {
+// since waits until a file holds d after a mark, and returns just that, at 8 kHz; of step samples that it holds one is returned.
+func since(t testing.TB, path string, mark, step int, d time.Duration) []int16 {
 	t.Helper()
 	n := int(d.Seconds() * 8000)
-	Until(t, "audio of "+d.String(), d+patience, func() bool { return samplesIn(path) >= mark+n })
+	Until(t, "audio of "+d.String(), d+patience, func() bool { return samplesIn(path) >= mark+n*step })
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pcm := make([]int16, n)
 	for i := range pcm {
-		pcm[i] = int16(uint16(b[44+2*(mark+i)]) | uint16(b[45+2*(mark+i)])<<8)
+		at := 44 + 2*(mark+i*step)
+		pcm[i] = int16(uint16(b[at]) | uint16(b[at+1])<<8)
 	}
 	return pcm
 }
