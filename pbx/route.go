@@ -61,7 +61,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 	if err != nil {
 		return r, nil, fmt.Errorf("trunk %s: %w", id, err)
 	}
-	to := dialled(c.a.in.RequestURI)
+	to := called(c.a.in, trunk.Country)
 	from, name := ani(c.a.in)
 	if e164, ok := number.Parse(from, trunk.Country); ok {
 		from = e164
@@ -109,6 +109,24 @@ func (c *liveCall) nameCaller(ctx context.Context) {
 func dialled(u sip.URI) string {
 	user, _, _ := strings.Cut(u.User, ";")
 	return strings.TrimPrefix(user, "tel:")
+}
+
+// called is the number a carrier's call is for. Carriers that route by registration put our contact into the request URI, which is the name we
+// log in with where a trunk has several numbers; the number is in P-Called-Party-ID (RFC 7315 section 4.2) then, or in To.
+func called(in *sip.Inbound, country string) string {
+	to := dialled(in.RequestURI)
+	if _, ok := number.Parse(to, country); ok {
+		return to
+	}
+	_, told, _ := strings.Cut(in.Header("P-Called-Party-ID"), "<")
+	told, _, _ = strings.Cut(told, ">")
+	party, _ := sip.ParseURI(told)
+	for _, u := range []sip.URI{party, in.To.URI} {
+		if _, ok := number.Parse(dialled(u), country); ok {
+			return dialled(u)
+		}
+	}
+	return to
 }
 
 // ani is the caller's number and name as the trunk gives them: what the carrier asserts before what the caller claims.
