@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,4 +176,63 @@ func TestABrowserAndADeskPhoneCallEachOther(t *testing.T) {
 			t.Errorf("with srtp %s the desk phone heard %.0f Hz", c.srtp, hz)
 		}
 	}
+}
+
+// A supervisor at a desk listens to a browser and a telephone: both are heard. The browser, who offers Opus first, speaks what the telephone can.
+func TestASupervisorHearsABrowserAndAPhone(t *testing.T) {
+	s := rig.Start(t, rig.Options{Flags: []string{"--web-origins", "*"}})
+	office := s.Org("live")
+	ada, bob, carol := office.AddUser("Ada"), office.AddUser("Bob"), office.AddUser("Carol")
+	a := newWebPhone(t, s, ada.SIP, "440", false)
+	desk := s.Phone(bob.SIP, rig.PhoneOptions{Say: voice(t, "1000", "8000"), Auto: true, Codecs: "PCMU/8000"})
+	supervisor := s.Phone(carol.SIP, rig.PhoneOptions{Say: voice(t, "1600", "8000"), Auto: true})
+	a.dial(bob.Extension)
+	desk.Wait("CALL_ESTABLISHED", "")
+	a.hears(1000)
+	var live struct{ Data []struct{ ID string } }
+	office.Want(200, "GET", "/calls/live", nil, &live)
+	if len(live.Data) != 1 {
+		t.Fatalf("calls in progress: %+v", live)
+	}
+	path := "/calls/" + live.Data[0].ID
+	office.Want(201, "POST", path+"/monitor", map[string]any{"user_id": carol.ID}, nil)
+	supervisor.Wait("CALL_ESTABLISHED", "")
+	pcm := supervisor.Since(supervisor.Mark()+8000, 2*time.Second)
+	for _, hz := range []float64{440, 1000} {
+		if level := power(pcm, hz); level < -40 {
+			t.Errorf("the supervisor hears %.0f Hz at %.0f dB", hz, level)
+		}
+	}
+	a.hears(1000)
+	var c struct {
+		Legs []struct {
+			User  string `json:"user_id"`
+			Codec string
+			SRTP  bool
+		}
+	}
+	office.Want(200, "GET", path+"?expand=legs", nil, &c)
+	codecs := map[string]string{}
+	for _, l := range c.Legs {
+		codecs[l.User] = l.Codec
+		if l.User == ada.ID && !l.SRTP {
+			t.Error("the browser's leg is not encrypted")
+		}
+	}
+	if codecs[ada.ID] != "PCMU" || codecs[bob.ID] != "PCMU" {
+		t.Errorf("the legs speak %v", codecs)
+	}
+	a.eval(nil, "session.terminate()")
+	desk.Wait("CALL_CLOSED", "")
+	supervisor.Wait("CALL_CLOSED", "")
+}
+
+// power is how loud a tone is in audio at 8 kHz, in dB of the loudest.
+func power(pcm []int16, hz float64) float64 {
+	var re, im float64
+	for i, v := range pcm {
+		sin, cos := math.Sincos(2 * math.Pi * hz * float64(i) / 8000)
+		re, im = re+float64(v)*cos, im+float64(v)*sin
+	}
+	return 20 * math.Log10(2*math.Hypot(re, im)/float64(len(pcm))/32767)
 }
