@@ -39,6 +39,15 @@ type stand struct {
 	recent []string   // what was sent last
 }
 
+// tells what was sent last to a server that did not bear it.
+func (f *stand) tells() {
+	if f.T.Failed() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.T.Logf("SONIQ_FUZZ_SEED=%d, round %d; sent last:\n%s", f.seed, f.rounds.Load(), strings.Join(f.recent, "\n"))
+	}
+}
+
 // residue is what a server holds.
 type residue struct{ Calls, Goroutines, Descriptors, MB int }
 
@@ -57,12 +66,13 @@ func (r residue) like(idle residue) bool {
 func newStand(t *testing.T) *stand {
 	t.Helper()
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off"},
-		Flags: []string{"--log-level", "error", "--web-origins", "*", "--call-rate", "100000"}})
+		Flags: []string{"--log-level", "error", "--web-origins", "*", "--call-rate", "100000", "--media-timeout", "5s"}})
 	f := &stand{Client: s.Org("live"), pid: s.PID(), seed: uint64(time.Now().UnixNano())}
 	if v, err := strconv.ParseUint(os.Getenv("SONIQ_FUZZ_SEED"), 10, 64); err == nil {
 		f.seed = v
 	}
 	t.Logf("SONIQ_FUZZ_SEED=%d", f.seed)
+	t.Cleanup(f.tells)
 	return f
 }
 
@@ -157,13 +167,6 @@ func (f *stand) answers() {
 // ends fails unless the server is what it was before: the same process, with no more than it held, and no panic.
 func (f *stand) ends() {
 	f.T.Helper()
-	defer func() {
-		if f.T.Failed() {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.T.Logf("SONIQ_FUZZ_SEED=%d, round %d; sent last:\n%s", f.seed, f.rounds.Load(), strings.Join(f.recent, "\n"))
-		}
-	}()
 	f.looked.Store(0)
 	f.alive()
 	if f.Server.PID() != f.pid {
