@@ -94,7 +94,9 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 		}
 		status, extra, err := s.update(ctx, acc.ID, r)
 		if err != nil {
-			s.config.Logger.Error("sip: store bindings", "error", err)
+			if s.ctx.Err() == nil { // a server that closes stores nothing more, which is no fault
+				s.config.Logger.Error("sip: store bindings", "error", err)
+			}
 			status, extra = 503, ""
 		}
 		respond(status, extra)
