@@ -134,10 +134,11 @@ func (c *liveCall) allowed() []string {
 		}
 		return all
 	}
-	all = append(all, "dtmf", "mute", "unmute", "monitor")
+	all = append(all, "dtmf", "mute", "unmute")
 	if !c.forHelp() {
 		all = append(all, "announce")
 	}
+	all = append(all, "monitor")
 	switch {
 	case c.transfer.running():
 		all = append(all, c.transfer.allowed()...)
