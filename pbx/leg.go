@@ -13,6 +13,7 @@ import (
 // A leg is one side of a call: a dialog beside a media stream. Its fields belong to the goroutine of the call that owns it.
 type leg struct {
 	id    string
+	shown atomic.Pointer[string]   // id, for those who are not in its call's goroutine
 	owner atomic.Pointer[liveCall] // who gets its events; changes when a transfer joins two calls
 
 	in      *sip.Inbound // of a leg that called us, else nil

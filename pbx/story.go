@@ -105,6 +105,7 @@ func (s *story) copy() call.Story {
 
 // know lets the switch find a leg by its dialog and by its Call-ID. What was said before it was known is its story too.
 func (s *Switch) know(l *leg) {
+	l.show()
 	s.dialogs.Store(l.sip, l)
 	s.byCallID.Store(l.sip.CallID(), l)
 	for _, m := range s.opening.take(l.sip.CallID()) {
@@ -148,8 +149,14 @@ func (s *Switch) Trace(e sip.TraceEntry) {
 		return
 	}
 	l := found.(*leg)
-	m.way.leg = l.id
+	m.way.leg = *l.shown.Load()
 	l.owner.Load().story.add(m)
+}
+
+// show lets those who are not in the call's goroutine read the leg's id. It changes when the leg is adopted.
+func (l *leg) show() {
+	id := l.id
+	l.shown.Store(&id)
 }
 
 // storiesPerSecond bounds how many stories are written down: they are worth less than calls.

@@ -146,6 +146,7 @@ func (c *liveCall) joined(ctx context.Context, t *transfer, g gift) {
 // adopt makes a leg of another call one of this one.
 func (c *liveCall) adopt(l *leg) {
 	l.id, l.dirty, l.started = db.NewID("leg"), true, c.sw.Now()
+	l.show()
 	l.owner.Store(c)
 	c.legs = append(c.legs, l)
 }
