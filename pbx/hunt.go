@@ -215,6 +215,7 @@ func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profi
 		o.From.Display = "Anonymous"
 	}
 	o.CallID = rand.Text()
+	l.show()
 	c.sw.byCallID.Store(o.CallID, l) // before the INVITE is sent: it belongs to the call's trace
 	if l.sip, err = c.sw.server.Invite(ctx, o, l.tell); err != nil {
 		c.sw.byCallID.Delete(o.CallID)
