@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -119,7 +120,7 @@ func load(name string, args []string, out io.Writer, more func(*flag.FlagSet), s
 		printUsage(out, name, fs, shown)
 		return c, err
 	} else if err != nil {
-		return c, fmt.Errorf("%s: %w; soniq %s --help lists the flags", name, err, name)
+		return c, fmt.Errorf("%s: %w; %ssoniq %s --help explains them", name, err, flagsOf(own, shown), name)
 	}
 	if fs.NArg() > 0 {
 		return c, fmt.Errorf("%s takes no arguments, only flags; %q is none", name, fs.Arg(0))
@@ -129,6 +130,14 @@ func load(name string, args []string, out io.Writer, more func(*flag.FlagSet), s
 		return c, err
 	}
 	return c, errors.Join(c.fill(given, file)...)
+}
+
+// flagsOf names the flags of a command, where they are few: its own, then settings.
+func flagsOf(own map[string]bool, shown []string) string {
+	if len(shown) == 0 {
+		return ""
+	}
+	return "its flags are --" + strings.Join(append(slices.Sorted(maps.Keys(own)), shown...), ", --") + "; "
 }
 
 // printUsage lists the flags of a command: its own, then settings.

@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 }
 
 func noCommand(name string) error {
-	return fmt.Errorf("there is no command %q; soniq help lists them", name)
+	return fmt.Errorf("there is no command %q; soniq serve starts the platform, soniq help lists all there is", name)
 }
 
 func help(ctx context.Context, args []string) error {
