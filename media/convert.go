@@ -1,7 +1,5 @@
 package media
 
-import "time"
-
 // Two legs that are bridged but have no codec in common are joined by a mixer of
 // their own. It is made when the first packet comes that the other leg does not
 // understand: most bridges never need one.
@@ -14,7 +12,7 @@ func (e *Engine) convert(s *Stream) {
 	}
 }
 
-// converter makes what convert and sound ask for. It ends with the engine.
+// converter makes what convert and strike ask for. It ends with the engine.
 func (e *Engine) converter() {
 	defer close(e.converted)
 	for {
@@ -24,7 +22,7 @@ func (e *Engine) converter() {
 		case s := <-e.foreign:
 			s.translate()
 		case k := <-e.struck:
-			k.leg.enqueue(key{k.code, steps(0, 100*time.Millisecond)})
+			k.tell()
 		}
 	}
 }

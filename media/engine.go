@@ -42,7 +42,7 @@ type Engine struct {
 	bridging sync.Mutex // makes Bridge, Unbridge and Mixer.Set one step each; never held by a loop
 
 	foreign   chan *Stream   // legs whose packets their peer does not understand
-	struck    chan struck    // digits that are to be heard as tones
+	struck    chan struck    // keys that somebody presses
 	clocks    sync.WaitGroup // of mixers
 	quit      chan struct{}
 	converted chan struct{} // closed when converter has ended

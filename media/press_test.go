@@ -1,6 +1,7 @@
 package media
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -70,5 +71,100 @@ func TestAKeyIsPressedTheWayALegTakesIt(t *testing.T) {
 				t.Error("a key was pressed on a closed leg")
 			}
 		})
+	}
+}
+
+// Who hears somebody in a mixer hears the keys they press as well, each the way its leg takes them and as long as they are
+// held; who does not hear them, and they themselves, hear none.
+func TestKeysPassThroughAMixer(t *testing.T) {
+	t.Parallel()
+	e, phones := testEngine(t, Config{}, newLoop), testEngine(t, Config{}, newLoop)
+	m, err := e.NewMixer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var legs []*Stream
+	var ears []*earpiece
+	formats := [][]Format{speaking(PCMU), speaking(G722), without(PCMA), speaking(PCMU)}
+	mouth := open(t, phones)
+	for i, f := range formats {
+		phone, leg := open(t, phones), open(t, e)
+		if i == 0 {
+			phone = mouth
+		}
+		connect(phone, leg, f)
+		legs, ears = append(legs, leg), append(ears, listen(phone))
+	}
+	a, events, tones, aside := legs[0], legs[1], legs[2], legs[3]
+	m.Set(map[*Stream][]*Stream{a: legs, events: {a, tones}, tones: {a, events}, aside: {events, tones}})
+	stop := hum(t, mouth, 440)
+	ears[1].hears(t, "who takes events", 440)
+	ears[2].hears(t, "who takes tones", 440)
+	stop()
+	ears[2].reset()
+	for _, keys := range []struct {
+		digits string
+		long   time.Duration
+	}{{"5", 600 * time.Millisecond}, {"17#", 80 * time.Millisecond}} {
+		if err := mouth.SendDTMF(t.Context(), keys.digits, DTMFOptions{Duration: keys.long}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ears[1].wait(t, func() bool { return ears[1].digits == "517#" })
+	heard := ears[2].wait(t, func() bool { return ears[2].digits == "517#" })
+	if d := pressed(heard, 770, 1336); d < 500*time.Millisecond || d > 700*time.Millisecond {
+		t.Errorf("a key held for 600 ms was heard for %s", d)
+	}
+	if !a.Share('9', 0) {
+		t.Error("a key was shared with nobody")
+	}
+	ears[1].wait(t, func() bool { return ears[1].digits == "517#9" })
+	ears[2].wait(t, func() bool { return ears[2].digits == "517#9" })
+	if !events.Share('0', 0) { // all others hear this one, so that what came before is over
+		t.Error("a key was shared with nobody")
+	}
+	ears[0].wait(t, func() bool { return ears[0].digits == "0" })
+	ears[3].wait(t, func() bool { return ears[3].digits == "0" })
+	m.Close()
+	if a.Share('1', 0) {
+		t.Error("a key was shared after the mixer's end")
+	}
+}
+
+// pressed is how long two tones sound at once.
+func pressed(pcm []int16, low, high float64) (d time.Duration) {
+	const part = 160
+	for i := 0; i+part <= len(pcm); i += part {
+		if pure(pcm[i:i+part], low, 8000) > 0.2 && pure(pcm[i:i+part], high, 8000) > 0.2 {
+			d += 20 * time.Millisecond
+		}
+	}
+	return d
+}
+
+// A packet of a key that the next key's have overtaken is no third key.
+func TestAPacketOfAnEarlierKeyIsNoNewKey(t *testing.T) {
+	t.Parallel()
+	e := testEngine(t, Config{}, newLoop)
+	s, peer := open(t, e), rawSocket(t, "127.0.0.1")
+	s.SetRemote(Remote{Addr: addrOf(peer), Formats: speaking(PCMU)})
+	ear := listen(s)
+	send := func(seq int, ts uint32, digit rune, end bool) {
+		payload := make([]byte, 4)
+		code, _ := eventCode(digit)
+		putEvent(payload, code, 800, end)
+		if _, err := peer.WriteToUDPAddrPort(rtpPacket(uint16(seq), ts, 7, 101, payload), s.Local()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(65533, 1000, '1', false)
+	send(65534, 1000, '1', true)
+	send(0, 3000, '2', false)
+	send(65535, 1000, '1', true) // its end, repeated
+	send(1, 3000, '2', true)
+	send(2, 9000, '3', false)
+	ear.wait(t, func() bool { return strings.HasSuffix(ear.digits, "3") })
+	if ear.digits != "123" {
+		t.Errorf("1, 2 and 3 were heard as %s", ear.digits)
 	}
 }

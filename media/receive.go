@@ -42,6 +42,8 @@ type inbound struct {
 	ignored, malformed, unproved, events uint64
 	eventTS                              uint32
 	eventSSRC                            uint32
+	eventSeq                             uint16 // its first packet's
+	held                                 *held  // its key; nil where nobody is sent it while it is held down
 }
 
 func (in *inbound) init() {
@@ -152,11 +154,12 @@ func (s *Stream) deliver(h rtpHeader, b []byte, begin, end int, now int64) {
 	if k == kindNone || begin == end {
 		return
 	}
-	if k.event() {
-		s.event(h, b[begin:end], now)
-	}
-	if in.muted {
+	pressed := k.event() && s.event(h, k, b[begin:end], now)
+	if in.muted || k.event() && in.stale(h) {
 		return
+	}
+	if pressed && in.mix != nil && in.peer == nil {
+		s.strike(nil, b[begin:end], k, now)
 	}
 	if in.tee != nil && k.audio() {
 		in.tee.push(h, k, b[begin:end], now)
@@ -173,20 +176,38 @@ func (s *Stream) deliver(h rtpHeader, b []byte, begin, end int, now int64) {
 }
 
 // event counts an RFC 4733 event once: its packets, the end repeated three
-// times, share a timestamp (RFC 4733 §2.5.1.2).
-func (s *Stream) event(h rtpHeader, payload []byte, now int64) {
+// times, share a timestamp (RFC 4733 §2.5.1.2). It reports whether it began.
+func (s *Stream) event(h rtpHeader, k kind, payload []byte, now int64) bool {
 	in := &s.in
-	if len(payload) < 4 || in.events > 0 && in.eventTS == h.ts && in.eventSSRC == h.ssrc {
-		return
+	if len(payload) < 4 || in.stale(h) {
+		return false
 	}
-	in.eventTS, in.eventSSRC = h.ts, h.ssrc
+	begun := in.events == 0 || in.eventTS != h.ts || in.eventSSRC != h.ssrc
+	if begun {
+		in.begin(h, payload[0])
+	} else if in.held != nil {
+		in.held.goesOn(payload, k.clock(), now)
+	}
+	return begun
+}
+
+// begin tells of a key that is pressed.
+func (in *inbound) begin(h rtpHeader, code byte) {
+	in.eventTS, in.eventSSRC, in.eventSeq = h.ts, h.ssrc, h.seq
 	in.events++
+	in.held = nil
 	if in.pressed != nil {
-		if d, ok := eventDigit(payload[0]); ok {
+		if d, ok := eventDigit(code); ok {
 			in.pressed(d)
 		}
 	}
 	if in.ears != nil {
-		in.ears.press(payload[0])
+		in.ears.press(code)
 	}
+}
+
+// stale reports whether a packet is one of an event before the last, that others have overtaken.
+func (in *inbound) stale(h rtpHeader) bool {
+	late := int16(in.eventSeq - h.seq)
+	return in.events > 0 && in.eventSSRC == h.ssrc && in.eventTS != h.ts && late > 0 && late < 50
 }

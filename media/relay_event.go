@@ -22,7 +22,7 @@ func (s *Stream) relayEvent(from *Stream, h rtpHeader, k kind, b []byte, begin, 
 	to := k
 	if o.pts[to] == noPT {
 		if to = kindEvent + kindEventOpus - k; o.pts[to] == noPT {
-			s.sound(from, h, b[begin], now) // also while one before it is heard
+			s.sound(from, h, k, b[begin:end], now) // also while one before it is heard
 			return
 		}
 	}

@@ -275,8 +275,9 @@ func (c *liveCall) holdEvent(l *leg, held bool, by string) event.Payload {
 	return event.CallUnheld{CallID: c.id, LegID: l.id, By: by, At: now}
 }
 
-// info passes a digit on in the other side's audio: by RFC 4733 where that was agreed, else as tones. Any other INFO goes as it is, and
-// so does a digit for who can be sent neither now; what the other side refuses is refused here (RFC 6086).
+// info passes a digit on in the audio of the other side, or of all who hear the leg: by RFC 4733 where that was agreed, else as tones.
+// Any other INFO goes as it is, and so does a digit for who can be sent neither now; what the other side refuses is refused here
+// (RFC 6086).
 func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
 	digit, duration, pressed := sip.ParseDTMFInfo(e.ContentType, e.Body)
 	if pressed {
@@ -284,7 +285,7 @@ func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
 	}
 	peer := c.other(l)
 	switch {
-	case pressed && peer.up() && peer.stream != nil && peer.stream.Press(digit, duration):
+	case pressed && c.passKey(l, peer, digit, duration):
 		e.Respond(200)
 		return
 	case peer.up():
@@ -304,6 +305,11 @@ func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
 		e.Respond(200)
 		return nil
 	})
+}
+
+// passKey presses a key of a leg for all who hear it, or for its peer.
+func (c *liveCall) passKey(l, peer *leg, digit rune, d time.Duration) bool {
+	return l.stream != nil && l.stream.Share(digit, d) || peer.up() && peer.stream != nil && peer.stream.Press(digit, d)
 }
 
 func refusedInfo(err error) int {
