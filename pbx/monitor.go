@@ -57,6 +57,10 @@ func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done rep
 			return
 		}
 	}
+	if c.takesPart(x.UserID, nil) {
+		done.fail(op.Invalid(op.Field("user_id", "in_call", alreadyIn)))
+		return
+	}
 	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
 		r, refusal, err := c.sw.reachUser(ctx, c.new.Org, x.UserID, x.DeviceID)
 		if x.Browser && err == nil && refusal == nil {

@@ -1,6 +1,7 @@
 package pbx
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -35,6 +36,9 @@ func (c *liveCall) addParticipant(_ context.Context, x call.AddParticipant, done
 	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
 		r, refusal, err := c.sw.people(ctx, from, x.To, "")
 		return func(ctx context.Context) {
+			if err == nil && refusal == nil {
+				refusal = cmp.Or(c.twice(r, nil), c.supervises(r))
+			}
 			if err == nil && refusal == nil && c.connectedNow() {
 				c.fetch(ctx, x, r, done)
 				return

@@ -212,6 +212,8 @@ func (r *Refusal) problem() *op.Error {
 		return r.Gate.Problem("to")
 	case r.Reason == "blocked":
 		return op.Fail("destination_not_allowed", r.Phrase)
+	case r.Reason == "in_call":
+		return op.Invalid(op.Field("to", r.Reason, r.Phrase))
 	case r.Status == 404 || r.Status == 484:
 		return op.Invalid(op.Field("to", "invalid_number", r.Phrase))
 	case r.Reason == "no_answer":

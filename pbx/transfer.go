@@ -121,6 +121,9 @@ const confirmTime = 3500 * time.Millisecond
 const routeTimeout = 4 * time.Second
 
 func (t *transfer) found(ctx context.Context, r reach, refusal *Refusal, err error, timeout time.Duration) {
+	if err == nil && refusal == nil {
+		refusal = t.c.twice(r, t.from)
+	}
 	if err != nil || refusal != nil {
 		r.close()
 		t.c.transfer = nil
@@ -194,6 +197,7 @@ func (t *transfer) ringing(l *leg, e sip.Provisional) {
 func (t *transfer) answered(ctx context.Context, l *leg, _ media.Description) {
 	t.target, t.hunt = l, nil
 	t.state.TargetLegID = &l.id
+	t.c.supervisorTakesOver(ctx, l.caller.UserID)
 	if t.state.Mode == "blind" || t.early || !t.from.up() {
 		t.c.complete(ctx, false)
 		t.reply.ok()
