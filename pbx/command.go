@@ -195,4 +195,11 @@ func (h *hunt) ringAgain(ctx context.Context, l *leg, done reply) {
 	h.header = append(h.header, autoAnswer...)
 	again := h.ringPhone(ctx, phone)
 	again.onAnswer = append(again.onAnswer, done.ok)
+	h.c.later(pickUpTime, func(context.Context) {
+		done.fail(op.Fail("action_timeout", "the telephone rings anew and has not picked up by itself; allow it to (Call-Info with "+
+			"answer-after, Alert-Info with auto answer), or pick it up by hand"))
+	})
 }
+
+// pickUpTime is how long a telephone that is asked to pick up by itself is waited for; it goes on ringing afterwards.
+const pickUpTime = 4500 * time.Millisecond
