@@ -23,12 +23,12 @@ import (
 type latch struct {
 	signalled netip.AddrPort
 	via       netip.Addr
-	strict    bool
 
 	opened, until int64 // the window, on the engine's clock
 	source        netip.AddrPort
-	rank          rank
 	heard         int64 // when source was heard last
+	rank          rank
+	strict        bool
 }
 
 type rank uint8

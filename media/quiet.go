@@ -15,9 +15,9 @@ const (
 
 // quiet follows the times in which a leg could send and does not. in.mu guards it.
 type quiet struct {
-	open   bool  // sending is agreed on
 	since  int64 // the last packet, or when sending was agreed on
 	total  int64
+	open   bool // sending is agreed on
 	oneWay bool
 }
 

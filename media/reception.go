@@ -10,7 +10,6 @@ type reception struct {
 	first, last    int64
 
 	ssrc        uint32
-	started     bool
 	base        uint32 // extended number the source began with
 	max         uint32 // highest extended number
 	sourceCount uint32 // packets of this source
@@ -18,11 +17,12 @@ type reception struct {
 	prior       int64  // expected and received at the last report
 	priorGot    int64
 
-	transit int32
-	timed   bool  // transit is known
 	jitter  int64 // 1/16 units of the clock
+	clock   int64 // of the last audio, Hz
+	transit int32
+	started bool
+	timed   bool  // transit is known
 	codec   Codec // of the last audio
-	clock   int64 // its, Hz
 
 	gaps   gaps
 	meter  meter

@@ -9,34 +9,34 @@ import (
 // outbound is the half of a stream that sends. Whatever feeds it, the other side
 // sees one source: our SSRC, numbers without holes of ours, time that goes on.
 type outbound struct {
-	mu      sync.Mutex // guards all below
-	closed  bool
-	enabled bool // the negotiated direction lets us send
-	muted   bool // a Send is playing: the relay waits
-	to      netip.AddrPort
-	rtcpTo  netip.AddrPort
-	pts     [kinds]uint8 // payload type by kind; noPT where the other side has none
-	codec   Codec        // the one the other side likes best of those we can speak
+	mu        sync.Mutex // guards all below
+	closed    bool
+	enabled   bool // the negotiated direction lets us send
+	muted     bool // a Send is playing: the relay waits
+	started   bool
+	mux       bool // RTCP goes where RTP goes (RFC 5761)
+	mapped    bool // source's packets are
+	protected bool // by SRTP: nothing else is sent
+	to        netip.AddrPort
+	rtcpTo    netip.AddrPort
+	pts       [kinds]uint8 // payload type by kind; noPT where the other side has none
+	codec     Codec        // the one the other side likes best of those we can speak
 
-	ssrc    uint32
-	seq     uint16 // highest sent
-	ts      uint32 // highest sent
-	at      int64  // when
-	fedAt   int64  // when something that was not the player's was sent
-	clock   uint32 // of what was sent last, Hz
-	started bool
-	mux     bool // RTCP goes where RTP goes (RFC 5761)
+	at    int64  // when ts was sent
+	fedAt int64  // when something that was not the player's was sent
+	ts    uint32 // highest sent
+	ssrc  uint32
+	clock uint32 // of what was sent last, Hz
+	seq   uint16 // highest sent
 
-	source     *Stream // whose packets are mapped; nil is our own player
-	sourceSSRC uint32
-	mapped     bool
 	seqOffset  uint16
 	tsOffset   uint32
+	sourceSSRC uint32
+	source     *Stream // whose packets are mapped; nil is our own player
 	event      relayedEvent
 	pressed    int64 // until when a relayed digit holds back our own audio
 
-	protected bool    // by SRTP: nothing else is sent
-	sealer    *sealer // nil while its key is not known yet
+	sealer *sealer // nil while its key is not known yet
 
 	packets, bytes uint64
 	report         [96]byte // RTCP is put together here

@@ -9,15 +9,15 @@ import (
 
 // terms is the part of a session that negotiates protection.
 type terms struct {
-	profile     Profile
 	certificate *certificate // the engine's; nil leaves DTLS out
 	own         netip.Addr   // the machine's address, where another one is advertised
-	keys        [len(suiteTable)]masterKey
+	keys        []masterKey  // ours by suite; nil before the first
+	profile     Profile
 	proposal    Security // of our pending offer
 	all         bool     // the offer names all suites
-	tag         int      // of the crypto line agreed on
 	bundle      bool     // the audio line is a group of its own
 	role        setup    // ours in the DTLS handshake
+	tag         int      // of the crypto line agreed on
 	ice         iceTerms
 
 	agreed agreement
@@ -25,13 +25,13 @@ type terms struct {
 
 // An agreement is what a completed exchange says about the protection of a leg.
 type agreement struct {
-	security Security
-	in, out  masterKey // of SDES; DTLS finds its own
-	mux      bool
 	prints   []fingerprint // of the certificate the other side shows
-	active   bool          // we begin the handshake
 	ice      *iceTerms     // nil without ICE
-	again    bool          // of an earlier process: its keys are gone
+	in, out  masterKey     // of SDES; DTLS finds its own
+	security Security
+	mux      bool
+	active   bool // we begin the handshake
+	again    bool // of an earlier process: its keys are gone
 }
 
 // propose decides what the next offer asks for: what is in force, or the profile at first.
@@ -62,6 +62,9 @@ func (t *terms) proto() string {
 // key is ours for a suite. It stays the same as long as the session lives, so
 // that re-INVITEs change nothing about what we send.
 func (t *terms) key(s suite) masterKey {
+	if t.keys == nil { // most legs are not encrypted
+		t.keys = make([]masterKey, len(suiteTable))
+	}
 	if !t.keys[s].valid() {
 		t.keys[s] = newMasterKey(s)
 	}

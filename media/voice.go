@@ -7,6 +7,8 @@ import "sync"
 // a break. Nothing here allocates once it runs.
 type voice struct {
 	mu       sync.Mutex // guards all below; taken before out.mu
+	run      uint32
+	ts       uint32
 	codec    Codec
 	encoder  encoder // nil before the first word
 	from     int     // rate of what resample takes
@@ -14,9 +16,7 @@ type voice struct {
 
 	pcm    []int16
 	packet []byte
-	ts     uint32
 	at     int64 // when the last packet was sent, 0 before
-	run    uint32
 
 	tee     *ring // recorder's, of what the player says; nil while paused
 	claimed *ring // recorder's, also while paused

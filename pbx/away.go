@@ -69,9 +69,9 @@ func (s *Switch) Registered(device string, all []sip.Binding) {
 // isBack reports whether a registration is that of the leg's telephone: the one with the same user in its contact, which
 // telephones of one account do not share.
 func (s *Switch) isBack(l *leg, b sip.Binding) bool {
-	was, err := sip.ParseURI(l.target)
+	was, err := sip.ParseURI(l.earlier.target)
 	is, err2 := sip.ParseURI(b.Contact)
-	return err == nil && err2 == nil && was.User == is.User && b.Transport == l.lost && s.server.Reachable(b)
+	return err == nil && err2 == nil && was.User == is.User && b.Transport == l.lost() && s.server.Reachable(b)
 }
 
 // await carries the leg on when its telephone registers, or has by now.

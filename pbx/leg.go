@@ -29,9 +29,7 @@ type leg struct {
 	trunk   *TrunkOut
 	trunkID string // of the trunk it came in by or left by
 	release []func()
-	kept    netip.Addr    // via, of a leg from before a restart
-	target  string        // its contact then
-	lost    sip.Transport // of its connection that ended with the process; "" where it needs none
+	earlier *earlier // what it was before a restart; nil for most
 
 	offer     media.Description // its INVITE's; zero for a late offer or a leg we invited
 	toPeer    []byte            // our answer to it, fixed by the first early media
@@ -58,6 +56,21 @@ type leg struct {
 	dirty                          bool
 }
 
+// earlier is what a leg was in the process before this one.
+type earlier struct {
+	via    netip.Addr
+	target string        // its contact
+	lost   sip.Transport // of its connection that ended with the process; "" where it needs none
+}
+
+// lost is the transport of a connection that the leg needs again; "" for none.
+func (l *leg) lost() sip.Transport {
+	if l.earlier == nil {
+		return ""
+	}
+	return l.earlier.lost
+}
+
 func (l *leg) up() bool { return l != nil && !l.over && !l.answered.IsZero() }
 
 // via is the address the leg's signalling comes from, which its media may come from too.
@@ -71,7 +84,10 @@ func (l *leg) via() netip.Addr {
 		at, _ := netip.ParseAddrPort(l.trunk.Target.Host)
 		return at.Addr()
 	}
-	return l.kept
+	if l.earlier != nil {
+		return l.earlier.via
+	}
+	return netip.Addr{}
 }
 
 // apply points the leg's stream at what its session agreed.

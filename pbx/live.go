@@ -48,24 +48,24 @@ type liveCall struct {
 	headers                    []sip.Header  // that a program wants its phones and its destination to get
 	machine                    *bool
 	words                      *words // that who answers hears before anything else
-	assisted                   bool   // who answered is an AI agent
 	offered                    int
 	limits                     []*time.Timer
 
 	commands    int
 	waiting     map[int]reply // commands that are not confirmed yet
 	onEnd       []func()
-	began, done bool
-	urgent      bool     // it came in where others are turned away, as it may be one for help
 	opening     *opening // while its row is being written
-	restored    bool     // from before a restart: legs may be open that are not known here
-	suspendable bool     // its dialogs were written down
+	began, done bool
+	assisted    bool // who answered is an AI agent
+	told        bool // the story is to be written down
+	urgent      bool // it came in where others are turned away, as it may be one for help
+	restored    bool // from before a restart: legs may be open that are not known here
+	suspendable bool // its dialogs were written down
 	revision    int
 	inRow       uint64 // hash of the state in the last change
 	ledger      ledger
 	outcome     call.Outcome
 	story       story
-	told        bool       // the story is to be written down
 	agent       call.Party // who is connected, or was last
 }
 

@@ -139,7 +139,7 @@ func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) 
 // revive makes a leg of what was kept of it.
 func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*leg, error) {
 	l := c.newLeg("")
-	l.id, l.caller, l.trunkID, l.kept = k.ID, k.Caller, k.Trunk, k.Via
+	l.id, l.caller, l.trunkID = k.ID, k.Caller, k.Trunk
 	for _, s := range x.Legs {
 		if s.ID == k.ID {
 			l.role, l.number, l.started, l.answered = s.Role, s.Number, s.StartedAt, s.AnsweredAt
@@ -155,8 +155,9 @@ func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*le
 		l.stream.Close()
 		return nil, err
 	}
-	if l.target = k.Dialog.Target; k.Dialog.Lost() {
-		l.lost = k.Dialog.Transport
+	l.earlier = &earlier{via: k.Via, target: k.Dialog.Target}
+	if k.Dialog.Lost() {
+		l.earlier.lost = k.Dialog.Transport
 	}
 	if l.trunkID != "" && l.caller.UserID == "" {
 		if k.Dialog.Credentials, err = c.sw.Directory.Login(ctx, c.new.Org, l.trunkID); err != nil {
@@ -196,7 +197,7 @@ func (c *liveCall) reanchor(ctx context.Context) {
 	}
 	c.cut.left = len(sides)
 	for _, l := range sides {
-		if l.lost != "" {
+		if l.lost() != "" {
 			c.await(ctx, l)
 		} else {
 			c.anchor(l)

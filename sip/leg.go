@@ -39,9 +39,16 @@ type Leg struct {
 	timer
 	on      func(Event)
 	backlog []Event // until on is set
-	state   legState
-	inbound bool
 	key     txKey
+
+	state     legState
+	inbound   bool
+	symmetric bool // a phone: requests go back the way its own came
+	lateOffer bool // inbound: the INVITE had no offer
+	agreed    bool // inbound: the first offer is answered
+	updates   bool // the other side takes UPDATE
+	updating  bool // an UPDATE of ours with an offer is not answered
+	withdrawn bool // nobody waits for the answer to reinvite
 
 	local, remote string // From and To values of our requests, with tags
 	localTag      string
@@ -49,9 +56,9 @@ type Leg struct {
 	localSeq      uint32
 	remoteSeq     uint32
 	inviteSeq     uint32 // of the INVITE that made an inbound leg
+	ackSeq        uint32
 	path          path
 	flow          flow   // how the peer reaches us
-	symmetric     bool   // a phone: requests go back the way its own came
 	contact       string // our Contact value
 	keys          keyring
 	ackAuth       string // credentials of the last INVITE: its ACK carries them too (RFC 3261 §22.1)
@@ -62,24 +69,18 @@ type Leg struct {
 	unacked *unacked
 	offered *reoffer // an offer of the other side, not answered
 
-	reliable  *reliable // inbound, of a caller who knows 100rel
-	lateOffer bool      // inbound: the INVITE had no offer
-	rang      int       // inbound: status of the last provisional response
-	agreed    bool      // inbound: the first offer is answered
-	updates   bool      // the other side takes UPDATE
-	sdp       []byte    // our last offer or answer that counts
-	heard     uint64    // digest of the other side's, 0 before
-	session   session
-	granted   grant // inbound: the session timer its answer gives
+	reliable *reliable // inbound, of a caller who knows 100rel
+	rang     int       // inbound: status of the last provisional response
+	sdp      []byte    // our last offer or answer that counts
+	heard    uint64    // digest of the other side's, 0 before
+	session  session
+	granted  grant // inbound: the session timer its answer gives
 
-	call      *placed // outgoing, not answered
-	reinvite  *clientTx
-	updating  bool                  // an UPDATE of ours with an offer is not answered
-	withdrawn bool                  // nobody waits for the answer to reinvite
-	waiting   func(*message, error) // who waits for the answer to our offer
-	ack       []byte                // of the last INVITE of ours, for repeated 2xx
-	ackSeq    uint32
-	bye       *Reason // to be sent when the ACK is in
+	call     *placed // outgoing, not answered
+	reinvite *clientTx
+	waiting  func(*message, error) // who waits for the answer to our offer
+	ack      []byte                // of the last INVITE of ours, for repeated 2xx
+	bye      *Reason               // to be sent when the ACK is in
 
 	referrals    int               // REFERs of the other side so far
 	subscription *subscription     // of the last one accepted

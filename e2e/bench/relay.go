@@ -44,23 +44,31 @@ func talk(s subject, n int, mark string) (c *conversations, err error) {
 	if c.callee, err = newAgent(fmt.Sprintf("127.0.0.1:%d", calleePort), c.right.seat); err != nil {
 		return c, err
 	}
+	return c, c.dial(s, n, mark)
+}
+
+// dial sets up further calls.
+func (c *conversations) dial(s subject, n int, mark string) error {
 	for i := range n {
 		d, err := c.caller.dial(s.address, fmt.Sprintf("%s%d", mark, i))
 		if err != nil {
-			return c, fmt.Errorf("call %d through %s: %w", i, s.name, err)
+			return fmt.Errorf("call %d through %s: %w", i, s.name, err)
 		}
 		c.calls = append(c.calls, d)
-		c.streams = append(c.streams, stream{c.left.sockets[d.seat], d.far})
 	}
-	return c, c.answers(n)
+	return c.answers()
 }
 
-// answers adds the other direction.
-func (c *conversations) answers(n int) error {
+// answers says what is spoken in both directions.
+func (c *conversations) answers() error {
 	c.callee.mu.Lock()
 	defer c.callee.mu.Unlock()
-	if len(c.callee.heard) != n {
-		return fmt.Errorf("%d calls came out, %d went in", len(c.callee.heard), n)
+	if out, in := len(c.callee.heard), len(c.calls); out != in {
+		return fmt.Errorf("%d calls came out, %d went in", out, in)
+	}
+	c.streams = nil
+	for _, d := range c.calls {
+		c.streams = append(c.streams, stream{c.left.sockets[d.seat], d.far})
 	}
 	for _, h := range c.callee.heard {
 		c.streams = append(c.streams, stream{c.right.sockets[h.seat], h.far})
