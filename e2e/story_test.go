@@ -44,12 +44,21 @@ func (x traced) outline() string {
 // A liveEvent is an event as the live stream tells it.
 type liveEvent struct{ id, kind, data string }
 
-// stream reads the live stream until an event for which last is true, and returns all of it.
-func (s *site) stream(resume string, opened func(), last func(liveEvent) bool) []liveEvent {
+// A listener is a client that has the live stream open.
+type listener struct {
+	t      testing.TB
+	answer *http.Response
+	lines  *bufio.Scanner
+	leave  func()
+}
+
+// listen opens the live stream for some kinds, or for all where none is named, behind the event with an id where that is not "".
+func (s *site) listen(resume string, kinds ...string) *listener {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(s.T.Context(), 60*time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.Server.HTTP+s.Prefix+"/events/stream", nil)
+	ctx, leave := context.WithCancel(s.T.Context())
+	s.T.Cleanup(leave)
+	address := "http://" + s.Server.HTTP + s.Prefix + "/events/stream?events=" + strings.Join(kinds, ",")
+	r, err := http.NewRequestWithContext(ctx, "GET", strings.TrimSuffix(address, "?events="), nil)
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -61,28 +70,45 @@ func (s *site) stream(resume string, opened func(), last func(liveEvent) bool) [
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	defer answer.Body.Close()
-	opened()
-	var all []liveEvent
-	var e liveEvent
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
+	return &listener{s.T, answer, bufio.NewScanner(answer.Body), func() { leave(); _ = answer.Body.Close() }}
+}
+
+// next waits for the next event; ok is false where the stream has ended.
+func (l *listener) next() (e liveEvent, ok bool) {
+	for l.lines.Scan() {
+		name, value, _ := strings.Cut(l.lines.Text(), ": ")
 		switch name {
+		case "":
+			e = liveEvent{}
 		case "id":
 			e.id = value
 		case "event":
 			e.kind = value
 		case "data":
 			e.data = value
-			all = append(all, e)
-			if last(e) {
-				return all
-			}
-			e = liveEvent{}
+			return e, true
 		}
 	}
-	s.T.Fatalf("the stream ended (%d) after %v", answer.StatusCode, all)
-	return nil
+	return e, false
+}
+
+// stream reads the live stream until an event for which last is true, and returns all of it.
+func (s *site) stream(resume string, opened func(), last func(liveEvent) bool) []liveEvent {
+	s.T.Helper()
+	l := s.listen(resume)
+	defer l.leave()
+	defer time.AfterFunc(60*time.Second, l.leave).Stop()
+	opened()
+	var all []liveEvent
+	for {
+		e, ok := l.next()
+		if !ok {
+			s.T.Fatalf("the stream ended (%d) after %v", l.answer.StatusCode, all)
+		}
+		if all = append(all, e); last(e) {
+			return all
+		}
+	}
 }
 
 // first is the place of an event of a kind whose data holds a text; -1 where there is none.
