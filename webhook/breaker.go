@@ -118,7 +118,7 @@ func (s *Service) succeeded(ctx context.Context, tx db.Querier, e *endpoint, r r
 
 // recovered closes the breaker: what waits is released, and what would be tried again later is tried now.
 func (s *Service) recovered(ctx context.Context, tx db.Querier, e *endpoint) error {
-	if err := s.change(ctx, tx, e, Active, true, 0, ""); err != nil {
+	if err := s.change(ctx, tx, e, Active, ""); err != nil {
 		return err
 	}
 	if err := s.Queue.HurryLane(ctx, tx, queueName, e.Org, e.ID); err != nil {
@@ -158,7 +158,7 @@ func (s *Service) failed(ctx context.Context, tx db.Querier, e *endpoint, first 
 
 // trip opens the breaker.
 func (s *Service) trip(ctx context.Context, tx db.Querier, e *endpoint, failures int) error {
-	err := s.change(ctx, tx, e, Failing, true, failures, fmt.Sprintf("%d events in a row failed", failures))
+	err := s.change(ctx, tx, e, Failing, fmt.Sprintf("%d events in a row failed", failures))
 	if err != nil {
 		return err
 	}
@@ -167,21 +167,26 @@ func (s *Service) trip(ctx context.Context, tx db.Querier, e *endpoint, failures
 }
 
 func (s *Service) disable(ctx context.Context, tx db.Querier, e *endpoint, reason string) error {
-	return s.change(ctx, tx, e, Disabled, true, e.Failures, reason)
+	return s.change(ctx, tx, e, Disabled, reason)
 }
 
-// change sets a status and announces it. Only a disabled endpoint keeps the reason.
-func (s *Service) change(ctx context.Context, tx db.Querier, e *endpoint, to Status, holding bool, failures int, reason string) error {
-	kept := ""
-	if to == Disabled {
-		kept = reason
+// change sets a status, unless it is that already, and announces it. What is to be delivered waits until it is released.
+func (s *Service) change(ctx context.Context, tx db.Querier, e *endpoint, to Status, reason string) error {
+	failures, err := setStatus(ctx, tx, e.Org, e.ID, to, kept(to, reason))
+	if db.IsNone(err) {
+		return nil
 	}
-	if err := setStatus(ctx, tx, e.Org, e.ID, to, holding, kept); err != nil {
+	if err != nil {
 		return err
 	}
+	return s.announce(ctx, tx, e, to, failures, reason)
+}
+
+// announce tells of a status that is new.
+func (s *Service) announce(ctx context.Context, tx db.Querier, e *endpoint, to Status, failures int, reason string) error {
 	if s.Outbox != nil {
 		err := s.Outbox.Publish(ctx, tx, e.Org, event.WebhookHealth{WebhookID: e.ID, Status: string(to), ConsecutiveFailures: failures,
-			DisabledReason: db.Null(kept).Ptr(), At: s.time()})
+			DisabledReason: db.Null(kept(to, reason)).Ptr(), At: s.time()})
 		if err != nil {
 			return err
 		}
@@ -191,4 +196,12 @@ func (s *Service) change(ctx context.Context, tx db.Querier, e *endpoint, to Sta
 		s.Bus.Publish(HealthSubject, Change{e.Org, e.ID, to, reason})
 	})
 	return nil
+}
+
+// kept is the reason of a status that an endpoint keeps: only a disabled one does.
+func kept(to Status, reason string) string {
+	if to == Disabled {
+		return reason
+	}
+	return ""
 }

@@ -38,6 +38,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], e
 		if err := in.Check(e.UpdatedAt); err != nil {
 			return err
 		}
+		was := e.Status
 		headers, err := s.merge(e, in.Body)
 		if err != nil {
 			return err
@@ -50,7 +51,10 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Webhook], e
 			return err
 		}
 		e.UpdatedAt = s.time()
-		return s.save(ctx, tx, e, in.Body.Status)
+		if err := s.save(ctx, tx, e, in.Body.Status); err != nil || e.Status == was {
+			return err
+		}
+		return s.announce(ctx, tx, e, e.Status, e.Failures, "")
 	})
 	if err != nil {
 		return nil, err

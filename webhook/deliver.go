@@ -244,5 +244,5 @@ func (s *Service) releaseSome(ctx context.Context, tx db.Querier, org, id string
 	if len(held) == releaseBatch {
 		return false, nil
 	}
-	return true, setStatus(ctx, tx, org, id, e.Status, false, "")
+	return true, endHolding(ctx, tx, org, id)
 }

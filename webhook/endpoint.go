@@ -140,11 +140,22 @@ func deleteEndpoint(ctx context.Context, tx db.Querier, org, id string, now db.T
 	return touch(ctx, tx, org)
 }
 
-// setStatus is a change that the endpoint's behaviour caused, not its owner.
-func setStatus(ctx context.Context, tx db.Querier, org, id string, st Status, holding bool, reason string) error {
-	const q = `UPDATE webhooks SET status = $3, holding = $4, disabled_reason = $5 WHERE org_id = $1 AND id = $2`
-	if _, err := tx.Exec(ctx, q, org, id, string(st), holding, db.Null(reason)); err != nil {
-		return fmt.Errorf("set status of webhook: %w", err)
+// setStatus is a change that the endpoint's behaviour caused, not its owner: from then on deliveries wait. It returns how many events in a
+// row failed; db.ErrNone where it has that status already.
+func setStatus(ctx context.Context, tx db.Querier, org, id string, to Status, reason string) (failures int, err error) {
+	const q = `UPDATE webhooks SET status = $3, holding = TRUE, disabled_reason = $4 WHERE org_id = $1 AND id = $2 AND status <> $3
+		RETURNING consecutive_failures`
+	if err := tx.QueryRow(ctx, q, org, id, string(to), db.Null(reason)).Scan(&failures); err != nil {
+		return 0, fmt.Errorf("set status of webhook: %w", err)
+	}
+	return failures, touch(ctx, tx, org)
+}
+
+// endHolding lets new deliveries wait no longer: all that waited are on their way.
+func endHolding(ctx context.Context, tx db.Querier, org, id string) error {
+	const q = `UPDATE webhooks SET holding = FALSE WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, q, org, id); err != nil {
+		return fmt.Errorf("end holding of webhook: %w", err)
 	}
 	return touch(ctx, tx, org)
 }

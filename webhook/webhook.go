@@ -100,7 +100,7 @@ type Config struct {
 	Node  string
 
 	Prefix string // of our own headers; x-service if empty
-	// Outbox is told when an endpoint begins to fail, works again or is disabled; nil: nobody is.
+	// Outbox is told when an endpoint begins to fail, works again, is disabled, paused or resumed; nil: nobody is.
 	Outbox *event.Outbox
 	// NumberID is the id of an organisation's number, "" where it has none; nil: messages have no number.
 	NumberID func(ctx context.Context, q db.Querier, org, e164 string) (string, error)
@@ -134,7 +134,7 @@ const (
 // HealthSubject is where changes of an endpoint's status are announced, each as a Change.
 const HealthSubject = "webhook.health"
 
-// A Change is a new status of an endpoint that its owner did not ask for.
+// A Change is a new status of an endpoint.
 type Change struct {
 	OrgID     string
 	WebhookID string
