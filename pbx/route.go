@@ -118,10 +118,7 @@ func called(in *sip.Inbound, country string) string {
 	if _, ok := number.Parse(to, country); ok {
 		return to
 	}
-	_, told, _ := strings.Cut(in.Header("P-Called-Party-ID"), "<")
-	told, _, _ = strings.Cut(told, ">")
-	party, _ := sip.ParseURI(told)
-	for _, u := range []sip.URI{party, in.To.URI} {
+	for _, u := range []sip.URI{in.CalledParty.URI, in.To.URI} {
 		if _, ok := number.Parse(dialled(u), country); ok {
 			return dialled(u)
 		}

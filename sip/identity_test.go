@@ -17,6 +17,21 @@ func parsed(t *testing.T, fields string) *message {
 	return m
 }
 
+func TestWhoIsCalledAtOurContact(t *testing.T) {
+	t.Parallel()
+	for fields, want := range map[string]string{
+		"": "",
+		"P-Called-Party-ID: \"A <b>\" <sip:+49301@x;user=phone>;y=z\n": "+49301",
+		"p-called-party-id: sip:+49301@x;y=z\n":                        "+49301",
+		"P-Called-Party-ID: <tel:+49301>\n":                            "+49301",
+		"P-Called-Party-ID: <sip:+49301@x\n":                           "",
+	} {
+		if got := parsed(t, fields).calledParty().URI.User; got != want {
+			t.Errorf("%q: %q, want %q", fields, got, want)
+		}
+	}
+}
+
 func TestWhoCalls(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -14,6 +14,7 @@ type Inbound struct {
 	RequestURI  URI
 	From, To    Address
 	Identity    Address   // P-Asserted-Identity or Remote-Party-ID of a trunk; zero when not given and for accounts, who cannot assert one
+	CalledParty Address   // P-Called-Party-ID: whom a carrier calls at our contact; zero when not given
 	Passports   []string  // Identity (RFC 8224), as written: what others have signed about who calls
 	Anonymous   bool      // Privacy: id, or an anonymous From
 	Diversion   []Address // who the call was diverted from, the last one first; to be believed only from trunks
@@ -206,6 +207,7 @@ func (l *Leg) describe(m *message) *Inbound {
 		in.Offer = []byte(m.body)
 	}
 	in.Identity, in.Anonymous, in.Diversion, in.Passports = m.identity(), m.anonymous(), m.diversions(), m.passports()
+	in.CalledParty = m.calledParty()
 	in.logins, in.conn = m.logins(), m.flow.conn
 	return in
 }
