@@ -118,7 +118,7 @@ func called(in *sip.Inbound, country string) string {
 	if _, ok := number.Parse(to, country); ok {
 		return to
 	}
-	for _, u := range []sip.URI{in.CalledParty.URI, in.To.URI} {
+	for _, u := range []sip.URI{in.CalledParty().URI, in.To.URI} {
 		if _, ok := number.Parse(dialled(u), country); ok {
 			return dialled(u)
 		}

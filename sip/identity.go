@@ -26,16 +26,6 @@ func (m *message) identity() Address {
 	return Address{}
 }
 
-// calledParty is whom a request was for before our contact took the place of
-// that in the request URI (RFC 7315 §4.2).
-func (m *message) calledParty() Address {
-	a, err := readAddress(m.named("P-Called-Party-ID"))
-	if err != nil {
-		return Address{}
-	}
-	return a.address()
-}
-
 // anonymous: the caller does not want to be shown (RFC 3323 §4.2, RFC 3325
 // §9.3).
 func (m *message) anonymous() bool {

@@ -26,7 +26,7 @@ func TestWhoIsCalledAtOurContact(t *testing.T) {
 		"P-Called-Party-ID: <tel:+49301>\n":                            "+49301",
 		"P-Called-Party-ID: <sip:+49301@x\n":                           "",
 	} {
-		if got := parsed(t, fields).calledParty().URI.User; got != want {
+		if got := (&Inbound{fields: parsed(t, fields).fields}).CalledParty().URI.User; got != want {
 			t.Errorf("%q: %q, want %q", fields, got, want)
 		}
 	}

@@ -14,7 +14,6 @@ type Inbound struct {
 	RequestURI  URI
 	From, To    Address
 	Identity    Address   // P-Asserted-Identity or Remote-Party-ID of a trunk; zero when not given and for accounts, who cannot assert one
-	CalledParty Address   // P-Called-Party-ID: whom a carrier calls at our contact; zero when not given
 	Passports   []string  // Identity (RFC 8224), as written: what others have signed about who calls
 	Anonymous   bool      // Privacy: id, or an anonymous From
 	Diversion   []Address // who the call was diverted from, the last one first; to be believed only from trunks
@@ -61,6 +60,16 @@ func (in *Inbound) Header(name string) string {
 		}
 	}
 	return ""
+}
+
+// CalledParty is whom a carrier calls at our contact, which took the place of
+// that in the request URI (P-Called-Party-ID, RFC 7315 §4.2); zero when not given.
+func (in *Inbound) CalledParty() Address {
+	a, err := readAddress(in.Header("P-Called-Party-ID"))
+	if err != nil {
+		return Address{}
+	}
+	return a.address()
 }
 
 // login notes the account that calls. A device asserts no identity
@@ -207,7 +216,6 @@ func (l *Leg) describe(m *message) *Inbound {
 		in.Offer = []byte(m.body)
 	}
 	in.Identity, in.Anonymous, in.Diversion, in.Passports = m.identity(), m.anonymous(), m.diversions(), m.passports()
-	in.CalledParty = m.calledParty()
 	in.logins, in.conn = m.logins(), m.flow.conn
 	return in
 }
