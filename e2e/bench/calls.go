@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -148,46 +149,64 @@ func (b *bench) measureCalls() error {
 	return b.platform.record(false)
 }
 
-// measureOverload offers one and a half times the sustained rate beside calls that are up.
+// overloads are what is told of an overload, a row each.
+var overloads = []string{"what", "offered", "made", "answered", "refused (503)", "failed", "answered/s", "audio packets lost", "idle MB", "MB at the end",
+	"MB a minute later", "load"}
+
+// measureOverload offers one and a half times the rate that was sustained, beside calls that are up: to us, and to the peer.
 func (b *bench) measureOverload() error {
-	rate := b.sustained[ours]
-	if rate == 0 {
-		rate = b.rates[0]
+	b.title("Overload", "One and a half times as many calls/s as were sustained (the lowest rate measured where none was), beside 50 calls with audio")
+	var rows [][]string
+	for _, s := range []subject{b.ours(), b.theirs()} {
+		if s.processes == nil || b.only != "" && b.only != s.name {
+			continue
+		}
+		row, err := b.overload(s, cmp.Or(b.sustained[s.name], b.rates[0]))
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
 	}
-	b.title("Overload", fmt.Sprintf("%d calls/s offered, one and a half times what is sustained, beside 50 calls with audio", rate*3/2))
-	idle := memory(b.platform.process)
-	c, err := talk(b.ours(), 50, "steady")
+	b.table(overloads, rows)
+	return nil
+}
+
+// overload is one subject's.
+func (b *bench) overload(s subject, rate int) (row []string, err error) {
+	idle := memory(s.processes...)
+	c, err := talk(s, 50, "steady")
 	if err != nil {
 		c.end()
-		return err
+		return nil, err
 	}
 	c.callee.close() // its calls stay; sipp answers the new ones at its address
 	answering, err := callee(b.dir)
 	if err != nil {
 		c.end()
-		return err
+		return nil, err
 	}
 	done := make(chan int, 1)
 	seconds := time.Duration(b.seconds) * time.Second
 	go func() { done <- play(c.streams, seconds) }()
-	r, err := makeCalls(b.dir, b.platform.sip, rate*3/2, rate*3/2*b.seconds, talkTime)
+	r, err := makeCalls(b.dir, s.address, rate*3/2, rate*3/2*b.seconds, talkTime)
 	sent := <-done
 	answering.stop()
 	got := relayed{Sent: sent}
 	got.measure(c.end())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	peak := memory(b.platform.process)
+	peak := memory(s.processes...)
 	<-time.After(time.Minute)
-	later := memory(b.platform.process)
-	b.atLeast(fmt.Sprintf("goodput at %d/s, of what is sustained", rate*3/2), float64(r.Good)/float64(b.seconds*rate), 0.9, "")
-	b.atMost("audio packets lost in it, of calls in progress", float64(got.Lost), 0, "")
-	b.atMost("memory a minute after it, beyond before", float64(later-idle)/1024, 10, " MB")
-	b.table([]string{"offered", "made", "answered", "refused (503)", "failed", "answered/s", "audio packets lost", "idle MB", "MB at the end", "MB a minute later", "load"}, [][]string{{
-		fmt.Sprint(rate * 3 / 2), fmt.Sprint(r.Made), fmt.Sprint(r.Good), fmt.Sprint(r.Refused), fmt.Sprint(r.Failed), fmt.Sprintf("%.0f", float64(r.Good)/float64(b.seconds)),
-		fmt.Sprintf("%d of %d", got.Lost, got.Sent), fmt.Sprint(idle >> 10), fmt.Sprint(peak >> 10), fmt.Sprint(later >> 10), load()}})
-	return nil
+	later := memory(s.processes...)
+	if s.name == ours {
+		b.atLeast(fmt.Sprintf("goodput at %d/s, of what is sustained", rate*3/2), float64(r.Good)/float64(b.seconds*rate), 0.9, "")
+		b.atMost("audio packets lost in it, of calls in progress", float64(got.Lost), 0, "")
+		b.atMost("memory a minute after it, beyond before", float64(later-idle)/1024, 10, " MB")
+	}
+	return []string{s.name, fmt.Sprint(rate * 3 / 2), fmt.Sprint(r.Made), fmt.Sprint(r.Good), fmt.Sprint(r.Refused), fmt.Sprint(r.Failed),
+		fmt.Sprintf("%.0f", float64(r.Good)/float64(b.seconds)), fmt.Sprintf("%d of %d", got.Lost, got.Sent), fmt.Sprint(idle >> 10), fmt.Sprint(peak >> 10),
+		fmt.Sprint(later >> 10), load()}, nil
 }
 
 // measureRelay takes what relayed calls cost, ours and the peer in turns.
