@@ -78,7 +78,7 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 	acc, stale, ok, err := s.authenticate(ctx, "REGISTER", r.from, r.logins, r.source.Addr(), r.conn)
 	switch {
 	case err != nil:
-		s.config.Logger.Error("sip: look up a phone", "error", err)
+		s.failed("look up a phone", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		if len(r.logins) == 0 {
@@ -94,9 +94,7 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 		}
 		status, extra, err := s.update(ctx, acc.ID, r)
 		if err != nil {
-			if s.ctx.Err() == nil { // a server that closes stores nothing more, which is no fault
-				s.config.Logger.Error("sip: store bindings", "error", err)
-			}
+			s.failed("store bindings", err)
 			status, extra = 503, ""
 		}
 		respond(status, extra)

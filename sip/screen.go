@@ -35,7 +35,7 @@ func (s *Server) screen(in *Inbound) {
 	cancel()
 	switch {
 	case err != nil:
-		s.config.Logger.Error("sip: look up a caller", "error", err)
+		s.failed("look up a caller", err)
 		in.Reject(503, "", s.limits.RetryAfter)
 	case ok:
 		in.login(acc)

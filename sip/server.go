@@ -228,6 +228,13 @@ func (s *Server) bring(in *Inbound) {
 	}()
 }
 
+// failed reports what we were asked to look up or store and could not. A server that closes does no more of that, which is no fault.
+func (s *Server) failed(what string, err error, with ...any) {
+	if s.ctx.Err() == nil {
+		s.config.Logger.Error("sip: "+what, append(with, "error", err)...)
+	}
+}
+
 func (s *Server) panicked(r any, stack []byte) {
 	s.stats.panics.Add(1)
 	s.config.Logger.Error("sip: recovered from a panic", "panic", r, "stack", string(stack))

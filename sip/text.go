@@ -76,7 +76,7 @@ func (s *Server) screenText(msg *Message, who *Inbound, respond func(int, string
 	acc, stale, ok, err := s.authenticate(ctx, "MESSAGE", msg.From.URI.User, who.logins, msg.Source.Addr(), who.conn)
 	switch {
 	case err != nil:
-		s.config.Logger.Error("sip: look up who sent a message", "error", err)
+		s.failed("look up who sent a message", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		s.stats.challenges.Add(1)

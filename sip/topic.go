@@ -101,7 +101,7 @@ func (s *Server) subscribed(r *subscribing, tag string, respond func(int, string
 	acc, stale, ok, err := s.authenticate(ctx, "SUBSCRIBE", r.user, r.logins, r.flow.addr.Addr(), r.flow.conn)
 	switch {
 	case err != nil:
-		s.config.Logger.Error("sip: look up who subscribes", "error", err)
+		s.failed("look up who subscribes", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		if len(r.logins) == 0 {
@@ -160,7 +160,7 @@ func (s *Server) watch(ctx context.Context, account string, r *subscribing, tag 
 	}
 	subject, body, ok, err := t.state(ctx, account, r.resource)
 	if err != nil {
-		s.config.Logger.Error("sip: look up what is subscribed to", "event", t.Event, "error", err)
+		s.failed("look up what is subscribed to", err, "event", t.Event)
 		respond(500, "")
 		return
 	}

@@ -196,7 +196,7 @@ func (w *watcher) send(body []byte) {
 	if body == nil {
 		fresh, ok, err := w.topic.Body(ctx, w.subject, w.resource)
 		if err != nil {
-			w.srv.config.Logger.Error("sip: look up what is subscribed to", "event", w.topic.Event, "error", err)
+			w.srv.failed("look up what is subscribed to", err, "event", w.topic.Event)
 			return
 		}
 		if !ok {
