@@ -200,6 +200,9 @@ func (d *dialogue) send(_ *mutator, b []byte) {
 	_, _ = d.conn.Write(b)
 }
 
+// lastCSeq is the highest there is (RFC 3261 §8.1.1.5).
+const lastCSeq = 1<<31 - 1
+
 // read takes answers; to those of INVITE that establish a call it says ACK, sometimes something else, and BYE.
 func (d *dialogue) read(m *mutator) {
 	defer close(d.done)
@@ -217,22 +220,25 @@ func (d *dialogue) read(m *mutator) {
 		if !strings.HasPrefix(text, "SIP/2.0 2") || method != "INVITE" {
 			continue
 		}
-		inside := func(method string, more int, body string) []byte {
-			var n int
-			_, _ = fmt.Sscan(number, &n)
+		var seq int
+		_, _ = fmt.Sscan(number, &seq)
+		inside := func(method string, seq int, body string) []byte {
 			contact := strings.Trim(strings.Split(value(text, "Contact"), ";")[0], "<>")
 			return fmt.Appendf(nil, "%s %s SIP/2.0\r\nVia: SIP/2.0/UDP %s;branch=z9hG4bK%x;rport\r\nMax-Forwards: 70\r\nFrom: %s\r\nTo: %s\r\nCall-ID: %s\r\n"+
 				"CSeq: %d %s\r\nContact: <sip:a@%s>\r\nContent-Type: application/sdp\r\nContent-Length: %d\r\n\r\n%s", method, contact, d.conn.LocalAddr(), m.Uint64(),
-				value(text, "From"), value(text, "To"), value(text, "Call-ID"), n+more, method, d.conn.LocalAddr(), len(body), body)
+				value(text, "From"), value(text, "To"), value(text, "Call-ID"), seq, method, d.conn.LocalAddr(), len(body), body)
 		}
-		_, _ = d.conn.Write(inside("ACK", 0, ""))
+		_, _ = d.conn.Write(inside("ACK", seq, ""))
 		for more := range 1 + m.IntN(4) {
 			method := pick(m, []string{"INVITE", "UPDATE", "INFO", "REFER", "NOTIFY", "MESSAGE", "OPTIONS", "PRACK", "SUBSCRIBE"})
-			within := home(m.change(inside(method, more+1, string(pick(m, offers)))))
+			within := home(m.change(inside(method, seq+more+1, string(pick(m, offers)))))
 			d.f.sent("in a call", within)
 			_, _ = d.conn.Write(within)
 		}
-		_, _ = d.conn.Write(inside("BYE", 9, ""))
+		bye := inside("BYE", lastCSeq, "") // those before may have had any CSeq: a lower one is refused (RFC 3261 §12.2.2)
+		for range 2 {                      // what is on hold ends by nothing else for long
+			_, _ = d.conn.Write(bye)
+		}
 	}
 }
 

@@ -180,8 +180,18 @@ func (f *stand) ends() {
 		f.metric("soniq_sip_received_total"), f.metric("soniq_sip_malformed_total"), f.metric("soniq_sip_dropped_total"),
 		f.metric("soniq_calls_total"), f.metric("soniq_calls_answered_total"))
 	if !r.like(f.idle) {
-		f.T.Errorf("the server still holds %+v; before it was %+v", r, f.idle)
+		f.T.Errorf("the server still holds %+v; before it was %+v%s", r, f.idle, f.held())
 	}
+}
+
+// held is what the server tells of calls that go on: their steps and their messages.
+func (f *stand) held() (told string) {
+	var live struct{ Data []struct{ ID string } }
+	f.Want(200, "GET", "/calls/live", nil, &live)
+	for _, c := range live.Data {
+		told += fmt.Sprintf("\n%s\n%s\n%s", c.ID, f.Do("GET", "/calls/"+c.ID+"/events?limit=200", nil).Body, f.Do("GET", "/calls/"+c.ID+"/trace", nil).Body)
+	}
+	return told
 }
 
 func (f *stand) residue() residue {
