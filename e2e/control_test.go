@@ -50,6 +50,17 @@ func (o *office) call() string {
 	return "/calls/" + c["id"].(string)
 }
 
+// supervised connects Ada and Bob with Carol listening, and returns the paths of the call and of the supervision.
+func (o *office) supervised() (path, monitor string) {
+	o.T.Helper()
+	path = o.call()
+	var m struct{ ID string }
+	o.Want(201, "POST", path+"/monitor", map[string]any{"user_id": o.carol.ID}, &m)
+	o.carolPhone.Wait("CALL_ESTABLISHED", "")
+	o.talks("Carol, listening,", o.carolPhone, adaTone, bobTone)
+	return path, path + "/monitor/" + m.ID
+}
+
 // An ear is a telephone that can be asked what it hears.
 type ear interface {
 	Mark() int
@@ -249,20 +260,16 @@ func TestAPhoneTransfersBlindly(t *testing.T) {
 func TestASupervisorListensWhispersAndBarges(t *testing.T) {
 	t.Parallel()
 	o := newOffice(rig.Start(t, rig.Options{Env: quiet}))
-	path := o.call()
-	var m struct{ ID, Status string }
-	o.Want(201, "POST", path+"/monitor", map[string]any{"user_id": o.carol.ID}, &m)
-	o.carolPhone.Wait("CALL_ESTABLISHED", "")
-	o.talks("Carol, listening,", o.carolPhone, adaTone, bobTone)
+	_, monitor := o.supervised()
 	o.talks("Ada", o.adaPhone, bobTone)
 	o.talks("Bob", o.bobPhone, adaTone)
-	o.Want(200, "PATCH", path+"/monitor/"+m.ID, map[string]any{"mode": "whisper"}, nil)
+	o.Want(200, "PATCH", monitor, map[string]any{"mode": "whisper"}, nil)
 	o.talks("Bob, whispered to,", o.bobPhone, adaTone, carolTone)
 	o.talks("Ada, not whispered to,", o.adaPhone, bobTone)
-	o.Want(200, "PATCH", path+"/monitor/"+m.ID, map[string]any{"mode": "barge"}, nil)
+	o.Want(200, "PATCH", monitor, map[string]any{"mode": "barge"}, nil)
 	o.talks("Ada", o.adaPhone, bobTone, carolTone)
 	o.talks("Bob", o.bobPhone, adaTone, carolTone)
-	o.Want(204, "DELETE", path+"/monitor/"+m.ID, nil, nil)
+	o.Want(204, "DELETE", monitor, nil, nil)
 	o.carolPhone.Wait("CALL_CLOSED", "")
 	o.talks("Ada", o.adaPhone, bobTone)
 	o.talks("Bob", o.bobPhone, adaTone)

@@ -110,14 +110,21 @@ func TestTheStreamTellsAnAgentsPresence(t *testing.T) {
 	})
 }
 
-// unanswered has Ada call Bob, and give up.
-func (o *office) unanswered(w *watch) {
+// rings has Ada call Bob, and returns the call.
+func (o *office) rings(w *watch) (call string) {
 	o.T.Helper()
 	o.adaPhone.Do("dial", o.bob.Extension)
 	o.bobPhone.Wait("CALL_INCOMING", "")
-	call := o.live(nil)["id"].(string)
+	call = o.live(nil)["id"].(string)
 	w.is(o.ada, "busy", call, "")
 	w.is(o.bob, "ringing", call, "")
+	return call
+}
+
+// unanswered has Ada call Bob, and give up.
+func (o *office) unanswered(w *watch) {
+	o.T.Helper()
+	o.rings(w)
 	o.adaPhone.Do("hangup", "")
 	w.is(o.ada, "available", "", "")
 	w.is(o.bob, "available", "", "")
@@ -126,11 +133,7 @@ func (o *office) unanswered(w *watch) {
 // lunch has Bob speak with Ada, and choose meanwhile to be away afterwards.
 func (o *office) lunch(w *watch) {
 	o.T.Helper()
-	o.adaPhone.Do("dial", o.bob.Extension)
-	o.bobPhone.Wait("CALL_INCOMING", "")
-	call := o.live(nil)["id"].(string)
-	w.is(o.ada, "busy", call, "")
-	w.is(o.bob, "ringing", call, "")
+	call := o.rings(w)
 	o.bobPhone.Do("accept", "")
 	w.is(o.bob, "busy", call, "")
 	until := time.Now().Add(time.Hour).UTC().Truncate(time.Second)

@@ -26,8 +26,8 @@ type held struct {
 	let  atomic.Bool  // its end came
 }
 
-// heldGap is how long nothing comes of a key before it counts as let go although its end was not seen (RFC 4733
-// §2.6.2: three packets' time is usual; phones send one every 20 to 50 ms).
+// heldGap is how long nothing comes of a key before it counts as let go although its end was not seen: the time of three
+// packets, of which phones send one every 20 to 50 ms.
 const heldGap = int64(150 * time.Millisecond)
 
 // goesOn takes what a packet of its event tells.
