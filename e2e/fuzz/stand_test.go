@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,12 +40,21 @@ type stand struct {
 	recent []string   // what was sent last
 }
 
-// tells what was sent last to a server that did not bear it.
+// tells what was sent last to a server that did not bear it: all that is remembered in a file, and the end of that here, short, so that
+// what failed is still seen above it.
 func (f *stand) tells() {
-	if f.T.Failed() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.T.Logf("SONIQ_FUZZ_SEED=%d, round %d; sent last:\n%s", f.seed, f.rounds.Load(), strings.Join(f.recent, "\n"))
+	if !f.T.Failed() {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("soniq-fuzz-%d.txt", f.seed))
+	if err := os.WriteFile(path, []byte(strings.Join(f.recent, "\n")+"\n"), 0o600); err != nil {
+		f.T.Error(err)
+	}
+	f.T.Logf("SONIQ_FUZZ_SEED=%d, round %d; what was sent last is in %s:", f.seed, f.rounds.Load(), path)
+	for _, sent := range f.recent[max(0, len(f.recent)-5):] {
+		f.T.Logf("%.100s", sent)
 	}
 }
 
