@@ -99,14 +99,25 @@ func digitsIn(s string) int {
 	return n
 }
 
+// leastKey is the time from one key to the next that are told of, after a second's worth at once: half of what the shortest that telephones
+// send take, 40 ms of tone and 40 without. Each is an event and a row, and who sends thousands a second would fill queue and disk.
+const leastKey = 40 * time.Millisecond
+
+// mayPress reports whether a key is told of.
+func (l *leg) mayPress(now time.Time) bool { return l.keys.Allow(time.Duration(now.UnixNano())) }
+
 // hearDigits tells of the keys that are pressed on a leg, as events or, where those were not agreed, as tones.
 func (c *liveCall) hearDigits(l *leg) {
+	l.keys.Every = leastKey
 	method, listen := "inband", l.stream.OnDTMF
 	if l.stream.TakesEvents() {
 		method, listen = "rfc4733", l.stream.OnEvent
 	}
 	listen(func(d rune) {
 		c := l.owner.Load()
+		if !l.mayPress(c.sw.Now()) {
+			return
+		}
 		c.inbox.push(message{run: func(ctx context.Context) {
 			if l.owner.Load() == c {
 				c.heardDigit(ctx, l, d, method)

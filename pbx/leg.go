@@ -54,6 +54,7 @@ type leg struct {
 	quality                        *media.Quality
 	soundsAt                       time.Time // the measurement that was told last
 	dirty                          bool
+	keys                           sip.Pacer // of those that are told of
 }
 
 // earlier is what a leg was in the process before this one.

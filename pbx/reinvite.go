@@ -280,7 +280,7 @@ func (c *liveCall) holdEvent(l *leg, held bool, by string) event.Payload {
 // (RFC 6086).
 func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
 	digit, duration, pressed := sip.ParseDTMFInfo(e.ContentType, e.Body)
-	if pressed {
+	if pressed && l.mayPress(c.sw.Now()) {
 		c.heardDigit(ctx, l, digit, "info")
 	}
 	peer := c.other(l)
