@@ -41,6 +41,7 @@ var block = sync.OnceValue(func() int {
 var (
 	locked *os.File // keeps the lock
 	given  atomic.Int64
+	taken  sync.Map // first ports that a test which goes on was given: who has one may open it only later, or again
 )
 
 // FreePort is a port of every loopback address that nobody uses, for UDP and TCP. The three above are free too: audio takes
@@ -58,8 +59,13 @@ func audioPorts(t testing.TB) int {
 
 func freeFour(t testing.TB, candidate func(n int) int) int {
 	t.Helper()
-	for range 1000 {
+	for try := range 1000 {
 		port := candidate(int(given.Add(1)))
+		if _, held := taken.LoadOrStore(port, true); !held {
+			t.Cleanup(func() { taken.Delete(port) })
+		} else if try < 500 { // there are tests that want more than all, one after the other
+			continue
+		}
 		if free(port) && free(port+1) && free(port+2) && free(port+3) {
 			return port
 		}
