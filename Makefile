@@ -19,7 +19,7 @@ build: ## build ./soniq
 	@echo "building soniq $(VERSION)"
 	@$(BUILD) -o soniq .
 
-test: ## everything that must pass: checks, unit tests on both databases, real phones; some 45 minutes on two cores
+test: ## everything that must pass: checks, unit tests on both databases, real phones; some 30 minutes on two cores
 	@scripts/setup test
 	@$(MAKE) --no-print-directory check
 	@scripts/hearing go run .
