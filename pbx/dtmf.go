@@ -108,7 +108,6 @@ func (l *leg) mayPress(now time.Time) bool { return l.keys.Allow(time.Duration(n
 
 // hearDigits tells of the keys that are pressed on a leg, as events or, where those were not agreed, as tones.
 func (c *liveCall) hearDigits(l *leg) {
-	l.keys.Every = leastKey
 	method, listen := "inband", l.stream.OnDTMF
 	if l.stream.TakesEvents() {
 		method, listen = "rfc4733", l.stream.OnEvent

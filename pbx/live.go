@@ -92,6 +92,7 @@ func (c *liveCall) belong() {
 // newLeg adds a leg to the call.
 func (c *liveCall) newLeg(role string) *leg {
 	l := &leg{id: db.NewID("leg"), role: role, started: c.sw.Now(), dirty: true}
+	l.keys.Every = leastKey
 	l.owner.Store(c)
 	c.legs = append(c.legs, l)
 	return l
