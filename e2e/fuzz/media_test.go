@@ -115,6 +115,10 @@ func (e *ear) says() {
 	n := e.said.Add(1)
 	binary.BigEndian.PutUint16(b[2:], uint16(n))
 	binary.BigEndian.PutUint32(b[4:], uint32(n)*160)
+	e.send(b)
+}
+
+func (e *ear) send(b []byte) {
 	_, _ = e.rtp.WriteToUDP(b, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(e.to.Load())})
 }
 
@@ -259,8 +263,7 @@ func (p *party) talks(c *call) {
 		p.far.says()
 		b := rtp(format, 0, payload)
 		p.follows(b, 1)
-		b = p.sealed(b)
-		_, _ = p.near.rtp.WriteToUDP(b, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(p.near.to.Load())})
+		p.near.send(p.sealed(b))
 		return p.far.heard.Load() > before
 	})
 }
