@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-.PHONY: help demo build test check unit e2e soak bench eval models fuzz golden publish fmt lint clean
+.PHONY: help demo build test quick check unit e2e soak bench eval models fuzz golden publish fmt lint clean
 
 help: ## show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,16 +19,17 @@ build: ## build ./soniq
 	@echo "building soniq $(VERSION)"
 	@$(BUILD) -o soniq .
 
-test: ## everything that must pass: checks, unit tests on both databases, real phones; some 30 minutes on two cores
+test: ## everything that must pass: checks, unit tests on both databases, real phones
 	@scripts/setup test
-	@$(MAKE) --no-print-directory check
-	@scripts/hearing go run .
-	@scripts/with-postgres scripts/test
+	@scripts/hearing go run -trimpath .
+	@scripts/test
+
+quick: ## checks, unit tests of changed packages, a call with each codec: less than two minutes
+	@scripts/setup test
+	@scripts/test quick
 
 check: ## formatting and static checks
-	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt'd:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	@CGO_ENABLED=0 go build ./...
-	@go vet ./...
+	@scripts/check
 
 unit: ## unit tests alone, on SQLite
 	@go test $$(go list ./... | grep -v /e2e)

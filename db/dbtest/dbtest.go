@@ -13,18 +13,32 @@ import (
 )
 
 // Each runs the test on SQLite and, when SONIQ_TEST_POSTGRES holds an address, on PostgreSQL, each time on
-// an empty, migrated database.
+// an empty, migrated database. SONIQ_TEST_DATABASE=postgres leaves SQLite out: another run of the tests has it.
 func Each(t *testing.T, run func(t *testing.T, d *db.DB)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { run(t, SQLite(t)) })
+	if !postgresOnly() {
+		t.Run("sqlite", func(t *testing.T) { run(t, SQLite(t)) })
+	}
 	if address := os.Getenv("SONIQ_TEST_POSTGRES"); address != "" {
 		t.Run("postgres", func(t *testing.T) { run(t, open(t, migratedPostgres(t, address))) })
 	}
 }
 
-// SQLite opens an empty, migrated SQLite database: a copy of one that was migrated once.
+// postgresOnly reports whether this run is for tests on PostgreSQL alone.
+func postgresOnly() bool { return os.Getenv("SONIQ_TEST_DATABASE") == "postgres" }
+
+// SkipOnPostgres ends a test that belongs to another run when this one is for tests on PostgreSQL alone.
+func SkipOnPostgres(t testing.TB) {
+	t.Helper()
+	if postgresOnly() {
+		t.Skip("runs with SQLite, in another part of the suite")
+	}
+}
+
+// SQLite opens an empty, migrated SQLite database: a copy of one that was migrated once. In a run for PostgreSQL alone it skips the test.
 func SQLite(t testing.TB) *db.DB {
 	t.Helper()
+	SkipOnPostgres(t)
 	file, err := migratedSQLite()
 	if err != nil {
 		t.Fatal(err)

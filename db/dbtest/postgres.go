@@ -30,23 +30,37 @@ func migratedPostgres(t testing.TB, address string) string {
 	return create(t, address, from)
 }
 
+// CreatePostgres makes an empty database on the server at address. It returns its address and a function that drops it.
+func CreatePostgres(ctx context.Context, address string) (made string, remove func() error, err error) {
+	return copyOf(ctx, address, "template1")
+}
+
 // create copies a database for the time of a test.
 func create(t testing.TB, address, from string) string {
 	t.Helper()
-	admin, err := sql.Open("pgx", address)
+	made, remove, err := copyOf(t.Context(), address, from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := strings.ToLower(db.NewID("t"))
-	if _, err := admin.Exec("CREATE DATABASE " + name + " TEMPLATE " + from + " STRATEGY file_copy"); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		if err := errors.Join(drop(admin, name), admin.Close()); err != nil {
+		if err := remove(); err != nil {
 			t.Error(err)
 		}
 	})
-	return at(address, name)
+	return made
+}
+
+// copyOf copies a database of the server at address.
+func copyOf(ctx context.Context, address, from string) (made string, remove func() error, err error) {
+	admin, err := sql.Open("pgx", address)
+	if err != nil {
+		return "", nil, err
+	}
+	name := strings.ToLower(db.NewID("t"))
+	if _, err := admin.ExecContext(ctx, "CREATE DATABASE "+name+" TEMPLATE "+from+" STRATEGY file_copy"); err != nil {
+		return "", nil, errors.Join(err, admin.Close())
+	}
+	return at(address, name), func() error { return errors.Join(drop(admin, name), admin.Close()) }, nil
 }
 
 // at is the address of another database of the same server.

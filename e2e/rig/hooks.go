@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"soniq/e2e/limit"
 )
 
 // An Event is a webhook as it arrived.
@@ -88,10 +90,10 @@ func (r *Receiver) Events() []Event {
 }
 
 // Wait returns the first accepted event of a kind for which match is true (nil: any), waiting for it as Until does.
-func (r *Receiver) Wait(kind string, limit time.Duration, match func(Event) bool) Event {
+func (r *Receiver) Wait(kind string, usual time.Duration, match func(Event) bool) Event {
 	r.t.Helper()
-	limit = max(limit, leastLimit)
-	deadline := time.After(limit)
+	hang := limit.Hang(usual)
+	deadline := time.After(hang)
 	for {
 		r.mu.Lock()
 		more := r.more
@@ -105,7 +107,7 @@ func (r *Receiver) Wait(kind string, limit time.Duration, match func(Event) bool
 		select {
 		case <-more:
 		case <-deadline:
-			r.t.Fatalf("event %s did not arrive within %s; there are %v", kind, limit, r.kinds())
+			r.t.Fatalf("event %s did not arrive within %s; there are %v", kind, hang, r.kinds())
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"soniq/e2e/limit"
 )
 
 // LinphoneOptions say how a linphonec behaves.
@@ -89,7 +91,7 @@ func (s *Server) Linphone(l Login, o LinphoneOptions) *Linphone {
 // registered waits until the telephone is.
 func (p *Linphone) registered() {
 	p.T.Helper()
-	Until(p.T, "linphonec's registration", patience, func() bool {
+	Until(p.T, "linphonec's registration", 0, func() bool {
 		p.Do("status register")
 		return p.Wait(`registered=(-?\d)|registered, identity`)[1] == ""
 	})
@@ -133,7 +135,7 @@ func (p *Linphone) Do(command string) {
 func (p *Linphone) Wait(expression string) []string {
 	p.T.Helper()
 	wanted := regexp.MustCompile(expression)
-	deadline := time.After(patience)
+	deadline := time.After(limit.Hang(0))
 	for {
 		p.mu.Lock()
 		more := p.more
@@ -150,7 +152,7 @@ func (p *Linphone) Wait(expression string) []string {
 		case <-p.exited:
 			p.T.Fatalf("linphonec ended while %q was awaited:\n%s", expression, tail(text, 40))
 		case <-deadline:
-			p.T.Fatalf("linphonec: no %q within %s:\n%s", expression, patience, tail(text, 40))
+			p.T.Fatalf("linphonec: no %q within %s:\n%s", expression, limit.Hang(0), tail(text, 40))
 		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"text/template"
 	"time"
+
+	"soniq/e2e/limit"
 )
 
 // A Login is what a telephone registers with.
@@ -216,9 +218,6 @@ func (p *Phone) logIn(s *Server, l Login, o PhoneOptions) {
 	}
 }
 
-// patience is how long a telephone is waited for.
-const patience = 45 * time.Second
-
 // Do has the telephone do something: dial, accept, hangup, hold, resume, sndcode … It returns what it answered.
 func (p *Phone) Do(command, params string) string {
 	p.T.Helper()
@@ -247,7 +246,7 @@ func (p *Phone) Wait(kind, text string) PhoneEvent {
 // await waits for what matches, and forgets it; with older, also what came before it.
 func (p *Phone) await(what string, older bool, match func(PhoneEvent) bool) PhoneEvent {
 	p.T.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(limit.Hang(0))
 	for {
 		p.mu.Lock()
 		more := p.more
@@ -269,7 +268,7 @@ func (p *Phone) await(what string, older bool, match func(PhoneEvent) bool) Phon
 		case <-p.exited:
 			p.T.Fatalf("baresip ended (%v) while %s was awaited:\n%s", p.command.ProcessState, what, tail(p.out.String(), 40))
 		case <-deadline:
-			p.T.Fatalf("baresip: no %s within %s; there were %s\n%s", what, patience, seen, tail(p.out.String(), 40))
+			p.T.Fatalf("baresip: no %s within %s; there were %s\n%s", what, limit.Hang(0), seen, tail(p.out.String(), 40))
 		}
 	}
 }
@@ -287,7 +286,7 @@ func (p *Phone) Dial(number string) {
 // Listen waits until the telephone has heard audio for a time in its last call; silence that is not sent does not count.
 func (p *Phone) Listen(d time.Duration) {
 	p.T.Helper()
-	Until(p.T, "audio of "+d.String(), d+patience, func() bool {
+	Until(p.T, "audio of "+d.String(), d, func() bool {
 		info, err := os.Stat(p.heard())
 		return err == nil && info.Size() >= int64(d.Seconds()*8000*2)
 	})
@@ -354,7 +353,7 @@ func samplesIn(path string) int {
 func since(t testing.TB, path string, mark, step int, d time.Duration) []int16 {
 	t.Helper()
 	n := int(d.Seconds() * 8000)
-	Until(t, "audio of "+d.String(), d+patience, func() bool { return samplesIn(path) >= mark+n*step })
+	Until(t, "audio of "+d.String(), d, func() bool { return samplesIn(path) >= mark+n*step })
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -15,17 +15,17 @@ import (
 // Telephones and carriers need to know their ports before they open them, and open them again. So that test programs which
 // run at the same time do not take each other's, each has a block of its own, below the ports the system chooses from.
 const (
-	blocks    = 10
-	blockSize = 1200
-	firstPort = 20000
-	audioSize = 760 // of the ports for the audio of many calls
-	audioPort = 12000
+	blocks    = 36
+	blockSize = 500
+	firstPort = 14000
+	audioSize = 300 // of the ports for the audio of many calls
+	audioPort = 2600
 )
 
 // block is the number of this process's block. The lock lasts as long as the process.
 var block = sync.OnceValue(func() int {
 	for n := range blocks {
-		f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("soniq-e2e-ports-%d.lock", n)), os.O_CREATE|os.O_RDWR, 0o666)
+		f, err := lockFile(fmt.Sprintf("ports-%d", n))
 		if err != nil {
 			continue
 		}
@@ -37,6 +37,11 @@ var block = sync.OnceValue(func() int {
 	}
 	return os.Getpid() % blocks
 })
+
+// lockFile opens a file that test programs of this user on this machine lock, wherever they keep their temporary files.
+func lockFile(name string) (*os.File, error) {
+	return os.OpenFile(filepath.Join("/tmp", fmt.Sprintf("soniq-e2e-%d-%s.lock", os.Getuid(), name)), os.O_CREATE|os.O_RDWR, 0o600)
+}
 
 var (
 	locked *os.File // keeps the lock

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"soniq/db/dbtest"
+	"soniq/e2e/limit"
 )
 
 // Build builds the binary once per test process, with the race detector unless SONIQ_E2E_BINARY names a ready one.
@@ -53,6 +54,9 @@ func Main(m *testing.M) {
 		_ = flag.Set("test.parallel", "3")
 	}
 	code := m.Run()
+	if !stopShared() && code == 0 {
+		code = 1
+	}
 	if path, err := Build(); err == nil && os.Getenv("SONIQ_E2E_BINARY") == "" {
 		_ = os.RemoveAll(filepath.Dir(path))
 	}
@@ -82,6 +86,19 @@ type Options struct {
 	Upset bool              // the test makes the server log errors, which otherwise fail it
 	// Binary is what is started instead of the one that is built for all tests, where not "".
 	Binary string
+	Load   Load // what the test needs of the processors; 0: Calls without speech recognition, else Speech
+}
+
+// load returns what a test with these options needs of the processors.
+func (o Options) load() Load {
+	switch {
+	case o.Load != 0:
+		return o.Load
+	case o.Env["SONIQ_TRANSCRIBER"] == "off" || strings.Contains(strings.Join(o.Flags, " ")+" ", "--transcriber off "):
+		return Calls
+	default:
+		return Speech
+	}
 }
 
 // A Server is a running soniq.
@@ -96,6 +113,7 @@ type Server struct {
 	DB   string
 
 	options Options
+	shared  bool // with other tests, which need it to go on
 	command *exec.Cmd
 	exited  chan struct{}
 	log     *log
@@ -146,18 +164,14 @@ func Start(t testing.TB, o Options) *Server {
 	if o.Data == "" {
 		o.Data = t.TempDir()
 	}
+	Admit(t, o.load())
 	s := &Server{T: t, Data: o.Data, DB: o.DB, options: o, log: &log{}}
 	t.Cleanup(func() {
 		s.Stop()
 		if t.Failed() {
 			t.Logf("log of the server:\n%s", tail(s.log.String(), 200))
 		}
-		if strings.Contains(s.log.String(), "DATA RACE") {
-			t.Errorf("the race detector found something:\n%s", s.log.String())
-		}
-		if errors := lines(s.log.String(), "level=ERROR"); errors != "" && !o.Upset {
-			t.Errorf("the server logged errors:\n%s", errors)
-		}
+		s.check(t, s.log.String())
 	})
 	s.Start()
 	return s
@@ -208,9 +222,10 @@ func (s *Server) TryStart() error {
 		return nil
 	case <-s.exited:
 		return fmt.Errorf("the server ended before it was ready:\n%s", tail(s.log.String(), 40))
-	case <-time.After(60 * time.Second):
-		s.Kill()
-		return errors.New("the server was not ready within a minute")
+	case <-time.After(limit.Hang(0)):
+		_ = s.command.Process.Kill()
+		<-s.exited
+		return errors.New("the server was not ready in time")
 	}
 }
 
@@ -243,38 +258,52 @@ func (s *Server) Stop() { s.signal(syscall.SIGTERM) }
 func (s *Server) Kill() { s.signal(syscall.SIGKILL) }
 
 func (s *Server) signal(sig syscall.Signal) {
-	if s.command == nil || s.command.Process == nil {
-		return
+	if s.shared {
+		s.T.Fatal("a shared server must go on for other tests: use Start")
 	}
+	if err := s.end(sig); err != nil {
+		s.T.Error(err)
+	}
+}
+
+// end sends a signal to the process, if it runs, and waits until it has ended.
+func (s *Server) end(sig syscall.Signal) error {
+	if s.command == nil || s.command.Process == nil {
+		return nil
+	}
+	defer func() { s.command = nil }()
 	_ = s.command.Process.Signal(sig)
 	select {
 	case <-s.exited:
-	case <-time.After(90 * time.Second):
+		return nil
+	case <-time.After(limit.Hang(0)):
 		_ = s.command.Process.Kill()
 		<-s.exited
-		s.T.Errorf("the server did not end within 90 s of %s", sig)
+		return fmt.Errorf("the server did not end within %s of %s", limit.Hang(0), sig)
 	}
-	s.command = nil
 }
 
 // Terminate asks the server to end in order, and does not wait.
 func (s *Server) Terminate() {
 	s.T.Helper()
+	if s.shared {
+		s.T.Fatal("a shared server must go on for other tests: use Start")
+	}
 	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
 		s.T.Fatal(err)
 	}
 }
 
-// Wait waits until the server has ended, and returns its exit code.
-func (s *Server) Wait(limit time.Duration) int {
+// Wait waits until the server has ended, which takes usual by design, and returns its exit code.
+func (s *Server) Wait(usual time.Duration) int {
 	s.T.Helper()
 	select {
 	case <-s.exited:
 		code := s.command.ProcessState.ExitCode()
 		s.command = nil
 		return code
-	case <-time.After(limit):
-		s.T.Fatalf("the server did not end within %s", limit)
+	case <-time.After(limit.Hang(usual)):
+		s.T.Fatalf("the server did not end within %s", limit.Hang(usual))
 		return -1
 	}
 }
@@ -440,22 +469,18 @@ func (c *Client) AddUser(first string) User {
 	return u
 }
 
-// leastLimit is the least that is waited for what must happen: a busy machine stands still for seconds.
-const leastLimit = 30 * time.Second
-
-// Until asks again and again until ok is true, for at most the given time, or half a minute where that is longer; it is for what
-// the API shows a moment later.
-func Until(t testing.TB, what string, limit time.Duration, ok func() bool) {
+// Until asks again and again until ok is true. It fails the test after limit.Hang(usual).
+func Until(t testing.TB, what string, usual time.Duration, ok func() bool) {
 	t.Helper()
-	limit = max(limit, leastLimit)
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	hang := limit.Hang(usual)
+	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not within %s", what, limit)
+			t.Fatalf("%s: not within %s", what, hang)
 		case <-tick.C:
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"text/template"
 	"time"
+
+	"soniq/e2e/limit"
 )
 
 // A Script is a run of a scenario of e2e/sipp.
@@ -112,7 +114,7 @@ func (s *Server) Sipp(x Script) *Sipp {
 	if err := os.WriteFile(file, []byte(scenario(s.T, x)), 0o600); err != nil {
 		s.T.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), max(x.Limit, 60*time.Second))
+	ctx, cancel := context.WithTimeout(context.Background(), limit.Hang(max(x.Limit, x.Talk)))
 	s.T.Cleanup(cancel)
 	p.command = exec.CommandContext(ctx, path, append(p.args(file), s.SIP)...)
 	p.command.Dir, p.command.Stdout, p.command.Stderr = p.dir, &p.out, &p.out

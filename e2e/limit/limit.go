@@ -1,0 +1,110 @@
+// Package limit says how long tests may wait and take, scaled with the speed of the machine, and records how long they took.
+package limit
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/json"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// hangTime is how long a test waits for an event before it counts as hanging, on the machine that limits were set on. Events arrive
+// within milliseconds; the limit only ends a test that would wait for ever.
+const hangTime = 90 * time.Second
+
+// Slowness is how many times as long a computation takes here as on the machine that limits were set on, at least 1. The suite measures
+// it once and hands it on as SONIQ_TEST_SLOWNESS.
+var Slowness = sync.OnceValue(func() float64 {
+	if f, err := strconv.ParseFloat(os.Getenv("SONIQ_TEST_SLOWNESS"), 64); err == nil {
+		return max(1, f)
+	}
+	began := time.Now()
+	block := make([]byte, 1<<20)
+	for range 48 {
+		sum := sha256.Sum256(block)
+		copy(block, sum[:])
+	}
+	return max(1, float64(time.Since(began))/float64(100*time.Millisecond))
+})
+
+// Hang scales the time after which a wait counts as hanging with the speed of the machine. It is for what takes d by design, such as
+// audio of that length, and the usual time beyond it.
+func Hang(d time.Duration) time.Duration {
+	return time.Duration(float64(d+hangTime) * Slowness())
+}
+
+// usualBudget is how long an end-to-end test may take unless a reason stands beside it, see Budget.
+const usualBudget = 30 * time.Second
+
+var budgets sync.Map // by the test's name
+
+// Budget lets a test take longer than usual. The reason says why it cannot be shorter.
+func Budget(t testing.TB, d time.Duration, reason string) {
+	t.Helper()
+	if reason == "" {
+		t.Fatal("a budget needs a reason")
+	}
+	budgets.Store(t.Name(), d)
+}
+
+// budget returns the budget of a test: its own, or that of its nearest parent with one.
+func budget(name string) time.Duration {
+	for {
+		if d, ok := budgets.Load(name); ok {
+			return d.(time.Duration)
+		}
+		end := strings.LastIndexByte(name, '/')
+		if end < 0 {
+			return usualBudget
+		}
+		name = name[:end]
+	}
+}
+
+// A Record is what a test took, written for the suite's report.
+type Record struct {
+	Test    string  `json:"test"`
+	Waited  float64 `json:"waited"`  // seconds until it was admitted
+	Seconds float64 `json:"seconds"` // after that
+	Budget  float64 `json:"budget"`  // seconds it may take
+}
+
+// Write records what a test took, if the suite asks for records by SONIQ_TEST_RECORDS.
+func Write(test string, waited, took time.Duration) error {
+	path := os.Getenv("SONIQ_TEST_RECORDS")
+	if path == "" {
+		return nil
+	}
+	line, err := json.Marshal(Record{test, waited.Seconds(), took.Seconds(), budget(test).Seconds()})
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.Write(append(line, '\n'))
+	return err
+}
+
+// Read returns the records in a file. Lines of a process that was killed may be missing.
+func Read(path string) (all []Record) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var r Record
+		if json.Unmarshal(lines.Bytes(), &r) == nil {
+			all = append(all, r)
+		}
+	}
+	return all
+}

@@ -1,0 +1,121 @@
+package rig
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"soniq/e2e/limit"
+)
+
+// A test is admitted when the processors have room for what it computes, so that audio of other tests is never late. Tests of all
+// packages share the slots of the machine: each slot is a file that a process locks. The kernel frees the slots of a process that ends.
+const slotsPerProcessor = 10
+
+// Load is what a test needs of the processors while it runs, in tenths of a processor.
+type Load int
+
+const (
+	Waits   Load = 1 // a server with hardly anything to do
+	Calls   Load = 2 // phones, and a server without speech recognition
+	Speech  Load = 4 // the same with recognition
+	Browser Load = 6 // Chromium, or other programs that compute much
+)
+
+// Admit waits until the processors have room for a test and counts it until it ends. A test of which a parent was admitted, or which
+// was admitted before, is admitted already. It also records how long the test takes, see limit.Budget.
+func Admit(t testing.TB, load Load) {
+	t.Helper()
+	if !admissions.add(t.Name()) {
+		return
+	}
+	began := time.Now()
+	slots, err := lockSlots(min(int(load), slotCount()))
+	if err != nil {
+		t.Fatalf("wait for free processors: %v", err)
+	}
+	admitted := time.Now()
+	t.Cleanup(func() {
+		for _, f := range slots {
+			_ = f.Close()
+		}
+		admissions.remove(t.Name())
+		if err := limit.Write(t.Name(), admitted.Sub(began), time.Since(admitted)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// admissions are the tests of this process that run.
+var admissions = holders{names: map[string]bool{}}
+
+type holders struct {
+	mu    sync.Mutex // guards names
+	names map[string]bool
+}
+
+// add adds a test and reports whether neither it nor a parent of it was there.
+func (h *holders) add(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for parent := name; parent != ""; {
+		if h.names[parent] {
+			return false
+		}
+		cut := strings.LastIndexByte(parent, '/')
+		parent = parent[:max(cut, 0)]
+	}
+	h.names[name] = true
+	return true
+}
+
+func (h *holders) remove(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.names, name)
+}
+
+func slotCount() int { return slotsPerProcessor * runtime.NumCPU() }
+
+// inLine lets one test of this process wait for slots at a time: a thread that waits for a file lock is blocked.
+var inLine sync.Mutex
+
+// lockSlots locks n slots. One test of the machine collects slots at a time, so that two which need many do not wait for each other.
+func lockSlots(n int) (slots []*os.File, err error) {
+	inLine.Lock()
+	defer inLine.Unlock()
+	gate, err := openLock("gate")
+	if err != nil {
+		return nil, err
+	}
+	defer gate.Close()
+	if err := syscall.Flock(int(gate.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, err
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		for i := 0; i < slotCount() && len(slots) < n; i++ {
+			f, err := openLock(fmt.Sprint(i))
+			if err != nil {
+				return nil, err
+			}
+			if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+				slots = append(slots, f)
+			} else {
+				_ = f.Close()
+			}
+		}
+		if len(slots) == n {
+			return slots, nil
+		}
+		<-tick.C
+	}
+}
+
+func openLock(name string) (*os.File, error) { return lockFile("slot-" + name) }

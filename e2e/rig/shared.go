@@ -1,0 +1,141 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"soniq/db/dbtest"
+)
+
+// sharedServers are the servers of this process that serve several tests, by their options.
+var sharedServers = struct {
+	sync.Mutex
+	all map[string]*sharedServer
+}{all: map[string]*sharedServer{}}
+
+// sharedServer is a server that serves the tests of a package, each in an organisation of its own.
+type sharedServer struct {
+	start  sync.Once
+	server *Server
+	err    error
+	drop   func() // removes what it kept
+}
+
+// Shared returns a server that other tests of the package use too, each in an organisation of its own. It is for tests whose claim
+// is not about a start, a crash, a setting or the server as a whole. The server must not be stopped, and may log no error. It ends with the
+// process, see Main.
+func Shared(t testing.TB, o Options) *Server {
+	t.Helper()
+	if o.Data != "" || o.Upset || o.Binary != "" {
+		t.Fatal("a test that chooses the data folder or the binary, or makes the server log errors, needs a server of its own: use Start")
+	}
+	Admit(t, o.load())
+	x := sharedWith(o)
+	x.start.Do(func() { x.err = x.open(o) })
+	if x.err != nil {
+		t.Fatal(x.err)
+	}
+	s := *x.server
+	s.T, s.shared = t, true
+	s.since(t)
+	return &s
+}
+
+func sharedWith(o Options) *sharedServer {
+	key := o.key()
+	sharedServers.Lock()
+	defer sharedServers.Unlock()
+	if sharedServers.all[key] == nil {
+		sharedServers.all[key] = &sharedServer{}
+	}
+	return sharedServers.all[key]
+}
+
+// key is the same for options that mean the same server.
+func (o Options) key() string {
+	var env []string
+	for _, k := range slices.Sorted(maps.Keys(o.Env)) {
+		env = append(env, k+"="+o.Env[k])
+	}
+	return fmt.Sprint(o.DB, o.Flags, env)
+}
+
+// open starts the server on a new folder, and on a new PostgreSQL database if the options name a PostgreSQL server.
+func (x *sharedServer) open(o Options) error {
+	dir, err := os.MkdirTemp("", "soniq-shared-")
+	if err != nil {
+		return err
+	}
+	x.drop = func() { _ = os.RemoveAll(dir) }
+	o.Data = dir
+	if o.DB != "" {
+		address, drop, err := dbtest.CreatePostgres(context.Background(), o.DB)
+		if err != nil {
+			return err
+		}
+		o.DB = address
+		x.drop = func() { _, _ = drop(), os.RemoveAll(dir) }
+	}
+	x.server = &Server{Data: o.Data, DB: o.DB, options: o, log: &log{}}
+	return x.server.TryStart()
+}
+
+// since shows a test that fails what the server logged during it, and fails one during which the server logged an error.
+func (s *Server) since(t testing.TB) {
+	mark := len(s.log.String())
+	t.Cleanup(func() {
+		text := s.log.String()[mark:]
+		if t.Failed() {
+			t.Logf("log of the server during the test:\n%s", tail(text, 200))
+		}
+		s.check(t, text)
+	})
+}
+
+// check fails a test if a part of the log tells of an error or a data race.
+func (s *Server) check(t testing.TB, text string) {
+	if strings.Contains(text, "DATA RACE") {
+		t.Errorf("the race detector found something:\n%s", text)
+	}
+	if errors := lines(text, "level=ERROR"); errors != "" && !s.options.Upset {
+		t.Errorf("the server logged errors:\n%s", errors)
+	}
+}
+
+// stopShared ends the shared servers of this process. It reports whether each of them ended in order and logged no error.
+func stopShared() (ok bool) {
+	ok = true
+	sharedServers.Lock()
+	defer sharedServers.Unlock()
+	for _, x := range sharedServers.all {
+		if x.server != nil {
+			ok = x.stop() && ok
+		}
+		if x.drop != nil {
+			x.drop()
+		}
+	}
+	return ok
+}
+
+func (x *sharedServer) stop() bool {
+	var errs []error
+	if err := x.server.end(syscall.SIGTERM); err != nil {
+		errs = append(errs, err)
+	}
+	text := x.server.log.String()
+	if strings.Contains(text, "DATA RACE") || lines(text, "level=ERROR") != "" {
+		errs = append(errs, fmt.Errorf("a server that tests shared logged errors or a data race:\n%s", tail(text, 200)))
+	}
+	for _, err := range errs {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return len(errs) == 0
+}

@@ -1,0 +1,56 @@
+// Command suite runs what `make test` and `make quick` consist of: static checks, unit tests and end-to-end tests. It runs parts that
+// compute beside parts that wait, reports progress, runs a failed test again, and ends with the time of each part.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "suite:", err)
+		os.Exit(1)
+	}
+}
+
+// run executes one command of the suite. It returns an error if a part failed.
+func run(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("usage: suite test|quick")
+	}
+	plans := map[string]func(*suite){"test": (*suite).test, "quick": (*suite).quick}
+	plan, ok := plans[args[0]]
+	if !ok {
+		return fmt.Errorf("there is no command %q: use test or quick", args[0])
+	}
+	dir, err := os.MkdirTemp("", "soniq-suite-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	s := newSuite(ctx, dir)
+	defer s.stop()
+	plan(s)
+	return s.report(os.Stdout)
+}
+
+// newSuite measures the machine and prepares the environment that all parts share.
+func newSuite(ctx context.Context, dir string) *suite {
+	s := &suite{dir: dir, started: time.Now(), slowness: slowness(), binary: filepath.Join(dir, "soniq"), records: filepath.Join(dir, "records.jsonl")}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	s.environment = append(os.Environ(),
+		"SONIQ_E2E_BINARY="+s.binary,
+		"SONIQ_TEST_RECORDS="+s.records,
+		fmt.Sprintf("SONIQ_TEST_SLOWNESS=%.2f", s.slowness))
+	s.printf("this machine takes %.1f times as long as the one that limits were set on", s.slowness)
+	return s
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	mostRepeats  = 2  // runs of a failed test after the first
+	mostFailures = 12 // failed tests, subtests included, above which nothing runs again, as that is no accident
+)
+
+// repeat runs the failed tests of each part again, one at a time, after everything else has ended. A data race is a failure for good.
+// See docs/decisions/0015.
+func (s *suite) repeat() {
+	for _, p := range s.parts {
+		failed := p.failed()
+		if len(failed) == 0 || len(failed) > mostFailures {
+			continue
+		}
+		var roots []testName
+		for _, n := range failed {
+			if n.Test != "" && !strings.Contains(p.output(n.root()), "DATA RACE") && !slices.Contains(roots, n.root()) {
+				roots = append(roots, n.root())
+			}
+		}
+		for _, n := range roots {
+			s.repeatTest(p, n)
+		}
+	}
+}
+
+// repeatTest runs a test again until it passes, at most mostRepeats times.
+func (s *suite) repeatTest(p *part, n testName) {
+	for failures := 1; failures <= mostRepeats && s.ctx.Err() == nil; failures++ {
+		s.printf("%s: %s failed and runs again", p.name, n.Test)
+		first := p.output(n)
+		p.forget(n)
+		s.events(p, s.again(p, n))
+		if !slices.ContainsFunc(p.failed(), func(f testName) bool { return f.root() == n }) {
+			p.passedAgain(fmt.Sprintf("%s %s, failed %d times", n.Package, n.Test, failures), first)
+			return
+		}
+	}
+}
+
+// again prepares the run of one test in the way of its part.
+func (s *suite) again(p *part, n testName) *exec.Cmd {
+	only := "^" + regexp.QuoteMeta(n.Test) + "$"
+	for _, x := range s.compiled {
+		if x.path == n.Package {
+			return s.runBinary(x, 0, "-test.run="+only)
+		}
+	}
+	x := []testPackage{{path: n.Package}}
+	if p.name == unitPostgres {
+		return s.postgresTests(0, x, "-run", only)
+	}
+	return s.raceTests(0, x, "-run", only)
+}
+
+// forget removes what is known of a test and its subtests.
+func (p *part) forget(n testName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range p.outcomes {
+		if name.root() == n || name == (testName{n.Package, ""}) {
+			delete(p.outcomes, name)
+		}
+	}
+	p.done--
+}
+
+// passedAgain records a test that passed only when it ran again, with what it printed when it failed first.
+func (p *part) passedAgain(what, output string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.again = append(p.again, what)
+	p.flaky = append(p.flaky, output)
+}

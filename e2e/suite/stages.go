@@ -1,0 +1,124 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const unitPostgres = "unit-postgres"
+
+// compileFlags make builds of every part the same, wherever the tree lies, so that the build cache serves all of them. Test binaries
+// need no debug information.
+var compileFlags = []string{"-trimpath", "-vet=off", "-ldflags=-w"}
+
+// realtime names the unit tests that handle audio at its own pace. They run like end-to-end tests: a late processor would fail them.
+var realtime = []string{"soniq/media"}
+
+// build compiles the server and the real-time unit tests with the race detector, and the end-to-end tests without it.
+func (s *suite) build(all packages) bool {
+	p := s.begin("build", 0)
+	defer p.end()
+	s.compiled = slices.Concat(all.e2e, all.realtime)
+	ok := s.execute(p, s.command(0, "", "scripts/race", "build", "-trimpath", "-o", s.binary, "."))
+	c := s.command(0, "", flat("go", "test", "-c", "-o", s.dir+"/", compileFlags, paths(all.e2e))...)
+	c.Env = append(c.Env, "CGO_ENABLED=0")
+	ok = s.execute(p, c) && ok
+	if len(all.realtime) > 0 {
+		ok = s.execute(p, s.command(0, "", flat("scripts/race", "test", "-c", "-o", s.dir+"/race/", compileFlags, paths(all.realtime))...)) && ok
+	}
+	return s.execute(p, s.command(0, "", "go", "build", "-o", filepath.Join(s.dir, "test2json"), "cmd/test2json")) && ok
+}
+
+// check looks at formatting and runs static checks.
+func (s *suite) check() {
+	p := s.begin("check", 0)
+	defer p.end()
+	s.execute(p, s.command(low, "", "scripts/check"))
+}
+
+// unit runs unit tests with the race detector on SQLite.
+func (s *suite) unit(all []testPackage) {
+	p := s.begin("unit", total(all))
+	defer p.end()
+	s.events(p, s.raceTests(low, all))
+}
+
+func (s *suite) raceTests(nice int, all []testPackage, flags ...string) *exec.Cmd {
+	c := s.command(nice, "", flat("scripts/race", "test", "-json", "-count=1", "-p", processors(), "-timeout", s.limit(unitLimit), flags,
+		compileFlags, paths(all))...)
+	c.Env = without(c.Env, "SONIQ_TEST_POSTGRES")
+	return c
+}
+
+// unitPostgres runs the unit tests that use a database on PostgreSQL. The code above the database is the same as on SQLite, so the race
+// detector runs there alone.
+func (s *suite) unitPostgres(all []testPackage) {
+	if os.Getenv("SONIQ_TEST_POSTGRES") == "" {
+		return
+	}
+	p := s.begin(unitPostgres, total(all))
+	defer p.end()
+	s.events(p, s.postgresTests(low, all))
+}
+
+func (s *suite) postgresTests(nice int, all []testPackage, flags ...string) *exec.Cmd {
+	c := s.command(nice, "", flat("go", "test", "-json", "-count=1", "-p", processors(), "-timeout", s.limit(unitLimit), flags,
+		compileFlags, paths(all))...)
+	c.Env = append(c.Env, "CGO_ENABLED=0", "SONIQ_TEST_DATABASE=postgres")
+	return c
+}
+
+// endToEnd runs the real binary with real phones, and what else handles audio: all packages at the same time, as they mostly wait.
+// Each end-to-end test is admitted by rig.Admit, which keeps processors free for audio.
+func (s *suite) endToEnd(all packages) {
+	p := s.begin("e2e", total(all.e2e)+total(all.realtime))
+	defer p.end()
+	var running sync.WaitGroup
+	for _, x := range s.compiled {
+		running.Go(func() { s.events(p, s.runBinary(x, 0)) })
+	}
+	running.Wait()
+}
+
+// binaryOf returns the file that build makes of a test package.
+func (s *suite) binaryOf(x testPackage) string {
+	if slices.Contains(realtime, x.path) {
+		return filepath.Join(s.dir, "race", path.Base(x.path)+".test")
+	}
+	return filepath.Join(s.dir, path.Base(x.path)+".test")
+}
+
+// runBinary prepares a run of a compiled test package.
+func (s *suite) runBinary(x testPackage, nice int, flags ...string) *exec.Cmd {
+	return s.command(nice, x.dir, flat(filepath.Join(s.dir, "test2json"), "-t", "-p", x.path, s.binaryOf(x), "-test.v=test2json",
+		"-test.parallel=64", "-test.timeout="+s.limit(30*time.Minute), flags)...)
+}
+
+// flat joins strings and lists of strings to one list.
+func flat(parts ...any) (all []string) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			all = append(all, p)
+		case []string:
+			all = append(all, p...)
+		}
+	}
+	return all
+}
+
+// without returns an environment without a variable.
+func without(environment []string, name string) (rest []string) {
+	for _, e := range environment {
+		if !strings.HasPrefix(e, name+"=") {
+			rest = append(rest, e)
+		}
+	}
+	return rest
+}
