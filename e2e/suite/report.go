@@ -26,6 +26,9 @@ func (s *suite) report(w io.Writer) error {
 		passed, failed, skipped = passed+a, failed+b, skipped+c
 	}
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	if err := s.writeResults(); err != nil {
+		return err
+	}
 	switch {
 	case s.ctx.Err() != nil:
 		return errors.New("stopped before the end")
