@@ -6,10 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +15,6 @@ import (
 
 	"soniq/e2e/rig"
 	"soniq/media"
-	"soniq/robot"
 )
 
 // The tones in which a stand-in for an engine speaks, by words of the text.
@@ -43,7 +40,6 @@ type engines struct {
 	each time.Duration // how long a word lasts
 
 	mu       sync.Mutex
-	spoken   []string
 	thoughts []map[string]any   // requests
 	words    map[float64]string // what a tone means
 	thinks   func(n int, request map[string]any) (pieces []string, call map[string]any)
@@ -69,9 +65,6 @@ func newEngines(t testing.TB) *engines {
 func (e *engines) voice(w http.ResponseWriter, r *http.Request) {
 	var in struct{ Input string }
 	_ = json.NewDecoder(r.Body).Decode(&in)
-	e.mu.Lock()
-	e.spoken = append(e.spoken, in.Input)
-	e.mu.Unlock()
 	time.Sleep(e.speak)
 	hz := float64(otherSpeech)
 	for _, x := range tones {
@@ -154,18 +147,14 @@ func (e *engines) mind(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte("data: [DONE]\n\n"))
 }
 
-func (e *engines) said() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return append([]string(nil), e.spoken...)
-}
-
 // speaker is a visitor who is silent but for what they are told to say.
 type speaker struct {
 	*visitor
 	words chan []int16
 	spoke chan time.Time
-	loud  []time.Time // when something was heard, of each packet that was
+
+	mu   sync.Mutex  // guards loud
+	loud []time.Time // when something was heard, of each packet that was
 }
 
 // soundsAfter is when the first sound was heard after a moment.
@@ -188,22 +177,15 @@ func (x *speaker) soundsAfter(moment time.Time) (at time.Time) {
 // talker calls the carrier's number from outside.
 func (s *site) talker(way carrier, from string) *speaker {
 	s.T.Helper()
-	phone, err := robot.StrangerAt(s.T.Context(), netip.MustParseAddr(way.ip), from, s.Server.SIP, slog.New(slog.DiscardHandler))
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	s.T.Cleanup(phone.Close)
-	ctx, cancel := context.WithTimeout(s.T.Context(), 60*time.Second)
-	defer cancel()
-	line, err := phone.Call(ctx, way.number)
+	line, err := s.lineIn(way, from)
 	if err != nil {
 		s.T.Fatal(err)
 	}
 	x := &speaker{visitor: &visitor{t: s.T, line: line}, words: make(chan []int16, 1), spoke: make(chan time.Time, 1)}
 	line.Listen(func(pcm []int16) {
+		x.keep(pcm)
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.heard = append(x.heard, pcm...)
 		if loudest(pcm) > 1000 {
 			x.loud = append(x.loud, time.Now())
 		}
@@ -247,10 +229,8 @@ func (x *speaker) finishes(mark int) int {
 	x.t.Helper()
 	const quiet = 6400
 	rig.Until(x.t, "the agent has finished", 30*time.Second, func() bool {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		n := len(x.heard)
-		return n >= mark+quiet && loudest(x.heard[n-quiet:]) < 500
+		n := x.Mark()
+		return n >= mark+quiet && loudest(x.Since(n-quiet, quiet*time.Second/8000)) < 500
 	})
 	return x.Mark()
 }

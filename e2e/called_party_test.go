@@ -14,8 +14,8 @@ import (
 func TestACallIsForWhomTheCarrierNames(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: quiet, Flags: []string{"--media-timeout", "0"}})
-	o := &order{site: newSite(s), rings: make(chan *ringing, 10)}
-	ada, bob := o.handset("Ada", o.rings), o.handset("Bob", o.rings)
+	o, rings := newSite(s), make(chan *ringing, 10)
+	ada, bob := o.handset("Ada", rings), o.handset("Bob", rings)
 	way := o.carrier(ada.user.ID, nil)
 	n := addresses.Add(1)
 	dialled := fmt.Sprintf("+1202555%04d", 1000+n)
@@ -41,7 +41,7 @@ func TestACallIsForWhomTheCarrierNames(t *testing.T) {
 			continue
 		}
 		caller := s.Sipp(call)
-		r := o.next()
+		r := nextRinging(t, rings)
 		r.answer()
 		caller.Wait()
 		r.stops()

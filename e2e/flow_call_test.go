@@ -45,23 +45,12 @@ func (s *site) visit(way carrier, from string) *visitor {
 
 func (s *site) tryVisit(way carrier, from string) (*visitor, error) {
 	s.T.Helper()
-	phone, err := robot.StrangerAt(s.T.Context(), netip.MustParseAddr(way.ip), from, s.Server.SIP, slog.New(slog.DiscardHandler))
-	if err != nil {
-		s.T.Fatal(err)
-	}
-	s.T.Cleanup(phone.Close)
-	ctx, cancel := context.WithTimeout(s.T.Context(), 60*time.Second)
-	defer cancel()
-	line, err := phone.Call(ctx, way.number)
+	line, err := s.lineIn(way, from)
 	if err != nil {
 		return nil, err
 	}
 	v := &visitor{t: s.T, line: line}
-	line.Listen(func(pcm []int16) {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.heard = append(v.heard, pcm...)
-	})
+	line.Listen(v.keep)
 	ctx, hush := context.WithCancel(context.Background())
 	speaks := make(chan struct{})
 	go func() {
@@ -72,6 +61,26 @@ func (s *site) tryVisit(way carrier, from string) (*visitor, error) {
 	}()
 	s.T.Cleanup(func() { hush(); <-speaks })
 	return v, nil
+}
+
+// lineIn calls the carrier's number from outside, and neither listens nor speaks.
+func (s *site) lineIn(way carrier, from string) (*robot.Line, error) {
+	s.T.Helper()
+	phone, err := robot.StrangerAt(s.T.Context(), netip.MustParseAddr(way.ip), from, s.Server.SIP, slog.New(slog.DiscardHandler))
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	s.T.Cleanup(phone.Close)
+	ctx, cancel := context.WithTimeout(s.T.Context(), 60*time.Second)
+	defer cancel()
+	return phone.Call(ctx, way.number)
+}
+
+// keep keeps what is heard.
+func (v *visitor) keep(pcm []int16) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.heard = append(v.heard, pcm...)
 }
 
 // Mark and Since are those of an ear.

@@ -92,6 +92,18 @@ func (r *ringing) stops() {
 	}
 }
 
+// nextRinging waits for the next telephone that rings.
+func nextRinging(t testing.TB, rings <-chan *ringing) *ringing {
+	t.Helper()
+	select {
+	case r := <-rings:
+		return r
+	case <-time.After(30 * time.Second):
+		t.Fatal("no telephone rings")
+		return nil
+	}
+}
+
 // A dialled call is one that a handset makes.
 type dialled struct {
 	t        testing.TB

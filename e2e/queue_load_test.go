@@ -264,10 +264,6 @@ func (o *day) count(text string) (n int) {
 	return n
 }
 
-// standstill is how long half of those who are free wait for a caller where there is no processor time left: a build for the race
-// detector beside other tests. What a telephone sees then is not what it was told when.
-const standstill = 500 * time.Millisecond
-
 // waited is how long who was free waited for the next caller, rising.
 func (o *day) waited() (all []time.Duration) {
 	for _, d := range o.desks {

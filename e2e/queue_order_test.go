@@ -47,13 +47,7 @@ func (o *order) member(name string, settings map[string]any) {
 // next waits for the next telephone that rings.
 func (o *order) next() *ringing {
 	o.T.Helper()
-	select {
-	case r := <-o.rings:
-		return r
-	case <-time.After(30 * time.Second):
-		o.T.Fatal("no telephone rings")
-		return nil
-	}
+	return nextRinging(o.T, o.rings)
 }
 
 // idle waits until nobody waits and all agents are free.

@@ -114,8 +114,8 @@ func (o *order) transferred(to *handset) {
 func TestAPINIsChangedByTelephone(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}, Flags: []string{"--media-timeout", "0"}})
-	o := &order{site: newSite(s), rings: make(chan *ringing, 1)}
-	ada := o.handset("Ada", o.rings)
+	o := newSite(s)
+	ada := o.handset("Ada", make(chan *ringing, 1))
 	call := ada.dial("*97").is()
 	call.press("6" + "1234#1234#" + "2580#2580#" + "#") // digits in a row are refused
 	call.ends()
@@ -123,7 +123,7 @@ func TestAPINIsChangedByTelephone(t *testing.T) {
 	if r.String() != "internal canceled callee_hangup system 0" {
 		t.Errorf("record of who heard their messages: %s", r)
 	}
-	of := office{site: o.site}
+	of := office{site: o}
 	of.told(r.CallID, "mailbox.pin_changed")
 	call = ada.dial("*97").is()
 	call.press("2580#")
