@@ -92,9 +92,9 @@ func (w *wire) set(cut bool) {
 	}
 }
 
-// TestADatabaseThatIsAwayLosesNothing cuts the connection to PostgreSQL: requests get 503, a call in progress goes on and can end,
+// TestDatabase_OutageLosesNothing cuts the connection to PostgreSQL: requests get 503, a call in progress goes on and can end,
 // and once the database is back everything is written down and told.
-func TestADatabaseThatIsAwayLosesNothing(t *testing.T) {
+func TestDatabase_OutageLosesNothing(t *testing.T) {
 	t.Parallel()
 	address := os.Getenv("SONIQ_TEST_POSTGRES")
 	if address == "" {

@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-func TestMigrateShowsAndAppliesWhatIsPending(t *testing.T) {
+func TestMigrate_Pending(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	status := func(words ...string) {
@@ -38,8 +38,8 @@ func TestMigrateShowsAndAppliesWhatIsPending(t *testing.T) {
 	}
 }
 
-// TestBackupOfARunningServerServesTheSame copies a server while it runs, and starts the copy.
-func TestBackupOfARunningServerServesTheSame(t *testing.T) {
+// TestBackup_RunningServer copies a server while it runs, and starts the copy.
+func TestBackup_RunningServer(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, quick)
 	o := newOffice(t, s)
@@ -119,8 +119,8 @@ func alone(t *testing.T, s *rig.Server) {
 	}
 }
 
-// TestBackupBesidePostgreSQLSaysWhatIsLeftOut: the database has tools of its own; keys and recordings are copied.
-func TestBackupBesidePostgreSQLSaysWhatIsLeftOut(t *testing.T) {
+// TestBackup_PostgreSQL: the database has tools of its own; keys and recordings are copied.
+func TestBackup_PostgreSQL(t *testing.T) {
 	t.Parallel()
 	address := os.Getenv("SONIQ_TEST_POSTGRES")
 	if address == "" {
