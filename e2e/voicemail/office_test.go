@@ -1,0 +1,53 @@
+package voicemail
+
+import (
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+func newVoicemailOffice(s *rig.Server) *fixture.VoicemailOffice {
+	s.T.Helper()
+	m := &fixture.VoicemailOffice{Org: fixture.NewOrg(s)}
+	m.Ada = m.AddUser("Ada")
+	c := m.AddCarrier("", map[string]any{"inbound": map[string]any{"allowed_ips": []string{"127.0.0.1"}}})
+	m.Number, m.Carrier = c.Number, c
+	routeTo(m, m.Ada.ID)
+	silence, _ := fixture.WriteAudio(s.T, "silence", make([]int16, 8000*60))
+	m.AdaPhone = s.Phone(m.Ada.SIP, rig.PhoneOptions{Lamp: true, Say: silence})
+	m.AdaPhone.Wait("MWI_NOTIFY", "Messages-Waiting: no")
+	return m
+}
+
+// callFromOutside is a caller from outside who says something from the moment they are connected.
+func callFromOutside(m *fixture.VoicemailOffice, number, say string) *rig.Phone {
+	m.T.Helper()
+	return m.Server.Phone(rig.Login{Username: number, Domain: "carrier.example"}, rig.PhoneOptions{Say: say, Unregister: true})
+}
+
+// leaveMessage has a stranger call, and hang up some time after the beep.
+func leaveMessage(m *fixture.VoicemailOffice, number string, hz float64, d time.Duration) {
+	m.T.Helper()
+	say, _ := fixture.Tone(m.T, hz)
+	p := callFromOutside(m, number, say)
+	p.Dial(m.Number)
+	m.WaitBeep(p, 20*time.Second)
+	<-time.After(d) // they speak
+	p.Do("hangup", "")
+}
+
+// pressKeys dials keys one after the other.
+func pressKeys(p *rig.Phone, keys string) {
+	for _, k := range keys {
+		p.Do("sndcode", string(k))
+	}
+}
+
+// routeTo has callers of the number come to a mailbox.
+func routeTo(m *fixture.VoicemailOffice, mailbox string) {
+	m.T.Helper()
+	var numbers struct{ Data []struct{ ID string } }
+	m.Want(200, "GET", "/numbers", nil, &numbers)
+	m.Want(200, "PATCH", "/numbers/"+numbers.Data[0].ID, map[string]any{"fallback": "voicemail:" + mailbox}, nil)
+}
