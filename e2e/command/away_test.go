@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db/dbtest"
+	"soniq/db/pgtest"
 	"soniq/e2e/rig"
 )
 
@@ -100,7 +100,7 @@ func TestDatabase_OutageLosesNothing(t *testing.T) {
 	if address == "" {
 		t.Skip("SONIQ_TEST_POSTGRES names no PostgreSQL")
 	}
-	u, err := url.Parse(dbtest.Postgres(t, address))
+	u, err := url.Parse(pgtest.New(t, address))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db/dbtest"
+	"soniq/db/pgtest"
 	"soniq/e2e/rig"
 )
 
@@ -126,7 +126,7 @@ func TestBackup_PostgreSQL(t *testing.T) {
 	if address == "" {
 		t.Skip("SONIQ_TEST_POSTGRES names no PostgreSQL")
 	}
-	s := rig.Start(t, rig.Options{DB: dbtest.Postgres(t, address), Flags: []string{"--transcriber", "off"}})
+	s := rig.Start(t, rig.Options{DB: pgtest.New(t, address), Flags: []string{"--transcriber", "off"}})
 	newOffice(t, s).talk(time.Second)
 	to := filepath.Join(t.TempDir(), "copy")
 	says(t, s.Command("backup", "--to", to), "1 recordings", "pg_dump")
