@@ -196,7 +196,6 @@ func TestForwarding_Voicemail(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
-		m := &fixture.VoicemailOffice{Org: o.Org}
 		eve := o.AddUser("Eve") // has no phone
 		voicemail := map[string]any{"voicemail": map[string]any{"enabled": true}}
 		o.UpdateUser(o.Bob, voicemail)
@@ -204,11 +203,11 @@ func TestForwarding_Voicemail(t *testing.T) {
 		o.Want(200, "PUT", "/users/"+o.Bob.ID+"/dnd", map[string]any{"enabled": true}, nil)
 		for i, called := range []rig.User{o.Bob, eve} {
 			o.AdaPhone.Dial(called.Extension)
-			m.WaitBeep(o.AdaPhone, 30*time.Second)
+			o.WaitBeep(o.AdaPhone, 30*time.Second)
 			<-time.After(3 * time.Second) // she speaks
 			o.AdaPhone.Do("hangup", "")
 			o.AdaPhone.Wait("CALL_CLOSED", "")
-			if got := m.WaitMessages(i + 1); got[0].From != o.Ada.Extension || got[0].Seconds < 2 {
+			if got := o.WaitMessages(i + 1); got[0].From != o.Ada.Extension || got[0].Seconds < 2 {
 				t.Errorf("left for %s: %+v", called.Extension, got[0])
 			}
 		}

@@ -15,21 +15,21 @@ func TestCallback_FromMailbox(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
 	m := newVoicemailOffice(s)
-	leaveMessage(m, "+12125550199", fixture.MessageTone, 3*time.Second)
-	leaveMessage(m, "+442079460009", fixture.MessageTone, 3*time.Second) // newest; the country is not open
+	m.leaveMessage("+12125550199", fixture.MessageTone, 3*time.Second)
+	m.leaveMessage("+442079460009", fixture.MessageTone, 3*time.Second) // newest; the country is not open
 	m.WaitMessages(2)
-	answer := s.Sipp(rig.Script{Scenario: "answer_bye", IP: m.Carrier.IP, Port: m.Carrier.Port, Limit: 2 * time.Minute})
-	m.AdaPhone.Dial("*97")
-	pressKeys(m.AdaPhone, "1")
-	m.AdaPhone.Wait("MWI_NOTIFY", "Voice-Message: 1/1")
-	pressKeys(m.AdaPhone, "42")
-	m.AdaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/2")
-	pressKeys(m.AdaPhone, "4")
+	answer := s.Sipp(rig.Script{Scenario: "answer_bye", IP: m.carrier.IP, Port: m.carrier.Port, Limit: 2 * time.Minute})
+	m.adaPhone.Dial("*97")
+	pressKeys(m.adaPhone, "1")
+	m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 1/1")
+	pressKeys(m.adaPhone, "42")
+	m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/2")
+	pressKeys(m.adaPhone, "4")
 	answer.Wait()
 	if got := answer.Received("INVITE", 0); !strings.Contains(got, "12125550199") {
 		t.Errorf("called:\n%s", got)
 	}
-	m.AdaPhone.Wait("CALL_CLOSED", "")
+	m.adaPhone.Wait("CALL_CLOSED", "")
 	r := m.CDRs(1, "direction=internal")[0]
 	var steps struct{ Data []map[string]any }
 	m.Want(200, "GET", "/calls/"+r.CallID+"/events?limit=200", nil, &steps)

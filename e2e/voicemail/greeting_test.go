@@ -20,7 +20,7 @@ func TestGreeting_RecordedByPhone(t *testing.T) {
 	ida := users.Data[len(users.Data)-1].ID
 	ada.Dial("*97")
 	pressKeys(ada, "5")
-	waitLongBeep(m, ada, 20*time.Second)
+	m.waitLongBeep(ada, 20*time.Second)
 	<-time.After(3 * time.Second) // she speaks
 	pressKeys(ada, "#")
 	<-time.After(5 * time.Second) // it is played to her
@@ -35,17 +35,17 @@ func TestGreeting_RecordedByPhone(t *testing.T) {
 		return u.Voicemail.Greeting != nil
 	})
 	ada.Do("hangup", "")
-	routeTo(m, ida)
+	m.routeTo(ida)
 	silence, _ := fixture.WriteAudio(t, "silence", make([]int16, 8000*60))
-	p := callFromOutside(m, "+442079460005", silence)
-	p.Dial(m.Number)
+	p := m.callFromOutside("+442079460005", silence)
+	p.Dial(m.number)
 	rig.Until(t, "the greeting", 30*time.Second, func() bool {
 		return fixture.ToneDuration(p.Since(0, fixture.SampleDuration(p.Mark())), greeting) >= 2*time.Second
 	})
 }
 
 // waitLongBeep waits for the long tone before a recording: shorter ones stand for words.
-func waitLongBeep(m *fixture.VoicemailOffice, p *rig.Phone, limit time.Duration) {
+func (m *voicemailOffice) waitLongBeep(p *rig.Phone, limit time.Duration) {
 	m.T.Helper()
 	rig.Until(m.T, "the beep", limit, func() bool {
 		return p.Mark() > 0 && fixture.ToneDuration(p.Since(0, fixture.SampleDuration(p.Mark())), fixture.BeepTone) >= 700*time.Millisecond

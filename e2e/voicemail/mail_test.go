@@ -70,8 +70,8 @@ func TestMail_NewMessage(t *testing.T) {
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off", "SONIQ_SMTP": "smtp://" + address,
 		"SONIQ_MAIL_FROM": "Voice <voice@example.com>", "SONIQ_ALLOW_TARGETS": "127.0.0.0/8"}})
 	m := newVoicemailOffice(s)
-	m.Want(200, "PATCH", "/users/"+m.Ada.ID, map[string]any{"voicemail": map[string]any{"email_notify": true}}, nil)
-	leaveMessage(m, "+442079460008", fixture.MessageTone, 3*time.Second)
+	m.Want(200, "PATCH", "/users/"+m.ada.ID, map[string]any{"voicemail": map[string]any{"email_notify": true}}, nil)
+	m.leaveMessage("+442079460008", fixture.MessageTone, 3*time.Second)
 	id := m.WaitMessages(1)[0].ID
 	for {
 		select {

@@ -14,7 +14,7 @@ func TestMessage_LeftAndHeardByPhone(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}, func(t *testing.T, s *rig.Server) {
 		m := newVoicemailOffice(s)
-		leaveMessage(m, "+442079460001", fixture.MessageTone, 4*time.Second)
+		m.leaveMessage("+442079460001", fixture.MessageTone, 4*time.Second)
 		got := m.WaitMessages(1)[0]
 		if got.Status != "new" || got.From != "+442079460001" || got.Seconds < 3 || got.Seconds > 6 {
 			t.Errorf("message: %+v", got)
@@ -33,15 +33,15 @@ func TestMessage_LeftAndHeardByPhone(t *testing.T) {
 			t.Errorf("record: %s %v %v", r, r.MissedReason, r.VoicemailID)
 		}
 		m.Webhook.Wait("call.missed", time.Minute, func(e rig.Event) bool { return e.Data["voicemail_id"] == got.ID })
-		m.AdaPhone.Wait("MWI_NOTIFY", "Voice-Message: 1/0")
-		m.AdaPhone.Dial("*97")
-		m.AdaPhone.Do("sndcode", "1")
+		m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 1/0")
+		m.adaPhone.Dial("*97")
+		m.adaPhone.Do("sndcode", "1")
 		rig.Until(t, "the message", 30*time.Second, func() bool {
-			return fixture.ToneDuration(m.AdaPhone.Since(0, fixture.SampleDuration(m.AdaPhone.Mark())), fixture.MessageTone) >= 3*time.Second
+			return fixture.ToneDuration(m.adaPhone.Since(0, fixture.SampleDuration(m.adaPhone.Mark())), fixture.MessageTone) >= 3*time.Second
 		})
-		m.AdaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/1")
-		m.AdaPhone.Do("sndcode", "3")
-		m.AdaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/0")
+		m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/1")
+		m.adaPhone.Do("sndcode", "3")
+		m.adaPhone.Wait("MWI_NOTIFY", "Voice-Message: 0/0")
 		m.WaitMessages(0)
 		if a := m.Do("GET", "/voicemail/"+got.ID+"/audio", nil); a.Status != 410 {
 			t.Errorf("a deleted message is still given: %d", a.Status)
@@ -54,8 +54,8 @@ func TestMessage_SilenceDiscarded(t *testing.T) {
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
 	m := newVoicemailOffice(s)
 	silence, _ := fixture.WriteAudio(t, "silence", make([]int16, 8000*60))
-	p := callFromOutside(m, "+442079460002", silence)
-	p.Dial(m.Number)
+	p := m.callFromOutside("+442079460002", silence)
+	p.Dial(m.number)
 	p.Wait("CALL_CLOSED", "")
 	r := m.CDR("+442079460002")
 	if r.MissedReason == nil || *r.MissedReason == "voicemail" || r.VoicemailID != nil {
@@ -75,8 +75,8 @@ func TestMessage_Transcribed(t *testing.T) {
 	const said = "hello this is robert from the harbour company. our invoice is wrong and it is urgent. please call me back today. thank you and goodbye"
 	pcm := append(make([]int16, 8000*8), fixture.Synthesize(t, "rms", said)...) // the greeting comes first
 	wav, _ := fixture.WriteAudio(t, "words", append(pcm, make([]int16, 8000*60)...))
-	p := callFromOutside(m, "+442079460003", wav)
-	p.Dial(m.Number)
+	p := m.callFromOutside("+442079460003", wav)
+	p.Dial(m.number)
 	p.Wait("CALL_CLOSED", "")     // silence ended it
 	spokenFor := time.Duration(0) // the greeting, in words
 	for heard := p.Since(0, fixture.SampleDuration(p.Mark())); len(heard) >= 160; heard = heard[160:] {
@@ -117,8 +117,8 @@ func TestMessage_KeptAfterKill(t *testing.T) {
 	rig.Each(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}, func(t *testing.T, s *rig.Server) {
 		m := newVoicemailOffice(s)
 		say, _ := fixture.Tone(t, fixture.MessageTone)
-		p := callFromOutside(m, "+442079460006", say)
-		p.Dial(m.Number)
+		p := m.callFromOutside("+442079460006", say)
+		p.Dial(m.number)
 		m.WaitBeep(p, 20*time.Second)
 		<-time.After(5 * time.Second) // they speak
 		s.Kill()

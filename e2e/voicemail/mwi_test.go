@@ -23,10 +23,10 @@ func TestMWI_Unsolicited(t *testing.T) {
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
 	m := newVoicemailOffice(s)
 	bob := m.AddUser("Bob")
-	routeTo(m, bob.ID)
+	m.routeTo(bob.ID)
 	port := m.RegisterSipp(bob.SIP)
 	told := s.Sipp(rig.Script{Scenario: "answer_notify", Port: port, Event: "message-summary", Limit: time.Minute})
-	leaveMessage(m, "+442079460007", fixture.MessageTone, 3*time.Second)
+	m.leaveMessage("+442079460007", fixture.MessageTone, 3*time.Second)
 	told.Wait()
 	if got := told.Received("NOTIFY", 0); !strings.Contains(got, "Messages-Waiting: yes") || !strings.Contains(got, "Voice-Message: 1/0 (0/0)") ||
 		rig.Field(got, "Subscription-State") != "terminated" || rig.Field(got, "Content-Type") != "application/simple-message-summary" {

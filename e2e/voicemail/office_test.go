@@ -7,31 +7,41 @@ import (
 	"soniq/e2e/rig"
 )
 
-func newVoicemailOffice(s *rig.Server) *fixture.VoicemailOffice {
+// voicemailOffice is an organisation where outside callers reach the mailbox of Ada.
+type voicemailOffice struct {
+	*fixture.Org
+	ada      rig.User
+	adaPhone *rig.Phone
+	number   string
+	carrier  fixture.Carrier
+}
+
+// newVoicemailOffice makes one. The telephone of Ada is silent and subscribes to her mailbox.
+func newVoicemailOffice(s *rig.Server) *voicemailOffice {
 	s.T.Helper()
-	m := &fixture.VoicemailOffice{Org: fixture.NewOrg(s)}
-	m.Ada = m.AddUser("Ada")
+	m := &voicemailOffice{Org: fixture.NewOrg(s)}
+	m.ada = m.AddUser("Ada")
 	c := m.AddCarrier("", map[string]any{"inbound": map[string]any{"allowed_ips": []string{"127.0.0.1"}}})
-	m.Number, m.Carrier = c.Number, c
-	routeTo(m, m.Ada.ID)
+	m.number, m.carrier = c.Number, c
+	m.routeTo(m.ada.ID)
 	silence, _ := fixture.WriteAudio(s.T, "silence", make([]int16, 8000*60))
-	m.AdaPhone = s.Phone(m.Ada.SIP, rig.PhoneOptions{Lamp: true, Say: silence})
-	m.AdaPhone.Wait("MWI_NOTIFY", "Messages-Waiting: no")
+	m.adaPhone = s.Phone(m.ada.SIP, rig.PhoneOptions{Lamp: true, Say: silence})
+	m.adaPhone.Wait("MWI_NOTIFY", "Messages-Waiting: no")
 	return m
 }
 
 // callFromOutside is a caller from outside who says something from the moment they are connected.
-func callFromOutside(m *fixture.VoicemailOffice, number, say string) *rig.Phone {
+func (m *voicemailOffice) callFromOutside(number, say string) *rig.Phone {
 	m.T.Helper()
 	return m.Server.Phone(rig.Login{Username: number, Domain: "carrier.example"}, rig.PhoneOptions{Say: say, Unregister: true})
 }
 
 // leaveMessage has a stranger call, and hang up some time after the beep.
-func leaveMessage(m *fixture.VoicemailOffice, number string, hz float64, d time.Duration) {
+func (m *voicemailOffice) leaveMessage(number string, hz float64, d time.Duration) {
 	m.T.Helper()
 	say, _ := fixture.Tone(m.T, hz)
-	p := callFromOutside(m, number, say)
-	p.Dial(m.Number)
+	p := m.callFromOutside(number, say)
+	p.Dial(m.number)
 	m.WaitBeep(p, 20*time.Second)
 	<-time.After(d) // they speak
 	p.Do("hangup", "")
@@ -45,7 +55,7 @@ func pressKeys(p *rig.Phone, keys string) {
 }
 
 // routeTo has callers of the number come to a mailbox.
-func routeTo(m *fixture.VoicemailOffice, mailbox string) {
+func (m *voicemailOffice) routeTo(mailbox string) {
 	m.T.Helper()
 	var numbers struct{ Data []struct{ ID string } }
 	m.Want(200, "GET", "/numbers", nil, &numbers)

@@ -23,12 +23,11 @@ func TestPIN_ChangedByPhone(t *testing.T) {
 	if r.String() != "internal canceled callee_hangup system 0" {
 		t.Errorf("record of who heard their messages: %s", r)
 	}
-	of := fixture.Office{Org: o}
-	of.WaitTimelineStep(r.CallID, "mailbox.pin_changed")
+	o.WaitTimelineStep(r.CallID, "mailbox.pin_changed")
 	call = ada.Dial("*97").WaitAnswered()
 	call.Press("2580#")
 	id := o.LiveCall(nil)["id"].(string)
-	if e := of.WaitTimelineStep(id, "mailbox.entered"); e["by"] != "PIN" {
+	if e := o.WaitTimelineStep(id, "mailbox.entered"); e["by"] != "PIN" {
 		t.Errorf("entered by %v", e)
 	}
 	call.HangUp()
@@ -41,14 +40,14 @@ func TestPIN_AnyPhoneAndLockout(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
 	m := newVoicemailOffice(s)
-	leaveMessage(m, "+442079460004", fixture.MessageTone, 3*time.Second)
+	m.leaveMessage("+442079460004", fixture.MessageTone, 3*time.Second)
 	id := m.WaitMessages(1)[0].ID
-	m.Want(200, "PATCH", "/users/"+m.Ada.ID, map[string]any{"voicemail": map[string]any{"enabled": true, "pin": "2580"}}, nil)
+	m.Want(200, "PATCH", "/users/"+m.ada.ID, map[string]any{"voicemail": map[string]any{"enabled": true, "pin": "2580"}}, nil)
 	bob := m.AddUser("Bob")
 	silence, _ := fixture.WriteAudio(t, "silence", make([]int16, 8000*60))
 	phone := s.Phone(bob.SIP, rig.PhoneOptions{Say: silence})
 	phone.Dial("*98")
-	pressKeys(phone, m.Ada.Extension+"#"+"2580#"+"1")
+	pressKeys(phone, m.ada.Extension+"#"+"2580#"+"1")
 	rig.Until(t, "the message", 40*time.Second, func() bool {
 		return fixture.ToneDuration(phone.Since(0, fixture.SampleDuration(phone.Mark())), fixture.MessageTone) >= 2*time.Second
 	})
@@ -56,7 +55,7 @@ func TestPIN_AnyPhoneAndLockout(t *testing.T) {
 	phone.Do("hangup", "")
 	phone.Wait("CALL_CLOSED", "")
 	phone.Dial("*98")
-	pressKeys(phone, m.Ada.Extension+"#"+"1111#"+m.Ada.Extension+"#"+"2222#"+m.Ada.Extension+"#"+"3333#")
+	pressKeys(phone, m.ada.Extension+"#"+"1111#"+m.ada.Extension+"#"+"2222#"+m.ada.Extension+"#"+"3333#")
 	phone.Wait("CALL_CLOSED", "")
 	var log struct {
 		Data []struct {
@@ -66,11 +65,11 @@ func TestPIN_AnyPhoneAndLockout(t *testing.T) {
 		}
 	}
 	m.Want(200, "GET", "/audit-log?operation=voicemail.pin", nil, &log)
-	if len(log.Data) != 1 || log.Data[0].TargetID != m.Ada.ID || log.Data[0].Outcome != "denied" {
+	if len(log.Data) != 1 || log.Data[0].TargetID != m.ada.ID || log.Data[0].Outcome != "denied" {
 		t.Errorf("audit log: %+v", log.Data)
 	}
 	phone.Dial("*98")
-	pressKeys(phone, m.Ada.Extension+"#"+"2580#")
+	pressKeys(phone, m.ada.Extension+"#"+"2580#")
 	phone.Wait("CALL_CLOSED", "") // the right one opens nothing while it is locked
 	if got := m.WaitMessages(1)[0]; got.ID != id {
 		t.Errorf("%+v", got)
