@@ -41,9 +41,9 @@ e2e: ## end-to-end tests alone, with real phones
 
 soak: ## long loops: kill -9 twenty times on both databases, fuzzing for ten minutes each, leaks; some hours
 	@scripts/setup test
-	@SONIQ_SOAK=1 scripts/with-postgres go test -count=1 -timeout 60m -v -run 'Soak|Crash|SchemaFuzz|DayAtTheCallCentre' ./e2e/...
+	@SONIQ_SOAK=1 scripts/with-postgres go test -count=1 -timeout 60m -v -run 'Soak|Crash|SchemaFuzz|CallCentreDay' ./e2e/...
 	@$(MAKE) --no-print-directory build
-	@SONIQ_SOAK=1 SONIQ_E2E_BINARY=$(CURDIR)/soniq go test -count=1 -timeout 60m -v -run 'TestSoakOfManyShortCalls' ./e2e
+	@SONIQ_SOAK=1 SONIQ_E2E_BINARY=$(CURDIR)/soniq go test -count=1 -timeout 60m -v -run Soak ./e2e/call
 	@FUZZTIME=$${FUZZTIME:-10m} $(MAKE) --no-print-directory fuzz
 
 bench: ## measure, beside Kamailio and rtpengine; results belong into docs/performance.md

@@ -7,8 +7,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestAPI asks one server, per database, everything that leaves it running; both at once.
-func TestAPI(t *testing.T) {
+// TestAPI_SharedServer asks one server, per database, everything that leaves it running; both at once.
+func TestAPI_SharedServer(t *testing.T) {
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		t.Parallel()
 		st := newStage(t, s)

@@ -74,8 +74,8 @@ func (l *pageLine) ask(method, user, to, domain string) string {
 	}
 }
 
-// TestATokenConnectsAPage registers and calls over a WebSocket with nothing but a token.
-func TestATokenConnectsAPage(t *testing.T) {
+// TestBrowserToken_RegisterAndCall registers and calls over a WebSocket with nothing but a token.
+func TestBrowserToken_RegisterAndCall(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--transcriber", "off", "--ice-servers", "stun:stun.example.com:3478,turn:turn.example.com:3478", "--turn-secret", "shared"}
 	rig.Each(t, rig.Options{Flags: flags}, func(t *testing.T, s *rig.Server) {

@@ -24,9 +24,9 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// TestSchemaFuzz sends requests made from the description to every operation, such as it allows and such as it forbids, and
+// TestSchemaFuzz_EveryOperation sends requests made from the description to every operation, such as it allows and such as it forbids, and
 // holds the answers against it. SONIQ_FUZZ_SEED repeats a run.
-func TestSchemaFuzz(t *testing.T) {
+func TestSchemaFuzz_EveryOperation(t *testing.T) {
 	seed, length := uint64(time.Now().UnixNano()), 40*time.Second
 	if v, err := strconv.ParseUint(os.Getenv("SONIQ_FUZZ_SEED"), 10, 64); err == nil {
 		seed = v

@@ -124,8 +124,8 @@ func race(t *testing.T, s *stage) {
 	}
 }
 
-// TestRepeatAcrossCrashHasOneEffect kills the server between a request and its repeat.
-func TestRepeatAcrossCrashHasOneEffect(t *testing.T) {
+// TestIdempotency_RepeatAcrossKill kills the server between a request and its repeat.
+func TestIdempotency_RepeatAcrossKill(t *testing.T) {
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		a := s.Org("live")
 		body := map[string]any{"email": "once@example.org", "first_name": "Once"}

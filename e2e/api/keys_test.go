@@ -11,8 +11,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestKeysThroughTheirLife asks a server behind a proxy that it trusts.
-func TestKeysThroughTheirLife(t *testing.T) {
+// TestKeys_Lifecycle asks a server behind a proxy that it trusts.
+func TestKeys_Lifecycle(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off", "--trusted-proxies", "127.0.0.0/8"}}, func(t *testing.T, s *rig.Server) {
 		st := &stage{Server: s, doc: readDocument(t, s)}
@@ -160,8 +160,8 @@ func keyOfSuspended(t *testing.T, admin desk, with func(string) desk) {
 	with(k.Key).want(t, 200, "GET", "/users", nil, nil)
 }
 
-// TestAStreamOfAPartnerEndsWithTheChild suspends a child that a partner listens to.
-func TestAStreamOfAPartnerEndsWithTheChild(t *testing.T) {
+// TestPartnerStream_EndsWithChild suspends a child that a partner listens to.
+func TestPartnerStream_EndsWithChild(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		f := newFamily(t, s)

@@ -14,8 +14,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestLimits asks a server with small quotas for more than they allow.
-func TestLimits(t *testing.T) {
+// TestLimits_SmallQuotas asks a server with small quotas for more than they allow.
+func TestLimits_SmallQuotas(t *testing.T) {
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off", "--rate-reads", "40", "--rate-writes", "12", "--rate-burst", "0",
 		"--rate-searches", "3", "--rate-attempts", "20", "--cors-origins", "https://app.example.org"}})
 	st := &stage{Server: s, doc: readDocument(t, s), ids: map[string]map[string]string{}}

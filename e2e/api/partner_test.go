@@ -47,9 +47,9 @@ func (f family) in(child string) desk {
 	return desk{&c, f.boss.doc}
 }
 
-// TestPartnersActInTheChildTheyNameOnly gives one child one of everything, and asks for it, by every operation, as the partner who
+// TestPartner_ActsInNamedChildOnly gives one child one of everything, and asks for it, by every operation, as the partner who
 // acts in the other.
-func TestPartnersActInTheChildTheyNameOnly(t *testing.T) {
+func TestPartner_ActsInNamedChildOnly(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		f := newFamily(t, s)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTheBinaryIsFoundFromOtherFolders locates a binary that is named relative to where the bench was started, and tells what is none.
-func TestTheBinaryIsFoundFromOtherFolders(t *testing.T) {
+// TestBinary_FoundFromOtherFolders locates a binary that is named relative to where the bench was started, and tells what is none.
+func TestBinary_FoundFromOtherFolders(t *testing.T) {
 	goTool := filepath.Join(runtime.GOROOT(), "bin", "go") // a program that answers "version", as ours does
 	t.Chdir(filepath.Dir(goTool))
 	b := &bench{binary: "./go"}

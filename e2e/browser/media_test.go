@@ -165,7 +165,7 @@ func firstAudio(t *testing.T, c *chromium) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-func TestBrowserOffersAndHolds(t *testing.T) {
+func TestBrowser_OffersAndHolds(t *testing.T) {
 	c, l := ready(t)
 	var offer string
 	c.eval(&offer, "offer(false)")
@@ -197,7 +197,7 @@ func TestBrowserOffersAndHolds(t *testing.T) {
 	}
 }
 
-func TestBrowserAnswers(t *testing.T) {
+func TestBrowser_Answers(t *testing.T) {
 	c, l := ready(t)
 	l.speak(t)
 	m := media.OwnOffer()

@@ -113,7 +113,7 @@ func (p *webPhone) silent() {
 	})
 }
 
-func TestTwoBrowsersTalk(t *testing.T) {
+func TestBrowser_ToBrowser(t *testing.T) {
 	s := rig.Start(t, rig.Options{Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
@@ -138,7 +138,7 @@ func TestTwoBrowsersTalk(t *testing.T) {
 }
 
 // A telephone on a desk and a browser: each calls the other, whatever the desk phone asks of encryption.
-func TestABrowserAndADeskPhoneCallEachOther(t *testing.T) {
+func TestBrowser_DeskPhoneBothWays(t *testing.T) {
 	s := rig.Start(t, rig.Options{Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada := office.AddUser("Ada")
@@ -179,7 +179,7 @@ func TestABrowserAndADeskPhoneCallEachOther(t *testing.T) {
 }
 
 // A supervisor at a desk listens to a browser and a telephone: both are heard. The browser, who offers Opus first, speaks what the telephone can.
-func TestASupervisorHearsABrowserAndAPhone(t *testing.T) {
+func TestSupervision_BrowserAndPhone(t *testing.T) {
 	s := rig.Start(t, rig.Options{Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada, bob, carol := office.AddUser("Ada"), office.AddUser("Bob"), office.AddUser("Carol")

@@ -9,7 +9,7 @@ import (
 )
 
 // A browser over wss:// and a telephone over TLS: nothing between them is readable on the way.
-func TestABrowserOverTLSAndAPhoneOverTLSTalk(t *testing.T) {
+func TestSecure_WSSToTLS(t *testing.T) {
 	own := rig.NewCertificate(t)
 	s := rig.Start(t, rig.Options{Flags: append(own.Doors(), "--web-origins", "*")})
 	office := s.Org("live")

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db/dbtest"
+	"soniq/db/pgtest"
 	"soniq/e2e/rig"
 )
 
@@ -92,15 +92,15 @@ func (w *wire) set(cut bool) {
 	}
 }
 
-// TestADatabaseThatIsAwayLosesNothing cuts the connection to PostgreSQL: requests get 503, a call in progress goes on and can end,
+// TestDatabase_OutageLosesNothing cuts the connection to PostgreSQL: requests get 503, a call in progress goes on and can end,
 // and once the database is back everything is written down and told.
-func TestADatabaseThatIsAwayLosesNothing(t *testing.T) {
+func TestDatabase_OutageLosesNothing(t *testing.T) {
 	t.Parallel()
 	address := os.Getenv("SONIQ_TEST_POSTGRES")
 	if address == "" {
 		t.Skip("SONIQ_TEST_POSTGRES names no PostgreSQL")
 	}
-	u, err := url.Parse(dbtest.Postgres(t, address))
+	u, err := url.Parse(pgtest.New(t, address))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,9 @@ var (
 	}
 )
 
-// TestCreatePrintsOnlyWhatScriptsNeed makes organisations and keys without a server, then beside a running one, where they work
+// TestCreate_OutputForScripts makes organisations and keys without a server, then beside a running one, where they work
 // at once.
-func TestCreatePrintsOnlyWhatScriptsNeed(t *testing.T) {
+func TestCreate_OutputForScripts(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	alone := create(t, data)
@@ -92,8 +92,8 @@ func whoami(t *testing.T, s *rig.Server, path, key string) (m me) {
 	return m
 }
 
-// TestWrongArgumentsAreExplained gives commands what they cannot use, without a server and beside one.
-func TestWrongArgumentsAreExplained(t *testing.T) {
+// TestArguments_WrongExplained gives commands what they cannot use, without a server and beside one.
+func TestArguments_WrongExplained(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	org := strings.TrimSpace(soniq(t, nil, "org", "create", "--name", "A", "--data", data).out)

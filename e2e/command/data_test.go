@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db/dbtest"
+	"soniq/db/pgtest"
 	"soniq/e2e/rig"
 )
 
-func TestMigrateShowsAndAppliesWhatIsPending(t *testing.T) {
+func TestMigrate_Pending(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	status := func(words ...string) {
@@ -38,8 +38,8 @@ func TestMigrateShowsAndAppliesWhatIsPending(t *testing.T) {
 	}
 }
 
-// TestBackupOfARunningServerServesTheSame copies a server while it runs, and starts the copy.
-func TestBackupOfARunningServerServesTheSame(t *testing.T) {
+// TestBackup_RunningServer copies a server while it runs, and starts the copy.
+func TestBackup_RunningServer(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, quick)
 	o := newOffice(t, s)
@@ -119,14 +119,14 @@ func alone(t *testing.T, s *rig.Server) {
 	}
 }
 
-// TestBackupBesidePostgreSQLSaysWhatIsLeftOut: the database has tools of its own; keys and recordings are copied.
-func TestBackupBesidePostgreSQLSaysWhatIsLeftOut(t *testing.T) {
+// TestBackup_PostgreSQL: the database has tools of its own; keys and recordings are copied.
+func TestBackup_PostgreSQL(t *testing.T) {
 	t.Parallel()
 	address := os.Getenv("SONIQ_TEST_POSTGRES")
 	if address == "" {
 		t.Skip("SONIQ_TEST_POSTGRES names no PostgreSQL")
 	}
-	s := rig.Start(t, rig.Options{DB: dbtest.Postgres(t, address), Flags: []string{"--transcriber", "off"}})
+	s := rig.Start(t, rig.Options{DB: pgtest.New(t, address), Flags: []string{"--transcriber", "off"}})
 	newOffice(t, s).talk(time.Second)
 	to := filepath.Join(t.TempDir(), "copy")
 	says(t, s.Command("backup", "--to", to), "1 recordings", "pg_dump")

@@ -10,8 +10,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestPhonesFromTheCommandLine adds a phone, shows its address as a code, gives it another, and sees which is good.
-func TestPhonesFromTheCommandLine(t *testing.T) {
+// TestDevices_AddAndProvision adds a phone, shows its address as a code, gives it another, and sees which is good.
+func TestDevices_AddAndProvision(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off", "--https", "127.0.0.1:0"}})
 	c := s.Org("live")

@@ -53,9 +53,9 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// TestFullDiskLosesNothing fills the disk under a server: writes are refused with 503 and have no effect, a call in progress goes
+// TestDisk_FullLosesNothing fills the disk under a server: writes are refused with 503 and have no effect, a call in progress goes
 // on and can end, and once there is space again everything is written down and told.
-func TestFullDiskLosesNothing(t *testing.T) {
+func TestDisk_FullLosesNothing(t *testing.T) {
 	disk := smallDisk(t, 48)
 	data := filepath.Join(disk, "data")
 	s := rig.Start(t, rig.Options{Data: data, Flags: []string{"--transcriber", "off"}, Upset: true})

@@ -11,7 +11,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-func TestDoctorOfAHealthyMachine(t *testing.T) {
+func TestDoctor_Healthy(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	before := soniq(t, nil, "doctor", "--data", data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--transcriber", "off")
@@ -27,7 +27,7 @@ func TestDoctorOfAHealthyMachine(t *testing.T) {
 	says(t, beside.out, "runs on it", s.HTTP, s.SIP, "0 call(s) in progress", "SQLite is in use")
 }
 
-func TestDoctorNamesWhatIsWrong(t *testing.T) {
+func TestDoctor_Problems(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,8 +56,8 @@ func TestDoctorNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestDoctorSaysWhatRecognitionNeeds hides the library of the recogniser behind an empty file of its name.
-func TestDoctorSaysWhatRecognitionNeeds(t *testing.T) {
+// TestDoctor_MissingRecogniserLibrary hides the library of the recogniser behind an empty file of its name.
+func TestDoctor_MissingRecogniserLibrary(t *testing.T) {
 	t.Parallel()
 	r := soniq(t, []string{withoutEngine(t)}, "doctor", "--data", t.TempDir(), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--transcriber", "pocketsphinx")
 	if r.code != 0 {

@@ -8,9 +8,9 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestWithoutAnEngineCallsAreStillTold runs a server that cannot recognise speech: calls, records and recordings are as ever, the
+// TestRecognition_MissingEngine runs a server that cannot recognise speech: calls, records and recordings are as ever, the
 // transcript says what is missing and which command helps, and call.ended does not wait for it.
-func TestWithoutAnEngineCallsAreStillTold(t *testing.T) {
+func TestRecognition_MissingEngine(t *testing.T) {
 	t.Parallel()
 	name, folder, _ := strings.Cut(withoutEngine(t), "=")
 	rig.Each(t, rig.Options{Env: map[string]string{name: folder}, Flags: []string{"--transcriber", "pocketsphinx"}}, func(t *testing.T, s *rig.Server) {

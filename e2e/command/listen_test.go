@@ -72,7 +72,7 @@ var kinds = strings.Fields(`call.started call.answered call.ended call.missed ca
 	user.created number.allocated queue.call_waiting`)
 
 // What soniq listen sends to this machine is what a webhook of the organisation is sent: the same ids, bytes and headers, signed.
-func TestListenForwardsWhatWebhooksGet(t *testing.T) {
+func TestListen_SameAsWebhook(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	c := s.Org("test")
@@ -118,7 +118,7 @@ func TestListenForwardsWhatWebhooksGet(t *testing.T) {
 }
 
 // A server that dies and comes back is listened to where it was: nothing is missing, nothing comes twice. A refused event is shown.
-func TestListenGoesOnWhereItWas(t *testing.T) {
+func TestListen_ResumesAfterKill(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off", "--http", fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t))}})
 	c := s.Org("test")
@@ -163,7 +163,7 @@ func TestListenGoesOnWhereItWas(t *testing.T) {
 }
 
 // Beside a running server no key is needed: the command is given one, and gives it back.
-func TestListenBesideTheServerBorrowsAKey(t *testing.T) {
+func TestListen_TemporaryKey(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	c := s.Org("live")

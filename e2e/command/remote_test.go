@@ -23,7 +23,7 @@ func (r result) refusedWith(t *testing.T, code int, words ...string) {
 }
 
 // Wrong use, missing access and what is not there end with codes of their own and say what to do.
-func TestRemoteCommandsSayWhatToDo(t *testing.T) {
+func TestRemote_ErrorsAndExitCodes(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	c := s.Org("live")
@@ -73,8 +73,8 @@ func TestRemoteCommandsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestCallsFromTheCommandLine dials, watches, lists and ends real calls between telephones.
-func TestCallsFromTheCommandLine(t *testing.T) {
+// TestCalls_DialWatchListEnd dials, watches, lists and ends real calls between telephones.
+func TestCalls_DialWatchListEnd(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	c := s.Org("live")
@@ -140,8 +140,8 @@ func answering(t *testing.T, s *rig.Server, u rig.User) {
 	t.Cleanup(p.Close)
 }
 
-// TestNumbersFromTheCommandLine leads a number somewhere else.
-func TestNumbersFromTheCommandLine(t *testing.T) {
+// TestNumbers_Route leads a number somewhere else.
+func TestNumbers_Route(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	c := s.Org("live")
@@ -163,8 +163,8 @@ func TestNumbersFromTheCommandLine(t *testing.T) {
 	says(t, soniq(t, env, "numbers", "get", "+12025550144").out, "number", "+12025550144", "status")
 }
 
-// TestEventsAreReplayedFromTheCommandLine has a receiver miss events, and gets them to it.
-func TestEventsAreReplayedFromTheCommandLine(t *testing.T) {
+// TestEvents_Replay has a receiver miss events, and gets them to it.
+func TestEvents_Replay(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	c := s.Org("test")

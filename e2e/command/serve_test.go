@@ -14,7 +14,7 @@ import (
 
 var quick = rig.Options{Flags: []string{"--transcriber", "off"}}
 
-func TestFirstStartShowsAKeyOnce(t *testing.T) {
+func TestServe_FirstStartShowsKeyOnce(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, quick, func(t *testing.T, s *rig.Server) {
 		found := regexp.MustCompile(`(?m)^soniq_live_\w{36}$`).FindAllString(s.Log(), -1)
@@ -55,7 +55,7 @@ func secretsAreNotKept(t *testing.T, s *rig.Server, key string) {
 	}
 }
 
-func TestReadyLineNamesThePorts(t *testing.T) {
+func TestServe_ReadyLineNamesPorts(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, quick)
 	for _, address := range []string{s.HTTP, s.SIP} {
@@ -80,7 +80,7 @@ func TestReadyLineNamesThePorts(t *testing.T) {
 	}
 }
 
-func TestOneDataFolderIsServedOnce(t *testing.T) {
+func TestServe_DataFolderLocked(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, quick)
 	again := soniq(t, nil, "serve", "--data", s.Data, "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0", "--rtp-ports", "0-0")
@@ -92,7 +92,7 @@ func TestOneDataFolderIsServedOnce(t *testing.T) {
 	_ = a.Body.Close()
 }
 
-func TestTakenPortsAreNamed(t *testing.T) {
+func TestServe_PortInUse(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, quick)
 	soniq(t, nil, "serve", "--data", t.TempDir(), "--http", s.HTTP, "--sip", "127.0.0.1:0").refused(t, s.HTTP, "in use", "--http")
@@ -106,8 +106,8 @@ func TestTakenPortsAreNamed(t *testing.T) {
 	soniq(t, nil, "serve", "--data", filepath.Join(file, "data"), "--http", "127.0.0.1:0", "--sip", "127.0.0.1:0").refused(t, "data folder", file)
 }
 
-// TestAStrongerSourceWins sets a value in all four places, one after the other.
-func TestAStrongerSourceWins(t *testing.T) {
+// TestConfiguration_Precedence sets a value in all four places, one after the other.
+func TestConfiguration_Precedence(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "soniq.conf")
 	if err := os.WriteFile(file, []byte("# ours\nbrand = \"filed\"\nmax-calls = 7\n\ndrain=11s\nwriter-key = hush\n"), 0o600); err != nil {
@@ -151,7 +151,7 @@ func TestAStrongerSourceWins(t *testing.T) {
 	soniq(t, nil, "doctor", "--config", file).refused(t, `"max-cals"`)
 }
 
-func TestVersionAndHelp(t *testing.T) {
+func TestVersion_AndHelp(t *testing.T) {
 	t.Parallel()
 	if r := soniq(t, nil, "version"); r.code != 0 || !regexp.MustCompile(`^soniq \S+\n$`).MatchString(r.out) {
 		t.Errorf("version: %+v", r)

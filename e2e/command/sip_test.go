@@ -21,9 +21,9 @@ import (
 // mutations is how many damaged messages are sent over each transport.
 const mutations = 2000
 
-// TestMalformedSIPHarmsNobody sends the messages of RFC 4475, then damaged ones, over UDP and TCP, to a running server; afterwards
+// TestSIP_MalformedMessages sends the messages of RFC 4475, then damaged ones, over UDP and TCP, to a running server; afterwards
 // calls go through as before, nothing panicked, and memory and goroutines are where they were.
-func TestMalformedSIPHarmsNobody(t *testing.T) {
+func TestSIP_MalformedMessages(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, quick)
 	o := newOffice(t, s)

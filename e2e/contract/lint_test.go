@@ -36,7 +36,7 @@ func tool(t *testing.T, folder, name string, arguments ...string) (said string, 
 var warned = regexp.MustCompile(`\d+ warnings?`)
 
 // The description has nothing that the recommended rules of two linters complain of, warnings included; each notices a fault.
-func TestDescriptionIsClean(t *testing.T) {
+func TestOpenAPI_LintersFindNothing(t *testing.T) {
 	t.Parallel()
 	linters := map[string][]string{
 		"redocly":  {"lint", "--config", "redocly.yaml", "--max-problems", "20"},

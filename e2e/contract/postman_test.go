@@ -23,7 +23,7 @@ import (
 // The collection that the server gives out is run by newman as it stands, from its top to its end, in an organisation that has one
 // of most things: every answer is one that the description announces, and most requests succeed. So do the requests that act on
 // calls while there is one, and those of the sandbox with a test key.
-func TestPostmanCollectionRuns(t *testing.T) {
+func TestPostman_CollectionRuns(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	path := p.collection(t, "http://"+p.HTTP+"/api/v1")

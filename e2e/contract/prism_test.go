@@ -18,7 +18,7 @@ import (
 
 // Prism (@stoplight/prism-cli) stands between newman and the server, and holds every request and every answer against the
 // description: none violates it. The same proxy with a description that promises something else notices.
-func TestPrismFindsNoViolation(t *testing.T) {
+func TestPrism_NoViolation(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	own := filepath.Join(t.TempDir(), "openapi.json")

@@ -14,7 +14,7 @@ import (
 // The TypeScript client is built from the description, packed, installed from its tarball as a customer would, and used by a
 // program that the compiler checks in strict mode: it places a call, follows its events over a lost connection, verifies the
 // webhook and reads the call detail record.
-func TestTypeScriptClientFromItsTarball(t *testing.T) {
+func TestTypeScriptClient_FromTarball(t *testing.T) {
 	t.Parallel()
 	tarball := packed(t)
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})

@@ -16,7 +16,7 @@ import (
 // The descriptions that our adapters are held against are held against clients that others wrote: the vendor's own, or where there is
 // none for Node the one most used. What such a client asks, the description must know; what the stand-in answers, the client must
 // understand.
-func TestClientsOfVendorsAgreeWithTheirDescriptions(t *testing.T) {
+func TestVendors_ClientsMatchDescriptions(t *testing.T) {
 	t.Parallel()
 	found, _ := filepath.Glob(filepath.Join(rig.Root(), "e2e", "node", "node_modules", "node-linux-*", "bin", "node"))
 	if len(found) != 1 {

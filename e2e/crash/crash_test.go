@@ -19,9 +19,9 @@ func kills() int {
 	return 4
 }
 
-// TestCrashLosesNothing kills the server at random moments while calls, recordings, webhooks and REST writes go on, and starts it
+// TestCrash_LosesNothing kills the server at random moments while calls, recordings, webhooks and REST writes go on, and starts it
 // again on the same data. What was acknowledged must be there, once.
-func TestCrashLosesNothing(t *testing.T) {
+func TestCrash_LosesNothing(t *testing.T) {
 	web, sip := rig.FreePort(t), rig.FreePort(t)
 	flags := []string{"--http", fmt.Sprintf("127.0.0.1:%d", web), "--sip", fmt.Sprintf("127.0.0.1:%d", sip), "--transcriber", "off"}
 	rig.Each(t, rig.Options{Flags: flags}, func(t *testing.T, s *rig.Server) {

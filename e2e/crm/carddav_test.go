@@ -33,7 +33,7 @@ func (c company) notice(id string) {
 }
 
 // An address book is copied once; then only what changed in it is read, as soon as it says so.
-func TestAnAddressBookIsFollowedByWhatChanges(t *testing.T) {
+func TestCardDAV_IncrementalSync(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
 		people := crowd("7946", "Ada", 300)
@@ -73,7 +73,7 @@ func TestAnAddressBookIsFollowedByWhatChanges(t *testing.T) {
 }
 
 // Only who knows the whole address of a notice is heard.
-func TestANoticeNeedsItsSecret(t *testing.T) {
+func TestChangeNotice_NeedsSecret(t *testing.T) {
 	t.Parallel()
 	r := rig.StartRadicale(t, crowd("7946", "Ada", 1))
 	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
@@ -106,7 +106,7 @@ func (c company) synced(contact, status string) map[string]any {
 }
 
 // Contacts are written to an address book: what others keep on their cards stays, and who changed what on which side is told apart.
-func TestContactsAreWrittenToAnAddressBook(t *testing.T) {
+func TestCardDAV_ContactsWritten(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
 		r := rig.StartRadicale(t, crowd("7946", "Ada", 3))

@@ -19,7 +19,7 @@ func reading(d *rig.Slapd, more ...any) map[string]any {
 }
 
 // Whoever is in a directory is found while the phone rings, in whatever way their number is written there; and by address.
-func TestADirectoryIsAskedForEveryWayToWriteANumber(t *testing.T) {
+func TestLDAP_EveryNumberFormat(t *testing.T) {
 	t.Parallel()
 	people := crowd("7946", "Ada", 1000)
 	d := rig.StartSlapd(t, people)
@@ -43,7 +43,7 @@ func TestADirectoryIsAskedForEveryWayToWriteANumber(t *testing.T) {
 }
 
 // What is asked for is text to the directory: no filter can be smuggled in.
-func TestADirectoryIsNotAskedWhatAnAddressSmugglesIn(t *testing.T) {
+func TestLDAP_FilterInjection(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 3))
 	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
@@ -56,7 +56,7 @@ func TestADirectoryIsNotAskedWhatAnAddressSmugglesIn(t *testing.T) {
 }
 
 // Every way to a directory is tried: in the clear where the operator opened it, TLS from the beginning and later; and what goes wrong is said.
-func TestTheWaysToADirectory(t *testing.T) {
+func TestLDAP_PlainTLSAndStartTLS(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 3))
 	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
@@ -94,7 +94,7 @@ func deref(s *string) string {
 }
 
 // A directory that hangs holds nobody up: the answer comes in time and says so, and when it goes on, it is asked again.
-func TestADirectoryThatHangsHoldsNobodyUp(t *testing.T) {
+func TestLDAP_HangingServer(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 20))
 	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
@@ -124,7 +124,7 @@ func TestADirectoryThatHangsHoldsNobodyUp(t *testing.T) {
 }
 
 // A directory that is copied is found in the index, even when it is gone; what is changed there follows.
-func TestADirectoryIsCopiedAndFollowed(t *testing.T) {
+func TestLDAP_CopiedAndSynchronised(t *testing.T) {
 	t.Parallel()
 	people := crowd("7946", "Ada", 1234)
 	d := rig.StartSlapd(t, people)
@@ -147,7 +147,7 @@ func TestADirectoryIsCopiedAndFollowed(t *testing.T) {
 }
 
 // A directory that is copied and asked answers for those its copy does not know yet; the copy answers for the rest.
-func TestADirectoryIsAskedForThoseItsCopyDoesNotKnow(t *testing.T) {
+func TestLDAP_CopyThenDirectory(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 10))
 	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))

@@ -52,7 +52,7 @@ func (c company) imports(people []rig.Person) {
 
 // Ten thousand people, their numbers written in five ways, are found, every one of them, wherever they are kept: imported, in a table, in
 // an address book, in a directory that is copied and in one that is asked.
-func TestTenThousandPeopleInFiveWaysAreAllFound(t *testing.T) {
+func TestLookup_TenThousandInFiveSources(t *testing.T) {
 	t.Parallel()
 	const each = 2000
 	s := rig.Start(t, rig.Options{Env: quiet})
@@ -85,7 +85,7 @@ func TestTenThousandPeopleInFiveWaysAreAllFound(t *testing.T) {
 }
 
 // A table whose server tells its states apart is read again only where it is another; and at once, when it says so.
-func TestATableIsReadAgainWhereItIsAnother(t *testing.T) {
+func TestTable_RereadOnChange(t *testing.T) {
 	t.Parallel()
 	var whole, same atomic.Int64
 	var state atomic.Pointer[string]

@@ -12,9 +12,9 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestMeasureLists tells how long it takes to copy ten thousand people from real servers, to read them again where nothing changed, and to
+// TestMeasure_Lists tells how long it takes to copy ten thousand people from real servers, to read them again where nothing changed, and to
 // take over one change. With SONIQ_BENCH only.
-func TestMeasureLists(t *testing.T) {
+func TestMeasure_Lists(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("measured with SONIQ_BENCH=1")
 	}
@@ -34,9 +34,9 @@ func TestMeasureLists(t *testing.T) {
 	t.Logf("carddav: one change is found %s after it was made, and told by a notice", time.Since(began))
 }
 
-// TestMeasureADirectory tells how long a directory of ten thousand people takes to answer, where it has indexes for all the numbers it is
+// TestMeasure_LDAP tells how long a directory of ten thousand people takes to answer, where it has indexes for all the numbers it is
 // asked for, and where it has not. With SONIQ_BENCH only.
-func TestMeasureADirectory(t *testing.T) {
+func TestMeasure_LDAP(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("measured with SONIQ_BENCH=1")
 	}

@@ -30,7 +30,7 @@ func says(text string) http.HandlerFunc {
 
 // Systems that hang, are dead, lie, send too much, lead elsewhere or want to be left alone hold nobody up: the answer comes in its time,
 // with whom the good one knows, and says of each what happened.
-func TestSystemsThatMisbehaveAreToldApart(t *testing.T) {
+func TestLookup_FailingSystems(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Env: quiet})
 	c := newCompany(s)
@@ -108,7 +108,7 @@ func (c company) opened(want map[string]string) {
 }
 
 // A system that was left alone is asked again, and its answers count again; one that asked for a pause is left alone as long as it said.
-func TestASystemThatIsWellAgainIsAskedAgain(t *testing.T) {
+func TestLookup_RecoveredSystem(t *testing.T) {
 	t.Parallel()
 	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
 	var well atomic.Bool

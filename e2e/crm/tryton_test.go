@@ -23,7 +23,7 @@ func messages(d *rig.Trytond, party string) (all []string) {
 }
 
 // A Tryton server is asked who calls, and takes contacts and notes; a session that is over is begun anew.
-func TestTrytonIsAskedAndWrittenTo(t *testing.T) {
+func TestTryton_LookupAndWrite(t *testing.T) {
 	t.Parallel()
 	d := rig.StartTrytond(t)
 	var made []int

@@ -10,9 +10,9 @@ import (
 	"soniq/sip"
 )
 
-// TestKeysFasterThanFingers: a telephone that sends thousands of keys is told of as one whose keys are pressed as fast as keys can be. They
+// TestDTMF_Flood: a telephone that sends thousands of keys is told of as one whose keys are pressed as fast as keys can be. They
 // pass to the other side all the same, and keys that come afterwards are told of again.
-func TestKeysFasterThanFingers(t *testing.T) {
+func TestDTMF_Flood(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
 	bob := f.AddUser("Bob")

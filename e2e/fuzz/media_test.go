@@ -136,9 +136,9 @@ var kinds = []struct{ name, profile, formats, more string }{
 		"a=candidate:1 1 udp 2122252543 127.0.0.1 9 typ host"},
 }
 
-// TestPacketsOfAnyKind sends packets to the ports of calls in progress: from where the telephones are, and from elsewhere. After each a good
+// TestRTP_AnyPackets sends packets to the ports of calls in progress: from where the telephones are, and from elsewhere. After each a good
 // packet is still heard on the other side.
-func TestPacketsOfAnyKind(t *testing.T) {
+func TestRTP_AnyPackets(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
 	bob := f.AddUser("Bob")

@@ -120,9 +120,9 @@ a=ptime:20
 
 var roundOf = regexp.MustCompile(`\+1213(\d{7})`)
 
-// TestOffersAndAnswersOfAnyKind calls with offers, and answers with answers, that were tampered with; a call that comes about changes what it
+// TestSDP_AnyOffersAndAnswers calls with offers, and answers with answers, that were tampered with; a call that comes about changes what it
 // offers, and ends.
-func TestOffersAndAnswersOfAnyKind(t *testing.T) {
+func TestSDP_AnyOffersAndAnswers(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
 	bob := f.AddUser("Bob")

@@ -85,8 +85,8 @@ func (f *stand) own(m *mutator, b []byte) []byte {
 	return b
 }
 
-// TestMessagesOfAnyKind sends messages by UDP and TCP, from strangers and from a carrier who may call.
-func TestMessagesOfAnyKind(t *testing.T) {
+// TestSIP_AnyMessages sends messages by UDP and TCP, from strangers and from a carrier who may call.
+func TestSIP_AnyMessages(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
 	bob := f.AddUser("Bob")

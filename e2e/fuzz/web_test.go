@@ -12,8 +12,8 @@ import (
 	"soniq/sip"
 )
 
-// TestFramesOfAnyKind sends bytes where frames should be, frames that are none, and SIP in frames, to the door of browsers.
-func TestFramesOfAnyKind(t *testing.T) {
+// TestWebSocket_AnyFrames sends bytes where frames should be, frames that are none, and SIP in frames, to the door of browsers.
+func TestWebSocket_AnyFrames(t *testing.T) {
 	t.Parallel()
 	f := newStand(t)
 	bob := f.AddUser("Bob")

@@ -111,7 +111,7 @@ func tuned(c *rig.Client, settings map[string]any) *rig.Receiver {
 
 // Every event of real calls is as the catalogue publishes it, and an address of a recording in it can be fetched: with a key, or
 // without one where the endpoint asked for that.
-func TestEventsOfRealCallsAreAsPublished(t *testing.T) {
+func TestEvents_MatchCatalogue(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		c := s.Org("live")
@@ -231,7 +231,7 @@ func toldOf(t *testing.T, h *rig.Receiver, call any, want string) {
 }
 
 // Where the transcript takes longer than 30 s, call.ended is told then, without it; its recording is there.
-func TestEnrichedEndWaitsThirtySecondsAtMost(t *testing.T) {
+func TestCallEnded_WaitsThirtySecondsForTranscript(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	engine := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

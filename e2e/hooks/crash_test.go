@@ -13,7 +13,7 @@ import (
 
 // The server is killed between an attempt and its record: the receiver has the event and would have said 200. After the start it
 // comes again, with the same webhook-id, the same bytes and the same digest, and is recorded as delivered.
-func TestKilledBetweenAttemptAndRecord(t *testing.T) {
+func TestDelivery_KilledBeforeRecord(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		c := s.Org("test")

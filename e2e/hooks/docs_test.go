@@ -16,7 +16,7 @@ import (
 )
 
 // The receivers that docs/webhooks.md shows run as they stand: they accept every kind of event, and refuse what was changed.
-func TestReceiversOfTheGuideRun(t *testing.T) {
+func TestGuide_ReceiversRun(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join(rig.Root(), "docs", "webhooks.md"))
 	if err != nil {

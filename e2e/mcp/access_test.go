@@ -58,7 +58,7 @@ func once(t testing.TB, c *rig.Client, tool, args string) reply {
 		"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", tool)
 }
 
-func TestEveryToolNeedsItsScopeAndNoOther(t *testing.T) {
+func TestTools_NeedTheirScopeOnly(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live").Org
@@ -109,7 +109,7 @@ func onlyThese(t *testing.T, c *rig.Client, names []string) {
 	}
 }
 
-func TestASessionBelongsToTheCredentialThatOpenedIt(t *testing.T) {
+func TestSession_BoundToCredential(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	a, b := s.Org("live"), s.Org("live")
@@ -161,7 +161,7 @@ func stream(t *testing.T, s *rig.Server, key string) string {
 	return strings.TrimSpace(strings.SplitN(data, "\n", 2)[0])
 }
 
-func TestStrangersAndForeignPagesAreRefused(t *testing.T) {
+func TestAccess_StrangersAndForeignOriginsRefused(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")

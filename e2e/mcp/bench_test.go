@@ -11,8 +11,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestToolCallsAreQuick measures tool calls in every revision, with several at once. With SONIQ_BENCH only.
-func TestToolCallsAreQuick(t *testing.T) {
+// TestMeasure_ToolCalls measures tool calls in every revision, with several at once. With SONIQ_BENCH only.
+func TestMeasure_ToolCalls(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("measured with SONIQ_BENCH=1")
 	}

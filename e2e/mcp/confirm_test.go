@@ -36,7 +36,7 @@ func (r reply) message(t *testing.T) (m struct {
 	return m
 }
 
-func TestAPersonsYesIsGoodForOneCallOfTheirsOnly(t *testing.T) {
+func TestConfirmation_OneCallOnly(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")
@@ -64,7 +64,7 @@ func TestAPersonsYesIsGoodForOneCallOfTheirsOnly(t *testing.T) {
 	}
 }
 
-func TestResourcesPromptsAndCompletionsAreThoseOfTheOrganisation(t *testing.T) {
+func TestResources_PromptsAndCompletions(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	mine, theirs := s.Org("live"), s.Org("live")

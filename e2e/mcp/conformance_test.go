@@ -62,9 +62,9 @@ func letIn(t *testing.T, s *rig.Server, key string) string {
 // required is how many scenarios each revision requires of a server.
 var required = map[string]int{"2025-11-25": 30, "2026-07-28": 37}
 
-// TestTheOfficialSuiteFindsNoFault runs every scenario that a revision requires of a server against our transports, authorization and
+// TestConformance_AllTools runs every scenario that a revision requires of a server against our transports, authorization and
 // middleware, with the tools the suite needs beside ours.
-func TestTheOfficialSuiteFindsNoFault(t *testing.T) {
+func TestConformance_AllTools(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Binary: everything(t)})
 	at := letIn(t, s, s.Org("live").Key) + "/mcp/sse"
@@ -89,8 +89,8 @@ func TestTheOfficialSuiteFindsNoFault(t *testing.T) {
 	}
 }
 
-// TestTheOfficialSuiteFindsNoFaultInWhatShips runs the scenarios that need no tools of the suite's own against the binary as it ships.
-func TestTheOfficialSuiteFindsNoFaultInWhatShips(t *testing.T) {
+// TestConformance_ShippedBinary runs the scenarios that need no tools of the suite's own against the binary as it ships.
+func TestConformance_ShippedBinary(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	at := letIn(t, s, s.Org("live").Key) + "/mcp/sse"
@@ -111,8 +111,8 @@ func TestTheOfficialSuiteFindsNoFaultInWhatShips(t *testing.T) {
 	}
 }
 
-// TestTheOfficialSuiteFindsNoFaultInTheAuthorizationServer runs its scenarios for authorization servers, as a person who agrees.
-func TestTheOfficialSuiteFindsNoFaultInTheAuthorizationServer(t *testing.T) {
+// TestConformance_AuthorizationServer runs its scenarios for authorization servers, as a person who agrees.
+func TestConformance_AuthorizationServer(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	ada := signedIn(t, s)

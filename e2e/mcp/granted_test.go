@@ -90,7 +90,7 @@ func of(scopes ...string) []string {
 	return names
 }
 
-func TestAnAssistantMayWhatItsPersonTicked(t *testing.T) {
+func TestGrant_TickedScopesOnly(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		ada := signedIn(t, s)
@@ -122,7 +122,7 @@ func TestAnAssistantMayWhatItsPersonTicked(t *testing.T) {
 	})
 }
 
-func TestASessionOfAnAccessTokenIsItsOwn(t *testing.T) {
+func TestSession_PerAccessToken(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	ada := signedIn(t, s)
@@ -160,7 +160,7 @@ func TestASessionOfAnAccessTokenIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestTheGoClientLogsInAndStepsUpByItself(t *testing.T) {
+func TestGoClient_LoginAndStepUp(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	ada := signedIn(t, s)

@@ -188,7 +188,7 @@ func (d *desk) posts(path string, form url.Values) int {
 
 func text1(v any) string { s, _ := v.(string); return s }
 
-func TestAPersonLogsABridgeInWithABrowser(t *testing.T) {
+func TestBridge_LoginInBrowser(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	all := bridges(t)
@@ -232,7 +232,7 @@ func TestAPersonLogsABridgeInWithABrowser(t *testing.T) {
 	}
 }
 
-func TestALoginThatIsNotAnsweredAsItMustKeepsNothing(t *testing.T) {
+func TestBridge_WrongAnswerKeepsNothing(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	iss := "http://" + s.HTTP + "/auth"
@@ -256,7 +256,7 @@ func TestALoginThatIsNotAnsweredAsItMustKeepsNothing(t *testing.T) {
 	}
 }
 
-func TestALoginIsRenewedByOneOfManyBridgesAndEndsForAll(t *testing.T) {
+func TestBridge_SharedRenewalAndLogout(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	all := bridges(t)

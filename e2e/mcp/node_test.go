@@ -15,7 +15,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-func TestTheTypeScriptClientsFindTheToolsInEveryWayTheyKnow(t *testing.T) {
+func TestTypeScriptClients_EveryTransport(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")
@@ -65,7 +65,7 @@ func installed(t *testing.T) string {
 	return filepath.Join(dir, "node_modules", ".bin", "soniq-mcp")
 }
 
-func TestTheBridgesBringTheToolsToADesktop(t *testing.T) {
+func TestBridge_ToolsOverStdio(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")

@@ -9,8 +9,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestAnAssistantOrdersANumberItFound has the person agree to the order, and progress told to a client that wants to know.
-func TestAnAssistantOrdersANumberItFound(t *testing.T) {
+// TestNumberTools_SearchAndOrder has the person agree to the order, and progress told to a client that wants to know.
+func TestNumberTools_SearchAndOrder(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		org := s.Org("live")

@@ -12,9 +12,9 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestASecondOpinionFindsNoFaultInTheAuthorizationServer lets openid-client ask for everything that must be refused. It is told whom to
+// TestOpenIDClient_AuthorizationServerRefusals lets openid-client ask for everything that must be refused. It is told whom to
 // send where; the person here answers.
-func TestASecondOpinionFindsNoFaultInTheAuthorizationServer(t *testing.T) {
+func TestOpenIDClient_AuthorizationServerRefusals(t *testing.T) {
 	t.Parallel()
 	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		ada := signedIn(t, s)

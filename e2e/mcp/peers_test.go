@@ -52,8 +52,8 @@ func (p *prompt) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestTheInspectorLogsItsPersonIn has the Inspector register itself, send its person to agree, and use a tool.
-func TestTheInspectorLogsItsPersonIn(t *testing.T) {
+// TestInspector_Login has the Inspector register itself, send its person to agree, and use a tool.
+func TestInspector_Login(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	ada := signedIn(t, s)
@@ -72,7 +72,7 @@ func TestTheInspectorLogsItsPersonIn(t *testing.T) {
 	}
 }
 
-func TestTheInspectorFindsNoFaultInTheTools(t *testing.T) {
+func TestInspector_Tools(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")
@@ -88,8 +88,8 @@ func TestTheInspectorFindsNoFaultInTheTools(t *testing.T) {
 	}
 }
 
-// TestADescriptionOfTheToolsIsMadeFromOutside lets redocly ask the server what it has, and finds that the same a second time.
-func TestADescriptionOfTheToolsIsMadeFromOutside(t *testing.T) {
+// TestRedocly_DescriptionOfTools lets redocly ask the server what it has, and finds that the same a second time.
+func TestRedocly_DescriptionOfTools(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")
@@ -110,9 +110,9 @@ func TestADescriptionOfTheToolsIsMadeFromOutside(t *testing.T) {
 	run(t, ask("--check"))
 }
 
-// TestMCPRemoteLogsItsPersonIn connects as many desktop clients do: through the npm package mcp-remote, which registers itself, sends the
+// TestMCPRemote_Login connects as many desktop clients do: through the npm package mcp-remote, which registers itself, sends the
 // person to agree, and speaks over standard input and output.
-func TestMCPRemoteLogsItsPersonIn(t *testing.T) {
+func TestMCPRemote_Login(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	ada := signedIn(t, s)
@@ -148,8 +148,8 @@ func TestMCPRemoteLogsItsPersonIn(t *testing.T) {
 	}
 }
 
-// TestTheTypeScriptClientsLogAPersonIn has both official clients register, send the person to agree, and use what they were given.
-func TestTheTypeScriptClientsLogAPersonIn(t *testing.T) {
+// TestTypeScriptClients_Login has both official clients register, send the person to agree, and use what they were given.
+func TestTypeScriptClients_Login(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	ada := signedIn(t, s)

@@ -36,7 +36,7 @@ func content(t *testing.T, r reply) any {
 }
 
 // The first request of a client is answered by the library, those that follow are answered without it where nothing is unusual.
-func TestWhatIsAnsweredQuicklyIsWhatTheLibraryAnswers(t *testing.T) {
+func TestFastPath_SameAsLibrary(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")
@@ -66,7 +66,7 @@ func TestWhatIsAnsweredQuicklyIsWhatTheLibraryAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatIsUnusualIsLeftToTheLibrary(t *testing.T) {
+func TestFastPath_UnusualLeftToLibrary(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")

@@ -42,7 +42,7 @@ func missed(t *testing.T, s *rig.Server, key, session, after, text string) (stat
 	return a.StatusCode, false
 }
 
-func TestAClientThatLostAnAnswerIsGivenItAgain(t *testing.T) {
+func TestResume_LostAnswerRepeated(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org, other := s.Org("live"), s.Org("live")

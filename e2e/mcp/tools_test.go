@@ -19,7 +19,7 @@ var published = [][2]string{
 	{"list_call_flows", "flows:admin"}, {"create_call_flow", "flows:admin"}, {"monitor_call", "supervisor:write"},
 }
 
-func TestTheToolsAreThoseOfTheContractAtOneAddressInEveryRevision(t *testing.T) {
+func TestTools_ContractInEveryRevision(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")
@@ -45,7 +45,7 @@ func TestTheToolsAreThoseOfTheContractAtOneAddressInEveryRevision(t *testing.T) 
 	}
 }
 
-func TestAnAssistantRunsTheOrganisation(t *testing.T) {
+func TestTools_RunOrganisation(t *testing.T) {
 	t.Parallel()
 	s := rig.Start(t, rig.Options{})
 	org := s.Org("live")

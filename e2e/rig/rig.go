@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db/dbtest"
+	"soniq/db/pgtest"
 	"soniq/e2e/limit"
 )
 
@@ -151,7 +151,7 @@ func Each(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
 	if address := os.Getenv("SONIQ_TEST_POSTGRES"); address != "" {
 		t.Run("postgres", func(t *testing.T) {
 			o := o
-			o.DB = dbtest.Postgres(t, address)
+			o.DB = pgtest.New(t, address)
 			run(t, Start(t, o))
 		})
 	}

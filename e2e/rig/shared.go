@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -11,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"soniq/db/dbtest"
+	"soniq/db/pgtest"
 )
 
 // sharedServers are the servers of this process that serve several tests, by their options.
@@ -76,7 +75,7 @@ func (x *sharedServer) open(o Options) error {
 	x.drop = func() { _ = os.RemoveAll(dir) }
 	o.Data = dir
 	if o.DB != "" {
-		address, drop, err := dbtest.CreatePostgres(context.Background(), o.DB)
+		address, drop, err := pgtest.Create(o.DB)
 		if err != nil {
 			return err
 		}

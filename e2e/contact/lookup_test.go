@@ -1,0 +1,154 @@
+package contact
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+// A known caller is named on the phone that rings, in the record and on the agent's screen, whatever the systems beside do: one
+// hangs, one is dead, one lies.
+func TestLookup_CallerNamedBeforeAnswer(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+		company := fixture.NewOrg(s)
+		release := make(chan struct{})
+		hanging := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-release:
+				fmt.Fprint(w, `[{"id":"7","name":"Late Larry","company":"Latecomers","phone":"+12125550179"}]`)
+			case <-r.Context().Done():
+			}
+		}))
+		defer hanging.Close()
+		liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `[{"id":"1","name":"Somebody Else","phone":"+12125550000"}]`)
+		}))
+		defer liar.Close()
+		dead, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := "http://" + dead.Addr().String()
+		dead.Close()
+		for name, address := range map[string]string{"Hanging": hanging.URL, "Liar": liar.URL, "Dead": gone} {
+			company.Want(201, "POST", "/crm/connections", map[string]any{"provider": "http", "name": name, "timeout_ms": 10000,
+				"settings": map[string]any{"lookup": map[string]any{"url": address + "/?q={{phone}}"}}}, nil)
+		}
+		company.Want(201, "POST", "/contacts", map[string]any{"first_name": "Grace", "last_name": "Hopper", "company": "Navy",
+			"phones": []map[string]any{{"number": "(212) 555-0178"}}}, nil)
+		addContacts(company, release)
+	})
+}
+
+func addContacts(s *fixture.Org, release chan struct{}) {
+	user := s.AddUser("Ada")
+	way := s.AddCarrier(user.ID, nil)
+	phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 1500, Port: s.RegisterSipp(user.SIP), From: user.SIP.Username})
+	told := s.ReadStream("", func() {
+		s.Server.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550178", Number: way.Number, Talk: time.Second}).Wait()
+		phone.Wait()
+	}, func(e fixture.StreamEvent) bool { return e.Type == "call.ended" })
+	shown, answered := fixture.FirstEvent(told, "screen_pop", "Grace Hopper"), fixture.FirstEvent(told, "call.answered", "")
+	if shown < 0 || answered < shown {
+		s.T.Errorf("the screen pop is event %d, the answer %d of %v", shown, answered, told)
+	}
+	if p := fixture.ScreenPops(told, "+12125550178"); len(p) == 0 || p[0]["user_id"] != user.ID {
+		s.T.Errorf("screen pops %v", p)
+	}
+	var calls struct {
+		Data []struct{ ID, From_name string }
+	}
+	s.Want(200, "GET", "/calls?phone=%2B12125550178", nil, &calls)
+	wantNamed(s, calls.Data[0].ID, "Grace Hopper", "Navy")
+	wantLateAnswer(s, release)
+}
+
+// wantNamed checks who a call says it is with, and what the phone was shown.
+func wantNamed(s *fixture.Org, id, name, companyName string) {
+	s.T.Helper()
+	r := s.Do("GET", "/calls/"+id, nil).JSON()
+	contact, _ := r["contact"].(map[string]any)
+	if r["from_name"] != name || contact["name"] != name || contact["company"] != companyName {
+		s.T.Errorf("the call says %v %v", r["from_name"], contact)
+	}
+	var trace fixture.Trace
+	s.Want(200, "GET", "/calls/"+id+"/trace", nil, &trace)
+	for _, m := range trace.Messages {
+		if m.Sent && strings.HasPrefix(m.Text, "INVITE") {
+			if !strings.Contains(m.Text, "From: \""+name+"\"") {
+				s.T.Errorf("the phone was shown %s", m.Text)
+			}
+			return
+		}
+	}
+	s.T.Errorf("no INVITE in %s", trace.Outline())
+}
+
+// wantLateAnswer checks that an answer that comes after the deadline is shown too.
+func wantLateAnswer(s *fixture.Org, release chan struct{}) {
+	user := s.AddUser("Bob")
+	way := s.AddCarrier(user.ID, nil)
+	phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 2500, Port: s.RegisterSipp(user.SIP), From: user.SIP.Username})
+	told := s.ReadStream("", func() {
+		time.AfterFunc(1500*time.Millisecond, func() { close(release) })
+		s.Server.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550179", Number: way.Number, Talk: time.Second}).Wait()
+		phone.Wait()
+	}, func(e fixture.StreamEvent) bool { return e.Type == "call.ended" })
+	p := fixture.ScreenPops(told, "+12125550179")
+	if len(p) != 2 || p[0]["complete"] != false || p[0]["contact"] != nil || p[1]["complete"] != true || !strings.Contains(fmt.Sprint(p[1]["contact"]), "Late Larry") {
+		s.T.Errorf("screen pops %v", p)
+	}
+	var found map[string]any
+	s.Want(200, "GET", "/contacts/lookup?phone=%2B12125550179", nil, &found)
+	if found["cached"] != true || found["source"] != "Hanging" || found["company"] != "Latecomers" {
+		s.T.Errorf("asked again %v", found)
+	}
+	r := s.CDR("+12125550179")
+	if got := s.Do("GET", "/calls/"+r.CallID, nil).JSON(); got["from_name"] != "Late Larry" {
+		s.T.Errorf("the call is from %v", got["from_name"])
+	}
+}
+
+// A caller is known on the agent's screen in whatever way the number is written where it was found; and named on the call where it is
+// surely theirs.
+func TestLookup_NumberFormats(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	company := fixture.NewOrg(s)
+	written := []string{"+12125551000", "212 555 1001", "0012125551002", "(212) 555-1003", "212.555.1004 ext. 12"}
+	rows := "id,name,phone\n"
+	for i, w := range written {
+		rows += fmt.Sprintf("%d,Caller %d,%q\n", i, i, w)
+	}
+	list := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, rows) }))
+	defer list.Close()
+	company.Want(201, "POST", "/crm/connections", map[string]any{"provider": "csv", "name": "Table", "settings": map[string]any{"url": list.URL}}, nil)
+	rig.Until(t, "the table", time.Minute, func() bool { return company.Do("GET", "/contacts/lookup?phone=2125551004", nil).Status == 200 })
+	user := company.AddUser("Ada")
+	way := company.AddCarrier(user.ID, nil)
+	port := company.RegisterSipp(user.SIP)
+	for i := range written {
+		from := fmt.Sprintf("+1212555100%d", i)
+		phone := s.Sipp(rig.Script{Scenario: "answer", Ring: 300, Port: port, From: user.SIP.Username})
+		told := company.ReadStream("", func() {
+			s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: from, Number: way.Number, Talk: 100 * time.Millisecond}).Wait()
+			phone.Wait()
+		}, func(e fixture.StreamEvent) bool { return e.Type == "call.ended" })
+		name := fmt.Sprintf("Caller %d", i)
+		if p := fixture.ScreenPops(told, from); len(p) == 0 || !strings.Contains(fmt.Sprint(p[0]["contact"]), name) {
+			t.Errorf("%s, written %s: %v", from, written[i], p)
+		}
+		got := company.Do("GET", "/calls/"+company.CDR(from).CallID, nil).JSON()["from_name"]
+		if sure := i < 4; sure != (got == name) {
+			t.Errorf("%s, written %s: the call is from %v", from, written[i], got)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package device
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+// TestBLF_DialogStates has a telephone watch an extension (RFC 4235) while its telephone rings, speaks and hangs up.
+func TestBLF_DialogStates(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {
+		c := s.Org("live")
+		ada, bob, eve := c.AddUser("Ada"), c.AddUser("Bob"), c.AddUser("Eve")
+		low, _ := fixture.Tone(t, 440)
+		one, two := s.Phone(ada.SIP, rig.PhoneOptions{Say: low}), s.Phone(bob.SIP, rig.PhoneOptions{Say: low})
+		lamp := s.Sipp(rig.Script{Scenario: "watch", Login: &eve.SIP, Number: bob.Extension, Limit: 2 * time.Minute})
+		shows := func(state string) {
+			t.Helper()
+			rig.Until(t, "the lamp shows "+state, 30*time.Second, func() bool { return lastNotifiedState(t, lamp, bob.Extension) == state })
+		}
+		shows("terminated")
+		one.Do("dial", bob.Extension)
+		two.Wait("CALL_INCOMING", "")
+		shows("early")
+		two.Do("accept", "")
+		shows("confirmed")
+		one.Do("hangup", "")
+		shows("terminated")
+	})
+}
+
+var notifiedState = regexp.MustCompile(`(?s) version="(\d+)" state="full" entity="sip:(\w+)@.*<state>(\w+)</state>`)
+
+// lastNotifiedState is the state that a watcher was told last; each notification has the version after the one before.
+func lastNotifiedState(t *testing.T, lamp *rig.Sipp, extension string) (state string) {
+	t.Helper()
+	version := 0
+	for _, m := range lamp.Messages() {
+		if !m.Received || !strings.HasPrefix(m.Text, "NOTIFY") {
+			continue
+		}
+		if !strings.Contains(m.Text, "</dialog-info>") {
+			continue // not written to its end yet
+		}
+		told := notifiedState.FindStringSubmatch(m.Text)
+		if told == nil || told[1] != strconv.Itoa(version) && told[1] != strconv.Itoa(version-1) || // said again where the answer was late
+			told[2] != extension || rig.Field(m.Text, "Event") != "dialog" || rig.Field(m.Text, "Content-Type") != "application/dialog-info+xml" {
+			t.Fatalf("told as number %d:\n%s", version, m.Text)
+		}
+		if state = told[3]; told[1] == strconv.Itoa(version) {
+			version++
+		}
+	}
+	return state
+}

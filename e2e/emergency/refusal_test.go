@@ -1,0 +1,62 @@
+package emergency
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+// Who calls for help where none can be reached hears that they have to take another phone, and the phone is refused.
+func TestEmergencyRefusal_Spoken(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOfficeWithAnnouncement(t, fixture.NoSpeech)
+	ada := o.AdaPhone.Mark()
+	o.AdaPhone.Do("dial", "911")
+	words := o.WaitAnnouncement(5 * time.Second)
+	wantEmergencyRefused(o)
+	most := words[:len(words)*8/10]
+	if alike, at := fixture.Similarity(o.AdaPhone.Since(ada, fixture.SampleDuration(len(words)*9/10)), most); alike < 0.8 || at > time.Second {
+		t.Errorf("Ada heard what is like the words by %.2f, at %s", alike, at)
+	}
+}
+
+// Where nothing can speak, tones tell.
+func TestEmergencyRefusal_TonesWithoutVoice(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOfficeWithAnnouncement(t, map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"})
+	ada := o.AdaPhone.Mark()
+	o.AdaPhone.Do("dial", "112")
+	wantEmergencyRefused(o)
+	pcm := o.AdaPhone.Since(ada, 2500*time.Millisecond)
+	for _, hz := range []float64{950, 1400, 1800} {
+		if d := fixture.ToneDuration(pcm, hz); d < 300*time.Millisecond || d > 900*time.Millisecond {
+			t.Errorf("Ada heard %.0f Hz for %s", hz, d)
+		}
+	}
+}
+
+// wantEmergencyRefused waits for the refusal, and for the record.
+func wantEmergencyRefused(o *fixture.Office) {
+	o.T.Helper()
+	if e := o.AdaPhone.Wait("CALL_CLOSED", ""); !strings.Contains(e.Param, "503") {
+		o.T.Errorf("the call was closed with %q", e.Param)
+	}
+	if r := o.CDR(o.Ada.Extension); r.String() != "outbound failed no_route system 503" || r.Total > 12 {
+		o.T.Errorf("record: %s after %d s", r, r.Total)
+	}
+}
+
+// A telephone that has said nothing of its media cannot be told, and tries another line at once.
+func TestEmergencyRefusal_AtOnceWithoutOffer(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	company := fixture.NewOrg(s)
+	user := company.AddUser("Ada")
+	s.Sipp(rig.Script{Scenario: "call_refused", Login: &user.SIP, Number: "911", LateOffer: true, Status: 503}).Wait()
+	if r := company.CDR("911"); r.String() != "outbound failed no_route system 503" || r.EndedAt.Sub(r.StartedAt) > 2*time.Second {
+		t.Errorf("record: %s after %s", r, r.EndedAt.Sub(r.StartedAt))
+	}
+}

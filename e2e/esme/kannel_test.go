@@ -1,0 +1,202 @@
+package esme
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"soniq/e2e/rig"
+)
+
+// A kannel is an SMS gateway of others that is an application of ours: a bearerbox, which speaks SMPP, and a smsbox, which takes messages
+// and brings them over HTTP.
+type kannel struct {
+	t       *testing.T
+	sendURL string
+	dir     string
+	hooks   *httptest.Server
+
+	mu   sync.Mutex // guards what follows
+	got  []url.Values
+	dlrs []url.Values
+}
+
+// startKannel binds to a server; more is added to what it knows of the server, a line each.
+func startKannel(t *testing.T, smpp, systemID, password string, more ...string) *kannel {
+	t.Helper()
+	k := &kannel{t: t, dir: t.TempDir()}
+	k.hooks = httptest.NewServer(http.HandlerFunc(k.hear))
+	t.Cleanup(k.hooks.Close)
+	ports := [3]int{rig.FreePort(t), rig.FreePort(t), rig.FreePort(t)}
+	k.sendURL = fmt.Sprintf("http://127.0.0.1:%d/cgi-bin/sendsms", ports[2])
+	host, port, _ := strings.Cut(smpp, ":")
+	k.write("kannel.conf", fmt.Sprintf(`group = core
+admin-port = %d
+admin-password = admin
+smsbox-port = %d
+admin-allow-ip = 127.0.0.1
+box-allow-ip = 127.0.0.1
+log-level = 0
+sms-resend-freq = 1
+sms-resend-retry = -1
+dlr-storage = internal
+
+group = smsc
+smsc = smpp
+smsc-id = soniq
+host = %s
+port = %s
+smsc-username = %s
+smsc-password = %s
+system-type = ""
+transceiver-mode = true
+interface-version = 34
+reconnect-delay = 1
+enquire-link-interval = 5
+wait-ack = 30
+%s
+
+group = smsbox
+bearerbox-host = 127.0.0.1
+sendsms-port = %d
+log-level = 0
+
+group = sendsms-user
+username = soniq
+password = soniq
+concatenation = true
+max-messages = 10
+user-allow-ip = 127.0.0.1
+
+group = sms-service
+keyword = default
+catch-all = true
+max-messages = 0
+concatenation = true
+get-url = "%s/mo?from=%%p&to=%%P&text=%%b&coding=%%c&charset=%%C"
+`, ports[0], ports[1], host, port, systemID, password, strings.Join(more, "\n"), ports[2], k.hooks.URL))
+	k.run("bearerbox")
+	rig.Until(t, "the bearerbox", 20*time.Second, func() bool {
+		c, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", ports[1]))
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	k.run("smsbox")
+	rig.Until(t, "kannel's HTTP", 20*time.Second, func() bool {
+		r, err := http.Get(k.sendURL)
+		if err == nil {
+			r.Body.Close()
+		}
+		return err == nil
+	})
+	return k
+}
+
+func (k *kannel) write(name, text string) {
+	k.t.Helper()
+	if err := os.WriteFile(filepath.Join(k.dir, name), []byte(text), 0o600); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// run starts one of its programs until the test ends.
+func (k *kannel) run(program string) {
+	k.t.Helper()
+	log, err := os.Create(filepath.Join(k.dir, program+".log"))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	c := exec.Command("/usr/sbin/"+program, "-v", "1", filepath.Join(k.dir, "kannel.conf"))
+	c.Dir, c.Stdout, c.Stderr = k.dir, log, log
+	if err := rig.Launch(c); err != nil {
+		k.t.Fatalf("%v: scripts/setup test installs kannel", err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = c.Wait(); close(ended) }()
+	k.t.Cleanup(func() {
+		_ = c.Process.Kill()
+		<-ended
+		log.Close()
+		if k.t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			k.t.Logf("%s:\n%s", program, text[max(0, len(text)-20000):])
+		}
+	})
+}
+
+// hear takes what kannel brings: messages, and what became of those it was given.
+func (k *kannel) hear(_ http.ResponseWriter, r *http.Request) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r.URL.Path == "/dlr" {
+		k.dlrs = append(k.dlrs, r.URL.Query())
+		return
+	}
+	k.got = append(k.got, r.URL.Query())
+}
+
+// send gives kannel a message, of which it reports under an identifier.
+func (k *kannel) send(id, from, to, text string) {
+	k.t.Helper()
+	q := url.Values{"username": {"soniq"}, "password": {"soniq"}, "from": {from}, "to": {to}, "text": {text}, "charset": {"UTF-8"}, "dlr-mask": {"31"},
+		"dlr-url": {k.hooks.URL + "/dlr?type=%d&id=" + url.QueryEscape(id)}}
+	if strings.IndexFunc(text, func(r rune) bool { return r > 0xff }) >= 0 {
+		q.Set("coding", "2")
+	}
+	r, err := http.Get(k.sendURL + "?" + q.Encode())
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != 202 {
+		k.t.Fatalf("kannel answers %s", r.Status)
+	}
+}
+
+// reports are the types of the reports under an identifier, in their order: 1 delivered, 2 failed, 8 taken, 16 refused.
+func (k *kannel) reports(id string) (types []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, d := range k.dlrs {
+		if d.Get("id") == id {
+			types = append(types, d.Get("type"))
+		}
+	}
+	return types
+}
+
+// texts are the messages that came in from a number.
+func (k *kannel) texts(from string) (all []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, m := range k.got {
+		if m.Get("from") == from {
+			all = append(all, words(m.Get("text"), m.Get("coding")))
+		}
+	}
+	return all
+}
+
+// words reads what kannel brings: UTF-16 where coding is 2.
+func words(text, coding string) string {
+	if coding != "2" {
+		return text
+	}
+	units := make([]uint16, len(text)/2)
+	for i := range units {
+		units[i] = uint16(text[2*i])<<8 | uint16(text[2*i+1])
+	}
+	return string(utf16.Decode(units))
+}

@@ -1,0 +1,219 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+// wantForwarded has Ada call a user, whose calls are to be found by Carol, and returns the call. Both hear each other, and Ada hangs up.
+func wantForwarded(o *fixture.Office, called rig.User) string {
+	o.T.Helper()
+	o.AdaPhone.Dial(called.Extension)
+	o.CarolPhone.Wait("CALL_ESTABLISHED", "")
+	c := o.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" })
+	o.HearsOnly("Ada", o.AdaPhone, fixture.CarolTone)
+	o.HearsOnly("Carol", o.CarolPhone, fixture.AdaTone)
+	o.AdaPhone.Do("hangup", "")
+	o.CarolPhone.Wait("CALL_CLOSED", "")
+	id := c["id"].(string)
+	return id
+}
+
+// cdrOf waits for the end of Ada's call, and returns its record: the nth to a user.
+func cdrOf(o *fixture.Office, n int, called rig.User) fixture.CDR {
+	o.T.Helper()
+	o.AdaPhone.Wait("CALL_CLOSED", "")
+	return o.CDRs(n, "direction=internal&phone="+called.Extension)[0]
+}
+
+// rungUsers are the users whose phones were rung in a call of Ada's, one for each phone.
+func rungUsers(o *fixture.Office, callID string) (users []string) {
+	o.T.Helper()
+	var c struct {
+		Legs []struct {
+			User string `json:"user_id"`
+		}
+	}
+	o.Want(200, "GET", "/calls/"+callID+"?expand=legs", nil, &c)
+	for _, l := range c.Legs {
+		if l.User != "" && l.User != o.Ada.ID {
+			users = append(users, l.User)
+		}
+	}
+	return users
+}
+
+func TestForwarding_EveryRule(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+		o := fixture.NewOffice(s)
+		carol := "ext:" + o.Carol.Extension
+		refuses, away := o.AddUser("Dave"), o.AddUser("Eve")
+		busy := func(u rig.User) {
+			o.Server.Sipp(rig.Script{Scenario: "refuse", Status: 486, Port: o.RegisterSipp(u.SIP), From: u.SIP.Username})
+		}
+		calls := map[string]int{} // by who was called
+		for _, c := range []struct {
+			name   string
+			called rig.User
+			wants  map[string]any
+			before func()
+			reason string
+			rang   bool // the phones of who was called
+		}{
+			{"always", o.Bob, fixture.Forwarding("always", carol), nil, "always", false},
+			{"do not disturb", o.Bob, fixture.Forwarding("busy", "user:"+o.Carol.ID), func() {
+				o.Want(200, "PUT", "/users/"+o.Bob.ID+"/dnd", map[string]any{"enabled": true}, nil)
+			}, "do_not_disturb", false},
+			{"busy", refuses, fixture.Forwarding("busy", carol), func() { busy(refuses) }, "busy", true},
+			{"unreachable", away, fixture.Forwarding("unreachable", carol), nil, "unreachable", false},
+		} {
+			o.UpdateUser(c.called, c.wants)
+			if c.before != nil {
+				c.before()
+			}
+			id := wantForwarded(o, c.called)
+			calls[c.called.ID]++
+			if told := o.WaitTimelineStep(id, "forwarded"); told["reason"] != c.reason || told["user_id"] != c.called.ID {
+				t.Errorf("%s: told %v", c.name, told)
+			}
+			if rang := slices.Contains(rungUsers(o, id), c.called.ID); rang != c.rang {
+				t.Errorf("%s: the phones of who was called rang: %v", c.name, rang)
+			}
+			r := cdrOf(o, calls[c.called.ID], c.called)
+			if r.CallID != id || r.String() != "internal completed caller_hangup caller 0" || r.Agent == nil || r.Agent.ID != o.Carol.ID {
+				t.Errorf("%s: record %+v", c.name, r)
+			}
+		}
+		o.Want(200, "PUT", "/users/"+o.Bob.ID+"/dnd", map[string]any{"enabled": false}, nil)
+		o.UpdateUser(o.Bob, fixture.Forwarding("always", carol))
+		o.UpdateUser(o.Carol, fixture.Forwarding("always", "user:"+o.Bob.ID))
+		o.AdaPhone.Do("dial", o.Bob.Extension)
+		r := cdrOf(o, 3, o.Bob)
+		if told := o.WaitTimelineStep(r.CallID, "not_forwarded"); told["user_id"] != o.Bob.ID {
+			t.Errorf("two who forward to each other: told %v", told)
+		}
+		if rang := rungUsers(o, r.CallID); r.Status == "completed" || len(rang) != 0 {
+			t.Errorf("two who forward to each other: %+v; rung were %v", r, rang)
+		}
+	})
+}
+
+func TestForwarding_RingInOrderThenNoAnswer(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+		o := fixture.NewOffice(s)
+		dave := o.AddUser("Dave")
+		_, login := o.AddDevice(dave)
+		first, second := o.Phone(dave, 700, rig.PhoneOptions{}), o.Phone(rig.User{SIP: login}, fixture.CarolTone, rig.PhoneOptions{})
+		o.UpdateUser(dave, map[string]any{"ring_strategy": "in_order"})
+		o.UpdateUser(dave, fixture.Forwarding("no_answer", "ext:"+o.Carol.Extension))
+		o.AdaPhone.Do("dial", dave.Extension)
+		first.Wait("CALL_INCOMING", "")
+		c := o.LiveCall(func(c map[string]any) bool { return c["status"] == "ringing" })
+		var legs []string
+		rig.Until(t, "the leg of the first phone", 10*time.Second, func() bool { legs = rungUsers(o, c["id"].(string)); return len(legs) > 0 })
+		if len(legs) != 1 {
+			t.Errorf("the second phone rings with the first: %v", legs)
+		}
+		first.Wait("CALL_CLOSED", "")
+		second.Wait("CALL_INCOMING", "")
+		second.Do("accept", "")
+		o.AdaPhone.Wait("CALL_ESTABLISHED", "")
+		o.HearsOnly("Ada", o.AdaPhone, fixture.CarolTone)
+		o.HearsOnly("the second phone", second, fixture.AdaTone)
+		o.AdaPhone.Do("hangup", "")
+		second.Wait("CALL_CLOSED", "")
+		o.AdaPhone.Wait("CALL_CLOSED", "")
+		o.AdaPhone.Do("dial", dave.Extension)
+		first.Wait("CALL_INCOMING", "")
+		second.Wait("CALL_INCOMING", "")
+		o.CarolPhone.Wait("CALL_ESTABLISHED", "")
+		o.AdaPhone.Wait("CALL_ESTABLISHED", "")
+		o.HearsOnly("Ada", o.AdaPhone, fixture.CarolTone)
+		o.HearsOnly("Carol", o.CarolPhone, fixture.AdaTone)
+	})
+}
+
+func TestForwarding_ExternalWithDiversion(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+		o := fixture.NewOffice(s)
+		way := o.AddCarrier(o.Bob.ID, nil)
+		_, ulaw := fixture.Tone(t, fixture.BobTone)
+		o.UpdateUser(o.Bob, fixture.Forwarding("always", "(212) 555-0142"))
+		carrier := s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port, Play: ulaw})
+		o.AdaPhone.Dial(o.Bob.Extension)
+		o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone)
+		o.AdaPhone.Do("hangup", "")
+		carrier.Wait()
+		invite := carrier.Received("INVITE ", 0)
+		if !strings.HasPrefix(invite, "INVITE sip:+12125550142@") || !strings.Contains(rig.Field(invite, "Diversion"), way.Number) ||
+			!strings.Contains(rig.Field(invite, "History-Info"), way.Number) || !strings.Contains(rig.Field(invite, "From")+rig.Field(invite, "P-Asserted-Identity"), way.Number) {
+			t.Errorf("the carrier got\n%s", invite)
+		}
+		if told := o.WaitTimelineStep(cdrOf(o, 1, o.Bob).CallID, "forwarded"); told["to"] != "(212) 555-0142" {
+			t.Errorf("told %v", told)
+		}
+		var diversions []string
+		for i := range 4 {
+			diversions = append(diversions, fmt.Sprintf("Diversion: <sip:+1212555018%d@elsewhere.example>", i))
+		}
+		carrier = s.Sipp(rig.Script{Scenario: "answer", IP: way.IP, Port: way.Port})
+		s.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550177", Number: way.Number, Talk: time.Second, Headers: diversions}).Wait()
+		carrier.Wait()
+		invite = carrier.Received("INVITE ", 0)
+		if strings.Count(invite, "Diversion: ") != 5 || !strings.Contains(rig.Field(invite, "Diversion"), way.Number) {
+			t.Errorf("of a call from outside the carrier got\n%s", invite)
+		}
+		diversions = append(diversions, "Diversion: <sip:+12125550189@elsewhere.example>")
+		s.Sipp(rig.Script{Scenario: "call_refused", IP: way.IP, From: "+12125550178", Number: way.Number, Status: 480, Headers: diversions}).Wait()
+		if told := o.WaitTimelineStep(o.CDR("+12125550178").CallID, "not_forwarded"); told["problem"] != "the call was forwarded too often" {
+			t.Errorf("forwarded too often: told %v", told)
+		}
+		s.Command("outbound", "stop")
+		o.AdaPhone.Do("dial", o.Bob.Extension)
+		if told := o.WaitTimelineStep(cdrOf(o, 2, o.Bob).CallID, "not_rung"); told["reason"] != "blocked" || !strings.Contains(fmt.Sprint(told["phrase"]), "stopped") {
+			t.Errorf("while outbound calls are stopped: told %v", told)
+		}
+		s.Command("outbound", "start")
+		for _, to := range []string{"911", "ext:999", "user:usr_none", "flow:flw_none", "voicemail:x", "nobody"} {
+			o.Want(422, "PATCH", "/users/"+o.Bob.ID, fixture.Forwarding("always", to), nil)
+		}
+		o.UpdateUser(o.Bob, fixture.Forwarding("always", "user:"+o.Carol.ID))
+		o.UpdateUser(o.Bob, fixture.Forwarding("always", o.Carol.Extension))
+		wantForwarded(o, o.Bob)
+	})
+}
+
+func TestForwarding_Voicemail(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+		o := fixture.NewOffice(s)
+		eve := o.AddUser("Eve") // has no phone
+		voicemail := map[string]any{"voicemail": map[string]any{"enabled": true}}
+		o.UpdateUser(o.Bob, voicemail)
+		o.UpdateUser(eve, voicemail)
+		o.Want(200, "PUT", "/users/"+o.Bob.ID+"/dnd", map[string]any{"enabled": true}, nil)
+		for i, called := range []rig.User{o.Bob, eve} {
+			o.AdaPhone.Dial(called.Extension)
+			o.WaitBeep(o.AdaPhone, 30*time.Second)
+			<-time.After(3 * time.Second) // she speaks
+			o.AdaPhone.Do("hangup", "")
+			o.AdaPhone.Wait("CALL_CLOSED", "")
+			if got := o.WaitMessages(i + 1); got[0].From != o.Ada.Extension || got[0].Seconds < 2 {
+				t.Errorf("left for %s: %+v", called.Extension, got[0])
+			}
+		}
+		o.Want(200, "PUT", "/users/"+o.Bob.ID+"/dnd", map[string]any{"enabled": false}, nil)
+		o.AdaPhone.Dial(o.Bob.Extension)
+		o.BobPhone.Wait("CALL_ESTABLISHED", "")
+		o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone)
+	})
+}

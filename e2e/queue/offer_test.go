@@ -1,0 +1,68 @@
+package queue
+
+import (
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+// TestOffer_RefusalGoesToNextAgent has an agent refuse a caller, who keeps the place and is offered to another.
+func TestOffer_RefusalGoesToNextAgent(t *testing.T) {
+	t.Parallel()
+	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+		o := &fixture.Office{Org: fixture.NewOrg(s)}
+		o.Ada, o.Carol = o.AddUser("Ada"), o.AddUser("Carol")
+		o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
+		o.CarolPhone = o.Phone(o.Carol, fixture.CarolTone, rig.PhoneOptions{})
+		id := o.AddQueue(map[string]any{"strategy": "priority", "missed_offers_limit": 1, "missed_offers_pause_seconds": 4}, o.Ada, o.Carol)
+		o.Want(200, "PATCH", "/queues/"+id+"/members/"+o.Ada.ID, map[string]any{"priority": 1}, nil)
+		way := addQueueCarrier(o.Org, id)
+		v := o.CallIn(way, "+12125550111")
+		o.AdaPhone.Wait("CALL_INCOMING", "")
+		first := o.WaitQueueEntry(id, "offering")
+		o.AdaPhone.Do("hangup", "")
+		o.CarolPhone.Wait("CALL_INCOMING", "")
+		if e := o.QueueEntries(id); len(e) != 1 || e[0].ID != first.ID || e[0].Position != 1 || e[0].Offers != 2 {
+			t.Errorf("offered again: %+v, first %+v", e, first)
+		}
+		var a struct {
+			Presence struct{ Status, Reason string }
+		}
+		rig.Until(t, "who refused is away", 3*time.Second, func() bool {
+			o.Want(200, "GET", "/agents/"+o.Ada.ID, nil, &a)
+			return a.Presence.Status == "away" && a.Presence.Reason == "missed_offers"
+		})
+		mark := v.Mark()
+		o.CarolPhone.Do("accept", "")
+		v.WaitTone(mark, fixture.CarolTone)
+		o.WaitPresence(o.Ada, "available")
+		o.CarolPhone.Do("hangup", "")
+		v.WaitEnd()
+		if r := queueRecordOf(o.Org, "+12125550111"); r.Status != "completed" || len(r.Offered) != 2 || r.Offered[0].Result != "rejected" || r.Offered[1].Result != "answered" {
+			t.Errorf("record %+v", r)
+		}
+	})
+}
+
+// TestAbandon_CallMissed follows what is left of a caller who gives up while an agent is rung.
+func TestAbandon_CallMissed(t *testing.T) {
+	t.Parallel()
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+	o.Ada = o.AddUser("Ada")
+	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
+	id := o.AddQueue(map[string]any{"short_abandon_seconds": 0}, o.Ada)
+	v := o.CallIn(addQueueCarrier(o.Org, id), "+12125550111")
+	o.AdaPhone.Wait("CALL_INCOMING", "")
+	v.Line.HangUp()
+	o.AdaPhone.Wait("CALL_CLOSED", "")
+	o.WaitQueueEntry(id, "abandoned")
+	o.WaitPresence(o.Ada, "available")
+	if r := queueRecordOf(o.Org, "+12125550111"); r.Status != "missed" || r.missed() != "abandoned_in_queue" || r.EndReason != "caller_hangup" || r.results()[0] != "canceled" {
+		t.Errorf("record %+v", r)
+	}
+	if f := figuresOf(o.Org, id); f.Today.Abandoned != 1 || f.Waiting != 0 {
+		t.Errorf("figures %+v", f)
+	}
+}

@@ -1,0 +1,9 @@
+package speech
+
+import (
+	"testing"
+
+	"soniq/e2e/rig"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }

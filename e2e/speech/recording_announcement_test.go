@@ -1,0 +1,67 @@
+package speech
+
+import (
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+)
+
+// Both sides hear that they will be recorded before they hear each other, and nothing is recorded before.
+func TestRecordingAnnouncement_BeforeConversation(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOfficeWithAnnouncement(t, fixture.NoSpeech)
+	ada, bob := o.AdaPhone.Mark(), o.BobPhone.Mark()
+	o.AdaPhone.Dial(o.Bob.Extension)
+	words := o.WaitAnnouncement(5 * time.Second)
+	r := talk(o, ada, bob)
+	for who, pcm := range map[string][]int16{"Ada": o.AdaPhone.Since(ada, 4*time.Second), "Bob": o.BobPhone.Since(bob, 4*time.Second)} {
+		if alike, at := fixture.Similarity(pcm, words); alike < 0.8 || at > time.Second {
+			t.Errorf("%s heard what is like the announcement by %.2f, at %s", who, alike, at)
+		}
+	}
+	wantRecordedAfter(o, r, fixture.SampleDuration(len(words)))
+}
+
+// Where nothing can speak a tone stands for the words.
+func TestRecordingAnnouncement_ToneWithoutVoice(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOfficeWithAnnouncement(t, map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"})
+	ada, bob := o.AdaPhone.Mark(), o.BobPhone.Mark()
+	o.AdaPhone.Dial(o.Bob.Extension)
+	r := talk(o, ada, bob)
+	for who, pcm := range map[string][]int16{"Ada": o.AdaPhone.Since(ada, 2*time.Second), "Bob": o.BobPhone.Since(bob, 2*time.Second)} {
+		if d := fixture.ToneDuration(pcm, fixture.AnnouncementTone); d < 300*time.Millisecond || d > 600*time.Millisecond {
+			t.Errorf("%s heard the tone for %s", who, d)
+		}
+	}
+	wantRecordedAfter(o, r, 400*time.Millisecond)
+}
+
+// talk waits until both hear each other for a while, and returns the record of the call.
+func talk(o *fixture.Office, ada, bob int) fixture.CDR {
+	o.T.Helper()
+	o.AdaPhone.Since(ada, 2*time.Second)
+	c := o.LiveCall(func(c map[string]any) bool { return c["recording"].(map[string]any)["state"] == "recording" })
+	if consent := c["recording"].(map[string]any)["consent"]; consent != "announced" {
+		o.T.Errorf("consent: %v", consent)
+	}
+	o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone)
+	o.HearsOnly("Bob", o.BobPhone, fixture.AdaTone)
+	o.AdaPhone.Do("hangup", "")
+	o.BobPhone.Wait("CALL_CLOSED", "")
+	return o.CDR(o.Ada.Extension)
+}
+
+// wantRecordedAfter fails unless the recording begins when the announcement is over, with both tones.
+func wantRecordedAfter(o *fixture.Office, r fixture.CDR, announcement time.Duration) {
+	o.T.Helper()
+	both := o.RecordingAudio(o.Recording(r.CallID).ID, "").PCM
+	talk := r.EndedAt.Sub(*r.AnsweredAt)
+	if missing := talk - fixture.SampleDuration(len(both[0])); missing < announcement-200*time.Millisecond || missing > announcement+2*time.Second {
+		o.T.Errorf("%s of a call of %s are recorded; the announcement took %s", fixture.SampleDuration(len(both[0])), talk, announcement)
+	}
+	fixture.Hears(o.T, "the left channel", both[0], fixture.AdaTone, time.Second)
+	fixture.Hears(o.T, "the right channel", both[1], fixture.BobTone, time.Second)
+	fixture.HearsNot(o.T, "the left channel", both[0], fixture.AnnouncementTone, 0)
+}

@@ -1,0 +1,33 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+func TestSupervision_ListenWhisperBarge(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	_, monitor := o.SuperviseCall()
+	o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone)
+	o.HearsOnly("Bob", o.BobPhone, fixture.AdaTone)
+	o.Want(200, "PATCH", monitor, map[string]any{"mode": "whisper"}, nil)
+	o.HearsOnly("Bob, whispered to,", o.BobPhone, fixture.AdaTone, fixture.CarolTone)
+	o.HearsOnly("Ada, not whispered to,", o.AdaPhone, fixture.BobTone)
+	o.Want(200, "PATCH", monitor, map[string]any{"mode": "barge"}, nil)
+	o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone, fixture.CarolTone)
+	o.HearsOnly("Bob", o.BobPhone, fixture.AdaTone, fixture.CarolTone)
+	o.Want(204, "DELETE", monitor, nil, nil)
+	o.CarolPhone.Wait("CALL_CLOSED", "")
+	o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone)
+	o.HearsOnly("Bob", o.BobPhone, fixture.AdaTone)
+	o.AdaPhone.Do("hangup", "")
+	o.BobPhone.Wait("CALL_CLOSED", "")
+	r := o.CDR(o.Ada.Extension)
+	both := o.RecordingAudio(o.Recording(r.CallID).ID, "").PCM
+	fixture.HearsNot(t, "the left channel", both[0], fixture.CarolTone, 200*time.Millisecond)
+	fixture.HearsNot(t, "the right channel", both[1], fixture.CarolTone, 200*time.Millisecond)
+}

@@ -1,0 +1,127 @@
+package voiceagent
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+// speakingCaller is a visitor who is silent but for what they are told to say.
+type speakingCaller struct {
+	*fixture.Caller
+	words chan []int16
+	spoke chan time.Time
+
+	mu   sync.Mutex  // guards loud
+	loud []time.Time // when something was heard, of each packet that was
+}
+
+// callInSpeaking calls the carrier's number from outside.
+func callInSpeaking(s *fixture.Org, way fixture.Carrier, from string) *speakingCaller {
+	s.T.Helper()
+	line, err := s.DialIn(way, from)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	x := &speakingCaller{Caller: &fixture.Caller{T: s.T, Line: line}, words: make(chan []int16, 1), spoke: make(chan time.Time, 1)}
+	line.Listen(func(pcm []int16) {
+		x.Keep(pcm)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if peak(pcm) > 1000 {
+			x.loud = append(x.loud, time.Now())
+		}
+	})
+	ctx, hush := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for quiet := make([]int16, 160); ; {
+			select {
+			case pcm := <-x.words:
+				if line.Say(ctx, pcm) != nil {
+					return
+				}
+				x.spoke <- time.Now()
+			default:
+				if line.Say(ctx, quiet) != nil {
+					return
+				}
+			}
+		}
+	}()
+	s.T.Cleanup(func() { hush(); <-over })
+	return x
+}
+
+// say says something, and returns when it was said to its end.
+func (x *speakingCaller) say(pcm []int16) (ended time.Time) {
+	x.T.Helper()
+	x.words <- pcm
+	select {
+	case ended = <-x.spoke:
+	case <-time.After(60 * time.Second):
+		x.T.Fatal("it could not be said")
+	}
+	return ended
+}
+
+// waitSilence waits until nothing was heard for most of a second, and returns a mark there.
+func (x *speakingCaller) waitSilence(mark int) int {
+	x.T.Helper()
+	const quiet = 6400
+	rig.Until(x.T, "the agent has finished", 30*time.Second, func() bool {
+		n := x.Mark()
+		return n >= mark+quiet && peak(x.Since(n-quiet, quiet*time.Second/8000)) < 500
+	})
+	return x.Mark()
+}
+
+func peak(pcm []int16) (most int16) {
+	for _, v := range pcm {
+		most = max(most, v, -v)
+	}
+	return most
+}
+
+// trimmed is speech without silence at its ends.
+func trimmed(pcm []int16) []int16 {
+	loud := func(v int16) bool { return v > 500 || v < -500 }
+	for len(pcm) > 0 && !loud(pcm[0]) {
+		pcm = pcm[1:]
+	}
+	for len(pcm) > 0 && !loud(pcm[len(pcm)-1]) {
+		pcm = pcm[:len(pcm)-1]
+	}
+	return pcm
+}
+
+// timelineDetails are the steps of voice agents in a call's timeline, of one kind.
+func timelineDetails(t testing.TB, timeline, kind string) (all []map[string]any) {
+	t.Helper()
+	var page struct {
+		Data []struct {
+			Kind   string
+			Detail map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(timeline), &page); err != nil {
+		t.Fatalf("timeline: %v", err)
+	}
+	for _, s := range page.Data {
+		if s.Kind == kind {
+			all = append(all, s.Detail)
+		}
+	}
+	return all
+}
+
+// assistantNode is a flow of an agent that hands over to a user.
+func addAgentCarrier(o *fixture.Office, config map[string]any) fixture.Carrier {
+	return o.AddFlowCarrier(o.AddFlow(fixture.Node("agent", "ai_agent", config, "failed", "bye"), fixture.Node("bye", "hangup", nil)))
+}

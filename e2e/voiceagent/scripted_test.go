@@ -1,0 +1,121 @@
+package voiceagent
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+	"soniq/media"
+)
+
+// A telephone calls with recorded speech; others are silent, or press 0.
+func TestVoiceAgent_PhoneSpeechSilenceAndZeroKey(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewAIServer(t)
+	s := rig.Start(t, e.VoiceOptions())
+	o := &fixture.Office{Org: fixture.NewOrg(s)}
+	o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
+	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
+	f := o.AddFlow(fixture.Node("agent", "ai_agent", map[string]any{"instructions": faq, "handoff": "user:" + o.Bob.ID, "greeting": "How can I help?"}, "failed", "bye"),
+		fixture.Node("bye", "hangup", nil))
+
+	var words []int16
+	quiet := make([]int16, 8*8000)
+	words = append(words, quiet...)
+	words = append(words, trimmed(fixture.Synthesize(t, "rms", "What are your opening hours?"))...)
+	words = append(append(words, quiet...), quiet...)
+	recorded := filepath.Join(t.TempDir(), "words.wav")
+	if err := media.WriteWAV(recorded, media.WAV{Rate: 8000, PCM: [][]int16{words}}, media.PCM16); err != nil {
+		t.Fatal(err)
+	}
+	phone := s.Phone(o.Ada.SIP, rig.PhoneOptions{Say: recorded, Auto: true})
+	o.Want(201, "POST", "/calls", map[string]any{"to": "ext:" + o.Ada.Extension, "flow_id": f}, nil)
+	phone.Wait("CALL_ESTABLISHED", "")
+
+	rig.Until(t, "the telephone hears the answer", 30*time.Second, func() bool {
+		n := time.Duration(phone.Mark()) * time.Second / 8000
+		return n > time.Second && fixture.ToneDuration(phone.Since(0, n-200*time.Millisecond), fixture.AnswerTone) > 500*time.Millisecond
+	})
+	phone.Do("hangup", "")
+	got, steps, timeline := o.FlowPath(o.CDRs(1, "")[0].CallID)
+	if turns := timelineDetails(t, timeline, "ai_agent.turn"); got != "agent:gone" || len(turns) != 1 {
+		t.Errorf("way of the telephone: %s %+v; turns %v", got, steps, turns)
+	}
+
+	way := o.AddFlowCarrier(f)
+	pressing := callInSpeaking(o.Org, way, "+12125550103")
+	at := pressing.WaitTone(0, fixture.AgentGreetingTone)
+	pressing.Press("0")
+	pressing.WaitTone(at, fixture.BobTone)
+	pressing.Line.HangUp()
+
+	silent := callInSpeaking(o.Org, way, "+12125550102")
+	silent.WaitTone(0, fixture.AgentGreetingTone)
+	silent.WaitEnd()
+	if got, steps, timeline = o.FlowPath(o.CDR("+12125550102").CallID); got != "agent:silence bye" {
+		t.Errorf("way of who was silent: %s %+v %s", got, steps, timeline)
+	}
+}
+
+// faq is what a scripted agent is told.
+const faq = `You work for a dentist.
+Q: What are your opening hours? | opening hours | when are you open
+A: We are open from nine to five.
+Q: Where can I park? | parking
+A: There is free parking behind the house, for all of our patients, the whole day, every day of the week, and also in the evening.`
+
+// A caller speaks with the scripted agent: it says what it is, answers, is interrupted, and hands over.
+func TestScripted_AnswersAndHandsOver(t *testing.T) {
+	t.Parallel()
+	e := fixture.NewAIServer(t)
+	rig.Each(t, e.VoiceOptions(), func(t *testing.T, s *rig.Server) {
+		o := &fixture.Office{Org: fixture.NewOrg(s)}
+		o.Bob = o.AddUser("Bob")
+		o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
+		way := addAgentCarrier(o, map[string]any{"instructions": faq, "handoff": "user:" + o.Bob.ID})
+
+		v := callInSpeaking(o.Org, way, "+12125550101")
+		at := v.WaitTone(0, fixture.DisclosureTone)
+		at = v.waitSilence(v.WaitTone(at, fixture.AgentGreetingTone))
+		v.say(trimmed(fixture.Synthesize(t, "rms", "What are your opening hours?")))
+		at = v.waitSilence(v.WaitTone(at, fixture.AnswerTone))
+		v.say(trimmed(fixture.Synthesize(t, "rms", "Where can I park?")))
+		at = v.WaitTone(at, fixture.SecondTone)
+		v.say(trimmed(fixture.Synthesize(t, "rms", "I want to speak to a person please."))) // into the answer, which takes five seconds
+		if heard := v.Since(at, 10*time.Second); fixture.ToneDuration(heard, fixture.SecondTone) > 4*time.Second {
+			t.Errorf("the agent spoke on for %s when it was interrupted", fixture.ToneDuration(heard, fixture.SecondTone))
+		}
+		v.WaitTone(at, fixture.HandoffTone)
+		v.WaitTone(at, fixture.BobTone)
+		v.Line.HangUp()
+
+		r := o.CDR("+12125550101")
+		got, steps, timeline := o.FlowPath(r.CallID)
+		if got != "agent:answered" || r.Agent == nil || r.Agent.ID != o.Bob.ID {
+			t.Fatalf("way %s %+v; %s", got, steps, timeline)
+		}
+		turns := timelineDetails(t, timeline, "ai_agent.turn")
+		if len(turns) != 3 || turns[0]["interrupted"] != false || turns[1]["interrupted"] != true {
+			t.Errorf("turns: %v", turns)
+		}
+		for _, x := range turns[:2] {
+			for _, stage := range []string{"understood_ms", "endpoint_ms", "thought_ms", "voiced_ms", "audio_ms"} {
+				if _, ok := x[stage].(float64); !ok {
+					t.Errorf("a turn without %s: %v", stage, x)
+				}
+			}
+		}
+		var notes struct{ Data []struct{ Body string } }
+		o.Want(200, "GET", "/calls/"+r.CallID+"/notes", nil, &notes)
+		if len(notes.Data) != 1 || !strings.Contains(notes.Data[0].Body, "person") || !strings.Contains(notes.Data[0].Body, "nine to five") ||
+			strings.Contains(notes.Data[0].Body, "evening") || !strings.Contains(notes.Data[0].Body, "There is") {
+			t.Errorf("what Bob is told: %+v", notes.Data)
+		}
+		if strings.Contains(s.Log(), "level=ERROR") {
+			t.Error("errors in the log")
+		}
+	})
+}

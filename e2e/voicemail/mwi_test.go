@@ -1,0 +1,35 @@
+package voicemail
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+func TestMWI_Subscribed(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	ada := fixture.NewOrg(s).AddUser("Ada")
+	phone := s.Phone(ada.SIP, rig.PhoneOptions{Lamp: true})
+	phone.Wait("MWI_NOTIFY", "Voice-Message: 0/0")
+}
+
+// A telephone that never subscribes is told all the same.
+func TestMWI_Unsolicited(t *testing.T) {
+	t.Parallel()
+	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
+	m := newVoicemailOffice(s)
+	bob := m.AddUser("Bob")
+	m.routeTo(bob.ID)
+	port := m.RegisterSipp(bob.SIP)
+	told := s.Sipp(rig.Script{Scenario: "answer_notify", Port: port, Event: "message-summary", Limit: time.Minute})
+	m.leaveMessage("+442079460007", fixture.MessageTone, 3*time.Second)
+	told.Wait()
+	if got := told.Received("NOTIFY", 0); !strings.Contains(got, "Messages-Waiting: yes") || !strings.Contains(got, "Voice-Message: 1/0 (0/0)") ||
+		rig.Field(got, "Subscription-State") != "terminated" || rig.Field(got, "Content-Type") != "application/simple-message-summary" {
+		t.Errorf("told:\n%s", got)
+	}
+}

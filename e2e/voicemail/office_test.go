@@ -1,0 +1,63 @@
+package voicemail
+
+import (
+	"time"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+)
+
+// voicemailOffice is an organisation where outside callers reach the mailbox of Ada.
+type voicemailOffice struct {
+	*fixture.Org
+	ada      rig.User
+	adaPhone *rig.Phone
+	number   string
+	carrier  fixture.Carrier
+}
+
+// newVoicemailOffice makes one. The telephone of Ada is silent and subscribes to her mailbox.
+func newVoicemailOffice(s *rig.Server) *voicemailOffice {
+	s.T.Helper()
+	m := &voicemailOffice{Org: fixture.NewOrg(s)}
+	m.ada = m.AddUser("Ada")
+	c := m.AddCarrier("", map[string]any{"inbound": map[string]any{"allowed_ips": []string{"127.0.0.1"}}})
+	m.number, m.carrier = c.Number, c
+	m.routeTo(m.ada.ID)
+	silence, _ := fixture.WriteAudio(s.T, "silence", make([]int16, 8000*60))
+	m.adaPhone = s.Phone(m.ada.SIP, rig.PhoneOptions{Lamp: true, Say: silence})
+	m.adaPhone.Wait("MWI_NOTIFY", "Messages-Waiting: no")
+	return m
+}
+
+// callFromOutside is a caller from outside who says something from the moment they are connected.
+func (m *voicemailOffice) callFromOutside(number, say string) *rig.Phone {
+	m.T.Helper()
+	return m.Server.Phone(rig.Login{Username: number, Domain: "carrier.example"}, rig.PhoneOptions{Say: say, Unregister: true})
+}
+
+// leaveMessage has a stranger call, and hang up some time after the beep.
+func (m *voicemailOffice) leaveMessage(number string, hz float64, d time.Duration) {
+	m.T.Helper()
+	say, _ := fixture.Tone(m.T, hz)
+	p := m.callFromOutside(number, say)
+	p.Dial(m.number)
+	m.WaitBeep(p, 20*time.Second)
+	<-time.After(d) // they speak
+	p.Do("hangup", "")
+}
+
+// pressKeys dials keys one after the other.
+func pressKeys(p *rig.Phone, keys string) {
+	for _, k := range keys {
+		p.Do("sndcode", string(k))
+	}
+}
+
+// routeTo has callers of the number come to a mailbox.
+func (m *voicemailOffice) routeTo(mailbox string) {
+	m.T.Helper()
+	var numbers struct{ Data []struct{ ID string } }
+	m.Want(200, "GET", "/numbers", nil, &numbers)
+	m.Want(200, "PATCH", "/numbers/"+numbers.Data[0].ID, map[string]any{"fallback": "voicemail:" + mailbox}, nil)
+}
