@@ -19,7 +19,9 @@ func New(t testing.TB, address string) string {
 }
 
 // Create makes an empty database on the server at address. It returns the database's address and a function that drops it.
-func Create(address string) (made string, drop func() error, err error) { return copyOf(address, "template1") }
+func Create(address string) (made string, drop func() error, err error) {
+	return copyOf(address, "template1")
+}
 
 // Copy copies a database of the server for the time of a test, and returns the address of the copy.
 func Copy(t testing.TB, address, from string) string {

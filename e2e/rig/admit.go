@@ -21,10 +21,11 @@ const slotsPerProcessor = 10
 type Load int
 
 const (
-	Waits   Load = 1 // a server with hardly anything to do
-	Calls   Load = 2 // phones, and a server without speech recognition
-	Speech  Load = 4 // the same with recognition
-	Browser Load = 6 // Chromium, or other programs that compute much
+	Waits   Load = 1  // a server with hardly anything to do
+	Calls   Load = 2  // phones, and a server without speech recognition
+	Speech  Load = 4  // the same with recognition
+	Browser Load = 6  // Chromium, or other programs that compute much
+	All     Load = 10 // whatever a processor has
 )
 
 // Admit waits until the processors have room for a test and counts it until it ends. A test of which a parent was admitted, or which
@@ -44,40 +45,58 @@ func Admit(t testing.TB, load Load) {
 		for _, f := range slots {
 			_ = f.Close()
 		}
-		admissions.remove(t.Name())
-		if err := limit.Write(t.Name(), admitted.Sub(began), time.Since(admitted)); err != nil {
+		cpu := admissions.remove(t.Name())
+		if err := limit.Write(t.Name(), admitted.Sub(began), time.Since(admitted), cpu); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
 // admissions are the tests of this process that run.
-var admissions = holders{names: map[string]bool{}}
+var admissions = holders{names: map[string]time.Duration{}}
 
 type holders struct {
-	mu    sync.Mutex // guards names
-	names map[string]bool
+	mu    sync.Mutex               // guards names
+	names map[string]time.Duration // with the processor time that their servers used
 }
 
 // add adds a test and reports whether neither it nor a parent of it was there.
 func (h *holders) add(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for parent := name; parent != ""; {
-		if h.names[parent] {
-			return false
-		}
-		cut := strings.LastIndexByte(parent, '/')
-		parent = parent[:max(cut, 0)]
+	if _, there := h.admitted(name); there {
+		return false
 	}
-	h.names[name] = true
+	h.names[name] = 0
 	return true
 }
 
-func (h *holders) remove(name string) {
+// admitted returns which test was admitted for a test: itself or a parent. The caller holds the lock.
+func (h *holders) admitted(name string) (string, bool) {
+	for name != "" {
+		if _, there := h.names[name]; there {
+			return name, true
+		}
+		name = name[:max(strings.LastIndexByte(name, '/'), 0)]
+	}
+	return "", false
+}
+
+// used adds processor time of a server to its test.
+func (h *holders) used(name string, cpu time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if holder, there := h.admitted(name); there {
+		h.names[holder] += cpu
+	}
+}
+
+func (h *holders) remove(name string) (cpu time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	cpu = h.names[name]
 	delete(h.names, name)
+	return cpu
 }
 
 func slotCount() int { return slotsPerProcessor * runtime.NumCPU() }

@@ -248,6 +248,9 @@ func (s *Server) follow(out io.Reader, ready chan<- []string) {
 		}
 	}
 	_ = s.command.Wait()
+	if s.T != nil {
+		admissions.used(s.T.Name(), s.command.ProcessState.UserTime()+s.command.ProcessState.SystemTime())
+	}
 	close(s.exited)
 }
 

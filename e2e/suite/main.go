@@ -37,20 +37,32 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s := newSuite(ctx, dir)
+	s, err := newSuite(ctx, dir)
+	if err != nil {
+		return err
+	}
 	defer s.stop()
 	plan(s)
 	return s.report(os.Stdout)
 }
 
+// fuzzTime is how long each kind of network input is fuzzed. `make soak` does so for longer.
+const fuzzTime = "20s"
+
 // newSuite measures the machine and prepares the environment that all parts share.
-func newSuite(ctx context.Context, dir string) *suite {
-	s := &suite{dir: dir, started: time.Now(), slowness: slowness(), binary: filepath.Join(dir, "soniq"), records: filepath.Join(dir, "records.jsonl")}
+func newSuite(ctx context.Context, dir string) (*suite, error) {
+	records, err := newRecords()
+	if err != nil {
+		return nil, err
+	}
+	s := &suite{dir: dir, started: time.Now(), slowness: slowness(), binary: filepath.Join(dir, "soniq"), records: records}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.environment = append(os.Environ(),
 		"SONIQ_E2E_BINARY="+s.binary,
+		"SONIQ_E2E_EVERYTHING="+filepath.Join(dir, "everything"),
+		"FUZZTIME="+fuzzTime,
 		"SONIQ_TEST_RECORDS="+s.records,
 		fmt.Sprintf("SONIQ_TEST_SLOWNESS=%.2f", s.slowness))
 	s.printf("this machine takes %.1f times as long as the one that limits were set on", s.slowness)
-	return s
+	return s, nil
 }

@@ -21,7 +21,7 @@ func (s *suite) reportRecords(w io.Writer) {
 	slices.SortFunc(all, func(a, b limit.Record) int { return int(1000 * (b.Seconds - a.Seconds)) })
 	fmt.Fprintln(w, "\nslowest end-to-end tests, without the time they waited for free processors:")
 	for _, r := range all[:min(10, len(all))] {
-		fmt.Fprintf(w, "%7.1f s  %s\n", r.Seconds, r.Test)
+		fmt.Fprintf(w, "%7.1f s  %s (servers: %.1f s of CPU)\n", r.Seconds, r.Test, r.CPU)
 	}
 	for _, r := range all {
 		if r.Seconds > r.Budget*s.slowness {

@@ -5,16 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 )
+
+// recordsFile holds what each end-to-end test of the last run took, see limit.Record.
+const recordsFile = "build/test-records.jsonl"
+
+// newRecords removes the records of the run before and returns where those of this run belong.
+func newRecords() (path string, err error) {
+	if err := os.MkdirAll("build", 0o755); err != nil {
+		return "", err
+	}
+	if err := os.Remove(recordsFile); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	return filepath.Abs(recordsFile)
+}
 
 // resultsFile lists every test and subtest of the last run: outcome, seconds, part, package, name.
 const resultsFile = "build/test-results.tsv"
 
 // writeResults writes the results of this run to resultsFile.
 func (s *suite) writeResults() error {
-	if err := os.MkdirAll("build", 0o755); err != nil {
-		return err
-	}
 	f, err := os.Create(resultsFile)
 	if err != nil {
 		return err

@@ -29,6 +29,9 @@ func (s *suite) build(all packages) bool {
 	c := s.command(0, "", flat("go", "test", "-c", "-o", s.dir+"/", compileFlags, paths(all.e2e))...)
 	c.Env = append(c.Env, "CGO_ENABLED=0")
 	ok = s.execute(p, c) && ok
+	c = s.command(0, "", "go", "build", "-trimpath", "-tags", "conformance", "-o", filepath.Join(s.dir, "everything"), ".")
+	c.Env = append(c.Env, "CGO_ENABLED=0")
+	ok = s.execute(p, c) && ok
 	if len(all.realtime) > 0 {
 		ok = s.execute(p, s.command(0, "", flat("scripts/race", "test", "-c", "-o", s.dir+"/race/", compileFlags, paths(all.realtime))...)) && ok
 	}
