@@ -35,7 +35,7 @@ func TestSchemaFuzz_EveryOperation(t *testing.T) {
 		length = 10 * time.Minute
 	}
 	t.Logf("seed %d for %s", seed, length)
-	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	st := newStage(t, s)
 	f := &fuzzer{stage: st, generator: newGenerator(seed), seen: map[string]map[int]int{}, broken: map[string]bool{}}
 	f.seed(t)

@@ -4,13 +4,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
 // TestBinary_FoundFromOtherFolders locates a binary that is named relative to where the bench was started, and tells what is none.
 func TestBinary_FoundFromOtherFolders(t *testing.T) {
-	goTool := filepath.Join(runtime.GOROOT(), "bin", "go") // a program that answers "version", as ours does
+	goTool, err := exec.LookPath("go") // a program that answers "version", as ours does
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(filepath.Dir(goTool))
 	b := &bench{binary: "./go"}
 	if err := b.locate(); err != nil {

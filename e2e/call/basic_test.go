@@ -12,7 +12,7 @@ import (
 
 func TestCall_BetweenExtensions(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		office := fixture.NewOrg(s)
 		ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 		low, _ := fixture.Tone(t, 440)
@@ -133,7 +133,7 @@ func wantRanges(s *fixture.Org, rec fixture.Recording) {
 
 func TestCall_OverTCP(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	office := fixture.NewOrg(s)
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 	low, _ := fixture.Tone(t, 440)

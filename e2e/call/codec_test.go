@@ -17,7 +17,7 @@ func TestCodec_TranscodingBetweenPhones(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+			s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 			office := fixture.NewOrg(s)
 			ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 			low, _ := fixture.Tone(t, 440)
@@ -58,7 +58,7 @@ func wantTone(t *testing.T, who string, w media.WAV, channel int, hz float64) {
 
 func TestCodec_PCMAToPCMU(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	office := fixture.NewOrg(s)
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 	low, _ := fixture.Tone(t, 440)
@@ -81,7 +81,7 @@ func TestCodec_PCMAToPCMU(t *testing.T) {
 
 func TestCodec_UnsupportedRefused(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -102,7 +102,7 @@ func TestCodec_UnsupportedRefused(t *testing.T) {
 // A linphonec that speaks Opus only and a baresip that speaks G.711 only hear each other, whoever calls.
 func TestCodec_OpusToG711WithLinphone(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{Auto: true, Codecs: "PCMU/8000"})

@@ -14,7 +14,7 @@ import (
 // to none sends back what it hears, which is recorded as what it says.
 func TestDTMF_INFOToRFC4733AndTones(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	ada, bob := company.AddUser("Ada"), company.AddUser("Bob")
 	toAda, toBob := company.AddCarrier(ada.ID, nil), company.AddCarrier(bob.ID, nil)
@@ -49,7 +49,7 @@ func TestDTMF_INFOToRFC4733AndTones(t *testing.T) {
 
 func TestDTMF_ByRequest(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	var sent struct {
 		Digits int `json:"digits_sent"`
@@ -71,7 +71,7 @@ func TestDTMF_RFC4733INFOAndInband(t *testing.T) {
 	for _, codec := range []string{"PCMU/8000", "G722/16000"} {
 		t.Run(codec, func(t *testing.T) {
 			t.Parallel()
-			o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+			o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 			o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 			o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{Codecs: codec})
 			o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true, Codecs: codec})
@@ -121,7 +121,7 @@ func TestDTMF_RFC4733ToTones(t *testing.T) {
 	for _, codec := range []string{"PCMU/8000", "PCMA/8000"} { // the other takes PCMU only
 		t.Run(codec, func(t *testing.T) {
 			t.Parallel()
-			o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+			o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 			o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 			o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{Codecs: codec})
 			echo := o.Server.Sipp(rig.Script{Scenario: "answer", NoEvents: true, Echo: true, Port: o.RegisterSipp(o.Bob.SIP), From: o.Bob.SIP.Username})
@@ -148,7 +148,7 @@ func TestDTMF_RFC4733ToTones(t *testing.T) {
 // they speak to.
 func TestDTMF_SupervisedCall(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	_, monitor := o.SuperviseCall()
 	o.AdaPhone.Do("sndcode", "5")
 	wantNextKey(o.BobPhone, "5")
@@ -172,7 +172,7 @@ func TestDTMF_SupervisedCall(t *testing.T) {
 // Keys by INFO go to all who are in a conference as well.
 func TestDTMF_INFOInConference(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	dora := o.AddHandset("Dora", nil)
 	call := dora.Dial(o.Bob.Extension)
 	o.BobPhone.Wait("CALL_ESTABLISHED", "")
@@ -189,7 +189,7 @@ func TestDTMF_INFOInConference(t *testing.T) {
 // Who takes no events hears the keys of a conference as tones: it sends back what it hears, which is recorded as what it says.
 func TestDTMF_TonesInConference(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	dave := o.AddUser("Dave")
 	echo := o.Server.Sipp(rig.Script{Scenario: "answer", NoEvents: true, Echo: true, Port: o.RegisterSipp(dave.SIP), From: dave.SIP.Username})
 	o.AdaPhone.Dial(dave.Extension)

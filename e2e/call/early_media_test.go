@@ -10,7 +10,7 @@ import (
 
 func TestEarlyMedia_HeardBeforeAnswer(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -34,7 +34,7 @@ func TestEarlyMedia_HeardBeforeAnswer(t *testing.T) {
 
 func TestForking_SecondAnswerReleased(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)

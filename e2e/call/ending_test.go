@@ -12,7 +12,7 @@ import (
 
 func TestHangup_CalleeNamed(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	office := fixture.NewOrg(s)
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 	low, _ := fixture.Tone(t, 440)
@@ -60,7 +60,7 @@ var endings = []ending{
 
 func TestEnding_Inbound(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		company := fixture.NewOrg(s)
 		for i, e := range endings {
 			t.Run(e.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func callFromCarrier(s *fixture.Org, e ending, from string) {
 
 func TestEnding_Outbound(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		for i, e := range endings {
 			t.Run(e.name, func(t *testing.T) {
 				t.Parallel()
@@ -153,7 +153,7 @@ func callToCarrier(s *fixture.Org, e ending, to string) {
 
 func TestInbound_NoRegisteredPhone(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -168,7 +168,7 @@ func TestInbound_NoRegisteredPhone(t *testing.T) {
 
 func TestInbound_UnknownNumber(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	way := company.AddCarrier(company.AddUser("Ada").ID, nil)
 	s.Sipp(rig.Script{Scenario: "call_refused", IP: way.IP, From: "+12125550199", Number: "+12125559999", Status: 404}).Wait()
@@ -195,7 +195,7 @@ func TestRinging_Timeout(t *testing.T) {
 
 func TestEnding_MaximumDuration(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	o.Want(201, "POST", "/calls", map[string]any{"to": "ext:" + o.Bob.Extension, "user_id": o.Ada.ID, "max_duration_seconds": 3}, nil)
 	o.BobPhone.Wait("CALL_ESTABLISHED", "")
 	o.HearsOnly("Ada, before,", o.AdaPhone, fixture.BobTone)

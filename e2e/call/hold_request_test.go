@@ -61,7 +61,7 @@ func wantNeverHeld(o *fixture.Office, far *rig.Sipp) {
 }
 
 func newCallerOffice(t *testing.T) *fixture.Office {
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada = o.AddUser("Ada")
 	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
 	return o
@@ -69,7 +69,7 @@ func newCallerOffice(t *testing.T) *fixture.Office {
 
 func TestHoldRequest_Music(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	var held map[string]any
 	o.Want(200, "POST", path+"/hold", map[string]any{}, &held)

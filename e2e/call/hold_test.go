@@ -12,7 +12,7 @@ import (
 
 func TestHold_SDPDirections(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		for _, c := range []struct{ name, asked, agreed string }{
 			{"with music", "sendonly", "recvonly"},
 			{"in silence", "inactive", "inactive"},
@@ -96,7 +96,7 @@ func wantDirections(s *fixture.Org, caller, callee *rig.Sipp, asked, agreed stri
 
 func TestHold_FromPhone(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	office := fixture.NewOrg(s)
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 	low, _ := fixture.Tone(t, 440)
@@ -132,7 +132,7 @@ func TestHold_FromPhone(t *testing.T) {
 
 func TestHold_RefusedByPhone(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -152,7 +152,7 @@ func TestHold_RefusedByPhone(t *testing.T) {
 
 func TestHold_BothSides(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	office := fixture.NewOrg(s)
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 	low, _ := fixture.Tone(t, 440)

@@ -10,7 +10,7 @@ import (
 
 func TestINFO_MediaControlRelayed(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)

@@ -18,7 +18,7 @@ func TestPickUp_ByRequest(t *testing.T) {
 	}{{"by itself", true}, {"by hand", false}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+			o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 			o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 			o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
 			o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{})

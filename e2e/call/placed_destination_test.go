@@ -120,7 +120,7 @@ func TestPlacedCall_CustomHeaders(t *testing.T) {
 // Of the telephones of a user only the one that is named rings.
 func TestPlacedCall_NamedDevice(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	desk, login := o.AddDevice(o.Ada)
 	tone, _ := fixture.Tone(t, 700)
 	deskPhone := o.Server.Phone(login, rig.PhoneOptions{Auto: true, Say: tone})

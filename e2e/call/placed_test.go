@@ -14,7 +14,7 @@ import (
 
 func TestPlacedCall_ForUser(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		var made map[string]any
 		o.Want(201, "POST", "/calls", map[string]any{"to": "ext:" + o.Bob.Extension, "user_id": o.Ada.ID, "reason": "called back",
@@ -39,7 +39,7 @@ func TestPlacedCall_ForUser(t *testing.T) {
 
 func TestPlacedCall_RingingLegShown(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	dave := o.AddUser("Dave")
 	silent := o.Phone(dave, 700, rig.PhoneOptions{})
 	o.Want(201, "POST", "/calls", map[string]any{"to": "ext:" + dave.Extension, "user_id": o.Ada.ID}, nil)

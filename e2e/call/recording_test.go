@@ -10,7 +10,7 @@ import (
 
 func TestRecording_Pause(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	o.Want(200, "POST", path+"/recording/pause", map[string]any{"reason": "payment"}, nil)
 	o.Want(200, "POST", path+"/mute", map[string]any{}, nil) // Bob is silent, so Ada's phone marks the time
@@ -32,7 +32,7 @@ func TestRecording_Pause(t *testing.T) {
 
 func TestRecording_Mono(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	o.Want(200, "POST", path+"/recording/stop", nil, nil)
 	o.Want(200, "POST", path+"/recording/start", map[string]any{"channels": 1}, nil)
@@ -67,7 +67,7 @@ func TestRecording_Mono(t *testing.T) {
 // A recording that was paused for a time goes on by itself.
 func TestRecording_PauseExpires(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	state := func(c map[string]any) any { return c["recording"].(map[string]any)["state"] }
 	paused := time.Now()

@@ -10,7 +10,7 @@ import (
 
 func TestRinging_FirstAnswerWins(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -31,7 +31,7 @@ func TestRinging_FirstAnswerWins(t *testing.T) {
 
 func TestRinging_AnswerAcrossCancel(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -61,7 +61,7 @@ func deviceOf(s *fixture.Org, number string) string {
 
 func TestRinging_BusyPhoneLeavesOthers(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -78,7 +78,7 @@ func TestRinging_BusyPhoneLeavesOthers(t *testing.T) {
 
 func TestRinging_DeclineEndsAll(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -95,7 +95,7 @@ func TestRinging_DeclineEndsAll(t *testing.T) {
 
 func TestRinging_DoNotDisturb(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -116,7 +116,7 @@ func TestRinging_DoNotDisturb(t *testing.T) {
 
 func TestRinging_UnregisteredPhone(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -139,7 +139,7 @@ func TestRinging_UnregisteredPhone(t *testing.T) {
 
 func TestRinging_ClosedTCPConnection(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)

@@ -58,7 +58,7 @@ func wantLiveQuality(o *fixture.Office, caller, callee *rig.Phone, last func(cal
 // TestStream_LiveQuality has the stream tell of both legs of a good call, and of one with a leg on a bad network.
 func TestStream_LiveQuality(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	for _, c := range []struct {
 		name string
 		bad  bool
@@ -90,7 +90,7 @@ func TestStream_LiveQuality(t *testing.T) {
 // TestStream_CallProgress follows telephones that sign in, ring, are held and taken back, and a key that is pressed.
 func TestStream_CallProgress(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := &fixture.Office{Org: fixture.NewOrg(s)}
 		o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 		call := ""

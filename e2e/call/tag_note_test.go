@@ -11,7 +11,7 @@ import (
 // Tags and notes are given while people talk and afterwards, seen at once, and stay with the record.
 func TestTagsAndNotes_DuringAndAfterCall(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := &fixture.Office{Org: fixture.NewOrg(s)}
 		rings := make(chan *fixture.IncomingCall, 1)
 		ada, bob := o.AddHandset("Ada", nil), o.AddHandset("Bob", rings)

@@ -104,7 +104,7 @@ func TestCallLog_Tryton(t *testing.T) {
 	var made []int
 	d.Call("model.party.party.create", &made, []any{map[string]any{"name": "Robert", "contact_mechanisms": []any{[]any{"create",
 		[]any{map[string]any{"type": "phone", "value": "+1 212 555 0178"}}}}}})
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	company := fixture.NewOrg(s)
 	company.Want(201, "POST", "/crm/connections", map[string]any{"provider": "tryton", "name": "Tryton", "timeout_ms": 5000, "settings": map[string]any{
 		"url": "http://" + d.Address, "database": d.Database, "username": d.User, "password": d.Password, "transcripts": true}}, nil)

@@ -17,7 +17,7 @@ import (
 // hangs, one is dead, one lies.
 func TestLookup_CallerNamedBeforeAnswer(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		company := fixture.NewOrg(s)
 		release := make(chan struct{})
 		hanging := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,7 +121,7 @@ func wantLateAnswer(s *fixture.Org, release chan struct{}) {
 // surely theirs.
 func TestLookup_NumberFormats(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	written := []string{"+12125551000", "212 555 1001", "0012125551002", "(212) 555-1003", "212.555.1004 ext. 12"}
 	rows := "id,name,phone\n"

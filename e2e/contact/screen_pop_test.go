@@ -21,7 +21,7 @@ func TestScreenPop_Latency(t *testing.T) {
 	if os.Getenv("SONIQ_BENCH") == "" {
 		t.Skip("measured with SONIQ_BENCH=1")
 	}
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -91,7 +91,7 @@ func measurePops(s *fixture.Org, what string, way fixture.Carrier, user rig.User
 // of whom that was not wanted.
 func TestScreenPop_AfterTransfer(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	o.Want(201, "POST", "/contacts", map[string]any{"first_name": "Grace", "phones": []map[string]any{{"number": "+12125550178"}}}, nil)
 	way := o.AddCarrier(o.Ada.ID, nil)
 	path := ""

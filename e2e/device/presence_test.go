@@ -11,7 +11,7 @@ import (
 // TestPresence_RegistrationAndCalls has two telephones sign in and speak, and follows what the API says.
 func TestPresence_RegistrationAndCalls(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		c := s.Org("live")
 		ada, bob := c.AddUser("Ada"), c.AddUser("Bob")
 		var queue struct{ ID string }
@@ -113,7 +113,7 @@ func (w *presenceWatch) want(u rig.User, status, call, reason string) presenceEv
 // TestPresence_Streamed follows telephones that come, call, and go, and what their users choose to be.
 func TestPresence_Streamed(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o, other := &fixture.Office{Org: fixture.NewOrg(s)}, fixture.NewOrg(s)
 		o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 		eve, _ := other.AddUser("Eve"), other.AddUser("Fay") // so that the next event of either organisation has the same number

@@ -15,7 +15,7 @@ import (
 
 func TestResync_NotifyCheckSync(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	c := s.Org("live")
 	ada := c.AddUser("Ada")
 	var page struct{ Data []struct{ ID string } }

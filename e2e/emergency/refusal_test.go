@@ -52,7 +52,7 @@ func wantEmergencyRefused(o *fixture.Office) {
 // A telephone that has said nothing of its media cannot be told, and tries another line at once.
 func TestEmergencyRefusal_AtOnceWithoutOffer(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	s.Sipp(rig.Script{Scenario: "call_refused", Login: &user.SIP, Number: "911", LateOffer: true, Status: 503}).Wait()

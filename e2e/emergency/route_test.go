@@ -14,7 +14,7 @@ import (
 
 func TestEmergency_MarkedTrunksOnly(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	hers := company.AddCarrier(user.ID, map[string]any{"priority": 1}).Number
@@ -72,7 +72,7 @@ func firstStreamed(s *fixture.Org, kind string) string {
 
 func TestEmergency_PreemptsChannel(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, map[string]any{"max_channels": 1, "emergency_capable": true})

@@ -17,7 +17,7 @@ import (
 // a transfer into another queue, a queue that nobody answers, a message, and a callback.
 func TestDay_MenuQueueVoicemailAndCallback(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		d := newCompany(s)
 		d.keyToQueue()
 		d.speechToVoicemail()

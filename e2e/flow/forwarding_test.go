@@ -51,7 +51,7 @@ func rungUsers(o *fixture.Office, callID string) (users []string) {
 
 func TestForwarding_EveryRule(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		carol := "ext:" + o.Carol.Extension
 		refuses, away := o.AddUser("Dave"), o.AddUser("Eve")
@@ -107,7 +107,7 @@ func TestForwarding_EveryRule(t *testing.T) {
 
 func TestForwarding_RingInOrderThenNoAnswer(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		dave := o.AddUser("Dave")
 		_, login := o.AddDevice(dave)
@@ -143,7 +143,7 @@ func TestForwarding_RingInOrderThenNoAnswer(t *testing.T) {
 
 func TestForwarding_ExternalWithDiversion(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		way := o.AddCarrier(o.Bob.ID, nil)
 		_, ulaw := fixture.Tone(t, fixture.BobTone)
@@ -194,7 +194,7 @@ func TestForwarding_ExternalWithDiversion(t *testing.T) {
 
 func TestForwarding_Voicemail(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		eve := o.AddUser("Eve") // has no phone
 		voicemail := map[string]any{"voicemail": map[string]any{"enabled": true}}

@@ -15,7 +15,7 @@ import (
 
 func TestCollect_MaskedDigits(t *testing.T) {
 	t.Parallel()
-	s := fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	asked := &httpServer{answer: func(*http.Request, string) (int, string) { return 200, `{"known": true, "level": 7}` }}
 	address := asked.start(t)
 	pin, welcome := s.UploadTone(fixture.PinTone, time.Second), s.UploadTone(fixture.OtherTone, time.Second)
@@ -117,7 +117,7 @@ func (x *httpServer) all() []httpRequest {
 
 func TestHTTPNode_FailuresContinue(t *testing.T) {
 	t.Parallel()
-	s := fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	release := make(chan struct{})
 	asked := &httpServer{answer: func(r *http.Request, _ string) (int, string) {
 		switch r.URL.Path {

@@ -11,7 +11,7 @@ import (
 
 func TestMenu_KeyConnectsCaller(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := &fixture.Office{Org: fixture.NewOrg(s)}
 		o.Bob, o.Carol = o.AddUser("Bob"), o.AddUser("Carol")
 		o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
@@ -58,7 +58,7 @@ func TestMenu_KeyConnectsCaller(t *testing.T) {
 
 func TestMenu_TimeoutAndInvalid(t *testing.T) {
 	t.Parallel()
-	s := fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	greeting, sorry := s.UploadTone(fixture.GreetingTone, time.Second), s.UploadTone(fixture.AgainTone, time.Second)
 	f := s.AddFlow(
 		fixture.Node("menu", "menu", map[string]any{"prompt": greeting, "digits": map[string]any{"1": "x"}, "timeout_seconds": 1, "retries": 1},

@@ -11,7 +11,7 @@ import (
 // Who is called by request is led into a flow, or a queue, when they answer.
 func TestFlow_CalledParty(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := &fixture.Office{Org: fixture.NewOrg(s)}
 		o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 		o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{Auto: true})
@@ -40,7 +40,7 @@ func TestFlow_CalledParty(t *testing.T) {
 
 func TestFlow_PlacedAndTransferredCalls(t *testing.T) {
 	t.Parallel()
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada, o.Bob, o.Carol = o.AddUser("Ada"), o.AddUser("Bob"), o.AddUser("Carol")
 	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 	o.CarolPhone = o.Phone(o.Carol, fixture.CarolTone, rig.PhoneOptions{Auto: true})

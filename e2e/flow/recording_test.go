@@ -10,7 +10,7 @@ import (
 
 func TestRecordingMode_PerNumber(t *testing.T) {
 	t.Parallel()
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Bob = o.AddUser("Bob")
 	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 	direct := o.AddCarrier(o.Bob.ID, nil)

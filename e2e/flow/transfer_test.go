@@ -11,7 +11,7 @@ import (
 
 func TestHuntGroup_Strategies(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := &fixture.Office{Org: fixture.NewOrg(s)}
 		o.Ada, o.Bob, o.Carol = o.AddUser("Ada"), o.AddUser("Bob"), o.AddUser("Carol")
 		o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
@@ -69,7 +69,7 @@ func TestHuntGroup_Strategies(t *testing.T) {
 
 func TestFlow_TransferFailureContinues(t *testing.T) {
 	t.Parallel()
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})
 	sorry := o.UploadTone(fixture.AgainTone, time.Second)

@@ -10,7 +10,7 @@ import (
 
 func TestFlow_CallKeepsVersion(t *testing.T) {
 	t.Parallel()
-	s := fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	first, old, fresh := s.UploadTone(fixture.GreetingTone, 700*time.Millisecond), s.UploadTone(fixture.AgainTone, time.Second), s.UploadTone(fixture.OtherTone, time.Second)
 	nodes := func(then string) []map[string]any {
 		return []map[string]any{

@@ -22,7 +22,7 @@ func TestGuide_ReceiversRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	c := s.Org("test")
 	for _, x := range []struct {
 		language, file string

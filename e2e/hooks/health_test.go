@@ -50,7 +50,7 @@ func (h healthEvent) reason() string {
 // TestHealth_Streamed has a receiver fail, be well again, and ask for no more, and its owner pause and resume it.
 func TestHealth_Streamed(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	o, other := fixture.NewOrg(s), fixture.NewOrg(s)
 	l, elsewhere := o.OpenStream("", "webhook.health"), other.OpenStream("", "webhook.health")
 	var answer atomic.Int64
@@ -81,7 +81,7 @@ func TestHealth_Streamed(t *testing.T) {
 // TestHealth_DisabledOnce has a receiver ask for no more while three events are on their way to it.
 func TestHealth_DisabledOnce(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	var asked atomic.Int64
 	three := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -60,7 +60,7 @@ func once(t testing.TB, c *rig.Client, tool, args string) reply {
 
 func TestTools_NeedTheirScopeOnly(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live").Org
 	for _, scope := range access.All() {
 		if scope.Partner() {
@@ -111,7 +111,7 @@ func onlyThese(t *testing.T, c *rig.Client, names []string) {
 
 func TestSession_BoundToCredential(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	a, b := s.Org("live"), s.Org("live")
 	opened := post(t, address(s), a.Key, initialize)
 	session := opened.header.Get("Mcp-Session-Id")
@@ -163,7 +163,7 @@ func stream(t *testing.T, s *rig.Server, key string) string {
 
 func TestAccess_StrangersAndForeignOriginsRefused(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	for name, key := range map[string]string{"nobody": "", "a wrong key": "soniq_live_wrong"} {
 		r := post(t, address(s), key, initialize)

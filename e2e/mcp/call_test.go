@@ -12,7 +12,7 @@ import (
 
 func TestCallTools_PlaceMonitorAndNote(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	place := map[string]any{"to": "ext:" + o.Bob.Extension, "user_id": o.Ada.ID, "reason": "the broken heating"}
 	if _, refused := mcpclient.Connect(o.Org, "decline").Call("make_call", place); !strings.Contains(refused, `"declined"`) {
 		t.Fatalf("make_call that the person declined: %q", refused)

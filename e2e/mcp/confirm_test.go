@@ -38,7 +38,7 @@ func (r reply) message(t *testing.T) (m struct {
 
 func TestConfirmation_OneCallOnly(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	ada, bob := org.AddUser("Ada"), org.AddUser("Bob")
 	question := asked(t, org, `{"user_id":"`+ada.ID+`"}`, "").message(t)
@@ -66,7 +66,7 @@ func TestConfirmation_OneCallOnly(t *testing.T) {
 
 func TestResources_PromptsAndCompletions(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	mine, theirs := s.Org("live"), s.Org("live")
 	var queue struct{ ID string }
 	mine.Want(201, "POST", "/queues", map[string]any{"name": "Support"}, &queue)

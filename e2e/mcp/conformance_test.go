@@ -92,7 +92,7 @@ func TestConformance_AllTools(t *testing.T) {
 // TestConformance_ShippedBinary runs the scenarios that need no tools of the suite's own against the binary as it ships.
 func TestConformance_ShippedBinary(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	at := letIn(t, s, s.Org("live").Key) + "/mcp/sse"
 	for revision, names := range map[string][]string{
 		"2025-11-25": {"server-initialize", "ping", "completion-complete", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection",
@@ -114,7 +114,7 @@ func TestConformance_ShippedBinary(t *testing.T) {
 // TestConformance_AuthorizationServer runs its scenarios for authorization servers, as a person who agrees.
 func TestConformance_AuthorizationServer(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	ada := signedIn(t, s)
 	out, port := t.TempDir(), free(t)
 	c := script(t, suite, "authorization", "--url", "http://"+s.HTTP+"/auth", "--client-id", "soniq-assistant", "--port", port, "--resource", address(s), "-o", out)

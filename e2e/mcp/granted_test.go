@@ -92,7 +92,7 @@ func of(scopes ...string) []string {
 
 func TestGrant_TickedScopesOnly(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		ada := signedIn(t, s)
 		granted := ada.grants(address(s), "calls:read calls:write contacts:read", "calls:write")
 		if granted.Scope != "calls:read contacts:read" {
@@ -124,7 +124,7 @@ func TestGrant_TickedScopesOnly(t *testing.T) {
 
 func TestSession_PerAccessToken(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	ada := signedIn(t, s)
 	bob := newMember(t, s, ada.org, "bob@example.com", "admin")
 	mine := ada.grants(address(s), "calls:read")
@@ -162,7 +162,7 @@ func TestSession_PerAccessToken(t *testing.T) {
 
 func TestGoClient_LoginAndStepUp(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	ada := signedIn(t, s)
 	for name, way := range map[string]*auth.AuthorizationCodeHandlerConfig{
 		"the known client": {PreregisteredClient: &oauthex.ClientCredentials{ClientID: fixedClient}, RedirectURL: ownCallback},

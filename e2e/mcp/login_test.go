@@ -190,7 +190,7 @@ func text1(v any) string { s, _ := v.(string); return s }
 
 func TestBridge_LoginInBrowser(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	all := bridges(t)
 	for name, words := range all {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestBridge_LoginInBrowser(t *testing.T) {
 
 func TestBridge_WrongAnswerKeepsNothing(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	iss := "http://" + s.HTTP + "/auth"
 	for name, words := range bridges(t) {
 		d := newDesk(t, s, words)
@@ -258,7 +258,7 @@ func TestBridge_WrongAnswerKeepsNothing(t *testing.T) {
 
 func TestBridge_SharedRenewalAndLogout(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{Flags: []string{"--transcriber", "off"}})
 	all := bridges(t)
 	for name, words := range all {
 		t.Run("logged in by "+name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 func TestTypeScriptClients_EveryTransport(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	c := exec.Command("node", "assistant.mjs", address(s))
 	c.Dir = filepath.Join(rig.Root(), "e2e", "node")
@@ -67,7 +67,7 @@ func installed(t *testing.T) string {
 
 func TestBridge_ToolsOverStdio(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	binary, err := rig.Build()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // TestNumberTools_SearchAndOrder has the person agree to the order, and progress told to a client that wants to know.
 func TestNumberTools_SearchAndOrder(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		org := s.Org("live")
 		var trunk struct{ ID string }
 		org.Want(201, "POST", "/trunks", map[string]any{"name": "Carrier", "host": "127.0.0.1", "port": 5099}, &trunk)

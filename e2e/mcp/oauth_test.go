@@ -16,7 +16,7 @@ import (
 // send where; the person here answers.
 func TestOpenIDClient_AuthorizationServerRefusals(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		ada := signedIn(t, s)
 		c := exec.Command("node", "oauth.mjs", "http://"+s.HTTP)
 		c.Dir = filepath.Join(rig.Root(), "e2e", "node")

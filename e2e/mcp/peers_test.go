@@ -74,7 +74,7 @@ func TestInspector_Login(t *testing.T) {
 
 func TestInspector_Tools(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	for _, way := range [][]string{{"--transport", "sse"}, {"--transport", "http"}, {"--transport", "http", "--protocol-era", "modern"}} {
 		var list struct{ Tools []struct{ Name string } }
@@ -91,7 +91,7 @@ func TestInspector_Tools(t *testing.T) {
 // TestRedocly_DescriptionOfTools lets redocly ask the server what it has, and finds that the same a second time.
 func TestRedocly_DescriptionOfTools(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	file := filepath.Join(t.TempDir(), "tools.yaml")
 	ask := func(more ...string) *exec.Cmd {

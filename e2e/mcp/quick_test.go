@@ -38,7 +38,7 @@ func content(t *testing.T, r reply) any {
 // The first request of a client is answered by the library, those that follow are answered without it where nothing is unusual.
 func TestFastPath_SameAsLibrary(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	few := s.Key(org.Org, "live", "calls:read")
 	for i, c := range []struct {
@@ -68,7 +68,7 @@ func TestFastPath_SameAsLibrary(t *testing.T) {
 
 func TestFastPath_UnusualLeftToLibrary(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	const client = `{"name":"odd","version":"1"}`
 	as(t, org, client, "tools/call", "get_live_calls", `{}`)

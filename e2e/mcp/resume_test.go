@@ -44,7 +44,7 @@ func missed(t *testing.T, s *rig.Server, key, session, after, text string) (stat
 
 func TestResume_LostAnswerRepeated(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org, other := s.Org("live"), s.Org("live")
 	opened := post(t, address(s), org.Key, initialize)
 	session := opened.header.Get("Mcp-Session-Id")

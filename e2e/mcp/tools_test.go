@@ -21,7 +21,7 @@ var published = [][2]string{
 
 func TestTools_ContractInEveryRevision(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	for era := range eras {
 		a := connect(t, org, era, nil)
@@ -47,7 +47,7 @@ func TestTools_ContractInEveryRevision(t *testing.T) {
 
 func TestTools_RunOrganisation(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	org := s.Org("live")
 	a := connect(t, org, "streamable", nil)
 

@@ -19,7 +19,7 @@ const callerText = "My wallet was stolen on the train. Please block my credit ca
 
 func TestBadNetwork_QualityFiguresAndTranscript(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	company := fixture.NewOrg(s)
 	words := append(make([]int16, fixture.SilenceBefore), fixture.Synthesize(t, "rms", callerText)...)
 	network := s.BadNetwork(badNetwork)
@@ -106,7 +106,7 @@ func TestBadNetwork_TranscodedAudioContinuous(t *testing.T) {
 	for name, codec := range map[string]string{"Opus": "opus/48000/2", "G.722": "G722/16000"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+			s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 			o := &fixture.Office{Org: fixture.NewOrg(s)}
 			o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 			network := s.BadNetwork(badNetwork)

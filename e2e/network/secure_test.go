@@ -73,7 +73,7 @@ func wantEncrypted(o *fixture.Office, callID string) {
 // A telephone that insists on encryption would not talk to us otherwise; the other one knows of none.
 func TestSecure_SRTPToPlainRTP(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	office := fixture.NewOrg(s)
 	low, _ := fixture.Tone(t, 440)
 	high, _ := fixture.Tone(t, 1000)

@@ -11,7 +11,7 @@ import (
 
 func TestPlan_ConcurrentCallsAndNumbers(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	p := newPractice(t, s)
 	p.Want(200, "PATCH", "/partners/"+p.child, map[string]any{"limits": map[string]any{"concurrent_calls": 1, "numbers": 1}}, nil)
 	p.site.Want(200, "PATCH", "/organization", map[string]any{"outbound": map[string]any{"concurrent_calls": 50}}, nil)
@@ -29,7 +29,7 @@ func TestPlan_ConcurrentCallsAndNumbers(t *testing.T) {
 
 func TestPlan_StorageLimit(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	p := newPractice(t, s)
 	limit := func(gb int) {
 		t.Helper()

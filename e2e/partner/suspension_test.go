@@ -9,7 +9,7 @@ import (
 
 func TestSuspension_OrganisationModes(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	p := newPractice(t, s)
 	p.callOut("+12125550141")
 	p.callIn()
@@ -56,7 +56,7 @@ func TestSuspension_OrganisationModes(t *testing.T) {
 
 func TestSuspension_UserMayCallEmergency(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	p := newPractice(t, s)
 	set := func(u rig.User, status string) {
 		t.Helper()

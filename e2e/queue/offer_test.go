@@ -11,7 +11,7 @@ import (
 // TestOffer_RefusalGoesToNextAgent has an agent refuse a caller, who keeps the place and is offered to another.
 func TestOffer_RefusalGoesToNextAgent(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := &fixture.Office{Org: fixture.NewOrg(s)}
 		o.Ada, o.Carol = o.AddUser("Ada"), o.AddUser("Carol")
 		o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
@@ -49,7 +49,7 @@ func TestOffer_RefusalGoesToNextAgent(t *testing.T) {
 // TestAbandon_CallMissed follows what is left of a caller who gives up while an agent is rung.
 func TestAbandon_CallMissed(t *testing.T) {
 	t.Parallel()
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada = o.AddUser("Ada")
 	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
 	id := o.AddQueue(map[string]any{"short_abandon_seconds": 0}, o.Ada)

@@ -12,7 +12,7 @@ import (
 // TestOverflow_EveryReason leads callers to the overflow of their queues.
 func TestOverflow_EveryReason(t *testing.T) {
 	t.Parallel()
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
 	o.BobPhone = o.Phone(o.Bob, fixture.BobTone, rig.PhoneOptions{Auto: true})

@@ -11,7 +11,7 @@ import (
 // TestWaiting_MusicUntilAnswer follows a caller through a queue, by ear.
 func TestWaiting_MusicUntilAnswer(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := &fixture.Office{Org: fixture.NewOrg(s)}
 		o.Ada, o.Bob = o.AddUser("Ada"), o.AddUser("Bob")
 		o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
@@ -58,7 +58,7 @@ func TestWaiting_MusicUntilAnswer(t *testing.T) {
 // TestWaiting_MovedRemovedAndReconfigured changes the queue under a caller who waits.
 func TestWaiting_MovedRemovedAndReconfigured(t *testing.T) {
 	t.Parallel()
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada = o.AddUser("Ada")
 	o.AdaPhone = o.Phone(o.Ada, fixture.AdaTone, rig.PhoneOptions{})
 	id := o.AddQueue(map[string]any{"music_audio_id": o.UploadTone(2000, 10*time.Second)}, o.Ada)
@@ -88,7 +88,7 @@ func TestWaiting_MovedRemovedAndReconfigured(t *testing.T) {
 // TestWaiting_PositionAnnounced has a caller hear words between the music.
 func TestWaiting_PositionAnnounced(t *testing.T) {
 	t.Parallel()
-	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))}
+	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada = o.AddUser("Ada")
 	id := o.AddQueue(map[string]any{"music_audio_id": o.UploadTone(2000, 5*time.Second), "announce": map[string]any{"position": true, "every_seconds": 60}}, o.Ada)
 	v := o.CallIn(addQueueCarrier(o.Org, id), "+12125550111")

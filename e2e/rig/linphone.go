@@ -185,7 +185,7 @@ func (p *Linphone) stop() {
 		_ = p.command.Process.Kill()
 		<-p.exited
 	}
-	if p.T.Failed() {
+	if p.T.Failed() && verbose() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.T.Logf("linphonec wrote:\n%s", tail(strings.ReplaceAll(string(p.out), "\r", ""), 60))

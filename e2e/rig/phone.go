@@ -326,7 +326,7 @@ func (p *Phone) stop() {
 
 func (p *Phone) cleanup() {
 	p.stop()
-	if p.T.Failed() {
+	if p.T.Failed() && verbose() {
 		p.T.Logf("baresip wrote:\n%s", tail(p.out.String(), 40))
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db/pgtest"
 	"soniq/e2e/limit"
 )
 
@@ -143,19 +142,6 @@ var (
 	sipsDoor  = regexp.MustCompile(` sips=(\S+)`)
 	smppDoor  = regexp.MustCompile(` smpp=(\S+)`)
 )
-
-// Each runs a test against a server on SQLite, and on PostgreSQL when SONIQ_TEST_POSTGRES names one.
-func Each(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
-	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { run(t, Start(t, o)) })
-	if address := os.Getenv("SONIQ_TEST_POSTGRES"); address != "" {
-		t.Run("postgres", func(t *testing.T) {
-			o := o
-			o.DB = pgtest.New(t, address)
-			run(t, Start(t, o))
-		})
-	}
-}
 
 // Start starts a server on free loopback ports and waits until it is ready. It is stopped at the end of the test, and its log
 // is shown when the test failed.
@@ -374,7 +360,9 @@ func (s *Server) Key(org, env, scopes string) *Client {
 	if env == "test" {
 		prefix = "/sandbox/v1"
 	}
-	return &Client{T: s.T, Server: s, Org: org, Key: key, Prefix: prefix}
+	c := &Client{T: s.T, Server: s, Org: org, Key: key, Prefix: prefix}
+	s.T.Cleanup(c.showCalls)
+	return c
 }
 
 // A Client uses the API with a key.

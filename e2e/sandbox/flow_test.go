@@ -10,7 +10,7 @@ import (
 
 func TestFlow_InboundCaller(t *testing.T) {
 	t.Parallel()
-	server := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	server := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	live := fixture.NewOrg(server)
 	test := server.Key(live.Org, "test", "all")
 	o := &fixture.Office{Org: &fixture.Org{Client: test, Webhook: test.Hook(nil)}}

@@ -11,7 +11,7 @@ import (
 
 func TestSandbox_IsolatedFromLive(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	live := fixture.NewOrg(s)
 	test := s.Key(live.Org, "test", "all")
 	sandbox := &fixture.Org{Client: test, Webhook: test.Hook(nil)}

@@ -13,7 +13,7 @@ import (
 // The test numbers of lookups are known in every sandbox: of one a system does not answer in time.
 func TestLookup_TestNumbers(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	live := fixture.NewOrg(s)
 	key := s.Key(live.Org, "test", "all")
 	sandbox := &fixture.Org{Client: key, Webhook: key.Hook(nil)}

@@ -22,7 +22,7 @@ type testCall struct {
 
 func TestTestNumbers_BehaveAsListed(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	live := fixture.NewOrg(s)
 	sandbox := &fixture.Org{Client: s.Key(live.Org, "test", "all"), Webhook: nil}
 	sandbox.Webhook = sandbox.Hook(nil)

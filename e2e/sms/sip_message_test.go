@@ -11,7 +11,7 @@ import (
 
 func TestSIPMessage_BetweenPhones(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	office := fixture.NewOrg(s)
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 	desk := office.AddCarrier(ada.ID, nil)

@@ -24,6 +24,9 @@ type part struct {
 	ended    bool
 }
 
+// elsewhere is in the reason of a test that does not run in this part because it runs in another one.
+const elsewhere = "in another part of the suite"
+
 func newPart(name string) *part {
 	return &part{name: name, outcomes: map[testName]*outcome{}, started: time.Now()}
 }
@@ -48,6 +51,9 @@ func (p *part) take(e testEvent) {
 		}
 		if e.Test != "" && !strings.Contains(e.Test, "/") {
 			p.done++
+		}
+		if e.Action == "skip" && strings.Contains(strings.Join(o.output, ""), elsewhere) {
+			delete(p.outcomes, n)
 		}
 	}
 }

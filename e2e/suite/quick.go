@@ -27,24 +27,17 @@ func (s *suite) quick() {
 		return
 	}
 	calls := slices.DeleteFunc(slices.Clone(all.e2e), func(p testPackage) bool { return p.path != quickPackage })
-	if !s.build(packages{e2e: calls}) {
+	all = packages{e2e: calls}
+	if !s.buildServer(all) || !s.buildTests(all) {
 		return
 	}
-	s.both(func() { s.quickCalls(calls) }, func() {
+	s.both(func() { s.endToEnd(calls, "-test.run="+quickCalls) }, func() {
 		s.check()
 		if len(changed) > 0 {
 			s.unitQuick(changed)
 		}
 	})
 	s.repeat()
-}
-
-func (s *suite) quickCalls(calls []testPackage) {
-	p := s.begin("e2e", 0)
-	defer p.end()
-	for _, x := range calls {
-		s.events(p, s.runBinary(x, 0, "-test.run="+quickCalls))
-	}
 }
 
 // unitQuick runs unit tests without the race detector on SQLite. Results of unchanged packages come from the cache.

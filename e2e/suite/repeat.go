@@ -52,7 +52,7 @@ func (s *suite) again(p *part, n testName) *exec.Cmd {
 	only := "^" + regexp.QuoteMeta(n.Test) + "$"
 	for _, x := range s.compiled {
 		if x.path == n.Package {
-			return s.runBinary(x, 0, "-test.run="+only)
+			return s.runBinary(x, "-test.run="+only)
 		}
 	}
 	x := []testPackage{{path: n.Package}}

@@ -17,25 +17,50 @@ const unitPostgres = "unit-postgres"
 // need no debug information.
 var compileFlags = []string{"-trimpath", "-vet=off", "-ldflags=-w"}
 
-// realtime names the unit tests that handle audio at its own pace. They run like end-to-end tests: a late processor would fail them.
+// realtime names the unit tests that handle audio at its own pace. They run while nothing but the compiler uses the processors, at the
+// lowest priority: a late processor would fail them.
 var realtime = []string{"soniq/media"}
 
-// build compiles the server and the real-time unit tests with the race detector, and the end-to-end tests without it.
-func (s *suite) build(all packages) bool {
+// buildServer compiles the server and the real-time unit tests with the race detector.
+func (s *suite) buildServer(all packages) bool {
 	p := s.begin("build", 0)
 	defer p.end()
-	s.compiled = slices.Concat(all.e2e, all.realtime)
-	ok := s.execute(p, s.command(0, "", "scripts/race", "build", "-trimpath", "-o", s.binary, "."))
-	c := s.command(0, "", flat("go", "test", "-c", "-o", s.dir+"/", compileFlags, paths(all.e2e))...)
-	c.Env = append(c.Env, "CGO_ENABLED=0")
-	ok = s.execute(p, c) && ok
-	c = s.command(0, "", "go", "build", "-trimpath", "-tags", "conformance", "-o", filepath.Join(s.dir, "everything"), ".")
-	c.Env = append(c.Env, "CGO_ENABLED=0")
-	ok = s.execute(p, c) && ok
+	ok := s.execute(p, s.command(0, "", "scripts/race", "build", "-trimpath", "-o", s.binary, ".")) &&
+		s.execute(p, s.command(0, "", "go", "build", "-trimpath", "-o", filepath.Join(s.dir, "test2json"), "cmd/test2json"))
 	if len(all.realtime) > 0 {
-		ok = s.execute(p, s.command(0, "", flat("scripts/race", "test", "-c", "-o", s.dir+"/race/", compileFlags, paths(all.realtime))...)) && ok
+		ok = ok && s.execute(p, s.command(0, "", flat("scripts/race", "test", "-c", "-o", s.dir+"/race/", compileFlags, paths(all.realtime))...))
 	}
-	return s.execute(p, s.command(0, "", "go", "build", "-o", filepath.Join(s.dir, "test2json"), "cmd/test2json")) && ok
+	s.compiled = append(s.compiled, all.realtime...)
+	return ok
+}
+
+// buildTests compiles the end-to-end tests, and the server that one of them needs, without the race detector.
+func (s *suite) buildTests(all packages) bool {
+	p := s.begin("build tests", 0)
+	defer p.end()
+	ok := s.execute(p, s.plainGo(flat("test", "-c", "-o", s.dir+"/", compileFlags, paths(all.e2e))...)) &&
+		s.execute(p, s.plainGo("build", "-trimpath", "-tags", "conformance", "-o", filepath.Join(s.dir, "everything"), "."))
+	s.compiled = append(s.compiled, all.e2e...)
+	return ok
+}
+
+// plainGo prepares a go command without cgo, at the lowest priority.
+func (s *suite) plainGo(args ...string) *exec.Cmd {
+	c := s.command(low, "", flat("go", args)...)
+	c.Env = append(c.Env, "CGO_ENABLED=0")
+	return c
+}
+
+// realTime runs the unit tests that handle audio at its own pace.
+func (s *suite) realTime(all []testPackage) {
+	if len(all) == 0 {
+		return
+	}
+	p := s.begin("real-time", total(all))
+	defer p.end()
+	for _, x := range all {
+		s.events(p, s.runBinary(x))
+	}
 }
 
 // check looks at formatting and runs static checks.
@@ -77,14 +102,16 @@ func (s *suite) postgresTests(nice int, all []testPackage, flags ...string) *exe
 	return c
 }
 
-// endToEnd runs the real binary with real phones, and what else handles audio: all packages at the same time, as they mostly wait.
-// Each end-to-end test is admitted by rig.Admit, which keeps processors free for audio.
-func (s *suite) endToEnd(all packages) {
-	p := s.begin("e2e", total(all.e2e)+total(all.realtime))
+// parallel lets all tests of a package start at once. rig.Admit admits them as processors have room.
+const parallel = "-test.parallel=64"
+
+// endToEnd runs the real binary with real phones: all packages at the same time, as they mostly wait.
+func (s *suite) endToEnd(all []testPackage, flags ...string) {
+	p := s.begin("e2e", total(all))
 	defer p.end()
 	var running sync.WaitGroup
-	for _, x := range s.compiled {
-		running.Go(func() { s.events(p, s.runBinary(x, 0)) })
+	for _, x := range all {
+		running.Go(func() { s.events(p, s.runBinary(x, flat(parallel, flags)...)) })
 	}
 	running.Wait()
 }
@@ -98,9 +125,9 @@ func (s *suite) binaryOf(x testPackage) string {
 }
 
 // runBinary prepares a run of a compiled test package.
-func (s *suite) runBinary(x testPackage, nice int, flags ...string) *exec.Cmd {
-	return s.command(nice, x.dir, flat(filepath.Join(s.dir, "test2json"), "-t", "-p", x.path, s.binaryOf(x), "-test.v=test2json",
-		"-test.parallel=64", "-test.timeout="+s.limit(30*time.Minute), flags)...)
+func (s *suite) runBinary(x testPackage, flags ...string) *exec.Cmd {
+	return s.command(0, x.dir, flat(filepath.Join(s.dir, "test2json"), "-t", "-p", x.path, s.binaryOf(x), "-test.v=test2json",
+		"-test.timeout="+s.limit(30*time.Minute), flags)...)
 }
 
 // flat joins strings and lists of strings to one list.

@@ -42,18 +42,23 @@ func (s *suite) begin(name string, expected int) *part {
 func (s *suite) test() {
 	progress := s.follow()
 	defer progress()
-	packages, err := s.list()
+	all, err := s.list()
 	if err != nil {
 		s.begin("list", 0).fail(err.Error())
 		return
 	}
-	if !s.build(packages) {
+	if !s.buildServer(all) {
 		return
 	}
-	s.both(func() { s.endToEnd(packages) }, func() {
+	built := false
+	s.both(func() { s.realTime(all.realtime) }, func() { built = s.buildTests(all) })
+	if !built {
+		return
+	}
+	s.both(func() { s.endToEnd(all.e2e) }, func() {
 		s.check()
-		s.unit(packages.unit)
-		s.unitPostgres(packages.database)
+		s.unit(all.unit)
+		s.unitPostgres(all.database)
 	})
 	s.repeat()
 }

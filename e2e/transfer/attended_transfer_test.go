@@ -45,7 +45,7 @@ func TestAttendedTransfer_ByRequest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+			o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 			path := o.ConnectCall()
 			o.Want(200, "POST", path+"/transfer", map[string]any{"to": o.Carol.Extension, "mode": "warm"}, nil)
 			o.CarolPhone.Wait("CALL_ESTABLISHED", "")

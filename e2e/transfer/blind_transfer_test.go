@@ -10,7 +10,7 @@ import (
 
 func TestBlindTransfer_ByRequest(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	o.Want(200, "POST", path+"/transfer", map[string]any{"to": "ext:" + o.Carol.Extension}, nil)
 	o.BobPhone.Wait("CALL_CLOSED", "")
@@ -34,7 +34,7 @@ func TestBlindTransfer_ByRequest(t *testing.T) {
 
 func TestBlindTransfer_FailureReturnsCall(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	dave := o.AddUser("Dave")
 	path := o.ConnectCall()
 	o.Want(422, "POST", path+"/transfer", map[string]any{"to": "ext:" + dave.Extension}, nil) // no phone
@@ -55,7 +55,7 @@ func TestBlindTransfer_FailureReturnsCall(t *testing.T) {
 
 func TestBlindTransfer_FromPhone(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	o.ConnectCall()
 	o.BobPhone.Do("transfer", "sip:"+o.Carol.Extension+"@"+o.Server.SIP)
 	o.CarolPhone.Wait("CALL_ESTABLISHED", "")
@@ -78,7 +78,7 @@ func transferUnanswered(o *fixture.Office, dave rig.User, onFail string) (id str
 
 func TestBlindTransfer_FailureHangsUp(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	id := transferUnanswered(o, o.AddUser("Dave"), "hangup")
 	o.AdaPhone.Wait("CALL_CLOSED", "")
 	r := o.CDR(o.Ada.Extension)
@@ -93,7 +93,7 @@ func TestBlindTransfer_FailureHangsUp(t *testing.T) {
 // A caller whom nobody takes over may leave a message for who was rung.
 func TestBlindTransfer_FailureToVoicemail(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	dave := o.AddUser("Dave")
 	id := transferUnanswered(o, dave, "voicemail")
 	mark := o.AdaPhone.Mark()

@@ -9,7 +9,7 @@ import (
 
 func TestConference_AddAndRemoveParticipant(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	var leg struct{ ID string }
 	o.Want(201, "POST", path+"/participants", map[string]any{"to": o.Carol.Extension}, &leg)
@@ -24,7 +24,7 @@ func TestConference_AddAndRemoveParticipant(t *testing.T) {
 
 func TestConference_RespondAsync(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	accepted := func(path string, body map[string]any) string {
 		r := o.Do("POST", path, body, "Prefer", "respond-async")

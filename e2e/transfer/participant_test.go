@@ -10,7 +10,7 @@ import (
 // Nobody is fetched to a call that they are in: their telephone would ring while they speak on it.
 func TestParticipant_NotTwiceInCall(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	for _, u := range []rig.User{o.Ada, o.Bob} {
 		wantAlreadyInCall(o, path+"/monitor", "user_id", map[string]any{"user_id": u.ID})
@@ -30,7 +30,7 @@ func TestParticipant_NotTwiceInCall(t *testing.T) {
 // A call may be moved to another telephone of who speaks, or to who supervises it: that is no supervisor any more.
 func TestBlindTransfer_ToSupervisorAndOwnDevice(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path, monitor := o.SuperviseCall()
 	o.Want(200, "POST", path+"/transfer", map[string]any{"to": o.Carol.Extension, "mode": "blind"}, nil)
 	o.BobPhone.Wait("CALL_CLOSED", "")

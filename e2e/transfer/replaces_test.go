@@ -12,7 +12,7 @@ import (
 // A phone that knows the dialog's tags takes the call over (RFC 3891).
 func TestReplaces_TakesOverCall(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	path := o.ConnectCall()
 	var trace fixture.Trace
 	o.Want(200, "GET", path+"/trace", nil, &trace)

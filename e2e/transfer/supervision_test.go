@@ -10,7 +10,7 @@ import (
 
 func TestSupervision_ListenWhisperBarge(t *testing.T) {
 	t.Parallel()
-	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))
 	_, monitor := o.SuperviseCall()
 	o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone)
 	o.HearsOnly("Bob", o.BobPhone, fixture.AdaTone)

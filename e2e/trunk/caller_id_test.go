@@ -9,7 +9,7 @@ import (
 
 func TestCallerID_Normalised(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	for _, c := range []struct {
 		name, from string
 		headers    []string

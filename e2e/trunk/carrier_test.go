@@ -13,7 +13,7 @@ import (
 
 func TestFailover_NextTrunk(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	broken := company.AddCarrier(user.ID, map[string]any{"priority": 1})
@@ -30,7 +30,7 @@ func TestFailover_NextTrunk(t *testing.T) {
 
 func TestCarrier_DigestChallenge(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	login := rig.Login{Username: "customer-7", Password: "what the carrier gave us"}
@@ -52,7 +52,7 @@ func TestCarrier_DigestChallenge(t *testing.T) {
 
 func TestCarrier_OverTCP(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, map[string]any{"transport": "tcp"})
@@ -66,7 +66,7 @@ func TestCarrier_OverTCP(t *testing.T) {
 
 func TestTrunk_ChannelLimit(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, map[string]any{"max_channels": 1})
@@ -82,7 +82,7 @@ func TestTrunk_ChannelLimit(t *testing.T) {
 
 func TestCarrier_SharedByTwoOrganisations(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	first, second := fixture.NewOrg(s), fixture.NewOrg(s)
 	way := first.AddCarrier(first.AddUser("Ada").ID, nil)
 	var trunk struct{ ID string }

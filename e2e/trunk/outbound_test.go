@@ -11,7 +11,7 @@ import (
 
 func TestOutbound_E164AndCallerID(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	for _, c := range []struct{ mode, field string }{
 		{"pai", "P-Asserted-Identity"}, {"rpid", "Remote-Party-ID"}, {"from", "From"},
 	} {
@@ -43,7 +43,7 @@ func TestOutbound_E164AndCallerID(t *testing.T) {
 
 func TestOutbound_BlockedDestinations(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	company.AddCarrier(user.ID, nil)
@@ -77,7 +77,7 @@ func TestOutbound_BlockedDestinations(t *testing.T) {
 
 func TestOutbound_AllowedCountry(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)

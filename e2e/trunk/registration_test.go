@@ -15,7 +15,7 @@ func TestRegistration_Kamailio(t *testing.T) {
 	for _, algorithm := range []string{"MD5", "SHA-256"} {
 		t.Run(algorithm, func(t *testing.T) {
 			t.Parallel()
-			s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+			s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 			company := fixture.NewOrg(s)
 			user := company.AddUser("Ada")
 			n := fixture.Addresses.Add(1)

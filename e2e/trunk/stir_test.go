@@ -134,7 +134,7 @@ func TestSTIR_InboundVerified(t *testing.T) {
 func TestSTIR_IdentityForwarded(t *testing.T) {
 	t.Parallel()
 	by := newSigner(t, rig.NewCertificate(t))
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech}) // where nothing is verified
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech}) // where nothing is verified
 	o := &fixture.Office{Org: fixture.NewOrg(s)}
 	bob := o.AddUser("Bob")
 	port, way := o.RegisterSipp(bob.SIP), o.AddCarrier(bob.ID, nil)

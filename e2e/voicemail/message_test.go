@@ -12,7 +12,7 @@ import (
 
 func TestMessage_LeftAndHeardByPhone(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}}, func(t *testing.T, s *rig.Server) {
 		m := newVoicemailOffice(s)
 		m.leaveMessage("+442079460001", fixture.MessageTone, 4*time.Second)
 		got := m.WaitMessages(1)[0]
@@ -70,7 +70,7 @@ func TestMessage_SilenceDiscarded(t *testing.T) {
 // What a caller says is read, noted and judged as what is said in calls is.
 func TestMessage_Transcribed(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{})
+	s := rig.Shared(t, rig.Options{})
 	m := newVoicemailOffice(s)
 	const said = "hello this is robert from the harbour company. our invoice is wrong and it is urgent. please call me back today. thank you and goodbye"
 	pcm := append(make([]int16, 8000*8), fixture.Synthesize(t, "rms", said)...) // the greeting comes first

@@ -11,7 +11,7 @@ import (
 
 func TestMWI_Subscribed(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	ada := fixture.NewOrg(s).AddUser("Ada")
 	phone := s.Phone(ada.SIP, rig.PhoneOptions{Lamp: true})
 	phone.Wait("MWI_NOTIFY", "Voice-Message: 0/0")
@@ -20,7 +20,7 @@ func TestMWI_Subscribed(t *testing.T) {
 // A telephone that never subscribes is told all the same.
 func TestMWI_Unsolicited(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
+	s := rig.Shared(t, rig.Options{Env: map[string]string{"SONIQ_TRANSCRIBER": "off", "SONIQ_VOICE": "off"}})
 	m := newVoicemailOffice(s)
 	bob := m.AddUser("Bob")
 	m.routeTo(bob.ID)

@@ -1,0 +1,48 @@
+package rig
+
+import (
+	"hash/fnv"
+	"os"
+	"testing"
+
+	"soniq/db/pgtest"
+)
+
+// Each runs a test against a server of its own on SQLite, and on PostgreSQL when SONIQ_TEST_POSTGRES names one. It is for tests whose
+// claim depends on the database: crashes, migrations, retention, what is searched.
+func Each(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { run(t, Start(t, o)) })
+	if address := os.Getenv("SONIQ_TEST_POSTGRES"); address != "" {
+		t.Run("postgres", func(t *testing.T) {
+			o := o
+			o.DB = pgtest.New(t, address)
+			run(t, Start(t, o))
+		})
+	}
+}
+
+// Either runs a test against a shared server on SQLite or on PostgreSQL: half of the tests on each, by their names. It is for tests whose
+// claim does not depend on the database; unit tests run every SQL statement on both. With SONIQ_SOAK, as in `make soak`, it runs on both.
+func Either(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
+	t.Helper()
+	address := os.Getenv("SONIQ_TEST_POSTGRES")
+	both := os.Getenv("SONIQ_SOAK") != ""
+	if address == "" || both || !onPostgres(t.Name()) {
+		t.Run("sqlite", func(t *testing.T) { run(t, Shared(t, o)) })
+	}
+	if address != "" && (both || onPostgres(t.Name())) {
+		t.Run("postgres", func(t *testing.T) {
+			o := o
+			o.DB = address
+			run(t, Shared(t, o))
+		})
+	}
+}
+
+// onPostgres reports whether Either runs a test on PostgreSQL.
+func onPostgres(name string) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum32()%2 == 1
+}
