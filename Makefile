@@ -36,14 +36,15 @@ unit: ## unit tests alone, on SQLite
 
 e2e: ## end-to-end tests alone, with real phones
 	@scripts/setup test
-	@scripts/hearing go run .
-	@scripts/with-postgres go test -count=1 -timeout 20m -v ./e2e/...
+	@scripts/hearing go run -trimpath .
+	@scripts/test e2e
 
-soak: ## long loops: kill -9 twenty times on both databases, fuzzing for ten minutes each, leaks; some hours
+soak: ## end-to-end tests with long loops on both databases, 100,000 calls, fuzzing for ten minutes each; some hours
 	@scripts/setup test
-	@SONIQ_SOAK=1 scripts/with-postgres go test -count=1 -timeout 60m -v -run 'Soak|Crash|SchemaFuzz|CallCentreDay' ./e2e/...
+	@scripts/hearing go run -trimpath .
+	@SONIQ_SOAK=1 scripts/test e2e
 	@$(MAKE) --no-print-directory build
-	@SONIQ_SOAK=1 SONIQ_E2E_BINARY=$(CURDIR)/soniq go test -count=1 -timeout 60m -v -run Soak ./e2e/call
+	@SONIQ_SOAK_BINARY=$(CURDIR)/soniq go test -count=1 -timeout 60m -v -run Soak ./e2e/call
 	@FUZZTIME=$${FUZZTIME:-10m} $(MAKE) --no-print-directory fuzz
 
 bench: ## measure, beside Kamailio and rtpengine; results belong into docs/performance.md

@@ -68,7 +68,7 @@ func wantHeaders(r *fixture.IncomingCall, header map[string]string) {
 // destination is led to, and where who answers is led to a queue.
 func TestPlacedCall_CustomHeaders(t *testing.T) {
 	t.Parallel()
-	s := fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}))
+	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}))
 	rings := make(chan *fixture.IncomingCall, 8)
 	ada, bob, carol, dave := s.AddHandset("Ada", rings), s.AddHandset("Bob", rings), s.AddHandset("Carol", rings), s.AddHandset("Dave", rings)
 	header := map[string]string{"X-Order": "4711; paid", "x-customer": "A-17"}

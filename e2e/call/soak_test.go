@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -43,9 +44,10 @@ func (r resources) within(idle resources) bool {
 }
 
 func TestSoak_ShortCallsLeakNothing(t *testing.T) {
-	if os.Getenv("SONIQ_SOAK") == "" || os.Getenv("SONIQ_E2E_BINARY") == "" {
-		t.Skip("make soak runs this, with a release build")
+	if os.Getenv("SONIQ_SOAK_BINARY") == "" {
+		t.Skip("make soak runs this, with a release build named by SONIQ_SOAK_BINARY")
 	}
+	limit.Budget(t, 24*time.Hour, "100,000 calls")
 	f := newLoadTest(t)
 	f.calls(500, 100).Wait()
 	idle := f.waitIdle(resources{MB: 1 << 20, Goroutines: 1 << 20, Descriptors: 1 << 20, Sockets: 1 << 20})
@@ -90,7 +92,7 @@ type loadTest struct {
 }
 
 func newLoadTest(t *testing.T) *loadTest {
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--max-calls", "20000", "--call-rate", "10000", "--log-level", "error"}, Upset: true})
+	s := rig.Start(t, rig.Options{Binary: os.Getenv("SONIQ_SOAK_BINARY"), Load: rig.All, Env: fixture.NoSpeech, Flags: []string{"--max-calls", "20000", "--call-rate", "10000", "--log-level", "error"}, Upset: true})
 	company := &fixture.Org{Client: s.Org("live")}
 	user := company.AddUser("Ada")
 	f := &loadTest{Server: s, way: company.AddCarrier(user.ID, nil)}

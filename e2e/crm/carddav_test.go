@@ -35,7 +35,7 @@ func (c company) notice(id string) {
 // An address book is copied once; then only what changed in it is read, as soon as it says so.
 func TestCardDAV_IncrementalSync(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
 		people := crowd("7946", "Ada", 300)
 		r := rig.StartRadicale(t, people)
 		c := newCompany(s)
@@ -76,7 +76,7 @@ func TestCardDAV_IncrementalSync(t *testing.T) {
 func TestChangeNotice_NeedsSecret(t *testing.T) {
 	t.Parallel()
 	r := rig.StartRadicale(t, crowd("7946", "Ada", 1))
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	address := c.connection(c.connect("carddav", "Book", book(r)))["notice_url"].(string)
 	for _, wrong := range []string{address[:len(address)-1], address + "x", strings.Replace(address, "crm_", "crm_x", 1)} {
 		answer, err := http.Post(wrong, "text/plain", nil)
@@ -108,7 +108,7 @@ func (c company) synced(contact, status string) map[string]any {
 // Contacts are written to an address book: what others keep on their cards stays, and who changed what on which side is told apart.
 func TestCardDAV_ContactsWritten(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: quiet}, func(t *testing.T, s *rig.Server) {
 		r := rig.StartRadicale(t, crowd("7946", "Ada", 3))
 		c := newCompany(s)
 		id := c.connect("carddav", "Book", book(r, "write", true))

@@ -23,7 +23,7 @@ func TestLDAP_EveryNumberFormat(t *testing.T) {
 	t.Parallel()
 	people := crowd("7946", "Ada", 1000)
 	d := rig.StartSlapd(t, people)
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	id := c.connect("ldap", "Directory", reading(d))
 	c.T.Logf("slowest of 200: %d ms", c.finds("7946", "Directory", people, 5+1))
 	if w := c.lookup("email", "ADA77@example.com"); w.Name != "Ada 77" || w.Match != "exact" || w.External_id == "" {
@@ -46,7 +46,7 @@ func TestLDAP_EveryNumberFormat(t *testing.T) {
 func TestLDAP_FilterInjection(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 3))
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	c.connect("ldap", "Directory", reading(d))
 	for _, address := range []string{"*@example.com", "x)(mail=*)@example.com", "ada1*@example.com"} {
 		if w := c.lookup("email", address); w.Status == 200 {
@@ -59,7 +59,7 @@ func TestLDAP_FilterInjection(t *testing.T) {
 func TestLDAP_PlainTLSAndStartTLS(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 3))
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	for name, x := range map[string]struct {
 		settings map[string]any
 		problem  string
@@ -97,7 +97,7 @@ func deref(s *string) string {
 func TestLDAP_HangingServer(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 20))
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	c.connect("ldap", "Directory", reading(d), "timeout_ms", 500)
 	if w := c.lookup("phone", e164("7946", 1)); w.Name != "Ada 1" {
 		t.Fatalf("before %+v", w)
@@ -128,7 +128,7 @@ func TestLDAP_CopiedAndSynchronised(t *testing.T) {
 	t.Parallel()
 	people := crowd("7946", "Ada", 1234)
 	d := rig.StartSlapd(t, people)
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	id := c.connect("ldap", "Directory", reading(d, "mode", "copy", "refresh_minutes", 1))
 	c.copied(id, 1234)
 	c.finds("7946", "Directory", people, 101)
@@ -150,7 +150,7 @@ func TestLDAP_CopiedAndSynchronised(t *testing.T) {
 func TestLDAP_CopyThenDirectory(t *testing.T) {
 	t.Parallel()
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 10))
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	id := c.connect("ldap", "Directory", reading(d, "mode", "both"))
 	c.copied(id, 10)
 	d.Change(d.Entry(rig.Person{ID: "new", Name: "Bert New", Phones: []string{"020 7946 9999"}}))

@@ -55,7 +55,7 @@ func (c company) imports(people []rig.Person) {
 func TestLookup_TenThousandInFiveSources(t *testing.T) {
 	t.Parallel()
 	const each = 2000
-	s := rig.Start(t, rig.Options{Env: quiet})
+	s := rig.Shared(t, rig.Options{Env: quiet})
 	c := newCompany(s)
 	in := map[string][]rig.Person{}
 	for _, x := range [][2]string{{"7941", "Contacts"}, {"7942", "Table"}, {"7943", "Book"}, {"7944", "Copied"}, {"7945", "Asked"}} {
@@ -104,7 +104,7 @@ func TestTable_RereadOnChange(t *testing.T) {
 		_, _ = w.Write([]byte(text))
 	}))
 	defer list.Close()
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	id := c.connect("csv", "Table", map[string]any{"url": list.URL})
 	c.copied(id, 20)
 	c.notice(id)

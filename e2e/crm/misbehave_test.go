@@ -32,7 +32,7 @@ func says(text string) http.HandlerFunc {
 // with whom the good one knows, and says of each what happened.
 func TestLookup_FailingSystems(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: quiet})
+	s := rig.Shared(t, rig.Options{Env: quiet})
 	c := newCompany(s)
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,7 +110,7 @@ func (c company) opened(want map[string]string) {
 // A system that was left alone is asked again, and its answers count again; one that asked for a pause is left alone as long as it said.
 func TestLookup_RecoveredSystem(t *testing.T) {
 	t.Parallel()
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	var well atomic.Bool
 	var asked, busy atomic.Int64
 	c.asks("Ill", func(w http.ResponseWriter, r *http.Request) {

@@ -29,7 +29,7 @@ func TestTryton_LookupAndWrite(t *testing.T) {
 	var made []int
 	d.Call("model.party.party.create", &made, []any{map[string]any{"name": "Ada Lovelace", "contact_mechanisms": []any{[]any{"create",
 		[]any{map[string]any{"type": "phone", "value": "+44 20 7946 0018"}, map[string]any{"type": "email", "value": "ada@example.com"}}}}}})
-	c := newCompany(rig.Start(t, rig.Options{Env: quiet}))
+	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	id := c.connect("tryton", "Tryton", trytonSettings(d), "timeout_ms", 5000)
 	if w := c.lookup("phone", "020 7946 0018", "timeout_ms=2000"); w.Name != "Ada Lovelace" || w.Source != "Tryton" || w.Match != "exact" {
 		t.Fatalf("by number %+v", w)

@@ -20,7 +20,7 @@ import (
 
 // What the day at the call centre is, unless SONIQ_QUEUE_CALLS says how many calls.
 const (
-	dayCalls  = 120
+	dayCalls  = 60
 	dayAgents = 24
 	dayQueues = 6
 )
@@ -122,7 +122,7 @@ func TestLoad_CallCentreDay(t *testing.T) {
 	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Flags: flags, Upset: true}, func(t *testing.T, s *rig.Server) {
 		o := newCallCentre(t, s)
 		calls, kills := fixture.EnvInt("SONIQ_QUEUE_CALLS", dayCalls), 0
-		if os.Getenv("SONIQ_SOAK") != "" {
+		if fixture.Soak() {
 			calls, kills = fixture.EnvInt("SONIQ_QUEUE_CALLS", 2400), 3
 		}
 		began, limit := time.Now(), 20*time.Minute

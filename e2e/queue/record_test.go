@@ -53,7 +53,7 @@ func (o *team) waitWrapUp(callID string) (seconds int) {
 // TestRecord_QueueDetails follows callers through a queue in what is told of calls: live, in events, records and exports.
 func TestRecord_QueueDetails(t *testing.T) {
 	t.Parallel()
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}, func(t *testing.T, s *rig.Server) {
 		o := newTeam(s, "Ada")
 		ada := o.agents["Ada"].User
 		o.Want(200, "PATCH", "/queues/"+o.queue, map[string]any{"wrap_up_seconds": 2}, nil)

@@ -43,14 +43,14 @@ var Build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// Main runs the tests of a package, several servers at a time even on two processors, as they mostly wait for telephones;
-// then it removes the binary that was built for them.
+// Main runs the tests of a package. All parallel tests start at once: Admit admits them as processors have room. Then it ends the shared
+// servers and removes the binary that was built.
 func Main(m *testing.M) {
 	flag.Parse()
 	named := false
 	flag.Visit(func(f *flag.Flag) { named = named || f.Name == "test.parallel" })
 	if !named {
-		_ = flag.Set("test.parallel", "3")
+		_ = flag.Set("test.parallel", "64")
 	}
 	code := m.Run()
 	if !stopShared() && code == 0 {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -25,12 +26,12 @@ func main() {
 // run executes one command of the suite. It returns an error if a part failed.
 func run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("usage: suite test|quick")
+		return fmt.Errorf("usage: suite test|quick|e2e")
 	}
-	plans := map[string]func(*suite){"test": (*suite).test, "quick": (*suite).quick}
+	plans := map[string]func(*suite){"test": (*suite).test, "quick": (*suite).quick, "e2e": (*suite).endToEndAlone}
 	plan, ok := plans[args[0]]
 	if !ok {
-		return fmt.Errorf("there is no command %q: use test or quick", args[0])
+		return fmt.Errorf("there is no command %q: use test, quick or e2e", args[0])
 	}
 	dir, err := os.MkdirTemp("", "soniq-suite-")
 	if err != nil {
@@ -60,7 +61,7 @@ func newSuite(ctx context.Context, dir string) (*suite, error) {
 	s.environment = append(os.Environ(),
 		"SONIQ_E2E_BINARY="+s.binary,
 		"SONIQ_E2E_EVERYTHING="+filepath.Join(dir, "everything"),
-		"FUZZTIME="+fuzzTime,
+		"FUZZTIME="+cmp.Or(os.Getenv("FUZZTIME"), fuzzTime),
 		"SONIQ_TEST_RECORDS="+s.records,
 		fmt.Sprintf("SONIQ_TEST_SLOWNESS=%.2f", s.slowness))
 	s.printf("this machine takes %.1f times as long as the one that limits were set on", s.slowness)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -16,6 +17,9 @@ const (
 // repeat runs the failed tests of each part again, one at a time, after everything else has ended. A data race is a failure for good.
 // See docs/decisions/0015.
 func (s *suite) repeat() {
+	if os.Getenv("SONIQ_SOAK") != "" { // these runs look for what happens rarely
+		return
+	}
 	for _, p := range s.parts {
 		failed := p.failed()
 		if len(failed) == 0 || len(failed) > mostFailures {

@@ -116,6 +116,14 @@ func (s *suite) endToEnd(all []testPackage, flags ...string) {
 	running.Wait()
 }
 
+// packageLimit is how long a package of end-to-end tests may take before it counts as hanging.
+func packageLimit() time.Duration {
+	if os.Getenv("SONIQ_SOAK") != "" {
+		return 6 * time.Hour
+	}
+	return 30 * time.Minute
+}
+
 // binaryOf returns the file that build makes of a test package.
 func (s *suite) binaryOf(x testPackage) string {
 	if slices.Contains(realtime, x.path) {
@@ -127,7 +135,7 @@ func (s *suite) binaryOf(x testPackage) string {
 // runBinary prepares a run of a compiled test package.
 func (s *suite) runBinary(x testPackage, flags ...string) *exec.Cmd {
 	return s.command(0, x.dir, flat(filepath.Join(s.dir, "test2json"), "-t", "-p", x.path, s.binaryOf(x), "-test.v=test2json",
-		"-test.timeout="+s.limit(30*time.Minute), flags)...)
+		"-test.timeout="+s.limit(packageLimit()), flags)...)
 }
 
 // flat joins strings and lists of strings to one list.

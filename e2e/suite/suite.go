@@ -63,6 +63,22 @@ func (s *suite) test() {
 	s.repeat()
 }
 
+// endToEndAlone runs the end-to-end tests alone. With SONIQ_SOAK their loops are long and they run on both databases.
+func (s *suite) endToEndAlone() {
+	progress := s.follow()
+	defer progress()
+	all, err := s.list()
+	if err != nil {
+		s.begin("list", 0).fail(err.Error())
+		return
+	}
+	all.realtime = nil
+	if s.buildServer(all) && s.buildTests(all) {
+		s.endToEnd(all.e2e)
+		s.repeat()
+	}
+}
+
 // both runs two functions at the same time.
 func (s *suite) both(a, b func()) {
 	var all sync.WaitGroup

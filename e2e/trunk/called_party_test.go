@@ -14,7 +14,7 @@ import (
 // P-Called-Party-ID.
 func TestCalledParty_FromPCalledPartyID(t *testing.T) {
 	t.Parallel()
-	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}})
+	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}})
 	o, rings := fixture.NewOrg(s), make(chan *fixture.IncomingCall, 10)
 	ada, bob := o.AddHandset("Ada", rings), o.AddHandset("Bob", rings)
 	way := o.AddCarrier(ada.User.ID, nil)
