@@ -348,14 +348,14 @@ func (s *Server) TryCommand(args ...string) (string, error) {
 // Org makes an organisation and a key of it that may do everything (env live or test).
 func (s *Server) Org(env string) *Client {
 	s.T.Helper()
-	org := s.Command("org", "create", "--name", "Org of "+s.T.Name(), "--country", "US")
+	org := s.control("org.create", map[string]string{"Name": "Org of " + s.T.Name(), "Country": "US"})
 	return s.Key(org, env, "all")
 }
 
 // Key makes a key of an organisation and returns a client that uses it.
 func (s *Server) Key(org, env, scopes string) *Client {
 	s.T.Helper()
-	key := s.Command("key", "create", "--org", org, "--scopes", scopes, "--env", env)
+	key := s.control("key.create", map[string]string{"Org": org, "Scopes": scopes, "Kind": "standard", "Env": env, "Name": "command line"})
 	prefix := "/api/v1"
 	if env == "test" {
 		prefix = "/sandbox/v1"
