@@ -20,7 +20,7 @@ import (
 // A person chooses a password, makes a key and lets a program act for them, in a browser that runs no scripts of pages. Every page is
 // without a fault that axe knows.
 func TestAccount_SignInKeyAndAuthorization(t *testing.T) {
-	s := rig.Shared(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	link := strings.TrimSpace(s.Command("users", "add", "ada@example.com", "--first-name", "Ada"))
 	p := &person{t: t, chromium: open(t, tone(t, "440"), link), base: "http://" + s.HTTP}
 	p.scripts(false)

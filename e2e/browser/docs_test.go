@@ -13,7 +13,7 @@ import (
 // The reference works where there is no network but to the server: an address leads to its operation, every group is listed, the
 // search finds operations, events, schemas and error codes, operations show examples and schemas, and nothing is asked of others.
 func TestReference_Offline(t *testing.T) {
-	s := rig.Shared(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	p := &reference{t: t, chromium: open(t, tone(t, "440"), "http://"+s.HTTP+"/docs#/operations/users.create", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")}
 	t.Cleanup(func() {
 		if t.Failed() {

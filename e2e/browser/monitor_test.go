@@ -10,7 +10,7 @@ import (
 
 // A supervisor who wants to listen in a browser is rung there and nowhere else, and is told where no browser is registered.
 func TestSupervision_InBrowser(t *testing.T) {
-	s := rig.Shared(t, rig.Options{Flags: []string{"--web-origins", "*"}})
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada, bob, carol := office.AddUser("Ada"), office.AddUser("Bob"), office.AddUser("Carol")
 	say := voice(t, "1000", "8000")

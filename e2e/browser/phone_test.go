@@ -114,7 +114,7 @@ func (p *webPhone) silent() {
 }
 
 func TestBrowser_ToBrowser(t *testing.T) {
-	s := rig.Shared(t, rig.Options{Flags: []string{"--web-origins", "*"}})
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 	a := newWebPhone(t, s, ada.SIP, "440", false)
@@ -139,7 +139,7 @@ func TestBrowser_ToBrowser(t *testing.T) {
 
 // A telephone on a desk and a browser: each calls the other, whatever the desk phone asks of encryption.
 func TestBrowser_DeskPhoneBothWays(t *testing.T) {
-	s := rig.Shared(t, rig.Options{Flags: []string{"--web-origins", "*"}})
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada := office.AddUser("Ada")
 	a := newWebPhone(t, s, ada.SIP, "440", true)
@@ -180,7 +180,7 @@ func TestBrowser_DeskPhoneBothWays(t *testing.T) {
 
 // A supervisor at a desk listens to a browser and a telephone: both are heard. The browser, who offers Opus first, speaks what the telephone can.
 func TestSupervision_BrowserAndPhone(t *testing.T) {
-	s := rig.Shared(t, rig.Options{Flags: []string{"--web-origins", "*"}})
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--web-origins", "*"}})
 	office := s.Org("live")
 	ada, bob, carol := office.AddUser("Ada"), office.AddUser("Bob"), office.AddUser("Carol")
 	a := newWebPhone(t, s, ada.SIP, "440", false)

@@ -11,7 +11,7 @@ import (
 // A browser over wss:// and a telephone over TLS: nothing between them is readable on the way.
 func TestSecure_WSSToTLS(t *testing.T) {
 	own := rig.NewCertificate(t)
-	s := rig.Start(t, rig.Options{Flags: append(own.Doors(), "--web-origins", "*")})
+	s := rig.Start(t, rig.Options{Load: rig.Browser, Flags: append(own.Doors(), "--web-origins", "*")})
 	office := s.Org("live")
 	ada, bob := office.AddUser("Ada"), office.AddUser("Bob")
 	a := newWebPhone(t, s, ada.SIP, "440", true)

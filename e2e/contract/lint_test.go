@@ -21,6 +21,7 @@ func description() string { return filepath.Join(rig.Root(), "rest", "testdata",
 // tool runs a program of npm's and returns what it says.
 func tool(t *testing.T, folder, name string, arguments ...string) (said string, err error) {
 	t.Helper()
+	rig.Admit(t, rig.Browser)
 	modules := filepath.Join(rig.Root(), "e2e", "node", "node_modules")
 	if _, err := os.Stat(filepath.Join(modules, ".bin", name)); err != nil {
 		t.Skip("needs npm ci in e2e/node; scripts/setup test does it")

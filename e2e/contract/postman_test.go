@@ -50,7 +50,7 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	s := rig.Shared(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	p := &place{Server: s, c: s.Org("live"), ids: map[string]string{}}
 	p.c.Key = s.Command("key", "create", "--org", p.c.Org, "--scopes", "all", "--env", "live", "--kind", "partner")
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))

@@ -17,7 +17,7 @@ import (
 func TestTypeScriptClient_FromTarball(t *testing.T) {
 	t.Parallel()
 	tarball := packed(t)
-	s := rig.Start(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Start(t, rig.Options{Load: rig.Browser, Flags: []string{"--transcriber", "off"}})
 	c := s.Org("live")
 	ada, bob := c.AddUser("Ada"), c.AddUser("Bob")
 	speech := filepath.Join(t.TempDir(), "silence.wav")

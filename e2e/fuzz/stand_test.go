@@ -75,7 +75,7 @@ func (r residue) like(idle residue) bool {
 // newStand starts a server with an organisation.
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	s := rig.Start(t, rig.Options{Load: rig.All, Env: map[string]string{"SONIQ_TRANSCRIBER": "off"},
+	s := rig.Start(t, rig.Options{Load: rig.Waits, Env: map[string]string{"SONIQ_TRANSCRIBER": "off"},
 		Flags: []string{"--log-level", "error", "--web-origins", "*", "--call-rate", "100000", "--media-timeout", "5s"}})
 	f := &stand{Client: s.Org("live"), pid: s.PID(), seed: uint64(time.Now().UnixNano())}
 	if v, err := strconv.ParseUint(os.Getenv("SONIQ_FUZZ_SEED"), 10, 64); err == nil {

@@ -40,7 +40,7 @@ func (s *suite) buildTests(all packages) bool {
 	defer p.end()
 	ok := s.execute(p, s.plainGo(flat("test", "-c", "-o", s.dir+"/", compileFlags, paths(all.e2e))...)) &&
 		s.execute(p, s.plainGo("build", "-trimpath", "-tags", "conformance", "-o", filepath.Join(s.dir, "everything"), "."))
-	s.compiled = append(s.compiled, all.e2e...)
+	s.compiled = slices.Concat(s.compiled, all.e2e, all.fuzz)
 	return ok
 }
 
@@ -60,6 +60,22 @@ func (s *suite) realTime(all []testPackage) {
 	defer p.end()
 	for _, x := range all {
 		s.events(p, s.runBinary(x))
+	}
+}
+
+// fuzzPackage sends a running server all kinds of network input as fast as it can.
+const fuzzPackage = "soniq/e2e/fuzz"
+
+// fuzz fuzzes at the lowest priority. The server under test must not raise the priority of its threads, so it lacks the capability to.
+func (s *suite) fuzz(all []testPackage) {
+	p := s.begin("fuzz", total(all))
+	defer p.end()
+	for _, x := range all {
+		c := s.runBinary(x, "-test.parallel=2")
+		if _, err := exec.LookPath("setpriv"); err == nil && os.Getuid() == 0 {
+			c = s.command(low, x.dir, flat("setpriv", "--bounding-set", "-sys_nice", c.Args)...)
+		}
+		s.events(p, c)
 	}
 }
 

@@ -59,6 +59,7 @@ func (s *suite) test() {
 		s.check()
 		s.unit(all.unit)
 		s.unitPostgres(all.database)
+		s.fuzz(all.fuzz)
 	})
 	s.repeat()
 }
@@ -75,6 +76,7 @@ func (s *suite) endToEndAlone() {
 	all.realtime = nil
 	if s.buildServer(all) && s.buildTests(all) {
 		s.endToEnd(all.e2e)
+		s.fuzz(all.fuzz)
 		s.repeat()
 	}
 }
@@ -100,6 +102,7 @@ type packages struct {
 	realtime []testPackage // unit tests that run like end-to-end tests
 	database []testPackage // unit tests that run on each database
 	e2e      []testPackage
+	fuzz     []testPackage // end-to-end tests that use all the processors they can get
 }
 
 // testPackage is a package with tests.
@@ -131,17 +134,18 @@ func (s *suite) list() (all packages, err error) {
 }
 
 func (all *packages) add(p testPackage) {
-	if strings.Contains(p.path+"/", "/e2e/") {
+	switch {
+	case p.path == fuzzPackage:
+		all.fuzz = append(all.fuzz, p)
+	case strings.Contains(p.path, "/e2e/"):
 		all.e2e = append(all.e2e, p)
-		return
-	}
-	if slices.Contains(realtime, p.path) {
+	case slices.Contains(realtime, p.path):
 		all.realtime = append(all.realtime, p)
-		return
-	}
-	all.unit = append(all.unit, p)
-	if p.each {
-		all.database = append(all.database, p)
+	default:
+		all.unit = append(all.unit, p)
+		if p.each {
+			all.database = append(all.database, p)
+		}
 	}
 }
 
