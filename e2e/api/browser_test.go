@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -35,7 +36,7 @@ type pageLine struct {
 
 func connect(t *testing.T, url string) (*pageLine, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
 	defer cancel()
 	c, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"sip"}})
 	if err != nil {
@@ -49,7 +50,7 @@ func connect(t *testing.T, url string) (*pageLine, error) {
 func (l *pageLine) ask(method, user, to, domain string) string {
 	l.t.Helper()
 	l.n++
-	ctx, cancel := context.WithTimeout(l.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(l.t.Context(), limit.Hang(0))
 	defer cancel()
 	uri := "sip:" + domain
 	if method != "REGISTER" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -95,7 +96,7 @@ func keyExpiry(t *testing.T, admin desk, with func(string) desk) {
 // listen opens a stream and returns what is closed when it ends.
 func listen(t *testing.T, d desk) <-chan struct{} {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
 	t.Cleanup(cancel)
 	q, err := http.NewRequestWithContext(ctx, "GET", "http://"+d.Server.HTTP+d.Prefix+"/events/stream", nil)
 	if err != nil {
@@ -131,7 +132,7 @@ func streamEnds(t *testing.T, what string, over <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-over:
-	case <-time.After(10 * time.Second):
+	case <-time.After(limit.Hang(0)):
 		t.Errorf("%s: the stream goes on", what)
 	}
 }

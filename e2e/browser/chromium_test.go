@@ -16,6 +16,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -51,7 +52,7 @@ type reply struct {
 }
 
 // startTime is how long a browser may take to be there on a busy machine.
-const startTime = 60 * time.Second
+var startTime = limit.Hang(0)
 
 // open starts a browser that says what is in a WAV file into its microphone, and
 // shows it a page; flags are further ones of the command line.
@@ -97,7 +98,7 @@ func devTools(t *testing.T, lines *bufio.Scanner) (address string) {
 	}()
 	select {
 	case address = <-found:
-	case <-time.After(startTime):
+	case <-time.After(limit.Hang(0)):
 		t.Fatal("chromium did not start")
 	}
 	return address
@@ -123,7 +124,7 @@ func (c *chromium) attach(address, url string) {
 		}
 		return page != ""
 	})
-	ctx, cancel := context.WithTimeout(c.t.Context(), startTime)
+	ctx, cancel := context.WithTimeout(c.t.Context(), limit.Hang(0))
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, page, nil)
 	if err != nil {
@@ -189,7 +190,7 @@ func (c *chromium) command(method string, params map[string]any) (r reply, err e
 	if err != nil {
 		return r, err
 	}
-	ctx, cancel := context.WithTimeout(c.t.Context(), startTime)
+	ctx, cancel := context.WithTimeout(c.t.Context(), limit.Hang(0))
 	defer cancel()
 	if err := c.conn.Write(ctx, websocket.MessageText, b); err != nil {
 		return r, fmt.Errorf("ask the browser: %w", err)

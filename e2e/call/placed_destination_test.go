@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -77,7 +78,7 @@ func TestPlacedCall_CustomHeaders(t *testing.T) {
 		var r *fixture.IncomingCall
 		select {
 		case r = <-rings:
-		case <-time.After(30 * time.Second):
+		case <-time.After(limit.Hang(0)):
 			t.Fatalf("%s's telephone does not ring", want.User.Name)
 		}
 		if r.Handset != want {

@@ -113,7 +113,7 @@ func (f *loadTest) start(n, rate int, talk time.Duration) *rig.Sipp {
 // waitIdle waits up to a minute until the server holds no more than when idle.
 func (f *loadTest) waitIdle(idle resources) (r resources) {
 	f.T.Helper()
-	end := time.After(time.Minute)
+	end := time.After(limit.Hang(0))
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for r = f.resources(); !r.within(idle); r = f.resources() {

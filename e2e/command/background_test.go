@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -77,7 +78,7 @@ func (r *running) over() bool {
 // line is the next line of standard output that holds the word.
 func (r *running) line(word string) string {
 	r.t.Helper()
-	late := time.After(60 * time.Second)
+	late := time.After(limit.Hang(0))
 	for {
 		select {
 		case text, ok := <-r.lines:
@@ -104,7 +105,7 @@ func (r *running) wait() int {
 	r.t.Helper()
 	select {
 	case <-r.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(limit.Hang(0)):
 		r.t.Fatalf("it did not end: %s", r.said())
 	}
 	return r.c.ProcessState.ExitCode()

@@ -9,8 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -29,7 +29,7 @@ func soniq(t *testing.T, env []string, args ...string) result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), limit.Hang(0))
 	defer cancel()
 	var out, wrong bytes.Buffer
 	c := exec.CommandContext(ctx, binary, args...)

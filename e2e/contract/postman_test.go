@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/robot"
 )
@@ -82,7 +83,7 @@ func newPlace(t *testing.T) *place {
 // talk has two users speak with each other, recorded; the call, its recording and a delivery about it are there afterwards.
 func (p *place) talk(t *testing.T, from, to rig.User) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
 	defer cancel()
 	one, two := p.telephone(t, ctx, from), p.telephone(t, ctx, to)
 	defer one.Close()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -49,7 +50,7 @@ func TestEmergency_MarkedTrunksOnly(t *testing.T) {
 // firstStreamed is the data of the first event of a kind on the live stream.
 func firstStreamed(s *fixture.Org, kind string) string {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(s.T.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(s.T.Context(), limit.Hang(0))
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.Server.HTTP+s.Prefix+"/events/stream?after_sequence=0&events="+kind, nil)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/sip"
 )
@@ -108,9 +109,6 @@ func (l *line) dial(from, number string, offer []byte) (*call, error) {
 	return c, err
 }
 
-// patience is how long an answer is waited for on a machine that is busy.
-const patience = time.Minute
-
 // decided waits until the call is answered or refused, and returns the answer, nil where it was refused.
 func (c *call) decided() ([]byte, error) {
 	select {
@@ -118,7 +116,7 @@ func (c *call) decided() ([]byte, error) {
 		return sdp, nil
 	case <-c.over:
 		return nil, nil
-	case <-time.After(patience):
+	case <-time.After(limit.Hang(0)):
 		return nil, fmt.Errorf("the call %s was neither answered nor refused", c.leg.CallID())
 	}
 }
@@ -129,8 +127,8 @@ func (c *call) hangUp() error {
 	select {
 	case <-c.over:
 		return nil
-	case <-time.After(patience):
+	case <-time.After(limit.Hang(0)):
 		return fmt.Errorf("the call %s does not end", c.leg.CallID())
 	}
 }
-func deadline() time.Time { return time.Now().Add(patience) }
+func deadline() time.Time { return time.Now().Add(limit.Hang(0)) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"soniq/e2e/limit"
 	"soniq/sip"
 )
 
@@ -81,7 +82,7 @@ func frame(m *mutator, first byte, b []byte) []byte {
 // handshake opens a WebSocket from an address nobody has come from.
 func (f *stand) handshake() net.Conn {
 	f.T.Helper()
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: f.origin()}, Timeout: patience}
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: f.origin()}, Timeout: limit.Hang(0)}
 	conn, err := d.Dial("tcp", f.Server.HTTP)
 	if err != nil {
 		f.T.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/robot"
 )
@@ -85,7 +86,7 @@ func phone(t *testing.T, s *rig.Server, u rig.User) *robot.Phone {
 // talk is a recorded call of three seconds, in which somebody says something.
 func talk(t *testing.T, from *robot.Phone, to string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), limit.Hang(0))
 	defer cancel()
 	line, err := from.Call(ctx, to)
 	if err != nil {
@@ -176,7 +177,7 @@ func attempted(t *testing.T, c *rig.Client, call, webhook, event string) {
 // inVain calls somebody who has no phone: the end of a call that was never answered.
 func inVain(t *testing.T, c *rig.Client, one *robot.Phone, eve rig.User, all *rig.Receiver) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
 	defer cancel()
 	if line, err := one.Call(ctx, eve.Extension); err == nil {
 		line.HangUp()

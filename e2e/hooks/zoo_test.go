@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -76,7 +77,7 @@ func startNode(t *testing.T, secrets ...string) *node {
 	select {
 	case p := <-port:
 		n.url = fmt.Sprintf("http://127.0.0.1:%d", p)
-	case <-time.After(60 * time.Second):
+	case <-time.After(limit.Hang(0)):
 		t.Fatal("the receiver in Node did not start")
 	}
 	return n

@@ -6,16 +6,16 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
 // patience is how long one test may talk to the server.
-const patience = 90 * time.Second
+var patience = limit.Hang(0)
 
 // keyed adds the credential to every request.
 type keyed struct {
@@ -64,7 +64,7 @@ func connect(t testing.TB, c *rig.Client, era string, o *sdk.ClientOptions) *ass
 
 func through(t testing.TB, way sdk.Transport, o *sdk.ClientOptions) *assistant {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), limit.Hang(0))
 	t.Cleanup(cancel)
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o).Connect(ctx, way, nil)
 	if err != nil {

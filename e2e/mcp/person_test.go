@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -102,7 +103,7 @@ func await[T any](t testing.TB, what string, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience):
+	case <-time.After(limit.Hang(0)):
 		t.Fatalf("%s: not within %s", what, patience)
 		panic("not reached")
 	}

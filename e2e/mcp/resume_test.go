@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -17,7 +18,7 @@ var eventID = regexp.MustCompile(`(?m)^id: (\S+)$`)
 // missed asks for what followed an event in a session, until a line holds a text.
 func missed(t *testing.T, s *rig.Server, key, session, after, text string) (status int, found bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address(s), nil)
 	if err != nil {

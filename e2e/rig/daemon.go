@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"soniq/e2e/limit"
 )
 
 // A Daemon is a server by others, on a free loopback port with a folder of its own. It ends with the test.
@@ -81,7 +83,7 @@ func (d *Daemon) Log() string { return d.out.String() }
 // run runs a program to its end.
 func run(t testing.TB, in string, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), limit.Hang(0))
 	defer cancel()
 	c := exec.CommandContext(ctx, name, args...)
 	c.Stdin = bytes.NewBufferString(in)

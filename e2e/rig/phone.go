@@ -318,7 +318,7 @@ func (p *Phone) stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(10 * time.Second):
+	case <-time.After(limit.Hang(0)):
 		_ = p.command.Process.Kill()
 		<-p.exited
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -71,7 +72,7 @@ func (c *smsc) start() {
 	go c.follow(out, port, c.over)
 	select {
 	case c.port = <-port:
-	case <-time.After(60 * time.Second):
+	case <-time.After(limit.Hang(0)):
 		c.t.Fatal("the centre did not start")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/media"
 )
@@ -128,7 +129,7 @@ func (c *conversation) putLocked(e map[string]any) {
 	c.n++
 	e["event_id"] = fmt.Sprintf("event_%d", c.n)
 	b, _ := json.Marshal(e)
-	ctx, done := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, done := context.WithTimeout(context.Background(), limit.Hang(0))
 	defer done()
 	_ = c.conn.Write(ctx, websocket.MessageText, b)
 }
