@@ -15,9 +15,9 @@ import (
 
 // A test is admitted when the processors have room for what it computes, so that audio of other tests is never late. Tests of all
 // packages share the slots of the machine: each slot is a file that a process locks. The kernel frees the slots of a process that ends.
-const slotsPerProcessor = 10
+const slotsPerProcessor = 12
 
-// Load is what a test needs of the processors while it runs, in tenths of a processor.
+// Load is what a test needs of the processors while it runs, in parts of a processor.
 type Load int
 
 const (

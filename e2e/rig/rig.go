@@ -4,7 +4,6 @@ package rig
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -460,19 +459,22 @@ func (c *Client) AddUser(first string) User {
 	return u
 }
 
-// Until asks again and again until ok is true. It fails the test after limit.Hang(usual).
+// Until asks again and again until ok is true, less often the longer it takes: what is asked costs the server as much as a call does. It
+// fails the test after limit.Hang(usual).
 func Until(t testing.TB, what string, usual time.Duration, ok func() bool) {
 	t.Helper()
-	hang := limit.Hang(usual)
-	ctx, cancel := context.WithTimeout(context.Background(), hang)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
+	hang := time.NewTimer(limit.Hang(usual))
+	defer hang.Stop()
+	const shortest, longest = 10 * time.Millisecond, 250 * time.Millisecond
+	pause := time.NewTimer(shortest)
+	defer pause.Stop()
+	for next := shortest; !ok(); {
 		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: not within %s", what, hang)
-		case <-tick.C:
+		case <-hang.C:
+			t.Fatalf("%s: not within %s", what, limit.Hang(usual))
+		case <-pause.C:
+			next = min(next*5/4, longest)
+			pause.Reset(next)
 		}
 	}
 }
