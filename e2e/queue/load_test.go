@@ -20,7 +20,7 @@ import (
 
 // What the day at the call centre is, unless SONIQ_QUEUE_CALLS says how many calls.
 const (
-	dayCalls  = 60
+	dayCalls  = 30
 	dayAgents = 24
 	dayQueues = 6
 )

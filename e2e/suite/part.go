@@ -16,6 +16,7 @@ type part struct {
 	started  time.Time
 	wall     time.Duration
 	cpu      time.Duration // of the processes it started and waited for
+	packages []packageUse
 	outcomes map[testName]*outcome
 	done     int      // top-level tests that have ended
 	again    []string // tests that failed and passed when they ran again, with how often they failed
@@ -26,6 +27,12 @@ type part struct {
 
 // elsewhere is in the reason of a test that does not run in this part because it runs in another one.
 const elsewhere = "in another part of the suite"
+
+// packageUse is what a package of end-to-end tests took, with the processes it started.
+type packageUse struct {
+	path      string
+	wall, cpu time.Duration
+}
 
 func newPart(name string) *part {
 	return &part{name: name, outcomes: map[testName]*outcome{}, started: time.Now()}
@@ -77,6 +84,13 @@ func (p *part) addCPU(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cpu += d
+}
+
+// addPackage records what a package took.
+func (p *part) addPackage(u packageUse) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.packages = append(p.packages, u)
 }
 
 // failed returns the tests that ended with fail or that never ended, sorted. A package is listed if it failed without a failing test.

@@ -66,6 +66,12 @@ func (s *suite) reportTimes(w io.Writer) {
 		fmt.Fprintf(w, "%-14s %8s %8s %7d\n", p.name, p.wall.Round(time.Second), p.cpu.Round(time.Second), passed+failed+skipped)
 	}
 	fmt.Fprintf(w, "%-14s %8s\n", "all", time.Since(s.started).Round(time.Second))
+	for _, p := range s.parts {
+		slices.SortFunc(p.packages, func(a, b packageUse) int { return int(b.cpu - a.cpu) })
+		for _, u := range p.packages {
+			fmt.Fprintf(w, "  %-24s %5s %8s\n", u.path, u.wall.Round(time.Second), u.cpu.Round(time.Second))
+		}
+	}
 }
 
 // reportSlowest prints the ten slowest top-level tests.

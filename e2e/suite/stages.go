@@ -127,7 +127,11 @@ func (s *suite) endToEnd(all []testPackage, flags ...string) {
 	defer p.end()
 	var running sync.WaitGroup
 	for _, x := range all {
-		running.Go(func() { s.events(p, s.runBinary(x, flat(parallel, flags)...)) })
+		running.Go(func() {
+			began, c := time.Now(), s.runBinary(x, flat(parallel, flags)...)
+			s.events(p, c)
+			p.addPackage(packageUse{x.path, time.Since(began), used(c)})
+		})
 	}
 	running.Wait()
 }
