@@ -24,7 +24,7 @@ as_root() {
 	"${become[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 "$@" </dev/null 9>&-
 }
 
-# run_apt ARGUMENT... runs apt-get and adds its output to the log. Only its wait for dpkg's lock is left to apt.
+# run_apt ARGUMENT... runs apt-get and adds its output to the log. apt waits 10 s for dpkg's lock, in case another took it just now.
 run_apt() {
 	as_root apt-get -q -y -o DPkg::Lock::Timeout=10 -o Acquire::Retries=1 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 \
 		-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@" >>"$log" 2>&1
