@@ -209,7 +209,7 @@ func TestDTMF_TonesInConference(t *testing.T) {
 	}
 }
 
-// wantNextKey is the next that a telephone was told, and no other.
+// wantNextKey fails unless the next digit that a telephone receives is this one.
 func wantNextKey(p *rig.Phone, want string) {
 	p.T.Helper()
 	if got := p.Wait("CALL_DTMF_START", "").Param; got != want {
@@ -217,7 +217,7 @@ func wantNextKey(p *rig.Phone, want string) {
 	}
 }
 
-// sendDigits sends digits to who called.
+// sendDigits sends digits to the caller by request.
 func sendDigits(o *fixture.Office, path, method, digits string, ms int) {
 	o.T.Helper()
 	var sent struct{ Method string }
@@ -227,7 +227,7 @@ func sendDigits(o *fixture.Office, path, method, digits string, ms int) {
 	}
 }
 
-// dualToneDuration is how long two tones are heard at once.
+// dualToneDuration returns how long two tones are heard at once.
 func dualToneDuration(pcm []int16, hz [2]float64) (d time.Duration) {
 	const part = 400 // 50 ms
 	for i := 0; i+part <= len(pcm); i += part {

@@ -27,7 +27,7 @@ func TestHangup_CalleeNamed(t *testing.T) {
 	}
 }
 
-// An ending is one way for a call to end: what both sides do, and what is written down.
+// ending is one way for a call to end: what both sides do, and what is recorded.
 type ending struct {
 	name           string
 	caller, callee rig.Script
@@ -35,6 +35,7 @@ type ending struct {
 	inbound, outbound string
 }
 
+// endings are the endings of calls that both directions try.
 var endings = []ending{
 	{"the caller hangs up", rig.Script{Scenario: "call", Talk: 600 * time.Millisecond}, rig.Script{Scenario: "answer"},
 		"inbound completed caller_hangup caller 0", "outbound completed caller_hangup caller 0"},

@@ -11,12 +11,12 @@ import (
 	"soniq/e2e/rig"
 )
 
-// isHeld tells whether a call, or a leg of it, is said to be on hold.
+// isHeld reports whether a call or a leg of it is on hold.
 func isHeld(c map[string]any) bool {
 	return c["held"] == true || c["status"] == "on_hold" || heldLegs(c) != ""
 }
 
-// callOut has Ada's telephone call somebody through a carrier, a sipp that speaks what it hears; the path of the call is returned.
+// callOut has Ada call through a carrier, a sipp that echoes. It returns the carrier and the path of the call.
 func callOut(o *fixture.Office, x rig.Script) (far *rig.Sipp, path string) {
 	o.T.Helper()
 	way := o.AddCarrier(o.Ada.ID, nil)
@@ -28,7 +28,7 @@ func callOut(o *fixture.Office, x rig.Script) (far *rig.Sipp, path string) {
 	return far, "/calls/" + c["id"].(string)
 }
 
-// wantHoldRefused fails unless a hold was refused with a status and a code, and the call goes on as it was.
+// wantHoldRefused fails unless a hold is refused with a status and a code, and the call goes on.
 func wantHoldRefused(o *fixture.Office, path string, status int, code string) {
 	o.T.Helper()
 	r := o.Do("POST", path+"/hold", map[string]any{})
@@ -38,6 +38,7 @@ func wantHoldRefused(o *fixture.Office, path string, status int, code string) {
 	wantTalking(o, path)
 }
 
+// wantTalking fails unless the call is in progress, was never held, and Ada hears her echo.
 func wantTalking(o *fixture.Office, path string) {
 	o.T.Helper()
 	var c map[string]any
@@ -50,7 +51,7 @@ func wantTalking(o *fixture.Office, path string) {
 	o.HearsOnly("Ada", o.AdaPhone, fixture.AdaTone)
 }
 
-// wantNeverHeld hangs up and looks at the record.
+// wantNeverHeld ends the call and fails unless its record has no hold time.
 func wantNeverHeld(o *fixture.Office, far *rig.Sipp) {
 	o.T.Helper()
 	o.AdaPhone.Do("hangup", "")
@@ -60,6 +61,7 @@ func wantNeverHeld(o *fixture.Office, far *rig.Sipp) {
 	}
 }
 
+// newCallerOffice makes an office where only Ada has a telephone.
 func newCallerOffice(t *testing.T) *fixture.Office {
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))}
 	o.Ada = o.AddUser("Ada")

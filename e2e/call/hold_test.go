@@ -27,7 +27,7 @@ func TestHold_SDPDirections(t *testing.T) {
 	})
 }
 
-// holdFromCarrier has a carrier hold a telephone for three seconds. The telephone agrees, but speaks on all the same.
+// holdFromCarrier has a carrier hold a telephone for three seconds. The telephone agrees, but speaks on.
 func holdFromCarrier(s *fixture.Org, asked, agreed string) {
 	user := s.AddUser("Ada")
 	way := s.AddCarrier(user.ID, nil)
@@ -72,9 +72,10 @@ func holdFromCarrier(s *fixture.Org, asked, agreed string) {
 	}
 }
 
+// direction matches the direction of a media description.
 var direction = regexp.MustCompile(`a=(sendrecv|sendonly|recvonly|inactive)`)
 
-// wantDirections checks what each side was told, in the first INVITE and the two after it.
+// wantDirections checks the media directions in the first INVITE and the two after it, on each side.
 func wantDirections(s *fixture.Org, caller, callee *rig.Sipp, asked, agreed string) {
 	s.T.Helper()
 	var offers, answers []string
@@ -181,7 +182,7 @@ func TestHold_BothSides(t *testing.T) {
 	callee.Wait("CALL_CLOSED", "")
 }
 
-// heldLegs are the roles of the legs that hold, the caller's first.
+// heldLegs returns the roles of the legs that hold, the caller first.
 func heldLegs(c map[string]any) string {
 	var roles []string
 	for _, l := range c["legs"].([]any) {

@@ -45,7 +45,7 @@ func TestLoad_CallsAt20PerSecond(t *testing.T) {
 	})
 }
 
-// wantAllEvents waits until every call was told from its start to its end, with a recording, each event once and in order.
+// wantAllEvents waits until every call has all its events and a recording, each event once and in order.
 func wantAllEvents(s *fixture.Org, records []fixture.CDR) {
 	s.T.Helper()
 	rig.Until(s.T, "the end of every call", 2*time.Minute, func() bool {

@@ -54,7 +54,7 @@ func TestPickUp_ByRequest(t *testing.T) {
 	}
 }
 
-// lastInvite is the last INVITE that was sent in a call.
+// lastInvite returns the last INVITE that was sent in a call.
 func lastInvite(o *fixture.Office, path string) (last string) {
 	o.T.Helper()
 	var trace fixture.Trace

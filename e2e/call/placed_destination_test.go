@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// wantDestinationRefused wants a request to be refused as a destination that is not allowed, in words that name the foreign host.
+// wantDestinationRefused fails unless a request is refused because of its destination, with the foreign host in the message.
 func wantDestinationRefused(o *fixture.Office, path string, body map[string]any) {
 	o.T.Helper()
 	var problem struct{ Code, Detail, Reason string }
@@ -55,7 +55,7 @@ func TestPlacedCall_ForeignSIPAddress(t *testing.T) {
 	}
 }
 
-// wantHeaders fails unless a telephone was sent the header fields with the INVITE it rings by.
+// wantHeaders fails unless the INVITE to a telephone has these header fields.
 func wantHeaders(r *fixture.IncomingCall, header map[string]string) {
 	r.Handset.T.Helper()
 	for _, name := range slices.Sorted(maps.Keys(header)) {
@@ -142,7 +142,7 @@ func TestPlacedCall_NamedDevice(t *testing.T) {
 	}
 }
 
-// rungDevices are the telephones of a user that were rung in a call.
+// rungDevices returns the devices of a user that rang in a call.
 func rungDevices(o *fixture.Office, callID string, u rig.User) (all []string) {
 	o.T.Helper()
 	var c struct {
@@ -160,7 +160,7 @@ func rungDevices(o *fixture.Office, callID string, u rig.User) (all []string) {
 	return all
 }
 
-// wantHears fails unless a phone hears a tone now.
+// wantHears fails unless a phone receives a tone now.
 func wantHears(o *fixture.Office, who string, p fixture.Listener, hz float64) {
 	o.T.Helper()
 	fixture.Hears(o.T, who, p.Since(p.Mark(), 3*time.Second), hz, time.Second)

@@ -49,7 +49,7 @@ func TestRinging_AnswerAcrossCancel(t *testing.T) {
 	}
 }
 
-// deviceOf is the telephone that had the one call with a number.
+// deviceOf returns the device of the one call with a number.
 func deviceOf(s *fixture.Org, number string) string {
 	s.T.Helper()
 	var c struct {

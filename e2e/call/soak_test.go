@@ -20,7 +20,7 @@ const (
 	soakOverload = 3000
 )
 
-// resources is what a server holds.
+// resources is what a server holds: goroutines, sockets, memory.
 type resources struct {
 	Calls, Goroutines, Descriptors, Sockets int
 	MB, Heap                                int // resident, and of that what Go allocated
@@ -38,6 +38,7 @@ const (
 	moreMB                          = 50
 )
 
+// within reports whether a server holds little more than when idle.
 func (r resources) within(idle resources) bool {
 	return r.Calls == 0 && r.Sockets <= idle.Sockets && r.Goroutines <= idle.Goroutines+moreGoroutines &&
 		r.Descriptors <= idle.Descriptors+moreDescriptors && r.MB <= idle.MB+moreMB
@@ -71,26 +72,28 @@ func TestSoak_ShortCallsLeakNothing(t *testing.T) {
 	}
 }
 
-// run makes calls and counts those that were answered, and those refused with 503 for want of room. That sipp fails where
-// calls are refused is no matter.
+// run makes calls. It counts those that were answered, and those refused with 503. A sipp that fails is no error here.
 func (f *loadTest) run(n, rate int) (answered, refused int) {
 	answered, refused = -f.answered(), -f.refused()
 	_ = f.calls(n, rate).End()
 	return answered + f.answered(), refused + f.refused()
 }
 
+// answered returns how many calls the server has answered.
 func (f *loadTest) answered() int { return f.metric("soniq_calls_answered_total") }
 
+// refused returns how many calls the server has refused.
 func (f *loadTest) refused() int {
 	return f.metric("soniq_calls_turned_away_total") + f.metric("soniq_sip_rejected_total")
 }
 
-// A loadTest makes many calls through a server.
+// loadTest makes many calls through a server.
 type loadTest struct {
 	*rig.Server
 	way fixture.Carrier
 }
 
+// newLoadTest starts a server with a carrier and a registered sipp.
 func newLoadTest(t *testing.T) *loadTest {
 	s := rig.Start(t, rig.Options{Binary: os.Getenv("SONIQ_SOAK_BINARY"), Load: rig.All, Env: fixture.NoSpeech, Flags: []string{"--max-calls", "20000", "--call-rate", "10000", "--log-level", "error"}, Upset: true})
 	company := &fixture.Org{Client: s.Org("live")}
@@ -105,6 +108,7 @@ func newLoadTest(t *testing.T) *loadTest {
 // calls makes calls of a fifth of a second.
 func (f *loadTest) calls(n, rate int) *rig.Sipp { return f.start(n, rate, 200*time.Millisecond) }
 
+// start starts calls of a length at a rate.
 func (f *loadTest) start(n, rate int, talk time.Duration) *rig.Sipp {
 	return f.Sipp(rig.Script{Scenario: "call", Calls: n, Rate: rate, IP: f.way.IP, From: "+12125550177", Number: f.way.Number,
 		Talk: talk, Quiet: true, Limit: time.Hour})
@@ -127,11 +131,13 @@ func (f *loadTest) waitIdle(idle resources) (r resources) {
 	return r
 }
 
+// resources reads what the server holds.
 func (f *loadTest) resources() resources {
 	return resources{Calls: f.metric("soniq_calls_active"), Goroutines: f.metric("go_goroutines"), Descriptors: f.metric("process_open_fds"),
 		Sockets: f.sockets(), MB: f.metric("process_resident_memory_bytes") >> 20, Heap: f.metric("go_memstats_heap_alloc_bytes") >> 20}
 }
 
+// metric reads a metric of the server.
 func (f *loadTest) metric(name string) int { return fixture.Metric(f.Server, name) }
 
 // sockets counts the server's UDP sockets: those of its media, and a few of signalling.

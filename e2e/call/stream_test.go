@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// wantLiveQuality are what the stream tells of how a call's legs sound, by the role of the leg, until last is true of both.
+// wantLiveQuality reads the quality of both legs from the live stream until last is true.
 func wantLiveQuality(o *fixture.Office, caller, callee *rig.Phone, last func(caller, agent float64) bool) {
 	o.T.Helper()
 	type quality struct {

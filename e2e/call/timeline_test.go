@@ -102,5 +102,5 @@ func wantTrace(o *fixture.Office, path string) {
 	}
 }
 
-// hexPrefix is how many characters a text begins with that are hexadecimal digits.
+// hexPrefix returns how many hexadecimal digits a text begins with.
 func hexPrefix(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789abcdef")) }

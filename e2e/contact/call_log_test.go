@@ -15,18 +15,20 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A callLog is a connected system that takes calls.
+// callLog is a connected system that takes calls.
 type callLog struct {
 	*httptest.Server
 	mu  sync.Mutex // guards got
 	got []logEntry
 }
 
+// logEntry is one request to the connected system.
 type logEntry struct {
 	method, path string
 	body         map[string]string
 }
 
+// newCallLog starts a connected system.
 func newCallLog(t testing.TB) *callLog {
 	j := &callLog{}
 	j.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +44,7 @@ func newCallLog(t testing.TB) *callLog {
 	return j
 }
 
-// last is what the journal was told last, and how often.
+// last returns the last request, and how many came.
 func (j *callLog) last() (logEntry, int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -84,7 +86,7 @@ func TestCallLog_SummaryAndTranscriptAcrossKill(t *testing.T) {
 	t.Logf("told %d times, at last %v", len(j.got), e.body)
 }
 
-// callAndSpeak has somebody call and say what they want, and hang up.
+// callAndSpeak has somebody call, speak and hang up.
 func callAndSpeak(s *fixture.Org, from string) {
 	s.T.Helper()
 	user := s.AddUser("Ada")

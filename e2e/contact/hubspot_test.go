@@ -13,7 +13,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A hubSpot is HubSpot's stand-in that knows Ada and keeps the calls it is told of.
+// hubSpot replaces HubSpot. It knows Ada and keeps the calls that are written to it.
 type hubSpot struct {
 	*vendortest.Vendor
 
@@ -24,16 +24,19 @@ type hubSpot struct {
 	release chan struct{}
 }
 
+// newHubSpot starts one.
 func newHubSpot(t testing.TB) *hubSpot {
 	h := &hubSpot{Vendor: vendortest.New(t, "hubspot"), held: make(chan struct{}), release: make(chan struct{})}
 	h.Says(h.respond)
 	return h
 }
 
+// object returns a CRM object of HubSpot.
 func object(id string, properties map[string]any) map[string]any {
 	return map[string]any{"id": id, "createdAt": "2026-01-02T03:04:05Z", "updatedAt": "2026-01-02T03:04:05Z", "properties": properties}
 }
 
+// respond answers a request to HubSpot.
 func (h *hubSpot) respond(r vendortest.Request) *vendortest.Answer {
 	found := func(all ...any) *vendortest.Answer {
 		return &vendortest.Answer{Body: map[string]any{"total": len(all), "results": append([]any{}, all...)}}
@@ -65,7 +68,7 @@ func (h *hubSpot) respond(r vendortest.Request) *vendortest.Answer {
 	return nil
 }
 
-// callsWritten reports how often the call was made, and whether what it became is there.
+// callsWritten returns how often the call was made, and whether a text was written to it.
 func (h *hubSpot) callsWritten(text string) (made int, there bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,7 +78,7 @@ func (h *hubSpot) callsWritten(text string) (made int, there bool) {
 	return len(h.made), there
 }
 
-// authorize opens an address as a browser does, and returns the page it comes to in the end.
+// authorize opens an address as a browser does, and returns the last page.
 func authorize(t testing.TB, at string) string {
 	t.Helper()
 	r, err := http.Get(at)

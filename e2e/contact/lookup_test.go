@@ -44,11 +44,12 @@ func TestLookup_CallerNamedBeforeAnswer(t *testing.T) {
 		}
 		company.Want(201, "POST", "/contacts", map[string]any{"first_name": "Grace", "last_name": "Hopper", "company": "Navy",
 			"phones": []map[string]any{{"number": "(212) 555-0178"}}}, nil)
-		addContacts(company, release)
+		wantKnownCaller(company, release)
 	})
 }
 
-func addContacts(s *fixture.Org, release chan struct{}) {
+// wantKnownCaller calls as a known caller, and checks the screen pop before the answer and the names afterwards.
+func wantKnownCaller(s *fixture.Org, release chan struct{}) {
 	user := s.AddUser("Ada")
 	way := s.AddCarrier(user.ID, nil)
 	phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 1500, Port: s.RegisterSipp(user.SIP), From: user.SIP.Username})
@@ -71,7 +72,7 @@ func addContacts(s *fixture.Org, release chan struct{}) {
 	wantLateAnswer(s, release)
 }
 
-// wantNamed checks who a call says it is with, and what the phone was shown.
+// wantNamed checks the name and company of a call, and the name that the phone displayed.
 func wantNamed(s *fixture.Org, id, name, companyName string) {
 	s.T.Helper()
 	r := s.Do("GET", "/calls/"+id, nil).JSON()
@@ -92,7 +93,7 @@ func wantNamed(s *fixture.Org, id, name, companyName string) {
 	s.T.Errorf("no INVITE in %s", trace.Outline())
 }
 
-// wantLateAnswer checks that an answer that comes after the deadline is shown too.
+// wantLateAnswer checks that a lookup that answers after the deadline is shown too.
 func wantLateAnswer(s *fixture.Org, release chan struct{}) {
 	user := s.AddUser("Bob")
 	way := s.AddCarrier(user.ID, nil)

@@ -52,9 +52,10 @@ func TestScreenPop_Latency(t *testing.T) {
 	measurePops(company, "known, all of six systems hang", way, user, port, known)
 }
 
+// popCalls is how many calls are measured.
 const popCalls = 30
 
-// measurePops calls again and again.
+// measurePops measures the time from INVITE to screen pop over many calls.
 func measurePops(s *fixture.Org, what string, way fixture.Carrier, user rig.User, port int, from func(int) string) {
 	var took []time.Duration
 	for n := range popCalls {

@@ -35,9 +35,10 @@ func TestBLF_DialogStates(t *testing.T) {
 	})
 }
 
+// notifiedState matches a dialog-info document.
 var notifiedState = regexp.MustCompile(`(?s) version="(\d+)" state="full" entity="sip:(\w+)@.*<state>(\w+)</state>`)
 
-// lastNotifiedState is the state that a watcher was told last; each notification has the version after the one before.
+// lastNotifiedState returns the last state that a watcher was sent. Versions must count up.
 func lastNotifiedState(t *testing.T, lamp *rig.Sipp, extension string) (state string) {
 	t.Helper()
 	version := 0

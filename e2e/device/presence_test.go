@@ -52,14 +52,14 @@ func TestPresence_RegistrationAndCalls(t *testing.T) {
 	})
 }
 
-// A presenceEvent is what the live stream tells of an agent.
+// presenceEvent is a presence of an agent in the live stream.
 type presenceEvent struct {
 	Agent string `json:"agent_id"`
 	currentPresence
 	Call string `json:"active_call_id"`
 }
 
-// A currentPresence is what the API shows of an agent.
+// currentPresence is the presence of an agent in the API.
 type currentPresence struct {
 	Status string
 	Reason string
@@ -67,18 +67,19 @@ type currentPresence struct {
 	Until  *time.Time
 }
 
-// A presenceWatch follows what the live stream tells of agents.
+// presenceWatch follows the presence of agents in the live stream.
 type presenceWatch struct {
 	*fixture.Org
 	*fixture.EventStream
 	told map[string][]presenceEvent // and was not asked for yet, by agent
 }
 
+// watchPresence opens the live stream.
 func watchPresence(s *fixture.Org) *presenceWatch {
 	return &presenceWatch{s, s.OpenStream("", "agent.presence"), map[string][]presenceEvent{}}
 }
 
-// next waits until one more presence of an agent is told.
+// next waits for the next presence of an agent.
 func (w *presenceWatch) next(u rig.User) presenceEvent {
 	w.T.Helper()
 	for len(w.told[u.ID]) == 0 {
@@ -90,7 +91,7 @@ func (w *presenceWatch) next(u rig.User) presenceEvent {
 	return p
 }
 
-// want fails unless the next presence told of an agent is this, with this call and reason ("" for none), and what the API shows.
+// want fails unless the next presence of an agent is this, with this call and reason, in the stream and the API.
 func (w *presenceWatch) want(u rig.User, status, call, reason string) presenceEvent {
 	w.T.Helper()
 	p := w.next(u)

@@ -146,6 +146,7 @@ func TestProvisioning_RefetchAfterNotify(t *testing.T) {
 	}
 }
 
+// setting returns a setting of a configuration file.
 func setting(t *testing.T, file, name string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` = (.*)$`).FindStringSubmatch(file)
@@ -155,7 +156,7 @@ func setting(t *testing.T, file, name string) string {
 	return m[1]
 }
 
-// fetchFile asks for a file as a phone does that minds no certificate.
+// fetchFile fetches a file like a phone that checks no certificate.
 func fetchFile(s *fixture.Org, status int, address, agent string) string {
 	s.T.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
@@ -190,11 +191,13 @@ func addPhone(s *fixture.Org, u rig.User, template string) (id, address string) 
 	return d.ID, d.Address
 }
 
+// provisioning is the provisioning state of a device.
 type provisioning struct {
 	Status      string
 	LastFetchAt string `json:"last_fetch_at"`
 }
 
+// provisioningOf returns the provisioning state of a device.
 func provisioningOf(s *fixture.Org, id string) provisioning {
 	s.T.Helper()
 	var d struct{ Provisioning provisioning }

@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// addEmergencyCarrier is a carrier that reaches emergency services, and says a tone.
+// addEmergencyCarrier adds a carrier that reaches emergency services, and answers with a tone.
 func addEmergencyCarrier(s *fixture.Org, x rig.Script) *rig.Sipp {
 	s.T.Helper()
 	way := s.AddCarrier("", map[string]any{"emergency_capable": true})

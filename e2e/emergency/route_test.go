@@ -47,7 +47,7 @@ func TestEmergency_MarkedTrunksOnly(t *testing.T) {
 	}
 }
 
-// firstStreamed is the data of the first event of a kind on the live stream.
+// firstStreamed returns the data of the first event of a type in the live stream.
 func firstStreamed(s *fixture.Org, kind string) string {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.T.Context(), limit.Hang(0))

@@ -18,8 +18,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A kannel is an SMS gateway of others that is an application of ours: a bearerbox, which speaks SMPP, and a smsbox, which takes messages
-// and brings them over HTTP.
+// kannel is an SMS gateway that is an application of ours. Its bearerbox speaks SMPP, its smsbox HTTP.
 type kannel struct {
 	t       *testing.T
 	sendURL string
@@ -31,7 +30,7 @@ type kannel struct {
 	dlrs []url.Values
 }
 
-// startKannel binds to a server; more is added to what it knows of the server, a line each.
+// startKannel starts one that binds to a server. More lines are added to its settings of the server.
 func startKannel(t *testing.T, smpp, systemID, password string, more ...string) *kannel {
 	t.Helper()
 	k := &kannel{t: t, dir: t.TempDir()}
@@ -104,6 +103,7 @@ get-url = "%s/mo?from=%%p&to=%%P&text=%%b&coding=%%c&charset=%%C"
 	return k
 }
 
+// write writes a file of kannel.
 func (k *kannel) write(name, text string) {
 	k.t.Helper()
 	if err := os.WriteFile(filepath.Join(k.dir, name), []byte(text), 0o600); err != nil {
@@ -136,7 +136,7 @@ func (k *kannel) run(program string) {
 	})
 }
 
-// hear takes what kannel brings: messages, and what became of those it was given.
+// hear receives messages and reports from kannel.
 func (k *kannel) hear(_ http.ResponseWriter, r *http.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -189,7 +189,7 @@ func (k *kannel) texts(from string) (all []string) {
 	return all
 }
 
-// words reads what kannel brings: UTF-16 where coding is 2.
+// words decodes a text from kannel: UTF-16 where coding is 2.
 func words(text, coding string) string {
 	if coding != "2" {
 		return text

@@ -16,12 +16,13 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A nodeESME is a program with npm's smpp.
+// nodeESME is an application made with npm's smpp.
 type nodeESME struct {
 	mu   sync.Mutex // guards said
 	said []nodeSaid
 }
 
+// nodeSaid is one line that the application prints.
 type nodeSaid struct {
 	Bound     *int
 	Submitted *int
@@ -34,7 +35,7 @@ type nodeSaid struct {
 	Closed    bool
 }
 
-// startNodeESME lets one bind, and submit.
+// startNodeESME starts one that binds and submits.
 func (x *texting) startNodeESME(systemID, password string, orders ...map[string]any) *nodeESME {
 	x.t.Helper()
 	n := &nodeESME{}
@@ -66,7 +67,7 @@ func (x *texting) startNodeESME(systemID, password string, orders ...map[string]
 	return n
 }
 
-// all are the things it was told that are of a kind.
+// all returns the lines for which of is true.
 func (n *nodeESME) all(of func(nodeSaid) bool) (all []nodeSaid) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,7 +79,7 @@ func (n *nodeESME) all(of func(nodeSaid) bool) (all []nodeSaid) {
 	return all
 }
 
-// wait waits until it was told so many things of a kind.
+// wait waits until so many lines came for which of is true.
 func (n *nodeESME) wait(t *testing.T, what string, count int, of func(nodeSaid) bool) []nodeSaid {
 	t.Helper()
 	rig.Until(t, fmt.Sprint(count, " ", what), 60*time.Second, func() bool { return len(n.all(of)) >= count })

@@ -11,7 +11,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// texting is a sandbox whose numbers send messages, and a door for programs that speak SMPP.
+// texting is a sandbox whose numbers send messages, with an SMPP port for applications.
 type texting struct {
 	*rig.Client
 	t       *testing.T
@@ -35,6 +35,7 @@ func eachTexting(t *testing.T, numbers int, run func(t *testing.T, x *texting)) 
 	})
 }
 
+// application is an application of the organisation, with its login.
 type application struct {
 	ID       string
 	SystemID string `json:"system_id"`
@@ -42,6 +43,7 @@ type application struct {
 	Bound    int
 }
 
+// application adds an application.
 func (x *texting) application(body map[string]any) (a application) {
 	x.t.Helper()
 	body["name"] = "Reminders"
@@ -58,6 +60,7 @@ func (x *texting) bound(a application, n int) {
 	})
 }
 
+// text is a message of the API.
 type text struct {
 	ID, Body, Status, Encoding string
 	Segments                   int

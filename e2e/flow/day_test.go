@@ -26,6 +26,7 @@ func TestDay_MenuQueueVoicemailAndCallback(t *testing.T) {
 	})
 }
 
+// company is an organisation with a menu, queues and agents.
 type company struct {
 	*fixture.Office
 	way            fixture.Carrier
@@ -33,6 +34,7 @@ type company struct {
 	menu           string
 }
 
+// newCompany makes a company.
 func newCompany(s *rig.Server) *company {
 	d := &company{Office: &fixture.Office{Org: fixture.NewOrg(s)}}
 	d.Ada, d.Bob = d.AddUser("Ada"), d.AddUser("Bob")
@@ -55,7 +57,7 @@ func newCompany(s *rig.Server) *company {
 	return d
 }
 
-// keyToQueue: a caller chooses sales, waits, is refused by one agent and answered by the other, who hands them to support.
+// keyToQueue has a caller press a key and wait. One agent refuses, the other answers and transfers them to support.
 func (d *company) keyToQueue() {
 	v := d.CallIn(d.way, "+12125550171")
 	at := v.WaitTone(0, fixture.GreetingTone)
@@ -92,7 +94,7 @@ func (d *company) keyToQueue() {
 	d.WaitPresence(d.Bob, "available")
 }
 
-// firstRung waits until one of the two agents is rung, and tells who it is and who the other.
+// firstRung waits until one of the two agents rings. It returns that agent and the other.
 func (d *company) firstRung() (first, second string, phones map[string]*rig.Phone) {
 	d.T.Helper()
 	phones = map[string]*rig.Phone{d.Ada.ID: d.AdaPhone, d.Bob.ID: d.BobPhone}
@@ -112,7 +114,7 @@ func (d *company) firstRung() (first, second string, phones map[string]*rig.Phon
 	return first, second, phones
 }
 
-// speechToVoicemail: a caller says a word; nobody answers, and they leave a message.
+// speechToVoicemail has a caller say a word. Nobody answers, and they leave a message.
 func (d *company) speechToVoicemail() {
 	d.SetPresence(d.Ada, "away")
 	line := d.caller("+12125550172")
@@ -140,7 +142,7 @@ func (d *company) speechToVoicemail() {
 	d.SetPresence(d.Ada, "available")
 }
 
-// callback: nobody is there; the caller presses a key, hangs up, and is called in turn.
+// callback has a caller press a key, hang up, and be called in turn.
 func (d *company) callback() {
 	d.SetPresence(d.Ada, "away")
 	d.SetPresence(d.Bob, "away")

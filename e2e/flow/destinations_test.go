@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// beepTone is heard where nothing can speak.
+// beepTone is heard before a recording where there is no voice.
 const beepTone = 1000
 
 func TestFlow_QueueVoicemailAndCallback(t *testing.T) {

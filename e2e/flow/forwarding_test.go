@@ -11,7 +11,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// wantForwarded has Ada call a user, whose calls are to be found by Carol, and returns the call. Both hear each other, and Ada hangs up.
+// wantForwarded has Ada call a user and talk to Carol, and returns the call.
 func wantForwarded(o *fixture.Office, called rig.User) string {
 	o.T.Helper()
 	o.AdaPhone.Dial(called.Extension)
@@ -25,14 +25,14 @@ func wantForwarded(o *fixture.Office, called rig.User) string {
 	return id
 }
 
-// cdrOf waits for the end of Ada's call, and returns its record: the nth to a user.
+// cdrOf waits for the end of Ada's call and returns its record, the nth to a user.
 func cdrOf(o *fixture.Office, n int, called rig.User) fixture.CDR {
 	o.T.Helper()
 	o.AdaPhone.Wait("CALL_CLOSED", "")
 	return o.CDRs(n, "direction=internal&phone="+called.Extension)[0]
 }
 
-// rungUsers are the users whose phones were rung in a call of Ada's, one for each phone.
+// rungUsers returns the users whose phones rang in a call of Ada's, one for each phone.
 func rungUsers(o *fixture.Office, callID string) (users []string) {
 	o.T.Helper()
 	var c struct {

@@ -74,7 +74,7 @@ func TestCollect_MaskedDigits(t *testing.T) {
 	}
 }
 
-// A httpServer is one of the organisation, which flows ask.
+// httpServer is a server that flows send requests to.
 type httpServer struct {
 	answer func(r *http.Request, body string) (int, string)
 
@@ -82,11 +82,13 @@ type httpServer struct {
 	seen []httpRequest
 }
 
+// httpRequest is a request of a flow.
 type httpRequest struct {
 	path, query, body string
 	header            http.Header
 }
 
+// start starts the server and returns its address.
 func (x *httpServer) start(t *testing.T) string {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var b strings.Builder
@@ -109,6 +111,7 @@ func (x *httpServer) start(t *testing.T) string {
 	return h.URL
 }
 
+// all returns the requests so far.
 func (x *httpServer) all() []httpRequest {
 	x.mu.Lock()
 	defer x.mu.Unlock()

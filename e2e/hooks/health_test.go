@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A healthEvent is what the live stream tells of a webhook.
+// healthEvent is the health of a webhook in the live stream.
 type healthEvent struct {
 	ID       string `json:"webhook_id"`
 	Status   string
@@ -21,7 +21,7 @@ type healthEvent struct {
 	At       time.Time
 }
 
-// wantHealth fails unless the next thing told of webhooks is this, and what the API shows ("" for no reason).
+// wantHealth fails unless the next health of a webhook is this, in the stream and the API.
 func wantHealth(s *fixture.Org, l *fixture.EventStream, id, status string, failures int, reason string) {
 	s.T.Helper()
 	h := fixture.NextEventData[healthEvent](l)
@@ -40,6 +40,7 @@ func wantHealth(s *fixture.Org, l *fixture.EventStream, id, status string, failu
 	}
 }
 
+// reason returns the reason, or "".
 func (h healthEvent) reason() string {
 	if h.Reason == nil {
 		return ""

@@ -9,10 +9,10 @@ import (
 	"soniq/e2e/rig"
 )
 
-// badNetwork is a network as mobile ones are on a bad day.
+// badNetwork loses and delays packets like a mobile network.
 var badNetwork = rig.Damage{Loss: 0.05, Jitter: 40 * time.Millisecond, Seed: 7}
 
-// callerText is what the caller speaks on a bad network and on a good one.
+// callerText is what the caller says on a bad network and on a good one.
 const callerText = "My wallet was stolen on the train. Please block my credit card. I was charged twice for the same invoice. " +
 	"Both payments went out on the third of March, forty nine dollars each. Please send me a confirmation by email. " +
 	"How long does it take? Should I go to the police?"
@@ -60,7 +60,7 @@ func TestBadNetwork_QualityFiguresAndTranscript(t *testing.T) {
 	}
 }
 
-// maxExtraErrors is how many more of the words may be wrong because of the network.
+// maxExtraErrors is the share of words that may be wrong because of the network.
 const maxExtraErrors = 0.3
 
 // wantQuality checks figures against what the network did. Reports by RTCP come every few seconds and leave out the end of the call.
@@ -83,7 +83,7 @@ func wantQuality(t *testing.T, what string, d *fixture.StreamQuality, toll rig.T
 	}
 }
 
-// callWithSpeech has one telephone speak to another, and returns the record of the call when its words are known.
+// callWithSpeech has one telephone speak to another. It returns the record when the transcript is there.
 func callWithSpeech(s *fixture.Org, name string, words []int16, through *rig.BadNetwork) fixture.CDR {
 	s.T.Helper()
 	ada, bob := s.AddUser("Ada-"+name), s.AddUser("Bob-"+name)
@@ -128,7 +128,7 @@ func TestBadNetwork_TranscodedAudioContinuous(t *testing.T) {
 	}
 }
 
-// continuity is in how much of the audio a tone is heard, by tenths of a second, and how long it is silent, by 10 ms.
+// continuity returns the share of the audio that holds a tone, and the length of its gaps.
 func continuity(pcm []int16, hz float64) (share float64, holes time.Duration) {
 	parts := len(pcm) / 800
 	share = float64(fixture.ToneDuration(pcm, hz)/(100*time.Millisecond)) / float64(parts)

@@ -42,7 +42,7 @@ func TestSecure_TLSAndSRTPBothWays(t *testing.T) {
 	wantEncrypted(o, id)
 }
 
-// wantEncrypted fails unless both legs of a call were, as far as its figures and its signalling tell.
+// wantEncrypted fails unless both legs of a call were encrypted, by their quality figures and their signalling.
 func wantEncrypted(o *fixture.Office, callID string) {
 	o.T.Helper()
 	o.Webhook.Wait("call.ended", time.Minute, func(e rig.Event) bool { return e.Data["call_id"] == callID })

@@ -41,6 +41,7 @@ func TestClosure_ErasesEverything(t *testing.T) {
 	}
 }
 
+// exists reports whether a file exists.
 func exists(t *testing.T, path string) bool {
 	t.Helper()
 	_, err := os.Stat(path)

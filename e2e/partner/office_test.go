@@ -10,13 +10,14 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A partner has a key for partners and one child organisation, whose own key a site uses.
+// partner is an organisation with a key for partners, and a child organisation with a key of its own.
 type partner struct {
 	*rig.Client
 	child string
 	site  *fixture.Org
 }
 
+// newPartner makes a partner and a child.
 func newPartner(s *rig.Server) partner {
 	s.T.Helper()
 	org := s.Command("org", "create", "--name", "Harbor Internet", "--country", "US")
@@ -46,7 +47,7 @@ func (p partner) user(first string) (u rig.User) {
 	return u
 }
 
-// do asks for something to be done with the child, and returns its status after it.
+// do requests an action on the child, and returns the status of the child.
 func (p partner) do(what string, body map[string]any) string {
 	p.T.Helper()
 	var out struct{ Status string }
@@ -54,7 +55,7 @@ func (p partner) do(what string, body map[string]any) string {
 	return out.Status
 }
 
-// A practice is a child organisation with two users, a telephone of the first, and a carrier.
+// practice is a child organisation with two users, a telephone of the first, and a carrier.
 type practice struct {
 	partner
 	t        *testing.T
@@ -63,6 +64,7 @@ type practice struct {
 	way      fixture.Carrier
 }
 
+// newPractice makes one.
 func newPractice(t *testing.T, s *rig.Server) practice {
 	t.Helper()
 	p := practice{partner: newPartner(s), t: t}
@@ -84,7 +86,7 @@ func (p practice) callOut(number string) {
 	}
 }
 
-// callRefused has bob call in vain.
+// callRefused has bob call and be refused with a status.
 func (p practice) callRefused(number string, status int) {
 	p.t.Helper()
 	p.Server.Sipp(rig.Script{Scenario: "call_refused", Login: &p.bob.SIP, Number: number, Status: status}).Wait()
@@ -96,6 +98,7 @@ func (p practice) callIn() {
 	p.Server.Sipp(rig.Script{Scenario: "call", IP: p.way.IP, From: "+12125550177", Number: p.way.Number, Talk: 300 * time.Millisecond}).Wait()
 }
 
+// errorCode returns the code of an error of the API.
 func (p practice) errorCode(r rig.Response) string {
 	code, _ := r.JSON()["code"].(string)
 	return code

@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// queueFigures are what a queue tells of itself.
+// queueFigures are the figures of a queue.
 type queueFigures struct {
 	Waiting int `json:"callers_waiting"`
 	Agents  struct {
@@ -20,13 +20,14 @@ type queueFigures struct {
 	Today     struct{ Answered, Abandoned, Overflowed int }
 }
 
+// figuresOf returns the figures of a queue.
 func figuresOf(s *fixture.Org, id string) (f queueFigures) {
 	s.T.Helper()
 	s.Want(200, "GET", "/queues/"+id+"/stats", nil, &f)
 	return f
 }
 
-// A queueRecord is what a call detail record tells of queues.
+// queueRecord is the part of a call detail record that concerns queues.
 type queueRecord struct {
 	Status       string
 	MissedReason *string `json:"missed_reason"`
@@ -51,7 +52,7 @@ func queueRecordOf(s *fixture.Org, number string) queueRecord {
 	return page.Data[0]
 }
 
-// results are what came of the offers of a call, in order.
+// results returns the results of the offers of a call, in order.
 func (r queueRecord) results() (all []string) {
 	for _, o := range r.Offered {
 		all = append(all, o.Result)
@@ -59,6 +60,7 @@ func (r queueRecord) results() (all []string) {
 	return all
 }
 
+// missed returns why the call was missed, or "".
 func (r queueRecord) missed() string {
 	if r.MissedReason == nil {
 		return ""

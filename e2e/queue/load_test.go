@@ -25,7 +25,7 @@ const (
 	dayQueues = 6
 )
 
-// A agentPhone is an agent's telephone that takes calls like an agent: it refuses some, lets some ring, and hangs up when it has spoken.
+// agentPhone is a telephone that acts like an agent: it refuses some calls, lets some ring, and ends those it answers.
 type agentPhone struct {
 	server *sip.Server
 	body   []byte
@@ -107,6 +107,7 @@ func alive(l *sip.Leg) bool {
 	}
 }
 
+// ended notes that a call is over.
 func (d *agentPhone) ended(l *sip.Leg) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,7 +180,7 @@ func TestLoad_OfferLatency(t *testing.T) {
 	})
 }
 
-// A callCentre is a call centre.
+// callCentre is an organisation with queues that overlap and many agents.
 type callCentre struct {
 	*fixture.Org
 	desks  []*agentPhone
@@ -188,6 +189,7 @@ type callCentre struct {
 	db     *db.DB
 }
 
+// newCallCentre makes one and registers the agents' telephones.
 func newCallCentre(t *testing.T, s *rig.Server) *callCentre {
 	o := &callCentre{Org: fixture.NewOrg(s)}
 	strategies := []string{"longest_idle", "round_robin", "fewest_calls", "priority", "random", "ring_all"}
@@ -206,6 +208,7 @@ func newCallCentre(t *testing.T, s *rig.Server) *callCentre {
 	return o
 }
 
+// idle reports whether no caller waits and no agent rings or talks.
 func (o *callCentre) idle() bool {
 	var all struct {
 		Data []struct {
@@ -222,7 +225,7 @@ func (o *callCentre) idle() bool {
 	})
 }
 
-// check reads what was written down.
+// check compares the records with what the telephones did.
 func (o *callCentre) check(calls, kills int) {
 	o.T.Helper()
 	for i, d := range o.desks {
@@ -244,7 +247,7 @@ func (o *callCentre) check(calls, kills int) {
 	}
 }
 
-// count asks the database of the server.
+// count runs a count query on the database of the server.
 func (o *callCentre) count(text string) (n int) {
 	o.T.Helper()
 	if o.db == nil {
@@ -265,7 +268,7 @@ func (o *callCentre) count(text string) (n int) {
 	return n
 }
 
-// offerDelays is how long who was free waited for the next caller, rising.
+// offerDelays returns how long free agents waited for the next caller, sorted.
 func (o *callCentre) offerDelays() (all []time.Duration) {
 	for _, d := range o.desks {
 		d.mu.Lock()
@@ -276,7 +279,7 @@ func (o *callCentre) offerDelays() (all []time.Duration) {
 	return all
 }
 
-// logLatency says how soon who was free was offered the next caller.
+// logLatency logs how soon free agents were offered the next caller.
 func (o *callCentre) logLatency(what string) {
 	all := o.offerDelays()
 	if n := len(all); n > 0 {

@@ -71,7 +71,7 @@ func (o *team) waitAgent(u rig.User) {
 	o.LiveCall(func(c map[string]any) bool { return c["status"] == "in_progress" && c["agent_id"] == u.ID })
 }
 
-// setForwarding says where a user's calls go.
+// setForwarding sets the forwarding of a user.
 func (o *team) setForwarding(u rig.User, kind, to string) {
 	o.T.Helper()
 	o.Want(200, "PATCH", "/users/"+u.ID, fixture.Forwarding(kind, to), nil)
@@ -110,13 +110,13 @@ func (o *team) addGroup(u rig.User) string {
 	return f.ID
 }
 
-// ringAt calls a number: a telephone rings, and is answered.
+// ringAt calls a number, answers the telephone that rings, and ends the call.
 func (o *team) ringAt(number string, at *fixture.Handset) {
 	o.T.Helper()
 	o.answerAndEnd(o.caller.Dial(number), o.next(), at)
 }
 
-// answerAndEnd lets a telephone be answered that is to ring, and ends the call.
+// answerAndEnd answers a telephone that must be this one, and ends the call.
 func (o *team) answerAndEnd(call *fixture.OutgoingCall, r *fixture.IncomingCall, at *fixture.Handset) {
 	o.T.Helper()
 	if r.Handset != at {

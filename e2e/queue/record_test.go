@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A queueState is what a call tells of the queue it is in.
+// queueState is the queue of a live call.
 type queueState struct {
 	ID      string
 	Status  string

@@ -10,6 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
+// setStrategy sets the strategy of the queue.
 func (o *team) setStrategy(name string, more map[string]any) {
 	o.T.Helper()
 	body := map[string]any{"strategy": name}
@@ -19,6 +20,7 @@ func (o *team) setStrategy(name string, more map[string]any) {
 	o.Want(200, "PATCH", "/queues/"+o.queue, body, nil)
 }
 
+// setMember changes the settings of an agent in the queue.
 func (o *team) setMember(name string, settings map[string]any) {
 	o.T.Helper()
 	o.Want(200, "PATCH", "/queues/"+o.queue+"/members/"+o.agents[name].User.ID, settings, nil)

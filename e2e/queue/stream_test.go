@@ -10,7 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A queueEvent is what the live stream tells of a queue.
+// queueEvent is the state of a queue in the live stream.
 type queueEvent struct {
 	ID        string `json:"queue_id"`
 	Name      string `json:"queue_name"`
@@ -20,6 +20,7 @@ type queueEvent struct {
 	At        time.Time
 }
 
+// String returns what tests compare.
 func (q queueEvent) String() string {
 	return fmt.Sprintf("%s: %d waiting, %d available", q.Name, q.Waiting, q.Available)
 }

@@ -5,7 +5,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// An team is a queue whose agents' telephones tell the test in which order they ring.
+// team is a queue whose agents have handsets. The test sees in which order they ring.
 type team struct {
 	*fixture.Org
 	queue  string
@@ -14,6 +14,7 @@ type team struct {
 	agents map[string]*fixture.Handset // by name
 }
 
+// newTeam makes a queue, its agents and a caller.
 func newTeam(s *rig.Server, agents ...string) *team {
 	o := &team{Org: fixture.NewOrg(s), rings: make(chan *fixture.IncomingCall, 100), agents: map[string]*fixture.Handset{}}
 	o.queue = o.AddQueue(map[string]any{"extension": "600", "wrap_up_seconds": 0, "missed_offers_limit": 0, "retry_delay_seconds": 0, "ring_timeout_seconds": 60})
@@ -26,7 +27,7 @@ func newTeam(s *rig.Server, agents ...string) *team {
 	return o
 }
 
-// next waits for the next telephone that rings.
+// next waits for the next handset that rings.
 func (o *team) next() *fixture.IncomingCall {
 	o.T.Helper()
 	return fixture.NextRinging(o.T, o.rings)

@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// busyServer is a server with one call in progress, from a carrier to a telephone.
+// busyServer starts a server with one call in progress, from a carrier to a telephone.
 func busyServer(t *testing.T, drain string, caller, callee rig.Script) (s *rig.Server, company *fixture.Org, way fixture.Carrier, from, to *rig.Sipp) {
 	t.Helper()
 	s = rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--drain", drain}})

@@ -17,11 +17,11 @@ import (
 	"soniq/e2e/rig"
 )
 
-// keptTables are the tables of which a reset leaves rows.
+// keptTables are the tables in which a reset keeps rows.
 var keptTables = []string{"orgs", "api_keys", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions", "audit",
 	"event_sequences", "extensions"}
 
-// ignoredTables are the tables that presence is written to a moment after a call, with what follows from it.
+// ignoredTables are the tables that presence is written to shortly after a call.
 var ignoredTables = []string{"agent_spells", "events", "webhook_deliveries", "webhook_attempts", "jobs", "call_counted"}
 
 func TestReset_DuringCall(t *testing.T) {
@@ -74,7 +74,7 @@ func TestReset_DuringCall(t *testing.T) {
 	})
 }
 
-// A sandbox is one with a user and a telephone.
+// sandboxOrg is a sandbox with a user and a telephone.
 type sandboxOrg struct {
 	*fixture.Org
 	id    string
@@ -82,6 +82,7 @@ type sandboxOrg struct {
 	phone *rig.Phone
 }
 
+// newSandbox makes one.
 func newSandbox(s *rig.Server, org string) *sandboxOrg {
 	s.T.Helper()
 	key := s.Key(org, "test", "all")
@@ -100,7 +101,7 @@ func (x *sandboxOrg) call(number string) {
 	x.phone.Wait("CALL_ESTABLISHED", "")
 }
 
-// fill fills a sandbox with a bit of everything, a remembered call among it.
+// fill adds something of everything to the sandbox, and a remembered call.
 func (x *sandboxOrg) fill() {
 	x.T.Helper()
 	var contact, number, queue struct{ ID string }
@@ -192,10 +193,11 @@ func (x *sandboxOrg) files() (all []string) {
 	return all
 }
 
-// lists are what is read of a sandbox.
+// lists are the lists of a sandbox that a reset empties.
 var lists = []string{"/calls", "/cdr", "/recordings", "/sms", "/sms/conversations", "/sms/opt-outs", "/contacts", "/numbers", "/queues", "/flows", "/trunks",
 	"/callbacks", "/tags", "/voicemail", "/crm/sync-jobs", "/audio"}
 
+// wantEmpty fails unless every list of the sandbox is empty.
 func (x *sandboxOrg) wantEmpty() {
 	x.T.Helper()
 	for _, path := range lists {

@@ -135,7 +135,7 @@ func hasBeep(pcm []int16, rate int) bool {
 	return false
 }
 
-// speechDuration is how long something is to be heard.
+// speechDuration returns how long something is heard.
 func speechDuration(pcm []int16) time.Duration {
 	frames := 0
 	for ; len(pcm) >= 160; pcm = pcm[160:] {

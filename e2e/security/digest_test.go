@@ -36,7 +36,7 @@ func TestDigest_SHA256WithLinphone(t *testing.T) {
 	o.AdaPhone.Do("hangup", "")
 }
 
-// challengeOf is what a phone is asked that registers, by the parameters of Digest.
+// challengeOf returns the Digest challenge of a phone that registers.
 func challengeOf(o *fixture.Office, l rig.Login) map[string]string {
 	o.T.Helper()
 	conn, err := net.Dial("udp", o.Server.SIP)

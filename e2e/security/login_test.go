@@ -10,9 +10,10 @@ import (
 	"soniq/e2e/rig"
 )
 
+// nonce matches the nonce of a challenge.
 var nonce = regexp.MustCompile(`nonce="[^"]*"`)
 
-// challenge is a challenge without what differs each time.
+// challenge returns a challenge without what differs each time.
 func challenge(t *testing.T, message, field string) string {
 	t.Helper()
 	line, _, _ := strings.Cut(message, "\n")

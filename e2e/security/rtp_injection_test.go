@@ -49,7 +49,7 @@ func TestRTPInjection_NotHeard(t *testing.T) {
 	fixture.Hears(t, "the right channel", both[1], 1000, 4*time.Second)
 }
 
-// udpPorts are the UDP ports of the server but that of SIP, as anybody on the network finds them by trying.
+// udpPorts returns the UDP ports of the server other than SIP, which anybody can find by trying.
 func udpPorts(t *testing.T, s *rig.Server) []int {
 	t.Helper()
 	own := sockets(t, s.PID())
@@ -74,7 +74,7 @@ func udpPorts(t *testing.T, s *rig.Server) []int {
 	return ports
 }
 
-// sockets are the inodes of a process's sockets.
+// sockets returns the inodes of the sockets of a process.
 func sockets(t *testing.T, pid int) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))

@@ -16,7 +16,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// An attacker runs SIPVicious from an address of its own.
+// attacker runs SIPVicious from an address of its own.
 type attacker struct {
 	s        *rig.Server
 	ip       string
@@ -59,7 +59,7 @@ func (a attacker) run(tool string, args ...string) string {
 	return string(out)
 }
 
-// answered tells whether the server says anything to an address.
+// answered reports whether the server answers an address.
 func (a attacker) answered() bool {
 	a.s.T.Helper()
 	d := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(a.ip)}}

@@ -62,7 +62,7 @@ func processorTime(t *testing.T, pid, messages int) string {
 	return fmt.Sprintf("%.1f ms of CPU each", float64(user+system)*10/float64(messages))
 }
 
-// measureClient measures our client with that centre, without a platform.
+// measureClient measures our SMPP client with that centre, without a platform.
 func measureClient(t *testing.T) {
 	c := newSMSC(t)
 	client, err := smpp.New(smpp.Config{Address: fmt.Sprintf("127.0.0.1:%d", c.port), SystemID: "raw", Window: 50, Dial: (&net.Dialer{}).DialContext,

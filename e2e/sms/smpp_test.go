@@ -10,6 +10,7 @@ import (
 	"soniq/e2e/rig"
 )
 
+// mobile is a number outside.
 const mobile = "+12025550170"
 
 func TestSMPP_SendWithReceipt(t *testing.T) {

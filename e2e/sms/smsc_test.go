@@ -17,7 +17,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A smsc is an SMS centre made with npm's smpp, in a process of its own.
+// smsc is an SMS centre made with npm's smpp, in a process of its own.
 type smsc struct {
 	t    testing.TB
 	port int
@@ -29,7 +29,7 @@ type smsc struct {
 	seen []smscEvent
 }
 
-// smscEvent is what a centre tells.
+// smscEvent is what an SMS centre reports.
 type smscEvent struct {
 	Port                     int
 	Event, ID, From, To      string
@@ -38,7 +38,7 @@ type smscEvent struct {
 	Total, Part, Status      int
 }
 
-// newSMSC starts a centre on a free port.
+// newSMSC starts an SMS centre on a free port.
 func newSMSC(t testing.TB) *smsc {
 	t.Helper()
 	c := &smsc{t: t}
@@ -77,6 +77,7 @@ func (c *smsc) start() {
 	}
 }
 
+// follow reads the events of the centre.
 func (c *smsc) follow(out io.Reader, port chan int, over chan struct{}) {
 	defer close(over)
 	s := bufio.NewScanner(out)
@@ -134,7 +135,7 @@ func (c *smsc) wait(event string, n int) []smscEvent {
 	return c.all(event, "")
 }
 
-// smsOrg is an organisation with a number that sends through a centre.
+// smsOrg is an organisation with a number that sends through an SMS centre.
 type smsOrg struct {
 	*fixture.Org
 	centre  *smsc
@@ -142,7 +143,7 @@ type smsOrg struct {
 	carrier string
 }
 
-// connectSMSC gives an organisation a number with messages, and a carrier that is a centre.
+// connectSMSC gives an organisation a number for messages, and an SMS centre as carrier.
 func connectSMSC(o *fixture.Org, c *smsc, settings, more map[string]any) *smsOrg {
 	o.T.Helper()
 	x := &smsOrg{Org: o, centre: c, from: "+12025550143"}
@@ -172,6 +173,7 @@ type smsMessage struct {
 	}
 }
 
+// send sends a message.
 func (x *smsOrg) send(to, body string) smsMessage {
 	x.T.Helper()
 	var m smsMessage

@@ -21,13 +21,14 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A vendorAPI stands for a vendor's: it takes messages, under their recipients as identifiers, and remembers whom it was asked to tell.
+// vendorAPI replaces the API of a vendor. It takes messages and keeps where receipts are to go.
 type vendorAPI struct {
 	*httptest.Server
 	mu   sync.Mutex // guards told
 	told []string   // where receipts are wanted
 }
 
+// newVendorAPI starts one.
 func newVendorAPI(t *testing.T) *vendorAPI {
 	v := &vendorAPI{}
 	v.Server = httptest.NewServer(http.HandlerFunc(v.serve))
@@ -35,6 +36,7 @@ func newVendorAPI(t *testing.T) *vendorAPI {
 	return v
 }
 
+// serve answers requests.
 func (v *vendorAPI) serve(w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -70,13 +72,14 @@ func (v *vendorAPI) receiptURL(t *testing.T, n int) string {
 	return at
 }
 
-// A vendorOrg is an organisation that is connected with a vendor.
+// vendorOrg is an organisation that is connected with a vendor.
 type vendorOrg struct {
 	*rig.Client
 	t        *testing.T
 	callback string
 }
 
+// newVendorOrg makes one.
 func newVendorOrg(t *testing.T, s *rig.Server, provider string, settings map[string]any) *vendorOrg {
 	t.Helper()
 	d := &vendorOrg{Client: s.Org("live"), t: t}
@@ -91,7 +94,7 @@ func newVendorOrg(t *testing.T, s *rig.Server, provider string, settings map[str
 	return d
 }
 
-// send sends a message and returns its id.
+// send sends a message.
 func (d *vendorOrg) send(to string) string {
 	d.t.Helper()
 	var m struct{ ID string }
@@ -127,7 +130,7 @@ func (d *vendorOrg) received() (all []string) {
 	return all
 }
 
-// post is the status of what a vendor posts.
+// post sends a vendor's request and returns the status.
 func post(t *testing.T, address, kind, body string, header map[string]string) int {
 	t.Helper()
 	r, err := http.NewRequest("POST", address, strings.NewReader(body))

@@ -8,9 +8,10 @@ import (
 	"soniq/e2e/rig"
 )
 
+// announcementText is what Bob hears first.
 const announcementText = "This is a call about your order. Please stay on the line."
 
-// newPlacingOffice is Ada and Bob at telephones, where calls are placed for Ada; Bob picks up by himself.
+// newPlacingOffice makes an office where calls are placed for Ada, and Bob answers at once.
 func newPlacingOffice(t *testing.T, env map[string]string) *fixture.Office {
 	t.Helper()
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: env}))}
@@ -42,7 +43,7 @@ func TestAnswerAnnouncement_BeforeCallerHeard(t *testing.T) {
 	fixture.Hears(t, "the right channel", both[1], fixture.BobTone, time.Second)
 }
 
-// wantAnnouncement fails unless Bob hears the words before the tone of who comes after, and returns when they end.
+// wantAnnouncement fails unless Bob hears the words before a tone. It returns when the words end.
 func wantAnnouncement(o *fixture.Office, bob int, words []int16, after float64) (end time.Duration) {
 	o.T.Helper()
 	pcm := o.BobPhone.Since(bob, fixture.SampleDuration(len(words))+3*time.Second)

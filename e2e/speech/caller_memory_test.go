@@ -39,7 +39,7 @@ func TestCallerMemory_SpokenAndMissedCalls(t *testing.T) {
 	})
 }
 
-// addNote writes a note about a call, and returns how to ask for it.
+// addNote adds a note to a call, and returns a question that it answers.
 func addNote(s *fixture.Org, body, callID string) string {
 	s.T.Helper()
 	s.Want(201, "POST", "/calls/"+callID+"/note", map[string]any{"body": body}, nil)

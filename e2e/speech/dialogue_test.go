@@ -10,12 +10,13 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A dialogue is a written call of the evaluation set.
+// dialogue is a written call of the evaluation set.
 type dialogue struct {
 	ID    string
 	Turns []struct{ Speaker, Text string }
 }
 
+// loadDialogue reads a dialogue.
 func loadDialogue(t testing.TB, id string) dialogue {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(rig.Root(), "memory", "testdata", "memory-eval.json"))

@@ -128,6 +128,7 @@ func placesOf(s *fixture.Org, text string) []string {
 	return append(database.TablesContaining(s, text), filesContaining(s, text)...)
 }
 
+// filesContaining returns the files of the server in which a text is found.
 func filesContaining(s *fixture.Org, text string) (places []string) {
 	s.T.Helper()
 	err := filepath.WalkDir(s.Server.Data, func(path string, e fs.DirEntry, err error) error {

@@ -11,7 +11,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// wantRecalledByMCP checks that an assistant finds a call by what it was about, and reads what was said as the words of outsiders.
+// wantRecalledByMCP fails unless an MCP client finds a call by its subject, with its transcript marked as untrusted.
 func wantRecalledByMCP(s *fixture.Org, question, id string) {
 	s.T.Helper()
 	a := mcpclient.Connect(s, "")
@@ -29,7 +29,7 @@ func wantRecalledByMCP(s *fixture.Org, question, id string) {
 	a.MustCall("get_caller_memory", map[string]any{"phone": "+12025550123"})
 }
 
-// The recognisers on this machine, by the name of their engine: the share of words each may get wrong.
+// maxErrorRate is the share of words that each engine may get wrong.
 var maxErrorRate = map[string]float64{"sherpa-onnx": 0.2, "pocketsphinx": 0.35}
 
 func TestRecognition_TranscriptSummaryAndSearch(t *testing.T) {
@@ -42,6 +42,7 @@ func TestRecognition_Pocketsphinx(t *testing.T) {
 	transcribeAndSearch(t, "pocketsphinx", "--transcriber", "pocketsphinx")
 }
 
+// transcribeAndSearch has a dialogue spoken, and checks its transcript, its summary and searches.
 func transcribeAndSearch(t *testing.T, engine string, flags ...string) {
 	s := rig.Start(t, rig.Options{Flags: flags})
 	office := fixture.NewOrg(s)
@@ -145,7 +146,7 @@ func wantFound(s *fixture.Org, question, callID string) {
 	}
 }
 
-// said is everything one side says.
+// said returns everything one side says.
 func (d dialogue) said(side string) string {
 	var all []string
 	for _, turn := range d.Turns {

@@ -19,6 +19,7 @@ import (
 var toneTurns = [][2]int{{0, 1500}, {sherpatest.Low, 300}, {0, 200}, {sherpatest.High, 300}, {0, 200}, {sherpatest.Low, 300}, {0, 3000},
 	{sherpatest.High, 300}, {0, 200}, {sherpatest.High, 300}, {0, 60000}}
 
+// toneWords is what the tones are recognised as.
 const (
 	toneWords = "low high low high high"
 	firstTurn = 4500 * time.Millisecond // when it is over
@@ -143,9 +144,10 @@ func onsets(pcm []int16, rate int) (at []int) {
 	return at
 }
 
+// abs returns the absolute value.
 func abs(n int) int { return max(n, -n) }
 
-// sherpaWorker is the process that listens for a server; 0 where there is none.
+// sherpaWorker returns the process that recognises speech for a server, or 0.
 func sherpaWorker(server int) int {
 	found, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range found {

@@ -64,7 +64,7 @@ func TestBlindTransfer_FromPhone(t *testing.T) {
 	o.HearsOnly("Carol", o.CarolPhone, fixture.AdaTone)
 }
 
-// transferUnanswered connects Ada and Bob, and has Ada handed over to Dave, who does not answer. It returns the call.
+// transferUnanswered connects Ada and Bob, and transfers Ada to Dave, who does not answer. It returns the call.
 func transferUnanswered(o *fixture.Office, dave rig.User, onFail string) (id string) {
 	o.T.Helper()
 	silent := o.Phone(dave, 700, rig.PhoneOptions{})

@@ -43,7 +43,7 @@ func TestBlindTransfer_ToSupervisorAndOwnDevice(t *testing.T) {
 	o.HearsOnly("Ada, afterwards,", o.AdaPhone, fixture.CarolTone)
 }
 
-// wantAlreadyInCall fails unless a request is refused because whom it names is in the call.
+// wantAlreadyInCall fails unless a request is refused because the user is in the call.
 func wantAlreadyInCall(o *fixture.Office, path, field string, body map[string]any) {
 	o.T.Helper()
 	var problem struct {

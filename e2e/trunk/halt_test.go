@@ -112,14 +112,14 @@ func TestHalt_EveryOriginBlocked(t *testing.T) {
 	})
 }
 
-// inSubtest is the office in a subtest.
+// inSubtest returns the office for a subtest.
 func inSubtest(o *fixture.Office, t *testing.T) *fixture.Office {
 	own := *o
 	own.Org = o.In(t)
 	return &own
 }
 
-// haltRefusals is how many calls were refused because outbound calls are stopped.
+// haltRefusals returns how many calls were refused because outbound calls are stopped.
 func haltRefusals(s *rig.Server) int {
 	return fixture.Metric(s, `soniq_outbound_refused_total{reason="outbound_halted"}`)
 }
@@ -132,7 +132,7 @@ func wantHalted(o *fixture.Office, r rig.Response) {
 	}
 }
 
-// wantBlocked waits for the end of a call that was placed, and fails unless it did not get further than to Carol.
+// wantBlocked waits for the end of a placed call, and fails unless it was blocked.
 func wantBlocked(o *fixture.Office, made map[string]any) {
 	o.T.Helper()
 	o.CarolPhone.Wait("CALL_CLOSED", "")
@@ -146,7 +146,7 @@ func wantBlocked(o *fixture.Office, made map[string]any) {
 	}
 }
 
-// wantCallbackFailed asks for a callback that is tried once, and waits until that has failed.
+// wantCallbackFailed requests a callback with one attempt, and waits until it has failed.
 func wantCallbackFailed(o *fixture.Office, number string) {
 	o.T.Helper()
 	r := o.Do("POST", "/callbacks", map[string]any{"to": number, "user_id": o.Carol.ID, "max_attempts": 1})

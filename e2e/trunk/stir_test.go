@@ -24,7 +24,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// A signer is a carrier that signs who calls: its key, the address of its certificate, and the file of the authority behind that.
+// signer is a carrier that signs caller numbers, with its key, certificate and authority.
 type signer struct {
 	t              testing.TB
 	key            *ecdsa.PrivateKey
@@ -32,7 +32,7 @@ type signer struct {
 	fetched        chan struct{}
 }
 
-// newSigner serves a carrier's certificate by https, with a certificate of its own for that.
+// newSigner serves the certificate of a carrier by HTTPS.
 func newSigner(t testing.TB, web rig.Certificate) *signer {
 	t.Helper()
 	s := &signer{t: t, roots: filepath.Join(t.TempDir(), "roots.pem"), fetched: make(chan struct{}, 100)}
@@ -63,6 +63,7 @@ func newSigner(t testing.TB, web rig.Certificate) *signer {
 	return s
 }
 
+// must fails on an error.
 func (s *signer) must(err error) {
 	s.t.Helper()
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *signer) must(err error) {
 	}
 }
 
-// sign is the Identity of a call that is made now.
+// sign returns the Identity of a call that is made now.
 func (s *signer) sign(attest, from, to string) string {
 	s.t.Helper()
 	part := func(v any) string {

@@ -12,7 +12,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// speakingCaller is a visitor who is silent but for what they are told to say.
+// speakingCaller is an outside caller who is silent unless told to speak.
 type speakingCaller struct {
 	*fixture.Caller
 	words chan []int16
@@ -22,7 +22,7 @@ type speakingCaller struct {
 	loud []time.Time // when something was heard, of each packet that was
 }
 
-// callInSpeaking calls the carrier's number from outside.
+// callInSpeaking calls the number of a carrier from outside.
 func callInSpeaking(s *fixture.Org, way fixture.Carrier, from string) *speakingCaller {
 	s.T.Helper()
 	line, err := s.DialIn(way, from)
@@ -60,7 +60,7 @@ func callInSpeaking(s *fixture.Org, way fixture.Carrier, from string) *speakingC
 	return x
 }
 
-// say says something, and returns when it was said to its end.
+// say speaks, and returns when it ended.
 func (x *speakingCaller) say(pcm []int16) (ended time.Time) {
 	x.T.Helper()
 	x.words <- pcm
@@ -72,7 +72,7 @@ func (x *speakingCaller) say(pcm []int16) (ended time.Time) {
 	return ended
 }
 
-// waitSilence waits until nothing was heard for most of a second, and returns a mark there.
+// waitSilence waits until nothing was heard for 0.8 s, and returns a mark.
 func (x *speakingCaller) waitSilence(mark int) int {
 	x.T.Helper()
 	const quiet = 6400
@@ -83,6 +83,7 @@ func (x *speakingCaller) waitSilence(mark int) int {
 	return x.Mark()
 }
 
+// peak returns the largest amplitude.
 func peak(pcm []int16) (most int16) {
 	for _, v := range pcm {
 		most = max(most, v, -v)
@@ -90,7 +91,7 @@ func peak(pcm []int16) (most int16) {
 	return most
 }
 
-// trimmed is speech without silence at its ends.
+// trimmed returns speech without silence at its ends.
 func trimmed(pcm []int16) []int16 {
 	loud := func(v int16) bool { return v > 500 || v < -500 }
 	for len(pcm) > 0 && !loud(pcm[0]) {
@@ -102,7 +103,7 @@ func trimmed(pcm []int16) []int16 {
 	return pcm
 }
 
-// timelineDetails are the steps of voice agents in a call's timeline, of one kind.
+// timelineDetails returns the details of the steps of one kind.
 func timelineDetails(t testing.TB, timeline, kind string) (all []map[string]any) {
 	t.Helper()
 	var page struct {
@@ -122,7 +123,7 @@ func timelineDetails(t testing.TB, timeline, kind string) (all []map[string]any)
 	return all
 }
 
-// assistantNode is a flow of an agent that hands over to a user.
+// addAgentCarrier adds a carrier whose number leads to a voice agent.
 func addAgentCarrier(o *fixture.Office, config map[string]any) fixture.Carrier {
 	return o.AddFlowCarrier(o.AddFlow(fixture.Node("agent", "ai_agent", config, "failed", "bye"), fixture.Node("bye", "hangup", nil)))
 }

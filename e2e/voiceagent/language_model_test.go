@@ -18,6 +18,7 @@ const (
 	bobsTone         = 1700
 )
 
+// callerTone returns a tone that stands for what a caller says.
 func callerTone(hz float64, d time.Duration) []int16 { return media.Tone(hz, -14, d, 8000) }
 
 // A language model talks, uses tools with arguments that are checked, is refused an emergency number, and hands over.

@@ -70,7 +70,7 @@ func TestVoiceAgent_GapBetweenTurns(t *testing.T) {
 	}
 }
 
-// firstSoundAfter is when the first sound was heard after a moment.
+// firstSoundAfter returns when the first sound was heard after a moment.
 func (x *speakingCaller) firstSoundAfter(moment time.Time) (at time.Time) {
 	x.T.Helper()
 	rig.Until(x.T, "a sound", 30*time.Second, func() bool {

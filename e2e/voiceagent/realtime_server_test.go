@@ -49,6 +49,7 @@ type spokenReply struct {
 	fails bool
 }
 
+// newRealtime starts a Realtime server.
 func newRealtime(t testing.TB) *realtimeServer {
 	s := &realtimeServer{t: t}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
@@ -308,6 +309,7 @@ func (c *conversation) respond(ctx context.Context, to string) {
 	c.work.Go(func() { c.say(ctx, id, r) })
 }
 
+// say speaks, and returns when it ended.
 func (c *conversation) say(ctx context.Context, id string, r spokenReply) {
 	output, status := []any{}, "completed"
 	if r.words != "" {
@@ -378,7 +380,7 @@ func (c *conversation) encode(pcm []int16) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// withRealtime are the settings of a server whose agents talk by the stand-in, and whose own voice is that of the engines.
+// options returns the options of a server whose agents use this Realtime server, and whose own voice is the AI server's.
 func (s *realtimeServer) options(e *fixture.AIServer) rig.Options {
 	return rig.Options{Env: map[string]string{"SONIQ_VOICE": e.URL, "SONIQ_ASSISTANT": s.url, "SONIQ_ASSISTANT_KEY": "sk-stand-in", "SONIQ_TRANSCRIBER": "off",
 		"SONIQ_ALLOW_TARGETS": "127.0.0.0/8", "SONIQ_WRITER": "off"}}

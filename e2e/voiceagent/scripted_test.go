@@ -60,7 +60,7 @@ func TestVoiceAgent_PhoneSpeechSilenceAndZeroKey(t *testing.T) {
 	}
 }
 
-// faq is what a scripted agent is told.
+// faq holds the instructions of a scripted agent.
 const faq = `You work for a dentist.
 Q: What are your opening hours? | opening hours | when are you open
 A: We are open from nine to five.

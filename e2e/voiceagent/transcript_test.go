@@ -13,7 +13,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// agentTranscript is what tests read of a transcript.
+// agentTranscript is the part of a transcript that tests read.
 type agentTranscript struct {
 	Status   string
 	Text     string
@@ -27,6 +27,7 @@ type agentTranscript struct {
 	}
 }
 
+// lines returns the transcript as text.
 func (x agentTranscript) lines() string {
 	var b strings.Builder
 	for _, g := range x.Segments {

@@ -15,7 +15,7 @@ import (
 	"soniq/e2e/rig"
 )
 
-// mailServer takes mails and gives each to the channel, as it was written.
+// mailServer receives mails and sends each to the channel.
 func mailServer(t *testing.T) (address string, mails <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,6 +36,7 @@ func mailServer(t *testing.T) (address string, mails <-chan string) {
 	return l.Addr().String(), all
 }
 
+// receiveMail serves one SMTP connection.
 func receiveMail(c net.Conn, mails chan<- string) {
 	defer c.Close()
 	in := bufio.NewReader(c)

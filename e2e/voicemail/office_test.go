@@ -30,13 +30,13 @@ func newVoicemailOffice(s *rig.Server) *voicemailOffice {
 	return m
 }
 
-// callFromOutside is a caller from outside who says something from the moment they are connected.
+// callFromOutside starts an outside caller who speaks as soon as they are connected.
 func (m *voicemailOffice) callFromOutside(number, say string) *rig.Phone {
 	m.T.Helper()
 	return m.Server.Phone(rig.Login{Username: number, Domain: "carrier.example"}, rig.PhoneOptions{Say: say, Unregister: true})
 }
 
-// leaveMessage has a stranger call, and hang up some time after the beep.
+// leaveMessage has an outside caller leave a message of some length.
 func (m *voicemailOffice) leaveMessage(number string, hz float64, d time.Duration) {
 	m.T.Helper()
 	say, _ := fixture.Tone(m.T, hz)
@@ -47,14 +47,14 @@ func (m *voicemailOffice) leaveMessage(number string, hz float64, d time.Duratio
 	p.Do("hangup", "")
 }
 
-// pressKeys dials keys one after the other.
+// pressKeys presses keys one after the other.
 func pressKeys(p *rig.Phone, keys string) {
 	for _, k := range keys {
 		p.Do("sndcode", string(k))
 	}
 }
 
-// routeTo has callers of the number come to a mailbox.
+// routeTo routes the number to a mailbox.
 func (m *voicemailOffice) routeTo(mailbox string) {
 	m.T.Helper()
 	var numbers struct{ Data []struct{ ID string } }
