@@ -27,7 +27,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // TestSchemaFuzz_EveryOperation sends requests made from the description to every operation, such as it allows and such as it forbids, and
 // holds the answers against it. SONIQ_FUZZ_SEED repeats a run.
 func TestSchemaFuzz_EveryOperation(t *testing.T) {
-	seed, length := uint64(time.Now().UnixNano()), 40*time.Second
+	seed, length := uint64(time.Now().UnixNano()), 10*time.Second
 	if v, err := strconv.ParseUint(os.Getenv("SONIQ_FUZZ_SEED"), 10, 64); err == nil {
 		seed = v
 	}
@@ -35,7 +35,7 @@ func TestSchemaFuzz_EveryOperation(t *testing.T) {
 		length = 10 * time.Minute
 	}
 	t.Logf("seed %d for %s", seed, length)
-	s := rig.Shared(t, rig.Options{Flags: []string{"--transcriber", "off"}})
+	s := rig.Shared(t, rig.Options{Alone: true, Flags: []string{"--transcriber", "off"}})
 	st := newStage(t, s)
 	f := &fuzzer{stage: st, generator: newGenerator(seed), seen: map[string]map[int]int{}, broken: map[string]bool{}}
 	f.seed(t)

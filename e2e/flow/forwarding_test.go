@@ -143,7 +143,7 @@ func TestForwarding_RingInOrderThenNoAnswer(t *testing.T) {
 
 func TestForwarding_ExternalWithDiversion(t *testing.T) {
 	t.Parallel()
-	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Alone: true, Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		way := o.AddCarrier(o.Bob.ID, nil)
 		_, ulaw := fixture.Tone(t, fixture.BobTone)

@@ -194,7 +194,7 @@ func TestBridge_LoginInBrowser(t *testing.T) {
 	all := bridges(t)
 	for name, words := range all {
 		t.Run(name, func(t *testing.T) {
-			p, d := newPerson(t, s, strings.ReplaceAll(name, " ", ".")+"@example.com"), newDesk(t, s, words)
+			p, d := newPerson(t, s, strings.ReplaceAll(name, " ", ".")+".one@example.com"), newDesk(t, s, words)
 			if told := d.says(false, "status"); !strings.Contains(told, "nobody is logged in") || !strings.Contains(told, " login --url ") {
 				t.Errorf("before: %s", told)
 			}
@@ -262,7 +262,7 @@ func TestBridge_SharedRenewalAndLogout(t *testing.T) {
 	all := bridges(t)
 	for name, words := range all {
 		t.Run("logged in by "+name, func(t *testing.T) {
-			p, d := newPerson(t, s, strings.ReplaceAll(name, " ", ".")+"@example.com"), newDesk(t, s, words)
+			p, d := newPerson(t, s, strings.ReplaceAll(name, " ", ".")+".two@example.com"), newDesk(t, s, words)
 			d.login(p)
 			var open []*assistant
 			for _, words := range all {

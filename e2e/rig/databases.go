@@ -34,7 +34,9 @@ func Either(t *testing.T, o Options, run func(t *testing.T, s *Server)) {
 	if address != "" && (both || onPostgres(t.Name())) {
 		t.Run("postgres", func(t *testing.T) {
 			o := o
-			o.DB = address
+			if o.DB = address; o.Alone {
+				o.DB = pgtest.New(t, address)
+			}
 			run(t, Shared(t, o))
 		})
 	}

@@ -84,6 +84,7 @@ type Options struct {
 	Upset bool              // the test makes the server log errors, which otherwise fail it
 	// Binary is what is started instead of the one that is built for all tests, where not "".
 	Binary string
+	Alone  bool // Shared and Either start a server for this test alone: it uses what all organisations share, such as a number
 	Load   Load // what the test needs of the processors; 0: Calls without speech recognition, else Speech
 }
 
@@ -170,12 +171,21 @@ func (s *Server) Start() {
 	}
 }
 
+// binary returns the program that serves: on PostgreSQL one without the race detector if the suite built one. The race detector runs on
+// SQLite, with the same Go code above the database.
+func (s *Server) binary() (string, error) {
+	if s.options.Binary != "" {
+		return s.options.Binary, nil
+	}
+	if plain := os.Getenv("SONIQ_E2E_PLAIN"); plain != "" && s.DB != "" {
+		return plain, nil
+	}
+	return Build()
+}
+
 // TryStart is Start for tests in which the server may refuse to.
 func (s *Server) TryStart() error {
-	binary, err := s.options.Binary, error(nil)
-	if binary == "" {
-		binary, err = Build()
-	}
+	binary, err := s.binary()
 	if err != nil {
 		return err
 	}

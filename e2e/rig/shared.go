@@ -35,6 +35,9 @@ func Shared(t testing.TB, o Options) *Server {
 	if o.Data != "" || o.Upset || o.Binary != "" {
 		t.Fatal("a test that chooses the data folder or the binary, or makes the server log errors, needs a server of its own: use Start")
 	}
+	if o.Alone {
+		return Start(t, o)
+	}
 	Admit(t, o.load())
 	x := sharedWith(o)
 	x.start.Do(func() { x.err = x.open(o) })

@@ -238,7 +238,8 @@ func (m *machine) setup(want string, env ...string) *run {
 func (m *machine) start(env []string, name string, args ...string) *run {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	c := exec.CommandContext(ctx, name, args...)
+	// A program in the background may be started with SIGINT and SIGHUP ignored, and a shell cannot trap what it ignored from the start.
+	c := exec.CommandContext(ctx, "env", append([]string{"--default-signal=HUP,INT,TERM", name}, args...)...)
 	c.Dir = m.dir
 	c.Env = append([]string{"PATH=" + m.path("bin"), "MACHINE=" + m.dir, "SONIQ_SETUP_ROOT=" + m.path("root")}, env...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

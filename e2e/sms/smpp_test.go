@@ -15,7 +15,7 @@ const mobile = "+12025550170"
 
 func TestSMPP_SendWithReceipt(t *testing.T) {
 	t.Parallel()
-	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Alone: true, Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		c := newSMSC(t)
 		x := connectSMSC(fixture.NewOrg(s), c, nil, nil)
 		x.waitCarrier("active")
@@ -93,7 +93,7 @@ func TestSMPP_Receive(t *testing.T) {
 
 func TestSMPP_ThrottlingAndReconnect(t *testing.T) {
 	t.Parallel()
-	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Alone: true, Env: fixture.NoSpeech})
 	c := newSMSC(t)
 	x := connectSMSC(fixture.NewOrg(s), c, map[string]any{"submit_ids": "hex", "receipt_ids": "decimal"}, nil)
 	x.waitCarrier("active")

@@ -151,7 +151,7 @@ func post(t *testing.T, address, kind, body string, header map[string]string) in
 
 func TestTwilio_MessagesAndSignatures(t *testing.T) {
 	t.Parallel()
-	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Alone: true, Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		v := newVendorAPI(t)
 		d := newVendorOrg(t, s, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "token", "url": v.URL})
 		signed := func(address string, form url.Values) int {
@@ -195,7 +195,7 @@ func TestTwilio_MessagesAndSignatures(t *testing.T) {
 
 func TestTelnyx_MessagesAndSignature(t *testing.T) {
 	t.Parallel()
-	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Alone: true, Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		v := newVendorAPI(t)
 		public, private, _ := ed25519.GenerateKey(nil)
 		d := newVendorOrg(t, s, "telnyx", map[string]any{"api_key": "KEY", "public_key": base64.StdEncoding.EncodeToString(public), "url": v.URL + "/v2"})

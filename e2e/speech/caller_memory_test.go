@@ -11,7 +11,7 @@ import (
 
 func TestCallerMemory_SpokenAndMissedCalls(t *testing.T) {
 	t.Parallel()
-	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
+	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		company := fixture.NewOrg(s)
 		user := company.AddUser("Ada")
 		way := company.AddCarrier(user.ID, nil)

@@ -60,6 +60,7 @@ func newSuite(ctx context.Context, dir string) (*suite, error) {
 	s.ctx, s.stop = context.WithCancel(ctx)
 	s.environment = append(os.Environ(),
 		"SONIQ_E2E_BINARY="+s.binary,
+		"SONIQ_E2E_PLAIN="+filepath.Join(dir, "plain"),
 		"SONIQ_E2E_EVERYTHING="+filepath.Join(dir, "everything"),
 		"FUZZTIME="+cmp.Or(os.Getenv("FUZZTIME"), fuzzTime),
 		"SONIQ_TEST_RECORDS="+s.records,

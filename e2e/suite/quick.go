@@ -44,7 +44,7 @@ func (s *suite) quick() {
 func (s *suite) unitQuick(all []testPackage) {
 	p := s.begin("unit", total(all))
 	defer p.end()
-	c := s.command(low, "", flat("go", "test", "-json", "-p", processors(), "-timeout", s.limit(unitLimit), compileFlags, paths(all))...)
+	c := s.command(low, "", flat("go", "test", "-json", "-p", processors(0), "-timeout", s.limit(unitLimit), compileFlags, paths(all))...)
 	c.Env = append(without(c.Env, "SONIQ_TEST_POSTGRES"), "CGO_ENABLED=0")
 	s.events(p, c)
 }

@@ -34,11 +34,13 @@ func (s *suite) buildServer(all packages) bool {
 	return ok
 }
 
-// buildTests compiles the end-to-end tests, and the server that one of them needs, without the race detector.
+// buildTests compiles, without the race detector, the end-to-end tests, the server that they run on PostgreSQL, and the one with the tools
+// that the official MCP suite calls.
 func (s *suite) buildTests(all packages) bool {
 	p := s.begin("build tests", 0)
 	defer p.end()
-	ok := s.execute(p, s.plainGo(flat("test", "-c", "-o", s.dir+"/", compileFlags, paths(all.e2e))...)) &&
+	ok := s.execute(p, s.plainGo(flat("test", "-c", "-o", s.dir+"/", compileFlags, paths(slices.Concat(all.e2e, all.fuzz)))...)) &&
+		s.execute(p, s.plainGo("build", "-trimpath", "-o", filepath.Join(s.dir, "plain"), ".")) &&
 		s.execute(p, s.plainGo("build", "-trimpath", "-tags", "conformance", "-o", filepath.Join(s.dir, "everything"), "."))
 	s.compiled = slices.Concat(s.compiled, all.e2e, all.fuzz)
 	return ok
@@ -93,9 +95,26 @@ func (s *suite) unit(all []testPackage) {
 	s.events(p, s.raceTests(low, all))
 }
 
+// longest are packages whose tests wait for much: they start first, so that nothing waits for them at the end.
+var longest = []string{"soniq/ai", "soniq/sip", "soniq/memory", "soniq/call", "soniq/number", "soniq/esme"}
+
+func longestFirst(all []testPackage) (sorted []testPackage) {
+	for _, p := range all {
+		if slices.Contains(longest, p.path) {
+			sorted = append(sorted, p)
+		}
+	}
+	for _, p := range all {
+		if !slices.Contains(longest, p.path) {
+			sorted = append(sorted, p)
+		}
+	}
+	return sorted
+}
+
 func (s *suite) raceTests(nice int, all []testPackage, flags ...string) *exec.Cmd {
-	c := s.command(nice, "", flat("scripts/race", "test", "-json", "-count=1", "-p", processors(), "-timeout", s.limit(unitLimit), flags,
-		compileFlags, paths(all))...)
+	c := s.command(nice, "", flat("scripts/race", "test", "-json", "-count=1", "-p", processors(1), "-timeout", s.limit(unitLimit), flags,
+		compileFlags, paths(longestFirst(all)))...)
 	c.Env = without(c.Env, "SONIQ_TEST_POSTGRES")
 	return c
 }
@@ -112,7 +131,7 @@ func (s *suite) unitPostgres(all []testPackage) {
 }
 
 func (s *suite) postgresTests(nice int, all []testPackage, flags ...string) *exec.Cmd {
-	c := s.command(nice, "", flat("go", "test", "-json", "-count=1", "-p", processors(), "-timeout", s.limit(unitLimit), flags,
+	c := s.command(nice, "", flat("go", "test", "-json", "-count=1", "-p", processors(0), "-timeout", s.limit(unitLimit), flags,
 		compileFlags, paths(all))...)
 	c.Env = append(c.Env, "CGO_ENABLED=0", "SONIQ_TEST_DATABASE=postgres")
 	return c

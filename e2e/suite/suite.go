@@ -57,9 +57,10 @@ func (s *suite) test() {
 	}
 	s.both(func() { s.endToEnd(all.e2e) }, func() {
 		s.check()
-		s.unit(all.unit)
-		s.unitPostgres(all.database)
-		s.fuzz(all.fuzz)
+		s.both(func() { s.unit(all.unit) }, func() {
+			s.unitPostgres(all.database)
+			s.fuzz(all.fuzz)
+		})
 	})
 	s.repeat()
 }
@@ -94,7 +95,8 @@ func (s *suite) limit(d time.Duration) string {
 	return time.Duration(float64(d) * s.slowness).Round(time.Second).String()
 }
 
-func processors() string { return strconv.Itoa(runtime.NumCPU()) }
+// processors returns the number of processors and more, for go test -p.
+func processors(more int) string { return strconv.Itoa(runtime.NumCPU() + more) }
 
 // packages are the test packages of the module.
 type packages struct {

@@ -14,7 +14,7 @@ import (
 
 func TestHalt_OutboundRefusedUntilResumed(t *testing.T) {
 	t.Parallel()
-	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
+	s := rig.Shared(t, rig.Options{Alone: true, Env: fixture.NoSpeech})
 	company := fixture.NewOrg(s)
 	user := company.AddUser("Ada")
 	way := company.AddCarrier(user.ID, nil)
@@ -32,7 +32,7 @@ func TestHalt_OutboundRefusedUntilResumed(t *testing.T) {
 // While the operator has stopped outbound calls, nothing leaves by any way there is to ask for it, and the call in progress goes on.
 func TestHalt_EveryOriginBlocked(t *testing.T) {
 	t.Parallel()
-	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	rig.Either(t, rig.Options{Alone: true, Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		way := o.AddCarrier(o.Bob.ID, nil)
 		const outside = "+12125550142"
