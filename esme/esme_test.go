@@ -180,14 +180,14 @@ func TestTheLimitsOfAProgramHold(t *testing.T) {
 			t.Errorf("a third bind gets %s", got)
 		}
 		throttled := 0
-		for i := range 6 {
+		for i := range 20 {
 			_, err := []*program{one, two}[i%2].Submit(t.Context(), text(own, "+12025550111", "quick"))
 			if errors.Is(err, smpp.Throttled) {
 				throttled++
 			}
 		}
 		if throttled < 2 {
-			t.Errorf("%d of 6 messages at once were throttled", throttled)
+			t.Errorf("%d of 20 messages at once were throttled", throttled)
 		}
 		s.do("PATCH", "/sms/applications/"+id, map[string]any{"enabled": false}).Want(200)
 		s.unbound(id)

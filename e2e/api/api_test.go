@@ -9,7 +9,7 @@ import (
 
 // TestAPI_SharedServer asks one server, per database, everything that leaves it running; both at once.
 func TestAPI_SharedServer(t *testing.T) {
-	rig.Either(t, rig.Options{Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
+	rig.Each(t, rig.Options{Load: rig.Speech, Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		t.Parallel()
 		st := newStage(t, s)
 		for _, c := range []struct {

@@ -98,11 +98,19 @@ func wantLateAnswer(s *fixture.Org, release chan struct{}) {
 	user := s.AddUser("Bob")
 	way := s.AddCarrier(user.ID, nil)
 	phone := s.Server.Sipp(rig.Script{Scenario: "answer", Ring: 2500, Port: s.RegisterSipp(user.SIP), From: user.SIP.Username})
+	var call *rig.Sipp
+	incomplete := false
 	told := s.ReadStream("", func() {
-		time.AfterFunc(1500*time.Millisecond, func() { close(release) })
-		s.Server.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550179", Number: way.Number, Talk: time.Second}).Wait()
-		phone.Wait()
-	}, func(e fixture.StreamEvent) bool { return e.Type == "call.ended" })
+		call = s.Server.Sipp(rig.Script{Scenario: "call", IP: way.IP, From: "+12125550179", Number: way.Number, Talk: time.Second})
+	}, func(e fixture.StreamEvent) bool {
+		if e.Type == "screen_pop" && !incomplete {
+			incomplete = true
+			close(release) // the system answers once the deadline has passed
+		}
+		return e.Type == "call.ended"
+	})
+	call.Wait()
+	phone.Wait()
 	p := fixture.ScreenPops(told, "+12125550179")
 	if len(p) != 2 || p[0]["complete"] != false || p[0]["contact"] != nil || p[1]["complete"] != true || !strings.Contains(fmt.Sprint(p[1]["contact"]), "Late Larry") {
 		s.T.Errorf("screen pops %v", p)

@@ -24,7 +24,7 @@ func kills() int {
 func TestCrash_LosesNothing(t *testing.T) {
 	web, sip := rig.FreePort(t), rig.FreePort(t)
 	flags := []string{"--http", fmt.Sprintf("127.0.0.1:%d", web), "--sip", fmt.Sprintf("127.0.0.1:%d", sip), "--transcriber", "off"}
-	rig.Each(t, rig.Options{Flags: flags}, func(t *testing.T, s *rig.Server) {
+	rig.Each(t, rig.Options{Load: rig.All, Flags: flags}, func(t *testing.T, s *rig.Server) {
 		l := newLoop(t, s)
 		crowds := l.call()
 		writes := startWriter(t, l.c)

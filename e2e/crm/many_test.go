@@ -55,7 +55,7 @@ func (c company) imports(people []rig.Person) {
 func TestLookup_TenThousandInFiveSources(t *testing.T) {
 	t.Parallel()
 	const each = 2000
-	s := rig.Shared(t, rig.Options{Env: quiet})
+	s := rig.Shared(t, rig.Options{Load: rig.All, Env: quiet})
 	c := newCompany(s)
 	in := map[string][]rig.Person{}
 	for _, x := range [][2]string{{"7941", "Contacts"}, {"7942", "Table"}, {"7943", "Book"}, {"7944", "Copied"}, {"7945", "Asked"}} {

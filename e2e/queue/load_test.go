@@ -120,7 +120,7 @@ func (d *agentPhone) ended(l *sip.Leg) {
 func TestLoad_CallCentreDay(t *testing.T) {
 	t.Parallel()
 	flags := []string{"--sip", fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t)), "--media-timeout", "0", "--call-rate", "1000"}
-	rig.Each(t, rig.Options{Env: fixture.NoSpeech, Flags: flags, Upset: true}, func(t *testing.T, s *rig.Server) {
+	rig.Each(t, rig.Options{Load: rig.Browser, Env: fixture.NoSpeech, Flags: flags, Upset: true}, func(t *testing.T, s *rig.Server) {
 		o := newCallCentre(t, s)
 		calls, kills := fixture.EnvInt("SONIQ_QUEUE_CALLS", dayCalls), 0
 		if fixture.Soak() {

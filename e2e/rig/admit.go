@@ -15,7 +15,7 @@ import (
 
 // A test is admitted when the processors have room for what it computes, so that audio of other tests is never late. Tests of all
 // packages share the slots of the machine: each slot is a file that a process locks. The kernel frees the slots of a process that ends.
-const slotsPerProcessor = 12
+const slotsPerProcessor = 10
 
 // Load is what a test needs of the processors while it runs, in parts of a processor.
 type Load int
@@ -99,7 +99,10 @@ func (h *holders) remove(name string) (cpu time.Duration) {
 	return cpu
 }
 
-func slotCount() int { return slotsPerProcessor * runtime.NumCPU() }
+// slotCount returns the slots of the machine: fewer if another program uses its processors, but enough for any test.
+func slotCount() int {
+	return max(int(All), int(float64(slotsPerProcessor*runtime.NumCPU())/limit.Slowness()))
+}
 
 // inLine lets one test of this process wait for slots at a time: a thread that waits for a file lock is blocked.
 var inLine sync.Mutex

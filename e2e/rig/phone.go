@@ -318,7 +318,7 @@ func (p *Phone) stop() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
-	case <-time.After(limit.Hang(0)):
+	case <-time.After(3 * time.Second): // it cannot log out of a server that is gone
 		_ = p.command.Process.Kill()
 		<-p.exited
 	}

@@ -21,6 +21,10 @@ var compileFlags = []string{"-trimpath", "-vet=off", "-ldflags=-w"}
 // lowest priority: a late processor would fail them.
 var realtime = []string{"soniq/media"}
 
+// punctual names the unit tests with timers that a late processor would fail. They compute little and run beside the end-to-end tests, at
+// their priority.
+var punctual = []string{"soniq/sip"}
+
 // buildServer compiles the server and the real-time unit tests with the race detector.
 func (s *suite) buildServer(all packages) bool {
 	p := s.begin("build", 0)
@@ -28,9 +32,10 @@ func (s *suite) buildServer(all packages) bool {
 	ok := s.execute(p, s.command(0, "", "scripts/race", "build", "-trimpath", "-o", s.binary, ".")) &&
 		s.execute(p, s.command(0, "", "go", "build", "-trimpath", "-o", filepath.Join(s.dir, "test2json"), "cmd/test2json"))
 	if len(all.realtime) > 0 {
-		ok = ok && s.execute(p, s.command(0, "", flat("scripts/race", "test", "-c", "-o", s.dir+"/race/", compileFlags, paths(all.realtime))...))
+		ok = ok && s.execute(p, s.command(0, "", flat("scripts/race", "test", "-c", "-o", s.dir+"/race/", compileFlags,
+			paths(slices.Concat(all.realtime, all.punctual)))...))
 	}
-	s.compiled = append(s.compiled, all.realtime...)
+	s.compiled = slices.Concat(s.compiled, all.realtime, all.punctual)
 	return ok
 }
 
@@ -53,12 +58,12 @@ func (s *suite) plainGo(args ...string) *exec.Cmd {
 	return c
 }
 
-// realTime runs the unit tests that handle audio at its own pace.
-func (s *suite) realTime(all []testPackage) {
+// realTime runs compiled unit tests at the usual priority.
+func (s *suite) realTime(name string, all []testPackage) {
 	if len(all) == 0 {
 		return
 	}
-	p := s.begin("real-time", total(all))
+	p := s.begin(name, total(all))
 	defer p.end()
 	for _, x := range all {
 		s.events(p, s.runBinary(x))
@@ -165,7 +170,7 @@ func packageLimit() time.Duration {
 
 // binaryOf returns the file that build makes of a test package.
 func (s *suite) binaryOf(x testPackage) string {
-	if slices.Contains(realtime, x.path) {
+	if slices.Contains(realtime, x.path) || slices.Contains(punctual, x.path) {
 		return filepath.Join(s.dir, "race", path.Base(x.path)+".test")
 	}
 	return filepath.Join(s.dir, path.Base(x.path)+".test")

@@ -51,11 +51,13 @@ func (s *suite) test() {
 		return
 	}
 	built := false
-	s.both(func() { s.realTime(all.realtime) }, func() { built = s.buildTests(all) })
+	s.both(func() { s.realTime("real-time", all.realtime) }, func() { built = s.buildTests(all) })
 	if !built {
 		return
 	}
-	s.both(func() { s.endToEnd(all.e2e) }, func() {
+	s.both(func() {
+		s.both(func() { s.endToEnd(all.e2e) }, func() { s.realTime("punctual", all.punctual) })
+	}, func() {
 		s.check()
 		s.both(func() { s.unit(all.unit) }, func() {
 			s.unitPostgres(all.database)
@@ -101,7 +103,8 @@ func processors(more int) string { return strconv.Itoa(runtime.NumCPU() + more) 
 // packages are the test packages of the module.
 type packages struct {
 	unit     []testPackage
-	realtime []testPackage // unit tests that run like end-to-end tests
+	realtime []testPackage // unit tests of audio at its own pace
+	punctual []testPackage // unit tests with timers
 	database []testPackage // unit tests that run on each database
 	e2e      []testPackage
 	fuzz     []testPackage // end-to-end tests that use all the processors they can get
@@ -143,6 +146,8 @@ func (all *packages) add(p testPackage) {
 		all.e2e = append(all.e2e, p)
 	case slices.Contains(realtime, p.path):
 		all.realtime = append(all.realtime, p)
+	case slices.Contains(punctual, p.path):
+		all.punctual = append(all.punctual, p)
 	default:
 		all.unit = append(all.unit, p)
 		if p.each {
