@@ -171,7 +171,7 @@ func count(p testPackage) (testPackage, error) {
 			return p, err
 		}
 		p.tests += strings.Count("\n"+string(text), "\nfunc Test") - strings.Count("\n"+string(text), "\nfunc TestMain(")
-		p.each = p.each || strings.Contains(string(text), "dbtest.Each(")
+		p.each = p.each || strings.Contains(string(text), "dbtest.Each(") || strings.Contains(string(text), `"SONIQ_TEST_POSTGRES"`)
 	}
 	return p, nil
 }
