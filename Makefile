@@ -19,7 +19,7 @@ build: ## build ./soniq
 	@echo "building soniq $(VERSION)"
 	@$(BUILD) -o soniq .
 
-test: ## everything that must pass: checks, unit tests on both databases, real phones
+test: ## everything that must pass: checks, unit tests on both databases, real phones; some 15 minutes on two cores
 	@scripts/setup test
 	@scripts/hearing go run -trimpath .
 	@scripts/test

@@ -3,12 +3,15 @@ package api_test
 
 import (
 	"testing"
+	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
 // TestAPI_SharedServer asks one server, per database, everything that leaves it running; both at once.
 func TestAPI_SharedServer(t *testing.T) {
+	limit.Budget(t, 300*time.Second, "asks every operation in many ways, one after the other")
 	rig.Each(t, rig.Options{Load: rig.Speech, Flags: []string{"--transcriber", "off"}}, func(t *testing.T, s *rig.Server) {
 		t.Parallel()
 		st := newStage(t, s)

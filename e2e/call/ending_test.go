@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -61,6 +62,7 @@ var endings = []ending{
 
 func TestEnding_Inbound(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "every ending, one after the other")
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		company := fixture.NewOrg(s)
 		for i, e := range endings {
@@ -102,6 +104,7 @@ func callFromCarrier(s *fixture.Org, e ending, from string) {
 
 func TestEnding_Outbound(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "every ending, one after the other")
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		for i, e := range endings {
 			t.Run(e.name, func(t *testing.T) {

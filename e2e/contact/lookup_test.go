@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -17,7 +18,8 @@ import (
 // hangs, one is dead, one lies.
 func TestLookup_CallerNamedBeforeAnswer(t *testing.T) {
 	t.Parallel()
-	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
+	limit.Budget(t, 60*time.Second, "two calls ring for seconds, so that lookups are late")
+	rig.Either(t, rig.Options{Load: rig.All, Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		company := fixture.NewOrg(s)
 		release := make(chan struct{})
 		hanging := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

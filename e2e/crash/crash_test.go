@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -22,6 +23,7 @@ func kills() int {
 // TestCrash_LosesNothing kills the server at random moments while calls, recordings, webhooks and REST writes go on, and starts it
 // again on the same data. What was acknowledged must be there, once.
 func TestCrash_LosesNothing(t *testing.T) {
+	limit.Budget(t, 120*time.Second, "the server is killed four times under traffic")
 	web, sip := rig.FreePort(t), rig.FreePort(t)
 	flags := []string{"--http", fmt.Sprintf("127.0.0.1:%d", web), "--sip", fmt.Sprintf("127.0.0.1:%d", sip), "--transcriber", "off"}
 	rig.Each(t, rig.Options{Load: rig.All, Flags: flags}, func(t *testing.T, s *rig.Server) {

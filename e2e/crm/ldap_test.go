@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -96,6 +97,7 @@ func deref(s *string) string {
 // A directory that hangs holds nobody up: the answer comes in time and says so, and when it goes on, it is asked again.
 func TestLDAP_HangingServer(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "a directory that hangs is given up after its time limit")
 	d := rig.StartSlapd(t, crowd("7946", "Ada", 20))
 	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	c.connect("ldap", "Directory", reading(d), "timeout_ms", 500)

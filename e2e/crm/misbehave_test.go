@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -110,6 +111,7 @@ func (c company) opened(want map[string]string) {
 // A system that was left alone is asked again, and its answers count again; one that asked for a pause is left alone as long as it said.
 func TestLookup_RecoveredSystem(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "a system that failed is left alone for 30 s")
 	c := newCompany(rig.Shared(t, rig.Options{Env: quiet}))
 	var well atomic.Bool
 	var asked, busy atomic.Int64

@@ -18,6 +18,7 @@ import (
 // a transfer into another queue, a queue that nobody answers, a message, and a callback.
 func TestDay_MenuQueueVoicemailAndCallback(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 90*time.Second, "a menu, two queues, a message and a callback, one after the other")
 	rig.Either(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		d := newCompany(s)
 		d.keyToQueue()

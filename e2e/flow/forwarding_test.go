@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -107,6 +108,7 @@ func TestForwarding_EveryRule(t *testing.T) {
 
 func TestForwarding_RingInOrderThenNoAnswer(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 90*time.Second, "phones ring in turn until their ring time is over")
 	rig.Either(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		dave := o.AddUser("Dave")

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -75,6 +76,7 @@ func (r residue) like(idle residue) bool {
 // newStand starts a server with an organisation.
 func newStand(t *testing.T) *stand {
 	t.Helper()
+	limit.Budget(t, 4*time.Hour, "fuzzes for as long as FUZZTIME says")
 	s := rig.Start(t, rig.Options{Load: rig.Waits, Env: map[string]string{"SONIQ_TRANSCRIBER": "off"},
 		Flags: []string{"--log-level", "error", "--web-origins", "*", "--call-rate", "100000", "--media-timeout", "5s"}})
 	f := &stand{Client: s.Org("live"), pid: s.PID(), seed: uint64(time.Now().UnixNano())}

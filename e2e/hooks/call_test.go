@@ -234,6 +234,7 @@ func toldOf(t *testing.T, h *rig.Receiver, call any, want string) {
 // Where the transcript takes longer than 30 s, call.ended is told then, without it; its recording is there.
 func TestCallEnded_WaitsThirtySecondsForTranscript(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "call.ended waits 30 s for the transcript")
 	over := make(chan struct{})
 	engine := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -51,6 +52,7 @@ func (h healthEvent) reason() string {
 // TestHealth_Streamed has a receiver fail, be well again, and ask for no more, and its owner pause and resume it.
 func TestHealth_Streamed(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 90*time.Second, "a webhook counts as failing after its retries")
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	o, other := fixture.NewOrg(s), fixture.NewOrg(s)
 	l, elsewhere := o.OpenStream("", "webhook.health"), other.OpenStream("", "webhook.health")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -19,6 +20,7 @@ const callerText = "My wallet was stolen on the train. Please block my credit ca
 
 func TestBadNetwork_QualityFiguresAndTranscript(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "a whole call is spoken")
 	s := rig.Shared(t, rig.Options{})
 	company := fixture.NewOrg(s)
 	words := append(make([]int16, fixture.SilenceBefore), fixture.Synthesize(t, "rms", callerText)...)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -12,6 +13,7 @@ import (
 // own, lets nobody in who was not asked, and soon forgets who was.
 func TestNAT_BothWays(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "the router forgets the phone before keep-alives are proven")
 	const forgets = 5 * time.Second
 	home := rig.NewNAT(t, forgets)
 	o := &fixture.Office{Org: fixture.NewOrg(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--sip", home.Outside + ":0", "--nat-keepalive", "2s"}}))}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -12,6 +13,7 @@ import (
 // a transaction to answer; a connection that is closed tells at once.
 func TestVanishedPhone_CallEnds(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 90*time.Second, "the re-INVITE to a phone that is gone ends after 32 s")
 	s := rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "2s"}})
 	company := fixture.NewOrg(s)
 	for _, transport := range []string{"udp", "tcp"} {

@@ -14,6 +14,7 @@ import (
 
 	"soniq/db"
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/sip"
 )
@@ -119,6 +120,7 @@ func (d *agentPhone) ended(l *sip.Leg) {
 // and hang up: nobody is offered two callers at once, and no caller is lost. Soak runs kill the server in between.
 func TestLoad_CallCentreDay(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 75*time.Second, "callers of a whole day, at five a second")
 	flags := []string{"--sip", fmt.Sprintf("127.0.0.1:%d", rig.FreePort(t)), "--media-timeout", "0", "--call-rate", "1000"}
 	rig.Each(t, rig.Options{Load: rig.Browser, Env: fixture.NoSpeech, Flags: flags, Upset: true}, func(t *testing.T, s *rig.Server) {
 		o := newCallCentre(t, s)

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
 func TestKill_CallGoesOn(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "audio is heard before the kill, after it, and around a hold")
 	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		path := o.ConnectCall()
@@ -49,6 +51,7 @@ func officeAt(t *testing.T, transport string) *fixture.Office {
 
 func TestKill_TCPPhoneReconnects(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 90*time.Second, "the phone connects again when it registers, after a minute")
 	o := officeAt(t, "tcp")
 	path := o.ConnectCall()
 	o.Server.Kill()
@@ -66,6 +69,7 @@ func TestKill_TCPPhoneReconnects(t *testing.T) {
 
 func TestKill_HangupMeanwhileClosesCall(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 45*time.Second, "both phones are ended beside a server that is gone")
 	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
 	o.ConnectCall()
 	o.Server.Kill()

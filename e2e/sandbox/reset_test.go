@@ -14,6 +14,7 @@ import (
 	"soniq/db"
 	"soniq/e2e/fixture"
 	"soniq/e2e/fixture/database"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -26,6 +27,7 @@ var ignoredTables = []string{"agent_spells", "events", "webhook_deliveries", "we
 
 func TestReset_DuringCall(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 75*time.Second, "a call is transcribed before and after the reset")
 	rig.Each(t, rig.Options{Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		live := fixture.NewOrg(s)
 		mine, other := newSandbox(s, live.Org), newSandbox(s, fixture.NewOrg(s).Org)

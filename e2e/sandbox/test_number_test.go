@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/media"
 	"soniq/robot"
@@ -22,6 +23,7 @@ type testCall struct {
 
 func TestTestNumbers_BehaveAsListed(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 75*time.Second, "one of the numbers rings for 30 s")
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})
 	live := fixture.NewOrg(s)
 	sandbox := &fixture.Org{Client: s.Key(live.Org, "test", "all"), Webhook: nil}

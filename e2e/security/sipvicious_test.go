@@ -88,6 +88,7 @@ func dictionary(t *testing.T, all ...string) string {
 
 func TestSIPVicious_FindsNothingAndIsBanned(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 90*time.Second, "SIPVicious scans and guesses for most of a minute")
 	if _, err := exec.LookPath("svwar"); err != nil {
 		t.Fatal("sipvicious is not installed: scripts/setup test")
 	}

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
 func TestCallerMemory_SpokenAndMissedCalls(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 75*time.Second, "whole calls are spoken")
 	rig.Each(t, rig.Options{}, func(t *testing.T, s *rig.Server) {
 		company := fixture.NewOrg(s)
 		user := company.AddUser("Ada")

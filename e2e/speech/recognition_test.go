@@ -8,6 +8,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/fixture/mcpclient"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -34,11 +35,13 @@ var maxErrorRate = map[string]float64{"sherpa-onnx": 0.2, "pocketsphinx": 0.35}
 
 func TestRecognition_TranscriptSummaryAndSearch(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 75*time.Second, "a whole call is spoken")
 	transcribeAndSearch(t, "sherpa-onnx")
 }
 
 func TestRecognition_Pocketsphinx(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 75*time.Second, "a whole call is spoken")
 	transcribeAndSearch(t, "pocketsphinx", "--transcriber", "pocketsphinx")
 }
 

@@ -20,7 +20,7 @@ func (s *suite) report(w io.Writer) error {
 	}
 	s.reportTimes(w)
 	s.reportSlowest(w)
-	s.reportRecords(w)
+	slow := s.reportRecords(w)
 	s.reportRepeats(w)
 	passed, failed, skipped := 0, 0, 0
 	for _, p := range s.parts {
@@ -36,6 +36,8 @@ func (s *suite) report(w io.Writer) error {
 		return errors.New("stopped before the end")
 	case failures > 0:
 		return fmt.Errorf("%d failures, see above", failures)
+	case slow > 0:
+		return fmt.Errorf("%d tests took more than %d times their budget: make them shorter, or give limit.Budget a reason", slow, tooLong)
 	case passed == 0:
 		return errors.New("no test ran")
 	}
@@ -74,7 +76,7 @@ func (s *suite) reportTimes(w io.Writer) {
 	}
 }
 
-// reportSlowest prints the ten slowest top-level tests.
+// reportSlowest prints the ten slowest unit tests.
 func (s *suite) reportSlowest(w io.Writer) {
 	type entry struct {
 		name    testName
@@ -82,6 +84,9 @@ func (s *suite) reportSlowest(w io.Writer) {
 	}
 	var all []entry
 	for _, p := range s.parts {
+		if len(p.packages) > 0 { // end-to-end tests have records of their own
+			continue
+		}
 		for n, o := range p.outcomes {
 			if n.Test != "" && n == n.root() {
 				all = append(all, entry{n, o.seconds})
@@ -89,7 +94,7 @@ func (s *suite) reportSlowest(w io.Writer) {
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int { return int(1000 * (b.seconds - a.seconds)) })
-	fmt.Fprintln(w, "\nslowest tests, with the time they waited to be admitted:")
+	fmt.Fprintln(w, "\nslowest unit tests:")
 	for _, e := range all[:min(10, len(all))] {
 		fmt.Fprintf(w, "%7.1f s  %s %s\n", e.seconds, e.name.Package, e.name.Test)
 	}

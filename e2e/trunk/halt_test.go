@@ -9,6 +9,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/fixture/mcpclient"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -32,6 +33,7 @@ func TestHalt_OutboundRefusedUntilResumed(t *testing.T) {
 // While the operator has stopped outbound calls, nothing leaves by any way there is to ask for it, and the call in progress goes on.
 func TestHalt_EveryOriginBlocked(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 90*time.Second, "tries every way out, one after the other")
 	rig.Either(t, rig.Options{Alone: true, Env: fixture.NoSpeech}, func(t *testing.T, s *rig.Server) {
 		o := fixture.NewOffice(s)
 		way := o.AddCarrier(o.Bob.ID, nil)

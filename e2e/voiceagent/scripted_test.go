@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/media"
 )
@@ -14,6 +15,7 @@ import (
 // A telephone calls with recorded speech; others are silent, or press 0.
 func TestVoiceAgent_PhoneSpeechSilenceAndZeroKey(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 75*time.Second, "several conversations, with silences that have to run out")
 	e := fixture.NewAIServer(t)
 	s := rig.Start(t, e.VoiceOptions())
 	o := &fixture.Office{Org: fixture.NewOrg(s)}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"soniq/e2e/fixture"
+	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 )
 
@@ -70,6 +71,7 @@ func TestMessage_SilenceDiscarded(t *testing.T) {
 // What a caller says is read, noted and judged as what is said in calls is.
 func TestMessage_Transcribed(t *testing.T) {
 	t.Parallel()
+	limit.Budget(t, 60*time.Second, "a whole message is spoken")
 	s := rig.Shared(t, rig.Options{})
 	m := newVoicemailOffice(s)
 	const said = "hello this is robert from the harbour company. our invoice is wrong and it is urgent. please call me back today. thank you and goodbye"
