@@ -36,7 +36,7 @@ func Admit(t testing.TB, load Load) {
 		return
 	}
 	began := time.Now()
-	slots, err := lockSlots(min(int(load), slotCount()))
+	slots, err := lockSlots("slot", slotCount(), min(int(load), slotCount()))
 	if err != nil {
 		t.Fatalf("wait for free processors: %v", err)
 	}
@@ -107,11 +107,11 @@ func slotCount() int {
 // inLine lets one test of this process wait for slots at a time: a thread that waits for a file lock is blocked.
 var inLine sync.Mutex
 
-// lockSlots locks n slots. One test of the machine collects slots at a time, so that two which need many do not wait for each other.
-func lockSlots(n int) (slots []*os.File, err error) {
+// lockSlots locks n of the slots with a name. One test of the machine collects slots at a time, so that two which need many do not wait for each other.
+func lockSlots(name string, of, n int) (slots []*os.File, err error) {
 	inLine.Lock()
 	defer inLine.Unlock()
-	gate, err := openLock("gate")
+	gate, err := lockFile(name + "-gate")
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func lockSlots(n int) (slots []*os.File, err error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		for i := 0; i < slotCount() && len(slots) < n; i++ {
-			f, err := openLock(fmt.Sprint(i))
+		for i := 0; i < of && len(slots) < n; i++ {
+			f, err := lockFile(fmt.Sprintf("%s-%d", name, i))
 			if err != nil {
 				return nil, err
 			}
@@ -139,5 +139,3 @@ func lockSlots(n int) (slots []*os.File, err error) {
 		<-tick.C
 	}
 }
-
-func openLock(name string) (*os.File, error) { return lockFile("slot-" + name) }
