@@ -20,7 +20,8 @@ func (s *suite) command(nice int, dir string, args ...string) *exec.Cmd {
 	}
 	c := exec.CommandContext(s.ctx, args[0], args[1:]...)
 	c.Dir, c.Env = dir, s.environment
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it started ends with it
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 	c.WaitDelay = 20 * time.Second
 	return c
 }
