@@ -1,0 +1,58 @@
+package recovery
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"soniq/e2e/fixture"
+	"soniq/e2e/rig"
+
+	_ "soniq/db" // the driver "sqlite"
+)
+
+// TestKill_CallOnlyInJournal kills the server while a call that was answered is in the journal alone, because the database of the server is
+// locked. The call goes on after the restart and has a record.
+func TestKill_CallOnlyInJournal(t *testing.T) {
+	t.Parallel()
+	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
+	unlock := lockDatabase(t, o.Server)
+	o.AdaPhone.Dial(o.Bob.Extension)
+	o.BobPhone.Wait("CALL_ESTABLISHED", "")
+	o.Server.Kill()
+	unlock()
+	o.Server.Start()
+	o.HearsOnly("Ada after the crash", o.AdaPhone, fixture.BobTone)
+	o.HearsOnly("Bob after the crash", o.BobPhone, fixture.AdaTone)
+	o.BobPhone.Do("hangup", "")
+	o.AdaPhone.Wait("CALL_CLOSED", "")
+	if r := o.CDR(o.Ada.Extension); r.String() != "internal completed agent_hangup agent 0" || r.AnsweredAt == nil {
+		t.Errorf("record: %s, answered at %v", r, r.AnsweredAt)
+	}
+}
+
+// lockDatabase keeps the server from writing to its SQLite database until the returned function is called.
+func lockDatabase(t *testing.T, s *rig.Server) (unlock func()) {
+	t.Helper()
+	d, err := sql.Open("sqlite", filepath.Join(s.Data, "soniq.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	c, err := d.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ExecContext(t.Context(), "PRAGMA busy_timeout = 30000"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := c.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+	}
+}
