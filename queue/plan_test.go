@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,24 @@ func TestWhoDeclinedIsAskedLastAndAfterAWhile(t *testing.T) {
 		h.pass(11 * time.Second)
 		if got := h.plan(t, names, e); got != "1>ada" {
 			t.Errorf("after the delay %s", got)
+		}
+	})
+}
+
+func TestAgentWhoWasNotAskedYetIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		id := h.add(`,"retry_delay_seconds":10,"missed_offers_limit":0`)
+		names, ids := h.crew(t, id, "ada")
+		e := h.enter(t, id)
+		h.declined(t, h.offer(t, e, ids[0])[0], queue.OfferRejected)
+		e.Status = queue.Waiting
+		h.pass(11 * time.Second)
+		later, _ := h.crew(t, id, "cem") // has been idle for a shorter time than ada
+		maps.Copy(names, later)
+		if got := h.plan(t, names, e); got != "1>cem" {
+			t.Errorf("after ada refused and cem came: %s", got)
 		}
 	})
 }
