@@ -73,15 +73,16 @@ type Record struct {
 	Seconds float64 `json:"seconds"` // after that
 	Budget  float64 `json:"budget"`  // seconds it may take
 	CPU     float64 `json:"cpu"`     // seconds of processor time that its own servers used
+	Failed  bool    `json:"failed"`  // the test failed in this run
 }
 
 // Write records what a test took, if the suite asks for records by SONIQ_TEST_RECORDS.
-func Write(test string, waited, took, cpu time.Duration) error {
+func Write(test string, failed bool, waited, took, cpu time.Duration) error {
 	path := os.Getenv("SONIQ_TEST_RECORDS")
 	if path == "" {
 		return nil
 	}
-	line, err := json.Marshal(Record{test, waited.Seconds(), took.Seconds(), budget(test).Seconds(), cpu.Seconds()})
+	line, err := json.Marshal(Record{test, waited.Seconds(), took.Seconds(), budget(test).Seconds(), cpu.Seconds(), failed})
 	if err != nil {
 		return err
 	}

@@ -26,11 +26,11 @@ func TestWrite_IsReadBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "records")
 	t.Setenv("SONIQ_TEST_RECORDS", path)
 	for range 2 {
-		if err := Write("TestX", time.Second, 2*time.Second, 3*time.Second); err != nil {
+		if err := Write("TestX", true, time.Second, 2*time.Second, 3*time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := Record{Test: "TestX", Waited: 1, Seconds: 2, CPU: 3, Budget: usualBudget.Seconds()}
+	want := Record{Test: "TestX", Waited: 1, Seconds: 2, CPU: 3, Failed: true, Budget: usualBudget.Seconds()}
 	if got := Read(path); len(got) != 2 || got[1] != want {
 		t.Errorf("read %+v, want twice %+v", got, want)
 	}

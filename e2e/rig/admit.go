@@ -46,7 +46,7 @@ func Admit(t testing.TB, load Load) {
 			_ = f.Close()
 		}
 		cpu := admissions.remove(t.Name())
-		if err := limit.Write(t.Name(), admitted.Sub(began), time.Since(admitted), cpu); err != nil {
+		if err := limit.Write(t.Name(), t.Failed(), admitted.Sub(began), time.Since(admitted), cpu); err != nil {
 			t.Error(err)
 		}
 	})
