@@ -35,7 +35,7 @@ func TestFlow_ContactLookupAndSMS(t *testing.T) {
 		o.BobPhone.Since(o.BobPhone.Mark(), time.Second)
 		v.Line.HangUp()
 		r := o.CDR(own.Number)
-		if got, steps, _ := o.FlowPath(r.CallID); got != "who:hit vip:true hello:done text:sent record:done bob:answered" {
+		if got, steps, _ := o.FlowPath(r.CallID, "who:hit vip:true hello:done text:sent record:done bob:answered"); got != "who:hit vip:true hello:done text:sent record:done bob:answered" {
 			t.Errorf("way of the caller: %s %+v", got, steps)
 		}
 		recording := o.Recording(r.CallID).ID
@@ -54,7 +54,7 @@ func TestFlow_ContactLookupAndSMS(t *testing.T) {
 		w := o.CallIn(way, "+12125550102")
 		w.WaitTone(0, fixture.AgainTone)
 		w.WaitEnd()
-		if got, _, _ := o.FlowPath(o.CDR("+12125550102").CallID); got != "who:miss stranger:done bye" {
+		if got, _, _ := o.FlowPath(o.CDR("+12125550102").CallID, "who:miss stranger:done bye"); got != "who:miss stranger:done bye" {
 			t.Errorf("way of a stranger: %s", got)
 		}
 	})

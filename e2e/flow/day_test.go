@@ -137,7 +137,7 @@ func (d *company) speechToVoicemail() {
 	if box := got.Data["mailbox"].(map[string]any); box["id"] != d.Ada.ID {
 		d.T.Errorf("the message is in %v", box)
 	}
-	if way, _, _ := d.FlowPath(live["id"].(string)); way != "menu:2 support:timeout message:left" && way != "menu:2 support:timeout message:gone" {
+	if way, _, _ := d.FlowPath(live["id"].(string), "menu:2 support:timeout message:left", "menu:2 support:timeout message:gone"); way != "menu:2 support:timeout message:left" && way != "menu:2 support:timeout message:gone" {
 		d.T.Errorf("way of who said what they want: %s", way)
 	}
 	d.SetPresence(d.Ada, "available")

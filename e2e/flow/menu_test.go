@@ -50,7 +50,7 @@ func TestMenu_KeyConnectsCaller(t *testing.T) {
 		if len(r.Tags) != 1 || r.Tags[0] != "sales" || r.Agent == nil || r.Agent.ID != o.Carol.ID || r.Talk < 2 {
 			t.Errorf("record: tags %v, agent %+v, %d s of talk", r.Tags, r.Agent, r.Talk)
 		}
-		if way, steps, _ := o.FlowPath(r.CallID); way != "menu:2 tag:done carol:answered" || steps[0].Type != "menu" {
+		if way, steps, _ := o.FlowPath(r.CallID, "menu:2 tag:done carol:answered"); way != "menu:2 tag:done carol:answered" || steps[0].Type != "menu" {
 			t.Errorf("way of the caller: %s", way)
 		}
 	})
@@ -87,7 +87,7 @@ func TestMenu_TimeoutAndInvalid(t *testing.T) {
 		if r.String() != c.record || r.MissedReason == nil || *r.MissedReason != "abandoned_in_menu" {
 			t.Errorf("%s: record %s, missed %v", from, r, r.MissedReason)
 		}
-		if got, _, _ := s.FlowPath(r.CallID); got != c.way {
+		if got, _, _ := s.FlowPath(r.CallID, c.way); got != c.way {
 			t.Errorf("%s: way %q, want %q", from, got, c.way)
 		}
 	}
@@ -99,7 +99,7 @@ func TestMenu_TimeoutAndInvalid(t *testing.T) {
 		t.Errorf("who hung up in the menu: %s, missed %v", r, r.MissedReason)
 	}
 	s.WantEvents(r.CallID, "call.started", "call.missed", "call.ended")
-	if got, _, _ := s.FlowPath(r.CallID); got != "menu:gone" {
+	if got, _, _ := s.FlowPath(r.CallID, "menu:gone"); got != "menu:gone" {
 		t.Errorf("way of who hung up in the menu: %s", got)
 	}
 }

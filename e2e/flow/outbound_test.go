@@ -60,7 +60,7 @@ func TestFlow_PlacedAndTransferredCalls(t *testing.T) {
 	o.HearsOnly("Carol", o.CarolPhone, fixture.BobTone)
 	o.BobPhone.Do("hangup", "")
 	r := o.CDRs(1, "")[0]
-	if got, _, _ := o.FlowPath(r.CallID); got != "menu:1 ai:answered" {
+	if got, _, _ := o.FlowPath(r.CallID, "menu:1 ai:answered"); got != "menu:1 ai:answered" {
 		t.Errorf("way of who was called: %s", got)
 	}
 	o.CarolPhone.Wait("CALL_CLOSED", "")

@@ -57,7 +57,7 @@ func TestHuntGroup_Strategies(t *testing.T) {
 		if r.Agent == nil || r.Agent.ID != o.Bob.ID || len(r.Tags) != 1 || r.String() != "inbound completed caller_hangup caller 0" {
 			t.Errorf("record of a group rung in turn: %s, agent %+v, tags %v", r, r.Agent, r.Tags)
 		}
-		if got, _, _ := o.FlowPath(r.CallID); got != "group:answered tag:done play:gone" {
+		if got, _, _ := o.FlowPath(r.CallID, "group:answered tag:done play:gone"); got != "group:answered tag:done play:gone" {
 			t.Errorf("way of who was answered: %s", got)
 		}
 
@@ -86,7 +86,7 @@ func TestFlow_TransferFailureContinues(t *testing.T) {
 	at := v.WaitTone(0, fixture.AgainTone)
 	v.WaitTone(at, fixture.BobTone)
 	v.Line.HangUp()
-	if got, _, _ := o.FlowPath(o.CDR("+12125550101").CallID); got != "ada:failed sorry:done bob:answered" {
+	if got, _, _ := o.FlowPath(o.CDR("+12125550101").CallID, "ada:failed sorry:done bob:answered"); got != "ada:failed sorry:done bob:answered" {
 		t.Errorf("way of the caller: %s", got)
 	}
 }

@@ -469,10 +469,17 @@ func (c *Client) AddUser(first string) User {
 	return u
 }
 
-// Until asks again and again until ok is true, less often the longer it takes: what is asked costs the server as much as a call does. It
-// fails the test after limit.Hang(usual).
+// Until asks again and again until ok is true. It fails the test after limit.Hang(usual).
 func Until(t testing.TB, what string, usual time.Duration, ok func() bool) {
 	t.Helper()
+	if !Eventually(usual, ok) {
+		t.Fatalf("%s: not within %s", what, limit.Hang(usual))
+	}
+}
+
+// Eventually asks again and again, less often the longer it takes, because a request costs the server as much as a call does. It returns
+// true once ok is true, and false after limit.Hang(usual).
+func Eventually(usual time.Duration, ok func() bool) bool {
 	hang := time.NewTimer(limit.Hang(usual))
 	defer hang.Stop()
 	const shortest, longest = 10 * time.Millisecond, 250 * time.Millisecond
@@ -481,12 +488,13 @@ func Until(t testing.TB, what string, usual time.Duration, ok func() bool) {
 	for next := shortest; !ok(); {
 		select {
 		case <-hang.C:
-			t.Fatalf("%s: not within %s", what, limit.Hang(usual))
+			return false
 		case <-pause.C:
 			next = min(next*5/4, longest)
 			pause.Reset(next)
 		}
 	}
+	return true
 }
 
 // lines are those that hold a text.

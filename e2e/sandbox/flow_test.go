@@ -26,7 +26,7 @@ func TestFlow_InboundCaller(t *testing.T) {
 	if r.String() != "inbound completed caller_hangup caller 0" || r.Agent == nil || r.Agent.ID != o.Bob.ID {
 		t.Errorf("record: %s", r)
 	}
-	if got, _, _ := o.FlowPath(r.CallID); got != "menu:3 to_2:answered" {
+	if got, _, _ := o.FlowPath(r.CallID, "menu:3 to_2:answered"); got != "menu:3 to_2:answered" {
 		t.Errorf("way of the caller: %s", got)
 	}
 }

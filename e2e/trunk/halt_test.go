@@ -86,7 +86,7 @@ func TestHalt_EveryOriginBlocked(t *testing.T) {
 				v := o.CallIn(led, "+12125550101")
 				v.WaitTone(0, fixture.AgainTone)
 				v.WaitEnd()
-				if got, _, timeline := o.FlowPath(o.CDR("+12125550101").CallID); got != "out:failed sorry:done bye" || !strings.Contains(timeline, "stopped") {
+				if got, _, timeline := o.FlowPath(o.CDR("+12125550101").CallID, "out:failed sorry:done bye"); got != "out:failed sorry:done bye" || !strings.Contains(timeline, "stopped") {
 					o.T.Errorf("way of the caller: %s\n%s", got, timeline)
 				}
 			}},

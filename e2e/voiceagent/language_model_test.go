@@ -64,7 +64,7 @@ func TestLanguageModel_ToolsAndEmergencyRefused(t *testing.T) {
 	v.Line.HangUp()
 
 	r := o.CDR("+12125550101")
-	got, steps, timeline := o.FlowPath(r.CallID)
+	got, steps, timeline := o.FlowPath(r.CallID, "agent:answered")
 	if got != "agent:answered" || r.Agent == nil || r.Agent.ID != o.Bob.ID {
 		t.Errorf("way %s %+v", got, steps)
 	}
@@ -100,7 +100,7 @@ func TestVoiceAgent_ConcurrencyLimit(t *testing.T) {
 	second := callInSpeaking(o.Org, way, "+12125550102")
 	second.WaitTone(0, fixture.BobTone)
 	second.Line.HangUp()
-	if got, steps, _ := o.FlowPath(o.CDR("+12125550102").CallID); got != "agent:answered" || !strings.Contains(steps[0].Problem, "--max-agents") {
+	if got, steps, _ := o.FlowPath(o.CDR("+12125550102").CallID, "agent:answered"); got != "agent:answered" || !strings.Contains(steps[0].Problem, "--max-agents") {
 		t.Errorf("the second went %s %+v", got, steps)
 	}
 	first.Line.HangUp()
@@ -128,7 +128,7 @@ func TestLanguageModel_FailureHandsOver(t *testing.T) {
 	at = v.WaitTone(at, fixture.OtherSpeechTone)
 	v.WaitTone(at, fixture.BobTone)
 	v.Line.HangUp()
-	if got, steps, _ := o.FlowPath(o.CDR("+12125550101").CallID); got != "agent:failed bob:answered" || !strings.Contains(steps[0].Problem, "out of order") {
+	if got, steps, _ := o.FlowPath(o.CDR("+12125550101").CallID, "agent:failed bob:answered"); got != "agent:failed bob:answered" || !strings.Contains(steps[0].Problem, "out of order") {
 		t.Errorf("way %s %+v", got, steps)
 	}
 }

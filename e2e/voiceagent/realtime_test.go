@@ -63,7 +63,7 @@ func TestRealtime_BargeIn(t *testing.T) {
 			t.Errorf("%.0f Hz was not heard", hz)
 		}
 	}
-	got, steps, timeline := o.FlowPath(o.CDRs(1, "")[0].CallID)
+	got, steps, timeline := o.FlowPath(o.CDRs(1, "")[0].CallID, "agent:gone")
 	turns := timelineDetails(t, timeline, "ai_agent.turn")
 	if got != "agent:gone" || len(turns) != 2 || turns[0]["interrupted"] != true {
 		t.Errorf("way %s %+v; turns %v", got, steps, turns)
@@ -128,7 +128,7 @@ func TestRealtime_ToolsAndTransfer(t *testing.T) {
 	v.Line.HangUp()
 
 	r := o.CDR("+12125550101")
-	got, steps, timeline := o.FlowPath(r.CallID)
+	got, steps, timeline := o.FlowPath(r.CallID, "agent:answered")
 	if got != "agent:answered" || r.Agent == nil || r.Agent.ID != o.Bob.ID {
 		t.Errorf("way %s %+v; %s", got, steps, timeline)
 	}
@@ -176,7 +176,7 @@ func TestRealtime_FailureHandsOver(t *testing.T) {
 		at := before(v)
 		v.WaitTone(v.WaitTone(at, fixture.OtherSpeechTone), fixture.BobTone)
 		v.Line.HangUp()
-		if got, steps, _ := o.FlowPath(o.CDR(from).CallID); got != "agent:failed bob:answered" || !strings.Contains(steps[0].Problem, why) {
+		if got, steps, _ := o.FlowPath(o.CDR(from).CallID, "agent:failed bob:answered"); got != "agent:failed bob:answered" || !strings.Contains(steps[0].Problem, why) {
 			t.Errorf("way %s %+v", got, steps)
 		}
 	}

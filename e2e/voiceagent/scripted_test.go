@@ -42,7 +42,7 @@ func TestVoiceAgent_PhoneSpeechSilenceAndZeroKey(t *testing.T) {
 		return n > time.Second && fixture.ToneDuration(phone.Since(0, n-200*time.Millisecond), fixture.AnswerTone) > 500*time.Millisecond
 	})
 	phone.Do("hangup", "")
-	got, steps, timeline := o.FlowPath(o.CDRs(1, "")[0].CallID)
+	got, steps, timeline := o.FlowPath(o.CDRs(1, "")[0].CallID, "agent:gone")
 	if turns := timelineDetails(t, timeline, "ai_agent.turn"); got != "agent:gone" || len(turns) != 1 {
 		t.Errorf("way of the telephone: %s %+v; turns %v", got, steps, turns)
 	}
@@ -57,7 +57,7 @@ func TestVoiceAgent_PhoneSpeechSilenceAndZeroKey(t *testing.T) {
 	silent := callInSpeaking(o.Org, way, "+12125550102")
 	silent.WaitTone(0, fixture.AgentGreetingTone)
 	silent.WaitEnd()
-	if got, steps, timeline = o.FlowPath(o.CDR("+12125550102").CallID); got != "agent:silence bye" {
+	if got, steps, timeline = o.FlowPath(o.CDR("+12125550102").CallID, "agent:silence bye"); got != "agent:silence bye" {
 		t.Errorf("way of who was silent: %s %+v %s", got, steps, timeline)
 	}
 }
@@ -95,7 +95,7 @@ func TestScripted_AnswersAndHandsOver(t *testing.T) {
 		v.Line.HangUp()
 
 		r := o.CDR("+12125550101")
-		got, steps, timeline := o.FlowPath(r.CallID)
+		got, steps, timeline := o.FlowPath(r.CallID, "agent:answered")
 		if got != "agent:answered" || r.Agent == nil || r.Agent.ID != o.Bob.ID {
 			t.Fatalf("way %s %+v; %s", got, steps, timeline)
 		}

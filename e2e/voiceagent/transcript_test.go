@@ -76,7 +76,7 @@ func TestTranscript_RecordedStreamedAndErased(t *testing.T) {
 		v.Line.HangUp()
 
 		r := o.CDR("+12125550101")
-		if got, steps, timeline := o.FlowPath(r.CallID); got != "agent:answered" {
+		if got, steps, timeline := o.FlowPath(r.CallID, "agent:answered"); got != "agent:answered" {
 			t.Fatalf("way %s %+v; %s", got, steps, timeline)
 		}
 		var x agentTranscript
