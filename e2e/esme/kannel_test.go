@@ -111,6 +111,17 @@ func (k *kannel) write(name, text string) {
 	}
 }
 
+// complaints returns the lines of a log that tell of something unusual.
+func complaints(log string) string {
+	var all []string
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "WARNING") || strings.Contains(line, "ERROR") || strings.Contains(line, "PANIC") {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all, "")
+}
+
 // run starts one of its programs until the test ends.
 func (k *kannel) run(program string) {
 	k.t.Helper()
@@ -131,7 +142,7 @@ func (k *kannel) run(program string) {
 		log.Close()
 		if k.t.Failed() {
 			text, _ := os.ReadFile(log.Name())
-			k.t.Logf("%s:\n%s", program, text[max(0, len(text)-20000):])
+			k.t.Logf("%s complained:\n%s", program, complaints(string(text)))
 		}
 	})
 }
