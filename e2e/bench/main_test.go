@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBinary_FoundFromOtherFolders locates a binary that is named relative to where the bench was started, and tells what is none.
+// TestBinary_FoundFromOtherFolders proves that a relative path to the binary works from any folder, and that other files are refused.
 func TestBinary_FoundFromOtherFolders(t *testing.T) {
 	goTool, err := exec.LookPath("go") // a program that answers "version", as ours does
 	if err != nil {

@@ -99,7 +99,7 @@ func TestCodec_UnsupportedRefused(t *testing.T) {
 	}
 }
 
-// A linphonec that speaks Opus only and a baresip that speaks G.711 only hear each other, whoever calls.
+// TestCodec_OpusToG711WithLinphone connects a linphonec with Opus alone and a baresip with G.711 alone, in both directions.
 func TestCodec_OpusToG711WithLinphone(t *testing.T) {
 	t.Parallel()
 	s := rig.Shared(t, rig.Options{Env: fixture.NoSpeech})

@@ -103,7 +103,7 @@ func TestDTMF_RFC4733INFOAndInband(t *testing.T) {
 	}
 }
 
-// A linphonec is called, and tells which keys it was sent.
+// TestDTMF_ByRequestToLinphone sends digits to a linphonec, which prints the ones it received.
 func TestDTMF_ByRequestToLinphone(t *testing.T) {
 	t.Parallel()
 	o, bob := fixture.NewOfficeWithLinphone(t)
@@ -144,8 +144,8 @@ func TestDTMF_RFC4733ToTones(t *testing.T) {
 	}
 }
 
-// On a call that is mixed, keys go to whom a voice goes to: a supervisor hears them, and is heard pressing them by those
-// they speak to.
+// TestDTMF_SupervisedCall sends digits in a mixed call. Each digit goes to the parties that hear its sender: a supervisor receives the digits
+// of both sides, and the digits of a supervisor go to the side that hears the supervisor.
 func TestDTMF_SupervisedCall(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))

@@ -28,7 +28,7 @@ func TestHangup_CalleeNamed(t *testing.T) {
 	}
 }
 
-// ending is one way for a call to end: what both sides do, and what is recorded.
+// ending is a case of a call that ends: the scenarios of both sides, and the expected record.
 type ending struct {
 	name           string
 	caller, callee rig.Script

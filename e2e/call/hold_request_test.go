@@ -148,7 +148,7 @@ func TestHoldRequest_LateAnswerUndone(t *testing.T) {
 	wantNeverHeld(o, far)
 }
 
-// What is held by request must be heard; linphonec listens on when it is told a=sendonly.
+// TestHoldRequest_MusicToLinphone holds a linphonec by request. It hears the music, because it keeps receiving after a=sendonly.
 func TestHoldRequest_MusicToLinphone(t *testing.T) {
 	t.Parallel()
 	o, bob := fixture.NewOfficeWithLinphone(t)

@@ -22,7 +22,7 @@ func wantDestinationRefused(o *fixture.Office, path string, body map[string]any)
 	}
 }
 
-// Who is called 101 elsewhere is not our 101; who is called so at any host by which phones know us is.
+// TestPlacedCall_ForeignSIPAddress proves that sip:101@host rings our extension 101 only if phones know the server by that host.
 func TestPlacedCall_ForeignSIPAddress(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--provision-host", "pbx.example.com"}}))
@@ -65,8 +65,8 @@ func wantHeaders(r *fixture.IncomingCall, header map[string]string) {
 	}
 }
 
-// The header fields of a call that a program places reach the user's own telephone, and whoever is called; so they do where the
-// destination is led to, and where who answers is led to a queue.
+// TestPlacedCall_CustomHeaders proves that the headers of POST /calls are in the INVITE to the user's phone and in the INVITE to the
+// destination, also if a flow or a queue leads to the destination.
 func TestPlacedCall_CustomHeaders(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}))

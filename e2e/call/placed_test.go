@@ -57,8 +57,8 @@ func TestPlacedCall_RingingLegShown(t *testing.T) {
 	})
 }
 
-// A program's call is dialled before its row is committed. Where the database then refuses the row, the program is told so, the telephone that rings is let go
-// of, and nothing of the call is left that others could see.
+// TestPlacedCall_DatabaseRefusal makes the database refuse the row of a call that is already ringing. The request fails, the phone stops
+// ringing, and the call is not visible to others.
 func TestPlacedCall_DatabaseRefusal(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech, Upset: true}))

@@ -64,7 +64,7 @@ func TestRecording_Mono(t *testing.T) {
 	}
 }
 
-// A recording that was paused for a time goes on by itself.
+// TestRecording_PauseExpires pauses a recording for a time. It resumes when the time is over.
 func TestRecording_PauseExpires(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Shared(t, rig.Options{Env: fixture.NoSpeech}))

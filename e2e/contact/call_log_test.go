@@ -86,7 +86,7 @@ func TestCallLog_SummaryAndTranscriptAcrossKill(t *testing.T) {
 	t.Logf("told %d times, at last %v", len(j.got), e.body)
 }
 
-// callAndSpeak has somebody call, speak and hang up.
+// callAndSpeak makes a call from a number, speaks, and hangs up.
 func callAndSpeak(s *fixture.Org, from string) {
 	s.T.Helper()
 	user := s.AddUser("Ada")

@@ -17,7 +17,7 @@ import (
 // packages share the slots of the machine: each slot is a file that a process locks. The kernel frees the slots of a process that ends.
 const slotsPerProcessor = 10
 
-// Load is what a test needs of the processors while it runs, in parts of a processor.
+// Load is what a test needs of the processors while it runs, in slots. A processor has slotsPerProcessor of them.
 type Load int
 
 const (
