@@ -94,6 +94,9 @@ func (s *suite) reportSlowest(w io.Writer) {
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int { return int(1000 * (b.seconds - a.seconds)) })
+	if len(all) == 0 {
+		return
+	}
 	fmt.Fprintln(w, "\nslowest unit tests:")
 	for _, e := range all[:min(10, len(all))] {
 		fmt.Fprintf(w, "%7.1f s  %s %s\n", e.seconds, e.name.Package, e.name.Test)
