@@ -6,6 +6,7 @@ import (
 
 	"soniq/call"
 	"soniq/op"
+	"soniq/sip"
 )
 
 // A reply answers who gave a command, once; the zero reply answers nobody.
@@ -190,7 +191,7 @@ func (h *hunt) ringAgain(ctx context.Context, l *leg, done reply) {
 	phone := l.phone
 	h.drop(l)
 	l.hunt = nil
-	l.sip.Cancel()
+	l.sip.Bye(sip.Reason{Q850: normalClearing})
 	h.c.legOver(l, "canceled", 0)
 	h.header = append(h.header, autoAnswer...)
 	again := h.ringPhone(ctx, phone)

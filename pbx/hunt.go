@@ -354,11 +354,12 @@ func (h *hunt) stopBut(winner *leg) {
 	}
 }
 
-// cancel gives up what rings.
+// cancel gives up what rings. A phone may have answered although the call does not know yet, and the call may end before it does: Bye
+// cancels a leg that rings and hangs up one that is answered.
 func (h *hunt) cancel() {
 	for _, l := range h.legs {
 		if l.sip != nil && !l.over {
-			l.sip.Cancel()
+			l.sip.Bye(sip.Reason{Q850: normalClearing})
 		}
 		l.hunt = nil
 		h.c.legOver(l, "canceled", 0)

@@ -37,7 +37,7 @@ func (g gift) discard() {
 		return
 	}
 	for _, l := range g.ringing.legs {
-		l.sip.Cancel()
+		l.sip.Bye(sip.Reason{Q850: normalClearing})
 		l.closeStream()
 		l.free()
 	}

@@ -235,7 +235,7 @@ func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
 	case <-l.over:
 		return nil, fmt.Errorf("robot calls %s: %w", number, l.failure)
 	case <-ctx.Done():
-		leg.Cancel()
+		leg.Bye(sip.Reason{}) // it may be answered already
 		return nil, ctx.Err()
 	}
 }
