@@ -19,6 +19,8 @@ func TestKill_CallOnlyInJournal(t *testing.T) {
 	unlock := lockDatabase(t, o.Server)
 	o.AdaPhone.Dial(o.Bob.Extension)
 	o.BobPhone.Wait("CALL_ESTABLISHED", "")
+	o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone) // by then both dialogs are in the journal
+	o.HearsOnly("Bob", o.BobPhone, fixture.AdaTone)
 	o.Server.Kill()
 	unlock()
 	o.Server.Start()
