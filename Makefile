@@ -60,11 +60,11 @@ eval: ## quality of recognition, notes and memory search, as a table; results be
 models: ## make again what recognition and search learnt, into models/; some minutes on two cores
 	@scripts/setup models
 	@mkdir -p models
-	@go run ./ai/build lexsem -out models/lexsem.bin
-	@cmp -s models/lexsem.bin ai/lexsem.bin && echo "models/lexsem.bin is the one in ai" || echo "models/lexsem.bin is another than the one in ai"
-	@go run ./ai/build sounds -out models/sounds.bin
-	@cmp -s models/sounds.bin ai/sounds.bin && echo "models/sounds.bin is the one in ai" || echo "models/sounds.bin is another than the one in ai"
-	@go run ./ai/build bandwidth -out models/bandwidth.bin
+	@go run ./cmd/trainmodels lexsem -out models/lexsem.bin
+	@cmp -s models/lexsem.bin internal/intelligence/ai/lexsem.bin && echo "models/lexsem.bin is the one in ai" || echo "models/lexsem.bin is another than the one in ai"
+	@go run ./cmd/trainmodels sounds -out models/sounds.bin
+	@cmp -s models/sounds.bin internal/intelligence/ai/sounds.bin && echo "models/sounds.bin is the one in ai" || echo "models/sounds.bin is another than the one in ai"
+	@go run ./cmd/trainmodels bandwidth -out models/bandwidth.bin
 	@echo "models/bandwidth.bin was trained with other voices than the one in ai: measure it with make eval before you put it there"
 
 fuzz: ## fuzz a running server and every parser, FUZZTIME (60s) each
@@ -72,11 +72,11 @@ fuzz: ## fuzz a running server and every parser, FUZZTIME (60s) each
 
 golden: ## rewrite generated files that are kept in the tree
 	@go test . -run Golden -update
-	@go test ./provision -run EveryVendorsFiles -update
+	@go test ./internal/telephony/provision -run EveryVendorsFiles -update
 
 publish: golden ## promise developers the API as it is now: from then on make test refuses what breaks it
-	@cp rest/testdata/openapi.json rest/published/openapi.json
-	@git diff --stat -- rest/published/openapi.json
+	@cp internal/api/rest/testdata/openapi.json internal/api/rest/published/openapi.json
+	@git diff --stat -- internal/api/rest/published/openapi.json
 
 fmt: ## format
 	@gofmt -s -w $$(git ls-files '*.go')

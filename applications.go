@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"soniq/access"
-	"soniq/esme"
-	"soniq/job"
+	"soniq/internal/messaging/esme"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/job"
 )
 
 // This file joins the room of programs that speak SMPP, and opens its doors.

@@ -6,10 +6,10 @@ import (
 	"net/netip"
 	"time"
 
-	"soniq/access"
-	"soniq/auth"
-	"soniq/mcp"
-	"soniq/op"
+	"soniq/internal/api/mcp"
+	"soniq/internal/identity/auth"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
 )
 
 // toolKeys verifies what is shown to the tool server: keys, and access tokens that were made for it.

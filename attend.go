@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"soniq/attendant"
-	"soniq/carrier"
+	"soniq/internal/contactcenter/attendant"
+	"soniq/internal/telephony/carrier"
 )
 
 // This file joins the room that leads callers with the others.

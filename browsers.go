@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"soniq/device"
+	"soniq/internal/telephony/device"
 )
 
 // This file says how telephones in pages reach us.

@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
-	"soniq/egress"
-	"soniq/stir"
+	"soniq/internal/platform/egress"
+	"soniq/internal/protocol/stir"
 )
 
 // This file is about who calls, as the network signs it (STIR/SHAKEN).

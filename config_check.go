@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"soniq/ai"
-	"soniq/crm"
-	"soniq/memory"
-	"soniq/org"
+	"soniq/internal/customer/crm"
+	"soniq/internal/identity/org"
+	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/memory"
 )
 
 // check names what cannot work before anything is started.

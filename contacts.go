@@ -5,14 +5,14 @@ import (
 	"strings"
 	"time"
 
-	"soniq/call"
-	"soniq/contact"
-	"soniq/crm"
-	"soniq/db"
-	"soniq/event"
-	"soniq/job"
-	"soniq/pbx"
-	"soniq/transcript"
+	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx"
 )
 
 // This file joins contacts and connected systems with the other rooms.

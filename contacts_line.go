@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 
-	"soniq/access"
-	"soniq/contact"
-	"soniq/db"
-	"soniq/sms"
-	"soniq/voicemail"
+	"soniq/internal/customer/contact"
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/telephony/voicemail"
 )
 
 // This file tells what other rooms know of a contact, beside its calls.

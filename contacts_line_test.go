@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"soniq/access"
-	"soniq/call"
-	"soniq/contact"
-	"soniq/db"
-	"soniq/db/dbtest"
-	"soniq/event"
-	"soniq/op/optest"
-	"soniq/sms"
-	"soniq/voicemail"
+	"soniq/internal/customer/contact"
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op/optest"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/voicemail"
 )
 
 const known = "+442079460018" // of the contact in these tests

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"soniq/analytics"
-	"soniq/db"
+	"soniq/internal/contactcenter/analytics"
+	"soniq/internal/platform/db"
 )
 
 // This file joins the counts of calls with calls, organisations and users.

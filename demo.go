@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"soniq/robot"
+	"soniq/internal/sandbox/robot"
 )
 
 // The demo is a soniq on this machine, and a program that uses it the way a customer does: by its API, with telephones, with

@@ -8,8 +8,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"soniq/op"
-	"soniq/rest"
+	"soniq/internal/api/rest"
+	"soniq/internal/platform/op"
 )
 
 // TestDescriptionExplainsItself holds every operation to what a developer needs: examples that are valid by their schemas,

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"strings"
 
-	"soniq/call"
-	"soniq/carrier"
-	"soniq/db"
-	"soniq/number"
-	"soniq/op"
-	"soniq/org"
-	"soniq/sip"
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/number"
 )
 
 // This file reads the destinations that requests name.

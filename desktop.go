@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"soniq/bridge"
+	"soniq/internal/cli/bridge"
 )
 
 // The environment variables of soniq mcp: the key as desktop assistants are configured with it (the variable of the other commands is good

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"soniq/provision"
+	"soniq/internal/telephony/provision"
 )
 
 func devicesCommand(ctx context.Context, args []string) error {

@@ -8,17 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"soniq/attendant"
-	"soniq/bus"
-	"soniq/carrier"
-	"soniq/db"
-	"soniq/device"
-	"soniq/event"
-	"soniq/number"
-	"soniq/org"
-	"soniq/pbx"
-	"soniq/sip"
-	"soniq/user"
+	"soniq/internal/contactcenter/attendant"
+	"soniq/internal/identity/org"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/pbx"
 )
 
 // directory answers the switch and the signalling from the rooms, through caches where that is on the way of a call.

@@ -15,14 +15,14 @@ import (
 	"syscall"
 	"time"
 
-	"soniq/ai"
-	"soniq/bus"
-	"soniq/carrier"
-	"soniq/db"
-	"soniq/hearing"
-	"soniq/org"
-	"soniq/smsc"
-	"soniq/transcript"
+	"soniq/internal/identity/org"
+	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/hearing"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/messaging/smsc"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/telephony/carrier"
 )
 
 // doctorCommand checks what soniq needs, and says what to do about what is missing.

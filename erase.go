@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"soniq/db"
-	"soniq/erasure"
+	"soniq/internal/customer/erasure"
+	"soniq/internal/platform/db"
 )
 
 // This file says where things about numbers are kept, and how they are erased.

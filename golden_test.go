@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"soniq/mcp"
-	"soniq/op"
-	"soniq/rest"
-	"soniq/webhook"
+	"soniq/internal/api/mcp"
+	"soniq/internal/api/rest"
+	"soniq/internal/api/webhook"
+	"soniq/internal/platform/op"
 )
 
 var update = flag.Bool("update", false, "rewrite the files that are kept in the tree")
@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the files that are kept in the 
 // TestGoldenDescription holds the published description against the copy in the tree, so that a change of the contract is seen
 // in a review. make golden rewrites it.
 func TestGoldenDescription(t *testing.T) {
-	golden(t, filepath.Join("rest", "testdata", "openapi.json"), append(describe(t), '\n'))
+	golden(t, filepath.Join("internal", "api", "rest", "testdata", "openapi.json"), append(describe(t), '\n'))
 }
 
 // TestGoldenTools does the same for what assistants are told of the tools: names, scopes, hints and schemas.
@@ -39,7 +39,7 @@ func TestGoldenTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, filepath.Join("mcp", "testdata", "tools.json"), append(got, '\n'))
+	golden(t, filepath.Join("internal", "api", "mcp", "testdata", "tools.json"), append(got, '\n'))
 }
 
 // golden holds what is made against the copy in the tree.

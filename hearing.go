@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"soniq/ai"
-	"soniq/egress"
-	"soniq/hearing"
+	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/hearing"
+	"soniq/internal/platform/egress"
 )
 
 // hearingLimits bound the fetching of a package.

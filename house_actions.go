@@ -9,10 +9,10 @@ import (
 	"log/slog"
 	"strings"
 
-	"soniq/access"
-	"soniq/auth"
-	"soniq/db"
-	"soniq/op"
+	"soniq/internal/identity/auth"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
 )
 
 // operations is everything the API offers.

@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"soniq/db"
-	"soniq/number"
-	"soniq/sip"
-	"soniq/user"
-	"soniq/voicemail"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/voicemail"
 )
 
 // This file tells telephones how many messages their users have (RFC 3842).

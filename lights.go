@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"soniq/agent"
-	"soniq/db"
-	"soniq/sip"
+	"soniq/internal/contactcenter/agent"
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/sip"
 )
 
 // This file tells telephones which of their colleagues are rung or speak: the lamps of keys (busy lamp field, RFC 4235).

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"soniq/bus"
-	"soniq/carrier"
-	"soniq/db"
-	"soniq/sip"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/carrier"
 )
 
 // This file keeps the lines to carriers: trunks that log in are logged in, and every trunk is asked now and then whether it

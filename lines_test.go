@@ -9,17 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"soniq/bus"
-	"soniq/carrier"
-	"soniq/db"
-	"soniq/db/dbtest"
-	"soniq/device"
-	"soniq/event"
-	"soniq/number"
-	"soniq/op/optest"
-	"soniq/org"
-	"soniq/seal"
-	"soniq/sip"
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op/optest"
+	"soniq/internal/platform/seal"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/number"
 )
 
 // registrar is a carrier with one customer.

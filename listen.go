@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"soniq/db"
-	"soniq/event"
-	"soniq/stream"
-	"soniq/webhook"
+	"soniq/internal/api/stream"
+	"soniq/internal/api/webhook"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
 )
 
 // listener is a webhook on the developer's machine, without an endpoint of its own: it follows the live stream, and sends what

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"soniq/op/optest"
-	"soniq/sip"
+	"soniq/internal/platform/op/optest"
+	"soniq/internal/protocol/sip"
 )
 
 // phoneHouse is a whole house with signalling in front, and no other door.

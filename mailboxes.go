@@ -5,10 +5,10 @@ import (
 	"os"
 	"time"
 
-	"soniq/audit"
-	"soniq/db"
-	"soniq/pbx"
-	"soniq/voicemail"
+	"soniq/internal/platform/audit"
+	"soniq/internal/platform/db"
+	"soniq/internal/telephony/pbx"
+	"soniq/internal/telephony/voicemail"
 )
 
 // This file joins mailboxes with the rooms of sounds, users and the audit log.

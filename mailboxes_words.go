@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"soniq/db"
-	"soniq/job"
-	"soniq/transcript"
-	"soniq/user"
-	"soniq/voicemail"
+	"soniq/internal/identity/user"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/telephony/voicemail"
 )
 
 // This file joins messages with what understands them, and with mail.

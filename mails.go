@@ -8,11 +8,11 @@ import (
 	"os"
 	"time"
 
-	"soniq/egress"
-	"soniq/job"
-	"soniq/mail"
-	"soniq/org"
-	"soniq/user"
+	"soniq/internal/identity/org"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/egress"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/mail"
 )
 
 // This file reads what the operator says of plans and of mail.

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"soniq/db"
+	"soniq/internal/platform/db"
 )
 
 // This file holds the commands that work on a data folder: through the soniq that serves it where one runs, or by opening

@@ -8,7 +8,7 @@ import (
 	figures "runtime/metrics"
 	"time"
 
-	"soniq/db"
+	"soniq/internal/platform/db"
 )
 
 const (

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"soniq/carrier"
-	"soniq/op"
-	"soniq/org"
-	"soniq/smsc"
+	"soniq/internal/identity/org"
+	"soniq/internal/messaging/smsc"
+	"soniq/internal/platform/op"
+	"soniq/internal/telephony/carrier"
 )
 
 // This file joins the carriers of messages with the room of messages and with those that know numbers.

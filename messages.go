@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"soniq/db"
-	"soniq/job"
-	"soniq/number"
-	"soniq/op"
-	"soniq/sandbox"
-	"soniq/sms"
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/telephony/number"
 )
 
 // This file joins the room of messages with those that know numbers and people, and with the ways messages go.

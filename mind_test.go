@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"soniq/access"
-	"soniq/db"
-	"soniq/memory"
-	"soniq/op/optest"
+	"soniq/internal/intelligence/memory"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op/optest"
 )
 
 // searched are the texts that a search finds, best first.

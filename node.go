@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"soniq/db"
+	"soniq/internal/platform/db"
 )
 
 // This file keeps the data folder: whose it is, who this node is, and when it was last alive.

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"soniq/carrier"
-	"soniq/db"
-	"soniq/event"
-	"soniq/number"
-	"soniq/org"
-	"soniq/pbx"
-	"soniq/sip"
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/pbx"
 )
 
 // This file is the door to the public network: emergency calls first, then the outbound gate, then trunks.

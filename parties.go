@@ -6,11 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"soniq/number"
-	"soniq/pbx"
-	"soniq/robot"
-	"soniq/sandbox"
-	"soniq/sip"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/pbx"
 )
 
 // This file joins the sandbox with the people outside it: test parties with telephones of their own on loopback, reached by

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"soniq/auth"
-	"soniq/carrier"
-	"soniq/device"
-	"soniq/job"
-	"soniq/number"
-	"soniq/org"
-	"soniq/partner"
-	"soniq/user"
+	"soniq/internal/identity/auth"
+	"soniq/internal/identity/org"
+	"soniq/internal/identity/partner"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/job"
+	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/number"
 )
 
 // This file joins the room of partners with those that hold what a child organisation has.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"soniq/access"
-	"soniq/account"
-	"soniq/auth"
-	"soniq/egress"
-	"soniq/op"
+	"soniq/internal/identity/account"
+	"soniq/internal/identity/auth"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/egress"
+	"soniq/internal/platform/op"
 )
 
 // This file joins what people log in to with the programs that they let act for them.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"soniq/device"
-	"soniq/op"
-	"soniq/provision"
+	"soniq/internal/platform/op"
+	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/provision"
 )
 
 // This file joins the room that hands phones their configuration with the others.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"soniq/attendant"
-	"soniq/db"
-	"soniq/number"
-	"soniq/org"
-	"soniq/sip"
+	"soniq/internal/contactcenter/attendant"
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/number"
 )
 
 // reach says what is wrong with a destination that is kept for later, such as the overflow of a queue; "" where nothing is. Whether a

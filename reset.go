@@ -5,13 +5,13 @@ import (
 	"sync"
 	"time"
 
-	"soniq/contact"
-	"soniq/crm"
-	"soniq/db"
-	"soniq/flow"
-	"soniq/job"
-	"soniq/sandbox"
-	"soniq/user"
+	"soniq/internal/contactcenter/flow"
+	"soniq/internal/customer/contact"
+	"soniq/internal/customer/crm"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/sandbox/sandbox"
 )
 
 // This file joins the room of the sandbox with those it empties.

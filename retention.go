@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"soniq/db"
-	"soniq/job"
-	"soniq/op"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
 )
 
 // This file removes what is no longer needed, a few times a day, in small batches between other writes.

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"soniq/audio"
-	"soniq/call"
-	"soniq/carrier"
-	"soniq/db"
-	"soniq/number"
-	"soniq/queue"
-	"soniq/user"
+	"soniq/internal/contactcenter/queue"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/db"
+	"soniq/internal/telephony/audio"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/number"
 )
 
 // This file tells the rooms that route callers of each other: agents, queues, flows, numbers, voicemail.

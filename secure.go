@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"soniq/sip"
+	"soniq/internal/protocol/sip"
 )
 
 // This file gives the doors that encrypt their certificate: that of the operator, or one of our own.

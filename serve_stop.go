@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"soniq/job"
+	"soniq/internal/platform/job"
 )
 
 // stop drains and closes everything, last opened first. Calls in progress get the time of --drain to end by themselves.

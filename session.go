@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"soniq/access"
-	"soniq/auth"
-	"soniq/db"
-	"soniq/webhook"
+	"soniq/internal/api/webhook"
+	"soniq/internal/identity/auth"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
 )
 
 // A command on the machine of a running soniq, started by who may open its data folder, is given a key for as long as it runs.

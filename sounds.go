@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"soniq/ai"
-	"soniq/media"
-	"soniq/op"
-	"soniq/transcript"
+	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/media"
 )
 
 // This file joins the sounds of organisations with what plays and speaks them.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 func TestASoundIsMeasuredAndWhatIsNoneIsNamedWithoutItsPath(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/db"
+	"soniq/internal/platform/db"
 )
 
 // tenantTables are the tables with an organisation in them, read from the migrations.

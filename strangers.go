@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"soniq/db"
-	"soniq/media"
-	"soniq/op"
-	"soniq/pbx"
-	"soniq/robot"
-	"soniq/sandbox"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/media"
+	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/telephony/pbx"
 )
 
 // This file has people outside call numbers of sandboxes.

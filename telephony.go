@@ -7,11 +7,11 @@ import (
 	"net/netip"
 	"time"
 
-	"soniq/carrier"
-	"soniq/device"
-	"soniq/media"
-	"soniq/pbx"
-	"soniq/sip"
+	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/pbx"
 )
 
 // This file opens the doors for calls.

@@ -10,13 +10,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"soniq/db"
-	"soniq/number"
-	"soniq/op"
-	"soniq/pbx"
-	"soniq/sip"
-	"soniq/sms"
-	"soniq/user"
+	"soniq/internal/identity/user"
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/pbx"
 )
 
 // This file carries messages to and from telephones (RFC 3428).

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"soniq/user"
+	"soniq/internal/identity/user"
 )
 
 // This file holds the commands with which an operator lets the first people in.

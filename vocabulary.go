@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode"
 
-	"soniq/call"
-	"soniq/transcript"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/telephony/call"
 )
 
 // This file tells what recognises speech which words of its own an organisation uses.

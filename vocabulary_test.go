@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/call"
-	"soniq/event"
-	"soniq/transcript"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/event"
+	"soniq/internal/telephony/call"
 )
 
 func TestTheVocabularyOfACallHasEachNameOnceAndNoNumbers(t *testing.T) {

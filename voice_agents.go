@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"soniq/ai"
-	"soniq/assistant"
-	"soniq/db"
-	"soniq/egress"
-	"soniq/media"
-	"soniq/transcript"
+	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/assistant"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/egress"
+	"soniq/internal/protocol/media"
 )
 
 // This file makes the room of voice agents.

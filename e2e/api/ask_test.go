@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"soniq/e2e/rig"
-	"soniq/op"
+	"soniq/internal/platform/op"
 )
 
 // A desk asks with one credential, and holds every answer against the description.

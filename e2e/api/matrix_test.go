@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/access"
 	"soniq/e2e/rig"
+	"soniq/internal/platform/access"
 )
 
 // scopes asks for every operation with a key of each single scope.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/access"
 	"soniq/e2e/rig"
+	"soniq/internal/platform/access"
 )
 
 // family is a partner with two children, and a key of the first that may do everything a child may.

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"soniq/blob"
-	"soniq/bus"
-	"soniq/db"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/event"
-	"soniq/robot"
-	"soniq/voicemail"
+	"soniq/internal/platform/blob"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/sandbox/robot"
+	"soniq/internal/telephony/voicemail"
 )
 
 // A stage is a server with an organisation that has one of everything, and one that has nothing.

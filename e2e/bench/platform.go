@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"soniq/db"
+	"soniq/internal/platform/db"
 )
 
 const (

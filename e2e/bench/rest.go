@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"soniq/db"
+	"soniq/internal/platform/db"
 )
 
 // measureStart takes the time from starting the program to its ready line, and its memory a while later.

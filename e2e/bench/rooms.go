@@ -18,7 +18,7 @@ func (b *bench) measureHooks() error {
 func (b *bench) measureMemory() error {
 	for _, n := range b.passages {
 		b.title(fmt.Sprintf("Memory, %d passages", n), "search by meaning and words, and the memory of one caller, in the room itself, one at a time")
-		if err := b.room([]string{fmt.Sprintf("SONIQ_EVAL_PASSAGES=%d", n)}, "-run", "MeasureSearch$", "-v", "-timeout", "60m", "./memory"); err != nil {
+		if err := b.room([]string{fmt.Sprintf("SONIQ_EVAL_PASSAGES=%d", n)}, "-run", "MeasureSearch$", "-v", "-timeout", "60m", "./internal/intelligence/memory"); err != nil {
 			return err
 		}
 	}

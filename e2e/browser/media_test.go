@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 //go:embed peer.js

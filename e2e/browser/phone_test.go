@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 func TestMain(m *testing.M) { rig.Main(m) }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 // A browser over wss:// and a telephone over TLS: nothing between them is readable on the way.

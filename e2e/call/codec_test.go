@@ -6,7 +6,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 // Phones that share no codec hear each other, their digits pass, and both are recorded.

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db"
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
+	"soniq/internal/platform/db"
 )
 
 func TestPlacedCall_ForUser(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db/pgtest"
 	"soniq/e2e/rig"
+	"soniq/internal/platform/db/pgtest"
 )
 
 // A wire leads to a database and can be cut.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db/pgtest"
 	"soniq/e2e/rig"
+	"soniq/internal/platform/db/pgtest"
 )
 
 func TestMigrate_Pending(t *testing.T) {

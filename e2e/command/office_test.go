@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/media"
-	"soniq/robot"
+	"soniq/internal/protocol/media"
+	"soniq/internal/sandbox/robot"
 )
 
 // An office is an organisation with two people and a receiver of its events.

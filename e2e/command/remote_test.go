@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/robot"
+	"soniq/internal/sandbox/robot"
 )
 
 // refusedWith is refused for an exit code.

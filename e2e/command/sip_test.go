@@ -56,7 +56,7 @@ func TestSIP_MalformedMessages(t *testing.T) {
 // torture are the messages of RFC 4475.
 func torture(t *testing.T) [][]byte {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(rig.Root(), "sip", "testdata", "torture", "*.dat"))
+	files, err := filepath.Glob(filepath.Join(rig.Root(), "internal", "protocol", "sip", "testdata", "torture", "*.dat"))
 	if err != nil || len(files) < 45 {
 		t.Fatalf("%d torture messages: %v", len(files), err)
 	}

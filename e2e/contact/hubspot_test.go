@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"soniq/crm/vendortest"
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
+	"soniq/internal/customer/crm/vendortest"
 )
 
 // hubSpot replaces HubSpot. It knows Ada and keeps the calls that are written to it.

@@ -18,7 +18,7 @@ import (
 
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/robot"
+	"soniq/internal/sandbox/robot"
 )
 
 // The collection that the server gives out is run by newman as it stands, from its top to its end, in an organisation that has one

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/crm/vendortest"
 	"soniq/e2e/rig"
+	"soniq/internal/customer/crm/vendortest"
 )
 
 // The descriptions that our adapters are held against are held against clients that others wrote: the vendor's own, or where there is

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 // callers is a sipp that has one caller after the other call the same number.

@@ -10,8 +10,8 @@ import (
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/media"
-	"soniq/robot"
+	"soniq/internal/protocol/media"
+	"soniq/internal/sandbox/robot"
 )
 
 // A day at a company, from outside and from inside: a menu of keys and words, queues with music, agents who do not answer and agents who do,

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/sip"
+	"soniq/internal/protocol/sip"
 )
 
 // TestDTMF_Flood: a telephone that sends thousands of keys is told of as one whose keys are pressed as fast as keys can be. They

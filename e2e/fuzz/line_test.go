@@ -11,7 +11,7 @@ import (
 
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/sip"
+	"soniq/internal/protocol/sip"
 )
 
 // A line is our side of calls: a telephone, or a carrier's switch. It takes all that come.

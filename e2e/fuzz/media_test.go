@@ -17,7 +17,7 @@ import (
 	"github.com/pion/srtp/v3"
 
 	"soniq/e2e/rig"
-	"soniq/sip"
+	"soniq/internal/protocol/sip"
 )
 
 // packets are what belongs on the ports of a call: RTP with audio and digits, with extensions and padding, RTCP, STUN, DTLS.

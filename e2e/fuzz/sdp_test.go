@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"soniq/sip"
+	"soniq/internal/protocol/sip"
 )
 
 // offers are what telephones, carriers and browsers send.

@@ -12,13 +12,13 @@ import (
 
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/sip"
+	"soniq/internal/protocol/sip"
 )
 
 // requests are those of RFC 4475 and such as telephones send.
 func requests(t testing.TB, w way) [][]byte {
 	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(rig.Root(), "sip", "testdata", "torture", "*.dat"))
+	files, _ := filepath.Glob(filepath.Join(rig.Root(), "internal", "protocol", "sip", "testdata", "torture", "*.dat"))
 	var all [][]byte
 	for _, name := range files {
 		b, err := os.ReadFile(name)

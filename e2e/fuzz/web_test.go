@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"soniq/e2e/limit"
-	"soniq/sip"
+	"soniq/internal/protocol/sip"
 )
 
 // TestWebSocket_AnyFrames sends bytes where frames should be, frames that are none, and SIP in frames, to the door of browsers.

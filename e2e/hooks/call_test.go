@@ -16,7 +16,7 @@ import (
 
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/robot"
+	"soniq/internal/sandbox/robot"
 )
 
 // A judge holds events against the schemas that the server publishes, with a validator that is not ours.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/access"
 	"soniq/e2e/rig"
+	"soniq/internal/platform/access"
 )
 
 // A reply is what the address answers to one request.

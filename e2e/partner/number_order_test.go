@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"soniq/carrier/telnyxtest"
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
+	"soniq/internal/telephony/carrier/telnyxtest"
 )
 
 // TestNumberOrder_SurvivesKill kills the server while a provider that has taken an order has not answered yet.

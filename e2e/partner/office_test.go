@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"soniq/access"
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
+	"soniq/internal/platform/access"
 )
 
 // partner is an organisation with a key for partners, and a child organisation with a key of its own.

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db"
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/sip"
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/sip"
 )
 
 // What the day at the call centre is, unless SONIQ_QUEUE_CALLS says how many calls.

@@ -6,7 +6,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/sip"
+	"soniq/internal/protocol/sip"
 )
 
 // TestOverflow_EveryReason leads callers to the overflow of their queues.

@@ -8,7 +8,7 @@ import (
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
 
-	_ "soniq/db" // the driver "sqlite"
+	_ "soniq/internal/platform/db" // the driver "sqlite"
 )
 
 // TestKill_CallOnlyInJournal kills the server while a call that was answered is in the journal alone, because the database of the server is

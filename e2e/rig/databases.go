@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"soniq/db/pgtest"
+	"soniq/internal/platform/db/pgtest"
 )
 
 // Each runs a test against a server of its own on SQLite, and on PostgreSQL when SONIQ_TEST_POSTGRES names one. It is for tests whose

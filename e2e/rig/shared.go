@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"soniq/db/pgtest"
+	"soniq/internal/platform/db/pgtest"
 )
 
 // sharedServers are the servers of this process that serve several tests, by their options.

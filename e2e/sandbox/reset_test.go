@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"soniq/db"
 	"soniq/e2e/fixture"
 	"soniq/e2e/fixture/database"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
+	"soniq/internal/platform/db"
 )
 
 // keptTables are the tables in which a reset keeps rows.

@@ -10,8 +10,8 @@ import (
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/media"
-	"soniq/robot"
+	"soniq/internal/protocol/media"
+	"soniq/internal/sandbox/robot"
 )
 
 // testCall is a call of the sandbox to a test number.

@@ -14,7 +14,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 func TestRTPInjection_NotHeard(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/smpp"
+	"soniq/internal/protocol/smpp"
 )
 
 // TestSMPP_Throughput measures how many messages a second go from POST /sms to a centre made of npm's smpp and come back as

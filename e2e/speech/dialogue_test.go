@@ -19,7 +19,7 @@ type dialogue struct {
 // loadDialogue reads a dialogue.
 func loadDialogue(t testing.TB, id string) dialogue {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(rig.Root(), "memory", "testdata", "memory-eval.json"))
+	b, err := os.ReadFile(filepath.Join(rig.Root(), "internal", "intelligence", "memory", "testdata", "memory-eval.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

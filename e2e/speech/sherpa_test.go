@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"soniq/ai/sherpatest"
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
+	"soniq/internal/intelligence/ai/sherpatest"
 )
 
 // toneTurns is what the caller's telephone plays: two turns of tones, of which each is heard as a word.

@@ -19,11 +19,11 @@ var compileFlags = []string{"-trimpath", "-vet=off", "-ldflags=-w"}
 
 // realtime names the unit tests that handle audio at its own pace. They run while nothing but the compiler uses the processors, at the
 // lowest priority: a late processor would fail them.
-var realtime = []string{"soniq/media"}
+var realtime = []string{"soniq/internal/protocol/media"}
 
 // punctual names the unit tests with timers that a late processor would fail. They compute little and run beside the end-to-end tests, at
 // their priority.
-var punctual = []string{"soniq/sip"}
+var punctual = []string{"soniq/internal/protocol/sip"}
 
 // buildServer compiles the server and the real-time unit tests with the race detector.
 func (s *suite) buildServer(all packages) bool {
@@ -101,7 +101,7 @@ func (s *suite) unit(all []testPackage) {
 }
 
 // longest are packages whose tests wait for much: they start first, so that nothing waits for them at the end.
-var longest = []string{"soniq/ai", "soniq/sip", "soniq/memory", "soniq/call", "soniq/number", "soniq/esme"}
+var longest = []string{"soniq/internal/intelligence/ai", "soniq/internal/protocol/sip", "soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number", "soniq/internal/messaging/esme"}
 
 func longestFirst(all []testPackage) (sorted []testPackage) {
 	for _, p := range all {

@@ -8,7 +8,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 // What callers say to a stand-in.

@@ -18,7 +18,7 @@ import (
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 // realtimeServer is a stand-in for a server of the Realtime protocol: it hears tones and speaks in them, and as the real one it gives sound

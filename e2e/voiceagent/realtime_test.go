@@ -9,7 +9,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 // A telephone that speaks what was recorded talks to a server of the Realtime protocol: it is greeted, heard and answered, and what it speaks

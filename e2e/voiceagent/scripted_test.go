@@ -9,7 +9,7 @@ import (
 	"soniq/e2e/fixture"
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/media"
+	"soniq/internal/protocol/media"
 )
 
 // A telephone calls with recorded speech; others are silent, or press 0.

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+
+	"soniq/internal/intelligence/ai"
+)
+
+const (
+	cepstra    = 13 // coefficients of a frame
+	neighbours = 4  // frames on each side that the network sees
+	inputs     = (2*neighbours + 1) * cepstra
+)
+
+// defaultVoices are those of flite at 16 kHz.
+var defaultVoices = []string{"slt", "rms", "awb", "kal16"}
+
+// A recipe is how the bandwidth network is trained: each text is spoken by one voice or more, and the network learns to make of its telephone sound
+// what the voice was.
+type recipe struct {
+	texts  []string
+	voices []string
+	times  int // voices that speak each text; 0 stands for 1
+	hidden int
+	epochs int
+	noisy  float64  // share of the texts that have noise on the line
+	sped   []string // voices that speak half of their texts faster and higher, or slower and lower
+}
+
+// pairs are frames beside what they are to become: inputs numbers for each cepstra ones.
+type pairs struct{ in, out []float32 }
+
+func (p *pairs) len() int { return len(p.out) / cepstra }
+
+// build speaks, trains, and returns the file.
+func (r recipe) build() ([]byte, error) {
+	p, err := r.speak()
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(os.Stderr, "%d frames of speech\n", p.len())
+	n := newNetwork(&p, r.hidden)
+	n.train(&p, r.epochs, func(epoch int, loss float64) { fmt.Fprintf(os.Stderr, "epoch %d of %d: %.4f\n", epoch, r.epochs, loss) })
+	b := n.bytes()
+	if _, err := ai.ReadBandwidth(b); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// speak makes the pairs of all texts.
+func (r recipe) speak() (p pairs, err error) {
+	front, err := ai.NewFrontEnd()
+	if err != nil {
+		return p, fmt.Errorf("open the recogniser's front end: %w", err)
+	}
+	chance := rand.New(rand.NewPCG(11, 11))
+	for i := range len(r.texts) * max(r.times, 1) {
+		round := i / len(r.texts)
+		voice, again := r.voices[(i+round)%len(r.voices)], i/len(r.voices)
+		x, err := spoken(voice, r.texts[i%len(r.texts)])
+		if err != nil {
+			return p, err
+		}
+		if slices.Contains(r.sped, voice) && again/2%2 == 1 {
+			x = sped(x, 0.85+0.3*chance.Float64())
+		}
+		line := x
+		if chance.Float64() < r.noisy {
+			line = hiss(x, 10+15*chance.Float64(), chance)
+		}
+		wide, err := front.Wide(whole(x))
+		if err != nil {
+			return p, err
+		}
+		narrow, err := front.Narrow(telephone(line, []float64{0, 250}[again%2]))
+		if err != nil {
+			return p, err
+		}
+		p.add(narrow, wide)
+	}
+	if p.len() < inputs {
+		return p, fmt.Errorf("%d frames are too few to learn from", p.len())
+	}
+	return p, nil
+}
+
+// add takes the frames of an utterance, each with its neighbours; means over the utterance are taken away, as they are where the network is used.
+func (p *pairs) add(narrow, wide []float32) {
+	frames := min(len(narrow), len(wide)) / cepstra
+	narrow, wide = narrow[:frames*cepstra], wide[:frames*cepstra]
+	centre(narrow)
+	centre(wide)
+	for t := range frames {
+		for k := t - neighbours; k <= t+neighbours; k++ {
+			at := min(max(k, 0), frames-1) * cepstra
+			p.in = append(p.in, narrow[at:at+cepstra]...)
+		}
+	}
+	p.out = append(p.out, wide...)
+}
+
+// centre takes the mean over the frames from each coefficient.
+func centre(cep []float32) {
+	var mean [cepstra]float64
+	for i, v := range cep {
+		mean[i%cepstra] += float64(v) / float64(len(cep)/cepstra)
+	}
+	for i := range cep {
+		cep[i] -= float32(mean[i%cepstra])
+	}
+}

@@ -1,0 +1,211 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+// stateless is the first revision without sessions.
+const stateless = "2026-07-28"
+
+// ServeHTTP serves all revisions at one path: first who asks is known, then what they may do, then which revision they speak.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if !s.fromHere(w, r) {
+		return
+	}
+	if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodDelete}, r.Method) {
+		w.Header().Set("Allow", "GET, POST, DELETE, OPTIONS")
+		w.WriteHeader(map[bool]int{true: http.StatusNoContent, false: http.StatusMethodNotAllowed}[r.Method == http.MethodOptions])
+		return
+	}
+	v, ctx, e := s.known(w, r)
+	if e != nil {
+		op.Write(w, r, s.challenged(r, e))
+		return
+	}
+	if err := s.ready(); err != nil {
+		s.Log.Error("tool server not built", "err", err)
+		op.Write(w, r, op.Fail("internal", ""))
+		return
+	}
+	r = r.WithContext(ctx)
+	if e := s.pass(w, r, v); e != nil {
+		op.Write(w, r, e)
+		return
+	}
+	s.route(w, r, v)
+}
+
+// known is who sent a request. Test keys meet the sandbox, live keys the organisation itself.
+func (s *Server) known(w http.ResponseWriter, r *http.Request) (*visit, context.Context, *op.Error) {
+	env := access.Live
+	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && strings.Contains(token, "_test_") {
+		env = access.Sandbox
+	}
+	ctx, e := s.Admit(w, r, env)
+	if e != nil {
+		return nil, ctx, e
+	}
+	p, _ := access.From(ctx)
+	v := &visit{principal: p, source: op.Source(ctx), request: op.RequestID(ctx)}
+	return v, context.WithValue(ctx, visitKey{}, v), nil
+}
+
+// route sends a request to the revision it speaks (the first rule that fits). Streams end when the server closes, and live longer
+// than a request may take to come in.
+func (s *Server) route(w http.ResponseWriter, r *http.Request, v *visit) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.over, cancel)()
+	r = r.WithContext(ctx)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	b := &beating{ResponseWriter: w, every: beatTime}
+	defer b.end()
+	w = b
+	switch id := r.URL.Query().Get("sessionid"); {
+	case r.URL.Query().Has("sessionid"):
+		s.streams.post(w, r, id, v)
+	case r.Header.Get("Mcp-Protocol-Version") >= stateless:
+		if r.Method == http.MethodPost && s.quick(w, r, v) {
+			return
+		}
+		s.stateless.ServeHTTP(w, r)
+	case r.Method == http.MethodGet && r.Header.Get("Mcp-Session-Id") == "":
+		s.streams.open(w, r, s.server, v)
+	default:
+		s.stateful.ServeHTTP(w, r)
+	}
+}
+
+// fromHere refuses browsers on pages that are not ours, and tells those that may use the tools what they may send.
+func (s *Server) fromHere(w http.ResponseWriter, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	w.Header().Add("Vary", "Origin")
+	if !s.allowed(origin) {
+		op.Write(w, r, &op.Error{Code: "insufficient_scope", Detail: "pages of " + origin + " may not use this server; see --cors-origins"})
+		return false
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, traceparent")
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id")
+	return true
+}
+
+func (s *Server) allowed(origin string) bool {
+	if slices.ContainsFunc(s.Origins, func(o string) bool { return o == "*" || strings.EqualFold(strings.TrimSuffix(o, "/"), origin) }) {
+		return true
+	}
+	base, err := url.Parse(s.BaseURL)
+	from, wrong := url.Parse(origin)
+	if err != nil || wrong != nil {
+		return false
+	}
+	return strings.EqualFold(base.Scheme+"://"+base.Host, origin) || loopback(base.Hostname()) && loopback(from.Hostname())
+}
+
+// loopback reports whether a host is this machine: a server that is reached there only may be used by pages that are served there,
+// such as those of development tools.
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && a.IsLoopback()
+}
+
+// challenged adds what tells a client how to get a credential (RFC 6750 §3, RFC 9728 §5.1).
+func (s *Server) challenged(r *http.Request, e *op.Error) *op.Error {
+	if e.Status() != http.StatusUnauthorized {
+		return e
+	}
+	c := *e
+	c.Header = http.Header{"Www-Authenticate": {s.Challenge(r.URL.Path, r.Header.Get("Authorization") != "")}}
+	return &c
+}
+
+// A message is what the door looks at in what was posted.
+type message struct {
+	Method string `json:"method"`
+	Params struct {
+		Name string `json:"name"`
+	} `json:"params"`
+}
+
+// The bounds of one post, and of new sessions.
+const maxBatch = 20
+
+// pass counts a request against the quotas and looks for tools its sender has no scope for. Over the old transport the latter is told
+// as a result of the tool, for there HTTP has no answer to give.
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, v *visit) *op.Error {
+	if r.Method != http.MethodPost {
+		return s.Charge(r.Context(), w.Header(), op.Reads, false)
+	}
+	all, body, e := peek(r)
+	if e != nil {
+		return e
+	}
+	v.body = body
+	old := r.URL.Query().Has("sessionid")
+	for _, m := range all {
+		if m.Method != "tools/call" {
+			if e := s.Charge(r.Context(), w.Header(), op.Reads, false); e != nil {
+				return e
+			}
+			continue
+		}
+		if t := s.tools[m.Params.Name]; t != nil && !old && !holds(v.principal, t.scope) {
+			s.denied(r.Context(), v, t)
+			if err := s.StepUp(r.Context(), v.principal); err != nil {
+				s.Log.Error("step-up not prepared", "request", v.request, "err", err)
+			}
+			return s.lacking(r.URL.Path, v.principal, t.scope)
+		}
+	}
+	return nil
+}
+
+// peek reads the messages of a post and leaves the body as it was. What is no message is left to those who answer it.
+func peek(r *http.Request) (all []message, body []byte, e *op.Error) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return nil, nil, op.Fail("payload_too_large", "a message may have 4 MB")
+	}
+	if err != nil {
+		return nil, nil, op.Fail("malformed_json", "the body could not be read")
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var one message
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
+		if json.Unmarshal(trimmed, &all) == nil && len(all) > maxBatch {
+			return nil, nil, op.Fail("payload_too_large", "a batch may have 20 messages")
+		}
+		return all, body, nil
+	}
+	_ = json.Unmarshal(body, &one)
+	return []message{one}, body, nil
+}
+
+func holds(p access.Principal, scope access.Scope) bool { return slices.Contains(p.Scopes, scope) }
+
+// lacking asks for what is missing, and for what is held already, so that a client that asks for just this gets all (step-up).
+func (s *Server) lacking(path string, p access.Principal, scope access.Scope) *op.Error {
+	needed := []access.Scope{scope}
+	return &op.Error{Code: "insufficient_scope", Detail: "this tool needs " + string(scope), Extra: map[string]any{"required_scopes": needed},
+		Header: http.Header{"Www-Authenticate": {s.Lacking(path, p.Scopes, needed)}}}
+}

@@ -1,0 +1,228 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"soniq/internal/platform/op"
+)
+
+// This file makes the schemas of tools from the description of the operations, so that both say the same.
+
+// A schema is a JSON schema (2020-12) as it is decoded.
+type schema = map[string]any
+
+// A document is the part of an OpenAPI description that tools are made from.
+type document struct {
+	Paths      map[string]map[string]json.RawMessage `json:"paths"`
+	Components struct {
+		Schemas map[string]schema `json:"schemas"`
+	} `json:"components"`
+}
+
+// A described is an operation of a document.
+type described struct {
+	Parameters []struct {
+		Name        string `json:"name"`
+		In          string `json:"in"`
+		Description string `json:"description"`
+		Schema      schema `json:"schema"`
+	} `json:"parameters"`
+	RequestBody struct {
+		Content map[string]media `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]struct {
+		Content map[string]media `json:"content"`
+	} `json:"responses"`
+}
+
+type media struct {
+	Schema schema `json:"schema"`
+}
+
+func parse(raw []byte) (*document, error) {
+	var d document
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, fmt.Errorf("read description of operations: %w", err)
+	}
+	return &d, nil
+}
+
+// of finds an operation.
+func (d *document) of(o op.Operation) (described, error) {
+	var all described
+	raw, ok := d.Paths[op.Prefix+o.Path][strings.ToLower(o.Method)]
+	if !ok {
+		return all, fmt.Errorf("operation %s is not described", o.ID)
+	}
+	return all, json.Unmarshal(raw, &all)
+}
+
+// result is the schema of what an operation answers when all went well.
+func (d *document) result(o op.Operation) (schema, error) {
+	x, err := d.of(o)
+	if err != nil {
+		return nil, err
+	}
+	s := x.Responses[fmt.Sprint(o.SuccessCode)].Content["application/json"].Schema
+	if s == nil {
+		return nil, fmt.Errorf("operation %s has no JSON result", o.ID)
+	}
+	return d.resolve(s), nil
+}
+
+// input is the schema of a parameter or a member of the body, with nothing left to look up: not every client can.
+func (d *document) input(o op.Operation, a arg) (schema, error) {
+	x, err := d.of(o)
+	if err != nil {
+		return nil, err
+	}
+	if a.in == inBody {
+		body := d.resolve(x.RequestBody.Content["application/json"].Schema)
+		for kind, m := range x.RequestBody.Content {
+			if body == nil && strings.HasSuffix(kind, "json") {
+				body = d.resolve(m.Schema)
+			}
+		}
+		members, _ := body["properties"].(schema)
+		member, ok := members[a.as].(schema)
+		if !ok {
+			return nil, fmt.Errorf("operation %s has no member %s", o.ID, a.as)
+		}
+		return d.whole(member, 0), nil
+	}
+	for _, p := range x.Parameters {
+		if p.Name == a.as && p.In == a.in {
+			s := d.whole(p.Schema, 0)
+			if p.Description != "" {
+				s["description"] = p.Description
+			}
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("operation %s has no %s parameter %s", o.ID, a.in, a.as)
+}
+
+const reference = "#/components/schemas/"
+
+// resolve follows a reference.
+func (d *document) resolve(s schema) schema {
+	if name, ok := s["$ref"].(string); ok {
+		return d.Components.Schemas[strings.TrimPrefix(name, reference)]
+	}
+	return s
+}
+
+// deepest bounds schemas that hold themselves.
+const deepest = 12
+
+// whole copies an input schema with its references in place. What may be null in a change stays so; a list may not.
+func (d *document) whole(s schema, depth int) schema {
+	if depth > deepest {
+		return schema{}
+	}
+	out := maps.Clone(d.resolve(s))
+	for _, name := range []string{"format", "examples"} {
+		if name != "format" || out["type"] != "string" {
+			delete(out, name)
+		}
+	}
+	if kinds, ok := out["type"].([]any); ok && slices.Contains(kinds, any("array")) {
+		out["type"] = "array"
+	}
+	for name, v := range out {
+		switch v := v.(type) {
+		case schema:
+			if name == "properties" {
+				out[name] = d.members(v, depth)
+			} else {
+				out[name] = d.whole(v, depth+1)
+			}
+		case []any:
+			out[name] = d.each(v, depth)
+		}
+	}
+	return out
+}
+
+func (d *document) members(all schema, depth int) schema {
+	out := schema{}
+	for name, v := range all {
+		if s, ok := v.(schema); ok {
+			out[name] = d.whole(s, depth+1)
+		}
+	}
+	return out
+}
+
+func (d *document) each(all []any, depth int) []any {
+	out := make([]any, len(all))
+	for i, v := range all {
+		if s, ok := v.(schema); ok {
+			v = d.whole(s, depth+1)
+		}
+		out[i] = v
+	}
+	return out
+}
+
+// output makes the schema of a result: what it names is moved below $defs.
+func (d *document) output(s schema) schema {
+	defs := schema{}
+	out, _ := d.move(s, defs).(schema)
+	if len(defs) > 0 {
+		out["$defs"] = defs
+	}
+	return out
+}
+
+// move copies a schema for a result, which may be read by more lenient readers than wrote it: words are left out.
+func (d *document) move(v any, defs schema) any {
+	switch v := v.(type) {
+	case schema:
+		if name, ok := v["$ref"].(string); ok {
+			name = strings.TrimPrefix(name, reference)
+			if _, known := defs[name]; !known {
+				defs[name] = true // so that it is not begun again
+				defs[name] = d.move(d.Components.Schemas[name], defs)
+			}
+			return schema{"$ref": "#/$defs/" + name}
+		}
+		out := schema{}
+		for name, member := range v {
+			if _, member := member.(schema); !member && (name == "format" || name == "examples") {
+				continue
+			}
+			if _, text := member.(string); text && name == "description" {
+				continue
+			}
+			out[name] = d.move(member, defs)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = d.move(v[i], defs)
+		}
+		return out
+	}
+	return v
+}
+
+// written is what clients are told of a tool with its schemas as JSON, so that they are not written again for each list.
+func written(t *sdk.Tool) (*sdk.Tool, error) {
+	out := *t
+	for _, s := range []*any{&out.InputSchema, &out.OutputSchema} {
+		b, err := json.Marshal(*s)
+		if err != nil {
+			return nil, fmt.Errorf("write schema: %w", err)
+		}
+		*s = json.RawMessage(b)
+	}
+	return &out, nil
+}

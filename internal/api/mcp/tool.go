@@ -1,0 +1,268 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+// A tool is one of the 24 of the contract: a view of an operation, or of several.
+type tool struct {
+	name, title, about string
+	scope              access.Scope
+	hints              hints
+	operation          string // what it is a view of
+	args               []arg
+	shape              shape
+	// result makes the schema of the result where the operation's does not do.
+	result func(*document, *Server) (schema, error)
+	// run does the work where using the operation is not all of it.
+	run func(*call) (schema, *fault)
+	// ask says what the person is asked before it is done; nil: nothing is asked. must: without being asked, they say confirm.
+	ask  func(*call) string
+	must bool
+	// says tells the result in a sentence.
+	says      func(schema) string
+	described *sdk.Tool // as the library is told of it
+	listed    *sdk.Tool // the same, with its schemas written already
+}
+
+// hints tell clients what a tool does to the world.
+type hints struct{ reads, destroys, again, open bool }
+
+var (
+	reading  = hints{reads: true, again: true}
+	fanOut   = hints{reads: true, again: true, open: true}
+	adding   = hints{}
+	changing = hints{again: true, destroys: true}
+)
+
+// A shape says how the answer of an operation becomes the result: whole under a name, or some of its members under others; the zero
+// shape is the answer itself.
+type shape struct {
+	whole   string
+	members [][2]string // result, answer
+}
+
+func list(name string) shape {
+	return shape{members: [][2]string{{name, "data"}, {"next_cursor", "next_cursor"}}}
+}
+
+// apply shapes an answer.
+func (s shape) apply(answer schema) schema {
+	if s.whole != "" {
+		return schema{s.whole: answer}
+	}
+	if s.members == nil {
+		return answer
+	}
+	out := schema{}
+	for _, m := range s.members {
+		if v, ok := answer[m[1]]; ok {
+			out[m[0]] = v
+		}
+	}
+	return out
+}
+
+// schema shapes the schema of an answer.
+func (s shape) schema(answer schema) schema {
+	properties, _ := answer["properties"].(schema)
+	needed := map[any]bool{}
+	all, _ := answer["required"].([]any)
+	for _, name := range all {
+		needed[name] = true
+	}
+	out, required := schema{}, []any{}
+	if s.whole != "" {
+		out[s.whole], required = answer, append(required, s.whole)
+	}
+	for _, m := range s.members {
+		out[m[0]] = properties[m[1]]
+		if needed[m[1]] {
+			required = append(required, m[0])
+		}
+	}
+	if s.whole == "" && s.members == nil {
+		for name, v := range properties {
+			out[name] = v
+		}
+		required = all
+	}
+	return object(out, required...)
+}
+
+func object(properties schema, required ...any) schema {
+	if required == nil {
+		required = []any{}
+	}
+	return schema{"type": "object", "properties": properties, "required": required}
+}
+
+// describe makes what clients are told of a tool.
+func (s *Server) describe(doc *document, t *tool) (*sdk.Tool, error) {
+	in, err := s.input(doc, t)
+	if err != nil {
+		return nil, err
+	}
+	make := t.result
+	if make == nil {
+		make = plain(t)
+	}
+	out, err := make(doc, s)
+	if err != nil {
+		return nil, err
+	}
+	properties, _ := out["properties"].(schema)
+	properties["untrusted"] = schema{"type": "array", "items": schema{"type": "string"}}
+	properties["truncated"] = schema{"type": "boolean"}
+	no := func(b bool) *bool { return &b }
+	return &sdk.Tool{Name: t.name, Title: t.title, Description: t.about, InputSchema: in, OutputSchema: doc.output(out),
+		Annotations: &sdk.ToolAnnotations{Title: t.title, ReadOnlyHint: t.hints.reads, DestructiveHint: no(t.hints.destroys),
+			IdempotentHint: t.hints.again, OpenWorldHint: no(t.hints.open)},
+		Meta: sdk.Meta{"soniq/scope": string(t.scope)}}, nil
+}
+
+// plain is the schema of a tool that shows the answer of its operation.
+func plain(t *tool) func(*document, *Server) (schema, error) {
+	return func(doc *document, s *Server) (schema, error) {
+		answer, err := doc.result(s.operations[t.operation])
+		if err != nil {
+			return nil, err
+		}
+		return t.shape.schema(answer), nil
+	}
+}
+
+// input makes the schema of the arguments.
+func (s *Server) input(doc *document, t *tool) (schema, error) {
+	properties, required := schema{}, []any{}
+	for _, a := range t.args {
+		m := a.schema
+		if m == nil {
+			o := s.operations[t.operation]
+			if a.of != "" {
+				o = s.operations[a.of]
+			}
+			var err error
+			if m, err = doc.input(o, a); err != nil {
+				return nil, fmt.Errorf("argument %s: %w", a.name, err)
+			}
+		}
+		if a.doc != "" {
+			m["description"] = a.doc
+		}
+		if a.required {
+			required = append(required, a.name)
+		}
+		properties[a.name] = m
+	}
+	out := object(properties, required...)
+	out["additionalProperties"] = false
+	return out, nil
+}
+
+// handler runs a tool: what is wrong with its arguments, what the person says, the operations, the audit log.
+func (s *Server) handler(t *tool) sdk.ToolHandler {
+	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		v := visitOf(ctx, req.Extra)
+		if v == nil {
+			return nil, fmt.Errorf("nobody is known to ask")
+		}
+		c := &call{s: s, t: t, asked: asking{req.Params.Arguments, req}, visit: v, ctx: v.enter(ctx, t.name, clientOf(req.ClientInfo()))}
+		return c.done(), nil
+	}
+}
+
+// done is the result of a call, which is noted in the audit log once the person has been asked.
+func (c *call) done() *sdk.CallToolResult {
+	result, f := c.answer()
+	if f == nil && result.InputRequests != nil {
+		return result // the person is asked first
+	}
+	c.note(f)
+	if f != nil {
+		return f.result()
+	}
+	return result
+}
+
+// answer is the result of a call, a question to the person, or what went wrong.
+func (c *call) answer() (*sdk.CallToolResult, *fault) {
+	if f := c.read(); f != nil {
+		return nil, f
+	}
+	if !holds(c.visit.principal, c.t.scope) {
+		return nil, failed(c.s.lacking(Paths[0], c.visit.principal, c.t.scope))
+	}
+	if c.t.ask != nil {
+		question, f := c.confirm()
+		if f != nil || question != nil {
+			return question, f
+		}
+	}
+	run := c.t.run
+	if run == nil {
+		run = (*call).pass
+	}
+	out, f := run(c)
+	if f != nil {
+		return nil, f
+	}
+	return c.fit(out)
+}
+
+// pass uses the operation of the tool with its arguments.
+func (c *call) pass() (schema, *fault) {
+	answer, f := c.use(c.t.operation, c.wanted())
+	if f != nil {
+		return nil, f
+	}
+	return c.t.shape.apply(answer), nil
+}
+
+// note writes a line into the audit log.
+func (c *call) note(f *fault) {
+	status, code := http.StatusOK, ""
+	if f != nil {
+		status, code = f.status, f.code
+	}
+	c.s.note(c.ctx, c.visit.principal, "tools."+c.t.name, c.subject(), status, code)
+}
+
+func (s *Server) note(ctx context.Context, p access.Principal, operation, record string, status int, code string) {
+	ctx = context.WithoutCancel(ctx)
+	l := op.AuditLine{Org: p.OrgID, Operation: operation, Target: op.Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName,
+		Credential: string(p.Kind), UserID: p.UserID, Source: p.Source.String(), Record: record, Status: status, Code: code}
+	if p.HomeID != "" {
+		l.Actor, l.Child = p.HomeID, p.OrgID
+	}
+	if err := s.write(ctx, l); err != nil {
+		s.Log.Error("tool call not noted", "operation", operation, "request", op.RequestID(ctx), "err", err)
+	}
+}
+
+// denied notes a tool that its sender has no scope for, which HTTP refused.
+func (s *Server) denied(ctx context.Context, v *visit, t *tool) {
+	s.note(v.enter(ctx, t.name, "unnamed client"), v.principal, "tools."+t.name, "", http.StatusForbidden, "insufficient_scope")
+}
+
+// number writes a JSON number as text, anything else as JSON does.
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	case nil:
+		return ""
+	}
+	b, _ := json.Marshal(v)
+	return string(b)
+}

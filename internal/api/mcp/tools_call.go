@@ -1,0 +1,96 @@
+package mcp
+
+import (
+	"fmt"
+
+	"soniq/internal/platform/access"
+)
+
+func callTools() []*tool {
+	return []*tool{
+		{name: "get_live_calls", title: "Calls in progress", scope: access.CallsRead, hints: reading, operation: "calls.live",
+			about: "Lists the calls in progress right now, with who talks to whom, since when, and where each call is (ringing, queue, agent, on hold). Use get_call_history for calls that ended.",
+			args:  query("direction", "queue_id", "agent_id"), shape: shape{members: [][2]string{{"calls", "data"}, {"as_of", "as_of"}}}, says: rows("calls", "call in progress", "calls in progress")},
+		{name: "get_call_history", title: "Call history", scope: access.CallsRead, hints: reading, operation: "cdr.list",
+			about: "Lists calls that ended, newest first, one record for each (CDR), with duration, result and AI summary. Filter by time, number, agent, queue, status or tag.",
+			args:  join(query("since", "until", "phone", "agent_id", "queue_id", "status", "tag"), limited(inQuery), cursor()),
+			shape: list("records"), says: rows("records", "call", "calls")},
+		{name: "get_call_detail", title: "One call in detail", scope: access.CallsRead, hints: reading, operation: "calls.get",
+			about: "Shows one call with everything known of it: state, transcript, summary, notes and the address of its recording. A long transcript comes in parts: call again with segment_from set to next_segment.",
+			args: join(path("call_id", "id", "The call"),
+				own("include_words", schema{"type": "boolean", "description": "Single words with their times"}),
+				own("segment_from", schema{"type": "integer", "minimum": 0, "description": "First segment of the transcript that is shown; 0 unless given"})),
+			result: detailSchema, run: detail, says: func(out schema) string { return callLine(out) }},
+		{name: "get_missed_calls", title: "Missed calls", scope: access.CallsRead, hints: reading, operation: "calls.missed",
+			about: "Lists calls nobody answered, newest first, with the caller and whether someone has called back. Only those not handled yet, unless unhandled_only is false.",
+			args: join(query("since", "until", "queue_id"),
+				own("unhandled_only", schema{"type": "boolean", "default": true, "description": "Only calls nobody has called back yet"}), limited(inQuery), cursor()),
+			shape: list("calls"), run: missed, says: rows("calls", "missed call", "missed calls")},
+		{name: "get_queue_status", title: "Queues now", scope: access.CallsRead, hints: reading, operation: "queues.stats",
+			about: "Shows queues as they are now: how many callers wait, how long, and who of the agents is available. All queues unless queue_id is given.",
+			args:  own("queue_id", schema{"type": "string", "description": "Only this queue"}), result: queueSchema, run: queueStatus,
+			says: rows("queues", "queue", "queues")},
+		{name: "make_call", title: "Place a call", scope: access.CallsWrite, hints: hints{destroys: true, open: true}, operation: "calls.create",
+			about: "Places a call: first the phones of the user ring (user_id, or the user of this connection), then the number is called and both are connected. With flow_id who answers is led through that call flow instead. This rings real telephones.",
+			args:  join(body("to!", "from", "user_id", "flow_id", "record", "reason"), keyed()), shape: shape{whole: "call"},
+			run: makeCall, ask: func(c *call) string { return "Call " + text(c.args["to"]) + by(c) + "?" }, says: callLine},
+		{name: "add_call_note", title: "Add a note to a call", scope: access.CallsWrite, hints: adding, operation: "calls.note",
+			about: "Adds a note to a call. It is written to the connected CRM systems too, unless crm_sync is false.",
+			args:  join(path("call_id", "id", "The call"), body("body!", "crm_sync")), shape: shape{whole: "note"},
+			says: func(schema) string { return "The note was added." }},
+	}
+}
+
+// rows tells how many rows a result has.
+func rows(name, one, many string) func(schema) string {
+	return func(out schema) string {
+		all, _ := out[name].([]any)
+		text := fmt.Sprintf("%d %s.", len(all), many)
+		if len(all) == 1 {
+			text = "1 " + one + "."
+		}
+		if next, ok := out["next_cursor"].(string); ok && next != "" {
+			text += " There are more: call again with cursor set to next_cursor."
+		}
+		if out["truncated"] == true {
+			text += " The rest was left out: it would have been too long."
+		}
+		return text
+	}
+}
+
+func callLine(out schema) string {
+	one, _ := out["call"].(schema)
+	line := fmt.Sprintf("Call %s from %s to %s is %s.", text(one["id"]), text(one["from_number"]), text(one["to_number"]), text(one["status"]))
+	if next := out["next_segment"]; next != nil {
+		line += " The transcript goes on: call again with segment_from set to next_segment."
+	}
+	return line
+}
+
+// by says whose phones ring.
+func by(c *call) string {
+	if who := text(c.args["user_id"]); who != "" {
+		return " from the phones of " + who
+	}
+	return ""
+}
+
+// makeCall places a call. The same call by the same client within a moment is a repetition, not another call.
+func makeCall(c *call) (schema, *fault) {
+	r := c.wanted()
+	if r.header.Get("Idempotency-Key") == "" {
+		r.header.Set("Idempotency-Key", c.s.repeats.key(c.visit.owner(), c.t.name+c.canonical()))
+	}
+	answer, f := c.use(c.t.operation, r)
+	return c.t.shape.apply(answer), f
+}
+
+func missed(c *call) (schema, *fault) {
+	r := c.wanted()
+	if only, given := c.args["unhandled_only"].(bool); !given || only {
+		r.query.Set("handled", "false")
+	}
+	answer, f := c.use(c.t.operation, r)
+	return c.t.shape.apply(answer), f
+}

@@ -1,0 +1,186 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"soniq/internal/platform/access"
+)
+
+// A page of a transcript: so many segments, and so many bytes of them.
+const (
+	mostSegments     = 400
+	mostSegmentBytes = 35_000
+)
+
+// detail joins what is known of a call.
+func detail(c *call) (schema, *fault) {
+	id := map[string]string{"id": text(c.args["call_id"])}
+	one, f := c.use("calls.get", request{path: id, query: url.Values{"expand": {"notes"}}})
+	if f != nil {
+		return nil, f
+	}
+	out := schema{"call": one, "notes": one["notes"], "recording_url": one["recording_url"], "transcript": nil, "summary": nil}
+	if out["notes"] == nil {
+		out["notes"] = []any{}
+	}
+	for _, name := range []string{"notes", "transcript", "summary"} {
+		delete(one, name)
+	}
+	if out["summary"], f = c.optional("calls.summary", request{path: id}); f != nil {
+		return nil, f
+	}
+	words := url.Values{}
+	if yes, _ := c.args["include_words"].(bool); yes {
+		words.Set("words", "true")
+	}
+	transcript, f := c.optional("calls.transcript", request{path: id, query: words})
+	if f != nil || transcript == nil {
+		return out, f
+	}
+	out["transcript"] = transcript
+	c.page(out, transcript.(schema))
+	return out, nil
+}
+
+// optional uses an operation whose answer may not be there.
+func (c *call) optional(id string, r request) (any, *fault) {
+	out, f := c.use(id, r)
+	if f != nil && (f.status == http.StatusNotFound || f.status == http.StatusGone) {
+		return nil, nil
+	}
+	if f != nil {
+		return nil, f
+	}
+	return out, nil
+}
+
+// page leaves of a transcript what fits, from segment_from on.
+func (c *call) page(out, transcript schema) {
+	delete(transcript, "text") // it is the segments once more
+	all, _ := transcript["segments"].([]any)
+	from := 0
+	if n, ok := c.args["segment_from"].(json.Number); ok {
+		i, _ := n.Int64()
+		from = int(min(max(i, 0), int64(len(all))))
+	}
+	size, end := 0, from
+	for ; end < len(all) && end-from < mostSegments; end++ {
+		b, _ := encode(all[end])
+		if size += len(b); size > mostSegmentBytes && end > from {
+			break
+		}
+	}
+	transcript["segments"] = all[from:end]
+	if end < len(all) {
+		out["next_segment"] = json.Number(fmt.Sprint(end))
+	}
+}
+
+func nullable(s schema) schema { return schema{"anyOf": []any{s, schema{"type": "null"}}} }
+
+// detailSchema is the schema of a call with what belongs to it.
+func detailSchema(doc *document, s *Server) (schema, error) {
+	out := schema{"next_segment": schema{"type": "integer"}, "recording_url": schema{"type": []any{"string", "null"}}}
+	for name, id := range map[string]string{"call": "calls.get", "summary": "calls.summary", "transcript": "calls.transcript"} {
+		answer, err := doc.result(s.operations[id])
+		if err != nil {
+			return nil, err
+		}
+		if name == "transcript" {
+			answer = without(answer, "text")
+		}
+		if name != "call" {
+			answer = nullable(answer)
+		}
+		out[name] = answer
+	}
+	note, err := doc.result(s.operations["calls.note"])
+	out["notes"] = schema{"type": "array", "items": note}
+	return object(out, "call", "transcript", "summary", "recording_url", "notes"), err
+}
+
+// without is a schema less a member.
+func without(s schema, name string) schema {
+	properties, required := schema{}, []any{}
+	all, _ := s["properties"].(schema)
+	for n, v := range all {
+		if n != name {
+			properties[n] = v
+		}
+	}
+	needed, _ := s["required"].([]any)
+	for _, n := range needed {
+		if n != name {
+			required = append(required, n)
+		}
+	}
+	return object(properties, required...)
+}
+
+// queueStatus joins the figures of queues with their agents.
+func queueStatus(c *call) (schema, *fault) {
+	wanted := text(c.args["queue_id"])
+	stats, f := c.use("queues.stats_all", request{})
+	if f != nil {
+		return nil, f
+	}
+	all, _ := stats["data"].([]any)
+	out := []any{}
+	for _, v := range all {
+		one, _ := v.(schema)
+		id := text(one["id"])
+		if id == "" {
+			id = text(one["queue_id"])
+		}
+		if wanted != "" && id != wanted {
+			continue
+		}
+		agents, f := c.agentsOf(id)
+		if f != nil {
+			return nil, f
+		}
+		name := text(one["name"])
+		delete(one, "name")
+		delete(one, "id")
+		delete(one, "queue_id")
+		out = append(out, schema{"id": id, "name": name, "stats": one, "agents": agents})
+	}
+	if wanted != "" && len(out) == 0 {
+		_, f := c.use("queues.stats", request{path: map[string]string{"id": wanted}})
+		return nil, f
+	}
+	return schema{"queues": out}, nil
+}
+
+// agentsOf are the members of a queue and whether they can take a call.
+func (c *call) agentsOf(queue string) ([]any, *fault) {
+	answer, f := c.use("agents.list", request{query: url.Values{"queue_id": {queue}, "limit": {"200"}}}, access.QueuesRead)
+	if f != nil {
+		return nil, f
+	}
+	all, _ := answer["data"].([]any)
+	out := []any{}
+	for _, v := range all {
+		one, _ := v.(schema)
+		presence := text(one["presence"])
+		if p, ok := one["presence"].(schema); ok {
+			presence = text(p["status"])
+		}
+		out = append(out, schema{"id": one["id"], "name": one["name"], "presence": presence})
+	}
+	return out, nil
+}
+
+func queueSchema(doc *document, s *Server) (schema, error) {
+	stats, err := doc.result(s.operations["queues.stats"])
+	if err != nil {
+		return nil, err
+	}
+	word := schema{"type": "string"}
+	agent := object(schema{"id": word, "name": word, "presence": word}, "id", "name", "presence")
+	queue := object(schema{"id": word, "name": word, "stats": stats, "agents": schema{"type": "array", "items": agent}}, "id", "name", "stats", "agents")
+	return object(schema{"queues": schema{"type": "array", "items": queue}}, "queues"), nil
+}

@@ -1,0 +1,76 @@
+package mcp
+
+import (
+	"net/url"
+
+	"soniq/internal/platform/access"
+)
+
+func memoryTools() []*tool {
+	return []*tool{
+		{name: "get_caller_memory", title: "What we know of a number", scope: access.MemoryRead, hints: reading, operation: "memory.caller",
+			about: "Shows the whole history of a telephone number as the AI remembers it: summary, open items, mood over time, earlier calls, messages and voicemails.",
+			args:  join(path("phone", "phone", "The number, in E.164"), limited(inQuery)),
+			says:  func(out schema) string { return text(out["calls_total"]) + " calls with this number." }},
+		{name: "search_call_memory", title: "Search what was said", scope: access.MemoryRead, hints: reading, operation: "memory.search",
+			about: "Searches everything said and written on calls by meaning, not only by words: transcripts, summaries, notes, voicemails, messages. Returns the passages that answer the query best, with call and time.",
+			args:  join(body("query!", "phone", "since", "until", "agent_id", "kinds"), limited(inBody)),
+			shape: shape{members: [][2]string{{"results", "results"}, {"took_ms", "took_ms"}}}, says: rows("results", "passage", "passages")},
+		{name: "get_call_analytics", title: "Figures over calls", scope: access.MemoryRead, hints: reading, operation: "analytics.calls",
+			about: "Counts calls over a time: volume, answer and miss rates, durations, in steps and by group, with topics, moods and repeat callers. Periods may be up to a year.",
+			args:  required(query("since", "until", "interval", "group_by", "queue_id", "agent_id"), "since", "until"), result: analyticsSchema, run: analyse,
+			says: func(out schema) string {
+				totals, _ := out["totals"].(schema)
+				return "Figures over " + text(totals["calls"]) + " calls."
+			}},
+	}
+}
+
+func required(all []arg, names ...string) []arg {
+	for i := range all {
+		for _, n := range names {
+			all[i].required = all[i].required || all[i].name == n
+		}
+	}
+	return all
+}
+
+// analyse joins the figures with what was talked about. The tool shows both under its own scope.
+func analyse(c *call) (schema, *fault) {
+	r := c.wanted()
+	figures, f := c.use("analytics.calls", r, access.CallsRead)
+	if f != nil {
+		return nil, f
+	}
+	out := schema{"totals": figures["totals"], "series": figures["series"], "groups": figures["groups"]}
+	if out["groups"] == nil {
+		out["groups"] = []any{}
+	}
+	about := url.Values{}
+	for _, name := range []string{"since", "until", "interval", "queue_id", "agent_id"} {
+		if r.query.Has(name) {
+			about[name] = r.query[name]
+		}
+	}
+	insights, f := c.use("analytics.insights", request{query: about})
+	if f != nil {
+		return nil, f
+	}
+	out["insights"] = insights
+	return out, nil
+}
+
+func analyticsSchema(doc *document, s *Server) (schema, error) {
+	figures, err := doc.result(s.operations["analytics.calls"])
+	if err != nil {
+		return nil, err
+	}
+	insights, err := doc.result(s.operations["analytics.insights"])
+	if err != nil {
+		return nil, err
+	}
+	all, _ := figures["properties"].(schema)
+	groups := all["groups"].(schema)
+	return object(schema{"totals": all["totals"], "series": all["series"], "groups": schema{"type": "array", "items": groups["items"]}, "insights": insights},
+		"totals", "series", "groups", "insights"), nil
+}

@@ -1,0 +1,145 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/access"
+)
+
+func userTools() []*tool {
+	return []*tool{
+		{name: "list_users", title: "People", scope: access.UsersAdmin, hints: reading, operation: "users.list",
+			about: "Lists the people of the organisation with role, extension, queues and whether they are available right now.",
+			args:  join(query("role", "presence"), own("queue_id", schema{"type": "string", "description": "Only members of this queue"}), query("q"), limited(inQuery), cursor()),
+			shape: list("users"), run: listUsers, says: rows("users", "user", "users")},
+		{name: "create_user", title: "Add a user", scope: access.UsersAdmin, hints: adding, operation: "users.create",
+			about:  "Adds a user with an extension and a phone. The SIP credentials are returned this once: hand them to the person, do not repeat them elsewhere.",
+			args:   join(body("email!", "first_name", "last_name", "role", "extension", "queue_ids"), keyed()),
+			result: createdSchema, run: createUser, says: func(out schema) string {
+				u, _ := out["user"].(schema)
+				return "User " + text(u["name"]) + " was added with extension " + text(u["extension"]) + "."
+			}},
+		{name: "update_user", title: "Change a user", scope: access.UsersAdmin, hints: changing, operation: "users.update",
+			about: "Changes role, extension, name, queues or skills of a user; what is not given stays. queue_ids replaces the whole list.",
+			args: join(path("user_id", "id", "The user"), body("role", "extension"), own("name", schema{"type": "string", "description": "First and last name"}),
+				body("queue_ids", "skills")), shape: shape{whole: "user"}, run: updateUser, says: func(schema) string { return "The user was changed." }},
+		{name: "remove_user", title: "Remove a user", scope: access.UsersAdmin, hints: changing, operation: "users.delete",
+			about: "Removes a user: phones are signed out, queues left, numbers given to reassign_to, the extension becomes free. This cannot be undone.",
+			args:  join(path("user_id", "id", "The user"), confirming(), query("reassign_to")), result: removedSchema, run: removeUser, must: true,
+			ask:  func(c *call) string { return "Remove user " + c.named() + "? This cannot be undone." },
+			says: func(out schema) string { return "The user was removed." }},
+	}
+}
+
+// listUsers lists users with presence; of a queue, its members are picked from as many pages as it takes.
+func listUsers(c *call) (schema, *fault) {
+	r, queue := c.wanted(), text(c.args["queue_id"])
+	r.query.Set("include", "presence")
+	if queue == "" {
+		answer, f := c.use(c.t.operation, r)
+		return c.t.shape.apply(answer), f
+	}
+	want := usualRows
+	if n, ok := c.args["limit"].(json.Number); ok {
+		i, _ := n.Int64()
+		want = int(i)
+	}
+	out := schema{"users": []any{}, "next_cursor": nil}
+	const mostPages = 50
+	for range mostPages {
+		found := out["users"].([]any)
+		r.query.Set("limit", fmt.Sprint(want-len(found)))
+		page, f := c.use(c.t.operation, r)
+		if f != nil {
+			return nil, f
+		}
+		all, _ := page["data"].([]any)
+		for _, v := range all {
+			one, _ := v.(schema)
+			queues, _ := one["queue_ids"].([]any)
+			if slices.Contains(queues, any(queue)) {
+				found = append(found, v)
+			}
+		}
+		out["users"], out["next_cursor"] = found, page["next_cursor"]
+		next, more := page["next_cursor"].(string)
+		if !more || next == "" || len(found) >= want {
+			break
+		}
+		r.query.Set("cursor", next)
+	}
+	return out, nil
+}
+
+// createUser adds a user; a first name is made of the address where there is none.
+func createUser(c *call) (schema, *fault) {
+	r := c.wanted()
+	if r.body["first_name"] == nil {
+		before, _, _ := strings.Cut(text(r.body["email"]), "@")
+		r.body["first_name"] = before
+	}
+	made, f := c.use(c.t.operation, r)
+	if f != nil {
+		return nil, f
+	}
+	out := schema{"user": made, "sip": made["sip"], "devices": made["devices"]}
+	delete(made, "sip")
+	delete(made, "devices")
+	maps.DeleteFunc(out, func(_ string, v any) bool { return v == nil })
+	return out, nil
+}
+
+func createdSchema(doc *document, s *Server) (schema, error) {
+	user, err := doc.result(s.operations["users.create"])
+	if err != nil {
+		return nil, err
+	}
+	all, _ := user["properties"].(schema)
+	return object(schema{"user": without(without(user, "sip"), "devices"), "sip": all["sip"], "devices": all["devices"]}, "user"), nil
+}
+
+func updateUser(c *call) (schema, *fault) {
+	r := c.wanted()
+	if name := strings.TrimSpace(text(c.args["name"])); name != "" {
+		first, last, _ := strings.Cut(name, " ")
+		if r.body == nil {
+			r.body = schema{}
+		}
+		r.body["first_name"], r.body["last_name"] = first, strings.TrimSpace(last)
+	}
+	answer, f := c.use(c.t.operation, r)
+	return c.t.shape.apply(answer), f
+}
+
+// named is the user a call is about, by name where that is known.
+func (c *call) named() string {
+	id := text(c.args["user_id"])
+	u, f := c.use("users.get", request{path: map[string]string{"id": id}})
+	if f != nil {
+		return id
+	}
+	return text(u["name"]) + " (" + text(u["email"]) + ")"
+}
+
+func removeUser(c *call) (schema, *fault) {
+	r := c.wanted()
+	u, f := c.use("users.get", request{path: r.path, query: url.Values{}})
+	if f != nil {
+		return nil, f
+	}
+	if _, f := c.use(c.t.operation, r); f != nil {
+		return nil, f
+	}
+	return schema{"removed": schema{"id": u["id"], "name": u["name"], "email": u["email"]}, "released_extension": u["extension"]}, nil
+}
+
+func removedSchema(*document, *Server) (schema, error) {
+	word := schema{"type": "string"}
+	return object(schema{"removed": object(schema{"id": word, "name": word, "email": word}, "id"), "released_extension": schema{"type": []any{"string", "null"}}},
+		"removed", "released_extension"), nil
+}

@@ -1,0 +1,174 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/internal/platform/op"
+)
+
+// This file writes the description for language models (https://llmstxt.org): /llms.txt in an overview with a line for each
+// operation, /llms-full.txt with all of their parameters, bodies and examples. Both follow from the declarations.
+
+func (s *Server) llmsPages() {
+	for path, text := range map[string]string{"/llms.txt": s.llms(), "/llms-full.txt": s.llmsFull()} {
+		s.router.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+			_, _ = io.WriteString(w, text)
+		})
+	}
+}
+
+// llms is the overview.
+func (s *Server) llms() string {
+	var b strings.Builder
+	s.preface(&b)
+	for _, tag := range s.api.OpenAPI().Tags {
+		_, _ = fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", tag.Name, tag.Description)
+		for _, o := range s.of(tag.Name) {
+			_, _ = fmt.Fprintf(&b, "- `%s %s` (%s): %s%s\n", o.Method, op.Prefix+o.Path, o.ID, o.Summary, needs(o))
+		}
+	}
+	s.events(&b)
+	failures(&b)
+	return b.String()
+}
+
+// llmsFull is all of it.
+func (s *Server) llmsFull() string {
+	var b strings.Builder
+	s.preface(&b)
+	for _, tag := range s.api.OpenAPI().Tags {
+		_, _ = fmt.Fprintf(&b, "\n## %s\n\n%s\n", tag.Name, tag.Description)
+		for _, o := range s.of(tag.Name) {
+			s.whole(&b, o)
+		}
+	}
+	s.events(&b)
+	failures(&b)
+	return b.String()
+}
+
+// preface says what this is and how one gets in.
+func (s *Server) preface(b *strings.Builder) {
+	_, _ = fmt.Fprintf(b, `# soniq
+
+> %s
+
+- [OpenAPI 3.1 description](/openapi.json): every schema
+- [API reference](/docs): for people
+- [Postman collection](/postman.json): every operation as a request
+- [Index](/v1): the operations as JSON
+- [All details](/llms-full.txt): parameters, bodies and examples of every operation
+`, s.api.OpenAPI().Info.Description)
+}
+
+// of are the operations on a resource, in the order of their paths.
+func (s *Server) of(resource string) []op.Operation {
+	var all []op.Operation
+	for _, o := range s.Operations {
+		if o.Resource() == resource {
+			all = append(all, o)
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Path < all[j].Path })
+	return all
+}
+
+// needs says what an operation asks of the credential, and what else is special about it.
+func needs(o op.Operation) string {
+	scope := ". Scope: " + o.Need.String()
+	if o.Need.IsPublic() {
+		scope = ". No credential"
+	}
+	if o.EnvironmentO != "" {
+		scope += ". Only in " + o.EnvironmentO
+	}
+	if o.Rollout != op.RolloutLive {
+		scope += ". Not live: " + string(o.Rollout)
+	}
+	return scope
+}
+
+// whole describes one operation with all that a caller needs.
+func (s *Server) whole(b *strings.Builder, o op.Operation) {
+	h := described(s.api.OpenAPI().Paths[op.Prefix+o.Path], o.ID)
+	if h == nil {
+		return
+	}
+	_, _ = fmt.Fprintf(b, "\n### %s\n\n`%s %s`\n\n%s\n\n", o.ID, o.Method, op.Prefix+o.Path, h.Description)
+	for _, p := range h.Parameters {
+		_, _ = fmt.Fprintf(b, "- %s `%s`: %s\n", p.In, p.Name, p.Description)
+	}
+	if h.RequestBody != nil {
+		bodies(b, "Request", h.RequestBody.Content)
+	}
+	for _, status := range []string{"200", "201"} {
+		if r := h.Responses[status]; r != nil {
+			bodies(b, "Answer "+status, r.Content)
+		}
+	}
+	_, _ = fmt.Fprintf(b, "\nErrors: %s\n", strings.Join(o.Codes(), ", "))
+}
+
+func described(item *huma.PathItem, id string) *huma.Operation {
+	if item == nil {
+		return nil
+	}
+	for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+		if h != nil && h.OperationID == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// bodies writes the example of each content.
+func bodies(b *strings.Builder, title string, content map[string]*huma.MediaType) {
+	var names []string
+	for name := range content {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		text, isText := content[name].Example.(string)
+		if !isText && content[name].Example != nil {
+			encoded, _ := json.Marshal(content[name].Example)
+			text = string(encoded)
+		}
+		_, _ = fmt.Fprintf(b, "\n%s (%s)", title, name)
+		if text != "" {
+			_, _ = fmt.Fprintf(b, ":\n\n```\n%s\n```", strings.TrimSuffix(text, "\n"))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// events lists the webhooks, and how a receiver knows that they are ours.
+func (s *Server) events(b *strings.Builder) {
+	b.WriteString("\n## Webhooks\n\nPOST of `{\"event\", \"data\"}` to your address; verify webhook-signature (Standard Webhooks), deduplicate by webhook-id.\n\n")
+	var kinds []string
+	for kind := range s.api.OpenAPI().Webhooks {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	for _, kind := range kinds {
+		_, _ = fmt.Fprintf(b, "- `%s`: %s\n", kind, s.api.OpenAPI().Webhooks[kind].Post.Summary)
+	}
+}
+
+// failures lists what refusals mean and what to do about them.
+func failures(b *strings.Builder) {
+	b.WriteString("\n## Errors\n\nRefusals are problems (RFC 9457, application/problem+json) with one of these codes.\n\n")
+	for _, code := range op.Codes() {
+		status, title, help, _ := op.Help(code)
+		_, _ = fmt.Fprintf(b, "- `%s` (%d): %s. %s\n", code, status, title, help)
+	}
+}

@@ -1,0 +1,159 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"net/netip"
+	"sort"
+	"strings"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+// resources are the fifteen resource types of the contract.
+var resources = []string{"calls", "cdr", "recordings", "queues", "agents", "users", "contacts", "memory", "sms", "numbers", "flows",
+	"devices", "voicemail", "webhooks", "partners"}
+
+// endpoint is one line of the index.
+type endpoint struct {
+	Method  string     `json:"method"`
+	Path    string     `json:"path"`
+	Scope   string     `json:"scope"`
+	Rollout op.Rollout `json:"rollout"`
+	Summary string     `json:"summary"`
+}
+
+// index is the machine-readable list of what there is; read operations are listed under /v1.
+func (s *Server) index(w http.ResponseWriter, r *http.Request) {
+	if e := s.Corridor.Charge(r.Context(), w.Header(), op.Reads, true); e != nil {
+		op.Write(w, r, e)
+		return
+	}
+	env, shown := "production", access.Live
+	if e, _ := r.Context().Value(environmentKey{}).(access.Environment); e == access.Sandbox {
+		env, shown = "sandbox", access.Sandbox
+	}
+	writeJSON(w, http.StatusOK, struct {
+		Service     string     `json:"service"`
+		Version     string     `json:"version"`
+		Status      string     `json:"status"`
+		Environment string     `json:"environment"`
+		Resources   []string   `json:"resources"`
+		Endpoints   []endpoint `json:"endpoints"`
+	}{"soniq", op.Version, "live", env, resources, s.endpoints(shown)})
+}
+
+func (s *Server) endpoints(env access.Environment) []endpoint {
+	all := make([]endpoint, 0, len(s.Operations))
+	for _, o := range s.Operations {
+		if o.EnvironmentO != "" && o.EnvironmentO != string(env) {
+			continue
+		}
+		prefix := op.Prefix
+		if !o.Writes() {
+			prefix = "/v1"
+		}
+		if env == access.Sandbox {
+			prefix = "/sandbox/v1"
+		}
+		all = append(all, endpoint{o.Method, prefix + strings.NewReplacer("{", ":", "}", "").Replace(o.Path), o.Need.String(), o.Rollout, o.Summary})
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Path < all[j].Path })
+	return all
+}
+
+func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
+	text, err := s.document()
+	if err != nil {
+		s.unmade(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
+}
+
+// unmade answers that a page which follows from the operations could not be made.
+func (s *Server) unmade(w http.ResponseWriter, r *http.Request, err error) {
+	s.Log.Error("page not made", "path", r.URL.Path, "err", err)
+	op.Write(w, r, op.Unexpected(err))
+}
+
+// health says that the process lives.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// ready says whether the node takes calls and requests: not while it starts or drains, nor without its database.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	if err := s.Ready(r.Context()); err != nil {
+		w.Header().Set("Retry-After", "2")
+		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "reason": err.Error()})
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+// metrics are for this machine, or for who knows the token.
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
+	source, _ := netip.ParseAddrPort(r.RemoteAddr)
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !source.Addr().Unmap().IsLoopback() && (s.MetricsKey == "" || token != s.MetricsKey) {
+		op.Write(w, r, op.Fail("unauthenticated", "metrics are for this machine, or with the token of SONIQ_METRICS_KEY"))
+		return
+	}
+	s.Metrics.ServeHTTP(w, r)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+}
+
+// errorPage explains a code; it is what the type of a problem points to.
+func errorPage(w http.ResponseWriter, r *http.Request) {
+	code := r.PathValue("code")
+	status, title, help, ok := op.Help(code)
+	if !ok {
+		op.Write(w, r, op.NotFound("error code"))
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = fmt.Fprintf(w, page, html.EscapeString(title), html.EscapeString(title),
+		fmt.Sprintf("<p><code>%s</code>, HTTP %d</p><p>%s</p>", html.EscapeString(code), status, html.EscapeString(help)))
+}
+
+// errorsPage lists all codes.
+func errorsPage(w http.ResponseWriter, _ *http.Request) {
+	var b strings.Builder
+	b.WriteString("<p>Refusals are problems (RFC 9457) with one of these codes.</p><dl>")
+	for _, code := range op.Codes() {
+		status, title, help, _ := op.Help(code)
+		_, _ = fmt.Fprintf(&b, `<dt><a href="/errors/%s"><code>%s</code></a> (%d) %s</dt><dd>%s</dd>`, html.EscapeString(code),
+			html.EscapeString(code), status, html.EscapeString(title), html.EscapeString(help))
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = fmt.Fprintf(w, page, "Error codes", "Error codes", b.String()+"</dl>")
+}
+
+// home leads to what a person may look for.
+func home(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = fmt.Fprintf(w, page, "soniq", "soniq", `<p>A telephony platform is running here.</p><ul>
+<li><a href="/docs">API reference</a></li><li><a href="/openapi.json">OpenAPI 3.1 description</a></li>
+<li><a href="/postman.json">Postman collection</a></li>
+<li><a href="/llms.txt">llms.txt</a>, for language models</li>
+<li><a href="/v1">Index</a></li><li><a href="/ready">Is it ready?</a></li></ul>`)
+}
+
+const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>%s</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem;color:#222}
+code{background:#f2f2f2;padding:.1em .3em;border-radius:3px}</style></head>
+<body><h1>%s</h1>%s</body></html>
+`

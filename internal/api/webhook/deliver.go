@@ -1,0 +1,248 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
+)
+
+// The kinds of jobs.
+const (
+	deliverKind = "webhook.deliver"
+	probeKind   = "webhook.probe"
+	releaseKind = "webhook.release"
+)
+
+// releaseLane begins the lanes in which what waited is released.
+const releaseLane = "release|"
+
+// Start begins to deliver; what was under way when the node died is done again.
+func (s *Service) Start(ctx context.Context) error { return s.runner.Start(ctx) }
+
+// Stop begins nothing more and waits for running attempts, at most until the context ends.
+func (s *Service) Stop(ctx context.Context) {
+	s.runner.Stop(ctx)
+	s.client.CloseIdleConnections()
+}
+
+// deliver makes one attempt at one delivery.
+func (s *Service) deliver(ctx context.Context, j job.Job) error {
+	var a deliverArgs
+	if err := j.Bind(&a); err != nil {
+		return fmt.Errorf("%w: %w", err, job.ErrDead)
+	}
+	d, err := getDelivery(ctx, s.DB.Read(ctx), j.Org, a.ID)
+	switch {
+	case db.IsNone(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read delivery: %w", err)
+	case !d.FinishedAt.IsZero() || d.Held:
+		return nil
+	}
+	e, err := s.recent(ctx, j.Org, d.WebhookID)
+	switch {
+	case err != nil:
+		return err
+	case e == nil: // deleted, which ended the delivery too
+		return nil
+	case e.Status != Active: // an active one that is still holding is being released, this delivery among others
+		job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.hold(ctx, tx, d) })
+		return nil
+	}
+	r, err := s.send(ctx, e, d)
+	if err != nil {
+		return err
+	}
+	v := judge(e, d, r, s.jitter())
+	v.apply(d, r, false)
+	s.noticed(e, r)
+	job.Report(ctx, outcome{e, d, r, v})
+	return v.asJob(d, r)
+}
+
+// asJob tells the runner what becomes of the job.
+func (v verdict) asJob(d *delivery, r result) error {
+	if v.final() {
+		return nil
+	}
+	return &job.Retry{After: v.after, Unordered: v.unordered,
+		Cause: fmt.Errorf("attempt %d of delivery %s: %s", d.Attempts, d.ID, r.fault)}
+}
+
+// outcome is an attempt that was made, with what follows from it.
+type outcome struct {
+	e *endpoint
+	d *delivery // as it is after the attempt
+	r result
+	v verdict
+}
+
+// record writes attempts down, in the transaction that ends their jobs.
+func (s *Service) record(ctx context.Context, tx db.Querier, all []outcome) error {
+	deliveries := make([]*delivery, len(all))
+	for i, o := range all {
+		deliveries[i] = o.d
+	}
+	if err := insertAttempts(ctx, tx, all); err != nil {
+		return err
+	}
+	if err := updateDeliveries(ctx, tx, deliveries); err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b outcome) int { return strings.Compare(a.e.ID, b.e.ID) }) // so that no two writers wait for each other
+	for _, o := range all {
+		if err := s.judged(ctx, tx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordReports is record for the runner.
+func (s *Service) recordReports(ctx context.Context, tx db.Querier, reports []any) error {
+	all := make([]outcome, len(reports))
+	for i, r := range reports {
+		all[i] = r.(outcome)
+	}
+	return s.record(ctx, tx, all)
+}
+
+// hold lets a delivery wait until its endpoint is back, unless it is back already.
+func (s *Service) hold(ctx context.Context, tx db.Querier, d *delivery) error {
+	if err := event.Turn(ctx, tx); err != nil { // so that a release cannot miss it
+		return err
+	}
+	e, err := getEndpoint(ctx, tx, d.Org, d.WebhookID)
+	switch {
+	case db.IsNone(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read webhook: %w", err)
+	case e.Status == Active:
+		s.known.Delete(d.Org) // what is known is out of date
+		return &job.Retry{Free: true, Cause: fmt.Errorf("endpoint %s is back", e.ID)}
+	}
+	return setHeld(ctx, tx, d.Org, d.ID, true, db.Time{})
+}
+
+// endpointArgs are the arguments of the jobs about a whole endpoint.
+type endpointArgs struct {
+	ID string `json:"id"`
+}
+
+const probePause = time.Minute
+
+// probe tries, once a minute, whether a failing endpoint is back, with the event that has waited longest.
+func (s *Service) probe(ctx context.Context, j job.Job) error {
+	var a endpointArgs
+	if err := j.Bind(&a); err != nil {
+		return fmt.Errorf("%w: %w", err, job.ErrDead)
+	}
+	again := &job.Retry{After: probePause, Free: true, Cause: fmt.Errorf("endpoint %s is failing", a.ID)}
+	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error {
+		if e, err := getEndpoint(ctx, tx, j.Org, a.ID); err == nil && e.Status == Failing {
+			return again
+		} else if err != nil && !db.IsNone(err) {
+			return err
+		}
+		return nil
+	})
+	return s.probeOnce(ctx, j.Org, a.ID)
+}
+
+func (s *Service) probeOnce(ctx context.Context, org, id string) error {
+	e, err := s.endpoint(ctx, s.DB.Read(ctx), org, id)
+	if err != nil || e == nil || e.Status != Failing {
+		return err
+	}
+	held, err := listHeld(ctx, s.DB.Read(ctx), org, id, 1)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	d := held[0]
+	r, err := s.send(ctx, e, d)
+	if err != nil {
+		return err
+	}
+	v := judge(e, &delivery{}, r, 1) // a probe does not come to the end of the schedule
+	v.apply(d, r, true)
+	s.noticed(e, r)
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		return s.record(ctx, tx, []outcome{{e, d, r, v}})
+	})
+}
+
+const releaseBatch = 200
+
+// release sends on their way, in order, the deliveries that waited for an endpoint. Until the last of them is, new ones
+// wait behind them.
+func (s *Service) release(ctx context.Context, j job.Job) error {
+	var a endpointArgs
+	if err := j.Bind(&a); err != nil {
+		return fmt.Errorf("%w: %w", err, job.ErrDead)
+	}
+	again := &job.Retry{Free: true, Cause: fmt.Errorf("more deliveries of %s wait", a.ID)}
+	done := false
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		done, err = s.releaseSome(ctx, tx, j.Org, a.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !done {
+		return again
+	}
+	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { // it may have been paused and resumed meanwhile
+		e, err := getEndpoint(ctx, tx, j.Org, a.ID)
+		switch {
+		case db.IsNone(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read webhook: %w", err)
+		case e.Holding && e.Status == Active:
+			return again
+		}
+		return nil
+	})
+	return nil
+}
+
+// releaseSome releases one batch; done says that there is no more to release.
+func (s *Service) releaseSome(ctx context.Context, tx db.Querier, org, id string) (done bool, err error) {
+	if err := event.Turn(ctx, tx); err != nil { // so that no new delivery overtakes one that waited
+		return false, err
+	}
+	e, err := getEndpoint(ctx, tx, org, id)
+	switch {
+	case db.IsNone(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("read webhook: %w", err)
+	case !e.Holding || e.Status != Active:
+		return true, nil
+	}
+	held, err := listHeld(ctx, tx, org, id, releaseBatch)
+	if err != nil {
+		return false, err
+	}
+	if err := s.enqueue(ctx, tx, held...); err != nil {
+		return false, err
+	}
+	for _, d := range held {
+		if err := setHeld(ctx, tx, org, d.ID, false, s.time()); err != nil {
+			return false, err
+		}
+	}
+	if len(held) == releaseBatch {
+		return false, nil
+	}
+	return true, endHolding(ctx, tx, org, id)
+}

@@ -1,0 +1,61 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// EraseCall removes the deliveries of a call's events, in the caller's transaction; what was still to be sent is not.
+func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID string) error {
+	_, err := s.erase(ctx, tx, org, "call_id = $2", callID)
+	return err
+}
+
+// holding is true of deliveries that were sent a text or answered with one.
+const holding = `(body LIKE $2 ESCAPE '\' OR EXISTS (SELECT 1 FROM webhook_attempts a WHERE a.org_id = webhook_deliveries.org_id
+	AND a.delivery_id = webhook_deliveries.id AND a.response_body LIKE $2 ESCAPE '\'))`
+
+// CountWith counts the deliveries whose body, or an answer to them, holds a text.
+func (s *Service) CountWith(ctx context.Context, q db.Querier, org, text string) (n int, err error) {
+	err = q.QueryRow(ctx, `SELECT count(*) FROM webhook_deliveries WHERE org_id = $1 AND `+holding, org, "%"+db.Escape(text)+"%").Scan(&n)
+	return n, err
+}
+
+// EraseWith removes some of the deliveries whose body, or an answer to them, holds a text, in the caller's transaction, and
+// returns how many.
+func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, text string) (int, error) {
+	return s.erase(ctx, tx, org, holding, "%"+db.Escape(text)+"%")
+}
+
+// erase removes some deliveries that meet a condition on $2, with their attempts.
+func (s *Service) erase(ctx context.Context, tx db.Querier, org, condition, value string) (int, error) {
+	rows, err := tx.Query(ctx, `SELECT id FROM webhook_deliveries WHERE org_id = $1 AND `+condition+` LIMIT 500`, org, value)
+	if err != nil {
+		return 0, err
+	}
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			rows.Close()
+			return 0, err
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Close(); err != nil {
+		return 0, err
+	}
+	for _, id := range ids {
+		for _, q := range []string{
+			`DELETE FROM webhook_attempts WHERE org_id = $1 AND delivery_id = $2`,
+			`DELETE FROM webhook_deliveries WHERE org_id = $1 AND id = $2`,
+		} {
+			if _, err := tx.Exec(ctx, q, org, id); err != nil {
+				return 0, fmt.Errorf("erase delivery %s: %w", id, err)
+			}
+		}
+	}
+	return len(ids), nil
+}

@@ -1,0 +1,139 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+)
+
+// A town is ten thousand endpoints in two hundred organisations, some of which never answer; fewer under the race
+// detector.
+type town struct {
+	*house
+	orgs   []string
+	dead   *receiver
+	good   *receiver
+	mu     sync.Mutex // guards came
+	came   map[string]int
+	waking atomic.Int64 // requests that hang at dead endpoints
+}
+
+const perOrg = 50
+
+// newTown makes the endpoints, so many of each organisation's dead.
+func newTown(t *testing.T, d *db.DB, dead func(org, n int) bool) *town {
+	t.Helper()
+	w := &town{house: newHouse(t, d, nil), came: map[string]int{}}
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	w.dead = newReceiver(t, func(_ int, _ http.ResponseWriter, r *http.Request) {
+		w.waking.Add(1)
+		defer w.waking.Add(-1)
+		select {
+		case <-over:
+		case <-r.Context().Done():
+		}
+	})
+	w.good = newReceiver(t, nil)
+	w.good.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.came[r.Header.Get("Webhook-Id")]++
+	})
+	for i := range townOrgs {
+		w.org = newOrg(t, d)
+		w.orgs = append(w.orgs, w.org)
+		w.settle(i, dead)
+	}
+	return w
+}
+
+func (w *town) settle(org int, dead func(org, n int) bool) {
+	w.t.Helper()
+	err := w.DB.Tx(context.Background(), func(tx db.Querier) error {
+		for n := range perOrg {
+			e := &endpoint{Org: w.org, ID: db.NewID("whk"), URL: w.good.URL, Events: []string{"*"}, Status: Active, Timing: enriched, TimeoutSeconds: 30, CreatedAt: w.time(), UpdatedAt: w.time()}
+			if dead(org, n) {
+				e.URL = w.dead.URL
+			}
+			var err error
+			if e.Secret, err = w.Seal.Seal([]byte(newSecret()), place(e.Org, e.ID, "secret")); err != nil {
+				return err
+			}
+			if err := insertEndpoint(context.Background(), tx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// tell publishes an event in an organisation, and returns its id.
+func (w *town) tell(org string, n int) string {
+	w.t.Helper()
+	id := db.NewID("evt")
+	err := w.DB.Tx(context.Background(), func(tx db.Querier) error {
+		return w.outbox.PublishAs(context.Background(), tx, org, id, event.CallMissed{CallID: fmt.Sprintf("call_%d", n)})
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return id
+}
+
+func (w *town) arrived(id string) int { w.mu.Lock(); defer w.mu.Unlock(); return w.came[id] }
+
+// Ten thousand endpoints, of which one, or a thousand, take every request and never answer: all the others have their events
+// before the first of those has timed out, and go on having them while the dead ones are tried again.
+func TestDeadEndpointsAmongTenThousandDelayNobody(t *testing.T) {
+	for name, x := range map[string]struct {
+		dead  func(org, n int) bool
+		alive func(org int) int
+	}{
+		"one is dead":         {func(org, n int) bool { return org == 0 && n == 0 }, func(org int) int { return map[bool]int{true: perOrg - 1, false: perOrg}[org == 0] }},
+		"a thousand are dead": {func(_, n int) bool { return n%10 == 0 }, func(int) int { return perOrg - perOrg/10 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTown(t, dbtest.SQLite(t), x.dead)
+			w.run()
+			start := time.Now()
+			ids := make([]string, townOrgs)
+			for i, org := range w.orgs {
+				ids[i] = w.tell(org, i)
+			}
+			for i, id := range ids {
+				eventually(t, "everybody alive has the event", func() bool { return w.arrived(id) == x.alive(i) })
+			}
+			first := time.Since(start)
+			var slowest time.Duration
+			for i := range min(20, townOrgs) { // into the crowd of those that hang
+				org := i * townOrgs / min(20, townOrgs)
+				at := time.Now()
+				id := w.tell(w.orgs[org], 1000+i)
+				eventually(t, "one more event is there", func() bool { return w.arrived(id) == x.alive(org) })
+				slowest = max(slowest, time.Since(at))
+			}
+			t.Logf("all in %s, one more to %d endpoints in %s at most, while %d requests hang", first, x.alive(1), slowest, w.waking.Load())
+			if slowest > townPatience {
+				t.Errorf("an event took %s while %d requests hang", slowest, w.waking.Load())
+			}
+			if n := w.waking.Load(); n == 0 || n > doubtedMost+claimSlack {
+				t.Errorf("%d requests hang, want at most %d", n, doubtedMost)
+			}
+		})
+	}
+}
+
+// claimSlack is how many jobs may be begun before the first of them is counted.
+const claimSlack = 128

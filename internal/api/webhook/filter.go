@@ -1,0 +1,172 @@
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+// subject is what of an event filters look at.
+type subject struct {
+	Direction  string `json:"direction"`
+	QueueID    string `json:"queue_id"`
+	NumberID   string `json:"number_id"`
+	UserID     string `json:"user_id"`
+	AgentID    string `json:"agent_id"`
+	FromNumber string `json:"from_number"`
+	ToNumber   string `json:"to_number"`
+	Mailbox    owner  `json:"mailbox"`
+	AssignedTo owner  `json:"assigned_to"`
+}
+
+// owner is whose mailbox it is, or where calls to a number go.
+type owner struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// subjects are what is known of calls, by organisation and call, while a batch is handed on.
+type subjects map[[2]string][]subject
+
+// about lists what is known of what an event reports. An event of a call is looked at together with the others of that
+// call, for not each of them names queue, number and user.
+func (s *Service) about(ctx context.Context, tx db.Querier, known subjects, ev event.Event) ([]subject, error) {
+	own, err := s.subjectOf(ctx, tx, ev)
+	if err != nil || ev.CallID == "" {
+		return []subject{own}, err
+	}
+	key := [2]string{ev.OrgID, ev.CallID}
+	if _, seen := known[key]; !seen {
+		if known[key], err = callSubjects(ctx, tx, ev.OrgID, ev.CallID); err != nil {
+			return nil, err
+		}
+	}
+	return append([]subject{own}, known[key]...), nil
+}
+
+// subjectOf reads an event. A message has the direction it went in, and our number it was sent from or to.
+func (s *Service) subjectOf(ctx context.Context, tx db.Querier, ev event.Event) (subject, error) {
+	x, err := readSubject(ev.Body)
+	if err != nil {
+		return x, fmt.Errorf("event %s: %w", ev.ID, err)
+	}
+	number := ""
+	switch ev.Kind {
+	case event.SMSReceived{}.Kind():
+		x.Direction, number = "inbound", x.ToNumber
+	case event.SMSSent{}.Kind():
+		x.Direction, number = "outbound", x.FromNumber
+	}
+	if number == "" || s.NumberID == nil {
+		return x, nil
+	}
+	id, err := s.NumberID(ctx, tx, ev.OrgID, number)
+	x.NumberID = cmp.Or(id, number) // a number that is gone is still another than those asked for
+	return x, err
+}
+
+func readSubject(body string) (subject, error) {
+	var x struct{ Data subject }
+	if err := json.Unmarshal([]byte(body), &x); err != nil {
+		return x.Data, fmt.Errorf("read what an event is about: %w", err)
+	}
+	return x.Data, nil
+}
+
+// callSubjects reads the events of a call that are told, and call.ringing, which says whose telephones rang.
+func callSubjects(ctx context.Context, tx db.Querier, org, call string) ([]subject, error) {
+	const q = `SELECT body FROM events WHERE org_id = $1 AND call_id = $2 AND (audience <> 'stream' OR kind = 'call.ringing')`
+	rows, err := tx.Query(ctx, q, org, call)
+	if err != nil {
+		return nil, fmt.Errorf("read events of call: %w", err)
+	}
+	defer rows.Close()
+	var all []subject
+	for rows.Next() {
+		var body string
+		if err := rows.Scan(&body); err != nil {
+			return nil, err
+		}
+		x, err := readSubject(body)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, rows.Err()
+}
+
+// match reports whether what is known of the subject satisfies every filter. strict: what is not known does not match;
+// otherwise an event that cannot have what a filter asks for, such as the direction of a new user, passes it.
+func (f Filters) match(all []subject, strict bool) bool {
+	one := func(allowed []string, of func(subject) []string) bool {
+		known := false
+		for _, x := range all {
+			for _, v := range of(x) {
+				known = known || v != ""
+				if v != "" && slices.Contains(allowed, v) {
+					return true
+				}
+			}
+		}
+		return len(allowed) == 0 || !known && !strict
+	}
+	var direction []string
+	if f.Direction != "" {
+		direction = []string{f.Direction}
+	}
+	return one(direction, func(x subject) []string { return []string{x.Direction} }) &&
+		one(f.QueueIDs, subject.queues) &&
+		one(f.NumberIDs, func(x subject) []string { return []string{x.NumberID} }) &&
+		one(f.UserIDs, subject.users)
+}
+
+func (x subject) users() []string {
+	return []string{x.UserID, x.AgentID, x.Mailbox.of("user"), x.AssignedTo.of("user")}
+}
+
+func (x subject) queues() []string {
+	return []string{x.QueueID, x.Mailbox.of("queue"), x.AssignedTo.of("queue")}
+}
+
+// of is the id of an owner of the kind; "" where it is another.
+func (o owner) of(kind string) string {
+	if o.Type == kind {
+		return o.ID
+	}
+	return ""
+}
+
+// untold makes deliveries of the earlier events of a call that matches the filters only now: it was not known then whose call it
+// is. making are the deliveries of this batch so far.
+func (s *Service) untold(ctx context.Context, tx db.Querier, e *endpoint, ev event.Event, making []*delivery) ([]*delivery, error) {
+	if e.Filters.empty() || ev.CallID == "" {
+		return nil, nil
+	}
+	const q = `SELECT id, sequence, kind, audience, body, occurred_at FROM events
+		WHERE org_id = $1 AND call_id = $2 AND sequence < $3 AND audience <> 'stream' AND occurred_at >= $4
+			AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.org_id = events.org_id AND d.event_id = events.id AND d.webhook_id = $5)
+		ORDER BY sequence`
+	rows, err := tx.Query(ctx, q, e.Org, ev.CallID, ev.Sequence, e.UpdatedAt, e.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read earlier events of call: %w", err)
+	}
+	defer rows.Close()
+	var all []*delivery
+	for rows.Next() {
+		x := event.Event{OrgID: e.Org, CallID: ev.CallID}
+		if err := rows.Scan(&x.ID, &x.Sequence, &x.Kind, &x.Audience, &x.Body, &x.OccurredAt); err != nil {
+			return nil, err
+		}
+		made := slices.ContainsFunc(making, func(d *delivery) bool { return d.EventID == x.ID && d.WebhookID == e.ID })
+		if !made && e.wants(x) {
+			all = append(all, s.deliveryOf(e, x))
+		}
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,251 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+)
+
+// DeliveriesIn asks for a page of deliveries.
+type DeliveriesIn struct {
+	GetIn
+	op.Paging
+	op.Span
+	Status         []string `query:"status" enum:"pending,delivering,retrying,succeeded,exhausted,discarded" doc:"Only in these states"`
+	Event          []string `query:"event" maxItems:"50" doc:"Only of these kinds"`
+	CallID         string   `query:"call_id" maxLength:"60" doc:"Only of this call"`
+	ResponseStatus int      `query:"response_status" minimum:"100" maximum:"599" doc:"Only those whose last attempt was answered so"`
+}
+
+// Deliveries lists what was sent to a webhook, or is to be.
+func (s *Service) Deliveries(ctx context.Context, in *DeliveriesIn) (*op.Out[op.Page[Delivery]], error) {
+	e, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	since, until, err := in.Times()
+	if err != nil {
+		return nil, err
+	}
+	f := db.Where(`SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE org_id = $1`, e.Org).
+		Equal("webhook_id", e.ID).In("kind", in.Event).Equal("call_id", in.CallID).Between("created_at", since, until)
+	s.whereStatus(f, e.ID, in.Status)
+	if in.ResponseStatus != 0 {
+		f.And("response_status = ?", in.ResponseStatus)
+	}
+	total, err := in.All(ctx, s.DB.Read(ctx), f)
+	if err != nil {
+		return nil, err
+	}
+	f.Page("created_at", true, db.At(time.UnixMicro(after.Int)), after.ID, in.Limit)
+	text, args := f.SQL()
+	rows, err := listDeliveries(ctx, s.DB.Read(ctx), text, args...)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Delivery, len(rows))
+	for i, d := range rows {
+		all[i] = s.shown(d)
+	}
+	out := op.Paged(ctx, in.Paging, all, func(d Delivery) op.Position {
+		return op.Position{Int: d.CreatedAt.UnixMicro(), ID: d.ID}
+	})
+	out.Body.Total = total
+	return out, nil
+}
+
+// whereStatus adds the filter by state; delivering is known to memory only.
+func (s *Service) whereStatus(f *db.Filter, webhook string, states []string) {
+	var stored, now []string
+	for _, st := range states {
+		if st != delivering {
+			stored = append(stored, st)
+			continue
+		}
+		s.flight.Range(func(id, of any) bool {
+			if of == webhook {
+				now = append(now, id.(string))
+			}
+			return true
+		})
+		now = append(now, "none")
+	}
+	switch {
+	case len(now) == 0:
+		f.In("status", stored)
+	case len(stored) == 0:
+		f.In("id", now)
+	default:
+		f.And("status IN ("+marks(stored)+") OR id IN ("+marks(now)+")", values(append(stored, now...))...)
+	}
+}
+
+func marks(all []string) string { return strings.TrimSuffix(strings.Repeat("?, ", len(all)), ", ") }
+
+func values(all []string) []any {
+	some := make([]any, len(all))
+	for i, v := range all {
+		some[i] = v
+	}
+	return some
+}
+
+// shown is a delivery as the API shows it.
+func (s *Service) shown(d *delivery) Delivery {
+	r := d.record()
+	if _, now := s.flight.Load(d.ID); now && d.FinishedAt.IsZero() {
+		r.Status = delivering
+	}
+	return r
+}
+
+// DeliveryIn names a delivery.
+type DeliveryIn struct {
+	GetIn
+	DeliveryID string `path:"delivery_id" doc:"Delivery" example:"dlv_01JB2M"`
+}
+
+// Delivery returns one delivery with its attempts and exact body.
+func (s *Service) Delivery(ctx context.Context, in *DeliveryIn) (*op.Out[Delivery], error) {
+	d, err := s.findDelivery(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.whole(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(r)
+}
+
+func (s *Service) whole(ctx context.Context, d *delivery) (Delivery, error) {
+	r := s.shown(d)
+	r.Body = d.Body
+	var err error
+	r.Attempts, err = listAttempts(ctx, s.DB.Read(ctx), d.Org, d.ID)
+	return r, err
+}
+
+func (s *Service) findDelivery(ctx context.Context, in *DeliveryIn) (*delivery, error) {
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	d, err := getDelivery(ctx, s.DB.Read(ctx), access.Org(ctx), in.DeliveryID)
+	if db.IsNone(err) || err == nil && d.WebhookID != in.ID {
+		return nil, op.NotFound("delivery")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read delivery: %w", err)
+	}
+	return d, nil
+}
+
+// ReplayIn names the delivery to send again.
+type ReplayIn struct {
+	DeliveryIn
+	Body *ReplayBody
+}
+
+// ReplayBody has no members.
+type ReplayBody struct{}
+
+// Replay sends an event again: the same webhook-id and the same bytes, in a new delivery.
+func (s *Service) Replay(ctx context.Context, in *ReplayIn) (*op.Out[Delivery], error) {
+	var d *delivery
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		old, err := s.findDelivery(ctx, &in.DeliveryIn)
+		if err != nil {
+			return err
+		}
+		e, err := s.find(ctx, in.ID)
+		if err != nil {
+			return err
+		}
+		if e.Status == Disabled {
+			return op.State("the webhook is disabled; make it active first", string(e.Status), "update")
+		}
+		now := s.time()
+		d = &delivery{Org: old.Org, ID: db.NewID("dlv"), WebhookID: e.ID, EventID: old.EventID, Kind: old.Kind, CallID: old.CallID,
+			Sequence: old.Sequence, Body: old.Body, Status: pending, Held: e.Holding, ReplayOf: old.ID, CreatedAt: now}
+		if e.Holding { // behind the others; event.Turn keeps a release from missing it
+			if err := event.Turn(ctx, tx); err != nil {
+				return err
+			}
+		} else {
+			d.NextAt = now
+		}
+		return s.begin(ctx, tx, d)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.whole(ctx, d)
+	return &op.Out[Delivery]{Location: op.Prefix + "/webhooks/" + d.WebhookID + "/deliveries/" + d.ID, Body: r}, err
+}
+
+// TestIn asks for a sample event.
+type TestIn struct {
+	GetIn
+	Body *TestBody
+}
+
+// TestBody chooses the sample.
+type TestBody struct {
+	Event string `json:"event,omitempty" default:"call.ended" doc:"Kind of event" example:"call.ended"`
+}
+
+// Test sends a signed sample once and waits for the answer, whatever state the webhook is in. It does not change how
+// the webhook is doing.
+func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Delivery], error) {
+	e, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	kind := "call.ended"
+	if in.Body != nil {
+		kind = orDefault(in.Body.Event, kind)
+	}
+	sample, ok := sampleOf(kind)
+	if !ok {
+		return nil, op.Invalid(op.Field("event", "unknown_event", "there is no such event; GET /webhooks/events lists them"))
+	}
+	body, err := event.Encode(sample)
+	if err != nil {
+		return nil, err
+	}
+	d := &delivery{Org: e.Org, ID: db.NewID("dlv"), WebhookID: e.ID, EventID: db.NewID("evt"), Kind: string(sample.Kind()),
+		Body: string(body), Status: pending, CreatedAt: s.time()}
+	r, err := s.send(ctx, e, d)
+	if err != nil {
+		return nil, err
+	}
+	v := verdict{status: exhausted}
+	if r.ok() {
+		v.status = succeeded
+	}
+	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if err := insertDeliveries(ctx, tx, []*delivery{d}); err != nil {
+			return err
+		}
+		v.apply(d, r, false)
+		if err := insertAttempts(ctx, tx, []outcome{{e, d, r, v}}); err != nil {
+			return err
+		}
+		return updateDeliveries(ctx, tx, []*delivery{d})
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.whole(ctx, d)
+	return &op.Out[Delivery]{Body: answer}, err
+}

@@ -1,0 +1,206 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+)
+
+func TestFirstAttemptsKeepTheOrderOfTheirCallOnTwoNodes(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d, nil)
+		h.run()
+		config := h.Config
+		config.Node = db.NewID("node")
+		second := New(config)
+		if err := second.Start(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { second.Stop(context.Background()) })
+		r := newReceiver(t, func(n int, w responseWriter, _ *request) {
+			if n == 17 || n == 50 {
+				w.WriteHeader(500) // comes again in 5 s, and holds its call until then
+			} else if rand.IntN(3) == 0 {
+				<-time.After(time.Duration(rand.IntN(3)) * time.Millisecond)
+			}
+		})
+		id, _ := h.create(r.URL, nil)
+		const calls, each = 20, 6
+		for range each {
+			for c := range calls {
+				h.publish(numbered(callName(c), 1)...)
+			}
+		}
+		eventually(t, "everything is delivered", func() bool { return len(h.deliveries(id)) == calls*each && h.open() == 0 })
+		checkOrder(t, r.list())
+	})
+}
+
+// gate is a receiver that refuses the events of one call named bad until it is opened.
+func gate(t *testing.T) (r *receiver, open func()) {
+	var mu sync.Mutex
+	shut := true
+	r = newReceiver(t, nil)
+	r.answer = func(n int, w responseWriter, _ *request) {
+		var e struct{ Data event.CallRecording }
+		_ = json.Unmarshal([]byte(r.list()[n-1].body), &e)
+		mu.Lock()
+		defer mu.Unlock()
+		if shut && e.Data.CallID == "call_bad" && e.Data.DurationSeconds == 0 {
+			w.WriteHeader(500)
+		}
+	}
+	return r, func() { mu.Lock(); shut = false; mu.Unlock() }
+}
+
+func TestFailingEventHoldsItsCallAndNoOther(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		h := newHouse(t, d, c.now)
+		h.run()
+		r, _ := gate(t)
+		id, _ := h.create(r.URL, nil)
+		h.publish(append(numbered("call_bad", 3), numbered("call_good", 3)...)...)
+		eventually(t, "the other call is delivered", func() bool { return h.open() == 3 && h.deliveries(id)[0].Attempts == 1 })
+		if r.count() != 4 {
+			t.Errorf("%d requests: a later event overtook the failing one", r.count())
+		}
+		c.set(h.deliveries(id)[0].NextAt.Time) // the second attempt fails too; the third would come after the 30 s
+		h.wake()
+		eventually(t, "the later events went on", func() bool { return h.open() == 1 })
+		if waited := c.now().Sub(start); waited > 30*time.Second {
+			t.Errorf("held for %s", waited)
+		}
+		checkOrder(t, r.list())
+	})
+}
+
+func TestOrderedEndpointWaitsForTheEarlierEvent(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		c := newClock()
+		h := newHouse(t, d, c.now)
+		h.run()
+		r, open := gate(t)
+		id, _ := h.create(r.URL, map[string]any{"ordered": true})
+		h.publish(numbered("call_bad", 3)...)
+		for n := 1; n <= 4; n++ {
+			eventually(t, "the first event failed", func() bool { all := h.deliveries(id); return len(all) == 3 && all[0].Attempts == n })
+			c.set(h.deliveries(id)[0].NextAt.Time)
+			if n == 4 {
+				open()
+			}
+			h.wake()
+		}
+		eventually(t, "everything is delivered", func() bool { return h.open() == 0 })
+		all := r.list()
+		if len(all) != 7 || all[5].Get("X-Service-Sequence") != "2" || all[6].Get("X-Service-Sequence") != "3" {
+			t.Errorf("%d requests, want five for the first event, then one each", len(all))
+		}
+	})
+}
+
+func TestDeadEndpointDelaysNobody(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := newHouse(t, d, nil)
+		done := make(chan struct{})
+		dead := newReceiver(t, func(_ int, _ responseWriter, r *request) {
+			select {
+			case <-done:
+			case <-r.Context().Done():
+			}
+		})
+		good := newReceiver(t, nil)
+		deadID, _ := h.create(dead.URL, map[string]any{"timeout_seconds": 30})
+		const endpoints, events = 6, 40
+		for range endpoints {
+			h.create(good.URL, nil)
+		}
+		for i := range events {
+			h.publish(numbered(callName(i), 1)...)
+		}
+		h.run() // with the backlog there from the start
+		t.Cleanup(func() { close(done) })
+		eventually(t, "everybody else has everything", func() bool { return h.open() == events })
+		if got := good.count(); got != endpoints*events {
+			t.Errorf("%d of %d delivered", got, endpoints*events)
+		}
+		if n := dead.count(); n == 0 || n > perEndpoint {
+			t.Errorf("%d requests to the dead endpoint at once, want at most %d", n, perEndpoint)
+		}
+		for _, d := range h.deliveries(deadID) {
+			if d.Attempts != 0 {
+				t.Fatal("the dead endpoint timed out before the others were served: nothing is shown")
+			}
+		}
+	})
+}
+
+// The node dies after the receiver got the event and before that is written down: the event comes again, the same.
+func TestEventComesAgainAfterACrashInBetween(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "soniq.db")
+	open := func() *db.DB {
+		d, err := db.Open(context.Background(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Migrate(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := open()
+	got, answer := make(chan struct{}, 2), make(chan struct{})
+	r := newReceiver(t, func(n int, _ responseWriter, _ *request) {
+		got <- struct{}{}
+		if n == 1 {
+			<-answer
+		}
+	})
+	h := newHouse(t, d, nil)
+	id, _ := h.create(r.URL, nil)
+	h.publish(event.CallMissed{CallID: "call_1"})
+	h.once()
+	if err := h.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	<-got
+	_ = d.Close() // from here on nothing is written
+	close(answer)
+	dead, gone := context.WithCancel(context.Background()) // it does not wait for a database that will not come back
+	gone()
+	h.Stop(dead)
+
+	again := open()
+	defer again.Close()
+	config := h.Config // the same node, started again
+	config.DB = again
+	next := New(config)
+	if err := next.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	defer next.Stop(context.Background())
+	<-got
+	h.DB = again
+	eventually(t, "it is written down", func() bool { return h.open() == 0 })
+	all := r.list()
+	if len(all) != 2 || all[0].Get("Webhook-Id") != all[1].Get("Webhook-Id") || all[0].body != all[1].body ||
+		all[0].Get("X-Service-Signature") != all[1].Get("X-Service-Signature") {
+		t.Errorf("%d requests: %v", len(all), all)
+	}
+	if one := h.deliveries(id)[0]; one.Status != succeeded || one.Attempts != 1 {
+		t.Errorf("%+v", one)
+	}
+}

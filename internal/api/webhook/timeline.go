@@ -1,0 +1,53 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// A Told is one attempt to tell an endpoint of a call's event, or a delivery that was not attempted yet.
+type Told struct {
+	At             db.Time // of the attempt; of the delivery's making where there is none
+	Event          string
+	EventID        string
+	WebhookID      string
+	DeliveryID     string
+	Attempt        int    // from 1; 0: none was made yet
+	Status         string // of the delivery after the attempt
+	ResponseStatus int    // 0: it was not answered
+	Error          string // "" where there is none
+}
+
+// maxTold bounds what is read of one call.
+const maxTold = 5000
+
+// OfCall lists the attempts to tell endpoints of a call's events, the oldest first.
+func (s *Service) OfCall(ctx context.Context, org, callID string) ([]Told, error) {
+	const q = `SELECT COALESCE(a.at, d.created_at), d.kind, d.event_id, d.webhook_id, d.id, COALESCE(a.n, 0), d.attempts, d.status,
+			COALESCE(a.response_status, 0), a.error
+		FROM webhook_deliveries d LEFT JOIN webhook_attempts a ON a.org_id = d.org_id AND a.delivery_id = d.id
+		WHERE d.org_id = $1 AND d.call_id = $2 ORDER BY COALESCE(a.at, d.created_at), d.sequence, d.id LIMIT $3`
+	rows, err := s.DB.Read(ctx).Query(ctx, q, org, callID, maxTold)
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries of call: %w", err)
+	}
+	defer rows.Close()
+	var all []Told
+	for rows.Next() {
+		var x Told
+		var attempts int
+		var fault db.Null
+		if err := rows.Scan(&x.At, &x.Event, &x.EventID, &x.WebhookID, &x.DeliveryID, &x.Attempt, &attempts, &x.Status,
+			&x.ResponseStatus, &fault); err != nil {
+			return nil, err
+		}
+		if x.Attempt < attempts {
+			x.Status = retrying
+		}
+		x.Error = string(fault)
+		all = append(all, x)
+	}
+	return all, rows.Err()
+}

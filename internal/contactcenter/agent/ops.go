@@ -1,0 +1,220 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with agents. What they do in queues is with the queues.
+func (s *Service) Operations() []op.Operation {
+	see := access.Either(access.UsersAdmin, access.QueuesRead, access.CallsRead)
+	return []op.Operation{
+		op.New("agents.list", "GET /agents", see, "List agents, and what they do now", s.List),
+		op.New("agents.get", "GET /agents/{id}", see, "Get one agent", s.Show),
+		op.New("agents.presence.set", "PUT /agents/{id}/presence", access.UsersAdmin, "Choose what an agent wants to be", s.SetPresence).ForSelf(),
+		op.New("agents.stats", "GET /agents/{id}/stats", access.CallsRead, "What an agent did", s.Stats),
+	}
+}
+
+// ListIn chooses agents.
+type ListIn struct {
+	op.Paging
+	Status  []string `query:"status" enum:"available,ringing,busy,wrap_up,away,dnd,offline" doc:"What they do now"`
+	QueueID string   `query:"queue_id" maxLength:"40"`
+	Skill   string   `query:"skill" maxLength:"40"`
+	Q       string   `query:"q" maxLength:"120" doc:"Part of a name or e-mail address, or an extension"`
+}
+
+// List returns agents in the order in which they were added.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Agent]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, org := s.DB.Read(ctx), access.Org(ctx)
+	found, err := s.search(ctx, q, org, in, after.ID, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.dress(ctx, q, org, found); err != nil {
+		return nil, err
+	}
+	page := op.Paged(ctx, in.Paging, found, func(a Agent) op.Position { return op.Position{ID: a.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) {
+		all, err := s.search(ctx, q, org, in, "", maxAgents)
+		return len(all), err
+	})
+}
+
+// maxAgents bounds the agents that are counted.
+const maxAgents = 100_000
+
+// search reads users until so many of them do what was asked for; what they do is in no column.
+func (s *Service) search(ctx context.Context, q db.Querier, org string, in *ListIn, after string, want int) ([]Agent, error) {
+	all := []Agent{}
+	for len(all) < want {
+		some, err := find(ctx, q, org, in, after, few)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.derive(ctx, q, org, some); err != nil {
+			return nil, err
+		}
+		for _, a := range some {
+			if in.wants(a) && len(all) < want {
+				all = append(all, a)
+			}
+		}
+		if len(some) < few {
+			break
+		}
+		after = some[len(some)-1].ID
+	}
+	return all, nil
+}
+
+func (in *ListIn) wants(a Agent) bool {
+	if _, has := a.Skills[in.Skill]; in.Skill != "" && !has {
+		return false
+	}
+	for _, s := range in.Status {
+		if s == a.Presence.Status {
+			return true
+		}
+	}
+	return len(in.Status) == 0
+}
+
+// OneIn names an agent.
+type OneIn struct {
+	ID string `path:"id" maxLength:"40" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+// Show returns one agent.
+func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Agent], error) {
+	a, err := s.one(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(a)
+}
+
+func (s *Service) one(ctx context.Context, q db.Querier, org, id string) (Agent, error) {
+	a, err := getAgent(ctx, q, org, id)
+	if db.IsNone(err) {
+		return a, op.NotFound("agent")
+	}
+	if err != nil {
+		return a, fmt.Errorf("get agent: %w", err)
+	}
+	one := []Agent{a}
+	if err := s.derive(ctx, q, org, one); err != nil {
+		return a, err
+	}
+	return one[0], s.dress(ctx, q, org, one)
+}
+
+// derive adds what agents do now.
+func (s *Service) derive(ctx context.Context, q db.Querier, org string, agents []Agent) error {
+	if len(agents) == 0 {
+		return nil
+	}
+	ids := make([]string, len(agents))
+	for i, a := range agents {
+		ids[i] = a.ID
+	}
+	all, err := s.States(ctx, q, org, ids)
+	if err != nil {
+		return err
+	}
+	for i := range agents {
+		a, x := &agents[i], all[agents[i].ID]
+		if x == nil { // removed meanwhile
+			x = &State{Availability: Offline}
+			x.Presence.Status = Offline
+		}
+		a.Presence, a.Availability, a.WrapUpUntil, a.DevicesRegistered = x.Presence, x.Availability, x.WrapUpUntil, x.Devices
+		if a.Presence.Status == Busy {
+			a.ActiveCallID = db.Null(x.CallID).Ptr()
+		}
+	}
+	return nil
+}
+
+// PresenceIn is what an agent chooses.
+type PresenceIn struct {
+	OneIn
+	Body PresenceBody
+}
+
+// PresenceBody is what an agent chooses.
+type PresenceBody struct {
+	Status           string  `json:"status" doc:"available, away, dnd or offline"`
+	Reason           string  `json:"reason,omitempty" doc:"At most 60 characters, such as lunch"`
+	Until            db.Time `json:"until,omitzero" doc:"From then on available again"`
+	AfterCurrentCall *bool   `json:"after_current_call,omitempty" doc:"On a call, it takes effect when the call has ended; true unless given"`
+}
+
+func (b PresenceBody) wrong(now db.Time) (wrong []op.Violation) {
+	switch b.Status {
+	case Available, Away, DND, Offline:
+	default:
+		wrong = append(wrong, op.Field("status", "invalid_value", "must be available, away, dnd or offline"))
+	}
+	if utf8.RuneCountInString(b.Reason) > 60 {
+		wrong = append(wrong, op.Field("reason", "invalid_length", "must have at most 60 characters"))
+	}
+	if !b.Until.IsZero() && !b.Until.After(now.Time) {
+		wrong = append(wrong, op.Field("until", "in_the_past", "must be in the future"))
+	}
+	return wrong
+}
+
+// SetPresence keeps what an agent chose. Choosing to be available ends wrap-up, and the pause after offers that were missed.
+func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agent], error) {
+	var a Agent
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		org := access.Org(ctx)
+		if _, err := s.one(ctx, tx, org, in.ID); err != nil {
+			return err
+		}
+		if wrong := in.Body.wrong(db.At(s.Now())); len(wrong) > 0 {
+			return op.Invalid(wrong...)
+		}
+		if err := s.take(ctx, tx, org, in.ID, in.Body); err != nil {
+			return fmt.Errorf("keep presence: %w", err)
+		}
+		var err error
+		a, err = s.one(ctx, tx, org, in.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(a)
+}
+
+// take keeps a choice for now, or for after the call.
+func (s *Service) take(ctx context.Context, tx db.Querier, org, id string, b PresenceBody) error {
+	all, err := s.States(ctx, tx, org, []string{id})
+	if err != nil {
+		return err
+	}
+	c := choice{Status: b.Status, Reason: b.Reason, Until: b.Until}
+	onCall := all[id].busy != "" || all[id].ringing != ""
+	if later := onCall && (b.AfterCurrentCall == nil || *b.AfterCurrentCall); later {
+		if err := ensure(ctx, tx, org, id, db.At(s.Now())); err != nil {
+			return err
+		}
+		return choose(ctx, tx, org, id, c, true)
+	}
+	if err := s.choose(ctx, tx, org, id, c); err != nil {
+		return err
+	}
+	return s.SettleIn(ctx, tx, org, []string{id})
+}

@@ -1,0 +1,153 @@
+package analytics
+
+import (
+	"context"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// longest is how far apart since and until may lie: 13 months.
+const longest = 397 * 24 * time.Hour
+
+// mostPoints bounds a series.
+const mostPoints = 2000
+
+// PeriodIn says which time is looked at, and in what steps.
+type PeriodIn struct {
+	Since    string `query:"since" maxLength:"40" doc:"From this time on: RFC 3339, or YYYY-MM-DD in the time zone; default the beginning of the day 30 days before until"`
+	Until    string `query:"until" maxLength:"40" doc:"Before this time: RFC 3339, or YYYY-MM-DD; default now. 13 months after since at most"`
+	Interval string `query:"interval" enum:"hour,day,week,month" default:"day" doc:"Steps of the series; weeks begin on Monday"`
+	Timezone string `query:"timezone" maxLength:"60" doc:"Time zone of days and hours, as in Europe/Berlin; the organisation's unless given"`
+}
+
+// A period is a stretch of time in steps.
+type period struct {
+	since, until time.Time
+	zone         *time.Location
+	interval     string
+	steps        []time.Time // where each begins; the first may begin before since
+}
+
+// period reads what was asked for.
+func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period, err error) {
+	if p.zone, err = s.zone(ctx, org, in.Timezone); err != nil {
+		return p, err
+	}
+	var wrong []op.Violation
+	read := func(field, text string, otherwise time.Time) time.Time {
+		t, ok := moment(text, p.zone)
+		if text == "" {
+			return otherwise
+		}
+		if !ok {
+			wrong = append(wrong, op.Field(field, "invalid_time", "must be a time such as 2026-01-31T09:30:00Z, or a date such as 2026-01-31"))
+		} else if t.Before(time.Unix(0, 0)) {
+			wrong = append(wrong, op.Field(field, "out_of_range", "must not lie before 1970"))
+		}
+		return t
+	}
+	p.interval = in.Interval
+	p.until = read("until", in.Until, s.Now())
+	p.since = read("since", in.Since, midnight(p.until.In(p.zone).AddDate(0, 0, -30)))
+	switch {
+	case len(wrong) > 0:
+	case !p.until.After(p.since):
+		wrong = append(wrong, op.Field("until", "out_of_range", "must lie after since"))
+	case p.until.Sub(p.since) > longest:
+		wrong = append(wrong, op.Field("since", "out_of_range", "must lie at most 13 months before until"))
+	default:
+		if p.steps = p.cut(); len(p.steps) > mostPoints {
+			wrong = append(wrong, op.Field("interval", "out_of_range", "makes more than 2000 steps: ask for a longer interval or a shorter time"))
+		}
+	}
+	if len(wrong) > 0 {
+		e := op.Invalid(wrong...)
+		e.Code = "invalid_query"
+		return p, e
+	}
+	return p, nil
+}
+
+func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, error) {
+	if name == "" {
+		return s.Zone(ctx, org)
+	}
+	z, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		e := op.Invalid(op.Field("timezone", "invalid_value", "not a time zone such as Europe/Berlin"))
+		e.Code = "invalid_query"
+		return nil, e
+	}
+	return z, nil
+}
+
+func moment(text string, zone *time.Location) (time.Time, bool) {
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, true
+	}
+	t, err := time.ParseInLocation(time.DateOnly, text, zone)
+	return t, err == nil
+}
+
+func midnight(t time.Time) time.Time {
+	year, month, day := t.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
+}
+
+// cut is where the steps begin.
+func (p period) cut() (steps []time.Time) {
+	for at := p.begin(p.since); at.Before(p.until) && len(steps) <= mostPoints; at = p.next(at) {
+		steps = append(steps, at)
+	}
+	return steps
+}
+
+// begin is the start of the step a time lies in.
+func (p period) begin(t time.Time) time.Time {
+	t = t.In(p.zone)
+	year, month, day := t.Date()
+	switch p.interval {
+	case "hour":
+		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second - time.Duration(t.Nanosecond()))
+	case "week":
+		return time.Date(year, month, day-(int(t.Weekday())+6)%7, 0, 0, 0, 0, p.zone)
+	case "month":
+		return time.Date(year, month, 1, 0, 0, 0, 0, p.zone)
+	}
+	return time.Date(year, month, day, 0, 0, 0, 0, p.zone)
+}
+
+func (p period) next(t time.Time) time.Time {
+	year, month, day := t.Date()
+	switch p.interval {
+	case "hour":
+		return t.Add(time.Hour)
+	case "week":
+		return time.Date(year, month, day+7, 0, 0, 0, 0, p.zone)
+	case "month":
+		return time.Date(year, month+1, 1, 0, 0, 0, 0, p.zone)
+	}
+	return time.Date(year, month, day+1, 0, 0, 0, 0, p.zone)
+}
+
+// step is the step a time lies in.
+func (p period) step(t time.Time) int {
+	low, high := 0, len(p.steps)
+	for high-low > 1 {
+		if middle := (low + high) / 2; p.steps[middle].After(t) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return low
+}
+
+// whole reports whether a period begins and ends with a quarter; the end may also lie in the future.
+func (p period) whole(now time.Time) bool {
+	return p.since.Equal(p.since.Truncate(quarter)) && (p.until.Equal(p.until.Truncate(quarter)) || !p.until.Before(now.Add(-time.Second)))
+}
+
+func (p period) times() (since, until db.Time) { return db.At(p.since), db.At(p.until) }

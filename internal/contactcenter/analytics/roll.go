@@ -1,0 +1,227 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// pause is how long what ended waits to be counted, unless somebody asks.
+const pause = 5 * time.Second
+
+// overlap is how far before the last count a restart counts again: calls end a moment before that is committed.
+const overlap = 10 * time.Minute
+
+// CatchUp counts what the counts of an earlier run lack, of each of the organisations.
+func (s *Service) CatchUp(ctx context.Context, orgs []string) {
+	for _, org := range orgs {
+		if err := s.catchUp(ctx, org); err != nil && ctx.Err() == nil {
+			s.Log.Warn("calls not counted", "org", org, "err", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.caught = true
+}
+
+// Run counts what has ended, until the context ends.
+func (s *Service) Run(ctx context.Context) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, org := range s.waiting() {
+			if err := s.settle(ctx, org); err != nil && ctx.Err() == nil {
+				s.Log.Warn("calls not counted", "org", org, "err", err)
+			}
+		}
+	}
+}
+
+// prepared reports whether everything is counted that an organisation's calls came to before this run. Of one that is newer than
+// the run it is counted now.
+func (s *Service) prepared(ctx context.Context, org string) (bool, error) {
+	s.mu.Lock()
+	ready, caught := s.ready[org], s.caught
+	s.mu.Unlock()
+	if ready || !caught {
+		return ready, nil
+	}
+	return true, s.catchUp(ctx, org)
+}
+
+// catchUp counts the quarters of calls that ended since the last count.
+func (s *Service) catchUp(ctx context.Context, org string) error {
+	var until db.Time
+	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT until FROM call_counted WHERE org_id = $1`, org).Scan(&until)
+	if err != nil && !db.IsNone(err) {
+		return err
+	}
+	var since db.Time
+	if !until.IsZero() {
+		since = db.At(until.Add(-overlap))
+	}
+	if err := s.markSince(ctx, org, since); err != nil {
+		return err
+	}
+	if err := s.settle(ctx, org); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready[org] = true
+	return nil
+}
+
+// markSince marks the quarters in which calls began that ended since a time.
+func (s *Service) markSince(ctx context.Context, org string, since db.Time) error {
+	const q = `SELECT DISTINCT started_at - started_at % $3 FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL AND ended_at >= $2`
+	rows, err := s.DB.Read(ctx).Query(ctx, q, org, max(since.UnixMicro(), 0), quarter.Microseconds())
+	if err != nil {
+		return fmt.Errorf("find calls to count: %w", err)
+	}
+	defer rows.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for rows.Next() {
+		var at int64
+		if err := rows.Scan(&at); err != nil {
+			return err
+		}
+		s.mark(org, at)
+	}
+	return rows.Err()
+}
+
+// settle counts what is marked of an organisation.
+func (s *Service) settle(ctx context.Context, org string) error {
+	turn := s.turn(org)
+	turn.Lock()
+	defer turn.Unlock()
+	began := db.At(s.Now())
+	all := s.take(org)
+	if len(all) == 0 {
+		return nil
+	}
+	for at := range all {
+		if err := s.count(ctx, org, at); err != nil {
+			s.again(org, all)
+			return err
+		}
+		delete(all, at)
+	}
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		_, err := tx.Exec(ctx, `UPDATE call_counted SET until = $2 WHERE org_id = $1 AND until < $2`, org, began)
+		return err
+	})
+}
+
+// again marks what could not be counted.
+func (s *Service) again(org string, all map[int64]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for at := range all {
+		s.mark(org, at)
+	}
+}
+
+// errOvertaken says that another node counted meanwhile.
+var errOvertaken = errors.New("counted by another node meanwhile")
+
+// count counts a quarter anew: it is read outside the transaction, for which others would wait, and read again where another
+// node has counted meanwhile.
+func (s *Service) count(ctx context.Context, org string, at int64) error {
+	for {
+		version, err := s.version(ctx, org)
+		if err != nil {
+			return err
+		}
+		sums, err := s.sums(ctx, org, at)
+		if err != nil {
+			return err
+		}
+		err = s.DB.Tx(ctx, func(tx db.Querier) error { return replace(ctx, tx, org, at, sums, version) })
+		if !errors.Is(err, errOvertaken) {
+			return err
+		}
+	}
+}
+
+func (s *Service) version(ctx context.Context, org string) (v int64, err error) {
+	const q = `INSERT INTO call_counted (org_id, until, version) VALUES ($1, 0, 0) ON CONFLICT (org_id) DO NOTHING`
+	err = s.DB.Read(ctx).QueryRow(ctx, `SELECT version FROM call_counted WHERE org_id = $1`, org).Scan(&v)
+	if !db.IsNone(err) {
+		return v, err
+	}
+	return 0, s.DB.Tx(ctx, func(tx db.Querier) error {
+		_, err := tx.Exec(ctx, q, org)
+		return err
+	})
+}
+
+// A place is where calls are counted within a quarter.
+type place struct{ dimension, key string }
+
+// sums counts the calls that began in a quarter.
+func (s *Service) sums(ctx context.Context, org string, at int64) (map[place]*Counts, error) {
+	const text = `SELECT ` + recordColumns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
+	sums := map[place]*Counts{}
+	from := time.UnixMicro(at)
+	err := s.each(ctx, db.Where(text, org).Between("started_at", db.At(from), db.At(from.Add(quarter))), func(r record) {
+		one := s.counts(org, r)
+		for _, d := range dimensions {
+			key, ok := r.key(d)
+			if !ok {
+				continue
+			}
+			p := place{d, key}
+			if sums[p] == nil {
+				sums[p] = &Counts{}
+			}
+			sums[p].add(one)
+		}
+	})
+	return sums, err
+}
+
+// replace writes the counts of a quarter in place of those there were, unless another node came first.
+func replace(ctx context.Context, tx db.Querier, org string, at int64, sums map[place]*Counts, version int64) error {
+	const turn = `UPDATE call_counted SET version = version + 1 WHERE org_id = $1 AND version = $2`
+	r, err := tx.Exec(ctx, turn, org, version)
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, errOvertaken)
+	}
+	for _, d := range dimensions {
+		if _, err := tx.Exec(ctx, `DELETE FROM call_counts WHERE org_id = $1 AND dimension = $2 AND at = $3`, org, d, at); err != nil {
+			return err
+		}
+	}
+	for p, c := range sums {
+		if err := insert(ctx, tx, org, at, p, c); err != nil {
+			return fmt.Errorf("count calls by %s: %w", p.dimension, err)
+		}
+	}
+	return nil
+}
+
+func insert(ctx context.Context, tx db.Querier, org string, at int64, p place, c *Counts) error {
+	const q = `INSERT INTO call_counts (org_id, dimension, at, key, total, inbound, outbound, internal, answered, missed, abandoned,
+			voicemail, queued, in_time, ring_seconds, queue_seconds, talk_seconds, hold_seconds, callers)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+	args := []any{org, p.dimension, at, p.key}
+	for _, n := range c.numbers() {
+		args = append(args, n)
+	}
+	_, err := tx.Exec(ctx, q, append(args, c.Callers.bytes())...)
+	return err
+}

@@ -1,0 +1,155 @@
+package analytics
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// A sheet adds figures up: in all, by step, and by group.
+type sheet[T any] struct {
+	all    T
+	steps  []T
+	groups map[string]*T
+	names  []string // of the members that groups have in common
+}
+
+func newSheet[T any](q ask, names []string) *sheet[T] {
+	return &sheet[T]{steps: make([]T, len(q.steps)), groups: map[string]*T{}, names: names}
+}
+
+// at is where something is added: to all, to its step, and to its group unless it lacks a member of it.
+func (s *sheet[T]) at(q ask, at time.Time, member func(name string) string) []*T {
+	into := []*T{&s.all, &s.steps[q.step(at)]}
+	if len(s.names) == 0 {
+		return into
+	}
+	keys := make([]string, len(s.names))
+	for i, name := range s.names {
+		if keys[i] = member(name); keys[i] == "" {
+			return into
+		}
+	}
+	key := strings.Join(keys, "\n")
+	if s.groups[key] == nil {
+		s.groups[key] = new(T)
+	}
+	return append(into, s.groups[key])
+}
+
+// sorted lists the groups, largest first.
+func (s *sheet[T]) sorted(size func(*T) int64) []string {
+	keys := make([]string, 0, len(s.groups))
+	for k := range s.groups {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(x, y string) int {
+		if a, b := size(s.groups[x]), size(s.groups[y]); a != b {
+			return int(b - a)
+		}
+		return strings.Compare(x, y)
+	})
+	return keys
+}
+
+// by names what a group has in common.
+func (s *sheet[T]) by(key string) map[string]string {
+	by := map[string]string{}
+	for i, v := range strings.Split(key, "\n") {
+		by[s.names[i]] = v
+	}
+	return by
+}
+
+// A line is what stands in a row of a table: the step or the members of the group, and the figures.
+type line struct {
+	at      db.Time
+	by      map[string]string
+	figures any
+}
+
+// lined makes a table of lines: by group where there are any names, else by step.
+func lined(names []string, lines []line, none any) [][]string {
+	head, _ := columns(none)
+	if len(names) == 0 {
+		names = []string{"at"}
+	}
+	out := [][]string{append(slices.Clone(names), head...)}
+	for _, l := range lines {
+		var row []string
+		for _, n := range names {
+			if l.by == nil {
+				row = append(row, l.at.String())
+				continue
+			}
+			row = append(row, safe(l.by[n]))
+		}
+		_, values := columns(l.figures)
+		out = append(out, append(row, values...))
+	}
+	return out
+}
+
+// unique leaves each name once.
+func unique(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// rows reads what a filter lets through.
+func (s *Service) rows(ctx context.Context, f *db.Filter, end string, scan func(*sql.Rows) error) error {
+	text, args := f.SQL()
+	rows, err := s.DB.Read(ctx).Query(ctx, text+end, args...)
+	if err != nil {
+		return fmt.Errorf("read what is to be counted: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return fmt.Errorf("read what is to be counted: %w", err)
+		}
+	}
+	return rows.Err()
+}
+
+// narrow narrows records that stand beside their calls, named calls in the statement.
+func (q ask) narrow(f *db.Filter) *db.Filter {
+	since, until := q.times()
+	f.Between("calls.started_at", since, until)
+	for _, d := range dimensions {
+		if key, ok := q.only[d]; ok {
+			f.Equal("calls."+columnOf[d], key)
+		}
+	}
+	for _, t := range q.tags {
+		f.And(withTag, t)
+	}
+	return f
+}
+
+// ratio is part of all in per cent, with two digits; nil of nothing.
+func ratio(part, of float64) *float64 {
+	if of == 0 {
+		return nil
+	}
+	return mean(100*part, of)
+}
+
+// mean has two digits; nil of nothing.
+func mean(sum, of float64) *float64 {
+	if of == 0 {
+		return nil
+	}
+	v := float64(int64(100*sum/of+0.5)) / 100
+	return &v
+}

@@ -1,0 +1,159 @@
+// Package flow keeps what happens to callers: menus, groups, assistants and whole graphs of steps, checked, with their versions.
+package flow
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// A Flow is what happens to a caller, step by step.
+type Flow struct {
+	ID           string   `json:"id" example:"flw_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Name         string   `json:"name"`
+	Kind         string   `json:"kind" enum:"ivr,hunt_group,ai_agent,graph"`
+	Status       string   `json:"status" enum:"draft,published,archived"`
+	Version      int      `json:"version" doc:"In force; 0 before the first is published"`
+	DraftVersion *int     `json:"draft_version" doc:"What the draft becomes when it is published; null where there is none"`
+	Entry        string   `json:"entry,omitempty"`
+	Nodes        []Node   `json:"nodes,omitempty"`
+	Warnings     []Fault  `json:"warnings,omitempty"`
+	NumberIDs    []string `json:"number_ids" nullable:"false"`
+	Timezone     *string  `json:"timezone" doc:"null: that of the organisation"`
+	Language     *string  `json:"language" doc:"null: that of the organisation"`
+	CreatedAt    db.Time  `json:"created_at"`
+	UpdatedAt    db.Time  `json:"updated_at"`
+	PublishedAt  db.Time  `json:"published_at" nullable:"true"`
+
+	OrgID string `json:"-"`
+	draft *Graph
+}
+
+// The states of a flow.
+const (
+	Draft     = "draft"
+	Published = "published"
+	Archived  = "archived"
+)
+
+// A Version is a flow as it was published. It is never changed.
+type Version struct {
+	ID          string  `json:"id" example:"flv_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Version     int     `json:"version"`
+	InForce     bool    `json:"in_force"`
+	Comment     *string `json:"comment"`
+	PublishedBy *string `json:"published_by" doc:"User or API key"`
+	PublishedAt db.Time `json:"published_at"`
+	NodesCount  int     `json:"nodes_count"`
+
+	graph Graph
+}
+
+// Changed is the bus subject on which org/id of a flow is published when another version is in force.
+const Changed = "changed.flows"
+
+// Config is what the room is made of.
+type Config struct {
+	DB   *db.DB
+	Orgs *org.Service
+	Bus  *bus.Bus
+	Now  func() time.Time
+}
+
+// Service is the room. The function fields are set before the first request.
+type Service struct {
+	References
+	// Numbers tells the numbers that lead to flows, by the flow's id.
+	Numbers func(ctx context.Context, q db.Querier, org string, flows []string) (map[string][]string, error)
+	// Assign makes numbers lead to a flow, and returns those that the organisation does not have.
+	Assign func(ctx context.Context, tx db.Querier, org, flow string, numbers []string) (missing []string, err error)
+	// Uses finds what leads to a flow, beside other flows.
+	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
+
+	Config
+	programs *bus.Cache[*Program]
+}
+
+const cacheLife = time.Minute
+
+// New makes the room.
+func New(c Config) *Service {
+	return &Service{Config: c, programs: bus.NewCache[*Program](c.Bus, Changed, cacheLife, c.Now)}
+}
+
+// Get returns a flow that was not removed, or db.ErrNone.
+func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Flow, error) {
+	f, err := get(ctx, q, org, id)
+	if err == nil && f.Status == Archived {
+		return f, db.ErrNone
+	}
+	return f, err
+}
+
+// Program returns the version of a flow that is in force, ready to be carried out; db.ErrNone where there is none. It is on the path of
+// inbound calls, and cached. A call keeps the program it entered.
+func (s *Service) Program(ctx context.Context, org, id string) (*Program, error) {
+	return s.programs.Get(org+"/"+id, func() (*Program, error) {
+		q := s.DB.Read(db.Detached(ctx))
+		f, err := s.Get(ctx, q, org, id)
+		if err == nil && f.Version == 0 {
+			err = db.ErrNone
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find flow: %w", err)
+		}
+		return s.ProgramOf(ctx, q, f, f.Version)
+	})
+}
+
+// ProgramOf returns a version of a flow ready to be carried out: for calls that were carried on after a restart.
+func (s *Service) ProgramOf(ctx context.Context, q db.Querier, f Flow, version int) (*Program, error) {
+	v, err := getVersion(ctx, q, f.OrgID, f.ID, version)
+	if err != nil {
+		return nil, fmt.Errorf("find version %d of flow: %w", version, err)
+	}
+	p, _, err := compile(ctx, f.OrgID, anything, v.graph)
+	p.FlowID, p.Name, p.Version = f.ID, f.Name, version
+	return p, err
+}
+
+// anything is what published versions are read with: what they refer to was there when they were published.
+var anything = References{
+	Reach:      func(context.Context, string, string) (string, error) { return "", nil },
+	HasAudio:   func(context.Context, string, string) (bool, error) { return true, nil },
+	OwnsNumber: func(context.Context, string, string) (bool, error) { return true, nil },
+}
+
+// refuse says what is wrong with a graph.
+func refuse(faults []Fault) error {
+	e := &op.Error{Code: "flow_invalid", Detail: faults[0].Message}
+	for _, f := range faults {
+		field := "nodes"
+		if f.NodeID != "" {
+			field = "nodes." + f.NodeID
+		}
+		e.Fields = append(e.Fields, op.Field(field, f.Code, f.Message))
+	}
+	if first := e.Fields[0]; first.Field != "nodes" {
+		e.Detail = first.Field + ": " + first.Message
+	}
+	return e
+}
+
+// wanted reads which version is asked for: draft, published or a number.
+func wanted(text string) (number int, draft, ok bool) {
+	switch text {
+	case "draft":
+		return 0, true, true
+	case "published":
+		return 0, false, true
+	}
+	n, err := strconv.Atoi(text)
+	return n, false, err == nil && n > 0
+}

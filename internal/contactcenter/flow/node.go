@@ -1,0 +1,357 @@
+package flow
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"soniq/internal/identity/org"
+)
+
+// A Node is a step of a flow as it is given and kept: its config by its type, and the node that follows each outcome.
+type Node struct {
+	ID     string            `json:"id" example:"menu" doc:"1 to 60 letters, digits, _ or -"`
+	Type   string            `json:"type" doc:"play, menu, collect, hours, condition, set, hunt_group, queue, ai_agent, contact_lookup, http, transfer, voicemail, callback, sms, record, tag or hangup"`
+	Config map[string]any    `json:"config,omitempty" doc:"By type"`
+	Next   map[string]string `json:"next,omitempty" doc:"The node that follows each outcome"`
+}
+
+// A Step is a node ready to be carried out. Config is a pointer to the struct of its type, such as *Menu.
+type Step struct {
+	ID     string
+	Config Action
+	Next   map[string]string
+}
+
+// An Action is what a node of one type does.
+type Action interface {
+	// Type is the name of the type.
+	Type() string
+	// Outcomes lists what can come of it.
+	Outcomes() []Outcome
+	check(c *checker)
+}
+
+// An Outcome is one thing that can come of a node.
+type Outcome struct {
+	Name string
+	// Needed says that the caller goes on from here, so that a node must follow. Where none follows another outcome, Instead is taken;
+	// where that is "", the flow ends.
+	Needed  bool
+	Instead string
+}
+
+func needed(names ...string) (all []Outcome) {
+	for _, n := range names {
+		all = append(all, Outcome{Name: n, Needed: true})
+	}
+	return all
+}
+
+func last(names ...string) (all []Outcome) {
+	for _, n := range names {
+		all = append(all, Outcome{Name: n})
+	}
+	return all
+}
+
+// A Prompt is what is said: a sound, or a text that is spoken, in which {{expressions}} are filled in.
+type Prompt struct {
+	AudioID string `json:"audio_id,omitempty"`
+	Text    string `json:"text,omitempty"`
+	Voice   string `json:"voice,omitempty"`
+}
+
+// UnmarshalJSON takes a text for one that is spoken, or for the id of a sound.
+func (p *Prompt) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		*p = promptOf(text)
+		return nil
+	}
+	type plain Prompt
+	return strict(b, (*plain)(p))
+}
+
+var audioForm = regexp.MustCompile(`^aud_[0-9A-Z]{26}$`)
+
+func promptOf(text string) Prompt {
+	if audioForm.MatchString(text) {
+		return Prompt{AudioID: text}
+	}
+	return Prompt{Text: text}
+}
+
+// The configs, by type.
+type (
+	// Play says something.
+	Play struct {
+		Prompt
+		Interrupt bool `json:"interrupt,omitempty"` // a key ends it
+	}
+	// Menu says something and waits for a key, or for one of the labels to be said.
+	Menu struct {
+		Prompt  Prompt            `json:"prompt"`
+		Digits  map[string]string `json:"digits"` // label by digit; each digit is an outcome
+		Speech  bool              `json:"speech,omitempty"`
+		Timeout int               `json:"timeout_seconds,omitempty"`
+		Retries int               `json:"retries,omitempty"`
+	}
+	// Collect waits for several digits and keeps them in a variable.
+	Collect struct {
+		Prompt     Prompt `json:"prompt"`
+		Min        int    `json:"min,omitempty"`
+		Max        int    `json:"max,omitempty"`
+		Terminator string `json:"terminator,omitempty"`
+		Variable   string `json:"variable"`
+		Mask       bool   `json:"mask,omitempty"` // keep the digits out of logs and recordings
+		Timeout    int    `json:"timeout_seconds,omitempty"`
+	}
+	// Hours goes on by the time of the call.
+	Hours struct {
+		Hours    org.Hours `json:"hours"`
+		Holidays []string  `json:"holidays,omitempty"` // dates, or month and day of every year
+	}
+	// Condition goes on by an expression.
+	Condition struct {
+		Expression string `json:"expression"`
+		program    *Expression
+	}
+	// Set keeps values under names.
+	Set struct {
+		Variables map[string]any `json:"variables"`
+		texts     map[string]*Template
+	}
+	// HuntGroup rings people.
+	HuntGroup struct {
+		Members     []HuntMember `json:"members"`
+		Strategy    string       `json:"strategy,omitempty"`
+		RingTimeout int          `json:"ring_timeout_seconds,omitempty"`
+	}
+	// Queue lets the caller wait for an agent.
+	Queue struct {
+		QueueID  string `json:"queue_id"`
+		Priority *int   `json:"priority,omitempty"`
+		MaxWait  *int   `json:"max_wait_seconds,omitempty"`
+	}
+	// AIAgent has an assistant speak with the caller.
+	AIAgent struct {
+		Instructions  string   `json:"instructions"`
+		Voice         string   `json:"voice,omitempty"`
+		Language      string   `json:"language,omitempty"`
+		Greeting      string   `json:"greeting,omitempty"`
+		Tools         []string `json:"tools,omitempty"`
+		Handoff       string   `json:"handoff,omitempty"`
+		MaxMinutes    int      `json:"max_minutes,omitempty"`
+		Interruptible *bool    `json:"interruptible,omitempty"`
+		SMSFrom       string   `json:"sms_from,omitempty"`          // for send_sms; "": the number that was called
+		Mailbox       string   `json:"mailbox,omitempty"`           // for take_message; "": the flow's
+		CallbackQueue string   `json:"callback_queue_id,omitempty"` // for schedule_callback; "": the queue of handoff
+		HTTP          *HTTP    `json:"http,omitempty"`              // for http
+		HTTPAbout     string   `json:"http_about,omitempty"`        // what the agent is told of it
+	}
+	// ContactLookup finds out who calls, and keeps it in a variable.
+	ContactLookup struct {
+		TimeoutMS int    `json:"timeout_ms,omitempty"`
+		Variable  string `json:"variable,omitempty"`
+	}
+	// HTTP asks a server of the organisation.
+	HTTP struct {
+		URL       string            `json:"url"`
+		Method    string            `json:"method,omitempty"`
+		Body      string            `json:"body,omitempty"`
+		Headers   map[string]string `json:"headers,omitempty"`
+		TimeoutMS int               `json:"timeout_ms,omitempty"`
+		Signed    bool              `json:"signed,omitempty"`
+		Variable  string            `json:"variable,omitempty"`
+	}
+	// Transfer connects the caller with a destination.
+	Transfer struct {
+		To      string `json:"to"`
+		Timeout int    `json:"timeout_seconds,omitempty"`
+	}
+	// Voicemail takes a message.
+	Voicemail struct {
+		Mailbox         string `json:"mailbox"`
+		GreetingAudioID string `json:"greeting_audio_id,omitempty"`
+		MaxSeconds      int    `json:"max_seconds,omitempty"`
+	}
+	// Callback offers to call back.
+	Callback struct {
+		QueueID       string `json:"queue_id"`
+		ConfirmNumber bool   `json:"confirm_number,omitempty"`
+	}
+	// SMS sends a message to the caller.
+	SMS struct {
+		From string `json:"from"`
+		Body string `json:"body"`
+	}
+	// Record switches recording.
+	Record struct {
+		Action   string `json:"action"`
+		Announce bool   `json:"announce,omitempty"`
+	}
+	// Tag tags the call.
+	Tag struct {
+		Tags []string `json:"tags"`
+	}
+	// Hangup ends the call.
+	Hangup struct {
+		Reason string `json:"reason,omitempty"`
+	}
+)
+
+// A HuntMember is somebody who is rung.
+type HuntMember struct {
+	UserID string `json:"user_id,omitempty"`
+	Number string `json:"number,omitempty"`
+}
+
+func (*Play) Type() string          { return "play" }
+func (*Menu) Type() string          { return "menu" }
+func (*Collect) Type() string       { return "collect" }
+func (*Hours) Type() string         { return "hours" }
+func (*Condition) Type() string     { return "condition" }
+func (*Set) Type() string           { return "set" }
+func (*HuntGroup) Type() string     { return "hunt_group" }
+func (*Queue) Type() string         { return "queue" }
+func (*AIAgent) Type() string       { return "ai_agent" }
+func (*ContactLookup) Type() string { return "contact_lookup" }
+func (*HTTP) Type() string          { return "http" }
+func (*Transfer) Type() string      { return "transfer" }
+func (*Voicemail) Type() string     { return "voicemail" }
+func (*Callback) Type() string      { return "callback" }
+func (*SMS) Type() string           { return "sms" }
+func (*Record) Type() string        { return "record" }
+func (*Tag) Type() string           { return "tag" }
+func (*Hangup) Type() string        { return "hangup" }
+
+func (*Play) Outcomes() []Outcome    { return needed("done") }
+func (*Collect) Outcomes() []Outcome { return needed("done", "timeout") }
+func (*Hours) Outcomes() []Outcome {
+	return append(needed("open", "closed"), Outcome{Name: "holiday", Instead: "closed"})
+}
+func (*Condition) Outcomes() []Outcome { return needed("true", "false") }
+func (*Set) Outcomes() []Outcome       { return needed("done") }
+func (*HuntGroup) Outcomes() []Outcome {
+	return append(append(last("answered"), needed("no_answer")...), Outcome{Name: "busy", Instead: "no_answer"})
+}
+func (*Queue) Outcomes() []Outcome {
+	return append(append(last("answered", "callback"), needed("timeout", "overflow")...), Outcome{Name: "empty", Instead: "overflow"})
+}
+func (*AIAgent) Outcomes() []Outcome {
+	return append(append(last("completed", "handoff"), needed("failed")...), Outcome{Name: "silence", Instead: "failed"})
+}
+func (*ContactLookup) Outcomes() []Outcome { return needed("hit", "miss") }
+func (*HTTP) Outcomes() []Outcome          { return needed("success", "error") }
+func (*Transfer) Outcomes() []Outcome      { return append(last("answered"), needed("failed")...) }
+func (*Voicemail) Outcomes() []Outcome     { return last("left", "empty") }
+func (*Callback) Outcomes() []Outcome      { return append(last("accepted"), needed("declined")...) }
+func (*SMS) Outcomes() []Outcome           { return needed("sent", "failed") }
+func (*Record) Outcomes() []Outcome        { return needed("done") }
+func (*Tag) Outcomes() []Outcome           { return needed("done") }
+func (*Hangup) Outcomes() []Outcome        { return nil }
+
+// CallbackTo is the queue from which callers are called back; "" where there is none.
+func (a *AIAgent) CallbackTo() string {
+	if a.CallbackQueue != "" {
+		return a.CallbackQueue
+	}
+	id, _ := strings.CutPrefix(a.Handoff, "queue:")
+	if id == a.Handoff {
+		return ""
+	}
+	return id
+}
+
+// Outcomes are the digits, then what comes of pressing none, or others.
+func (m *Menu) Outcomes() []Outcome {
+	var digits []string
+	for d := range m.Digits {
+		digits = append(digits, d)
+	}
+	slices.Sort(digits)
+	return append(needed(digits...), needed("timeout", "invalid")...)
+}
+
+// newConfig makes the config of a type with its usual values; nil for a type that is not known.
+func newConfig(kind string) Action {
+	switch kind {
+	case "play":
+		return &Play{}
+	case "menu":
+		return &Menu{Timeout: 5, Retries: 2}
+	case "collect":
+		return &Collect{Min: 1, Max: 32, Terminator: "#", Timeout: 5}
+	case "hours":
+		return &Hours{}
+	case "condition":
+		return &Condition{}
+	case "set":
+		return &Set{}
+	case "hunt_group":
+		return &HuntGroup{Strategy: "simultaneous", RingTimeout: 20}
+	case "queue":
+		return &Queue{}
+	case "ai_agent":
+		return &AIAgent{MaxMinutes: 10}
+	case "contact_lookup":
+		return &ContactLookup{TimeoutMS: 200, Variable: "contact"}
+	case "http":
+		return &HTTP{Method: "POST", TimeoutMS: 3000}
+	case "transfer":
+		return &Transfer{Timeout: 25}
+	case "voicemail":
+		return &Voicemail{MaxSeconds: 180}
+	case "callback":
+		return &Callback{}
+	case "sms":
+		return &SMS{}
+	case "record":
+		return &Record{}
+	case "tag":
+		return &Tag{}
+	case "hangup":
+		return &Hangup{}
+	}
+	return nil
+}
+
+// instant are types that take no time: a circle of nothing but these never ends.
+func instant(c Action) bool {
+	switch c.(type) {
+	case *Hours, *Condition, *Set, *ContactLookup, *HTTP, *SMS, *Record, *Tag:
+		return true
+	}
+	return false
+}
+
+// strict reads JSON without members that are not known.
+func strict(b []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
+}
+
+// parse reads the config of a node.
+func (n Node) parse() (Action, error) {
+	c := newConfig(n.Type)
+	if c == nil {
+		return nil, nil
+	}
+	given := n.Config
+	if given == nil {
+		given = map[string]any{}
+	}
+	b, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	if err := strict(b, c); err != nil {
+		return nil, fmt.Errorf("the config cannot be read: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,405 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with flows.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("flows.list", "GET /flows", access.FlowsAdmin, "List flows", s.List).Tool("list_call_flows"),
+		op.New("flows.create", "POST /flows", access.FlowsAdmin, "Add a flow", s.Create).Status(201).Fails("flow_invalid").Tool("create_call_flow"),
+		op.New("flows.validate", "POST /flows/validate", access.FlowsAdmin, "Say what is wrong with a flow", s.Validate).Reads(),
+		op.New("flows.get", "GET /flows/{id}", access.FlowsAdmin, "Get one flow", s.Show),
+		op.New("flows.update", "PATCH /flows/{id}", access.FlowsAdmin, "Replace the draft of a flow", s.Update).Fails("flow_invalid"),
+		op.Delete("flows.delete", "DELETE /flows/{id}", access.FlowsAdmin, "Remove a flow nothing leads to", s.Delete),
+		op.New("flows.publish", "POST /flows/{id}/publish", access.FlowsAdmin, "Put the draft of a flow in force", s.Publish).Fails("flow_invalid"),
+		op.New("flows.versions", "GET /flows/{id}/versions", access.FlowsAdmin, "List the versions of a flow, newest first", s.Versions),
+		op.New("flows.rollback", "POST /flows/{id}/rollback", access.FlowsAdmin, "Put an earlier version of a flow in force", s.Rollback).Fails("flow_invalid"),
+		op.New("flows.simulate", "POST /flows/{id}/simulate", access.FlowsAdmin, "Go through a flow as a caller would", s.Simulate).Reads(),
+	}
+}
+
+// ListIn chooses flows.
+type ListIn struct {
+	op.Paging
+	Kind     []string `query:"kind" enum:"ivr,hunt_group,ai_agent,graph"`
+	Status   []string `query:"status" enum:"draft,published,archived" doc:"All but archived ones unless given"`
+	NumberID string   `query:"number_id" maxLength:"40" doc:"A number that leads to it"`
+	Q        string   `query:"q" maxLength:"120" doc:"Part of a name"`
+}
+
+// List returns flows, without their nodes, in the order in which they were added.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Flow]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, org := s.DB.Read(ctx), access.Org(ctx)
+	found, err := list(ctx, q, in.narrow(org).Page("id", false, after.ID, after.ID, in.Limit))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.numbered(ctx, q, org, found); err != nil {
+		return nil, err
+	}
+	page := op.Paged(ctx, in.Paging, found, func(f Flow) op.Position { return op.Position{ID: f.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
+}
+
+// numbered adds the numbers that lead to flows.
+func (s *Service) numbered(ctx context.Context, q db.Querier, org string, found []Flow) error {
+	if len(found) == 0 {
+		return nil
+	}
+	ids := make([]string, len(found))
+	for i, f := range found {
+		ids[i] = f.ID
+	}
+	numbers, err := s.Numbers(ctx, q, org, ids)
+	for i := range found {
+		found[i].NumberIDs = append([]string{}, numbers[found[i].ID]...)
+	}
+	return err
+}
+
+// CreateIn is a flow to add.
+type CreateIn struct{ Body Fresh }
+
+// Fresh is a flow to add: a whole graph, or one of the short forms.
+type Fresh struct {
+	Name      string     `json:"name"`
+	Entry     string     `json:"entry,omitempty" doc:"The node a call begins with"`
+	Nodes     []Node     `json:"nodes,omitempty"`
+	IVR       *IVR       `json:"ivr,omitempty"`
+	HuntGroup *Hunt      `json:"hunt_group,omitempty"`
+	AIAgent   *Assistant `json:"ai_agent,omitempty"`
+	Timezone  string     `json:"timezone,omitempty" doc:"That of the organisation unless given"`
+	Language  string     `json:"language,omitempty" doc:"That of the organisation unless given"`
+	Publish   bool       `json:"publish,omitempty" doc:"Put it in force at once"`
+	NumberIDs []string   `json:"number_ids,omitempty" doc:"Numbers that lead to it from now on; needs publish"`
+}
+
+// wrongParts lists what is wrong beside the graph.
+func wrongParts(name, timezone, tag string) (wrong []op.Violation) {
+	if strings.TrimSpace(name) == "" || len([]rune(name)) > 120 {
+		wrong = append(wrong, op.Field("name", "invalid_length", "must have 1 to 120 characters"))
+	}
+	if _, err := time.LoadLocation(timezone); err != nil || timezone == "Local" {
+		wrong = append(wrong, op.Field("timezone", "invalid_timezone", "must be an IANA name such as Europe/London"))
+	}
+	if tag != "" {
+		if _, err := language.Parse(tag); err != nil {
+			wrong = append(wrong, op.Field("language", "invalid_language", "must be a language tag such as en or de-CH"))
+		}
+	}
+	return wrong
+}
+
+// Create adds a flow, and puts it in force where that is asked for.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], error) {
+	g, kind, wrong := in.Body.graph()
+	wrong = append(wrongParts(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...)
+	if len(in.Body.NumberIDs) > 0 && !in.Body.Publish {
+		wrong = append(wrong, op.Field("number_ids", "not_published", "numbers can lead to a published flow only; set publish"))
+	}
+	if len(wrong) > 0 {
+		return nil, op.Invalid(wrong...)
+	}
+	now := db.At(s.Now())
+	f := Flow{ID: db.NewID("flw"), OrgID: access.Org(ctx), Name: in.Body.Name, Kind: kind, Status: Draft, CreatedAt: now, UpdatedAt: now, draft: &g}
+	first := 1
+	f.DraftVersion, f.NumberIDs = &first, []string{}
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if err := s.check(ctx, &f); err != nil {
+			return err
+		}
+		if err := insert(ctx, tx, f); err != nil {
+			return fmt.Errorf("add flow: %w", err)
+		}
+		if in.Body.Publish {
+			if err := s.publish(ctx, tx, &f, ""); err != nil {
+				return err
+			}
+		}
+		return s.assign(ctx, tx, &f, in.Body.NumberIDs)
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.shown(ctx, f, g)
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Flow]{Body: shown, Location: op.Prefix + "/flows/" + f.ID, ETag: op.Tag(f.UpdatedAt)}, nil
+}
+
+// check refuses a draft that could not be carried out, and keeps what is odd about it.
+func (s *Service) check(ctx context.Context, f *Flow) error {
+	_, found, err := compile(ctx, f.OrgID, s.References, *f.draft)
+	if err != nil {
+		return fmt.Errorf("check flow: %w", err)
+	}
+	if len(found.Errors) > 0 {
+		return refuse(found.Errors)
+	}
+	f.Warnings = found.Warnings
+	return nil
+}
+
+func (s *Service) assign(ctx context.Context, tx db.Querier, f *Flow, numbers []string) error {
+	if len(numbers) == 0 {
+		return nil
+	}
+	missing, err := s.Assign(ctx, tx, f.OrgID, f.ID, numbers)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return op.Invalid(op.Field("number_ids", "not_found", "no such number: "+strings.Join(missing, ", ")))
+	}
+	return nil
+}
+
+// shown is a flow with a graph.
+func (s *Service) shown(ctx context.Context, f Flow, g Graph) (Flow, error) {
+	f.Entry, f.Nodes, f.Timezone, f.Language = g.Entry, g.Nodes, db.Null(g.Timezone).Ptr(), db.Null(g.Language).Ptr()
+	one := []Flow{f}
+	err := s.numbered(ctx, s.DB.Read(ctx), f.OrgID, one)
+	return one[0], err
+}
+
+// ValidateIn is a flow to look at.
+type ValidateIn struct{ Body Fresh }
+
+// Verdict says what was found in a flow.
+type Verdict struct {
+	Valid    bool    `json:"valid"`
+	Errors   []Fault `json:"errors" nullable:"false"`
+	Warnings []Fault `json:"warnings" nullable:"false"`
+}
+
+// Validate says everything that is wrong with a flow, and what is odd about it. Nothing is kept.
+func (s *Service) Validate(ctx context.Context, in *ValidateIn) (*op.Out[Verdict], error) {
+	g, _, wrong := in.Body.graph()
+	v := Verdict{Errors: []Fault{}, Warnings: []Fault{}}
+	for _, x := range append(wrongParts(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...) {
+		v.Errors = append(v.Errors, Fault{"", x.Code, x.Field + ": " + x.Message})
+	}
+	if len(wrong) == 0 {
+		_, found, err := compile(ctx, access.Org(ctx), s.References, g)
+		if err != nil {
+			return nil, fmt.Errorf("check flow: %w", err)
+		}
+		v.Errors, v.Warnings = append(v.Errors, found.Errors...), append(v.Warnings, found.Warnings...)
+	}
+	v.Valid = len(v.Errors) == 0
+	return op.OK(v)
+}
+
+// OneIn names a flow.
+type OneIn struct {
+	ID string `path:"id" maxLength:"40" example:"flw_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+func missing(err error) error {
+	if db.IsNone(err) {
+		return op.NotFound("flow")
+	}
+	return fmt.Errorf("get flow: %w", err)
+}
+
+// living returns a flow that was not removed.
+func (s *Service) living(ctx context.Context, q db.Querier, id string, m op.Match) (Flow, error) {
+	f, err := s.Get(ctx, q, access.Org(ctx), id)
+	if err != nil {
+		return f, missing(err)
+	}
+	return f, m.Check(f.UpdatedAt)
+}
+
+// ShowIn names a flow, and a version of it.
+type ShowIn struct {
+	OneIn
+	Version string `query:"version" maxLength:"12" doc:"draft, published or a number; the draft unless given, or what is in force where there is none"`
+}
+
+// Show returns a flow with the nodes of one version; a removed one too.
+func (s *Service) Show(ctx context.Context, in *ShowIn) (*op.Out[Flow], error) {
+	q := s.DB.Read(ctx)
+	f, err := get(ctx, q, access.Org(ctx), in.ID)
+	if err != nil {
+		return nil, missing(err)
+	}
+	g, err := s.graphOf(ctx, q, f, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	if f, err = s.shown(ctx, f, g); err != nil {
+		return nil, err
+	}
+	return op.Versioned(f, f.UpdatedAt)
+}
+
+// graphOf is the graph of a version; "" is the newest.
+func (s *Service) graphOf(ctx context.Context, q db.Querier, f Flow, version string) (Graph, error) {
+	number, draft, ok := wanted(version)
+	switch {
+	case version == "":
+		number, draft = f.Version, f.draft != nil
+	case !ok:
+		return Graph{}, &op.Error{Code: "invalid_query", Detail: "version: must be draft, published or a number",
+			Fields: []op.Violation{op.Field("version", "invalid_value", "must be draft, published or a number")}}
+	case version == "published":
+		number = f.Version
+	}
+	if draft {
+		if f.draft == nil {
+			return Graph{}, op.NotFound("draft of this flow")
+		}
+		return *f.draft, nil
+	}
+	v, err := getVersion(ctx, q, f.OrgID, f.ID, number)
+	if db.IsNone(err) {
+		return Graph{}, op.NotFound("version of this flow")
+	}
+	if err != nil {
+		return Graph{}, fmt.Errorf("get version: %w", err)
+	}
+	return v.graph, nil
+}
+
+// UpdateIn replaces the draft of a flow.
+type UpdateIn struct {
+	OneIn
+	op.Match
+	Body Patch
+}
+
+// Patch changes the name of a flow, or makes a draft of it: what is not given is as it was.
+type Patch struct {
+	Name      op.Change[string] `json:"name,omitzero"`
+	Entry     op.Change[string] `json:"entry,omitzero"`
+	Nodes     op.Change[[]Node] `json:"nodes,omitzero" doc:"All of them"`
+	IVR       *IVR              `json:"ivr,omitempty"`
+	HuntGroup *Hunt             `json:"hunt_group,omitempty"`
+	AIAgent   *Assistant        `json:"ai_agent,omitempty"`
+	Timezone  op.Change[string] `json:"timezone,omitzero"`
+	Language  op.Change[string] `json:"language,omitzero"`
+}
+
+// apply puts the changes on a graph; redrawn says that it is another one.
+func (p Patch) apply(f *Flow, g *Graph) (redrawn bool, wrong []op.Violation) {
+	p.Name.Apply(&f.Name)
+	short := Fresh{IVR: p.IVR, HuntGroup: p.HuntGroup, AIAgent: p.AIAgent, Timezone: g.Timezone, Language: g.Language}
+	if p.IVR != nil || p.HuntGroup != nil || p.AIAgent != nil {
+		*g, f.Kind, wrong = short.graph()
+		redrawn = true
+	}
+	if p.Nodes.Set || p.Entry.Set {
+		if redrawn {
+			wrong = append(wrong, op.Field("nodes", "ambiguous", "give one of nodes with entry, ivr, hunt_group and ai_agent"))
+		}
+		p.Nodes.Apply(&g.Nodes)
+		p.Entry.Apply(&g.Entry)
+		f.Kind, redrawn = "graph", true
+	}
+	p.Timezone.Apply(&g.Timezone)
+	p.Language.Apply(&g.Language)
+	return redrawn || p.Timezone.Set || p.Language.Set, append(wrongParts(f.Name, g.Timezone, g.Language), wrong...)
+}
+
+// Update changes a flow's name at once, and all else in its draft. Calls go on by the version in force.
+func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Flow], error) {
+	var f Flow
+	var g Graph
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		if f, err = s.living(ctx, tx, in.ID, in.Match); err != nil {
+			return err
+		}
+		if g, err = s.graphOf(ctx, tx, f, ""); err != nil {
+			return err
+		}
+		redrawn, wrong := in.Body.apply(&f, &g)
+		if len(wrong) > 0 {
+			return op.Invalid(wrong...)
+		}
+		if redrawn {
+			next := f.Version + 1
+			f.draft, f.DraftVersion = &g, &next
+			if err := s.check(ctx, &f); err != nil {
+				return err
+			}
+		}
+		return s.save(ctx, tx, &f)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if f, err = s.shown(ctx, f, g); err != nil {
+		return nil, err
+	}
+	return op.Versioned(f, f.UpdatedAt)
+}
+
+func (s *Service) save(ctx context.Context, tx db.Querier, f *Flow) error {
+	f.UpdatedAt = db.At(s.Now())
+	if err := update(ctx, tx, *f); err != nil {
+		return fmt.Errorf("change flow: %w", err)
+	}
+	key := f.OrgID + "/" + f.ID
+	db.OnCommit(tx, func() { s.Bus.Publish(Changed, key) })
+	return nil
+}
+
+// DeleteIn names the flow to remove.
+type DeleteIn struct {
+	OneIn
+	op.Match
+}
+
+// Delete removes a flow that nothing leads to. Calls that are in it go on; its versions stay for the history of calls.
+func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		f, err := s.living(ctx, tx, in.ID, in.Match)
+		if err != nil {
+			return err
+		}
+		used, err := s.usedBy(ctx, tx, f)
+		if err != nil {
+			return err
+		}
+		if len(used) > 0 {
+			return op.InUse("numbers, queues or other flows lead to this flow", used...)
+		}
+		f.Status, f.draft = Archived, nil
+		return s.save(ctx, tx, &f)
+	})
+}
+
+func (s *Service) usedBy(ctx context.Context, q db.Querier, f Flow) ([]string, error) {
+	numbers, err := s.Numbers(ctx, q, f.OrgID, []string{f.ID})
+	if err != nil {
+		return nil, err
+	}
+	used := numbers[f.ID]
+	for _, find := range s.Uses {
+		some, err := find(ctx, q, f.OrgID, f.ID)
+		if err != nil {
+			return nil, fmt.Errorf("find what leads to the flow: %w", err)
+		}
+		used = append(used, some...)
+	}
+	others, err := mentioning(ctx, q, f.OrgID, f.ID)
+	return append(used, slices.DeleteFunc(others, func(id string) bool { return id == f.ID })...), err
+}

@@ -1,0 +1,17 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// EraseCall forgets who waited in a call. That somebody waited stays, for the figures of queues.
+func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string) error {
+	const text = `UPDATE queue_entries SET from_number = 'anonymous', contact = NULL WHERE org_id = $1 AND call_id = $2`
+	if _, err := tx.Exec(ctx, text, org, call); err != nil {
+		return fmt.Errorf("erase caller of queue: %w", err)
+	}
+	return nil
+}

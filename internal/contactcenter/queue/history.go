@@ -1,0 +1,126 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+// A PastOffer is an agent who was rung for a call: what came of it is answered, no_answer, rejected or canceled.
+type PastOffer struct {
+	AgentID     string
+	OfferedAt   db.Time
+	RingSeconds int
+	Result      string
+	WrapUp      int // seconds the agent took after the call; 0 while they do
+}
+
+// OffersOf tells who was rung for calls, in order, by the calls.
+func (s *Service) OffersOf(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]PastOffer, error) {
+	const text = `SELECT o.call_id, o.agent_id, o.offered_at, o.ring_seconds, o.status, o.ended_at, o.wrapped_at FROM queue_entries e
+		JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.call_id = e.call_id WHERE e.org_id = $1`
+	statement, args := db.Where(text, org).In("e.call_id", calls).SQL()
+	found := map[string][]PastOffer{}
+	err := each(ctx, q, "find offers of calls", statement+` ORDER BY o.id`, args, func(scan func(...any) error) error {
+		var call, status string
+		var o PastOffer
+		var ended, wrapped db.Time
+		err := scan(&call, &o.AgentID, &o.OfferedAt, &o.RingSeconds, &status, &ended, &wrapped)
+		o.Result = resultOf(status)
+		if !wrapped.IsZero() && !wrapped.After(s.Now()) {
+			o.WrapUp = int(wrapped.Sub(ended.Time).Round(time.Second) / time.Second)
+		}
+		found[call] = append(found[call], o)
+		return err
+	})
+	return found, err
+}
+
+// Wait is what the caller of a call in progress did in queues so far.
+type Wait struct {
+	Seconds int               // all visits together
+	Entry   *event.QueueEntry // where they wait now; nil: they do not
+}
+
+// Waits tells how long the callers of calls have waited, and where they wait, by the calls.
+func (s *Service) Waits(ctx context.Context, q db.Querier, org string, calls []string) (map[string]Wait, error) {
+	text, args := db.Where(entryColumns, org).In("call_id", calls).SQL()
+	all, err := entries(ctx, q, "find visits", text, args)
+	if err != nil {
+		return nil, err
+	}
+	found, open := map[string]Wait{}, map[string][]Entry{}
+	for _, e := range all {
+		w := found[e.CallID]
+		w.Seconds += e.waited(db.At(s.Now()))
+		found[e.CallID] = w
+		if e.Status == Waiting || e.Status == Offering {
+			open[e.QueueID] = append(open[e.QueueID], e)
+		}
+	}
+	for id, waiting := range open {
+		k, err := get(ctx, q, org, id)
+		if db.IsNone(err) {
+			continue // removed at this moment: its callers go on
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find queue: %w", err)
+		}
+		if err := s.show(ctx, q, k, waiting); err != nil {
+			return nil, err
+		}
+		for _, e := range waiting {
+			found[e.CallID] = Wait{Seconds: found[e.CallID].Seconds, Entry: &e.QueueEntry}
+		}
+	}
+	return found, nil
+}
+
+// Waited is how many seconds the caller of a call waited in queues so far, all visits together.
+func (s *Service) Waited(ctx context.Context, q db.Querier, org, call string) (sum int, err error) {
+	all, err := entries(ctx, q, "find visits", entryColumns+` AND call_id = $2`, []any{org, call})
+	for _, e := range all {
+		sum += e.waited(db.At(s.Now()))
+	}
+	return sum, err
+}
+
+// resultOf is what came of an offer, as call detail records say it.
+func resultOf(status string) string {
+	switch status {
+	case OfferConnected, OfferCompleted:
+		return "answered"
+	case OfferNoAnswer, OfferRejected:
+		return status
+	}
+	return "canceled"
+}
+
+// AllNames tells the names of the queues there are, the oldest first, at most so many.
+func (s *Service) AllNames(ctx context.Context, org string, most int) (names []string, err error) {
+	const text = `SELECT name FROM queues WHERE org_id = $1 AND removed_at IS NULL ORDER BY id LIMIT $2`
+	err = each(ctx, s.DB.Read(ctx), "find names of queues", text, []any{org, most}, func(scan func(...any) error) error {
+		var name string
+		err := scan(&name)
+		names = append(names, name)
+		return err
+	})
+	return names, err
+}
+
+// Names tells the names of queues, those that were removed too, by their ids.
+func (s *Service) Names(ctx context.Context, q db.Querier, org string, ids []string) (map[string]string, error) {
+	const text = `SELECT id, name FROM queues WHERE org_id = $1`
+	statement, args := db.Where(text, org).In("id", ids).SQL()
+	found := map[string]string{}
+	err := each(ctx, q, "find names of queues", statement, args, func(scan func(...any) error) error {
+		var id, name string
+		err := scan(&id, &name)
+		found[id] = name
+		return err
+	})
+	return found, err
+}

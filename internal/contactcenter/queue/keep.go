@@ -1,0 +1,255 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+// place is a queue of an organisation.
+type place struct{ org, queue string }
+
+// snapshot is what was told of a queue last.
+type snapshot struct{ waiting, available int }
+
+// maxTold bounds the queues of which is known what was told.
+const maxTold = 20_000
+
+// touched are queues of which something is new that was not told yet.
+type touched struct {
+	wake chan struct{}
+
+	mu     sync.Mutex // guards queues
+	queues map[place]struct{}
+
+	told map[place]snapshot // of Run alone
+}
+
+// wake tells, once the transaction is committed, that something is new in a queue.
+func (s *Service) wake(tx db.Querier, org, queue string) {
+	db.OnCommit(tx, func() {
+		s.touch(org, queue)
+		s.Bus.Publish(Wake, org)
+	})
+}
+
+func (s *Service) touch(org, queue string) {
+	t := &s.touched
+	t.mu.Lock()
+	t.queues[place{org, queue}] = struct{}{}
+	t.mu.Unlock()
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (t *touched) take() map[place]struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := t.queues
+	t.queues = map[place]struct{}{}
+	return all
+}
+
+// PresenceChanged wakes the queues of agents whose presence has changed.
+func (s *Service) PresenceChanged(ctx context.Context, tx db.Querier, org string, users []string) error {
+	of, err := s.OfUsers(ctx, tx, org, users)
+	if err != nil {
+		return err
+	}
+	for _, queues := range of {
+		for _, id := range queues {
+			s.wake(tx, org, id)
+		}
+	}
+	return nil
+}
+
+// Rest is the least time between two events about one queue, and SweepEvery how often Run looks for offers and callers that nobody
+// looks after.
+const (
+	Rest       = 200 * time.Millisecond
+	SweepEvery = time.Second
+)
+
+// Run tells queue.updated where callers or agents of queues come and go, and puts in order what others left, until the context ends.
+func (s *Service) Run(ctx context.Context, log *slog.Logger) {
+	sweep := time.NewTicker(SweepEvery)
+	defer sweep.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.touched.wake:
+			err = s.TellUpdates(ctx)
+			if !pause(ctx, Rest) {
+				return
+			}
+		case <-sweep.C:
+			err = s.Sweep(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			log.Warn("queues not looked after", "err", err)
+		}
+	}
+}
+
+// pause waits; it reports whether the context still lives.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// TellUpdates tells queue.updated of queues in which callers or agents came or went. Only Run calls it, and tests.
+func (s *Service) TellUpdates(ctx context.Context) error {
+	var failed error
+	for p := range s.touched.take() {
+		failed = errors.Join(failed, s.tell(ctx, p))
+	}
+	return failed
+}
+
+func (s *Service) tell(ctx context.Context, p place) error {
+	q := s.DB.Read(ctx)
+	k, err := get(ctx, q, p.org, p.queue)
+	if db.IsNone(err) {
+		delete(s.touched.told, p)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	x, err := s.moment(ctx, q, k)
+	if err != nil {
+		return err
+	}
+	now := snapshot{x.CallersWaiting, x.AgentsAvailable}
+	if last, known := s.touched.told[p]; known && last == now {
+		return nil
+	}
+	if len(s.touched.told) >= maxTold {
+		clear(s.touched.told)
+	}
+	s.touched.told[p] = now
+	return s.DB.Swift(ctx, func(tx db.Querier) error {
+		return s.Outbox.Publish(ctx, tx, p.org, event.QueueUpdated{QueueID: k.ID, QueueName: k.Name, CallersWaiting: x.CallersWaiting,
+			AgentsAvailable: x.AgentsAvailable, LongestWaitSeconds: x.LongestWait, At: x.AsOf})
+	})
+}
+
+// leftover is an offer past its lease, or a caller whose call is over.
+type leftover struct {
+	org, id, status string
+	talk            int
+	reason          db.Null
+}
+
+// Sweep ends offers whose lease is over, and the visits of callers whose calls have ended without anybody having said so, as after
+// a crash: nobody is reserved, and nobody waits, for ever.
+func (s *Service) Sweep(ctx context.Context) error {
+	return errors.Join(s.sweepOffers(ctx), s.sweepEntries(ctx), s.sweepLost(ctx), s.sweepDials(ctx))
+}
+
+// lostFor is how long a node must have been silent before its callers are taken to be gone.
+const lostFor = time.Minute
+
+// sweepLost ends the visits of callers whose node died and did not come back.
+func (s *Service) sweepLost(ctx context.Context) error {
+	// tenant: the callers of all organisations are looked after
+	const text = `SELECT org_id, id FROM queue_entries WHERE ` + isOpen + ` AND status IN ('waiting', 'offering') AND lease_until <= $1 LIMIT 500`
+	return s.sweepEach(ctx, text, []any{db.At(s.Now().Add(-lostFor))}, func(ctx context.Context, tx db.Querier, x leftover) error {
+		return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
+	})
+}
+
+// sweepDials ends the offers of callbacks whose call was never placed, as after a crash.
+func (s *Service) sweepDials(ctx context.Context) error {
+	// tenant: the callbacks of all organisations are looked after
+	const text = `SELECT o.org_id, o.id FROM queue_entries e JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.status = 'offering'
+		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected') AND e.status = 'callback_dialing' AND o.offered_at <= $1
+			AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.org_id = o.org_id AND c.id = o.call_id) LIMIT 500`
+	return s.sweepEach(ctx, text, []any{db.At(s.Now().Add(-2 * grace))}, func(ctx context.Context, tx db.Querier, x leftover) error {
+		_, err := s.Declined(ctx, tx, x.org, x.id, OfferExpired)
+		return err
+	})
+}
+
+// sweepEach puts in order what a statement finds.
+func (s *Service) sweepEach(ctx context.Context, text string, args []any, end func(context.Context, db.Querier, leftover) error) error {
+	var over []leftover
+	err := each(ctx, s.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
+		var x leftover
+		err := scan(&x.org, &x.id)
+		over = append(over, x)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, x := range over {
+		err := s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error { return end(ctx, tx, x) })
+		if err != nil && !errors.Is(err, ErrGone) {
+			return fmt.Errorf("end %s: %w", x.id, err)
+		}
+	}
+	return nil
+}
+
+// sweepOffers leaves alone who may be ringing still: a busy node rings late, and ends its offers itself while it carries the caller.
+func (s *Service) sweepOffers(ctx context.Context) error {
+	// tenant: the offers of all organisations are looked after
+	const text = `SELECT o.org_id, o.id FROM queue_offers o WHERE o.status = 'offering' AND o.lease_until <= $1
+		AND (o.lease_until <= $2 OR NOT EXISTS (SELECT 1 FROM queue_entries e WHERE e.org_id = o.org_id AND e.id = o.entry_id AND e.lease_until > $1))
+		ORDER BY o.lease_until LIMIT 500`
+	now := s.Now()
+	return s.sweepEach(ctx, text, []any{db.At(now), db.At(now.Add(-lostFor))}, func(ctx context.Context, tx db.Querier, x leftover) error {
+		_, err := s.Declined(ctx, tx, x.org, x.id, OfferExpired)
+		return err
+	})
+}
+
+// grace is how long whoever ends a call has to say what became of the caller in the queue.
+const grace = 5 * time.Second
+
+func (s *Service) sweepEntries(ctx context.Context) error {
+	// tenant: the callers of all organisations are looked after
+	const text = `SELECT e.org_id, e.id, e.status, c.talk_seconds, c.end_reason FROM queue_entries e JOIN calls c ON c.org_id = e.org_id AND c.id = e.call_id
+		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')
+			AND e.status IN ('waiting', 'offering', 'connected') AND c.ended_at <= $1 LIMIT 500`
+	var over []leftover
+	err := each(ctx, s.DB.Read(ctx), "find callers", text, []any{db.At(s.Now().Add(-grace))}, func(scan func(...any) error) error {
+		var x leftover
+		err := scan(&x.org, &x.id, &x.status, &x.talk, &x.reason)
+		over = append(over, x)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, x := range over {
+		err := s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
+			if x.status == Connected {
+				return s.Complete(ctx, tx, x.org, x.id, time.Duration(x.talk)*time.Second)
+			}
+			return s.Leave(ctx, tx, x.org, x.id, Abandoned, string(x.reason))
+		})
+		if err != nil && !errors.Is(err, ErrGone) {
+			return fmt.Errorf("end visit %s: %w", x.id, err)
+		}
+	}
+	return nil
+}

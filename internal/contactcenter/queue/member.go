@@ -1,0 +1,259 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"soniq/internal/contactcenter/agent"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/db"
+)
+
+// A Member is a user who answers a queue.
+type Member struct {
+	QueueID         string         `json:"queue_id"`
+	UserID          string         `json:"user_id"`
+	Name            string         `json:"name"`
+	Extension       *string        `json:"extension"`
+	Priority        int            `json:"priority" doc:"1 is asked first"`
+	Skills          map[string]int `json:"skills" nullable:"false" doc:"Over those of the user"`
+	SignedIn        bool           `json:"signed_in"`
+	Paused          bool           `json:"paused"`
+	PauseReason     *string        `json:"pause_reason"`
+	Presence        user.Presence  `json:"presence"`
+	OfferedToday    int            `json:"offered_today"`
+	AnsweredToday   int            `json:"answered_today"`
+	MissedStreak    int            `json:"missed_streak"`
+	LastCallEndedAt db.Time        `json:"last_call_ended_at" nullable:"true"`
+
+	userSkills  map[string]int
+	lastOffered db.Time
+	state       *agent.State
+}
+
+// skill is the level of a member at a skill; 0 where they lack it.
+func (m Member) skill(name string) int {
+	if level, own := m.Skills[name]; own {
+		return level
+	}
+	return m.userSkills[name]
+}
+
+// able reports whether a member has every skill at its level.
+func (m Member) able(required ...map[string]int) bool {
+	for _, all := range required {
+		for name, level := range all {
+			if m.skill(name) < level {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// takes reports whether a member can be offered a caller now.
+func (m Member) takes() bool {
+	return m.SignedIn && !m.Paused && m.Presence.Status == agent.Available
+}
+
+const memberColumns = `SELECT m.queue_id, m.user_id, u.first_name, u.last_name, u.extension, u.skills, m.priority, m.skills, m.signed_in, m.paused,
+	m.pause_reason, m.last_offered_at, m.last_call_ended_at
+	FROM queue_members m JOIN users u ON u.org_id = m.org_id AND u.id = m.user_id WHERE m.org_id = $1`
+
+func scanMember(scan func(...any) error) (Member, error) {
+	var m Member
+	var first, last string
+	var own, general db.JSON[map[string]int]
+	err := scan(&m.QueueID, &m.UserID, &first, &last, &m.Extension, &general, &m.Priority, &own, &m.SignedIn, &m.Paused, &m.PauseReason,
+		&m.lastOffered, &m.LastCallEndedAt)
+	m.Name, m.Skills, m.userSkills = strings.TrimSpace(first+" "+last), own.V, general.V
+	if m.Skills == nil {
+		m.Skills = map[string]int{}
+	}
+	return m, err
+}
+
+func insertMember(ctx context.Context, tx db.Querier, org string, m Member, now db.Time) error {
+	const text = `INSERT INTO queue_members (org_id, queue_id, user_id, priority, skills, signed_in, paused, pause_reason, added_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	_, err := tx.Exec(ctx, text, org, m.QueueID, m.UserID, m.Priority, db.AsJSON(m.Skills), m.SignedIn, m.Paused, m.PauseReason, now)
+	return err
+}
+
+func updateMember(ctx context.Context, tx db.Querier, org string, m Member) error {
+	const text = `UPDATE queue_members SET priority = $4, skills = $5, signed_in = $6, paused = $7, pause_reason = $8
+		WHERE org_id = $1 AND queue_id = $2 AND user_id = $3`
+	_, err := tx.Exec(ctx, text, org, m.QueueID, m.UserID, m.Priority, db.AsJSON(m.Skills), m.SignedIn, m.Paused, m.PauseReason)
+	return err
+}
+
+func removeMember(ctx context.Context, tx db.Querier, org, queue, user string) (bool, error) {
+	const text = `DELETE FROM queue_members WHERE org_id = $1 AND queue_id = $2 AND user_id = $3`
+	r, err := tx.Exec(ctx, text, org, queue, user)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// members reads the members of queues; nil is all queues. What they do now and did today is added by dress.
+func members(ctx context.Context, q db.Querier, org string, queues []string) (found []Member, err error) {
+	text, args := db.Where(memberColumns, org).In("m.queue_id", queues).SQL()
+	err = each(ctx, q, "list members", text+` ORDER BY m.user_id, m.queue_id`, args, func(scan func(...any) error) error {
+		m, err := scanMember(scan)
+		found = append(found, m)
+		return err
+	})
+	return found, err
+}
+
+func member(ctx context.Context, q db.Querier, org, queue, user string) (Member, error) {
+	return scanMember(q.QueryRow(ctx, memberColumns+` AND m.queue_id = $2 AND m.user_id = $3`, org, queue, user).Scan)
+}
+
+// present adds what members do now.
+func (s *Service) present(ctx context.Context, q db.Querier, org string, found []Member) error {
+	if len(found) == 0 {
+		return nil
+	}
+	ids := make([]string, 0, len(found))
+	for _, m := range found {
+		ids = append(ids, m.UserID)
+	}
+	states, err := s.Agents.States(ctx, q, org, ids)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		m := &found[i]
+		m.Presence.Status = agent.Offline
+		if x := states[m.UserID]; x != nil {
+			m.state, m.Presence, m.MissedStreak = x, x.Presence, x.MissedStreak()
+		}
+	}
+	return nil
+}
+
+// count adds what members did for their queues since a time.
+func count(ctx context.Context, q db.Querier, org string, since db.Time, found []Member) error {
+	if len(found) == 0 {
+		return nil
+	}
+	at, ids := map[[2]string]*Member{}, []string{}
+	for i := range found {
+		at[[2]string{found[i].QueueID, found[i].UserID}] = &found[i]
+		ids = append(ids, found[i].UserID)
+	}
+	if len(ids) > 500 { // then all of the organisation are read
+		ids = nil
+	}
+	const text = `SELECT queue_id, agent_id, COUNT(*), COUNT(CASE WHEN status IN ('connected', 'completed') THEN 1 END) FROM queue_offers
+		WHERE org_id = $1 AND offered_at >= $2`
+	statement, args := db.Where(text, org, since).In("agent_id", ids).SQL()
+	return each(ctx, q, "count offers", statement+` GROUP BY queue_id, agent_id`, args, func(scan func(...any) error) error {
+		var queue, user string
+		var offered, answered int
+		err := scan(&queue, &user, &offered, &answered)
+		if m := at[[2]string{queue, user}]; m != nil {
+			m.OfferedToday, m.AnsweredToday = offered, answered
+		}
+		return err
+	})
+}
+
+// dress adds what members do now, and did today.
+func (s *Service) dress(ctx context.Context, q db.Querier, org string, found []Member) error {
+	if err := s.present(ctx, q, org, found); err != nil {
+		return err
+	}
+	since, err := s.midnight(ctx, org)
+	if err != nil {
+		return err
+	}
+	return count(ctx, q, org, since, found)
+}
+
+// midnight is when today began where the organisation is.
+func (s *Service) midnight(ctx context.Context, org string) (db.Time, error) {
+	zone, err := s.Orgs.Zone(ctx, org)
+	if err != nil {
+		return db.Time{}, err
+	}
+	return agent.Midnight(s.Now(), zone), nil
+}
+
+// OfUsers tells the queues that users answer, by the user's id.
+func (s *Service) OfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error) {
+	const text = `SELECT m.user_id, m.queue_id FROM queue_members m WHERE m.org_id = $1`
+	statement, args := db.Where(text, org).In("m.user_id", users).SQL()
+	found := map[string][]string{}
+	err := each(ctx, q, "find queues of users", statement+` ORDER BY m.queue_id`, args, func(scan func(...any) error) error {
+		var user, queue string
+		err := scan(&user, &queue)
+		found[user] = append(found[user], queue)
+		return err
+	})
+	return found, err
+}
+
+// Join makes a user a member of these queues and of no others. What they were already stays as it is.
+func (s *Service) Join(ctx context.Context, tx db.Querier, org, user string, queues []string) error {
+	has, err := s.OfUsers(ctx, tx, org, []string{user})
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{}
+	for _, id := range queues {
+		keep[id] = true
+	}
+	for _, id := range has[user] {
+		if keep[id] {
+			delete(keep, id)
+			continue
+		}
+		if _, err := removeMember(ctx, tx, org, id, user); err != nil {
+			return fmt.Errorf("leave queue: %w", err)
+		}
+		s.wake(tx, org, id)
+	}
+	for id := range keep {
+		m := Member{QueueID: id, UserID: user, Priority: usualPriority, SignedIn: true, Skills: map[string]int{}}
+		if err := insertMember(ctx, tx, org, m, db.At(s.Now())); err != nil {
+			return fmt.Errorf("join queue: %w", err)
+		}
+		s.wake(tx, org, id)
+	}
+	return nil
+}
+
+// RemoveUser ends the memberships of a user who is removed, and the offers that are open.
+func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, user string) error {
+	if err := s.Join(ctx, tx, org, user, nil); err != nil {
+		return err
+	}
+	return s.stopRinging(ctx, tx, org, user, "")
+}
+
+// stopRinging takes back the offers of an agent, of one queue or of all: they are not there for its callers any more.
+func (s *Service) stopRinging(ctx context.Context, tx db.Querier, org, user, queue string) error {
+	const text = `SELECT id FROM queue_offers WHERE org_id = $1 AND agent_id = $2 AND status IN ('offering', 'connected') AND status = 'offering'
+		AND (queue_id = $3 OR $3 = '')`
+	var open []string
+	err := each(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
+		var id string
+		err := scan(&id)
+		open = append(open, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range open {
+		if _, err := s.Declined(ctx, tx, org, id, OfferCanceled); err != nil {
+			return err
+		}
+	}
+	return nil
+}

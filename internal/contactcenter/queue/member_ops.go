@@ -1,0 +1,296 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// usualPriority is that of members of whom nothing was said.
+const usualPriority = 5
+
+func (s *Service) memberOperations() []op.Operation {
+	return []op.Operation{
+		op.New("queues.members.list", "GET /queues/{id}/members", access.QueuesRead, "List who answers a queue", s.Members),
+		op.New("queues.members.add", "POST /queues/{id}/members", access.QueuesAdmin, "Let a user answer a queue", s.AddMember).Status(201),
+		op.New("queues.members.update", "PATCH /queues/{id}/members/{user_id}", access.QueuesAdmin, "Change how a user answers a queue", s.ChangeMember),
+		op.Delete("queues.members.remove", "DELETE /queues/{id}/members/{user_id}", access.QueuesAdmin, "Let a user answer a queue no more", s.RemoveMember),
+		op.New("agents.queues.set", "PUT /agents/{id}/queues/{queue_id}", access.QueuesAdmin, "Sign an agent in or out of a queue, or pause", s.SetAgentQueue).ForSelf(),
+	}
+}
+
+// MembersIn chooses members of a queue.
+type MembersIn struct {
+	OneIn
+	op.Paging
+	SignedIn string   `query:"signed_in" enum:"true,false"`
+	Presence []string `query:"presence" enum:"available,ringing,busy,wrap_up,away,dnd,offline"`
+}
+
+func (in *MembersIn) wants(m Member) bool {
+	if in.SignedIn != "" && (in.SignedIn == "true") != m.SignedIn {
+		return false
+	}
+	for _, p := range in.Presence {
+		if p == m.Presence.Status {
+			return true
+		}
+	}
+	return len(in.Presence) == 0
+}
+
+// Members lists who answers a queue.
+func (s *Service) Members(ctx context.Context, in *MembersIn) (*op.Out[op.Page[Member]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, org := s.DB.Read(ctx), access.Org(ctx)
+	if _, err := s.one(ctx, q, in.ID); err != nil {
+		return nil, err
+	}
+	found, err := members(ctx, q, org, []string{in.ID})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.present(ctx, q, org, found); err != nil {
+		return nil, err
+	}
+	wanted, total := []Member{}, 0
+	for _, m := range found {
+		if !in.wants(m) {
+			continue
+		}
+		total++
+		if m.UserID > after.ID && len(wanted) <= in.Limit {
+			wanted = append(wanted, m)
+		}
+	}
+	since, err := s.midnight(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	if err := count(ctx, q, org, since, wanted); err != nil {
+		return nil, err
+	}
+	page := op.Paged(ctx, in.Paging, wanted, func(m Member) op.Position { return op.Position{ID: m.UserID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return total, nil })
+}
+
+// AddMemberIn lets a user answer a queue.
+type AddMemberIn struct {
+	OneIn
+	Body MemberFresh
+}
+
+// MemberFresh is a new member.
+type MemberFresh struct {
+	UserID   string         `json:"user_id"`
+	Priority *int           `json:"priority,omitempty" doc:"1 to 10; 1 is asked first; 5 unless given"`
+	Skills   map[string]int `json:"skills,omitempty" doc:"Level 1 to 10 by skill, over those of the user"`
+	SignedIn *bool          `json:"signed_in,omitempty" doc:"true unless given"`
+}
+
+// AddMember lets a user answer a queue.
+func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Member], error) {
+	m := Member{QueueID: in.ID, UserID: in.Body.UserID, Priority: usualPriority, SignedIn: true, Skills: in.Body.Skills}
+	if in.Body.Priority != nil {
+		m.Priority = *in.Body.Priority
+	}
+	if in.Body.SignedIn != nil {
+		m.SignedIn = *in.Body.SignedIn
+	}
+	if m.Skills == nil {
+		m.Skills = map[string]int{}
+	}
+	org := access.Org(ctx)
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if _, err := s.one(ctx, tx, in.ID); err != nil {
+			return err
+		}
+		if err := s.checkMember(ctx, tx, org, m); err != nil {
+			return err
+		}
+		err := s.DB.Tx(ctx, func(tx db.Querier) error { return insertMember(ctx, tx, org, m, db.At(s.Now())) })
+		if db.IsConflict(err) {
+			return op.Fail("already_exists", "the user answers this queue already")
+		}
+		if err != nil {
+			return fmt.Errorf("add member: %w", err)
+		}
+		s.wake(tx, org, in.ID)
+		m, err = s.shownMember(ctx, tx, org, in.ID, m.UserID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Member]{Body: m, Location: op.Prefix + "/queues/" + in.ID + "/members"}, nil
+}
+
+// checkMember lists everything wrong with a member.
+func (s *Service) checkMember(ctx context.Context, q db.Querier, org string, m Member) error {
+	var wrong []op.Violation
+	const text = `SELECT EXISTS (SELECT 1 FROM users WHERE org_id = $1 AND id = $2 AND status <> 'removed')`
+	var has bool
+	if err := q.QueryRow(ctx, text, org, m.UserID).Scan(&has); err != nil {
+		return fmt.Errorf("find user: %w", err)
+	}
+	if !has {
+		wrong = append(wrong, op.Field("user_id", "not_found", "no such user"))
+	}
+	if m.Priority < 1 || m.Priority > 10 {
+		wrong = append(wrong, op.Field("priority", "out_of_range", "must be 1 to 10"))
+	}
+	if m.PauseReason != nil && utf8.RuneCountInString(*m.PauseReason) > 60 {
+		wrong = append(wrong, op.Field("pause_reason", "invalid_length", "must have at most 60 characters"))
+	}
+	if len(m.Skills) > 20 {
+		wrong = append(wrong, op.Field("skills", "too_many", "at most 20 skills"))
+	}
+	if wrong = append(wrong, wrongSkills("skills", m.Skills)...); len(wrong) > 0 {
+		return op.Invalid(wrong...)
+	}
+	return nil
+}
+
+func (s *Service) shownMember(ctx context.Context, q db.Querier, org, queue, user string) (Member, error) {
+	m, err := s.memberOf(ctx, q, org, queue, user)
+	if err != nil {
+		return m, err
+	}
+	one := []Member{m}
+	err = s.dress(ctx, q, org, one)
+	return one[0], err
+}
+
+func (s *Service) memberOf(ctx context.Context, q db.Querier, org, queue, user string) (Member, error) {
+	if _, err := s.one(ctx, q, queue); err != nil {
+		return Member{}, err
+	}
+	m, err := member(ctx, q, org, queue, user)
+	if db.IsNone(err) {
+		return m, op.NotFound("member of this queue")
+	}
+	if err != nil {
+		return m, fmt.Errorf("get member: %w", err)
+	}
+	return m, nil
+}
+
+// MemberIn names a member.
+type MemberIn struct {
+	OneIn
+	UserID string `path:"user_id" maxLength:"40" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+// ChangeMemberIn changes a member.
+type ChangeMemberIn struct {
+	MemberIn
+	Body MemberPatch
+}
+
+// MemberPatch is a merge patch of a member.
+type MemberPatch struct {
+	Priority    op.Change[int]            `json:"priority,omitzero"`
+	Skills      op.Change[map[string]int] `json:"skills,omitzero" doc:"Replaced as a whole"`
+	SignedIn    op.Change[bool]           `json:"signed_in,omitzero"`
+	Paused      op.Change[bool]           `json:"paused,omitzero"`
+	PauseReason op.Change[string]         `json:"pause_reason,omitzero"`
+}
+
+func (p MemberPatch) apply(m *Member) {
+	put(p.Priority, &m.Priority, usualPriority)
+	if p.Skills.Set {
+		m.Skills = map[string]int{}
+		for name, level := range p.Skills.V {
+			m.Skills[name] = level
+		}
+	}
+	put(p.SignedIn, &m.SignedIn, true)
+	put(p.Paused, &m.Paused, false)
+	optional(p.PauseReason, &m.PauseReason)
+	if !m.Paused {
+		m.PauseReason = nil
+	}
+}
+
+// ChangeMember changes how a user answers a queue.
+func (s *Service) ChangeMember(ctx context.Context, in *ChangeMemberIn) (*op.Out[Member], error) {
+	return s.changeMember(ctx, in.ID, in.UserID, in.Body.apply)
+}
+
+func (s *Service) changeMember(ctx context.Context, queue, user string, apply func(*Member)) (*op.Out[Member], error) {
+	var m Member
+	org := access.Org(ctx)
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		if m, err = s.memberOf(ctx, tx, org, queue, user); err != nil {
+			return err
+		}
+		apply(&m)
+		if err := s.checkMember(ctx, tx, org, m); err != nil {
+			return err
+		}
+		if err := updateMember(ctx, tx, org, m); err != nil {
+			return fmt.Errorf("change member: %w", err)
+		}
+		if !m.SignedIn || m.Paused {
+			if err := s.stopRinging(ctx, tx, org, user, queue); err != nil {
+				return err
+			}
+		}
+		s.wake(tx, org, queue)
+		m, err = s.shownMember(ctx, tx, org, queue, user)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(m)
+}
+
+// RemoveMember lets a user answer a queue no more. A call they are on goes on.
+func (s *Service) RemoveMember(ctx context.Context, in *MemberIn) error {
+	org := access.Org(ctx)
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if _, err := s.memberOf(ctx, tx, org, in.ID, in.UserID); err != nil {
+			return err
+		}
+		if _, err := removeMember(ctx, tx, org, in.ID, in.UserID); err != nil {
+			return fmt.Errorf("remove member: %w", err)
+		}
+		s.wake(tx, org, in.ID)
+		return s.stopRinging(ctx, tx, org, in.UserID, in.ID)
+	})
+}
+
+// AgentQueueIn says how an agent answers a queue.
+type AgentQueueIn struct {
+	ID      string `path:"id" maxLength:"40" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	QueueID string `path:"queue_id" maxLength:"40" example:"que_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Body    AgentQueueBody
+}
+
+// AgentQueueBody says how an agent answers a queue.
+type AgentQueueBody struct {
+	SignedIn    bool   `json:"signed_in"`
+	Paused      *bool  `json:"paused,omitempty" doc:"Stays as it is unless given"`
+	PauseReason string `json:"pause_reason,omitempty" doc:"At most 60 characters"`
+}
+
+// SetAgentQueue signs an agent in or out of a queue whose member they are.
+func (s *Service) SetAgentQueue(ctx context.Context, in *AgentQueueIn) (*op.Out[Member], error) {
+	return s.changeMember(ctx, in.QueueID, in.ID, func(m *Member) {
+		m.SignedIn = in.Body.SignedIn
+		if in.Body.Paused != nil {
+			m.Paused = *in.Body.Paused
+		}
+		if m.PauseReason = db.Null(in.Body.PauseReason).Ptr(); !m.Paused {
+			m.PauseReason = nil
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with queues.
+func (s *Service) Operations() []op.Operation {
+	see := access.Either(access.QueuesRead, access.CallsRead)
+	return slices.Concat([]op.Operation{
+		op.New("queues.list", "GET /queues", access.QueuesRead, "List queues", s.List),
+		op.New("queues.create", "POST /queues", access.QueuesAdmin, "Add a queue", s.Create).Status(201).Fails("extension_taken"),
+		op.New("queues.stats_all", "GET /queues/stats", see, "Live statistics of all queues", s.StatsAll),
+		op.New("queues.get", "GET /queues/{id}", access.QueuesRead, "Get one queue", s.Show),
+		op.New("queues.update", "PATCH /queues/{id}", access.QueuesAdmin, "Change a queue", s.Update).Fails("extension_taken"),
+		op.Delete("queues.delete", "DELETE /queues/{id}", access.QueuesAdmin, "Remove a queue", s.Delete),
+		op.New("queues.stats", "GET /queues/{id}/stats", see, "Live statistics of a queue", s.ShowStats),
+	}, s.memberOperations(), s.entryOperations())
+}
+
+// ListIn chooses queues.
+type ListIn struct {
+	op.Paging
+	Q        string   `query:"q" maxLength:"120" doc:"Part of a name, or an extension"`
+	MemberID string   `query:"member_id" maxLength:"40" doc:"A user who answers it"`
+	Include  []string `query:"include" enum:"stats"`
+}
+
+// List returns queues in the order in which they were added.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Queue]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, org := s.DB.Read(ctx), access.Org(ctx)
+	found, err := all(ctx, q, in.narrow(org), after.ID, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(in.Include, "stats") {
+		figures, err := s.stats(ctx, q, org, found)
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			found[i].Stats = &figures[i]
+		}
+	}
+	page := op.Paged(ctx, in.Paging, found, func(k Queue) op.Position { return op.Position{ID: k.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
+}
+
+// CreateIn is a queue to add.
+type CreateIn struct{ Body Fields }
+
+// Create adds a queue.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Queue], error) {
+	now := db.At(s.Now())
+	k := Queue{ID: db.NewID("que"), OrgID: access.Org(ctx), Settings: defaults(), CreatedAt: now, UpdatedAt: now}
+	in.Body.apply(&k)
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if err := s.check(ctx, k); err != nil {
+			return err
+		}
+		s.wake(tx, k.OrgID, k.ID)
+		return s.save(ctx, k, insert)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Queue]{Body: k, Location: op.Prefix + "/queues/" + k.ID, ETag: op.Tag(k.UpdatedAt)}, nil
+}
+
+// OneIn names a queue.
+type OneIn struct {
+	ID string `path:"id" maxLength:"40" example:"que_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+func (s *Service) one(ctx context.Context, q db.Querier, id string) (Queue, error) {
+	k, err := get(ctx, q, access.Org(ctx), id)
+	if db.IsNone(err) {
+		return k, op.NotFound("queue")
+	}
+	if err != nil {
+		return k, fmt.Errorf("get queue: %w", err)
+	}
+	return k, nil
+}
+
+// Show returns one queue.
+func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Queue], error) {
+	k, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return op.Versioned(k, k.UpdatedAt)
+}
+
+// UpdateIn changes a queue.
+type UpdateIn struct {
+	OneIn
+	op.Match
+	Body Fields
+}
+
+// Update changes a queue. Members stay signed in, and callers keep their places.
+func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], error) {
+	var k Queue
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		if k, err = s.one(ctx, tx, in.ID); err != nil {
+			return err
+		}
+		if err := in.Check(k.UpdatedAt); err != nil {
+			return err
+		}
+		in.Body.apply(&k)
+		if err := s.check(ctx, k); err != nil {
+			return err
+		}
+		k.UpdatedAt = db.At(s.Now())
+		s.wake(tx, k.OrgID, k.ID)
+		return s.save(ctx, k, update)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.Versioned(k, k.UpdatedAt)
+}
+
+// DeleteIn names the queue to remove, and the one that takes over.
+type DeleteIn struct {
+	OneIn
+	op.Match
+	MoveTo string `query:"move_to" maxLength:"40" doc:"The queue that takes over its numbers, overflows and callers"`
+}
+
+// Delete removes a queue. What leads to it, and who waits in it, is moved to another, or keeps it in place. Flows are not changed
+// by this: a queue that a flow leads to stays.
+func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		k, err := s.one(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if err := in.Check(k.UpdatedAt); err != nil {
+			return err
+		}
+		if in.MoveTo != "" {
+			if err := s.move(ctx, tx, k, in.MoveTo); err != nil {
+				return err
+			}
+		}
+		used, err := s.usedBy(ctx, tx, k.OrgID, k.ID)
+		if err != nil {
+			return err
+		}
+		if len(used) > 0 {
+			return op.InUse("the queue is in use; move_to names a queue that takes over its numbers, overflows and callers", used...)
+		}
+		s.wake(tx, k.OrgID, k.ID)
+		if err := bury(ctx, tx, k, db.At(s.Now())); err != nil {
+			return fmt.Errorf("remove queue: %w", err)
+		}
+		return nil
+	})
+}
+
+// move hands over what leads to a queue, and its callers.
+func (s *Service) move(ctx context.Context, tx db.Querier, k Queue, to string) error {
+	heir, err := get(ctx, tx, k.OrgID, to)
+	if db.IsNone(err) || to == k.ID {
+		return op.Invalid(op.Field("move_to", "not_found", "no such queue to take over"))
+	}
+	if err != nil {
+		return fmt.Errorf("find queue: %w", err)
+	}
+	for _, f := range s.Moves {
+		if err := f(ctx, tx, k.OrgID, k.ID, to); err != nil {
+			return err
+		}
+	}
+	if err := s.moveOverflows(ctx, tx, k.OrgID, k.ID, to); err != nil {
+		return err
+	}
+	waiting, err := line(ctx, tx, k.OrgID, k.ID)
+	if err != nil {
+		return err
+	}
+	for _, e := range waiting {
+		if e.Status != Waiting && e.Status != CallbackPending {
+			continue // who is being offered to an agent keeps the queue in use
+		}
+		if _, err := s.transfer(ctx, tx, e, heir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveOverflows makes the overflow of other queues lead to another one.
+func (s *Service) moveOverflows(ctx context.Context, tx db.Querier, org, from, to string) error {
+	others, err := s.overflowing(ctx, tx, org, from)
+	if err != nil {
+		return err
+	}
+	for _, k := range others {
+		k.Overflow.To = "queue:" + to
+		if k.ID == to { // it would lead to itself
+			k.Overflow = nil
+		}
+		k.UpdatedAt = db.At(s.Now())
+		if err := update(ctx, tx, k); err != nil {
+			return fmt.Errorf("move overflow: %w", err)
+		}
+	}
+	return nil
+}
+
+// overflowing finds queues whose callers overflow into a queue.
+func (s *Service) overflowing(ctx context.Context, q db.Querier, org, id string) ([]Queue, error) {
+	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%"queue:`+id+`"%`), "", 1000)
+	return slices.DeleteFunc(found, func(k Queue) bool { return k.Overflow == nil || k.Overflow.To != "queue:"+id }), err
+}
+
+// Overflowing finds queues whose callers overflow into a flow.
+func (s *Service) Overflowing(ctx context.Context, q db.Querier, org, flow string) (ids []string, err error) {
+	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%:`+flow+`"%`), "", 100)
+	for _, k := range found {
+		ids = append(ids, k.ID)
+	}
+	return ids, err
+}
+
+// usedBy lists what leads to a queue, and the calls that are in it.
+func (s *Service) usedBy(ctx context.Context, q db.Querier, org, id string) (used []string, err error) {
+	for _, find := range s.Uses {
+		some, err := find(ctx, q, org, id)
+		if err != nil {
+			return nil, fmt.Errorf("find what leads to the queue: %w", err)
+		}
+		used = append(used, some...)
+	}
+	others, err := s.overflowing(ctx, q, org, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range others {
+		used = append(used, k.ID)
+	}
+	in, err := inside(ctx, q, org, id)
+	return append(used, in...), err
+}
+
+// PlayedBy finds queues that play a sound.
+func (s *Service) PlayedBy(ctx context.Context, q db.Querier, org, audio string) (ids []string, err error) {
+	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%"`+audio+`"%`), "", 100)
+	for _, k := range found {
+		ids = append(ids, k.ID)
+	}
+	return ids, err
+}

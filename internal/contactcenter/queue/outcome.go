@@ -1,0 +1,270 @@
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+func affected(r sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// Answered connects the agent of an offer with the caller; whoever else was rung is let go. ErrGone where the offer is over: somebody
+// else answered first, the caller left, or its lease ended.
+func (s *Service) Answered(ctx context.Context, tx db.Querier, org, offer string) (Entry, error) {
+	o, err := getOffer(ctx, tx, org, offer)
+	if err != nil {
+		return Entry{}, fmt.Errorf("find offer: %w", err)
+	}
+	if !s.Now().Before(o.LeaseUntil.Time) {
+		return Entry{}, ErrGone
+	}
+	const text = `UPDATE queue_entries SET status = 'connected', agent_id = $3, connected_at = $4
+		WHERE org_id = $1 AND id = $2 AND status IN ('offering', 'callback_dialing')`
+	if ok, err := affected(tx.Exec(ctx, text, org, o.EntryID, o.AgentID, db.At(s.Now()))); err != nil || !ok {
+		return Entry{}, orGone(err)
+	}
+	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, OfferConnected); err != nil || !ok {
+		return Entry{}, orGone(err)
+	}
+	if err := s.letGo(ctx, tx, org, o.EntryID); err != nil {
+		return Entry{}, err
+	}
+	s.wake(tx, org, o.QueueID)
+	if err := s.Agents.Answered(ctx, tx, org, o.AgentID); err != nil {
+		return Entry{}, err
+	}
+	return getEntry(ctx, tx, org, o.EntryID)
+}
+
+func orGone(err error) error {
+	if err != nil {
+		return err
+	}
+	return ErrGone
+}
+
+// letGo cancels the offers of a caller that are still open.
+func (s *Service) letGo(ctx context.Context, tx db.Querier, org, entry string) error {
+	open, err := offersOf(ctx, tx, org, entry, OfferOpen)
+	if err != nil {
+		return err
+	}
+	var users []string
+	for _, o := range open {
+		if _, err := s.closeOffer(ctx, tx, o, OfferOpen, OfferCanceled); err != nil {
+			return fmt.Errorf("cancel offer: %w", err)
+		}
+		users = append(users, o.AgentID)
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	return s.Agents.SettleIn(ctx, tx, org, users)
+}
+
+// Declined ends an offer that came to nothing: the agent did not answer, refused, or could not be rung. Where nobody else is rung the
+// caller waits again, in the same place. It reports whether the offer was still open.
+func (s *Service) Declined(ctx context.Context, tx db.Querier, org, offer, result string) (bool, error) {
+	o, err := getOffer(ctx, tx, org, offer)
+	if err != nil {
+		return false, fmt.Errorf("find offer: %w", err)
+	}
+	if open, err := s.decline(ctx, tx, o, result); err != nil || !open {
+		return false, err
+	}
+	if err := s.awaitsAgain(ctx, tx, o.EntryID, org, result); err != nil {
+		return false, err
+	}
+	return true, s.missed(ctx, tx, o, result)
+}
+
+// decline ends an offer; it reports whether it was still open.
+func (s *Service) decline(ctx context.Context, tx db.Querier, o Offer, result string) (bool, error) {
+	if err := hold(ctx, tx, o.Org, o.EntryID); err != nil {
+		return false, err
+	}
+	if ok, err := s.closeOffer(ctx, tx, o, OfferOpen, result); err != nil || !ok {
+		return false, err
+	}
+	const back = `UPDATE queue_entries SET status = CASE WHEN status = 'callback_dialing' THEN 'callback_pending' ELSE 'waiting' END, agent_id = NULL
+		WHERE org_id = $1 AND id = $2 AND status IN ('offering', 'callback_dialing')
+			AND NOT EXISTS (SELECT 1 FROM queue_offers o WHERE o.org_id = $1 AND o.entry_id = $2 AND o.status IN ('offering', 'connected'))`
+	if _, err := tx.Exec(ctx, back, o.Org, o.EntryID); err != nil {
+		return false, fmt.Errorf("let caller wait again: %w", err)
+	}
+	s.wake(tx, o.Org, o.QueueID)
+	return true, nil
+}
+
+// hold locks an entry before its offers, as every step does: two steps never wait for each other.
+func hold(ctx context.Context, tx db.Querier, org, entry string) error {
+	const text = `UPDATE queue_entries SET offers = offers WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, text, org, entry); err != nil {
+		return fmt.Errorf("hold caller: %w", err)
+	}
+	return nil
+}
+
+// missed counts an offer against the agent, where it was theirs to answer: a phone of theirs rang.
+func (s *Service) missed(ctx context.Context, tx db.Querier, o Offer, result string) error {
+	k, err := get(ctx, tx, o.Org, o.QueueID)
+	if result != OfferNoAnswer && result != OfferRejected || db.IsNone(err) {
+		return s.Agents.SettleIn(ctx, tx, o.Org, []string{o.AgentID})
+	}
+	if err != nil {
+		return fmt.Errorf("find queue: %w", err)
+	}
+	return s.Agents.Missed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit, s.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
+}
+
+// Leave ends a visit in which nobody answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. A callback that was
+// awaited is canceled. ErrGone where the caller is no longer in line.
+func (s *Service) Leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
+	if err := s.leave(ctx, tx, org, entry, status, reason); err != nil {
+		return err
+	}
+	e, err := getEntry(ctx, tx, org, entry)
+	if err != nil || e.Callback == nil {
+		return err
+	}
+	return s.tellCallback(ctx, tx, e, CallbackChange{Status: CallbackCanceled, Result: CallbackCanceled})
+}
+
+func (s *Service) leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
+	const text = `UPDATE queue_entries SET status = $3, exited_at = $4, exit_reason = $5, agent_id = NULL WHERE org_id = $1 AND id = $2 AND ` + inLine
+	if ok, err := affected(tx.Exec(ctx, text, org, entry, status, db.At(s.Now()), db.Null(reason))); err != nil || !ok {
+		return orGone(err)
+	}
+	if err := s.letGo(ctx, tx, org, entry); err != nil {
+		return err
+	}
+	e, err := getEntry(ctx, tx, org, entry)
+	s.wake(tx, org, e.QueueID)
+	return err
+}
+
+// Unanswer takes back that an agent answered a caller: they were not connected after all. The caller waits again in the same place, or
+// has left, abandoned. It reports whether there was anything to take back.
+func (s *Service) Unanswer(ctx context.Context, tx db.Querier, org, offer, result string, stays bool) (bool, error) {
+	o, err := getOffer(ctx, tx, org, offer)
+	if err != nil {
+		return false, fmt.Errorf("find offer: %w", err)
+	}
+	if err := hold(ctx, tx, org, o.EntryID); err != nil {
+		return false, err
+	}
+	if ok, err := s.closeOffer(ctx, tx, o, OfferConnected, result); err != nil || !ok {
+		return false, err
+	}
+	const back = `UPDATE queue_entries SET status = 'waiting', agent_id = NULL, connected_at = NULL WHERE org_id = $1 AND id = $2 AND status = 'connected'`
+	if _, err := tx.Exec(ctx, back, org, o.EntryID); err != nil {
+		return false, fmt.Errorf("let caller wait again: %w", err)
+	}
+	s.wake(tx, org, o.QueueID)
+	if !stays {
+		err = s.leave(ctx, tx, org, o.EntryID, Abandoned, "caller_hangup")
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, s.missed(ctx, tx, o, result)
+}
+
+// unanswerAll takes back that somebody answered a caller who has left.
+func (s *Service) unanswerAll(ctx context.Context, tx db.Querier, e Entry) error {
+	with, err := offersOf(ctx, tx, e.OrgID, e.ID, OfferConnected)
+	if err != nil {
+		return err
+	}
+	for _, o := range with {
+		if _, err := s.Unanswer(ctx, tx, e.OrgID, o.ID, OfferCanceled, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CallEnded ends what a call that is over was doing in queues. Where the caller never spoke with anybody, whoever had answered was not
+// connected any more.
+func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reason string, spoke bool) error {
+	e, err := s.OfCall(ctx, tx, org, call)
+	if err != nil {
+		return unlessNone(err)
+	}
+	switch {
+	case e.Status == Connected && !spoke:
+		err = s.unanswerAll(ctx, tx, e)
+	case e.Status == Connected:
+		err = s.Complete(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
+	case e.Status == Waiting || e.Status == Offering:
+		err = s.leave(ctx, tx, org, e.ID, Abandoned, reason)
+	}
+	if errors.Is(err, ErrGone) {
+		return nil
+	}
+	return err
+}
+
+// Complete ends a visit in which somebody answered, and gives the agent time to wrap up. ErrGone where it is over already.
+func (s *Service) Complete(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
+	now := s.Now()
+	const text = `UPDATE queue_entries SET status = 'completed', exited_at = $3, exit_reason = 'answered', talk_seconds = $4
+		WHERE org_id = $1 AND id = $2 AND status = 'connected'`
+	if ok, err := affected(tx.Exec(ctx, text, org, entry, db.At(now), int(talk.Round(time.Second)/time.Second))); err != nil || !ok {
+		return orGone(err)
+	}
+	with, err := offersOf(ctx, tx, org, entry, OfferConnected)
+	if err != nil {
+		return err
+	}
+	for _, o := range with {
+		if _, err := s.closeOffer(ctx, tx, o, OfferConnected, OfferCompleted); err != nil {
+			return fmt.Errorf("end offer: %w", err)
+		}
+		if err := s.wrapUp(ctx, tx, o, now); err != nil {
+			return err
+		}
+		s.wake(tx, org, o.QueueID)
+	}
+	return nil
+}
+
+func (s *Service) wrapUp(ctx context.Context, tx db.Querier, o Offer, now time.Time) error {
+	const text = `UPDATE queue_members SET last_call_ended_at = $4 WHERE org_id = $1 AND queue_id = $2 AND user_id = $3`
+	if _, err := tx.Exec(ctx, text, o.Org, o.QueueID, o.AgentID, db.At(now)); err != nil {
+		return fmt.Errorf("note end of call: %w", err)
+	}
+	k, err := get(ctx, tx, o.Org, o.QueueID)
+	if err != nil && !db.IsNone(err) {
+		return fmt.Errorf("find queue: %w", err)
+	}
+	until := now.Add(time.Duration(k.WrapUp) * time.Second)
+	const wrapped = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, wrapped, o.Org, o.ID, db.At(until)); err != nil {
+		return fmt.Errorf("note wrap-up: %w", err)
+	}
+	return s.Agents.WrapUp(ctx, tx, o.Org, o.AgentID, until)
+}
+
+// longestOffer bounds how long before the end of a wrap-up its caller was offered.
+const longestOffer = 48 * time.Hour
+
+// Ready notes that an agent is done with what was left of their last call before the time for it was over.
+func (s *Service) Ready(ctx context.Context, tx db.Querier, org, agent string) error {
+	const text = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND agent_id = $2 AND offered_at > $4 AND wrapped_at > $3`
+	now := s.Now()
+	if _, err := tx.Exec(ctx, text, org, agent, db.At(now), db.At(now.Add(-longestOffer))); err != nil {
+		return fmt.Errorf("end wrap-up: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+// Package queue keeps where callers wait: queues, who answers them, who waits, and whom they were offered to.
+package queue
+
+import (
+	"context"
+	"time"
+
+	"soniq/internal/contactcenter/agent"
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+// A Queue is where callers wait until somebody answers.
+type Queue struct {
+	ID        string  `json:"id" example:"que_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Name      string  `json:"name"`
+	Extension *string `json:"extension" example:"600"`
+	Settings
+	MembersCount int     `json:"members_count"`
+	CreatedAt    db.Time `json:"created_at"`
+	UpdatedAt    db.Time `json:"updated_at"`
+	Stats        *Stats  `json:"stats,omitempty" doc:"With include=stats"`
+
+	OrgID string `json:"-"`
+}
+
+// Settings are how the callers and agents of a queue are treated.
+type Settings struct {
+	Strategy          string         `json:"strategy" enum:"ring_all,round_robin,longest_idle,fewest_calls,priority,skills,random"`
+	RingTimeout       int            `json:"ring_timeout_seconds"`
+	RetryDelay        int            `json:"retry_delay_seconds"`
+	WrapUp            int            `json:"wrap_up_seconds"`
+	MaxWait           int            `json:"max_wait_seconds"`
+	MaxCallers        int            `json:"max_callers" doc:"0: no limit"`
+	JoinWhenNoAgents  bool           `json:"join_when_no_agents"`
+	LeaveWhenNoAgents bool           `json:"leave_when_no_agents"`
+	Overflow          *Overflow      `json:"overflow"`
+	Priority          int            `json:"priority" doc:"Of its callers among those of other queues; higher comes first"`
+	MusicAudioID      *string        `json:"music_audio_id"`
+	Announce          Announce       `json:"announce"`
+	Callback          Callback       `json:"callback"`
+	WhisperAudioID    *string        `json:"whisper_audio_id"`
+	RecordingMode     string         `json:"recording_mode" enum:"inherit,on,off"`
+	ServiceLevel      int            `json:"service_level_seconds"`
+	ShortAbandon      int            `json:"short_abandon_seconds"`
+	MissedOffersLimit int            `json:"missed_offers_limit" doc:"0: nobody is sent away"`
+	MissedOffersPause int            `json:"missed_offers_pause_seconds"`
+	RequiredSkills    map[string]int `json:"required_skills" nullable:"false"`
+	Hours             *org.Hours     `json:"hours" doc:"null: always open"`
+}
+
+// Overflow is where callers go who cannot stay.
+type Overflow struct {
+	To           string `json:"to" example:"voicemail:usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	AfterSeconds *int   `json:"after_seconds" doc:"null: after max_wait_seconds, or where the queue is full or has no agents"`
+}
+
+// Announce is what callers are told while they wait.
+type Announce struct {
+	Position      bool    `json:"position"`
+	EstimatedWait bool    `json:"estimated_wait"`
+	EverySeconds  int     `json:"every_seconds"`
+	AudioID       *string `json:"audio_id"`
+}
+
+// Callback says whether callers may hang up and be called back in their turn.
+type Callback struct {
+	Enabled           bool   `json:"enabled"`
+	Key               string `json:"key" doc:"What they press"`
+	OfferAfterSeconds int    `json:"offer_after_seconds"`
+	MaxAttempts       int    `json:"max_attempts"`
+}
+
+// defaults are the settings of a queue of which nothing was said.
+func defaults() Settings {
+	return Settings{Strategy: "longest_idle", RingTimeout: 20, RetryDelay: 2, WrapUp: 10, MaxWait: 1800, JoinWhenNoAgents: true,
+		Announce: Announce{EverySeconds: 60}, Callback: Callback{Key: "1", OfferAfterSeconds: 60, MaxAttempts: 3}, RecordingMode: "inherit",
+		ServiceLevel: 20, ShortAbandon: 5, MissedOffersLimit: 3, MissedOffersPause: 60, RequiredSkills: map[string]int{}}
+}
+
+// Wake is the bus subject on which an organisation's id is published when its callers, agents or queues have changed: whoever
+// distributes callers looks again.
+const Wake = "wake.queues"
+
+// Config is what the room is made of.
+type Config struct {
+	DB     *db.DB
+	Orgs   *org.Service
+	Agents *agent.Service
+	Outbox *event.Outbox
+	Bus    *bus.Bus
+	Now    func() time.Time
+	Node   string
+}
+
+// Service is the room. The function fields are set before the first request.
+type Service struct {
+	// HasAudio reports whether the organisation has a sound.
+	HasAudio func(ctx context.Context, org, id string) (bool, error)
+	// Reach says what is wrong with a destination such as queue:que_… or ext:101, or "".
+	Reach func(ctx context.Context, org, to string) (wrong string, err error)
+	// Reserved reports whether an extension must not be given away in a country.
+	Reserved func(country, extension string) bool
+	// Uses finds what leads to a queue, as "num_…", beside the overflow of other queues and callers who wait.
+	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
+	// Moves makes what leads to a queue lead to another one.
+	Moves []func(ctx context.Context, tx db.Querier, org, from, to string) error
+	// OnEnter is called for a call that entered a queue, in the same transaction.
+	OnEnter func(ctx context.Context, tx db.Querier, org, callID, queueID string) error
+	// OnCallback is told how callbacks stand, in the transaction in which that changes; may be nil.
+	OnCallback func(ctx context.Context, tx db.Querier, c CallbackChange) error
+	// LettingGo reports whether a telephone of an agent is still being told here that a call is over; may be nil.
+	LettingGo func(user string) bool
+
+	Config
+	touched touched
+	talks   talks
+}
+
+// New makes the room.
+func New(c Config) *Service {
+	return &Service{Config: c, touched: touched{wake: make(chan struct{}, 1), queues: map[place]struct{}{}, told: map[place]snapshot{}}}
+}
+
+// Get returns a queue that was not removed, or db.ErrNone.
+func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Queue, error) {
+	return get(ctx, q, org, id)
+}
+
+// Missing returns those of the queues that the organisation does not have.
+func (s *Service) Missing(ctx context.Context, q db.Querier, org string, queues []string) ([]string, error) {
+	var missing []string
+	for _, id := range queues {
+		if _, err := get(ctx, q, org, id); db.IsNone(err) {
+			missing = append(missing, id)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}

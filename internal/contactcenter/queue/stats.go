@@ -1,0 +1,217 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/contactcenter/agent"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Stats are a queue's figures at one moment.
+type Stats struct {
+	CallersWaiting   int       `json:"callers_waiting"`
+	AgentsAvailable  int       `json:"agents_available"`
+	Today            Today     `json:"today"`
+	LongestWait      int       `json:"longest_wait_seconds" doc:"Of those who wait now"`
+	AverageWait      int       `json:"average_wait_seconds" doc:"Of those who were answered today"`
+	EstimatedWait    *int      `json:"estimated_wait_seconds" doc:"For who would call now; null: not known, as nobody answers or nobody was answered today"`
+	ServiceLevelRate int       `json:"service_level_rate" doc:"Of today's callers, how many were answered within service_level_seconds"`
+	Agents           AgentsNow `json:"agents"`
+	CallbacksPending int       `json:"callbacks_pending"`
+	AsOf             db.Time   `json:"as_of"`
+}
+
+// Today are the callers who entered since midnight, where the organisation is.
+type Today struct {
+	Answered    int `json:"answered"`
+	Abandoned   int `json:"abandoned" doc:"Without those who left within short_abandon_seconds"`
+	AnswerRate  int `json:"answer_rate" doc:"Of answered and abandoned; 0 where there are neither"`
+	Offered     int `json:"offered" doc:"All who entered"`
+	Overflowed  int `json:"overflowed" doc:"Sent on, or out of time"`
+	Callbacks   int `json:"callbacks"`
+	AverageTalk int `json:"average_talk_seconds"`
+}
+
+// AgentsNow counts the members of a queue by what they do; those who are paused or do not want to be disturbed are away.
+type AgentsNow struct {
+	SignedIn  int `json:"signed_in"`
+	Available int `json:"available"`
+	Ringing   int `json:"ringing"`
+	Busy      int `json:"busy"`
+	WrapUp    int `json:"wrap_up"`
+	Away      int `json:"away"`
+}
+
+// Named are a queue's figures among those of others.
+type Named struct {
+	QueueID string `json:"queue_id"`
+	Name    string `json:"name"`
+	Stats
+}
+
+// AllStats are the figures of all queues at one moment.
+type AllStats struct {
+	Data []Named `json:"data" nullable:"false"`
+	AsOf db.Time `json:"as_of"`
+}
+
+// staffed counts who is there for callers.
+func (x Stats) staffed() int {
+	return x.Agents.Available + x.Agents.Ringing + x.Agents.Busy + x.Agents.WrapUp
+}
+
+// ShowStats returns a queue's figures.
+func (s *Service) ShowStats(ctx context.Context, in *OneIn) (*op.Out[Stats], error) {
+	q := s.DB.Read(ctx)
+	k, err := s.one(ctx, q, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	figures, err := s.stats(ctx, q, k.OrgID, []Queue{k})
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(figures[0])
+}
+
+// maxQueues bounds the queues of which figures are shown at once.
+const maxQueues = 5000
+
+// StatsAll returns the figures of all queues.
+func (s *Service) StatsAll(ctx context.Context, _ *struct{}) (*op.Out[AllStats], error) {
+	q, org := s.DB.Read(ctx), access.Org(ctx)
+	found, err := all(ctx, q, db.Where(selection, org), "", maxQueues)
+	if err != nil {
+		return nil, err
+	}
+	figures, err := s.stats(ctx, q, org, found)
+	if err != nil {
+		return nil, err
+	}
+	out := AllStats{Data: make([]Named, len(found)), AsOf: db.At(s.Now())}
+	for i, k := range found {
+		out.Data[i] = Named{k.ID, k.Name, figures[i]}
+	}
+	return op.OK(out)
+}
+
+// stats works out the figures of queues of one organisation, in their order.
+func (s *Service) stats(ctx context.Context, q db.Querier, org string, queues []Queue) ([]Stats, error) {
+	since, err := s.midnight(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	figures, at, ids := make([]Stats, len(queues)), map[string]int{}, []string{}
+	for i, k := range queues {
+		at[k.ID], ids = i, append(ids, k.ID)
+		if err := s.standing(ctx, q, k, &figures[i]); err != nil {
+			return nil, err
+		}
+		if err := today(ctx, q, k, since, &figures[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(ids) > 100 { // then those of all queues are read
+		ids = nil
+	}
+	if err := s.agentsNow(ctx, q, org, queues, ids, at, figures); err != nil {
+		return nil, err
+	}
+	for i, k := range queues {
+		x := &figures[i]
+		x.EstimatedWait = pace{x.Today.AverageTalk, k.WrapUp, x.staffed(), x.Agents.Available > 0 && x.CallersWaiting == 0}.wait(x.CallersWaiting + 1)
+	}
+	return figures, nil
+}
+
+// moment are a queue's figures of now: all but today's.
+func (s *Service) moment(ctx context.Context, q db.Querier, k Queue) (Stats, error) {
+	one := make([]Stats, 1)
+	if err := s.standing(ctx, q, k, &one[0]); err != nil {
+		return one[0], err
+	}
+	err := s.agentsNow(ctx, q, k.OrgID, []Queue{k}, []string{k.ID}, map[string]int{k.ID: 0}, one)
+	return one[0], err
+}
+
+// standing counts who waits.
+func (s *Service) standing(ctx context.Context, q db.Querier, k Queue, x *Stats) error {
+	const waiting = `SELECT COUNT(CASE WHEN status IN ('waiting', 'offering') THEN 1 END), COUNT(CASE WHEN status IN ('callback_pending', 'callback_dialing') THEN 1 END),
+			MIN(CASE WHEN status IN ('waiting', 'offering') THEN entered_at END)
+		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + inLine
+	var oldest db.Time
+	if err := q.QueryRow(ctx, waiting, k.OrgID, k.ID).Scan(&x.CallersWaiting, &x.CallbacksPending, &oldest); err != nil {
+		return fmt.Errorf("count callers: %w", err)
+	}
+	x.AsOf = db.At(s.Now())
+	if !oldest.IsZero() {
+		x.LongestWait = max(int(x.AsOf.Sub(oldest.Time).Seconds()), 0)
+	}
+	return nil
+}
+
+// today counts what became of today's callers.
+func today(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) error {
+	const text = `SELECT COUNT(*), COUNT(connected_at), COUNT(CASE WHEN connected_at - entered_at <= $5 THEN 1 END),
+			COUNT(CASE WHEN status = 'abandoned' AND exited_at - entered_at > $4 THEN 1 END),
+			COUNT(CASE WHEN status IN ('overflowed', 'timed_out') THEN 1 END), COUNT(callback),
+			COALESCE(AVG(talk_seconds), 0), COALESCE(AVG((connected_at - entered_at) / 1000000), 0)
+		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND entered_at >= $3`
+	var inTime int
+	var talk, wait float64
+	row := q.QueryRow(ctx, text, k.OrgID, k.ID, since, int64(k.ShortAbandon)*1_000_000, int64(k.ServiceLevel)*1_000_000)
+	t := &x.Today
+	if err := row.Scan(&t.Offered, &t.Answered, &inTime, &t.Abandoned, &t.Overflowed, &t.Callbacks, &talk, &wait); err != nil {
+		return fmt.Errorf("count today's callers: %w", err)
+	}
+	t.AverageTalk, x.AverageWait = int(talk+0.5), int(wait+0.5)
+	t.AnswerRate, x.ServiceLevelRate = rate(t.Answered, t.Answered+t.Abandoned), rate(inTime, t.Answered+t.Abandoned)
+	return nil
+}
+
+// rate is part of whole in percent, rounded; 0 of nothing.
+func rate(part, whole int) int {
+	if whole == 0 {
+		return 0
+	}
+	return (200*part + whole) / (2 * whole)
+}
+
+// agentsNow counts members by what they do.
+func (s *Service) agentsNow(ctx context.Context, q db.Querier, org string, queues []Queue, ids []string, at map[string]int, figures []Stats) error {
+	found, err := members(ctx, q, org, ids)
+	if err != nil {
+		return err
+	}
+	if err := s.present(ctx, q, org, found); err != nil {
+		return err
+	}
+	for _, m := range found {
+		i, ok := at[m.QueueID]
+		if !ok || !m.SignedIn {
+			continue
+		}
+		a := &figures[i].Agents
+		a.SignedIn++
+		switch p := m.Presence.Status; {
+		case p == agent.Offline:
+		case p == agent.Ringing:
+			a.Ringing++
+		case p == agent.Busy:
+			a.Busy++
+		case m.Paused || p == agent.Away || p == agent.DND:
+			a.Away++
+		case p == agent.WrapUp:
+			a.WrapUp++
+		default:
+			a.Available++
+			if m.able(queues[i].RequiredSkills) {
+				figures[i].AgentsAvailable++
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+
+	"soniq/internal/platform/db"
+)
+
+// Candidates returns who can be offered a caller now, in the order in which the queue's strategy asks them: they are signed in, not
+// paused, available, and have the skills that queue and caller need. A queue that rings all rings every one of them at once.
+func (s *Service) Candidates(ctx context.Context, q db.Querier, org string, e Entry) ([]Member, error) {
+	k, err := get(ctx, q, org, e.QueueID)
+	if err != nil {
+		return nil, err
+	}
+	found, err := members(ctx, q, org, []string{k.ID})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.dress(ctx, q, org, found); err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(m Member) bool { return !m.takes() || !m.able(k.RequiredSkills, e.Skills) })
+	k.order(found, e)
+	return found, nil
+}
+
+// order sorts members as the strategy asks them.
+func (k Queue) order(found []Member, e Entry) {
+	if k.Strategy == "random" {
+		rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+		return
+	}
+	slices.SortStableFunc(found, func(a, b Member) int {
+		idle := a.state.IdleSince.Compare(b.state.IdleSince.Time)
+		switch k.Strategy {
+		case "round_robin":
+			return cmp.Or(a.lastOffered.Compare(b.lastOffered.Time), idle)
+		case "fewest_calls":
+			return cmp.Or(a.AnsweredToday-b.AnsweredToday, idle)
+		case "priority":
+			return cmp.Or(a.Priority-b.Priority, idle)
+		case "skills":
+			return cmp.Or(b.fits(k, e)-a.fits(k, e), a.Priority-b.Priority, idle)
+		}
+		return idle
+	})
+}
+
+// fits is how well a member's skills fit a caller.
+func (m Member) fits(k Queue, e Entry) (sum int) {
+	for name := range k.RequiredSkills {
+		sum += m.skill(name)
+	}
+	for name := range e.Skills {
+		if _, counted := k.RequiredSkills[name]; !counted {
+			sum += m.skill(name)
+		}
+	}
+	return sum
+}
+
+// staffed counts the members of a queue who are there: signed in, not paused, and neither away nor offline.
+func (s *Service) staffed(ctx context.Context, q db.Querier, k Queue) (int, error) {
+	x, err := s.moment(ctx, q, k)
+	return x.staffed(), err
+}
+
+// Staffed reports whether anybody could answer a queue's callers, now or after the call they are on.
+func (s *Service) Staffed(ctx context.Context, q db.Querier, org, queue string) (bool, error) {
+	k, err := get(ctx, q, org, queue)
+	if err != nil {
+		return false, err
+	}
+	n, err := s.staffed(ctx, q, k)
+	return n > 0, err
+}

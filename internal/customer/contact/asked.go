@@ -1,0 +1,120 @@
+package contact
+
+import (
+	"context"
+	"net/mail"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/op"
+)
+
+// An asked is a number or an e-mail address that somebody looks for in an organisation.
+type asked struct {
+	org    string
+	number number
+	email  string // in lower case
+}
+
+func (a asked) key() key {
+	switch {
+	case a.email != "":
+		return key{a.org, a.email}
+	case a.number.whole():
+		return key{a.org, a.number.e164}
+	}
+	return key{a.org, "#" + a.number.digits}
+}
+
+// live reports whether systems can be asked: only for whole numbers and addresses.
+func (a asked) live() bool { return a.email != "" || a.number.whole() }
+
+func (a asked) query(country string) Query {
+	q := Query{Email: a.email, Country: country}
+	if a.number.whole() {
+		q.Phone = a.number.formats()
+	}
+	return q
+}
+
+// match says how a record of a system fits.
+func (a asked) match(r Record, country string) (best Kind, ok bool) {
+	if a.email != "" {
+		if r.Email == "" {
+			return Possible, true
+		}
+		same := func(e string) bool { return strings.EqualFold(e, a.email) }
+		return Exact, same(r.Email) || slices.ContainsFunc(r.Emails, same)
+	}
+	if len(r.Phones) == 0 {
+		return Possible, true
+	}
+	for _, p := range r.Phones {
+		if k, fits := a.number.match(readNumber(p, country)); fits && (!ok || k.rank() < best.rank()) {
+			best, ok = k, true
+		}
+	}
+	return best, ok
+}
+
+// match says how a number of a record fits a number that is asked for.
+func (n number) match(o number) (Kind, bool) {
+	switch {
+	case n.whole() && o.whole() && n.e164 != o.e164:
+		return "", false
+	case !n.whole() || !o.whole():
+		return Possible, endsAlike(n.digits, o.digits)
+	case o.extension != "":
+		return Possible, true
+	case o.domestic:
+		return National, true
+	}
+	return Exact, true
+}
+
+// read understands what is asked for: exactly one of a number and an address.
+func read(org, phone, email, country string) (asked, error) {
+	phone, email = strings.TrimSpace(plus(phone)), strings.TrimSpace(email)
+	switch {
+	case phone == "" && email == "":
+		return asked{}, op.Invalid(op.Field("phone", "required", "give phone or email"))
+	case phone != "" && email != "":
+		return asked{}, op.Invalid(op.Field("email", "ambiguous", "give one of phone and email"))
+	case email != "":
+		if a, err := mail.ParseAddress(email); err != nil || a.Address != email {
+			return asked{}, op.Invalid(op.Field("email", "invalid_email", "not an e-mail address"))
+		}
+		return asked{org: org, email: strings.ToLower(email)}, nil
+	}
+	n := readNumber(phone, country)
+	if len(n.digits) < 2 || len(n.digits) > 20 {
+		return asked{}, op.Invalid(op.Field("phone", "invalid_e164", "not a valid number for "+country))
+	}
+	n.extension = ""
+	return asked{org: org, number: n}, nil
+}
+
+// Fits reports whether a record surely has the number it was asked for.
+func (s *Service) Fits(q Query, r Record) bool { return Fits(q, r) }
+
+// Fits reports whether a record surely has the number it was asked for.
+func Fits(q Query, r Record) bool {
+	a := asked{number: readNumber(q.Phone.E164, q.Country)}
+	kind, ok := a.match(r, q.Country)
+	return ok && (kind != Possible || len(r.Phones) == 0)
+}
+
+// SameNumber reports whether a number, as it is written somewhere, is one of ours.
+func SameNumber(ours, written string) bool {
+	a := readNumber(ours, "")
+	b := readNumber(written, a.country)
+	if !a.whole() || !b.whole() {
+		return a.digits != "" && a.digits == b.digits
+	}
+	return a.e164 == b.e164
+}
+
+// Find returns a contact, or db.ErrNone.
+func (s *Service) Find(ctx context.Context, org, id string) (Contact, error) {
+	return get(ctx, s.DB.Read(ctx), org, id)
+}

@@ -1,0 +1,278 @@
+package contact_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/customer/contact"
+	"soniq/internal/identity/org"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/blob"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op/optest"
+)
+
+// house is what a test of contacts needs.
+type house struct {
+	*contact.Service
+	t      *testing.T
+	d      *db.DB
+	bus    *bus.Bus
+	orgs   *org.Service
+	org    string
+	server *optest.Server
+}
+
+func build(t *testing.T, d *db.DB) *house {
+	t.Helper()
+	b := bus.New()
+	h := &house{t: t, d: d, bus: b, orgs: org.New(d, b, time.Now)}
+	o, err := h.orgs.Create(context.Background(), "Acme", "GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.org = o.ID
+	files, err := blob.OpenDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
+	users := user.New(d, h.orgs, outbox, b, time.Now)
+	h.Service = (&contact.Service{DB: d, Orgs: h.orgs, Outbox: outbox, Jobs: &job.Queue{Bus: b, Now: time.Now}, Files: files,
+		Log: slog.New(slog.NewTextHandler(lines{t}, nil)), Now: time.Now,
+		After: func(time.Duration) <-chan time.Time { return nil }}).Open() // systems are waited for as long as they take
+	t.Cleanup(h.Close)
+	h.server = optest.New(t, d, append(h.Operations(), users.Operations()...)...)
+	return h
+}
+
+type lines struct{ t *testing.T }
+
+func (l lines) Write(b []byte) (int, error) { l.t.Log(string(b)); return len(b), nil }
+
+func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+	h.t.Helper()
+	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
+}
+
+// lookup asks who has a number.
+func (h *house) lookup(phone string, more ...string) *optest.Answer {
+	h.t.Helper()
+	return h.do("GET", "/contacts/lookup?phone="+url.QueryEscape(phone)+strings.Join(more, ""), nil)
+}
+
+func TestAContactIsMadeChangedAndDeleted(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		a := h.do("POST", "/contacts", `{"first_name":" Ada ","last_name":"Lovelace","company":"Analytical","phones":[{"number":"(020) 7946 0018","label":"work"},
+			{"number":"+44 7700 900123","primary":true}],"emails":[{"value":"Ada@Example.com"}],"tags":["Math","first","math"],"vip":true,"custom":{"tier":"gold"}}`).Want(201)
+		id := a.Text("id")
+		if a.Text("name") != "Ada Lovelace" || a.Text("phones.0.number") != "+442079460018" || a.Text("phones.0.written") != "(020) 7946 0018" ||
+			a.At("phones.1.primary") != true || a.At("emails.0.primary") != true || fmt.Sprint(a.At("tags")) != "[first math]" || a.Text("source") != "api" ||
+			a.Text("custom.tier") != "gold" || a.At("owner_user_id") != nil || !strings.HasPrefix(id, "con_") {
+			t.Errorf("got %s", a.Bytes)
+		}
+		if got := h.do("GET", "/contacts/"+id, nil).Want(200); got.Header.Get("ETag") != a.Header.Get("ETag") || got.Text("company") != "Analytical" {
+			t.Errorf("got %s", got.Bytes)
+		}
+		h.do("PATCH", "/contacts/"+id, `{"company":"x"}`, `If-Match: "0"`).Want(412)
+		c := h.do("PATCH", "/contacts/"+id, `{"company":null,"phones":[{"number":"+447700900123"}],"custom":{"tier":null,"city":"London"},"do_not_call":true}`).Want(200)
+		if c.Text("company") != "" || c.At("phones.1") != nil || c.Text("custom.city") != "London" || c.At("custom.tier") != nil || c.At("do_not_call") != true ||
+			c.Text("last_name") != "Lovelace" {
+			t.Errorf("changed %s", c.Bytes)
+		}
+		h.lookup("+442079460018").Want(404).Refused("contact_not_found")
+		h.lookup("+447700900123").Want(200)
+		h.do("DELETE", "/contacts/"+id, nil).Want(204)
+		h.do("GET", "/contacts/"+id, nil).Want(404)
+		h.lookup("+447700900123").Want(404).Refused("contact_not_found")
+	})
+}
+
+func TestEveryViolationOfAContactIsListed(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.do("POST", "/contacts", `{}`).Refused("validation_failed", "first_name required")
+	h.do("POST", "/contacts", `{"phones":[{"number":"7946 0018"},{"number":"+447700900123","extension":"x"}],"emails":[{"value":"ada"}],"tags":["a\"b"],
+		"owner_user_id":"usr_none","connection_ids":["crm_none"]}`).Refused("validation_failed", "phones.0.number invalid_e164", "phones.1.extension invalid_value",
+		"emails.0.value invalid_email", "tags invalid_value", "owner_user_id not_found", "connection_ids not_found")
+	h.do("POST", "/contacts", `{"first_name":"A","fone":"1"}`).Want(400).Refused("unknown_field")
+	if a := h.do("GET", "/contacts?include_total=true", nil).Want(200); a.At("total") != float64(0) {
+		t.Errorf("something was kept: %s", a.Bytes)
+	}
+}
+
+func TestContactsAreListedByWhatTheyHave(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		for i, name := range []string{"Zoe", "adam", "Bert", "Carl"} {
+			h.do("POST", "/contacts", fmt.Sprintf(`{"first_name":%q,"company":"Firm %d","phones":[{"number":"+4420794600%02d"}],"emails":[{"value":"%s@example.com"}],"tags":["n%d","all_"]}`,
+				name, i%2, i, name, i)).Want(201)
+		}
+		for query, want := range map[string]string{
+			"": "adam Bert Carl Zoe", "q=ERT": "Bert", "q=%25": "", "q=94600": "adam Bert Carl Zoe", "phone=020+7946+0003": "Carl", "phone=%2B442079460000": "Zoe",
+			"email=ADAM%40example.com": "adam", "company=firm+1": "adam Carl", "tag=n2": "Bert", "tag=n2,n3": "", "tag=all%25": "", "tag=all_": "adam Bert Carl Zoe",
+			"source=import": "", "updated_since=2999-01-01": "", "updated_since=2020-01-01&tag=n0": "Zoe", "sort=-last_contacted_at&q=Carl": "Carl",
+		} {
+			if got := h.namesOf("/contacts?limit=2", query); got != want {
+				t.Errorf("%q lists %q, want %q", query, got, want)
+			}
+		}
+		h.do("GET", "/contacts?updated_since=x", nil).Want(400).Refused("invalid_query")
+		err := d.Tx(context.Background(), func(tx db.Querier) error {
+			return h.Touch(context.Background(), tx, h.org, "+442079460002", db.At(time.Now()))
+		})
+		if got := h.namesOf("/contacts?limit=1", "sort=-last_contacted_at"); err != nil || !strings.HasPrefix(got, "Bert ") || len(strings.Fields(got)) != 4 {
+			t.Errorf("by last contact: %q %v", got, err)
+		}
+	})
+}
+
+// namesOf reads a list to its end.
+func (h *house) namesOf(path, query string) string {
+	h.t.Helper()
+	var all []string
+	for cursor := ""; ; {
+		a := h.do("GET", path+"&"+query+cursor, nil).Want(200)
+		for i := range len(a.At("data").([]any)) {
+			all = append(all, a.Text(fmt.Sprintf("data.%d.first_name", i)))
+		}
+		if a.At("has_more") != true {
+			return strings.Join(all, " ")
+		}
+		cursor = "&cursor=" + a.Text("next_cursor")
+	}
+}
+
+func TestMergingKeepsEverything(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		var told string
+		h.OnMerge = append(h.OnMerge, func(_ context.Context, _ db.Querier, _, from string, into contact.Contact) error {
+			told = from + " " + into.ID
+			return nil
+		})
+		one := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}],"tags":["a"],"custom":{"x":"1","y":"1"}}`).Want(201).Text("id")
+		two := h.do("POST", "/contacts", `{"first_name":"A.","last_name":"Lovelace","company":"Co","phones":[{"number":"020 7946 0018"},{"number":"+447700900123"}],
+			"emails":[{"value":"ada@example.com"}],"tags":["b"],"vip":true,"custom":{"y":"2","z":"2"}}`).Want(201).Text("id")
+		h.do("POST", "/contacts/"+two+"/notes", `{"body":"Hers."}`).Want(201)
+		h.do("POST", "/contacts/"+one+"/merge", `{"from_id":"`+one+`"}`).Refused("validation_failed", "from_id ambiguous")
+		h.do("POST", "/contacts/"+one+"/merge", `{"from_id":"con_none"}`).Refused("validation_failed", "from_id not_found")
+		a := h.do("POST", "/contacts/"+one+"/merge", `{"from_id":"`+two+`"}`).Want(200)
+		if a.Text("name") != "Ada Lovelace" || a.Text("company") != "Co" || a.At("phones.2") != nil || a.Text("phones.1.number") != "+447700900123" ||
+			a.Text("emails.0.value") != "ada@example.com" || fmt.Sprint(a.At("tags")) != "[a b]" || a.At("vip") != true || a.At("notes_count") != float64(1) ||
+			fmt.Sprint(a.At("custom")) != "map[x:1 y:1 z:2]" || told != two+" "+one {
+			t.Errorf("merged %s; told %q", a.Bytes, told)
+		}
+		h.do("GET", "/contacts/"+two, nil).Want(404)
+		if l := h.lookup("+447700900123").Want(200); l.Text("contact_id") != one {
+			t.Errorf("lookup %s", l.Bytes)
+		}
+		if line := h.do("GET", "/contacts/"+one+"/timeline", nil).Want(200); line.Text("data.0.text") != "Hers." || line.Text("data.0.kind") != "note" {
+			t.Errorf("timeline %s", line.Bytes)
+		}
+	})
+}
+
+func TestATimelineMixesRoomsInOneOrder(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
+		base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		h.Lines = append(h.Lines, func(_ context.Context, _ string, q contact.LineQuery) (all []contact.Item, _ error) {
+			if q.Numbers[0] != "+442079460018" || !q.Wants("message") {
+				return nil, nil
+			}
+			for i := 9; i >= 0 && len(all) <= q.Limit; i-- {
+				at := db.At(base.Add(time.Duration(i) * time.Hour))
+				if q.Before.IsZero() || at.Before(q.Before.Time) {
+					all = append(all, contact.Item{Kind: "message", ID: fmt.Sprintf("sms_%d", i), At: at})
+				}
+			}
+			return all, nil
+		})
+		for i := range 3 {
+			h.Now = func() time.Time { return base.Add(time.Duration(3*i)*time.Hour + time.Minute) }
+			h.do("POST", "/contacts/"+id+"/notes", fmt.Sprintf(`{"body":"note %d"}`, i)).Want(201)
+		}
+		var got []string
+		for cursor := ""; ; {
+			a := h.do("GET", "/contacts/"+id+"/timeline?limit=3"+cursor, nil).Want(200)
+			for i := range len(a.At("data").([]any)) {
+				got = append(got, a.Text(fmt.Sprintf("data.%d.kind", i))[:1]+a.Text(fmt.Sprintf("data.%d.at", i))[11:13])
+			}
+			if a.At("has_more") != true {
+				break
+			}
+			cursor = "&cursor=" + a.Text("next_cursor")
+		}
+		if want := "m09 m08 m07 n06 m06 m05 m04 n03 m03 m02 m01 n00 m00"; strings.Join(got, " ") != want {
+			t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
+		}
+		if a := h.do("GET", "/contacts/"+id+"/timeline?kinds=note&since=2026-01-01T02:00:00Z", nil).Want(200); len(a.At("data").([]any)) != 2 {
+			t.Errorf("notes only: %s", a.Bytes)
+		}
+	})
+}
+
+func TestErasingNeedsAnAdministrator(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
+	p := optest.Admin(h.org)
+	p.Scopes = []access.Scope{access.ContactsWrite}
+	h.server.Do(p, "DELETE", "/contacts/"+id+"?erase=true", nil).Want(403).Refused("insufficient_scope")
+	h.do("GET", "/contacts/"+id, nil).Want(200)
+	var erased []string
+	h.Erase = func(_ context.Context, _ db.Querier, _, number string) error {
+		erased = append(erased, number)
+		return nil
+	}
+	h.do("DELETE", "/contacts/"+id+"?erase=true", nil).Want(204)
+	if len(erased) != 1 || erased[0] != "+442079460018" {
+		t.Errorf("erased %v", erased)
+	}
+}
+
+func TestAnotherOrganisationsContactsAreNotFound(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}],"emails":[{"value":"ada@example.com"}]}`).Want(201).Text("id")
+		o, err := h.orgs.Create(context.Background(), "Other", "GB")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := optest.Admin(o.ID)
+		own := h.server.Do(p, "POST", "/contacts", `{"first_name":"Own"}`).Want(201).Text("id")
+		for _, r := range []string{"GET /contacts/" + id, "PATCH /contacts/" + id, "DELETE /contacts/" + id, "POST /contacts/" + id + "/notes",
+			"GET /contacts/" + id + "/timeline", "POST /contacts/" + id + "/merge"} {
+			method, path, _ := strings.Cut(r, " ")
+			body := map[string]any{"PATCH": `{}`, "POST": `{"body":"x"}`}[method]
+			if strings.HasSuffix(path, "merge") {
+				body = `{"from_id":"` + own + `"}`
+			}
+			h.server.Do(p, method, path, body).Want(404).Refused("not_found")
+		}
+		h.server.Do(p, "POST", "/contacts/"+own+"/merge", `{"from_id":"`+id+`"}`).Refused("validation_failed", "from_id not_found")
+		h.server.Do(p, "GET", "/contacts/lookup?phone=%2B442079460018", nil).Want(404).Refused("contact_not_found")
+		h.server.Do(p, "GET", "/contacts/lookup?email=ada%40example.com", nil).Want(404).Refused("contact_not_found")
+		if a := h.server.Do(p, "GET", "/contacts", nil).Want(200); len(a.At("data").([]any)) != 1 {
+			t.Errorf("lists %s", a.Bytes)
+		}
+	})
+}

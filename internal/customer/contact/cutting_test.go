@@ -1,0 +1,38 @@
+package contact_test
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"soniq/internal/customer/contact"
+)
+
+// cutting are files that break in the middle the first time they are read.
+type cutting struct {
+	contact.Files
+	after  int64
+	opened int
+}
+
+func (c *cutting) Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error) {
+	f, size, err := c.Files.Open(ctx, name)
+	if c.opened++; err != nil || c.opened > 2 {
+		return f, size, err
+	}
+	return &broken{f, c.after * int64(c.opened)}, size, nil
+}
+
+type broken struct {
+	io.ReadSeekCloser
+	left int64
+}
+
+func (b *broken) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errors.New("the disk is gone")
+	}
+	n, err := b.ReadSeekCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}

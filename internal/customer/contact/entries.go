@@ -1,0 +1,330 @@
+package contact
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// This file keeps what connected systems told of people, so that they are found in the index.
+
+const (
+	entryBatch = 100
+	// MaxEntries bounds what a connection may keep in the index.
+	MaxEntries = 1_000_000
+	maxEntryID = 200
+)
+
+// A Round is one reading of all that a connected system knows. Records are given to Add as they come; Finish removes those
+// that were not given in this round.
+type Round struct {
+	s               *Service
+	org, connection string
+	country, name   string
+	batch           []Record
+	total           int
+}
+
+// NewRound begins to read a system's records. Rounds of one connection must not overlap; a round that is not finished leaves
+// what it added.
+func (s *Service) NewRound(ctx context.Context, org, connection string) (*Round, error) {
+	o, err := s.Orgs.Get(ctx, org)
+	if err != nil {
+		return nil, fmt.Errorf("find organisation: %w", err)
+	}
+	return &Round{s: s, org: org, connection: connection, country: o.Country, name: db.NewID("rnd")}, nil
+}
+
+// Add takes a record; those without id, or with neither number nor address, are passed over.
+func (r *Round) Add(ctx context.Context, x Record) error {
+	if x.ExternalID == "" || len(x.ExternalID) > maxEntryID || len(x.Phones) == 0 && x.Email == "" && len(x.Emails) == 0 {
+		return nil
+	}
+	if r.total++; r.total > MaxEntries {
+		return fmt.Errorf("a connection may bring %d people", MaxEntries)
+	}
+	x.Phones, x.Emails = x.Phones[:min(len(x.Phones), maxPhones)], x.Emails[:min(len(x.Emails), maxPhones)]
+	if r.batch = append(r.batch, x); len(r.batch) < entryBatch {
+		return nil
+	}
+	return r.flush(ctx)
+}
+
+// Finish writes the rest and removes records the system has no more. It returns how many there are.
+func (r *Round) Finish(ctx context.Context) (int, error) {
+	if err := r.flush(ctx); err != nil {
+		return 0, err
+	}
+	return r.total, r.s.sweepEntries(ctx, r.org, r.connection, r.name)
+}
+
+// Remove takes a record out that the system has no more.
+func (r *Round) Remove(ctx context.Context, id string) error {
+	if err := r.flush(ctx); err != nil {
+		return err
+	}
+	err := r.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		return r.s.eraseEntry(ctx, tx, r.org, r.connection, id, r.country)
+	})
+	if err != nil {
+		return fmt.Errorf("remove record of %s: %w", r.connection, err)
+	}
+	return nil
+}
+
+// Leave writes the rest, and leaves records that were not given in this round as they are. It returns how many there are.
+func (r *Round) Leave(ctx context.Context) (n int, err error) {
+	if err := r.flush(ctx); err != nil {
+		return 0, err
+	}
+	const q = `SELECT count(*) FROM contact_entries WHERE org_id = $1 AND source = $2`
+	if err := r.s.DB.Read(ctx).QueryRow(ctx, q, r.org, r.connection).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count records of %s: %w", r.connection, err)
+	}
+	return n, nil
+}
+
+// flush writes a batch: records that are as they were are only marked as seen.
+func (r *Round) flush(ctx context.Context) error {
+	batch := prepared(r.batch)
+	r.batch = nil
+	if len(batch) == 0 {
+		return nil
+	}
+	err := r.s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return r.put(ctx, tx, batch) })
+	if err != nil {
+		return fmt.Errorf("keep records of %s: %w", r.connection, err)
+	}
+	return nil
+}
+
+// A told is a record as it is kept, and what it is recognised by when it is told again.
+type told struct {
+	Record
+	at     time.Time
+	digest string
+}
+
+// prepared is the batch as it is kept; of a record that was told twice the later.
+func prepared(batch []Record) []told {
+	out := make([]told, 0, len(batch))
+	place := map[string]int{}
+	for _, x := range batch {
+		x.Name, x.Company, x.Title, x.Email = clip(tidy(x.Name)), clip(tidy(x.Company)), clip(tidy(x.Title)), clip(tidy(x.Email))
+		one := told{Record: x, at: x.UpdatedAt}
+		x.UpdatedAt = time.Time{}
+		text, _ := json.Marshal(x)
+		sum := sha256.Sum256(text)
+		one.digest = base64.RawStdEncoding.EncodeToString(sum[:])
+		if i, twice := place[x.ExternalID]; twice {
+			out[i] = one
+			continue
+		}
+		place[x.ExternalID] = len(out)
+		out = append(out, one)
+	}
+	return out
+}
+
+// put keeps a batch: what was there as it is, is seen again; the rest is written, and the index follows.
+func (r *Round) put(ctx context.Context, tx db.Querier, batch []told) error {
+	ids := make([]string, len(batch))
+	for i, x := range batch {
+		ids[i] = x.ExternalID
+	}
+	known, err := r.digests(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	var same []string
+	var rows [][]any
+	var before, after []indexed
+	for _, x := range batch {
+		digest, there := known[x.ExternalID]
+		if there && digest == x.digest {
+			same = append(same, x.ExternalID)
+			continue
+		}
+		if there {
+			was, err := indexedEntry(ctx, tx, r.org, r.connection, x.ExternalID)
+			if err != nil {
+				return err
+			}
+			before = append(before, was)
+		}
+		rows, after = append(rows, r.row(x)), append(after, r.indexed(x))
+	}
+	if err := r.seen(ctx, tx, same); err != nil {
+		return err
+	}
+	if err := upsertEntries(ctx, tx, rows); err != nil {
+		return err
+	}
+	return r.s.reindex(ctx, tx, r.org, before, after, r.country)
+}
+
+// digests is what records that are there are recognised by.
+func (r *Round) digests(ctx context.Context, tx db.Querier, ids []string) (map[string]string, error) {
+	q, args := db.Where(`SELECT id, digest FROM contact_entries WHERE org_id = $1 AND source = $2`, r.org, r.connection).In("id", ids).SQL()
+	rows, err := tx.Query(ctx, q, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	known := map[string]string{}
+	for rows.Next() {
+		var id, digest string
+		if err := rows.Scan(&id, &digest); err != nil {
+			return nil, err
+		}
+		known[id] = digest
+	}
+	return known, rows.Err()
+}
+
+// seen marks records as told in this round.
+func (r *Round) seen(ctx context.Context, tx db.Querier, ids []string) error {
+	return db.Bulk(len(ids), func(from, to int) error {
+		const text = `UPDATE contact_entries SET round = $3 WHERE org_id = $1 AND source = $2`
+		q, args := db.Where(text, r.org, r.connection, r.name).In("id", ids[from:to]).SQL()
+		_, err := tx.Exec(ctx, q, args...)
+		return err
+	})
+}
+
+func (r *Round) row(x told) []any {
+	if x.at.IsZero() {
+		x.at = r.s.Now()
+	}
+	return []any{r.org, r.connection, x.ExternalID, x.Name, x.Company, x.Title, x.Email, clip(x.URL), x.digest, r.name, db.At(x.at)}
+}
+
+func (r *Round) indexed(x told) indexed {
+	i := indexed{source: r.connection, id: x.ExternalID, emails: append([]string{x.Email}, x.Emails...)}
+	for _, p := range x.Phones {
+		i.phones = append(i.phones, Phone{Number: p})
+	}
+	return i
+}
+
+// upsertEntries writes whole records, each of which begins with its organisation.
+func upsertEntries(ctx context.Context, tx db.Querier, rows [][]any) error {
+	return db.Bulk(len(rows), func(from, to int) error {
+		q := `INSERT INTO contact_entries (org_id, source, id, name, company, title, email, url, digest, round, updated_at)
+			VALUES ` + db.Values(1, to-from, make([]string, 11)...) + `
+			ON CONFLICT (org_id, source, id) DO UPDATE SET name = excluded.name, company = excluded.company, title = excluded.title,
+				email = excluded.email, url = excluded.url, digest = excluded.digest, round = excluded.round, updated_at = excluded.updated_at`
+		_, err := tx.Exec(ctx, q, slices.Concat(rows[from:to]...)...)
+		return err
+	})
+}
+
+func clip(text string) string {
+	const most = 200
+	if r := []rune(text); len(r) > most {
+		return string(r[:most])
+	}
+	return text
+}
+
+// indexedEntry is what the index has of an entry.
+func indexedEntry(ctx context.Context, q db.Querier, org, source, id string) (indexed, error) {
+	x := indexed{source: source, id: id}
+	const text = `SELECT number, digits FROM contact_phones WHERE org_id = $1 AND source = $2 AND record_id = $3`
+	rows, err := q.Query(ctx, text, org, source, id)
+	if err != nil {
+		return x, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var number, digits string
+		if err := rows.Scan(&number, &digits); err != nil {
+			return x, err
+		}
+		if number == "" {
+			number = digits
+		}
+		x.phones = append(x.phones, Phone{Number: number})
+	}
+	if err := rows.Err(); err != nil {
+		return x, err
+	}
+	rows.Close()
+	x.emails, err = entryEmails(ctx, q, org, source, id)
+	return x, err
+}
+
+func entryEmails(ctx context.Context, q db.Querier, org, source, id string) (all []string, err error) {
+	rows, err := q.Query(ctx, `SELECT email FROM contact_emails WHERE org_id = $1 AND source = $2 AND record_id = $3`, org, source, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e string
+		if err := rows.Scan(&e); err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, rows.Err()
+}
+
+// sweepEntries removes what a connection did not tell in its last round; "" removes everything.
+func (s *Service) sweepEntries(ctx context.Context, org, connection, round string) error {
+	for {
+		gone := 0
+		err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+			ids, err := stale(ctx, tx, org, connection, round)
+			gone = len(ids)
+			for _, id := range ids {
+				for _, q := range []string{
+					`DELETE FROM contact_phones WHERE org_id = $1 AND source = $2 AND record_id = $3`,
+					`DELETE FROM contact_emails WHERE org_id = $1 AND source = $2 AND record_id = $3`,
+					`DELETE FROM contact_entries WHERE org_id = $1 AND source = $2 AND id = $3`,
+				} {
+					if _, err := tx.Exec(ctx, q, org, connection, id); err != nil {
+						return err
+					}
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("remove old records of %s: %w", connection, err)
+		}
+		if gone < entryBatch {
+			s.Reconnected(org)
+			return nil
+		}
+	}
+}
+
+func stale(ctx context.Context, q db.Querier, org, connection, round string) ([]string, error) {
+	const text = `SELECT id FROM contact_entries WHERE org_id = $1 AND source = $2 AND round <> $3 LIMIT 100`
+	rows, err := q.Query(ctx, text, org, connection, round)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		all = append(all, id)
+	}
+	return all, rows.Err()
+}
+
+// Forget removes everything a connection brought. It takes several transactions.
+func (s *Service) Forget(ctx context.Context, org, connection string) error {
+	return s.sweepEntries(ctx, org, connection, "")
+}

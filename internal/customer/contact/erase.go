@@ -1,0 +1,166 @@
+package contact
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/db"
+)
+
+// This file removes what is kept of a number: whoever has it, what systems told of them, and where it was written down.
+
+// recordsPerErasure is how many records are erased in one transaction.
+const recordsPerErasure = 50
+
+// CountWith counts the contacts and copied records that have a number in E.164, and the notes that mention it.
+func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string) (int, error) {
+	const records = `SELECT count(*) FROM (SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2) AS x`
+	const notes = `SELECT count(*) FROM contact_notes WHERE org_id = $1 AND body LIKE $2`
+	var n, m int
+	if err := q.QueryRow(ctx, records, org, phone).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count contacts with a number: %w", err)
+	}
+	if err := q.QueryRow(ctx, notes, org, mentions(phone)).Scan(&m); err != nil {
+		return 0, fmt.Errorf("count notes with a number: %w", err)
+	}
+	return n + m, nil
+}
+
+func mentions(phone string) string { return "%" + digitsOf(phone) + "%" }
+
+// EraseWith removes some of what is kept of a number, in the caller's transaction, and returns how much. A contact with no other
+// number goes with all that hangs on it; one with others loses this one. Of copied records nothing stays.
+func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+	o, err := s.Orgs.Get(ctx, org)
+	if err != nil {
+		return 0, fmt.Errorf("find organisation: %w", err)
+	}
+	n := readNumber(phone, o.Country)
+	s.forget(tx, []key{{org, n.e164}, {org, tailMark + n.tail()}})
+	all, err := having(ctx, tx, org, phone)
+	if err != nil {
+		return 0, err
+	}
+	for _, x := range all {
+		if x.source != "" {
+			err = s.eraseEntry(ctx, tx, org, x.source, x.id, o.Country)
+		} else {
+			err = s.eraseFrom(ctx, tx, org, x.id, phone, o.Country)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if len(all) > 0 {
+		return len(all), nil
+	}
+	return eraseMentions(ctx, tx, org, phone)
+}
+
+// having lists some records that have a number.
+func having(ctx context.Context, q db.Querier, org, phone string) (all []indexed, err error) {
+	const text = `SELECT DISTINCT source, record_id FROM contact_phones WHERE org_id = $1 AND number = $2 LIMIT $3`
+	rows, err := q.Query(ctx, text, org, phone, recordsPerErasure)
+	if err != nil {
+		return nil, fmt.Errorf("find records with a number: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var x indexed
+		if err := rows.Scan(&x.source, &x.id); err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, rows.Err()
+}
+
+// eraseFrom takes a number from a contact, or removes the contact with it.
+func (s *Service) eraseFrom(ctx context.Context, tx db.Querier, org, id, phone, country string) error {
+	c, err := get(ctx, tx, org, id)
+	if err != nil {
+		return fmt.Errorf("get contact: %w", err)
+	}
+	after := c.without(phone, country)
+	if len(after.Phones) == 0 {
+		return s.removeAll(ctx, tx, c, country)
+	}
+	after.UpdatedAt = db.At(s.Now())
+	return s.update(ctx, tx, c, after, country)
+}
+
+// without is the contact without a number, wherever it stands in it.
+func (c Contact) without(phone, country string) Contact {
+	c.Phones = slices.DeleteFunc(slices.Clone(c.Phones), func(p Phone) bool { return p.again(country).e164 == phone })
+	custom := map[string]string{}
+	for name, value := range c.Custom {
+		if !strings.Contains(digitsOf(value), digitsOf(phone)) {
+			custom[name] = value
+		}
+	}
+	c.Custom = custom
+	c.complete()
+	return c
+}
+
+// removeAll removes a contact and what other rooms keep of it.
+func (s *Service) removeAll(ctx context.Context, tx db.Querier, c Contact, country string) error {
+	for _, f := range slices.Concat(s.OnErase, s.OnDelete) {
+		if err := f(ctx, tx, c.OrgID, c.ID); err != nil {
+			return err
+		}
+	}
+	return s.remove(ctx, tx, c, country)
+}
+
+// EraseEntry removes what a connected system told of somebody. The system's own record stays, and may be copied again.
+func (s *Service) EraseEntry(ctx context.Context, tx db.Querier, org, source, id string) error {
+	o, err := s.Orgs.Get(ctx, org)
+	if err != nil {
+		return fmt.Errorf("find organisation: %w", err)
+	}
+	return s.eraseEntry(ctx, tx, org, source, id, o.Country)
+}
+
+func (s *Service) eraseEntry(ctx context.Context, tx db.Querier, org, source, id, country string) error {
+	before, err := indexedEntry(ctx, tx, org, source, id)
+	if err != nil {
+		return fmt.Errorf("find copied record: %w", err)
+	}
+	if err := s.reindex(ctx, tx, org, []indexed{before}, nil, country); err != nil {
+		return err
+	}
+	const q = `DELETE FROM contact_entries WHERE org_id = $1 AND source = $2 AND id = $3`
+	if _, err := tx.Exec(ctx, q, org, source, id); err != nil {
+		return fmt.Errorf("erase copied record: %w", err)
+	}
+	return nil
+}
+
+// eraseMentions removes notes in which a number stands, and what imports said of lines with it.
+func eraseMentions(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
+	const count = `UPDATE contacts SET notes_count = notes_count - (SELECT count(*) FROM contact_notes n
+			WHERE n.org_id = $1 AND n.contact_id = contacts.id AND n.body LIKE $2)
+		WHERE org_id = $1 AND id IN (SELECT contact_id FROM contact_notes WHERE org_id = $1 AND body LIKE $2)`
+	if _, err := tx.Exec(ctx, count, org, mentions(phone)); err != nil {
+		return 0, fmt.Errorf("count notes of contacts: %w", err)
+	}
+	gone := 0
+	for _, q := range []string{
+		`DELETE FROM contact_notes WHERE org_id = $1 AND body LIKE $2`,
+		`UPDATE contact_imports SET errors = '[]' WHERE org_id = $1 AND errors LIKE $2`,
+	} {
+		r, err := tx.Exec(ctx, q, org, mentions(phone))
+		if err != nil {
+			return 0, fmt.Errorf("erase where a number is mentioned: %w", err)
+		}
+		n, err := r.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		gone += int(n)
+	}
+	return gone, nil
+}

@@ -1,0 +1,310 @@
+package contact
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+)
+
+// Queue is the job queue of imports.
+const Queue = "contact"
+
+const (
+	importKind = "contact.import"
+	maxFile    = 20 << 20 // bytes of an upload
+	maxUpload  = maxFile + 64<<10
+	maxJSON    = 1 << 20
+	maxErrors  = 100 // that an import tells
+	maxRunning = 10  // imports of an organisation that wait or run
+)
+
+// An Import is a file of contacts on its way in.
+type Import struct {
+	ID         string      `json:"id" example:"imp_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Status     string      `json:"status" enum:"queued,running,completed,failed"`
+	Format     string      `json:"format" enum:"csv,vcard"`
+	Filename   string      `json:"filename"`
+	Duplicates string      `json:"duplicates" enum:"skip,update,create"`
+	SizeBytes  int64       `json:"size_bytes"`
+	Done       int         `json:"done" doc:"Records dealt with so far"`
+	Created    int         `json:"created"`
+	Updated    int         `json:"updated"`
+	Skipped    int         `json:"skipped" doc:"Records of people who were there already"`
+	Failed     int         `json:"failed" doc:"Records that could not be read"`
+	Errors     []LineError `json:"errors" nullable:"false" doc:"The first 100"`
+	Error      *string     `json:"error" doc:"Why the whole import failed"`
+	CreatedAt  db.Time     `json:"created_at"`
+	StartedAt  db.Time     `json:"started_at" nullable:"true"`
+	FinishedAt db.Time     `json:"finished_at" nullable:"true"`
+
+	org  string
+	blob string
+}
+
+// A LineError is one record that could not be read.
+type LineError struct {
+	Line    int    `json:"line" doc:"Where the record begins, counted from 1"`
+	Field   string `json:"field"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Upload is a form with a file.
+type Upload struct {
+	File       []byte `json:"file" doc:"CSV with a line of headings, or vCard 2.1 to 4.0; 20 MB at most"`
+	Format     string `json:"format,omitempty" enum:"csv,vcard" doc:"Recognised by its content unless given"`
+	Duplicates string `json:"duplicates,omitempty" enum:"skip,update,create" default:"skip" doc:"What to do with people who are there already, by a number or an e-mail address"`
+}
+
+// Text is a small file in JSON.
+type Text struct {
+	Content    string `json:"content" maxLength:"1000000" example:"name,phone"`
+	Filename   string `json:"filename,omitempty" maxLength:"120"`
+	Format     string `json:"format,omitempty" enum:"csv,vcard"`
+	Duplicates string `json:"duplicates,omitempty" enum:"skip,update,create" default:"skip"`
+}
+
+// ImportIn is a form or a JSON body, told apart by its media type.
+type ImportIn struct {
+	ContentType string `header:"Content-Type"`
+	RawBody     []byte
+}
+
+// Import takes a file of contacts. They are added in the background; the answer tells where to see how far it has come.
+func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Import], error) {
+	i := Import{ID: db.NewID("imp"), org: access.Org(ctx), Status: "queued", Errors: []LineError{}, CreatedAt: db.At(s.Now())}
+	file, err := i.take(in)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := openImports(ctx, s.DB.Read(ctx), i.org)
+	if err != nil {
+		return nil, err
+	}
+	if waiting >= maxRunning {
+		return nil, op.Fail("concurrency_limit", fmt.Sprintf("%d imports are under way; wait for one of them", waiting))
+	}
+	i.blob = fmt.Sprintf("%s/imports/%s", i.org, i.ID)
+	if i.SizeBytes, err = s.Files.Put(ctx, i.blob, bytes.NewReader(file)); err != nil {
+		return nil, fmt.Errorf("keep the file: %w", err)
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := insertImport(ctx, tx, i); err != nil {
+			return fmt.Errorf("add import: %w", err)
+		}
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: i.org, Queue: Queue, Kind: importKind, Args: importArgs{i.ID}, UniqueKey: importKind + " " + i.ID,
+			OrderKey: importKind + " " + i.org})
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Files.Delete(context.WithoutCancel(ctx), i.blob))
+	}
+	return &op.Out[Import]{Status: 202, Body: i, Location: op.Prefix + "/crm/imports/" + i.ID}, nil
+}
+
+type importArgs struct {
+	ID string `json:"id"`
+}
+
+// take reads the body, in whichever of its two forms.
+func (i *Import) take(in *ImportIn) (file []byte, err error) {
+	kind, params, err := mime.ParseMediaType(in.ContentType)
+	switch {
+	case err == nil && kind == "multipart/form-data":
+		file, err = i.form(multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"]))
+	case err == nil && kind == "application/json":
+		file, err = i.text(in.RawBody)
+	default:
+		return nil, op.Fail("unsupported_media_type", "send multipart/form-data with a file, or application/json with its content")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return file, i.check(file)
+}
+
+func (i *Import) check(file []byte) error {
+	var wrong []op.Violation
+	if len(bytes.TrimSpace(file)) == 0 {
+		wrong = append(wrong, op.Field("file", "required", "the file is empty, or there is none"))
+	}
+	if i.Duplicates == "" {
+		i.Duplicates = "skip"
+	}
+	if !slices.Contains([]string{"skip", "update", "create"}, i.Duplicates) {
+		wrong = append(wrong, op.Field("duplicates", "invalid_value", "must be skip, update or create"))
+	}
+	if i.Format == "" {
+		i.Format = formatOf(file)
+	}
+	if !slices.Contains([]string{"csv", "vcard"}, i.Format) {
+		wrong = append(wrong, op.Field("format", "invalid_value", "must be csv or vcard"))
+	}
+	if i.Format == "csv" && len(wrong) == 0 {
+		if _, err := newTable(bytes.NewReader(file)); err != nil {
+			wrong = append(wrong, op.Field("file", "unreadable", err.Error()))
+		}
+	}
+	if i.Filename = shorten(tidy(i.Filename)); len(wrong) > 0 {
+		return op.Invalid(wrong...)
+	}
+	return nil
+}
+
+func formatOf(file []byte) string {
+	head := bytes.TrimSpace(bytes.TrimPrefix(file[:min(len(file), 200)], []byte("\ufeff")))
+	if bytes.HasPrefix(bytes.ToUpper(head), []byte("BEGIN:VCARD")) {
+		return "vcard"
+	}
+	return "csv"
+}
+
+func shorten(text string) string {
+	if r := []rune(text); len(r) > maxName {
+		return string(r[:maxName])
+	}
+	return text
+}
+
+// form reads the parts of the form, in any order.
+func (i *Import) form(form *multipart.Reader) (file []byte, err error) {
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			return file, nil
+		}
+		if err != nil {
+			return nil, op.Fail("malformed_json", "the form could not be read")
+		}
+		body, err := io.ReadAll(io.LimitReader(part, maxFile+1))
+		switch {
+		case err != nil:
+			return nil, op.Fail("malformed_json", "the form could not be read")
+		case len(body) > maxFile:
+			return nil, op.Fail("payload_too_large", "a file may have 20 MB")
+		}
+		switch part.FormName() {
+		case "file":
+			file, i.Filename = body, filepath.Base(part.FileName())
+		case "format":
+			i.Format = string(body)
+		case "duplicates":
+			i.Duplicates = string(body)
+		default:
+			return nil, op.Fail("unknown_field", "the form has a part this operation does not know: "+shorten(part.FormName()))
+		}
+	}
+}
+
+func (i *Import) text(body []byte) ([]byte, error) {
+	var t Text
+	if len(body) > maxJSON {
+		return nil, op.Fail("payload_too_large", "a JSON body may have 1 MB; send larger files as a form")
+	}
+	if !json.Valid(body) {
+		return nil, op.Fail("malformed_json", "the body is no JSON")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return nil, wrongJSON(err)
+	}
+	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		return nil, op.Invalid(op.Field("body", "invalid_type", "must be an object"))
+	}
+	i.Filename, i.Format, i.Duplicates = t.Filename, t.Format, t.Duplicates
+	return []byte(t.Content), nil
+}
+
+func wrongJSON(err error) error {
+	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
+		name = shorten(strings.Trim(name, `"`))
+		e := op.Fail("unknown_field", name+": unexpected property")
+		e.Fields = []op.Violation{op.Field(name, "unknown_field", "unexpected property")}
+		return e
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return op.Invalid(op.Field(wrong.Field, "invalid_type", "must be a text"))
+	}
+	return op.Invalid(op.Field("body", "invalid_type", "must be an object"))
+}
+
+// ImportOne names an import.
+type ImportOne struct {
+	ID string `path:"id" maxLength:"40" example:"imp_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+// ShowImport tells how far an import has come.
+func (s *Service) ShowImport(ctx context.Context, in *ImportOne) (*op.Out[Import], error) {
+	i, err := getImport(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	if db.IsNone(err) {
+		return nil, op.NotFound("import")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get import: %w", err)
+	}
+	return op.OK(i)
+}
+
+const importColumns = `id, org_id, status, format, filename, duplicates, blob, size_bytes, done, created, updated, skipped, failed, errors, error,
+	created_at, started_at, finished_at`
+
+func getImport(ctx context.Context, q db.Querier, org, id string) (Import, error) {
+	var i Import
+	var wrong db.JSON[[]LineError]
+	var failure db.Null
+	err := q.QueryRow(ctx, `SELECT `+importColumns+` FROM contact_imports WHERE org_id = $1 AND id = $2`, org, id).Scan(&i.ID, &i.org, &i.Status, &i.Format,
+		&i.Filename, &i.Duplicates, &i.blob, &i.SizeBytes, &i.Done, &i.Created, &i.Updated, &i.Skipped, &i.Failed, &wrong, &failure, &i.CreatedAt,
+		&i.StartedAt, &i.FinishedAt)
+	i.Errors, i.Error = append([]LineError{}, wrong.V...), failure.Ptr()
+	return i, err
+}
+
+func openImports(ctx context.Context, q db.Querier, org string) (n int, err error) {
+	const text = `SELECT count(*) FROM contact_imports WHERE org_id = $1 AND finished_at IS NULL`
+	err = q.QueryRow(ctx, text, org).Scan(&n)
+	return n, err
+}
+
+func insertImport(ctx context.Context, tx db.Querier, i Import) error {
+	const q = `INSERT INTO contact_imports (org_id, id, source, status, format, filename, duplicates, blob, size_bytes, done, created, updated, skipped,
+			failed, errors, created_at)
+		VALUES ($1, $2, '', $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, $9, $10)`
+	_, err := tx.Exec(ctx, q, i.org, i.ID, i.Status, i.Format, i.Filename, i.Duplicates, i.blob, i.SizeBytes, db.AsJSON(i.Errors), i.CreatedAt)
+	return err
+}
+
+// progress writes how far an import has come. It reports whether the import was as far as this process thought: otherwise
+// somebody else carries it on.
+func (i *Import) progress(ctx context.Context, tx db.Querier, was int) (bool, error) {
+	const q = `UPDATE contact_imports SET status = $4, done = $5, created = $6, updated = $7, skipped = $8, failed = $9, errors = $10, error = $11,
+			started_at = $12, finished_at = $13
+		WHERE org_id = $1 AND id = $2 AND done = $3 AND finished_at IS NULL`
+	var failure db.Null
+	if i.Error != nil {
+		failure = db.Null(*i.Error)
+	}
+	r, err := tx.Exec(ctx, q, i.org, i.ID, was, i.Status, i.Done, i.Created, i.Updated, i.Skipped, i.Failed, db.AsJSON(i.Errors), failure, i.StartedAt, i.FinishedAt)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// importTime bounds one attempt of an import; what it did stays done, and the next carries on.
+const importTime = 15 * time.Minute

@@ -1,0 +1,361 @@
+package contact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+)
+
+// importBatch is how many records are written in one transaction: few enough that others need not wait.
+const importBatch = 100
+
+// Handle registers what does the imports.
+func (s *Service) Handle(r *job.Runner) { r.Handle(importKind, s.runImport) }
+
+// Options are those of the runner that does the imports.
+func Options() job.Options { return job.Options{Workers: 2, PerLane: 1, Timeout: importTime} }
+
+// A record is a contact as a file has it.
+type record struct {
+	line  int
+	c     Contact
+	wrong []op.Violation // that make it unreadable
+}
+
+// errElsewhere says that another process carries the import on.
+var errElsewhere = errors.New("the import is carried on by somebody else")
+
+// runImport reads the file from where the last attempt stopped: how far it came is written in the transaction of the contacts.
+func (s *Service) runImport(ctx context.Context, j job.Job) error {
+	var args importArgs
+	if err := j.Bind(&args); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	i, err := getImport(ctx, s.DB.Read(ctx), j.Org, args.ID)
+	if db.IsNone(err) || err == nil && !i.FinishedAt.IsZero() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = s.readFile(ctx, &i)
+	switch {
+	case err == nil, errors.Is(err, errElsewhere):
+		return err
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errFile), j.Last():
+		return s.giveUp(ctx, &i, err)
+	}
+	return err
+}
+
+// giveUp ends an import that cannot be finished; the contacts it brought stay.
+func (s *Service) giveUp(ctx context.Context, i *Import, cause error) error {
+	why := "the file could not be read"
+	if errors.Is(cause, errFile) {
+		why = cause.Error()
+	}
+	return s.finish(ctx, i, "failed", &why)
+}
+
+func (s *Service) finish(ctx context.Context, i *Import, status string, why *string) error {
+	i.Status, i.Error, i.FinishedAt = status, why, db.At(s.Now())
+	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		_, err := i.progress(ctx, tx, i.Done)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("finish import: %w", err)
+	}
+	if err := s.Files.Delete(ctx, i.blob); err != nil {
+		s.Log.Warn("file of an import not removed", "import", i.ID, "err", err)
+	}
+	return nil
+}
+
+// readFile adds what is left of the file, batch by batch.
+func (s *Service) readFile(ctx context.Context, i *Import) error {
+	o, err := s.Orgs.Get(ctx, i.org)
+	if err != nil {
+		return err
+	}
+	file, _, err := s.Files.Open(ctx, i.blob)
+	if err != nil {
+		return fmt.Errorf("open the file of an import: %w", err)
+	}
+	defer file.Close()
+	next, err := records(file, i.Format)
+	if err != nil {
+		return err
+	}
+	if i.StartedAt.IsZero() {
+		i.StartedAt = db.At(s.Now())
+	}
+	for skip := i.Done; ; {
+		batch, err := read100(next, &skip)
+		if err != nil {
+			return err
+		}
+		if len(batch) == 0 {
+			return s.finish(ctx, i, "completed", nil)
+		}
+		if err := s.addBatch(ctx, i, batch, o.Country); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// records reads a file record by record; io.EOF is its end.
+func records(file io.Reader, format string) (func() (record, error), error) {
+	if format == "vcard" {
+		return newCards(file).next, nil
+	}
+	t, err := newTable(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errFile, err)
+	}
+	return t.next, nil
+}
+
+// errFile says that a file is not what it should be.
+var errFile = errors.New("the file cannot be read")
+
+// read100 reads the next batch, after passing over what is done already.
+func read100(next func() (record, error), skip *int) (batch []record, err error) {
+	for len(batch) < importBatch {
+		r, err := next()
+		if errors.Is(err, io.EOF) {
+			return batch, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if *skip > 0 {
+			*skip--
+			continue
+		}
+		batch = append(batch, r)
+	}
+	return batch, nil
+}
+
+// addBatch writes a batch and how far the import has come, together.
+func (s *Service) addBatch(ctx context.Context, i *Import, batch []record, country string) error {
+	was, next := i.Done, *i
+	next.Errors = slices.Clone(i.Errors)
+	next.Status, next.Done = "running", was+len(batch)
+	var good []record
+	for _, r := range batch {
+		if r.wrong = append(r.wrong, r.c.check(country, true)...); len(r.wrong) > 0 {
+			next.refuse(r)
+			continue
+		}
+		good = append(good, r)
+	}
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if err := s.addRecords(ctx, tx, &next, good, country); err != nil {
+			return err
+		}
+		mine, err := next.progress(ctx, tx, was)
+		if err == nil && !mine {
+			err = errElsewhere
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("import contacts: %w", err)
+	}
+	*i = next
+	return nil
+}
+
+func (i *Import) refuse(r record) {
+	i.Failed++
+	for _, v := range r.wrong {
+		if len(i.Errors) < maxErrors {
+			i.Errors = append(i.Errors, LineError{Line: r.line, Field: v.Field, Code: v.Code, Message: v.Message})
+		}
+	}
+}
+
+// addRecords adds a batch of good records; those of people who are there already are treated as the import says.
+func (s *Service) addRecords(ctx context.Context, tx db.Querier, i *Import, good []record, country string) error {
+	there, err := s.there(ctx, tx, i, good, country)
+	if err != nil {
+		return err
+	}
+	var fresh []Contact
+	changed := map[string]bool{}
+	place := map[string]int{} // of new contacts among fresh, by what they are found by
+	for _, r := range good {
+		keys := identity(r.c, country)
+		known := firstOf(there, keys)
+		at, twin := firstPlace(place, keys)
+		switch {
+		case i.Duplicates == "create", known == nil && !twin:
+			for _, k := range keys {
+				place[k] = len(fresh)
+			}
+			fresh = append(fresh, s.imported(r.c, i))
+			i.Created++
+		case i.Duplicates == "skip":
+			i.Skipped++
+		case known != nil:
+			known.take(r.c, country)
+			changed[known.ID] = true
+			i.Updated++
+		default:
+			fresh[at].take(r.c, country)
+			i.Updated++
+		}
+	}
+	if err := s.insertAll(ctx, tx, i.org, fresh, country); err != nil {
+		return err
+	}
+	return s.updateAll(ctx, tx, there, changed, country)
+}
+
+func (s *Service) imported(c Contact, i *Import) Contact {
+	c.ID, c.OrgID, c.Source, c.CreatedAt, c.UpdatedAt = db.NewID("con"), i.org, "import", db.At(s.Now()), db.At(s.Now())
+	return c
+}
+
+func (s *Service) updateAll(ctx context.Context, tx db.Querier, there map[string]*Contact, changed map[string]bool, country string) error {
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		for _, c := range there {
+			if c.ID != id {
+				continue
+			}
+			before, err := get(ctx, tx, c.OrgID, id)
+			if err != nil {
+				return err
+			}
+			c.UpdatedAt = db.At(s.Now())
+			if err := s.update(ctx, tx, before, *c, country); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// take changes a contact by what a file says of it: what the file has counts, what it has not stays.
+func (c *Contact) take(o Contact, country string) {
+	old := *c
+	c.FirstName, c.LastName = old.FirstName, old.LastName
+	if o.FirstName != "" || o.LastName != "" {
+		c.FirstName, c.LastName = o.FirstName, o.LastName
+	}
+	for _, f := range []struct{ to, from *string }{{&c.Company, &o.Company}, {&c.Title, &o.Title}} {
+		if *f.from != "" {
+			*f.to = *f.from
+		}
+	}
+	custom := maps.Clone(old.Custom)
+	maps.Copy(custom, o.Custom)
+	o.Custom = nil
+	if c.absorb(o, country); len(c.Phones) > maxPhones || len(c.Emails) > maxEmails {
+		c.Phones, c.Emails = old.Phones, old.Emails
+	}
+	if len(custom) <= maxCustom {
+		c.Custom = custom
+	}
+}
+
+// identity is what a contact is recognised by: its addresses, and its numbers that are nobody else's.
+func identity(c Contact, country string) (keys []string) {
+	for _, p := range c.Phones {
+		if n := p.again(country); n.whole() && n.extension == "" {
+			keys = append(keys, n.e164)
+		}
+	}
+	for _, e := range c.Emails {
+		keys = append(keys, strings.ToLower(e.Value))
+	}
+	return keys
+}
+
+func firstOf(there map[string]*Contact, keys []string) *Contact {
+	for _, k := range keys {
+		if c := there[k]; c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+func firstPlace(place map[string]int, keys []string) (int, bool) {
+	for _, k := range keys {
+		if at, ok := place[k]; ok {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// there finds the contacts that records of a batch may be, by number and address.
+func (s *Service) there(ctx context.Context, tx db.Querier, i *Import, good []record, country string) (map[string]*Contact, error) {
+	out := map[string]*Contact{}
+	if i.Duplicates == "create" {
+		return out, nil
+	}
+	var keys []string
+	for _, r := range good {
+		keys = append(keys, identity(r.c, country)...)
+	}
+	owners := map[string]string{}
+	for part := range slices.Chunk(keys, 64) {
+		if err := ownersOf(ctx, tx, i.org, part, owners); err != nil {
+			return nil, err
+		}
+	}
+	byID := map[string]*Contact{}
+	for k, id := range owners {
+		if byID[id] == nil {
+			c, err := get(ctx, tx, i.org, id)
+			if err != nil {
+				return nil, err
+			}
+			byID[id] = &c
+		}
+		out[k] = byID[id]
+	}
+	return out, nil
+}
+
+// ownersOf finds which contacts have numbers and addresses; of several the oldest.
+func ownersOf(ctx context.Context, q db.Querier, org string, keys []string, owners map[string]string) error {
+	for _, by := range []struct{ column, text string }{
+		{"number", `SELECT number, min(record_id) FROM contact_phones WHERE org_id = $1 AND source = '' AND extension = ''`},
+		{"email", `SELECT email, min(record_id) FROM contact_emails WHERE org_id = $1 AND source = ''`},
+	} {
+		statement, args := db.Where(by.text, org).In(by.column, keys).SQL()
+		rows, err := q.Query(ctx, statement+" GROUP BY "+by.column, args...)
+		if err != nil {
+			return fmt.Errorf("find who is there: %w", err)
+		}
+		for rows.Next() {
+			var k, id string
+			if err := rows.Scan(&k, &id); err != nil {
+				return errors.Join(err, rows.Close())
+			}
+			owners[k] = id
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return fmt.Errorf("find who is there: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,306 @@
+package contact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+)
+
+// Internal is the id of the connection that stands for an organisation's own contacts, and Own its name unless it is given another.
+const (
+	Internal = "crm_internal"
+	Own      = "Contacts"
+)
+
+// LookupIn asks who somebody is.
+type LookupIn struct {
+	Phone     string `query:"phone" maxLength:"60" doc:"E.164, or as it is dialled in the organisation's country" example:"+14155550100"`
+	Email     string `query:"email" maxLength:"254"`
+	TimeoutMS int    `query:"timeout_ms" minimum:"50" maximum:"2000" default:"200" doc:"How long connected systems are waited for"`
+	Fresh     bool   `query:"fresh" doc:"Do not answer from what was found in the last minutes"`
+}
+
+// ContactLookup is who a number or an address belongs to.
+type ContactLookup struct {
+	Name         string         `json:"name"`
+	Company      string         `json:"company"`
+	Source       string         `json:"source" doc:"Name of the system that answered"`
+	LookupMS     int            `json:"lookup_ms"`
+	ContactID    *string        `json:"contact_id"`
+	Phone        *string        `json:"phone"`
+	Email        *string        `json:"email"`
+	Title        *string        `json:"title"`
+	URL          *string        `json:"url"`
+	ExternalID   *string        `json:"external_id"`
+	Match        Kind           `json:"match" enum:"exact,national,possible"`
+	Confidence   float64        `json:"confidence"`
+	Cached       bool           `json:"cached"`
+	Complete     bool           `json:"complete" doc:"False when a system had not answered in time"`
+	Sources      []SourceStatus `json:"sources" nullable:"false"`
+	Alternatives []Alternative  `json:"alternatives" nullable:"false"`
+}
+
+// SourceStatus is what one system said.
+type SourceStatus struct {
+	Source   string `json:"source"`
+	Status   string `json:"status" enum:"hit,miss,timeout,error,skipped,circuit_open,rate_limited"`
+	LookupMS int    `json:"lookup_ms"`
+	Matches  int    `json:"matches"`
+}
+
+// An Alternative is another record that may be meant.
+type Alternative struct {
+	Name       string  `json:"name"`
+	Company    string  `json:"company"`
+	Source     string  `json:"source"`
+	ExternalID *string `json:"external_id"`
+	ContactID  *string `json:"contact_id"`
+	Match      Kind    `json:"match" enum:"exact,national,possible"`
+}
+
+// Lookup finds who a number or an address belongs to: in what was found a moment ago, in the index, and in the systems that
+// are connected, all at once.
+func (s *Service) Lookup(ctx context.Context, in *LookupIn) (*op.Out[ContactLookup], error) {
+	began := time.Now()
+	country, err := s.country(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find organisation: %w", err)
+	}
+	a, err := read(access.Org(ctx), in.Phone, in.Email, country)
+	if err != nil {
+		return nil, err
+	}
+	f, cached, _, err := s.who(ctx, a, country, time.Duration(in.TimeoutMS)*time.Millisecond, in.Fresh)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.matches) == 0 {
+		return nil, &op.Error{Code: "contact_not_found", Detail: "nobody is known by this number or address",
+			Extra: map[string]any{"lookup_ms": millis(time.Since(began)), "sources": f.sources, "complete": f.complete}}
+	}
+	return op.OK(*f.shown(a, cached, time.Since(began)))
+}
+
+// who finds who somebody is. The flight is not nil where answers are still to come.
+func (s *Service) who(ctx context.Context, a asked, country string, limit time.Duration, fresh bool) (f *found, cached bool, late *flight, err error) {
+	if !fresh {
+		if f, ok := s.cache.get(a); ok {
+			return f, true, nil, nil
+		}
+	}
+	seen := s.cache.seen(a)
+	local, all, err := s.local(ctx, a)
+	if err != nil {
+		return nil, false, nil, err
+	}
+	ask, skipped := toAsk(a, local, all)
+	statuses := localStatuses(local, all, skipped)
+	if len(ask) == 0 {
+		f = &found{seen: seen, matches: local, sources: statuses, complete: true}
+		s.cache.keep(a, f)
+		return f, false, nil, nil
+	}
+	flight, landed := s.join(a, country, seen, fresh, local, statuses, ask)
+	if landed != nil {
+		return landed, true, nil, nil
+	}
+	if f = flight.wait(ctx, s.After(limit)); !f.complete {
+		late = flight
+	}
+	return f, false, late, nil
+}
+
+// local asks the index.
+func (s *Service) local(ctx context.Context, a asked) ([]Match, []Connected, error) {
+	all, err := s.connected(ctx, a.org)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find what is connected: %w", err)
+	}
+	all = concerned(a, all)
+	q := s.DB.Read(ctx)
+	var found []Match
+	switch {
+	case a.email != "":
+		found, err = findEmail(ctx, q, a.org, a.email)
+	case a.number.whole():
+		if found, err = findNumber(ctx, q, a.org, a.number.e164); err == nil && len(found) == 0 {
+			found, err = findTail(ctx, q, a.org, a.number)
+		}
+	default:
+		found, err = findTail(ctx, q, a.org, a.number)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("look into the index: %w", err)
+	}
+	return named(found, all), all, nil
+}
+
+// concerned leaves out the systems that are not asked of this.
+func concerned(a asked, all []Connected) []Connected {
+	kept := make([]Connected, 0, len(all))
+	for _, c := range all {
+		if c.Only == nil || c.Only(a.number.e164) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// connected lists what is asked, own contacts among them.
+func (s *Service) connected(ctx context.Context, org string) ([]Connected, error) {
+	if s.Connected == nil {
+		return []Connected{{ID: Internal, Name: Own, Provider: "internal"}}, nil
+	}
+	return s.Connected(ctx, org)
+}
+
+// named says which connection matches come from, drops those of connections that are gone or switched off, and sorts them.
+func named(found []Match, all []Connected) []Match {
+	kept := found[:0]
+	for _, m := range found {
+		for _, c := range all {
+			if c.ID == m.connection || c.ID == Internal && m.connection == "" {
+				m.source, m.priority = c.Name, c.Priority
+				kept = append(kept, m)
+			}
+		}
+	}
+	slices.SortFunc(kept, Match.better)
+	return kept
+}
+
+// toAsk chooses the systems that could know better than the index. One that is copied too is asked of those its copy does not know.
+func toAsk(a asked, local []Match, all []Connected) (ask, skipped []Connected) {
+	for _, c := range all {
+		switch {
+		case c.Ask == nil:
+		case !a.live(), c.copied(local), len(local) > 0 && local[0].Kind == Exact && c.Priority > local[0].priority:
+			skipped = append(skipped, c)
+		default:
+			ask = append(ask, c)
+		}
+	}
+	return ask, skipped
+}
+
+// copied reports whether the index has from a system whom it would be asked for.
+func (c Connected) copied(local []Match) bool {
+	return slices.ContainsFunc(local, func(m Match) bool { return m.connection == c.ID && m.Kind != Possible })
+}
+
+// localStatuses tells what the index said, source by source.
+func localStatuses(local []Match, all, skipped []Connected) []SourceStatus {
+	out := []SourceStatus{}
+	for _, c := range all {
+		if c.Ask != nil && !c.copied(local) {
+			continue
+		}
+		x := SourceStatus{Source: c.Name, Status: "miss"}
+		for _, m := range local {
+			if m.connection == c.ID || m.connection == "" && c.ID == Internal {
+				x.Matches, x.Status = x.Matches+1, "hit"
+			}
+		}
+		out = append(out, x)
+	}
+	for _, c := range skipped {
+		if c.copied(local) {
+			continue
+		}
+		out = append(out, SourceStatus{Source: c.Name, Status: "skipped"})
+	}
+	return out
+}
+
+// maxAlternatives bounds what else is told.
+const maxAlternatives = 20
+
+// shown is the answer with the best match first.
+func (f *found) shown(a asked, cached bool, took time.Duration) *ContactLookup {
+	m := f.matches[0]
+	out := &ContactLookup{Name: m.Name, Company: m.Company, Source: m.source, LookupMS: millis(took), ContactID: ptr(m.ContactID), Email: ptr(m.Email),
+		Title: ptr(m.Title), URL: ptr(m.URL), ExternalID: ptr(m.ExternalID), Match: m.Kind, Confidence: m.Kind.confidence(), Cached: cached,
+		Complete: f.complete, Sources: f.sources, Alternatives: []Alternative{}, Phone: ptr(a.shown())}
+	for _, o := range f.matches[1:min(len(f.matches), maxAlternatives+1)] {
+		out.Alternatives = append(out.Alternatives, Alternative{Name: o.Name, Company: o.Company, Source: o.source, ExternalID: ptr(o.ExternalID),
+			ContactID: ptr(o.ContactID), Match: o.Kind})
+	}
+	return out
+}
+
+// shown is the number as answers show it.
+func (a asked) shown() string {
+	if a.number.whole() {
+		return a.number.e164
+	}
+	return a.number.digits
+}
+
+func ptr(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// contact is the best match as calls and events show it; nil where it is no more than possible.
+func (f *found) contact() *event.Contact {
+	if f == nil || len(f.matches) == 0 || f.matches[0].Kind == Possible {
+		return nil
+	}
+	m := f.matches[0]
+	return &event.Contact{ID: m.ContactID, Name: m.Name, Company: m.Company, Source: m.source}
+}
+
+// knownLimit is how long a call waits for the index.
+const knownLimit = 150 * time.Millisecond
+
+// Known is who a number belongs to as far as is known without asking anybody; nil where it is not. It is on the way of calls.
+func (s *Service) Known(ctx context.Context, org, phone string) *event.Contact {
+	o, err := s.Orgs.Get(ctx, org)
+	if err != nil {
+		return nil
+	}
+	a, err := read(org, phone, "", o.Country)
+	if err != nil || !a.number.whole() {
+		return nil
+	}
+	if f, ok := s.cache.get(a); ok {
+		return f.contact()
+	}
+	ctx, cancel := context.WithTimeout(ctx, knownLimit)
+	defer cancel()
+	seen := s.cache.seen(a)
+	local, all, err := s.local(ctx, a)
+	if err != nil {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			s.Log.Warn("caller not looked up", "org", org, "err", err)
+		}
+		return nil
+	}
+	f := &found{seen: seen, matches: local, complete: true}
+	if ask, skipped := toAsk(a, local, all); len(ask) == 0 {
+		f.sources = localStatuses(local, all, skipped)
+		s.cache.keep(a, f)
+	}
+	return f.contact()
+}
+
+// Query is what systems are asked about a number.
+func (s *Service) Query(ctx context.Context, org, phone string) (Query, error) {
+	o, err := s.Orgs.Get(ctx, org)
+	if err != nil {
+		return Query{}, fmt.Errorf("find organisation: %w", err)
+	}
+	a, err := read(org, phone, "", o.Country)
+	if err == nil && !a.number.whole() {
+		err = op.Invalid(op.Field("phone", "invalid_e164", "not a valid number for "+o.Country))
+	}
+	return a.query(o.Country), err
+}

@@ -1,0 +1,419 @@
+package contact_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"soniq/internal/customer/contact"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op/optest"
+	"soniq/internal/telephony/call"
+)
+
+// source is a connected system of a test.
+func source(name string, priority int, ask func(context.Context, contact.Query) ([]contact.Record, error)) contact.Connected {
+	return contact.Connected{ID: "crm_" + name, Name: name, Provider: "http", Priority: priority, Ask: ask}
+}
+
+func knows(all ...contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
+	return func(context.Context, contact.Query) ([]contact.Record, error) { return all, nil }
+}
+
+// hangs answers when the test lets it.
+func hangs(release <-chan struct{}, r contact.Record) func(context.Context, contact.Query) ([]contact.Record, error) {
+	return func(ctx context.Context, _ contact.Query) ([]contact.Record, error) {
+		select {
+		case <-release:
+			return []contact.Record{r}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// impatient has lookups wait for systems not at all; the limits they would have waited for are told.
+func (h *house) impatient() (limits func() []time.Duration) {
+	var mu sync.Mutex
+	var all []time.Duration
+	h.After = func(limit time.Duration) <-chan time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, limit)
+		up := make(chan time.Time)
+		close(up)
+		return up
+	}
+	return func() []time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Compact(slices.Clone(all))
+	}
+}
+
+// connect says what the organisation has connected.
+func (h *house) connect(own int, all ...contact.Connected) {
+	all = append(all, contact.Connected{ID: contact.Internal, Name: "Contacts", Provider: "internal", Priority: own})
+	slices.SortStableFunc(all, func(a, b contact.Connected) int { return a.Priority - b.Priority })
+	h.Connected = func(context.Context, string) ([]contact.Connected, error) { return all, nil }
+	h.Reconnected(h.org)
+}
+
+// Five ways to write ten thousand numbers: every one is found by the number that calls.
+func TestTenThousandContactsInFiveFormatsAreAllFound(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		formats := []func(n int) string{
+			func(n int) string { return fmt.Sprintf("+4420794%05d", n) },
+			func(n int) string { return fmt.Sprintf("(020) 794%01d %04d", n/10000, n%10000) },
+			func(n int) string { return fmt.Sprintf("004420794%05d", n) },
+			func(n int) string { return fmt.Sprintf("020-794%05d ext. 12", n) },
+			func(n int) string { return fmt.Sprintf("+44 (0)20 794%01d-%04d", n/10000, n%10000) },
+		}
+		ctx := context.Background()
+		round, err := h.NewRound(ctx, h.org, "crm_list")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const people = 10_000
+		for i := range people {
+			r := contact.Record{ExternalID: fmt.Sprint(i), Name: fmt.Sprintf("Person %d", i), Phones: []string{formats[i%5](i)}}
+			if err := round.Add(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := round.Finish(ctx); n != people || err != nil {
+			t.Fatalf("%d people, %v", n, err)
+		}
+		h.connect(0, contact.Connected{ID: "crm_list", Name: "List", Priority: 50})
+		kinds := []string{"exact", "national", "exact", "possible", "exact"}
+		missing := 0
+		for i := range people {
+			if i%50 >= 5 && os.Getenv("SONIQ_SOAK") == "" {
+				continue
+			}
+			a := h.lookup(fmt.Sprintf("+4420794%05d", i))
+			if a.Status != 200 || a.Text("name") != fmt.Sprintf("Person %d", i) || a.Text("match") != kinds[i%5] || a.Text("source") != "List" {
+				if missing++; missing < 5 {
+					t.Errorf("%s: %d %s", formats[i%5](i), a.Status, a.Bytes)
+				}
+			}
+		}
+		if missing > 0 {
+			t.Errorf("%d of %d not found", missing, people)
+		}
+	})
+}
+
+// What a system tells in a round replaces what it told before: the changed is found by its new number alone, what it tells twice
+// is as it was told last, and what it tells no more is gone.
+func TestARoundReplacesTheOneBefore(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		h.connect(0, contact.Connected{ID: "crm_list", Name: "List", Priority: 50})
+		tell := func(all ...contact.Record) {
+			t.Helper()
+			round, err := h.NewRound(context.Background(), h.org, "crm_list")
+			for _, x := range all {
+				err = errors.Join(err, round.Add(context.Background(), x))
+			}
+			if n, finished := round.Finish(context.Background()); n != len(all) || errors.Join(err, finished) != nil {
+				t.Fatalf("%d of %d, %v", n, len(all), errors.Join(err, finished))
+			}
+		}
+		person := func(id, name, phone string) contact.Record {
+			return contact.Record{ExternalID: id, Name: name, Phones: []string{phone}}
+		}
+		found := func(phone, want string) {
+			t.Helper()
+			if a := h.lookup(phone); a.Text("name") != want {
+				t.Errorf("%s is %d %s, want %q", phone, a.Status, a.Bytes, want)
+			}
+		}
+		tell(person("1", "Same", "+442079460011"), person("2", "Moved", "+442079460012"), person("3", "Gone", "+442079460013"))
+		tell(person("1", "Same", "+442079460011"), person("2", "Moved", "+442079460022"), person("4", "First", "+442079460014"),
+			person("4", "Last", "+442079460024"))
+		found("+442079460011", "Same")
+		found("+442079460012", "")
+		found("+442079460022", "Moved")
+		found("+442079460013", "")
+		found("+442079460014", "")
+		found("+442079460024", "Last")
+	})
+}
+
+func TestANumberWithoutItsAreaCodeIsPossible(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		round, _ := h.NewRound(context.Background(), h.org, "crm_list")
+		_ = round.Add(context.Background(), contact.Record{ExternalID: "1", Name: "Local", Phones: []string{"7946 0018"}})
+		if _, err := round.Finish(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		h.connect(0, contact.Connected{ID: "crm_list", Name: "List", Priority: 50})
+		if a := h.lookup("+442079460018").Want(200); a.Text("match") != "possible" || a.Text("name") != "Local" || a.At("confidence") != 0.5 {
+			t.Errorf("got %s", a.Bytes)
+		}
+		h.lookup("+442079460019").Want(404)
+		id := h.do("POST", "/contacts", `{"first_name":"Exact","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
+		if a := h.lookup("+442079460018").Want(200); a.Text("contact_id") != id || a.Text("match") != "exact" {
+			t.Errorf("got %s", a.Bytes)
+		}
+		if a := h.lookup("7946 0018").Want(200); a.Text("match") != "possible" || len(a.At("alternatives").([]any)) != 1 {
+			t.Errorf("asked without area code: %s", a.Bytes)
+		}
+		if a := h.do("GET", "/contacts/lookup?phone=+442079460018", nil).Want(200); a.Text("phone") != "+442079460018" { // a + that was not encoded
+			t.Errorf("got %s", a.Bytes)
+		}
+	})
+}
+
+func TestACacheIsRightAfterEveryWrite(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		h.lookup("+442079460018").Want(404)
+		id := h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201).Text("id")
+		if a := h.lookup("+442079460018").Want(200); a.At("cached") != false {
+			t.Errorf("the miss before was kept: %s", a.Bytes)
+		}
+		if a := h.lookup("020 7946 0018").Want(200); a.At("cached") != true || a.At("complete") != true {
+			t.Errorf("the second is not cached: %s", a.Bytes)
+		}
+		if a := h.lookup("+442079460018", "&fresh=true").Want(200); a.At("cached") != false {
+			t.Errorf("fresh is cached: %s", a.Bytes)
+		}
+		h.do("PATCH", "/contacts/"+id, `{"first_name":"Augusta"}`).Want(200)
+		if a := h.lookup("+442079460018").Want(200); a.Text("name") != "Augusta" {
+			t.Errorf("an old name: %s", a.Bytes)
+		}
+		other := h.do("POST", "/contacts", `{"first_name":"B","phones":[{"number":"+442079460099"}]}`).Want(201).Text("id")
+		h.lookup("+442079460099").Want(200)
+		h.do("POST", "/contacts/"+id+"/merge", `{"from_id":"`+other+`"}`).Want(200)
+		if a := h.lookup("+442079460099").Want(200); a.Text("contact_id") != id {
+			t.Errorf("after the merge: %s", a.Bytes)
+		}
+		h.do("DELETE", "/contacts/"+id, nil).Want(204)
+		h.lookup("+442079460018").Want(404)
+	})
+}
+
+func TestTheFirstFieldsAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.do("POST", "/contacts", `{"first_name":"Ada","company":"Co","phones":[{"number":"+442079460018"}],"emails":[{"value":"ada@example.com"}]}`).Want(201)
+	a := h.lookup("+442079460018").Want(200)
+	if !strings.HasPrefix(string(a.Bytes), `{"name":"Ada","company":"Co","source":"Contacts","lookup_ms":`) {
+		t.Errorf("got %s", a.Bytes)
+	}
+	if e := h.do("GET", "/contacts/lookup?email=ADA%40example.com", nil).Want(200); e.Text("name") != "Ada" || e.Text("match") != "exact" {
+		t.Errorf("by e-mail %s", e.Bytes)
+	}
+	n := h.lookup("+442079460019").Want(404).Refused("contact_not_found")
+	if n.At("lookup_ms") == nil || n.Text("sources.0.source") != "Contacts" || n.Text("sources.0.status") != "miss" {
+		t.Errorf("nobody: %s", n.Bytes)
+	}
+	h.do("GET", "/contacts/lookup", nil).Refused("validation_failed", "phone required")
+	h.do("GET", "/contacts/lookup?phone=%2B442079460018&email=a%40b.c", nil).Refused("validation_failed", "email ambiguous")
+	h.lookup("x").Refused("validation_failed", "phone invalid_e164")
+	h.lookup("+442079460018", "&timeout_ms=49").Want(400)
+}
+
+func TestTheBestMatchOfAllSystemsWins(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	now := time.Now()
+	rec := func(name, phone string, age time.Duration) contact.Record {
+		return contact.Record{ExternalID: name, Name: name, Phones: []string{phone}, UpdatedAt: now.Add(-age)}
+	}
+	for _, c := range []struct {
+		name string
+		all  []contact.Connected
+		want string
+	}{
+		{"exact before national", []contact.Connected{source("a", 1, knows(rec("n", "020 7946 0018", 0))), source("b", 9, knows(rec("e", "+442079460018", 0)))}, "e n"},
+		{"priority", []contact.Connected{source("a", 2, knows(rec("x", "+442079460018", 0))), source("b", 1, knows(rec("y", "+442079460018", time.Hour)))}, "y"},
+		{"the newest of equals", []contact.Connected{source("a", 1, knows(rec("x", "+442079460018", time.Hour))), source("b", 1, knows(rec("y", "+442079460018", 0)))}, "y x"},
+		{"a liar is not believed", []contact.Connected{source("a", 1, knows(rec("liar", "+442079460999", 0))), source("b", 2, knows(rec("y", "00442079460018", 0)))}, "y"},
+		{"one that tells no number is possible", []contact.Connected{source("a", 1, knows(contact.Record{ExternalID: "q", Name: "q"})), source("b", 2, knows(rec("y", "+442079460018", 0)))}, "y q"},
+	} {
+		h.connect(500, c.all...)
+		a := h.lookup("+442079460018", "&timeout_ms=2000").Want(200)
+		got := a.Text("name")
+		for i := range len(a.At("alternatives").([]any)) {
+			got += " " + a.Text(fmt.Sprintf("alternatives.%d.name", i))
+		}
+		if got != c.want && !strings.HasPrefix(got, c.want+" ") && !(c.name == "priority" && strings.HasPrefix(got, "y")) {
+			t.Errorf("%s: got %q, want %q: %s", c.name, got, c.want, a.Bytes)
+		}
+	}
+}
+
+func TestAHangingSystemDelaysNobodyBeyondTheDeadlineAndItsLateAnswerIsKept(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	release := make(chan struct{})
+	h.connect(900, source("slow", 1, hangs(release, contact.Record{ExternalID: "1", Name: "Slow", Phones: []string{"+442079460018"}})),
+		source("dead", 2, func(context.Context, contact.Query) ([]contact.Record, error) {
+			return nil, errors.New("connection refused")
+		}),
+		source("quick", 3, knows(contact.Record{ExternalID: "2", Name: "Quick", Phones: []string{"020 7946 0018"}})))
+	limits := h.impatient()
+	want := map[string]string{"slow": "timeout", "dead": "error", "quick": "hit", "Contacts": "miss"}
+	var a *optest.Answer
+	rightly := func() bool {
+		a = h.lookup("+442079460018", "&timeout_ms=100")
+		status := map[string]string{}
+		for i := range len(a.At("sources").([]any)) {
+			status[a.Text(fmt.Sprintf("sources.%d.source", i))] = a.Text(fmt.Sprintf("sources.%d.status", i))
+		}
+		return fmt.Sprint(status) == fmt.Sprint(want)
+	}
+	soon(t, rightly) // the slow one hangs all the while, and no lookup with it
+	if a.Want(200).Text("name") != "Quick" || a.At("complete") != false || a.At("cached") != false {
+		t.Errorf("got %s", a.Bytes)
+	}
+	if got := limits(); len(got) != 1 || got[0] != 100*time.Millisecond {
+		t.Errorf("waited for systems for %v", got)
+	}
+	close(release)
+	soon(t, func() bool { a = h.lookup("+442079460018", "&timeout_ms=100").Want(200); return a.At("cached") == true })
+	if a.Text("name") != "Slow" || a.At("complete") != true || a.Text("alternatives.0.name") != "Quick" {
+		t.Errorf("afterwards %s", a.Bytes)
+	}
+}
+
+// soon asks until the answer is right; a minute is for the busiest machine.
+func soon(t *testing.T, right func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !right(); {
+		if time.Now().After(deadline) {
+			t.Fatal("the answer was not right within a minute")
+		}
+	}
+}
+
+func TestAnExactOwnContactIsEnough(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	var asked atomic.Int32
+	h.connect(0, source("crm", 1, func(context.Context, contact.Query) ([]contact.Record, error) { asked.Add(1); return nil, nil }))
+	h.do("POST", "/contacts", `{"first_name":"Ada","phones":[{"number":"+442079460018"}]}`).Want(201)
+	if a := h.lookup("+442079460018").Want(200); asked.Load() != 0 || a.Text("sources.1.status") != "skipped" || a.At("complete") != true {
+		t.Errorf("asked %d times: %s", asked.Load(), a.Bytes)
+	}
+	h.lookup("+442079460019").Want(404)
+	h.lookup("1234").Want(404)
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times, want once: short numbers are nobody's business", asked.Load())
+	}
+}
+
+func TestManyWhoAskAtOnceAskASystemOnce(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	var asked atomic.Int32
+	release := make(chan struct{})
+	answer := hangs(release, contact.Record{ExternalID: "1", Name: "One", Phones: []string{"+442079460018"}})
+	h.connect(900, source("crm", 1, func(ctx context.Context, q contact.Query) ([]contact.Record, error) {
+		asked.Add(1)
+		return answer(ctx, q)
+	}))
+	done := make(chan string, 20)
+	for range cap(done) {
+		go func() { done <- h.lookup("+442079460018", "&timeout_ms=2000").Text("name") }()
+	}
+	for asked.Load() == 0 {
+		time.Sleep(time.Millisecond) //nolint: the test waits for the first question, not for time
+	}
+	close(release)
+	for range cap(done) {
+		if name := <-done; name != "One" {
+			t.Errorf("got %q", name)
+		}
+	}
+	if asked.Load() > 2 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+}
+
+func TestARingingPhonePopsTwiceWhenASystemIsLate(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	told := h.bus.Subscribe(event.Stream, 10)
+	known := make(chan string, 1)
+	h.OnKnown = func(_ context.Context, _, callID string, c event.Contact) error {
+		known <- callID + " " + c.Name
+		return nil
+	}
+	release := make(chan struct{})
+	h.connect(900, source("slow", 1, hangs(release, contact.Record{ExternalID: "1", Name: "Slow", Phones: []string{"+442079460018"}})))
+	limits := h.impatient()
+	h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018"})
+	first := (<-told.C).(event.Event)
+	if got := limits(); len(got) != 1 || got[0] != 200*time.Millisecond {
+		t.Errorf("the first waits for systems for %v", got)
+	}
+	if !strings.Contains(first.Body, `"complete":false`) || !strings.Contains(first.Body, `"contact":null`) || !strings.Contains(first.Body, `"user_id":"usr_1"`) {
+		t.Errorf("first %s", first.Body)
+	}
+	close(release)
+	second := (<-told.C).(event.Event)
+	if !strings.Contains(second.Body, `"complete":true`) || !strings.Contains(second.Body, `"name":"Slow"`) {
+		t.Errorf("second %s", second.Body)
+	}
+	if got := <-known; got != "call_1 Slow" {
+		t.Errorf("known %q", got)
+	}
+	h.Ringing(contact.Ring{Org: h.org, CallID: "call_2", UserID: "usr_1", Phone: "anonymous"})
+	if e := (<-told.C).(event.Event); !strings.Contains(e.Body, `"complete":true`) || !strings.Contains(e.Body, `"phone":"anonymous"`) {
+		t.Errorf("withheld %s", e.Body)
+	}
+}
+
+// Whose number was called straight is in no queue, and the database is not asked for one.
+func TestARingingPhoneIsToldTheQueue(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	told := h.bus.Subscribe(event.Stream, 10)
+	h.CallQueue = func(context.Context, string, string) (*call.Named, error) {
+		return &call.Named{ID: "que_1", Name: "Sales"}, nil
+	}
+	for straight, want := range map[bool]string{false: `{"id":"que_1","name":"Sales"}`, true: "null"} {
+		h.Ringing(contact.Ring{Org: h.org, CallID: "call_1", UserID: "usr_1", Phone: "+442079460018", Straight: straight})
+		if e := (<-told.C).(event.Event); !strings.Contains(e.Body, `"queue":`+want) {
+			t.Errorf("%s, want the queue %s", e.Body, want)
+		}
+	}
+}
+
+func TestAScreenPopIsAlwaysThere(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.do("POST", "/contacts", `{"first_name":"Ada","vip":true,"tags":["gold"],"phones":[{"number":"+442079460018"}]}`).Want(201)
+	var memory bool
+	h.Past = func(_ context.Context, _, number string, m bool) (contact.Past, error) {
+		memory = m
+		return contact.Past{CallsTotal: 3, OpenItems: []string{"call back"}}, nil
+	}
+	a := h.do("GET", "/contacts/screen-pop?phone=%2B442079460018", nil).Want(200)
+	if a.Text("contact.name") != "Ada" || a.At("vip") != true || a.Text("tags.0") != "gold" || a.At("calls_total") != float64(3) || a.Text("open_items.0") != "call back" || !memory {
+		t.Errorf("got %s", a.Bytes)
+	}
+	if a := h.do("GET", "/contacts/screen-pop?phone=anonymous", nil).Want(200); a.At("contact") != nil || a.At("complete") != true || a.Text("phone") != "anonymous" {
+		t.Errorf("withheld: %s", a.Bytes)
+	}
+	h.do("GET", "/contacts/screen-pop", nil).Refused("validation_failed", "phone required")
+}

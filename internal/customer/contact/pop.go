@@ -1,0 +1,209 @@
+package contact
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+	"soniq/internal/telephony/call"
+)
+
+// popLimit is how long a screen pop waits for connected systems; with what it takes to show it, it is there within 300 ms.
+const popLimit = 200 * time.Millisecond
+
+// A Past is what calls and memory say of a number.
+type Past struct {
+	CallsTotal     int
+	LastCall       *LastCall
+	OpenItems      []string
+	SentimentTrend *string
+	MemorySummary  *string
+}
+
+// LastCall is the call before.
+type LastCall struct {
+	ID        string      `json:"id"`
+	At        db.Time     `json:"at"`
+	AISummary *string     `json:"ai_summary" doc:"With memory:read"`
+	Agent     *call.Agent `json:"agent"`
+}
+
+// ScreenPop is everything worth knowing of a caller.
+type ScreenPop struct {
+	Phone          string         `json:"phone"`
+	CallID         *string        `json:"call_id"`
+	Contact        *ContactLookup `json:"contact"`
+	Complete       bool           `json:"complete" doc:"False while connected systems have not answered"`
+	Tags           []string       `json:"tags" nullable:"false"`
+	VIP            bool           `json:"vip"`
+	DoNotCall      bool           `json:"do_not_call"`
+	OpenItems      []string       `json:"open_items" nullable:"false" doc:"What was promised; with memory:read"`
+	LastCall       *LastCall      `json:"last_call"`
+	CallsTotal     int            `json:"calls_total"`
+	SentimentTrend *string        `json:"sentiment_trend" enum:"improving,steady,declining,unknown" doc:"With memory:read"`
+	MemorySummary  *string        `json:"memory_summary" doc:"With memory:read"`
+	Queue          *call.Named    `json:"queue"`
+	LookupMS       int            `json:"lookup_ms"`
+	Sources        []SourceStatus `json:"sources" nullable:"false"`
+}
+
+// PopIn names a number or a call.
+type PopIn struct {
+	Phone  string `query:"phone" maxLength:"60" doc:"E.164, as it is dialled in the organisation's country, or anonymous" example:"+14155550100"`
+	CallID string `query:"call_id" maxLength:"40" doc:"The call it is for; without phone, the number it is with"`
+}
+
+// ScreenPop tells everything worth knowing of a caller. Nobody being known is no error.
+func (s *Service) ScreenPop(ctx context.Context, in *PopIn) (*op.Out[ScreenPop], error) {
+	began, org := time.Now(), access.Org(ctx)
+	phone, queue, err := s.popFor(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	p := ScreenPop{Phone: phone, CallID: ptr(in.CallID), Complete: true, Tags: []string{}, OpenItems: []string{}, Queue: queue, Sources: []SourceStatus{}}
+	country, err := s.country(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find organisation: %w", err)
+	}
+	if a, err := read(org, phone, "", country); err == nil {
+		if err := s.fillPop(ctx, a, country, &p); err != nil {
+			return nil, err
+		}
+	}
+	p.LookupMS = millis(time.Since(began))
+	return op.OK(p)
+}
+
+// popFor finds the number that is meant.
+func (s *Service) popFor(ctx context.Context, org string, in *PopIn) (phone string, queue *call.Named, err error) {
+	if in.Phone == "" && in.CallID == "" {
+		return "", nil, op.Invalid(op.Field("phone", "required", "give phone or call_id"))
+	}
+	if in.CallID == "" || s.CallNumber == nil {
+		return plus(in.Phone), nil, nil
+	}
+	phone, err = s.CallNumber(ctx, org, in.CallID)
+	if err == nil {
+		queue, err = s.queue(ctx, org, in.CallID)
+	}
+	if db.IsNone(err) {
+		return "", nil, op.Invalid(op.Field("call_id", "not_found", "no such call"))
+	}
+	if in.Phone != "" {
+		phone = plus(in.Phone)
+	}
+	return phone, queue, err
+}
+
+// queue is the queue a call came into.
+func (s *Service) queue(ctx context.Context, org, callID string) (*call.Named, error) {
+	if s.CallQueue == nil || callID == "" {
+		return nil, nil
+	}
+	return s.CallQueue(ctx, org, callID)
+}
+
+func (s *Service) fillPop(ctx context.Context, a asked, country string, p *ScreenPop) error {
+	began := time.Now()
+	f, cached, _, err := s.who(ctx, a, country, popLimit, false)
+	if err != nil {
+		return err
+	}
+	p.Phone, p.Complete, p.Sources = a.shown(), f.complete, f.sources
+	if len(f.matches) > 0 {
+		m := f.matches[0]
+		p.Contact, p.VIP, p.DoNotCall = f.shown(a, cached, time.Since(began)), m.vip, m.doNotCall
+		p.Tags = append(p.Tags, m.tags...)
+	}
+	if s.Past == nil || !a.number.whole() {
+		return nil
+	}
+	who, _ := access.From(ctx)
+	past, err := s.Past(ctx, a.org, a.number.e164, access.MemoryRead.Need().MetBy(who.Scopes))
+	if err != nil {
+		return fmt.Errorf("find earlier calls: %w", err)
+	}
+	p.CallsTotal, p.LastCall, p.SentimentTrend, p.MemorySummary = past.CallsTotal, past.LastCall, past.SentimentTrend, past.MemorySummary
+	p.OpenItems = append(p.OpenItems, past.OpenItems...)
+	return nil
+}
+
+// Ring is a call that rings at a user.
+type Ring struct {
+	Org, CallID, UserID, Phone string
+
+	// Straight says that no queue has led the call there; else it is looked for.
+	Straight bool
+
+	By *event.Named // the user who hands the call over; nil where nobody does
+
+	queue *call.Named
+}
+
+// Ringing tells the live stream who calls, at once or when the systems that are asked have had their time, and again when
+// late answers have come. It does not wait.
+func (s *Service) Ringing(r Ring) {
+	if s.over.Err() != nil {
+		return
+	}
+	s.running.Go(func() {
+		if err := s.ringing(s.over, r); err != nil && s.over.Err() == nil {
+			s.Log.Warn("screen pop not told", "org", r.Org, "call", r.CallID, "err", err)
+		}
+	})
+}
+
+func (s *Service) ringing(ctx context.Context, r Ring) error {
+	began := time.Now()
+	o, err := s.Orgs.Get(ctx, r.Org)
+	if err != nil {
+		return err
+	}
+	if !r.Straight {
+		if r.queue, err = s.queue(ctx, r.Org, r.CallID); err != nil {
+			s.Log.Warn("queue of a screen pop not found", "org", r.Org, "call", r.CallID, "err", err) // who calls matters more
+		}
+	}
+	a, err := read(r.Org, r.Phone, "", o.Country)
+	if err != nil || !a.number.whole() {
+		return s.tell(r, r.Phone, &found{complete: true}, began)
+	}
+	f, _, late, err := s.who(ctx, a, o.Country, popLimit, false)
+	if err != nil {
+		return err
+	}
+	if err = s.tell(r, a.number.e164, f, began); err != nil || late == nil {
+		return s.known(ctx, r, f, err)
+	}
+	<-late.done
+	f = late.result()
+	f.complete = true // nothing more comes
+	return s.known(ctx, r, f, s.tell(r, a.number.e164, f, began))
+}
+
+// known has the call say whose it is.
+func (s *Service) known(ctx context.Context, r Ring, f *found, err error) error {
+	c := f.contact()
+	if err != nil || c == nil || s.OnKnown == nil {
+		return err
+	}
+	return s.OnKnown(ctx, r.Org, r.CallID, *c)
+}
+
+// tell sends the screen pop to the live stream. It is ephemeral: GET /contacts/screen-pop tells it again.
+func (s *Service) tell(r Ring, phone string, f *found, began time.Time) error {
+	pop := event.ScreenPop{Phone: phone, CallID: ptr(r.CallID), UserID: ptr(r.UserID), Complete: f.complete, LookupMS: millis(time.Since(began)),
+		At: db.At(s.Now()), TransferredBy: r.By}
+	if r.queue != nil {
+		pop.Queue = &event.Named{ID: r.queue.ID, Name: r.queue.Name}
+	}
+	if len(f.matches) > 0 {
+		m := f.matches[0]
+		pop.Contact = &event.Contact{ID: m.ContactID, Name: m.Name, Company: m.Company, Source: m.source}
+	}
+	return s.Outbox.Tell(r.Org, pop)
+}

@@ -1,0 +1,321 @@
+package contact
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
+	"soniq/internal/platform/op"
+)
+
+const (
+	maxColumns = 200
+	maxLine    = 256 << 10 // bytes of one line of a table
+)
+
+// A table is a CSV file with a line of headings (RFC 4180), with commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.
+type table struct {
+	r        *csv.Reader
+	headings []string // what columns mean: a field of contacts, or custom.<heading>
+}
+
+// newTable reads the headings. It fails where none of them means anything.
+func newTable(file io.Reader) (*table, error) {
+	b := bufio.NewReaderSize(decoded(file), maxLine)
+	head, err := b.Peek(4096)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read the file: %w", err)
+	}
+	t := &table{r: csv.NewReader(&lines{from: b})}
+	t.r.Comma, t.r.LazyQuotes, t.r.FieldsPerRecord, t.r.ReuseRecord = separator(head), true, -1, true
+	names, err := t.r.Read()
+	if err != nil {
+		return nil, errors.New("the first line must be headings such as first_name,last_name,company,phone,email")
+	}
+	if len(names) > maxColumns {
+		return nil, fmt.Errorf("a table may have %d columns", maxColumns)
+	}
+	known := false
+	for _, name := range names {
+		h := heading(name)
+		known = known || h != "" && !strings.HasPrefix(h, "custom.")
+		t.headings = append(t.headings, h)
+	}
+	if !known {
+		return nil, errors.New("no heading is known; use headings such as first_name, last_name, name, company, title, phone, mobile, email, tags")
+	}
+	return t, nil
+}
+
+// lines refuses lines that do not end, so that no file fills the memory.
+type lines struct {
+	from io.Reader
+	long int
+}
+
+func (l *lines) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	for _, c := range p[:n] {
+		if l.long++; c == '\n' {
+			l.long = 0
+		}
+		if l.long > maxLine {
+			return 0, fmt.Errorf("%w: a line is longer than %d bytes", errFile, maxLine)
+		}
+	}
+	return n, err
+}
+
+// decoded reads a file as UTF-8, whatever it is written in.
+func decoded(file io.Reader) io.Reader {
+	b := bufio.NewReaderSize(file, 64<<10)
+	head, _ := b.Peek(32 << 10)
+	switch {
+	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+		return transform.NewReader(b, unicode.BOMOverride(transform.Nop))
+	case bytes.HasPrefix(head, []byte("\ufeff")):
+		_, _ = b.Discard(3)
+		return b
+	}
+	for len(head) > 0 && !utf8.RuneStart(head[len(head)-1]) { // a character may be cut at the end of what was looked at
+		head = head[:len(head)-1]
+	}
+	if len(head) > 0 && head[len(head)-1] >= utf8.RuneSelf {
+		head = head[:len(head)-1]
+	}
+	if utf8.Valid(head) {
+		return b
+	}
+	return charmap.Windows1252.NewDecoder().Reader(b)
+}
+
+// separator is what the first line has most of.
+func separator(head []byte) rune {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	best, most := ',', bytes.Count(line, []byte(","))
+	for _, c := range []rune{';', '\t'} {
+		if n := bytes.Count(line, []byte(string(c))); n > most {
+			best, most = c, n
+		}
+	}
+	return best
+}
+
+// headings are names of columns, as other systems write them into their exports, without spaces and signs.
+var headings = map[string]string{
+	"firstname": "first_name", "givenname": "first_name", "vorname": "first_name", "forename": "first_name",
+	"lastname": "last_name", "familyname": "last_name", "surname": "last_name", "nachname": "last_name",
+	"name": "name", "fullname": "name", "displayname": "name", "contactname": "name", "contact": "name",
+	"company": "company", "companyname": "company", "organization": "company", "organisation": "company", "organizationname": "company",
+	"account": "company", "accountname": "company", "firma": "company", "organization1name": "company", "associatedcompany": "company",
+	"title": "title", "jobtitle": "title", "position": "title", "organization1title": "title",
+	"tags": "tags", "labels": "tags", "categories": "tags", "groups": "tags", "groupmembership": "tags", "vip": "vip",
+	"donotcall": "do_not_call", "dnc": "do_not_call",
+}
+
+// heading says what a column means; "" means nothing.
+func heading(name string) string {
+	name = tidy(name)
+	plain := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" _-./()", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
+	for _, end := range []struct{ sign, means string }{{"phone", "phone:work"}, {"telephone", "phone:work"}, {"mobile", "phone:mobile"}, {"cell", "phone:mobile"},
+		{"fax", ""}, {"email", "email"}, {"mail", "email"}} {
+		if strings.HasSuffix(strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(plain, "value"), "number"), "0123456789"), end.sign) {
+			return labelled(end.means, plain)
+		}
+	}
+	if h, ok := headings[plain]; ok {
+		return h
+	}
+	if plain == "" || len(name) > maxName {
+		return ""
+	}
+	return "custom." + name
+}
+
+// labelled refines the label of a number or an address by the heading.
+func labelled(means, plain string) string {
+	kind, _, _ := strings.Cut(means, ":")
+	if kind == "" {
+		return ""
+	}
+	for _, label := range []string{"mobile", "home", "work", "business", "private"} {
+		if strings.Contains(plain, label) {
+			return kind + ":" + label
+		}
+	}
+	if strings.Contains(plain, "cell") {
+		return kind + ":mobile"
+	}
+	return means
+}
+
+// next reads the next line that is not empty.
+func (t *table) next() (record, error) {
+	for {
+		cells, err := t.r.Read()
+		var line *csv.ParseError
+		if err != nil && !errors.As(err, &line) || errors.Is(err, errFile) { // what cannot be read now ends the reading
+			return record{}, err
+		}
+		r := record{line: t.line()}
+		if err != nil {
+			r.wrong = []op.Violation{op.Field("line", "unreadable", "not a line of a table")}
+			return r, nil
+		}
+		if empty(cells) {
+			continue
+		}
+		if len(cells) > len(t.headings) && !empty(cells[len(t.headings):]) {
+			r.wrong = []op.Violation{op.Field("line", "too_many", fmt.Sprintf("has %d cells, the headings are %d", len(cells), len(t.headings)))}
+			return r, nil
+		}
+		for i, cell := range cells[:min(len(cells), len(t.headings))] {
+			r.put(t.headings[i], strings.TrimSpace(cell))
+		}
+		return r, nil
+	}
+}
+
+func (t *table) line() int {
+	line, _ := t.r.FieldPos(0)
+	return line
+}
+
+func empty(cells []string) bool {
+	for _, c := range cells {
+		if strings.TrimSpace(c) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// put fills in one cell.
+func (r *record) put(heading, text string) {
+	if text == "" || heading == "" {
+		return
+	}
+	kind, label, _ := strings.Cut(heading, ":")
+	switch kind {
+	case "first_name":
+		r.c.FirstName = text
+	case "last_name":
+		r.c.LastName = text
+	case "name":
+		r.named(text)
+	case "company":
+		r.c.Company = text
+	case "title":
+		r.c.Title = text
+	case "phone":
+		for _, one := range several(text) {
+			r.c.Phones = append(r.c.Phones, Phone{Number: one, Label: label})
+		}
+	case "email":
+		for _, one := range several(text) {
+			r.c.Emails = append(r.c.Emails, Email{Value: one, Label: label})
+		}
+	case "tags":
+		r.c.Tags = append(r.c.Tags, strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(",;|", c) })...)
+	case "vip":
+		r.c.VIP = yes(text)
+	case "do_not_call":
+		r.c.DoNotCall = yes(text)
+	default:
+		if r.c.Custom == nil {
+			r.c.Custom = map[string]string{}
+		}
+		r.c.Custom[strings.TrimPrefix(heading, "custom.")] = text
+	}
+}
+
+// several takes apart what exports put into one cell.
+func several(text string) (all []string) {
+	for one := range strings.SplitSeq(strings.ReplaceAll(text, " ::: ", "\n"), "\n") {
+		if one = strings.TrimSpace(one); one != "" {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// named divides a whole name, unless its parts are given too.
+func (r *record) named(text string) {
+	if r.c.FirstName != "" || r.c.LastName != "" {
+		return
+	}
+	if last, first, ok := strings.Cut(text, ","); ok && !strings.Contains(first, ",") {
+		r.c.FirstName, r.c.LastName = strings.TrimSpace(first), strings.TrimSpace(last)
+		return
+	}
+	if at := strings.LastIndexByte(text, ' '); at > 0 {
+		r.c.FirstName, r.c.LastName = text[:at], text[at+1:]
+		return
+	}
+	r.c.FirstName = text
+}
+
+func yes(text string) bool {
+	switch strings.ToLower(text) {
+	case "1", "true", "yes", "y", "x", "ja", "oui":
+		return true
+	}
+	return false
+}
+
+// NewTable reads a CSV file as records: for connections whose people lie in one.
+func NewTable(file io.Reader) (func() (Record, int, error), error) {
+	t, err := newTable(file)
+	if err != nil {
+		return nil, err
+	}
+	return func() (Record, int, error) {
+		for {
+			r, err := t.next()
+			if err != nil {
+				return Record{}, 0, err
+			}
+			if len(r.wrong) == 0 {
+				return r.asRecord(), r.line, nil
+			}
+		}
+	}, nil
+}
+
+// asRecord is a contact of a file as a record of a connected system. Its id is that of the file, where it has one.
+func (r record) asRecord() Record {
+	r.c.complete()
+	out := Record{Name: r.c.Name, Company: r.c.Company, Title: r.c.Title}
+	for _, p := range r.c.Phones {
+		out.Phones = append(out.Phones, p.Number)
+	}
+	if len(r.c.Emails) > 0 {
+		out.Email = r.c.Emails[0].Value
+		for _, e := range r.c.Emails[1:] {
+			out.Emails = append(out.Emails, e.Value)
+		}
+	}
+	for name, value := range r.c.Custom {
+		switch strings.ToLower(name) {
+		case "id", "external_id", "contact id", "record id", "uid":
+			out.ExternalID = value
+		case "url", "link":
+			out.URL = value
+		}
+	}
+	return out
+}

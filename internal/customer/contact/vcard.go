@@ -1,0 +1,222 @@
+package contact
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"mime/quotedprintable"
+	"strings"
+
+	"soniq/internal/platform/op"
+)
+
+const (
+	maxCard     = 256 << 10 // bytes of a card, pictures left out
+	maxCardLine = 4 << 20   // of one line, where pictures are
+)
+
+// cards reads vCards of versions 2.1, 3.0 and 4.0 (RFC 2426, RFC 6350), one after the other.
+type cards struct {
+	from *bufio.Reader
+	line int
+	held string // a line that was read ahead
+	more bool
+}
+
+func newCards(file io.Reader) *cards { return &cards{from: bufio.NewReaderSize(decoded(file), 64<<10)} }
+
+// next reads the next card.
+func (c *cards) next() (record, error) {
+	for {
+		line, err := c.property()
+		if err != nil {
+			return record{}, err
+		}
+		if strings.EqualFold(strings.TrimSpace(line), "BEGIN:VCARD") {
+			return c.card()
+		}
+	}
+}
+
+func (c *cards) card() (record, error) {
+	r, size := record{line: c.line}, 0
+	for {
+		line, err := c.property()
+		if errors.Is(err, io.EOF) {
+			r.wrong = []op.Violation{op.Field("END", "required", "the card does not end")}
+			return r, nil
+		}
+		if err != nil {
+			return r, err
+		}
+		if strings.EqualFold(strings.TrimSpace(line), "END:VCARD") {
+			return r, nil
+		}
+		if size += len(line); size > maxCard {
+			r.wrong = []op.Violation{op.Field("card", "invalid_length", "a card may have 256 kB")}
+			continue
+		}
+		r.property(line)
+	}
+}
+
+// property reads a whole property: a line and those that carry it on (RFC 6350 §3.2).
+func (c *cards) property() (string, error) {
+	line, err := c.physical()
+	if err != nil {
+		return "", err
+	}
+	quoted := strings.Contains(strings.ToUpper(beforeColon(line)), "QUOTED-PRINTABLE")
+	var whole strings.Builder
+	whole.WriteString(line)
+	for {
+		next, err := c.physical()
+		if err != nil {
+			return whole.String(), nil
+		}
+		switch {
+		case strings.HasPrefix(next, " "), strings.HasPrefix(next, "\t"):
+			next = next[1:]
+		case quoted && strings.HasSuffix(whole.String(), "="):
+			next = "\r\n" + next
+		default:
+			c.held, c.more = next, true
+			c.line--
+			return whole.String(), nil
+		}
+		if whole.Len() < maxCard {
+			whole.WriteString(next)
+		}
+	}
+}
+
+func beforeColon(line string) string {
+	head, _, _ := strings.Cut(line, ":")
+	return head
+}
+
+// physical reads one line; of a very long one, such as a picture, only the beginning is kept.
+func (c *cards) physical() (string, error) {
+	if c.line++; c.more {
+		c.more = false
+		return c.held, nil
+	}
+	var out []byte
+	for n := 0; ; {
+		part, more, err := c.from.ReadLine()
+		if err != nil {
+			return "", err
+		}
+		if n += len(part); n > maxCardLine {
+			return "", errFile
+		}
+		if len(out) < maxCard {
+			out = append(out, part...)
+		}
+		if !more {
+			return string(out), nil
+		}
+	}
+}
+
+// property takes what a property says.
+func (r *record) property(line string) {
+	head, value, ok := cutProperty(line)
+	if !ok {
+		return
+	}
+	parts := strings.Split(head, ";")
+	name := strings.ToUpper(parts[0])
+	if at := strings.LastIndexByte(name, '.'); at >= 0 { // item1.TEL
+		name = name[at+1:]
+	}
+	params := strings.ToUpper(strings.Join(parts[1:], ";"))
+	if strings.Contains(params, "QUOTED-PRINTABLE") {
+		if b, err := io.ReadAll(quotedprintable.NewReader(strings.NewReader(value))); err == nil {
+			value = string(b)
+		}
+	}
+	r.says(name, params, value)
+}
+
+// cutProperty divides a property at its colon; one inside quotes belongs to a parameter.
+func cutProperty(line string) (head, value string, ok bool) {
+	quoted := false
+	for i := range len(line) {
+		switch line[i] {
+		case '"':
+			quoted = !quoted
+		case ':':
+			if !quoted {
+				return line[:i], line[i+1:], true
+			}
+		}
+	}
+	return "", "", false
+}
+
+func (r *record) says(name, params, value string) {
+	switch name {
+	case "N":
+		parts := fields(value, ';')
+		r.c.LastName = plainText(parts[0])
+		if len(parts) > 1 {
+			r.c.FirstName = plainText(parts[1])
+		}
+	case "FN":
+		r.named(plainText(value))
+	case "ORG":
+		r.c.Company = plainText(fields(value, ';')[0])
+	case "TITLE":
+		r.c.Title = plainText(value)
+	case "TEL":
+		if !strings.Contains(params, "FAX") {
+			r.put("phone:"+cardLabel(params), strings.TrimPrefix(plainText(value), "tel:"))
+		}
+	case "EMAIL":
+		r.put("email:"+cardLabel(params), plainText(value))
+	case "CATEGORIES":
+		r.put("tags", plainText(strings.ReplaceAll(value, `\,`, ",")))
+	case "UID":
+		r.put("custom.uid", plainText(value))
+	case "URL":
+		r.put("custom.url", plainText(value))
+	}
+}
+
+func cardLabel(params string) string {
+	for _, l := range []string{"CELL", "HOME", "WORK"} {
+		if strings.Contains(params, l) {
+			return map[string]string{"CELL": "mobile", "HOME": "home", "WORK": "work"}[l]
+		}
+	}
+	return ""
+}
+
+// fields divides a structured value; a divider behind a backslash is text.
+func fields(value string, by byte) []string {
+	out, from := []string{}, 0
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case '\\':
+			i++
+		case by:
+			out, from = append(out, value[from:i]), i+1
+		}
+	}
+	return append(out, value[from:])
+}
+
+// plainText takes the backslashes out (RFC 6350 §3.4).
+func plainText(value string) string {
+	return strings.TrimSpace(strings.NewReplacer(`\\`, `\`, `\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";", `\:`, ":").Replace(value))
+}
+
+// ReadCard reads one vCard: for address books that are connected.
+func ReadCard(text string) (Record, bool) {
+	r, err := newCards(strings.NewReader(text)).next()
+	if err != nil || len(r.wrong) > 0 {
+		return Record{}, false
+	}
+	return r.asRecord(), true
+}

@@ -1,0 +1,152 @@
+package crm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/seal"
+)
+
+// This file asks people to agree to connections, with the authorization code flow (RFC 6749 §4.1) and PKCE (RFC 7636).
+
+// askTime is how long somebody may take to agree.
+const askTime = 10 * time.Minute
+
+// An Authorization is where somebody agrees to a connection.
+type Authorization struct {
+	URL       string  `json:"authorize_url" doc:"To be opened in a browser, by somebody who may agree for the vendor's account; it works once"`
+	ExpiresAt db.Time `json:"expires_at"`
+}
+
+// Authorize begins to agree to a connection anew: where it was not finished, or the vendor takes it no more.
+func (s *Service) Authorize(ctx context.Context, in *OneIn) (*op.Out[Authorization], error) {
+	var a Authorization
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		all, err := s.all(ctx, tx, access.Org(ctx))
+		if err != nil {
+			return err
+		}
+		c, err := one(all, in.ID)
+		if err != nil {
+			return err
+		}
+		if !s.agreed(c) {
+			return op.State("nobody has to agree to this connection in a browser", c.Provider)
+		}
+		a, err = s.askPerson(ctx, tx, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(a)
+}
+
+// dealOf reads the settings of a connection to a vendor; false for others.
+func (s *Service) dealOf(c Connection) (provider, deal, bool) {
+	p, ok := providerOf(c.Provider)
+	if !ok || p.vendor == nil {
+		return p, deal{}, false
+	}
+	d, wrong := p.vendor(c.settings)
+	return p, d, len(append(wrong, d.check(s, p)...)) == 0
+}
+
+// agreed reports whether people have to agree to a connection.
+func (s *Service) agreed(c Connection) bool {
+	_, d, ok := s.dealOf(c)
+	return ok && d.agreed()
+}
+
+// dressGrant shows whether people have agreed.
+func (s *Service) dressGrant(c *Connection) {
+	if c.granted == "yes" || !s.agreed(*c) {
+		return
+	}
+	why := "nobody has agreed to the connection yet: POST /crm/connections/" + c.ID + "/authorize tells where"
+	if c.granted != "" {
+		why = "somebody has to agree again: " + c.granted
+	}
+	c.Status, c.LastError = "auth_required", &why
+}
+
+// An asker is whose credential began an authorization.
+type asker struct {
+	Home string             `json:"home,omitempty"`
+	Kind access.Kind        `json:"kind"`
+	Key  string             `json:"key"`
+	Name string             `json:"name"`
+	User string             `json:"user,omitempty"`
+	Env  access.Environment `json:"env"`
+}
+
+// askPerson writes down that somebody is asked to agree, and where they are sent.
+func (s *Service) askPerson(ctx context.Context, tx db.Querier, c Connection) (a Authorization, err error) {
+	p, d, _ := s.dealOf(c)
+	who, _ := access.From(ctx)
+	state, verifier := seal.Random(43), oauth2.GenerateVerifier()
+	digest := s.Seal.Digest(state)
+	sealed, err := s.Seal.Seal([]byte(verifier), []byte(c.org+"|crm_authorizations|"+digest+"|verifier"))
+	if err != nil {
+		return a, fmt.Errorf("seal verifier: %w", err)
+	}
+	by, err := json.Marshal(asker{who.HomeID, who.Kind, who.KeyID, who.KeyName, who.UserID, who.Environment})
+	if err != nil {
+		return a, err
+	}
+	now := s.Now()
+	a.ExpiresAt = db.At(now.Add(askTime))
+	if _, err := tx.Exec(ctx, `DELETE FROM crm_authorizations WHERE org_id = $1 AND expires_at < $2`, c.org, db.At(now)); err != nil {
+		return a, fmt.Errorf("forget old authorizations: %w", err)
+	}
+	const q = `INSERT INTO crm_authorizations (org_id, state, connection_id, verifier, asked_by, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
+	if _, err := tx.Exec(ctx, q, c.org, digest, c.ID, sealed, string(by), a.ExpiresAt); err != nil {
+		return a, fmt.Errorf("write authorization: %w", err)
+	}
+	options := d.door.more
+	if d.door.pkce {
+		options = append(options, oauth2.S256ChallengeOption(verifier))
+	}
+	a.URL = d.client(s, p, grant{}).AuthCodeURL(state, options...)
+	return a, nil
+}
+
+// An asked is somebody who came back.
+type asked struct {
+	org, connection, verifier string
+	by                        asker
+	expires                   time.Time
+}
+
+// takeAsked ends an authorization: its state is good once. db.ErrNone where there is none.
+func (s *Service) takeAsked(ctx context.Context, state string) (a asked, err error) {
+	digest := s.Seal.Digest(state)
+	var sealed []byte
+	var by string
+	var expires db.Time
+	// tenant: as below; strangers with made-up states cost a look, and no transaction
+	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT org_id FROM crm_authorizations WHERE state = $1`, digest).Scan(&a.org); err != nil {
+		return a, err
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: whoever comes back from a vendor brings nothing but the state, which tells the organisation
+		const q = `DELETE FROM crm_authorizations WHERE state = $1 RETURNING org_id, connection_id, verifier, asked_by, expires_at`
+		return tx.QueryRow(ctx, q, digest).Scan(&a.org, &a.connection, &sealed, &by, &expires)
+	})
+	if err != nil {
+		return a, err
+	}
+	plain, err := s.Seal.Unseal(sealed, []byte(a.org+"|crm_authorizations|"+digest+"|verifier"))
+	if err != nil {
+		return a, fmt.Errorf("read verifier: %w", err)
+	}
+	a.verifier, a.expires = string(plain), expires.Time
+	return a, json.Unmarshal([]byte(by), &a.by)
+}

@@ -1,0 +1,183 @@
+package crm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// CallbackPath is where vendors lead people back to.
+const CallbackPath = "/crm/oauth/callback"
+
+// Mount registers the page people come back to.
+func (s *Service) Mount(mux *http.ServeMux) { mux.HandleFunc("GET "+CallbackPath, s.callback) }
+
+// An outcome is what the page says.
+type outcome struct {
+	Title, Text string
+	status      int
+}
+
+var page = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
+<link rel="stylesheet" href="/account/style.css"></head><body><main><h1>{{.Title}}</h1><p>{{.Text}}</p><p>You can close this window.</p></main></body></html>
+`))
+
+// callback takes what a vendor sent a browser back with, and says what became of it. The page loads nothing, runs nothing, and is shown
+// in no frame.
+func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	o := s.comeBack(r.Context(), r.URL.Query())
+	var b bytes.Buffer
+	if err := page.Execute(&b, o); err != nil {
+		http.Error(w, "the page could not be made", http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(o.status)
+	_, _ = w.Write(b.Bytes())
+}
+
+// comeBack ends an authorization: it exchanges the code for tokens and writes them down.
+func (s *Service) comeBack(ctx context.Context, q url.Values) outcome {
+	lost := outcome{"This link is no longer good", "It works once, and for ten minutes. Ask for a new one where you began.", http.StatusBadRequest}
+	if len(q.Get("state")) < 20 || len(q.Get("state")) > 200 {
+		return lost
+	}
+	a, err := s.takeAsked(ctx, q.Get("state"))
+	if db.IsNone(err) || err == nil && !s.Now().Before(a.expires) {
+		return lost
+	}
+	if err == nil {
+		err = s.still(ctx, a)
+	}
+	var c Connection
+	if err == nil {
+		if c, err = connection(ctx, s.DB.Read(ctx), a.org, a.connection); err == nil {
+			err = s.open(&c)
+		}
+	}
+	p, _, ok := s.dealOf(c)
+	if err == nil && ok && q.Get("code") != "" {
+		err = s.exchange(ctx, a, c, q)
+	}
+	var refused *op.Error
+	switch {
+	case errors.As(err, &refused):
+		return outcome{"This link is no longer good", "Whoever began this may not connect systems any more.", http.StatusForbidden}
+	case err != nil || !ok:
+		s.Log.Warn("a system could not be connected", "org", a.org, "connection", a.connection, "err", err)
+		return outcome{p.title + " was not connected", "It did not give us what it had agreed to: " + words(err) + ". Begin again.", http.StatusBadGateway}
+	case q.Get("code") == "":
+		s.Log.Info("a system was not connected: whoever was asked did not agree", "org", a.org, "connection", c.ID, "err", clipped(q.Get("error")))
+		return outcome{p.title + " was not connected", "It says that nobody agreed. Nothing has changed.", http.StatusOK}
+	}
+	return outcome{p.title + " is connected", "“" + c.Name + "” is asked from now on when somebody calls. To end this, remove the connection.", http.StatusOK}
+}
+
+// still refuses an authorization that was begun with a credential that is gone.
+func (s *Service) still(ctx context.Context, a asked) error {
+	if s.Valid == nil {
+		return nil
+	}
+	return s.Valid(ctx, access.Principal{OrgID: a.org, HomeID: a.by.Home, KeyID: a.by.Key, Kind: a.by.Kind, UserID: a.by.User, Environment: a.by.Env})
+}
+
+// exchangeTime bounds the exchange of a code.
+const exchangeTime = 20 * time.Second
+
+// exchange makes tokens of a code, writes them down, and has the connection begin anew.
+func (s *Service) exchange(ctx context.Context, a asked, c Connection, q url.Values) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangeTime) // a code is good once: whoever goes away meanwhile
+	defer cancel()
+	p, d, _ := s.dealOf(c)
+	g := grant{Login: d.loginOf(q)}
+	var options []oauth2.AuthCodeOption
+	if d.door.pkce {
+		options = append(options, oauth2.VerifierOption(a.verifier))
+	}
+	t, err := d.client(s, p, g).Exchange(s.tokens(ctx), q.Get("code"), options...)
+	if err != nil {
+		return tokenError(err)
+	}
+	if err := s.learn(&g, d, t, q); err != nil {
+		return err
+	}
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.agree(ctx, tx, a, c, g) })
+}
+
+// agree writes down what a vendor gave, and who had asked for it.
+func (s *Service) agree(ctx context.Context, tx db.Querier, a asked, c Connection, g grant) error {
+	if err := s.putGrant(ctx, tx, c, g); err != nil {
+		return err
+	}
+	c.updatedAt = db.At(s.Now())
+	if _, err := tx.Exec(ctx, `UPDATE crm_connections SET updated_at = $3 WHERE org_id = $1 AND id = $2`, c.org, c.ID, c.updatedAt); err != nil {
+		return fmt.Errorf("write connection: %w", err)
+	}
+	s.changed(tx, c.org)
+	if err := s.readAfter(ctx, tx, c); err != nil {
+		return err
+	}
+	if err := s.writeAfter(ctx, tx, c); err != nil {
+		return err
+	}
+	return op.WriteAudit(ctx, tx, c.updatedAt, op.AuditLine{Org: c.org, Operation: "crm.connections.agree", Target: op.Target(ctx), KeyID: a.by.Key,
+		KeyName: a.by.Name, Credential: string(a.by.Kind), UserID: a.by.User, Record: c.ID, Status: http.StatusOK})
+}
+
+// readAfter has a list read of which we have just been let in.
+func (s *Service) readAfter(ctx context.Context, tx db.Querier, c Connection) error {
+	p, _ := providerOf(c.Provider)
+	a, wrong := p.adapterOf(s, c, c.settings)
+	if _, list := a.(Directory); len(wrong) > 0 || !list || !c.enabled {
+		return nil
+	}
+	return s.readSoon(ctx, tx, c)
+}
+
+// writeAfter has written what the vendor refused while it refused our credentials: the latest thousand.
+func (s *Service) writeAfter(ctx context.Context, tx db.Querier, c Connection) error {
+	const q = `SELECT ` + syncColumns + syncTables + `WHERE x.org_id = $1 AND x.connection_id = $2 AND x.status = 'failed' AND x.error LIKE $3
+		ORDER BY x.id DESC LIMIT 1000`
+	rows, err := tx.Query(ctx, q, c.org, c.ID, db.Escape(ErrAuth.Error())+"%")
+	if err != nil {
+		return fmt.Errorf("find what was refused: %w", err)
+	}
+	defer rows.Close()
+	var all []Sync
+	for rows.Next() {
+		x, err := scanSync(rows.Scan)
+		if err != nil {
+			return fmt.Errorf("find what was refused: %w", err)
+		}
+		all = append(all, x)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, x := range all {
+		x.Status, x.CreatedAt = "pending", db.At(s.Now())
+		if _, err := putSync(ctx, tx, x); err != nil {
+			return err
+		}
+		if err := s.syncSoon(ctx, tx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}

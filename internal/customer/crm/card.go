@@ -1,0 +1,234 @@
+package crm
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"soniq/internal/customer/contact"
+)
+
+// A card is a vCard as the lines it is made of, unfolded (RFC 6350 §3.2). What we do not know of it stays as it is.
+type card []string
+
+// cardSays is what of a card is ours to change.
+type cardSays struct {
+	Name    string   `json:"name"` // FN
+	Parts   string   `json:"parts"`
+	Company string   `json:"company"`
+	Title   string   `json:"title"`
+	Phones  []string `json:"phones"` // as they are written
+	Emails  []string `json:"emails"`
+	Tags    []string `json:"tags"`
+}
+
+// readCard divides a card into its lines.
+func readCard(text string) card {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	text = strings.NewReplacer("\n ", "", "\n\t", "").Replace(text)
+	return card(slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" }))
+}
+
+// property is the name of a line's property, its group and its value.
+func property(line string) (group, name, params, value string) {
+	head, value, _ := strings.Cut(line, ":")
+	if strings.Count(head, `"`)%2 == 1 { // a colon inside quotes
+		if i := strings.Index(value, `"`); i >= 0 {
+			rest := value[i+1:]
+			at := strings.Index(rest, ":")
+			if at >= 0 {
+				head, value = head+":"+value[:i+1]+rest[:at], rest[at+1:]
+			}
+		}
+	}
+	name, params, _ = strings.Cut(head, ";")
+	if g, n, ok := strings.Cut(name, "."); ok {
+		group, name = g, n
+	}
+	return group, strings.ToUpper(name), strings.ToUpper(params), value
+}
+
+// says reads what of the card is ours to change.
+func (c card) says() (s cardSays) {
+	for _, line := range c {
+		_, name, params, value := property(line)
+		switch name {
+		case "FN":
+			s.Name = cardText(value)
+		case "N":
+			s.Parts = value
+		case "ORG":
+			first, _, _ := strings.Cut(strings.ReplaceAll(value, `\;`, "\x00"), ";")
+			s.Company = cardText(strings.ReplaceAll(first, "\x00", ";"))
+		case "TITLE":
+			s.Title = cardText(value)
+		case "TEL":
+			if !strings.Contains(params, "FAX") {
+				s.Phones = append(s.Phones, strings.TrimPrefix(cardText(value), "tel:"))
+			}
+		case "EMAIL":
+			s.Emails = append(s.Emails, cardText(value))
+		case "CATEGORIES":
+			for t := range strings.SplitSeq(value, ",") {
+				s.Tags = append(s.Tags, cardText(t))
+			}
+		}
+	}
+	return s
+}
+
+// cardText takes the backslashes out of a value (RFC 6350 §3.4).
+func cardText(value string) string {
+	return strings.TrimSpace(strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\N`, "\n", `\,`, ",", `\;`, ";").Replace(value))
+}
+
+// inCard writes a text as a value.
+func inCard(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "\r\n", `\n`, "\n", `\n`, "\r", `\n`, ",", `\,`, ";", `\;`).Replace(text)
+}
+
+// saysOf is what a contact says.
+func saysOf(c contact.Contact) cardSays {
+	s := cardSays{Name: c.Name, Parts: inCard(c.LastName) + ";" + inCard(c.FirstName) + ";;;", Company: c.Company, Title: c.Title, Tags: c.Tags}
+	for _, p := range c.Phones {
+		s.Phones = append(s.Phones, p.Number)
+	}
+	for _, e := range c.Emails {
+		s.Emails = append(s.Emails, e.Value)
+	}
+	return s
+}
+
+// merged brings together what a contact says and what the card says, by what both said before. What was changed on both sides stays
+// as it is in the card, and is named.
+func (s cardSays) merged(theirs cardSays, base *cardSays) (out cardSays, conflicts []string) {
+	was := cardSays{}
+	if base != nil {
+		was = *base
+	}
+	one := func(name, ours, there, before string) string {
+		switch {
+		case ours == there, ours == before && base != nil:
+			return there
+		case there == before, base == nil:
+			return ours
+		}
+		conflicts = append(conflicts, name)
+		return there
+	}
+	out.Name, out.Parts = one("name", s.Name, theirs.Name, was.Name), one("name", s.Parts, theirs.Parts, was.Parts)
+	if out.Name == theirs.Name && theirs.Name != s.Name {
+		out.Parts = theirs.Parts
+	}
+	out.Company, out.Title = one("company", s.Company, theirs.Company, was.Company), one("title", s.Title, theirs.Title, was.Title)
+	out.Phones = mergedList(s.Phones, theirs.Phones, was.Phones, contact.SameNumber)
+	out.Emails = mergedList(s.Emails, theirs.Emails, was.Emails, strings.EqualFold)
+	out.Tags = mergedList(s.Tags, theirs.Tags, was.Tags, strings.EqualFold)
+	return out, slices.Compact(conflicts)
+}
+
+// mergedList keeps what is there, without what we took away, and with what we added since both were the same.
+func mergedList(ours, theirs, before []string, same func(ours, theirs string) bool) (out []string) {
+	has := func(list []string, x string) bool {
+		return slices.ContainsFunc(list, func(y string) bool { return same(x, y) || same(y, x) })
+	}
+	for _, x := range theirs {
+		if !has(before, x) || has(ours, x) {
+			out = append(out, x)
+		}
+	}
+	for _, x := range ours {
+		if !has(theirs, x) && !has(before, x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// with is the card with what it is to say, and everything else as it was.
+func (c card) with(s cardSays) card {
+	was, out := c.says(), card{}
+	orphans := map[string]bool{} // groups whose number or address is gone
+	for _, line := range c {
+		group, name, params, value := property(line)
+		gone := false
+		switch name {
+		case "FN", "N", "TITLE", "CATEGORIES", "END":
+			continue
+		case "ORG":
+			gone = s.Company != was.Company
+		case "TEL":
+			gone = !strings.Contains(params, "FAX") && !slices.Contains(s.Phones, strings.TrimPrefix(cardText(value), "tel:"))
+		case "EMAIL":
+			gone = !slices.Contains(s.Emails, cardText(value))
+		}
+		if gone {
+			orphans[group] = group != ""
+			continue
+		}
+		out = append(out, line)
+	}
+	out = slices.DeleteFunc(out, func(line string) bool { group, _, _, _ := property(line); return orphans[group] })
+	return append(append(out, s.lines(was)...), "END:VCARD")
+}
+
+// lines are those of what a card did not say before, or says once only.
+func (s cardSays) lines(was cardSays) (out []string) {
+	put := func(name, value string) {
+		if value != "" {
+			out = append(out, name+":"+value)
+		}
+	}
+	put("FN", inCard(s.Name))
+	put("N", s.Parts)
+	if s.Company != was.Company {
+		put("ORG", inCard(s.Company))
+	}
+	put("TITLE", inCard(s.Title))
+	for _, p := range s.Phones {
+		if !slices.Contains(was.Phones, p) {
+			put("TEL;TYPE=VOICE", inCard(p))
+		}
+	}
+	for _, e := range s.Emails {
+		if !slices.Contains(was.Emails, e) {
+			put("EMAIL;TYPE=INTERNET", inCard(e))
+		}
+	}
+	tags := make([]string, len(s.Tags))
+	for i, t := range s.Tags {
+		tags[i] = inCard(t)
+	}
+	put("CATEGORIES", strings.Join(tags, ","))
+	return out
+}
+
+// newCard is a card of somebody who has none.
+func newCard(id string, s cardSays) card {
+	return card{"BEGIN:VCARD", "VERSION:3.0", "PRODID:-//soniq//EN", "UID:" + id, "END:VCARD"}.with(s)
+}
+
+// text is the card as it is sent: lines of 75 bytes (RFC 6350 §3.2).
+func (c card) text() string {
+	const most = 75
+	var b strings.Builder
+	for _, line := range c {
+		for room := most; len(line) > room; room = most - 1 {
+			at := room
+			for at > 0 && !utf8.RuneStart(line[at]) {
+				at--
+			}
+			b.WriteString(line[:at] + "\r\n ")
+			line = line[at:]
+		}
+		b.WriteString(line + "\r\n")
+	}
+	return b.String()
+}
+
+// base is what a card says, to be kept until the next change.
+func (s cardSays) base() string {
+	text, _ := json.Marshal(s)
+	return string(text)
+}

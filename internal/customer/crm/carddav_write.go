@@ -1,0 +1,152 @@
+package crm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"soniq/internal/customer/contact"
+)
+
+// maxMerges is how often a card is read again that somebody changes at the same time.
+const maxMerges = 5
+
+// errChanged says that a card is another than the one that was read (RFC 9110 §15.5.13).
+var errChanged = errors.New("somebody else changes this card again and again")
+
+// Upsert writes a contact of which nothing is known but its card.
+func (a *cardDAV) Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error) {
+	return a.Merge(ctx, key, externalID, "", c)
+}
+
+// Merge writes a contact to its card, or makes one. What others changed in the card stays (RFC 6352 §6.3.2).
+func (a *cardDAV) Merge(ctx context.Context, _, externalID, base string, c contact.Contact) (Written, error) {
+	if externalID == "" {
+		made, err := a.create(ctx, c)
+		if !errors.Is(err, errChanged) {
+			return made, err
+		}
+		externalID = made.ExternalID // it is there already: an answer of ours was lost
+	}
+	var was *cardSays
+	if base != "" {
+		was = &cardSays{}
+		if err := json.Unmarshal([]byte(base), was); err != nil {
+			was = nil
+		}
+	}
+	for range maxMerges {
+		out, err := a.change(ctx, externalID, was, c)
+		if !errors.Is(err, errChanged) {
+			return out, err
+		}
+	}
+	return Written{}, errChanged
+}
+
+// create makes a card, under a name by which it is found again.
+func (a *cardDAV) create(ctx context.Context, c contact.Contact) (Written, error) {
+	u, err := url.Parse(a.s.URL)
+	if err != nil {
+		return Written{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	at, says := u.JoinPath(c.ID+".vcf"), saysOf(c)
+	out := Written{ExternalID: at.EscapedPath(), Base: says.base()}
+	return out, a.put(ctx, at.String(), newCard(c.ID, says), "If-None-Match", "*")
+}
+
+// change brings a card and a contact together.
+func (a *cardDAV) change(ctx context.Context, id string, base *cardSays, c contact.Contact) (Written, error) {
+	at, err := a.at(id)
+	if err != nil {
+		return Written{}, err
+	}
+	there, tag, err := a.get(ctx, at)
+	if errors.Is(err, errNothing) {
+		return Written{}, fmt.Errorf("%w: the card was deleted there", ErrRefused)
+	}
+	if err != nil {
+		return Written{}, err
+	}
+	says := there.says()
+	merged, conflicts := saysOf(c).merged(says, base)
+	out := Written{ExternalID: id, Base: merged.base()}
+	if len(conflicts) > 0 {
+		out.Conflict = "changed on both sides, and left as the address book has it: " + strings.Join(conflicts, ", ")
+	}
+	if merged.base() == says.base() {
+		return out, nil
+	}
+	return out, a.put(ctx, at, there.with(merged), "If-Match", tag)
+}
+
+// at is the address of a card: on the server of the address book, whatever its id says.
+func (a *cardDAV) at(id string) (string, error) {
+	u, err := url.Parse(a.s.URL)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	path, err := url.Parse(id)
+	if err != nil || path.Host != "" || !strings.HasPrefix(path.Path, "/") {
+		return "", fmt.Errorf("%w: not the path of a card", ErrRefused)
+	}
+	u.Path, u.RawPath, u.RawQuery = path.Path, path.RawPath, ""
+	return u.String(), nil
+}
+
+// get reads a card and its tag.
+func (a *cardDAV) get(ctx context.Context, at string) (card, string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	answer, err := a.s.do(ctx, a.asking, r)
+	if err != nil {
+		return nil, "", err
+	}
+	defer answer.Body.Close()
+	if err := verdict(answer); err != nil {
+		return nil, "", err
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, "", short(ctx, err)
+	}
+	c := readCard(string(text))
+	if len(c) == 0 || !strings.EqualFold(strings.TrimSpace(c[0]), "BEGIN:VCARD") {
+		return nil, "", errors.New("the answer is no card")
+	}
+	return c, answer.Header.Get("ETag"), nil
+}
+
+// put writes a card under a condition; where that does not hold, errChanged.
+func (a *cardDAV) put(ctx context.Context, at string, c card, condition, tag string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, at, strings.NewReader(c.text()))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	r.Header.Set("Content-Type", "text/vcard; charset=utf-8")
+	if tag != "" {
+		r.Header.Set(condition, tag)
+	}
+	answer, err := a.s.do(ctx, a.asking, r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body)
+	if answer.StatusCode == http.StatusPreconditionFailed {
+		return errChanged
+	}
+	if err := verdict(answer); errors.Is(err, errNothing) {
+		return fmt.Errorf("%w: there is no such address book", ErrRefused)
+	} else if err != nil {
+		return err
+	}
+	return nil
+}

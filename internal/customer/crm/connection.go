@@ -1,0 +1,61 @@
+// Package crm connects the systems in which organisations keep their people: it asks them who calls, keeps copies of those
+// that are lists, and writes contacts, notes and calls to those that take them.
+package crm
+
+import (
+	"encoding/json"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// A Connection is a system an organisation has connected.
+type Connection struct {
+	ID           string            `json:"id" example:"crm_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Provider     string            `json:"provider" enum:"internal,hubspot,salesforce,pipedrive,zoho,dynamics,zendesk,freshsales,odoo,espocrm,suitecrm,tryton,carddav,ldap,csv,http"`
+	Name         string            `json:"name"`
+	Status       string            `json:"status" enum:"active,degraded,auth_required,disabled"`
+	Priority     int               `json:"priority" doc:"The lowest wins where several systems know a number"`
+	Capabilities Capabilities      `json:"capabilities"`
+	Settings     map[string]any    `json:"settings" doc:"Secrets are shown as asterisks"`
+	FieldMap     map[string]string `json:"field_map" doc:"Our fields, and where they stand in the system's records"`
+	TimeoutMS    int               `json:"timeout_ms" doc:"How long one question may take; what is late is kept for the next who asks"`
+	LookupP95MS  *int              `json:"lookup_p95_ms" doc:"Of the last 100 questions"`
+	ErrorRate    *int              `json:"error_rate" doc:"Percent of the last 100 questions"`
+	LastError    *string           `json:"last_error"`
+	Entries      int               `json:"entries" doc:"People copied into the phone index"`
+	RefreshedAt  db.Time           `json:"refreshed_at" nullable:"true"`
+	NoticeURL    *string           `json:"notice_url" doc:"Of lists: a POST to it says that the list has changed; it is read within seconds. Secret"`
+	CreatedAt    db.Time           `json:"created_at" nullable:"true" doc:"null: it was always there"`
+
+	AuthorizeURL string `json:"authorize_url,omitempty" doc:"Where somebody agrees in a browser, within ten minutes; only in the answer that made the connection"`
+
+	granted   string // "" nobody has agreed, "yes", or why the vendor takes it back
+	org       string
+	enabled   bool
+	settings  json.RawMessage // with secrets
+	mark      string          // where reading goes on
+	refresh   string          // what was wrong with the last refresh
+	updatedAt db.Time
+}
+
+// Capabilities are what a connected system can do.
+type Capabilities struct {
+	Lookup  bool `json:"lookup"`
+	Create  bool `json:"create"`
+	Update  bool `json:"update"`
+	Notes   bool `json:"notes"`
+	CallLog bool `json:"call_log"`
+}
+
+// Limits and defaults of connections.
+const (
+	maxConnections  = 20
+	defaultTimeout  = 2000 // ms
+	defaultPriority = 100
+)
+
+func (c Connection) timeout() time.Duration { return time.Duration(c.TimeoutMS) * time.Millisecond }
+
+// Changed is the bus subject on which an organisation is published whose connections have changed.
+const Changed = "changed.connections"

@@ -1,0 +1,222 @@
+package crm
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"soniq/internal/customer/contact"
+	"soniq/internal/platform/op"
+)
+
+// DynamicsSettings connect Dynamics 365.
+type DynamicsSettings struct {
+	App
+	Resource       string `json:"resource" doc:"Of the environment: https://acme.crm4.dynamics.com"`
+	Tenant         string `json:"tenant,omitempty" doc:"Of Entra ID, an id or a domain; organizations unless given"`
+	Alone          bool   `json:"client_credentials,omitempty" doc:"The app of your own acts for itself, as an application user, and nobody has to agree; needs tenant"`
+	RefreshMinutes int    `json:"refresh_minutes,omitempty" doc:"How often all contacts are copied into the phone index, and what has changed later; 60 unless given; 5 to 10080"`
+}
+
+const dynamicsAPI = "/api/data/v9.2"
+
+func (s DynamicsSettings) deal() (deal, []op.Violation) {
+	resource := strings.TrimRight(s.Resource, "/")
+	at := or(s.LoginURL, "https://login.microsoftonline.com") + "/" + url.PathEscape(or(s.Tenant, "organizations")) + "/oauth2/v2.0"
+	d := deal{app: s.App, alone: s.Alone, base: resource, pace: []pace{{time.Second / 15, 50, ""}},
+		door: door{authorize: at + "/authorize", token: at + "/token", scopes: []string{resource + "/user_impersonation", "offline_access"},
+			style: oauth2.AuthStyleInParams, pkce: true},
+		adapter: func(a *api) Adapter { return &dynamics{api: a, resource: resource, every: s.RefreshMinutes} }}
+	if s.Alone {
+		d.door.scopes = []string{resource + "/.default"}
+	}
+	var wrong []op.Violation
+	host, secure := strings.CutPrefix(strings.ToLower(resource), "https://")
+	if !secure || !goodHost(host) || !strings.HasSuffix(host, ".dynamics.com") {
+		wrong = append(wrong, op.Field("settings.resource", "invalid_url", "must be an address such as https://acme.crm4.dynamics.com"))
+	}
+	if s.Tenant != "" && !goodHost(s.Tenant) || s.Alone && s.Tenant == "" {
+		wrong = append(wrong, op.Field("settings.tenant", "invalid_value", "must be the id or a domain of the tenant"))
+	}
+	if s.RefreshMinutes != 0 && (s.RefreshMinutes < 5 || s.RefreshMinutes > 10080) {
+		wrong = append(wrong, op.Field("settings.refresh_minutes", "invalid_value", "must be between 5 and 10080"))
+	}
+	return d, wrong
+}
+
+// dynamics speaks with the Web API of Dynamics 365. Numbers stand there as somebody wrote them, and nowhere else: all contacts are
+// copied into the phone index, and those in one of the usual ways are found at once too.
+type dynamics struct {
+	*api
+	resource string
+	every    int
+}
+
+func (d *dynamics) Can() Capabilities { return vendorCan }
+
+type dynamicsContact struct {
+	ID       string    `json:"contactid"`
+	Name     string    `json:"fullname"`
+	Title    string    `json:"jobtitle"`
+	Email    string    `json:"emailaddress1"`
+	Phone    string    `json:"telephone1"`
+	Home     string    `json:"telephone2"`
+	Mobile   string    `json:"mobilephone"`
+	Modified time.Time `json:"modifiedon"`
+	Firm     string    `json:"_parentcustomerid_value@OData.Community.Display.V1.FormattedValue"`
+
+	// of one that is gone
+	Context string `json:"@odata.context"`
+	Gone    string `json:"id"`
+}
+
+type dynamicsPage struct {
+	Value []dynamicsContact `json:"value"`
+	Next  string            `json:"@odata.nextLink"`
+	Delta string            `json:"@odata.deltaLink"`
+}
+
+var dynamicsPhones = []string{"telephone1", "telephone2", "mobilephone"}
+
+const (
+	dynamicsFields = "contactid,fullname,jobtitle,emailaddress1,telephone1,telephone2,mobilephone,modifiedon,_parentcustomerid_value"
+	// dynamicsNames has the name of the company told beside its id.
+	dynamicsNames = `odata.include-annotations="OData.Community.Display.V1.FormattedValue"`
+)
+
+// odata writes a text for a filter.
+func odata(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// Lookup asks for contacts whose number is written in one of the usual ways, or that have an address.
+func (d *dynamics) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
+	var any []string
+	for _, way := range ways(q.Phone) {
+		for _, field := range dynamicsPhones {
+			any = append(any, field+" eq "+odata(way))
+		}
+	}
+	if q.Email != "" {
+		any = []string{"emailaddress1 eq " + odata(q.Email)}
+	}
+	var page dynamicsPage
+	err := d.do(ctx, want{method: http.MethodGet, path: dynamicsAPI + "/contacts", search: true, query: url.Values{"$select": {dynamicsFields},
+		"$filter": {strings.Join(any, " or ")}, "$top": {"20"}}, header: map[string]string{"Prefer": dynamicsNames}}, &page)
+	return mapped(page.Value, d.record), err
+}
+
+func (d *dynamics) record(x dynamicsContact) contact.Record {
+	r := contact.Record{ExternalID: x.ID, Name: x.Name, Company: x.Firm, Title: x.Title, Email: x.Email, UpdatedAt: x.Modified, URL: d.address(x.ID)}
+	for _, p := range []string{x.Phone, x.Mobile, x.Home} {
+		if p != "" && !slices.Contains(r.Phones, p) {
+			r.Phones = append(r.Phones, p)
+		}
+	}
+	return r
+}
+
+func (d *dynamics) address(id string) string {
+	return d.resource + "/main.aspx?pagetype=entityrecord&etn=contact&id=" + url.QueryEscape(id)
+}
+
+// guid is an id made of a key, always the same: so that what is written twice is there once.
+func guid(key string) string {
+	b := sha256.Sum256([]byte(key))
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // RFC 9562 §5.8
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}
+
+var guids = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// put writes a row: PATCH makes one that is not there, unless it must be.
+func (d *dynamics) put(ctx context.Context, table, id string, there bool, fields map[string]any) (Written, error) {
+	if !guids.MatchString(id) {
+		return Written{}, fmt.Errorf("%w: %q is no row", ErrRefused, id)
+	}
+	w := want{method: http.MethodPatch, path: dynamicsAPI + "/" + table + "(" + id + ")", body: fields}
+	if there {
+		w.header = map[string]string{"If-Match": "*"}
+	}
+	return Written{ExternalID: id}, unknownRecord(d.do(ctx, w, nil))
+}
+
+// Upsert writes a contact. A new one gets an id made of ours.
+func (d *dynamics) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
+	there := externalID != ""
+	if !there {
+		id, err := d.known(ctx, d, c)
+		if err != nil {
+			return Written{}, err
+		}
+		there, externalID = id != "", or(id, guid(d.org+c.ID))
+	}
+	p, fields := personOf(c), map[string]any{}
+	for name, text := range map[string]string{"firstname": p.first, "lastname": p.last, "jobtitle": p.title, "emailaddress1": p.email, "telephone1": p.phone,
+		"mobilephone": p.mobile} {
+		set(fields, name, text)
+	}
+	out, err := d.put(ctx, "contacts", externalID, there, fields)
+	out.URL = d.address(out.ExternalID)
+	return out, err
+}
+
+// NeedsRecord is true: a note is regarding somebody.
+func (d *dynamics) NeedsRecord() bool { return true }
+
+// LogNeedsRecord is true for the same reason.
+func (d *dynamics) LogNeedsRecord() bool { return true }
+
+// Note writes an annotation.
+func (d *dynamics) Note(ctx context.Context, _ string, n Note) (Written, error) {
+	if !guids.MatchString(n.ExternalID) {
+		return Written{}, fmt.Errorf("%w: %q is no contact", ErrRefused, n.ExternalID)
+	}
+	return d.put(ctx, "annotations", guid(d.org+n.ID), false, map[string]any{"subject": "Note", "notetext": cut(n.byline(), 100_000),
+		"objectid_contact@odata.bind": "/contacts(" + n.ExternalID + ")"})
+}
+
+// What a phone call that is over is, and how it is opened again.
+const (
+	dynamicsMade     = 2 // statuscode: made
+	dynamicsReceived = 4
+)
+
+// LogCall writes a phone call and closes it. One that is closed is opened for its change.
+func (d *dynamics) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
+	id, fields := or(c.RecordID, guid(d.org+c.ID)), map[string]any{"subject": cut(c.title(), 200), "description": cut(c.text(100_000), 2000),
+		"actualdurationminutes": (c.Talk + 59) / 60}
+	if c.RecordID == "" {
+		if !guids.MatchString(c.ExternalID) {
+			return Written{}, fmt.Errorf("%w: %q is no contact", ErrRefused, c.ExternalID)
+		}
+		fields["directioncode"], fields["actualstart"] = c.Direction != "inbound", c.StartedAt.UTC().Format(time.RFC3339)
+		set(fields, "phonenumber", c.Phone)
+		fields["regardingobjectid_contact@odata.bind"] = "/contacts(" + c.ExternalID + ")"
+		mask := 2 // to
+		if c.Direction == "inbound" {
+			mask = 1 // from
+		}
+		fields["phonecall_activity_parties"] = []map[string]any{{"partyid_contact@odata.bind": "/contacts(" + c.ExternalID + ")", "participationtypemask": mask}}
+	}
+	if c.RecordID != "" || c.Again {
+		if out, err := d.put(ctx, "phonecalls", id, true, map[string]any{"statecode": 0, "statuscode": 1}); err != nil && c.RecordID != "" {
+			return out, err
+		}
+	}
+	out, err := d.put(ctx, "phonecalls", id, c.RecordID != "", fields)
+	if err != nil {
+		return out, err
+	}
+	status := dynamicsMade
+	if c.Direction == "inbound" {
+		status = dynamicsReceived
+	}
+	return d.put(ctx, "phonecalls", id, true, map[string]any{"statecode": 1, "statuscode": status})
+}

@@ -1,0 +1,93 @@
+package crm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"soniq/internal/customer/contact"
+)
+
+// This file copies the contacts of Dynamics 365 into the phone index: all of them once, and then what has changed.
+
+// dynamicsPages bounds the pages of one reading: a million contacts.
+const dynamicsPages = 2000
+
+// Every is how often contacts are copied.
+func (d *dynamics) Every() time.Duration {
+	if d.every == 0 {
+		return defaultRefresh * time.Minute
+	}
+	return time.Duration(d.every) * time.Minute
+}
+
+// All gives all contacts.
+func (d *dynamics) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
+	_, err := d.pages(ctx, url.Values{"$select": {dynamicsFields}}, Changes{Put: take})
+	return err
+}
+
+// Follow tells what has changed since a mark, which is the token of the vendor's change tracking. Where that is too old, or nothing is
+// tracked, it gives everything.
+func (d *dynamics) Follow(ctx context.Context, mark string, into Changes) (string, error) {
+	if mark != "" {
+		next, err := d.pages(ctx, url.Values{"$select": {dynamicsFields}, "$deltatoken": {mark}}, into)
+		if !errors.Is(err, ErrRefused) {
+			return next, err
+		}
+	}
+	if err := into.Whole(ctx); err != nil {
+		return "", err
+	}
+	return d.pages(ctx, url.Values{"$select": {dynamicsFields}}, into)
+}
+
+// pages reads page after page, and returns the token of the next change. The vendor's own address of the next page is followed within
+// its API alone.
+func (d *dynamics) pages(ctx context.Context, q url.Values, into Changes) (mark string, err error) {
+	for range dynamicsPages {
+		w := want{method: http.MethodGet, path: dynamicsAPI + "/contacts", query: q,
+			header: map[string]string{"Prefer": "odata.track-changes,odata.maxpagesize=500," + dynamicsNames}}
+		var page dynamicsPage
+		if err := d.do(ctx, w, &page); err != nil {
+			return "", err
+		}
+		for _, x := range page.Value {
+			if err := d.take(ctx, x, into); err != nil {
+				return "", err
+			}
+		}
+		if page.Next == "" {
+			return dynamicsToken(page.Delta), nil
+		}
+		next, err := url.Parse(page.Next)
+		if err != nil || next.Path != dynamicsAPI+"/contacts" {
+			return "", errors.New("its next page is none of contacts")
+		}
+		q = next.Query()
+	}
+	return "", fmt.Errorf("it has more than %d pages", dynamicsPages)
+}
+
+func (d *dynamics) take(ctx context.Context, x dynamicsContact, into Changes) error {
+	if !strings.HasSuffix(x.Context, "/$deletedEntity") {
+		return into.Put(ctx, d.record(x))
+	}
+	if into.Gone == nil {
+		return nil
+	}
+	return into.Gone(ctx, x.Gone)
+}
+
+// dynamicsToken is the token in the address of the next change; "" where nothing is tracked.
+func dynamicsToken(link string) string {
+	u, err := url.Parse(link)
+	if err != nil {
+		return ""
+	}
+	return u.Query().Get("$deltatoken")
+}

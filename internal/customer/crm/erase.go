@@ -1,0 +1,58 @@
+package crm
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// This file removes what is kept of people and calls that are erased. What was written to the systems themselves stays there.
+
+// EraseContact removes the copies of a contact's records in connected systems, and what was written of it and its notes, in the
+// caller's transaction.
+func (s *Service) EraseContact(ctx context.Context, tx db.Querier, org, id string) error {
+	refs, err := s.Refs(ctx, tx, org, []string{id})
+	if err != nil {
+		return fmt.Errorf("find contact in connected systems: %w", err)
+	}
+	for _, r := range refs[id] {
+		if err := s.Contacts.EraseEntry(ctx, tx, org, r.ConnectionID, r.ExternalID); err != nil {
+			return err
+		}
+	}
+	const q = `DELETE FROM crm_syncs WHERE org_id = $1 AND (contact_id = $2 OR subject_id = $2
+		OR subject_id IN (SELECT id FROM contact_notes WHERE org_id = $1 AND contact_id = $2))`
+	if _, err := tx.Exec(ctx, q, org, id); err != nil {
+		return fmt.Errorf("erase syncs of contact: %w", err)
+	}
+	return nil
+}
+
+// EraseCall removes what was written of a call and its notes, in the caller's transaction.
+func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, callID string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM crm_syncs WHERE org_id = $1 AND (call_id = $2 OR subject_id = $2)`, org, callID); err != nil {
+		return fmt.Errorf("erase syncs of call: %w", err)
+	}
+	return nil
+}
+
+// EraseWith removes a text from what systems answered to what was written, in the caller's transaction, and returns from how much.
+func (s *Service) EraseWith(ctx context.Context, tx db.Querier, org, digits string) (gone int, err error) {
+	for _, q := range []string{
+		`UPDATE crm_syncs SET error = NULL WHERE org_id = $1 AND error LIKE $2`,
+		`UPDATE crm_refs SET error = NULL WHERE org_id = $1 AND error LIKE $2`,
+		`UPDATE crm_connections SET refresh_error = NULL WHERE org_id = $1 AND refresh_error LIKE $2`,
+	} {
+		r, err := tx.Exec(ctx, q, org, "%"+db.Escape(digits)+"%")
+		if err != nil {
+			return gone, fmt.Errorf("erase what systems answered: %w", err)
+		}
+		n, err := r.RowsAffected()
+		if err != nil {
+			return gone, err
+		}
+		gone += int(n)
+	}
+	return gone, nil
+}

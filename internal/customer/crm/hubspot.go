@@ -1,0 +1,324 @@
+package crm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"soniq/internal/customer/contact"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// HubSpotSettings connect HubSpot.
+type HubSpotSettings struct {
+	App
+	Token    string `json:"token,omitempty" doc:"Of a private app, in place of an agreement; secret"`
+	PortalID string `json:"portal_id,omitempty" doc:"Of the account, for addresses of records; asked for unless given"`
+}
+
+// hubspotScopes are what an app must be allowed.
+var hubspotScopes = []string{"oauth", "crm.objects.contacts.read", "crm.objects.contacts.write"}
+
+func (s HubSpotSettings) deal() (deal, []op.Violation) {
+	d := deal{app: s.App, base: "https://api.hubapi.com",
+		pace: []pace{{time.Second / 10, 50, ""}, {time.Second / 4, 4, "search"}},
+		learn: func(g *grant, t *oauth2.Token, _ url.Values) error {
+			if id, ok := t.Extra("hub_id").(float64); ok {
+				g.Account = strconv.FormatFloat(id, 'f', -1, 64)
+			}
+			return nil
+		},
+		adapter: func(a *api) Adapter { return &hubspot{api: a, portal: s.PortalID} }}
+	at := or(s.LoginURL, d.base)
+	d.door = door{authorize: or(s.LoginURL, "https://app.hubspot.com") + "/oauth/authorize", token: at + "/oauth/v3/token", revoke: at + "/oauth/v3/token/revoke",
+		scopes: hubspotScopes, style: oauth2.AuthStyleInParams, pkce: true}
+	if s.Token != "" {
+		d.fixed = bearer(or(s.APIURL, d.base), s.Token)
+	}
+	if strings.Trim(s.PortalID, "0123456789") != "" {
+		return d, []op.Violation{op.Field("settings.portal_id", "invalid_value", "must be a number")}
+	}
+	return d, nil
+}
+
+// hubspot speaks with HubSpot's CRM API v3.
+type hubspot struct {
+	*api
+
+	mu     sync.Mutex // guards the rest
+	portal string
+	web    string // host of the pages people look at
+}
+
+func (h *hubspot) Can() Capabilities { return vendorCan }
+
+type hubspotFilter struct {
+	Property string   `json:"propertyName"`
+	Operator string   `json:"operator"`
+	Value    string   `json:"value,omitempty"`
+	Values   []string `json:"values,omitempty"`
+}
+
+type hubspotGroup struct {
+	Filters []hubspotFilter `json:"filters"`
+}
+
+type hubspotSearch struct {
+	Groups     []hubspotGroup `json:"filterGroups"`
+	Properties []string       `json:"properties"`
+	Sorts      []string       `json:"sorts,omitempty"`
+	Limit      int            `json:"limit"`
+	After      string         `json:"after,omitempty"`
+}
+
+type hubspotObject struct {
+	ID         string             `json:"id"`
+	Properties map[string]*string `json:"properties"`
+	UpdatedAt  time.Time          `json:"updatedAt"`
+}
+
+type hubspotPage struct {
+	Results []hubspotObject `json:"results"`
+	Paging  struct {
+		Next struct {
+			After string `json:"after"`
+		} `json:"next"`
+	} `json:"paging"`
+}
+
+var hubspotFields = []string{"firstname", "lastname", "company", "jobtitle", "email", "phone", "mobilephone"}
+
+// Lookup searches in the five groups a search may have: HubSpot's own normalised numbers, which are without country code, and what
+// people wrote, in the usual ways.
+func (h *hubspot) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
+	x := hubspotSearch{Properties: hubspotFields, Limit: 20}
+	is := func(property, value string) {
+		x.Groups = append(x.Groups, hubspotGroup{[]hubspotFilter{{Property: property, Operator: "EQ", Value: value}}})
+	}
+	if q.Email != "" {
+		is("email", strings.ToLower(q.Email))
+	} else {
+		is("hs_searchable_calculated_phone_number", q.Phone.NSN)
+		is("hs_searchable_calculated_mobile_number", q.Phone.NSN)
+		is("hs_searchable_calculated_international_phone_number", q.Phone.E164)
+		for _, property := range []string{"phone", "mobilephone"} {
+			x.Groups = append(x.Groups, hubspotGroup{[]hubspotFilter{{Property: property, Operator: "IN", Values: ways(q.Phone)}}})
+		}
+	}
+	var page hubspotPage
+	if err := h.search(ctx, "contacts", x, &page); err != nil {
+		return nil, err
+	}
+	found := mapped(page.Results, h.record)
+	if len(found) > 0 {
+		h.addresses(ctx, found)
+	}
+	return found, nil
+}
+
+func (h *hubspot) search(ctx context.Context, kind string, x hubspotSearch, page *hubspotPage) error {
+	return h.do(ctx, want{method: http.MethodPost, path: "/crm/v3/objects/" + kind + "/search", body: x, search: true}, page)
+}
+
+func (h *hubspot) record(o hubspotObject) contact.Record {
+	text := func(name string) string { return value(o.Properties[name]) }
+	r := contact.Record{ExternalID: o.ID, Name: strings.TrimSpace(text("firstname") + " " + text("lastname")), Company: text("company"), Title: text("jobtitle"),
+		Email: text("email"), UpdatedAt: o.UpdatedAt}
+	for _, p := range []string{text("phone"), text("mobilephone")} {
+		if p != "" {
+			r.Phones = append(r.Phones, p)
+		}
+	}
+	return r
+}
+
+// addresses tells where people look at records. Without the account's number there are none.
+func (h *hubspot) addresses(ctx context.Context, all []contact.Record) {
+	for i := range all {
+		all[i].URL = h.address(ctx, all[i].ExternalID)
+	}
+}
+
+func (h *hubspot) address(ctx context.Context, id string) string {
+	portal, web := h.home(ctx)
+	if portal == "" {
+		return ""
+	}
+	return "https://" + web + "/contacts/" + portal + "/record/0-1/" + url.PathEscape(id)
+}
+
+// home is the account's number, which is asked for once, and the host of its pages.
+func (h *hubspot) home(ctx context.Context) (portal, web string) {
+	h.mu.Lock()
+	portal, web = h.portal, h.web
+	h.mu.Unlock()
+	if web != "" {
+		return portal, web
+	}
+	if k, err := h.keys.key(ctx, ""); err == nil && portal == "" {
+		portal = k.account
+	}
+	var x struct {
+		Portal int64  `json:"portalId"`
+		Web    string `json:"uiDomain"`
+	}
+	err := h.do(ctx, want{method: http.MethodGet, path: "/account-info/v3/details"}, &x)
+	if err != nil || !goodHost(x.Web) {
+		return portal, "app.hubspot.com"
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.web = x.Web; h.portal == "" {
+		h.portal = strconv.FormatInt(x.Portal, 10)
+	}
+	return h.portal, h.web
+}
+
+// goodHost reports whether a vendor's name for a host is one.
+func goodHost(name string) bool {
+	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
+}
+
+type hubspotInput struct {
+	Properties   map[string]any       `json:"properties"`
+	Associations []hubspotAssociation `json:"associations,omitempty"`
+}
+
+type hubspotAssociation struct {
+	To struct {
+		ID string `json:"id"`
+	} `json:"to"`
+	Types []hubspotAssociationType `json:"types"`
+}
+
+type hubspotAssociationType struct {
+	Category string `json:"associationCategory"`
+	ID       int    `json:"associationTypeId"`
+}
+
+// What HubSpot calls the way from a note, and from a call, to a contact.
+const (
+	hubspotNoteOf = 202
+	hubspotCallOf = 194
+)
+
+func about(id string, kind int) []hubspotAssociation {
+	if id == "" {
+		return nil
+	}
+	a := hubspotAssociation{Types: []hubspotAssociationType{{"HUBSPOT_DEFINED", kind}}}
+	a.To.ID = id
+	return []hubspotAssociation{a}
+}
+
+// existing is the record that is there already, in HubSpot's answer 409.
+var existing = regexp.MustCompile(`Existing ID: ([0-9]+)`)
+
+// Upsert writes a contact. A new one is looked for first: by its address, and by its number and name.
+func (h *hubspot) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
+	if externalID == "" {
+		id, err := h.known(ctx, h, c)
+		if err != nil {
+			return Written{}, err
+		}
+		externalID = id
+	}
+	p, fields := personOf(c), map[string]any{}
+	for name, text := range map[string]string{"firstname": p.first, "lastname": p.last, "company": p.company, "jobtitle": p.title, "email": p.email,
+		"phone": p.phone, "mobilephone": p.mobile} {
+		set(fields, name, text)
+	}
+	out, err := h.put(ctx, "contacts", externalID, hubspotInput{Properties: fields})
+	if m := existing.FindStringSubmatch(fmt.Sprint(err)); err != nil && externalID == "" && m != nil {
+		out, err = h.put(ctx, "contacts", m[1], hubspotInput{Properties: fields})
+	}
+	if err == nil {
+		out.URL = h.address(ctx, out.ExternalID)
+	}
+	return out, err
+}
+
+// put writes an object, a new one where id is "".
+func (h *hubspot) put(ctx context.Context, kind, id string, x hubspotInput) (Written, error) {
+	w := want{method: http.MethodPost, path: "/crm/v3/objects/" + kind, body: x}
+	if id != "" {
+		w.method, w.path = http.MethodPatch, w.path+"/"+url.PathEscape(id)
+	}
+	var made hubspotObject
+	err := h.do(ctx, w, &made)
+	if errors.Is(err, errNothing) {
+		err = fmt.Errorf("%w: it has no such record any more", ErrRefused)
+	}
+	return Written{ExternalID: or(made.ID, id)}, err
+}
+
+// NeedsRecord is true: a note that is about nobody is found by nobody.
+func (h *hubspot) NeedsRecord() bool { return true }
+
+// LogNeedsRecord is true for the same reason.
+func (h *hubspot) LogNeedsRecord() bool { return true }
+
+// Note writes a note at the time it was written.
+func (h *hubspot) Note(ctx context.Context, _ string, n Note) (Written, error) {
+	if n.Again {
+		id, err := h.before(ctx, "notes", hubspotFilter{Property: "associations.contact", Operator: "EQ", Value: n.ExternalID},
+			hubspotFilter{Property: "hs_timestamp", Operator: "EQ", Value: millis(n.At)})
+		if err != nil || id != "" {
+			return Written{ExternalID: id}, err
+		}
+	}
+	return h.put(ctx, "notes", "", hubspotInput{Properties: map[string]any{"hs_timestamp": millis(n.At), "hs_note_body": inHTML(n.byline())},
+		Associations: about(n.ExternalID, hubspotNoteOf)})
+}
+
+// before is what an attempt wrote whose answer was lost.
+func (h *hubspot) before(ctx context.Context, kind string, filters ...hubspotFilter) (string, error) {
+	var page hubspotPage
+	err := h.search(ctx, kind, hubspotSearch{Groups: []hubspotGroup{{filters}}, Properties: []string{"hs_timestamp"}, Limit: 1}, &page)
+	if err != nil || len(page.Results) == 0 {
+		return "", err
+	}
+	return page.Results[0].ID, nil
+}
+
+func millis(t db.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+// hubspotStatus is how a call ended, in HubSpot's words.
+var hubspotStatus = map[string]string{"completed": "COMPLETED", "missed": "MISSED", "no_answer": "NO_ANSWER", "busy": "BUSY", "failed": "FAILED", "canceled": "CANCELED"}
+
+// hubspotText bounds the body of a call, in bytes.
+const hubspotText = 48 << 10
+
+// LogCall writes a call, or changes it where it was written.
+func (h *hubspot) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
+	id := c.RecordID
+	if id == "" && c.Again {
+		var err error
+		if id, err = h.before(ctx, "calls", hubspotFilter{Property: "hs_call_external_id", Operator: "EQ", Value: c.ID}); err != nil {
+			return Written{}, err
+		}
+	}
+	fields := map[string]any{"hs_timestamp": millis(c.StartedAt), "hs_call_title": c.title(), "hs_call_body": inHTML(c.text(hubspotText)),
+		"hs_call_direction": strings.ToUpper(c.Direction), "hs_call_duration": strconv.Itoa(c.Talk * 1000), "hs_call_external_id": c.ID}
+	set(fields, "hs_call_status", hubspotStatus[c.Status])
+	set(fields, "hs_call_from_number", c.From)
+	set(fields, "hs_call_to_number", c.To)
+	if strings.HasPrefix(c.RecordingURL, "https://") {
+		fields["hs_call_recording_url"] = c.RecordingURL
+	}
+	x := hubspotInput{Properties: fields}
+	if id == "" {
+		x.Associations = about(c.ExternalID, hubspotCallOf)
+	}
+	return h.put(ctx, "calls", id, x)
+}

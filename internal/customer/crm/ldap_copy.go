@@ -1,0 +1,68 @@
+package crm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-ldap/ldap/v3"
+
+	"soniq/internal/customer/contact"
+)
+
+// pageSize is how many entries are read at once (RFC 2696).
+const pageSize = 500
+
+// All reads everybody who has a number or an address, page by page.
+func (d ldapCopy) All(ctx context.Context, take func(context.Context, contact.Record) error) error {
+	return d.pool.with(ctx, listLimit, func(c *ldap.Conn) error {
+		page := ldap.NewControlPaging(pageSize)
+		for {
+			more, err := d.page(ctx, c, page, take)
+			if err != nil || !more {
+				return err
+			}
+		}
+	})
+}
+
+// page reads one page, and reports whether there is another.
+func (d ldapCopy) page(ctx context.Context, c *ldap.Conn, page *ldap.ControlPaging, take func(context.Context, contact.Record) error) (more bool, err error) {
+	r := ldap.NewSearchRequest(d.s.BaseDN, ldap.ScopeWholeSubtree, ldap.NeverDerefAliases, 0, 0, false, d.s.everybody(), d.s.Attributes.wanted(),
+		[]ldap.Control{page})
+	answer, err := c.Search(r)
+	if ldap.IsErrorWithCode(err, ldap.LDAPResultSizeLimitExceeded) {
+		return false, fmt.Errorf("the directory gives %d entries at most: its limit for us must be raised", len(answer.Entries))
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, e := range answer.Entries {
+		if err := take(ctx, d.record(e)); err != nil {
+			return false, &took{err}
+		}
+	}
+	next, ok := ldap.FindControl(answer.Controls, ldap.ControlTypePaging).(*ldap.ControlPaging)
+	if !ok || len(next.Cookie) == 0 {
+		return false, nil
+	}
+	if string(next.Cookie) == string(page.Cookie) && len(answer.Entries) == 0 {
+		return false, errors.New("the directory gives the same empty page again and again")
+	}
+	page.SetCookie(next.Cookie)
+	return true, nil
+}
+
+// A took is an error of whoever takes records, not of the directory.
+type took struct{ error }
+
+func (t *took) Unwrap() error { return t.error }
+
+// everybody is the filter of all who can be found.
+func (s *LDAPSettings) everybody() string {
+	var all []string
+	for _, name := range append(append([]string{}, s.Attributes.Phones...), s.Attributes.Emails...) {
+		all = append(all, "("+name+"=*)")
+	}
+	return s.all(anyOf(all))
+}

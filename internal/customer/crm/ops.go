@@ -1,0 +1,422 @@
+package crm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"soniq/internal/customer/contact"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with connections.
+func (s *Service) Operations() []op.Operation {
+	r, w := access.ContactsRead, access.ContactsWrite
+	return []op.Operation{
+		op.New("crm.providers", "GET /crm/providers", r, "List what can be connected", s.Providers),
+		op.New("crm.connections.list", "GET /crm/connections", r, "List connected systems", s.List),
+		op.New("crm.connections.create", "POST /crm/connections", w, "Connect a system", s.Create).Status(201),
+		op.New("crm.connections.update", "PATCH /crm/connections/{id}", w, "Change a connection", s.Update),
+		op.Delete("crm.connections.delete", "DELETE /crm/connections/{id}", w, "Disconnect a system", s.Delete),
+		op.New("crm.connections.authorize", "POST /crm/connections/{id}/authorize", w, "Begin to agree to a connection in a browser", s.Authorize),
+		op.New("crm.connections.test", "POST /crm/connections/{id}/test", w, "Ask a connected system now", s.Test).Acts(),
+		op.New("crm.sync.list", "GET /crm/sync-jobs", r, "List what is written to connected systems", s.Syncs),
+		op.New("crm.sync.retry", "POST /crm/sync-jobs/{id}/retry", w, "Try again to write it", s.Retry),
+	}
+}
+
+// A Provider is a kind of system that can be connected.
+type Provider struct {
+	Provider       string       `json:"provider"`
+	Name           string       `json:"name"`
+	Description    string       `json:"description"`
+	Enabled        bool         `json:"enabled" doc:"Connections of this kind can be made here"`
+	Capabilities   Capabilities `json:"capabilities"`
+	SettingsSchema op.Members   `json:"settings_schema" doc:"JSON schema of settings"`
+	FieldMap       []string     `json:"field_map" nullable:"false" doc:"Fields that a field_map may name"`
+}
+
+// Providers lists what can be connected: nothing is listed that is not built in.
+func (s *Service) Providers(context.Context, *struct{}) (*op.Out[op.Page[Provider]], error) {
+	out := op.Page[Provider]{Data: []Provider{}}
+	for _, p := range providers {
+		x := Provider{Provider: p.name, Name: p.title, Description: p.words, Enabled: p.made(), Capabilities: p.can, FieldMap: []string{}}
+		schema, err := json.Marshal(schemaOf(p.settings))
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(schema, &x.SettingsSchema); err != nil {
+			return nil, err
+		}
+		if p.fields {
+			x.FieldMap = sortedFields()
+		}
+		out.Data = append(out.Data, x)
+	}
+	return op.OK(out)
+}
+
+// ListIn asks for connections.
+type ListIn struct{ op.Paging }
+
+// List lists connected systems in the order of their priority, the organisation's own contacts among them.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Connection]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.all(ctx, s.DB.Read(ctx), access.Org(ctx))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b Connection) int {
+		if a.Priority != b.Priority {
+			return a.Priority - b.Priority
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	rest := all
+	if after.ID != "" {
+		rest = slices.DeleteFunc(slices.Clone(all), func(c Connection) bool {
+			return int64(c.Priority) < after.Int || int64(c.Priority) == after.Int && c.ID <= after.ID
+		})
+	}
+	for i := range rest {
+		s.dress(&rest[i])
+	}
+	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(c Connection) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return len(all), nil })
+}
+
+// CreateIn is a system to connect.
+type CreateIn struct{ Body Fresh }
+
+// Fresh describes a system to connect.
+type Fresh struct {
+	Provider  string            `json:"provider" maxLength:"40" example:"http"`
+	Name      string            `json:"name" maxLength:"60" doc:"Shown as the source of what it knows"`
+	Settings  map[string]any    `json:"settings,omitempty" doc:"As settings_schema of the provider says"`
+	Priority  *int              `json:"priority,omitempty" minimum:"0" maximum:"1000" doc:"100 unless given; the lowest wins"`
+	FieldMap  map[string]string `json:"field_map,omitempty"`
+	TimeoutMS int               `json:"timeout_ms,omitempty" minimum:"50" maximum:"10000" doc:"2000 unless given"`
+}
+
+// Create connects a system.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Connection], error) {
+	b, now := in.Body, db.At(s.Now())
+	c := Connection{ID: db.NewID("crm"), Provider: b.Provider, Name: b.Name, Priority: defaultPriority, TimeoutMS: b.TimeoutMS, FieldMap: b.FieldMap,
+		CreatedAt: now, org: access.Org(ctx), enabled: true, updatedAt: now}
+	if b.Priority != nil {
+		c.Priority = *b.Priority
+	}
+	if c.TimeoutMS == 0 {
+		c.TimeoutMS = defaultTimeout
+	}
+	if b.Settings == nil {
+		b.Settings = map[string]any{}
+	}
+	if b.Provider == "internal" {
+		return nil, op.Fail("already_exists", "the organisation's own contacts are always connected, as "+contact.Internal)
+	}
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		all, err := s.all(ctx, tx, c.org)
+		if err != nil {
+			return err
+		}
+		if len(all) > maxConnections {
+			return op.Fail("plan_limit", fmt.Sprintf("an organisation may connect %d systems", maxConnections))
+		}
+		if err := s.save(ctx, tx, &c, b.Settings, all); err != nil {
+			return err
+		}
+		if !s.agreed(c) {
+			return nil
+		}
+		a, err := s.askPerson(ctx, tx, c)
+		c.AuthorizeURL = a.URL
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.dress(&c)
+	return &op.Out[Connection]{Body: c, Location: op.Prefix + "/crm/connections/" + c.ID, ETag: op.Tag(c.updatedAt)}, nil
+}
+
+// maxSettings bounds the settings of a connection, in bytes.
+const maxSettings = 64 << 10
+
+// save checks a connection and writes it down; lists are read at once.
+func (s *Service) save(ctx context.Context, tx db.Querier, c *Connection, settings map[string]any, others []Connection) error {
+	wrong := c.check(others)
+	raw, err := json.Marshal(settings)
+	if err != nil || len(raw) > maxSettings {
+		wrong = append(wrong, op.Field("settings", "invalid_length", "may have 64 kB"))
+	}
+	p, ok := providerOf(c.Provider)
+	var a Adapter
+	switch {
+	case !ok:
+		wrong = append(wrong, op.Field("provider", "not_available", "can be one of "+providerNames()))
+	case p.made():
+		var more []op.Violation
+		a, more = p.adapterOf(s, *c, raw)
+		wrong = append(wrong, more...)
+	case len(settings) > 0:
+		wrong = append(wrong, op.Field("settings", "unknown_field", "own contacts have no settings"))
+	}
+	if len(wrong) > 0 {
+		return op.Invalid(wrong...)
+	}
+	c.settings = raw
+	sealed, err := s.Seal.Seal(raw, c.place())
+	if err != nil {
+		return fmt.Errorf("seal settings: %w", err)
+	}
+	if err := put(ctx, tx, *c, sealed); err != nil {
+		return err
+	}
+	s.changed(tx, c.org)
+	if _, ok := a.(Directory); ok && c.enabled {
+		return s.readSoon(ctx, tx, *c)
+	}
+	return nil
+}
+
+func (c *Connection) check(others []Connection) (wrong []op.Violation) {
+	c.Name = strings.TrimSpace(c.Name)
+	if n := utf8.RuneCountInString(c.Name); n < 1 || n > 60 || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' }) {
+		wrong = append(wrong, op.Field("name", "invalid_length", "must have 1 to 60 characters"))
+	}
+	if slices.ContainsFunc(others, func(o Connection) bool { return o.ID != c.ID && strings.EqualFold(o.Name, c.Name) }) {
+		wrong = append(wrong, op.Field("name", "already_exists", "another connection has this name"))
+	}
+	if c.Priority < 0 || c.Priority > 1000 {
+		wrong = append(wrong, op.Field("priority", "invalid_value", "must be between 0 and 1000"))
+	}
+	if c.TimeoutMS < 50 || c.TimeoutMS > 10_000 {
+		wrong = append(wrong, op.Field("timeout_ms", "invalid_value", "must be between 50 and 10000"))
+	}
+	return wrong
+}
+
+// OneIn names a connection.
+type OneIn struct {
+	ID string `path:"id" maxLength:"40" example:"crm_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+// UpdateIn changes a connection.
+type UpdateIn struct {
+	OneIn
+	op.Match
+	Body Patch
+}
+
+// Patch says what changes.
+type Patch struct {
+	Name      op.Change[string]            `json:"name,omitzero"`
+	Status    op.Change[string]            `json:"status,omitzero" doc:"active or disabled"`
+	Settings  op.Change[map[string]any]    `json:"settings,omitzero" doc:"Members to set; null removes one, asterisks leave a secret as it is"`
+	Priority  op.Change[int]               `json:"priority,omitzero"`
+	FieldMap  op.Change[map[string]string] `json:"field_map,omitzero" doc:"All of it"`
+	TimeoutMS op.Change[int]               `json:"timeout_ms,omitzero"`
+}
+
+// Update changes a connection.
+func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Connection], error) {
+	var c Connection
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		all, err := s.all(ctx, tx, access.Org(ctx))
+		if err != nil {
+			return err
+		}
+		if c, err = one(all, in.ID); err != nil {
+			return err
+		}
+		if err := in.Check(c.updatedAt); err != nil {
+			return err
+		}
+		settings, err := in.Body.apply(&c)
+		if err != nil {
+			return err
+		}
+		if c.updatedAt = db.At(s.Now()); c.CreatedAt.IsZero() {
+			c.CreatedAt = c.updatedAt
+		}
+		return s.save(ctx, tx, &c, settings, all)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.dress(&c)
+	return op.Versioned(c, c.updatedAt)
+}
+
+func (p Patch) apply(c *Connection) (map[string]any, error) {
+	p.Name.Apply(&c.Name)
+	p.Priority.Apply(&c.Priority)
+	p.TimeoutMS.Apply(&c.TimeoutMS)
+	p.FieldMap.Apply(&c.FieldMap)
+	if p.Status.Set {
+		if p.Status.V != "active" && p.Status.V != "disabled" {
+			return nil, op.Invalid(op.Field("status", "invalid_value", "must be active or disabled"))
+		}
+		c.enabled = p.Status.V == "active"
+	}
+	settings := map[string]any{}
+	if err := json.Unmarshal(c.settings, &settings); err != nil {
+		return nil, fmt.Errorf("read settings of connection %s: %w", c.ID, err)
+	}
+	return patch(settings, p.Settings.V), nil
+}
+
+func one(all []Connection, id string) (Connection, error) {
+	i := slices.IndexFunc(all, func(c Connection) bool { return c.ID == id })
+	if i < 0 {
+		return Connection{}, op.NotFound("connection")
+	}
+	return all[i], nil
+}
+
+// DeleteIn names a connection to end.
+type DeleteIn struct {
+	OneIn
+	op.Match
+}
+
+// Delete disconnects a system; what was copied from it is forgotten in the background.
+func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
+	if in.ID == contact.Internal {
+		return op.State("the organisation's own contacts stay connected", "active", "update")
+	}
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		c, err := connection(ctx, tx, access.Org(ctx), in.ID)
+		if db.IsNone(err) {
+			return op.NotFound("connection")
+		}
+		if err != nil {
+			return err
+		}
+		if err := in.Check(c.updatedAt); err != nil {
+			return err
+		}
+		if err := s.revokeSoon(ctx, tx, c); err != nil {
+			return err
+		}
+		if err := drop(ctx, tx, c.org, c.ID); err != nil {
+			return err
+		}
+		s.changed(tx, c.org)
+		return s.forgetSoon(ctx, tx, c)
+	})
+}
+
+// TestIn asks a connected system.
+type TestIn struct {
+	OneIn
+	Body *struct {
+		Phone string `json:"phone,omitempty" maxLength:"40" doc:"Whom to ask for; a number nobody has unless given"`
+	}
+}
+
+// A Trial is how a connected system answered.
+type Trial struct {
+	OK       bool    `json:"ok"`
+	LookupMS int     `json:"lookup_ms"`
+	Sample   *Sample `json:"sample" doc:"Whom it found, or the first of a list"`
+	Error    *string `json:"error"`
+}
+
+// A Sample is a record as the system shows it.
+type Sample struct {
+	ExternalID string   `json:"external_id"`
+	Name       string   `json:"name"`
+	Company    string   `json:"company"`
+	Title      string   `json:"title"`
+	Email      string   `json:"email"`
+	URL        string   `json:"url"`
+	Phones     []string `json:"phones" nullable:"false"`
+}
+
+// testTime bounds a test.
+const testTime = 4 * time.Second
+
+// nobody has this number: it is kept for films.
+const nobody = "+12025550199"
+
+// Test asks a connected system now, and says how that went. It is not stopped by the breaker, and closes it by no success.
+func (s *Service) Test(ctx context.Context, in *TestIn) (*op.Out[Trial], error) {
+	all, err := s.all(ctx, s.DB.Read(ctx), access.Org(ctx))
+	if err != nil {
+		return nil, err
+	}
+	c, err := one(all, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	q, err := s.testQuery(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.line(c)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return op.OK(Trial{OK: true})
+	}
+	ctx, cancel := context.WithTimeout(ctx, testTime)
+	defer cancel()
+	began := time.Now()
+	record, err := sample(ctx, l.adapter, q)
+	t := Trial{OK: err == nil, LookupMS: int(time.Since(began).Milliseconds())}
+	if err != nil {
+		text := words(err)
+		t.Error = &text
+	}
+	if record != nil {
+		t.Sample = &Sample{record.ExternalID, record.Name, record.Company, record.Title, record.Email, record.URL, append([]string{}, record.Phones...)}
+	}
+	return op.OK(t)
+}
+
+func (s *Service) testQuery(ctx context.Context, in *TestIn) (contact.Query, error) {
+	phone := nobody
+	if in.Body != nil && in.Body.Phone != "" {
+		phone = in.Body.Phone
+	}
+	return s.Contacts.Query(ctx, access.Org(ctx), phone)
+}
+
+// errEnough ends the reading of a list after its first record.
+var errEnough = errors.New("enough")
+
+// sample asks for one record.
+func sample(ctx context.Context, a Adapter, q contact.Query) (found *contact.Record, err error) {
+	if d, ok := a.(Directory); ok {
+		err := d.All(ctx, func(_ context.Context, r contact.Record) error { found = &r; return errEnough })
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return found, err
+	}
+	f, ok := a.(Finder)
+	if !ok || !a.Can().Lookup {
+		return nil, errors.New("this connection has no lookup that could be tried")
+	}
+	all, err := f.Lookup(ctx, q)
+	if errors.Is(err, contact.ErrSkipped) {
+		return nil, errors.New("this connection has no lookup by number that could be tried")
+	}
+	if len(all) > 0 {
+		found = &all[0]
+	}
+	return found, err
+}

@@ -1,0 +1,154 @@
+package crm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+)
+
+// Queue is the job queue of connections.
+const Queue = "crm"
+
+const (
+	readKind   = "crm.read"
+	forgetKind = "crm.forget"
+	syncKind   = "crm.sync"
+	revokeKind = "crm.revoke"
+	readTime   = 15 * time.Minute
+	readAgain  = 5 * time.Minute // after a reading that failed
+	readWait   = 5 * time.Second // while another job reads the same list
+)
+
+// errReading says that another job reads the list.
+var errReading = errors.New("the list is being read")
+
+// Handle registers what does the jobs of connections.
+func (s *Service) Handle(r *job.Runner) {
+	r.Handle(readKind, s.readList)
+	r.Handle(noticeKind, s.readNoticed)
+	r.Handle(forgetKind, s.forget)
+	r.Handle(syncKind, s.sync)
+	r.Handle(revokeKind, s.revoke)
+}
+
+// Options are those of the runner that does the jobs.
+func Options() job.Options { return job.Options{Workers: 8, PerLane: 2, Timeout: readTime} }
+
+type connectionArgs struct {
+	ID      string  `json:"id"`
+	Version db.Time `json:"version"` // of the connection; a job for an older one ends
+}
+
+// readSoon has a list read now, and again and again.
+func (s *Service) readSoon(ctx context.Context, tx db.Querier, c Connection) error {
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: readKind, Args: connectionArgs{c.ID, c.updatedAt}})
+}
+
+func (s *Service) forgetSoon(ctx context.Context, tx db.Querier, c Connection) error {
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: forgetKind, Args: connectionArgs{ID: c.ID}})
+}
+
+// readList reads a list into the phone index and comes back when it is time to read it again.
+func (s *Service) readList(ctx context.Context, j job.Job) error {
+	var args connectionArgs
+	if err := j.Bind(&args); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	c, err := connection(ctx, s.DB.Read(ctx), j.Org, args.ID)
+	if db.IsNone(err) || err == nil && (!c.enabled || c.updatedAt.UnixMilli() != args.Version.UnixMilli()) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.open(&c); err != nil {
+		return err
+	}
+	l, err := s.line(c)
+	if err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	d, ok := l.adapter.(Directory)
+	if !ok {
+		return nil
+	}
+	if !s.take(c.ID) {
+		return &job.Retry{After: readWait, Free: true, Cause: errReading}
+	}
+	defer s.leave(c.ID)
+	return s.read(ctx, c, d)
+}
+
+// read reads a list once, and says when to read it again.
+func (s *Service) read(ctx context.Context, c Connection, d Directory) error {
+	n, mark, why := s.copyList(ctx, c, d)
+	again, at := d.Every(), db.At(s.Now())
+	if why != nil {
+		n, again, at, mark = -1, min(again, readAgain), db.Time{}, c.mark
+	}
+	said := words(why)
+	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return refreshed(ctx, tx, c, n, at, said, mark) })
+	if why == nil {
+		why = errors.New("read")
+	}
+	return &job.Retry{After: again, Free: true, Cause: why}
+}
+
+// take keeps a list from being read twice at once.
+func (s *Service) take(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reading[id] {
+		return false
+	}
+	s.reading[id] = true
+	return true
+}
+
+func (s *Service) leave(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.reading, id)
+}
+
+// copyList reads a list into the index, or what has changed in it. It returns how many people are there, and where to go on.
+func (s *Service) copyList(ctx context.Context, c Connection, d Directory) (people int, mark string, err error) {
+	round, err := s.Contacts.NewRound(ctx, c.org, c.ID)
+	if err != nil {
+		return 0, "", err
+	}
+	f, ok := d.(Follower)
+	if !ok {
+		if err := d.All(ctx, round.Add); err != nil {
+			return 0, "", err
+		}
+		people, err = round.Finish(ctx)
+		return people, "", err
+	}
+	whole := false
+	mark, err = f.Follow(ctx, c.mark, Changes{Put: round.Add, Gone: round.Remove, Whole: func(context.Context) error { whole = true; return nil }})
+	if err != nil {
+		return 0, "", err
+	}
+	if whole {
+		people, err = round.Finish(ctx)
+		return people, mark, err
+	}
+	people, err = round.Leave(ctx)
+	return people, mark, err
+}
+
+// forget removes what a connection that is gone had brought.
+func (s *Service) forget(ctx context.Context, j job.Job) error {
+	var args connectionArgs
+	if err := j.Bind(&args); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	if _, err := connection(ctx, s.DB.Read(ctx), j.Org, args.ID); !db.IsNone(err) {
+		return err
+	}
+	return s.Contacts.Forget(ctx, j.Org, args.ID)
+}

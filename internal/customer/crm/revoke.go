@@ -1,0 +1,113 @@
+package crm
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+)
+
+// A revocation is what a vendor is told when a connection ends (RFC 7009).
+type revocation struct {
+	URL, Token, ClientID, ClientSecret string
+	InHeader                           bool
+}
+
+type revokeArgs struct {
+	Sealed string `json:"sealed"`
+}
+
+func revokePlace(org string) []byte { return []byte(org + "|jobs|" + revokeKind + "|sealed") }
+
+// revokeSoon has the vendor take our tokens back, where it can.
+func (s *Service) revokeSoon(ctx context.Context, tx db.Querier, c Connection) error {
+	if err := s.open(&c); err != nil {
+		return err
+	}
+	p, d, ok := s.dealOf(c)
+	if !ok || !d.agreed() {
+		return nil
+	}
+	g, err := s.grantOf(ctx, tx, c)
+	if db.IsNone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	at, client := d.door, d.client(s, p, g)
+	if d.doorOf != nil {
+		at = d.doorOf(g)
+	}
+	if at.revoke == "" {
+		return nil
+	}
+	plain, err := json.Marshal(revocation{at.revoke, or(g.Refresh, g.Access), client.ClientID, client.ClientSecret, at.style == oauth2.AuthStyleInHeader})
+	if err != nil {
+		return err
+	}
+	sealed, err := s.Seal.Seal(plain, revokePlace(c.org))
+	if err != nil {
+		return fmt.Errorf("seal revocation: %w", err)
+	}
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: c.org, Queue: Queue, Lane: "crm|" + c.ID, Kind: revokeKind, MaxAttempts: 8,
+		Args: revokeArgs{base64.StdEncoding.EncodeToString(sealed)}})
+}
+
+// revoke tells a vendor that a token is not needed any more.
+func (s *Service) revoke(ctx context.Context, j job.Job) error {
+	var args revokeArgs
+	var x revocation
+	err := j.Bind(&args)
+	if err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	sealed, err := base64.StdEncoding.DecodeString(args.Sealed)
+	if err == nil {
+		sealed, err = s.Seal.Unseal(sealed, revokePlace(j.Org))
+	}
+	if err == nil {
+		err = json.Unmarshal(sealed, &x)
+	}
+	if err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	return x.tell(ctx, s.asking)
+}
+
+func (x revocation) tell(ctx context.Context, client *http.Client) error {
+	form := url.Values{"token": {x.Token}, "token_type_hint": {"refresh_token"}}
+	if !x.InHeader {
+		form.Set("client_id", x.ClientID)
+		form.Set("client_secret", x.ClientSecret)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.URL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if x.InHeader {
+		r.SetBasicAuth(url.QueryEscape(x.ClientID), url.QueryEscape(x.ClientSecret))
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return fmt.Errorf("take tokens back: %w", short(ctx, err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests {
+		return fmt.Errorf("take tokens back: the system answered %d", answer.StatusCode)
+	}
+	return nil // a token it does not know is no token
+}

@@ -1,0 +1,279 @@
+package crm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"soniq/internal/customer/contact"
+	"soniq/internal/platform/op"
+)
+
+// SalesforceSettings connect Salesforce.
+type SalesforceSettings struct {
+	App
+	Domain string `json:"domain,omitempty" doc:"Where people sign in, where that is not login.salesforce.com: acme.my.salesforce.com, or test.salesforce.com"`
+	Alone  bool   `json:"client_credentials,omitempty" doc:"The app of your own acts for itself, and nobody has to agree; needs domain"`
+}
+
+const salesforceAPI = "/services/data/v61.0"
+
+func (s SalesforceSettings) deal() (deal, []op.Violation) {
+	at := or(s.LoginURL, "https://"+or(s.Domain, "login.salesforce.com")) + "/services/oauth2"
+	d := deal{app: s.App, alone: s.Alone, pace: []pace{{time.Second / 10, 25, ""}},
+		door: door{authorize: at + "/authorize", token: at + "/token", revoke: at + "/revoke", style: oauth2.AuthStyleInParams, pkce: true},
+		learn: func(g *grant, t *oauth2.Token, _ url.Values) error {
+			base, _ := t.Extra("instance_url").(string)
+			if g.Base = or(base, g.Base); g.Base == "" && s.APIURL == "" {
+				return fmt.Errorf("%w: it did not tell where its API is", ErrRefused)
+			}
+			return nil
+		},
+		verdict: salesforceVerdict, adapter: func(a *api) Adapter { return &salesforce{a} }}
+	if !s.Alone {
+		d.door.scopes = []string{"api", "refresh_token"}
+	}
+	switch {
+	case s.Domain != "" && (!goodHost(s.Domain) || !strings.HasSuffix(strings.ToLower(s.Domain), ".salesforce.com")):
+		return d, []op.Violation{op.Field("settings.domain", "invalid_value", "must end with .salesforce.com")}
+	case s.Alone && s.Domain == "" && s.LoginURL == "":
+		return d, []op.Violation{op.Field("settings.domain", "required", "an app acts for itself at the domain of its organisation only")}
+	}
+	return d, nil
+}
+
+// exhausted is how long Salesforce is left alone when the requests of its day are used up: it does not say how long.
+const exhausted = 5 * time.Minute
+
+// salesforceVerdict reads errors, which come as a list. Limits are 403.
+func salesforceVerdict(status int, _ http.Header, body []byte) error {
+	var all []struct {
+		Code string `json:"errorCode"`
+	}
+	if status != http.StatusForbidden || json.Unmarshal(body, &all) != nil {
+		return nil
+	}
+	for _, e := range all {
+		if e.Code == "REQUEST_LIMIT_EXCEEDED" {
+			return &Busy{After: exhausted}
+		}
+	}
+	return nil
+}
+
+// salesforce speaks with Salesforce's REST API.
+type salesforce struct{ *api }
+
+func (s *salesforce) Can() Capabilities { return vendorCan }
+
+type salesforceRecord struct {
+	Attributes struct {
+		Type string `json:"type"`
+	} `json:"attributes"`
+	ID          string `json:"Id"`
+	Name        string `json:"Name"`
+	Title       string `json:"Title"`
+	Company     string `json:"Company"`
+	Phone       string `json:"Phone"`
+	MobilePhone string `json:"MobilePhone"`
+	HomePhone   string `json:"HomePhone"`
+	OtherPhone  string `json:"OtherPhone"`
+	Email       string `json:"Email"`
+	Modified    string `json:"LastModifiedDate"`
+	Account     *struct {
+		Name string `json:"Name"`
+	} `json:"Account"`
+}
+
+const (
+	salesforcePeople = "Contact(Id, Name, Title, Phone, MobilePhone, HomePhone, OtherPhone, Email, LastModifiedDate, Account.Name), " +
+		"Lead(Id, Name, Title, Company, Phone, MobilePhone, Email, LastModifiedDate)"
+	salesforceFirms = ", Account(Id, Name, Phone, LastModifiedDate)"
+)
+
+// Lookup searches phone fields for digits (SOSL): contacts, leads and accounts; or e-mail fields, of people alone.
+func (s *salesforce) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
+	terms := []string{q.Phone.NSN}
+	for _, t := range []string{q.Phone.Digits, q.Phone.Plain, digits(q.Phone.National)} {
+		if t != "" && !slices.Contains(terms, t) {
+			terms = append(terms, t)
+		}
+	}
+	find := "FIND {" + strings.Join(terms, " OR ") + "} IN PHONE FIELDS RETURNING " + salesforcePeople + salesforceFirms + " LIMIT 20"
+	if q.Email != "" {
+		find = "FIND {" + soslText(q.Email) + "} IN EMAIL FIELDS RETURNING " + salesforcePeople + " LIMIT 20"
+	}
+	var x struct {
+		Found []salesforceRecord `json:"searchRecords"`
+	}
+	if err := s.do(ctx, want{method: http.MethodGet, path: salesforceAPI + "/search", query: url.Values{"q": {find}}, search: true}, &x); err != nil {
+		return nil, err
+	}
+	order := func(r salesforceRecord) int {
+		return slices.Index([]string{"Contact", "Lead", "Account"}, r.Attributes.Type)
+	}
+	slices.SortStableFunc(x.Found, func(a, b salesforceRecord) int { return order(a) - order(b) })
+	return mapped(x.Found, func(r salesforceRecord) contact.Record { return s.record(ctx, r) }), nil
+}
+
+// soslText writes a term for a search: reserved characters are escaped, and the whole is one phrase.
+func soslText(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strings.ContainsRune(`?&|!{}[]()^~*:\"'+-`, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return `"` + b.String() + `"`
+}
+
+// soqlText writes a text for a query.
+func soqlText(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+}
+
+func (s *salesforce) record(ctx context.Context, x salesforceRecord) contact.Record {
+	r := contact.Record{ExternalID: x.ID, Name: x.Name, Company: x.Company, Title: x.Title, Email: x.Email, URL: s.address(ctx, x.ID)}
+	if x.Account != nil {
+		r.Company = x.Account.Name
+	}
+	if x.Attributes.Type == "Account" {
+		r.Company = x.Name
+	}
+	for _, p := range []string{x.Phone, x.MobilePhone, x.HomePhone, x.OtherPhone} {
+		if p != "" {
+			r.Phones = append(r.Phones, p)
+		}
+	}
+	r.UpdatedAt, _ = time.Parse("2006-01-02T15:04:05.000-0700", x.Modified)
+	return r
+}
+
+func (s *salesforce) address(ctx context.Context, id string) string {
+	k, err := s.keys.key(ctx, "")
+	if err != nil {
+		return ""
+	}
+	return k.base + "/" + url.PathEscape(id)
+}
+
+// Upsert writes a contact; where the record is a lead, the lead.
+func (s *salesforce) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
+	if externalID == "" {
+		id, err := s.known(ctx, s, c)
+		if err != nil {
+			return Written{}, err
+		}
+		externalID = id
+	}
+	p, fields, kind := personOf(c), map[string]any{}, "Contact"
+	switch {
+	case strings.HasPrefix(externalID, "00Q"):
+		kind = "Lead"
+		set(fields, "Company", p.company)
+	case strings.HasPrefix(externalID, "001"):
+		return Written{}, fmt.Errorf("%w: the record is an account, not a person", ErrRefused)
+	}
+	for name, text := range map[string]string{"FirstName": p.first, "LastName": p.last, "Title": p.title, "Email": p.email, "Phone": p.phone, "MobilePhone": p.mobile} {
+		set(fields, name, text)
+	}
+	out, err := s.put(ctx, kind, externalID, fields)
+	if err == nil {
+		out.URL = s.address(ctx, out.ExternalID)
+	}
+	return out, err
+}
+
+// put writes a record, a new one where id is "".
+func (s *salesforce) put(ctx context.Context, kind, id string, fields map[string]any) (Written, error) {
+	w := want{method: http.MethodPost, path: salesforceAPI + "/sobjects/" + kind, body: fields}
+	if id != "" {
+		w.method, w.path = http.MethodPatch, w.path+"/"+url.PathEscape(id)
+	}
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := s.do(ctx, w, &made); err != nil {
+		return Written{}, unknownRecord(err)
+	}
+	return Written{ExternalID: or(id, made.ID)}, nil
+}
+
+// NeedsRecord is true: a task of nobody is found by nobody.
+func (s *salesforce) NeedsRecord() bool { return true }
+
+// LogNeedsRecord is true for the same reason.
+func (s *salesforce) LogNeedsRecord() bool { return true }
+
+// whose ties a task to a person, or to an account.
+func whose(fields map[string]any, id string) {
+	if strings.HasPrefix(id, "001") {
+		fields["WhatId"] = id
+		return
+	}
+	fields["WhoId"] = id
+}
+
+// Note writes a note as a task that is done. CallObject is what it is recognised by.
+func (s *salesforce) Note(ctx context.Context, _ string, n Note) (Written, error) {
+	if n.Again {
+		if id, err := s.before(ctx, n.ID); err != nil || id != "" {
+			return Written{ExternalID: id}, err
+		}
+	}
+	fields := map[string]any{"Subject": "Note", "Status": "Completed", "Description": cut(n.byline(), 32000), "ActivityDate": n.At.UTC().Format(time.DateOnly),
+		"CallObject": n.ID}
+	whose(fields, n.ExternalID)
+	return s.put(ctx, "Task", "", fields)
+}
+
+// before is what an attempt wrote whose answer was lost.
+func (s *salesforce) before(ctx context.Context, object string) (string, error) {
+	var x struct {
+		Records []struct {
+			ID string `json:"Id"`
+		} `json:"records"`
+	}
+	q := url.Values{"q": {"SELECT Id FROM Task WHERE CallObject = " + soqlText(object) + " LIMIT 1"}}
+	err := s.do(ctx, want{method: http.MethodGet, path: salesforceAPI + "/query", query: q}, &x)
+	if err != nil || len(x.Records) == 0 {
+		return "", err
+	}
+	return x.Records[0].ID, nil
+}
+
+// cut bounds a text, in characters.
+func cut(text string, most int) string {
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
+}
+
+// LogCall writes a call as a task that is done, or changes it.
+func (s *salesforce) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
+	id := c.RecordID
+	if id == "" && c.Again {
+		var err error
+		if id, err = s.before(ctx, c.ID); err != nil {
+			return Written{}, err
+		}
+	}
+	fields := map[string]any{"Subject": cut(c.title(), 255), "Description": cut(c.text(64<<10), 32000), "CallDurationInSeconds": c.Talk}
+	set(fields, "CallDisposition", cut(c.Disposition, 255))
+	if id == "" {
+		fields["Status"], fields["TaskSubtype"], fields["CallObject"] = "Completed", "Call", c.ID
+		fields["CallType"] = map[bool]string{true: "Inbound", false: "Outbound"}[c.Direction == "inbound"]
+		fields["ActivityDate"] = c.StartedAt.UTC().Format(time.DateOnly)
+		whose(fields, c.ExternalID)
+	}
+	return s.put(ctx, "Task", id, fields)
+}

@@ -1,0 +1,74 @@
+package crm
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+const columns = `id, org_id, provider, name, enabled, priority, timeout_ms, settings, field_map, refreshed_at, entries, refresh_error, created_at, updated_at, mark,
+	(SELECT COALESCE(g.refused, 'yes') FROM crm_grants g WHERE g.org_id = crm_connections.org_id AND g.connection_id = crm_connections.id)`
+
+func scan(scan func(...any) error) (Connection, error) {
+	var c Connection
+	var fields db.JSON[map[string]string]
+	var refresh, mark, granted db.Null
+	var settings []byte
+	err := scan(&c.ID, &c.org, &c.Provider, &c.Name, &c.enabled, &c.Priority, &c.TimeoutMS, &settings, &fields, &c.RefreshedAt, &c.Entries, &refresh,
+		&c.CreatedAt, &c.updatedAt, &mark, &granted)
+	c.mark = string(mark)
+	c.FieldMap, c.refresh, c.settings, c.granted = fields.V, string(refresh), settings, string(granted)
+	return c, err
+}
+
+func connection(ctx context.Context, q db.Querier, org, id string) (Connection, error) {
+	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM crm_connections WHERE org_id = $1 AND id = $2`, org, id).Scan)
+}
+
+func connections(ctx context.Context, q db.Querier, org string) ([]Connection, error) {
+	rows, err := q.Query(ctx, `SELECT `+columns+` FROM crm_connections WHERE org_id = $1 ORDER BY id`, org)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Connection
+	for rows.Next() {
+		c, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+// put writes a connection, new or changed. Its settings are sealed.
+func put(ctx context.Context, tx db.Querier, c Connection, sealed []byte) error {
+	const q = `INSERT INTO crm_connections (org_id, id, provider, name, enabled, priority, timeout_ms, settings, field_map, entries, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, $11)
+		ON CONFLICT (org_id, id) DO UPDATE SET name = excluded.name, enabled = excluded.enabled, priority = excluded.priority,
+			timeout_ms = excluded.timeout_ms, settings = excluded.settings, field_map = excluded.field_map, mark = NULL, updated_at = excluded.updated_at`
+	_, err := tx.Exec(ctx, q, c.org, c.ID, c.Provider, c.Name, c.enabled, c.Priority, c.TimeoutMS, sealed, db.AsJSON(c.FieldMap), c.CreatedAt, c.updatedAt)
+	if err != nil {
+		return fmt.Errorf("write connection: %w", err)
+	}
+	return nil
+}
+
+func drop(ctx context.Context, tx db.Querier, org, id string) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM crm_connections WHERE org_id = $1 AND id = $2`, org, id); err != nil {
+		return fmt.Errorf("delete connection: %w", err)
+	}
+	return nil
+}
+
+// refreshed writes how the last reading of a list went.
+func refreshed(ctx context.Context, tx db.Querier, c Connection, entries int, at db.Time, why, mark string) error {
+	const q = `UPDATE crm_connections SET entries = CASE WHEN $3 < 0 THEN entries ELSE $3 END, refreshed_at = COALESCE($4, refreshed_at), refresh_error = $5, mark = $6
+		WHERE org_id = $1 AND id = $2 AND updated_at = $7`
+	if _, err := tx.Exec(ctx, q, c.org, c.ID, entries, at, db.Null(why), db.Null(mark), c.updatedAt); err != nil {
+		return fmt.Errorf("write how a refresh went: %w", err)
+	}
+	return nil
+}

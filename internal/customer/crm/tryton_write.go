@@ -1,0 +1,222 @@
+package crm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"soniq/internal/customer/contact"
+)
+
+// Upsert writes a contact as a party.
+func (t *tryton) Upsert(ctx context.Context, key, externalID string, c contact.Contact) (Written, error) {
+	return t.Merge(ctx, key, externalID, "", c)
+}
+
+// Merge writes a contact as a party with its numbers and addresses. One with the same name and a number or address of the contact is
+// taken for it: so nobody is there twice, not even where our answer was lost.
+func (t *tryton) Merge(ctx context.Context, _, externalID, base string, c contact.Contact) (Written, error) {
+	ours := t.saysOf(c)
+	if externalID == "" {
+		id, err := t.same(ctx, ours)
+		if err != nil {
+			return Written{}, err
+		}
+		if id == 0 {
+			return t.create(ctx, ours)
+		}
+		externalID = strconv.Itoa(id)
+	}
+	id, err := number(externalID)
+	if err != nil {
+		return Written{}, err
+	}
+	var was *cardSays
+	if base != "" {
+		if was = new(cardSays); json.Unmarshal([]byte(base), was) != nil {
+			was = nil
+		}
+	}
+	return t.change(ctx, id, ours, was)
+}
+
+// saysOf is what Tryton takes of a contact.
+func (t *tryton) saysOf(c contact.Contact) cardSays {
+	s := saysOf(c)
+	return cardSays{Name: s.Name, Phones: s.Phones, Emails: s.Emails}
+}
+
+// same finds the party that a contact is already; 0 for none.
+func (t *tryton) same(ctx context.Context, s cardSays) (int, error) {
+	values := slices.Concat(s.Phones, s.Emails)
+	if len(values) == 0 {
+		return 0, nil
+	}
+	var found []mechanism
+	where := []any{[]any{"value_compact", "in", values}, []any{"party.name", "=", s.Name}}
+	err := t.call(ctx, "model.party.contact_mechanism.search_read", &found, where, 0, 1, nil, []string{"party.name"})
+	if err != nil || len(found) == 0 || found[0].Party == nil {
+		return 0, err
+	}
+	return found[0].Party.ID, nil
+}
+
+func (t *tryton) create(ctx context.Context, s cardSays) (Written, error) {
+	party := map[string]any{"name": s.Name}
+	if more := added(s.Phones, s.Emails); len(more) > 0 {
+		party["contact_mechanisms"] = []any{[]any{"create", more}}
+	}
+	var ids []int
+	if err := t.call(ctx, "model.party.party.create", &ids, []any{party}); err != nil {
+		return Written{}, err
+	}
+	if len(ids) != 1 {
+		return Written{}, fmt.Errorf("%w: it made %d parties", ErrRefused, len(ids))
+	}
+	id := strconv.Itoa(ids[0])
+	return Written{ExternalID: id, URL: t.recordURL(id), Base: s.base()}, nil
+}
+
+// added are new mechanisms.
+func added(phones, emails []string) (all []map[string]any) {
+	for _, p := range phones {
+		all = append(all, map[string]any{"type": "phone", "value": p})
+	}
+	for _, e := range emails {
+		all = append(all, map[string]any{"type": "email", "value": e})
+	}
+	return all
+}
+
+// change brings a party and a contact together.
+func (t *tryton) change(ctx context.Context, id int, ours cardSays, base *cardSays) (Written, error) {
+	theirs, all, err := t.party(ctx, id)
+	if err != nil {
+		return Written{}, err
+	}
+	merged, conflicts := ours.merged(theirs, base)
+	text := strconv.Itoa(id)
+	out := Written{ExternalID: text, URL: t.recordURL(text), Base: merged.base()}
+	if len(conflicts) > 0 {
+		out.Conflict = "changed on both sides, and left as the system has it: " + strings.Join(conflicts, ", ")
+	}
+	values := changes(merged, theirs, all)
+	if len(values) == 0 {
+		return out, nil
+	}
+	var nothing any
+	return out, t.call(ctx, "model.party.party.write", &nothing, []int{id}, values)
+}
+
+// party reads what a party says, and its mechanisms.
+func (t *tryton) party(ctx context.Context, id int) (s cardSays, all []mechanism, err error) {
+	var parties []struct {
+		Name string `json:"name"`
+	}
+	if err = t.call(ctx, "model.party.party.read", &parties, []int{id}, []string{"name"}); err != nil || len(parties) == 0 {
+		return s, nil, err
+	}
+	s.Name = parties[0].Name
+	where := []any{[]any{"party", "=", id}}
+	const most = 200
+	if err = t.call(ctx, "model.party.contact_mechanism.search_read", &all, where, 0, most, nil, []string{"type", "value"}); err != nil {
+		return s, nil, err
+	}
+	for _, m := range all {
+		switch {
+		case slices.Contains(trytonPhones, m.Type):
+			s.Phones = append(s.Phones, m.Value)
+		case slices.Contains(trytonEmails, m.Type):
+			s.Emails = append(s.Emails, m.Value)
+		}
+	}
+	return s, all, nil
+}
+
+// changes is what is to be written so that a party says what it is to say.
+func changes(merged, theirs cardSays, all []mechanism) map[string]any {
+	values, steps := map[string]any{}, []any{}
+	if merged.Name != theirs.Name {
+		values["name"] = merged.Name
+	}
+	fresh := func(now, was []string) []string {
+		return slices.DeleteFunc(slices.Clone(now), func(x string) bool { return slices.Contains(was, x) })
+	}
+	if more := added(fresh(merged.Phones, theirs.Phones), fresh(merged.Emails, theirs.Emails)); len(more) > 0 {
+		steps = append(steps, []any{"create", more})
+	}
+	var gone []int
+	for _, m := range all {
+		phone, email := slices.Contains(trytonPhones, m.Type), slices.Contains(trytonEmails, m.Type)
+		if phone && !slices.Contains(merged.Phones, m.Value) || email && !slices.Contains(merged.Emails, m.Value) {
+			gone = append(gone, m.ID)
+		}
+	}
+	if len(gone) > 0 {
+		steps = append(steps, []any{"delete", gone})
+	}
+	if len(steps) > 0 {
+		values["contact_mechanisms"] = steps
+	}
+	return values
+}
+
+// NeedsRecord says that notes are written to parties only.
+func (t *tryton) NeedsRecord() bool { return true }
+
+// LogNeedsRecord says that calls are written to parties only.
+func (t *tryton) LogNeedsRecord() bool { return true }
+
+// Note writes a note to a party.
+func (t *tryton) Note(ctx context.Context, _ string, n Note) (Written, error) {
+	text := n.Text + "\n\n" + n.Author + ", " + n.At.Format("2006-01-02 15:04 MST") + " · " + n.ID
+	return t.note(ctx, n.ExternalID, n.ID, "", text)
+}
+
+// LogCall writes a call as a note to a party, or changes the note.
+func (t *tryton) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s call, %s, %s: %s to %s, %d s", c.Direction, c.Status, c.StartedAt.Format("2006-01-02 15:04 MST"), c.From, c.To, c.Talk)
+	for _, line := range [][2]string{{"\nAgent: ", c.Agent}, {"\nDisposition: ", c.Disposition}, {"\nRecording: ", c.RecordingURL}, {"\n\n", c.Summary}} {
+		if line[1] != "" {
+			b.WriteString(line[0] + line[1])
+		}
+	}
+	if t.s.Transcripts && c.Transcript != "" {
+		b.WriteString("\n\n" + c.Transcript)
+	}
+	return t.note(ctx, c.ExternalID, c.ID, c.RecordID, b.String()+"\n\n· "+c.ID)
+}
+
+// note writes a text to a party, or changes the note it is. subject, which the text names, is how a note is found whose answer was lost.
+func (t *tryton) note(ctx context.Context, party, subject, record, text string) (Written, error) {
+	if record == "" {
+		id, err := number(party)
+		if err != nil {
+			return Written{}, err
+		}
+		resource := fmt.Sprintf("party.party,%d", id)
+		var found []int
+		err = t.call(ctx, "model.ir.note.search", &found, []any{[]any{"resource", "=", resource}, []any{"message", "like", "%· " + subject}}, 0, 1, nil)
+		if err != nil {
+			return Written{}, err
+		}
+		if len(found) == 0 {
+			err = t.call(ctx, "model.ir.note.create", &found, []any{map[string]any{"resource": resource, "message": text}})
+			if err != nil || len(found) == 0 {
+				return Written{}, err
+			}
+			return Written{ExternalID: strconv.Itoa(found[0])}, nil
+		}
+		record = strconv.Itoa(found[0])
+	}
+	id, err := number(record)
+	if err != nil {
+		return Written{}, err
+	}
+	var nothing any
+	return Written{ExternalID: record}, t.call(ctx, "model.ir.note.write", &nothing, []int{id}, map[string]any{"message": text})
+}

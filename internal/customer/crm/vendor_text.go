@@ -1,0 +1,107 @@
+package crm
+
+import (
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+
+	"soniq/internal/customer/contact"
+)
+
+// This file writes contacts, notes and calls as vendors' fields have them.
+
+// A person is a contact as most vendors keep one.
+type person struct {
+	first, last, name, company, title, email, phone, mobile string
+}
+
+// personOf reads a contact. Vendors want a last name: who has none is known by the first, or by the company.
+func personOf(c contact.Contact) person {
+	p := person{first: c.FirstName, last: c.LastName, name: c.Name, company: c.Company, title: c.Title}
+	if p.last == "" {
+		p.first, p.last = "", or(p.first, c.Name)
+	}
+	if i := slices.IndexFunc(c.Emails, func(e contact.Email) bool { return e.Primary }); len(c.Emails) > 0 {
+		p.email = c.Emails[max(0, i)].Value
+	}
+	for _, x := range c.Phones {
+		switch {
+		case !strings.HasPrefix(x.Number, "+"):
+		case strings.EqualFold(x.Label, "mobile") && p.mobile == "":
+			p.mobile = x.Number
+		case p.phone == "" || x.Primary:
+			p.phone = x.Number
+		}
+	}
+	return p
+}
+
+// title is a call in one line.
+func (c CallLog) title() string {
+	what := "Call to "
+	if c.Direction == "inbound" {
+		what = "Call from "
+	}
+	out := what + or(c.Name, c.Phone, "somebody")
+	if c.Status != "completed" {
+		out += " (" + strings.ReplaceAll(c.Status, "_", " ") + ")"
+	}
+	return out
+}
+
+// text is what there is to say of a call, in most bytes at the most.
+func (c CallLog) text(most int) string {
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", name, value)
+		}
+	}
+	line("From", c.From)
+	line("To", c.To)
+	line("Agent", c.Agent)
+	line("Disposition", c.Disposition)
+	if c.Summary != "" {
+		fmt.Fprintf(&b, "\n%s\n", c.Summary)
+	}
+	if c.Transcript != "" {
+		fmt.Fprintf(&b, "\nTranscript\n%s\n", c.Transcript)
+	}
+	out := strings.TrimSpace(b.String())
+	if len(out) > most {
+		out = strings.ToValidUTF8(out[:most-3], "") + "…"
+	}
+	return out
+}
+
+// inHTML writes plain text for fields that are shown as HTML.
+func inHTML(text string) string {
+	return strings.ReplaceAll(html.EscapeString(text), "\n", "<br>")
+}
+
+// byline is a note with who wrote it.
+func (n Note) byline() string {
+	if n.Author == "" {
+		return n.Text
+	}
+	return n.Author + ": " + n.Text
+}
+
+// set puts a value where there is one: what we do not know is not taken away from the vendor's record.
+func set(fields map[string]any, name, value string) {
+	if value != "" {
+		fields[name] = value
+	}
+}
+
+// ways are the ways in which people write a number.
+func ways(f contact.Formats) []string {
+	var all []string
+	for _, w := range []string{f.E164, f.International, f.National, f.Plain, f.NSN, f.Digits, f.Zeros} {
+		if w != "" && !slices.Contains(all, w) {
+			all = append(all, w)
+		}
+	}
+	return all
+}

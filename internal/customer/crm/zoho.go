@@ -1,0 +1,323 @@
+package crm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"soniq/internal/customer/contact"
+	"soniq/internal/platform/op"
+)
+
+// ZohoSettings connect Zoho CRM.
+type ZohoSettings struct {
+	App
+	Region string `json:"region,omitempty" enum:"com,eu,in,com.au,jp,ca,sa,com.cn" doc:"Where the account is; com unless given. Zoho leads people to the right one by itself"`
+}
+
+// zohoAccounts are the servers on which people sign in, by region.
+var zohoAccounts = map[string]string{"com": "https://accounts.zoho.com", "eu": "https://accounts.zoho.eu", "in": "https://accounts.zoho.in",
+	"com.au": "https://accounts.zoho.com.au", "jp": "https://accounts.zoho.jp", "ca": "https://accounts.zohocloud.ca", "sa": "https://accounts.zoho.sa",
+	"com.cn": "https://accounts.zoho.com.cn"}
+
+// zohoScopes are what an app must be allowed; Zoho wants commas between them.
+const zohoScopes = "ZohoCRM.modules.ALL,ZohoSearch.securesearch.READ"
+
+func (s ZohoSettings) deal() (deal, []op.Violation) {
+	home, known := zohoAccounts[or(s.Region, "com")]
+	opened := func(at string) door {
+		return door{authorize: at + "/oauth/v2/auth", token: at + "/oauth/v2/token", revoke: at + "/oauth/v2/token/revoke", scopes: []string{zohoScopes},
+			style: oauth2.AuthStyleInParams, more: []oauth2.AuthCodeOption{oauth2.AccessTypeOffline, oauth2.SetAuthURLParam("prompt", "consent")}}
+	}
+	d := deal{app: s.App, base: "https://www.zohoapis.com", scheme: "Zoho-oauthtoken", door: opened(or(s.LoginURL, home)),
+		pace: []pace{{time.Second / 10, 5, ""}},
+		// whoever comes back brings the server of their region: one of Zoho's, or none
+		login: func(q url.Values) string {
+			at := strings.TrimRight(q.Get("accounts-server"), "/")
+			if s.LoginURL == "" && slices.Contains(slices.Collect(maps.Values(zohoAccounts)), at) {
+				return at
+			}
+			return ""
+		},
+		learn: func(g *grant, t *oauth2.Token, _ url.Values) error {
+			base, _ := t.Extra("api_domain").(string)
+			g.Base = or(base, g.Base)
+			return nil
+		},
+		verdict: zohoVerdict, adapter: func(a *api) Adapter { return &zoho{a} }}
+	d.doorOf = func(g grant) door { return opened(or(g.Login, s.LoginURL, home)) }
+	if !known {
+		return d, []op.Violation{op.Field("settings.region", "invalid_value", "must be one of "+strings.Join(slices.Sorted(maps.Keys(zohoAccounts)), ", "))}
+	}
+	return d, nil
+}
+
+// zohoVerdict reads the limits: Zoho says that there are too many requests, and not for how long.
+func zohoVerdict(status int, h http.Header, _ []byte) error {
+	if status != http.StatusTooManyRequests || h.Get("Retry-After") != "" {
+		return nil
+	}
+	return &Busy{After: time.Minute}
+}
+
+// zoho speaks with Zoho CRM's API v8. A record is known by its module and its id: Contacts/123.
+type zoho struct{ *api }
+
+func (z *zoho) Can() Capabilities { return vendorCan }
+
+type zohoRecord struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"Full_Name"`
+	First    string     `json:"First_Name"`
+	Last     string     `json:"Last_Name"`
+	Title    string     `json:"Title"`
+	Job      string     `json:"Designation"`
+	Company  zohoFirm   `json:"Company"`
+	Account  zohoFirm   `json:"Account_Name"`
+	Email    string     `json:"Email"`
+	Phone    string     `json:"Phone"`
+	Mobile   string     `json:"Mobile"`
+	Modified *time.Time `json:"Modified_Time"`
+}
+
+// A zohoFirm is a company: of a contact an account, of a lead a name.
+type zohoFirm string
+
+func (f *zohoFirm) UnmarshalJSON(b []byte) error {
+	var x struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal(b, &x) == nil {
+		*f = zohoFirm(x.Name)
+		return nil
+	}
+	var text *string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	*f = zohoFirm(value(text))
+	return nil
+}
+
+// criterion is one condition of a search; brackets, commas and backslashes are escaped.
+func criterion(field, is, text string) string {
+	return "(" + field + ":" + is + ":" + strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`, ",", `\,`).Replace(text) + ")"
+}
+
+// Lookup searches contacts, then leads: by the ways in which people write a number, of which ten conditions have room for five.
+func (z *zoho) Lookup(ctx context.Context, q contact.Query) ([]contact.Record, error) {
+	var all []string
+	for _, way := range slices.Compact([]string{q.Phone.E164, q.Phone.International, q.Phone.National, q.Phone.Plain, q.Phone.Digits}) {
+		all = append(all, criterion("Phone", "equals", way), criterion("Mobile", "equals", way))
+	}
+	ask := url.Values{"criteria": {"(" + strings.Join(all, "or") + ")"}, "per_page": {"20"}}
+	if q.Email != "" {
+		ask = url.Values{"email": {q.Email}, "per_page": {"20"}}
+	}
+	for _, module := range []string{"Contacts", "Leads"} {
+		found, err := z.find(ctx, module, ask)
+		if err != nil || len(found) > 0 {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+func (z *zoho) find(ctx context.Context, module string, q url.Values) ([]contact.Record, error) {
+	var x struct {
+		Data []zohoRecord `json:"data"`
+	}
+	if err := z.do(ctx, want{method: http.MethodGet, path: "/crm/v8/" + module + "/search", query: q, search: true}, &x); err != nil {
+		return nil, err
+	}
+	return mapped(x.Data, func(o zohoRecord) contact.Record {
+		r := contact.Record{ExternalID: module + "/" + o.ID, Name: or(o.Name, strings.TrimSpace(o.First+" "+o.Last)), Title: or(o.Title, o.Job),
+			Company: or(string(o.Account), string(o.Company)), Email: o.Email, URL: z.address(ctx, module+"/"+o.ID)}
+		for _, p := range []string{o.Phone, o.Mobile} {
+			if p != "" {
+				r.Phones = append(r.Phones, p)
+			}
+		}
+		if o.Modified != nil {
+			r.UpdatedAt = *o.Modified
+		}
+		return r
+	}), nil
+}
+
+// address is where people look at a record: on the host that belongs to the API's.
+func (z *zoho) address(ctx context.Context, id string) string {
+	k, err := z.keys.key(ctx, "")
+	if err != nil {
+		return ""
+	}
+	return strings.Replace(k.base, "//www.zohoapis.", "//crm.zoho.", 1) + "/crm/tab/" + id
+}
+
+// zohoTarget reads a record's name.
+func zohoTarget(id string) (module, number string, err error) {
+	module, number, ok := strings.Cut(id, "/")
+	if !ok || module != "Contacts" && module != "Leads" || number == "" || strings.Trim(number, "0123456789") != "" {
+		return "", "", fmt.Errorf("%w: %q is no record", ErrRefused, id)
+	}
+	return module, number, nil
+}
+
+// put writes one record of a module, a new one where id is "". Zoho says of each record whether it took it, whatever the status.
+func (z *zoho) put(ctx context.Context, module, id string, fields map[string]any, more map[string]any) (string, error) {
+	w := want{method: http.MethodPost, path: "/crm/v8/" + module}
+	if id != "" {
+		w.method, w.path = http.MethodPut, w.path+"/"+url.PathEscape(id)
+	} else if more != nil {
+		w.path += "/upsert"
+	}
+	body := map[string]any{"data": []any{fields}}
+	maps.Copy(body, more)
+	w.body = body
+	var x struct {
+		Data []struct {
+			Code    string `json:"code"`
+			Status  string `json:"status"`
+			Message string `json:"message"`
+			Details struct {
+				ID string `json:"id"`
+			} `json:"details"`
+		} `json:"data"`
+	}
+	if err := z.do(ctx, w, &x); err != nil {
+		return "", unknownRecord(err)
+	}
+	if len(x.Data) != 1 || x.Data[0].Status != "success" {
+		why := "it does not say"
+		if len(x.Data) > 0 {
+			why = x.Data[0].Code + ": " + clipped(x.Data[0].Message)
+		}
+		return "", fmt.Errorf("%w: %s", ErrRefused, why)
+	}
+	return or(x.Data[0].Details.ID, id), nil
+}
+
+// Upsert writes a contact, or the lead that it is there. Zoho itself knows a contact by its address.
+func (z *zoho) Upsert(ctx context.Context, _, externalID string, c contact.Contact) (Written, error) {
+	if externalID == "" {
+		id, err := z.known(ctx, z, c)
+		if err != nil {
+			return Written{}, err
+		}
+		externalID = id
+	}
+	p, fields := personOf(c), map[string]any{}
+	for name, text := range map[string]string{"First_Name": p.first, "Last_Name": p.last, "Email": p.email, "Phone": p.phone, "Mobile": p.mobile} {
+		set(fields, name, text)
+	}
+	module, number, more := "Contacts", "", map[string]any(nil)
+	if externalID != "" {
+		var err error
+		if module, number, err = zohoTarget(externalID); err != nil {
+			return Written{}, err
+		}
+	} else if p.email != "" {
+		more = map[string]any{"duplicate_check_fields": []string{"Email"}}
+	}
+	if set(fields, "Title", p.title); module == "Leads" {
+		delete(fields, "Title")
+		set(fields, "Designation", p.title)
+		set(fields, "Company", p.company)
+	}
+	id, err := z.put(ctx, module, number, fields, more)
+	if err != nil {
+		return Written{}, err
+	}
+	return Written{ExternalID: module + "/" + id, URL: z.address(ctx, module+"/"+id)}, nil
+}
+
+// NeedsRecord is true: a note belongs to a record.
+func (z *zoho) NeedsRecord() bool { return true }
+
+// LogNeedsRecord is true: a call that is about nobody is found by nobody.
+func (z *zoho) LogNeedsRecord() bool { return true }
+
+// Note writes a note on a record. Its title tells it from others.
+func (z *zoho) Note(ctx context.Context, _ string, n Note) (Written, error) {
+	module, number, err := zohoTarget(n.ExternalID)
+	if err != nil {
+		return Written{}, err
+	}
+	title := "Note " + n.ID
+	if n.Again {
+		if id, err := z.before(ctx, module+"/"+number+"/Notes", "Note_Title", title); err != nil || id != "" {
+			return Written{ExternalID: id}, err
+		}
+	}
+	id, err := z.put(ctx, "Notes", "", map[string]any{"Note_Title": title, "Note_Content": cut(n.byline(), 32000),
+		"Parent_Id": map[string]any{"id": number, "module": map[string]string{"api_name": module}}}, nil)
+	return Written{ExternalID: id}, err
+}
+
+// before is what an attempt wrote whose answer was lost: what belongs to the record and has our mark in a field.
+func (z *zoho) before(ctx context.Context, list, field, mark string) (string, error) {
+	var x struct {
+		Data []map[string]any `json:"data"`
+	}
+	q := url.Values{"fields": {"id," + field}, "per_page": {"50"}, "sort_by": {"Created_Time"}, "sort_order": {"desc"}}
+	if err := z.do(ctx, want{method: http.MethodGet, path: "/crm/v8/" + list, query: q}, &x); err != nil {
+		return "", err
+	}
+	for _, o := range x.Data {
+		if text, _ := o[field].(string); strings.Contains(text, mark) {
+			id, _ := o["id"].(string)
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// LogCall writes a call, or changes it. Its description ends with our id, by which it is recognised.
+func (z *zoho) LogCall(ctx context.Context, _ string, c CallLog) (Written, error) {
+	if c.RecordID != "" {
+		id, err := z.put(ctx, "Calls", c.RecordID, z.call(c), nil)
+		return Written{ExternalID: id}, err
+	}
+	module, number, err := zohoTarget(c.ExternalID)
+	if err != nil {
+		return Written{}, err
+	}
+	if c.Again {
+		if id, err := z.before(ctx, module+"/"+number+"/Calls", "Description", c.ID); err != nil || id != "" {
+			return Written{ExternalID: id}, err
+		}
+	}
+	fields := z.call(c)
+	fields["Call_Start_Time"] = c.StartedAt.UTC().Format(time.RFC3339)
+	if module == "Contacts" {
+		fields["Who_Id"] = map[string]string{"id": number}
+	} else {
+		fields["What_Id"], fields["$se_module"] = map[string]string{"id": number}, module
+	}
+	id, err := z.put(ctx, "Calls", "", fields, nil)
+	return Written{ExternalID: id}, err
+}
+
+func (z *zoho) call(c CallLog) map[string]any {
+	kind := "Outbound"
+	switch {
+	case c.Direction == "inbound" && c.Talk == 0:
+		kind = "Missed"
+	case c.Direction == "inbound":
+		kind = "Inbound"
+	}
+	fields := map[string]any{"Subject": cut(c.title(), 250), "Call_Type": kind, "Call_Duration": fmt.Sprintf("%02d:%02d", c.Talk/60, c.Talk%60),
+		"Description": cut(c.text(64<<10), 31900) + "\n" + c.ID}
+	if kind == "Outbound" {
+		fields["Outgoing_Call_Status"] = "Completed"
+	}
+	return fields
+}

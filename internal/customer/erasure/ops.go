@@ -1,0 +1,85 @@
+package erasure
+
+import (
+	"cmp"
+	"context"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can ask of this room.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("memory.erase", "DELETE /memory/callers/{phone}", access.UsersAdmin, "Erase everything that is kept about a number", s.erase).
+			Status(202),
+	}
+}
+
+// EraseIn names a number to be forgotten.
+type EraseIn struct {
+	Phone  string `path:"phone" maxLength:"40" doc:"Number, E.164 or as dialled" example:"+14155550100"`
+	Reason string `query:"reason" maxLength:"300" doc:"Why, for the record"`
+}
+
+// An Erasure has begun.
+type Erasure struct {
+	ID    string `json:"erasure_id" example:"era_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Items int    `json:"items" doc:"How many calls, messages, notes and other things are erased"`
+}
+
+// erase counts what is kept about a number and has it erased. What is under legal hold stays, and is not counted.
+func (s *Service) erase(ctx context.Context, in *EraseIn) (*op.Out[Erasure], error) {
+	org := access.Org(ctx)
+	phone, err := s.stranger(ctx, org, in.Phone)
+	if err != nil {
+		return nil, err
+	}
+	p, _ := access.From(ctx)
+	var e Erasure
+	err = s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		e, err = s.Begin(ctx, tx, org, phone, in.Reason, cmp.Or(p.UserID, p.KeyID))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(e)
+}
+
+// Begin has everything about a number in E.164 erased, in the caller's transaction; by is who asks for it.
+func (s *Service) Begin(ctx context.Context, tx db.Querier, org, phone, reason, by string) (Erasure, error) {
+	e := Erasure{ID: db.NewID("era")}
+	for _, k := range s.Keepers {
+		n, err := k.Count(ctx, tx, org, phone)
+		if err != nil {
+			return e, err
+		}
+		e.Items += n
+	}
+	if err := s.insert(ctx, tx, org, e.ID, phone, reason, by, e.Items); err != nil {
+		return e, err
+	}
+	return e, s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: eraseKind, Args: reference{e.ID}, UniqueKey: eraseKind + " " + e.ID})
+}
+
+// stranger reads a number that is not the organisation's own.
+func (s *Service) stranger(ctx context.Context, org, text string) (string, error) {
+	phone, ok, err := s.Number(ctx, org, text)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", op.NotFound("caller: not a telephone number")
+	}
+	if s.Own == nil {
+		return phone, nil
+	}
+	own, err := s.Own(ctx, org, phone)
+	if err == nil && own {
+		err = op.Invalid(op.Field("phone", "own_number", "this is a number of your organisation: what is kept is about those who call it"))
+	}
+	return phone, err
+}

@@ -1,0 +1,84 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+)
+
+// Queue is the job queue of this room.
+const Queue = "erasure"
+
+const eraseKind = "erasure.run"
+
+// reference is the argument of the job: the number itself stands in no job.
+type reference struct {
+	ID string `json:"id"`
+}
+
+// Handle registers what erases.
+func (s *Service) Handle(r *job.Runner) { r.Handle(eraseKind, s.run) }
+
+// waitForCall is when a number that is on the line is looked at again.
+const waitForCall = 30 * time.Second
+
+// run erases, a few things a transaction, so that nobody waits for it. After a crash it goes on where it stopped.
+func (s *Service) run(ctx context.Context, j job.Job) error {
+	var ref reference
+	if err := j.Bind(&ref); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	phone, err := s.phone(ctx, j.Org, ref.ID)
+	if err != nil || phone == "" {
+		return err
+	}
+	if s.Busy != nil {
+		busy, err := s.Busy(ctx, j.Org, phone)
+		if err != nil {
+			return err
+		}
+		if busy {
+			return &job.Retry{After: waitForCall, Free: true, Cause: errors.New("a call with the number is in progress")}
+		}
+	}
+	items := 0
+	for _, k := range s.Keepers {
+		n, err := s.empty(ctx, k, j.Org, phone)
+		if err != nil {
+			return fmt.Errorf("erase what %s keep: %w", k.Name, err)
+		}
+		items += n
+	}
+	return s.end(ctx, j.Org, ref.ID, items)
+}
+
+// empty has a keeper erase until nothing is left.
+func (s *Service) empty(ctx context.Context, k Keeper, org, phone string) (all int, err error) {
+	for {
+		n := 0
+		err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+			n, err = k.Erase(ctx, tx, org, phone)
+			return err
+		})
+		if err != nil || n == 0 {
+			return all, err
+		}
+		all += n
+	}
+}
+
+func (s *Service) end(ctx context.Context, org, id string, items int) error {
+	if s.Done != nil {
+		if err := s.Done(ctx, org); err != nil {
+			return err
+		}
+	}
+	if err := s.DB.Tx(ctx, func(tx db.Querier) error { return s.finish(ctx, tx, org, id, items) }); err != nil {
+		return err
+	}
+	return s.DB.Settle(ctx)
+}

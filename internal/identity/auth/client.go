@@ -1,0 +1,125 @@
+package auth
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/db"
+)
+
+// A Client is a program that asks people to let it act for them. None has a secret.
+type Client struct {
+	ID        string
+	Name      string
+	URI       string // its page, where it has one
+	Redirects []string
+	Origin    ClientOrigin
+}
+
+// ClientOrigin says how a client is known.
+type ClientOrigin string
+
+// A client is ours, or registered itself, or is described at the address that is its id.
+const (
+	Known      ClientOrigin = "known"
+	Registered ClientOrigin = "registered"
+	Described  ClientOrigin = "described"
+)
+
+// FixedClient is the public client that assistants may use without registration.
+func (s *Service) FixedClient() string { return s.brand + "-assistant" }
+
+// client finds a client; the error is a *Refusal where there is none.
+func (o *OAuth) client(ctx context.Context, id string) (Client, error) {
+	switch {
+	case id == o.keys.FixedClient():
+		return Client{ID: id, Name: id, Redirects: o.Callbacks, Origin: Known}, nil
+	case strings.Contains(id, "://"):
+		return o.described(ctx, id)
+	}
+	c, err := clientBy(ctx, o.keys.db.Read(ctx), id)
+	if db.IsNone(err) {
+		return c, refuse("invalid_client", "this client is not known here")
+	}
+	return c, err
+}
+
+// leads reports whether the client may have people led to an address.
+func (c Client) leads(to string) bool {
+	if !goodRedirect(to) {
+		return false
+	}
+	if c.Origin == Known && onOwnMachine(to) {
+		u, err := url.Parse(to)
+		return err == nil && slices.Contains(ownPaths, u.Path) && u.RawQuery == ""
+	}
+	return slices.ContainsFunc(c.Redirects, func(known string) bool { return sameRedirect(known, to) })
+}
+
+// ownPaths are where programs on a person's own machine wait for the answer.
+var ownPaths = []string{"", "/", "/callback", "/oauth/callback", "/oauth/callback/debug", "/auth/callback"}
+
+// goodRedirect reports whether an address may be redirected to at all: https, or a person's own machine (RFC 8252 §7.3).
+func goodRedirect(to string) bool {
+	u, err := url.Parse(to)
+	if err != nil || len(to) > 2000 || u.Host == "" || u.Fragment != "" || strings.Contains(to, "#") || u.User != nil || u.Opaque != "" {
+		return false
+	}
+	return u.Scheme == "https" || u.Scheme == "http" && onOwnMachine(to)
+}
+
+func onOwnMachine(to string) bool {
+	u, err := url.Parse(to)
+	if err != nil {
+		return false
+	}
+	if u.Hostname() == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	return err == nil && a.IsLoopback()
+}
+
+// sameRedirect compares exactly, but for the port on a person's own machine, which programs choose when they wait (RFC 8252 §7.3).
+func sameRedirect(known, to string) bool {
+	if known == to {
+		return true
+	}
+	a, err1 := url.Parse(known)
+	b, err2 := url.Parse(to)
+	if err1 != nil || err2 != nil || !onOwnMachine(known) || !onOwnMachine(to) || a.Scheme != "http" || b.Scheme != "http" {
+		return false
+	}
+	a.Host, b.Host = portless(a.Host), portless(b.Host)
+	return a.String() == b.String()
+}
+
+func portless(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
+	}
+	return strings.Trim(host, "[]")
+}
+
+func insertClient(ctx context.Context, q db.Querier, c Client, at db.Time) error {
+	const text = `INSERT INTO oauth_clients (id, name, uri, redirect_uris, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5)`
+	_, err := q.Exec(ctx, text, c.ID, c.Name, c.URI, db.AsJSON(c.Redirects), at)
+	return err
+}
+
+func clientBy(ctx context.Context, q db.Querier, id string) (Client, error) {
+	c := Client{Origin: Registered}
+	var redirects db.JSON[[]string]
+	err := q.QueryRow(ctx, `SELECT id, name, uri, redirect_uris FROM oauth_clients WHERE id = $1`, id).Scan(&c.ID, &c.Name, &c.URI, &redirects)
+	c.Redirects = redirects.V
+	return c, err
+}
+
+func touchClient(ctx context.Context, q db.Querier, id string, at db.Time) error {
+	_, err := q.Exec(ctx, `UPDATE oauth_clients SET used_at = $2 WHERE id = $1`, id, at)
+	return err
+}

@@ -1,0 +1,150 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+// This file reads the documents of clients whose id is the address of their description (draft-ietf-oauth-client-id-metadata-document).
+
+// documents keeps what was read for a while.
+type documents struct {
+	mu   sync.Mutex // guards read
+	read map[string]document
+}
+
+type document struct {
+	client Client
+	until  time.Time
+}
+
+const (
+	documentLife  = 5 * time.Minute
+	mostDocuments = 1000
+	longestID     = 500
+)
+
+// fetches is how many documents may be read for one address of a person in a minute.
+var fetches = access.Policy{Name: "documents", Quota: 30, Window: time.Minute}
+
+// described is the client at an address.
+func (o *OAuth) described(ctx context.Context, id string) (Client, error) {
+	if why := badDocumentAddress(id); why != "" {
+		return Client{}, refuse("invalid_client", why)
+	}
+	now := o.keys.now()
+	o.docs.mu.Lock()
+	d, ok := o.docs.read[id]
+	o.docs.mu.Unlock()
+	if ok && now.Before(d.until) {
+		return d.client, nil
+	}
+	if o.Limiter != nil {
+		if _, ok := o.Limiter.Take(op.Address(op.Source(ctx)), 1, fetches); !ok {
+			return Client{}, refuse("invalid_client", "too many descriptions of clients were asked for; wait a minute")
+		}
+	}
+	c, err := o.fetch(ctx, id)
+	if err != nil {
+		return c, err
+	}
+	o.docs.keep(id, document{c, now.Add(documentLife)})
+	return c, nil
+}
+
+func (d *documents) keep(id string, x document) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.read == nil || len(d.read) >= mostDocuments {
+		d.read = map[string]document{}
+	}
+	d.read[id] = x
+}
+
+// badDocumentAddress says why an address cannot be the id of a client; "" where it can.
+func badDocumentAddress(id string) string {
+	u, err := url.Parse(id)
+	switch {
+	case err != nil || len(id) > longestID || u.Host == "":
+		return "client_id is not an address"
+	case u.Scheme != "https":
+		return "client_id must be an https address"
+	case u.User != nil || u.Fragment != "" || strings.Contains(id, "#"):
+		return "client_id must have neither a user nor a fragment"
+	case u.Path == "" || u.Path == "/" || path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/"):
+		return "client_id must have a path, without dots"
+	}
+	return ""
+}
+
+func (o *OAuth) fetch(ctx context.Context, id string) (Client, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
+	if err != nil {
+		return Client{}, refuse("invalid_client", "client_id is not an address")
+	}
+	r.Header.Set("Accept", "application/json")
+	if o.Fetch == nil {
+		return Client{}, refuse("invalid_client", "descriptions of clients are not read here")
+	}
+	response, err := o.Fetch.Do(r)
+	if err != nil {
+		return Client{}, refuse("invalid_client", "the description of the client cannot be read")
+	}
+	defer response.Body.Close()
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if response.StatusCode != http.StatusOK || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+		return Client{}, refuse("invalid_client", "there is no description of a client at its address")
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, mostDocument+1))
+	if err != nil || len(text) > mostDocument {
+		return Client{}, refuse("invalid_client", "the description of the client cannot be read, or is too long")
+	}
+	return parseDocument(id, text)
+}
+
+// mostDocument is how long a description may be, in bytes.
+const mostDocument = 16 << 10
+
+// parseDocument reads the description of a client.
+func parseDocument(id string, text []byte) (Client, error) {
+	var in struct {
+		registration
+		ID     string `json:"client_id"`
+		Secret string `json:"client_secret"`
+		Method string `json:"token_endpoint_auth_method"`
+	}
+	if json.Unmarshal(text, &in) != nil {
+		return Client{}, refuse("invalid_client", "the description of the client is not JSON")
+	}
+	switch {
+	case in.ID != id:
+		return Client{}, refuse("invalid_client", "the description is of another client")
+	case in.Secret != "":
+		return Client{}, refuse("invalid_client", "a described client cannot have a secret")
+	case in.Method != "" && in.Method != "none":
+		return Client{}, refuse("invalid_client", "clients have no secret here: token_endpoint_auth_method must be none")
+	}
+	c, err := in.registration.client()
+	var known *Refusal
+	if errors.As(err, &known) {
+		return c, refuse("invalid_client", known.Description)
+	}
+	c.ID, c.Origin = id, Described
+	if in.Name == "" {
+		u, _ := url.Parse(id)
+		c.Name = u.Host
+	}
+	return c, err
+}

@@ -1,0 +1,323 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// A Refusal is an error of OAuth, with its code (RFC 6749 §5.2).
+type Refusal struct {
+	Code, Description string
+	keep              bool // what was written before it stays written
+}
+
+// Error makes it an error.
+func (r *Refusal) Error() string { return r.Code + ": " + r.Description }
+
+func refuse(code, description string) *Refusal { return &Refusal{Code: code, Description: description} }
+
+// tokens is the answer of the token endpoint (RFC 6749 §5.1).
+type tokens struct {
+	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
+	Expires int    `json:"expires_in"`
+	Refresh string `json:"refresh_token"`
+	Scope   string `json:"scope"`
+}
+
+// token is the token endpoint.
+func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Pragma", "no-cache")
+	form, err := o.form(r)
+	var out tokens
+	if err == nil {
+		out, err = o.exchange(r.Context(), form)
+	}
+	if err != nil {
+		o.refused(w, r, err)
+		return
+	}
+	answer(w, http.StatusOK, out)
+}
+
+// form reads what a program posts. A parameter may be given once (RFC 6749 §3.2), a resource several times (RFC 8707 §2).
+func (o *OAuth) form(r *http.Request) (url.Values, error) {
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+		return nil, refuse("invalid_request", "send application/x-www-form-urlencoded")
+	}
+	if err := r.ParseForm(); err != nil {
+		return nil, refuse("invalid_request", "the form cannot be read")
+	}
+	return r.PostForm, once(r.PostForm)
+}
+
+func once(form url.Values) error {
+	for name, values := range form {
+		if len(values) > 1 && name != "resource" {
+			return refuse("invalid_request", name+" is given more than once")
+		}
+	}
+	return nil
+}
+
+// refused answers with an error of OAuth; any other is ours to look at.
+func (o *OAuth) refused(w http.ResponseWriter, r *http.Request, err error) {
+	var known *Refusal
+	if !errors.As(err, &known) {
+		o.Log.Error("OAuth request failed", "path", r.URL.Path, "request", op.RequestID(r.Context()), "err", err)
+		answer(w, http.StatusInternalServerError, map[string]string{"error": "server_error", "error_description": "request " + op.RequestID(r.Context())})
+		return
+	}
+	status := map[string]int{"invalid_client": http.StatusUnauthorized, "invalid_token": http.StatusUnauthorized, "slow_down": http.StatusTooManyRequests}[known.Code]
+	if status == 0 {
+		status = http.StatusBadRequest
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("Www-Authenticate", `Bearer error="`+known.Code+`"`)
+	}
+	answer(w, status, map[string]string{"error": known.Code, "error_description": known.Description})
+}
+
+func (o *OAuth) exchange(ctx context.Context, form url.Values) (tokens, error) {
+	if form.Get("client_id") == "" {
+		return tokens{}, refuse("invalid_client", "send client_id in the form; clients have no secret here")
+	}
+	switch form.Get("grant_type") {
+	case "authorization_code":
+		return o.transact(ctx, form, o.redeem)
+	case "refresh_token":
+		return o.transact(ctx, form, o.refresh)
+	case "":
+		return tokens{}, refuse("invalid_request", "grant_type is missing")
+	}
+	return tokens{}, refuse("unsupported_grant_type", "there are authorization_code and refresh_token")
+}
+
+// transact runs an exchange in one transaction. Some refusals keep what they wrote: a replayed code ends its family.
+func (o *OAuth) transact(ctx context.Context, form url.Values, do func(context.Context, db.Querier, url.Values) (tokens, error)) (out tokens, err error) {
+	var kept error
+	err = o.keys.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		var known *Refusal
+		if out, err = do(ctx, tx, form); errors.As(err, &known) && known.keep {
+			kept = err
+			return nil
+		}
+		return err
+	})
+	if err == nil {
+		err = kept
+	}
+	return out, err
+}
+
+// redeem gives tokens for a code, once. A code that comes again was seen by somebody else: what it gave is taken back.
+func (o *OAuth) redeem(ctx context.Context, tx db.Querier, form url.Values) (tokens, error) {
+	c, err := codeBy(ctx, tx, o.keys.seal.Digest(form.Get("code")))
+	if db.IsNone(err) {
+		return tokens{}, refuse("invalid_grant", "this code is not known")
+	}
+	if err != nil {
+		return tokens{}, err
+	}
+	if c.grantID != "" {
+		return tokens{}, o.replayed(ctx, tx, c.orgID, c.grantID, "this code was used already")
+	}
+	if err := o.mayRedeem(c, form); err != nil {
+		return tokens{}, err
+	}
+	audience, err := o.narrow(c.audience, form["resource"])
+	if err != nil {
+		return tokens{}, err
+	}
+	g := Grant{ID: db.NewID("gra"), UserID: c.userID, ClientID: c.clientID, ClientName: c.clientName, Audience: c.audience,
+		Scopes: c.scopes, CreatedAt: db.At(o.keys.now()), orgID: c.orgID}
+	won, err := useCode(ctx, tx, c.orgID, c.digest, g.ID)
+	if err != nil {
+		return tokens{}, err
+	}
+	if !won { // another request was first, between our look and our write
+		if c, err = codeBy(ctx, tx, c.digest); err != nil {
+			return tokens{}, err
+		}
+		return tokens{}, o.replayed(ctx, tx, c.orgID, c.grantID, "this code was used already")
+	}
+	if err := insertGrant(ctx, tx, g); err != nil {
+		return tokens{}, err
+	}
+	return o.issue(ctx, tx, g, audience, c.scopes)
+}
+
+func (o *OAuth) mayRedeem(c code, form url.Values) error {
+	sum := sha256.Sum256([]byte(form.Get("code_verifier")))
+	sent, given := form["redirect_uri"]
+	switch {
+	case c.clientID != form.Get("client_id"):
+		return refuse("invalid_grant", "this code was given to another client")
+	case !o.keys.now().Before(c.expiresAt.Time):
+		return refuse("invalid_grant", "this code has expired")
+	case given && sent[0] != c.redirectURI:
+		return refuse("invalid_grant", "redirect_uri is not that of the request")
+	case !verifier.MatchString(form.Get("code_verifier")),
+		subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(sum[:])), []byte(c.challenge)) != 1:
+		return refuse("invalid_grant", "code_verifier does not fit")
+	}
+	return nil
+}
+
+// verifier is the form of a code verifier (RFC 7636 §4.1).
+var verifier = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
+
+func (o *OAuth) replayed(ctx context.Context, tx db.Querier, org, grant, why string) error {
+	if err := o.keys.endGrant(ctx, tx, org, grant); err != nil {
+		return err
+	}
+	return &Refusal{"invalid_grant", why + "; what it gave was revoked", true}
+}
+
+// narrow is the audience of a token: what was granted, or those of it that the request names.
+func (o *OAuth) narrow(granted Audiences, resources []string) (Audiences, error) {
+	if len(resources) == 0 {
+		return granted, nil
+	}
+	var named Audiences
+	for _, r := range resources {
+		a, ok := o.audienceOf(r)
+		if !ok || !slices.Contains(granted, a) {
+			return nil, refuse("invalid_target", "resource is not what was granted")
+		}
+		if !slices.Contains(named, a) {
+			named = append(named, a)
+		}
+	}
+	return named, nil
+}
+
+// issue makes an access and a refresh token. The refresh token keeps what was granted, the access token has what it was asked for.
+func (o *OAuth) issue(ctx context.Context, tx db.Querier, g Grant, audience Audiences, scopes []access.Scope) (tokens, error) {
+	s := o.keys
+	now := s.now()
+	out := tokens{Access: newSecret(accessPrefix(s.brand)), Refresh: newSecret(refreshPrefix(s.brand)), Type: "Bearer",
+		Expires: int(accessLife / time.Second), Scope: join(scopes)}
+	err := insertSecret(ctx, tx, secret{orgID: g.orgID, digest: s.seal.Digest(out.Access), kind: "access", audience: audience, scopes: scopes,
+		createdAt: db.At(now), expiresAt: db.At(now.Add(accessLife)), grant: g})
+	if err != nil {
+		return out, err
+	}
+	return out, insertSecret(ctx, tx, secret{orgID: g.orgID, digest: s.seal.Digest(out.Refresh), kind: "refresh", audience: g.Audience, scopes: g.Scopes,
+		createdAt: db.At(now), expiresAt: db.At(now.Add(refreshLife)), grant: g})
+}
+
+// refresh gives new tokens for a refresh token, which is spent by it (RFC 9700 §4.14.2).
+func (o *OAuth) refresh(ctx context.Context, tx db.Querier, form url.Values) (tokens, error) {
+	t, err := o.refreshToken(ctx, tx, form)
+	if err != nil {
+		return tokens{}, err
+	}
+	g, now := t.grant, o.keys.now()
+	if !t.spentAt.IsZero() && o.ReuseWindow <= 0 {
+		return tokens{}, o.replayed(ctx, tx, t.orgID, g.ID, "this token was used already")
+	}
+	if _, err := o.keys.standing(ctx, g); err != nil {
+		return tokens{}, refuse("invalid_grant", "what was granted is over")
+	}
+	if !g.stepUp.IsZero() && now.Before(g.stepUp.Time) {
+		return tokens{}, refuse("invalid_grant", "a scope was missing: ask the person")
+	}
+	if !now.Before(t.expiresAt.Time) {
+		return tokens{}, refuse("invalid_grant", "this token has expired")
+	}
+	audience, err := o.narrow(t.audience, form["resource"])
+	if err != nil {
+		return tokens{}, err
+	}
+	scopes, err := fewer(t.scopes, form.Get("scope"))
+	if err != nil {
+		return tokens{}, err
+	}
+	out, err := o.issue(ctx, tx, g, audience, scopes)
+	if err != nil {
+		return out, err
+	}
+	return out, o.spend(ctx, tx, t, o.keys.seal.Digest(out.Refresh))
+}
+
+// refreshToken finds the token that is to be spent.
+func (o *OAuth) refreshToken(ctx context.Context, tx db.Querier, form url.Values) (secret, error) {
+	text := form.Get("refresh_token")
+	if !formed(refreshPrefix(o.keys.brand), text) {
+		return secret{}, refuse("invalid_grant", "this token is not known")
+	}
+	t, err := secretBy(ctx, tx, o.keys.seal.Digest(text))
+	switch {
+	case db.IsNone(err) || err == nil && t.kind != "refresh":
+		return t, refuse("invalid_grant", "this token is not known")
+	case err != nil:
+		return t, err
+	case t.grant.ClientID != form.Get("client_id"):
+		return t, refuse("invalid_grant", "this token was given to another client")
+	}
+	return t, nil
+}
+
+// spend marks a refresh token as used. One that was used before is in two hands: its family is revoked, unless who lost the answer
+// may ask once more.
+func (o *OAuth) spend(ctx context.Context, tx db.Querier, t secret, next string) error {
+	now := o.keys.now()
+	if t.spentAt.IsZero() {
+		won, err := spend(ctx, tx, t.orgID, t.digest, next, db.At(now))
+		if err != nil || won {
+			return err
+		}
+	}
+	if again, err := o.lostAnswer(ctx, tx, t, now); err != nil || again {
+		return err
+	}
+	return o.replayed(ctx, tx, t.orgID, t.grant.ID, "this token was used already")
+}
+
+// lostAnswer reports whether a spent token may be used once more: within the window, and while nobody used what it was spent for.
+func (o *OAuth) lostAnswer(ctx context.Context, tx db.Querier, t secret, now time.Time) (bool, error) {
+	if o.ReuseWindow <= 0 || t.spentAt.IsZero() || now.After(t.spentAt.Add(o.ReuseWindow)) {
+		return false, nil
+	}
+	heir, err := secretBy(ctx, tx, t.next)
+	if db.IsNone(err) {
+		return false, nil
+	}
+	if err != nil || !heir.spentAt.IsZero() {
+		return false, err
+	}
+	return spend(ctx, tx, heir.orgID, heir.digest, heir.digest, db.At(now.Add(-2*time.Minute)))
+}
+
+// fewer are the scopes that a refresh asks for: all, or some of what was granted.
+func fewer(granted []access.Scope, asked string) ([]access.Scope, error) {
+	if asked == "" {
+		return granted, nil
+	}
+	var all []access.Scope
+	for word := range strings.FieldsSeq(asked) {
+		s := access.Scope(word)
+		if !slices.Contains(granted, s) {
+			return nil, refuse("invalid_scope", word+" was not granted")
+		}
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,162 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// A Grant is what a person gave to a program. Its tokens end with it.
+type Grant struct {
+	ID         string
+	UserID     string
+	ClientID   string
+	ClientName string
+	Audience   Audiences
+	Scopes     []access.Scope
+	CreatedAt  db.Time
+	LastUsedAt db.Time
+	LastUsedIP string
+
+	orgID      string
+	revokedAt  db.Time
+	stepUp     db.Time // until when a refresh is answered as if the grant were over
+	role       string
+	userStatus string
+}
+
+const grantPrefix = "gra_"
+
+// Ceiling is the most that a person of the organisation may let programs and keys do: what the role and the plan allow. Owners and
+// administrators of an organisation that has no partner above it may be partners themselves.
+func (s *Service) Ceiling(o org.Organization, role string) []access.Scope {
+	held := access.RoleScopes(role)
+	if (role == "owner" || role == "admin") && o.ParentID == nil && !o.Sandbox() {
+		held = access.All()
+	}
+	return s.orgs.Scopes(o, held)
+}
+
+// verifyAccess says whose access token it is. What it may do is what was granted, as far as the person may still do it.
+func (s *Service) verifyAccess(ctx context.Context, token string, at Audience, e access.Environment, source netip.Addr) (access.Principal, error) {
+	t, err := s.accessToken(ctx, token)
+	if db.IsNone(err) {
+		return access.Principal{}, op.Fail("unauthenticated", "this token is not known")
+	}
+	if err != nil {
+		return access.Principal{}, fmt.Errorf("look token up: %w", err)
+	}
+	p := access.Principal{OrgID: t.orgID, UserID: t.grant.UserID, KeyID: t.grant.ID, KeyName: t.grant.ClientName, Kind: access.OAuthToken,
+		Environment: e, Source: source}
+	switch {
+	case !s.now().Before(t.expiresAt.Time):
+		return p, op.Fail("token_expired", "this token has expired")
+	case !slices.Contains(t.audience, at):
+		return p, op.Fail("unauthenticated", "this token is for another resource")
+	case e != access.Live:
+		return p, op.Fail("wrong_environment", "tokens of people work outside the sandbox only")
+	}
+	o, err := s.standing(ctx, t.grant)
+	if err != nil {
+		return p, err
+	}
+	s.used.note(p.KeyID, p.OrgID, db.At(s.now()), source)
+	p.Scopes, p.Timezone, p.Limits = access.Among(t.scopes, s.Ceiling(o, t.grant.role)), o.Timezone, limitsOf(o)
+	return p, nil
+}
+
+// standing is the organisation of a grant that may be used; else the error says why it may not.
+func (s *Service) standing(ctx context.Context, g Grant) (o org.Organization, err error) {
+	switch {
+	case !g.revokedAt.IsZero():
+		return o, op.Fail("unauthenticated", "this was revoked")
+	case g.userStatus != "active" && g.userStatus != "invited":
+		return o, op.Fail("unauthenticated", "the person who granted this is "+g.userStatus)
+	}
+	if o, err = s.orgs.Get(ctx, g.orgID); err != nil {
+		return o, fmt.Errorf("find the organisation of a grant: %w", err)
+	}
+	if o.Barred() {
+		return o, op.Fail("org_suspended", "the organisation is "+string(o.Status))
+	}
+	return o, nil
+}
+
+func (s *Service) grantOf(ctx context.Context, org, id string) (Grant, org.Organization, error) {
+	g, err := getGrant(ctx, s.db.Read(ctx), org, id)
+	if db.IsNone(err) {
+		err = op.Fail("unauthenticated", "this was revoked")
+	}
+	if err != nil {
+		return g, noOrg, err
+	}
+	o, err := s.standing(ctx, g)
+	return g, o, err
+}
+
+var noOrg org.Organization
+
+// Grants are what a person gave to programs and did not take back, newest first.
+func (s *Service) Grants(ctx context.Context, org, user string) ([]Grant, error) {
+	return grantsOf(ctx, s.db.Read(ctx), org, user)
+}
+
+// RevokeGrant takes back what a person gave to a program; the program has to ask again.
+func (s *Service) RevokeGrant(ctx context.Context, tx db.Querier, org, user, id string) error {
+	g, err := getGrant(ctx, tx, org, id)
+	if db.IsNone(err) || err == nil && g.UserID != user {
+		return op.NotFound("grant")
+	}
+	if err != nil {
+		return fmt.Errorf("find grant: %w", err)
+	}
+	if err := forgetConsent(ctx, tx, g); err != nil {
+		return fmt.Errorf("forget consent: %w", err)
+	}
+	return s.endGrant(ctx, tx, org, id)
+}
+
+// endGrant ends a grant and all its tokens.
+func (s *Service) endGrant(ctx context.Context, tx db.Querier, org, id string) error {
+	if err := revokeGrant(ctx, tx, org, id, db.At(s.now())); err != nil {
+		return fmt.Errorf("revoke grant: %w", err)
+	}
+	s.changed(tx, "")
+	return nil
+}
+
+// Audience is one of our resources that tokens are made for.
+type Audience string
+
+// The resources: the API, and the tool server.
+const (
+	REST Audience = "rest"
+	MCP  Audience = "mcp"
+)
+
+// Audiences are the resources that a token is good for.
+type Audiences []Audience
+
+// String joins them for the database.
+func (a Audiences) String() string {
+	words := make([]string, len(a))
+	for i, x := range a {
+		words[i] = string(x)
+	}
+	return strings.Join(words, " ")
+}
+
+func audiences(text string) Audiences {
+	var all Audiences
+	for word := range strings.FieldsSeq(text) {
+		all = append(all, Audience(word))
+	}
+	return all
+}

@@ -1,0 +1,557 @@
+package auth_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/internal/identity/auth"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+)
+
+const (
+	base     = "https://voice.example.com"
+	issuer   = base + "/auth"
+	verifier = "a-verifier-of-more-than-forty-three-characters-0"
+	callback = "http://127.0.0.1:33418/callback"
+)
+
+// server is an authorization server with one person.
+type server struct {
+	*house
+	t      *testing.T
+	db     *db.DB
+	oauth  *auth.OAuth
+	mux    *http.ServeMux
+	person auth.Asked
+	users  *user.Service
+}
+
+func serve(t *testing.T, d *db.DB, change ...func(*auth.OAuthConfig)) *server {
+	t.Helper()
+	h := build(t, d)
+	now := func() time.Time { return h.now }
+	b := bus.New()
+	s := &server{house: h, t: t, db: d, mux: http.NewServeMux()}
+	s.users = user.New(d, h.orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(h.now) }}, b, now)
+	s.users.OnRemove = append(s.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
+		return h.RemoveUser(ctx, tx, r.OrgID, r.UserID)
+	})
+	c := auth.OAuthConfig{BaseURL: base, Register: true, Callbacks: []string{"https://assistant.example.com/back"}, Limiter: access.NewLimiter(now),
+		Log: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&c)
+	}
+	s.oauth = auth.NewOAuth(h.Service, c)
+	s.oauth.Mount(s.mux)
+	s.person = s.add("ada@example.com", "admin")
+	return s
+}
+
+func (s *server) add(email, role string) auth.Asked {
+	s.t.Helper()
+	u, err := s.users.Create(context.Background(), s.org.ID, user.Fresh{Email: email, FirstName: "Ada", Role: role})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return auth.Asked{Org: s.org, UserID: u.ID, Role: role}
+}
+
+// request is an authorization request that is in order, but for changes "name", "value", …; "-" leaves one out.
+func request(changes ...string) url.Values {
+	sum := sha256.Sum256([]byte(verifier))
+	q := url.Values{"response_type": {"code"}, "client_id": {"soniq-assistant"}, "redirect_uri": {callback}, "state": {"xyz"},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+		"scope": {"calls:read calls:write contacts:read"}, "resource": {base + "/mcp/sse"}}
+	return with(q, changes...)
+}
+
+func with(q url.Values, changes ...string) url.Values {
+	for i := 0; i+1 < len(changes); i += 2 {
+		if q.Set(changes[i], changes[i+1]); changes[i+1] == "-" {
+			q.Del(changes[i])
+		}
+	}
+	return q
+}
+
+// agree has the person agree to a request, and returns the code.
+func (s *server) agree(q url.Values, scopes ...access.Scope) string {
+	s.t.Helper()
+	a, _, err := s.oauth.Ask(context.Background(), q)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if scopes == nil {
+		scopes = a.Scopes
+	}
+	var to string
+	err = s.db.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) (err error) {
+		to, err = s.oauth.Agree(ctx, tx, a, s.person, scopes)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	u, err := url.Parse(to)
+	if err != nil || u.Query().Get("iss") != issuer || u.Query().Get("state") != q.Get("state") {
+		s.t.Fatalf("led to %s, %v", to, err)
+	}
+	return u.Query().Get("code")
+}
+
+// reply is an answer of an endpoint.
+type reply struct {
+	Status       int
+	Header       http.Header
+	Error        string `json:"error"`
+	Access       string `json:"access_token"`
+	Refresh      string `json:"refresh_token"`
+	Scope        string
+	ClientID     string   `json:"client_id"`
+	RedirectURIs []string `json:"redirect_uris"`
+	Active       bool
+	Subject      string `json:"sub"`
+	Text         string `json:"-"`
+}
+
+func (s *server) post(path string, form url.Values, header ...string) reply {
+	r := httptest.NewRequest("POST", base+path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return s.do(r)
+}
+
+func (s *server) do(r *http.Request) reply {
+	w := httptest.NewRecorder()
+	s.mux.ServeHTTP(w, r.WithContext(op.WithSource(r.Context(), here)))
+	a := reply{Status: w.Code, Header: w.Header(), Text: w.Body.String()}
+	_ = json.Unmarshal(w.Body.Bytes(), &a)
+	return a
+}
+
+func (s *server) redeem(code string, changes ...string) reply {
+	return s.post("/auth/oauth/token", with(url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"soniq-assistant"},
+		"redirect_uri": {callback}, "code_verifier": {verifier}, "resource": {base + "/mcp/sse"}}, changes...))
+}
+
+func (s *server) refresh(token string, changes ...string) reply {
+	return s.post("/auth/oauth/token", with(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {"soniq-assistant"}}, changes...))
+}
+
+// tokens are those of a person who agreed to everything.
+func (s *server) tokens(changes ...string) reply {
+	s.t.Helper()
+	q := request(changes...)
+	a := s.redeem(s.agree(q), "client_id", q.Get("client_id"), "redirect_uri", q.Get("redirect_uri"), "resource", "-")
+	if a.Status != 200 || a.Header.Get("Cache-Control") != "no-store" {
+		s.t.Fatalf("%d %s", a.Status, a.Text)
+	}
+	return a
+}
+
+// opens is the code with which a token is refused at a resource; "" where it is good.
+func (s *server) opens(token string, at auth.Audience) string {
+	_, err := s.VerifyFor(context.Background(), token, at, access.Live, here)
+	var known *op.Error
+	if errors.As(err, &known) {
+		return known.Code
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ""
+}
+
+func (s *server) wants(a reply, code, what string) {
+	s.t.Helper()
+	if a.Error != code || a.Status < 400 {
+		s.t.Errorf("%s: %d %s, want %s", what, a.Status, a.Text, code)
+	}
+}
+
+// each runs a test against a server on each database.
+func each(t *testing.T, run func(s *server), change ...func(*auth.OAuthConfig)) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(serve(t, d, change...)) })
+}
+
+func TestAProgramGetsTokensForWhatThePersonAgreedTo(t *testing.T) {
+	each(t, func(s *server) {
+		a := s.redeem(s.agree(request(), access.CallsRead, access.ContactsRead)) // calls:write was unticked
+		if a.Status != 200 || a.Scope != "calls:read contacts:read" || !strings.HasPrefix(a.Access, "soniq_at_") || !strings.HasPrefix(a.Refresh, "soniq_rt_") {
+			s.t.Fatalf("%d %s", a.Status, a.Text)
+		}
+		p, err := s.VerifyFor(context.Background(), a.Access, auth.MCP, access.Live, here)
+		if err != nil || p.UserID != s.person.UserID || p.OrgID != s.org.ID || p.Kind != access.OAuthToken || p.KeyName != "soniq-assistant" ||
+			fmt.Sprint(p.Scopes) != "[calls:read contacts:read]" || p.Limits.ReadsPerMinute == 0 {
+			s.t.Errorf("principal %+v, %v", p, err)
+		}
+		if err := s.Valid(context.Background(), p); err != nil {
+			s.t.Error(err)
+		}
+		if code := s.opens(a.Access, auth.REST); code != "unauthenticated" {
+			s.t.Errorf("a token for the tools at the API: %q", code)
+		}
+		b := s.tokens("resource", base+"/api/v1")
+		if s.opens(b.Access, auth.MCP) != "unauthenticated" || s.opens(b.Access, auth.REST) != "" {
+			s.t.Error("a token for the API is not for the API alone")
+		}
+		if _, err := s.Verify(context.Background(), b.Access, access.Sandbox, here); err == nil {
+			s.t.Error("a person's token works in the sandbox")
+		}
+		if s.opens(a.Refresh, auth.MCP) != "unauthenticated" {
+			s.t.Error("a refresh token opens something")
+		}
+	})
+}
+
+func TestWrongAuthorizationRequestsAreRefused(t *testing.T) {
+	each(t, func(s *server) {
+		mine := s.register(`{"client_name":"Mine","redirect_uris":["https://mine.example/cb","http://localhost/cb"]}`).ClientID
+		for _, c := range []struct {
+			code, changes string
+			led           bool
+		}{
+			{"invalid_request", "code_challenge -", true}, {"invalid_request", "code_challenge_method plain", true},
+			{"invalid_request", "code_challenge_method -", true}, {"invalid_request", "code_challenge short", true},
+			{"invalid_target", "resource https://other.example/mcp", true}, {"invalid_target", "resource " + base + "/account", true},
+			{"unsupported_response_type", "response_type token", true}, {"unsupported_response_type", "response_type -", true},
+			{"invalid_scope", "scope calls:everything", true}, {"invalid_request", "response_mode fragment", true}, {"consent_required", "prompt none", true},
+			{"invalid_scope", "client_id " + mine + " redirect_uri https://mine.example/cb scope partners:read", true},
+			{"invalid_client", "client_id nobody", false}, {"invalid_client", "client_id -", false},
+			{"invalid_request", "redirect_uri https://evil.example/callback", false}, {"invalid_request", "redirect_uri http://127.0.0.1:1/evil", false},
+			{"invalid_request", "redirect_uri http://evil.example/callback", false}, {"invalid_request", "redirect_uri -", false},
+			{"invalid_request", "redirect_uri javascript://127.0.0.1/callback", false}, {"invalid_request", "redirect_uri http://127.0.0.1.evil.example/callback", false},
+			{"invalid_request", "client_id " + mine + " redirect_uri https://mine.example/cb/more", false},
+			{"invalid_request", "client_id " + mine + " redirect_uri https://mine.example/cb?x=1", false},
+			{"invalid_request", "client_id " + mine + " redirect_uri http://localhost:99/other", false},
+		} {
+			_, to, err := s.oauth.Ask(context.Background(), request(strings.Fields(c.changes)...))
+			var r *auth.Refusal
+			if !errors.As(err, &r) || r.Code != c.code || c.led != (to != "") {
+				s.t.Errorf("%s: %v, led to %q, want %s", c.changes, err, to, c.code)
+			}
+			u, _ := url.Parse(to)
+			if q := u.Query(); to != "" && (q.Get("error") != c.code || q.Get("iss") != issuer || q.Get("state") != "xyz") {
+				s.t.Errorf("%s: led to %s", c.changes, to)
+			}
+		}
+		for _, good := range []string{"redirect_uri http://localhost:5/callback", "redirect_uri http://[::1]:7/oauth/callback", "redirect_uri https://assistant.example.com/back",
+			"client_id " + mine + " redirect_uri http://localhost:4711/cb", "scope offline_access", "resource -", "scope partners:read"} {
+			if _, _, err := s.oauth.Ask(context.Background(), request(strings.Fields(good)...)); err != nil {
+				s.t.Errorf("%s: %v", good, err)
+			}
+		}
+		part := request(strings.Fields("client_id " + mine + " redirect_uri https://mine.example/cb")...)
+		part.Set("scope", "partners:read calls:read partners:write") // as those ask who want all that there is
+		if a, _, err := s.oauth.Ask(context.Background(), part); err != nil || !slices.Equal(a.Scopes, []access.Scope{access.CallsRead}) {
+			s.t.Errorf("all that there is: %v, %v", a.Scopes, err)
+		}
+		q := request("state", "-")
+		q.Add("redirect_uri", callback)
+		if _, to, err := s.oauth.Ask(context.Background(), q); err == nil || to != "" {
+			s.t.Error("two redirect addresses are taken")
+		}
+	})
+}
+
+func TestWrongExchangesAreRefused(t *testing.T) {
+	each(t, func(s *server) {
+		for _, c := range [][]string{
+			{"invalid_grant", "code_verifier", "another-verifier-of-more-than-forty-three-characters"}, {"invalid_grant", "code_verifier", "-"},
+			{"invalid_grant", "client_id", "client_other"}, {"invalid_client", "client_id", "-"}, {"invalid_target", "resource", base + "/api/v1"},
+			{"invalid_target", "resource", "https://other.example/"}, {"invalid_grant", "redirect_uri", callback + "x"},
+			{"unsupported_grant_type", "grant_type", "password"}, {"unsupported_grant_type", "grant_type", "client_credentials"}, {"invalid_request", "grant_type", "-"},
+			{"invalid_grant", "code", "soniq_ac_nonsense"},
+		} {
+			s.wants(s.redeem(s.agree(request()), c[1:]...), c[0], strings.Join(c[1:], " "))
+		}
+		if a := s.redeem(s.agree(request()), "redirect_uri", "-", "resource", "-"); a.Status != 200 {
+			s.t.Errorf("without redirect_uri: %s", a.Text)
+		}
+		code := s.agree(request())
+		s.now = s.now.Add(time.Minute)
+		s.wants(s.redeem(code), "invalid_grant", "a code of a minute ago")
+		twice := url.Values{"grant_type": {"authorization_code", "refresh_token"}, "client_id": {"soniq-assistant"}}
+		s.wants(s.post("/auth/oauth/token", twice), "invalid_request", "a parameter twice")
+		s.wants(s.post("/auth/oauth/token", url.Values{}, "Content-Type", "application/json"), "invalid_request", "JSON")
+	})
+}
+
+func TestACodeIsGoodOnce(t *testing.T) {
+	each(t, func(s *server) {
+		code := s.agree(request())
+		a := s.redeem(code)
+		s.wants(s.redeem(code), "invalid_grant", "the second time")
+		if s.opens(a.Access, auth.MCP) != "unauthenticated" {
+			s.t.Error("the token of a replayed code is good")
+		}
+		s.wants(s.refresh(a.Refresh), "invalid_grant", "the refresh token of a replayed code")
+		code = s.agree(request())
+		var all sync.WaitGroup
+		good := make(chan reply, 20)
+		for range 20 {
+			all.Go(func() {
+				if a := s.redeem(code); a.Status == 200 {
+					good <- a
+				}
+			})
+		}
+		all.Wait()
+		if len(good) != 1 {
+			s.t.Errorf("%d of 20 requests got tokens for one code", len(good))
+		}
+	})
+}
+
+func TestRefreshTokensRotate(t *testing.T) {
+	each(t, func(s *server) {
+		a := s.tokens()
+		b := s.refresh(a.Refresh, "scope", "calls:read")
+		if b.Status != 200 || b.Scope != "calls:read" || b.Refresh == a.Refresh || s.opens(b.Access, auth.MCP) != "" {
+			s.t.Fatalf("%d %s", b.Status, b.Text)
+		}
+		s.wants(s.refresh(b.Refresh, "scope", "calls:read users:admin"), "invalid_scope", "more scopes")
+		s.wants(s.refresh(b.Refresh, "resource", base), "invalid_target", "another resource")
+		s.wants(s.refresh(b.Refresh, "client_id", "client_x"), "invalid_grant", "another client")
+		c := s.refresh(b.Refresh)
+		if c.Status != 200 || c.Scope != "calls:read calls:write contacts:read" {
+			s.t.Fatalf("what was granted is not whole again: %s", c.Text)
+		}
+		s.wants(s.refresh(a.Refresh), "invalid_grant", "a spent token")
+		s.wants(s.refresh(c.Refresh), "invalid_grant", "its family")
+		if s.opens(c.Access, auth.MCP) != "unauthenticated" {
+			s.t.Error("the family's access token is good")
+		}
+		d := s.tokens()
+		s.now = s.now.Add(59 * 24 * time.Hour)
+		if d = s.refresh(d.Refresh); d.Status != 200 {
+			s.t.Fatal("a refresh token of 59 days is refused")
+		}
+		s.now = s.now.Add(time.Hour)
+		if s.opens(d.Access, auth.MCP) != "token_expired" {
+			s.t.Error("an access token of an hour is good")
+		}
+		s.now = s.now.Add(60 * 24 * time.Hour)
+		s.wants(s.refresh(d.Refresh), "invalid_grant", "60 days unused")
+	})
+}
+
+func TestWhoLostTheAnswerMayAskOnceMoreWhereThatIsSet(t *testing.T) {
+	each(t, func(s *server) {
+		a := s.tokens()
+		if s.refresh(a.Refresh).Status != 200 {
+			s.t.Fatal("not refreshed")
+		}
+		b := s.refresh(a.Refresh) // the answer was lost
+		if b.Status != 200 {
+			s.t.Fatalf("%s", b.Text)
+		}
+		if b = s.refresh(b.Refresh); b.Status != 200 {
+			s.t.Fatalf("%s", b.Text)
+		}
+		s.wants(s.refresh(a.Refresh), "invalid_grant", "once too often")
+		s.wants(s.refresh(b.Refresh), "invalid_grant", "its family")
+		c := s.tokens()
+		s.refresh(c.Refresh)
+		s.now = s.now.Add(31 * time.Second)
+		s.wants(s.refresh(c.Refresh), "invalid_grant", "too late")
+	}, func(c *auth.OAuthConfig) { c.ReuseWindow = 30 * time.Second })
+}
+
+func TestRevokedTokensAreDead(t *testing.T) {
+	each(t, func(s *server) {
+		a, b := s.tokens(), s.tokens()
+		if r := s.post("/auth/oauth/revoke", url.Values{"token": {a.Access}, "client_id": {"soniq-assistant"}}); r.Status != 200 {
+			s.t.Fatalf("%d %s", r.Status, r.Text)
+		}
+		if s.opens(a.Access, auth.MCP) != "unauthenticated" || s.refresh(a.Refresh).Status != 200 {
+			s.t.Error("revoking an access token ends more, or less, than it")
+		}
+		s.wants(s.post("/auth/oauth/revoke", url.Values{"token": {b.Refresh}, "client_id": {"client_x"}}), "invalid_grant", "another client")
+		s.post("/auth/oauth/revoke", url.Values{"token": {b.Refresh}})
+		if s.opens(b.Access, auth.MCP) != "unauthenticated" {
+			s.t.Error("revoking a refresh token leaves its access token")
+		}
+		s.wants(s.refresh(b.Refresh), "invalid_grant", "a revoked refresh token")
+		if r := s.post("/auth/oauth/revoke", url.Values{"token": {"nonsense"}}); r.Status != 200 {
+			s.t.Error("an unknown token cannot be revoked")
+		}
+		c := s.tokens()
+		if err := s.db.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
+			return s.RemoveUser(ctx, tx, s.org.ID, s.person.UserID)
+		}); err != nil {
+			s.t.Fatal(err)
+		}
+		if s.opens(c.Access, auth.MCP) != "unauthenticated" {
+			s.t.Error("the token of who was removed is good")
+		}
+	})
+}
+
+func TestATokenCanDoNoMoreThanItsPerson(t *testing.T) {
+	each(t, func(s *server) {
+		s.person = s.add("bob@example.com", "viewer")
+		a := s.redeem(s.agree(request("scope", "calls:read calls:write users:admin")))
+		if a.Scope != "calls:read" {
+			s.t.Errorf("a viewer gave away %q", a.Scope)
+		}
+		s.person.Role = "admin" // as the page believed; the record says viewer
+		b := s.redeem(s.agree(request("scope", "calls:read users:admin")))
+		if p, err := s.VerifyFor(context.Background(), b.Access, auth.MCP, access.Live, here); err != nil || fmt.Sprint(p.Scopes) != "[calls:read]" {
+			s.t.Errorf("after the role changed: %v, %v", p.Scopes, err)
+		}
+	})
+}
+
+func TestAfterARefusalForWantOfAScopeTheProgramAsksThePerson(t *testing.T) {
+	each(t, func(s *server) {
+		a := s.tokens()
+		p, err := s.VerifyFor(context.Background(), a.Access, auth.MCP, access.Live, here)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if err := s.StepUp(context.Background(), p); err != nil {
+			s.t.Fatal(err)
+		}
+		s.wants(s.refresh(a.Refresh), "invalid_grant", "a refresh right after the refusal")
+		s.now = s.now.Add(11 * time.Second)
+		if s.refresh(a.Refresh).Status != 200 {
+			s.t.Error("the token was spent")
+		}
+		want := `Bearer error="insufficient_scope", scope="calls:read calls:write users:admin", resource_metadata="` + base + `/.well-known/oauth-protected-resource/mcp/sse"`
+		if got := s.oauth.ChallengeScopes("/mcp/sse", []access.Scope{access.CallsRead, access.CallsWrite}, []access.Scope{access.UsersAdmin}); got != want {
+			s.t.Errorf("challenge %s", got)
+		}
+	})
+}
+
+func (s *server) register(body string) reply {
+	return s.do(httptest.NewRequest("POST", base+"/auth/oauth/register", strings.NewReader(body)))
+}
+
+func TestClientsRegisterThemselves(t *testing.T) {
+	each(t, func(s *server) {
+		a := s.register(`{"client_name":"My\u202e  assistant\n","redirect_uris":["https://a.example/cb"],"token_endpoint_auth_method":"client_secret_basic","unknown":1}`)
+		if a.Status != 201 || a.ClientID == "" || !strings.Contains(a.Text, `"client_name":"My assistant"`) || !strings.Contains(a.Text, `"token_endpoint_auth_method":"none"`) {
+			s.t.Fatalf("%d %s", a.Status, a.Text)
+		}
+		if got := s.redeem(s.agree(request("client_id", a.ClientID, "redirect_uri", "https://a.example/cb")), "client_id", a.ClientID, "redirect_uri", "https://a.example/cb"); got.Status != 200 {
+			s.t.Errorf("%s", got.Text)
+		}
+		for _, bad := range []string{`{"redirect_uris":["http://a.example/cb"]}`, `{"redirect_uris":["custom:/cb"]}`, `{"redirect_uris":[]}`, `{}`,
+			`{"redirect_uris":["https://a.example/cb#x"]}`, `{"redirect_uris":["https://u:p@a.example/cb"]}`} {
+			s.wants(s.register(bad), "invalid_redirect_uri", bad)
+		}
+		s.wants(s.register(`[`), "invalid_client_metadata", "no JSON")
+		s.wants(s.register(`{"client_name":"`+strings.Repeat("x", 70<<10)+`"}`), "invalid_client_metadata", "70 KB")
+		for range 100 {
+			a = s.register(`{"redirect_uris":["https://a.example/cb"]}`)
+		}
+		if a.Status != 429 || a.Header.Get("Retry-After") == "" {
+			s.t.Errorf("a flood of registrations: %d", a.Status)
+		}
+	})
+}
+
+func TestRegistrationCanBeTurnedOff(t *testing.T) {
+	each(t, func(s *server) {
+		if a := s.register(`{"redirect_uris":["https://a.example/cb"]}`); a.Status != 404 {
+			s.t.Errorf("%d %s", a.Status, a.Text)
+		}
+		if a := s.get("/auth/.well-known/oauth-authorization-server"); strings.Contains(a.Text, "registration_endpoint") {
+			s.t.Error("the metadata names an endpoint that is not there")
+		}
+	}, func(c *auth.OAuthConfig) { c.Register = false })
+}
+
+func (s *server) get(path string) reply { return s.do(httptest.NewRequest("GET", base+path, nil)) }
+
+func TestTheServerAndItsResourcesAreDescribed(t *testing.T) {
+	each(t, func(s *server) {
+		for _, path := range []string{"/auth/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/auth"} {
+			a := s.get(path)
+			for _, want := range []string{`"issuer":"` + issuer + `"`, `"code_challenge_methods_supported":["S256"]`, `"authorization_response_iss_parameter_supported":true`,
+				`"client_id_metadata_document_supported":true`, `"registration_endpoint":"` + issuer + `/oauth/register"`} {
+				if !strings.Contains(a.Text, want) {
+					s.t.Errorf("%s lacks %s: %s", path, want, a.Text)
+				}
+			}
+			if strings.Contains(a.Text, "offline_access") || a.Header.Get("Access-Control-Allow-Origin") != "*" {
+				s.t.Errorf("%s: %s", path, a.Text)
+			}
+		}
+		for path, resource := range map[string]string{"/.well-known/oauth-protected-resource": "", "/.well-known/oauth-protected-resource/mcp/sse": "/mcp/sse",
+			"/.well-known/oauth-protected-resource/mcp": "/mcp", "/mcp/.well-known/oauth-protected-resource": "/mcp", "/.well-known/oauth-protected-resource/api/v1": "/api/v1"} {
+			a := s.get(path)
+			var m struct {
+				Resource string
+				Servers  []string       `json:"authorization_servers"`
+				Scopes   []access.Scope `json:"scopes_supported"`
+			}
+			if err := json.Unmarshal([]byte(a.Text), &m); err != nil || m.Resource != base+resource || fmt.Sprint(m.Servers) != "["+issuer+"]" || len(m.Scopes) != 15 {
+				s.t.Errorf("%s: %s", path, a.Text)
+			}
+		}
+	})
+}
+
+func TestTokensAreIntrospectedByTheirOrganisation(t *testing.T) {
+	each(t, func(s *server) {
+		a := s.tokens()
+		_, admin := s.mint(s.t, auth.Request{})
+		_, caller := s.mint(s.t, auth.Request{Scopes: []access.Scope{access.CallsRead}})
+		other, err := s.orgs.Create(context.Background(), "Other", "GB")
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		stranger, err := s.Mint(context.Background(), auth.Request{OrgID: other.ID, Name: "x", Scopes: access.RoleScopes("admin")})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		ask := func(token, with string) reply {
+			return s.post("/auth/oauth/introspect", url.Values{"token": {token}}, "Authorization", "Bearer "+with)
+		}
+		for _, token := range []string{a.Access, a.Refresh} {
+			if got := ask(token, admin); !got.Active || got.Subject != s.person.UserID || got.Scope != "calls:read calls:write contacts:read" {
+				s.t.Errorf("%d %s", got.Status, got.Text)
+			}
+		}
+		if !ask(a.Access, a.Access).Active {
+			s.t.Error("a token is told nothing of itself")
+		}
+		for what, got := range map[string]reply{"without the scope": ask(a.Access, caller), "from elsewhere": ask(a.Access, *stranger.Secret), "nonsense": ask("nonsense", admin)} {
+			if got.Status != 200 || strings.TrimSpace(got.Text) != `{"active":false}` {
+				s.t.Errorf("%s: %d %s", what, got.Status, got.Text)
+			}
+		}
+		if got := ask(a.Access, "nonsense"); got.Status != 401 {
+			s.t.Errorf("without a credential: %d", got.Status)
+		}
+		s.refresh(a.Refresh)
+		if ask(a.Refresh, admin).Active {
+			s.t.Error("a spent token is active")
+		}
+	})
+}

@@ -1,0 +1,295 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with its keys.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("me.get", "GET /me", access.Any, "Show whose credential this is and what it may do", s.Me),
+		op.New("apikeys.list", "GET /api-keys", access.UsersAdmin, "List API keys, newest first", s.List),
+		op.New("apikeys.create", "POST /api-keys", access.UsersAdmin, "Make an API key", s.Create).Status(201),
+		op.Delete("apikeys.delete", "DELETE /api-keys/{id}", access.UsersAdmin, "Revoke an API key", s.Revoke),
+		op.New("apikeys.rotate", "POST /api-keys/{id}/rotate", access.UsersAdmin, "Replace an API key by a new one", s.Rotate).Status(201),
+	}
+}
+
+// Me is whose credential a request carries and what it may do.
+type Me struct {
+	Organization Home           `json:"organization"`
+	Credential   Credential     `json:"credential"`
+	Scopes       []access.Scope `json:"scopes" nullable:"false"`
+	Environment  string         `json:"environment" enum:"live,test"`
+	Limits       org.Limits     `json:"limits"`
+	User         *Person        `json:"user"`
+}
+
+// Home is the organisation of a credential.
+type Home struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Status   org.Status `json:"status"`
+	Country  string     `json:"country"`
+	Timezone string     `json:"timezone"`
+}
+
+// Credential is what the request was made with.
+type Credential struct {
+	Type string      `json:"type" enum:"api_key,oauth"`
+	ID   string      `json:"id"`
+	Name string      `json:"name"`
+	Kind access.Kind `json:"kind" enum:"standard,partner,oauth"`
+}
+
+// Person is the user a credential belongs to.
+type Person struct {
+	ID    string `json:"id"`
+	Email string `json:"email"`
+	Name  string `json:"name"`
+	Role  string `json:"role"`
+}
+
+// Me answers who is asking.
+func (s *Service) Me(ctx context.Context, _ *struct{}) (*op.Out[Me], error) {
+	p, _ := access.From(ctx)
+	o, err := s.orgs.Get(ctx, p.OrgID)
+	if err != nil {
+		return nil, fmt.Errorf("get organisation: %w", err)
+	}
+	me := Me{Organization: Home{o.ID, o.Name, o.Status, o.Country, o.Timezone}, Scopes: p.Scopes, Limits: o.Limits,
+		Credential:  Credential{Type: "api_key", ID: p.KeyID, Name: p.KeyName, Kind: p.Kind},
+		Environment: o.Environment}
+	if p.Kind == access.OAuthToken {
+		me.Credential.Type = "oauth"
+	}
+	if p.UserID != "" {
+		u, err := holder(ctx, s.db.Read(ctx), p.OrgID, p.UserID)
+		if err != nil {
+			return nil, fmt.Errorf("get the key's user: %w", err)
+		}
+		me.User = &u
+	}
+	return op.OK(me)
+}
+
+// ListIn asks for a page of keys.
+type ListIn struct{ op.Paging }
+
+// List returns the organisation's keys; a live credential sees those of the sandbox twin too.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Key]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	twin, err := s.orgs.Twin(ctx, access.Org(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("find sandbox twin: %w", err)
+	}
+	rows, err := list(ctx, s.db.Read(ctx), access.Org(ctx), twin, after.ID, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	page := op.Paged(ctx, in.Paging, rows, func(k Key) op.Position { return op.Position{ID: k.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return ofOrgs(access.Org(ctx), twin).Count(ctx, s.db.Read(ctx)) })
+}
+
+// CreateIn is a wish for a key.
+type CreateIn struct{ Body NewKey }
+
+// NewKey describes the key to make.
+type NewKey struct {
+	Name        string         `json:"name" doc:"What it is for" example:"billing"`
+	Kind        access.Kind    `json:"kind,omitempty" enum:"standard,partner" default:"standard"`
+	Environment string         `json:"environment,omitempty" enum:"live,test" doc:"Where it works; the environment of this request unless given"`
+	Scopes      []access.Scope `json:"scopes" nullable:"false" doc:"No more than this credential holds itself"`
+	UserID      string         `json:"user_id,omitempty" doc:"The user it acts for"`
+	AllowedIPs  []string       `json:"allowed_ips,omitempty" doc:"Addresses and networks it may be used from" example:"[\"192.0.2.0/24\"]"`
+	ExpiresAt   db.Time        `json:"expires_at,omitzero"`
+}
+
+// Create makes a key that can do no more than the one it is made with.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error) {
+	p, _ := access.From(ctx)
+	r := Request{OrgID: p.OrgID, Name: in.Body.Name, Kind: in.Body.Kind, Environment: p.Environment, Scopes: in.Body.Scopes,
+		UserID: in.Body.UserID, AllowedIPs: in.Body.AllowedIPs, ExpiresAt: in.Body.ExpiresAt, CreatedBy: p.KeyID}
+	switch in.Body.Environment {
+	case "test":
+		r.Environment = access.Sandbox
+	case "live":
+		r.Environment = access.Live
+	}
+	if wrong := append(beyond(p, r), r.check(s.now())...); len(wrong) > 0 {
+		return nil, op.Invalid(wrong...)
+	}
+	k, err := s.Mint(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Key]{Body: k, Location: op.Prefix + "/api-keys/" + k.ID}, nil
+}
+
+// beyond lists what a key may not be given by this principal.
+func beyond(p access.Principal, r Request) []op.Violation {
+	var wrong []op.Violation
+	for _, s := range r.Scopes {
+		if s.Known() && !slices.Contains(p.Scopes, s) {
+			wrong = append(wrong, op.Field("scopes", "not_held", "this credential does not hold "+string(s)))
+		}
+	}
+	partner := p.Kind == access.PartnerKey && p.HomeID == "" || p.Kind == access.BrowserSession && slices.Contains(p.Scopes, access.PartnersWrite)
+	if r.kind() == access.PartnerKey && !partner {
+		wrong = append(wrong, op.Field("kind", "not_allowed", "only a partner key can make partner keys"))
+	}
+	if r.Environment == access.Live && p.Environment == access.Sandbox {
+		wrong = append(wrong, op.Field("environment", "not_allowed", "a test key can make only test keys"))
+	}
+	return wrong
+}
+
+// OneIn names a key.
+type OneIn struct {
+	ID string `path:"id" example:"key_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+// Revoke ends a key at once.
+func (s *Service) Revoke(ctx context.Context, in *OneIn) error {
+	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		k, digest, err := s.owned(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		now := db.At(s.now())
+		if !k.RevokedAt.IsZero() && !now.Before(k.RevokedAt.Time) {
+			return nil
+		}
+		return s.end(ctx, tx, k, digest, now, "")
+	})
+}
+
+// RotateIn says how long the old key stays usable.
+type RotateIn struct {
+	OneIn
+	Body Rotation
+}
+
+// Rotation says how long the old key stays usable.
+type Rotation struct {
+	GraceSeconds *int `json:"grace_seconds,omitempty" minimum:"0" maximum:"604800" default:"86400" doc:"How long the old key still works"`
+}
+
+func (r Rotation) grace() time.Duration {
+	if r.GraceSeconds == nil {
+		return 24 * time.Hour
+	}
+	return time.Duration(*r.GraceSeconds) * time.Second
+}
+
+// Rotate makes a key like the old one, which ends after the grace period.
+func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error) {
+	var k Key
+	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		old, digest, err := s.owned(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if !old.RevokedAt.IsZero() {
+			return op.State("the key was revoked or rotated already", "revoked")
+		}
+		p, _ := access.From(ctx)
+		r := Request{OrgID: old.orgID, Name: old.Name, Kind: old.Kind, Environment: old.environment(), Scopes: old.Scopes,
+			AllowedIPs: old.AllowedIPs, ExpiresAt: old.ExpiresAt, CreatedBy: p.KeyID}
+		if old.UserID != nil {
+			r.UserID = *old.UserID
+		}
+		if wrong := append(beyond(p, r), r.check(s.now())...); len(wrong) > 0 {
+			return op.Invalid(wrong...)
+		}
+		if k, err = s.mint(ctx, tx, old.orgID, r); err != nil {
+			return err
+		}
+		return s.end(ctx, tx, old, digest, db.At(s.now().Add(in.Body.grace())), k.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Key]{Body: k, Location: op.Prefix + "/api-keys/" + k.ID}, nil
+}
+
+func (s *Service) owned(ctx context.Context, tx db.Querier, id string) (Key, string, error) {
+	twin, err := s.orgs.Twin(ctx, access.Org(ctx))
+	if err != nil {
+		return Key{}, "", fmt.Errorf("find sandbox twin: %w", err)
+	}
+	k, digest, err := get(ctx, tx, access.Org(ctx), twin, id)
+	if db.IsNone(err) {
+		return k, "", op.NotFound("key")
+	}
+	return k, digest, err
+}
+
+func (s *Service) end(ctx context.Context, tx db.Querier, k Key, digest string, at db.Time, next string) error {
+	if err := revoke(ctx, tx, k.orgID, k.ID, at, next); err != nil {
+		return fmt.Errorf("revoke key: %w", err)
+	}
+	s.changed(tx, digest)
+	return nil
+}
+
+// RemoveUser ends the keys of a user who is being removed.
+func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
+	digests, err := revokeOfUser(ctx, tx, orgID, userID, db.At(s.now()))
+	if err != nil {
+		return fmt.Errorf("revoke keys of user: %w", err)
+	}
+	if err := revokeGrantsOfUser(ctx, tx, orgID, userID, db.At(s.now())); err != nil {
+		return fmt.Errorf("revoke grants of user: %w", err)
+	}
+	s.changed(tx, append(digests, "")...)
+	return nil
+}
+
+// SuspendUser has the keys of a user looked at again, everywhere they are in use: the user was suspended, or is back.
+func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
+	digests, err := ofUser(ctx, tx, orgID, userID)
+	if err != nil {
+		return fmt.Errorf("find keys of user: %w", err)
+	}
+	s.changed(tx, append(digests, "")...)
+	return nil
+}
+
+// Again has every open stream ask whether its credential still holds: an organisation was suspended or closed.
+func (s *Service) Again(tx db.Querier) { s.changed(tx, "") }
+
+func (s *Service) changed(tx db.Querier, digests ...string) {
+	db.OnCommit(tx, func() {
+		for _, d := range digests {
+			s.bus.Publish(Changed, d)
+		}
+	})
+}
+
+// mostVisible is how many keys a person is shown.
+const mostVisible = 500
+
+// Visible are the keys a person may see and end: those of the organisation and its sandbox for who may see its users, else their own.
+func (s *Service) Visible(ctx context.Context, p access.Principal) ([]Key, error) {
+	twin, err := s.orgs.Twin(ctx, p.OrgID)
+	if err != nil {
+		return nil, fmt.Errorf("find sandbox twin: %w", err)
+	}
+	all, err := list(ctx, s.db.Read(ctx), p.OrgID, twin, "", mostVisible)
+	if err != nil || slices.Contains(p.Scopes, access.UsersAdmin) {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(k Key) bool { return k.UserID == nil || *k.UserID != p.UserID }), nil
+}

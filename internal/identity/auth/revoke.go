@@ -1,0 +1,131 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// revoke is the revocation endpoint (RFC 7009). A refresh token takes its whole family with it. What is not known is revoked already.
+func (o *OAuth) revoke(w http.ResponseWriter, r *http.Request) {
+	form, err := o.form(r)
+	if err == nil {
+		err = o.keys.db.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error { return o.end(ctx, tx, form) })
+	}
+	if err != nil {
+		o.refused(w, r, err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusOK)
+}
+
+func (o *OAuth) end(ctx context.Context, tx db.Querier, form url.Values) error {
+	text := form.Get("token")
+	if text == "" {
+		return refuse("invalid_request", "token is missing")
+	}
+	t, err := o.find(ctx, tx, text)
+	if db.IsNone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if client := form.Get("client_id"); client != "" && client != t.grant.ClientID {
+		return refuse("invalid_grant", "this token was given to another client")
+	}
+	if t.kind == "refresh" {
+		return o.keys.endGrant(ctx, tx, t.orgID, t.grant.ID)
+	}
+	if err := dropAccess(ctx, tx, t.orgID, t.digest); err != nil {
+		return fmt.Errorf("revoke token: %w", err)
+	}
+	return nil
+}
+
+// find finds an access or a refresh token.
+func (o *OAuth) find(ctx context.Context, q db.Querier, text string) (secret, error) {
+	if !formed(accessPrefix(o.keys.brand), text) && !formed(refreshPrefix(o.keys.brand), text) {
+		return secret{}, db.ErrNone
+	}
+	return secretBy(ctx, q, o.keys.seal.Digest(text))
+}
+
+// introspection is what is said of a token (RFC 7662 §2.2).
+type introspection struct {
+	Active   bool     `json:"active"`
+	Scope    string   `json:"scope,omitempty"`
+	Client   string   `json:"client_id,omitempty"`
+	Username string   `json:"username,omitempty"`
+	Type     string   `json:"token_type,omitempty"`
+	Expires  int64    `json:"exp,omitempty"`
+	Issued   int64    `json:"iat,omitempty"`
+	Subject  string   `json:"sub,omitempty"`
+	Audience []string `json:"aud,omitempty"`
+	Issuer   string   `json:"iss,omitempty"`
+	Org      string   `json:"org_id,omitempty"`
+}
+
+// introspect tells an organisation of tokens that act in it: who asks has to show a credential of it that may see its users, or the
+// very token.
+func (o *OAuth) introspect(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	form, err := o.form(r)
+	if err != nil {
+		o.refused(w, r, err)
+		return
+	}
+	text, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	p, err := o.anywhere(r.Context(), strings.TrimSpace(text))
+	if err != nil {
+		o.refused(w, r, err)
+		return
+	}
+	out := introspection{}
+	if t, err := o.find(r.Context(), o.keys.db.Read(r.Context()), form.Get("token")); err == nil && t.orgID == p.OrgID &&
+		(access.One(access.UsersAdmin).MetBy(p.Scopes) || form.Get("token") == text) {
+		out = o.told(r.Context(), t)
+	} else if err != nil && !db.IsNone(err) {
+		o.refused(w, r, err)
+		return
+	}
+	answer(w, http.StatusOK, out)
+}
+
+// anywhere is whose credential it is, whatever resource it is for.
+func (o *OAuth) anywhere(ctx context.Context, text string) (p access.Principal, err error) {
+	for _, a := range []Audience{REST, MCP} {
+		if p, err = o.keys.VerifyFor(ctx, text, a, access.Live, op.Source(ctx)); err == nil {
+			return p, nil
+		}
+	}
+	var known *op.Error
+	if errors.As(err, &known) {
+		return p, refuse("invalid_token", "show a credential of the organisation")
+	}
+	return p, err
+}
+
+func (o *OAuth) told(ctx context.Context, t secret) introspection {
+	standing, err := o.keys.standing(ctx, t.grant)
+	if err != nil || !t.spentAt.IsZero() || !o.keys.now().Before(t.expiresAt.Time) {
+		return introspection{}
+	}
+	out := introspection{Active: true, Scope: join(access.Among(t.scopes, o.keys.Ceiling(standing, t.grant.role))), Client: t.grant.ClientID,
+		Expires: t.expiresAt.Unix(), Issued: t.createdAt.Unix(), Subject: t.grant.UserID, Issuer: o.Issuer(), Org: t.orgID}
+	if t.kind == "access" {
+		out.Type = "Bearer"
+	}
+	for _, a := range t.audience {
+		out.Audience = append(out.Audience, o.BaseURL+map[Audience]string{REST: "", MCP: toolPaths[0]}[a])
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+)
+
+func insert(ctx context.Context, q db.Querier, k Key, digest string) error {
+	const text = `INSERT INTO api_keys (org_id, id, digest, name, kind, environment, prefix, hint, scopes, user_id,
+			allowed_ips, expires_at, created_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	_, err := q.Exec(ctx, text, k.orgID, k.ID, digest, k.Name, string(k.Kind), k.Environment, k.Prefix, k.Hint,
+		db.AsJSON(k.Scopes), k.UserID, db.AsJSON(k.AllowedIPs), k.ExpiresAt, k.CreatedBy, k.CreatedAt)
+	return err
+}
+
+const columns = `org_id, id, name, kind, environment, prefix, hint, scopes, user_id, allowed_ips, expires_at,
+	last_used_at, last_used_ip, created_by, created_at, revoked_at, rotates_to,
+	user_id IS NOT NULL
+		AND EXISTS (SELECT 1 FROM users u WHERE u.org_id = api_keys.org_id AND u.id = api_keys.user_id AND u.status = 'suspended')`
+
+func scan(scan func(...any) error) (Key, error) {
+	var k Key
+	var scopes db.JSON[[]access.Scope]
+	var ips db.JSON[[]string]
+	var user, usedIP, next db.Null
+	err := scan(&k.orgID, &k.ID, &k.Name, &k.Kind, &k.Environment, &k.Prefix, &k.Hint, &scopes, &user, &ips, &k.ExpiresAt,
+		&k.LastUsedAt, &usedIP, &k.CreatedBy, &k.CreatedAt, &k.RevokedAt, &next, &k.userBarred)
+	k.Scopes, k.AllowedIPs, k.UserID, k.LastUsedIP, k.RotatesTo = scopes.V, ips.V, user.Ptr(), usedIP.Ptr(), next.Ptr()
+	for _, ip := range k.AllowedIPs {
+		if p, err := network(ip); err == nil {
+			k.networks = append(k.networks, p)
+		}
+	}
+	return k, err
+}
+
+func byDigest(ctx context.Context, q db.Querier, digest string) (Key, error) {
+	// tenant: a key says whose it is; until it is found nobody knows the organisation
+	const text = `SELECT ` + columns + ` FROM api_keys WHERE digest = $1`
+	return scan(q.QueryRow(ctx, text, digest).Scan)
+}
+
+// get finds a key of the organisation or of its twin, and its digest.
+func get(ctx context.Context, q db.Querier, org, twin, id string) (k Key, digest string, err error) {
+	const text = `SELECT digest, ` + columns + ` FROM api_keys WHERE org_id IN ($1, $2) AND id = $3`
+	row := q.QueryRow(ctx, text, org, twin, id)
+	k, err = scan(func(to ...any) error { return row.Scan(append([]any{&digest}, to...)...) })
+	return k, digest, err
+}
+
+// ofOrgs is the statement of a list up to its page.
+func ofOrgs(org, twin string) *db.Filter {
+	return db.Where(`SELECT `+columns+` FROM api_keys WHERE org_id IN ($1, $2)`, org, twin)
+}
+
+func list(ctx context.Context, q db.Querier, org, twin string, after string, limit int) ([]Key, error) {
+	text, args := ofOrgs(org, twin).Page("id", true, after, after, limit).SQL()
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
+	}
+	defer rows.Close()
+	var all []Key
+	for rows.Next() {
+		k, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, k)
+	}
+	return all, rows.Err()
+}
+
+// revoke ends a key at the given time, and says which key follows it.
+func revoke(ctx context.Context, q db.Querier, org, id string, at db.Time, next string) error {
+	const text = `UPDATE api_keys SET revoked_at = $3, rotates_to = $4 WHERE org_id = $1 AND id = $2`
+	_, err := q.Exec(ctx, text, org, id, at, db.Null(next))
+	return err
+}
+
+// revokeOfUser ends every key of a user and returns their digests.
+func revokeOfUser(ctx context.Context, q db.Querier, org, user string, at db.Time) ([]string, error) {
+	const text = `UPDATE api_keys SET revoked_at = $3
+		WHERE org_id = $1 AND user_id = $2 AND (revoked_at IS NULL OR revoked_at > $3) RETURNING digest`
+	rows, err := q.Query(ctx, text, org, user, at)
+	if err != nil {
+		return nil, err
+	}
+	return texts(rows)
+}
+
+// ofUser returns the digests of a user's keys.
+func ofUser(ctx context.Context, q db.Querier, org, user string) ([]string, error) {
+	rows, err := q.Query(ctx, `SELECT digest FROM api_keys WHERE org_id = $1 AND user_id = $2`, org, user)
+	if err != nil {
+		return nil, err
+	}
+	return texts(rows)
+}
+
+func texts(rows *sql.Rows) ([]string, error) {
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var d string
+		if err := rows.Scan(&d); err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, rows.Err()
+}
+
+func setUsed(ctx context.Context, q db.Querier, org, id string, at db.Time, source string) error {
+	const text = `UPDATE api_keys SET last_used_at = $3, last_used_ip = $4 WHERE org_id = $1 AND id = $2`
+	_, err := q.Exec(ctx, text, org, id, at, source)
+	return err
+}
+
+// holder is a user as far as a key's holder is told.
+func holder(ctx context.Context, q db.Querier, org, id string) (Person, error) {
+	const text = `SELECT id, email, first_name, last_name, role FROM users WHERE org_id = $1 AND id = $2`
+	var p Person
+	var last string
+	err := q.QueryRow(ctx, text, org, id).Scan(&p.ID, &p.Email, &p.Name, &last, &p.Role)
+	if last != "" {
+		p.Name += " " + last
+	}
+	return p, err
+}

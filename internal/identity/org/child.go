@@ -1,0 +1,175 @@
+package org
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// A Child is an organisation that a partner makes.
+type Child struct {
+	ParentID, Name, Plan string
+	Country, Timezone    string // "" for those of the partner, and of the country
+	Record               bool   // its calls are recorded unless it chooses otherwise
+	Limits               Quota  // what differs from the plan
+	ExternalReference    string
+}
+
+// CreateChild makes an organisation of a partner. In the sandbox it stands alone; a live one gets a sandbox twin as every
+// organisation does.
+func (s *Service) CreateChild(ctx context.Context, tx db.Querier, c Child) (Organization, error) {
+	parent, err := get(ctx, tx, c.ParentID)
+	if err != nil {
+		return parent, fmt.Errorf("find partner: %w", err)
+	}
+	o := s.child(parent, c)
+	if wrong := append(o.check(), s.checkPlan(o)...); len(wrong) > 0 {
+		return o, op.Invalid(wrong...)
+	}
+	if o.LiveID != "" {
+		err = insert(ctx, tx, o)
+	} else {
+		err = insertWithTwin(ctx, tx, o)
+	}
+	if err != nil {
+		return o, fmt.Errorf("create organisation: %w", err)
+	}
+	o, err = get(ctx, tx, o.ID)
+	return s.complete(o), err
+}
+
+// child is the organisation as it is stored. A child of the sandbox is its own twin: nothing of it is ever live.
+func (s *Service) child(parent Organization, c Child) Organization {
+	now := db.At(s.now())
+	country, _ := Country(first(c.Country, parent.Country))
+	o := Organization{ID: db.NewID("org"), Name: strings.TrimSpace(c.Name), ParentID: &parent.ID, Plan: c.Plan, Status: Active,
+		Environment: parent.Environment, Country: country, Timezone: first(c.Timezone, timezoneOf(country)), Language: languageOf(country),
+		CreatedAt: now, UpdatedAt: now, own: c.Limits, explicit: map[string]any{"recording": map[string]any{"mode": onOff(c.Record)}}}
+	o.ExternalReference, o.path = db.Null(c.ExternalReference).Ptr(), parent.path+o.ID+"/"
+	o.Settings, _ = effective(country, o.explicit)
+	if parent.Sandbox() {
+		o.LiveID = o.ID
+	}
+	return o
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+func (s *Service) checkPlan(o Organization) []op.Violation {
+	wrong := o.own.Check("limits")
+	if _, ok := s.plans.Plans[o.Plan]; !ok {
+		wrong = append(wrong, op.Field("plan", "unknown_plan", "must be one of "+strings.Join(s.plans.Names(), ", ")))
+	}
+	if o.ExternalReference != nil && len([]rune(*o.ExternalReference)) > 120 {
+		wrong = append(wrong, op.Field("external_reference", "invalid_length", "must have at most 120 characters"))
+	}
+	return wrong
+}
+
+// A ChildChange is what a partner changes of a child organisation; what is not set stays.
+type ChildChange struct {
+	Name, Plan, ExternalReference op.Change[string]
+	Record                        op.Change[bool]
+	Limits                        op.Change[map[string]*int] // null: that of the plan
+}
+
+// ChangeChild changes an organisation of a partner; its twin gets the plan and the limits too.
+func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization, c ChildChange) (Organization, error) {
+	c.Name.Apply(&o.Name)
+	c.Plan.Apply(&o.Plan)
+	if c.ExternalReference.Set {
+		o.ExternalReference = db.Null(c.ExternalReference.V).Ptr()
+	}
+	if c.Record.Set {
+		o.explicit = merge(o.explicit, map[string]any{"recording": map[string]any{"mode": onOff(c.Record.V)}})
+	}
+	wrong := o.own.change(c.Limits)
+	o.Name = strings.TrimSpace(o.Name)
+	var err error
+	if o.Settings, err = effective(o.Country, o.explicit); err != nil {
+		return o, err
+	}
+	if wrong = append(append(wrong, o.check()...), s.checkPlan(o)...); len(wrong) > 0 {
+		return o, op.Invalid(wrong...)
+	}
+	o.UpdatedAt = db.At(s.now())
+	if err := updateChild(ctx, tx, o); err != nil {
+		return o, fmt.Errorf("change organisation: %w", err)
+	}
+	db.OnCommit(tx, func() { s.bus.Publish(Changed, nil) })
+	o, err = get(ctx, tx, o.ID)
+	return s.complete(o), err
+}
+
+// change applies a merge patch to a quota.
+func (q *Quota) change(c op.Change[map[string]*int]) (wrong []op.Violation) {
+	if c.Null {
+		*q = Quota{}
+	}
+	all := q.members()
+	for name, v := range c.V {
+		i := slices.IndexFunc(all, func(m limit) bool { return m.name == name })
+		if i < 0 {
+			wrong = append(wrong, op.Field("limits."+name, "unknown_field", "there is no such limit"))
+			continue
+		}
+		*all[i].v = v
+	}
+	return wrong
+}
+
+// SetAdmin keeps who administers a child organisation.
+func (s *Service) SetAdmin(ctx context.Context, tx db.Querier, id, userID string) error {
+	_, err := tx.Exec(ctx, `UPDATE orgs SET admin_user_id = $2 WHERE id = $1`, id, userID)
+	return err
+}
+
+// Child returns an organisation of a partner, or db.ErrNone.
+func (s *Service) Child(ctx context.Context, q db.Querier, parent, id string) (Organization, error) {
+	o, err := get(ctx, q, id)
+	if err == nil && (o.ParentID == nil || *o.ParentID != parent) {
+		return Organization{}, db.ErrNone
+	}
+	return s.complete(o), err
+}
+
+// ChildFilter narrows a list of a partner's organisations.
+type ChildFilter struct {
+	Statuses []string
+	Plan, Q  string
+	After    string
+	Limit    int
+}
+
+func (by ChildFilter) narrow(parent string) *db.Filter {
+	f := db.Where(`SELECT `+columns+` FROM orgs WHERE parent_id = $1`, parent).In("status", by.Statuses).Equal("plan", by.Plan)
+	if by.Q != "" {
+		like := "%" + db.Escape(by.Q) + "%"
+		f.And(`lower(name) LIKE lower(?) ESCAPE '\' OR lower(external_reference) LIKE lower(?) ESCAPE '\'`, like, like)
+	}
+	return f
+}
+
+// Children returns the organisations of a partner in the order in which they were made, one more than the limit.
+func (s *Service) Children(ctx context.Context, q db.Querier, parent string, by ChildFilter) ([]Organization, error) {
+	text, args := by.narrow(parent).Page("id", false, by.After, by.After, by.Limit).SQL()
+	all, err := read(ctx, q, text, args...)
+	for i := range all {
+		all[i] = s.complete(all[i])
+	}
+	return all, err
+}
+
+// CountChildren counts what Children lists.
+func (s *Service) CountChildren(ctx context.Context, q db.Querier, parent string, by ChildFilter) (int, error) {
+	return by.narrow(parent).Count(ctx, q)
+}

@@ -1,0 +1,180 @@
+package org
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with its organisation.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("organization.get", "GET /organization", access.Any, "Get the organisation", s.Show),
+		op.New("organization.update", "PATCH /organization", access.UsersAdmin, "Change the organisation and its settings", s.Update),
+	}
+}
+
+// Show returns the caller's organisation.
+func (s *Service) Show(ctx context.Context, _ *struct{}) (*op.Out[Organization], error) {
+	o, err := s.Get(ctx, access.Org(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("get organisation: %w", err)
+	}
+	return op.Versioned(o, o.UpdatedAt)
+}
+
+// UpdateIn changes the organisation.
+type UpdateIn struct {
+	op.Match
+	Body Patch `contentType:"application/json"`
+}
+
+// Patch is a merge patch: null returns a setting to its default.
+type Patch struct {
+	Name                op.Change[string]           `json:"name,omitzero"`
+	Country             op.Change[string]           `json:"country,omitzero" doc:"ISO 3166"`
+	Timezone            op.Change[string]           `json:"timezone,omitzero" doc:"IANA name"`
+	Language            op.Change[string]           `json:"language,omitzero" doc:"BCP 47"`
+	Recording           op.Change[RecordingPatch]   `json:"recording,omitzero"`
+	Transcripts         op.Change[TranscriptsPatch] `json:"transcripts,omitzero"`
+	Outbound            op.Change[OutboundPatch]    `json:"outbound,omitzero"`
+	Emergency           op.Change[EmergencyPatch]   `json:"emergency,omitzero"`
+	AI                  op.Change[AIPatch]          `json:"ai,omitzero"`
+	Brand               op.Change[string]           `json:"brand,omitzero"`
+	WebhookHeaderPrefix op.Change[string]           `json:"webhook_header_prefix,omitzero"`
+}
+
+// RecordingPatch changes Recording.
+type RecordingPatch struct {
+	Mode          op.Change[string] `json:"mode,omitzero"`
+	Announce      op.Change[bool]   `json:"announce,omitzero"`
+	Consent       op.Change[string] `json:"consent,omitzero"`
+	RetentionDays op.Change[int]    `json:"retention_days,omitzero"`
+}
+
+// TranscriptsPatch changes Transcripts.
+type TranscriptsPatch struct {
+	RetentionDays op.Change[int]      `json:"retention_days,omitzero"`
+	Languages     op.Change[[]string] `json:"languages,omitzero"`
+	Vocabulary    op.Change[[]Term]   `json:"vocabulary,omitzero" doc:"Replaces the vocabulary as a whole"`
+	LearnNames    op.Change[bool]     `json:"learn_names,omitzero"`
+}
+
+// OutboundPatch changes Outbound.
+type OutboundPatch struct {
+	Enabled          op.Change[bool]     `json:"enabled,omitzero"`
+	AllowedCountries op.Change[[]string] `json:"allowed_countries,omitzero"`
+	BlockedTypes     op.Change[[]string] `json:"blocked_types,omitzero"`
+	CallsPerSecond   op.Change[int]      `json:"calls_per_second,omitzero"`
+	ConcurrentCalls  op.Change[int]      `json:"concurrent_calls,omitzero"`
+	MinutesPerDay    op.Change[int]      `json:"minutes_per_day,omitzero"`
+}
+
+// EmergencyPatch changes Emergency.
+type EmergencyPatch struct {
+	Acknowledged   op.Change[bool]   `json:"acknowledged,omitzero" doc:"true: it is understood that emergency calls are not available"`
+	DefaultAddress op.Change[string] `json:"default_address,omitzero"`
+	Location       op.Change[Civic]  `json:"location,omitzero" doc:"Replaces the place as a whole"`
+}
+
+// AIPatch changes AI.
+type AIPatch struct {
+	Transcriber op.Change[EnginePatch] `json:"transcriber,omitzero"`
+	Writer      op.Change[EnginePatch] `json:"writer,omitzero"`
+	Embedder    op.Change[EnginePatch] `json:"embedder,omitzero"`
+	Voice       op.Change[EnginePatch] `json:"voice,omitzero"`
+}
+
+// EnginePatch changes an Engine.
+type EnginePatch struct {
+	Name    op.Change[string] `json:"name,omitzero" doc:"builtin, off, or the name of a server"`
+	Address op.Change[string] `json:"address,omitzero"`
+	Model   op.Change[string] `json:"model,omitzero"`
+}
+
+// Update changes the caller's organisation.
+func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Organization], error) {
+	var o Organization
+	err := s.db.Tx(ctx, func(tx db.Querier) (err error) {
+		if o, err = get(ctx, tx, access.Org(ctx)); err != nil {
+			return err
+		}
+		if err := in.Check(o.UpdatedAt); err != nil {
+			return err
+		}
+		if o, err = s.patched(o, in.Body); err != nil {
+			return err
+		}
+		if err := update(ctx, tx, o); err != nil {
+			return fmt.Errorf("update organisation: %w", err)
+		}
+		db.OnCommit(tx, func() { s.bus.Publish(Changed, o.ID) })
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.Versioned(s.complete(o), o.UpdatedAt)
+}
+
+// patched applies and checks a patch.
+func (s *Service) patched(o Organization, p Patch) (Organization, error) {
+	p.Name.Apply(&o.Name)
+	p.Country.Apply(&o.Country)
+	p.Timezone.Apply(&o.Timezone)
+	p.Language.Apply(&o.Language)
+	chosen, err := s.chosen(p)
+	if err != nil {
+		return o, err
+	}
+	if e, ok := o.explicit["emergency"].(map[string]any); ok && p.Emergency.V.Location.Set {
+		delete(e, "location") // a new place has nothing of the old one
+	}
+	o.explicit = merge(o.explicit, chosen)
+	o.Country, _ = Country(o.Country)
+	emergency := o.Emergency.Status
+	if o.Settings, err = effective(o.Country, o.explicit); err != nil {
+		return o, err
+	}
+	o.Emergency.Status = emergency
+	if wrong := o.check(); len(wrong) > 0 {
+		return o, op.Invalid(wrong...)
+	}
+	o.UpdatedAt = db.At(s.now())
+	return o, nil
+}
+
+// chosen is the part of a patch that concerns settings, as a document.
+func (s *Service) chosen(p Patch) (map[string]any, error) {
+	p.Name, p.Country = op.Change[string]{}, op.Change[string]{}
+	p.Timezone, p.Language = op.Change[string]{}, op.Change[string]{}
+	b, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("read patch: %w", err)
+	}
+	var document map[string]any
+	if err := json.Unmarshal(b, &document); err != nil {
+		return nil, fmt.Errorf("read patch: %w", err)
+	}
+	s.acknowledge(document)
+	return document, nil
+}
+
+// acknowledge turns the wish to acknowledge into the time it was done.
+func (s *Service) acknowledge(document map[string]any) {
+	e, ok := document["emergency"].(map[string]any)
+	if !ok {
+		return
+	}
+	if yes, given := e["acknowledged"]; given {
+		delete(e, "acknowledged")
+		e["acknowledged_at"] = nil
+		if yes == true {
+			e["acknowledged_at"] = db.At(s.now()).String()
+		}
+	}
+}

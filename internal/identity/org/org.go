@@ -1,0 +1,203 @@
+// Package org keeps organisations: who they are, their settings, and the sandbox twin each of them has.
+package org
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+)
+
+// Status says whether an organisation may use the platform.
+type Status string
+
+// The states of an organisation.
+const (
+	Active    Status = "active"
+	Suspended Status = "suspended"
+	Closed    Status = "closed"
+)
+
+// An Organization is a customer. Its sandbox twin is an ordinary organisation of its own.
+type Organization struct {
+	ID          string  `json:"id" example:"org_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Name        string  `json:"name"`
+	ParentID    *string `json:"parent_id" doc:"The partner that manages it"`
+	Environment string  `json:"environment" enum:"live,test"`
+	Plan        string  `json:"plan"`
+	Status      Status  `json:"status" enum:"active,suspended,closed"`
+	Country     string  `json:"country" doc:"ISO 3166: how national numbers are read, and where calls may go unless more is allowed"`
+	Timezone    string  `json:"timezone" example:"Europe/London"`
+	Language    string  `json:"language" example:"en"`
+	Settings
+	EmergencyCalling string  `json:"emergency_calling" enum:"available,not_available"`
+	Limits           Limits  `json:"limits"`
+	CreatedAt        db.Time `json:"created_at"`
+
+	LiveID    string  `json:"-"` // of a sandbox twin: the organisation it belongs to
+	UpdatedAt db.Time `json:"-"`
+	Standing  `json:"-"`
+	Quota     Quota `json:"-"`
+	explicit  map[string]any
+	own       Quota // limits that differ from the plan's
+	path      string
+}
+
+// Sandbox reports whether the organisation is the twin of a live one.
+func (o Organization) Sandbox() bool { return o.LiveID != "" }
+
+// Limits are what one credential, and the organisation, may use up.
+type Limits struct {
+	ReadsPerMinute          int `json:"reads_per_minute"`
+	WritesPerMinute         int `json:"writes_per_minute"`
+	Burst                   int `json:"burst"`
+	MemorySearchesPerSecond int `json:"memory_searches_per_second"`
+	CallsPerSecond          int `json:"calls_per_second"`
+	ConcurrentCalls         int `json:"concurrent_calls"`
+	Webhooks                int `json:"webhooks"`
+
+	Users     *int `json:"users" doc:"By the plan; null: no limit"`
+	Numbers   *int `json:"numbers" doc:"By the plan; null: no limit"`
+	StorageGB *int `json:"storage_gb" doc:"By the plan; null: no limit"`
+}
+
+// DefaultLimits are the published ones.
+var DefaultLimits = Limits{ReadsPerMinute: 600, WritesPerMinute: 120, Burst: 60, MemorySearchesPerSecond: 20, Webhooks: 50}
+
+// ErrCountry is returned where a country is not one of ISO 3166.
+var ErrCountry = errors.New("not a country code of ISO 3166, such as GB")
+
+// Changed is the bus subject on which the id of a changed organisation is published.
+const Changed = "changed.orgs"
+
+// cacheLife bounds how long another node may work with old settings when a message is lost.
+const cacheLife = 3 * time.Second
+
+// Service is the room. It is safe for concurrent use.
+type Service struct {
+	// Stored counts the bytes of an organisation's files; nil: storage has no limit.
+	Stored func(ctx context.Context, q db.Querier, org string) (int64, error)
+
+	db     *db.DB
+	bus    *bus.Bus
+	now    func() time.Time
+	known  *bus.Cache[*Organization]
+	twins  *bus.Cache[string]
+	stored *bus.Cache[int64]
+	base   Limits
+	plans  Plans
+}
+
+// New makes the room.
+func New(d *db.DB, b *bus.Bus, now func() time.Time) *Service {
+	return &Service{db: d, bus: b, now: now, base: DefaultLimits, plans: DefaultPlans(),
+		known:  bus.NewCache[*Organization](b, Changed, cacheLife, now),
+		stored: bus.NewCache[int64](b, Changed, cacheLife, now),
+		twins:  bus.NewCache[string](b, Changed, time.Hour, now)}
+}
+
+// SetLimits replaces the limits of credentials; before the first request.
+func (s *Service) SetLimits(l Limits) { s.base = l }
+
+// Create makes an organisation and its sandbox twin, and returns the live one.
+func (s *Service) Create(ctx context.Context, name, country string) (Organization, error) {
+	country, ok := Country(country)
+	if !ok {
+		return Organization{}, ErrCountry
+	}
+	now := db.At(s.now())
+	o := Organization{ID: db.NewID("org"), Name: name, Plan: Unlimited, Status: Active, Environment: "live",
+		Country: country, Timezone: timezoneOf(country), Language: languageOf(country), CreatedAt: now, UpdatedAt: now}
+	o.path = "/" + o.ID + "/"
+	err := s.db.Tx(ctx, func(tx db.Querier) error { return insertWithTwin(ctx, tx, o) })
+	if err != nil {
+		return o, fmt.Errorf("create organisation: %w", err)
+	}
+	return s.Get(ctx, o.ID)
+}
+
+func insertWithTwin(ctx context.Context, tx db.Querier, o Organization) error {
+	if err := insert(ctx, tx, o); err != nil {
+		return err
+	}
+	twin := o
+	twin.ID, twin.LiveID, twin.Environment, twin.ParentID = db.NewID("org"), o.ID, "test", nil
+	twin.path = "/" + twin.ID + "/"
+	return insert(ctx, tx, twin)
+}
+
+// Get returns an organisation, or db.ErrNone. It is cached for a few moments outside of transactions; what it
+// returns must not be changed.
+func (s *Service) Get(ctx context.Context, id string) (Organization, error) {
+	o, err := s.Look(ctx, id)
+	if err != nil {
+		return Organization{}, err
+	}
+	return *o, nil
+}
+
+// Look is Get for who only looks: others look at the same organisation, which nobody may change.
+func (s *Service) Look(ctx context.Context, id string) (*Organization, error) {
+	load := func() (*Organization, error) {
+		o, err := get(ctx, s.db.Read(ctx), id)
+		o = s.complete(o)
+		return &o, err
+	}
+	if db.InTx(ctx) {
+		return load()
+	}
+	return s.known.Get(id, load)
+}
+
+// Settings returns the settings of an organisation, or db.ErrNone. It costs a map look-up.
+func (s *Service) Settings(ctx context.Context, id string) (Settings, error) {
+	o, err := s.Look(ctx, id)
+	if err != nil {
+		return Settings{}, err
+	}
+	return o.Settings, nil
+}
+
+// Twin returns the id of an organisation's sandbox twin; a twin is its own.
+func (s *Service) Twin(ctx context.Context, id string) (string, error) {
+	load := func() (string, error) { return twin(ctx, s.db.Read(ctx), id) }
+	if db.InTx(ctx) {
+		return load()
+	}
+	return s.twins.Get(id, load)
+}
+
+// List returns every live organisation in the order of creation.
+func (s *Service) List(ctx context.Context) ([]Organization, error) {
+	all, err := list(ctx, s.db.Read(ctx))
+	for i := range all {
+		all[i] = s.complete(all[i])
+	}
+	return all, err
+}
+
+// complete fills in what is not stored but follows.
+func (s *Service) complete(o Organization) Organization {
+	o.Limits, o.Quota = s.base, s.plans.quota(o)
+	o.Outbound.CallsPerSecond = capped(o.Outbound.CallsPerSecond, o.Quota.CallsPerSecond)
+	o.Outbound.ConcurrentCalls = capped(o.Outbound.ConcurrentCalls, o.Quota.ConcurrentCalls)
+	o.Limits.CallsPerSecond, o.Limits.ConcurrentCalls = o.Outbound.CallsPerSecond, o.Outbound.ConcurrentCalls
+	o.Limits.Users, o.Limits.Numbers, o.Limits.StorageGB = o.Quota.Users, o.Quota.Numbers, o.Quota.StorageGB
+	return o
+}
+
+// Zone is the time zone of an organisation; UTC where its name is not known to this machine.
+func (s *Service) Zone(ctx context.Context, id string) (*time.Location, error) {
+	o, err := s.Get(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("find organisation: %w", err)
+	}
+	zone, err := time.LoadLocation(o.Timezone)
+	if err != nil {
+		return time.UTC, nil
+	}
+	return zone, nil
+}

@@ -1,0 +1,155 @@
+package org_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/op/optest"
+)
+
+func room(t *testing.T, d *db.DB) (*org.Service, org.Organization, *optest.Server) {
+	t.Helper()
+	s := org.New(d, bus.New(), time.Now)
+	o, err := s.Create(context.Background(), "Acme", "gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, o, optest.New(t, d, s.Operations()...)
+}
+
+func TestAnOrganisationIsBornWithItsSandboxTwin(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := context.Background()
+		s, o, _ := room(t, d)
+		if o.Country != "GB" || o.Timezone != "Europe/London" || o.Language != "en" || o.Status != org.Active {
+			t.Errorf("got %s %s %s %s", o.Country, o.Timezone, o.Language, o.Status)
+		}
+		id, err := s.Twin(ctx, o.ID)
+		if err != nil || id == o.ID {
+			t.Fatalf("twin %q, %v", id, err)
+		}
+		twin, err := s.Get(ctx, id)
+		if err != nil || twin.LiveID != o.ID || !twin.Sandbox() || o.Sandbox() || twin.Environment != "test" {
+			t.Errorf("twin is %+v, %v", twin, err)
+		}
+		if again, _ := s.Twin(ctx, id); again != id {
+			t.Errorf("the twin of a twin is %q, want itself", again)
+		}
+		if all, err := s.List(ctx); err != nil || len(all) != 1 || all[0].ID != o.ID {
+			t.Errorf("list: %v, %v; want the live one only", all, err)
+		}
+		if _, err := s.Get(ctx, "org_none"); !db.IsNone(err) {
+			t.Errorf("unknown organisation: %v", err)
+		}
+	})
+}
+
+func TestNobodyIsCreatedInAnUnknownCountry(t *testing.T) {
+	t.Parallel()
+	if _, err := org.New(dbtest.SQLite(t), bus.New(), time.Now).Create(context.Background(), "Acme", "XX"); err != org.ErrCountry {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOnlyWhatWasChosenLeavesTheDefaults(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s, o, server := room(t, d)
+		admin := optest.Admin(o.ID)
+		a := server.Do(admin, "PATCH", "/organization", `{"recording":{"announce":true,"retention_days":30},"outbound":{"calls_per_second":9}}`).Want(200)
+		if a.At("recording.announce") != true || a.Text("recording.mode") != "on" || a.At("outbound.allowed_countries.0") != "GB" {
+			t.Errorf("after the patch: %s", a.Bytes)
+		}
+		a = server.Do(admin, "PATCH", "/organization", `{"country":"DE","recording":{"retention_days":null}}`).Want(200)
+		if a.At("outbound.allowed_countries.0") != "DE" || a.At("recording.retention_days") != float64(365) || a.At("recording.announce") != true {
+			t.Errorf("the own country follows and null returns to the default: %s", a.Bytes)
+		}
+		server.Do(admin, "PATCH", "/organization", `{"outbound":{"allowed_countries":["FR","AT"]}}`).Want(200)
+		a = server.Do(admin, "PATCH", "/organization", `{"outbound":{"allowed_countries":null}}`).Want(200)
+		if a.Text("outbound.allowed_countries.0") != "DE" || a.At("outbound.calls_per_second") != float64(9) {
+			t.Errorf("null returns a list to the default: %s", a.Bytes)
+		}
+		if a.At("transcripts.learn_names") != true || a.Text("transcripts.vocabulary") != "" {
+			t.Errorf("an organisation is born with a vocabulary: %s", a.Bytes)
+		}
+		a = server.Do(admin, "PATCH", "/organization", `{"transcripts":{"learn_names":false,"vocabulary":[{"term":"Zyntrix","sounds_like":["zin tricks"]},{"term":"Łódź"}]}}`).Want(200)
+		if a.Text("transcripts.vocabulary.0.sounds_like.0") != "zin tricks" || a.Text("transcripts.vocabulary.1.term") != "Łódź" || a.At("transcripts.learn_names") != false {
+			t.Errorf("with a vocabulary: %s", a.Bytes)
+		}
+		set, err := s.Settings(context.Background(), o.ID)
+		if err != nil || set.Outbound.CallsPerSecond != 9 || !set.Recording.Announce {
+			t.Errorf("the cache did not hear of the change: %+v, %v", set, err)
+		}
+	})
+}
+
+func TestEveryViolationOfAPatchIsListed(t *testing.T) {
+	t.Parallel()
+	_, o, server := room(t, dbtest.SQLite(t))
+	admin := optest.Admin(o.ID)
+	server.Do(admin, "PATCH", "/organization", `{"name":" ","country":"XX","timezone":"Mars/Base","language":"??",
+		"recording":{"mode":"maybe"},"outbound":{"allowed_countries":["ZZ"],"blocked_types":["fun"]}}`).
+		Want(422).Refused("validation_failed", "name invalid_length", "country invalid_country", "timezone invalid_timezone",
+		"language invalid_language", "recording.mode invalid_value", "outbound.allowed_countries invalid_country",
+		"outbound.blocked_types invalid_value")
+	server.Do(admin, "PATCH", "/organization", `{"transcripts":{"vocabulary":[{"term":"?!"},{"term":"ok","sounds_like":["a\nb","1","2","3","4","5"]}]}}`).
+		Want(422).Refused("validation_failed", "transcripts.vocabulary invalid_value", "transcripts.vocabulary invalid_length")
+	many := strings.Repeat(`{"term":"word"},`, 300) + `{"term":"word"}`
+	server.Do(admin, "PATCH", "/organization", `{"transcripts":{"vocabulary":[`+many+`]}}`).
+		Want(422).Refused("validation_failed", "transcripts.vocabulary invalid_length")
+	server.Do(admin, "PATCH", "/organization", `{"country":"XX"}`).Refused("validation_failed", "country invalid_country")
+	server.Do(admin, "PATCH", "/organization", `{"outbound":{"enabeld":false}}`).Want(400).Refused("unknown_field")
+	server.Do(admin, "PATCH", "/organization", `{"outbound":{"enabled":"no"}}`).Want(422).Refused("validation_failed")
+	a := server.Do(admin, "GET", "/organization", nil).Want(200)
+	if a.Text("country") != "GB" || a.At("outbound.enabled") != true {
+		t.Errorf("a refused patch changed something: %s", a.Bytes)
+	}
+}
+
+func TestAChangeFromAnOldVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	_, o, server := room(t, dbtest.SQLite(t))
+	admin := optest.Admin(o.ID)
+	tag := server.Do(admin, "GET", "/organization", nil).Want(200).Header.Get("Etag")
+	server.Do(admin, "PATCH", "/organization", `{"name":"One"}`, "If-Match: "+tag).Want(200)
+	server.Do(admin, "PATCH", "/organization", `{"name":"Two"}`, "If-Match: "+tag).Want(412).Refused("version_conflict")
+}
+
+func TestSuspendingReachesTheTwin(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := context.Background()
+		s, o, _ := room(t, d)
+		twin, _ := s.Twin(ctx, o.ID)
+		if err := s.SetStatus(ctx, o.ID, org.Suspended); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{o.ID, twin} {
+			if got, err := s.Get(ctx, id); err != nil || got.Status != org.Suspended {
+				t.Errorf("%s is %s, %v", id, got.Status, err)
+			}
+		}
+		if err := s.SetStatus(ctx, "org_none", org.Active); !db.IsNone(err) {
+			t.Errorf("unknown organisation: %v", err)
+		}
+	})
+}
+
+func TestTheRecordCarriesEveryField(t *testing.T) {
+	t.Parallel()
+	_, o, server := room(t, dbtest.SQLite(t))
+	a := server.Do(optest.Admin(o.ID), "GET", "/organization", nil).Want(200)
+	for _, name := range []string{"id", "name", "parent_id", "plan", "status", "country", "timezone", "language", "recording",
+		"transcripts", "outbound", "emergency", "ai", "limits", "brand", "webhook_header_prefix", "created_at", "emergency_calling"} {
+		if !a.Has("", name) {
+			t.Errorf("%s is missing: %s", name, a.Bytes)
+		}
+	}
+}

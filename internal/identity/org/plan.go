@@ -1,0 +1,162 @@
+package org
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+// A Quota is how much of the platform an organisation may use; null is no limit.
+type Quota struct {
+	Users           *int `json:"users" doc:"Who are not removed"`
+	Numbers         *int `json:"numbers" doc:"Which are not released"`
+	ConcurrentCalls *int `json:"concurrent_calls" doc:"Calls to the public network at once"`
+	CallsPerSecond  *int `json:"calls_per_second" doc:"Calls to the public network that begin in a second"`
+	StorageGB       *int `json:"storage_gb" doc:"Recordings, voicemail, sounds and exports, in 10⁹ bytes; when it is used up, nothing more is recorded, uploaded or exported"`
+}
+
+// limit is one member of a quota.
+type limit struct {
+	name string
+	v    **int
+}
+
+// members are the limits of a quota by name, in the order of the record.
+func (q *Quota) members() []limit {
+	return []limit{{"users", &q.Users}, {"numbers", &q.Numbers}, {"concurrent_calls", &q.ConcurrentCalls}, {"calls_per_second", &q.CallsPerSecond},
+		{"storage_gb", &q.StorageGB}}
+}
+
+// over lays what another quota names over q.
+func (q Quota) over(by Quota) Quota {
+	mine, theirs := q.members(), by.members()
+	for i := range mine {
+		if *theirs[i].v != nil {
+			*mine[i].v = *theirs[i].v
+		}
+	}
+	return q
+}
+
+const mostOfAnything = 1_000_000
+
+// Check lists what is wrong with a quota; field is what it is called in the request.
+func (q Quota) Check(field string) (wrong []op.Violation) {
+	for _, m := range q.members() {
+		if n := *m.v; n != nil && (*n < 0 || *n > mostOfAnything) {
+			wrong = append(wrong, op.Field(field+"."+m.name, "out_of_range", "must be 0 to "+strconv.Itoa(mostOfAnything)))
+		}
+	}
+	return wrong
+}
+
+// A Plan is what partners sell: limits, and scopes that keys of the organisation can use.
+type Plan struct {
+	Limits Quota          `json:"limits"`
+	Scopes []access.Scope `json:"scopes"` // empty: all but those of partners
+}
+
+// Plans are the configured plans, and what the operator allows single organisations beside theirs, by id.
+type Plans struct {
+	Plans         map[string]Plan  `json:"plans"`
+	Organizations map[string]Quota `json:"organizations"`
+}
+
+// Unlimited is the plan of organisations that no partner manages.
+const Unlimited = "standard"
+
+// DefaultPlans are those of an installation that configures none.
+func DefaultPlans() Plans {
+	plan := func(users, numbers, calls, perSecond, storage int) Plan {
+		return Plan{Limits: Quota{&users, &numbers, &calls, &perSecond, &storage}}
+	}
+	return Plans{Plans: map[string]Plan{"starter": plan(10, 5, 10, 2, 10), "business": plan(100, 50, 50, 5, 100),
+		"enterprise": plan(1000, 500, 500, 20, 1000)}}
+}
+
+// ReadPlans reads the operator's plans, a JSON object.
+func ReadPlans(r io.Reader) (Plans, error) {
+	var p Plans
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return p, err
+	}
+	if len(p.Plans) == 0 {
+		p.Plans = DefaultPlans().Plans
+	}
+	return p, p.check()
+}
+
+func (p Plans) check() error {
+	for _, name := range p.Names() {
+		plan := p.Plans[name]
+		if name == "" || name == Unlimited || len(name) > 60 {
+			return fmt.Errorf("plan %q: a name has 1 to 60 characters, and is not %s, which is without limits", name, Unlimited)
+		}
+		if wrong := plan.Limits.Check("limits"); len(wrong) > 0 {
+			return fmt.Errorf("plan %s: %s %s", name, wrong[0].Field, wrong[0].Message)
+		}
+		for _, s := range plan.Scopes {
+			if !s.Known() || s.Partner() {
+				return fmt.Errorf("plan %s: %q is not a scope that a plan can have", name, s)
+			}
+		}
+	}
+	for id, q := range p.Organizations {
+		if wrong := q.Check("limits"); len(wrong) > 0 {
+			return fmt.Errorf("organisation %s: %s %s", id, wrong[0].Field, wrong[0].Message)
+		}
+	}
+	return nil
+}
+
+// Names lists the plans in order.
+func (p Plans) Names() []string { return slices.Sorted(maps.Keys(p.Plans)) }
+
+// quota is what an organisation may use: its plan, what its partner gave it, what the operator gave it.
+func (p Plans) quota(o Organization) Quota {
+	return p.Plans[o.Plan].Limits.over(o.own).over(p.Organizations[first(o.LiveID, o.ID)])
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// SetPlans replaces the plans; before the first request. Every plan that organisations have must be among them: a plan that is
+// gone would leave them without limits.
+func (s *Service) SetPlans(ctx context.Context, p Plans) error {
+	used, err := plansInUse(ctx, s.db.Read(ctx))
+	if err != nil {
+		return fmt.Errorf("read plans in use: %w", err)
+	}
+	for _, name := range used {
+		if _, ok := p.Plans[name]; !ok && name != Unlimited {
+			return fmt.Errorf("plan %s is not configured, and organisations have it; configure it, or change their plan first", name)
+		}
+	}
+	s.plans = p
+	return nil
+}
+
+// Plans are the configured ones.
+func (s *Service) Plans() Plans { return s.plans }
+
+// Scopes are those of the given that keys of the organisation can use: by its plan, where that names any.
+func (s *Service) Scopes(o Organization, held []access.Scope) []access.Scope {
+	plan := s.plans.Plans[o.Plan]
+	if len(plan.Scopes) == 0 {
+		return held
+	}
+	return slices.DeleteFunc(slices.Clone(held), func(x access.Scope) bool { return !x.Partner() && !slices.Contains(plan.Scopes, x) })
+}

@@ -1,0 +1,122 @@
+package org
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// Settings are how an organisation wants things done. Only what was chosen is stored; everything else follows
+// Defaults, also later versions of them.
+type Settings struct {
+	Recording           Recording   `json:"recording"`
+	Transcripts         Transcripts `json:"transcripts"`
+	Outbound            Outbound    `json:"outbound"`
+	Emergency           Emergency   `json:"emergency"`
+	AI                  AI          `json:"ai"`
+	Brand               *string     `json:"brand"`
+	WebhookHeaderPrefix *string     `json:"webhook_header_prefix" doc:"null: the prefix of the installation"`
+}
+
+// Recording says which calls are recorded and for how long that is kept.
+type Recording struct {
+	Mode          string `json:"mode" enum:"on,off,per_queue"`
+	Announce      bool   `json:"announce" doc:"Tell the caller before recording starts"`
+	Consent       string `json:"consent" enum:"none,notice,opt_in"`
+	RetentionDays int    `json:"retention_days"`
+}
+
+// Transcripts says how long transcripts are kept, which languages are spoken, and which words no dictionary has.
+type Transcripts struct {
+	RetentionDays int      `json:"retention_days"`
+	Languages     []string `json:"languages" nullable:"false" doc:"Empty: the organisation's language"`
+	Vocabulary    []Term   `json:"vocabulary" nullable:"false" doc:"Names, products and other words of your own that are to be understood in calls, the most important first; 300 at most"`
+	LearnNames    bool     `json:"learn_names" doc:"The names of users, queues, the organisation and the caller are understood without being in the vocabulary"`
+}
+
+// A Term is a word, or a few, that an organisation uses and that no dictionary may have.
+type Term struct {
+	Term       string   `json:"term" doc:"As it is to be written, 60 characters at most" example:"Zyntrix"`
+	SoundsLike []string `json:"sounds_like,omitempty" nullable:"false" doc:"Ways to say it where that is not as it is written, five at most: in English words (zin tricks) or in phones of the CMU dictionary (Z IH N T R IH K S)" example:"[\"zin tricks\"]"`
+}
+
+// Outbound is what may be dialled to the public network, and how much of it.
+type Outbound struct {
+	Enabled          bool     `json:"enabled" doc:"false stops every outbound call but emergency calls"`
+	AllowedCountries []string `json:"allowed_countries" nullable:"false" doc:"ISO 3166; the organisation's own country unless chosen"`
+	BlockedTypes     []string `json:"blocked_types" nullable:"false"`
+	CallsPerSecond   int      `json:"calls_per_second"`
+	ConcurrentCalls  int      `json:"concurrent_calls"`
+	MinutesPerDay    int      `json:"minutes_per_day" doc:"0: no limit"`
+}
+
+// Emergency says whether emergency calls are possible.
+type Emergency struct {
+	Status         string  `json:"status" enum:"not_available,configured"`
+	AcknowledgedAt db.Time `json:"acknowledged_at" nullable:"true"`
+	DefaultAddress *string `json:"default_address" doc:"In one line; told to emergency services where location is not known"`
+	Location       *Civic  `json:"location" doc:"Where the organisation's phones are, unless a phone has an emergency_location of its own"`
+}
+
+// AI names the engines that transcribe, write, remember and speak; null means those of the installation.
+type AI struct {
+	Transcriber *Engine `json:"transcriber"`
+	Writer      *Engine `json:"writer"`
+	Embedder    *Engine `json:"embedder"`
+	Voice       *Engine `json:"voice"`
+}
+
+// An Engine is a speech or language engine. Its key is never shown.
+type Engine struct {
+	Name    string  `json:"name"`
+	Address *string `json:"address"`
+	Model   *string `json:"model"`
+}
+
+// NumberTypes are the types of numbers that blocked_types may name.
+var NumberTypes = []string{"fixed_line", "mobile", "toll_free", "premium_rate", "shared_cost", "voip", "personal_number",
+	"pager", "uan", "voicemail", "satellite", "unknown"}
+
+// Defaults are the settings of an organisation of the country that has chosen nothing.
+func Defaults(country string) Settings {
+	return Settings{
+		Recording:   Recording{Mode: "on", Consent: "none", RetentionDays: 365},
+		Transcripts: Transcripts{RetentionDays: 183, Languages: []string{}, Vocabulary: []Term{}, LearnNames: true},
+		Outbound: Outbound{Enabled: true, AllowedCountries: []string{country}, CallsPerSecond: 5, ConcurrentCalls: 100,
+			BlockedTypes: []string{"premium_rate", "shared_cost", "personal_number", "pager", "voicemail", "satellite", "unknown"}},
+		Emergency: Emergency{Status: "not_available"},
+	}
+}
+
+// effective lays what was chosen over the defaults.
+func effective(country string, explicit map[string]any) (Settings, error) {
+	s := Defaults(country)
+	b, err := json.Marshal(explicit)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(b, &s); err != nil {
+		return s, fmt.Errorf("read settings: %w", err)
+	}
+	return s, nil
+}
+
+// merge applies a merge patch (RFC 7396 §2) to an object, which it changes and returns.
+func merge(target map[string]any, patch map[string]any) map[string]any {
+	if target == nil {
+		target = map[string]any{}
+	}
+	for name, v := range patch {
+		switch v := v.(type) {
+		case nil:
+			delete(target, name)
+		case map[string]any:
+			inner, _ := target[name].(map[string]any)
+			target[name] = merge(inner, v)
+		default:
+			target[name] = v
+		}
+	}
+	return target
+}

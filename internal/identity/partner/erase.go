@@ -1,0 +1,101 @@
+package partner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+)
+
+// Queue is the job queue of child organisations that are erased.
+const Queue = "partner"
+
+const eraseKind = "partner.erase"
+
+// erasing is the argument of the job that erases.
+type erasing struct {
+	ID string `json:"id"`
+}
+
+// Handle registers what erases.
+func (s *Service) Handle(r *job.Runner) { r.Handle(eraseKind, s.eraseJob) }
+
+// eraseLater has a closed organisation erased after its time of grace. The job is its partner's: it outlives what it erases.
+func (s *Service) eraseLater(ctx context.Context, tx db.Querier, o org.Organization) error {
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: *o.ParentID, Queue: Queue, Kind: eraseKind, Args: erasing{o.ID}, RunAt: o.EraseAfter.Time,
+		UniqueKey: eraseKind + " " + o.ID + " " + o.EraseAfter.String()})
+}
+
+// eraseJob erases an organisation that is still closed. It may be run again at any point.
+func (s *Service) eraseJob(ctx context.Context, j job.Job) error {
+	var ref erasing
+	if err := j.Bind(&ref); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	o, err := s.Orgs.Child(ctx, s.DB.Read(ctx), j.Org, ref.ID)
+	if db.IsNone(err) || err == nil && (o.Status != org.Closed || s.Now().Before(o.EraseAfter.Time)) {
+		return nil // it is gone, or was resumed
+	}
+	if err != nil {
+		return fmt.Errorf("find closed organisation: %w", err)
+	}
+	return s.erase(ctx, o)
+}
+
+// erase removes everything of an organisation, its children's and its sandbox's too: first what lies in files, then every row.
+func (s *Service) erase(ctx context.Context, o org.Organization) error {
+	for {
+		children, err := s.Orgs.Children(ctx, s.DB.Read(ctx), o.ID, org.ChildFilter{Limit: 100})
+		if err != nil {
+			return err
+		}
+		if len(children) == 0 {
+			break
+		}
+		for _, c := range children {
+			if err := s.erase(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	twin, err := s.Orgs.Twin(ctx, o.ID)
+	if err != nil && !db.IsNone(err) {
+		return fmt.Errorf("find sandbox twin: %w", err)
+	}
+	if twin != "" && twin != o.ID {
+		if err := s.eraseOne(ctx, twin); err != nil {
+			return err
+		}
+	}
+	return s.eraseOne(ctx, o.ID)
+}
+
+func (s *Service) eraseOne(ctx context.Context, id string) error {
+	tables, err := s.DB.TenantTables(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Files != nil {
+		if err := s.Files(id); err != nil {
+			return fmt.Errorf("erase files: %w", err)
+		}
+	}
+	if _, err := s.DB.EraseTenant(ctx, id, tables); err != nil {
+		return err
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: the organisation's own row
+		_, err := tx.Exec(ctx, `DELETE FROM orgs WHERE id = $1`, id)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("erase organisation: %w", err)
+	}
+	if s.Erased != nil {
+		s.Erased(id)
+	}
+	return nil
+}

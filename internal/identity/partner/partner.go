@@ -1,0 +1,143 @@
+// Package partner lets partners manage the organisations of their customers: their plans, their people, their standing, and
+// figures of what they use. Nothing of what is in a child organisation is seen through it.
+package partner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/identity/auth"
+	"soniq/internal/identity/org"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+)
+
+// A Partner is a child organisation as its partner sees it.
+type Partner struct {
+	ID                   string           `json:"id" example:"org_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Name                 string           `json:"name"`
+	Plan                 string           `json:"plan" example:"business"`
+	AdminEmail           string           `json:"admin_email"`
+	AdminUserID          *string          `json:"admin_user_id"`
+	CallRecordingEnabled bool             `json:"call_recording_enabled"`
+	Status               string           `json:"status" enum:"provisioning,active,suspended,closed"`
+	Country              string           `json:"country"`
+	Timezone             string           `json:"timezone"`
+	Limits               org.Quota        `json:"limits"`
+	Usage                Usage            `json:"usage"`
+	ExternalReference    *string          `json:"external_reference"`
+	SuspendMode          *string          `json:"suspend_mode" enum:"outbound_only,all"`
+	SuspendedAt          db.Time          `json:"suspended_at" nullable:"true"`
+	SuspendReason        *string          `json:"suspend_reason"`
+	ClosedAt             db.Time          `json:"closed_at" nullable:"true"`
+	EraseAfter           db.Time          `json:"erase_after" nullable:"true" doc:"Until then a closed organisation can be resumed; then all of it is erased"`
+	CreatedAt            db.Time          `json:"created_at"`
+	Invitation           *user.Invitation `json:"invitation,omitempty" doc:"Of the administrator, as the organisation is made"`
+}
+
+// Usage is how much of its limits an organisation uses.
+type Usage struct {
+	Users     int     `json:"users"`
+	Numbers   int     `json:"numbers"`
+	Devices   int     `json:"devices"`
+	StorageGB float64 `json:"storage_gb" doc:"Recordings, voicemail, sounds and exports, in 10⁹ bytes"`
+}
+
+// Config is what a Service is made of.
+type Config struct {
+	DB    *db.DB
+	Orgs  *org.Service
+	Users *user.Service
+	Keys  *auth.Service
+	Jobs  *job.Queue
+	Now   func() time.Time
+	// Grace is how long a closed organisation can be resumed before it is erased.
+	Grace time.Duration
+	// Messages counts text messages of an organisation in a time; nil: there are none.
+	Messages func(ctx context.Context, org string, since, until db.Time) (sent, received int, err error)
+	// Files removes every file of an organisation.
+	Files func(org string) error
+	// Erased is called once nothing of an organisation is left, so that nobody remembers it.
+	Erased func(org string)
+}
+
+// Service is the room. It is safe for concurrent use.
+type Service struct{ Config }
+
+// New makes the room.
+func New(c Config) *Service { return &Service{c} }
+
+// Operations lists what partners can do.
+func (s *Service) Operations() []op.Operation {
+	read, write := access.PartnersRead, access.PartnersWrite
+	return []op.Operation{
+		op.New("partners.create", "POST /partners", write, "Create a child organisation", s.Create).Status(201),
+		op.New("partners.list", "GET /partners", read, "List child organisations", s.List),
+		op.New("partners.get", "GET /partners/{id}", read, "Get one child organisation", s.Show),
+		op.New("partners.update", "PATCH /partners/{id}", write, "Change a child organisation", s.Update),
+		op.New("partners.close", "DELETE /partners/{id}", write, "Close a child organisation; it is erased unless it is resumed in time", s.Close).Status(202),
+		op.New("partners.suspend", "POST /partners/{id}/suspend", write, "Suspend a child organisation", s.Suspend),
+		op.New("partners.resume", "POST /partners/{id}/resume", write, "Resume a child organisation that is suspended or closed", s.Resume),
+		op.New("partners.stats", "GET /partners/{id}/stats", read, "Figures of a child organisation", s.Stats),
+		op.New("partners.users.list", "GET /partners/{id}/users", read, "List the users of a child organisation", s.People),
+		op.New("partners.users.create", "POST /partners/{id}/users", write, "Add a user to a child organisation", s.AddPerson).Status(201),
+		op.New("partners.users.update", "PATCH /partners/{id}/users/{user_id}", write, "Change the role of a user, suspend or resume them", s.ChangePerson),
+		op.Delete("partners.users.remove", "DELETE /partners/{id}/users/{user_id}", write, "Remove a user of a child organisation", s.RemovePerson),
+		op.New("partners.keys.create", "POST /partners/{id}/keys", write, "Make an API key of a child organisation", s.AddKey).Status(201),
+	}
+}
+
+// child finds a child organisation of the caller.
+func (s *Service) child(ctx context.Context, q db.Querier, id string) (org.Organization, error) {
+	o, err := s.Orgs.Child(ctx, q, access.Org(ctx), id)
+	if db.IsNone(err) {
+		return o, op.NotFound("organisation")
+	}
+	if err != nil {
+		return o, fmt.Errorf("find child organisation: %w", err)
+	}
+	return o, nil
+}
+
+// open finds a child organisation that is not closed.
+func (s *Service) open(ctx context.Context, q db.Querier, id string) (org.Organization, error) {
+	o, err := s.child(ctx, q, id)
+	if err == nil && o.Status == org.Closed {
+		return o, op.State("the organisation is closed", string(org.Closed), "resume")
+	}
+	return o, err
+}
+
+// within is the context of somebody who acts in a child organisation.
+func within(ctx context.Context, child string, scopes ...access.Scope) context.Context {
+	p, _ := access.From(ctx)
+	return access.With(ctx, p.In(child, scopes))
+}
+
+// shown is the record of a child organisation.
+func (s *Service) shown(ctx context.Context, q db.Querier, o org.Organization) (Partner, error) {
+	usage, err := usageOf(ctx, q, o.ID)
+	if err != nil {
+		return Partner{}, fmt.Errorf("find usage: %w", err)
+	}
+	p := Partner{ID: o.ID, Name: o.Name, Plan: o.Plan, AdminUserID: o.AdminUserID, CallRecordingEnabled: o.Recording.Mode != "off",
+		Status: string(o.Status), Country: o.Country, Timezone: o.Timezone, Limits: o.Quota, Usage: usage, ExternalReference: o.ExternalReference,
+		SuspendMode: db.Null(o.SuspendMode).Ptr(), SuspendedAt: o.SuspendedAt, SuspendReason: o.SuspendReason, ClosedAt: o.ClosedAt,
+		EraseAfter: o.EraseAfter, CreatedAt: o.CreatedAt}
+	if o.AdminUserID != nil {
+		p.AdminEmail, err = emailOf(ctx, q, o.ID, *o.AdminUserID)
+	}
+	return p, err
+}
+
+func (s *Service) answer(ctx context.Context, q db.Querier, o org.Organization) (*op.Out[Partner], error) {
+	p, err := s.shown(ctx, q, o)
+	if err != nil {
+		return nil, err
+	}
+	return op.Versioned(p, o.UpdatedAt)
+}

@@ -1,0 +1,114 @@
+package partner
+
+import (
+	"context"
+	"strings"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// SuspendIn suspends a child organisation.
+type SuspendIn struct {
+	OneIn
+	Body SuspendBody
+}
+
+// SuspendBody says why, and how far.
+type SuspendBody struct {
+	Reason string   `json:"reason" doc:"1 to 500 characters"`
+	Mode   org.Mode `json:"mode,omitempty" enum:"outbound_only,all" default:"all" doc:"outbound_only: nothing goes out to the public network; all: nothing works but emergency calls"`
+}
+
+// Suspend suspends a child organisation. Calls in progress go on, and emergency numbers stay reachable. A suspension can be
+// widened or narrowed by another.
+func (s *Service) Suspend(ctx context.Context, in *SuspendIn) (*op.Out[Partner], error) {
+	reason, mode := strings.TrimSpace(in.Body.Reason), in.Body.Mode
+	if n := len([]rune(reason)); n < 1 || n > 500 {
+		return nil, op.Invalid(op.Field("reason", "invalid_length", "must have 1 to 500 characters"))
+	}
+	if mode == "" {
+		mode = org.All
+	}
+	return s.stand(ctx, in.ID, func(o org.Organization) (org.Status, org.Standing, error) {
+		if o.Status == org.Closed {
+			return "", org.Standing{}, op.State("the organisation is closed", string(org.Closed), "resume")
+		}
+		st := org.Standing{SuspendMode: mode, SuspendReason: &reason, SuspendedAt: o.SuspendedAt}
+		if o.Status != org.Suspended {
+			st.SuspendedAt = db.At(s.Now())
+		}
+		return org.Suspended, st, nil
+	}, nil)
+}
+
+// ResumeIn resumes a child organisation.
+type ResumeIn struct {
+	OneIn
+	Body struct{}
+}
+
+// Resume ends a suspension, or takes the closing of a child organisation back while that is possible.
+func (s *Service) Resume(ctx context.Context, in *ResumeIn) (*op.Out[Partner], error) {
+	return s.stand(ctx, in.ID, func(o org.Organization) (org.Status, org.Standing, error) {
+		if o.Status == org.Closed && !s.Now().Before(o.EraseAfter.Time) {
+			return "", org.Standing{}, op.State("the organisation is being erased", string(org.Closed))
+		}
+		return org.Active, org.Standing{}, nil
+	}, nil)
+}
+
+// CloseIn closes a child organisation.
+type CloseIn struct {
+	OneIn
+	op.Match
+	Confirm string `query:"confirm" maxLength:"200" doc:"The name of the organisation, so that no other is closed by mistake"`
+}
+
+// Close closes a child organisation: nothing of it works but emergency calls, and after the time of grace it is erased.
+func (s *Service) Close(ctx context.Context, in *CloseIn) (*op.Out[Partner], error) {
+	return s.stand(ctx, in.ID, func(o org.Organization) (org.Status, org.Standing, error) {
+		if err := in.Check(o.UpdatedAt); err != nil {
+			return "", org.Standing{}, err
+		}
+		if in.Confirm != o.Name {
+			return "", org.Standing{}, op.Invalid(op.Field("confirm", "mismatch", "must be the name of the organisation: "+o.Name))
+		}
+		if o.Status == org.Closed {
+			return org.Closed, o.Standing, nil
+		}
+		now := s.Now()
+		return org.Closed, org.Standing{ClosedAt: db.At(now), EraseAfter: db.At(now.Add(s.Grace))}, nil
+	}, s.eraseLater)
+}
+
+// stand changes the standing of a child organisation in one transaction, with what follows from it.
+func (s *Service) stand(ctx context.Context, id string, next func(org.Organization) (org.Status, org.Standing, error),
+	then func(ctx context.Context, tx db.Querier, o org.Organization) error) (out *op.Out[Partner], err error) {
+	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		o, err := s.child(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		status, st, err := next(o)
+		if err != nil {
+			return err
+		}
+		if err := s.Orgs.Stand(ctx, o.ID, status, st); err != nil {
+			return err
+		}
+		s.Keys.Again(tx)
+		if o, err = s.child(ctx, tx, id); err != nil {
+			return err
+		}
+		if then != nil {
+			if err := then(ctx, tx, o); err != nil {
+				return err
+			}
+		}
+		out, err = s.answer(ctx, tx, o)
+		return err
+	})
+	return out, err
+}

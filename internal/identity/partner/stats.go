@@ -1,0 +1,277 @@
+package partner
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Stats are figures of a child organisation: sums, never what they are of.
+type Stats struct {
+	Period              Period     `json:"period"`
+	Calls               Calls      `json:"calls"`
+	SMS                 SMS        `json:"sms"`
+	Users               Users      `json:"users"`
+	Numbers             int        `json:"numbers" doc:"Now"`
+	Recordings          Recordings `json:"recordings"`
+	AI                  AI         `json:"ai"`
+	PeakConcurrentCalls int        `json:"peak_concurrent_calls"`
+	Series              []Bucket   `json:"series" nullable:"false" doc:"One for each interval, also where nothing happened"`
+}
+
+// Period is the time that figures are of.
+type Period struct {
+	Since    db.Time `json:"since"`
+	Until    db.Time `json:"until"`
+	Interval string  `json:"interval" enum:"hour,day,week,month"`
+	Timezone string  `json:"timezone" doc:"Whose days, weeks and months"`
+}
+
+// Calls counts calls that began in a time.
+type Calls struct {
+	Total    int `json:"total"`
+	Inbound  int `json:"inbound"`
+	Outbound int `json:"outbound"`
+	Answered int `json:"answered"`
+	Missed   int `json:"missed"`
+	Minutes  int `json:"minutes" doc:"Of talk, rounded"`
+}
+
+// SMS counts text messages.
+type SMS struct {
+	Sent     int `json:"sent"`
+	Received int `json:"received"`
+}
+
+// Users counts users as they are now.
+type Users struct {
+	Total  int `json:"total"`
+	Active int `json:"active" doc:"Neither invited nor suspended"`
+}
+
+// Recordings counts recordings that began in a time.
+type Recordings struct {
+	Count   int `json:"count"`
+	Minutes int `json:"minutes"`
+}
+
+// AI counts what was understood.
+type AI struct {
+	TranscribedMinutes int `json:"transcribed_minutes"`
+	Summaries          int `json:"summaries"`
+}
+
+// Bucket is one interval of a series.
+type Bucket struct {
+	Start db.Time `json:"start"`
+	Calls
+}
+
+// StatsIn chooses a time.
+type StatsIn struct {
+	OneIn
+	op.Span
+	Interval string `query:"interval" enum:"hour,day,week,month" default:"day"`
+}
+
+const (
+	usualSpan   = 30 * 24 * time.Hour
+	longestSpan = 366 * 24 * time.Hour
+	hourlySpan  = 31 * 24 * time.Hour
+	longestCall = 4 * time.Hour // calls that began this long before a time may still run in it
+)
+
+// period is the time asked for: the last thirty days unless given.
+func (in *StatsIn) period(now time.Time) (Period, error) {
+	since, until, err := in.Times()
+	if err != nil {
+		return Period{}, err
+	}
+	if until.IsZero() {
+		until = db.At(now)
+	}
+	if since.IsZero() {
+		since = db.At(until.Add(-usualSpan))
+	}
+	p := Period{Since: since, Until: until, Interval: in.Interval}
+	if p.Interval == "" {
+		p.Interval = "day"
+	}
+	most, words := longestSpan, "until must be after since, by 366 days at most"
+	if p.Interval == "hour" {
+		most, words = hourlySpan, "until must be after since, by 31 days at most where the interval is an hour"
+	}
+	if d := until.Sub(since.Time); d <= 0 || d > most {
+		return p, &op.Error{Code: "invalid_query", Detail: words, Fields: []op.Violation{op.Field("until", "out_of_range", words)}}
+	}
+	return p, nil
+}
+
+// Stats counts what a child organisation did.
+func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error) {
+	q := s.DB.Read(ctx)
+	o, err := s.child(ctx, q, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	p, err := in.period(s.Now())
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.figures(ctx, q, o, p)
+	if err != nil {
+		return nil, fmt.Errorf("count for %s: %w", o.ID, err)
+	}
+	return op.OK(out)
+}
+
+func (s *Service) figures(ctx context.Context, q db.Querier, o org.Organization, p Period) (Stats, error) {
+	zone, err := time.LoadLocation(o.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	p.Timezone = o.Timezone
+	t := newTally(p, zone)
+	if err := callsIn(ctx, q, o.ID, db.At(p.Since.Add(-longestCall)), p.Until, t.add); err != nil {
+		return Stats{}, err
+	}
+	out := t.stats()
+	if err := countRest(ctx, q, o.ID, p, &out); err != nil {
+		return out, err
+	}
+	if s.Messages != nil {
+		out.SMS.Sent, out.SMS.Received, err = s.Messages(ctx, o.ID, p.Since, p.Until)
+	}
+	return out, err
+}
+
+// counted is a call as far as it is counted.
+type counted struct {
+	direction        string
+	began, ended     db.Time // ended is zero while it runs
+	answered, missed bool
+	seconds          int
+}
+
+// tally counts calls in the order in which they began.
+type tally struct {
+	period  Period
+	zone    *time.Location
+	buckets []Bucket
+	seconds []int // of talk, by bucket
+	at      int   // the bucket of the last call
+	talk    int
+	all     Calls
+	running ends // of calls that run while the next begins
+	peak    int
+}
+
+func newTally(p Period, zone *time.Location) *tally {
+	t := &tally{period: p, zone: zone}
+	for at := begin(p.Since.In(zone), p.Interval); at.Before(p.Until.Time); at = following(at, p.Interval) {
+		t.buckets = append(t.buckets, Bucket{Start: db.At(at)})
+	}
+	t.seconds = make([]int, len(t.buckets))
+	return t
+}
+
+// begin is the start of the interval that a time lies in.
+func begin(t time.Time, interval string) time.Time {
+	y, m, d := t.Date()
+	switch interval {
+	case "hour":
+		return t.Add(-time.Duration(t.Minute())*time.Minute - time.Duration(t.Second())*time.Second - time.Duration(t.Nanosecond()))
+	case "week":
+		d -= (int(t.Weekday()) + 6) % 7 // weeks begin on Monday
+	case "month":
+		d = 1
+	}
+	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
+}
+
+// following is the start of the interval after the one that begins at t.
+func following(t time.Time, interval string) time.Time {
+	switch interval {
+	case "hour":
+		return t.Add(time.Hour)
+	case "week":
+		return t.AddDate(0, 0, 7)
+	case "month":
+		return t.AddDate(0, 1, 0)
+	}
+	return t.AddDate(0, 0, 1)
+}
+
+func (t *tally) add(c counted) {
+	t.concurrent(c)
+	if c.began.Before(t.period.Since.Time) {
+		return
+	}
+	t.all.count(c)
+	t.talk += c.seconds
+	for t.at+1 < len(t.buckets) && !c.began.Before(t.buckets[t.at+1].Start.Time) {
+		t.at++
+	}
+	t.buckets[t.at].count(c)
+	t.seconds[t.at] += c.seconds
+}
+
+// stats is what was counted.
+func (t *tally) stats() Stats {
+	t.all.Minutes = minutes(t.talk)
+	for i := range t.buckets {
+		t.buckets[i].Minutes = minutes(t.seconds[i])
+	}
+	return Stats{Period: t.period, Calls: t.all, PeakConcurrentCalls: t.peak, Series: t.buckets}
+}
+
+func (c *Calls) count(x counted) {
+	c.Total++
+	switch x.direction {
+	case "inbound":
+		c.Inbound++
+	case "outbound":
+		c.Outbound++
+	}
+	if x.answered {
+		c.Answered++
+	}
+	if x.missed {
+		c.Missed++
+	}
+}
+
+// concurrent keeps the ends of the calls that run, the next one first.
+func (t *tally) concurrent(c counted) {
+	for len(t.running) > 0 && !t.running[0].After(c.began.Time) {
+		heap.Pop(&t.running)
+	}
+	end := c.ended.Time
+	if c.ended.IsZero() {
+		end = t.period.Until.Time
+	}
+	heap.Push(&t.running, end)
+	if !c.began.Before(t.period.Since.Time) {
+		t.peak = max(t.peak, len(t.running))
+	}
+}
+
+// ends is a heap of times.
+type ends []time.Time
+
+func (e ends) Len() int           { return len(e) }
+func (e ends) Less(i, j int) bool { return e[i].Before(e[j]) }
+func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *ends) Push(x any)        { *e = append(*e, x.(time.Time)) }
+func (e *ends) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+func minutes(seconds int) int { return (seconds + 30) / 60 }

@@ -1,0 +1,106 @@
+package partner
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/db"
+)
+
+// usageOf counts what an organisation has.
+func usageOf(ctx context.Context, q db.Querier, organ string) (u Usage, err error) {
+	const text = `SELECT
+		(SELECT COUNT(*) FROM users WHERE org_id = $1 AND status <> 'removed'),
+		(SELECT COUNT(*) FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')),
+		(SELECT COUNT(*) FROM devices WHERE org_id = $1)`
+	if err := q.QueryRow(ctx, text, organ).Scan(&u.Users, &u.Numbers, &u.Devices); err != nil {
+		return u, err
+	}
+	bytes, err := Stored(ctx, q, organ)
+	u.StorageGB = org.Gigabytes(bytes)
+	return u, err
+}
+
+// Stored counts the bytes of an organisation's files: recordings, messages left, sounds, and exports that are not deleted yet. A
+// recording counts once it is finished.
+func Stored(ctx context.Context, q db.Querier, organ string) (bytes int64, err error) {
+	const text = `SELECT CAST(
+		(SELECT COALESCE(SUM(size_bytes), 0) FROM recordings WHERE org_id = $1 AND size_bytes > 0 AND status <> 'deleted')
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM voicemails WHERE org_id = $1 AND status <> 'deleted')
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM audio WHERE org_id = $1)
+		+ (SELECT COALESCE(SUM(size_bytes), 0) FROM cdr_exports WHERE org_id = $1 AND status = 'ready') AS BIGINT)`
+	err = q.QueryRow(ctx, text, organ).Scan(&bytes)
+	return bytes, err
+}
+
+// emailOf is a user's e-mail address; "" where there is none any more.
+func emailOf(ctx context.Context, q db.Querier, org, user string) (email string, err error) {
+	err = q.QueryRow(ctx, `SELECT email FROM users WHERE org_id = $1 AND id = $2`, org, user).Scan(&email)
+	if db.IsNone(err) {
+		return "", nil
+	}
+	return email, err
+}
+
+func selectPeople(org string) *db.Filter {
+	return db.Where(`SELECT id, email, first_name || ' ' || last_name, role, status, created_at FROM users WHERE org_id = $1
+		AND status <> 'removed'`, org)
+}
+
+func people(ctx context.Context, q db.Querier, org, after string, limit int) ([]Person, error) {
+	text, args := selectPeople(org).Page("id", false, after, after, limit).SQL()
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list users: %w", err)
+	}
+	defer rows.Close()
+	var all []Person
+	for rows.Next() {
+		var p Person
+		if err := rows.Scan(&p.ID, &p.Email, &p.Name, &p.Role, &p.Status, &p.CreatedAt); err != nil {
+			return nil, err
+		}
+		p.Name = strings.TrimSpace(p.Name)
+		all = append(all, p)
+	}
+	return all, rows.Err()
+}
+
+// callsIn gives each call that began in a time, in that order.
+func callsIn(ctx context.Context, q db.Querier, org string, since, until db.Time, each func(counted)) error {
+	const text = `SELECT direction, started_at, ended_at, answered_at IS NOT NULL, missed_reason IS NOT NULL, talk_seconds FROM calls
+		WHERE org_id = $1 AND started_at >= $2 AND started_at < $3 ORDER BY started_at, id`
+	rows, err := q.Query(ctx, text, org, since, until)
+	if err != nil {
+		return fmt.Errorf("read calls: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c counted
+		if err := rows.Scan(&c.direction, &c.began, &c.ended, &c.answered, &c.missed, &c.seconds); err != nil {
+			return err
+		}
+		each(c)
+	}
+	return rows.Err()
+}
+
+// countRest counts what is not calls.
+func countRest(ctx context.Context, q db.Querier, org string, p Period, s *Stats) error {
+	const text = `SELECT
+		(SELECT COUNT(*) FROM users WHERE org_id = $1 AND status <> 'removed'),
+		(SELECT COUNT(*) FROM users WHERE org_id = $1 AND status = 'active'),
+		(SELECT COUNT(*) FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')),
+		(SELECT COUNT(*) FROM recordings WHERE org_id = $1 AND started_at >= $2 AND started_at < $3),
+		(SELECT COALESCE(SUM(duration_seconds), 0) FROM recordings WHERE org_id = $1 AND started_at >= $2 AND started_at < $3),
+		(SELECT COALESCE(SUM(duration_seconds), 0) FROM transcripts WHERE org_id = $1 AND created_at >= $2 AND created_at < $3
+			AND status = 'completed'),
+		(SELECT COUNT(*) FROM summaries WHERE org_id = $1 AND created_at >= $2 AND created_at < $3 AND status = 'completed')`
+	var recorded, transcribed int
+	err := q.QueryRow(ctx, text, org, p.Since, p.Until).Scan(&s.Users.Total, &s.Users.Active, &s.Numbers, &s.Recordings.Count, &recorded,
+		&transcribed, &s.AI.Summaries)
+	s.Recordings.Minutes, s.AI.TranscribedMinutes = minutes(recorded), minutes(transcribed)
+	return err
+}

@@ -1,0 +1,243 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	orgs "soniq/internal/identity/org"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+)
+
+// Create adds a user, with an extension where none is given, and with a phone where that is wanted; it publishes
+// user.created. All that is wrong is told at once as *op.Error.
+func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error) {
+	var u User
+	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		o, err := s.orgs.Get(ctx, org)
+		if err != nil {
+			return fmt.Errorf("find organisation: %w", err)
+		}
+		u = n.user(org, db.At(s.now()))
+		if err := s.check(ctx, tx, u, o.Country, n.QueueIDs); err != nil {
+			return err
+		}
+		if err := s.orgs.Admit(ctx, tx, u.OrgID, orgs.Users, func() (int, error) { return countUsers(ctx, tx, u.OrgID) }); err != nil {
+			return err
+		}
+		invited := s.Invites.Seal != nil && (n.SendInvite == nil || *n.SendInvite)
+		if invited {
+			u.Status = "invited"
+		}
+		if err := s.place(ctx, tx, &u, o.Country); err != nil {
+			return err
+		}
+		if err := s.join(ctx, tx, u, n.QueueIDs, len(n.QueueIDs) > 0); err != nil {
+			return err
+		}
+		if err := s.welcome(ctx, tx, &u, n.ProvisionSIP == nil || *n.ProvisionSIP); err != nil || !invited {
+			return err
+		}
+		i, err := s.invite(ctx, tx, u)
+		u.Invitation = &i
+		return err
+	})
+	return u, err
+}
+
+// place inserts the user; where no extension was asked for, under the lowest free one from 100 on.
+func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country string) error {
+	asked := u.Extension != nil
+	for range 50 { // another node may take the same extension at the same time
+		if !asked {
+			free, err := s.free(ctx, tx, u.OrgID, country)
+			if err != nil {
+				return fmt.Errorf("find free extension: %w", err)
+			}
+			u.Extension = &free
+		}
+		err := s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, *u) })
+		if !db.IsConflict(err) {
+			return wrap(err, "add user")
+		}
+		if err := s.conflict(ctx, tx, *u, asked); err != nil {
+			return err
+		}
+	}
+	return op.Fail("extension_taken", "no free extension was found")
+}
+
+// free is the lowest free extension from 100 on.
+func (s *Service) free(ctx context.Context, tx db.Querier, orgID, country string) (string, error) {
+	taken, err := orgs.Extensions(ctx, tx, orgID)
+	if err != nil {
+		return "", err
+	}
+	for n := 100; ; n++ {
+		if e := strconv.Itoa(n); !taken[e] && !s.reserved(country, e) {
+			return e, nil
+		}
+	}
+}
+
+func (s *Service) reserved(country, extension string) bool {
+	return s.Reserved != nil && s.Reserved(country, extension)
+}
+
+// conflict says which value of a user somebody else has; nil where it was an extension nobody asked for.
+func (s *Service) conflict(ctx context.Context, tx db.Querier, u User, asked bool) error {
+	other := ""
+	const text = `SELECT id FROM users WHERE org_id = $1 AND lower(email) = lower($2) AND status <> 'removed' AND id <> $3`
+	err := tx.QueryRow(ctx, text, u.OrgID, u.Email, u.ID).Scan(&other)
+	switch {
+	case err == nil:
+		return &op.Error{Code: "already_exists", Detail: "a user with this e-mail address exists",
+			Extra: map[string]any{"user_id": other}}
+	case !db.IsNone(err):
+		return fmt.Errorf("find user by e-mail address: %w", err)
+	case asked:
+		return op.Fail("extension_taken", "extension "+*u.Extension+" is taken")
+	}
+	return nil
+}
+
+func (s *Service) welcome(ctx context.Context, tx db.Querier, u *User, provision bool) error {
+	var sip *SIP
+	if provision && s.Provision != nil {
+		made, err := s.Provision(ctx, tx, *u)
+		if err != nil {
+			return fmt.Errorf("provision phone: %w", err)
+		}
+		sip = &made
+	}
+	s.changed(tx, u.ID)
+	err := s.outbox.Publish(ctx, tx, u.OrgID, event.UserCreated{UserID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role,
+		Extension: u.Extension, CreatedAt: u.CreatedAt, OrgID: u.OrgID})
+	if err != nil {
+		return err
+	}
+	if err := s.told(ctx, tx, *u); err != nil {
+		return err
+	}
+	users := []User{*u}
+	if err := s.dress(ctx, tx, u.OrgID, users); err != nil {
+		return err
+	}
+	*u = users[0]
+	if sip != nil {
+		u.SIP = sip
+	}
+	return nil
+}
+
+// save checks and stores a changed user.
+func (s *Service) save(ctx context.Context, tx db.Querier, u *User, queues op.Change[[]string]) error {
+	o, err := s.orgs.Get(ctx, u.OrgID)
+	if err != nil {
+		return fmt.Errorf("find organisation: %w", err)
+	}
+	if err := s.check(ctx, tx, *u, o.Country, queues.V); err != nil {
+		return err
+	}
+	u.Name, u.UpdatedAt = fullName(u.FirstName, u.LastName), db.At(s.now())
+	err = s.db.Tx(ctx, func(tx db.Querier) error { return update(ctx, tx, *u) })
+	if db.IsConflict(err) {
+		return s.conflict(ctx, tx, *u, true)
+	}
+	if err != nil {
+		return wrap(err, "change user")
+	}
+	s.changed(tx, u.ID)
+	if err := s.keepPIN(ctx, tx, *u); err != nil {
+		return err
+	}
+	if err := s.join(ctx, tx, *u, queues.V, queues.Set); err != nil {
+		return err
+	}
+	return s.told(ctx, tx, *u)
+}
+
+// join sets the queues a user answers, where they were given.
+func (s *Service) join(ctx context.Context, tx db.Querier, u User, queues []string, given bool) error {
+	if !given || s.Queues == nil {
+		return nil
+	}
+	return wrap(s.Queues.Join(ctx, tx, u.OrgID, u.ID, queues), "join queues")
+}
+
+func (s *Service) told(ctx context.Context, tx db.Querier, u User) error {
+	for _, f := range s.OnChange {
+		if err := f(ctx, tx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SwitchDND switches a user's do-not-disturb in the caller's transaction, without telling OnChange.
+func (s *Service) SwitchDND(ctx context.Context, tx db.Querier, org, id string, on bool, until db.Time) error {
+	const text = `UPDATE users SET dnd = $3, dnd_until = $4, updated_at = $5
+		WHERE org_id = $1 AND id = $2 AND (dnd <> $3 OR dnd_until IS DISTINCT FROM $4)`
+	if !on {
+		until = db.Time{}
+	}
+	if _, err := tx.Exec(ctx, text, org, id, on, until, db.At(s.now())); err != nil {
+		return fmt.Errorf("switch do-not-disturb: %w", err)
+	}
+	s.changed(tx, id)
+	return nil
+}
+
+func (s *Service) changed(tx db.Querier, id string) {
+	db.OnCommit(tx, func() { s.bus.Publish(Changed, id) })
+}
+
+// switched tells other rooms of a user who was suspended, or is back.
+func (s *Service) switched(ctx context.Context, tx db.Querier, was string, u User) error {
+	if was == u.Status || was != Suspended && u.Status != Suspended {
+		return nil
+	}
+	for _, f := range s.OnStatus {
+		if err := f(ctx, tx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove keeps the user for history and ends everything else of theirs.
+func (s *Service) remove(ctx context.Context, tx db.Querier, u User, heir string) error {
+	for _, f := range s.OnRemove {
+		if err := f(ctx, tx, Removal{u.OrgID, u.ID, heir}); err != nil {
+			return err
+		}
+	}
+	if err := dropInvitations(ctx, tx, u.OrgID, u.ID); err != nil {
+		return fmt.Errorf("end invitations: %w", err)
+	}
+	u.Status, u.Extension, u.OutboundNumberID, u.UpdatedAt = Removed, nil, nil, db.At(s.now())
+	if err := update(ctx, tx, u); err != nil {
+		return fmt.Errorf("remove user: %w", err)
+	}
+	s.changed(tx, u.ID)
+	return nil
+}
+
+// ForgetNumber is for the room of numbers: nobody calls out with a number that is released.
+func (s *Service) ForgetNumber(ctx context.Context, tx db.Querier, org, number string) error {
+	return wrap(forgetNumber(ctx, tx, org, number), "forget number")
+}
+
+// ForgetNumbers has nobody show a number any more, in the caller's transaction: the organisation has none left.
+func (s *Service) ForgetNumbers(ctx context.Context, tx db.Querier, org string) error {
+	return wrap(forgetNumbers(ctx, tx, org), "forget numbers")
+}
+
+func wrap(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

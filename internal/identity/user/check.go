@@ -1,0 +1,115 @@
+package user
+
+import (
+	"context"
+	"net/mail"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+var extensionForm = regexp.MustCompile(`^[0-9]{2,6}$`)
+
+// check lists everything wrong with a user as they would be stored.
+func (s *Service) check(ctx context.Context, q db.Querier, u User, country string, queues []string) error {
+	wrong := u.wrong()
+	bad := func(field, code, message string) { wrong = append(wrong, op.Field(field, code, message)) }
+	if u.Extension != nil && s.reserved(country, *u.Extension) {
+		bad("extension", "reserved", *u.Extension+" reaches an emergency service")
+	}
+	if u.OutboundNumberID != nil {
+		if ok, err := ownsNumber(ctx, q, u.OrgID, *u.OutboundNumberID); err != nil {
+			return wrap(err, "find outbound number")
+		} else if !ok {
+			bad("outbound_number_id", "not_found", "no such number")
+		}
+	}
+	missing := queues
+	if s.Queues != nil && len(queues) > 0 {
+		var err error
+		if missing, err = s.Queues.Missing(ctx, q, u.OrgID, queues); err != nil {
+			return wrap(err, "find queues")
+		}
+	}
+	unreachable, err := s.wrongForwards(ctx, u)
+	if err != nil {
+		return wrap(err, "find where calls are forwarded")
+	}
+	wrong = append(wrong, unreachable...)
+	for _, id := range missing {
+		bad("queue_ids", "not_found", "no such queue: "+id)
+	}
+	if len(wrong) > 0 {
+		return op.Invalid(wrong...)
+	}
+	return nil
+}
+
+// wrongForwards looks at the destinations that a change sets: those that are there already may have gone since.
+func (s *Service) wrongForwards(ctx context.Context, u User) (wrong []op.Violation, err error) {
+	was := u.was.each()
+	for name, to := range u.Forward.each() {
+		old := was[name]
+		if s.Reach == nil || to == nil || len(*to) > 120 || old != nil && *old == *to {
+			continue
+		}
+		fault, err := s.Reach(ctx, u.OrgID, *to)
+		if err != nil {
+			return nil, err
+		}
+		if fault != "" {
+			wrong = append(wrong, op.Field("forward."+name, "invalid_destination", fault))
+		}
+	}
+	return wrong, nil
+}
+
+func (u User) wrong() []op.Violation {
+	var wrong []op.Violation
+	want := func(ok bool, field, code, message string) {
+		if !ok {
+			wrong = append(wrong, op.Field(field, code, message))
+		}
+	}
+	want(Mailbox(u.Email), "email", "invalid_email", "must be an e-mail address")
+	want(strings.TrimSpace(u.FirstName) != "" && len([]rune(u.FirstName)) <= 120, "first_name", "invalid_length", "must have 1 to 120 characters")
+	want(len([]rune(u.LastName)) <= 120, "last_name", "invalid_length", "must have at most 120 characters")
+	want(slices.Contains(Roles, u.Role), "role", "invalid_value", "must be one of "+strings.Join(Roles, ", "))
+	want(u.Extension == nil || extensionForm.MatchString(*u.Extension), "extension", "invalid_extension", "must be 2 to 6 digits")
+	want(u.Timezone == nil || zone(*u.Timezone), "timezone", "invalid_timezone", "must be an IANA name such as Europe/London")
+	if u.Language != nil {
+		_, err := language.Parse(*u.Language)
+		want(err == nil, "language", "invalid_language", "must be a language tag such as en or de-CH")
+	}
+	want(slices.Contains([]string{"all_devices", "in_order"}, u.RingStrategy), "ring_strategy", "invalid_value", "must be all_devices or in_order")
+	for name, to := range u.Forward.each() {
+		want(to == nil || len(*to) <= 120, "forward."+name, "invalid_length", "must have at most 120 characters")
+	}
+	if u.pin != nil && *u.pin != "" {
+		fault := PINFault(*u.pin, u.extension())
+		want(fault == "", "voicemail.pin", "invalid_pin", fault)
+	}
+	want(slices.Contains([]string{"invited", "active", Suspended}, u.Status), "status", "invalid_value", "must be active or suspended")
+	want(slices.Contains([]string{"inherit", "on", "off"}, u.RecordingMode), "recording_mode", "invalid_value", "must be inherit, on or off")
+	return wrong
+}
+
+// Mailbox reports whether text is an address alone, without a name.
+func Mailbox(text string) bool {
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text && len(text) <= 254 && strings.Contains(text, "@")
+}
+
+func zone(name string) bool {
+	if name == "" || name == "Local" {
+		return false
+	}
+	_, err := time.LoadLocation(name)
+	return err == nil
+}

@@ -1,0 +1,122 @@
+package user
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/seal"
+)
+
+// An Invitation is a way for a new user to come in: a link that works once, for seven days.
+type Invitation struct {
+	ExpiresAt db.Time `json:"expires_at"`
+	Sent      bool    `json:"sent" doc:"A mail with the link is on its way to the user"`
+	URL       *string `json:"url,omitempty" doc:"The link, given once, where no mail is sent"`
+}
+
+// Invites is what invitations need.
+type Invites struct {
+	Seal    *seal.Seal
+	BaseURL string // of links
+	Jobs    *job.Queue
+	// Send sends a mail; nil where the installation sends none.
+	Send func(ctx context.Context, to, subject, text string) error
+}
+
+const (
+	invitationLife   = 7 * 24 * time.Hour
+	invitationLength = 40 // base62 characters, 238 bits
+)
+
+// InviteIn names who is invited.
+type InviteIn struct {
+	OneIn
+	Body struct{}
+}
+
+// Invite invites a user again: links given before work no more.
+func (s *Service) Invite(ctx context.Context, in *InviteIn) (*op.Out[Invitation], error) {
+	var i Invitation
+	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		u, err := s.Get(ctx, tx, access.Org(ctx), in.ID)
+		if err != nil {
+			return missing(err)
+		}
+		if u.Status == Suspended {
+			return op.State("the user is suspended", Suspended)
+		}
+		i, err = s.invite(ctx, tx, u)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(i)
+}
+
+func (s *Service) invite(ctx context.Context, tx db.Querier, u User) (Invitation, error) {
+	if s.Invites.Seal == nil {
+		return Invitation{}, op.Fail("not_enabled", "invitations are not enabled here")
+	}
+	o, err := s.orgs.Get(ctx, u.OrgID)
+	if err != nil {
+		return Invitation{}, fmt.Errorf("find organisation: %w", err)
+	}
+	token, id, now := seal.Random(invitationLength), db.NewID("inv"), s.now()
+	i := Invitation{ExpiresAt: db.At(now.Add(invitationLife)), Sent: s.Invites.Send != nil && !o.Sandbox()}
+	var sealed []byte
+	if i.Sent {
+		if sealed, err = s.Invites.Seal.Seal([]byte(token), invitationPlace(u.OrgID, id)); err != nil {
+			return i, fmt.Errorf("seal invitation: %w", err)
+		}
+	} else {
+		link := s.link(token)
+		i.URL = &link
+	}
+	if err := replaceInvitation(ctx, tx, u, id, s.Invites.Seal.Digest(token), sealed, db.At(now), i.ExpiresAt); err != nil {
+		return i, fmt.Errorf("invite user: %w", err)
+	}
+	if !i.Sent {
+		return i, nil
+	}
+	return i, s.Invites.Jobs.Enqueue(ctx, tx, job.Spec{Org: u.OrgID, Queue: MailQueue, Lane: u.OrgID, Kind: inviteKind, Args: inviting{id}})
+}
+
+func invitationPlace(org, id string) []byte { return []byte(org + "|invitations|" + id + "|token") }
+
+func (s *Service) link(token string) string { return s.Invites.BaseURL + "/invite/" + token }
+
+// Invited returns who an invitation is for, or db.ErrNone where it does not exist, was used, or has expired.
+func (s *Service) Invited(ctx context.Context, q db.Querier, token string) (User, error) {
+	org, user, err := invited(ctx, q, s.Invites.Seal.Digest(token), db.At(s.now()))
+	if err != nil {
+		return User{}, err
+	}
+	return s.Get(ctx, q, org, user)
+}
+
+// Accept redeems an invitation: its user is active from then on. Errors are as of Invited.
+func (s *Service) Accept(ctx context.Context, tx db.Querier, token string) (User, error) {
+	u, err := s.Invited(ctx, tx, token)
+	if err != nil {
+		return u, err
+	}
+	if u.Status == Suspended {
+		return u, db.ErrNone
+	}
+	now := db.At(s.now())
+	if err := accept(ctx, tx, u.OrgID, u.ID, s.Invites.Seal.Digest(token), now); err != nil {
+		return u, fmt.Errorf("accept invitation: %w", err)
+	}
+	if u.Status == "invited" {
+		u.Status, u.UpdatedAt = "active", now
+		err = update(ctx, tx, u)
+		s.changed(tx, u.ID)
+	}
+	return u, wrap(err, "activate user")
+}

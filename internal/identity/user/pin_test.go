@@ -1,0 +1,50 @@
+package user_test
+
+import (
+	"context"
+	"testing"
+
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+)
+
+func TestPINsEverybodyWouldTryAreRefused(t *testing.T) {
+	t.Parallel()
+	for pin, ok := range map[string]bool{"2580": true, "19370": true, "1234567891": true, "123": false, "12345678901": false, "12a4": false, "0000": false,
+		"77777": false, "1234": false, "7890": false, "4321": false, "2109": false, "0101": false, "1010": false, "1012": true} {
+		if fault := user.PINFault(pin, "101"); (fault == "") != ok {
+			t.Errorf("%s: %q", pin, fault)
+		}
+	}
+}
+
+func TestAPINIsKeptAndNeverShown(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		kept := "?"
+		h.KeepPIN = func(_ context.Context, _ db.Querier, org, _, pin string) error {
+			if org == h.org {
+				kept = pin
+			}
+			return nil
+		}
+		path := "/users/" + h.do("POST", "/users", `{"email":"a@example.com","first_name":"Ada","extension":"4711"}`).Want(201).Text("id")
+		h.do("PATCH", path, `{"voicemail":{"enabled":true,"pin":"4711"}}`).Want(422).Refused("validation_failed", "voicemail.pin invalid_pin")
+		if kept != "?" {
+			t.Errorf("a refused PIN was kept: %q", kept)
+		}
+		a := h.do("PATCH", path, `{"voicemail":{"enabled":true,"pin":"2580"}}`).Want(200)
+		if a.At("voicemail.pin_set") != true || a.Has("voicemail", "pin") || kept != "2580" {
+			t.Errorf("kept %q, shown %s", kept, a.Bytes)
+		}
+		kept = "?"
+		if a = h.do("PATCH", path, `{"voicemail":{"email_notify":true}}`).Want(200); a.At("voicemail.pin_set") != true || kept != "?" {
+			t.Errorf("kept %q, shown %s", kept, a.Bytes)
+		}
+		if a = h.do("PATCH", path, `{"voicemail":{"pin":null}}`).Want(200); a.At("voicemail.pin_set") != false || kept != "" {
+			t.Errorf("kept %q, shown %s", kept, a.Bytes)
+		}
+	})
+}

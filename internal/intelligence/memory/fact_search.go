@@ -1,0 +1,121 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// This file lets searches find facts. A fact is a passage of no call, in the same index as the others.
+
+// factColumns are rowColumns of a fact.
+const factColumns = `key, phone, created_at, kind, '', NULL, NULL, model, vector, terms`
+
+// factRow is what a fact is found by. What a remote model embeds is embedded later: nobody waits for it with a transaction open.
+func (s *Service) factRow(ctx context.Context, text string) row {
+	r := row{key: s.newKey(), terms: countTerms(s.lexicon.Terms(text))}
+	if !s.model().Builtin {
+		s.behind.Store(s.embedder != nil)
+		return r
+	}
+	if v, err := s.embedder.Embed(ctx, []string{text}); err == nil {
+		r.vector, r.model = quantise(v[0]), s.model().Name
+	}
+	return r
+}
+
+// factsByKey reads what facts are found by.
+func factsByKey(ctx context.Context, q db.Querier, org string, keys []int64, each func(row) error) error {
+	const text = `SELECT ` + factColumns + ` FROM memory_facts WHERE org_id = $1 AND key IN`
+	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
+		r, err := scanRow(rows)
+		if err != nil {
+			return err
+		}
+		return each(r)
+	})
+}
+
+// factItems reads facts that still hold, as results show them.
+func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now db.Time, each func(found)) error {
+	const text = `SELECT key, id, text, phone, created_at, expires_at, kind, COALESCE(call_id, ''), contact_id FROM memory_facts WHERE org_id = $1 AND key IN`
+	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
+		f, expires := found{written: true}, db.Time{}
+		if err := rows.Scan(&f.key, &f.id, &f.text, &f.phone, &f.at, &expires, &f.kind, &f.callID, &f.contactID); err != nil {
+			return err
+		}
+		if expires.IsZero() || expires.After(now.Time) {
+			each(f)
+		}
+		return nil
+	})
+}
+
+// lacking are the keys that were not found.
+func lacking[V any](keys []int64, found map[int64]V) (out []int64) {
+	if len(found) == len(keys) {
+		return nil
+	}
+	for _, k := range keys {
+		if _, ok := found[k]; !ok {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// bareFact is a fact that another model embedded, or none.
+type bareFact struct{ org, id, text string }
+
+// reembedFacts embeds such facts, a batch at a time, and returns how many there were.
+func (s *Service) reembedFacts(ctx context.Context) (all int, err error) {
+	for {
+		facts, err := s.bareFacts(ctx)
+		if err != nil || len(facts) == 0 {
+			return all, err
+		}
+		texts := make([]string, len(facts))
+		for i, f := range facts {
+			texts[i] = f.text
+		}
+		vectors := make([][]float32, len(facts))
+		if s.embedder != nil {
+			if vectors, err = s.embedder.Embed(ctx, texts); err != nil {
+				return all, err
+			}
+		}
+		err = s.db.Tx(ctx, func(tx db.Querier) error {
+			const q = `UPDATE memory_facts SET key = $3, model = $4, vector = $5, terms = $6 WHERE org_id = $1 AND id = $2`
+			for i, f := range facts {
+				terms := countTerms(s.lexicon.Terms(f.text))
+				if _, err := tx.Exec(ctx, q, f.org, f.id, s.newKey(), s.model().Name, quantise(vectors[i]).bytes(), encodeTerms(terms)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return all, err
+		}
+		all += len(facts)
+	}
+}
+
+// bareFacts lists some of them.
+func (s *Service) bareFacts(ctx context.Context) (out []bareFact, err error) {
+	// tenant: the facts of all organisations are embedded again in the background
+	const text = `SELECT org_id, id, text FROM memory_facts WHERE key IS NULL OR model <> $1 LIMIT $2`
+	rows, err := s.db.Read(ctx).Query(ctx, text, s.model().Name, reembedAtOnce)
+	if err != nil {
+		return nil, fmt.Errorf("find facts to embed again: %w", err)
+	}
+	err = scanAll(rows, func(rows *sql.Rows) error {
+		var f bareFact
+		err := rows.Scan(&f.org, &f.id, &f.text)
+		out = append(out, f)
+		return err
+	})
+	return out, err
+}

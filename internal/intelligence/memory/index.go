@@ -1,0 +1,287 @@
+package memory
+
+import (
+	"hash/fnv"
+	"slices"
+	"sync"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// exactBelow is the size up to which every allowed passage is ranked exactly: codes are needed only above.
+const exactBelow = 1024
+
+// index is what is kept in memory to find one organisation's passages: about 150 bytes each, and 330 more to rank them. It holds nothing
+// that cannot be read again from the database, and results are always read from there, so an index that is
+// behind can miss a passage but never show one that is gone.
+type index struct {
+	org   string
+	model Model
+
+	mu     sync.RWMutex // guards the fields below
+	keys   []int64      // rising, but for those learnt at the same moment
+	marks  []mark
+	words  *wordIndex
+	kept   kept
+	room   int     // bytes that may be kept, 0: nothing is
+	codes  *codes  // nil while there are few passages
+	coded  []int32 // passage of each code: those embedded by the model
+	sample [][]float32
+	loaded int   // passages when the index was made
+	last   int64 // highest key
+	asOf   db.Time
+}
+
+// mark is what searches are narrowed by.
+type mark struct {
+	at        int64 // microseconds
+	agent     uint32
+	queue     uint32
+	kind      uint8
+	direction uint8
+}
+
+// newIndex begins an index that keeps vectors and words of passages up to so many bytes.
+func newIndex(org string, m Model, room int) *index {
+	return &index{org: org, model: m, words: newWordIndex(), room: room}
+}
+
+// add appends a passage. The caller holds the lock.
+func (x *index) add(r row) {
+	at := len(x.keys)
+	x.last = max(x.last, r.key)
+	x.keys = append(x.keys, r.key)
+	x.marks = append(x.marks, mark{r.at.UnixMicro(), tag(r.agent), tag(r.queue), kindNumber(r.kind), directionNumber(r.direction)})
+	x.words.add(r.terms)
+	x.keep(r)
+	x.addVector(at, r)
+}
+
+// keep keeps a passage's vector and words while there is room; from the first for which there is none on, they are read where they are needed.
+func (x *index) keep(r row) {
+	if x.kept.full = x.kept.full || x.kept.bytes > x.room; x.kept.full {
+		return
+	}
+	numbers := make([]uint64, len(r.terms))
+	for i, t := range r.terms {
+		numbers[i] = uint64(x.words.lists[t.term].number)<<8 | uint64(t.count)
+	}
+	v := r.vector
+	if r.model != x.model.Name {
+		v = quantised{}
+	}
+	x.kept.add(v, numbers)
+}
+
+// rows are the passages at some places: those kept, and the keys of the others.
+func (x *index) rows(places []int32) (rows []row, keys []int64) {
+	rows = make([]row, 0, len(places))
+	words := make([]termCount, 0, 64*len(places))
+	for _, at := range places {
+		if int(at) >= x.kept.n {
+			keys = append(keys, x.keys[at])
+			continue
+		}
+		from := len(words)
+		r := row{key: x.keys[at], model: x.model.Name}
+		r.vector, words = x.kept.get(int(at), x.words.terms, words)
+		r.terms = words[from:len(words):len(words)]
+		rows = append(rows, r)
+	}
+	return rows, keys
+}
+
+// addVector keeps the first vectors as a sample; once there are enough, the mean is known and codes are made.
+func (x *index) addVector(at int, r row) {
+	if r.model != x.model.Name || x.model.Name == "" || len(r.vector.values) == 0 {
+		return
+	}
+	x.coded = append(x.coded, int32(at))
+	v := r.vector.floats()
+	if x.codes != nil {
+		x.codes.add(v)
+		return
+	}
+	x.sample = append(x.sample, v)
+	if len(x.sample) < exactBelow {
+		return
+	}
+	x.codes = newCodes(len(v), x.sample)
+	for _, s := range x.sample {
+		x.codes.add(s)
+	}
+	x.sample = nil
+}
+
+// from is the key to continue reading at, and the keys already known from there on. Transactions that ran side by
+// side, as they do on PostgreSQL, may become visible in another order than their keys: the last moments are read
+// again. With a single writer overlap is 0.
+func (x *index) from(overlap time.Duration) (int64, map[int64]bool) {
+	if x.asOf.IsZero() {
+		return 0, nil
+	}
+	if overlap == 0 {
+		return x.last + 1, nil
+	}
+	known := map[int64]bool{}
+	for i := len(x.keys) - 1; i >= 0 && x.keys[i] >= keyAt(x.asOf.Add(-2*overlap)); i-- {
+		known[x.keys[i]] = true
+	}
+	return keyAt(x.asOf.Add(-overlap)), known
+}
+
+// size is roughly what the index takes, in bytes.
+func (x *index) size() int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	n := 40*len(x.keys) + x.words.size() + 4*len(x.coded) + x.kept.bytes
+	if x.codes != nil {
+		n += len(x.codes.scales) * (8*x.codes.words + 6)
+	}
+	return n + len(x.sample)*4*x.model.Dimensions
+}
+
+// filter narrows a search.
+type filter struct {
+	since, until int64
+	agent, queue uint32
+	kinds        uint8 // bit per kind; 0 for all
+	direction    uint8
+}
+
+func (f *filter) allows(m *mark) bool {
+	return m.at >= f.since && m.at < f.until &&
+		(f.agent == 0 || f.agent == m.agent) && (f.queue == 0 || f.queue == m.queue) &&
+		(f.kinds == 0 || f.kinds>>m.kind&1 == 1) && (f.direction == 0 || f.direction == m.direction)
+}
+
+// candidates returns the passages worth ranking exactly, with the rarity of the query's words: the nearest by meaning and the best by words,
+// or all that are allowed where they are few. Of those that are not kept it returns the keys.
+func (x *index) candidates(query []Term, vector []float32, f filter, near, byWord int) ([]row, []int64, rarities) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	rows, keys := x.rows(x.places(query, vector, f, near, byWord))
+	return rows, keys, x.rarities(query)
+}
+
+// places are those of candidates.
+func (x *index) places(query []Term, vector []float32, f filter, near, byWord int) []int32 {
+	if len(x.keys) <= exactBelow {
+		return x.allowed(f)
+	}
+	picked := map[int32]bool{}
+	for _, h := range x.words.search(query, func(at int) bool { return f.allows(&x.marks[at]) }, byWord) {
+		picked[h.at] = true
+	}
+	for _, h := range x.nearest(vector, f, near) {
+		picked[h.at] = true
+	}
+	places := make([]int32, 0, len(picked))
+	for at := range picked {
+		places = append(places, at)
+	}
+	slices.Sort(places)
+	return places
+}
+
+// allowed lists all passages the filter lets through.
+func (x *index) allowed(f filter) []int32 {
+	var places []int32
+	for i := range x.marks {
+		if f.allows(&x.marks[i]) {
+			places = append(places, int32(i))
+		}
+	}
+	return places
+}
+
+// nearest scans the codes on two goroutines.
+func (x *index) nearest(vector []float32, f filter, k int) []hit {
+	if len(vector) == 0 {
+		return nil
+	}
+	best := newTop(k)
+	if x.codes == nil {
+		for i, v := range x.sample {
+			if at := x.coded[i]; f.allows(&x.marks[at]) {
+				best.add(int(at), dot(vector, v))
+			}
+		}
+		return best.best()
+	}
+	p := x.codes.probe(vector)
+	half, n := newTop(k), x.codes.len()
+	reach := x.codes.reach(&p, k, func(i int) bool { return f.allows(&x.marks[x.coded[i]]) })
+	var wait sync.WaitGroup
+	wait.Go(func() { x.scan(&p, f, half, n/2, n, reach) })
+	x.scan(&p, f, best, 0, n/2, reach)
+	wait.Wait()
+	for _, h := range half.best() {
+		best.add(int(h.at), h.score)
+	}
+	return best.best()
+}
+
+// scan looks at codes one after the other: the filter is asked last, for it looks elsewhere in memory.
+func (x *index) scan(p *probe, f filter, best *top, from, to, reach int) {
+	x.codes.near(p, from, to, reach, func(i int) {
+		score := x.codes.estimate(p, i)
+		if score <= best.bar {
+			return
+		}
+		if at := int(x.coded[i]); f.allows(&x.marks[at]) {
+			best.add(at, score)
+		}
+	})
+}
+
+// rarities is what an organisation's passages tell about the words of a query.
+type rarities struct {
+	idf     map[Term]float64
+	average float64 // words per passage
+}
+
+func (x *index) rarities(query []Term) rarities {
+	r := rarities{idf: map[Term]float64{}, average: x.words.average()}
+	for _, t := range query {
+		r.idf[t] = x.words.idf(t)
+	}
+	return r
+}
+
+// raritiesOf works them out from the passages themselves, where no index is asked.
+func raritiesOf(query []Term, rows []row) rarities {
+	with, words := map[Term]int{}, 0
+	for _, r := range rows {
+		for _, t := range r.terms {
+			with[t.term]++
+			words += int(t.count)
+		}
+	}
+	out := rarities{idf: map[Term]float64{}, average: float64(words) / float64(max(len(rows), 1))}
+	for _, t := range query {
+		out.idf[t] = rarity(with[t], len(rows))
+	}
+	return out
+}
+
+// tag is a short hash of an id; 0 stands for none.
+func tag(id string) uint32 {
+	if id == "" {
+		return 0
+	}
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	return max(h.Sum32(), 1)
+}
+
+// Kinds and directions by number, as marks keep them.
+var (
+	kindNames      = []string{KindSummary, KindTranscript, "note", "voicemail", "sms", "fact"}
+	directionNames = []string{"", "inbound", "outbound", "internal"}
+)
+
+func kindNumber(name string) uint8 { return uint8(max(slices.Index(kindNames, name), 0)) }
+
+func directionNumber(name string) uint8 { return uint8(max(slices.Index(directionNames, name), 0)) }

@@ -1,0 +1,23 @@
+package memory_test
+
+import (
+	"context"
+	"testing"
+
+	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/transcript"
+)
+
+// noteOf writes the summary of a document as the builtin writer does.
+func noteOf(t testing.TB, rules *ai.Rules, d document) string {
+	t.Helper()
+	var c transcript.Conversation
+	for i, turn := range d.Turns {
+		c.Turns = append(c.Turns, transcript.Turn{ID: i, Speaker: transcript.Speaker(turn.Speaker), Text: turn.Text})
+	}
+	n, err := rules.Summarise(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.Summary
+}

@@ -1,0 +1,274 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// Window is how far back memory reaches, unless a search says otherwise: six months.
+const Window = 183 * 24 * time.Hour
+
+// defaultBudget is how much memory the indexes of all organisations may take.
+const defaultBudget = 768 << 20
+
+// Config is what the room is built from.
+type Config struct {
+	DB       *db.DB
+	Lexicon  Lexicon
+	Embedder Embedder // nil: passages are found by their words only
+	Now      func() time.Time
+	Window   time.Duration // zero: six months
+	Budget   int           // bytes for indexes; zero: 768 MB
+	// RecordingURL is the address of a recording's audio, or "" while it cannot be fetched; nil: none.
+	RecordingURL func(org, recordingID string) string
+	// Phone brings a number in any spelling to the form calls carry; nil: digits and a leading + are kept.
+	Phone func(ctx context.Context, org, number string) string
+	// Embedded is told, in the transaction, of a call whose passages were embedded after all, or by another model; nil: nobody.
+	Embedded func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
+}
+
+// Service remembers and finds. The exported fields are set before the first request.
+type Service struct {
+	Contacts Contacts // nil: there are none
+
+	db        *db.DB
+	lexicon   Lexicon
+	embedder  Embedder
+	now       func() time.Time
+	window    time.Duration
+	budget    int
+	cut       cut
+	recording func(org, recordingID string) string
+	phone     func(ctx context.Context, org, number string) string
+	embedded  func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
+	shared    shared
+	behind    atomic.Bool // an embedder has failed: there are passages without a vector
+
+	mu      sync.Mutex // guards the fields below
+	indexes map[string]*slot
+	order   []string // organisations, least lately searched first
+	lastKey int64
+}
+
+// A slot is an organisation's index, or its being made.
+type slot struct {
+	once  sync.Mutex // held while the index is read in or brought up to date
+	index *index
+}
+
+// New builds the room.
+func New(c Config) *Service {
+	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget, cut: usual,
+		recording: c.RecordingURL, phone: c.Phone, embedded: c.Embedded, indexes: map[string]*slot{}}
+	if s.window == 0 {
+		s.window = Window
+	}
+	if s.budget == 0 {
+		s.budget = defaultBudget
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.recording == nil {
+		s.recording = func(string, string) string { return "" }
+	}
+	if s.phone == nil {
+		s.phone = func(_ context.Context, _, number string) string { return digitsOf(number) }
+	}
+	return s
+}
+
+// digitsOf keeps digits and a leading plus; "anonymous" and names of extensions stay.
+func digitsOf(number string) string {
+	out := make([]byte, 0, len(number))
+	for i := range len(number) {
+		switch c := number[i]; {
+		case c >= '0' && c <= '9', c == '+' && len(out) == 0:
+			out = append(out, c)
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+			return number
+		}
+	}
+	return string(out)
+}
+
+// model is the embedding in use.
+func (s *Service) model() Model {
+	if s.embedder == nil {
+		return Model{}
+	}
+	return s.embedder.Model()
+}
+
+// indexOf gives an organisation's index, up to date with what is committed.
+func (s *Service) indexOf(ctx context.Context, org string) (*index, error) {
+	sl := s.slot(org)
+	sl.once.Lock()
+	defer sl.once.Unlock()
+	if m := s.model(); sl.index == nil || sl.index.model.Name != m.Name || sl.index.outgrown() {
+		sl.index = newIndex(org, m, s.budget/2)
+	}
+	n, err := s.catchUp(ctx, sl.index)
+	if err != nil {
+		return nil, fmt.Errorf("read memory of %s: %w", org, err)
+	}
+	if n > 0 {
+		s.evict(org)
+	}
+	return sl.index, nil
+}
+
+// slot finds or makes an organisation's slot and moves it to the end of the order.
+func (s *Service) slot(org string) *slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl := s.indexes[org]
+	if sl == nil {
+		sl = &slot{}
+		s.indexes[org] = sl
+	}
+	if at := slices.Index(s.order, org); at >= 0 {
+		s.order = slices.Delete(s.order, at, at+1)
+	}
+	s.order = append(s.order, org)
+	return sl
+}
+
+// evict drops the indexes not used for longest until the rest fits the budget; the one just used stays.
+func (s *Service) evict(keep string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := 0
+	sizes := map[string]int{}
+	for org, sl := range s.indexes {
+		if sl.once.TryLock() {
+			if sl.index != nil {
+				sizes[org] = sl.index.size()
+			}
+			sl.once.Unlock()
+		} else if org == keep && sl.index != nil {
+			sizes[org] = sl.index.size()
+		}
+		total += sizes[org]
+	}
+	for _, org := range slices.Clone(s.order) {
+		if total <= s.budget {
+			return
+		}
+		if org == keep {
+			continue
+		}
+		total -= sizes[org]
+		delete(s.indexes, org)
+		s.order = slices.DeleteFunc(s.order, func(o string) bool { return o == org })
+	}
+}
+
+// outgrown tells that an index is made anew: passages past the window weigh on it.
+func (x *index) outgrown() bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.loaded > 0 && len(x.keys) > 4*x.loaded && len(x.keys) > 100*exactBelow
+}
+
+// rowsPerRead bounds how long the writer of the database waits for a reader's snapshot to end.
+const rowsPerRead = 20000
+
+// overlap is how long a transaction may stay open beside others that commit before it.
+func (s *Service) overlap() time.Duration {
+	if s.db.Name() == "sqlite" {
+		return 0
+	}
+	return 5 * time.Second
+}
+
+// catchUp adds the rows committed since the last time and returns how many there were.
+func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
+	x.mu.RLock()
+	from, known := x.from(s.overlap())
+	x.mu.RUnlock()
+	first := from == 0
+	added, asOf := 0, db.At(s.now())
+	since := db.At(s.now().Add(-s.window))
+	for {
+		var batch []row
+		last := from
+		n := 0
+		err := rowsFrom(ctx, s.db.Read(ctx), x.org, from, since, rowsPerRead, func(r row) error {
+			n++
+			last = r.key + 1
+			if !known[r.key] {
+				batch = append(batch, r)
+			}
+			return nil
+		})
+		if err != nil {
+			return added, err
+		}
+		x.mu.Lock()
+		for _, r := range batch {
+			x.add(r)
+		}
+		if first {
+			x.loaded = len(x.keys)
+		}
+		x.mu.Unlock()
+		added += len(batch)
+		if n < rowsPerRead {
+			x.read(asOf)
+			return added, nil
+		}
+		from = last
+	}
+}
+
+// read notes that everything committed before a time has been read.
+func (x *index) read(asOf db.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.asOf = asOf
+}
+
+// Warm reads the indexes of the organisations with most to remember, as far as the budget goes, so that their
+// first search is as fast as the others. It is to be run in the background after the start.
+func (s *Service) Warm(ctx context.Context) error {
+	orgs, err := sizes(ctx, s.db.Read(ctx), db.At(s.now().Add(-s.window)))
+	if err != nil {
+		return fmt.Errorf("find what to keep ready: %w", err)
+	}
+	total := 0
+	for _, org := range orgs {
+		there, err := s.isShared(ctx, org)
+		if err != nil {
+			return err
+		}
+		if there {
+			continue
+		}
+		x, err := s.indexOf(ctx, org)
+		if err != nil {
+			return err
+		}
+		if total += x.size(); total > s.budget*3/4 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Drop forgets the index of an organisation that is kept in memory; the next search reads what is left.
+func (s *Service) Drop(org string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.indexes, org)
+	s.order = slices.DeleteFunc(s.order, func(o string) bool { return o == org })
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	delete(s.shared.tales, org)
+}

@@ -1,0 +1,297 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// This file keeps the indexes of large organisations in PostgreSQL, where the extension vector (pgvector) is: all nodes share them, and none
+// reads them at its start. They are indexes over what is there anyhow, one pair for each organisation and table, so that whatever is
+// written, forgotten or embedded again is in them with its transaction, whoever does it; and so that a search meets nobody else's passages.
+// Decision 0016.
+
+// Where the indexes of large organisations are kept.
+const (
+	IndexAuto     = "auto"     // in PostgreSQL, where it has the extension vector
+	IndexProcess  = "process"  // in each process
+	IndexDatabase = "database" // in PostgreSQL, which is given the extension if it does not have it
+)
+
+// sharedFrom is how many passages make an organisation large. Smaller ones are searched faster in the process, and take it 10 MB at most.
+const sharedFrom = 20_000
+
+// mostShared bounds the dimensions that an index can have.
+const mostShared = 4000
+
+// shared is what is known of the indexes in the database.
+type shared struct {
+	mu     sync.Mutex // guards the fields below
+	on     bool
+	from   int // passages of a large organisation
+	valid  map[string]bool
+	looked time.Time
+	tales  map[string]*tale // by organisation
+}
+
+// How long what was learnt of the database holds.
+const (
+	lookAgain = time.Minute
+	taleHolds = 10 * time.Minute
+)
+
+// Share lets large organisations be searched in the database, as far as how (IndexAuto, IndexProcess, IndexDatabase) and the database have
+// it; on tells whether they are. Nobody waits for their indexes, see Run. IndexDatabase is an error where that cannot be.
+func (s *Service) Share(ctx context.Context, how string) (on bool, err error) {
+	if how == IndexProcess || s.db.Name() != "postgres" {
+		if how == IndexDatabase {
+			return false, fmt.Errorf("an index in the database needs PostgreSQL")
+		}
+		return false, nil
+	}
+	if how == IndexDatabase {
+		if _, err := s.db.Read(ctx).Exec(ctx, `CREATE EXTENSION IF NOT EXISTS vector`); err != nil {
+			return false, fmt.Errorf("give the database the extension vector (pgvector): %w", err)
+		}
+	}
+	var version string
+	err = s.db.Read(ctx).QueryRow(ctx, `SELECT extversion FROM pg_extension WHERE extname = 'vector'`).Scan(&version)
+	if err != nil && !db.IsNone(err) {
+		return false, fmt.Errorf("look for the extension vector: %w", err)
+	}
+	if !atLeast(version, 0, 8) {
+		if how == IndexDatabase {
+			return false, fmt.Errorf("pgvector %s is too old: 0.8 is needed", version)
+		}
+		return false, nil
+	}
+	if err := s.db.Tx(ctx, makeFunctions); err != nil {
+		return false, fmt.Errorf("prepare the database for memory: %w", err)
+	}
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	s.shared.on, s.shared.from = true, sharedFrom
+	return true, nil
+}
+
+// atLeast compares the first two numbers of a version.
+func atLeast(version string, major, minor int) bool {
+	first, rest, _ := strings.Cut(version, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	a, err := strconv.Atoi(first)
+	b, err2 := strconv.Atoi(second)
+	return err == nil && err2 == nil && (a > major || a == major && b >= minor)
+}
+
+// makeFunctions makes what the indexes are over: the numbers of a vector with n of them, NULL for any other, and the words of a passage, as
+// rows keep them. What they cost is said to be much, so that no plan works them out for row after row.
+func makeFunctions(tx db.Querier) error {
+	for _, q := range []string{
+		`SELECT pg_advisory_xact_lock(7266448)`, // of two nodes that start at once one waits
+		`CREATE OR REPLACE FUNCTION memory_numbers(v bytea, n int) RETURNS real[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 5000 AS
+			'SELECT array_agg(((get_byte(v, i) + 128) % 256 - 128)::real ORDER BY i) FROM generate_series(4, length(v) - 1) AS i WHERE length(v) = n + 4'`,
+		`CREATE OR REPLACE FUNCTION memory_words(t bytea) RETURNS bigint[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 5000 AS
+			'SELECT array_agg(get_byte(t, i) + get_byte(t, i + 1) * 256 + get_byte(t, i + 2) * 65536 + get_byte(t, i + 3)::bigint * 16777216)
+				FROM generate_series(0, length(t) - 5, 5) AS i'`,
+	} {
+		if _, err := tx.Exec(context.Background(), q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A sharedIndex is one of an organisation in the database.
+type sharedIndex struct{ name, create string }
+
+// sharedIndexes are those of an organisation and a model. Whoever is to use them has to write the same expressions.
+func sharedIndexes(org string, m Model) []sharedIndex {
+	var all []sharedIndex
+	for _, table := range []string{"memory_vectors", "memory_facts"} {
+		of := fmt.Sprintf("ON %s USING ", table)
+		all = append(all, sharedIndex{sharedName(table, org, ""), of + `gin (memory_words(terms)) WHERE org_id = ` + literal(org)},
+			sharedIndex{sharedName(table, org, m.Name, strconv.Itoa(m.Dimensions)), of + fmt.Sprintf(`hnsw ((%s) halfvec_cosine_ops) WHERE org_id = %s AND model = %s`,
+				numbersOf(m.Dimensions), literal(org), literal(m.Name))})
+	}
+	return all
+}
+
+// numbersOf is the vector of a row as the indexes have it.
+func numbersOf(dimensions int) string {
+	return fmt.Sprintf(`memory_numbers(vector, %d)::halfvec(%d)`, dimensions, dimensions)
+}
+
+// sharedPrefix begins the names of all of them.
+const sharedPrefix = "memory_near_"
+
+func sharedName(parts ...string) string {
+	h := fnv.New64a()
+	h.Write([]byte(strings.Join(parts, "\x00")))
+	return sharedPrefix + strconv.FormatUint(h.Sum64(), 36)
+}
+
+// literal writes a text into a statement that takes no arguments.
+func literal(text string) string {
+	return `'` + strings.ReplaceAll(strings.ReplaceAll(text, `\`, ``), `'`, `''`) + `'`
+}
+
+// indexable reports whether the vectors of a model can be indexed in the database.
+func (m Model) indexable() bool {
+	return m.Name != "" && m.Dimensions > 0 && m.Dimensions <= mostShared
+}
+
+// isShared reports whether an organisation is searched in the database: all its indexes are there.
+func (s *Service) isShared(ctx context.Context, org string) (bool, error) {
+	m := s.model()
+	if !m.indexable() {
+		return false, nil
+	}
+	valid, err := s.sharedThere(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, x := range sharedIndexes(org, m) {
+		if !valid[x.name] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// sharedThere are the indexes in the database, as of a minute ago at most.
+func (s *Service) sharedThere(ctx context.Context) (map[string]bool, error) {
+	s.shared.mu.Lock()
+	on, valid, looked, now := s.shared.on, s.shared.valid, s.shared.looked, time.Now()
+	if on && now.Sub(looked) > lookAgain && valid != nil {
+		s.shared.looked = now // others go by what is known meanwhile
+	}
+	s.shared.mu.Unlock()
+	if !on || valid != nil && now.Sub(looked) <= lookAgain {
+		return valid, nil
+	}
+	valid, err := validIndexes(ctx, s.db.Read(ctx))
+	if err != nil {
+		return nil, err
+	}
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	s.shared.valid, s.shared.looked = valid, now
+	return valid, nil
+}
+
+// validIndexes are those in the database, by name; false: one that is being made, or whose making was broken off.
+func validIndexes(ctx context.Context, q db.Querier) (map[string]bool, error) {
+	const text = `SELECT c.relname, i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
+		WHERE c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname::text, $1)`
+	rows, err := q.Query(ctx, text, sharedPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("list indexes of memory: %w", err)
+	}
+	valid := map[string]bool{}
+	err = scanAll(rows, func(rows *sql.Rows) error {
+		var name string
+		var ok bool
+		err := rows.Scan(&name, &ok)
+		valid[name] = ok
+		return err
+	})
+	return valid, err
+}
+
+// shareLarge makes the indexes of large organisations that are missing, and drops those that nobody needs any more. Nobody waits for it:
+// until then such organisations are searched in the process.
+func (s *Service) shareLarge(ctx context.Context) error {
+	m := s.model()
+	s.shared.mu.Lock()
+	on, from := s.shared.on, s.shared.from
+	s.shared.mu.Unlock()
+	if on && m.Name != "" && m.Dimensions == 0 { // a server's, which has not answered yet
+		s.behind.Store(true)
+	}
+	if !on || !m.indexable() {
+		return nil
+	}
+	there, err := validIndexes(ctx, s.db.Read(ctx))
+	if err != nil {
+		return err
+	}
+	large, err := largeOrgs(ctx, s.db.Read(ctx), from/2)
+	if err != nil {
+		return fmt.Errorf("find large organisations: %w", err)
+	}
+	wanted, made := map[string]bool{}, false
+	for org, passages := range large {
+		for _, x := range sharedIndexes(org, m) {
+			wanted[x.name] = true
+			valid, begun := there[x.name]
+			if valid || !begun && passages < from {
+				continue
+			}
+			if err := s.makeShared(ctx, x, begun); err != nil {
+				return fmt.Errorf("index memory of %s: %w", org, err)
+			}
+			made = true
+		}
+	}
+	for name := range there {
+		if !wanted[name] {
+			if _, err := s.db.Read(ctx).Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+name); err != nil {
+				return fmt.Errorf("drop index of memory: %w", err)
+			}
+		}
+	}
+	if made { // what is known of the expressions decides whether their indexes are used
+		for _, table := range []string{"memory_vectors", "memory_facts"} {
+			if _, err := s.db.Read(ctx).Exec(ctx, `ANALYZE `+table); err != nil {
+				return fmt.Errorf("analyse memory: %w", err)
+			}
+		}
+	}
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	s.shared.looked = time.Time{}
+	return nil
+}
+
+// makeShared makes an index beside writers; again where its making was broken off. Another node may be at it: then it is left to that.
+func (s *Service) makeShared(ctx context.Context, x sharedIndex, again bool) error {
+	q := s.db.Read(ctx)
+	if again {
+		var busy bool
+		const making = `SELECT EXISTS (SELECT 1 FROM pg_stat_progress_create_index p JOIN pg_class c ON c.oid = p.index_relid WHERE c.relname = $1)`
+		if err := q.QueryRow(ctx, making, x.name).Scan(&busy); err != nil || busy {
+			return err
+		}
+		if _, err := q.Exec(ctx, `DROP INDEX CONCURRENTLY IF EXISTS `+x.name); err != nil {
+			return err
+		}
+	}
+	_, err := q.Exec(ctx, `CREATE INDEX CONCURRENTLY IF NOT EXISTS `+x.name+` `+x.create)
+	return err
+}
+
+// largeOrgs are the organisations with at least so many passages.
+func largeOrgs(ctx context.Context, q db.Querier, least int) (map[string]int, error) {
+	// tenant: the indexes of all organisations are looked after
+	const text = `SELECT org_id, count(*) FROM memory_vectors GROUP BY org_id HAVING count(*) >= $1`
+	rows, err := q.Query(ctx, text, least)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]int{}
+	err = scanAll(rows, func(rows *sql.Rows) error {
+		var org string
+		var n int
+		err := rows.Scan(&org, &n)
+		all[org] = n
+		return err
+	})
+	return all, err
+}

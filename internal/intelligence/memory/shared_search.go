@@ -1,0 +1,231 @@
+package memory
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// This file searches the indexes that are in the database.
+
+// tale is what an organisation's passages tell about words, as far as it was asked for; a sample tells of frequent ones.
+type tale struct {
+	asOf     time.Time
+	passages int
+	average  float64 // words of a passage
+	sample   map[Term]int
+	sampled  int
+	with     map[Term]int // passages with a word that is rare in the sample
+}
+
+const (
+	taleSample = 2000 // newest passages
+	taleRare   = 20   // a word in fewer of them is counted exactly
+)
+
+// sharedRows reads the passages worth ranking, as an index in the process would give them, from the database. Inside it no statement may
+// be planned for any organisation: the plan for one uses its index.
+func (s *Service) sharedRows(ctx context.Context, org string, in Query, q *question, near, byWord int) ([]row, error) {
+	picked := map[int64]bool{}
+	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		const set = `SELECT set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
+			set_config('hnsw.max_scan_tuples', '200000', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
+		var a, b, c, d string
+		if err := tx.QueryRow(ctx, set, strconv.Itoa(min(near, 1000))).Scan(&a, &b, &c, &d); err != nil {
+			return err
+		}
+		t, err := s.taleOf(ctx, tx, org, q.terms)
+		if err != nil {
+			return err
+		}
+		q.rarities = t.rarities(q.terms)
+		for _, table := range sharedTables {
+			if err := table.near(ctx, tx, org, in, q, near, picked); err != nil {
+				return fmt.Errorf("nearest in the database: %w", err)
+			}
+			if err := table.byWords(ctx, tx, org, in, t.listed(q), byWord, picked); err != nil {
+				return fmt.Errorf("words in the database: %w", err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.passageRows(ctx, org, slices.Sorted(maps.Keys(picked)))
+}
+
+// A sharedTable holds passages that are searched in the database.
+type sharedTable struct{ nearest, words string }
+
+// What narrows a search, in the order of narrowed. Facts know neither agents nor queues nor directions.
+const (
+	sharedFilter = ` AND at >= $3 AND at < $4 AND ($5 = '' OR strpos($5, ',' || kind || ',') > 0)
+		AND ($6 = '' OR agent_id = $6) AND ($7 = '' OR queue_id = $7) AND ($8 = '' OR direction = $8)`
+	sharedFactFilter = ` AND created_at >= $3 AND created_at < $4 AND ($5 = '' OR strpos($5, ',' || kind || ',') > 0) AND $6 = '' AND $7 = '' AND $8 = ''`
+)
+
+var sharedTables = []sharedTable{
+	{`SELECT key FROM memory_vectors WHERE org_id = $1 AND model = $9` + sharedFilter, `SELECT key FROM memory_vectors WHERE org_id = $1` + sharedFilter},
+	{`SELECT key FROM memory_facts WHERE org_id = $1 AND model = $9 AND key IS NOT NULL` + sharedFactFilter,
+		`SELECT key FROM memory_facts WHERE org_id = $1 AND key IS NOT NULL` + sharedFactFilter},
+}
+
+// near adds the k nearest by meaning.
+func (t sharedTable) near(ctx context.Context, tx db.Querier, org string, in Query, q *question, k int, picked map[int64]bool) error {
+	if len(q.vector) == 0 {
+		return nil
+	}
+	text := t.nearest + fmt.Sprintf(` ORDER BY %s <=> $2::text::halfvec(%d) LIMIT $10`, numbersOf(len(q.vector)), len(q.vector))
+	args := append(narrowed(org, in, vectorText(q.vector)), q.model.Name, k)
+	return addKeys(ctx, tx, picked, text, args...)
+}
+
+// byWords adds the k best by how rare the words are that they share with the query.
+func (t sharedTable) byWords(ctx context.Context, tx db.Querier, org string, in Query, words []weighed, k int, picked map[int64]bool) error {
+	if len(words) == 0 {
+		return nil
+	}
+	parts := make([]string, len(words))
+	for i, w := range words { // numbers, not texts from outside
+		parts[i] = fmt.Sprintf(`(%s AND memory_words(terms) @> ARRAY[%d::bigint] LIMIT %d)`, strings.Replace(t.words, "SELECT key", fmt.Sprintf("SELECT key, %f AS idf", w.idf), 1),
+			w.term, mostListed)
+	}
+	text := `SELECT key FROM (` + strings.Join(parts, " UNION ALL ") + `) AS x WHERE $2 = '' GROUP BY key ORDER BY sum(idf) DESC, key DESC LIMIT $9`
+	return addKeys(ctx, tx, picked, text, append(narrowed(org, in, ""), k)...)
+}
+
+// mostListed bounds the passages that are looked at for one word.
+const mostListed = 50_000
+
+// narrowed are the arguments that narrow a search.
+func narrowed(org string, in Query, second string) []any {
+	kinds := ""
+	if len(in.Kinds) > 0 {
+		kinds = "," + strings.Join(in.Kinds, ",") + ","
+	}
+	return []any{org, second, db.At(in.Since), db.At(in.Until), kinds, in.AgentID, in.QueueID, in.Direction}
+}
+
+func addKeys(ctx context.Context, tx db.Querier, picked map[int64]bool, text string, args ...any) error {
+	rows, err := tx.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	return scanAll(rows, func(rows *sql.Rows) error {
+		var key int64
+		err := rows.Scan(&key)
+		picked[key] = true
+		return err
+	})
+}
+
+// vectorText is a vector as pgvector reads it.
+func vectorText(v []float32) string {
+	b := []byte{'['}
+	for i, x := range v {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendFloat(b, float64(x), 'g', 6, 32)
+	}
+	return string(append(b, ']'))
+}
+
+// taleOf is what is known of the words of a query, asked for where it is not known yet.
+func (s *Service) taleOf(ctx context.Context, tx db.Querier, org string, terms []Term) (tale, error) {
+	s.shared.mu.Lock()
+	known := s.shared.tales[org]
+	s.shared.mu.Unlock()
+	t := tale{with: map[Term]int{}}
+	if known != nil && time.Since(known.asOf) < taleHolds {
+		t = *known
+		t.with = maps.Clone(known.with)
+	} else if err := t.begin(ctx, tx, org); err != nil {
+		return t, fmt.Errorf("count passages: %w", err)
+	}
+	for _, w := range terms {
+		if _, ok := t.with[w]; ok || t.sample[w] >= taleRare {
+			continue
+		}
+		var n int
+		const text = `SELECT count(*) FROM memory_vectors WHERE org_id = $1 AND memory_words(terms) @> ARRAY[$2::bigint]`
+		if err := tx.QueryRow(ctx, text, org, int64(w)).Scan(&n); err != nil {
+			return t, fmt.Errorf("count passages with a word: %w", err)
+		}
+		t.with[w] = n
+	}
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	if s.shared.tales == nil {
+		s.shared.tales = map[string]*tale{}
+	}
+	s.shared.tales[org] = &t
+	return t, nil
+}
+
+// begin counts the passages and looks at the newest.
+func (t *tale) begin(ctx context.Context, tx db.Querier, org string) error {
+	t.asOf, t.sample = time.Now(), map[Term]int{}
+	if err := tx.QueryRow(ctx, `SELECT count(*) FROM memory_vectors WHERE org_id = $1`, org).Scan(&t.passages); err != nil {
+		return err
+	}
+	rows, err := tx.Query(ctx, `SELECT terms FROM memory_vectors WHERE org_id = $1 ORDER BY key DESC LIMIT $2`, org, taleSample)
+	if err != nil {
+		return err
+	}
+	words := 0
+	err = scanAll(rows, func(rows *sql.Rows) error {
+		var b sql.RawBytes
+		if err := rows.Scan(&b); err != nil {
+			return err
+		}
+		for _, c := range decodeTerms(b) {
+			t.sample[c.term]++
+			words += int(c.count)
+		}
+		t.sampled++
+		return nil
+	})
+	t.average = float64(words) / float64(max(t.sampled, 1))
+	return err
+}
+
+// passagesWith is how many passages have a word: counted, or by the sample where it is frequent.
+func (t *tale) passagesWith(w Term) int {
+	if n, ok := t.with[w]; ok {
+		return n
+	}
+	return t.sample[w] * t.passages / max(t.sampled, 1)
+}
+
+func (t *tale) rarities(terms []Term) rarities {
+	r := rarities{idf: map[Term]float64{}, average: t.average}
+	for _, w := range terms {
+		r.idf[w] = rarity(t.passagesWith(w), max(t.passages, t.passagesWith(w)))
+	}
+	return r
+}
+
+// weighed is a word of a query with its rarity.
+type weighed struct {
+	term Term
+	idf  float64
+}
+
+// listed are the words of a query that passages are looked up by, as in an index in the process: not the commonest.
+func (t *tale) listed(q *question) (all []weighed) {
+	for _, w := range q.terms {
+		if n := t.passagesWith(w); n <= commonFrom || n <= t.passages/commonShare {
+			all = append(all, weighed{w, q.idf[w]})
+		}
+	}
+	return all
+}

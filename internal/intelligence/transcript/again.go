@@ -1,0 +1,177 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+	"soniq/internal/telephony/call"
+)
+
+// This file has a call understood once more, and forgets what was understood of one.
+
+// RetryIn asks for a transcript to be made again.
+type RetryIn struct {
+	ID   string `path:"id" maxLength:"40" doc:"Transcript"`
+	Body *struct {
+		Engine   string `json:"engine,omitempty" maxLength:"60" doc:"Name of the engine; the one this server has unless given"`
+		Language string `json:"language,omitempty" maxLength:"20" doc:"Language that is spoken, as in en or en-GB; as before unless given" pattern:"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"`
+	}
+}
+
+// retry has the recordings of a call recognised again, a new note written and both remembered; call.transcription is told once
+// more. Until then the transcript shows what was understood before, and so it does where this try understands nothing.
+func (s *Service) retry(ctx context.Context, in *RetryIn) (*op.Out[Transcript], error) {
+	org := access.Org(ctx)
+	if err := s.checkEngine(in); err != nil {
+		return nil, err
+	}
+	var t Transcript
+	err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		if t, err = s.settledOne(ctx, tx, org, in.ID); err != nil {
+			return err
+		}
+		if err = s.readable(ctx, org, t); err != nil {
+			return err
+		}
+		if in.Body != nil && in.Body.Language != "" {
+			t.Language = in.Body.Language
+		}
+		t.Status, t.SkippedReason, t.Error = Queued, nil, nil
+		if err = reopen(ctx, tx, org, t); err != nil {
+			return fmt.Errorf("reopen transcript %s: %w", t.ID, err)
+		}
+		// It has no unique key: the job that made the transcript may have a moment to go yet. Two tries at once are refused above.
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: processKind, Args: reference{t.CallID},
+			MaxAttempts: attempts})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(t.withWords(false))
+}
+
+func (s *Service) checkEngine(in *RetryIn) error {
+	if s.Listener == nil || in.Body == nil || in.Body.Engine == "" || in.Body.Engine == s.Listener.Engine().Name {
+		return nil
+	}
+	return op.Invalid(op.Field("engine", "invalid_value", "this server has the engine "+s.Listener.Engine().Name))
+}
+
+// settledOne is a transcript in its final state.
+func (s *Service) settledOne(ctx context.Context, tx db.Querier, org, id string) (Transcript, error) {
+	t, err := byID(ctx, tx, org, id)
+	switch {
+	case db.IsNone(err):
+		return t, op.NotFound("transcript")
+	case err != nil:
+		return t, fmt.Errorf("read transcript %s: %w", id, err)
+	case !t.Status.final():
+		return t, op.State("the transcript is being made", string(t.Status))
+	}
+	return t, nil
+}
+
+// readable tells whether there is audio that can be recognised, and something to recognise it with.
+func (s *Service) readable(ctx context.Context, org string, t Transcript) error {
+	if s.Pool == nil {
+		return op.State("transcription is switched off on this server: start it with --transcriber", string(t.Status))
+	}
+	parts, err := s.Calls.Parts(ctx, org, t.CallID)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(parts, func(p call.Part) bool { return p.Available }) {
+		return op.State("no recording of the call is left", string(t.Status), "delete")
+	}
+	return nil
+}
+
+// reopen puts a transcript and its note back to work. What was understood stays until there is something better.
+func reopen(ctx context.Context, tx db.Querier, org string, t Transcript) error {
+	const words = `UPDATE transcripts SET status = 'queued', language = $3, skipped_reason = NULL, error = NULL WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, words, org, t.ID, t.Language); err != nil {
+		return err
+	}
+	const note = `UPDATE summaries SET status = 'pending', language = $3, error = NULL, embedding = 'pending', announced_at = NULL
+		WHERE org_id = $1 AND call_id = $2`
+	_, err := tx.Exec(ctx, note, org, t.CallID, t.Language)
+	return err
+}
+
+// orElse goes back to what was understood before where another try understood nothing, and says so.
+func (t *Transcript) orElse(before Transcript) {
+	if before.CompletedAt == nil || len(before.Segments) == 0 || t.Status == Completed {
+		return
+	}
+	f := t.Error
+	if f == nil {
+		f = &event.Fault{Code: *t.SkippedReason, Message: "trying again understood nothing"}
+	}
+	id, language := t.ID, t.Language
+	*t = before
+	t.ID, t.Language, t.Status, t.Error, t.SkippedReason = id, language, Completed, f, nil
+}
+
+// DeleteIn names a transcript to be forgotten.
+type DeleteIn struct {
+	ID string `path:"id" maxLength:"40" doc:"Transcript"`
+}
+
+// remove deletes a transcript with the note and what memory has of its words. The call stays in the history of its number.
+func (s *Service) remove(ctx context.Context, in *DeleteIn) error {
+	org := access.Org(ctx)
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		t, err := s.settledOne(ctx, tx, org, in.ID)
+		if err != nil {
+			return err
+		}
+		if t.VoicemailID != nil && s.Messages != nil {
+			gone := Transcript{Status: Skipped}
+			if err := s.Messages.Understood(ctx, tx, org, *t.VoicemailID, gone, Note{}, ""); err != nil {
+				return err
+			}
+		}
+		return s.forgetWords(ctx, tx, org, t)
+	})
+}
+
+// forgetWords deletes a transcript and what memory has of its words.
+func (s *Service) forgetWords(ctx context.Context, tx db.Querier, org string, t Transcript) error {
+	if err := s.Forget(ctx, tx, org, t.CallID); err != nil || s.Memory == nil {
+		return err
+	}
+	c, err := s.facts(ctx, org, t.CallID)
+	if err != nil {
+		return err
+	}
+	lesson, err := s.Memory.Prepare(ctx, remembered(c, Transcript{}, Note{}))
+	if err != nil {
+		return err
+	}
+	return s.Memory.Learn(ctx, tx, org, lesson)
+}
+
+// Forget deletes what was understood of a call, in the caller's transaction: transcript, note, and what the call shows of them.
+func (s *Service) Forget(ctx context.Context, tx db.Querier, org, callID string) error {
+	for _, q := range []string{
+		`DELETE FROM summaries WHERE org_id = $1 AND call_id = $2`,
+		`DELETE FROM transcripts WHERE org_id = $1 AND call_id = $2`,
+	} {
+		if _, err := tx.Exec(ctx, q, org, callID); err != nil {
+			return fmt.Errorf("forget what was said on %s: %w", callID, err)
+		}
+	}
+	if s.Unsay != nil {
+		if err := s.Unsay(ctx, tx, org, callID); err != nil {
+			return err
+		}
+	}
+	s.forget(org, callID)
+	return s.Calls.Unnote(ctx, tx, org, callID)
+}

@@ -1,0 +1,398 @@
+package transcript
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"soniq/internal/intelligence/memory"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
+	"soniq/internal/telephony/call"
+)
+
+// process brings a recorded call through transcript, note and memory. Each step looks at what is there already, so
+// that repeating the job after a crash or an error goes on where it stopped.
+func (s *Service) process(ctx context.Context, j job.Job) error {
+	var ref reference
+	if err := j.Bind(&ref); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	t, err := s.transcribe(ctx, j, ref.CallID)
+	if db.IsNone(err) { // it was forgotten meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	facts, err := s.facts(ctx, j.Org, ref.CallID)
+	if err != nil {
+		return err
+	}
+	n, err := s.summarise(ctx, j, facts, t)
+	if db.IsNone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.forget(j.Org, ref.CallID)
+	return s.remember(ctx, j, facts, t, n)
+}
+
+// facts is what the room of calls knows of one.
+type facts struct {
+	call.CDR
+	recordingID string
+}
+
+func (s *Service) facts(ctx context.Context, org, callID string) (facts, error) {
+	ctx = access.With(ctx, access.Principal{OrgID: org})
+	record, err := s.Calls.Record(ctx, &call.RecordIn{ID: callID})
+	if err != nil {
+		return facts{}, fmt.Errorf("read record of call %s: %w", callID, err)
+	}
+	whole, err := s.Calls.Get(ctx, &call.GetIn{ID: callID})
+	if err != nil {
+		return facts{}, fmt.Errorf("read call %s: %w", callID, err)
+	}
+	f := facts{CDR: record.Body}
+	if id := whole.Body.Recording.RecordingID; id != nil {
+		f.recordingID = *id
+	}
+	return f, nil
+}
+
+// transcribe brings the transcript of a call to its final state and returns it.
+func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Transcript, error) {
+	t, err := ofCall(ctx, s.DB.Read(ctx), j.Org, callID)
+	if err != nil {
+		return t, fmt.Errorf("read transcript of %s: %w", callID, err)
+	}
+	if t.Status.final() {
+		return t, nil
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error { return begin(ctx, tx, j.Org, callID) })
+	if err != nil {
+		return t, fmt.Errorf("begin transcript of %s: %w", callID, err)
+	}
+	before := t
+	segments, err := s.allSegments(ctx, j.Org, t)
+	if err := s.outcome(&t, segments, err, j.Last()); err != nil {
+		return t, err
+	}
+	t.orElse(before)
+	done := db.At(s.Now())
+	t.CompletedAt = &done
+	err = s.DB.Tx(ctx, func(tx db.Querier) error { return finish(ctx, tx, j.Org, t) })
+	if err != nil {
+		return t, fmt.Errorf("write transcript of %s: %w", callID, err)
+	}
+	return t, nil
+}
+
+// segments is what was said, recording by recording: what was heard during the call, or what the recording holds. The error
+// tells why some of it could not be had.
+func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Segment, error) {
+	if s.Pool == nil {
+		return nil, errDisabled
+	}
+	parts, err := s.Calls.Parts(ctx, org, t.CallID)
+	if err != nil {
+		return nil, err
+	}
+	heard := s.heardOf(org, t.CallID)
+	if len(parts) == 0 {
+		return heard.segments(), errNoFile
+	}
+	var all []Segment
+	var failed error
+	for _, p := range parts {
+		said, err := s.part(ctx, p, t.Language, heard, s.vocabulary(org, t.CallID))
+		all = append(all, later(said, p.StartedAt.Sub(parts[0].StartedAt))...)
+		failed = worse(failed, err)
+	}
+	if len(all) > 0 && (errors.Is(failed, ErrTooShort) || errors.Is(failed, errNoFile)) {
+		failed = nil // of several recordings one held nothing
+	}
+	return inOrder(all), failed
+}
+
+// worse is the error that more can be done about.
+func worse(a, b error) error {
+	if a == nil || b != nil && (errors.Is(a, ErrTooShort) || errors.Is(a, errNoFile)) {
+		return b
+	}
+	return a
+}
+
+// part is what was said in one recording.
+func (s *Service) part(ctx context.Context, p call.Part, language string, h hearing, v Vocabulary) ([]Segment, error) {
+	var heard []Segment
+	if path, err := s.Calls.Files.Path(p.Name); err != nil {
+		return nil, err
+	} else if l := h.of(path); l != nil {
+		l.Live.End()
+		if heard, err = l.Wait(ctx); err == nil {
+			return heard, nil
+		}
+		if _, missing := IsMissing(err); missing {
+			return heard, err
+		}
+	}
+	again, err := s.readRecording(ctx, p, language, v)
+	if len(again) < len(heard) {
+		again = heard
+	}
+	return again, err
+}
+
+var (
+	errDisabled = errors.New("transcription is switched off")
+	errNoFile   = errors.New("the call has no recording")
+)
+
+// readRecording recognises a recording from its beginning.
+func (s *Service) readRecording(ctx context.Context, p call.Part, language string, v Vocabulary) ([]Segment, error) {
+	if !p.Available {
+		return nil, errNoFile
+	}
+	f, size, err := s.Calls.OpenPart(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("open recording %s: %w", p.ID, err)
+	}
+	defer f.Close()
+	return s.Pool.Read(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language, v)
+}
+
+// seekReader reads at positions of what can seek.
+type seekReader struct {
+	mu sync.Mutex // guards r's position
+	r  io.ReadSeeker
+}
+
+// ReadAt implements io.ReaderAt.
+func (s *seekReader) ReadAt(p []byte, off int64) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.r.Seek(off, io.SeekStart); err != nil {
+		return 0, err
+	}
+	n, err := io.ReadFull(s.r, p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// outcome puts the transcript into its final state. An error worth another try is returned unless this was the
+// last one; then what was understood is kept, or the transcript has failed.
+func (s *Service) outcome(t *Transcript, segments []Segment, err error, last bool) error {
+	missing, noEngine := IsMissing(err)
+	switch {
+	case errors.Is(err, errDisabled):
+		t.skip(SkippedDisabled, nil)
+	case errors.Is(err, ErrTooShort):
+		t.skip(SkippedTooShort, nil)
+	case errors.Is(err, errNoFile):
+		t.skip(SkippedNoAudio, nil)
+	case noEngine:
+		t.skip(SkippedNoEngine, &event.Fault{Code: SkippedNoEngine, Message: missing.Error()})
+	case err != nil && !last:
+		return err
+	case err != nil && len(segments) == 0:
+		t.Status, t.Error = Failed, &event.Fault{Code: "transcription_failed", Message: err.Error()}
+	case len(segments) == 0:
+		t.skip(SkippedNoAudio, nil)
+	default:
+		t.Status = Completed
+	}
+	if t.Status == Completed {
+		t.Engine = s.engineOf(segments)
+	}
+	t.Segments, t.Text, t.WordCount = segments, TextOf(segments), wordCount(segments)
+	for _, x := range segments {
+		t.DurationSeconds = max(t.DurationSeconds, (x.EndMS+999)/1000)
+	}
+	return nil
+}
+
+func (t *Transcript) skip(reason string, f *event.Fault) {
+	t.Status, t.SkippedReason, t.Error = Skipped, &reason, f
+}
+
+// summarise brings the note to its final state; with it call.transcription is told, and call.ended to those who
+// wait for it.
+func (s *Service) summarise(ctx context.Context, j job.Job, c facts, t Transcript) (Note, error) {
+	sum, announced, err := summaryOf(ctx, s.DB.Read(ctx), j.Org, c.CallID)
+	if err != nil {
+		return Note{}, fmt.Errorf("read note of %s: %w", c.CallID, err)
+	}
+	if announced {
+		return sum.note(), nil
+	}
+	n, status, err := s.write(ctx, j, c, t)
+	if err != nil && !j.Last() {
+		return n, fmt.Errorf("write note of %s: %w", c.CallID, err)
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error { return s.announce(ctx, tx, j.Org, t, n, status, err) })
+	if err != nil {
+		return n, fmt.Errorf("keep note of %s: %w", c.CallID, err)
+	}
+	return n, nil
+}
+
+// note is the note a summary shows.
+func (s Summary) note() Note {
+	n := Note{Summary: s.AISummary, Topics: s.Topics, ActionItems: s.ActionItems, Evidence: s.Evidence, Engine: s.Engine, Flags: s.Flags,
+		Entities: s.Entities, Stats: s.Stats}
+	if s.Outcome != nil {
+		n.Outcome = Outcome(*s.Outcome)
+	}
+	if s.Sentiment != nil {
+		n.Sentiment = *s.Sentiment
+	}
+	return n
+}
+
+// write has the note written, by the fallback where the writer fails.
+func (s *Service) write(ctx context.Context, j job.Job, c facts, t Transcript) (Note, Status, error) {
+	if t.Status != Completed || s.Writer == nil {
+		return Note{Stats: talkOf(t.Segments)}, Skipped, nil
+	}
+	conv := Conversation{CallID: c.CallID, Direction: string(c.Direction), StartedAt: c.StartedAt.Time, Language: t.Language,
+		Turns: conversation(t.Segments)}
+	n, err := s.Writer.Summarise(ctx, conv)
+	if err != nil && s.Fallback != nil {
+		s.Log.Warn("writer failed, the builtin one writes", "call", c.CallID, "err", err)
+		n, err = s.Fallback.Summarise(ctx, conv)
+	}
+	n.Stats = talkOf(t.Segments)
+	if err != nil {
+		return n, Failed, err
+	}
+	n.date(c.StartedAt.In(s.zone(ctx, j.Org)))
+	return n, Completed, nil
+}
+
+// announce writes the note and tells of it, once.
+func (s *Service) announce(ctx context.Context, tx db.Querier, org string, t Transcript, n Note, status Status, failed error) error {
+	var fault *event.Fault
+	if status == Failed {
+		fault = &event.Fault{Code: "summary_failed", Message: failed.Error()}
+	}
+	first, err := finishSummary(ctx, tx, org, t.CallID, status, n, fault, db.At(s.Now()))
+	if err != nil || !first {
+		return err
+	}
+	if err := s.Calls.Note(ctx, tx, org, t.CallID, t.ID, n.Summary, string(n.Sentiment.Overall)); err != nil {
+		return err
+	}
+	if err := s.Outbox.Publish(ctx, tx, org, transcription(t, n, status, fault)); err != nil {
+		return err
+	}
+	return s.Calls.Announce(ctx, tx, org, t.CallID, true)
+}
+
+// transcription is the event that tells of a transcript and its note.
+func transcription(t Transcript, n Note, status Status, fault *event.Fault) event.CallTranscription {
+	e := event.CallTranscription{CallID: t.CallID, TranscriptID: t.ID, Status: string(t.Status), Topics: n.Topics,
+		ActionItems: []event.ActionItem{}, SummaryStatus: string(status), Error: t.Error}
+	if e.Topics == nil {
+		e.Topics = []string{}
+	}
+	if e.Error == nil {
+		e.Error = fault
+	}
+	if t.Status == Completed {
+		e.Language, e.Text = &t.Language, &t.Text
+	}
+	if status == Completed {
+		mood := string(n.Sentiment.Overall)
+		e.AISummary, e.Sentiment = &n.Summary, &mood
+	}
+	for _, a := range n.ActionItems {
+		e.ActionItems = append(e.ActionItems, event.ActionItem{Text: a.Text, Owner: a.Owner, Due: a.Due})
+	}
+	return e
+}
+
+// remember brings the call into memory. Where embedding fails for good, the call is found by its words.
+func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript, n Note) error {
+	if s.Memory == nil {
+		return nil
+	}
+	sum, _, err := summaryOf(ctx, s.DB.Read(ctx), j.Org, c.CallID)
+	if db.IsNone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read note of %s: %w", c.CallID, err)
+	}
+	if sum.Embedding.Status != embeddingPending {
+		return nil
+	}
+	lesson, failed := s.Memory.Prepare(ctx, remembered(c, t, n))
+	if failed != nil && !j.Last() {
+		return failed
+	}
+	e := Embedding{Status: embeddingIndexed, Model: lesson.Model().Name, Dimensions: lesson.Model().Dimensions}
+	switch {
+	case failed != nil:
+		e.Status = embeddingFailed
+	case e.Model == "":
+		e.Status = embeddingSkipped
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		known, err := setEmbedding(ctx, tx, j.Org, c.CallID, e)
+		if err != nil || !known {
+			return err
+		}
+		return s.Memory.Learn(ctx, tx, j.Org, lesson)
+	})
+	if err != nil {
+		return fmt.Errorf("remember call %s: %w", c.CallID, err)
+	}
+	return nil
+}
+
+// Embedded notes, in the caller's transaction, that the passages of a call were embedded later than its note was written.
+func (s *Service) Embedded(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
+	_, err := setEmbedding(ctx, tx, org, callID, Embedding{Status: embeddingIndexed, Model: m.Name, Dimensions: m.Dimensions})
+	return err
+}
+
+// remembered is a call as memory takes it in.
+func remembered(c facts, t Transcript, n Note) memory.Call {
+	m := memory.Call{ID: c.CallID, Phone: otherSide(c), At: c.StartedAt.Time, Direction: string(c.Direction),
+		Status: string(c.Status), TalkSeconds: c.TalkDurationSeconds, RecordingID: c.recordingID, Tags: c.Tags, Summary: n.Summary, Outcome: string(n.Outcome),
+		Sentiment: string(n.Sentiment.Overall), Topics: n.Topics}
+	if c.Agent != nil {
+		m.AgentID, m.AgentName = c.Agent.ID, c.Agent.Name
+	}
+	if c.Queue != nil {
+		m.QueueID = c.Queue.ID
+	}
+	if c.Contact != nil {
+		m.ContactID = c.Contact.ID
+	}
+	for _, a := range n.ActionItems {
+		m.Items = append(m.Items, memory.Item{Text: a.Text, Owner: a.Owner, Due: a.Due})
+	}
+	for _, s := range t.Segments {
+		m.Turns = append(m.Turns, memory.Turn{Speaker: s.Speaker.label(), Text: s.Text, StartMS: s.StartMS, EndMS: s.EndMS})
+	}
+	return m
+}
+
+// otherSide is the number of the party that is not ours: the caller's, or on outbound calls the one called.
+func otherSide(c facts) string {
+	if c.Direction == call.Outbound {
+		return c.ToNumber
+	}
+	return c.FromNumber
+}

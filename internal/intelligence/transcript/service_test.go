@@ -1,0 +1,305 @@
+package transcript_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/memory"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/platform/blob"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
+	"soniq/internal/telephony/call"
+)
+
+// teller is an engine of the outside world: it hears the lines of a play, one per clip.
+type teller struct {
+	mu    sync.Mutex // guards lines and err
+	lines []string
+	err   error
+}
+
+func (e *teller) Transcribe(context.Context, transcript.Clip) (transcript.Heard, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err != nil {
+		return transcript.Heard{}, e.err
+	}
+	if len(e.lines) == 0 {
+		return transcript.Heard{}, nil
+	}
+	line := e.lines[0]
+	e.lines = e.lines[1:]
+	return transcript.Heard{Text: line, Confidence: 0.9}, nil
+}
+
+func (e *teller) Engine() transcript.Engine {
+	return transcript.Engine{Name: "teller", Model: "play", Version: "1"}
+}
+func (e *teller) Ready(ctx context.Context) error { return e.err }
+
+// house is the rooms a call goes through after its end.
+type house struct {
+	db      *db.DB
+	calls   *call.Service
+	memory  *memory.Service
+	service *transcript.Service
+	dir     string
+	started time.Time
+}
+
+func build(t *testing.T, d *db.DB, listener transcript.Listener) *house {
+	t.Helper()
+	ctx := context.Background()
+	b := bus.New()
+	h := &house{db: d, dir: t.TempDir(), started: time.Now().Add(-time.Minute)}
+	files, err := blob.OpenDir(h.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
+	jobs := &job.Queue{Bus: b, Now: time.Now}
+	h.calls = &call.Service{DB: d, Outbox: outbox, Jobs: jobs, Files: files, Node: "n1", BaseURL: "http://x", URLKey: make([]byte, 32), Now: time.Now}
+	lexicon := ai.NewLexsem()
+	h.memory = memory.New(memory.Config{DB: d, Lexicon: lexicon, Embedder: lexicon, Now: time.Now})
+	h.service = &transcript.Service{DB: d, Outbox: outbox, Jobs: jobs, Calls: h.calls, Memory: h.memory, Listener: listener,
+		Writer: ai.NewRules(lexicon), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: time.Now}
+	if listener != nil {
+		h.service.Pool = transcript.NewPool(listener, 1)
+		t.Cleanup(h.service.Pool.Close)
+	}
+	r := &job.Runner{DB: d, Queue: jobs, Name: transcript.Queue, Node: "n1", Log: h.service.Log,
+		Options: job.Options{Workers: 2, Timeout: time.Minute}}
+	h.service.Handle(r)
+	if err := r.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Stop(ctx) })
+	const org = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
+		VALUES ($1, $1, 'production', $1, 'free', 'active', 'US', 'UTC', 'en', '{}', 0, 0)`
+	if err := d.Tx(ctx, func(tx db.Querier) error { _, err := tx.Exec(ctx, org, "org_a"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+var phone = transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
+
+// audio is five seconds in which caller, agent and caller speak by turns.
+func audio() []byte {
+	out := make([]byte, 0, 7*16000)
+	for i := range 7 * 8000 {
+		left, right := byte(0xFF), byte(0xFF)
+		loud := []byte{0x90, 0x10}[i/4%2]
+		switch i / 8000 {
+		case 1, 5:
+			left = loud
+		case 3:
+			right = loud
+		}
+		out = append(out, left, right)
+	}
+	return out
+}
+
+// play lets a recorded call happen. live tells whether it was listened to while it ran; otherwise only its recording
+// is left, as after a crash.
+func (h *house) play(t *testing.T, id string, live bool) {
+	t.Helper()
+	ctx := context.Background()
+	n := call.New{Org: "org_a", ID: id, Direction: call.Inbound, Source: "inbound", From: "+14155550100", To: "+14155550199", StartedAt: h.started}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(h.calls.Begin(ctx, n))
+	name := call.BlobName(n.Org, n.ID, n.StartedAt)
+	recording := &call.NewRecording{ID: "rec_" + id, Name: name, Consent: "not_required", Trigger: "policy"}
+	check(h.calls.Answered(ctx, n, call.Answer{Org: n.Org, ID: n.ID, At: h.started, Recording: recording, By: call.Party{Role: "callee"}}))
+	path := filepath.Join(h.dir, name)
+	check(os.MkdirAll(filepath.Dir(path), 0o700))
+	header := "RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x07\x00\x02\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x08\x00data\x00\x00\x00\x00"
+	check(os.WriteFile(path, append([]byte(header), audio()...), 0o600))
+	if live {
+		l := h.service.Listen(n.Org, n.ID, path, phone)
+		for part := audio(); len(part) > 0; part = part[320:] {
+			l.Write(part[:320])
+		}
+	}
+	check(h.calls.End(ctx, call.Ended{New: n, At: time.Now(), AnsweredAt: h.started, Recording: recording.ID}))
+	if live {
+		h.service.End(n.Org, n.ID)
+	}
+	check(h.calls.Recorded(ctx, n.Org, n.ID, recording.ID, call.Audio{Duration: 7 * time.Second, Size: 1, SHA256: "x", SampleRate: 8000, Channels: 2},
+		h.service.Recorded))
+}
+
+// until waits for something to become true.
+func until(t *testing.T, what string, ready func() bool) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ready() {
+		select {
+		case <-limit:
+			t.Fatalf("waited 20 s for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// events reads the bodies of all events of a kind.
+func (h *house) events(t *testing.T, kind string) []string {
+	t.Helper()
+	rows, err := h.db.Read(context.Background()).Query(context.Background(),
+		`SELECT body FROM events WHERE org_id = $1 AND kind = $2 AND audience <> 'immediate'`, "org_a", kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var out []string
+	for rows.Next() {
+		var b string
+		if err := rows.Scan(&b); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+func (h *house) settled(t *testing.T, id string) (*transcript.Transcript, *transcript.Summary) {
+	t.Helper()
+	ctx := context.Background()
+	until(t, "the end of processing", func() bool {
+		s, err := h.service.SummaryOf(ctx, "org_a", id)
+		return err == nil && s.Embedding.Status != "pending"
+	})
+	tr, err := h.service.Of(ctx, "org_a", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := h.service.SummaryOf(ctx, "org_a", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr, sum
+}
+
+var lines = []string{"My internet is really slow every evening.", "I will open a ticket and send you a technician tomorrow.", "Thank you."}
+
+func TestACallIsUnderstoodLiveOrFromItsRecording(t *testing.T) {
+	for name, live := range map[string]bool{"live": true, "after a crash": false} {
+		t.Run(name, func(t *testing.T) {
+			dbtest.Each(t, func(t *testing.T, d *db.DB) {
+				h := build(t, d, &teller{lines: append([]string{}, lines...)})
+				h.play(t, "call_1", live)
+				tr, sum := h.settled(t, "call_1")
+				if tr.Status != transcript.Completed || len(tr.Segments) != 3 || tr.Engine.Name != "teller" || tr.CompletedAt == nil {
+					t.Errorf("transcript is %+v", tr)
+				}
+				if want := "Caller: " + lines[0] + "\nAgent: " + lines[1] + "\nCaller: " + lines[2]; tr.Text != want {
+					t.Errorf("text is %q, want %q", tr.Text, want)
+				}
+				if sum.Status != transcript.Completed || !strings.Contains(sum.AISummary, "their internet is really slow") || len(sum.ActionItems) == 0 {
+					t.Errorf("summary is %+v", sum)
+				}
+				if sum.Embedding.Status != "indexed" || sum.Embedding.Dimensions != 256 || sum.Engine.Name != "builtin-rules" {
+					t.Errorf("embedding is %+v by %+v", sum.Embedding, sum.Engine)
+				}
+				h.announcedOnce(t, sum)
+				found, err := h.memory.Search(context.Background(), "org_a", memory.Query{Text: "broadband connection is too slow"})
+				if err != nil || len(found.Results) != 1 || *found.Results[0].CallID != "call_1" || found.Results[0].Score < 0.3 {
+					t.Errorf("memory finds %+v, %v", found, err)
+				}
+			})
+		})
+	}
+}
+
+// announcedOnce checks what was told.
+func (h *house) announcedOnce(t *testing.T, sum *transcript.Summary) {
+	t.Helper()
+	for kind, want := range map[string]string{"call.transcription": `"summary_status":"completed"`, "call.ended": `"enriched":true`} {
+		told := h.events(t, kind)
+		if len(told) != 1 || !strings.Contains(told[0], want) || !strings.Contains(told[0], sum.AISummary) {
+			t.Errorf("%s was told %d times: %v", kind, len(told), told)
+		}
+	}
+}
+
+func TestACallThatCannotBeHeardSaysWhy(t *testing.T) {
+	missing := &transcript.Missing{What: "libpocketsphinx.so.3 was not found", Help: "apt-get install libpocketsphinx3"}
+	for _, c := range []struct {
+		name     string
+		listener transcript.Listener
+		reason   string
+	}{
+		{"switched off", nil, transcript.SkippedDisabled},
+		{"no engine", &teller{err: missing}, transcript.SkippedNoEngine},
+		{"nothing was said", &teller{}, transcript.SkippedNoAudio},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := dbtest.SQLite(t)
+			h := build(t, d, c.listener)
+			h.play(t, "call_1", true)
+			tr, sum := h.settled(t, "call_1")
+			if tr.Status != transcript.Skipped || tr.SkippedReason == nil || *tr.SkippedReason != c.reason || sum.Status != transcript.Skipped {
+				t.Errorf("transcript %s (%v), summary %s", tr.Status, tr.SkippedReason, sum.Status)
+			}
+			if c.reason == transcript.SkippedNoEngine && !strings.Contains(tr.Error.Message, "apt-get install") {
+				t.Errorf("error %+v names no command that helps", tr.Error)
+			}
+			if n := len(h.events(t, "call.transcription")); n != 1 {
+				t.Errorf("call.transcription was told %d times, want once", n)
+			}
+			if c, err := h.memory.Caller(context.Background(), "org_a", "+14155550100", 10); err != nil || c.CallsTotal != 1 {
+				t.Errorf("the number's history has %+v, %v; want the call", c, err)
+			}
+		})
+	}
+}
+
+func TestAnEngineThatFailsThreeTimesHasFailed(t *testing.T) {
+	d := dbtest.SQLite(t)
+	h := build(t, d, &teller{err: errors.New("engine is on fire")})
+	h.play(t, "call_1", true)
+	tr, sum := h.settled(t, "call_1")
+	if tr.Status != transcript.Failed || tr.Error == nil || !strings.Contains(tr.Error.Message, "on fire") || sum.Status != transcript.Skipped {
+		t.Errorf("transcript %s (%+v), summary %s", tr.Status, tr.Error, sum.Status)
+	}
+	if told := h.events(t, "call.transcription"); len(told) != 1 || !strings.Contains(told[0], `"status":"failed"`) {
+		t.Errorf("told %v", told)
+	}
+}
+
+func TestACallInProgressShowsWhatWasSaidSoFar(t *testing.T) {
+	d := dbtest.SQLite(t)
+	h := build(t, d, &teller{lines: append([]string{}, lines...)})
+	l := h.service.Listen("org_a", "call_9", "/nowhere", phone)
+	l.Write(audio()[:16000*3])
+	ctx := context.Background()
+	until(t, "the first segment", func() bool { return len(l.Segments()) == 1 })
+	tr, err := h.service.Of(ctx, "org_a", "call_9")
+	if err != nil || tr.Status != transcript.Living || tr.Text != "Caller: "+lines[0] || !strings.HasPrefix(tr.ID, "trn_") {
+		t.Errorf("live transcript is %+v, %v", tr, err)
+	}
+	if _, err := h.service.Of(ctx, "org_b", "call_9"); err == nil {
+		t.Error("another organisation sees the call")
+	}
+}

@@ -1,0 +1,189 @@
+package transcript
+
+import (
+	"cmp"
+	"context"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+const transcriptColumns = `id, call_id, status, language, engine, duration_seconds, word_count, text, segments, skipped_reason,
+	error, created_at, completed_at, (SELECT v.id FROM voicemails v WHERE v.org_id = transcripts.org_id AND v.call_id = transcripts.call_id
+		AND v.transcript_id = transcripts.id) AS voicemail_id`
+
+func scanTranscript(row interface{ Scan(...any) error }) (Transcript, error) {
+	var t Transcript
+	var engine db.JSON[Engine]
+	var segments db.JSON[[]Segment]
+	var reason db.Null
+	var fault db.JSON[*event.Fault]
+	var completed db.Time
+	err := row.Scan(&t.ID, &t.CallID, &t.Status, &t.Language, &engine, &t.DurationSeconds, &t.WordCount, &t.Text, &segments,
+		&reason, &fault, &t.CreatedAt, &completed, &t.VoicemailID)
+	t.Engine, t.Segments, t.SkippedReason, t.Error = engine.V, segments.V, reason.Ptr(), fault.V
+	t.CompletedAt, t.Redactions = completed.Ptr(), []Redaction{}
+	return t, err
+}
+
+// ofCall finds the transcript of a call.
+func ofCall(ctx context.Context, q db.Querier, org, callID string) (Transcript, error) {
+	const text = `SELECT ` + transcriptColumns + ` FROM transcripts WHERE org_id = $1 AND call_id = $2`
+	return scanTranscript(q.QueryRow(ctx, text, org, callID))
+}
+
+// byID finds a transcript.
+func byID(ctx context.Context, q db.Querier, org, id string) (Transcript, error) {
+	const text = `SELECT ` + transcriptColumns + ` FROM transcripts WHERE org_id = $1 AND id = $2`
+	return scanTranscript(q.QueryRow(ctx, text, org, id))
+}
+
+// insert writes a new transcript and its pending summary; of a call that has them it changes nothing.
+func insert(ctx context.Context, tx db.Querier, org string, t Transcript) error {
+	const q = `INSERT INTO transcripts (org_id, id, call_id, status, language, engine, duration_seconds, word_count, text, segments,
+			created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (org_id, call_id) DO NOTHING`
+	_, err := tx.Exec(ctx, q, org, t.ID, t.CallID, string(t.Status), t.Language, db.AsJSON(t.Engine), t.DurationSeconds, t.WordCount,
+		t.Text, db.AsJSON(t.Segments), t.CreatedAt)
+	if err != nil {
+		return err
+	}
+	const note = `INSERT INTO summaries (org_id, call_id, status, note, language, embedding, embedding_model, embedding_size, created_at)
+		VALUES ($1, $2, 'pending', '{}', $3, 'pending', '', 0, $4) ON CONFLICT (org_id, call_id) DO NOTHING`
+	_, err = tx.Exec(ctx, note, org, t.CallID, t.Language, t.CreatedAt)
+	return err
+}
+
+// begin marks a transcript as being worked on.
+func begin(ctx context.Context, tx db.Querier, org, callID string) error {
+	const q = `UPDATE transcripts SET status = 'processing' WHERE org_id = $1 AND call_id = $2 AND status = 'queued'`
+	_, err := tx.Exec(ctx, q, org, callID)
+	return err
+}
+
+// finish writes a transcript's final state; one that is final stays.
+func finish(ctx context.Context, tx db.Querier, org string, t Transcript) error {
+	const q = `UPDATE transcripts SET status = $3, engine = $4, duration_seconds = $5, word_count = $6, text = $7, segments = $8,
+			skipped_reason = $9, error = $10, completed_at = $11
+		WHERE org_id = $1 AND call_id = $2 AND status NOT IN ('completed', 'failed', 'skipped')`
+	var reason db.Null
+	if t.SkippedReason != nil {
+		reason = db.Null(*t.SkippedReason)
+	}
+	_, err := tx.Exec(ctx, q, org, t.CallID, string(t.Status), db.AsJSON(t.Engine), t.DurationSeconds, t.WordCount, t.Text,
+		db.AsJSON(t.Segments), reason, db.AsJSON(t.Error), *t.CompletedAt)
+	return err
+}
+
+// summaryOf finds the note of a call; announced tells whether call.transcription was told.
+func summaryOf(ctx context.Context, q db.Querier, org, callID string) (s Summary, announced bool, err error) {
+	const text = `SELECT status, note, language, error, embedding, embedding_model, embedding_size, created_at, announced_at
+		FROM summaries WHERE org_id = $1 AND call_id = $2`
+	var n db.JSON[Note]
+	var fault db.JSON[*event.Fault]
+	var told db.Time
+	s.CallID = callID
+	err = q.QueryRow(ctx, text, org, callID).Scan(&s.Status, &n, &s.Language, &fault, &s.Embedding.Status, &s.Embedding.Model,
+		&s.Embedding.Dimensions, &s.CreatedAt, &told)
+	s.Error = fault.V
+	s.fill(n.V)
+	return s, !told.IsZero(), err
+}
+
+// fill takes over what a note says.
+func (s *Summary) fill(n Note) {
+	s.AISummary, s.Topics, s.ActionItems, s.Evidence, s.Engine = n.Summary, n.Topics, n.ActionItems, n.Evidence, n.Engine
+	s.Flags, s.Entities, s.Stats = n.Flags, n.Entities, n.Stats
+	if n.Reason != "" {
+		s.Reason = &n.Reason
+	}
+	if n.Outcome != "" {
+		outcome := string(n.Outcome)
+		s.Outcome = &outcome
+	}
+	if n.Sentiment.Overall != "" {
+		n.Sentiment.CallerTrend = cmp.Or(n.Sentiment.CallerTrend, Unknown)
+		n.Sentiment.AgentTrend = cmp.Or(n.Sentiment.AgentTrend, Unknown)
+		s.Sentiment = &n.Sentiment
+	}
+	if s.Topics == nil {
+		s.Topics = []string{}
+	}
+	if s.ActionItems == nil {
+		s.ActionItems = []ActionItem{}
+	}
+	if s.Evidence == nil {
+		s.Evidence = []int{}
+	}
+	if s.Flags == nil {
+		s.Flags = []Flag{}
+	}
+	if s.Entities == nil {
+		s.Entities = []Entity{}
+	}
+}
+
+// finishSummary writes a summary's final state and that it was told; changed is false where it was final already.
+func finishSummary(ctx context.Context, tx db.Querier, org, callID string, status Status, n Note, fault *event.Fault, at db.Time) (changed bool, err error) {
+	const q = `UPDATE summaries SET status = $3, note = $4, error = $5, announced_at = $6
+		WHERE org_id = $1 AND call_id = $2 AND announced_at IS NULL`
+	r, err := tx.Exec(ctx, q, org, callID, string(status), db.AsJSON(n), db.AsJSON(fault), at)
+	if err != nil {
+		return false, err
+	}
+	rows, err := r.RowsAffected()
+	return rows > 0, err
+}
+
+// setEmbedding says how far a call has come into memory; known is false of one that was forgotten meanwhile.
+func setEmbedding(ctx context.Context, tx db.Querier, org, callID string, e Embedding) (known bool, err error) {
+	const q = `UPDATE summaries SET embedding = $3, embedding_model = $4, embedding_size = $5 WHERE org_id = $1 AND call_id = $2`
+	r, err := tx.Exec(ctx, q, org, callID, e.Status, e.Model, e.Dimensions)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// list reads transcripts without their segments.
+func list(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcript, error) {
+	text, args := f.SQL()
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []Transcript
+	for rows.Next() {
+		t, err := scanTranscript(rows)
+		if err != nil {
+			return nil, err
+		}
+		t.Segments = nil
+		out = append(out, t)
+	}
+	return out, rows.Err()
+}
+
+// DeleteBefore deletes transcripts and notes of an organisation made before a time, some at once, and returns how many
+// transcripts. It is called until it returns 0. Calls keep their short summary.
+func (s *Service) DeleteBefore(ctx context.Context, org string, before db.Time) (int64, error) {
+	const notes = `DELETE FROM summaries WHERE org_id = $1 AND call_id IN
+		(SELECT call_id FROM transcripts WHERE org_id = $1 AND created_at < $2 ORDER BY created_at LIMIT 500)`
+	const words = `DELETE FROM transcripts WHERE org_id = $1 AND id IN
+		(SELECT id FROM transcripts WHERE org_id = $1 AND created_at < $2 ORDER BY created_at LIMIT 500)`
+	var n int64
+	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		if _, err := tx.Exec(ctx, notes, org, before); err != nil {
+			return err
+		}
+		done, err := tx.Exec(ctx, words, org, before)
+		if err != nil {
+			return err
+		}
+		n, err = done.RowsAffected()
+		return err
+	})
+	return n, err
+}

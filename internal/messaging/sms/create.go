@@ -1,0 +1,169 @@
+package sms
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"mime"
+	"net/url"
+	"path"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+)
+
+// CreateIn is a message to send.
+type CreateIn struct{ Body Create }
+
+// Create is a message to send.
+type Create struct {
+	To        string            `json:"to" maxLength:"60" doc:"E.164 or as dialled in the organisation's country, or an extension as ext:101" example:"+12025550111"`
+	From      string            `json:"from" maxLength:"40" doc:"A number of the organisation with messages enabled" example:"+12025550143"`
+	Body      string            `json:"body" doc:"1 to 1600 characters" example:"Your appointment is at nine."`
+	MediaURLs []string          `json:"media_urls,omitempty" doc:"At most 10 https addresses of attachments"`
+	SendAt    string            `json:"send_at,omitempty" maxLength:"40" doc:"RFC 3339, up to 35 days ahead; now unless given" example:"2026-01-31T09:30:00Z"`
+	Metadata  map[string]string `json:"metadata,omitempty" doc:"At most 20 members; names up to 40, values up to 500 characters"`
+}
+
+const (
+	longestBody = 1600
+	mostMedia   = 10
+	longestURL  = 2048
+	farthest    = 35 * 24 * time.Hour
+	mostMembers = 20
+)
+
+// Create writes a message down to be sent at once, or at its time.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Message], error) {
+	var m Message
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		m, err = s.Submit(ctx, tx, db.NewID("sms"), in.Body)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.Contact = s.contact(ctx, m.org, m.peer())
+	return &op.Out[Message]{Body: m, Location: op.Prefix + "/sms/" + m.ID}, nil
+}
+
+// post writes an outbound message into its conversation, and the job that sends it.
+func (s *Service) post(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
+	if err := s.thread(ctx, tx, m, numberID); err != nil {
+		return err
+	}
+	if err := insert(ctx, tx, *m); err != nil {
+		return fmt.Errorf("write message: %w", err)
+	}
+	if m.Status == scheduled {
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: dueKind, Args: reference{m.ID}, RunAt: m.ScheduledAt.Time,
+			UniqueKey: dueKind + " " + m.ID})
+	}
+	return s.enqueue(ctx, tx, *m)
+}
+
+// fresh is the record of a new message, or everything wrong with the request.
+func (s *Service) fresh(ctx context.Context, tx db.Querier, b Create) (Message, OwnNumber, error) {
+	who, _ := access.From(ctx)
+	now := db.At(s.Now())
+	m := Message{Direction: outbound, Status: queued, Body: b.Body, Media: attachments(b.MediaURLs), Source: "api",
+		UserID: db.Null(who.UserID).Ptr(), CreatedAt: now, Metadata: b.Metadata, Sandbox: who.Environment == access.Sandbox, org: who.OrgID}
+	if m.Metadata == nil {
+		m.Metadata = map[string]string{}
+	}
+	m.Encoding, m.Segments = Segments(b.Body)
+	wrong := append(b.wrong(), m.schedule(b.SendAt, now)...)
+	from, violation, err := s.sender(ctx, tx, m.org, b.From)
+	if err != nil {
+		return m, from, err
+	}
+	if violation != nil {
+		wrong = append(wrong, *violation)
+	}
+	if b.To == "" {
+		wrong = append(wrong, op.Field("to", "required", "must be a number"))
+	}
+	if len(wrong) > 0 {
+		return m, from, op.Invalid(wrong...)
+	}
+	m.FromNumber = from.Number
+	m.carrier, m.ToNumber, err = s.Route(ctx, m.org, from, b.To)
+	return m, from, err
+}
+
+// sender finds the number a message is sent from, or says what is wrong with it.
+func (s *Service) sender(ctx context.Context, tx db.Querier, org, text string) (OwnNumber, *op.Violation, error) {
+	n, ok, err := s.Number(ctx, tx, org, text)
+	var wrong op.Violation
+	switch {
+	case err != nil:
+		return n, nil, fmt.Errorf("find number: %w", err)
+	case !ok:
+		wrong = op.Field("from", "number_not_owned", "not a number of your organisation")
+	case !n.SMS:
+		wrong = op.Field("from", "sms_not_enabled", "messages are not enabled for this number: set sms_enabled")
+	default:
+		return n, nil, nil
+	}
+	return n, &wrong, nil
+}
+
+// schedule reads when a message is to be sent.
+func (m *Message) schedule(text string, now db.Time) []op.Violation {
+	if text == "" {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return []op.Violation{op.Field("send_at", "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z")}
+	}
+	if at.Sub(now.Time) > farthest {
+		return []op.Violation{op.Field("send_at", "out_of_range", "at most 35 days ahead")}
+	}
+	if at.After(now.Time) {
+		m.Status, m.ScheduledAt = scheduled, db.At(at)
+	}
+	return nil
+}
+
+// wrong is what is wrong with the request by itself.
+func (b Create) wrong() (wrong []op.Violation) {
+	want := func(ok bool, field, code, message string) {
+		if !ok {
+			wrong = append(wrong, op.Field(field, code, message))
+		}
+	}
+	n := utf8.RuneCountInString(b.Body)
+	want(n >= 1 && n <= longestBody, "body", "invalid_length", "must have 1 to 1600 characters")
+	want(len(b.MediaURLs) <= mostMedia, "media_urls", "too_many", "at most 10")
+	for _, text := range b.MediaURLs {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(text) > longestURL {
+			want(false, "media_urls", "invalid_url", "must be http or https addresses of at most 2048 characters")
+			break
+		}
+	}
+	want(len(b.Metadata) <= mostMembers, "metadata", "too_many", "at most 20 members")
+	for _, name := range slices.Sorted(maps.Keys(b.Metadata)) {
+		ok := name != "" && utf8.RuneCountInString(name) <= 40 && utf8.RuneCountInString(b.Metadata[name]) <= 500
+		want(ok, "metadata."+name, "too_long", "names have 1 to 40, values up to 500 characters")
+	}
+	return wrong
+}
+
+// attachments are what addresses tell of files.
+func attachments(urls []string) []Media {
+	all := make([]Media, len(urls))
+	for i, text := range urls {
+		all[i].URL = text
+		if u, err := url.Parse(text); err == nil {
+			all[i].ContentType = mime.TypeByExtension(path.Ext(u.Path))
+		}
+	}
+	return all
+}

@@ -1,0 +1,191 @@
+package sms
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// An OptOut is a number that asked not to be written to.
+type OptOut struct {
+	ID        string  `json:"id" example:"opt_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Phone     *string `json:"phone" doc:"Null once everything about the number was erased; no message is sent to it all the same"`
+	NumberID  *string `json:"number_id" doc:"The number of yours it receives nothing from; null: from none"`
+	Source    string  `json:"source" enum:"keyword,api"`
+	Keyword   *string `json:"keyword" doc:"What was written"`
+	MessageID *string `json:"message_id" doc:"The message that asked for it"`
+	CreatedAt db.Time `json:"created_at"`
+}
+
+// digest is what a number is recognised by after it was erased.
+func (s *Service) digest(org, phone string) string { return s.Digest("opt-out " + org + " " + phone) }
+
+// opted reports whether a number receives nothing from one of ours.
+func (s *Service) opted(ctx context.Context, q db.Querier, org, numberID, phone string) (yes bool, err error) {
+	const text = `SELECT EXISTS (SELECT 1 FROM opt_outs WHERE org_id = $1 AND digest = $2 AND number_id IN ('', $3))`
+	err = q.QueryRow(ctx, text, org, s.digest(org, phone), numberID).Scan(&yes)
+	return yes, err
+}
+
+// optOut writes down that a number wants nothing more, and reports whether that is new.
+func (s *Service) optOut(ctx context.Context, tx db.Querier, org, phone string, o *OptOut) (bool, error) {
+	const q = `INSERT INTO opt_outs (org_id, digest, number_id, id, phone, source, keyword, message_id, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, digest, number_id) DO NOTHING`
+	o.ID, o.Phone, o.CreatedAt = db.NewID("opt"), &phone, db.At(s.Now())
+	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), text(o.NumberID), o.ID, phone, o.Source, o.Keyword, o.MessageID, o.CreatedAt)
+	if err != nil {
+		return false, fmt.Errorf("write opt-out: %w", err)
+	}
+	n, err := r.RowsAffected()
+	return n == 1, err
+}
+
+// optIn forgets opt-outs of a number: of one number of ours, or of all where numberID is "".
+func (s *Service) optIn(ctx context.Context, tx db.Querier, org, phone, numberID string) (int64, error) {
+	const q = `DELETE FROM opt_outs WHERE org_id = $1 AND digest = $2 AND ($3 = '' OR number_id IN ('', $3))`
+	r, err := tx.Exec(ctx, q, org, s.digest(org, phone), numberID)
+	if err != nil {
+		return 0, fmt.Errorf("remove opt-out: %w", err)
+	}
+	return r.RowsAffected()
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// OptOutsIn asks for opt-outs.
+type OptOutsIn struct {
+	op.Paging
+	NumberID string `query:"number_id" maxLength:"40"`
+}
+
+const optOutColumns = `id, phone, number_id, source, keyword, message_id, created_at`
+
+func scanOptOut(scan func(...any) error) (OptOut, error) {
+	var o OptOut
+	var number db.Null
+	err := scan(&o.ID, &o.Phone, &number, &o.Source, &o.Keyword, &o.MessageID, &o.CreatedAt)
+	o.NumberID = number.Ptr()
+	if number == "" {
+		o.NumberID = nil
+	}
+	return o, err
+}
+
+// OptOuts lists who asked not to be written to, newest first.
+func (s *Service) OptOuts(ctx context.Context, in *OptOutsIn) (*op.Out[op.Page[OptOut]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := s.DB.Read(ctx)
+	narrow := func() *db.Filter {
+		return db.Where(`SELECT `+optOutColumns+` FROM opt_outs WHERE org_id = $1`, access.Org(ctx)).Equal("number_id", in.NumberID)
+	}
+	text, args := narrow().Page("created_at", true, after.Int, after.ID, in.Limit).SQL()
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list opt-outs: %w", err)
+	}
+	defer rows.Close()
+	var all []OptOut
+	for rows.Next() {
+		o, err := scanOptOut(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	page := op.Paged(ctx, in.Paging, all, func(o OptOut) op.Position { return op.Position{Int: o.CreatedAt.UnixMicro(), ID: o.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
+}
+
+// OptOutIn is a number that wants nothing.
+type OptOutIn struct{ Body OptOutCreate }
+
+// OptOutCreate names a number that is not to be written to.
+type OptOutCreate struct {
+	Phone    string `json:"phone" maxLength:"40" example:"+12025550143"`
+	NumberID string `json:"number_id,omitempty" maxLength:"40" doc:"A number of yours; all of them unless given"`
+}
+
+// CreateOptOut has a number receive nothing more.
+func (s *Service) CreateOptOut(ctx context.Context, in *OptOutIn) (*op.Out[OptOut], error) {
+	org := access.Org(ctx)
+	phone, ok, err := s.Phone(ctx, org, in.Body.Phone)
+	if err != nil {
+		return nil, err
+	}
+	var wrong []op.Violation
+	if !ok {
+		wrong = append(wrong, op.Field("phone", "invalid_e164", "not a valid telephone number"))
+	}
+	if in.Body.NumberID != "" {
+		_, found, err := s.Number(ctx, s.DB.Read(ctx), org, in.Body.NumberID)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			wrong = append(wrong, op.Field("number_id", "not_found", "no such number"))
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, op.Invalid(wrong...)
+	}
+	o := OptOut{Source: "api", NumberID: db.Null(in.Body.NumberID).Ptr()}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		fresh, err := s.optOut(ctx, tx, org, phone, &o)
+		if err == nil && !fresh {
+			err = op.Fail("already_exists", phone+" has opted out already")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[OptOut]{Body: o, Location: op.Prefix + "/sms/opt-outs/" + phone}, nil
+}
+
+// OneOptOut names a number.
+type OneOptOut struct {
+	Phone    string `path:"phone" maxLength:"40" example:"+12025550143"`
+	NumberID string `query:"number_id" maxLength:"40" doc:"Only the opt-out from this number of yours"`
+}
+
+// DeleteOptOut lets a number be written to again: only at the wish of whom it belongs to.
+func (s *Service) DeleteOptOut(ctx context.Context, in *OneOptOut) error {
+	org := access.Org(ctx)
+	phone, ok, err := s.Phone(ctx, org, plus(in.Phone))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return op.NotFound("opt-out")
+	}
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		n, err := s.optIn(ctx, tx, org, phone, in.NumberID)
+		if err == nil && n == 0 {
+			err = op.NotFound("opt-out")
+		}
+		return err
+	})
+}
+
+// plus repairs a + that arrived as a space, as it does in addresses that were not encoded.
+func plus(number string) string {
+	if strings.HasPrefix(number, " ") {
+		return "+" + strings.TrimSpace(number)
+	}
+	return number
+}

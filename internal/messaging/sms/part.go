@@ -1,0 +1,208 @@
+package sms
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// A part is what a carrier knows a message, or a part of it, by.
+type part struct {
+	id     string
+	status string // of the last receipt; "" where none came
+	fault  *Fault
+}
+
+// mostEarly is how many receipts of one carrier are kept that came before it was known whose they are.
+const mostEarly = 1000
+
+// sentIDs are the identifiers of the parts of a message that left already.
+func sentIDs(ctx context.Context, q db.Querier, m Message) ([]string, error) {
+	all, err := partsOf(ctx, q, m)
+	ids := make([]string, 0, len(all))
+	for _, p := range all {
+		ids = append(ids, p.id)
+	}
+	return ids, err
+}
+
+func partsOf(ctx context.Context, q db.Querier, m Message) ([]part, error) {
+	const text = `SELECT remote_id, status, error FROM message_parts WHERE org_id = $1 AND message_id = $2 AND carrier = $3 ORDER BY part`
+	rows, err := q.Query(ctx, text, m.org, m.ID, m.carrier)
+	if err != nil {
+		return nil, fmt.Errorf("read parts of message %s: %w", m.ID, err)
+	}
+	defer rows.Close()
+	var all []part
+	for rows.Next() {
+		var p part
+		var fault db.JSON[*Fault]
+		if err := rows.Scan(&p.id, &p.status, &fault); err != nil {
+			return nil, err
+		}
+		p.fault = fault.V
+		all = append(all, p)
+	}
+	return all, rows.Err()
+}
+
+// keepParts writes down what the carrier calls the parts of a message. A receipt that came before keeps its word; an identifier
+// the carrier had used for another message is this one's from now on.
+func (s *Service) keepParts(ctx context.Context, tx db.Querier, m Message, ids []string) error {
+	for i, id := range ids {
+		if id == "" {
+			continue
+		}
+		const q = `INSERT INTO message_parts (org_id, carrier, remote_id, message_id, part, status, error, created_at)
+			VALUES ($1, $2, $3, $4, $5, '', NULL, $6)
+			ON CONFLICT (org_id, carrier, remote_id) DO UPDATE SET message_id = excluded.message_id, part = excluded.part, created_at = excluded.created_at,
+				status = CASE WHEN message_parts.message_id IS NULL OR message_parts.message_id = excluded.message_id THEN message_parts.status ELSE '' END,
+				error = CASE WHEN message_parts.message_id IS NULL OR message_parts.message_id = excluded.message_id THEN message_parts.error END`
+		if _, err := tx.Exec(ctx, q, m.org, m.carrier, id, m.ID, i+1, db.At(s.Now())); err != nil {
+			return fmt.Errorf("keep parts of message %s: %w", m.ID, err)
+		}
+	}
+	return nil
+}
+
+// progress moves a message on that was sent, by what is known of its parts: it is delivered when all of them are, and not
+// delivered when one is not.
+func (s *Service) progress(ctx context.Context, tx db.Querier, m Message) error {
+	all, err := partsOf(ctx, tx, m)
+	if err != nil || m.Status != Sent || len(all) == 0 {
+		return err
+	}
+	delivered := 0
+	for _, p := range all {
+		switch p.status {
+		case Undelivered, Failed:
+			return s.apply(ctx, tx, &m, Sent, Result{Status: Undelivered, Fault: p.fault})
+		case Delivered:
+			delivered++
+		}
+	}
+	if delivered < len(all) {
+		return nil
+	}
+	return s.apply(ctx, tx, &m, Sent, Result{Status: Delivered})
+}
+
+// final reports whether a receipt's word is the last one.
+func final(status string) bool {
+	return status == Delivered || status == Undelivered || status == Failed
+}
+
+// Receipt writes what a carrier reports about a message it was given, or about a part of one, by the identifier it gave; of carriers
+// that give none, by our reference. One that is not known, or comes again, changes nothing; one that comes before we have written
+// down what the carrier calls the message is kept for it.
+func (s *Service) Receipt(ctx context.Context, org, carrier, id string, r Result) error {
+	if !final(r.Status) {
+		return nil
+	}
+	if r.Status == Failed {
+		r.Status = Undelivered
+	}
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		for range 2 { // what the carrier calls the message may be written down at this very moment: it is there at the second look
+			message, err := ofPart(ctx, tx, org, carrier, id)
+			switch {
+			case err == nil:
+				return s.tell(ctx, tx, org, carrier, id, message, r)
+			case !db.IsNone(err):
+				return fmt.Errorf("find part of receipt: %w", err)
+			}
+			if kept, err := s.stray(ctx, tx, org, carrier, id, r); err != nil || kept {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ofPart is the message a part is of; "" where that is not known yet.
+func ofPart(ctx context.Context, tx db.Querier, org, carrier, id string) (string, error) {
+	var message db.Null
+	const q = `SELECT message_id FROM message_parts WHERE org_id = $1 AND carrier = $2 AND remote_id = $3`
+	err := tx.QueryRow(ctx, q, org, carrier, id).Scan(&message)
+	return string(message), err
+}
+
+// tell writes what a receipt says of a part, the first time that it says something final. The message is taken first, so that of
+// receipts of its parts that come at the same time the last one sees all others.
+func (s *Service) tell(ctx context.Context, tx db.Querier, org, carrier, id, message string, r Result) error {
+	if message == "" {
+		return nil
+	}
+	const take = `UPDATE messages SET status = status WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, take, org, message); err != nil {
+		return fmt.Errorf("take message of receipt: %w", err)
+	}
+	const word = `UPDATE message_parts SET status = $4, error = $5 WHERE org_id = $1 AND carrier = $2 AND remote_id = $3 AND status = ''`
+	changed, err := tx.Exec(ctx, word, org, carrier, id, r.Status, faultText(r.Fault))
+	if err != nil {
+		return fmt.Errorf("keep receipt: %w", err)
+	}
+	if n, err := changed.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	m, err := get(ctx, tx, org, message)
+	if db.IsNone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find message of receipt: %w", err)
+	}
+	return s.progress(ctx, tx, m)
+}
+
+// stray is for a receipt of no part we know: it may be of a message that is known by our reference, or of one whose identifiers are not
+// written down yet. It reports whether it was kept.
+func (s *Service) stray(ctx context.Context, tx db.Querier, org, carrier, id string, r Result) (bool, error) {
+	const q = `SELECT ` + columns + ` FROM messages WHERE org_id = $1 AND carrier = $2 AND reference = $3`
+	m, err := scan(tx.QueryRow(ctx, q, org, carrier, id).Scan)
+	switch {
+	case err == nil && m.Status != Sent:
+		return true, nil
+	case err == nil:
+		return true, s.apply(ctx, tx, &m, Sent, r)
+	case !db.IsNone(err):
+		return false, fmt.Errorf("find message of receipt: %w", err)
+	}
+	const early = `INSERT INTO message_parts (org_id, carrier, remote_id, message_id, part, status, error, created_at)
+		SELECT $1, $2, $3, NULL, 0, $4, $5, $6 FROM orgs WHERE id = $1
+			AND EXISTS (SELECT 1 FROM messages WHERE org_id = $1 AND carrier = $2 AND status = 'sending' AND status IN ('queued', 'sending'))
+			AND (SELECT COUNT(*) FROM message_parts WHERE org_id = $1 AND carrier = $2 AND message_id IS NULL) < $7
+		ON CONFLICT (org_id, carrier, remote_id) DO NOTHING`
+	kept, err := tx.Exec(ctx, early, org, carrier, id, r.Status, faultText(r.Fault), db.At(s.Now()), mostEarly)
+	if err != nil {
+		return false, fmt.Errorf("keep early receipt: %w", err)
+	}
+	n, err := kept.RowsAffected()
+	return n == 1, err
+}
+
+// How long is known what carriers call messages, and receipts wait for theirs.
+const (
+	partsKept = 30 * 24 * time.Hour
+	earlyKept = time.Hour
+)
+
+// Sweep forgets what carriers call messages that were sent long ago, and receipts nobody waited for.
+func (s *Service) Sweep(ctx context.Context) error {
+	now := s.Now()
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: a sweep over all organisations
+		const q = `DELETE FROM message_parts WHERE message_id IS NULL AND created_at < $1`
+		if _, err := tx.Exec(ctx, q, db.At(now.Add(-earlyKept))); err != nil {
+			return fmt.Errorf("forget early receipts: %w", err)
+		}
+		// tenant: a sweep over all organisations
+		const old = `DELETE FROM message_parts WHERE created_at < $1`
+		if _, err := tx.Exec(ctx, old, db.At(now.Add(-partsKept))); err != nil {
+			return fmt.Errorf("forget parts: %w", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,60 @@
+package sms
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+)
+
+// planOf is how SQLite runs a statement.
+func planOf(t *testing.T, d *db.DB, q string, args []any) string {
+	t.Helper()
+	rows, err := d.Read(context.Background()).Query(context.Background(), "EXPLAIN QUERY PLAN "+q, args...)
+	if err != nil {
+		t.Fatalf("%v in %s", err, q)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var a, b, c int
+		var step string
+		if err := rows.Scan(&a, &b, &c, &step); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, step)
+	}
+	return strings.Join(all, "; ")
+}
+
+// A number's messages are found by the number and read in their order: nothing is sorted, and others' messages are not read.
+func TestMessagesOfANumberAreFoundByIndexes(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	one, day := []string{"+12025550100"}, db.At(time.Unix(1_800_000_000, 0))
+	list := func(in ListIn) *db.Filter {
+		f, err := in.narrow("org_a", one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	for name, want := range map[string]struct {
+		f     *db.Filter
+		index string
+	}{
+		"heard":     {History{Numbers: one}.side("org_a", inbound, "from_number"), "messages_from (org_id=? AND from_number=?)"},
+		"sent":      {History{Numbers: one}.side("org_a", outbound, "to_number"), "messages_to (org_id=? AND to_number=?)"},
+		"of a time": {History{Numbers: one, Since: day}.side("org_a", inbound, "from_number"), "messages_from (org_id=? AND from_number=? AND created_at>?"},
+		"from":      {list(ListIn{FromNumber: one[0]}), "messages_from (org_id=? AND from_number=?)"},
+		"to":        {list(ListIn{ToNumber: one[0]}), "messages_to (org_id=? AND to_number=?)"},
+	} {
+		q, args := want.f.Page("created_at", true, db.Time{}, "", 20).SQL()
+		if plan := planOf(t, d, q, args); !strings.Contains(plan, want.index) || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s: %s", name, plan)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package sms
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+)
+
+// Incoming is a message that came in.
+type Incoming struct {
+	Org, From, To, Body string
+	Media               []Media
+	Carrier, Reference  string // the same message is written down once; "": every one is another
+	Sandbox             bool
+	UserID              string // who wrote it, where it was a user of the organisation
+	// Inside is a message between telephones of the organisation: To may be an extension, and no keywords are looked for.
+	Inside bool
+}
+
+// Receive writes a message down that came in for a number of the organisation, does what a keyword in it asks for, and has it
+// handed to the telephones of whom it is for. One that was written down already is returned as it stands.
+func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err error) {
+	who := s.contact(ctx, in.Org, in.From) // before the transaction: others wait for it
+	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if m, err = s.before(ctx, tx, in); err == nil || !db.IsNone(err) {
+			return err
+		}
+		n, ok, err := s.Number(ctx, tx, in.Org, in.To)
+		if err != nil {
+			return err
+		}
+		if !ok && !in.Inside {
+			return op.Invalid(op.Field("to", "number_not_owned", "not a number of your organisation"))
+		}
+		if ok {
+			in.To = n.Number
+		}
+		m = s.incoming(in)
+		m.Contact = who
+		return s.keep(ctx, tx, in, n, &m)
+	})
+	return m, err
+}
+
+// before finds a message that was written down already.
+func (s *Service) before(ctx context.Context, tx db.Querier, in Incoming) (Message, error) {
+	if in.Reference == "" {
+		return Message{}, db.ErrNone
+	}
+	const q = `SELECT ` + columns + ` FROM messages WHERE org_id = $1 AND carrier = $2 AND reference = $3`
+	return scan(tx.QueryRow(ctx, q, in.Org, in.Carrier, in.Reference).Scan)
+}
+
+func (s *Service) incoming(in Incoming) Message {
+	m := Message{ID: db.NewID("sms"), Direction: inbound, Status: received, FromNumber: in.From, ToNumber: in.To, Body: in.Body,
+		Media: append([]Media{}, in.Media...), UserID: db.Null(in.UserID).Ptr(), Source: "inbound", CreatedAt: db.At(s.Now()),
+		Metadata: map[string]string{}, Sandbox: in.Sandbox, org: in.Org, carrier: in.Carrier, reference: in.Reference}
+	m.Encoding, m.Segments = Segments(in.Body)
+	return m
+}
+
+func (s *Service) keep(ctx context.Context, tx db.Querier, in Incoming, n OwnNumber, m *Message) error {
+	if err := s.thread(ctx, tx, m, n.ID); err != nil {
+		return err
+	}
+	if err := insert(ctx, tx, *m); err != nil {
+		return fmt.Errorf("write message: %w", err)
+	}
+	media := make([]event.Media, len(m.Media))
+	for i, a := range m.Media {
+		media[i] = event.Media(a)
+	}
+	err := s.Outbox.Publish(ctx, tx, m.org, event.SMSReceived{MessageID: m.ID, ConversationID: m.ConversationID, FromNumber: m.FromNumber,
+		ToNumber: m.ToNumber, Body: m.Body, Segments: m.Segments, Media: media, ReceivedAt: m.CreatedAt, Contact: m.Contact})
+	if err == nil {
+		err = s.remember(ctx, tx, *m)
+	}
+	if err == nil && !in.Inside {
+		err = s.obey(ctx, tx, *m, n)
+	}
+	if err == nil && s.OnReceived != nil && n.ID != "" {
+		err = s.OnReceived(ctx, tx, m.org, n, *m)
+	}
+	if err != nil || s.Forward == nil || !in.Inside && n.UserID == "" {
+		return err
+	}
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: forwardKind, Args: reference{m.ID}, UniqueKey: forwardKind + " " + m.ID})
+}
+
+// obey does what a keyword asks for, and answers it.
+func (s *Service) obey(ctx context.Context, tx db.Querier, m Message, n OwnNumber) error {
+	word := keyword(m.Body)
+	switch word.asks {
+	case "":
+		return nil
+	case stop:
+		o := OptOut{NumberID: db.Null(n.ID).Ptr(), Source: "keyword", Keyword: &m.Body, MessageID: &m.ID}
+		if fresh, err := s.optOut(ctx, tx, m.org, m.FromNumber, &o); err != nil || !fresh {
+			return err
+		}
+	case start:
+		if gone, err := s.optIn(ctx, tx, m.org, m.FromNumber, n.ID); err != nil || gone == 0 {
+			return err
+		}
+	}
+	return s.answer(ctx, tx, m, n, word.answer)
+}
+
+// answer replies to a keyword, where messages can be sent at all.
+func (s *Service) answer(ctx context.Context, tx db.Querier, to Message, n OwnNumber, body string) error {
+	if !n.SMS {
+		return nil
+	}
+	carrier, number, err := s.Route(ctx, to.org, n, to.FromNumber)
+	if err != nil {
+		s.Log.Info("keyword not answered", "message", to.ID, "org", to.org, "err", err)
+		return nil
+	}
+	m := Message{ID: db.NewID("sms"), Direction: outbound, Status: queued, FromNumber: n.Number, ToNumber: number, Body: body, Media: []Media{},
+		Source: "flow", CreatedAt: db.At(s.Now()), Metadata: map[string]string{}, Sandbox: to.Sandbox, org: to.org, carrier: carrier, automatic: true}
+	m.Encoding, m.Segments = Segments(body)
+	return s.post(ctx, tx, &m, n.ID)
+}

@@ -1,0 +1,65 @@
+package sms
+
+import (
+	"context"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+)
+
+// Bounds of relieving a carrier.
+const (
+	relievedAtOnce = 500
+	graceTime      = 30 * time.Second // a carrier that is away for a moment keeps its messages
+	lostAfter      = 10 * time.Minute // a message that is being sent for so long was cut off by a crash
+)
+
+// Relieve looks after the messages that wait for a carrier which takes none: others get those they take, the rest has failed when it
+// has waited for four hours, or at once where the carrier is gone.
+func (s *Service) Relieve(ctx context.Context, org, carrier string, gone bool) error {
+	f := db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1 AND carrier = $2 AND status IN ('queued', 'sending')`, org, carrier)
+	all, err := read(ctx, s.DB.Read(ctx), f.Page("created_at", false, nil, "", relievedAtOnce))
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if err := s.relieve(ctx, m, gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) relieve(ctx context.Context, m Message, gone bool) error {
+	age := s.Now().Sub(m.since())
+	t := try{job: job.Job{Org: m.org}}
+	switch {
+	case m.Status == sending && age > lostAfter:
+		return s.fail(ctx, m, "unknown", "the message may have been sent: what became of it is not known")
+	case m.Status == sending || !gone && age < graceTime:
+		return nil
+	}
+	left, err := sentIDs(ctx, s.DB.Read(ctx), m)
+	if err != nil {
+		return err
+	}
+	next, tried, err := s.other(ctx, t, m, Result{IDs: left})
+	switch {
+	case err != nil:
+		return err
+	case next != "":
+		return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.divert(ctx, tx, m, next, tried) })
+	case gone:
+		return s.fail(ctx, m, "carrier_rejected", "no carrier takes messages to this number any more")
+	case age > patience:
+		return s.fail(ctx, m, "unreachable", "the carrier could not be reached in four hours")
+	}
+	return nil
+}
+
+func (s *Service) fail(ctx context.Context, m Message, code, message string) error {
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		return s.conclude(ctx, tx, m, m.Status, failed(code, message))
+	})
+}

@@ -1,0 +1,79 @@
+package sms
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+const columns = `org_id, id, conversation_id, direction, status, from_number, to_number, body, segments, encoding, media, user_id,
+	source, error, scheduled_at, created_at, sent_at, delivered_at, metadata, sandbox, carrier, reference, automatic, origin`
+
+func insert(ctx context.Context, tx db.Querier, m Message) error {
+	const q = `INSERT INTO messages (` + columns + `)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
+	_, err := tx.Exec(ctx, q, m.org, m.ID, m.ConversationID, m.Direction, m.Status, m.FromNumber, m.ToNumber, m.Body, m.Segments,
+		m.Encoding, db.AsJSON(m.Media), m.UserID, m.Source, faultText(m.Error), m.ScheduledAt, m.CreatedAt, m.SentAt, m.DeliveredAt,
+		db.AsJSON(m.Metadata), m.Sandbox, m.carrier, db.Null(m.reference), m.automatic, db.Null(m.origin))
+	return err
+}
+
+// faultText is how a fault is kept; NULL where there is none.
+func faultText(f *Fault) any {
+	if f == nil {
+		return nil
+	}
+	return db.AsJSON(*f)
+}
+
+func scan(scan func(...any) error) (Message, error) {
+	var m Message
+	var media db.JSON[[]Media]
+	var fault db.JSON[*Fault]
+	var metadata db.JSON[map[string]string]
+	var reference, origin db.Null
+	err := scan(&m.org, &m.ID, &m.ConversationID, &m.Direction, &m.Status, &m.FromNumber, &m.ToNumber, &m.Body, &m.Segments,
+		&m.Encoding, &media, &m.UserID, &m.Source, &fault, &m.ScheduledAt, &m.CreatedAt, &m.SentAt, &m.DeliveredAt, &metadata,
+		&m.Sandbox, &m.carrier, &reference, &m.automatic, &origin)
+	m.origin = string(origin)
+	m.Media, m.Error, m.Metadata, m.reference = append([]Media{}, media.V...), fault.V, metadata.V, string(reference)
+	if m.Metadata == nil {
+		m.Metadata = map[string]string{}
+	}
+	return m, err
+}
+
+func get(ctx context.Context, q db.Querier, org, id string) (Message, error) {
+	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM messages WHERE org_id = $1 AND id = $2`, org, id).Scan)
+}
+
+// move writes what a message has become, where it is still in the state it came from.
+func move(ctx context.Context, tx db.Querier, m Message, from string) (bool, error) {
+	const q = `UPDATE messages SET status = $3, error = $4, sent_at = $5, delivered_at = $6, reference = $7
+		WHERE org_id = $1 AND id = $2 AND status = $8`
+	r, err := tx.Exec(ctx, q, m.org, m.ID, m.Status, faultText(m.Error), m.SentAt, m.DeliveredAt, db.Null(m.reference), from)
+	if err != nil {
+		return false, fmt.Errorf("change message %s: %w", m.ID, err)
+	}
+	n, err := r.RowsAffected()
+	return n == 1, err
+}
+
+func read(ctx context.Context, q db.Querier, f *db.Filter) ([]Message, error) {
+	text, args := f.SQL()
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list messages: %w", err)
+	}
+	defer rows.Close()
+	var all []Message
+	for rows.Next() {
+		m, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, m)
+	}
+	return all, rows.Err()
+}

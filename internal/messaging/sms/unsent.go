@@ -1,0 +1,99 @@
+package sms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+)
+
+// patience is how long a message waits for carriers that take none now; then it has failed.
+const patience = 4 * time.Hour
+
+// since is from when on a message could have been sent.
+func (m Message) since() time.Time {
+	if m.ScheduledAt.After(m.CreatedAt.Time) {
+		return m.ScheduledAt.Time
+	}
+	return m.CreatedAt.Time
+}
+
+// unsent is for a message that surely did not leave, or not all of it: another carrier is tried, or the same one again.
+func (s *Service) unsent(ctx context.Context, t try, m Message, r Result, cause error) error {
+	old := s.Now().Sub(m.since()) > patience
+	var busy *Busy
+	switch {
+	case errors.As(cause, &busy) && old:
+		s.atEnd(ctx, m, sending, failed("rate_limited", "the carrier did not take the message in four hours"))
+		return nil
+	case busy != nil:
+		err := s.requeue(ctx, m, r, "", nil)
+		return errors.Join(&job.Retry{After: busy.After, Free: true, Cause: cause}, err)
+	}
+	next, tried, err := s.other(ctx, t, m, r)
+	switch {
+	case err != nil:
+		return err
+	case next != "":
+		return s.requeue(ctx, m, r, next, tried)
+	case t.job.Last():
+		s.atEnd(ctx, m, sending, failed("unreachable", "the carrier could not be reached"))
+		return nil
+	}
+	return errors.Join(s.requeue(ctx, m, r, "", nil), cause)
+}
+
+// other chooses another carrier for a message no part of which has left.
+func (s *Service) other(ctx context.Context, t try, m Message, r Result) (next string, tried []string, err error) {
+	if s.Other == nil || s.Connected == nil || len(r.IDs) > 0 || s.Carriers[m.carrier] != nil {
+		return "", nil, nil
+	}
+	tried = append(append([]string{}, t.errand.Tried...), m.carrier)
+	next, err = s.Other(ctx, m.org, m.FromNumber, m.ToNumber, tried)
+	return next, tried, err
+}
+
+// requeue makes a message ready that was not sent: for its carrier, or for the next.
+func (s *Service) requeue(ctx context.Context, m Message, r Result, next string, tried []string) error {
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		m.Status, m.reference = queued, ""
+		moved, err := move(ctx, tx, m, sending)
+		if err == nil {
+			err = s.keepParts(ctx, tx, m, r.IDs)
+		}
+		if err != nil || !moved || next == "" {
+			return err
+		}
+		return s.divert(ctx, tx, m, next, tried)
+	})
+}
+
+// divert gives a queued message to another carrier.
+func (s *Service) divert(ctx context.Context, tx db.Querier, m Message, next string, tried []string) error {
+	const q = `UPDATE messages SET carrier = $3 WHERE org_id = $1 AND id = $2 AND carrier = $4 AND status = 'queued'`
+	r, err := tx.Exec(ctx, q, m.org, m.ID, next, m.carrier)
+	if err != nil {
+		return fmt.Errorf("divert message %s: %w", m.ID, err)
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	m.carrier = next
+	return s.enqueue(ctx, tx, m, tried...)
+}
+
+// astray is for a queued message whose carrier is gone.
+func (s *Service) astray(ctx context.Context, t try, m Message) error {
+	next, tried, err := s.other(ctx, t, m, Result{})
+	switch {
+	case err != nil:
+		return err
+	case next == "":
+		s.atEnd(ctx, m, queued, failed("carrier_rejected", "no carrier takes messages to this number any more"))
+		return nil
+	}
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.divert(ctx, tx, m, next, tried) })
+}

@@ -1,0 +1,31 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// A Line is something that happened without a request: by telephone.
+type Line struct {
+	Org, Operation string // "voicemail.pin"
+	CallID         string // the call it happened in
+	UserID         string // whose telephone it was, where it was one of ours
+	Number         string // of the caller
+	Record         string // what it was about
+	Status         int    // as if it had been a request: 403 denied
+	Code           string
+}
+
+// Note writes a line.
+func (s *Service) Note(ctx context.Context, tx db.Querier, l Line, at db.Time) error {
+	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, key_name, credential, user_id, source, request_id,
+		record_id, status, code, actor_org_id, on_behalf_of) VALUES ($1, $2, $3, $4, $5, '', $6, 'telephone', $7, '', $8, $9, $10, $11, NULL, NULL)`
+	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, "CALL /calls/"+l.CallID, l.Number, db.Null(l.UserID), l.CallID,
+		db.Null(l.Record), l.Status, db.Null(l.Code))
+	if err != nil {
+		return fmt.Errorf("write audit line: %w", err)
+	}
+	return nil
+}

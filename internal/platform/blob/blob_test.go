@@ -1,0 +1,153 @@
+package blob_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"soniq/internal/platform/blob"
+)
+
+var ctx = context.Background()
+
+const name = "org_1/2026/11/call_1.wav"
+
+func newDir(t *testing.T) (*blob.Dir, string) {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "blobs")
+	d, err := blob.OpenDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, root
+}
+
+func read(t *testing.T, s blob.Store, name string) string {
+	t.Helper()
+	f, size, err := s.Open(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil || int64(len(b)) != size {
+		t.Fatalf("read %d bytes of %d: %v", len(b), size, err)
+	}
+	return string(b)
+}
+
+func TestFilesComeBack(t *testing.T) {
+	t.Parallel()
+	d, _ := newDir(t)
+	var s blob.Store = d
+	if n, err := s.Put(ctx, name, strings.NewReader("audio")); err != nil || n != 5 {
+		t.Fatal(n, err)
+	}
+	if got := read(t, s, name); got != "audio" {
+		t.Errorf("got %q", got)
+	}
+	if _, err := s.Put(ctx, name, strings.NewReader("newer audio")); err != nil {
+		t.Fatal(err)
+	}
+	if size, err := s.Stat(ctx, name); size != 11 || err != nil {
+		t.Errorf("size %d, %v", size, err)
+	}
+	for range 2 {
+		if err := s.Delete(ctx, name); err != nil {
+			t.Errorf("delete: %v", err)
+		}
+	}
+	if _, _, err := s.Open(ctx, name); !errors.Is(err, blob.ErrNone) {
+		t.Errorf("open after delete: %v, want ErrNone", err)
+	}
+	if _, err := s.Stat(ctx, name); !errors.Is(err, blob.ErrNone) {
+		t.Errorf("stat after delete: %v, want ErrNone", err)
+	}
+}
+
+func TestNamesCannotLeaveTheFolder(t *testing.T) {
+	t.Parallel()
+	d, root := newDir(t)
+	outside := filepath.Join(filepath.Dir(root), "secret")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"../secret", "org_1/../../secret", "/secret", "org_1//x", "./x", "org_1/.", `org_1\x`, "", "org_1/", ".."} {
+		if _, err := d.Put(ctx, bad, strings.NewReader("x")); err == nil {
+			t.Errorf("Put(%q) is accepted", bad)
+		}
+		if f, _, err := d.Open(ctx, bad); err == nil {
+			f.Close()
+			t.Errorf("Open(%q) is accepted", bad)
+		}
+		if err := d.Delete(ctx, bad); err == nil {
+			t.Errorf("Delete(%q) is accepted", bad)
+		}
+		if err := d.Adopt(ctx, bad, outside); err == nil {
+			t.Errorf("Adopt(%q) is accepted", bad)
+		}
+	}
+	if b, err := os.ReadFile(outside); err != nil || string(b) != "secret" {
+		t.Errorf("the file outside: %q, %v", b, err)
+	}
+}
+
+// failing breaks off in the middle, as a full disk or a lost connection does.
+type failing struct{ n int }
+
+func (f *failing) Read(b []byte) (int, error) {
+	if f.n--; f.n < 0 {
+		return 0, errors.New("broken off")
+	}
+	return copy(b, "part"), nil
+}
+
+func TestFileAppearsWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	d, root := newDir(t)
+	if _, err := d.Put(ctx, name, &failing{3}); err == nil {
+		t.Fatal("no error")
+	}
+	if _, err := d.Stat(ctx, name); !errors.Is(err, blob.ErrNone) {
+		t.Errorf("half a file is there: %v", err)
+	}
+	var left []string
+	_ = filepath.WalkDir(root, func(p string, e os.DirEntry, _ error) error {
+		if !e.IsDir() {
+			left = append(left, p)
+		}
+		return nil
+	})
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestFinishedFileIsAdoptedOnce(t *testing.T) {
+	t.Parallel()
+	d, root := newDir(t)
+	part := filepath.Join(root, "call.part")
+	if err := os.WriteFile(part, []byte("audio"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Adopt(ctx, name, part); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, d, name); got != "audio" {
+		t.Errorf("got %q", got)
+	}
+	path, err := d.Path(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Adopt(ctx, name, path); err != nil {
+		t.Errorf("a file that is in place already: %v", err)
+	}
+	if _, err := os.Stat(part); err == nil {
+		t.Error("the file is still at its old place")
+	}
+}

@@ -1,0 +1,109 @@
+package db_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+)
+
+// rows writes the names it gathered, and remembers which came together.
+type rows struct {
+	mu      sync.Mutex // guards batches
+	batches [][]string
+	fail    error
+}
+
+func (r *rows) Gathered(_ context.Context, tx db.Querier, items []any) error {
+	var names []string
+	for _, x := range items {
+		names = append(names, x.(string))
+		if err := put(tx, x.(string), 1); err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.batches = append(r.batches, names)
+	return r.fail
+}
+
+func TestGatheredIsWrittenBeforeTheCommitAndNotOfWhoFailed(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		table(t, d)
+		r := &rows{}
+		give := func(tx db.Querier, name string) error { return db.Gather(ctx, tx, r, name) }
+		must(t, d.TxContext(ctx, func(inner context.Context, tx db.Querier) error {
+			must(t, give(tx, "a"))
+			_ = d.Tx(inner, func(tx db.Querier) error { return errors.Join(give(tx, "undone"), errWanted) })
+			return give(tx, "b")
+		}))
+		if err := d.Tx(ctx, func(tx db.Querier) error { return errors.Join(give(tx, "failed"), errWanted) }); !errors.Is(err, errWanted) {
+			t.Errorf("err = %v", err)
+		}
+		must(t, db.Gather(ctx, d.Read(ctx), nothing{}, "outside of a transaction, at once"))
+		if n := count(t, d.Read(ctx)); n != 2 || len(r.batches) != 1 || !slices.Equal(r.batches[0], []string{"a", "b"}) {
+			t.Errorf("%d rows of %v, want a and b, together", n, r.batches)
+		}
+	})
+}
+
+type nothing struct{}
+
+func (nothing) Gathered(context.Context, db.Querier, []any) error { return nil }
+
+// What cannot be written undoes those who gave it, and they are told.
+func TestWhoseGatheredCannotBeWrittenFails(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		table(t, d)
+		r := &rows{fail: errWanted}
+		give := func(tx db.Querier) error {
+			return errors.Join(put(tx, "undone", 1), db.Gather(ctx, tx, r, "undone too"))
+		}
+		if err := d.Tx(ctx, give); !errors.Is(err, errWanted) {
+			t.Errorf("Tx: %v", err)
+		}
+		if err := d.Later(ctx, give)(); !errors.Is(err, errWanted) {
+			t.Errorf("Later: %v", err)
+		}
+		must(t, d.Tx(ctx, func(tx db.Querier) error { return put(tx, "kept", 1) }))
+		if n := count(t, d.Read(ctx)); n != 1 {
+			t.Errorf("%d rows, want what followed alone", n)
+		}
+	})
+}
+
+// Those that share a commit are written together, once each, those before a Tx before it.
+func TestGatheredOfManyIsWrittenTogether(t *testing.T) {
+	t.Parallel()
+	d := dbtest.SQLite(t)
+	table(t, d)
+	r := &rows{}
+	release := held(d) // the writer is busy: what is given to it now is done in one transaction
+	later := func(name string, err error) func() error {
+		return d.Later(ctx, func(tx db.Querier) error { return errors.Join(db.Gather(ctx, tx, r, name), err) })
+	}
+	waits := []func() error{later("a", nil), later("b", nil), later("undone", errWanted), later("c", nil)}
+	seen := make(chan int, 1)
+	alone := make(chan error, 1)
+	go func() {
+		alone <- d.Tx(ctx, func(tx db.Querier) error { seen <- count(t, tx); return db.Gather(ctx, tx, r, "d") })
+	}()
+	release()
+	for i, wait := range waits {
+		if err := wait(); (i == 2) != errors.Is(err, errWanted) {
+			t.Errorf("function %d: %v", i, err)
+		}
+	}
+	must(t, <-alone)
+	want := [][]string{{"a", "b", "c"}, {"d"}}
+	if n := <-seen; n != 3 || !slices.EqualFunc(r.batches, want, slices.Equal) {
+		t.Errorf("Tx saw %d rows, want 3; written %v, want %v", n, r.batches, want)
+	}
+}

@@ -1,0 +1,184 @@
+package egress_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/egress"
+)
+
+// hostile are addresses that lead, in one notation or another, to something that is not the public Internet.
+var hostile = []string{
+	"https://127.0.0.1/", "https://127.1/", "https://2130706433/", "https://0x7f.1/", "https://0177.0.0.1/",
+	"https://0.0.0.0/", "https://[::]/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:a9fe:a9fe]/",
+	"https://10.1.2.3/", "https://172.31.255.255/", "https://192.168.1.1/", "https://100.64.0.1/", "https://100.100.100.200/",
+	"https://169.254.169.254/latest/meta-data/", "https://[fd00:ec2::254]/", "https://[fe80::1]/", "https://[fe80::1%25eth0]/",
+	"https://[64:ff9b::a9fe:a9fe]/", "https://[64:ff9b:1::7f00:1]/", "https://[2002:7f00:1::1]/", "https://[2001:db8::1]/",
+	"https://[2001::1]/", "https://192.0.2.1/", "https://198.18.0.1/", "https://198.51.100.1/", "https://203.0.113.7/",
+	"https://224.0.0.1/", "https://255.255.255.255/", "https://240.0.0.1/", "https://192.88.99.1/", "https://[ff02::1]/",
+	"https://localhost/", "https://LOCALHOST./", "https://x.localhost/", "https://[fec0::1]/", "https://[::127.0.0.1]/",
+}
+
+func TestHostileAddressesAreRefusedAtRegistration(t *testing.T) {
+	t.Parallel()
+	g := egress.New(nil)
+	for _, u := range hostile {
+		if err := g.Check(u); err == nil {
+			t.Errorf("Check(%s) accepts it", u)
+		}
+	}
+}
+
+func TestHostileAddressesAreNeverConnectedTo(t *testing.T) {
+	t.Parallel()
+	client := egress.New(nil).Client(egress.Limits{Connect: time.Second, Total: 2 * time.Second})
+	for _, u := range hostile {
+		response, err := client.Get(u)
+		if err == nil {
+			response.Body.Close()
+			t.Errorf("GET %s was answered %d", u, response.StatusCode)
+		}
+	}
+}
+
+func TestPublicAddressesAreAccepted(t *testing.T) {
+	t.Parallel()
+	g := egress.New(nil)
+	for _, u := range []string{"https://example.com/hooks?a=b", "https://8.8.8.8/", "https://[2606:4700::1111]:8443/x",
+		"https://1.example.com/", "https://bücher.example/"} {
+		if err := g.Check(u); err != nil {
+			t.Errorf("Check(%s) = %v", u, err)
+		}
+	}
+}
+
+func TestCheckSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for u, want := range map[string]string{
+		"ftp://example.com/":                     "https://",
+		"example.com":                            "https://",
+		"https:///path":                          "no host",
+		"https://u:p@example.com/":               "password",
+		"https://example.com/#x":                 "fragment",
+		"https://example.com:99999/":             "port",
+		"http://example.com/":                    "--allow-targets",
+		"https://10.0.0.1/":                      "--allow-targets 10.0.0.1",
+		"http://8.8.8.8/":                        "--allow-targets 8.8.8.8",
+		"https://x/" + strings.Repeat("a", 3000): "2048",
+	} {
+		if err := egress.New(nil).Check(u); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Check(%.60s) = %v, want it to mention %q", u, err, want)
+		}
+	}
+}
+
+func server(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }
+
+func TestAllowListOpensTargetsByHTTP(t *testing.T) {
+	t.Parallel()
+	s := server(t, ok)
+	open := egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
+	if err := open.Check(s.URL); err != nil {
+		t.Fatal(err)
+	}
+	response, err := open.Client(egress.Limits{}).Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	other := egress.New([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	if err := other.Check(s.URL); !errors.Is(err, egress.ErrBlocked) {
+		t.Errorf("Check with another network allowed = %v, want ErrBlocked", err)
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	inside := false
+	s := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/inside" {
+			inside = true
+		}
+		http.Redirect(w, r, "/inside", http.StatusFound)
+	})
+	response, err := loopback().Client(egress.Limits{}).Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusFound || inside {
+		t.Errorf("status %d, followed %v; want 302, not followed", response.StatusCode, inside)
+	}
+}
+
+func loopback() *egress.Guard {
+	return egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")})
+}
+
+func TestProxySettingsAreIgnored(t *testing.T) {
+	proxied := false
+	proxy := server(t, func(http.ResponseWriter, *http.Request) { proxied = true })
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	t.Setenv("HTTPS_PROXY", proxy.URL)
+	s := server(t, ok)
+	response, err := loopback().Client(egress.Limits{}).Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if proxied {
+		t.Error("the request went to the proxy")
+	}
+}
+
+func TestResponseSizeIsLimited(t *testing.T) {
+	t.Parallel()
+	s := server(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat("x", 1001)) })
+	for limit, want := range map[int64]error{1000: egress.ErrTooLarge, 1001: nil, 2000: nil} {
+		response, err := loopback().Client(egress.Limits{Body: limit}).Get(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if !errors.Is(err, want) || int64(len(b)) > limit {
+			t.Errorf("limit %d: read %d, %v; want %v", limit, len(b), err, want)
+		}
+	}
+}
+
+func TestSlowAnswersEndWithTheLimit(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	s := server(t, func(http.ResponseWriter, *http.Request) { <-release })
+	defer close(release)
+	_, err := loopback().Client(egress.Limits{Total: 50 * time.Millisecond}).Get(s.URL)
+	var n net.Error
+	if !errors.As(err, &n) || !n.Timeout() {
+		t.Errorf("err = %v, want a timeout", err)
+	}
+}
+
+func TestResolveChecksEveryAddress(t *testing.T) {
+	t.Parallel()
+	if err := egress.New(nil).Resolve(context.Background(), "localhost"); err == nil {
+		t.Error("localhost resolves to something public")
+	}
+	if err := loopback().Resolve(context.Background(), "localhost"); err != nil {
+		t.Errorf("localhost, allowed: %v", err)
+	}
+}

@@ -1,0 +1,329 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// This file may hold SQL that differs between the databases; see architecture.
+
+// claimSize bounds one claim: how many jobs, and of how many lanes.
+const claimSize = 64
+
+// claim takes up to free jobs. Where all that is due fits into one claim, that is one statement; where there is a
+// backlog, lanes have turns, so that a backlog in one delays no other.
+func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Duration, err error) {
+	due, err := r.due(ctx)
+	if err != nil {
+		return nil, poll, err
+	}
+	if len(due) == 0 {
+		next, err = r.next(ctx)
+		return nil, next, err
+	}
+	if len(due) <= claimSize {
+		r.turns = nil
+		jobs, err = r.claimThese(ctx, due, free)
+	} else {
+		jobs, err = r.claimTurns(ctx, free)
+	}
+	return jobs, poll, err
+}
+
+// candidate is a job that could be claimed.
+type candidate struct{ id, lane string }
+
+// openEarlier is what keeps jobs of one order key apart: an earlier one is not ended.
+const openEarlier = `(order_key IS NULL OR NOT EXISTS (SELECT 1 FROM jobs p
+		WHERE p.order_key = j.order_key AND p.state < 2 AND p.id < j.id))`
+
+// due lists the jobs that could be claimed, oldest first, one more than fit into a claim. It only reads.
+func (r *Runner) due(ctx context.Context) ([]candidate, error) {
+	// tenant: work is claimed for all organisations
+	const q = `SELECT id, lane FROM jobs j WHERE queue = $1 AND state = 0 AND run_at <= $2 AND ` + openEarlier + `
+		ORDER BY run_at, id LIMIT 65` // claimSize + 1; SQLite prepares a statement anew for each value bound to a LIMIT
+	rows, err := r.DB.Read(ctx).Query(ctx, q, r.Name, db.At(r.Queue.Now()))
+	if err != nil {
+		return nil, fmt.Errorf("list due jobs: %w", err)
+	}
+	defer rows.Close()
+	var due []candidate
+	for rows.Next() {
+		var c candidate
+		if err := rows.Scan(&c.id, &c.lane); err != nil {
+			return nil, err
+		}
+		due = append(due, c)
+	}
+	return due, rows.Err()
+}
+
+// next is how long it is until a job becomes due.
+func (r *Runner) next(ctx context.Context) (time.Duration, error) {
+	now := r.Queue.Now()
+	// tenant: work is claimed for all organisations
+	const q = `SELECT min(run_at) FROM jobs WHERE queue = $1 AND state = 0 AND run_at > $2`
+	var first db.Time
+	if err := r.DB.Read(ctx).QueryRow(ctx, q, r.Name, db.At(now)).Scan(&first); err != nil {
+		return poll, err
+	}
+	if first.IsZero() {
+		return poll, nil
+	}
+	return min(max(first.Sub(now), time.Millisecond), poll), nil
+}
+
+const returning = ` RETURNING id, org_id, queue, lane, kind, attempt, max_attempts, order_key, args, created_at`
+
+// stillReady is state = 0 in a form that no partial index answers: jobs are found by their ids.
+const stillReady = `state + 0 = 0`
+
+// claimThese claims the candidates whose lanes have room.
+func (r *Runner) claimThese(ctx context.Context, due []candidate, free int) ([]Job, error) {
+	ids := r.chosen(due, free)
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	args := []any{r.Node, db.At(r.Queue.Now().Add(r.Options.Timeout + leaseSlack))}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	// tenant: work is claimed for all organisations
+	q := `UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $1, lease_until = $2
+		WHERE ` + stillReady + ` AND id IN (` + marks(3, len(ids)) + `)` + returning
+	var jobs []Job
+	err := r.tx(ctx, func(tx db.Querier) (err error) {
+		jobs, err = scanJobs(ctx, tx, nil, q, args...)
+		return err
+	})
+	return jobs, err
+}
+
+// chosen leaves out what the lanes have no room for.
+func (r *Runner) chosen(due []candidate, free int) []string {
+	var ids []string
+	taken := map[string]int{}
+	for _, c := range due {
+		if len(ids) < free && taken[c.lane] < r.room(c.lane) {
+			taken[c.lane]++
+			ids = append(ids, c.id)
+		}
+	}
+	return ids
+}
+
+// marks writes n placeholders, the first of which is $from.
+func marks(from, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("$" + strconv.Itoa(from+i))
+	}
+	return b.String()
+}
+
+// lanesWaiting lists the lanes with ready jobs by walking the index from lane to lane.
+// tenant: a lane is an organisation's, or an endpoint's; each gets its turn
+const lanesWaiting = `WITH RECURSIVE l(lane) AS (
+		SELECT min(lane) FROM jobs WHERE queue = $1 AND state = 0 AND lane <> ''
+		UNION ALL
+		SELECT (SELECT min(j.lane) FROM jobs j WHERE j.queue = $1 AND j.state = 0 AND j.lane <> '' AND j.lane > l.lane)
+		FROM l WHERE l.lane IS NOT NULL)
+	SELECT lane FROM l WHERE lane IS NOT NULL`
+
+// claimTurns gives the next lanes their turn. When all had one, the lanes are listed again.
+func (r *Runner) claimTurns(ctx context.Context, free int) (jobs []Job, err error) {
+	for range 2 { // a list that is used up, or out of date, may hold nothing to claim: look once more
+		if len(r.turns) == 0 {
+			if r.turns, err = r.listLanes(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if jobs, err = r.claimLanes(ctx, free); err != nil || len(jobs) > 0 {
+			return jobs, err
+		}
+	}
+	return jobs, nil
+}
+
+func (r *Runner) listLanes(ctx context.Context) ([]string, error) {
+	// tenant: work is claimed for all organisations
+	rows, err := r.DB.Read(ctx).Query(ctx, lanesWaiting, r.Name)
+	if err != nil {
+		return nil, fmt.Errorf("list lanes: %w", err)
+	}
+	defer rows.Close()
+	var lanes []string
+	for rows.Next() {
+		var l string
+		if err := rows.Scan(&l); err != nil {
+			return nil, err
+		}
+		lanes = append(lanes, l)
+	}
+	return lanes, rows.Err()
+}
+
+// claimLanes takes lanes off the list and claims a share of each, until something was claimed or the list is empty.
+func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
+	free = min(free, claimSize)
+	var jobs []Job
+	for len(jobs) == 0 {
+		lanes := r.nextLanes(free)
+		if len(lanes) == 0 {
+			return nil, nil
+		}
+		err := r.tx(ctx, func(tx db.Querier) (err error) {
+			jobs = nil
+			for i, lane := range lanes {
+				share := (free - len(jobs)) / (len(lanes) - i) // at least 1, for there are no more lanes than free
+				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.room(lane)), jobs); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
+// tx is how claims and ends are written: where there is a pace nobody waits for them, and what a power cut takes back is done again.
+func (r *Runner) tx(ctx context.Context, fn func(tx db.Querier) error) error {
+	return r.txContext(ctx, func(_ context.Context, tx db.Querier) error { return fn(tx) })
+}
+
+func (r *Runner) txContext(ctx context.Context, fn func(ctx context.Context, tx db.Querier) error) error {
+	if r.Options.Pace > 0 {
+		return r.DB.SwiftContext(ctx, fn)
+	}
+	return r.DB.TxContext(ctx, fn)
+}
+
+// nextLanes takes up to n lanes that have room off the list.
+func (r *Runner) nextLanes(n int) []string {
+	var lanes []string
+	for len(r.turns) > 0 && len(lanes) < n {
+		if l := r.turns[0]; r.room(l) > 0 {
+			lanes = append(lanes, l)
+		}
+		r.turns = r.turns[1:]
+	}
+	return lanes
+}
+
+func (r *Runner) claimLane(ctx context.Context, tx db.Querier, lane string, n int, jobs []Job) ([]Job, error) {
+	if n <= 0 {
+		return jobs, nil
+	}
+	now := r.Queue.Now()
+	// tenant: work is claimed for all organisations
+	q := `WITH picked AS MATERIALIZED (
+			SELECT id FROM jobs j WHERE queue = $1 AND lane = $2 AND lane <> '' AND state = 0 AND run_at <= $3 AND ` + openEarlier + `
+			ORDER BY run_at, id LIMIT ` + strconv.Itoa(n) + r.DB.SkipLocked() + `)
+		UPDATE jobs SET state = 1, attempt = attempt + 1, worker = $4, lease_until = $5
+		WHERE ` + stillReady + ` AND id IN (SELECT id FROM picked)` + returning // not materialised, PostgreSQL may run it again for each row
+	return scanJobs(ctx, tx, jobs, q, r.Name, lane, db.At(now), r.Node, db.At(now.Add(r.Options.Timeout+leaseSlack)))
+}
+
+func scanJobs(ctx context.Context, tx db.Querier, jobs []Job, q string, args ...any) ([]Job, error) {
+	rows, err := tx.Query(ctx, q, args...)
+	if err != nil {
+		return jobs, fmt.Errorf("claim jobs: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var j Job
+		var order db.Null
+		var args string
+		if err := rows.Scan(&j.ID, &j.Org, &j.Queue, &j.Lane, &j.Kind, &j.Attempt, &j.MaxAttempts, &order, &args, &j.CreatedAt); err != nil {
+			return jobs, err
+		}
+		j.OrderKey, j.Args = string(order), []byte(args)
+		jobs = append(jobs, j)
+	}
+	return jobs, rows.Err()
+}
+
+// leaseSlack is how long after its timeout a job is left to its worker.
+const leaseSlack = 30 * time.Second
+
+// recover makes ready again what this node was doing when it died.
+func (r *Runner) recover(ctx context.Context) error {
+	return r.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: recovery of all organisations' work
+		const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL
+			WHERE queue = $1 AND state = 1 AND worker = $2`
+		_, err := tx.Exec(ctx, q, r.Name, r.Node)
+		return err
+	})
+}
+
+// expire makes ready again what no node holds any longer.
+func (r *Runner) expire(ctx context.Context) error {
+	return r.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: recovery of all organisations' work
+		const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL
+			WHERE queue = $1 AND state = 1 AND lease_until < $2`
+		_, err := tx.Exec(ctx, q, r.Name, db.At(r.Queue.Now()))
+		return err
+	})
+}
+
+// disown gives back jobs that the table says this node runs, and it does not: the answer to the claim was lost with the
+// connection. Nobody claims meanwhile.
+func (r *Runner) disown(ctx context.Context) error {
+	err := r.DB.Tx(ctx, func(tx db.Querier) error {
+		ids, err := r.claimed(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			r.mu.Lock()
+			mine := r.mine[id]
+			r.mu.Unlock()
+			if mine > 0 {
+				continue
+			}
+			// tenant: a job is found by its own id
+			const q = `UPDATE jobs SET state = 0, lease_until = NULL, worker = NULL, attempt = attempt - 1
+				WHERE id = $1 AND worker = $2 AND state = 1`
+			if _, err := tx.Exec(ctx, q, id, r.Node); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("give jobs back: %w", err)
+	}
+	return nil
+}
+
+// claimed are the jobs that the table says this node runs.
+func (r *Runner) claimed(ctx context.Context, tx db.Querier) ([]string, error) {
+	// tenant: the work of all organisations
+	rows, err := tx.Query(ctx, `SELECT id FROM jobs WHERE queue = $1 AND worker = $2 AND state = 1`, r.Name, r.Node)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}

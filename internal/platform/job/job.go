@@ -1,0 +1,163 @@
+// Package job does work that must not be lost: it is enqueued in the transaction of the fact that asks for it, kept
+// in a table, claimed by workers, and repeated until it succeeds or its attempts are used up.
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+)
+
+// A Spec is work to be done.
+type Spec struct {
+	Org         string
+	Queue       string // which workers do it
+	Lane        string // for fairness, such as an endpoint; a backlog in one lane delays no other. "": one per organisation
+	Kind        string
+	Args        any
+	RunAt       time.Time // zero: at once
+	MaxAttempts int       // zero: 25
+	UniqueKey   string    // at most one open job has it; enqueuing another is no error and does nothing
+	OrderKey    string    // jobs with the same key are done one after the other, in the order of enqueuing
+}
+
+// A Job is work being done.
+type Job struct {
+	ID          string
+	Org         string
+	Queue       string
+	Lane        string
+	Kind        string
+	Attempt     int // 1 for the first
+	MaxAttempts int
+	OrderKey    string
+	Args        []byte
+	CreatedAt   db.Time
+}
+
+// Bind reads the arguments.
+func (j Job) Bind(args any) error {
+	if err := json.Unmarshal(j.Args, args); err != nil {
+		return fmt.Errorf("arguments of job %s: %w", j.ID, err)
+	}
+	return nil
+}
+
+// Last reports whether no attempt is left after this one.
+func (j Job) Last() bool { return j.Attempt >= j.MaxAttempts }
+
+// Retry is an error that says when to try again.
+type Retry struct {
+	After     time.Duration
+	Unordered bool // let later jobs of the same order key go first
+	Free      bool // the attempt does not count
+	Cause     error
+}
+
+func (r *Retry) Error() string { return fmt.Sprintf("again in %s: %v", r.After, r.Cause) }
+
+func (r *Retry) Unwrap() error { return r.Cause }
+
+// ErrDead ends a job without further attempts.
+var ErrDead = errors.New("job given up")
+
+// Queue enqueues work.
+type Queue struct {
+	Bus *bus.Bus
+	Now func() time.Time
+}
+
+const defaultAttempts = 25
+
+func wakeSubject(queue string) string { return "wake.jobs." + queue }
+
+// Enqueue writes jobs in the caller's transaction.
+func (q *Queue) Enqueue(ctx context.Context, tx db.Querier, specs ...Spec) error {
+	rows := make([]any, 0, 12*len(specs))
+	for _, s := range specs {
+		row, err := q.row(s)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row...)
+	}
+	err := db.Bulk(len(specs), func(from, to int) error { return insert(ctx, tx, rows[from*columns:to*columns]) })
+	if err != nil {
+		return fmt.Errorf("enqueue %s: %w", specs[0].Kind, err)
+	}
+	woken := map[string]bool{}
+	for _, s := range specs {
+		if !woken[s.Queue] {
+			woken[s.Queue] = true
+			db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(s.Queue), nil) })
+		}
+	}
+	return nil
+}
+
+// columns is how many values a new job has.
+const columns = 11
+
+func (q *Queue) row(s Spec) ([]any, error) {
+	args, err := json.Marshal(s.Args)
+	if err != nil {
+		return nil, fmt.Errorf("enqueue %s: %w", s.Kind, err)
+	}
+	if s.RunAt.IsZero() {
+		s.RunAt = q.Now()
+	}
+	if s.MaxAttempts == 0 {
+		s.MaxAttempts = defaultAttempts
+	}
+	if s.Lane == "" {
+		s.Lane = "org|" + s.Org
+	}
+	return []any{db.NewID("job"), s.Org, s.Queue, s.Lane, s.Kind, db.At(s.RunAt), s.MaxAttempts, db.Null(s.UniqueKey),
+		db.Null(s.OrderKey), string(args), db.At(q.Now())}, nil
+}
+
+func insert(ctx context.Context, tx db.Querier, rows []any) error {
+	q := `INSERT INTO jobs (id, org_id, queue, lane, kind, run_at, max_attempts, unique_key, order_key, args, created_at, state, attempt)
+		SELECT column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, 0, 0
+		FROM (VALUES ` + db.Values(1, len(rows)/columns, "", "", "", "", "", "BIGINT", "INTEGER", "", "", "", "BIGINT") + `) AS v
+		WHERE TRUE ON CONFLICT (unique_key) WHERE state < 2 AND unique_key IS NOT NULL DO NOTHING`
+	_, err := tx.Exec(ctx, q, rows...)
+	return err
+}
+
+// Hurry makes an open job with this unique key due at once; it does nothing where there is none.
+func (q *Queue) Hurry(ctx context.Context, tx db.Querier, queue, org, uniqueKey string) error {
+	const text = `UPDATE jobs SET run_at = $3 WHERE org_id = $1 AND unique_key = $2 AND state = 0 AND state < 2` // state < 2: SQLite uses a partial index where its very condition stands
+	if _, err := tx.Exec(ctx, text, org, uniqueKey, db.At(q.Now())); err != nil {
+		return fmt.Errorf("hurry job: %w", err)
+	}
+	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(queue), nil) })
+	return nil
+}
+
+// Withdraw takes back the job with a key, where it has not begun: what it was to do is done already.
+func (q *Queue) Withdraw(ctx context.Context, tx db.Querier, org, uniqueKey string) error {
+	const text = `DELETE FROM jobs WHERE org_id = $1 AND unique_key = $2 AND state = 0 AND state < 2` // as in Hurry
+	if _, err := tx.Exec(ctx, text, org, uniqueKey); err != nil {
+		return fmt.Errorf("withdraw job: %w", err)
+	}
+	return nil
+}
+
+// HurryLane makes all open jobs of an organisation's lane due at once.
+func (q *Queue) HurryLane(ctx context.Context, tx db.Querier, queue, org, lane string) error {
+	const text = `UPDATE jobs SET run_at = $4 WHERE org_id = $1 AND queue = $2 AND lane = $3 AND lane <> '' AND state = 0 AND run_at > $4`
+	if _, err := tx.Exec(ctx, text, org, queue, lane, db.At(q.Now())); err != nil {
+		return fmt.Errorf("hurry jobs: %w", err)
+	}
+	db.OnCommit(tx, func() { q.Bus.Publish(wakeSubject(queue), nil) })
+	return nil
+}
+
+// Wake has the workers of a queue look for jobs: those of a lane that had no room may have it now.
+func (q *Queue) Wake(queue string) { q.Bus.Publish(wakeSubject(queue), nil) }

@@ -1,0 +1,204 @@
+package mail
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"mime/quotedprintable"
+	"net"
+	netmail "net/mail"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/internal/protocol/sip"
+)
+
+// office is a mail server that takes what it is told to. It stands for the outside world.
+type office struct {
+	net.Listener
+	refuse string // the answer to RCPT; "" takes everybody
+	secure *tls.Config
+
+	mu    sync.Mutex // guards both
+	lines []string
+	mails []string
+}
+
+// got is what came in: lines, and mails.
+func (o *office) got() (lines, mails []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.lines), slices.Clone(o.mails)
+}
+
+func open(t *testing.T, o *office) *office {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Listener = l
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { defer c.Close(); o.serve(c) })
+		}
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return o
+}
+
+func (o *office) serve(c net.Conn) {
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	in := bufio.NewReader(c)
+	say := func(text string) { fmt.Fprint(c, text+"\r\n") }
+	say("220 office")
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		o.mu.Lock()
+		o.lines = append(o.lines, strings.TrimSpace(line))
+		o.mu.Unlock()
+		switch word := strings.ToUpper(strings.Fields(line)[0]); word {
+		case "EHLO":
+			if o.secure != nil {
+				say("250-office\r\n250-AUTH PLAIN\r\n250 STARTTLS")
+			} else {
+				say("250-office\r\n250 AUTH PLAIN")
+			}
+		case "STARTTLS":
+			say("220 go")
+			c = tls.Server(c, o.secure)
+			o.secure, in = nil, bufio.NewReader(c)
+		case "AUTH":
+			say("235 welcome")
+		case "RCPT":
+			say(map[bool]string{true: o.refuse, false: "250 ok"}[o.refuse != ""])
+		case "DATA":
+			say("354 go")
+			var b strings.Builder
+			for {
+				l, err := in.ReadString('\n')
+				if err != nil {
+					return
+				}
+				if l == ".\r\n" {
+					break
+				}
+				b.WriteString(l)
+			}
+			o.mu.Lock()
+			o.mails = append(o.mails, b.String())
+			o.mu.Unlock()
+			say("250 taken")
+		case "QUIT":
+			say("221 bye")
+			return
+		default:
+			say("250 ok")
+		}
+	}
+}
+
+func sender(t *testing.T, o *office, plain bool, more func(*Config)) *Sender {
+	t.Helper()
+	_, port, _ := net.SplitHostPort(o.Addr().String())
+	c := Config{Server: "smtp://voice@localhost:" + port, Password: "secret", From: "Vöice <voice@example.com>", Now: time.Now,
+		Dial: func(ctx context.Context, _ string) (net.Conn, bool, error) {
+			n, err := (&net.Dialer{}).DialContext(ctx, "tcp", o.Addr().String())
+			return n, plain, err
+		}}
+	if more != nil {
+		more(&c)
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestAMailArrivesAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	o := open(t, &office{})
+	const text = "Grüße,\n\n.a line with a dot\n" + "https://voice.example.com/invite/0123456789012345678901234567890123456789012345678901234567890123456789\n"
+	if err := sender(t, o, true, nil).Send(t.Context(), "ada@example.com", "Hällo\r\nBcc: eve@example.com", text); err != nil {
+		t.Fatal(err)
+	}
+	_, mails := o.got()
+	m, err := netmail.ReadMessage(strings.NewReader(mails[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(quotedprintable.NewReader(m.Body))
+	got := strings.TrimPrefix(strings.ReplaceAll(string(body), "\r\n", "\n"), "")
+	if strings.ReplaceAll(got, "\n..", "\n.") != text || m.Header.Get("To") != "<ada@example.com>" || m.Header.Get("Bcc") != "" {
+		t.Errorf("arrived: %v\n%s", m.Header, got)
+	}
+}
+
+func TestWithoutEncryptionNothingIsSent(t *testing.T) {
+	t.Parallel()
+	o := open(t, &office{})
+	err := sender(t, o, false, nil).Send(t.Context(), "ada@example.com", "x", "x")
+	lines, mails := o.got()
+	if err == nil || len(mails) > 0 {
+		t.Errorf("sent in the clear: %v, %q", err, lines)
+	}
+	for _, l := range lines {
+		if strings.HasPrefix(l, "AUTH") {
+			t.Errorf("the password was told: %s", l)
+		}
+	}
+}
+
+func TestAServerThatEncryptsIsHeldToItsName(t *testing.T) {
+	t.Parallel()
+	cert, certPEM, _, err := sip.SelfSigned("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := open(t, &office{secure: &tls.Config{Certificates: []tls.Certificate{cert}}})
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(certPEM)
+	if err := sender(t, o, false, func(c *Config) { c.TLS = &tls.Config{RootCAs: trusted} }).Send(t.Context(), "ada@example.com", "x", "x"); err != nil {
+		t.Errorf("not sent: %v", err)
+	}
+	o = open(t, &office{secure: &tls.Config{Certificates: []tls.Certificate{cert}}})
+	if err := sender(t, o, false, nil).Send(t.Context(), "ada@example.com", "x", "x"); err == nil {
+		t.Error("a certificate that nobody vouches for was believed")
+	}
+}
+
+func TestARefusalIsFinalAndADelayIsNot(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]bool{"550 no such mailbox": true, "451 later": false} {
+		o := open(t, &office{refuse: answer})
+		err := sender(t, o, true, nil).Send(t.Context(), "ada@example.com", "x", "x")
+		if err == nil || errors.Is(err, ErrRefused) != want {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
+func TestSettingsThatCannotWorkAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Config{{Server: "http://x", From: "a@b.c"}, {Server: "smtp://", From: "a@b.c"}, {Server: "smtp://x", From: "nobody"}} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%+v was taken", c)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package op
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/internal/platform/db"
+)
+
+// An alternative is one of the answers of an operation that writes its own.
+type alternative struct {
+	status    int
+	mediaType string // "" without a body
+	body      reflect.Type
+}
+
+// Answers describes an answer of an operation that writes its own (NewStream): a status, and the media type of its body, ""
+// for none. Body is a value of the type that JSON is made of, nil for other media types.
+func (o Operation) Answers(status int, mediaType string, body any) Operation {
+	o.answers = append(slices.Clip(o.answers), alternative{status, mediaType, reflect.TypeOf(body)})
+	return o
+}
+
+// describeAccepted adds the answer 202 to an operation: its body is that of success.
+func describeAccepted(doc *huma.OpenAPI, o Operation) {
+	item := doc.Paths[Prefix+o.Path]
+	for _, x := range []*huma.Operation{item.Post, item.Put, item.Patch} {
+		if x != nil && x.OperationID == o.ID {
+			accepted := *x.Responses[strconv.Itoa(o.SuccessCode)]
+			accepted.Description = http.StatusText(http.StatusAccepted)
+			x.Responses[strconv.Itoa(http.StatusAccepted)] = &accepted
+		}
+	}
+}
+
+// responses describes the answers.
+func (o Operation) responses(schemas huma.Registry) map[string]*huma.Response {
+	all := map[string]*huma.Response{}
+	for _, a := range o.answers {
+		status := strconv.Itoa(a.status)
+		if all[status] == nil {
+			all[status] = &huma.Response{Description: http.StatusText(a.status), Content: map[string]*huma.MediaType{}}
+		}
+		if a.mediaType == "" {
+			continue
+		}
+		s := &huma.Schema{Type: huma.TypeString}
+		if a.body != nil {
+			s = schemas.Schema(a.body, true, "")
+		}
+		all[status].Content[a.mediaType] = &huma.MediaType{Schema: s}
+	}
+	return all
+}
+
+// describeAnswers corrects what the library says of answers: which members may be null (it says so of plain values only; here
+// pointers to times and to records follow), that records may get further members, and what else problems carry.
+func describeAnswers(doc *huma.OpenAPI) {
+	correct(doc.Components.Schemas, "#/components/schemas/", requested(doc))
+}
+
+func correct(schemas huma.Registry, prefix string, asked map[string]bool) {
+	for name, s := range schemas.Map() {
+		ref := prefix + name
+		t := schemas.TypeFromRef(ref)
+		if t == nil || asked[ref] {
+			continue
+		}
+		nullableMembers(s, t)
+		if s.AdditionalProperties == false {
+			s.AdditionalProperties = nil
+		}
+		if t == reflect.TypeFor[Problem]() {
+			problemMembers(s)
+		}
+	}
+}
+
+// problemMembers describes what problems of some codes carry beside the rest.
+func problemMembers(s *huma.Schema) {
+	list := func(doc string) *huma.Schema {
+		return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}, Description: doc}
+	}
+	word := func(doc string) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Description: doc} }
+	for name, member := range map[string]*huma.Schema{
+		"required_scopes":   list("insufficient_scope: the scopes the credential lacks"),
+		"current_status":    word("invalid_state: the state the thing is in"),
+		"allowed_actions":   list("invalid_state: what is possible in this state"),
+		"used_by":           list("in_use: what still refers to the thing"),
+		"reason":            word("recording_not_found: why there is no recording"),
+		"user_id":           word("already_exists: the user who has it"),
+		"violated-policies": list("rate_limited: the policies of RateLimit-Policy that the request did not fit into"),
+		"rollout":           word("not_enabled: how far the operation is"),
+		"lookup_ms":         {Type: huma.TypeInteger, Description: "contact_not_found: how long it was looked for, in milliseconds"},
+		"complete":          {Type: huma.TypeBoolean, Description: "contact_not_found: whether every source answered in time"},
+		"sources": {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true},
+			Description: "contact_not_found: who was asked, and what came of it"},
+	} {
+		s.Properties[name] = member
+	}
+}
+
+var timeType = reflect.TypeFor[db.Time]()
+
+func nullableMembers(s *huma.Schema, t reflect.Type) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for f := range t.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			nullableMembers(s, f.Type)
+			continue
+		}
+		member := s.Properties[name]
+		if member == nil || f.Type.Kind() != reflect.Pointer || strings.Contains(options, "omitempty") {
+			continue
+		}
+		switch {
+		case f.Type.Elem() == timeType:
+			member.Nullable = true
+		case member.Ref != "":
+			s.Properties[name] = &huma.Schema{Description: member.Description,
+				AnyOf: []*huma.Schema{{Ref: member.Ref}, {Type: "null"}}}
+		}
+	}
+}
+
+// requested are the schemas that requests are checked against: those stay as the library made them.
+func requested(doc *huma.OpenAPI) map[string]bool {
+	seen := map[string]bool{}
+	for _, item := range doc.Paths {
+		for _, o := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if o == nil || o.RequestBody == nil {
+				continue
+			}
+			for _, content := range o.RequestBody.Content {
+				reach(doc.Components.Schemas, content.Schema, seen)
+			}
+		}
+	}
+	return seen
+}
+
+// reach marks every schema that s leads to.
+func reach(all huma.Registry, s *huma.Schema, seen map[string]bool) {
+	if s == nil {
+		return
+	}
+	if s.Ref != "" && !seen[s.Ref] {
+		seen[s.Ref] = true
+		reach(all, all.SchemaFromRef(s.Ref), seen)
+	}
+	reach(all, s.Items, seen)
+	for _, member := range s.Properties {
+		reach(all, member, seen)
+	}
+	if extra, ok := s.AdditionalProperties.(*huma.Schema); ok {
+		reach(all, extra, seen)
+	}
+}

@@ -1,0 +1,177 @@
+package op
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+)
+
+// This file notes who did what. Every change that was made has a line in the audit log, written in its transaction; so have
+// actions on the outside world that failed after they may have begun, and, a bounded number, changes that were denied.
+
+// Denied changes that are noted: per organisation and minute, and per credential, operation and minute.
+const (
+	deniedPerOrg = 60
+	deniedPerKey = 1
+)
+
+// audit notes what a request did. What a partner did in a child organisation is noted in both.
+func (c *Corridor) audit(ctx context.Context, tx db.Querier, o Operation, a answer) error {
+	p, ok := access.From(ctx)
+	if !ok {
+		return nil
+	}
+	return c.note(ctx, tx, o, p, record(ctx, o, a), a.Status, "")
+}
+
+func (c *Corridor) note(ctx context.Context, tx db.Querier, o Operation, p access.Principal, record string, status int, code string) error {
+	err := c.noteIn(ctx, tx, o, p, p.OrgID, record, status, code)
+	if err != nil || p.HomeID == "" {
+		return err
+	}
+	return c.noteIn(ctx, tx, o, p, p.HomeID, record, status, code)
+}
+
+func (c *Corridor) noteIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org, record string, status int, code string) error {
+	l := AuditLine{Org: org, Operation: o.ID, Target: Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName, Credential: string(p.Kind),
+		UserID: p.UserID, Source: p.Source.String(), Record: record, Status: status, Code: code}
+	if p.HomeID != "" {
+		l.Actor, l.Child = p.HomeID, p.OrgID
+	}
+	return WriteAudit(ctx, tx, db.At(c.Now()), l)
+}
+
+// An AuditLine is a line of the audit log: of a request that no operation answered, or of one that did.
+type AuditLine struct {
+	Org, Operation, Target     string
+	KeyID, KeyName, Credential string
+	UserID, Source, Record     string
+	Status                     int
+	Code, Actor, Child         string
+}
+
+// WriteAudit writes a line of the audit log in the transaction of what it tells of. The source is that of the request, unless given.
+func WriteAudit(ctx context.Context, tx db.Querier, at db.Time, l AuditLine) error {
+	if l.Source == "" {
+		l.Source = Source(ctx).String()
+	}
+	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, key_name, credential, user_id, source, request_id,
+		record_id, status, code, actor_org_id, on_behalf_of, client, scopes)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+	v, _ := Visited(ctx)
+	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, bounded(l.Target), l.KeyID, bounded(l.KeyName), l.Credential,
+		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(bounded(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor), db.Null(l.Child),
+		db.Null(bounded(v.Client)), db.Null(v.Scopes))
+	return err
+}
+
+// bounded cuts what comes from an address.
+func bounded(text string) string {
+	const most = 500
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "")
+	}
+	return text
+}
+
+// record is what a change was made to: what was made, or the last that the path names.
+func record(ctx context.Context, o Operation, a answer) string {
+	if location := a.Header["Location"]; location != "" {
+		location, _, _ = strings.Cut(location, "?")
+		return path.Base(location)
+	}
+	if a.Status == http.StatusCreated {
+		var made struct{ ID string }
+		if json.Unmarshal(a.Body, &made) == nil && made.ID != "" {
+			return made.ID
+		}
+	}
+	return subject(ctx, o)
+}
+
+// subject is the last parameter of the path.
+func subject(ctx context.Context, o Operation) string {
+	known, _ := ctx.Value(conditionKey{}).(condition)
+	var last string
+	for segment := range strings.SplitSeq(o.Path, "/") {
+		if strings.HasPrefix(segment, "{") {
+			last = known.parameters[strings.Trim(segment, "{}")]
+		}
+	}
+	return last
+}
+
+// denied notes a change that a known credential may not make.
+func (c *Corridor) denied(ctx context.Context, o Operation, e *Error) {
+	p, ok := access.From(ctx)
+	if !ok {
+		p, ok = ctx.Value(suspectKey{}).(access.Principal)
+	}
+	if !ok || !o.Writes() || e.Status() != http.StatusForbidden || !c.worthNoting(p, o) {
+		return
+	}
+	c.later(ctx, o, p, e)
+}
+
+func (c *Corridor) worthNoting(p access.Principal, o Operation) bool {
+	if c.Limiter == nil {
+		return true
+	}
+	_, ok := c.Limiter.Take("denied "+p.OrgID+" "+p.KeyID, 1, access.Policy{Name: o.ID, Quota: deniedPerKey, Window: time.Minute})
+	if ok {
+		_, ok = c.Limiter.Take("denied "+p.OrgID, 1, access.Policy{Name: "denied", Quota: deniedPerOrg, Window: time.Minute})
+	}
+	return ok
+}
+
+// failed notes a change that its function denied, and an action on the outside world of which nobody knows how far it had come.
+func (c *Corridor) failed(ctx context.Context, o Operation, err error) error {
+	var again *replayed
+	p, ok := access.From(ctx)
+	if !ok || err == nil || errors.As(err, &again) {
+		return err
+	}
+	e := c.known(ctx, o, err)
+	denied := e.Status() == http.StatusForbidden && c.worthNoting(p, o)
+	if denied || o.Outside && e.Status() >= 500 && e.Code != "not_enabled" {
+		c.later(ctx, o, p, e)
+	}
+	return e
+}
+
+// later notes a refusal in a transaction of its own.
+func (c *Corridor) later(ctx context.Context, o Operation, p access.Principal, e *Error) {
+	err := c.DB.Tx(context.WithoutCancel(ctx), func(tx db.Querier) error {
+		return c.note(ctx, tx, o, p, subject(ctx, o), e.Status(), e.Code)
+	})
+	if err != nil {
+		c.Log.Warn("refused change not noted", "operation", o.ID, "request", RequestID(ctx), "err", err)
+	}
+}
+
+type suspectKey struct{}
+
+// WithSuspect keeps whose credential was refused, where it is known, for the audit log.
+func WithSuspect(ctx context.Context, p access.Principal) context.Context {
+	return context.WithValue(ctx, suspectKey{}, p)
+}
+
+type targetKey struct{}
+
+// WithTarget keeps the address a request was made to, for the audit log.
+func WithTarget(ctx context.Context, target string) context.Context {
+	return context.WithValue(ctx, targetKey{}, target)
+}
+
+// Target is the address a request was made to.
+func Target(ctx context.Context) string {
+	t, _ := ctx.Value(targetKey{}).(string)
+	return t
+}

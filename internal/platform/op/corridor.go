@@ -1,0 +1,304 @@
+package op
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+)
+
+// A Sealer encrypts what is stored; the associated data binds a value to its place.
+type Sealer interface {
+	Seal(plain, associated []byte) ([]byte, error)
+	Unseal(sealed, associated []byte) ([]byte, error)
+}
+
+// A Corridor is what every request walks through, whatever its operation.
+type Corridor struct {
+	DB      *db.DB
+	Sealer  Sealer
+	Cursors Cursors
+	Log     *slog.Logger
+	Now     func() time.Time
+	// Limiter counts requests against the quotas of who makes them; nil counts none.
+	Limiter *access.Limiter
+	// Attempts is how many requests without a valid credential an address may make in a minute; 0 does not count them.
+	Attempts int
+	// Lacks is told of a principal who lacked a scope; may be nil.
+	Lacks func(ctx context.Context, p access.Principal)
+	// Done is told of every finished operation, for metrics; may be nil.
+	Done func(operation, code string, took time.Duration)
+}
+
+// admit is steps 1 and 2: is there quota left, and may this credential use this operation. It also reads what cursors,
+// conditions and idempotency need.
+func (c *Corridor) admit(api huma.API) func(huma.Context, func(huma.Context)) {
+	return func(h huma.Context, next func(huma.Context)) {
+		o, _ := h.Operation().Metadata[operationKey].(Operation)
+		ctx, err := c.enter(h, o)
+		if err != nil {
+			c.refuse(api, huma.WithContext(h, ctx), o, err)
+			return
+		}
+		next(huma.WithContext(h, ctx))
+	}
+}
+
+func (c *Corridor) enter(h huma.Context, o Operation) (context.Context, *Error) {
+	ctx := withCondition(h, o)
+	signed := o.Signed && h.Query("signature") != ""
+	_, w := unwrap(h)
+	o.farewell.tell(w.Header())
+	if err := c.Charge(ctx, w.Header(), o.Class(), o.Need.IsPublic() || signed); err != nil {
+		return ctx, err
+	}
+	if err := admitted(ctx, o, signed, h.Param("id")); err != nil {
+		if p, known := access.From(ctx); known && err.Code == "insufficient_scope" && c.Lacks != nil {
+			c.Lacks(ctx, p)
+		}
+		return ctx, err
+	}
+	bound, err := tidy(h)
+	if err != nil {
+		return ctx, err
+	}
+	ctx = withBound(ctx, bound)
+	if !o.Writes() {
+		return ctx, nil
+	}
+	return withIdempotency(ctx, h, o)
+}
+
+func (c *Corridor) refuse(_ huma.API, h huma.Context, o Operation, e *Error) {
+	c.denied(h.Context(), o, e)
+	r, w := unwrap(h)
+	Write(w, r.WithContext(h.Context()), e)
+}
+
+func admitted(ctx context.Context, o Operation, signed bool, id string) *Error {
+	if o.Need.IsPublic() || o.Signed && signed {
+		return nil
+	}
+	p, ok := access.From(ctx)
+	if !ok {
+		return refusal(ctx)
+	}
+	if o.EnvironmentO != "" && o.EnvironmentO != string(p.Environment) {
+		return NotFound("operation in this environment")
+	}
+	if o.Own && p.UserID != "" && p.UserID == id {
+		return nil
+	}
+	if !o.Need.MetBy(p.Scopes) {
+		return lacking(ctx, o.Need, p)
+	}
+	return nil
+}
+
+// lacking refuses who lacks a scope. A program that acts for a person is told what to ask the person for: what it has, and what it
+// needs beside it.
+func lacking(ctx context.Context, n access.Need, p access.Principal) *Error {
+	var missing []access.Scope
+	for _, set := range n.Alternatives() {
+		for _, s := range set {
+			if !slices.Contains(p.Scopes, s) && !slices.Contains(missing, s) {
+				missing = append(missing, s)
+			}
+		}
+	}
+	ask := missing
+	if p.Kind == access.OAuthToken {
+		ask = append(slices.Clone(p.Scopes), missing...)
+	}
+	return &Error{Code: "insufficient_scope", Detail: "this operation needs " + n.String(),
+		Header: http.Header{"Www-Authenticate": {challenge(ctx, `error="insufficient_scope"`, `scope="`+scopeList(ask)+`"`)}},
+		Extra:  map[string]any{"required_scopes": missing}}
+}
+
+func scopeList(scopes []access.Scope) string {
+	var s string
+	for i, x := range scopes {
+		if i > 0 {
+			s += " "
+		}
+		s += string(x)
+	}
+	return s
+}
+
+type refusalKey struct{}
+
+// WithRefusal keeps why a request carries no principal, for operations that need one.
+func WithRefusal(ctx context.Context, e *Error) context.Context {
+	return context.WithValue(ctx, refusalKey{}, e)
+}
+
+// Refusal says why the context carries no principal.
+func Refusal(ctx context.Context) *Error { return refusal(ctx) }
+
+func refusal(ctx context.Context) *Error {
+	if e, ok := ctx.Value(refusalKey{}).(*Error); ok && e != nil {
+		return e
+	}
+	return &Error{Code: "unauthenticated", Detail: "send Authorization: Bearer <API key>",
+		Header: http.Header{"Www-Authenticate": {challenge(ctx)}}} // RFC 9110 §11.6.1: a 401 carries a challenge
+}
+
+type metadataKey struct{}
+
+// WithMetadata keeps the address at which the resource is described, for challenges (RFC 9728 §5.1).
+func WithMetadata(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, metadataKey{}, address)
+}
+
+// Challenged adds the challenge to the refusal of a credential that is of no use (RFC 6750 §3.1).
+func Challenged(ctx context.Context, e *Error) *Error {
+	c := *e
+	c.Header = http.Header{"Www-Authenticate": {challenge(ctx, `error="invalid_token"`)}}
+	return &c
+}
+
+// challenge is what a WWW-Authenticate says.
+func challenge(ctx context.Context, words ...string) string {
+	if address, _ := ctx.Value(metadataKey{}).(string); address != "" {
+		words = append(words, `resource_metadata="`+address+`"`)
+	}
+	return strings.TrimSuffix("Bearer "+strings.Join(words, ", "), " ")
+}
+
+type requestIDKey struct{}
+
+// WithRequestID keeps the request's id for errors, logs and the audit log.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestID is the id of the request the context belongs to.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// corridor wraps a typed function with steps 4 to 6.
+func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (*Out[O], error)) func(context.Context, *I) (*Out[O], error) {
+	return func(ctx context.Context, in *I) (out *Out[O], err error) {
+		start := c.Now()
+		ctx = withCursors(ctx, c.Cursors, o)
+		if err = storable(in); err != nil {
+			return nil, c.finish(ctx, o, start, err)
+		}
+		if o.Writes() {
+			err = c.write(ctx, o, func(ctx context.Context) (answer, error) {
+				if err = c.match(ctx, o); err != nil {
+					return answer{}, err
+				}
+				if out, err = fn(ctx, in); err != nil {
+					return answer{}, err
+				}
+				stamp(ctx, o, out)
+				return answerOf(o, out), nil
+			})
+		} else if out, err = fn(ctx, in); err == nil && out != nil {
+			err = answered(ctx, o, out)
+		}
+		if out != nil && out.Status == 0 {
+			out.Status = o.SuccessCode
+		}
+		return out, c.finish(ctx, o, start, err)
+	}
+}
+
+// answered is what is left to do for an answer of what changes nothing.
+func answered[O any](ctx context.Context, o Operation, out *Out[O]) error {
+	if page, ok := any(out.Body).(interface{ unknownFields() []Violation }); ok {
+		if wrong := page.unknownFields(); len(wrong) > 0 {
+			return wrongQuery(wrong...)
+		}
+	}
+	if o.versioned {
+		return fresh(ctx, out)
+	}
+	return nil
+}
+
+// done is the answer of an operation without a body.
+type done struct {
+	Replayed string `header:"Idempotency-Replayed"`
+}
+
+func corridorNone[I any](c *Corridor, o Operation, fn func(context.Context, *I) error) func(context.Context, *I) (*done, error) {
+	return func(ctx context.Context, in *I) (*done, error) {
+		start := c.Now()
+		if err := storable(in); err != nil {
+			return nil, c.finish(ctx, o, start, err)
+		}
+		err := c.write(withCursors(ctx, c.Cursors, o), o, func(ctx context.Context) (answer, error) {
+			if err := c.match(ctx, o); err != nil {
+				return answer{}, err
+			}
+			return answer{Status: http.StatusNoContent}, fn(ctx, in)
+		})
+		var again *replayed
+		if errors.As(err, &again) && again.Status == http.StatusNoContent {
+			return &done{Replayed: "true"}, c.finish(ctx, o, start, nil)
+		}
+		return nil, c.finish(ctx, o, start, err)
+	}
+}
+
+func corridorStream[I any](c *Corridor, o Operation, fn func(context.Context, *I) (*huma.StreamResponse, error)) func(context.Context, *I) (*huma.StreamResponse, error) {
+	return func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
+		start := c.Now()
+		if err := storable(in); err != nil {
+			return nil, c.finish(ctx, o, start, err)
+		}
+		out, err := fn(withCursors(ctx, c.Cursors, o), in)
+		return out, c.finish(ctx, o, start, err)
+	}
+}
+
+// finish turns an error into what the library shows, logs what nobody expected, and counts.
+func (c *Corridor) finish(ctx context.Context, o Operation, start time.Time, err error) error {
+	code := "ok"
+	defer func() {
+		if c.Done != nil {
+			c.Done(o.ID, code, c.Now().Sub(start))
+		}
+	}()
+	if err == nil {
+		return nil
+	}
+	var again *replayed
+	if errors.As(err, &again) {
+		return again
+	}
+	if isNotModified(err) {
+		return err
+	}
+	e := c.known(ctx, o, err)
+	code = e.Code
+	return AsProblem(ctx, e)
+}
+
+// known makes an Error of any error; what is not one of ours is logged with its cause and shown without. What fails because its
+// client went away is no fault.
+func (c *Corridor) known(ctx context.Context, o Operation, err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	if errors.Is(ctx.Err(), context.Canceled) { // nobody waits for the answer any more
+		c.Log.Info("client went away", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
+		return Unexpected(err)
+	}
+	c.Log.Error("operation failed", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
+	return Unexpected(err)
+}

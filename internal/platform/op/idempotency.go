@@ -1,0 +1,290 @@
+package op
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+)
+
+// maxBody bounds a JSON body in bytes.
+const maxBody = 1 << 20
+
+// idempotent is what identifies a repeated request.
+type idempotent struct {
+	org, id, bodyHash string
+}
+
+type idempotencyKey struct{}
+
+func unwrap(h huma.Context) (*http.Request, http.ResponseWriter) { return humago.Unwrap(h) }
+
+// withIdempotency reads the Idempotency-Key and hashes the body. The key space is credential, method and path.
+func withIdempotency(ctx context.Context, h huma.Context, o Operation) (context.Context, *Error) {
+	key := strings.Trim(h.Header("Idempotency-Key"), `"`)
+	if key == "" {
+		return ctx, nil
+	}
+	if len(key) > 255 {
+		return ctx, Invalid(Field("Idempotency-Key", "too_long", "at most 255 characters"))
+	}
+	r, _ := unwrap(h)
+	body, err := io.ReadAll(io.LimitReader(r.Body, o.bodyLimit()+1))
+	if err != nil {
+		return ctx, Fail("malformed_json", "the body could not be read")
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	p, _ := access.From(ctx)
+	sum := sha256.Sum256([]byte(p.KeyID + "\n" + r.Method + " " + r.URL.Path + "?" + r.URL.RawQuery + "\n" + key))
+	hash := sha256.Sum256(body)
+	i := &idempotent{org: p.OrgID, id: hex.EncodeToString(sum[:]), bodyHash: hex.EncodeToString(hash[:])}
+	return context.WithValue(ctx, idempotencyKey{}, i), nil
+}
+
+func idempotency(ctx context.Context) *idempotent {
+	i, _ := ctx.Value(idempotencyKey{}).(*idempotent)
+	return i
+}
+
+// answer is what is kept of a response.
+type answer struct {
+	Status int               `json:"status"`
+	Header map[string]string `json:"header,omitempty"`
+	Body   json.RawMessage   `json:"body,omitempty"`
+}
+
+func answerOf[O any](o Operation, out *Out[O]) answer {
+	a := answer{Status: o.SuccessCode, Header: map[string]string{}}
+	if out == nil {
+		return a
+	}
+	if out.Status != 0 {
+		a.Status = out.Status
+	}
+	if out.Location != "" {
+		a.Header["Location"] = out.Location
+	}
+	if out.ETag != "" {
+		a.Header["ETag"] = out.ETag
+	}
+	a.Body, _ = encode(out.Body)
+	return a
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
+}
+
+// replayed is the stored answer of an earlier request, given to the library as if it were an error, for that is
+// the way in which it writes a ready body.
+type replayed struct{ answer }
+
+func (r *replayed) Error() string  { return "answered before" }
+func (r *replayed) GetStatus() int { return r.Status }
+
+func (r *replayed) GetHeaders() http.Header {
+	h := http.Header{"Idempotency-Replayed": {"true"}}
+	for n, v := range r.Header {
+		h.Set(n, v)
+	}
+	return h
+}
+
+func (r *replayed) ContentType(t string) string {
+	if r.Status >= 400 {
+		return "application/problem+json"
+	}
+	return t
+}
+
+func (r *replayed) MarshalJSON() ([]byte, error) { return r.Body, nil }
+
+// write runs a changing operation: in one transaction with its idempotency row and its audit line; or, where
+// it acts on the outside world, between a row that says "in progress" and one that keeps the answer.
+func (c *Corridor) write(ctx context.Context, o Operation, run func(context.Context) (answer, error)) error {
+	var err error
+	if o.Outside {
+		err = c.writeOutside(ctx, o, run)
+	} else {
+		err = c.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return c.writeInside(ctx, tx, o, run) })
+	}
+	return c.failed(ctx, o, c.keepError(ctx, o, err))
+}
+
+func (c *Corridor) writeInside(ctx context.Context, tx db.Querier, o Operation, run func(context.Context) (answer, error)) error {
+	i := idempotency(ctx)
+	if i != nil {
+		if err := c.claim(ctx, tx, i); err != nil {
+			return err
+		}
+	}
+	a, err := run(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.audit(ctx, tx, o, a); err != nil || i == nil {
+		return err
+	}
+	return c.keep(ctx, tx, i, a)
+}
+
+func (c *Corridor) writeOutside(ctx context.Context, o Operation, run func(context.Context) (answer, error)) error {
+	i := idempotency(ctx)
+	if i != nil {
+		err := c.DB.Tx(ctx, func(tx db.Querier) error { return c.claim(ctx, tx, i) })
+		if err != nil {
+			return err
+		}
+	}
+	a, err := run(ctx)
+	if err != nil {
+		return err
+	}
+	return c.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := c.audit(ctx, tx, o, a); err != nil || i == nil {
+			return err
+		}
+		return c.keep(ctx, tx, i, a)
+	})
+}
+
+// keepError stores an error answer for its key too, so that a repeat gets the same; 401, 403, 429 and 5xx are
+// never stored, so that a repeat may succeed.
+func (c *Corridor) keepError(ctx context.Context, o Operation, err error) error {
+	i := idempotency(ctx)
+	var again *replayed
+	if err == nil || i == nil || errors.As(err, &again) {
+		return err
+	}
+	e := c.known(ctx, o, err)
+	if e.Code == "idempotency_in_progress" || e.Code == "idempotency_key_reused" {
+		return e
+	}
+	s := e.Status()
+	storable := s < 500 && s != 401 && s != 403 && s != 429
+	body, _ := encode(AsProblem(ctx, e))
+	kept := c.DB.Tx(ctx, func(tx db.Querier) error {
+		if !storable {
+			return forget(ctx, tx, i)
+		}
+		if err := c.claim(ctx, tx, i); err != nil && !isInProgress(err) {
+			return err
+		}
+		return c.keep(ctx, tx, i, answer{Status: s, Body: body})
+	})
+	if kept != nil {
+		c.Log.Warn("idempotent answer not kept", "operation", o.ID, "err", kept)
+	}
+	return e
+}
+
+func isInProgress(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == "idempotency_in_progress"
+}
+
+// claim takes the key, or says what became of the request that has it.
+func (c *Corridor) claim(ctx context.Context, tx db.Querier, i *idempotent) error {
+	const insert = `INSERT INTO idempotency (org_id, id, body_hash, state, status, created_at)
+		VALUES ($1, $2, $3, 'in_progress', 0, $4) ON CONFLICT (org_id, id) DO NOTHING`
+	r, err := tx.Exec(ctx, insert, i.org, i.id, i.bodyHash, db.At(c.Now()))
+	if err != nil {
+		return fmt.Errorf("claim idempotency key: %w", err)
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return c.earlier(ctx, tx, i)
+}
+
+func (c *Corridor) earlier(ctx context.Context, tx db.Querier, i *idempotent) error {
+	const q = `SELECT body_hash, state, answer, created_at FROM idempotency WHERE org_id = $1 AND id = $2`
+	var hash, state string
+	var sealed []byte
+	var since db.Time
+	if err := tx.QueryRow(ctx, q, i.org, i.id).Scan(&hash, &state, &sealed, &since); err != nil {
+		return fmt.Errorf("read idempotency key: %w", err)
+	}
+	if hash != i.bodyHash {
+		return Fail("idempotency_key_reused", "the key was used with another body")
+	}
+	if state != "done" && c.Now().Sub(since.Time) > abandoned {
+		return c.takeOver(ctx, tx, i, since)
+	}
+	if state != "done" {
+		return Unavailable("idempotency_in_progress", "the first request with this key is still running", "1")
+	}
+	plain, err := c.Sealer.Unseal(sealed, i.place())
+	if err != nil {
+		return fmt.Errorf("read stored answer: %w", err)
+	}
+	var a answer
+	if err := json.Unmarshal(plain, &a); err != nil {
+		return fmt.Errorf("read stored answer: %w", err)
+	}
+	return &replayed{a}
+}
+
+// abandoned is after how long a request that is still running is taken for one of a node that died. No operation
+// takes nearly as long.
+const abandoned = 10 * time.Minute
+
+// takeOver runs the request again: whether the dead node came as far as its effect is not known.
+func (c *Corridor) takeOver(ctx context.Context, tx db.Querier, i *idempotent, since db.Time) error {
+	const q = `UPDATE idempotency SET created_at = $3 WHERE org_id = $1 AND id = $2 AND state = 'in_progress' AND created_at = $4`
+	r, err := tx.Exec(ctx, q, i.org, i.id, db.At(c.Now()), since)
+	if err != nil {
+		return fmt.Errorf("take over idempotency key: %w", err)
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	return Unavailable("idempotency_in_progress", "another request took this key over", "1")
+}
+
+func (i *idempotent) place() []byte { return []byte(i.org + "|idempotency|" + i.id) }
+
+func (c *Corridor) keep(ctx context.Context, tx db.Querier, i *idempotent, a answer) error {
+	plain, err := encode(a) // byte for byte: the library's own would write & as \u0026
+	if err != nil {
+		return fmt.Errorf("keep answer: %w", err)
+	}
+	sealed, err := c.Sealer.Seal(plain, i.place())
+	if err != nil {
+		return fmt.Errorf("keep answer: %w", err)
+	}
+	const q = `UPDATE idempotency SET state = 'done', status = $3, answer = $4 WHERE org_id = $1 AND id = $2`
+	_, err = tx.Exec(ctx, q, i.org, i.id, a.Status, sealed)
+	return err
+}
+
+func forget(ctx context.Context, tx db.Querier, i *idempotent) error {
+	_, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE org_id = $1 AND id = $2 AND state = 'in_progress'`, i.org, i.id)
+	return err
+}
+
+// Sweep deletes idempotency rows older than a day.
+func (c *Corridor) Sweep(ctx context.Context) error {
+	return c.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: a sweep over all organisations
+		_, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE created_at < $1`, db.At(c.Now().AddDate(0, 0, -1)))
+		return err
+	})
+}

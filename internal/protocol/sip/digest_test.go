@@ -1,0 +1,207 @@
+package sip_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/protocol/sip"
+)
+
+// blank hides what differs between any two challenges.
+var blank = regexp.MustCompile(`nonce="[^"]*"|tag=\w+|branch=\w+|rport=\d+|Call-ID: \S+|127\.0\.0\.1:\d+|CSeq: \d+`)
+
+func TestUnknownUserAndWrongPasswordLookAlike(t *testing.T) {
+	t.Parallel()
+	book := newBook().add("alice", "secret")
+	server := listen(t, sip.Config{Accounts: book, Bindings: book})
+	for _, method := range []string{"REGISTER", "INVITE"} {
+		status, header := "SIP/2.0 401", "WWW-Authenticate"
+		if method == "INVITE" {
+			status, header = "SIP/2.0 407", "Proxy-Authenticate"
+		}
+		var answers []string
+		for _, user := range []string{"alice", "nobody"} {
+			p := newPeer(t, "udp", server)
+			id := method + user
+			p.ask(method, user, id, 1, "")
+			first := p.expect(status)
+			p.ask(method, user, id, 2, "Authorization: "+digest(headerOf(first, header), user, "wrong", method, 1)+"\n")
+			second := p.expect(status)
+			if headerOf(first, header) == headerOf(second, header) {
+				t.Errorf("%s: the challenge is not fresh", method)
+			}
+			if strings.Contains(second, "stale") || strings.Contains(second, "Server:") {
+				t.Errorf("%s: the answer tells too much:\n%s", method, second)
+			}
+			answers = append(answers, strings.ReplaceAll(blank.ReplaceAllString(first+second, ""), user, ""))
+		}
+		if answers[0] != answers[1] {
+			t.Errorf("%s: answers differ:\n%s\n%s", method, answers[0], answers[1])
+		}
+	}
+	if n := server.Stats().AuthFailures; n != 4 {
+		t.Errorf("%d failures counted, want 4", n)
+	}
+}
+
+func TestNonceCountIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	book := newBook().add("alice", "secret")
+	server := listen(t, sip.Config{Accounts: book, Bindings: book})
+	p := newPeer(t, "udp", server)
+	p.ask("REGISTER", "alice", "r1", 1, "")
+	challenge := headerOf(p.expect("SIP/2.0 401"), "WWW-Authenticate")
+	seq := 1
+	try := func(nc int, want string) string {
+		t.Helper()
+		seq++
+		p.ask("REGISTER", "alice", "r1", seq, "Authorization: "+digest(challenge, "alice", "secret", "REGISTER", nc)+"\n")
+		return p.expect(want)
+	}
+	try(1, "SIP/2.0 200")
+	if again := try(1, "SIP/2.0 401"); !strings.Contains(again, "stale=true") {
+		t.Errorf("a replayed count is not called stale:\n%s", again)
+	}
+	try(3, "SIP/2.0 200")
+	try(2, "SIP/2.0 200") // overtaken on the way
+	for _, used := range []int{1, 2, 3} {
+		try(used, "SIP/2.0 401")
+	}
+}
+
+func TestForeignNonceWithTheRightPasswordIsStale(t *testing.T) {
+	t.Parallel()
+	book := newBook().add("alice", "secret")
+	server := listen(t, sip.Config{Accounts: book, Bindings: book})
+	p := newPeer(t, "udp", server)
+	made := `Digest realm="sip", nonce="ours-before-a-restart", algorithm=MD5`
+	p.ask("REGISTER", "alice", "r1", 1, "Authorization: "+digest(made, "alice", "secret", "REGISTER", 1)+"\n")
+	if m := p.expect("SIP/2.0 401"); !strings.Contains(m, "stale=true") {
+		t.Errorf("not stale:\n%s", m)
+	}
+}
+
+func TestSHA256IsOnlyForAccountsThatAsk(t *testing.T) {
+	t.Parallel()
+	book := newBook().add("alice", "secret").add("bob", "secret")
+	a := book.accounts["bob"]
+	a.WantSHA256 = true
+	book.accounts["bob"] = a
+	server := listen(t, sip.Config{Accounts: book, Bindings: book})
+	for user, alg := range map[string]string{"alice": "algorithm=MD5", "bob": "algorithm=SHA-256", "nobody": "algorithm=MD5"} {
+		p := newPeer(t, "udp", server)
+		p.ask("REGISTER", user, "r"+user, 1, "")
+		challenge := headerOf(p.expect("SIP/2.0 401"), "WWW-Authenticate")
+		if !strings.Contains(challenge, alg) {
+			t.Errorf("%s is challenged with %s, want %s", user, challenge, alg)
+		}
+		if user != "nobody" {
+			p.ask("REGISTER", user, "r"+user, 2, "Authorization: "+digest(challenge, user, "secret", "REGISTER", 1)+"\n")
+			p.expect("SIP/2.0 200")
+		}
+	}
+}
+
+func TestGuessingIsBanned(t *testing.T) {
+	t.Parallel()
+	book := newBook().add("alice", "secret")
+	server := listen(t, sip.Config{Accounts: book, Bindings: book, Limits: sip.Limits{FailedLogins: 5}})
+	p := newPeer(t, "udp", server)
+	p.ask("REGISTER", "alice", "g", 1, "")
+	challenge := headerOf(p.expect("SIP/2.0 401"), "WWW-Authenticate")
+	for i := range 5 {
+		p.ask("REGISTER", "alice", "g", i+2, "Authorization: "+digest(challenge, "alice", "guess", "REGISTER", i+1)+"\n")
+		p.expect("SIP/2.0 401")
+	}
+	p.ask("REGISTER", "alice", "g", 9, "")
+	p.silent(200 * time.Millisecond)
+}
+
+func TestForgedGuessesBanNobody(t *testing.T) {
+	t.Parallel()
+	book := newBook().add("alice", "secret")
+	server := listen(t, sip.Config{Accounts: book, Bindings: book, Limits: sip.Limits{FailedLogins: 5}})
+	p := newPeer(t, "udp", server)
+	made := `Digest realm="sip", nonce="guessed", algorithm=MD5` // who forges a source never sees our nonce
+	for i := range 20 {
+		p.ask("REGISTER", "alice", "g", i+1, "Authorization: "+digest(made, "alice", "guess", "REGISTER", i+1)+"\n")
+		p.expect("SIP/2.0 401")
+	}
+}
+
+func TestStrangersAreSlowed(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{Accounts: newBook(), Limits: sip.Limits{SourcePerSecond: 20}})
+	p := newPeer(t, "udp", server)
+	for i := range 200 {
+		p.ask("OPTIONS", "x", "flood", i+1, "")
+	}
+	deadline := time.Now().Add(patience)
+	for server.Stats().Received < 200 && time.Now().Before(deadline) {
+		<-time.After(time.Millisecond)
+	}
+	if n := server.Stats().Dropped; n < 140 {
+		t.Errorf("%d of 200 dropped, want all but a second's worth of 20", n)
+	}
+}
+
+func TestRegisterClientKeepsARegistration(t *testing.T) {
+	t.Parallel()
+	for _, transport := range bothTransports {
+		book := newBook().add("alice", "secret")
+		server := listen(t, sip.Config{Accounts: book, Bindings: book})
+		ph := listen(t, sip.Config{})
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		reg, err := ph.Register(ctx, sip.Registration{
+			Registrar: sip.Target{Host: server.Addr().String(), Transport: transport},
+			AOR:       "sip:alice@example.com", Credentials: sip.Credentials{Username: "alice", Password: "secret"},
+			Expires: 10 * time.Second, // too short: 423 raises it
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, _ := book.Load(ctx, "id-alice")
+		if len(all) != 1 || all[0].Transport != transport || !server.Reachable(all[0]) {
+			t.Fatalf("bindings: %+v", all)
+		}
+
+		// A call to the phone goes the way its REGISTER came, and the phone's
+		// own call is authenticated.
+		out := newEvents()
+		if _, err := server.Server.Invite(ctx, sip.Outgoing{Binding: &all[0], SDP: offerSDP}, out.on); err != nil {
+			t.Fatal(err)
+		}
+		in := ph.incoming(t)
+		if in.RequestURI.User != "alice" || in.Transport != transport {
+			t.Errorf("call to the phone reads %+v", in)
+		}
+		in.Reject(603, "", 0)
+		want[sip.Failed](t, out)
+		own := newEvents()
+		_, err = ph.Server.Invite(ctx, sip.Outgoing{
+			URI: server.uri("1000"), NextHop: sip.Target{Host: server.Addr().String(), Transport: transport},
+			From: sip.Address{URI: sip.URI{User: "alice"}}, SDP: offerSDP,
+			Credentials: sip.Credentials{Username: "alice", Password: "secret"},
+		}, own.on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in := server.incoming(t); in.Account != "id-alice" {
+			t.Errorf("the call is from account %q", in.Account)
+		} else {
+			in.Reject(404, "", 0)
+		}
+		want[sip.Failed](t, own)
+
+		if err := reg.Unregister(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if all, _ := book.Load(ctx, "id-alice"); len(all) != 0 {
+			t.Errorf("bindings after unregistering: %+v", all)
+		}
+	}
+}

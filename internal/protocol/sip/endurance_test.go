@@ -1,0 +1,173 @@
+package sip_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/protocol/sip"
+)
+
+// TestOrderInsideADialog sends 20,000 INFOs one after the other and wants them
+// in order: nothing lost that UDP did not lose, nothing overtaken.
+func TestOrderInsideADialog(t *testing.T) {
+	t.Parallel()
+	const messages = 20000
+	for _, network := range []string{"udp", "tcp"} {
+		server := listen(t, sip.Config{})
+		p := newPeer(t, network, server)
+		via := strings.ToUpper(network)
+		p.ask("INVITE", "al", "order", 1, "")
+		in := server.incoming(t)
+		last, inversions, heard := -1, 0, 0
+		done := make(chan struct{})
+		in.Listen(func(e sip.Event) {
+			switch e := e.(type) {
+			case sip.Info:
+				var n int
+				fmt.Sscan(string(e.Body), &n)
+				if n <= last {
+					inversions++
+				}
+				last, heard = n, heard+1
+				e.Respond(200)
+			case sip.Bye:
+				close(done)
+			}
+		})
+		in.Answer(answerSDP)
+		ok := p.expect("SIP/2.0 200")
+		to := headerOf(ok, "To")
+		inside := func(method string, seq int, body string) {
+			p.send("%s sip:x SIP/2.0\nVia: SIP/2.0/%s %s;branch=z9hG4bKo%d%s;rport\nMax-Forwards: 70\nFrom: <sip:al@x>;tag=forder\nTo: %s\nCall-ID: order\nCSeq: %d %s\nContent-Length: %d\n\n%s",
+				strings.Replace(method, " ", " ", 1), via, p.conn.LocalAddr(), seq, method, to, seq, method, len(body), body)
+		}
+		// Responses are not this test's business.
+		go func() {
+			buf := make([]byte, 65536)
+			for {
+				if _, err := p.conn.Read(buf); err != nil {
+					return
+				}
+			}
+		}()
+		p.conn.SetReadDeadline(time.Time{})
+		inside("ACK", 1, "")
+		for i := range messages {
+			inside("INFO", i+2, fmt.Sprint(i))
+			for network == "udp" && i-int(server.Stats().Received) > 100 { // do not outrun the socket buffer
+				runtime.Gosched()
+			}
+		}
+		inside("BYE", messages+2, "")
+		select {
+		case <-done:
+		case <-time.After(3 * patience):
+			t.Fatalf("%s: no BYE after %d messages", network, heard)
+		}
+		if inversions != 0 || heard != messages {
+			t.Errorf("%s: %d inversions in %d messages, want 0 in %d", network, inversions, heard, messages)
+		}
+	}
+}
+
+// TestNothingIsLeftBehind makes calls of every kind and closes the servers:
+// goroutines go back to where they were, dialogs to none.
+func TestNothingIsLeftBehind(t *testing.T) {
+	before := runtime.NumGoroutine()
+	pa, pb := listen(t, sip.Config{}), listen(t, sip.Config{})
+	for i := range 300 {
+		transport := bothTransports[i%2]
+		a, b := newEvents(), newEvents()
+		leg := place(t, pa, pb, transport, offerSDP, a)
+		in := pb.incoming(t)
+		in.Listen(b.on)
+		switch i % 3 {
+		case 0:
+			in.Reject(486, "", 0)
+			want[sip.Failed](t, a)
+			want[sip.Closed](t, b)
+		case 1:
+			leg.Cancel()
+			want[sip.Failed](t, a)
+			want[sip.Canceled](t, b)
+		case 2:
+			in.Answer(answerSDP)
+			want[sip.Answered](t, a)
+			leg.Bye(sip.Reason{})
+			want[sip.Closed](t, a)
+		}
+	}
+	eventually(t, "dialogs gone", func() bool { return pa.Stats().Dialogs == 0 && pb.Stats().Dialogs == 0 && pb.Stats().Calls == 0 })
+	pa.Close()
+	pb.Close()
+	eventually(t, "goroutines gone", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !is() {
+		if time.Now().After(deadline) {
+			buf := make([]byte, 1<<16)
+			t.Fatalf("not so in time: %s\n%s", what, buf[:runtime.Stack(buf, true)])
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+}
+
+// TestStrangersCostNoMemory sends from many sources and wants nothing kept.
+func TestStrangersCostNoMemory(t *testing.T) {
+	server := listen(t, sip.Config{Limits: sip.Limits{SourcePerSecond: 1 << 30}})
+	p := newPeer(t, "udp", server)
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for i := range 50000 {
+		if i%1000 == 999 { // no more at once than a socket of this machine holds
+			eventually(t, "messages taken", func() bool { return server.Stats().Received > uint64(i)*6/5 })
+		}
+		p.conn.Write([]byte("\r\n\r\n"))
+		if i%2 == 0 {
+			p.send("INVITE sip:x SIP/2.0\nVia: SIP/2.0/UDP 10.0.0.%d;branch=z9hG4bKm%d\nCall-ID: m%d\nCSeq: 1 INVITE\n\n", i%250, i, i)
+		}
+	}
+	eventually(t, "messages taken", func() bool { return server.Stats().Received > 40000 })
+	if grown := int64(heap()) - int64(before); grown > 4<<20 {
+		t.Errorf("the heap grew by %d bytes", grown)
+	}
+	if st := server.Stats(); st.ServerTransactions != 0 {
+		t.Errorf("%d transactions are kept", st.ServerTransactions)
+	}
+	stillServes(t, server)
+}
+
+func TestHandlersThatPanicCostOneCall(t *testing.T) {
+	t.Parallel()
+	bad := &badSwitch{}
+	s, err := sip.Listen(context.Background(), sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	pa := listen(t, sip.Config{})
+	a := newEvents()
+	pa.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:x@" + s.Addr().String(), SDP: offerSDP}, a.on)
+	if f := want[sip.Failed](t, a); f.Status != 500 {
+		t.Errorf("got %+v, want 500", f)
+	}
+	if s.Stats().Panics != 1 {
+		t.Errorf("%d panics counted, want 1", s.Stats().Panics)
+	}
+}
+
+type badSwitch struct{}
+
+func (*badSwitch) Invite(context.Context, *sip.Inbound) { panic("on purpose") }

@@ -1,0 +1,109 @@
+package sip_test
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+
+	"soniq/internal/protocol/sip"
+)
+
+// relay is the smallest switch: every call goes on to one next hop, SDP
+// unchanged. Each call is one goroutine fed by the events of both legs.
+type relay struct {
+	*sip.Server
+	next string
+}
+
+func newRelay(t testing.TB, c sip.Config, next string) *relay {
+	t.Helper()
+	r := &relay{next: next}
+	s, err := sip.Listen(context.Background(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if n := s.Stats().Panics; n > 0 {
+			t.Errorf("%d panics were recovered", n)
+		}
+		s.Close()
+	})
+	return r
+}
+
+// Serve is called before the first call.
+func (r *relay) Serve(s *sip.Server) { r.Server = s }
+
+// side is an event and which leg it came from.
+type side struct {
+	ev     sip.Event
+	caller bool
+}
+
+func (r *relay) Invite(ctx context.Context, in *sip.Inbound) {
+	inbox := make(chan side, 32)
+	in.Listen(func(e sip.Event) { inbox <- side{e, true} })
+	to := in.RequestURI
+	hop, _ := netip.ParseAddrPort(r.next)
+	to.Host, to.Port, to.Params = hop.Addr().String(), int(hop.Port()), ""
+	out, err := r.Server.Invite(ctx, sip.Outgoing{
+		URI: to.String(), From: sip.Address{Display: in.From.Display, URI: sip.URI{User: in.From.URI.User}},
+		SDP: in.Offer, MaxForwards: in.MaxForwards - 1,
+	}, func(e sip.Event) { inbox <- side{e, false} })
+	if err != nil {
+		in.Reject(500, "", 0)
+		return
+	}
+	b := &bridge{in: in, a: in.Leg(), b: out}
+	for b.ended < 2 {
+		select {
+		case s := <-inbox:
+			b.event(ctx, s)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+type bridge struct {
+	in    *sip.Inbound
+	a, b  *sip.Leg
+	ended int
+}
+
+func (b *bridge) event(ctx context.Context, s side) {
+	other := b.a
+	if s.caller {
+		other = b.b
+	}
+	switch e := s.ev.(type) {
+	case sip.Provisional:
+		b.in.Ring(e.Status, e.SDP)
+	case sip.Answered:
+		b.in.Answer(e.SDP)
+	case sip.Acked:
+		if e.SDP != nil {
+			b.b.Ack(e.SDP)
+		}
+	case sip.Failed:
+		b.ended++
+		b.in.Reject(e.Status, e.Reason, 0)
+	case sip.Canceled, sip.Bye, sip.Lost:
+		b.ended++
+		other.Bye(sip.Reason{})
+	case sip.Closed:
+		b.ended++
+	case sip.Refer:
+		e.Respond(202)
+		e.Notify(200, "OK")
+	case sip.Reinvite:
+		go func() {
+			sdp, err := other.Reinvite(ctx, e.SDP)
+			if err != nil {
+				e.Respond(488, nil)
+				return
+			}
+			e.Respond(200, sdp)
+		}()
+	}
+}

@@ -1,0 +1,141 @@
+package sip_test
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/internal/protocol/sip"
+)
+
+const patience = 30 * time.Second
+
+// phone is a Server with what a test needs around it.
+type phone struct {
+	*sip.Server
+	calls chan *sip.Inbound
+}
+
+func (p *phone) Invite(_ context.Context, in *sip.Inbound) { p.calls <- in }
+
+// listen starts a server on loopback that ends with the test.
+func listen(t testing.TB, c sip.Config) *phone {
+	t.Helper()
+	p := &phone{calls: make(chan *sip.Inbound, 4096)}
+	if c.Addr == "" {
+		c.Addr = "127.0.0.1:0"
+	}
+	if c.Accounts == nil {
+		c.Accounts = sip.AnySource{}
+	}
+	s, err := sip.Listen(context.Background(), c, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Server = s
+	t.Cleanup(func() {
+		if n := s.Stats().Panics; n > 0 {
+			t.Errorf("%d panics were recovered", n)
+		}
+		s.Close()
+	})
+	return p
+}
+
+func (p *phone) uri(user string) string { return "sip:" + user + "@" + p.Addr().String() }
+
+func (p *phone) incoming(t testing.TB) *sip.Inbound {
+	t.Helper()
+	select {
+	case in := <-p.calls:
+		return in
+	case <-time.After(patience):
+		t.Fatal("no call came in")
+		return nil
+	}
+}
+
+// events collects a leg's events.
+type events chan sip.Event
+
+func newEvents() events { return make(events, 1024) }
+
+func (e events) on(ev sip.Event) { e <- ev }
+
+// want waits for the next event and fails unless it is a T.
+func want[T sip.Event](t testing.TB, e events) T {
+	t.Helper()
+	select {
+	case ev := <-e:
+		v, ok := ev.(T)
+		if !ok {
+			t.Fatalf("got event %#v, want %T", ev, *new(T))
+		}
+		return v
+	case <-time.After(patience):
+		t.Fatalf("no event, want %T", *new(T))
+	}
+	return *new(T)
+}
+
+// none fails when another event is there already.
+func none(t testing.TB, e events) {
+	t.Helper()
+	select {
+	case ev := <-e:
+		t.Fatalf("got event %#v, want none", ev)
+	default:
+	}
+}
+
+var offerSDP = []byte("v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 6000 RTP/AVP 0\r\n")
+var answerSDP = []byte("v=0\r\no=b 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 7000 RTP/AVP 0\r\n")
+
+// book is an Accounts and Bindings in memory.
+type book struct {
+	mu       sync.Mutex
+	accounts map[string]sip.Account
+	trunks   []netip.Addr
+	bindings map[string][]sip.Binding
+}
+
+func newBook() *book {
+	return &book{accounts: map[string]sip.Account{}, bindings: map[string][]sip.Binding{}}
+}
+
+func (b *book) add(user, password string) *book {
+	plain := user + ":sip:" + password
+	m, s := md5.Sum([]byte(plain)), sha256.Sum256([]byte(plain))
+	b.accounts[user] = sip.Account{ID: "id-" + user, HA1MD5: hex.EncodeToString(m[:]), HA1SHA256: hex.EncodeToString(s[:])}
+	return b
+}
+
+func (b *book) Credentials(_ context.Context, user string) (sip.Account, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a, ok := b.accounts[user]
+	return a, ok, nil
+}
+
+func (b *book) Trunk(_ context.Context, source netip.AddrPort, _ sip.Transport) (string, bool) {
+	return "trunk-1", slices.Contains(b.trunks, source.Addr())
+}
+
+func (b *book) Save(_ context.Context, account string, all []sip.Binding) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bindings[account] = slices.Clone(all)
+	return nil
+}
+
+func (b *book) Load(_ context.Context, account string) ([]sip.Binding, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.bindings[account]), nil
+}

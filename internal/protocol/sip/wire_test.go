@@ -1,0 +1,338 @@
+package sip_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/protocol/sip"
+)
+
+// toPeer places a call to a hand-driven UDP peer: the peer first shows its
+// address by an OPTIONS.
+func toPeer(t *testing.T, server *phone, p *peer, on events) *sip.Leg {
+	t.Helper()
+	leg, err := server.Server.Invite(context.Background(), sip.Outgoing{
+		URI: "sip:bob@example.com", NextHop: sip.Target{Host: p.conn.LocalAddr().String()}, SDP: offerSDP,
+	}, on.on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leg
+}
+
+func (p *peer) contact() string {
+	return "Contact: <sip:bob@" + p.conn.LocalAddr().String() + ">\n"
+}
+
+func TestRepeatedAnswerIsAcknowledgedAgain(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	p, e := newPeer(t, "udp", server), newEvents()
+	toPeer(t, server, p, e)
+	inv := p.expect("INVITE ")
+	p.answer(inv, 200, "one", p.contact())
+	first := p.expect("ACK ")
+	p.answer(inv, 200, "one", p.contact())
+	if again := p.expect("ACK "); again != first {
+		t.Errorf("the ACK changed:\n%s\n%s", first, again)
+	}
+	want[sip.Answered](t, e)
+	none(t, e)
+}
+
+func TestAnswersOfOtherForksAreHungUp(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	p, e := newPeer(t, "udp", server), newEvents()
+	leg := toPeer(t, server, p, e)
+	inv := p.expect("INVITE ")
+	p.answer(inv, 180, "one", "")
+	p.answer(inv, 180, "two", "")
+	if a, b := want[sip.Provisional](t, e), want[sip.Provisional](t, e); a.Tag != "one" || b.Tag != "two" {
+		t.Errorf("forks ring as %q and %q", a.Tag, b.Tag)
+	}
+	p.answer(inv, 200, "one", p.contact())
+	p.answer(inv, 200, "two", p.contact())
+	var got []string
+	for range 3 {
+		m := p.read()
+		method, _, _ := strings.Cut(m, " ")
+		got = append(got, method+" "+headerOf(m, "To")[strings.Index(headerOf(m, "To"), "tag="):])
+		if method == "BYE" {
+			p.answer(m, 200, "", "")
+		}
+	}
+	if s := strings.Join(got, ", "); s != "ACK tag=one, ACK tag=two, BYE tag=two" {
+		t.Errorf("sent %s", s)
+	}
+	want[sip.Answered](t, e)
+	leg.Bye(sip.Reason{})
+	if bye := p.expect("BYE "); !strings.Contains(headerOf(bye, "To"), "tag=one") {
+		t.Errorf("the call's BYE goes to %s", headerOf(bye, "To"))
+	}
+}
+
+func TestAnswerCrossingCancelIsHungUp(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	p, e := newPeer(t, "udp", server), newEvents()
+	leg := toPeer(t, server, p, e)
+	inv := p.expect("INVITE ")
+	leg.Cancel()
+	want[sip.Failed](t, e)
+	p.silent(100 * time.Millisecond)
+	p.answer(inv, 180, "one", "") // only now may the CANCEL leave
+	cancel := p.expect("CANCEL ")
+	if headerOf(cancel, "Via") != headerOf(inv, "Via") {
+		t.Errorf("CANCEL has another Via: %s, %s", headerOf(cancel, "Via"), headerOf(inv, "Via"))
+	}
+	p.answer(inv, 200, "one", p.contact())
+	p.expect("ACK ")
+	p.expect("BYE ")
+	none(t, e)
+}
+
+func TestRouteSets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, record, uri, routes string }{
+		{"loose", "Record-Route: <sip:PEER;lr;n=2>, <sip:PEER;lr;n=1>\n", "sip:bob@far.example", "<sip:PEER;lr;n=1>|<sip:PEER;lr;n=2>"},
+		{"strict", "Record-Route: <sip:PEER;n=2>\nRecord-Route: <sip:PEER;n=1>\n", "sip:PEER;n=1", "<sip:PEER;n=2>|<sip:bob@far.example>"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server := listen(t, sip.Config{})
+			p, e := newPeer(t, "udp", server), newEvents()
+			at := strings.NewReplacer("PEER", p.conn.LocalAddr().String())
+			leg := toPeer(t, server, p, e)
+			inv := p.expect("INVITE ")
+			p.answer(inv, 200, "one", "Contact: <sip:bob@far.example>\n"+at.Replace(c.record))
+			ack := p.expect("ACK ")
+			leg.Bye(sip.Reason{})
+			bye := p.expect("BYE ")
+			for _, m := range []string{ack, bye} {
+				uri := strings.Fields(m)[1]
+				var routes []string
+				for _, l := range strings.Split(m, "\r\n") {
+					if v, ok := strings.CutPrefix(l, "Route: "); ok {
+						routes = append(routes, v)
+					}
+				}
+				if uri != at.Replace(c.uri) || strings.Join(routes, "|") != at.Replace(c.routes) {
+					t.Errorf("got %s via %v, want %s via %s", uri, routes, at.Replace(c.uri), at.Replace(c.routes))
+				}
+			}
+		})
+	}
+}
+
+func TestChallengedByeIsSentAgain(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	p, e := newPeer(t, "udp", server), newEvents()
+	leg, err := server.Server.Invite(context.Background(), sip.Outgoing{
+		URI: "sip:bob@example.com", NextHop: sip.Target{Host: p.conn.LocalAddr().String()}, SDP: offerSDP,
+		Credentials: sip.Credentials{Username: "u", Password: "p"},
+	}, e.on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv := p.expect("INVITE ")
+	p.answer(inv, 401, "x", "WWW-Authenticate: Digest realm=\"r\", nonce=\"n1\", algorithm=SHA-512-256, qop=\"auth\"\n"+
+		"WWW-Authenticate: Digest realm=\"r\", nonce=\"n2\", qop=\"auth-int,auth\"\n"+
+		"WWW-Authenticate: Digest realm=\"r\", nonce=\"n3\", algorithm=SHA-256, qop=\"auth\"\n")
+	p.expect("ACK ")
+	again := p.expect("INVITE ")
+	if a := headerOf(again, "Authorization"); !strings.Contains(a, `nonce="n3"`) {
+		t.Errorf("the strongest usable challenge is not answered: %s", a)
+	}
+	if headerOf(again, "CSeq") != "2 INVITE" {
+		t.Errorf("CSeq is %s", headerOf(again, "CSeq"))
+	}
+	p.answer(again, 200, "one", p.contact())
+	p.expect("ACK ")
+	want[sip.Answered](t, e)
+	leg.Bye(sip.Reason{})
+	bye := p.expect("BYE ")
+	p.answer(bye, 407, "", "Proxy-Authenticate: Digest realm=\"r\", nonce=\"n4\"\n")
+	if bye = p.expect("BYE "); headerOf(bye, "Proxy-Authorization") == "" {
+		t.Error("the second BYE has no credentials")
+	}
+	p.answer(bye, 200, "", "")
+	want[sip.Closed](t, e)
+}
+
+func TestTCPPhonesGetTheirOwnCalls(t *testing.T) {
+	t.Parallel()
+	book := newBook()
+	server := listen(t, sip.Config{Accounts: book, Bindings: book})
+	const phones = 8
+	var peers [phones]*peer
+	for i := range peers {
+		user := fmt.Sprint("u", i)
+		book.add(user, "pw")
+		p := newPeer(t, "tcp", server)
+		p.ask("REGISTER", user, "reg-"+user, 1, "")
+		challenge := headerOf(p.expect("SIP/2.0 401"), "WWW-Authenticate")
+		p.ask("REGISTER", user, "reg-"+user, 2, "Authorization: "+digest(challenge, user, "pw", "REGISTER", 1)+"\n")
+		p.expect("SIP/2.0 200")
+		peers[i] = p
+	}
+	for i := range peers {
+		all, _ := book.Load(context.Background(), fmt.Sprint("id-u", i))
+		server.Server.Invite(context.Background(), sip.Outgoing{Binding: &all[0], SDP: offerSDP}, func(sip.Event) {})
+	}
+	for i, p := range peers {
+		if m := p.expect("INVITE "); !strings.HasPrefix(m, fmt.Sprintf("INVITE sip:u%d@", i)) {
+			t.Errorf("phone %d got %s", i, strings.SplitN(m, "\r\n", 2)[0])
+		}
+	}
+
+	// A phone whose connection is gone is not reachable by any other.
+	all, _ := book.Load(context.Background(), "id-u0")
+	local := peers[0].conn.LocalAddr()
+	peers[0].conn.(*net.TCPConn).SetLinger(0)
+	peers[0].conn.Close()
+	eventually(t, "the connection gone", func() bool { return !server.Reachable(all[0]) })
+	stranger, err := (&net.Dialer{LocalAddr: local}).Dial("tcp", server.Addr().String()) // the same port again
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	eventually(t, "the stranger connected", func() bool { return server.Stats().Connections == phones })
+	e := newEvents()
+	server.Server.Invite(context.Background(), sip.Outgoing{Binding: &all[0], SDP: offerSDP}, e.on)
+	if f := want[sip.Failed](t, e); f.Status != 430 {
+		t.Errorf("got %+v, want 430 Flow Failed", f)
+	}
+	(&peer{t: t, conn: stranger, tcp: true}).silent(50 * time.Millisecond)
+}
+
+func TestTCPStream(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	p := newPeer(t, "tcp", server)
+	for range 3 {
+		p.conn.Write([]byte("\r\n\r\n"))
+		buf := make([]byte, 10)
+		if n, _ := p.conn.Read(buf); string(buf[:n]) != "\r\n" { // RFC 5626 §3.5.1
+			t.Errorf("ping is answered %q", buf[:n])
+		}
+	}
+	msg := "OPTIONS sip:x@y SIP/2.0\r\nVia: SIP/2.0/TCP h;branch=z9hG4bKs%d\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:x@y>\r\nCall-ID: s\r\nCSeq: %d OPTIONS\r\nMax-Forwards: 9\r\nContent-Length: 5\r\n\r\nhello"
+	var all strings.Builder
+	for i := range 3 {
+		fmt.Fprintf(&all, msg, i, i+1)
+	}
+	for _, b := range []byte(all.String()) { // three messages, a byte at a time
+		p.conn.Write([]byte{b})
+	}
+	for i := range 3 {
+		if m := p.expect("SIP/2.0 200"); headerOf(m, "CSeq") != fmt.Sprint(i+1, " OPTIONS") {
+			t.Errorf("answer %d is to %s", i, headerOf(m, "CSeq"))
+		}
+	}
+}
+
+func TestOversizedTCPMessageEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{Limits: sip.Limits{MessageBytes: 4096}})
+	for _, text := range []string{
+		"OPTIONS sip:x@y SIP/2.0\r\nVia: SIP/2.0/TCP h;branch=z9hG4bKo1\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:x@y>\r\nCall-ID: o\r\nCSeq: 1 OPTIONS\r\nContent-Length: 999999999\r\n\r\n",
+		"OPTIONS " + strings.Repeat("x", 8192),
+	} {
+		p := newPeer(t, "tcp", server)
+		p.conn.Write([]byte(text))
+		p.conn.SetReadDeadline(time.Now().Add(patience))
+		buf := make([]byte, 4096)
+		for {
+			if _, err := p.conn.Read(buf); err != nil {
+				if strings.Contains(err.Error(), "timeout") {
+					t.Error("the connection stays open")
+				}
+				break
+			}
+		}
+	}
+}
+
+func TestResponsesGoWhereTheViaAsks(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	a, b := newPeer(t, "udp", server), newPeer(t, "udp", server)
+	port := netip.MustParseAddrPort(b.conn.LocalAddr().String()).Port()
+	ask := func(id, param string) {
+		a.send("OPTIONS sip:y SIP/2.0\nVia: SIP/2.0/UDP 10.1.1.1:%d;branch=z9hG4bK%s%s\nFrom: <sip:a@b>;tag=1\nTo: <sip:x@y>\nCall-ID: %s\nCSeq: 1 OPTIONS\nMax-Forwards: 70\nContent-Length: 0\n\n", port, id, param, id)
+	}
+	ask("w1", ";rport") // RFC 3581: back to the source port
+	own := fmt.Sprintf(";received=127.0.0.1;rport=%d", netip.MustParseAddrPort(a.conn.LocalAddr().String()).Port())
+	if v := headerOf(a.expect("SIP/2.0 200"), "Via"); !strings.HasSuffix(v, own) {
+		t.Errorf("Via is %s, want %s", v, own)
+	}
+	ask("w2", "") // RFC 3261 §18.2.2: to the sent-by port
+	b.expect("SIP/2.0 200")
+}
+
+func TestBusyServerRefusesNewCallsOnly(t *testing.T) {
+	t.Parallel()
+	pa := listen(t, sip.Config{})
+	pb := listen(t, sip.Config{Limits: sip.Limits{Calls: 1, RetryAfter: 9 * time.Second}})
+	caller, callee, a, b := connect(t, pa, pb, sip.UDP)
+	second := newEvents()
+	place(t, pa, pb, sip.UDP, offerSDP, second)
+	if f := want[sip.Failed](t, second); f.Status != 503 || f.RetryAfter != 9 {
+		t.Errorf("got %+v, want 503 and Retry-After 9", f)
+	}
+	go func() { (<-b).(sip.Reinvite).Respond(200, answerSDP) }()
+	if _, err := caller.Reinvite(context.Background(), offerSDP); err != nil {
+		t.Errorf("traffic in the dialog: %v", err)
+	}
+	callee.Bye(sip.Reason{})
+	want[sip.Bye](t, a)
+	want[sip.Closed](t, b)
+	third := newEvents()
+	place(t, pa, pb, sip.UDP, offerSDP, third)
+	pb.incoming(t).Reject(486, "", 0) // there is room again
+	want[sip.Failed](t, third)
+	if n := pb.Stats().Rejected; n != 1 {
+		t.Errorf("%d refusals counted, want 1", n)
+	}
+}
+
+func TestInviteRateIsLimited(t *testing.T) {
+	t.Parallel()
+	pa := listen(t, sip.Config{})
+	pb := listen(t, sip.Config{Limits: sip.Limits{InvitesPerSecond: 10}})
+	go func() {
+		for in := range pb.calls {
+			in.Reject(486, "", 0)
+		}
+	}()
+	statuses := map[int]int{}
+	e := newEvents()
+	for range 100 {
+		place(t, pa, pb, sip.UDP, offerSDP, e)
+	}
+	for range 100 {
+		statuses[want[sip.Failed](t, e).Status]++
+	}
+	if statuses[503] < 80 || statuses[486] < 10 {
+		t.Errorf("got %v, want a second's worth of 10 and the rest 503", statuses)
+	}
+}
+
+func TestLargeDatagramsAreRead(t *testing.T) {
+	t.Parallel()
+	server := listen(t, sip.Config{})
+	p := newPeer(t, "udp", server)
+	p.ask("INVITE", "x", "large", 1, "X-Padding: "+strings.Repeat("p", 30000)+"\n")
+	in := server.incoming(t)
+	if n := len(in.Header("X-Padding")); n != 30000 {
+		t.Errorf("%d bytes of 30000 arrived", n)
+	}
+	in.Reject(486, "", 0)
+}

@@ -1,0 +1,185 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// This file empties a sandbox.
+
+// kept are the tables a reset leaves alone: what one logs in with, what was configured to receive, and who did what. Numbers of
+// events go on rising, so that whoever follows the stream misses none.
+var kept = []string{"api_keys", "oauth_grants", "oauth_tokens", "oauth_codes", "oauth_consents", "account_logins",
+	"account_recovery", "account_sessions", "account_links", "users", "invitations", "devices", "registrations", "browser_tokens", "provisionings", "agents", "webhooks", "webhook_versions",
+	"audit", "event_sequences"}
+
+// partly are the tables of which only some rows go; see clearPartly.
+var partly = []string{"jobs", "idempotency", "extensions"}
+
+// How long a reset waits for calls to be over, and for work in the background.
+const (
+	callsLimit = 20 * time.Second
+	jobsLimit  = 20 * time.Second
+	jobsPoll   = 20 * time.Millisecond
+	maxRounds  = 5
+)
+
+// A Resetter does what a reset needs of other rooms. All fields are set before the first request.
+type Resetter struct {
+	DB  *db.DB
+	Now func() time.Time
+	// Bar lets no call of an organisation begin until it is lifted; ok is false where it is barred already.
+	Bar func(org string) (lift func(), ok bool)
+	// HangUp ends the calls of an organisation, and returns how many once they are written down.
+	HangUp func(ctx context.Context, org string) (ended int, err error)
+	// Quiet removes the work that waits in the background, cancels what runs of it, and returns how much still does.
+	Quiet func(ctx context.Context, org string) (running int, err error)
+	// Files removes the files of an organisation.
+	Files func(org string) error
+	// Mend puts in order what stays, in the transaction that follows the last row, and returns how many rows it removed.
+	Mend func(ctx context.Context, tx db.Querier, org string) (gone int64, err error)
+	// Forget empties what is kept in memory.
+	Forget func(org string)
+}
+
+// Cleared is what a reset did.
+type Cleared struct {
+	ResetAt    db.Time `json:"reset_at"`
+	CallsEnded int     `json:"calls_ended" doc:"Calls that were in progress and were hung up"`
+	Removed    int64   `json:"records_removed" doc:"Rows of the database, of whatever kind"`
+}
+
+const resetAbout = "Calls in progress are hung up, as POST /calls/{id}/end does; then calls, recordings and their files, transcripts, memory, messages, " +
+	"contacts, connected systems, voicemail, queues, flows, numbers, trunks, sounds, counts, events, deliveries and stored idempotent answers are removed. " +
+	"What you log in with and what you configured to receive stays, so that a test suite can reset between runs without being set up again: " +
+	"the organisation and its settings, API keys, users with their telephones' credentials, webhook endpoints, and the audit log. " +
+	"No call can begin meanwhile. It may be repeated at any time."
+
+// Reset empties the sandbox of the organisation.
+func (s *Service) Reset(ctx context.Context, _ *struct{}) (*op.Out[Cleared], error) {
+	org := access.Org(ctx)
+	lift, ok := s.Bar(org)
+	if !ok {
+		return nil, op.State("a reset is under way", "resetting")
+	}
+	defer lift()
+	c := Cleared{}
+	for range maxRounds {
+		n, err := s.round(ctx, org, &c)
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			break
+		}
+	}
+	c.ResetAt = db.At(s.Now())
+	return op.OK(c)
+}
+
+// round ends and removes everything once. What was on its way into the database meanwhile is left for the next.
+func (s *Service) round(ctx context.Context, org string, c *Cleared) (gone int64, err error) {
+	if err := s.hush(ctx, org, c); err != nil {
+		return 0, err
+	}
+	if err := s.Files(org); err != nil {
+		return 0, fmt.Errorf("remove files: %w", err)
+	}
+	tables, err := s.DB.TenantTables(ctx)
+	if err != nil {
+		return 0, err
+	}
+	tables = slices.DeleteFunc(tables, func(t db.TenantTable) bool { return slices.Contains(kept, t.Name) || slices.Contains(partly, t.Name) })
+	gone, err = s.DB.EraseTenant(ctx, org, tables)
+	c.Removed += gone
+	if err != nil {
+		return gone, err
+	}
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		more, err := s.Mend(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		some, err := clearPartly(ctx, tx, org)
+		more += some
+		db.OnCommit(tx, func() { gone, c.Removed = gone+more, c.Removed+more })
+		return err
+	})
+	s.Forget(org)
+	return gone, err
+}
+
+// hush ends calls and what works in the background.
+func (s *Service) hush(ctx context.Context, org string, c *Cleared) error {
+	calling, cancel := context.WithTimeout(ctx, callsLimit)
+	defer cancel()
+	ended, err := s.HangUp(calling, org)
+	c.CallsEnded += ended
+	if err != nil {
+		return busy(ctx, err, "calls are still ending; repeat this in a moment")
+	}
+	var elsewhere int
+	if err := s.DB.Read(ctx).QueryRow(ctx, `SELECT count(*) FROM calls WHERE org_id = $1 AND ended_at IS NULL`, org).Scan(&elsewhere); err != nil {
+		return err
+	}
+	if elsewhere > 0 {
+		return op.State("another server carries calls of this organisation; end them first", "busy")
+	}
+	return s.quiet(ctx, org)
+}
+
+// quiet waits until nothing works in the background.
+func (s *Service) quiet(ctx context.Context, org string) error {
+	limited, cancel := context.WithTimeout(ctx, jobsLimit)
+	defer cancel()
+	tick := time.NewTicker(jobsPoll)
+	defer tick.Stop()
+	for {
+		running, err := s.Quiet(limited, org)
+		if err == nil && running == 0 {
+			return nil
+		}
+		if err != nil {
+			return busy(ctx, err, "work in the background does not end; repeat this in a moment")
+		}
+		select {
+		case <-tick.C:
+		case <-limited.Done():
+			return busy(ctx, limited.Err(), "work in the background does not end; repeat this in a moment")
+		}
+	}
+}
+
+// busy says that the time for something is over, unless it is the request itself that ended.
+func busy(ctx context.Context, err error, why string) error {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return op.State(why, "busy")
+	}
+	return err
+}
+
+// clearPartly removes stored answers, but those of requests under way, and the extensions that no user has.
+func clearPartly(ctx context.Context, tx db.Querier, org string) (gone int64, err error) {
+	for _, q := range []string{
+		`DELETE FROM idempotency WHERE org_id = $1 AND state = 'done'`,
+		`DELETE FROM extensions WHERE org_id = $1 AND owner_id NOT IN (SELECT id FROM users WHERE org_id = $1)`,
+	} {
+		r, err := tx.Exec(ctx, q, org)
+		if err != nil {
+			return gone, fmt.Errorf("clear the rest: %w", err)
+		}
+		n, err := r.RowsAffected()
+		if err != nil {
+			return gone, err
+		}
+		gone += n
+	}
+	return gone, nil
+}

@@ -1,0 +1,229 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+// actions are what can be done with a call in progress by a request.
+func (s *Service) actions() []op.Operation {
+	w := access.CallsWrite
+	return []op.Operation{
+		op.New("calls.end", "POST /calls/{id}/end", w, "End the call", s.EndCall).Acts().Async(),
+		op.New("calls.hold", "POST /calls/{id}/hold", w, "Put the call on hold", s.HoldCall).Acts().Async(),
+		op.New("calls.unhold", "POST /calls/{id}/unhold", w, "Take the call off hold", s.UnholdCall).Acts().Async(),
+		op.New("calls.dtmf", "POST /calls/{id}/dtmf", w, "Send DTMF tones", s.SendDTMF).Acts().Async(),
+		op.New("calls.mute", "POST /calls/{id}/mute", w, "Mute one side of the call", s.MuteCall).Acts().Async(),
+		op.New("calls.unmute", "POST /calls/{id}/unmute", w, "Unmute one side of the call", s.UnmuteCall).Acts().Async(),
+		op.New("calls.answer", "POST /calls/{id}/answer", w, "Answer a ringing call on a phone of the user", s.AnswerCall).Acts().Async(),
+		op.New("calls.announce", "POST /calls/{id}/announce", w, "Play an announcement into the call", s.AnnounceCall).Acts().Async(),
+	}
+}
+
+// EndIn ends a call.
+type EndIn struct {
+	Live
+	Body *struct {
+		Reason string `json:"reason,omitempty" maxLength:"120" doc:"For the record"`
+	}
+}
+
+// EndCall hangs up every side, or stops dialling. A call that has ended is as it was to be.
+func (s *Service) EndCall(ctx context.Context, in *EndIn) (*op.Out[Call], error) {
+	var c End
+	if in.Body != nil {
+		c.Reason = in.Body.Reason
+	}
+	out, err := s.act(ctx, in.Live, c)
+	var e *op.Error
+	if !errors.As(err, &e) || e.Code != "invalid_state" {
+		return out, err
+	}
+	now, failed := s.after(ctx, in.ID)
+	if failed != nil || !now.Body.Status.Final() {
+		return nil, err
+	}
+	return now, nil
+}
+
+// HoldIn puts a call on hold.
+type HoldIn struct {
+	Live
+	Body *struct {
+		AudioID string `json:"audio_id,omitempty" maxLength:"40" doc:"Music; the organisation's own unless given"`
+	}
+}
+
+// HoldCall puts the other side on hold with music.
+func (s *Service) HoldCall(ctx context.Context, in *HoldIn) (*op.Out[Call], error) {
+	var c Hold
+	if in.Body != nil {
+		c.AudioID = in.Body.AudioID
+	}
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	if err := s.checkAudio(ctx, "audio_id", c.AudioID); err != nil {
+		return nil, err
+	}
+	return s.act(ctx, in.Live, c)
+}
+
+// EmptyIn is an action without settings.
+type EmptyIn struct {
+	Live
+	Body *struct{}
+}
+
+// UnholdCall takes the call off hold.
+func (s *Service) UnholdCall(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
+	return s.act(ctx, in.Live, Unhold{})
+}
+
+// LegIn is an action on one side of a call.
+type LegIn struct {
+	Live
+	Body *struct {
+		LegID string `json:"leg_id,omitempty" maxLength:"40" doc:"The agent's unless given"`
+	}
+}
+
+func (in *LegIn) leg() string {
+	if in.Body == nil {
+		return ""
+	}
+	return in.Body.LegID
+}
+
+// MuteCall keeps what a side says from everybody.
+func (s *Service) MuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
+	return s.act(ctx, in.Live, Mute{LegID: in.leg(), On: true})
+}
+
+// UnmuteCall lets a side be heard again.
+func (s *Service) UnmuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
+	return s.act(ctx, in.Live, Mute{LegID: in.leg()})
+}
+
+// AnswerIn answers a ringing call.
+type AnswerIn struct {
+	Live
+	Body *struct {
+		DeviceID string `json:"device_id,omitempty" maxLength:"40" doc:"Any phone that rings unless given"`
+	}
+}
+
+// AnswerCall tells a phone that rings to answer.
+func (s *Service) AnswerCall(ctx context.Context, in *AnswerIn) (*op.Out[Call], error) {
+	var c Accept
+	if in.Body != nil {
+		c.DeviceID = in.Body.DeviceID
+	}
+	return s.act(ctx, in.Live, c)
+}
+
+// DTMFIn sends digits.
+type DTMFIn struct {
+	Live
+	Body DTMFRequest
+}
+
+// DTMFRequest is the digits to send, and how.
+type DTMFRequest struct {
+	Digits     string `json:"digits" pattern:"^[0-9*#A-Dw]{1,64}$" doc:"0-9, *, #, A-D; w waits 500 ms" example:"1234#"`
+	DurationMS int    `json:"duration_ms,omitempty" minimum:"40" maximum:"500" default:"120"`
+	GapMS      int    `json:"gap_ms,omitempty" minimum:"40" maximum:"500" default:"80"`
+	Method     string `json:"method,omitempty" enum:"auto,rfc4733,info,inband" default:"auto"`
+	LegID      string `json:"leg_id,omitempty" maxLength:"40" doc:"The far side's unless given"`
+}
+
+// DTMFSent tells how digits were sent.
+type DTMFSent struct {
+	CallID     string `json:"call_id"`
+	DigitsSent int    `json:"digits_sent"`
+	Method     string `json:"method" enum:"rfc4733,info,inband"`
+}
+
+// SendDTMF sends digits; it answers when the last is out. Digits that take longer than the answer may are sent after it.
+func (s *Service) SendDTMF(ctx context.Context, in *DTMFIn) (*op.Out[DTMFSent], error) {
+	c, err := s.inProgress(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	b := in.Body
+	command := DTMF{Digits: b.Digits, Duration: time.Duration(b.DurationMS) * time.Millisecond, Gap: time.Duration(b.GapMS) * time.Millisecond,
+		Method: b.Method, LegID: b.LegID}
+	if in.later() || command.takes() > actionTime-time.Second {
+		out, err := s.actLater(ctx, c, command)
+		if err != nil {
+			return nil, err
+		}
+		return &op.Out[DTMFSent]{Status: out.Status, Body: DTMFSent{CallID: c.ID, Method: b.Method}}, nil
+	}
+	r, err := s.do(ctx, in.ID, command)
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(DTMFSent{CallID: in.ID, DigitsSent: r.Digits, Method: r.Method})
+}
+
+// takes is how long sending the digits lasts.
+func (c DTMF) takes() (d time.Duration) {
+	for _, r := range c.Digits {
+		if r == 'w' {
+			d += 500 * time.Millisecond
+		} else {
+			d += c.Duration + c.Gap
+		}
+	}
+	return d
+}
+
+// AnnounceIn plays an announcement.
+type AnnounceIn struct {
+	Live
+	Body AnnounceRequest
+}
+
+// AnnounceRequest is what is played: an audio file, or a text that is spoken.
+type AnnounceRequest struct {
+	AudioID   string `json:"audio_id,omitempty" maxLength:"40"`
+	Text      string `json:"text,omitempty" maxLength:"1000" doc:"Spoken instead of audio_id"`
+	Voice     string `json:"voice,omitempty" maxLength:"60"`
+	To        string `json:"to,omitempty" enum:"caller,agent,all" default:"all"`
+	Interrupt bool   `json:"interrupt,omitempty" doc:"Instead of an announcement that is playing, not after it"`
+}
+
+// AnnounceCall plays an announcement to one side or all.
+func (s *Service) AnnounceCall(ctx context.Context, in *AnnounceIn) (*op.Out[Call], error) {
+	b := in.Body
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	if (b.AudioID == "") == (b.Text == "") {
+		return nil, op.Invalid(op.Field("audio_id", "required", "give audio_id or text, one of them"))
+	}
+	if err := s.checkAudio(ctx, "audio_id", b.AudioID); err != nil {
+		return nil, err
+	}
+	return s.act(ctx, in.Live, Announce{AudioID: b.AudioID, Text: b.Text, Voice: b.Voice, To: b.To, Interrupt: b.Interrupt})
+}
+
+// checkAudio refuses an audio file that the organisation does not have; "" is none.
+func (s *Service) checkAudio(ctx context.Context, field, id string) error {
+	if id == "" {
+		return nil
+	}
+	ok, err := false, error(nil)
+	if s.HasAudio != nil {
+		ok, err = s.HasAudio(ctx, access.Org(ctx), id)
+	}
+	if err == nil && !ok {
+		err = op.Invalid(op.Field(field, "not_found", "no such audio file"))
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
+)
+
+// Queue is the job queue of calls.
+const Queue = "call"
+
+const announceKind = "call.announce"
+
+func announceKey(callID string) string { return announceKind + " " + callID }
+
+// reference is the argument of jobs about a call.
+type reference struct {
+	CallID string `json:"call_id"`
+}
+
+// Handle registers what does the jobs of calls.
+func (s *Service) Handle(r *job.Runner) {
+	r.Handle(announceKind, s.announceLate)
+	r.Handle(removeKind, s.removeAudio)
+}
+
+// announceLate tells call.ended with what is there after 30 s.
+func (s *Service) announceLate(ctx context.Context, j job.Job) error {
+	var ref reference
+	if err := j.Bind(&ref); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	return s.DB.Tx(ctx, func(tx db.Querier) error { return s.Announce(ctx, tx, j.Org, ref.CallID, false) })
+}
+
+// Announce tells call.ended to everybody who waits for recording and summary. Only the first call of it for a call
+// does anything. Complete says that recording, transcript and summary are all finished, one way or another.
+func (s *Service) Announce(ctx context.Context, tx db.Querier, org, id string, complete bool) error {
+	row, err := get(ctx, tx, org, id)
+	if err != nil {
+		return fmt.Errorf("announce call %s: %w", id, err)
+	}
+	if row.facts.Announced || row.EndedAt == nil {
+		return nil
+	}
+	return s.announce(ctx, tx, org, row, event.Enriched, complete)
+}
+
+func (s *Service) announce(ctx context.Context, tx db.Querier, org string, row Call, a event.Audience, complete bool) error {
+	const q = `UPDATE calls SET announced_at = $3 WHERE org_id = $1 AND id = $2 AND announced_at IS NULL` // of two at once, one does it
+	r, err := tx.Exec(ctx, q, org, row.ID, db.At(s.Now()))
+	if err != nil {
+		return err
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	if err := s.Jobs.Withdraw(ctx, tx, org, announceKey(row.ID)); err != nil { // which would find nothing left to do
+		return err
+	}
+	if err := s.more(ctx, tx, org, row.ID); err != nil {
+		return err
+	}
+	return s.publishEnded(ctx, tx, org, row, a, complete)
+}
+
+// more tells that more is known of a call.
+func (s *Service) more(ctx context.Context, tx db.Querier, org, id string) error {
+	if s.OnMore == nil {
+		return nil
+	}
+	return s.OnMore(ctx, tx, org, id)
+}
+
+func (s *Service) publishEnded(ctx context.Context, tx db.Querier, org string, c Call, a event.Audience, complete bool) error {
+	s.address(&c)
+	e := event.CallEnded{
+		CallID: c.ID, FromNumber: c.FromNumber, TalkDurationSeconds: c.TalkDurationSeconds, RecordingURL: c.RecordingURL,
+		AISummary: c.AISummary, ToNumber: c.ToNumber, Direction: string(c.Direction), Status: string(c.Status),
+		StartedAt: c.StartedAt, AnsweredAt: c.AnsweredAt, EndedAt: *c.EndedAt, AgentID: c.AgentID, QueueID: c.QueueID,
+		HoldSeconds: c.HoldSeconds, Tags: c.Tags, Quality: c.Quality, Enriched: complete, Contact: c.Contact,
+	}
+	if c.EndReason != nil {
+		e.EndReason = *c.EndReason
+	}
+	if c.HangupBy != nil {
+		e.HangupBy = *c.HangupBy
+	}
+	return s.Outbox.PublishTo(ctx, tx, org, a, e)
+}
+
+// Note keeps what is known of a call's words, where lists and events show it. Empty values leave what is there.
+func (s *Service) Note(ctx context.Context, tx db.Querier, org, id, transcriptID, summary, sentiment string) error {
+	const q = `UPDATE calls SET transcript_id = COALESCE($3, transcript_id), ai_summary = COALESCE($4, ai_summary),
+		sentiment = COALESCE($5, sentiment) WHERE org_id = $1 AND id = $2`
+	_, err := tx.Exec(ctx, q, org, id, db.Null(transcriptID), db.Null(summary), db.Null(sentiment))
+	if err != nil {
+		return fmt.Errorf("note of call %s: %w", id, err)
+	}
+	return s.more(ctx, tx, org, id)
+}
+
+// Unnote takes away what Note wrote.
+func (s *Service) Unnote(ctx context.Context, tx db.Querier, org, id string) error {
+	const q = `UPDATE calls SET transcript_id = NULL, ai_summary = NULL, sentiment = NULL WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, q, org, id); err != nil {
+		return fmt.Errorf("forget note of call %s: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+func (s *Service) callbackOperations() []op.Operation {
+	return []op.Operation{
+		op.New("callbacks.list", "GET /callbacks", access.CallsRead, "List callbacks", s.Callbacks),
+		op.New("callbacks.create", "POST /callbacks", access.CallsWrite, "Have a call placed later", s.CreateCallback).Status(201),
+		op.New("callbacks.get", "GET /callbacks/{id}", access.CallsRead, "Get one callback", s.GetCallback),
+		op.Delete("callbacks.cancel", "DELETE /callbacks/{id}", access.CallsWrite, "Cancel a callback", s.CancelCallback).Acts(),
+	}
+}
+
+// CallbackIn has a call placed later.
+type CallbackIn struct{ Body CallbackCreate }
+
+// CallbackCreate is a call to place later.
+type CallbackCreate struct {
+	To           string `json:"to" doc:"A number in E.164 or as dialled in the organisation's country" example:"+12025550143"`
+	ScheduledAt  string `json:"scheduled_at,omitempty" doc:"RFC 3339, up to 90 days ahead; now unless given" example:"2026-01-31T09:30:00Z"`
+	WindowEnd    string `json:"window_end,omitempty" doc:"RFC 3339; no attempt is begun after it; 24 hours after scheduled_at unless given"`
+	UserID       string `json:"user_id,omitempty" doc:"Whose phones ring first; the credential's user unless given"`
+	QueueID      string `json:"queue_id,omitempty" doc:"In place of a user: the number is called, and who answers waits in the queue"`
+	FlowID       string `json:"flow_id,omitempty" doc:"In place of a user: who answers is led through the flow"`
+	From         string `json:"from,omitempty" doc:"A number of the organisation to show"`
+	Reason       string `json:"reason,omitempty" doc:"At most 200 characters; the first note of the call"`
+	MaxAttempts  *int   `json:"max_attempts,omitempty" doc:"1 to 10; 3 unless given"`
+	OriginCallID string `json:"origin_call_id,omitempty" doc:"The call that asked for it"`
+}
+
+// farthest is how far ahead a callback may be scheduled.
+const farthest = 90 * 24 * time.Hour
+
+// clocksDiffer is how far in the past it may be: a program's clock is not ours.
+const clocksDiffer = time.Minute
+
+// CreateCallback writes down a call to be placed at a time, or at once.
+func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[Callback], error) {
+	c, err := s.callback(ctx, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	org := access.Org(ctx)
+	err = s.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := insertCallback(ctx, tx, org, c); err != nil {
+			return err
+		}
+		return s.enqueueDial(ctx, tx, org, c, c.ScheduledAt.Time)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Callback]{Body: c, Location: op.Prefix + "/callbacks/" + c.ID}, nil
+}
+
+// callback is the record of a new one, or everything wrong with the request.
+func (s *Service) callback(ctx context.Context, b CallbackCreate) (Callback, error) {
+	who, _ := access.From(ctx)
+	now := s.Now()
+	c := Callback{ID: db.NewID("cbk"), ScheduledAt: db.At(now), Status: callbackScheduled, Attempts: []CallbackAttempt{}, MaxAttempts: 3,
+		Origin: "api", Reason: db.Null(b.Reason).Ptr(), OriginCallID: db.Null(b.OriginCallID).Ptr(), CreatedAt: db.At(now),
+		sandbox: who.Environment == access.Sandbox}
+	wrong := c.when(b, now)
+	if b.MaxAttempts != nil {
+		c.MaxAttempts = *b.MaxAttempts
+	}
+	if c.MaxAttempts < 1 || c.MaxAttempts > 10 {
+		wrong = append(wrong, op.Field("max_attempts", "out_of_range", "must be 1 to 10"))
+	}
+	if utf8.RuneCountInString(b.Reason) > 200 {
+		wrong = append(wrong, op.Field("reason", "too_long", "at most 200 characters"))
+	}
+	if b.OriginCallID != "" {
+		if _, err := s.find(ctx, b.OriginCallID); err != nil {
+			wrong = append(wrong, op.Field("origin_call_id", "not_found", "no such call"))
+		}
+	}
+	return s.callbackParties(ctx, c, b, wrong)
+}
+
+// callbackParties finds who is rung and which number is dialled and shown.
+func (s *Service) callbackParties(ctx context.Context, c Callback, b CallbackCreate, wrong []op.Violation) (Callback, error) {
+	who, _ := access.From(ctx)
+	p := Placement{Org: who.OrgID, UserID: b.UserID}
+	led, err := s.ledTo(ctx, &p, &CallCreate{FlowID: b.FlowID, QueueID: b.QueueID, UserID: b.UserID})
+	if err != nil {
+		return c, err
+	}
+	wrong = append(wrong, led...)
+	if p.UserID == "" && p.Lead == "" {
+		p.UserID = who.UserID
+	}
+	c.QueueID, c.FlowID = db.Null(b.QueueID).Ptr(), db.Null(b.FlowID).Ptr()
+	more, err := s.checkParties(ctx, &p, b.From)
+	if err != nil {
+		return c, err
+	}
+	c.UserID, c.from = db.Null(p.UserID).Ptr(), p.From
+	if wrong = append(wrong, more...); b.To == "" {
+		return c, refuse(append(wrong, op.Field("to", "required", "must be a number")))
+	}
+	if c.ToNumber, wrong, err = s.destination(ctx, "to", b.To, wrong); err != nil {
+		return c, err
+	}
+	return c, refuse(wrong)
+}
+
+// when reads the times.
+func (c *Callback) when(b CallbackCreate, now time.Time) (wrong []op.Violation) {
+	read := func(field, text string) (t time.Time) {
+		if text == "" {
+			return t
+		}
+		t, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			wrong = append(wrong, op.Field(field, "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z"))
+		}
+		return t
+	}
+	at, until := read("scheduled_at", b.ScheduledAt), read("window_end", b.WindowEnd)
+	if at.After(now) {
+		c.ScheduledAt = db.At(at)
+	}
+	if !at.IsZero() && now.Sub(at) > clocksDiffer {
+		wrong = append(wrong, op.Field("scheduled_at", "out_of_range", "is in the past; leave it out to call at once"))
+	}
+	if at.Sub(now) > farthest {
+		wrong = append(wrong, op.Field("scheduled_at", "out_of_range", "at most 90 days ahead"))
+	}
+	c.windowEnd = c.ScheduledAt.Add(window)
+	if !until.IsZero() {
+		c.windowEnd, c.WindowEnd = until, db.At(until).Ptr()
+		if !until.After(c.ScheduledAt.Time) {
+			wrong = append(wrong, op.Field("window_end", "out_of_range", "must be after scheduled_at"))
+		}
+	}
+	return wrong
+}
+
+// OneCallback names a callback.
+type OneCallback struct {
+	ID string `path:"id" maxLength:"40"`
+}
+
+// GetCallback returns one callback.
+func (s *Service) GetCallback(ctx context.Context, in *OneCallback) (*op.Out[Callback], error) {
+	c, err := getCallback(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(c)
+}
+
+// CancelCallback keeps a callback from being dialled, or dialled again; an attempt that runs is hung up.
+func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
+	org, running := access.Org(ctx), ""
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		c, err := getCallback(ctx, tx, org, in.ID)
+		if err != nil || c.Status == callbackCanceled {
+			return err
+		}
+		if c.Status == callbackCompleted || c.Status == callbackFailed {
+			return op.State("the callback is over", c.Status)
+		}
+		from := c.Status
+		running, c.Status = c.callID, callbackCanceled
+		if n := len(c.Attempts); running != "" && n > 0 {
+			c.Attempts[n-1].Result = callbackCanceled
+		}
+		if moved, err := c.move(ctx, tx, org, from, s.Now()); err != nil || !moved {
+			return firstOf(err, op.State("the callback changed at this moment; try again", from))
+		}
+		return s.cancelQueued(ctx, tx, org, c)
+	})
+	if err != nil || running == "" {
+		return err
+	}
+	if _, err := s.do(ctx, running, End{Reason: "callback canceled"}); !isState(err) {
+		return err
+	}
+	return nil // it ended by itself, or was not placed yet and finds itself canceled
+}
+
+func isState(err error) bool {
+	var e *op.Error
+	return errors.As(err, &e) && (e.Code == "invalid_state" || e.Code == "not_found")
+}
+
+// CallbacksIn asks for callbacks.
+type CallbacksIn struct {
+	Status  []string `query:"status" enum:"scheduled,dialing,waiting_agent,completed,retry_wait,failed,canceled"`
+	QueueID string   `query:"queue_id" maxLength:"40"`
+	UserID  string   `query:"user_id" maxLength:"40"`
+	op.Span
+	op.Paging
+}
+
+// Callbacks lists callbacks in the order of their times.
+func (s *Service) Callbacks(ctx context.Context, in *CallbacksIn) (*op.Out[op.Page[Callback]], error) {
+	since, until, err := in.Times()
+	if err != nil {
+		return nil, err
+	}
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filter := func() *db.Filter {
+		return db.Where(`SELECT `+callbackColumns+` FROM callbacks WHERE org_id = $1`, access.Org(ctx)).In("status", in.Status).
+			Equal("user_id", in.UserID).Equal("queue_id", in.QueueID).Between("scheduled_at", since, until)
+	}
+	all, err := s.queryCallbacks(ctx, filter().Page("scheduled_at", false, after.Int, after.ID, in.Limit))
+	if err != nil {
+		return nil, err
+	}
+	out := op.Paged(ctx, in.Paging, all, func(c Callback) op.Position { return op.Position{Int: c.ScheduledAt.UnixMicro(), ID: c.ID} })
+	return op.Counted(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
+}
+
+func (s *Service) queryCallbacks(ctx context.Context, f *db.Filter) ([]Callback, error) {
+	text, args := f.SQL()
+	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list callbacks: %w", err)
+	}
+	defer rows.Close()
+	all := []Callback{}
+	for rows.Next() {
+		c, err := scanCallback(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list callbacks: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}

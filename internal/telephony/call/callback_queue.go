@@ -1,0 +1,111 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+const callbackAwaits = "waiting_agent"
+
+// A QueueCallback is what has become of a callback that a queue dials when an agent is free. Origin is the call whose caller awaits it.
+type QueueCallback struct {
+	Org, QueueID, Origin string
+	Status               string
+	To, From             string // given when it is accepted, as is MaxAttempts
+	MaxAttempts          int
+	DialID               string // the call that is placed, while it is dialled
+	Result               string // of the attempt that is over; "" where none is
+	Took                 bool   // whether that attempt counts, as an agent was there
+	At                   time.Time
+}
+
+// KeepQueueCallback writes down how a callback of a queue stands. Where another callback dials the same number already, that is a
+// conflict (db.IsConflict).
+func (s *Service) KeepQueueCallback(ctx context.Context, tx db.Querier, x QueueCallback) error {
+	c, err := queueCallback(ctx, tx, x.Org, x.Origin)
+	var none *op.Error
+	if errors.As(err, &none) {
+		if x.To == "" {
+			return nil
+		}
+		return s.acceptQueueCallback(ctx, tx, x)
+	}
+	if err != nil {
+		return fmt.Errorf("find callback: %w", err)
+	}
+	from := c.Status
+	c.apply(x, db.At(s.Now()))
+	const text = `UPDATE callbacks SET queue_id = $3, scheduled_at = $4 WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, text, x.Org, c.ID, x.QueueID, c.ScheduledAt); err != nil {
+		return fmt.Errorf("write callback: %w", err)
+	}
+	_, err = c.move(ctx, tx, x.Org, from, s.Now())
+	return err
+}
+
+// apply makes a callback what has become of it.
+func (c *Callback) apply(x QueueCallback, now db.Time) {
+	if last := len(c.Attempts) - 1; x.Result != "" && last >= 0 && c.Attempts[last].Result == callbackDialing {
+		c.Attempts[last].Result = x.Result
+		if !x.Took { // nobody was called
+			c.Attempts = c.Attempts[:last]
+		}
+	}
+	c.Status, c.callID = x.Status, ""
+	switch x.Status {
+	case callbackDialing:
+		c.callID = x.DialID
+		c.Attempts = append(c.Attempts, CallbackAttempt{At: now, CallID: x.DialID, Result: callbackDialing})
+	case callbackRetry:
+		c.ScheduledAt = db.At(x.At)
+	}
+}
+
+func (s *Service) acceptQueueCallback(ctx context.Context, tx db.Querier, x QueueCallback) error {
+	now := s.Now()
+	from, err := get(ctx, tx, x.Org, x.Origin)
+	if err != nil {
+		return fmt.Errorf("find call that asks for a callback: %w", err)
+	}
+	nobody := ""
+	c := Callback{ID: db.NewID("cbk"), ToNumber: x.To, UserID: &nobody, ScheduledAt: db.At(now), Status: callbackAwaits, MaxAttempts: x.MaxAttempts,
+		Origin: "queue", OriginCallID: &x.Origin, CreatedAt: db.At(now), from: x.From, windowEnd: now.Add(window), sandbox: from.Sandbox}
+	if err := insertCallback(ctx, tx, x.Org, c); err != nil {
+		return err
+	}
+	const text = `UPDATE callbacks SET queue_id = $3 WHERE org_id = $1 AND id = $2`
+	_, err = tx.Exec(ctx, text, x.Org, c.ID, x.QueueID)
+	return err
+}
+
+func queueCallback(ctx context.Context, q db.Querier, org, origin string) (Callback, error) {
+	c, err := scanCallback(q.QueryRow(ctx, `SELECT `+callbackColumns+` FROM callbacks WHERE org_id = $1 AND origin_call_id = $2 AND origin = 'queue'
+		AND finished_at IS NULL ORDER BY id DESC LIMIT 1`, org, origin))
+	if db.IsNone(err) {
+		return c, op.NotFound("callback")
+	}
+	return c, err
+}
+
+// QueueDial is the call to place for a callback of a queue: its agent is rung first.
+func (s *Service) QueueDial(ctx context.Context, org, origin, callID, agent string) (Placement, error) {
+	c, err := queueCallback(ctx, s.DB.Read(ctx), org, origin)
+	if err != nil {
+		return Placement{}, fmt.Errorf("find callback: %w", err)
+	}
+	return Placement{Org: org, ID: callID, Sandbox: c.sandbox, Source: "callback", UserID: agent, To: c.ToNumber, From: c.from,
+		MaxDuration: longestCall * time.Second, Record: "default", Machine: "off", Reason: text(c.Reason)}, nil
+}
+
+// cancelQueued takes whoever awaits a canceled callback out of line.
+func (s *Service) cancelQueued(ctx context.Context, tx db.Querier, org string, c Callback) error {
+	if c.QueueID == nil || c.OriginCallID == nil || s.OnCallbackCanceled == nil {
+		return nil
+	}
+	return s.OnCallbackCanceled(ctx, tx, org, *c.OriginCallID)
+}

@@ -1,0 +1,104 @@
+package call
+
+import (
+	"context"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+// An OfferedAgent is an agent who was rung for a caller of a queue.
+type OfferedAgent struct {
+	AgentID     string  `json:"agent_id"`
+	OfferedAt   db.Time `json:"offered_at"`
+	RingSeconds int     `json:"ring_seconds"`
+	Result      string  `json:"result" enum:"answered,no_answer,rejected,canceled"`
+	WrapUp      int     `json:"-"` // seconds
+}
+
+// A QueueWait is what the caller of a call in progress did in queues so far.
+type QueueWait struct {
+	Seconds int
+	Entry   *event.QueueEntry // nil: they do not wait now
+}
+
+// waits adds to calls in progress how long their callers have waited in queues, and where they wait.
+func (s *Service) waits(ctx context.Context, org string, calls []Call) error {
+	var ids []string
+	for _, c := range calls {
+		if c.QueueID != nil && c.EndedAt == nil {
+			ids = append(ids, c.ID)
+		}
+	}
+	if len(ids) == 0 || s.Waits == nil {
+		return nil
+	}
+	found, err := s.Waits(ctx, s.DB.Read(ctx), org, ids)
+	if err != nil {
+		return err
+	}
+	for i := range calls {
+		if w, ok := found[calls[i].ID]; ok {
+			calls[i].QueueSeconds, calls[i].QueueEntry = w.Seconds, w.Entry
+		}
+	}
+	return nil
+}
+
+// waited adds to what is told of an answered call how its caller came to be in a queue.
+func (s *Service) waited(ctx context.Context, tx db.Querier, org, queue string, e event.CallAnswered) (event.CallAnswered, error) {
+	if queue == "" || s.Waits == nil {
+		return e, nil
+	}
+	found, err := s.Waits(ctx, tx, org, []string{e.CallID})
+	e.QueueID, e.QueueSeconds = &queue, found[e.CallID].Seconds
+	return e, err
+}
+
+// offers is how many agents were rung for the caller of a queue; what is known otherwise where there was none.
+func (s *Service) offers(ctx context.Context, tx db.Querier, org string, c Call, otherwise int) (int, error) {
+	if c.QueueID == nil || s.Offered == nil {
+		return otherwise, nil
+	}
+	found, err := s.Offered(ctx, tx, org, []string{c.ID})
+	return len(found[c.ID]), err
+}
+
+// queued adds to records what queues know of their calls: the names of queues, and whom the callers were offered to.
+func (s *Service) queued(ctx context.Context, org string, records []CDR) error {
+	var calls, queues []string
+	for _, r := range records {
+		if r.Queue != nil {
+			calls, queues = append(calls, r.CallID), append(queues, r.Queue.ID)
+		}
+	}
+	if len(calls) == 0 || s.Offered == nil {
+		return nil
+	}
+	offered, err := s.Offered(ctx, s.DB.Read(ctx), org, calls)
+	if err != nil {
+		return err
+	}
+	names, err := s.QueueNames(ctx, s.DB.Read(ctx), org, queues)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		r := &records[i]
+		if r.Queue != nil {
+			r.Queue.Name = names[r.Queue.ID]
+			r.AgentsOffered = append(r.AgentsOffered, offered[r.CallID]...)
+			for _, o := range offered[r.CallID] {
+				r.WrapUpSeconds += o.WrapUp
+			}
+		}
+	}
+	return nil
+}
+
+// Waited notes in a call's record how long its caller waited in queues.
+func (s *Service) Waited(ctx context.Context, tx db.Querier, org, id string, seconds int) error {
+	const text = `UPDATE calls SET queue_seconds = $3 WHERE org_id = $1 AND id = $2`
+	_, err := tx.Exec(ctx, text, org, id, seconds)
+	return err
+}

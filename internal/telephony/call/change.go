@@ -1,0 +1,178 @@
+package call
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+// Change writes what has changed in a call in progress, with its events, in one transaction. A change whose revision is not
+// higher than what is written already, or that comes after the end, does nothing.
+func (s *Service) Change(ctx context.Context, c Change) error {
+	return changeWritten(c.ID, s.DB.Swift(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }))
+}
+
+// ChangeLater is Change for what nobody waits for: what is written afterwards comes after it, and wait returns when it is written.
+func (s *Service) ChangeLater(ctx context.Context, c Change) (wait func() error) {
+	if wait, ok := s.beginnings.join(c); ok {
+		id := c.ID
+		return func() error { return changeWritten(id, wait()) }
+	}
+	written, id := s.DB.Later(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }), c.ID
+	return func() error { return changeWritten(id, written()) }
+}
+
+func changeWritten(id string, err error) error {
+	if err != nil {
+		return fmt.Errorf("change call %s: %w", id, err)
+	}
+	return nil
+}
+
+func (s *Service) change(ctx context.Context, tx db.Querier, c Change) error {
+	if c.Done != nil {
+		db.OnCommit(tx, c.Done)
+	}
+	queue, newer, err := updateState(ctx, tx, c)
+	if err != nil || !newer {
+		return err
+	}
+	return s.changed(ctx, tx, c, queue)
+}
+
+// changed writes what hangs on the row; queue is the one the call is in, or was in last.
+func (s *Service) changed(ctx context.Context, tx db.Querier, c Change, queue string) error {
+	if err := writeLegs(ctx, tx, c.Org, c.ID, c.Legs); err != nil {
+		return err
+	}
+	if len(c.Legs) > 0 {
+		s.touch(tx, c.Org, c.ID)
+	}
+	if err := writeMonitors(ctx, tx, c.Org, c.ID, c.Monitors); err != nil {
+		return err
+	}
+	if err := s.writeRecordings(ctx, tx, c); err != nil {
+		return err
+	}
+	if err := s.keepDialogs(ctx, tx, c); err != nil {
+		return err
+	}
+	for _, e := range c.Events {
+		if err := s.publish(ctx, tx, c, queue, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) publish(ctx context.Context, tx db.Querier, c Change, queue string, e event.Payload) (err error) {
+	a, answered := e.(event.CallAnswered)
+	if answered {
+		if e, err = s.waited(ctx, tx, c.Org, queue, a); err != nil {
+			return err
+		}
+	}
+	if err := s.Outbox.Publish(ctx, tx, c.Org, e); err != nil || !answered || s.OnAnswer == nil {
+		return err
+	}
+	return s.OnAnswer(ctx, tx, c.Org, c.ID)
+}
+
+// updateState reports whether the change was newer than what the row had, and the queue in the row.
+func updateState(ctx context.Context, tx db.Querier, c Change) (queue string, newer bool, err error) {
+	const q = `UPDATE calls SET revision = $3, ` + stateColumns + `, status = $19, stage = $20, hold_seconds = $21, held_since = $22,
+			recording_state = $23, ring_seconds = $24
+		WHERE org_id = $1 AND id = $2 AND revision < $3 AND ended_at IS NULL RETURNING queue_id`
+	args := append([]any{c.Org, c.ID, c.Revision}, stateArgs(c.Row)...)
+	args = append(args, string(c.Row.Status), c.Row.Stage, seconds(c.Row.Hold), db.At(c.Row.HeldSince), c.Row.recordingState(), seconds(c.Row.Ring))
+	var in db.Null
+	err = tx.QueryRow(ctx, q, args...).Scan(&in)
+	if db.IsNone(err) {
+		return "", false, nil
+	}
+	return string(in), err == nil, err
+}
+
+// stateColumns are set from stateArgs, which begin with $4.
+const stateColumns = `ringing_at = COALESCE($4, ringing_at), answered_at = $5, muted = $6, answered_by = $7, agent_id = $8,
+	agent_name = $9, agent_extension = $10, user_id = COALESCE($11, user_id), device_id = COALESCE($12, device_id),
+	trunk_id = COALESCE($13, trunk_id), transfer = $14, transferred_to = $15, machine = $16, recording_id = COALESCE($17, recording_id),
+	consent = COALESCE($18, consent)`
+
+func stateArgs(x State) []any {
+	var transfer any
+	if x.Transfer != nil {
+		transfer = db.AsJSON(x.Transfer)
+	}
+	var machine any
+	if x.Machine != nil {
+		machine = *x.Machine
+	}
+	return []any{db.At(x.RingingAt), db.At(x.AnsweredAt), x.Muted, db.Null(x.AnsweredBy), db.Null(x.Agent.UserID),
+		db.Null(x.Agent.Name), db.Null(x.Agent.Extension), db.Null(x.UserID), db.Null(x.DeviceID), db.Null(x.TrunkID), transfer,
+		db.Null(x.TransferredTo), machine, db.Null(x.RecordingID), db.Null(x.Consent)}
+}
+
+func (x State) recordingState() string {
+	if x.Recording == "" {
+		return "off"
+	}
+	return x.Recording
+}
+
+// writeMonitors writes the supervisors on a call by their ids.
+func writeMonitors(ctx context.Context, tx db.Querier, org, callID string, all []MonitorState) error {
+	const q = `INSERT INTO monitors (org_id, id, call_id, supervisor_id, mode, status, started_at, ended_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		ON CONFLICT (org_id, id) DO UPDATE SET mode = excluded.mode, status = excluded.status, ended_at = excluded.ended_at`
+	for _, m := range all {
+		_, err := tx.Exec(ctx, q, org, m.ID, callID, m.SupervisorID, m.Mode, m.Status, db.At(m.StartedAt), db.At(m.EndedAt))
+		if err != nil {
+			return fmt.Errorf("write monitor %s: %w", m.ID, err)
+		}
+	}
+	return nil
+}
+
+func endMonitors(ctx context.Context, tx db.Querier, e Ended) error {
+	const q = `UPDATE monitors SET status = 'ended', ended_at = $3 WHERE org_id = $1 AND call_id = $2 AND ended_at IS NULL`
+	_, err := tx.Exec(ctx, q, e.Org, e.ID, db.At(e.At))
+	return err
+}
+
+// writeRecordings begins recordings, and keeps what has changed in those that run.
+func (s *Service) writeRecordings(ctx context.Context, tx db.Querier, c Change) error {
+	for _, r := range c.Recordings {
+		if r.New != nil {
+			if err := s.insertRecording(ctx, tx, c.Org, c.ID, *r.New, c.At); err != nil {
+				return err
+			}
+			if r.Status == "recording" && len(r.Pauses) == 0 {
+				continue // as it was inserted
+			}
+		}
+		if err := updateRecording(ctx, tx, c, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func updateRecording(ctx context.Context, tx db.Querier, c Change, r RecordingFact) error {
+	var ended db.Time
+	if r.Status == "processing" {
+		ended = db.At(c.At)
+	}
+	pauses := r.Pauses
+	if pauses == nil {
+		pauses = []Pause{}
+	}
+	const q = `UPDATE recordings SET status = $3, pauses = $4, ended_at = $5
+		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused')`
+	if _, err := tx.Exec(ctx, q, c.Org, r.ID, r.Status, db.AsJSON(pauses), ended); err != nil {
+		return fmt.Errorf("write recording %s: %w", r.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// actionTime is how long the other side has to confirm an action.
+const actionTime = 5 * time.Second
+
+// AfterEnd is what can still be done with a call that has ended.
+var AfterEnd = []string{"note", "tag"}
+
+// Live names a call to act on.
+type Live struct {
+	ID     string `path:"id" maxLength:"40"`
+	Prefer string `header:"Prefer" maxLength:"200" doc:"respond-async: answer 202 at once, the outcome follows on the event stream (RFC 7240)"`
+}
+
+// later tells whether the answer is not waited for.
+func (l Live) later() bool { return prefersAsync(l.Prefer) }
+
+// under is the work that goes on after its request was answered.
+type under struct {
+	running sync.WaitGroup
+	mu      sync.Mutex // guards closed
+	closed  bool
+}
+
+// start runs f unless the room has been closed.
+func (u *under) start(f func()) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return false
+	}
+	u.running.Go(f)
+	return true
+}
+
+// Close waits for actions that were accepted and are not confirmed yet, at most actionTime.
+func (s *Service) Close() {
+	s.under.mu.Lock()
+	s.under.closed = true
+	s.under.mu.Unlock()
+	s.under.running.Wait()
+}
+
+// act has the switch carry out a command and answers with the call after it.
+func (s *Service) act(ctx context.Context, in Live, c Command) (*op.Out[Call], error) {
+	before, err := s.inProgress(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if in.later() {
+		return s.actLater(ctx, before, c)
+	}
+	if _, err := s.do(ctx, in.ID, c); err != nil {
+		return nil, err
+	}
+	return s.after(ctx, in.ID)
+}
+
+// actLater answers before the command is confirmed.
+func (s *Service) actLater(ctx context.Context, before Call, c Command) (*op.Out[Call], error) {
+	err := s.accept(ctx, before.ID, func(ctx context.Context) error {
+		_, err := s.do(ctx, before.ID, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Call]{Status: 202, Body: before}, nil
+}
+
+func (s *Service) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Log
+}
+
+// do gives the switch a command, and five seconds.
+func (s *Service) do(ctx context.Context, id string, c Command) (Result, error) {
+	if s.Switch == nil {
+		return Result{}, op.Unavailable("draining", "this server carries no calls", "2")
+	}
+	limited, cancel := context.WithTimeout(ctx, actionTime)
+	defer cancel()
+	r, err := s.Switch.Do(limited, access.Org(ctx), id, c)
+	var e *op.Error
+	switch {
+	case err == nil:
+		return r, nil
+	case errors.As(err, &e) && e.Code == "not_found" && e.Detail == op.NotFound("call in progress").Detail:
+		return r, s.gone(ctx, id)
+	case errors.As(err, &e):
+		return r, e
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return r, op.Fail("action_timeout", "the other side has not confirmed in 5 seconds; read the call to see what happened")
+	}
+	return r, err
+}
+
+// gone says why a call that was in progress is not known to the switch.
+func (s *Service) gone(ctx context.Context, id string) error {
+	if _, err := s.inProgress(ctx, id); err != nil {
+		return err
+	}
+	return op.State("no server carries this call at the moment", "unknown", AfterEnd...)
+}
+
+// inProgress returns a call of the caller's organisation that can be acted on.
+func (s *Service) inProgress(ctx context.Context, id string) (Call, error) {
+	c, err := s.find(ctx, id)
+	if err != nil {
+		return c, err
+	}
+	if c.Status.Final() {
+		return c, op.State("the call has ended", string(c.Status), AfterEnd...)
+	}
+	return c, nil
+}
+
+// find returns a call of the caller's organisation.
+func (s *Service) find(ctx context.Context, id string) (Call, error) {
+	c, err := get(ctx, s.DB.Read(ctx), access.Org(ctx), id)
+	if db.IsNone(err) {
+		return c, op.NotFound("call")
+	}
+	s.address(&c)
+	return c, err
+}
+
+// after is the call as it is now, with its legs.
+func (s *Service) after(ctx context.Context, id string) (*op.Out[Call], error) {
+	c, err := s.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	one := []Call{c}
+	if err := legsOf(ctx, s.DB.Read(ctx), access.Org(ctx), one); err != nil {
+		return nil, err
+	}
+	if err := s.waits(ctx, access.Org(ctx), one); err != nil {
+		return nil, err
+	}
+	return op.OK(one[0])
+}

@@ -1,0 +1,212 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// A Suspended call was in progress when its node stopped, and left what is needed to carry it on.
+type Suspended struct {
+	New        New
+	State      State
+	Legs       []LegState
+	Monitors   []MonitorState
+	Recordings []Open // those that still ran
+	Dialogs    json.RawMessage
+	Revision   int
+}
+
+// Open is a recording that was being made.
+type Open struct {
+	ID        string
+	Name      string // in the blob store
+	Status    string // recording or paused
+	StartedAt time.Time
+	Pauses    []Pause // the last one lasts where Status is paused
+}
+
+// keepDialogs writes what a restart needs: the dialogs where they are given, the state always where there are dialogs.
+func (s *Service) keepDialogs(ctx context.Context, tx db.Querier, c Change) error {
+	if c.Dialogs == nil && c.Fleeting {
+		return nil
+	}
+	if c.Dialogs == nil {
+		const q = `UPDATE call_dialogs SET state = $3 WHERE org_id = $1 AND call_id = $2`
+		_, err := tx.Exec(ctx, q, c.Org, c.ID, db.AsJSON(c.Row))
+		return err
+	}
+	const q = `INSERT INTO call_dialogs (org_id, call_id, node, state, dialogs) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (org_id, call_id) DO UPDATE SET state = excluded.state, dialogs = excluded.dialogs`
+	if _, err := tx.Exec(ctx, q, c.Org, c.ID, s.Node, db.AsJSON(c.Row), string(c.Dialogs)); err != nil {
+		return fmt.Errorf("keep dialogs: %w", err)
+	}
+	return nil
+}
+
+func dropDialogs(ctx context.Context, tx db.Querier, org, callID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM call_dialogs WHERE org_id = $1 AND call_id = $2`, org, callID)
+	return err
+}
+
+// Dialogs lists the calls of this node that are in progress, according to the database, and can be carried on. It is for a
+// start, before the first call arrives; what it lists and is not carried on is to be closed by Recover.
+func (s *Service) Dialogs(ctx context.Context) ([]Suspended, error) {
+	all, err := s.suspended(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list calls to carry on: %w", err)
+	}
+	for i := range all {
+		if err := s.complete(ctx, &all[i]); err != nil {
+			return nil, fmt.Errorf("read call %s to carry on: %w", all[i].New.ID, err)
+		}
+	}
+	return all, nil
+}
+
+func (s *Service) suspended(ctx context.Context) ([]Suspended, error) {
+	// tenant: recovery of everything this node held
+	const q = `SELECT c.org_id, c.id, c.direction, c.source, c.from_number, c.from_name, c.to_number, c.number_id, c.device_id,
+			c.trunk_id, c.user_id, c.sandbox, c.started_at, c.metadata, c.client_reference, c.revision, d.state, d.dialogs
+		FROM call_dialogs d JOIN calls c ON c.org_id = d.org_id AND c.id = d.call_id
+		WHERE d.node = $1 AND c.ended_at IS NULL ORDER BY c.id`
+	rows, err := s.DB.Read(ctx).Query(ctx, q, s.Node)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Suspended
+	for rows.Next() {
+		x, err := scanSuspended(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, rows.Err()
+}
+
+func scanSuspended(r row) (x Suspended, err error) {
+	var fromName, numberID, deviceID, trunkID, userID, reference db.Null
+	var started db.Time
+	var metadata db.JSON[map[string]string]
+	var state db.JSON[State]
+	var dialogs string
+	n := &x.New
+	err = r.Scan(&n.Org, &n.ID, &n.Direction, &n.Source, &n.From, &fromName, &n.To, &numberID, &deviceID, &trunkID, &userID,
+		&n.Sandbox, &started, &metadata, &reference, &x.Revision, &state, &dialogs)
+	n.FromName, n.NumberID, n.DeviceID, n.TrunkID = string(fromName), string(numberID), string(deviceID), string(trunkID)
+	n.UserID, n.Reference, n.StartedAt, n.Metadata = string(userID), string(reference), started.Time, metadata.V
+	x.State, x.Dialogs = state.V, json.RawMessage(dialogs)
+	return x, err
+}
+
+// complete reads the legs, supervisors and recordings of a call to carry on.
+func (s *Service) complete(ctx context.Context, x *Suspended) (err error) {
+	q := s.DB.Read(ctx)
+	if x.Legs, err = legStates(ctx, q, x.New.Org, x.New.ID); err != nil {
+		return err
+	}
+	for _, l := range x.Legs {
+		if l.Role == "caller" {
+			x.New.CallerLeg, x.New.CallerSIP, x.New.CallerDev, x.New.CallerUser = l.ID, l.SIPCallID, l.DeviceID, l.UserID
+			break
+		}
+	}
+	if x.Monitors, err = monitorStates(ctx, q, x.New.Org, x.New.ID); err != nil {
+		return err
+	}
+	x.Recordings, err = openOf(ctx, q, x.New.Org, x.New.ID)
+	return err
+}
+
+func legStates(ctx context.Context, q db.Querier, org, callID string) ([]LegState, error) {
+	const text = `SELECT ` + legColumns + ` FROM legs WHERE org_id = $1 AND call_id = $2 ORDER BY id`
+	rows, err := q.Query(ctx, text, org, callID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []LegState
+	for rows.Next() {
+		_, l, err := scanLeg(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l.state())
+	}
+	return all, rows.Err()
+}
+
+// state is the leg as the switch knows it.
+func (l Leg) state() LegState {
+	x := LegState{ID: l.ID, Role: l.Role, UserID: text(l.UserID), DeviceID: text(l.DeviceID), TrunkID: text(l.TrunkID), Number: l.Number,
+		Status: l.Status, Codec: text(l.Codec), SRTP: l.SRTP, HeldBy: text(l.HeldBy), SIPCallID: l.SIPCallID, StartedAt: l.StartedAt.Time,
+		EndReason: text(l.EndReason)}
+	if l.AnsweredAt != nil {
+		x.AnsweredAt = l.AnsweredAt.Time
+	}
+	if l.EndedAt != nil {
+		x.EndedAt = l.EndedAt.Time
+	}
+	if l.SIPStatus != nil {
+		x.SIPStatus = *l.SIPStatus
+	}
+	if l.quality != "" {
+		x.Quality = json.RawMessage(l.quality)
+	}
+	return x
+}
+
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
+}
+
+func monitorStates(ctx context.Context, q db.Querier, org, callID string) ([]MonitorState, error) {
+	const text = `SELECT id, supervisor_id, mode, status, started_at, ended_at FROM monitors
+		WHERE org_id = $1 AND call_id = $2 ORDER BY id`
+	rows, err := q.Query(ctx, text, org, callID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []MonitorState
+	for rows.Next() {
+		var m MonitorState
+		var started, ended db.Time
+		if err := rows.Scan(&m.ID, &m.SupervisorID, &m.Mode, &m.Status, &started, &ended); err != nil {
+			return nil, err
+		}
+		m.StartedAt, m.EndedAt = started.Time, ended.Time
+		all = append(all, m)
+	}
+	return all, rows.Err()
+}
+
+func openOf(ctx context.Context, q db.Querier, org, callID string) ([]Open, error) {
+	const text = `SELECT id, blob, status, started_at, pauses FROM recordings
+		WHERE org_id = $1 AND call_id = $2 AND status IN ('recording', 'paused') ORDER BY id`
+	rows, err := q.Query(ctx, text, org, callID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Open
+	for rows.Next() {
+		var o Open
+		var started db.Time
+		var pauses db.JSON[[]Pause]
+		if err := rows.Scan(&o.ID, &o.Name, &o.Status, &started, &pauses); err != nil {
+			return nil, err
+		}
+		o.StartedAt, o.Pauses = started.Time, pauses.V
+		all = append(all, o)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,258 @@
+package call
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+)
+
+// exportBatch is how many records are read at once, and written before progress is told.
+const exportBatch = 1000
+
+type exportRef struct {
+	ID string `json:"id"`
+}
+
+// HandleExports registers what writes exports, and deletes their files when their time is over.
+func (s *Service) HandleExports(r *job.Runner) {
+	r.Handle(exportKind, s.runExport)
+	r.Handle(expireKind, s.expireExport)
+}
+
+// errErased says that records were erased while they were exported: the file is written again.
+var errErased = errors.New("records were erased meanwhile")
+
+// runExport writes the file from its beginning: it appears whole, or not at all.
+func (s *Service) runExport(ctx context.Context, j job.Job) error {
+	var ref exportRef
+	if err := j.Bind(&ref); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	e, err := getExport(ctx, s.DB.Read(ctx), j.Org, ref.ID)
+	if db.IsNone(err) || err == nil && e.Status != "queued" && e.Status != "running" {
+		return nil
+	}
+	if err == nil {
+		err = s.writeExport(ctx, &e)
+	}
+	switch {
+	case err == nil, !j.Last():
+		return err
+	case e.ID == "":
+		return err
+	}
+	s.log().Warn("export failed", "export", e.ID, "org", e.org, "err", err)
+	why := "the records could not be written; try again"
+	e.Status, e.Error, e.FinishedAt = "failed", &why, db.At(s.Now())
+	if err := s.Files.Delete(ctx, e.blob()); err != nil {
+		return err
+	}
+	return s.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, e) })
+}
+
+func (s *Service) writeExport(ctx context.Context, e *Export) error {
+	if err := s.beginExport(ctx, e); err != nil {
+		return err
+	}
+	path, err := s.Files.Path(e.blob())
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	part := path + ".part"
+	if err := s.fill(ctx, e, part); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	if err := os.Rename(part, path); err != nil {
+		return err
+	}
+	return s.finishExport(ctx, e)
+}
+
+// beginExport counts the records.
+func (s *Service) beginExport(ctx context.Context, e *Export) error {
+	f, err := e.records(`SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
+	if err != nil {
+		return err
+	}
+	n, err := f.Count(ctx, s.DB.Read(ctx))
+	if err != nil {
+		return fmt.Errorf("count records to export: %w", err)
+	}
+	e.Status, e.RecordsTotal, e.RecordsDone, e.StartedAt = "running", int64(n), 0, db.At(s.Now())
+	return s.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, *e) })
+}
+
+// records narrows a statement to what is exported.
+func (e Export) records(statement string) (*db.Filter, error) {
+	n := e.Filters
+	f := db.Where(statement, e.org).Equal("disposition", n.Disposition).Equal("missed_reason", n.MissedReason).Equal("hangup_by", n.HangupBy).
+		Between("ended_at", e.Since, e.Until)
+	return f, n.filters().apply(f, "ended_at")
+}
+
+// fill writes the records to a file, in the order in which the calls ended.
+func (s *Service) fill(ctx context.Context, e *Export, path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	buffer := bufio.NewWriterSize(file, 1<<16)
+	rows, err := newRowWriter(buffer, e.Format, e.Columns)
+	if err != nil {
+		return err
+	}
+	if err := s.copyRecords(ctx, e, rows); err != nil {
+		return err
+	}
+	if err := errors.Join(rows.flush(), buffer.Flush(), file.Sync()); err != nil {
+		return fmt.Errorf("write export: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil {
+		e.SizeBytes = info.Size()
+	}
+	return err
+}
+
+func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) error {
+	var after db.Time
+	for id := ""; ; {
+		f, err := e.records(`SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
+		if err != nil {
+			return err
+		}
+		some, err := query(ctx, s.DB.Read(ctx), f.Page("ended_at", false, after, id, exportBatch-1))
+		if err != nil {
+			return err
+		}
+		if err := s.writeRecords(ctx, e.org, some, rows); err != nil {
+			return err
+		}
+		if n := len(some); n > 0 {
+			after, id = *some[n-1].EndedAt, some[n-1].ID
+		}
+		e.RecordsDone += int64(len(some))
+		if len(some) < exportBatch {
+			return nil
+		}
+		if err := s.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, *e) }); err != nil {
+			return err
+		}
+	}
+}
+
+// writeRecords writes the records of calls, with what queues know of them.
+func (s *Service) writeRecords(ctx context.Context, org string, some []Call, rows rowWriter) error {
+	records := make([]CDR, len(some))
+	for i, c := range some {
+		s.address(&c)
+		records[i] = c.record()
+	}
+	if err := s.queued(ctx, org, records); err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := rows.write(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishExport makes the file known, and has it deleted when its time is over.
+func (s *Service) finishExport(ctx context.Context, e *Export) error {
+	e.Status, e.FinishedAt, e.ExpiresAt, e.RecordsTotal = "ready", db.At(s.Now()), db.At(s.Now().Add(exportLife)), e.RecordsDone
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		if err := updateExport(ctx, tx, *e); err != nil {
+			return err
+		}
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: ExportQueue, Kind: expireKind, Args: exportRef{e.ID}, RunAt: e.ExpiresAt.Time})
+	})
+}
+
+// expireExport deletes the file of an export whose time is over.
+func (s *Service) expireExport(ctx context.Context, j job.Job) error {
+	var ref exportRef
+	if err := j.Bind(&ref); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	e, err := s.export(ctx, j.Org, ref.ID)
+	if err != nil {
+		return err
+	}
+	if e.Status != "expired" {
+		return nil
+	}
+	if err := s.Files.Delete(ctx, e.blob()); err != nil {
+		return fmt.Errorf("delete export %s: %w", e.ID, err)
+	}
+	return s.write(ctx, `UPDATE cdr_exports SET status = 'expired' WHERE org_id = $1 AND id = $2`, e.org, e.ID)
+}
+
+// DropExports has the files of an organisation deleted, and those being written begun again: they may hold what was erased.
+func (s *Service) DropExports(ctx context.Context, tx db.Querier, org string) error {
+	const running = `UPDATE cdr_exports SET revision = revision + 1 WHERE org_id = $1 AND status IN ('queued', 'running')`
+	if _, err := tx.Exec(ctx, running, org); err != nil {
+		return fmt.Errorf("begin exports again: %w", err)
+	}
+	const ready = `UPDATE cdr_exports SET expires_at = $2 WHERE org_id = $1 AND status = 'ready' AND expires_at > $2 RETURNING id`
+	rows, err := tx.Query(ctx, ready, org, db.At(s.Now()))
+	if err != nil {
+		return fmt.Errorf("end exports: %w", err)
+	}
+	defer rows.Close()
+	var specs []job.Spec
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		specs = append(specs, job.Spec{Org: org, Queue: ExportQueue, Kind: expireKind, Args: exportRef{id}})
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil || len(specs) == 0 {
+		return err
+	}
+	return s.Jobs.Enqueue(ctx, tx, specs...)
+}
+
+func insertExport(ctx context.Context, tx db.Querier, e Export) error {
+	const q = `INSERT INTO cdr_exports (org_id, id, status, ask, total, done, size_bytes, revision, created_at) VALUES ($1, $2, $3, $4, 0, 0, 0, 0, $5)`
+	ask := keptAsk{Format: e.Format, Since: e.Since, Until: e.Until, Filters: e.Filters, Columns: e.Columns}
+	_, err := tx.Exec(ctx, q, e.org, e.ID, e.Status, db.AsJSON(ask), e.CreatedAt)
+	return err
+}
+
+// updateExport writes how far an export is, unless records were erased since it was begun.
+func updateExport(ctx context.Context, tx db.Querier, e Export) error {
+	const q = `UPDATE cdr_exports SET status = $3, total = $4, done = $5, size_bytes = $6, error = $7, started_at = $8, finished_at = $9, expires_at = $10
+		WHERE org_id = $1 AND id = $2 AND revision = $11`
+	r, err := tx.Exec(ctx, q, e.org, e.ID, e.Status, e.RecordsTotal, e.RecordsDone, e.SizeBytes, e.Error, e.StartedAt, e.FinishedAt, e.ExpiresAt, e.revision)
+	if err != nil {
+		return fmt.Errorf("write export %s: %w", e.ID, err)
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, &job.Retry{Free: true, Cause: errErased})
+	}
+	return nil
+}
+
+func getExport(ctx context.Context, q db.Querier, org, id string) (Export, error) {
+	const text = `SELECT org_id, id, status, ask, total, done, size_bytes, revision, error, created_at, started_at, finished_at, expires_at
+		FROM cdr_exports WHERE org_id = $1 AND id = $2`
+	var e Export
+	var ask db.JSON[keptAsk]
+	err := q.QueryRow(ctx, text, org, id).Scan(&e.org, &e.ID, &e.Status, &ask, &e.RecordsTotal, &e.RecordsDone, &e.SizeBytes, &e.revision, &e.Error,
+		&e.CreatedAt, &e.StartedAt, &e.FinishedAt, &e.ExpiresAt)
+	e.Format, e.Since, e.Until, e.Filters, e.Columns = ask.V.Format, ask.V.Since, ask.V.Until, ask.V.Filters, append([]string{}, ask.V.Columns...)
+	return e, err
+}

@@ -1,0 +1,177 @@
+package call_test
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op/optest"
+	"soniq/internal/telephony/call"
+)
+
+// exports has exports written.
+func (o *office) exports() *job.Runner {
+	o.t.Helper()
+	r := &job.Runner{DB: o.calls.DB, Queue: o.calls.Jobs, Name: call.ExportQueue, Node: "node_a", Log: slog.New(slog.DiscardHandler),
+		Options: job.Options{Workers: 2, PerLane: 1, Timeout: time.Minute}}
+	o.calls.HandleExports(r)
+	o.must(r.Start(context.Background()))
+	o.t.Cleanup(func() { r.Stop(context.Background()) })
+	return r
+}
+
+// exported waits until an export is in a state.
+func (o *office) exported(id, status string) *optest.Answer {
+	o.t.Helper()
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(30*time.Second)
+	defer tick.Stop()
+	for {
+		a := o.do("GET", "/cdr/exports/"+id, nil).Want(200)
+		if a.Text("status") == status {
+			return a
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			o.t.Fatalf("the export is not %s: %s", status, a.Bytes)
+		}
+	}
+}
+
+// file fetches the file of an export by its signed address.
+func (o *office) file(a *optest.Answer) *optest.Answer {
+	o.t.Helper()
+	_, path, _ := strings.Cut(a.Text("url"), "/api/v1")
+	return o.api.Do(optest.Admin("org_other"), "GET", path, nil) // the signature says whose it is
+}
+
+// ended are calls that are over.
+func (o *office) ended(n int) {
+	o.t.Helper()
+	for i := range n {
+		c := call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: fmt.Sprintf("+1202555%04d", i), FromName: "=1+1",
+			To: "+12025550143", StartedAt: o.at, CallerSIP: db.NewID("sip")}
+		o.must(o.calls.Begin(context.Background(), c))
+		o.must(o.calls.End(context.Background(), call.Ended{New: c, At: o.at.Add(time.Duration(i) * time.Second), Outcome: call.Outcome{Reason: "caller_hangup"}}))
+	}
+}
+
+func TestRecordsAreExportedToAFile(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, _ := desk(t, d)
+		o.ended(1203)
+		ask := func(more map[string]any) string {
+			body := map[string]any{"since": o.at.Format(time.RFC3339), "until": "2999-01-01", "format": "csv"}
+			for k, v := range more {
+				body[k] = v
+			}
+			a := o.do("POST", "/cdr/exports", body).Want(202)
+			if a.Text("status") != "queued" || !strings.HasSuffix(a.Header.Get("Location"), "/cdr/exports/"+a.Text("id")) {
+				t.Errorf("accepted %s", a.Bytes)
+			}
+			return a.Text("id")
+		}
+		o.calls.Now = func() time.Time { return o.at.Add(time.Hour) }
+		all, some := ask(nil), ask(map[string]any{"format": "jsonl", "columns": []string{"call_id", "from_number", "contact.name"}, "filters": map[string]any{"from_number": "+12025550007"}})
+		o.do("GET", "/cdr/exports/"+all+"/file", nil).Want(409).Refused("invalid_state")
+		o.exports()
+		a := o.exported(all, "ready")
+		if a.At("records_total") != 1203.0 || a.At("records_done") != 1203.0 || a.At("error") != nil || a.Text("expires_at") == "" {
+			t.Errorf("ready: %s", a.Bytes)
+		}
+		f := o.file(a).Want(200)
+		rows, err := csv.NewReader(strings.NewReader(string(f.Bytes))).ReadAll()
+		if err != nil || len(rows) != 1204 || float64(len(f.Bytes)) != a.At("size_bytes") || !strings.HasPrefix(f.Header.Get("Content-Type"), "text/csv") {
+			t.Fatalf("%d rows of %d bytes, %v, %s", len(rows), len(f.Bytes), err, f.Header)
+		}
+		at := map[string]int{}
+		for i, name := range rows[0] {
+			at[name] = i
+		}
+		for _, name := range []string{"id", "agent.name", "contact.company", "quality.mos", "tags", "metadata", "sandbox"} {
+			if _, ok := at[name]; !ok {
+				t.Errorf("no column %s in %v", name, rows[0])
+			}
+		}
+		for i, r := range rows[1:] {
+			if r[at["from_number"]] != fmt.Sprintf("+1202555%04d", i) || r[at["from_name"]] != "'=1+1" {
+				t.Fatalf("row %d is %v", i, r)
+			}
+		}
+		var one map[string]any
+		lines := strings.Split(strings.TrimSpace(string(o.file(o.exported(some, "ready")).Want(200).Bytes)), "\n")
+		if err := json.Unmarshal([]byte(lines[0]), &one); err != nil || len(lines) != 1 || len(one) != 3 || one["from_number"] != "+12025550007" || one["contact.name"] != nil {
+			t.Errorf("narrowed: %v, %v", lines, err)
+		}
+		o.api.Do(optest.Admin("org_other"), "GET", "/cdr/exports/"+all, nil).Want(404)
+		o.api.Do(optest.Admin("org_other"), "GET", "/cdr/exports/"+all+"/file", nil).Want(404)
+		_, path, _ := strings.Cut(a.Text("url"), "/api/v1")
+		o.api.Do(optest.Admin("org_other"), "GET", strings.Replace(path, all, some, 1), nil).Want(401)
+	})
+}
+
+func TestWhatIsWrongWithAnExportIsTold(t *testing.T) {
+	t.Parallel()
+	o, _ := desk(t, dbtest.SQLite(t))
+	o.do("POST", "/cdr/exports", map[string]any{"since": "x", "until": "", "format": "csv", "columns": []string{"id", "secret"}}).Want(422).
+		Refused("validation_failed", "since invalid_time", "until required", "columns.1 invalid_value")
+	o.do("POST", "/cdr/exports", map[string]any{"since": "2026-02-01", "until": "2026-01-01", "format": "csv"}).Want(422).Refused("validation_failed", "until out_of_range")
+	o.do("POST", "/cdr/exports", map[string]any{"since": "2026-01-01", "until": "2026-02-01", "format": "parquet"}).Want(422).Refused("validation_failed")
+	for range 10 {
+		o.do("POST", "/cdr/exports", map[string]any{"since": "2020-01-01", "until": "2020-02-01", "format": "csv"}).Want(202)
+	}
+	o.do("POST", "/cdr/exports", map[string]any{"since": "2020-01-01", "until": "2020-02-01", "format": "csv"}).Refused("concurrency_limit")
+}
+
+func TestTheFileOfAnExportIsDeletedWhenItsTimeIsOverAndWhenRecordsAreErased(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, _ := desk(t, d)
+		o.ended(3)
+		o.exports()
+		ask := map[string]any{"since": "2000-01-01", "until": "2999-01-01", "format": "jsonl"}
+		first := o.exported(o.do("POST", "/cdr/exports", ask).Want(202).Text("id"), "ready")
+		ctx := context.Background()
+		o.must(d.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { return o.calls.DropExports(ctx, tx, o.org) }))
+		o.do("GET", "/cdr/exports/"+first.Text("id"), nil).Want(200)
+		o.file(first).Want(410).Refused("gone")
+		o.gone(fmt.Sprintf("%s/exports/%s.jsonl", o.org, first.Text("id")))
+		second := o.exported(o.do("POST", "/cdr/exports", ask).Want(202).Text("id"), "ready")
+		o.must(d.Tx(ctx, func(tx db.Querier) error {
+			_, err := tx.Exec(ctx, `UPDATE cdr_exports SET expires_at = 1 WHERE org_id = $1`, o.org)
+			return err
+		}))
+		a := o.exported(second.Text("id"), "expired")
+		if a.At("url") != nil {
+			t.Errorf("expired with an address: %s", a.Bytes)
+		}
+	})
+}
+
+// gone waits until a file is deleted.
+func (o *office) gone(name string) {
+	o.t.Helper()
+	tick, late := time.NewTicker(20*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for {
+		f, _, err := o.calls.Files.Open(context.Background(), name)
+		if err != nil {
+			return
+		}
+		f.Close()
+		select {
+		case <-tick.C:
+		case <-late:
+			o.t.Fatal("the file is still there")
+		}
+	}
+}

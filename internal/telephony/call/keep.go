@@ -1,0 +1,214 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+)
+
+// This file says how long recordings are kept, and removes them.
+
+const removeKind = "recording.remove"
+
+// partSuffix ends the name of a recording that was never finished.
+const partSuffix = ".part"
+
+// removal is the argument of the job that removes the audio of a recording.
+type removal struct {
+	Name string `json:"name"`
+}
+
+func (s *Service) keeping() []op.Operation {
+	return []op.Operation{
+		op.New("recordings.update", "PATCH /recordings/{id}", access.Both(access.CallsWrite, access.UsersAdmin),
+			"Change how long a recording is kept", s.KeepRecording).Fails("gone"),
+		op.Delete("recordings.delete", "DELETE /recordings/{id}", access.CallsWrite, "Delete a recording", s.DeleteRecording).Fails("gone"),
+	}
+}
+
+// KeepIn changes how long a recording is kept.
+type KeepIn struct {
+	ID   string `path:"id" maxLength:"40"`
+	Body KeepPatch
+}
+
+// KeepPatch is a merge patch of a recording.
+type KeepPatch struct {
+	LegalHold      op.Change[bool]    `json:"legal_hold,omitzero" doc:"true: nobody and nothing deletes it"`
+	RetentionUntil op.Change[db.Time] `json:"retention_until,omitzero" doc:"When it is deleted by itself; null: never"`
+}
+
+// KeepRecording sets or lifts the legal hold of a recording, and changes when it is deleted.
+func (s *Service) KeepRecording(ctx context.Context, in *KeepIn) (*op.Out[Recording], error) {
+	org := access.Org(ctx)
+	var r Recording
+	err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		if r, err = findRecording(ctx, tx, org, in.ID); err != nil {
+			return err
+		}
+		if r.Status == "deleted" {
+			return op.Fail("gone", "the recording was deleted")
+		}
+		if err = s.patched(&r, in.Body); err != nil {
+			return err
+		}
+		const q = `UPDATE recordings SET legal_hold = $3, retention_until = $4 WHERE org_id = $1 AND id = $2`
+		_, err = tx.Exec(ctx, q, org, r.ID, r.LegalHold, until(r.RetentionUntil))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.show(ctx, org, &r)
+	return op.OK(r)
+}
+
+func (s *Service) patched(r *Recording, p KeepPatch) error {
+	var wrong []op.Violation
+	if p.LegalHold.Null {
+		wrong = append(wrong, op.Field("legal_hold", "required", "must be true or false"))
+	}
+	if p.RetentionUntil.Set && !p.RetentionUntil.Null && !p.RetentionUntil.V.After(s.Now()) {
+		wrong = append(wrong, op.Field("retention_until", "out_of_range", "must lie in the future; DELETE removes a recording now"))
+	}
+	if len(wrong) > 0 {
+		return op.Invalid(wrong...)
+	}
+	p.LegalHold.Apply(&r.LegalHold)
+	if p.RetentionUntil.Set {
+		r.RetentionUntil = p.RetentionUntil.V.Ptr()
+	}
+	return nil
+}
+
+func until(t *db.Time) db.Time {
+	if t == nil {
+		return db.Time{}
+	}
+	return *t
+}
+
+func findRecording(ctx context.Context, q db.Querier, org, id string) (Recording, error) {
+	r, err := getRecording(ctx, q, org, id)
+	if db.IsNone(err) {
+		return r, op.NotFound("recording")
+	}
+	return r, err
+}
+
+// DeleteRecording removes the audio of a recording that is finished; what is left says that there was one. One that is deleted
+// already stays so.
+func (s *Service) DeleteRecording(ctx context.Context, in *GetRecordingIn) error {
+	org := access.Org(ctx)
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		r, err := findRecording(ctx, tx, org, in.ID)
+		switch {
+		case err != nil:
+			return err
+		case r.Status == "deleted":
+			return nil
+		case r.LegalHold:
+			return op.State("the recording is under legal hold: lift it first", r.Status, "update")
+		case !slices.Contains([]string{"available", "failed"}, r.Status):
+			return notReady(r)
+		}
+		return s.tombstone(ctx, tx, org, r)
+	})
+}
+
+// tombstone marks a recording as deleted and has its audio removed. Nothing shows its address any more.
+func (s *Service) tombstone(ctx context.Context, tx db.Querier, org string, r Recording) error {
+	const mark = `UPDATE recordings SET status = 'deleted' WHERE org_id = $1 AND id = $2`
+	if _, err := tx.Exec(ctx, mark, org, r.ID); err != nil {
+		return err
+	}
+	const hide = `UPDATE calls SET recording_ready = FALSE WHERE org_id = $1 AND id = $2 AND recording_id = $3`
+	if _, err := tx.Exec(ctx, hide, org, r.CallID, r.ID); err != nil {
+		return err
+	}
+	if s.OnDeleted != nil {
+		if err := s.OnDeleted(ctx, tx, org, r.CallID, r.ID); err != nil {
+			return err
+		}
+	}
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: removeKind, Args: removal{r.blob}, UniqueKey: removeKind + " " + r.ID})
+}
+
+// removeAudio removes the file of a deleted recording. One that is gone already is no error.
+func (s *Service) removeAudio(ctx context.Context, j job.Job) error {
+	var ref removal
+	if err := j.Bind(&ref); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	return errors.Join(s.Files.Delete(ctx, ref.Name), s.Files.Delete(ctx, ref.Name+partSuffix))
+}
+
+// perSweep is how many recordings one transaction deletes.
+const perSweep = 200
+
+// SweepRecordings deletes recordings past their retention, but for those under legal hold, and returns how many.
+func (s *Service) SweepRecordings(ctx context.Context, now time.Time) (n int, err error) {
+	for {
+		due, err := s.expired(ctx, now)
+		if err != nil || len(due) == 0 {
+			return n, err
+		}
+		if err := s.expire(ctx, due); err != nil {
+			return n, fmt.Errorf("delete recordings past their retention: %w", err)
+		}
+		n += len(due)
+	}
+}
+
+// An ownedRecording is a recording of an organisation.
+type ownedRecording struct {
+	org string
+	Recording
+}
+
+func (s *Service) expired(ctx context.Context, now time.Time) ([]ownedRecording, error) {
+	// tenant: the retention of every organisation is kept by one sweep
+	const q = `SELECT org_id, id, call_id, blob FROM recordings
+		WHERE retention_until < $1 AND retention_until IS NOT NULL AND legal_hold = FALSE AND status IN ('available', 'failed')
+		ORDER BY retention_until LIMIT $2`
+	rows, err := s.DB.Read(ctx).Query(ctx, q, db.At(now), perSweep)
+	if err != nil {
+		return nil, fmt.Errorf("find recordings past their retention: %w", err)
+	}
+	defer rows.Close()
+	var due []ownedRecording
+	for rows.Next() {
+		var r ownedRecording
+		if err := rows.Scan(&r.org, &r.ID, &r.CallID, &r.blob); err != nil {
+			return nil, err
+		}
+		due = append(due, r)
+	}
+	return due, rows.Err()
+}
+
+// expire deletes recordings, but for those that a legal hold has reached meanwhile.
+func (s *Service) expire(ctx context.Context, due []ownedRecording) error {
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		for _, r := range due {
+			now, err := getRecording(ctx, tx, r.org, r.ID)
+			if err != nil {
+				return err
+			}
+			if now.LegalHold || now.Status == "deleted" {
+				continue
+			}
+			if err := s.tombstone(ctx, tx, r.org, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

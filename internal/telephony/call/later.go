@@ -1,0 +1,143 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// This file holds actions that are answered before they are done, and make something beside the call: a supervisor on it, or a
+// party. What they make is written down under its id first, as ringing, so that it can be followed; where nothing comes of it, its
+// record ends.
+
+// accept runs f after the request is answered; f is told under which principal, and not when the request ends.
+func (s *Service) accept(ctx context.Context, callID string, f func(ctx context.Context) error) error {
+	ctx = context.WithoutCancel(ctx)
+	started := s.under.start(func() {
+		if err := f(ctx); err != nil {
+			s.log().Info("action accepted and not done", "call", callID, "org", access.Org(ctx), "request", op.RequestID(ctx), "err", err)
+		}
+	})
+	if !started {
+		return op.Unavailable("draining", "the server is shutting down", "2")
+	}
+	return nil
+}
+
+// monitorLater answers with the supervisor's record before the phone rings.
+func (s *Service) monitorLater(ctx context.Context, callID string, c StartMonitor) (*op.Out[Monitor], error) {
+	id, err := s.monitorBy(ctx, callID, c.UserID)
+	if err != nil {
+		return nil, err
+	}
+	reserved := id == ""
+	if reserved {
+		if id, err = s.reserveMonitor(ctx, callID, c); err != nil {
+			return nil, err
+		}
+	}
+	c.ID = id
+	m, err := s.monitor(ctx, callID, id)
+	if err != nil {
+		return nil, err
+	}
+	err = s.accept(ctx, callID, func(ctx context.Context) error {
+		r, err := s.do(ctx, callID, c)
+		if err == nil && cmp.Or(r.MonitorID, id) == id {
+			return nil
+		}
+		if reserved {
+			err = firstOf(err, s.releaseMonitor(ctx, id))
+		}
+		return err
+	})
+	if err != nil && reserved {
+		err = firstOf(s.releaseMonitor(ctx, id), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Monitor]{Status: 202, Body: m}, nil
+}
+
+// monitorBy is the record of a supervisor who is on a call already; "" where they are not.
+func (s *Service) monitorBy(ctx context.Context, callID, user string) (id string, err error) {
+	const q = `SELECT id FROM monitors WHERE org_id = $1 AND call_id = $2 AND supervisor_id = $3 AND ended_at IS NULL ORDER BY id LIMIT 1`
+	err = s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), callID, user).Scan(&id)
+	if db.IsNone(err) {
+		return "", nil
+	}
+	return id, err
+}
+
+func (s *Service) reserveMonitor(ctx context.Context, callID string, c StartMonitor) (string, error) {
+	m := MonitorState{ID: db.NewID("mon"), SupervisorID: c.UserID, Mode: c.Mode, Status: "ringing", StartedAt: s.Now()}
+	return m.ID, s.DB.Tx(ctx, func(tx db.Querier) error {
+		return writeMonitors(ctx, tx, access.Org(ctx), callID, []MonitorState{m})
+	})
+}
+
+// releaseMonitor ends the record of a supervisor who did not come.
+func (s *Service) releaseMonitor(ctx context.Context, id string) error {
+	const q = `UPDATE monitors SET status = 'ended', ended_at = $3 WHERE org_id = $1 AND id = $2 AND status = 'ringing'`
+	return s.write(ctx, q, access.Org(ctx), id, db.At(s.Now()))
+}
+
+// write runs one statement.
+func (s *Service) write(ctx context.Context, q string, args ...any) error {
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		_, err := tx.Exec(ctx, q, args...)
+		return err
+	})
+}
+
+// changeLater answers with the supervisor's record as it is before the change.
+func (s *Service) changeLater(ctx context.Context, in *MonitorChangeIn) (*op.Out[Monitor], error) {
+	m, err := s.monitor(ctx, in.ID, in.MonitorID)
+	if err != nil {
+		return nil, err
+	}
+	err = s.accept(ctx, in.ID, func(ctx context.Context) error {
+		_, err := s.do(ctx, in.ID, UpdateMonitor{ID: in.MonitorID, Mode: in.Body.Mode})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Monitor]{Status: 202, Body: m}, nil
+}
+
+// addLater answers with the party's leg before it is dialled.
+func (s *Service) addLater(ctx context.Context, callID string, c AddParticipant) (*op.Out[Leg], error) {
+	c.LegID = db.NewID("leg")
+	l := legRow{Leg: Leg{ID: c.LegID, Role: "callee", Number: c.To, Status: "ringing", StartedAt: db.At(s.Now())}}
+	err := s.DB.Tx(ctx, func(tx db.Querier) error { return insertLeg(ctx, tx, access.Org(ctx), callID, l) })
+	if err != nil {
+		return nil, err
+	}
+	err = s.accept(ctx, callID, func(ctx context.Context) error {
+		if _, err := s.do(ctx, callID, c); err != nil {
+			return firstOf(s.releaseLeg(ctx, c.LegID), fmt.Errorf("dial party: %w", err))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, firstOf(s.releaseLeg(ctx, c.LegID), err)
+	}
+	kept, err := s.leg(ctx, c.LegID)
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Leg]{Status: 202, Body: kept, Location: op.Prefix + "/calls/" + callID + "?expand=legs"}, nil
+}
+
+// releaseLeg ends the leg of a party who was never dialled.
+func (s *Service) releaseLeg(ctx context.Context, id string) error {
+	const q = `UPDATE legs SET status = 'failed', ended_at = $3, end_reason = 'failed'
+		WHERE org_id = $1 AND id = $2 AND sip_call_id = '' AND ended_at IS NULL`
+	return s.write(ctx, q, access.Org(ctx), id, db.At(s.Now()))
+}

@@ -1,0 +1,137 @@
+package call
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// legRow is a leg with its references, which the columns keep as NULL where there are none.
+type legRow struct {
+	Leg
+	user, device, trunk string
+}
+
+func insertLeg(ctx context.Context, tx db.Querier, org, callID string, l legRow) error {
+	const q = `INSERT INTO legs (org_id, id, call_id, role, user_id, device_id, trunk_id, number, status, sip_call_id, started_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	_, err := tx.Exec(ctx, q, org, l.ID, callID, l.Role, db.Null(l.user), db.Null(l.device), db.Null(l.trunk), l.Number,
+		l.Status, l.SIPCallID, l.StartedAt)
+	if err != nil {
+		return fmt.Errorf("insert leg: %w", err)
+	}
+	return nil
+}
+
+// writeLegs writes legs as they are now, by their ids.
+func writeLegs(ctx context.Context, tx db.Querier, org, callID string, all []LegState) error {
+	for len(all) > 0 {
+		n := min(len(all), 2) // most calls have two: two statements are prepared
+		if err := writeSome(ctx, tx, org, callID, all[:n]); err != nil {
+			return fmt.Errorf("write legs of call %s: %w", callID, err)
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+func writeSome(ctx context.Context, tx db.Querier, org, callID string, some []LegState) error {
+	var args []any
+	for _, l := range some {
+		args = append(args, org, l.ID, callID, l.Role, db.Null(l.UserID), db.Null(l.DeviceID), db.Null(l.TrunkID), l.Number,
+			l.Status, db.Null(l.Codec), l.SRTP, db.Null(l.HeldBy), l.SIPCallID, db.At(l.StartedAt), db.At(l.AnsweredAt),
+			db.At(l.EndedAt), db.Null(l.EndReason), number(l.SIPStatus), db.Null(l.Quality))
+	}
+	q := writeOneLeg
+	if len(some) == 2 {
+		q = writeTwoLegs
+	}
+	_, err := tx.Exec(ctx, q, args...)
+	return err
+}
+
+// What writes one leg, and what writes two; org_id is named in legsInto.
+const (
+	writeOneLeg  = legsInto + legValues1 + onKnownLeg
+	writeTwoLegs = legsInto + legValues1 + `, ` + legValues2 + onKnownLeg
+
+	legsInto = `INSERT INTO legs (org_id, id, call_id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by,
+			sip_call_id, started_at, answered_at, ended_at, end_reason, sip_status, quality) VALUES `
+	legValues1 = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+	legValues2 = `($20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)`
+	onKnownLeg = ` ON CONFLICT (org_id, id) DO UPDATE SET role = excluded.role, user_id = excluded.user_id, device_id = excluded.device_id,
+			trunk_id = excluded.trunk_id, number = excluded.number, status = excluded.status, codec = excluded.codec,
+			srtp = excluded.srtp, held_by = excluded.held_by, sip_call_id = excluded.sip_call_id, answered_at = excluded.answered_at,
+			ended_at = excluded.ended_at, end_reason = excluded.end_reason, sip_status = excluded.sip_status,
+			quality = COALESCE(excluded.quality, legs.quality)`
+)
+
+// answerLegs marks both sides as connected.
+func answerLegs(ctx context.Context, tx db.Querier, a Answer) error {
+	const q = `UPDATE legs SET status = 'answered', answered_at = $3, codec = $4 WHERE org_id = $1 AND call_id = $2`
+	_, err := tx.Exec(ctx, q, a.Org, a.ID, db.At(a.At), db.Null(a.Codec))
+	return err
+}
+
+func holdLeg(ctx context.Context, tx db.Querier, org, callID, role string, held bool) error {
+	status, by := "answered", db.Null("")
+	if held {
+		status, by = "held", "peer"
+	}
+	const q = `UPDATE legs SET status = $4, held_by = $5 WHERE org_id = $1 AND call_id = $2 AND role = $3 AND ended_at IS NULL`
+	_, err := tx.Exec(ctx, q, org, callID, role, status, by)
+	return err
+}
+
+// endLegs ends the legs that have not ended by themselves.
+func endLegs(ctx context.Context, tx db.Querier, e Ended) error {
+	const q = `UPDATE legs SET status = 'ended', ended_at = $3, end_reason = $4
+		WHERE org_id = $1 AND call_id = $2 AND ended_at IS NULL`
+	_, err := tx.Exec(ctx, q, e.Org, e.ID, db.At(e.At), e.Reason)
+	return err
+}
+
+const legColumns = `call_id, id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by, sip_call_id, started_at,
+	answered_at, ended_at, end_reason, sip_status, quality`
+
+// legsOf reads the legs of several calls at once.
+func legsOf(ctx context.Context, q db.Querier, org string, calls []Call) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	at := map[string]int{}
+	ids := make([]string, len(calls))
+	for i, c := range calls {
+		at[c.ID], ids[i] = i, c.ID
+		calls[i].Legs = []Leg{}
+	}
+	const text = `SELECT ` + legColumns + ` FROM legs WHERE org_id = $1`
+	f := db.Where(text, org).In("call_id", ids)
+	statement, args := f.SQL()
+	rows, err := q.Query(ctx, statement+" ORDER BY id", args...)
+	if err != nil {
+		return fmt.Errorf("list legs: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		id, l, err := scanLeg(rows)
+		if err != nil {
+			return fmt.Errorf("list legs: %w", err)
+		}
+		calls[at[id]].Legs = append(calls[at[id]].Legs, l)
+	}
+	return rows.Err()
+}
+
+func scanLeg(r row) (callID string, l Leg, err error) {
+	var user, device, trunk, codec, held, reason, quality db.Null
+	var answered, ended db.Time
+	var status *int
+	err = r.Scan(&callID, &l.ID, &l.Role, &user, &device, &trunk, &l.Number, &l.Status, &codec, &l.SRTP, &held, &l.SIPCallID,
+		&l.StartedAt, &answered, &ended, &reason, &status, &quality)
+	l.UserID, l.DeviceID, l.TrunkID, l.Codec = user.Ptr(), device.Ptr(), trunk.Ptr(), codec.Ptr()
+	l.HeldBy, l.EndReason, l.AnsweredAt, l.EndedAt = held.Ptr(), reason.Ptr(), answered.Ptr(), ended.Ptr()
+	l.SIPStatus, l.quality = status, string(quality)
+	return callID, l, err
+}

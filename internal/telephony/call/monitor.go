@@ -1,0 +1,172 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+func (s *Service) monitoring() []op.Operation {
+	w := access.SupervisorWrite
+	return []op.Operation{
+		op.New("calls.monitor.start", "POST /calls/{id}/monitor", w, "Listen to a call; whisper and barge need calls:write too", s.StartMonitoring).Acts().Status(201).Async(),
+		op.New("calls.monitor.update", "PATCH /calls/{id}/monitor/{monitor_id}", w, "Change between listening, whispering and joining; whisper and barge need calls:write too", s.ChangeMonitoring).Acts().Async(),
+		op.Delete("calls.monitor.end", "DELETE /calls/{id}/monitor/{monitor_id}", w, "Stop listening", s.StopMonitoring).Acts(),
+	}
+}
+
+// A Monitor is a supervisor on a call.
+type Monitor struct {
+	ID           string   `json:"id" example:"mon_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	CallID       string   `json:"call_id"`
+	SupervisorID string   `json:"supervisor_id"`
+	Mode         string   `json:"mode" enum:"listen,whisper,barge"`
+	Status       string   `json:"status" enum:"ringing,active,ended"`
+	AudibleTo    []string `json:"audible_to" nullable:"false" enum:"agent,caller" doc:"Who hears the supervisor"`
+	StartedAt    db.Time  `json:"started_at"`
+	EndedAt      *db.Time `json:"ended_at"`
+}
+
+// MonitorIn lets a supervisor into a call.
+type MonitorIn struct {
+	Live
+	Body *struct {
+		UserID   string `json:"user_id,omitempty" maxLength:"40" doc:"The supervisor; the credential's user unless given"`
+		DeviceID string `json:"device_id,omitempty" maxLength:"40" doc:"The phone that rings; any of theirs unless given"`
+		Mode     string `json:"mode,omitempty" enum:"listen,whisper,barge" default:"listen"`
+		Deliver  string `json:"deliver,omitempty" enum:"ring_device,webrtc" default:"ring_device" doc:"webrtc rings the supervisor's phones in browsers only"`
+	}
+}
+
+// StartMonitoring rings the supervisor's phone, which then hears the call.
+func (s *Service) StartMonitoring(ctx context.Context, in *MonitorIn) (*op.Out[Monitor], error) {
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	c, err := s.monitorOf(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.inProgress(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	if in.later() {
+		return s.monitorLater(ctx, in.ID, c)
+	}
+	r, err := s.do(ctx, in.ID, c)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.monitor(ctx, in.ID, r.MonitorID)
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Monitor]{Body: m}, nil
+}
+
+// monitorOf is what the switch is told, or everything wrong with the request.
+func (s *Service) monitorOf(ctx context.Context, in *MonitorIn) (c StartMonitor, err error) {
+	who, _ := access.From(ctx)
+	c = StartMonitor{UserID: who.UserID, Mode: "listen"}
+	if b := in.Body; b != nil {
+		c = StartMonitor{UserID: cmp.Or(b.UserID, c.UserID), DeviceID: b.DeviceID, Mode: cmp.Or(b.Mode, c.Mode), Browser: b.Deliver == "webrtc"}
+	}
+	if err := maySpeak(who, c.Mode); err != nil {
+		return c, err
+	}
+	p := Placement{Org: who.OrgID, UserID: c.UserID, DeviceID: c.DeviceID}
+	wrong, err := s.checkParties(ctx, &p, "")
+	if err != nil {
+		return c, err
+	}
+	c.UserID = p.UserID
+	return c, refuse(wrong)
+}
+
+// maySpeak refuses to let a credential that may only listen be heard.
+func maySpeak(who access.Principal, mode string) error {
+	need := access.Both(access.SupervisorWrite, access.CallsWrite)
+	if mode == "listen" || need.MetBy(who.Scopes) {
+		return nil
+	}
+	return &op.Error{Code: "insufficient_scope", Detail: mode + " needs " + need.String(),
+		Header: http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope", scope="` + string(access.CallsWrite) + `"`}},
+		Extra:  map[string]any{"required_scopes": []access.Scope{access.CallsWrite}}}
+}
+
+// OneMonitor names a supervisor on a call.
+type OneMonitor struct {
+	ID        string `path:"id" maxLength:"40"`
+	MonitorID string `path:"monitor_id" maxLength:"40"`
+}
+
+// MonitorChangeIn changes how a supervisor is in a call.
+type MonitorChangeIn struct {
+	OneMonitor
+	Prefer string `header:"Prefer" maxLength:"200" doc:"respond-async: answer 202 at once, the outcome follows on the event stream (RFC 7240)"`
+	Body   struct {
+		Mode string `json:"mode" enum:"listen,whisper,barge"`
+	}
+}
+
+// ChangeMonitoring changes between listening, whispering and joining.
+func (s *Service) ChangeMonitoring(ctx context.Context, in *MonitorChangeIn) (*op.Out[Monitor], error) {
+	who, _ := access.From(ctx)
+	if err := maySpeak(who, in.Body.Mode); err != nil {
+		return nil, err
+	}
+	if err := s.monitored(ctx, in.OneMonitor); err != nil {
+		return nil, err
+	}
+	if prefersAsync(in.Prefer) {
+		return s.changeLater(ctx, in)
+	}
+	if _, err := s.do(ctx, in.ID, UpdateMonitor{ID: in.MonitorID, Mode: in.Body.Mode}); err != nil {
+		return nil, err
+	}
+	m, err := s.monitor(ctx, in.ID, in.MonitorID)
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(m)
+}
+
+// StopMonitoring hangs the supervisor up. One who is gone already is no error.
+func (s *Service) StopMonitoring(ctx context.Context, in *OneMonitor) error {
+	m, err := s.monitor(ctx, in.ID, in.MonitorID)
+	if err != nil || m.Status == "ended" {
+		return err
+	}
+	_, err = s.do(ctx, in.ID, EndMonitor{ID: in.MonitorID})
+	return err
+}
+
+// monitored refuses a supervisor who is not on the call any more.
+func (s *Service) monitored(ctx context.Context, in OneMonitor) error {
+	m, err := s.monitor(ctx, in.ID, in.MonitorID)
+	if err == nil && m.Status == "ended" {
+		err = op.State("the supervisor has left the call", m.Status)
+	}
+	return err
+}
+
+func (s *Service) monitor(ctx context.Context, callID, id string) (Monitor, error) {
+	const q = `SELECT id, call_id, supervisor_id, mode, status, started_at, ended_at FROM monitors
+		WHERE org_id = $1 AND call_id = $2 AND id = $3`
+	var m Monitor
+	var ended db.Time
+	err := s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), callID, id).
+		Scan(&m.ID, &m.CallID, &m.SupervisorID, &m.Mode, &m.Status, &m.StartedAt, &ended)
+	if db.IsNone(err) {
+		return m, op.NotFound("monitor of this call")
+	}
+	m.EndedAt, m.AudibleTo = ended.Ptr(), audible[m.Mode]
+	return m, err
+}
+
+// audible says who hears a supervisor.
+var audible = map[string][]string{"listen": {}, "whisper": {"agent"}, "barge": {"agent", "caller"}}

@@ -1,0 +1,95 @@
+package call
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// A Note is what somebody wrote about a call.
+type Note struct {
+	ID        string     `json:"id" example:"note_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	CallID    *string    `json:"call_id"`
+	ContactID *string    `json:"contact_id"`
+	Body      string     `json:"body"`
+	Pinned    bool       `json:"pinned"`
+	Author    Author     `json:"author"`
+	CRMSync   []NoteSync `json:"crm_sync" nullable:"false" doc:"How far it has come to each connected system"`
+	CreatedAt db.Time    `json:"created_at"`
+}
+
+// NoteSync is how far a note has come to a connected system.
+type NoteSync struct {
+	ConnectionID string  `json:"connection_id"`
+	Provider     string  `json:"provider"`
+	Status       string  `json:"status" enum:"pending,synced,failed,skipped"`
+	ExternalID   *string `json:"external_id"`
+	Error        *string `json:"error"`
+}
+
+// An Author is who wrote a note.
+type Author struct {
+	Type string `json:"type" enum:"user,api_key,mcp"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// maxNotes bounds the notes of a call.
+const maxNotes = 1000
+
+// AuthorOf is who asks.
+func AuthorOf(ctx context.Context) Author {
+	p, _ := access.From(ctx)
+	if v, ok := op.Visited(ctx); ok {
+		return Author{Type: "mcp", ID: p.KeyID, Name: v.Client}
+	}
+	if p.UserID != "" {
+		return Author{Type: "user", ID: p.UserID, Name: p.KeyName}
+	}
+	return Author{Type: "api_key", ID: p.KeyID, Name: p.KeyName}
+}
+
+// keepPurpose makes the reason a call is placed for its first note.
+func (s *Service) keepPurpose(ctx context.Context, tx db.Querier, n New) error {
+	if n.Purpose == "" {
+		return nil
+	}
+	a := n.By
+	if a.ID == "" {
+		a = Author{Type: "user", ID: n.UserID}
+	}
+	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, phone: outside(n.Direction, n.From, n.To), body: n.Purpose, author: a}, db.NewID("note"), db.At(n.StartedAt))
+}
+
+type newNote struct {
+	callID, body    string
+	phone           string // of the other side
+	pinned, crmSync bool
+	author          Author
+}
+
+func (s *Service) insertNote(ctx context.Context, tx db.Querier, org string, n newNote, id string, at db.Time) error {
+	const q = `INSERT INTO notes (org_id, id, call_id, body, pinned, crm_sync, author_type, author_id, author_name, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	_, err := tx.Exec(ctx, q, org, id, n.callID, n.body, n.pinned, n.crmSync, n.author.Type, n.author.ID, n.author.Name, at)
+	if err != nil {
+		return fmt.Errorf("insert note: %w", err)
+	}
+	if s.Remember != nil {
+		note := Note{ID: id, CallID: &n.callID, Body: n.body, Author: n.author, CreatedAt: at}
+		if err := s.Remember(ctx, tx, org, note, n.phone); err != nil {
+			return err
+		}
+	}
+	return countNotes(ctx, tx, org, n.callID)
+}
+
+func countNotes(ctx context.Context, tx db.Querier, org, callID string) error {
+	const q = `UPDATE calls SET notes_count = (SELECT count(*) FROM notes WHERE org_id = $1 AND call_id = $2)
+		WHERE org_id = $1 AND id = $2`
+	_, err := tx.Exec(ctx, q, org, callID)
+	return err
+}

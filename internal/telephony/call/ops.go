@@ -1,0 +1,303 @@
+package call
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with calls, call detail records and recordings.
+func (s *Service) Operations() []op.Operation {
+	all := []op.Operation{
+		op.New("calls.list", "GET /calls", access.CallsRead, "List calls, newest first", s.List),
+		op.New("calls.live", "GET /calls/live", access.CallsRead, "List calls in progress", s.Live).Tool("get_live_calls"),
+		op.New("calls.missed", "GET /calls/missed", access.CallsRead, "List missed calls", s.ListMissed).Tool("get_missed_calls"),
+		op.New("calls.get", "GET /calls/{id}", access.CallsRead, "Get one call", s.Get),
+		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call", s.Create).Acts().Status(201).Tool("make_call").
+			Fails("destination_not_allowed", "number_not_owned", "concurrency_limit", "not_found"),
+		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).Fails("recording_not_found", "gone", "invalid_state").
+			Answers(200, "application/json", Recording{}).Answers(302, "", nil),
+		op.NewStream("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.Records).
+			Answers(200, "application/json", op.Page[CDR]{}).Answers(200, "text/csv", nil).Fails("invalid_cursor").Tool("get_call_history"),
+		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.Record),
+		op.New("recordings.list", "GET /recordings", access.CallsRead, "List recordings", s.Recordings),
+		op.New("recordings.get", "GET /recordings/{id}", access.CallsRead, "Get one recording", s.GetRecording),
+		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned().Fails("recording_not_found", "gone", "invalid_state").
+			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
+	}
+	return slices.Concat(all, s.actions(), s.transfers(), s.recordingActions(), s.monitoring(), s.noteOperations(), s.tagOperations(),
+		s.storyOperations(), s.callbackOperations(), s.keeping(), s.exporting())
+}
+
+// Filters are what lists of calls and of records can be narrowed by.
+type Filters struct {
+	Status        []string `query:"status" doc:"One or more states" enum:"queued,ringing,in_progress,on_hold,completed,missed,no_answer,busy,failed,canceled"`
+	Direction     string   `query:"direction" enum:"inbound,outbound,internal"`
+	Phone         string   `query:"phone" maxLength:"40" doc:"Either side's number"`
+	FromNumber    string   `query:"from_number" maxLength:"40"`
+	ToNumber      string   `query:"to_number" maxLength:"40"`
+	AgentID       string   `query:"agent_id" maxLength:"40"`
+	QueueID       string   `query:"queue_id" maxLength:"40"`
+	NumberID      string   `query:"number_id" maxLength:"40"`
+	FlowID        string   `query:"flow_id" maxLength:"40"`
+	ContactID     string   `query:"contact_id" maxLength:"40"`
+	HasRecording  string   `query:"has_recording" enum:"true,false"`
+	HasTranscript string   `query:"has_transcript" enum:"true,false"`
+	Sentiment     string   `query:"sentiment" enum:"positive,neutral,negative,mixed"`
+	Tag           []string `query:"tag" doc:"One or more tags, all of which the call has" maxItems:"20"`
+	MinTalk       int      `query:"min_talk_seconds" minimum:"0"`
+	Q             string   `query:"q" maxLength:"200" doc:"Text in the summary"`
+	op.Span
+	op.Paging
+	side side // of the phone
+}
+
+// apply adds the conditions; column is the one that since and until mean.
+func (in Filters) apply(f *db.Filter, column string) error {
+	since, until, err := in.Times()
+	if err != nil {
+		return err
+	}
+	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", plus(in.FromNumber)).
+		Equal("to_number", plus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
+		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("contact_id", in.ContactID).Equal("sentiment", in.Sentiment).Between(column, since, until)
+	switch phone := plus(in.Phone); {
+	case phone == "":
+	case in.side == callers:
+		f.And("from_number = ?", phone)
+	case in.side == called:
+		f.And("to_number = ? AND from_number <> ?", phone, phone)
+	default:
+		f.And("from_number = ? OR to_number = ?", phone, phone)
+	}
+	presence(f, in.HasRecording, "recording_ready = TRUE", "recording_ready = FALSE")
+	presence(f, in.HasTranscript, "transcript_id IS NOT NULL", "transcript_id IS NULL")
+	for _, t := range in.Tag {
+		f.And(hasTag, tagName(t))
+	}
+	if in.MinTalk > 0 {
+		f.And("talk_seconds >= ?", in.MinTalk)
+	}
+	if in.Q != "" {
+		f.And(`lower(ai_summary) LIKE ? ESCAPE '\'`, "%"+strings.ToLower(db.Escape(in.Q))+"%")
+	}
+	return nil
+}
+
+// hasTag is true of calls with a tag of a name.
+const hasTag = `EXISTS (SELECT 1 FROM call_tags t JOIN tags n ON n.org_id = t.org_id AND n.id = t.tag_id
+	WHERE t.org_id = calls.org_id AND t.call_id = calls.id AND n.name = ?)`
+
+func presence(f *db.Filter, want, yes, no string) {
+	switch want {
+	case "true":
+		f.And(yes)
+	case "false":
+		f.And(no)
+	}
+}
+
+// plus repairs a + that arrived as a space, as it does in addresses that were not encoded.
+func plus(number string) string {
+	if strings.HasPrefix(number, " ") {
+		return "+" + strings.TrimSpace(number)
+	}
+	return number
+}
+
+// ListIn asks for calls.
+type ListIn struct {
+	Filters
+	Sort string `query:"sort" enum:"-started_at,started_at,-talk_duration_seconds,talk_duration_seconds" default:"-started_at"`
+}
+
+// sorts maps the names of sort orders to columns.
+var sorts = map[string]string{"started_at": "started_at", "ended_at": "ended_at", "talk_duration_seconds": "talk_seconds"}
+
+func order(sort string) (column string, descending bool) {
+	name, descending := strings.CutPrefix(sort, "-")
+	return sorts[name], descending
+}
+
+// position is where a page sorted by the column ends.
+func position(column string) func(Call) op.Position {
+	return func(c Call) op.Position {
+		switch column {
+		case "talk_seconds":
+			return op.Position{Int: int64(c.TalkDurationSeconds), ID: c.ID}
+		case "ended_at":
+			return op.Position{Int: c.EndedAt.UnixMicro(), ID: c.ID}
+		}
+		return op.Position{Int: c.StartedAt.UnixMicro(), ID: c.ID}
+	}
+}
+
+// List lists calls.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Call]], error) {
+	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1`
+	all := func() *db.Filter { return db.Where(text, access.Org(ctx)) }
+	return s.page(ctx, in.Filters, all, in.Sort, "started_at", `SELECT count(*) FROM calls WHERE org_id = $1`)
+}
+
+// page reads a page of what the filter base makes and in narrows; count is the statement that counts it.
+func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, sort, span, count string) (*op.Out[op.Page[Call]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	column, descending := order(sort)
+	var calls []Call
+	for _, side := range in.sides() {
+		f := base()
+		if err := side.apply(f, span); err != nil {
+			return nil, err
+		}
+		found, err := query(ctx, s.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
+		if err != nil {
+			return nil, err
+		}
+		calls = merge(calls, found, column, descending, in.Limit+1)
+	}
+	for i := range calls {
+		s.address(&calls[i])
+	}
+	if err := s.waits(ctx, access.Org(ctx), calls); err != nil {
+		return nil, err
+	}
+	out := op.Paged(ctx, in.Paging, calls, position(column))
+	if in.IncludeTotal {
+		out.Body.Total, err = s.total(ctx, in, span, count)
+	}
+	return out, err
+}
+
+func (s *Service) total(ctx context.Context, in Filters, span, count string) (*int, error) {
+	f := db.Where(count, access.Org(ctx))
+	if err := in.apply(f, span); err != nil {
+		return nil, err
+	}
+	text, args := f.SQL()
+	var n int
+	err := s.DB.Read(ctx).QueryRow(ctx, text, args...).Scan(&n)
+	return &n, err
+}
+
+// LiveIn asks for calls in progress.
+type LiveIn struct {
+	Direction string `query:"direction" enum:"inbound,outbound,internal"`
+	Stage     string `query:"stage" enum:"none,routing,ivr,ai_agent,queue,agent,voicemail,transfer,conference"`
+	AgentID   string `query:"agent_id" maxLength:"40"`
+	QueueID   string `query:"queue_id" maxLength:"40"`
+}
+
+// Snapshot is every call in progress at one moment.
+type Snapshot struct {
+	Data []Call  `json:"data" nullable:"false"`
+	AsOf db.Time `json:"as_of"`
+}
+
+// Live lists calls in progress, with their legs.
+func (s *Service) Live(ctx context.Context, in *LiveIn) (*op.Out[Snapshot], error) {
+	org := access.Org(ctx)
+	q := s.DB.Read(ctx)
+	calls, err := live(ctx, q, org)
+	if err != nil {
+		return nil, err
+	}
+	shown := []Call{}
+	for _, c := range calls {
+		if in.wants(c) {
+			s.address(&c)
+			shown = append(shown, c)
+		}
+	}
+	if err := legsOf(ctx, q, org, shown); err != nil {
+		return nil, err
+	}
+	if err := s.waits(ctx, org, shown); err != nil {
+		return nil, err
+	}
+	return op.OK(Snapshot{Data: shown, AsOf: db.At(s.Now())})
+}
+
+func (in *LiveIn) wants(c Call) bool {
+	is := func(want string, have *string) bool { return want == "" || have != nil && *have == want }
+	stage, direction := c.Stage, string(c.Direction)
+	return is(in.Direction, &direction) && is(in.Stage, &stage) && is(in.AgentID, c.AgentID) && is(in.QueueID, c.QueueID)
+}
+
+// MissedIn asks for missed calls.
+type MissedIn struct {
+	QueueID string `query:"queue_id" maxLength:"40"`
+	AgentID string `query:"agent_id" maxLength:"40"`
+	Handled string `query:"handled" enum:"true,false" doc:"false: only those without a later connected call with that number"`
+	op.Span
+	op.Paging
+}
+
+// spokenSince is true where somebody spoke with the number after the missed call.
+const spokenSince = `EXISTS (SELECT 1 FROM calls n WHERE n.org_id = calls.org_id AND n.started_at > calls.started_at
+	AND n.answered_at IS NOT NULL AND (n.from_number = calls.from_number OR n.to_number = calls.from_number))`
+
+// ListMissed lists missed calls, newest first.
+func (s *Service) ListMissed(ctx context.Context, in *MissedIn) (*op.Out[op.Page[Call]], error) {
+	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`
+	all := func() *db.Filter {
+		f := db.Where(text, access.Org(ctx))
+		presence(f, in.Handled, spokenSince, "NOT "+spokenSince)
+		return f
+	}
+	filters := Filters{QueueID: in.QueueID, AgentID: in.AgentID, Span: in.Span, Paging: in.Paging}
+	return s.page(ctx, filters, all, "-started_at", "started_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`)
+}
+
+// GetIn asks for one call.
+type GetIn struct {
+	ID     string   `path:"id" maxLength:"40"`
+	Expand []string `query:"expand" enum:"legs,notes,summary,transcript"`
+}
+
+// Get returns one call.
+func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Call], error) {
+	org := access.Org(ctx)
+	q := s.DB.Read(ctx)
+	c, err := get(ctx, q, org, in.ID)
+	if db.IsNone(err) {
+		return nil, op.NotFound("call")
+	}
+	if err != nil {
+		return nil, err
+	}
+	one := []Call{c}
+	s.address(&one[0])
+	if err := s.waits(ctx, org, one); err != nil {
+		return nil, err
+	}
+	if err := s.expand(ctx, org, in.Expand, one); err != nil {
+		return nil, err
+	}
+	return op.OK(one[0])
+}
+
+func (s *Service) expand(ctx context.Context, org string, what []string, one []Call) (err error) {
+	for _, w := range what {
+		switch {
+		case w == "legs":
+			err = legsOf(ctx, s.DB.Read(ctx), org, one)
+		case w == "notes":
+			one[0].Notes, err = s.queryNotes(ctx, notesOf(org, one[0].ID).Page("created_at", false, nil, "", maxNotes))
+		case w == "summary" && s.Summary != nil:
+			one[0].Summary, err = s.Summary(ctx, org, one[0].ID)
+		case w == "transcript" && s.Transcript != nil:
+			one[0].Transcript, err = s.Transcript(ctx, org, one[0].ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package call
+
+import (
+	"sync"
+	"time"
+
+	"soniq/internal/platform/op"
+)
+
+// The most calls that may be created: 5 a second for an organisation, 1 a second to a destination of it.
+const (
+	perOrganisation = 5
+	perDestination  = 1
+	paceWindow      = time.Second
+	maxPaced        = 10_000 // keys kept; older ones than the window are dropped then
+)
+
+// A pace remembers when calls were created in the last second.
+type pace struct {
+	mu   sync.Mutex // guards last
+	last map[string][]time.Time
+}
+
+// take counts one call, or says that it has to wait.
+func (p *pace) take(now time.Time, org, to string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil {
+		p.last = map[string][]time.Time{}
+	}
+	all, one := p.recent(now, org), p.recent(now, org+" "+to)
+	switch {
+	case len(all) >= perOrganisation:
+		return op.TooFast("at most 5 calls a second", 1, "calls")
+	case len(one) >= perDestination:
+		return op.TooFast("at most 1 call a second to the same destination", 1, "calls_to_one_number")
+	}
+	p.last[org], p.last[org+" "+to] = append(all, now), append(one, now)
+	p.forget(now)
+	return nil
+}
+
+// recent are the calls of a key within the window.
+func (p *pace) recent(now time.Time, key string) []time.Time {
+	all := p.last[key]
+	for len(all) > 0 && now.Sub(all[0]) >= paceWindow {
+		all = all[1:]
+	}
+	return all
+}
+
+func (p *pace) forget(now time.Time) {
+	if len(p.last) < maxPaced {
+		return
+	}
+	for key := range p.last {
+		if len(p.recent(now, key)) == 0 {
+			delete(p.last, key)
+		}
+	}
+}

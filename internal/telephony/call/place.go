@@ -1,0 +1,276 @@
+package call
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// CreateIn places a call.
+type CreateIn struct{ Body CallCreate }
+
+// CallCreate is a call to place: the user's phones ring first, then the destination is dialled.
+type CallCreate struct {
+	To                 string            `json:"to" doc:"A number in E.164 or as dialled in the organisation's country, ext: with an extension, or a sip: address at this server" example:"+12025550143"`
+	From               string            `json:"from,omitempty" doc:"A number of the organisation to show; the user's or organisation's own unless given"`
+	UserID             string            `json:"user_id,omitempty" doc:"Whose phones ring first; the credential's user unless given"`
+	DeviceID           string            `json:"device_id,omitempty" doc:"Ring only this phone"`
+	FlowID             string            `json:"flow_id,omitempty" doc:"In place of a user: who answers is led through the flow"`
+	QueueID            string            `json:"queue_id,omitempty" doc:"In place of a user: who answers waits in the queue"`
+	RingTimeoutSeconds *int              `json:"ring_timeout_seconds,omitempty" doc:"5 to 120, for each side; 30 unless given"`
+	MaxDurationSeconds *int              `json:"max_duration_seconds,omitempty" doc:"1 to 14400; 14400 unless given"`
+	Record             string            `json:"record,omitempty" doc:"default, on or off" default:"default"`
+	MachineDetection   string            `json:"machine_detection,omitempty" doc:"off, detect or hangup" default:"off"`
+	AnnounceText       string            `json:"announce_text,omitempty" doc:"Said to who answers before both are connected; at most 1000 characters"`
+	Reason             string            `json:"reason,omitempty" doc:"Why the call is made, its first note; at most 200 characters"`
+	Headers            map[string]string `json:"headers,omitempty" doc:"SIP headers whose names begin with X-, at most 10, for the phones and the destination"`
+	Metadata           map[string]string `json:"metadata,omitempty" doc:"At most 20 members; names up to 40, values up to 500 characters"`
+	ClientReference    string            `json:"client_reference,omitempty" doc:"At most 120 characters"`
+}
+
+// The limits of a call that is placed.
+const (
+	defaultRing    = 30
+	longestCall    = 14400
+	maxHeaders     = 10
+	maxHeaderValue = 256
+	maxMetadata    = 20
+)
+
+// headerName is the allow-list of SIP headers a request may set (RFC 3261 §7.3.1 token, X- only).
+var headerName = regexp.MustCompile(`^[Xx]-[A-Za-z0-9-]{1,60}$`)
+
+// Create places a call and answers as soon as it is written down; ringing and answer follow as events.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], error) {
+	b := &in.Body
+	p, err := s.placement(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if s.Switch == nil {
+		return nil, op.Unavailable("draining", "this server carries no calls", "2")
+	}
+	if err := s.pace.take(s.Now(), p.Org, p.To); err != nil {
+		return nil, err
+	}
+	if err := s.Switch.Place(ctx, p); err != nil {
+		return nil, err
+	}
+	out, err := s.after(ctx, p.ID)
+	if err != nil {
+		return nil, err
+	}
+	out.Location = op.Prefix + "/calls/" + p.ID
+	return out, nil
+}
+
+// placement is what the switch is told, or everything wrong with the request.
+func (s *Service) placement(ctx context.Context, b *CallCreate) (Placement, error) {
+	who, _ := access.From(ctx)
+	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.DoorOf(ctx), By: AuthorOf(ctx), UserID: b.UserID,
+		DeviceID: b.DeviceID, RingTimeout: span(b.RingTimeoutSeconds, defaultRing), MaxDuration: span(b.MaxDurationSeconds, longestCall),
+		Record: b.Record, Machine: b.MachineDetection, Announce: b.AnnounceText, Headers: b.Headers, Metadata: b.Metadata,
+		Reference: b.ClientReference, Reason: b.Reason}
+	wrong, err := s.ledTo(ctx, &p, b)
+	if err != nil {
+		return p, err
+	}
+	if p.UserID == "" && p.DeviceID == "" && p.Lead == "" {
+		p.UserID = who.UserID
+	}
+	wrong = append(wrong, b.wrong()...)
+	more, err := s.checkParties(ctx, &p, b.From)
+	if err != nil {
+		return p, err
+	}
+	if wrong = append(wrong, more...); b.To == "" {
+		wrong = append(wrong, op.Field("to", "required", "must be a number, ext: with an extension, or a sip: address"))
+		return p, refuse(wrong)
+	}
+	p.To, wrong, err = s.destination(ctx, "to", b.To, wrong)
+	if err == nil {
+		err = refuse(wrong)
+	}
+	return p, err
+}
+
+// ledTo finds where who answers is led, where that is asked for in place of a user.
+func (s *Service) ledTo(ctx context.Context, p *Placement, b *CallCreate) (wrong []op.Violation, err error) {
+	field, id := "flow_id", b.FlowID
+	switch {
+	case b.FlowID == "" && b.QueueID == "":
+		return nil, nil
+	case b.FlowID == "":
+		field, id = "queue_id", b.QueueID
+	}
+	if given := b.UserID != "" || b.DeviceID != ""; given || b.FlowID != "" && b.QueueID != "" {
+		wrong = append(wrong, op.Field(field, "conflict", "give only one of user_id (with device_id), flow_id and queue_id"))
+	}
+	p.Lead = strings.TrimSuffix(field, "_id") + ":" + id
+	if s.Reach == nil {
+		return append(wrong, op.Field(field, "not_found", "there is none")), nil
+	}
+	no, err := s.Reach(ctx, p.Org, p.Lead)
+	if no != "" {
+		wrong = append(wrong, op.Field(field, "not_found", no))
+	}
+	return wrong, err
+}
+
+func span(seconds *int, otherwise int) time.Duration {
+	if seconds == nil {
+		return time.Duration(otherwise) * time.Second
+	}
+	return time.Duration(*seconds) * time.Second
+}
+
+// destination reads where to. What is wrong with its form joins the other violations; a destination that is well formed and
+// not allowed is an error by itself, unless there are other violations.
+func (s *Service) destination(ctx context.Context, field, to string, wrong []op.Violation) (string, []op.Violation, error) {
+	if s.Dial == nil {
+		return "", wrong, op.Fail("destination_not_allowed", "nothing can be dialled here")
+	}
+	dial, err := s.Dial(ctx, access.Org(ctx), to)
+	e, ours := err.(*op.Error)
+	switch {
+	case err == nil:
+		return dial, wrong, nil
+	case ours && e.Code == "validation_failed":
+		for _, v := range e.Fields {
+			wrong = append(wrong, op.Field(field, v.Code, v.Message))
+		}
+		return "", wrong, nil
+	case ours && len(wrong) > 0:
+		return "", append(wrong, op.Field(field, e.Code, e.Detail)), nil
+	}
+	return "", wrong, err
+}
+
+// refuse makes an error of violations; nil where there are none.
+func refuse(wrong []op.Violation) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	e := op.Invalid(wrong...)
+	if len(wrong) == 1 && wrong[0].Code == "number_not_owned" {
+		e.Code = wrong[0].Code
+	}
+	return e
+}
+
+// checkParties finds whose phones ring and which number is shown.
+func (s *Service) checkParties(ctx context.Context, p *Placement, from string) (wrong []op.Violation, err error) {
+	if p.DeviceID != "" {
+		owner, err := s.deviceOwner(ctx, p.Org, p.DeviceID)
+		switch {
+		case err != nil:
+			return nil, err
+		case owner == "" || p.UserID != "" && p.UserID != owner:
+			wrong = append(wrong, op.Field("device_id", "not_found", "no such phone of this user"))
+		default:
+			p.UserID = owner
+		}
+	}
+	if p.UserID == "" && p.DeviceID == "" {
+		if p.Lead == "" {
+			wrong = append(wrong, op.Field("user_id", "required", "the credential belongs to no user: say whose phones ring first, by user_id or device_id"))
+		}
+	} else if p.UserID != "" {
+		if ok, err := s.hasUser(ctx, p.Org, p.UserID); err != nil {
+			return nil, err
+		} else if !ok {
+			wrong = append(wrong, op.Field("user_id", "not_found", "no such user"))
+		}
+	}
+	var more []op.Violation
+	p.From, more, err = s.shown(ctx, from)
+	return append(wrong, more...), err
+}
+
+// shown is the organisation's number to show, in E.164.
+func (s *Service) shown(ctx context.Context, from string) (string, []op.Violation, error) {
+	if from == "" {
+		return "", nil, nil
+	}
+	number := from
+	if s.Number != nil {
+		e164, ok, err := s.Number(ctx, access.Org(ctx), from)
+		if err != nil {
+			return "", nil, err
+		}
+		if !ok {
+			return "", []op.Violation{op.Field("from", "invalid_e164", "not a valid number")}, nil
+		}
+		number = e164
+	}
+	const q = `SELECT count(*) FROM numbers WHERE org_id = $1 AND number = $2 AND status = 'active'`
+	var n int
+	if err := s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), number).Scan(&n); err != nil {
+		return "", nil, err
+	}
+	if n == 0 {
+		return "", []op.Violation{op.Field("from", "number_not_owned", "not a number of the organisation")}, nil
+	}
+	return number, nil, nil
+}
+
+func (s *Service) hasUser(ctx context.Context, org, id string) (bool, error) {
+	const q = `SELECT count(*) FROM users WHERE org_id = $1 AND id = $2 AND status IN ('active', 'invited')`
+	var n int
+	err := s.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&n)
+	return n > 0, err
+}
+
+// deviceOwner is the user whose active phone it is; "" where there is no such phone.
+func (s *Service) deviceOwner(ctx context.Context, org, id string) (string, error) {
+	const q = `SELECT user_id FROM devices WHERE org_id = $1 AND id = $2 AND status = 'active'`
+	var owner string
+	err := s.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&owner)
+	if db.IsNone(err) {
+		return "", nil
+	}
+	return owner, err
+}
+
+// wrong lists what can be seen to be wrong with the request alone.
+func (b *CallCreate) wrong() []op.Violation {
+	var wrong []op.Violation
+	want := func(ok bool, field, code, message string) {
+		if !ok {
+			wrong = append(wrong, op.Field(field, code, message))
+		}
+	}
+	within := func(n *int, low, high int) bool { return n == nil || *n >= low && *n <= high }
+	one := func(value string, of ...string) bool { return value == "" || slices.Contains(of, value) }
+	short := func(text string, most int) bool { return utf8.RuneCountInString(text) <= most }
+	want(within(b.RingTimeoutSeconds, 5, 120), "ring_timeout_seconds", "out_of_range", "must be 5 to 120")
+	want(within(b.MaxDurationSeconds, 1, longestCall), "max_duration_seconds", "out_of_range", "must be 1 to 14400")
+	want(one(b.Record, "default", "on", "off"), "record", "invalid_value", "must be default, on or off")
+	want(one(b.MachineDetection, "off", "detect", "hangup"), "machine_detection", "invalid_value", "must be off, detect or hangup")
+	want(short(b.AnnounceText, 1000), "announce_text", "too_long", "at most 1000 characters")
+	want(short(b.Reason, 200), "reason", "too_long", "at most 200 characters")
+	want(short(b.ClientReference, 120), "client_reference", "too_long", "at most 120 characters")
+	want(len(b.Headers) <= maxHeaders, "headers", "too_many", "at most 10 headers")
+	for _, name := range slices.Sorted(maps.Keys(b.Headers)) {
+		want(headerName.MatchString(name), "headers."+name, "not_allowed", "only headers whose names begin with X- may be set")
+		want(plainText(b.Headers[name]), "headers."+name, "invalid_value", "at most 256 characters, none of them a line break")
+	}
+	want(len(b.Metadata) <= maxMetadata, "metadata", "too_many", "at most 20 members")
+	for _, name := range slices.Sorted(maps.Keys(b.Metadata)) {
+		want(name != "" && short(name, 40) && short(b.Metadata[name], 500), "metadata."+name, "too_long", "names have 1 to 40, values up to 500 characters")
+	}
+	return wrong
+}
+
+// plainText accepts what may stand in a header field.
+func plainText(value string) bool {
+	return len(value) <= maxHeaderValue && utf8.ValidString(value) && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
+}

@@ -1,0 +1,74 @@
+package call
+
+import (
+	"context"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+func (s *Service) recordingActions() []op.Operation {
+	w := access.CallsWrite
+	return []op.Operation{
+		op.New("calls.recording.start", "POST /calls/{id}/recording/start", w, "Start recording the call", s.RecordCall).Acts().Async().Fails("recording_disabled", "plan_limit"),
+		op.New("calls.recording.stop", "POST /calls/{id}/recording/stop", w, "Stop recording the call", s.StopRecord).Acts().Async(),
+		op.New("calls.recording.pause", "POST /calls/{id}/recording/pause", w, "Leave what is said from now on out of the recording", s.PauseRecord).Acts().Async(),
+		op.New("calls.recording.resume", "POST /calls/{id}/recording/resume", w, "Record again", s.ResumeRecord).Acts().Async(),
+	}
+}
+
+// RecordCallIn starts a recording.
+type RecordCallIn struct {
+	Live
+	Body *struct {
+		Channels int   `json:"channels,omitempty" minimum:"1" maximum:"2" default:"2" doc:"2: the caller left, who answered right; 1: both in one"`
+		Announce *bool `json:"announce,omitempty" doc:"Tell both sides; as the organisation's settings say unless given"`
+	}
+}
+
+// RecordCall records the call from now on.
+func (s *Service) RecordCall(ctx context.Context, in *RecordCallIn) (*op.Out[Call], error) {
+	c := StartRecording{Channels: 2, Trigger: "api"}
+	if p, _ := access.From(ctx); p.UserID != "" {
+		c.Trigger = "agent"
+	}
+	if in.Body != nil {
+		c.Announce = in.Body.Announce
+		if in.Body.Channels != 0 {
+			c.Channels = in.Body.Channels
+		}
+	}
+	return s.act(ctx, in.Live, c)
+}
+
+// StopRecord ends the recording; it becomes available while the call goes on.
+func (s *Service) StopRecord(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
+	return s.act(ctx, in.Live, StopRecording{})
+}
+
+// PauseIn pauses a recording.
+type PauseIn struct {
+	Live
+	Body *struct {
+		Reason            string `json:"reason,omitempty" enum:"payment,sensitive,consent,other" default:"other"`
+		AutoResumeSeconds int    `json:"auto_resume_seconds,omitempty" minimum:"5" maximum:"600" doc:"Record again by itself after this time; until resumed unless given"`
+	}
+}
+
+// PauseRecord keeps what is said out of the recording, the transcript and everything made of it.
+func (s *Service) PauseRecord(ctx context.Context, in *PauseIn) (*op.Out[Call], error) {
+	c := PauseRecording{Reason: "other"}
+	if in.Body != nil {
+		c.AutoResume = time.Duration(in.Body.AutoResumeSeconds) * time.Second
+		if in.Body.Reason != "" {
+			c.Reason = in.Body.Reason
+		}
+	}
+	return s.act(ctx, in.Live, c)
+}
+
+// ResumeRecord records again.
+func (s *Service) ResumeRecord(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
+	return s.act(ctx, in.Live, ResumeRecording{})
+}

@@ -1,0 +1,273 @@
+package call
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+func insert(ctx context.Context, tx db.Querier, n New, node string) error {
+	const q = `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, from_name, to_number, number_id,
+			device_id, trunk_id, user_id, started_at, ringing_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds,
+			total_seconds, recording_state, recording_ready, consent, tags, notes_count, metadata, client_reference, sandbox, node, contact_id, contact)
+		VALUES ($1, $2, $3, $15, 'agent', $4, $5, $6, $7, $8, $9, $10, $11, $12, $16, 0, 0, 0, 0, 0,
+			'off', FALSE, 'not_required', '[]', 0, $17, $18, $13, $14, $19, $20)`
+	_, err := tx.Exec(ctx, q, n.Org, n.ID, string(n.Direction), n.Source, n.From, db.Null(n.FromName), n.To, db.Null(n.NumberID),
+		db.Null(n.DeviceID), db.Null(n.TrunkID), db.Null(n.UserID), db.At(n.StartedAt), n.Sandbox, node, string(n.status()),
+		n.ringingAt(), db.AsJSON(n.metadata()), db.Null(n.Reference), contactID(n.contact), contactText(n.contact))
+	return err
+}
+
+func (n New) status() Status {
+	if n.Status == "" {
+		return Ringing
+	}
+	return n.Status
+}
+
+func (n New) metadata() map[string]string {
+	if n.Metadata == nil {
+		return map[string]string{}
+	}
+	return n.Metadata
+}
+
+// hasCaller reports whether there is a leg already, of who calls.
+func (n New) hasCaller() bool { return n.CallerLeg != "" || n.status() != Queued }
+
+// ringingAt is zero for calls that do not ring yet.
+func (n New) ringingAt() db.Time {
+	if n.status() == Queued {
+		return db.Time{}
+	}
+	return db.At(n.StartedAt)
+}
+
+// answered reports whether the call was still waiting for an answer.
+func answered(ctx context.Context, tx db.Querier, a Answer, by string) (bool, error) {
+	const q = `UPDATE calls SET status = 'in_progress', answered_at = $3, ring_seconds = $4, agent_id = $5, agent_name = $6,
+			agent_extension = $7, answered_by = $8, device_id = COALESCE($9, device_id), trunk_id = COALESCE($10, trunk_id)
+		WHERE org_id = $1 AND id = $2 AND status IN ('queued', 'ringing')`
+	r, err := tx.Exec(ctx, q, a.Org, a.ID, db.At(a.At), seconds(a.Ring), db.Null(a.By.UserID), db.Null(a.By.Name),
+		db.Null(a.By.Extension), by, db.Null(a.By.DeviceID), db.Null(a.By.TrunkID))
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+func hold(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
+	const q = `UPDATE calls SET status = 'on_hold', held_since = $3 WHERE org_id = $1 AND id = $2 AND status = 'in_progress'`
+	_, err := tx.Exec(ctx, q, org, id, db.At(at))
+	return err
+}
+
+// unhold takes the call off hold unless another side still holds it.
+func unhold(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
+	const q = `UPDATE calls SET status = 'in_progress', held_since = NULL,
+			hold_seconds = hold_seconds + ($3 - held_since + 500000) / 1000000
+		WHERE org_id = $1 AND id = $2 AND status = 'on_hold' AND NOT EXISTS (SELECT 1 FROM legs
+			WHERE org_id = $1 AND call_id = $2 AND status = 'held' AND ended_at IS NULL)`
+	_, err := tx.Exec(ctx, q, org, id, db.At(at))
+	return err
+}
+
+// end writes the last state; db.ErrNone when the call had one already. A call without a recording is announced with it.
+func end(ctx context.Context, tx db.Querier, e Ended, now time.Time) (Call, error) {
+	var total, ring, talk time.Duration
+	total = e.At.Sub(e.StartedAt)
+	ring = total
+	if e.Answered() {
+		ring = e.AnsweredAt.Sub(e.StartedAt)
+		talk = max(e.At.Sub(e.AnsweredAt)-e.Hold, 0)
+	}
+	var missed db.Null
+	if e.Status() == Missed {
+		missed = db.Null(e.missed())
+	}
+	last := []any{string(e.Status()), db.NewID("cdr"), db.At(e.At), seconds(ring), seconds(e.Hold), seconds(talk), seconds(total), e.Reason,
+		db.Null(e.HangupBy), missed, number(e.SIPStatus), number(e.Q850), qualityText(e.quality()), db.Null(e.recordingID()), db.At(now)}
+	args := []any{e.Org, e.ID}
+	if e.Revision == 0 {
+		return scan(tx.QueryRow(ctx, endAsItIs, append(args, last...)...))
+	}
+	if e.Settled {
+		c, err := scan(tx.QueryRow(ctx, endSettled, append(append([]any{e.Org, e.ID}, last...), e.Revision)...))
+		if !db.IsNone(err) {
+			return c, err
+		}
+	}
+	args = append(append(args, e.Revision), stateArgs(e.State)...)
+	return scan(tx.QueryRow(ctx, endWithState, append(args, last...)...))
+}
+
+// recordingID is what the end knows of a recording of the call.
+func (e Ended) recordingID() string {
+	if e.Recording == "" {
+		return e.State.RecordingID
+	}
+	return e.Recording
+}
+
+// The ends of a call: with the state it was in last, where the switch gives it, and without; and without where that state is written already,
+// as it nearly always is: what does not change is not indexed anew.
+var (
+	// tenant: endWhere names it
+	endSettled = `UPDATE calls SET ` + endColumns(3) + endWhere + fmt.Sprintf(" AND revision = $%d", 3+endArgs) + endGives
+	// tenant: endWhere names it
+	endAsItIs = `UPDATE calls SET ` + endColumns(3) + endWhere + endGives
+	// tenant: endWhere names it
+	endWithState = `UPDATE calls SET revision = $3, ` + stateColumns + `, ` + endColumns(19) + endWhere + endGives
+)
+
+// endArgs is how many arguments endColumns takes.
+const endArgs = 15
+
+const (
+	endWhere = ` WHERE org_id = $1 AND id = $2 AND ended_at IS NULL`
+	endGives = ` RETURNING ` + columns
+)
+
+// endColumns are what the end of a call sets, from arguments that begin with the given number.
+func endColumns(first int) string {
+	var b strings.Builder
+	set := func(format string) {
+		fmt.Fprintf(&b, format, first)
+		first++
+	}
+	for _, c := range strings.Fields(`status cdr_id ended_at ring_seconds hold_seconds talk_seconds total_seconds end_reason hangup_by
+			missed_reason sip_status q850_cause quality`) {
+		set(c + " = $%d, ")
+	}
+	recording := fmt.Sprintf("COALESCE($%d, recording_id) IS NULL", first)
+	first++
+	b.WriteString("stage = 'none', held_since = NULL, recording_state = CASE WHEN " + recording + " THEN 'off' ELSE 'stopped' END, ")
+	set("announced_at = CASE WHEN " + recording + " THEN $%d ELSE announced_at END")
+	return b.String()
+}
+
+// number stores 0 as NULL.
+func number(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+func qualityText(q *event.Quality) any {
+	if q == nil {
+		return nil
+	}
+	b, _ := json.Marshal(q)
+	return string(b)
+}
+
+// columns is what scan reads, in its order.
+const columns = `id, cdr_id, direction, status, stage, source, from_number, from_name, to_number, number_id, flow_id, queue_id,
+	device_id, trunk_id, user_id, agent_id, agent_name, agent_extension, answered_by, started_at, ringing_at, answered_at, ended_at,
+	ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, held_since, end_reason, hangup_by, missed_reason,
+	disposition, sip_status, q850_cause, quality, recording_state, recording_id, recording_ready, consent, transcript_id,
+	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at, muted, transfer, transferred_to, machine,
+	contact, flow_version, voicemail_id`
+
+// row is what QueryRow and Rows have in common.
+type row interface{ Scan(to ...any) error }
+
+func scan(r row) (Call, error) {
+	var c Call
+	var cdr, fromName, numberID, flowID, queueID, deviceID, trunkID, userID, agentID, agentName, agentExt, answeredBy db.Null
+	var endReason, hangupBy, missed, disposition, recordingID, transcriptID, summary, sentiment, reference db.Null
+	var ringing, answered, ended, held, announced db.Time
+	var quality db.JSON[*event.Quality]
+	var tags db.JSON[[]string]
+	var metadata db.JSON[map[string]string]
+	var transferredTo, voicemail db.Null
+	var transfer db.JSON[*TransferStatus]
+	var contact db.JSON[*event.Contact]
+	var ready bool
+	var sipStatus, q850, flowVersion sql.NullInt64
+	err := r.Scan(&c.ID, &cdr, &c.Direction, &c.Status, &c.Stage, &c.Source, &c.FromNumber, &fromName, &c.ToNumber, &numberID, &flowID,
+		&queueID, &deviceID, &trunkID, &userID, &agentID, &agentName, &agentExt, &answeredBy, &c.StartedAt, &ringing, &answered, &ended,
+		&c.RingSeconds, &c.QueueSeconds, &c.HoldSeconds, &c.TalkDurationSeconds, &c.TotalSeconds, &held, &endReason, &hangupBy, &missed,
+		&disposition, &sipStatus, &q850, &quality, &c.Recording.State, &recordingID, &ready, &c.Recording.Consent, &transcriptID,
+		&summary, &sentiment, &tags, &c.NotesCount, &metadata, &reference, &c.Sandbox, &announced,
+		&c.Muted, &transfer, &transferredTo, &c.AnsweredByMachine, &contact, &flowVersion, &voicemail)
+	if err != nil {
+		return c, err
+	}
+	c.FromName, c.NumberID, c.FlowID, c.QueueID = fromName.Ptr(), numberID.Ptr(), flowID.Ptr(), queueID.Ptr()
+	c.DeviceID, c.UserID, c.AgentID = deviceID.Ptr(), userID.Ptr(), agentID.Ptr()
+	c.RingingAt, c.AnsweredAt, c.EndedAt, c.HeldSince = ringing.Ptr(), answered.Ptr(), ended.Ptr(), held.Ptr()
+	c.Held = c.Status == OnHold
+	c.EndReason, c.HangupBy, c.MissedReason, c.Disposition = endReason.Ptr(), hangupBy.Ptr(), missed.Ptr(), disposition.Ptr()
+	c.SIPStatus, c.Q850Cause, c.Quality = whole(sipStatus), whole(q850), quality.V
+	c.Recording.RecordingID, c.TranscriptID = recordingID.Ptr(), transcriptID.Ptr()
+	c.AISummary, c.Sentiment, c.ClientReference = summary.Ptr(), sentiment.Ptr(), reference.Ptr()
+	c.Tags, c.Metadata, c.Transfer, c.Contact = tags.V, metadata.V, transfer.V, contact.V
+	if c.Tags == nil {
+		c.Tags = []string{}
+	}
+	if ready {
+		c.RecordingURL = recordingID.Ptr() // made an address by Service.address
+	}
+	c.facts = facts{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName), AgentExtension: string(agentExt),
+		AnsweredBy: string(answeredBy), Announced: !announced.IsZero(), TransferredTo: string(transferredTo), FlowVersion: whole(flowVersion), VoicemailID: string(voicemail)}
+	return c, nil
+}
+
+func whole(n sql.NullInt64) *int {
+	if !n.Valid {
+		return nil
+	}
+	i := int(n.Int64)
+	return &i
+}
+
+func get(ctx context.Context, q db.Querier, org, id string) (Call, error) {
+	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND id = $2`
+	return scan(q.QueryRow(ctx, text, org, id))
+}
+
+// getCDR finds an ended call by its record's id or its own.
+func getCDR(ctx context.Context, q db.Querier, org, id string) (Call, error) {
+	if strings.HasPrefix(id, "call_") {
+		const byCall = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND id = $2 AND cdr_id IS NOT NULL`
+		return scan(q.QueryRow(ctx, byCall, org, id))
+	}
+	const byRecord = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND cdr_id = $2`
+	return scan(q.QueryRow(ctx, byRecord, org, id))
+}
+
+func query(ctx context.Context, q db.Querier, f *db.Filter) ([]Call, error) {
+	text, args := f.SQL()
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list calls: %w", err)
+	}
+	defer rows.Close()
+	var all []Call
+	for rows.Next() {
+		c, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list calls: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, rows.Err()
+}
+
+// maxLive bounds the snapshot of calls in progress.
+const maxLive = 5000
+
+func live(ctx context.Context, q db.Querier, org string) ([]Call, error) {
+	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND ended_at IS NULL`
+	f := db.Where(text, org)
+	return query(ctx, q, f.Page("started_at", true, nil, "", maxLive-1))
+}

@@ -1,0 +1,167 @@
+package call
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// maxStory bounds a story before it is compressed, in bytes of JSON: one that is longer loses its messages, then its last steps.
+const maxStory = 4 << 20
+
+// KeepStories writes down the stories of calls that are over, all in one transaction. A story that is there already stays, also the
+// empty one of a call that was erased meanwhile.
+func (s *Service) KeepStories(ctx context.Context, all []Told) error {
+	values := make([]any, 0, 4*len(all))
+	for _, x := range all {
+		packed, err := x.pack(&s.packers)
+		if err != nil {
+			return fmt.Errorf("pack story of call %s: %w", x.CallID, err)
+		}
+		values = append(values, x.Org, x.CallID, packed, db.At(s.Now()))
+	}
+	written := s.DB.Later(ctx, func(tx db.Querier) error {
+		return db.Bulk(len(all), func(from, to int) error { return insertStories(ctx, tx, values[4*from:4*to]) })
+	})
+	if err := written(); err != nil {
+		return fmt.Errorf("keep stories: %w", err)
+	}
+	return nil
+}
+
+func insertStories(ctx context.Context, tx db.Querier, values []any) error {
+	q := `INSERT INTO call_stories (org_id, call_id, story, written_at)
+		SELECT column1, column2, column3, column4 FROM (VALUES ` + db.Values(1, len(values)/4, "", "", "BLOB", "BIGINT") + `) AS v
+		WHERE EXISTS (SELECT 1 FROM calls c WHERE c.org_id = column1 AND c.id = column2) ON CONFLICT DO NOTHING`
+	_, err := tx.Exec(ctx, q, values...)
+	return err
+}
+
+// eraseStory puts an empty story in place of what was told of a call, which none replaces.
+func (s *Service) eraseStory(ctx context.Context, tx db.Querier, org, callID string) error {
+	nothing, err := Story{}.pack(&s.packers)
+	if err != nil {
+		return err
+	}
+	const q = `INSERT INTO call_stories (org_id, call_id, story, written_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (org_id, call_id) DO UPDATE SET story = excluded.story, written_at = excluded.written_at`
+	if _, err := tx.Exec(ctx, q, org, callID, nothing, db.At(s.Now())); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM call_story_ends WHERE org_id = $1 AND call_id = $2`, org, callID)
+	return err
+}
+
+func (x Story) pack(packers *sync.Pool) ([]byte, error) {
+	plain, err := json.Marshal(x)
+	for err == nil && len(plain) > maxStory && len(x.Steps)+len(x.Messages) > 0 {
+		if len(x.Messages) > 0 {
+			x.Messages = x.Messages[:len(x.Messages)/2]
+		} else {
+			x.Steps = x.Steps[:len(x.Steps)/2]
+		}
+		plain, err = json.Marshal(x)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	w := packer(packers, &b)
+	defer packers.Put(w)
+	if _, err := w.Write(plain); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return b.Bytes(), err
+}
+
+// packer is a compressor to b. One is over a megabyte, so they are used again.
+func packer(packers *sync.Pool, b *bytes.Buffer) *gzip.Writer {
+	if w, ok := packers.Get().(*gzip.Writer); ok {
+		w.Reset(b)
+		return w
+	}
+	w, _ := gzip.NewWriterLevel(b, gzip.BestSpeed)
+	return w
+}
+
+func unpack(packed []byte) (x Story, err error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return x, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, 2*maxStory))
+	if err != nil {
+		return x, err
+	}
+	return x, json.Unmarshal(plain, &x)
+}
+
+// storyOf is what happened in a call: from the switch while it is in progress, else what was kept; empty where there is none.
+func (s *Service) storyOf(ctx context.Context, org, callID string) (x Story, err error) {
+	if s.Switch != nil {
+		if x, ok := s.Switch.Story(org, callID); ok {
+			return x, nil
+		}
+	}
+	return s.keptStory(ctx, org, callID)
+}
+
+func (s *Service) keptStory(ctx context.Context, org, callID string) (x Story, err error) {
+	const q = `SELECT s.story, e.story FROM call_stories s LEFT JOIN call_story_ends e ON e.org_id = s.org_id AND e.call_id = s.call_id
+		WHERE s.org_id = $1 AND s.call_id = $2`
+	var packed, rest []byte
+	err = s.DB.Read(ctx).QueryRow(ctx, q, org, callID).Scan(&packed, &rest)
+	if db.IsNone(err) {
+		return Story{}, nil
+	}
+	if err == nil {
+		x, err = unpack(packed)
+	}
+	if err == nil && len(rest) > 0 {
+		var end Story
+		end, err = unpack(rest)
+		x.Messages = append(x.Messages, end.Messages...)
+	}
+	if err != nil {
+		return x, fmt.Errorf("read story of call %s: %w", callID, err)
+	}
+	return x, nil
+}
+
+// SweepStories removes stories written before a time, a batch at a time, and returns how many.
+func (s *Service) SweepStories(ctx context.Context, before time.Time) (gone int64, err error) {
+	// tenant: retention is swept over all organisations
+	const ends = `DELETE FROM call_story_ends WHERE (org_id, call_id) IN
+		(SELECT org_id, call_id FROM call_story_ends WHERE written_at < $1 LIMIT 500)`
+	if _, err := s.sweep(ctx, ends, before); err != nil {
+		return 0, err
+	}
+	// tenant: retention is swept over all organisations
+	const stories = `DELETE FROM call_stories WHERE (org_id, call_id) IN
+		(SELECT org_id, call_id FROM call_stories WHERE written_at < $1 LIMIT 500)`
+	return s.sweep(ctx, stories, before)
+}
+
+// sweep runs a statement, each time in a transaction of its own, until there is nothing left for it to do.
+func (s *Service) sweep(ctx context.Context, q string, before time.Time) (gone int64, err error) {
+	for n := int64(1); n > 0 && err == nil && ctx.Err() == nil; gone += n {
+		n = 0
+		err = s.DB.Tx(ctx, func(tx db.Querier) error {
+			r, err := tx.Exec(ctx, q, db.At(before))
+			if err != nil {
+				return fmt.Errorf("sweep stories of calls: %w", err)
+			}
+			n, err = r.RowsAffected()
+			return err
+		})
+	}
+	return gone, err
+}

@@ -1,0 +1,187 @@
+package call_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/journal"
+	"soniq/internal/telephony/call"
+)
+
+// TestWhatWasSureIsThereAfterAKill has a call begun and answered, as far as others were told, and nothing of it in the database.
+func TestWhatWasSureIsThereAfterAKill(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, dir := open(t, d), t.TempDir()
+		o.calls.Journal = openJournal(t, dir, 0, nil)
+		p := &placed{office: o, New: call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "sip", From: "+12025550142", To: "+12025550199",
+			StartedAt: o.at, TrunkID: "trk_1", CallerLeg: db.NewID("leg"), CallerSIP: "sip-1", Metadata: map[string]string{"order": "7"}}}
+		if _, ok := o.calls.SureBegin(p.New); !ok {
+			t.Fatal("the beginning is not sure")
+		}
+		p.next = call.Change{Org: o.org, ID: p.ID, At: o.at}
+		p.shape()
+		if _, ok := o.calls.SureChange(p.next); !ok {
+			t.Fatal("the answer is not sure")
+		}
+		if _, ok := o.calls.SureChange(call.Change{Events: []event.Payload{event.CallHeld{}}}); ok {
+			t.Error("a change that tells of something else cannot be read again, and is not sure")
+		}
+
+		gone := call.New{Org: "org_gone", ID: db.NewID("call"), Direction: call.Inbound, Source: "sip", StartedAt: o.at}
+		if _, ok := o.calls.SureBegin(gone); !ok {
+			t.Fatal("the call of an organisation that is erased meanwhile is not sure")
+		}
+		openJournal(t, dir, 3, func(found [][]byte) {
+			found = append([][]byte{found[2], []byte("{")}, found...) // what can never be written holds up nothing
+			for range 2 {                                             // it was killed in the middle of it, and started again
+				o.must(o.calls.Replay(context.Background(), found))
+			}
+		})
+		got := p.get(p.ID)
+		for name, value := range map[string]any{"status": "in_progress", "agent_id": "usr_1", "from_number": "+12025550142"} {
+			want(t, got, name, value)
+		}
+		if legs := got["legs"].([]any); len(legs) != 2 {
+			t.Errorf("%d legs, want both: %v", len(legs), legs)
+		}
+		suspended, err := o.calls.Dialogs(context.Background())
+		o.must(err)
+		if len(suspended) != 1 || string(suspended[0].Dialogs) != `{"a":{"cseq":7}}` || len(suspended[0].Recordings) != 1 {
+			t.Errorf("what a restart needs: %+v", suspended)
+		}
+		var events int
+		const count = `SELECT COUNT(*) FROM events WHERE org_id = $1 AND call_id = $2`
+		o.must(d.Read(context.Background()).QueryRow(context.Background(), count, o.org, p.ID).Scan(&events))
+		if events != 2 {
+			t.Errorf("%d events, want call.started and call.answered, once", events)
+		}
+	})
+}
+
+// TestAPlacedCallIsThereAfterAKill has a program's call that was dialled, and whose row was not committed.
+func TestAPlacedCallIsThereAfterAKill(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, dir := open(t, d), t.TempDir()
+		o.calls.Journal = openJournal(t, dir, 0, nil)
+		n := call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Outbound, Source: "api", From: "101", To: "+12025550143", UserID: "usr_1", StartedAt: o.at,
+			Status: call.Queued, Metadata: map[string]string{"order": "7"}, Reference: "r1", Purpose: "asked to be called",
+			By: call.Author{Type: "mcp", ID: "key_1", Name: "an assistant"}}
+		if _, ok := o.calls.SureBegin(n); !ok {
+			t.Fatal("the beginning is not sure")
+		}
+		openJournal(t, dir, 1, func(found [][]byte) { o.must(o.calls.Replay(context.Background(), found)) })
+		got := o.do("GET", "/calls/"+n.ID+"?expand=notes", nil).Want(200)
+		for name, value := range map[string]any{"status": "queued", "client_reference": "r1", "metadata.order": "7", "notes_count": 1.0,
+			"notes.0.body": "asked to be called", "notes.0.author.type": "mcp", "notes.0.author.name": "an assistant"} {
+			if got.At(name) != value {
+				t.Errorf("%s is %v, want %v", name, got.At(name), value)
+			}
+		}
+	})
+}
+
+// TestDialogsInTheJournal has an answer that leaves nothing for a restart, and one as versions before wrote it, with the dialogs inside.
+func TestDialogsInTheJournal(t *testing.T) {
+	t.Parallel()
+	o, dir, ctx := open(t, dbtest.SQLite(t)), t.TempDir(), context.Background()
+	o.calls.Journal = openJournal(t, dir, 0, nil)
+	one, two := o.place(), o.place()
+	one.shape()
+	one.next.Dialogs = nil
+	if _, ok := o.calls.SureChange(one.next); !ok {
+		t.Fatal("the answer is not sure")
+	}
+	before := []byte(`{"change":{"Org":"` + o.org + `","ID":"` + two.ID + `","Revision":1,"Row":{"Status":"in_progress"},"Dialogs":{"a":{"cseq":8}}}}`)
+	openJournal(t, dir, 1, func(found [][]byte) { o.must(o.calls.Replay(ctx, append(found, before))) })
+	suspended, err := o.calls.Dialogs(ctx)
+	o.must(err)
+	if len(suspended) != 1 || suspended[0].New.ID != two.ID || string(suspended[0].Dialogs) != `{"a":{"cseq":8}}` {
+		t.Errorf("what a restart needs: %+v", suspended)
+	}
+	for _, l := range one.get(one.ID)["legs"].([]any) {
+		want(t, l.(map[string]any), "quality", nil)
+	}
+	if strings.Contains(o.row(one.ID), "quality=null") {
+		t.Error("nothing is known of the quality of a leg that goes on, and something is written")
+	}
+}
+
+// TestDialogsAreKeptAfterTheAnswer has what a restart needs come by itself, after the caller was told of the answer.
+func TestDialogsAreKeptAfterTheAnswer(t *testing.T) {
+	t.Parallel()
+	o, dir, ctx := open(t, dbtest.SQLite(t)), t.TempDir(), context.Background()
+	o.calls.Journal = openJournal(t, dir, 0, nil)
+	cut, settled := o.place(), o.place() // killed before the commit, and between the two that are settled after it
+	for _, p := range []*placed{cut, settled} {
+		p.shape()
+		x := p.next
+		p.next.Dialogs, p.next.Fleeting = nil, true
+		settle, ok := o.calls.SureChange(p.next)
+		if !ok {
+			t.Fatal("the answer is not sure")
+		}
+		if p == settled {
+			settle()
+		}
+		if _, ok := o.calls.SureDialogs(x); !ok {
+			t.Fatal("what a restart needs is not sure")
+		}
+	}
+	if settle, ok := o.calls.SureDialogs(call.Change{Org: o.org, ID: cut.ID}); !ok {
+		t.Error("nothing to keep is as sure as can be")
+	} else {
+		settle()
+	}
+	openJournal(t, dir, 4, func(found [][]byte) { // of what is settled, an entry stays while one before it is not
+		o.must(o.calls.Replay(ctx, append(found[:1:1], found[1], found[3])))
+	})
+	suspended, err := o.calls.Dialogs(ctx)
+	o.must(err)
+	if len(suspended) != 1 || suspended[0].New.ID != cut.ID || string(suspended[0].Dialogs) != `{"a":{"cseq":7}}` {
+		t.Errorf("what a restart needs: %+v", suspended)
+	}
+}
+
+// TestWhatIsInTheDatabaseIsNotFoundAgain settles both.
+func TestWhatIsInTheDatabaseIsNotFoundAgain(t *testing.T) {
+	t.Parallel()
+	o, dir := open(t, dbtest.SQLite(t)), t.TempDir()
+	o.calls.Journal = openJournal(t, dir, 0, nil)
+	for _, id := range []string{"call_1", "call_2"} {
+		settle, ok := o.calls.SureBegin(call.New{Org: o.org, ID: id})
+		if !ok {
+			t.Fatal("not sure")
+		}
+		if id == "call_1" {
+			settle()
+		}
+	}
+	openJournal(t, dir, 1, nil)
+	o.calls.Journal = nil
+	if _, ok := o.calls.SureBegin(call.New{}); ok {
+		t.Error("nothing is sure without a journal")
+	}
+}
+
+// openJournal is a start, at which as many entries are found.
+func openJournal(t *testing.T, dir string, entries int, replay func([][]byte)) *journal.Journal {
+	t.Helper()
+	j, found, err := journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	if len(found) != entries {
+		t.Fatalf("%d entries, want %d: %q", len(found), entries, found)
+	}
+	if replay != nil {
+		replay(found)
+	}
+	return j
+}

@@ -1,0 +1,146 @@
+package call_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/telephony/call"
+)
+
+// busy keeps the writer of the database busy until the test lets it go.
+func busy(d *db.DB) (letGo func()) {
+	held, hold, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = d.Tx(context.Background(), func(db.Querier) error { close(held); <-hold; return nil })
+	}()
+	<-held
+	return func() { close(hold); <-done }
+}
+
+// ring and answer are the changes of a call that is answered at once.
+func (o *office) answeredAtOnce(callee, recording string) (n call.New, changes []call.Change) {
+	n = call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "sip", From: "+12025550142", FromName: "Ada", To: "+12025550199",
+		StartedAt: o.at, NumberID: "num_1", TrunkID: "trk_1", CallerLeg: db.NewID("leg"), CallerSIP: "sip-1", Metadata: map[string]string{"order": "7"},
+		Reference: "ref-1"}
+	p := &placed{office: o, New: n, next: call.Change{Org: o.org, ID: n.ID, At: o.at, Revision: 1, Fleeting: true}}
+	p.next.Row = call.State{Status: call.Ringing, Stage: "agent", RingingAt: o.at.Add(time.Second), TrunkID: "trk_1", Recording: "off", Consent: "not_required"}
+	p.next.Legs = []call.LegState{{ID: callee, Role: "callee", Number: "+12025550199", Status: "ringing", SIPCallID: "sip-2", StartedAt: o.at.Add(time.Second)}}
+	p.next.Events = []event.Payload{event.CallRinging{CallID: n.ID}}
+	ringing := p.next
+	p.shape()
+	p.next.Legs[1].ID, p.next.Legs[1].StartedAt = callee, o.at.Add(3*time.Second) // when it began is what was told first
+	p.next.Recordings[0].ID, p.next.Recordings[0].New.ID, p.next.Row.RecordingID = recording, recording, recording
+	return n, []call.Change{ringing, p.next}
+}
+
+// row is all that is written of a call, but for the names of its parts.
+func (o *office) row(id string, names ...string) string {
+	o.t.Helper()
+	var all strings.Builder
+	for _, q := range []string{`SELECT * FROM calls WHERE org_id = $1 AND id = $2`, `SELECT * FROM legs WHERE org_id = $1 AND call_id = $2 ORDER BY sip_call_id`,
+		`SELECT * FROM recordings WHERE org_id = $1 AND call_id = $2`, `SELECT * FROM call_dialogs WHERE org_id = $1 AND call_id = $2`,
+		`SELECT kind, audience, body FROM events WHERE org_id = $1 AND call_id = $2 ORDER BY id`} {
+		rows, err := o.calls.DB.Read(context.Background()).Query(context.Background(), q, o.org, id)
+		o.must(err)
+		defer rows.Close()
+		columns, err := rows.Columns()
+		o.must(err)
+		for rows.Next() {
+			values := make([]any, len(columns))
+			for i := range values {
+				values[i] = new(any)
+			}
+			o.must(rows.Scan(values...))
+			for i, c := range columns {
+				fmt.Fprintf(&all, "%s=%v\n", c, *values[i].(*any))
+			}
+		}
+		o.must(rows.Err())
+	}
+	text := strings.ReplaceAll(all.String(), id, "ID")
+	for i, name := range names {
+		text = strings.ReplaceAll(text, name, fmt.Sprint("name ", i))
+	}
+	return text
+}
+
+func (o *office) beginLater(ctx context.Context, n call.New) (wait func() error) {
+	result := make(chan error, 1)
+	o.calls.BeginLater(ctx, n, func(err error) { result <- err })
+	return func() error { return <-result }
+}
+
+// What is written of a call while its beginning waits is what would have been written by and by.
+func TestABeginningAndWhatFollowsAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, ctx := open(t, d), context.Background()
+		one, after := o.answeredAtOnce("leg_1", "rec_1")
+		o.must(o.calls.Begin(ctx, one))
+		for _, c := range after {
+			o.must(o.calls.Change(ctx, c))
+		}
+		apart := o.row(one.ID, one.CallerLeg, "leg_1", "rec_1")
+
+		two, after := o.answeredAtOnce("leg_2", "rec_2")
+		let := busy(d)
+		before := d.Stats().Transactions
+		waits := []func() error{o.beginLater(ctx, two)}
+		done := 0
+		for _, c := range after {
+			c.Done = func() { done++ }
+			waits = append(waits, o.calls.ChangeLater(ctx, c))
+		}
+		let()
+		for i := range waits {
+			o.must(waits[len(waits)-1-i]()) // whoever asks first
+		}
+		if together := o.row(two.ID, two.CallerLeg, "leg_2", "rec_2"); together != apart {
+			t.Errorf("written together:\n%s\nwritten apart:\n%s", together, apart)
+		}
+		if n := d.Stats().Transactions - before; d.Name() == "sqlite" && n != 2 || done != 2 { // one of them kept the writer busy
+			t.Errorf("%d transactions, want the beginning with its changes and one other; %d changes done, want 2", n, done)
+		}
+		after[1].Revision, after[1].Events, after[1].Recordings = 3, nil, nil // what comes later is written as ever
+		after[1].Row.Muted = true
+		o.must(o.calls.ChangeLater(ctx, after[1])())
+		want(t, o.get(two.ID), "muted", true)
+	})
+}
+
+// unwritable is an event that cannot be encoded.
+type unwritable struct{ event.CallRinging }
+
+func (unwritable) MarshalJSON() ([]byte, error) { return nil, errors.New("not to be written") }
+
+// What cannot be written of a call does not take its beginning with it.
+func TestABeginningOutlivesWhatCannotBeWrittenWithIt(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		o, ctx := open(t, d), context.Background()
+		n, after := o.answeredAtOnce("leg_1", "rec_1")
+		after[1].Events = append(after[1].Events, unwritable{})
+		let := busy(d)
+		begun := o.beginLater(ctx, n)
+		changed := o.calls.ChangeLater(ctx, after[1])
+		let()
+		if err := changed(); err == nil {
+			t.Error("the change is said to be written")
+		}
+		o.must(begun())
+		want(t, o.get(n.ID), "status", "ringing")
+		o.must(o.calls.ChangeLater(ctx, after[0])()) // tried again
+		want(t, o.get(n.ID), "ringing_at", db.At(o.at.Add(time.Second)).String())
+		if told := o.row(n.ID); strings.Count(told, "kind=call.started") != 1 || strings.Contains(told, "kind=call.answered") {
+			t.Errorf("told:\n%s", told)
+		}
+	})
+}

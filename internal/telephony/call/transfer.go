@@ -1,0 +1,212 @@
+package call
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+func (s *Service) transfers() []op.Operation {
+	w := access.CallsWrite
+	return []op.Operation{
+		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call", s.TransferCall).Acts().Async().Fails("destination_not_allowed"),
+		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer", s.FinishTransfer).Acts().Async(),
+		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold", s.StopTransfer).Acts().Async(),
+		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call", s.AddToCall).Acts().Status(201).Async().
+			Fails("destination_not_allowed", "concurrency_limit"),
+		op.Delete("calls.participants.remove", "DELETE /calls/{id}/participants/{leg_id}", w, "Hang up one party of the call", s.RemoveFromCall).Acts(),
+	}
+}
+
+// TransferIn hands a call over.
+type TransferIn struct {
+	Live
+	Body TransferCreate
+}
+
+// TransferCreate says to whom a call is handed over, and how.
+type TransferCreate struct {
+	To              string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address at this server" example:"ext:101"`
+	Mode            string `json:"mode,omitempty" default:"blind" doc:"blind, or warm: the agent talks to the target first"`
+	From            string `json:"from,omitempty" doc:"A number of the organisation to show the target"`
+	TimeoutSeconds  *int   `json:"timeout_seconds,omitempty" doc:"How long the target rings, 5 to 120; 25 unless given"`
+	OnFail          string `json:"on_fail,omitempty" default:"return" doc:"return: the call comes back to the agent; voicemail: the other side may leave a message for the target; hangup: it ends"`
+	SummaryToTarget *bool  `json:"summary_to_target,omitempty" default:"true" doc:"Show a user who is the target, by screen_pop on the event stream, whose call it is and who hands it over"`
+}
+
+const defaultTransferRing = 25
+
+// A kind of destination where nobody can be asked first.
+var ledTo = []string{"queue:", "flow:", "voicemail:"}
+
+func isLed(to string) bool {
+	return slices.ContainsFunc(ledTo, func(p string) bool { return strings.HasPrefix(to, p) })
+}
+
+// TransferCall hands the call over: blind at once, warm after the agent has talked to the target.
+func (s *Service) TransferCall(ctx context.Context, in *TransferIn) (*op.Out[Call], error) {
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	c, err := s.transfer(ctx, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	return s.act(ctx, in.Live, c)
+}
+
+func (s *Service) transfer(ctx context.Context, b TransferCreate) (c Transfer, err error) {
+	var wrong []op.Violation
+	want := func(ok bool, field, code, message string) {
+		if !ok {
+			wrong = append(wrong, op.Field(field, code, message))
+		}
+	}
+	want(b.Mode == "" || b.Mode == "blind" || b.Mode == "warm", "mode", "invalid_value", "must be blind or warm")
+	want(b.Mode != "warm" || !isLed(b.To), "mode", "not_possible", "only a person can be asked first; use blind")
+	want(slices.Contains([]string{"", "return", "hangup", "voicemail"}, b.OnFail), "on_fail", "invalid_value", "must be return, voicemail or hangup")
+	want(b.TimeoutSeconds == nil || *b.TimeoutSeconds >= 5 && *b.TimeoutSeconds <= 120, "timeout_seconds", "out_of_range", "must be 5 to 120")
+	c = Transfer{Warm: b.Mode == "warm", Timeout: span(b.TimeoutSeconds, defaultTransferRing), OnFail: b.OnFail,
+		Unshown: b.SummaryToTarget != nil && !*b.SummaryToTarget}
+	if c.OnFail == "" {
+		c.OnFail = "return"
+	}
+	from, more, err := s.shown(ctx, b.From)
+	if err != nil {
+		return c, err
+	}
+	c.From, wrong = from, append(wrong, more...)
+	if c.To, wrong, err = s.target(ctx, b.To, wrong); err != nil {
+		return c, err
+	}
+	return c, refuse(wrong)
+}
+
+// target reads to whom: a user by id, or what can be dialled.
+func (s *Service) target(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
+	id, isUser := strings.CutPrefix(to, "user:")
+	switch {
+	case to == "":
+		return "", append(wrong, op.Field("to", "required", "must be a number, ext:, user:, queue:, flow:, voicemail: or a sip: address")), nil
+	case isLed(to):
+		return s.led(ctx, to, wrong)
+	case !isUser:
+		return s.destination(ctx, "to", to, wrong)
+	}
+	ok, err := s.hasUser(ctx, access.Org(ctx), id)
+	if err == nil && !ok {
+		wrong = append(wrong, op.Field("to", "not_found", "no such user"))
+	}
+	return to, wrong, err
+}
+
+// led reads a queue, a flow or a mailbox.
+func (s *Service) led(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
+	no := "there is none"
+	var err error
+	if s.Reach != nil {
+		no, err = s.Reach(ctx, access.Org(ctx), to)
+	}
+	if no != "" {
+		wrong = append(wrong, op.Field("to", "not_found", no))
+	}
+	return to, wrong, err
+}
+
+// FinishTransferIn completes a warm transfer.
+type FinishTransferIn struct {
+	Live
+	Body *struct {
+		Mode string `json:"mode,omitempty" enum:"connect,conference" default:"connect" doc:"conference: the agent stays in the call"`
+	}
+}
+
+// FinishTransfer connects the two others, or all three.
+func (s *Service) FinishTransfer(ctx context.Context, in *FinishTransferIn) (*op.Out[Call], error) {
+	return s.act(ctx, in.Live, CompleteTransfer{Conference: in.Body != nil && in.Body.Mode == "conference"})
+}
+
+// StopTransfer ends the consultation and goes back to the party on hold.
+func (s *Service) StopTransfer(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
+	return s.act(ctx, in.Live, CancelTransfer{})
+}
+
+// AddIn dials somebody into a call.
+type AddIn struct {
+	Live
+	Body struct {
+		To             string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address at this server"`
+		From           string `json:"from,omitempty" doc:"A number of the organisation to show"`
+		TimeoutSeconds *int   `json:"timeout_seconds,omitempty" doc:"How long it rings, 5 to 120; 30 unless given"`
+	}
+}
+
+// AddToCall dials somebody into the call. It answers when the leg rings or is on its way; its answer follows as an event.
+func (s *Service) AddToCall(ctx context.Context, in *AddIn) (*op.Out[Leg], error) {
+	if _, err := s.find(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	c := AddParticipant{Timeout: span(in.Body.TimeoutSeconds, defaultRing)}
+	var wrong []op.Violation
+	if n := in.Body.TimeoutSeconds; n != nil && (*n < 5 || *n > 120) {
+		wrong = append(wrong, op.Field("timeout_seconds", "out_of_range", "must be 5 to 120"))
+	}
+	from, more, err := s.shown(ctx, in.Body.From)
+	if err != nil {
+		return nil, err
+	}
+	c.From = from
+	if c.To, wrong, err = s.target(ctx, in.Body.To, append(wrong, more...)); err != nil {
+		return nil, err
+	}
+	if err := refuse(wrong); err != nil {
+		return nil, err
+	}
+	if _, err := s.inProgress(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	if in.later() {
+		return s.addLater(ctx, in.ID, c)
+	}
+	r, err := s.do(ctx, in.ID, c)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.leg(ctx, r.LegID)
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Leg]{Body: l, Location: op.Prefix + "/calls/" + in.ID + "?expand=legs"}, nil
+}
+
+func (s *Service) leg(ctx context.Context, id string) (Leg, error) {
+	const q = `SELECT ` + legColumns + ` FROM legs WHERE org_id = $1 AND id = $2`
+	_, l, err := scanLeg(s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), id))
+	return l, err
+}
+
+// RemoveIn names a party of a call.
+type RemoveIn struct {
+	ID    string `path:"id" maxLength:"40"`
+	LegID string `path:"leg_id" maxLength:"40"`
+}
+
+// RemoveFromCall hangs up one party.
+func (s *Service) RemoveFromCall(ctx context.Context, in *RemoveIn) error {
+	if _, err := s.inProgress(ctx, in.ID); err != nil {
+		return err
+	}
+	const q = `SELECT count(*) FROM legs WHERE org_id = $1 AND id = $2 AND call_id = $3`
+	var n int
+	if err := s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), in.LegID, in.ID).Scan(&n); err != nil {
+		return err
+	}
+	if n == 0 {
+		return op.NotFound("leg of this call")
+	}
+	_, err := s.do(ctx, in.ID, RemoveParticipant{LegID: in.LegID})
+	return err
+}

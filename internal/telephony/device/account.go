@@ -1,0 +1,97 @@
+package device
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/seal"
+)
+
+// An Account is a device as signalling sees it: who logs in with which secret. It is on the path of every INVITE
+// and REGISTER, and cached.
+type Account struct {
+	OrgID      string
+	DeviceID   string
+	UserID     string
+	Username   string
+	HA1MD5     string // hex MD5(username:realm:password), RFC 7616 §3.4.2
+	HA1SHA256  string // hex SHA-256(username:realm:password), RFC 8760
+	WantSHA256 bool
+	SRTP       string
+	Codecs     []string
+}
+
+// Account returns the active device with the SIP user name, in whatever organisation; ok is false where there is none.
+func (s *Service) Account(ctx context.Context, username string) (a Account, ok bool, err error) {
+	username = strings.ToLower(username)
+	a, err = s.accounts.Get(username, func() (Account, error) { return s.account(ctx, username) })
+	if db.IsNone(err) {
+		return a, false, nil
+	}
+	return a, err == nil, err
+}
+
+func (s *Service) account(ctx context.Context, username string) (Account, error) {
+	d, sealed, err := byUsername(ctx, s.db.Read(ctx), username)
+	if err != nil {
+		return Account{}, err
+	}
+	a := Account{OrgID: d.OrgID, DeviceID: d.ID, UserID: d.UserID, Username: username, WantSHA256: d.SIP.Digest == "sha256",
+		SRTP: d.SRTP, Codecs: d.Codecs}
+	open, err := s.unseal(d, sealed)
+	a.HA1MD5, a.HA1SHA256 = open.md5, open.sha256
+	return a, err
+}
+
+// secrets are the two digests of a password, in the clear or sealed.
+type secrets struct{ md5, sha256 string }
+
+type sealedSecrets struct{ md5, sha256 []byte }
+
+// HA1 returns both digests of a password (RFC 7616 §3.4.2), in hex.
+func HA1(username, realm, password string) (md5hex, sha256hex string) {
+	text := []byte(username + ":" + realm + ":" + password)
+	m, s := md5.Sum(text), sha256.Sum256(text)
+	return hex.EncodeToString(m[:]), hex.EncodeToString(s[:])
+}
+
+const passwordLength = 28 // base62 characters, 166 bits
+
+func (s *Service) newSecrets(d Device) (password string, sealed sealedSecrets, err error) {
+	password = seal.Random(passwordLength)
+	var open secrets
+	open.md5, open.sha256 = HA1(d.SIP.Username, s.domain, password)
+	if sealed.md5, err = s.sealer.Seal([]byte(open.md5), place(d, "ha1_md5")); err == nil {
+		sealed.sha256, err = s.sealer.Seal([]byte(open.sha256), place(d, "ha1_sha256"))
+	}
+	if err != nil {
+		return "", sealed, fmt.Errorf("seal credentials: %w", err)
+	}
+	return password, sealed, nil
+}
+
+func (s *Service) unseal(d Device, sealed sealedSecrets) (secrets, error) {
+	m, err := s.sealer.Unseal(sealed.md5, place(d, "ha1_md5"))
+	if err != nil {
+		return secrets{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
+	}
+	sum, err := s.sealer.Unseal(sealed.sha256, place(d, "ha1_sha256"))
+	if err != nil {
+		return secrets{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
+	}
+	return secrets{string(m), string(sum)}, nil
+}
+
+// place binds a sealed value to its row and column.
+func place(d Device, column string) []byte {
+	return []byte(d.OrgID + "|devices|" + d.ID + "|" + column)
+}
+
+// newUsername makes a user name that nobody guesses and everybody can type: u and fifteen small letters and digits,
+// worth some 75 bits.
+func newUsername() string { return "u" + strings.ToLower(seal.Random(15)) }

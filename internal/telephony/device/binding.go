@@ -1,0 +1,138 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// A Binding is one registered contact of a device and the way back to it (RFC 3261 §10).
+type Binding struct {
+	DeviceID   string
+	Contact    string         // URI as the phone gave it
+	Source     netip.AddrPort // where its REGISTER came from
+	Transport  string
+	Flow       uint64 // the connection it came over; 0 for UDP
+	Path       []string
+	Instance   string
+	CallID     string
+	CSeq       uint32
+	Priority   int // q × 1000
+	UserAgent  string
+	Expires    time.Time
+	Registered time.Time
+	SRTP       string // of the device: off, preferred or required; only where phones of a user are looked for
+}
+
+// Save replaces the bindings of a device; an empty list ends its registration. It returns db.ErrNone where the
+// device is gone.
+func (s *Service) Save(ctx context.Context, deviceID string, all []Binding) error {
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		org, err := owner(ctx, tx, deviceID)
+		if err != nil {
+			return fmt.Errorf("find device %s: %w", deviceID, err)
+		}
+		if err := s.tellChange(ctx, tx, org, deviceID, all); err != nil {
+			return err
+		}
+		if err := unregister(ctx, tx, org, deviceID); err != nil {
+			return fmt.Errorf("replace registration: %w", err)
+		}
+		for i, b := range all {
+			b.DeviceID = deviceID
+			if err := register(ctx, tx, org, i, b); err != nil {
+				return fmt.Errorf("save registration: %w", err)
+			}
+		}
+		if len(all) == 0 {
+			return nil
+		}
+		if err := s.users.SignedIn(ctx, tx, org, deviceID); err != nil {
+			return err
+		}
+		return seen(ctx, tx, org, deviceID, db.At(s.now()))
+	})
+}
+
+// Load returns every binding of a device, expired ones too.
+func (s *Service) Load(ctx context.Context, deviceID string) ([]Binding, error) {
+	org, err := owner(ctx, s.db.Read(ctx), deviceID)
+	if db.IsNone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := bindings(ctx, s.db.Read(ctx), org, []string{deviceID}, db.Time{})
+	return found[deviceID], err
+}
+
+// Bindings returns where the devices can be reached now, the most wanted first (RFC 3261 §16.6).
+func (s *Service) Bindings(ctx context.Context, org string, devices []string) ([]Binding, error) {
+	if len(devices) == 0 {
+		return nil, nil
+	}
+	found, err := bindings(ctx, s.db.Read(ctx), org, devices, db.At(s.now()))
+	if err != nil {
+		return nil, fmt.Errorf("find bindings: %w", err)
+	}
+	var all []Binding
+	for _, id := range devices {
+		all = append(all, found[id]...)
+	}
+	return all, nil
+}
+
+// OfUserBindings returns where a user's active phones can be reached now, in one read at most.
+func (s *Service) OfUserBindings(ctx context.Context, org, userID string) ([]Binding, error) {
+	now, found := s.now(), s.reached
+	if db.InTx(ctx) { // which may see what is not committed
+		found = &reached{}
+	}
+	all, err := found.get(who{org, userID}, now, func() ([]Binding, error) {
+		return bindingsOfUser(ctx, s.db.Read(ctx), org, userID, db.At(now))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find bindings of user: %w", err)
+	}
+	return all, nil
+}
+
+// Registered returns every binding of every device that is in force.
+func (s *Service) Registered(ctx context.Context) ([]Binding, error) {
+	// tenant: signalling keeps the ways to the phones of all organisations open
+	const text = `SELECT ` + bindingColumns + ` FROM registrations r WHERE r.expires_at > $1
+		ORDER BY r.priority DESC, r.registered_at DESC, r.id`
+	all, err := readBindings(ctx, s.db.Read(ctx), text, []any{db.At(s.now())}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("find registrations: %w", err)
+	}
+	return all, nil
+}
+
+// DropFlows ends registrations that came over connections of an earlier run of the process.
+func (s *Service) DropFlows(ctx context.Context) error {
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		// tenant: the connections of all organisations ended with the process
+		_, err := tx.Exec(ctx, `DELETE FROM registrations WHERE flow <> 0`)
+		return err
+	})
+}
+
+// Sweep deletes registrations that expired more than a day ago.
+func (s *Service) Sweep(ctx context.Context) error {
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		// tenant: a sweep over all organisations
+		_, err := tx.Exec(ctx, `DELETE FROM registrations WHERE expires_at < $1`, db.At(s.now().AddDate(0, 0, -1)))
+		if err != nil {
+			return err
+		}
+		if err := sweepTokens(ctx, tx, db.At(s.now())); err != nil {
+			return err
+		}
+		return sweepAddresses(ctx, tx, db.At(s.now()))
+	})
+}

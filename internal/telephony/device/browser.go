@@ -1,0 +1,158 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/seal"
+)
+
+// Browsers is what telephones in pages need.
+type Browsers struct {
+	Digest func(secret string) string
+	URL    string // of SIP over WebSocket
+	// ICE lists the STUN and TURN servers told to a user.
+	ICE func(userID string) []ICEServer
+}
+
+// An ICEServer is a STUN or TURN server, as WebRTC takes it.
+type ICEServer struct {
+	URLs       []string `json:"urls" nullable:"false"`
+	Username   string   `json:"username,omitempty"`
+	Credential string   `json:"credential,omitempty"`
+}
+
+// A BrowserToken lets a page connect a telephone of one user.
+type BrowserToken struct {
+	Token      string      `json:"token" doc:"Connects by WebSocket for ten minutes; what is connected stays so"`
+	ExpiresAt  db.Time     `json:"expires_at"`
+	WSURL      string      `json:"ws_url" doc:"SIP over WebSocket (RFC 7118), with the token in it" example:"wss://voice.example.com/ws/sip?token=wt_…"`
+	ICEServers []ICEServer `json:"ice_servers" nullable:"false"`
+	Username   string      `json:"username" doc:"The SIP user to register, without a password"`
+	Domain     string      `json:"domain"`
+	DeviceID   string      `json:"device_id"`
+}
+
+const (
+	tokenLife    = 10 * time.Minute
+	tokenLength  = 40 // base62 characters, 238 bits
+	maxBrowsers  = 20 // of one user
+	browsersName = "Browser"
+)
+
+// BrowserIn asks for a token.
+type BrowserIn struct {
+	ID   string `path:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Body BrowserBody
+}
+
+// BrowserBody names the telephone.
+type BrowserBody struct {
+	DeviceName string `json:"device_name,omitempty" maxLength:"120" doc:"A telephone of this name is used again, or made; Browser unless given"`
+}
+
+// Token makes a token for a page. A credential of the user themself needs no scope.
+func (s *Service) Token(ctx context.Context, in *BrowserIn) (*op.Out[BrowserToken], error) {
+	var out BrowserToken
+	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		u, err := s.browserUser(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		d, err := s.browser(ctx, tx, u, first(strings.TrimSpace(in.Body.DeviceName), browsersName))
+		if err != nil {
+			return err
+		}
+		now := s.now()
+		out = BrowserToken{Token: "wt_" + seal.Random(tokenLength), ExpiresAt: db.At(now.Add(tokenLife)), ICEServers: []ICEServer{},
+			Username: d.SIP.Username, Domain: s.domain, DeviceID: d.ID}
+		out.WSURL = s.Browsers.URL + "?token=" + out.Token
+		if s.Browsers.ICE != nil {
+			out.ICEServers = append(out.ICEServers, s.Browsers.ICE(u.ID)...)
+		}
+		return insertToken(ctx, tx, d, s.Browsers.Digest(out.Token), db.At(now), out.ExpiresAt)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(out)
+}
+
+// browserUser finds the user, and checks that the caller may act for them.
+func (s *Service) browserUser(ctx context.Context, tx db.Querier, id string) (user.User, error) {
+	u, err := s.users.Get(ctx, tx, access.Org(ctx), id)
+	if db.IsNone(err) {
+		return u, op.NotFound("user")
+	}
+	if err != nil {
+		return u, fmt.Errorf("find user: %w", err)
+	}
+	p, _ := access.From(ctx)
+	if p.UserID != id && !slices.Contains(p.Scopes, access.UsersAdmin) {
+		return u, &op.Error{Code: "insufficient_scope", Detail: "for another user than the credential's own this needs users:admin",
+			Header: http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope", scope="users:admin"`}},
+			Extra:  map[string]any{"required_scopes": []access.Scope{access.UsersAdmin}}}
+	}
+	if u.Status == user.Suspended {
+		return u, op.State("the user is suspended", user.Suspended)
+	}
+	return u, nil
+}
+
+// browser is the user's telephone of that name, made where there is none.
+func (s *Service) browser(ctx context.Context, tx db.Querier, u user.User, name string) (Device, error) {
+	all, err := list(ctx, tx, u.OrgID, filter{users: []string{u.ID}, kinds: []string{"webrtc"}, active: true, limit: maxBrowsers})
+	if err != nil {
+		return Device{}, err
+	}
+	if i := slices.IndexFunc(all, func(d Device) bool { return d.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	if len(all) >= maxBrowsers {
+		return Device{}, op.Invalid(op.Field("device_name", "too_many", "a user has 20 telephones in pages at most; name one of them"))
+	}
+	d, err := s.Add(ctx, tx, Device{OrgID: u.OrgID, UserID: u.ID, Name: name, Kind: "webrtc", SRTP: "required"})
+	return d, err
+}
+
+// Browser returns the SIP user name that a token connects; ok is false where it is not known or has expired.
+func (s *Service) Browser(ctx context.Context, token string) (username string, ok bool, err error) {
+	username, err = byToken(ctx, s.db.Read(ctx), s.Browsers.Digest(token), db.At(s.now()))
+	if db.IsNone(err) {
+		return "", false, nil
+	}
+	return username, err == nil, err
+}
+
+func insertToken(ctx context.Context, q db.Querier, d Device, digest string, now, until db.Time) error {
+	const text = `INSERT INTO browser_tokens (org_id, id, device_id, digest, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
+	_, err := q.Exec(ctx, text, d.OrgID, db.NewID("wt"), d.ID, digest, now, until)
+	return err
+}
+
+func byToken(ctx context.Context, q db.Querier, digest string, now db.Time) (username string, err error) {
+	// tenant: the token says whose it is; until it is found nobody knows the organisation
+	const text = `SELECT d.username FROM browser_tokens t JOIN devices d ON d.org_id = t.org_id AND d.id = t.device_id
+		WHERE t.digest = $1 AND t.expires_at > $2 AND d.status = 'active'`
+	err = q.QueryRow(ctx, text, digest, now).Scan(&username)
+	return username, err
+}
+
+func dropTokens(ctx context.Context, q db.Querier, org, device string) error {
+	_, err := q.Exec(ctx, `DELETE FROM browser_tokens WHERE org_id = $1 AND device_id = $2`, org, device)
+	return err
+}
+
+func sweepTokens(ctx context.Context, q db.Querier, now db.Time) error {
+	// tenant: a sweep over all organisations
+	_, err := q.Exec(ctx, `DELETE FROM browser_tokens WHERE expires_at <= $1`, now)
+	return err
+}

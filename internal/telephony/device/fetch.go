@@ -1,0 +1,210 @@
+package device
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/seal"
+)
+
+// An Address is one from which a phone fetches its configuration, with what the file hands out.
+type Address struct {
+	Device      Device
+	User        user.User
+	OpenUntil   db.Time // from then on it asks for Login
+	BoundAt     db.Time // when a phone first fetched from it; zero: not yet
+	UserAgent   string  // of that phone
+	LastFetchAt db.Time
+	Login       string // password of the HTTP user, whose name is the SIP user name; "" until it is bound
+	Password    string // of SIP; "" until it is bound
+
+	status string
+}
+
+// A Fetch is a request for a file.
+type Fetch struct {
+	UserAgent string
+	MAC       string // that the file's name carries, as the record has it; "" : none
+	File      string
+	Code      string // why it was refused; "" : it was not
+}
+
+const loginLength = 28 // base62 characters, 166 bits
+
+// Address finds an address by its token; ok is false where there is none, or its phone cannot be used.
+func (s *Service) Address(ctx context.Context, token string) (a Address, ok bool, err error) {
+	q := s.db.Read(ctx)
+	org, id, err := addressByToken(ctx, q, s.Provisioner.Digest(token))
+	if err == nil {
+		a, err = s.address(ctx, q, org, id)
+	}
+	if db.IsNone(err) {
+		return a, false, nil
+	}
+	if err != nil {
+		return a, false, fmt.Errorf("find address: %w", err)
+	}
+	over := a.BoundAt.IsZero() && !s.now().Before(a.OpenUntil.Time)
+	return a, !over && a.Device.Status == "active" && a.User.Status != user.Suspended, nil
+}
+
+func addressByToken(ctx context.Context, q db.Querier, digest string) (org, device string, err error) {
+	// tenant: the token says whose it is; until it is found nobody knows the organisation
+	const text = `SELECT org_id, device_id FROM provisionings WHERE digest = $1`
+	err = q.QueryRow(ctx, text, digest).Scan(&org, &device)
+	return org, device, err
+}
+
+// address reads the address of a phone with its secrets.
+func (s *Service) address(ctx context.Context, q db.Querier, org, id string) (Address, error) {
+	const text = `SELECT ` + addressColumns + `, p.login, p.password FROM provisionings p WHERE p.org_id = $1 AND p.device_id = $2`
+	var login, password []byte
+	a, err := scanAddress(q.QueryRow(ctx, text, org, id).Scan, &login, &password)
+	if err != nil {
+		return a, err
+	}
+	if a.Device, err = get(ctx, q, org, id); err != nil {
+		return a, err
+	}
+	if a.User, err = s.users.Get(ctx, q, org, a.Device.UserID); err != nil {
+		return a, err
+	}
+	if len(login) == 0 {
+		return a, nil
+	}
+	for _, x := range []struct {
+		sealed []byte
+		column string
+		to     *string
+	}{{login, "provision_login", &a.Login}, {password, "provision_password", &a.Password}} {
+		open, err := s.sealer.Unseal(x.sealed, place(a.Device, x.column))
+		if err != nil {
+			return a, fmt.Errorf("unseal provisioning of %s: %w", id, err)
+		}
+		*x.to = string(open)
+	}
+	return a, nil
+}
+
+// Fetched notes that a phone was given its file. The first fetch binds the address to the phone, and makes a SIP password that
+// nobody has seen: whoever logged in with the one before is logged out.
+func (s *Service) Fetched(ctx context.Context, a Address, f Fetch) (Address, error) {
+	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		if a.BoundAt.IsZero() {
+			if err := s.bind(ctx, tx, a.Device, f); err != nil {
+				return err
+			}
+		}
+		if err := s.fetched(ctx, tx, a.Device, served, f.UserAgent); err != nil {
+			return err
+		}
+		org, id := a.Device.OrgID, a.Device.ID
+		if a, err = s.address(ctx, tx, org, id); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, a, f)
+	})
+	return a, err
+}
+
+// Refused notes that a request for a file was refused.
+func (s *Service) Refused(ctx context.Context, a Address, f Fetch) error {
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		if err := s.fetched(ctx, tx, a.Device, failed, ""); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, a, f)
+	})
+}
+
+// Looked notes that a file without secrets was given.
+func (s *Service) Looked(ctx context.Context, a Address, f Fetch) error {
+	return s.db.Tx(ctx, func(tx db.Querier) error { return s.note(ctx, tx, a, f) })
+}
+
+// bind makes the secrets of an address, unless another request just did.
+func (s *Service) bind(ctx context.Context, tx db.Querier, d Device, f Fetch) error {
+	password, secrets, err := s.newSecrets(d)
+	if err != nil {
+		return err
+	}
+	sealedPassword, err := s.sealer.Seal([]byte(password), place(d, "provision_password"))
+	if err != nil {
+		return fmt.Errorf("seal password: %w", err)
+	}
+	login, err := s.sealer.Seal([]byte(seal.Random(loginLength)), place(d, "provision_login"))
+	if err != nil {
+		return fmt.Errorf("seal login: %w", err)
+	}
+	const text = `UPDATE provisionings SET bound_at = $3, user_agent = $4, login = $5, password = $6
+		WHERE org_id = $1 AND device_id = $2 AND bound_at IS NULL`
+	now := db.At(s.now())
+	r, err := tx.Exec(ctx, text, d.OrgID, d.ID, now, f.UserAgent, login, sealedPassword)
+	if err != nil {
+		return fmt.Errorf("bind address: %w", err)
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	d.RotatedAt = now
+	return s.take(ctx, tx, d, secrets, f.MAC)
+}
+
+// take gives a phone its new password, and its MAC address where that was not known.
+func (s *Service) take(ctx context.Context, tx db.Querier, d Device, secrets sealedSecrets, mac string) error {
+	if err := rotate(ctx, tx, d, secrets); err != nil {
+		return fmt.Errorf("rotate credentials: %w", err)
+	}
+	if d.MAC == nil && mac != "" {
+		d.MAC, d.UpdatedAt = &mac, d.RotatedAt
+		if err := update(ctx, tx, d); err != nil {
+			return fmt.Errorf("bind MAC address: %w", err)
+		}
+	}
+	if err := s.tellChange(ctx, tx, d.OrgID, d.ID, nil); err != nil {
+		return err
+	}
+	if err := unregister(ctx, tx, d.OrgID, d.ID); err != nil {
+		return fmt.Errorf("end registration: %w", err)
+	}
+	s.changed(tx, d)
+	return nil
+}
+
+// keep hands a password that was made elsewhere to the phone with its next fetch, where it fetches at all.
+func (s *Service) keep(ctx context.Context, tx db.Querier, d Device, password string) error {
+	sealed, err := s.sealer.Seal([]byte(password), place(d, "provision_password"))
+	if err != nil {
+		return fmt.Errorf("seal password: %w", err)
+	}
+	const text = `UPDATE provisionings SET password = $3 WHERE org_id = $1 AND device_id = $2 AND bound_at IS NOT NULL`
+	_, err = tx.Exec(ctx, text, d.OrgID, d.ID, sealed)
+	return err
+}
+
+// fetched notes how the last fetch ended, and by which version of the phone it was.
+func (s *Service) fetched(ctx context.Context, tx db.Querier, d Device, status, agent string) error {
+	text := `UPDATE provisionings SET status = $3 WHERE org_id = $1 AND device_id = $2`
+	args := []any{d.OrgID, d.ID, status}
+	if status == served {
+		text = `UPDATE provisionings SET status = $3, last_fetch_at = $4, user_agent = $5 WHERE org_id = $1 AND device_id = $2`
+		args = append(args, db.At(s.now()), agent)
+	}
+	if _, err := tx.Exec(ctx, text, args...); err != nil {
+		return fmt.Errorf("note fetch: %w", err)
+	}
+	return nil
+}
+
+// note writes a line of the audit log. The token is no part of it.
+func (s *Service) note(ctx context.Context, tx db.Querier, a Address, f Fetch) error {
+	line := op.AuditLine{Org: a.Device.OrgID, Operation: "devices.provision", Target: "GET /provision/…/" + f.File, KeyID: a.Device.ID,
+		KeyName: f.UserAgent, Credential: "device", UserID: a.Device.UserID, Record: a.Device.ID, Status: 200, Code: f.Code}
+	if f.Code != "" {
+		line.Status = op.Fail(f.Code, "").Status()
+	}
+	return op.WriteAudit(ctx, tx, db.At(s.now()), line)
+}

@@ -1,0 +1,78 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+// ResyncIn names the phone.
+type ResyncIn struct {
+	OneIn
+	Body ResyncBody
+}
+
+// ResyncBody says how.
+type ResyncBody struct {
+	Reboot bool `json:"reboot,omitempty" doc:"Start again, for phones that know that"`
+}
+
+// Resynced are the contacts of a phone that took it.
+type Resynced struct {
+	DeviceID string   `json:"device_id"`
+	Contacts []string `json:"contacts" nullable:"false" doc:"Where the phone took the request"`
+}
+
+// resyncTime is how long a phone has to answer.
+const resyncTime = 5 * time.Second
+
+// checkSync is the event that has a phone fetch its configuration again.
+func (s *Service) checkSync(d Device, reboot bool) string {
+	if s.Provisioner.Event == nil {
+		return fmt.Sprintf("check-sync;reboot=%t", reboot)
+	}
+	return s.Provisioner.Event(s.Template(d), reboot)
+}
+
+// Resync asks a phone to fetch its configuration again: each of its contacts is sent NOTIFY with the event check-sync.
+func (s *Service) Resync(ctx context.Context, in *ResyncIn) (*op.Out[Resynced], error) {
+	org := access.Org(ctx)
+	d, err := get(ctx, s.db.Read(ctx), org, in.ID)
+	if err != nil {
+		return nil, missing(err)
+	}
+	all, err := s.Bindings(ctx, org, []string{d.ID})
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, op.State("the phone is not registered", "unregistered")
+	}
+	if s.Notify == nil {
+		return nil, op.Fail("not_enabled", "this server reaches no phones")
+	}
+	event := s.checkSync(d, in.Body.Reboot)
+	ctx, cancel := context.WithTimeout(ctx, resyncTime)
+	defer cancel()
+	out := Resynced{DeviceID: d.ID, Contacts: []string{}}
+	refused := 0
+	for _, b := range all {
+		status, err := s.Notify(ctx, b, "sip:"+d.SIP.Username+"@"+s.domain, event)
+		switch {
+		case err == nil && status < 300:
+			out.Contacts = append(out.Contacts, b.Contact)
+		case err == nil:
+			refused = status
+		}
+	}
+	if len(out.Contacts) > 0 {
+		return &op.Out[Resynced]{Body: out}, nil
+	}
+	if refused != 0 {
+		return nil, op.State(fmt.Sprintf("the phone refused with %d", refused), "registered")
+	}
+	return nil, op.Fail("action_timeout", "the phone did not answer")
+}

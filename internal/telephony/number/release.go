@@ -1,0 +1,70 @@
+package number
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+)
+
+const (
+	releaseKind = "number.release"
+	releasing   = "releasing"
+)
+
+// release gives a number back: at once, or by a job where a provider is to be told. It rings nobody from now on.
+func (s *Service) release(ctx context.Context, tx db.Querier, n Number) error {
+	again := n.Status == releasing
+	n.UpdatedAt, n.StatusDetail = db.At(s.now()), nil
+	n.TrunkID, n.AssignedTo = nil, Assignment{Type: "none"}
+	bought := n.account != "" && n.Status != "failed"
+	if n.Status = releasing; !bought {
+		n.Status, n.ReleasedAt = Released, n.UpdatedAt
+	}
+	if err := update(ctx, tx, n); err != nil {
+		return fmt.Errorf("release number: %w", err)
+	}
+	s.changed(tx, n.Number)
+	if bought {
+		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.JobQueue, Lane: n.OrgID, Kind: releaseKind, Args: ordering{n.ID},
+			UniqueKey: releaseKind + " " + n.ID, OrderKey: "number " + n.ID})
+		if err != nil || again {
+			return err
+		}
+	}
+	for _, f := range s.OnRelease {
+		if err := f(ctx, tx, n.OrgID, n.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// GiveBack gives a number back to the provider it was bought from, as often as it takes.
+func (s *Service) GiveBack(ctx context.Context, j job.Job) error {
+	n, err := s.bound(ctx, j)
+	if db.IsNone(err) || err == nil && n.Status != releasing {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := s.marketOf(ctx, n)
+	if err == nil {
+		asking, cancel := context.WithTimeout(ctx, orderTime)
+		defer cancel()
+		err = m.Release(asking, n.deal())
+	}
+	if err != nil {
+		return s.put(ctx, n, j, err)
+	}
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		n.Status, n.ReleasedAt, n.UpdatedAt, n.StatusDetail = Released, db.At(s.now()), db.At(s.now()), nil
+		if err := update(ctx, tx, n); err != nil {
+			return fmt.Errorf("release number: %w", err)
+		}
+		s.changed(tx, n.Number)
+		return nil
+	})
+}

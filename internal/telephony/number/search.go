@@ -1,0 +1,277 @@
+package number
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nyaruka/phonenumbers"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// SearchIn says what number is wanted.
+type SearchIn struct {
+	Country      string   `query:"country" maxLength:"2" doc:"ISO 3166; that of the organisation unless given" example:"GB"`
+	AreaCode     string   `query:"area_code" maxLength:"10" doc:"Digits after the country code"`
+	Prefix       string   `query:"prefix" maxLength:"15" doc:"Digits with which the number begins, after the country code"`
+	Contains     string   `query:"contains" maxLength:"15" doc:"Digits anywhere in it"`
+	Locality     string   `query:"locality" maxLength:"120"`
+	Type         []string `query:"type" enum:"local,mobile,national,toll_free,short_code"`
+	Capabilities []string `query:"capabilities" enum:"voice,sms,mms,fax"`
+	Provider     string   `query:"provider" maxLength:"60" doc:"Only this one"`
+	Limit        int      `query:"limit" minimum:"1" maximum:"200" default:"50"`
+}
+
+// Found are numbers that can be had, and who was asked.
+type Found struct {
+	Data     []Available `json:"data" nullable:"false"`
+	Searched []Searched  `json:"searched" nullable:"false"`
+}
+
+// Searched is how a provider answered.
+type Searched struct {
+	Provider string  `json:"provider"`
+	MS       int     `json:"ms"`
+	Status   string  `json:"status" enum:"ok,error,timeout,circuit_open"`
+	Error    *string `json:"error" doc:"What went wrong"`
+}
+
+// searchTime is how long providers have to answer.
+const searchTime = 3 * time.Second
+
+var digitsForm = regexp.MustCompile(`^[0-9]*$`)
+
+// Search asks every provider at once, and gives what came in time.
+func (s *Service) Search(ctx context.Context, in *SearchIn) (*op.Out[Found], error) {
+	o, err := s.orgs.Get(ctx, access.Org(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("find organisation: %w", err)
+	}
+	w := Wish{Org: o.ID, Country: strings.ToUpper(in.Country), AreaCode: in.AreaCode, Prefix: in.Prefix, Contains: in.Contains, Locality: in.Locality,
+		Types: in.Type, Capabilities: in.Capabilities, Limit: in.Limit}
+	if w.Country == "" {
+		w.Country = o.Country
+	}
+	providers, err := s.providers(ctx, s.db.Read(ctx), o)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.check(in.Provider, providers); err != nil {
+		return nil, err
+	}
+	answers := make([]answer, len(providers))
+	var all sync.WaitGroup
+	for i, p := range providers {
+		if in.Provider == "" || in.Provider == p.name {
+			all.Go(func() { answers[i] = s.askProvider(ctx, p, w) })
+		}
+	}
+	all.Wait()
+	out := Found{Data: []Available{}, Searched: []Searched{}}
+	for _, a := range answers {
+		if a.Provider != "" {
+			out.Searched = append(out.Searched, a.Searched)
+			out.Data = append(out.Data, a.found...)
+		}
+	}
+	out.Data = out.Data[:min(len(out.Data), in.Limit)]
+	return op.OK(out)
+}
+
+func (w Wish) check(only string, providers []provider) error {
+	var wrong []op.Violation
+	if _, ok := org.Country(w.Country); !ok {
+		wrong = append(wrong, op.Field("country", "invalid_country", "must be a country code of ISO 3166, such as GB"))
+	}
+	for field, text := range map[string]string{"area_code": w.AreaCode, "prefix": w.Prefix, "contains": w.Contains} {
+		if !digitsForm.MatchString(text) {
+			wrong = append(wrong, op.Field(field, "invalid_value", "must be digits"))
+		}
+	}
+	if only != "" && !slices.ContainsFunc(providers, func(p provider) bool { return p.name == only }) {
+		wrong = append(wrong, op.Field("provider", "not_found", "no such provider"))
+	}
+	if len(wrong) > 0 {
+		return &op.Error{Code: "invalid_query", Detail: wrong[0].Field + ": " + wrong[0].Message, Fields: wrong}
+	}
+	return nil
+}
+
+// provider is where numbers come from.
+type provider struct {
+	name    string
+	market  Market
+	account Account // with which they are bought; none has no id
+}
+
+// providers are those an organisation can have numbers from: its own stock, markets, and those it has accounts at. The sandbox's market is
+// for sandboxes, which have no other.
+func (s *Service) providers(ctx context.Context, q db.Querier, o org.Organization) ([]provider, error) {
+	all := []provider{{name: Own, market: stock{s}}}
+	for name, m := range s.Markets {
+		if (name == Sandbox) == o.Sandbox() {
+			all = append(all, provider{name: name, market: m})
+		}
+	}
+	if len(s.Sellers) > 0 && !o.Sandbox() {
+		accounts, err := s.accounts(ctx, q, o.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range accounts {
+			if w := s.way(a); a.enabled && w != nil {
+				all = append(all, provider{a.Provider, w, a})
+			}
+		}
+	}
+	slices.SortFunc(all[1:], func(a, b provider) int { return strings.Compare(a.name, b.name) })
+	return all, nil
+}
+
+type answer struct {
+	Searched
+	found []Available
+}
+
+func (s *Service) askProvider(ctx context.Context, p provider, w Wish) answer {
+	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	defer cancel()
+	began := time.Now()
+	found, err := p.market.Search(ctx, w)
+	a := answer{Searched{Provider: p.name, MS: int(time.Since(began).Milliseconds()), Status: "ok"}, found}
+	if err != nil {
+		text := words(err)
+		a.Status, a.Error = "error", &text
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		a.Status = "timeout"
+	case errors.Is(err, errOpen):
+		a.Status = "circuit_open"
+	}
+	for i := range a.found {
+		a.found[i].complete(p.name, w.Country)
+	}
+	return a
+}
+
+// stock is the numbers an organisation was given in blocks, as a market.
+type stock struct{ *Service }
+
+// Search returns numbers of the stock that nobody has taken.
+func (s stock) Search(ctx context.Context, w Wish) ([]Available, error) {
+	const text = `SELECT k.number, k.country, k.locality, k.type FROM number_stock k WHERE k.org_id = $1 AND k.country = $2
+		AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.number = k.number AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox')`
+	f := db.Where(text, w.Org, w.Country).In("k.type", w.Types)
+	code := fmt.Sprint(phonenumbers.GetCountryCodeForRegion(w.Country))
+	for _, begin := range []string{w.AreaCode, w.Prefix} {
+		if begin != "" {
+			f.And("k.number LIKE ?", "+"+code+begin+"%")
+		}
+	}
+	if w.Contains != "" {
+		f.And("k.number LIKE ?", "%"+w.Contains+"%")
+	}
+	if w.Locality != "" {
+		f.And(`lower(k.locality) LIKE lower(?) ESCAPE '\'`, "%"+db.Escape(w.Locality)+"%")
+	}
+	if slices.ContainsFunc(w.Capabilities, func(c string) bool { return c != "voice" }) {
+		return nil, nil
+	}
+	limit := f.Arg(w.Limit)
+	statement, args := f.SQL()
+	rows, err := s.db.Read(ctx).Query(ctx, statement+" ORDER BY k.number LIMIT "+limit, args...)
+	if err != nil {
+		return nil, fmt.Errorf("search stock: %w", err)
+	}
+	defer rows.Close()
+	var all []Available
+	for rows.Next() {
+		a := Available{Capabilities: []string{"voice"}}
+		if err := rows.Scan(&a.Number, &a.Country, &a.Locality, &a.Type); err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, rows.Err()
+}
+
+// Order is never asked: what is in stock is taken at once.
+func (stock) Order(context.Context, Deal) (Order, error) { return Order{Active: true}, nil }
+
+// Release does nothing: the number is in stock again as soon as nobody has it.
+func (stock) Release(context.Context, Deal) error { return nil }
+
+// inStock returns the trunk of a number of the stock, or db.ErrNone.
+func inStock(ctx context.Context, q db.Querier, org, e164 string) (trunk string, err error) {
+	const text = `SELECT trunk_id FROM number_stock WHERE org_id = $1 AND number = $2`
+	err = q.QueryRow(ctx, text, org, e164).Scan(&trunk)
+	return trunk, err
+}
+
+// maxBlock bounds the numbers of one block.
+const maxBlock = 10_000
+
+// AddStock adds a block of numbers, from the first to the last, that come over a trunk; it returns how many are new. Both must be in
+// E.164 and equally long.
+func (s *Service) AddStock(ctx context.Context, orgID, trunk, first, last string) (added int, err error) {
+	o, err := s.orgs.Get(ctx, orgID)
+	if err != nil {
+		return 0, fmt.Errorf("find organisation: %w", err)
+	}
+	block, wrong := blockOf("numbers", first, last, o.Country)
+	if wrong != nil {
+		return 0, op.Invalid(*wrong)
+	}
+	const text = `INSERT INTO number_stock (org_id, number, country, locality, type, trunk_id, added_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (org_id, number) DO NOTHING`
+	err = s.db.Tx(ctx, func(tx db.Querier) error {
+		for _, e164 := range block {
+			is := factsOf(e164, o.Country)
+			r, err := tx.Exec(ctx, text, o.ID, e164, is.Country, is.Locality, is.Type, trunk, db.At(s.now()))
+			if err != nil {
+				return err
+			}
+			n, err := r.RowsAffected()
+			if added += int(n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if db.IsForeignKey(err) {
+		return 0, op.Invalid(op.Field("trunk_id", "not_found", "the organisation has no such trunk"))
+	}
+	return added, err
+}
+
+// blockOf lists the numbers of a block, or says what is wrong with it; field is what it is called in the request.
+func blockOf(field, first, last, country string) ([]string, *op.Violation) {
+	from, ok := Parse(first, country)
+	to, also := Parse(last, country)
+	if !ok || !also || len(from) != len(to) {
+		wrong := op.Field(field, "invalid_e164", "must be the first and the last number of a block, equally long")
+		return nil, &wrong
+	}
+	a, _ := strconv.ParseInt(from[1:], 10, 64) // at most 15 digits
+	b, _ := strconv.ParseInt(to[1:], 10, 64)
+	if b < a || b-a >= maxBlock {
+		wrong := op.Field(field, "out_of_range", fmt.Sprintf("the last number must follow the first, and a block has at most %d", maxBlock))
+		return nil, &wrong
+	}
+	all := make([]string, 0, b-a+1)
+	for n := a; n <= b; n++ {
+		all = append(all, fmt.Sprintf("+%d", n))
+	}
+	return all, nil
+}

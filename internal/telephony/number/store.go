@@ -1,0 +1,243 @@
+package number
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/db"
+)
+
+const insertColumns = `INSERT INTO numbers (org_id, id, number, country, region, locality, type, capabilities, status, label,
+	provider, trunk_id, user_id, sms_enabled, caller_id_name, recording_mode, fallback, emergency, created_at,
+	updated_at, allocated_at, flow_id, queue_id, monthly_cost, account_id, status_detail) VALUES `
+
+// insertTypes are what the values of insertColumns are cast to; "" casts nothing.
+var insertTypes = make([]string, 26)
+
+func (n Number) values() []any {
+	return []any{n.OrgID, n.ID, n.Number, n.Country, n.Region, n.Locality, n.Type, db.AsJSON(n.Capabilities), n.Status, n.Label, n.Provider, n.TrunkID,
+		n.AssignedTo.as("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode, n.Fallback, db.AsJSON(n.Emergency), n.CreatedAt, n.UpdatedAt,
+		n.AllocatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"), costText(n.MonthlyCost), n.account, n.StatusDetail}
+}
+
+func insert(ctx context.Context, q db.Querier, n Number) error {
+	_, err := q.Exec(ctx, insertColumns+db.Values(1, 1, insertTypes...), n.values()...)
+	return err
+}
+
+// insertAll writes many numbers with few statements.
+func insertAll(ctx context.Context, q db.Querier, all []Number) error {
+	return db.Bulk(len(all), func(from, to int) error {
+		args := make([]any, 0, (to-from)*len(insertTypes))
+		for _, n := range all[from:to] {
+			args = append(args, n.values()...)
+		}
+		_, err := q.Exec(ctx, insertColumns+db.Values(1, to-from, insertTypes...), args...)
+		return err
+	})
+}
+
+func update(ctx context.Context, q db.Querier, n Number) error {
+	const text = `UPDATE numbers SET label = $3, user_id = $4, sms_enabled = $5, caller_id_name = $6, recording_mode = $7,
+			fallback = $8, emergency = $9, status = $10, trunk_id = $11, released_at = $12, updated_at = $13, flow_id = $14, queue_id = $15, status_detail = $16
+		WHERE org_id = $1 AND id = $2`
+	_, err := q.Exec(ctx, text, n.OrgID, n.ID, n.Label, n.AssignedTo.as("user"), n.SMSEnabled, n.CallerIDName, n.RecordingMode,
+		n.Fallback, db.AsJSON(n.Emergency), n.Status, n.TrunkID, n.ReleasedAt, n.UpdatedAt, n.AssignedTo.as("flow"), n.AssignedTo.as("queue"), n.StatusDetail)
+	return err
+}
+
+// as is the id of whom a number rings where that is of a kind.
+func (a Assignment) as(kind string) *string {
+	if a.Type == kind {
+		return a.ID
+	}
+	return nil
+}
+
+// selection reads numbers with the name of whom they ring.
+const selection = `SELECT n.org_id, n.id, n.number, n.country, n.region, n.locality, n.type, n.capabilities, n.status, n.label,
+	n.provider, n.trunk_id, n.user_id, n.sms_enabled, n.caller_id_name, n.recording_mode, n.fallback, n.emergency,
+	n.created_at, n.updated_at, n.allocated_at, n.released_at, n.flow_id, n.queue_id, n.monthly_cost, n.account_id, n.status_detail, u.first_name, u.last_name,
+	COALESCE(f.name, k.name)
+	FROM numbers n LEFT JOIN users u ON u.org_id = n.org_id AND u.id = n.user_id
+	LEFT JOIN flows f ON f.org_id = n.org_id AND f.id = n.flow_id LEFT JOIN queues k ON k.org_id = n.org_id AND k.id = n.queue_id `
+
+// can is what a number can do. Of one that was brought along nobody knows but its organisation, which says so by switching text messages on.
+func (n Number) can() []string {
+	can := slices.Clone(n.Capabilities)
+	if n.SMSEnabled && n.account == "" && n.Provider != Sandbox && !slices.Contains(can, "sms") {
+		can = append(can, "sms")
+	}
+	return can
+}
+
+func scan(scan func(...any) error) (Number, error) {
+	var n Number
+	var capabilities db.JSON[[]string]
+	var emergency db.JSON[Emergency]
+	var first, last, leads db.Null
+	var user, flow, queue *string
+	var cost db.JSON[*Cost]
+	err := scan(&n.OrgID, &n.ID, &n.Number, &n.Country, &n.Region, &n.Locality, &n.Type, &capabilities, &n.Status, &n.Label,
+		&n.Provider, &n.TrunkID, &user, &n.SMSEnabled, &n.CallerIDName, &n.RecordingMode, &n.Fallback, &emergency,
+		&n.CreatedAt, &n.UpdatedAt, &n.AllocatedAt, &n.ReleasedAt, &flow, &queue, &cost, &n.account, &n.StatusDetail, &first, &last, &leads)
+	n.Capabilities, n.Emergency, n.MonthlyCost = append([]string{}, capabilities.V...), emergency.V, cost.V
+	n.Capabilities = n.can()
+	name := string(leads)
+	switch {
+	case user != nil:
+		name = strings.TrimSpace(string(first) + " " + string(last))
+		n.AssignedTo = Assignment{Type: "user", ID: user, Name: &name}
+	case flow != nil:
+		n.AssignedTo = Assignment{Type: "flow", ID: flow, Name: &name}
+	case queue != nil:
+		n.AssignedTo = Assignment{Type: "queue", ID: queue, Name: &name}
+	default:
+		n.AssignedTo = Assignment{Type: "none"}
+	}
+	return n, err
+}
+
+func get(ctx context.Context, q db.Querier, org, id string) (Number, error) {
+	return scan(q.QueryRow(ctx, selection+`WHERE n.org_id = $1 AND n.id = $2`, org, id).Scan)
+}
+
+// byNumber finds the living number that was dialled.
+func byNumber(ctx context.Context, q db.Querier, e164 string) (Number, error) {
+	// tenant: the switch asks before it knows whose call it is; one organisation owns a number at a time
+	const text = selection + `WHERE n.number = $1 AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox'`
+	return scan(q.QueryRow(ctx, text, e164).Scan)
+}
+
+// ownNumber finds an active number of the organisation, one of the sandbox too.
+func ownNumber(ctx context.Context, q db.Querier, org, e164 string) (Number, error) {
+	return scan(q.QueryRow(ctx, selection+`WHERE n.org_id = $1 AND n.number = $2 AND n.status = 'active'`, org, e164).Scan)
+}
+
+// countNumbers counts those that the organisation has, or will have.
+func countNumbers(ctx context.Context, q db.Querier, org string) (n int, err error) {
+	const text = `SELECT COUNT(*) FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')`
+	err = q.QueryRow(ctx, text, org).Scan(&n)
+	return n, err
+}
+
+// callerID prefers the user's chosen number, then one that rings them, then the organisation's oldest.
+func callback(ctx context.Context, q db.Querier, org, user string) (Number, error) {
+	const text = selection + `LEFT JOIN users me ON me.org_id = n.org_id AND me.id = $2
+		WHERE n.org_id = $1 AND n.status = 'active'
+		ORDER BY CASE WHEN n.user_id = $2 THEN 0 WHEN n.id = me.outbound_number_id THEN 1 ELSE 2 END, n.id LIMIT 1`
+	return scan(q.QueryRow(ctx, text, org, user).Scan)
+}
+
+func callerID(ctx context.Context, q db.Querier, org, user string) (Number, error) {
+	const text = selection + `LEFT JOIN users me ON me.org_id = n.org_id AND me.id = $2
+		WHERE n.org_id = $1 AND n.status = 'active'
+		ORDER BY CASE WHEN n.id = me.outbound_number_id THEN 0 WHEN n.user_id = $2 THEN 1 ELSE 2 END, n.id LIMIT 1`
+	return scan(q.QueryRow(ctx, text, org, user).Scan)
+}
+
+// filter narrows a list.
+type filter struct {
+	statuses, capabilities []string
+	user, flow, q          string
+	after                  string
+	limit                  int
+}
+
+// narrow is the statement of a list up to its page.
+func (by filter) narrow(org string) *db.Filter {
+	f := db.Where(selection+`WHERE n.org_id = $1`, org).In("n.status", by.statuses).Equal("n.user_id", by.user).Equal("n.flow_id", by.flow)
+	if len(by.statuses) == 0 {
+		f.And("n.status <> ?", Released)
+	}
+	for _, c := range by.capabilities {
+		can := "n.capabilities LIKE ?"
+		if c == "sms" {
+			can += " OR n.sms_enabled AND n.account_id IS NULL AND n.provider <> '" + Sandbox + "'" // as Number.can
+		}
+		f.And(can, `%"`+c+`"%`)
+	}
+	if by.q != "" {
+		like := "%" + db.Escape(by.q) + "%"
+		f.And(`n.number LIKE ? ESCAPE '\' OR lower(n.label) LIKE lower(?) ESCAPE '\'`, like, like)
+	}
+	return f
+}
+
+func list(ctx context.Context, q db.Querier, org string, by filter) ([]Number, error) {
+	f := by.narrow(org)
+	if by.after != "" {
+		f.And("n.id > ?", by.after)
+	}
+	limit := f.Arg(by.limit + 1)
+	text, args := f.SQL()
+	rows, err := q.Query(ctx, text+" ORDER BY n.id LIMIT "+limit, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list numbers: %w", err)
+	}
+	defer rows.Close()
+	var all []Number
+	for rows.Next() {
+		n, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, rows.Err()
+}
+
+// reassign moves the numbers of one user to another, or to nobody, and returns them.
+func reassign(ctx context.Context, q db.Querier, org, from, to string, now db.Time) ([]string, error) {
+	const text = `UPDATE numbers SET user_id = $3, updated_at = $4 WHERE org_id = $1 AND user_id = $2 RETURNING number`
+	rows, err := q.Query(ctx, text, org, from, db.Null(to), now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var moved []string
+	for rows.Next() {
+		var n string
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		moved = append(moved, n)
+	}
+	return moved, rows.Err()
+}
+
+// had is what of an assignment the organisation has; "" counts as had.
+type had struct{ trunk, user, flow, published, queue bool }
+
+func has(ctx context.Context, q db.Querier, org, trunk, user, flow, queue string) (x had, err error) {
+	const text = `SELECT $2 = '' OR EXISTS (SELECT 1 FROM trunks WHERE org_id = $1 AND id = $2),
+		$3 = '' OR EXISTS (SELECT 1 FROM users WHERE org_id = $1 AND id = $3 AND status <> 'removed'),
+		$4 = '' OR EXISTS (SELECT 1 FROM flows WHERE org_id = $1 AND id = $4 AND archived_at IS NULL),
+		$4 = '' OR EXISTS (SELECT 1 FROM flows WHERE org_id = $1 AND id = $4 AND archived_at IS NULL AND version > 0),
+		$5 = '' OR EXISTS (SELECT 1 FROM queues WHERE org_id = $1 AND id = $5 AND removed_at IS NULL)`
+	err = q.QueryRow(ctx, text, org, trunk, user, flow, queue).Scan(&x.trunk, &x.user, &x.flow, &x.published, &x.queue)
+	return x, err
+}
+
+// leading finds the numbers that lead to flows or queues, by what they lead to.
+func leading(ctx context.Context, q db.Querier, org, column string, ids []string) (map[string][]string, error) {
+	f := db.Where(`SELECT `+column+`, id FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')`, org).In(column, ids)
+	text, args := f.SQL()
+	rows, err := q.Query(ctx, text+` ORDER BY id`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("find numbers: %w", err)
+	}
+	defer rows.Close()
+	found := map[string][]string{}
+	for rows.Next() {
+		var to db.Null
+		var id string
+		if err := rows.Scan(&to, &id); err != nil {
+			return nil, err
+		}
+		found[string(to)] = append(found[string(to)], id)
+	}
+	return found, rows.Err()
+}

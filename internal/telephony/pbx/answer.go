@@ -1,0 +1,82 @@
+package pbx
+
+import (
+	"context"
+
+	"soniq/internal/platform/event"
+	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+)
+
+// connected joins the caller and who answered.
+func (c *liveCall) connected(ctx context.Context, l *leg, answer media.Description) {
+	c.b = l
+	c.answered = c.sw.Now()
+	c.limit(c.maxDuration(), c.timeUp)
+	c.sw.stats.answered.Add(1)
+	sdp, ok := c.toCaller(answer)
+	if !ok {
+		return
+	}
+	c.a.answered, c.a.dirty = c.answered, true
+	c.watch(c.a)
+	c.wire()
+	c.recordByPolicy(ctx)
+	c.writeAnswer(ctx, func() { c.answerWith(sdp) })
+}
+
+// answerWith answers the caller.
+func (c *liveCall) answerWith(sdp []byte) {
+	if !c.assured() {
+		c.unwritten()
+		return
+	}
+	if err := c.a.in.Answer(sdp); err != nil {
+		// The caller gave up at this very moment; Canceled or Lost is on its way into the inbox.
+		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
+	}
+}
+
+// toCaller is what the caller is answered with.
+func (c *liveCall) toCaller(answer media.Description) (sdp []byte, ok bool) {
+	switch {
+	case c.a.in.Offer == nil:
+		return c.a.session.Offer(media.OfferBeside(answer)), true
+	case c.a.toPeer != nil: // the early answer stands
+		return c.a.toPeer, true
+	}
+	if err := c.answerCaller(answer); err != nil {
+		c.hangUp(c.b, sip.Reason{Q850: tempFailure})
+		c.reject(488, "Not Acceptable Here", call.Outcome{Reason: "carrier_error", HangupBy: "system", SIPStatus: 488})
+		return nil, false
+	}
+	return c.a.toPeer, true
+}
+
+// writeAnswer writes down who answered, before tell tells the caller: a call that was connected has a record that says so,
+// whatever happens next.
+func (c *liveCall) writeAnswer(ctx context.Context, tell func()) {
+	c.agent = c.b.party()
+	c.changeSurely(ctx, tell, c.answeredEvent(false))
+}
+
+// answeredEvent tells who is connected.
+func (c *liveCall) answeredEvent(transferred bool) event.Payload {
+	return event.CallAnswered{CallID: c.id, Direction: string(c.new.Direction), FromNumber: c.new.From, ToNumber: c.new.To,
+		AnsweredAt: at(c.sw.Now()), AnsweredBy: c.answeredBy(), AgentID: optional(c.agent.UserID), AgentName: optional(c.agent.Name),
+		RingSeconds: whole(c.answered.Sub(c.started)), Transferred: transferred}
+}
+
+// acked completes a late offer: the caller's answer came with the ACK (RFC 3261 §13.2.2.4).
+func (c *liveCall) acked(l *leg, e sip.Acked) {
+	if len(e.SDP) == 0 {
+		return
+	}
+	if _, err := l.session.ReceiveAnswer(e.SDP); err != nil {
+		c.hangUpAll(call.Outcome{Reason: "carrier_error", HangupBy: "system", SIPStatus: 488}, tempFailure)
+		return
+	}
+	l.apply()
+	c.wire()
+}

@@ -1,0 +1,24 @@
+package pbx
+
+import (
+	"testing"
+
+	"soniq/internal/protocol/sip"
+)
+
+func TestACarriersCallIsForTheNumberItNamesSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ uri, to, want string }{
+		{"+12025550143", "+12025550199", "+12025550143"}, // what is dialled counts, where it is a number
+		{"2025550143;npdi", "customer-7", "2025550143"},
+		{"customer-7", "+12025550143", "+12025550143"}, // our contact
+		{"customer-7", "2025550143", "2025550143"},
+		{"customer-7", "customer-7", "customer-7"}, // nobody knows
+		{"", "", ""},
+	} {
+		in := &sip.Inbound{RequestURI: sip.URI{User: c.uri}, To: sip.Address{URI: sip.URI{User: c.to}}}
+		if got := called(in, "US"); got != c.want {
+			t.Errorf("to %q, with %q in To: %q, want %q", c.uri, c.to, got, c.want)
+		}
+	}
+}

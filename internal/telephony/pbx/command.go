@@ -1,0 +1,206 @@
+package pbx
+
+import (
+	"context"
+	"time"
+
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+)
+
+// A reply answers who gave a command, once; the zero reply answers nobody.
+type reply struct {
+	to    func(call.Result, error)
+	asker *asker // nil where nobody waits
+}
+
+func (r reply) ok()                  { r.result(call.Result{}) }
+func (r reply) result(x call.Result) { r.send(x, nil) }
+func (r reply) fail(err error)       { r.send(call.Result{}, err) }
+
+func (r reply) send(x call.Result, err error) {
+	if r.to != nil {
+		r.to(x, err)
+	}
+}
+
+// state refuses because the call is not in a state that allows the command.
+func (r reply) state(c *liveCall, why string) {
+	r.fail(op.State(why, string(c.status()), c.allowed()...))
+}
+
+// Do carries out a command on a call in progress. It returns when the effect is confirmed and written down, or with an error
+// that left the call as it was.
+func (s *Switch) Do(ctx context.Context, org, id string, x call.Command) (call.Result, error) {
+	c := s.find(org, id)
+	if c == nil {
+		return call.Result{}, op.NotFound("call in progress")
+	}
+	a := newAsker(ctx)
+	done := a.reply()
+	over := func() { done.fail(op.State("the call has ended", "completed", call.AfterEnd...)) }
+	if _, end := x.(call.End); end { // it has: what was asked for is so
+		over = func() { go s.awaitEnd(ctx, id, done) }
+	}
+	if !c.inbox.push(message{run: func(ctx context.Context) { c.do(ctx, x, done) }, late: over}) {
+		over()
+	}
+	return a.await()
+}
+
+// awaitEnd answers when a call that is over has been written down, which takes a moment; nobody is told when.
+func (s *Switch) awaitEnd(ctx context.Context, id string, done reply) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for s.Carries(id) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	done.ok()
+}
+
+// do is one command. Whoever waits for its confirmation when the call ends is told so.
+func (c *liveCall) do(ctx context.Context, x call.Command, answer reply) {
+	c.commands++
+	n := c.commands
+	c.waiting[n] = answer
+	c.obey(ctx, x, reply{asker: answer.asker, to: func(r call.Result, err error) {
+		delete(c.waiting, n)
+		answer.send(r, err)
+	}})
+}
+
+// obey is one command by its kind.
+func (c *liveCall) obey(ctx context.Context, x call.Command, done reply) {
+	switch x := x.(type) {
+	case call.End:
+		c.endNow(ctx, x, done)
+	case call.Hold:
+		c.holdFar(ctx, x, done)
+	case call.Unhold:
+		c.unholdFar(ctx, done)
+	case call.Transfer:
+		c.startTransfer(ctx, x, done)
+	case call.CompleteTransfer:
+		c.completeByCommand(ctx, x, done)
+	case call.CancelTransfer:
+		c.cancelByCommand(ctx, done)
+	case call.DTMF:
+		c.sendDTMF(ctx, x, done)
+	case call.Mute:
+		c.setMuted(ctx, x, done)
+	case call.StartRecording:
+		c.recordNow(ctx, x, done)
+	case call.StopRecording:
+		c.stopRecording(ctx, done)
+	case call.PauseRecording:
+		c.pauseRecording(ctx, x, done)
+	case call.ResumeRecording:
+		c.resumeRecording(ctx, done)
+	case call.Announce:
+		c.announce(ctx, x, done)
+	case call.StartMonitor:
+		c.startMonitor(ctx, x, done)
+	case call.UpdateMonitor:
+		c.updateMonitor(ctx, x, done)
+	case call.EndMonitor:
+		c.endMonitor(ctx, x, done)
+	case call.AddParticipant:
+		c.addParticipant(ctx, x, done)
+	case call.RemoveParticipant:
+		c.removeParticipant(ctx, x, done)
+	case call.Accept:
+		c.accept(ctx, x, done)
+	default:
+		done.fail(op.Fail("not_enabled", "the switch does not know this command"))
+	}
+}
+
+// connectedNow reports whether two sides are connected.
+func (c *liveCall) connectedNow() bool { return c.a.up() && c.b.up() && !c.answered.IsZero() }
+
+// allowed lists what can be done with the call now.
+func (c *liveCall) allowed() []string {
+	all := []string{"end", "note", "tag"}
+	if !c.connectedNow() {
+		if c.answered.IsZero() {
+			all = append(all, "answer")
+		}
+		if c.visit != nil {
+			all = append(all, "transfer")
+		}
+		return all
+	}
+	all = append(all, "dtmf", "mute", "unmute")
+	if !c.forHelp() {
+		all = append(all, "announce")
+	}
+	all = append(all, "monitor")
+	switch {
+	case c.transfer.running():
+		all = append(all, c.transfer.allowed()...)
+	case !c.heldSince.IsZero():
+		all = append(all, "unhold", "transfer", "participants")
+	default:
+		all = append(all, "hold", "transfer", "participants")
+	}
+	return append(all, c.recordingActions()...)
+}
+
+func (c *liveCall) recordingActions() []string {
+	switch r := c.recording; {
+	case r == nil:
+		return []string{"recording/start"}
+	case r.paused:
+		return []string{"recording/resume", "recording/stop"}
+	}
+	return []string{"recording/pause", "recording/stop"}
+}
+
+// endNow hangs up, or gives up what rings.
+func (c *liveCall) endNow(ctx context.Context, x call.End, done reply) {
+	c.step("api.end", nil, detail{"reason": x.Reason})
+	o := call.Outcome{Reason: "api", HangupBy: "api"}
+	if c.answered.IsZero() {
+		o.SIPStatus = 487
+	}
+	c.onEnd = append(c.onEnd, done.ok)
+	c.hangUpAll(o, normalClearing)
+}
+
+// accept answers a ringing phone by ringing it again with the request to pick up by itself, which desk phones and softphones
+// that are set to obey. It is confirmed by the answer.
+func (c *liveCall) accept(ctx context.Context, x call.Accept, done reply) {
+	for _, h := range c.hunts {
+		for _, l := range h.legs {
+			if l.phone != nil && (x.DeviceID == "" || l.phone.DeviceID == x.DeviceID) {
+				h.ringAgain(ctx, l, done)
+				return
+			}
+		}
+	}
+	done.state(c, "no phone of the call is ringing")
+}
+
+// ringAgain replaces a ringing leg by one that asks to be answered at once.
+func (h *hunt) ringAgain(ctx context.Context, l *leg, done reply) {
+	phone := l.phone
+	h.drop(l)
+	l.hunt = nil
+	l.sip.Bye(sip.Reason{Q850: normalClearing})
+	h.c.legOver(l, "canceled", 0)
+	h.header = append(h.header, autoAnswer...)
+	again := h.ringPhone(ctx, phone)
+	again.onAnswer = append(again.onAnswer, done.ok)
+	h.c.later(pickUpTime, func(context.Context) {
+		done.fail(op.Fail("action_timeout", "the telephone rings anew and has not picked up by itself; allow it to (Call-Info with "+
+			"answer-after, Alert-Info with auto answer), or pick it up by hand"))
+	})
+}
+
+// pickUpTime is how long a telephone that is asked to pick up by itself is waited for; it goes on ringing afterwards.
+const pickUpTime = 4500 * time.Millisecond

@@ -1,0 +1,141 @@
+package pbx
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+)
+
+// dtmfTime bounds sending digits: 64 of them, the longest, with pauses.
+const dtmfTime = 2 * time.Minute
+
+// sendDTMF sends digits to a leg, by the way its phone understands.
+func (c *liveCall) sendDTMF(_ context.Context, x call.DTMF, done reply) {
+	l := c.far()
+	if x.LegID != "" {
+		if l = c.legOf(x.LegID); l == nil {
+			done.fail(op.Invalid(op.Field("leg_id", "not_found", "the call has no such leg in progress")))
+			return
+		}
+	}
+	if !l.up() {
+		done.state(c, "the call is not connected")
+		return
+	}
+	method := x.Method
+	if method == "" || method == "auto" {
+		method = "rfc4733"
+		if !l.stream.TakesEvents() {
+			method = "inband"
+		}
+	}
+	stream, dialog := l.stream, l.sip
+	c.aside(dtmfTime, func(ctx context.Context) func(context.Context) {
+		err := sendDigits(ctx, stream, dialog, method, x)
+		return func(context.Context) {
+			if err != nil {
+				done.fail(problemOfDTMF(err, method))
+				return
+			}
+			c.step("dtmf.sent", l, detail{"digits": digitsIn(x.Digits), "method": method})
+			done.result(call.Result{Digits: digitsIn(x.Digits), Method: method})
+		}
+	})
+}
+
+func sendDigits(ctx context.Context, stream *media.Stream, dialog *sip.Leg, method string, x call.DTMF) error {
+	if method != "info" {
+		return stream.SendDTMF(ctx, x.Digits, media.DTMFOptions{Duration: x.Duration, Gap: x.Gap, Inband: method == "inband"})
+	}
+	for _, d := range x.Digits {
+		if d == 'w' {
+			if err := wait(ctx, 500*time.Millisecond); err != nil {
+				return err
+			}
+			continue
+		}
+		kind, body := sip.DTMFInfo(d, x.Duration)
+		if err := dialog.Info(ctx, kind, body); err != nil {
+			return err
+		}
+		if err := wait(ctx, x.Gap); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func problemOfDTMF(err error, method string) error {
+	if errors.Is(err, media.ErrNoEvents) {
+		return op.Invalid(op.Field("method", "not_negotiated", "the other side takes no RFC 4733 events; use auto, info or inband"))
+	}
+	return op.Fail("carrier_error", "digits not sent by "+method+": "+err.Error())
+}
+
+func digitsIn(s string) int {
+	n := 0
+	for _, d := range s {
+		if d != 'w' {
+			n++
+		}
+	}
+	return n
+}
+
+// leastKey is the time from one key to the next that are told of, after a second's worth at once: half of what the shortest that telephones
+// send take, 40 ms of tone and 40 without. Each is an event and a row, and who sends thousands a second would fill queue and disk.
+const leastKey = 40 * time.Millisecond
+
+// mayPress reports whether a key is told of.
+func (l *leg) mayPress(now time.Time) bool { return l.keys.Allow(time.Duration(now.UnixNano())) }
+
+// hearDigits tells of the keys that are pressed on a leg, as events or, where those were not agreed, as tones.
+func (c *liveCall) hearDigits(l *leg) {
+	method, listen := "inband", l.stream.OnDTMF
+	if l.stream.TakesEvents() {
+		method, listen = "rfc4733", l.stream.OnEvent
+	}
+	listen(func(d rune) {
+		c := l.owner.Load()
+		if !l.mayPress(c.sw.Now()) {
+			return
+		}
+		c.inbox.push(message{run: func(ctx context.Context) {
+			if l.owner.Load() == c {
+				c.heardDigit(ctx, l, d, method)
+			}
+		}})
+	})
+}
+
+// heardDigit tells of a key, unless what is said is not to be kept: then it may belong to a card number.
+func (c *liveCall) heardDigit(ctx context.Context, l *leg, d rune, method string) {
+	if v := c.visit; v != nil && l == v.leg {
+		v.keys.press(d)
+		if v.masked {
+			return
+		}
+	}
+	if r := c.recording; r != nil && r.paused {
+		return
+	}
+	c.step("dtmf.received", l, detail{"method": method})
+	c.change(ctx, event.CallDTMF{CallID: c.id, LegID: l.id, Digit: string(d), Method: method, At: at(c.sw.Now())})
+}

@@ -1,0 +1,167 @@
+package pbx
+
+import (
+	"context"
+	"hash/maphash"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/telephony/call"
+)
+
+// change writes down how the call is now, with the events that tell of it.
+func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
+	x := c.changed(events)
+	c.ledger.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
+}
+
+// changeSurely is change for what tell tells somebody: by then it cannot be lost, and the call goes on while it is written. Where they need not wait
+// for it, what carries the call over a restart is kept once they are told.
+func (c *liveCall) changeSurely(ctx context.Context, tell func(), events ...event.Payload) {
+	x := c.changedRow(events)
+	settle, sure := c.sw.Records.SureChange(x)
+	if sure = sure && !c.awaited(); sure {
+		tell()
+	}
+	c.suspend(&x)
+	with, _ := c.sw.Records.SureDialogs(x)
+	c.startChange(ctx, x, func() { settle(); with() })
+	if !sure {
+		c.ledger.land(ctx)
+		tell()
+	}
+}
+
+// changeBeside is change for what nothing waits for: the call goes on while it is written.
+func (c *liveCall) changeBeside(ctx context.Context, events ...event.Payload) {
+	c.startChange(ctx, c.changed(events), func() {})
+}
+
+// startChange begins to write a change, which is not held on to once it is committed: the ledger looks after what is under way when the
+// call changes next, and that may be in an hour.
+func (c *liveCall) startChange(ctx context.Context, x call.Change, committed func()) {
+	var kept atomic.Pointer[call.Change]
+	kept.Store(&x)
+	x.Done = func() { kept.Store(nil); committed() }
+	records := c.sw.Records
+	c.ledger.start(ctx, "change", func(ctx context.Context) (wait func() error) {
+		if x := kept.Load(); x != nil {
+			return records.ChangeLater(ctx, *x)
+		}
+		return func() error { return nil }
+	})
+}
+
+func (c *liveCall) changed(events []event.Payload) call.Change {
+	x := c.changedRow(events)
+	c.suspend(&x)
+	return x
+}
+
+// changedRow is changed without what a restart needs.
+func (c *liveCall) changedRow(events []event.Payload) call.Change {
+	c.revision++
+	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.Now(), Row: c.row(), Legs: c.changedLegs(),
+		Monitors: c.changedMonitors(), Recordings: c.changedRecordings(), Events: events}
+	c.inRow = maphash.Comparable(stateSeed, x.Row)
+	return x
+}
+
+// suspend adds what a restart needs.
+func (c *liveCall) suspend(x *call.Change) {
+	x.Dialogs = c.dialogs()
+	c.suspendable = c.suspendable || x.Dialogs != nil
+	x.Fleeting = !c.suspendable && !c.restored
+}
+
+var stateSeed = maphash.MakeSeed()
+
+// settled reports whether a state is what the last change wrote. Of a transfer nobody knows: its state changes in place.
+func (c *liveCall) settled(s call.State) bool {
+	return s.Transfer == nil && c.revision > 0 && c.inRow == maphash.Comparable(stateSeed, s)
+}
+
+// row is the part of the call's row that changes.
+func (c *liveCall) row() call.State {
+	s := call.State{Status: c.status(), Stage: c.stage(), RingingAt: c.ringing, AnsweredAt: c.answered, HeldSince: c.heldSince, Hold: c.hold,
+		Agent: c.agent, UserID: c.new.UserID, DeviceID: c.new.DeviceID, TrunkID: c.new.TrunkID,
+		TransferredTo: c.transferredTo, Machine: c.machine, Recording: "off", Consent: "not_required"}
+	if !c.answered.IsZero() {
+		s.Ring, s.AnsweredBy = c.answered.Sub(c.started), c.answeredBy()
+	}
+	if d := c.agent.DeviceID; d != "" {
+		s.DeviceID = d
+	}
+	if t := c.agent.TrunkID; t != "" {
+		s.TrunkID = t
+	}
+	if l := c.near(); l != nil {
+		s.Muted = l.muted
+	}
+	if c.transfer != nil {
+		s.Transfer = &c.transfer.state
+	}
+	if r := c.lastRecording(); r != nil {
+		s.Recording, s.RecordingID, s.Consent = r.shown(), r.new.ID, r.new.Consent
+	}
+	return s
+}
+
+// answeredBy says what kind of party is connected.
+func (c *liveCall) answeredBy() string {
+	switch {
+	case c.agent.UserID != "":
+		return "agent"
+	case c.assisted:
+		return "ai_agent"
+	}
+	return "callee"
+}
+
+// status is the state of a call in progress.
+func (c *liveCall) status() call.Status {
+	switch {
+	case !c.answered.IsZero() && !c.heldSince.IsZero():
+		return call.OnHold
+	case !c.answered.IsZero():
+		return call.InProgress
+	case c.new.Status == call.Queued && c.ringing.IsZero():
+		return call.Queued
+	}
+	return call.Ringing
+}
+
+func (c *liveCall) stage() string {
+	switch {
+	case c.visit != nil:
+		return c.visit.place.Stage
+	case c.transfer.running():
+		return "transfer"
+	case len(c.extra) > 0:
+		return "conference"
+	}
+	return "agent"
+}
+
+func (c *liveCall) changedLegs() []call.LegState {
+	var all []call.LegState
+	for _, l := range c.legs {
+		if l.dirty {
+			s := l.state()
+			s.Quality = l.heard()
+			all = append(all, s)
+			l.dirty = false
+		}
+	}
+	all, c.given = append(all, c.given...), nil
+	return all
+}
+
+func at(t time.Time) db.Time { return db.At(t) }
+
+func optional(s string) *string { return db.Null(s).Ptr() }
+
+func whole(d time.Duration) int { return int(math.Round(d.Seconds())) }

@@ -1,0 +1,147 @@
+package pbx
+
+import (
+	"context"
+	"errors"
+
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+)
+
+// holdFar puts the far side on hold: it is told so by a re-INVITE and then hears music.
+func (c *liveCall) holdFar(ctx context.Context, x call.Hold, done reply) {
+	l := c.far()
+	switch {
+	case !c.connectedNow():
+		done.state(c, "the call is not connected")
+	case l.heldAPI:
+		done.ok()
+	case c.transfer.running():
+		done.state(c, "a transfer is under way")
+	default:
+		c.withMusic(ctx, x.AudioID, done, func() { c.setHold(l, true, done) })
+	}
+}
+
+// unholdFar takes it off hold.
+func (c *liveCall) unholdFar(_ context.Context, done reply) {
+	for _, l := range c.parties() {
+		if l.heldAPI {
+			c.setHold(l, false, done)
+			return
+		}
+	}
+	if !c.connectedNow() {
+		done.state(c, "the call is not connected")
+		return
+	}
+	done.ok()
+}
+
+// setHold offers the leg the new direction and changes nothing before it has agreed.
+func (c *liveCall) setHold(l *leg, held bool, done reply) {
+	l.whenIdle(func() {
+		if !done.wanted() {
+			done.fail(unconfirmed())
+			return
+		}
+		before := l.session.Ours()
+		m := before
+		m.Direction = media.SendRecv
+		if held {
+			m.Direction = media.SendOnly
+		}
+		c.askFor(reinviteTimeout, done.gone(), l, m, func(ctx context.Context, _ media.Description, err error) {
+			switch {
+			case err != nil:
+				c.step("call.hold_refused", l, detail{"err": err.Error()})
+				done.fail(notHeld(err))
+			case !done.settle(): // it agreed when who asked had been told that it did not
+				c.restore(l, before)
+			default:
+				c.holdAgreed(ctx, l, held, done)
+			}
+		})
+	})
+}
+
+// notHeld says why a leg is not on hold, or not off it.
+func notHeld(err error) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return unconfirmed()
+	case errors.Is(err, sip.ErrPending):
+		return op.Fail("carrier_error", "the other side has not answered yet what it was asked before")
+	}
+	return op.Fail("carrier_error", "the other side refused: "+err.Error())
+}
+
+func (c *liveCall) holdAgreed(ctx context.Context, l *leg, held bool, done reply) {
+	l.heldAPI, l.dirty = held, true
+	l.apply()
+	c.countHold()
+	c.wire()
+	c.change(ctx, c.holdEvent(l, held, "api"))
+	done.ok()
+}
+
+// music is what a side on hold hears.
+func (c *liveCall) music() *media.Clip {
+	if c.holdMusic != nil {
+		return c.holdMusic
+	}
+	return media.Music()
+}
+
+// withMusic loads the music and goes on.
+func (c *liveCall) withMusic(_ context.Context, audio string, done reply, next func()) {
+	if audio == "" {
+		next()
+		return
+	}
+	c.clipOf(audio, done, func(_ context.Context, clip *media.Clip) {
+		c.holdMusic = clip
+		next()
+	})
+}
+
+// clipOf loads an audio file of the organisation and hands it on.
+func (c *liveCall) clipOf(audio string, done reply, next func(ctx context.Context, clip *media.Clip)) {
+	org := c.new.Org
+	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+		clip, err := c.sw.clip(ctx, org, audio)
+		return func(ctx context.Context) {
+			if err != nil {
+				done.fail(err)
+				return
+			}
+			next(ctx, clip)
+		}
+	})
+}
+
+// setMuted keeps what a leg says from everybody.
+func (c *liveCall) setMuted(ctx context.Context, x call.Mute, done reply) {
+	l := c.near()
+	if x.LegID != "" {
+		l = c.legOf(x.LegID)
+	}
+	if l == nil {
+		done.fail(op.Invalid(op.Field("leg_id", "not_found", "the call has no such leg in progress")))
+		return
+	}
+	if !l.up() {
+		done.state(c, "the call is not connected")
+		return
+	}
+	if l.muted != x.On {
+		l.muted = x.On
+		l.stream.SetMuted(x.On)
+		c.wire()
+		c.step("leg.muted", l, detail{"muted": x.On})
+		c.change(ctx)
+	}
+	done.ok()
+}

@@ -1,0 +1,397 @@
+package pbx
+
+import (
+	"context"
+	"crypto/rand"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+)
+
+// A hunt rings phones, or tries trunks one after the other, until somebody answers.
+type hunt struct {
+	c    *liveCall
+	role string // of who answers
+	to   reach
+	next int // the next trunk
+	legs []*leg
+	over bool
+
+	legID string // of its first leg; "": a new one
+
+	told     bool    // that it rings
+	unshown  bool    // it is not told who calls
+	by       *Caller // the user who hands the call over
+	straight bool    // it is the first thing that becomes of the call
+
+	from        sip.Address // who calls, as it is shown
+	anonymous   bool
+	maxForwards int
+	header      []sip.Header
+	diversion   []sip.Address
+	history     bool // it is told as History-Info too
+	passports   []string
+	offer       func() media.Media
+	timer       *time.Timer
+	until       time.Time // it gives up
+	worst       *sip.Failed
+
+	onRing   func(l *leg, e sip.Provisional)                             // may be nil
+	onAnswer func(ctx context.Context, l *leg, answer media.Description) // the leg is up, its media applied
+	onFail   func(ctx context.Context, e sip.Failed)                     // nobody answered
+}
+
+// newHunt is a hunt for somebody who is to talk to a party of the call.
+func (c *liveCall) newHunt(role string, to reach, with *leg) *hunt {
+	h := &hunt{c: c, role: role, to: to, from: c.shown(with), maxForwards: 70, offer: func() media.Media { return offerBeside(with) }}
+	h.anonymous = h.from.URI.User == call.Anonymous
+	return h
+}
+
+// shown is how a party is shown to somebody else.
+func (c *liveCall) shown(l *leg) sip.Address {
+	a := sip.Address{Display: l.caller.Name, URI: sip.URI{User: l.number}}
+	if l.caller.UserID == "" && l.number == c.new.From {
+		a.Display = c.new.FromName
+	}
+	return a
+}
+
+// offerBeside is what a leg's future partner is offered.
+func offerBeside(l *leg) media.Media {
+	if remote, ok := l.session.Remote(); ok {
+		m := media.OfferBeside(remote)
+		m.Direction = media.SendRecv
+		return m
+	}
+	return media.OwnOffer()
+}
+
+// start rings; it gives up after the limit.
+func (h *hunt) start(ctx context.Context, limit time.Duration) {
+	h.await(limit)
+	if h.to.exit != nil {
+		h.tryTrunk(ctx)
+		return
+	}
+	for i := range h.to.phones {
+		h.ringPhone(ctx, &h.to.phones[i])
+	}
+	h.nobodyLeft(ctx)
+}
+
+// await makes it one of its call's hunts, for as long as the limit. Who is called for help rings until they answer.
+func (h *hunt) await(limit time.Duration) {
+	c := h.c
+	c.hunts = append(c.hunts, h)
+	h.until = time.Now().Add(limit)
+	h.timer = c.later(limit, func(ctx context.Context) {
+		if !h.over && h.c == c && !h.forHelp() {
+			h.cancel()
+			h.fail(ctx, sip.Failed{Status: 480, Reason: "No answer", Q850: noAnswer})
+		}
+	})
+}
+
+func (h *hunt) ringPhone(ctx context.Context, p *Phone) *leg {
+	l := h.newLeg()
+	l.phone, l.number = p, h.to.user.Extension
+	l.caller = callerOf(*h.to.user, p.DeviceID)
+	o := sip.Outgoing{Binding: &p.Binding, From: h.from, To: sip.Address{URI: sip.URI{User: h.to.user.Extension}}, Identity: h.verified()}
+	h.invite(ctx, l, o, profileOf(p.Binding.Transport, p.SRTP))
+	return l
+}
+
+func (h *hunt) newLeg() *leg {
+	l := h.c.newLeg(h.role)
+	l.hunt = h
+	if h.legID != "" {
+		l.id, h.legID = h.legID, ""
+	}
+	return l
+}
+
+// tryTrunk calls through the next trunk that has a channel free.
+func (h *hunt) tryTrunk(ctx context.Context) {
+	for !h.over && len(h.legs) == 0 && h.next < len(h.to.exit.Trunks) {
+		t := &h.to.exit.Trunks[h.next]
+		h.next++
+		var release func()
+		if t.Acquire != nil {
+			var ok bool
+			if release, ok = t.Acquire(h.cut); !ok {
+				h.keepWorst(sip.Failed{Status: 503})
+				continue
+			}
+		}
+		l := h.newLeg()
+		l.trunk, l.trunkID, l.number, l.help = t, t.ID, h.to.exit.Number, h.forHelp()
+		if release != nil {
+			l.release = append(l.release, release)
+		}
+		h.invite(ctx, l, h.trunkInvite(t), profileOf("", t.SRTP))
+		h.tellPlaced(ctx)
+	}
+	h.nobodyLeft(ctx)
+}
+
+// tellPlaced has it written down that an emergency call is on its way.
+func (h *hunt) tellPlaced(ctx context.Context) {
+	if placed := h.to.exit.Placed; placed != nil {
+		h.c.ledger.write(ctx, "emergency call", func(ctx context.Context) error { return placed(ctx, h.c.id) })
+	}
+}
+
+// only keeps of an offer what a trunk is set to take; where that is nothing, all is kept.
+func only(m media.Media, codecs []string) media.Media {
+	kept := m
+	kept.Formats = nil
+	audio := false
+	for _, f := range m.Formats {
+		_, isAudio := f.Codec()
+		wanted := slices.ContainsFunc(codecs, func(name string) bool { return strings.EqualFold(name, f.Name) })
+		if wanted || !isAudio {
+			kept.Formats = append(kept.Formats, f)
+		}
+		audio = audio || wanted && isAudio
+	}
+	if !audio {
+		return m
+	}
+	return kept
+}
+
+// cut ends the call because its channel is needed for an emergency call, or outbound calls were stopped.
+func (h *hunt) cut() {
+	h.c.inbox.push(message{run: func(context.Context) {
+		h.c.hangUpAll(call.Outcome{Reason: "blocked", HangupBy: "system", Q850: preemption}, preemption)
+	}})
+}
+
+// trunkInvite shows the caller's number the way the trunk wants it.
+func (h *hunt) trunkInvite(t *TrunkOut) sip.Outgoing {
+	shown := sip.Address{Display: h.from.Display, URI: sip.URI{User: h.to.shownAs(h.from.URI.User), Host: t.Domain}}
+	o := sip.Outgoing{URI: "sip:" + t.Number + "@" + t.Target.Host, NextHop: t.Target, Credentials: t.Credentials, Location: h.to.exit.Location, Header: t.Header,
+		From: shown, To: sip.Address{URI: sip.URI{User: t.Number}}}
+	if !h.to.exit.Emergency {
+		o.Passports = h.passports
+	}
+	switch t.Mode {
+	case "pai":
+		o.Identity = shown
+	case "rpid":
+		o.RemoteParty = shown
+	}
+	return o
+}
+
+// invite sends the INVITE; a leg that cannot be tried counts as failed.
+func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profile) {
+	c := h.c
+	c.offered++
+	h.legs = append(h.legs, l)
+	stream, err := c.sw.openStream(c.a, l.via())
+	if err != nil {
+		h.failed(ctx, l, sip.Failed{Status: 503, Reason: "no media ports"})
+		return
+	}
+	l.stream, l.session = stream, stream.NewSession(p)
+	m := h.offer()
+	if l.trunk != nil {
+		m = only(m, l.trunk.Codecs)
+	}
+	o.SDP = l.session.Offer(m)
+	o.MaxForwards = h.maxForwards
+	o.Header = append(append([]sip.Header(nil), o.Header...), h.header...)
+	o.Diversion = h.diversion
+	if h.history {
+		o.HistoryInfo = h.diversion
+	}
+	if o.Anonymous = h.anonymous; h.anonymous && h.to.exit == nil {
+		o.From.Display = "Anonymous"
+	}
+	o.CallID = rand.Text()
+	l.show()
+	c.sw.byCallID.Store(o.CallID, l) // before the INVITE is sent: it belongs to the call's trace
+	if l.sip, err = c.sw.server.Invite(ctx, o, l.tell); err != nil {
+		c.sw.byCallID.Delete(o.CallID)
+		c.sw.Log.Warn("leg not invited", "call", c.id, "err", err)
+		h.failed(ctx, l, sip.Failed{Status: 503})
+		return
+	}
+	if l.caller.UserID != "" {
+		c.sw.parting.rings(l.caller.UserID, l.sip.Gone())
+	}
+	c.sw.know(l)
+	c.step("leg.invited", l, detail{"number": l.number})
+}
+
+// progress passes ringing on.
+func (c *liveCall) progress(l *leg, e sip.Provisional) {
+	h := l.hunt
+	if h == nil || h.over {
+		return
+	}
+	if l.rang.IsZero() {
+		l.rang = c.sw.Now()
+		h.tellRings(l)
+	}
+	c.step("leg.ringing", l, detail{"sip_status": e.Status})
+	if h.onRing != nil {
+		h.onRing(l, e)
+	}
+}
+
+// pickedUp connects a leg: the first who answers wins, the others are cancelled.
+func (c *liveCall) pickedUp(ctx context.Context, l *leg, e sip.Answered) {
+	h := l.hunt
+	if h == nil || h.over { // its CANCEL crossed the answer
+		l.sip.Bye(sip.Reason{Q850: normalClearing})
+		return
+	}
+	answer, err := l.session.ReceiveAnswer(e.SDP)
+	if err != nil {
+		l.sip.Bye(sip.Reason{Q850: tempFailure, Text: "no common codec"})
+		h.failed(ctx, l, sip.Failed{Status: 488})
+		return
+	}
+	l.answered, l.dirty, l.hunt = c.sw.Now(), true, nil
+	h.stopBut(l)
+	l.apply()
+	c.watch(l)
+	c.step("leg.answered", l, detail{"codec": l.codec().String()})
+	h.onAnswer(ctx, l, answer)
+	for _, f := range l.onAnswer {
+		f()
+	}
+	l.onAnswer = nil
+}
+
+// failed is the end of one attempt: the next trunk, the other phones, or the end of the hunt.
+func (c *liveCall) failed(ctx context.Context, l *leg, e sip.Failed) {
+	if h := l.hunt; h != nil {
+		h.failed(ctx, l, e)
+		return
+	}
+	c.legOver(l, "", e.Status)
+}
+
+func (h *hunt) failed(ctx context.Context, l *leg, e sip.Failed) {
+	h.c.legOver(l, outcomeOf(e.Status, e.Q850).Reason, e.Status)
+	l.hunt = nil
+	h.drop(l)
+	if h.over {
+		return
+	}
+	if p := l.phone.next(e.Status); p != nil && l.rang.IsZero() {
+		h.ringPhone(ctx, p)
+		return
+	}
+	h.keepWorst(e)
+	if e.Status >= 600 { // RFC 3261 §16.7 step 5: a global refusal ends every branch
+		h.cancel()
+	}
+	if len(h.legs) == 0 && h.to.exit != nil && retryable(e.Status) && h.next < len(h.to.exit.Trunks) {
+		h.tryTrunk(ctx)
+		return
+	}
+	h.nobodyLeft(ctx)
+}
+
+func (h *hunt) drop(l *leg) {
+	for i, x := range h.legs {
+		if x == l {
+			h.legs = append(h.legs[:i:i], h.legs[i+1:]...)
+			return
+		}
+	}
+}
+
+func (h *hunt) keepWorst(e sip.Failed) {
+	if h.worst == nil || rank(e.Status) < rank(h.worst.Status) {
+		h.worst = &e
+	}
+}
+
+// nobodyLeft ends the hunt when nothing rings any more.
+func (h *hunt) nobodyLeft(ctx context.Context) {
+	if len(h.legs) > 0 || h.over {
+		return
+	}
+	e := sip.Failed{Status: 480}
+	if h.worst != nil {
+		e = *h.worst
+	}
+	h.fail(ctx, e)
+}
+
+func (h *hunt) fail(ctx context.Context, e sip.Failed) {
+	h.stop()
+	h.onFail(ctx, e)
+}
+
+// stop ends the hunt; what still rings is cancelled.
+func (h *hunt) stop() { h.stopBut(nil) }
+
+func (h *hunt) stopBut(winner *leg) {
+	if h.over {
+		return
+	}
+	h.over = true
+	h.timer.Stop()
+	h.drop(winner)
+	h.cancel()
+	h.c.hunts = without(h.c.hunts, h)
+	switch {
+	case winner == nil:
+		h.to.close()
+	case h.to.exit != nil && h.to.exit.Release != nil:
+		winner.release = append(winner.release, h.to.exit.Release)
+	}
+}
+
+// cancel gives up what rings. A phone may have answered although the call does not know yet, and the call may end before it does: Bye
+// cancels a leg that rings and hangs up one that is answered.
+func (h *hunt) cancel() {
+	for _, l := range h.legs {
+		if l.sip != nil && !l.over {
+			l.sip.Bye(sip.Reason{Q850: normalClearing})
+		}
+		l.hunt = nil
+		h.c.legOver(l, "canceled", 0)
+	}
+	h.legs = nil
+}
+
+func without[T comparable](all []T, x T) []T {
+	for i := range all {
+		if all[i] == x {
+			return append(all[:i:i], all[i+1:]...)
+		}
+	}
+	return all
+}
+
+// profileOf is what a phone or trunk is offered: browsers need theirs, others as they are set.
+func profileOf(t sip.Transport, srtp string) media.Profile {
+	switch {
+	case inBrowser(t):
+		return media.Profile{Security: media.WebRTC}
+	case srtp == "required":
+		return media.Profile{Security: media.SDESRequired}
+	case srtp == "preferred":
+		return media.Profile{Security: media.SDESPreferred}
+	}
+	return media.Profile{}
+}
+
+// inBrowser reports whether a phone that registers this way is one in a browser.
+func inBrowser(t sip.Transport) bool { return t == "ws" || t == "wss" }
+
+func callerOf(d Destination, device string) Caller {
+	return Caller{Org: d.Org, UserID: d.UserID, Extension: d.Extension, Name: d.Name, Sandbox: d.Sandbox, DeviceID: device}
+}

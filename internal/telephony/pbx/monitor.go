@@ -1,0 +1,196 @@
+package pbx
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+)
+
+// A monitor is a supervisor on a call: hearing all, heard by nobody (listen), by our own side (whisper) or by all (barge).
+type monitor struct {
+	id, user, mode string
+	leg            *leg
+	hunt           *hunt
+	started, ended time.Time
+	dirty          bool
+}
+
+// join adds the supervisor to who hears whom.
+func (m *monitor) join(c *liveCall, hears map[*leg][]*leg, talk []*leg) {
+	if m.leg == nil || !m.leg.up() {
+		return
+	}
+	hears[m.leg] = append([]*leg{}, talk...)
+	near := c.near()
+	for _, l := range talk {
+		if m.mode == "barge" || m.mode == "whisper" && l == near {
+			hears[l] = append(hears[l], m.leg)
+		}
+	}
+}
+
+func (m *monitor) status() string {
+	switch {
+	case !m.ended.IsZero():
+		return "ended"
+	case m.leg != nil:
+		return "active"
+	}
+	return "ringing"
+}
+
+// startMonitor rings the supervisor's phone.
+func (c *liveCall) startMonitor(_ context.Context, x call.StartMonitor, done reply) {
+	if !c.connectedNow() {
+		done.state(c, "the call is not connected")
+		return
+	}
+	for _, m := range c.monitors {
+		if m.user == x.UserID && m.ended.IsZero() {
+			done.result(call.Result{MonitorID: m.id})
+			return
+		}
+	}
+	if c.takesPart(x.UserID, nil) {
+		done.fail(op.Invalid(op.Field("user_id", "in_call", alreadyIn)))
+		return
+	}
+	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
+		r, refusal, err := c.sw.reachUser(ctx, c.new.Org, x.UserID, x.DeviceID)
+		if x.Browser && err == nil && refusal == nil {
+			refusal = r.onlyBrowsers()
+		}
+		return func(ctx context.Context) {
+			switch {
+			case err != nil:
+				done.fail(err)
+			case refusal != nil:
+				done.fail(op.Invalid(op.Field("user_id", "not_reachable", refusal.Phrase)))
+			case !c.connectedNow():
+				done.state(c, "the call is not connected")
+			default:
+				c.ringSupervisor(ctx, x, r, done)
+			}
+		}
+	})
+}
+
+func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r reach, done reply) {
+	m := &monitor{id: cmp.Or(x.ID, db.NewID("mon")), user: x.UserID, mode: x.Mode, started: c.sw.Now(), dirty: true}
+	if m.mode == "" {
+		m.mode = "listen"
+	}
+	c.monitors = append(c.monitors, m)
+	h := c.newHunt("monitor", r, c.near())
+	h.offer = media.OwnOffer
+	h.header = autoAnswer
+	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) {
+		m.leg, m.hunt, m.dirty = l, nil, true
+		c.step("monitor.active", l, detail{"mode": m.mode})
+		c.wire()
+		c.change(ctx)
+		done.result(call.Result{MonitorID: m.id})
+	}
+	h.onRing = func(*leg, sip.Provisional) { done.result(call.Result{MonitorID: m.id}) }
+	h.onFail = func(ctx context.Context, e sip.Failed) {
+		c.overMonitor(ctx, m)
+		done.fail(op.Invalid(op.Field("user_id", "not_reachable", "the supervisor's phone did not answer")))
+	}
+	m.hunt = h
+	c.later(confirmTime, func(context.Context) { done.result(call.Result{MonitorID: m.id}) })
+	c.step("monitor.ringing", nil, detail{"mode": m.mode})
+	c.change(ctx)
+	h.start(ctx, transferTimeout)
+}
+
+// autoAnswer asks a phone to pick up by itself, where it is set to.
+var autoAnswer = []sip.Header{{Name: "Call-Info", Value: "<sip:soniq>;answer-after=0"}, {Name: "Alert-Info", Value: "<http://soniq>;info=alert-autoanswer;delay=0"}}
+
+func (c *liveCall) monitorOf(id string) *monitor {
+	for _, m := range c.monitors {
+		if m.id == id && m.ended.IsZero() {
+			return m
+		}
+	}
+	return nil
+}
+
+// updateMonitor changes who hears the supervisor.
+func (c *liveCall) updateMonitor(ctx context.Context, x call.UpdateMonitor, done reply) {
+	m := c.monitorOf(x.ID)
+	if m == nil {
+		done.fail(op.NotFound("monitor"))
+		return
+	}
+	if m.mode != x.Mode {
+		m.mode, m.dirty = x.Mode, true
+		c.step("monitor.mode", m.leg, detail{"mode": x.Mode})
+		c.wire()
+		c.change(ctx)
+	}
+	done.result(call.Result{MonitorID: m.id})
+}
+
+func (c *liveCall) endMonitor(ctx context.Context, x call.EndMonitor, done reply) {
+	m := c.monitorOf(x.ID)
+	if m == nil {
+		done.fail(op.NotFound("monitor"))
+		return
+	}
+	c.overMonitor(ctx, m)
+	done.ok()
+}
+
+// overMonitor takes the supervisor off the call; nobody else notices.
+func (c *liveCall) overMonitor(ctx context.Context, m *monitor) {
+	if !m.ended.IsZero() {
+		return
+	}
+	m.ended, m.dirty = c.sw.Now(), true
+	if m.hunt != nil {
+		m.hunt.stop()
+		m.hunt = nil
+	}
+	c.hangUp(m.leg, sip.Reason{Q850: normalClearing})
+	c.step("monitor.ended", m.leg, nil)
+	c.wire()
+	c.change(ctx)
+}
+
+// monitorGone is a supervisor who hung up.
+func (c *liveCall) monitorGone(ctx context.Context, l *leg) bool {
+	for _, m := range c.monitors {
+		if m.leg == l {
+			c.overMonitor(ctx, m)
+			return true
+		}
+	}
+	return false
+}
+
+// endMonitors marks supervisors as gone when the call ends.
+func (c *liveCall) endMonitors() {
+	for _, m := range c.monitors {
+		if m.ended.IsZero() {
+			m.ended, m.dirty = c.sw.Now(), true
+		}
+	}
+}
+
+func (c *liveCall) changedMonitors() []call.MonitorState {
+	var all []call.MonitorState
+	for _, m := range c.monitors {
+		if m.dirty {
+			m.dirty = false
+			all = append(all, call.MonitorState{ID: m.id, SupervisorID: m.user, Mode: m.mode, Status: m.status(), StartedAt: m.started,
+				EndedAt: m.ended})
+		}
+	}
+	return all
+}

@@ -1,0 +1,299 @@
+package pbx
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+)
+
+// A placed call rings the phones of a user of ours first and dials the destination when one is answered.
+
+// Place starts a call once it cannot be lost, and returns when the disk has its row; what happens then is told by facts.
+func (s *Switch) Place(ctx context.Context, p call.Placement) error {
+	if err := s.maySpeak(ctx, p); err != nil {
+		return err
+	}
+	if p.Lead != "" {
+		return s.placeLed(ctx, p)
+	}
+	owner, ok, err := s.Directory.User(ctx, p.Org, p.UserID)
+	if err != nil || !ok {
+		return firstError(err, op.Invalid(op.Field("user_id", "not_found", "there is no such user")))
+	}
+	if owner.Barred {
+		return op.Fail("org_suspended", "the organisation is suspended")
+	}
+	first, refusal, err := s.phonesOf(ctx, owner, p.DeviceID)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return op.Invalid(op.Field("user_id", "not_reachable", refusal.Phrase))
+	}
+	c, err := s.placed(ctx, p, owner)
+	if err != nil {
+		return err
+	}
+	return s.launch(ctx, c, func(ctx context.Context) { c.ringUser(ctx, p, first) })
+}
+
+// launch writes a call's row and lets it begin: once the journal has it, or else once it is committed.
+func (s *Switch) launch(ctx context.Context, c *liveCall, begin func(ctx context.Context)) error {
+	if !s.door.enter() {
+		return op.Unavailable("overloaded", "calls come faster than they can be set up", "2")
+	}
+	defer s.door.leave()
+	if !s.take(c) {
+		return op.Unavailable("draining", "the node is shutting down", "5")
+	}
+	written, err := s.beginSurely(ctx, c.new)
+	if err != nil {
+		s.drop(c)
+		return err
+	}
+	c.began = true
+	s.stats.started.Add(1)
+	org := c.new.Org
+	s.start(ctx, c, begin)
+	if err := errors.Join(s.Records.Settled(ctx), written()); err != nil { // who asked for the call is told that there is none
+		_, ended := s.Do(context.WithoutCancel(ctx), org, c.id, call.End{})
+		return errors.Join(err, ended)
+	}
+	return nil
+}
+
+// beginSurely returns once the beginning of a call cannot be lost. written is what became of its row; Settled has it written at once.
+func (s *Switch) beginSurely(ctx context.Context, n call.New) (written func() error, err error) {
+	settle, sure := s.Records.SureBegin(n)
+	if !sure {
+		return func() error { return nil }, s.Records.Begin(ctx, n)
+	}
+	result := make(chan error, 1)
+	s.Records.BeginLater(context.WithoutCancel(ctx), n, func(err error) { // who asked may go
+		if err == nil {
+			settle()
+		}
+		result <- err
+	})
+	return func() error { return <-result }, nil
+}
+
+func firstError(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// placed is the call that a placement asks for, not written down yet.
+func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination) (*liveCall, error) {
+	n := call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: owner.Extension, FromName: owner.Name, To: p.To,
+		UserID: owner.UserID, DeviceID: p.DeviceID, Sandbox: p.Sandbox, StartedAt: s.Now(), Status: call.Queued, Metadata: p.Metadata,
+		Reference: p.Reference, Purpose: p.Reason, By: p.By}
+	if p.From != "" {
+		n.From = p.From
+	}
+	if _, ok, err := s.Directory.Extension(ctx, p.Org, extensionIn(p.To)); err != nil {
+		return nil, err
+	} else if ok {
+		n.Direction, n.To = call.Internal, extensionIn(p.To)
+	}
+	c := s.newCall(n)
+	c.belong()
+	var err error
+	if c.policy, err = s.Directory.Policy(ctx, p.Org); err != nil {
+		return nil, err
+	}
+	if p.Record == "on" || p.Record == "off" {
+		c.policy.Record = p.Record == "on" && !c.policy.Never
+	}
+	c.caller = callerOf(owner, p.DeviceID)
+	c.caller.ShowNumber, c.caller.Program, c.caller.Metadata = p.From, true, p.Metadata
+	c.ringLimit, c.maxLength = p.RingTimeout, p.MaxDuration
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		c.headers = append(c.headers, sip.Header{Name: name, Value: p.Headers[name]})
+	}
+	return c, nil
+}
+
+// ringUser rings the user's own phones.
+func (c *liveCall) ringUser(ctx context.Context, p call.Placement, first reach) {
+	c.makeWords(p.Announce)
+	h := &hunt{c: c, role: "caller", to: first, maxForwards: 70, offer: media.OwnOffer, header: autoAnswer,
+		from: sip.Address{Display: "Call to " + target(p.To), URI: sip.URI{User: target(p.To)}}}
+	if p.Show != "" {
+		h.header, h.from.Display = nil, p.Show+": "+target(p.To)
+	}
+	h.header = slices.Concat(h.header, c.headers)
+	h.onRing = func(l *leg, _ sip.Provisional) { c.nowRinging(l) }
+	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.dialOut(ctx, p, l) }
+	h.onFail = func(_ context.Context, e sip.Failed) {
+		o := outcomeOf(e.Status, e.Q850)
+		c.end(o)
+	}
+	h.start(ctx, c.ringFor())
+}
+
+// nowRinging says that the first phone rings.
+func (c *liveCall) nowRinging(l *leg) {
+	if !c.ringing.IsZero() {
+		return
+	}
+	c.ringing = c.sw.Now()
+	if l.trunk == nil { // else nobody here sees it ring
+		c.changeBeside(context.Background(), c.ringingAt(l))
+	}
+}
+
+func (c *liveCall) ringingAt(l *leg) event.Payload {
+	return event.CallRinging{CallID: c.id, LegID: l.id, Role: l.role, Direction: string(c.new.Direction),
+		FromNumber: c.new.From, ToNumber: c.new.To, Number: l.number, UserID: optional(l.caller.UserID),
+		DeviceID: optional(l.caller.DeviceID), At: at(c.sw.Now())}
+}
+
+// dialOut dials the destination for the user who has picked up, and lets them hear it ring.
+func (c *liveCall) dialOut(ctx context.Context, p call.Placement, l *leg) {
+	c.a = l
+	if c.ringing.IsZero() {
+		c.ringing = c.sw.Now()
+	}
+	c.wire()
+	c.change(ctx)
+	caller := c.caller
+	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
+		r, refusal, err := c.sw.reach(ctx, caller, p.To)
+		return func(ctx context.Context) {
+			if err != nil {
+				refusal = &Refusal{Status: 503, Phrase: "not routed", Reason: "no_route"}
+				c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
+			}
+			if refusal != nil {
+				r.close()
+				c.sw.stats.gated.Add(1)
+				c.hangUpAll(call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status}, noRoute)
+				return
+			}
+			c.dial(ctx, p, r)
+		}
+	})
+}
+
+// dial rings the destination.
+func (c *liveCall) dial(ctx context.Context, p call.Placement, r reach) {
+	if r.exit != nil && r.exit.CallerID != "" {
+		c.new.From, c.new.NumberID = r.exit.CallerID, r.exit.NumberID
+	}
+	if r.script != nil {
+		c.visitBy(ctx, r, c.a)
+		return
+	}
+	h := c.newHunt("callee", r, c.a)
+	if r.user != nil {
+		h.role = "agent"
+	}
+	h.header = c.headers
+	h.onRing = func(l *leg, e sip.Provisional) {
+		c.farRings(l, e)
+		c.showRinging(l)
+	}
+	h.onAnswer = func(ctx context.Context, l *leg, _ media.Description) { c.bothUp(ctx, p, l) }
+	h.onFail = func(ctx context.Context, e sip.Failed) {
+		if next := c.afterwards(r, e); next != nil {
+			c.visitBy(ctx, *next, c.a)
+			return
+		}
+		c.hangUpAll(outcomeOf(e.Status, e.Q850), normalClearing)
+	}
+	h.start(ctx, c.ringsFor(r))
+}
+
+// farRings lets the user hear what the other side plays before it answers, where it plays anything.
+func (c *liveCall) farRings(l *leg, e sip.Provisional) {
+	c.step("callee.ringing", l, detail{"sip_status": e.Status})
+	if len(e.SDP) == 0 || len(l.hunt.legs) != 1 {
+		return
+	}
+	preview := *l.session
+	if _, err := preview.ReceiveAnswer(e.SDP); err != nil {
+		return
+	}
+	l.stream.Apply(&preview, l.via())
+	c.a.loop(nil)
+	media.Bridge(c.a.stream, l.stream)
+}
+
+// showRinging writes down that the destination rings, when it first does: who is rung is among the call's legs, and is not free.
+func (c *liveCall) showRinging(l *leg) {
+	switch {
+	case !l.dirty:
+	case l.trunk != nil:
+		c.changeBeside(context.Background())
+	default:
+		c.changeBeside(context.Background(), c.ringingAt(l))
+	}
+}
+
+// bothUp connects the user and the destination, who hears first what is to be said to them.
+func (c *liveCall) bothUp(ctx context.Context, p call.Placement, l *leg) {
+	c.b = l
+	c.answered = c.sw.Now()
+	c.limit(c.maxDuration(), c.timeUp)
+	c.sw.stats.answered.Add(1)
+	if c.words.holdsBack() {
+		c.keepApart(l)
+	}
+	c.wire()
+	if c.words == nil {
+		c.recordByPolicy(ctx)
+	}
+	c.writeAnswer(ctx, func() {})
+	if p.Machine == "detect" || p.Machine == "hangup" {
+		c.detectMachine(l, p.Machine == "hangup")
+	}
+	if c.words != nil {
+		c.tellFirst(ctx, l, func(ctx context.Context) { c.joinTold(ctx, l) })
+	}
+}
+
+// keepApart keeps who answered from the caller, and the caller from what was heard of them before they answered.
+func (c *liveCall) keepApart(l *leg) {
+	l.apart = true
+	l.stream.Unbridge()
+	c.a.stream.Unbridge()
+}
+
+// joinTold connects who has heard what was to be said to them.
+func (c *liveCall) joinTold(ctx context.Context, l *leg) {
+	if !l.up() {
+		return
+	}
+	l.apart = false
+	c.wire()
+	if c.recording == nil && len(c.recorded) == 0 {
+		c.recordByPolicy(ctx)
+	}
+	c.change(ctx)
+}
+
+// ringFor is how long the call rings.
+func (c *liveCall) ringFor() time.Duration {
+	if c.ringLimit > 0 {
+		return c.ringLimit
+	}
+	return c.sw.RingTimeout
+}
+
+func (c *liveCall) maxDuration() time.Duration {
+	if c.maxLength > 0 {
+		return c.maxLength
+	}
+	return c.sw.MaxDuration
+}

@@ -1,0 +1,289 @@
+package pbx
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/media"
+	"soniq/internal/telephony/call"
+)
+
+// A recording is being made of a call, or was.
+type recording struct {
+	new      call.NewRecording
+	path     string
+	started  time.Time
+	recorder *media.Recorder
+	failed   error // why there is no recorder
+
+	alone   bool // nobody is talked to: silence is written
+	paused  bool
+	pauses  []call.Pause
+	reason  string
+	since   time.Time // of the pause
+	resume  *time.Timer
+	stopped bool
+	dirty   bool
+	fresh   bool // not written down yet
+}
+
+// recordByPolicy begins to record where the organisation or the request wants it: at once, or when both sides have heard that
+// it does. Nothing keeps a call for help waiting, nor is played into it: it is recorded all the same.
+func (c *liveCall) recordByPolicy(ctx context.Context) {
+	switch {
+	case !c.policy.Record || c.done:
+	case c.full(ctx):
+	case c.policy.Announce && !c.forHelp():
+		c.announceRecording(func(ctx context.Context) {
+			if c.connectedNow() && c.recording == nil && len(c.recorded) == 0 {
+				c.record("policy", "announced", 2)
+				c.change(ctx)
+			}
+		})
+	default:
+		c.record("policy", c.policy.Consent, 2)
+	}
+}
+
+// full reports that the organisation may keep no more recordings, and notes it in the call's steps: the call goes on without one.
+func (c *liveCall) full(ctx context.Context) bool {
+	err := c.room(ctx)
+	var e *op.Error
+	if errors.As(err, &e) {
+		c.step("recording.skipped", nil, detail{"reason": e.Code, "limit": e.Extra["limit"]})
+		return true
+	}
+	if err != nil { // rather one recording too many than one that is missed
+		c.sw.Log.Error("room for a recording not known", "call", c.id, "org", c.new.Org, "err", err)
+	}
+	return false
+}
+
+func (c *liveCall) room(ctx context.Context) error {
+	if c.sw.Room == nil {
+		return nil
+	}
+	return c.sw.Room(ctx, c.new.Org)
+}
+
+// record begins a recording of the two main sides. One that cannot be made does not keep people from talking.
+func (c *liveCall) record(trigger, consent string, channels int) {
+	name := call.BlobName(c.new.Org, c.id, c.started)
+	n := len(c.recorded)
+	if c.cut != nil { // a caller who was led when the process died is led again
+		n += len(c.cut.recordings)
+	}
+	if n > 0 {
+		name = strings.TrimSuffix(name, ".wav") + "-" + strconv.Itoa(n+1) + ".wav"
+	}
+	r := &recording{started: c.sw.Now(), dirty: true, fresh: true,
+		new: call.NewRecording{ID: db.NewID("rec"), Name: name, Consent: consent, Trigger: trigger, Retention: c.policy.Retention, Channels: channels}}
+	c.recording = r
+	r.failed = c.openRecorder(r, false)
+	if r.failed != nil {
+		c.sw.Log.Error("recording not started", "call", c.id, "org", c.new.Org, "err", r.failed)
+	}
+	c.step("recording.started", nil, detail{"recording_id": r.new.ID, "trigger": trigger})
+}
+
+func (c *liveCall) openRecorder(r *recording, again bool) (err error) {
+	path, err := c.sw.Files.Path(r.new.Name)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	r.path = path
+	left, right := c.heardOn()
+	cfg := media.RecordConfig{Path: path, Left: left.stream, Right: right.stream, LeftSent: c.a == nil, RightSent: c.b == nil, Codec: c.law(), Wideband: c.wideband(), Mono: r.new.Channels == 1, Append: again,
+		OnError: func(err error) {
+			c.sw.Log.Error("recording stopped", "call", c.id, "org", c.new.Org, "err", err)
+		}}
+	if c.sw.Ears != nil && len(c.recorded) == 0 {
+		cfg.Tap = c.sw.Ears.Listen(c.new.Org, c.id, path, cfg)
+	}
+	r.recorder, err = c.sw.Media.Record(cfg)
+	return err
+}
+
+// law is the G.711 law of the file: that of the side that was called.
+func (c *liveCall) law() media.Codec {
+	if _, right := c.heardOn(); right.codec() == media.PCMA {
+		return media.PCMA
+	}
+	return media.PCMU
+}
+
+// wideband reports whether either side speaks in more than telephone quality.
+func (c *liveCall) wideband() bool {
+	left, right := c.heardOn()
+	return left.codec() > media.PCMA || right.codec() > media.PCMA
+}
+
+// heardOn are the legs of the two channels. Beside who talks to a machine there is nobody: its words are those that they are sent.
+func (c *liveCall) heardOn() (left, right *leg) {
+	switch {
+	case c.a == nil:
+		return c.b, c.b
+	case c.b == nil:
+		return c.a, c.a
+	}
+	return c.a, c.b
+}
+
+// sides puts those who are connected now into the recording.
+func (c *liveCall) sides() {
+	r := c.recording
+	if r == nil || r.recorder == nil || c.a == nil && c.b == nil {
+		return
+	}
+	left, right := c.heardOn()
+	setLeft, setRight := r.recorder.SetLeft, r.recorder.SetRight
+	if c.a == nil {
+		setLeft = r.recorder.SetLeftSent
+	}
+	if c.b == nil {
+		setRight = r.recorder.SetRightSent
+	}
+	for _, err := range []error{r.recorder.SetLeft(nil), r.recorder.SetRight(nil), setLeft(left.stream), setRight(right.stream)} {
+		if err != nil {
+			c.sw.Log.Error("recording lost a side", "call", c.id, "org", c.new.Org, "err", err)
+		}
+	}
+}
+
+// alone leaves out of the recording what follows, where the caller is led on and talks to nobody, until they talk to somebody again.
+func (c *liveCall) alone(is bool) {
+	r := c.recording
+	if r == nil || r.recorder == nil || r.alone == is {
+		return
+	}
+	r.alone = is
+	switch {
+	case is:
+		r.recorder.Pause()
+	case !r.paused:
+		r.recorder.Resume()
+	}
+}
+
+// lastRecording is the one that runs, or the last that ran.
+func (c *liveCall) lastRecording() *recording {
+	switch {
+	case c.recording != nil:
+		return c.recording
+	case len(c.recorded) > 0:
+		return c.recorded[len(c.recorded)-1]
+	}
+	return nil
+}
+
+// shown is the state of the recording as the call shows it.
+func (r *recording) shown() string {
+	switch {
+	case r.stopped:
+		return "stopped"
+	case r.paused:
+		return "paused"
+	}
+	return "recording"
+}
+
+func (c *liveCall) recordingID() string {
+	switch {
+	case c.recording != nil:
+		return c.recording.new.ID
+	case c.cut != nil && len(c.cut.recordings) > 0:
+		return c.cut.recordings[len(c.cut.recordings)-1].ID
+	}
+	return ""
+}
+
+func (c *liveCall) changedRecordings() []call.RecordingFact {
+	var all []call.RecordingFact
+	for _, r := range append(c.recorded[:len(c.recorded):len(c.recorded)], c.recording) {
+		if r == nil || !r.dirty {
+			continue
+		}
+		f := call.RecordingFact{ID: r.new.ID, Status: r.shown(), Pauses: r.pausesNow()}
+		if r.stopped {
+			f.Status = "processing"
+		}
+		if r.fresh {
+			n := r.new
+			f.New = &n
+		}
+		r.dirty, r.fresh = false, false
+		all = append(all, f)
+	}
+	return all
+}
+
+// pausesNow are the parts left out. One that lasts has no end yet: it gets that of the recording, should it be the last.
+func (r *recording) pausesNow() []call.Pause {
+	all := append([]call.Pause(nil), r.pauses...)
+	if r.paused {
+		all = append(all, r.pause(r.started))
+	}
+	return all
+}
+
+func (r *recording) pause(until time.Time) call.Pause {
+	return call.Pause{FromMS: int(r.since.Sub(r.started) / time.Millisecond), ToMS: int(until.Sub(r.started) / time.Millisecond),
+		Reason: r.reason}
+}
+
+// closeTimeout bounds how long a finished recording is waited for.
+const closeTimeout = 30 * time.Second
+
+// closeRecordings finishes the file of a call that is over and says so.
+func (c *liveCall) closeRecordings(ctx context.Context) {
+	c.saveRecordings(ctx)
+	r := c.recording
+	var audio call.Audio
+	if r != nil {
+		audio = c.close(ctx, r)
+	}
+	if c.sw.Ears != nil && c.lastRecording() != nil {
+		c.sw.Ears.End(c.new.Org, c.id)
+	}
+	if r != nil {
+		c.writeRecording(ctx, r, audio)
+	}
+}
+
+func (c *liveCall) writeRecording(ctx context.Context, r *recording, audio call.Audio) {
+	c.ledger.write(ctx, "recording", func(ctx context.Context) error {
+		return c.sw.Records.Recorded(ctx, c.new.Org, c.id, r.new.ID, audio, c.sw.OnRecorded)
+	})
+}
+
+// close finishes a recording's file.
+func (c *liveCall) close(ctx context.Context, r *recording) call.Audio {
+	if r.recorder == nil {
+		return call.Audio{Err: r.failed}
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
+	defer cancel()
+	result, err := r.recorder.Close(ctx)
+	if n := r.recorder.Stats().Dropped; n > 0 {
+		c.sw.Log.Warn("recording has gaps: the disk was too slow", "call", c.id, "org", c.new.Org, "packets", n)
+	}
+	return audioOf(result, err)
+}
+
+// audioOf describes a finished file. One that was cut short by an error but is there counts as available.
+func audioOf(r media.Result, err error) call.Audio {
+	if r.SHA256 == "" && err != nil {
+		return call.Audio{Err: err}
+	}
+	return call.Audio{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256, SampleRate: r.SampleRate, Channels: r.Channels}
+}

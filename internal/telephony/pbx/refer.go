@@ -1,0 +1,149 @@
+package pbx
+
+import (
+	"context"
+	"strings"
+
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+)
+
+// refer is a transfer asked for by a phone (RFC 3515): blind, or attended by naming another dialog of that phone (RFC 3891).
+func (c *liveCall) refer(ctx context.Context, l *leg, e sip.Refer) {
+	kept := c.other(l)
+	switch {
+	case l.caller.UserID == "": // a carrier that transfers its calls to numbers of its choice would call at our expense
+		e.Respond(403)
+	case !l.up() || !kept.up() || c.transfer.running() || len(c.extra) > 0:
+		e.Respond(491)
+	case e.RawReplaces != "":
+		c.attended(l, kept, e)
+	default:
+		c.blind(ctx, l, kept, e)
+	}
+}
+
+func (c *liveCall) blind(_ context.Context, l, kept *leg, e sip.Refer) {
+	to := dialled(e.Target)
+	if to == "" {
+		e.Respond(400)
+		return
+	}
+	e.Respond(202)
+	t := &transfer{c: c, kept: kept, from: l, refer: &e,
+		state: call.TransferState{Mode: "blind", To: to, Status: "started", StartedAt: c.sw.Now()}}
+	c.lead(t, "", to, 0)
+}
+
+// attended joins the kept side with the other side of the phone's second call.
+func (c *liveCall) attended(l, kept *leg, e sip.Refer) {
+	second := c.sw.legFor(e.Replaces)
+	if second == nil || second.caller.UserID != l.caller.UserID || second.caller.Org != l.caller.Org {
+		e.Respond(481)
+		return
+	}
+	other := second.owner.Load()
+	if other == c {
+		e.Respond(400)
+		return
+	}
+	e.Respond(202)
+	t := &transfer{c: c, kept: kept, from: l, refer: &e, state: call.TransferState{Mode: "warm", Status: "started", StartedAt: c.sw.Now()}}
+	c.transfer = t
+	give := surrender{second: second, to: c, back: func(x gift) bool {
+		return c.inbox.push(message{run: func(ctx context.Context) { c.joined(ctx, t, x) }, late: x.discard})
+	}}
+	if !other.inbox.push(message{run: func(context.Context) { other.surrender(give) }, late: func() { give.back(gift{}) }}) {
+		give.back(gift{})
+	}
+}
+
+// legFor finds the leg of a dialog of ours.
+func (s *Switch) legFor(d *sip.Leg) *leg {
+	if d == nil {
+		return nil
+	}
+	l, ok := s.dialogs.Load(d)
+	if !ok {
+		return nil
+	}
+	return l.(*leg)
+}
+
+// replaced takes a new call that wants the place of a leg of a call in progress (RFC 3891): whoever knows the dialog's tags
+// was given them by the phone, and must be of the same organisation.
+func (s *Switch) replaced(ctx context.Context, in *sip.Inbound) bool {
+	if in.Replaces == nil {
+		return false
+	}
+	old := s.legFor(in.Replaces)
+	caller, err := s.Directory.Caller(ctx, in.Account)
+	if old == nil || err != nil || strings.Contains(in.Account, "/") {
+		in.Listen(func(sip.Event) {})
+		in.Reject(481, "", 0)
+		return true
+	}
+	c := old.owner.Load()
+	refuse := func(status int) {
+		in.Listen(func(sip.Event) {})
+		in.Reject(status, "", 0)
+	}
+	if c.orgNow() != caller.Org {
+		refuse(481)
+		return true
+	}
+	if !c.inbox.push(message{run: func(ctx context.Context) { c.takeOver(ctx, old, in, caller, refuse) }, late: func() { refuse(603) }}) {
+		refuse(603) // RFC 3891 §3: the dialog has ended
+	}
+	return true
+}
+
+// takeOver puts the new leg in the place of the old one.
+func (c *liveCall) takeOver(ctx context.Context, old *leg, in *sip.Inbound, caller Caller, refuse func(int)) {
+	kept := c.other(old)
+	if !old.up() || !kept.up() || c.transfer.running() || old.owner.Load() != c {
+		refuse(481)
+		return
+	}
+	l := c.newLeg("agent")
+	l.in, l.sip, l.caller, l.number = in, in.Leg(), caller, caller.Extension
+	if refusal := c.openTaker(l, kept); refusal != nil {
+		l.over = true
+		refuse(refusal.Status)
+		return
+	}
+	in.Listen(l.tell)
+	c.sw.know(l)
+	l.answered = c.sw.Now()
+	t := &transfer{c: c, kept: kept, from: old, target: l, state: call.TransferState{Mode: "blind", To: l.number, Status: "started",
+		TargetLegID: &l.id, StartedAt: c.sw.Now()}}
+	c.transfer = t
+	c.complete(ctx, false)
+	if err := in.Answer(l.toPeer); err != nil {
+		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
+	}
+}
+
+// openTaker opens the new leg's media and makes its answer.
+func (c *liveCall) openTaker(l, kept *leg) *Refusal {
+	var err error
+	if l.stream, err = c.sw.openStream(kept, l.via()); err != nil {
+		return &Refusal{Status: 503}
+	}
+	l.session = l.stream.NewSession(profileOf(l.in.Transport, l.caller.SRTP))
+	if l.in.Offer == nil {
+		return &Refusal{Status: 488}
+	}
+	if l.offer, err = l.session.ReceiveOffer(l.in.Offer); err != nil {
+		return refusalOf(err)
+	}
+	m, err := c.ownAnswer(l, l.offer)
+	if err == nil {
+		l.toPeer, err = l.session.Answer(m)
+	}
+	if err != nil {
+		return refusalOf(err)
+	}
+	l.apply()
+	return nil
+}

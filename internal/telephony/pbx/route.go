@@ -1,0 +1,148 @@
+package pbx
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/number"
+)
+
+// route decides where a call that came in goes.
+func (c *liveCall) route(ctx context.Context) (reach, *Refusal, error) {
+	defer c.belong()
+	if org, id, ok := trunkOf(first(c.a.in.Account, c.a.in.TrunkID)); ok {
+		return c.fromTrunk(ctx, org, id)
+	}
+	return c.fromDevice(ctx)
+}
+
+func (c *liveCall) fromDevice(ctx context.Context) (r reach, refusal *Refusal, err error) {
+	s, in := c.sw, c.a.in
+	caller, err := s.Directory.Caller(ctx, in.Account)
+	if err != nil {
+		return r, nil, fmt.Errorf("caller %s: %w", in.Account, err)
+	}
+	to := dialled(in.RequestURI)
+	c.caller, c.a.caller, c.a.number = caller, caller, caller.Extension
+	c.new = call.New{Org: caller.Org, ID: c.id, Direction: call.Internal, Source: "device", From: caller.Extension,
+		To: to, FromName: caller.Name, DeviceID: caller.DeviceID, UserID: caller.UserID, Sandbox: caller.Sandbox,
+		StartedAt: c.started, CallerSIP: in.CallID, CallerDev: caller.DeviceID, CallerUser: caller.UserID, CallerLeg: c.a.id}
+	if c.policy, err = s.Directory.Policy(ctx, caller.Org); err != nil {
+		return r, nil, err
+	}
+	user, ok, err := s.Directory.Extension(ctx, caller.Org, to)
+	if err != nil {
+		return r, nil, err
+	}
+	if ok && !caller.Barred {
+		return s.way(ctx, user)
+	}
+	r, refusal, err = s.outside(ctx, caller, to)
+	c.new.Direction, c.new.To = call.Outbound, r.number(to)
+	if r.exit != nil && r.exit.CallerID != "" {
+		c.new.From, c.new.NumberID = r.exit.CallerID, r.exit.NumberID
+	}
+	return r, refusal, err
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refusal *Refusal, err error) {
+	s := c.sw
+	trunk, err := s.Directory.TrunkIn(ctx, org, id)
+	if err != nil {
+		return r, nil, fmt.Errorf("trunk %s: %w", id, err)
+	}
+	to := called(c.a.in, trunk.Country)
+	from, name := ani(c.a.in)
+	if e164, ok := number.Parse(from, trunk.Country); ok {
+		from = e164
+	}
+	c.new = call.New{Org: trunk.Org, ID: c.id, Direction: call.Inbound, Source: "inbound", From: from, FromName: name,
+		To: to, TrunkID: trunk.ID, Sandbox: trunk.Sandbox, StartedAt: c.started, CallerSIP: c.a.in.CallID, CallerLeg: c.a.id}
+	c.a.number, c.a.trunkID = from, trunk.ID
+	user, ok, err := s.Directory.Number(ctx, trunk, to)
+	if err != nil {
+		return r, nil, err
+	}
+	if !ok {
+		return r, &Refusal{Status: 404, Phrase: "Not Found", Reason: "invalid_number"}, nil
+	}
+	// A carrier may serve several organisations, by a trunk of each.
+	c.new.Org, c.new.To, c.new.NumberID, c.new.TrunkID, c.new.Sandbox = user.Org, user.Number, user.NumberID, user.TrunkID, user.Sandbox
+	c.a.trunkID = user.TrunkID
+	c.caller = Caller{Org: user.Org, Sandbox: user.Sandbox}
+	c.verify(ctx, trunk.Country)
+	c.nameCaller(ctx)
+	if c.policy, err = s.Directory.Policy(ctx, user.Org); err != nil {
+		return r, nil, err
+	}
+	if user.Recording != "" {
+		c.policy.Record = user.Recording == "on" && !c.policy.Never
+	}
+	if user.Barred {
+		return r, &Refusal{Status: 480, Phrase: "Temporarily Unavailable", Reason: "blocked"}, nil
+	}
+	return s.way(ctx, user)
+}
+
+// nameCaller gives a caller who sent no name, or no more than a number, the name under which the organisation knows them.
+func (c *liveCall) nameCaller(ctx context.Context) {
+	sent := strings.Trim(c.new.FromName, "+0123456789 ()-./\"")
+	if c.sw.CallerName == nil || sent != "" || c.new.From == call.Anonymous {
+		return
+	}
+	if name := c.sw.CallerName(ctx, c.new.Org, c.new.From); name != "" {
+		c.new.FromName = name
+	}
+}
+
+// dialled is the user part of the request URI without parameters.
+func dialled(u sip.URI) string {
+	user, _, _ := strings.Cut(u.User, ";")
+	return strings.TrimPrefix(user, "tel:")
+}
+
+// called is the number a carrier's call is for. Carriers that route by registration put our contact into the request URI, which is the name we
+// log in with where a trunk has several numbers; the number is in P-Called-Party-ID (RFC 7315 section 4.2) then, or in To.
+func called(in *sip.Inbound, country string) string {
+	to := dialled(in.RequestURI)
+	if _, ok := number.Parse(to, country); ok {
+		return to
+	}
+	for _, u := range []sip.URI{in.CalledParty().URI, in.To.URI} {
+		if _, ok := number.Parse(dialled(u), country); ok {
+			return dialled(u)
+		}
+	}
+	return to
+}
+
+// ani is the caller's number and name as the trunk gives them: what the carrier asserts before what the caller claims.
+func ani(in *sip.Inbound) (from, name string) {
+	if in.Anonymous {
+		return call.Anonymous, ""
+	}
+	who := claimed(in)
+	from, _, _ = strings.Cut(who.URI.User, ";")
+	if from == "" || strings.EqualFold(from, "anonymous") {
+		return call.Anonymous, ""
+	}
+	return from, who.Display
+}
+
+// claimed is who calls by what the carrier asserts, else by what the caller claims, also where it is not to be shown.
+func claimed(in *sip.Inbound) sip.Address {
+	if in.Identity.URI.User != "" {
+		return in.Identity
+	}
+	return in.From
+}

@@ -1,0 +1,257 @@
+package pbx
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/call"
+)
+
+// setUp routes a call that came in, rings, and writes its row while the phone rings.
+func (c *liveCall) setUp(ctx context.Context) {
+	leave := c.sw.door.leave
+	defer func() { leave() }()
+	to, refusal, err := c.route(ctx)
+	if err != nil {
+		c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
+		to.close()
+		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
+		return
+	}
+	if c.urgent && !to.forHelp() && !calledForHelp(refusal) {
+		to.close()
+		c.turnedAway()
+		return
+	}
+	if refusal == nil {
+		refusal = c.openMedia()
+	}
+	if refusal != nil {
+		c.sw.stats.gated.Add(1)
+		to.close()
+		c.begin(ctx)
+		if calledForHelp(refusal) {
+			c.tellUnavailable(refusal)
+			return
+		}
+		c.reject(refusal.Status, refusal.Phrase, call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status})
+		return
+	}
+	if to.script != nil {
+		c.receive(ctx, to)
+		return
+	}
+	c.sw.know(c.a)
+	c.hunt(to).start(ctx, c.ringsFor(to))
+	switch {
+	case c.done || c.began:
+	case to.forHelp():
+		if !c.begin(ctx) && !c.mustGoOut(ctx) {
+			c.unwritten()
+		}
+	default:
+		runtime.Gosched() // the INVITE leaves before the row is seen to
+		c.beginBeside(ctx, leave)
+		leave = func() {}
+	}
+}
+
+// turnedAway refuses what looked like an emergency call and is none, as others are refused now.
+func (c *liveCall) turnedAway() {
+	c.a.in.Reject(503, "Overloaded", retryAfter)
+	c.legOver(c.a, "no_route", 503)
+	c.end(call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
+}
+
+// unwritten ends a call whose row could not be written.
+func (c *liveCall) unwritten() {
+	o := call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}
+	c.reject(503, "Service Unavailable", o)
+	c.hangUpAll(o, tempFailure)
+}
+
+// mustGoOut keeps an emergency call although its row could not be written: that is tried again while it is carried.
+func (c *liveCall) mustGoOut(ctx context.Context) bool {
+	if c.new.Org == "" {
+		return false
+	}
+	n := c.new
+	c.ledger.write(ctx, "begin", func(ctx context.Context) error { return c.sw.Records.Begin(ctx, n) })
+	return true
+}
+
+// ringsFor is how long who was called is rung: shorter where something comes after.
+func (c *liveCall) ringsFor(to reach) time.Duration {
+	if to.user != nil && to.user.After && to.user.RingFor > 0 {
+		return min(to.user.RingFor, c.ringFor())
+	}
+	return c.ringFor()
+}
+
+// hunt rings who was called.
+func (c *liveCall) hunt(to reach) *hunt {
+	h := &hunt{c: c, role: "callee", to: to, straight: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion, passports: c.a.passports(),
+		from:      sip.Address{Display: c.new.FromName, URI: sip.URI{User: c.new.From}},
+		anonymous: c.new.From == call.Anonymous, offer: c.toCallee}
+	if to.user != nil {
+		h.role = "agent"
+	}
+	h.onRing = c.passRinging
+	h.onAnswer = c.connected
+	h.onFail = func(ctx context.Context, e sip.Failed) { c.unanswered(ctx, to, e) }
+	return h
+}
+
+// begin writes the call's row. A call that cannot be written down is not carried.
+func (c *liveCall) begin(ctx context.Context) bool {
+	if c.new.Org == "" {
+		return false
+	}
+	if c.began {
+		return true
+	}
+	c.awaitTrying()
+	c.began = true // also where only the answer of a write was lost: ending a call that is not there does no harm
+	if err := c.sw.Records.Begin(ctx, c.new); err != nil {
+		c.sw.Log.Error("call not written", "call", c.id, "org", c.new.Org, "err", err)
+		return false
+	}
+	return true
+}
+
+// awaitTrying waits until a caller has heard that their call is seen to: who is written down will not be taken for another when the node is
+// killed and they ask again.
+func (c *liveCall) awaitTrying() {
+	if c.a != nil && c.a.in != nil {
+		c.a.in.AwaitTrying()
+	}
+}
+
+// reject refuses the caller and ends the call.
+func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
+	if c.a != nil && c.a.in != nil && !c.a.over {
+		c.a.in.Reject(status, phrase, 0)
+		c.legOver(c.a, o.Reason, status)
+	}
+	c.end(o)
+}
+
+// openMedia opens the caller's stream and reads the caller's offer.
+func (c *liveCall) openMedia() (r *Refusal) {
+	var err error
+	if c.a.stream, err = c.sw.openStream(nil, c.a.via()); err != nil {
+		return &Refusal{Status: 503, Phrase: "No media ports", Reason: "carrier_error"}
+	}
+	c.a.session = c.a.stream.NewSession(profileOf(c.a.in.Transport, c.a.caller.SRTP))
+	if c.a.in.Offer == nil { // RFC 3261 §13.2.1: a late offer; ours goes out in the 200
+		return nil
+	}
+	if c.a.offer, err = c.a.session.ReceiveOffer(c.a.in.Offer); err != nil {
+		return refusalOf(err)
+	}
+	return nil
+}
+
+// openStream opens the stream of a leg whose signalling comes from via, on the packet loop of the leg it will be bridged to
+// where it can be. A leg that speaks IPv6 gets an address of that family.
+func (s *Switch) openStream(beside *leg, via netip.Addr) (*media.Stream, error) {
+	switch {
+	case via.Is6() && !via.Is4In6():
+		return s.Media.OpenOn(netip.IPv6Unspecified(), ownAddress(via))
+	case beside != nil && beside.stream != nil && beside.stream.Local().Addr().Is4():
+		return s.Media.OpenBeside(beside.stream)
+	}
+	return s.Media.Open()
+}
+
+// ownAddress is the address of this machine that packets to another leave from; zero where none is known.
+func ownAddress(to netip.Addr) netip.Addr {
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9))) // nothing is sent
+	if err != nil {
+		return netip.Addr{}
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
+}
+
+func refusalOf(err error) *Refusal {
+	r := &Refusal{Status: 488, Phrase: "Not Acceptable Here", Reason: "carrier_error"}
+	if e, ok := err.(*media.SDPError); ok {
+		r.Status, r.Phrase = e.Status, e.Reason
+	}
+	return r
+}
+
+// toCallee is what the other side is offered: what the caller can do before what we can turn it into.
+func (c *liveCall) toCallee() media.Media {
+	if c.a.in.Offer == nil {
+		return media.OwnOffer()
+	}
+	return media.OfferBeside(c.a.offer)
+}
+
+// passRinging passes ringing on, and early media where only one side can be meant.
+func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
+	if c.awaited() {
+		c.opening.then(func() { c.passRinging(l, e) })
+		return
+	}
+	if l.hunt == nil || l.hunt.over {
+		return // answered, or over, meanwhile
+	}
+	defer c.nowRinging(l)
+	alone := len(l.hunt.legs) == 1 && c.a.in.Offer != nil
+	if len(e.SDP) == 0 || !alone || c.a.toPeer == nil && !c.early(l, e.SDP) {
+		c.a.in.Ring(180, nil)
+		return
+	}
+	c.a.in.Ring(e.Status, c.a.toPeer)
+}
+
+// early connects the media before the answer, so that the caller hears what the other side plays. The leg's own
+// session stays open for the answer in the 200, which may differ.
+func (c *liveCall) early(l *leg, sdp []byte) bool {
+	if l.phone != nil && profileOf(l.phone.Binding.Transport, "").Security == media.WebRTC {
+		return false
+	}
+	preview := *l.session
+	answer, err := preview.ReceiveAnswer(sdp)
+	if err != nil || c.answerCaller(answer) != nil {
+		return false
+	}
+	l.stream.Apply(&preview, l.via())
+	media.Bridge(c.a.stream, l.stream)
+	return true
+}
+
+// answerCaller fixes our answer to the caller's offer.
+func (c *liveCall) answerCaller(answer media.Description) error {
+	m, err := media.AnswerBeside(c.a.offer, answer)
+	if err != nil {
+		return err
+	}
+	if c.a.toPeer, err = c.a.session.Answer(m); err != nil {
+		return err
+	}
+	c.a.apply()
+	return nil
+}
+
+// unanswered refuses the caller when nothing rings any more.
+func (c *liveCall) unanswered(ctx context.Context, to reach, e sip.Failed) {
+	next := c.afterwards(to, e)
+	if !c.begin(ctx) || next != nil && !c.written() {
+		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
+		return
+	}
+	if next != nil {
+		c.visitBy(ctx, *next, c.a)
+		return
+	}
+	c.reject(shown(e.Status), e.Reason, outcomeOf(e.Status, e.Q850))
+}

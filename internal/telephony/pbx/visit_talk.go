@@ -1,0 +1,111 @@
+package pbx
+
+import (
+	"context"
+
+	"soniq/internal/protocol/media"
+)
+
+// This file is how a caller talks to an AI agent.
+
+// Talk says that the caller talks to an AI agent from now on: it has answered the call, where nobody had. Nothing is played but what
+// Utter and Pour play until Hush.
+//
+// Where the organisation records, what both say is recorded from then on; who has to be told so is told first.
+func (v *Visit) Talk(ctx context.Context) error {
+	if err := v.tellRecorded(ctx); err != nil {
+		return err
+	}
+	return v.do(ctx, func(ctx context.Context) error {
+		c := v.c
+		if err := c.answerVisitor(ctx, v); err != nil {
+			return err
+		}
+		v.loop, v.playing, v.place = nil, true, Place{Stage: "ai_agent"}
+		c.wire()
+		c.step("stage.ai_agent", v.leg, nil)
+		c.recordTalk(ctx, v)
+		if !c.answered.IsZero() {
+			c.change(ctx)
+			return nil
+		}
+		c.answered, c.assisted = c.sw.Now(), true
+		c.sw.stats.answered.Add(1)
+		c.change(ctx, c.answeredEvent(false))
+		return nil
+	})
+}
+
+// Utter begins to let the caller hear a clip, in place of what they heard, and returns at once.
+func (v *Visit) Utter(ctx context.Context, clip *media.Clip) (p *media.Playback, err error) {
+	err = v.do(ctx, func(context.Context) error {
+		p = v.leg.stream.Play(clip, media.PlayOptions{})
+		v.leg.playback = p
+		return nil
+	})
+	return p, err
+}
+
+// Pour is Utter of sound that still comes.
+func (v *Visit) Pour(ctx context.Context, feed *media.Feed) (p *media.Playback, err error) {
+	err = v.do(ctx, func(context.Context) error {
+		p = v.leg.stream.PlayFeed(feed)
+		v.leg.playback = p
+		return nil
+	})
+	return p, err
+}
+
+// Hush ends what Talk began.
+func (v *Visit) Hush(ctx context.Context) error {
+	return v.do(ctx, func(context.Context) error {
+		if v.leg.playback != nil {
+			v.leg.playback.Stop()
+		}
+		v.playing = false
+		v.c.alone(true)
+		v.c.wire()
+		return nil
+	})
+}
+
+// tellRecorded says that the conversation is recorded, where the organisation wants that said and nothing is recorded yet.
+func (v *Visit) tellRecorded(ctx context.Context) error {
+	wanted := false
+	err := v.do(ctx, func(ctx context.Context) error {
+		wanted = v.c.recordable(v) && v.c.policy.Announce && !v.c.full(ctx)
+		return nil
+	})
+	if err != nil || !wanted {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	clip, err := v.Say(ctx, recordedText, "", "")
+	if err != nil {
+		clip = recordingTone()
+	}
+	return v.Play(ctx, clip, Playing{})
+}
+
+// recordable reports whether a recording is to begin with a conversation with an agent.
+func (c *liveCall) recordable(v *Visit) bool {
+	return c.policy.Record && !c.done && c.recording == nil && len(c.recorded) == 0 && (v.leg == c.a && c.b == nil || v.leg == c.b && c.a == nil)
+}
+
+// recordTalk begins to record a conversation with an agent, or goes on with that.
+func (c *liveCall) recordTalk(ctx context.Context, v *Visit) {
+	if !c.recordable(v) {
+		c.alone(false)
+		return
+	}
+	if c.full(ctx) {
+		return
+	}
+	consent := c.policy.Consent
+	if c.policy.Announce {
+		consent = "announced"
+	}
+	c.record("policy", consent, 2)
+	c.change(ctx)
+}

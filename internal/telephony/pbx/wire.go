@@ -1,0 +1,190 @@
+package pbx
+
+import (
+	"sort"
+	"strings"
+
+	"soniq/internal/protocol/media"
+)
+
+// wire tells the media who hears whom, from the state of the call. It may be called at any time: what has not changed is
+// left alone.
+func (c *liveCall) wire() {
+	for _, l := range c.parties() {
+		l.loop(c.clipFor(l))
+	}
+	talk := c.talking()
+	hears := c.hearing(talk)
+	for _, l := range c.parties() {
+		l.comfort(lonely(hears[l]))
+	}
+	if key := fingerprint(hears); key != c.wired {
+		c.wired = key
+		c.connect(talk, hears)
+	}
+}
+
+// connect relays between two who only hear each other, and mixes for any others.
+func (c *liveCall) connect(talk []*leg, hears map[*leg][]*leg) {
+	if len(hears) == 2 && len(talk) == 2 {
+		c.closeMixer()
+		media.Bridge(talk[0].stream, talk[1].stream)
+		return
+	}
+	if len(hears) == 0 {
+		c.closeMixer()
+		for _, l := range c.parties() {
+			l.stream.Unbridge()
+		}
+		return
+	}
+	if c.mixer == nil {
+		m, err := c.sw.Media.NewMixer()
+		if err != nil {
+			c.sw.Log.Error("no mixer", "call", c.id, "err", err)
+			return
+		}
+		c.mixer = m
+	}
+	c.mixer.Set(streams(hears))
+	for _, l := range c.parties() {
+		if _, ok := hears[l]; !ok {
+			l.stream.Unbridge()
+		}
+	}
+}
+
+func (c *liveCall) closeMixer() {
+	if c.mixer != nil {
+		c.mixer.Close()
+		c.mixer = nil
+	}
+}
+
+// parties are the legs that are up, supervisors included.
+func (c *liveCall) parties() []*leg {
+	var all []*leg
+	for _, l := range c.legs {
+		if l.up() && l.stream != nil && l.owner.Load() == c {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// talking are the parties who hear each other.
+func (c *liveCall) talking() []*leg {
+	var all []*leg
+	for _, l := range c.parties() {
+		if l.role != "monitor" && !l.apart && !l.heldAPI {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// hearing says who hears whom.
+func (c *liveCall) hearing(talk []*leg) map[*leg][]*leg {
+	hears := map[*leg][]*leg{}
+	if len(talk) > 1 {
+		for _, l := range talk {
+			for _, other := range talk {
+				if other != l {
+					hears[l] = append(hears[l], other)
+				}
+			}
+		}
+	}
+	for _, m := range c.monitors {
+		m.join(c, hears, talk)
+	}
+	return hears
+}
+
+// lonely reports whether nobody who is heard can speak.
+func lonely(heard []*leg) bool {
+	for _, l := range heard {
+		if !l.muted {
+			return false
+		}
+	}
+	return true
+}
+
+// comfort sends silence to a leg that hears nobody: phones and carriers hang up on lines that are dead.
+func (l *leg) comfort(on bool) {
+	if l.comforted != on {
+		l.comforted = on
+		l.stream.SetComfort(on)
+	}
+}
+
+// clipFor is what a leg is played over and over: music while it is on hold, a ringing tone while somebody is fetched.
+func (c *liveCall) clipFor(l *leg) *media.Clip {
+	switch {
+	case l.help:
+		return nil
+	case l.heldAPI:
+		return c.music()
+	case c.visit != nil && l == c.visit.leg:
+		return c.visit.hears()
+	case c.transfer != nil:
+		return c.transfer.clipFor(l)
+	case (c.b == nil || c.words.holdsBack()) && l == c.a && l.in == nil:
+		return c.ringback()
+	}
+	return nil
+}
+
+// loop plays a clip to the leg until told otherwise; nil stops.
+func (l *leg) loop(clip *media.Clip) {
+	if l.clip == clip {
+		return
+	}
+	l.clip = clip
+	if l.playback != nil {
+		l.playback.Stop()
+		l.playback = nil
+	}
+	if clip != nil {
+		l.playback = l.stream.Play(clip, media.PlayOptions{Loop: true})
+	}
+}
+
+// ringback is the tone of the organisation's country; the same one each time, so that it is not begun anew.
+func (c *liveCall) ringback() *media.Clip {
+	country := c.policy.Country
+	if clip, ok := c.sw.tones.Load(country); ok {
+		return clip.(*media.Clip)
+	}
+	clip, _ := c.sw.tones.LoadOrStore(country, media.Ringback(country))
+	return clip.(*media.Clip)
+}
+
+func streams(hears map[*leg][]*leg) map[*media.Stream][]*media.Stream {
+	all := make(map[*media.Stream][]*media.Stream, len(hears))
+	for l, others := range hears {
+		for _, o := range others {
+			all[l.stream] = append(all[l.stream], o.stream)
+		}
+		if len(others) == 0 {
+			all[l.stream] = nil
+		}
+	}
+	return all
+}
+
+// fingerprint is equal for equal topologies.
+func fingerprint(hears map[*leg][]*leg) string {
+	lines := make([]string, 0, len(hears))
+	for l, others := range hears {
+		ids := make([]string, len(others))
+		for i, o := range others {
+			ids[i] = o.id
+		}
+		sort.Strings(ids)
+		lines = append(lines, l.id+"<"+strings.Join(ids, ","))
+	}
+	sort.Strings(lines)
+	return strings.Join(lines, ";")
+}

@@ -1,0 +1,32 @@
+package voicemail
+
+import (
+	"context"
+
+	"soniq/internal/platform/db"
+)
+
+// History narrows voicemail to what numbers left.
+type History struct {
+	Numbers      []string
+	Since, Until db.Time
+	Before       db.Time // with BeforeID: only messages before this position
+	BeforeID     string
+	Limit        int
+}
+
+// From lists what numbers left and was not deleted, newest first, one more than the limit where there are more.
+func (s *Service) From(ctx context.Context, org string, h History) ([]Voicemail, error) {
+	if len(h.Numbers) == 0 {
+		return nil, nil
+	}
+	all, err := list(ctx, s.DB.Read(ctx), h.filter(org), h.Before, h.BeforeID, true, h.Limit+1)
+	for i := range all {
+		s.address(ctx, &all[i], false)
+	}
+	return all, err
+}
+
+func (h History) filter(org string) *db.Filter {
+	return db.Where(selection, org).In("v.from_number", h.Numbers).Between("v.received_at", h.Since, h.Until).And("v.status <> ?", Deleted)
+}

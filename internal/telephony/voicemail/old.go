@@ -1,0 +1,67 @@
+package voicemail
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// oldBatch is how many messages are deleted between other writes.
+const oldBatch = 50
+
+// DeleteBefore deletes messages of an organisation that came before a time, with their sound and words, some at once, and returns how
+// many. It is called until it returns 0.
+func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) (n int64, err error) {
+	const text = selection + ` AND v.received_at < $2 AND v.status <> 'deleted' ORDER BY v.received_at, v.id LIMIT $3`
+	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		all, err := read(ctx, tx, text, org, db.At(before), oldBatch)
+		if err != nil {
+			return fmt.Errorf("find old messages: %w", err)
+		}
+		for _, v := range all {
+			if err := s.remove(ctx, tx, v); err != nil {
+				return err
+			}
+		}
+		n = int64(len(all))
+		return nil
+	})
+	return n, err
+}
+
+// ForgetWordsBefore forgets what was understood of messages that came before a time; their sound stays.
+func (s *Service) ForgetWordsBefore(ctx context.Context, org string, before time.Time) (int64, error) {
+	const text = `UPDATE voicemails SET text = NULL, ai_summary = NULL, transcript_id = NULL, transcript_status = 'skipped', updated_at = $3
+		WHERE org_id = $1 AND id IN (SELECT id FROM voicemails WHERE org_id = $1 AND received_at < $2 AND text IS NOT NULL
+			ORDER BY received_at LIMIT 500)`
+	var n int64
+	err := s.DB.Tx(ctx, func(tx db.Querier) error {
+		r, err := tx.Exec(ctx, text, org, db.At(before), db.At(s.Now()))
+		if err != nil {
+			return fmt.Errorf("forget words of old messages: %w", err)
+		}
+		n, err = r.RowsAffected()
+		return err
+	})
+	return n, err
+}
+
+// read reads messages; the rows are closed when it returns.
+func read(ctx context.Context, q db.Querier, text string, args ...any) ([]Voicemail, error) {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Voicemail
+	for rows.Next() {
+		v, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, rows.Err()
+}

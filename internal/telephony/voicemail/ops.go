@@ -1,0 +1,232 @@
+package voicemail
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with messages.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("voicemail.list", "GET /voicemail", access.CallsRead, "List messages", s.List),
+		op.New("voicemail.get", "GET /voicemail/{id}", access.CallsRead, "Get one message", s.Show),
+		op.NewStream("voicemail.audio", "GET /voicemail/{id}/audio", access.CallsRead, "Get the sound of a message", s.Audio).Fails("gone").
+			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
+		op.New("voicemail.update", "PATCH /voicemail/{id}", access.CallsWrite, "Say that a message was read, or whose it is", s.Update).Fails("gone"),
+		op.Delete("voicemail.delete", "DELETE /voicemail/{id}", access.CallsWrite, "Delete a message", s.Delete).Fails("gone"),
+	}
+}
+
+// ListIn chooses messages.
+type ListIn struct {
+	op.Paging
+	op.Span
+	MailboxType string   `query:"mailbox_type" enum:"user,queue,flow"`
+	MailboxID   string   `query:"mailbox_id" maxLength:"40"`
+	Status      []string `query:"status" enum:"new,read,archived,deleted" doc:"All but deleted ones unless given"`
+	Phone       string   `query:"phone" maxLength:"40" doc:"Who called"`
+	Sort        string   `query:"sort" enum:"-received_at,received_at" default:"-received_at"`
+}
+
+// List returns messages, newest first unless asked otherwise.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicemail]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, org := s.DB.Read(ctx), access.Org(ctx)
+	phone := in.Phone
+	if strings.HasPrefix(phone, " ") { // a + that was not escaped
+		phone = "+" + strings.TrimSpace(phone)
+	}
+	f, err := in.narrow(org, phone)
+	if err != nil {
+		return nil, err
+	}
+	found, err := list(ctx, q, f, db.At(time.UnixMicro(after.Int)), after.ID, in.Sort != "received_at", in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		s.address(ctx, &found[i], false)
+	}
+	page := op.Paged(ctx, in.Paging, found, func(v Voicemail) op.Position { return op.Position{Int: v.ReceivedAt.UnixMicro(), ID: v.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) {
+		f, err := in.narrow(org, phone)
+		if err != nil {
+			return 0, err
+		}
+		return f.Count(ctx, q)
+	})
+}
+
+// OneIn names a message.
+type OneIn struct {
+	ID string `path:"id" maxLength:"40" example:"vm_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+func (s *Service) one(ctx context.Context, q db.Querier, id string) (Voicemail, error) {
+	v, err := get(ctx, q, access.Org(ctx), id)
+	if db.IsNone(err) {
+		return v, op.NotFound("message")
+	}
+	if err != nil {
+		return v, fmt.Errorf("get message: %w", err)
+	}
+	s.address(ctx, &v, false)
+	return v, nil
+}
+
+// Show returns a message, a deleted one too: without what it said.
+func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Voicemail], error) {
+	v, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return op.Versioned(v, v.UpdatedAt)
+}
+
+// AudioIn asks for the sound of a message.
+type AudioIn struct {
+	OneIn
+	Format string `query:"format" enum:"wav" doc:"wav"`
+}
+
+// Audio sends the sound, whole or in the ranges asked for.
+func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse, error) {
+	v, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if v.Status == Deleted {
+		return nil, op.Fail("gone", "the message was deleted")
+	}
+	f, _, err := s.Files.Open(ctx, v.blob)
+	if err != nil {
+		return nil, fmt.Errorf("open message %s: %w", v.ID, err)
+	}
+	return op.FileStream(f, f, v.ID+".wav", "audio/wav", v.ReceivedAt.Time), nil
+}
+
+// UpdateIn changes a message.
+type UpdateIn struct {
+	OneIn
+	op.Match
+	Body Patch
+}
+
+// Patch is a merge patch of a message.
+type Patch struct {
+	Status     op.Change[string] `json:"status,omitzero" doc:"read, new or archived"`
+	AssigneeID op.Change[string] `json:"assignee_id,omitzero" doc:"Who looks after it; null: nobody"`
+}
+
+// Update says that a message was read, is to be read again, or is put away; and who looks after it.
+func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail], error) {
+	var v Voicemail
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		if v, err = s.living(ctx, tx, in.ID, in.Match); err != nil {
+			return err
+		}
+		before := v.AssigneeID
+		wrong, err := s.patched(ctx, tx, &v, in.Body)
+		if err != nil {
+			return err
+		}
+		if len(wrong) > 0 {
+			return op.Invalid(wrong...)
+		}
+		v.UpdatedAt = db.At(s.Now())
+		s.changed(tx, v, before)
+		return update(ctx, tx, v)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.Versioned(v, v.UpdatedAt)
+}
+
+// living returns a message that was not deleted.
+func (s *Service) living(ctx context.Context, q db.Querier, id string, m op.Match) (Voicemail, error) {
+	v, err := s.one(ctx, q, id)
+	if err != nil {
+		return v, err
+	}
+	if err := m.Check(v.UpdatedAt); err != nil {
+		return v, err
+	}
+	if v.Status == Deleted {
+		return v, op.Fail("gone", "the message was deleted")
+	}
+	return v, nil
+}
+
+func (s *Service) patched(ctx context.Context, q db.Querier, v *Voicemail, p Patch) (wrong []op.Violation, err error) {
+	if p.Status.Set {
+		switch v.Status = p.Status.V; v.Status {
+		case New:
+			v.ReadAt = db.Time{}
+		case Read, Archived:
+			if v.ReadAt.IsZero() {
+				v.ReadAt = db.At(s.Now())
+			}
+		default:
+			wrong = append(wrong, op.Field("status", "invalid_value", "must be read, new or archived"))
+		}
+	}
+	if !p.AssigneeID.Set {
+		return wrong, nil
+	}
+	v.AssigneeID = db.Null(p.AssigneeID.V).Ptr()
+	const text = `SELECT $2 = '' OR EXISTS (SELECT 1 FROM users WHERE org_id = $1 AND id = $2 AND status <> 'removed')`
+	var has bool
+	if err := q.QueryRow(ctx, text, v.OrgID, p.AssigneeID.V).Scan(&has); err != nil {
+		return nil, fmt.Errorf("find user: %w", err)
+	}
+	if !has {
+		wrong = append(wrong, op.Field("assignee_id", "not_found", "no such user"))
+	}
+	return wrong, nil
+}
+
+// DeleteIn names the message to delete.
+type DeleteIn struct {
+	OneIn
+	op.Match
+}
+
+// Delete removes the sound and the words of a message.
+func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		v, err := s.living(ctx, tx, in.ID, in.Match)
+		if err != nil {
+			return err
+		}
+		return s.remove(ctx, tx, v)
+	})
+}
+
+// remove deletes the sound and the words of a message.
+func (s *Service) remove(ctx context.Context, tx db.Querier, v Voicemail) error {
+	if s.OnRemove != nil {
+		if err := s.OnRemove(ctx, tx, v); err != nil {
+			return fmt.Errorf("delete message: %w", err)
+		}
+	}
+	v.UpdatedAt = db.At(s.Now())
+	if err := bury(ctx, tx, v); err != nil {
+		return fmt.Errorf("delete message: %w", err)
+	}
+	s.changed(tx, v, nil)
+	// A file that stays because its removal failed is never found again by anybody.
+	db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
+	return nil
+}

@@ -1,0 +1,190 @@
+// Package voicemail keeps the messages that callers left.
+package voicemail
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+)
+
+// A Voicemail is a message that a caller left.
+type Voicemail struct {
+	ID              string         `json:"id" example:"vm_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	CallID          string         `json:"call_id"`
+	Mailbox         Mailbox        `json:"mailbox"`
+	FromNumber      string         `json:"from_number"`
+	Contact         *event.Contact `json:"contact"`
+	ReceivedAt      db.Time        `json:"received_at"`
+	DurationSeconds int            `json:"duration_seconds" doc:"At least 1"`
+	Status          string         `json:"status" enum:"new,read,archived,deleted"`
+	AudioURL        *string        `json:"audio_url" doc:"Where the sound is fetched, with the same credential; null once the message is deleted"`
+	Transcript      *Transcript    `json:"transcript"`
+	AISummary       *string        `json:"ai_summary"`
+	Urgency         *string        `json:"urgency" enum:"low,normal,high"`
+	AssigneeID      *string        `json:"assignee_id"`
+	ReadAt          db.Time        `json:"read_at" nullable:"true"`
+
+	OrgID     string  `json:"-"`
+	UpdatedAt db.Time `json:"-"`
+	blob      string
+}
+
+// A Mailbox is whose message it is.
+type Mailbox struct {
+	Type string `json:"type" enum:"user,queue,flow"`
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// Transcript is what the caller said.
+type Transcript struct {
+	ID     *string `json:"id"`
+	Status string  `json:"status" enum:"queued,processing,completed,failed,skipped"`
+	Text   *string `json:"text"`
+}
+
+// The states of a message (api-surface 7.9).
+const (
+	New      = "new"
+	Read     = "read"
+	Archived = "archived"
+	Deleted  = "deleted"
+)
+
+// Files is where messages lie; *blob.Dir is one.
+type Files interface {
+	Path(name string) (string, error)
+	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
+	Delete(ctx context.Context, name string) error
+}
+
+// Config is what the room is made of.
+type Config struct {
+	DB      *db.DB
+	Files   Files
+	Outbox  *event.Outbox
+	Bus     *bus.Bus
+	Digest  func(secret string) string // keyed, of PINs
+	Now     func() time.Time
+	BaseURL string // under which the API is reached
+	Node    string
+}
+
+// Service is the room. It is safe for concurrent use.
+type Service struct {
+	// OnReceive is called for a message that was left, in the same transaction: to have it transcribed.
+	OnReceive []func(ctx context.Context, tx db.Querier, org, id string) error
+	// OnKeep is called where the call's record is to name a message, in the transaction that keeps it.
+	OnKeep func(ctx context.Context, tx db.Querier, org, callID, id string) error
+	// OnRemove is called for a message that is deleted, in the same transaction, as it was before; may be nil.
+	OnRemove func(ctx context.Context, tx db.Querier, v Voicemail) error
+	// Words is the state of the transcript of a message that is received: queued, or "" where none is made.
+	Words string
+
+	Config
+}
+
+// NewService makes the room.
+func NewService(c Config) *Service { return &Service{Config: c} }
+
+// BlobName is where the sound of a message is kept: record it there, beside the recordings of calls.
+func BlobName(org, id string, at time.Time) string {
+	return fmt.Sprintf("%s/%s/%s.wav", org, at.UTC().Format("2006/01"), id)
+}
+
+// A Message is one that a caller has left; the file lies under Blob, and is whole.
+type Message struct {
+	Org        string
+	ID         string // db.NewID("vm"), also in Blob
+	CallID     string
+	Mailbox    string // the id of a user, a queue or a flow
+	From       string
+	Contact    *event.Contact
+	ReceivedAt time.Time
+	Blob       string
+	Duration   time.Duration
+	Size       int64
+	SHA256     string
+	Sandbox    bool   // of the organisation
+	Words      string // queued where it is to be transcribed
+}
+
+// kinds are the types of mailboxes by the prefix of their ids.
+var kinds = map[string]string{"usr": "user", "que": "queue", "flw": "flow"}
+
+// Receive keeps a message and tells voicemail.received, in the caller's transaction. A message that is kept already stays as it is, so
+// that it can be done again after a crash.
+func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicemail, error) {
+	v := Voicemail{ID: m.ID, OrgID: m.Org, CallID: m.CallID, FromNumber: m.From, Contact: m.Contact, ReceivedAt: db.At(m.ReceivedAt), Status: New,
+		UpdatedAt: db.At(s.Now()), blob: m.Blob, Mailbox: Mailbox{ID: m.Mailbox}}
+	prefix := ""
+	if len(m.Mailbox) > 3 {
+		prefix = m.Mailbox[:3]
+	}
+	if v.Mailbox.Type = kinds[prefix]; v.Mailbox.Type == "" {
+		return v, fmt.Errorf("receive voicemail: %q is no mailbox", m.Mailbox)
+	}
+	first, err := insert(ctx, tx, v, m)
+	if err != nil {
+		return v, fmt.Errorf("keep voicemail: %w", err)
+	}
+	if v, err = get(ctx, tx, m.Org, m.ID); err != nil || !first {
+		return v, err
+	}
+	s.address(ctx, &v, m.Sandbox)
+	s.changed(tx, v, nil)
+	for _, f := range s.OnReceive {
+		if err := f(ctx, tx, m.Org, m.ID); err != nil {
+			return v, err
+		}
+	}
+	return v, s.Outbox.Publish(ctx, tx, m.Org, event.VoicemailReceived{VoicemailID: v.ID, CallID: v.CallID,
+		Mailbox: event.Mailbox{Type: v.Mailbox.Type, ID: v.Mailbox.ID, Name: v.Mailbox.Name}, FromNumber: v.FromNumber,
+		DurationSeconds: v.DurationSeconds, ReceivedAt: v.ReceivedAt, AudioURL: *v.AudioURL, Contact: v.Contact})
+}
+
+// Words are what is known of what a caller said.
+type Words struct {
+	Transcript string // its id; "" where the words are kept with the message alone
+	Status     string // completed, failed or skipped
+	Text       string
+	Summary    string
+	Urgency    string // low, normal, high or "": not known
+}
+
+// Heard keeps what a caller said, once it is known; of a deleted message nothing.
+func (s *Service) Heard(ctx context.Context, tx db.Querier, org, id string, w Words) error {
+	const q = `UPDATE voicemails SET transcript_id = $3, transcript_status = $4, text = $5, ai_summary = $6, urgency = $7, updated_at = $8
+		WHERE org_id = $1 AND id = $2 AND status <> 'deleted' RETURNING mailbox_type, mailbox_id, assignee_id`
+	v := Voicemail{OrgID: org}
+	err := tx.QueryRow(ctx, q, org, id, db.Null(w.Transcript), w.Status, db.Null(w.Text), db.Null(w.Summary), db.Null(w.Urgency), db.At(s.Now())).
+		Scan(&v.Mailbox.Type, &v.Mailbox.ID, &v.AssigneeID)
+	if db.IsNone(err) {
+		return nil
+	}
+	if err == nil {
+		s.changed(tx, v, nil)
+	}
+	return err
+}
+
+// address says where the sound is fetched.
+func (s *Service) address(ctx context.Context, v *Voicemail, sandbox bool) {
+	v.AudioURL = nil
+	if v.Status == Deleted {
+		return
+	}
+	prefix := op.Prefix
+	if p, ok := access.From(ctx); sandbox || ok && p.Environment == access.Sandbox {
+		prefix = "/sandbox/v1"
+	}
+	url := s.BaseURL + prefix + "/voicemail/" + v.ID + "/audio"
+	v.AudioURL = &url
+}
