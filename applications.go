@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"soniq/internal/messaging/esme"
+	"soniq/internal/messaging/smppserver"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/job"
 )
@@ -17,7 +17,7 @@ import (
 
 // buildESME makes the room.
 func (h *house) buildESME(now func() time.Time) (err error) {
-	h.esme, err = esme.New(esme.Config{DB: h.db, Jobs: h.jobs, Messages: h.messages, Digest: h.seal.Digest, Now: now, Node: h.node, Log: h.log,
+	h.esme, err = smppserver.New(smppserver.Config{DB: h.db, Jobs: h.jobs, Messages: h.messages, Digest: h.seal.Digest, Now: now, Node: h.node, Log: h.log,
 		Number: h.e164, Environment: func(ctx context.Context, org string) (access.Environment, error) {
 			o, err := h.orgs.Get(ctx, org)
 			if err == nil && o.Sandbox() {
@@ -38,7 +38,7 @@ type smppDoors struct {
 // openSMPP begins to tell applications what waits for them, and opens the doors that are asked for.
 func (n *node) openSMPP(ctx context.Context) (err error) {
 	h := n.house
-	n.applications = &job.Runner{DB: h.db, Queue: h.jobs, Name: esme.Queue, Node: h.node, Log: h.log,
+	n.applications = &job.Runner{DB: h.db, Queue: h.jobs, Name: smppserver.Queue, Node: h.node, Log: h.log,
 		Options: job.Options{Workers: 16, PerLane: 8, Timeout: 2 * time.Minute}}
 	h.esme.Handle(n.applications)
 	if err := n.applications.Start(ctx); err != nil {

@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"soniq/internal/contactcenter/attendant"
-	"soniq/internal/telephony/carrier"
+	"soniq/internal/contactcenter/routing"
+	"soniq/internal/telephony/trunk"
 )
 
 // This file joins the room that leads callers with the others.
 
 // joinAttendant makes the room. It is the last one: it stands on all the others.
 func (h *house) joinAttendant() {
-	h.attendant = attendant.New(attendant.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Agents: h.agents, Queues: h.queues, Flows: h.flows,
+	h.attendant = routing.New(routing.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Agents: h.agents, Queues: h.queues, Flows: h.flows,
 		Voicemail: h.voicemail, Numbers: h.numbers, Calls: h.calls, Contacts: h.contacts, Messages: h.messages, Files: h.files, Guard: h.guard,
 		Outbox: h.outbox, Log: h.log, Now: time.Now, Node: h.node})
 	if ear := h.engines.menu; ear != nil {
@@ -21,7 +21,7 @@ func (h *house) joinAttendant() {
 	h.attendant.Greet, h.attendant.Locked = h.greet, h.mailboxLocked
 	h.calls.OnAnswer = h.attendant.Connected
 	h.attendant.Assistants = h.assistants
-	h.attendant.Emergency = func(country, dialled string) bool { _, is := carrier.Emergency(country, dialled); return is }
+	h.attendant.Emergency = func(country, dialled string) bool { _, is := trunk.Emergency(country, dialled); return is }
 	h.attendant.Memory, h.attendant.Sign = h.remembered, h.hooks.Sign
 }
 

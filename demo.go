@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/softphone"
 )
 
 // The demo is a soniq on this machine, and a program that uses it the way a customer does: by its API, with telephones, with
@@ -111,7 +111,7 @@ func (d *demo) sandboxKey(ctx context.Context) (string, error) {
 // person is a user with the telephone the API gave them.
 type person struct {
 	ID, Name, Extension string
-	Account             robot.Account
+	Account             softphone.Account
 }
 
 // scenario is the call and everything that comes of it.
@@ -151,7 +151,7 @@ func (d *demo) hire(ctx context.Context, email, first, last string) (person, err
 		return person{}, fmt.Errorf("add user %s: %w", first, err)
 	}
 	d.say("api", "POST /users: %s has extension %s and SIP credentials", u.Name, u.Extension)
-	return person{u.ID, u.Name, u.Extension, robot.Account{Registrar: d.node.sipAddr(), Username: u.SIP.Username, Domain: u.SIP.Domain,
+	return person{u.ID, u.Name, u.Extension, softphone.Account{Registrar: d.node.sipAddr(), Username: u.SIP.Username, Domain: u.SIP.Domain,
 		Password: u.SIP.Password}}, nil
 }
 
@@ -171,13 +171,13 @@ func (d *demo) conversation(ctx context.Context, caller, agent person) error {
 	if err != nil {
 		return err
 	}
-	var theirs *robot.Line
+	var theirs *softphone.Line
 	select {
 	case theirs = <-two.Incoming:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	err = robot.Talk(ctx, mine, theirs, func(s robot.Sentence) {
+	err = softphone.Talk(ctx, mine, theirs, func(s softphone.Sentence) {
 		who := caller.Name
 		if s.Agent {
 			who = agent.Name
@@ -194,8 +194,8 @@ func (d *demo) conversation(ctx context.Context, caller, agent person) error {
 	return nil
 }
 
-func (d *demo) phone(ctx context.Context, p person) (*robot.Phone, error) {
-	phone, err := robot.Open(ctx, p.Account, quiet())
+func (d *demo) phone(ctx context.Context, p person) (*softphone.Phone, error) {
+	phone, err := softphone.Open(ctx, p.Account, quiet())
 	if err == nil {
 		d.say("phone", "%s's telephone is registered as %s", p.Name, p.Account.Username)
 	}

@@ -10,8 +10,8 @@ import (
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/sip"
 	"soniq/internal/telephony/call"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/trunk"
 )
 
 // This file reads the destinations that requests name.
@@ -38,14 +38,14 @@ func (h *house) destination(ctx context.Context, orgID, to string) (string, erro
 		return e164, nil
 	}
 	plan, err := h.trunks.Plan(ctx, orgID, text)
-	var refused *carrier.Refusal
+	var refused *trunk.Refusal
 	switch {
 	case errors.As(err, &refused):
 		return "", refused.Problem("to")
 	case err != nil:
 		return "", err
 	case plan.Emergency:
-		return "", (&carrier.Refusal{Reason: carrier.EmergencyByProgram}).Problem("to")
+		return "", (&trunk.Refusal{Reason: trunk.EmergencyByProgram}).Problem("to")
 	}
 	return plan.Number, nil
 }
@@ -82,8 +82,8 @@ func (h *house) extension(ctx context.Context, orgID, extension string) (string,
 	if err != nil {
 		return "", err
 	}
-	if carrier.ReservedExtension(o.Country, extension) {
-		return "", (&carrier.Refusal{Reason: carrier.EmergencyByProgram}).Problem("to")
+	if trunk.ReservedExtension(o.Country, extension) {
+		return "", (&trunk.Refusal{Reason: trunk.EmergencyByProgram}).Problem("to")
 	}
 	_, err = org.ExtensionOwner(ctx, h.db.Read(ctx), orgID, extension)
 	if db.IsNone(err) {

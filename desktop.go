@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"soniq/internal/cli/bridge"
+	"soniq/internal/cli/mcpbridge"
 )
 
 // The environment variables of soniq mcp: the key as desktop assistants are configured with it (the variable of the other commands is good
@@ -22,8 +22,8 @@ const (
 
 // desktop is soniq mcp as it was asked for.
 type desktop struct {
-	bridge.Bridge
-	wish bridge.Wish
+	mcpbridge.Bridge
+	wish mcpbridge.Wish
 }
 
 // desktopCommand forwards until standard input ends, or says and changes what lets it in.
@@ -43,8 +43,8 @@ func desktopCommand(ctx context.Context, args []string) error {
 
 // newDesktop reads the command line. A key comes from the environment, where other programs cannot read it.
 func newDesktop(args []string) (*desktop, error) {
-	d := &desktop{Bridge: bridge.Bridge{Key: cmp.Or(os.Getenv(desktopKey), os.Getenv(keyVariable)), Out: os.Stdout, Note: os.Stderr}}
-	d.wish = bridge.Wish{In: os.Stdin, Tell: func(text string) { fmt.Println(text) }}
+	d := &desktop{Bridge: mcpbridge.Bridge{Key: cmp.Or(os.Getenv(desktopKey), os.Getenv(keyVariable)), Out: os.Stdout, Note: os.Stderr}}
+	d.wish = mcpbridge.Wish{In: os.Stdin, Tell: func(text string) { fmt.Println(text) }}
 	f := flag.NewFlagSet("mcp", flag.ContinueOnError)
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), "usage: soniq mcp [login|logout|status|doctor] [flags]")
@@ -54,7 +54,7 @@ func newDesktop(args []string) (*desktop, error) {
 	f.BoolVar(&d.ReadOnly, "read-only", false, "only tools that change nothing")
 	f.StringVar(&d.Org, "org", "", "of a partner's key: the organisation to act in")
 	scopes := f.String("scopes", "", "login: what to ask the person for, with spaces or commas between; what only reads unless given")
-	f.StringVar(&d.wish.Client, "client", bridge.FixedClient, "login: OAuth client to log in as")
+	f.StringVar(&d.wish.Client, "client", mcpbridge.FixedClient, "login: OAuth client to log in as")
 	f.IntVar(&d.wish.Port, "port", 0, "login: port on this machine that the browser is led back to; 0: any")
 	closed := f.Bool("no-browser", false, "login: open no browser, only print the address")
 	if err := f.Parse(args); err != nil {
@@ -64,12 +64,12 @@ func newDesktop(args []string) (*desktop, error) {
 		return nil, &failure{exitUsage, fmt.Errorf("mcp: %q is one word too many", f.Arg(0))}
 	}
 	d.wish.Scopes, d.wish.Browser = strings.Join(strings.FieldsFunc(*scopes, func(r rune) bool { return r == ',' || r == ' ' }), " "), !*closed
-	u, err := bridge.Address(d.URL)
+	u, err := mcpbridge.Address(d.URL)
 	if err != nil {
 		return nil, &failure{exitUsage, err}
 	}
 	d.URL, d.Again = u.String(), "soniq mcp login --url "+u.String()
-	d.Login, err = bridge.NewLogin(u)
+	d.Login, err = mcpbridge.NewLogin(u)
 	return d, err
 }
 

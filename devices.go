@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"soniq/internal/telephony/provision"
+	"soniq/internal/telephony/provisioning"
 )
 
 func devicesCommand(ctx context.Context, args []string) error {
@@ -58,7 +58,7 @@ func (d *newDevice) flags(fs *flag.FlagSet) {
 	fs.StringVar(&d.name, "name", "Phone", "what it is called")
 	fs.StringVar(&d.kind, "kind", "", "desk_phone, softphone, ata, mobile or gateway; a desk phone where there is a MAC address, else a softphone")
 	fs.StringVar(&d.vendor, "vendor", "", "its maker, such as Yealink")
-	fs.StringVar(&d.template, "template", "", "how its configuration is written: "+strings.Join(provision.Templates(), ", "))
+	fs.StringVar(&d.template, "template", "", "how its configuration is written: "+strings.Join(provisioning.Templates(), ", "))
 	fs.StringVar(&d.mac, "mac", "", "its MAC address; the first phone to fetch tells its own otherwise")
 	fs.StringVar(&d.transport, "transport", "udp", "udp, tcp or tls")
 	fs.StringVar(&d.srtp, "srtp", "off", "off, preferred or required")
@@ -125,7 +125,7 @@ func (r *remote) address(raw json.RawMessage, qr bool) error {
 	if !qr || d.Address == "" {
 		return nil
 	}
-	code, err := provision.NewCode(d.Address)
+	code, err := provisioning.NewCode(d.Address)
 	if err != nil {
 		return err
 	}

@@ -8,17 +8,17 @@ import (
 	"strings"
 	"time"
 
-	"soniq/internal/contactcenter/attendant"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/protocol/sip"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
+	"soniq/internal/telephony/trunk"
 )
 
 // directory answers the switch and the signalling from the rooms, through caches where that is on the way of a call.
@@ -28,8 +28,8 @@ type directory struct {
 	users   *user.Service
 	devices *device.Service
 	numbers *number.Service
-	trunks  *carrier.Service
-	gate    *carrier.Gate
+	trunks  *trunk.Service
+	gate    *trunk.Gate
 	outbox  *event.Outbox
 	now     func() time.Time
 
@@ -233,7 +233,7 @@ func (d *directory) wants(to *pbx.Destination, u *user.User) {
 const ringsBeforeMore = 25 * time.Second
 
 // stars are where the codes lead that telephones dial.
-var stars = map[string]string{number.OwnMailbox: attendant.OwnMailbox, number.AnyMailbox: attendant.AnyMailbox}
+var stars = map[string]string{number.OwnMailbox: routing.OwnMailbox, number.AnyMailbox: routing.AnyMailbox}
 
 // Extension finds who has an extension: a user or a queue.
 func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Destination, bool, error) {
@@ -246,7 +246,7 @@ func (d *directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 	found, err := d.extensions.Get(org+"/"+dialled, func() (pbx.Destination, error) {
 		if o, err := d.orgs.Look(ctx, org); err != nil {
 			return pbx.Destination{}, err
-		} else if _, ok := carrier.Emergency(o.Country, dialled); ok {
+		} else if _, ok := trunk.Emergency(o.Country, dialled); ok {
 			return pbx.Destination{}, errNobody // emergency numbers come before everything, also extensions of another time
 		}
 		u, err := d.users.ByExtension(ctx, d.db.Read(ctx), org, dialled)
@@ -282,7 +282,7 @@ func (d *directory) queueAt(ctx context.Context, id, dialled string) (pbx.Destin
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	if _, ok := carrier.Emergency(o.Country, dialled); ok {
+	if _, ok := trunk.Emergency(o.Country, dialled); ok {
 		return pbx.Destination{}, false, nil
 	}
 	return pbx.Destination{Org: id, Extension: dialled, Number: dialled, Leads: "queue:" + owner, Sandbox: o.Sandbox(),

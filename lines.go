@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip"
-	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/trunk"
 )
 
 // This file keeps the lines to carriers: trunks that log in are logged in, and every trunk is asked now and then whether it
@@ -21,7 +21,7 @@ import (
 
 // lines has one line per enabled trunk.
 type lines struct {
-	trunks *carrier.Service
+	trunks *trunk.Service
 	sip    *sip.Server
 	bus    *bus.Bus
 	log    *slog.Logger
@@ -32,7 +32,7 @@ type lines struct {
 
 // line is one trunk that is looked after.
 type line struct {
-	trunk   carrier.Trunk
+	trunk   trunk.Trunk
 	version db.Time
 	number  string // the only one it carries
 	stop    context.CancelFunc
@@ -47,7 +47,7 @@ const (
 
 // run follows the trunks until the context ends, and logs out then.
 func (l *lines) run(ctx context.Context) {
-	changes := l.bus.Subscribe(carrier.Changed, 16)
+	changes := l.bus.Subscribe(trunk.Changed, 16)
 	defer changes.Close()
 	tick := time.NewTicker(linesEvery)
 	defer tick.Stop()
@@ -93,7 +93,7 @@ func (l *lines) follow(ctx context.Context) error {
 	return nil
 }
 
-func (l *lines) start(ctx context.Context, t carrier.Trunk, number string) *line {
+func (l *lines) start(ctx context.Context, t trunk.Trunk, number string) *line {
 	ctx, stop := context.WithCancel(ctx)
 	one := &line{trunk: t, version: t.UpdatedAt, number: number, stop: stop}
 	if l.every > 0 {
@@ -124,7 +124,7 @@ func (l *lines) closeAll() {
 }
 
 // probe asks a trunk again and again whether it is there; after a change of its answer sooner, to be sure.
-func (l *lines) probe(ctx context.Context, t carrier.Trunk) {
+func (l *lines) probe(ctx context.Context, t trunk.Trunk) {
 	for wait, bad := l.every, false; pause(ctx, wait-wait/20+rand.N(wait/10+1)); {
 		rtt, err := l.ask(ctx, t)
 		if ctx.Err() != nil {
@@ -139,7 +139,7 @@ func (l *lines) probe(ctx context.Context, t carrier.Trunk) {
 }
 
 // ask asks a trunk once whether it is there.
-func (l *lines) ask(ctx context.Context, t carrier.Trunk) (time.Duration, error) {
+func (l *lines) ask(ctx context.Context, t trunk.Trunk) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	status, rtt, err := l.sip.Options(ctx, target(t), "sip:"+target(t).Host)
@@ -158,7 +158,7 @@ func probeError(status int, err error) error {
 }
 
 // login keeps a trunk logged in until the context ends, and logs out then.
-func (l *lines) login(ctx context.Context, t carrier.Trunk, number string) {
+func (l *lines) login(ctx context.Context, t trunk.Trunk, number string) {
 	r, err := l.register(ctx, t, number)
 	if err != nil { // nothing that trying again helps
 		l.loggedIn(t, sip.RegistrationStatus{Reason: err.Error(), Next: lastWait})
@@ -170,7 +170,7 @@ func (l *lines) login(ctx context.Context, t carrier.Trunk, number string) {
 	_ = r.Unregister(last) // a carrier that does not answer forgets us by itself
 }
 
-func (l *lines) register(ctx context.Context, t carrier.Trunk, number string) (*sip.Registered, error) {
+func (l *lines) register(ctx context.Context, t trunk.Trunk, number string) (*sip.Registered, error) {
 	username, password, err := l.trunks.Login(t)
 	if err != nil {
 		return nil, err
@@ -187,16 +187,16 @@ func (l *lines) register(ctx context.Context, t carrier.Trunk, number string) (*
 		OnStatus:    func(s sip.RegistrationStatus) { l.loggedIn(t, s) }})
 }
 
-func (l *lines) loggedIn(t carrier.Trunk, s sip.RegistrationStatus) {
+func (l *lines) loggedIn(t trunk.Trunk, s sip.RegistrationStatus) {
 	if s.Next == 0 { // logged out
 		return
 	}
 	if s.Registered {
-		l.trunks.Registered(t.ID, carrier.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
+		l.trunks.Registered(t.ID, trunk.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
 		return
 	}
 	why := strings.TrimSpace(fmt.Sprintf("REGISTER: %d %s", s.Status, s.Reason))
-	l.trunks.Registered(t.ID, carrier.Registration{Status: "failed", LastError: &why})
+	l.trunks.Registered(t.ID, trunk.Registration{Status: "failed", LastError: &why})
 	l.log.Warn("trunk not logged in", "org", t.OrgID, "trunk", t.ID, "why", why)
 }
 

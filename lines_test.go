@@ -17,9 +17,9 @@ import (
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/platform/seal"
 	"soniq/internal/protocol/sip"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/trunk"
 )
 
 // registrar is a carrier with one customer.
@@ -59,7 +59,7 @@ func (r *registrar) Invite(context.Context, *sip.Inbound) {}
 
 // lineHouse is what a test of lines needs.
 type lineHouse struct {
-	trunks  *carrier.Service
+	trunks  *trunk.Service
 	server  *optest.Server
 	org     string
 	carrier *registrar
@@ -80,7 +80,7 @@ func newLineHouse(t *testing.T) *lineHouse {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &lineHouse{org: o.ID, trunks: carrier.New(d, orgs, keys, b, time.Now, "here"), carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
+	h := &lineHouse{org: o.ID, trunks: trunk.New(d, orgs, keys, b, time.Now, "here"), carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
 	numbers := number.New(d, orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}, b, time.Now)
 	h.server = optest.New(t, d, append(h.trunks.Operations(), numbers.Operations()...)...)
 	there := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "carrier", Accounts: h.carrier, Bindings: h.carrier}, h.carrier)

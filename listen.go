@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"soniq/internal/api/stream"
+	"soniq/internal/api/eventstream"
 	"soniq/internal/api/webhook"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
@@ -193,7 +193,7 @@ type forwarded struct {
 
 // handle sends one event on and shows what was answered.
 func (l *listener) handle(ctx context.Context, m message) error {
-	var h stream.Hook
+	var h eventstream.Hook
 	if err := json.Unmarshal([]byte(m.data), &h); err != nil {
 		return fmt.Errorf("an event of the stream cannot be read: %w", err)
 	}
@@ -218,7 +218,7 @@ func (l *listener) handle(ctx context.Context, m message) error {
 	return nil
 }
 
-func (l *listener) forward(ctx context.Context, kind string, h stream.Hook, x *forwarded) {
+func (l *listener) forward(ctx context.Context, kind string, h eventstream.Hook, x *forwarded) {
 	q, err := webhook.Message{Prefix: l.prefix, EventID: h.ID, Kind: kind, DeliveryID: db.NewID("dlv"), Attempt: 1, Sequence: h.Sequence,
 		Body: h.Body, Secret: l.secret, Headers: l.headers}.Request(ctx, l.to, time.Now())
 	if err != nil {

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"soniq/internal/identity/org"
-	"soniq/internal/messaging/smsc"
+	"soniq/internal/messaging/smscarrier"
 	"soniq/internal/platform/op"
-	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/trunk"
 )
 
 // This file joins the carriers of messages with the room of messages and with those that know numbers.
 
 // buildCarriers makes the room of carriers of messages.
 func (h *house) buildCarriers() {
-	h.smsc = smsc.New(smsc.Config{DB: h.db, Bus: h.bus, Orgs: h.orgs, Seal: h.seal, Guard: h.guard, Messages: h.messages, Log: h.log, Now: time.Now,
+	h.smsc = smscarrier.New(smscarrier.Config{DB: h.db, Bus: h.bus, Orgs: h.orgs, Seal: h.seal, Guard: h.guard, Messages: h.messages, Log: h.log, Now: time.Now,
 		BaseURL: h.config.BaseURL, Node: h.node, Number: h.ownNumber, Phone: h.e164})
 	h.messages.Connected, h.messages.Lane = h.smsc.Connected, h.smsc.Lane
 	h.messages.Other = func(ctx context.Context, org, from, to string, without []string) (string, error) {
@@ -28,17 +28,17 @@ func (h *house) outsideMessage(ctx context.Context, o org.Organization, from, to
 	if err != nil {
 		return "", err
 	}
-	policy := carrier.PolicyOf(o)
+	policy := trunk.PolicyOf(o)
 	policy.Outbound.Enabled, policy.Unacknowledged = true, false // both are about calls
 	verdict := policy.Judge(to)
 	switch {
 	case halted:
 		return "", op.Fail("destination_not_allowed", "messages to the outside are stopped by the operator, as calls are")
-	case verdict.Reason == carrier.CountryClosed:
+	case verdict.Reason == trunk.CountryClosed:
 		return "", op.Fail("destination_not_allowed", verdict.Country+" is not among the organisation's allowed_countries")
-	case verdict.Reason == carrier.TypeBlocked:
+	case verdict.Reason == trunk.TypeBlocked:
 		return "", op.Fail("destination_not_allowed", "numbers of the type "+verdict.Type+" are among the organisation's blocked_types")
-	case verdict.Reason != carrier.Allowed:
+	case verdict.Reason != trunk.Allowed:
 		return "", op.Fail("destination_not_allowed", "the number cannot be reached: "+string(verdict.Reason))
 	}
 	name, err = h.smsc.Route(ctx, o.ID, from, to)

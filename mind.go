@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"soniq/internal/customer/contact"
-	"soniq/internal/intelligence/ai"
-	"soniq/internal/intelligence/hearing"
+	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/memory"
+	"soniq/internal/intelligence/speechmodel"
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/db"
@@ -30,10 +30,10 @@ import (
 type engines struct {
 	listener transcript.Listener
 	pool     *transcript.Pool
-	speech   *ai.Speech
-	menu     *ai.MenuEar  // nil: callers press keys
-	agent    *ai.AgentEar // nil: voice agents hear nobody
-	lexicon  *ai.Lexsem
+	speech   *engine.Speech
+	menu     *engine.MenuEar  // nil: callers press keys
+	agent    *engine.AgentEar // nil: voice agents hear nobody
+	lexicon  *engine.Lexsem
 	closers  []func()
 }
 
@@ -123,26 +123,26 @@ func (h *house) phoneOf(ctx context.Context, org, text string) string {
 // buildMind makes the rooms that understand and remember.
 func (h *house) buildMind(now func() time.Time) error {
 	c := h.config
-	lexicon := ai.NewLexsem()
+	lexicon := engine.NewLexsem()
 	h.engines.lexicon = lexicon
 	client := h.guard.Client(engineLimits)
-	listener, err := ai.NewListener(ai.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, Library: c.Sherpa, Installed: hearing.Find()})
+	listener, err := engine.NewListener(engine.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, Library: c.Sherpa, Installed: speechmodel.Find()})
 	if err != nil {
 		return err
 	}
-	writer, err := ai.NewWriter(ai.Choice{Use: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
+	writer, err := engine.NewWriter(engine.Choice{Use: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
 	if err != nil {
 		return err
 	}
-	embedder, err := ai.NewEmbedder(ai.Choice{Use: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
+	embedder, err := engine.NewEmbedder(engine.Choice{Use: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
 	if err != nil {
 		return err
 	}
-	voice, err := ai.NewVoice(ai.Choice{Use: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
+	voice, err := engine.NewVoice(engine.Choice{Use: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
 	if err != nil {
 		return err
 	}
-	h.engines.speech = ai.NewSpeech(voice, filepath.Join(c.Data, "speech"))
+	h.engines.speech = engine.NewSpeech(voice, filepath.Join(c.Data, "speech"))
 	h.engines.closers = append(h.engines.closers, h.engines.speech.Close)
 	h.listen(listener)
 	h.listenInMenus(listener)
@@ -151,7 +151,7 @@ func (h *house) buildMind(now func() time.Time) error {
 			return h.transcripts.Embedded(ctx, tx, org, callID, m)
 		}})
 	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
-		Listener: listener, Writer: writer, Fallback: ai.NewRules(lexicon), Log: h.log, Now: now, Zone: h.zoneOfOrg,
+		Listener: listener, Writer: writer, Fallback: engine.NewRules(lexicon), Log: h.log, Now: now, Zone: h.zoneOfOrg,
 		Vocabulary: h.vocabulary}
 	return nil
 }
@@ -171,7 +171,7 @@ func (h *house) listen(l transcript.Listener) {
 		return
 	}
 	h.engines.listener = l
-	h.engines.pool = transcript.NewPool(l, ai.DefaultWorkers())
+	h.engines.pool = transcript.NewPool(l, engine.DefaultWorkers())
 	h.engines.closers = append(h.engines.closers, h.engines.pool.Close)
 	if c, ok := l.(io.Closer); ok {
 		h.engines.closers = append(h.engines.closers, func() { _ = c.Close() })
@@ -185,21 +185,21 @@ func (h *house) listenInMenus(l transcript.Listener) {
 	}
 	var second transcript.Listener
 	switch x := l.(type) {
-	case *ai.Sphinx:
-		own := ai.NewBriskSphinx()
+	case *engine.Sphinx:
+		own := engine.NewBriskSphinx()
 		h.engines.closers = append(h.engines.closers, own.Close)
 		l = own
-	case *ai.Sherpa:
+	case *engine.Sherpa:
 		own := x.Brisk()
 		h.engines.closers = append(h.engines.closers, own.Close)
 		l = own
 		if h.config.Transcriber == "builtin" { // single words are what its model understands worst; starts only when it is asked
-			sphinx := ai.NewBriskSphinx()
+			sphinx := engine.NewBriskSphinx()
 			h.engines.closers = append(h.engines.closers, sphinx.Close)
 			second = sphinx
 		}
 	}
-	h.engines.menu, h.engines.agent = ai.NewMenuEar(l).Or(second), ai.NewAgentEar(l)
+	h.engines.menu, h.engines.agent = engine.NewMenuEar(l).Or(second), engine.NewAgentEar(l)
 }
 
 // engineLimits bound a request to an engine on another machine.
@@ -225,7 +225,7 @@ func inspect(path string) (call.Audio, error) {
 
 // voiceCommand is the builtin voice's own process; the platform starts it.
 func voiceCommand(context.Context, []string) error {
-	if code := ai.RunVoice(os.Stdin, os.Stdout); code != 0 {
+	if code := engine.RunVoice(os.Stdin, os.Stdout); code != 0 {
 		return errFailed
 	}
 	return nil
@@ -233,7 +233,7 @@ func voiceCommand(context.Context, []string) error {
 
 // workerCommand is the speech recogniser's own process; the platform starts it.
 func workerCommand(context.Context, []string) error {
-	if code := ai.RunWorker(os.Stdin, os.Stdout); code != 0 {
+	if code := engine.RunWorker(os.Stdin, os.Stdout); code != 0 {
 		return errFailed
 	}
 	return nil
@@ -241,7 +241,7 @@ func workerCommand(context.Context, []string) error {
 
 // sherpaCommand is the process of the recogniser sherpa-onnx; the platform starts it.
 func sherpaCommand(_ context.Context, args []string) error {
-	if code := ai.RunSherpa(args, os.Stdin, os.Stdout); code != 0 {
+	if code := engine.RunSherpa(args, os.Stdin, os.Stdout); code != 0 {
 		return errFailed
 	}
 	return nil

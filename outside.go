@@ -14,9 +14,9 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
 	"soniq/internal/protocol/sip"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
+	"soniq/internal/telephony/trunk"
 )
 
 // This file is the door to the public network: emergency calls first, then the outbound gate, then trunks.
@@ -27,8 +27,8 @@ func (d *directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (
 	if exit, ok, err := d.party(ctx, c, dialled); ok || err != nil {
 		return exit, err
 	}
-	pass, err := d.gate.Open(ctx, carrier.Attempt{Org: c.Org, Dialled: dialled, Program: c.Program, Barred: c.Barred})
-	var refused *carrier.Refusal
+	pass, err := d.gate.Open(ctx, trunk.Attempt{Org: c.Org, Dialled: dialled, Program: c.Program, Barred: c.Barred})
+	var refused *trunk.Refusal
 	if errors.As(err, &refused) {
 		return pbx.Exit{Refused: refusal(refused)}, nil
 	}
@@ -42,7 +42,7 @@ func (d *directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (
 	return exit, err
 }
 
-func (d *directory) exit(ctx context.Context, c pbx.Caller, pass carrier.Pass) (exit pbx.Exit, err error) {
+func (d *directory) exit(ctx context.Context, c pbx.Caller, pass trunk.Pass) (exit pbx.Exit, err error) {
 	exit = pbx.Exit{Number: pass.Number, Emergency: pass.Emergency, Release: pass.End}
 	if pass.Emergency {
 		d.forHelp(ctx, c, pass, &exit)
@@ -69,17 +69,17 @@ func (d *directory) Login(ctx context.Context, org, trunkID string) (sip.Credent
 }
 
 // refusal is what the switch tells the phone, and writes down.
-func refusal(r *carrier.Refusal) *pbx.Refusal {
+func refusal(r *trunk.Refusal) *pbx.Refusal {
 	status, phrase := r.SIP()
 	return &pbx.Refusal{Status: status, Phrase: phrase, Reason: endReasons[r.Reason], Gate: r}
 }
 
 // endReasons says how a refused call is written down.
-var endReasons = map[carrier.Reason]string{
-	carrier.OrgSuspended: "blocked", carrier.UserSuspended: "blocked", carrier.OutboundOff: "blocked", carrier.CountryClosed: "blocked", carrier.TypeBlocked: "blocked",
-	carrier.TooFast: "blocked", carrier.TooMany: "blocked", carrier.MinutesUsed: "blocked", carrier.NumberInvalid: "invalid_number",
-	carrier.OutboundHalted: "blocked", carrier.NotAcknowledged: "blocked", carrier.TooFastThere: "blocked", carrier.EmergencyByProgram: "blocked",
-	carrier.NoTrunk: "no_route", carrier.TrunkFull: "no_route", carrier.EmergencyNotReached: "no_route",
+var endReasons = map[trunk.Reason]string{
+	trunk.OrgSuspended: "blocked", trunk.UserSuspended: "blocked", trunk.OutboundOff: "blocked", trunk.CountryClosed: "blocked", trunk.TypeBlocked: "blocked",
+	trunk.TooFast: "blocked", trunk.TooMany: "blocked", trunk.MinutesUsed: "blocked", trunk.NumberInvalid: "invalid_number",
+	trunk.OutboundHalted: "blocked", trunk.NotAcknowledged: "blocked", trunk.TooFastThere: "blocked", trunk.EmergencyByProgram: "blocked",
+	trunk.NoTrunk: "no_route", trunk.TrunkFull: "no_route", trunk.EmergencyNotReached: "no_route",
 }
 
 // callerID is the number shown: that of the user, or any of the organisation; none where it has none.
@@ -93,7 +93,7 @@ func (d *directory) callerID(ctx context.Context, c pbx.Caller) (shown, id strin
 
 // forHelp adds what emergency services need: the number to call back and the place. What cannot be found out keeps no
 // call for help from going out.
-func (d *directory) forHelp(ctx context.Context, c pbx.Caller, pass carrier.Pass, exit *pbx.Exit) {
+func (d *directory) forHelp(ctx context.Context, c pbx.Caller, pass trunk.Pass, exit *pbx.Exit) {
 	told := event.EmergencyCallPlaced{Number: pass.Number, UserID: db.Null(c.UserID).Ptr(), DeviceID: db.Null(c.DeviceID).Ptr(), Test: pass.Test}
 	n, err := d.numbers.Callback(ctx, d.db.Read(ctx), c.Org, c.UserID)
 	if err == nil {
@@ -102,7 +102,7 @@ func (d *directory) forHelp(ctx context.Context, c pbx.Caller, pass carrier.Pass
 	if place, ok := d.placeOf(ctx, c, n.Emergency.Address); ok {
 		text := place.String()
 		told.Address = &text
-		exit.Location = carrier.PIDF(first(exit.CallerID, c.Extension), place, d.now())
+		exit.Location = trunk.PIDF(first(exit.CallerID, c.Extension), place, d.now())
 	}
 	exit.Placed = func(ctx context.Context, callID string) error {
 		told.CallID = callID
@@ -117,9 +117,9 @@ func (d *directory) placeOf(ctx context.Context, c pbx.Caller, number *string) (
 	}
 	phone, err := d.devices.Get(ctx, d.db.Read(ctx), c.Org, c.DeviceID)
 	if err != nil {
-		return carrier.LocationOf(o, nil, number)
+		return trunk.LocationOf(o, nil, number)
 	}
-	return carrier.LocationOf(o, phone.Location, number)
+	return trunk.LocationOf(o, phone.Location, number)
 }
 
 // ownNumber is the number asked for, where it is the organisation's, else that of the user.
@@ -133,7 +133,7 @@ func (d *directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number,
 }
 
 // exits are the trunks as the switch wants them. Emergency calls take a channel whether one is free or not.
-func (d *directory) exits(ways []carrier.Way, emergency bool) ([]pbx.TrunkOut, error) {
+func (d *directory) exits(ways []trunk.Way, emergency bool) ([]pbx.TrunkOut, error) {
 	out := make([]pbx.TrunkOut, 0, len(ways))
 	for _, w := range ways {
 		username, password, err := d.trunks.Login(w.Trunk)
@@ -153,7 +153,7 @@ func (d *directory) exits(ways []carrier.Way, emergency bool) ([]pbx.TrunkOut, e
 }
 
 // target is where a trunk is reached. A name on the usual port is looked up as RFC 3263 has it, SRV records first.
-func target(t carrier.Trunk) sip.Target {
+func target(t trunk.Trunk) sip.Target {
 	host := net.JoinHostPort(strings.Trim(t.Host, "[]"), strconv.Itoa(t.Port))
 	usual := map[bool]int{false: 5060, true: 5061}[t.Transport == "tls"]
 	if _, err := netip.ParseAddr(strings.Trim(t.Host, "[]")); err != nil && t.Port == usual {
@@ -162,6 +162,6 @@ func target(t carrier.Trunk) sip.Target {
 	return sip.Target{Host: host, Transport: sip.Transport(t.Transport)}
 }
 
-func (d *directory) acquire(t carrier.Trunk, emergency bool) func(cut func()) (func(), bool) {
+func (d *directory) acquire(t trunk.Trunk, emergency bool) func(cut func()) (func(), bool) {
 	return func(cut func()) (func(), bool) { return d.gate.Channel(t, emergency, cut) }
 }

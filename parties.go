@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"soniq/internal/protocol/sip"
-	"soniq/internal/sandbox/robot"
 	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/sandbox/softphone"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
 )
@@ -17,19 +17,19 @@ import (
 // the same switch, signalling and media as everybody.
 
 // roles are how the test numbers behave.
-func roles() map[string]robot.Role {
-	all := map[string]robot.Role{}
-	for which, role := range map[string]robot.Role{
-		"01": robot.Talker(2*time.Second, 20*time.Second),
-		"02": robot.Refuser(486),
-		"03": robot.Nobody,
-		"04": robot.Refuser(603),
-		"05": robot.Machine,
-		"06": robot.Refuser(404),
-		"07": robot.Refuser(503),
-		"08": robot.Presser("1234#"),
-		"09": robot.BadLine(0.05, 40*time.Millisecond, 20*time.Second),
-		"10": robot.Holder(5*time.Second, 5*time.Second, 5*time.Second),
+func roles() map[string]softphone.Role {
+	all := map[string]softphone.Role{}
+	for which, role := range map[string]softphone.Role{
+		"01": softphone.Talker(2*time.Second, 20*time.Second),
+		"02": softphone.Refuser(486),
+		"03": softphone.Nobody,
+		"04": softphone.Refuser(603),
+		"05": softphone.Machine,
+		"06": softphone.Refuser(404),
+		"07": softphone.Refuser(503),
+		"08": softphone.Presser("1234#"),
+		"09": softphone.BadLine(0.05, 40*time.Millisecond, 20*time.Second),
+		"10": softphone.Holder(5*time.Second, 5*time.Second, 5*time.Second),
 	} {
 		all[sandbox.VoiceNumber(which)] = role
 	}
@@ -41,14 +41,14 @@ const partiesPerOrg = 10
 
 // testParties lead calls of the sandbox to test parties.
 type testParties struct {
-	*robot.Parties
+	*softphone.Parties
 
 	mu   sync.Mutex // guards busy
 	busy map[string]int
 }
 
 func openParties(ctx context.Context, h *house) (*testParties, error) {
-	p, err := robot.OpenParties(ctx, roles(), h.log)
+	p, err := softphone.OpenParties(ctx, roles(), h.log)
 	return &testParties{Parties: p, busy: map[string]int{}}, err
 }
 
@@ -105,7 +105,7 @@ func (d *directory) party(ctx context.Context, c pbx.Caller, dialled string) (ex
 	t := pbx.TrunkOut{Number: e164, Mode: "pai", SRTP: "off", Target: sip.Target{Host: d.parties.Addr(), Transport: "udp"},
 		Acquire: func(func()) (func(), bool) { return d.parties.take(c.Org) }}
 	if digits := c.Metadata[sandbox.DigitsKey]; digits != "" && strings.Trim(digits, "0123456789*#ABCDabcdw") == "" {
-		t.Header = []sip.Header{{Name: robot.DigitsHeader, Value: digits}}
+		t.Header = []sip.Header{{Name: softphone.DigitsHeader, Value: digits}}
 	}
 	exit.Trunks = []pbx.TrunkOut{t}
 	return exit, true, nil

@@ -13,9 +13,9 @@ import (
 	"soniq/internal/identity/partner"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/job"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/trunk"
 )
 
 // This file joins the room of partners with those that hold what a child organisation has.
@@ -36,7 +36,7 @@ func (h *house) eraseFiles(org string) error {
 
 // forgetOrg empties what is kept in memory of organisations, phones, numbers, trunks and keys, after one is gone.
 func (h *house) forgetOrg(string) {
-	for _, subject := range []string{org.Changed, device.Changed, number.Changed, carrier.Changed, auth.Changed, user.Changed} {
+	for _, subject := range []string{org.Changed, device.Changed, number.Changed, trunk.Changed, auth.Changed, user.Changed} {
 		h.bus.Publish(subject, nil)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"soniq/internal/identity/account"
 	"soniq/internal/identity/auth"
+	"soniq/internal/identity/signin"
 	"soniq/internal/platform/access"
 	"soniq/internal/platform/egress"
 	"soniq/internal/platform/op"
@@ -23,7 +23,7 @@ func (h *house) buildOAuth() {
 
 // buildAccount makes the pages on which people sign in.
 func (h *house) buildAccount() {
-	h.account = account.New(account.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Keys: h.keys, OAuth: h.oauth, Seal: h.seal, Now: time.Now,
+	h.account = signin.New(signin.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Keys: h.keys, OAuth: h.oauth, Seal: h.seal, Now: time.Now,
 		BaseURL: first(h.config.BaseURL, "http://"+h.config.HTTP), Brand: h.config.Brand, Log: h.log, Limiter: h.attempts()})
 	h.users.MFA = h.account.MFA
 }

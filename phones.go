@@ -11,7 +11,7 @@ import (
 
 	"soniq/internal/platform/op"
 	"soniq/internal/telephony/device"
-	"soniq/internal/telephony/provision"
+	"soniq/internal/telephony/provisioning"
 )
 
 // This file joins the room that hands phones their configuration with the others.
@@ -19,15 +19,15 @@ import (
 // joinProvision tells devices of the templates there are.
 func (h *house) joinProvision() {
 	h.devices.Provisioner = device.Provisioner{Digest: h.seal.Digest, Base: func() string { return h.config.BaseURL },
-		Templates: provision.Templates(), Template: provision.Template, Main: provision.Main, Event: provision.Event}
+		Templates: provisioning.Templates(), Template: provisioning.Template, Main: provisioning.Main, Event: provisioning.Event}
 }
 
 // provisioner serves the configurations, once the doors are known at which phones register.
-func (n *node) provisioner() *provision.Server {
+func (n *node) provisioner() *provisioning.Server {
 	h := n.house
 	h.devices.Provisioner.Base = n.provisionBase
 	plain, _ := networks("provision-plain", h.config.ProvisionPlain) // checked as the settings were read
-	return provision.New(provision.Config{Devices: h.devices, Zone: h.orgs.Zone, Log: h.log, Now: time.Now, Place: n.place, Realm: h.config.SIPDomain,
+	return provisioning.New(provisioning.Config{Devices: h.devices, Zone: h.orgs.Zone, Log: h.log, Now: time.Now, Place: n.place, Realm: h.config.SIPDomain,
 		NTP: h.config.NTPServer, Interval: h.config.ProvisionEvery, Plain: func(r *http.Request) bool { return within(op.Source(r.Context()), plain) }})
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"soniq/internal/contactcenter/attendant"
+	"soniq/internal/contactcenter/routing"
 	"soniq/internal/identity/org"
 	"soniq/internal/platform/db"
 	"soniq/internal/protocol/sip"
@@ -54,7 +54,7 @@ func (h *house) reach(ctx context.Context, orgID, to string) (string, error) {
 
 // reachForward is reach for where a user forwards calls to: an extension may stand by itself there.
 func (h *house) reachForward(ctx context.Context, orgID, to string) (string, error) {
-	if attendant.IsExtension(to) {
+	if routing.IsExtension(to) {
 		to = "ext:" + to
 	}
 	return h.reach(ctx, orgID, to)

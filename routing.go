@@ -8,10 +8,10 @@ import (
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
-	"soniq/internal/telephony/audio"
 	"soniq/internal/telephony/call"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/prompt"
+	"soniq/internal/telephony/trunk"
 )
 
 // This file tells the rooms that route callers of each other: agents, queues, flows, numbers, voicemail.
@@ -38,7 +38,7 @@ func (h *house) joinRouting() {
 		}
 		return h.agents.RemoveUser(ctx, tx, r.OrgID, r.UserID)
 	})
-	h.queues.HasAudio, h.queues.Reach, h.queues.Reserved = h.hasAudio, h.reach, carrier.ReservedExtension
+	h.queues.HasAudio, h.queues.Reach, h.queues.Reserved = h.hasAudio, h.reach, trunk.ReservedExtension
 	h.queues.Uses = append(h.queues.Uses, h.numbers.OfQueue, h.flows.UsedBy)
 	h.queues.Moves = append(h.queues.Moves, h.numbers.MoveQueue)
 	h.queues.OnEnter = h.calls.EnterQueue
@@ -70,9 +70,9 @@ func (h *house) joinRouting() {
 	h.flows.Reach, h.flows.HasAudio, h.flows.OwnsNumber = h.reach, h.hasAudio, h.ownsNumber
 	h.flows.Numbers, h.flows.Assign = h.numbers.OfFlows, h.numbers.Assign
 	h.flows.Uses = append(h.flows.Uses, h.queues.Overflowing)
-	h.numbers.Markets = map[string]number.Market{number.Sandbox: carrier.NewSandboxMarket(time.Now)}
-	telnyx := h.guard.Client(carrier.TelnyxLimits)
-	h.numbers.Sellers = map[string]number.Seller{"telnyx": {URL: carrier.TelnyxURL, Open: func(c number.Credentials) number.Market { return carrier.NewTelnyx(telnyx, c) }}}
+	h.numbers.Markets = map[string]number.Market{number.Sandbox: trunk.NewSandboxMarket(time.Now)}
+	telnyx := h.guard.Client(trunk.TelnyxLimits)
+	h.numbers.Sellers = map[string]number.Seller{"telnyx": {URL: trunk.TelnyxURL, Open: func(c number.Credentials) number.Market { return trunk.NewTelnyx(telnyx, c) }}}
 	h.numbers.Seal, h.numbers.Guard = h.seal, h.guard
 	h.numbers.Jobs, h.numbers.JobQueue, h.numbers.Reach = h.jobs, call.Queue, h.reach
 }
@@ -130,12 +130,12 @@ func (h *house) ownsNumber(ctx context.Context, org, text string) (bool, error) 
 }
 
 // played makes what plays a sound known to the sounds.
-func played(kind string, find func(context.Context, db.Querier, string, string) ([]string, error)) func(context.Context, db.Querier, string, string) ([]audio.Use, error) {
-	return func(ctx context.Context, q db.Querier, org, id string) ([]audio.Use, error) {
+func played(kind string, find func(context.Context, db.Querier, string, string) ([]string, error)) func(context.Context, db.Querier, string, string) ([]prompt.Use, error) {
+	return func(ctx context.Context, q db.Querier, org, id string) ([]prompt.Use, error) {
 		ids, err := find(ctx, q, org, id)
-		uses := make([]audio.Use, len(ids))
+		uses := make([]prompt.Use, len(ids))
 		for i, by := range ids {
-			uses[i] = audio.Use{Type: kind, ID: by}
+			uses[i] = prompt.Use{Type: kind, ID: by}
 		}
 		return uses, err
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/transcript"
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/media"
@@ -31,13 +31,13 @@ func (h *house) speak(ctx context.Context, org, text, voice, language string) (s
 	if no := unspoken(err); no != nil {
 		return "", no
 	}
-	if errors.Is(err, ai.ErrUnknownVoice) {
+	if errors.Is(err, engine.ErrUnknownVoice) {
 		return "", op.Invalid(op.Field("voice", "unknown_voice", err.Error()))
 	}
-	if errors.Is(err, ai.ErrNothing) {
+	if errors.Is(err, engine.ErrNothing) {
 		return "", op.Invalid(op.Field("text", "unspeakable", err.Error()))
 	}
-	if errors.Is(err, ai.ErrTooLong) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+	if errors.Is(err, engine.ErrTooLong) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return "", op.Invalid(op.Field("text", "too_long", "takes too long to be spoken"))
 	}
 	return path, err

@@ -11,8 +11,8 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/media"
-	"soniq/internal/sandbox/robot"
 	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/sandbox/softphone"
 	"soniq/internal/telephony/pbx"
 )
 
@@ -63,7 +63,7 @@ func (s *strangers) call(ctx context.Context, c sandbox.Caller) (to string, err 
 	if !ok {
 		return "", op.Fail("concurrency_limit", "at most 10 test parties are on the telephone at once")
 	}
-	phone, err := robot.Stranger(s.ctx, c.From, s.server(), h.log)
+	phone, err := softphone.Stranger(s.ctx, c.From, s.server(), h.log)
 	if err != nil {
 		release()
 		return "", err
@@ -98,7 +98,7 @@ func (s *strangers) server() string {
 }
 
 // talk calls and does what the script says.
-func (s *strangers) talk(ctx context.Context, phone *robot.Phone, to string, c sandbox.Caller) {
+func (s *strangers) talk(ctx context.Context, phone *softphone.Phone, to string, c sandbox.Caller) {
 	ringing, stop := context.WithTimeout(ctx, strangerRing)
 	line, err := phone.Call(ringing, to)
 	stop()
@@ -132,8 +132,8 @@ func (s *strangers) talk(ctx context.Context, phone *robot.Phone, to string, c s
 }
 
 // chat says what the caller of the built-in conversation says.
-func (s *strangers) chat(ctx context.Context, line *robot.Line) {
-	all, err := robot.Conversation()
+func (s *strangers) chat(ctx context.Context, line *softphone.Line) {
+	all, err := softphone.Conversation()
 	for _, x := range all {
 		if err == nil && !x.Agent && ctx.Err() == nil {
 			err = line.Say(ctx, x.PCM)
@@ -141,7 +141,7 @@ func (s *strangers) chat(ctx context.Context, line *robot.Line) {
 	}
 }
 
-func (s *strangers) step(ctx context.Context, line *robot.Line, org string, step sandbox.Step) {
+func (s *strangers) step(ctx context.Context, line *softphone.Line, org string, step sandbox.Step) {
 	switch {
 	case step.Say != "":
 		line.Play(ctx, s.clip(ctx, org, step.Say))

@@ -9,9 +9,9 @@ import (
 
 	"soniq/internal/protocol/media"
 	"soniq/internal/protocol/sip"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/pbx"
+	"soniq/internal/telephony/trunk"
 )
 
 // This file opens the doors for calls.
@@ -61,7 +61,7 @@ func (n *node) openTelephony(ctx context.Context) (err error) {
 		return err
 	}
 	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
-		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies, Token: h.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned, Urgent: carrier.MaybeEmergency,
+		Web: sip.WebConfig{Origins: list(c.WebOrigins), Proxies: proxies, Token: h.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned, Urgent: trunk.MaybeEmergency,
 		Realm: c.SIPDomain, Names: c.sipNames(), Accounts: dir, Bindings: dir, OnMessage: x.took, Topics: []sip.Topic{n.lamps.topic(), n.lights.topic()}, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {

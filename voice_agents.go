@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"soniq/internal/intelligence/ai"
-	"soniq/internal/intelligence/assistant"
+	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/transcript"
+	"soniq/internal/intelligence/voiceagent"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/egress"
 	"soniq/internal/protocol/media"
@@ -16,8 +16,8 @@ import (
 
 // buildAssistants makes the room; without ears or a voice its agents hand over at once.
 func (h *house) buildAssistants(now func() time.Time) error {
-	c := assistant.Config{DB: h.db, Log: h.log, Now: now, Voice: h.utter, Most: h.config.MaxAgents, Speaks: h.engines.speech.Ready}
-	c.Told = func(org, call string, w assistant.Words, first time.Time) {
+	c := voiceagent.Config{DB: h.db, Log: h.log, Now: now, Voice: h.utter, Most: h.config.MaxAgents, Speaks: h.engines.speech.Ready}
+	c.Told = func(org, call string, w voiceagent.Words, first time.Time) {
 		h.transcripts.Tell(org, call, transcript.Spoken(w), first)
 	}
 	if ear := h.engines.agent; ear != nil {
@@ -25,28 +25,28 @@ func (h *house) buildAssistants(now func() time.Time) error {
 	}
 	switch h.config.Assistant {
 	case "builtin", "":
-		c.Mind = func(s assistant.Setting) assistant.Mind { return assistant.NewScript(s, h.engines.lexicon.Alike) }
+		c.Mind = func(s voiceagent.Setting) voiceagent.Mind { return voiceagent.NewScript(s, h.engines.lexicon.Alike) }
 	case "off":
 	default:
-		if ai.IsRealtime(h.config.Assistant) {
+		if engine.IsRealtime(h.config.Assistant) {
 			return h.buildDuplex(c)
 		}
 		client := h.guard.Client(egress.Limits{Total: thinkLimit})
-		mind, err := ai.NewAgentMind(ai.Choice{Use: h.config.Assistant, Key: h.config.AssistKey, Model: h.config.AssistModel, Client: client})
+		mind, err := engine.NewAgentMind(engine.Choice{Use: h.config.Assistant, Key: h.config.AssistKey, Model: h.config.AssistModel, Client: client})
 		if err != nil {
 			return err
 		}
 		c.Mind = mind
 	}
-	h.assistants = assistant.New(c)
+	h.assistants = voiceagent.New(c)
 	return nil
 }
 
 // buildDuplex makes the room for agents that a server hears, thinks and speaks for.
-func (h *house) buildDuplex(c assistant.Config) (err error) {
-	c.Duplex, err = ai.NewRealtime(ai.Choice{Use: h.config.Assistant, Key: h.config.AssistKey, Model: h.config.AssistModel,
+func (h *house) buildDuplex(c voiceagent.Config) (err error) {
+	c.Duplex, err = engine.NewRealtime(engine.Choice{Use: h.config.Assistant, Key: h.config.AssistKey, Model: h.config.AssistModel,
 		Client: h.guard.Client(egress.Limits{Total: time.Hour})})
-	h.assistants = assistant.New(c)
+	h.assistants = voiceagent.New(c)
 	return err
 }
 

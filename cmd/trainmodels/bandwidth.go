@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/engine"
 )
 
 const (
@@ -45,7 +45,7 @@ func (r recipe) build() ([]byte, error) {
 	n := newNetwork(&p, r.hidden)
 	n.train(&p, r.epochs, func(epoch int, loss float64) { fmt.Fprintf(os.Stderr, "epoch %d of %d: %.4f\n", epoch, r.epochs, loss) })
 	b := n.bytes()
-	if _, err := ai.ReadBandwidth(b); err != nil {
+	if _, err := engine.ReadBandwidth(b); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -53,7 +53,7 @@ func (r recipe) build() ([]byte, error) {
 
 // speak makes the pairs of all texts.
 func (r recipe) speak() (p pairs, err error) {
-	front, err := ai.NewFrontEnd()
+	front, err := engine.NewFrontEnd()
 	if err != nil {
 		return p, fmt.Errorf("open the recogniser's front end: %w", err)
 	}

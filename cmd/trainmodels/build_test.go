@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/transcript"
 )
 
@@ -27,7 +27,7 @@ func TestANetworkIsTrainedAndBringsTelephoneSpeechNearerToWhatWasSpoken(t *testi
 		"I would like to change my address and my telephone number. We are moving to another town next month.",
 		"Your order was shipped yesterday, and it should arrive tomorrow before noon. Is there anything else I can do for you?"},
 		voices: []string{"slt"}, times: 2, hidden: 8, epochs: 20, noisy: 0.3, sped: []string{"slt"}}
-	front, err := ai.NewFrontEnd()
+	front, err := engine.NewFrontEnd()
 	if m, ok := transcript.IsMissing(err); ok {
 		t.Skip(m)
 	}
@@ -38,7 +38,7 @@ func TestANetworkIsTrainedAndBringsTelephoneSpeechNearerToWhatWasSpoken(t *testi
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := ai.ReadBandwidth(b)
+	n, err := engine.ReadBandwidth(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestANetworkIsTrainedAndBringsTelephoneSpeechNearerToWhatWasSpoken(t *testi
 	if after > 0.9*before {
 		t.Errorf("extended speech is %.3f from what was spoken, telephone speech %.3f", after, before)
 	}
-	if _, err := ai.ReadBandwidth(b[:len(b)-4]); err == nil {
+	if _, err := engine.ReadBandwidth(b[:len(b)-4]); err == nil {
 		t.Error("half a network is read")
 	}
 }
@@ -205,7 +205,7 @@ func TestALexiconIsMadeOfASmallWordNetAndLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ai.ReadLexsem(string(b))
+	l, err := engine.ReadLexsem(string(b))
 	if err != nil {
 		t.Fatal(err)
 	}

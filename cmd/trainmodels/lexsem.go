@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/engine"
 )
 
 // sources are what the lexicon of the builtin embedding is made from.
@@ -41,7 +41,7 @@ func (s sources) build() ([]byte, error) {
 	fmt.Fprintf(os.Stderr, "%d lemmas, %d synsets, %d relations; %d words, %d pairs\n", len(w.words), len(w.synsets), len(w.relations), len(l.words), len(l.pairs))
 	e := mixed(w.vectors(), l.vectors(), s.chosen(w, l))
 	b := e.reduced(s.dims).bytes(w, l)
-	if _, err := ai.ReadLexsem(string(b)); err != nil {
+	if _, err := engine.ReadLexsem(string(b)); err != nil {
 		return nil, err
 	}
 	return b, nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/engine"
 )
 
 // The rules that letters are said by are found in words and hold for others.
@@ -32,7 +32,7 @@ func TestLettersAreLearntFromADictionary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := ai.ReadSounding(string(b))
+	s, err := engine.ReadSounding(string(b))
 	if err != nil {
 		t.Fatal(err)
 	}

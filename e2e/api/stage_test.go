@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/bus"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/event"
-	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/softphone"
 	"soniq/internal/telephony/voicemail"
 )
 
@@ -238,10 +238,10 @@ func (s *stage) talk(t *testing.T, from, to rig.User) string {
 	return e.Data["call_id"].(string)
 }
 
-func (s *stage) telephone(t *testing.T, ctx context.Context, u rig.User) *robot.Phone {
+func (s *stage) telephone(t *testing.T, ctx context.Context, u rig.User) *softphone.Phone {
 	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	p, err := robot.Open(ctx, robot.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password}, quiet)
+	p, err := softphone.Open(ctx, softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password}, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

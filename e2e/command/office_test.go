@@ -8,7 +8,7 @@ import (
 
 	"soniq/e2e/rig"
 	"soniq/internal/protocol/media"
-	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/softphone"
 )
 
 // An office is an organisation with two people and a receiver of its events.
@@ -83,7 +83,7 @@ func (o *office) ended() (ids []string) {
 // speech writes a sentence as telephones speak it.
 func speech(t *testing.T) string {
 	t.Helper()
-	all, err := robot.Conversation()
+	all, err := softphone.Conversation()
 	if err != nil {
 		t.Fatal(err)
 	}

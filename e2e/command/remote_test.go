@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"soniq/e2e/rig"
-	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/softphone"
 )
 
 // refusedWith is refused for an exit code.
@@ -132,7 +132,7 @@ func TestCalls_DialWatchListEnd(t *testing.T) {
 // answering is a telephone that takes every call and stays on it.
 func answering(t *testing.T, s *rig.Server, u rig.User) {
 	t.Helper()
-	p, err := robot.Open(t.Context(), robot.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password},
+	p, err := softphone.Open(t.Context(), softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password},
 		slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)

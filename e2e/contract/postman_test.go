@@ -18,7 +18,7 @@ import (
 
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/softphone"
 )
 
 // The collection that the server gives out is run by newman as it stands, from its top to its end, in an organisation that has one
@@ -115,7 +115,7 @@ func (p *place) talk(t *testing.T, from, to rig.User) {
 func (p *place) speaking(t *testing.T) (callID string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	var phones []*robot.Phone
+	var phones []*softphone.Phone
 	for _, u := range p.crew {
 		phones = append(phones, p.telephone(t, ctx, u))
 	}
@@ -143,10 +143,10 @@ func (p *place) speaking(t *testing.T) (callID string) {
 	return live.Data[0].ID
 }
 
-func (p *place) telephone(t *testing.T, ctx context.Context, u rig.User) *robot.Phone {
+func (p *place) telephone(t *testing.T, ctx context.Context, u rig.User) *softphone.Phone {
 	t.Helper()
-	account := robot.Account{Registrar: p.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password}
-	phone, err := robot.Open(ctx, account, slog.New(slog.DiscardHandler))
+	account := softphone.Account{Registrar: p.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password}
+	phone, err := softphone.Open(ctx, account, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/internal/protocol/media"
-	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/softphone"
 )
 
 // A day at a company, from outside and from inside: a menu of keys and words, queues with music, agents who do not answer and agents who do,
@@ -170,9 +170,9 @@ func (d *company) callback() {
 }
 
 // caller calls in and is silent.
-func (d *company) caller(from string) *robot.Line {
+func (d *company) caller(from string) *softphone.Line {
 	d.T.Helper()
-	phone, err := robot.StrangerAt(d.T.Context(), netip.MustParseAddr(d.way.IP), from, d.Server.SIP, slog.New(slog.DiscardHandler))
+	phone, err := softphone.StrangerAt(d.T.Context(), netip.MustParseAddr(d.way.IP), from, d.Server.SIP, slog.New(slog.DiscardHandler))
 	if err != nil {
 		d.T.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
-	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/softphone"
 )
 
 // A judge holds events against the schemas that the server publishes, with a validator that is not ours.
@@ -72,9 +72,9 @@ func (j judge) valid(t *testing.T, body string) {
 }
 
 // phone is a telephone that answers.
-func phone(t *testing.T, s *rig.Server, u rig.User) *robot.Phone {
+func phone(t *testing.T, s *rig.Server, u rig.User) *softphone.Phone {
 	t.Helper()
-	p, err := robot.Open(t.Context(), robot.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password},
+	p, err := softphone.Open(t.Context(), softphone.Account{Registrar: s.SIP, Username: u.SIP.Username, Domain: u.SIP.Domain, Password: u.SIP.Password},
 		slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func phone(t *testing.T, s *rig.Server, u rig.User) *robot.Phone {
 }
 
 // talk is a recorded call of three seconds, in which somebody says something.
-func talk(t *testing.T, from *robot.Phone, to string) {
+func talk(t *testing.T, from *softphone.Phone, to string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit.Hang(0))
 	defer cancel()
@@ -92,7 +92,7 @@ func talk(t *testing.T, from *robot.Phone, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines, err := robot.Conversation()
+	lines, err := softphone.Conversation()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func attempted(t *testing.T, c *rig.Client, call, webhook, event string) {
 }
 
 // inVain calls somebody who has no phone: the end of a call that was never answered.
-func inVain(t *testing.T, c *rig.Client, one *robot.Phone, eve rig.User, all *rig.Receiver) {
+func inVain(t *testing.T, c *rig.Client, one *softphone.Phone, eve rig.User, all *rig.Receiver) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit.Hang(0))
 	defer cancel()

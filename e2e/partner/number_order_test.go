@@ -8,7 +8,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/internal/telephony/carrier/telnyxtest"
+	"soniq/internal/telephony/trunk/telnyxtest"
 )
 
 // TestNumberOrder_SurvivesKill kills the server while a provider that has taken an order has not answered yet.

@@ -11,7 +11,7 @@ import (
 	"soniq/e2e/limit"
 	"soniq/e2e/rig"
 	"soniq/internal/protocol/media"
-	"soniq/internal/sandbox/robot"
+	"soniq/internal/sandbox/softphone"
 )
 
 // testCall is a call of the sandbox to a test number.
@@ -102,7 +102,7 @@ func callTestNumber(s *fixture.Org, c testCall) {
 // addAnsweringPhone gives a user a telephone that answers.
 func addAnsweringPhone(s *fixture.Org, user rig.User) {
 	s.T.Helper()
-	phone, err := robot.Open(context.Background(), robot.Account{Registrar: s.Server.SIP, Username: user.SIP.Username, Domain: user.SIP.Domain,
+	phone, err := softphone.Open(context.Background(), softphone.Account{Registrar: s.Server.SIP, Username: user.SIP.Username, Domain: user.SIP.Domain,
 		Password: user.SIP.Password}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		s.T.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-	"soniq/internal/intelligence/ai/sherpatest"
+	"soniq/internal/intelligence/engine/sherpatest"
 )
 
 // toneTurns is what the caller's telephone plays: two turns of tones, of which each is heard as a word.

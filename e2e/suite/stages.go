@@ -101,7 +101,7 @@ func (s *suite) unit(all []testPackage) {
 }
 
 // longest are packages whose tests wait for much: they start first, so that nothing waits for them at the end.
-var longest = []string{"soniq/internal/intelligence/ai", "soniq/internal/protocol/sip", "soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number", "soniq/internal/messaging/esme"}
+var longest = []string{"soniq/internal/intelligence/engine", "soniq/internal/protocol/sip", "soniq/internal/intelligence/memory", "soniq/internal/telephony/call", "soniq/internal/telephony/number", "soniq/internal/messaging/smppserver"}
 
 func longestFirst(all []testPackage) (sorted []testPackage) {
 	for _, p := range all {

@@ -175,7 +175,7 @@ func smallTalk(t *testing.T) (all [][]string) {
 // otherCalls are calls that no query means.
 func otherCalls(t *testing.T) (all [][]string) {
 	t.Helper()
-	b, err := os.ReadFile("../ai/testdata/notes-later.json")
+	b, err := os.ReadFile("../engine/testdata/notes-later.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
@@ -58,7 +58,7 @@ func room(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Service {
 			t.Fatal(err)
 		}
 	}
-	l := ai.NewLexsem()
+	l := engine.NewLexsem()
 	c := memory.Config{DB: d, Lexicon: l, Embedder: l, Now: time.Now,
 		RecordingURL: func(_, id string) string { return "https://calls.example/" + id }}
 	if change != nil {
@@ -105,7 +105,7 @@ func search(t testing.TB, s *memory.Service, org string, q memory.Query) *memory
 func TestScoresTellAnswersFromNone(t *testing.T) {
 	t.Parallel()
 	docs, queries := evaluation(t)
-	for name, embedder := range map[string]memory.Embedder{"builtin": ai.NewLexsem(), "another model": &otherModel{Lexsem: ai.NewLexsem(), name: "other"}} {
+	for name, embedder := range map[string]memory.Embedder{"builtin": engine.NewLexsem(), "another model": &otherModel{Lexsem: engine.NewLexsem(), name: "other"}} {
 		d := dbtest.SQLite(t)
 		s := room(t, d, func(c *memory.Config) { c.Embedder = embedder })
 		for i, doc := range docs {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"testing"
 
-	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/transcript"
 )
 
 // noteOf writes the summary of a document as the builtin writer does.
-func noteOf(t testing.TB, rules *ai.Rules, d document) string {
+func noteOf(t testing.TB, rules *engine.Rules, d document) string {
 	t.Helper()
 	var c transcript.Conversation
 	for i, turn := range d.Turns {

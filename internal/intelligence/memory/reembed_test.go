@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"soniq/internal/intelligence/ai"
+	"soniq/internal/intelligence/engine"
 	"soniq/internal/intelligence/memory"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/db/dbtest"
@@ -15,7 +15,7 @@ import (
 
 // otherModel stands for the embedding of a server: the builtin one under another name, which can fail.
 type otherModel struct {
-	*ai.Lexsem
+	*engine.Lexsem
 	name  string
 	fails atomic.Bool
 }
@@ -33,10 +33,10 @@ func TestPassagesOfAnotherModelAreEmbeddedAgain(t *testing.T) {
 	docs, _ := evaluation(t)
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()
-		old, now := &otherModel{Lexsem: ai.NewLexsem(), name: "old"}, &otherModel{Lexsem: ai.NewLexsem(), name: "new"}
+		old, now := &otherModel{Lexsem: engine.NewLexsem(), name: "old"}, &otherModel{Lexsem: engine.NewLexsem(), name: "new"}
 		told := map[string]string{}
 		before := room(t, d, func(c *memory.Config) { c.Embedder = old })
-		after := memory.New(memory.Config{DB: d, Lexicon: ai.NewLexsem(), Embedder: now, Now: time.Now,
+		after := memory.New(memory.Config{DB: d, Lexicon: engine.NewLexsem(), Embedder: now, Now: time.Now,
 			Embedded: func(_ context.Context, _ db.Querier, org, callID string, m memory.Model) error {
 				told[org+" "+callID] = m.Name
 				return nil
@@ -82,7 +82,7 @@ func TestPassagesOfAnotherModelAreEmbeddedAgain(t *testing.T) {
 func TestWhatCouldNotBeEmbeddedIsEmbeddedLater(t *testing.T) {
 	docs, _ := evaluation(t)
 	d := dbtest.SQLite(t)
-	e := &otherModel{Lexsem: ai.NewLexsem(), name: "remote"}
+	e := &otherModel{Lexsem: engine.NewLexsem(), name: "remote"}
 	s := room(t, d, func(c *memory.Config) { c.Embedder = e })
 	e.fails.Store(true)
 	l, err := s.Prepare(context.Background(), callOf(docs[0], "+14155550100", time.Now()))

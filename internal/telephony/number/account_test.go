@@ -18,9 +18,9 @@ import (
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/platform/seal"
-	"soniq/internal/telephony/carrier"
-	"soniq/internal/telephony/carrier/telnyxtest"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/trunk"
+	"soniq/internal/telephony/trunk/telnyxtest"
 )
 
 // shop connects the house's organisation with a stand-in of Telnyx, and returns the account.
@@ -28,8 +28,8 @@ func (h *house) shop(t *testing.T) (*telnyxtest.Server, string) {
 	t.Helper()
 	s := telnyxtest.New(t)
 	h.Guard = egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
-	client := h.Guard.Client(carrier.TelnyxLimits)
-	h.Sellers = map[string]number.Seller{"telnyx": {URL: s.API(), Open: func(c number.Credentials) number.Market { return carrier.NewTelnyx(client, c) }}}
+	client := h.Guard.Client(trunk.TelnyxLimits)
+	h.Sellers = map[string]number.Seller{"telnyx": {URL: s.API(), Open: func(c number.Credentials) number.Market { return trunk.NewTelnyx(client, c) }}}
 	h.Jobs, h.JobQueue = &job.Queue{Bus: bus.New(), Now: time.Now}, "calls"
 	var err error
 	if h.Seal, err = seal.New(); err != nil {

@@ -15,8 +15,8 @@ import (
 	"soniq/internal/platform/db/dbtest"
 	"soniq/internal/platform/job"
 	"soniq/internal/platform/op/optest"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/trunk"
 )
 
 // clock is moved by hand.
@@ -47,7 +47,7 @@ func (h *house) sandbox(t *testing.T) (c *clock, follow func(id string) error) {
 	}
 	h.org = twin
 	c = &clock{at: time.Now()}
-	h.Markets = map[string]number.Market{number.Sandbox: carrier.NewSandboxMarket(c.now)}
+	h.Markets = map[string]number.Market{number.Sandbox: trunk.NewSandboxMarket(c.now)}
 	h.Jobs, h.JobQueue = &job.Queue{Bus: bus.New(), Now: c.now}, "calls"
 	return c, func(id string) error {
 		args, _ := json.Marshal(map[string]string{"id": id})

@@ -16,8 +16,8 @@ import (
 	"soniq/internal/platform/event"
 	"soniq/internal/platform/op/optest"
 	"soniq/internal/platform/seal"
-	"soniq/internal/telephony/carrier"
 	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/trunk"
 )
 
 // house is what a test of numbers needs.
@@ -26,7 +26,7 @@ type house struct {
 	d      *db.DB
 	orgs   *org.Service
 	users  *user.Service
-	trunks *carrier.Service
+	trunks *trunk.Service
 	org    string
 	trunk  string
 	ada    string
@@ -48,7 +48,7 @@ func build(t *testing.T, d *db.DB) *house {
 	h.org = o.ID
 	outbox := &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}
 	h.users = user.New(d, h.orgs, outbox, b, time.Now)
-	h.trunks = carrier.New(d, h.orgs, s, b, time.Now, "sip.example.com")
+	h.trunks = trunk.New(d, h.orgs, s, b, time.Now, "sip.example.com")
 	h.Service = number.New(d, h.orgs, outbox, b, time.Now)
 	h.SameSource = h.trunks.SameSource
 	h.OnRelease = append(h.OnRelease, h.users.ForgetNumber)

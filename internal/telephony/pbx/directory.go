@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"soniq/internal/protocol/sip"
-	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/trunk"
 )
 
 // A Directory says who is calling and where calls go. Its answers come from memory wherever they can: it stands on
@@ -127,10 +127,10 @@ type TrunkOut struct {
 
 // A Refusal is a call that must not be placed.
 type Refusal struct {
-	Status int              // for the phone
-	Phrase string           // in plain words
-	Reason string           // end_reason
-	Gate   *carrier.Refusal // where the outbound gate refused: for programs, by its Problem
+	Status int            // for the phone
+	Phrase string         // in plain words
+	Reason string         // end_reason
+	Gate   *trunk.Refusal // where the outbound gate refused: for programs, by its Problem
 }
 
 // A Policy is how calls are treated.

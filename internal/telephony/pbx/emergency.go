@@ -2,7 +2,7 @@ package pbx
 
 import (
 	"soniq/internal/protocol/sip"
-	"soniq/internal/telephony/carrier"
+	"soniq/internal/telephony/trunk"
 )
 
 // This file is what emergency calls are spared: nothing is played into them, nothing of ours ends them, and they are taken where others are
@@ -28,15 +28,15 @@ func (r reach) forHelp() bool { return r.exit != nil && r.exit.Emergency }
 
 // wasForHelp reports whether a leg from before a restart was called for help.
 func (c *liveCall) wasForHelp(l *leg) bool {
-	return l.trunkID != "" && l.caller.UserID == "" && l.role != "caller" && carrier.ReservedExtension(c.policy.Country, l.number)
+	return l.trunkID != "" && l.caller.UserID == "" && l.role != "caller" && trunk.ReservedExtension(c.policy.Country, l.number)
 }
 
 // maybeForHelp reports whether a call of a telephone may be one for help. Whether it is, its organisation's country tells.
 func maybeForHelp(in *sip.Inbound) bool {
-	return in.TrunkID == "" && carrier.MaybeEmergency(dialled(in.RequestURI))
+	return in.TrunkID == "" && trunk.MaybeEmergency(dialled(in.RequestURI))
 }
 
 // calledForHelp reports whether a call was refused that was one for help.
 func calledForHelp(r *Refusal) bool {
-	return r != nil && r.Gate != nil && r.Gate.Reason == carrier.EmergencyNotReached
+	return r != nil && r.Gate != nil && r.Gate.Reason == trunk.EmergencyNotReached
 }

@@ -1,0 +1,190 @@
+// Package eventstream tells clients what happens while it happens, by server-sent events that can be resumed.
+package eventstream
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+)
+
+// Config is what a Service is made of.
+type Config struct {
+	Outbox *event.Outbox
+	// Valid says whether a principal who was let in may stay, and Changed is the bus subject on which changed credentials are
+	// published.
+	Valid   func(ctx context.Context, p access.Principal) error
+	Changed string
+
+	Heartbeat time.Duration // between comments on a quiet stream; 0: 15 s
+	Patience  time.Duration // how long a client may take to read what was sent; 0: 10 s
+}
+
+// Service holds the open streams.
+type Service struct {
+	Config
+
+	mu     sync.Mutex // guards the two below
+	open   map[string]int
+	closed bool
+	over   chan struct{}
+	all    sync.WaitGroup
+}
+
+// The limits of streams.
+const (
+	perOrganisation = 20
+	heartbeat       = 15 * time.Second
+	patience        = 10 * time.Second
+	poll            = 2 * time.Second // the safety net below the wake-ups
+	backlog         = 1024            // announcements that may wait; what is lost is read from the outbox
+)
+
+// New makes the room.
+func New(c Config) *Service {
+	if c.Heartbeat == 0 {
+		c.Heartbeat = heartbeat
+	}
+	if c.Patience == 0 {
+		c.Patience = patience
+	}
+	return &Service{Config: c, open: map[string]int{}, over: make(chan struct{})}
+}
+
+// Operations lists what the outside world can do with the stream.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.NewStream("events.stream", "GET /events/stream", anyOf, "Follow what happens, as server-sent events; each kind needs its scope", s.Open).Fails("concurrency_limit", "draining").
+			Answers(200, "text/event-stream", nil),
+		op.New("events.list", "GET /events", access.UsersAdmin, "List events in their order", s.List),
+	}
+}
+
+// Close ends every stream and waits for them.
+func (s *Service) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.over)
+	}
+	s.mu.Unlock()
+	s.all.Wait()
+}
+
+// In asks for a stream.
+type In struct {
+	Events []string `query:"events" doc:"Only these kinds, such as call.ringing,call.ended" maxItems:"50"`
+	Format string   `query:"format" enum:"data,webhook" default:"data" doc:"data: every kind, each event's data. webhook: the kinds of webhooks alone, each with its id and the exact body that webhooks are sent"`
+	Timing string   `query:"call_ended_timing" enum:"enriched,immediate" default:"enriched" doc:"With format webhook: when call.ended is told"`
+	After  string   `query:"after_sequence" maxLength:"20" doc:"Begin behind this sequence; with what happens from now on unless given"`
+	LastID string   `header:"Last-Event-ID" maxLength:"20" doc:"Set by browsers when they connect again; goes before after_sequence"`
+}
+
+// position is the sequence to begin behind; ok is false where none was given.
+func (in *In) position() (after int64, ok bool, err error) {
+	for _, p := range []struct{ field, text string }{{"Last-Event-ID", in.LastID}, {"after_sequence", in.After}} {
+		if p.text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(p.text, 10, 64)
+		if err != nil || n < 0 {
+			return 0, false, badQuery(op.Field(p.field, "invalid_value", "must be the sequence of an event"))
+		}
+		return n, true, nil
+	}
+	return 0, false, nil
+}
+
+func badQuery(all ...op.Violation) error {
+	return &op.Error{Code: "invalid_query", Detail: all[0].Field + ": " + all[0].Message, Fields: all}
+}
+
+// check refuses kinds that there are not.
+func (in *In) check() error {
+	var wrong []op.Violation
+	for _, name := range in.Events {
+		if !slices.Contains(kinds(), event.Kind(name)) {
+			wrong = append(wrong, op.Field("events", "unknown_event", "there is no event "+strconv.Quote(name)))
+		}
+	}
+	if len(wrong) > 0 {
+		return badQuery(wrong...)
+	}
+	return nil
+}
+
+// Open begins a stream. It ends when the client leaves or is too slow, when its credential loses its worth, or when the server
+// stops; a client that comes back with the id of the last event it saw misses nothing of what is kept, which is 30 days.
+func (s *Service) Open(ctx context.Context, in *In) (*huma.StreamResponse, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	after, given, err := in.position()
+	if err != nil {
+		return nil, err
+	}
+	who, _ := access.From(ctx)
+	f := &follower{Service: s, who: who, kinds: shown(who.Scopes, in.Events), last: after, write: writeData}
+	if in.Format == "webhook" {
+		f.hooks, f.write = true, writeHook(in.Timing)
+	}
+	f.news = s.Outbox.Bus.Subscribe(event.Stream, backlog)
+	newest, err := s.Outbox.Last(ctx, who.OrgID) // after the subscription, so that nothing falls between
+	if err == nil {
+		err = s.enter(who.OrgID)
+	}
+	if err != nil {
+		f.news.Close()
+		return nil, err
+	}
+	if !given || f.last > newest {
+		f.last = newest
+	}
+	leave := s.Outbox.Follow(who.OrgID, f.told())
+	return &huma.StreamResponse{Body: func(h huma.Context) {
+		defer s.leave(who.OrgID)
+		defer f.news.Close()
+		defer leave()
+		_, w := humago.Unwrap(h)
+		f.serve(h.Context(), w)
+	}}, nil
+}
+
+func (s *Service) enter(org string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return op.Unavailable("draining", "the server is shutting down", "2")
+	}
+	if s.open[org] >= perOrganisation {
+		return op.Unavailable("concurrency_limit", "at most 20 streams at once", "15")
+	}
+	s.open[org]++
+	s.all.Add(1)
+	return nil
+}
+
+func (s *Service) leave(org string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[org]--; s.open[org] == 0 {
+		delete(s.open, org)
+	}
+	s.all.Done()
+}
+
+// headers are those of a stream. Proxies are told not to keep it back.
+func headers(h http.Header) {
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+}

@@ -1,0 +1,447 @@
+package eventstream_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/internal/api/eventstream"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/op/optest"
+)
+
+var ctx = context.Background()
+
+// station is an outbox that is read, with a stream of it over HTTP.
+type station struct {
+	t      *testing.T
+	outbox *event.Outbox
+	org    string
+	url    string
+	stream *eventstream.Service
+	ended  chan struct{} // a request was served to its end
+
+	mu   sync.Mutex // guards who and bad
+	who  access.Principal
+	bad  error
+	seen []event.Event
+}
+
+func open(t *testing.T, d *db.DB) *station {
+	t.Helper()
+	s := &station{t: t, outbox: &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}, org: db.NewID("org"), ended: make(chan struct{}, 1)}
+	s.must(d.Tx(ctx, func(tx db.Querier) error {
+		const q = `INSERT INTO orgs (id, path, environment, name, plan, status, country, timezone, language, settings, created_at, updated_at)
+			VALUES ($1, $2, 'live', 'Test', 'standard', 'active', 'GB', 'UTC', 'en', '{}', 0, 0)`
+		_, err := tx.Exec(ctx, q, s.org, "/"+s.org+"/")
+		return err
+	}))
+	s.who = optest.Admin(s.org)
+	reader := &event.Reader{Outbox: s.outbox, Log: slog.New(slog.DiscardHandler), Fan: func(_ context.Context, _ db.Querier, batch []event.Event) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seen = append(s.seen, batch...)
+		return nil
+	}}
+	running, stop := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() { reader.Run(running) })
+	s.stream = eventstream.New(eventstream.Config{Outbox: s.outbox, Changed: "changed.keys", Heartbeat: 50 * time.Millisecond, Patience: time.Second,
+		Valid: func(context.Context, access.Principal) error { s.mu.Lock(); defer s.mu.Unlock(); return s.bad }})
+	server := s.serve(d)
+	t.Cleanup(func() { s.stream.Close(); server.Close(); stop(); done.Wait() })
+	return s
+}
+
+// serve serves the stream behind a limit on slow requests, as the REST door does.
+func (s *station) serve(d *db.DB) *httptest.Server {
+	mux := http.NewServeMux()
+	op.NewAPI(mux, &op.Corridor{DB: d, Log: slog.New(slog.DiscardHandler), Now: time.Now}, s.stream.Operations())
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		who := s.who
+		s.mu.Unlock()
+		mux.ServeHTTP(w, r.WithContext(access.With(r.Context(), who)))
+		select {
+		case s.ended <- struct{}{}:
+		default:
+		}
+	}))
+	server.Config.ReadTimeout = 300 * time.Millisecond
+	server.Start()
+	s.url = server.URL + op.Prefix + "/events/stream"
+	return server
+}
+
+func (s *station) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *station) publish(p event.Payload) {
+	s.t.Helper()
+	s.must(s.outbox.DB.Tx(ctx, func(tx db.Querier) error { return s.outbox.Publish(ctx, tx, s.org, p) }))
+}
+
+// radio is a client of the stream.
+type radio struct {
+	t     *testing.T
+	body  io.ReadCloser
+	lines *bufio.Reader
+}
+
+func (s *station) listen(query string, header ...string) *radio {
+	s.t.Helper()
+	r, err := http.NewRequest("GET", s.url+query, nil)
+	s.must(err)
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	a, err := http.DefaultClient.Do(r)
+	s.must(err)
+	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/event-stream" {
+		b, _ := io.ReadAll(a.Body)
+		s.t.Fatalf("stream: %d %s", a.StatusCode, b)
+	}
+	s.t.Cleanup(func() { a.Body.Close() })
+	return &radio{s.t, a.Body, bufio.NewReader(a.Body)}
+}
+
+// next is the next event: "id kind data".
+func (r *radio) next() string {
+	r.t.Helper()
+	e, err := r.read()
+	if err != nil {
+		r.t.Fatalf("the stream ended: %v", err)
+	}
+	return e
+}
+
+func (r *radio) read() (string, error) {
+	var id, kind, data string
+	for {
+		line, err := r.lines.ReadString('\n')
+		if err != nil {
+			return "", err
+		}
+		name, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ": ")
+		switch {
+		case name == "id":
+			id = value
+		case name == "event":
+			kind = value
+		case name == "data":
+			data = value
+		case line == "\n" && kind != "":
+			return strings.TrimSpace(id + " " + kind + " " + data), nil
+		case line == "\n":
+			id = ""
+		}
+	}
+}
+
+func missed(n int) event.CallMissed { return event.CallMissed{CallID: "call_1", WaitSeconds: n} }
+
+func waits(n int) string { return fmt.Sprintf(`"wait_seconds":%d,`, n) }
+
+func TestAStreamThatIsResumedHasNoGapAndNothingTwice(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := open(t, d)
+		const n = 300
+		var done sync.WaitGroup
+		done.Go(func() {
+			for i := range n {
+				s.publish(missed(i))
+			}
+		})
+		last, header := 0, []string(nil)
+		for last < n {
+			r := s.listen("?after_sequence=0", header...)
+			for range 7 + last%90 { // a client that loses its connection again and again
+				if last == n {
+					break
+				}
+				e := r.next()
+				want := fmt.Sprintf("%d call.missed ", last+1)
+				if !strings.HasPrefix(e, want) || !strings.Contains(e, waits(last)) {
+					t.Fatalf("got %s, want %s", e, want)
+				}
+				last++
+			}
+			r.body.Close()
+			header = []string{fmt.Sprintf("Last-Event-ID: %d", last)}
+		}
+		done.Wait()
+	})
+}
+
+func TestAStreamBeginsWithNowAndTellsTheEphemeral(t *testing.T) {
+	t.Parallel()
+	s := open(t, dbtest.SQLite(t))
+	s.publish(missed(1))
+	first := s.listen("?after_sequence=0")
+	first.next() // numbered: what comes now is later
+	r := s.listen("")
+	s.must(s.outbox.Tell(s.org, event.CallQuality{CallID: "call_1", MOS: 4.2}))
+	if e := r.next(); !strings.HasPrefix(e, "call.quality {") || !strings.Contains(e, `"mos":4.2`) {
+		t.Errorf("got %s", e)
+	}
+	s.must(s.outbox.Tell("org_other", event.CallQuality{}))
+	s.publish(event.CallHeld{CallID: "call_1", By: "api"})
+	if e := r.next(); !strings.HasPrefix(e, "2 call.held {") {
+		t.Errorf("got %s", e)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.seen) != 1 {
+		t.Errorf("webhooks were given %d events, want the first alone", len(s.seen))
+	}
+}
+
+func TestAStreamShowsWhatItsScopesAndFilterShow(t *testing.T) {
+	t.Parallel()
+	s := open(t, dbtest.SQLite(t))
+	s.mu.Lock()
+	s.who.Scopes = []access.Scope{access.QueuesRead}
+	s.mu.Unlock()
+	queues := s.listen("?after_sequence=0")
+	s.mu.Lock()
+	s.who.Scopes = access.All()
+	s.mu.Unlock()
+	some := s.listen("?after_sequence=0&events=device.registration,call.missed")
+	for _, p := range []event.Payload{missed(1), event.UserCreated{}, event.DeviceRegistration{DeviceID: "dev_1"}, event.QueueUpdated{QueueID: "que_1"},
+		event.AgentPresence{AgentID: "usr_1"}, event.ScreenPop{}} {
+		s.publish(p)
+	}
+	for _, want := range []string{"4 queue.updated", "5 agent.presence"} {
+		if e := queues.next(); !strings.HasPrefix(e, want+" ") {
+			t.Errorf("got %s, want %s", e, want)
+		}
+	}
+	for _, want := range []string{"1 call.missed", "3 device.registration"} {
+		if e := some.next(); !strings.HasPrefix(e, want+" ") {
+			t.Errorf("got %s, want %s", e, want)
+		}
+	}
+}
+
+func TestTheEndOfACallIsStreamedOnceAndAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, dbtest.SQLite(t))
+	r := s.listen("?after_sequence=0")
+	s.must(s.outbox.DB.Tx(ctx, func(tx db.Querier) error {
+		return errors.Join(s.outbox.PublishTo(ctx, tx, s.org, event.Immediate, event.CallEnded{CallID: "call_1"}),
+			s.outbox.PublishTo(ctx, tx, s.org, event.Enriched, event.CallEnded{CallID: "call_1", Enriched: true}))
+	}))
+	s.publish(missed(1))
+	if e := r.next(); !strings.HasPrefix(e, "1 call.ended ") || !strings.Contains(e, `"enriched":false`) {
+		t.Errorf("got %s", e)
+	}
+	if e := r.next(); !strings.HasPrefix(e, "3 call.missed ") {
+		t.Errorf("got %s", e)
+	}
+}
+
+// A stream in the format of webhooks tells what a webhook is told: its kinds, once each, with id and exact body.
+func TestAStreamTellsWhatWebhooksAreTold(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := open(t, d)
+		late, early := s.listen("?format=webhook&after_sequence=0"), s.listen("?format=webhook&call_ended_timing=immediate&after_sequence=0")
+		s.must(s.outbox.Tell(s.org, event.CallQuality{CallID: "call_1"}))
+		s.publish(event.DeviceRegistration{DeviceID: "dev_1"})
+		ended := event.CallEnded{CallID: "call_1", EndReason: "a <b> \u2028 \n"}
+		s.must(s.outbox.DB.Tx(ctx, func(tx db.Querier) error {
+			return errors.Join(s.outbox.PublishTo(ctx, tx, s.org, event.Immediate, ended), s.outbox.PublishTo(ctx, tx, s.org, event.Enriched, ended))
+		}))
+		s.publish(missed(1))
+		for _, x := range []struct {
+			of    *radio
+			first string
+		}{{early, "2"}, {late, "3"}} {
+			e := x.of.next()
+			id, rest, _ := strings.Cut(e, " call.ended ")
+			var h eventstream.Hook
+			s.must(json.Unmarshal([]byte(rest), &h))
+			body, _ := event.Encode(ended)
+			s.mu.Lock()
+			want := s.seen[slices.IndexFunc(s.seen, func(e event.Event) bool { return fmt.Sprint(e.Sequence) == x.first })]
+			s.mu.Unlock()
+			if id != x.first || h.Body != string(body) || h.ID != want.ID || h.Sequence != want.Sequence || h.OccurredAt.Sub(want.OccurredAt.Time).Abs() > time.Millisecond {
+				t.Errorf("got %s", e)
+			}
+			if e := x.of.next(); !strings.HasPrefix(e, "4 call.missed ") {
+				t.Errorf("got %s", e)
+			}
+		}
+	})
+}
+
+func TestAStreamOutlivesTheLimitOnSlowRequests(t *testing.T) {
+	t.Parallel()
+	s := open(t, dbtest.SQLite(t))
+	r := s.listen("")
+	for beats := 0; beats < 12; { // twice the limit
+		line, err := r.lines.ReadString('\n')
+		s.must(err)
+		if line == ": \n" {
+			beats++
+		}
+	}
+	s.publish(missed(1))
+	r.next()
+}
+
+func TestAStreamEndsWithItsCredentialAndWithTheServer(t *testing.T) {
+	t.Parallel()
+	s := open(t, dbtest.SQLite(t))
+	if f := s.outbox.Followers("call.quality"); f != nil {
+		t.Errorf("followed by %v before anybody came", f)
+	}
+	s.listen("?events=call.ended").body.Close()
+	s.listen("?format=webhook").body.Close()
+	r := s.listen("")
+	if f := s.outbox.Followers("call.quality"); !f[s.org] {
+		t.Error("who follows is not known")
+	}
+	s.mu.Lock()
+	s.bad = errors.New("revoked")
+	s.mu.Unlock()
+	s.outbox.Bus.Publish("changed.keys", "digest")
+	if e, err := r.read(); err == nil {
+		t.Errorf("a stream without credential goes on with %s", e)
+	}
+	s.mu.Lock()
+	s.bad = nil
+	s.mu.Unlock()
+	r = s.listen("?events=call.ended,call.quality")
+	s.stream.Close()
+	if e, err := r.read(); err == nil {
+		t.Errorf("a stream of a closed server goes on with %s", e)
+	}
+	if f := s.outbox.Followers("call.quality"); f != nil {
+		t.Errorf("followed by %v after all have gone", f)
+	}
+	s.refused("", 503, "draining")
+}
+
+func TestEventsAreListedAsWebhooksAreToldThem(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s := open(t, d)
+		r := s.listen("?after_sequence=0")
+		s.publish(missed(1))
+		s.publish(event.CallHeld{CallID: "call_1"})
+		s.must(d.Tx(ctx, func(tx db.Querier) error {
+			return errors.Join(s.outbox.PublishTo(ctx, tx, s.org, event.Immediate, event.CallEnded{CallID: "call_2"}),
+				s.outbox.PublishTo(ctx, tx, s.org, event.Enriched, event.CallEnded{CallID: "call_2", Enriched: true}))
+		}))
+		s.publish(missed(2))
+		for range 4 { // numbered
+			r.next()
+		}
+		api := optest.New(t, d, s.stream.Operations()...)
+		list := func(query string) string {
+			t.Helper()
+			var all []string
+			for _, x := range api.Do(optest.Admin(s.org), "GET", "/events"+query, nil).Want(200).Body["data"].([]any) {
+				e := x.(map[string]any)
+				all = append(all, fmt.Sprintf("%v %v", e["sequence"], e["kind"]))
+			}
+			return strings.Join(all, ", ")
+		}
+		for query, want := range map[string]string{"": "1 call.missed, 4 call.ended, 5 call.missed", "?after_sequence=4": "5 call.missed",
+			"?call_id=call_2": "4 call.ended", "?kind=call.missed": "1 call.missed, 5 call.missed", "?until=2020-01-01": ""} {
+			if got := list(query); got != want {
+				t.Errorf("%s: got %s, want %s", query, got, want)
+			}
+		}
+		page := api.Do(optest.Admin(s.org), "GET", "/events?limit=2&include_total=true", nil).Want(200)
+		if got := list("?limit=2&cursor=" + page.Text("next_cursor")); got != "5 call.missed" || page.At("total") != 3.0 || page.At("data.0.data.wait_seconds") != 1.0 {
+			t.Errorf("second page %s after %s", got, page.Bytes)
+		}
+		api.Do(optest.Admin(s.org), "GET", "/events?kind=nonsense", nil).Want(400)
+	})
+}
+
+func (s *station) refused(query string, status int, code string) {
+	s.t.Helper()
+	a, err := http.Get(s.url + query)
+	s.must(err)
+	defer a.Body.Close()
+	b, _ := io.ReadAll(a.Body)
+	if a.StatusCode != status || !strings.Contains(string(b), `"`+code+`"`) {
+		s.t.Errorf("%s: %d %s, want %d %s", query, a.StatusCode, b, status, code)
+	}
+}
+
+func TestAnOrganisationHasTwentyStreams(t *testing.T) {
+	t.Parallel()
+	s := open(t, dbtest.SQLite(t))
+	s.refused("?events=call.nonsense", 400, "invalid_query")
+	s.refused("?after_sequence=x", 400, "invalid_query")
+	var all []*radio
+	for range 20 {
+		all = append(all, s.listen(""))
+	}
+	s.refused("", 429, "concurrency_limit")
+	all[0].body.Close()
+	for { // the server notices when it writes next
+		a, err := http.Get(s.url)
+		s.must(err)
+		a.Body.Close()
+		if a.StatusCode == 200 {
+			return
+		}
+	}
+}
+
+func TestAClientThatDoesNotReadIsCut(t *testing.T) {
+	t.Parallel()
+	s := open(t, dbtest.SQLite(t))
+	r := s.listen("?after_sequence=0")
+	text := strings.Repeat("x", 100_000)
+	for range 200 { // more than the sockets hold
+		s.publish(event.CallTranscription{CallID: "call_1", Text: &text})
+	}
+	seen := 0
+	first := r.next() // reads on only once the server has given up
+	select {
+	case <-s.ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the server writes on to a client that does not read")
+	}
+	for {
+		if _, err := r.read(); err != nil {
+			break
+		}
+		if seen++; seen > 198 {
+			t.Fatal("a client that did not read got everything")
+		}
+	}
+	id, _, _ := strings.Cut(first, " ")
+	again := s.listen("", "Last-Event-ID: "+id)
+	if e := again.next(); !strings.HasPrefix(e, "2 ") {
+		t.Errorf("resumed with %.20s", e)
+	}
+}

@@ -1,0 +1,175 @@
+package eventstream
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+)
+
+// A follower is one open stream.
+type follower struct {
+	*Service
+	who   access.Principal
+	kinds map[event.Kind]bool
+	news  *bus.Subscription
+	hooks bool  // it is told what webhooks are
+	last  int64 // sequence of the last event that was looked at
+	write func(to *bytes.Buffer, e event.Event)
+
+	out     *http.ResponseController
+	w       http.ResponseWriter
+	pending bytes.Buffer
+}
+
+// told are the kinds it shows; webhooks are not told what goes to streams only.
+func (f *follower) told() map[event.Kind]bool {
+	if f.hooks {
+		return nil
+	}
+	return f.kinds
+}
+
+// serve sends events until the stream ends.
+func (f *follower) serve(ctx context.Context, w http.ResponseWriter) {
+	f.w, f.out = w, http.NewResponseController(w)
+	headers(w.Header())
+	_ = f.out.SetReadDeadline(time.Time{}) // the limit on slow requests would end the stream
+	defer func() { _ = f.out.SetWriteDeadline(time.Time{}) }()
+	changes := f.Outbox.Bus.Subscribe(f.Changed, 1) // before anything is sent: a key may be revoked as soon as its stream is seen
+	defer changes.Close()
+	// The id alone is no event: it is where a client that loses the stream before the first event comes back to.
+	f.pending.WriteString(": welcome\nid: " + strconv.FormatInt(f.last, 10) + "\n\n")
+	if !f.send() || !f.catchUp(ctx) {
+		return
+	}
+	beat, tick := time.NewTicker(f.Heartbeat), time.NewTicker(poll)
+	defer beat.Stop()
+	defer tick.Stop()
+	for ok := true; ok; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.over:
+			return
+		case m := <-f.news.C:
+			ok = f.heard(ctx, m)
+		case <-tick.C:
+			ok = f.catchUp(ctx)
+		case <-changes.C:
+			ok = f.Valid(ctx, f.who) == nil
+		case <-beat.C:
+			f.pending.WriteString(": \n\n")
+			ok = f.Valid(ctx, f.who) == nil && f.send()
+		}
+	}
+}
+
+// heard takes an announcement, and those that wait behind it. Where one is missing between the last and this, the outbox has it.
+func (f *follower) heard(ctx context.Context, m any) bool {
+	for {
+		if e, ok := m.(event.Event); ok && e.OrgID == f.who.OrgID {
+			if e.Sequence > f.last+1 {
+				return f.catchUp(ctx)
+			}
+			if e.Sequence == 0 || e.Sequence == f.last+1 {
+				f.add(e)
+			}
+		}
+		select {
+		case m = <-f.news.C:
+		default:
+			return f.send()
+		}
+	}
+}
+
+// catchUp sends everything behind the last event from the outbox.
+func (f *follower) catchUp(ctx context.Context) bool {
+	for {
+		batch, err := f.Outbox.After(ctx, f.who.OrgID, f.last)
+		if err != nil {
+			return false // the client comes back, and begins where it was
+		}
+		for _, e := range batch {
+			f.add(e)
+		}
+		if !f.send() {
+			return false
+		}
+		if len(batch) == 0 {
+			return true
+		}
+	}
+}
+
+// add writes an event to what is to be sent.
+func (f *follower) add(e event.Event) {
+	if e.Sequence > 0 {
+		f.last = e.Sequence
+	}
+	if f.kinds[e.Kind] {
+		f.write(&f.pending, e)
+	}
+}
+
+// writeData writes an event's data. The end of a call is told at once: what it says again when recording and summary are there
+// comes as call.recording and call.transcription.
+func writeData(to *bytes.Buffer, e event.Event) {
+	if e.Audience != event.Enriched {
+		message(to, e, e.Data())
+	}
+}
+
+// A Hook is an event as webhooks are told of it.
+type Hook struct {
+	ID         string  `json:"id"` // sent as webhook-id
+	Sequence   int64   `json:"sequence"`
+	OccurredAt db.Time `json:"occurred_at"`
+	Body       string  `json:"body"` // byte for byte
+}
+
+// writeHook writes what a webhook with that timing of call.ended is told.
+func writeHook(timing string) func(*bytes.Buffer, event.Event) {
+	other := event.Immediate
+	if timing == string(event.Immediate) {
+		other = event.Enriched
+	}
+	return func(to *bytes.Buffer, e event.Event) {
+		if e.Sequence == 0 || e.Audience == event.Streamed || e.Audience == other {
+			return
+		}
+		data, err := event.Canonical(Hook{e.ID, e.Sequence, e.OccurredAt, e.Body})
+		if err == nil { // text and numbers can be written
+			message(to, e, string(data))
+		}
+	}
+}
+
+// message writes one event of the stream; what is kept has an id, with which the stream can be resumed.
+func message(to *bytes.Buffer, e event.Event, data string) {
+	if e.Sequence > 0 {
+		to.WriteString("id: " + strconv.FormatInt(e.Sequence, 10) + "\n")
+	}
+	to.WriteString("event: " + string(e.Kind) + "\ndata: " + data + "\n\n")
+}
+
+// send writes what is pending; false when the client is gone or does not read.
+func (f *follower) send() bool {
+	if f.pending.Len() == 0 {
+		return true
+	}
+	_ = f.out.SetWriteDeadline(time.Now().Add(f.Patience))
+	_, err := f.w.Write(f.pending.Bytes())
+	if err == nil {
+		err = f.out.Flush()
+	}
+	f.pending.Reset()
+	return err == nil
+}

@@ -1,0 +1,96 @@
+package eventstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+)
+
+// An Event is what webhooks are told, as a record.
+type Event struct {
+	ID         string     `json:"id"`
+	Sequence   int64      `json:"sequence"`
+	Kind       string     `json:"kind" example:"call.ended"`
+	OrgID      string     `json:"org_id"`
+	CallID     *string    `json:"call_id"`
+	OccurredAt db.Time    `json:"occurred_at"`
+	Data       op.Members `json:"data"`
+}
+
+// ListIn asks for events.
+type ListIn struct {
+	Kind   []string `query:"kind" doc:"Only these kinds" maxItems:"50"`
+	CallID string   `query:"call_id" maxLength:"40"`
+	After  string   `query:"after_sequence" maxLength:"20" doc:"Only those behind this sequence"`
+	op.Span
+	op.Paging
+}
+
+// List lists the events of 30 days in their order: those that webhooks are told. The end of a recorded call is listed once, as
+// it is told with recording and summary.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Event]], error) {
+	after, err := in.from(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := in.filter(access.Org(ctx))
+	if err != nil {
+		return nil, err
+	}
+	text, args := filter().And("sequence > ?", after).Page("sequence", false, nil, "", in.Limit).SQL()
+	rows, err := s.Outbox.DB.Read(ctx).Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	defer rows.Close()
+	var all []Event
+	for rows.Next() {
+		e := Event{OrgID: access.Org(ctx)}
+		var call db.Null
+		var body string
+		if err := rows.Scan(&e.ID, &e.Sequence, &e.Kind, &call, &body, &e.OccurredAt); err != nil {
+			return nil, fmt.Errorf("list events: %w", err)
+		}
+		e.CallID = call.Ptr()
+		if err := json.Unmarshal([]byte(event.Event{Body: body}.Data()), &e.Data); err != nil {
+			return nil, fmt.Errorf("read event %s: %w", e.ID, err)
+		}
+		all = append(all, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	out := op.Paged(ctx, in.Paging, all, func(e Event) op.Position { return op.Position{Int: e.Sequence, ID: e.ID} })
+	return op.Counted(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.Outbox.DB.Read(ctx)) })
+}
+
+// from is the sequence the page begins behind.
+func (in *ListIn) from(ctx context.Context) (int64, error) {
+	p, err := in.Paging.After(ctx)
+	if err != nil || in.After == "" {
+		return p.Int, err
+	}
+	n, err := strconv.ParseInt(in.After, 10, 64)
+	if err != nil || n < 0 {
+		return 0, badQuery(op.Field("after_sequence", "invalid_value", "must be the sequence of an event"))
+	}
+	return max(n, p.Int), nil
+}
+
+func (in *ListIn) filter(org string) (func() *db.Filter, error) {
+	since, until, err := in.Times()
+	if err == nil {
+		err = (&In{Events: in.Kind}).check()
+	}
+	return func() *db.Filter {
+		const text = `SELECT id, sequence, kind, call_id, body, occurred_at FROM events
+			WHERE org_id = $1 AND sequence IS NOT NULL AND audience IN ('all', 'enriched')`
+		return db.Where(text, org).In("kind", in.Kind).Equal("call_id", in.CallID).Between("occurred_at", since, until)
+	}, err
+}

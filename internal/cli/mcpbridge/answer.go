@@ -1,0 +1,139 @@
+package mcpbridge
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// answers waits on this machine for what the browser brings back.
+type answers struct {
+	redirect string
+	state    string
+	from     found
+	taken    atomic.Bool
+	codes    chan result
+	done     chan error // whether the person is logged in
+	server   *http.Server
+}
+
+type result struct {
+	code string
+	err  error
+}
+
+// listen begins to wait.
+func listen(port int, state string, from found) (*answers, error) {
+	at, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return nil, fmt.Errorf("wait for the browser: %w", err)
+	}
+	a := &answers{redirect: "http://" + at.Addr().String() + "/callback", state: state, from: from, codes: make(chan result, 1), done: make(chan error, 1)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
+		status, text := a.take(r.Context(), r.URL.Query())
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintln(w, text)
+	})
+	a.server = &http.Server{Handler: mux, ReadHeaderTimeout: patience}
+	go func() { _ = a.server.Serve(at) }() // until close
+	return a, nil
+}
+
+// close ends the waiting, once the browser has been told.
+func (a *answers) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = a.server.Shutdown(ctx)
+	_ = a.server.Close()
+}
+
+// read takes the answer from who pastes it. It ends with the program, for reading cannot be stopped.
+func (a *answers) read(in io.Reader) {
+	if in == nil {
+		return
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if u, err := url.Parse(strings.TrimSpace(lines.Text())); err == nil && u.RawQuery != "" {
+			_, text := a.take(context.Background(), u.Query())
+			fmt.Fprintln(os.Stderr, text)
+		}
+	}
+}
+
+// take looks at an answer, and tells the person what came of it. Answers with another state are not to this login.
+func (a *answers) take(ctx context.Context, q url.Values) (status int, text string) {
+	if len(q["state"]) != 1 || q.Get("state") != a.state || a.taken.Swap(true) {
+		return http.StatusBadRequest, "This is not the answer to the login that waits here."
+	}
+	r := a.judge(q)
+	a.codes <- r
+	err := r.err
+	if err == nil {
+		select {
+		case err = <-a.done:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		return http.StatusBadRequest, "You are not logged in: " + err.Error()
+	}
+	return http.StatusOK, "You are logged in. You can close this window."
+}
+
+// judge is the code of an answer, or why it has none. Who answers must be who was asked (RFC 9207).
+func (a *answers) judge(q url.Values) result {
+	if iss := q["iss"]; (a.from.server.Identified || len(iss) > 0) && (len(iss) != 1 || iss[0] != a.from.server.Issuer) {
+		return result{err: fmt.Errorf("the answer is from %q, not from %s", strings.Join(iss, " "), a.from.server.Issuer)}
+	}
+	if q.Get("error") == "access_denied" {
+		return result{err: fmt.Errorf("you did not allow it")}
+	}
+	if q.Has("error") {
+		return result{err: fmt.Errorf("%s: %s", q.Get("error"), q.Get("error_description"))}
+	}
+	if len(q["code"]) != 1 {
+		return result{err: fmt.Errorf("the answer has no code")}
+	}
+	return result{code: q.Get("code")}
+}
+
+// wait gives the code, and whom to tell whether it was of use.
+func (a *answers) wait(ctx context.Context) (code string, done func(error), err error) {
+	select {
+	case r := <-a.codes:
+		return r.code, func(err error) { a.done <- err }, r.err
+	case <-ctx.Done():
+		return "", nil, context.Cause(ctx)
+	}
+}
+
+// openBrowser shows an address to the person, where there is something to show it with.
+func openBrowser(address string) bool {
+	program := os.Getenv("BROWSER")
+	if program == "" && (os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "") {
+		program = "xdg-open"
+	}
+	if program == "" {
+		return false
+	}
+	c := exec.Command(program, address)
+	if c.Start() != nil {
+		return false // the address was printed
+	}
+	go func() { _ = c.Wait() }()
+	return true
+}

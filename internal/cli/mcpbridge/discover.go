@@ -1,0 +1,190 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// found is who gives tokens for a tool server, and what to ask for.
+type found struct {
+	resource, scope string
+	server          struct {
+		Issuer     string   `json:"issuer"`
+		Authorize  string   `json:"authorization_endpoint"`
+		Token      string   `json:"token_endpoint"`
+		Revoke     string   `json:"revocation_endpoint"`
+		Introspect string   `json:"introspection_endpoint"`
+		Challenges []string `json:"code_challenge_methods_supported"`
+		Identified bool     `json:"authorization_response_iss_parameter_supported"`
+	}
+}
+
+// discover asks the tool server, and whom it names (RFC 9728, RFC 8414).
+func (l *Login) discover(ctx context.Context) (f found, err error) {
+	if err := trusted(l.URL.String(), "--url"); err != nil {
+		return f, err
+	}
+	challenge, err := l.challenge(ctx)
+	if err != nil {
+		return f, err
+	}
+	described := Word(challenge, "resource_metadata")
+	if described == "" {
+		described = l.URL.Scheme + "://" + l.URL.Host + "/.well-known/oauth-protected-resource" + l.URL.Path
+	}
+	var resource struct {
+		Resource string   `json:"resource"`
+		Servers  []string `json:"authorization_servers"`
+	}
+	status, err := l.ask(ctx, described, nil, "", &resource)
+	switch {
+	case err != nil:
+		return f, err
+	case status != http.StatusOK || len(resource.Servers) == 0:
+		return f, fmt.Errorf("%s does not say who lets people in (HTTP %d)", l.URL, status)
+	case !same(resource.Resource, l.URL.String()):
+		return f, fmt.Errorf("the server calls itself %s: give that as --url", resource.Resource)
+	}
+	f.resource, f.scope = resource.Resource, Word(challenge, "scope")
+	return f, l.describe(ctx, &f, resource.Servers[0])
+}
+
+// Safe says what is wrong with the address: it has to be https, or on this machine.
+func (l *Login) Safe() error { return trusted(l.URL.String(), "--url") }
+
+// Found says why there is no tool server at the address.
+func (l *Login) Found(ctx context.Context) error {
+	challenge, err := l.challenge(ctx)
+	if err == nil && Word(challenge, "resource_metadata") == "" {
+		err = errors.New("something else answers; is the address right?")
+	}
+	return err
+}
+
+// challenge is what the tool server says to who comes without a credential.
+func (l *Login) challenge(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL.String(), nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := l.Client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	_ = answer.Body.Close()
+	return answer.Header.Get("Www-Authenticate"), nil
+}
+
+// describe reads what the authorization server says of itself.
+func (l *Login) describe(ctx context.Context, f *found, issuer string) error {
+	if err := trusted(issuer, "the issuer"); err != nil {
+		return err
+	}
+	u, _ := url.Parse(issuer)
+	at, way := u.Scheme+"://"+u.Host, strings.TrimRight(u.Path, "/")
+	const form = "/.well-known/oauth-authorization-server"
+	status := 0
+	for _, where := range []string{at + form + way, at + way + form} {
+		var err error
+		if status, err = l.ask(ctx, where, nil, "", &f.server); err != nil {
+			return err
+		}
+		if status == http.StatusOK {
+			break
+		}
+	}
+	if status != http.StatusOK || f.server.Issuer != issuer {
+		return fmt.Errorf("%s does not describe itself as it is called", issuer)
+	}
+	if !slices.Contains(f.server.Challenges, "S256") {
+		return fmt.Errorf("%s does not know PKCE (S256)", issuer)
+	}
+	for _, endpoint := range []string{f.server.Authorize, f.server.Token, f.server.Revoke} {
+		if err := trusted(endpoint, "the endpoint"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostAnswer bounds an answer, in bytes.
+const mostAnswer = 1 << 20
+
+// ask sends a request, a form where there is one, and reads the JSON that is answered, with whatever status.
+func (l *Login) ask(ctx context.Context, to string, form url.Values, token string, out any) (status int, err error) {
+	if err := trusted(to, "the server"); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	method, body := http.MethodGet, io.Reader(nil)
+	if form != nil {
+		method, body = http.MethodPost, strings.NewReader(form.Encode())
+	}
+	r, err := http.NewRequestWithContext(ctx, method, to, body)
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Accept", "application/json")
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := l.Client.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	if err != nil {
+		return 0, err
+	}
+	_ = json.Unmarshal(b, out) // what is no JSON says nothing
+	return answer.StatusCode, nil
+}
+
+// Word is a parameter of a WWW-Authenticate header, "" where it is not there.
+func Word(challenge, name string) string {
+	m := regexp.MustCompile(`[ ,]` + regexp.QuoteMeta(name) + `="([^"]*)"`).FindStringSubmatch(challenge)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+// trusted refuses an address that must not be sent secrets: it is neither https nor on this machine.
+func trusted(text, what string) error {
+	u, err := url.Parse(text)
+	if err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname())) {
+		return nil
+	}
+	return fmt.Errorf("%s %q is neither https nor on this machine", what, text)
+}
+
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// same compares addresses of a server; the names of this machine are alike.
+func same(a, b string) bool {
+	x, err1 := url.Parse(a)
+	y, err2 := url.Parse(b)
+	if err1 != nil || err2 != nil || x.Scheme != y.Scheme || x.Port() != y.Port() || strings.TrimRight(x.Path, "/") != strings.TrimRight(y.Path, "/") {
+		return false
+	}
+	return strings.EqualFold(x.Hostname(), y.Hostname()) || loopback(x.Hostname()) && loopback(y.Hostname())
+}

@@ -1,0 +1,75 @@
+package mcpbridge
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// How long a lock may be held before its holder is taken for gone, longer than an answer may take, and how often it is looked at.
+const (
+	abandoned = time.Minute
+	lookAgain = 40 * time.Millisecond
+)
+
+// locked does something while no other bridge, of either kind, changes the file: a refresh token that two of them used would end the login.
+func (s *Store) locked(ctx context.Context, do func() error) error {
+	if err := os.MkdirAll(filepath.Dir(s.File), 0o700); err != nil {
+		return fmt.Errorf("keep login: %w", err)
+	}
+	lock, mark := s.File+".lock", rand.Text()
+	ctx, cancel := context.WithTimeout(ctx, 2*abandoned)
+	defer cancel()
+	for {
+		err := take(lock, mark)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("lock login: %w", err)
+		}
+		breakAbandoned(lock, mark)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is held by another program: %w", lock, ctx.Err())
+		case <-time.After(lookAgain):
+		}
+	}
+	defer func() {
+		if held, err := os.ReadFile(lock); err == nil && string(held) == mark {
+			_ = os.Remove(lock)
+		}
+	}()
+	return do()
+}
+
+func take(lock, mark string) error {
+	f, err := os.OpenFile(lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(mark)
+	return errors.Join(err, f.Close())
+}
+
+// breakAbandoned takes away a lock whose holder ended without doing so. A lock that is new by then is put back.
+func breakAbandoned(lock, mark string) {
+	i, err := os.Stat(lock)
+	if err != nil || time.Since(i.ModTime()) < abandoned {
+		return
+	}
+	old, err := os.ReadFile(lock)
+	aside := lock + "." + mark
+	if err != nil || os.Rename(lock, aside) != nil {
+		return // another program was first
+	}
+	if now, err := os.ReadFile(aside); err == nil && string(now) != string(old) {
+		_ = os.Link(aside, lock)
+	}
+	_ = os.Remove(aside)
+}

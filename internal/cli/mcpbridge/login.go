@@ -1,0 +1,178 @@
+package mcpbridge
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// How long one answer of the server may take, and how long the person may.
+const (
+	patience  = 20 * time.Second
+	loginTime = 10 * time.Minute
+)
+
+// FixedClient is the client of the server that is known without registration.
+const FixedClient = "soniq-assistant"
+
+// A Login is what lets bridges in for a person: by OAuth 2.1 with PKCE and a redirect to this machine (RFC 8252). It is safe for concurrent use,
+// also by several processes.
+type Login struct {
+	URL    *url.URL
+	Client *http.Client
+	Store  *Store
+}
+
+// NewLogin is the login to a tool server.
+func NewLogin(address *url.URL) (*Login, error) {
+	s, err := StoreOf(address)
+	if err != nil {
+		return nil, err
+	}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Login{address, &http.Client{CheckRedirect: stay}, s}, nil
+}
+
+// A Wish is what a person is asked for, and how.
+type Wish struct {
+	Scopes  string // with spaces between; "" for those the server offers
+	Client  string // FixedClient where it is ""
+	Port    int    // where this machine waits for the answer; 0: any
+	Browser bool   // a browser is opened, where there is one
+	In      io.Reader
+	Tell    func(string)
+}
+
+// Begin leads a person through the pages of the server, and keeps what they give. What was given before is given back.
+func (l *Login) Begin(ctx context.Context, w Wish) (*Kept, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, loginTime, errors.New("nobody logged in within ten minutes"))
+	defer cancel()
+	f, err := l.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.Client == "" {
+		w.Client = FixedClient
+	}
+	if w.Scopes == "" {
+		w.Scopes = f.scope
+	}
+	state, verifier := secret(), secret()
+	a, err := listen(w.Port, state, f)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	l.show(w, address(w, f, a.redirect, state, verifier))
+	go a.read(w.In)
+	code, done, err := a.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k, err := l.redeem(ctx, f, url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {w.Client}, "redirect_uri": {a.redirect},
+		"code_verifier": {verifier}, "resource": {f.resource}})
+	done(err)
+	return k, err
+}
+
+func (l *Login) show(w Wish, where string) {
+	w.Tell("Open this address in a browser to log in:\n\n  " + where + "\n")
+	if w.Browser && openBrowser(where) {
+		w.Tell("A browser should open by itself.")
+	}
+	w.Tell("Where the browser is on another machine, copy the address you are led to at last, and paste it here.")
+}
+
+// address is where the person is led.
+func address(w Wish, f found, redirect, state, verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	q := url.Values{"response_type": {"code"}, "client_id": {w.Client}, "redirect_uri": {redirect}, "state": {state}, "resource": {f.resource},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}}
+	if w.Scopes != "" {
+		q.Set("scope", w.Scopes)
+	}
+	if strings.Contains(f.server.Authorize, "?") {
+		return f.server.Authorize + "&" + q.Encode()
+	}
+	return f.server.Authorize + "?" + q.Encode()
+}
+
+func secret() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// granted is the answer of the token endpoint.
+type granted struct {
+	Access      string `json:"access_token"`
+	Type        string `json:"token_type"`
+	Refresh     string `json:"refresh_token"`
+	Scope       string `json:"scope"`
+	Expires     int64  `json:"expires_in"`
+	Error       string `json:"error"`
+	Description string `json:"error_description"`
+}
+
+// into adds what was granted to what is known of the login.
+func (g granted) into(k Kept) (Kept, error) {
+	if g.Access == "" || !strings.EqualFold(g.Type, "bearer") {
+		return k, errors.New("the server gave no token")
+	}
+	k.Access = g.Access
+	if g.Refresh != "" {
+		k.Refresh = g.Refresh
+	}
+	if g.Scope != "" {
+		k.Scope = g.Scope
+	}
+	if g.Expires <= 0 {
+		g.Expires = 3600
+	}
+	k.ExpiresAt = now().Add(time.Duration(g.Expires) * time.Second)
+	return k, nil
+}
+
+// refusal says why the server gave nothing.
+func (g granted) refusal(status int) string {
+	if g.Error == "" {
+		return fmt.Sprintf("HTTP %d", status)
+	}
+	return strings.TrimSuffix(g.Error+": "+g.Description, ": ")
+}
+
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+
+// redeem gives the code for tokens and keeps these.
+func (l *Login) redeem(ctx context.Context, f found, form url.Values) (*Kept, error) {
+	var g granted
+	status, err := l.ask(ctx, f.server.Token, form, "", &g)
+	if err != nil {
+		return nil, err
+	}
+	if status != http.StatusOK {
+		return nil, errors.New("the server refused: " + g.refusal(status))
+	}
+	k, err := g.into(Kept{URL: l.URL.String(), Resource: f.resource, Issuer: f.server.Issuer, ClientID: form.Get("client_id"), TokenAt: f.server.Token,
+		RevokeAt: f.server.Revoke, IntrospectAt: f.server.Introspect, LoggedInAt: now()})
+	if err != nil {
+		return nil, err
+	}
+	var before *Kept
+	err = l.Store.locked(ctx, func() error {
+		before, _ = l.Store.Read()
+		return l.Store.write(k)
+	})
+	if err == nil && before != nil {
+		_ = l.revoke(ctx, before) // nobody uses it any more
+	}
+	return &k, err
+}

@@ -1,0 +1,215 @@
+// Package mcpbridge forwards between a desktop assistant, on standard input and output, and the tool server of a running soniq. It is let in by
+// an API key, or by a person who logs in with a browser. No tool is done here.
+package mcpbridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Bridge is one assistant's connection.
+type Bridge struct {
+	URL      string
+	Key      string // "": Login lets it in
+	Login    *Login
+	Org      string // of a partner's key: the organisation to act in
+	ReadOnly bool
+	Out      io.Writer // for the assistant
+	Note     io.Writer // for people
+	Again    string    // the command with which a person logs in
+
+	client  http.Client
+	mu      sync.Mutex // guards Out and the following
+	opening sync.Mutex // held while a session is opened again
+	session opened
+	opener  []message // what the assistant opened the session with
+	version string
+	wait    sync.WaitGroup // messages under way
+	streams sync.WaitGroup // of what the server tells by itself
+}
+
+// opened is a session of the server.
+type opened struct {
+	id    string
+	login time.Time          // the login it belongs to
+	end   context.CancelFunc // ends the stream of what the server tells by itself; may be nil
+}
+
+// A message is one of the assistant, as it was read and as it came.
+type message struct {
+	rpc
+	line []byte
+}
+
+// mostLine bounds a message, in bytes.
+const mostLine = 4 << 20
+
+// Run forwards until the input ends.
+func (b *Bridge) Run(ctx context.Context, in io.Reader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 64<<10), mostLine)
+	for lines.Scan() {
+		m := message{line: bytes.Clone(bytes.TrimSpace(lines.Bytes()))}
+		if len(m.line) == 0 {
+			continue
+		}
+		if json.Unmarshal(m.line, &m.rpc) != nil {
+			b.write([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not a JSON message"}}`))
+			continue
+		}
+		if m.opens() { // the rest needs the session
+			b.forward(ctx, m)
+			continue
+		}
+		b.wait.Go(func() { b.forward(ctx, m) })
+	}
+	b.close(ctx, cancel)
+	return lines.Err()
+}
+
+// opens reports whether a message is of those that open a session.
+func (m message) opens() bool {
+	return m.Method == "initialize" || m.Method == "notifications/initialized"
+}
+
+// close waits for what is under way for a moment, and ends the session.
+func (b *Bridge) close(ctx context.Context, cancel context.CancelFunc) {
+	const moment = 5 * time.Second
+	stop := time.AfterFunc(moment, cancel)
+	defer stop.Stop()
+	b.wait.Wait()
+	if b.current().id != "" {
+		if r, err := b.request(ctx, http.MethodDelete, nil, b.kept()); err == nil {
+			_ = r.Body.Close() // the stream of the server's own messages ends with its session
+		}
+	}
+	cancel()
+	b.streams.Wait()
+}
+
+func (b *Bridge) current() opened {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.session
+}
+
+// kept are the headers of a session.
+func (b *Bridge) kept() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := map[string]string{}
+	if b.session.id != "" {
+		h["Mcp-Session-Id"] = b.session.id
+	}
+	if b.version != "" {
+		h["Mcp-Protocol-Version"] = b.version
+	}
+	return h
+}
+
+// headers are those a message travels with, by the revision it is of.
+func (b *Bridge) headers(m message) map[string]string {
+	var version string
+	if json.Unmarshal(m.Params.Meta["io.modelcontextprotocol/protocolVersion"], &version) != nil || version < "2026-07-28" {
+		if m.Method == "initialize" {
+			return nil
+		}
+		return b.kept()
+	}
+	h := map[string]string{"Mcp-Protocol-Version": version, "Mcp-Method": m.Method}
+	if name := m.Params.Name + m.Params.URI; name != "" {
+		h["Mcp-Name"] = name
+	}
+	return h
+}
+
+// request sends a request with what lets us in. A token that the server does not take is renewed, once.
+func (b *Bridge) request(ctx context.Context, method string, body []byte, headers map[string]string) (*http.Response, error) {
+	if b.Key != "" {
+		return b.send(ctx, method, body, headers, b.Key)
+	}
+	k, err := b.Login.Kept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := b.send(ctx, method, body, headers, k.Access)
+	if err != nil || r.StatusCode != http.StatusUnauthorized {
+		return r, err
+	}
+	_ = r.Body.Close()
+	if k, err = b.Login.Renew(ctx, k.Access); err != nil {
+		return nil, err
+	}
+	return b.send(ctx, method, body, headers, k.Access)
+}
+
+func (b *Bridge) send(ctx context.Context, method string, body []byte, headers map[string]string, credential string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, b.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+credential)
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Content-Type", "application/json")
+	if method == http.MethodGet {
+		r.Header.Set("Accept", "text/event-stream")
+	}
+	if b.Org != "" {
+		r.Header.Set("On-Behalf-Of", b.Org)
+	}
+	for name, value := range headers {
+		r.Header.Set(name, value)
+	}
+	return b.client.Do(r)
+}
+
+// forward sends a message and hands on what is answered.
+func (b *Bridge) forward(ctx context.Context, m message) {
+	if m.Method == "tools/call" && b.ReadOnly && !readsOnly(m.Params.Name) {
+		b.fail(m.rpc, -32602, m.Params.Name+" is switched off for this assistant")
+		return
+	}
+	r, err := b.post(ctx, m)
+	if err != nil {
+		b.fail(m.rpc, -32001, b.Trouble(err))
+		return
+	}
+	defer func() { _ = r.Body.Close() }()
+	if m.opens() {
+		b.opened(ctx, m, r)
+	}
+	switch kind := r.Header.Get("Content-Type"); {
+	case strings.HasPrefix(kind, "text/event-stream"):
+		b.follow(r.Body, m.rpc)
+	case r.StatusCode >= 400:
+		b.refuse(m.rpc, r)
+	case r.StatusCode != http.StatusAccepted:
+		if answer, err := io.ReadAll(io.LimitReader(r.Body, mostLine)); err == nil {
+			b.deliver(m.rpc, answer)
+		}
+	}
+}
+
+// Trouble says why a message did not reach the server, and what to do about it.
+func (b *Bridge) Trouble(err error) string {
+	var over *Over
+	var outside *url.Error
+	switch {
+	case errors.As(err, &over):
+		return over.Why + ": run " + b.Again
+	case errors.As(err, &outside):
+		return outside.URL + " cannot be reached: " + outside.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,95 @@
+package mcpbridge
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+)
+
+// post sends a message. A session that the server has forgotten, or that is of another login, is opened again before.
+func (b *Bridge) post(ctx context.Context, m message) (*http.Response, error) {
+	if m.opens() {
+		return b.request(ctx, http.MethodPost, m.line, b.headers(m))
+	}
+	before := b.current()
+	if before.id != "" && b.Key == "" && !before.login.Equal(b.login()) {
+		b.reopen(ctx, before)
+		before = b.current()
+	}
+	r, err := b.request(ctx, http.MethodPost, m.line, b.headers(m))
+	if err != nil || r.StatusCode != http.StatusNotFound || before.id == "" {
+		return r, err
+	}
+	_ = r.Body.Close()
+	b.reopen(ctx, before)
+	return b.request(ctx, http.MethodPost, m.line, b.headers(m))
+}
+
+// login is which login lets us in; none where it is a key.
+func (b *Bridge) login() time.Time {
+	if b.Key != "" {
+		return time.Time{}
+	}
+	k, err := b.Login.Store.Read()
+	if err != nil || k == nil {
+		return time.Time{}
+	}
+	return k.LoggedInAt
+}
+
+// opened notes the session that a message opened, and begins to listen to what the server tells by itself.
+func (b *Bridge) opened(ctx context.Context, m message, r *http.Response) {
+	login := b.login()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if m.Method == "initialize" {
+		if b.session.end != nil {
+			b.session.end()
+		}
+		b.session, b.opener = opened{id: r.Header.Get("Mcp-Session-Id"), login: login}, []message{m}
+		return
+	}
+	if len(b.opener) == 1 {
+		b.opener = append(b.opener, m)
+	}
+	if b.session.id != "" && b.session.end == nil {
+		ctx, b.session.end = context.WithCancel(ctx)
+		b.streams.Go(func() { b.listen(ctx) })
+	}
+}
+
+// reopen opens a session again as the assistant opened it, unless another message has done so meanwhile.
+func (b *Bridge) reopen(ctx context.Context, gone opened) {
+	b.opening.Lock()
+	defer b.opening.Unlock()
+	b.mu.Lock()
+	now, opener := b.session.id, b.opener
+	b.mu.Unlock()
+	if now != gone.id {
+		return
+	}
+	for _, m := range opener {
+		r, err := b.request(ctx, http.MethodPost, m.line, b.headers(m))
+		if err != nil {
+			return
+		}
+		if r.StatusCode < 300 {
+			b.opened(ctx, m, r)
+		}
+		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, mostLine)) // the assistant has been told
+		_ = r.Body.Close()
+	}
+}
+
+// listen hands on what the server asks and tells by itself, until the session ends.
+func (b *Bridge) listen(ctx context.Context) {
+	r, err := b.request(ctx, http.MethodGet, nil, b.kept())
+	if err != nil {
+		return
+	}
+	defer func() { _ = r.Body.Close() }()
+	if r.StatusCode == http.StatusOK {
+		b.follow(r.Body, rpc{})
+	}
+}

@@ -1,0 +1,349 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/contactcenter/flow"
+	"soniq/internal/intelligence/voiceagent"
+	"soniq/internal/messaging/sms"
+	"soniq/internal/protocol/media"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/pbx"
+)
+
+// assistant lets an AI agent talk to the caller, or hands them over where there is none.
+func (w *walk) assistant(ctx context.Context, node string, x *flow.AIAgent) (outcome string) {
+	r := voiceagent.Result{Outcome: voiceagent.Handoff}
+	if leave, err := w.s.agent(ctx); err != nil {
+		w.problem = err.Error()
+	} else {
+		r = w.converse(ctx, node, x, leave)
+	}
+	if r.Outcome == voiceagent.Gone {
+		return Gone
+	}
+	if r.Message {
+		return w.message(ctx, x)
+	}
+	if r.Outcome != voiceagent.Handoff {
+		w.problem = unlessDone(r)
+		return r.Outcome
+	}
+	return w.handOver(ctx, x, r)
+}
+
+// agent has an agent ready for one conversation, until leave is called.
+func (s *Service) agent(ctx context.Context) (leave func(), err error) {
+	if s.Assistants == nil {
+		return nil, errors.New("no voice agent is set up")
+	}
+	return s.Assistants.Enter(ctx)
+}
+
+func unlessDone(r voiceagent.Result) string {
+	if r.Outcome == voiceagent.Completed {
+		return ""
+	}
+	return r.Reason
+}
+
+// converse is the conversation.
+func (w *walk) converse(ctx context.Context, node string, x *flow.AIAgent, leave func()) voiceagent.Result {
+	defer leave()
+	if err := w.v.Talk(ctx); err != nil {
+		return voiceagent.Result{}
+	}
+	r := w.s.Assistants.Talk(ctx, line{w.v}, w.setting(ctx, node, x))
+	if w.v.Hush(ctx) != nil {
+		return voiceagent.Result{}
+	}
+	if r.Outcome == voiceagent.Handoff || r.Message {
+		w.note(ctx, r)
+	}
+	if r.Outcome != voiceagent.Gone && w.enter(ctx) != nil {
+		return voiceagent.Result{}
+	}
+	return r
+}
+
+// line is a caller as agents meet them.
+type line struct{ *pbx.Visit }
+
+func (l line) Say(ctx context.Context, clip *media.Clip) (voiceagent.Playing, error) {
+	return l.Utter(ctx, clip)
+}
+
+func (l line) Pour(ctx context.Context, feed *media.Feed) (voiceagent.Playing, error) {
+	return l.Visit.Pour(ctx, feed)
+}
+
+// setting is what the agent is told.
+func (w *walk) setting(ctx context.Context, node string, x *flow.AIAgent) voiceagent.Setting {
+	language := x.Language
+	if language == "" {
+		language = w.language
+	}
+	return voiceagent.Setting{Org: w.org, CallID: w.v.Info().CallID, FlowID: w.p.FlowID, Instructions: x.Instructions, Voice: x.Voice, Language: language,
+		Greeting: w.fill(ctx, x.Greeting), Tools: w.tools(node, x), Handoff: x.Handoff != "", Longest: time.Duration(x.MaxMinutes) * time.Minute,
+		Interruptible: x.Interruptible == nil || *x.Interruptible}
+}
+
+// message lets the caller leave one, where the agent said so.
+func (w *walk) message(ctx context.Context, x *flow.AIAgent) (outcome string) {
+	mailbox := x.Mailbox
+	if mailbox == "" {
+		mailbox = flow.ThisFlow
+	}
+	if w.voicemail(ctx, &flow.Voicemail{Mailbox: mailbox, MaxSeconds: 180}) == Gone {
+		return Gone
+	}
+	return voiceagent.Completed
+}
+
+// handOver leads the caller to where the agent sends them, or else to where it hands over.
+func (w *walk) handOver(ctx context.Context, x *flow.AIAgent, r voiceagent.Result) (outcome string) {
+	w.missing("no_answer")
+	reason := w.problem
+	for _, to := range []string{r.To, x.Handoff} {
+		if to == "" {
+			continue
+		}
+		outcome = w.transfer(ctx, &flow.Transfer{To: to, Timeout: 25})
+		switch {
+		case outcome == Gone, outcome == Answered:
+			w.problem = reason
+			return outcome
+		case done(outcome):
+			return voiceagent.Handoff
+		}
+		reason = strings.TrimPrefix(reason+"; "+to+": "+w.problem, "; ")
+	}
+	w.problem = reason
+	return "failed"
+}
+
+// note tells those who take the call over what it is about.
+func (w *walk) note(ctx context.Context, r voiceagent.Result) {
+	no, in := false, &call.NoteIn{ID: w.v.Info().CallID}
+	in.Body.Body, in.Body.CRMSync = cutTo("Voice agent: "+r.Reason+"."+quoted(r.Words), 10_000), &no
+	if _, err := w.s.Calls.AddNote(w.asking(ctx), in); err != nil {
+		w.s.Log.Warn("note of voice agent not kept", "call", in.ID, "err", err)
+	}
+}
+
+func quoted(words string) string {
+	if words == "" {
+		return ""
+	}
+	return "\n" + words
+}
+
+func cutTo(text string, runes int) string {
+	if r := []rune(text); len(r) > runes {
+		return string(r[:runes])
+	}
+	return text
+}
+
+// tools are what the agent may do.
+func (w *walk) tools(node string, x *flow.AIAgent) (all []voiceagent.Tool) {
+	for _, name := range x.Tools {
+		if slices.ContainsFunc(all, func(t voiceagent.Tool) bool { return t.Name == name }) {
+			continue
+		}
+		switch name {
+		case "lookup_contact":
+			all = append(all, w.lookupTool())
+		case "caller_memory":
+			all = append(all, w.memoryTool())
+		case voiceagent.Transfer:
+			all = append(all, w.transferTool(x))
+		case "send_sms":
+			all = append(all, w.smsTool(x))
+		case voiceagent.TakeMessage:
+			all = append(all, messageTool())
+		case voiceagent.ScheduleCallback:
+			all = append(all, w.callbackTool(x))
+		case "http":
+			all = append(all, w.httpTool(node, x))
+		}
+	}
+	return all
+}
+
+// toldOfContacts are the members of a contact that agents are told.
+var toldOfContacts = []string{"name", "display_name", "first_name", "last_name", "company", "company_name", "title", "email", "tags", "language", "custom"}
+
+func (w *walk) lookupTool() voiceagent.Tool {
+	return voiceagent.Tool{Name: "lookup_contact", Description: "Find out who calls, by their number.",
+		Do: func(ctx context.Context, _ map[string]string) (any, *voiceagent.Result, error) {
+			if w.trip.contact == nil {
+				w.find(ctx, 2*time.Second)
+			}
+			told := map[string]any{}
+			for _, name := range toldOfContacts {
+				if v, ok := w.trip.contact[name]; ok && v != nil {
+					told[name] = v
+				}
+			}
+			if len(told) == 0 {
+				return nil, nil, errors.New("nobody is known under this number")
+			}
+			return told, nil, nil
+		}}
+}
+
+func (w *walk) memoryTool() voiceagent.Tool {
+	return voiceagent.Tool{Name: "caller_memory", Description: "Find out what earlier calls with this caller were about.",
+		Do: func(ctx context.Context, _ map[string]string) (any, *voiceagent.Result, error) {
+			if w.trip.memory == nil {
+				w.remember(ctx)
+			}
+			if len(w.trip.memory) == 0 {
+				return nil, nil, errors.New("nothing is remembered of this caller")
+			}
+			return w.trip.memory, nil, nil
+		}}
+}
+
+var errEmergency = errors.New("emergency numbers are never dialled for anybody: tell the caller to hang up and dial it themselves")
+
+func (w *walk) transferTool(x *flow.AIAgent) voiceagent.Tool {
+	return voiceagent.Tool{Name: voiceagent.Transfer, Description: "Connect the caller with a colleague, a queue or a number that your instructions name. Say so first.",
+		Parameters: []voiceagent.Parameter{{Name: "to", Required: true, Description: "An extension, ext:, queue:, user:, voicemail:, flow: or a number, as it stands in your instructions"},
+			{Name: "reason", Description: "What the caller wants, in a few words"}},
+		Do: func(ctx context.Context, a map[string]string) (any, *voiceagent.Result, error) {
+			to, err := w.destination(ctx, x, a["to"])
+			if err != nil {
+				return nil, nil, err
+			}
+			return "done", &voiceagent.Result{Outcome: voiceagent.Handoff, To: to, Reason: strings.TrimSpace("transferred. " + a["reason"])}, nil
+		}}
+}
+
+// destination is where an agent may send a caller: to people and places of the organisation, and to those numbers outside that its
+// instructions name. Emergency numbers are none of them.
+func (w *walk) destination(ctx context.Context, x *flow.AIAgent, to string) (string, error) {
+	country := w.v.Info().Country
+	bare := strings.TrimPrefix(strings.TrimPrefix(to, "ext:"), "tel:")
+	if w.s.Emergency != nil && w.s.Emergency(country, bare) {
+		return "", errEmergency
+	}
+	kind, _, isKind := strings.Cut(to, ":")
+	if e164, ok := number.Parse(to, country); ok && !isKind && len(bare) > 6 {
+		if !named(x.Instructions+" "+x.Handoff, e164, country) {
+			return "", errors.New("this number does not stand in your instructions: you may not call it")
+		}
+		to = e164
+	} else if !isKind {
+		to = "ext:" + to
+	} else if !slices.Contains([]string{"ext", "queue", "user", "voicemail", "flow"}, kind) {
+		return "", errors.New("there is no such destination")
+	}
+	wrong, err := w.s.Flows.Reach(ctx, w.org, to)
+	if err != nil {
+		w.s.Log.Error("destination of a voice agent not looked up", "call", w.v.Info().CallID, "err", err)
+		return "", errors.New("the destination could not be looked up")
+	}
+	if wrong != "" {
+		return "", errors.New(wrong)
+	}
+	return to, nil
+}
+
+// named reports whether a number stands in a text, however it is written.
+func named(text, e164, country string) bool {
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return !strings.ContainsRune("+0123456789 -()./", r) }) {
+		if n, ok := number.Parse(strings.TrimSpace(part), country); ok && n == e164 {
+			return true
+		}
+	}
+	return false
+}
+
+// mostTexts is how many messages an agent may send in a conversation.
+const mostTexts = 3
+
+func (w *walk) smsTool(x *flow.AIAgent) voiceagent.Tool {
+	sent := 0
+	return voiceagent.Tool{Name: "send_sms", Description: "Send the caller a text message, to the number they call from. Ask them first.",
+		Parameters: []voiceagent.Parameter{{Name: "text", Required: true, Most: 640, Description: "The message"}},
+		Do: func(ctx context.Context, a map[string]string) (any, *voiceagent.Result, error) {
+			i, from := w.v.Info(), x.SMSFrom
+			if from == "" {
+				from = ownNumber(i)
+			}
+			switch {
+			case i.From == call.Anonymous || i.From == "":
+				return nil, nil, errors.New("the caller's number is not known")
+			case from == "":
+				return nil, nil, errors.New("there is no number to send from")
+			case sent == mostTexts:
+				return nil, nil, fmt.Errorf("at most %d messages", mostTexts)
+			}
+			sent++
+			if _, err := w.s.Messages.Create(w.asking(ctx), &sms.CreateIn{Body: sms.Create{To: i.From, From: from, Body: a["text"]}}); err != nil {
+				return nil, nil, fmt.Errorf("the message was not sent: %w", err)
+			}
+			return "sent", nil, nil
+		}}
+}
+
+func messageTool() voiceagent.Tool {
+	return voiceagent.Tool{Name: voiceagent.TakeMessage, Description: "Let the caller leave a spoken message after a tone. It ends your conversation; say so first.",
+		Parameters: []voiceagent.Parameter{{Name: "reason", Description: "What it is about, in a few words"}},
+		Do: func(_ context.Context, a map[string]string) (any, *voiceagent.Result, error) {
+			return "done", &voiceagent.Result{Outcome: voiceagent.Completed, Message: true, Reason: strings.TrimSpace("the caller leaves a message. " + a["reason"])}, nil
+		}}
+}
+
+func (w *walk) callbackTool(x *flow.AIAgent) voiceagent.Tool {
+	promised := false
+	return voiceagent.Tool{Name: voiceagent.ScheduleCallback, Description: "Have the caller called back by the team, at the number they call from, when it is their turn.",
+		Do: func(ctx context.Context, _ map[string]string) (any, *voiceagent.Result, error) {
+			to := callable(w.v.Info())
+			switch {
+			case to == "":
+				return nil, nil, errors.New("the caller's number is not known")
+			case promised:
+				return nil, nil, errors.New("they are called back already")
+			}
+			if err := w.promise(ctx, x.CallbackTo(), to); err != nil {
+				return nil, nil, fmt.Errorf("no callback: %w", err)
+			}
+			promised = true
+			return "they are called back", nil, nil
+		}}
+}
+
+// httpTool asks the server that the node names.
+func (w *walk) httpTool(node string, x *flow.AIAgent) voiceagent.Tool {
+	return voiceagent.Tool{Name: "http", Description: "Ask the organisation's own system. " + x.HTTPAbout,
+		Parameters: []voiceagent.Parameter{{Name: "request", Required: true, Most: 2000, Description: "What is asked, in words or JSON"}},
+		Do: func(ctx context.Context, a map[string]string) (any, *voiceagent.Result, error) {
+			if x.HTTP == nil {
+				return nil, nil, errors.New("no server is set up")
+			}
+			kept := w.problem
+			defer func() { w.problem = kept }()
+			ask := *x.HTTP
+			ask.Variable = agentAnswer
+			w.trip.variables[agentRequest] = a["request"]
+			if w.request(ctx, node, &ask) != "success" {
+				return nil, nil, errors.New(w.problem)
+			}
+			return w.trip.variables[agentAnswer], nil, nil
+		}}
+}
+
+// The variables in which what an agent asks a server, and what that answers, is kept.
+const (
+	agentRequest = "agent_request"
+	agentAnswer  = "agent_answer"
+)

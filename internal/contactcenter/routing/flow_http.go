@@ -1,0 +1,170 @@
+package routing
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"soniq/internal/contactcenter/flow"
+	"soniq/internal/platform/egress"
+)
+
+// The limits of a flow's request; the node's own timeout is shorter.
+const (
+	longestRequest = 30 * time.Second
+	largestAnswer  = 64 << 10 // bytes
+)
+
+// request asks a server of the organisation. What it answers is kept in the variable, where it is told one; anything but 2xx is an error.
+func (w *walk) request(ctx context.Context, node string, x *flow.HTTP) (outcome string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(x.TimeoutMS)*time.Millisecond)
+	defer cancel()
+	r, err := w.newRequest(ctx, node, x)
+	if err != nil {
+		w.problem = err.Error()
+		return "error"
+	}
+	answer, err := w.fetch(r)
+	if err != nil {
+		w.problem = whatFailed(err)
+		return "error"
+	}
+	if x.Variable != "" {
+		w.trip.variables[x.Variable] = answer
+	}
+	return "success"
+}
+
+// whatFailed says why a request came to nothing, without its address: it may have in it what is to be told nobody.
+func whatFailed(err error) string {
+	var in *url.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &in) && in.Timeout():
+		return "no answer in time"
+	case errors.Is(err, egress.ErrBlocked):
+		return egress.ErrBlocked.Error()
+	case errors.Is(err, egress.ErrTooLarge):
+		return "the answer is larger than 64 KiB"
+	case errors.As(err, &in):
+		return in.Err.Error()
+	}
+	return err.Error()
+}
+
+// newRequest makes the request of a node.
+func (w *walk) newRequest(ctx context.Context, node string, x *flow.HTTP) (*http.Request, error) {
+	body := ""
+	if x.Method != http.MethodGet && x.Method != http.MethodDelete || x.Body != "" {
+		body = w.body(ctx, node, x)
+	}
+	to := w.fillWith(ctx, x.URL, inAddress)
+	r, err := http.NewRequestWithContext(ctx, x.Method, to, strings.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the address is not valid once it is filled in")
+	}
+	if body == "" {
+		r.Body, r.ContentLength = http.NoBody, 0
+	} else {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("User-Agent", "soniq-flows/1.0")
+	for name, v := range x.Headers {
+		r.Header.Set(name, strings.Map(printable, w.fill(ctx, v)))
+	}
+	if !x.Signed {
+		return r, nil
+	}
+	if w.s.Sign == nil {
+		return nil, errors.New("nothing can sign it")
+	}
+	return r, w.s.Sign(ctx, w.org, r, body)
+}
+
+// printable keeps lines out of headers.
+func printable(c rune) rune {
+	if c < ' ' || c == 0x7f {
+		return ' '
+	}
+	return c
+}
+
+// body is what is sent: what the node says, or else who calls and what is known so far.
+func (w *walk) body(ctx context.Context, node string, x *flow.HTTP) string {
+	if x.Body != "" {
+		return w.fillWith(ctx, x.Body, inJSON)
+	}
+	i := w.v.Info()
+	told := map[string]any{}
+	for name, v := range w.trip.variables {
+		if !w.trip.masked[name] {
+			told[name] = v
+		}
+	}
+	b, err := json.Marshal(map[string]any{"call_id": i.CallID, "flow_id": w.p.FlowID, "node_id": node, "from_number": i.From, "from_name": i.FromName,
+		"to_number": i.To, "direction": i.Direction, "sandbox": i.Sandbox, "variables": told})
+	if err != nil {
+		return "{}"
+	}
+	return string(b)
+}
+
+// fillWith is fill for a text of which what is put in must not change the form.
+func (w *walk) fillWith(ctx context.Context, text string, form func(any) string) string {
+	if !strings.Contains(text, "{{") {
+		return text
+	}
+	t, err := flow.ParseTemplate(text)
+	if err != nil {
+		w.problem = err.Error()
+		return ""
+	}
+	return t.FillWith(w.scope(ctx, text), form)
+}
+
+// inAddress is a value in the path or the query of an address.
+func inAddress(v any) string {
+	return strings.ReplaceAll(url.QueryEscape(fmt.Sprint(v)), "+", "%20")
+}
+
+// inJSON is a value within a text of JSON: words without the quotes around them, all else as it is.
+func inJSON(v any) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return ""
+	}
+	text := strings.TrimSuffix(b.String(), "\n")
+	if _, words := v.(string); words {
+		return text[1 : len(text)-1]
+	}
+	return text
+}
+
+// fetch sends a request and reads what it is answered: JSON, or else a text.
+func (w *walk) fetch(r *http.Request) (any, error) {
+	a, err := w.s.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.StatusCode < 200 || a.StatusCode > 299:
+		return nil, fmt.Errorf("answered with %d", a.StatusCode)
+	}
+	var v any
+	if json.Unmarshal(b, &v) != nil {
+		v = strings.ToValidUTF8(string(b), "")
+	}
+	return v, nil
+}

@@ -1,0 +1,156 @@
+package routing
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"soniq/internal/contactcenter/flow"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/db"
+	"soniq/internal/telephony/pbx"
+)
+
+// hunt rings a group: all at once, or one after the other in the order of its strategy.
+func (w *walk) hunt(ctx context.Context, node string, x *flow.HuntGroup) (outcome string) {
+	w.missing("no_answer")
+	members, busy, err := w.members(ctx, x)
+	if err != nil {
+		w.problem = "the members could not be read"
+		w.s.Log.Error("members of group not read", "call", w.v.Info().CallID, "flow", w.p.FlowID, "node", node, "err", err)
+		return NoAnswer
+	}
+	ring := time.Duration(x.RingTimeout) * time.Second
+	if x.Strategy == "simultaneous" {
+		return w.ringAll(ctx, members, busy, ring)
+	}
+	if x.Strategy == "round_robin" {
+		members = w.inTurn(ctx, node, members)
+	}
+	return w.ringInTurn(ctx, members, busy, ring)
+}
+
+// inTurn lets another member begin each time, whichever node rings; where the turn cannot be written down, the first does.
+func (w *walk) inTurn(ctx context.Context, node string, members []string) []string {
+	if len(members) == 0 {
+		return nil
+	}
+	var before int64
+	err := w.s.DB.Tx(ctx, func(tx db.Querier) (err error) {
+		before, err = w.s.Flows.Turn(ctx, tx, w.org, w.p.FlowID, node)
+		return err
+	})
+	if err != nil {
+		w.s.Log.Error("turn of group not taken", "call", w.v.Info().CallID, "flow", w.p.FlowID, "node", node, "err", err)
+	}
+	turn := int(before % int64(len(members)))
+	return slices.Concat(members[turn:], members[:turn])
+}
+
+// members are whom to ring of a group, and how many of it do not want to be rung.
+func (w *walk) members(ctx context.Context, x *flow.HuntGroup) (all []string, busy int, err error) {
+	q := w.s.DB.Read(ctx)
+	var people []string
+	for _, m := range x.Members {
+		if m.UserID == "" {
+			all = append(all, m.Number)
+			continue
+		}
+		u, err := w.s.Users.Get(ctx, q, w.org, m.UserID)
+		switch {
+		case db.IsNone(err) || err == nil && u.Status == user.Suspended:
+		case err != nil:
+			return nil, 0, err
+		case u.DND.On(w.s.Now()):
+			busy++
+		default:
+			people, all = append(people, u.ID), append(all, "user:"+u.ID)
+		}
+	}
+	if x.Strategy == "longest_idle" {
+		err = w.byIdle(ctx, people, all)
+	}
+	return all, busy, err
+}
+
+// byIdle puts who was last on the telephone longest ago first; numbers come last.
+func (w *walk) byIdle(ctx context.Context, people, all []string) error {
+	states, err := w.s.Agents.States(ctx, w.s.DB.Read(ctx), w.org, people)
+	if err != nil {
+		return err
+	}
+	since := func(to string) time.Time {
+		for id, x := range states {
+			if to == "user:"+id {
+				return x.IdleSince.Time
+			}
+		}
+		return w.s.Now()
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return since(a).Compare(since(b)) })
+	return nil
+}
+
+// ringAll rings everybody at once.
+func (w *walk) ringAll(ctx context.Context, members []string, busy int, ring time.Duration) (outcome string) {
+	results := make(chan pbx.Result)
+	rung := 0
+	for _, to := range members {
+		a, err := w.v.Ring(ctx, to, pbx.Ringing{Timeout: ring})
+		if err != nil {
+			if orGone(err) == Gone {
+				break
+			}
+			continue
+		}
+		rung++
+		go func() { results <- result(ctx, a) }()
+	}
+	engaged := busy
+	answered, gone := false, ctx.Err() != nil
+	for range rung {
+		r := <-results
+		switch outcomeOf(r) {
+		case Answered:
+			answered = true
+		case Busy:
+			engaged++
+		case Gone:
+			gone = true
+		}
+	}
+	return groupOutcome(answered, gone, engaged, len(members)+busy)
+}
+
+func groupOutcome(answered, gone bool, engaged, all int) string {
+	switch {
+	case answered:
+		return Answered
+	case gone:
+		return Gone
+	case engaged > 0 && engaged == all:
+		return Busy
+	}
+	return NoAnswer
+}
+
+// ringInTurn rings one after the other.
+func (w *walk) ringInTurn(ctx context.Context, members []string, busy int, ring time.Duration) (outcome string) {
+	engaged := busy
+	for _, to := range members {
+		a, err := w.v.Ring(ctx, to, pbx.Ringing{Timeout: ring})
+		if err != nil {
+			if orGone(err) == Gone {
+				return Gone
+			}
+			continue
+		}
+		switch outcome := outcomeOf(result(ctx, a)); outcome {
+		case Answered, Gone:
+			return outcome
+		case Busy:
+			engaged++
+		}
+	}
+	return groupOutcome(false, ctx.Err() != nil, engaged, len(members)+busy)
+}

@@ -1,0 +1,62 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"soniq/internal/contactcenter/flow"
+	"soniq/internal/telephony/call"
+)
+
+// hours goes on by the time where the flow is.
+func (w *walk) hours(x *flow.Hours) (outcome string) {
+	outcome = x.Outcome(w.s.Now(), w.zone)
+	w.trip.closed = outcome != "open"
+	if w.trip.closed {
+		w.v.Missed("after_hours")
+	}
+	return outcome
+}
+
+// condition goes on by an expression; one that cannot be worked out does not hold.
+func (w *walk) condition(ctx context.Context, x *flow.Condition) (outcome string) {
+	truth, err := x.Truth(w.scope(ctx, x.Expression))
+	if err != nil {
+		w.problem = "the expression could not be worked out: " + err.Error()
+	}
+	if truth {
+		return "true"
+	}
+	return "false"
+}
+
+// set keeps values for the steps that follow.
+func (w *walk) set(ctx context.Context, x *flow.Set) (outcome string) {
+	values := x.Values(w.scope(ctx, fmt.Sprint(x.Variables)))
+	maps.Copy(w.trip.variables, values)
+	return "done"
+}
+
+// lookUp finds out who calls.
+func (w *walk) lookUp(ctx context.Context, x *flow.ContactLookup) (outcome string) {
+	if !w.find(ctx, time.Duration(x.TimeoutMS)*time.Millisecond) {
+		if ctx.Err() != nil {
+			return Gone
+		}
+		return "miss"
+	}
+	w.trip.variables[x.Variable] = w.trip.contact
+	return "hit"
+}
+
+// tag tags the call.
+func (w *walk) tag(ctx context.Context, x *flow.Tag) (outcome string) {
+	in := &call.TagIn{}
+	in.ID, in.Body.Tags = w.v.Info().CallID, x.Tags
+	if _, err := w.s.Calls.TagCall(w.asking(ctx), in); err != nil {
+		w.problem = "the call was not tagged: " + err.Error()
+	}
+	return "done"
+}

@@ -1,0 +1,121 @@
+package routing
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/contactcenter/flow"
+	"soniq/internal/telephony/pbx"
+)
+
+// menu plays the prompt and waits for a key, as often as the node says. Every replay is a step of the caller's.
+func (w *walk) menu(ctx context.Context, x *flow.Menu) (outcome string) {
+	w.missing("abandoned_in_menu")
+	for try := 0; ; try++ {
+		if err := w.prompt(ctx, x.Prompt, true); err != nil {
+			return Gone
+		}
+		key, pressed, err := w.choice(ctx, x)
+		if err != nil {
+			return Gone
+		}
+		if _, known := x.Digits[key]; pressed && known {
+			return key
+		}
+		if try >= x.Retries || !step(ctx) {
+			if pressed {
+				return "invalid"
+			}
+			return "timeout"
+		}
+		w.v.Forget()
+	}
+}
+
+// choice waits for a key, or for one of the labels to be said.
+func (w *walk) choice(ctx context.Context, x *flow.Menu) (key string, ok bool, err error) {
+	wait := time.Duration(x.Timeout) * time.Second
+	if !x.Speech || w.s.Hear == nil {
+		return w.key(ctx, wait)
+	}
+	heard, cancel := context.WithTimeout(ctx, wait) // what was begun by then is understood yet
+	defer cancel()
+	keys, spoke := context.WithCancel(ctx)
+	defer spoke()
+	pcm, stop, err := w.v.Listen(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	defer stop()
+	digits := slices.Sorted(maps.Keys(x.Digits))
+	said := make(chan string, 1)
+	go func() {
+		defer close(said)
+		if i, ok := w.s.Hear(heard, labels(x, digits), pcm); ok && i >= 0 && i < len(digits) {
+			said <- digits[i]
+			spoke() // who spoke need not press
+		}
+	}()
+	if key, ok, err = w.key(keys, wait); ok || ctx.Err() != nil {
+		return key, ok, err
+	}
+	select {
+	case key, ok = <-said:
+		return key, ok, nil
+	case <-ctx.Done():
+		return "", false, pbx.ErrGone
+	}
+}
+
+// labels are what the digits are called.
+func labels(x *flow.Menu, digits []string) []string {
+	all := make([]string, len(digits))
+	for i, d := range digits {
+		all[i] = x.Digits[d]
+	}
+	return all
+}
+
+func (w *walk) key(ctx context.Context, wait time.Duration) (key string, ok bool, err error) {
+	r, ok, err := w.v.Key(ctx, wait)
+	return string(r), ok, err
+}
+
+// collect waits for digits and keeps them in a variable.
+func (w *walk) collect(ctx context.Context, x *flow.Collect) (outcome string) {
+	w.missing("abandoned_in_menu")
+	if x.Mask {
+		w.trip.masked[x.Variable] = true
+	}
+	if err := w.prompt(ctx, x.Prompt, true); err != nil {
+		return Gone
+	}
+	digits, err := w.digits(ctx, x.Max, x.Terminator, time.Duration(x.Timeout)*time.Second)
+	if err != nil {
+		return Gone
+	}
+	if len(digits) < x.Min {
+		return "timeout"
+	}
+	w.trip.variables[x.Variable] = digits
+	return "done"
+}
+
+// digits reads keys until there are as many as there may be, the terminator, or none for a while.
+func (w *walk) digits(ctx context.Context, most int, terminator string, wait time.Duration) (string, error) {
+	var b strings.Builder
+	for b.Len() < most {
+		key, ok, err := w.key(ctx, wait)
+		if err != nil {
+			return "", err
+		}
+		if !ok || key == terminator {
+			break
+		}
+		b.WriteString(key)
+	}
+	return b.String(), nil
+}

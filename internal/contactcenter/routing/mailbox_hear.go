@@ -1,0 +1,221 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/media"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx"
+	"soniq/internal/telephony/voicemail"
+)
+
+// mostHeard is how many messages are heard in one go.
+const mostHeard = 100
+
+// longestGreeting is how long a greeting by telephone may be.
+const longestGreeting = time.Minute
+
+// counted says how many messages there are.
+func counted(all []voicemail.Voicemail) string {
+	fresh := 0
+	for _, m := range all {
+		if m.Status == voicemail.New {
+			fresh++
+		}
+	}
+	return plural(fresh, "new message") + " and " + plural(len(all)-fresh, "old message")
+}
+
+func plural(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what + "s"
+	case 1:
+		return "one " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// hearAll plays messages one after the other. Over says that the user is done.
+func (l *listening) hearAll(ctx context.Context, all []voicemail.Voicemail) (outcome string, over bool, err error) {
+	for i, m := range all {
+		if err := l.hear(ctx, i, m); err != nil {
+			return "", false, err
+		}
+		next := false
+		for !next {
+			key, err := l.key(ctx, "To hear it again, press 1. For the next message, press 2. To delete it, press 3. To call back, press 4. To go back, press star.")
+			switch {
+			case err != nil || key == 0 || key == '#':
+				return "", true, err
+			case key == '*':
+				return "", false, nil
+			}
+			if outcome, next, err = l.dealWith(ctx, key, i, m); outcome != "" || err != nil {
+				return outcome, false, err
+			}
+		}
+	}
+	return "", false, l.say(ctx, "There are no more messages.")
+}
+
+// dealWith does with a message what a key asks for; next says that the following one is wanted.
+func (l *listening) dealWith(ctx context.Context, key rune, i int, m voicemail.Voicemail) (outcome string, next bool, err error) {
+	switch key {
+	case '1':
+		return "", false, l.hear(ctx, i, m)
+	case '2':
+		return "", true, nil
+	case '3':
+		if err := l.s.Voicemail.Remove(ctx, m); err != nil {
+			return "", false, err
+		}
+		l.v.Step("mailbox.deleted", map[string]any{"voicemail_id": m.ID})
+		return "", true, l.say(ctx, "The message has been deleted.")
+	case '4':
+		outcome, err = l.callBack(ctx, m)
+	}
+	return outcome, false, err
+}
+
+// hear plays a message, with when it came and from whom. It is read once it was heard.
+func (l *listening) hear(ctx context.Context, i int, m voicemail.Voicemail) error {
+	if err := l.say(ctx, fmt.Sprintf("Message %d. %s, from %s.", i+1, l.when(ctx, m.ReceivedAt.Time), caller(m))); err != nil {
+		return err
+	}
+	path, err := l.s.Voicemail.Path(m)
+	if err != nil {
+		return err
+	}
+	clip, err := media.LoadClip(path)
+	if err != nil {
+		l.s.Log.Error("message not played", "voicemail", m.ID, "err", err)
+		return l.say(ctx, "This message cannot be played.")
+	}
+	if err := l.s.utter(ctx, l.v, clip); err != nil {
+		return err
+	}
+	l.v.Step("mailbox.heard", map[string]any{"voicemail_id": m.ID})
+	return l.s.Voicemail.Played(ctx, m)
+}
+
+// when says a time as people do, in the zone of the user.
+func (l *listening) when(ctx context.Context, at time.Time) string {
+	name := ""
+	if o, err := l.s.Orgs.Get(ctx, l.user.OrgID); err == nil {
+		name = o.Timezone
+	}
+	if l.user.Timezone != nil {
+		name = *l.user.Timezone
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		zone = time.UTC
+	}
+	at, now := at.In(zone), l.s.Now().In(zone)
+	day := at.Format("Monday, January 2")
+	switch at.Format(time.DateOnly) {
+	case now.Format(time.DateOnly):
+		day = "Today"
+	case now.AddDate(0, 0, -1).Format(time.DateOnly):
+		day = "Yesterday"
+	}
+	return day + " at " + at.Format("3 04 PM")
+}
+
+// caller says who left a message: by name where they are known, else digit by digit.
+func caller(m voicemail.Voicemail) string {
+	switch {
+	case m.Contact != nil && m.Contact.Name != "":
+		return m.Contact.Name
+	case m.FromNumber == call.Anonymous || m.FromNumber == "":
+		return "an unknown caller"
+	}
+	return strings.TrimSpace(strings.Join(strings.Split(strings.TrimPrefix(m.FromNumber, "+"), ""), " "))
+}
+
+// callBack rings who left a message, as the user would: what they may not dial is refused.
+func (l *listening) callBack(ctx context.Context, m voicemail.Voicemail) (outcome string, err error) {
+	if m.FromNumber == call.Anonymous || m.FromNumber == "" {
+		return "", l.say(ctx, "The caller's number is not known.")
+	}
+	a, err := l.v.Ring(ctx, m.FromNumber, pbx.Ringing{Deflected: l.user.ID})
+	if err != nil {
+		return "", err
+	}
+	var r pbx.Result
+	select {
+	case r = <-a.Done():
+	case <-ctx.Done():
+		return "", pbx.ErrGone
+	}
+	if r.What == "answered" {
+		l.v.Transferred(ctx, m.FromNumber)
+		return Answered, nil
+	}
+	l.v.Step("mailbox.not_called_back", map[string]any{"voicemail_id": m.ID, "result": r.What})
+	return "", l.say(ctx, "The caller could not be reached.")
+}
+
+// recordGreeting records the user's greeting, lets them hear it, and keeps it where they say so.
+func (l *listening) recordGreeting(ctx context.Context) error {
+	if l.s.Greet == nil {
+		return l.say(ctx, "Greetings cannot be recorded here.")
+	}
+	for range boxTries {
+		if err := l.say(ctx, "Please speak your greeting after the tone, and press the hash key."); err != nil {
+			return err
+		}
+		path, err := l.s.Files.Path(l.user.OrgID + "/audio/" + db.NewID("greeting") + ".wav")
+		if err != nil {
+			return err
+		}
+		r, err := l.v.Record(ctx, pbx.Recording{Path: path, Max: longestGreeting, Silence: messageSilence, EndKeys: "#", Beep: true})
+		if err == nil && r.Speech >= shortestMessage {
+			var kept bool
+			if kept, err = l.keepGreeting(ctx, path); kept {
+				return errors.Join(err, os.Remove(path))
+			}
+		}
+		_ = os.Remove(path)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepGreeting plays a greeting and keeps it where the user wants it; done is false where they want to speak it again.
+func (l *listening) keepGreeting(ctx context.Context, path string) (done bool, err error) {
+	clip, err := media.LoadClip(path)
+	if err == nil {
+		err = l.s.utter(ctx, l.v, clip)
+	}
+	if err != nil {
+		return false, err
+	}
+	key, err := l.key(ctx, "To keep this greeting, press 1. To record it again, press 2. To go back, press star.")
+	switch {
+	case err != nil || key == '2':
+		return false, err
+	case key != '1':
+		return true, nil
+	}
+	err = l.s.Greet(ctx, l.user.OrgID, l.user.ID, path)
+	var e *op.Error
+	if errors.As(err, &e) {
+		return true, l.say(ctx, "The greeting was not kept. "+e.Detail+".")
+	}
+	if err != nil {
+		return true, err
+	}
+	l.v.Step("mailbox.greeting_changed", map[string]any{"user_id": l.user.ID})
+	return true, l.say(ctx, "Your greeting has been changed.")
+}

@@ -1,0 +1,256 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"soniq/internal/contactcenter/queue"
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/media"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/pbx"
+)
+
+// This file is what callers are told who wait, and what they can press.
+
+// A voice tells a caller something from time to time.
+type voice struct {
+	timer  *time.Timer // nil: nothing is to be told
+	said   chan struct{}
+	cancel context.CancelFunc // of what is being said; nil: nothing is
+	over   sync.WaitGroup
+}
+
+// next fires when it is time to say something; nil while something is said, and where there is nothing to say.
+func (x *voice) next() <-chan time.Time {
+	if x.timer == nil || x.cancel != nil {
+		return nil
+	}
+	return x.timer.C
+}
+
+// stop has nothing more said.
+func (x *voice) stop() {
+	if x.timer != nil {
+		x.timer.Stop()
+		x.timer = nil
+	}
+	if x.cancel != nil {
+		x.cancel()
+	}
+	x.over.Wait()
+	x.cancel = nil
+}
+
+// say says something beside what else happens.
+func (x *voice) say(ctx context.Context, speak func(ctx context.Context)) {
+	ctx, x.cancel = context.WithCancel(ctx)
+	said := make(chan struct{})
+	x.said = said
+	x.over.Go(func() {
+		defer close(said)
+		speak(ctx)
+	})
+}
+
+// The first announcement comes when a caller has heard where they are; while agents are rung it is put off.
+const (
+	firstAnnouncement = 1500 * time.Millisecond
+	putOff            = 5 * time.Second
+)
+
+// speaks reports whether the queue tells its callers anything.
+func (t *stay) speaks() bool {
+	a := t.k.Announce
+	return a.Position || a.EstimatedWait || a.AudioID != nil || t.offersCallback()
+}
+
+func (t *stay) offersCallback() bool { return t.k.Callback.Enabled && callable(t.i) != "" }
+
+// plan says when something is to be said first.
+func (t *stay) plan() {
+	if t.voice.cancel != nil { // after what is said now
+		return
+	}
+	t.voice.stop()
+	if !t.speaks() {
+		return
+	}
+	first := firstAnnouncement
+	if a := t.k.Announce; !a.Position && !a.EstimatedWait && a.AudioID == nil {
+		first = max(first, time.Until(t.callbackFrom()))
+	}
+	t.voice.timer = time.NewTimer(first)
+}
+
+// callbackFrom is from when on the caller can ask to be called back.
+func (t *stay) callbackFrom() time.Time {
+	return t.e.EnteredAt.Add(seconds(t.k.Callback.OfferAfterSeconds))
+}
+
+// announce tells the caller how they stand.
+func (t *stay) announce(ctx context.Context) (string, bool) {
+	if len(t.rung) > 0 || t.w.entryNow() == "" {
+		t.voice.timer.Reset(putOff)
+		return "", false
+	}
+	k, e := t.k, t.e
+	back := t.offersCallback() && !time.Now().Before(t.callbackFrom())
+	t.voice.say(ctx, func(ctx context.Context) {
+		for _, clip := range t.words(ctx, k, e, back) {
+			if t.v.Play(ctx, clip, pbx.Playing{Keys: back}) != nil {
+				return
+			}
+		}
+	})
+	return "", false
+}
+
+// announced waits for the next time.
+func (t *stay) announced(context.Context) (string, bool) {
+	t.voice.cancel()
+	t.voice.cancel, t.voice.said = nil, nil
+	if t.voice.timer == nil || !t.speaks() {
+		t.plan()
+		return "", false
+	}
+	next := seconds(t.k.Announce.EverySeconds)
+	if from := time.Until(t.callbackFrom()); t.offersCallback() && from > 0 {
+		next = min(next, from)
+	}
+	t.voice.timer.Reset(next)
+	return "", false
+}
+
+// words are the sounds of an announcement. What cannot be spoken, as there is no engine, is left out.
+func (t *stay) words(ctx context.Context, k queue.Queue, e queue.Entry, back bool) (all []*media.Clip) {
+	if id := k.Announce.AudioID; id != nil {
+		if clip, err := t.v.Clip(ctx, *id); err == nil {
+			all = append(all, clip)
+		}
+	}
+	if spoken := t.standing(ctx, k, e, back); spoken != "" {
+		if clip, err := t.v.Say(ctx, spoken, "", ""); err == nil {
+			all = append(all, clip)
+			t.v.Step("announcement", map[string]any{"text": spoken})
+		} else if ctx.Err() == nil {
+			t.v.Step("announcement.failed", map[string]any{"err": err.Error()})
+		}
+	}
+	return all
+}
+
+// standing says where in line the caller is, how long it will take, and what they can press.
+func (t *stay) standing(ctx context.Context, k queue.Queue, e queue.Entry, back bool) string {
+	var all []string
+	if k.Announce.Position || k.Announce.EstimatedWait {
+		now, err := t.s.Queues.Standing(ctx, t.s.DB.Read(ctx), t.i.Org, e.ID)
+		if err != nil {
+			return ""
+		}
+		if k.Announce.Position && now.Position > 0 {
+			all = append(all, placed(now.Position))
+		}
+		if k.Announce.EstimatedWait && now.EstimatedWait != nil {
+			all = append(all, lasts(*now.EstimatedWait))
+		}
+	}
+	if back {
+		all = append(all, fmt.Sprintf("To be called back without losing your place, press %s.", keyName(k.Callback.Key)))
+	}
+	return strings.Join(all, " ")
+}
+
+// placed says a position in words.
+func placed(position int) string {
+	if position == 1 {
+		return "You are next in line."
+	}
+	return fmt.Sprintf("You are number %s in line.", inWords(position))
+}
+
+// lasts says how long it takes, in minutes.
+func lasts(seconds int) string {
+	minutes := (seconds + 30) / 60
+	switch {
+	case minutes < 1:
+		return "The estimated wait is less than one minute."
+	case minutes == 1:
+		return "The estimated wait is about one minute."
+	case minutes > 60:
+		return "The estimated wait is more than one hour."
+	}
+	return fmt.Sprintf("The estimated wait is about %s minutes.", inWords(minutes))
+}
+
+func keyName(key string) string {
+	switch key {
+	case "*":
+		return "star"
+	case "#":
+		return "hash"
+	}
+	return inWords(int(key[0] - '0'))
+}
+
+// inWords says a number in English words.
+func inWords(n int) string {
+	small := strings.Fields(`zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+		eighteen nineteen`)
+	tens := strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
+	switch {
+	case n < 0 || n > 999_999:
+		return fmt.Sprint(n)
+	case n < 20:
+		return small[n]
+	case n < 100:
+		return strings.TrimSuffix(tens[n/10-2]+" "+small[n%10], " zero")
+	case n < 1000:
+		return strings.TrimSuffix(small[n/100]+" hundred "+inWords(n%100), " zero")
+	}
+	return strings.TrimSuffix(inWords(n/1000)+" thousand "+inWords(n%1000), " zero")
+}
+
+// key follows a key of the caller: who presses that of the callback keeps the place and may hang up.
+func (t *stay) key(ctx context.Context) (string, bool) {
+	for {
+		d, pressed := t.v.TakeKey()
+		if !pressed {
+			return "", false
+		}
+		if t.offersCallback() && string(d) == t.k.Callback.Key && !time.Now().Before(t.callbackFrom()) {
+			return t.callBack(ctx)
+		}
+	}
+}
+
+// callBack lets the caller hang up and be called back in their turn.
+func (t *stay) callBack(ctx context.Context) (string, bool) {
+	t.v.Missed(call.NotMissed)
+	err := t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		return t.s.Queues.AwaitCallback(ctx, tx, t.i.Org, t.e.ID, queue.Wanted{To: callable(t.i), From: ownNumber(t.i)})
+	})
+	if err != nil {
+		t.v.Missed("abandoned_in_queue")
+		if !errors.Is(err, queue.ErrGone) && ctx.Err() == nil {
+			t.s.Log.Error("callback not kept", "call", t.i.CallID, "queue", t.k.ID, "err", err)
+		}
+		return "", false
+	}
+	t.s.distributor.remove(t.i.Org, t.w)
+	t.voice.stop()
+	t.cancelAll()
+	t.v.Step("callback", map[string]any{"queue_id": t.k.ID, "to": callable(t.i)})
+	clip, err := t.v.Say(ctx, "Thank you. You keep your place in line, and we will call you back. Goodbye.", "", "")
+	if err != nil {
+		clip = beep()
+	}
+	if t.v.Loop(ctx, nil) == nil && t.v.Play(ctx, clip, pbx.Playing{}) == nil {
+		_ = t.v.HangUp(ctx, "canceled")
+	}
+	return Callback, true
+}

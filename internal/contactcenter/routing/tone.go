@@ -1,0 +1,29 @@
+package routing
+
+import (
+	"time"
+
+	"soniq/internal/protocol/media"
+)
+
+// sorry is the special information tone (ITU-T E.180), twice: the call cannot be connected.
+func sorry() *media.Clip {
+	var pcm []int16
+	for range 2 {
+		for _, hz := range []float64{950, 1400, 1800} {
+			pcm = append(pcm, media.Tone(hz, -14, 330*time.Millisecond, 8000)...)
+		}
+		pcm = append(pcm, make([]int16, 8000)...)
+	}
+	return media.NewClip(pcm, 8000)
+}
+
+// beep asks for a key where nothing can say so.
+func beep() *media.Clip {
+	return media.NewClip(media.Tone(1000, -14, 250*time.Millisecond, 8000), 8000)
+}
+
+// recorded stands for the words that the call is recorded.
+func recorded() *media.Clip {
+	return media.NewClip(media.Tone(1400, -12, 400*time.Millisecond, 8000), 8000)
+}

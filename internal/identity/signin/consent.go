@@ -1,0 +1,111 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"soniq/internal/identity/auth"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+)
+
+// choice is a scope on the page on which a person agrees.
+type choice struct {
+	Scope access.Scope
+	Words string
+	On    bool
+}
+
+// showConsent shows what a program asks for. Who agreed to all of it before is led back at once.
+func (s *Service) showConsent(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	a, to, err := s.OAuth.Ask(r.Context(), r.URL.Query())
+	if err != nil {
+		return s.unasked(w, r, to, err)
+	}
+	if !v.in() {
+		http.Redirect(w, r, "/account/login?next="+escape(r.URL.RequestURI()), http.StatusSeeOther)
+		return nil
+	}
+	p := asked(v)
+	agreed, err := s.OAuth.Agreed(r.Context(), a, p)
+	if err != nil {
+		return err
+	}
+	if agreed {
+		return s.agree(w, r, v, a, a.Scopes)
+	}
+	granted := s.OAuth.Grantable(a, p)
+	if len(granted) == 0 {
+		http.Redirect(w, r, s.OAuth.Deny(a), http.StatusSeeOther)
+		return nil
+	}
+	s.show(w, v, http.StatusOK, "consent", page{Title: "Let " + a.Client.Name + " act for you?", Ask: a, Request: r.URL.RawQuery, Choices: choices(granted, granted),
+		Refused: slices.DeleteFunc(slices.Clone(a.Scopes), func(x access.Scope) bool { return slices.Contains(granted, x) })})
+	return nil
+}
+
+func asked(v *visitor) auth.Asked {
+	return auth.Asked{Org: v.org, UserID: v.user.ID, Role: v.user.Role}
+}
+
+// unasked leads back with an error, or shows it where nobody must be led.
+func (s *Service) unasked(w http.ResponseWriter, r *http.Request, to string, err error) error {
+	var known *auth.Refusal
+	if !errors.As(err, &known) {
+		return err
+	}
+	if to == "" {
+		return &fault{http.StatusBadRequest, "A program sent you here with a request that cannot be answered: " + known.Description + " (" + known.Code + ")."}
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// consent takes the person's answer.
+func (s *Service) consent(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	if !v.in() {
+		return &fault{http.StatusForbidden, "You are not signed in any more."}
+	}
+	q, err := url.ParseQuery(r.PostForm.Get("request"))
+	if err != nil {
+		return &fault{http.StatusBadRequest, "The form could not be read."}
+	}
+	a, to, err := s.OAuth.Ask(r.Context(), q)
+	if err != nil {
+		return s.unasked(w, r, to, err)
+	}
+	if r.PostForm.Get("answer") != "allow" {
+		http.Redirect(w, r, s.OAuth.Deny(a), http.StatusSeeOther)
+		return nil
+	}
+	var scopes []access.Scope
+	for _, x := range r.PostForm["scope"] {
+		scopes = append(scopes, access.Scope(x))
+	}
+	return s.agree(w, r, v, a, scopes)
+}
+
+func (s *Service) agree(w http.ResponseWriter, r *http.Request, v *visitor, a auth.Ask, scopes []access.Scope) error {
+	var to string
+	err := s.write(r, v, "oauth.authorize", a.Client.ID, func(ctx context.Context, tx db.Querier) (err error) {
+		to, err = s.OAuth.Agree(ctx, tx, a, asked(v), scopes)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// choices are scopes in words, some of them ticked.
+func choices(all, on []access.Scope) []choice {
+	out := make([]choice, len(all))
+	for i, x := range all {
+		out[i] = choice{x, x.Words(), slices.Contains(on, x)}
+	}
+	return out
+}

@@ -1,0 +1,236 @@
+package signin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// How often a password may be wrong before waiting begins, how long the first wait is, and the longest. Each further failure doubles it.
+const (
+	freeFailures = 5
+	firstWait    = 30 * time.Second
+	longestWait  = time.Hour
+)
+
+// attempts is how often an address may try to sign in, as whomever.
+var attempts = access.Policy{Name: "logins", Quota: 60, Window: 10 * time.Minute}
+
+func (s *Service) showLogin(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	next := local(r.URL.Query().Get("next"))
+	switch {
+	case v.in():
+		http.Redirect(w, r, next, http.StatusSeeOther)
+	case v.session.half:
+		s.show(w, v, http.StatusOK, "code", page{Title: "Enter your code", Next: next})
+	default:
+		s.show(w, v, http.StatusOK, "login", page{Title: "Sign in", Next: next})
+	}
+	return nil
+}
+
+// local is an address of ours to go on to, and nobody else's.
+func local(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Host != "" || u.Scheme != "" || strings.Contains(next, `\`) || strings.HasPrefix(next, "//") ||
+		u.Path != "/account" && !strings.HasPrefix(u.Path, "/account/") && u.Path != "/auth/oauth/authorize" {
+		return "/account"
+	}
+	return next
+}
+
+// login looks at an e-mail address and a password. Nothing tells whether there is such a user.
+func (s *Service) login(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	email, next := strings.TrimSpace(r.PostForm.Get("email")), local(r.PostForm.Get("next"))
+	again := func(text string, status int) error {
+		s.show(w, v, status, "login", page{Title: "Sign in", Fault: text, Email: email, Next: next})
+		return nil
+	}
+	if err := s.slow(r.Context(), email); err != nil {
+		return s.shown(err, again)
+	}
+	l, err := s.known(r.Context(), email, r.PostForm.Get("password"))
+	if err != nil {
+		return err
+	}
+	if l.userID == "" {
+		if err := s.struck(r.Context(), email); err != nil {
+			return err
+		}
+		return again("The e-mail address or the password is wrong.", http.StatusUnauthorized)
+	}
+	half := l.totp != nil
+	err = s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
+		if err := s.begin(ctx, tx, w, r, v, l.orgID, l.userID, half); err != nil || half {
+			return err
+		}
+		return s.entered(ctx, tx, l, email)
+	})
+	if err != nil {
+		return err
+	}
+	if half {
+		next = "/account/login?next=" + escape(next)
+	}
+	http.Redirect(w, r, next, http.StatusSeeOther)
+	return nil
+}
+
+// known is the login whose password it is; without a user where it is nobody's. It takes as long for who does not exist.
+func (s *Service) known(ctx context.Context, email, password string) (login, error) {
+	all, err := loginsOf(ctx, s.DB.Read(ctx), email)
+	if err != nil {
+		return login{}, fmt.Errorf("find who signs in: %w", err)
+	}
+	if len(all) == 0 {
+		_, err := s.derive(ctx, password[:min(len(password), longestPassword)], make([]byte, saltLength))
+		return login{}, err
+	}
+	for _, l := range all {
+		ok, err := s.matches(ctx, password, l.hash)
+		if err != nil {
+			return login{}, err
+		}
+		if !ok {
+			continue
+		}
+		if u, _, err := s.person(ctx, l.orgID, l.userID); err != nil || u.ID != "" {
+			return l, err
+		}
+	}
+	return login{}, nil
+}
+
+// secondStep looks at the code of an authenticator, or at one for who lost it.
+func (s *Service) secondStep(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	next := local(r.PostForm.Get("next"))
+	if !v.session.half {
+		http.Redirect(w, r, "/account/login?next="+escape(next), http.StatusSeeOther)
+		return nil
+	}
+	again := func(text string, status int) error {
+		s.show(w, v, status, "code", page{Title: "Enter your code", Fault: text, Next: next})
+		return nil
+	}
+	if err := s.slow(r.Context(), v.user.Email); err != nil {
+		return s.shown(err, again)
+	}
+	good := false
+	err := s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
+		l, err := getLogin(ctx, tx, v.org.ID, v.user.ID)
+		if err != nil {
+			return fmt.Errorf("find login: %w", err)
+		}
+		if good, err = s.codeFits(ctx, tx, l, r.PostForm.Get("code")); err != nil || !good {
+			return err
+		}
+		if err := s.begin(ctx, tx, w, r, v, l.orgID, l.userID, false); err != nil {
+			return err
+		}
+		return s.entered(ctx, tx, l, v.user.Email)
+	})
+	if err != nil {
+		return err
+	}
+	if !good {
+		if err := s.struck(r.Context(), v.user.Email); err != nil {
+			return err
+		}
+		return again("This code is wrong, or was used already.", http.StatusUnauthorized)
+	}
+	http.Redirect(w, r, next, http.StatusSeeOther)
+	return nil
+}
+
+// codeFits reports whether a code is the authenticator's, or one of those kept for who lost it. Either is good once.
+func (s *Service) codeFits(ctx context.Context, tx db.Querier, l login, code string) (bool, error) {
+	seed, err := s.Seal.Unseal(l.totp, seedPlace(l.orgID, l.userID))
+	if err != nil {
+		return false, fmt.Errorf("read seed: %w", err)
+	}
+	code = tidyCode(code)
+	if step, ok := totpStep(seed, code, s.Now(), l.step); ok {
+		return useStep(ctx, tx, l.orgID, l.userID, step)
+	}
+	if len(code) != recoverySize {
+		return false, nil
+	}
+	return useRecovery(ctx, tx, l.orgID, l.userID, s.Seal.Digest("recovery "+code))
+}
+
+func seedPlace(org, user string) []byte { return []byte(org + "|account_logins|" + user + "|totp") }
+
+// entered forgets failures, and notes that somebody signed in.
+func (s *Service) entered(ctx context.Context, tx db.Querier, l login, email string) error {
+	if err := dropFailures(ctx, tx, s.failureKey(email)); err != nil {
+		return fmt.Errorf("forget failures: %w", err)
+	}
+	return s.note(ctx, tx, access.Principal{OrgID: l.orgID, UserID: l.userID, KeyName: "account page", Kind: Session}, "account.login", l.userID)
+}
+
+func (s *Service) failureKey(email string) string {
+	return s.Seal.Digest("login " + strings.ToLower(email))
+}
+
+// slow refuses who tried too often: from an address, or as somebody.
+func (s *Service) slow(ctx context.Context, email string) error {
+	if s.Limiter != nil {
+		if _, ok := s.Limiter.Take(op.Address(op.Source(ctx)), 1, attempts); !ok {
+			return &fault{http.StatusTooManyRequests, "There were too many attempts from your address. Wait ten minutes."}
+		}
+	}
+	f, err := failuresOf(ctx, s.DB.Read(ctx), s.failureKey(email))
+	if err != nil {
+		return fmt.Errorf("read failures: %w", err)
+	}
+	if left := f.blocked.Sub(s.Now()); !f.blocked.IsZero() && left > 0 {
+		return &fault{http.StatusTooManyRequests, fmt.Sprintf("There were too many wrong attempts. Try again in %d seconds.", int((left+time.Second-1)/time.Second))}
+	}
+	return nil
+}
+
+// struck counts a failure.
+func (s *Service) struck(ctx context.Context, email string) error {
+	now := s.Now()
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		f, err := failuresOf(ctx, tx, s.failureKey(email))
+		if err != nil {
+			return err
+		}
+		if now.Sub(f.at.Time) > 24*time.Hour {
+			f.n = 0
+		}
+		f.n, f.at = f.n+1, db.At(now)
+		if f.n >= freeFailures {
+			f.blocked = db.At(now.Add(wait(f.n)))
+		}
+		return setFailures(ctx, tx, s.failureKey(email), f)
+	})
+}
+
+// wait is how long nobody may try again after the n-th failure: 30 s, 1 min, 2 min, … an hour.
+func wait(n int) time.Duration {
+	return min(longestWait, firstWait<<min(max(0, n-freeFailures), 10))
+}
+
+func (s *Service) logout(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	err := s.DB.Tx(r.Context(), func(tx db.Querier) error {
+		_, err := dropSession(r.Context(), tx, v.org.ID, v.user.ID, v.session.ID)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("end session: %w", err)
+	}
+	s.setCookie(w, r, "session", "")
+	http.Redirect(w, r, "/account/login", http.StatusSeeOther)
+	return nil
+}
+
+func escape(text string) string { return url.QueryEscape(text) }

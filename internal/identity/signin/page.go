@@ -1,0 +1,78 @@
+package signin
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"net/http"
+
+	"soniq/internal/identity/auth"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+)
+
+//go:embed web
+var web embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"when": when}).ParseFS(web, "web/*.html"))
+
+// page is what a template shows.
+type page struct {
+	Title, Fault       string
+	Form               string // the token of every form
+	Brand              string
+	Signed             bool
+	Who, Role, OrgName string
+	Email, Next, Name  string
+
+	Ask     auth.Ask
+	Request string
+	Choices []choice
+	Refused []access.Scope
+
+	Keys       []auth.Key
+	Made       *auth.Key
+	MayPartner bool
+	Grants     []auth.Grant
+	Sessions   []session
+	TOTP       bool
+	Seed       string
+	Picture    template.URL
+	Codes      []string
+}
+
+// show answers with a page.
+func (s *Service) show(w http.ResponseWriter, v *visitor, status int, name string, p page) {
+	p.Brand, p.Form = s.Brand, v.form
+	if p.Signed = v.in(); p.Signed {
+		p.Who, p.Role, p.OrgName = v.user.Email, v.user.Role, v.org.Name
+	}
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, name+".html", p); err != nil {
+		s.Log.Error("account page not made", "page", name, "err", err)
+		http.Error(w, "the page could not be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes())
+}
+
+func style(w http.ResponseWriter, _ *http.Request) {
+	text, err := web.ReadFile("web/style.css")
+	if err != nil {
+		http.Error(w, "not found", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	w.Header().Set("Cache-Control", "max-age=300")
+	_, _ = w.Write(text)
+}
+
+// when shows a time to the minute, or a word where there is none.
+func when(t db.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format("2 Jan 2006 15:04 MST")
+}

@@ -1,0 +1,224 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// refusal is what an operation refused the visitor; nil for any other error.
+func refusal(err error) *op.Error {
+	var e *op.Error
+	if errors.As(err, &e) && e.Status() < 500 {
+		return e
+	}
+	return nil
+}
+
+func (s *Service) assistants(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	all, err := s.Keys.Grants(r.Context(), v.org.ID, v.user.ID)
+	if err != nil {
+		return fmt.Errorf("list grants: %w", err)
+	}
+	s.show(w, v, http.StatusOK, "assistants", page{Title: "Assistants", Grants: all})
+	return nil
+}
+
+func (s *Service) revokeAssistant(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	id := r.PathValue("id")
+	err := s.write(r, v, "oauth.revoke", id, func(ctx context.Context, tx db.Querier) error {
+		return s.Keys.RevokeGrant(ctx, tx, v.org.ID, v.user.ID, id)
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/account/assistants", http.StatusSeeOther)
+	return nil
+}
+
+func (s *Service) security(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	return s.showSecurity(w, r, v, page{}, http.StatusOK)
+}
+
+func (s *Service) showSecurity(w http.ResponseWriter, r *http.Request, v *visitor, p page, status int) error {
+	q := s.DB.Read(r.Context())
+	l, err := getLogin(r.Context(), q, v.org.ID, v.user.ID)
+	if err != nil {
+		return fmt.Errorf("find login: %w", err)
+	}
+	if p.Sessions, err = sessionsOf(r.Context(), q, v.org.ID, v.user.ID, db.At(s.Now())); err != nil {
+		return fmt.Errorf("list sessions: %w", err)
+	}
+	for i := range p.Sessions {
+		p.Sessions[i].Here = p.Sessions[i].ID == v.session.ID
+	}
+	p.Title, p.TOTP = "Security", l.totp != nil
+	if l.totpNew != nil && !p.TOTP {
+		seed, err := s.Seal.Unseal(l.totpNew, seedPlace(v.org.ID, v.user.ID))
+		if err != nil {
+			return fmt.Errorf("read seed: %w", err)
+		}
+		p.Seed = base32Text.EncodeToString(seed)
+		if p.Picture, err = picture(totpAddress(seed, s.Brand, v.user.Email)); err != nil {
+			return err
+		}
+	}
+	s.show(w, v, status, "security", p)
+	return nil
+}
+
+// proven looks at the password of who wants to change how they sign in. Wrong ones count as they do when signing in.
+func (s *Service) proven(r *http.Request, v *visitor) (login, error) {
+	if err := s.slow(r.Context(), v.user.Email); err != nil {
+		return login{}, err
+	}
+	l, err := getLogin(r.Context(), s.DB.Read(r.Context()), v.org.ID, v.user.ID)
+	if err != nil {
+		return l, fmt.Errorf("find login: %w", err)
+	}
+	ok, err := s.matches(r.Context(), r.PostForm.Get("current"), l.hash)
+	if err == nil && !ok {
+		err = errors.Join(s.struck(r.Context(), v.user.Email), &fault{http.StatusForbidden, "The current password is wrong."})
+	}
+	return l, err
+}
+
+// changePassword ends every other session.
+func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	again := func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) }
+	password := r.PostForm.Get("password")
+	if text := passwordFault(password, v.user.Email); text != "" {
+		return again(text, http.StatusUnprocessableEntity)
+	}
+	if password != r.PostForm.Get("again") {
+		return again("The two new passwords are not the same.", http.StatusUnprocessableEntity)
+	}
+	if _, err := s.proven(r, v); err != nil {
+		return s.shown(err, again)
+	}
+	hash, err := s.hash(r.Context(), password)
+	if err != nil {
+		return err
+	}
+	err = s.write(r, v, "account.password", v.user.ID, func(ctx context.Context, tx db.Querier) error {
+		if err := setHash(ctx, tx, v.org.ID, v.user.ID, hash, db.At(s.Now())); err != nil {
+			return err
+		}
+		if err := dropSessions(ctx, tx, v.org.ID, v.user.ID); err != nil {
+			return err
+		}
+		return s.begin(ctx, tx, w, r, v, v.org.ID, v.user.ID, false)
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/account/security", http.StatusSeeOther)
+	return nil
+}
+
+// shown shows a fault on its page; other errors are left.
+func (s *Service) shown(err error, again func(text string, status int) error) error {
+	var known *fault
+	if errors.As(err, &known) {
+		return again(known.text, known.status)
+	}
+	return err
+}
+
+// startTOTP offers a seed for an authenticator.
+func (s *Service) startTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	sealed, err := s.Seal.Seal(newSeed(), seedPlace(v.org.ID, v.user.ID))
+	if err != nil {
+		return fmt.Errorf("seal seed: %w", err)
+	}
+	err = s.DB.TxContext(r.Context(), func(ctx context.Context, tx db.Querier) error {
+		l, err := getLogin(ctx, tx, v.org.ID, v.user.ID)
+		if err != nil || l.totp != nil {
+			return err
+		}
+		return setTOTP(ctx, tx, v.org.ID, v.user.ID, nil, sealed, 0)
+	})
+	if err != nil {
+		return fmt.Errorf("offer seed: %w", err)
+	}
+	http.Redirect(w, r, "/account/security#totp", http.StatusSeeOther)
+	return nil
+}
+
+// confirmTOTP has codes asked for from now on, once the authenticator has shown that it can make them.
+func (s *Service) confirmTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	var codes []string
+	err := s.write(r, v, "account.totp", v.user.ID, func(ctx context.Context, tx db.Querier) error {
+		l, err := getLogin(ctx, tx, v.org.ID, v.user.ID)
+		if err != nil || l.totpNew == nil || l.totp != nil {
+			return errors.Join(err, &fault{http.StatusConflict, "Begin again: no code was expected."})
+		}
+		seed, err := s.Seal.Unseal(l.totpNew, seedPlace(v.org.ID, v.user.ID))
+		if err != nil {
+			return fmt.Errorf("read seed: %w", err)
+		}
+		step, ok := totpStep(seed, tidyCode(r.PostForm.Get("code")), s.Now(), 0)
+		if !ok {
+			return &fault{http.StatusUnprocessableEntity, "This code is wrong. Is the clock of your telephone right?"}
+		}
+		if err := setTOTP(ctx, tx, v.org.ID, v.user.ID, l.totpNew, nil, step); err != nil {
+			return err
+		}
+		codes, err = s.newRecovery(ctx, tx, v)
+		return err
+	})
+	if err != nil {
+		return s.shown(err, func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) })
+	}
+	return s.showSecurity(w, r, v, page{Codes: codes}, http.StatusOK)
+}
+
+func (s *Service) newRecovery(ctx context.Context, tx db.Querier, v *visitor) ([]string, error) {
+	if err := dropRecovery(ctx, tx, v.org.ID, v.user.ID); err != nil {
+		return nil, err
+	}
+	codes := newRecoveries()
+	for _, c := range codes {
+		if err := addRecovery(ctx, tx, v.org.ID, v.user.ID, s.Seal.Digest("recovery "+tidyCode(c))); err != nil {
+			return nil, err
+		}
+	}
+	return codes, nil
+}
+
+// stopTOTP has no codes asked for any more.
+func (s *Service) stopTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	if _, err := s.proven(r, v); err != nil {
+		return s.shown(err, func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) })
+	}
+	err := s.write(r, v, "account.totp", v.user.ID, func(ctx context.Context, tx db.Querier) error {
+		if err := setTOTP(ctx, tx, v.org.ID, v.user.ID, nil, nil, 0); err != nil {
+			return err
+		}
+		return dropRecovery(ctx, tx, v.org.ID, v.user.ID)
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/account/security", http.StatusSeeOther)
+	return nil
+}
+
+func (s *Service) endSession(w http.ResponseWriter, r *http.Request, v *visitor) error {
+	err := s.write(r, v, "account.session.end", r.PathValue("id"), func(ctx context.Context, tx db.Querier) error {
+		ok, err := dropSession(ctx, tx, v.org.ID, v.user.ID, r.PathValue("id"))
+		if err == nil && !ok {
+			err = op.NotFound("session")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, "/account/security", http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,279 @@
+package signin
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/seal"
+)
+
+// Session is the kind of credential that a browser which is signed in is; the audit log names it.
+const Session = access.BrowserSession
+
+// How long a browser stays signed in without being used, and how long one may take between the password and the code.
+const (
+	sessionLife = 24 * time.Hour
+	halfLife    = 5 * time.Minute
+	touchEvery  = time.Minute
+	tokenLength = 40
+)
+
+// visitor is who asks for a page.
+type visitor struct {
+	session session
+	user    user.User
+	org     org.Organization
+	form    string // what every form of theirs carries
+}
+
+// in reports whether the visitor is signed in.
+func (v *visitor) in() bool { return v.session.ID != "" && !v.session.half }
+
+// handler serves a page to a visitor. Its errors are shown.
+type handler func(w http.ResponseWriter, r *http.Request, v *visitor) error
+
+// A fault is an error that is shown to the visitor.
+type fault struct {
+	status int
+	text   string
+}
+
+func (f *fault) Error() string { return f.text }
+
+// guarded finds the visitor, and refuses frames and forms that are not of our pages.
+func (s *Service) guarded(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		protect(w.Header())
+		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+		v, err := s.visitor(w, r)
+		if err == nil {
+			err = s.trusted(r, v)
+		}
+		if err == nil {
+			err = h(w, r, v)
+		}
+		if err != nil {
+			s.failed(w, r, v, err)
+		}
+	}
+}
+
+// protect has browsers show the page in no frame, run nothing in it, and keep no copy.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+}
+
+// trusted refuses what another site's page may have sent: a frame, or a form without the token of ours.
+func (s *Service) trusted(r *http.Request, v *visitor) error {
+	if slices.Contains([]string{"iframe", "frame", "embed", "object"}, r.Header.Get("Sec-Fetch-Dest")) {
+		return &fault{http.StatusForbidden, "This page is not shown within another."}
+	}
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	if err := r.ParseForm(); err != nil {
+		return &fault{http.StatusBadRequest, "The form could not be read."}
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" ||
+		subtle.ConstantTimeCompare([]byte(r.PostForm.Get("form")), []byte(v.form)) != 1 {
+		return &fault{http.StatusForbidden, "This form is too old, or not one of ours. Go back, load the page again, and repeat it."}
+	}
+	return nil
+}
+
+// signedIn leads who is not to the page where they sign in.
+func (s *Service) signedIn(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, v *visitor) error {
+		if v.in() {
+			return h(w, r, v)
+		}
+		to := "/account/login"
+		if r.Method == http.MethodGet && r.URL.Path != "/account" {
+			to += "?next=" + escape(r.URL.RequestURI())
+		}
+		http.Redirect(w, r, to, http.StatusSeeOther)
+		return nil
+	}
+}
+
+// visitor is who a cookie belongs to; a browser without one is given a cookie that binds its forms.
+func (s *Service) visitor(w http.ResponseWriter, r *http.Request) (*visitor, error) {
+	v := &visitor{}
+	if text := s.cookie(r, "session"); text != "" {
+		if err := s.recall(r.Context(), v, text); err != nil {
+			return v, err
+		}
+		if v.session.ID != "" {
+			v.form = s.Seal.Digest("form " + text)
+			return v, nil
+		}
+	}
+	text := s.cookie(r, "visit")
+	if len(text) != tokenLength {
+		text = seal.Random(tokenLength)
+		s.setCookie(w, r, "visit", text)
+	}
+	v.form = s.Seal.Digest("form " + text)
+	return v, nil
+}
+
+// recall finds the session of a cookie, unless it or its person may not sign in any more.
+func (s *Service) recall(ctx context.Context, v *visitor, text string) error {
+	now := s.Now()
+	x, err := sessionBy(ctx, s.DB.Read(ctx), s.Seal.Digest(text), db.At(now))
+	if db.IsNone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find session: %w", err)
+	}
+	u, o, err := s.person(ctx, x.orgID, x.userID)
+	if err != nil || u.ID == "" {
+		return err
+	}
+	x.Here = true
+	v.session, v.user, v.org = x, u, o
+	if !x.half && now.Sub(x.UsedAt.Time) > touchEvery {
+		return s.DB.Tx(ctx, func(tx db.Querier) error { return touchSession(ctx, tx, x, db.At(now), db.At(now.Add(sessionLife))) })
+	}
+	return nil
+}
+
+// person is a user who may sign in; without an id where they may not.
+func (s *Service) person(ctx context.Context, orgID, id string) (user.User, org.Organization, error) {
+	u, err := s.Users.Get(ctx, s.DB.Read(ctx), orgID, id)
+	if db.IsNone(err) {
+		return user.User{}, org.Organization{}, nil
+	}
+	if err != nil {
+		return u, org.Organization{}, fmt.Errorf("find user: %w", err)
+	}
+	o, err := s.Orgs.Get(ctx, orgID)
+	if err != nil {
+		return u, o, fmt.Errorf("find organisation: %w", err)
+	}
+	if u.Status == user.Suspended || o.Barred() || o.Sandbox() {
+		return user.User{}, o, nil
+	}
+	return u, o, nil
+}
+
+// begin signs a browser in. Whatever it had before is gone, so that nobody can prepare a session for somebody else.
+func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWriter, r *http.Request, v *visitor, orgID, userID string, half bool) error {
+	if v.session.ID != "" {
+		if _, err := dropSession(ctx, tx, v.session.orgID, v.session.userID, v.session.ID); err != nil {
+			return fmt.Errorf("end session: %w", err)
+		}
+	}
+	text, now, life := seal.Random(tokenLength), s.Now(), sessionLife
+	if half {
+		life = halfLife
+	}
+	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.Seal.Digest(text), half: half, CreatedAt: db.At(now), expiresAt: db.At(now.Add(life)),
+		Source: op.Source(ctx).String(), Agent: browser(r.UserAgent())}
+	if err := insertSession(ctx, tx, x); err != nil {
+		return fmt.Errorf("begin session: %w", err)
+	}
+	db.OnCommit(tx, func() { s.setCookie(w, r, "session", text) })
+	return nil
+}
+
+// cookies are bound to this server where that can be had (the __Host- prefix of RFC 6265bis §4.1.3.2).
+func (s *Service) cookieName(r *http.Request, name string) (full string, secure bool) {
+	secure = r.TLS != nil || strings.HasPrefix(s.BaseURL, "https://")
+	if secure {
+		return "__Host-" + s.Brand + "_" + name, true
+	}
+	return s.Brand + "_" + name, false
+}
+
+func (s *Service) cookie(r *http.Request, name string) string {
+	full, _ := s.cookieName(r, name)
+	c, err := r.Cookie(full)
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+func (s *Service) setCookie(w http.ResponseWriter, r *http.Request, name, value string) {
+	full, secure := s.cookieName(r, name)
+	c := &http.Cookie{Name: full, Value: value, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode}
+	if value == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
+// principal is the visitor as operations see them: what their role may, in their organisation.
+func (s *Service) principal(r *http.Request, v *visitor) access.Principal {
+	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, KeyID: v.session.ID, KeyName: "account page", Kind: Session, Environment: access.Live,
+		Scopes: s.Keys.Ceiling(v.org, v.user.Role), Source: op.Source(r.Context()), Timezone: v.org.Timezone}
+}
+
+// write does something for the visitor in a transaction, with a line in the audit log.
+func (s *Service) write(r *http.Request, v *visitor, operation, record string, do func(ctx context.Context, tx db.Querier) error) error {
+	p := s.principal(r, v)
+	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
+		if err := do(ctx, tx); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, p, operation, record)
+	})
+}
+
+func (s *Service) note(ctx context.Context, tx db.Querier, p access.Principal, operation, record string) error {
+	return op.WriteAudit(ctx, tx, db.At(s.Now()), op.AuditLine{Org: p.OrgID, Operation: operation, Target: op.Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName,
+		Credential: string(p.Kind), UserID: p.UserID, Record: record, Status: http.StatusOK})
+}
+
+// failed shows an error: what the visitor can do about it, or that it is ours.
+func (s *Service) failed(w http.ResponseWriter, r *http.Request, v *visitor, err error) {
+	var known *fault
+	var refused *op.Error
+	switch {
+	case errors.As(err, &known):
+	case errors.As(err, &refused) && refused.Status() < 500:
+		known = &fault{refused.Status(), plain(refused)}
+	default:
+		s.Log.Error("account page failed", "path", r.URL.Path, "request", op.RequestID(r.Context()), "err", err)
+		known = &fault{http.StatusInternalServerError, "Something went wrong on our side (request " + op.RequestID(r.Context()) + ")."}
+	}
+	s.show(w, v, known.status, "message", page{Title: "That did not work", Fault: known.text})
+}
+
+// plain turns an error of an operation into a sentence.
+func plain(e *op.Error) string {
+	var all []string
+	for _, f := range e.Fields {
+		all = append(all, f.Field+": "+f.Message)
+	}
+	if len(all) == 0 {
+		return e.Detail
+	}
+	return strings.Join(all, "; ")
+}
+
+// browser is what a browser says of itself, shortened.
+func browser(agent string) string {
+	const most = 200
+	if len(agent) > most {
+		agent = agent[:most]
+	}
+	return strings.ToValidUTF8(agent, "")
+}

@@ -1,0 +1,89 @@
+// Package signin is where people sign in with a browser: to see and end what acts for them, to make API keys, and to let programs
+// act for them. Its pages work without JavaScript.
+package signin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"soniq/internal/identity/auth"
+	"soniq/internal/identity/org"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/seal"
+)
+
+// Config is what a Service is made of.
+type Config struct {
+	DB      *db.DB
+	Orgs    *org.Service
+	Users   *user.Service
+	Keys    *auth.Service
+	OAuth   *auth.OAuth
+	Seal    *seal.Seal
+	Now     func() time.Time
+	BaseURL string // of links; "https://…" makes cookies Secure
+	Brand   string
+	Limiter *access.Limiter // of attempts to sign in; nil counts none
+	Log     *slog.Logger
+}
+
+// Service is the room. It is safe for concurrent use.
+type Service struct {
+	Config
+	hashing chan struct{} // room for those who compute a password's hash
+}
+
+// New makes the room.
+func New(c Config) *Service {
+	return &Service{Config: c, hashing: make(chan struct{}, 2)}
+}
+
+// Mount registers the pages.
+func (s *Service) Mount(mux *http.ServeMux) {
+	mux.HandleFunc("GET /account/style.css", style)
+	mux.HandleFunc("GET /invite/{token}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/account/welcome/"+r.PathValue("token"), http.StatusSeeOther)
+	})
+	for pattern, h := range map[string]handler{
+		"GET /account/login": s.showLogin, "POST /account/login": s.login, "POST /account/code": s.secondStep,
+		"GET /account/welcome/{token}": s.showWelcome, "POST /account/welcome/{token}": s.welcome,
+		"GET " + auth.AuthorizePath: s.showConsent, "POST " + auth.AuthorizePath: s.consent,
+	} {
+		mux.HandleFunc(pattern, s.guarded(h))
+	}
+	for pattern, h := range map[string]handler{
+		"GET /account": s.overview, "GET /account/keys": s.keys, "POST /account/keys": s.createKey, "POST /account/keys/{id}/revoke": s.revokeKey,
+		"POST /account/keys/{id}/rotate": s.rotateKey, "GET /account/assistants": s.assistants, "POST /account/assistants/{id}/revoke": s.revokeAssistant,
+		"GET /account/security": s.security, "POST /account/password": s.changePassword, "POST /account/totp/start": s.startTOTP,
+		"POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP, "POST /account/sessions/{id}/end": s.endSession,
+		"POST /account/logout": s.logout,
+	} {
+		mux.HandleFunc(pattern, s.guarded(s.signedIn(h)))
+	}
+}
+
+// RemoveUser ends everything a user who is removed could sign in with.
+func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, user string) error {
+	for _, forget := range []func(context.Context, db.Querier, string, string) error{dropSessions, dropRecovery, dropLinks, dropLogin} {
+		if err := forget(ctx, tx, org, user); err != nil {
+			return fmt.Errorf("forget how a user signs in: %w", err)
+		}
+	}
+	return nil
+}
+
+// MFA reports which of the users sign in with a second factor.
+func (s *Service) MFA(ctx context.Context, q db.Querier, org string, users []string) (map[string]bool, error) {
+	return withTOTP(ctx, q, org, users)
+}
+
+// Sweep forgets sessions, links and failed attempts that are over.
+func (s *Service) Sweep(ctx context.Context) error {
+	now := s.Now()
+	return s.DB.Tx(ctx, func(tx db.Querier) error { return sweep(ctx, tx, db.At(now), db.At(now.Add(-24*time.Hour))) })
+}

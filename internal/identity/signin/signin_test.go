@@ -1,0 +1,582 @@
+package signin_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/identity/auth"
+	"soniq/internal/identity/org"
+	"soniq/internal/identity/signin"
+	"soniq/internal/identity/user"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/seal"
+)
+
+var here = netip.MustParseAddr("127.0.0.1")
+
+const good = "correct horse battery"
+
+// place is a server with an account page.
+type place struct {
+	t     *testing.T
+	db    *db.DB
+	now   time.Time
+	orgs  *org.Service
+	org   org.Organization
+	users *user.Service
+	keys  *auth.Service
+	pages *signin.Service
+	http  *httptest.Server
+}
+
+func open(t *testing.T, d *db.DB) *place {
+	t.Helper()
+	p := &place{t: t, db: d, now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
+	now, b := func() time.Time { return p.now }, bus.New()
+	sealer, err := seal.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.orgs = org.New(d, b, now)
+	if p.org, err = p.orgs.Create(context.Background(), "Acme", "GB"); err != nil {
+		t.Fatal(err)
+	}
+	p.users = user.New(d, p.orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(p.now) }}, b, now)
+	p.users.Invites = user.Invites{Seal: sealer, BaseURL: ""}
+	p.keys = auth.New(d, p.orgs, sealer, b, now, "soniq")
+	mux := http.NewServeMux()
+	p.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(w, r.WithContext(op.WithSource(r.Context(), here)))
+	}))
+	t.Cleanup(p.http.Close)
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	oauth := auth.NewOAuth(p.keys, auth.OAuthConfig{BaseURL: p.http.URL, Register: true, Log: log})
+	p.pages = signin.New(signin.Config{DB: d, Orgs: p.orgs, Users: p.users, Keys: p.keys, OAuth: oauth, Seal: sealer, Now: now, BaseURL: p.http.URL,
+		Brand: "soniq", Log: log})
+	p.users.MFA = p.pages.MFA
+	oauth.Mount(mux)
+	p.pages.Mount(mux)
+	return p
+}
+
+func (p *place) add(email, role string) user.User {
+	p.t.Helper()
+	u, err := p.users.Create(context.Background(), p.org.ID, user.Fresh{Email: email, FirstName: "Ada", Role: role})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return u
+}
+
+// person is somebody with a browser, who is signed in.
+func (p *place) person(email, role string) *visit {
+	p.t.Helper()
+	u := p.add(email, role)
+	v := p.visit()
+	v.get(*u.Invitation.URL)
+	v.send("/account/welcome/", "password", good, "again", good)
+	if v.path != "/account" {
+		p.t.Fatalf("after the invitation at %s: %s", v.path, v.text)
+	}
+	v.user = u
+	return v
+}
+
+// visit is a browser: it keeps cookies, follows redirects within the place, and posts the forms it was shown.
+type visit struct {
+	*place
+	client *http.Client
+	header http.Header
+	user   user.User
+	text   string
+	path   string
+	status int
+	led    string // where it was led outside
+}
+
+func (p *place) visit() *visit {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	v := &visit{place: p, header: http.Header{}}
+	v.client = &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if "http://"+r.URL.Host != p.http.URL {
+			v.led = r.URL.String()
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	return v
+}
+
+func (v *visit) do(r *http.Request) {
+	v.t.Helper()
+	r.Header = v.header.Clone()
+	if r.Method == "POST" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	v.led = ""
+	a, err := v.client.Do(r)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.text, v.path, v.status = string(b), a.Request.URL.Path, a.StatusCode
+	if v.status >= 500 {
+		v.t.Fatalf("%s: %d %s", v.path, v.status, v.text)
+	}
+	for name, want := range map[string]string{"X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
+		if v.led == "" && a.Header.Get(name) != want {
+			v.t.Errorf("%s: %s is %q", v.path, name, a.Header.Get(name))
+		}
+	}
+}
+
+func (v *visit) get(path string) {
+	v.t.Helper()
+	r, err := http.NewRequest("GET", v.http.URL+path, nil)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.do(r)
+}
+
+var hidden = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)"`)
+
+// form is what a form on the page would send unchanged: its hidden fields, and the boxes that are ticked.
+func (v *visit) form(action string) url.Values {
+	v.t.Helper()
+	for _, f := range strings.Split(v.text, "<form ")[1:] {
+		f, _, _ = strings.Cut(f, "</form>")
+		if !strings.Contains(f, `action="`+action) {
+			continue
+		}
+		all := url.Values{}
+		for _, m := range hidden.FindAllStringSubmatch(f, -1) {
+			all.Add(m[1], html.UnescapeString(m[2]))
+		}
+		for _, m := range regexp.MustCompile(`name="scope" value="([^"]*)" checked`).FindAllStringSubmatch(f, -1) {
+			all.Add("scope", m[1])
+		}
+		all.Set("action", regexp.MustCompile(`action="([^"]*)"`).FindStringSubmatch("action=\"" + strings.SplitN(f, `action="`, 2)[1])[1])
+		return all
+	}
+	v.t.Fatalf("no form for %s on the page:\n%s", action, v.text)
+	return nil
+}
+
+// send posts the form on the page, with fields that were filled in.
+func (v *visit) send(action string, fields ...string) {
+	v.t.Helper()
+	form := v.form(action)
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	v.post(form)
+}
+
+func (v *visit) post(form url.Values) {
+	v.t.Helper()
+	to := form.Get("action")
+	form.Del("action")
+	r, err := http.NewRequest("POST", v.http.URL+to, strings.NewReader(form.Encode()))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.do(r)
+}
+
+func (v *visit) shows(texts ...string) {
+	v.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(html.UnescapeString(v.text), text) {
+			v.t.Errorf("%s (%d) does not show %q:\n%s", v.path, v.status, text, v.text)
+		}
+	}
+}
+
+func (v *visit) signIn(email, password string) {
+	v.t.Helper()
+	v.get("/account/login")
+	v.send("/account/login", "email", email, "password", password)
+}
+
+func each(t *testing.T, run func(p *place)) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(open(t, d)) })
+}
+
+func TestPeopleSignInWithThePasswordTheyChose(t *testing.T) {
+	each(t, func(p *place) {
+		u := p.add("ada@example.com", "owner")
+		v := p.visit()
+		v.get(*u.Invitation.URL)
+		v.shows("ada@example.com", "Choose a password")
+		link := v.path
+		v.send("/account/welcome/", "password", "short", "again", "short")
+		v.shows("at least 10 characters")
+		v.send("/account/welcome/", "password", "password1234", "again", "password1234")
+		v.shows("too easily guessed")
+		v.send("/account/welcome/", "password", good, "again", "other")
+		v.shows("not the same")
+		v.send("/account/welcome/", "password", good, "again", good)
+		v.shows("owner of Acme", "make calls, hold, transfer")
+		other := p.visit()
+		if other.get(link); other.status != 404 {
+			p.t.Errorf("the link works twice: %d", other.status)
+		}
+		other.get("/account/keys")
+		other.shows("Sign in")
+		other.send("/account/login", "email", "ADA@example.com", "password", "wrong password")
+		other.shows("is wrong")
+		other.send("/account/login", "email", "ADA@example.com", "password", good)
+		if other.path != "/account/keys" {
+			p.t.Errorf("signed in at %s", other.path)
+		}
+		other.send("/account/logout")
+		if other.get("/account"); other.path != "/account/login" {
+			p.t.Error("signed out, and in")
+		}
+		p.now = p.now.Add(25 * time.Hour)
+		if v.get("/account"); v.path != "/account/login" {
+			p.t.Error("signed in after a day without a visit")
+		}
+	})
+}
+
+func TestWhoGuessesPasswordsWaits(t *testing.T) {
+	each(t, func(p *place) {
+		p.person("ada@example.com", "agent")
+		for _, email := range []string{"ada@example.com", "nobody@example.com"} {
+			v := p.visit()
+			for range 5 {
+				v.signIn(email, "wrong password")
+				v.shows("The e-mail address or the password is wrong.")
+			}
+			v.signIn(email, good)
+			if v.shows("Try again in 30 seconds"); v.status != 429 {
+				p.t.Errorf("status %d", v.status)
+			}
+			p.now = p.now.Add(31 * time.Second)
+			v.signIn(email, "wrong password")
+			v.signIn(email, good)
+			v.shows("Try again in 60 seconds")
+			p.now = p.now.Add(61 * time.Second)
+		}
+		v := p.visit()
+		if v.signIn("ada@example.com", good); v.path != "/account" {
+			p.t.Error("locked out for ever")
+		}
+	})
+}
+
+func TestAnAuthenticatorIsAskedForItsCode(t *testing.T) {
+	each(t, func(p *place) {
+		v := p.person("ada@example.com", "admin")
+		v.get("/account/security")
+		v.send("/account/totp/start")
+		v.shows("data:image/png;base64,")
+		seed := regexp.MustCompile(`<code>([A-Z2-7]{32})</code>`).FindStringSubmatch(v.text)[1]
+		v.send("/account/totp/confirm", "code", "000000")
+		v.shows("This code is wrong")
+		v.send("/account/totp/confirm", "code", signin.Code(seed, p.now))
+		v.shows("recovery codes")
+		recovery := regexp.MustCompile(`<li>(\w{4}-\w{4}-\w{4})</li>`).FindAllStringSubmatch(v.text, -1)
+		if len(recovery) != 10 {
+			p.t.Fatalf("%d recovery codes", len(recovery))
+		}
+		other := p.visit()
+		other.signIn("ada@example.com", good)
+		other.shows("Enter your code")
+		if other.get("/account/keys"); strings.Contains(other.text, "New key") {
+			p.t.Error("a password alone lets in")
+		}
+		other.get("/account/login")
+		other.send("/account/code", "code", signin.Code(seed, p.now))
+		other.shows("was used already")
+		p.now = p.now.Add(time.Minute)
+		other.send("/account/code", "code", signin.Code(seed, p.now))
+		if other.path != "/account" {
+			p.t.Fatalf("not signed in: %s", other.text)
+		}
+		for i, want := range []bool{true, false} {
+			third := p.visit()
+			third.signIn("ada@example.com", good)
+			third.send("/account/code", "code", recovery[0][1])
+			if (third.path == "/account") != want {
+				p.t.Errorf("a recovery code, time %d: at %s", i+1, third.path)
+			}
+		}
+		found, err := p.pages.MFA(context.Background(), p.db.Read(context.Background()), p.org.ID, []string{v.user.ID})
+		if err != nil || !found[v.user.ID] {
+			p.t.Errorf("the record does not tell it: %v, %v", found, err)
+		}
+		v.get("/account/security")
+		v.send("/account/totp/off", "current", "wrong password")
+		v.shows("current password is wrong")
+		v.send("/account/totp/off", "current", good)
+		v.shows("Set up an authenticator")
+	})
+}
+
+func TestCodesAreThoseOfTheStandard(t *testing.T) {
+	t.Parallel()
+	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1234567890: "005924", 20000000000: "353130"} { // RFC 6238, appendix B
+		if got := signin.TOTP([]byte("12345678901234567890"), at/30); got != want {
+			t.Errorf("at %d: %s, want %s", at, got, want)
+		}
+	}
+}
+
+func TestFormsOfOthersAndFramesAreRefused(t *testing.T) {
+	each(t, func(p *place) {
+		v := p.person("ada@example.com", "owner")
+		v.get("/account/keys")
+		form := v.form("/account/keys")
+		for what, spoil := range map[string]func(){"without its token": func() { form.Set("form", "") }, "with another's": func() {
+			other := p.visit()
+			other.get("/account/login")
+			form.Set("form", other.form("/account/login").Get("form"))
+		}} {
+			spoil()
+			if v.post(with(form, "action", "/account/keys", "name", "x", "scope", "calls:read")); v.status != 403 {
+				p.t.Errorf("%s: %d", what, v.status)
+			}
+		}
+		v.get("/account/keys")
+		form = v.form("/account/keys")
+		v.header.Set("Sec-Fetch-Site", "cross-site")
+		if v.post(with(form, "name", "x", "scope", "calls:read")); v.status != 403 {
+			p.t.Errorf("from another site: %d", v.status)
+		}
+		v.header.Set("Sec-Fetch-Dest", "iframe")
+		for _, path := range []string{"/account/keys", "/auth/oauth/authorize?" + p.request().Encode()} {
+			if v.get(path); v.status != 403 {
+				p.t.Errorf("%s in a frame: %d", path, v.status)
+			}
+		}
+		if all, err := p.keys.Visible(context.Background(), access.Principal{OrgID: p.org.ID, Scopes: access.All()}); err != nil || len(all) != 0 {
+			p.t.Errorf("%d keys were made, %v", len(all), err)
+		}
+	})
+}
+
+func with(form url.Values, fields ...string) url.Values {
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	return form
+}
+
+var secret = regexp.MustCompile(`soniq_(live|test|partner)_[0-9A-Za-z]{36}`)
+
+func TestKeysDoNoMoreThanWhoMakesThem(t *testing.T) {
+	each(t, func(p *place) {
+		agent, owner := p.person("bob@example.com", "agent"), p.person("ada@example.com", "owner")
+		agent.get("/account/keys")
+		form := agent.form("/account/keys")
+		agent.post(with(form, "name", "mine", "scope", "users:admin"))
+		agent.shows("does not hold users:admin")
+		agent.get("/account/keys")
+		agent.post(with(agent.form("/account/keys"), "name", "p", "kind", "partner", "scope", "calls:read"))
+		agent.shows("only a partner key can make partner keys")
+		agent.get("/account/keys")
+		agent.post(with(agent.form("/account/keys"), "name", "mine", "scope", "calls:read"))
+		key := secret.FindString(agent.text)
+		who, err := p.keys.Verify(context.Background(), key, access.Live, here)
+		if err != nil || who.UserID != agent.user.ID || fmt.Sprint(who.Scopes) != "[calls:read]" {
+			p.t.Errorf("%+v, %v", who, err)
+		}
+		if agent.get("/account/keys"); secret.MatchString(agent.text) {
+			p.t.Error("the key is shown twice")
+		}
+		owner.get("/account/keys")
+		owner.shows("mine", "Partner key")
+		f := owner.form("/account/keys")
+		f["scope"] = []string{"partners:read", "partners:write"}
+		owner.post(with(f, "action", "/account/keys", "name", "partner", "kind", "partner"))
+		if who, err := p.keys.Verify(context.Background(), secret.FindString(owner.text), access.Live, here); err != nil || who.Kind != access.PartnerKey {
+			p.t.Errorf("%+v, %v\n%s", who, err, owner.text)
+		}
+		if agent.get("/account/keys"); strings.Contains(agent.text, "(partner)") {
+			p.t.Error("an agent sees the organisation's keys")
+		}
+		agent.send("/account/keys/key_", "name", "")
+		rotated := secret.FindString(agent.text)
+		if _, err := p.keys.Verify(context.Background(), rotated, access.Live, here); err != nil || rotated == key {
+			p.t.Errorf("rotated: %v", err)
+		}
+		id := who.KeyID
+		other := agent.form("/account/keys")
+		other.Set("action", "/account/keys/"+id+"/revoke")
+		agent.post(other)
+		if _, err := p.keys.Verify(context.Background(), key, access.Live, here); err == nil {
+			p.t.Error("a revoked key works")
+		}
+		var lines int
+		const audit = `SELECT COUNT(*) FROM audit WHERE org_id = $1 AND operation IN ('apikeys.create', 'apikeys.rotate', 'apikeys.delete') AND credential = 'session'`
+		if err := p.db.Read(context.Background()).QueryRow(context.Background(), audit, p.org.ID).Scan(&lines); err != nil || lines != 4 {
+			p.t.Errorf("%d lines in the audit log, %v", lines, err)
+		}
+	})
+}
+
+const verifier = "a-verifier-of-more-than-forty-three-characters-0"
+
+// request is an authorization request.
+func (p *place) request(changes ...string) url.Values {
+	sum := sha256.Sum256([]byte(verifier))
+	return with(url.Values{"response_type": {"code"}, "client_id": {"soniq-assistant"}, "redirect_uri": {"http://127.0.0.1:1/callback"}, "state": {"a+b&c"},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"}, "scope": {"calls:read calls:write"},
+		"resource": {p.http.URL + "/mcp"}}, changes...)
+}
+
+func (v *visit) answer() url.Values {
+	u, err := url.Parse(v.led)
+	if err != nil || v.led == "" {
+		v.t.Fatalf("led to %q from %s: %s", v.led, v.path, v.text)
+	}
+	if q := u.Query(); q.Get("iss") == v.http.URL+"/auth" && q.Get("state") == "a+b&c" {
+		return q
+	}
+	v.t.Errorf("led to %s: wrong iss or state", v.led)
+	return u.Query()
+}
+
+func (v *visit) redeem(code string) string {
+	v.t.Helper()
+	a, err := http.PostForm(v.http.URL+"/auth/oauth/token", url.Values{"grant_type": {"authorization_code"}, "code": {code}, "client_id": {"soniq-assistant"},
+		"code_verifier": {verifier}})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer a.Body.Close()
+	b, _ := io.ReadAll(a.Body)
+	return string(b)
+}
+
+func TestPeopleDecideWhatAProgramMayDo(t *testing.T) {
+	each(t, func(p *place) {
+		v := p.person("ada@example.com", "admin")
+		v.send("/account/logout")
+		ask := "/auth/oauth/authorize?" + p.request().Encode()
+		v.get(ask)
+		v.shows("Sign in")
+		v.send("/account/login", "email", "ada@example.com", "password", good)
+		v.shows("soniq-assistant", "127.0.0.1:1", "program on your own computer", "make calls, hold, transfer", "ada@example.com", "Acme")
+		v.send("/auth/oauth/authorize", "answer", "deny")
+		if q := v.answer(); q.Get("error") != "access_denied" {
+			p.t.Errorf("denied: %v", q)
+		}
+		v.get(ask)
+		v.send("/auth/oauth/authorize", "answer", "allow", "scope", "calls:read") // calls:write unticked
+		if got := v.redeem(v.answer().Get("code")); !strings.Contains(got, `"scope":"calls:read"`) {
+			p.t.Errorf("tokens %s", got)
+		}
+		v.get("/auth/oauth/authorize?" + p.request("scope", "calls:read").Encode())
+		if v.answer().Get("code") == "" {
+			p.t.Error("asked again for what was agreed to")
+		}
+		v.get(ask)
+		v.shows("make calls, hold, transfer") // a new scope is asked for
+		v.get("/account/assistants")
+		v.shows("soniq-assistant", "calls:read")
+		v.send("/account/assistants/gra_")
+		v.shows("No assistant")
+		v.get("/auth/oauth/authorize?" + p.request("scope", "calls:read").Encode())
+		v.shows("soniq-assistant")
+		v.post(with(v.form("/auth/oauth/authorize"), "answer", "allow", "scope", "users:admin"))
+		if q := v.answer(); q.Get("error") != "access_denied" {
+			p.t.Errorf("ticked what was not asked for: %v", q)
+		}
+		for _, bad := range [][]string{{"client_id", "nobody"}, {"redirect_uri", "https://evil.example/"}} {
+			v.get("/auth/oauth/authorize?" + p.request(bad...).Encode())
+			if v.led != "" || v.status != 400 {
+				p.t.Errorf("%v: %d, led to %q", bad, v.status, v.led)
+			}
+		}
+		v.get("/auth/oauth/authorize?" + p.request("code_challenge_method", "plain").Encode())
+		if q := v.answer(); q.Get("error") != "invalid_request" {
+			p.t.Errorf("plain: %v", q)
+		}
+	})
+}
+
+func TestAChangedPasswordEndsOtherSessions(t *testing.T) {
+	each(t, func(p *place) {
+		v := p.person("ada@example.com", "agent")
+		other := p.visit()
+		other.signIn("ada@example.com", good)
+		v.get("/account/security")
+		v.shows("This one", "127.0.0.1")
+		v.send("/account/password", "current", "wrong password", "password", "another good one", "again", "another good one")
+		v.shows("current password is wrong")
+		v.send("/account/password", "current", good, "password", "another good one", "again", "another good one")
+		if v.path != "/account/security" || strings.Contains(v.text, "role=\"alert\"") {
+			p.t.Errorf("not changed: %s", v.text)
+		}
+		if other.get("/account"); other.path != "/account/login" {
+			p.t.Error("the other browser is signed in")
+		}
+		other.signIn("ada@example.com", "another good one")
+		v.get("/account/security")
+		v.send("/account/sessions/ses_")
+		if other.get("/account"); other.path != "/account/login" {
+			p.t.Error("a browser that was signed out is signed in")
+		}
+		link, err := p.pages.Link(context.Background(), p.org.ID, v.user.ID)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		other.get(strings.TrimPrefix(link, p.http.URL))
+		other.send("/account/welcome/", "password", "a third good one", "again", "a third good one")
+		if other.path != "/account" {
+			p.t.Errorf("the link did not let in: %s", other.text)
+		}
+		if v.get("/account"); v.path != "/account/login" {
+			p.t.Error("a password that was set anew leaves old sessions")
+		}
+		if err := p.db.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
+			return p.pages.RemoveUser(ctx, tx, p.org.ID, v.user.ID)
+		}); err != nil {
+			p.t.Fatal(err)
+		}
+		if other.get("/account"); other.path != "/account/login" {
+			p.t.Error("who was removed is signed in")
+		}
+	})
+}
+
+func TestNobodyIsLedElsewhereAfterSigningIn(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[string]string{"/account/keys": "/account/keys", "/auth/oauth/authorize?x=1": "/auth/oauth/authorize?x=1", "https://evil.example/account": "/account",
+		"//evil.example/account": "/account", `/\evil.example`: "/account", "/account\\..\\x": "/account", "/v1": "/account", "": "/account", "javascript:x": "/account", "/accountx": "/account"} {
+		if got := signin.Local(next); got != want {
+			t.Errorf("%q: %q, want %q", next, got, want)
+		}
+	}
+}

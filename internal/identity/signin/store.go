@@ -1,0 +1,232 @@
+package signin
+
+import (
+	"context"
+
+	"soniq/internal/platform/db"
+)
+
+// login is what a user signs in with.
+type login struct {
+	orgID, userID, hash string
+	totp, totpNew       []byte
+	step                int64
+}
+
+const loginColumns = `SELECT l.org_id, l.user_id, l.hash, l.totp, l.totp_new, l.totp_step FROM account_logins l`
+
+func scanLogin(scan func(...any) error) (l login, err error) {
+	err = scan(&l.orgID, &l.userID, &l.hash, &l.totp, &l.totpNew, &l.step)
+	return l, err
+}
+
+func getLogin(ctx context.Context, q db.Querier, org, user string) (login, error) {
+	return scanLogin(q.QueryRow(ctx, loginColumns+` WHERE l.org_id = $1 AND l.user_id = $2`, org, user).Scan)
+}
+
+// loginsOf are those of everybody with an e-mail address, in whatever organisation that is no sandbox.
+func loginsOf(ctx context.Context, q db.Querier, email string) ([]login, error) {
+	// tenant: who signs in does not say where; the password does
+	const text = loginColumns + ` JOIN users u ON u.org_id = l.org_id AND u.id = l.user_id JOIN orgs o ON o.id = l.org_id
+		WHERE lower(u.email) = lower($1) AND u.status IN ('active', 'invited') AND o.live_id IS NULL ORDER BY l.org_id LIMIT 10`
+	rows, err := q.Query(ctx, text, email)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []login
+	for rows.Next() {
+		l, err := scanLogin(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, rows.Err()
+}
+
+func setHash(ctx context.Context, q db.Querier, org, user, hash string, at db.Time) error {
+	const text = `INSERT INTO account_logins (org_id, user_id, hash, changed_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (org_id, user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = EXCLUDED.changed_at`
+	_, err := q.Exec(ctx, text, org, user, hash, at)
+	return err
+}
+
+func setTOTP(ctx context.Context, q db.Querier, org, user string, inUse, offered []byte, step int64) error {
+	const text = `UPDATE account_logins SET totp = $3, totp_new = $4, totp_step = $5 WHERE org_id = $1 AND user_id = $2`
+	_, err := q.Exec(ctx, text, org, user, inUse, offered, step)
+	return err
+}
+
+// useStep notes the step of a code; ok is false where it, or a later one, was used already.
+func useStep(ctx context.Context, q db.Querier, org, user string, step int64) (ok bool, err error) {
+	return changed(q.Exec(ctx, `UPDATE account_logins SET totp_step = $3 WHERE org_id = $1 AND user_id = $2 AND totp_step < $3`, org, user, step))
+}
+
+func changed(r interface{ RowsAffected() (int64, error) }, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+func withTOTP(ctx context.Context, q db.Querier, org string, users []string) (map[string]bool, error) {
+	text, args := db.Where(`SELECT user_id FROM account_logins WHERE org_id = $1 AND totp IS NOT NULL`, org).In("user_id", users).SQL()
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	all := map[string]bool{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		all[id] = true
+	}
+	return all, rows.Err()
+}
+
+func addRecovery(ctx context.Context, q db.Querier, org, user, digest string) error {
+	_, err := q.Exec(ctx, `INSERT INTO account_recovery (org_id, user_id, digest) VALUES ($1, $2, $3)`, org, user, digest)
+	return err
+}
+
+func useRecovery(ctx context.Context, q db.Querier, org, user, digest string) (ok bool, err error) {
+	return changed(q.Exec(ctx, `DELETE FROM account_recovery WHERE org_id = $1 AND user_id = $2 AND digest = $3`, org, user, digest))
+}
+
+func dropRecovery(ctx context.Context, q db.Querier, org, user string) error {
+	_, err := q.Exec(ctx, `DELETE FROM account_recovery WHERE org_id = $1 AND user_id = $2`, org, user)
+	return err
+}
+
+func dropLogin(ctx context.Context, q db.Querier, org, user string) error {
+	_, err := q.Exec(ctx, `DELETE FROM account_logins WHERE org_id = $1 AND user_id = $2`, org, user)
+	return err
+}
+
+// session is a browser that is signed in.
+type session struct {
+	ID        string
+	CreatedAt db.Time
+	UsedAt    db.Time
+	Source    string
+	Agent     string
+	Here      bool // it is the one that asks
+
+	orgID, userID, digest string
+	half                  bool
+	expiresAt             db.Time
+}
+
+const sessionColumns = `SELECT org_id, id, user_id, digest, half, created_at, used_at, expires_at, source, agent FROM account_sessions`
+
+func scanSession(scan func(...any) error) (x session, err error) {
+	err = scan(&x.orgID, &x.ID, &x.userID, &x.digest, &x.half, &x.CreatedAt, &x.UsedAt, &x.expiresAt, &x.Source, &x.Agent)
+	return x, err
+}
+
+func sessionBy(ctx context.Context, q db.Querier, digest string, now db.Time) (session, error) {
+	// tenant: the cookie says whose it is; until it is found nobody knows the organisation
+	const text = sessionColumns + ` WHERE digest = $1 AND expires_at > $2`
+	return scanSession(q.QueryRow(ctx, text, digest, now).Scan)
+}
+
+func sessionsOf(ctx context.Context, q db.Querier, org, user string, now db.Time) ([]session, error) {
+	const where = ` WHERE org_id = $1 AND user_id = $2 AND expires_at > $3 AND NOT half ORDER BY used_at DESC LIMIT 100`
+	rows, err := q.Query(ctx, sessionColumns+where, org, user, now)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []session
+	for rows.Next() {
+		x, err := scanSession(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, rows.Err()
+}
+
+func insertSession(ctx context.Context, q db.Querier, x session) error {
+	const text = `INSERT INTO account_sessions (org_id, id, user_id, digest, half, created_at, used_at, expires_at, source, agent)
+		VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8, $9)`
+	_, err := q.Exec(ctx, text, x.orgID, x.ID, x.userID, x.digest, x.half, x.CreatedAt, x.expiresAt, x.Source, x.Agent)
+	return err
+}
+
+func touchSession(ctx context.Context, q db.Querier, x session, now, until db.Time) error {
+	_, err := q.Exec(ctx, `UPDATE account_sessions SET used_at = $3, expires_at = $4 WHERE org_id = $1 AND id = $2`, x.orgID, x.ID, now, until)
+	return err
+}
+
+func dropSession(ctx context.Context, q db.Querier, org, user, id string) (bool, error) {
+	return changed(q.Exec(ctx, `DELETE FROM account_sessions WHERE org_id = $1 AND user_id = $2 AND id = $3`, org, user, id))
+}
+
+func dropSessions(ctx context.Context, q db.Querier, org, user string) error {
+	_, err := q.Exec(ctx, `DELETE FROM account_sessions WHERE org_id = $1 AND user_id = $2`, org, user)
+	return err
+}
+
+func insertLink(ctx context.Context, q db.Querier, org, user, digest string, now, until db.Time) error {
+	const text = `INSERT INTO account_links (org_id, digest, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`
+	_, err := q.Exec(ctx, text, org, digest, user, now, until)
+	return err
+}
+
+func linkBy(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
+	// tenant: the link says whose it is; until it is found nobody knows the organisation
+	const text = `SELECT org_id, user_id FROM account_links WHERE digest = $1 AND expires_at > $2`
+	err = q.QueryRow(ctx, text, digest, now).Scan(&org, &user)
+	return org, user, err
+}
+
+func dropLinks(ctx context.Context, q db.Querier, org, user string) error {
+	_, err := q.Exec(ctx, `DELETE FROM account_links WHERE org_id = $1 AND user_id = $2`, org, user)
+	return err
+}
+
+// failures of an address to sign in.
+type failures struct {
+	n           int
+	at, blocked db.Time
+}
+
+func failuresOf(ctx context.Context, q db.Querier, digest string) (f failures, err error) {
+	err = q.QueryRow(ctx, `SELECT failures, failed_at, locked_until FROM login_failures WHERE digest = $1`, digest).Scan(&f.n, &f.at, &f.blocked)
+	if db.IsNone(err) {
+		return f, nil
+	}
+	return f, err
+}
+
+func setFailures(ctx context.Context, q db.Querier, digest string, f failures) error {
+	const text = `INSERT INTO login_failures (digest, failures, failed_at, locked_until) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (digest) DO UPDATE SET failures = EXCLUDED.failures, failed_at = EXCLUDED.failed_at, locked_until = EXCLUDED.locked_until`
+	_, err := q.Exec(ctx, text, digest, f.n, f.at, f.blocked)
+	return err
+}
+
+func dropFailures(ctx context.Context, q db.Querier, digest string) error {
+	_, err := q.Exec(ctx, `DELETE FROM login_failures WHERE digest = $1`, digest)
+	return err
+}
+
+func sweep(ctx context.Context, q db.Querier, now, yesterday db.Time) error {
+	// tenant: what is over is forgotten, whoever it was of
+	if _, err := q.Exec(ctx, `DELETE FROM account_sessions WHERE expires_at <= $1`, now); err != nil {
+		return err
+	}
+	// tenant: as above
+	if _, err := q.Exec(ctx, `DELETE FROM account_links WHERE expires_at <= $1`, now); err != nil {
+		return err
+	}
+	_, err := q.Exec(ctx, `DELETE FROM login_failures WHERE failed_at <= $1`, yesterday)
+	return err
+}

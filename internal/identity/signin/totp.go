@@ -1,0 +1,100 @@
+package signin
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha1"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"html/template"
+	"image/png"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/boombuler/barcode"
+	"github.com/boombuler/barcode/qr"
+
+	"soniq/internal/platform/seal"
+)
+
+// Codes of authenticator programs (RFC 6238): six digits of HMAC-SHA-1, for 30 seconds.
+const (
+	totpPeriod   = 30
+	totpDigits   = 1_000_000
+	totpSeed     = 20
+	recoveries   = 10
+	recoverySize = 12
+)
+
+var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+func newSeed() []byte {
+	seed := make([]byte, totpSeed)
+	_, _ = rand.Read(seed)
+	return seed
+}
+
+// totp is the code of a step (RFC 4226 §5.3).
+func totp(seed []byte, step int64) string {
+	var counter [8]byte
+	binary.BigEndian.PutUint64(counter[:], uint64(step))
+	m := hmac.New(sha1.New, seed)
+	m.Write(counter[:])
+	sum := m.Sum(nil)
+	at := sum[len(sum)-1] & 15
+	return fmt.Sprintf("%06d", (binary.BigEndian.Uint32(sum[at:])&0x7fffffff)%totpDigits)
+}
+
+// totpStep is the step whose code was given: this one, or one to each side for clocks that differ, and none up to the last that was
+// used (RFC 6238 §5.2). ok is false where there is none.
+func totpStep(seed []byte, code string, now time.Time, last int64) (step int64, ok bool) {
+	current := now.Unix() / totpPeriod
+	for _, step := range []int64{current, current - 1, current + 1} {
+		if step > last && hmac.Equal([]byte(totp(seed, step)), []byte(code)) {
+			return step, true
+		}
+	}
+	return 0, false
+}
+
+// totpAddress is what authenticator programs read.
+func totpAddress(seed []byte, issuer, email string) string {
+	u := url.URL{Scheme: "otpauth", Host: "totp", Path: "/" + issuer + ":" + email,
+		RawQuery: url.Values{"secret": {base32Text.EncodeToString(seed)}, "issuer": {issuer}}.Encode()}
+	return u.String()
+}
+
+// picture is a QR code as an image within the page.
+func picture(text string) (template.URL, error) {
+	code, err := qr.Encode(text, qr.M, qr.Auto)
+	if err != nil {
+		return "", fmt.Errorf("draw QR code: %w", err)
+	}
+	if code, err = barcode.Scale(code, 4*code.Bounds().Dx(), 4*code.Bounds().Dy()); err != nil {
+		return "", fmt.Errorf("draw QR code: %w", err)
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, code); err != nil {
+		return "", fmt.Errorf("draw QR code: %w", err)
+	}
+	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())), nil
+}
+
+// newRecoveries are codes of 62 bits that are good once each, for who has lost the authenticator.
+func newRecoveries() []string {
+	all := make([]string, recoveries)
+	for i := range all {
+		c := strings.ToLower(seal.Random(recoverySize))
+		all[i] = c[:4] + "-" + c[4:8] + "-" + c[8:]
+	}
+	return all
+}
+
+// tidyCode is a code as it was meant: without the spaces and strokes people write.
+func tidyCode(code string) string {
+	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(strings.TrimSpace(code)))
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package ai
-
-import "syscall"
-
-// workerAttributes is empty where the fields differ.
-func workerAttributes() *syscall.SysProcAttr { return nil }

@@ -1,8 +1,0 @@
-package assistant
-
-import "errors"
-
-var (
-	errOff  = errors.New("no voice agent is set up")
-	errDeaf = errors.New("speech recognition is switched off")
-)

@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"soniq/internal/intelligence/transcript"
+)
+
+// labels are what people wrote down of the calls of the evaluation set, by call.
+type labels struct {
+	Actions   map[string][]string
+	Sentiment map[string]string
+	Outcome   map[string]string
+	Flags     map[string][]string
+	Entities  map[string]map[string][]string
+	Docs      []script // the calls, where they are none of the evaluation set
+}
+
+func readLabels(t testing.TB, file string) labels {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l labels
+	if err := json.Unmarshal(b, &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// tally counts what was found of what was wanted.
+type tally struct{ hits, given, found, wanted int }
+
+func (x tally) precision() float64 { return float64(x.hits) / float64(max(x.given, 1)) }
+func (x tally) recall() float64    { return float64(x.found) / float64(max(x.wanted, 1)) }
+
+func (x tally) f1() float64 {
+	p, r := x.precision(), x.recall()
+	if p+r == 0 {
+		return 0
+	}
+	return 2 * p * r / (p + r)
+}
+
+func (x tally) String() string {
+	return fmt.Sprintf("F1 %.2f (precision %.2f, recall %.2f, %d labels)", x.f1(), x.precision(), x.recall(), x.wanted)
+}
+
+// evalRow prints one row of the table that `make eval` puts together.
+func evalRow(t testing.TB, part, measure string, result any, target string) {
+	t.Helper()
+	t.Logf("EVAL | %s | %s | %v | %s |", part, measure, result, target)
+}
+
+// notesOf has calls written up.
+func notesOf(t testing.TB, w transcript.Writer, calls []script, recognised bool) map[string]transcript.Note {
+	t.Helper()
+	out := map[string]transcript.Note{}
+	for _, s := range calls {
+		n, err := w.Summarise(context.Background(), conversationOf(s, recognised))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[s.ID] = n
+	}
+	return out
+}
+
+// evaluated is the writer whose notes are measured: the builtin rules, or the server that SONIQ_EVAL_WRITER names.
+func evaluated(t testing.TB) transcript.Writer {
+	w, err := NewWriter(Choice{Use: os.Getenv("SONIQ_EVAL_WRITER"), Model: os.Getenv("SONIQ_EVAL_WRITER_MODEL"),
+		Key: os.Getenv("SONIQ_EVAL_WRITER_KEY")}, NewLexsem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// countActions compares action items with labels: one is right when it cites the turn and shares the words.
+func countActions(t testing.TB, calls []script, notes map[string]transcript.Note, want map[string][]string) tally {
+	var x tally
+	for _, s := range calls {
+		labelled, ok := want[s.ID]
+		if !ok {
+			continue
+		}
+		met := map[string]bool{}
+		for _, a := range notes[s.ID].ActionItems {
+			text, hit := strings.ToLower(s.Turns[*a.Turn].Text), false
+			for _, w := range labelled {
+				if strings.Contains(text, strings.ToLower(w)) && alike(a.Text, w) {
+					met[w], hit = true, true
+				}
+			}
+			x.given++
+			if hit {
+				x.hits++
+			} else {
+				t.Logf("%s: extra %q", s.ID, a.Text)
+			}
+		}
+		x.wanted += len(labelled)
+		x.found += len(met)
+		for _, w := range labelled {
+			if !met[w] {
+				t.Logf("%s: missed %q", s.ID, w)
+			}
+		}
+	}
+	return x
+}
+
+// countRight compares one value per call.
+func countRight(t testing.TB, what string, notes map[string]transcript.Note, want map[string]string, got func(transcript.Note) string) (right, all int) {
+	for _, id := range ids(want) {
+		all++
+		if g := got(notes[id]); g == want[id] {
+			right++
+		} else {
+			t.Logf("%s: %s %q, want %q", id, what, g, want[id])
+		}
+	}
+	return right, all
+}
+
+func ids[T any](m map[string]T) []string {
+	var out []string
+	for id := range m {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// countSets compares a set per call.
+func countSets(t testing.TB, what string, notes map[string]transcript.Note, want map[string][]string, got func(transcript.Note) []string) tally {
+	var x tally
+	for _, id := range ids(want) {
+		have := got(notes[id])
+		x.given += len(have)
+		x.wanted += len(want[id])
+		for _, g := range have {
+			if slices.Contains(want[id], g) {
+				x.hits++
+				x.found++
+			} else {
+				t.Logf("%s: %s %q is extra", id, what, g)
+			}
+		}
+		for _, w := range want[id] {
+			if !slices.Contains(have, w) {
+				t.Logf("%s: %s %q is missed", id, what, w)
+			}
+		}
+	}
+	return x
+}
+
+func flagsIn(n transcript.Note) (all []string) {
+	for _, f := range n.Flags {
+		all = append(all, f.Kind)
+	}
+	return all
+}
+
+// countEntities compares the entities of one type; one is right when it and the label hold each other.
+func countEntities(t testing.TB, notes map[string]transcript.Note, want map[string]map[string][]string, kind string) tally {
+	var x tally
+	for _, id := range ids(want) {
+		met := map[string]bool{}
+		for _, e := range notes[id].Entities {
+			if e.Type != kind {
+				continue
+			}
+			hit := false
+			for _, w := range want[id][kind] {
+				a, b := strings.Join(plain(e.Value), " "), strings.Join(plain(w), " ")
+				if strings.Contains(a, b) || strings.Contains(b, a) {
+					met[w], hit = true, true
+				}
+			}
+			x.given++
+			if hit {
+				x.hits++
+			} else {
+				t.Logf("%s: %s %q is extra", id, kind, e.Value)
+			}
+		}
+		x.wanted += len(want[id][kind])
+		x.found += len(met)
+		for _, w := range want[id][kind] {
+			if !met[w] {
+				t.Logf("%s: %s %q is missed", id, kind, w)
+			}
+		}
+	}
+	return x
+}
+
+var shortMood = map[transcript.Mood]string{transcript.Positive: "pos", transcript.Negative: "neg", transcript.Neutral: "neu", transcript.Mixed: "mix"}
+
+// TestEvaluateNotes measures the fields of notes against three sets of labels: the first, which the rules were written
+// with; the others of the evaluation set, after whose first count the rules were changed; and calls written after both.
+func TestEvaluateNotes(t *testing.T) {
+	w := evaluated(t)
+	first, more, unseen := readLabels(t, "notes.json"), readLabels(t, "notes-more.json"), readLabels(t, "notes-later.json")
+	for _, form := range []struct {
+		name       string
+		recognised bool
+		least      float64
+	}{{"as written", false, 0.80}, {"words alone", true, 0.65}} {
+		part, known := "notes, "+form.name, scripts(t)
+		notes := notesOf(t, w, known, form.recognised)
+		actions := countActions(t, known, notes, first.Actions)
+		if actions.f1() < form.least {
+			t.Errorf("%s: action items have %v, want %.2f", part, actions, form.least)
+		}
+		evalRow(t, part, "action items, first labels (25 calls)", actions, "≥ 0.88 as written")
+		evalRow(t, part, "action items, later labels (35 calls)", countActions(t, known, notes, more.Actions), "–")
+		right, all := countRight(t, "mood", notes, first.Sentiment, callerMoodOf)
+		evalRow(t, part, "mood of the caller, first labels", fmt.Sprintf("%d of %d", right, all), "–")
+		evalFields(t, part+", 60 calls", notes, more)
+		notes = notesOf(t, w, unseen.Docs, form.recognised)
+		evalRow(t, part+", 12 later calls", "action items", countActions(t, unseen.Docs, notes, unseen.Actions), "–")
+		evalFields(t, part+", 12 later calls", notes, unseen)
+	}
+}
+
+func callerMoodOf(n transcript.Note) string { return shortMood[n.Sentiment.Caller] }
+
+// evalFields measures the fields that have one label or a set of them per call.
+func evalFields(t *testing.T, part string, notes map[string]transcript.Note, l labels) {
+	right, all := countRight(t, "mood", notes, l.Sentiment, callerMoodOf)
+	evalRow(t, part, "mood of the caller", fmt.Sprintf("%d of %d", right, all), "–")
+	right, all = countRight(t, "outcome", notes, l.Outcome, func(n transcript.Note) string { return string(n.Outcome) })
+	evalRow(t, part, "outcome", fmt.Sprintf("%d of %d", right, all), "–")
+	evalRow(t, part, "flags", countSets(t, "flag", notes, l.Flags, flagsIn), "–")
+	var every tally
+	for _, kind := range transcript.EntityTypes {
+		x := countEntities(t, notes, l.Entities, kind)
+		every = tally{every.hits + x.hits, every.given + x.given, every.found + x.found, every.wanted + x.wanted}
+		t.Logf("%s: entities of type %s: %v", part, kind, x)
+	}
+	evalRow(t, part, "entities of all types", every, "–")
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unsafe"
+
+	"soniq/internal/intelligence/transcript"
+)
+
+// Between server and worker a message is two little-endian uint32, the sizes of header and body, then a JSON
+// header and a body of 16-bit samples.
+const (
+	maxHeader = 1 << 20
+	maxBody   = 16 << 20
+)
+
+// hello is the first message of a worker: what it is, or what it lacks.
+type hello struct {
+	Engine  transcript.Engine `json:"engine"`
+	Memory  int64             `json:"memory,omitempty"` // bytes it takes when it is ready
+	Missing string            `json:"missing,omitempty"`
+	Help    string            `json:"help,omitempty"`
+	Error   string            `json:"error,omitempty"`
+}
+
+// question is a clip to recognise; its samples are the body.
+type question struct {
+	Rate   int  `json:"rate"`
+	Narrow bool `json:"narrow"`
+
+	Phrases []string `json:"phrases,omitempty"` // only one of these is expected
+
+	Terms []transcript.Term `json:"terms,omitempty"` // may be said beside the words of the language
+}
+
+// answer is what was understood.
+type answer struct {
+	Words []transcript.Word `json:"words"`
+	Error string            `json:"error,omitempty"`
+}
+
+// send writes one message.
+func send(w io.Writer, header any, body []int16) error {
+	h, err := json.Marshal(header)
+	if err != nil {
+		return fmt.Errorf("encode message: %w", err)
+	}
+	b := make([]byte, 8, 8+len(h)+2*len(body))
+	binary.LittleEndian.PutUint32(b, uint32(len(h)))
+	binary.LittleEndian.PutUint32(b[4:], uint32(2*len(body)))
+	b = append(b, h...)
+	for _, v := range body {
+		b = binary.LittleEndian.AppendUint16(b, uint16(v))
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// ErrTooLong is returned for more sound than an engine may hand over.
+var ErrTooLong = errors.New("too long")
+
+// receive reads one message. It returns io.EOF when the other side has gone between messages.
+func receive(r io.Reader, header any) ([]int16, error) {
+	var sizes [8]byte
+	if _, err := io.ReadFull(r, sizes[:]); err != nil {
+		return nil, err
+	}
+	h, b := binary.LittleEndian.Uint32(sizes[:]), binary.LittleEndian.Uint32(sizes[4:])
+	if h > maxHeader || b > maxBody {
+		return nil, fmt.Errorf("%w: message of %d + %d bytes", ErrTooLong, h, b)
+	}
+	buf := make([]byte, h+b)
+	if _, err := io.ReadFull(r, buf); err != nil {
+		return nil, fmt.Errorf("read message: %w", err)
+	}
+	if err := json.Unmarshal(buf[:h], header); err != nil {
+		return nil, fmt.Errorf("decode message: %w", err)
+	}
+	return samples(buf[h:]), nil
+}
+
+// samples decodes little-endian 16-bit samples.
+func samples(b []byte) []int16 {
+	out := make([]int16, len(b)/int(unsafe.Sizeof(int16(0))))
+	for i := range out {
+		out[i] = int16(binary.LittleEndian.Uint16(b[2*i:]))
+	}
+	return out
+}

@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"soniq/internal/intelligence/voiceagent"
+)
+
+// This file opens conversations by the OpenAI Realtime protocol, in the form it has now (session.type "realtime") and in that it had before,
+// whichever the server speaks.
+
+// IsRealtime reports whether an engine's address is one of the Realtime protocol: ws://, wss://, or a path that ends with /realtime.
+func IsRealtime(use string) bool {
+	u, err := url.Parse(use)
+	return err == nil && u.Host != "" && (u.Scheme == "ws" || u.Scheme == "wss" || strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/realtime"))
+}
+
+// realtime is a server that hears, thinks and speaks.
+type realtime struct {
+	address, host, key, model string
+	client                    *http.Client
+}
+
+// NewRealtime gives the engine of voice agents that talk by a server with the Realtime protocol.
+func NewRealtime(c Choice) (voiceagent.Duplex, error) {
+	u, err := url.Parse(c.Use)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("assistant: %q is no address", c.Use)
+	}
+	switch u.Scheme {
+	case "ws":
+		u.Scheme = "http"
+	case "wss":
+		u.Scheme = "https"
+	case "http", "https":
+	default:
+		return nil, fmt.Errorf("assistant: %q is neither wss:// nor https://", c.Use)
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = "/v1/realtime"
+	}
+	model, q := c.model("gpt-realtime"), u.Query()
+	if !q.Has("model") && !q.Has("deployment") {
+		q.Set("model", model)
+	}
+	u.RawQuery, u.Fragment = q.Encode(), ""
+	client := c.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	return &realtime{address: u.String(), host: u.Host, key: c.Key, model: model, client: client}, nil
+}
+
+// Engine names what it is made of.
+func (r *realtime) Engine() string { return "openai-realtime:" + r.model }
+
+// The limits of a conversation.
+const (
+	longestFrame  = 1 << 20 // bytes of an event
+	mostQueued    = 600     // events that wait to be sent: twelve seconds of sound
+	sendLimit     = 5 * time.Second
+	pingEvery     = 10 * time.Second
+	mostSpoken    = 1200 // tokens of an answer
+	turnsEndAfter = 400 * time.Millisecond
+)
+
+// Open connects and agrees on how sound is sent.
+func (r *realtime) Open(ctx context.Context, set voiceagent.Setting) (voiceagent.Wire, error) {
+	header := http.Header{}
+	if r.key != "" {
+		header.Set("Authorization", "Bearer "+r.key)
+		header.Set("api-key", r.key)
+	}
+	conn, answer, err := websocket.Dial(ctx, r.address, &websocket.DialOptions{HTTPClient: r.client, HTTPHeader: header})
+	if err != nil {
+		if answer != nil && answer.StatusCode != http.StatusSwitchingProtocols {
+			return nil, fmt.Errorf("connect to %s: %w", r.host, &refused{status: answer.StatusCode, message: answer.Status})
+		}
+		return nil, fmt.Errorf("connect to %s: %w", r.host, err)
+	}
+	conn.SetReadLimit(longestFrame)
+	w := &realtimeWire{host: r.host, conn: conn}
+	if err := w.agree(ctx, set); err != nil {
+		_ = conn.CloseNow()
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, fmt.Errorf("agree with %s: %w", r.host, err)
+	}
+	w.start()
+	return w, nil
+}
+
+var errOther = errors.New("the server speaks something else")
+
+// agree tells the server what it is to be, in the forms that servers understand, until it does.
+func (w *realtimeWire) agree(ctx context.Context, set voiceagent.Setting) error {
+	first, err := w.await(ctx, "session.created")
+	if err != nil {
+		return err
+	}
+	w.old = first.Session.old()
+	for try := range 4 { // each form with each sound
+		if w.rate = 8000; try%2 == 1 {
+			w.rate = 24000
+		}
+		if err = w.write(ctx, w.session(set)); err != nil {
+			return err
+		}
+		var now *realtimeEvent
+		if now, err = w.await(ctx, "session.updated"); err == nil {
+			return w.sounds(now.Session)
+		}
+		var said *realtimeFault
+		if !errors.As(err, &said) {
+			return err
+		}
+		if try == 1 {
+			w.old = !w.old
+		}
+	}
+	return err
+}
+
+// await reads until an event of a kind comes, or an error.
+func (w *realtimeWire) await(ctx context.Context, kind string) (*realtimeEvent, error) {
+	for range 50 {
+		e, err := w.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch e.Type {
+		case kind:
+			return e, nil
+		case "error":
+			return nil, e.fault()
+		}
+	}
+	return nil, errOther
+}
+
+// sounds looks at what was agreed on: a server may have other sound than it was asked for.
+func (w *realtimeWire) sounds(s *realtimeSession) error {
+	in, out := w.rate, w.rate
+	if s != nil {
+		in, out = rateOf(s.In, in), rateOf(s.Out, out)
+		if s.Audio != nil {
+			in, out = rateOf(s.Audio.Input.Format.Type, in), rateOf(s.Audio.Output.Format.Type, out)
+		}
+	}
+	if in == 0 || out == 0 {
+		return errors.New("the server wants sound that is neither PCM nor µ-law")
+	}
+	w.in, w.out = in, out
+	return nil
+}
+
+// rateOf is the rate of a form of sound: 8000 for µ-law, 24000 for PCM, 0 for others.
+func rateOf(form string, usual int) int {
+	switch form {
+	case "":
+		return usual
+	case "g711_ulaw", "audio/pcmu":
+		return 8000
+	case "pcm16", "audio/pcm":
+		return 24000
+	}
+	return 0
+}
+
+// session is the event that says what the server is to be.
+func (w *realtimeWire) session(set voiceagent.Setting) any {
+	detection := map[string]any{"type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 300, "silence_duration_ms": turnsEndAfter.Milliseconds(),
+		"create_response": true, "interrupt_response": set.Interruptible}
+	heard := map[string]any{"model": "whisper-1"}
+	if len(set.Language) >= 2 {
+		heard["language"] = strings.ToLower(set.Language[:2])
+	}
+	tools := set.Functions(false)
+	if w.old {
+		form := "g711_ulaw"
+		if w.rate != 8000 {
+			form = "pcm16"
+		}
+		s := map[string]any{"modalities": []string{"audio", "text"}, "instructions": set.Prompt(), "input_audio_format": form, "output_audio_format": form,
+			"input_audio_transcription": heard, "turn_detection": detection, "tools": tools, "tool_choice": "auto", "max_response_output_tokens": mostSpoken}
+		if set.Voice != "" {
+			s["voice"] = set.Voice
+		}
+		return map[string]any{"type": "session.update", "session": s}
+	}
+	form := map[string]any{"type": "audio/pcmu"}
+	if w.rate != 8000 {
+		form = map[string]any{"type": "audio/pcm", "rate": w.rate}
+	}
+	out := map[string]any{"format": form}
+	if set.Voice != "" {
+		out["voice"] = set.Voice
+	}
+	return map[string]any{"type": "session.update", "session": map[string]any{"type": "realtime", "output_modalities": []string{"audio"},
+		"instructions": set.Prompt(), "tools": tools, "tool_choice": "auto", "max_output_tokens": mostSpoken,
+		"audio": map[string]any{"input": map[string]any{"format": form, "transcription": heard, "turn_detection": detection}, "output": out}}}
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+
+	"soniq/internal/intelligence/voiceagent"
+)
+
+// realtimeEvent is what a server of the Realtime protocol tells; members that are of no use are left out.
+type realtimeEvent struct {
+	Type       string            `json:"type"`
+	Session    *realtimeSession  `json:"session"`
+	Item       json.RawMessage   `json:"item"`
+	ItemID     string            `json:"item_id"`
+	Delta      string            `json:"delta"`
+	Transcript string            `json:"transcript"`
+	EndMS      *int              `json:"audio_end_ms"`
+	Response   *realtimeResponse `json:"response"`
+	Error      *realtimeFault    `json:"error"`
+}
+
+type realtimeSession struct {
+	Type       string   `json:"type"`
+	Modalities []string `json:"modalities"`
+	In         string   `json:"input_audio_format"`
+	Out        string   `json:"output_audio_format"`
+	Audio      *struct {
+		Input, Output struct {
+			Format struct {
+				Type string `json:"type"`
+			} `json:"format"`
+		}
+	} `json:"audio"`
+}
+
+// old reports whether the session has the form of before.
+func (s *realtimeSession) old() bool {
+	return s != nil && s.Type != "realtime" && s.Audio == nil && (s.In != "" || s.Modalities != nil)
+}
+
+type realtimeResponse struct {
+	ID      string         `json:"id"`
+	Status  string         `json:"status"`
+	Output  []realtimeItem `json:"output"`
+	Details *struct {
+		Reason string         `json:"reason"`
+		Error  *realtimeFault `json:"error"`
+	} `json:"status_details"`
+}
+
+type realtimeItem struct {
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	Name      string `json:"name"`
+	CallID    string `json:"call_id"`
+	Arguments string `json:"arguments"`
+}
+
+// realtimeFault is what a server says went wrong.
+type realtimeFault struct {
+	Type    string `json:"type"`
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	EventID string `json:"event_id"`
+}
+
+func (f *realtimeFault) Error() string {
+	text := f.Message
+	if text == "" {
+		text = first(f.Code, f.Type)
+	}
+	return "the server says: " + cut(text, 300)
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func (e *realtimeEvent) fault() error {
+	if e.Error == nil {
+		return &realtimeFault{Message: "an error without words"}
+	}
+	return e.Error
+}
+
+// calls are the tools that an answer wants used.
+func (r *realtimeResponse) calls() (all []voiceagent.Invocation, err error) {
+	for _, x := range r.Output {
+		if x.Type != "function_call" {
+			continue
+		}
+		if len(all) == mostCalls {
+			return nil, errors.New("the server wants too many tools at once")
+		}
+		if len(x.Arguments) > mostArguments || len(x.Name) > 200 || len(x.CallID) > 200 {
+			return nil, errors.New("the arguments of a tool are too long")
+		}
+		all = append(all, voiceagent.Invocation{ID: x.CallID, Name: x.Name, Arguments: x.Arguments})
+	}
+	return all, nil
+}
+
+// failure is why an answer could not be given; nil where it was, or was given up.
+func (r *realtimeResponse) failure() error {
+	if r.Status != "failed" {
+		return nil
+	}
+	if r.Details != nil && r.Details.Error != nil {
+		return r.Details.Error
+	}
+	return errors.New("the server could not answer")
+}

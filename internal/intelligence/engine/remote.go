@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	remoteLimit  = 90 * time.Second // of one request, the retry included
+	maxAnswer    = 16 << 20
+	longestPause = 5 * time.Second // before the retry, whatever the server asks for
+)
+
+// server is one endpoint of an OpenAI-compatible server.
+type server struct {
+	address string
+	host    string
+	key     string
+	client  *http.Client
+}
+
+// refused is an answer other than 2xx.
+type refused struct {
+	status  int
+	message string
+	after   time.Duration
+}
+
+func (r *refused) Error() string { return fmt.Sprintf("answered %d: %s", r.status, r.message) }
+
+// dialect tells that the server understood the request but not a member of it: another form is worth trying.
+func dialect(err error) bool {
+	var r *refused
+	return errors.As(err, &r) && (r.status == 400 || r.status == 415 || r.status == 422 || r.status == 501)
+}
+
+// passing tells that the same request may succeed in a moment.
+func (r *refused) passing() bool {
+	return r.status == 429 || r.status == 408 || r.status >= 500 && r.status != 501
+}
+
+// post sends a request and decodes the answer. What may pass is tried once more.
+func (s *server) post(ctx context.Context, kind string, body []byte, answer any) error {
+	text, err := s.fetch(ctx, kind, "application/json", body)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("ask %s: answer is not the JSON expected: %w", s.host, err)
+	}
+	return nil
+}
+
+// fetch sends a request and returns the answer, whose type is to be want. What may pass is tried once more.
+func (s *server) fetch(ctx context.Context, kind, want string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, remoteLimit)
+	defer cancel()
+	text, err := s.try(ctx, kind, want, body)
+	var r *refused
+	if errors.As(err, &r) && r.passing() {
+		pause := time.NewTimer(min(max(r.after, 200*time.Millisecond), longestPause))
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+			text, err = s.try(ctx, kind, want, body)
+		case <-ctx.Done():
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", s.host, err)
+	}
+	return text, nil
+}
+
+func (s *server) postJSON(ctx context.Context, request, answer any) error {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return fmt.Errorf("encode request: %w", err)
+	}
+	return s.post(ctx, "application/json", body, answer)
+}
+
+func (s *server) try(ctx context.Context, kind, want string, body []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", kind)
+	request.Header.Set("Accept", want)
+	if s.key != "" {
+		request.Header.Set("Authorization", "Bearer "+s.key)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+		return nil, &refused{response.StatusCode, complaint(text), time.Duration(seconds) * time.Second}
+	}
+	return text, nil
+}
+
+// complaint is the message in an error body, or its beginning.
+func complaint(body []byte) string {
+	var e struct {
+		Error struct{ Message string } `json:"error"`
+	}
+	if json.Unmarshal(body, &e) == nil && e.Error.Message != "" {
+		return cut(e.Error.Message, 300)
+	}
+	return cut(strings.Join(strings.Fields(string(body)), " "), 300)
+}

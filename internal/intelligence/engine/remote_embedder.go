@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"soniq/internal/intelligence/memory"
+)
+
+// embedAtOnce is how many texts are sent in one request.
+const embedAtOnce = 64
+
+// remoteEmbedder embeds on an OpenAI-compatible server.
+type remoteEmbedder struct {
+	server *server
+	model  string
+	dims   atomic.Int32
+}
+
+// Model names the embedding; its size is known after the first answer.
+func (r *remoteEmbedder) Model() memory.Model {
+	return memory.Model{Name: r.model, Dimensions: int(r.dims.Load())}
+}
+
+// Embed embeds texts, each vector scaled to length one.
+func (r *remoteEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	out := make([][]float32, 0, len(texts))
+	for len(texts) > 0 {
+		n := min(len(texts), embedAtOnce)
+		part, err := r.embed(ctx, texts[:n])
+		if err != nil {
+			return nil, fmt.Errorf("embed %d texts: %w", n, err)
+		}
+		out, texts = append(out, part...), texts[n:]
+	}
+	return out, nil
+}
+
+func (r *remoteEmbedder) embed(ctx context.Context, texts []string) ([][]float32, error) {
+	request := struct {
+		Model string   `json:"model"`
+		Input []string `json:"input"`
+	}{r.model, texts}
+	var answer struct {
+		Data []struct {
+			Index     int
+			Embedding []float32
+		}
+	}
+	if err := r.server.postJSON(ctx, request, &answer); err != nil {
+		return nil, err
+	}
+	out := make([][]float32, len(texts))
+	for _, d := range answer.Data {
+		if d.Index < 0 || d.Index >= len(out) || len(d.Embedding) == 0 || len(d.Embedding) != len(answer.Data[0].Embedding) {
+			return nil, fmt.Errorf("vector %d of %d numbers was not asked for", d.Index, len(d.Embedding))
+		}
+		out[d.Index] = unit(d.Embedding)
+	}
+	for i, v := range out {
+		if v == nil {
+			return nil, fmt.Errorf("no vector came for text %d of %d", i+1, len(out))
+		}
+	}
+	r.dims.Store(int32(len(out[0])))
+	return out, nil
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"soniq/internal/intelligence/transcript"
+)
+
+// remoteVoice speaks by an OpenAI-compatible server.
+type remoteVoice struct {
+	server *server
+	model  string
+}
+
+// usualVoice is the voice every such server knows.
+const usualVoice = "alloy"
+
+// Identity names server and model.
+func (r *remoteVoice) Identity() string { return r.server.host + " " + r.model }
+
+// Ready has a word spoken.
+func (r *remoteVoice) Ready(ctx context.Context) error {
+	if _, _, err := r.Say(ctx, "Hello.", "", ""); err != nil {
+		return &transcript.Missing{What: "the voice server does not answer: " + err.Error(),
+			Help: "check SONIQ_VOICE and SONIQ_ALLOW_TARGETS, or set SONIQ_VOICE=builtin"}
+	}
+	return nil
+}
+
+// Say has a text spoken. The language follows from the text: the protocol has no member for it.
+func (r *remoteVoice) Say(ctx context.Context, text, voice, _ string) ([]int16, int, error) {
+	if voice == "" {
+		voice = usualVoice
+	}
+	body, err := json.Marshal(map[string]string{"model": r.model, "input": text, "voice": voice, "response_format": "wav"})
+	if err != nil {
+		return nil, 0, fmt.Errorf("encode request: %w", err)
+	}
+	answer, err := r.server.fetch(ctx, "application/json", "audio/wav", body)
+	var no *refused
+	if errors.As(err, &no) && (no.status == 400 || no.status == 422) {
+		return nil, 0, fmt.Errorf("%w or cannot speak this text: %s", ErrUnknownVoice, no.message)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	pcm, rate, err := readWAV(answer)
+	if err != nil {
+		return nil, 0, fmt.Errorf("ask %s: %w", r.server.host, err)
+	}
+	return pcm, rate, nil
+}
+
+// errNotWAV is an answer in another format than the one asked for.
+var errNotWAV = errors.New("the answer is no WAV file of 16-bit samples")
+
+// readWAV reads a RIFF file as servers stream it: the sizes in its headers may be unknown (0 or all ones). Of several
+// channels the first is taken.
+func readWAV(b []byte) (pcm []int16, rate int, err error) {
+	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WAVE" {
+		return nil, 0, errNotWAV
+	}
+	channels := 0
+	for b = b[12:]; len(b) >= 8; {
+		name, size := string(b[:4]), int(binary.LittleEndian.Uint32(b[4:]))
+		b = b[8:]
+		if name == "data" || size > len(b) {
+			size = min(size, len(b))
+			if size == 0 {
+				size = len(b)
+			}
+		}
+		chunk := b[:size]
+		switch name {
+		case "fmt ":
+			if size < 16 || binary.LittleEndian.Uint16(chunk) != 1 || binary.LittleEndian.Uint16(chunk[14:]) != 16 {
+				return nil, 0, errNotWAV
+			}
+			channels, rate = int(binary.LittleEndian.Uint16(chunk[2:])), int(binary.LittleEndian.Uint32(chunk[4:]))
+		case "data":
+			if channels < 1 || channels > 8 || rate < 4000 || rate > 192_000 {
+				return nil, 0, errNotWAV
+			}
+			return firstChannel(chunk, channels), rate, nil
+		}
+		b = b[min(size+size&1, len(b)):]
+	}
+	return nil, 0, errNotWAV
+}
+
+func firstChannel(data []byte, channels int) []int16 {
+	pcm := make([]int16, len(data)/2/channels)
+	for i := range pcm {
+		pcm[i] = int16(binary.LittleEndian.Uint16(data[2*channels*i:]))
+	}
+	return pcm
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"strings"
+
+	"soniq/internal/intelligence/transcript"
+)
+
+// respelt writes terms where what was heard sounds like them. Words with times are changed as the text is.
+func (all *targets) respelt(h transcript.Heard) transcript.Heard {
+	if all == nil {
+		return h
+	}
+	h.Text = all.write(h.Text)
+	if len(h.Words) > 0 {
+		h.Words = all.writeWords(h.Words)
+	}
+	return h
+}
+
+// write writes terms where a text sounds like them. Everything else stays as it is, but for the space between words.
+func (all *targets) write(text string) string {
+	words := strings.Fields(text)
+	found := all.fixes(textTokens(words))
+	if len(found) == 0 {
+		return text
+	}
+	var out []string
+	at := 0
+	for i, f := range found {
+		out = append(append(out, words[at:f.from]...), f.written(words)...)
+		if i+1 < len(found) && f.before(found[i+1]) {
+			out[len(out)-1] = strings.TrimSuffix(out[len(out)-1], ",")
+		}
+		at = f.to
+	}
+	return strings.Join(append(out, words[at:]...), " ")
+}
+
+// before tells whether another fix goes on with the same name: then there is no comma between them.
+func (f fix) before(next fix) bool {
+	return f.to == next.from && f.term == next.term && f.part != wholeTerm && next.part == f.part+1
+}
+
+// written are the words of a target with the punctuation of those it takes the place of.
+func (f fix) written(words []string) []string {
+	around := textTokens(words[f.from:f.to])
+	out := append([]string(nil), f.words...)
+	out[0] = around[0].before + out[0]
+	out[len(out)-1] += around[len(around)-1].after
+	return out
+}
+
+// writeWords writes terms among words with times. The words of a term share the time of those they take the place of.
+func (all *targets) writeWords(heard []transcript.Word) (out []transcript.Word) {
+	words := make([]string, len(heard))
+	for i, w := range heard {
+		words[i] = w.Text
+	}
+	at := 0
+	found := all.fixes(textTokens(words))
+	for i, f := range found {
+		out = append(append(out, heard[at:f.from]...), f.timed(heard[f.from:f.to], f.written(words))...)
+		if i+1 < len(found) && f.before(found[i+1]) {
+			out[len(out)-1].Text = strings.TrimSuffix(out[len(out)-1].Text, ",")
+		}
+		at = f.to
+	}
+	return append(out, heard[at:]...)
+}
+
+// timed gives words the time of others: each its own where they are as many, else as much of it as it has letters.
+func (f fix) timed(heard []transcript.Word, words []string) (out []transcript.Word) {
+	first, last, letters, certain := heard[0].StartMS, heard[len(heard)-1].EndMS, 0, 0.0
+	for _, w := range words {
+		letters += len(w)
+	}
+	for _, h := range heard {
+		certain += h.Confidence / float64(len(heard))
+	}
+	past := 0
+	for i, w := range words {
+		t := transcript.Word{Text: w, Confidence: certain, StartMS: first + (last-first)*past/letters}
+		past += len(w)
+		t.EndMS = first + (last-first)*past/letters
+		if len(words) == len(heard) {
+			t = heard[i]
+			t.Text = w
+		}
+		out = append(out, t)
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"soniq/internal/intelligence/transcript"
+)
+
+const (
+	sherpaEngine   = "sherpa-onnx"
+	sherpaRate     = 16000 // samples per second that models hear unless they say otherwise to the library, which resamples for them
+	sherpaFeatures = 80    // per frame, unless the model says otherwise
+	sherpaMinimum  = sherpaRate / 10
+)
+
+// sherpaDecoder is a recogniser with its model. It lives in the worker process only and is not safe for concurrent use.
+type sherpaDecoder struct {
+	lib        *sherpaLibrary
+	model      sherpaModel
+	recogniser uintptr
+	threads    int
+	language   string // the one that is expected now
+}
+
+// newSherpa opens library and model; how long it takes is up to the model.
+func newSherpa(dir, folder string, threads int) (*sherpaDecoder, error) {
+	model, err := findSherpaModel(dir)
+	if err != nil {
+		return nil, err
+	}
+	lib, err := loadSherpa(folder, dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &sherpaDecoder{lib: lib, model: model, threads: threads}
+	d.configured("", func(c unsafe.Pointer) { d.recogniser = lib.open(c) })
+	if d.recogniser == 0 {
+		return nil, &transcript.Missing{What: "sherpa-onnx could not open the model in " + dir, Help: "unpack the model again, all of its files"}
+	}
+	return d, nil
+}
+
+// configured hands over the configuration for a language.
+func (d *sherpaDecoder) configured(language string, use func(unsafe.Pointer)) {
+	var texts cStrings
+	defer texts.release()
+	config := d.model.config(&texts, d.threads, language)
+	use(unsafe.Pointer(config))
+	runtime.KeepAlive(config)
+	d.language = language
+}
+
+// expect tells the model which language it hears, where it can be told and knows it.
+func (d *sherpaDecoder) expect(language string) {
+	language, _, _ = strings.Cut(strings.ToLower(language), "-")
+	if language != d.language && slices.Contains(d.model.languages, language) {
+		d.configured(language, func(c unsafe.Pointer) { d.lib.configure(d.recogniser, c) })
+	}
+}
+
+// decodeClip recognises 16 kHz audio.
+func (d *sherpaDecoder) decodeClip(pcm []int16, language string) (sherpaResult, error) {
+	if len(pcm) < sherpaMinimum {
+		return sherpaResult{}, nil
+	}
+	d.expect(language)
+	samples := make([]float32, len(pcm))
+	for i, v := range pcm {
+		samples[i] = float32(v) / 32768
+	}
+	r, err := d.decode(samples)
+	if err == nil && strings.HasPrefix(d.model.family, "moonshine") {
+		for _, vary := range hesitations {
+			if r.Text != "" || err != nil {
+				break
+			}
+			r, err = d.decode(vary(samples))
+		}
+	}
+	return r, err
+}
+
+// hesitations are what helps where a Moonshine model says nothing although something was said: with some clips the end is the first thing
+// it hears, and no longer is when the clip is only a little different. Tones and noise stay without words.
+var hesitations = []func([]float32) []float32{
+	func(x []float32) []float32 { return levelled(x, 0.25) },
+	func(x []float32) []float32 { return append(slices.Clone(x), make([]float32, sherpaRate*3/10)...) },
+	func(x []float32) []float32 { return x[min(sherpaRate/10, len(x)/2):] },
+}
+
+// levelled brings the loudest sample to a level, 1 being the loudest there can be.
+func levelled(x []float32, level float32) []float32 {
+	var peak float32
+	for _, v := range x {
+		peak = max(peak, v, -v)
+	}
+	if peak == 0 {
+		return x
+	}
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = v * level / peak
+	}
+	return out
+}
+
+// decode recognises samples, 1 being the loudest.
+func (d *sherpaDecoder) decode(samples []float32) (sherpaResult, error) {
+	stream := d.lib.stream(d.recogniser)
+	if stream == 0 {
+		return sherpaResult{}, fmt.Errorf("sherpa-onnx gave no stream")
+	}
+	defer d.lib.destroyStream(stream)
+	d.lib.accept(stream, sherpaRate, unsafe.Pointer(&samples[0]), int32(len(samples)))
+	runtime.KeepAlive(samples)
+	d.lib.decode(d.recogniser, stream)
+	return d.read(stream)
+}
+
+// read takes the result of a stream. The library's text form of it is the same in all releases, its structure is not.
+func (d *sherpaDecoder) read(stream uintptr) (r sherpaResult, err error) {
+	text := d.lib.result(stream)
+	if text == 0 {
+		return r, fmt.Errorf("sherpa-onnx gave no result")
+	}
+	defer d.lib.destroyResult(text)
+	if err := json.Unmarshal(printable(cText(text)), &r); err != nil {
+		return r, fmt.Errorf("read what sherpa-onnx understood: %w", err)
+	}
+	return r, nil
+}
+
+// cText copies a text of C.
+func cText(at uintptr) []byte {
+	n := 0
+	for *(*byte)(unsafe.Add(pointer(at), n)) != 0 {
+		n++
+	}
+	return slices.Clone(unsafe.Slice((*byte)(pointer(at)), n))
+}
+
+// printable replaces control characters, which the library leaves in its texts and JSON does not allow.
+func printable(b []byte) []byte {
+	for i, c := range b {
+		if c < ' ' {
+			b[i] = ' '
+		}
+	}
+	return b
+}

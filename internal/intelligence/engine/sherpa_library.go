@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"soniq/internal/intelligence/transcript"
+)
+
+// sherpaFile is the library with the C functions; it needs libonnxruntime.so of the same release beside it.
+const sherpaFile = "libsherpa-onnx-c-api.so"
+
+// sherpaHelp is what installs the library.
+const sherpaHelp = "unpack npm's sherpa-onnx-linux-x64 (or -arm64) 1.13.8 and set SONIQ_SHERPA to its folder"
+
+// sherpaLibrary holds the C functions of sherpa-onnx that the worker calls. Handles are C pointers.
+type sherpaLibrary struct {
+	version       func() string
+	open          func(config unsafe.Pointer) uintptr
+	configure     func(recogniser uintptr, config unsafe.Pointer)
+	stream        func(recogniser uintptr) uintptr
+	accept        func(stream uintptr, rate int32, samples unsafe.Pointer, n int32)
+	decode        func(recogniser, stream uintptr)
+	result        func(stream uintptr) uintptr
+	destroyResult func(json uintptr)
+	destroyStream func(stream uintptr)
+}
+
+// sherpaPaths are the places where the library is looked for, best first: the folder of the setting alone, or its
+// folder lib, where there is a setting; else those of the model, and where the system looks (LD_LIBRARY_PATH, /etc/ld.so.conf).
+func sherpaPaths(folder, model string) []string {
+	if folder != "" {
+		return []string{filepath.Join(folder, sherpaFile), filepath.Join(folder, "lib", sherpaFile)}
+	}
+	return []string{filepath.Join(model, sherpaFile), filepath.Join(model, "lib", sherpaFile), sherpaFile}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// loadSherpa opens the library of a folder, or where it is looked for beside a model. What is not there, cannot be opened
+// or is of a release that is not known is a *transcript.Missing.
+func loadSherpa(folder, model string) (*sherpaLibrary, error) {
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return nil, &transcript.Missing{What: "sherpa-onnx is not supported on " + runtime.GOARCH, Help: "choose another transcriber"}
+	}
+	handle, err := openSherpa(sherpaPaths(folder, model))
+	if err != nil {
+		return nil, err
+	}
+	var l sherpaLibrary
+	for _, f := range []struct {
+		fn   any
+		name string
+	}{
+		{&l.version, "SherpaOnnxGetVersionStr"}, {&l.open, "SherpaOnnxCreateOfflineRecognizer"},
+		{&l.configure, "SherpaOnnxOfflineRecognizerSetConfig"}, {&l.stream, "SherpaOnnxCreateOfflineStream"},
+		{&l.accept, "SherpaOnnxAcceptWaveformOffline"}, {&l.decode, "SherpaOnnxDecodeOfflineStream"},
+		{&l.result, "SherpaOnnxGetOfflineStreamResultAsJson"}, {&l.destroyResult, "SherpaOnnxDestroyOfflineStreamResultJson"},
+		{&l.destroyStream, "SherpaOnnxDestroyOfflineStream"},
+	} {
+		if _, err := purego.Dlsym(handle, f.name); err != nil {
+			return nil, &transcript.Missing{What: sherpaFile + " has no function " + f.name, Help: sherpaHelp}
+		}
+		purego.RegisterLibFunc(f.fn, handle, f.name)
+	}
+	return &l, knownSherpa(l.version())
+}
+
+// openSherpa opens the first library that can be; one that is there and cannot be loaded is the error.
+func openSherpa(paths []string) (uintptr, error) {
+	runtime.LockOSThread() // what went wrong is asked for in a second call, and kept for the thread of the first
+	defer runtime.UnlockOSThread()
+	var folders []string
+	for _, path := range paths {
+		handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+		if err == nil {
+			return handle, nil
+		}
+		if exists(path) {
+			return 0, &transcript.Missing{What: sherpaFile + " could not be loaded: " + err.Error(), Help: sherpaHelp}
+		}
+		if strings.Contains(path, "/") {
+			folders = append(folders, filepath.Dir(path))
+		}
+	}
+	return 0, &transcript.Missing{What: sherpaFile + " was not found in " + strings.Join(folders, ", "), Help: sherpaHelp}
+}
+
+// knownSherpa refuses releases whose structures may differ.
+func knownSherpa(version string) error {
+	if slices.Contains(sherpaVersions, version) {
+		return nil
+	}
+	return &transcript.Missing{What: "sherpa-onnx " + version + " is not known here, only " + strings.Join(sherpaVersions, ", "), Help: sherpaHelp}
+}

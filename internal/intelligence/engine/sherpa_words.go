@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"math"
+	"strings"
+	"unicode"
+
+	"soniq/internal/intelligence/transcript"
+)
+
+// sherpaResult is what sherpa-onnx understood: a text, and the tokens it is made of with their starts in seconds. Durations
+// (seconds) and logarithms of probabilities are there with some models only.
+type sherpaResult struct {
+	Text       string    `json:"text"`
+	Tokens     []string  `json:"tokens"`
+	Timestamps []float64 `json:"timestamps"`
+	Durations  []float64 `json:"durations"`
+	LogProbs   []float64 `json:"ys_log_probs"`
+}
+
+// lastTokenMS is how long the last token of a word is taken to be at most, where the model tells only where tokens start.
+const lastTokenMS = 240
+
+// words are the words of the text with the times of their tokens, within a clip of so many milliseconds. There are none
+// where the model has no times, or where its tokens are not the letters of its text.
+func (r sherpaResult) words(duration int) []transcript.Word {
+	if len(r.Tokens) == 0 || len(r.Timestamps) != len(r.Tokens) {
+		return nil
+	}
+	letters, of := r.letters()
+	var words []transcript.Word
+	at := 0
+	for _, text := range splitWords(r.Text) {
+		n := len([]rune(text))
+		if at+n > len(letters) || !strings.EqualFold(string(letters[at:at+n]), text) {
+			return nil
+		}
+		words = append(words, r.word(text, of[at], of[at+n-1], duration))
+		at += n
+	}
+	for i := range words[:max(len(words)-1, 0)] {
+		words[i].EndMS = max(min(words[i].EndMS, words[i+1].StartMS), words[i].StartMS)
+	}
+	return words
+}
+
+// letters are the letters of all tokens, and of which token each is. Spaces, their sign, and the sign of a word that goes
+// on are no letters.
+func (r sherpaResult) letters() (letters []rune, of []int) {
+	for i, token := range r.Tokens {
+		for _, c := range strings.TrimSuffix(token, "@@") {
+			if c != '▁' && !unicode.IsSpace(c) {
+				letters, of = append(letters, c), append(of, i)
+			}
+		}
+	}
+	return letters, of
+}
+
+// word is one that goes from a token to a token.
+func (r sherpaResult) word(text string, first, last, duration int) transcript.Word {
+	ms := func(seconds float64) int { return min(max(int(math.Round(seconds*1000)), 0), duration) }
+	w := transcript.Word{Text: text, StartMS: ms(r.Timestamps[first])}
+	switch {
+	case len(r.Durations) == len(r.Tokens):
+		w.EndMS = ms(r.Timestamps[last] + r.Durations[last])
+	case last+1 < len(r.Tokens):
+		w.EndMS = min(ms(r.Timestamps[last+1]), ms(r.Timestamps[last])+lastTokenMS)
+	default:
+		w.EndMS = min(ms(r.Timestamps[last])+lastTokenMS, duration)
+	}
+	w.EndMS = max(w.EndMS, w.StartMS)
+	if len(r.LogProbs) == len(r.Tokens) {
+		w.Confidence = certainty(r.LogProbs[first : last+1])
+	}
+	return w
+}
+
+// certainty is the geometric mean of probabilities given as logarithms.
+func certainty(logs []float64) float64 {
+	sum := 0.0
+	for _, v := range logs {
+		sum += v
+	}
+	return min(math.Exp(sum/float64(len(logs))), 1)
+}
+
+// splitWords splits a text at its spaces, and scripts that have none at their signs.
+func splitWords(text string) (words []string) {
+	for _, field := range strings.Fields(text) {
+		from := 0
+		for i, c := range field {
+			if unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) {
+				if from < i {
+					words = append(words, field[from:i])
+				}
+				words, from = append(words, string(c)), i+len(string(c))
+			}
+		}
+		if from < len(field) {
+			words = append(words, field[from:])
+		}
+	}
+	return words
+}
+
+// heard makes readable text of a result. A model that writes small and capital letters or punctuation is left as it is; what
+// others say in English gets sentences as the builtin recogniser's does.
+func (r sherpaResult) heard(language string, duration int) transcript.Heard {
+	h := transcript.Heard{Text: strings.TrimSpace(r.Text), Words: r.words(duration)}
+	h.Confidence = meanConfidence(h.Words)
+	if h.Text == "" || !bare(h.Text) {
+		return h
+	}
+	h.Text = strings.ToLower(h.Text)
+	for i := range h.Words {
+		h.Words[i].Text = strings.ToLower(h.Words[i].Text)
+	}
+	if !english(language) {
+		return h
+	}
+	if len(h.Words) == 0 {
+		h.Text = readable(strings.Fields(h.Text))
+		return h
+	}
+	return heard(h.Words)
+}
+
+// bare tells whether a text is all small or all capital letters, without any punctuation but apostrophes.
+func bare(text string) bool {
+	small, capital := false, false
+	for _, c := range text {
+		switch {
+		case unicode.IsUpper(c):
+			capital = true
+		case unicode.IsLower(c):
+			small = true
+		case unicode.IsPunct(c) && c != '\'':
+			return false
+		}
+	}
+	return small != capital
+}

@@ -1,0 +1,134 @@
+package engine
+
+// This file tells how far apart two ways to say something are.
+
+// A soundKind tells what is alike in phones that are mistaken for one another on the telephone.
+type soundKind uint8
+
+const (
+	vowelKind  soundKind = iota
+	lipKind              // P B
+	tipKind              // T D TH DH
+	backKind             // K G
+	hissKind             // S Z SH ZH CH JH
+	blowKind             // F V
+	hummedKind           // M N NG
+	sideKind             // L
+	rollKind             // R ER
+	glideKind            // W Y HH
+)
+
+var kindOf = func() (all [39]soundKind) {
+	for k, names := range map[soundKind]string{lipKind: "P B", tipKind: "T D TH DH", backKind: "K G", hissKind: "S Z SH ZH CH JH", blowKind: "F V",
+		hummedKind: "M N NG", sideKind: "L", rollKind: "R ER", glideKind: "W Y HH"} {
+		phones, _ := phonesIn(names)
+		for _, p := range phones {
+			all[p] = k
+		}
+	}
+	return all
+}()
+
+func isVowel(p phoneme) bool { return kindOf[p] == vowelKind || p == erPhone }
+
+var erPhone = phoneOf["ER"]
+
+// weightOf is how much of what is heard a phoneme is: vowels are less certain than consonants.
+var weightOf = func() (all [39]float32) {
+	for p := range all {
+		switch {
+		case kindOf[p] == vowelKind:
+			all[p] = 0.6
+		case kindOf[p] == glideKind:
+			all[p] = 0.5
+		default:
+			all[p] = 1
+		}
+	}
+	all[phoneOf["AH"]], all[phoneOf["IH"]] = 0.4, 0.5
+	return all
+}()
+
+// nearPhones are phones that are nearer to one another than others of their kind, or that are near without being of one; how far they are.
+var nearPhones = map[string]float32{
+	"P B": 0.3, "T D": 0.25, "K G": 0.3, "F V": 0.25, "S Z": 0.15, "SH ZH": 0.15, "CH JH": 0.3, "TH DH": 0.2, "TH F": 0.25, "TH T": 0.35, "DH V": 0.3, "DH D": 0.3,
+	"TH S": 0.35, "S F": 0.4, "M N": 0.3, "N NG": 0.2, "SH CH": 0.3, "S SH": 0.4, "Z JH": 0.45, "ZH JH": 0.25, "Z S": 0.15, "T K": 0.5, "P T": 0.5, "P K": 0.5, "B D": 0.5, "B V": 0.35,
+	"D G": 0.5, "D JH": 0.5, "T CH": 0.4, "L W": 0.45, "W V": 0.3, "ER R": 0.15, "Y JH": 0.5, "L R": 0.6, "HH K": 0.6, "P F": 0.5, "K CH": 0.55, "D N": 0.6,
+	"AA AO": 0.05, "AA AH": 0.15, "AE EH": 0.15, "AE AA": 0.2, "AH IH": 0.12, "AH EH": 0.18, "AH UH": 0.12, "AH AE": 0.2, "AH AO": 0.18, "AH ER": 0.25, "EH IH": 0.12, "EH EY": 0.15,
+	"IH IY": 0.12, "EY IY": 0.25, "EY AY": 0.3, "AY IY": 0.35, "AY IH": 0.35, "OW AO": 0.15, "OW AA": 0.25, "OW UW": 0.25, "OW AH": 0.25, "UW UH": 0.12, "UW AH": 0.25, "AW AA": 0.25, "AW OW": 0.3,
+	"OY AO": 0.3, "OY OW": 0.3, "AY AA": 0.3, "EY AE": 0.25, "EY AH": 0.25, "IY AH": 0.25, "ER EH": 0.3, "ER AO": 0.3, "ER AA": 0.3, "ER UH": 0.25,
+}
+
+// apart is how far phones are from one another.
+var apart = func() (all [39][39]float32) {
+	for a := range all {
+		for b := range all[a] {
+			switch ka, kb := kindOf[a], kindOf[b]; {
+			case a == b:
+			case isVowel(phoneme(a)) && isVowel(phoneme(b)):
+				all[a][b] = 0.4
+			case ka == kb:
+				all[a][b] = 0.6
+			case ka == vowelKind || kb == vowelKind:
+				all[a][b] = 1.1
+			default:
+				all[a][b] = 0.95
+			}
+		}
+	}
+	for pair, d := range nearPhones {
+		two, _ := phonesIn(pair)
+		all[two[0]][two[1]], all[two[1]][two[0]] = d, d
+	}
+	return all
+}()
+
+// soundWeight is how much there is to hear.
+func soundWeight(said []phoneme) (sum float32) {
+	for _, p := range said {
+		sum += weightOf[p]
+	}
+	return sum
+}
+
+// firstRow begins the work of finding out how far phones are from others, of which none is taken yet.
+func firstRow(row []float32, of []phoneme) {
+	row[0] = 0
+	for j, q := range of {
+		row[j+1] = row[j] + weightOf[q]
+	}
+}
+
+// nextRow goes on with a phone, the first one or a later one; least is what the distance will be at least.
+func nextRow(row, before []float32, p phoneme, first bool, of []phoneme) (least float32) {
+	costs, own := &apart[p], weightOf[p]
+	left := before[0] + own
+	row[0], least = left, left
+	for j, q := range of {
+		change := costs[q]
+		if first && j == 0 && change >= 0.5 {
+			change += firstCost
+		}
+		left = min(before[j]+change, before[j+1]+own, left+weightOf[q])
+		row[j+1] = left
+		least = min(least, left)
+	}
+	return least
+}
+
+// firstCost is how much farther words are that begin unlike each other: that is heard best.
+const firstCost = 0.3
+
+// soundsDiffer is how far apart two ways to say something are: 0 for the same, about 1 for nothing in common.
+func soundsDiffer(a, b []phoneme) float64 {
+	if len(a) == 0 || len(b) == 0 {
+		return 1
+	}
+	row, next := make([]float32, len(b)+1), make([]float32, len(b)+1)
+	firstRow(row, b)
+	for i, p := range a {
+		nextRow(next, row, p, i == 0, b)
+		row, next = next, row
+	}
+	return float64(row[len(b)] / max(soundWeight(a), soundWeight(b)))
+}

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/protocol/media"
+)
+
+// Speech speaks texts and keeps what was spoken: a text is made once. Organisations share nothing. It is safe for
+// concurrent use.
+type Speech struct {
+	voice  Voice
+	dir    string
+	most   int64
+	mu     sync.Mutex // guards the three below
+	making map[string]*making
+	size   int64
+	looked bool // size is known
+
+	work sync.WaitGroup
+}
+
+type making struct {
+	done chan struct{}
+	err  error
+}
+
+const (
+	// MaxSpeech is the longest text that is spoken, in bytes.
+	MaxSpeech   = 5000
+	speechBytes = 512 << 20 // kept in all; the oldest go first
+	speechLimit = 2 * time.Minute
+	speechPeak  = 0.7 * 32767 // how loud the loudest sample of an announcement is
+)
+
+// ErrNoVoice is returned where text to speech is switched off.
+var ErrNoVoice = &transcript.Missing{What: "text to speech is switched off", Help: "set SONIQ_VOICE=builtin"}
+
+// NewSpeech keeps what a voice speaks in a folder; a nil voice speaks nothing.
+func NewSpeech(v Voice, dir string) *Speech {
+	return &Speech{voice: v, dir: dir, most: speechBytes, making: map[string]*making{}}
+}
+
+// Ready says what is missing to speak.
+func (s *Speech) Ready(ctx context.Context) error {
+	if s.voice == nil {
+		return ErrNoVoice
+	}
+	return s.voice.Ready(ctx)
+}
+
+// Close ends the voice and waits for what is being spoken.
+func (s *Speech) Close() {
+	if c, ok := s.voice.(io.Closer); ok {
+		_ = c.Close()
+	}
+	s.work.Wait()
+}
+
+// Forget removes what was spoken for an organisation.
+func (s *Speech) Forget(org string) error {
+	if !orgForm.MatchString(org) {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(s.dir, org))
+}
+
+var orgForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// File returns the path of a WAV file (16 bits, mono) in which the text is spoken; voice and language may be "". The file
+// is never changed, but may be removed when it was not asked for in a long time: open it soon. What is missing to speak
+// is a *transcript.Missing.
+func (s *Speech) File(ctx context.Context, org, text, voice, language string) (path string, err error) {
+	text = strings.TrimSpace(text)
+	switch {
+	case s.voice == nil:
+		return "", ErrNoVoice
+	case text == "" || len(text) > MaxSpeech:
+		return "", fmt.Errorf("speak: the text must have 1 to %d bytes", MaxSpeech)
+	case !orgForm.MatchString(org):
+		return "", fmt.Errorf("speak: %q is no organisation", org)
+	}
+	sum := sha256.Sum256([]byte(s.voice.Identity() + "\x00" + voice + "\x00" + language + "\x00" + text))
+	path = filepath.Join(s.dir, org, hex.EncodeToString(sum[:16])+".wav")
+	if s.known(path) {
+		return path, nil
+	}
+	return path, s.once(ctx, path, func(ctx context.Context) error { return s.speak(ctx, path, text, voice, language) })
+}
+
+// known reports whether a file is there, and notes that it was asked for.
+func (s *Speech) known(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	if now := time.Now(); now.Sub(info.ModTime()) > time.Hour {
+		_ = os.Chtimes(path, now, now) // else it only goes a little earlier
+	}
+	return true
+}
+
+// once runs do for a path unless somebody else does just now, and waits for it. The work goes on for the others when one
+// who waits gives up.
+func (s *Speech) once(ctx context.Context, path string, do func(context.Context) error) error {
+	s.mu.Lock()
+	m, begun := s.making[path]
+	if !begun {
+		m = &making{done: make(chan struct{})}
+		s.making[path] = m
+		work, cancel := context.WithTimeout(context.WithoutCancel(ctx), speechLimit)
+		s.work.Go(func() {
+			defer cancel()
+			m.err = do(work)
+			s.mu.Lock()
+			delete(s.making, path)
+			s.mu.Unlock()
+			close(m.done)
+		})
+	}
+	s.mu.Unlock()
+	select {
+	case <-m.done:
+		return m.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Fleeting speaks a text that is kept nowhere: mono samples and their rate.
+func (s *Speech) Fleeting(ctx context.Context, text, voice, language string) (pcm []int16, rate int, err error) {
+	switch {
+	case s.voice == nil:
+		return nil, 0, ErrNoVoice
+	case text == "" || len(text) > MaxSpeech:
+		return nil, 0, fmt.Errorf("speak: the text must have 1 to %d bytes", MaxSpeech)
+	}
+	if pcm, rate, err = s.voice.Say(ctx, text, voice, language); err != nil {
+		return nil, 0, fmt.Errorf("speak: %w", err)
+	}
+	level(pcm)
+	return pcm, rate, nil
+}
+
+func (s *Speech) speak(ctx context.Context, path, text, voice, language string) error {
+	pcm, rate, err := s.voice.Say(ctx, text, voice, language)
+	if err != nil {
+		return fmt.Errorf("speak: %w", err)
+	}
+	level(pcm)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("keep speech: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".speech-*")
+	if err != nil {
+		return fmt.Errorf("keep speech: %w", err)
+	}
+	defer os.Remove(f.Name())
+	if err := errors.Join(f.Close(), media.WriteWAV(f.Name(), media.WAV{Rate: rate, PCM: [][]int16{pcm}}, media.PCM16)); err != nil {
+		return fmt.Errorf("keep speech: %w", err)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fmt.Errorf("keep speech: %w", err)
+	}
+	s.grow(int64(2 * len(pcm)))
+	return nil
+}
+
+// level brings a voice to the loudness of all others.
+func level(pcm []int16) {
+	peak := 0
+	for _, v := range pcm {
+		peak = max(peak, int(v), -int(v))
+	}
+	if peak == 0 {
+		return
+	}
+	gain := min(speechPeak/float64(peak), 8)
+	for i, v := range pcm {
+		pcm[i] = int16(float64(v) * gain)
+	}
+}
+
+// grow counts what was kept, and makes room when it is too much.
+func (s *Speech) grow(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.size += n
+	if s.looked && s.size <= s.most {
+		return
+	}
+	s.looked = true
+	s.size = prune(s.dir, s.most)
+}
+
+// kept is a file of spoken text.
+type kept struct {
+	path string
+	size int64
+	used time.Time
+}
+
+// prune removes the files that were not asked for the longest until nine tenths of most are left, and returns what is.
+func prune(dir string, most int64) (size int64) {
+	var all []kept
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // what cannot be read is not counted
+		}
+		if info, err := d.Info(); err == nil {
+			all = append(all, kept{path, info.Size(), info.ModTime()})
+			size += info.Size()
+		}
+		return nil
+	})
+	if size <= most {
+		return size
+	}
+	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
+	for _, k := range all {
+		if size <= most*9/10 {
+			break
+		}
+		if os.Remove(k.path) == nil {
+			size -= k.size
+		}
+	}
+	return size
+}

@@ -1,0 +1,320 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"soniq/internal/intelligence/transcript"
+)
+
+// spelling is how the words of a vocabulary are found and how they are written.
+type spelling struct {
+	shown  map[string]string   // words as they are written, by how they are found
+	likely []string            // words that are found by themselves, in the order of the terms
+	among  map[string]bool     // the same
+	pairs  map[string][]string // words that follow one another in a term
+	whole  [][]string          // terms of several words, as they are written
+}
+
+// The chances of what an organisation says, as logarithms to base ten. They were chosen by what TestEvaluateTerms counts.
+const (
+	termChance = -4.0
+	pairChance = -0.5
+	rareWord   = 1e-5 // how likely in English a word is that everybody uses, at least
+)
+
+func (p *spelling) empty() bool { return len(p.likely) == 0 && len(p.pairs) == 0 && len(p.whole) == 0 }
+
+// expect takes a word to be found by itself.
+func (p *spelling) expect(found string) {
+	if !p.among[found] {
+		p.among[found] = true
+		p.likely = append(p.likely, found)
+	}
+}
+
+// add takes a word to be found by itself and written in a way of its own. Of words that are said alike the first is written.
+func (p *spelling) add(found, written string) {
+	p.expect(found)
+	if _, known := p.shown[found]; !known {
+		p.shown[found] = written
+	}
+}
+
+// arpa writes a spelling as a language model. Words that only follow others have no chance by themselves here: they are in the
+// language's own model.
+func (p *spelling) arpa() string {
+	var ones, twos []string
+	one := func(chance float64, word string) { ones = append(ones, fmt.Sprintf("%.2f %s 0", chance, word)) }
+	one(-99, "<s>")
+	one(-99, "</s>")
+	known := maps.Clone(p.among)
+	for _, w := range p.likely {
+		one(termChance, w)
+	}
+	twos = append(twos, "-99 <s> </s>") // a model needs one
+	for _, from := range sortedKeys(p.pairs) {
+		for _, w := range append([]string{from}, p.pairs[from]...) {
+			if !known[w] {
+				known[w] = true
+				one(-99, w)
+			}
+		}
+		for _, to := range p.pairs[from] {
+			twos = append(twos, fmt.Sprintf("%.2f %s %s", pairChance, from, to))
+		}
+	}
+	return fmt.Sprintf("\\data\\\nngram 1=%d\nngram 2=%d\n\n\\1-grams:\n%s\n\n\\2-grams:\n%s\n\n\\end\\\n",
+		len(ones), len(twos), strings.Join(ones, "\n"), strings.Join(twos, "\n"))
+}
+
+func sortedKeys(m map[string][]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// write gives the words as they are written.
+func (p *spelling) write(words []transcript.Word) []transcript.Word {
+	for i, w := range words {
+		if written, ok := p.shown[w.Text]; ok {
+			words[i].Text = written
+		}
+	}
+	for i := range words {
+		for _, term := range p.whole {
+			if begins(words[i:], term) {
+				for k, w := range term {
+					words[i+k].Text = w
+				}
+			}
+		}
+	}
+	return words
+}
+
+// begins tells whether words are those of a term, first of all.
+func begins(words []transcript.Word, term []string) bool {
+	if len(words) < len(term) {
+		return false
+	}
+	for k, w := range term {
+		if !strings.EqualFold(words[k].Text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// legalForms are not said with a company's name.
+var legalForms = wordSet("ltd limited llc gmbh inc plc bv nv sa ag co corp oy ab srl kg")
+
+// learn finds out how the terms of a vocabulary are said, and has the dictionary know it.
+func (s *sphinx) learn(terms []transcript.Term) (*spelling, error) {
+	p := &spelling{shown: map[string]string{}, among: map[string]bool{}, pairs: map[string][]string{}}
+	for _, t := range terms {
+		learn := s.learnWords
+		if len(t.SoundsLike) > 0 {
+			learn = s.learnSounds
+		}
+		if err := learn(p, t); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// learnSounds takes a term that is said as somebody wrote down.
+func (s *sphinx) learnSounds(p *spelling, t transcript.Term) error {
+	for _, like := range t.SoundsLike {
+		phones := s.phonesLike(like)
+		if phones == "" {
+			continue
+		}
+		word, err := s.sound(phones)
+		if err != nil {
+			return err
+		}
+		p.add(word, t.Text)
+	}
+	return nil
+}
+
+// phonesLike are the phones of a way to say something.
+func (s *sphinx) phonesLike(like string) string {
+	fields := strings.Fields(like)
+	if len(fields) > 0 && !slices.ContainsFunc(fields, func(f string) bool { return !cmuPhones[f] }) {
+		return strings.Join(fields, " ")
+	}
+	return s.joined(plainWords(folded(like)))
+}
+
+// joined are the phones of words said in one piece; empty where one of them cannot be said.
+func (s *sphinx) joined(words []string) string {
+	var all []string
+	for _, w := range words {
+		phones := s.phonesOf(w)
+		if phones == "" {
+			phones = s.letters.phones(w)
+		}
+		if phones == "" {
+			return ""
+		}
+		all = append(all, phones)
+	}
+	return strings.Join(all, " ")
+}
+
+// learnWords takes a term that is said as it is written. Words that everybody uses are only expected next to the others of their term.
+func (s *sphinx) learnWords(p *spelling, t transcript.Term) error {
+	var term []string
+	var before []string
+	for _, written := range strings.Fields(t.Text) {
+		written = strings.Trim(written, `.,;:!?"()`)
+		if plain := strings.ToLower(written); plain == "" || legalForms[plain] && !t.Chosen {
+			continue
+		}
+		found, err := s.found(written)
+		if err != nil {
+			return err
+		}
+		term = append(term, written)
+		for _, w := range found {
+			switch {
+			case s.ordinary(w):
+			case t.Person || isOwn(w):
+				p.add(w, written)
+			default:
+				p.expect(w)
+			}
+			for _, b := range before {
+				if !slices.Contains(p.pairs[b], w) {
+					p.pairs[b] = append(p.pairs[b], w)
+				}
+			}
+		}
+		before = found
+	}
+	switch {
+	case len(term) > 1:
+		p.whole = append(p.whole, term)
+	case len(term) == 1 && t.Chosen:
+		for _, w := range before {
+			p.add(w, term[0])
+		}
+	}
+	return nil
+}
+
+// found are the words of the dictionary that a written word is found as, after it was added where the dictionary does not have it; none
+// where nobody knows how it is said.
+func (s *sphinx) found(written string) ([]string, error) {
+	letters := folded(written)
+	plain := strings.ToLower(letters)
+	if !strings.ContainsFunc(plain, notLetter) && s.phonesOf(plain) != "" && !spelledOut(letters) {
+		return []string{plain}, nil
+	}
+	var all []string
+	for _, phones := range s.waysToSay(letters) {
+		word, err := s.sound(phones)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(all, word) {
+			all = append(all, word)
+		}
+	}
+	return all, nil
+}
+
+// waysToSay are the phones of a word that the dictionary does not have, most likely first.
+func (s *sphinx) waysToSay(letters string) (ways []string) {
+	way := func(phones string) {
+		if phones != "" {
+			ways = append(ways, phones)
+		}
+	}
+	if spelledOut(letters) {
+		way(spelled(letters))
+		if len(letters) < 4 || !strings.ContainsAny(letters, "AEIOU") {
+			return ways
+		}
+	}
+	plain := strings.ToLower(letters)
+	parts := humps(letters)
+	if len(parts) > 1 {
+		way(s.joined(parts))
+	}
+	if !strings.ContainsFunc(plain, notLetter) {
+		way(s.letters.phones(plain))
+		if n := len(plain); n > 3 && plain[n-1] == 'e' && len(ways) > 0 && !strings.ContainsAny(plain[n-2:n-1], "aeiou") {
+			way(ways[len(ways)-1] + " AH") // names from elsewhere: Ilse, Heike
+		}
+	}
+	return ways
+}
+
+// spelledOut tells whether a word is an abbreviation that is read letter by letter.
+func spelledOut(letters string) bool {
+	return len(letters) >= 2 && len(letters) <= 5 && strings.ToUpper(letters) == letters && !strings.ContainsAny(letters, "-'")
+}
+
+func spelled(letters string) string {
+	var all []string
+	for _, r := range strings.ToLower(letters) {
+		all = append(all, letterNames[r])
+	}
+	return strings.Join(all, " ")
+}
+
+// humps are the parts of a word: those between hyphens, from capital to capital, and digits one by one.
+func humps(letters string) (parts []string) {
+	var open []rune
+	end := func() {
+		if len(open) > 0 {
+			parts = append(parts, strings.ToLower(string(open)))
+		}
+		open = nil
+	}
+	digit := map[rune]string{'0': "zero", '1': "one", '2': "two", '3': "three", '4': "four", '5': "five", '6': "six", '7': "seven", '8': "eight", '9': "nine"}
+	for _, r := range letters {
+		switch {
+		case digit[r] != "":
+			end()
+			parts = append(parts, digit[r])
+			continue
+		case r == '-':
+			end()
+			continue
+		case unicode.IsUpper(r) && len(open) > 0 && !unicode.IsUpper(open[len(open)-1]):
+			end()
+		}
+		open = append(open, r)
+	}
+	end()
+	return parts
+}
+
+func notLetter(r rune) bool { return (r < 'a' || r > 'z') && r != '\'' }
+
+// unfolded are letters that do not come apart into one of ours and a mark.
+var unfolded = strings.NewReplacer("ß", "ss", "ø", "o", "Ø", "O", "æ", "ae", "Æ", "Ae", "œ", "oe", "ł", "l", "Ł", "L", "đ", "d", "ı", "i", "’", "'")
+
+// folded writes a text with letters and digits that English has.
+func folded(text string) string {
+	var b strings.Builder
+	for _, r := range norm.NFD.String(unfolded.Replace(text)) {
+		if r == '\'' || r == '-' || r == ' ' || r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

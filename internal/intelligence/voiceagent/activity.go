@@ -1,0 +1,64 @@
+package voiceagent
+
+import "math"
+
+// The voice activity of a caller, in frames of 20 ms.
+const (
+	window     = 20 // frames looked at
+	beginsWith = 8  // loud ones among them: speech has begun
+	barges     = 13 // where the agent speaks
+	bargesSoon = 18 // where it has only just begun to: its own echo may come back
+
+	floorMost  = 50.0 // dB: louder is never noise
+	marginDB   = 9.0  // speech is this much louder than noise
+	quietestDB = 34.0 // and never softer than this
+	floorRises = 0.06 // dB a frame: 3 dB a second
+)
+
+// activity hears in frames of 20 ms whether somebody speaks. It follows the noise of the line.
+type activity struct {
+	floor float64
+	last  [window]bool
+	at    int
+}
+
+func newActivity() *activity { return &activity{floor: quietestDB - marginDB} }
+
+// frame takes the next 20 ms, and reports whether they are loud.
+func (a *activity) frame(pcm []int16) bool {
+	db := decibels(pcm)
+	if db < a.floor {
+		a.floor += (db - a.floor) / 4
+	} else {
+		a.floor = min(a.floor+floorRises, floorMost)
+	}
+	a.floor = max(a.floor, 0)
+	loud := db > max(a.floor+marginDB, quietestDB)
+	a.last[a.at%window] = loud
+	a.at++
+	return loud
+}
+
+// loud is how many of the last frames were loud.
+func (a *activity) loud() (n int) {
+	for _, is := range a.last {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *activity) forget() { a.last = [window]bool{} }
+
+// decibels is the level of a piece; 0 is silence, 90 as loud as can be.
+func decibels(pcm []int16) float64 {
+	if len(pcm) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, v := range pcm {
+		sum += float64(v) * float64(v)
+	}
+	return 10 * math.Log10(sum/float64(len(pcm))+1)
+}

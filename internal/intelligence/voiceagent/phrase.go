@@ -1,0 +1,136 @@
+package voiceagent
+
+import (
+	"context"
+	"strings"
+
+	"soniq/internal/protocol/media"
+)
+
+// A phrase is something every agent says.
+type phrase int
+
+const (
+	disclosure phrase = iota
+	scripted          // the disclosure of an agent with prepared answers
+	again
+	stillThere
+	handing
+	apology
+	moment
+	goodbye
+	leaving
+)
+
+// phrases are in the languages agents disclose themselves in; others are spoken to in English.
+var phrases = map[string][]string{
+	"en": {"You are speaking with an automated assistant.", "You are speaking with an automated assistant that gives prepared answers.",
+		"Sorry, I did not understand. Could you say that again?", "Are you still there?", "I will connect you now. One moment, please.",
+		"I am sorry, something went wrong on our side. One moment, please.", "One moment, please.", "Thank you for calling. Goodbye.",
+		"You can leave a message now."},
+	"de": {"Sie sprechen mit einem automatischen Assistenten.", "Sie sprechen mit einem automatischen Assistenten mit vorbereiteten Antworten.",
+		"Das habe ich leider nicht verstanden. Können Sie das wiederholen?", "Sind Sie noch da?", "Ich verbinde Sie jetzt. Einen Moment, bitte.",
+		"Es tut mir leid, bei uns ist etwas schiefgegangen. Einen Moment, bitte.", "Einen Moment, bitte.", "Danke für Ihren Anruf. Auf Wiederhören.",
+		"Sie können jetzt eine Nachricht hinterlassen."},
+	"fr": {"Vous parlez à un assistant automatique.", "Vous parlez à un assistant automatique aux réponses préparées.",
+		"Désolé, je n'ai pas compris. Pouvez-vous répéter ?", "Êtes-vous toujours là ?", "Je vous mets en relation. Un instant, s'il vous plaît.",
+		"Désolé, un problème est survenu de notre côté. Un instant, s'il vous plaît.", "Un instant, s'il vous plaît.", "Merci de votre appel. Au revoir.",
+		"Vous pouvez laisser un message."},
+	"es": {"Está hablando con un asistente automático.", "Está hablando con un asistente automático con respuestas preparadas.",
+		"Perdone, no le he entendido. ¿Puede repetirlo?", "¿Sigue ahí?", "Le paso ahora. Un momento, por favor.",
+		"Lo siento, algo ha fallado por nuestra parte. Un momento, por favor.", "Un momento, por favor.", "Gracias por llamar. Adiós.",
+		"Ahora puede dejar un mensaje."},
+}
+
+func (t *talk) phrase(p phrase) string { return inLanguage(t.set.Language, p) }
+
+func inLanguage(language string, p phrase) string {
+	code, _, _ := strings.Cut(strings.ToLower(language), "-")
+	all, ok := phrases[code]
+	if !ok {
+		all = phrases["en"]
+	}
+	return all[p]
+}
+
+// Disclosure is what an agent says of itself before anything else.
+func Disclosure(language string, isScripted bool) string {
+	if isScripted {
+		return inLanguage(language, scripted)
+	}
+	return inLanguage(language, disclosure)
+}
+
+// prepare has what is said where thinking takes long spoken beforehand.
+func (t *talk) prepare() {
+	if isScripted(t.mind) {
+		return
+	}
+	t.work.Go(func() {
+		ctx, cancel := context.WithTimeout(t.ctx, voiceLimit)
+		defer cancel()
+		clip, err := t.s.Voice(ctx, t.set.Org, t.phrase(moment), t.set.Voice, t.set.Language, false)
+		if err == nil {
+			t.post(func() { t.setFiller(clip) })
+		}
+	})
+}
+
+func (t *talk) setFiller(clip *media.Clip) { t.filler = clip }
+
+func isScripted(m Mind) bool {
+	_, is := m.(*Script)
+	return is
+}
+
+// greet says first of all what the agent is, which nobody interrupts, and then what it is told to.
+func (t *talk) greet() {
+	texts := []string{Disclosure(t.set.Language, isScripted(t.mind))}
+	if g := strings.TrimSpace(t.set.Greeting); g != "" {
+		texts = append(texts, g)
+	} else if s, is := t.mind.(*Script); is {
+		texts = append(texts, s.offer())
+	}
+	t.say(nil, 1, texts...)
+}
+
+// pressed takes the keys the caller has pressed.
+func (t *talk) pressed() {
+	for {
+		key, ok := t.line.TakeKey()
+		if !ok {
+			return
+		}
+		if t.ending != nil || t.result != nil {
+			continue
+		}
+		switch {
+		case key == personKey && t.digits == "" && t.set.Handoff:
+			t.handOver("the caller pressed 0", t.phrase(handing))
+		case key == '#' && t.digits != "":
+			t.typed()
+		case len(t.digits) < mostDigits:
+			t.digits, t.keyed = t.digits+string(key), t.s.Now()
+			if t.speech != nil && t.speech.interruptible() {
+				t.speech.pause()
+			}
+		}
+	}
+}
+
+// typed answers what the caller typed.
+func (t *talk) typed() {
+	if t.acting {
+		return
+	}
+	text := keysSay + t.digits
+	t.digits = ""
+	t.forgetUtterance()
+	t.answer(&utterance{text: text, began: t.keyed, last: t.keyed, heard: t.keyed})
+}
+
+// mostDigits is how many keys are one answer.
+const mostDigits = 40
+
+// keysSay is before the keys a caller pressed, in what they said.
+const keysSay = "(pressed) "

@@ -1,0 +1,150 @@
+package voiceagent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// A Turn is what a caller said and what they heard in answer, with the times of its stages from the end of the caller's last word.
+type Turn struct {
+	ID          string    `json:"id"`
+	At          time.Time `json:"at" doc:"The end of the caller's last word"`
+	Heard       string    `json:"heard" doc:"What the caller said, as it was understood"`
+	Said        string    `json:"said" doc:"What they heard in answer, cut off where it was interrupted"`
+	Interrupted bool      `json:"interrupted"`
+	Engine      string    `json:"engine"`
+	Tools       []string  `json:"tools"`
+	Stages
+	last  time.Time
+	began time.Time // the caller's words
+}
+
+// Stages are the times of a turn in milliseconds from the end of the caller's last word; null where there was no such stage.
+type Stages struct {
+	Understood *int `json:"understood_ms" doc:"The words were known"`
+	Endpoint   *int `json:"endpoint_ms" doc:"It was sure that the caller had finished"`
+	Thought    *int `json:"thought_ms" doc:"The first words of the answer were known"`
+	Voiced     *int `json:"voiced_ms" doc:"The first of it was spoken"`
+	Audio      *int `json:"audio_ms" doc:"The caller began to hear it"`
+}
+
+func (x *Turn) since(at time.Time) *int {
+	if at.IsZero() {
+		return nil
+	}
+	ms := int(at.Sub(x.last).Milliseconds())
+	return &ms
+}
+
+// keep notes in the turn what was heard of the agent.
+func (t *talk) keep(text string, whole bool) {
+	x := t.turn
+	if x == nil || t.reply == nil && x.Audio != nil {
+		return
+	}
+	x.Said = strings.TrimSpace(x.Said + " " + text)
+	x.Interrupted = x.Interrupted || !whole
+	voiced, first, _ := t.speech.stamps()
+	if x.Audio == nil {
+		x.Voiced, x.Audio = x.since(voiced), x.since(first)
+		if t.reply != nil {
+			x.Thought = x.since(t.reply.first)
+		}
+	}
+}
+
+// keepLimit bounds how long a turn takes to be written.
+const keepLimit = 10 * time.Second
+
+// store writes a turn down that is over.
+func (t *talk) store() {
+	if x := t.turn; x != nil {
+		t.turn = nil
+		t.s.store(t.ctx, t.line, t.set, *x, &t.saves)
+	}
+}
+
+// store notes a turn in the call's timeline and has it written down.
+func (s *Service) store(ctx context.Context, line Caller, set Setting, x Turn, saves *sync.WaitGroup) {
+	d := map[string]any{"interrupted": x.Interrupted, "engine": x.Engine}
+	for name, ms := range map[string]*int{"understood_ms": x.Understood, "endpoint_ms": x.Endpoint, "thought_ms": x.Thought, "voiced_ms": x.Voiced, "audio_ms": x.Audio} {
+		if ms != nil {
+			d[name] = *ms
+		}
+	}
+	if len(x.Tools) > 0 {
+		d["tools"] = x.Tools
+	}
+	line.Step("ai_agent.turn", d)
+	if s.DB == nil {
+		return
+	}
+	saves.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)
+		defer cancel()
+		if err := s.insert(ctx, set.Org, set.CallID, x); err != nil {
+			s.Log.Error("turn of a voice agent not kept", "call", set.CallID, "err", err)
+		}
+	})
+}
+
+const turnColumns = `id, at, heard, said, interrupted, engine, tools, understood_ms, endpoint_ms, thought_ms, voiced_ms, audio_ms`
+
+func (s *Service) insert(ctx context.Context, org, call string, x Turn) error {
+	const q = `INSERT INTO assistant_turns (org_id, call_id, ` + turnColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		_, err := tx.Exec(ctx, q, org, call, db.NewID("turn"), db.At(x.At), x.Heard, x.Said, x.Interrupted, x.Engine, db.JSON[[]string]{V: x.Tools},
+			x.Understood, x.Endpoint, x.Thought, x.Voiced, x.Audio)
+		return err
+	})
+}
+
+// Turns are those of a call, in order.
+func (s *Service) Turns(ctx context.Context, q db.Querier, org, call string) (all []Turn, err error) {
+	rows, err := q.Query(ctx, `SELECT `+turnColumns+` FROM assistant_turns WHERE org_id = $1 AND call_id = $2 ORDER BY at, id`, org, call)
+	if err != nil {
+		return nil, fmt.Errorf("read turns: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var x Turn
+		var at db.Time
+		var tools db.JSON[[]string]
+		if err := rows.Scan(&x.ID, &at, &x.Heard, &x.Said, &x.Interrupted, &x.Engine, &tools, &x.Understood, &x.Endpoint, &x.Thought, &x.Voiced, &x.Audio); err != nil {
+			return nil, fmt.Errorf("read turn: %w", err)
+		}
+		x.At, x.Tools = at.Time, tools.V
+		if x.Tools == nil {
+			x.Tools = []string{}
+		}
+		all = append(all, x)
+	}
+	return all, rows.Err()
+}
+
+// EraseCall removes the turns and the words of a call.
+func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string) error {
+	for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND call_id = $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND call_id = $2`} {
+		if _, err := tx.Exec(ctx, q, org, call); err != nil {
+			return fmt.Errorf("erase what was said to a voice agent: %w", err)
+		}
+	}
+	return nil
+}
+
+// Sweep removes turns and words of an organisation from before a time.
+func (s *Service) Sweep(ctx context.Context, org string, before time.Time) error {
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND at < $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND began_at < $2`} {
+			if _, err := tx.Exec(ctx, q, org, db.At(before)); err != nil {
+				return fmt.Errorf("sweep what was said to voice agents: %w", err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,236 @@
+package smppserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/protocol/smpp"
+)
+
+// Queue is the job queue of this room: what applications are to be told.
+const Queue = "esme"
+
+const (
+	receiptKind = "esme.receipt"
+	messageKind = "esme.message"
+)
+
+// kept is how long applications are waited for that are not there.
+const kept = 7 * 24 * time.Hour
+
+// told is the argument of a receipt's job.
+type told struct {
+	ID string `json:"id"`
+}
+
+// brought is the argument of the job that brings a message to an application.
+type brought struct {
+	Application string `json:"application"`
+	Message     string `json:"message"`
+}
+
+// Handle registers what tells applications.
+func (s *Service) Handle(r *job.Runner) {
+	r.Handle(receiptKind, s.receipt)
+	r.Handle(messageKind, s.bring)
+}
+
+// ended has receipts told of a message that has become what it will be.
+func (s *Service) ended(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
+	if !m.Final() {
+		return nil
+	}
+	ids, err := s.wished(ctx, tx, org, m)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	for application, of := range ids {
+		if err := s.tell(ctx, tx, org, application, of...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wished are the identifiers of a message of which receipts are wanted, by application.
+func (s *Service) wished(ctx context.Context, tx db.Querier, org string, m sms.Message) (map[string][]string, error) {
+	const q = `SELECT id, application_id, receipt FROM sms_submissions WHERE org_id = $1 AND message_id = $2 AND receipt > 0 ORDER BY id`
+	rows, err := tx.Query(ctx, q, org, m.ID)
+	if err != nil {
+		return nil, fmt.Errorf("find submissions: %w", err)
+	}
+	defer rows.Close()
+	ids := map[string][]string{}
+	for rows.Next() {
+		var id, application string
+		var receipt int
+		if err := rows.Scan(&id, &application, &receipt); err != nil {
+			return nil, err
+		}
+		if state, _ := stateOf(m); smpp.Wish(receipt).Wants(state) {
+			ids[application] = append(ids[application], id)
+		}
+	}
+	return ids, rows.Err()
+}
+
+// afterAnswer keeps receipts from overtaking the answers that name their messages.
+const afterAnswer = 300 * time.Millisecond
+
+// tell has receipts told.
+func (s *Service) tell(ctx context.Context, tx db.Querier, org, application string, ids ...string) error {
+	for _, id := range ids {
+		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: application, Kind: receiptKind, Args: told{id},
+			UniqueKey: receiptKind + " " + org + " " + id, RunAt: s.Now().Add(afterAnswer)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// received has a message that came in brought to the applications that its number is of, in the order of its conversation.
+func (s *Service) received(ctx context.Context, tx db.Querier, org string, n sms.OwnNumber, m sms.Message) error {
+	all, err := read(ctx, tx, db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`, org).And("enabled = TRUE"))
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		if !a.has(n.ID) {
+			continue
+		}
+		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: a.ID, Kind: messageKind, Args: brought{a.ID, m.ID},
+			UniqueKey: messageKind + " " + a.ID + " " + m.ID, OrderKey: messageKind + " " + a.ID + " " + m.ConversationID})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receipt tells an application what became of a message.
+func (s *Service) receipt(ctx context.Context, j job.Job) error {
+	var arg told
+	if err := j.Bind(&arg); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	x, err := one(ctx, s.DB.Read(ctx), j.Org, arg.ID)
+	if db.IsNone(err) || err == nil && x.receipt == smpp.Never {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m := sms.Message{Status: sms.Failed, CreatedAt: x.at}
+	if x.message != "" {
+		if m, err = s.Messages.Find(ctx, s.DB.Read(ctx), j.Org, x.message); err != nil {
+			return gone(err)
+		}
+	}
+	a, err := get(ctx, s.DB.Read(ctx), j.Org, x.application)
+	if err != nil || !a.Enabled {
+		return gone(err)
+	}
+	state, code := stateOf(m)
+	err = s.server.Receipt(ctx, a.account(), smpp.Receipt{MessageID: x.id, From: x.destination, To: x.source, State: state, Error: code,
+		Submitted: x.at.Time, Done: s.Now(), Text: m.Body})
+	return s.settle(a, m.CreatedAt.Time, err)
+}
+
+// bring brings an application a message that came in.
+func (s *Service) bring(ctx context.Context, j job.Job) error {
+	var arg brought
+	if err := j.Bind(&arg); err != nil {
+		return errors.Join(err, job.ErrDead)
+	}
+	a, err := get(ctx, s.DB.Read(ctx), j.Org, arg.Application)
+	if err != nil || !a.Enabled {
+		return gone(err)
+	}
+	m, err := s.Messages.Find(ctx, s.DB.Read(ctx), j.Org, arg.Message)
+	if err != nil {
+		return gone(err)
+	}
+	o := smpp.Outgoing{From: smpp.ParseAddress(m.FromNumber), To: smpp.ParseAddress(m.ToNumber), Text: words(m), Reference: referenceOf(m.ID),
+		Sent: s.had(j.ID).MessageIDs}
+	r, err := s.server.Deliver(ctx, a.account(), o)
+	s.remember(j.ID, r, err)
+	return s.settle(a, m.CreatedAt.Time, err)
+}
+
+// words are what a message says to a program that knows no attachments but their addresses.
+func words(m sms.Message) string {
+	text := m.Body
+	for _, f := range m.Media {
+		if text != "" {
+			text += "\n"
+		}
+		text += f.URL
+	}
+	return text
+}
+
+// referenceOf joins the parts of a message. It stays the same over a crash, so that parts that are sent again find their places.
+func referenceOf(id string) uint16 {
+	h := fnv.New32a()
+	h.Write([]byte(id))
+	return uint16(h.Sum32()%255) + 1
+}
+
+// gone ends a job whose record is gone.
+func gone(err error) error {
+	if db.IsNone(err) {
+		return nil
+	}
+	return err
+}
+
+// settle decides what follows on an answer: what an application refuses for good is not brought again.
+func (s *Service) settle(a Application, since time.Time, err error) error {
+	var e *smpp.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e) && e.Outcome == smpp.Permanent:
+		s.Log.Warn("smpp: an application refused what it was brought", "application", a.ID, "err", err)
+		return nil
+	case s.Now().Sub(since) > kept:
+		s.Log.Warn("smpp: an application did not fetch what waited for it", "application", a.ID, "err", err)
+		return nil
+	case errors.Is(err, smpp.ErrNotBound):
+		return &job.Retry{After: patience(s.Now().Sub(since)), Free: true, Cause: err}
+	case errors.As(err, &e) && e.Wait > 0:
+		return &job.Retry{After: e.Wait, Free: true, Cause: err}
+	}
+	return &job.Retry{After: time.Second, Free: true, Cause: err}
+}
+
+// patience is when an application is looked for again: it is seen when it comes to this node, but not when to another.
+func patience(waited time.Duration) time.Duration {
+	return min(max(waited/10, time.Second), 10*time.Minute)
+}
+
+// mostProgress bounds what is remembered of messages that an application has in parts.
+const mostProgress = 10_000
+
+func (s *Service) had(id string) smpp.Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.progress[id]
+}
+
+// remember remembers which parts an application has taken.
+func (s *Service) remember(id string, r smpp.Result, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.progress, id)
+	if err != nil && len(r.MessageIDs) > 0 && len(s.progress) < mostProgress {
+		s.progress[id] = r
+	}
+}

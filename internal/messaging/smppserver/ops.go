@@ -1,0 +1,127 @@
+package smppserver
+
+import (
+	"context"
+	"strings"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/seal"
+)
+
+// Operations lists what the outside world can do with applications.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("sms.applications.list", "GET /sms/applications", access.NumbersAdmin, "List the programs that send and receive messages by SMPP", s.List),
+		op.New("sms.applications.create", "POST /sms/applications", access.NumbersAdmin, "Let a program send and receive messages by SMPP", s.Create).Status(201),
+		op.New("sms.applications.get", "GET /sms/applications/{id}", access.NumbersAdmin, "Get one of these programs", s.Get),
+		op.New("sms.applications.update", "PATCH /sms/applications/{id}", access.NumbersAdmin, "Change one of these programs", s.Update),
+		op.Delete("sms.applications.delete", "DELETE /sms/applications/{id}", access.NumbersAdmin, "Let one of these programs in no more", s.Delete),
+		op.New("sms.applications.rotate_password", "POST /sms/applications/{id}/rotate-password", access.NumbersAdmin,
+			"Replace the password; who is bound with the old one is disconnected", s.Rotate),
+	}
+}
+
+// ListIn asks for applications.
+type ListIn struct{ op.Paging }
+
+// List returns the applications, oldest first.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Application]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := s.DB.Read(ctx)
+	of := func() *db.Filter {
+		return db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`, access.Org(ctx))
+	}
+	all, err := read(ctx, q, of().Page("id", false, after.ID, after.ID, in.Limit))
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		s.dress(&all[i])
+	}
+	page := op.Paged(ctx, in.Paging, all, func(a Application) op.Position { return op.Position{ID: a.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return of().Count(ctx, q) })
+}
+
+// dress shows what is not in the record itself.
+func (s *Service) dress(a *Application) { a.Bound = s.server.Bound(a.account()) }
+
+// CreateIn is an application to be let in.
+type CreateIn struct{ Body Fresh }
+
+// Fresh describes an application.
+type Fresh struct {
+	Name            string   `json:"name" doc:"1 to 120 characters" example:"Reminders"`
+	Numbers         []string `json:"numbers,omitempty" doc:"Numbers of yours it sends from; all that have messages enabled unless given"`
+	MaxBinds        int      `json:"max_binds,omitempty" minimum:"1" maximum:"50" default:"4"`
+	RatePerSecond   int      `json:"rate_per_second,omitempty" minimum:"1" maximum:"1000" default:"20"`
+	DefaultAlphabet string   `json:"default_alphabet,omitempty" enum:"gsm7,latin1,ascii" default:"gsm7"`
+}
+
+// Secret is an application with its password.
+type Secret struct {
+	Application
+	Password string `json:"password" doc:"Shown only this once" example:"x7Kp2mQ9"`
+}
+
+// Lengths of what an application logs in with (SMPP 3.4 §5.2.1, §5.2.2): the longest that fit with their NUL.
+const (
+	systemIDLength = 15
+	passwordLength = 8
+)
+
+// Create makes an application, and tells what it logs in with.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Secret], error) {
+	b, now := in.Body, db.At(s.Now())
+	a := Application{ID: db.NewID("sma"), Name: strings.TrimSpace(b.Name), SystemID: strings.ToLower(seal.Random(systemIDLength)), Enabled: true, Numbers: b.Numbers,
+		MaxBinds: b.MaxBinds, RatePerSecond: b.RatePerSecond, DefaultAlphabet: b.DefaultAlphabet, CreatedAt: now, UpdatedAt: now, org: access.Org(ctx)}
+	password := s.renew(&a)
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if err := s.check(ctx, tx, &a); err != nil {
+			return err
+		}
+		return insert(ctx, tx, a)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &op.Out[Secret]{Body: Secret{a, password}, Location: op.Prefix + "/sms/applications/" + a.ID, ETag: op.Tag(a.UpdatedAt)}, nil
+}
+
+// renew gives an application a new password.
+func (s *Service) renew(a *Application) string {
+	password := seal.Random(passwordLength)
+	a.digest = s.digestOf(a.SystemID, password)
+	return password
+}
+
+func (s *Service) digestOf(systemID, password string) string {
+	return s.Digest("smpp " + systemID + " " + password)
+}
+
+// OneIn names an application.
+type OneIn struct {
+	ID string `path:"id" maxLength:"40" example:"sma_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+// Get returns an application.
+func (s *Service) Get(ctx context.Context, in *OneIn) (*op.Out[Application], error) {
+	a, err := s.find(ctx, s.DB.Read(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return op.Versioned(a, a.UpdatedAt)
+}
+
+func (s *Service) find(ctx context.Context, q db.Querier, id string) (Application, error) {
+	a, err := get(ctx, q, access.Org(ctx), id)
+	if db.IsNone(err) {
+		return a, op.NotFound("application")
+	}
+	s.dress(&a)
+	return a, err
+}

@@ -1,0 +1,70 @@
+package smppserver
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/smpp"
+)
+
+// stateOf is what a receipt tells of a message (§5.2.28), with the code of its error.
+func stateOf(m sms.Message) (smpp.State, string) {
+	switch {
+	case m.Status == sms.Delivered:
+		return smpp.Delivered, "000"
+	case m.Canceled():
+		return smpp.Deleted, "000"
+	case !m.Final():
+		return smpp.Enroute, "000"
+	case m.Error == nil:
+		return smpp.Undeliverable, "001"
+	}
+	x, ok := faults[m.Error.Code]
+	if !ok {
+		x = fault{smpp.Undeliverable, 1}
+	}
+	return x.state, fmt.Sprintf("%03d", x.code)
+}
+
+type fault struct {
+	state smpp.State
+	code  uint8
+}
+
+// faults are what the reasons are in receipts and answers to queries.
+var faults = map[string]fault{
+	"unreachable":         {smpp.Undeliverable, 1},
+	"invalid_destination": {smpp.Undeliverable, 2},
+	"carrier_rejected":    {smpp.Rejected, 3},
+	"blocked":             {smpp.Rejected, 4},
+	"opted_out":           {smpp.Rejected, 5},
+	"expired":             {smpp.Expired, 6},
+	"rate_limited":        {smpp.Undeliverable, 7},
+	"unknown":             {smpp.Unknown, 8},
+}
+
+// query says where a message of an application stands (query_sm, §4.8).
+func (s *Service) query(ctx context.Context, account, id string) (a smpp.QueryAnswer, err error) {
+	org, application := owner(account)
+	x, err := one(ctx, s.DB.Read(ctx), org, id)
+	if db.IsNone(err) || err == nil && x.application != application {
+		return a, smpp.BadMessageID
+	}
+	if err != nil || x.message == "" {
+		return smpp.QueryAnswer{State: smpp.Undeliverable}, err
+	}
+	m, err := s.Messages.Find(ctx, s.DB.Read(ctx), org, x.message)
+	if err != nil {
+		return a, smpp.BadMessageID
+	}
+	a.State, _ = stateOf(m)
+	if m.Status == sms.Delivered {
+		a.FinalDate = smpp.FormatTime(m.DeliveredAt.Time)
+	}
+	if m.Error != nil {
+		a.ErrorCode = faults[m.Error.Code].code
+	}
+	return a, nil
+}

@@ -1,0 +1,165 @@
+package smppserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/protocol/smpp"
+)
+
+// take writes down what an application submits, as POST /sms does, and returns when that is on the disk.
+func (s *Service) take(ctx context.Context, in smpp.Incoming) error {
+	org, id := owner(in.Account)
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		a, err := get(ctx, tx, org, id)
+		switch {
+		case db.IsNone(err) || err == nil && !a.Enabled:
+			return smpp.SubmitFailed
+		case err != nil:
+			return fmt.Errorf("find application: %w", err)
+		}
+		if known, err := submitted(ctx, tx, org, in.MessageIDs[0]); known || err != nil {
+			return err
+		}
+		if in.Missing > 0 {
+			return s.incomplete(ctx, tx, a, in)
+		}
+		return s.submit(ctx, tx, a, in)
+	})
+	return statusOf(err)
+}
+
+// submit writes a whole message down, unless it is one that came before and whose answer may have been lost.
+func (s *Service) submit(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
+	id, err := s.again(ctx, tx, a, in)
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		return s.alias(ctx, tx, a, in, id)
+	}
+	b, err := s.create(ctx, tx, a, in)
+	if err != nil {
+		return err
+	}
+	behalf, err := s.behalf(ctx, a)
+	if err != nil {
+		return err
+	}
+	m, err := s.Messages.Submit(behalf, tx, in.MessageIDs[0], b)
+	if err != nil {
+		return err
+	}
+	return s.note(ctx, tx, a, in, m.ID, m.ToNumber)
+}
+
+// create is the message as it is written over HTTP.
+func (s *Service) create(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (b sms.Create, err error) {
+	if in.Binary != nil {
+		return b, smpp.SubmitFailed
+	}
+	b.Body = in.Text
+	if b.SendAt, err = s.schedule(in.Schedule); err != nil {
+		return b, smpp.BadSchedule
+	}
+	from, err := s.sender(ctx, tx, a, in.From)
+	if err != nil {
+		return b, err
+	}
+	b.From = from.Number
+	b.To, err = s.recipient(ctx, a, in.To)
+	return b, err
+}
+
+// sender is the number a message is sent from, where the application may use it.
+func (s *Service) sender(ctx context.Context, tx db.Querier, a Application, from smpp.Address) (sms.OwnNumber, error) {
+	n, ok, err := s.Messages.Number(ctx, tx, a.org, from.String())
+	if err == nil && !ok && bare(from) {
+		n, ok, err = s.Messages.Number(ctx, tx, a.org, "+"+from.Digits)
+	}
+	if err != nil {
+		return n, fmt.Errorf("find number: %w", err)
+	}
+	if !ok || !n.SMS || !a.has(n.ID) {
+		return n, smpp.BadSource
+	}
+	return n, nil
+}
+
+// has tells whether a number is the application's.
+func (a Application) has(number string) bool {
+	for _, id := range a.Numbers {
+		if id == number {
+			return true
+		}
+	}
+	return len(a.Numbers) == 0
+}
+
+// shortest is how many digits a number has that may be a whole one without its plus.
+const shortest = 8
+
+// bare tells whether an address may be an international number that does not say so.
+func bare(a smpp.Address) bool {
+	return len(a.Digits) >= shortest && strings.Trim(a.Digits, "0123456789") == ""
+}
+
+// recipient is whom a message is for, as people write it: digits of which nobody says what they are may lack their plus.
+func (s *Service) recipient(ctx context.Context, a Application, to smpp.Address) (string, error) {
+	if to.TON == 1 || !bare(to) {
+		return to.String(), nil
+	}
+	_, ok, err := s.Number(ctx, a.org, to.Digits)
+	if err == nil && !ok {
+		return "+" + to.Digits, nil
+	}
+	return to.String(), err
+}
+
+// schedule reads when a message is to be sent (§7.1.1), as RFC 3339; "" at once.
+func (s *Service) schedule(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	at, err := smpp.ParseTime(text, s.Now())
+	if err != nil {
+		return "", err
+	}
+	return at.UTC().Format(time.RFC3339), nil
+}
+
+// statusOf is what the application is told.
+func statusOf(err error) error {
+	e := asProblem(err)
+	if e == nil {
+		return err
+	}
+	switch e.Code {
+	case "validation_failed":
+		return statusOfField(e.Fields)
+	case "opted_out":
+		return smpp.SubmitFailed
+	case "destination_not_allowed":
+		return smpp.BadDestination
+	case "rate_limited", "concurrency_limit":
+		return smpp.Throttled
+	}
+	return err
+}
+
+func statusOfField(all []op.Violation) smpp.Status {
+	if len(all) == 0 {
+		return smpp.SubmitFailed
+	}
+	status, ok := map[string]smpp.Status{"from": smpp.BadSource, "to": smpp.BadDestination, "body": smpp.BadMessageLength,
+		"send_at": smpp.BadSchedule}[all[0].Field]
+	if !ok {
+		return smpp.SubmitFailed
+	}
+	return status
+}

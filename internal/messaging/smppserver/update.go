@@ -1,0 +1,160 @@
+package smppserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// UpdateIn changes an application.
+type UpdateIn struct {
+	OneIn
+	op.Match
+	Body Patch
+}
+
+// Patch is a merge patch of an application.
+type Patch struct {
+	Name            op.Change[string]   `json:"name,omitzero"`
+	Enabled         op.Change[bool]     `json:"enabled,omitzero" doc:"Who is not is disconnected, and what comes in meanwhile is not kept for it"`
+	Numbers         op.Change[[]string] `json:"numbers,omitzero"`
+	MaxBinds        op.Change[int]      `json:"max_binds,omitzero"`
+	RatePerSecond   op.Change[int]      `json:"rate_per_second,omitzero"`
+	DefaultAlphabet op.Change[string]   `json:"default_alphabet,omitzero" doc:"gsm7, latin1 or ascii"`
+}
+
+func (p Patch) apply(a *Application) {
+	p.Name.Apply(&a.Name)
+	p.Enabled.Apply(&a.Enabled)
+	p.Numbers.Apply(&a.Numbers)
+	p.MaxBinds.Apply(&a.MaxBinds)
+	p.RatePerSecond.Apply(&a.RatePerSecond)
+	p.DefaultAlphabet.Apply(&a.DefaultAlphabet)
+	a.Name = strings.TrimSpace(a.Name)
+}
+
+// Update changes an application. What it may do holds from its next connection on, so it is disconnected where that changes.
+func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Application], error) {
+	a, err := s.change(ctx, in.OneIn, in.Match, func(a *Application) (again bool) {
+		before := *a
+		in.Body.apply(a)
+		return before.Enabled != a.Enabled || before.MaxBinds != a.MaxBinds || before.RatePerSecond != a.RatePerSecond ||
+			before.DefaultAlphabet != a.DefaultAlphabet
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.Versioned(a, a.UpdatedAt)
+}
+
+// RotateIn names an application that gets a new password.
+type RotateIn struct {
+	OneIn
+	op.Match
+}
+
+// Rotate replaces the password, and disconnects who is bound.
+func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Secret], error) {
+	password := ""
+	a, err := s.change(ctx, in.OneIn, in.Match, func(a *Application) (again bool) {
+		password = s.renew(a)
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return op.Versioned(Secret{a, password}, a.UpdatedAt)
+}
+
+// change writes a changed application; apply reports whether it has to log in again.
+func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply func(a *Application) (again bool)) (a Application, err error) {
+	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		if a, err = s.find(ctx, tx, one.ID); err != nil {
+			return err
+		}
+		if err := match.Check(a.UpdatedAt); err != nil {
+			return err
+		}
+		if apply(&a) {
+			db.OnCommit(tx, func() { s.drop(a.account()) })
+		}
+		if err := s.check(ctx, tx, &a); err != nil {
+			return err
+		}
+		a.UpdatedAt = db.At(s.Now())
+		return update(ctx, tx, a)
+	})
+	return a, err
+}
+
+// drop disconnects an application.
+func (s *Service) drop(account string) {
+	s.spawn("an application was not disconnected", func(context.Context) error {
+		s.server.Drop(account)
+		return nil
+	})
+}
+
+// DeleteIn names an application to be let in no more.
+type DeleteIn struct {
+	OneIn
+	op.Match
+}
+
+// Delete forgets an application; what it has submitted is sent, and nobody is told what becomes of it.
+func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		a, err := s.find(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if err := in.Check(a.UpdatedAt); err != nil {
+			return err
+		}
+		db.OnCommit(tx, func() { s.drop(a.account()) })
+		return drop(ctx, tx, a.org, a.ID)
+	})
+}
+
+// Limits of an application.
+const (
+	longestName = 120
+	mostBinds   = 50
+	mostRate    = 1000
+	mostNumbers = 500
+)
+
+// check finds everything that is wrong with an application, and writes its numbers by their ids.
+func (s *Service) check(ctx context.Context, q db.Querier, a *Application) error {
+	var wrong []op.Violation
+	want := func(ok bool, field, code, message string) {
+		if !ok {
+			wrong = append(wrong, op.Field(field, code, message))
+		}
+	}
+	n := utf8.RuneCountInString(a.Name)
+	want(n >= 1 && n <= longestName, "name", "invalid_length", "must have 1 to 120 characters")
+	want(a.MaxBinds >= 1 && a.MaxBinds <= mostBinds, "max_binds", "out_of_range", "must be 1 to 50")
+	want(a.RatePerSecond >= 1 && a.RatePerSecond <= mostRate, "rate_per_second", "out_of_range", "must be 1 to 1000")
+	known := a.DefaultAlphabet == "gsm7" || a.DefaultAlphabet == "latin1" || a.DefaultAlphabet == "ascii"
+	want(known, "default_alphabet", "invalid_value", "must be gsm7, latin1 or ascii")
+	want(len(a.Numbers) <= mostNumbers, "numbers", "too_many", "at most 500")
+	ids := make([]string, 0, len(a.Numbers))
+	for i, text := range a.Numbers[:min(len(a.Numbers), mostNumbers)] {
+		own, ok, err := s.Messages.Number(ctx, q, a.org, text)
+		if err != nil {
+			return fmt.Errorf("find number: %w", err)
+		}
+		want(ok, fmt.Sprintf("numbers[%d]", i), "number_not_owned", "not a number of your organisation")
+		ids = append(ids, own.ID)
+	}
+	if len(wrong) > 0 {
+		return op.Invalid(wrong...)
+	}
+	a.Numbers = ids
+	return nil
+}

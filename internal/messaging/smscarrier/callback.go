@@ -1,0 +1,115 @@
+package smscarrier
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// maxCallback bounds the body of a callback.
+const maxCallback = 256 << 10
+
+// Mount registers the addresses that providers post to.
+func (s *Service) Mount(mux *http.ServeMux) {
+	mux.HandleFunc("POST "+CallbackPath+"{token}", s.callback)
+}
+
+// callback takes what a provider posts. It is answered once that is committed: providers repeat what was not, and what comes again
+// changes nothing.
+func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallback))
+	if err != nil {
+		http.Error(w, "the body cannot be read, or has more than 256 kB", http.StatusRequestEntityTooLarge)
+		return
+	}
+	status, err := s.called(r, raw)
+	if err != nil && status >= 500 {
+		s.Log.Error("callback of a carrier of messages not taken", "err", err)
+	}
+	switch {
+	case err == nil:
+		w.WriteHeader(http.StatusNoContent)
+	case status >= 500:
+		http.Error(w, "try again", status)
+	default:
+		http.Error(w, words(err), status)
+	}
+}
+
+// called does what a callback asks for, or says with which status it is refused.
+func (s *Service) called(r *http.Request, raw []byte) (status int, err error) {
+	ctx := r.Context()
+	c, err := s.byToken(ctx, s.DB.Read(ctx), r.PathValue("token"))
+	p, _ := providerOf(c.Provider)
+	switch {
+	case db.IsNone(err), err == nil && (!c.Enabled || !p.calls):
+		return http.StatusNotFound, errors.New("no such address")
+	case err != nil:
+		return http.StatusServiceUnavailable, err
+	}
+	l, err := s.line(c)
+	if err != nil {
+		return http.StatusServiceUnavailable, err
+	}
+	events, err := l.adapter.(Caller).Callback(r, raw)
+	switch {
+	case errors.Is(err, ErrSignature):
+		s.Log.Warn("callback refused", "org", c.org, "carrier", c.ID, "err", err)
+		return http.StatusForbidden, ErrSignature
+	case err != nil:
+		return http.StatusBadRequest, err
+	}
+	if err := s.take(ctx, c, events); err != nil {
+		return http.StatusServiceUnavailable, err
+	}
+	return http.StatusNoContent, nil
+}
+
+// take writes down what a carrier tells, one after the other: what was written before a failure is known when it comes again.
+func (s *Service) take(ctx context.Context, c Carrier, events []Event) error {
+	for _, e := range events {
+		if e.Receipt != nil && e.Receipt.ID != "" && e.Receipt.Result.Status != "" {
+			if err := s.Messages.Receipt(ctx, c.org, c.ID, e.Receipt.ID, e.Receipt.Result); err != nil {
+				return err
+			}
+		}
+		if e.Message != nil {
+			if err := s.receive(ctx, c, *e.Message); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// errStranger says that a message is for a number the organisation does not have.
+var errStranger = errors.New("not a number of the organisation")
+
+// receive gives a message to the room of messages. One for a number the organisation does not have is dropped: it would come again
+// and again.
+func (s *Service) receive(ctx context.Context, c Carrier, in Incoming) error {
+	from, err := s.outside(ctx, c.org, in.From)
+	if err != nil {
+		return err
+	}
+	to, err := s.ours(ctx, c.org, in.To)
+	if errors.Is(err, errStranger) {
+		s.Log.Warn("message for a number that is not the organisation's dropped", "org", c.org, "carrier", c.ID)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.Messages.Receive(ctx, sms.Incoming{Org: c.org, From: from, To: to, Body: in.Body, Media: in.Media, Carrier: c.ID, Reference: in.ID})
+	var refused *op.Error
+	if errors.As(err, &refused) {
+		s.Log.Warn("message of a carrier dropped", "org", c.org, "carrier", c.ID, "why", refused.Code)
+		return nil
+	}
+	return err
+}

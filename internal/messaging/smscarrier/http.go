@@ -1,0 +1,218 @@
+package smscarrier
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/egress"
+	"soniq/internal/platform/op"
+)
+
+// HTTPSettings are those of a carrier with an HTTP API of its own.
+type HTTPSettings struct {
+	Send HTTPSend `json:"send"`
+	// ID and Error are where the answer has the message's identifier, and what is wrong with it: an answer that has the latter refuses
+	// the message, whatever its status.
+	ID    string `json:"id"`
+	Error string `json:"error"`
+	// Idempotent says that the carrier recognises {{reference}}, so that a message nobody knows about may be sent again.
+	Idempotent bool         `json:"idempotent"`
+	Callback   HTTPCallback `json:"callback"`
+}
+
+// HTTPSend is a template of the request that sends a message. Of Form and JSON one is given, or neither.
+type HTTPSend struct {
+	Method  string            `json:"method"` // POST unless given
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+	Form    map[string]string `json:"form"`
+	JSON    any               `json:"json"`
+}
+
+// httpLimits bound requests to carriers.
+var httpLimits = egress.Limits{Connect: 5 * time.Second, Total: 30 * time.Second, Body: 256 << 10, Idle: 16}
+
+// gateway is the adapter of carriers with an HTTP API.
+type gateway struct {
+	settings HTTPSettings
+	about    Facts
+	client   *http.Client
+	id, bad  path
+	callback callbackPaths
+}
+
+func buildHTTP(s *Service, about Facts, raw json.RawMessage) (Adapter, []op.Violation) {
+	g := &gateway{about: about, client: s.Guard.Client(httpLimits)}
+	if wrong := strict(raw, &g.settings); wrong != nil {
+		return nil, wrong
+	}
+	x := &g.settings
+	if x.Send.Method == "" {
+		x.Send.Method = http.MethodPost
+	}
+	wrong := x.Send.check(s.Guard)
+	at := func(field, text string) path {
+		p, err := parsePath(text)
+		if err != nil {
+			wrong = append(wrong, op.Field("settings."+field, "invalid_path", err.Error()))
+		}
+		return p
+	}
+	g.id, g.bad = at("id", x.ID), at("error", x.Error)
+	g.callback = x.Callback.paths(at)
+	return g, append(wrong, x.Callback.check()...)
+}
+
+func (x HTTPSend) check(guard *egress.Guard) (wrong []op.Violation) {
+	var fault *egress.Fault
+	if err := guard.Check(placeholder.ReplaceAllString(x.URL, "0")); errors.As(err, &fault) {
+		wrong = append(wrong, op.Field("settings.send.url", fault.Code, fault.Message))
+	}
+	if u, err := url.Parse(x.URL); err != nil || placeholder.MatchString(u.Host) {
+		wrong = append(wrong, op.Field("settings.send.url", "invalid_url", "must have a host without placeholders"))
+	}
+	switch x.Method {
+	case http.MethodPost, http.MethodPut, http.MethodGet:
+	default:
+		wrong = append(wrong, op.Field("settings.send.method", "invalid_value", "must be POST, PUT or GET"))
+	}
+	if x.Form != nil && x.JSON != nil {
+		wrong = append(wrong, op.Field("settings.send", "invalid_value", "has form or json, not both"))
+	}
+	templates := []any{x.URL, x.JSON}
+	for name, v := range x.Headers {
+		if strings.ContainsAny(name+v, "\r\n") || name == "" {
+			wrong = append(wrong, op.Field("settings.send.headers", "invalid_value", "must be names and values of one line"))
+		}
+	}
+	for _, v := range x.Form {
+		templates = append(templates, v)
+	}
+	for _, t := range templates {
+		if err := unknownName(t); err != nil {
+			wrong = append(wrong, op.Field("settings.send", "unknown_placeholder", err.Error()))
+		}
+	}
+	return wrong
+}
+
+// request fills the template.
+func (g *gateway) request(ctx context.Context, o sms.Outgoing) (*http.Request, error) {
+	values := map[string]string{"from": o.From, "to": o.To, "from_digits": strings.TrimPrefix(o.From, "+"), "to_digits": strings.TrimPrefix(o.To, "+"),
+		"text": o.Body, "reference": o.Reference, "callback_url": g.about.CallbackURL}
+	x := g.settings.Send
+	var body []byte
+	kind := ""
+	switch {
+	case x.JSON != nil:
+		raw, err := json.Marshal(fillBody(x.JSON, values))
+		if err != nil {
+			return nil, err
+		}
+		body, kind = raw, "application/json"
+	case x.Form != nil:
+		form := url.Values{}
+		for name, v := range x.Form {
+			form.Set(name, fillText(v, values, asIs))
+		}
+		body, kind = []byte(form.Encode()), "application/x-www-form-urlencoded"
+	}
+	r, err := http.NewRequestWithContext(ctx, x.Method, fillText(x.URL, values, inURL), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	for name, v := range x.Headers {
+		r.Header.Set(name, v)
+	}
+	return r, nil
+}
+
+// Send makes the request, and reads what the carrier says.
+func (g *gateway) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
+	r, err := g.request(ctx, o)
+	if err != nil {
+		return sms.Result{}, fmt.Errorf("%w: %w", sms.ErrUnsent, err)
+	}
+	answer, err := g.client.Do(r)
+	if err != nil {
+		return sms.Result{}, g.doubt(err)
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	if err != nil && answer.StatusCode < 300 {
+		return sms.Result{}, g.doubt(err)
+	}
+	return g.read(answer, raw)
+}
+
+// doubt says whether a request that failed can have reached the carrier.
+func (g *gateway) doubt(err error) error {
+	if g.settings.Idempotent || neverLeft(err) {
+		return fmt.Errorf("%w: %w", sms.ErrUnsent, err)
+	}
+	return fmt.Errorf("%w: %w", sms.ErrUnknown, err)
+}
+
+// neverLeft reports whether a request failed before it was written: there was no connection.
+func neverLeft(err error) bool {
+	var dial *net.OpError
+	var name *net.DNSError
+	return errors.Is(err, egress.ErrBlocked) || errors.As(err, &name) || errors.As(err, &dial) && dial.Op == "dial"
+}
+
+// read is what an answer says of the message.
+func (g *gateway) read(answer *http.Response, raw []byte) (sms.Result, error) {
+	var doc any
+	_ = json.Unmarshal(raw, &doc)
+	wrong := g.bad.text(doc)
+	status := answer.StatusCode
+	switch {
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		return sms.Result{}, &sms.Busy{After: retryAfter(answer.Header), Cause: fmt.Errorf("answered with %d", status)}
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return sms.Result{}, fmt.Errorf("%w: %w: answered with %d", sms.ErrUnsent, ErrAuth, status)
+	case status >= 500:
+		return sms.Result{}, g.doubt(fmt.Errorf("answered with %d", status))
+	case status >= 300 || wrong != "":
+		code := wrong
+		if code == "" {
+			code = strconv.Itoa(status)
+		}
+		return sms.Result{Status: sms.Failed, Fault: &sms.Fault{Code: "carrier_rejected", Message: "the carrier does not take the message", CarrierCode: &code}}, nil
+	}
+	r := sms.Result{Status: sms.Sent}
+	if id := g.id.text(doc); id != "" {
+		r.IDs = []string{id}
+	}
+	return r, nil
+}
+
+// retryAfter is how long the carrier wants to be left alone: 5 s unless it says so, in seconds.
+func retryAfter(h http.Header) time.Duration {
+	if n, err := strconv.Atoi(h.Get("Retry-After")); err == nil && n > 0 {
+		return min(time.Duration(n)*time.Second, longestQuiet)
+	}
+	return 5 * time.Second
+}
+
+// Ask says that a message may be sent again where the carrier recognises it.
+func (g *gateway) Ask(context.Context, sms.Outgoing) (sms.Result, error) {
+	if g.settings.Idempotent {
+		return sms.Result{}, sms.ErrUnsent
+	}
+	return sms.Result{}, sms.ErrUnknown
+}

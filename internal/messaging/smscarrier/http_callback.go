@@ -1,0 +1,164 @@
+package smscarrier
+
+import (
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"hash"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/op"
+)
+
+// HTTPCallback says how requests of a carrier are verified and read.
+type HTTPCallback struct {
+	// Header has Secret itself, where HMAC is "", or a digest of the body made with it: sha256 or sha1, in hex or base64, with or without
+	// "sha256=" before it.
+	Header string `json:"header"`
+	Secret string `json:"secret"`
+	HMAC   string `json:"hmac"`
+	// Items is where several events stand in one request, such as results[*]; the others lead on from there.
+	Items   string      `json:"items"`
+	Receipt HTTPReceipt `json:"receipt"`
+	Message HTTPMessage `json:"message"`
+}
+
+// HTTPReceipt is where a receipt has what, and which words mean that a message was delivered or not; other words mean nothing yet.
+type HTTPReceipt struct {
+	ID          string   `json:"id"` // the identifier that was answered, or {{reference}}
+	Status      string   `json:"status"`
+	Error       string   `json:"error"`
+	Delivered   []string `json:"delivered"`
+	Undelivered []string `json:"undelivered"`
+}
+
+// HTTPMessage is where a message has what.
+type HTTPMessage struct {
+	ID   string `json:"id"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	Text string `json:"text"`
+}
+
+// callbackPaths are the paths of a callback.
+type callbackPaths struct {
+	items, receipt, status, wrong, id, from, to, text path
+}
+
+func (x HTTPCallback) paths(at func(field, text string) path) callbackPaths {
+	return callbackPaths{items: at("callback.items", x.Items), receipt: at("callback.receipt.id", x.Receipt.ID), status: at("callback.receipt.status", x.Receipt.Status),
+		wrong: at("callback.receipt.error", x.Receipt.Error), id: at("callback.message.id", x.Message.ID), from: at("callback.message.from", x.Message.From),
+		to: at("callback.message.to", x.Message.To), text: at("callback.message.text", x.Message.Text)}
+}
+
+// digests are what an HMAC may be made with.
+var digests = map[string]func() hash.Hash{"sha256": sha256.New, "sha1": sha1.New}
+
+func (x HTTPCallback) check() (wrong []op.Violation) {
+	if x.reads() && (x.Header == "" || len(x.Secret) < 8) {
+		wrong = append(wrong, op.Field("settings.callback.secret", "required", "a header and a secret of at least 8 characters must say that a callback is the carrier's"))
+	}
+	if _, ok := digests[x.HMAC]; !ok && x.HMAC != "" {
+		wrong = append(wrong, op.Field("settings.callback.hmac", "invalid_value", "must be sha256 or sha1, or left out"))
+	}
+	if x.Receipt.ID != "" && (x.Receipt.Status == "" || len(x.Receipt.Delivered) == 0) {
+		wrong = append(wrong, op.Field("settings.callback.receipt", "required", "status and delivered say what a receipt means"))
+	}
+	if x.Message.Text != "" && (x.Message.From == "" || x.Message.To == "") {
+		wrong = append(wrong, op.Field("settings.callback.message", "required", "from and to say whose a message is"))
+	}
+	return wrong
+}
+
+// reads reports whether callbacks are read at all.
+func (x HTTPCallback) reads() bool { return x.Receipt.ID != "" || x.Message.Text != "" }
+
+// Callback verifies a request and reads it.
+func (g *gateway) Callback(r *http.Request, raw []byte) ([]Event, error) {
+	x := g.settings.Callback
+	if !x.reads() {
+		return nil, errors.New("the carrier's settings do not say how callbacks are read")
+	}
+	if !x.signed(r.Header.Get(x.Header), raw) {
+		return nil, ErrSignature
+	}
+	doc, err := document(r, raw)
+	if err != nil {
+		return nil, err
+	}
+	var events []Event
+	for _, item := range g.callback.items.values(doc) {
+		if e, ok := g.event(item); ok {
+			events = append(events, e)
+		}
+	}
+	return events, nil
+}
+
+// signed reports whether a header's value is the secret, or the body's digest made with it.
+func (x HTTPCallback) signed(given string, raw []byte) bool {
+	if x.HMAC == "" {
+		return subtle.ConstantTimeCompare([]byte(given), []byte(x.Secret)) == 1
+	}
+	_, digest, ok := strings.Cut(given, "=")
+	if !ok || !strings.HasPrefix(given, x.HMAC+"=") {
+		digest = given
+	}
+	mac := hmac.New(digests[x.HMAC], []byte(x.Secret))
+	mac.Write(raw)
+	sum := mac.Sum(nil)
+	return hmac.Equal([]byte(strings.ToLower(digest)), []byte(hex.EncodeToString(sum))) || hmac.Equal([]byte(digest), []byte(base64.StdEncoding.EncodeToString(sum)))
+}
+
+// document is the body of a request: JSON, or a form as an object.
+func document(r *http.Request, raw []byte) (doc any, err error) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/x-www-form-urlencoded" {
+		form, err := url.ParseQuery(string(raw))
+		all := map[string]any{}
+		for name := range form {
+			all[name] = form.Get(name)
+		}
+		return all, err
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, errors.New("the body is neither JSON nor a form")
+	}
+	return doc, nil
+}
+
+// event is what one item tells; ok is false where that is nothing.
+func (g *gateway) event(item any) (e Event, ok bool) {
+	p, x := g.callback, g.settings.Callback.Receipt
+	if text := p.text.text(item); text != "" {
+		return Event{Message: &Incoming{ID: p.id.text(item), From: p.from.text(item), To: p.to.text(item), Body: text}}, true
+	}
+	id, status := p.receipt.text(item), p.status.text(item)
+	code := first(p.wrong.text(item), status)
+	switch {
+	case id == "":
+		return e, false
+	case slices.Contains(x.Delivered, status):
+		return Event{Receipt: &Receipt{ID: id, Result: sms.Result{Status: sms.Delivered}}}, true
+	case slices.Contains(x.Undelivered, status):
+		return Event{Receipt: &Receipt{ID: id, Result: sms.Result{Status: sms.Undelivered,
+			Fault: &sms.Fault{Code: "unreachable", Message: "the carrier reports " + status, CarrierCode: &code}}}}, true
+	}
+	return e, false
+}
+
+func first(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

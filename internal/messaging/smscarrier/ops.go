@@ -1,0 +1,267 @@
+package smscarrier
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/seal"
+)
+
+// Operations lists what the outside world can do with carriers.
+func (s *Service) Operations() []op.Operation {
+	a := access.NumbersAdmin
+	return []op.Operation{
+		op.New("sms.carriers.list", "GET /sms/carriers", a, "List carriers of messages", s.List),
+		op.New("sms.carriers.create", "POST /sms/carriers", a, "Connect a carrier of messages", s.Create).Status(201).Fails("plan_limit"),
+		op.New("sms.carriers.get", "GET /sms/carriers/{id}", a, "Get one carrier of messages", s.Show),
+		op.New("sms.carriers.update", "PATCH /sms/carriers/{id}", a, "Change a carrier of messages", s.Update),
+		op.Delete("sms.carriers.delete", "DELETE /sms/carriers/{id}", a, "Disconnect a carrier of messages", s.Delete),
+		op.New("sms.carriers.test", "POST /sms/carriers/{id}/test", a, "Ask whether a carrier would take messages now", s.Test).Acts(),
+	}
+}
+
+// ListIn asks for carriers.
+type ListIn struct{ op.Paging }
+
+// List lists carriers in the order in which they are asked.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Carrier]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, org := s.DB.Read(ctx), access.Org(ctx)
+	all, err := s.carriers(ctx, q, org)
+	if err != nil {
+		return nil, err
+	}
+	states, err := states(ctx, q, org)
+	if err != nil {
+		return nil, err
+	}
+	rest := slices.Clone(all)
+	if after.ID != "" {
+		rest = slices.DeleteFunc(rest, func(c Carrier) bool {
+			return int64(c.Priority) < after.Int || int64(c.Priority) == after.Int && c.ID <= after.ID
+		})
+	}
+	for i := range rest {
+		s.dress(&rest[i], states[rest[i].ID])
+	}
+	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(c Carrier) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return len(all), nil })
+}
+
+// CreateIn is a carrier to connect.
+type CreateIn struct{ Body Fresh }
+
+// Fresh describes a carrier to connect.
+type Fresh struct {
+	Provider      string         `json:"provider" maxLength:"40" example:"smpp"`
+	Name          string         `json:"name" maxLength:"60"`
+	Enabled       *bool          `json:"enabled,omitempty" doc:"true unless given"`
+	Settings      map[string]any `json:"settings" doc:"As the provider needs them; see the guide on messages"`
+	Priority      *int           `json:"priority,omitempty" minimum:"0" maximum:"1000" doc:"100 unless given; the lowest is asked first"`
+	Prefixes      []string       `json:"prefixes,omitempty" doc:"Beginnings of numbers in E.164, such as +49; all unless given" example:"[\"+1\"]"`
+	Numbers       []string       `json:"numbers,omitempty" doc:"Your numbers whose messages it takes; all unless given"`
+	RatePerSecond *float64       `json:"rate_per_second,omitempty" doc:"Messages (segments) it is given in a second at most; 10 unless given"`
+	NumberRate    *float64       `json:"number_rate_per_second,omitempty" doc:"Of those, from one of your numbers; 1 unless given"`
+}
+
+// Create connects a carrier.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Carrier], error) {
+	b, now := in.Body, db.At(s.Now())
+	c := Carrier{ID: db.NewID("smc"), Provider: b.Provider, Name: b.Name, Enabled: or(b.Enabled, true), Priority: or(b.Priority, defaultPriority), Prefixes: b.Prefixes,
+		Numbers: b.Numbers, RatePerSecond: or(b.RatePerSecond, defaultRate), NumberRate: or(b.NumberRate, defaultNumberRate), CreatedAt: now,
+		UpdatedAt: now, org: access.Org(ctx), secret: secret{Token: seal.Random(24)}}
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		all, err := s.carriers(ctx, tx, c.org)
+		if err != nil {
+			return err
+		}
+		if len(all) >= maxCarriers {
+			return op.Fail("plan_limit", fmt.Sprintf("an organisation may connect %d carriers of messages", maxCarriers))
+		}
+		return s.save(ctx, tx, &c, b.Settings, all)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.dress(&c, state{})
+	return &op.Out[Carrier]{Body: c, Location: op.Prefix + "/sms/carriers/" + c.ID, ETag: op.Tag(c.UpdatedAt)}, nil
+}
+
+func or[T any](v *T, otherwise T) T {
+	if v == nil {
+		return otherwise
+	}
+	return *v
+}
+
+// OneIn names a carrier.
+type OneIn struct {
+	ID string `path:"id" maxLength:"40" example:"smc_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+func (s *Service) one(ctx context.Context, q db.Querier, id string) (Carrier, error) {
+	c, err := s.carrier(ctx, q, access.Org(ctx), id)
+	if db.IsNone(err) {
+		return c, op.NotFound("carrier")
+	}
+	return c, err
+}
+
+// Show returns one carrier.
+func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Carrier], error) {
+	c, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	is, err := stateOf(ctx, s.DB.Read(ctx), c.org, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	s.dress(&c, is)
+	return op.Versioned(c, c.UpdatedAt)
+}
+
+// UpdateIn changes a carrier.
+type UpdateIn struct {
+	OneIn
+	op.Match
+	Body Patch
+}
+
+// Patch says what changes.
+type Patch struct {
+	Name          op.Change[string]         `json:"name,omitzero"`
+	Enabled       op.Change[bool]           `json:"enabled,omitzero"`
+	Settings      op.Change[map[string]any] `json:"settings,omitzero" doc:"Members to set; null removes one, asterisks leave a secret as it is"`
+	Priority      op.Change[int]            `json:"priority,omitzero"`
+	Prefixes      op.Change[[]string]       `json:"prefixes,omitzero" doc:"All of them"`
+	Numbers       op.Change[[]string]       `json:"numbers,omitzero" doc:"All of them"`
+	RatePerSecond op.Change[float64]        `json:"rate_per_second,omitzero"`
+	NumberRate    op.Change[float64]        `json:"number_rate_per_second,omitzero"`
+}
+
+func (p Patch) apply(c *Carrier) (map[string]any, error) {
+	p.Name.Apply(&c.Name)
+	p.Enabled.Apply(&c.Enabled)
+	p.Priority.Apply(&c.Priority)
+	p.Prefixes.Apply(&c.Prefixes)
+	p.Numbers.Apply(&c.Numbers)
+	p.RatePerSecond.Apply(&c.RatePerSecond)
+	p.NumberRate.Apply(&c.NumberRate)
+	settings := map[string]any{}
+	if err := json.Unmarshal(c.secret.Settings, &settings); err != nil {
+		return nil, fmt.Errorf("read settings of carrier %s: %w", c.ID, err)
+	}
+	return patch(settings, p.Settings.V), nil
+}
+
+// Update changes a carrier.
+func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], error) {
+	var c Carrier
+	var is state
+	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
+		if c, err = s.one(ctx, tx, in.ID); err != nil {
+			return err
+		}
+		if err := in.Check(c.UpdatedAt); err != nil {
+			return err
+		}
+		settings, err := in.Body.apply(&c)
+		if err != nil {
+			return err
+		}
+		all, err := s.carriers(ctx, tx, c.org)
+		if err != nil {
+			return err
+		}
+		c.UpdatedAt = db.At(s.Now())
+		if err := s.save(ctx, tx, &c, settings, all); err != nil {
+			return err
+		}
+		if err := forgetState(ctx, tx, c); err != nil { // what was wrong may be right now
+			return err
+		}
+		is, err = stateOf(ctx, tx, c.org, c.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.dress(&c, is)
+	return op.Versioned(c, c.UpdatedAt)
+}
+
+// DeleteIn names a carrier to disconnect.
+type DeleteIn struct {
+	OneIn
+	op.Match
+}
+
+// Delete disconnects a carrier. Messages that wait for it go to another one that takes them, or fail.
+func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		c, err := s.one(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if err := in.Check(c.UpdatedAt); err != nil {
+			return err
+		}
+		s.changed(tx, c.org)
+		return drop(ctx, tx, c.org, c.ID)
+	})
+}
+
+// A Trial is how a carrier answered.
+type Trial struct {
+	OK        bool    `json:"ok"`
+	Status    string  `json:"status" enum:"active,connecting,degraded,auth_required,disabled"`
+	Error     *string `json:"error"`
+	LatencyMS int     `json:"latency_ms"`
+}
+
+// testTime bounds a test.
+const testTime = 8 * time.Second
+
+// Test asks a carrier whether it would take messages. Nothing is sent.
+func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[Trial], error) {
+	c, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Enabled {
+		return nil, op.State("the carrier is disabled; set enabled to true first", disabled)
+	}
+	ctx, cancel := context.WithTimeout(ctx, testTime)
+	defer cancel()
+	began := s.Now()
+	is, err := s.try(ctx, c)
+	t := Trial{OK: err == nil, Status: is, LatencyMS: int(s.Now().Sub(began).Milliseconds())}
+	if err != nil {
+		text := words(err)
+		t.Error = &text
+	}
+	return op.OK(t)
+}
+
+// words are an error for people, of bounded length.
+func words(err error) string {
+	text := err.Error()
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = "no answer in time: " + text
+	}
+	if len(text) > 500 {
+		text = text[:500]
+	}
+	return text
+}

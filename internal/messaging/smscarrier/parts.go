@@ -1,0 +1,197 @@
+package smscarrier
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/smpp"
+)
+
+// parts keeps the parts of long messages in the database until they are complete, so that none that was acknowledged is lost.
+type parts struct {
+	room  *Service
+	about Facts
+}
+
+// maxWaiting is how many parts of one carrier may wait for others.
+const maxWaiting = 5000
+
+// partsKnown is how long the parts of a message that was handed on are known, should they come again.
+const partsKnown = 5 * time.Minute
+
+// name is what a message is found by whose parts are collected.
+func name(k smpp.Key) string {
+	return fmt.Sprintf("%s %s %d %t %d", k.From, k.To, k.Segment.Reference, k.Segment.Wide, k.Segment.Total)
+}
+
+func sum(f smpp.Fragment) string {
+	h := sha256.Sum256(append([]byte{f.Message.DataCoding}, f.Octets...))
+	return hex.EncodeToString(h[:8])
+}
+
+// part is a row.
+type part struct {
+	number   int
+	sum      string
+	fragment smpp.Fragment
+	done     bool
+	first    db.Time
+}
+
+// Add keeps a part. The same number of part with another text begins the next message: the sender has come to the same reference again.
+func (p *parts) Add(ctx context.Context, f smpp.Fragment) (a smpp.Added, err error) {
+	err = p.room.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		a, err = p.add(ctx, tx, f)
+		return err
+	})
+	return a, err
+}
+
+func (p *parts) add(ctx context.Context, tx db.Querier, f smpp.Fragment) (smpp.Added, error) {
+	all, err := p.rows(ctx, tx, name(f.Key))
+	if err != nil {
+		return smpp.Added{}, err
+	}
+	had, fresh := false, false
+	for _, x := range all {
+		if x.number == int(f.Sequence) {
+			had, fresh = x.sum == sum(f), x.sum != sum(f)
+		}
+	}
+	if fresh || len(all) > 0 && all[0].done && !had {
+		if err := p.forget(ctx, tx, name(f.Key)); err != nil {
+			return smpp.Added{}, err
+		}
+		all = nil
+	}
+	if had && all[0].done {
+		return smpp.Added{Duplicate: true}, nil
+	}
+	if !had {
+		if err := p.insert(ctx, tx, f, all); err != nil {
+			return smpp.Added{}, err
+		}
+		if all, err = p.rows(ctx, tx, name(f.Key)); err != nil {
+			return smpp.Added{}, err
+		}
+	}
+	a := smpp.Added{Duplicate: had}
+	if len(all) == int(f.Key.Segment.Total) {
+		a.Whole = fragments(all)
+	}
+	return a, nil
+}
+
+func fragments(all []part) (out []smpp.Fragment) {
+	for _, x := range all {
+		out = append(out, x.fragment)
+	}
+	return out
+}
+
+func (p *parts) insert(ctx context.Context, tx db.Querier, f smpp.Fragment, others []part) error {
+	waiting := 0
+	const count = `SELECT COUNT(*) FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND NOT done`
+	if err := tx.QueryRow(ctx, count, p.about.Org, p.about.ID).Scan(&waiting); err != nil {
+		return fmt.Errorf("count parts: %w", err)
+	}
+	if waiting >= maxWaiting {
+		return fmt.Errorf("%d parts of long messages wait for others", waiting)
+	}
+	now := db.At(p.room.Now())
+	first := now
+	if len(others) > 0 {
+		first = others[0].first
+	}
+	const q = `INSERT INTO sms_incoming_parts (org_id, carrier_id, message, part, sum, body, done, first_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	_, err := tx.Exec(ctx, q, p.about.Org, p.about.ID, name(f.Key), int(f.Sequence), sum(f), db.AsJSON(f), false, first, now)
+	if err != nil {
+		return fmt.Errorf("keep part: %w", err)
+	}
+	return nil
+}
+
+const partColumns = `SELECT part, sum, body, done, first_at FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2`
+
+func (p *parts) rows(ctx context.Context, q db.Querier, message string) ([]part, error) {
+	rows, err := q.Query(ctx, partColumns+` AND message = $3 ORDER BY part`, p.about.Org, p.about.ID, message)
+	if err != nil {
+		return nil, fmt.Errorf("read parts: %w", err)
+	}
+	defer rows.Close()
+	var all []part
+	for rows.Next() {
+		var x part
+		var body db.JSON[smpp.Fragment]
+		if err := rows.Scan(&x.number, &x.sum, &body, &x.done, &x.first); err != nil {
+			return nil, err
+		}
+		x.fragment = body.V
+		all = append(all, x)
+	}
+	return all, rows.Err()
+}
+
+func (p *parts) forget(ctx context.Context, tx db.Querier, message string) error {
+	const q = `DELETE FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND message = $3`
+	_, err := tx.Exec(ctx, q, p.about.Org, p.about.ID, message)
+	return err
+}
+
+// Done marks a message that was handed on, so that its parts are known when they come again; its texts are not kept.
+func (p *parts) Done(ctx context.Context, k smpp.Key, handedOn bool) error {
+	if !handedOn {
+		return nil
+	}
+	return p.room.DB.Tx(ctx, func(tx db.Querier) error {
+		const q = `UPDATE sms_incoming_parts SET done = TRUE, body = '{}' WHERE org_id = $1 AND carrier_id = $2 AND message = $3`
+		_, err := tx.Exec(ctx, q, p.about.Org, p.about.ID, name(k))
+		return err
+	})
+}
+
+// Late gives messages whose first part came before a time, and forgets those that were handed on long ago.
+func (p *parts) Late(ctx context.Context, before time.Time) ([][]smpp.Fragment, error) {
+	err := p.room.DB.Tx(ctx, func(tx db.Querier) error {
+		const q = `DELETE FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND done AND first_at < $3`
+		_, err := tx.Exec(ctx, q, p.about.Org, p.about.ID, db.At(p.room.Now().Add(-partsKnown)))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("forget parts: %w", err)
+	}
+	names, err := p.late(ctx, before)
+	var all [][]smpp.Fragment
+	for _, message := range names {
+		rows, err := p.rows(ctx, p.room.DB.Read(ctx), message)
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) > 0 {
+			all = append(all, fragments(rows))
+		}
+	}
+	return all, err
+}
+
+func (p *parts) late(ctx context.Context, before time.Time) (names []string, err error) {
+	const q = `SELECT DISTINCT message FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND NOT done AND first_at < $3 LIMIT 100`
+	rows, err := p.room.DB.Read(ctx).Query(ctx, q, p.about.Org, p.about.ID, db.At(before))
+	if err != nil {
+		return nil, fmt.Errorf("find incomplete messages: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var one string
+		if err := rows.Scan(&one); err != nil {
+			return nil, err
+		}
+		names = append(names, one)
+	}
+	return names, rows.Err()
+}

@@ -1,0 +1,126 @@
+package smscarrier
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"soniq/internal/platform/op"
+)
+
+// A provider is a kind of carrier that can be connected.
+type provider struct {
+	name  string
+	calls bool // it posts to callback_url: its adapter is a Caller
+	binds bool // it keeps a connection on one node: its adapter is a Binder
+	// build checks settings, which are an object, and makes an adapter; nothing is connected yet.
+	build func(s *Service, about Facts, settings json.RawMessage) (Adapter, []op.Violation)
+}
+
+// Facts are what an adapter may want to know of the carrier it is for.
+type Facts struct {
+	Org, ID     string
+	CallbackURL string // "" where it has none
+}
+
+// providers lists what can be connected. One that is not in it cannot.
+var providers = []provider{
+	{name: "smpp", binds: true, build: buildSMPP},
+	{name: "http", calls: true, build: buildHTTP},
+	{name: "telnyx", calls: true, build: buildTelnyx},
+	{name: "twilio", calls: true, build: buildTwilio},
+}
+
+func providerOf(name string) (provider, bool) {
+	i := slices.IndexFunc(providers, func(p provider) bool { return p.name == name })
+	if i < 0 {
+		return provider{}, false
+	}
+	return providers[i], true
+}
+
+// providerNames are the names of all, for messages.
+func providerNames() string {
+	var all []string
+	for _, p := range providers {
+		all = append(all, p.name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// strict reads settings; members nobody knows are violations.
+func strict(raw json.RawMessage, to any) []op.Violation {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(to)
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &kind):
+		return []op.Violation{op.Field("settings."+kind.Field, "invalid_type", "must be "+kind.Type.String())}
+	}
+	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
+		return []op.Violation{op.Field("settings", "unknown_field", "no such setting: "+strings.Trim(name, `"`))}
+	}
+	return []op.Violation{op.Field("settings", "invalid_type", "must be an object")}
+}
+
+// joined are words for messages, in order.
+func joined(names []string) string {
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// masked is what a secret is shown as, and what leaves it as it is where it is given back.
+const masked = "********"
+
+// secretNames are the members of settings that are never shown, in every provider.
+var secretNames = []string{"password", "token", "auth_token", "api_key", "secret", "client_secret"}
+
+// mask replaces secrets; all values of headers are some.
+func mask(settings map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, v := range settings {
+		inner, isObject := v.(map[string]any)
+		switch {
+		case name == "headers" && isObject:
+			hidden := map[string]any{}
+			for h := range inner {
+				hidden[h] = masked
+			}
+			out[name] = hidden
+		case isObject:
+			out[name] = mask(inner)
+		case slices.Contains(secretNames, name) && v != "":
+			out[name] = masked
+		default:
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// patch merges a change into settings (RFC 7396). Asterisks leave a secret as it is.
+func patch(old, change map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, v := range old {
+		out[name] = v
+	}
+	for name, v := range change {
+		inner, isObject := v.(map[string]any)
+		was, _ := old[name].(map[string]any)
+		switch {
+		case v == nil:
+			delete(out, name)
+		case v == masked:
+		case isObject:
+			out[name] = patch(was, inner)
+		default:
+			out[name] = v
+		}
+	}
+	return out
+}

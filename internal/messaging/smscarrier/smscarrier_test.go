@@ -1,0 +1,346 @@
+package smscarrier_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/messaging/sms"
+	"soniq/internal/messaging/smscarrier"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/egress"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op/optest"
+	"soniq/internal/platform/seal"
+)
+
+const own, mobile, secret = "+12025550143", "+12025550170", "a secret of ours"
+
+// house is an organisation with a number that has messages, and another one.
+type house struct {
+	*smscarrier.Service
+	t          *testing.T
+	d          *db.DB
+	messages   *sms.Service
+	server     *optest.Server
+	doors      *http.ServeMux
+	org, other string
+}
+
+func build(t *testing.T, d *db.DB) *house {
+	t.Helper()
+	b, log := bus.New(), slog.New(slog.DiscardHandler)
+	keys, err := seal.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orgs := org.New(d, b, time.Now)
+	h := &house{t: t, d: d, doors: http.NewServeMux()}
+	for _, id := range []*string{&h.org, &h.other} {
+		o, err := orgs.Create(context.Background(), "Acme", "US")
+		if err != nil {
+			t.Fatal(err)
+		}
+		*id = o.ID
+	}
+	h.messages = sms.New(sms.Config{DB: d, Outbox: &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }},
+		Jobs: &job.Queue{Bus: b, Now: time.Now}, Now: time.Now, Log: log, Digest: keys.Digest})
+	number := func(_ context.Context, _ db.Querier, org, text string) (sms.OwnNumber, bool, error) {
+		return sms.OwnNumber{ID: "num_1", Number: own, SMS: true}, org == h.org && (text == own || text == "num_1"), nil
+	}
+	phone := func(_ context.Context, _, text string) (string, bool, error) {
+		return text, strings.HasPrefix(text, "+"), nil
+	}
+	h.Service = smscarrier.New(smscarrier.Config{DB: d, Bus: b, Orgs: orgs, Seal: keys, Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+		Messages: h.messages, Log: log, Now: time.Now, BaseURL: "https://voice.example.com", Node: "n1", Number: number, Phone: phone})
+	m := h.messages
+	m.Number, m.Phone, m.Connected, m.Lane = number, phone, h.Connected, h.Lane
+	m.Route = func(ctx context.Context, org string, from sms.OwnNumber, to string) (string, string, error) {
+		id, err := h.Route(ctx, org, from.Number, to)
+		return id, to, err
+	}
+	m.Other = func(ctx context.Context, org, from, to string, without []string) (string, error) {
+		return h.Route(ctx, org, from, to, without...)
+	}
+	h.server = optest.New(t, d, append(h.Operations(), m.Operations()...)...)
+	h.Mount(h.doors)
+	return h
+}
+
+// work begins to send what is due.
+func (h *house) work() {
+	h.t.Helper()
+	r := &job.Runner{DB: h.d, Queue: h.messages.Jobs, Name: sms.Queue, Node: "n1", Log: h.messages.Log,
+		Options: job.Options{Workers: 8, Timeout: time.Minute, LaneLimit: h.LaneLimit}}
+	h.messages.Handle(r)
+	if err := r.Start(context.Background()); err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { r.Stop(context.Background()) })
+}
+
+func (h *house) do(method, path string, body any) *optest.Answer {
+	h.t.Helper()
+	return h.server.Do(optest.Admin(h.org), method, path, body)
+}
+
+// becomes waits until a message is in a state.
+func (h *house) becomes(id, status string) *optest.Answer {
+	h.t.Helper()
+	late, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for {
+		a := h.do("GET", "/sms/"+id, nil).Want(200)
+		if a.Text("status") == status {
+			return a
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			h.t.Fatalf("message is %s, not %s: %s", a.Text("status"), status, a.Bytes)
+		}
+	}
+}
+
+// call posts to a callback's address, signed as the carrier signs.
+func (h *house) call(address, body, key string) int {
+	h.t.Helper()
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(body))
+	r := httptest.NewRequest("POST", strings.TrimPrefix(address, "https://voice.example.com"), strings.NewReader(body))
+	r.Header.Set("X-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	w := httptest.NewRecorder()
+	h.doors.ServeHTTP(w, r)
+	return w.Code
+}
+
+// A vendor is a carrier with an HTTP API.
+type vendor struct {
+	*httptest.Server
+	mu     sync.Mutex // guards what follows
+	got    []map[string]string
+	answer func(n int, w http.ResponseWriter)
+}
+
+func newVendor(t *testing.T) *vendor {
+	v := &vendor{}
+	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		var m map[string]string
+		_ = json.Unmarshal(raw, &m)
+		m["key"] = r.Header.Get("X-Key")
+		v.mu.Lock()
+		v.got = append(v.got, m)
+		n, answer := len(v.got), v.answer
+		v.mu.Unlock()
+		if answer != nil {
+			answer(n, w)
+			return
+		}
+		fmt.Fprintf(w, `{"messages":[{"id":"m%d"}]}`, n)
+	}))
+	t.Cleanup(v.Close)
+	return v
+}
+
+func (v *vendor) all() []map[string]string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return append([]map[string]string{}, v.got...)
+}
+
+// connect connects a vendor.
+func (h *house) connect(v *vendor, name string, more map[string]any) *optest.Answer {
+	h.t.Helper()
+	body := map[string]any{"provider": "http", "name": name, "rate_per_second": 1000, "number_rate_per_second": 1000, "settings": map[string]any{
+		"send": map[string]any{"url": v.URL + "/messages?to={{to}}", "headers": map[string]any{"X-Key": "k3y"},
+			"json": map[string]any{"from": "{{from_digits}}", "to": "{{to}}", "text": "{{text}}", "ref": "{{reference}}"}},
+		"id": "messages[0].id", "error": "error.code",
+		"callback": map[string]any{"header": "X-Signature", "hmac": "sha256", "secret": secret, "items": "events[*]",
+			"receipt": map[string]any{"id": "id", "status": "state", "error": "code", "delivered": []string{"done"}, "undelivered": []string{"lost"}},
+			"message": map[string]any{"id": "mid", "from": "from", "to": "to", "text": "text"}}}}
+	for k, x := range more {
+		body[k] = x
+	}
+	return h.do("POST", "/sms/carriers", body).Want(201)
+}
+
+func (h *house) send(to, body string) string {
+	h.t.Helper()
+	return h.do("POST", "/sms", map[string]any{"from": own, "to": to, "body": body}).Want(201).Text("id")
+}
+
+func TestACarrierIsKeptWithItsSecretsHidden(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, v := build(t, d), newVendor(t)
+		c := h.connect(v, "Vendor", map[string]any{"prefixes": []string{"+1"}, "numbers": []string{"num_1"}})
+		if bytes.Contains(c.Bytes, []byte(secret)) || bytes.Contains(c.Bytes, []byte("k3y")) || c.Text("numbers.0") != own || c.Text("status") != "active" ||
+			!strings.HasPrefix(c.Text("callback_url"), "https://voice.example.com/carriers/sms/") {
+			t.Errorf("the carrier: %s", c.Bytes)
+		}
+		path := "/sms/carriers/" + c.Text("id")
+		changed := h.do("PATCH", path, map[string]any{"name": "New", "settings": map[string]any{"send": map[string]any{"headers": map[string]any{"X-Key": "********"}}}}).Want(200)
+		if changed.Text("name") != "New" || changed.Text("callback_url") != c.Text("callback_url") {
+			t.Errorf("changed: %s", changed.Bytes)
+		}
+		h.work()
+		h.becomes(h.send(mobile, "hi"), "sent")
+		if got := v.all(); got[0]["key"] != "k3y" || got[0]["from"] != "12025550143" || got[0]["text"] != "hi" {
+			t.Errorf("asterisks took the secret away: %v", got)
+		}
+		h.do("POST", "/sms/carriers", map[string]any{"provider": "http", "name": " new", "prefixes": []string{"49"}, "numbers": []string{"+12025550999"},
+			"rate_per_second": 0, "settings": map[string]any{"send": map[string]any{"url": "ftp://x/{{nonsense}}"}}}).
+			Want(422).Refused("validation_failed", "name already_exists", "prefixes[0] invalid_e164", "rate_per_second out_of_range", "numbers[0] number_not_owned",
+			"settings.send.url invalid_url", "settings.send unknown_placeholder")
+		h.do("POST", "/sms/carriers", map[string]any{"provider": "smpp", "name": "x", "settings": map[string]any{"host": "10.0.0.1", "system_id": "", "bind": "both"}}).
+			Want(422).Refused("validation_failed", "settings.host blocked_address", "settings.system_id invalid_value", "settings.bind invalid_value")
+		foreign := optest.Admin(h.other)
+		h.server.Do(foreign, "GET", path, nil).Want(404)
+		h.server.Do(foreign, "DELETE", path, nil).Want(404)
+		h.do("DELETE", path, nil).Want(204)
+		h.do("GET", path, nil).Want(404)
+	})
+}
+
+func TestReceiptsAndMessagesOfAVendorAreVerifiedAndTakenOnce(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h, v := build(t, d), newVendor(t)
+		address := h.connect(v, "Vendor", nil).Text("callback_url")
+		early := make(chan int, 1)
+		v.answer = func(n int, w http.ResponseWriter) { // the receipt comes before the answer
+			early <- h.call(address, fmt.Sprintf(`{"events":[{"id":"m%d","state":"done"}]}`, n), secret)
+			fmt.Fprintf(w, `{"messages":[{"id":"m%d"}]}`, n)
+		}
+		h.work()
+		h.becomes(h.send(mobile, "hi"), "delivered")
+		if status := <-early; status != 204 {
+			t.Errorf("an early receipt was answered %d", status)
+		}
+		v.mu.Lock()
+		v.answer = nil
+		v.mu.Unlock()
+		id := h.send(mobile, "again")
+		h.becomes(id, "sent")
+		lost := `{"events":[{"id":"m2","state":"lost","code":"E7"},{"id":"m2","state":"done"},{"id":"nobody","state":"done"},
+			{"mid":"i1","from":"12025550170","to":"12025550143","text":"Hello"},{"from":"1","to":"12025550999","text":"not ours"}]}`
+		for range 2 {
+			if status := h.call(address, lost, secret); status != 204 {
+				t.Errorf("a callback was answered %d", status)
+			}
+		}
+		if a := h.becomes(id, "undelivered"); a.Text("error.carrier_code") != "E7" {
+			t.Errorf("undelivered: %s", a.Bytes)
+		}
+		in := h.do("GET", "/sms?direction=inbound", nil).Want(200)
+		if in.Text("data.0.from_number") != mobile || in.Text("data.0.body") != "Hello" || in.At("data.1") != nil {
+			t.Errorf("came in: %s", in.Bytes)
+		}
+		for what, status := range map[string]int{"another key": h.call(address, lost, "another key"), "another address": h.call(address+"x", lost, secret)} {
+			if want := map[string]int{"another key": 403, "another address": 404}[what]; status != want {
+				t.Errorf("with %s a callback was answered %d", what, status)
+			}
+		}
+	})
+}
+
+func TestMessagesChooseTheirCarrierAndAnotherWhereItIsDead(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		usual, special, dead := newVendor(t), newVendor(t), newVendor(t)
+		h.connect(usual, "usual", map[string]any{"priority": 200, "prefixes": []string{"+44"}})
+		h.connect(special, "special", map[string]any{"prefixes": []string{"+1202", "+49"}})
+		h.connect(dead, "dead", map[string]any{"prefixes": []string{"+120255501"}})
+		dead.Close()
+		h.work()
+		h.becomes(h.send("+441632960000", "abroad"), "sent")
+		h.becomes(h.send("+12025550999", "near"), "sent")
+		h.becomes(h.send("+12025550170", "over a dead one"), "sent")
+		if len(usual.all()) != 1 || len(special.all()) != 2 {
+			t.Errorf("%d by the usual, %d by the special one", len(usual.all()), len(special.all()))
+		}
+		special.mu.Lock()
+		special.answer = func(_ int, w http.ResponseWriter) { http.Error(w, "{}", 500) }
+		special.mu.Unlock()
+		id := h.send("+12025550998", "nobody knows")
+		if a := h.becomes(id, "failed"); a.Text("error.code") != "unknown" || len(usual.all()) != 1 {
+			t.Errorf("what may have left: %s, %d by another", a.Bytes, len(usual.all()))
+		}
+		special.mu.Lock()
+		special.answer = func(n int, w http.ResponseWriter) {
+			if n < 5 {
+				w.Header().Set("Retry-After", "1")
+				http.Error(w, "{}", 429)
+				return
+			}
+			io.WriteString(w, `{"error":{"code":"30006"}}`)
+		}
+		special.mu.Unlock()
+		id = h.send("+12025550997", "limited, then refused")
+		if a := h.becomes(id, "failed"); a.Text("error.code") != "carrier_rejected" || a.Text("error.carrier_code") != "30006" {
+			t.Errorf("refused: %s", a.Bytes)
+		}
+	})
+}
+
+// Of two nodes on one database one keeps a connection; the other takes it when that one lets go.
+func TestOneNodeKeepsAConnection(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		other := smscarrier.New(h.Config)
+		other.Node, other.Bus = "n2", bus.New()
+		c := h.do("POST", "/sms/carriers", map[string]any{"provider": "smpp", "name": "Centre", "settings": map[string]any{"host": "127.0.0.1", "port": 9, "system_id": "x"}}).Want(201)
+		if c.Text("status") != "connecting" || c.At("callback_url") != nil {
+			t.Errorf("the carrier: %s", c.Bytes)
+		}
+		holder := func() (node string) {
+			_ = d.Read(context.Background()).QueryRow(context.Background(), `SELECT node FROM sms_carrier_states WHERE org_id = $1 AND held_until > 0`, h.org).Scan(&node)
+			return node
+		}
+		first, stopFirst := context.WithCancel(context.Background())
+		second, stopSecond := context.WithCancel(context.Background())
+		var one, two sync.WaitGroup
+		one.Go(func() { h.Run(first) })
+		await(t, "a node that holds", func() bool { return holder() == "n1" })
+		two.Go(func() { other.Run(second) })
+		await(t, "the state of the carrier", func() bool { return h.do("GET", "/sms/carriers/"+c.Text("id"), nil).Text("status") == "degraded" })
+		stopFirst()
+		one.Wait()
+		await(t, "another node that holds", func() bool { return holder() == "n2" })
+		stopSecond()
+		two.Wait()
+	})
+}
+
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	late, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatal(what, "did not come")
+		}
+	}
+}

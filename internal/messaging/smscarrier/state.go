@@ -1,0 +1,159 @@
+package smscarrier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// The states of carriers.
+const (
+	active       = "active"
+	connecting   = "connecting"
+	degraded     = "degraded"
+	authRequired = "auth_required"
+	disabled     = "disabled"
+)
+
+// A state is how a carrier is, on whichever node that was seen; the zero state is not known.
+type state struct {
+	Status, Error string
+	Node          string // that keeps its connection
+	HeldUntil     db.Time
+}
+
+const stateColumns = `carrier_id, node, held_until, status, error`
+
+func states(ctx context.Context, q db.Querier, org string) (map[string]state, error) {
+	rows, err := q.Query(ctx, `SELECT `+stateColumns+` FROM sms_carrier_states WHERE org_id = $1`, org)
+	if err != nil {
+		return nil, fmt.Errorf("read how carriers are: %w", err)
+	}
+	defer rows.Close()
+	all := map[string]state{}
+	for rows.Next() {
+		var id string
+		var is state
+		var wrong db.Null
+		if err := rows.Scan(&id, &is.Node, &is.HeldUntil, &is.Status, &wrong); err != nil {
+			return nil, err
+		}
+		is.Error = string(wrong)
+		all[id] = is
+	}
+	return all, rows.Err()
+}
+
+func stateOf(ctx context.Context, q db.Querier, org, id string) (state, error) {
+	all, err := states(ctx, q, org)
+	return all[id], err
+}
+
+// forgetState forgets how a carrier was before it was changed; who keeps its connection stays.
+func forgetState(ctx context.Context, tx db.Querier, c Carrier) error {
+	const q = `UPDATE sms_carrier_states SET status = '', error = NULL WHERE org_id = $1 AND carrier_id = $2`
+	if _, err := tx.Exec(ctx, q, c.org, c.ID); err != nil {
+		return fmt.Errorf("forget how a carrier was: %w", err)
+	}
+	return nil
+}
+
+// keepState writes down how a carrier is, where it still exists.
+func (s *Service) keepState(ctx context.Context, c Carrier, is state) error {
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		const q = `INSERT INTO sms_carrier_states (org_id, carrier_id, node, held_until, status, error, changed_at)
+			SELECT org_id, id, '', 0, $3, $4, $5 FROM sms_carriers WHERE org_id = $1 AND id = $2
+			ON CONFLICT (org_id, carrier_id) DO UPDATE SET status = excluded.status, error = excluded.error, changed_at = excluded.changed_at`
+		_, err := tx.Exec(ctx, q, c.org, c.ID, is.Status, db.Null(is.Error), db.At(s.Now()))
+		return err
+	})
+}
+
+// judged says how a carrier is by what its adapter answered last.
+func judged(err error) state {
+	switch {
+	case err == nil:
+		return state{Status: active}
+	case errors.Is(err, ErrAuth):
+		return state{Status: authRequired, Error: words(err)}
+	}
+	return state{Status: degraded, Error: words(err)}
+}
+
+// seen keeps how a carrier is, where that has changed.
+func (s *Service) seen(ctx context.Context, l *line, err error) {
+	is := judged(err)
+	l.mu.Lock()
+	same := l.told == is
+	l.told = is
+	l.mu.Unlock()
+	if same {
+		return
+	}
+	if err := s.keepState(context.WithoutCancel(ctx), l.Carrier, is); err != nil {
+		s.Log.Warn("state of a carrier of messages not kept", "org", l.org, "carrier", l.ID, "err", err)
+		l.mu.Lock()
+		l.told = state{}
+		l.mu.Unlock()
+	}
+}
+
+// try asks a carrier whether it would take messages.
+func (s *Service) try(ctx context.Context, c Carrier) (status string, err error) {
+	l, err := s.line(c)
+	if err != nil {
+		return "", err
+	}
+	if p, _ := providerOf(c.Provider); p.binds && !s.held(c.ID) {
+		is, err := stateOf(ctx, s.DB.Read(ctx), c.org, c.ID)
+		switch {
+		case err != nil:
+			return "", err
+		case is.Status == active:
+			return active, nil
+		case is.Status == "":
+			return connecting, errors.New("no connection yet")
+		}
+		return is.Status, errors.New(is.Error)
+	}
+	t, ok := l.adapter.(Tester)
+	if !ok {
+		return "", fmt.Errorf("%s cannot be asked without sending a message", c.Provider)
+	}
+	err = t.Test(ctx)
+	s.seen(ctx, l, err)
+	return judged(err).Status, err
+}
+
+// A Trouble is an enabled carrier that takes no messages.
+type Trouble struct {
+	Org    string `json:"org"`
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Error  string `json:"error"`
+}
+
+// NotWorking lists enabled carriers of all organisations that take no messages, for the operator.
+func (s *Service) NotWorking(ctx context.Context) ([]Trouble, error) {
+	// tenant: the operator's view of all organisations
+	const q = `SELECT c.org_id, c.id, c.name, h.status, COALESCE(h.error, '') FROM sms_carriers c
+		JOIN sms_carrier_states h ON h.org_id = c.org_id AND h.carrier_id = c.id
+		WHERE c.enabled AND h.status IN ('degraded', 'auth_required') ORDER BY h.changed_at LIMIT 200`
+	rows, err := s.DB.Read(ctx).Query(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("list carriers that do not work: %w", err)
+	}
+	defer rows.Close()
+	all := []Trouble{}
+	for rows.Next() {
+		var t Trouble
+		if err := rows.Scan(&t.Org, &t.ID, &t.Name, &t.Status, &t.Error); err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, rows.Err()
+}

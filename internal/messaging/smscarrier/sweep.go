@@ -1,0 +1,101 @@
+package smscarrier
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// sweepEvery is how often messages are looked for that wait for carriers which take none.
+const sweepEvery = 20 * time.Second
+
+// Sweep looks after messages that wait for carriers which take none, until the context ends: others get them, or they fail in the end.
+func (s *Service) Sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			s.Log.Warn("messages that wait for carriers not looked after", "err", err)
+		}
+	}
+}
+
+func (s *Service) sweep(ctx context.Context) error {
+	if err := s.Messages.Sweep(ctx); err != nil {
+		return err
+	}
+	if err := s.forgetParts(ctx); err != nil {
+		return err
+	}
+	// tenant: the carriers of all organisations; those with messages that wait
+	const q = `SELECT DISTINCT m.org_id, m.carrier FROM messages m
+		LEFT JOIN sms_carriers c ON c.org_id = m.org_id AND c.id = m.carrier
+		LEFT JOIN sms_carrier_states h ON h.org_id = m.org_id AND h.carrier_id = m.carrier
+		WHERE m.status IN ('queued', 'sending') AND m.carrier LIKE 'smc_%' AND (c.id IS NULL OR NOT c.enabled OR COALESCE(h.status, '') <> 'active')`
+	rows, err := s.DB.Read(ctx).Query(ctx, q)
+	if err != nil {
+		return fmt.Errorf("find carriers with messages that wait: %w", err)
+	}
+	var all [][2]string
+	for rows.Next() {
+		var one [2]string
+		if err := rows.Scan(&one[0], &one[1]); err != nil {
+			rows.Close()
+			return err
+		}
+		all = append(all, one)
+	}
+	if err := firstOf(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, one := range all {
+		if err := s.relieve(ctx, one[0], one[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetParts forgets parts of messages that came in by carriers nobody is connected with any more.
+func (s *Service) forgetParts(ctx context.Context) error {
+	return s.DB.Tx(ctx, func(tx db.Querier) error {
+		// tenant: a sweep over all organisations
+		const q = `DELETE FROM sms_incoming_parts WHERE first_at < $1`
+		_, err := tx.Exec(ctx, q, db.At(s.Now().Add(-24*time.Hour)))
+		return err
+	})
+}
+
+func firstOf(all ...error) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relieve has others take what waits for a carrier that takes nothing. A carrier by HTTP that fails sees to its messages itself: each
+// try does.
+func (s *Service) relieve(ctx context.Context, org, id string) error {
+	c, err := s.carrier(ctx, s.DB.Read(ctx), org, id)
+	p, _ := providerOf(c.Provider)
+	switch {
+	case db.IsNone(err):
+		return s.Messages.Relieve(ctx, org, id, true)
+	case err != nil:
+		return err
+	case !c.Enabled:
+		return s.Messages.Relieve(ctx, org, id, true)
+	case p.binds:
+		return s.Messages.Relieve(ctx, org, id, false)
+	}
+	return nil
+}

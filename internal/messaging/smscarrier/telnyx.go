@@ -1,0 +1,223 @@
+package smscarrier
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/op"
+)
+
+// TelnyxSettings are those of an account at Telnyx (API v2).
+type TelnyxSettings struct {
+	APIKey             string `json:"api_key"`
+	PublicKey          string `json:"public_key"`           // base64, with which callbacks are verified
+	MessagingProfileID string `json:"messaging_profile_id"` // may be empty: that of the number
+	URL                string `json:"url"`                  // of the API, where it is not the usual one
+}
+
+const telnyxURL = "https://api.telnyx.com/v2"
+
+// replayed is how old a signed callback may be, and how far in the future.
+const replayed = 5 * time.Minute
+
+// telnyxCodes are the reasons of Telnyx in our terms.
+var telnyxCodes = map[string]string{
+	"40300": "opted_out",
+	"40001": "invalid_destination", "40310": "invalid_destination", "10002": "invalid_destination", "10016": "invalid_destination",
+	"40002": "blocked", "40003": "blocked", "40005": "expired", "40006": "unreachable", "40008": "unreachable", "40011": "rate_limited",
+}
+
+// telnyx is the adapter.
+type telnyx struct {
+	TelnyxSettings
+	about  Facts
+	key    ed25519.PublicKey
+	client *http.Client
+	now    func() time.Time
+}
+
+func buildTelnyx(s *Service, about Facts, raw json.RawMessage) (Adapter, []op.Violation) {
+	t := &telnyx{about: about, client: s.Guard.Client(vendorLimits), now: s.Now}
+	if wrong := strict(raw, &t.TelnyxSettings); wrong != nil {
+		return nil, wrong
+	}
+	wrong := vendorURL(s.Guard, &t.URL, telnyxURL)
+	wantText(&wrong, "api_key", t.APIKey, false)
+	wantText(&wrong, "messaging_profile_id", t.MessagingProfileID, true)
+	key, err := base64.StdEncoding.DecodeString(t.PublicKey)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		wrong = append(wrong, op.Field("settings.public_key", "invalid_value", "must be the public key of the account, 32 octets in base64"))
+	}
+	t.key = key
+	return t, wrong
+}
+
+// telnyxMessage is a message as it is sent (POST /messages).
+type telnyxMessage struct {
+	From        string   `json:"from"`
+	To          string   `json:"to"`
+	Text        string   `json:"text"`
+	Profile     string   `json:"messaging_profile_id,omitempty"`
+	Media       []string `json:"media_urls,omitempty"`
+	WebhookURL  string   `json:"webhook_url,omitempty"`
+	UseProfiles *bool    `json:"use_profile_webhooks,omitempty"`
+}
+
+// telnyxErrors are what is wrong with a request.
+type telnyxErrors []struct{ Code, Title, Detail string }
+
+// Send posts a message.
+func (t *telnyx) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
+	m := telnyxMessage{From: o.From, To: o.To, Text: o.Body, Profile: t.MessagingProfileID, Media: addresses(o.Media), WebhookURL: t.about.CallbackURL}
+	if m.WebhookURL != "" {
+		m.UseProfiles = new(bool)
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return sms.Result{}, fmt.Errorf("%w: %w", sms.ErrUnsent, err)
+	}
+	r, err := http.NewRequest(http.MethodPost, t.URL+"/messages", bytes.NewReader(raw))
+	if err != nil {
+		return sms.Result{}, fmt.Errorf("%w: %w", sms.ErrUnsent, err)
+	}
+	r.Header.Set("Authorization", "Bearer "+t.APIKey)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json")
+	a, err := ask(ctx, t.client, r)
+	if err == nil {
+		err = a.trouble()
+	}
+	if err != nil {
+		return sms.Result{}, err
+	}
+	return t.judge(a)
+}
+
+// judge is what an answer says of the message.
+func (t *telnyx) judge(a said) (sms.Result, error) {
+	var doc struct {
+		Data   struct{ ID string }
+		Errors telnyxErrors
+	}
+	if a.status < 300 {
+		if err := a.read(&doc); err != nil {
+			return sms.Result{}, err
+		}
+		if doc.Data.ID == "" {
+			return sms.Result{}, fmt.Errorf("%w: the answer names no message", sms.ErrUnknown)
+		}
+		return sms.Result{Status: sms.Sent, IDs: []string{doc.Data.ID}}, nil
+	}
+	_ = json.Unmarshal(a.raw, &doc)
+	code, message := doc.Errors.first()
+	switch {
+	case code == "10009", code == "10010", code == "" && a.status == http.StatusForbidden:
+		return sms.Result{}, a.unauthorized()
+	case code == "10011":
+		return sms.Result{}, &sms.Busy{After: retryAfter(a.header), Cause: fmt.Errorf("answered with %s", code)}
+	case code == "":
+		code = strconv.Itoa(a.status)
+	}
+	return refusal(vendorFault(telnyxCodes, code, message)), nil
+}
+
+func (e telnyxErrors) first() (code, message string) {
+	if len(e) == 0 {
+		return "", ""
+	}
+	if e[0].Detail != "" {
+		return e[0].Code, e[0].Detail
+	}
+	return e[0].Code, e[0].Title
+}
+
+// telnyxEvent is a webhook.
+type telnyxEvent struct {
+	Data struct {
+		Type    string `json:"event_type"`
+		Payload struct {
+			ID   string
+			From struct {
+				Number string `json:"phone_number"`
+			}
+			To []struct {
+				Number string `json:"phone_number"`
+				Status string
+			}
+			Text  string
+			Media []struct {
+				URL  string
+				Type string `json:"content_type"`
+				Size int64
+			}
+			Errors telnyxErrors
+		}
+	}
+}
+
+// Callback reads a webhook: message.received, message.sent and message.finalized; others tell nothing.
+func (t *telnyx) Callback(r *http.Request, raw []byte) ([]Event, error) {
+	if err := t.verify(r.Header, raw); err != nil {
+		return nil, err
+	}
+	var e telnyxEvent
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, fmt.Errorf("read webhook: %w", err)
+	}
+	p := e.Data.Payload
+	switch {
+	case len(p.To) == 0 || p.ID == "":
+		return nil, nil
+	case e.Data.Type == "message.received":
+		m := &Incoming{ID: p.ID, From: p.From.Number, To: p.To[0].Number, Body: p.Text}
+		for _, f := range p.Media {
+			m.Media = append(m.Media, sms.Media{URL: f.URL, ContentType: f.Type, SizeBytes: f.Size})
+		}
+		return []Event{{Message: m}}, nil
+	case e.Data.Type != "message.finalized":
+		return nil, nil
+	}
+	result := sms.Result{Status: map[string]string{"delivered": sms.Delivered, "delivery_failed": sms.Undelivered, "sending_failed": sms.Failed}[p.To[0].Status]}
+	if result.Status != "" && result.Status != sms.Delivered {
+		code, message := p.Errors.first()
+		result.Fault = vendorFault(telnyxCodes, code, message)
+	}
+	return []Event{{Receipt: &Receipt{ID: p.ID, Result: result}}}, nil
+}
+
+// verify checks the signature of a webhook, over its time and its body.
+func (t *telnyx) verify(h http.Header, raw []byte) error {
+	stamp := h.Get("Telnyx-Timestamp")
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil || t.now().Sub(time.Unix(seconds, 0)).Abs() > replayed {
+		return ErrSignature
+	}
+	signature, err := base64.StdEncoding.DecodeString(h.Get("Telnyx-Signature-Ed25519"))
+	if err != nil || !ed25519.Verify(t.key, append([]byte(stamp+"|"), raw...), signature) {
+		return ErrSignature
+	}
+	return nil
+}
+
+// Test asks for the messaging profile, or the list of them.
+func (t *telnyx) Test(ctx context.Context) error {
+	address := t.URL + "/messaging_profiles"
+	if t.MessagingProfileID != "" {
+		address += "/" + url.PathEscape(t.MessagingProfileID)
+	}
+	r, err := http.NewRequest(http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+t.APIKey)
+	return try(ctx, t.client, r)
+}

@@ -1,0 +1,135 @@
+package smscarrier
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// placeholder is {{name}} in an address or a body.
+var placeholder = regexp.MustCompile(`\{\{\s*([a-z0-9_]+)\s*\}\}`)
+
+// placeholders are what a template of a request may name.
+var placeholders = []string{"from", "to", "from_digits", "to_digits", "text", "reference", "callback_url"}
+
+// fillText puts values into a template; escape writes them for where they stand.
+func fillText(template string, values map[string]string, escape func(string) string) string {
+	return placeholder.ReplaceAllStringFunc(template, func(found string) string {
+		return escape(values[placeholder.FindStringSubmatch(found)[1]])
+	})
+}
+
+func asIs(value string) string { return value }
+
+func inURL(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
+
+// fillBody puts values into the texts of a JSON value.
+func fillBody(body any, values map[string]string) any {
+	switch x := body.(type) {
+	case string:
+		return fillText(x, values, asIs)
+	case []any:
+		out := make([]any, len(x))
+		for i := range x {
+			out[i] = fillBody(x[i], values)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for name, v := range x {
+			out[name] = fillBody(v, values)
+		}
+		return out
+	}
+	return body
+}
+
+// unknownName says which placeholder of a template means nothing.
+func unknownName(template any) error {
+	switch x := template.(type) {
+	case string:
+		for _, m := range placeholder.FindAllStringSubmatch(x, -1) {
+			if !slices.Contains(placeholders, m[1]) {
+				return fmt.Errorf("{{%s}} means nothing; known are %s", m[1], strings.Join(placeholders, ", "))
+			}
+		}
+	case []any:
+		for _, v := range x {
+			if err := unknownName(v); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, v := range x {
+			if err := unknownName(v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A path leads to values in a JSON document, such as $.messages[0].id or results[*]; "" and "$" to the document itself.
+type path []string
+
+const maxPath = 20 // steps
+
+func parsePath(text string) (path, error) {
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "$"), ".")
+	text = strings.NewReplacer("[", ".", "]", "").Replace(text)
+	if text == "" {
+		return nil, nil
+	}
+	p := path(strings.Split(text, "."))
+	if len(p) > maxPath || slices.Contains(p, "") {
+		return nil, fmt.Errorf("must be a path such as messages[0].id, of at most %d steps", maxPath)
+	}
+	return p, nil
+}
+
+// values are what a path leads to.
+func (p path) values(doc any) []any {
+	found := []any{doc}
+	for _, step := range p {
+		var next []any
+		for _, v := range found {
+			switch x := v.(type) {
+			case map[string]any:
+				if inner, ok := x[step]; ok {
+					next = append(next, inner)
+				}
+			case []any:
+				n, err := strconv.Atoi(step)
+				switch {
+				case step == "*":
+					next = append(next, x...)
+				case err == nil && n >= 0 && n < len(x):
+					next = append(next, x[n])
+				}
+			}
+		}
+		found = next
+	}
+	return found
+}
+
+// text is the first value a path leads to, as text; "" where there is none, and of no path.
+func (p path) text(doc any) string {
+	if len(p) == 0 {
+		return ""
+	}
+	for _, v := range p.values(doc) {
+		switch x := v.(type) {
+		case string:
+			return strings.TrimSpace(x)
+		case float64:
+			return strconv.FormatFloat(x, 'f', -1, 64)
+		case bool:
+			return strconv.FormatBool(x)
+		}
+	}
+	return ""
+}

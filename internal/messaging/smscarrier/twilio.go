@@ -1,0 +1,221 @@
+package smscarrier
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/op"
+)
+
+// TwilioSettings are those of an account at Twilio (API 2010-04-01).
+type TwilioSettings struct {
+	AccountSID          string `json:"account_sid"`
+	AuthToken           string `json:"auth_token"`            // callbacks are verified with it, too
+	MessagingServiceSID string `json:"messaging_service_sid"` // may be empty
+	URL                 string `json:"url"`                   // of the API, where it is not the usual one
+}
+
+const twilioURL = "https://api.twilio.com"
+
+// twilioCodes are the reasons of Twilio in our terms.
+var twilioCodes = map[string]string{
+	"21610": "opted_out",
+	"21211": "invalid_destination", "21214": "invalid_destination", "21217": "invalid_destination", "21612": "invalid_destination",
+	"21614": "invalid_destination", "21635": "invalid_destination", "30005": "invalid_destination", "30006": "invalid_destination",
+	"30003": "unreachable", "30017": "unreachable", "30004": "blocked", "30007": "blocked", "30036": "expired",
+	"30001": "rate_limited", "30022": "rate_limited", "30023": "rate_limited", "14107": "rate_limited", "21611": "rate_limited",
+}
+
+// twilio is the adapter.
+type twilio struct {
+	TwilioSettings
+	about  Facts
+	client *http.Client
+}
+
+func buildTwilio(s *Service, about Facts, raw json.RawMessage) (Adapter, []op.Violation) {
+	t := &twilio{about: about, client: s.Guard.Client(vendorLimits)}
+	if wrong := strict(raw, &t.TwilioSettings); wrong != nil {
+		return nil, wrong
+	}
+	wrong := vendorURL(s.Guard, &t.URL, twilioURL)
+	wantText(&wrong, "account_sid", t.AccountSID, false)
+	wantText(&wrong, "auth_token", t.AuthToken, false)
+	wantText(&wrong, "messaging_service_sid", t.MessagingServiceSID, true)
+	return t, wrong
+}
+
+// Send posts a message.
+func (t *twilio) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
+	form := url.Values{"To": {o.To}, "From": {o.From}, "Body": {o.Body}}
+	if t.about.CallbackURL != "" {
+		form.Set("StatusCallback", t.about.CallbackURL)
+	}
+	if t.MessagingServiceSID != "" {
+		form.Set("MessagingServiceSid", t.MessagingServiceSID)
+	}
+	if all := addresses(o.Media); len(all) > 0 {
+		form["MediaUrl"] = all
+	}
+	address := t.URL + "/2010-04-01/Accounts/" + url.PathEscape(t.AccountSID) + "/Messages.json"
+	r, err := http.NewRequest(http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return sms.Result{}, fmt.Errorf("%w: %w", sms.ErrUnsent, err)
+	}
+	r.SetBasicAuth(t.AccountSID, t.AuthToken)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	a, err := ask(ctx, t.client, r)
+	if err == nil {
+		err = a.trouble()
+	}
+	if err != nil {
+		return sms.Result{}, err
+	}
+	return t.judge(a)
+}
+
+// judge is what an answer says of the message.
+func (t *twilio) judge(a said) (sms.Result, error) {
+	var doc struct {
+		SID, Status, Message string
+		Code                 int
+		ErrorCode            *int `json:"error_code"`
+	}
+	err := a.read(&doc)
+	if a.status >= 300 {
+		return t.refused(a, doc.Code, doc.Message)
+	}
+	if err != nil || doc.SID == "" {
+		return sms.Result{}, fmt.Errorf("%w: the answer names no message", sms.ErrUnknown)
+	}
+	if doc.Status == "failed" {
+		code := ""
+		if doc.ErrorCode != nil {
+			code = strconv.Itoa(*doc.ErrorCode)
+		}
+		return refusal(vendorFault(twilioCodes, code, "")), nil
+	}
+	return sms.Result{Status: sms.Sent, IDs: []string{doc.SID}}, nil
+}
+
+// refused is what an error says of the message. Its status is a number where a message's is a word: what was not read of it does not matter.
+func (t *twilio) refused(a said, code int, message string) (sms.Result, error) {
+	switch {
+	case code == 20003, code == 20005, code == 0 && a.status == http.StatusForbidden:
+		return sms.Result{}, a.unauthorized()
+	case code == 20429:
+		return sms.Result{}, &sms.Busy{After: retryAfter(a.header), Cause: fmt.Errorf("answered with %d", code)}
+	case code == 0:
+		code = a.status
+	}
+	return refusal(vendorFault(twilioCodes, strconv.Itoa(code), message)), nil
+}
+
+// mostTwilioMedia is how many attachments a message has.
+const mostTwilioMedia = 10
+
+// Callback reads a status callback, or a message that came in.
+func (t *twilio) Callback(r *http.Request, raw []byte) ([]Event, error) {
+	form, err := url.ParseQuery(string(raw))
+	if err != nil {
+		return nil, fmt.Errorf("read callback: %w", err)
+	}
+	if !t.signed(r.Header.Get("X-Twilio-Signature"), r.URL.RawQuery, form) {
+		return nil, ErrSignature
+	}
+	id := form.Get("MessageSid")
+	if id == "" {
+		return nil, nil
+	}
+	if status := form.Get("MessageStatus"); status != "" && status != "received" {
+		return []Event{{Receipt: &Receipt{ID: id, Result: twilioResult(status, form.Get("ErrorCode"))}}}, nil
+	}
+	m := &Incoming{ID: id, From: form.Get("From"), To: form.Get("To"), Body: form.Get("Body")}
+	n, _ := strconv.Atoi(form.Get("NumMedia"))
+	for i := range min(n, mostTwilioMedia) {
+		m.Media = append(m.Media, sms.Media{URL: form.Get(fmt.Sprint("MediaUrl", i)), ContentType: form.Get(fmt.Sprint("MediaContentType", i))})
+	}
+	return []Event{{Message: m}}, nil
+}
+
+// twilioResult is what a status means; those before delivered, undelivered and failed change nothing.
+func twilioResult(status, code string) sms.Result {
+	r := sms.Result{Status: map[string]string{"delivered": sms.Delivered, "undelivered": sms.Undelivered, "failed": sms.Failed}[status]}
+	if r.Status == sms.Undelivered || r.Status == sms.Failed {
+		r.Fault = vendorFault(twilioCodes, code, "")
+	}
+	return r
+}
+
+// signed tells whether a request to our callback address was signed with the account's token. Some ways of Twilio sign the address with its
+// port, others without.
+func (t *twilio) signed(signature, query string, form url.Values) bool {
+	given, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		return false
+	}
+	for _, address := range bothPorts(t.about.CallbackURL) {
+		if query != "" {
+			address += "?" + query
+		}
+		if hmac.Equal(given, twilioSignature(t.AuthToken, address, form)) {
+			return true
+		}
+	}
+	return false
+}
+
+// twilioSignature is HMAC-SHA1 over the address and the parameters by name, each with its values behind it.
+func twilioSignature(token, address string, form url.Values) []byte {
+	m := hmac.New(sha1.New, []byte(token))
+	m.Write([]byte(address))
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		values := slices.Clone(form[name])
+		slices.Sort(values)
+		for _, v := range slices.Compact(values) {
+			m.Write([]byte(name + v))
+		}
+	}
+	return m.Sum(nil)
+}
+
+// bothPorts is an address as it is, and with its usual port written or left out.
+func bothPorts(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return []string{address}
+	}
+	usual := map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	other := *u
+	switch u.Port() {
+	case "":
+		other.Host += ":" + usual
+	case usual:
+		other.Host = u.Hostname()
+	default:
+		return []string{address}
+	}
+	return []string{address, other.String()}
+}
+
+// Test asks for the account.
+func (t *twilio) Test(ctx context.Context) error {
+	r, err := http.NewRequest(http.MethodGet, t.URL+"/2010-04-01/Accounts/"+url.PathEscape(t.AccountSID)+".json", nil)
+	if err != nil {
+		return err
+	}
+	r.SetBasicAuth(t.AccountSID, t.AuthToken)
+	return try(ctx, t.client, r)
+}

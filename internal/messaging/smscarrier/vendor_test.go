@@ -1,0 +1,295 @@
+package smscarrier
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/egress"
+)
+
+const callbackURL = "https://voice.example.com/carriers/sms/token"
+
+// standIn is a vendor that answers as its description says.
+type standIn struct {
+	*httptest.Server
+	mu     sync.Mutex // guards what follows
+	status int
+	header http.Header
+	body   string
+	got    *http.Request
+	raw    string
+}
+
+func newStandIn(t *testing.T) *standIn {
+	x := &standIn{header: http.Header{}}
+	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.got, x.raw = r, string(b)
+		if x.status == 0 { // leaves without an answer
+			panic(http.ErrAbortHandler)
+		}
+		for name, v := range x.header {
+			w.Header()[name] = v
+		}
+		w.WriteHeader(x.status)
+		_, _ = io.WriteString(w, x.body)
+	}))
+	t.Cleanup(x.Close)
+	return x
+}
+
+func (x *standIn) says(status int, body string, header ...string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status, x.body, x.header = status, body, http.Header{}
+	for i := 0; i+1 < len(header); i += 2 {
+		x.header.Set(header[i], header[i+1])
+	}
+}
+
+func adapterOf(t *testing.T, provider string, settings map[string]any) Adapter {
+	t.Helper()
+	s := New(Config{Bus: bus.New(), Guard: egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}), Now: time.Now})
+	p, ok := providerOf(provider)
+	if !ok || !p.calls {
+		t.Fatalf("%s cannot be connected", provider)
+	}
+	raw, _ := json.Marshal(settings)
+	a, wrong := p.build(s, Facts{Org: "org_a", ID: "smc_1", CallbackURL: callbackURL}, raw)
+	if wrong != nil {
+		t.Fatal(wrong)
+	}
+	return a
+}
+
+var outgoing = sms.Outgoing{Org: "org_a", Reference: "sms_1", From: "+12025550143", To: "+12025550111", Body: "Price: 5 € 🚀",
+	Media: []sms.Media{{URL: "https://files.example.com/a.png"}, {URL: "https://files.example.com/b.png"}}}
+
+// outcomes holds an adapter against answers: what follows from them is what decides whether a message is sent again.
+func outcomes(t *testing.T, x *standIn, a Adapter, accepted, optedOut, forbidden string, forbiddenStatus int) {
+	t.Helper()
+	x.says(200, "{}")
+	if err := a.(Tester).Test(context.Background()); err != nil || x.got.Method != "GET" {
+		t.Errorf("tested: %v, %s %s", err, x.got.Method, x.got.URL)
+	}
+	x.says(401, "{}")
+	if err := a.(Tester).Test(context.Background()); !errors.Is(err, ErrAuth) {
+		t.Errorf("tested with wrong credentials: %v", err)
+	}
+	x.says(200, accepted)
+	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Sent || len(r.IDs) != 1 || r.IDs[0] != "id-1" {
+		t.Errorf("accepted: %+v, %v", r, err)
+	}
+	x.says(400, optedOut)
+	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Failed || r.Fault.Code != "opted_out" || r.Fault.CarrierCode == nil {
+		t.Errorf("opted out: %+v, %v", r, err)
+	}
+	x.says(422, "{}")
+	if r, err := a.Send(context.Background(), outgoing); err != nil || r.Status != sms.Failed || r.Fault.Code != "carrier_rejected" || *r.Fault.CarrierCode != "422" {
+		t.Errorf("refused without a reason: %+v, %v", r, err)
+	}
+	for _, c := range []struct {
+		status int
+		body   string
+		is     error
+		not    error
+	}{
+		{401, "{}", ErrAuth, sms.ErrUnknown}, {forbiddenStatus, forbidden, ErrAuth, sms.ErrUnknown}, {503, "", sms.ErrUnsent, sms.ErrUnknown},
+		{500, "", sms.ErrUnknown, sms.ErrUnsent}, {502, "", sms.ErrUnknown, sms.ErrUnsent}, {200, "nonsense", sms.ErrUnknown, sms.ErrUnsent},
+		{200, "{}", sms.ErrUnknown, sms.ErrUnsent}, {0, "", sms.ErrUnknown, sms.ErrUnsent},
+	} {
+		x.says(c.status, c.body)
+		if _, err := a.Send(context.Background(), outgoing); !errors.Is(err, c.is) || errors.Is(err, c.not) {
+			t.Errorf("%d %s: %v", c.status, c.body, err)
+		}
+	}
+	x.says(429, "{}", "Retry-After", "17")
+	var busy *sms.Busy
+	if _, err := a.Send(context.Background(), outgoing); !errors.As(err, &busy) || busy.After != 17*time.Second {
+		t.Errorf("too fast: %v", err)
+	}
+	x.Close()
+	_, _ = a.Send(context.Background(), outgoing) // finds that the connection it kept is closed: it may have been heard
+	if _, err := a.Send(context.Background(), outgoing); !errors.Is(err, sms.ErrUnsent) {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestTelnyxTakesMessagesAsItsDescriptionHasThem(t *testing.T) {
+	t.Parallel()
+	x := newStandIn(t)
+	key, _, _ := ed25519.GenerateKey(nil)
+	a := adapterOf(t, "telnyx", map[string]any{"api_key": "KEY1", "public_key": base64.StdEncoding.EncodeToString(key), "messaging_profile_id": "prof", "url": x.URL + "/v2"})
+	x.says(200, `{"data":{"id":"id-1","record_type":"message","to":[{"phone_number":"+12025550111","status":"queued"}]}}`)
+	if _, err := a.Send(t.Context(), outgoing); err != nil {
+		t.Fatal(err)
+	}
+	if x.got.Method != "POST" || x.got.URL.Path != "/v2/messages" || x.got.Header.Get("Authorization") != "Bearer KEY1" {
+		t.Errorf("asked %s %s with %q", x.got.Method, x.got.URL, x.got.Header)
+	}
+	var got map[string]any
+	_ = json.Unmarshal([]byte(x.raw), &got)
+	want := map[string]any{"from": "+12025550143", "to": "+12025550111", "text": "Price: 5 € 🚀", "messaging_profile_id": "prof", "webhook_url": callbackURL,
+		"use_profile_webhooks": false, "media_urls": []any{"https://files.example.com/a.png", "https://files.example.com/b.png"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("sent %s", x.raw)
+	}
+	outcomes(t, x, a, `{"data":{"id":"id-1"}}`, `{"errors":[{"code":"40300","title":"Blocked due to STOP message","detail":"no"}]}`,
+		`{"errors":[{"code":"10010","title":"Authorization failed"}]}`, 403)
+}
+
+func TestTwilioTakesMessagesAsItsDescriptionHasThem(t *testing.T) {
+	t.Parallel()
+	x := newStandIn(t)
+	a := adapterOf(t, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "secret", "messaging_service_sid": "MG1", "url": x.URL})
+	x.says(201, `{"sid":"id-1","status":"queued","error_code":null}`)
+	if _, err := a.Send(t.Context(), outgoing); err != nil {
+		t.Fatal(err)
+	}
+	user, password, _ := x.got.BasicAuth()
+	if x.got.Method != "POST" || x.got.URL.Path != "/2010-04-01/Accounts/AC1/Messages.json" || user != "AC1" || password != "secret" {
+		t.Errorf("asked %s %s as %s", x.got.Method, x.got.URL, user)
+	}
+	got, _ := url.ParseQuery(x.raw)
+	want := url.Values{"From": {"+12025550143"}, "To": {"+12025550111"}, "Body": {"Price: 5 € 🚀"}, "MessagingServiceSid": {"MG1"}, "StatusCallback": {callbackURL},
+		"MediaUrl": {"https://files.example.com/a.png", "https://files.example.com/b.png"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("sent %s", x.raw)
+	}
+	outcomes(t, x, a, `{"sid":"id-1","status":"accepted"}`, `{"code":21610,"message":"Attempt to send to unsubscribed recipient","status":400}`,
+		`{"code":20003,"message":"Authenticate","status":403}`, 403)
+}
+
+// called gives an adapter a callback.
+func called(a Adapter, body string, header ...string) ([]Event, error) {
+	r := httptest.NewRequest("POST", "/carriers/sms/token", strings.NewReader(body))
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return a.(Caller).Callback(r, []byte(body))
+}
+
+func TestTelnyxIsBelievedWithItsSignatureOnly(t *testing.T) {
+	t.Parallel()
+	public, private, _ := ed25519.GenerateKey(nil)
+	a := adapterOf(t, "telnyx", map[string]any{"api_key": "KEY1", "public_key": base64.StdEncoding.EncodeToString(public)})
+	signed := func(body string, at time.Time) ([]Event, error) {
+		stamp := strconv.FormatInt(at.Unix(), 10)
+		return called(a, body, "telnyx-timestamp", stamp, "telnyx-signature-ed25519",
+			base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte(stamp+"|"+body))))
+	}
+	now := time.Now()
+	event := func(kind, to, more string) string {
+		return `{"data":{"event_type":"` + kind + `","id":"e","payload":{"id":"id-1","from":{"phone_number":"+12025550111"},"to":[{"phone_number":"+12025550143","status":"` +
+			to + `"}],"text":"hi","media":[{"url":"https://m.example.com/1","content_type":"image/png","size":7}],"errors":[` + more + `]}},"meta":{}}`
+	}
+	all, err := signed(event("message.received", "webhook_delivered", ""), now)
+	if want := (&Incoming{ID: "id-1", From: "+12025550111", To: "+12025550143", Body: "hi",
+		Media: []sms.Media{{URL: "https://m.example.com/1", ContentType: "image/png", SizeBytes: 7}}}); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0].Message, want) {
+		t.Errorf("received: %+v, %v", all, err)
+	}
+	for status, want := range map[string]string{"delivered": sms.Delivered, "delivery_failed": sms.Undelivered, "sending_failed": sms.Failed, "delivery_unconfirmed": ""} {
+		all, err := signed(event("message.finalized", status, `{"code":"40300","title":"Blocked"}`), now)
+		if err != nil || all[0].Receipt.ID != "id-1" || all[0].Receipt.Result.Status != want {
+			t.Errorf("%s: %+v, %v", status, all, err)
+		}
+		if f := all[0].Receipt.Result.Fault; (want == sms.Undelivered || want == sms.Failed) && (f == nil || f.Code != "opted_out") {
+			t.Errorf("%s: %+v", status, f)
+		}
+	}
+	if all, err := signed(event("message.sent", "sent", ""), now); err != nil || len(all) != 0 {
+		t.Errorf("sent: %+v, %v", all, err)
+	}
+	body := event("message.received", "x", "")
+	for _, at := range []time.Time{now.Add(-6 * time.Minute), now.Add(6 * time.Minute)} {
+		if _, err := signed(body, at); !errors.Is(err, ErrSignature) {
+			t.Errorf("of %s: %v", at, err)
+		}
+	}
+	stamp := strconv.FormatInt(now.Unix(), 10)
+	good := base64.StdEncoding.EncodeToString(ed25519.Sign(private, []byte(stamp+"|"+body)))
+	for _, header := range [][]string{nil, {"telnyx-timestamp", stamp}, {"telnyx-timestamp", stamp, "telnyx-signature-ed25519", "!"},
+		{"telnyx-timestamp", strconv.FormatInt(now.Unix()-1, 10), "telnyx-signature-ed25519", good}} {
+		if _, err := called(a, body, header...); !errors.Is(err, ErrSignature) {
+			t.Errorf("with %q: %v", header, err)
+		}
+	}
+	if _, err := called(a, body+" ", "telnyx-timestamp", stamp, "telnyx-signature-ed25519", good); !errors.Is(err, ErrSignature) {
+		t.Errorf("another body: %v", err)
+	}
+}
+
+func TestTwilioIsBelievedWithItsSignatureOnly(t *testing.T) {
+	t.Parallel()
+	a := adapterOf(t, "twilio", map[string]any{"account_sid": "AC1", "auth_token": "secret"})
+	signed := func(form url.Values, address string) ([]Event, error) {
+		return called(a, form.Encode(), "X-Twilio-Signature", base64.StdEncoding.EncodeToString(twilioSignature("secret", address, form)))
+	}
+	incoming := url.Values{"MessageSid": {"id-1"}, "SmsStatus": {"received"}, "From": {"+12025550111"}, "To": {"+12025550143"}, "Body": {"hi 🚀 & more"}, "NumMedia": {"2"},
+		"MediaUrl0": {"https://m.example.com/0"}, "MediaContentType0": {"image/png"}, "MediaUrl1": {"https://m.example.com/1"}, "MediaContentType1": {"text/vcard"}}
+	want := &Incoming{ID: "id-1", From: "+12025550111", To: "+12025550143", Body: "hi 🚀 & more",
+		Media: []sms.Media{{URL: "https://m.example.com/0", ContentType: "image/png"}, {URL: "https://m.example.com/1", ContentType: "text/vcard"}}}
+	for _, address := range []string{callbackURL, strings.Replace(callbackURL, ".com/", ".com:443/", 1)} {
+		if all, err := signed(incoming, address); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0].Message, want) {
+			t.Errorf("received, signed for %s: %+v, %v", address, all, err)
+		}
+	}
+	for status, want := range map[string]string{"queued": "", "sending": "", "sent": "", "delivered": sms.Delivered, "undelivered": sms.Undelivered, "failed": sms.Failed} {
+		all, err := signed(url.Values{"MessageSid": {"id-1"}, "MessageStatus": {status}, "ErrorCode": {"30003"}}, callbackURL)
+		if err != nil || len(all) != 1 || all[0].Receipt.ID != "id-1" || all[0].Receipt.Result.Status != want {
+			t.Errorf("%s: %+v, %v", status, all, err)
+			continue
+		}
+		if f := all[0].Receipt.Result.Fault; (f != nil) != (want == sms.Undelivered || want == sms.Failed) || f != nil && f.Code != "unreachable" {
+			t.Errorf("%s: %+v", status, f)
+		}
+	}
+	if _, err := signed(incoming, "https://voice.example.com/carriers/sms/other"); !errors.Is(err, ErrSignature) {
+		t.Errorf("signed for another address: %v", err)
+	}
+	if _, err := called(a, incoming.Encode()); !errors.Is(err, ErrSignature) {
+		t.Errorf("unsigned: %v", err)
+	}
+}
+
+// TestTwilioSignaturesAreTwilios holds ours against the example that Twilio publishes.
+func TestTwilioSignaturesAreTwilios(t *testing.T) {
+	t.Parallel()
+	form := url.Values{"CallSid": {"CA1234567890ABCDE"}, "Caller": {"+14158675309"}, "Digits": {"1234"}, "From": {"+14158675309"}, "To": {"+18005551212"}}
+	got := base64.StdEncoding.EncodeToString(twilioSignature("12345", "https://mycompany.com/myapp.php?foo=1&bar=2", form))
+	if got != "RSOYDt4T1cUTdK1PDd93/VVr8B8=" {
+		t.Errorf("signed %s", got)
+	}
+}
+
+func TestBadVendorSettingsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := New(Config{Bus: bus.New(), Guard: egress.New(nil), Now: time.Now})
+	for provider, settings := range map[string]string{
+		"telnyx": `{"api_key":"a b","public_key":"AAAA","url":"http://10.0.0.1/v2"}`,
+		"twilio": `{"account_sid":"","auth_token":"a b","url":"http://10.0.0.1"}`,
+	} {
+		p, _ := providerOf(provider)
+		if _, wrong := p.build(s, Facts{}, json.RawMessage(settings)); len(wrong) != 3 {
+			t.Errorf("%s: %+v", provider, wrong)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package softphone
+
+import (
+	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"soniq/internal/protocol/media"
+)
+
+// BadLine answers and speaks over a network that loses packets and has a jitter (RFC 3550 §6.4.1): each packet is late by up to
+// three times that.
+func BadLine(loss float64, jitter, speech time.Duration) Role {
+	return func(ctx context.Context, p *Party) {
+		p.Ring()
+		if !p.Wait(ctx, time.Second) {
+			return
+		}
+		conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			p.parties.log.Warn("test party has no audio", "err", err)
+			return
+		}
+		defer conn.Close()
+		p.mu.Lock()
+		p.session = media.NewSession(conn.LocalAddr().(*net.UDPAddr).AddrPort())
+		p.mu.Unlock()
+		if !p.pickUp(ctx, lawOnly, func() {}) {
+			return
+		}
+		if remote, ok := p.session.Remote(); ok {
+			ctx, cancel := context.WithTimeout(ctx, speech)
+			defer cancel()
+			speakBadly(ctx, conn, remote.Addr, p.parties.speech, loss, jitter)
+		}
+	}
+}
+
+// lawOnly answers with the µ-law of an offer, which every server takes.
+func lawOnly(offer media.Description) (media.Media, error) {
+	var formats []media.Format
+	for _, f := range offer.Formats {
+		if c, ok := f.Codec(); ok && c == media.PCMU {
+			formats = append(formats, f)
+		}
+	}
+	offer.Formats = formats
+	return media.LocalAnswer(offer)
+}
+
+const (
+	frame  = 20 * time.Millisecond
+	sample = 160 // in a frame
+)
+
+// speakBadly sends speech in real time until ctx ends. What is lost is numbered and not sent.
+func speakBadly(ctx context.Context, conn *net.UDPConn, to netip.AddrPort, pcm []int16, loss float64, jitter time.Duration) {
+	var under sync.WaitGroup
+	defer under.Wait()
+	dice := rand.New(rand.NewPCG(1, 2))
+	tick := time.NewTicker(frame)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if dice.Float64() < loss {
+			continue
+		}
+		at := n * sample % (len(pcm) - sample)
+		packet := binary.BigEndian.AppendUint16([]byte{0x80, 0}, uint16(n))
+		packet = binary.BigEndian.AppendUint32(packet, uint32(n*sample))
+		packet = binary.BigEndian.AppendUint32(packet, 0x50a7)
+		packet = append(packet, media.EncodeULaw(nil, pcm[at:at+sample])...)
+		late := time.Duration(dice.Int64N(int64(3*jitter) + 1))
+		under.Go(func() {
+			time.Sleep(late)
+			_, _ = conn.WriteToUDPAddrPort(packet, to)
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package softphone
+
+import (
+	"context"
+	"time"
+
+	"soniq/internal/protocol/media"
+)
+
+// The roles of test parties.
+
+// Talker answers after a while, speaks, and hangs up.
+func Talker(after, speech time.Duration) Role {
+	return func(ctx context.Context, p *Party) {
+		p.Ring()
+		if p.Wait(ctx, after) && p.Answer(ctx) {
+			p.Say(ctx, speech)
+		}
+	}
+}
+
+// Refuser refuses every call.
+func Refuser(status int) Role {
+	return func(_ context.Context, p *Party) { p.Reject(status) }
+}
+
+// Nobody lets it ring until the caller gives up.
+func Nobody(ctx context.Context, p *Party) {
+	p.Ring()
+	<-ctx.Done()
+}
+
+// Machine is an answering machine: a greeting, a beep, and half a minute of listening.
+func Machine(ctx context.Context, p *Party) {
+	p.Ring()
+	if !p.Wait(ctx, time.Second) || !p.Answer(ctx) {
+		return
+	}
+	p.Say(ctx, 6*time.Second)
+	p.Play(ctx, media.Tone(1000, -15, 500*time.Millisecond, 8000))
+	p.Wait(ctx, 30*time.Second)
+}
+
+// Presser presses the digits it was asked for, listens for a while and hangs up.
+func Presser(otherwise string) Role {
+	return func(ctx context.Context, p *Party) {
+		p.Ring()
+		if !p.Wait(ctx, time.Second) || !p.Answer(ctx) || !p.Wait(ctx, 2*time.Second) {
+			return
+		}
+		digits := p.Digits
+		if digits == "" {
+			digits = otherwise
+		}
+		p.Press(ctx, digits)
+		p.Wait(ctx, 5*time.Second)
+	}
+}
+
+// Holder puts the call on hold for some seconds while it speaks.
+func Holder(after, held, speech time.Duration) Role {
+	return func(ctx context.Context, p *Party) {
+		p.Ring()
+		if !p.Wait(ctx, time.Second) || !p.Answer(ctx) {
+			return
+		}
+		p.Say(ctx, after)
+		if ctx.Err() != nil || p.Hold(ctx, true) != nil || !p.Wait(ctx, held) || p.Hold(ctx, false) != nil {
+			return
+		}
+		p.Say(ctx, speech)
+	}
+}

@@ -1,0 +1,253 @@
+// Package softphone is a phone that speaks: it registers, calls or answers, and says its lines over real SIP and RTP.
+// The demo and the sandbox use it where a person would pick up a telephone.
+package softphone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"soniq/internal/protocol/media"
+	"soniq/internal/protocol/sip"
+)
+
+// Account is how a robot logs in.
+type Account struct {
+	Registrar string // host:port
+	Username  string
+	Domain    string
+	Password  string
+}
+
+// A Phone is a robot's telephone. It carries one call at a time.
+type Phone struct {
+	account Account
+	server  *sip.Server
+	audio   *media.Engine
+	log     *slog.Logger
+
+	mu       sync.Mutex // guards line
+	line     *Line
+	Incoming chan *Line // calls that came in and were answered
+}
+
+// A Line is a robot's side of a call.
+type Line struct {
+	leg     *sip.Leg
+	stream  *media.Stream
+	session *media.Session
+	up      chan struct{} // closed when connected
+	over    chan struct{} // closed when the call has ended
+	once    sync.Once
+	failure error
+}
+
+// ErrBusy says that the robot is on the phone already.
+var ErrBusy = errors.New("robot is on the phone")
+
+// Open gives a robot a telephone on a free loopback port and registers it.
+func Open(ctx context.Context, a Account, log *slog.Logger) (*Phone, error) {
+	p := &Phone{account: a, log: log, Incoming: make(chan *Line, 1)}
+	loopback := netip.MustParseAddr("127.0.0.1")
+	var err error
+	if p.audio, err = media.New(media.Config{Bind: loopback, Advertise: loopback, Loops: 1, Logger: log}); err != nil {
+		return nil, fmt.Errorf("robot audio: %w", err)
+	}
+	if p.server, err = sip.Listen(ctx, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}, Logger: log}, p); err != nil {
+		p.audio.Close()
+		return nil, fmt.Errorf("robot signalling: %w", err)
+	}
+	_, err = p.server.Register(ctx, sip.Registration{Registrar: sip.Target{Host: a.Registrar},
+		AOR:         "sip:" + a.Username + "@" + a.Domain,
+		Credentials: sip.Credentials{Username: a.Username, Password: a.Password}, Expires: 5 * time.Minute})
+	if err != nil {
+		p.Close()
+		return nil, fmt.Errorf("register robot %s: %w", a.Username, err)
+	}
+	return p, nil
+}
+
+// Close hangs up and puts the telephone away.
+func (p *Phone) Close() {
+	_ = p.server.Close()
+	p.audio.Close()
+}
+
+// Invite answers the telephone at the second ring.
+func (p *Phone) Invite(_ context.Context, in *sip.Inbound) {
+	l, err := p.pickUp(in)
+	if err != nil {
+		in.Listen(func(sip.Event) {})
+		in.Reject(486, "", 0)
+		return
+	}
+	in.Ring(180, nil)
+	time.AfterFunc(ringTime, func() { p.answer(in, l) })
+}
+
+// ringTime is how long a robot lets it ring.
+const ringTime = 800 * time.Millisecond
+
+func (p *Phone) pickUp(in *sip.Inbound) (*Line, error) {
+	l, err := p.newLine()
+	if err != nil {
+		return nil, err
+	}
+	l.leg = in.Leg()
+	in.Listen(func(e sip.Event) { p.event(l, e) })
+	offer, err := l.session.ReceiveOffer(in.Offer)
+	if err != nil {
+		p.end(l, err)
+		return nil, err
+	}
+	m, err := media.LocalAnswer(offer)
+	if err == nil {
+		_, err = l.session.Answer(m)
+	}
+	if err != nil {
+		p.end(l, err)
+		return nil, err
+	}
+	l.stream.Apply(l.session, in.Source.Addr())
+	return l, nil
+}
+
+func (p *Phone) answer(in *sip.Inbound, l *Line) {
+	if err := in.Answer(l.session.Local()); err != nil {
+		p.end(l, err)
+		return
+	}
+	select {
+	case p.Incoming <- l:
+	default:
+	}
+}
+
+// newLine takes the telephone off the hook.
+func (p *Phone) newLine() (*Line, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.line != nil {
+		return nil, ErrBusy
+	}
+	stream, err := p.audio.Open()
+	if err != nil {
+		return nil, fmt.Errorf("robot line: %w", err)
+	}
+	stream.SetComfort(true)
+	p.line = &Line{stream: stream, session: media.NewSession(stream.Local()), up: make(chan struct{}), over: make(chan struct{})}
+	return p.line, nil
+}
+
+// event follows the call; it must not wait.
+func (p *Phone) event(l *Line, e sip.Event) {
+	switch e := e.(type) {
+	case sip.Answered:
+		if _, err := l.session.ReceiveAnswer(e.SDP); err != nil {
+			p.hangUp(l)
+			p.end(l, err)
+			return
+		}
+		l.stream.Apply(l.session, netip.Addr{})
+		l.once.Do(func() { close(l.up) })
+	case sip.Acked:
+		l.once.Do(func() { close(l.up) })
+	case sip.Failed:
+		p.end(l, fmt.Errorf("the call failed with %d %s", e.Status, e.Reason))
+	case sip.Reinvite:
+		p.reinvited(l, e)
+	case sip.Info:
+		e.Respond(200)
+	case sip.Refer:
+		e.Respond(603)
+	case sip.Canceled, sip.Bye, sip.Closed:
+		p.end(l, nil)
+	case sip.Lost:
+		p.end(l, errors.New("the call was lost: "+e.Why))
+	}
+}
+
+func (p *Phone) reinvited(l *Line, e sip.Reinvite) {
+	offer, err := l.session.ReceiveOffer(e.SDP)
+	if err == nil {
+		var m media.Media
+		if m, err = media.LocalAnswer(offer); err == nil {
+			_, err = l.session.Answer(m)
+		}
+	}
+	if err != nil {
+		e.Respond(488, nil)
+		return
+	}
+	l.stream.Apply(l.session, netip.Addr{})
+	e.Respond(200, l.session.Local())
+}
+
+// hangUp ends a call whose leg may not be known yet.
+func (p *Phone) hangUp(l *Line) {
+	p.mu.Lock()
+	leg := l.leg
+	p.mu.Unlock()
+	if leg != nil {
+		leg.Bye(sip.Reason{}) // tells end, which takes p.mu
+	}
+}
+
+// end puts the telephone back on the hook.
+func (p *Phone) end(l *Line, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.line != l {
+		return
+	}
+	p.line = nil
+	l.failure = err
+	close(l.over)
+	go l.stream.Close()
+}
+
+// Call dials and returns when the other side has answered.
+func (p *Phone) Call(ctx context.Context, number string) (*Line, error) {
+	l, err := p.newLine()
+	if err != nil {
+		return nil, err
+	}
+	o := sip.Outgoing{URI: "sip:" + number + "@" + p.account.Registrar, NextHop: sip.Target{Host: p.account.Registrar},
+		From:        sip.Address{URI: sip.URI{User: p.account.Username, Host: p.account.Domain}},
+		To:          sip.Address{URI: sip.URI{User: number, Host: p.account.Domain}},
+		Credentials: sip.Credentials{Username: p.account.Username, Password: p.account.Password},
+		SDP:         l.session.Offer(media.OwnOffer())}
+	leg, err := p.server.Invite(ctx, o, func(e sip.Event) { p.event(l, e) })
+	p.mu.Lock()
+	l.leg = leg
+	p.mu.Unlock()
+	if err != nil {
+		p.end(l, err)
+		return nil, fmt.Errorf("robot calls %s: %w", number, err)
+	}
+	select {
+	case <-l.up:
+		return l, nil
+	case <-l.over:
+		return nil, fmt.Errorf("robot calls %s: %w", number, l.failure)
+	case <-ctx.Done():
+		leg.Bye(sip.Reason{}) // it may be answered already
+		return nil, ctx.Err()
+	}
+}
+
+// Say plays audio of 8 kHz and returns when it has been said.
+func (l *Line) Say(ctx context.Context, pcm []int16) error { return l.stream.Send(ctx, pcm) }
+
+// HangUp ends the call.
+func (l *Line) HangUp() { l.leg.Bye(sip.Reason{Q850: 16}) }
+
+// Over is closed when the call has ended.
+func (l *Line) Over() <-chan struct{} { return l.over }
+
+// Heard is how many packets of audio came from the other side.
+func (l *Line) Heard() uint64 { return l.stream.Stats().Received }

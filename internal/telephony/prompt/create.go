@@ -1,0 +1,285 @@
+package prompt
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+const (
+	maxFile   = 20 << 20         // bytes of a sound
+	maxUpload = maxFile + 64<<10 // with the other parts of the form
+	maxName   = 120
+	maxText   = 5000
+	maxSounds = 1000 // of an organisation
+)
+
+var kinds = []string{"greeting", "prompt", "music", "voicemail_greeting"}
+
+// Upload is a form with a file.
+type Upload struct {
+	File []byte `json:"file" doc:"wav, mp3 or ogg, 20 MB at most"`
+	Name string `json:"name,omitempty" doc:"That of the file unless given"`
+	Kind string `json:"kind,omitempty" enum:"greeting,prompt,music,voicemail_greeting" default:"prompt"`
+}
+
+// Fresh is a text to speak.
+type Fresh struct {
+	Text     string `json:"text" maxLength:"5000"`
+	Voice    string `json:"voice,omitempty" maxLength:"60" doc:"The engine's usual one unless given"`
+	Language string `json:"language,omitempty" maxLength:"35" example:"en" doc:"Language tag"`
+	Name     string `json:"name,omitempty" maxLength:"120" doc:"The beginning of the text unless given"`
+	Kind     string `json:"kind,omitempty" enum:"greeting,prompt,music,voicemail_greeting" default:"prompt"`
+}
+
+// CreateIn is a form or a JSON body, told apart by its media type.
+type CreateIn struct {
+	ContentType string `header:"Content-Type"`
+	RawBody     []byte
+}
+
+// Create keeps a sound: an uploaded file, or a text that is spoken. It takes as long as speaking does.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], error) {
+	n, err := count(ctx, s.DB.Read(ctx), access.Org(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("count audio: %w", err)
+	}
+	if n >= maxSounds {
+		return nil, op.Fail("plan_limit", fmt.Sprintf("an organisation may keep %d sounds; remove some", maxSounds))
+	}
+	if s.Room != nil { // before it is spoken
+		if err := s.Room(ctx, access.Org(ctx)); err != nil {
+			return nil, err
+		}
+	}
+	a := Audio{ID: db.NewID("aud"), OrgID: access.Org(ctx), CreatedAt: db.At(s.Now())}
+	if err := s.take(ctx, &a, in); err != nil {
+		return nil, err
+	}
+	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		if err := s.admit(ctx, tx, a); err != nil {
+			return err
+		}
+		if err := insert(ctx, tx, a); err != nil {
+			return fmt.Errorf("add audio: %w", err)
+		}
+		return s.dress(ctx, tx, &a)
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.Files.Delete(context.WithoutCancel(ctx), a.blob))
+	}
+	return &op.Out[Audio]{Body: a, Location: op.Prefix + "/audio/" + a.ID}, nil
+}
+
+// admit refuses what the organisation has no room for.
+func (s *Service) admit(ctx context.Context, tx db.Querier, a Audio) error {
+	if s.Admit == nil {
+		return nil
+	}
+	return s.Admit(ctx, tx, a.OrgID, a.SizeBytes)
+}
+
+// take reads the body and stores the sound.
+func (s *Service) take(ctx context.Context, a *Audio, in *CreateIn) error {
+	kind, params, err := mime.ParseMediaType(in.ContentType)
+	switch {
+	case err == nil && kind == "multipart/form-data":
+		return s.upload(ctx, a, multipart.NewReader(bytes.NewReader(in.RawBody), params["boundary"]))
+	case err == nil && kind == "application/json":
+		return s.speech(ctx, a, in.RawBody)
+	}
+	return op.Fail("unsupported_media_type", "send multipart/form-data with a file, or application/json with a text")
+}
+
+func (s *Service) upload(ctx context.Context, a *Audio, form *multipart.Reader) error {
+	file, filename, err := readForm(a, form)
+	if err != nil {
+		return err
+	}
+	a.Source = "upload"
+	if a.Name == "" {
+		a.Name = strings.TrimSuffix(filepath.Base(filename), filepath.Ext(filename))
+	}
+	wrong := a.check()
+	if a.Format = formatOf(file); a.Format == "" && len(wrong) == 0 {
+		wrong = append(wrong, op.Field("file", "unsupported_format", "must be a WAV, MP3 or Ogg file"))
+	}
+	if len(wrong) > 0 {
+		return op.Invalid(wrong...)
+	}
+	return s.keep(ctx, a, bytes.NewReader(file))
+}
+
+// readForm reads the parts of the form, in any order.
+func readForm(a *Audio, form *multipart.Reader) (file []byte, filename string, err error) {
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, "", op.Fail("malformed_json", "the form could not be read")
+		}
+		body, err := io.ReadAll(io.LimitReader(part, maxFile+1))
+		switch {
+		case err != nil:
+			return nil, "", op.Fail("malformed_json", "the form could not be read")
+		case len(body) > maxFile:
+			return nil, "", op.Fail("payload_too_large", "a sound may have 20 MB")
+		}
+		switch part.FormName() {
+		case "file":
+			file, filename = body, part.FileName()
+		case "name":
+			a.Name = string(body)
+		case "kind":
+			a.Kind = string(body)
+		default:
+			return nil, "", op.Fail("unknown_field", "the form has a part this operation does not know: "+shorten(part.FormName()))
+		}
+	}
+	if len(file) == 0 {
+		return nil, "", op.Invalid(op.Field("file", "required", "the form needs a part named file"))
+	}
+	return file, filename, nil
+}
+
+func shorten(text string) string {
+	if r := []rune(text); len(r) > 40 {
+		return string(r[:40])
+	}
+	return text
+}
+
+// formatOf recognises a sound by how it begins.
+func formatOf(b []byte) string {
+	switch {
+	case len(b) > 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WAVE":
+		return "wav"
+	case bytes.HasPrefix(b, []byte("OggS")):
+		return "ogg"
+	case bytes.HasPrefix(b, []byte("ID3")), len(b) > 2 && b[0] == 0xff && b[1]&0xe6 == 0xe2: // MPEG audio, layer 3
+		return "mp3"
+	}
+	return ""
+}
+
+func (s *Service) speech(ctx context.Context, a *Audio, body []byte) error {
+	f, err := readFresh(body)
+	if err != nil {
+		return err
+	}
+	f.Text = strings.TrimSpace(f.Text)
+	a.Name, a.Kind, a.Source, a.Format = f.Name, f.Kind, "speech", "wav"
+	if a.Name == "" {
+		a.Name = shorten(f.Text)
+	}
+	wrong := a.check()
+	if f.Text == "" || len(f.Text) > maxText {
+		wrong = append(wrong, op.Field("text", "invalid_length", "must have 1 to 5000 bytes"))
+	}
+	if len(f.Voice) > 60 || len(f.Language) > 35 {
+		wrong = append(wrong, op.Field("voice", "invalid_length", "voice or language is too long"))
+	}
+	if len(wrong) > 0 {
+		return op.Invalid(wrong...)
+	}
+	a.Text, a.Voice, a.Language = &f.Text, db.Null(f.Voice).Ptr(), db.Null(f.Language).Ptr()
+	return s.spoken(ctx, a, f)
+}
+
+// maxJSON is what the JSON of an operation may have.
+const maxJSON = 1 << 20
+
+// readFresh reads the JSON of a text to speak, with the errors every operation has.
+func readFresh(body []byte) (f Fresh, err error) {
+	if len(body) > maxJSON {
+		return f, op.Fail("payload_too_large", "a JSON body may have 1 MB")
+	}
+	if !json.Valid(body) {
+		return f, op.Fail("malformed_json", "the body is no JSON")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return f, wrongJSON(err)
+	}
+	if bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		return f, op.Invalid(op.Field("body", "invalid_type", "must be an object"))
+	}
+	return f, nil
+}
+
+func wrongJSON(err error) error {
+	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
+		name = shorten(strings.Trim(name, `"`))
+		e := op.Fail("unknown_field", name+": unexpected property")
+		e.Fields = []op.Violation{op.Field(name, "unknown_field", "unexpected property")}
+		return e
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return op.Invalid(op.Field(wrong.Field, "invalid_type", "must be a text"))
+	}
+	return op.Invalid(op.Field("body", "invalid_type", "must be an object"))
+}
+
+func (s *Service) spoken(ctx context.Context, a *Audio, f Fresh) error {
+	path, err := s.Speak(ctx, a.OrgID, f.Text, f.Voice, f.Language)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read what was spoken: %w", err)
+	}
+	defer file.Close()
+	return s.keep(ctx, a, file)
+}
+
+// check lists what is wrong with the record, and fills in the usual kind.
+func (a *Audio) check() []op.Violation {
+	var wrong []op.Violation
+	if a.Kind == "" {
+		a.Kind = "prompt"
+	}
+	a.Name = strings.TrimSpace(a.Name)
+	if n := len([]rune(a.Name)); n < 1 || n > maxName || strings.ContainsFunc(a.Name, unicode.IsControl) {
+		wrong = append(wrong, op.Field("name", "invalid_length", "must have 1 to 120 characters"))
+	}
+	if !slices.Contains(kinds, a.Kind) {
+		wrong = append(wrong, op.Field("kind", "invalid_value", "must be one of "+strings.Join(kinds, ", ")))
+	}
+	return wrong
+}
+
+// keep stores a file and finds out whether it can be played.
+func (s *Service) keep(ctx context.Context, a *Audio, from io.Reader) (err error) {
+	a.blob = a.OrgID + "/audio/" + a.ID + "." + a.Format
+	if a.SizeBytes, err = s.Files.Put(ctx, a.blob, from); err != nil {
+		return fmt.Errorf("store audio: %w", err)
+	}
+	path, err := s.Files.Path(a.blob)
+	if err != nil {
+		return err
+	}
+	if a.Duration, err = s.Measure(path); err != nil {
+		_ = s.Files.Delete(context.WithoutCancel(ctx), a.blob)
+		return op.Invalid(op.Field("file", "unreadable", "cannot be played: "+err.Error()))
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package prompt
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with sounds.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("audio.list", "GET /audio", access.FlowsAdmin, "List prompts and music", s.List),
+		op.New("audio.create", "POST /audio", access.FlowsAdmin, "Upload a sound, or have a text spoken", s.Create).Status(201).Acts().
+			Upload(maxUpload).Takes("multipart/form-data", Upload{}).Takes("application/json", Fresh{}),
+		op.New("audio.get", "GET /audio/{id}", access.FlowsAdmin, "Get one sound", s.Show),
+		op.NewStream("audio.content", "GET /audio/{id}/content", access.FlowsAdmin, "Fetch the sound itself", s.Content).
+			Answers(200, "audio/wav", nil).Answers(200, "audio/mpeg", nil).Answers(200, "audio/ogg", nil).Answers(206, "audio/wav", nil),
+		op.Delete("audio.delete", "DELETE /audio/{id}", access.FlowsAdmin, "Remove a sound nothing plays", s.Delete),
+	}
+}
+
+// ListIn chooses sounds.
+type ListIn struct {
+	op.Paging
+	Kind []string `query:"kind" enum:"greeting,prompt,music,voicemail_greeting"`
+	Q    string   `query:"q" maxLength:"120" doc:"Part of a name"`
+}
+
+// List returns sounds in the order in which they were added.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Audio]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, org := s.DB.Read(ctx), access.Org(ctx)
+	rows, err := list(ctx, q, narrow(org, in.Kind, in.Q), after.ID, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if err := s.dress(ctx, q, &rows[i]); err != nil {
+			return nil, err
+		}
+	}
+	page := op.Paged(ctx, in.Paging, rows, func(a Audio) op.Position { return op.Position{ID: a.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return narrow(org, in.Kind, in.Q).Count(ctx, q) })
+}
+
+// OneIn names a sound.
+type OneIn struct {
+	ID string `path:"id" example:"aud_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+func (s *Service) one(ctx context.Context, q db.Querier, id string) (Audio, error) {
+	a, err := get(ctx, q, access.Org(ctx), id)
+	if db.IsNone(err) {
+		return a, op.NotFound("audio")
+	}
+	if err != nil {
+		return a, fmt.Errorf("get audio: %w", err)
+	}
+	return a, s.dress(ctx, q, &a)
+}
+
+// Show returns a sound's record.
+func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Audio], error) {
+	a, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return op.OK(a)
+}
+
+// Content sends the sound, whole or in the ranges asked for.
+func (s *Service) Content(ctx context.Context, in *OneIn) (*huma.StreamResponse, error) {
+	a, err := s.one(ctx, s.DB.Read(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	f, _, err := s.Files.Open(ctx, a.blob)
+	if err != nil {
+		return nil, fmt.Errorf("open audio %s: %w", a.ID, err)
+	}
+	return op.FileStream(f, f, path.Base(a.blob), mediaTypes[a.Format], a.CreatedAt.Time), nil
+}
+
+var mediaTypes = map[string]string{"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg"}
+
+// Delete removes a sound that nothing plays.
+func (s *Service) Delete(ctx context.Context, in *OneIn) error {
+	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
+		a, err := s.one(ctx, tx, in.ID)
+		if err != nil {
+			return err
+		}
+		if len(a.UsedBy) > 0 {
+			ids := make([]string, len(a.UsedBy))
+			for i, u := range a.UsedBy {
+				ids[i] = u.ID
+			}
+			return op.InUse("the sound is still played", ids...)
+		}
+		if err := remove(ctx, tx, a.OrgID, a.ID); err != nil {
+			return fmt.Errorf("remove audio: %w", err)
+		}
+		// A file that stays because its removal failed is never found again by anybody.
+		db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), a.blob) })
+		return nil
+	})
+}

@@ -1,0 +1,256 @@
+package prompt_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"mime/multipart"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/blob"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/op"
+	"soniq/internal/platform/op/optest"
+	"soniq/internal/protocol/media"
+	"soniq/internal/telephony/prompt"
+)
+
+// house is what a test of sounds needs.
+type house struct {
+	*prompt.Service
+	d      *db.DB
+	orgs   *org.Service
+	org    string
+	server *optest.Server
+	files  string
+	wav    []byte // a second of sound
+}
+
+func build(t *testing.T, d *db.DB) *house {
+	t.Helper()
+	h := &house{d: d, files: t.TempDir()}
+	orgs := org.New(d, bus.New(), time.Now)
+	o, err := orgs.Create(context.Background(), "Acme", "GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.org = o.ID
+	files, err := blob.OpenDir(h.files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := filepath.Join(t.TempDir(), "second.wav")
+	if err := media.WriteWAV(second, media.WAV{Rate: 8000, PCM: [][]int16{make([]int16, 8000)}}, media.PCM16); err != nil {
+		t.Fatal(err)
+	}
+	if h.wav, err = os.ReadFile(second); err != nil {
+		t.Fatal(err)
+	}
+	orgs.Stored = func(ctx context.Context, q db.Querier, org string) (n int64, err error) {
+		err = q.QueryRow(ctx, `SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM audio WHERE org_id = $1`, org).Scan(&n)
+		return n, err
+	}
+	h.orgs = orgs
+	h.Service = prompt.New(prompt.Config{DB: d, Room: orgs.Room, Admit: orgs.AdmitBytes, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
+		if voice == "nobody" {
+			return "", op.Invalid(op.Field("voice", "unknown_voice", "no such voice"))
+		}
+		return second, nil
+	}})
+	h.server = optest.New(t, d, h.Operations()...)
+	return h
+}
+
+func length(path string) (time.Duration, error) {
+	w, err := media.ReadWAV(path)
+	if err != nil {
+		return 0, errors.New("no WAV")
+	}
+	return time.Duration(len(w.PCM[0])) * time.Second / time.Duration(w.Rate), nil
+}
+
+func (h *house) do(method, path string, body any, header ...string) *optest.Answer {
+	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
+}
+
+// upload sends a form; fields are "name=value", the file is called hello.wav.
+func (h *house) upload(file []byte, fields ...string) *optest.Answer {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	for _, f := range fields {
+		name, value, _ := strings.Cut(f, "=")
+		_ = w.WriteField(name, value)
+	}
+	if file != nil {
+		part, _ := w.CreateFormFile("file", "hello.wav")
+		_, _ = part.Write(file)
+	}
+	_ = w.Close()
+	return h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: "+db.NewID("key"))
+}
+
+// unknown reports whether an error says that there is no such sound.
+func unknown(err error) bool {
+	var e *op.Error
+	return errors.Is(err, prompt.ErrNone) && errors.As(err, &e) && e.Code == "validation_failed"
+}
+
+// stored counts the files that are kept.
+func (h *house) stored(t *testing.T) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(h.files, func(_ string, e os.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAnUploadedSoundIsFetchedAsItCame(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		a := h.upload(h.wav, "kind=music").Want(201)
+		id := a.Text("id")
+		if a.Text("name") != "hello" || a.Text("format") != "wav" || a.At("duration_seconds") != float64(1) || a.Text("source") != "upload" ||
+			a.Text("kind") != "music" || a.At("text") != nil || a.At("size_bytes") != float64(len(h.wav)) {
+			t.Errorf("got %s", a.Bytes)
+		}
+		got := h.do("GET", strings.TrimPrefix(a.Text("url"), "https://voice.example"+op.Prefix), nil).Want(200)
+		if !bytes.Equal(got.Bytes, h.wav) || got.Header.Get("Content-Type") != "audio/wav" {
+			t.Errorf("%d bytes of %s", len(got.Bytes), got.Header.Get("Content-Type"))
+		}
+		if part := h.do("GET", "/audio/"+id+"/content", nil, "Range: bytes=0-3").Want(206); string(part.Bytes) != "RIFF" {
+			t.Errorf("a range is %q", part.Bytes)
+		}
+		path, err := h.Path(context.Background(), h.org, id)
+		if on, _ := os.ReadFile(path); err != nil || !bytes.Equal(on, h.wav) {
+			t.Errorf("on disk: %s %v", path, err)
+		}
+		h.do("DELETE", "/audio/"+id, nil).Want(204)
+		h.do("GET", "/audio/"+id+"/content", nil).Want(404)
+		if _, err := h.Path(context.Background(), h.org, id); !unknown(err) || h.stored(t) != 0 {
+			t.Errorf("after it was removed: %v, %d files", err, h.stored(t))
+		}
+	})
+}
+
+func TestATextIsSpokenAndKept(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	a := h.do("POST", "/audio", `{"text":" We are closed. ","voice":"rms","language":"en","kind":"greeting"}`).Want(201)
+	if a.Text("text") != "We are closed." || a.Text("name") != "We are closed." || a.Text("voice") != "rms" || a.Text("source") != "speech" {
+		t.Errorf("got %s", a.Bytes)
+	}
+	if got := h.do("GET", "/audio/"+a.Text("id")+"/content", nil).Want(200); !bytes.Equal(got.Bytes, h.wav) {
+		t.Errorf("%d bytes", len(got.Bytes))
+	}
+	h.do("POST", "/audio", `{"text":"x","voice":"nobody"}`).Want(422).Refused("validation_failed", "voice unknown_voice")
+	h.do("POST", "/audio", `{"text":""}`).Want(422).Refused("validation_failed", "text invalid_length", "name invalid_length")
+	h.do("POST", "/audio", `{"txet":"x"}`).Want(400).Refused("unknown_field")
+	h.do("POST", "/audio", `{`).Want(400).Refused("malformed_json")
+	if n := h.stored(t); n != 1 {
+		t.Errorf("%d files are kept", n)
+	}
+}
+
+func TestWhatCannotBePlayedIsNotKept(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.upload([]byte("hello")).Want(422).Refused("validation_failed", "file unsupported_format")
+	h.upload(h.wav[:40]).Want(422).Refused("validation_failed", "file unreadable")
+	h.upload([]byte("ID3\x04 and no sound")).Want(422).Refused("validation_failed", "file unreadable")
+	h.upload(nil).Want(422).Refused("validation_failed", "file required")
+	h.upload(h.wav, "kind=opera", "name="+strings.Repeat("x", 121)).Want(422).Refused("validation_failed", "kind invalid_value", "name invalid_length")
+	h.upload(h.wav, "colour=red").Want(400).Refused("unknown_field")
+	h.do("POST", "/audio", "RIFF", "Content-Type: audio/wav").Want(415).Refused("unsupported_media_type")
+	h.do("POST", "/audio", "--x\r\nbroken", "Content-Type: multipart/form-data; boundary=x").Want(400)
+	h.upload(bytes.Repeat([]byte{0}, 21<<20)).Want(413).Refused("payload_too_large")
+	if n := h.stored(t); n != 0 {
+		t.Errorf("%d files are kept", n)
+	}
+}
+
+func TestALargeUploadIsRepeatedByItsKey(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	long := filepath.Join(t.TempDir(), "long.wav")
+	if err := media.WriteWAV(long, media.WAV{Rate: 8000, PCM: [][]int16{make([]int16, 2<<20)}}, media.PCM16); err != nil {
+		t.Fatal(err)
+	}
+	file, _ := os.ReadFile(long)
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	part, _ := w.CreateFormFile("file", "a.wav")
+	_, _ = part.Write(file)
+	_ = w.Close()
+	first := h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: k").Want(201)
+	again := h.do("POST", "/audio", b.String(), "Content-Type: "+w.FormDataContentType(), "Idempotency-Key: k").Want(201)
+	if !bytes.Equal(bytes.TrimSpace(first.Bytes), bytes.TrimSpace(again.Bytes)) || h.stored(t) != 1 || first.At("size_bytes") != float64(len(file)) {
+		t.Errorf("%s then %s; %d files", first.Bytes, again.Bytes, h.stored(t))
+	}
+}
+
+func TestASoundInUseStays(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	id := h.upload(h.wav).Want(201).Text("id")
+	h.Uses = append(h.Uses, func(_ context.Context, _ db.Querier, org, sound string) ([]prompt.Use, error) {
+		if org != h.org || sound != id {
+			return nil, fmt.Errorf("asked about %s of %s", sound, org)
+		}
+		return []prompt.Use{{Type: "organization", ID: h.org}}, nil
+	})
+	a := h.do("DELETE", "/audio/"+id, nil).Want(409).Refused("in_use")
+	if !strings.Contains(string(a.Bytes), h.org) {
+		t.Errorf("who uses it? %s", a.Bytes)
+	}
+	if a := h.do("GET", "/audio/"+id, nil).Want(200); a.Text("used_by.0.type") != "organization" {
+		t.Errorf("got %s", a.Bytes)
+	}
+}
+
+func TestSoundsAreListedByKindAndName(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	for _, name := range []string{"Jazz", "Rock", "Jazz two"} {
+		h.upload(h.wav, "name="+name, "kind=music").Want(201)
+	}
+	h.upload(h.wav, "name=jazz hello").Want(201)
+	a := h.do("GET", "/audio?kind=music&q=jazz&include_total=true&limit=1", nil).Want(200)
+	if a.Text("data.0.name") != "Jazz" || a.At("total") != float64(2) || a.At("has_more") != true {
+		t.Errorf("got %s", a.Bytes)
+	}
+	if a = h.do("GET", "/audio?kind=music&q=jazz&limit=1&cursor="+a.Text("next_cursor"), nil).Want(200); a.Text("data.0.name") != "Jazz two" {
+		t.Errorf("got %s", a.Bytes)
+	}
+}
+
+func TestAnotherOrganisationsSoundsAreNotFound(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	id := h.upload(h.wav).Want(201).Text("id")
+	other, err := org.New(h.d, bus.New(), time.Now).Create(context.Background(), "Other", "GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := optest.Admin(other.ID)
+	h.server.Do(p, "GET", "/audio/"+id, nil).Want(404)
+	h.server.Do(p, "GET", "/audio/"+id+"/content", nil).Want(404)
+	h.server.Do(p, "DELETE", "/audio/"+id, nil).Want(404)
+	if _, err := h.Path(context.Background(), other.ID, id); !unknown(err) {
+		t.Errorf("its path: %v", err)
+	}
+}

@@ -1,0 +1,88 @@
+package provisioning
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"image/png"
+	"strings"
+
+	"github.com/boombuler/barcode"
+	"github.com/boombuler/barcode/qr"
+)
+
+// quiet is the margin that ISO/IEC 18004 asks for around a code, in modules.
+const quiet = 4
+
+// A Code is an address as phones read it with their camera.
+type Code struct{ picture barcode.Barcode }
+
+// NewCode makes the code of an address.
+func NewCode(address string) (Code, error) {
+	b, err := qr.Encode(address, qr.M, qr.Unicode)
+	if err != nil {
+		return Code{}, fmt.Errorf("QR code: %w", err)
+	}
+	return Code{b}, nil
+}
+
+// size is how many modules a side has, with its margin.
+func (c Code) size() int { return c.picture.Bounds().Dx() + 2*quiet }
+
+// dark reports whether a module is black; what is outside is not.
+func (c Code) dark(x, y int) bool {
+	b := c.picture.Bounds()
+	x, y = x-quiet+b.Min.X, y-quiet+b.Min.Y
+	if x < b.Min.X || y < b.Min.Y || x >= b.Max.X || y >= b.Max.Y {
+		return false
+	}
+	return color.GrayModel.Convert(c.picture.At(x, y)).(color.Gray).Y < 128
+}
+
+// modulePixels is how large a module is in a PNG.
+const modulePixels = 8
+
+// PNG is the code as a picture.
+func (c Code) PNG() ([]byte, error) {
+	var out bytes.Buffer
+	err := png.Encode(&out, c.image())
+	return out.Bytes(), err
+}
+
+// SVG is the code as a drawing of any size.
+func (c Code) SVG() []byte {
+	var b strings.Builder
+	n := c.size()
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" shape-rendering="crispEdges"><rect width="%d" height="%d" fill="#fff"/><path d="`, n, n, n, n)
+	for y := range n {
+		for x := range n {
+			if c.dark(x, y) {
+				fmt.Fprintf(&b, "M%d %dh1v1h-1z", x, y)
+			}
+		}
+	}
+	b.WriteString(`"/></svg>` + "\n")
+	return []byte(b.String())
+}
+
+// Text is the code for a terminal, two modules in each character: dark letters on a light ground, whatever its colours are.
+func (c Code) Text() string {
+	var b strings.Builder
+	for y := 0; y < c.size(); y += 2 {
+		b.WriteString("\x1b[30;107m")
+		for x := range c.size() {
+			switch up, down := c.dark(x, y), c.dark(x, y+1); {
+			case up && down:
+				b.WriteString("█")
+			case up:
+				b.WriteString("▀")
+			case down:
+				b.WriteString("▄")
+			default:
+				b.WriteString(" ")
+			}
+		}
+		b.WriteString("\x1b[0m\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,96 @@
+package provisioning
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/makiuchi-d/gozxing"
+	"github.com/makiuchi-d/gozxing/qrcode"
+)
+
+// TestAnotherReaderReadsTheCode holds picture, drawing and terminal against a reader that is not ours.
+func TestAnotherReaderReadsTheCode(t *testing.T) {
+	t.Parallel()
+	const address = "https://voice.example.com:8443/provision/l6DfWuKf6208ztezG8hyZv/linphone.xml"
+	c, err := NewCode(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := c.PNG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, shown := range map[string]image.Image{"PNG": picture, "SVG": drawn(string(c.SVG())), "terminal": printed(c.Text())} {
+		if got := read(shown); got != address {
+			t.Errorf("%s reads %q", name, got)
+		}
+	}
+}
+
+func read(picture image.Image) string {
+	b, err := gozxing.NewBinaryBitmapFromImage(picture)
+	if err != nil {
+		return err.Error()
+	}
+	found, err := qrcode.NewQRCodeReader().Decode(b, nil)
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	return found.GetText()
+}
+
+const dot = 4 // pixels of a module, so that a camera would see it
+
+func canvas(side int) *image.Gray {
+	g := image.NewGray(image.Rect(0, 0, side*dot, side*dot))
+	for i := range g.Pix {
+		g.Pix[i] = 255
+	}
+	return g
+}
+
+func blacken(g *image.Gray, x, y int) {
+	for dx := range dot {
+		for dy := range dot {
+			g.SetGray(x*dot+dx, y*dot+dy, color.Gray{})
+		}
+	}
+}
+
+// drawn is an SVG as we write it.
+func drawn(svg string) image.Image {
+	g := canvas(60)
+	for _, m := range regexp.MustCompile(`M(\d+) (\d+)h1v1h-1z`).FindAllStringSubmatch(svg, -1) {
+		x, _ := strconv.Atoi(m[1])
+		y, _ := strconv.Atoi(m[2])
+		blacken(g, x, y)
+	}
+	return g
+}
+
+// printed is what a terminal shows.
+func printed(text string) image.Image {
+	g := canvas(60)
+	for y, line := range strings.Split(regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(text, ""), "\n") {
+		for x, c := range []rune(line) {
+			if c == '█' || c == '▀' {
+				blacken(g, x, 2*y)
+			}
+			if c == '█' || c == '▄' {
+				blacken(g, x, 2*y+1)
+			}
+		}
+	}
+	return g
+}

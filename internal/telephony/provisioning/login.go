@@ -1,0 +1,145 @@
+package provisioning
+
+import (
+	"crypto/hmac"
+	"crypto/md5"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A door asks for the login of a phone: by Digest (RFC 7616, with MD5, which phones know) or Basic (RFC 7617).
+type door struct {
+	realm string
+	key   []byte // of nonces
+	now   func() time.Time
+}
+
+const nonceLife = 5 * time.Minute
+
+func newDoor(realm string, now func() time.Time) *door {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return &door{realm, key, now}
+}
+
+// The answers to a login.
+type verdict int
+
+const (
+	missing verdict = iota
+	stale           // right, with a nonce that is too old
+	wrong
+	right
+)
+
+// ask adds the challenges.
+func (d *door) ask(h http.Header, v verdict) {
+	again := ""
+	if v == stale {
+		again = ", stale=true"
+	}
+	h.Add("Www-Authenticate", fmt.Sprintf(`Digest realm="%s", nonce="%s", qop="auth", algorithm=MD5%s`, d.realm, d.nonce(), again))
+	h.Add("Www-Authenticate", fmt.Sprintf(`Basic realm="%s", charset="UTF-8"`, d.realm))
+}
+
+// check holds what a request brings against the login.
+func (d *door) check(r *http.Request, user, password string) verdict {
+	value := r.Header.Get("Authorization")
+	scheme, rest, _ := strings.Cut(value, " ")
+	switch {
+	case value == "":
+		return missing
+	case strings.EqualFold(scheme, "Digest"):
+		return d.digest(r, rest, user, password)
+	}
+	u, p, ok := r.BasicAuth()
+	if ok && same(u, user) && same(p, password) {
+		return right
+	}
+	return wrong
+}
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+var parameter = regexp.MustCompile(`([a-zA-Z0-9]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))`)
+
+const longestLogin = 4096
+
+// digest checks RFC 7616 §3.4.1 with qop=auth, or without (RFC 2069).
+func (d *door) digest(r *http.Request, text, user, password string) verdict {
+	if len(text) > longestLogin {
+		return wrong
+	}
+	p := map[string]string{}
+	for _, m := range parameter.FindAllStringSubmatch(text, -1) {
+		p[strings.ToLower(m[1])] = m[2] + m[3]
+	}
+	if !same(p["username"], user) || p["realm"] != d.realm || !meant(p["uri"], r) || !strings.EqualFold(or(p["algorithm"], "MD5"), "MD5") {
+		return wrong
+	}
+	ha1, ha2 := md5hex(user+":"+d.realm+":"+password), md5hex(r.Method+":"+p["uri"])
+	middle := p["nonce"]
+	if p["qop"] == "auth" {
+		middle += ":" + p["nc"] + ":" + p["cnonce"] + ":auth"
+	} else if p["qop"] != "" {
+		return wrong
+	}
+	if !same(strings.ToLower(p["response"]), md5hex(ha1+":"+middle+":"+ha2)) {
+		return wrong
+	}
+	if !d.ours(p["nonce"]) || d.old(p["nonce"]) {
+		return stale
+	}
+	return right
+}
+
+// meant reports whether a digest is for what is asked; some phones name the whole address.
+func meant(uri string, r *http.Request) bool {
+	u, err := url.Parse(uri)
+	return err == nil && u.Path == r.URL.Path
+}
+
+// nonce is a time and its seal; nothing is kept.
+func (d *door) nonce() string {
+	at := strconv.FormatInt(d.now().Unix(), 36)
+	return at + "." + d.mark(at)
+}
+
+func (d *door) mark(at string) string {
+	m := hmac.New(sha256.New, d.key)
+	m.Write([]byte(at))
+	return hex.EncodeToString(m.Sum(nil)[:16])
+}
+
+// ours reports whether this process made a nonce; after a restart phones ask for a new one.
+func (d *door) ours(nonce string) bool {
+	at, mark, _ := strings.Cut(nonce, ".")
+	return same(mark, d.mark(at))
+}
+
+func (d *door) old(nonce string) bool {
+	at, _, _ := strings.Cut(nonce, ".")
+	seconds, err := strconv.ParseInt(at, 36, 64)
+	return err != nil || d.now().Sub(time.Unix(seconds, 0)) > nonceLife
+}
+
+func md5hex(text string) string {
+	sum := md5.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

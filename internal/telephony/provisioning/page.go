@@ -1,0 +1,64 @@
+package provisioning
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+)
+
+// code shows the address as a QR code, as long as it is open. Looking at it is no fetch.
+func (q *request) code() {
+	if !q.Now().Before(q.a.OpenUntil.Time) {
+		nothing(q.w)
+		return
+	}
+	c, err := NewCode(q.Devices.AddressOf(q.a.Device, q.token))
+	if err == nil && q.file == "qr.svg" {
+		q.w.Header().Set("Content-Type", "image/svg+xml")
+		_, _ = q.w.Write(c.SVG())
+		return
+	}
+	var picture []byte
+	if err == nil {
+		picture, err = c.PNG()
+	}
+	if err != nil {
+		q.fail(err)
+		return
+	}
+	q.w.Header().Set("Content-Type", "image/png")
+	_, _ = q.w.Write(picture)
+}
+
+// page is what a person sees who opens the address in a browser; it tells no secret and is no fetch.
+func (q *request) page() {
+	if !q.Now().Before(q.a.OpenUntil.Time) {
+		nothing(q.w)
+		return
+	}
+	warning, err := q.warning()
+	if err != nil {
+		q.fail(err)
+		return
+	}
+	q.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	q.w.Header().Set("Content-Security-Policy", "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'")
+	q.w.WriteHeader(http.StatusOK)
+	address := html.EscapeString(q.Devices.AddressOf(q.a.Device, q.token))
+	_, _ = fmt.Fprintf(q.w, `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Set up a telephone</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:3rem auto;padding:0 1rem}
+code{word-break:break-all}img{width:16rem}</style></head><body><h1>Set up a telephone</h1>
+<p>Scan this with the phone's app, or enter the address as the phone's provisioning server. The first phone to fetch from it keeps it.</p>
+<p><img src="qr.svg" alt="QR code"></p><p><code>%s</code></p>%s</body></html>
+`, address, warning)
+}
+
+// warning is what has to stand beside a phone that reaches no emergency service; "" where it does.
+func (q *request) warning() (string, error) {
+	if q.Devices.Emergency != nil {
+		if reached, err := q.Devices.Emergency(q.r.Context(), q.a.Device.OrgID); err != nil || reached {
+			return "", err
+		}
+	}
+	return `<p role="alert"><strong>No emergency calls from this phone: use a mobile phone. Put a label that says so on it.</strong></p>`, nil
+}

@@ -1,0 +1,116 @@
+package provisioning
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A clock is what phones are told of a time zone in a year: how far it is from UTC, and when the clocks change.
+type clock struct {
+	standard, summer int // seconds east of UTC
+	names            [2]string
+	start, end       change // of summer time; both zero: the clocks do not change
+}
+
+// A change is a moment at which the clocks do: the n-th such weekday of a month, 5 the last, at an hour of the time until then.
+type change struct {
+	month   time.Month
+	week    int
+	weekday time.Weekday
+	seconds int // after midnight
+}
+
+// clockOf looks the year of a time up in a zone. Where the clocks change in another way than once to summer time and once back,
+// they are taken not to change.
+func clockOf(zone *time.Location, now time.Time) clock {
+	from := time.Date(now.In(zone).Year(), time.January, 1, 0, 0, 0, 0, zone)
+	name, offset := from.Zone()
+	c := clock{standard: offset, summer: offset, names: [2]string{name, name}}
+	var found []time.Time
+	for t := from; len(found) < 3; {
+		_, next := t.ZoneBounds()
+		if next.IsZero() || next.In(zone).Year() > from.Year() {
+			break
+		}
+		found = append(found, next)
+		t = next
+	}
+	if len(found) != 2 {
+		_, c.standard = now.In(zone).Zone()
+		c.names[0], _ = now.In(zone).Zone()
+		c.summer = c.standard
+		return c
+	}
+	return c.changing(found[0].In(zone), found[1].In(zone))
+}
+
+// changing fills in both changes; south of the equator the year begins in summer.
+func (c clock) changing(first, second time.Time) clock {
+	name, offset := first.Zone()
+	if offset > c.standard {
+		c.summer, c.names[1] = offset, name
+		c.start, c.end = changeAt(first, c.standard), changeAt(second, c.summer)
+		return c
+	}
+	c.summer, c.standard, c.names = c.standard, offset, [2]string{name, c.names[0]}
+	c.start, c.end = changeAt(second, c.standard), changeAt(first, c.summer)
+	return c
+}
+
+// changeAt is a moment as rules name it; before is how far from UTC the clocks were until then.
+func changeAt(t time.Time, before int) change {
+	w := t.In(time.FixedZone("", before))
+	week := (w.Day()-1)/7 + 1
+	if w.AddDate(0, 0, 7).Month() != w.Month() {
+		week = 5
+	}
+	return change{w.Month(), week, w.Weekday(), w.Hour()*3600 + w.Minute()*60 + w.Second()}
+}
+
+func (c clock) changes() bool { return c.standard != c.summer }
+
+// posix is the zone as IEEE Std 1003.1 §8.3 writes it, such as CET-1CEST,M3.5.0,M10.5.0/3.
+func (c clock) posix() string {
+	text := posixName(c.names[0]) + posixOffset(-c.standard)
+	if !c.changes() {
+		return text
+	}
+	text += posixName(c.names[1])
+	if c.summer != c.standard+3600 {
+		text += posixOffset(-c.summer)
+	}
+	for _, at := range []change{c.start, c.end} {
+		text += fmt.Sprintf(",M%d.%d.%d", at.month, at.week, at.weekday)
+		if at.seconds != 7200 {
+			text += "/" + posixOffset(at.seconds)
+		}
+	}
+	return text
+}
+
+func posixName(name string) string {
+	if strings.ContainsAny(name, "+-0123456789") {
+		return "<" + name + ">"
+	}
+	return name
+}
+
+func posixOffset(seconds int) string {
+	sign := ""
+	if seconds < 0 {
+		sign, seconds = "-", -seconds
+	}
+	if seconds%3600 == 0 {
+		return fmt.Sprintf("%s%d", sign, seconds/3600)
+	}
+	return fmt.Sprintf("%s%d:%02d", sign, seconds/3600, seconds%3600/60)
+}
+
+// hours is an offset as phones show it: +1, -3:30 or 0.
+func hours(seconds int) string {
+	if seconds > 0 {
+		return "+" + posixOffset(seconds)
+	}
+	return posixOffset(seconds)
+}

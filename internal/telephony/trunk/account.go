@@ -1,0 +1,45 @@
+package trunk
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// An Account is a carrier that logs in with us.
+type Account struct {
+	OrgID     string
+	TrunkID   string
+	Username  string
+	HA1MD5    string // hex MD5(username:realm:password), RFC 7616 §3.4.2
+	HA1SHA256 string
+}
+
+// Account returns the trunk whose carrier logs in with the user name; ok is false where there is none. Ask for a
+// phone with that user name first.
+func (s *Service) Account(ctx context.Context, username string) (a Account, ok bool, err error) {
+	a, err = s.accounts.Get("account "+username, func() (Account, error) { return s.account(ctx, username) })
+	if db.IsNone(err) {
+		return a, false, nil
+	}
+	return a, err == nil, err
+}
+
+func (s *Service) account(ctx context.Context, username string) (Account, error) {
+	t, err := byInboundUsername(ctx, s.db.Read(ctx), username)
+	if err != nil {
+		return Account{}, err
+	}
+	password, err := s.sealer.Unseal(t.inboundPassword, place(t, "inbound_password"))
+	if err != nil {
+		return Account{}, fmt.Errorf("unseal inbound password of trunk %s: %w", t.ID, err)
+	}
+	text := []byte(username + ":" + s.realm + ":" + string(password))
+	m, sum := md5.Sum(text), sha256.Sum256(text)
+	return Account{OrgID: t.OrgID, TrunkID: t.ID, Username: username,
+		HA1MD5: hex.EncodeToString(m[:]), HA1SHA256: hex.EncodeToString(sum[:])}, nil
+}

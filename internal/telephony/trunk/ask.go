@@ -1,0 +1,41 @@
+package trunk
+
+import (
+	"context"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/op"
+)
+
+// TestResult is what became of asking a trunk.
+type TestResult struct {
+	OptionsMS  *int    `json:"options_ms" doc:"How long its answer took; null where there was none"`
+	Registered *bool   `json:"registered" doc:"null where the trunk does not register"`
+	Error      *string `json:"error"`
+}
+
+// Test asks a trunk, now, whether it is there. The answer counts like any other probe.
+func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[TestResult], error) {
+	t, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
+	if err != nil {
+		return nil, missing(err)
+	}
+	if s.Ask == nil || !t.Enabled {
+		return nil, op.State("a trunk that is switched off is not asked", "disabled")
+	}
+	rtt, err := s.Ask(ctx, t)
+	s.Probed(t.ID, rtt, err)
+	var r TestResult
+	if err != nil {
+		why := err.Error()
+		r.Error = &why
+	} else {
+		ms := int(rtt.Milliseconds())
+		r.OptionsMS = &ms
+	}
+	if s.health.read(&t); t.Registration != nil {
+		yes := t.Registration.Status == "registered"
+		r.Registered = &yes
+	}
+	return op.OK(r)
+}

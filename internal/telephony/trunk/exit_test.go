@@ -1,0 +1,348 @@
+package trunk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	trunkpkg "soniq/internal/telephony/trunk"
+)
+
+// open asks the gate and returns the reason, and the end of the call where it may go out.
+func (h *house) open(t testing.TB, dialled string) (func(), trunkpkg.Reason) {
+	t.Helper()
+	pass, err := h.gate.Open(context.Background(), trunkpkg.Attempt{Org: h.org, Dialled: dialled})
+	var no *trunkpkg.Refusal
+	if errors.As(err, &no) {
+		return func() {}, no.Reason
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pass.End, trunkpkg.Allowed
+}
+
+func (h *house) outbound(settings string) {
+	h.do("PATCH", "/organization", `{"outbound":`+settings+`}`).Want(200)
+}
+
+func TestCostlyNumbersGetOutInNoSpelling(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.trunk("a", "")
+	for _, number := range []string{"900 1234567", "870 773111632", "881 612345678", "882 16 66677", "979 123456789", "1 876 512 3456", "53 5 1234567"} {
+		for _, form := range []string{"%s", "+%s", "00%s", "+49%s", "0049 %s", "0%s", "9,00%s", "tel:+%s", "tel:00%s;phone-context=+49", "+%s;ext=1",
+			"+%s;user=phone", "00%s#", "+00%s", "++%s", "011%s", "%s@49.example", "+ (%s)", "\u200b+%s", "+%s;isub=1;postd=22", "00 00%s"} {
+			dialled := fmt.Sprintf(form, number)
+			pass, err := h.gate.Open(context.Background(), trunkpkg.Attempt{Org: h.org, Dialled: dialled})
+			if err != nil {
+				continue
+			}
+			// Without a prefix it may be a national number: that is what is dialled then, country code included.
+			if dial := pass.Ways[0].Dial; !strings.HasPrefix(dial, "+49") || strings.HasPrefix(dial, "+49900") || pass.Type == "premium_rate" {
+				t.Errorf("%q goes out as %s", dialled, dial)
+			}
+			pass.End()
+		}
+	}
+}
+
+func TestScriptsOfOtherDigitsAreReadAsTheNumberTheyAre(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.trunk("able", `,"emergency_capable":true`)
+	for dialled, want := range map[string]string{"\uff11\uff11\uff12": "emergency able:112", "\u0660\u0661\u0661\u0662": "emergency able:112", "\uff0b44 20 7946 0018": "country_not_allowed"} {
+		if got := h.plan(t, dialled); got != want {
+			t.Errorf("%q: %s, want %s", dialled, got, want)
+		}
+	}
+}
+
+func TestHundredsOfCallsAtOnceReachTheCapAndNeverPassIt(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.trunk("a", "")
+	h.outbound(`{"concurrent_calls":25,"calls_per_second":10000}`)
+	var all sync.WaitGroup
+	var out, refused, most atomic.Int64
+	start := make(chan struct{})
+	for i := range 400 {
+		all.Go(func() {
+			<-start
+			_, reason := h.open(t, fmt.Sprintf("030 %07d", 1000000+i)) // numbers in a row, one call each
+			if reason == trunkpkg.Allowed {
+				out.Add(1)
+			} else if reason == trunkpkg.TooMany {
+				refused.Add(1)
+			}
+			for n := int64(h.limits.Running(h.org)); n > most.Load(); {
+				most.Store(n)
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	if out.Load() != 25 || refused.Load() != 375 || most.Load() != 25 {
+		t.Errorf("%d went out, %d were refused, %d at most at a time", out.Load(), refused.Load(), most.Load())
+	}
+	if got := h.gate.Refused()[trunkpkg.TooMany]; got != 375 {
+		t.Errorf("%d refusals counted", got)
+	}
+}
+
+func TestPhonesProgramsAndForwardsShareTheCap(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.trunk("a", "")
+	h.outbound(`{"concurrent_calls":2}`)
+	for i, want := range []trunkpkg.Reason{trunkpkg.Allowed, trunkpkg.Allowed, trunkpkg.TooMany} {
+		_, err := h.gate.Open(context.Background(), trunkpkg.Attempt{Org: h.org, Dialled: fmt.Sprintf("030 765432%d", i), Program: i%2 == 1})
+		var no *trunkpkg.Refusal
+		if errors.As(err, &no) != (want != trunkpkg.Allowed) || no != nil && no.Reason != want {
+			t.Errorf("call %d: %v, want %q", i, err, want)
+		}
+	}
+}
+
+func TestOneNumberIsCalledOnceASecond(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.trunk("a", "")
+	end, reason := h.open(t, "030 7654321")
+	if reason != trunkpkg.Allowed {
+		t.Fatal(reason)
+	}
+	if _, reason = h.open(t, "+49 30 7654321"); reason != trunkpkg.TooFastThere {
+		t.Errorf("again: %q", reason)
+	}
+	if _, reason = h.open(t, "030 7654322"); reason != trunkpkg.Allowed {
+		t.Errorf("another number: %q", reason)
+	}
+	if got := h.limits.Running(h.org); got != 2 {
+		t.Errorf("%d calls counted: a refused one takes no place", got)
+	}
+	if end(); h.limits.Running(h.org) != 1 {
+		t.Error("an ended call keeps its place")
+	}
+}
+
+func TestTheOperatorsSwitchStopsEverybodyButEmergencyCalls(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		h.trunk("able", `,"emergency_capable":true`)
+		cut := false
+		if _, ok := h.gate.Channel(trunkpkg.Trunk{ID: "trk_1"}, false, func() { cut = true }); !ok {
+			t.Fatal("no channel")
+		}
+		ctx := context.Background()
+		if err := h.Halt(ctx, true); err != nil {
+			t.Fatal(err)
+		}
+		if _, reason := h.open(t, "030 7654321"); reason != trunkpkg.OutboundHalted {
+			t.Errorf("stopped: %q", reason)
+		}
+		if _, reason := h.open(t, "112"); reason != trunkpkg.Allowed {
+			t.Errorf("an emergency call: %q", reason)
+		}
+		if n := h.gate.Stop(); n != 1 || !cut {
+			t.Errorf("%d calls in progress were cut", n)
+		}
+		again := build(t, d) // another run of the program on the same database
+		again.trunk("a", "")
+		if _, reason := again.open(t, "030 7654321"); reason != trunkpkg.OutboundHalted {
+			t.Errorf("after a restart: %q", reason)
+		}
+		if err := h.Halt(ctx, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, reason := h.open(t, "030 7654321"); reason != trunkpkg.Allowed {
+			t.Errorf("started: %q", reason)
+		}
+	})
+}
+
+func TestNothingGoesOutBeforeTheLackOfEmergencyCallsIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.trunk("a", "")
+	h.do("PATCH", "/organization", `{"emergency":{"acknowledged":false}}`).Want(200)
+	if _, reason := h.open(t, "030 7654321"); reason != trunkpkg.NotAcknowledged {
+		t.Errorf("not acknowledged: %q", reason)
+	}
+	if _, reason := h.open(t, "abc"); reason != trunkpkg.NumberInvalid {
+		t.Errorf("no number: %q", reason)
+	}
+	h.trunk("able", `,"emergency_capable":true`)
+	if _, reason := h.open(t, "030 7654321"); reason != trunkpkg.Allowed {
+		t.Errorf("with emergency calls: %q", reason)
+	}
+}
+
+func TestMinutesOfTheDaySurviveARestart(t *testing.T) {
+	t.Parallel()
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		h := build(t, d)
+		h.trunk("a", "")
+		h.outbound(`{"minutes_per_day":10}`)
+		h.do("PATCH", "/organization", `{"timezone":"Europe/Berlin"}`).Want(200)
+		zone, _ := time.LoadLocation("Europe/Berlin")
+		now := time.Date(2026, 11, 21, 0, 30, 0, 0, zone) // another day in UTC
+		h.call(t, now.Add(-2*time.Hour), time.Hour)       // yesterday
+		h.call(t, now.Add(-20*time.Minute), 6*time.Minute)
+		gate := h.at(now)
+		if _, reason := gate.open(t, "030 7654321"); reason != trunkpkg.Allowed {
+			t.Errorf("after 6 of 10 minutes: %q", reason)
+		}
+		h.call(t, now.Add(-10*time.Minute), 5*time.Minute)
+		gate = h.at(now)
+		if _, reason := gate.open(t, "030 7654321"); reason != trunkpkg.MinutesUsed {
+			t.Errorf("after 11 of 10 minutes: %q", reason)
+		}
+	})
+}
+
+// at is the house restarted at a time.
+func (h *house) at(now time.Time) *house {
+	again := *h
+	clock := func() time.Time { return now }
+	again.Service = trunkpkg.New(h.d, h.orgs, h.seal, h.bus, clock, realm)
+	again.limits = trunkpkg.NewLimiter(clock)
+	again.gate = trunkpkg.NewGate(again.Service, again.limits, slog.New(slog.DiscardHandler))
+	return &again
+}
+
+// call writes down a call that went out over a trunk.
+func (h *house) call(t *testing.T, began time.Time, lasted time.Duration) {
+	t.Helper()
+	id := db.NewID("call")
+	err := h.d.Tx(context.Background(), func(tx db.Querier) error {
+		_, err := tx.Exec(context.Background(), `INSERT INTO calls (org_id, id, direction, status, stage, source, from_number, to_number,
+			started_at, ended_at, ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, recording_state, recording_ready,
+			consent, tags, notes_count, metadata, sandbox, node)
+			VALUES ($1, $2, 'outbound', 'completed', 'none', 'device', '100', '+49307654321', $3, $4, 0, 0, 0, 0, 0, 'off', $5, 'not_required',
+			'[]', 0, '{}', $5, 'n')`, h.org, id, db.At(began), db.At(began.Add(lasted)), false)
+		if err != nil {
+			return err
+		}
+		for _, role := range []string{"caller", "callee"} {
+			_, err = tx.Exec(context.Background(), `INSERT INTO legs (org_id, id, call_id, role, trunk_id, number, status, sip_call_id, started_at, ended_at)
+				VALUES ($1, $2, $3, $4, 'trk_1', '', 'ended', '', $5, $6)`, h.org, db.NewID("leg"), id, role, db.At(began), db.At(began.Add(lasted)))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnEmergencyCallTakesTheChannelOfTheNewestCall(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	l := trunkpkg.NewLimiter(c.Now)
+	h := build(t, dbtest.SQLite(t))
+	gate := trunkpkg.NewGate(h.Service, l, slog.New(slog.DiscardHandler))
+	trunk := trunkpkg.Trunk{ID: "trk_1", MaxChannels: 2}
+	var cut []string
+	var ends []func()
+	for _, name := range []string{"old", "new"} {
+		end, ok := gate.Channel(trunk, false, func() { cut = append(cut, name) })
+		if !ok {
+			t.Fatal("no channel")
+		}
+		ends = append(ends, end)
+		c.pass(time.Second)
+	}
+	if _, ok := gate.Channel(trunk, false, nil); ok {
+		t.Error("a third channel of two")
+	}
+	gate.Channel(trunk, true, nil)
+	if strings.Join(cut, " ") != "new" {
+		t.Errorf("cut: %v", cut)
+	}
+	ends[1]()
+	if n := l.Running("trk_1"); n != 2 {
+		t.Errorf("%d channels in use", n)
+	}
+	gate.Channel(trunk, true, nil)
+	gate.Channel(trunk, true, nil) // two emergency calls: none of them is cut for a third
+	if strings.Join(cut, " ") != "new old" {
+		t.Errorf("cut: %v", cut)
+	}
+}
+
+func TestProgramsCallNoEmergencyNumber(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	for _, trunk := range []string{"", `,"emergency_capable":true`} {
+		h.trunk("a", trunk)
+		_, err := h.gate.Open(context.Background(), trunkpkg.Attempt{Org: h.org, Dialled: "0-112", Program: true})
+		var no *trunkpkg.Refusal
+		if !errors.As(err, &no) || no.Reason != trunkpkg.EmergencyByProgram || no.Problem("to").Code != "destination_not_allowed" {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestTheTestNumberTakesTheEmergencyTrunk(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	h.do("PATCH", "/organization", `{"country":"US"}`).Want(200)
+	h.trunk("plain", "")
+	if got := h.plan(t, "933"); got != "emergency_not_available" {
+		t.Errorf("without such a trunk: %s", got)
+	}
+	h.trunk("able", `,"emergency_capable":true`)
+	p, err := h.Plan(context.Background(), h.org, "933")
+	if err != nil || !p.Test || !p.Emergency || len(p.Ways) != 1 || p.Ways[0].Dial != "933" {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	if trunkpkg.EmergencyTest("DE", "933") || !trunkpkg.ReservedExtension("CA", "933") {
+		t.Error("933 is a test in North America, and nowhere else")
+	}
+}
+
+func TestManyDestinationsAreForgotten(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	l := trunkpkg.NewLimiter(c.Now)
+	for i := range 20_000 {
+		end, r := l.Begin(fmt.Sprint("org>", i), trunkpkg.Limit{PerSecond: 1})
+		if r != trunkpkg.Allowed {
+			t.Fatal(r)
+		}
+		end()
+		c.pass(time.Millisecond)
+	}
+	if n := l.Kept(); n > 8192 {
+		t.Errorf("%d destinations are kept", n)
+	}
+}
+
+func TestAFloodOfRefusalsIsCountedAndLoggedOnce(t *testing.T) {
+	t.Parallel()
+	h := build(t, dbtest.SQLite(t))
+	var lines lineCounter
+	gate := trunkpkg.NewGate(h.Service, h.limits, slog.New(slog.NewTextHandler(&lines, nil)))
+	for range 500 {
+		_, _ = gate.Open(context.Background(), trunkpkg.Attempt{Org: h.org, Dialled: "+33142685300"})
+	}
+	if n := gate.Refused()[trunkpkg.CountryClosed]; n != 500 || lines.n != 1 {
+		t.Errorf("%d counted, %d lines", n, lines.n)
+	}
+}
+
+type lineCounter struct{ n int }
+
+func (l *lineCounter) Write(b []byte) (int, error) { l.n++; return len(b), nil }

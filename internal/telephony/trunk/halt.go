@@ -1,0 +1,42 @@
+package trunk
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/db"
+)
+
+// haltSubject is the bus subject on which a change of the kill switch is published.
+const haltSubject = "changed.outbound"
+
+// Halted reports whether the operator has stopped outbound calls of the whole installation. It costs a map look-up.
+func (s *Service) Halted(ctx context.Context) (bool, error) {
+	return s.halts.Get("outbound", func() (bool, error) {
+		var thrown bool
+		err := s.db.Read(db.Detached(ctx)).QueryRow(ctx, `SELECT thrown FROM switches WHERE name = 'outbound'`).Scan(&thrown)
+		if db.IsNone(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read the outbound switch: %w", err)
+		}
+		return thrown, nil
+	})
+}
+
+// Halt stops outbound calls of every organisation, but emergency calls, or lets them go out again. It outlasts restarts,
+// and other nodes on the same database follow within seconds.
+func (s *Service) Halt(ctx context.Context, stop bool) error {
+	const text = `INSERT INTO switches (name, thrown, changed_at) VALUES ('outbound', $1, $2)
+		ON CONFLICT (name) DO UPDATE SET thrown = $1, changed_at = $2`
+	err := s.db.Tx(ctx, func(tx db.Querier) error {
+		db.OnCommit(tx, func() { s.bus.Publish(haltSubject, nil) })
+		_, err := tx.Exec(ctx, text, stop, db.At(s.now()))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("throw the outbound switch: %w", err)
+	}
+	return nil
+}

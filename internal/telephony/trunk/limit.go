@@ -1,0 +1,285 @@
+package trunk
+
+import (
+	"sync"
+	"time"
+)
+
+// A Limit bounds calls of one organisation, to one number, or on one trunk. Zero means no limit.
+type Limit struct {
+	PerSecond     int
+	Concurrent    int
+	MinutesPerDay int            // of calls that ended this day or are running
+	Zone          *time.Location // whose days; nil: UTC
+}
+
+// LimitOf is what an organisation's settings allow.
+func (p Policy) LimitOf() Limit {
+	return Limit{PerSecond: p.Outbound.CallsPerSecond, Concurrent: p.Outbound.ConcurrentCalls, MinutesPerDay: p.Outbound.MinutesPerDay}
+}
+
+// LimitOf is what a trunk can carry.
+func (t Trunk) LimitOf() Limit { return Limit{PerSecond: t.CallsPerSecond, Concurrent: t.MaxChannels} }
+
+// A Claim asks for a place under a limit.
+type Claim struct {
+	Key   string // an organisation's id, a trunk's, or both halves of a destination
+	Limit Limit
+	Cut   func() // ends the call when an emergency call needs its place; nil: it keeps the place
+}
+
+// A Limiter counts calls by keys. It is safe for concurrent use; what it counted is lost with the process, unless told
+// again with Used and Resume.
+type Limiter struct {
+	now  func() time.Time
+	mu   sync.Mutex // guards all below
+	of   map[string]*count
+	tidy int // how many counts make forgetting worth while
+}
+
+type count struct {
+	tokens  float64 // calls that may begin now
+	filled  time.Time
+	running int
+	begun   int64 // sum of the times at which the running calls began, in ms since 1970
+	seen    time.Time
+	daily   bool // the time of calls matters; it does not on trunks and for destinations
+	zone    *time.Location
+	day     int64
+	used    time.Duration // by finished calls of the day
+	cuts    map[*seat]func()
+}
+
+// seat is one call in one count.
+type seat struct {
+	in    *count
+	began time.Time
+}
+
+// NewLimiter makes a limiter that counts nothing yet.
+func NewLimiter(now func() time.Time) *Limiter {
+	return &Limiter{now: now, of: map[string]*count{}, tidy: tidyFrom}
+}
+
+// Begin counts a call, unless a limit forbids it. The call's end is told by calling end, once or more often.
+func (l *Limiter) Begin(key string, limit Limit) (end func(), r Reason) {
+	end, _, r = l.Take(Claim{Key: key, Limit: limit})
+	return end, r
+}
+
+// Take counts a call under several limits: under all of them or, where one forbids it, under none; at is then the
+// index of that claim.
+func (l *Limiter) Take(claims ...Claim) (end func(), at int, r Reason) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	counts := make([]*count, len(claims))
+	for i, c := range claims {
+		counts[i] = l.count(c.Key, c.Limit, now)
+		if r := counts[i].refusal(c.Limit, now); r != Allowed {
+			return func() {}, i, r
+		}
+	}
+	seats := make([]*seat, len(claims))
+	for i, c := range claims {
+		if c.Limit.PerSecond > 0 {
+			counts[i].tokens--
+		}
+		seats[i] = counts[i].begin(now, c.Cut)
+	}
+	return l.ender(seats), 0, Allowed
+}
+
+// Force counts a call that no limit applies to: an emergency call. Where it is one too many for the key, the call that
+// began last and may be cut is cut.
+func (l *Limiter) Force(key string, limit Limit) (end func()) {
+	l.mu.Lock()
+	now := l.now()
+	c := l.count(key, limit, now)
+	p := c.begin(now, nil)
+	var cut func()
+	if limit.Concurrent > 0 && c.running > limit.Concurrent {
+		cut = c.sacrifice()
+	}
+	l.mu.Unlock()
+	if cut != nil {
+		cut()
+	}
+	return l.ender([]*seat{p})
+}
+
+// Resume counts a call that began before the process did, under no limit.
+func (l *Limiter) Resume(key string, began time.Time, cut func()) (end func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ender([]*seat{l.count(key, Limit{}, l.now()).begin(began, cut)})
+}
+
+// CutAll cuts every call that may be cut, and returns how many there were.
+func (l *Limiter) CutAll() int {
+	var all []func()
+	l.mu.Lock()
+	for _, c := range l.of {
+		for cut := c.sacrifice(); cut != nil; cut = c.sacrifice() {
+			all = append(all, cut)
+		}
+	}
+	l.mu.Unlock()
+	for _, cut := range all {
+		cut()
+	}
+	return len(all)
+}
+
+// Running is the number of calls in progress.
+func (l *Limiter) Running(key string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.of[key]; c != nil {
+		return c.running
+	}
+	return 0
+}
+
+// Kept is how many keys are counted.
+func (l *Limiter) Kept() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.of)
+}
+
+// Used adds talk time of the day that an earlier run of the process counted.
+func (l *Limiter) Used(key string, limit Limit, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count(key, limit, l.now()).used += d
+}
+
+func (l *Limiter) count(key string, limit Limit, now time.Time) *count {
+	c := l.of[key]
+	if c == nil {
+		l.forget(now)
+		c = &count{}
+		l.of[key] = c
+	}
+	if limit.Zone != nil {
+		c.zone = limit.Zone
+	}
+	c.daily = c.daily || limit.Zone != nil || limit.MinutesPerDay > 0
+	c.seen = now
+	c.turn(now)
+	if full := float64(limit.PerSecond); full > 0 {
+		c.tokens = min(c.tokens+now.Sub(c.filled).Seconds()*full, full)
+		c.filled = now
+	}
+	return c
+}
+
+const (
+	tidyFrom = 4096
+	refilled = 2 * time.Second // after which nobody can tell a forgotten count from a kept one
+)
+
+// forget drops counts that say nothing any more, once there are many: destinations come and go.
+func (l *Limiter) forget(now time.Time) {
+	if len(l.of) < l.tidy {
+		return
+	}
+	for key, c := range l.of {
+		if c.turn(now); c.running == 0 && c.used == 0 && now.Sub(c.seen) > refilled {
+			delete(l.of, key)
+		}
+	}
+	l.tidy = max(tidyFrom, 2*len(l.of))
+}
+
+func (c *count) refusal(limit Limit, now time.Time) Reason {
+	switch {
+	case limit.Concurrent > 0 && c.running >= limit.Concurrent:
+		return TooMany
+	case limit.MinutesPerDay > 0 && c.spent(now) >= time.Duration(limit.MinutesPerDay)*time.Minute:
+		return MinutesUsed
+	case limit.PerSecond > 0 && c.tokens < 1:
+		return TooFast
+	}
+	return Allowed
+}
+
+// spent is the time of the day's finished calls and of those still running.
+func (c *count) spent(now time.Time) time.Duration {
+	return c.used + time.Duration(int64(c.running)*now.UnixMilli()-c.begun)*time.Millisecond
+}
+
+func (c *count) begin(began time.Time, cut func()) *seat {
+	p := &seat{in: c, began: began}
+	c.running++
+	c.begun += began.UnixMilli()
+	if cut != nil {
+		if c.cuts == nil {
+			c.cuts = map[*seat]func(){}
+		}
+		c.cuts[p] = cut
+	}
+	return p
+}
+
+// sacrifice takes out the cut of the call that began last; nil where none may be cut.
+func (c *count) sacrifice() (cut func()) {
+	var last *seat
+	for p := range c.cuts {
+		if last == nil || p.began.After(last.began) {
+			last = p
+		}
+	}
+	cut = c.cuts[last]
+	delete(c.cuts, last)
+	return cut
+}
+
+func (l *Limiter) ender(seats []*seat) (end func()) {
+	var once sync.Once
+	return func() {
+		once.Do(func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			for _, p := range seats {
+				p.in.end(p, l.now())
+			}
+		})
+	}
+}
+
+func (c *count) end(p *seat, now time.Time) {
+	c.running--
+	c.begun -= p.began.UnixMilli()
+	delete(c.cuts, p)
+	c.turn(now)
+	if d := now.Sub(p.began); d > 0 && c.daily {
+		c.used += d
+	}
+}
+
+// turn begins a new day.
+func (c *count) turn(now time.Time) {
+	if today := day(now, c.zone); today != c.day {
+		c.day, c.used = today, 0
+	}
+}
+
+// day numbers days in a time zone; nil is UTC.
+func day(t time.Time, zone *time.Location) int64 {
+	if zone != nil {
+		t = t.In(zone)
+	}
+	y, m, d := t.Date()
+	return int64(y)*400 + int64(m)*32 + int64(d)
+}
+
+// midnight is when the day began.
+func midnight(t time.Time, zone *time.Location) time.Time {
+	if zone == nil {
+		zone = time.UTC
+	}
+	y, m, d := t.In(zone).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, zone)
+}

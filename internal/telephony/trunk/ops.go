@@ -1,0 +1,188 @@
+package trunk
+
+import (
+	"context"
+	"fmt"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// Operations lists what the outside world can do with trunks.
+func (s *Service) Operations() []op.Operation {
+	return []op.Operation{
+		op.New("trunks.list", "GET /trunks", access.NumbersAdmin, "List trunks", s.List),
+		op.New("trunks.create", "POST /trunks", access.NumbersAdmin, "Add a trunk", s.Create).Status(201),
+		op.New("trunks.get", "GET /trunks/{id}", access.NumbersAdmin, "Get one trunk", s.Show),
+		op.New("trunks.update", "PATCH /trunks/{id}", access.NumbersAdmin, "Change a trunk", s.Update),
+		op.New("trunks.test", "POST /trunks/{id}/test", access.NumbersAdmin, "Ask a trunk whether it is there", s.Test).Acts(),
+		op.Delete("trunks.delete", "DELETE /trunks/{id}", access.NumbersAdmin, "Remove a trunk", s.Delete),
+	}
+}
+
+// ListIn asks for a page of trunks.
+type ListIn struct{ op.Paging }
+
+// List returns trunks in the order in which they were added.
+func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Trunk]], error) {
+	after, err := in.After(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := list(ctx, s.db.Read(ctx), access.Org(ctx), after.ID, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		s.dress(ctx, &rows[i])
+	}
+	page := op.Paged(ctx, in.Paging, rows, func(t Trunk) op.Position { return op.Position{ID: t.ID} })
+	return op.Counted(page, in.Paging, func() (int, error) { return ofOrg(access.Org(ctx)).Count(ctx, s.db.Read(ctx)) })
+}
+
+// CreateIn is a trunk to add.
+type CreateIn struct{ Body Fresh }
+
+// Fresh describes a new trunk.
+type Fresh struct {
+	Name             string       `json:"name"`
+	Kind             string       `json:"kind,omitempty" default:"ip" doc:"register: we log in at the carrier; ip: it knows our address; peer: another exchange"`
+	Host             string       `json:"host" example:"sip.carrier.example"`
+	Port             int          `json:"port,omitempty" default:"5060"`
+	Transport        string       `json:"transport,omitempty" default:"udp" doc:"udp, tcp or tls"`
+	Username         string       `json:"username,omitempty" maxLength:"120"`
+	Password         string       `json:"password,omitempty" maxLength:"256" doc:"Never shown"`
+	FromDomain       string       `json:"from_domain,omitempty" maxLength:"253"`
+	AllowedIPs       []string     `json:"allowed_ips,omitempty"`
+	Codecs           []string     `json:"codecs,omitempty"`
+	SRTP             string       `json:"srtp,omitempty" default:"off" doc:"off, preferred or required"`
+	MaxChannels      int          `json:"max_channels,omitempty"`
+	CallsPerSecond   int          `json:"calls_per_second,omitempty"`
+	Priority         *int         `json:"priority,omitempty" default:"10" doc:"The lowest is tried first"`
+	PrefixRules      []PrefixRule `json:"prefix_rules,omitempty"`
+	CallerIDMode     string       `json:"caller_id_mode,omitempty" default:"pai" doc:"Where the caller's number is put: pai, rpid or from"`
+	Enabled          *bool        `json:"enabled,omitempty" default:"true"`
+	EmergencyCapable bool         `json:"emergency_capable,omitempty"`
+	Inbound          FreshInbound `json:"inbound,omitzero"`
+}
+
+// FreshInbound describes how the carrier's calls are recognised.
+type FreshInbound struct {
+	AllowedIPs []string `json:"allowed_ips,omitempty"`
+	Username   string   `json:"username,omitempty"`
+	Password   string   `json:"password,omitempty" maxLength:"256" doc:"Never shown"`
+}
+
+// trunk is the record of a new trunk, its passwords left out.
+func (f Fresh) trunk(org string, now db.Time) Trunk {
+	t := Trunk{ID: db.NewID("trk"), OrgID: org, Name: f.Name, Kind: f.Kind, Host: f.Host, Port: f.Port, Transport: f.Transport,
+		Username: db.Null(f.Username).Ptr(), FromDomain: db.Null(f.FromDomain).Ptr(), AllowedIPs: append([]string{}, f.AllowedIPs...),
+		Codecs: append([]string{}, f.Codecs...), SRTP: f.SRTP, MaxChannels: f.MaxChannels, CallsPerSecond: f.CallsPerSecond,
+		Priority: 10, PrefixRules: append([]PrefixRule{}, f.PrefixRules...), CallerIDMode: f.CallerIDMode,
+		Enabled: f.Enabled == nil || *f.Enabled, EmergencyCapable: f.EmergencyCapable, CreatedAt: now, UpdatedAt: now,
+		Inbound: Inbound{AllowedIPs: append([]string{}, f.Inbound.AllowedIPs...), Username: db.Null(f.Inbound.Username).Ptr()}}
+	if f.Priority != nil {
+		t.Priority = *f.Priority
+	}
+	return t
+}
+
+// Create adds a trunk.
+func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Trunk], error) {
+	t := in.Body.trunk(access.Org(ctx), db.At(s.now()))
+	if err := s.seals(&t, in.Body.Password, in.Body.Inbound.Password); err != nil {
+		return nil, err
+	}
+	if wrong := t.check(); len(wrong) > 0 {
+		return nil, op.Invalid(wrong...)
+	}
+	err := s.db.Tx(ctx, func(tx db.Querier) error {
+		if err := insert(ctx, tx, t); err != nil {
+			return stored(err, "add trunk")
+		}
+		s.changed(tx, t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.dress(ctx, &t)
+	return &op.Out[Trunk]{Body: t, Location: op.Prefix + "/trunks/" + t.ID, ETag: op.Tag(t.UpdatedAt)}, nil
+}
+
+// stored tells what the database found wrong.
+func stored(err error, doing string) error {
+	if db.IsConflict(err) {
+		return op.Fail("already_exists", "inbound.username is taken; choose another")
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// seals seals the passwords that were given.
+func (s *Service) seals(t *Trunk, password, inbound string) (err error) {
+	if password != "" {
+		if t.password, err = s.sealer.Seal([]byte(password), place(*t, "password")); err != nil {
+			return fmt.Errorf("seal password: %w", err)
+		}
+	}
+	if inbound != "" {
+		if t.inboundPassword, err = s.sealer.Seal([]byte(inbound), place(*t, "inbound_password")); err != nil {
+			return fmt.Errorf("seal password: %w", err)
+		}
+	}
+	return nil
+}
+
+// OneIn names a trunk.
+type OneIn struct {
+	ID string `path:"id" example:"trk_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+}
+
+func missing(err error) error {
+	if db.IsNone(err) {
+		return op.NotFound("trunk")
+	}
+	return fmt.Errorf("get trunk: %w", err)
+}
+
+// Show returns a trunk.
+func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Trunk], error) {
+	t, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
+	if err != nil {
+		return nil, missing(err)
+	}
+	s.dress(ctx, &t)
+	return op.Versioned(t, t.UpdatedAt)
+}
+
+// DeleteIn names the trunk to remove.
+type DeleteIn struct {
+	OneIn
+	op.Match
+}
+
+// Delete removes a trunk no number is bound to.
+func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
+	return s.db.Tx(ctx, func(tx db.Querier) error {
+		t, err := get(ctx, tx, access.Org(ctx), in.ID)
+		if err != nil {
+			return missing(err)
+		}
+		if err := in.Check(t.UpdatedAt); err != nil {
+			return err
+		}
+		bound, err := boundNumbers(ctx, tx, t.OrgID, t.ID)
+		if err != nil {
+			return err
+		}
+		if len(bound) > 0 {
+			return op.InUse("numbers are bound to the trunk", bound...)
+		}
+		if err := remove(ctx, tx, t.OrgID, t.ID); err != nil {
+			return fmt.Errorf("remove trunk: %w", err)
+		}
+		s.changed(tx, t)
+		return nil
+	})
+}

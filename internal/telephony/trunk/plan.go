@@ -1,0 +1,138 @@
+package trunk
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"soniq/internal/platform/op"
+)
+
+// A Plan is how an outbound call is to be placed. Its limits are still to be asked for, with Limiter.Begin (or
+// Limiter.Force for an emergency call), at the moment it is.
+type Plan struct {
+	Emergency bool
+	Test      bool   // of emergency calls, to the service that only reads the caller's number and place back
+	Number    string // E.164, or the emergency number
+	Country   string
+	Type      string
+	Ways      []Way // in the order in which they are to be tried; at least one
+	Limit     Limit // of the organisation
+}
+
+// A Refusal says why a call is not placed.
+type Refusal struct {
+	Reason  Reason
+	Dialled string
+	Country string
+	Type    string
+}
+
+// Plan finds out how a dialled number is reached. Emergency numbers are recognised before every limit, also for an
+// organisation that is suspended. A call that must not be placed is a *Refusal. The cost is a few map look-ups and
+// some ten microseconds of parsing.
+func (s *Service) Plan(ctx context.Context, orgID, dialled string) (Plan, error) {
+	o, err := s.orgs.Get(ctx, orgID)
+	if err != nil {
+		return Plan{}, fmt.Errorf("find organisation: %w", err)
+	}
+	if number, ok := Emergency(o.Country, dialled); ok {
+		return s.emergency(ctx, orgID, Plan{Number: number, Country: o.Country})
+	}
+	if EmergencyTest(o.Country, dialled) {
+		return s.emergency(ctx, orgID, Plan{Number: testNumber, Country: o.Country, Test: true})
+	}
+	policy := PolicyOf(o)
+	v := policy.Judge(dialled)
+	if v.Reason != Allowed {
+		return Plan{}, &Refusal{v.Reason, dialled, v.Country, v.Type}
+	}
+	ways, err := s.Route(ctx, orgID, v.Number)
+	if err != nil {
+		return Plan{}, err
+	}
+	if len(ways) == 0 {
+		return Plan{}, &Refusal{NoTrunk, dialled, v.Country, v.Type}
+	}
+	limit := policy.LimitOf()
+	limit.Zone = s.zone(o.Timezone)
+	return Plan{Number: v.Number, Country: v.Country, Type: v.Type, Ways: ways, Limit: limit}, nil
+}
+
+func (s *Service) emergency(ctx context.Context, orgID string, p Plan) (Plan, error) {
+	p.Emergency, p.Type = true, "emergency"
+	var err error
+	if p.Ways, err = s.EmergencyRoute(ctx, orgID, p.Number); err != nil {
+		return Plan{}, err
+	}
+	if len(p.Ways) == 0 {
+		return Plan{}, &Refusal{EmergencyNotReached, p.Number, p.Country, p.Type}
+	}
+	return p, nil
+}
+
+// zone is a time zone by name, read once.
+func (s *Service) zone(name string) *time.Location {
+	if z, ok := s.zones.Load(name); ok {
+		return z.(*time.Location)
+	}
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		z = time.UTC
+	}
+	s.zones.Store(name, z)
+	return z
+}
+
+// refusals says what phones, programs and people are told for each reason. A refused emergency call is 503, because
+// that makes a phone with another line or network try it (RFC 3261 §21.5.4); 603 or 604 would make it give up.
+var refusals = map[Reason]struct {
+	status int // SIP
+	code   string
+	words  string
+}{
+	OrgSuspended:   {403, "org_suspended", "The organisation is suspended"},
+	UserSuspended:  {403, "org_suspended", "The user is suspended"},
+	OutboundOff:    {403, "destination_not_allowed", "Outbound calls are switched off"},
+	OutboundHalted: {403, "destination_not_allowed", "Outbound calls of the whole installation are stopped by its operator"},
+	NotAcknowledged: {403, "destination_not_allowed",
+		"Emergency calls are not available here; an administrator has to acknowledge that before other calls go out"},
+	NumberInvalid:       {404, "validation_failed", "Not a valid number"},
+	CountryClosed:       {403, "destination_not_allowed", "Calls to this country are not allowed"},
+	TypeBlocked:         {403, "destination_not_allowed", "Calls to this type of number are not allowed"},
+	TooFast:             {503, "rate_limited", "Too many calls at once"},
+	TooFastThere:        {503, "rate_limited", "Too many calls to this number at once"},
+	TooMany:             {503, "concurrency_limit", "Too many calls in progress"},
+	MinutesUsed:         {403, "plan_limit", "The minutes of this day are used up"},
+	NoTrunk:             {503, "destination_not_allowed", "No trunk takes this number"},
+	TrunkFull:           {503, "concurrency_limit", "All lines are busy"},
+	EmergencyNotReached: {503, "destination_not_allowed", "Emergency calls are not available from this phone - use a mobile phone"},
+	EmergencyByProgram:  {403, "destination_not_allowed", "Programs and AI agents may not call emergency numbers; a person has to"},
+}
+
+// Error tells it to people.
+func (r *Refusal) Error() string {
+	words := refusals[r.Reason].words
+	switch r.Reason {
+	case CountryClosed:
+		return words + ": " + r.Country
+	case TypeBlocked:
+		return words + ": " + r.Type
+	}
+	return words
+}
+
+// SIP is the final answer a phone gets.
+func (r *Refusal) SIP() (status int, phrase string) {
+	return refusals[r.Reason].status, refusals[r.Reason].words
+}
+
+// Problem is the error a program gets; field is the member of its request that held the number.
+func (r *Refusal) Problem(field string) *op.Error {
+	if r.Reason == NumberInvalid {
+		return op.Invalid(op.Field(field, "invalid_e164", "not a valid number"))
+	}
+	e := op.Fail(refusals[r.Reason].code, r.Error())
+	e.Extra = map[string]any{"reason": r.Reason}
+	return e
+}

@@ -1,0 +1,178 @@
+package trunk
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Resolver looks names up in DNS; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+	LookupSRV(ctx context.Context, service, proto, name string) (cname string, records []*net.SRV, err error)
+}
+
+// resolved keeps the addresses behind the names of trunks' hosts: a carrier's calls come from them.
+type resolved struct {
+	mu sync.Mutex // guards of
+	of map[string]map[netip.Addr]time.Time
+}
+
+const (
+	resolveEvery  = time.Minute
+	resolveLimit  = 5 * time.Second
+	keepAddress   = 30 * time.Minute // after it was last seen: some names give other addresses each time
+	keepUnseen    = 24 * time.Hour   // while DNS does not answer
+	mostAddresses = 64               // of one host
+)
+
+// KeepResolved looks the hosts of trunks up, now, whenever a trunk changes and every minute, until the context ends.
+func (s *Service) KeepResolved(ctx context.Context, r Resolver) {
+	changes := s.bus.Subscribe(Changed, 16)
+	defer changes.Close()
+	tick := time.NewTicker(resolveEvery)
+	defer tick.Stop()
+	for {
+		s.Resolve(ctx, r)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case m := <-changes.C:
+			if m == sameTrunks {
+				continue
+			}
+		}
+		drain(changes.C)
+	}
+}
+
+func drain[T any](c <-chan T) {
+	for {
+		select {
+		case <-c:
+		default:
+			return
+		}
+	}
+}
+
+// sameTrunks is published where only addresses have changed, not the trunks themselves: it is the key of the table of sources.
+const sameTrunks = "all"
+
+// Resolve looks the hosts of all enabled trunks up once.
+func (s *Service) Resolve(ctx context.Context, r Resolver) {
+	all, err := enabled(ctx, s.db.Read(ctx))
+	if err != nil {
+		return // the next round asks again
+	}
+	hosts := map[string]bool{}
+	for _, t := range all {
+		if _, err := netip.ParseAddr(strings.Trim(t.Host, "[]")); err != nil {
+			hosts[strings.ToLower(t.Host)+" "+t.Transport] = true
+		}
+	}
+	changed := s.names.keepOnly(hosts)
+	for key := range hosts {
+		host, transport, _ := strings.Cut(key, " ")
+		found, err := addressesOf(ctx, r, host, transport)
+		if s.names.learn(key, found, err == nil, s.now()) {
+			changed = true
+		}
+	}
+	if changed {
+		s.bus.Publish(Changed, sameTrunks)
+	}
+}
+
+// addressesOf are the addresses of a host and of the servers its SRV records name (RFC 3263 §4.2).
+func addressesOf(ctx context.Context, r Resolver, host, transport string) ([]netip.Addr, error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveLimit)
+	defer cancel()
+	service, proto := "sip", transport
+	if transport == "tls" {
+		service, proto = "sips", "tcp"
+	}
+	names := []string{host}
+	if _, records, err := r.LookupSRV(ctx, service, proto, host); err == nil {
+		for _, srv := range records[:min(len(records), 16)] {
+			names = append(names, strings.TrimSuffix(srv.Target, "."))
+		}
+	}
+	var all []netip.Addr
+	var failed error
+	for _, name := range names {
+		found, err := r.LookupNetIP(ctx, "ip", name)
+		if err != nil {
+			failed = err
+		}
+		all = append(all, found...)
+	}
+	if len(all) > 0 {
+		failed = nil
+	}
+	return all, failed
+}
+
+// learn keeps what was found, and forgets what was not seen for long; changed says that the addresses are others now.
+func (n *resolved) learn(key string, found []netip.Addr, answered bool, now time.Time) (changed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	of := n.of[key]
+	if of == nil {
+		of = map[netip.Addr]time.Time{}
+		n.of[key] = of
+	}
+	for _, a := range found {
+		if a = a.Unmap().WithZone(""); a.IsMulticast() || a.IsUnspecified() {
+			continue
+		}
+		if _, known := of[a]; !known {
+			if len(of) >= mostAddresses {
+				continue
+			}
+			changed = true
+		}
+		of[a] = now
+	}
+	keep := keepUnseen
+	if answered {
+		keep = keepAddress
+	}
+	for a, seen := range of {
+		if now.Sub(seen) > keep {
+			delete(of, a)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// keepOnly forgets names no trunk has any more.
+func (n *resolved) keepOnly(keys map[string]bool) (changed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for key := range n.of {
+		if !keys[key] {
+			delete(n.of, key)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// at are the addresses behind a trunk's host, in order.
+func (n *resolved) at(t Trunk) []netip.Addr {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var all []netip.Addr
+	for a := range n.of[strings.ToLower(t.Host)+" "+t.Transport] {
+		all = append(all, a)
+	}
+	slices.SortFunc(all, netip.Addr.Compare)
+	return all
+}

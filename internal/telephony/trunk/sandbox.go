@@ -1,0 +1,107 @@
+package trunk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nyaruka/phonenumbers"
+
+	"soniq/internal/telephony/number"
+)
+
+// SandboxMarket sells numbers that do not exist, to sandboxes. Three of them behave as orders do in life (api-surface 10).
+type SandboxMarket struct {
+	now func() time.Time
+
+	mu     sync.Mutex           // guards orders
+	orders map[string]time.Time // pending ones, by reference
+}
+
+// NewSandboxMarket makes the market.
+func NewSandboxMarket(now func() time.Time) *SandboxMarket {
+	return &SandboxMarket{now: now, orders: map[string]time.Time{}}
+}
+
+// The numbers that behave.
+const (
+	orderAtOnce      = "+12025550121"
+	orderLater       = "+12025550122"
+	orderUnavailable = "+12025550123"
+	orderTakes       = 10 * time.Second
+)
+
+// maxOrders bounds the orders that are remembered; one that is forgotten is carried out at once.
+const maxOrders = 10_000
+
+var sandboxCost = &number.Cost{Amount: 0, Currency: "USD"}
+
+// Search makes numbers up: the three that behave, and others of the country, from the block that is kept free for fiction where it has one.
+func (m *SandboxMarket) Search(_ context.Context, w number.Wish) ([]number.Available, error) {
+	var all []number.Available
+	add := func(e164, kind string) {
+		fits := w.Fits(e164) && w.Locality == "" && (len(w.Types) == 0 || slices.Contains(w.Types, kind))
+		if fits && len(all) < w.Limit {
+			all = append(all, number.Available{Number: e164, Country: w.Country, Type: kind, Capabilities: []string{"voice", "sms"}, MonthlyCost: sandboxCost,
+				SetupCost: sandboxCost})
+		}
+	}
+	if slices.Contains(w.Capabilities, "mms") || slices.Contains(w.Capabilities, "fax") {
+		return nil, nil
+	}
+	if w.Country == "US" {
+		for _, e164 := range []string{orderAtOnce, orderLater, orderUnavailable} {
+			add(e164, "local")
+		}
+		area := w.AreaCode
+		if len(area) != 3 {
+			area = "202"
+		}
+		for n := 140; n < 200; n++ { // 555-0100 to 555-0199 belong to nobody in any area
+			add(fmt.Sprintf("+1%s5550%03d", area, n), "local")
+		}
+		return all, nil
+	}
+	for kind, of := range map[string]phonenumbers.PhoneNumberType{"local": phonenumbers.FIXED_LINE, "mobile": phonenumbers.MOBILE} {
+		if x := phonenumbers.GetExampleNumberForType(w.Country, of); x != nil {
+			e164 := phonenumbers.Format(x, phonenumbers.E164)
+			for n := range 50 {
+				add(fmt.Sprintf("%s%02d", e164[:len(e164)-2], n), kind)
+			}
+		}
+	}
+	return all, nil
+}
+
+// OrderNow begins an order.
+func (m *SandboxMarket) OrderNow(d number.Deal) (number.Order, error) {
+	switch d.Number {
+	case orderUnavailable:
+		return number.Order{}, number.ErrUnavailable
+	case orderLater:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if len(m.orders) >= maxOrders {
+			clear(m.orders)
+		}
+		m.orders[d.Ref] = m.now().Add(orderTakes)
+		return number.Order{After: orderTakes, MonthlyCost: sandboxCost}, nil
+	}
+	return number.Order{Active: true, MonthlyCost: sandboxCost}, nil
+}
+
+// Order says how far an order is. One from before a restart is carried out.
+func (m *SandboxMarket) Order(_ context.Context, d number.Deal) (number.Order, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if left := m.orders[d.Ref].Sub(m.now()); left > 0 {
+		return number.Order{After: left}, nil
+	}
+	delete(m.orders, d.Ref)
+	return number.Order{Active: true, MonthlyCost: sandboxCost}, nil
+}
+
+// Release does nothing.
+func (m *SandboxMarket) Release(context.Context, number.Deal) error { return nil }

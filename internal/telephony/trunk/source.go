@@ -1,0 +1,147 @@
+package trunk
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// sources finds trunks by where a call comes from.
+type sources struct {
+	four, six []int // lengths of the prefixes of IPv4 and IPv6, longest first
+	trunks    map[netip.Prefix][]Source
+}
+
+// A Source is whose carrier sends from somewhere.
+type Source struct{ OrgID, TrunkID string }
+
+// BySource returns the trunk whose carrier sends from the address; ok is false where there is none. Where several
+// trunks of several organisations share a carrier it is the oldest: the dialled number says whose call it is.
+func (s *Service) BySource(ctx context.Context, a netip.Addr) (t Source, ok bool, err error) {
+	all, err := s.from(ctx, a)
+	if err != nil || len(all) == 0 {
+		return Source{}, false, err
+	}
+	return all[0], true, nil
+}
+
+// SameSource reports whether calls over trunk a may as well have come over trunk b, because both are the same
+// carrier at the same address.
+func (s *Service) SameSource(ctx context.Context, a, b string) (bool, error) {
+	known, err := s.sourceTable(ctx)
+	if err != nil || a == b {
+		return a == b, err
+	}
+	for _, group := range known.trunks {
+		if holds(group, a) && holds(group, b) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func holds(group []Source, id string) bool {
+	for _, t := range group {
+		if t.TrunkID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Service) from(ctx context.Context, a netip.Addr) ([]Source, error) {
+	known, err := s.sourceTable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a = a.Unmap().WithZone("")
+	lengths := known.four
+	if a.Is6() {
+		lengths = known.six
+	}
+	for _, n := range lengths {
+		p, _ := a.Prefix(n)
+		if found := known.trunks[p]; len(found) > 0 {
+			return found, nil
+		}
+	}
+	return nil, nil
+}
+
+// tableLimit is how long it may take to read who calls from where.
+const tableLimit = 5 * time.Second
+
+// sourceTable is read as a whole, because it is on the path of every INVITE and small.
+func (s *Service) sourceTable(ctx context.Context) (*sources, error) {
+	return s.sources.Get(sameTrunks, func() (*sources, error) {
+		ctx, cancel := context.WithTimeout(ctx, tableLimit)
+		defer cancel()
+		all, err := enabled(ctx, s.db.Read(db.Detached(ctx)))
+		if err != nil {
+			return nil, fmt.Errorf("read sources of trunks: %w", err)
+		}
+		return tableOf(all, s.names.at), nil
+	})
+}
+
+func tableOf(all []Trunk, behind func(Trunk) []netip.Addr) *sources {
+	t := &sources{trunks: map[netip.Prefix][]Source{}}
+	var four, six [129]bool
+	for _, trunk := range all {
+		for _, p := range trunk.networks(behind(trunk)) {
+			t.trunks[p] = append(t.trunks[p], Source{trunk.OrgID, trunk.ID})
+			if p.Addr().Is4() {
+				four[p.Bits()] = true
+			} else {
+				six[p.Bits()] = true
+			}
+		}
+	}
+	t.four, t.six = lengths(four), lengths(six)
+	return t
+}
+
+// lengths lists the prefix lengths in use, longest first.
+func lengths(used [129]bool) []int {
+	var all []int
+	for n := 128; n >= 0; n-- {
+		if used[n] {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// networks are all the places the carrier's calls may come from, each once; behind are the addresses of its host name.
+func (t Trunk) networks(behind []netip.Addr) []netip.Prefix {
+	var all []netip.Prefix
+	seen := map[netip.Prefix]bool{}
+	texts := append(append([]string{}, t.AllowedIPs...), t.Inbound.AllowedIPs...)
+	for _, text := range append(texts, strings.Trim(t.Host, "[]")) {
+		if p, err := network(text); err == nil && !seen[p] {
+			seen[p] = true
+			all = append(all, p)
+		}
+	}
+	for _, a := range behind {
+		if p := netip.PrefixFrom(a, a.BitLen()); !seen[p] {
+			seen[p] = true
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// network reads an address or a CIDR network.
+func network(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		a = a.Unmap().WithZone("")
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	return p.Masked(), err
+}

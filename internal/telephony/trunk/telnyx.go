@@ -1,0 +1,251 @@
+package trunk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"soniq/internal/platform/egress"
+	"soniq/internal/telephony/number"
+)
+
+// TelnyxURL is where the API of Telnyx is.
+const TelnyxURL = "https://api.telnyx.com/v2"
+
+// TelnyxLimits bound requests to it.
+var TelnyxLimits = egress.Limits{Connect: 5 * time.Second, Total: 20 * time.Second, Body: 2 << 20, Idle: 4}
+
+// Telnyx sells the numbers of Telnyx to the holder of an account there, by its API v2. It is safe for concurrent use.
+type Telnyx struct {
+	number.Credentials
+	http *http.Client
+}
+
+// NewTelnyx makes the market of an account.
+func NewTelnyx(client *http.Client, c number.Credentials) *Telnyx {
+	c.URL = strings.TrimRight(c.URL, "/")
+	return &Telnyx{c, client}
+}
+
+// refused is an answer that will not become another by asking again.
+type refused struct {
+	status int
+	text   string
+}
+
+func (r *refused) Error() string { return fmt.Sprintf("the provider answers %d: %s", r.status, r.text) }
+
+// ask sends a request and reads the answer into a value.
+func (t *Telnyx) ask(ctx context.Context, method, path string, query url.Values, body, to any) error {
+	address := t.URL + path
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	var sent io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		sent = bytes.NewReader(b)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, address, sent)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+t.Key)
+	r.Header.Set("Accept", "application/json")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := t.http.Do(r)
+	if err != nil {
+		return fmt.Errorf("ask Telnyx: %w", err)
+	}
+	defer answer.Body.Close()
+	if err := failure(answer); err != nil {
+		return err
+	}
+	if err := json.NewDecoder(answer.Body).Decode(to); err != nil {
+		return fmt.Errorf("read the answer of Telnyx: %w", err)
+	}
+	return nil
+}
+
+// failure is the error that an answer stands for.
+func failure(a *http.Response) error {
+	if a.StatusCode/100 == 2 {
+		return nil
+	}
+	text := complaint(a.Body)
+	switch {
+	case a.StatusCode == http.StatusUnauthorized, a.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("%w: %s", number.ErrAuth, text)
+	case a.StatusCode == http.StatusTooManyRequests:
+		return number.ErrBusy
+	case a.StatusCode/100 == 4 && a.StatusCode != http.StatusRequestTimeout:
+		return &refused{a.StatusCode, text}
+	}
+	return fmt.Errorf("the provider answers %d: %s", a.StatusCode, text)
+}
+
+// complaint is the first error of an answer, in words.
+func complaint(body io.Reader) string {
+	var said struct {
+		Errors []struct{ Code, Title, Detail string }
+	}
+	if err := json.NewDecoder(body).Decode(&said); err != nil || len(said.Errors) == 0 {
+		return "no reason given"
+	}
+	e := said.Errors[0]
+	text := strings.TrimSpace(e.Title + ": " + e.Detail + " (" + e.Code + ")")
+	if r := []rune(text); len(r) > 300 {
+		text = string(r[:300])
+	}
+	return text
+}
+
+// telnyxOrder is an order as Telnyx shows it.
+type telnyxOrder struct {
+	ID        string
+	Status    string // pending, success, failure
+	Reference string `json:"customer_reference"`
+	Met       *bool  `json:"requirements_met"`
+	Numbers   []struct {
+		Number string `json:"phone_number"`
+		Status string
+		Met    *bool `json:"requirements_met"`
+	} `json:"phone_numbers"`
+	Parts []string `json:"sub_number_orders_ids"`
+}
+
+// Times between questions about an order.
+const (
+	telnyxSoon  = 5 * time.Second
+	telnyxLater = 10 * time.Minute // somebody has to send documents
+)
+
+// state is how far the order of a number is.
+func (o telnyxOrder) state(e164 string) (number.Order, error) {
+	status, met := o.Status, o.Met
+	for _, n := range o.Numbers {
+		if n.Number == e164 && n.Status != "" {
+			status = n.Status
+			if n.Met != nil {
+				met = n.Met
+			}
+		}
+	}
+	switch {
+	case status == "success":
+		return number.Order{Active: true}, nil
+	case status == "failure":
+		return number.Order{}, fmt.Errorf("%w: Telnyx could not carry the order out", number.ErrUnavailable)
+	case met != nil && !*met:
+		return number.Order{After: telnyxLater, Detail: "Telnyx waits for the documents that the country asks for; give them to it in its portal"}, nil
+	}
+	return number.Order{After: telnyxSoon}, nil
+}
+
+// find looks for the order with our reference.
+func (t *Telnyx) find(ctx context.Context, d number.Deal) (o telnyxOrder, ok bool, err error) {
+	var page struct{ Data []telnyxOrder }
+	if err := t.ask(ctx, http.MethodGet, "/number_orders", url.Values{"filter[customer_reference]": {d.Ref}}, nil, &page); err != nil {
+		return o, false, err
+	}
+	i := slices.IndexFunc(page.Data, func(o telnyxOrder) bool { return o.Reference == d.Ref })
+	if i < 0 {
+		return o, false, nil
+	}
+	return page.Data[i], true, nil
+}
+
+// Order orders a number once, however often it is asked: the order carries our reference, and is looked for first.
+func (t *Telnyx) Order(ctx context.Context, d number.Deal) (number.Order, error) {
+	o, ok, err := t.find(ctx, d)
+	if err != nil {
+		return number.Order{}, err
+	}
+	if ok {
+		return o.state(d.Number)
+	}
+	offer := t.offer(ctx, d)
+	done, err := t.place(ctx, d)
+	var no *refused
+	if errors.As(err, &no) {
+		// it may be refused because an order that we never heard back from was taken
+		if o, ok, again := t.find(ctx, d); again == nil && ok {
+			return o.state(d.Number)
+		}
+		return number.Order{}, fmt.Errorf("%w: %s", number.ErrUnavailable, no.text)
+	}
+	if err != nil {
+		return number.Order{}, err
+	}
+	state, err := done.state(d.Number)
+	state.MonthlyCost, state.Capabilities = offer.MonthlyCost, offer.Capabilities
+	return state, err
+}
+
+func (t *Telnyx) place(ctx context.Context, d number.Deal) (telnyxOrder, error) {
+	body := map[string]any{"phone_numbers": []map[string]string{{"phone_number": d.Number}}, "customer_reference": d.Ref}
+	if t.Connection != "" {
+		body["connection_id"] = t.Connection
+	}
+	var made struct{ Data telnyxOrder }
+	err := t.ask(ctx, http.MethodPost, "/number_orders", nil, body, &made)
+	return made.Data, err
+}
+
+// Release deletes a number from the account, or cancels its order.
+func (t *Telnyx) Release(ctx context.Context, d number.Deal) error {
+	var page struct {
+		Data []struct {
+			ID, Status string
+			Number     string `json:"phone_number"`
+		}
+	}
+	digits := strings.TrimPrefix(d.Number, "+") // signs find nothing
+	if err := t.ask(ctx, http.MethodGet, "/phone_numbers", url.Values{"filter[phone_number]": {digits}}, nil, &page); err != nil {
+		return err
+	}
+	for _, n := range page.Data {
+		if n.Number == d.Number && n.Status != "deleted" {
+			return gone(t.ask(ctx, http.MethodDelete, "/phone_numbers/"+url.PathEscape(n.ID), nil, nil, &struct{}{}))
+		}
+	}
+	o, ok, err := t.find(ctx, d)
+	if err != nil || !ok {
+		return err
+	}
+	state, err := o.state(d.Number)
+	if err != nil {
+		return nil // it never came
+	}
+	if state.Active {
+		return errors.New("the provider does not list the number yet")
+	}
+	for _, part := range o.Parts {
+		if err := gone(t.ask(ctx, http.MethodPatch, "/sub_number_orders/"+url.PathEscape(part)+"/cancel", nil, nil, &struct{}{})); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gone forgives that what is to go away is not there.
+func gone(err error) error {
+	var no *refused
+	if errors.As(err, &no) && (no.status == http.StatusNotFound || no.status == http.StatusGone) {
+		return nil
+	}
+	return err
+}

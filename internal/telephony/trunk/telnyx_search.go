@@ -1,0 +1,156 @@
+package trunk
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nyaruka/phonenumbers"
+	"golang.org/x/text/currency"
+
+	"soniq/internal/telephony/number"
+)
+
+// telnyxNumber is a number as Telnyx offers it.
+type telnyxNumber struct {
+	Number  string `json:"phone_number"`
+	Regions []struct {
+		Type string `json:"region_type"`
+		Name string `json:"region_name"`
+	} `json:"region_information"`
+	Cost struct {
+		Upfront  string `json:"upfront_cost"`
+		Monthly  string `json:"monthly_cost"`
+		Currency string
+	} `json:"cost_information"`
+	Features []struct{ Name string }
+}
+
+// telnyxTypes are the kinds of numbers Telnyx knows; ours have the same names.
+var telnyxTypes = []string{"local", "toll_free", "mobile", "national"}
+
+// Search asks for each kind of number at once, for Telnyx takes one kind in a question. What it makes of the digits is looked at again.
+func (t *Telnyx) Search(ctx context.Context, w number.Wish) ([]number.Available, error) {
+	kinds := []string{""}
+	if len(w.Types) > 0 {
+		kinds = slices.DeleteFunc(slices.Clone(w.Types), func(k string) bool { return !slices.Contains(telnyxTypes, k) })
+	}
+	if _, ok := w.Begin(); !ok {
+		return nil, nil
+	}
+	found, errs := make([][]number.Available, len(kinds)), make([]error, len(kinds))
+	var all sync.WaitGroup
+	for i, kind := range kinds {
+		all.Go(func() { found[i], errs[i] = t.offers(ctx, w, kind) })
+	}
+	all.Wait()
+	fit := slices.DeleteFunc(slices.Concat(found...), func(a number.Available) bool { return !w.Fits(a.Number) })
+	return fit[:min(len(fit), w.Limit)], errors.Join(errs...)
+}
+
+// offers asks for one kind of number; "" is any.
+func (t *Telnyx) offers(ctx context.Context, w number.Wish, kind string) ([]number.Available, error) {
+	q := telnyxQuery(w)
+	if kind != "" {
+		q.Set("filter[phone_number_type]", kind)
+	}
+	var page struct{ Data []telnyxNumber }
+	err := t.ask(ctx, http.MethodGet, "/available_phone_numbers", q, nil, &page)
+	var no *refused
+	if errors.As(err, &no) {
+		return nil, nil // so it says that it sells nothing there
+	}
+	all := make([]number.Available, len(page.Data))
+	for i, n := range page.Data {
+		all[i] = n.available(kind)
+	}
+	return all, err
+}
+
+// telnyxQuery writes a wish in the filters of Telnyx. Where there is an area code, patterns are for what follows it.
+func telnyxQuery(w number.Wish) url.Values {
+	q := url.Values{"filter[country_code]": {w.Country}, "filter[limit]": {strconv.Itoa(w.Limit)}, "filter[best_effort]": {"false"},
+		"filter[exclude_held_numbers]": {"true"}}
+	begin, _ := w.Begin()
+	area := w.AreaCode
+	if area == "" && w.Code() == "1" && len(begin) >= 3 {
+		area = begin[:3]
+	}
+	set := func(name, v string) {
+		if v != "" {
+			q.Set("filter["+name+"]", v)
+		}
+	}
+	set("national_destination_code", area)
+	set("phone_number][starts_with", strings.TrimPrefix(begin, area))
+	if !strings.Contains("+"+w.Code()+begin, w.Contains) {
+		set("phone_number][contains", w.Contains)
+	}
+	set("locality", w.Locality)
+	for _, c := range w.Capabilities {
+		q.Add("filter[features][]", c)
+	}
+	return q
+}
+
+func (n telnyxNumber) available(kind string) number.Available {
+	a := number.Available{Number: n.Number, Type: kind, Capabilities: []string{}, MonthlyCost: minor(n.Cost.Monthly, n.Cost.Currency),
+		SetupCost: minor(n.Cost.Upfront, n.Cost.Currency)}
+	for _, r := range n.Regions {
+		switch name := r.Name; {
+		case r.Type == "country_code":
+			a.Country = strings.ToUpper(name)
+		case r.Type == "state":
+			a.Region = &name
+		case r.Type == "location", r.Type == "rate_center" && a.Locality == nil:
+			a.Locality = &name
+		}
+	}
+	for _, f := range n.Features {
+		if slices.Contains([]string{"voice", "sms", "mms", "fax"}, f.Name) {
+			a.Capabilities = append(a.Capabilities, f.Name)
+		}
+	}
+	return a
+}
+
+// offer looks a number up that is about to be ordered: Telnyx takes orders only for what it was asked for before. Where it is not found,
+// the order says why.
+func (t *Telnyx) offer(ctx context.Context, d number.Deal) (a number.Available) {
+	n, err := phonenumbers.Parse(d.Number, "")
+	if err != nil {
+		return a
+	}
+	w := number.Wish{Country: phonenumbers.GetRegionCodeForNumber(n), Limit: 10}
+	if w.Country == "" {
+		w.Country = phonenumbers.GetRegionCodeForCountryCode(int(n.GetCountryCode()))
+	}
+	w.Prefix = phonenumbers.GetNationalSignificantNumber(n)
+	found, err := t.offers(ctx, w, "")
+	if i := slices.IndexFunc(found, func(a number.Available) bool { return a.Number == d.Number }); err == nil && i >= 0 {
+		return found[i]
+	}
+	return a
+}
+
+// minor is an amount such as "1.00000" in the smallest unit of its currency; nil where it is none.
+func minor(amount, code string) *number.Cost {
+	unit, err := currency.ParseISO(code)
+	r, ok := new(big.Rat).SetString(amount)
+	if err != nil || !ok || r.Sign() < 0 || len(amount) > 20 {
+		return nil
+	}
+	scale, _ := currency.Standard.Rounding(unit)
+	r.Mul(r, new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)))
+	whole := new(big.Int).Div(new(big.Int).Add(new(big.Int).Mul(r.Num(), big.NewInt(2)), r.Denom()), new(big.Int).Mul(r.Denom(), big.NewInt(2)))
+	if !whole.IsInt64() {
+		return nil
+	}
+	return &number.Cost{Amount: int(whole.Int64()), Currency: unit.String()}
+}

@@ -1,0 +1,176 @@
+// Package trunk keeps the ways to the public network: trunks, which calls may take them, and emergency calls.
+package trunk
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+)
+
+// A Trunk is a way to the public network.
+type Trunk struct {
+	ID               string        `json:"id" example:"trk_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
+	Name             string        `json:"name"`
+	Kind             string        `json:"kind" enum:"register,ip,peer"`
+	Host             string        `json:"host" example:"sip.carrier.example"`
+	Port             int           `json:"port"`
+	Transport        string        `json:"transport" enum:"udp,tcp,tls"`
+	Username         *string       `json:"username"`
+	FromDomain       *string       `json:"from_domain"`
+	AllowedIPs       []string      `json:"allowed_ips" nullable:"false" doc:"Where the carrier's calls come from, beside host when that is an address"`
+	Codecs           []string      `json:"codecs" nullable:"false"`
+	SRTP             string        `json:"srtp" enum:"off,preferred,required"`
+	MaxChannels      int           `json:"max_channels" doc:"0: no limit"`
+	CallsPerSecond   int           `json:"calls_per_second" doc:"0: no limit"`
+	Priority         int           `json:"priority" doc:"The lowest is tried first"`
+	PrefixRules      []PrefixRule  `json:"prefix_rules" nullable:"false" doc:"Without rules the trunk takes every number, in E.164; with rules only those that one matches, the longest first"`
+	CallerIDMode     string        `json:"caller_id_mode" enum:"pai,rpid,from"`
+	Enabled          bool          `json:"enabled"`
+	EmergencyCapable bool          `json:"emergency_capable" doc:"Emergency calls may take this trunk: the carrier routes them with the caller's location"`
+	Inbound          Inbound       `json:"inbound"`
+	Status           string        `json:"status" enum:"up,degraded,down,disabled"`
+	Registration     *Registration `json:"registration" doc:"null where the trunk does not register"`
+	LastError        *string       `json:"last_error" doc:"Why it is not up"`
+	ProbeMS          *int          `json:"probe_ms" doc:"How long its last answer to OPTIONS took"`
+	ActiveCalls      int           `json:"active_calls"`
+	ASR              *int          `json:"answer_seizure_rate" doc:"Percent of the last hour's calls to it that were answered; null where there were none"`
+	CreatedAt        db.Time       `json:"created_at"`
+
+	OrgID     string  `json:"-"`
+	UpdatedAt db.Time `json:"-"`
+
+	password, inboundPassword []byte // sealed
+}
+
+// A PrefixRule rewrites numbers for the carrier: of a number that begins with match, strip characters are removed
+// and prepend is put in front.
+type PrefixRule struct {
+	Match   string `json:"match" maxLength:"20" example:"+49"`
+	Strip   int    `json:"strip" minimum:"0" maximum:"20"`
+	Prepend string `json:"prepend" maxLength:"20" example:"0"`
+}
+
+// Inbound is how the carrier's calls to us are recognised.
+type Inbound struct {
+	AllowedIPs []string `json:"allowed_ips" nullable:"false"`
+	Username   *string  `json:"username" doc:"Digest user name of the carrier, where it logs in with us"`
+}
+
+// Registration is how a trunk that registers stands.
+type Registration struct {
+	Status    string  `json:"status" enum:"registered,unregistered,failed"`
+	ExpiresAt db.Time `json:"expires_at" nullable:"true"`
+	LastError *string `json:"last_error"`
+}
+
+// A Sealer encrypts what is stored; the associated data binds a value to its place.
+type Sealer interface {
+	Seal(plain, associated []byte) ([]byte, error)
+	Unseal(sealed, associated []byte) ([]byte, error)
+}
+
+// Changed is the bus subject on which the id of a changed trunk is published.
+const Changed = "changed.trunks"
+
+const (
+	cacheLife   = 3 * time.Second
+	rateLife    = time.Minute
+	rateSubject = "changed.rates" // nobody publishes it: rates are read again after their time
+)
+
+// Service is the room. It is safe for concurrent use.
+type Service struct {
+	// Active counts the calls on a trunk; nil: not known.
+	Active func(trunkID string) int
+	// Ask asks a trunk by OPTIONS whether it is there, and how long the answer took; nil: nobody can.
+	Ask func(ctx context.Context, t Trunk) (time.Duration, error)
+
+	db       *db.DB
+	orgs     *org.Service
+	sealer   Sealer
+	bus      *bus.Bus
+	now      func() time.Time
+	realm    string
+	health   health
+	sources  *bus.Cache[*sources]
+	byOrg    *bus.Cache[[]Trunk]
+	accounts *bus.Cache[Account]
+	halts    *bus.Cache[bool]
+	rates    *bus.Cache[map[string]int] // answer-seizure rates by organisation
+	names    resolved
+	zones    sync.Map // of *time.Location, by name
+}
+
+// New makes the room; realm is the digest realm carriers that log in with us are challenged with.
+func New(d *db.DB, orgs *org.Service, s Sealer, b *bus.Bus, now func() time.Time, realm string) *Service {
+	return &Service{db: d, orgs: orgs, sealer: s, bus: b, now: now, realm: realm, health: newHealth(),
+		sources:  bus.NewCache[*sources](b, Changed, cacheLife, now),
+		byOrg:    bus.NewCache[[]Trunk](b, Changed, cacheLife, now),
+		accounts: bus.NewCache[Account](b, Changed, cacheLife, now),
+		halts:    bus.NewCache[bool](b, haltSubject, cacheLife, now),
+		rates:    bus.NewCache[map[string]int](b, rateSubject, rateLife, now),
+		names:    resolved{of: map[string]map[netip.Addr]time.Time{}}}
+}
+
+// changed tells caches, the switch and the organisation's record that a trunk is another.
+func (s *Service) changed(tx db.Querier, t Trunk) {
+	db.OnCommit(tx, func() {
+		s.bus.Publish(Changed, nil) // whatever is kept of it under whatever key
+		s.bus.Publish(org.Changed, t.OrgID)
+	})
+}
+
+// Get returns a trunk, or db.ErrNone.
+func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Trunk, error) {
+	return get(ctx, q, org, id)
+}
+
+// Enabled returns every trunk that is switched on, of all organisations: for the switch, to register and watch them.
+func (s *Service) Enabled(ctx context.Context) ([]Trunk, error) {
+	all, err := enabled(ctx, s.db.Read(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("list enabled trunks: %w", err)
+	}
+	return all, nil
+}
+
+// Login returns the user name and password with which we log in at the carrier; both are "" where none are needed.
+func (s *Service) Login(t Trunk) (username, password string, err error) {
+	if t.Username == nil || len(t.password) == 0 {
+		return "", "", nil
+	}
+	plain, err := s.sealer.Unseal(t.password, place(t, "password"))
+	if err != nil {
+		return "", "", fmt.Errorf("unseal password of trunk %s: %w", t.ID, err)
+	}
+	return *t.Username, string(plain), nil
+}
+
+// SoleNumber returns the number a trunk carries where it is only one; "" otherwise. Carriers of such accounts send its
+// calls to the contact that registered, whatever was dialled.
+func (s *Service) SoleNumber(ctx context.Context, t Trunk) (string, error) {
+	return soleNumber(ctx, s.db.Read(ctx), t.OrgID, t.ID)
+}
+
+// place binds a sealed value to its row and column.
+func place(t Trunk, column string) []byte { return []byte(t.OrgID + "|trunks|" + t.ID + "|" + column) }
+
+// dress adds how the trunk does.
+func (s *Service) dress(ctx context.Context, t *Trunk) {
+	s.health.read(t)
+	if s.Active != nil {
+		t.ActiveCalls = s.Active(t.ID)
+	}
+	t.ASR = nil
+	if rates, err := s.seizures(ctx, t.OrgID); err == nil {
+		if rate, known := rates[t.ID]; known {
+			t.ASR = &rate
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package trunk
+
+import (
+	"context"
+
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op"
+)
+
+// UpdateIn changes a trunk.
+type UpdateIn struct {
+	OneIn
+	op.Match
+	Body Patch
+}
+
+// Patch is a merge patch of a trunk.
+type Patch struct {
+	Name             op.Change[string]       `json:"name,omitzero"`
+	Kind             op.Change[string]       `json:"kind,omitzero"`
+	Host             op.Change[string]       `json:"host,omitzero"`
+	Port             op.Change[int]          `json:"port,omitzero"`
+	Transport        op.Change[string]       `json:"transport,omitzero"`
+	Username         op.Change[string]       `json:"username,omitzero"`
+	Password         op.Change[string]       `json:"password,omitzero"`
+	FromDomain       op.Change[string]       `json:"from_domain,omitzero"`
+	AllowedIPs       op.Change[[]string]     `json:"allowed_ips,omitzero"`
+	Codecs           op.Change[[]string]     `json:"codecs,omitzero"`
+	SRTP             op.Change[string]       `json:"srtp,omitzero"`
+	MaxChannels      op.Change[int]          `json:"max_channels,omitzero"`
+	CallsPerSecond   op.Change[int]          `json:"calls_per_second,omitzero"`
+	Priority         op.Change[int]          `json:"priority,omitzero"`
+	PrefixRules      op.Change[[]PrefixRule] `json:"prefix_rules,omitzero"`
+	CallerIDMode     op.Change[string]       `json:"caller_id_mode,omitzero"`
+	Enabled          op.Change[bool]         `json:"enabled,omitzero"`
+	EmergencyCapable op.Change[bool]         `json:"emergency_capable,omitzero"`
+	Inbound          op.Change[InboundPatch] `json:"inbound,omitzero"`
+}
+
+// InboundPatch changes Inbound.
+type InboundPatch struct {
+	AllowedIPs op.Change[[]string] `json:"allowed_ips,omitzero"`
+	Username   op.Change[string]   `json:"username,omitzero"`
+	Password   op.Change[string]   `json:"password,omitzero"`
+}
+
+// Update changes a trunk. Passwords stay unless new ones are given.
+func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Trunk], error) {
+	var t Trunk
+	err := s.db.Tx(ctx, func(tx db.Querier) (err error) {
+		if t, err = get(ctx, tx, access.Org(ctx), in.ID); err != nil {
+			return missing(err)
+		}
+		if err := in.Check(t.UpdatedAt); err != nil {
+			return err
+		}
+		in.Body.apply(&t)
+		if err := s.seals(&t, in.Body.Password.V, in.Body.Inbound.V.Password.V); err != nil {
+			return err
+		}
+		if wrong := t.check(); len(wrong) > 0 {
+			return op.Invalid(wrong...)
+		}
+		t.UpdatedAt = db.At(s.now())
+		if err := update(ctx, tx, t); err != nil {
+			return stored(err, "change trunk")
+		}
+		s.changed(tx, t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.dress(ctx, &t)
+	return op.Versioned(t, t.UpdatedAt)
+}
+
+func (p Patch) apply(t *Trunk) {
+	p.Name.Apply(&t.Name)
+	p.Kind.Apply(&t.Kind)
+	p.Host.Apply(&t.Host)
+	p.Port.Apply(&t.Port)
+	p.Transport.Apply(&t.Transport)
+	text(p.Username, &t.Username)
+	text(p.FromDomain, &t.FromDomain)
+	texts(p.AllowedIPs, &t.AllowedIPs)
+	texts(p.Codecs, &t.Codecs)
+	p.SRTP.Apply(&t.SRTP)
+	p.MaxChannels.Apply(&t.MaxChannels)
+	p.CallsPerSecond.Apply(&t.CallsPerSecond)
+	p.Priority.Apply(&t.Priority)
+	if p.PrefixRules.Set {
+		t.PrefixRules = append([]PrefixRule{}, p.PrefixRules.V...)
+	}
+	p.CallerIDMode.Apply(&t.CallerIDMode)
+	p.Enabled.Apply(&t.Enabled)
+	p.EmergencyCapable.Apply(&t.EmergencyCapable)
+	p.secrets(t)
+	p.inbound(t)
+}
+
+// secrets forgets passwords that are set to null.
+func (p Patch) secrets(t *Trunk) {
+	if p.Password.Null {
+		t.password = nil
+	}
+	if p.Inbound.Null || p.Inbound.V.Password.Null {
+		t.inboundPassword = nil
+	}
+}
+
+func (p Patch) inbound(t *Trunk) {
+	if p.Inbound.Null {
+		t.Inbound = Inbound{AllowedIPs: []string{}}
+	}
+	texts(p.Inbound.V.AllowedIPs, &t.Inbound.AllowedIPs)
+	text(p.Inbound.V.Username, &t.Inbound.Username)
+}
+
+// text applies a change to a member that may be null.
+func text(c op.Change[string], to **string) {
+	if c.Set {
+		*to = db.Null(c.V).Ptr()
+	}
+}
+
+// texts applies a change to a list; null empties it.
+func texts(c op.Change[[]string], to *[]string) {
+	if c.Set {
+		*to = append([]string{}, c.V...)
+	}
+}
