@@ -1,7 +1,7 @@
 # soniq: run `make` to see what there is to make.
 SHELL := /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
-BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X soniq/internal/config.Version=$(VERSION)"
 
 .PHONY: help demo build test quick check unit e2e soak bench eval models fuzz golden publish fmt lint clean
 
@@ -17,11 +17,11 @@ demo: ## install what is missing, build, and run everything on this machine with
 build: ## build ./soniq
 	@scripts/setup build
 	@echo "building soniq $(VERSION)"
-	@$(BUILD) -o soniq .
+	@$(BUILD) -o soniq ./cmd/soniq
 
 test: ## everything that must pass: checks, unit tests on both databases, real phones; some 15 minutes on two cores
 	@scripts/setup test
-	@scripts/hearing go run -trimpath .
+	@scripts/hearing go run -trimpath ./cmd/soniq
 	@scripts/test
 
 quick: ## checks, unit tests of changed packages, a call with each codec: less than two minutes
@@ -36,12 +36,12 @@ unit: ## unit tests alone, on SQLite
 
 e2e: ## end-to-end tests alone, with real phones
 	@scripts/setup test
-	@scripts/hearing go run -trimpath .
+	@scripts/hearing go run -trimpath ./cmd/soniq
 	@scripts/test e2e
 
 soak: ## end-to-end tests with long loops on both databases, 100,000 calls, fuzzing for ten minutes each; some hours
 	@scripts/setup test
-	@scripts/hearing go run -trimpath .
+	@scripts/hearing go run -trimpath ./cmd/soniq
 	@SONIQ_SOAK=1 scripts/test e2e
 	@$(MAKE) --no-print-directory build
 	@SONIQ_SOAK_BINARY=$(CURDIR)/soniq go test -count=1 -timeout 60m -v -run Soak ./e2e/call
@@ -54,7 +54,7 @@ bench: ## measure, beside Kamailio and rtpengine; results belong into docs/perfo
 
 eval: ## quality of recognition, notes and memory search, as a table; results belong into docs/intelligence.md
 	@scripts/setup eval
-	@scripts/hearing go run .
+	@scripts/hearing go run ./cmd/soniq
 	@scripts/eval
 
 models: ## make again what recognition and search learnt, into models/; some minutes on two cores
@@ -71,7 +71,7 @@ fuzz: ## fuzz a running server and every parser, FUZZTIME (60s) each
 	@scripts/fuzz
 
 golden: ## rewrite generated files that are kept in the tree
-	@go test . -run Golden -update
+	@go test ./internal/server -run Golden -update
 	@go test ./internal/telephony/provisioning -run EveryVendorsFiles -update
 
 publish: golden ## promise developers the API as it is now: from then on make test refuses what breaks it

@@ -18,21 +18,23 @@ const module = "soniq/"
 const conformance = "e2e/mcp/everything"
 
 // wings lists the wings from the top down. A package may import packages of the wings below its own.
-var wings = []string{".", "cmd", "cli", "server", "config", "sandbox", "api", "contactcenter", "customer", "intelligence", "messaging", "telephony",
+var wings = []string{"cmd", "cli", "server", "config", "sandbox", "api", "contactcenter", "customer", "intelligence", "messaging", "telephony",
 	"identity", "control", "protocol", "platform"}
 
 // limited lists the wings that may import only some of the wings below them. Every entry must be in use.
 var limited = map[string][]string{
-	"cmd":      {"intelligence"}, // trainmodels makes data files of the speech engine
-	"api":      {"platform"},
-	"identity": {"platform"},
-	"control":  {},
-	"protocol": {},
-	"platform": {},
+	"cmd/soniq": {"cli"},
+	"cmd":       {"intelligence"}, // trainmodels makes data files of the speech engine
+	"api":       {"platform"},
+	"identity":  {"platform"},
+	"control":   {},
+	"protocol":  {},
+	"platform":  {},
 }
 
 // beside lists the imports between packages of one wing. Every entry must be in use.
 var beside = map[string][]string{
+	"cli":                     {"demo", "mcpbridge"},
 	"platform/audit":          {"access", "db", "op"},
 	"platform/event":          {"bus", "db"},
 	"platform/job":            {"bus", "db"},
@@ -53,6 +55,9 @@ var beside = map[string][]string{
 	"contactcenter/queue":     {"agent"},
 	"contactcenter/routing":   {"agent", "flow", "queue"},
 }
+
+// embedding lists the files of the CLI that run a server in their own process. All other commands use the public API or the control socket.
+var embedding = []string{"internal/cli/serve.go", "internal/cli/admin.go", "internal/cli/demo/demo.go"}
 
 // A site is a package's place in the tree: its wing, and its name inside the wing. Sub-packages count as part of their package.
 type site struct{ wing, name string }
@@ -81,6 +86,9 @@ func TestImports_PointDownwards(t *testing.T) {
 		for _, target := range imports(t, path) {
 			seen++
 			to := siteOf(target)
+			if from.wing == "cli" && to.wing == "server" && !slices.Contains(embedding, path) {
+				t.Errorf("%s imports the server: use the public API or the control socket", path)
+			}
 			if from != to && !allowed(from, to, used) {
 				t.Errorf("%s imports %s: %s must not import %s", path, target, from, to)
 			}

@@ -28,7 +28,7 @@ func everything(t *testing.T) string {
 		return ready
 	}
 	path := filepath.Join(t.TempDir(), "soniq")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "conformance", "-o", path, ".")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "conformance", "-o", path, "./cmd/soniq")
 	build.Dir, build.Env = rig.Root(), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

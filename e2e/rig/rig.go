@@ -32,7 +32,7 @@ var Build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "soniq")
-	build := exec.Command(filepath.Join(Root(), "scripts", "race"), "build", "-o", path, ".")
+	build := exec.Command(filepath.Join(Root(), "scripts", "race"), "build", "-o", path, "./cmd/soniq")
 	build.Dir = Root()
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)

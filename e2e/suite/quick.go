@@ -71,7 +71,7 @@ func (s *suite) changed(all []testPackage) (some []testPackage, err error) {
 		}
 	}
 	for _, p := range all {
-		if dirs[p.path] || p.path == "soniq" && dirs["soniq/."] {
+		if dirs[p.path] {
 			some = append(some, p)
 		}
 	}

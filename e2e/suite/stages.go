@@ -29,7 +29,7 @@ var punctual = []string{"soniq/internal/protocol/sip"}
 func (s *suite) buildServer(all packages) bool {
 	p := s.begin("build", 0)
 	defer p.end()
-	ok := s.execute(p, s.command(0, "", "scripts/race", "build", "-trimpath", "-o", s.binary, ".")) &&
+	ok := s.execute(p, s.command(0, "", "scripts/race", "build", "-trimpath", "-o", s.binary, "./cmd/soniq")) &&
 		s.execute(p, s.command(0, "", "go", "build", "-trimpath", "-o", filepath.Join(s.dir, "test2json"), "cmd/test2json"))
 	if len(all.realtime) > 0 {
 		ok = ok && s.execute(p, s.command(0, "", flat("scripts/race", "test", "-c", "-o", s.dir+"/race/", compileFlags,
@@ -45,8 +45,8 @@ func (s *suite) buildTests(all packages) bool {
 	p := s.begin("build tests", 0)
 	defer p.end()
 	ok := s.execute(p, s.plainGo(flat("test", "-c", "-o", s.dir+"/", compileFlags, paths(slices.Concat(all.e2e, all.fuzz)))...)) &&
-		s.execute(p, s.plainGo("build", "-trimpath", "-o", filepath.Join(s.dir, "plain"), ".")) &&
-		s.execute(p, s.plainGo("build", "-trimpath", "-tags", "conformance", "-o", filepath.Join(s.dir, "everything"), "."))
+		s.execute(p, s.plainGo("build", "-trimpath", "-o", filepath.Join(s.dir, "plain"), "./cmd/soniq")) &&
+		s.execute(p, s.plainGo("build", "-trimpath", "-tags", "conformance", "-o", filepath.Join(s.dir, "everything"), "./cmd/soniq"))
 	s.compiled = slices.Concat(s.compiled, all.e2e, all.fuzz)
 	return ok
 }

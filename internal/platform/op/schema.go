@@ -29,7 +29,7 @@ func SchemaOf(t reflect.Type) (s *huma.Schema, defs map[string]*huma.Schema) {
 	return s, defs
 }
 
-// schemaName names a type in the OpenAPI document by its room and itself, for rooms may use the same words: the
+// schemaName names a type in the OpenAPI document by its package and itself, because packages may use the same words: the
 // device of a user's record is UserDevice, a device is Device.
 func schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
@@ -54,9 +54,15 @@ func schemaName(t reflect.Type, hint string) string {
 	return name
 }
 
-// qualified puts the room before the type's own name, unless that begins with it.
+// published maps a package to the prefix of its schemas, if the published contract knows the package by an older name.
+var published = map[string]string{"prompt": "audio", "trunk": "carrier", "smppserver": "esme", "smscarrier": "smsc", "eventstream": "stream"}
+
+// qualified puts the package before the type's own name, unless that begins with it.
 func qualified(pkg, name string) string {
 	room := path.Base(pkg)
+	if prefix, ok := published[room]; ok {
+		room = prefix
+	}
 	if pkg == "" || room == "op" || strings.HasPrefix(strings.ToLower(name), room) {
 		return title(name)
 	}

@@ -1,8 +1,0 @@
-//go:build !conformance
-
-package main
-
-import sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-// extendTools is nothing: assistants are offered the tools of the contract.
-func extendTools() func(*sdk.ServerOptions) func(*sdk.Server) { return nil }

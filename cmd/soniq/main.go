@@ -1,0 +1,26 @@
+// Command soniq is a telephony platform in one binary.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"soniq/internal/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := cli.Run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		if !errors.Is(err, cli.ErrFailed) {
+			fmt.Fprintln(os.Stderr, "soniq:", err)
+		}
+		stop()
+		os.Exit(cli.ExitCode(err))
+	}
+}

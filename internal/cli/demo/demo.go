@@ -1,0 +1,233 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"soniq/internal/config"
+	"soniq/internal/control"
+	"soniq/internal/sandbox/softphone"
+	"soniq/internal/server"
+)
+
+// The demo is a soniq on this machine, and a program that uses it the way a customer does: by its API, with telephones, with
+// a webhook receiver. It has no way in of its own but the key it is given.
+
+func Command(ctx context.Context, args []string) error {
+	var once bool
+	c, err := config.Load("demo", args, os.Stdout, func(fs *flag.FlagSet) {
+		fs.BoolVar(&once, "once", false, "do the scenario and exit with 0, or 1 where something did not work")
+	}, "http", "transcriber", "sherpa", "writer", "embedder")
+	if err != nil {
+		return err
+	}
+	d := &demo{out: os.Stdout, color: isTerminal(os.Stdout), started: time.Now()}
+	err = d.run(ctx, c, once)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		fmt.Fprintln(d.out, "\nstopped; the demo's data is gone")
+		return nil
+	}
+	return err
+}
+
+// demo is one run of the scenario.
+type demo struct {
+	out     io.Writer
+	color   bool
+	started time.Time
+	node    *server.Server
+	api     *client
+	hooks   *receiver
+}
+
+// scenarioTime bounds the scenario.
+const scenarioTime = 3 * time.Minute
+
+func (d *demo) run(ctx context.Context, c config.Config, once bool) error {
+	data, err := os.MkdirTemp("", "soniq-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(data)
+	d.banner()
+	if d.node, err = server.Start(ctx, demoConfig(c, data), server.DiscardLog()); err != nil {
+		return err
+	}
+	defer d.node.Stop()
+	key, err := d.sandboxKey(ctx)
+	if err != nil {
+		return err
+	}
+	d.api = &client{base: d.node.BaseURL() + "/sandbox/v1", key: key}
+	d.say("platform", "ready: REST %s, SIP %s (UDP and TCP), database and recordings in %s", d.node.BaseURL(), d.node.SIPAddr(), data)
+	limited, cancel := context.WithTimeout(ctx, scenarioTime)
+	callID, err := d.scenario(limited)
+	cancel()
+	if err != nil {
+		return err
+	}
+	if once {
+		d.say("demo", "everything worked, in %s", time.Since(d.started).Round(time.Second))
+		return nil
+	}
+	d.pointers(key, callID)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// demoConfig keeps everything on this machine and takes other ports where the usual ones are taken.
+func demoConfig(c config.Config, data string) config.Config {
+	c.Data, c.DB, c.File = data, "", ""
+	c.SIP, c.RTPPorts, c.PublicIP, c.BaseURL = "127.0.0.1:0", "0-0", "127.0.0.1", ""
+	c.AllowTargets = "127.0.0.0/8"
+	if !free(c.HTTP) {
+		c.HTTP = "127.0.0.1:0"
+	}
+	return c
+}
+
+func free(address string) bool {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = l.Close()
+	return true
+}
+
+// sandboxKey makes the demo's organisation and a test key for its sandbox.
+func (d *demo) sandboxKey(ctx context.Context) (string, error) {
+	org, err := d.node.Platform.CreateOrg(ctx, control.OrgRequest{Name: "Harbor Internet", Country: "US"})
+	if err != nil {
+		return "", err
+	}
+	return d.node.Platform.CreateKey(ctx, control.KeyRequest{Org: org, Scopes: "all", Kind: "standard", Env: "test", Name: "demo"})
+}
+
+// person is a user with the telephone the API gave them.
+type person struct {
+	ID, Name, Extension string
+	Account             softphone.Account
+}
+
+// scenario is the call and everything that comes of it.
+func (d *demo) scenario(ctx context.Context) (callID string, err error) {
+	if d.hooks, err = receive(ctx, d); err != nil {
+		return "", err
+	}
+	defer d.hooks.close()
+	if err := d.hooks.register(ctx, d.api); err != nil {
+		return "", err
+	}
+	agent, err := d.hire(ctx, "dana@harbor.example", "Dana", "Reed")
+	if err != nil {
+		return "", err
+	}
+	caller, err := d.hire(ctx, "sam@harbor.example", "Sam", "Fields")
+	if err != nil {
+		return "", err
+	}
+	if err := d.conversation(ctx, caller, agent); err != nil {
+		return "", err
+	}
+	if callID, err = d.hooks.ended(ctx); err != nil {
+		return "", err
+	}
+	return callID, d.results(ctx, callID)
+}
+
+// hire adds a user; the answer holds what their telephone needs, this once.
+func (d *demo) hire(ctx context.Context, email, first, last string) (person, error) {
+	var u struct {
+		ID, Name, Extension string
+		SIP                 struct{ Username, Domain, Password string }
+	}
+	body := map[string]any{"email": email, "first_name": first, "last_name": last}
+	if err := d.api.do(ctx, "POST", "/users", body, &u); err != nil {
+		return person{}, fmt.Errorf("add user %s: %w", first, err)
+	}
+	d.say("api", "POST /users: %s has extension %s and SIP credentials", u.Name, u.Extension)
+	return person{u.ID, u.Name, u.Extension, softphone.Account{Registrar: d.node.SIPAddr(), Username: u.SIP.Username, Domain: u.SIP.Domain,
+		Password: u.SIP.Password}}, nil
+}
+
+func (d *demo) conversation(ctx context.Context, caller, agent person) error {
+	one, err := d.phone(ctx, caller)
+	if err != nil {
+		return err
+	}
+	defer one.Close()
+	two, err := d.phone(ctx, agent)
+	if err != nil {
+		return err
+	}
+	defer two.Close()
+	d.say("phone", "%s dials %s", caller.Name, agent.Extension)
+	mine, err := one.Call(ctx, agent.Extension)
+	if err != nil {
+		return err
+	}
+	var theirs *softphone.Line
+	select {
+	case theirs = <-two.Incoming:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err = softphone.Talk(ctx, mine, theirs, func(s softphone.Sentence) {
+		who := caller.Name
+		if s.Agent {
+			who = agent.Name
+		}
+		d.speak(who, s.Text)
+	})
+	if err != nil {
+		return err
+	}
+	d.say("phone", "%s hangs up; %d packets of audio were heard on this side, %d on the other", caller.Name, mine.Heard(), theirs.Heard())
+	mine.HangUp()
+	<-mine.Over()
+	<-theirs.Over()
+	return nil
+}
+
+func (d *demo) phone(ctx context.Context, p person) (*softphone.Phone, error) {
+	phone, err := softphone.Open(ctx, p.Account, server.DiscardLog())
+	if err == nil {
+		d.say("phone", "%s's telephone is registered as %s", p.Name, p.Account.Username)
+	}
+	return phone, err
+}
+
+func (d *demo) banner() {
+	fmt.Fprintf(d.out, "soniq %s: a telephone call becomes a record, a recording, a transcript, a summary and a memory.\n"+
+		"Everything you see is real: SIP and RTP on this machine, the REST API, signed webhooks.\n\n", config.Version)
+}
+
+// say prints a line of the live log.
+func (d *demo) say(who, format string, args ...any) {
+	at := time.Since(d.started)
+	fmt.Fprintf(d.out, "%s%6.2fs  %-9s%s %s\n", d.tint("2"), at.Seconds(), who, d.tint("0"), fmt.Sprintf(format, args...))
+}
+
+func (d *demo) speak(who, text string) {
+	d.say("voice", "%s%s%s: %s", d.tint("1"), who, d.tint("0"), text)
+}
+
+func (d *demo) tint(code string) string {
+	if !d.color {
+		return ""
+	}
+	return "\x1b[" + code + "m"
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !strings.EqualFold(os.Getenv("TERM"), "dumb") && os.Getenv("NO_COLOR") == ""
+}

@@ -1,0 +1,347 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"soniq/internal/config"
+	"soniq/internal/control"
+	"soniq/internal/identity/org"
+	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/speechmodel"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/messaging/smscarrier"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/telephony/trunk"
+)
+
+// doctorCommand checks what soniq needs, and says what to do about what is missing.
+func doctorCommand(ctx context.Context, args []string) error {
+	c, err := config.Load("doctor", args, os.Stdout, nil)
+	if err != nil {
+		return err
+	}
+	d := &doctor{out: os.Stdout, config: c}
+	d.settings()
+	running := d.running(ctx)
+	if !running {
+		d.ports()
+	}
+	d.folder()
+	d.database(ctx, running)
+	d.system()
+	d.engines(ctx)
+	d.phones()
+	d.callers()
+	if d.wrong > 0 {
+		fmt.Fprintf(d.out, "\n%d problem(s) keep soniq from working; %d hint(s)\n", d.wrong, d.hints)
+		return ErrFailed
+	}
+	fmt.Fprintf(d.out, "\nnothing is wrong; %d hint(s)\n", d.hints)
+	return nil
+}
+
+type doctor struct {
+	out          io.Writer
+	config       config.Config
+	wrong, hints int
+}
+
+func (d *doctor) ok(format string, args ...any) { fmt.Fprintf(d.out, "  ok    "+format+"\n", args...) }
+
+// hint is something that works less well than it could; do says what helps.
+func (d *doctor) hint(what, do string) {
+	d.hints++
+	fmt.Fprintf(d.out, "  hint  %s\n          %s\n", what, do)
+}
+
+// bad is something that keeps soniq from working.
+func (d *doctor) bad(what, do string) {
+	d.wrong++
+	fmt.Fprintf(d.out, "  BAD   %s\n          %s\n", what, do)
+}
+
+func (d *doctor) title(text string) { fmt.Fprintln(d.out, text) }
+
+// settings prints what is in force, with secrets hidden.
+func (d *doctor) settings() {
+	d.title("settings in force")
+	v := reflect.ValueOf(d.config)
+	for _, s := range config.Settings() {
+		text := fmt.Sprint(v.Field(s.Index).Interface())
+		if s.Secret && text != "" {
+			text = "(hidden)"
+		}
+		if s.Flag == "db" && strings.Contains(text, "@") {
+			text = text[:strings.Index(text, "://")+3] + "(hidden)" + text[strings.LastIndex(text, "@"):]
+		}
+		fmt.Fprintf(d.out, "  %-18s %s\n", s.Flag, text)
+	}
+}
+
+func (d *doctor) running(ctx context.Context) bool {
+	d.title("this data folder")
+	var s struct {
+		Version, HTTP, SIP string
+		Calls              int
+		Without            []trunk.Unreached    `json:"without_emergency"`
+		Silent             []smscarrier.Trouble `json:"sms_carriers"`
+	}
+	if err := control.Call(ctx, d.config.Data, "status", nil, &s); err != nil {
+		d.ok("no soniq runs on it")
+		return false
+	}
+	d.ok("soniq %s runs on it: http %s, sip %s, %d call(s) in progress", s.Version, s.HTTP, s.SIP, s.Calls)
+	d.emergency(s.Without)
+	d.carriers(s.Silent)
+	return true
+}
+
+func (d *doctor) ports() {
+	d.title("ports")
+	d.port("--http", "tcp", d.config.HTTP)
+	for _, address := range config.SplitList(d.config.SIP) {
+		d.port("--sip", "tcp", address)
+		d.port("--sip", "udp", address)
+	}
+	if d.config.SIPTLS != "" {
+		d.port("--sip-tls", "tcp", d.config.SIPTLS)
+	}
+	if d.config.HTTPS != "" {
+		d.port("--https", "tcp", d.config.HTTPS)
+	}
+	low, high, err := d.config.RTPPortRange()
+	if err == nil && high > 0 && high-low < 200 {
+		d.hint(fmt.Sprintf("--rtp-ports %s carry %d calls at most", d.config.RTPPorts, (high-low)/4), "each call takes four ports; give a wider range")
+	}
+	if at, _ := config.BindAddress(d.config.SIP); !at.IsLoopback() && d.config.PublicIP == "" {
+		d.hint("--public-ip is not set", "set it when phones or carriers reach this machine through NAT, or they will send audio to an inside address")
+	}
+}
+
+func (d *doctor) port(flag, network, address string) {
+	var closer io.Closer
+	var err error
+	if network == "udp" {
+		closer, err = net.ListenPacket("udp", address)
+	} else {
+		closer, err = net.Listen("tcp", address)
+	}
+	if err != nil {
+		d.bad(fmt.Sprintf("%s %s (%s) cannot be used: %v", flag, address, network, err), "stop what uses it, or choose another port with "+flag)
+		return
+	}
+	_ = closer.Close()
+	d.ok("%s %s (%s) is free", flag, address, network)
+}
+
+func (d *doctor) folder() {
+	d.title("disk")
+	there := existing(d.config.Data)
+	probe, err := os.CreateTemp(there, ".doctor-*")
+	if err != nil {
+		d.bad(fmt.Sprintf("data folder %s cannot be written: %v", d.config.Data, err), "check the owner and mode of "+there+", or choose another with --data")
+		return
+	}
+	_ = probe.Close()
+	_ = os.Remove(probe.Name())
+	var fs syscall.Statfs_t
+	if syscall.Statfs(there, &fs) != nil {
+		return
+	}
+	free := int64(fs.Bavail) * fs.Bsize
+	hours := free / (16_000 * 3600)
+	switch {
+	case free < 100<<20:
+		d.bad(fmt.Sprintf("only %d MB are free in %s", free>>20, d.config.Data), "make room: without it nothing can be written down")
+	case free < 2<<30:
+		d.hint(fmt.Sprintf("%d MB are free in %s", free>>20, d.config.Data), fmt.Sprintf("that is about %d hours of recorded calls", hours))
+	default:
+		d.ok("%d GB are free in %s: about %d hours of recorded calls", free>>30, d.config.Data, hours)
+	}
+}
+
+// existing is a folder, or the nearest above it that is there: a check makes none.
+func existing(folder string) string {
+	for {
+		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) || folder == filepath.Dir(folder) {
+			return folder
+		}
+		folder = filepath.Dir(folder)
+	}
+}
+
+func (d *doctor) database(ctx context.Context, running bool) {
+	d.title("database")
+	if _, err := os.Stat(filepath.Join(d.config.Data, "soniq.db")); !d.config.IsPostgres() && errors.Is(err, os.ErrNotExist) {
+		d.ok("SQLite will be made at the first start")
+		return
+	}
+	if running && !d.config.IsPostgres() {
+		d.ok("SQLite is in use by the running soniq")
+		return
+	}
+	start := time.Now()
+	x, err := db.Open(ctx, d.config.DatabaseURL())
+	if err != nil {
+		d.bad(err.Error(), "check --db and that the server runs")
+		return
+	}
+	defer x.Close()
+	pending, err := x.Pending(ctx)
+	if err != nil {
+		d.bad(err.Error(), "check the rights of the database user")
+		return
+	}
+	d.ok("%s answers in %s, %d migration(s) pending", x.Name(), time.Since(start).Round(time.Millisecond), len(pending))
+	if len(pending) == 0 && !running {
+		b := bus.New()
+		without, err := trunk.New(x, org.New(x, b, time.Now), nil, b, time.Now, "").WithoutEmergency(ctx)
+		if err != nil {
+			d.bad(err.Error(), "check the rights of the database user")
+			return
+		}
+		d.emergency(without)
+	}
+}
+
+// maxNamed is how many organisations are named one by one.
+const maxNamed = 10
+
+// emergency says who cannot call for help: that must not be found out when somebody has to.
+func (d *doctor) emergency(without []trunk.Unreached) {
+	d.title("emergency calls")
+	if len(without) == 0 {
+		d.ok("every organisation has a trunk that takes them")
+	}
+	for i, o := range without {
+		if i == maxNamed {
+			d.hint(fmt.Sprintf("and %d more organisations", len(without)-i), "GET /organization tells each emergency_calling")
+			break
+		}
+		known := "; nobody has acknowledged that, so no other calls go out either"
+		if o.Acknowledged {
+			known = "; an administrator has acknowledged that"
+		}
+		d.hint(fmt.Sprintf("phones of %q (%s) cannot call for help%s", o.Name, o.ID, known),
+			"give it a trunk with emergency_capable whose carrier routes emergency calls, and say so on every phone until then")
+	}
+}
+
+// carriers tells which carriers of messages take none.
+func (d *doctor) carriers(silent []smscarrier.Trouble) {
+	for i, c := range silent {
+		if i == maxNamed {
+			d.hint(fmt.Sprintf("and %d more carriers of messages", len(silent)-i), "GET /sms/carriers tells the status of each")
+			return
+		}
+		d.hint(fmt.Sprintf("the carrier of messages %q (%s of %s) is %s: %s", c.Name, c.ID, c.Org, c.Status, c.Error),
+			"messages wait for it up to four hours; POST /sms/carriers/"+c.ID+"/test asks it again")
+	}
+}
+
+// system looks at limits of the machine that cost calls.
+func (d *doctor) system() {
+	d.title("system")
+	if now := time.Now(); now.Year() < 2025 {
+		d.bad("the clock says "+now.Format(time.RFC3339), "set it: records, signatures and expiry depend on it")
+	}
+	if b, err := os.ReadFile("/proc/sys/net/core/rmem_max"); err == nil {
+		if n, _ := strconv.Atoi(strings.TrimSpace(string(b))); n < 4<<20 && os.Geteuid() != 0 {
+			d.hint(fmt.Sprintf("net.core.rmem_max is %d", n), "for more than a few hundred calls per second: sysctl -w net.core.rmem_max=4194304")
+		}
+	}
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+		if limit.Max < 16384 {
+			d.hint(fmt.Sprintf("at most %d files may be open", limit.Max), fmt.Sprintf("each call takes up to five: raise it with ulimit -n for more than %d calls", limit.Max/5))
+		} else {
+			d.ok("%d cores, %d files may be open", runtime.NumCPU(), limit.Max)
+		}
+	}
+}
+
+func (d *doctor) engines(ctx context.Context) {
+	d.title("understanding calls")
+	dir, sherpa := strings.CutPrefix(d.config.Transcriber, engine.SherpaPrefix)
+	switch {
+	case sherpa:
+		d.sherpa(ctx, dir)
+	case d.config.Transcriber == "off":
+		d.ok("transcription is switched off")
+	case d.config.Transcriber == "builtin" && speechmodel.Find() != "":
+		d.sherpaWith(ctx, engine.NewEnglish(nil, speechmodel.Find(), 1))
+	case d.config.Transcriber == "builtin", d.config.Transcriber == "pocketsphinx":
+		s := engine.NewSphinx(nil, 1)
+		defer s.Close()
+		if err := s.Ready(ctx); err != nil {
+			d.missing(err)
+		} else {
+			e := s.Engine()
+			d.ok("speech is recognised by %s %s", e.Name, e.Model)
+		}
+		if d.config.Transcriber == "builtin" {
+			d.hint("of human voices on the telephone about every third word will be wrong", "soniq hearing install fetches a model (85 MB) that gets most words right")
+		}
+	default:
+		d.ok("speech is recognised by %s (asked at the first call)", d.config.Transcriber)
+	}
+	d.voice(ctx)
+}
+
+// sherpa loads the operator's model, as a worker does.
+func (d *doctor) sherpa(ctx context.Context, dir string) {
+	d.sherpaWith(ctx, engine.NewSherpa(nil, dir, d.config.Sherpa, 1))
+}
+
+// sherpaWith loads a model, and ends the worker it was loaded with.
+func (d *doctor) sherpaWith(ctx context.Context, s *engine.Sherpa) {
+	defer s.Close()
+	if err := s.Ready(ctx); err != nil {
+		d.missing(err)
+		return
+	}
+	e := s.Engine()
+	d.ok("speech is recognised by %s %s, %s; each of %d worker(s), and one more for callers in menus, takes %d MB before it listens", e.Name, e.Version, e.Model,
+		engine.DefaultWorkers(), s.Memory()>>20)
+}
+
+// voice looks at what speaks announcements.
+func (d *doctor) voice(ctx context.Context) {
+	switch d.config.Voice {
+	case "off":
+		d.ok("text to speech is switched off")
+	case "builtin":
+		f := engine.NewFlite(nil)
+		defer f.Close()
+		if err := f.Ready(ctx); err == nil {
+			d.ok("announcements are spoken by %s", f.Identity())
+		} else if m, ok := transcript.IsMissing(err); ok {
+			d.hint("announcements cannot be spoken: "+m.What, m.Help)
+		} else {
+			d.hint("announcements cannot be spoken: "+err.Error(), "see the log of the speaking process")
+		}
+	default:
+		d.ok("announcements are spoken by %s (asked at the first text)", d.config.Voice)
+	}
+}
+
+func (d *doctor) missing(err error) {
+	if m, ok := transcript.IsMissing(err); ok {
+		d.hint("calls will not be transcribed: "+m.What, m.Help)
+		return
+	}
+	d.hint("calls will not be transcribed: "+err.Error(), "see the log of the speech worker")
+}

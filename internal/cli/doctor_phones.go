@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"net/url"
+)
+
+// phones says whether phones can fetch their configuration.
+func (d *doctor) phones() {
+	c := d.config
+	u, err := url.Parse(c.BaseURL)
+	switch {
+	case c.BaseURL == "" && c.HTTPS == "" || err != nil:
+		return // nobody else reaches this machine by HTTP
+	case u.Scheme == "https" || c.HTTPS != "":
+		d.title("phones that fetch their configuration")
+		d.ok("they fetch it by https")
+	case c.ProvisionPlain == "":
+		d.title("phones that fetch their configuration")
+		d.hint("--base-url is not https: phones elsewhere are refused their configuration, which has their password in it",
+			"put a TLS proxy in front (--trusted-proxies) or set --https, and make --base-url https; or name their networks with --provision-plain")
+	}
+}

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+)
+
+// callers tells whether calls from trunks are verified.
+func (d *doctor) callers() {
+	all, err := d.config.ReadSTIRRoots()
+	if err != nil || len(all) == 0 {
+		return // settings that are wrong are told before anything is looked at
+	}
+	d.title("who calls")
+	over := 0
+	for _, root := range all {
+		if time.Now().After(root.NotAfter) {
+			over++
+		}
+	}
+	if over > 0 {
+		d.hint(fmt.Sprintf("%d of %d authorities in %s have expired", over, len(all), d.config.STIRRoots), "fetch the list again from your country's policy administrator")
+		return
+	}
+	d.ok("calls from trunks are verified with %d authorities", len(all))
+}

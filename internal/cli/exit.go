@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// How commands end that speak to a running soniq. Every other command ends with 0 or 1.
+const (
+	exitFailed    = 1 // the request was refused, or something else failed
+	exitUsage     = 2 // the command makes no sense as it was typed
+	exitAccess    = 3 // no key, a wrong one, or one that may not do this
+	exitNotFound  = 4
+	exitUnreached = 5 // nobody answers, or the server is not able to
+)
+
+// failure is an error with the code the program ends with.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// ExitCode is what the program ends with.
+func ExitCode(err error) int {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.code
+	}
+	return exitFailed
+}
+
+// problem is a problem that the API answered (RFC 9457).
+type problem struct {
+	Status   int
+	Code     string
+	Title    string
+	Detail   string
+	Required []string `json:"required_scopes"`
+	Errors   []struct{ Field, Code, Message string }
+	Retry    string `json:"-"` // Retry-After
+}
+
+// hints say what to do about what the API refused, by its code.
+var hints = map[string]string{
+	"unauthenticated":   "the key is wrong or was revoked; soniq key create makes another",
+	"key_expired":       "soniq key create makes another",
+	"key_revoked":       "soniq key create makes another",
+	"wrong_environment": "keys of the sandbox begin with …_test_, others are live",
+	"rate_limited":      "try again in a moment",
+	"draining":          "the server is shutting down; try again in a moment",
+	"not_enabled":       "this version of soniq cannot do it yet",
+}
+
+func (p *problem) Error() string {
+	text := cmp.Or(p.Detail, p.Title, http.StatusText(p.Status))
+	if len(p.Errors) > 0 {
+		var all []string
+		for _, e := range p.Errors {
+			all = append(all, e.Field+": "+e.Message)
+		}
+		text = strings.Join(all, "; ")
+	}
+	if len(p.Required) > 0 {
+		text += "; the key lacks " + strings.Join(p.Required, ", ")
+	}
+	if h := hints[p.Code]; h != "" {
+		text += "; " + h
+	}
+	if p.Code != "" {
+		text += " (" + p.Code + ")"
+	}
+	return text
+}
+
+// refused makes an error of an answer.
+func refused(answer *http.Response, body []byte) error {
+	p := &problem{}
+	if json.Unmarshal(body, p) != nil || p.Code == "" {
+		p = &problem{Detail: fmt.Sprintf("the answer is %s, and no problem of the API: is this the address of soniq?", answer.Status)}
+	}
+	p.Status, p.Retry = answer.StatusCode, answer.Header.Get("Retry-After")
+	return &failure{codeOf(p.Status), p}
+}
+
+func codeOf(status int) int {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return exitAccess
+	case status == http.StatusNotFound, status == http.StatusGone:
+		return exitNotFound
+	case status >= 500 && status != http.StatusNotImplemented:
+		return exitUnreached
+	}
+	return exitFailed
+}

@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"context"
+	"os"
+
+	"soniq/internal/intelligence/engine"
+)
+
+// voiceCommand is the builtin voice's own process; the platform starts it.
+func voiceCommand(context.Context, []string) error {
+	if code := engine.RunVoice(os.Stdin, os.Stdout); code != 0 {
+		return ErrFailed
+	}
+	return nil
+}
+
+// workerCommand is the speech recogniser's own process; the platform starts it.
+func workerCommand(context.Context, []string) error {
+	if code := engine.RunWorker(os.Stdin, os.Stdout); code != 0 {
+		return ErrFailed
+	}
+	return nil
+}
+
+// sherpaCommand is the process of the recogniser sherpa-onnx; the platform starts it.
+func sherpaCommand(_ context.Context, args []string) error {
+	if code := engine.RunSherpa(args, os.Stdin, os.Stdout); code != 0 {
+		return ErrFailed
+	}
+	return nil
+}

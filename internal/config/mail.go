@@ -1,0 +1,24 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"soniq/internal/platform/egress"
+	"soniq/internal/platform/mail"
+)
+
+// NewMailer sends mails through the operator's server; nil where none is set.
+func (c *Config) NewMailer(g *egress.Guard) (*mail.Sender, error) {
+	if c.SMTP == "" {
+		return nil, nil
+	}
+	m, err := mail.New(mail.Config{Server: c.SMTP, Password: c.SMTPPassword, From: c.MailFrom, Now: time.Now,
+		Dial: func(ctx context.Context, address string) (net.Conn, bool, error) { return g.Dial(ctx, address) }})
+	if err != nil {
+		return nil, fmt.Errorf("--smtp, --mail-from: %w", err)
+	}
+	return m, nil
+}

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"soniq/internal/protocol/sip"
+)
+
+// CertificateFiles names the files of the operator's certificate, or makes one that is signed by itself and kept in the data folder.
+func (c Config) CertificateFiles() (cert, key string, err error) {
+	if c.TLSCert != "" {
+		return c.TLSCert, c.TLSKey, nil
+	}
+	cert, key = filepath.Join(c.Data, "tls-cert.pem"), filepath.Join(c.Data, "tls-key.pem")
+	if _, err := os.Stat(key); !errors.Is(err, fs.ErrNotExist) {
+		return cert, key, err
+	}
+	_, certPEM, keyPEM, err := sip.SelfSigned(cmp.Or(c.PublicIP, c.SIPDomain))
+	if err != nil {
+		return "", "", err
+	}
+	if err := os.WriteFile(cert, certPEM, 0o600); err != nil {
+		return "", "", fmt.Errorf("certificate: %w", err)
+	}
+	return cert, key, os.WriteFile(key, keyPEM, 0o600)
+}
+
+// KeyPair is the certificate with its key.
+func (c Config) KeyPair() (tls.Certificate, error) {
+	cert, key, err := c.CertificateFiles()
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.LoadX509KeyPair(cert, key)
+}

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"soniq/internal/control"
+	"soniq/internal/identity/user"
+)
+
+// addUser makes a user without a telephone, and a link with which they choose a password.
+func (h *Platform) addUser(ctx context.Context, in control.UserRequest) (string, error) {
+	org, err := h.onlyOrg(ctx, in.Org)
+	if err != nil {
+		return "", err
+	}
+	name, _, _ := strings.Cut(in.Email, "@")
+	no := false
+	u, err := h.users.Create(ctx, org, user.Fresh{Email: in.Email, FirstName: cmp.Or(in.First, name), LastName: in.Last, Role: in.Role, SendInvite: &no, ProvisionSIP: &no})
+	if err != nil {
+		return "", plain(err)
+	}
+	return h.account.Link(ctx, org, u.ID)
+}
+
+// linkUser makes a link with which a user chooses a password anew.
+func (h *Platform) linkUser(ctx context.Context, in control.UserRequest) (string, error) {
+	found, err := h.users.ByEmail(ctx, in.Email, in.Org)
+	if err != nil {
+		return "", err
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("there is no user %s; soniq users add %s makes one", in.Email, in.Email)
+	case 1:
+		return h.account.Link(ctx, found[0].OrgID, found[0].ID)
+	}
+	var orgs []string
+	for _, u := range found {
+		orgs = append(orgs, u.OrgID)
+	}
+	return "", fmt.Errorf("several organisations have a user %s; say which with --org: %s", in.Email, strings.Join(orgs, ", "))
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"soniq/internal/platform/db"
+)
+
+// backup copies everything a restored soniq needs into a new folder: start it with --data on that folder.
+func (h *Platform) backup(ctx context.Context, to string) (string, error) {
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return "", fmt.Errorf("backup: %w", err)
+	}
+	note := ""
+	if err := h.db.Backup(ctx, filepath.Join(to, "soniq.db")); errors.Is(err, db.ErrNoBackup) {
+		note = " (without the database: " + err.Error() + ")"
+	} else if err != nil {
+		return "", err
+	}
+	for _, name := range []string{"master.key", "node"} {
+		if err := copyFile(filepath.Join(h.config.Data, name), filepath.Join(to, name)); err != nil {
+			return "", err
+		}
+	}
+	n, err := copyTree(filepath.Join(h.config.Data, "recordings"), filepath.Join(to, "recordings"))
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: database, keys and %d recordings%s", to, n, note), nil
+}
+
+// copyTree copies finished files; those still being written are left out.
+func copyTree(from, to string) (n int, err error) {
+	err = filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+		if err != nil || strings.HasSuffix(path, ".part") {
+			return err
+		}
+		target := filepath.Join(to, strings.TrimPrefix(path, from))
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o700)
+		}
+		n++
+		return copyFile(path, target)
+	})
+	return n, err
+}
+
+// copyFile copies a file that is never changed again: a link where the target is on the same disk.
+func copyFile(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Sync(), out.Close())
+}

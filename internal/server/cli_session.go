@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"soniq/internal/api/webhook"
+	"soniq/internal/control"
+	"soniq/internal/identity/auth"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+)
+
+// A command on the machine of a running soniq, started by who may open its data folder, is given a key for as long as it runs.
+
+// sessionLife is after how long the key of a command that did not give it back expires.
+const sessionLife = 24 * time.Hour
+
+// session makes a key.
+func (n *Server) session(ctx context.Context, raw json.RawMessage) (any, error) {
+	var in control.SessionRequest
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, err
+	}
+	org, err := n.Platform.onlyOrg(ctx, in.Org)
+	if err != nil {
+		return nil, err
+	}
+	env := access.Live
+	if in.Env == "test" {
+		env = access.Sandbox
+	}
+	scopes, err := auth.ParseScopes("all", access.StandardKey)
+	if err != nil {
+		return nil, err
+	}
+	k, err := n.Platform.keys.Mint(ctx, auth.Request{OrgID: org, Name: "command line, while it runs", Environment: env, Scopes: scopes,
+		CreatedBy: "command line", ExpiresAt: db.At(time.Now().Add(sessionLife))})
+	if err != nil {
+		return nil, plain(err)
+	}
+	return control.Session{URL: "http://" + local(n.HTTPAddr()), Key: *k.Secret, KeyID: k.ID,
+		HookSecret: webhook.SecretFrom(n.Platform.seal.Key("soniq listen " + org + " " + string(env)))}, nil
+}
+
+// onlyOrg is the organisation that was named, or the only one.
+func (h *Platform) onlyOrg(ctx context.Context, named string) (string, error) {
+	all, err := h.orgs.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, o := range all {
+		if o.ID == named {
+			return named, nil
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", o.ID, o.Name))
+	}
+	switch {
+	case named != "":
+		return "", fmt.Errorf("there is no organisation %s", named)
+	case len(all) == 0:
+		return "", errors.New("there is no organisation yet; soniq org create makes one")
+	case len(all) > 1:
+		return "", fmt.Errorf("there are several organisations; say which with --org: %s", strings.Join(names[:min(len(names), 20)], ", "))
+	}
+	return all[0].ID, nil
+}
+
+// local is an address at which a server that listens everywhere is reached from its own machine.
+func local(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return address
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+
+	"soniq/internal/customer/contact"
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/telephony/voicemail"
+)
+
+// This file tells what other rooms know of a contact, beside its calls.
+
+// messageLine tells of the messages with a contact; their words only to who may read messages.
+func (h *Platform) messageLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
+	if !q.Wants("message") {
+		return nil, nil
+	}
+	found, err := h.messages.History(ctx, org, sms.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
+		BeforeID: q.BeforeID, Limit: q.Limit})
+	if err != nil {
+		return nil, err
+	}
+	who, _ := access.From(ctx)
+	readable := access.SMSRead.Need().MetBy(who.Scopes)
+	people := map[string]*contact.Person{}
+	all := make([]contact.Item, len(found))
+	for i, m := range found {
+		all[i] = contact.Item{Kind: "message", ID: m.ID, At: m.CreatedAt, Phone: db.Null(m.Peer()).Ptr(), Direction: &m.Direction, Status: &m.Status,
+			Conversation: &m.ConversationID}
+		if readable {
+			all[i].Text = &m.Body
+		}
+		if all[i].Agent, err = h.person(ctx, org, m.UserID, people); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// person is a user by id, found once; nil for none and for one who is gone.
+func (h *Platform) person(ctx context.Context, org string, id *string, found map[string]*contact.Person) (*contact.Person, error) {
+	if id == nil {
+		return nil, nil
+	}
+	if p, ok := found[*id]; ok {
+		return p, nil
+	}
+	u, err := h.users.Get(ctx, h.db.Read(ctx), org, *id)
+	if db.IsNone(err) {
+		found[*id] = nil
+		return nil, nil
+	}
+	found[*id] = &contact.Person{ID: u.ID, Name: u.Name}
+	return found[*id], err
+}
+
+// voicemailLine tells of the voicemail a contact left.
+func (h *Platform) voicemailLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {
+	if !q.Wants("voicemail") {
+		return nil, nil
+	}
+	found, err := h.voicemail.From(ctx, org, voicemail.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
+		BeforeID: q.BeforeID, Limit: q.Limit})
+	if err != nil {
+		return nil, err
+	}
+	all, direction := make([]contact.Item, len(found)), "inbound"
+	for i, v := range found {
+		all[i] = contact.Item{Kind: "voicemail", ID: v.ID, At: v.ReceivedAt, Phone: &v.FromNumber, Direction: &direction, Status: &v.Status,
+			Text: v.AISummary, CallID: &v.CallID, RecordingURL: v.AudioURL}
+		if v.Transcript != nil {
+			all[i].Text = v.Transcript.Text
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"soniq/internal/platform/db"
+)
+
+// This file keeps the data folder: whose it is, who this node is, and when it was last alive.
+
+// ErrDataFolderInUse says that another soniq serves the data folder.
+var ErrDataFolderInUse = errors.New("another soniq serves this data folder")
+
+// LockDataFolder makes the data folder and takes its lock, which the process holds until it ends. From then on files are made for
+// their owner alone.
+func LockDataFolder(path string) (*os.File, error) {
+	syscall.Umask(0o077)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data folder: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%w (%s); stop it, or use another --data", ErrDataFolderInUse, path)
+	}
+	return f, nil
+}
+
+// nodeName is this node's name, made at the first start.
+func nodeName(data string) (string, error) {
+	path := filepath.Join(data, "node")
+	b, err := os.ReadFile(path)
+	if err == nil && len(b) > 0 {
+		return strings.TrimSpace(string(b)), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("node name: %w", err)
+	}
+	name := db.NewID("node")
+	return name, os.WriteFile(path, []byte(name+"\n"), 0o600)
+}
+
+// lastAlive is when a node that did not stop in order was last seen, or the zero time.
+func lastAlive(data string) time.Time {
+	info, err := os.Stat(filepath.Join(data, "alive"))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// keepAlive marks each second that the node lives, until the context ends.
+func keepAlive(ctx context.Context, data string) {
+	path := filepath.Join(data, "alive")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return // only the end time of calls cut by a crash gets less exact
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			_ = os.Chtimes(path, now, now)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"soniq/internal/identity/org"
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/db/dbtest"
+	"soniq/internal/platform/event"
+	"soniq/internal/platform/op/optest"
+	"soniq/internal/platform/seal"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/trunk"
+)
+
+// registrar is a carrier with one customer.
+type registrar struct {
+	mu       sync.Mutex // guards all but saved
+	password string
+	bindings []sip.Binding
+	saved    chan int // how many contacts the customer has now
+}
+
+func (r *registrar) Credentials(_ context.Context, name string) (sip.Account, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	md5, sha := device.HA1(name, "carrier", r.password)
+	return sip.Account{ID: name, HA1MD5: md5, HA1SHA256: sha}, name == "acme", nil
+}
+
+func (r *registrar) Trunk(context.Context, netip.AddrPort, sip.Transport) (string, bool) {
+	return "", false
+}
+
+func (r *registrar) Save(_ context.Context, _ string, all []sip.Binding) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bindings = all
+	r.saved <- len(all)
+	return nil
+}
+
+func (r *registrar) Load(context.Context, string) ([]sip.Binding, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bindings, nil
+}
+
+func (r *registrar) Invite(context.Context, *sip.Inbound) {}
+
+// lineHouse is what a test of lines needs.
+type lineHouse struct {
+	trunks  *trunk.Service
+	server  *optest.Server
+	org     string
+	carrier *registrar
+	port    int
+	there   *sip.Server
+	lines   *lines
+}
+
+func newLineHouse(t *testing.T) *lineHouse {
+	t.Helper()
+	d, b := dbtest.SQLite(t), bus.New()
+	keys, err := seal.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orgs := org.New(d, b, time.Now)
+	o, err := orgs.Create(context.Background(), "Acme", "DE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &lineHouse{org: o.ID, trunks: trunk.New(d, orgs, keys, b, time.Now, "here"), carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
+	numbers := number.New(d, orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}, b, time.Now)
+	h.server = optest.New(t, d, append(h.trunks.Operations(), numbers.Operations()...)...)
+	there := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "carrier", Accounts: h.carrier, Bindings: h.carrier}, h.carrier)
+	h.port, h.there = int(there.Addr().Port()), there
+	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
+	h.lines = &lines{trunks: h.trunks, sip: here, bus: b, log: DiscardLog(), every: 100 * time.Millisecond, open: map[string]*line{}}
+	h.trunks.Ask = h.lines.ask
+	return h
+}
+
+func listenSIP(t *testing.T, c sip.Config, h sip.Handler) *sip.Server {
+	t.Helper()
+	s, err := sip.Listen(context.Background(), c, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// follow looks after the lines until the test, or stop, ends it.
+func (h *lineHouse) follow(t *testing.T) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var over sync.WaitGroup
+	over.Go(func() { h.lines.run(ctx) })
+	stop = func() { cancel(); over.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+func (h *lineHouse) do(method, path string, body any) *optest.Answer {
+	return h.server.Do(optest.Admin(h.org), method, path, body)
+}
+
+func (h *lineHouse) saved(t *testing.T) int {
+	t.Helper()
+	select {
+	case n := <-h.carrier.saved:
+		return n
+	case <-time.After(10 * time.Second):
+		t.Fatal("the carrier heard nothing")
+		return 0
+	}
+}
+
+// becomes waits until the trunk's record says so.
+func (h *lineHouse) becomes(t *testing.T, id, member, want string) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		a := h.do("GET", "/trunks/"+id, nil)
+		if a.Text(member) == want {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s never became %s: %s", member, want, a.Bytes)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestATrunkThatRegistersIsLoggedInAndOut(t *testing.T) {
+	t.Parallel()
+	h := newLineHouse(t)
+	stop := h.follow(t)
+	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"reg","kind":"register","host":"127.0.0.1","port":%d,"username":"acme","password":"s3cret"}`, h.port)).
+		Want(201).Text("id")
+	if n := h.saved(t); n != 1 {
+		t.Errorf("%d contacts at the carrier", n)
+	}
+	h.carrier.mu.Lock()
+	contact := h.carrier.bindings[0].Contact
+	h.carrier.mu.Unlock()
+	if !strings.Contains(contact, "sip:acme@") {
+		t.Errorf("without a number the contact is %s", contact)
+	}
+	h.becomes(t, id, "registration.status", "registered")
+	h.becomes(t, id, "status", "up")
+	h.do("PATCH", "/trunks/"+id, `{"enabled":false}`).Want(200)
+	if n := h.saved(t); n != 0 {
+		t.Errorf("%d contacts at the carrier of a trunk that is switched off", n)
+	}
+	h.do("POST", "/numbers", fmt.Sprintf(`{"number":"+493012345678","trunk_id":%q}`, id)).Want(201)
+	h.do("PATCH", "/trunks/"+id, `{"enabled":true}`).Want(200)
+	if n := h.saved(t); n != 1 {
+		t.Errorf("%d contacts at the carrier again", n)
+	}
+	h.carrier.mu.Lock()
+	contact = h.carrier.bindings[0].Contact
+	h.carrier.mu.Unlock()
+	if !strings.Contains(contact, "+493012345678@") {
+		t.Errorf("with one number the contact is %s", contact)
+	}
+	if stop(); h.saved(t) != 0 {
+		t.Error("a node that stops stays logged in")
+	}
+}
+
+func TestATrunkWithAWrongPasswordSaysSo(t *testing.T) {
+	t.Parallel()
+	h := newLineHouse(t)
+	h.follow(t)
+	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"reg","kind":"register","host":"127.0.0.1","port":%d,"username":"acme","password":"wrong"}`, h.port)).
+		Want(201).Text("id")
+	h.becomes(t, id, "registration.status", "failed")
+	h.becomes(t, id, "status", "down")
+	if a := h.do("GET", "/trunks/"+id, nil); a.Text("last_error") == "" {
+		t.Errorf("why? %s", a.Bytes)
+	}
+	h.do("PATCH", "/trunks/"+id, `{"password":"s3cret"}`).Want(200)
+	h.becomes(t, id, "registration.status", "registered")
+}
+
+func TestATrunkThatFallsSilentGoesDown(t *testing.T) {
+	t.Parallel()
+	h := newLineHouse(t)
+	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"ip","host":"127.0.0.1","port":%d,"transport":"tcp"}`, h.port)).Want(201).Text("id")
+	h.follow(t)
+	h.becomes(t, id, "status", "up")
+	for h.do("GET", "/trunks/"+id, nil).At("probe_ms") == nil {
+		h.becomes(t, id, "status", "up")
+	}
+	if err := h.there.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.becomes(t, id, "status", "down")
+	if a := h.do("GET", "/trunks/"+id, nil); a.Text("last_error") == "" || a.At("probe_ms") != nil {
+		t.Errorf("got %s", a.Bytes)
+	}
+}
+
+func TestATrunkIsTestedWhenAsked(t *testing.T) {
+	t.Parallel()
+	h := newLineHouse(t)
+	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"ip","host":"127.0.0.1","port":%d,"transport":"tcp"}`, h.port)).Want(201).Text("id")
+	if a := h.do("POST", "/trunks/"+id+"/test", nil).Want(200); a.At("options_ms") == nil || a.At("error") != nil || a.At("registered") != nil {
+		t.Errorf("got %s", a.Bytes)
+	}
+	if err := h.there.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if a := h.do("POST", "/trunks/"+id+"/test", nil).Want(200); a.At("options_ms") != nil || a.Text("error") == "" {
+		t.Errorf("got %s", a.Bytes)
+	}
+	h.do("POST", "/trunks/trk_none/test", nil).Want(404)
+}

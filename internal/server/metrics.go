@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"soniq/internal/config"
+)
+
+// metrics are what Prometheus reads. Counters that rooms keep anyway are read when asked for.
+type metrics struct {
+	registry   *prometheus.Registry
+	operations *prometheus.HistogramVec
+}
+
+func newMetrics(n *Server) *metrics {
+	m := &metrics{registry: prometheus.NewRegistry()}
+	m.operations = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "soniq_operation_seconds",
+		Help: "Time of API operations by operation and outcome.", Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .3, 1, 5}},
+		[]string{"operation", "code"})
+	m.registry.MustRegister(m.operations, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.calls(n)
+	m.signalling(n)
+	m.storage(n)
+	return m
+}
+
+func (m *metrics) operation(name, code string, took time.Duration) {
+	m.operations.WithLabelValues(name, code).Observe(took.Seconds())
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+func (m *metrics) gauge(name, help string, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+func (m *metrics) counter(name, help string, read func() float64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
+}
+
+func (m *metrics) calls(n *Server) {
+	s := n.switcher
+	m.gauge("soniq_calls_active", "Calls in progress.", func() float64 { return float64(s.Active()) })
+	m.counter("soniq_calls_total", "Calls that came in since start.", func() float64 { return float64(s.Stats().Started) })
+	m.counter("soniq_calls_answered_total", "Calls that were answered.", func() float64 { return float64(s.Stats().Answered) })
+	m.counter("soniq_calls_unanswered_total", "Calls that ended without an answer.", func() float64 { return float64(s.Stats().Failed) })
+	m.counter("soniq_calls_refused_total", "Calls that were not placed: no route, gate, media.", func() float64 { return float64(s.Stats().Refused) })
+	m.counter("soniq_calls_turned_away_total", "Calls refused with 503 because they came faster than they could be set up.",
+		func() float64 { return float64(s.Stats().TurnedAway) })
+	for reason := range n.Platform.gate.Refused() {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "soniq_outbound_refused_total",
+			Help: "Outbound calls the gate refused, by reason.", ConstLabels: prometheus.Labels{"reason": string(reason)}},
+			func() float64 { return float64(n.Platform.gate.Refused()[reason]) }))
+	}
+	m.gauge("soniq_media_streams", "Media streams open, two for each call.", func() float64 { return float64(n.media.Stats().Streams) })
+	m.gauge("soniq_recorders", "Recordings being made.", func() float64 { return float64(n.media.Stats().Recorders) })
+}
+
+func (m *metrics) signalling(n *Server) {
+	s := n.sip
+	m.counter("soniq_sip_received_total", "SIP messages received.", func() float64 { return float64(s.Stats().Received) })
+	m.counter("soniq_sip_sent_total", "SIP messages sent.", func() float64 { return float64(s.Stats().Sent) })
+	m.counter("soniq_sip_malformed_total", "SIP messages that were malformed.", func() float64 { return float64(s.Stats().ParseErrors) })
+	m.counter("soniq_sip_rejected_total", "INVITEs refused with 503 by admission control.", func() float64 { return float64(s.Stats().Rejected) })
+	m.counter("soniq_sip_dropped_total", "SIP messages dropped: full queue, flood, banned source.", func() float64 { return float64(s.Stats().Dropped) })
+	m.counter("soniq_sip_auth_failures_total", "Wrong user names or passwords.", func() float64 { return float64(s.Stats().AuthFailures) })
+	m.counter("soniq_sip_panics_total", "Recovered panics; each one is a defect.", func() float64 { return float64(s.Stats().Panics) })
+	m.gauge("soniq_sip_dialogs", "SIP dialogs alive.", func() float64 { return float64(s.Stats().Dialogs) })
+}
+
+func (m *metrics) storage(n *Server) {
+	d := n.Platform.db
+	m.counter("soniq_db_transactions_total", "Transactions.", func() float64 { return float64(d.Stats().Transactions) })
+	m.counter("soniq_db_commits_total", "Commits; on SQLite transactions share them.", func() float64 { return float64(d.Stats().Commits) })
+	m.counter("soniq_db_commit_seconds_total", "Time spent committing.", func() float64 { return d.Stats().CommitTime.Seconds() })
+	m.gauge("soniq_speech_backlog", "Speech segments waiting to be recognised.", func() float64 {
+		if p := n.Platform.engines.pool; p != nil {
+			return float64(p.Backlog())
+		}
+		return 0
+	})
+}
+
+// status is what soniq doctor asks a running node.
+func (n *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
+	s := n.switcher.Stats()
+	without, err := n.Platform.trunks.WithoutEmergency(ctx)
+	if err != nil {
+		return nil, err
+	}
+	silent, err := n.Platform.smsc.NotWorking(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "http": n.HTTPAddr(), "sip": n.SIPAddr(), "calls": s.Active, "calls_total": s.Started}, nil
+}

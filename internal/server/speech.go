@@ -1,0 +1,274 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"soniq/internal/customer/contact"
+	"soniq/internal/intelligence/engine"
+	"soniq/internal/intelligence/memory"
+	"soniq/internal/intelligence/speechmodel"
+	"soniq/internal/intelligence/transcript"
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/egress"
+	"soniq/internal/protocol/media"
+	"soniq/internal/telephony/call"
+	"soniq/internal/telephony/number"
+	"soniq/internal/telephony/pbx"
+)
+
+// This file joins calls with what understands and remembers them.
+
+// engines are the speech and language engines of this installation.
+type engines struct {
+	listener transcript.Listener
+	pool     *transcript.Pool
+	speech   *engine.Speech
+	menu     *engine.MenuEar  // nil: callers press keys
+	agent    *engine.AgentEar // nil: voice agents hear nobody
+	lexicon  *engine.Lexsem
+	closers  []func()
+}
+
+func (e *engines) close() {
+	for _, c := range e.closers {
+		c()
+	}
+	e.closers = nil
+}
+
+// ears lets the switch have calls listened to.
+type ears struct {
+	of    *transcript.Service
+	talks func(org, callID string) bool // to a voice agent
+}
+
+func (h *Platform) ears() pbx.Ears {
+	if h.engines.pool == nil {
+		return nil
+	}
+	return ears{h.transcripts, h.assistants.Talks}
+}
+
+// Listen puts the two sides of a call side by side, as the recording has them, and has them recognised.
+func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk) {
+	f := transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
+	wide := c.Wideband
+	switch {
+	case wide:
+		f.Encoding, f.Rate = transcript.PCM16, 16000
+	case c.Codec == media.PCMA:
+		f.Encoding = transcript.PCMA
+	}
+	live := e.of.Listen(org, callID, path, f)
+	if live == nil {
+		return nil
+	}
+	var frames []byte
+	var talked time.Time // with a voice agent: these words are known
+	return func(c media.Chunk) {
+		if (c.Wide != nil) != wide { // an older file of another kind was taken up
+			return
+		}
+		frames = c.Interleave(frames[:0])
+		if now := time.Now(); e.talks(org, callID) {
+			talked = now
+			f.Silence(frames)
+		} else if now.Sub(talked) < tapLag {
+			f.Silence(frames)
+		}
+		live.Write(frames)
+	}
+}
+
+// tapLag is how much later than it was said a recording is listened to.
+const tapLag = 400 * time.Millisecond
+
+func (e ears) End(org, callID string) { e.of.End(org, callID) }
+
+// CanTranscribe reports whether speech can be recognised here.
+func (h *Platform) CanTranscribe() bool {
+	return h.engines.listener != nil && h.engines.listener.Ready(context.Background()) == nil
+}
+
+// zoneOfOrg is the time zone of an organisation.
+func (h *Platform) zoneOfOrg(ctx context.Context, org string) *time.Location {
+	if o, err := h.orgs.Get(ctx, org); err == nil {
+		if zone, err := time.LoadLocation(o.Timezone); err == nil {
+			return zone
+		}
+	}
+	return time.UTC
+}
+
+// phoneOf writes a number the way calls carry it.
+func (h *Platform) phoneOf(ctx context.Context, org, text string) string {
+	o, err := h.orgs.Get(ctx, org)
+	if err != nil {
+		return text
+	}
+	if e164, ok := number.Parse(text, o.Country); ok && len(text) > 6 {
+		return e164
+	}
+	return text
+}
+
+// buildMind makes the rooms that understand and remember.
+func (h *Platform) buildMind(now func() time.Time) error {
+	c := h.config
+	lexicon := engine.NewLexsem()
+	h.engines.lexicon = lexicon
+	client := h.guard.Client(engineLimits)
+	listener, err := engine.NewListener(engine.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, Library: c.Sherpa, Installed: speechmodel.Find()})
+	if err != nil {
+		return err
+	}
+	writer, err := engine.NewWriter(engine.Choice{Use: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
+	if err != nil {
+		return err
+	}
+	embedder, err := engine.NewEmbedder(engine.Choice{Use: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
+	if err != nil {
+		return err
+	}
+	voice, err := engine.NewVoice(engine.Choice{Use: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
+	if err != nil {
+		return err
+	}
+	h.engines.speech = engine.NewSpeech(voice, filepath.Join(c.Data, "speech"))
+	h.engines.closers = append(h.engines.closers, h.engines.speech.Close)
+	h.listen(listener)
+	h.listenInMenus(listener)
+	h.memory = memory.New(memory.Config{DB: h.db, Lexicon: lexicon, Embedder: embedder, Now: now, Phone: h.phoneOf,
+		RecordingURL: h.recordingURL, Embedded: func(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
+			return h.transcripts.Embedded(ctx, tx, org, callID, m)
+		}})
+	h.transcripts = &transcript.Service{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Calls: h.calls, Memory: h.memory, Pool: h.engines.pool,
+		Listener: listener, Writer: writer, Fallback: engine.NewRules(lexicon), Log: h.log, Now: now, Zone: h.zoneOfOrg,
+		Vocabulary: h.vocabulary}
+	return nil
+}
+
+// recordingURL is where the audio of a recording is fetched.
+func (h *Platform) recordingURL(org, id string) string {
+	o, err := h.orgs.Get(context.Background(), org)
+	if err != nil {
+		return ""
+	}
+	return h.calls.AudioURL(id, o.Sandbox())
+}
+
+// listen starts the workers of a recogniser; nil listens to nothing.
+func (h *Platform) listen(l transcript.Listener) {
+	if l == nil {
+		return
+	}
+	h.engines.listener = l
+	h.engines.pool = transcript.NewPool(l, engine.DefaultWorkers())
+	h.engines.closers = append(h.engines.closers, h.engines.pool.Close)
+	if c, ok := l.(io.Closer); ok {
+		h.engines.closers = append(h.engines.closers, func() { _ = c.Close() })
+	}
+}
+
+// listenInMenus prepares an ear for callers in menus. Engines on this machine get a worker of their own: callers do not wait for recordings.
+func (h *Platform) listenInMenus(l transcript.Listener) {
+	if l == nil {
+		return
+	}
+	var second transcript.Listener
+	switch x := l.(type) {
+	case *engine.Sphinx:
+		own := engine.NewBriskSphinx()
+		h.engines.closers = append(h.engines.closers, own.Close)
+		l = own
+	case *engine.Sherpa:
+		own := x.Brisk()
+		h.engines.closers = append(h.engines.closers, own.Close)
+		l = own
+		if h.config.Transcriber == "builtin" { // single words are what its model understands worst; starts only when it is asked
+			sphinx := engine.NewBriskSphinx()
+			h.engines.closers = append(h.engines.closers, sphinx.Close)
+			second = sphinx
+		}
+	}
+	h.engines.menu, h.engines.agent = engine.NewMenuEar(l).Or(second), engine.NewAgentEar(l)
+}
+
+// engineLimits bound a request to an engine on another machine.
+var engineLimits = egress.Limits{Total: 2 * time.Minute, Body: 16 << 20}
+
+// inspect describes a recording that was finished before a crash but not written down.
+func inspect(path string) (call.Audio, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return call.Audio{}, err
+	}
+	w, err := media.ReadWAV(path)
+	if err != nil {
+		return call.Audio{}, err
+	}
+	sum := sha256.Sum256(b)
+	a := call.Audio{Size: int64(len(b)), SHA256: hex.EncodeToString(sum[:]), SampleRate: w.Rate, Channels: len(w.PCM)}
+	if len(w.PCM) > 0 && w.Rate > 0 {
+		a.Duration = time.Duration(len(w.PCM[0])) * time.Second / time.Duration(w.Rate)
+	}
+	return a, nil
+}
+
+// shareMemory has large memories searched in PostgreSQL, where that is wanted and can be.
+func (h *Platform) shareMemory(ctx context.Context) error {
+	on, err := h.memory.Share(ctx, h.config.MemoryIndex)
+	if err != nil && h.config.MemoryIndex != memory.IndexDatabase {
+		h.log.Warn("memory is searched in the process", "err", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--memory-index database: %w", err)
+	}
+	if on {
+		h.log.Info("large memories are searched in PostgreSQL")
+	}
+	return nil
+}
+
+// rememberNote lets searches find what was written about a call.
+func (h *Platform) rememberNote(ctx context.Context, tx db.Querier, org string, n call.Note, phone string) error {
+	return h.memory.Remark(ctx, tx, org, memory.Remark{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body, By: n.Author.ID,
+		At: n.CreatedAt.Time})
+}
+
+// rememberContactNote lets searches find what was written about a contact.
+func (h *Platform) rememberContactNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
+	return h.memory.Remark(ctx, tx, org, memory.Remark{Kind: memory.KindNote, Of: n.ID, ContactID: *n.ContactID, Text: n.Body, By: n.Author.ID,
+		At: n.CreatedAt.Time})
+}
+
+// whose tells memory of contacts.
+type whose struct{ *contact.Service }
+
+// Named are contacts by id.
+func (w whose) Named(ctx context.Context, org string, ids []string) (map[string]memory.Person, error) {
+	all, err := w.Service.Named(ctx, org, ids)
+	out := make(map[string]memory.Person, len(all))
+	for _, c := range all {
+		out[c.ID] = memory.Person{ID: c.ID, Name: c.Name, Company: db.Null(c.Company).Ptr()}
+	}
+	return out, err
+}
+
+// rememberMessage lets searches find a text message.
+func (h *Platform) rememberMessage(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
+	r := memory.Remark{Kind: memory.KindSMS, Of: m.ID, Phone: m.Peer(), Text: m.Body, At: m.CreatedAt.Time}
+	if m.UserID != nil {
+		r.By = *m.UserID
+	}
+	return h.memory.Remark(ctx, tx, org, r)
+}

@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"soniq/internal/intelligence/memory"
+	"soniq/internal/platform/access"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/op/optest"
+)
+
+// searched are the texts that a search finds, best first.
+func (h *whole) searched(who access.Principal, body string) (texts []string) {
+	h.t.Helper()
+	for _, r := range h.server.Do(who, "POST", "/memory/search", body).Want(200).At("results").([]any) {
+		texts = append(texts, fmt.Sprint(r.(map[string]any)["text"]))
+	}
+	return texts
+}
+
+// person makes a contact with a number and a note and returns its id.
+func (h *whole) person(who access.Principal, name, number, note string) string {
+	h.t.Helper()
+	id := h.server.Do(who, "POST", "/contacts", fmt.Sprintf(`{"first_name":%q,"phones":[{"number":%q}]}`, name, number)).Want(201).Text("id")
+	h.server.Do(who, "POST", "/contacts/"+id+"/notes", fmt.Sprintf(`{"body":%q}`, note)).Want(201)
+	return id
+}
+
+// wrote remembers a message with a number.
+func (h *whole) wrote(id, number, text string) {
+	h.t.Helper()
+	h.in(func(ctx context.Context, tx db.Querier) error {
+		return h.memory.Remark(ctx, tx, h.org, memory.Remark{Kind: memory.KindSMS, Of: "sms_" + id, Phone: number, Text: text, At: time.Now()})
+	})
+}
+
+func (h *whole) in(f func(ctx context.Context, tx db.Querier) error) {
+	h.t.Helper()
+	if err := h.db.TxContext(context.Background(), f); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func TestNotesOfContactsAreFoundAndGoWithThem(t *testing.T) {
+	t.Parallel()
+	eachHouse(t, func(t *testing.T, h *whole) {
+		h.t = t
+		const other = "+442079460099"
+		admin := optest.Admin(h.org)
+		o, err := h.orgs.Create(context.Background(), "Elsewhere", "GB")
+		if err != nil {
+			t.Fatal(err)
+		}
+		foreign := optest.Admin(o.ID)
+		ada := h.person(admin, "Ada", known, "Is allergic to peanuts")
+		bob := h.person(admin, "Bob", other, "Keeps peanuts in the warehouse")
+		h.wrote("1", known, "Peanuts again, please")
+		h.wrote("2", other, "No peanuts today")
+		abroad := h.person(foreign, "Eve", known, "Sells peanuts")
+
+		a := h.server.Do(admin, "POST", "/memory/search", `{"query":"allergic to peanuts","kinds":["note"]}`).Want(200)
+		if a.Text("results.0.text") != "Is allergic to peanuts" || a.Text("results.0.contact.id") != ada || a.Text("results.0.contact.name") != "Ada" ||
+			a.At("results.0.call_id") != nil || a.Text("results.0.phone") != "" {
+			t.Errorf("the note is %s", a.Body)
+		}
+		item := h.server.Do(admin, "GET", "/memory/items/"+a.Text("results.0.id"), "").Want(200)
+		if item.Text("contact_id") != ada || item.Text("kind") != "note" {
+			t.Errorf("the item is %s", item.Body)
+		}
+		h.server.Do(foreign, "GET", "/memory/items/"+a.Text("results.0.id"), "").Want(404)
+		for body, want := range map[string][]string{
+			`{"query":"peanuts","contact_id":"` + ada + `"}`:                         {"Is allergic to peanuts", "Peanuts again, please"},
+			`{"query":"peanuts","contact_id":"` + bob + `"}`:                         {"Keeps peanuts in the warehouse", "No peanuts today"},
+			`{"query":"peanuts","contact_id":"` + bob + `","kinds":["sms"]}`:         {"No peanuts today"},
+			`{"query":"peanuts","contact_id":"` + ada + `","phone":"` + known + `"}`: {"Peanuts again, please"},
+			`{"query":"peanuts","phone":"` + other + `"}`:                            {"Keeps peanuts in the warehouse", "No peanuts today"},
+			`{"query":"peanuts","contact_id":"` + abroad + `"}`:                      nil,
+		} {
+			got := h.searched(admin, body)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s finds %q, want %q", body, got, want)
+			}
+		}
+		if got := h.searched(foreign, `{"query":"peanuts"}`); !slices.Equal(got, []string{"Sells peanuts"}) {
+			t.Errorf("the other organisation finds %q", got)
+		}
+
+		h.server.Do(admin, "POST", "/contacts/"+ada+"/merge", `{"from_id":"`+bob+`"}`).Want(200)
+		if got := h.searched(admin, `{"query":"peanuts","contact_id":"`+ada+`"}`); len(got) != 4 {
+			t.Errorf("after both were made one it finds %q", got)
+		}
+		if got := h.searched(admin, `{"query":"peanuts","contact_id":"`+bob+`"}`); len(got) != 0 {
+			t.Errorf("who is gone has %q", got)
+		}
+		h.server.Do(admin, "DELETE", "/contacts/"+ada, "").Want(204)
+		if got := h.searched(admin, `{"query":"peanuts","kinds":["note"]}`); len(got) != 0 {
+			t.Errorf("notes of who is gone: %q", got)
+		}
+	})
+}
+
+func TestAnErasedNumberTakesTheNotesOfItsContactAlong(t *testing.T) {
+	t.Parallel()
+	eachHouse(t, func(t *testing.T, h *whole) {
+		h.t = t
+		admin := optest.Admin(h.org)
+		h.person(admin, "Ada", known, "Dreams of Zanzibar")
+		h.person(admin, "Bob", "+442079460099", "In Zanzibar ring "+strings.TrimPrefix(known, "+"))
+		h.person(admin, "Cyd", "+442079460077", "Was born in Zanzibar")
+		if got := h.searched(admin, `{"query":"Zanzibar"}`); len(got) != 3 {
+			t.Fatalf("found %q", got)
+		}
+		for range 3 { // a keeper is asked until it erases nothing
+			h.in(func(ctx context.Context, tx db.Querier) error {
+				if _, err := h.memory.EraseFacts(ctx, tx, h.org, known); err != nil {
+					return err
+				}
+				_, err := h.contacts.EraseWith(ctx, tx, h.org, known)
+				return err
+			})
+		}
+		if got := h.searched(admin, `{"query":"Zanzibar"}`); !slices.Equal(got, []string{"Was born in Zanzibar"}) {
+			t.Errorf("found %q afterwards", got)
+		}
+		var left int
+		err := h.db.Read(context.Background()).QueryRow(context.Background(), `SELECT count(*) FROM memory_facts WHERE org_id = $1`, h.org).Scan(&left)
+		if err != nil || left != 1 {
+			t.Errorf("%d are left, %v", left, err)
+		}
+	})
+}

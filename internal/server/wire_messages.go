@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"soniq/internal/messaging/sms"
+	"soniq/internal/platform/db"
+	"soniq/internal/platform/job"
+	"soniq/internal/platform/op"
+	"soniq/internal/sandbox/sandbox"
+	"soniq/internal/telephony/number"
+)
+
+// This file joins the room of messages with those that know numbers and people, and with the ways messages go.
+
+// sandboxCarrier is the name of what takes messages in the sandbox.
+const sandboxCarrier = "sandbox"
+
+// buildMessages makes the rooms of messages and of the sandbox.
+func (h *Platform) buildMessages() {
+	h.messages = sms.New(sms.Config{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Now: time.Now, Log: h.log, Digest: h.seal.Digest})
+	h.messages.Carriers[sandboxCarrier] = sandbox.Messages{}
+	h.messages.Route, h.messages.Number, h.messages.Phone = h.routeMessage, h.ownNumber, h.e164
+	h.messages.User = func(ctx context.Context, org, id string) (bool, error) {
+		_, err := h.users.Get(ctx, h.db.Read(ctx), org, id)
+		if db.IsNone(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	h.partners.Messages = h.messages.Count
+	h.buildCarriers()
+	h.sandbox = &sandbox.Service{Receive: h.messages.Receive, Phone: h.e164}
+}
+
+// ownNumber finds a number of the organisation by its id or as people write it.
+func (h *Platform) ownNumber(ctx context.Context, q db.Querier, org, text string) (sms.OwnNumber, bool, error) {
+	n, err := h.findNumber(ctx, q, org, text)
+	if db.IsNone(err) {
+		return sms.OwnNumber{}, false, nil
+	}
+	own := sms.OwnNumber{ID: n.ID, Number: n.Number, SMS: n.SMSEnabled}
+	if n.AssignedTo.Type == "user" && n.AssignedTo.ID != nil {
+		own.UserID = *n.AssignedTo.ID
+	}
+	return own, err == nil, err
+}
+
+func (h *Platform) findNumber(ctx context.Context, q db.Querier, org, text string) (number.Number, error) {
+	if strings.HasPrefix(text, "num_") {
+		return h.numbers.Get(ctx, q, org, text)
+	}
+	e164, ok, err := h.e164(ctx, org, text)
+	if err != nil || !ok {
+		return number.Number{}, firstError(err, db.ErrNone)
+	}
+	return h.numbers.Owned(ctx, q, org, e164)
+}
+
+func firstError(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// routeMessage chooses the way of a message.
+func (h *Platform) routeMessage(ctx context.Context, org string, from sms.OwnNumber, to string) (carrier, number string, err error) {
+	if carrier, number, err = h.insideRoute(ctx, org, to); err != nil || carrier != "" {
+		return carrier, number, err
+	}
+	o, err := h.orgs.Get(ctx, org)
+	if err != nil {
+		return "", "", err
+	}
+	e164, ok, err := h.e164(ctx, org, to)
+	switch {
+	case err != nil:
+		return "", "", err
+	case !ok:
+		return "", "", op.Invalid(op.Field("to", "invalid_e164", "not a valid number for "+o.Country))
+	case !o.Sandbox():
+		carrier, err = h.outsideMessage(ctx, o, from.Number, e164)
+		return carrier, e164, err
+	case sandbox.OptedOut(e164):
+		return "", "", op.Fail("opted_out", e164+" asked not to receive messages")
+	}
+	return sandboxCarrier, e164, nil
+}
+
+// insideRoute is the way of a message to somebody of the organisation; carrier is "" where it is to go outside.
+func (h *Platform) insideRoute(ctx context.Context, org, to string) (carrier, number string, err error) {
+	extension, named := strings.CutPrefix(to, "ext:")
+	if named || len(to) <= 6 && !strings.HasPrefix(to, "+") {
+		u, err := h.users.ByExtension(ctx, h.db.Read(ctx), org, extension)
+		switch {
+		case err == nil:
+			return phoneCarrier, *u.Extension, nil
+		case !db.IsNone(err):
+			return "", "", err
+		case named:
+			return "", "", op.Invalid(op.Field("to", "not_found", "nobody has this extension"))
+		}
+	}
+	n, ok, err := h.ownNumber(ctx, h.db.Read(ctx), org, to)
+	switch {
+	case err != nil || !ok:
+		return "", "", err
+	case n.UserID == "":
+		return "", "", op.Fail("destination_not_allowed", n.Number+" is a number of yours that rings nobody: there is no telephone to take the message")
+	}
+	return phoneCarrier, n.Number, nil
+}
+
+// startMessages sends what is due.
+func (n *Server) startMessages(ctx context.Context) error {
+	h := n.Platform
+	n.messages = &job.Runner{DB: h.db, Queue: h.jobs, Name: sms.Queue, Node: h.node, Log: h.log,
+		Options: job.Options{Workers: 256, Timeout: 2 * time.Minute, LaneLimit: h.smsc.LaneLimit}}
+	h.messages.Handle(n.messages)
+	if err := n.messages.Start(ctx); err != nil {
+		return err
+	}
+	n.startCarriers(ctx)
+	return nil
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"time"
+
+	"soniq/internal/platform/egress"
+	"soniq/internal/protocol/stir"
+)
+
+// This file is about who calls, as the network signs it (STIR/SHAKEN).
+
+// certificateLimits bound the fetching of a carrier's certificate.
+var certificateLimits = egress.Limits{Connect: time.Second, Total: 2 * time.Second, Body: 64 << 10, Idle: 1}
+
+// buildVerifier has calls from trunks verified, where the operator says whom to trust.
+func (h *Platform) buildVerifier(now func() time.Time) error {
+	all, err := h.config.ReadSTIRRoots()
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	roots := x509.NewCertPool()
+	for _, root := range all {
+		roots.AddCert(root)
+	}
+	h.verifier = stir.New(stir.Config{Roots: roots, Client: h.guard.Client(certificateLimits), Now: now})
+	return nil
+}
+
+// verify is what the switch asks; nil where nobody is to be asked.
+func (h *Platform) verify() func(ctx context.Context, signatures []string, from, to string) stir.Result {
+	if h.verifier == nil {
+		return nil
+	}
+	return h.verifier.Verify
+}
