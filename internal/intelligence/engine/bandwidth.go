@@ -33,7 +33,7 @@ func loadBandwidth() *Bandwidth {
 	return n
 }
 
-// ReadBandwidth reads a network in the form of bandwidth.bin, which ai/build makes.
+// ReadBandwidth reads a network in the form of bandwidth.bin, which cmd/trainmodels makes.
 func ReadBandwidth(data []byte) (*Bandwidth, error) {
 	if len(data) < 16 {
 		return nil, fmt.Errorf("bandwidth network has %d bytes", len(data))

@@ -45,7 +45,7 @@ func NewLexsem() *Lexsem {
 // lexsemMark is how a lexicon begins.
 const lexsemMark = "lexsem2\n"
 
-// ReadLexsem opens a lexicon in the form of lexsem.bin, which ai/build makes. Nothing is copied.
+// ReadLexsem opens a lexicon in the form of lexsem.bin, which cmd/trainmodels makes. Nothing is copied.
 func ReadLexsem(data string) (*Lexsem, error) {
 	if len(data) < 16 || data[:8] != lexsemMark {
 		return nil, fmt.Errorf("a lexicon of %d bytes does not begin as one", len(data))

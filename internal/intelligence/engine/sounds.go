@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// soundsData is how English letters are said, learnt from the CMU dictionary by ai/build: the mark "sounds1\n", the number of sounds as a byte,
+// soundsData is how English letters are said, learnt from the CMU dictionary by cmd/trainmodels: the mark "sounds1\n", the number of sounds as a byte,
 // the sounds as phones with spaces between, each ended by a newline, the number of nodes before each letter's tree (26 uint16, little-endian) and
 // the nodes of three bytes. A node asks whether the letter at an offset of -4 to 4 (but 0) is a certain one: question offset*27+letter, 26 standing
 // for none, and the number of the node where it is not, counted from the tree's beginning; where it is, the next one goes on. A node whose question
