@@ -47,6 +47,7 @@ var beside = map[string][]string{
 	"telephony/pbx":           {"call", "number", "trunk"},
 	"telephony/provisioning":  {"device"},
 	"telephony/trunk":         {"number"},
+	"telephony/trunkreg":      {"trunk"},
 	"messaging/smppserver":    {"sms"},
 	"messaging/smscarrier":    {"sms"},
 	"intelligence/engine":     {"memory", "transcript", "voiceagent"},

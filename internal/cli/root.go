@@ -1,3 +1,5 @@
+// Package cli has the commands of the program, one file for each. Commands use the public API or the control socket; serve, demo and the
+// commands of an operator without a running server build a server in their own process.
 package cli
 
 import (

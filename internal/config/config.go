@@ -1,3 +1,4 @@
+// Package config has every setting of an installation: where its value comes from, and whether it is valid.
 package config
 
 import (

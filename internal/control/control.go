@@ -1,3 +1,5 @@
+// Package control has both ends of the control socket in the data folder, and the requests that go over it. Only the owner of the folder
+// can open the socket.
 package control
 
 import (

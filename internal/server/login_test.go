@@ -42,7 +42,7 @@ func newPhoneHouse(t *testing.T) *phoneHouse {
 	h.server = optest.New(t, h.db, h.operations()...)
 	d := newDirectory(t.Context(), h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
 		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
-	h.sip = listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "here", Accounts: d, Bindings: d}, &registrar{})
+	h.sip = listenWithoutCalls(t, sip.Config{Addr: "127.0.0.1:0", Realm: "here", Accounts: d, Bindings: d})
 	return h
 }
 
@@ -82,7 +82,7 @@ func TestAPhoneLogsInWithTheDigestItIsSetTo(t *testing.T) {
 		if got := h.challenged(t, name); got != algorithm {
 			t.Errorf("a phone with %q is challenged with %s, want %s", set, got, algorithm)
 		}
-		phone := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, &registrar{})
+		phone := listenWithoutCalls(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}})
 		r, err := phone.Register(t.Context(), sip.Registration{Registrar: sip.Target{Host: h.sip.Addr().String()}, AOR: "sip:" + name + "@here",
 			Credentials: sip.Credentials{Username: name, Password: password}})
 		if err != nil {
@@ -109,4 +109,19 @@ func TestAnEmergencyNumberIsNobodysExtension(t *testing.T) {
 	if _, ok, err := d.Extension(t.Context(), h.org, "110"); ok || err != nil {
 		t.Errorf("110 rings somebody: %v, %v", ok, err)
 	}
+}
+
+// noCalls ignores INVITEs.
+type noCalls struct{}
+
+func (noCalls) Invite(context.Context, *sip.Inbound) {}
+
+func listenWithoutCalls(t *testing.T, c sip.Config) *sip.Server {
+	t.Helper()
+	s, err := sip.Listen(context.Background(), c, noCalls{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }

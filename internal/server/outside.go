@@ -5,10 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
-	"strconv"
-	"strings"
 	"time"
 
 	"soniq/internal/identity/org"
@@ -18,6 +14,7 @@ import (
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/trunk"
+	"soniq/internal/telephony/trunkreg"
 )
 
 // This file is the door to the public network: emergency calls first, then the outbound gate, then trunks.
@@ -142,7 +139,7 @@ func (d *directory) exits(ways []trunk.Way, emergency bool) ([]pbx.TrunkOut, err
 			return nil, fmt.Errorf("log-in of trunk %s: %w", w.Trunk.ID, err)
 		}
 		t := pbx.TrunkOut{ID: w.Trunk.ID, Number: w.Dial, Mode: w.Trunk.CallerIDMode, SRTP: w.Trunk.SRTP, Codecs: w.Trunk.Codecs,
-			Target:      target(w.Trunk),
+			Target:      trunkreg.Target(w.Trunk),
 			Credentials: sip.Credentials{Username: username, Password: password},
 			Acquire:     d.acquire(w.Trunk, emergency)}
 		if w.Trunk.FromDomain != nil {
@@ -151,16 +148,6 @@ func (d *directory) exits(ways []trunk.Way, emergency bool) ([]pbx.TrunkOut, err
 		out = append(out, t)
 	}
 	return out, nil
-}
-
-// target is where a trunk is reached. A name on the usual port is looked up as RFC 3263 has it, SRV records first.
-func target(t trunk.Trunk) sip.Target {
-	host := net.JoinHostPort(strings.Trim(t.Host, "[]"), strconv.Itoa(t.Port))
-	usual := map[bool]int{false: 5060, true: 5061}[t.Transport == "tls"]
-	if _, err := netip.ParseAddr(strings.Trim(t.Host, "[]")); err != nil && t.Port == usual {
-		host = t.Host
-	}
-	return sip.Target{Host: host, Transport: sip.Transport(t.Transport)}
 }
 
 func (d *directory) acquire(t trunk.Trunk, emergency bool) func(cut func()) (func(), bool) {

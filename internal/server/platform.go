@@ -1,3 +1,4 @@
+// Package server is the composition root: it builds every package, joins them, starts and stops them.
 package server
 
 import (

@@ -13,6 +13,7 @@ import (
 	"soniq/internal/telephony/device"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/trunk"
+	"soniq/internal/telephony/trunkreg"
 )
 
 // This file opens the doors for calls.
@@ -99,9 +100,9 @@ func (n *Server) keepLines(ctx context.Context) {
 	h := n.Platform
 	ctx, n.hangUp = context.WithCancel(ctx)
 	n.run(func() { h.trunks.KeepResolved(ctx, net.DefaultResolver) })
-	l := &lines{trunks: h.trunks, sip: n.sip, bus: h.bus, log: h.log, every: h.config.TrunkProbe, open: map[string]*line{}}
-	h.trunks.Ask = l.ask
-	n.lines.Go(func() { l.run(ctx) })
+	l := trunkreg.New(trunkreg.Config{Trunks: h.trunks, SIP: n.sip, Bus: h.bus, Log: h.log, ProbeInterval: h.config.TrunkProbe})
+	h.trunks.Ask = l.Probe
+	n.lines.Go(func() { l.Run(ctx) })
 }
 
 // banned tells the log of a source that is met with silence.

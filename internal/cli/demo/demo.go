@@ -1,3 +1,5 @@
+// Package demo is the command soniq demo: a server on this machine, and a program that uses it by the public API, with two softphones and a
+// webhook receiver.
 package demo
 
 import (

@@ -1,8 +1,9 @@
-package server
+package trunkreg
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"sync"
@@ -57,18 +58,18 @@ func (r *registrar) Load(context.Context, string) ([]sip.Binding, error) {
 
 func (r *registrar) Invite(context.Context, *sip.Inbound) {}
 
-// lineHouse is what a test of lines needs.
-type lineHouse struct {
+// fixture has what the tests need.
+type fixture struct {
 	trunks  *trunk.Service
 	server  *optest.Server
 	org     string
 	carrier *registrar
 	port    int
 	there   *sip.Server
-	lines   *lines
+	lines   *Registrations
 }
 
-func newLineHouse(t *testing.T) *lineHouse {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	d, b := dbtest.SQLite(t), bus.New()
 	keys, err := seal.New()
@@ -80,14 +81,14 @@ func newLineHouse(t *testing.T) *lineHouse {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &lineHouse{org: o.ID, trunks: trunk.New(d, orgs, keys, b, time.Now, "here"), carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
+	h := &fixture{org: o.ID, trunks: trunk.New(d, orgs, keys, b, time.Now, "here"), carrier: &registrar{password: "s3cret", saved: make(chan int, 100)}}
 	numbers := number.New(d, orgs, &event.Outbox{DB: d, Bus: b, Now: func() db.Time { return db.At(time.Now()) }}, b, time.Now)
 	h.server = optest.New(t, d, append(h.trunks.Operations(), numbers.Operations()...)...)
 	there := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Realm: "carrier", Accounts: h.carrier, Bindings: h.carrier}, h.carrier)
 	h.port, h.there = int(there.Addr().Port()), there
 	here := listenSIP(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}}, h.carrier)
-	h.lines = &lines{trunks: h.trunks, sip: here, bus: b, log: DiscardLog(), every: 100 * time.Millisecond, open: map[string]*line{}}
-	h.trunks.Ask = h.lines.ask
+	h.lines = New(Config{Trunks: h.trunks, SIP: here, Bus: b, Log: slog.New(slog.DiscardHandler), ProbeInterval: 100 * time.Millisecond})
+	h.trunks.Ask = h.lines.Probe
 	return h
 }
 
@@ -102,20 +103,20 @@ func listenSIP(t *testing.T, c sip.Config, h sip.Handler) *sip.Server {
 }
 
 // follow looks after the lines until the test, or stop, ends it.
-func (h *lineHouse) follow(t *testing.T) (stop func()) {
+func (h *fixture) follow(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
-	over.Go(func() { h.lines.run(ctx) })
+	over.Go(func() { h.lines.Run(ctx) })
 	stop = func() { cancel(); over.Wait() }
 	t.Cleanup(stop)
 	return stop
 }
 
-func (h *lineHouse) do(method, path string, body any) *optest.Answer {
+func (h *fixture) do(method, path string, body any) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body)
 }
 
-func (h *lineHouse) saved(t *testing.T) int {
+func (h *fixture) saved(t *testing.T) int {
 	t.Helper()
 	select {
 	case n := <-h.carrier.saved:
@@ -127,7 +128,7 @@ func (h *lineHouse) saved(t *testing.T) int {
 }
 
 // becomes waits until the trunk's record says so.
-func (h *lineHouse) becomes(t *testing.T, id, member, want string) {
+func (h *fixture) becomes(t *testing.T, id, member, want string) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -145,9 +146,9 @@ func (h *lineHouse) becomes(t *testing.T, id, member, want string) {
 	}
 }
 
-func TestATrunkThatRegistersIsLoggedInAndOut(t *testing.T) {
+func TestTrunk_RegistersAndUnregisters(t *testing.T) {
 	t.Parallel()
-	h := newLineHouse(t)
+	h := newFixture(t)
 	stop := h.follow(t)
 	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"reg","kind":"register","host":"127.0.0.1","port":%d,"username":"acme","password":"s3cret"}`, h.port)).
 		Want(201).Text("id")
@@ -182,9 +183,9 @@ func TestATrunkThatRegistersIsLoggedInAndOut(t *testing.T) {
 	}
 }
 
-func TestATrunkWithAWrongPasswordSaysSo(t *testing.T) {
+func TestTrunk_WrongPasswordIsReported(t *testing.T) {
 	t.Parallel()
-	h := newLineHouse(t)
+	h := newFixture(t)
 	h.follow(t)
 	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"reg","kind":"register","host":"127.0.0.1","port":%d,"username":"acme","password":"wrong"}`, h.port)).
 		Want(201).Text("id")
@@ -197,9 +198,9 @@ func TestATrunkWithAWrongPasswordSaysSo(t *testing.T) {
 	h.becomes(t, id, "registration.status", "registered")
 }
 
-func TestATrunkThatFallsSilentGoesDown(t *testing.T) {
+func TestTrunk_DownWithoutAnswersToOPTIONS(t *testing.T) {
 	t.Parallel()
-	h := newLineHouse(t)
+	h := newFixture(t)
 	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"ip","host":"127.0.0.1","port":%d,"transport":"tcp"}`, h.port)).Want(201).Text("id")
 	h.follow(t)
 	h.becomes(t, id, "status", "up")
@@ -215,9 +216,9 @@ func TestATrunkThatFallsSilentGoesDown(t *testing.T) {
 	}
 }
 
-func TestATrunkIsTestedWhenAsked(t *testing.T) {
+func TestTrunk_TestedOnRequest(t *testing.T) {
 	t.Parallel()
-	h := newLineHouse(t)
+	h := newFixture(t)
 	id := h.do("POST", "/trunks", fmt.Sprintf(`{"name":"ip","host":"127.0.0.1","port":%d,"transport":"tcp"}`, h.port)).Want(201).Text("id")
 	if a := h.do("POST", "/trunks/"+id+"/test", nil).Want(200); a.At("options_ms") == nil || a.At("error") != nil || a.At("registered") != nil {
 		t.Errorf("got %s", a.Bytes)

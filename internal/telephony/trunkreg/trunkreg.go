@@ -1,0 +1,225 @@
+// Package trunkreg registers trunks with their carriers (RFC 3261 §10) and probes every trunk by OPTIONS.
+package trunkreg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"soniq/internal/platform/bus"
+	"soniq/internal/platform/db"
+	"soniq/internal/protocol/sip"
+	"soniq/internal/telephony/trunk"
+)
+
+// Config has what Registrations need. Every field but ProbeInterval is required.
+type Config struct {
+	Trunks        *trunk.Service
+	SIP           *sip.Server
+	Bus           *bus.Bus
+	Log           *slog.Logger
+	ProbeInterval time.Duration // between two OPTIONS requests to a trunk that answers; 0 sends none
+}
+
+// Registrations registers with carriers, and sends OPTIONS to every enabled trunk.
+type Registrations struct {
+	trunks *trunk.Service
+	sip    *sip.Server
+	bus    *bus.Bus
+	log    *slog.Logger
+	every  time.Duration
+
+	open map[string]*registration // by trunk; only the goroutine of run uses it
+}
+
+// New returns registrations that do nothing until Run.
+func New(c Config) *Registrations {
+	return &Registrations{trunks: c.Trunks, sip: c.SIP, bus: c.Bus, log: c.Log, every: c.ProbeInterval, open: map[string]*registration{}}
+}
+
+// registration is the registration and the probing of one trunk.
+type registration struct {
+	trunk   trunk.Trunk
+	version db.Time
+	number  string // the trunk's only number; empty if it has several
+	stop    context.CancelFunc
+	over    sync.WaitGroup
+}
+
+const (
+	updateInterval  = time.Minute // interval of reading all trunks, in case a change was not published
+	requestTimeout  = 10 * time.Second
+	retryAfterError = 5 * time.Minute
+)
+
+// Run registers and probes the enabled trunks until the context ends. Then it unregisters them and returns.
+func (l *Registrations) Run(ctx context.Context) {
+	changes := l.bus.Subscribe(trunk.Changed, 16)
+	defer changes.Close()
+	tick := time.NewTicker(updateInterval)
+	defer tick.Stop()
+	defer l.closeAll()
+	for {
+		if err := l.update(ctx); err != nil && ctx.Err() == nil {
+			l.log.Warn("trunks not read; asked again in a minute", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-changes.C:
+		}
+	}
+}
+
+// update starts new trunks, and stops trunks that are gone or have changed.
+func (l *Registrations) update(ctx context.Context) error {
+	all, err := l.trunks.Enabled(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, t := range all {
+		wanted[t.ID] = true
+		number := ""
+		if t.Kind == "register" {
+			if number, err = l.trunks.SoleNumber(ctx, t); err != nil {
+				return err
+			}
+		}
+		if known := l.open[t.ID]; known == nil || !known.version.Equal(t.UpdatedAt.Time) || known.number != number {
+			l.close(t.ID)
+			l.open[t.ID] = l.start(ctx, t, number)
+		}
+	}
+	for id := range l.open {
+		if !wanted[id] {
+			l.close(id)
+		}
+	}
+	return nil
+}
+
+func (l *Registrations) start(ctx context.Context, t trunk.Trunk, number string) *registration {
+	ctx, stop := context.WithCancel(ctx)
+	one := &registration{trunk: t, version: t.UpdatedAt, number: number, stop: stop}
+	if l.every > 0 {
+		one.over.Go(func() { l.probeAlways(ctx, t) })
+	}
+	if t.Kind == "register" {
+		one.over.Go(func() { l.keepRegistered(ctx, t, number) })
+	}
+	return one
+}
+
+func (l *Registrations) close(id string) {
+	if one := l.open[id]; one != nil {
+		one.stop()
+		one.over.Wait()
+		delete(l.open, id)
+		l.trunks.Forget(id)
+	}
+}
+
+func (l *Registrations) closeAll() {
+	for _, one := range l.open {
+		one.stop()
+	}
+	for id := range l.open {
+		l.close(id)
+	}
+}
+
+// probeAlways sends OPTIONS at the interval, and six times as often while the trunk fails and once after its state has changed.
+func (l *Registrations) probeAlways(ctx context.Context, t trunk.Trunk) {
+	for wait, bad := l.every, false; pause(ctx, wait-wait/20+rand.N(wait/10+1)); {
+		rtt, err := l.Probe(ctx, t)
+		if ctx.Err() != nil {
+			return
+		}
+		l.trunks.Probed(t.ID, rtt, err)
+		wait = l.every
+		if now := err != nil; now || now != bad {
+			wait, bad = l.every/6, now
+		}
+	}
+}
+
+// Probe sends one OPTIONS request and returns the round-trip time. Any answer except 408 and 503 counts as reachable.
+func (l *Registrations) Probe(ctx context.Context, t trunk.Trunk) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	status, rtt, err := l.sip.Options(ctx, Target(t), "sip:"+Target(t).Host)
+	return rtt, probeError(status, err)
+}
+
+// probeError returns what is wrong with an answer to OPTIONS, or nil.
+func probeError(status int, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("no answer to OPTIONS: %w", err)
+	case status == 503, status == 408:
+		return fmt.Errorf("OPTIONS was answered with %d", status)
+	}
+	return nil
+}
+
+// keepRegistered keeps a trunk registered until the context ends, and unregisters it then.
+func (l *Registrations) keepRegistered(ctx context.Context, t trunk.Trunk, number string) {
+	r, err := l.register(ctx, t, number)
+	if err != nil { // a retry would fail in the same way
+		l.statusChanged(t, sip.RegistrationStatus{Reason: err.Error(), Next: retryAfterError})
+		return
+	}
+	<-ctx.Done()
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	_ = r.Unregister(last) // without an answer the registration expires
+}
+
+func (l *Registrations) register(ctx context.Context, t trunk.Trunk, number string) (*sip.Registered, error) {
+	username, password, err := l.trunks.Login(t)
+	if err != nil {
+		return nil, err
+	}
+	if username == "" {
+		return nil, errors.New("the trunk has no user name and password")
+	}
+	domain := strings.Trim(t.Host, "[]")
+	if t.FromDomain != nil {
+		domain = *t.FromDomain
+	}
+	return l.sip.KeepRegistered(ctx, sip.Registration{Registrar: Target(t), AOR: sip.URI{User: username, Host: domain}.String(), ContactUser: number,
+		Credentials: sip.Credentials{Username: username, Password: password},
+		OnStatus:    func(s sip.RegistrationStatus) { l.statusChanged(t, s) }})
+}
+
+func (l *Registrations) statusChanged(t trunk.Trunk, s sip.RegistrationStatus) {
+	if s.Next == 0 { // unregistered
+		return
+	}
+	if s.Registered {
+		l.trunks.Registered(t.ID, trunk.Registration{Status: "registered", ExpiresAt: db.At(time.Now().Add(s.Expires))})
+		return
+	}
+	why := strings.TrimSpace(fmt.Sprintf("REGISTER: %d %s", s.Status, s.Reason))
+	l.trunks.Registered(t.ID, trunk.Registration{Status: "failed", LastError: &why})
+	l.log.Warn("trunk not logged in", "org", t.OrgID, "trunk", t.ID, "why", why)
+}
+
+// pause waits for d. It reports false if the context ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
