@@ -16,7 +16,9 @@ import (
 func TestMain(m *testing.M) { rig.Main(m) }
 
 // description is the copy of the API's description in the tree; a guard test keeps it current.
-func description() string { return filepath.Join(rig.Root(), "internal", "api", "rest", "testdata", "openapi.json") }
+func description() string {
+	return filepath.Join(rig.Root(), "internal", "api", "rest", "testdata", "openapi.json")
+}
 
 // tool runs a program of npm's and returns what it says.
 func tool(t *testing.T, folder, name string, arguments ...string) (said string, err error) {
