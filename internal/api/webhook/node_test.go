@@ -33,9 +33,9 @@ type verified struct {
 func startNode(t *testing.T, secrets ...string) (url string, lines <-chan verified) {
 	t.Helper()
 	node, err := exec.LookPath("node")
-	folder := filepath.Join("..", "e2e", "node")
+	folder := filepath.Join("..", "..", "..", "e2e", "node")
 	if _, missing := os.Stat(filepath.Join(folder, "node_modules")); err != nil || missing != nil {
-		t.Skip("needs node, and npm ci in e2e/node")
+		t.Fatal("node or its packages are missing; run scripts/setup test")
 	}
 	cmd := exec.Command(node, append([]string{"receiver.js"}, secrets...)...)
 	cmd.Dir, cmd.Stderr = folder, os.Stderr
