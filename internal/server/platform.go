@@ -270,7 +270,6 @@ func (h *Platform) join() {
 	h.owns = func(sip.URI) bool { return false } // until signalling listens
 	h.calls.Dial, h.calls.Number, h.calls.Reach, h.calls.Log = h.destination, h.e164, h.reach, h.log
 	h.calls.HasAudio, h.calls.Room = h.hasAudio, h.orgs.Room
-	h.calls.Deliveries = h.toldOf
 	h.joinRouting()
 	h.calls.Understand = h.transcripts.Recorded
 	h.calls.OnDeleted = h.memory.ForgetRecording
@@ -291,23 +290,6 @@ func (h *Platform) join() {
 	h.joinContacts()
 	h.calls.Deliveries = h.hookSteps
 	h.calls.Transcript = func(ctx context.Context, org, id string) (any, error) { return found(h.transcripts.Of(ctx, org, id)) }
-}
-
-// toldOf are the deliveries of a call's events, as steps of the call.
-func (h *Platform) toldOf(ctx context.Context, org, callID string) ([]call.Step, error) {
-	told, err := h.hooks.OfCall(ctx, org, callID)
-	all := make([]call.Step, 0, len(told))
-	for _, x := range told {
-		d := map[string]any{"event_id": x.EventID, "webhook_id": x.WebhookID, "delivery_id": x.DeliveryID, "attempt": x.Attempt, "status": x.Status}
-		if x.ResponseStatus != 0 {
-			d["response_status"] = x.ResponseStatus
-		}
-		if x.Error != "" {
-			d["error"] = x.Error
-		}
-		all = append(all, call.Step{At: x.At.Time, Kind: "webhook." + x.Event, Detail: d})
-	}
-	return all, err
 }
 
 func (h *Platform) hasAudio(ctx context.Context, org, id string) (bool, error) {
