@@ -35,7 +35,7 @@ type OAuth struct {
 // NewOAuth makes the server; what people granted is kept by the room of keys.
 func NewOAuth(keys *Service, c OAuthConfig) *OAuth { return &OAuth{OAuthConfig: c, keys: keys} }
 
-// Lifetimes (doors.md).
+// Lifetimes of codes, tokens and grants.
 const (
 	codeLife    = time.Minute
 	accessLife  = time.Hour

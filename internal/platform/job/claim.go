@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file may hold SQL that differs between the databases; see architecture.
+// This file may hold SQL that differs between the databases, because row locks do.
 
 // claimSize bounds one claim: how many jobs, and of how many lanes.
 const claimSize = 64

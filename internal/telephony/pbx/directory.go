@@ -14,7 +14,7 @@ import (
 type Directory interface {
 	// Caller describes the device that authenticated.
 	Caller(ctx context.Context, account string) (Caller, error)
-	// Trunk describes the trunk a call came in by.
+	// TrunkIn returns the trunk a call came in by.
 	TrunkIn(ctx context.Context, org, id string) (TrunkIn, error)
 	// User finds a user of the organisation by id; ok is false where there is none.
 	User(ctx context.Context, org, id string) (d Destination, ok bool, err error)
