@@ -1,5 +1,6 @@
-// Trainmodels makes the files of data that package engine embeds: the network that extends telephone speech (bandwidth.bin), the lexicon of the builtin
-// embedding (lexsem.bin), and how English letters are said (sounds.bin). `make models` runs it; internal/intelligence/engine/NOTICE names the licences of what it reads.
+// Trainmodels makes the files of data that package engine embeds: the network that extends telephone speech (bandwidth.bin), the
+// lexicon of the builtin embedding (lexsem.bin), and how English letters are said (sounds.bin). `make models` runs it;
+// internal/intelligence/engine/NOTICE names the licences of what it reads.
 package main
 
 import (

@@ -12,8 +12,8 @@ import (
 	"soniq/e2e/rig"
 )
 
-// TestEnd_CrossesAnswer ends calls by request while the phone that is rung answers. The phone is told that the call is over, whether the
-// CANCEL or the 200 comes first.
+// TestEnd_CrossesAnswer ends calls by request while the ringing phone answers. The phone gets a CANCEL or a BYE, whether
+// the CANCEL or the 200 comes first.
 func TestEnd_CrossesAnswer(t *testing.T) {
 	t.Parallel()
 	s := fixture.NewOrg(rig.Shared(t, rig.Options{Env: fixture.NoSpeech, Flags: []string{"--media-timeout", "0"}}))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -85,7 +86,7 @@ func manage(ctx context.Context, c config.Config, action string, in any) error {
 
 // alone opens the data folder for one action.
 func alone(ctx context.Context, c config.Config, action string, in any) (string, error) {
-	h, err := server.Open(ctx, c, server.DiscardLog())
+	h, err := server.Open(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", err
 	}

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// callers tells whether calls from trunks are verified.
+// callers reports whether calls from trunks are verified by STIR/SHAKEN, and expired root certificates.
 func (d *doctor) callers() {
 	all, err := d.config.ReadSTIRRoots()
 	if err != nil || len(all) == 0 {
-		return // settings that are wrong are told before anything is looked at
+		return // wrong settings were reported when they were loaded
 	}
 	d.title("who calls")
 	over := 0

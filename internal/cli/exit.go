@@ -27,7 +27,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// ExitCode is what the program ends with.
+// ExitCode returns the exit code for an error: 1 refused, 2 wrong usage, 3 no access, 4 not found, 5 not reached.
 func ExitCode(err error) int {
 	var f *failure
 	if errors.As(err, &f) {

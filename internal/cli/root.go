@@ -13,7 +13,7 @@ import (
 	"soniq/internal/cli/demo"
 )
 
-// command is something soniq can be asked to do.
+// command is one command of the program.
 type command struct {
 	name   string
 	help   string
@@ -49,11 +49,11 @@ func commands() []command {
 	}
 }
 
-// ErrFailed ends the program with 1 where everything has been said already.
+// ErrFailed is returned by a command that has already printed what is wrong. The exit code is 1.
 var ErrFailed = errors.New("failed")
 
 // Run executes the command that the arguments name. It returns flag.ErrHelp after printing help, and ErrFailed if the command has already
-// printed what is wrong.
+// printed the reason.
 func Run(ctx context.Context, args []string) error {
 	if len(args) == 0 || args[0] == "help" || args[0] == "--help" || args[0] == "-h" {
 		return help(ctx, args)

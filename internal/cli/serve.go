@@ -10,7 +10,7 @@ import (
 	"soniq/internal/server"
 )
 
-// serveCommand runs the platform until it is told to stop.
+// serveCommand runs the server until the context ends, which SIGINT and SIGTERM do.
 func serveCommand(ctx context.Context, args []string) error {
 	c, err := config.Load("serve", args, os.Stdout, nil)
 	if err != nil {

@@ -103,7 +103,7 @@ func (c *Config) givenApps() map[string]string {
 		"zendesk": c.ZendeskApp}
 }
 
-// VendorApps are the operator's apps at vendors of CRM systems, by provider.
+// VendorApps returns the OAuth apps that the operator registered with CRM vendors, by provider.
 func (c *Config) VendorApps() map[string]crm.App {
 	apps := map[string]crm.App{}
 	for name, text := range c.givenApps() {
@@ -114,7 +114,7 @@ func (c *Config) VendorApps() map[string]crm.App {
 	return apps
 }
 
-// checkApps names apps that are not given as they must be, without telling what was given.
+// checkApps returns an error for each app setting with a wrong form. The errors do not contain the secret value.
 func (c *Config) checkApps() (wrong []error) {
 	apps := c.VendorApps()
 	for name, text := range c.givenApps() {
@@ -125,12 +125,13 @@ func (c *Config) checkApps() (wrong []error) {
 	return wrong
 }
 
-// IsWebURL reports whether text is an address of the web.
+// IsWebURL reports whether text is an http or https URL with a host.
 func IsWebURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
+// RTPPortRange returns the first and the last UDP port for audio. Both are 0 if the system chooses ports.
 func (c *Config) RTPPortRange() (low, high int, err error) {
 	a, b, ok := strings.Cut(c.RTPPorts, "-")
 	low, err1 := strconv.Atoi(a)
@@ -141,18 +142,19 @@ func (c *Config) RTPPortRange() (low, high int, err error) {
 	return low, high, nil
 }
 
-// RateLimits are how much each credential may ask for.
+// RateLimits returns the request limits of each credential.
 func (c *Config) RateLimits() org.Limits {
 	l := org.DefaultLimits
 	l.ReadsPerMinute, l.WritesPerMinute, l.Burst, l.MemorySearchesPerSecond = c.RateReads, c.RateWrites, c.RateBurst, c.RateSearches
 	return l
 }
 
+// AllowedTargets returns the private networks that outbound requests may reach.
 func (c *Config) AllowedTargets() ([]netip.Prefix, error) {
 	return ParseNetworks("allow-targets", c.AllowTargets)
 }
 
-// ParseNetworks reads the networks that a setting names.
+// ParseNetworks returns the networks in a comma-separated list. The error names the setting.
 func ParseNetworks(setting, text string) ([]netip.Prefix, error) {
 	var all []netip.Prefix
 	for _, one := range SplitList(text) {

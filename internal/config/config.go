@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Config is every setting there is. A value comes from a flag, else from the environment (the variable is SONIQ_ and the
+// Config has every setting. A value comes from a flag, else from the environment (the variable is SONIQ_ and the
 // flag's name in capitals), else from the file named by --config, else from the default. The help texts are the
 // configuration manual.
 type Config struct {
@@ -102,8 +102,8 @@ type Config struct {
 	File           string        `flag:"config" default:"" help:"file with a line 'name = value' for each setting"`
 }
 
-// Load reads the settings of a command, which takes flags alone. Every command takes every
-// setting; its help, which goes to out, shows those named, or all.
+// Load returns the settings for a command from its arguments, the environment and the configuration file. Every command accepts every
+// setting; more may add flags. With --help it prints the settings in shown, or all if shown is empty, to out, and returns flag.ErrHelp.
 func Load(name string, args []string, out io.Writer, more func(*flag.FlagSet), shown ...string) (c Config, err error) {
 	fs := flag.NewFlagSet("soniq "+name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
@@ -161,6 +161,7 @@ func printUsage(out io.Writer, name string, fs *flag.FlagSet, shown []string) {
 	}
 }
 
+// PrintFlag writes the help of one flag: name, text, environment variable and default.
 func PrintFlag(out io.Writer, name, help, initial, env string) {
 	var notes []string
 	if env != "" {
@@ -175,7 +176,7 @@ func PrintFlag(out io.Writer, name, help, initial, env string) {
 	fmt.Fprintf(out, "  --%-18s %s\n", name, help)
 }
 
-// Setting is one field of Config.
+// Setting describes one field of Config.
 type Setting struct {
 	Index      int
 	Flag, env  string
@@ -185,6 +186,7 @@ type Setting struct {
 	underlying reflect.Type
 }
 
+// Settings returns every setting, in the order of the fields of Config.
 func Settings() []Setting {
 	t := reflect.TypeFor[Config]()
 	all := make([]Setting, t.NumField())
@@ -244,15 +246,15 @@ func put(field reflect.Value, text string) error {
 	return nil
 }
 
-// DatabaseURL is the address of the database.
+// DatabaseURL returns the PostgreSQL URL, or the path of the SQLite file in the data folder.
 func (c *Config) DatabaseURL() string { return cmp.Or(c.DB, filepath.Join(c.Data, "soniq.db")) }
 
-// IsPostgres reports whether the database is one.
+// IsPostgres reports whether the database is PostgreSQL.
 func (c *Config) IsPostgres() bool {
 	return strings.HasPrefix(c.DB, "postgres://") || strings.HasPrefix(c.DB, "postgresql://")
 }
 
-// SplitList is what a setting with commas names.
+// SplitList returns the entries of a list separated by commas or spaces.
 func SplitList(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// BindAddress is where audio listens: beside signalling. Legs that speak IPv6 get sockets of their own.
+// BindAddress returns the address to bind RTP sockets to: the first IPv4 address in the list of SIP addresses, else the first IPv6 address.
 func BindAddress(addresses string) (netip.Addr, error) {
 	var first netip.Addr
 	for _, address := range SplitList(addresses) {

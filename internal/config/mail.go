@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/mail"
 )
 
-// NewMailer sends mails through the operator's server; nil where none is set.
+// NewMailer returns a sender for the configured SMTP server, or nil if none is configured.
 func (c *Config) NewMailer(g *egress.Guard) (*mail.Sender, error) {
 	if c.SMTP == "" {
 		return nil, nil

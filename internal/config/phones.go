@@ -4,7 +4,7 @@ import (
 	"net/url"
 )
 
-// SIPNames are the hosts at which phones are told to register, beside the addresses listened at.
+// SIPNames returns the host names that phones use as registrar, in addition to the addresses of the SIP sockets.
 func (c Config) SIPNames() (names []string) {
 	if c.ProvisionHost != "" {
 		names = append(names, c.ProvisionHost)

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/identity/org"
 )
 
-// ReadPlans are those of the file, or the default ones.
+// ReadPlans returns the plans of the file that --plans names, or the default plans.
 func (c *Config) ReadPlans() (org.Plans, error) {
 	if c.Plans == "" {
 		return org.DefaultPlans(), nil

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// ReadSTIRRoots are the authorities whose certificates may sign who calls; none where that is not verified.
+// ReadSTIRRoots returns the trusted STIR/SHAKEN root certificates (RFC 8226). It returns none if calls are not verified.
 func (c *Config) ReadSTIRRoots() ([]*x509.Certificate, error) {
 	if c.STIRRoots == "" {
 		return nil, nil

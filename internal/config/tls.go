@@ -12,7 +12,8 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// CertificateFiles names the files of the operator's certificate, or makes one that is signed by itself and kept in the data folder.
+// CertificateFiles returns the paths of the TLS certificate and key. Without --tls-cert it creates a self-signed certificate in the
+// data folder.
 func (c Config) CertificateFiles() (cert, key string, err error) {
 	if c.TLSCert != "" {
 		return c.TLSCert, c.TLSKey, nil
@@ -31,7 +32,7 @@ func (c Config) CertificateFiles() (cert, key string, err error) {
 	return cert, key, os.WriteFile(key, keyPEM, 0o600)
 }
 
-// KeyPair is the certificate with its key.
+// KeyPair loads the TLS certificate and key.
 func (c Config) KeyPair() (tls.Certificate, error) {
 	cert, key, err := c.CertificateFiles()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"soniq/internal/telephony/device"
 )
 
-// This file says how telephones in pages reach us.
+// This file has the addresses that browsers need to be a phone.
 
-// WebSocketURL is the address of SIP over WebSocket, as pages know it.
+// WebSocketURL returns the public URL of SIP over WebSocket (RFC 7118).
 func (c *Config) WebSocketURL() string {
 	return "ws" + strings.TrimPrefix(c.BaseURL, "http") + "/ws/sip" // wss for https
 }
@@ -21,8 +21,8 @@ func (c *Config) WebSocketURL() string {
 // turnLife is how long a password for a TURN server holds.
 const turnLife = 24 * time.Hour
 
-// WebRTCServers are the STUN and TURN servers told to a user, the latter with a password of their own: the time it ends, signed
-// with the secret that the servers share.
+// WebRTCServers returns the STUN and TURN servers for the browser of a user. TURN servers get a password for a day: the HMAC of the
+// user name, which contains the expiry, with the secret that the TURN servers share.
 func (c *Config) WebRTCServers(userID string) []device.ICEServer {
 	var all []device.ICEServer
 	for _, address := range SplitList(c.ICEServers) {

@@ -16,11 +16,9 @@ import (
 	"syscall"
 )
 
-// A running node is asked by other commands through a socket in its data folder that only its owner can open.
-
 const socketName = "control.sock"
 
-// socketPath is a path to the socket that is short enough for the system, however deep the folder lies.
+// socketPath returns a path to the socket through /proc/self/fd, because paths of Unix sockets are limited to 107 bytes.
 func socketPath(data string) (path string, folder *os.File, err error) {
 	folder, err = os.Open(data)
 	if err != nil {
@@ -29,10 +27,11 @@ func socketPath(data string) (path string, folder *os.File, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socketName), folder, nil
 }
 
-// Actions are what a node can be asked: each takes and gives JSON.
+// Actions maps the name of a request to its handler. Requests and results are JSON.
 type Actions map[string]func(ctx context.Context, in json.RawMessage) (any, error)
 
-// Listen serves the actions until the context ends.
+// Listen creates the control socket in the data folder and serves the actions on it until the context ends. It returns once the
+// socket listens.
 func Listen(ctx context.Context, data string, all Actions) error {
 	path, folder, err := socketPath(data)
 	if err != nil {
@@ -76,10 +75,10 @@ func (all Actions) serve(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// ErrNotRunning says that nobody serves the data folder.
+// ErrNotRunning is returned by Call if no server runs on the data folder.
 var ErrNotRunning = errors.New("no soniq runs on this data folder")
 
-// Call has the running node do something.
+// Call sends a request to the server that runs on the data folder, and decodes the result into out.
 func Call(ctx context.Context, data, action string, in, out any) error {
 	path, folder, err := socketPath(data)
 	if err != nil {

@@ -1,37 +1,39 @@
 package control
 
-// OrgRequest and keyIn are what org create and key create ask for.
+// OrgRequest creates an organisation (org create).
 type OrgRequest struct{ Name, Country string }
 
+// KeyRequest creates an API key (key create).
 type KeyRequest struct {
 	Org, Scopes, Kind, Env, Name string
 }
 
+// BackupRequest copies database, keys and recordings to a new folder (backup).
 type BackupRequest struct{ To string }
 
-// NumberBlockRequest is a block of numbers.
+// NumberBlockRequest adds a block of free numbers to the stock of an organisation (stock add).
 type NumberBlockRequest struct{ Org, Trunk, From, To string }
 
-// PortRequest is the operator's word on numbers that are brought along.
+// PortRequest sets the status of a port of numbers from another carrier (port set).
 type PortRequest struct{ Org, ID, Status, Trunk, Detail string }
 
-// OutboundRequest is what the outbound command asks for.
+// OutboundRequest stops or starts outbound calls of all organisations, or asks for the state (outbound).
 type OutboundRequest struct {
 	Do    string // stop, start or status
 	Calls bool   // with stop: end the calls in progress too
 }
 
-// UserRequest is what users add and users password ask for.
+// UserRequest creates a user or a link to set a password (users add, users password).
 type UserRequest struct{ Org, Email, First, Last, Role string }
 
-// SessionRequest is what a command asks for.
+// SessionRequest asks for an API key that lasts as long as the command runs.
 type SessionRequest struct {
-	Org string // "" where there is one only
+	Org string // empty if the installation has only one
 	Env string // live or test
 }
 
-// Session is a way into the API.
+// Session has the address and the key for the API.
 type Session struct {
 	URL, Key, KeyID string
-	HookSecret      string // what soniq listen signs with: the same for an environment of an organisation as long as the master key is
+	HookSecret      string // secret with which soniq listen signs; constant for an organisation and environment
 }

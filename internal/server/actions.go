@@ -14,17 +14,17 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// operations is everything the API offers.
+// operations returns every operation of the API.
 func (h *Platform) operations() []op.Operation {
 	all := append(h.contacts.Operations(), h.crm.Operations()...)
-	for _, room := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.flows, h.voicemail, h.devices, h.memory, h.numbers,
+	for _, service := range []interface{ Operations() []op.Operation }{h.calls, h.transcripts, h.users, h.agents, h.queues, h.flows, h.voicemail, h.devices, h.memory, h.numbers,
 		h.trunks, h.audio, h.counts, h.erasures, h.hooks, h.streams, h.orgs, h.keys, h.partners, h.audit, h.messages, h.smsc, h.esme, h.sandbox} {
-		all = append(all, room.Operations()...)
+		all = append(all, service.Operations()...)
 	}
 	return all
 }
 
-// Actions are what other commands may ask of this house.
+// Actions returns the handlers of the control socket that need no running server.
 func (h *Platform) Actions() control.Actions {
 	return control.Actions{
 		"org.create": action(h.CreateOrg),
@@ -48,11 +48,13 @@ func action[I any](do func(ctx context.Context, in I) (string, error)) func(cont
 	}
 }
 
+// CreateOrg creates an organisation and returns its id.
 func (h *Platform) CreateOrg(ctx context.Context, in control.OrgRequest) (string, error) {
 	o, err := h.orgs.Create(ctx, in.Name, strings.ToUpper(in.Country))
 	return o.ID, plain(err)
 }
 
+// CreateKey creates an API key and returns its secret.
 func (h *Platform) CreateKey(ctx context.Context, in control.KeyRequest) (string, error) {
 	if in.Kind != string(access.StandardKey) && in.Kind != string(access.PartnerKey) {
 		return "", errors.New("--kind must be standard or partner")

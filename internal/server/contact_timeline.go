@@ -10,7 +10,7 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// This file tells what other rooms know of a contact, beside its calls.
+// This file adds messages and voicemail to the timeline of a contact.
 
 // messageLine tells of the messages with a contact; their words only to who may read messages.
 func (h *Platform) messageLine(ctx context.Context, org string, q contact.LineQuery) ([]contact.Item, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -52,7 +53,7 @@ func newWhole(t *testing.T, address string) *whole {
 		t.Fatal(err)
 	}
 	h := &whole{t: t}
-	if h.Platform, err = Open(context.Background(), c, DiscardLog()); err != nil {
+	if h.Platform, err = Open(context.Background(), c, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Close)

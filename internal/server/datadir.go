@@ -16,7 +16,7 @@ import (
 
 // This file keeps the data folder: whose it is, who this node is, and when it was last alive.
 
-// ErrDataFolderInUse says that another soniq serves the data folder.
+// ErrDataFolderInUse is returned if another process has locked the data folder.
 var ErrDataFolderInUse = errors.New("another soniq serves this data folder")
 
 // LockDataFolder makes the data folder and takes its lock, which the process holds until it ends. From then on files are made for

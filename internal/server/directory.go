@@ -21,7 +21,7 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// directory answers the switch and the signalling from the rooms, through caches where that is on the way of a call.
+// directory looks up users, extensions, numbers, phones and trunks for the switch and the SIP server. Users and extensions are cached.
 type directory struct {
 	db      *db.DB
 	orgs    *org.Service

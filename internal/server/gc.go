@@ -25,8 +25,8 @@ const (
 	busyPercent = 300       // GOGC of a busy time
 )
 
-// collectByLoad has garbage collected rarely in a busy time, while the heap is small, for collecting is a tenth of the work of a call then. What
-// that has made is given back when it ends. Where GOGC is set by hand it stays.
+// collectByLoad has garbage collected rarely in a busy time, while the heap is small, for collecting is a tenth of the work of a
+// call then. What that has made is given back when it ends. Where GOGC is set by hand it stays.
 func collectByLoad(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return

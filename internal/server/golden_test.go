@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func TestGoldenDescription(t *testing.T) {
 // TestGoldenTools does the same for what assistants are told of the tools: names, scopes, hints and schemas.
 func TestGoldenTools(t *testing.T) {
 	d := door(t)
-	tools := mcp.New(mcp.Config{Operations: d.Operations, Document: d.Document, Log: DiscardLog(), Now: time.Now})
+	tools := mcp.New(mcp.Config{Operations: d.Operations, Document: d.Document, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	defer tools.Close()
 	all, err := tools.Tools()
 	if err != nil {
@@ -81,13 +82,13 @@ func door(t *testing.T) *rest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := Open(context.Background(), c, DiscardLog())
+	h, err := Open(context.Background(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
 	s, err := rest.New(rest.Config{Corridor: &op.Corridor{DB: h.db, Sealer: h.seal, Now: time.Now}, Operations: h.operations(), Keys: h.keys,
-		Ready: func(context.Context) error { return nil }, Metrics: http.NotFoundHandler(), Log: DiscardLog(),
+		Ready: func(context.Context) error { return nil }, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler),
 		Describe: webhook.Describe})
 	if err != nil {
 		t.Fatal(err)

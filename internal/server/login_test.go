@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func newPhoneHouse(t *testing.T) *phoneHouse {
 		t.Fatal(err)
 	}
 	h := &phoneHouse{}
-	if h.Platform, err = Open(ctx, c, DiscardLog()); err != nil {
+	if h.Platform, err = Open(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Close)

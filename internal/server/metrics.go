@@ -13,7 +13,7 @@ import (
 	"soniq/internal/config"
 )
 
-// metrics are what Prometheus reads. Counters that rooms keep anyway are read when asked for.
+// metrics exports counters to Prometheus. Counters that services keep are read at each scrape.
 type metrics struct {
 	registry   *prometheus.Registry
 	operations *prometheus.HistogramVec

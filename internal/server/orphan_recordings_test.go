@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,7 +39,7 @@ func TestStrayBeginningsOfRecordingsAreRemoved(t *testing.T) {
 			}
 		}()
 	}
-	if err := removeStray(dir, start, func(id string) bool { return id == "going" }, DiscardLog()); err != nil {
+	if err := removeStray(dir, start, func(id string) bool { return id == "going" }, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 }

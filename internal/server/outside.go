@@ -17,8 +17,6 @@ import (
 	"soniq/internal/telephony/trunkreg"
 )
 
-// This file is the door to the public network: emergency calls first, then the outbound gate, then trunks.
-
 // Outside decides whether and how a call may reach a number outside: emergency calls before every limit, then the
 // outbound gate. It is the only way to a trunk.
 func (d *directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (pbx.Exit, error) {

@@ -54,12 +54,12 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// Platform is every room, built from the foundations up, with no door open yet.
+// Platform has every service, constructed and joined, but not listening. Its lock on the data folder excludes other servers.
 type Platform struct {
 	config config.Config
 	log    *slog.Logger
 	lock   *os.File
-	// journal is nil where the database is not SQLite; unread is what it had of a process that was killed.
+	// journal is nil if the database is not SQLite. unread has the entries of a process that was killed.
 	journal *journal.Journal
 	unread  [][]byte
 	node    string
@@ -108,10 +108,10 @@ type Platform struct {
 	attendant   *routing.Service
 	verifier    *stir.Verifier // nil where calls from trunks are not verified
 
-	owns func(sip.URI) bool // whether a SIP address is at this server; set before a door opens
+	owns func(sip.URI) bool // reports whether a SIP URI belongs to this server; set before the server listens
 }
 
-// Open takes the data folder, brings the database up to date and builds the rooms.
+// Open locks the data folder, migrates the database and constructs all services. The caller must Close the platform.
 func Open(ctx context.Context, c config.Config, log *slog.Logger) (*Platform, error) {
 	lock, err := LockDataFolder(c.Data)
 	if err != nil {
@@ -153,7 +153,7 @@ func (h *Platform) open(ctx context.Context) (err error) {
 	return err
 }
 
-// openJournal opens the journal of calls where commits cost whole pages of a file. PostgreSQL is told in one message, and other nodes ask it.
+// openJournal opens the journal of calls if the database is SQLite.
 func (h *Platform) openJournal() (err error) {
 	if h.db.Name() == "sqlite" {
 		h.journal, h.unread, err = journal.Open(h.config.Data)
@@ -161,7 +161,7 @@ func (h *Platform) openJournal() (err error) {
 	return err
 }
 
-// replay brings into the database what a killed process had only in the journal.
+// replay writes the entries of the journal of a killed process into the database, and clears the journal.
 func (h *Platform) replay(ctx context.Context) error {
 	if h.journal == nil || len(h.unread) == 0 {
 		return nil
@@ -174,7 +174,7 @@ func (h *Platform) replay(ctx context.Context) error {
 	return h.journal.Clear()
 }
 
-// build makes the rooms; what a room needs from another is handed over here, in sight.
+// build constructs the services in the order of their dependencies.
 func (h *Platform) build() error {
 	now := time.Now
 	h.outbox = &event.Outbox{DB: h.db, Bus: h.bus, Now: func() db.Time { return db.At(now()) }}
@@ -236,7 +236,7 @@ func (h *Platform) build() error {
 	return nil
 }
 
-// join tells rooms of each other.
+// join sets the callbacks between services that need each other.
 func (h *Platform) join() {
 	h.devices.Outbox = h.outbox
 	h.joinProvision()
@@ -309,7 +309,7 @@ func found[T any](v *T, err error) (any, error) {
 	return v, err
 }
 
-// Close lets go of everything, last first.
+// Close closes all services and the database, and releases the data folder.
 func (h *Platform) Close() {
 	h.engines.close()
 	if h.contacts != nil {

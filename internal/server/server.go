@@ -32,7 +32,7 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// Server is a house with its doors open.
+// Server is a running Platform: signalling, media, HTTP, SMPP and background jobs.
 type Server struct {
 	Platform                      *Platform
 	media                         *media.Engine
@@ -64,8 +64,8 @@ type Server struct {
 	once       sync.Once
 }
 
-// Start opens the house and its doors: media and signalling first, so that calls cut by a crash can be carried on; what
-// cannot is put in order before new calls are taken; then jobs, then HTTP.
+// Start opens a platform and serves it. Media and signalling come first, so that calls cut by a crash can be resumed. Then it closes
+// the calls that cannot be resumed, starts jobs, and listens for HTTP. On an error everything is stopped again.
 func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", c.HTTP)
 	if err != nil {
@@ -90,7 +90,7 @@ func Start(ctx context.Context, c config.Config, log *slog.Logger) (*Server, err
 	return n, nil
 }
 
-// recover carries on the calls a crash cut off, closes what is left of others, and opens the door to new ones.
+// recover resumes calls that a crash cut off, closes those that cannot be resumed, and admits new calls.
 func (n *Server) recover(ctx context.Context) error {
 	h := n.Platform
 	if err := h.replay(ctx); err != nil {
@@ -122,7 +122,7 @@ func salvage(path string) (call.Audio, error) {
 	return call.Audio{Duration: r.Duration, Size: r.Size, SHA256: r.SHA256, SampleRate: r.SampleRate, Channels: r.Channels}, err
 }
 
-// unhurried is the pace of queues for whose jobs nobody waits.
+// unhurried is the delay between jobs in queues without a latency requirement.
 const unhurried = 5 * time.Millisecond
 
 // startJobs starts what works in the background.
@@ -262,11 +262,16 @@ func (n *Server) ready(ctx context.Context) error {
 	return nil
 }
 
+// HTTPAddr returns the address of the HTTP listener.
 func (n *Server) HTTPAddr() string { return n.listener.Addr().String() }
-func (n *Server) BaseURL() string  { return n.Platform.config.BaseURL }
-func (n *Server) SIPAddr() string  { return n.sip.Addr().String() }
 
-// SecureAddrs names the doors that encrypt, for the line that says where everything is.
+// BaseURL returns the public URL of the API, without a slash at the end.
+func (n *Server) BaseURL() string { return n.Platform.config.BaseURL }
+
+// SIPAddr returns the address of the SIP listener.
+func (n *Server) SIPAddr() string { return n.sip.Addr().String() }
+
+// SecureAddrs returns the addresses of the TLS and SMPP listeners as text for the start message. It is empty if there are none.
 func (n *Server) SecureAddrs() string {
 	text := ""
 	if n.secure != nil {
@@ -279,7 +284,7 @@ func (n *Server) SecureAddrs() string {
 	return text
 }
 
-// CreateFirstKey makes the first organisation of an empty installation and shows its key, this once.
+// CreateFirstKey creates an organisation and prints its API key if the installation has none.
 func (n *Server) CreateFirstKey(ctx context.Context, c config.Config) error {
 	all, err := n.Platform.orgs.List(ctx)
 	if err != nil || len(all) > 0 {

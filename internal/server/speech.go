@@ -120,7 +120,7 @@ func (h *Platform) phoneOf(ctx context.Context, org, text string) string {
 	return text
 }
 
-// buildMind makes the rooms that understand and remember.
+// buildMind constructs the speech engines, transcripts and memory.
 func (h *Platform) buildMind(now func() time.Time) error {
 	c := h.config
 	lexicon := engine.NewLexsem()
@@ -178,7 +178,8 @@ func (h *Platform) listen(l transcript.Listener) {
 	}
 }
 
-// listenInMenus prepares an ear for callers in menus. Engines on this machine get a worker of their own: callers do not wait for recordings.
+// listenInMenus prepares an ear for callers in menus. Engines on this machine get a worker of their own: callers do not wait for
+// recordings.
 func (h *Platform) listenInMenus(l transcript.Listener) {
 	if l == nil {
 		return

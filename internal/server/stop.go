@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Stop drains and closes everything, last opened first. Calls in progress get the time of --drain to end by themselves.
+// Stop refuses new calls, waits up to --drain for calls in progress, and closes all listeners, jobs and services. Further calls do nothing.
 func (n *Server) Stop() {
 	n.once.Do(func() {
 		n.draining.Store(true)

@@ -16,9 +16,9 @@ import (
 	"soniq/internal/telephony/trunkreg"
 )
 
-// This file opens the doors for calls.
+// This file starts media and SIP.
 
-// openTelephony opens media and signalling.
+// openTelephony starts media and SIP.
 func (n *Server) openTelephony(ctx context.Context) (err error) {
 	h, c := n.Platform, n.Platform.config
 	low, high, err := c.RTPPortRange()

@@ -8,9 +8,9 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// This file gives the doors that encrypt their certificate: that of the operator, or one of our own.
+// This file has the TLS configuration of SIP, HTTPS and SMPP.
 
-// tlsConfig is how SIP over TLS is listened for.
+// tlsConfig returns the configuration of SIP over TLS. It is empty if TLS is off.
 func (n *Server) tlsConfig() (sip.TLSConfig, error) {
 	c := n.Platform.config
 	if c.SIPTLS == "" {
@@ -20,7 +20,7 @@ func (n *Server) tlsConfig() (sip.TLSConfig, error) {
 	return sip.TLSConfig{Addr: c.SIPTLS, CertFile: cert, KeyFile: key}, err
 }
 
-// listenHTTPS opens the door at which what HTTP serves is served over TLS too, where an address is given: browsers give their microphone to nobody else.
+// listenHTTPS opens the TLS listener for HTTP if --https is set. Browsers give a page the microphone over HTTPS only.
 func (n *Server) listenHTTPS() error {
 	c := n.Platform.config
 	if c.HTTPS == "" {

@@ -18,8 +18,8 @@ const (
 	mostUserNames  = 300
 )
 
-// vocabulary looks up the terms that may be said in a call: what the organisation entered, who the caller is, and the names of its people and
-// queues, in this order.
+// vocabulary looks up the terms that may be said in a call: what the organisation entered, who the caller is, and the names of its
+// people and queues, in this order.
 func (h *Platform) vocabulary(ctx context.Context, org, callID string) ([]transcript.Term, error) {
 	o, err := h.orgs.Get(ctx, org)
 	if err != nil {

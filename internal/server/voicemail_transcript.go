@@ -29,7 +29,7 @@ func (h *Platform) joinMessages() {
 	h.transcripts.Messages = messageWords{h}
 }
 
-// messageWords are messages as the room of transcripts knows them.
+// messageWords lets the transcript service recognise voicemail messages.
 type messageWords struct{ house *Platform }
 
 // Sound opens a message whose words are not known yet.

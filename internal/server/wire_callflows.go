@@ -8,9 +8,9 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// This file joins the room that leads callers with the others.
+// This file joins package routing with the other services.
 
-// joinAttendant makes the room. It is the last one: it stands on all the others.
+// joinAttendant constructs the routing service. It comes last, because it uses all other services.
 func (h *Platform) joinAttendant() {
 	h.attendant = routing.New(routing.Config{DB: h.db, Orgs: h.orgs, Users: h.users, Agents: h.agents, Queues: h.queues, Flows: h.flows,
 		Voicemail: h.voicemail, Numbers: h.numbers, Calls: h.calls, Contacts: h.contacts, Messages: h.messages, Files: h.files, Guard: h.guard,

@@ -16,9 +16,9 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// This file joins contacts and connected systems with the other rooms.
+// This file joins contacts and CRM connections with the other services.
 
-// buildContacts makes the rooms of contacts and connections.
+// buildContacts constructs the services of contacts and CRM connections.
 func (h *Platform) buildContacts(now func() time.Time) {
 	h.contacts = (&contact.Service{DB: h.db, Orgs: h.orgs, Outbox: h.outbox, Jobs: h.jobs, Files: h.files, Log: h.log, Now: now}).Open()
 	h.contacts.Erase = h.eraseContact
@@ -26,7 +26,7 @@ func (h *Platform) buildContacts(now func() time.Time) {
 		Note: h.note, Call: h.calls.Shown, Words: h.words, BaseURL: cmp.Or(h.config.BaseURL, "http://"+h.config.HTTP), Apps: h.config.VendorApps(), Valid: h.keys.Valid})
 }
 
-// joinContacts tells the rooms of each other.
+// joinContacts sets the callbacks between contacts, calls and memory.
 func (h *Platform) joinContacts() {
 	c, x := h.contacts, h.crm
 	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = h.lookups, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs

@@ -15,7 +15,7 @@ import (
 // callsPerErasure is how many calls are erased in one transaction.
 const callsPerErasure = 10
 
-// buildErasure makes the room that erases numbers.
+// buildErasure constructs the erasure service.
 func (h *Platform) buildErasure() {
 	h.erasures = erasure.New(erasure.Config{DB: h.db, Jobs: h.jobs, Seal: h.seal, Now: time.Now})
 	h.erasures.Number, h.erasures.Busy = h.e164, h.calls.LiveWith
@@ -43,7 +43,7 @@ func (h *Platform) buildErasure() {
 	}
 }
 
-// countContacts and eraseContacts ask the room of contacts, which is built later.
+// countContacts and eraseContacts call the contact service, which is constructed later.
 func (h *Platform) countContacts(ctx context.Context, q db.Querier, org, phone string) (int, error) {
 	return h.contacts.CountWith(ctx, q, org, phone)
 }
@@ -64,7 +64,7 @@ func (h *Platform) eraseContact(ctx context.Context, tx db.Querier, org, e164 st
 
 func none(context.Context, db.Querier, string, string) (int, error) { return 0, nil }
 
-// eraseCalls erases some calls with a number, and what other rooms keep of them.
+// eraseCalls erases some calls with a number, and the data that other services keep of them.
 func (h *Platform) eraseCalls(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
 	all, err := h.calls.With(ctx, tx, org, phone, callsPerErasure)
 	if err != nil {

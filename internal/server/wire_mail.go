@@ -29,7 +29,7 @@ func (h *Platform) buildMail() error {
 	return nil
 }
 
-// startMail sends what is waiting to be sent.
+// startMail starts the jobs that send mail, if a mail server is configured.
 func (n *Server) startMail(ctx context.Context) error {
 	h := n.Platform
 	if h.users.Invites.Send == nil {

@@ -16,7 +16,7 @@ import (
 // toolKeys verifies what is shown to the tool server: keys, and access tokens that were made for it.
 type toolKeys struct{ keys *auth.Service }
 
-// Verify says whose token it is.
+// Verify returns the principal of an access token.
 func (k toolKeys) Verify(ctx context.Context, token string, e access.Environment, source netip.Addr) (access.Principal, error) {
 	return k.keys.VerifyFor(ctx, token, auth.MCP, e, source)
 }

@@ -13,12 +13,12 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// This file joins the room of messages with those that know numbers and people, and with the ways messages go.
+// This file joins text messages with numbers, users and message carriers.
 
 // sandboxCarrier is the name of what takes messages in the sandbox.
 const sandboxCarrier = "sandbox"
 
-// buildMessages makes the rooms of messages and of the sandbox.
+// buildMessages constructs the services of text messages and of the sandbox.
 func (h *Platform) buildMessages() {
 	h.messages = sms.New(sms.Config{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Now: time.Now, Log: h.log, Digest: h.seal.Digest})
 	h.messages.Carriers[sandboxCarrier] = sandbox.Messages{}

@@ -18,7 +18,7 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// This file joins the room of partners with those that hold what a child organisation has.
+// This file joins partners with the services that store data of child organisations.
 
 func (h *Platform) buildPartners(now func() time.Time) {
 	h.orgs.Stored = partner.Stored

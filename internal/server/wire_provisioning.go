@@ -16,15 +16,15 @@ import (
 	"soniq/internal/telephony/provisioning"
 )
 
-// This file joins the room that hands phones their configuration with the others.
+// This file joins phone provisioning with the other services.
 
-// joinProvision tells devices of the templates there are.
+// joinProvision gives the device service the configuration templates.
 func (h *Platform) joinProvision() {
 	h.devices.Provisioner = device.Provisioner{Digest: h.seal.Digest, Base: func() string { return h.config.BaseURL },
 		Templates: provisioning.Templates(), Template: provisioning.Template, Main: provisioning.Main, Event: provisioning.Event}
 }
 
-// provisioner serves the configurations, once the doors are known at which phones register.
+// provisioner returns the server of phone configurations. It needs the addresses of the SIP listeners.
 func (n *Server) provisioner() *provisioning.Server {
 	h := n.Platform
 	h.devices.Provisioner.Base = n.provisionBase
@@ -42,7 +42,7 @@ func within(a netip.Addr, all []netip.Prefix) bool {
 	return false
 }
 
-// provisionBase is where phones fetch: at the base address where that is https, else at the door for HTTPS where there is one.
+// provisionBase is where phones fetch: the base URL if it is https, else the HTTPS listener if there is one.
 func (n *Server) provisionBase() string {
 	base := n.BaseURL()
 	if strings.HasPrefix(base, "https://") || n.secure == nil {

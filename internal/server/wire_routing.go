@@ -14,7 +14,7 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// This file tells the rooms that route callers of each other: agents, queues, flows, numbers, voicemail.
+// This file joins agents, queues, flows, numbers and voicemail.
 
 // joinRouting hands over what they need from others.
 func (h *Platform) joinRouting() {

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/sandbox/sandbox"
 )
 
-// This file joins the room of the sandbox with those it empties.
+// This file joins the sandbox with the services that a reset empties.
 
 // bars are the organisations of which no call may begin at the moment.
 type bars struct{ orgs sync.Map }

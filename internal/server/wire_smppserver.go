@@ -13,9 +13,9 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// This file joins the room of programs that speak SMPP, and opens its doors.
+// This file joins the SMPP server with the other services and opens its listeners.
 
-// buildESME makes the room.
+// buildESME constructs the SMPP server.
 func (h *Platform) buildESME(now func() time.Time) (err error) {
 	h.esme, err = smppserver.New(smppserver.Config{DB: h.db, Jobs: h.jobs, Messages: h.messages, Digest: h.seal.Digest, Now: now, Node: h.node, Log: h.log,
 		Number: h.e164, Environment: func(ctx context.Context, org string) (access.Environment, error) {
@@ -35,7 +35,7 @@ type smppDoors struct {
 	serving       sync.WaitGroup
 }
 
-// openSMPP begins to tell applications what waits for them, and opens the doors that are asked for.
+// openSMPP starts deliveries to SMPP applications, and opens the configured listeners.
 func (n *Server) openSMPP(ctx context.Context) (err error) {
 	h := n.Platform
 	n.applications = &job.Runner{DB: h.db, Queue: h.jobs, Name: smppserver.Queue, Node: h.node, Log: h.log,
@@ -82,7 +82,7 @@ func (d *smppDoors) close() {
 	d.serving.Wait()
 }
 
-// String names the doors, for the line that says where everything is.
+// String returns the addresses of the listeners for the start message.
 func (d *smppDoors) String() (text string) {
 	if d.plain != nil {
 		text += " smpp=" + d.plain.Addr().String()

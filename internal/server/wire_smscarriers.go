@@ -10,9 +10,9 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// This file joins the carriers of messages with the room of messages and with those that know numbers.
+// This file joins message carriers with text messages and numbers.
 
-// buildCarriers makes the room of carriers of messages.
+// buildCarriers constructs the service of message carriers.
 func (h *Platform) buildCarriers() {
 	h.smsc = smscarrier.New(smscarrier.Config{DB: h.db, Bus: h.bus, Orgs: h.orgs, Seal: h.seal, Guard: h.guard, Messages: h.messages, Log: h.log, Now: time.Now,
 		BaseURL: h.config.BaseURL, Node: h.node, Number: h.ownNumber, Phone: h.e164})

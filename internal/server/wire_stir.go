@@ -9,12 +9,12 @@ import (
 	"soniq/internal/protocol/stir"
 )
 
-// This file is about who calls, as the network signs it (STIR/SHAKEN).
+// This file configures the verification of signed caller identities (STIR/SHAKEN, RFC 8224).
 
-// certificateLimits bound the fetching of a carrier's certificate.
+// certificateLimits bounds the download of a carrier's certificate.
 var certificateLimits = egress.Limits{Connect: time.Second, Total: 2 * time.Second, Body: 64 << 10, Idle: 1}
 
-// buildVerifier has calls from trunks verified, where the operator says whom to trust.
+// buildVerifier constructs the verifier of calls from trunks if --stir-roots is set.
 func (h *Platform) buildVerifier(now func() time.Time) error {
 	all, err := h.config.ReadSTIRRoots()
 	if err != nil || len(all) == 0 {
@@ -28,7 +28,7 @@ func (h *Platform) buildVerifier(now func() time.Time) error {
 	return nil
 }
 
-// verify is what the switch asks; nil where nobody is to be asked.
+// verify returns the function that the switch verifies calls with, or nil if calls are not verified.
 func (h *Platform) verify() func(ctx context.Context, signatures []string, from, to string) stir.Result {
 	if h.verifier == nil {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// This file makes the room of voice agents.
+// This file constructs the voice agents.
 
-// buildAssistants makes the room; without ears or a voice its agents hand over at once.
+// buildAssistants constructs the voice agents. Without a recogniser or a voice they hand callers over at once.
 func (h *Platform) buildAssistants(now func() time.Time) error {
 	c := voiceagent.Config{DB: h.db, Log: h.log, Now: now, Voice: h.utter, Most: h.config.MaxAgents, Speaks: h.engines.speech.Ready}
 	c.Told = func(org, call string, w voiceagent.Words, first time.Time) {
@@ -42,7 +42,7 @@ func (h *Platform) buildAssistants(now func() time.Time) error {
 	return nil
 }
 
-// buildDuplex makes the room for agents that a server hears, thinks and speaks for.
+// buildDuplex constructs voice agents that a realtime server runs.
 func (h *Platform) buildDuplex(c voiceagent.Config) (err error) {
 	c.Duplex, err = engine.NewRealtime(engine.Choice{Use: h.config.Assistant, Key: h.config.AssistKey, Model: h.config.AssistModel,
 		Client: h.guard.Client(egress.Limits{Total: time.Hour})})

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// This file joins mailboxes with the rooms of sounds, users and the audit log.
+// This file joins mailboxes with prompts, users and the audit log.
 
 // recoverMessages makes messages of what callers were saying as a crash cut them off.
 func (n *Server) recoverMessages(ctx context.Context) error {

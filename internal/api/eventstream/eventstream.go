@@ -1,4 +1,4 @@
-// Package eventstream tells clients what happens while it happens, by server-sent events that can be resumed.
+// Package eventstream sends events to clients as server-sent events. A client can resume with Last-Event-ID.
 package eventstream
 
 import (

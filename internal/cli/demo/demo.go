@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -22,6 +23,7 @@ import (
 // The demo is a soniq on this machine, and a program that uses it the way a customer does: by its API, with telephones, with
 // a webhook receiver. It has no way in of its own but the key it is given.
 
+// Command runs soniq demo until the context ends, or with --once until the scenario is over.
 func Command(ctx context.Context, args []string) error {
 	var once bool
 	c, err := config.Load("demo", args, os.Stdout, func(fs *flag.FlagSet) {
@@ -59,7 +61,7 @@ func (d *demo) run(ctx context.Context, c config.Config, once bool) error {
 	}
 	defer os.RemoveAll(data)
 	d.banner()
-	if d.node, err = server.Start(ctx, demoConfig(c, data), server.DiscardLog()); err != nil {
+	if d.node, err = server.Start(ctx, demoConfig(c, data), slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	defer d.node.Stop()
@@ -200,7 +202,7 @@ func (d *demo) conversation(ctx context.Context, caller, agent person) error {
 }
 
 func (d *demo) phone(ctx context.Context, p person) (*softphone.Phone, error) {
-	phone, err := softphone.Open(ctx, p.Account, server.DiscardLog())
+	phone, err := softphone.Open(ctx, p.Account, slog.New(slog.DiscardHandler))
 	if err == nil {
 		d.say("phone", "%s's telephone is registered as %s", p.Name, p.Account.Username)
 	}

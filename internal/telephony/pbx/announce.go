@@ -12,7 +12,7 @@ import (
 // loadTimeout bounds making or loading a prompt.
 const loadTimeout = 20 * time.Second
 
-// A Speaker turns text into audio; package ai fills it.
+// Speaker turns text into audio. Package engine implements it.
 type Speaker interface {
 	// File returns an audio file that says the text; it is made once and kept.
 	File(ctx context.Context, org, text, voice, language string) (path string, err error)

@@ -1,4 +1,4 @@
-package esme
+package smppserver
 
 import (
 	"testing"
