@@ -1,14 +1,10 @@
 package recovery
 
 import (
-	"database/sql"
-	"path/filepath"
 	"testing"
 
 	"soniq/e2e/fixture"
 	"soniq/e2e/rig"
-
-	_ "soniq/internal/platform/db" // the driver "sqlite"
 )
 
 // TestKill_CallOnlyInJournal kills the server while a call that was answered is in the journal alone, because the database of the server is
@@ -16,7 +12,7 @@ import (
 func TestKill_CallOnlyInJournal(t *testing.T) {
 	t.Parallel()
 	o := fixture.NewOffice(rig.Start(t, rig.Options{Env: fixture.NoSpeech}))
-	unlock := lockDatabase(t, o.Server)
+	unlock := fixture.LockDatabase(t, o.Server)
 	o.AdaPhone.Dial(o.Bob.Extension)
 	o.BobPhone.Wait("CALL_ESTABLISHED", "")
 	o.HearsOnly("Ada", o.AdaPhone, fixture.BobTone) // by then both dialogs are in the journal
@@ -30,31 +26,5 @@ func TestKill_CallOnlyInJournal(t *testing.T) {
 	o.AdaPhone.Wait("CALL_CLOSED", "")
 	if r := o.CDR(o.Ada.Extension); r.String() != "internal completed agent_hangup agent 0" || r.AnsweredAt == nil {
 		t.Errorf("record: %s, answered at %v", r, r.AnsweredAt)
-	}
-}
-
-// lockDatabase keeps the server from writing to its SQLite database until the returned function is called.
-func lockDatabase(t *testing.T, s *rig.Server) (unlock func()) {
-	t.Helper()
-	d, err := sql.Open("sqlite", filepath.Join(s.Data, "soniq.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
-	c, err := d.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.ExecContext(t.Context(), "PRAGMA busy_timeout = 30000"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if _, err := c.ExecContext(t.Context(), "ROLLBACK"); err != nil {
-			t.Fatal(err)
-		}
-		_ = c.Close()
 	}
 }

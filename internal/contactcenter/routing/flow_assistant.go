@@ -132,7 +132,9 @@ func (w *walk) handOver(ctx context.Context, x *flow.AIAgent, r voiceagent.Resul
 func (w *walk) note(ctx context.Context, r voiceagent.Result) {
 	no, in := false, &call.NoteIn{ID: w.v.Info().CallID}
 	in.Body.Body, in.Body.CRMSync = cutTo("Voice agent: "+r.Reason+"."+quoted(r.Words), 10_000), &no
-	if _, err := w.s.Calls.AddNote(w.asking(ctx), in); err != nil {
+	ctx, cancel := w.writing(ctx)
+	defer cancel()
+	if _, err := w.s.Calls.AddNote(ctx, in); err != nil {
 		w.s.Log.Warn("note of voice agent not kept", "call", in.ID, "err", err)
 	}
 }
@@ -288,7 +290,9 @@ func (w *walk) smsTool(x *flow.AIAgent) voiceagent.Tool {
 				return nil, nil, fmt.Errorf("at most %d messages", mostTexts)
 			}
 			sent++
-			if _, err := w.s.Messages.Create(w.asking(ctx), &sms.CreateIn{Body: sms.Create{To: i.From, From: from, Body: a["text"]}}); err != nil {
+			ctx, cancel := w.writing(ctx)
+			defer cancel()
+			if _, err := w.s.Messages.Create(ctx, &sms.CreateIn{Body: sms.Create{To: i.From, From: from, Body: a["text"]}}); err != nil {
 				return nil, nil, fmt.Errorf("the message was not sent: %w", err)
 			}
 			return "sent", nil, nil

@@ -55,7 +55,9 @@ func (w *walk) lookUp(ctx context.Context, x *flow.ContactLookup) (outcome strin
 func (w *walk) tag(ctx context.Context, x *flow.Tag) (outcome string) {
 	in := &call.TagIn{}
 	in.ID, in.Body.Tags = w.v.Info().CallID, x.Tags
-	if _, err := w.s.Calls.TagCall(w.asking(ctx), in); err != nil {
+	ctx, cancel := w.writing(ctx)
+	defer cancel()
+	if _, err := w.s.Calls.TagCall(ctx, in); err != nil {
 		w.problem = "the call was not tagged: " + err.Error()
 	}
 	return "done"

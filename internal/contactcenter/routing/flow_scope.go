@@ -137,11 +137,19 @@ func plain(to map[string]any, record any) map[string]any {
 	return to
 }
 
-// asking is a context in which the flow asks rooms for what programs ask them for.
+// asking returns a context with the flow as the principal, for services that otherwise serve requests of the API.
 func (w *walk) asking(ctx context.Context) context.Context {
 	p := access.Principal{OrgID: w.org, KeyName: "flow " + w.p.FlowID, Environment: access.Live}
 	if w.v.Info().Sandbox {
 		p.Environment = access.Sandbox
 	}
 	return access.With(ctx, p)
+}
+
+// writeTimeout bounds a write of a flow's step.
+const writeTimeout = 10 * time.Second
+
+// writing returns a context for a write that a step has begun. The write is completed if the caller hangs up meanwhile.
+func (w *walk) writing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(w.asking(ctx)), writeTimeout)
 }

@@ -18,7 +18,9 @@ func (w *walk) text(ctx context.Context, x *flow.SMS) (outcome string) {
 		return "failed"
 	}
 	in := &sms.CreateIn{Body: sms.Create{To: to, From: x.From, Body: w.fill(ctx, x.Body)}}
-	if _, err := w.s.Messages.Create(w.asking(ctx), in); err != nil {
+	ctx, cancel := w.writing(ctx)
+	defer cancel()
+	if _, err := w.s.Messages.Create(ctx, in); err != nil {
 		w.problem = "the message was not sent: " + err.Error()
 		return "failed"
 	}
