@@ -9,6 +9,7 @@ import (
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/sandbox/testparty"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/number"
 	"soniq/internal/telephony/trunk"
@@ -32,9 +33,11 @@ func (h *Platform) destination(ctx context.Context, orgID, to string) (string, e
 			return dial, nil
 		}
 	}
-	if o, err := h.orgs.Get(ctx, orgID); err != nil {
+	o, err := h.orgs.Get(ctx, orgID)
+	if err != nil {
 		return "", err
-	} else if e164, ok := testNumber(o.Sandbox(), text, o.Country); ok {
+	}
+	if e164, ok := testparty.CalleeNumber(text, o.Country); ok && o.Sandbox() {
 		return e164, nil
 	}
 	plan, err := h.trunks.Plan(ctx, orgID, text)

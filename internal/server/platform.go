@@ -99,7 +99,7 @@ type Platform struct {
 	smsc        *smscarrier.Service
 	esme        *smppserver.Service
 	sandbox     *sandbox.Service
-	bars        bars
+	suspended   sandbox.SuspendedOrgs
 	engines     engines
 	limits      *trunk.Limiter
 	gate        *trunk.Gate

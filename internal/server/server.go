@@ -18,6 +18,7 @@ import (
 	"soniq/internal/api/rest"
 	"soniq/internal/api/webhook"
 	"soniq/internal/config"
+	"soniq/internal/contactcenter/phonestate"
 	"soniq/internal/control"
 	"soniq/internal/customer/erasure"
 	"soniq/internal/identity/auth"
@@ -28,6 +29,7 @@ import (
 	"soniq/internal/platform/op"
 	"soniq/internal/protocol/media"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/sandbox/testparty"
 	"soniq/internal/telephony/call"
 	"soniq/internal/telephony/pbx"
 )
@@ -47,10 +49,9 @@ type Server struct {
 	callbacks, messages           *job.Runner
 	applications                  *job.Runner
 	smpp                          smppDoors
-	parties                       *testParties
-	strangers                     *strangers
-	lamps                         *lamps
-	lights                        *lights
+	parties                       *testparty.Service
+	messageWaiting                *phonestate.MessageWaiting
+	busyLamps                     *phonestate.BusyLampField
 	erasing, leaving              *job.Runner
 	mails                         *job.Runner // nil where no mail is sent
 	imports, connections          *job.Runner

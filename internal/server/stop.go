@@ -65,15 +65,12 @@ func (n *Server) closeDoors() {
 		n.hangUp()
 		n.lines.Wait()
 	}
-	if n.lamps != nil {
-		n.lamps.close()
-		n.lights.close()
+	if n.messageWaiting != nil {
+		n.messageWaiting.Close()
+		n.busyLamps.Close()
 	}
 	if n.sip != nil {
 		_ = n.sip.Close()
-	}
-	if n.strangers != nil {
-		n.strangers.close()
 	}
 	if n.parties != nil {
 		n.parties.Close()

@@ -8,9 +8,13 @@ import (
 	"time"
 
 	"soniq/internal/config"
+	"soniq/internal/contactcenter/phonestate"
+	"soniq/internal/messaging/sipmessage"
 	"soniq/internal/protocol/media"
 	"soniq/internal/protocol/sip"
+	"soniq/internal/sandbox/testparty"
 	"soniq/internal/telephony/device"
+	"soniq/internal/telephony/directory"
 	"soniq/internal/telephony/pbx"
 	"soniq/internal/telephony/trunk"
 	"soniq/internal/telephony/trunkreg"
@@ -36,24 +40,25 @@ func (n *Server) openTelephony(ctx context.Context) (err error) {
 	if n.media, err = media.New(media.Config{PortMin: low, PortMax: high, Bind: bind, Advertise: public, Logger: h.log}); err != nil {
 		return fmt.Errorf("media: %w", err)
 	}
-	dir := newDirectory(ctx, h.bus, &directory{db: h.db, orgs: h.orgs, users: h.users, devices: h.devices, numbers: h.numbers,
-		trunks: h.trunks, gate: h.gate, outbox: h.outbox, now: time.Now})
+	if n.parties, err = testparty.Open(ctx, testparty.Config{DB: h.db, Numbers: h, Speech: speaker{h}, Server: n, Log: h.log}); err != nil {
+		return err
+	}
+	dir := h.newDirectory(ctx, n.parties)
 	n.switcher = pbx.New(pbx.Config{Directory: dir, Records: h.calls, Media: n.media, Files: h.files, Ears: h.ears(),
 		Speaker: speaker{h}, Audio: h.audio, OnRecorded: h.transcripts.Recorded, Salvage: salvage, Log: h.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: h.callerName, Room: h.orgs.Room, Rings: h.rings, Attend: h.attendant.Attend, Verify: h.verify(),
 		Streams: h.outbox, MediaTimeout: c.MediaTimeout})
-	if n.parties, err = openParties(ctx, h); err != nil {
-		n.parties = nil
-		return err
-	}
-	n.strangers = newStrangers(ctx, n)
-	dir.parties, dir.strangers, dir.bars, h.sandbox.Call = n.parties, n.strangers, &h.bars, n.strangers.call
+	h.sandbox.Call = n.parties.Call
 	n.joinReset()
-	x := &texts{house: h, dir: dir}
-	h.messages.Carriers[phoneCarrier], h.messages.Forward = x, x.forward
+	messages := sipmessage.New(sipmessage.Config{DB: h.db, Directory: dir, Orgs: h.orgs, Users: h.users, Devices: h.devices, Numbers: h.numbers,
+		OwnNumber: h, Messages: h.messages, SIPDomain: c.SIPDomain, Log: h.log})
+	h.messages.Carriers[sipmessage.Carrier], h.messages.Forward = messages, messages.Forward
 	h.queues.LettingGo = n.switcher.LettingGo
-	h.calls.Switch, dir.registered = n.switcher, n.switcher.Registered
-	n.lamps, n.lights = newLamps(h, dir), newLights(h)
-	dir.lamps = n.lamps
+	h.calls.Switch = n.switcher
+	states := phonestate.Config{DB: h.db, Bus: h.bus, Directory: dir, Devices: h.devices, Users: h.users, Agents: h.agents, Voicemail: h.voicemail,
+		SIPDomain: c.SIPDomain, Log: h.log}
+	n.messageWaiting, n.busyLamps = phonestate.NewMessageWaiting(states), phonestate.NewBusyLampField(states)
+	dir.OnRegister(func(device, _ string, all []sip.Binding) { n.switcher.Registered(device, all) })
+	dir.OnRegister(n.messageWaiting.Registered)
 	proxies, err := config.ParseNetworks("trusted-proxies", c.TrustedProxies)
 	if err != nil {
 		return err
@@ -64,21 +69,28 @@ func (n *Server) openTelephony(ctx context.Context) (err error) {
 	}
 	n.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
 		Web: sip.WebConfig{Origins: config.SplitList(c.WebOrigins), Proxies: proxies, Token: h.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: n.banned, Urgent: trunk.MaybeEmergency,
-		Realm: c.SIPDomain, Names: c.SIPNames(), Accounts: dir, Bindings: dir, OnMessage: x.took, Topics: []sip.Topic{n.lamps.topic(), n.lights.topic()}, Logger: h.log, Trace: n.switcher.Trace,
+		Realm: c.SIPDomain, Names: c.SIPNames(), Accounts: dir, Bindings: dir, OnMessage: messages.Receive,
+		Topics: []sip.Topic{n.messageWaiting.Topic(), n.busyLamps.Topic()}, Logger: h.log, Trace: n.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, n.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
 	}
 	h.owns = n.sip.Owns
 	h.devices.Notify = func(ctx context.Context, b device.Binding, aor, event string) (int, error) {
-		return n.sip.Notify(ctx, bindingOf(b), aor, event)
+		return n.sip.Notify(ctx, directory.BindingOf(b), aor, event)
 	}
-	x.sip, n.lamps.sip, n.lights.sip = n.sip, n.sip, n.sip
-	n.lamps.start(ctx)
-	n.lights.start(ctx)
+	messages.Attach(n.sip)
+	n.messageWaiting.Start(ctx, n.sip)
+	n.busyLamps.Start(ctx, n.sip)
 	n.keepLines(ctx)
 	n.run(func() { n.switcher.TellQuality(ctx) })
 	return n.keepOpen(ctx)
+}
+
+// newDirectory returns the directory of the switch.
+func (h *Platform) newDirectory(ctx context.Context, parties directory.TestParties) *directory.Directory {
+	return directory.New(ctx, directory.Config{DB: h.db, Bus: h.bus, Orgs: h.orgs, Users: h.users, Devices: h.devices, Numbers: h.numbers,
+		Trunks: h.trunks, Gate: h.gate, Outbox: h.outbox, Now: time.Now, TestParties: parties, Suspensions: &h.suspended})
 }
 
 // keepOpen has the ways to phones that registered before a restart kept open.
@@ -87,11 +99,7 @@ func (n *Server) keepOpen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := make([]sip.Binding, len(registered))
-	for i, b := range registered {
-		all[i] = bindingOf(b)
-	}
-	n.sip.KeepOpen(all)
+	n.sip.KeepOpen(directory.BindingsOf(registered))
 	return nil
 }
 

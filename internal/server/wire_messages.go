@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"soniq/internal/messaging/sipmessage"
 	"soniq/internal/messaging/sms"
 	"soniq/internal/platform/db"
 	"soniq/internal/platform/job"
@@ -22,7 +23,7 @@ const sandboxCarrier = "sandbox"
 func (h *Platform) buildMessages() {
 	h.messages = sms.New(sms.Config{DB: h.db, Outbox: h.outbox, Jobs: h.jobs, Now: time.Now, Log: h.log, Digest: h.seal.Digest})
 	h.messages.Carriers[sandboxCarrier] = sandbox.Messages{}
-	h.messages.Route, h.messages.Number, h.messages.Phone = h.routeMessage, h.ownNumber, h.e164
+	h.messages.Route, h.messages.Number, h.messages.Phone = h.routeMessage, h.OwnNumber, h.e164
 	h.messages.User = func(ctx context.Context, org, id string) (bool, error) {
 		_, err := h.users.Get(ctx, h.db.Read(ctx), org, id)
 		if db.IsNone(err) {
@@ -35,9 +36,9 @@ func (h *Platform) buildMessages() {
 	h.sandbox = &sandbox.Service{Receive: h.messages.Receive, Phone: h.e164}
 }
 
-// ownNumber finds a number of the organisation by its id or as people write it.
-func (h *Platform) ownNumber(ctx context.Context, q db.Querier, org, text string) (sms.OwnNumber, bool, error) {
-	n, err := h.findNumber(ctx, q, org, text)
+// OwnNumber finds a number of the organisation by its id or as people write it.
+func (h *Platform) OwnNumber(ctx context.Context, q db.Querier, org, text string) (sms.OwnNumber, bool, error) {
+	n, err := h.FindNumber(ctx, q, org, text)
 	if db.IsNone(err) {
 		return sms.OwnNumber{}, false, nil
 	}
@@ -48,7 +49,8 @@ func (h *Platform) ownNumber(ctx context.Context, q db.Querier, org, text string
 	return own, err == nil, err
 }
 
-func (h *Platform) findNumber(ctx context.Context, q db.Querier, org, text string) (number.Number, error) {
+// FindNumber finds a number of the organisation by its id or as people write it. It returns db.ErrNone if there is none.
+func (h *Platform) FindNumber(ctx context.Context, q db.Querier, org, text string) (number.Number, error) {
 	if strings.HasPrefix(text, "num_") {
 		return h.numbers.Get(ctx, q, org, text)
 	}
@@ -97,21 +99,21 @@ func (h *Platform) insideRoute(ctx context.Context, org, to string) (carrier, nu
 		u, err := h.users.ByExtension(ctx, h.db.Read(ctx), org, extension)
 		switch {
 		case err == nil:
-			return phoneCarrier, *u.Extension, nil
+			return sipmessage.Carrier, *u.Extension, nil
 		case !db.IsNone(err):
 			return "", "", err
 		case named:
 			return "", "", op.Invalid(op.Field("to", "not_found", "nobody has this extension"))
 		}
 	}
-	n, ok, err := h.ownNumber(ctx, h.db.Read(ctx), org, to)
+	n, ok, err := h.OwnNumber(ctx, h.db.Read(ctx), org, to)
 	switch {
 	case err != nil || !ok:
 		return "", "", err
 	case n.UserID == "":
 		return "", "", op.Fail("destination_not_allowed", n.Number+" is a number of yours that rings nobody: there is no telephone to take the message")
 	}
-	return phoneCarrier, n.Number, nil
+	return sipmessage.Carrier, n.Number, nil
 }
 
 // startMessages sends what is due.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"soniq/internal/contactcenter/phonestate"
 	"soniq/internal/contactcenter/queue"
 	"soniq/internal/identity/user"
 	"soniq/internal/platform/db"
@@ -24,7 +25,7 @@ func (h *Platform) joinRouting() {
 		h.attendant.Touch(org)
 	}
 	h.agents.OnPresence = func(ctx context.Context, tx db.Querier, org string, users []string) error {
-		db.OnCommit(tx, func() { h.bus.Publish(presencesChanged, people{org, users}) })
+		db.OnCommit(tx, func() { h.bus.Publish(phonestate.PresenceChanged, phonestate.Users{Org: org, IDs: users}) })
 		return h.queues.PresenceChanged(ctx, tx, org, users)
 	}
 	h.users.Presences = h.agents.Presences

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"soniq/internal/contactcenter/flow"
@@ -16,27 +15,10 @@ import (
 
 // This file joins the sandbox with the services that a reset empties.
 
-// bars are the organisations of which no call may begin at the moment.
-type bars struct{ orgs sync.Map }
-
-// put bars an organisation; ok is false where it is barred.
-func (b *bars) put(org string) (lift func(), ok bool) {
-	_, there := b.orgs.LoadOrStore(org, true)
-	return func() { b.orgs.Delete(org) }, !there
-}
-
-func (b *bars) has(org string) bool {
-	if b == nil {
-		return false
-	}
-	_, ok := b.orgs.Load(org)
-	return ok
-}
-
 // joinReset hands over what empties a sandbox.
 func (n *Server) joinReset() {
 	h := n.Platform
-	h.sandbox.Resetter = sandbox.Resetter{DB: h.db, Now: time.Now, Bar: h.bars.put, HangUp: n.switcher.EndOrg, Quiet: n.quiet, Files: h.eraseFiles,
+	h.sandbox.Resetter = sandbox.Resetter{DB: h.db, Now: time.Now, Bar: h.suspended.Suspend, HangUp: n.switcher.EndOrg, Quiet: n.quiet, Files: h.eraseFiles,
 		Mend: h.mend, Forget: func(org string) {
 			h.forgetOrg(org)
 			h.memory.Drop(org)

@@ -15,7 +15,7 @@ import (
 // buildCarriers constructs the service of message carriers.
 func (h *Platform) buildCarriers() {
 	h.smsc = smscarrier.New(smscarrier.Config{DB: h.db, Bus: h.bus, Orgs: h.orgs, Seal: h.seal, Guard: h.guard, Messages: h.messages, Log: h.log, Now: time.Now,
-		BaseURL: h.config.BaseURL, Node: h.node, Number: h.ownNumber, Phone: h.e164})
+		BaseURL: h.config.BaseURL, Node: h.node, Number: h.OwnNumber, Phone: h.e164})
 	h.messages.Connected, h.messages.Lane = h.smsc.Connected, h.smsc.Lane
 	h.messages.Other = func(ctx context.Context, org, from, to string, without []string) (string, error) {
 		return h.smsc.Route(ctx, org, from, to, without...)
