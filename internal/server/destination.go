@@ -20,27 +20,27 @@ import (
 // destination reads a number, an extension (ext:100) or a sip: address at this server as a request names it, and returns what the
 // switch is given: E.164 or ext: with the extension. What is wrong is told of the member "to". Whether a number may be called is asked
 // here already, so that nobody's phone rings for a call that cannot be placed; the outbound gate asks again, and counts.
-func (h *Platform) destination(ctx context.Context, orgID, to string) (string, error) {
+func (p *Platform) destination(ctx context.Context, orgID, to string) (string, error) {
 	if extension, ok := strings.CutPrefix(to, "ext:"); ok {
-		return h.extension(ctx, orgID, extension)
+		return p.extension(ctx, orgID, extension)
 	}
-	text, err := h.userOf(to)
+	text, err := p.userOf(to)
 	if err != nil {
 		return "", err
 	}
 	if len(text) <= 6 && !strings.HasPrefix(text, "+") {
-		if dial, err := h.extension(ctx, orgID, text); err == nil {
+		if dial, err := p.extension(ctx, orgID, text); err == nil {
 			return dial, nil
 		}
 	}
-	o, err := h.orgs.Get(ctx, orgID)
+	o, err := p.orgs.Get(ctx, orgID)
 	if err != nil {
 		return "", err
 	}
 	if e164, ok := testparty.CalleeNumber(text, o.Country); ok && o.Sandbox() {
 		return e164, nil
 	}
-	plan, err := h.trunks.Plan(ctx, orgID, text)
+	plan, err := p.trunks.Plan(ctx, orgID, text)
 	var refused *trunk.Refusal
 	switch {
 	case errors.As(err, &refused):
@@ -55,7 +55,7 @@ func (h *Platform) destination(ctx context.Context, orgID, to string) (string, e
 
 // userOf is the user part of a sip: or sips: address at this server, or of a tel: address; any other text is given back. Who has the
 // same name elsewhere is none of ours.
-func (h *Platform) userOf(to string) (string, error) {
+func (p *Platform) userOf(to string) (string, error) {
 	scheme, _, found := strings.Cut(to, ":")
 	switch strings.ToLower(scheme) {
 	case "sip", "sips", "tel":
@@ -66,7 +66,7 @@ func (h *Platform) userOf(to string) (string, error) {
 	switch {
 	case err != nil || !found || u.User == "":
 		return "", op.Invalid(op.Field("to", "invalid_address", "not a valid SIP address"))
-	case u.Scheme != "tel" && !h.owns(u):
+	case u.Scheme != "tel" && !p.owns(u):
 		e := op.Fail("destination_not_allowed", notOurs(u))
 		e.Extra = map[string]any{"reason": "foreign_host"}
 		return "", e
@@ -80,15 +80,15 @@ func notOurs(u sip.URI) string {
 }
 
 // extension finds the user who has an extension.
-func (h *Platform) extension(ctx context.Context, orgID, extension string) (string, error) {
-	o, err := h.orgs.Get(ctx, orgID)
+func (p *Platform) extension(ctx context.Context, orgID, extension string) (string, error) {
+	o, err := p.orgs.Get(ctx, orgID)
 	if err != nil {
 		return "", err
 	}
 	if trunk.ReservedExtension(o.Country, extension) {
 		return "", (&trunk.Refusal{Reason: trunk.EmergencyByProgram}).Problem("to")
 	}
-	_, err = org.ExtensionOwner(ctx, h.db.Read(ctx), orgID, extension)
+	_, err = org.ExtensionOwner(ctx, p.db.Read(ctx), orgID, extension)
 	if db.IsNone(err) {
 		return "", op.Invalid(op.Field("to", "not_found", "nobody has this extension"))
 	}
@@ -96,8 +96,8 @@ func (h *Platform) extension(ctx context.Context, orgID, extension string) (stri
 }
 
 // e164 reads a number in the country of an organisation.
-func (h *Platform) e164(ctx context.Context, orgID, text string) (string, bool, error) {
-	o, err := h.orgs.Get(ctx, orgID)
+func (p *Platform) e164(ctx context.Context, orgID, text string) (string, bool, error) {
+	o, err := p.orgs.Get(ctx, orgID)
 	if err != nil {
 		return "", false, err
 	}
@@ -106,8 +106,8 @@ func (h *Platform) e164(ctx context.Context, orgID, text string) (string, bool, 
 }
 
 // numberID is the id of an organisation's number, "" where it has none.
-func (h *Platform) numberID(ctx context.Context, q db.Querier, org, e164 string) (string, error) {
-	n, err := h.numbers.Owned(ctx, q, org, e164)
+func (p *Platform) numberID(ctx context.Context, q db.Querier, org, e164 string) (string, error) {
+	n, err := p.numbers.Owned(ctx, q, org, e164)
 	if db.IsNone(err) {
 		return "", nil
 	}
@@ -115,8 +115,8 @@ func (h *Platform) numberID(ctx context.Context, q db.Querier, org, e164 string)
 }
 
 // hookSteps are the attempts to tell webhooks of a call, as steps of it.
-func (h *Platform) hookSteps(ctx context.Context, org, callID string) ([]call.Step, error) {
-	attempts, err := h.hooks.Steps(ctx, org, callID)
+func (p *Platform) hookSteps(ctx context.Context, org, callID string) ([]call.Step, error) {
+	attempts, err := p.hooks.Steps(ctx, org, callID)
 	all := make([]call.Step, len(attempts))
 	for i, x := range attempts {
 		all[i] = call.Step{At: x.At.Time, Kind: "webhook." + x.Kind, Detail: map[string]any{"webhook_id": x.WebhookID, "delivery_id": x.DeliveryID,

@@ -91,15 +91,15 @@ func (m *metrics) storage(n *Server) {
 }
 
 // status is what soniq doctor asks a running node.
-func (n *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
-	s := n.switcher.Stats()
-	without, err := n.Platform.trunks.WithoutEmergency(ctx)
+func (s *Server) status(ctx context.Context, _ json.RawMessage) (any, error) {
+	stats := s.switcher.Stats()
+	without, err := s.Platform.trunks.WithoutEmergency(ctx)
 	if err != nil {
 		return nil, err
 	}
-	silent, err := n.Platform.smsc.NotWorking(ctx)
+	silent, err := s.Platform.smsc.NotWorking(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "http": n.HTTPAddr(), "sip": n.SIPAddr(), "calls": s.Active, "calls_total": s.Started}, nil
+	return map[string]any{"version": config.Version, "without_emergency": without, "sms_carriers": silent, "http": s.HTTPAddr(), "sip": s.SIPAddr(), "calls": stats.Active, "calls_total": stats.Started}, nil
 }

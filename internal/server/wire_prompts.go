@@ -26,8 +26,8 @@ func measure(path string) (time.Duration, error) {
 }
 
 // speak makes a file of a text; what keeps it from being spoken is told to whoever asked.
-func (h *Platform) speak(ctx context.Context, org, text, voice, language string) (string, error) {
-	path, err := h.engines.speech.File(ctx, org, text, voice, language)
+func (p *Platform) speak(ctx context.Context, org, text, voice, language string) (string, error) {
+	path, err := p.engines.speech.File(ctx, org, text, voice, language)
 	if no := unspoken(err); no != nil {
 		return "", no
 	}
