@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// Name-addr: display name, URI and parameters (RFC 3261 §20.10).
+
 // Address is a name-addr: a display name and a URI.
 type Address struct {
 	Display string

@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// Admission control: overload, urgent calls, 503 before parsing.
+
 // messagePeek holds the values that admission needs of a message, found without parsing it.
 type peeked struct {
 	line    string // start line

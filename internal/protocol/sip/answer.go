@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// Requests received inside a dialog: BYE, INFO and dispatch of the others.
+
 // handleRequest handles a request of the peer inside the dialog.
 func (l *Leg) request(m *message) {
 	s := l.shard

@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// Waiting for the result of a request inside a dialog; INFO; Allow and Supported.
+
 // Info sends an INFO request and returns once it is answered.
 func (l *Leg) Info(ctx context.Context, contentType string, body []byte) error {
 	_, err := l.ask(ctx, func(done func(*message, error)) {

@@ -9,6 +9,8 @@ import (
 	"time"
 )
 
+// Bans of source addresses.
+
 // Ban is a source that gets no answer for a while. Its calls in progress continue.
 type Ban struct {
 	Source netip.Addr // for IPv6 the first address of the /64 network
@@ -129,8 +131,8 @@ func (s *Server) Unban(source netip.Addr) bool { return s.guard.bans.remove(netw
 // Reasons of a ban.
 const (
 	whyGuessing = "too many wrong passwords"
-	whyProbing  = "too many requests that came to nothing"
-	whyScanner  = "the program of a scanner"
+	whyProbing  = "too many requests that failed"
+	whyScanner  = "User-Agent of a scanner"
 )
 
 // countFutileRequest counts a fruitless request of a source and may ban it. It never waits.

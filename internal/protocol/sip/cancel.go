@@ -1,5 +1,7 @@
 package sip
 
+// CANCEL of an outgoing INVITE (RFC 3261 §9.1).
+
 // Cancel cancels an outgoing call that is not answered yet. Failed with 487 follows at once. An answer that crosses
 // the CANCEL is acknowledged and hung up (RFC 3261 §9.1). After the answer Cancel does nothing.
 func (l *Leg) Cancel() {

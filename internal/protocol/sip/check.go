@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// Validation of received messages: mandatory fields, methods, Require, bodies (RFC 3261 §8.1.1, §8.2).
+
 // refusal is an error response that needs no transaction.
 type refusal struct {
 	status int

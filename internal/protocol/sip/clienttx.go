@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// Client transactions (RFC 3261 §17.1).
+
 // clientKey identifies a client transaction: our branch and the kind of request, since a CANCEL shares the branch of
 // its INVITE (RFC 3261 §17.1.3).
 type clientKey struct {

@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+// Connection (TCP, TLS, WebSocket): write queue, time-outs, limits, failure of its transactions.
+
 // Deadlines of a connection. A message must be complete soon after it began. Between messages, a phone with
 // keep-alives is never idle as long as trustedIdleTimeout. Sources that have not proved to be a phone or a trunk get
 // less time.

@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// Next hops that failed recently.
+
 // failedTargets records next hops that failed recently, so that others are tried first (RFC 3263 §4.3).
 type deadTargets struct {
 	mu    sync.Mutex // guards the fields below

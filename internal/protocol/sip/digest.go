@@ -16,6 +16,8 @@ import (
 	"time"
 )
 
+// Digest authentication, server side: challenges, nonces, verification (RFC 7616).
+
 // authenticator is the server side of digest (RFC 7616, RFC 8760). Nonces carry their own MAC, so that a challenge
 // needs no memory.
 type authenticator struct {

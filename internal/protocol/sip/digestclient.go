@@ -8,6 +8,8 @@ import (
 	"strings"
 )
 
+// Digest authentication, client side (RFC 7616, RFC 3261 §22).
+
 // digestClient answers the digest challenges to the requests of one leg or registration (RFC 7616, RFC 3261 §22).
 // Known challenges are answered in later requests without being asked.
 type keyring struct {

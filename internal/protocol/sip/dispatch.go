@@ -1,5 +1,7 @@
 package sip
 
+// Dispatch of received messages to transactions and dialogs.
+
 // handleMessage handles one received message.
 func (s *shard) message(raw string, f flow) {
 	m := &s.msg

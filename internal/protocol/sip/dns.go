@@ -19,6 +19,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
+// DNS stub resolver for NAPTR and SRV.
+
 // NewResolver returns a Resolver that queries the given name servers, or those of /etc/resolv.conf if none are given.
 // Addresses of hosts are also looked up in /etc/hosts.
 func NewResolver(servers ...netip.AddrPort) Resolver {
@@ -233,13 +235,13 @@ func readAnswers(reply []byte, name string, kind dnsmessage.Type, each func(*dns
 	}
 	q, err := p.AllQuestions()
 	if err != nil || len(q) != 1 || q[0].Type != kind || !strings.EqualFold(strings.TrimSuffix(q[0].Name.String(), "."), strings.TrimSuffix(name, ".")) {
-		return 0, fmt.Errorf("look up %s: the answer is to another question", name)
+		return 0, fmt.Errorf("look up %s: the response is for another question", name)
 	}
 	if h.RCode == dnsmessage.RCodeNameError {
 		return negativeTTL, nil
 	}
 	if h.RCode != dnsmessage.RCodeSuccess {
-		return 0, fmt.Errorf("look up %s: the name server says %s", name, h.RCode)
+		return 0, fmt.Errorf("look up %s: the name server returned %s", name, h.RCode)
 	}
 	ttl, found := time.Duration(0), false
 	for {

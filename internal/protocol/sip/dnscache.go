@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+// Cache of DNS answers.
+
 // dnsCache caches the answers of a Resolver for their TTL, within bounds. Concurrent lookups of the same name share
 // one query.
 type dnsCache struct {

@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// DTMF digits in INFO bodies.
+
 // Content types of digits sent by INFO.
 const (
 	dtmfRelay = "application/dtmf-relay"

@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// Early dialogs of an outgoing INVITE, and PRACK of its reliable provisional responses.
+
 // earlyDialog is an early dialog of an outgoing call, one per fork (RFC 3261 §12.1.2).
 type early struct {
 	to     string // To value of requests, with the tag

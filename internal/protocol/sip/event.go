@@ -1,5 +1,7 @@
 package sip
 
+// Events that a leg reports to the switch.
+
 // Event is one of the types below, reported by a leg.
 //
 // Order, for every leg:

@@ -6,6 +6,8 @@ import (
 	"strconv"
 )
 
+// Sending requests outside dialogs.
+
 // outOfDialogRequest is a request sent outside dialogs: REGISTER, OPTIONS, MESSAGE or NOTIFY.
 type errand struct {
 	method, uri, callID string

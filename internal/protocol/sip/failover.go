@@ -1,5 +1,7 @@
 package sip
 
+// Outgoing INVITE: failover to the next address (RFC 3263 §4.3).
+
 // failoverAfter is how long to wait for a next hop if there is another one: T1 doubled three times, so that four
 // datagrams were lost.
 const failoverAfter = 15 * t1 / 2

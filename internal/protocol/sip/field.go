@@ -2,6 +2,8 @@ package sip
 
 import "strings"
 
+// Names of header fields, with their compact forms.
+
 // fieldName identifies a header field that this package reads or writes; otherField for the rest.
 type fieldName uint8
 

@@ -2,6 +2,8 @@ package sip
 
 import "net/netip"
 
+// Flow: the path to a peer.
+
 // flow is the path to a peer: a connection, or a UDP socket and an address. A connection is selected only by its id
 // or by the exact remote address, so that no message reaches the wrong peer.
 type flow struct {

@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// Splitting a byte stream into messages by Content-Length (RFC 3261 §18.3).
+
 // framer splits a byte stream into messages by Content-Length (RFC 3261 §18.3).
 type framer struct {
 	buf   []byte

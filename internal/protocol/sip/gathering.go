@@ -2,6 +2,8 @@ package sip
 
 import "slices"
 
+// Batch of shards that a UDP reader has queued datagrams for.
+
 // maxShardBatch is the number of datagrams that a reader queues before it leaves them to the shards' goroutines.
 const gatherAtMost = 8
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// Lexical elements: tokens, quoted strings, comma-separated lists, parameters (RFC 3261 §25.1).
+
 // isToken reports whether s is a token (RFC 3261 §25.1).
 func isToken(s string) bool {
 	for i := 0; i < len(s); i++ {

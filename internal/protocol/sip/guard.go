@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+// Limits and trust per source address.
+
 // sourceGuard counts per source: requests of untrusted sources, wrong passwords, and requests that look for
 // extensions. Its memory is fixed: two sources that share a slot overwrite each other's counts.
 type guard struct {

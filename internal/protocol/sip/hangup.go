@@ -1,5 +1,7 @@
 package sip
 
+// BYE (RFC 3261 §15).
+
 // Bye hangs up in any state. An outgoing call that rings is canceled, an inbound one refused with 480. An answered
 // inbound call waits for its ACK before the BYE leaves (RFC 3261 §15). Closed or Failed follows.
 func (l *Leg) Bye(r Reason) { l.perform(func() { l.hangUp(r) }) }

@@ -7,6 +7,8 @@ import (
 	"sync"
 )
 
+// Addresses that the server advertises in Via and Contact; tags and Call-IDs.
+
 // advertisedAddrs holds the addresses that the server advertises: the public address, or one where the peer can reach
 // it.
 type hostNames struct {

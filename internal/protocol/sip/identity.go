@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// Caller identity, privacy and diversion: P-Asserted-Identity, Privacy, Identity, Diversion, History-Info.
+
 // maxDiversions bounds how many diversions of a call are read.
 const maxDiversions = 10
 

@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+// Incoming INVITE: ringing, answer, rejection, CANCEL.
+
 // Inbound is a new incoming call that is not answered yet. The exported fields do not change.
 type Inbound struct {
 	CallID      string

@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// Queue and lock of a shard.
+
 // queueItem is one entry of a shard's queue: a received message, or a task.
 type item struct {
 	raw  string

@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// Outgoing INVITE: handling its responses.
+
 // handleInviteResponse handles each response to our INVITE.
 func (l *Leg) invited(m *message, status int) {
 	switch {

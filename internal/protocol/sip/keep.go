@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+// Outbound registration: refresh, back-off and removal.
+
 const (
 	maxBackoff   = 5 * time.Minute
 	goodbyeLimit = 5 * time.Second // timeout of unregistering

@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
+// Leg: state of a dialog, delivery of its events, ACK of a 2xx, next hop.
+
 // Errors of legs and servers.
 var (
-	ErrOver   = errors.New("sip: the leg is over")
+	ErrOver   = errors.New("sip: the leg has ended")
 	ErrClosed = errors.New("sip: the server is closed")
 	// ErrOfferPending is returned if an earlier Reinvite is not answered yet.
-	ErrPending = errors.New("sip: another offer is under way")
+	ErrPending = errors.New("sip: an earlier offer is not answered yet")
 )
 
 // StatusError reports a failure response to a request inside a dialog or to a request outside dialogs, such as

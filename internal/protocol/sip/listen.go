@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+// Opening the listening sockets for UDP, TCP and TLS.
+
 // parseListenAddrs parses a list such as "0.0.0.0:5060,[::]:5060". An entry without a host means every address of
 // both families.
 func places(list string) (all []netip.AddrPort, err error) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 )
 
+// Locating SIP servers (RFC 3263): NAPTR, SRV, addresses.
+
 // nextHop is one destination of a request. name is the name that a TLS peer must prove: the name asked for, not the
 // one that DNS returned (RFC 5922 §4).
 type hop struct {
@@ -34,7 +36,7 @@ func (s *Server) resolve(ctx context.Context, t Target, uri URI) (flow, error) {
 }
 
 // errNoAddress is returned if the name exists but has no usable address.
-var errNowhere = errors.New("no address")
+var errNowhere = errors.New("no usable address")
 
 // resolveHops returns the destinations of a request in the order of use (RFC 3263 §4). Those that failed recently
 // come last.
@@ -89,10 +91,10 @@ func wanted(t Target, uri URI) (goal, error) {
 		g.kind = TLS
 	}
 	if g.sips && !g.kind.secure() {
-		return g, fmt.Errorf("%s may not be sent over %s", uri, g.kind)
+		return g, fmt.Errorf("%s requires TLS and may not be sent over %s", uri, g.kind)
 	}
 	if g.kind.web() {
-		return g, fmt.Errorf("%s can only be reached by a connection of its own", uri)
+		return g, fmt.Errorf("%s is reachable only over a WebSocket connection that it opened", uri)
 	}
 	return g, nil
 }

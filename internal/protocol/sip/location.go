@@ -1,5 +1,7 @@
 package sip
 
+// Location of an emergency caller in an INVITE: multipart body and Geolocation (RFC 6442).
+
 // locationID is the Content-ID of the body part with the caller's location.
 const locationID = "location@soniq.invalid"
 

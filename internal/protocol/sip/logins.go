@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+// Limit of wrong passwords per account.
+
 // guessLimiter limits password guessing at one account from many sources. Sources from which the account logged in
 // before are never limited.
 type logins struct {

@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// Parsing a SIP message into start line, header fields and body (RFC 3261 §7).
+
 // message is a parsed SIP message that is not validated yet. The strings are substrings of raw. A request has a
 // method, a response a status.
 type message struct {

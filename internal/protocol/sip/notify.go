@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// NOTIFY outside a subscription.
+
 // Notify sends a registered phone a NOTIFY outside any subscription, such as check-sync, which makes phones fetch
 // their configuration again. event is the value of the Event field. It returns the status of the response; a status
 // together with an error means that there was no response.

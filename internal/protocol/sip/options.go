@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// OPTIONS probes of a next hop.
+
 // SendOptions sends OPTIONS to a next hop (RFC 3261 §11) and returns the status of the response and the round-trip
 // time. Any status without an error means that the next hop is reachable. 408 with an error means no response, 503
 // with an error that the request could not be sent. uri is the request URI. Empty means "sip:" and the next hop.

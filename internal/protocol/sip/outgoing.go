@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// Outgoing INVITE: parameters and choice of the destination.
+
 // Outgoing describes a call to place.
 type Outgoing struct {
 	// Binding, if set, is a registered phone. The request uses the flow of its REGISTER, over the same connection,

@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+// Whether a URI names a user at this server.
+
 // IsLocalURI reports whether a SIP URI names a user at this server: its host is the realm, one of Config.Names, a
 // public address, or a listening address with the same port, if the URI has one.
 func (s *Server) Owns(u URI) bool {

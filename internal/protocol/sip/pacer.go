@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// Rate limiter (GCRA).
+
 // RateLimiter admits one event per Interval, with bursts of up to one second (GCRA). It needs no lock.
 type Pacer struct {
 	Every time.Duration

@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+// NAT keep-alives: OPTIONS to phones behind NAT that registered by UDP.
+
 // natKeepalives holds the NAT bindings of phones that registered by UDP from behind a router. Routers drop idle
 // bindings, many after 30 s (RFC 4787 §4.3), and then no call reaches the phone. So each phone regularly gets an
 // OPTIONS request. Its response, whatever the status, also keeps bindings open that only outgoing packets refresh.

@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// Outgoing INVITE: creating the leg and sending the request.
+
 // defaultRingTimeout is the ring timeout of an outgoing call if none is given.
 const ringLimit = 5 * time.Minute
 

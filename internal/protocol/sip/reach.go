@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// Flow to a registered phone (RFC 5626, RFC 3327).
+
 // bindingFlow returns the flow to a registered phone. A phone with a connection is reached by that connection only,
 // unless it registered through a proxy.
 func (s *Server) bindingFlow(b *Binding) flow {

@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// REFER received from the peer, and the NOTIFY requests about its progress (RFC 3515).
+
 // handleRefer handles a REFER of the peer (RFC 3515 §2.4).
 func (l *Leg) refer(m *message) {
 	s := l.shard

@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+// Outbound registration with a registrar, such as that of a trunk (RFC 3261 §10.2).
+
 // RegistrationConfig holds the parameters of Register and KeepRegistered.
 type Registration struct {
 	Registrar   Target

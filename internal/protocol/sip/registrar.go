@@ -12,6 +12,8 @@ import (
 	"time"
 )
 
+// Registrar: REGISTER and the bindings of an account (RFC 3261 §10.3).
+
 // Expires bounds (RFC 3261 §10.3 step 6).
 const (
 	minExpires     = 60
@@ -78,7 +80,7 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 	acc, stale, ok, err := s.authenticate(ctx, "REGISTER", r.from, r.logins, r.source.Addr(), r.conn)
 	switch {
 	case err != nil:
-		s.failed("look up a phone", err)
+		s.failed("look up the account of a REGISTER", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		if len(r.logins) == 0 {

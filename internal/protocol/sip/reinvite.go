@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// Re-INVITE sent by this side, and the ACK of a late offer (RFC 3261 §14.1).
+
 // Reinvite offers sdp by re-INVITE and returns the answer; the ACK has been sent. With nil sdp it returns the peer's
 // offer, and Ack must follow.
 //

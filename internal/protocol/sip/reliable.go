@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+// Reliable provisional responses of an incoming INVITE: 100rel and PRACK (RFC 3262).
+
 // reliableProvisional sends the provisional responses of an inbound call reliably (RFC 3262 §3): one at a time, each
 // repeated until its PRACK arrives.
 type reliable struct {

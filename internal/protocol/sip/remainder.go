@@ -2,6 +2,8 @@ package sip
 
 import "time"
 
+// Whether another datagram waits in a UDP socket.
+
 // maxImmediateRead is the longest duration of a read that did not have to wait.
 const foundAfter = 25 * time.Microsecond
 

@@ -2,6 +2,8 @@ package sip
 
 import "strconv"
 
+// Offers of the peer inside a dialog: re-INVITE (RFC 3261 §14.2), also used for UPDATE and PRACK.
+
 // pendingReinvite is an offer of the peer inside the dialog that waits for the switch: a re-INVITE, an UPDATE or a
 // PRACK.
 type reoffer struct {

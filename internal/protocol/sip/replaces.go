@@ -2,6 +2,8 @@ package sip
 
 import "strings"
 
+// Replaces (RFC 3891).
+
 // replacesID is a parsed Replaces value (RFC 3891 §6.1). The tags are from the point of view of the recipient.
 type dialogName struct {
 	callID, toTag, fromTag string

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 )
 
+// Requests sent inside a dialog: route set, credentials, ACK.
+
 // requestTemplate describes a request to be written inside a dialog, or the INVITE that starts one.
 type outline struct {
 	method      string

@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// DNS records for locating servers.
+
 // Resolver queries DNS for locating servers (RFC 3263). Each answer comes with its TTL. A name that does not exist or
 // has no records of the kind gives an empty list and no error. NAPTR looks up the rules of a domain.
 type Resolver interface {

@@ -2,6 +2,8 @@ package sip
 
 import "strings"
 
+// Recognition of SIP scanners.
+
 // scanners are prefixes of the User-Agent of attack programs.
 var scanners = []string{"friendly-scanner", "sipvicious", "sundayddr", "sip-scan", "sipscan", "sipcli", "vaxsipuseragent", "iwar", "sivus", "pplsip", "smap "}
 

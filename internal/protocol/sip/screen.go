@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+// Authentication of incoming INVITEs: trunk by address, account by digest.
+
 // lookupTimeout bounds one lookup of accounts or bindings.
 const lookupLimit = 5 * time.Second
 
@@ -35,7 +37,7 @@ func (s *Server) screen(in *Inbound) {
 	cancel()
 	switch {
 	case err != nil:
-		s.failed("look up a caller", err)
+		s.failed("look up the account of an INVITE", err)
 		in.Reject(503, "", s.limits.RetryAfter)
 	case ok:
 		in.login(acc)

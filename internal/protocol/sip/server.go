@@ -11,6 +11,8 @@ import (
 	"time"
 )
 
+// Server: start, drain, close, and the goroutines for lookups.
+
 // Server is a SIP endpoint over UDP, TCP, TLS and WebSocket.
 type Server struct {
 	config      Config
@@ -57,7 +59,7 @@ type Server struct {
 // Listen opens the sockets and starts serving. h receives the calls. The Server ends by Close or with ctx.
 func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 	if c.Accounts == nil {
-		return nil, errors.New("sip: listen: no accounts given")
+		return nil, errors.New("sip: listen: Config.Accounts is not set")
 	}
 	s := newServer(c, h)
 	if err := s.bind(); err != nil {

@@ -2,6 +2,8 @@ package sip
 
 import "time"
 
+// Server transactions (RFC 3261 §17.2).
+
 // txKey identifies a server transaction or a dialog. It is a keyed hash of the values that RFC 3261 §17.2.3
 // compares, so that the table holds no strings.
 type txKey [2]uint64

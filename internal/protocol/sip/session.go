@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Session timers (RFC 4028): both sides negotiate how long the session lives without a refresh, and which side
+// Session timers (RFC 4028). Both sides negotiate how long the session lives without a refresh, and which side
 // refreshes it.
+
 const (
 	defaultSession = 30 * time.Minute
 	leastSession   = 90 * time.Second // RFC 4028 §4: no smaller Min-SE

@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+// Shard: the event loop of the Call-IDs that hash to it, with their transactions, dialogs and timers.
+
 // shard holds every transaction and dialog of the Call-IDs that hash to it. Except for the shardQueue, all fields
 // belong to the goroutine that holds the shard's lock: its own goroutine, or one that runs a task while that one is
 // parked.

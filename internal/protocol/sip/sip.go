@@ -25,6 +25,8 @@ import (
 	"time"
 )
 
+// Configuration of a Server, and the interfaces that the switch implements: Handler, Accounts, Bindings.
+
 // Config holds the settings of Listen. Only Accounts has no usable default.
 type Config struct {
 	// Addr is the host:port for both UDP and TCP, or a comma-separated list: "0.0.0.0:5060,[::]:5060". Empty means

@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+// Snapshot and restoration of dialogs across a restart.
+
 // DialogState holds all that is needed to restore a dialog after a restart. It holds no secrets: fill in Credentials
 // before Restore if the peer challenges requests.
 type DialogState struct {
@@ -125,7 +127,7 @@ func (l *Leg) resume(d DialogState) {
 	l.session.start(time.Duration(d.Session)*time.Second, d.Refresher)
 }
 
-var errState = errors.New("sip: no dialog to restore")
+var errState = errors.New("sip: restore: the dialog state is incomplete")
 
 func (d *DialogState) check() error {
 	if d.CallID == "" || d.LocalTag == "" || !d.Addr.IsValid() || d.LocalSeq > maxSeq-seqRoom || d.Session < 0 {

@@ -2,6 +2,8 @@ package sip
 
 import "sync/atomic"
 
+// Counters and gauges for metrics.
+
 // Stats holds counters since start, and gauges, for metrics.
 type Stats struct {
 	Received        uint64 // messages received

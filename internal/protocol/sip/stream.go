@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// TCP and TLS: reading messages from a byte stream.
+
 // streamChannel is a connChannel over TCP or TLS. Content-Length delimits messages.
 type stream struct{ nc net.Conn }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+// Table of connections: accepting, connecting, limits per source.
+
 // connTable holds every connection of a server, accepted or made.
 type streams struct {
 	srv     *Server

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// STUN on the SIP port: phones keep UDP flows open with it (RFC 5626 §8).
+// STUN binding requests on the SIP port (RFC 5389). Phones keep UDP flows open with them (RFC 5626 §8).
 
 const (
 	stunHeader  = 20

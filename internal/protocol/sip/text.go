@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 )
 
+// MESSAGE requests received (RFC 3428).
+
 // Message is a MESSAGE request (RFC 3428) of an account or a trunk. Respond must be called once, from any goroutine,
 // within 30 s. 202 accepts the message.
 type Message struct {
@@ -75,7 +77,7 @@ func (s *Server) screenText(msg *Message, who *Inbound, respond func(int, string
 	acc, stale, ok, err := s.authenticate(ctx, "MESSAGE", msg.From.URI.User, who.logins, msg.Source.Addr(), who.conn)
 	switch {
 	case err != nil:
-		s.failed("look up who sent a message", err)
+		s.failed("look up the account of a MESSAGE", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		s.stats.challenges.Add(1)

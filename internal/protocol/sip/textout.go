@@ -5,6 +5,8 @@ import (
 	"fmt"
 )
 
+// MESSAGE requests sent (RFC 3428).
+
 // OutgoingMessage is a MESSAGE to send to a registered phone (RFC 3428).
 type Text struct {
 	Binding  Binding

@@ -2,6 +2,8 @@ package sip
 
 import "time"
 
+// Timers of transactions and dialogs.
+
 // RFC 3261 §17.1.1.1, Table 4.
 const (
 	t1       = 500 * time.Millisecond

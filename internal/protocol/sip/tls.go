@@ -19,6 +19,8 @@ import (
 	"time"
 )
 
+// TLS: certificates and their reload, verification of the peer, self-signed certificates.
+
 // TLSConfig holds the addresses and the certificate for incoming TLS. TLS 1.2 is the minimum.
 type TLSConfig struct {
 	// Addr is a list like Config.Addr. Empty disables TLS.
@@ -113,7 +115,7 @@ func (s *Server) dialStream(ctx context.Context, key connKey) (net.Conn, error) 
 	tc := tls.Client(nc, &tls.Config{ServerName: name, RootCAs: s.config.RootCAs, MinVersion: tls.VersionTLS12})
 	if err := tc.HandshakeContext(ctx); err != nil {
 		nc.Close()
-		s.config.Logger.Warn("sip: TLS peer not proved", "peer", key.addr, "name", name, "error", err)
+		s.config.Logger.Warn("sip: TLS handshake with peer failed", "peer", key.addr, "name", name, "error", err)
 		return nil, err
 	}
 	return tc, nil
@@ -135,11 +137,11 @@ func (s *stream) handshake(c *conn) bool {
 func SelfSigned(host string) (cert tls.Certificate, certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return cert, nil, nil, fmt.Errorf("make a key: %w", err)
+		return cert, nil, nil, fmt.Errorf("generate a key: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return cert, nil, nil, fmt.Errorf("make a serial number: %w", err)
+		return cert, nil, nil, fmt.Errorf("generate a serial number: %w", err)
 	}
 	now := time.Now()
 	form := &x509.Certificate{
@@ -154,11 +156,11 @@ func SelfSigned(host string) (cert tls.Certificate, certPEM, keyPEM []byte, err 
 	}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
 	if err != nil {
-		return cert, nil, nil, fmt.Errorf("make a certificate for %s: %w", host, err)
+		return cert, nil, nil, fmt.Errorf("create a certificate for %s: %w", host, err)
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return cert, nil, nil, fmt.Errorf("write the key: %w", err)
+		return cert, nil, nil, fmt.Errorf("encode the key: %w", err)
 	}
 	certPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})

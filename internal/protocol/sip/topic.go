@@ -9,6 +9,8 @@ import (
 	"time"
 )
 
+// SUBSCRIBE: event packages, granting and refreshing subscriptions (RFC 6665).
+
 // EventPackage is an event package that accounts may subscribe to (RFC 6665 §7.2).
 type Topic struct {
 	Event       string // "message-summary"
@@ -101,7 +103,7 @@ func (s *Server) subscribed(r *subscribing, tag string, respond func(int, string
 	acc, stale, ok, err := s.authenticate(ctx, "SUBSCRIBE", r.user, r.logins, r.flow.addr.Addr(), r.flow.conn)
 	switch {
 	case err != nil:
-		s.failed("look up who subscribes", err)
+		s.failed("look up the account of a SUBSCRIBE", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		if len(r.logins) == 0 {
@@ -160,7 +162,7 @@ func (s *Server) watch(ctx context.Context, account string, r *subscribing, tag 
 	}
 	subject, body, ok, err := t.state(ctx, account, r.resource)
 	if err != nil {
-		s.failed("look up what is subscribed to", err, "event", t.Event)
+		s.failed("look up the state of a subscription", err, "event", t.Event)
 		respond(500, "")
 		return
 	}

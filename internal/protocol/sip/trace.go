@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// Message trace, and the redaction of secrets in it.
+
 // TraceEntry is one message as sent or received.
 type TraceEntry struct {
 	At            time.Time

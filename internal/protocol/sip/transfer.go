@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+// REFER sent by this side, and the NOTIFY requests received for it (RFC 3515).
+
 // TransferRequest holds the parameters of Leg.Refer.
 type Transfer struct {
 	Target     string // URI that the peer is to call

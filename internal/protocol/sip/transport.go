@@ -2,6 +2,8 @@ package sip
 
 import "strings"
 
+// Transport protocols: names, default ports, URI parameter.
+
 // Transport is the transport protocol of a message.
 type Transport string
 

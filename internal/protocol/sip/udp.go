@@ -8,6 +8,8 @@ import (
 	"time"
 )
 
+// UDP: reading datagrams, low-load detection, choosing the socket and flow to send from.
+
 // udpSocket is one UDP socket and its bound address.
 type socket struct {
 	conn *net.UDPConn

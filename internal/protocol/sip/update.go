@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
+// UPDATE (RFC 3311).
+
 // ErrUpdateNotAllowed is returned if the peer does not allow UPDATE in the present state.
-var ErrNoUpdate = errors.New("sip: the other side takes no UPDATE")
+var ErrNoUpdate = errors.New("sip: the peer does not allow UPDATE")
 
 // Update offers sdp by UPDATE (RFC 3311) and returns the answer. Before the call is answered it is the only way to
 // make an offer, and only after the first offer was answered in a reliable provisional response. It fails with

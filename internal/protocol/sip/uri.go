@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+// SIP, SIPS and tel URIs: parsing, escaping, writing (RFC 3261 §19.1).
+
 // URI is a parsed SIP, SIPS or tel URI. For other schemes User holds everything after the scheme. User is unescaped.
 // Params keeps its escapes and has no leading semicolon.
 type URI struct {

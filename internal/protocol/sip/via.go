@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// Via: parsing, received and rport, and the port of a response (RFC 3261 §18.2, RFC 3581).
+
 // via is the topmost Via of a message.
 type via struct {
 	transport string

@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+// Subscriptions and their NOTIFY requests (RFC 6665).
+
 // subscriptionTable holds the subscriptions of a server by dialog, by account and by subject.
 type watchers struct {
 	mu        sync.Mutex // guards the fields below
@@ -194,7 +196,7 @@ func (w *watcher) send(body []byte) {
 	if body == nil {
 		fresh, ok, err := w.topic.Body(ctx, w.subject, w.resource)
 		if err != nil {
-			w.srv.failed("look up what is subscribed to", err, "event", w.topic.Event)
+			w.srv.failed("look up the state of a subscription", err, "event", w.topic.Event)
 			return
 		}
 		if !ok {

@@ -10,6 +10,8 @@ import (
 	"github.com/coder/websocket"
 )
 
+// WebSocket: messages, fragments, ping.
+
 // webSocketChannel is a connChannel over WebSocket: one SIP message per WebSocket message, text or binary (RFC 7118
 // §5).
 type webChannel struct {

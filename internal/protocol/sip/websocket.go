@@ -13,6 +13,8 @@ import (
 	"github.com/coder/websocket"
 )
 
+// WebSocket upgrade (RFC 7118): Origin, token, source address behind a proxy.
+
 // WebSocketConfig configures which clients may connect by WebSocket.
 type WebConfig struct {
 	// Origins are pages, "phone.example" or "https://phone.example", whose scripts may connect in addition to those
@@ -37,18 +39,18 @@ func (s *Server) acceptWeb(w http.ResponseWriter, r *http.Request) {
 	from, kind, ok := s.webSource(r)
 	switch {
 	case !ok || !s.mayWeb(r):
-		http.Error(w, "this page may not connect", http.StatusForbidden)
+		http.Error(w, "the Origin or the source address is not allowed to connect", http.StatusForbidden)
 		return
 	case !offersSIP(r):
-		http.Error(w, "the WebSocket subprotocol is "+webProtocol, http.StatusBadRequest)
+		http.Error(w, "offer the WebSocket subprotocol "+webProtocol, http.StatusBadRequest)
 		return
 	case s.draining.Load() || s.ctx.Err() != nil || !s.guard.mayConnect(from.Addr(), s.clock()):
-		http.Error(w, "not now", http.StatusServiceUnavailable)
+		http.Error(w, "the server does not accept connections at present", http.StatusServiceUnavailable)
 		return
 	}
 	login, err := s.webLogin(r)
 	if err != nil {
-		http.Error(w, "the token is not known, or has expired", http.StatusUnauthorized)
+		http.Error(w, "the token is unknown or has expired", http.StatusUnauthorized)
 		return
 	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{webProtocol}, InsecureSkipVerify: true})

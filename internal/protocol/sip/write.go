@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// Writing responses, and the ACK or CANCEL that belongs to a request.
+
 func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
 
 // appendField writes "Name: value" and CRLF.
