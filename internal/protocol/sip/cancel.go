@@ -30,7 +30,7 @@ func (l *Leg) sendCancel() {
 	l.shard.cancelTx(l.call.tx)
 }
 
-// cancelTx sends the CANCEL of an INVITE (RFC 3261 §9.1), once.
+// cancelInviteTx sends the CANCEL of an INVITE (RFC 3261 §9.1), once.
 func (s *shard) cancelTx(tx *clientTx) {
 	key := clientKey{tx.key.branch, cancelTx}
 	if tx.request == nil || s.clients[tx.key] != tx || s.clients[key] != nil {

@@ -26,6 +26,7 @@ type StatusError struct {
 	Unsent bool // the request could not be sent: the peer is unreachable
 }
 
+// Error returns the method, the status and the reason.
 func (e *StatusError) Error() string {
 	return "sip: " + e.Method + " refused: " + strconv.Itoa(e.Status) + " " + e.Reason
 }

@@ -26,7 +26,7 @@ type placed struct {
 	sdp      []byte            // its offer
 }
 
-// outgoingLeg prepares the leg of a call to be placed.
+// newOutgoingLeg creates the leg of a call to be placed.
 func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) {
 	l := &Leg{shard: s, callID: r.callID, gone: make(chan struct{}), localTag: newTag(), on: on, flow: r.flow, symmetric: o.Binding != nil,
 		keys: keyring{creds: o.Credentials}}

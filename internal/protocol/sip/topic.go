@@ -90,7 +90,7 @@ func (s *shard) subscribe(m *message) {
 	s.srv.spawn(func() { s.srv.subscribed(r, tag, respond) })
 }
 
-// subscribed answers one SUBSCRIBE (RFC 6665 §4.2.1).
+// answerSubscribe answers one SUBSCRIBE (RFC 6665 §4.2.1).
 func (s *Server) subscribed(r *subscribing, tag string, respond func(int, string)) {
 	defer func() {
 		if p := recover(); p != nil {
