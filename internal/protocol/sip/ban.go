@@ -79,7 +79,7 @@ func (b *bans) add(a netip.Addr, why string, grow bool, now time.Duration) ban {
 	return old
 }
 
-// evict removes sources whose last ban ended long ago. If there are none, it removes the source whose ban ends first
+// evict removes bans that ended long ago. If there are none, it removes the ban that ends first
 // among a few.
 func (b *bans) makeRoom(now time.Duration) {
 	var first netip.Addr

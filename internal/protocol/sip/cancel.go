@@ -40,7 +40,7 @@ func (s *shard) cancelTx(tx *clientTx) {
 	s.start(key, tx.flow, b, func(*message, int) {})
 }
 
-// cancelTimedOut ends a call whose INVITE got no final response after our CANCEL (RFC 3261 §9.1).
+// cancelTimedOut ends a call if its INVITE got no final response after our CANCEL (RFC 3261 §9.1).
 func (l *Leg) abandon() {
 	if tx := l.call.tx; l.shard.clients[tx.key] == tx {
 		l.shard.dropClient(tx)

@@ -133,7 +133,7 @@ func (m *message) readLength() *refusal {
 	return nil
 }
 
-// validate checks a request whose mandatory fields could be read, in the order of RFC 3261 §8.2. nil means it may be
+// validate checks a request after readMandatory succeeded, in the order of RFC 3261 §8.2. nil means it may be
 // processed.
 func (m *message) check(allow string) *refusal {
 	if !knownMethod(m.method) {
@@ -236,7 +236,7 @@ func isType(value, want string) bool {
 	return strings.EqualFold(strings.TrimRight(t, " \t"), want)
 }
 
-// checkAccept refuses an INVITE whose sender does not accept SDP with 406 (RFC 3261 §20.1).
+// checkAccept refuses an INVITE with 406 if its sender does not accept SDP (RFC 3261 §20.1).
 func (m *message) checkAccept() *refusal {
 	if m.method != "INVITE" || m.get(fAccept) == "" {
 		return nil

@@ -36,7 +36,7 @@ type conn struct {
 	srv   *Server
 	id    uint64
 	key   connKey
-	login string                         // user name of the account whose token connected; "" for none
+	login string                         // user name of the token that connected; "" for none
 	here  atomic.Pointer[netip.AddrPort] // local address, once connected
 	ours  bool                           // this server connected
 	known atomic.Bool                    // a phone authenticated over it, or it is ours, or a trunk's

@@ -100,7 +100,7 @@ func (s *shard) refuse(m *message, r *refusal) {
 	s.wire.send(m.replyFlow(), s.buf)
 }
 
-// detectLoop refuses a request whose topmost Via is that of one of our own pending transactions: it was routed back
+// detectLoop refuses a request if its topmost Via belongs to one of our own pending transactions: it was routed back
 // to this server (RFC 3261 §16.3).
 func (s *shard) loop(m *message) *refusal {
 	branch, ok := branchOf(m.via.branch)

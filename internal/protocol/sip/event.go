@@ -84,7 +84,7 @@ type Info struct {
 type Refer struct {
 	Target      URI
 	ReferredBy  string
-	Replaces    *Leg   // our dialog that the call to Target is to replace; the switch checks whose it is
+	Replaces    *Leg   // our dialog that the call to Target is to replace; the switch checks its owner
 	RawReplaces string // unescaped Replaces header of the target URI; it may name a dialog elsewhere
 	Respond     func(status int)
 	Notify      func(status int, reason string)

@@ -92,7 +92,7 @@ func contentLength(head string) (n int, ok bool) {
 	return n, true
 }
 
-// receiveBroken answers 400 to a request whose end is unknown. The caller closes its connection afterwards.
+// receiveBroken answers 400 to a request of unknown length. The caller closes its connection afterwards.
 func (s *Server) receiveBroken(raw string, c *conn) {
 	s.stats.received.Add(1)
 	s.stats.parseErrors.Add(1)

@@ -161,7 +161,7 @@ func (l *Leg) finish(e Event) {
 	l.patience()
 }
 
-// limitPendingReinvite bounds the lifetime of a re-INVITE whose answer no caller waits for.
+// limitPendingReinvite bounds the lifetime of a re-INVITE if no caller waits for its answer.
 func (l *Leg) patience() {
 	if tx, s := l.reinvite, l.shard; tx != nil && tx.state == trying && s.clients[tx.key] == tx {
 		tx.end = s.now + patience

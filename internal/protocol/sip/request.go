@@ -157,7 +157,7 @@ func contactURI(m *message) string {
 	return a.uri
 }
 
-// literalAddr returns the address of a URI whose host is an IP address.
+// literalAddr returns the address of a URI if its host is an IP address.
 func literal(u URI) (netip.AddrPort, bool) {
 	a, err := netip.ParseAddr(u.Host)
 	if err != nil {

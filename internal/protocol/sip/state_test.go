@@ -12,7 +12,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// restartedServer is a server whose handler restores dialogs before the first message.
+// restartedServer is a server with a handler that restores dialogs before the first message.
 type restarted struct {
 	phone
 	states []sip.DialogState

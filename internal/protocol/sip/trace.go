@@ -159,7 +159,7 @@ func maskedKey(line string) string {
 	return line
 }
 
-// secretSDPPrefixes are the prefixes of SDP lines whose rest is a key (RFC 4566 §5.12, RFC 4567, RFC 8839 §5.4).
+// secretSDPPrefixes are the prefixes of SDP lines that end with a key (RFC 4566 §5.12, RFC 4567, RFC 8839 §5.4).
 var bodySecrets = []string{"k=", "a=ice-pwd:", "a=key-mgmt:"}
 
 func maskedBody(line string) string {

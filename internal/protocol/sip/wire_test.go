@@ -191,7 +191,7 @@ func TestTCPPhonesGetTheirOwnCalls(t *testing.T) {
 		}
 	}
 
-	// A phone whose connection is closed is not reachable over any other connection.
+	// A phone with a closed connection is not reachable over any other connection.
 	all, _ := book.Load(context.Background(), "id-u0")
 	local := peers[0].conn.LocalAddr()
 	peers[0].conn.(*net.TCPConn).SetLinger(0)
