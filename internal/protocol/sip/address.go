@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
+// Name-addr: display name, URI and parameters (RFC 3261 §20.10).
+
 // Address is a name-addr: a display name and a URI.
 type Address struct {
 	Display string
 	URI     URI
 }
 
-// nameAddr is a name-addr or addr-spec with its parameters, not yet decoded.
+// nameAddr is a name-addr or addr-spec with its parameters, not decoded yet.
 type nameAddr struct {
 	display string // as written, with quotes
 	uri     string
@@ -20,8 +22,7 @@ type nameAddr struct {
 
 var errAddress = errors.New("malformed address")
 
-// readAddress reads the value of From, To, Contact and the like
-// (RFC 3261 §20.10).
+// readAddress parses the value of From, To, Contact and similar fields (RFC 3261 §20.10).
 func readAddress(s string) (nameAddr, error) {
 	c := cursor{s: s}
 	c.space()
@@ -49,7 +50,7 @@ func readAddress(s string) (nameAddr, error) {
 	return a, a.bare(&c)
 }
 
-// isTokens tells whether an unquoted display name is made of tokens only.
+// isTokens reports whether an unquoted display name consists of tokens only.
 func isTokens(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !tokenByte[s[i]] && s[i] != ' ' && s[i] != '\t' && s[i] < 0x80 {
@@ -73,9 +74,8 @@ func (a *nameAddr) bracketed(c *cursor) error {
 	return checkParams(a.params)
 }
 
-// bare reads an addr-spec without brackets: parameters belong to the field,
-// and a comma, question mark or semicolon inside the URI is not allowed
-// (RFC 3261 §20).
+// bare parses an addr-spec without brackets. Parameters belong to the field, and a comma, question mark or semicolon
+// inside the URI is not allowed (RFC 3261 §20).
 func (a *nameAddr) bare(c *cursor) error {
 	a.uri = strings.TrimRight(c.until(";"), " \t")
 	a.params = strings.Trim(c.s[c.i:], " \t")
@@ -93,7 +93,7 @@ func hasScheme(s string) bool {
 	return i > 0 && isScheme(s[:i]) && i+1 < len(s)
 }
 
-// address decodes a nameAddr; a URI that cannot be read is left empty.
+// address decodes a nameAddr. A URI that cannot be parsed is left empty.
 func (a nameAddr) address() Address {
 	u, _ := ParseURI(a.uri)
 	return Address{Display: unquote(a.display), URI: u}

@@ -5,19 +5,21 @@ import (
 	"time"
 )
 
-// peeked is what admission needs of a message, found without parsing it.
+// Admission control: overload, urgent calls, 503 before parsing.
+
+// messagePeek holds the values that admission needs of a message, found without parsing it.
 type peeked struct {
-	line    string // the first
+	line    string // start line
 	callID  string
 	branch  string // of the topmost Via
 	request bool
 	invite  bool
-	inside  bool   // To has a tag: part of a dialog
+	inside  bool   // To has a tag: the message belongs to a dialog
 	ack     bool   // an ACK or a CANCEL
-	mark    uint64 // a new INVITE's, once it is let in
+	mark    uint64 // admission key of a new INVITE, once it is admitted
 }
 
-// peek finds it; ok is false when raw is no SIP message.
+// peekMessage extracts these values. ok is false if raw is no SIP message.
 func peek(raw string) (p peeked, ok bool) {
 	line, rest, ok := cutLine(raw)
 	if !ok || len(line) < 12 {
@@ -72,12 +74,10 @@ const (
 	dropIt
 )
 
-// sickLag: when messages wait this long, new calls are refused until the queue
-// is short again.
+// overloadDelay is the queue delay above which new calls are refused, until the queue is short again.
 const sickLag = 250 * time.Millisecond
 
-// admit decides about a message before it costs anything. Only requests that
-// start something new are ever refused.
+// admit decides about a message before it is processed. Only requests that start something new are ever refused.
 func (s *Server) admit(sh *shard, p *peeked, f flow, now time.Duration) verdict {
 	if !p.request {
 		return letIn
@@ -93,7 +93,7 @@ func (s *Server) admit(sh *shard, p *peeked, f flow, now time.Duration) verdict 
 	}
 	if !p.invite {
 		if s.lookups.Load() >= int64(s.limits.Lookups) {
-			return dropIt // REGISTER over UDP comes again
+			return dropIt // a REGISTER over UDP is retransmitted
 		}
 		return letIn
 	}
@@ -113,17 +113,15 @@ func (s *Server) admit(sh *shard, p *peeked, f flow, now time.Duration) verdict 
 	return letIn
 }
 
-// urgentPerSecond is how many calls that look urgent are let in where others are
-// refused.
+// urgentPerSecond bounds the urgent calls that are admitted although others are refused.
 const urgentPerSecond = 50
 
-// urgent tells whether a call is let in although there are too many.
+// admitUrgent reports whether a call is urgent and is admitted in spite of overload.
 func (s *Server) urgent(p *peeked, now time.Duration) bool {
 	return s.config.Urgent != nil && s.config.Urgent(calledIn(p.line)) && s.urgents.Allow(now)
 }
 
-// calledIn is the user part of the URI of a request line, found without parsing
-// it.
+// calledUser returns the user part of the URI of a request line, without parsing the URI.
 func calledIn(line string) string {
 	_, uri, _ := strings.Cut(line, " ")
 	_, user, _ := strings.Cut(uri, ":")
@@ -133,8 +131,7 @@ func calledIn(line string) string {
 	return user
 }
 
-// refuseEarly answers an INVITE with 503 from its raw text, without a
-// transaction (RFC 3261 §21.5.4).
+// refuseEarly answers an INVITE with 503, without a transaction and without parsing all of it (RFC 3261 §21.5.4).
 func (s *Server) refuseEarly(raw string, f flow) {
 	s.stats.rejected.Add(1)
 	var m message
@@ -147,7 +144,7 @@ func (s *Server) refuseEarly(raw string, f flow) {
 	s.out.send(m.replyFlow(), b)
 }
 
-// retryAfter is the header line that goes with a 503.
+// retryAfter returns the Retry-After line of a 503.
 func (s *Server) retryAfter() string {
 	seconds := int64((s.limits.RetryAfter + time.Second - 1) / time.Second)
 	return string(appendInt([]byte("Retry-After: "), seconds)) + "\r\n"

@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// request handles a request of the other side inside the dialog.
+// Requests received inside a dialog: BYE, INFO and dispatch of the others.
+
+// handleRequest handles a request of the peer inside the dialog.
 func (l *Leg) request(m *message) {
 	s := l.shard
 	last := l.lastSeq(m.from.tag)
@@ -43,8 +45,7 @@ func (l *Leg) request(m *message) {
 	}
 }
 
-// hungUp handles a BYE. A caller may send one before our answer too, a callee
-// may not (RFC 3261 §15, §15.1.2).
+// handleBye handles a BYE. A caller may send one before our answer too, a callee may not (RFC 3261 §15, §15.1.2).
 func (l *Leg) hungUp(m *message) {
 	s := l.shard
 	if l.state == legRinging && !l.inbound {
@@ -59,7 +60,7 @@ func (l *Leg) hungUp(m *message) {
 	l.end(Bye{Reason: text, Q850: q850})
 }
 
-// requestWhileEnding: a BYE crosses ours; all else is too late.
+// requestWhileEnding answers a request that crosses our BYE or CANCEL: 200 for a BYE, otherwise 481.
 func (l *Leg) requestWhileEnding(m *message) {
 	if m.method == "BYE" {
 		l.shard.reply(m, 200, "")
@@ -68,7 +69,7 @@ func (l *Leg) requestWhileEnding(m *message) {
 	l.shard.reply(m, 481, "")
 }
 
-// readReason reads a Reason field (RFC 3326).
+// parseReason parses a Reason field (RFC 3326).
 func readReason(s string) (q850 int, text string) {
 	for s != "" {
 		var r string
@@ -85,8 +86,8 @@ func readReason(s string) (q850 int, text string) {
 	return q850, text
 }
 
-// deferred makes the transaction of a request the switch answers later.
-// The returned function answers it once, on the shard.
+// deferResponse creates the transaction of a request that the switch answers later. The returned function answers it
+// once, on the shard.
 func (l *Leg) deferred(m *message) func(status int, extra string) {
 	s := l.shard
 	tx := s.serve(m, s.txKey(m, m.method))

@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// Info sends INFO and returns when it is answered.
+// Waiting for the result of a request inside a dialog; INFO; Allow and Supported.
+
+// Info sends an INFO request and returns once it is answered.
 func (l *Leg) Info(ctx context.Context, contentType string, body []byte) error {
 	_, err := l.ask(ctx, func(done func(*message, error)) {
 		if l.state != legConfirmed {
@@ -17,8 +19,8 @@ func (l *Leg) Info(ctx context.Context, contentType string, body []byte) error {
 	return err
 }
 
-// judge turns a final response into a result, and ends the dialog on 408 and
-// 481 (RFC 3261 §12.2.1.2).
+// resultHandler returns a callback that turns a final response into a result. It ends the dialog on 408 and 481 (RFC
+// 3261 §12.2.1.2).
 func (l *Leg) judge(method string, done func(*message, error)) reply {
 	return func(m *message, status int) {
 		if status < 200 {
@@ -44,13 +46,13 @@ type answer struct {
 	err  error
 }
 
-// ask runs do on the shard and waits for its result.
+// runAndWait runs do on the shard and waits for its result.
 func (l *Leg) ask(ctx context.Context, do func(done func(*message, error))) ([]byte, error) {
 	return l.askUntil(ctx, do, nil)
 }
 
-// askUntil is ask that says on the shard, by withdraw, when the result is not
-// waited for any more: either it is returned, or withdraw was run before it.
+// runAndWaitUntil is runAndWait with a callback: if ctx ends first, it runs withdraw on the shard. Either the result
+// is returned, or withdraw ran before it.
 func (l *Leg) askUntil(ctx context.Context, do func(done func(*message, error)), withdraw func()) ([]byte, error) {
 	result := make(chan answer, 1)
 	ok := l.shard.post(func(*shard) {
@@ -90,10 +92,9 @@ func (l *Leg) askUntil(ctx context.Context, do func(done func(*message, error)),
 	}
 }
 
-// able is what we tell of ourselves in requests and answers that start or
-// change a session.
+// capabilityFields returns our Allow and Supported lines, for requests and answers that start or change a session.
 func (s *Server) able() string { return "Allow: " + s.allow + "\r\nSupported: " + supported + "\r\n" }
 
-// ableLate is that of an INVITE without offer: an offer must not come in a
-// provisional response, where the switch could not answer it.
+// lateOfferCapabilityFields is capabilityFields of an INVITE without offer. It leaves out 100rel, because the switch
+// could not answer an offer in a provisional response.
 func (s *Server) ableLate() string { return strings.Replace(s.able(), "100rel, ", "", 1) }

@@ -2,7 +2,8 @@ package sip
 
 import "testing"
 
-// A trunk that sends a burst is answered faster than its connection takes it, and is not cut off for that; a stranger is.
+// A trunk that sends a burst is answered faster than its connection transfers, and stays connected. An untrusted peer
+// is disconnected.
 func TestHowMuchMayWaitToBeWritten(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -11,7 +12,7 @@ func TestHowMuchMayWaitToBeWritten(t *testing.T) {
 		most  int // messages of 1 kB
 	}{{"trunk", true, 16 << 10}, {"stranger", false, 1 << 10}} {
 		srv := newLab(t).srv
-		x := newConn(srv, connKey{kind: TCP, addr: udpPeer.addr}) // nobody takes what is written
+		x := newConn(srv, connKey{kind: TCP, addr: udpPeer.addr}) // no writer drains it
 		x.known.Store(c.known)
 		message := make([]byte, 1<<10)
 		for range c.most {

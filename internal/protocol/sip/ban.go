@@ -9,21 +9,23 @@ import (
 	"time"
 )
 
-// Ban is a source that gets no answer for a while. Calls it has stay.
+// Bans of source addresses.
+
+// Ban is a source that gets no answer for a while. Its calls in progress continue.
 type Ban struct {
-	Source netip.Addr // of IPv6 the /64 network's first address
+	Source netip.Addr // for IPv6 the first address of the /64 network
 	Until  time.Time
 	Why    string
-	Times  int // how many bans in a row; each is twice as long as the one before
+	Times  int // number of bans in a row; each is twice as long as the one before
 }
 
-// bans are the sources that are banned, and those that were not long ago.
+// banTable holds the sources that are banned or were recently.
 type bans struct {
 	most   time.Duration
 	least  time.Duration
 	active atomic.Int64 // entries: none is the common case
 
-	mu  sync.RWMutex // guards what follows
+	mu  sync.RWMutex // guards the fields below
 	all map[netip.Addr]ban
 }
 
@@ -35,7 +37,7 @@ type ban struct {
 
 const (
 	maxBans = 65536
-	// quiet is how long after a ban its source counts as new again.
+	// banMemory is how long after a ban its source counts as new again.
 	quiet = 24 * time.Hour
 )
 
@@ -53,7 +55,7 @@ func (b *bans) has(a netip.Addr, now time.Duration) bool {
 	return now < b.all[a].until
 }
 
-// add bans a source. With grow it takes twice as long as the last time.
+// add bans a source. With grow the ban takes twice as long as the last one.
 func (b *bans) add(a netip.Addr, why string, grow bool, now time.Duration) ban {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,8 +79,8 @@ func (b *bans) add(a netip.Addr, why string, grow bool, now time.Duration) ban {
 	return old
 }
 
-// makeRoom forgets who was quiet for long, or else one of those whose ban ends
-// first of a few.
+// evict removes bans that ended long ago. If there are none, it removes the ban that ends first
+// among a few.
 func (b *bans) makeRoom(now time.Duration) {
 	var first netip.Addr
 	seen := 0
@@ -120,27 +122,27 @@ func (b *bans) list(now time.Duration, start time.Time) (out []Ban) {
 	return out
 }
 
-// Bans are the sources banned now, the one that ends first at the front.
+// Bans returns the sources banned now, the ban that ends first at the front.
 func (s *Server) Bans() []Ban { return s.guard.bans.list(s.clock(), s.start) }
 
-// Unban ends a ban and forgets that it ever was; false when there was none.
+// Unban ends a ban and deletes its history. It returns false if there was none.
 func (s *Server) Unban(source netip.Addr) bool { return s.guard.bans.remove(network(source)) }
 
-// Why a source is banned.
+// Reasons of a ban.
 const (
 	whyGuessing = "too many wrong passwords"
-	whyProbing  = "too many requests that came to nothing"
-	whyScanner  = "the program of a scanner"
+	whyProbing  = "too many requests that failed"
+	whyScanner  = "User-Agent of a scanner"
 )
 
-// suspect counts a request that came to nothing. It never waits.
+// countFutileRequest counts a fruitless request of a source and may ban it. It never waits.
 func (s *Server) suspect(a netip.Addr, t Transport) {
 	if s.guard.probe(a, s.clock()) {
 		s.spawn(func() { s.punish(a, whyProbing, t.stream()) })
 	}
 }
 
-// caught bans a source that shows to be a scanner.
+// banScanner bans a source that was recognized as a scanner.
 func (s *Server) caught(f flow) {
 	a := f.addr.Addr()
 	if now := s.clock(); !s.guard.trusted(a, now) && !s.guard.banned(a, now) {
@@ -148,9 +150,8 @@ func (s *Server) caught(f flow) {
 	}
 }
 
-// punish bans a source unless it is a trunk's. Only where the address is proved
-// to be the sender's does the time grow: datagrams can be forged to have
-// somebody else banned, and then it shall not be for long.
+// banSource bans a source, unless it belongs to a trunk. The duration grows only if the address is proved to be the
+// sender's. Datagrams can be forged to get another source banned, so such a ban stays short.
 func (s *Server) punish(a netip.Addr, why string, proved bool) {
 	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
 	defer cancel()

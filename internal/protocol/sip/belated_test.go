@@ -9,7 +9,8 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// withdrawn is a call to a hand-driven peer that has a re-INVITE nobody waits for any more; heard says whether the peer told it has it.
+// withdrawnReinvite returns a call to a hand-driven peer with a re-INVITE whose caller no longer waits. heard makes
+// the peer send a 100 first.
 func withdrawn(t *testing.T, heard bool) (p *peer, leg *sip.Leg, e events, invite string) {
 	t.Helper()
 	server := listen(t, sip.Config{})

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// growBuffers asks for large socket buffers: the kernel's default loses calls
-// near 1,000 a second. A privileged process may exceed net.core.rmem_max.
+// growBuffers requests large socket buffers. With the kernel's default, calls are lost from about 1,000 calls a
+// second. A privileged process may exceed net.core.rmem_max.
 func growBuffers(c *net.UDPConn) {
 	const size = 4 << 20
 	c.SetReadBuffer(size)

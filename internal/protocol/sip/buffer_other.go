@@ -4,7 +4,7 @@ package sip
 
 import "net"
 
-// growBuffers asks for large socket buffers.
+// growBuffers requests large socket buffers.
 func growBuffers(c *net.UDPConn) {
 	c.SetReadBuffer(4 << 20)
 	c.SetWriteBuffer(4 << 20)

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// connected makes a call between two servers and answers it.
+// newAnsweredCall makes a call between two servers and answers it.
 func connected(t testing.TB, transport sip.Transport) (caller, callee *sip.Leg, a, b events) {
 	t.Helper()
 	pa, pb := listen(t, sip.Config{}), listen(t, sip.Config{})
@@ -337,7 +337,7 @@ func TestLargeInviteGoesByTCP(t *testing.T) {
 func TestLargeInviteFallsBackToUDP(t *testing.T) {
 	t.Parallel()
 	server := listen(t, sip.Config{})
-	p, e := newPeer(t, "udp", server), newEvents() // nobody listens on its port by TCP
+	p, e := newPeer(t, "udp", server), newEvents() // its port is closed for TCP
 	large := append(bytes.Clone(offerSDP), bytes.Repeat([]byte("a=x:0123456789\r\n"), 80)...)
 	_, err := server.Server.Invite(context.Background(), sip.Outgoing{
 		URI: "sip:bob@example.com", NextHop: sip.Target{Host: p.conn.LocalAddr().String()}, SDP: large,

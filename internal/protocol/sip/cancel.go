@@ -1,13 +1,14 @@
 package sip
 
-// Cancel gives up an outgoing call that is not answered yet; Failed with 487
-// follows at once. An answer that crosses it is acknowledged and hung up
-// (RFC 3261 §9.1). After the answer it does nothing.
+// CANCEL of an outgoing INVITE (RFC 3261 §9.1).
+
+// Cancel cancels an outgoing call that is not answered yet. Failed with 487 follows at once. An answer that crosses
+// the CANCEL is acknowledged and hung up (RFC 3261 §9.1). After the answer Cancel does nothing.
 func (l *Leg) Cancel() {
 	l.perform(func() { l.giveUp(Failed{Status: 487, Reason: phrase(487)}) })
 }
 
-// giveUp tells the end of an unanswered call and cleans up after it.
+// abortRinging reports the end of an unanswered outgoing call and sends the CANCEL as soon as that is allowed.
 func (l *Leg) giveUp(f Failed) {
 	if l.state != legRinging || l.inbound {
 		return
@@ -29,7 +30,7 @@ func (l *Leg) sendCancel() {
 	l.shard.cancelTx(l.call.tx)
 }
 
-// cancelTx sends the CANCEL of an INVITE (RFC 3261 §9.1), once.
+// cancelInviteTx sends the CANCEL of an INVITE (RFC 3261 §9.1), once.
 func (s *shard) cancelTx(tx *clientTx) {
 	key := clientKey{tx.key.branch, cancelTx}
 	if tx.request == nil || s.clients[tx.key] != tx || s.clients[key] != nil {
@@ -39,7 +40,7 @@ func (s *shard) cancelTx(tx *clientTx) {
 	s.start(key, tx.flow, b, func(*message, int) {})
 }
 
-// abandon: nothing came after our CANCEL (RFC 3261 §9.1).
+// cancelTimedOut ends a call if its INVITE got no final response after our CANCEL (RFC 3261 §9.1).
 func (l *Leg) abandon() {
 	if tx := l.call.tx; l.shard.clients[tx.key] == tx {
 		l.shard.dropClient(tx)

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// carrier carries its calls until it is let go.
+// afterInviteHandler keeps the goroutine of each call after Invite, until it is released.
 type carrier struct {
 	carried chan *sip.Inbound
 	letGo   chan struct{}
@@ -28,7 +28,7 @@ func TestNobodyWaitsForWhoCarriesACall(t *testing.T) {
 	t.Parallel()
 	const calls = 3
 	c := &carrier{carried: make(chan *sip.Inbound), letGo: make(chan struct{})}
-	limits := sip.Limits{Lookups: 1} // who carries a call looks nothing up any more
+	limits := sip.Limits{Lookups: 1} // code after Invite counts as no lookup
 	s, err := sip.Listen(context.Background(), sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}, Limits: limits}, c)
 	if err != nil {
 		t.Fatal(err)

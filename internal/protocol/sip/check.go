@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// refusal is the answer to a request that is not worth a transaction.
+// Validation of received messages: mandatory fields, methods, Require, bodies (RFC 3261 §8.1.1, §8.2).
+
+// refusal is an error response that needs no transaction.
 type refusal struct {
 	status int
 	reason string
@@ -19,8 +21,8 @@ const (
 
 func malformed(what string) *refusal { return &refusal{status: 400, reason: what} }
 
-// read decodes what every message must carry (RFC 3261 §8.1.1) and tells what
-// is wrong with it. The message keeps what could be read, for the answer.
+// readMandatory decodes the fields that every message must carry (RFC 3261 §8.1.1) and returns the first error. The
+// message keeps all that could be read, for the response.
 func (m *message) read() *refusal {
 	r := m.readVia()
 	for _, step := range []func() *refusal{m.readVersion, m.readFlaw, m.readParties, m.readSeq, m.readMaxForwards, m.readLength} {
@@ -118,8 +120,7 @@ func (m *message) readMaxForwards() *refusal {
 	return nil
 }
 
-// readLength cuts the body to Content-Length; a longer one than there is, is
-// an error (RFC 3261 §18.3).
+// readLength cuts the body to Content-Length. A length beyond the body is an error (RFC 3261 §18.3).
 func (m *message) readLength() *refusal {
 	if !m.has(fContentLength) {
 		return nil
@@ -132,8 +133,8 @@ func (m *message) readLength() *refusal {
 	return nil
 }
 
-// check judges a request whose essentials could be read, in the order of
-// RFC 3261 §8.2; nil means it may be processed.
+// validate checks a request after readMandatory succeeded, in the order of RFC 3261 §8.2. nil means it may be
+// processed.
 func (m *message) check(allow string) *refusal {
 	if !knownMethod(m.method) {
 		return &refusal{status: 501}
@@ -159,13 +160,13 @@ func (m *message) check(allow string) *refusal {
 	return nil
 }
 
-// extensions are the option tags we can be required to know.
+// knownOptionTags are the option tags that a Require may name.
 var extensions = []string{"100rel", "norefersub", "path", "replaces", "timer"}
 
-// supported is what we say in Supported.
+// supportedOptions is the value of our Supported field.
 var supported = strings.Join(extensions, ", ")
 
-// checkRequire: RFC 3261 §8.2.2.3.
+// checkRequire refuses unknown option tags with 420 (RFC 3261 §8.2.2.3).
 func (m *message) checkRequire() *refusal {
 	if !m.has(fRequire) || m.method == "CANCEL" || m.method == "ACK" {
 		return nil
@@ -191,8 +192,8 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// checkContact: an INVITE carries one usable Contact (RFC 3261 §8.1.1.8), a
-// REGISTER a SIP address of record (§10.2) and readable contacts.
+// checkContact requires one usable Contact in an INVITE (RFC 3261 §8.1.1.8), and in a REGISTER a SIP address of
+// record (§10.2) and readable contacts.
 func (m *message) checkContact() *refusal {
 	if m.method != "INVITE" && m.method != "REGISTER" {
 		return nil
@@ -216,7 +217,7 @@ func (m *message) checkContact() *refusal {
 
 const sdpType = "application/sdp"
 
-// checkBody: RFC 3261 §8.2.3.
+// checkBody refuses bodies other than unencoded SDP with 415 (RFC 3261 §8.2.3).
 func (m *message) checkBody() *refusal {
 	if m.method != "INVITE" && m.method != "UPDATE" && m.method != "PRACK" || m.body == "" {
 		return nil
@@ -235,7 +236,7 @@ func isType(value, want string) bool {
 	return strings.EqualFold(strings.TrimRight(t, " \t"), want)
 }
 
-// checkAccept: we can answer an INVITE in SDP only (RFC 3261 §20.1).
+// checkAccept refuses an INVITE with 406 if its sender does not accept SDP (RFC 3261 §20.1).
 func (m *message) checkAccept() *refusal {
 	if m.method != "INVITE" || m.get(fAccept) == "" {
 		return nil
@@ -248,7 +249,7 @@ func (m *message) checkAccept() *refusal {
 	return &refusal{status: 406, extra: "Accept: " + sdpType + "\r\n"}
 }
 
-// knownMethod: registered methods; others are 501 (RFC 3261 §21.5.2).
+// knownMethod reports whether a method is registered. Others are answered 501 (RFC 3261 §21.5.2).
 func knownMethod(m string) bool {
 	switch m {
 	case "INVITE", "ACK", "BYE", "CANCEL", "OPTIONS", "REGISTER", "INFO", "REFER",

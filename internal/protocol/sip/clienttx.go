@@ -5,8 +5,10 @@ import (
 	"time"
 )
 
-// clientKey names a client transaction: our branch, and what kind of request,
-// since a CANCEL shares the branch of its INVITE (RFC 3261 §17.1.3).
+// Client transactions (RFC 3261 §17.1).
+
+// clientKey identifies a client transaction: our branch and the kind of request, since a CANCEL shares the branch of
+// its INVITE (RFC 3261 §17.1.3).
 type clientKey struct {
 	branch uint64
 	kind   txKind
@@ -35,20 +37,20 @@ type clientTx struct {
 	timer
 	key      clientKey
 	flow     flow
-	request  []byte // sent again until something comes back
-	ack      []byte // of a failed INVITE
-	heard    bool   // a provisional response came
+	request  []byte // retransmitted until a response arrives
+	ack      []byte // ACK of a failed INVITE
+	heard    bool   // a provisional response arrived
 	state    txState
 	interval time.Duration
 	end      time.Duration
 	on       reply
 }
 
-// reply is told each response to a request, or with m nil the status that
-// stands for none: 408 when nothing came, 503 when it could not be sent.
+// responseFunc receives each response to a request. Without a response m is nil and the status stands for the cause:
+// 408 for a timeout, 503 if it could not be sent.
 type reply func(m *message, status int)
 
-// start sends a request and waits for its responses. request is kept.
+// startClientTx sends a request and waits for its responses. request is kept.
 func (s *shard) start(key clientKey, f flow, request []byte, on reply) *clientTx {
 	tx := &clientTx{key: key, flow: f, request: request, on: on}
 	tx.owner = tx
@@ -91,7 +93,7 @@ func (tx *clientTx) expire(s *shard) {
 	s.timers.set(&tx.timer, min(s.now+tx.interval, tx.end))
 }
 
-// receive moves the machine by a response.
+// receive advances the state machine by a response.
 func (tx *clientTx) receive(s *shard, m *message) {
 	switch {
 	case tx.state == completed:
@@ -102,7 +104,7 @@ func (tx *clientTx) receive(s *shard, m *message) {
 		tx.provisional(s)
 		tx.on(m, m.status)
 	case tx.key.kind == inviteTx && m.status < 300:
-		s.dropClient(tx) // further 2xx find the dialog
+		s.dropClient(tx) // further 2xx go to the dialog
 		tx.on(m, m.status)
 	default:
 		tx.final(s, m)
@@ -117,8 +119,8 @@ func (tx *clientTx) provisional(s *shard) {
 	}
 }
 
-// final keeps the transaction to absorb retransmissions: timer D is 32 s,
-// timer K 5 s, both zero over TCP.
+// final keeps the transaction to absorb retransmitted responses. Timer D is 32 s, timer K 5 s; both are zero over
+// TCP.
 func (tx *clientTx) final(s *shard, m *message) {
 	linger := t4
 	if tx.key.kind == inviteTx {
@@ -134,7 +136,7 @@ func (tx *clientTx) final(s *shard, m *message) {
 	s.timers.set(&tx.timer, s.now+linger)
 }
 
-// lost ends the transaction because its connection is gone.
+// connectionLost ends the transaction because its connection is closed.
 func (tx *clientTx) lost(s *shard) {
 	s.dropClient(tx)
 	if tx.state != completed {
@@ -153,7 +155,7 @@ func (s *shard) dropClient(tx *clientTx) {
 	}
 }
 
-// watch notes which transactions fail with a connection.
+// trackConnTx records which transactions fail if a connection closes.
 func (s *shard) watch(tx *clientTx) {
 	c := tx.flow.conn
 	if c == nil {
@@ -165,7 +167,7 @@ func (s *shard) watch(tx *clientTx) {
 	s.waiting[c][tx] = struct{}{}
 }
 
-// appendBranch writes our branch parameter's value.
+// appendBranch writes the value of our branch parameter.
 func appendBranch(b []byte, branch uint64) []byte {
 	return appendHex(append(b, cookie...), branch)
 }
@@ -178,7 +180,7 @@ func appendHex(b []byte, n uint64) []byte {
 	return b
 }
 
-// branchOf reads a branch that we wrote.
+// parseBranch parses a branch written by appendBranch.
 func branchOf(s string) (uint64, bool) {
 	if len(s) != len(cookie)+16 || s[:len(cookie)] != cookie {
 		return 0, false

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// slowBook stores nothing, or finds nobody, until it is told to give up.
+// slowDirectory blocks in Save, or in Credentials, until the context ends.
 type slowBook struct {
 	*book
 	asked   chan struct{}

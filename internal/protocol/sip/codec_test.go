@@ -8,8 +8,8 @@ import (
 	codec "github.com/emiago/sipgo/sip"
 )
 
-// TestAnotherParserReadsWhatWeWrite checks every kind of message of a call in
-// both directions with a parser that is not ours.
+// TestWrite_ThirdPartyParserReadsAllMessages checks every kind of message of a call in both directions with the
+// parser of another project.
 func TestAnotherParserReadsWhatWeWrite(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

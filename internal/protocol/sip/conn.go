@@ -10,9 +10,11 @@ import (
 	"time"
 )
 
-// Deadlines of a connection. A message must be complete soon after it began;
-// between messages a phone with keep-alives is never idle this long. Who has
-// not shown to be a phone or a trunk is given less.
+// Connection (TCP, TLS, WebSocket): write queue, time-outs, limits, failure of its transactions.
+
+// Deadlines of a connection. A message must be complete soon after it began. Between messages, a phone with
+// keep-alives is never idle as long as trustedIdleTimeout. Sources that have not proved to be a phone or a trunk get
+// less time.
 const (
 	dialLimit     = 3 * time.Second
 	messageLimit  = 10 * time.Second
@@ -21,48 +23,48 @@ const (
 	writeLimit    = 10 * time.Second
 )
 
-// Bytes that may wait to be written: a peer that reads nothing is cut off by writeLimit, and one that sends thousands of requests at once
-// is answered faster than its connection takes it.
+// Limits of the bytes that wait to be written. A peer that reads nothing is disconnected by writeTimeout. A trusted
+// peer that sends thousands of requests at once is answered faster than its connection transfers, so its limit is
+// high.
 const (
 	backlogLimit    = 16 << 20
 	strangerBacklog = 1 << 20
 )
 
-// conn is one connection: TCP, TLS or WebSocket. Nobody who writes to it ever
-// waits.
+// conn is one connection: TCP, TLS or WebSocket. Writing to it never blocks.
 type conn struct {
 	srv   *Server
 	id    uint64
 	key   connKey
-	login string                         // of the account whose token connected; "" for none
-	here  atomic.Pointer[netip.AddrPort] // our end, once connected
-	ours  bool                           // we connected
-	known atomic.Bool                    // a phone logged in over it, or it is ours, or a trunk's
-	spoke bool                           // a message came; belongs to who reads
+	login string                         // user name of the token that connected; "" for none
+	here  atomic.Pointer[netip.AddrPort] // local address, once connected
+	ours  bool                           // this server connected
+	known atomic.Bool                    // a phone authenticated over it, or it is ours, or a trunk's
+	spoke bool                           // a message arrived; used by the reader only
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	ch     channel    // nil while connecting
 	out    []byte     // waiting to be written
-	ends   []int      // where the messages in out end
+	ends   []int      // ends of the messages in pending
 	dead   bool
 	wakeup chan struct{}
 }
 
-// connKey is what a connection is found by. name is what the certificate of
-// the other side was held against; connections that were accepted have none.
+// connKey identifies a connection in the connTable. name is the verified name of the peer's certificate; accepted
+// connections have none.
 type connKey struct {
 	kind Transport
 	addr netip.AddrPort
 	name string
 }
 
-// channel moves whole messages over one connection.
+// connChannel transfers whole messages over one connection.
 type channel interface {
-	// serve hands every message to c until the connection ends.
+	// serve passes every message to c until the connection ends.
 	serve(c *conn)
-	// write sends the messages in b; ends are where each ends.
+	// write sends the messages in b; ends holds the end offset of each.
 	write(b []byte, ends []int) error
-	// close ends serve and write; it may be called more than once.
+	// close ends serve and write. It may be called more than once.
 	close()
 }
 
@@ -70,14 +72,14 @@ func newConn(s *Server, key connKey) *conn {
 	return &conn{srv: s, id: newFlowID(), key: key, wakeup: make(chan struct{}, 1)}
 }
 
-// lostConn is a connection that is gone: what is sent over it fails.
+// newClosedConn returns a connection that is already closed: sending over it fails.
 func lostConn(s *Server, key connKey) *conn {
 	c := newConn(s, key)
 	c.dead = true
 	return c
 }
 
-// transport is UDP without a connection.
+// transport returns the transport; UDP if c is nil.
 func (c *conn) transport() Transport {
 	if c == nil {
 		return UDP
@@ -93,7 +95,7 @@ func (c *conn) open() bool {
 	return !c.dead
 }
 
-// patience is how long the connection may be silent between messages.
+// idleTimeout returns how long the connection may be silent between messages.
 func (c *conn) patience() time.Duration {
 	if c.known.Load() || c.srv.guard.trusted(c.key.addr.Addr(), c.srv.clock()) {
 		return idleLimit
@@ -101,10 +103,10 @@ func (c *conn) patience() time.Duration {
 	return strangerLimit
 }
 
-// strangerBytes is the largest message of who has not logged in.
+// untrustedMessageBytes is the largest message of a source that has not authenticated.
 const strangerBytes = 16 << 10
 
-// largest is the largest message the connection may carry.
+// maxMessageBytes returns the size of the largest message that is accepted.
 func (c *conn) largest() int {
 	if c.known.Load() {
 		return c.srv.limits.MessageBytes
@@ -112,7 +114,7 @@ func (c *conn) largest() int {
 	return min(c.srv.limits.MessageBytes, strangerBytes)
 }
 
-// backlog is how many bytes may wait to be written.
+// maxPendingBytes returns how many bytes may wait to be written.
 func (c *conn) backlog() int {
 	if c.known.Load() {
 		return backlogLimit
@@ -120,14 +122,14 @@ func (c *conn) backlog() int {
 	return strangerBacklog
 }
 
-// judge counts a connection that came to nothing.
+// countIfUnused counts a connection that ended without a message as a fruitless request.
 func (c *conn) judge() {
 	if !c.ours && !c.spoke {
 		c.srv.suspect(c.key.addr.Addr(), c.key.kind)
 	}
 }
 
-// write queues one message. A peer that does not read is cut off.
+// write queues one message and never blocks. A peer that does not read is disconnected.
 func (c *conn) write(b []byte) {
 	c.mu.Lock()
 	tooMuch := len(c.out)+len(b) > c.backlog()
@@ -151,7 +153,8 @@ func (c *conn) ring() {
 	}
 }
 
-// fail closes the connection, once, and fails what waits for it.
+// closeAndFail closes the connection and fails the transactions that wait for it. Only the first call removes it from
+// the connTable.
 func (c *conn) fail() {
 	c.mu.Lock()
 	first := !c.dead
@@ -170,14 +173,14 @@ func (c *conn) fail() {
 	}
 }
 
-// connLost fails the transactions that went over a connection.
+// failConnTxs fails the transactions of a closed connection.
 func (s *shard) connLost(c *conn) {
 	for tx := range s.waiting[c] {
 		tx.lost(s)
 	}
 }
 
-// connect makes the connection and serves it.
+// dialAndServe makes the connection and serves it.
 func (c *conn) connect() {
 	ctx, cancel := context.WithTimeout(c.srv.ctx, dialLimit)
 	nc, err := c.srv.dialStream(ctx, c.key)
@@ -195,7 +198,7 @@ func (c *conn) connect() {
 	c.serve()
 }
 
-// attach gives the connection its channel, unless it failed meanwhile.
+// attach sets the channel of the connection, unless it failed meanwhile.
 func (c *conn) attach(ch channel) bool {
 	c.mu.Lock()
 	c.ch = ch
@@ -207,8 +210,7 @@ func (c *conn) attach(ch channel) bool {
 	return !dead
 }
 
-// serve reads until the connection ends; a panic costs the connection and
-// nothing else.
+// serve reads until the connection ends. A panic ends this connection only.
 func (c *conn) serve() {
 	defer c.fail()
 	defer func() {
@@ -219,7 +221,7 @@ func (c *conn) serve() {
 	c.ch.serve(c)
 }
 
-// write1 is the one writer.
+// writeLoop is the only writer of the connection.
 func (c *conn) write1() {
 	var spare []byte
 	var spareEnds []int
@@ -243,7 +245,7 @@ func (c *conn) write1() {
 	}
 }
 
-// addrPort is a socket address without the mapping of IPv4 into IPv6.
+// addrPort converts a socket address. IPv4-mapped IPv6 becomes IPv4.
 func addrPort(a net.Addr) netip.AddrPort {
 	var p netip.AddrPort
 	switch a := a.(type) {
@@ -257,10 +259,10 @@ func addrPort(a net.Addr) netip.AddrPort {
 
 func unmapped(p netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(p.Addr().Unmap(), p.Port()) }
 
-// at notes our end of the connection.
+// setLocalAddr records the local address of the connection.
 func (c *conn) at(local netip.AddrPort) { c.here.Store(&local) }
 
-// local is our end of the connection; zero before it is connected.
+// localAddr returns the local address; zero before it is connected.
 func (c *conn) local() netip.AddrPort {
 	if p := c.here.Load(); p != nil {
 		return *p

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// deadTargets remembers for a short time which next hops did not work, so that
-// others are tried first (RFC 3263 §4.3).
+// Next hops that failed recently.
+
+// failedTargets records next hops that failed recently, so that others are tried first (RFC 3263 §4.3).
 type deadTargets struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	until map[deadKey]time.Duration
 }
 
@@ -23,7 +24,7 @@ const (
 	maxDead = 4096
 )
 
-// note remembers that a target failed.
+// markFailed records that a target failed.
 func (d *deadTargets) note(t Transport, a netip.AddrPort, now time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,7 +34,7 @@ func (d *deadTargets) note(t Transport, a netip.AddrPort, now time.Duration) {
 	d.until[deadKey{t, a}] = now + deadFor
 }
 
-// has tells whether a target failed a short time ago.
+// recentlyFailed reports whether a target failed within failedTargetTTL.
 func (d *deadTargets) has(t Transport, a netip.AddrPort, now time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// peerFrom is a peer at an address of this machine.
+// newPeerFrom returns a peer at an address of this machine.
 func peerFrom(t testing.TB, network string, server *phone, source string) *peer {
 	t.Helper()
 	d := net.Dialer{}
@@ -33,7 +33,7 @@ func peerFrom(t testing.TB, network string, server *phone, source string) *peer 
 
 var guessSerial atomic.Int64
 
-// guess tries a password and returns the status.
+// tryPassword tries a password and returns the status.
 func (p *peer) guess(user, password string) string {
 	p.t.Helper()
 	id := fmt.Sprint("guess", guessSerial.Add(1))
@@ -143,7 +143,7 @@ func TestTrunksAreNeverBanned(t *testing.T) {
 	book.trunks = []netip.Addr{netip.MustParseAddr("127.0.0.2")}
 	server := listen(t, sip.Config{Accounts: book})
 	p := peerFrom(t, "udp", server, "127.0.0.2")
-	p.ask("OPTIONS", "100", "s", 1, "User-Agent: friendly-scanner\n") // anybody can forge this
+	p.ask("OPTIONS", "100", "s", 1, "User-Agent: friendly-scanner\n") // any source can forge this
 	answered := false
 	for i := 0; !answered && i < 100; i++ {
 		p.ask("OPTIONS", "100", fmt.Sprint("o", i), 1, "")
@@ -189,7 +189,7 @@ func TestBanEndsNoCall(t *testing.T) {
 			inside("BYE", 3)
 			p.expect("SIP/2.0 200")
 			want[sip.Bye](t, e)
-			inside("BYE", 4) // now there is no such dialog
+			inside("BYE", 4) // the dialog no longer exists
 			p.silent(100 * time.Millisecond)
 			if network == "tcp" {
 				late := peerFrom(t, network, server, "127.0.0.2")
@@ -267,7 +267,7 @@ func TestConnectionsOfOneStrangerAreLimited(t *testing.T) {
 	}
 	phone := peerFrom(t, "tcp", server, "127.0.0.3")
 	phone.signUp("alice", "secret")
-	for range 6 { // where a phone logged in there may be more of them
+	for range 6 { // a trusted source may have more
 		peerFrom(t, "tcp", server, "127.0.0.3")
 	}
 	eventually(t, "the phone's connections", func() bool { return server.Stats().Connections == 11 })

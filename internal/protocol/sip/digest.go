@@ -16,8 +16,10 @@ import (
 	"time"
 )
 
-// authenticator is the server side of digest (RFC 7616, RFC 8760). Nonces
-// carry their own proof, so that a challenge costs no memory.
+// Digest authentication, server side: challenges, nonces, verification (RFC 7616).
+
+// authenticator is the server side of digest (RFC 7616, RFC 8760). Nonces carry their own MAC, so that a challenge
+// needs no memory.
 type authenticator struct {
 	realm  string
 	secret [32]byte
@@ -25,7 +27,7 @@ type authenticator struct {
 	used   *nonceCounts
 }
 
-// nonceLife is how long a nonce is good for.
+// nonceLifetime is the validity of a nonce.
 const nonceLife = 5 * time.Minute
 
 func newAuthenticator(realm string, clock func() time.Duration) authenticator {
@@ -49,7 +51,7 @@ func (a algorithm) new() hash.Hash {
 	return md5.New()
 }
 
-// sum is H of RFC 7616 §3.3 over the parts joined by colons.
+// sum returns H (RFC 7616 §3.3) of the parts joined by colons.
 func (a algorithm) sum(parts ...string) string {
 	h := a.new()
 	for i, p := range parts {
@@ -61,8 +63,7 @@ func (a algorithm) sum(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// nonce makes a fresh nonce: time, salt, and an HMAC over both and the
-// algorithm.
+// nonce returns a new nonce: time, salt, and an HMAC over both and the algorithm.
 func (a *authenticator) nonce(alg algorithm) string {
 	var b [32]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(a.clock()))
@@ -78,7 +79,7 @@ func (a *authenticator) mac(b []byte, alg algorithm) []byte {
 	return h.Sum(nil)[:16]
 }
 
-// fresh tells whether a nonce is ours and not too old.
+// isFresh reports whether a nonce is ours and not expired.
 func (a *authenticator) fresh(nonce string, alg algorithm) bool {
 	b, err := base64.RawURLEncoding.DecodeString(nonce)
 	if err != nil || len(b) != 32 || !hmac.Equal(b[16:], a.mac(b[:16], alg)) {
@@ -88,7 +89,7 @@ func (a *authenticator) fresh(nonce string, alg algorithm) bool {
 	return age >= 0 && age < nonceLife
 }
 
-// challenge is the value of WWW-Authenticate or Proxy-Authenticate.
+// challenge returns the value of WWW-Authenticate or Proxy-Authenticate.
 func (a *authenticator) challenge(alg algorithm, stale bool) string {
 	s := `Digest realm="` + a.realm + `", nonce="` + a.nonce(alg) + `", algorithm=` + string(alg) + `, qop="auth"`
 	if stale {
@@ -97,13 +98,13 @@ func (a *authenticator) challenge(alg algorithm, stale bool) string {
 	return s
 }
 
-// login is an Authorization value taken apart.
+// authorization is a parsed Authorization value.
 type login struct {
 	username, realm, nonce, uri, response string
 	algorithm, cnonce, qop, nc            string
 }
 
-// readLogin reads Digest credentials; other schemes are not ours to judge.
+// parseAuthorization parses Digest credentials. It returns false for other schemes.
 func readLogin(value string) (login, bool) {
 	var l login
 	scheme, rest, _ := strings.Cut(value, " ")
@@ -135,7 +136,7 @@ func readLogin(value string) (login, bool) {
 	return l, l.username != "" && l.response != ""
 }
 
-// eachParam walks "a=b, c="d"" as the authentication fields have it.
+// forEachAuthParam calls do for each parameter of a list such as `a=b, c="d"`, the syntax of authentication fields.
 func eachParam(s string, do func(name, value string)) {
 	for s != "" {
 		var p string
@@ -145,7 +146,7 @@ func eachParam(s string, do func(name, value string)) {
 	}
 }
 
-// logins are the credentials for our realm in a message.
+// authorizations returns all Authorization and Proxy-Authorization values of a message.
 func (m *message) logins() []string {
 	var out []string
 	for i := range m.fields {
@@ -159,14 +160,14 @@ func (m *message) logins() []string {
 type authResult uint8
 
 const (
-	authNone  authResult = iota // no credentials for us
+	authNone  authResult = iota // no credentials for our realm
 	authWrong                   // unknown user or wrong password
-	authStale                   // right password, nonce old or used
+	authStale                   // correct password, but the nonce is old or used
 	authGood
 )
 
-// check verifies a login against an account; known false runs the same
-// computation for nobody, so that time tells nothing.
+// verify checks credentials against an account. With known false it does the same computation for an unknown user, so
+// that the duration reveals nothing.
 func (a *authenticator) check(l login, method string, acc Account, known bool) authResult {
 	alg, ha1 := algMD5, acc.HA1MD5
 	if acc.WantSHA256 && acc.HA1SHA256 != "" {
@@ -190,7 +191,7 @@ func (a *authenticator) check(l login, method string, acc Account, known bool) a
 	return authGood
 }
 
-// expected is the response of RFC 7616 §3.4.1; without qop that of RFC 2069.
+// expectedResponse returns the response of RFC 7616 §3.4.1, or without qop that of RFC 2069.
 func (l *login) expected(alg algorithm, ha1, method string) string {
 	ha2 := alg.sum(method, l.uri)
 	if l.qop == "" {
@@ -204,16 +205,16 @@ func (l *login) count() uint64 {
 	return n
 }
 
-// nonceCounts remembers which counts of a nonce were used. Only nonces that
-// came with a right password get here. Two generations, so that old ones go.
+// nonceCounts records the used counts of each nonce. Only nonces with a correct password are recorded. Two
+// generations of maps expire old nonces.
 type nonceCounts struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	current  map[string]countWindow
 	previous map[string]countWindow
 	turned   time.Duration
 }
 
-// countWindow is the highest count and which of the 64 below it were seen.
+// countWindow holds the highest count and a bitmap of the 64 counts from it downwards.
 type countWindow struct {
 	top  uint64
 	seen uint64
@@ -221,7 +222,7 @@ type countWindow struct {
 
 const maxNonces = 200_000
 
-// once tells whether this count of the nonce is used for the first time.
+// useOnce reports whether this count of the nonce is used for the first time.
 func (c *nonceCounts) once(nonce string, count uint64, now time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,7 +243,7 @@ func (c *nonceCounts) once(nonce string, count uint64, now time.Duration) bool {
 	return true
 }
 
-// use marks a count; false when it was used or is too old to know.
+// use marks a count. It returns false if the count was used or is too old to know.
 func (w *countWindow) use(count uint64) bool {
 	if count > w.top {
 		w.seen = w.seen<<(count-w.top) | 1

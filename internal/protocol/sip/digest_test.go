@@ -10,7 +10,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// blank hides what differs between any two challenges.
+// variableFields matches the parts that differ between any two challenges.
 var blank = regexp.MustCompile(`nonce="[^"]*"|tag=\w+|branch=\w+|rport=\d+|Call-ID: \S+|127\.0\.0\.1:\d+|CSeq: \d+`)
 
 func TestUnknownUserAndWrongPasswordLookAlike(t *testing.T) {
@@ -66,7 +66,7 @@ func TestNonceCountIsUsedOnce(t *testing.T) {
 		t.Errorf("a replayed count is not called stale:\n%s", again)
 	}
 	try(3, "SIP/2.0 200")
-	try(2, "SIP/2.0 200") // overtaken on the way
+	try(2, "SIP/2.0 200") // reordered by the network
 	for _, used := range []int{1, 2, 3} {
 		try(used, "SIP/2.0 401")
 	}
@@ -125,7 +125,7 @@ func TestForgedGuessesBanNobody(t *testing.T) {
 	book := newBook().add("alice", "secret")
 	server := listen(t, sip.Config{Accounts: book, Bindings: book, Limits: sip.Limits{FailedLogins: 5}})
 	p := newPeer(t, "udp", server)
-	made := `Digest realm="sip", nonce="guessed", algorithm=MD5` // who forges a source never sees our nonce
+	made := `Digest realm="sip", nonce="guessed", algorithm=MD5` // a sender with a forged source never receives our nonce
 	for i := range 20 {
 		p.ask("REGISTER", "alice", "g", i+1, "Authorization: "+digest(made, "alice", "guess", "REGISTER", i+1)+"\n")
 		p.expect("SIP/2.0 401")
@@ -169,8 +169,7 @@ func TestRegisterClientKeepsARegistration(t *testing.T) {
 			t.Fatalf("bindings: %+v", all)
 		}
 
-		// A call to the phone goes the way its REGISTER came, and the phone's
-		// own call is authenticated.
+		// A call to the phone uses the flow of its REGISTER, and the phone's own call is authenticated.
 		out := newEvents()
 		if _, err := server.Server.Invite(ctx, sip.Outgoing{Binding: &all[0], SDP: offerSDP}, out.on); err != nil {
 			t.Fatal(err)

@@ -8,30 +8,30 @@ import (
 	"strings"
 )
 
-// keyring answers the digest challenges to one leg's or registration's
-// requests (RFC 7616, RFC 3261 §22). What it learned goes along with later
-// requests unasked.
+// Digest authentication, client side (RFC 7616, RFC 3261 §22).
+
+// digestClient answers the digest challenges to the requests of one leg or registration (RFC 7616, RFC 3261 §22).
+// Known challenges are answered in later requests without being asked.
 type keyring struct {
 	creds Credentials
 	known []*demand
 }
 
-// maxDemands bounds the realms one ring answers.
+// maxChallenges bounds the realms that one digestClient answers.
 const maxDemands = 8
 
-// demand is one challenge of a 401 or 407.
+// digestChallenge is one challenge of a 401 or 407.
 type demand struct {
 	proxy                bool // of a 407
 	realm, nonce, opaque string
 	alg                  algorithm
 	qop                  string // auth, auth-int, or none
 	stale                bool
-	count                uint32 // how often the nonce was used
+	count                uint32 // number of uses of the nonce
 }
 
-// meet takes the challenges of a response; answered are the realms this
-// request has tried already. It tells whether trying again makes sense: not
-// when the same realm refuses fresh credentials.
+// acceptChallenges stores the challenges of a response. answered holds the realms that this request has already
+// tried. It returns false if a retry is pointless: the same realm refused fresh credentials.
 func (k *keyring) meet(m *message, answered *[]string) bool {
 	if k.creds.Username == "" || len(*answered) >= maxDemands {
 		return false
@@ -51,7 +51,7 @@ func (k *keyring) meet(m *message, answered *[]string) bool {
 
 func (d *demand) name() string { return strconv.FormatBool(d.proxy) + d.realm }
 
-// learn replaces what is known of a realm.
+// remember replaces the stored challenge of a realm.
 func (k *keyring) learn(d *demand) {
 	d.realm, d.nonce, d.opaque = strings.Clone(d.realm), strings.Clone(d.nonce), strings.Clone(d.opaque)
 	i := slices.IndexFunc(k.known, func(old *demand) bool { return old.proxy == d.proxy && old.realm == d.realm })
@@ -63,7 +63,7 @@ func (k *keyring) learn(d *demand) {
 	}
 }
 
-// lines are the header lines that go with a request.
+// authorizationFields returns the header lines for a request.
 func (k *keyring) lines(method, uri string, body []byte) string {
 	var b strings.Builder
 	for _, d := range k.known {
@@ -75,8 +75,7 @@ func (k *keyring) lines(method, uri string, body []byte) string {
 	return b.String()
 }
 
-// readDemands are the challenges we can meet, of each realm the strongest
-// (RFC 8760 §2.4).
+// readChallenges returns the challenges that can be answered, for each realm the strongest (RFC 8760 §2.4).
 func readDemands(m *message) (all []*demand) {
 	for i := range m.fields {
 		kind := m.fields[i].kind
@@ -124,7 +123,7 @@ func readDemand(value string) (demand, bool) {
 	return d, usable && d.nonce != ""
 }
 
-// protection chooses from a qop list: the plain one where it is offered.
+// chooseQOP chooses from a qop list. It prefers auth to auth-int.
 func protection(list string) (qop string) {
 	for _, q := range strings.Split(list, ",") {
 		switch q = strings.ToLower(strings.TrimSpace(q)); {
@@ -135,7 +134,7 @@ func protection(list string) (qop string) {
 	return qop
 }
 
-// answer computes the response (RFC 7616 §3.4).
+// authorizationValue computes the credentials (RFC 7616 §3.4).
 func (d *demand) answer(c Credentials, method, uri string, body []byte) string {
 	b := append([]byte("Digest username="), appendQuoted(nil, c.Username)...)
 	b = appendQuoted(append(b, ", realm="...), d.realm)
@@ -160,7 +159,7 @@ func (d *demand) answer(c Credentials, method, uri string, body []byte) string {
 	return clean(string(b))
 }
 
-// hex8 writes a nonce count.
+// nonceCountText formats a nonce count as 8 hex digits.
 func hex8(n uint32) string { return string(appendHex(nil, uint64(n))[8:]) }
 
 func newCnonce() string {

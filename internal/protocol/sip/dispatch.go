@@ -1,6 +1,8 @@
 package sip
 
-// message handles one message off the wire.
+// Dispatch of received messages to transactions and dialogs.
+
+// handleMessage handles one received message.
 func (s *shard) message(raw string, f flow) {
 	m := &s.msg
 	if err := m.parse(raw, f); err != nil {
@@ -16,8 +18,8 @@ func (s *shard) message(raw string, f flow) {
 	s.request(m, bad)
 }
 
-// response finds whose it is. Malformed ones, strangers and those with a
-// second Via are dropped (RFC 3261 §8.1.3.3, §18.1.2).
+// handleResponse passes a response to its transaction, or a repeated 2xx to its dialog. It drops malformed responses,
+// unknown ones and those with a second Via (RFC 3261 §8.1.3.3, §18.1.2).
 func (s *shard) response(m *message, bad *refusal) {
 	if bad != nil || m.via.rest != "" || count(m, fVia) != 1 {
 		s.stats.parseErrors.Add(1)
@@ -50,7 +52,7 @@ func count(m *message, k fieldName) (n int) {
 func (s *shard) request(m *message, bad *refusal) {
 	if !m.has(fVia) {
 		s.stats.parseErrors.Add(1)
-		return // nowhere to answer to
+		return // no Via: the response has no destination
 	}
 	if bad == nil && m.method == "ACK" {
 		s.ack(m)
@@ -78,7 +80,8 @@ func (s *shard) request(m *message, bad *refusal) {
 	s.accept(m)
 }
 
-// scans tells whether a stranger's request shows a scanner: it gets no answer.
+// scans reports whether a request of an untrusted source shows a scanner. It gets no answer, and its source is
+// banned.
 func (s *shard) scans(m *message) bool {
 	if m.to.tag != "" || !isScanner(m.get(fUserAgent)) || s.srv.guard.trusted(m.flow.addr.Addr(), s.now) {
 		return false
@@ -87,8 +90,7 @@ func (s *shard) scans(m *message) bool {
 	return true
 }
 
-// refuse answers without a transaction (RFC 3261 §8.2.7). An ACK is never
-// answered, nor who is banned.
+// refuseStateless answers without a transaction (RFC 3261 §8.2.7). ACKs and banned sources get no answer.
 func (s *shard) refuse(m *message, r *refusal) {
 	s.srv.suspect(m.flow.addr.Addr(), m.flow.transport())
 	if m.method == "ACK" || s.srv.guard.banned(m.flow.addr.Addr(), s.now) {
@@ -98,8 +100,8 @@ func (s *shard) refuse(m *message, r *refusal) {
 	s.wire.send(m.replyFlow(), s.buf)
 }
 
-// loop: a request whose topmost Via is one of our own pending transactions
-// came back to us (RFC 3261 §16.3).
+// detectLoop refuses a request if its topmost Via belongs to one of our own pending transactions: it was routed back
+// to this server (RFC 3261 §16.3).
 func (s *shard) loop(m *message) *refusal {
 	branch, ok := branchOf(m.via.branch)
 	if !ok {
@@ -111,7 +113,7 @@ func (s *shard) loop(m *message) *refusal {
 	return nil
 }
 
-// accept handles a sound request that is not a retransmission.
+// dispatchRequest handles a valid request that is not a retransmission.
 func (s *shard) accept(m *message) {
 	switch {
 	case m.method == "CANCEL":
@@ -129,21 +131,21 @@ func (s *shard) accept(m *message) {
 	case m.method == "MESSAGE":
 		s.text(m)
 	case m.method == "REFER":
-		s.reply(m, 403, "") // nobody may make us call who has no call with us
+		s.reply(m, 403, "") // out-of-dialog REFER: only a party of a call may request a transfer
 	default: // BYE, INFO, NOTIFY without a dialog
 		s.reply(m, 481, "")
 	}
 }
 
-// reply answers a request other than INVITE through a transaction.
+// reply answers a request other than INVITE by a new transaction.
 func (s *shard) reply(m *message, status int, extra string) {
 	tx := s.serve(m, s.txKey(m, m.method))
 	s.buf = m.appendResponse(s.buf[:0], status, "", s.srv.statelessTag(m), extra)
 	tx.respond(s, status, s.buf)
 }
 
-// options tells what we can do (RFC 3261 §11.2).
-// A draining server says so, that a proxy in front sends calls elsewhere.
+// answerOptions answers OPTIONS with our capabilities (RFC 3261 §11.2). A draining server answers 503, so that a
+// proxy in front sends calls elsewhere.
 func (s *shard) options(m *message) {
 	if m.to.tag == "" {
 		s.srv.suspect(m.flow.addr.Addr(), m.flow.transport())
@@ -155,7 +157,7 @@ func (s *shard) options(m *message) {
 	s.reply(m, 200, "Allow: "+s.srv.allow+"\r\nAccept: "+sdpType+"\r\nAccept-Encoding: identity\r\nAllow-Events: "+s.srv.allowEvents+"\r\nSupported: "+supported+"\r\n")
 }
 
-// cancel answers a CANCEL and gives up its INVITE (RFC 3261 §9.2).
+// handleCancel answers a CANCEL and ends its INVITE (RFC 3261 §9.2).
 func (s *shard) cancel(m *message) {
 	invite := s.servers[s.txKey(m, "INVITE")]
 	if invite == nil {
@@ -168,7 +170,7 @@ func (s *shard) cancel(m *message) {
 	}
 }
 
-// ack goes to the INVITE transaction it ends, or to the dialog of a 2xx.
+// handleACK passes an ACK to the INVITE transaction it ends, or to the dialog of a 2xx.
 func (s *shard) ack(m *message) {
 	if tx := s.servers[s.txKey(m, "INVITE")]; tx != nil && (tx.state == completed || tx.state == confirmed) {
 		tx.acked(s)
@@ -179,7 +181,7 @@ func (s *shard) ack(m *message) {
 	}
 }
 
-// inDialog finds the dialog a request belongs to (RFC 3261 §12.2.2).
+// handleInDialog passes a request to its dialog (RFC 3261 §12.2.2), or answers 481.
 func (s *shard) inDialog(m *message) {
 	l := s.legs[s.dialogKey(m.callID, m.to.tag)]
 	if l == nil || !l.fromPeer(m) || l.state == legOver {

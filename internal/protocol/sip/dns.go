@@ -19,8 +19,10 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// NewResolver asks the given name servers, or without any those of
-// /etc/resolv.conf. Hosts' addresses are also found in /etc/hosts.
+// DNS stub resolver for NAPTR and SRV.
+
+// NewResolver returns a Resolver that queries the given name servers, or those of /etc/resolv.conf if none are given.
+// Addresses of hosts are also looked up in /etc/hosts.
 func NewResolver(servers ...netip.AddrPort) Resolver {
 	d := &dns{servers: servers, net: &net.Resolver{PreferGo: true}}
 	if len(servers) > 0 {
@@ -32,23 +34,23 @@ func NewResolver(servers ...netip.AddrPort) Resolver {
 	return d
 }
 
-// dns is a stub resolver.
+// stubResolver is a DNS stub resolver.
 type dns struct {
 	servers []netip.AddrPort
 	net     *net.Resolver
 }
 
 const (
-	dnsTry     = 2 * time.Second  // one server may take
-	addressTTL = 30 * time.Second // the system's resolver does not tell
+	dnsTry     = 2 * time.Second  // timeout of one server
+	addressTTL = 30 * time.Second // the system's resolver does not report a TTL
 	typeNAPTR  = dnsmessage.Type(35)
 	udpPayload = 1232
 )
 
-// Addresses uses the system's order of addresses (RFC 6724).
+// Addresses returns the addresses in the system's order (RFC 6724).
 func (d *dns) Addresses(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 	if strings.Contains(host, ".") {
-		host = strings.TrimSuffix(host, ".") + "." // as it is, in no search domain
+		host = strings.TrimSuffix(host, ".") + "." // absolute name: no search domain is appended
 	}
 	all, err := d.net.LookupNetIP(ctx, "ip", host)
 	var missing *net.DNSError
@@ -61,7 +63,7 @@ func (d *dns) Addresses(ctx context.Context, host string) ([]netip.Addr, time.Du
 	return all, addressTTL, err
 }
 
-// SRV returns the servers in no order.
+// SRV returns the servers, unordered.
 func (d *dns) SRV(ctx context.Context, name string) (all []SRV, ttl time.Duration, err error) {
 	ttl, err = d.ask(ctx, name, dnsmessage.TypeSRV, func(p *dnsmessage.Parser) error {
 		r, err := p.SRVResource()
@@ -71,7 +73,7 @@ func (d *dns) SRV(ctx context.Context, name string) (all []SRV, ttl time.Duratio
 	return all, ttl, err
 }
 
-// NAPTR returns the rules in the order they are to be tried.
+// NAPTR returns the rules in the order of use.
 func (d *dns) NAPTR(ctx context.Context, domain string) (all []NAPTR, ttl time.Duration, err error) {
 	ttl, err = d.ask(ctx, domain, typeNAPTR, func(p *dnsmessage.Parser) error {
 		r, err := p.UnknownResource()
@@ -90,7 +92,7 @@ func (d *dns) NAPTR(ctx context.Context, domain string) (all []NAPTR, ttl time.D
 
 var errNAPTR = errors.New("malformed NAPTR")
 
-// readNAPTR reads the data of a record (RFC 3403 §4.1).
+// readNAPTR parses the data of a record (RFC 3403 §4.1).
 func readNAPTR(b []byte) (n NAPTR, err error) {
 	if len(b) < 4 {
 		return n, errNAPTR
@@ -114,7 +116,7 @@ func readNAPTR(b []byte) (n NAPTR, err error) {
 	return n, nil
 }
 
-// ask puts one question to each server until one answers, twice.
+// query queries each server until one answers, in two rounds.
 func (d *dns) ask(ctx context.Context, name string, kind dnsmessage.Type, each func(*dnsmessage.Parser) error) (time.Duration, error) {
 	servers := d.servers
 	if len(servers) == 0 {
@@ -139,7 +141,7 @@ func (d *dns) ask(ctx context.Context, name string, kind dnsmessage.Type, each f
 	return 0, fmt.Errorf("look up %s: %w", name, err)
 }
 
-// question writes a query with room for large answers (RFC 6891).
+// buildQuery returns a query that allows large answers (RFC 6891).
 func question(id uint16, name string, kind dnsmessage.Type) ([]byte, error) {
 	n, err := dnsmessage.NewName(strings.TrimSuffix(name, ".") + ".")
 	if err != nil {
@@ -159,7 +161,7 @@ func question(id uint16, name string, kind dnsmessage.Type) ([]byte, error) {
 	return b.Finish()
 }
 
-// exchange asks one server by UDP, and by TCP when the answer is cut.
+// queryServer queries one server by UDP, and by TCP if the answer is truncated.
 func exchange(ctx context.Context, server netip.AddrPort, id uint16, query []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, dnsTry)
 	defer cancel()
@@ -188,7 +190,7 @@ func exchangeUDP(ctx context.Context, server netip.AddrPort, id uint16, query []
 		var p dnsmessage.Parser
 		if h, err := p.Start(b[:n]); err == nil && h.Response && h.ID == id {
 			return b[:n], h.Truncated, nil
-		} // else somebody guesses
+		} // else a forged answer
 	}
 }
 
@@ -221,11 +223,10 @@ func dialDNS(ctx context.Context, network string, server netip.AddrPort) (net.Co
 	return c, nil
 }
 
-// negativeTTL is how long an empty answer is kept.
+// negativeTTL is how long an empty answer is cached.
 const negativeTTL = 30 * time.Second
 
-// readAnswers hands over every record of a kind and returns the least of their
-// lifetimes.
+// readAnswers calls each for every record of a kind and returns the smallest TTL.
 func readAnswers(reply []byte, name string, kind dnsmessage.Type, each func(*dnsmessage.Parser) error) (time.Duration, error) {
 	var p dnsmessage.Parser
 	h, err := p.Start(reply)
@@ -234,13 +235,13 @@ func readAnswers(reply []byte, name string, kind dnsmessage.Type, each func(*dns
 	}
 	q, err := p.AllQuestions()
 	if err != nil || len(q) != 1 || q[0].Type != kind || !strings.EqualFold(strings.TrimSuffix(q[0].Name.String(), "."), strings.TrimSuffix(name, ".")) {
-		return 0, fmt.Errorf("look up %s: the answer is to another question", name)
+		return 0, fmt.Errorf("look up %s: the response is for another question", name)
 	}
 	if h.RCode == dnsmessage.RCodeNameError {
 		return negativeTTL, nil
 	}
 	if h.RCode != dnsmessage.RCodeSuccess {
-		return 0, fmt.Errorf("look up %s: the name server says %s", name, h.RCode)
+		return 0, fmt.Errorf("look up %s: the name server returned %s", name, h.RCode)
 	}
 	ttl, found := time.Duration(0), false
 	for {
@@ -270,7 +271,7 @@ func readAnswers(reply []byte, name string, kind dnsmessage.Type, each func(*dns
 	return ttl, nil
 }
 
-// systemServers are the name servers of this machine.
+// systemServers returns the name servers of this machine.
 func systemServers() (all []netip.AddrPort) {
 	f, err := os.Open("/etc/resolv.conf")
 	if err == nil {

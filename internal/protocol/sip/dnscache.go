@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// dnsCache keeps answers of a Resolver for as long as they live, within
-// bounds. Many calls that need the same answer ask once.
+// Cache of DNS answers.
+
+// dnsCache caches the answers of a Resolver for their TTL, within bounds. Concurrent lookups of the same name share
+// one query.
 type dnsCache struct {
 	server *Server
 	from   Resolver
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	kept map[string]*kept
 }
 
@@ -23,8 +25,7 @@ const (
 	maxTTL  = time.Hour
 )
 
-// kept is one answer, or the question under way. ready closes when the other
-// fields are set.
+// cacheEntry is one answer, or the query in progress. ready closes once the other fields are set.
 type kept struct {
 	ready chan struct{}
 	until time.Duration
@@ -52,8 +53,8 @@ func (c *dnsCache) addresses(ctx context.Context, host string) ([]netip.Addr, er
 	return cached(ctx, c, "A"+host, func(ctx context.Context) ([]netip.Addr, time.Duration, error) { return c.from.Addresses(ctx, host) })
 }
 
-// cached returns the answer kept under key, or asks. The question outlives a
-// caller that gives up: others may wait for it.
+// cachedLookup returns the cached answer under key, or queries. The query continues if its caller gives up, because
+// other callers may wait for it.
 func cached[T any](ctx context.Context, c *dnsCache, key string, ask func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	k, first := c.entry(key)
 	if first {
@@ -73,7 +74,7 @@ func cached[T any](ctx context.Context, c *dnsCache, key string, ask func(contex
 	return all, k.err
 }
 
-// entry is the answer that lives, or a new one that the caller must ask for.
+// entry returns the valid answer, or a new entry for which the caller must query.
 func (c *dnsCache) entry(key string) (k *kept, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +103,7 @@ func (c *dnsCache) answered(key string, k *kept, value any, ttl time.Duration, e
 	k.value, k.err = value, err
 	k.until = c.server.clock() + min(max(ttl, minTTL), maxTTL)
 	close(k.ready)
-	if err != nil { // the next one asks again
+	if err != nil { // errors are not cached
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.kept[key] == k {

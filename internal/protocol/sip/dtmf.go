@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// DTMF digits in INFO bodies.
+
 // Content types of digits sent by INFO.
 const (
 	dtmfRelay = "application/dtmf-relay"
@@ -14,13 +16,12 @@ const (
 
 // Durations of digits sent by INFO.
 const (
-	defaultDigit = 250 * time.Millisecond // what a phone means that does not say
+	defaultDigit = 250 * time.Millisecond // used if the phone gives none
 	longestDigit = 5 * time.Second
 )
 
-// ParseDTMFInfo reads the digit of an INFO body, application/dtmf-relay
-// ("Signal=5" and "Duration=160") or application/dtmf ("5"): 0 to 9, A to D,
-// * or #. ok is false when there is none. The duration is at most 5 s.
+// ParseDTMFInfo parses the digit of an INFO body, application/dtmf-relay ("Signal=5" and "Duration=160") or
+// application/dtmf ("5"): 0 to 9, A to D, * or #. ok is false if there is none. The duration is at most 5 s.
 func ParseDTMFInfo(contentType string, body []byte) (digit rune, duration time.Duration, ok bool) {
 	switch {
 	case len(body) > 256:
@@ -50,8 +51,7 @@ func readRelay(body string) (digit rune, duration time.Duration, ok bool) {
 	return digit, duration, ok
 }
 
-// readDigit reads a digit; some phones send 10 for * and 11 for #, or the
-// event numbers of A to D (RFC 4733 §3.2).
+// parseDigit parses a digit. Some phones send 10 for * and 11 for #, or the event numbers of A to D (RFC 4733 §3.2).
 func readDigit(s string) (rune, bool) {
 	const digits = "0123456789*#ABCD"
 	s = strings.ToUpper(strings.TrimSpace(s))
@@ -65,7 +65,7 @@ func readDigit(s string) (rune, bool) {
 	return rune(digits[n]), true
 }
 
-// DTMFInfo writes an INFO body that sends a digit, as application/dtmf-relay.
+// DTMFInfo returns an INFO body that sends a digit, as application/dtmf-relay.
 func DTMFInfo(digit rune, duration time.Duration) (contentType string, body []byte) {
 	if duration <= 0 {
 		duration = defaultDigit

@@ -5,21 +5,22 @@ import (
 	"strings"
 )
 
-// early is an early dialog of an outgoing call, one per fork
-// (RFC 3261 §12.1.2).
+// Early dialogs of an outgoing INVITE, and PRACK of its reliable provisional responses.
+
+// earlyDialog is an early dialog of an outgoing call, one per fork (RFC 3261 §12.1.2).
 type early struct {
 	to     string // To value of requests, with the tag
 	path   path
-	sdp    []byte // of its last provisional response with one
-	seq    uint32 // of the last request of that side
-	rseq   uint32 // of its last reliable response, 0 before
+	sdp    []byte // SDP of its last provisional response with one
+	seq    uint32 // CSeq of its last request
+	rseq   uint32 // RSeq of its last reliable response, 0 before
 	agreed bool   // it answered our offer reliably
 }
 
 // maxForks bounds the early dialogs of one call.
 const maxForks = 16
 
-// early is the early dialog with a tag, nil when there is none.
+// earlyDialog returns the early dialog with a tag, or nil.
 func (l *Leg) early(tag string) *early {
 	if l.call == nil {
 		return nil
@@ -27,7 +28,7 @@ func (l *Leg) early(tag string) *early {
 	return l.call.early[tag]
 }
 
-// lastSeq is where the last CSeq of the other side's requests is kept.
+// peerSeq returns the address of the last CSeq of the peer's requests.
 func (l *Leg) lastSeq(tag string) *uint32 {
 	if e := l.early(tag); e != nil {
 		return &e.seq
@@ -35,8 +36,8 @@ func (l *Leg) lastSeq(tag string) *uint32 {
 	return &l.remoteSeq
 }
 
-// fork finds or makes the early dialog of a provisional response; nil when it
-// makes none or there are too many.
+// earlyDialogFor returns the early dialog of a provisional response, and creates it if needed. It returns nil if the
+// response has no tag or there are too many dialogs.
 func (c *placed) fork(m *message) *early {
 	e := c.early[m.to.tag]
 	if e == nil {
@@ -72,8 +73,8 @@ func (l *Leg) provisional(m *message) {
 	l.emit(p)
 }
 
-// acknowledge sends the PRACK of a reliable response (RFC 3262 §4); false when
-// it is a repetition, or one before it is missing.
+// sendPRACK sends the PRACK of a reliable response (RFC 3262 §4). It returns false for a repetition, or if an
+// earlier response is missing.
 func (l *Leg) acknowledge(m *message, e *early, sdp []byte) bool {
 	n, err := strconv.ParseUint(m.named("RSeq"), 10, 32)
 	if err != nil || n == 0 {

@@ -11,8 +11,8 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// TestOrderInsideADialog sends 20,000 INFOs one after the other and wants them
-// in order: nothing lost that UDP did not lose, nothing overtaken.
+// TestDialog_RequestsStayInOrder sends 20,000 INFO requests in sequence and expects them in order: none lost except
+// by UDP, none reordered.
 func TestOrderInsideADialog(t *testing.T) {
 	t.Parallel()
 	const messages = 20000
@@ -45,7 +45,7 @@ func TestOrderInsideADialog(t *testing.T) {
 			p.send("%s sip:x SIP/2.0\nVia: SIP/2.0/%s %s;branch=z9hG4bKo%d%s;rport\nMax-Forwards: 70\nFrom: <sip:al@x>;tag=forder\nTo: %s\nCall-ID: order\nCSeq: %d %s\nContent-Length: %d\n\n%s",
 				strings.Replace(method, " ", " ", 1), via, p.conn.LocalAddr(), seq, method, to, seq, method, len(body), body)
 		}
-		// Responses are not this test's business.
+		// This test ignores responses.
 		go func() {
 			buf := make([]byte, 65536)
 			for {
@@ -58,7 +58,7 @@ func TestOrderInsideADialog(t *testing.T) {
 		inside("ACK", 1, "")
 		for i := range messages {
 			inside("INFO", i+2, fmt.Sprint(i))
-			for network == "udp" && i-int(server.Stats().Received) > 100 { // do not outrun the socket buffer
+			for network == "udp" && i-int(server.Stats().Received) > 100 { // do not overflow the socket buffer
 				runtime.Gosched()
 			}
 		}
@@ -74,8 +74,8 @@ func TestOrderInsideADialog(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftBehind makes calls of every kind and closes the servers:
-// goroutines go back to where they were, dialogs to none.
+// TestClose_LeaksNoGoroutinesOrDialogs makes calls of every kind and closes the servers. Afterwards there are as many
+// goroutines as before, and no dialogs.
 func TestNothingIsLeftBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	pa, pb := listen(t, sip.Config{}), listen(t, sip.Config{})
@@ -119,7 +119,8 @@ func eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// TestStrangersCostNoMemory sends from many sources and wants nothing kept.
+// TestAdmission_UntrustedSourcesCostNoMemory sends invalid messages and expects that no memory or transaction is kept
+// for them.
 func TestStrangersCostNoMemory(t *testing.T) {
 	server := listen(t, sip.Config{Limits: sip.Limits{SourcePerSecond: 1 << 30}})
 	p := newPeer(t, "udp", server)
@@ -131,7 +132,7 @@ func TestStrangersCostNoMemory(t *testing.T) {
 	}
 	before := heap()
 	for i := range 50000 {
-		if i%1000 == 999 { // no more at once than a socket of this machine holds
+		if i%1000 == 999 { // no more at once than the socket buffer of this machine holds
 			eventually(t, "messages taken", func() bool { return server.Stats().Received > uint64(i)*6/5 })
 		}
 		p.conn.Write([]byte("\r\n\r\n"))

@@ -6,10 +6,12 @@ import (
 	"strconv"
 )
 
-// errand is a request of ours outside dialogs: REGISTER, OPTIONS or MESSAGE.
+// Sending requests outside dialogs.
+
+// outOfDialogRequest is a request sent outside dialogs: REGISTER, OPTIONS, MESSAGE or NOTIFY.
 type errand struct {
 	method, uri, callID string
-	from, to            string // values, with the From tag
+	from, to            string // header values, From with its tag
 	seq                 uint32
 	flow                flow
 	extra               string // header lines, each with its CRLF
@@ -17,18 +19,18 @@ type errand struct {
 	body                []byte
 }
 
-// response is what is kept of a reply that leaves its shard.
+// outOfDialogResponse holds the parts of a response that leave the shard.
 type response struct {
 	status int
 	reason string
-	heard  bool // it came from outside
+	heard  bool // false: made here for a timeout or a send failure
 	fields []field
 }
 
 func (r *response) message() *message { return &message{status: r.status, fields: r.fields} }
 
-// exchange sends a request outside dialogs and waits for its final response.
-// 408 and 503 stand for none.
+// sendOutOfDialog sends a request outside dialogs and waits for its final response. Without a response the status is
+// 408, or 503 if the request could not be sent.
 func (s *Server) exchange(ctx context.Context, e *errand) (*response, error) {
 	branch := rand.Uint64()
 	b := s.writeErrand(e, branch)

@@ -1,11 +1,12 @@
 package sip
 
-// failoverAfter is how long a next hop may say nothing when there is another:
-// T1 doubled three times, so that four datagrams were lost.
+// Outgoing INVITE: failover to the next address (RFC 3263 §4.3).
+
+// failoverAfter is how long to wait for a next hop if there is another one: T1 doubled three times, so that four
+// datagrams were lost.
 const failoverAfter = 15 * t1 / 2
 
-// hurry shortens how long an INVITE's next hop is waited for when there are
-// others to try.
+// shortenInviteTimeout shortens the timeout of an INVITE if there are further hops.
 func (l *Leg) hurry() {
 	if c, s := l.call, l.shard; len(c.more) > 0 {
 		c.tx.end = min(c.tx.end, s.now+failoverAfter)
@@ -13,8 +14,8 @@ func (l *Leg) hurry() {
 	}
 }
 
-// tryNext sends the INVITE to the next address of its target, unless somebody
-// was reached already (RFC 3263 §4.3). Cancel and the ring timeout go on.
+// tryNextHop sends the INVITE to the next address of its target, unless a fork has already responded (RFC 3263
+// §4.3). Cancel and the ring timeout stay in effect.
 func (l *Leg) tryNext() bool {
 	c, s := l.call, l.shard
 	if c == nil || len(c.early) > 0 || len(c.more) == 0 {
@@ -32,7 +33,7 @@ func (l *Leg) tryNext() bool {
 	return true
 }
 
-// contactUser is the URI of a Contact value of ours.
+// contactValueURI returns the URI of our Contact value.
 func contactUser(contact string) string {
 	a, _ := readAddress(contact)
 	return a.uri

@@ -2,7 +2,9 @@ package sip
 
 import "strings"
 
-// fieldName is a header field this package reads or writes; other for the rest.
+// Names of header fields, with their compact forms.
+
+// fieldName identifies a header field that this package reads or writes; otherField for the rest.
 type fieldName uint8
 
 const (
@@ -50,8 +52,8 @@ type field struct {
 	value string
 }
 
-// fieldKind knows a field's long name in any case and its compact form
-// (RFC 3261 §7.3.3, §20).
+// fieldKind returns the kind of a field by its long name in any case, or by its compact form (RFC 3261 §7.3.3,
+// §20).
 func fieldKind(name string) fieldName {
 	if len(name) == 1 {
 		return compactKind(name[0] | 0x20)
@@ -121,7 +123,7 @@ var fieldsByLength = func() (t [20][]knownField) {
 	return t
 }()
 
-// single tells the fields that must not appear twice (RFC 3261 §7.3.1).
+// isSingleton reports whether a field must not appear twice (RFC 3261 §7.3.1).
 func (k fieldName) single() bool {
 	switch k {
 	case fFrom, fTo, fCallID, fCSeq, fMaxForwards, fContentLength, fContentType, fExpires:

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// outbound registers a flow of a phone (RFC 5626) and returns the answer.
+// registerFlow registers a flow of a phone (RFC 5626) and returns the response.
 func (p *peer) outbound(user, password string, reg int) string {
 	p.t.Helper()
 	id := fmt.Sprint("flow", reg)
@@ -46,7 +46,7 @@ func TestPhoneKeepsSeveralFlows(t *testing.T) {
 		t.Fatalf("flows %+v", phones)
 	}
 
-	// A flow that is gone fails with 430, and the other one still works.
+	// A closed flow fails with 430, and the other one still works.
 	gone := all[0]
 	one.conn.Close()
 	eventually(t, "the first flow gone", func() bool { return !server.Reachable(gone) })
@@ -58,7 +58,7 @@ func TestPhoneKeepsSeveralFlows(t *testing.T) {
 	server.Server.Invite(context.Background(), sip.Outgoing{Binding: &all[1], SDP: offerSDP}, e.on)
 	two.expect("INVITE sip:alice@10.0.0.1;ob")
 
-	// The phone comes back: its binding takes the place of the lost one.
+	// The phone reconnects: its binding replaces the lost one.
 	again := newPeer(t, "tcp", server)
 	again.outbound("alice", "secret", 1)
 	if all, _ = book.Load(context.Background(), "id-alice"); len(all) != 2 {

@@ -6,7 +6,9 @@ import (
 	"strings"
 )
 
-// framer cuts a byte stream into messages by Content-Length (RFC 3261 §18.3).
+// Splitting a byte stream into messages by Content-Length (RFC 3261 §18.3).
+
+// framer splits a byte stream into messages by Content-Length (RFC 3261 §18.3).
 type framer struct {
 	buf   []byte
 	limit int
@@ -18,12 +20,12 @@ const (
 	frameNone    frame = iota // more bytes are needed
 	frameMessage              // a whole message
 	framePing                 // a double CRLF (RFC 5626 §3.5.1)
-	frameBroken               // the end of the message cannot be known
+	frameBroken               // the end of the message cannot be determined
 )
 
 func (f *framer) add(b []byte) { f.buf = append(f.buf, b...) }
 
-// partial tells whether a message has begun; line ends alone are keep-alives.
+// hasPartial reports whether a message has begun. Line ends alone are keep-alives.
 func (f *framer) partial() bool { return len(bytes.TrimLeft(f.buf, "\r\n")) > 0 }
 
 var (
@@ -31,7 +33,7 @@ var (
 	crlfcrlf = []byte("\r\n\r\n")
 )
 
-// next returns the next message, or what else is there.
+// next returns the next message, or the kind of data that is there instead.
 func (f *framer) next() (string, frame) {
 	if bytes.HasPrefix(f.buf, crlfcrlf) {
 		f.cut(4)
@@ -67,8 +69,8 @@ func (f *framer) cut(n int) {
 	}
 }
 
-// contentLength reads the one Content-Length of a header section. A stream
-// needs it (RFC 3261 §20.14); a message without one has no body.
+// contentLength parses the single Content-Length of a header section. A stream needs it (RFC 3261 §20.14); a message
+// without one has no body.
 func contentLength(head string) (n int, ok bool) {
 	seen := false
 	for rest := head; rest != ""; {
@@ -90,8 +92,7 @@ func contentLength(head string) (n int, ok bool) {
 	return n, true
 }
 
-// receiveBroken answers 400 to a request whose end is unknown; its connection
-// is closed after it.
+// receiveBroken answers 400 to a request of unknown length. The caller closes its connection afterwards.
 func (s *Server) receiveBroken(raw string, c *conn) {
 	s.stats.received.Add(1)
 	s.stats.parseErrors.Add(1)

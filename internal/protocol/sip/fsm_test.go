@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// lab is one shard without goroutines or sockets, and a clock turned by hand.
+// testShard is one shard without goroutines or sockets, with a manual clock.
 type lab struct {
 	*shard
 	sent  []string
@@ -40,7 +40,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// pass lets time go by, timers firing when they are due.
+// advance moves the clock and fires timers when they are due.
 func (l *lab) pass(d time.Duration) {
 	until := l.now + d
 	for len(l.timers) > 0 && l.timers[0].at <= until {
@@ -49,7 +49,7 @@ func (l *lab) pass(d time.Duration) {
 	l.fire(until)
 }
 
-// work handles everything queued.
+// work handles all queued items.
 func (l *lab) work() {
 	for items := l.take(nil, nil); len(items) > 0; items = l.take(nil, nil) {
 		for i := range items {
@@ -58,7 +58,7 @@ func (l *lab) work() {
 	}
 }
 
-// methods are the first words of what was sent, or its status.
+// sentMethods returns the method or status of each message sent.
 func (l *lab) methods() (all []string) {
 	for _, s := range l.sent {
 		w := strings.Fields(s)
@@ -86,7 +86,7 @@ func reply7(status int, method, tag string) string {
 		"From: <sip:a@b>;tag=1\r\nTo: <sip:bob@example.com>;tag=%s\r\nCall-ID: c1\r\nCSeq: 1 %s\r\nContent-Length: 0\r\n\r\n", status, tag, method)
 }
 
-// RFC 3261 §17.1.1.2 and §17.1.2.2: what is sent when nobody replies.
+// RFC 3261 §17.1.1.2 and §17.1.2.2: retransmissions without a response.
 func TestRequestsAreRepeatedUntilTimeout(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -216,7 +216,7 @@ func TestRepeatedRequestGetsTheSameAnswerFor32s(t *testing.T) {
 	}
 }
 
-// ring brings a call to the switch.
+// receiveInvite receives an INVITE and returns the call that the handler got.
 func (l *lab) ring(t *testing.T) *Inbound {
 	t.Helper()
 	l.message(request("INVITE", "i1", "", 1), udpPeer)
@@ -381,8 +381,7 @@ func TestTimersFireInOrder(t *testing.T) {
 	}
 }
 
-// TestAdmissionForgetsInvites: what admission remembers of an INVITE goes with
-// its transaction, or at once when it came to nothing.
+// TestAdmission_ForgetsFinishedInvites: admission forgets an INVITE with its transaction, or at once if it got none.
 func TestAdmissionForgetsInvites(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -424,7 +423,7 @@ func TestFullQueueRefusesInvitesBeforeAnythingElse(t *testing.T) {
 	if !strings.HasPrefix(l.sent[0], "SIP/2.0 503 ") || !strings.Contains(l.sent[0], "Retry-After: 5\r\n") || !strings.Contains(l.sent[0], ";tag=") {
 		t.Errorf("refused with:\n%s", l.sent[0])
 	}
-	l.srv.receive(request("INVITE", "i3", "", 4), udpPeer, false) // retransmission of one let in
+	l.srv.receive(request("INVITE", "i3", "", 4), udpPeer, false) // retransmission of an admitted one
 	l.srv.receive(request("BYE", "b", "tag", 40), udpPeer, false)
 	if len(l.sent) != refused {
 		t.Errorf("more was refused: %v", l.methods())

@@ -10,11 +10,11 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// unlimited lets a fuzzer be as bad as it can.
+// noLimits switches off the limits that would stop a fuzzer.
 var unlimited = sip.Limits{SourcePerSecond: 1 << 30, Probes: 1 << 30, SourceConnections: 1 << 30, InvitesPerSecond: 1 << 29}
 
-// FuzzDatagram throws bytes at a running server, as a datagram and inside a
-// TCP stream. A recovered panic is a failure too.
+// FuzzDatagram sends arbitrary bytes to a running server, as a datagram and inside a TCP stream. A recovered panic is
+// a failure too.
 func FuzzDatagram(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "torture", "*.dat"))
 	for _, name := range files {
@@ -40,7 +40,7 @@ func FuzzDatagram(f *testing.F) {
 			udp.Write(b)
 			tcp := newPeer(t, "tcp", s)
 			tcp.conn.Write(b)
-			tcp.conn.(*net.TCPConn).SetLinger(0) // no port waits for its end
+			tcp.conn.(*net.TCPConn).SetLinger(0) // no port stays in TIME_WAIT
 			tcp.conn.Close()
 			deadline := time.Now().Add(100 * time.Millisecond)
 			for s.Stats().Received == before && time.Now().Before(deadline) && len(b) > 0 && len(b) < 60000 {
@@ -53,8 +53,7 @@ func FuzzDatagram(f *testing.F) {
 	})
 }
 
-// FuzzWebSocket throws bytes at a running server through its WebSocket: in a
-// sound frame, and where frames should be.
+// FuzzWebSocket sends arbitrary bytes to a running server by WebSocket: inside a valid frame, and in place of frames.
 func FuzzWebSocket(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "torture", "*.dat"))
 	for _, name := range files {
@@ -81,7 +80,7 @@ func FuzzWebSocket(f *testing.F) {
 		for _, bytes := range [][]byte{sound, b} {
 			c := rawWeb(t, address)
 			c.Write(bytes)
-			c.Write(webFrame([]byte(webOptions(0)))) // what follows may or may not be understood
+			c.Write(webFrame([]byte(webOptions(0)))) // the server may or may not parse this
 			c.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
 			c.Read(make([]byte, 4096))
 			c.(*net.TCPConn).SetLinger(0)

@@ -2,17 +2,19 @@ package sip
 
 import "slices"
 
-// gatherAtMost is how many datagrams a reader takes before what it gathered is left to the shards' goroutines.
+// Batch of shards that a UDP reader has queued datagrams for.
+
+// maxShardBatch is the number of datagrams that a reader queues before it leaves them to the shards' goroutines.
 const gatherAtMost = 8
 
-// gathering is the shards that are due since a reader gathers.
+// shardBatch collects the shards that have unprocessed datagrams of a reader.
 type gathering struct {
 	due []*shard
-	n   int // datagrams since the first is due
+	n   int // datagrams since the first shard was added
 }
 
-// add notes a datagram and the shard it came to, nil for none, and tells whether the first has waited for enough of them: those that come to
-// no shard count too, else a flood of them would hold up who is due.
+// add records a datagram and its shard, nil for none. It reports whether the first shard has waited for enough
+// datagrams. Datagrams without a shard count too, otherwise a flood of them would delay the waiting shards.
 func (g *gathering) add(to *shard) (full bool) {
 	if to != nil && !slices.Contains(g.due, to) {
 		g.due = append(g.due, to)
@@ -23,7 +25,7 @@ func (g *gathering) add(to *shard) (full bool) {
 	return g.n >= gatherAtMost
 }
 
-// each does it for all that are due, and begins anew.
+// drain calls it for all collected shards and clears the batch.
 func (g *gathering) each(it func(*shard)) {
 	for i, sh := range g.due {
 		it(sh)

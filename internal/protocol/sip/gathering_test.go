@@ -14,7 +14,7 @@ func TestNobodyWaitsForMoreThanAFewDatagrams(t *testing.T) {
 		"refused ones after": {a, nil, nil, nil, nil, nil, nil, nil},
 	} {
 		var g gathering
-		for range 3 * gatherAtMost { // refused while nobody is due
+		for range 3 * gatherAtMost { // datagrams without a shard while the batch is empty
 			if g.add(nil) {
 				t.Errorf("%s: full, and nobody is due", name)
 			}

@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// isToken tells whether s is a token of RFC 3261 §25.1.
+// Lexical elements: tokens, quoted strings, comma-separated lists, parameters (RFC 3261 §25.1).
+
+// isToken reports whether s is a token (RFC 3261 §25.1).
 func isToken(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !tokenByte[s[i]] {
@@ -23,8 +25,7 @@ var tokenByte = func() (t [256]bool) {
 	return t
 }()
 
-// cutElement splits the first element off a comma-separated list, minding
-// quoted strings and angle brackets.
+// cutElement splits the first element off a comma-separated list. It respects quoted strings and angle brackets.
 func cutElement(s string) (first, rest string) {
 	quoted, bracket := false, false
 	for i := 0; i < len(s); i++ {
@@ -59,7 +60,7 @@ func (c *cursor) space() {
 
 func (c *cursor) done() bool { return c.i >= len(c.s) }
 
-// accept skips b and the space around it.
+// accept skips b and the space around it, and reports whether it was there.
 func (c *cursor) accept(b byte) bool {
 	c.space()
 	if c.done() || c.s[c.i] != b {
@@ -146,7 +147,7 @@ func checkParams(s string) error {
 	}
 }
 
-// paramOf finds a parameter in ";a=b;c" and returns it without quotes.
+// paramOf returns a parameter of ";a=b;c" without quotes, and whether it is present.
 func paramOf(params, name string) (string, bool) {
 	c := cursor{s: params}
 	for {

@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// guard keeps an eye on sources: how much strangers send, who guesses
-// passwords and who looks for extensions. Its memory does not grow: two
-// sources that share a slot forget each other.
+// Limits and trust per source address.
+
+// sourceGuard counts per source: requests of untrusted sources, wrong passwords, and requests that look for
+// extensions. Its memory is fixed: two sources that share a slot overwrite each other's counts.
 type guard struct {
 	limits Limits
 	seed   maphash.Seed
@@ -20,27 +21,25 @@ type guard struct {
 const guardSlots = 4096
 
 type watched struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	source   netip.Addr
-	window   time.Duration // start of the second being counted
+	window   time.Duration // start of the current second
 	requests int           // outside dialogs
-	inside   int           // that claim to be inside one
-	failed   time.Duration // start of the minute of failures
+	inside   int           // claiming to be inside a dialog
+	failed   time.Duration // start of the current minute of failures
 	failures int           // wrong passwords
-	probed   time.Duration // start of the minute of probes
-	probes   int           // requests that came to nothing
-	trusted  time.Duration // until when, after a login or as a trunk
+	probed   time.Duration // start of the current minute of probes
+	probes   int           // fruitless requests
+	trusted  time.Duration // trusted until then, after a login or as a trunk
 }
 
 const (
-	// trustFor is how long a source stays known after it authenticated: longer
-	// than a registration lasts.
+	// trustDuration is how long a source stays trusted after it authenticated: longer than a registration lasts.
 	trustFor = maxExpires*time.Second + 10*time.Minute
-	// insideShare is how many times more requests inside dialogs than outside a
-	// stranger may send.
+	// inDialogFactor is the ratio of the limits for requests inside and outside dialogs of untrusted sources.
 	insideShare = 5
-	// probeGrace: when the power of an office comes back all its phones ask at
-	// once, and one of them will have logged in before this.
+	// probeGrace delays the ban of a source. After a power failure all phones of an office send requests at once; one
+	// of them has logged in by then.
 	probeGrace = 2 * time.Second
 )
 
@@ -50,7 +49,7 @@ func (g *guard) init(l Limits) {
 	g.bans.init(l)
 }
 
-// slot locks the source's slot.
+// lockSlot locks the source's slot and returns it.
 func (g *guard) slot(a netip.Addr, now time.Duration) *watched {
 	w := &g.slots[maphash.Comparable(g.seed, a)%guardSlots]
 	w.mu.Lock()
@@ -62,7 +61,7 @@ func (g *guard) slot(a netip.Addr, now time.Duration) *watched {
 	return w
 }
 
-// allow tells whether a request outside dialogs may be looked at.
+// allowRequest reports whether a request outside dialogs may be processed.
 func (g *guard) allow(a netip.Addr, now time.Duration) bool {
 	a = network(a)
 	if g.bans.has(a, now) {
@@ -75,8 +74,8 @@ func (g *guard) allow(a netip.Addr, now time.Duration) bool {
 	return now < w.trusted || w.requests <= g.limits.SourcePerSecond
 }
 
-// allowInside tells the same of a request that claims to be inside a dialog:
-// that is not known before it is looked at, and a ban ends no call.
+// allowInDialog is allowRequest for a request that claims to be inside a dialog. Whether it is, is not known before
+// it is processed, and a ban must end no call.
 func (g *guard) allowInside(a netip.Addr, now time.Duration) bool {
 	w := g.slot(network(a), now)
 	defer w.mu.Unlock()
@@ -91,22 +90,21 @@ func (w *watched) tick(now time.Duration) {
 	}
 }
 
-// trust notes a source that authenticated or is a trunk.
+// trust marks a source that authenticated or is a trunk.
 func (g *guard) trust(a netip.Addr, now time.Duration) {
 	w := g.slot(network(a), now)
 	defer w.mu.Unlock()
 	w.trusted, w.failures, w.probes = now+trustFor, 0, 0
 }
 
-// trusted tells whether a source authenticated lately or is a trunk.
+// trusted reports whether a source authenticated recently or is a trunk.
 func (g *guard) trusted(a netip.Addr, now time.Duration) bool {
 	w := g.slot(network(a), now)
 	defer w.mu.Unlock()
 	return now < w.trusted
 }
 
-// failure counts a wrong password; true when there were too many within a
-// minute.
+// countFailedLogin counts a wrong password. It returns true if there were too many within a minute.
 func (g *guard) failure(a netip.Addr, now time.Duration) bool {
 	w := g.slot(network(a), now)
 	defer w.mu.Unlock()
@@ -120,9 +118,8 @@ func (g *guard) failure(a netip.Addr, now time.Duration) bool {
 	return true
 }
 
-// probe counts a request that came to nothing: without a login, malformed, or
-// for what is not there. It is true when a stranger sent too many within a
-// minute.
+// countProbe counts a fruitless request: without credentials, malformed, or for a target that does not exist. It
+// returns true if an untrusted source sent too many within a minute.
 func (g *guard) probe(a netip.Addr, now time.Duration) bool {
 	w := g.slot(network(a), now)
 	defer w.mu.Unlock()
@@ -139,13 +136,13 @@ func (g *guard) probe(a netip.Addr, now time.Duration) bool {
 	return true
 }
 
-// mayConnect tells whether a source's connection may be taken.
+// mayConnect reports whether a connection from a source may be accepted.
 func (g *guard) mayConnect(a netip.Addr, now time.Duration) bool { return !g.banned(a, now) }
 
 func (g *guard) banned(a netip.Addr, now time.Duration) bool { return g.bans.has(network(a), now) }
 
-// network is what counts as one source: an IPv6 site has more addresses than
-// anybody could remember.
+// sourceNetwork returns the unit that counts as one source: the address, or for IPv6 the /64 network, because an IPv6
+// site has too many addresses to track.
 func network(a netip.Addr) netip.Addr {
 	if a = a.Unmap().WithZone(""); a.Is6() && !a.IsLoopback() {
 		p, _ := a.Prefix(64)

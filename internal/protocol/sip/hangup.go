@@ -1,8 +1,9 @@
 package sip
 
-// Bye hangs up in whatever state the leg is: an outgoing call that rings is
-// canceled, an inbound one refused with 480, an answered one waits for its ACK
-// before the BYE leaves (RFC 3261 §15). Closed or Failed follows.
+// BYE (RFC 3261 §15).
+
+// Bye hangs up in any state. An outgoing call that rings is canceled, an inbound one refused with 480. An answered
+// inbound call waits for its ACK before the BYE leaves (RFC 3261 §15). Closed or Failed follows.
 func (l *Leg) Bye(r Reason) { l.perform(func() { l.hangUp(r) }) }
 
 func (l *Leg) hangUp(r Reason) {
@@ -14,7 +15,7 @@ func (l *Leg) hangUp(r Reason) {
 	case l.state == legAnswered && l.inbound && l.shard.now < l.unacked.end:
 		l.bye = &r // RFC 3261 §15: not before the ACK
 	case l.state == legAnswered && !l.inbound:
-		l.sendAck(l.ackSeq, nil) // the offer gets no answer, but the 2xx its ACK
+		l.sendAck(l.ackSeq, nil) // the offer gets no answer, but the 2xx gets its ACK
 		l.sendBye(r)
 	case l.state == legAnswered || l.state == legConfirmed:
 		l.sendBye(r)
@@ -46,11 +47,11 @@ func (l *Leg) sendBye(r Reason) {
 	})
 }
 
-// Abandon hangs up on who is thought to be gone: Lost follows, and nothing is
-// waited for.
+// DeclareLost hangs up on a peer that is assumed unreachable. Lost follows at once, without waiting for the answer to
+// the BYE.
 func (l *Leg) Abandon(why string) { l.post(func() { l.lose(why) }) }
 
-// lose ends a dialog that the other side no longer has (RFC 3261 §12.2.1.2).
+// endAsLost ends a dialog that the peer no longer has (RFC 3261 §12.2.1.2): it sends a BYE and reports Lost.
 func (l *Leg) lose(why string) {
 	if l.state != legConfirmed {
 		return

@@ -7,24 +7,26 @@ import (
 	"sync"
 )
 
-// hostNames is how we call ourselves: the public address, or one the peer can
-// reach us at.
+// Addresses that the server advertises in Via and Contact; tags and Call-IDs.
+
+// advertisedAddrs holds the addresses that the server advertises: the public address, or one where the peer can reach
+// it.
 type hostNames struct {
-	public        [2]netip.Addr // of IPv4 and IPv6, when configured
+	public        [2]netip.Addr // IPv4 and IPv6, if configured
 	plain, secure []netip.AddrPort
 	ip            string
 
-	mu    sync.RWMutex // guards what follows
+	mu    sync.RWMutex // guards the fields below
 	names map[hostKey]string
 }
 
-// hostKey is a peer, and whether it is reached by TLS.
+// advertisedKey is a peer, and whether TLS is used.
 type hostKey struct {
 	peer   netip.Addr
 	secure bool
 }
 
-// maxHostNames bounds what is remembered about peers.
+// maxAdvertisedEntries bounds the cache per peer.
 const maxHostNames = 4096
 
 func (h *hostNames) init(s *Server) {
@@ -55,7 +57,7 @@ func side6(a netip.Addr) int {
 	return 1
 }
 
-// name is our host:port for a peer.
+// hostPort returns our host:port for a peer.
 func (h *hostNames) name(peer netip.Addr, secure bool) string {
 	key := hostKey{peer, secure}
 	h.mu.RLock()
@@ -78,8 +80,8 @@ func (h *hostNames) name(peer netip.Addr, secure bool) string {
 	return name
 }
 
-// find is the place a peer is told to reach us at. One on this machine is told
-// the bound address or loopback, which it reaches for certain.
+// advertisedFor returns the address that is advertised to a peer. A peer on this machine gets the bound address or
+// loopback, which it reaches for certain.
 func (h *hostNames) find(peer netip.Addr, at []netip.AddrPort) netip.AddrPort {
 	place := at[0]
 	for _, p := range at {
@@ -106,7 +108,7 @@ func (h *hostNames) addr(peer, bound netip.Addr) netip.Addr {
 	return localTo(peer)
 }
 
-// localTo is the address of ours that packets to a peer leave from.
+// localAddrTo returns our source address of packets to a peer.
 func localTo(peer netip.Addr) netip.Addr {
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(peer, 9)))
 	if err != nil {
@@ -116,7 +118,7 @@ func localTo(peer netip.Addr) netip.Addr {
 	return addrPort(c.LocalAddr()).Addr().WithZone("")
 }
 
-// interfaceAddr is the first address of ours that is not loopback.
+// interfaceAddr returns our first address that is not loopback.
 func interfaceAddr(six bool) netip.Addr {
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
@@ -131,17 +133,17 @@ func interfaceAddr(six bool) netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
-// advertised is our host:port for a peer.
+// advertisedHostPort returns our host:port for a peer.
 func (s *Server) advertised(peer netip.Addr) string { return s.host.name(peer, false) }
 
-// sentBy is our host:port on a flow.
+// sentBy returns our host:port on a flow.
 func (s *Server) sentBy(f flow) string { return s.host.name(f.addr.Addr(), f.transport() == TLS) }
 
-// public is our address without a port.
+// publicHost returns our address without a port.
 func (s *Server) public() string { return s.host.ip }
 
-// contact is our Contact value on a flow, with the user part of uri. It is a
-// sips URI when uri is one and the flow keeps that promise (RFC 3261 §8.1.1.8).
+// contactValue returns our Contact value on a flow, with the user part of uri. It is a sips URI if uri is one and the
+// flow is encrypted (RFC 3261 §8.1.1.8).
 func (s *Server) contact(uri string, f flow) string {
 	u, err := ParseURI(uri)
 	t := f.transport()
@@ -160,10 +162,10 @@ func (s *Server) contact(uri string, f flow) string {
 	return string(append(b, '>'))
 }
 
-// newTag is a fresh From or To tag.
+// newTag returns a new From or To tag.
 func newTag() string { return string(appendHex(nil, rand.Uint64())) }
 
-// newCallID is a fresh Call-ID.
+// newCallID returns a new Call-ID.
 func newCallID() string {
 	return string(appendHex(appendHex(nil, rand.Uint64()), rand.Uint64()))
 }

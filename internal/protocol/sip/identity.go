@@ -6,14 +6,17 @@ import (
 	"strings"
 )
 
-// maxDiversions bounds how many diversions of a call are looked at.
+// Caller identity, privacy and diversion: P-Asserted-Identity, Privacy, Identity, Diversion, History-Info.
+
+// maxDiversions bounds how many diversions of a call are read.
 const maxDiversions = 10
 
-// maxPassports bounds how many signatures of a call are kept: those of its carriers, one of each diversion among them (RFC 8946).
+// maxPassports bounds how many PASSporTs of a call are kept: those of its carriers, and one of each diversion (RFC
+// 8946).
 const maxPassports = 10
 
-// identity is who the network says is calling: P-Asserted-Identity (RFC 3325),
-// or the older Remote-Party-ID.
+// assertedIdentity returns the caller as asserted by the network: P-Asserted-Identity (RFC 3325), or the older
+// Remote-Party-ID.
 func (m *message) identity() Address {
 	for _, v := range m.list(fIdentity) {
 		if a, err := readAddress(v); err == nil && a.address().URI.User != "" {
@@ -26,8 +29,7 @@ func (m *message) identity() Address {
 	return Address{}
 }
 
-// anonymous: the caller does not want to be shown (RFC 3323 §4.2, RFC 3325
-// §9.3).
+// isAnonymous reports whether the caller requests privacy (RFC 3323 §4.2, RFC 3325 §9.3).
 func (m *message) anonymous() bool {
 	for _, v := range strings.FieldsFunc(m.get(fPrivacy), func(r rune) bool { return r == ';' || r == ',' || r == ' ' }) {
 		switch strings.ToLower(v) {
@@ -44,7 +46,7 @@ func (m *message) anonymous() bool {
 	return strings.EqualFold(from.Host, "anonymous.invalid") || strings.EqualFold(from.User, "anonymous")
 }
 
-// passports are the values of Identity, of which each stands on a line of its own (RFC 8224 §4).
+// passports returns the values of Identity, each on a line of its own (RFC 8224 §4).
 func (m *message) passports() (all []string) {
 	for i := range m.fields {
 		f := &m.fields[i]
@@ -55,8 +57,8 @@ func (m *message) passports() (all []string) {
 	return all
 }
 
-// diversions are who the call was diverted from, the last one first
-// (RFC 5806 §9.1); History-Info counts when there is no Diversion.
+// diversions returns the diverting parties, the last one first (RFC 5806 §9.1). History-Info is used if there is no
+// Diversion.
 func (m *message) diversions() (all []Address) {
 	for _, v := range m.listNamed("Diversion") {
 		if a, err := readAddress(v); err == nil && len(all) < maxDiversions {
@@ -69,8 +71,8 @@ func (m *message) diversions() (all []Address) {
 	return all
 }
 
-// divertedBy reads a call's history: who stands before an entry that a
-// diversion led to, or carries the reason of one (RFC 7044 §5, §10.2).
+// historyDiversions reads the diverting parties from History-Info: the entries that precede an entry caused by a
+// diversion, or that carry a Reason (RFC 7044 §5, §10.2).
 func divertedBy(history []string) (all []Address) {
 	var last nameAddr
 	for i, v := range history {
@@ -89,7 +91,7 @@ func divertedBy(history []string) (all []Address) {
 	return all[:min(len(all), maxDiversions)]
 }
 
-// refusedURI: the history entry carries the Reason why it came to nothing.
+// hasReasonHeader reports whether a history entry carries the Reason of its failure.
 func refusedURI(uri string) bool {
 	u, _ := ParseURI(uri)
 	for query := u.query; query != ""; {
@@ -117,7 +119,7 @@ func (m *message) listNamed(name string) (out []string) {
 	return out
 }
 
-// callFields are the header lines of an INVITE that come from the switch.
+// inviteFields returns the header lines of an INVITE that the switch determines.
 func (s *Server) callFields(o *Outgoing, target URI) (string, error) {
 	for _, a := range append(append([]Address{o.Identity, o.RemoteParty}, o.Diversion...), o.HistoryInfo...) {
 		if strings.IndexFunc(a.URI.Host+a.URI.Params, isControl) >= 0 {
@@ -163,9 +165,8 @@ func (s *Server) appendIdentity(b []byte, o *Outgoing) []byte {
 	return b
 }
 
-// appendHistory writes who the call was diverted from: Diversion the last one
-// first, History-Info the first one first and where it goes now at the end
-// (RFC 7044 §10.3; cause 302 of RFC 4458 stands for any diversion).
+// appendHistory writes the diverting parties: Diversion the last one first, History-Info the first one first, with
+// the present target at the end (RFC 7044 §10.3; cause 302 of RFC 4458 stands for any diversion).
 func (s *Server) appendHistory(b []byte, o *Outgoing, target URI) []byte {
 	for _, a := range o.Diversion {
 		b = append(s.completed(a, o).append(append(b, "Diversion: "...)), "\r\n"...)
@@ -191,7 +192,7 @@ func (s *Server) appendHistory(b []byte, o *Outgoing, target URI) []byte {
 	return b
 }
 
-// completed fills an identity's host from From.
+// withDefaultHost fills the empty host of an identity from From.
 func (s *Server) completed(a Address, o *Outgoing) Address {
 	if a.URI.Host == "" && a.URI.sip() {
 		a.URI.Host = pick(o.From.URI.Host, s.public())

@@ -78,7 +78,7 @@ func TestWhoDiverted(t *testing.T) {
 	}
 }
 
-// What we write about diversions is what we read.
+// Diversions that are written can be read again.
 func TestDiversionsAreWrittenAsRead(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -122,7 +122,7 @@ func TestAddressesCannotSmuggleFields(t *testing.T) {
 	}
 }
 
-// RFC 3325 §5: what a device asserts is not believed, what a trunk does is.
+// RFC 3325 §5: an identity asserted by a device is ignored, that of a trunk is used.
 func TestDevicesAssertNothing(t *testing.T) {
 	t.Parallel()
 	m := parsed(t, "P-Asserted-Identity: <sip:+1@x>\n")
@@ -137,7 +137,7 @@ func TestDevicesAssertNothing(t *testing.T) {
 	}
 }
 
-// RFC 8224 §4: each Identity stands on a line of its own and is passed on as it came.
+// RFC 8224 §4: each Identity has a line of its own and is passed on unchanged.
 func TestPassportsAreWrittenAsRead(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

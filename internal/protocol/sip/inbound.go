@@ -7,52 +7,52 @@ import (
 	"time"
 )
 
-// Inbound is a new call from outside, not answered yet. The fields do not
-// change.
+// Incoming INVITE: ringing, answer, rejection, CANCEL.
+
+// Inbound is a new incoming call that is not answered yet. The exported fields do not change.
 type Inbound struct {
 	CallID      string
 	RequestURI  URI
 	From, To    Address
-	Identity    Address   // P-Asserted-Identity or Remote-Party-ID of a trunk; zero when not given and for accounts, who cannot assert one
-	Passports   []string  // Identity (RFC 8224), as written: what others have signed about who calls
+	Identity    Address   // P-Asserted-Identity or Remote-Party-ID of a trunk; zero if not given, and for accounts, which cannot assert one
+	Passports   []string  // Identity (RFC 8224) as received: signed statements about the caller (PASSporT)
 	Anonymous   bool      // Privacy: id, or an anonymous From
-	Diversion   []Address // who the call was diverted from, the last one first; to be believed only from trunks
-	Offer       []byte    // SDP; nil is a late offer: Answer must carry ours
+	Diversion   []Address // diverting parties, the last one first; trustworthy only from trunks
+	Offer       []byte    // SDP; nil means a late offer: Answer must carry ours
 	Source      netip.AddrPort
 	Transport   Transport
-	Account     string // id of the account that authenticated, or
-	TrunkID     string // id of the trunk the source belongs to
+	Account     string // id of the authenticated account, or
+	TrunkID     string // id of the source's trunk
 	UserAgent   string
 	MaxForwards int
-	// Replaces is the dialog this call wants to take the place of (RFC 3891),
-	// nil for none. Whether the caller may do that is for the switch to judge;
-	// after Answer it hangs the replaced leg up.
+	// Replaces is the dialog that this call asks to replace (RFC 3891), nil for none. The switch decides whether the
+	// caller may do that, and hangs up the replaced leg after Answer.
 	Replaces *Leg
 
 	leg    *Leg
-	trying sync.WaitGroup // until the caller was told that the call is being seen to
+	trying sync.WaitGroup // until 100 Trying is sent
 	fields []field
 	logins []string // Authorization and Proxy-Authorization values
 	conn   *conn    // nil: UDP
 	carry  func()
 }
 
-// Carry has the goroutine that handed the call over go on with do after Handler.Invite, which may call it once. Nobody waits for it: neither
-// other calls, nor Close.
+// RunAfterInvite makes the goroutine of Handler.Invite run do after the handler returns. The handler may call it
+// once. do counts as no lookup, and Close does not wait for it.
 func (in *Inbound) Carry(do func()) { in.carry = do }
 
-// Leg is the call's dialog; it is valid from the start.
+// Leg returns the call's dialog. It is valid from the start.
 func (in *Inbound) Leg() *Leg { return in.leg }
 
-// AwaitTrying waits until the caller was sent 100 (RFC 3261 §17.2.1), which is a moment after the call is handed over. What must not be
-// without the caller having heard of it comes after.
+// AwaitTrying waits until 100 Trying is sent to the caller (RFC 3261 §17.2.1), which is shortly after the handler
+// gets the call. Call it before anything that must not happen earlier than the 100.
 func (in *Inbound) AwaitTrying() { in.trying.Wait() }
 
-// Listen sets the event callback. Events that happened before are delivered
-// first, maybe before Listen returns. Without it events wait.
+// Listen sets the event callback. Earlier events are delivered first, possibly before Listen returns. Without a
+// callback events are queued.
 func (in *Inbound) Listen(on func(Event)) { in.leg.shard.perform(func(*shard) { in.leg.listen(on) }) }
 
-// Header returns the first value of a header field, "" when there is none.
+// Header returns the first value of a header field, or "" if there is none.
 func (in *Inbound) Header(name string) string {
 	for _, f := range in.fields {
 		if strings.EqualFold(f.name, name) {
@@ -62,8 +62,8 @@ func (in *Inbound) Header(name string) string {
 	return ""
 }
 
-// CalledParty is whom a carrier calls at our contact, which took the place of
-// that in the request URI (P-Called-Party-ID, RFC 7315 §4.2); zero when not given.
+// CalledParty returns the number that a carrier calls at our contact, if the request URI names the contact instead
+// (P-Called-Party-ID, RFC 7315 §4.2). It is zero if not given.
 func (in *Inbound) CalledParty() Address {
 	a, err := readAddress(in.Header("P-Called-Party-ID"))
 	if err != nil {
@@ -72,11 +72,10 @@ func (in *Inbound) CalledParty() Address {
 	return a.address()
 }
 
-// login notes the account that calls. A device asserts no identity
-// (RFC 3325 §5).
+// setAccount records the calling account. A device cannot assert an identity (RFC 3325 §5), so Identity is cleared.
 func (in *Inbound) login(acc Account) { in.Account, in.Identity = acc.ID, Address{} }
 
-// values are all values of a header field.
+// headerValues returns all values of a header field.
 func (in *Inbound) values(name string) (all []string) {
 	for _, f := range in.fields {
 		if strings.EqualFold(f.name, name) {
@@ -86,20 +85,18 @@ func (in *Inbound) values(name string) (all []string) {
 	return all
 }
 
-// Ring sends a provisional response, 180 to 183, with early media when sdp is
-// not nil. Where the caller knows 100rel, one with SDP is repeated until it is
-// acknowledged, and the answer waits for that (RFC 3262); its SDP is then the
-// answer, and Answer's the same. For a late offer sdp is left out. Ring does
-// nothing once the call is answered or over.
+// Ring sends a provisional response, 180 to 183, with early media if sdp is not nil. If the caller supports 100rel, a
+// response with SDP is repeated until the PRACK arrives, and the answer waits for that (RFC 3262). Its SDP is then
+// the answer, and Answer must carry the same. For a late offer sdp is left out. Ring does nothing once the call is
+// answered or over.
 func (in *Inbound) Ring(status int, sdp []byte) {
 	l := in.leg
 	l.shard.perform(func(*shard) { l.ring(status, sdp) })
 }
 
-// Answer sends 200 with sdp and repeats it until the ACK comes; without one
-// after 64*T1 the call is hung up and Lost follows (RFC 3261 §13.3.1.4). It
-// returns ErrOver when the call is known to be over; a CANCEL that is being
-// handled at this moment wins and is told by Canceled.
+// Answer sends 200 with sdp and repeats it until the ACK arrives. Without an ACK within 64*T1 the call is hung up and
+// Lost follows (RFC 3261 §13.3.1.4). It returns ErrLegEnded if the call is known to be over. A CANCEL that is being
+// handled at this moment wins and is reported by Canceled.
 func (in *Inbound) Answer(sdp []byte) error {
 	if in.leg.over.Load() {
 		return ErrOver
@@ -116,8 +113,8 @@ func (in *Inbound) Reject(status int, reason string, retryAfter time.Duration) {
 	in.leg.perform(func() { in.leg.reject(status, reason, retryAfter) })
 }
 
-// attempt remembers an INVITE by Call-ID and From tag, to tell a retry and a
-// merged request from a new call.
+// inviteAttempt records an INVITE by Call-ID and From tag. It distinguishes a retry and a merged request from a new
+// call.
 type attempt struct {
 	timer
 	key    txKey
@@ -128,7 +125,7 @@ type attempt struct {
 
 func (a *attempt) expire(s *shard) { delete(s.calls, a.key) }
 
-// invite starts a new inbound call.
+// handleInvite starts a new inbound call.
 func (s *shard) invite(m *message) {
 	key := s.txKey(m, "INVITE")
 	a := s.attempt(m, key)
@@ -147,12 +144,12 @@ func (s *shard) invite(m *message) {
 	in.trying.Add(1)
 	defer in.trying.Done()
 	s.stats.invites.Add(1)
-	s.srv.bring(in) // what it answers comes after the 100: it is said by this shard
+	s.srv.bring(in) // its responses follow the 100, because this shard sends both
 	s.standBack()
 	l.respond(100, "", "", nil)
 }
 
-// attempt notes an INVITE outside dialogs; nil when it was answered here.
+// trackInviteAttempt records an INVITE outside dialogs. It returns nil if the INVITE was answered here.
 func (s *shard) attempt(m *message, tx txKey) *attempt {
 	key := s.srv.keys.key("a", m.callID, m.from.tag)
 	a := s.calls[key]
@@ -162,12 +159,12 @@ func (s *shard) attempt(m *message, tx txKey) *attempt {
 		a.owner = a
 		s.calls[key] = a
 	case a.seq == m.cseq && s.servers[a.tx] != nil:
-		// RFC 3261 §8.2.2.2: the same request by another way.
+		// RFC 3261 §8.2.2.2: the same request by another route.
 		s.refuseTx(m, 482, "")
 		return nil
 	case a.status >= 300:
-		// A second INVITE with the same Call-ID is a retry after our rejection:
-		// repeat it, or the carrier's failover makes two calls of one.
+		// A second INVITE with the same Call-ID is a retry after our rejection. Repeat the rejection, or the
+		// carrier's failover turns one call into two.
 		s.refuseTx(m, a.status, "")
 		return nil
 	}
@@ -201,7 +198,7 @@ func (s *shard) inboundLeg(m *message, tx *serverTx) *Leg {
 	return l
 }
 
-// describe extracts what the switch wants to know.
+// newInbound extracts the fields of the INVITE for the switch.
 func (l *Leg) describe(m *message) *Inbound {
 	in := &Inbound{
 		CallID: m.callID, From: m.from.addr.address(), To: m.to.addr.address(),
@@ -220,7 +217,7 @@ func (l *Leg) describe(m *message) *Inbound {
 	return in
 }
 
-// respond writes a response to the INVITE.
+// respondToInvite sends a response to the INVITE.
 func (l *Leg) respond(status int, reason, extra string, sdp []byte) {
 	s := l.shard
 	b := append(appendStatus(s.buf[:0], status, reason), l.head...)
@@ -269,8 +266,8 @@ func (l *Leg) reject(status int, reason string, retryAfter time.Duration) {
 	l.end(Closed{})
 }
 
-// remember keeps a rejection for retries of the same call.
-// 488 is left out: the caller may try again with another offer.
+// rememberRejection keeps a rejection for retries of the same call. 488 is left out, because the caller may retry
+// with another offer.
 func (l *Leg) remember(status int) {
 	s := l.shard
 	key := s.srv.keys.key("a", l.callID, l.remoteTag)
@@ -286,8 +283,8 @@ func (l *Leg) remember(status int) {
 	s.timers.set(&a.timer, s.now+patience)
 }
 
-// challenge asks the caller to come again with something better: credentials,
-// a longer session. The next INVITE is a new one.
+// rejectForRetry rejects an INVITE that the caller may retry: with credentials (407) or a longer session (422). The
+// next INVITE counts as a new one.
 func (l *Leg) challenge(status int, extra string) {
 	if l.state != legRinging {
 		return
@@ -296,8 +293,7 @@ func (l *Leg) challenge(status int, extra string) {
 	l.end(Closed{})
 }
 
-// canceled handles a CANCEL: of the call before its answer, or of a re-INVITE
-// (RFC 3261 §9.2).
+// handleCancel handles a CANCEL of the unanswered call or of a re-INVITE (RFC 3261 §9.2).
 func (l *Leg) canceled(m *message) {
 	if r := l.offered; r != nil && r.tx.invite {
 		r.respond(l, 487, nil)

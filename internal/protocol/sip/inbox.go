@@ -5,26 +5,28 @@ import (
 	"time"
 )
 
-// item is one thing for a shard to do: a message off the wire, or a task.
+// Queue and lock of a shard.
+
+// queueItem is one entry of a shard's queue: a received message, or a task.
 type item struct {
 	raw  string
 	flow flow
 	do   func(s *shard)
-	at   time.Duration // when the message came
-	mark uint64        // of a new INVITE
+	at   time.Duration // when the message arrived
+	mark uint64        // admission key of a new INVITE; 0 for other items
 }
 
-// inbox is a shard's queue. Messages are bounded; tasks are not, because who
-// posts them may be the shard itself.
+// shardQueue is the queue and the lock of a shard. The number of messages is bounded. The number of tasks is not,
+// because the shard itself may enqueue tasks.
 type inbox struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	items    []item
 	messages int
-	known    map[uint64]struct{} // INVITEs admitted and not finished
+	known    map[uint64]struct{} // admission keys of INVITEs admitted and not finished
 	closed   bool
-	working  bool       // somebody works in the shard
-	missed   bool       // the shard's goroutine wanted to, meanwhile
-	room     *sync.Cond // messages became fewer
+	working  bool       // a goroutine holds the shard
+	missed   bool       // the shard's goroutine failed to take the lock meanwhile
+	room     *sync.Cond // signaled when the number of messages falls
 
 	wake  chan struct{}
 	depth int // most messages waiting
@@ -37,14 +39,14 @@ func (b *inbox) open(depth int) {
 	b.wake = make(chan struct{}, 1)
 }
 
-// post queues a task for the shard's goroutine; after close it is dropped and false returned.
+// enqueue queues a task for the shard's goroutine and wakes it. After close the task is dropped and false returned.
 func (b *inbox) post(do func(s *shard)) bool {
 	ok := b.queue(do)
 	b.ring()
 	return ok
 }
 
-// queue queues a task and tells nobody.
+// enqueueSilently queues a task and wakes no goroutine.
 func (b *inbox) queue(do func(s *shard)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +57,8 @@ func (b *inbox) queue(do func(s *shard)) bool {
 	return true
 }
 
-// push queues a message and tells nobody. With wait it blocks while the queue is full, so that
-// TCP holds the peer back; without, it returns false.
+// pushMessage queues a message and wakes no goroutine. With wait it blocks while the queue is full, so that TCP flow
+// control slows the peer. Without wait it returns false instead.
 func (b *inbox) push(it item, wait bool) bool {
 	b.mu.Lock()
 	for b.messages >= b.depth && !b.closed && wait {
@@ -73,7 +75,8 @@ func (b *inbox) push(it item, wait bool) bool {
 	return ok
 }
 
-// enter makes the caller the one who works in the shard, unless somebody does. With insist the shard's goroutine is woken when that one leaves.
+// tryLock locks the shard for the caller, unless another goroutine holds it. With insist, unlock then wakes the
+// shard's goroutine.
 func (b *inbox) enter(insist bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,14 +88,15 @@ func (b *inbox) enter(insist bool) bool {
 	return true
 }
 
-// waits tells whether anything is queued.
+// hasItems reports whether anything is queued.
 func (b *inbox) waits() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.items) > 0
 }
 
-// leave ends that, and leaves what came meanwhile to the shard's goroutine.
+// unlock releases the shard. If items remain, or the shard's goroutine failed to lock meanwhile, it wakes that
+// goroutine.
 func (b *inbox) leave() {
 	b.mu.Lock()
 	left := len(b.items) > 0 || b.missed || b.closed
@@ -103,7 +107,7 @@ func (b *inbox) leave() {
 	}
 }
 
-// over enters for ever once the inbox is closed and empty.
+// lockAtEnd locks the shard for good once the queue is closed and empty, and reports whether it did.
 func (b *inbox) over() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,8 +118,7 @@ func (b *inbox) over() bool {
 	return true
 }
 
-// admitted tells whether an INVITE was let in before, and how many messages
-// wait.
+// admissionState reports whether an INVITE was already admitted, and the number of waiting messages.
 func (b *inbox) admitted(mark uint64) (known bool, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,15 +126,14 @@ func (b *inbox) admitted(mark uint64) (known bool, waiting int) {
 	return known, b.messages
 }
 
-// admit remembers an INVITE, so that its retransmissions are never refused.
+// admit records an INVITE, so that its retransmissions are never refused.
 func (b *inbox) admit(mark uint64) {
 	b.mu.Lock()
 	b.known[mark] = struct{}{}
 	b.mu.Unlock()
 }
 
-// take returns everything queued and forgets finished INVITEs. spare becomes
-// the next queue.
+// drain returns all queued items and removes finished INVITEs from admission. spare becomes the next queue.
 func (b *inbox) take(spare []item, forgotten []uint64) []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// invited handles each response to our INVITE.
+// Outgoing INVITE: handling its responses.
+
+// handleInviteResponse handles each response to our INVITE.
 func (l *Leg) invited(m *message, status int) {
 	switch {
 	case l.state == legCanceling:
@@ -13,7 +15,7 @@ func (l *Leg) invited(m *message, status int) {
 	case (m == nil || status == 503) && l.tryNext():
 	case m == nil:
 		if status == 503 && l.symmetric {
-			status = 430 // RFC 5626 §5.3.1: the phone's connection is gone
+			status = 430 // RFC 5626 §5.3.1: the phone's connection is closed
 		}
 		l.end(Failed{Status: status, Reason: phrase(status), Targets: l.call.tried + 1})
 	case status < 200:
@@ -30,7 +32,7 @@ func (l *Leg) invited(m *message, status int) {
 	}
 }
 
-// invitedTooLate: the call was given up while its INVITE was under way.
+// handleResponseAfterCancel handles a response to an INVITE that was canceled meanwhile.
 func (l *Leg) invitedTooLate(m *message, status int) {
 	switch {
 	case status < 200:
@@ -42,7 +44,7 @@ func (l *Leg) invitedTooLate(m *message, status int) {
 	l.end(Closed{})
 }
 
-// answered takes the first 2xx: its dialog is the call (RFC 3261 §13.2.2.4).
+// handleAnswer handles the first 2xx: its dialog is the call (RFC 3261 §13.2.2.4).
 func (l *Leg) answered(m *message) {
 	c := l.call
 	l.call = nil
@@ -73,12 +75,13 @@ func (l *Leg) answered(m *message) {
 	l.session.granted(m)
 	l.emit(Answered{SDP: sdp})
 	if !c.late {
-		l.shard.standBack() // whatever the call wants of the phone comes after the ACK: it is said by this shard
+		l.shard.standBack() // requests of the call follow the ACK, because this shard sends both
 		l.sendAck(c.seq, nil)
 	}
 }
 
-// strayAnswer is a 2xx without transaction: ours repeated, or a fork's.
+// lateAnswer2xx handles a 2xx without a transaction: a repeated one, or one of another fork. A repeated 2xx gets the
+// ACK again; the dialog of another fork is hung up.
 func (l *Leg) strayAnswer(m *message) {
 	s := l.shard
 	s.stats.retransmissions.Add(1)
@@ -90,7 +93,7 @@ func (l *Leg) strayAnswer(m *message) {
 	}
 }
 
-// retryInvite answers a challenge.
+// retryWithCredentials answers a challenge.
 func (l *Leg) retryInvite(m *message) bool {
 	if !l.keys.meet(m, &l.call.answered) {
 		return false

@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
+// Outbound registration: refresh, back-off and removal.
+
 const (
 	maxBackoff   = 5 * time.Minute
-	goodbyeLimit = 5 * time.Second // how long unregistering may take
+	goodbyeLimit = 5 * time.Second // timeout of unregistering
 )
 
-// keep refreshes a registration until ctx ends, then removes it.
+// keepRefreshed refreshes a registration until ctx ends, then removes it.
 func (r *Registered) keep(ctx context.Context, wait time.Duration) {
 	defer close(r.gone)
 	for pauseUntil(ctx, r.srv.done, wait) {
@@ -37,7 +39,7 @@ func (r *Registered) keep(ctx context.Context, wait time.Duration) {
 	r.report(s)
 }
 
-// judge is how long until the next attempt.
+// nextDelay returns the delay until the next attempt.
 func (r *Registered) judge(err error) time.Duration {
 	if err == nil {
 		r.failed = 0
@@ -47,14 +49,14 @@ func (r *Registered) judge(err error) time.Duration {
 	return r.backoff(err)
 }
 
-// refreshIn is half the time the registration lasts, at most a tenth earlier.
+// refreshIn returns half the granted lifetime, less up to a tenth of that at random.
 func (r *Registered) refreshIn() time.Duration {
 	half := r.granted / 2
 	return max(half-rand.N(half/10+1), time.Second)
 }
 
-// backoff grows with each failure. A registrar that refuses us for good is
-// not asked more often than it must be: it may ban who guesses.
+// backoff returns a delay that grows with each failure. It is longer after a permanent refusal, because the registrar
+// may ban clients that seem to guess passwords.
 func (r *Registered) backoff(err error) time.Duration {
 	wait := min(r.request.Retry<<min(r.failed-1, 16), maxBackoff)
 	var status *StatusError
@@ -81,7 +83,8 @@ func (r *Registered) report(s RegistrationStatus) {
 	}
 }
 
-// statusOf tells an attempt's end without what nobody but us answered.
+// registrationStatusOf converts the result of an attempt. A *StatusError gives status and reason, any other error its
+// text.
 func statusOf(err error) RegistrationStatus {
 	if err == nil {
 		return RegistrationStatus{Registered: true, Status: 200, Reason: phrase(200)}
@@ -93,7 +96,7 @@ func statusOf(err error) RegistrationStatus {
 	return RegistrationStatus{Reason: err.Error()}
 }
 
-// pauseUntil waits d; false when ctx or the server ended first.
+// sleepUntil waits d. It returns false if ctx or the server ended first.
 func pauseUntil(ctx context.Context, done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// loginOf reads the credentials of a request for a realm.
+// authorizationFor returns the credentials of a request for a realm.
 func loginOf(m, header, realm string) map[string]string {
 	for _, line := range strings.Split(m, "\r\n") {
 		name, value, _ := strings.Cut(line, ": ")
@@ -40,7 +40,7 @@ func sumOf(alg string, parts ...string) string {
 	return hex.EncodeToString(x[:])
 }
 
-// right tells whether a login is that of al, password secret.
+// validAuthorization reports whether credentials are those of user al with password secret.
 func right(p map[string]string, method, body string) bool {
 	a2 := []string{method, p["uri"]}
 	if p["qop"] == "auth-int" {
@@ -55,7 +55,7 @@ func right(p map[string]string, method, body string) bool {
 
 var secret = sip.Credentials{Username: "al", Password: "secret"}
 
-// challenged places a call to a peer that asks who calls.
+// challengedCall places a call with credentials to a peer and returns its INVITE.
 func challenged(t *testing.T) (p *peer, leg *sip.Leg, e events, invite string) {
 	t.Helper()
 	server := listen(t, sip.Config{})
@@ -78,7 +78,7 @@ func TestEveryChallengeOnTheWayIsAnswered(t *testing.T) {
 	p, leg, e, invite := challenged(t)
 	contact := "Contact: <sip:bob@" + p.conn.LocalAddr().String() + ">\n"
 
-	// A proxy, then another behind it, then the far end with two offers.
+	// A proxy, then another behind it, then the far end with two challenges.
 	p.answer(invite, 407, "one", "Proxy-Authenticate: "+challenge("edge", "n1", `, qop="auth"`)+"Proxy-Authenticate: "+challenge("core", "n2", ""))
 	p.expect("ACK ")
 	invite = p.expect("INVITE ")
@@ -106,7 +106,7 @@ func TestEveryChallengeOnTheWayIsAnswered(t *testing.T) {
 	}
 	want[sip.Answered](t, e)
 
-	// Inside the dialog: known challenges are answered unasked, new ones when asked.
+	// Inside the dialog: known challenges are answered in advance, new ones after the 407.
 	leg.Bye(sip.Reason{})
 	bye := p.expect("BYE ")
 	if l := loginOf(bye, "Proxy-Authorization", "edge"); l["nc"] != "00000003" || !right(l, "BYE", "") {
@@ -164,7 +164,7 @@ func TestEndlessStaleNoncesEnd(t *testing.T) {
 	}
 }
 
-// registrar is a phone's registrar on a socket: it answers by hand.
+// newFakeRegistrar returns a hand-driven registrar on a socket, with a client that registers there.
 func registrar(t *testing.T, r sip.Registration) (*peer, *sip.Registered, chan sip.RegistrationStatus) {
 	t.Helper()
 	phone := listen(t, sip.Config{})

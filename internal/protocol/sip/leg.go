@@ -7,104 +7,108 @@ import (
 	"time"
 )
 
+// Leg: state of a dialog, delivery of its events, ACK of a 2xx, next hop.
+
 // Errors of legs and servers.
 var (
-	ErrOver   = errors.New("sip: the leg is over")
+	ErrOver   = errors.New("sip: the leg has ended")
 	ErrClosed = errors.New("sip: the server is closed")
-	// ErrPending: an earlier Reinvite of ours is not answered yet.
-	ErrPending = errors.New("sip: another offer is under way")
+	// ErrOfferPending is returned if an earlier Reinvite is not answered yet.
+	ErrPending = errors.New("sip: an earlier offer is not answered yet")
 )
 
-// StatusError is a final failure to a request inside a dialog or a REGISTER.
+// StatusError reports a failure response to a request inside a dialog or to a request outside dialogs, such as
+// REGISTER.
 type StatusError struct {
 	Method string
 	Status int
 	Reason string
-	Unsent bool // nobody answered: there is no way to the other side any more
+	Unsent bool // the request could not be sent: the peer is unreachable
 }
 
+// Error returns the method, the status and the reason.
 func (e *StatusError) Error() string {
 	return "sip: " + e.Method + " refused: " + strconv.Itoa(e.Status) + " " + e.Reason
 }
 
-// Leg is a dialog with one phone or trunk, or the attempt at one.
+// Leg is a dialog with one phone or trunk, or a call attempt that has no dialog yet.
 type Leg struct {
 	shard   *shard
 	callID  string
-	over    atomic.Bool // no event follows
-	counted atomic.Bool // it is one of Stats.Calls
+	over    atomic.Bool // no further event
+	counted atomic.Bool // counts in Stats.Calls
 	gone    chan struct{}
 
-	// What follows belongs to the shard's goroutine.
+	// The fields below belong to the goroutine that holds the shard.
 	timer
 	on      func(Event)
-	backlog []Event // until on is set
+	backlog []Event // events before onEvent is set
 	key     txKey
 
 	state     legState
 	inbound   bool
-	symmetric bool // a phone: requests go back the way its own came
+	symmetric bool // a phone: requests go to the source of its own requests
 	lateOffer bool // inbound: the INVITE had no offer
 	agreed    bool // inbound: the first offer is answered
-	updates   bool // the other side takes UPDATE
-	updating  bool // an UPDATE of ours with an offer is not answered
-	withdrawn bool // nobody waits for the answer to reinvite
+	updates   bool // the peer allows UPDATE
+	updating  bool // our UPDATE with an offer is not answered
+	withdrawn bool // the caller of Reinvite no longer waits
 
 	local, remote string // From and To values of our requests, with tags
 	localTag      string
 	remoteTag     string
 	localSeq      uint32
 	remoteSeq     uint32
-	inviteSeq     uint32 // of the INVITE that made an inbound leg
+	inviteSeq     uint32 // of the INVITE of an inbound leg
 	ackSeq        uint32
 	path          path
-	flow          flow   // how the peer reaches us
+	flow          flow   // flow of the peer's requests
 	contact       string // our Contact value
 	keys          keyring
-	ackAuth       string // credentials of the last INVITE: its ACK carries them too (RFC 3261 §22.1)
+	ackAuth       string // credentials of the last INVITE; its ACK repeats them (RFC 3261 §22.1)
 
 	invite  *serverTx // inbound, not answered
 	head    []byte    // fields of every response to it
 	record  []byte    // its Record-Route fields
 	unacked *unacked
-	offered *reoffer // an offer of the other side, not answered
+	offered *reoffer // unanswered offer of the peer
 
-	reliable *reliable // inbound, of a caller who knows 100rel
+	reliable *reliable // inbound with 100rel; nil if the caller does not support it
 	rang     int       // inbound: status of the last provisional response
-	sdp      []byte    // our last offer or answer that counts
-	heard    uint64    // digest of the other side's, 0 before
+	sdp      []byte    // our last offer or answer in effect
+	heard    uint64    // hash of the peer's SDP, 0 before the first
 	session  session
-	granted  grant // inbound: the session timer its answer gives
+	granted  grant // inbound: session timer granted in the answer
 
 	call     *placed // outgoing, not answered
 	reinvite *clientTx
-	waiting  func(*message, error) // who waits for the answer to our offer
-	ack      []byte                // of the last INVITE of ours, for repeated 2xx
-	bye      *Reason               // to be sent when the ACK is in
+	waiting  func(*message, error) // receives the answer to our pending offer
+	ack      []byte                // ACK of our last INVITE, for repeated 2xx
+	bye      *Reason               // BYE to be sent once the ACK has arrived
 
-	referrals    int               // REFERs of the other side so far
-	subscription *subscription     // of the last one accepted
-	progress     func(int, string) // who is told how a transfer of ours goes
+	referrals    int               // number of REFERs received
+	subscription *subscription     // subscription of the last accepted REFER
+	progress     func(int, string) // receives the progress of our own REFER
 }
 
 type legState uint8
 
 const (
 	legRinging   legState = iota
-	legCanceling          // outgoing: given up, its INVITE is not finished
+	legCanceling          // outgoing: canceled, its INVITE is not finished
 	legAnswered           // inbound: no ACK yet; outgoing: Ack not called yet
 	legConfirmed
-	legEnding // our BYE is on its way
+	legEnding // our BYE is not answered
 	legOver
 )
 
-// path is where requests inside a dialog go (RFC 3261 §12.1).
+// dialogRoute holds the remote target and route set of a dialog (RFC 3261 §12.1).
 type path struct {
 	target string   // remote target URI
 	routes []string // route set, each a name-addr
 }
 
-// unacked is a 2xx of ours that waits for its ACK.
+// unackedAnswer is a 2xx that waits for its ACK.
 type unacked struct {
 	seq      uint32
 	response []byte
@@ -114,14 +118,14 @@ type unacked struct {
 	end      time.Duration
 }
 
-// CallID is the dialog's Call-ID.
+// CallID returns the dialog's Call-ID.
 func (l *Leg) CallID() string { return l.callID }
 
-// Gone is closed when the dialog has nothing more to say: what we asked for last, a BYE or a CANCEL, is answered or given up.
-// That may be later than the last event.
+// Done returns a channel that is closed when the dialog sends and expects nothing more: our last BYE or CANCEL was
+// answered or timed out. That may be later than the last event.
 func (l *Leg) Gone() <-chan struct{} { return l.gone }
 
-// emit tells an event, or keeps it until somebody listens.
+// emit delivers an event, or queues it until a callback is set.
 func (l *Leg) emit(e Event) {
 	if !l.over.Load() {
 		l.tell(e)
@@ -144,7 +148,7 @@ func (l *Leg) listen(on func(Event)) {
 	l.backlog = nil
 }
 
-// finish tells the last event. Who is told finds the leg over.
+// emitFinal delivers the last event. The callback already finds the leg ended.
 func (l *Leg) finish(e Event) {
 	if !l.over.Swap(true) {
 		l.tell(e)
@@ -157,7 +161,7 @@ func (l *Leg) finish(e Event) {
 	l.patience()
 }
 
-// patience bounds how long a re-INVITE nobody waits for is kept.
+// limitPendingReinvite bounds the lifetime of a re-INVITE if no caller waits for its answer.
 func (l *Leg) patience() {
 	if tx, s := l.reinvite, l.shard; tx != nil && tx.state == trying && s.clients[tx.key] == tx {
 		tx.end = s.now + patience
@@ -165,7 +169,7 @@ func (l *Leg) patience() {
 	}
 }
 
-// end tells the last event and forgets the dialog.
+// terminate delivers the last event and removes the dialog.
 func (l *Leg) end(e Event) {
 	s := l.shard
 	l.finish(e)
@@ -180,7 +184,7 @@ func (l *Leg) end(e Event) {
 	}
 }
 
-// bury is the end of the dialog.
+// markTerminated sets the final state and closes the channel of Done.
 func (l *Leg) bury() {
 	if l.state != legOver {
 		l.state = legOver
@@ -198,7 +202,7 @@ func (l *Leg) post(do func()) { l.shard.post(func(*shard) { do() }) }
 
 func (l *Leg) perform(do func()) { l.shard.perform(func(*shard) { do() }) }
 
-// expire is the leg's one deadline: which, follows from its state.
+// expire handles the leg's single timer. The state determines its meaning.
 func (l *Leg) expire(s *shard) {
 	switch {
 	case l.unacked != nil:
@@ -212,7 +216,7 @@ func (l *Leg) expire(s *shard) {
 	}
 }
 
-// awaitAck repeats a 2xx until its ACK comes (RFC 3261 §13.3.1.4).
+// awaitAck repeats a 2xx until its ACK arrives (RFC 3261 §13.3.1.4).
 func (l *Leg) awaitAck(u *unacked) {
 	now := l.shard.now
 	l.unacked = u
@@ -233,7 +237,7 @@ func (l *Leg) repeatAnswer() {
 	s.timers.set(&l.timer, min(s.now+u.interval, u.end))
 }
 
-// acked handles the ACK of a 2xx.
+// handleACK handles the ACK of a 2xx.
 func (l *Leg) acked(m *message) {
 	u := l.unacked
 	if u == nil || m.cseq != u.seq {
@@ -257,7 +261,7 @@ func (l *Leg) acked(m *message) {
 	}
 }
 
-// fromPeer: the From tag must be the other side's (RFC 3261 §12.2.2).
+// isFromPeer reports whether the From tag is the peer's (RFC 3261 §12.2.2).
 func (l *Leg) fromPeer(m *message) bool {
 	if l.remoteTag == "" && l.call != nil {
 		return l.call.early[m.from.tag] != nil
@@ -265,10 +269,9 @@ func (l *Leg) fromPeer(m *message) bool {
 	return m.from.tag == l.remoteTag || l.remoteTag == ""
 }
 
-// hop is where the next request goes. A phone is reached the way its own
-// requests came. Otherwise it is the first route or the remote target; names
-// are not looked up, and private addresses not believed from a public peer:
-// there the peer's own address is the best we know.
+// nextFlow returns the flow of the next request. A phone is reached by the flow of its own requests. Otherwise the
+// destination is the first route or the remote target. Names are not resolved, and a private address is not trusted
+// from a public peer: in both cases the peer's own address is used.
 func (l *Leg) hop(p path) flow {
 	if l.symmetric {
 		return l.flow

@@ -7,8 +7,10 @@ import (
 	"strings"
 )
 
-// places are the addresses of a list such as "0.0.0.0:5060,[::]:5060". One
-// without a host means every address of either family.
+// Opening the listening sockets for UDP, TCP and TLS.
+
+// parseListenAddrs parses a list such as "0.0.0.0:5060,[::]:5060". An entry without a host means every address of
+// both families.
 func places(list string) (all []netip.AddrPort, err error) {
 	for _, text := range strings.Split(list, ",") {
 		text = strings.TrimSpace(text)
@@ -24,8 +26,8 @@ func places(list string) (all []netip.AddrPort, err error) {
 	return all, nil
 }
 
-// family is the network to listen on: an unspecified IPv6 address takes IPv4
-// too, unless that has a place of its own.
+// listenNetwork returns the network name for net.Listen. An unspecified IPv6 address accepts IPv4 too, unless the
+// list has an IPv4 entry for its port.
 func family(network string, at netip.AddrPort, all []netip.AddrPort) string {
 	if at.Addr().Is4() {
 		return network + "4"
@@ -38,8 +40,7 @@ func family(network string, at netip.AddrPort, all []netip.AddrPort) string {
 	return network
 }
 
-// bind opens every place for UDP and TCP, and those for TLS. With port 0 it
-// tries until a port is free for all.
+// bind opens all addresses for UDP and TCP, and those for TLS. With port 0 it retries until one port is free for all.
 func (s *Server) bind() error {
 	plain, err := places(s.config.Addr)
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *Server) bind() error {
 	return nil
 }
 
-// bindPlain opens the places; those with port 0 all get the first one's.
+// bindPlain opens the UDP and TCP addresses. Those with port 0 all get the port of the first.
 func (s *Server) bindPlain(want []netip.AddrPort) error {
 	port := want[0].Port()
 	for _, at := range want {
@@ -88,7 +89,7 @@ func (s *Server) bindPlain(want []netip.AddrPort) error {
 	return nil
 }
 
-// bindTLS opens the places for TLS.
+// bindTLS opens the TLS addresses.
 func (s *Server) bindTLS() error {
 	c := &s.config.TLS
 	if c.Addr == "" {
@@ -112,12 +113,12 @@ func (s *Server) bindTLS() error {
 	return nil
 }
 
-// bound is where a socket for want really is: IPv4 stays IPv4.
+// boundAddr returns the actual address of a socket opened for want: IPv4 stays IPv4.
 func bound(want netip.AddrPort, got net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(want.Addr().Unmap(), addrPort(got).Port())
 }
 
-// unbind closes everything that listens.
+// unbind closes all listening sockets.
 func (s *Server) unbind() {
 	for _, k := range s.sockets {
 		k.conn.Close()
@@ -128,11 +129,10 @@ func (s *Server) unbind() {
 	s.sockets, s.listeners = nil, nil
 }
 
-// Addr is the first bound address; its port is the same for UDP and TCP.
+// Addr returns the first bound address. Its port is the same for UDP and TCP.
 func (s *Server) Addr() netip.AddrPort { return s.sockets[0].addr }
 
-// TLSAddr is the first bound address for TLS; the zero AddrPort when there is
-// none.
+// TLSAddr returns the first bound address for TLS, or the zero AddrPort if there is none.
 func (s *Server) TLSAddr() netip.AddrPort {
 	for _, l := range s.listeners {
 		if l.secure != nil {

@@ -13,17 +13,16 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// cpu is what this process used so far.
+// processCPUTime returns the CPU time of this process so far.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkRelayedCalls drives sipp through the relay, callers and callees on
-// the same machine, and reports this process's CPU per call (both legs). The
-// rate is RATE calls a second, 1,000 by default; one iteration is one call, so
-// run it with -benchtime=8000x.
+// BenchmarkRelayedCalls drives sipp through the relay, callers and callees on the same machine, and reports this
+// process's CPU per call (both legs). The environment variable RATE sets the calls per second, 1,000 by default. One
+// iteration is one call, so run it with -benchtime=8000x.
 func BenchmarkRelayedCalls(b *testing.B) {
 	rate := 1000
 	if v := os.Getenv("RATE"); v != "" {
@@ -56,8 +55,8 @@ func BenchmarkRelayedCalls(b *testing.B) {
 	b.ReportMetric(float64(mem.HeapAlloc)/1e6, "heap-MB")
 }
 
-// BenchmarkHeldCalls keeps calls up and reports the memory of one dialog: one
-// leg of a call, its transactions included.
+// BenchmarkHeldCalls keeps calls up and reports the memory of one dialog: one leg of a call, including its
+// transactions.
 func BenchmarkHeldCalls(b *testing.B) {
 	many := sip.Config{Limits: sip.Limits{InvitesPerSecond: 1 << 20, Calls: 1 << 20}}
 	pa, pb := listen(b, many), listen(b, many)

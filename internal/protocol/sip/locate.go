@@ -11,8 +11,10 @@ import (
 	"strings"
 )
 
-// hop is one place a request may be sent to. name is what a TLS peer must
-// prove to be: the name asked for, not what DNS made of it (RFC 5922 §4).
+// Locating SIP servers (RFC 3263): NAPTR, SRV, addresses.
+
+// nextHop is one destination of a request. name is the name that a TLS peer must prove: the name asked for, not the
+// one that DNS returned (RFC 5922 §4).
 type hop struct {
 	kind Transport
 	addr netip.AddrPort
@@ -21,10 +23,10 @@ type hop struct {
 
 func (s *Server) hopFlow(h hop) flow { return s.to(h.kind, h.addr, h.name) }
 
-// maxHops bounds how many places of one target are tried.
+// maxNextHops bounds how many destinations of one target are tried.
 const maxHops = 16
 
-// resolve is the best place of a next hop, connected to.
+// resolveFlow returns the flow to the best destination of a next hop.
 func (s *Server) resolve(ctx context.Context, t Target, uri URI) (flow, error) {
 	all, err := s.locate(ctx, t, uri)
 	if err != nil {
@@ -33,11 +35,11 @@ func (s *Server) resolve(ctx context.Context, t Target, uri URI) (flow, error) {
 	return s.hopFlow(all[0]), nil
 }
 
-// errNowhere: the name exists, but no address of it can be used.
-var errNowhere = errors.New("no address")
+// errNoAddress is returned if the name exists but has no usable address.
+var errNowhere = errors.New("no usable address")
 
-// locate finds where to send a request, in the order to be tried
-// (RFC 3263 §4). Places that failed a short time ago come last.
+// resolveHops returns the destinations of a request in the order of use (RFC 3263 §4). Those that failed recently
+// come last.
 func (s *Server) locate(ctx context.Context, t Target, uri URI) ([]hop, error) {
 	q, err := wanted(t, uri)
 	if err != nil {
@@ -66,7 +68,7 @@ func side(b bool) int {
 	return 0
 }
 
-// goal is what is looked for; kind "" and port 0 are left open.
+// resolveTarget is the target of a resolution. transport "" and port 0 are left open.
 type goal struct {
 	host string
 	port int
@@ -89,15 +91,15 @@ func wanted(t Target, uri URI) (goal, error) {
 		g.kind = TLS
 	}
 	if g.sips && !g.kind.secure() {
-		return g, fmt.Errorf("%s may not be sent over %s", uri, g.kind)
+		return g, fmt.Errorf("%s requires TLS and may not be sent over %s", uri, g.kind)
 	}
 	if g.kind.web() {
-		return g, fmt.Errorf("%s can only be reached by a connection of its own", uri)
+		return g, fmt.Errorf("%s is reachable only over a WebSocket connection that it opened", uri)
 	}
 	return g, nil
 }
 
-// places follows the three steps of RFC 3263 §4: address, NAPTR, SRV.
+// lookupHops follows the steps of RFC 3263 §4: literal address or port, NAPTR, SRV.
 func (s *Server) places(ctx context.Context, g goal) ([]hop, error) {
 	if a, err := netip.ParseAddr(g.host); err == nil {
 		return []hop{g.at(a, g.port)}, nil
@@ -117,12 +119,12 @@ func (s *Server) places(ctx context.Context, g goal) ([]hop, error) {
 		}
 	}
 	if len(names) > 1 {
-		g.kind = "" // none of the guesses: it was left open
+		g.kind = "" // no SRV record for any transport: leave it open
 	}
 	return s.hosts(ctx, g, g.host, 0)
 }
 
-// at is a place of the goal.
+// hopAt returns the destination of the target at an address.
 func (g goal) at(a netip.Addr, port int) hop {
 	if g.kind == "" {
 		g.kind = UDP
@@ -133,7 +135,7 @@ func (g goal) at(a netip.Addr, port int) hop {
 	return hop{g.kind, netip.AddrPortFrom(a.Unmap(), uint16(port)), g.host}
 }
 
-// hosts are the places at one host.
+// hostHops returns the destinations at one host.
 func (s *Server) hosts(ctx context.Context, g goal, host string, port int) ([]hop, error) {
 	addrs, err := s.names.addresses(ctx, host)
 	if err == nil && len(addrs) == 0 {
@@ -149,20 +151,20 @@ func (s *Server) hosts(ctx context.Context, g goal, host string, port int) ([]ho
 	return all, nil
 }
 
-// service is the name of SRV records and what they are for.
+// srvName is the name of SRV records and their transport.
 type service struct {
 	kind Transport
 	name string
 }
 
-// naptrKinds are the services we can use (RFC 3263 §4.1).
+// naptrTransports maps the usable NAPTR services (RFC 3263 §4.1).
 var naptrKinds = map[string]Transport{"SIPS+D2T": TLS, "SIP+D2T": TCP, "SIP+D2U": UDP}
 
-// srvPrefix is how the SRV name of a transport begins (RFC 3263 §4.1).
+// srvPrefix is the prefix of a transport's SRV name (RFC 3263 §4.1).
 var srvPrefix = map[Transport]string{TLS: "_sips._tcp.", TCP: "_sip._tcp.", UDP: "_sip._udp."}
 
-// services are the SRV names to ask for: of the transport that is given, of
-// the best NAPTR rule, or of each transport in turn.
+// srvNames returns the SRV names to query: that of the given transport, that of the best NAPTR rule, or those of each
+// transport in turn.
 func (s *Server) services(ctx context.Context, g goal) ([]service, error) {
 	if g.kind != "" {
 		return []service{{g.kind, srvPrefix[g.kind] + g.host}}, nil
@@ -180,8 +182,7 @@ func (s *Server) services(ctx context.Context, g goal) ([]service, error) {
 	return []service{{UDP, srvPrefix[UDP] + g.host}, {TCP, srvPrefix[TCP] + g.host}, {TLS, srvPrefix[TLS] + g.host}}, nil
 }
 
-// servers are the places an SRV name stands for; found is false when it has no
-// records.
+// srvHops returns the destinations of an SRV name. found is false if it has no records.
 func (s *Server) servers(ctx context.Context, g goal, name string) (all []hop, found bool, err error) {
 	records, err := s.names.srv(ctx, name)
 	if err != nil || len(records) == 0 {
@@ -194,7 +195,7 @@ func (s *Server) servers(ctx context.Context, g goal, name string) (all []hop, f
 		}
 		some, hostErr := s.hosts(ctx, g, target, int(r.Port))
 		if hostErr != nil {
-			err = hostErr // another target may do
+			err = hostErr // another target may be usable
 		}
 		if all = append(all, some...); len(all) >= maxHops {
 			break
@@ -208,8 +209,7 @@ func (s *Server) servers(ctx context.Context, g goal, name string) (all []hop, f
 	return all, true, err
 }
 
-// inTurn orders servers by priority, and by chance according to weight within
-// one (RFC 2782).
+// orderSRV orders servers by priority, and randomly by weight within one priority (RFC 2782).
 func inTurn(all []SRV) []SRV {
 	slices.SortStableFunc(all, func(a, b SRV) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(side(a.Weight > 0), side(b.Weight > 0)))

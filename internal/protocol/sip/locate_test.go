@@ -20,11 +20,11 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// zone is a name server for a test, over UDP and TCP.
+// fakeDNSServer is a DNS server for a test, over UDP and TCP.
 type zone struct {
 	udp     net.PacketConn
 	records map[string][]dnsmessage.Resource // by lower-case name and type
-	mu      sync.Mutex                       // guards asked
+	mu      sync.Mutex                       // guards queries
 	asked   []string
 	cut     atomic.Bool // answers over UDP are truncated
 }
@@ -45,7 +45,7 @@ func newZone(t testing.TB, records ...dnsmessage.Resource) *zone {
 	return z
 }
 
-// onePort listens on a port that is free for both.
+// listenUDPAndTCP listens on a port that is free for both.
 func onePort(t testing.TB) (net.PacketConn, net.Listener) {
 	t.Helper()
 	for try := 0; ; try++ {
@@ -150,7 +150,7 @@ func TestResolverReadsRecords(t *testing.T) {
 	t.Parallel()
 	records := []dnsmessage.Resource{naptr("e.test", 20, 1, "SIP+D2U", "_sip._udp.e.test"), naptr("e.test", 10, 5, "SIPS+D2T", "_sips._tcp.e.test"),
 		srv("_sip._udp.e.test", "a.e.test", 5062, 3, 7), host4("a.e.test", "192.0.2.9")}
-	for _, cut := range []bool{false, true} { // over UDP, and over TCP when it does not fit
+	for _, cut := range []bool{false, true} { // over UDP, and over TCP if it does not fit
 		z := newZone(t, records...)
 		z.cut.Store(cut)
 		r, ctx := z.resolver(), context.Background()
@@ -172,7 +172,7 @@ func TestResolverReadsRecords(t *testing.T) {
 	}
 }
 
-// Where "sip:bob@e.test" goes, by what the zone says (RFC 3263 §4).
+// The destination of "sip:bob@e.test" by the records of the zone (RFC 3263 §4).
 func TestCallsGoWhereDNSLeads(t *testing.T) {
 	t.Parallel()
 	conf, roots := certified(t, "e.test") // the domain, not the host SRV names (RFC 5922 §4)
@@ -242,7 +242,7 @@ func TestAnswersOfDNSAreKept(t *testing.T) {
 	}
 }
 
-// closedPort is a port where nobody listens.
+// closedPort returns a port without a listener.
 func closedPort(t testing.TB) uint16 {
 	t.Helper()
 	return uint16(freePort(t))
@@ -267,7 +267,7 @@ func TestFailoverToTheNextAddress(t *testing.T) {
 			want[sip.Bye](t, f)
 			want[sip.Closed](t, e)
 
-			// What failed is tried last for a while.
+			// A failed address is tried last for a while.
 			near.Server.Invite(context.Background(), sip.Outgoing{URI: "sip:bob@e.test", SDP: offerSDP}, e.on)
 			far.incoming(t).Reject(486, "", 0)
 			if f := want[sip.Failed](t, e); f.Targets != 1 || f.Status != 486 {
@@ -323,7 +323,7 @@ func TestManyNextHopsAreTriedInTurn(t *testing.T) {
 	t.Parallel()
 	records := []dnsmessage.Resource{host4("a.e.test", "127.0.0.1")}
 	for i := range 40 {
-		records = append(records, srv("_sip._tcp.e.test", "a.e.test", uint16(1+i), uint16(i), 1)) // ports where nobody listens
+		records = append(records, srv("_sip._tcp.e.test", "a.e.test", uint16(1+i), uint16(i), 1)) // ports without a listener
 	}
 	near := listen(t, sip.Config{Resolver: newZone(t, records...).resolver()})
 	e := newEvents()

@@ -1,10 +1,12 @@
 package sip
 
-// locationID names the part of an INVITE that tells where the caller is.
+// Location of an emergency caller in an INVITE: multipart body and Geolocation (RFC 6442).
+
+// locationID is the Content-ID of the body part with the caller's location.
 const locationID = "location@soniq.invalid"
 
-// withLocation puts an offer and a PIDF-LO document into one body, and names the document in Geolocation
-// (RFC 6442 §4.1, RFC 5621 §3).
+// withLocation combines an offer and a PIDF-LO document into one multipart body, and references the document in
+// Geolocation (RFC 6442 §4.1, RFC 5621 §3).
 func withLocation(sdp, location []byte, extra string) (contentType string, body []byte, fields string) {
 	boundary := newTag()
 	b := appendPart(nil, boundary, sdpType, "", sdp)

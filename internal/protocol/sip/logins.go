@@ -7,29 +7,31 @@ import (
 	"time"
 )
 
-// logins slows down guessing at one account from many sources. Where the
-// account's phone logged in before, it always may.
+// Limit of wrong passwords per account.
+
+// guessLimiter limits password guessing at one account from many sources. Sources from which the account logged in
+// before are never limited.
 type logins struct {
 	burst int
 
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the fields below
 	all map[string]*account
 }
 
-// account is who tried an account.
+// accountLogins records the login attempts of an account.
 type account struct {
-	due   time.Duration // when all wrong passwords are forgiven
-	homes []netip.Addr  // where it logged in from, the latest last
+	due   time.Duration // when the last wrong password is forgiven
+	homes []netip.Addr  // sources of successful logins, the latest last
 }
 
 const (
-	// guessEvery is how often a wrong password is forgiven.
+	// guessInterval is the time after which one wrong password is forgiven.
 	guessEvery  = 30 * time.Second
 	maxHomes    = 8
 	maxAccounts = 65536
 )
 
-// may tells whether a login from a source is worth looking at.
+// mayTry reports whether a login from a source is to be checked at all.
 func (l *logins) may(id string, source netip.Addr, now time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +39,7 @@ func (l *logins) may(id string, source netip.Addr, now time.Duration) bool {
 	return a == nil || slices.Contains(a.homes, source) || a.due-now <= time.Duration(l.burst-1)*guessEvery
 }
 
-// wrong counts a wrong password.
+// recordFailure counts a wrong password.
 func (l *logins) wrong(id string, source netip.Addr, now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +48,7 @@ func (l *logins) wrong(id string, source netip.Addr, now time.Duration) {
 	}
 }
 
-// right notes where an account logged in from.
+// recordSuccess records the source of a successful login.
 func (l *logins) right(id string, source netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

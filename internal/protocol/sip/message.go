@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
-// message is a SIP message taken apart but not judged: the strings are parts
-// of raw. A method means a request, a status a response.
+// Parsing a SIP message into start line, header fields and body (RFC 3261 §7).
+
+// message is a parsed SIP message that is not validated yet. The strings are substrings of raw. A request has a
+// method, a response a status.
 type message struct {
 	raw     string
 	flow    flow
@@ -18,15 +20,15 @@ type message struct {
 	reason  string
 	fields  []field
 	body    string
-	flaw    string // why the message is malformed, "" when it is not
+	flaw    string // why the message is malformed, "" if it is not
 
-	// Set by read.
+	// Set by readMandatory.
 	via         via
 	from, to    party
 	callID      string
 	cseq        uint32
 	cseqMethod  string
-	maxForwards int // -1 when absent
+	maxForwards int // -1 if absent
 }
 
 // party is a From or To field.
@@ -38,8 +40,8 @@ type party struct {
 
 var errNotSIP = errors.New("not a SIP message")
 
-// parse takes raw apart. Only what has no start line at all is an error; all
-// other trouble is noted in flaw for read and check to judge (RFC 4475).
+// parse parses raw. Only a missing start line is an error. Any other defect is recorded for readMandatory and
+// validate (RFC 4475).
 func (m *message) parse(raw string, f flow) error {
 	*m = message{raw: raw, flow: f, fields: m.fields[:0], maxForwards: -1}
 	line, rest, ok := cutLine(raw)
@@ -66,14 +68,14 @@ func (m *message) parse(raw string, f flow) error {
 	}
 }
 
-// note keeps the first flaw found.
+// noteDefect records the first defect.
 func (m *message) note(flaw string) {
 	if m.flaw == "" {
 		m.flaw = flaw
 	}
 }
 
-// cutLine returns the text up to CRLF, or a lone LF, and what follows.
+// cutLine returns the text up to CRLF, or up to a lone LF, and the rest.
 func cutLine(s string) (line, rest string, ok bool) {
 	i := strings.IndexByte(s, '\n')
 	if i < 0 {
@@ -153,7 +155,7 @@ func (m *message) addField(line string) {
 // maxFields bounds the header fields of one message.
 const maxFields = 256
 
-// get returns the first value of a field, "" when there is none.
+// get returns the first value of a field, or "" if there is none.
 func (m *message) get(k fieldName) string {
 	for i := range m.fields {
 		if m.fields[i].kind == k {
@@ -163,7 +165,7 @@ func (m *message) get(k fieldName) string {
 	return ""
 }
 
-// has tells whether a field is present, empty or not.
+// has reports whether a field is present, empty or not.
 func (m *message) has(k fieldName) bool {
 	for i := range m.fields {
 		if m.fields[i].kind == k {
@@ -173,7 +175,7 @@ func (m *message) has(k fieldName) bool {
 	return false
 }
 
-// named returns the first value of any field by its name.
+// getNamed returns the first value of any field by its name.
 func (m *message) named(name string) string {
 	for i := range m.fields {
 		if strings.EqualFold(m.fields[i].name, name) {

@@ -6,13 +6,16 @@ import (
 	"strings"
 )
 
-// Notify sends a registered phone a NOTIFY outside any subscription, as phones take it for check-sync: they fetch their configuration
-// again. It returns the status of the answer; one with an error means that nobody answered. event is the value of the Event field.
+// NOTIFY outside a subscription.
+
+// Notify sends a registered phone a NOTIFY outside any subscription, such as check-sync, which makes phones fetch
+// their configuration again. event is the value of the Event field. It returns the status of the response; a status
+// together with an error means that there was no response.
 func (s *Server) Notify(ctx context.Context, b Binding, aor, event string) (status int, err error) {
 	return s.NotifyOf(ctx, b, aor, event, "", nil)
 }
 
-// NotifyOf is Notify with a body, such as the state of a mailbox for a phone that never subscribed to it.
+// NotifyWithBody is Notify with a body, such as the state of a mailbox for a phone that never subscribed to it.
 func (s *Server) NotifyOf(ctx context.Context, b Binding, aor, event, contentType string, body []byte) (status int, err error) {
 	u, err := ParseURI(b.Contact)
 	if err != nil || strings.ContainsAny(aor+event+contentType, "\r\n") {

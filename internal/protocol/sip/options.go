@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Options asks a next hop whether it is there (RFC 3261 §11) and returns its
-// answer's status and how long that took. Any status means that somebody is
-// there; 408 and 503 with an error mean that nobody answered, or that nothing
-// could be sent. uri is the request URI, "sip:" and the next hop when empty.
+// OPTIONS probes of a next hop.
+
+// SendOptions sends OPTIONS to a next hop (RFC 3261 §11) and returns the status of the response and the round-trip
+// time. Any status without an error means that the next hop is reachable. 408 with an error means no response, 503
+// with an error that the request could not be sent. uri is the request URI. Empty means "sip:" and the next hop.
 func (s *Server) Options(ctx context.Context, t Target, uri string) (status int, rtt time.Duration, err error) {
 	if uri == "" {
 		uri = "sip:" + t.Host

@@ -6,86 +6,85 @@ import (
 	"time"
 )
 
-// Outgoing is a call to place.
+// Outgoing INVITE: parameters and choice of the destination.
+
+// Outgoing describes a call to place.
 type Outgoing struct {
-	// Binding, when set, is a registered phone: the request goes the way its
-	// REGISTER came, over the same connection, and URI defaults to its
-	// Contact.
+	// Binding, if set, is a registered phone. The request uses the flow of its REGISTER, over the same connection,
+	// and URI defaults to its Contact.
 	Binding *Binding
-	// URI is the request URI, "sip:+49301234567@carrier.example".
+	// URI is the request URI, such as "sip:+49301234567@carrier.example".
 	URI string
-	// NextHop is where to send when Binding is nil; empty: to the URI's host.
+	// NextHop is the destination if Binding is nil. Empty means the host of URI.
 	NextHop Target
-	// From and To are the header fields; a host left empty is our own address
-	// in From and the URI's host in To.
+	// From and To are the header fields. An empty host means our own address in From and the host of URI in To.
 	From, To Address
-	// Identity becomes P-Asserted-Identity (RFC 3325) when it has a user.
+	// Identity becomes P-Asserted-Identity (RFC 3325) if it has a user.
 	Identity Address
-	// RemoteParty becomes Remote-Party-ID when it has a user.
+	// RemoteParty becomes Remote-Party-ID if it has a user.
 	RemoteParty Address
 	// Anonymous adds "Privacy: id" (RFC 3323).
 	Anonymous bool
-	// Diversion and HistoryInfo are who the call was diverted from, the last
-	// one first, in the form the other side reads (RFC 5806, RFC 7044).
+	// Diversion and HistoryInfo are the diverting parties, the last one first. Set the one that the peer understands
+	// (RFC 5806, RFC 7044).
 	Diversion, HistoryInfo []Address
-	// Passports are written as Identity, a line each (RFC 8224 §4).
+	// Passports are written as Identity header fields, one line each (RFC 8224 §4).
 	Passports []string
-	// ReferredBy is the Referred-By of the transfer this call is made for
-	// (RFC 3892).
+	// ReferredBy is the Referred-By value of the transfer that causes this call (RFC 3892).
 	ReferredBy string
-	// ReplacesDialog is the Replaces value of a dialog at the other side that
-	// this call takes the place of (RFC 3891).
+	// ReplacesDialog is the Replaces value of the peer's dialog that this call replaces (RFC 3891).
 	ReplacesDialog string
 	// Header holds further header fields, in order.
 	Header []Header
-	// Location is a PIDF-LO document (RFC 4119) sent beside the offer, for emergency calls (RFC 6442 §4.1).
+	// Location is a PIDF-LO document (RFC 4119) sent in addition to the offer, for emergency calls (RFC 6442 §4.1).
 	Location []byte
-	// SDP is the offer; nil makes it a late offer.
+	// SDP is the offer. nil makes it a late offer.
 	SDP []byte
 	// Credentials answer a digest challenge.
 	Credentials Credentials
-	// CallID is made up when empty. It must be unique.
+	// CallID must be unique. Empty means a generated one.
 	CallID string
-	// MaxForwards is that of the inbound leg less one; 0 means 70.
+	// MaxForwards is the value of the inbound leg less one. 0 means 70.
 	MaxForwards int
-	// RingTimeout cancels when no final answer came; 0 means 5 minutes.
+	// RingTimeout cancels the call if no final answer arrives. 0 means 5 minutes.
 	RingTimeout time.Duration
 }
 
-// Target is a next hop. Host may carry a port; 5060 when it does not.
+// Target is a next hop. Host may carry a port. Without one, SRV records or the default port of the transport decide
+// (RFC 3263).
 type Target struct {
 	Host      string
-	Transport Transport // UDP when empty
+	Transport Transport // empty: from the URI or by DNS
 }
 
-// Credentials are a digest user name and password.
+// Credentials hold a digest user name and password.
 type Credentials struct {
 	Username, Password string
 }
 
-// Header is one header field, for those this package has no name for.
+// Header is one header field, for fields that Outgoing has no member for.
 type Header struct {
 	Name, Value string
 }
 
-// Reason tells why a leg is hung up (RFC 3326).
+// Reason is the cause of a hang-up, sent in the Reason header field (RFC 3326).
 type Reason struct {
 	Q850 int // cause, 16 is normal clearing; 0 sends no Reason header
 	Text string
 }
 
-// route is where an outgoing request goes.
+// outgoingRoute holds the destination of an outgoing request.
 type route struct {
 	uri    URI
 	target string // request URI as text
 	routes []string
 	flow   flow
-	more   []hop // to try when flow does not work
+	more   []hop // further hops if flow fails
 	callID string
 }
 
-// Invite places a call and reports on it through on. ctx bounds the name
-// look-up of the next hop only. The first event may come before Invite returns.
+// Invite places a call and reports its events to on. ctx bounds the name lookup of the next hop only. The first event
+// may arrive before Invite returns.
 func (s *Server) Invite(ctx context.Context, o Outgoing, on func(Event)) (*Leg, error) {
 	r, err := s.route(ctx, &o)
 	if err != nil {

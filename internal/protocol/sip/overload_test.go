@@ -7,8 +7,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// A storm of INVITEs beyond the limit is answered 503, each of them, and the
-// calls in progress are held and hung up as if nothing were.
+// Each INVITE beyond the limit is answered 503, and the calls in progress continue and end normally.
 func TestOverloadIsAnswered503AndCallsGoOn(t *testing.T) {
 	t.Parallel()
 	const calls, storm = 20, 1500
@@ -30,7 +29,7 @@ func TestOverloadIsAnswered503AndCallsGoOn(t *testing.T) {
 	}
 }
 
-// A call that looks urgent is let in where others are refused.
+// An urgent call is admitted although others are refused.
 func TestUrgentCallsAreLetInBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	far := freePort(t)

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Owns reports whether a SIP address names a user at this server: its host is
-// the realm, one of Config.Names, a public address, or an address that is
-// listened at, with the port where one is given.
+// Whether a URI names a user at this server.
+
+// IsLocalURI reports whether a SIP URI names a user at this server: its host is the realm, one of Config.Names, a
+// public address, or a listening address with the same port, if the URI has one.
 func (s *Server) Owns(u URI) bool {
 	host := strings.TrimSuffix(u.Host, ".")
 	if host == "" || !u.sip() {

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// A Pacer lets through one event every so often, with bursts of a second
-// (GCRA). It needs no lock.
+// Rate limiter (GCRA).
+
+// RateLimiter admits one event per Interval, with bursts of up to one second (GCRA). It needs no lock.
 type Pacer struct {
 	Every time.Duration
-	due   atomic.Int64 // when the bucket would be empty
+	due   atomic.Int64 // when the bucket is empty
 }
 
-// Allow counts an event at a time on the caller's clock, unless there were too many.
+// Allow reports whether an event is within the rate, and counts it if so. now is on the caller's clock.
 func (p *Pacer) Allow(now time.Duration) bool {
 	for {
 		due := p.due.Load()

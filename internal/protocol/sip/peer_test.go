@@ -76,7 +76,7 @@ func (p *peer) readStream() string {
 	return b.String() + string(body)
 }
 
-// expect reads until a message that starts so; 100 Trying is passed over.
+// wantMessage reads the next message, skipping 100 Trying, and fails unless it has that prefix.
 func (p *peer) expect(start string) string {
 	p.t.Helper()
 	m := p.read()
@@ -89,7 +89,7 @@ func (p *peer) expect(start string) string {
 	return m
 }
 
-// silent fails when something comes within d.
+// wantSilence fails if a message arrives within d.
 func (p *peer) silent(d time.Duration) {
 	p.t.Helper()
 	p.conn.SetReadDeadline(time.Now().Add(d))
@@ -99,7 +99,7 @@ func (p *peer) silent(d time.Duration) {
 	}
 }
 
-// headerOf is the first value of a header field.
+// headerValue returns the first value of a header field.
 func headerOf(m, name string) string {
 	for _, l := range strings.Split(m, "\r\n") {
 		if n, v, ok := strings.Cut(l, ":"); ok && strings.EqualFold(n, name) {
@@ -111,7 +111,7 @@ func headerOf(m, name string) string {
 
 var serial atomic.Int64
 
-// ask writes a request outside dialogs and returns its Call-ID.
+// sendRequest sends a request outside dialogs.
 func (p *peer) ask(method, user, callID string, seq int, extra string) {
 	p.t.Helper()
 	network := "UDP"
@@ -126,7 +126,7 @@ func (p *peer) ask(method, user, callID string, seq int, extra string) {
 		method, remote, network, local, serial.Add(1), user, callID, user, callID, seq, method, user, local, extra)
 }
 
-// answer responds to a request.
+// respond sends a response to a request.
 func (p *peer) answer(req string, status int, tag, extra string) {
 	p.t.Helper()
 	to := headerOf(req, "To")
@@ -139,7 +139,7 @@ func (p *peer) answer(req string, status int, tag, extra string) {
 
 var quotedParam = regexp.MustCompile(`(\w+)="?([^",]*)"?`)
 
-// digest answers a challenge the way a phone does.
+// digestAuthorization answers a challenge as a phone does.
 func digest(challenge, user, password, method string, nc int) string {
 	p := map[string]string{}
 	for _, m := range quotedParam.FindAllStringSubmatch(challenge, -1) {

@@ -7,30 +7,32 @@ import (
 	"time"
 )
 
-// pinholes are the ways to phones that registered by UDP through a router that hides them. Routers forget who is quiet, many
-// after 30 s (RFC 4787 §4.3), and then no call gets in; so each phone is asked something now and then. Its answer, whatever it
-// is, keeps the way open also where only what comes from inside counts.
+// NAT keep-alives: OPTIONS to phones behind NAT that registered by UDP.
+
+// natKeepalives holds the NAT bindings of phones that registered by UDP from behind a router. Routers drop idle
+// bindings, many after 30 s (RFC 4787 §4.3), and then no call reaches the phone. So each phone regularly gets an
+// OPTIONS request. Its response, whatever the status, also keeps bindings open that only outgoing packets refresh.
 type pinholes struct {
 	mu  sync.Mutex // guards all
 	all map[netip.AddrPort]pinhole
 }
 
-// A pinhole is kept open until the registration ends.
+// natKeepalive is one NAT binding. It is kept open until the registration expires.
 type pinhole struct {
 	contact string
 	until   time.Time
 }
 
 const (
-	// pinholeSlots is in how many parts an interval's requests are sent.
+	// natKeepaliveSlots is the number of groups into which the requests of one interval are split.
 	pinholeSlots = 10
 	maxPinholes  = 1 << 17
 )
 
-// KeepOpen keeps the ways to phones open that registered in an earlier run.
+// RestoreNATKeepalives starts the keep-alives of phones that registered in an earlier process.
 func (s *Server) KeepOpen(all []Binding) { s.pinholes.replace(nil, all) }
 
-// replace forgets the ways of old bindings and keeps those of new ones.
+// replace removes the entries of old bindings and adds those of new ones.
 func (p *pinholes) replace(old, next []Binding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +50,8 @@ func (p *pinholes) replace(old, next []Binding) {
 	}
 }
 
-// hidden reports whether a phone came by UDP from elsewhere than it says to be: the sign of a router in between.
+// behindNAT reports whether a phone registered by UDP from another address than its Contact, the sign of a router in
+// between.
 func (b Binding) hidden() bool {
 	if b.Transport != UDP || len(b.Path) > 0 || !b.Source.IsValid() {
 		return false
@@ -58,7 +61,7 @@ func (b Binding) hidden() bool {
 	return err != nil || !ok || said != b.Source
 }
 
-// keepPinholes asks the phones until the server ends, a part of them at a time.
+// runNATKeepalives sends keep-alives until the server closes, one group of phones at a time.
 func (s *Server) keepPinholes() {
 	if s.config.KeepAlive <= 0 {
 		return
@@ -81,7 +84,7 @@ func (s *Server) slotOf(a netip.AddrPort) uint64 {
 	return hashParts(s.keys.a, []string{a.String()}) % pinholeSlots
 }
 
-// due are the ways whose turn it is; those whose time is over are forgotten.
+// dueEntries returns the entries of the current group and removes expired ones.
 func (p *pinholes) due(now time.Time, turn func(netip.AddrPort) bool) map[netip.AddrPort]pinhole {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +100,7 @@ func (p *pinholes) due(now time.Time, turn func(netip.AddrPort) bool) map[netip.
 	return due
 }
 
-// keepPinhole asks once, by OPTIONS without a transaction: it is not repeated, and the answer is dropped.
+// sendNATKeepalive sends one OPTIONS without a transaction: it is not retransmitted, and the response is dropped.
 func (s *Server) keepPinhole(source netip.AddrPort, hole pinhole) {
 	f := flow{addr: source}
 	s.send(f, s.writeErrand(&errand{

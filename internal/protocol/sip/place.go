@@ -6,25 +6,27 @@ import (
 	"time"
 )
 
-// ringLimit is how long an outgoing call rings at most by default.
+// Outgoing INVITE: creating the leg and sending the request.
+
+// defaultRingTimeout is the ring timeout of an outgoing call if none is given.
 const ringLimit = 5 * time.Minute
 
-// placed is an outgoing call that is not answered.
+// outgoingInvite is an outgoing call that is not answered.
 type placed struct {
 	outline
 	tx       *clientTx
 	canceled bool              // the CANCEL is sent
-	small    bool              // TCP was tried: stay with UDP
-	more     []hop             // where else to try
-	tried    int               // how many places failed
-	ring     time.Duration     // how long at most
+	small    bool              // TCP was tried once: use UDP from now on
+	more     []hop             // further hops
+	tried    int               // number of failed hops
+	ring     time.Duration     // ring timeout
 	late     bool              // our INVITE had no offer
 	early    map[string]*early // by To tag
 	fields   string            // header lines of every INVITE
 	sdp      []byte            // its offer
 }
 
-// outgoingLeg prepares the leg of a call to be placed.
+// newOutgoingLeg creates the leg of a call to be placed.
 func (s *shard) outgoingLeg(o *Outgoing, r route, on func(Event)) (*Leg, error) {
 	l := &Leg{shard: s, callID: r.callID, gone: make(chan struct{}), localTag: newTag(), on: on, flow: r.flow, symmetric: o.Binding != nil,
 		keys: keyring{creds: o.Credentials}}
@@ -78,7 +80,7 @@ func pick(a, b string) string {
 	return b
 }
 
-// ours tells the fields this package writes itself.
+// isReserved reports whether this package writes the field itself.
 func (k fieldName) ours() bool {
 	switch k {
 	case fVia, fFrom, fTo, fCallID, fCSeq, fMaxForwards, fContact, fContentLength, fContentType, fRoute, fRecordRoute:
@@ -87,7 +89,7 @@ func (k fieldName) ours() bool {
 	return false
 }
 
-// dial sends the INVITE.
+// sendFirstInvite adds the leg to its shard, sends the INVITE and starts the ring timeout.
 func (l *Leg) dial() {
 	s := l.shard
 	s.legs[l.key] = l
@@ -95,7 +97,7 @@ func (l *Leg) dial() {
 	s.timers.set(&l.timer, s.now+l.call.ring)
 }
 
-// largestUDP: above it a request goes by TCP (RFC 3261 §18.1.1).
+// maxUDPRequest is the size above which a request goes by TCP (RFC 3261 §18.1.1).
 const largestUDP = 1300
 
 func (l *Leg) sendInvite() {
@@ -114,8 +116,7 @@ func (l *Leg) sendInvite() {
 	l.hurry()
 }
 
-// sendLargeInvite tries TCP, and UDP after all when there is no connection
-// (RFC 3261 §18.1.1).
+// sendInviteByTCP sends the INVITE by TCP, or by UDP after all if there is no connection (RFC 3261 §18.1.1).
 func (l *Leg) sendLargeInvite() {
 	c, s := l.call, l.shard
 	c.small = true

@@ -6,8 +6,10 @@ import (
 	"strings"
 )
 
-// bindingFlow is the way back to a registered phone. One with a connection is
-// reached by that or not at all, unless it is the connection of a proxy.
+// Flow to a registered phone (RFC 5626, RFC 3327).
+
+// bindingFlow returns the flow to a registered phone. A phone with a connection is reached by that connection only,
+// unless it registered through a proxy.
 func (s *Server) bindingFlow(b *Binding) flow {
 	f := flow{addr: b.Source}
 	if !b.Transport.stream() {
@@ -23,8 +25,7 @@ func (s *Server) bindingFlow(b *Binding) flow {
 	return f
 }
 
-// proxyFlow is the way to the proxy that a phone registered through
-// (RFC 3327 §5.3).
+// proxyFlow returns the flow to the proxy that a phone registered through (RFC 3327 §5.3).
 func (s *Server) proxyFlow(b *Binding) (flow, bool) {
 	if len(b.Path) == 0 {
 		return flow{}, false
@@ -37,8 +38,8 @@ func (s *Server) proxyFlow(b *Binding) (flow, bool) {
 	return s.to(u.transport(), addr, u.Host), true
 }
 
-// Reachable tells whether a call can be sent to b: always for UDP and through
-// a proxy, else while its connection is open.
+// Reachable reports whether a call can be sent to b: always for UDP and through a proxy, otherwise while its
+// connection is open.
 func (s *Server) Reachable(b Binding) bool {
 	if !b.Transport.stream() || len(b.Path) > 0 {
 		return true
@@ -47,10 +48,9 @@ func (s *Server) Reachable(b Binding) bool {
 	return c != nil && c.open()
 }
 
-// Phones groups bindings by the phone they lead to: those with one instance
-// are flows of one phone, and only one of them is to be used at a time, the
-// next when it fails with 430 or 408 (RFC 5626 §7). The phones with the highest
-// Priority come first, and of each the flow that was refreshed last.
+// GroupByPhone groups bindings by phone. Bindings with the same instance are flows of one phone. Use only one of them
+// at a time, and the next one if it fails with 430 or 408 (RFC 5626 §7). Phones with the highest Priority come
+// first, and within a phone the flow that was refreshed last.
 func Phones(all []Binding) [][]Binding {
 	var phones [][]Binding
 	at := map[string]int{}
@@ -72,7 +72,7 @@ func Phones(all []Binding) [][]Binding {
 	return phones
 }
 
-// instance is the phone's, without the flow's reg-id.
+// instanceID returns the phone's instance without the flow's reg-id.
 func (b Binding) instance() string {
 	i := strings.LastIndexByte(b.Instance, ';')
 	if i < 0 {

@@ -5,11 +5,13 @@ import (
 	"strings"
 )
 
-// refer handles a transfer the other side asks for (RFC 3515 §2.4).
+// REFER received from the peer, and the NOTIFY requests about its progress (RFC 3515).
+
+// handleRefer handles a REFER of the peer (RFC 3515 §2.4).
 func (l *Leg) refer(m *message) {
 	s := l.shard
 	if l.state == legRinging {
-		s.reply(m, 403, "") // there is nothing to transfer yet
+		s.reply(m, 403, "") // no answered call to transfer
 		return
 	}
 	target, status := readReferTo(m)
@@ -41,8 +43,8 @@ func (l *Leg) refer(m *message) {
 	})
 }
 
-// readReferTo reads the one Refer-To of a REFER that asks for a call; status
-// is the refusal, 0 when there is none.
+// readReferTo parses the single Refer-To of a REFER that asks for a call. status is the refusal, or 0 if the REFER is
+// acceptable.
 func readReferTo(m *message) (target URI, status int) {
 	a, err := readAddress(m.get(fReferTo))
 	if err != nil || count(m, fReferTo) != 1 {
@@ -57,20 +59,19 @@ func readReferTo(m *message) (target URI, status int) {
 	return target, 0
 }
 
-// subscription tells who asked for a transfer how it goes (RFC 3515 §2.4.4).
-// One NOTIFY is under way at a time, so that they arrive in order; what comes
-// meanwhile replaces what waits.
+// referSubscription reports the progress of a transfer to the party that sent the REFER (RFC 3515 §2.4.4). One
+// NOTIFY is in progress at a time, so that they arrive in order. A newer status replaces the one that waits.
 type subscription struct {
 	leg     *Leg
 	event   string // of its NOTIFY requests
-	quiet   bool   // RFC 4488: nobody wants to know
+	quiet   bool   // RFC 4488: the referrer wants no NOTIFY
 	started bool
 	over    bool
 	busy    bool
-	waiting string // a status line to be told next
+	waiting string // status line of the next NOTIFY
 }
 
-// respond answers the REFER; accepting it starts the subscription.
+// respond answers the REFER. A 2xx starts the subscription.
 func (u *subscription) respond(status int, respond func(status int, extra string)) {
 	extra := ""
 	if status >= 200 && status < 300 {
@@ -88,7 +89,7 @@ func (u *subscription) respond(status int, respond func(status int, extra string
 	u.notify(100, "")
 }
 
-// notify tells a status; a final one ends the subscription.
+// notify queues a status. A final one ends the subscription.
 func (u *subscription) notify(status int, reason string) {
 	if !u.started || u.over || status < 100 || status > 699 {
 		return
@@ -98,7 +99,7 @@ func (u *subscription) notify(status int, reason string) {
 	u.next()
 }
 
-// next sends what waits, unless a NOTIFY is under way.
+// sendNext sends the waiting status, unless a NOTIFY is in progress.
 func (u *subscription) next() {
 	if u.busy || u.waiting == "" || u.leg.state != legConfirmed && u.leg.state != legAnswered {
 		return
@@ -122,13 +123,13 @@ func (u *subscription) send() {
 		}
 		u.busy = false
 		if status > 299 {
-			u.over, u.waiting = true, "" // RFC 6665 §4.2.2: the subscription is gone, the call is not
+			u.over, u.waiting = true, "" // RFC 6665 §4.2.2: only the subscription ends, not the call
 		}
 		u.next()
 	})
 }
 
-// flush sends what waits before our BYE leaves.
+// flush sends the waiting status before our BYE leaves.
 func (u *subscription) flush() {
 	if u != nil && u.waiting != "" {
 		u.send()

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// told collects the progress of a transfer.
+// transferProgress collects the progress of a transfer.
 type told chan int
 
 func (p told) on(status int, _ string) { p <- status }
@@ -34,7 +34,7 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// referred accepts the next REFER and hands the event over.
+// acceptRefer answers the next REFER and returns its event.
 func referred(t testing.TB, e events, status int) chan sip.Refer {
 	got := make(chan sip.Refer, 1)
 	go func() {
@@ -73,7 +73,7 @@ func TestBlindTransferIsToldToItsEnd(t *testing.T) {
 			progress.want(t, 180)
 			r.Notify(200, "OK")
 			progress.want(t, 200)
-			r.Notify(200, "OK") // after the end: nothing
+			r.Notify(200, "OK") // after the end: no effect
 		}
 		caller.Bye(sip.Reason{})
 		want[sip.Bye](t, b)
@@ -91,7 +91,7 @@ func TestTransferSkipsToWhatIsNewest(t *testing.T) {
 	r.Notify(180, "")
 	r.Notify(183, "")
 	r.Notify(486, "Busy Here")
-	callee.Bye(sip.Reason{}) // what waits is told first
+	callee.Bye(sip.Reason{}) // the waiting status is sent first
 	last := 0
 	for last < 200 {
 		select {
@@ -154,10 +154,10 @@ func TestReferrerMayHangUpBeforeTheEnd(t *testing.T) {
 func TestAttendedTransferNamesOurLeg(t *testing.T) {
 	t.Parallel()
 	phone, server := listen(t, sip.Config{}), listen(t, sip.Config{})
-	for range 4 { // Call-IDs fall on any shard
+	for range 4 { // Call-IDs belong to different shards
 		first, _, _, b := connect(t, phone, server, sip.UDP)
 		second, other, _, _ := connect(t, phone, server, sip.UDP)
-		third, called, _, _ := connect(t, server, phone, sip.UDP) // the consultation call came in
+		third, called, _, _ := connect(t, server, phone, sip.UDP) // the consultation call is inbound
 		for consultation, ours := range map[*sip.Leg]*sip.Leg{second: other, called: third} {
 			got := referred(t, b, 202)
 			tr := sip.Transfer{Target: server.uri("carol"), Replaces: consultation}
@@ -218,8 +218,8 @@ func TestCallReplacesAnother(t *testing.T) {
 	in.Leg().Bye(sip.Reason{})
 }
 
-// inCall makes a call from a hand-driven peer and returns what its requests
-// inside the dialog carry.
+// callFromPeer makes a call from a hand-driven peer and returns the From, To and Call-ID lines of its requests inside
+// the dialog.
 func inCall(t *testing.T, network string) (p *peer, leg *sip.Leg, e events, dialog string) {
 	t.Helper()
 	server := listen(t, sip.Config{})
@@ -235,7 +235,7 @@ func inCall(t *testing.T, network string) (p *peer, leg *sip.Leg, e events, dial
 	return p, in.Leg(), e, dialog
 }
 
-// inside sends a request of a dialog.
+// sendInDialog sends a request inside a dialog.
 func (p *peer) inside(method, dialog string, seq int, extra, body string) {
 	p.t.Helper()
 	network := "UDP"
@@ -286,7 +286,7 @@ func TestNotifyTellsTheTransferOnTheWire(t *testing.T) {
 	if !strings.HasSuffix(n, "SIP/2.0 603 Decline\r\n") || !strings.HasPrefix(headerOf(n, "Subscription-State"), "terminated") {
 		t.Errorf("got:\n%s", n)
 	}
-	p.answer(n, 481, "", "") // it forgot the subscription, not the call
+	p.answer(n, 481, "", "") // it lost the subscription, not the call
 	p.inside("INFO", dialog, 3, "", "")
 	want[sip.Info](t, e).Respond(200)
 	p.expect("SIP/2.0 200")
@@ -308,7 +308,7 @@ func TestOneNotifyIsUnderWayAtATime(t *testing.T) {
 	first := p.expect("NOTIFY ")
 	r.Notify(180, "Ringing")
 	r.Notify(183, "Session Progress")
-	p.inside("INFO", dialog, 3, "", "") // after whatever the two made us send
+	p.inside("INFO", dialog, 3, "", "") // after any NOTIFY that the two statuses caused
 	want[sip.Info](t, e).Respond(200)
 	p.expect("SIP/2.0 200")
 	p.answer(first, 200, "", "")
@@ -330,7 +330,7 @@ func TestWhatCannotBeReplaced(t *testing.T) {
 			t.Errorf("answered %d, want %d", f.Status, status)
 		}
 	}
-	// A call that rings at us is not ours to give away.
+	// An inbound call that still rings cannot be replaced.
 	a := newEvents()
 	ringing := place(t, phone, server, sip.UDP, offerSDP, a)
 	in := server.incoming(t)
@@ -338,7 +338,7 @@ func TestWhatCannotBeReplaced(t *testing.T) {
 	ringing.Cancel()
 	want[sip.Failed](t, a)
 
-	// One that ends is declined.
+	// A call that is ending gets 603.
 	p := newPeer(t, "udp", server)
 	p.ask("INVITE", "al", "dying", 1, "")
 	in = server.incoming(t)
@@ -360,7 +360,7 @@ func TestACallThatRingsAtAnotherPhoneIsPickedUp(t *testing.T) {
 	there := phone.incoming(t)
 	there.Ring(180, nil)
 	want[sip.Provisional](t, a)
-	early := sip.NameOf(there.Leg()) + ";early-only" // as the phone is told by who it rings at
+	early := sip.NameOf(there.Leg()) + ";early-only" // as learned by the phone from the ringing one
 	if _, err := phone.Server.Invite(within(t), sip.Outgoing{URI: server.uri("bob"), SDP: offerSDP, ReplacesDialog: early}, e.on); err != nil {
 		t.Fatal(err)
 	}

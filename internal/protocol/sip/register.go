@@ -10,52 +10,53 @@ import (
 	"time"
 )
 
-// Registration is what Register and KeepRegistered need.
+// Outbound registration with a registrar, such as that of a trunk (RFC 3261 §10.2).
+
+// RegistrationConfig holds the parameters of Register and KeepRegistered.
 type Registration struct {
 	Registrar   Target
 	AOR         string // "sip:alice@example.com"
-	ContactUser string // the user part calls come to; that of the AOR when empty
+	ContactUser string // user part for incoming calls; that of the AOR if empty
 	Credentials Credentials
-	Expires     time.Duration            // asked for, 1 h when 0; the registrar may change it
-	Retry       time.Duration            // pause after a first failure, doubled up to 5 min; 5 s when 0
-	OnChange    func(err error)          // each refresh: nil when registered, else why not; may be nil
-	OnStatus    func(RegistrationStatus) // each attempt, the first one and the last one included; may be nil
+	Expires     time.Duration            // requested lifetime, 1 h if 0; the registrar may change it
+	Retry       time.Duration            // delay after the first failure, doubled up to 5 min; 5 s if 0
+	OnChange    func(err error)          // called for each refresh: nil if registered, else the error; may be nil
+	OnStatus    func(RegistrationStatus) // called for each attempt, the first and the last one included; may be nil
 }
 
-// RegistrationStatus tells how an attempt to register ended.
+// RegistrationStatus reports the result of an attempt to register.
 type RegistrationStatus struct {
 	Registered bool
-	Status     int            // of the registrar's answer, 408 when none came, 503 when nothing could be sent, 0 when it was not found
-	Reason     string         // of the answer, or the error
-	Registrar  netip.AddrPort // where it was asked: calls come from there
-	Expires    time.Duration  // how long the registration lasts
+	Status     int            // of the registrar's response; 408 without one, 503 if it could not be sent, 0 if the registrar was not found
+	Reason     string         // of the response, or the error
+	Registrar  netip.AddrPort // address of the registrar: calls come from there
+	Expires    time.Duration  // granted lifetime
 	Next       time.Duration  // until the next attempt, 0 after the last one
 }
 
-// Registered is a registration that is kept alive.
+// ClientRegistration is a registration at a registrar that is refreshed until it ends.
 type Registered struct {
 	srv     *Server
 	request Registration
-	uri     URI // of the registrar: the request URI
+	uri     URI // URI of the registrar: the request URI
 	flow    flow
-	located bool // flow is to be used; a failure looks the registrar up again
+	located bool // flow is valid; after a failure the registrar is looked up again
 	callID  string
 	tag     string
 	seq     uint32
 	keys    keyring
 	granted time.Duration
-	failed  int           // attempts in a row
-	after   time.Duration // Retry-After of the last answer
+	failed  int           // failed attempts in a row
+	after   time.Duration // Retry-After of the last response
 
 	stop func()
 	gone chan struct{}
 	once sync.Once
-	err  error // of unregistering
+	err  error // error of unregistering
 }
 
-// Register registers and returns when that succeeded; it is then refreshed
-// until ctx ends or Unregister is called, whichever is first, and removed at
-// the registrar.
+// Register registers and returns once that has succeeded. The registration is then refreshed until ctx ends or
+// Unregister is called, whichever is first, and then removed at the registrar.
 func (s *Server) Register(ctx context.Context, r Registration) (*Registered, error) {
 	reg, err := s.newRegistered(r)
 	if err != nil {
@@ -73,8 +74,8 @@ func (s *Server) Register(ctx context.Context, r Registration) (*Registered, err
 	return reg, nil
 }
 
-// KeepRegistered registers in the background, and tries again for as long as
-// it takes; otherwise it is as Register. Its error is about r alone.
+// KeepRegistered registers in the background and retries without limit; otherwise it is like Register. It returns an
+// error only for an invalid r.
 func (s *Server) KeepRegistered(ctx context.Context, r Registration) (*Registered, error) {
 	reg, err := s.newRegistered(r)
 	if err != nil {
@@ -107,7 +108,7 @@ func (r *Registered) start(ctx context.Context, wait time.Duration) {
 	r.srv.workers.Go(func() { r.keep(keep, wait) })
 }
 
-// Unregister removes the registration and waits until that is answered.
+// Unregister removes the registration and waits for the registrar's response.
 func (r *Registered) Unregister(ctx context.Context) error {
 	r.once.Do(r.stop)
 	select {
@@ -124,7 +125,7 @@ func (r *Registered) locate(ctx context.Context) (err error) {
 	return err
 }
 
-// send registers for expires, answering challenges and 423.
+// registerOnce registers for expires. It answers challenges and 423.
 func (r *Registered) send(ctx context.Context, expires time.Duration) error {
 	if !r.located {
 		if err := r.locate(ctx); err != nil {
@@ -148,13 +149,13 @@ func (r *Registered) send(ctx context.Context, expires time.Duration) error {
 		case res.status == 423 && try < 8 && expires > 0 && r.raise(m, &expires):
 			continue
 		}
-		r.located = res.heard && res.status < 500 // another server of the registrar may do better
+		r.located = res.heard && res.status < 500 // another server of the registrar may accept it
 		r.after = min(time.Duration(failure(m).RetryAfter)*time.Second, maxBackoff)
 		return &StatusError{Method: "REGISTER", Status: res.status, Reason: res.reason}
 	}
 }
 
-// raise takes the Min-Expires of a 423 (RFC 3261 §10.2.8).
+// raiseExpires applies the Min-Expires of a 423 (RFC 3261 §10.2.8).
 func (r *Registered) raise(m *message, expires *time.Duration) bool {
 	n, _ := strconv.ParseUint(m.get(fMinExpires), 10, 31)
 	d := time.Duration(n) * time.Second
@@ -165,8 +166,7 @@ func (r *Registered) raise(m *message, expires *time.Duration) bool {
 	return true
 }
 
-// grantedTo is how long the registrar keeps us: what it says of our Contact,
-// or of all.
+// grantedBy returns the lifetime granted by the registrar: that of our Contact, or that of the whole response.
 func (r *Registered) grantedTo(m *message, asked time.Duration) time.Duration {
 	seconds := m.get(fExpires)
 	ours, _ := readAddress(r.contact())
@@ -195,7 +195,7 @@ func (r *Registered) contact() string {
 	return r.srv.contact(u.String(), r.flow)
 }
 
-// exchange sends one REGISTER.
+// sendRegister sends one REGISTER.
 func (r *Registered) exchange(ctx context.Context, expires time.Duration) (*response, error) {
 	r.flow = r.srv.again(r.flow)
 	r.seq++

@@ -12,6 +12,8 @@ import (
 	"time"
 )
 
+// Registrar: REGISTER and the bindings of an account (RFC 3261 §10.3).
+
 // Expires bounds (RFC 3261 §10.3 step 6).
 const (
 	minExpires     = 60
@@ -19,16 +21,16 @@ const (
 	defaultExpires = 3600
 )
 
-// accountLocks keeps updates of one account's bindings apart.
+// accountLocks serializes the updates of one account's bindings.
 type accountLocks [64]sync.Mutex
 
 func (l *accountLocks) of(k keyer, account string) *sync.Mutex {
 	return &l[hashParts(k.a, []string{account})%uint64(len(l))]
 }
 
-// registering is a REGISTER taken off its shard.
+// registerRequest holds the parts of a REGISTER that leave its shard.
 type registering struct {
-	user      string // of the address of record
+	user      string // user part of the address of record
 	from      string
 	callID    string
 	cseq      uint32
@@ -39,10 +41,10 @@ type registering struct {
 	logins    []string
 	source    netip.AddrPort
 	conn      *conn
-	outbound  bool // the phone keeps flows (RFC 5626)
+	outbound  bool // the phone supports outbound flows (RFC 5626)
 }
 
-// register hands a REGISTER to a goroutine that may ask the database.
+// handleRegister hands a REGISTER to a goroutine that may query the database.
 func (s *shard) register(m *message) {
 	tx := s.serve(m, s.txKey(m, "REGISTER"))
 	tx.limit(s)
@@ -65,7 +67,7 @@ func (s *shard) register(m *message) {
 	s.srv.spawn(func() { s.srv.registered(r, respond) })
 }
 
-// registered answers one REGISTER (RFC 3261 §10.3).
+// answerRegister answers one REGISTER (RFC 3261 §10.3).
 func (s *Server) registered(r *registering, respond func(int, string)) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -78,7 +80,7 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 	acc, stale, ok, err := s.authenticate(ctx, "REGISTER", r.from, r.logins, r.source.Addr(), r.conn)
 	switch {
 	case err != nil:
-		s.failed("look up a phone", err)
+		s.failed("look up the account of a REGISTER", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		if len(r.logins) == 0 {
@@ -87,7 +89,7 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 		s.stats.challenges.Add(1)
 		respond(401, "WWW-Authenticate: "+s.auth.challenge(acc.algorithm(), stale)+"\r\n")
 	case acc.Barred || !s.owns(r):
-		respond(403, "") // RFC 3261 §10.3 steps 3 and 4: not allowed, or somebody else's address
+		respond(403, "") // RFC 3261 §10.3 steps 3 and 4: not allowed, or another user's address
 	default:
 		if r.conn != nil {
 			r.conn.known.Store(true)
@@ -101,7 +103,7 @@ func (s *Server) registered(r *registering, respond func(int, string)) {
 	}
 }
 
-// owns: a device registers its own user name only.
+// ownsUser reports whether a device registers its own user name, the only one it may register.
 func (s *Server) owns(r *registering) bool {
 	l, found := s.ourLogin(r.logins)
 	if !found && r.conn != nil {
@@ -110,7 +112,7 @@ func (s *Server) owns(r *registering) bool {
 	return l.username == r.user
 }
 
-// update changes the account's bindings and returns the answer.
+// updateBindings changes the account's bindings and returns the response.
 func (s *Server) update(ctx context.Context, account string, r *registering) (int, string, error) {
 	lock := s.accounts.of(s.keys, account)
 	lock.Lock()
@@ -121,7 +123,7 @@ func (s *Server) update(ctx context.Context, account string, r *registering) (in
 	}
 	now := s.config.Now()
 	live := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool {
-		return !b.Expires.After(now) || !s.Reachable(b) // RFC 5626 §6: a flow that is gone takes its binding along
+		return !b.Expires.After(now) || !s.Reachable(b) // RFC 5626 §6: a closed flow removes its binding
 	})
 	if len(r.contacts) == 0 { // a query
 		return 200, bindingFields(live, r, now), nil
@@ -140,7 +142,7 @@ func (s *Server) update(ctx context.Context, account string, r *registering) (in
 	return 200, bindingFields(next, r, now), nil
 }
 
-// apply makes the new bindings of the old, all or nothing (RFC 3261 §10.3).
+// applyContacts computes the new bindings from the old ones, all or nothing (RFC 3261 §10.3).
 func (r *registering) apply(old []Binding, now time.Time, most int) ([]Binding, int) {
 	if slices.Contains(r.contacts, "*") {
 		return r.removeAll(old)
@@ -153,7 +155,7 @@ func (r *registering) apply(old []Binding, now time.Time, most int) ([]Binding, 
 		}
 		i := slices.IndexFunc(next, b.replaces)
 		if i >= 0 {
-			// Step 7: a Call-ID's requests count in the order they were made.
+			// Step 7: requests of one Call-ID must arrive in the order of their CSeq.
 			if next[i].CallID == r.callID && r.cseq <= next[i].CSeq {
 				return nil, 500
 			}
@@ -164,12 +166,12 @@ func (r *registering) apply(old []Binding, now time.Time, most int) ([]Binding, 
 		}
 	}
 	if over := len(next) - most; over > 0 {
-		next = next[over:] // the longest not refreshed go
+		next = next[over:] // remove those refreshed longest ago
 	}
 	return next, 200
 }
 
-// removeAll: "*" stands alone, with Expires 0.
+// removeAll handles Contact "*". It must be the only contact, with Expires 0.
 func (r *registering) removeAll(old []Binding) ([]Binding, int) {
 	if len(r.contacts) != 1 || r.expires != "0" {
 		return nil, 400
@@ -182,7 +184,7 @@ func (r *registering) removeAll(old []Binding) ([]Binding, int) {
 	return nil, 200
 }
 
-// binding reads one Contact value.
+// newBinding parses one Contact value. It returns the binding, its granted seconds and a status.
 func (r *registering) binding(value string, now time.Time) (Binding, int, int) {
 	a, err := readAddress(value)
 	u, err2 := ParseURI(a.uri)
@@ -219,7 +221,7 @@ func (r *registering) binding(value string, now time.Time) (Binding, int, int) {
 	return b, seconds, 200
 }
 
-// readSeconds: what cannot be read counts as the default (RFC 3261 §20.19).
+// parseExpires parses seconds. An unreadable value counts as the default (RFC 3261 §20.19).
 func readSeconds(s string) int {
 	n, err := strconv.ParseUint(s, 10, 32)
 	if err != nil {
@@ -238,9 +240,8 @@ func (r *registering) pathURIs() []string {
 	return out
 }
 
-// replaces tells whether b is a newer form of old: the same phone by its
-// instance (RFC 5626 §6), or the same Contact (RFC 3261 §19.1.4), or the same
-// user at the same source.
+// supersedes reports whether b is a newer form of old: the same phone by its instance (RFC 5626 §6), or the same
+// Contact (RFC 3261 §19.1.4), or the same user at the same source.
 func (b Binding) replaces(old Binding) bool {
 	if b.Instance != "" && old.Instance != "" {
 		return b.Instance == old.Instance
@@ -253,7 +254,8 @@ func (b Binding) replaces(old Binding) bool {
 	return len(b.Path) == 0 && b.Source == old.Source && b.Transport == old.Transport && bu.User == ou.User
 }
 
-// bindingFields lists all current bindings (RFC 3261 §10.3 step 8).
+// bindingFields returns the Contact lines of all current bindings (RFC 3261 §10.3 step 8), and those for outbound
+// and Path.
 func bindingFields(all []Binding, r *registering, now time.Time) string {
 	var b []byte
 	for _, x := range all {
@@ -274,11 +276,10 @@ func bindingFields(all []Binding, r *registering, now time.Time) string {
 	return string(b)
 }
 
-// flowTimer is how often a phone shall show that its flow lives
-// (RFC 5626 §5.4).
+// flowTimer is the interval at which a phone must send keep-alives over its flow (RFC 5626 §5.4).
 const flowTimer = 2 * time.Minute
 
-// keepsFlow tells whether a REGISTER is for a flow (RFC 5626 §6).
+// keepsFlow reports whether a REGISTER is for an outbound flow (RFC 5626 §6).
 func (r *registering) keepsFlow() bool {
 	return r.outbound && slices.ContainsFunc(r.contacts, func(c string) bool {
 		a, _ := readAddress(c)

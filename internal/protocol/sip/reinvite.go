@@ -6,16 +6,19 @@ import (
 	"time"
 )
 
-// Reinvite offers sdp and returns the answer; the ACK has been sent. With nil
-// sdp it returns the other side's offer and Ack must follow. 491 is retried
-// after the pause of RFC 3261 §14.1 until ctx ends; when ctx ends first, the
-// re-INVITE is canceled, and an answer that comes all the same is told as
-// Belated. Other refusals are a *StatusError and leave the session as it was.
+// Re-INVITE sent by this side, and the ACK of a late offer (RFC 3261 §14.1).
+
+// Reinvite offers sdp by re-INVITE and returns the answer; the ACK has been sent. With nil sdp it returns the peer's
+// offer, and Ack must follow.
+//
+// 491 is retried after the delay of RFC 3261 §14.1 until ctx ends. If ctx ends first, the re-INVITE is canceled, and
+// a 2xx that arrives all the same is reported as LateReinviteAnswer. Other refusals are a *StatusError and leave the
+// session unchanged.
 func (l *Leg) Reinvite(ctx context.Context, sdp []byte) ([]byte, error) {
 	return l.negotiate(ctx, func(done func(*message, error)) { l.reoffer(sdp, done) }, l.withdraw)
 }
 
-// negotiate makes an offer until it is not met by another one.
+// negotiate repeats an offer until it does not collide with an offer of the peer (491).
 func (l *Leg) negotiate(ctx context.Context, offer func(done func(*message, error)), withdraw func()) ([]byte, error) {
 	for {
 		body, err := l.askUntil(ctx, offer, withdraw)
@@ -31,7 +34,7 @@ func (l *Leg) negotiate(ctx context.Context, offer func(done func(*message, erro
 	}
 }
 
-// glarePause: RFC 3261 §14.1; who made the Call-ID waits longer.
+// glarePause returns the delay after a 491. The side that created the Call-ID waits longer (RFC 3261 §14.1).
 func (l *Leg) glarePause() time.Duration {
 	if l.inbound {
 		return rand.N(2 * time.Second)
@@ -58,7 +61,7 @@ func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
 	case l.offering() && !l.session.asking:
 		done(nil, ErrPending)
 		return
-	case l.offered != nil || l.unacked != nil || l.session.asking: // theirs is first: as if it had been refused
+	case l.offered != nil || l.unacked != nil || l.session.asking: // the peer's offer is first: act as if ours had been refused
 		done(nil, &StatusError{Method: "INVITE", Status: 491, Reason: phrase(491)})
 		return
 	}
@@ -70,7 +73,7 @@ func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
 		switch {
 		case status >= 200:
 			l.reinvite, l.waiting, l.withdrawn = nil, nil, false
-		case belated: // RFC 3261 §9.1: before it was heard of, there was nothing to cancel
+		case belated: // RFC 3261 §9.1: no CANCEL before a provisional response
 			l.cancelReinvite()
 		}
 		if m != nil && status >= 200 && status < 300 {
@@ -87,13 +90,13 @@ func (l *Leg) reoffer(sdp []byte, done func(*message, error)) {
 	})
 }
 
-// withdraw says that nobody waits for the answer to our re-INVITE any more.
+// withdrawReinvite cancels our re-INVITE because its caller no longer waits for the answer.
 func (l *Leg) withdraw() {
 	l.withdrawn = l.reinvite != nil
 	l.cancelReinvite()
 }
 
-// reanswered takes the 2xx of our re-INVITE: the target may have moved.
+// handleReinviteAnswer handles the 2xx of our re-INVITE. The remote target may have changed.
 func (l *Leg) reanswered(m *message, late bool) {
 	if t := contactURI(m); t != "" {
 		l.path.target = t

@@ -8,8 +8,8 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// relay is the smallest switch: every call goes on to one next hop, SDP
-// unchanged. Each call is one goroutine fed by the events of both legs.
+// testRelay is a minimal switch: every call goes to one next hop, with SDP unchanged. One goroutine per call handles
+// the events of both legs.
 type relay struct {
 	*sip.Server
 	next string
@@ -34,7 +34,7 @@ func newRelay(t testing.TB, c sip.Config, next string) *relay {
 // Serve is called before the first call.
 func (r *relay) Serve(s *sip.Server) { r.Server = s }
 
-// side is an event and which leg it came from.
+// relayEvent is an event and the leg that reported it.
 type side struct {
 	ev     sip.Event
 	caller bool

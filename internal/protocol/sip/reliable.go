@@ -7,29 +7,31 @@ import (
 	"time"
 )
 
-// reliable sends the provisional responses of an inbound call so that none is
-// lost (RFC 3262 §3): one at a time, again until its PRACK comes.
+// Reliable provisional responses of an incoming INVITE: 100rel and PRACK (RFC 3262).
+
+// reliableProvisional sends the provisional responses of an inbound call reliably (RFC 3262 §3): one at a time, each
+// repeated until its PRACK arrives.
 type reliable struct {
 	timer
 	leg      *Leg
-	required bool   // the caller wants all of them so
+	required bool   // the caller requires 100rel for all of them
 	seq      uint32 // RSeq of the last one
-	open     bool   // it waits for its PRACK
-	sdp      []byte // it carries
+	open     bool   // the last one waits for its PRACK
+	sdp      []byte // SDP of the last one
 	response []byte
 	interval time.Duration
 	end      time.Duration
-	queue    []func() // what may go on after the PRACK
+	queue    []func() // actions that wait for the PRACK
 }
 
-// ringPause is how often a call that rings is told so again, or proxies on the
-// way give it up (RFC 3261 §13.3.1.1).
+// ringRepeatInterval is how often the provisional response of a ringing call is repeated. Otherwise proxies on the
+// way end the call (RFC 3261 §13.3.1.1).
 const ringPause = time.Minute
 
-// maxQueued bounds the provisional responses that wait for a PRACK.
+// maxWaitingForPRACK bounds the provisional responses that wait for a PRACK.
 const maxQueued = 16
 
-// newReliable is nil for callers who do not know 100rel.
+// newReliable returns nil if the caller does not support 100rel.
 func newReliable(l *Leg, m *message) *reliable {
 	required := m.tagged(fRequire, "100rel")
 	if !required && !m.tagged(fSupported, "100rel") {
@@ -40,8 +42,8 @@ func newReliable(l *Leg, m *message) *reliable {
 	return p
 }
 
-// ring sends a provisional response. An offer of ours has no place in it: the
-// caller's answer would come before the switch asks for it.
+// sendProvisional sends a provisional response. It never carries an offer: the caller's answer would arrive before
+// the switch expects it.
 func (l *Leg) ring(status int, sdp []byte) {
 	p := l.reliable
 	if l.state != legRinging || status <= 100 || status >= 200 {
@@ -62,7 +64,7 @@ func (l *Leg) ring(status int, sdp []byte) {
 	}
 }
 
-// after does something when the PRACK has come.
+// runAfterPRACK runs do once the PRACK has arrived. It drops do if too many actions wait.
 func (p *reliable) after(do func()) {
 	if len(p.queue) < maxQueued {
 		p.queue = append(p.queue, do)
@@ -81,7 +83,7 @@ func (p *reliable) send(status int, sdp []byte) {
 	s.timers.set(&p.timer, s.now+t1)
 }
 
-// expire repeats the response; without a PRACK the call is refused.
+// expire repeats the response. Without a PRACK within 64*T1 the call is refused with 504.
 func (p *reliable) expire(s *shard) {
 	l := p.leg
 	if !p.open || l.state != legRinging {
@@ -98,10 +100,10 @@ func (p *reliable) expire(s *shard) {
 	s.timers.set(&p.timer, min(s.now+p.interval, p.end))
 }
 
-// holds: a 2xx must wait for the PRACK of a response with SDP.
+// blocksAnswer reports whether a 2xx must wait for the PRACK of a response with SDP.
 func (p *reliable) holds() bool { return p != nil && p.open && len(p.sdp) > 0 }
 
-// stop ends the repetitions: a final response is out.
+// stop ends the repetitions because a final response was sent.
 func (p *reliable) stop(s *shard) {
 	if p != nil {
 		s.timers.stop(&p.timer)
@@ -109,7 +111,7 @@ func (p *reliable) stop(s *shard) {
 	}
 }
 
-// pracked handles a PRACK (RFC 3262 §3). An offer in it goes to the switch.
+// handlePRACK handles a PRACK (RFC 3262 §3). An offer in it is handed to the switch.
 func (l *Leg) pracked(m *message) {
 	s, p := l.shard, l.reliable
 	if p == nil || !p.open || !l.names(m.named("RAck"), p.seq) {
@@ -137,8 +139,7 @@ func (l *Leg) pracked(m *message) {
 	}
 }
 
-// names tells whether a RAck value is that of a response to our caller's
-// INVITE.
+// matchesRAck reports whether a RAck value names the response rseq to the INVITE of this leg.
 func (l *Leg) names(rack string, rseq uint32) bool {
 	f := strings.Fields(rack)
 	if len(f) != 3 || f[2] != "INVITE" {

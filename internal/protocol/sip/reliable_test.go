@@ -72,7 +72,7 @@ func TestUpdateBeforeTheAnswer(t *testing.T) {
 	}
 	update(caller, b)
 	update(in.Leg(), a)
-	go func() { (<-b).(sip.Reinvite).Respond(481, nil) }() // there is no session yet: that must not end the dialog
+	go func() { (<-b).(sip.Reinvite).Respond(481, nil) }() // no session exists yet: the dialog must continue
 	_, err := caller.Update(within(t), offerSDP)
 	var status *sip.StatusError
 	if !errors.As(err, &status) || status.Status != 488 {
@@ -85,8 +85,7 @@ func TestUpdateBeforeTheAnswer(t *testing.T) {
 	want[sip.Bye](t, b)
 }
 
-// invite sends an INVITE with more fields and returns its Via branch line for
-// the ACK of a failure or the CANCEL.
+// sendInvite sends an INVITE with additional fields. The Call-ID is also its branch.
 func (p *peer) invite(callID, extra, body string) {
 	p.t.Helper()
 	local := p.conn.LocalAddr().String()
@@ -131,7 +130,7 @@ func TestReliableResponsesOnTheWire(t *testing.T) {
 	if headerOf(ok, "CSeq") != "5 INVITE" {
 		t.Fatalf("got:\n%s", ok)
 	}
-	p.inside("ACK", dialog, 5, "", "") // the CSeq of the INVITE, whatever came between
+	p.inside("ACK", dialog, 5, "", "") // the CSeq of the INVITE, regardless of later requests
 	want[sip.Acked](t, e)
 	prack(22, fmt.Sprint(rseq+1, " 5 INVITE"))
 	p.expect("SIP/2.0 481")
@@ -140,7 +139,7 @@ func TestReliableResponsesOnTheWire(t *testing.T) {
 	want[sip.Bye](t, e)
 }
 
-// expectPast skips repetitions of an earlier message.
+// wantMessageAfter reads until a message with a prefix and skips repetitions of an earlier one.
 func (p *peer) expectPast(start, skip string) string {
 	p.t.Helper()
 	for {
@@ -175,7 +174,7 @@ func TestPrackMayCarryAnOffer(t *testing.T) {
 	}
 }
 
-// A CANCEL belongs to the INVITE although a PRACK had a later CSeq.
+// A CANCEL has the CSeq of the INVITE although a PRACK had a later one.
 func TestCancelAfterPrack(t *testing.T) {
 	t.Parallel()
 	server := listen(t, sip.Config{})

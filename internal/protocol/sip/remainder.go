@@ -2,10 +2,13 @@ package sip
 
 import "time"
 
-// foundAfter is how long a read takes at the most that need not wait.
+// Whether another datagram waits in a UDP socket.
+
+// maxImmediateRead is the longest duration of a read that did not have to wait.
 const foundAfter = 25 * time.Microsecond
 
-// more tells whether another datagram is there already. Where the system cannot be asked it is guessed from how long the last read took.
+// more reports whether another datagram already waits. If the system cannot tell, it is estimated from the duration
+// of the last read.
 func (r *remainder) more(read time.Duration) bool {
 	if n, ok := r.ask(); ok {
 		return n > 0

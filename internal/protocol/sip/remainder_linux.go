@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remainder asks what else a UDP socket holds.
+// pendingDatagrams reports whether a UDP socket holds further datagrams.
 type remainder struct {
 	raw   syscall.RawConn
 	look  func(fd uintptr) // made once
@@ -23,7 +23,7 @@ func newRemainder(conn *net.UDPConn) *remainder {
 	return r
 }
 
-// ask returns the bytes of the next datagram, 0 where there is none (udp(7), SIOCINQ).
+// nextSize returns the size of the next datagram, 0 if there is none (udp(7), SIOCINQ).
 func (r *remainder) ask() (bytes int, ok bool) {
 	if r.look == nil || r.raw.Control(r.look) != nil {
 		return 0, false

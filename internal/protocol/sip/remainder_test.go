@@ -25,7 +25,7 @@ func TestAReaderKnowsWhetherMoreIsThere(t *testing.T) {
 		}
 	}
 	rest, buf := newRemainder(conn), make([]byte, 100)
-	waited := 2 * foundAfter // what it took to read tells nothing where the system can be asked
+	waited := 2 * foundAfter // irrelevant if the system can be asked
 	for left := 2; left >= 0; left-- {
 		if _, _, err := conn.ReadFromUDPAddrPort(buf); err != nil {
 			t.Fatal(err)

@@ -2,8 +2,10 @@ package sip
 
 import "strconv"
 
-// reoffer is an offer of the other side inside the dialog that waits for the
-// switch: a re-INVITE, an UPDATE or a PRACK.
+// Offers of the peer inside a dialog: re-INVITE (RFC 3261 §14.2), also used for UPDATE and PRACK.
+
+// pendingReinvite is an offer of the peer inside the dialog that waits for the switch: a re-INVITE, an UPDATE or a
+// PRACK.
 type reoffer struct {
 	tx    *serverTx
 	seq   uint32
@@ -13,7 +15,7 @@ type reoffer struct {
 	grant grant
 }
 
-// reoffered handles a re-INVITE (RFC 3261 §14.2).
+// handleReinvite handles a re-INVITE (RFC 3261 §14.2).
 func (l *Leg) reoffered(m *message) {
 	s := l.shard
 	grant, tooBrief := l.grant(m)
@@ -37,7 +39,7 @@ func (l *Leg) reoffered(m *message) {
 	r.tx.respond(s, 100, s.buf)
 }
 
-// offer hands an offer to the switch.
+// emitOffer hands an offer to the switch.
 func (l *Leg) offer(m *message, e Reinvite) *reoffer {
 	s := l.shard
 	tx := s.serve(m, s.txKey(m, m.method))
@@ -55,14 +57,14 @@ func (l *Leg) offer(m *message, e Reinvite) *reoffer {
 	return r
 }
 
-// offering tells whether an offer of ours waits for its answer.
+// ownOfferPending reports whether our own offer waits for its answer.
 func (l *Leg) offering() bool { return l.reinvite != nil || l.updating }
 
-// retryLater is the header line of a 500 to an offer that crosses another of
-// the same side (RFC 3261 §14.2, RFC 3311 §5.2).
+// glareRetryAfter returns the header line of a 500 to an offer that collides with an earlier offer of the same side
+// (RFC 3261 §14.2, RFC 3311 §5.2).
 func retryLater(m *message) string { return "Retry-After: " + strconv.Itoa(1+int(m.cseq%10)) + "\r\n" }
 
-// refuseTx refuses an INVITE inside a dialog.
+// refuseTx refuses an INVITE by a transaction of its own.
 func (s *shard) refuseTx(m *message, status int, extra string) {
 	tx := s.serve(m, s.txKey(m, "INVITE"))
 	s.buf = m.appendResponse(s.buf[:0], status, "", "", extra)
@@ -76,7 +78,7 @@ func (r *reoffer) respond(l *Leg, status int, sdp []byte) {
 	}
 	l.offered = nil
 	if status == 481 && l.state == legRinging {
-		status = 488 // the offer is refused; the call goes on ringing (RFC 5057 §5.1)
+		status = 488 // only the offer is refused; the call keeps ringing (RFC 5057 §5.1)
 	}
 	s := l.shard
 	b := append(appendStatus(s.buf[:0], status, ""), r.head...)
@@ -99,7 +101,7 @@ func (r *reoffer) respond(l *Leg, status int, sdp []byte) {
 	}
 }
 
-// retarget moves the remote target (RFC 3261 §12.2.2).
+// updateTarget sets the remote target from the Contact of a request or response (RFC 3261 §12.2.2).
 func (l *Leg) retarget(m *message) {
 	t := contactURI(m)
 	if t == "" {
@@ -112,8 +114,7 @@ func (l *Leg) retarget(m *message) {
 	l.path.target = t
 }
 
-// hear notes the last SDP of the other side; fresh tells whether it differs
-// from the one before.
+// notePeerSDP records the peer's last SDP and reports whether it differs from the one before.
 func (l *Leg) hear(sdp string) (fresh bool) {
 	if sdp == "" {
 		return false
@@ -124,7 +125,7 @@ func (l *Leg) hear(sdp string) (fresh bool) {
 	return fresh
 }
 
-// say notes the last SDP of ours that counts, for refreshing the session.
+// noteLocalSDP records our last SDP in effect, for refreshing the session.
 func (l *Leg) say(sdp []byte) {
 	if len(sdp) > 0 {
 		l.sdp = append([]byte(nil), sdp...)

@@ -2,8 +2,9 @@ package sip
 
 import "strings"
 
-// dialogName is a Replaces value taken apart (RFC 3891 §6.1). The tags are
-// from the point of view of who is told it.
+// Replaces (RFC 3891).
+
+// replacesID is a parsed Replaces value (RFC 3891 §6.1). The tags are from the point of view of the recipient.
 type dialogName struct {
 	callID, toTag, fromTag string
 	earlyOnly              bool
@@ -19,7 +20,7 @@ func readReplaces(value string) (d dialogName, ok bool) {
 	return d, d.callID != "" && d.toTag != "" && d.fromTag != ""
 }
 
-// replaces finds the Replaces header in a URI's headers (RFC 3891 §3).
+// replacesInURI returns the Replaces value among the headers of a URI, unescaped (RFC 3891 §3).
 func replaces(query string) string {
 	for query != "" {
 		var h string
@@ -31,8 +32,8 @@ func replaces(query string) string {
 	return ""
 }
 
-// named is the leg of a dialog, nil when there is none. Phones do not agree
-// on whose tag is whose when they were called, so both orders count.
+// findDialog returns the leg of a dialog, or nil. For calls to a phone, phones disagree on which tag is which, so
+// both orders match.
 func (s *shard) named(d dialogName) *Leg {
 	for _, tags := range [2][2]string{{d.toTag, d.fromTag}, {d.fromTag, d.toTag}} {
 		if l := s.legs[s.dialogKey(d.callID, tags[0])]; l != nil && l.hasPeer(tags[1]) {
@@ -42,7 +43,7 @@ func (s *shard) named(d dialogName) *Leg {
 	return nil
 }
 
-// hasPeer tells whether a tag is the other side's, of an early dialog too.
+// hasPeerTag reports whether a tag is the peer's, in an early dialog too.
 func (l *Leg) hasPeer(tag string) bool {
 	if l.remoteTag != "" || l.call == nil {
 		return l.remoteTag == tag
@@ -50,7 +51,7 @@ func (l *Leg) hasPeer(tag string) bool {
 	return l.call.early[tag] != nil
 }
 
-// find looks for a dialog on whatever shard it lives, and goes on here.
+// findDialogOnAnyShard looks up a dialog on its shard and then runs then on this one.
 func (s *shard) find(d dialogName, then func(*Leg)) {
 	home := s.srv.shardOf(d.callID)
 	if home == s {
@@ -63,8 +64,7 @@ func (s *shard) find(d dialogName, then func(*Leg)) {
 	})
 }
 
-// replaced resolves the Replaces header of a new call (RFC 3891 §3). A status
-// above 0 is the refusal.
+// resolveReplaces resolves the Replaces header of a new call (RFC 3891 §3). A status above 0 is the refusal.
 func (s *Server) replaced(in *Inbound) (leg *Leg, status int) {
 	values := in.values("Replaces")
 	if len(values) == 0 {
@@ -91,7 +91,7 @@ func (s *Server) replaced(in *Inbound) (leg *Leg, status int) {
 	}
 }
 
-// replaceable is 0 when a new call may take the leg's place.
+// replaceStatus returns 0 if a new call may replace the leg, otherwise the status of the refusal.
 func (l *Leg) replaceable(earlyOnly bool) int {
 	switch {
 	case l == nil:
@@ -99,15 +99,15 @@ func (l *Leg) replaceable(earlyOnly bool) int {
 	case l.over.Load() || l.state == legCanceling || l.state == legEnding:
 		return 603
 	case l.state == legRinging && l.inbound:
-		return 481 // an early dialog that we did not start
+		return 481 // an early dialog that this side did not start
 	case l.state != legRinging && earlyOnly:
 		return 486
 	}
 	return 0
 }
 
-// naming is the Replaces value that names this dialog to a third party, which
-// brings it to the other side (RFC 3891 §6.1).
+// replacesForPeer returns the Replaces value that names this dialog to a third party, which sends it to the peer (RFC
+// 3891 §6.1).
 func (l *Leg) naming() string {
 	return l.callID + ";to-tag=" + l.remoteTag + ";from-tag=" + l.localTag
 }

@@ -5,8 +5,9 @@ import (
 	"net/netip"
 )
 
-// outline is a request to be written inside a dialog, or the INVITE that
-// starts one.
+// Requests sent inside a dialog: route set, credentials, ACK.
+
+// requestTemplate describes a request to be written inside a dialog, or the INVITE that starts one.
 type outline struct {
 	method      string
 	seq         uint32
@@ -15,13 +16,13 @@ type outline struct {
 	to          string // To value
 	maxForwards int
 	extra       string   // header lines, each with its CRLF
-	auth        string   // those that answer challenges
-	answered    []string // realms whose challenge this request has answered
+	auth        string   // header lines with credentials
+	answered    []string // realms that this request has already answered
 	contentType string
 	body        []byte
 }
 
-// write appends the request and returns the branch it carries.
+// appendRequest appends the request and returns its branch.
 func (l *Leg) write(b []byte, o *outline) ([]byte, uint64) {
 	branch := rand.Uint64()
 	uri, routes := o.path.ahead()
@@ -49,7 +50,7 @@ func (l *Leg) write(b []byte, o *outline) ([]byte, uint64) {
 	return appendBody(b, o.contentType, o.body), branch
 }
 
-// ahead is the request URI and the Route values of a request that goes there.
+// uriAndRoutes returns the request URI and the Route values of a request on this route.
 func (p path) ahead() (uri string, routes []string) {
 	if len(p.routes) == 0 || loose(p.routes[0]) {
 		return p.target, p.routes
@@ -67,7 +68,7 @@ func (s *Server) appendVia(b []byte, f flow, branch uint64) []byte {
 	return append(b, ";rport\r\n"...)
 }
 
-// loose: the route understands RFC 3261 §16.12.
+// isLooseRoute reports whether a route is a loose router (RFC 3261 §16.12).
 func loose(route string) bool {
 	a, err := readAddress(route)
 	if err != nil {
@@ -78,8 +79,7 @@ func loose(route string) bool {
 	return err != nil || lr
 }
 
-// transact sends a request inside the dialog. Challenges are answered when
-// the leg has credentials.
+// sendInDialog sends a request inside the dialog. Challenges are answered if the leg has credentials.
 func (l *Leg) transact(o outline, on reply) *clientTx {
 	s := l.shard
 	l.localSeq++
@@ -102,7 +102,7 @@ func (l *Leg) transact(o outline, on reply) *clientTx {
 	})
 }
 
-// retried sends a challenged request again; a re-INVITE stays the leg's one.
+// resendInDialog sends a challenged request again. For a re-INVITE it updates reinviteTx.
 func (l *Leg) retried(o outline, on reply) {
 	tx := l.transact(o, on)
 	if o.method == "INVITE" && l.reinvite != nil {
@@ -110,8 +110,7 @@ func (l *Leg) retried(o outline, on reply) {
 	}
 }
 
-// sendAck acknowledges a 2xx (RFC 3261 §13.2.2.4) and keeps the ACK for its
-// repetitions.
+// sendAck acknowledges a 2xx (RFC 3261 §13.2.2.4) and keeps the ACK for repeated 2xx.
 func (l *Leg) sendAck(seq uint32, sdp []byte) {
 	o := outline{method: "ACK", seq: seq, path: l.path, to: l.remote, contentType: sdpType, body: sdp, auth: l.ackAuth}
 	o.flow = l.hop(l.path)
@@ -120,8 +119,7 @@ func (l *Leg) sendAck(seq uint32, sdp []byte) {
 	l.shard.wire.send(o.flow, l.ack)
 }
 
-// refuseAnswer acknowledges a 2xx nobody wants and hangs that dialog up
-// (RFC 3261 §9.1, §13.2.2.4).
+// ackAndHangUp acknowledges an unwanted 2xx and hangs up its dialog (RFC 3261 §9.1, §13.2.2.4).
 func (l *Leg) refuseAnswer(m *message) {
 	p := answeredPath(m, l.path.target)
 	o := outline{method: "ACK", seq: m.cseq, path: p, to: m.to.value, flow: l.hop(p)}
@@ -132,8 +130,8 @@ func (l *Leg) refuseAnswer(m *message) {
 	l.shard.start(clientKey{branch, plainTx}, o.flow, b, func(*message, int) {})
 }
 
-// answeredPath is the route set and target a 2xx gives a caller: Record-Route
-// turned round (RFC 3261 §12.1.2).
+// routeFromResponse returns the route set and target that a response gives to a caller: Record-Route in reverse order
+// (RFC 3261 §12.1.2).
 func answeredPath(m *message, target string) path {
 	p := path{target: target, routes: m.list(fRecordRoute)}
 	for i, j := 0, len(p.routes)-1; i < j; i, j = i+1, j-1 {
@@ -145,7 +143,7 @@ func answeredPath(m *message, target string) path {
 	return p
 }
 
-// contactURI is the first Contact's URI when it can be a request URI.
+// contactURI returns the first Contact's URI if it is usable as a request URI, otherwise "".
 func contactURI(m *message) string {
 	first, _ := cutElement(m.get(fContact))
 	a, err := readAddress(first)
@@ -159,7 +157,7 @@ func contactURI(m *message) string {
 	return a.uri
 }
 
-// literal is a URI's address when its host is one.
+// literalAddr returns the address of a URI if its host is an IP address.
 func literal(u URI) (netip.AddrPort, bool) {
 	a, err := netip.ParseAddr(u.Host)
 	if err != nil {

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Resolver asks DNS what server location needs (RFC 3263). Each answer comes
-// with how long it may be kept. A name that does not exist, or has no records
-// of the kind, is an empty list and no error.
+// DNS records for locating servers.
+
+// Resolver queries DNS for locating servers (RFC 3263). Each answer comes with its TTL. A name that does not exist or
+// has no records of the kind gives an empty list and no error. NAPTR looks up the rules of a domain.
 type Resolver interface {
 	NAPTR(ctx context.Context, domain string) ([]NAPTR, time.Duration, error)
-	// SRV looks up a whole name such as "_sip._udp.example.com".
+	// SRV looks up a full name such as "_sip._udp.example.com".
 	SRV(ctx context.Context, name string) ([]SRV, time.Duration, error)
-	// Addresses returns those of a host, best first.
+	// Addresses returns the addresses of a host, best first.
 	Addresses(ctx context.Context, host string) ([]netip.Addr, time.Duration, error)
 }
 

@@ -2,10 +2,12 @@ package sip
 
 import "strings"
 
-// scanners are names that programs for breaking in give themselves.
+// Recognition of SIP scanners.
+
+// scanners are prefixes of the User-Agent of attack programs.
 var scanners = []string{"friendly-scanner", "sipvicious", "sundayddr", "sip-scan", "sipscan", "sipcli", "vaxsipuseragent", "iwar", "sivus", "pplsip", "smap "}
 
-// isScanner tells whether a User-Agent is one of a scanner.
+// isScanner reports whether a User-Agent is that of a scanner.
 func isScanner(agent string) bool {
 	if agent == "" {
 		return false

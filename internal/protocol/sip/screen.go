@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// lookupLimit bounds one look-up of accounts or bindings.
+// Authentication of incoming INVITEs: trunk by address, account by digest.
+
+// lookupTimeout bounds one lookup of accounts or bindings.
 const lookupLimit = 5 * time.Second
 
-// screen finds out who calls and hands the call to the switch. Strangers are
-// challenged.
+// authenticateInvite identifies the caller and hands the call to the switch. It challenges callers that are neither a
+// trunk nor authenticated.
 func (s *Server) screen(in *Inbound) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -35,7 +37,7 @@ func (s *Server) screen(in *Inbound) {
 	cancel()
 	switch {
 	case err != nil:
-		s.failed("look up a caller", err)
+		s.failed("look up the account of an INVITE", err)
 		in.Reject(503, "", s.limits.RetryAfter)
 	case ok:
 		in.login(acc)
@@ -54,8 +56,8 @@ func (s *Server) screen(in *Inbound) {
 	}
 }
 
-// trunk tells whether a call comes from one. A browser's never does, whatever
-// address it has.
+// trunkOf returns the trunk that a call comes from. A call over WebSocket never comes from a trunk, whatever its
+// address.
 func (s *Server) trunk(in *Inbound) (string, bool) {
 	if in.Transport.web() {
 		return "", false
@@ -67,8 +69,9 @@ func (s *Server) trunk(in *Inbound) (string, bool) {
 	return id, ok
 }
 
-// claimsAccount tells whether a call from a trunk's address comes from somebody who logs in: a phone may stand behind the
-// carrier's address, and is not taken for the carrier. Only what is no telephone number is looked up.
+// claimsAccount reports whether a call from a trunk's address comes from a user with an account. A phone may share
+// the carrier's address (NAT) and must not be taken for the carrier. Only names that are no telephone number are
+// looked up.
 func (s *Server) claimsAccount(in *Inbound) bool {
 	name := in.From.URI.User
 	if l, found := s.ourLogin(in.logins); found {
@@ -79,17 +82,17 @@ func (s *Server) claimsAccount(in *Inbound) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, lookupLimit)
 	defer cancel()
 	_, known, err := s.config.Accounts.Credentials(ctx, name)
-	return known || err != nil // who cannot be looked up is asked, and told to try again
+	return known || err != nil // if the lookup fails, the caller is challenged, and gets 503 if it fails again
 }
 
-// vouch notes that the connection of a leg is a phone's or a trunk's.
+// markTrusted marks the leg's connection as that of a phone or trunk.
 func (l *Leg) vouch() {
 	if l.flow.conn != nil {
 		l.flow.conn.known.Store(true)
 	}
 }
 
-// deliver gives the call to the switch, unless the caller gave up meanwhile.
+// deliverInvite hands the call to the switch, unless the caller canceled meanwhile.
 func (s *Server) deliver(in *Inbound) {
 	l := in.leg
 	s.calls.Add(1)
@@ -107,8 +110,8 @@ func (s *Server) deliver(in *Inbound) {
 	s.handler.Invite(s.ctx, in)
 }
 
-// algorithm is what an account is challenged with; the zero account's is MD5,
-// which is the only one every phone knows.
+// digestAlgorithm returns the algorithm of the account's challenge. For the zero account it is MD5, the only one that
+// every phone supports.
 func (a Account) algorithm() algorithm {
 	if a.WantSHA256 && a.HA1SHA256 != "" {
 		return algSHA256
@@ -116,9 +119,8 @@ func (a Account) algorithm() algorithm {
 	return algMD5
 }
 
-// authenticate checks the credentials of a request. When ok is false the
-// returned account tells how to challenge: nothing in the answer depends on
-// whether the user exists, but for accounts that ask for SHA-256.
+// authenticate checks the credentials of a request. If ok is false, the returned account determines the challenge.
+// Whether the user exists changes nothing in the response, except for accounts that require SHA-256.
 func (s *Server) authenticate(ctx context.Context, method, from string, logins []string, source netip.Addr, c *conn) (acc Account, stale, ok bool, err error) {
 	l, found := s.ourLogin(logins)
 	if c != nil && c.login != "" && !found {
@@ -145,8 +147,8 @@ func (s *Server) authenticate(ctx context.Context, method, from string, logins [
 		return acc, true, false, nil
 	}
 	s.stats.authFailures.Add(1)
-	// Only who has our nonce has shown that the source address is its own: a
-	// forged datagram must not ban somebody else.
+	// Only a sender that received our nonce has proved its source address: a forged datagram must not ban another
+	// source.
 	if !s.auth.fresh(l.nonce, acc.algorithm()) {
 		s.suspect(source, UDP)
 		return acc, false, false, nil
@@ -160,7 +162,7 @@ func (s *Server) authenticate(ctx context.Context, method, from string, logins [
 	return acc, false, false, nil
 }
 
-// ourLogin is the login for our realm, or any when none is.
+// ownAuthorization returns the credentials for our realm, or any if there are none.
 func (s *Server) ourLogin(values []string) (l login, ok bool) {
 	for _, v := range values {
 		if got, is := readLogin(v); is && (!ok || got.realm == s.config.Realm) {

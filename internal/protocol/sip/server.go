@@ -11,13 +11,15 @@ import (
 	"time"
 )
 
+// Server: start, drain, close, and the goroutines for lookups.
+
 // Server is a SIP endpoint over UDP, TCP, TLS and WebSocket.
 type Server struct {
 	config      Config
 	limits      Limits
 	handler     Handler
-	allow       string // methods we take
-	allowEvents string // event packages we know
+	allow       string // supported methods
+	allowEvents string // supported event packages
 	keys        keyer
 	start       time.Time
 
@@ -29,12 +31,12 @@ type Server struct {
 	host      hostNames
 
 	shards []*shard
-	out    wire // where refusals outside any shard go: the server itself
+	out    wire // sends refusals outside any shard: the server itself
 
 	stats    counters
 	calls    atomic.Int64 // inbound calls in progress
 	lookups  atomic.Int64
-	lag      atomic.Int64 // how long the last message waited in its queue
+	lag      atomic.Int64 // time that the last message waited in its queue
 	draining atomic.Bool
 	rate     Pacer
 	urgents  Pacer
@@ -47,18 +49,17 @@ type Server struct {
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when ctx is
+	done    chan struct{} // closed by Close
 	closing sync.Once
 	readers sync.WaitGroup
-	workers sync.WaitGroup // look-ups and handlers
+	workers sync.WaitGroup // lookups and handlers
 	loops   sync.WaitGroup
 }
 
-// Listen opens the sockets and starts serving; h gets the calls. The Server
-// ends by Close, or with ctx.
+// Listen opens the sockets and starts serving. h receives the calls. The Server ends by Close or with ctx.
 func Listen(ctx context.Context, c Config, h Handler) (*Server, error) {
 	if c.Accounts == nil {
-		return nil, errors.New("sip: listen: no accounts given")
+		return nil, errors.New("sip: listen: Config.Accounts is not set")
 	}
 	s := newServer(c, h)
 	if err := s.bind(); err != nil {
@@ -159,15 +160,14 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// clock is the time since the server started.
+// clock returns the time since the server started.
 func (s *Server) clock() time.Duration { return s.config.Now().Sub(s.start) }
 
-// Drain refuses new INVITEs with 503 and Retry-After from now on; everything
-// inside dialogs goes on.
+// Drain refuses new INVITEs with 503 and Retry-After from now on. Everything inside dialogs continues.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Settle waits until every dialog is over, the answers to our BYEs and CANCELs
-// included, or ctx ends. Its place is between the last call and Close.
+// WaitForDialogs waits until every dialog has ended, including the answers to our BYEs and CANCELs, or until ctx
+// ends. Call it between the last call and Close.
 func (s *Server) Settle(ctx context.Context) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -180,9 +180,8 @@ func (s *Server) Settle(ctx context.Context) {
 	}
 }
 
-// Close stops serving and waits for every goroutine, Handler.Invite included.
-// Legs still alive get Lost and nothing more is sent for them. It must not be
-// called from an event callback. The second call does nothing.
+// Close stops serving and waits for every goroutine, Handler.Invite included. Live legs get the event Lost, and no
+// further message is sent for them. It must not be called from an event callback. A second call does nothing.
 func (s *Server) Close() error {
 	s.closing.Do(func() {
 		s.draining.Store(true)
@@ -205,7 +204,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// spawn runs a look-up or a handler. Their number is bounded by admission.
+// spawn runs a lookup or a handler on a goroutine of its own. Admission bounds their number.
 func (s *Server) spawn(do func()) {
 	s.lookups.Add(1)
 	s.workers.Go(func() {
@@ -214,7 +213,8 @@ func (s *Server) spawn(do func()) {
 	})
 }
 
-// bring spawns what brings a call to the switch, which may take over the goroutine.
+// startInvite authenticates an INVITE and hands it to the switch on a goroutine of its own. The handler may keep that
+// goroutine by Inbound.RunAfterInvite: then it no longer counts as a lookup, and Close does not wait for it.
 func (s *Server) bring(in *Inbound) {
 	s.lookups.Add(1)
 	s.workers.Add(1)
@@ -228,7 +228,8 @@ func (s *Server) bring(in *Inbound) {
 	}()
 }
 
-// failed reports what we were asked to look up or store and could not. A server that closes does no more of that, which is no fault.
+// logFailure logs a failed lookup or store. It logs nothing once the server is closing, because such a failure is
+// then expected.
 func (s *Server) failed(what string, err error, with ...any) {
 	if s.ctx.Err() == nil {
 		s.config.Logger.Error("sip: "+what, append(with, "error", err)...)
@@ -240,18 +241,17 @@ func (s *Server) panicked(r any, stack []byte) {
 	s.config.Logger.Error("sip: recovered from a panic", "panic", r, "stack", string(stack))
 }
 
-// shardOf is the shard of a Call-ID.
+// shardOf returns the shard of a Call-ID.
 func (s *Server) shardOf(callID string) *shard {
 	return s.shards[hashParts(s.keys.a, []string{callID})%uint64(len(s.shards))]
 }
 
-// mark is what admission knows an INVITE by; never 0.
+// admissionKey returns the key by which admission recognizes an INVITE; never 0.
 func (s *Server) mark(callID, branch string) uint64 {
 	return hashParts(s.keys.b, []string{"m", callID, branch}) | 1
 }
 
-// statelessTag is a To tag that is the same for every retransmission
-// (RFC 3261 §8.2.7).
+// statelessTag returns a To tag that is the same for every retransmission (RFC 3261 §8.2.7).
 func (s *Server) statelessTag(m *message) string {
 	return string(appendHex(nil, hashParts(s.keys.b, []string{"t", m.callID, m.via.branch, m.from.tag})))
 }

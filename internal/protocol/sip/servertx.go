@@ -2,8 +2,10 @@ package sip
 
 import "time"
 
-// txKey names a server transaction or a dialog: a keyed hash of what RFC 3261
-// §17.2.3 compares, so that the table holds no strings.
+// Server transactions (RFC 3261 §17.2).
+
+// txKey identifies a server transaction or a dialog. It is a keyed hash of the values that RFC 3261 §17.2.3
+// compares, so that the table holds no strings.
 type txKey [2]uint64
 
 type txState uint8
@@ -11,26 +13,26 @@ type txState uint8
 const (
 	trying txState = iota // no final response yet
 	completed
-	confirmed // the ACK of a failure came
-	accepted  // a 2xx went out (RFC 6026 §7.1)
+	confirmed // the ACK of a failure arrived
+	accepted  // a 2xx was sent (RFC 6026 §7.1)
 )
 
-// serverTx is a server transaction (RFC 3261 §17.2, RFC 6026). Once finished
-// it is little more than the last response.
+// serverTx is a server transaction (RFC 3261 §17.2, RFC 6026). Once finished, it holds little more than the last
+// response.
 type serverTx struct {
 	timer
 	key      txKey
 	invite   bool
 	state    txState
 	flow     flow
-	last     []byte // sent again when the request comes again
+	last     []byte // repeated when the request is retransmitted
 	interval time.Duration
 	end      time.Duration
 	leg      *Leg   // of an INVITE without final response
-	mark     uint64 // what admission knows the INVITE by
+	mark     uint64 // admission key of the INVITE
 }
 
-// serve makes the transaction of a request.
+// newServerTx creates the transaction of a request.
 func (s *shard) serve(m *message, key txKey) *serverTx {
 	tx := &serverTx{key: key, flow: m.replyFlow(), invite: m.method == "INVITE"}
 	tx.owner = tx
@@ -38,11 +40,11 @@ func (s *shard) serve(m *message, key txKey) *serverTx {
 	return tx
 }
 
-// limit drops the transaction when no final response comes within 64*T1: the
-// client has given up by then (RFC 3261 §17.1.2.2, timer F).
+// setResponseDeadline drops the transaction if no final response is sent within 64*T1. The client has timed out by
+// then (RFC 3261 §17.1.2.2, timer F).
 func (tx *serverTx) limit(s *shard) { s.timers.set(&tx.timer, s.now+patience) }
 
-// again handles a retransmission of the request.
+// retransmit handles a retransmission of the request.
 func (tx *serverTx) again(s *shard) {
 	s.stats.retransmissions.Add(1)
 	if tx.last != nil {
@@ -50,7 +52,7 @@ func (tx *serverTx) again(s *shard) {
 	}
 }
 
-// respond sends a response and moves the machine. b is copied.
+// respond sends a response and advances the state machine. b is copied.
 func (tx *serverTx) respond(s *shard, status int, b []byte) {
 	if tx.state != trying || s.servers[tx.key] != tx {
 		return
@@ -82,7 +84,7 @@ func (tx *serverTx) complete(s *shard) {
 	}
 }
 
-// acked handles the ACK of a failure (RFC 3261 §17.2.1).
+// handleACK handles the ACK of a failure (RFC 3261 §17.2.1).
 func (tx *serverTx) acked(s *shard) {
 	if tx.state != completed {
 		return

@@ -6,38 +6,39 @@ import (
 	"time"
 )
 
-// Session timers (RFC 4028): both sides agree how long the session lives
-// without a refresh, and who refreshes it.
+// Session timers (RFC 4028). Both sides negotiate how long the session lives without a refresh, and which side
+// refreshes it.
+
 const (
 	defaultSession = 30 * time.Minute
 	leastSession   = 90 * time.Second // RFC 4028 §4: no smaller Min-SE
 	maxRaised      = 3
-	refreshPause   = 5 * time.Second // before a refresh that met something else is tried again
+	refreshPause   = 5 * time.Second // delay before a failed refresh is retried
 )
 
-// minSE is the header line of a 422.
+// minSEField is the header line of a 422.
 const minSE = "Min-SE: 90\r\n"
 
-// session is the session timer of a dialog.
+// sessionTimer is the session timer of a dialog.
 type session struct {
 	timer
 	leg      *Leg
-	interval time.Duration // what we ask for, later what is agreed; 0: none
-	least    time.Duration // the largest Min-SE we were told
-	ours     bool          // we refresh
+	interval time.Duration // requested interval, later the negotiated one; 0: none
+	least    time.Duration // the largest Min-SE received
+	ours     bool          // this side refreshes
 	running  bool
-	asking   bool // a refresh of ours is under way
-	raised   int  // how often 422 made us ask for more
+	asking   bool // our refresh is not answered
+	raised   int  // how often a 422 raised the interval
 	end      time.Duration
 }
 
-// init asks for what the server is configured for.
+// init sets the interval that the server is configured to request.
 func (x *session) init(l *Leg) {
 	x.leg, x.owner = l, x
 	x.interval, x.least = l.shard.srv.sessionExpires(), leastSession
 }
 
-// sessionExpires is what we ask for, 0 when session timers are off.
+// sessionExpires returns the interval to request, or 0 if session timers are off.
 func (s *Server) sessionExpires() time.Duration {
 	switch d := s.config.SessionExpires; {
 	case d < 0:
@@ -49,15 +50,15 @@ func (s *Server) sessionExpires() time.Duration {
 	}
 }
 
-// grant is the session timer that an answer of ours gives.
+// sessionGrant is the session timer that our answer grants.
 type grant struct {
 	interval time.Duration // 0: none
-	theirs   bool          // the asking side refreshes
-	known    bool          // it knows session timers
+	theirs   bool          // the requesting side refreshes
+	known    bool          // it supports session timers
 }
 
-// grant judges what a request asks for (RFC 4028 §9). tooBrief: it is to be
-// refused with 422.
+// grantSession decides on the session timer that a request asks for (RFC 4028 §9). If tooBrief is true, the request
+// must be refused with 422.
 func (l *Leg) grant(m *message) (g grant, tooBrief bool) {
 	asked, refresher := readExpires(m.get(fSessionExpires))
 	least, _ := readExpires(m.named("Min-SE"))
@@ -79,7 +80,7 @@ func (l *Leg) grant(m *message) (g grant, tooBrief bool) {
 	return g, false
 }
 
-// readExpires reads a Session-Expires or Min-SE value; 0 when there is none.
+// parseSessionExpires parses a Session-Expires or Min-SE value. It returns 0 if there is none.
 func readExpires(value string) (d time.Duration, refresher string) {
 	number, params, _ := strings.Cut(value, ";")
 	n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 31)
@@ -90,7 +91,7 @@ func readExpires(value string) (d time.Duration, refresher string) {
 	return time.Duration(n) * time.Second, refresher
 }
 
-// fields are the header lines of the 2xx that gives it.
+// headerFields returns the header lines of the 2xx that grants the timer.
 func (g grant) fields() string {
 	if g.interval == 0 {
 		return ""
@@ -111,8 +112,8 @@ func expiresField(d time.Duration) string {
 	return "Session-Expires: " + strconv.FormatInt(int64(d/time.Second), 10)
 }
 
-// fields are the header lines of a request of ours. The first INVITE leaves it
-// to the other side who refreshes (RFC 4028 §7.1); later ones keep it (§7.4).
+// headerFields returns the header lines of our request. The first INVITE leaves the choice of the refresher to the
+// peer (RFC 4028 §7.1); later ones keep it (§7.4).
 func (x *session) fields() string {
 	if x.interval == 0 {
 		return ""
@@ -131,7 +132,8 @@ func (x *session) fields() string {
 	return s
 }
 
-// raise takes a 422: what we ask for next is enough (RFC 4028 §7.3).
+// raiseInterval handles a 422: it raises the interval to the peer's Min-SE (RFC 4028 §7.3). It returns false if a
+// retry is pointless.
 func (x *session) raise(m *message) bool {
 	least, _ := readExpires(m.named("Min-SE"))
 	if least <= x.interval || least > 24*time.Hour || x.interval == 0 || x.raised == maxRaised {
@@ -142,8 +144,8 @@ func (x *session) raise(m *message) bool {
 	return true
 }
 
-// granted takes what a 2xx to our request says. Sides that know no session
-// timers are refreshed by us all the same: that is how their end is noticed.
+// startFromAnswer starts the timer granted in a 2xx to our request. If the peer does not support session timers, this
+// side refreshes all the same: that is how a dead peer is noticed.
 func (x *session) granted(m *message) {
 	interval, refresher := readExpires(m.get(fSessionExpires))
 	ours := !strings.EqualFold(refresher, "uas")
@@ -153,15 +155,15 @@ func (x *session) granted(m *message) {
 	x.start(min(interval, 24*time.Hour), ours)
 }
 
-// begin starts the timer an answer of ours gave.
+// startFromGrant starts the timer that our answer granted.
 func (x *session) begin(g grant) {
 	if g.interval > 0 {
 		x.start(g.interval, !g.theirs)
 	}
 }
 
-// start runs the timer anew: the refresher's at half the interval, the other's
-// a third of it or 32 s before the end (RFC 4028 §10).
+// start restarts the timer. The refresher's fires at half the interval; the other side's fires a third of the
+// interval, at most 32 s, before its end (RFC 4028 §10).
 func (x *session) start(interval time.Duration, ours bool) {
 	s := x.leg.shard
 	if interval <= 0 || x.leg.state > legConfirmed {
@@ -176,7 +178,7 @@ func (x *session) start(interval time.Duration, ours bool) {
 	s.timers.set(&x.timer, s.now+wait)
 }
 
-// stop ends it with the dialog.
+// stop ends the timer with the dialog.
 func (x *session) stop(s *shard) {
 	s.timers.stop(&x.timer)
 	x.running = false
@@ -197,13 +199,13 @@ func (x *session) expire(s *shard) {
 	}
 }
 
-// refresh keeps the session alive: by UPDATE where the other side takes it,
-// else by offering our last SDP again (RFC 4028 §7.4).
+// refreshSession refreshes the session: by UPDATE if the peer allows it, otherwise by a re-INVITE with our last SDP
+// (RFC 4028 §7.4).
 func (l *Leg) refresh() {
 	x := &l.session
 	extra := l.shard.srv.able() + x.fields()
 	if !l.updates && l.sdp == nil {
-		x.start(x.interval, true) // there is nothing to refresh with
+		x.start(x.interval, true) // no SDP to send in a re-INVITE
 		return
 	}
 	x.asking = true
@@ -226,8 +228,8 @@ func (l *Leg) refresh() {
 	})
 }
 
-// refreshDone judges the answer to a refresh. Whoever answers lives; only 408,
-// 481 and silence end the session.
+// refreshDone handles the answer to a refresh. Any other answer shows that the peer is alive; only 408, 481 and a
+// timeout end the session.
 func (l *Leg) refreshDone(method string, m *message, status int) {
 	x, s := &l.session, l.shard
 	if status < 200 {
@@ -242,7 +244,7 @@ func (l *Leg) refreshDone(method string, m *message, status int) {
 		x.granted(m)
 	case status == 408 || status == 481:
 		l.lose("session expired: " + method + " " + strconv.Itoa(status))
-	case m == nil: // the connection is gone: it may come back
+	case m == nil: // the connection is closed; it may be re-established
 		s.timers.set(&x.timer, min(s.now+refreshPause, x.end))
 	case status == 422 && x.raise(m):
 		s.timers.set(&x.timer, s.now)

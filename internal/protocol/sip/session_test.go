@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// take returns what was sent since the last time.
+// drainSent returns the messages sent since the last call.
 func (l *lab) takeSent() []string {
 	sent := l.sent
 	l.sent = nil
@@ -26,7 +26,7 @@ func fieldOf(raw, name string) string {
 	return ""
 }
 
-// reply answers a request of ours.
+// receiveResponse receives a response to our request.
 func (l *lab) reply(request string, status int, tag, extra, body string) {
 	to := fieldOf(request, "To")
 	if tag != "" && !strings.Contains(to, "tag=") {
@@ -39,7 +39,7 @@ func (l *lab) reply(request string, status int, tag, extra, body string) {
 		status, fieldOf(request, "Via"), fieldOf(request, "From"), to, fieldOf(request, "Call-ID"), fieldOf(request, "CSeq"), extra, len(body), body), udpPeer)
 }
 
-// ask is a request of the other side with more fields and a body.
+// receiveRequest receives a request of the peer with additional fields and a body.
 func (l *lab) ask(method, branch, toTag string, seq int, extra, body string) {
 	m := request(method, branch, toTag, seq)
 	if body != "" {
@@ -49,7 +49,7 @@ func (l *lab) ask(method, branch, toTag string, seq int, extra, body string) {
 	l.message(m, udpPeer)
 }
 
-// inbound is an answered call of the other side.
+// answeredInbound returns an answered call of the peer.
 func (l *lab) inbound(t *testing.T, extra string) (leg *Leg, tag string, got *[]Event) {
 	t.Helper()
 	l.ask("INVITE", "i1", "", 1, extra, "v=0\r\n")
@@ -63,7 +63,7 @@ func (l *lab) inbound(t *testing.T, extra string) (leg *Leg, tag string, got *[]
 	return in.Leg(), tag, got
 }
 
-// outbound is a call of ours; its INVITE is returned.
+// placeOutgoing places a call and returns its INVITE.
 func (l *lab) outbound(t *testing.T) (leg *Leg, invite string, got *[]Event) {
 	t.Helper()
 	got = new([]Event)
@@ -85,7 +85,7 @@ func TestAnswerGivesASessionTimer(t *testing.T) {
 		{"Supported: timer\r\nSession-Expires: 7200;refresher=uac\r\n", "1800;refresher=uac", "timer"},
 		{"Supported: timer\r\nSession-Expires: 7200\r\nMin-SE: 3600\r\n", "3600;refresher=uac", "timer"},
 		{"Require: timer\r\nSession-Expires: 90\r\n", "90;refresher=uac", "timer"},
-		{"Session-Expires: 30\r\n", "90;refresher=uas", ""}, // put there by a proxy
+		{"Session-Expires: 30\r\n", "90;refresher=uas", ""}, // added by a proxy
 		{"Supported: timer\r\nSession-Expires: nonsense\r\n", "1800;refresher=uac", "timer"},
 	} {
 		l := newLab(t)
@@ -119,7 +119,7 @@ func TestTooBriefSessionsAreRefused(t *testing.T) {
 	}
 }
 
-// RFC 4028 §10: whoever refreshes does it at half the time.
+// RFC 4028 §10: the refresher refreshes at half the interval.
 func TestWeRefreshAtHalfTheTime(t *testing.T) {
 	t.Parallel()
 	for allow, method := range map[string]string{"Allow: INVITE, UPDATE\r\n": "UPDATE", "Allow: INVITE\r\n": "INVITE", "": "INVITE"} {
@@ -151,7 +151,7 @@ func TestWeRefreshAtHalfTheTime(t *testing.T) {
 func TestASilentPeerIsNoticed(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	_, _, got := l.inbound(t, "Allow: UPDATE\r\n") // knows no session timers
+	_, _, got := l.inbound(t, "Allow: UPDATE\r\n") // does not support session timers
 	l.pass(900*time.Second + 33*time.Second)
 	if m := l.methods(); !slices.Contains(m, "BYE") {
 		t.Fatalf("no BYE: %v", m)
@@ -205,7 +205,7 @@ func TestOurCallsAskForASessionTimer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		granted string
-		after   time.Duration // until something is sent
+		after   time.Duration // until a message is sent
 		what    string
 	}{
 		{"", 900 * time.Second, "UPDATE"},
@@ -236,13 +236,13 @@ func TestAFurtherSideMayWantLongerSessions(t *testing.T) {
 	_, invite, got := l.outbound(t)
 	for _, least := range []string{"3600", "4000", "5000"} {
 		l.reply(invite, 422, "b", "Min-SE: "+least+"\r\n", "")
-		sent := l.takeSent() // the ACK, and again
+		sent := l.takeSent() // the ACK and the retry
 		if len(sent) != 2 || fieldOf(sent[1], "Session-Expires") != least || fieldOf(sent[1], "Min-SE") != least {
 			t.Fatalf("sent %v", sent)
 		}
 		invite = sent[1]
 	}
-	l.reply(invite, 422, "b", "Min-SE: 6000\r\n", "") // enough of this
+	l.reply(invite, 422, "b", "Min-SE: 6000\r\n", "") // beyond the limit of retries
 	if f, ok := (*got)[0].(Failed); !ok || f.Status != 422 {
 		t.Errorf("got %#v", *got)
 	}
@@ -364,7 +364,7 @@ func TestRestoredDialogIsRefreshed(t *testing.T) {
 	}
 }
 
-// What the other side says anew in the answer to a refresh is told, once.
+// SDP that changed in the answer to a refresh is reported, once.
 func TestRefreshTellsWhatChanged(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -395,7 +395,7 @@ func TestStateHoldsNoKeys(t *testing.T) {
 	}
 }
 
-// RFC 3261 §13.3.1.1: a call that rings long is told so every minute.
+// RFC 3261 §13.3.1.1: the provisional response of a long-ringing call is repeated every minute.
 func TestLongRingingIsRepeated(t *testing.T) {
 	t.Parallel()
 	for fields, again := range map[string]string{"": "", "Require: 100rel\r\n": "100rel"} {

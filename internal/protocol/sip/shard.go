@@ -7,30 +7,32 @@ import (
 	"time"
 )
 
-// shard owns every transaction and dialog of the Call-IDs that hash to it.
-// All its fields but the inbox belong to who works in it: its goroutine, or who
-// has something for it while that sleeps.
+// Shard: the event loop of the Call-IDs that hash to it, with their transactions, dialogs and timers.
+
+// shard holds every transaction and dialog of the Call-IDs that hash to it. Except for the shardQueue, all fields
+// belong to the goroutine that holds the shard's lock: its own goroutine, or one that runs a task while that one is
+// parked.
 type shard struct {
 	inbox
 	srv   *Server
 	stats *counters
 	wire  wire
 	now   time.Duration
-	calm  bool // nothing much is going on: see standBack
+	calm  bool // low load: see yieldToCall
 
 	alarm     *time.Timer   // wakes the goroutine for timers
-	alarmAt   time.Duration // when it rings; past: it has rung
+	alarmAt   time.Duration // when it fires; in the past: it has fired
 	timers    timers
 	servers   map[txKey]*serverTx
 	clients   map[clientKey]*clientTx
 	waiting   map[*conn]map[*clientTx]struct{} // client transactions by TCP connection
 	legs      map[txKey]*Leg
 	calls     map[txKey]*attempt
-	forgotten []uint64 // marks of INVITEs that finished
-	mark      uint64   // of the INVITE being handled, until a transaction has it
+	forgotten []uint64 // admission keys of finished INVITEs
+	mark      uint64   // admission key of the INVITE being handled, until a transaction holds it
 	msg       message
-	buf       []byte // one message being written
-	spare     []item // an empty queue
+	buf       []byte // buffer for the message being written
+	spare     []item // an empty queue for reuse
 	has       holdings
 }
 
@@ -49,7 +51,7 @@ func newShard(srv *Server, w wire, depth int) *shard {
 	return s
 }
 
-// run works whenever it is woken, until the inbox is closed and empty, then ends what is left.
+// run processes the queue whenever it is woken, until the queue is closed and empty. Then it ends the remaining legs.
 func (s *shard) run() {
 	defer s.alarm.Stop()
 	rang := false
@@ -70,9 +72,10 @@ func (s *shard) run() {
 	s.endAll()
 }
 
-// perform does a task at once where nobody works in the shard, else the one who does will have it done soon: two switches of
-// goroutines less than post. The caller may do other work of the shard too; it must hold no lock that a callback takes. After close the task
-// is dropped and false returned.
+// runOrEnqueue runs a task in the calling goroutine if the shard is not locked. Otherwise the goroutine that holds
+// the lock, or the shard's own, runs it soon. That saves two goroutine switches compared with enqueue. The caller may
+// run other work of the shard too, so it must hold no lock that a callback takes. After close the task is dropped and
+// false returned.
 func (s *shard) perform(do func(*shard)) bool {
 	if !s.queue(do) {
 		return false
@@ -81,7 +84,7 @@ func (s *shard) perform(do func(*shard)) bool {
 	return true
 }
 
-// help does what is queued, unless somebody is at it. calm says that nothing much is going on.
+// runQueued processes the queue, unless another goroutine holds the shard. calm reports low load.
 func (s *shard) help(calm bool) {
 	if !s.enter(false) {
 		return
@@ -89,21 +92,22 @@ func (s *shard) help(calm bool) {
 	s.calm = calm
 	s.work()
 	s.calm = false
-	if calm && s.waits() { // came while it stood back
+	if calm && s.waits() { // arrived while it yielded
 		s.work()
 	}
 	s.leave()
 }
 
-// standBack lets the call that was just told of something begin with it before this goes on, which sends what nobody waits for: a 100, an ACK.
-// Where much is going on it does not: it would stand behind all of it, and the shard with it.
+// yieldToCall yields the processor, so that the goroutine of the call handles the event just delivered before this
+// shard sends a 100 or ACK, which no peer waits for. Under load it does nothing, because the goroutine and thus the
+// shard would be scheduled after everything else.
 func (s *shard) standBack() {
 	if s.calm {
 		runtime.Gosched()
 	}
 }
 
-// work does everything queued and fires the timers that are due. Only who entered calls it.
+// processQueue handles all queued items and fires the timers that are due. The caller must hold the shard's lock.
 func (s *shard) work() {
 	items := s.take(s.spare, s.forgotten)
 	s.forgotten = s.forgotten[:0]
@@ -118,7 +122,7 @@ func (s *shard) work() {
 	s.arm()
 }
 
-// arm has the alarm ring when the next timer is due, or before.
+// setWakeTimer makes the wake timer fire when the next timer is due, or earlier.
 func (s *shard) arm() {
 	if len(s.timers) == 0 {
 		return
@@ -129,7 +133,7 @@ func (s *shard) arm() {
 	}
 }
 
-// fire runs every timer that is due.
+// fireTimers runs every timer that is due.
 func (s *shard) fire(now time.Duration) {
 	s.now = now
 	for t := s.timers.due(now); t != nil; t = s.timers.due(now) {
@@ -137,7 +141,7 @@ func (s *shard) fire(now time.Duration) {
 	}
 }
 
-// handle does one item; a panic costs that item and nothing else.
+// handleItem handles one item. A panic affects that item only.
 func (s *shard) handle(it *item) {
 	defer s.recovered()
 	if it.do != nil {
@@ -151,7 +155,7 @@ func (s *shard) handle(it *item) {
 	s.message(it.raw, it.flow)
 }
 
-// unmark forgets an INVITE that came to nothing.
+// forgetUnfinishedInvite removes an INVITE from admission if no transaction has taken it.
 func (s *shard) unmark() {
 	if s.mark != 0 {
 		s.forgotten = append(s.forgotten, s.mark)
@@ -182,12 +186,12 @@ func (s *shard) endAll() {
 	s.gauge()
 }
 
-// keyer makes transaction and dialog keys.
+// keyHasher computes transaction and dialog keys.
 type keyer struct{ a, b maphash.Seed }
 
 func newKeyer() keyer { return keyer{maphash.MakeSeed(), maphash.MakeSeed()} }
 
-// key hashes parts with their borders.
+// key hashes the parts, each with a terminator.
 func (k keyer) key(parts ...string) txKey {
 	return txKey{hashParts(k.a, parts), hashParts(k.b, parts)}
 }
@@ -202,8 +206,8 @@ func hashParts(seed maphash.Seed, parts []string) uint64 {
 	return h.Sum64()
 }
 
-// txKey names the transaction of a request (RFC 3261 §17.2.3); method is that
-// of the request, INVITE for an ACK or CANCEL that looks for its INVITE.
+// txKey returns the key of a request's transaction (RFC 3261 §17.2.3). method is the method of the request, or
+// INVITE for an ACK or CANCEL that looks for its INVITE.
 func (s *shard) txKey(m *message, method string) txKey {
 	if m.via.modern() {
 		return s.srv.keys.key(m.via.branch, m.via.host, portText(m.via.port), m.callID, method)
@@ -216,7 +220,7 @@ func seqText(n uint32) string {
 	return string([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 }
 
-// dialogKey names a dialog on our side.
+// dialogKey returns the key of a dialog by our tag.
 func (s *shard) dialogKey(callID, localTag string) txKey {
 	return s.srv.keys.key("d", callID, localTag)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// newRunningShard is a shard with its goroutine, which is not woken yet.
+// newStartedShard returns a shard with its goroutine, which is still parked.
 func newRunningShard(t *testing.T) *shard {
 	t.Helper()
 	l := newLab(t)
@@ -38,7 +38,7 @@ func TestATaskIsDoneAtOnceWhereNobodyWorks(t *testing.T) {
 		t.Fatalf("done on return: %v", done)
 	}
 	select {
-	case <-s.wake: // the goroutine does what came meanwhile
+	case <-s.wake: // the goroutine handles later tasks
 	default:
 		t.Error("the goroutine is not told of what is left")
 	}
@@ -54,7 +54,7 @@ func TestOneWorksInAShardAndNothingIsLost(t *testing.T) {
 	const workers, tasks = 8, 2000
 	var all sync.WaitGroup
 	all.Add(workers * tasks)
-	done := 0 // the race detector sees whether two work
+	done := 0 // the race detector notices concurrent access
 	for w := range workers {
 		go func() {
 			for i := range tasks {
@@ -75,7 +75,7 @@ func TestOneWorksInAShardAndNothingIsLost(t *testing.T) {
 	}
 }
 
-// bell is a timer that tells when it is due.
+// testTimer reports the time at which it fired.
 type bell struct {
 	timer
 	rung chan time.Duration

@@ -16,7 +16,7 @@ import (
 
 const patience = 30 * time.Second
 
-// phone is a Server with what a test needs around it.
+// testServer is a Server that collects its incoming calls.
 type phone struct {
 	*sip.Server
 	calls chan *sip.Inbound
@@ -24,7 +24,7 @@ type phone struct {
 
 func (p *phone) Invite(_ context.Context, in *sip.Inbound) { p.calls <- in }
 
-// listen starts a server on loopback that ends with the test.
+// newTestServer starts a server on loopback that ends with the test.
 func listen(t testing.TB, c sip.Config) *phone {
 	t.Helper()
 	p := &phone{calls: make(chan *sip.Inbound, 4096)}
@@ -61,14 +61,14 @@ func (p *phone) incoming(t testing.TB) *sip.Inbound {
 	}
 }
 
-// events collects a leg's events.
+// eventLog collects a leg's events.
 type events chan sip.Event
 
 func newEvents() events { return make(events, 1024) }
 
 func (e events) on(ev sip.Event) { e <- ev }
 
-// want waits for the next event and fails unless it is a T.
+// wantEvent waits for the next event and fails unless it is a T.
 func want[T sip.Event](t testing.TB, e events) T {
 	t.Helper()
 	select {
@@ -84,7 +84,7 @@ func want[T sip.Event](t testing.TB, e events) T {
 	return *new(T)
 }
 
-// none fails when another event is there already.
+// wantNoEvent fails if another event has been reported.
 func none(t testing.TB, e events) {
 	t.Helper()
 	select {
@@ -97,7 +97,7 @@ func none(t testing.TB, e events) {
 var offerSDP = []byte("v=0\r\no=a 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 6000 RTP/AVP 0\r\n")
 var answerSDP = []byte("v=0\r\no=b 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 7000 RTP/AVP 0\r\n")
 
-// book is an Accounts and Bindings in memory.
+// fakeDirectory is an Accounts and Bindings in memory.
 type book struct {
 	mu       sync.Mutex
 	accounts map[string]sip.Account

@@ -17,7 +17,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// sipp runs one scenario in a folder of its own.
+// sippProcess is a sipp that runs one scenario in a folder of its own.
 type sippRun struct {
 	cmd *exec.Cmd
 	dir string
@@ -57,8 +57,8 @@ func (r *sippRun) wait(t testing.TB) {
 
 var portBlocks atomic.Int64
 
-// freePort starts a block of eight ports that are free for UDP and TCP, below
-// the range the kernel gives to clients: sipp takes further ones for media.
+// freePortBlock returns the first of eight ports that are free for UDP and TCP, below the ephemeral range of the
+// kernel. sipp uses the others for media.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 200 {
@@ -89,8 +89,8 @@ func blockFree(base int) bool {
 	return true
 }
 
-// waitBound waits until somebody has the UDP port. It looks rather than tries,
-// not to be in the way.
+// waitForUDPPort waits until a process has bound the UDP port. It reads /proc/net/udp instead of binding the port, so
+// that it cannot block that process.
 func waitBound(t testing.TB, port int) {
 	t.Helper()
 	mine := fmt.Sprintf("0100007F:%04X ", port)

@@ -2,7 +2,7 @@ package sip
 
 import "testing"
 
-// RFC 2782: by priority, and within one by chance according to weight.
+// RFC 2782: by priority, and within one priority randomly by weight.
 func TestServersTakeTheirTurns(t *testing.T) {
 	t.Parallel()
 	first := map[string]int{}

@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// DialogState is what a dialog needs to go on after a restart. It holds no
-// secrets: Credentials are to be filled in again before Restore where the
-// other side asks for them.
+// Snapshot and restoration of dialogs across a restart.
+
+// DialogState holds all that is needed to restore a dialog after a restart. It holds no secrets: fill in Credentials
+// before Restore if the peer challenges requests.
 type DialogState struct {
-	CallID    string         `json:"call_id"` // empty: there is nothing to restore
+	CallID    string         `json:"call_id"` // empty: nothing to restore
 	Inbound   bool           `json:"inbound"`
 	Local     string         `json:"local"` // From value of our requests, with the tag
 	Remote    string         `json:"remote"`
@@ -25,29 +26,27 @@ type DialogState struct {
 	Contact   string         `json:"contact"`
 	Addr      netip.AddrPort `json:"addr"`
 	Transport Transport      `json:"transport"`
-	Name      string         `json:"name,omitempty"` // the TLS name of the other side
-	Ours      bool           `json:"ours,omitempty"` // we made the connection
+	Name      string         `json:"name,omitempty"` // TLS name of the peer
+	Ours      bool           `json:"ours,omitempty"` // this server made the connection
 	Symmetric bool           `json:"symmetric,omitempty"`
-	Updates   bool           `json:"updates,omitempty"` // it takes UPDATE
-	SDP       []byte         `json:"sdp,omitempty"`     // our last offer or answer, where it holds no keys
+	Updates   bool           `json:"updates,omitempty"` // the peer allows UPDATE
+	SDP       []byte         `json:"sdp,omitempty"`     // our last offer or answer, unless it holds keys
 	Session   int            `json:"session,omitempty"` // seconds between refreshes, 0 for none
 	Refresher bool           `json:"refresher,omitempty"`
 
 	Credentials Credentials `json:"-"`
 }
 
-// Lost reports whether the way to the other side ends with the process: a
-// connection that a phone made to us. Rebind gives it a new one.
+// LostWithProcess reports whether the flow to the peer ends with the process: it is a connection that a phone made to
+// us. Rebind gives the leg a new one.
 func (d DialogState) Lost() bool { return d.Symmetric && d.Transport.stream() && !d.Ours }
 
-// seqRoom is what the CSeq jumps by: more than was sent since the snapshot.
+// restoreSeqGap is added to the CSeq on Restore. It exceeds the number of requests sent since the snapshot.
 const seqRoom = 100
 
-// Snapshot is the dialog's state, for Restore in another process. That of an
-// inbound call that rings is what it will be when it is answered, so that it
-// can be kept before the answer leaves. CallID is empty when an outgoing leg is
-// not answered, or the leg is over. It waits for the shard and must
-// not be called from an event callback.
+// Snapshot returns the state of the dialog, for Restore in another process. For an inbound call that rings it is the
+// state after the answer, so that it can be stored before the answer leaves. CallID is empty if an outgoing leg is
+// not answered, or the leg is over. Snapshot waits for the shard and must not be called from an event callback.
 func (l *Leg) Snapshot() DialogState {
 	result := make(chan DialogState, 1)
 	if !l.shard.perform(func(*shard) { result <- l.snapshot() }) {
@@ -73,7 +72,7 @@ func (l *Leg) snapshot() DialogState {
 		Updates: l.updates,
 	}
 	if !bytes.Contains(l.sdp, []byte("a=crypto:")) && !bytes.Contains(l.sdp, []byte("a=ice-pwd:")) {
-		d.SDP = l.sdp // with keys in it, the session is offered anew instead
+		d.SDP = l.sdp // SDP with keys is not stored; the session is offered anew instead
 	}
 	if c := l.flow.conn; c != nil {
 		d.Name, d.Ours = c.key.name, c.ours
@@ -84,11 +83,9 @@ func (l *Leg) snapshot() DialogState {
 	return d
 }
 
-// Restore takes a dialog up again, and reports on it through on. Called from
-// the Handler's Serve it is there before the first message comes; otherwise
-// the other side's requests get 481 until then. A phone that was connected to
-// us is reached when it has sent something over its new connection. Lost
-// follows when the dialog is there already.
+// Restore restores a dialog and reports its events to on. If it is called from the Handler's Serve, the dialog exists
+// before the first message arrives. Otherwise the peer's requests get 481 until then. A phone that was connected to
+// us is reachable once it has sent something over its new connection. Lost follows if the dialog already exists.
 func (s *Server) Restore(d DialogState, on func(Event)) (*Leg, error) {
 	if err := d.check(); err != nil {
 		return nil, err
@@ -106,7 +103,7 @@ func (s *Server) Restore(d DialogState, on func(Event)) (*Leg, error) {
 	l.session.init(l)
 	l.contact = d.Contact
 	if a, err := readAddress(d.Contact); err == nil {
-		l.contact = s.contact(a.uri, l.flow) // our address may have changed
+		l.contact = s.contact(a.uri, l.flow) // our address may have changed since
 	}
 	if d.Inbound {
 		s.calls.Add(1)
@@ -119,7 +116,7 @@ func (s *Server) Restore(d DialogState, on func(Event)) (*Leg, error) {
 	return l, nil
 }
 
-// resume puts the dialog into its shard.
+// addToShard adds the dialog to its shard.
 func (l *Leg) resume(d DialogState) {
 	if l.shard.legs[l.key] != nil {
 		l.finish(Lost{Why: "the dialog is there already"})
@@ -130,7 +127,7 @@ func (l *Leg) resume(d DialogState) {
 	l.session.start(time.Duration(d.Session)*time.Second, d.Refresher)
 }
 
-var errState = errors.New("sip: no dialog to restore")
+var errState = errors.New("sip: restore: the dialog state is incomplete")
 
 func (d *DialogState) check() error {
 	if d.CallID == "" || d.LocalTag == "" || !d.Addr.IsValid() || d.LocalSeq > maxSeq-seqRoom || d.Session < 0 {
@@ -142,8 +139,7 @@ func (d *DialogState) check() error {
 	return nil
 }
 
-// restoredFlow is the way to the other side. A connection of its own making is
-// gone with the process that had it.
+// restoredFlow returns the flow to the peer. A connection that the peer made ended with the process that accepted it.
 func (s *Server) restoredFlow(d DialogState) flow {
 	if !d.Transport.stream() || d.Ours {
 		return s.to(d.Transport, d.Addr, d.Name)
@@ -151,8 +147,8 @@ func (s *Server) restoredFlow(d DialogState) flow {
 	return flow{addr: d.Addr, conn: lostConn(s, connKey{kind: d.Transport, addr: d.Addr, name: d.Name})}
 }
 
-// Rebind moves a phone's leg to where the phone registered anew, after it lost
-// its connection or its address. Other legs stay.
+// Rebind moves a phone's leg to the flow of a new registration, after the phone lost its connection or its address.
+// It does nothing for other legs.
 func (l *Leg) Rebind(b Binding) {
 	f := l.shard.srv.bindingFlow(&b)
 	l.post(func() {

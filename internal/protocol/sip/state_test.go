@@ -12,7 +12,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// restarted is a switch that takes up dialogs before its first message.
+// restartedServer is a server with a handler that restores dialogs before the first message.
 type restarted struct {
 	phone
 	states []sip.DialogState
@@ -33,7 +33,7 @@ func (r *restarted) Serve(s *sip.Server) {
 	}
 }
 
-// kept is a state that went through storage.
+// storedState returns a leg's state after encoding and decoding.
 func kept(t testing.TB, l *sip.Leg) (d sip.DialogState) {
 	t.Helper()
 	b, err := json.Marshal(l.Snapshot())
@@ -46,7 +46,7 @@ func kept(t testing.TB, l *sip.Leg) (d sip.DialogState) {
 	return d
 }
 
-// restart throws a server away as a crash does and starts another on its port.
+// restartServer closes a server without ending its calls and starts another on its port.
 func restart(t testing.TB, old *phone, states ...sip.DialogState) *restarted {
 	t.Helper()
 	addr := old.Addr().String()
@@ -64,7 +64,7 @@ func restart(t testing.TB, old *phone, states ...sip.DialogState) *restarted {
 	return r
 }
 
-// serve answers the re-INVITEs of a phone.
+// answerReinvites answers the re-INVITEs of a phone.
 func serve(e events, done chan<- sip.Event) {
 	for ev := range e {
 		if re, ok := ev.(sip.Reinvite); ok {
@@ -175,7 +175,7 @@ func TestOnlyAnsweredDialogsAreRestored(t *testing.T) {
 	if _, err := pb.Restore(d, again.on); err != nil {
 		t.Fatal(err)
 	}
-	want[sip.Lost](t, again) // the dialog lives here already
+	want[sip.Lost](t, again) // the dialog already exists here
 	leg.Bye(sip.Reason{})
 	want[sip.Bye](t, b)
 	eventually(t, "the leg is over", func() bool { return in.Leg().Snapshot().CallID == "" })

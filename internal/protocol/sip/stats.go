@@ -2,11 +2,13 @@ package sip
 
 import "sync/atomic"
 
-// Stats are counters since start, and gauges, for metrics.
+// Counters and gauges for metrics.
+
+// Stats holds counters since start, and gauges, for metrics.
 type Stats struct {
-	Received        uint64 // messages that came off the wire
-	Sent            uint64 // messages put on the wire, retransmissions included
-	Retransmissions uint64 // of ours, and of peers' messages that we absorbed
+	Received        uint64 // messages received
+	Sent            uint64 // messages sent, retransmissions included
+	Retransmissions uint64 // ours, and those of peers that were absorbed
 	ParseErrors     uint64 // messages answered 400 or dropped as malformed
 	Rejected        uint64 // INVITEs refused with 503 by the limits
 	Dropped         uint64 // messages dropped: full queue, flood, banned source
@@ -20,7 +22,7 @@ type Stats struct {
 	ServerTransactions int64  // finished ones that absorb retransmissions included
 	ClientTransactions int64
 	Connections        int64 // TCP, TLS and WebSocket
-	Bans               int64 // sources banned now or of late
+	Bans               int64 // sources banned now or recently
 }
 
 type counters struct {
@@ -29,10 +31,10 @@ type counters struct {
 	panics, invites                              atomic.Uint64
 }
 
-// holdings is how much a shard has, for others to read.
+// shardCounts publishes the sizes of a shard's tables to other goroutines.
 type holdings struct{ servers, clients, legs atomic.Int64 }
 
-// Stats returns the counters.
+// Stats returns the counters and gauges.
 func (s *Server) Stats() Stats {
 	c := &s.stats
 	var servers, clients, legs int64

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// story plays a dialog: what the other side sends, what the switch does, and
-// how time goes by.
+// dialogScript runs a script of a dialog: messages of the peer, actions of the switch, and time.
 type story struct {
 	*lab
 	leg     *Leg
@@ -41,8 +40,8 @@ func (s *story) on(e Event) {
 
 var storyMethods = []string{"INVITE", "UPDATE", "PRACK", "REFER", "NOTIFY", "INFO", "OPTIONS", "ACK", "CANCEL", "BYE", "MESSAGE"}
 
-// step does one thing: "m FIELDS|BODY" sends method m, "@status FIELDS|BODY"
-// answers our last request, "~seconds" waits, "!n" acts for the switch.
+// runStep runs one step. "m FIELDS|BODY" receives a request of method number m, "@status FIELDS|BODY" receives a
+// response to our last request, "~seconds" advances the clock, "!n" acts for the switch.
 func (s *story) step(t string) {
 	if t == "" {
 		return
@@ -72,8 +71,7 @@ func (s *story) step(t string) {
 	s.work()
 }
 
-// request is one of the other side: its INVITE had CSeq 1, and an ACK has the
-// number of the last INVITE.
+// request returns a request of the peer. Its INVITE had CSeq 1, and an ACK has the number of the last INVITE.
 func (s *story) request(method, branch, tag string, seq int) string {
 	if method == "INVITE" {
 		s.invited = seq
@@ -88,7 +86,7 @@ func (s *story) request(method, branch, tag string, seq int) string {
 	return m
 }
 
-// rseq is that of our last reliable response.
+// rseq returns the RSeq of our last reliable response.
 func (s *story) rseq() string {
 	for i := len(s.sent) - 1; i >= 0; i-- {
 		if n := fieldOf(s.sent[i], "RSeq"); n != "" {
@@ -100,7 +98,7 @@ func (s *story) rseq() string {
 
 func abs(n int) int { return max(n, -n, 0) }
 
-// feed handles a message as the shard does, a panic counted.
+// receiveRaw handles a message as the shard does. A panic is recovered and counted.
 func (s *story) feed(raw string) {
 	s.push(item{raw: raw, flow: udpPeer}, false)
 	s.work()
@@ -169,8 +167,7 @@ func (s *story) act(n int) {
 	}
 }
 
-// FuzzDialog plays stories on an inbound leg. Nothing may panic, and when it
-// is over nothing may be left behind.
+// FuzzDialog runs scripts on an inbound leg. No step may panic, and the end must leave no state behind.
 func FuzzDialog(f *testing.F) {
 	for _, seed := range []string{
 		"!1\nm2 RAck: 1 1 INVITE\n!2\nm7\n!4\n@200 |v=0\n~4000\nm9",
@@ -195,7 +192,7 @@ func FuzzDialog(f *testing.F) {
 	})
 }
 
-// call makes the inbound leg; false when it was refused.
+// receiveCall creates the inbound leg. It returns false if the call was refused.
 func (s *story) call(fields string) bool {
 	s.ask("INVITE", "i1", "", 1, fields, "v=0\r\n")
 	s.srv.workers.Wait()
@@ -210,7 +207,7 @@ func (s *story) call(fields string) bool {
 	return true
 }
 
-// place makes an outgoing leg.
+// placeCall creates an outgoing leg.
 func (s *story) place(t *testing.T, sdp string) {
 	o := Outgoing{URI: "sip:bob@192.0.2.1", CallID: "c1", SDP: []byte(sdp), Credentials: Credentials{Username: "a", Password: "b"}}
 	leg, err := s.srv.Invite(context.Background(), o, s.on)
@@ -227,7 +224,7 @@ func (s *story) play(steps []string) {
 	}
 }
 
-// check hangs up and looks whether anything is left.
+// checkClean hangs up and checks that no state is left.
 func (s *story) check(t *testing.T) {
 	t.Helper()
 	s.act(9)
@@ -256,8 +253,7 @@ var plot = []string{
 	"!0", "!1", "!2", "!2", "!3", "!4", "!5", "!6", "!7", "!8", "!9", "!10", "!11", "!43", "!43", "!12", "!44", "!13", "!45", "!93", "!14", "!15",
 }
 
-// TestEveryStoryEndsClean plays many dialogs at random, each the same every
-// time.
+// TestDialog_RandomScriptsEndClean runs many random scripts. The seed makes them reproducible.
 func TestEveryStoryEndsClean(t *testing.T) {
 	t.Parallel()
 	stories := uint64(2000)

@@ -5,7 +5,9 @@ import (
 	"time"
 )
 
-// stream is a channel over TCP or TLS: messages are cut by Content-Length.
+// TCP and TLS: reading messages from a byte stream.
+
+// streamChannel is a connChannel over TCP or TLS. Content-Length delimits messages.
 type stream struct{ nc net.Conn }
 
 func (s *stream) close() { s.nc.Close() }
@@ -16,7 +18,7 @@ func (s *stream) write(b []byte, _ []int) error {
 	return err
 }
 
-// serve takes messages off the stream until it ends.
+// serve reads messages from the stream until it ends.
 func (s *stream) serve(c *conn) {
 	var fr framer
 	buf := make([]byte, 4<<10)
@@ -48,7 +50,7 @@ func (s *stream) serve(c *conn) {
 	}
 }
 
-// deliver hands over every complete message; false ends the connection.
+// deliver passes on every complete message. It returns false if the connection must end.
 func (s *stream) deliver(c *conn, fr *framer, began *time.Time) bool {
 	for {
 		raw, what := fr.next()

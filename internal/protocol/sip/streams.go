@@ -10,15 +10,17 @@ import (
 	"time"
 )
 
-// streams is every connection of a server, accepted or made.
+// Table of connections: accepting, connecting, limits per source.
+
+// connTable holds every connection of a server, accepted or made.
 type streams struct {
 	srv     *Server
 	serving sync.WaitGroup // the goroutines of connections
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	byKey    map[connKey]*conn
 	byID     map[uint64]*conn
-	bySource map[netip.Addr]int // accepted ones, by who is counted as one
+	bySource map[netip.Addr]int // accepted connections per source network
 	closed   bool
 }
 
@@ -26,8 +28,7 @@ func newStreams(s *Server) *streams {
 	return &streams{srv: s, byKey: make(map[connKey]*conn), byID: make(map[uint64]*conn), bySource: make(map[netip.Addr]int)}
 }
 
-// accept takes connections until the listener is closed. With a
-// configuration they are TLS.
+// accept accepts connections until the listener is closed. With a configuration they are TLS.
 func (t *streams) accept(l *net.TCPListener, secure *tls.Config) {
 	for {
 		nc, err := l.AcceptTCP()
@@ -57,8 +58,7 @@ func (t *streams) take(nc *net.TCPConn, secure *tls.Config) {
 	}
 }
 
-// admit adds a connection of somebody else, unless its source is banned or has
-// too many.
+// admitConn adds an accepted connection, unless its source is banned or has too many.
 func (t *streams) admit(c *conn, serve ...func()) bool {
 	if !t.srv.guard.mayConnect(c.key.addr.Addr(), t.srv.clock()) {
 		t.srv.stats.dropped.Add(1)
@@ -67,8 +67,7 @@ func (t *streams) admit(c *conn, serve ...func()) bool {
 	return t.add(c, serve...)
 }
 
-// add registers a connection and starts what serves it, unless there are too
-// many.
+// add registers a connection and starts its goroutines, unless there are too many connections.
 func (t *streams) add(c *conn, serve ...func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,14 +85,13 @@ func (t *streams) add(c *conn, serve ...func()) bool {
 	return true
 }
 
-// crowded tells whether a source has all the connections it may have. Where a
-// phone logged in, many of them may share the address.
+// sourceFull reports whether a source has reached its limit of connections. A trusted source has none, because many
+// phones may share its address.
 func (t *streams) crowded(a netip.Addr) bool {
 	return t.bySource[network(a)] >= t.srv.limits.SourceConnections && !t.srv.guard.trusted(a, t.srv.clock())
 }
 
-// to returns the connection with exactly this key and makes one when there is
-// none. What is written meanwhile waits.
+// connTo returns the connection with exactly this key, or makes one. Messages written while it connects are queued.
 func (t *streams) to(key connKey) *conn {
 	t.mu.Lock()
 	c := t.byKey[key]
@@ -110,7 +108,7 @@ func (t *streams) to(key connKey) *conn {
 	return c
 }
 
-// flow finds a connection by its id.
+// connByID returns the connection with an id, or nil.
 func (t *streams) flow(id uint64) *conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +138,7 @@ func (t *streams) open() int64 {
 	return int64(len(t.byID))
 }
 
-// cut ends the connections of a source over which nobody logged in.
+// closeUntrusted closes the connections of a source over which no device authenticated.
 func (t *streams) cut(source netip.Addr) {
 	for _, c := range t.all() {
 		if network(c.key.addr.Addr()) == source && !c.known.Load() {
@@ -159,7 +157,7 @@ func (t *streams) all() []*conn {
 	return all
 }
 
-// close ends every connection and waits for their goroutines.
+// close closes every connection and waits for their goroutines.
 func (t *streams) close() {
 	t.mu.Lock()
 	t.closed = true
@@ -168,10 +166,10 @@ func (t *streams) close() {
 		c.fail()
 	}
 	for _, sh := range t.srv.shards {
-		sh.close() // a reader may be waiting for room
+		sh.close() // a reader may wait for space in the queue
 	}
 	t.serving.Wait()
 }
 
-// newFlowID is never 0 and differs between runs.
+// newFlowID returns a random id. It is never 0 and differs between processes.
 func newFlowID() uint64 { return rand.Uint64() | 1 }

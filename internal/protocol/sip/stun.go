@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// STUN on the SIP port is how phones keep UDP flows open (RFC 5626 §8).
+// STUN binding requests on the SIP port (RFC 5389). Phones keep UDP flows open with them (RFC 5626 §8).
 
 const (
 	stunHeader  = 20
@@ -16,15 +16,13 @@ const (
 
 var stunCookie = []byte{0x21, 0x12, 0xa4, 0x42}
 
-// isSTUN tells STUN from SIP, which never starts with a zero bit pair
-// (RFC 5389 §6).
+// isSTUN reports whether a datagram is STUN. SIP never starts with two zero bits (RFC 5389 §6).
 func isSTUN(b []byte) bool {
 	return len(b) >= stunHeader && b[0] < 0x40 && bytes.Equal(b[4:8], stunCookie) &&
 		int(binary.BigEndian.Uint16(b[2:])) == len(b)-stunHeader
 }
 
-// keepAlive answers a binding request with the address it came from
-// (RFC 5389 §10.1). All else is dropped.
+// answerSTUN answers a binding request with its source address (RFC 5389 §10.1). Other STUN messages are dropped.
 func (s *Server) keepAlive(f flow, b []byte) {
 	s.stats.received.Add(1)
 	if binary.BigEndian.Uint16(b) != stunRequest || !s.guard.allow(f.addr.Addr(), s.clock()) {
@@ -35,8 +33,8 @@ func (s *Server) keepAlive(f flow, b []byte) {
 	f.sock.conn.WriteToUDPAddrPort(mappedAddress(b[4:stunHeader], f), f.addr)
 }
 
-// mappedAddress writes the answer to a transaction; id is its cookie and
-// number (RFC 5389 §15.2).
+// stunBindingResponse returns the response to a transaction. id is its magic cookie and transaction id (RFC 5389
+// §15.2).
 func mappedAddress(id []byte, f flow) []byte {
 	ip := f.addr.Addr().AsSlice()
 	family := byte(1)

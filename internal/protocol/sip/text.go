@@ -6,8 +6,10 @@ import (
 	"runtime/debug"
 )
 
-// Message is a MESSAGE request (RFC 3428) of an account or a trunk. Respond
-// must be called once, from any goroutine, within 30 s: 202 takes it.
+// MESSAGE requests received (RFC 3428).
+
+// Message is a MESSAGE request (RFC 3428) of an account or a trunk. Respond must be called once, from any goroutine,
+// within 30 s. 202 accepts the message.
 type Message struct {
 	CallID      string
 	CSeq        uint32
@@ -17,21 +19,20 @@ type Message struct {
 	Body        []byte
 	Source      netip.AddrPort
 	Transport   Transport
-	Account     string // id of the account that authenticated, or
-	TrunkID     string // id of the trunk the source belongs to
-	Leg         *Leg   // the dialog it came inside of; then Account and TrunkID are empty
+	Account     string // id of the authenticated account, or
+	TrunkID     string // id of the source's trunk
+	Leg         *Leg   // the dialog that contains it; Account and TrunkID are empty then
 	Respond     func(status int)
 }
 
-// text hands a MESSAGE outside dialogs to a goroutine that finds out who sent
-// it.
+// handleText hands a MESSAGE outside dialogs to a goroutine that authenticates its sender.
 func (s *shard) text(m *message) {
 	msg, respond := s.describeText(m)
 	who := &Inbound{From: msg.From, Source: msg.Source, Transport: msg.Transport, logins: m.logins(), conn: m.flow.conn}
 	s.srv.spawn(func() { s.srv.screenText(msg, who, respond) })
 }
 
-// text hands a MESSAGE inside the dialog over.
+// handleText hands a MESSAGE inside the dialog to Config.OnMessage.
 func (l *Leg) text(m *message) {
 	s := l.shard
 	if s.srv.lookups.Load() >= int64(s.srv.limits.Lookups) {
@@ -63,7 +64,7 @@ func (s *shard) describeText(m *message) (*Message, func(status int, extra strin
 	return msg, respond
 }
 
-// screenText lets trunks and who logs in pass, and challenges the rest.
+// authenticateText accepts messages of trunks and authenticated accounts, and challenges all others.
 func (s *Server) screenText(msg *Message, who *Inbound, respond func(int, string)) {
 	defer s.recoverText(msg)
 	if id, ok := s.trunk(who); ok {
@@ -76,7 +77,7 @@ func (s *Server) screenText(msg *Message, who *Inbound, respond func(int, string
 	acc, stale, ok, err := s.authenticate(ctx, "MESSAGE", msg.From.URI.User, who.logins, msg.Source.Addr(), who.conn)
 	switch {
 	case err != nil:
-		s.failed("look up who sent a message", err)
+		s.failed("look up the account of a MESSAGE", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		s.stats.challenges.Add(1)

@@ -5,18 +5,19 @@ import (
 	"fmt"
 )
 
-// Text is a MESSAGE to send to a registered phone (RFC 3428).
+// MESSAGE requests sent (RFC 3428).
+
+// OutgoingMessage is a MESSAGE to send to a registered phone (RFC 3428).
 type Text struct {
 	Binding  Binding
-	From, To Address // hosts left empty are our own address
-	CallID   string  // made up when empty
+	From, To Address // empty hosts mean our own address
+	CallID   string  // generated if empty
 	Body     []byte  // UTF-8
 }
 
-// SendText sends a MESSAGE and returns the status of its final answer. An
-// error that is a *StatusError came from nobody: with Unsent nothing left for
-// the phone, otherwise it may have the message. After any other error nothing
-// is known either.
+// SendMessage sends a MESSAGE and returns the status of its final response. A *StatusError means that there was no
+// response: with Unsent the request never left, otherwise the phone may have the message. Any other error leaves that
+// open as well.
 func (s *Server) SendText(ctx context.Context, t Text) (status int, err error) {
 	u, err := ParseURI(t.Binding.Contact)
 	if err != nil {

@@ -2,25 +2,27 @@ package sip
 
 import "time"
 
+// Timers of transactions and dialogs.
+
 // RFC 3261 §17.1.1.1, Table 4.
 const (
 	t1       = 500 * time.Millisecond
 	t2       = 4 * time.Second
 	t4       = 5 * time.Second
-	patience = 64 * t1 // timers B, F, H, J, L: how long the other side is waited for
+	patience = 64 * t1 // timers B, F, H, J, L: how long to wait for the peer
 )
 
-// timer is one deadline of whatever it is part of. It belongs to one shard.
+// timer is one deadline of the struct that embeds it. It belongs to one shard.
 type timer struct {
 	at    time.Duration // since the server started
 	index int           // in the heap, plus one; 0: not set
 	owner expirer
 }
 
-// expirer is told when its timer is due.
+// timerOwner is called when its timer is due.
 type expirer interface{ expire(s *shard) }
 
-// timers is a heap of deadlines, the next one first.
+// timers is a heap of deadlines, the earliest first.
 type timers []*timer
 
 // set arms or moves t.
@@ -36,7 +38,7 @@ func (h *timers) set(t *timer, at time.Duration) {
 	h.up(t.index - 1)
 }
 
-// stop disarms t; it may be unset already.
+// stop disarms t. It does nothing if t is not set.
 func (h *timers) stop(t *timer) {
 	if t.index == 0 {
 		return
@@ -52,7 +54,7 @@ func (h *timers) stop(t *timer) {
 	}
 }
 
-// due takes the next timer that is not later than now.
+// popDue removes and returns the earliest timer that is due at now, or nil.
 func (h *timers) due(now time.Duration) *timer {
 	if len(*h) == 0 || (*h)[0].at > now {
 		return nil

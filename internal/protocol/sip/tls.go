@@ -19,25 +19,26 @@ import (
 	"time"
 )
 
-// TLSConfig is where and with what certificate a Server takes TLS. TLS 1.2 is
-// the least that is spoken.
+// TLS: certificates and their reload, verification of the peer, self-signed certificates.
+
+// TLSConfig holds the addresses and the certificate for incoming TLS. TLS 1.2 is the minimum.
 type TLSConfig struct {
-	// Addr is a list as Config.Addr is; empty: TLS is not listened for.
+	// Addr is a list like Config.Addr. Empty disables TLS.
 	Addr string
-	// CertFile and KeyFile are PEM files. They are read again when they change.
+	// CertFile and KeyFile are PEM files. They are reloaded when they change.
 	CertFile, KeyFile string
-	// Config is used instead of the files when it is set.
+	// Config, if set, is used instead of the files.
 	Config *tls.Config
 }
 
-// listener is one listening TCP socket; secure is set when it speaks TLS.
+// listener is one listening TCP socket. secure is set if it accepts TLS.
 type listener struct {
 	*net.TCPListener
 	addr   netip.AddrPort
 	secure *tls.Config
 }
 
-// server is the configuration for connections that come in.
+// serverConfig returns the configuration for incoming connections.
 func (c *TLSConfig) server() (*tls.Config, error) {
 	if c.Config != nil {
 		conf := c.Config.Clone()
@@ -54,21 +55,21 @@ func (c *TLSConfig) server() (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: p.get}, nil
 }
 
-// pair is a certificate in two files.
+// certificateFiles is a certificate and its key in two files.
 type pair struct {
 	cert, key string
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	looked time.Time
 	stamp  [2]time.Time
 	loaded *tls.Certificate
 }
 
-// lookEvery is how often the files are looked at.
+// certificateCheckInterval is the minimum time between two checks of the files.
 const lookEvery = time.Second
 
-// get returns the certificate, read again when a file changed. One that cannot
-// be read leaves the one before in use.
+// certificate returns the certificate, reloaded if a file changed. If the new one cannot be read, the previous one
+// stays in use.
 func (p *pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,8 +100,8 @@ func changed(file string) time.Time {
 	return info.ModTime()
 }
 
-// dialStream connects over TCP, and proves over TLS that the other side is
-// key.name (RFC 5922 §7.3); without a name it must be its address.
+// dialStream connects over TCP. For TLS it verifies that the peer is key.name (RFC 5922 §7.3), or its address if the
+// name is empty.
 func (s *Server) dialStream(ctx context.Context, key connKey) (net.Conn, error) {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "tcp", key.addr.String())
@@ -114,13 +115,13 @@ func (s *Server) dialStream(ctx context.Context, key connKey) (net.Conn, error) 
 	tc := tls.Client(nc, &tls.Config{ServerName: name, RootCAs: s.config.RootCAs, MinVersion: tls.VersionTLS12})
 	if err := tc.HandshakeContext(ctx); err != nil {
 		nc.Close()
-		s.config.Logger.Warn("sip: TLS peer not proved", "peer", key.addr, "name", name, "error", err)
+		s.config.Logger.Warn("sip: TLS handshake with peer failed", "peer", key.addr, "name", name, "error", err)
 		return nil, err
 	}
 	return tc, nil
 }
 
-// handshake completes that of a connection that came in.
+// handshake completes the TLS handshake of an incoming connection.
 func (s *stream) handshake(c *conn) bool {
 	tc, ok := s.nc.(*tls.Conn)
 	if !ok || c.ours {
@@ -131,16 +132,16 @@ func (s *stream) handshake(c *conn) bool {
 	return tc.HandshakeContext(ctx) == nil
 }
 
-// SelfSigned makes a certificate for a host, an address or a name, that is
-// good for ten years. certPEM and keyPEM are what to keep in files.
+// SelfSigned creates a certificate for a host, an address or a name, valid for ten years. certPEM and keyPEM are the
+// contents for files.
 func SelfSigned(host string) (cert tls.Certificate, certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return cert, nil, nil, fmt.Errorf("make a key: %w", err)
+		return cert, nil, nil, fmt.Errorf("generate a key: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return cert, nil, nil, fmt.Errorf("make a serial number: %w", err)
+		return cert, nil, nil, fmt.Errorf("generate a serial number: %w", err)
 	}
 	now := time.Now()
 	form := &x509.Certificate{
@@ -155,11 +156,11 @@ func SelfSigned(host string) (cert tls.Certificate, certPEM, keyPEM []byte, err 
 	}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
 	if err != nil {
-		return cert, nil, nil, fmt.Errorf("make a certificate for %s: %w", host, err)
+		return cert, nil, nil, fmt.Errorf("create a certificate for %s: %w", host, err)
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return cert, nil, nil, fmt.Errorf("write the key: %w", err)
+		return cert, nil, nil, fmt.Errorf("encode the key: %w", err)
 	}
 	certPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyPEM = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})

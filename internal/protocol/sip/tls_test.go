@@ -18,7 +18,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// certified makes a certificate and the roots that prove it.
+// testCertificate creates a certificate and the roots that verify it.
 func certified(t testing.TB, host string) (sip.TLSConfig, *x509.CertPool) {
 	t.Helper()
 	cert, certPEM, _, err := sip.SelfSigned(host)
@@ -215,7 +215,7 @@ func TestSeveralAddressesAtOnePort(t *testing.T) {
 	}
 }
 
-// Another implementation of TLS, which checks our certificate.
+// Another TLS implementation, which verifies our certificate.
 func TestOpenSSLIsServed(t *testing.T) {
 	t.Parallel()
 	openssl, err := exec.LookPath("openssl")

@@ -9,22 +9,24 @@ import (
 	"time"
 )
 
-// Topic is an event package that accounts may subscribe to (RFC 6665 §7.2).
+// SUBSCRIBE: event packages, granting and refreshing subscriptions (RFC 6665).
+
+// EventPackage is an event package that accounts may subscribe to (RFC 6665 §7.2).
 type Topic struct {
 	Event       string // "message-summary"
-	ContentType string // of its bodies
-	// Subject names what a subscription of an account is about, once and for
-	// all; false when there is nothing of that name for it. nil: the account.
+	ContentType string // of its NOTIFY bodies
+	// ResolveSubject returns the subject of an account's subscription, which never changes afterwards; false if the
+	// account has no such subject. nil means the subject is the account.
 	Subject func(ctx context.Context, account string, resource URI) (subject string, ok bool, err error)
-	// Body is the whole state of a subject; false when there is none any more.
-	// It runs on a goroutine of its own.
+	// Body returns the whole state of a subject; false if the subject no longer exists. It runs on a goroutine of its
+	// own.
 	Body func(ctx context.Context, subject string, resource URI) (body []byte, ok bool, err error)
-	// Number writes into a body the how many-th of its subscription it is, from
-	// 0; nil where bodies are not numbered.
+	// SetVersion writes the version into a body: the number of the NOTIFY within its subscription, from 0. nil for
+	// event packages without versions.
 	Number func(body []byte, n uint32) []byte
 }
 
-// subject is what an account subscribes to.
+// resolveSubject returns the subject of an account's subscription.
 func (t *Topic) subject(ctx context.Context, account string, resource URI) (string, bool, error) {
 	if t.Subject == nil {
 		return account, true, nil
@@ -32,7 +34,7 @@ func (t *Topic) subject(ctx context.Context, account string, resource URI) (stri
 	return t.Subject(ctx, account, resource)
 }
 
-// state is what an account is told first.
+// initialState returns the subject and the body of the first NOTIFY.
 func (t *Topic) state(ctx context.Context, account string, resource URI) (subject string, body []byte, ok bool, err error) {
 	if subject, ok, err = t.subject(ctx, account, resource); err == nil && ok {
 		body, ok, err = t.Body(ctx, subject, resource)
@@ -46,7 +48,7 @@ const (
 	defaultWatch = 3600 // RFC 3842 §3.4
 )
 
-// subscribing is a SUBSCRIBE taken off its shard.
+// subscribeRequest holds the parts of a SUBSCRIBE that leave its shard.
 type subscribing struct {
 	callID, fromTag, toTag string
 	from, to               string // values
@@ -61,7 +63,7 @@ type subscribing struct {
 	flow                   flow
 }
 
-// subscribe hands a SUBSCRIBE to a goroutine that may ask the database.
+// handleSubscribe hands a SUBSCRIBE to a goroutine that may query the database.
 func (s *shard) subscribe(m *message) {
 	tx := s.serve(m, s.txKey(m, "SUBSCRIBE"))
 	tx.limit(s)
@@ -88,7 +90,7 @@ func (s *shard) subscribe(m *message) {
 	s.srv.spawn(func() { s.srv.subscribed(r, tag, respond) })
 }
 
-// subscribed answers one SUBSCRIBE (RFC 6665 §4.2.1).
+// answerSubscribe answers one SUBSCRIBE (RFC 6665 §4.2.1).
 func (s *Server) subscribed(r *subscribing, tag string, respond func(int, string)) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -101,7 +103,7 @@ func (s *Server) subscribed(r *subscribing, tag string, respond func(int, string
 	acc, stale, ok, err := s.authenticate(ctx, "SUBSCRIBE", r.user, r.logins, r.flow.addr.Addr(), r.flow.conn)
 	switch {
 	case err != nil:
-		s.failed("look up who subscribes", err)
+		s.failed("look up the account of a SUBSCRIBE", err)
 		respond(503, s.retryAfter())
 	case !ok:
 		if len(r.logins) == 0 {
@@ -118,7 +120,7 @@ func (s *Server) subscribed(r *subscribing, tag string, respond func(int, string
 	}
 }
 
-// topic finds the package of an Event value.
+// eventPackage returns the event package of an Event value, or nil.
 func (s *Server) topic(event string) *Topic {
 	name, _, _ := strings.Cut(event, ";")
 	for i := range s.config.Topics {
@@ -129,8 +131,8 @@ func (s *Server) topic(event string) *Topic {
 	return nil
 }
 
-// lasts is how long a subscription is granted; 423 where it asks for too
-// little (RFC 6665 §4.2.1.1).
+// grantedDuration returns the granted duration of a subscription, or status 423 if the requested one is too short
+// (RFC 6665 §4.2.1.1).
 func (r *subscribing) lasts() (time.Duration, int) {
 	seconds := defaultWatch
 	if r.expires != "" {
@@ -142,7 +144,7 @@ func (r *subscribing) lasts() (time.Duration, int) {
 	return time.Duration(min(seconds, maxWatch)) * time.Second, 200
 }
 
-// watch starts a subscription; one that asks for no time is told once.
+// startSubscription starts a subscription. With Expires 0 it sends one NOTIFY only.
 func (s *Server) watch(ctx context.Context, account string, r *subscribing, tag string, respond func(int, string)) {
 	t := s.topic(r.event)
 	if t == nil {
@@ -160,7 +162,7 @@ func (s *Server) watch(ctx context.Context, account string, r *subscribing, tag 
 	}
 	subject, body, ok, err := t.state(ctx, account, r.resource)
 	if err != nil {
-		s.failed("look up what is subscribed to", err, "event", t.Event)
+		s.failed("look up the state of a subscription", err, "event", t.Event)
 		respond(500, "")
 		return
 	}
@@ -181,12 +183,12 @@ func (s *Server) watch(ctx context.Context, account string, r *subscribing, tag 
 	w.tell(body)
 }
 
-// granted are the fields of a 200 to a SUBSCRIBE.
+// acceptFields returns the header lines of a 200 to a SUBSCRIBE.
 func (r *subscribing) granted(w *watcher, lasts time.Duration) string {
 	return r.record + "Contact: " + w.contact + "\r\nExpires: " + strconv.Itoa(int(lasts/time.Second)) + "\r\n"
 }
 
-// refresh prolongs or ends a subscription (RFC 6665 §4.2.1.4, §4.1.2.3).
+// refreshSubscription extends or ends a subscription (RFC 6665 §4.2.1.4, §4.1.2.3).
 func (s *Server) refresh(account string, r *subscribing, respond func(int, string)) {
 	w := s.watchers.find(r.callID, r.toTag)
 	if w == nil || w.account != account || w.remoteTag != r.fromTag {
@@ -209,8 +211,7 @@ func (s *Server) refresh(account string, r *subscribing, respond func(int, strin
 	w.tell(nil)
 }
 
-// Changed tells everybody who watches a subject how it is now, and returns
-// where these subscriptions are.
+// NotifySubscribers sends the current state of a subject to all its subscribers and returns their addresses.
 func (s *Server) Changed(event, subject string) []netip.AddrPort {
 	all := s.watchers.of(event, subject)
 	sources := make([]netip.AddrPort, len(all))
@@ -221,7 +222,7 @@ func (s *Server) Changed(event, subject string) []netip.AddrPort {
 	return sources
 }
 
-// Watched is where the subscriptions to a subject are.
+// SubscriberAddrs returns the addresses of the subscribers to a subject.
 func (s *Server) Watched(event, subject string) []netip.AddrPort {
 	all := s.watchers.of(event, subject)
 	sources := make([]netip.AddrPort, len(all))
@@ -231,8 +232,7 @@ func (s *Server) Watched(event, subject string) []netip.AddrPort {
 	return sources
 }
 
-// endWatching ends subscriptions that nobody prolonged, until the server
-// closes.
+// expireSubscriptions ends subscriptions that were not refreshed, until the server closes.
 func (s *Server) endWatching() {
 	tick := time.NewTicker(watchTick)
 	defer tick.Stop()

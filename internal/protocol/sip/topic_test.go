@@ -13,7 +13,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// lamp is a topic whose state a test switches.
+// fakeMailbox is the source of an event package; the test sets its state.
 type lamp struct{ state atomic.Value }
 
 func newLamp() *lamp {
@@ -29,19 +29,19 @@ func (l *lamp) topic() sip.Topic {
 		}}
 }
 
-// watching is a peer with its login and one subscription.
+// testSubscriber is a peer with its credentials and one subscription.
 type watching struct {
 	*peer
 	dialog string
 	login  login
 }
 
-// login answers one challenge as often as it is asked.
+// challengeAnswer returns an Authorization line for one challenge, with the next nonce count each time.
 type login func() string
 
 const summary = "Event: message-summary\nAccept: application/simple-message-summary\n"
 
-// asked asks for a subscription and returns what answers the challenge.
+// challengedSubscribe sends a SUBSCRIBE and returns the function that answers its challenge.
 func asked(p *peer, callID string) login {
 	p.t.Helper()
 	p.ask("SUBSCRIBE", "alice", callID, 1, summary)
@@ -65,7 +65,7 @@ func watch(t *testing.T, server *phone, callID string) *watching {
 	return w
 }
 
-// told expects a NOTIFY and answers it.
+// wantNotify expects a NOTIFY and answers it.
 func (w *watching) told(state, body string, status int) string {
 	w.t.Helper()
 	m := w.expect("NOTIFY ")
@@ -169,7 +169,7 @@ func TestAnAccountHasAFewSubscriptionsOnly(t *testing.T) {
 	}
 	all[2].told("active", "id-alice off", 200)
 	again := &watching{peer: all[2].peer}
-	login := asked(again.peer, "w9") // the phone started anew and knows nothing of its old subscription
+	login := asked(again.peer, "w9") // the phone restarted and lost its old subscription
 	again.ask("SUBSCRIBE", "alice", "w9", 2, summary+login())
 	again.expect("SIP/2.0 200")
 	again.told("active", "id-alice off", 200)
@@ -209,7 +209,7 @@ func TestAStateIsToldWithoutSubscription(t *testing.T) {
 	}
 }
 
-// What is watched need not be the account's own: telephones of two people watch a third.
+// A subject need not be the account's own: phones of two users subscribe to that of a third.
 func TestSubjectsAreWatchedByManyAccounts(t *testing.T) {
 	t.Parallel()
 	l := newLamp()

@@ -19,14 +19,13 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// torture is what RFC 4475 asks of an element that is a UAS for strangers:
-// 407 and 401 mean that the message was accepted and its sender challenged;
-// 0 means silence. The section is that of RFC 4475.
+// torture lists the responses that RFC 4475 requires of a UAS to untrusted senders. 407 and 401 mean that the message
+// was accepted and its sender challenged; 0 means silence. The section is that of RFC 4475.
 var torture = map[string]struct {
 	section string
 	udp     int
-	tcp     int // where it differs: 0 means the same, -1 silence
-	ws      int // where it differs from UDP
+	tcp     int // if different: 0 means the same, -1 silence
+	ws      int // if different from UDP
 }{
 	// 3.1.1 valid
 	"wsinv":      {"3.1.1.1", 481, 0, 0}, // well-formed; its To has a tag of a dialog we do not have
@@ -36,7 +35,7 @@ var torture = map[string]struct {
 	"esc02":      {"3.1.1.5", 501, 0, 0}, // an unknown method, not an escaped REGISTER
 	"lwsdisp":    {"3.1.1.6", 200, 0, 0},
 	"longreq":    {"3.1.1.7", 407, 0, 0},
-	"dblreq":     {"3.1.1.8", 401, 400, 0}, // over UDP what follows is ignored, over TCP it is a second, bad message
+	"dblreq":     {"3.1.1.8", 401, 400, 0}, // over UDP the rest is ignored, over TCP it is a second, bad message
 	"semiuri":    {"3.1.1.9", 200, 0, 0},
 	"transports": {"3.1.1.10", 200, 0, 0},
 	"mpart01":    {"3.1.1.11", 405, 0, 0},
@@ -44,7 +43,7 @@ var torture = map[string]struct {
 	"noreason":   {"3.1.1.13", 0, 0, 0},
 	// 3.1.2 invalid
 	"badinv01":   {"3.1.2.1", 400, 0, 0},
-	"clerr":      {"3.1.2.2", 400, -1, 0}, // over TCP the rest is waited for
+	"clerr":      {"3.1.2.2", 400, -1, 0}, // over TCP the rest is awaited
 	"ncl":        {"3.1.2.3", 400, 0, 0},
 	"scalar02":   {"3.1.2.4", 400, 0, 0},
 	"scalarlg":   {"3.1.2.5", 0, 0, 0},
@@ -54,7 +53,7 @@ var torture = map[string]struct {
 	"lwsstart":   {"3.1.2.9", 400, 0, 0},
 	"trws":       {"3.1.2.10", 400, 0, 0},
 	"escruri":    {"3.1.2.11", 400, 0, 0},
-	"baddate":    {"3.1.2.12", 407, 0, 0}, // a Date we have no use for
+	"baddate":    {"3.1.2.12", 407, 0, 0}, // the Date is not used
 	"regbadct":   {"3.1.2.13", 400, 0, 0},
 	"badaspec":   {"3.1.2.14", 400, 0, 0},
 	"baddn":      {"3.1.2.15", 400, 0, 0},
@@ -80,14 +79,13 @@ var torture = map[string]struct {
 	"regescrt":  {"3.3.14", 401, 0, 0},
 	"sdp01":     {"3.3.15", 406, 0, 0},
 	"inv2543":   {"3.4.1", 407, 0, 0},
-	// not of the RFC: no Via, nothing to answer to
+	// not of the RFC: no Via, so no destination for a response
 	"test": {"-", 0, 0, 0},
 }
 
 var firstVia = regexp.MustCompile(`(?im)^((?:via|v)[ \t]*:[^\r\n,]*)`)
 
-// tortured reads a message. Its topmost Via is made to ask for the answer at
-// the source port, and its Call-ID made unique for the run.
+// tortureMessage reads a message and adds rport to its topmost Via, so that the response comes to the source port.
 func tortured(t *testing.T, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "torture", name+".dat"))
@@ -135,7 +133,7 @@ func TestTortureMessagesAreAnsweredAsTheRFCAsks(t *testing.T) {
 			if c.tcp != 0 {
 				status = max(0, c.tcp)
 			}
-			if name == "dblreq" { // its first message is answered by itself, perhaps in a read of its own
+			if name == "dblreq" { // its first message gets a response of its own, perhaps in a separate read
 				wantFinal(t, conn, status, 0, c.udp)
 				return
 			}
@@ -161,7 +159,7 @@ func TestTortureMessagesAreAnsweredAsTheRFCAsks(t *testing.T) {
 
 var statusLine = regexp.MustCompile(`(?m)^SIP/2\.0 (\d{3}) `)
 
-// statuses are those of all responses in b.
+// statusCodes returns the status codes of all responses in b.
 func statuses(b []byte) (all []int) {
 	for _, m := range statusLine.FindAllSubmatch(b, -1) {
 		n, _ := strconv.Atoi(string(m[1]))
@@ -180,7 +178,7 @@ func dialUDP(t testing.TB, server *phone) net.Conn {
 	return conn
 }
 
-// wantFinal reads until the final response, which those to other messages may come before; 0 wants silence.
+// wantFinalStatus reads until the final response; those to other messages may precede it. 0 expects silence.
 func wantFinal(t *testing.T, conn net.Conn, status int, silence time.Duration, before ...int) {
 	t.Helper()
 	limit := patience
@@ -209,7 +207,7 @@ func wantFinal(t *testing.T, conn net.Conn, status int, silence time.Duration, b
 	}
 }
 
-// stillServes asks OPTIONS, again when a datagram was lost.
+// wantOptionsAnswered sends OPTIONS, repeatedly if a datagram is lost, and expects a 200.
 func stillServes(t testing.TB, server *phone) {
 	t.Helper()
 	conn := dialUDP(t, server)

@@ -6,34 +6,36 @@ import (
 	"time"
 )
 
-// TraceEntry is one message as it went over the wire.
+// Message trace, and the redaction of secrets in it.
+
+// TraceEntry is one message as sent or received.
 type TraceEntry struct {
 	At            time.Time
-	CallID        string // a part of the message: who keeps it without that clones it
+	CallID        string // a substring of the message: clone it to keep it longer
 	Sent          bool   // by us
 	Transport     Transport
 	Local, Remote netip.AddrPort
 	Message       Raw
 }
 
-// A Raw is what went over the wire, and shows no secret: digest responses, keys of SRTP, passwords of ICE and keys that are pressed (they
-// may be those of a card or a PIN) are replaced by "***", so that its body may be shorter than Content-Length says. That is done when it is
-// looked at, for most messages never are.
+// RawMessage is a message as sent or received. Its text is shown without secrets: digest responses, SRTP keys, ICE
+// passwords and DTMF digits (which may be those of a card or a PIN) are replaced by "***". So its body may be shorter
+// than Content-Length says. Redaction happens on access, because most messages are never shown.
 type Raw struct{ text string }
 
-// Said is a message as it went over the wire.
+// NewRawMessage returns a RawMessage for the text of a message.
 func Said(text string) Raw { return Raw{text} }
 
-// String is the message without its secrets.
+// String returns the message without its secrets.
 func (m Raw) String() string { return redacted(m.text) }
 
-// Size is how many bytes went over the wire.
+// Size returns the number of bytes sent or received.
 func (m Raw) Size() int { return len(m.text) }
 
-// Begins reports whether the message starts so. Its first line holds no secret.
+// HasPrefix reports whether the message starts with the text. Its first line holds no secret.
 func (m Raw) Begins(with string) bool { return strings.HasPrefix(m.text, with) }
 
-// traced tells Config.Trace about a message.
+// traceMessage passes a message to Config.Trace.
 func (s *Server) traced(f flow, callID, raw string, sent bool) {
 	s.config.Trace(TraceEntry{
 		At: s.config.Now(), CallID: callID, Sent: sent, Transport: f.transport(),
@@ -41,7 +43,7 @@ func (s *Server) traced(f flow, callID, raw string, sent bool) {
 	})
 }
 
-// localOf is our end of a flow.
+// localAddrOf returns our local address of a flow.
 func (s *Server) localOf(f flow) netip.AddrPort {
 	if f.conn != nil {
 		return f.conn.local()
@@ -54,9 +56,9 @@ func (s *Server) localOf(f flow) netip.AddrPort {
 
 const masked = "***"
 
-// redacted is a message without its secrets: most have none, and are not copied.
+// redactSecrets returns a message without its secrets. Most messages have none and are not copied.
 func redacted(raw string) string {
-	var b []byte // what is shown, once that is not what was said
+	var b []byte // the redacted copy, once it differs from raw
 	secret, body, info := false, false, strings.HasPrefix(raw, "INFO ")
 	for at := 0; at < len(raw); {
 		line := raw[at:]
@@ -94,7 +96,7 @@ func redacted(raw string) string {
 	return string(b)
 }
 
-// isSecret tells whether a header line carries credentials.
+// isCredentialsField reports whether a header line carries credentials.
 func isSecret(line string) bool {
 	if c := line[0] | 0x20; c != 'a' && c != 'p' {
 		return false
@@ -107,8 +109,8 @@ func isSecret(line string) bool {
 	return strings.EqualFold(strings.TrimRight(name, " \t"), "Authentication-Info")
 }
 
-// maskedLogin hides what a password could be guessed from. Schemes other than
-// Digest are hidden altogether.
+// redactCredentials hides the parameters from which a password could be guessed. Schemes other than Digest are hidden
+// entirely.
 func maskedLogin(line string) string {
 	name, value, ok := strings.Cut(line, ":")
 	if ok && line[0] != ' ' && line[0] != '\t' {
@@ -128,7 +130,7 @@ func maskedLogin(line string) string {
 	return b.String()
 }
 
-// maskedParam hides the value of response=, rspauth= and cnonce=.
+// redactParam hides the value of response=, rspauth= and cnonce=.
 func maskedParam(part string) string {
 	name, _, ok := strings.Cut(part, "=")
 	if !ok {
@@ -145,7 +147,7 @@ func maskedParam(part string) string {
 	return part
 }
 
-// maskedKey hides the key in a line of application/dtmf-relay or application/dtmf.
+// redactDigit hides the digit in a line of application/dtmf-relay or application/dtmf.
 func maskedKey(line string) string {
 	name, _, relay := strings.Cut(line, "=")
 	if relay && strings.EqualFold(strings.TrimSpace(name), "signal") {
@@ -157,8 +159,7 @@ func maskedKey(line string) string {
 	return line
 }
 
-// bodySecrets are SDP lines whose rest is a key (RFC 4566 §5.12, RFC 4567,
-// RFC 8839 §5.4).
+// secretSDPPrefixes are the prefixes of SDP lines that end with a key (RFC 4566 §5.12, RFC 4567, RFC 8839 §5.4).
 var bodySecrets = []string{"k=", "a=ice-pwd:", "a=key-mgmt:"}
 
 func maskedBody(line string) string {

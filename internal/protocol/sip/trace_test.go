@@ -10,7 +10,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// tracer collects what a server traces.
+// traceRecorder collects the trace entries of a server.
 type tracer struct {
 	mu  sync.Mutex
 	all []sip.TraceEntry

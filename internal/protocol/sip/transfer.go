@@ -7,20 +7,21 @@ import (
 	"strings"
 )
 
-// Transfer is what Leg.Refer asks of the other side.
+// REFER sent by this side, and the NOTIFY requests received for it (RFC 3515).
+
+// TransferRequest holds the parameters of Leg.Refer.
 type Transfer struct {
-	Target     string // the URI it shall call
-	Replaces   *Leg   // a dialog of ours with the target that its call replaces; nil for none
-	ReferredBy string // Referred-By value; empty: not told
-	Quiet      bool   // RFC 4488: no NOTIFY wanted
+	Target     string // URI that the peer is to call
+	Replaces   *Leg   // our dialog with the target that the peer's call replaces; nil for none
+	ReferredBy string // Referred-By value; empty: no such field
+	Quiet      bool   // RFC 4488: request no NOTIFY
 }
 
 var errTransfer = errors.New("sip: malformed transfer target")
 
-// Refer asks the other side to call somebody (RFC 3515) and returns when it
-// has accepted. progress is told each status of that call, on the shard's
-// goroutine as events are, the last one 200 or above; it may be nil. A
-// refusal is a *StatusError.
+// Refer asks the peer to place a call (RFC 3515) and returns once the peer has accepted. progress receives each
+// status of that call, on the shard's goroutine as events are, the last one 200 or above. It may be nil. A refusal is
+// a *StatusError.
 func (l *Leg) Refer(ctx context.Context, t Transfer, progress func(status int, reason string)) error {
 	if _, err := ParseURI(t.Target); err != nil || strings.IndexFunc(t.ReferredBy, isControl) >= 0 {
 		return errTransfer
@@ -63,7 +64,7 @@ func (l *Leg) sendRefer(extra string, progress func(int, string), done func(*mes
 	}))
 }
 
-// notified handles a NOTIFY: of a transfer we asked for, or none of ours.
+// handleNotify handles a NOTIFY inside the dialog. Only those of our own REFER are accepted.
 func (l *Leg) notified(m *message) {
 	s := l.shard
 	event, _, _ := strings.Cut(m.named("Event"), ";")
@@ -86,7 +87,7 @@ func (l *Leg) notified(m *message) {
 	}
 }
 
-// readFragment reads the status line of a message/sipfrag body (RFC 3420).
+// parseSipfrag parses the status line of a message/sipfrag body (RFC 3420).
 func readFragment(body string) (status int, reason string, ok bool) {
 	line, _, _ := cutLine(body)
 	version, rest, _ := strings.Cut(line, " ")
@@ -95,7 +96,7 @@ func readFragment(body string) (status int, reason string, ok bool) {
 	return status, strings.TrimSpace(reason), err == nil && strings.EqualFold(version, "SIP/2.0") && status >= 100 && status <= 699
 }
 
-// escapeHeader escapes a header value that stands in a URI (RFC 3261 §25.1).
+// escapeHeader escapes a header value for use in a URI (RFC 3261 §25.1).
 func escapeHeader(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b []byte

@@ -2,11 +2,13 @@ package sip
 
 import "strings"
 
-// Transport names how a message travels.
+// Transport protocols: names, default ports, URI parameter.
+
+// Transport is the transport protocol of a message.
 type Transport string
 
-// The transports a Server speaks. WS and WSS are for clients that connect to
-// us (RFC 7118); nothing is sent to an address over them.
+// Transports of a Server. WS and WSS are for clients that connect to us (RFC 7118); the server makes no such
+// connection itself.
 const (
 	UDP Transport = "udp"
 	TCP Transport = "tcp"
@@ -15,7 +17,7 @@ const (
 	WSS Transport = "wss"
 )
 
-// viaName is the transport as Via spells it.
+// viaName returns the transport as written in Via.
 func (t Transport) viaName() string {
 	switch t {
 	case TCP:
@@ -30,16 +32,16 @@ func (t Transport) viaName() string {
 	return "UDP"
 }
 
-// stream tells whether messages travel over a connection.
+// isConnection reports whether messages travel over a connection.
 func (t Transport) stream() bool { return t != UDP && t != "" }
 
-// web tells whether only the other side can make the connection.
+// isWebSocket reports whether only the peer can make the connection.
 func (t Transport) web() bool { return t == WS || t == WSS }
 
-// secure tells whether the hop is encrypted.
+// isEncrypted reports whether the hop is encrypted.
 func (t Transport) secure() bool { return t == TLS || t == WSS }
 
-// port is the default port (RFC 3261 §19.1.2, RFC 7118 §5.2.2).
+// defaultPort returns the default port (RFC 3261 §19.1.2, RFC 7118 §5.2.2).
 func (t Transport) port() int {
 	if t == TLS {
 		return 5061
@@ -47,7 +49,7 @@ func (t Transport) port() int {
 	return 5060
 }
 
-// transportNamed reads a transport parameter; "" when it is none we know.
+// transportNamed parses a transport parameter. It returns "" if the transport is unknown.
 func transportNamed(s string) Transport {
 	for _, t := range []Transport{UDP, TCP, TLS, WS, WSS} {
 		if strings.EqualFold(s, string(t)) {
@@ -57,8 +59,8 @@ func transportNamed(s string) Transport {
 	return ""
 }
 
-// transport is what a URI asks for; "" when it leaves that open. "sips" over
-// TCP is TLS (RFC 3261 §26.2.2), and a sips URI never means anything less.
+// transport returns the transport that a URI asks for, or "" if it names none. "sips" over TCP means TLS (RFC 3261
+// §26.2.2), and a sips URI never means an unencrypted transport.
 func (u URI) transport() Transport {
 	name, _ := u.Param("transport")
 	t := transportNamed(name)

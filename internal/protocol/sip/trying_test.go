@@ -9,7 +9,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// TestACallIsHandedOverWhileItsCallerIsTold: who looks after the call need not wait for the 100, and can.
+// TestInvite_HandlerRunsBeforeTryingIsSent: the handler need not wait for the 100, but can.
 func TestACallIsHandedOverWhileItsCallerIsTold(t *testing.T) {
 	t.Parallel()
 	say := make(chan struct{})
@@ -22,7 +22,7 @@ func TestACallIsHandedOverWhileItsCallerIsTold(t *testing.T) {
 	}})
 	p := newPeer(t, "udp", server)
 	p.ask("INVITE", "anybody", "call-1", 1, "")
-	in := server.incoming(t) // though its 100 is not said yet
+	in := server.incoming(t) // although its 100 is not sent yet
 	told := make(chan struct{})
 	go func() {
 		in.AwaitTrying()
@@ -41,7 +41,7 @@ func TestACallIsHandedOverWhileItsCallerIsTold(t *testing.T) {
 	if m := p.read(); !strings.HasPrefix(m, "SIP/2.0 100") {
 		t.Errorf("the caller hears first:\n%s", m)
 	}
-	in.AwaitTrying() // once it is said it stays so
+	in.AwaitTrying() // returns at once after the 100
 	in.Listen(func(sip.Event) {})
 	in.Reject(486, "", 0)
 	p.expect("SIP/2.0 486")

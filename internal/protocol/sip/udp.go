@@ -8,21 +8,24 @@ import (
 	"time"
 )
 
-// socket is one UDP socket and where it is bound.
+// UDP: reading datagrams, low-load detection, choosing the socket and flow to send from.
+
+// udpSocket is one UDP socket and its bound address.
 type socket struct {
 	conn *net.UDPConn
 	addr netip.AddrPort
 }
 
-// calm is what a reader knows of the messages before: fewer than so many in so long a time are little.
+// arrivalWindow holds the arrival times of the last messages of a reader. Low load means fewer than len(arrivals)
+// messages within lowLoadWindow.
 type calm struct {
-	last [16]time.Duration // when they came
+	last [16]time.Duration // arrival times
 	n    int
 }
 
 const calmFor = 16 * time.Millisecond
 
-// came notes a message, and tells whether there is little to do.
+// noteArrival records a message and reports whether the load is low.
 func (c *calm) came(now time.Duration) bool {
 	before := c.last[c.n%len(c.last)]
 	c.last[c.n%len(c.last)] = now
@@ -30,7 +33,8 @@ func (c *calm) came(now time.Duration) bool {
 	return c.n <= len(c.last) || now-before > calmFor
 }
 
-// read is the one reader of the socket, so that order is kept. When no more is there it has time, and does the shards' work itself.
+// readLoop is the only reader of the socket, so that order is kept. When no further datagram waits, it processes the
+// shards' queues itself.
 func (k *socket) read(s *Server) {
 	buf := make([]byte, 65536)
 	rest := newRemainder(k.conn)
@@ -45,7 +49,7 @@ func (k *socket) read(s *Server) {
 		now := s.clock()
 		little := c.came(now)
 		var to *shard
-		if err == nil && n > 0 { // an ICMP error of some peer is no reason to stop
+		if err == nil && n > 0 { // an ICMP error of some peer must not end the loop
 			to = k.take(s, buf[:n], from)
 		}
 		switch full := g.add(to); {
@@ -58,7 +62,7 @@ func (k *socket) read(s *Server) {
 	}
 }
 
-// take brings a datagram to its shard, which is returned unless it got nothing.
+// dispatchDatagram queues a datagram at its shard and returns that shard, or nil if nothing was queued.
 func (k *socket) take(s *Server, b []byte, from netip.AddrPort) *shard {
 	f := flow{addr: unmapped(from), sock: k}
 	if isSTUN(b) {
@@ -68,15 +72,15 @@ func (k *socket) take(s *Server, b []byte, from netip.AddrPort) *shard {
 	return s.receive(string(b), f, false)
 }
 
-// receiveOn is receive for a connection, which is held back while the shard is full.
+// receiveStream is receive for a connection. It blocks while the shard's queue is full.
 func (s *Server) receiveOn(c *conn, raw string) {
 	if sh := s.receive(raw, c.flow(), true); sh != nil {
 		sh.ring()
 	}
 }
 
-// receive takes one message off the wire to its shard, unless admission
-// refuses it, and returns the shard, which is not told yet. With wait it blocks while the shard is full.
+// receive passes one message to admission and queues it at its shard. It returns the shard, which the caller must
+// wake, or nil if nothing was queued. With wait it blocks while the shard's queue is full.
 func (s *Server) receive(raw string, f flow, wait bool) (to *shard) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -86,7 +90,7 @@ func (s *Server) receive(raw string, f flow, wait bool) (to *shard) {
 	s.stats.received.Add(1)
 	p, ok := peek(raw)
 	if !ok {
-		return nil // keep-alive, or nothing we could answer
+		return nil // a keep-alive, or a message that cannot be answered
 	}
 	sh := s.shardOf(p.callID)
 	now := s.clock()
@@ -102,13 +106,13 @@ func (s *Server) receive(raw string, f flow, wait bool) (to *shard) {
 		s.traced(f, p.callID, raw, false)
 	}
 	if !sh.push(item{raw: raw, flow: f, at: now, mark: p.mark}, wait) {
-		s.stats.dropped.Add(1) // UDP peers send again
+		s.stats.dropped.Add(1) // UDP peers retransmit
 		return nil
 	}
 	return sh
 }
 
-// send puts a message on the wire; UDP always from a listening socket.
+// send writes a message to the network. UDP always leaves from a listening socket.
 func (s *Server) send(f flow, b []byte) {
 	s.stats.sent.Add(1)
 	if s.config.Trace != nil {
@@ -128,8 +132,7 @@ func (s *Server) send(f flow, b []byte) {
 	}
 }
 
-// socketFor is the socket that reaches an address, or at least one of its
-// family.
+// socketFor returns the socket that reaches an address, or else one of the same family, or nil.
 func (s *Server) socketFor(a netip.Addr) (best *socket) {
 	for _, k := range s.sockets {
 		if reaches(k.addr.Addr(), a) {
@@ -142,8 +145,8 @@ func (s *Server) socketFor(a netip.Addr) (best *socket) {
 	return best
 }
 
-// reaches tells whether a socket bound to local can send to peer. One bound to
-// loopback reaches this machine only.
+// canReach reports whether a socket bound to local can send to peer. A socket bound to loopback reaches this machine
+// only.
 func reaches(local, peer netip.Addr) bool {
 	if local.IsUnspecified() {
 		return local.Is6() || peer.Is4()
@@ -151,8 +154,8 @@ func reaches(local, peer netip.Addr) bool {
 	return local.Is4() == peer.Is4() && local.IsLoopback() == peer.IsLoopback()
 }
 
-// to is the flow to exactly this address, connected when there is none. name
-// is what a TLS peer must prove to be.
+// flowTo returns the flow to exactly this address. For TCP and TLS it reuses the connection to that address or starts
+// a new one. name is the name that a TLS peer must prove.
 func (s *Server) to(t Transport, addr netip.AddrPort, name string) flow {
 	if !t.stream() {
 		return flow{addr: addr}
@@ -163,10 +166,10 @@ func (s *Server) to(t Transport, addr netip.AddrPort, name string) flow {
 	return flow{addr: addr, conn: s.streams.to(connKey{kind: t, addr: addr, name: name})}
 }
 
-// connect is the TCP flow to exactly this address.
+// tcpFlowTo returns the TCP flow to exactly this address.
 func (s *Server) connect(addr netip.AddrPort) flow { return s.to(TCP, addr, "") }
 
-// again is f, connected anew when its connection is gone and was ours to make.
+// reconnected returns f, with a new connection if its own is closed and was made by this server.
 func (s *Server) again(f flow) flow {
 	if f.conn == nil || f.conn.open() || !f.conn.ours {
 		return f

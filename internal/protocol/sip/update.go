@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// ErrNoUpdate: the other side does not take UPDATE now.
-var ErrNoUpdate = errors.New("sip: the other side takes no UPDATE")
+// UPDATE (RFC 3311).
 
-// Update offers sdp by UPDATE (RFC 3311) and returns the answer. Before the
-// call is answered it is the only way, and only once the first offer was
-// answered in a reliable provisional response; it fails with ErrNoUpdate when
-// the other side does not allow it. 491 and refusals are as with Reinvite.
+// ErrUpdateNotAllowed is returned if the peer does not allow UPDATE in the present state.
+var ErrNoUpdate = errors.New("sip: the peer does not allow UPDATE")
+
+// Update offers sdp by UPDATE (RFC 3311) and returns the answer. Before the call is answered it is the only way to
+// make an offer, and only after the first offer was answered in a reliable provisional response. It fails with
+// ErrUpdateNotAllowed if the peer does not allow UPDATE. 491 and refusals are handled as in Reinvite.
 func (l *Leg) Update(ctx context.Context, sdp []byte) ([]byte, error) {
 	return l.negotiate(ctx, func(done func(*message, error)) { l.sendUpdate(sdp, done) }, nil)
 }
@@ -53,8 +54,7 @@ func (l *Leg) sendUpdate(sdp []byte, done func(*message, error)) {
 	})
 }
 
-// agreedEarly is the early dialog of an outgoing call whose offer was
-// answered, nil when there is none.
+// answeredEarlyDialog returns the early dialog of an outgoing call whose offer was answered, or nil.
 func (l *Leg) agreedEarly() *early {
 	if l.call == nil {
 		return nil
@@ -67,8 +67,8 @@ func (l *Leg) agreedEarly() *early {
 	return nil
 }
 
-// updated handles an UPDATE (RFC 3311 §5.2). Without an offer it is answered
-// here: it moves the target and keeps the session alive.
+// handleUpdate handles an UPDATE (RFC 3311 §5.2). Without an offer it is answered here: it updates the target and
+// refreshes the session.
 func (l *Leg) updated(m *message) {
 	s := l.shard
 	grant, tooBrief := l.grant(m)
@@ -81,9 +81,9 @@ func (l *Leg) updated(m *message) {
 	case m.body == "":
 		l.refreshed(m, grant)
 	case l.offering() || l.unacked != nil && l.unacked.late || e != nil && !e.agreed:
-		s.reply(m, 491, "") // our offer waits for its answer
+		s.reply(m, 491, "") // our offer is not answered
 	case l.state == legRinging && l.inbound && !l.agreed, l.ackSeq > 0 && l.ack == nil:
-		s.reply(m, 500, retryLater(m)) // theirs does
+		s.reply(m, 500, retryLater(m)) // the peer's offer is not answered
 	default:
 		l.retarget(m)
 		l.learn(m)
@@ -95,7 +95,7 @@ func (l *Leg) updated(m *message) {
 	}
 }
 
-// refreshed answers an UPDATE without an offer.
+// answerRefreshUpdate answers an UPDATE without an offer.
 func (l *Leg) refreshed(m *message, g grant) {
 	l.retarget(m)
 	l.learn(m)
@@ -107,14 +107,14 @@ func (l *Leg) refreshed(m *message, g grant) {
 	l.shard.reply(m, 200, extra)
 }
 
-// learn notes what the other side can do.
+// learnAllow records from Allow whether the peer supports UPDATE.
 func (l *Leg) learn(m *message) {
 	if allow := m.listNamed("Allow"); allow != nil {
 		l.updates = contains(allow, "UPDATE")
 	}
 }
 
-// tagged tells whether a field lists an option tag.
+// hasOptionTag reports whether a field lists an option tag.
 func (m *message) tagged(k fieldName, tag string) bool {
 	for i := range m.fields {
 		if m.fields[i].kind != k {

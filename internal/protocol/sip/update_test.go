@@ -62,7 +62,7 @@ func TestUpdateNeedsTheOthersConsent(t *testing.T) {
 	}
 }
 
-// RFC 3311 §5.2: which of two offers waits.
+// RFC 3311 §5.2: the second of two offers is refused.
 func TestCrossingUpdates(t *testing.T) {
 	t.Parallel()
 	p, _, e, dialog := inCall(t, "udp")
@@ -102,7 +102,7 @@ func TestUpdateCrossingOurOfferIs491(t *testing.T) {
 	theirs := p.expect("UPDATE ")
 	p.inside("UPDATE", dialog, 10, "Content-Type: application/sdp\n", "v=0\r\n")
 	p.expect("SIP/2.0 491")
-	p.inside("UPDATE", dialog, 11, "", "") // no offer: no crossing
+	p.inside("UPDATE", dialog, 11, "", "") // no offer: no collision
 	p.expect("SIP/2.0 200")
 	p.answer(theirs, 200, "", "")
 	if err := <-done; err != nil {

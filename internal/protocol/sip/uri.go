@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// URI is a SIP, SIPS or tel URI taken apart. For other schemes User holds
-// everything after the scheme. User is unescaped; Params keeps its escapes and
-// has no leading semicolon.
+// SIP, SIPS and tel URIs: parsing, escaping, writing (RFC 3261 §19.1).
+
+// URI is a parsed SIP, SIPS or tel URI. For other schemes User holds everything after the scheme. User is unescaped.
+// Params keeps its escapes and has no leading semicolon.
 type URI struct {
-	Scheme string // lower case; "sip" when empty
+	Scheme string // lower case; empty means "sip"
 	User   string
 	Host   string // IPv6 without brackets
-	Port   int    // 0 when not given
+	Port   int    // 0 if not given
 	Params string
 	query  string // headers of the URI (RFC 3261 §19.1.1), escaped
 }
 
 var errURI = errors.New("malformed URI")
 
-// ParseURI takes a URI apart. Text that could not stand in a request line is
-// an error.
+// ParseURI parses a URI. Characters that are not allowed in a request line are an error.
 func ParseURI(s string) (URI, error) {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c <= ' ' || c == '<' || c == '>' || c == '"' || c == 0x7f {
@@ -39,7 +39,7 @@ func ParseURI(s string) (URI, error) {
 		return u, nil
 	}
 	if user, host, ok := strings.Cut(rest, "@"); ok {
-		user, _, _ = strings.Cut(user, ":") // the password is not ours to keep
+		user, _, _ = strings.Cut(user, ":") // the password is dropped
 		u.User, rest = unescape(user), host
 	}
 	rest, u.query, _ = strings.Cut(rest, "?")
@@ -73,7 +73,7 @@ func lower(s string) string {
 
 func (u URI) sip() bool { return u.Scheme == "sip" || u.Scheme == "sips" || u.Scheme == "" }
 
-// splitHostPort reads host[:port]; port is 0 when not given.
+// splitHostPort parses host[:port]. port is 0 if not given.
 func splitHostPort(s string) (host string, port int, ok bool) {
 	if strings.HasPrefix(s, "[") {
 		end := strings.IndexByte(s, ']')
@@ -114,7 +114,7 @@ func isHostname(s string) bool {
 	return s != ""
 }
 
-// unescape decodes %HH; what is not an escape stays as it is.
+// unescape decodes %HH. An invalid escape is kept as it is.
 func unescape(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s
@@ -133,7 +133,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// appendUser writes a user part, escaping what RFC 3261 §25.1 does not allow.
+// appendUser writes a user part and escapes the characters that RFC 3261 §25.1 does not allow.
 func appendUser(b []byte, user string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := 0; i < len(user); i++ {
@@ -180,10 +180,10 @@ func appendHostPort(b []byte, host string, port int) []byte {
 	return b
 }
 
-// String writes the URI.
+// String returns the URI as text, without its headers.
 func (u URI) String() string { return string(u.append(nil)) }
 
-// Param returns a URI parameter; ok tells a present but empty one apart.
+// Param returns a URI parameter. ok distinguishes an empty parameter from a missing one.
 func (u URI) Param(name string) (string, bool) {
 	for rest := u.Params; rest != ""; {
 		var p string

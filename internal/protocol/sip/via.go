@@ -5,13 +5,15 @@ import (
 	"strings"
 )
 
+// Via: parsing, received and rport, and the port of a response (RFC 3261 §18.2, RFC 3581).
+
 // via is the topmost Via of a message.
 type via struct {
 	transport string
 	host      string
 	port      int
 	branch    string
-	rport     bool   // the sender asks for the source port (RFC 3581)
+	rport     bool   // the sender requests the source port (RFC 3581)
 	head      string // the element up to its parameters
 	params    string // its parameters, with the leading semicolon
 	rest      string // further elements in the same field
@@ -19,10 +21,10 @@ type via struct {
 
 var errVia = errors.New("malformed Via")
 
-// cookie starts the branch of an RFC 3261 transaction (§8.1.1.7).
+// branchCookie is the prefix of a branch that identifies an RFC 3261 transaction (§8.1.1.7).
 const cookie = "z9hG4bK"
 
-// readVia reads the first element of a Via field (RFC 3261 §20.42).
+// readVia parses the first element of a Via field (RFC 3261 §20.42).
 func readVia(s string) (via, error) {
 	var v via
 	first, rest := cutElement(s)
@@ -83,14 +85,14 @@ func (v *via) readParams(c *cursor) error {
 	}
 }
 
-// modern tells whether the branch identifies the transaction alone
-// (RFC 3261 §17.2.3); a bare cookie does not.
+// hasUniqueBranch reports whether the branch alone identifies the transaction (RFC 3261 §17.2.3). The bare magic
+// cookie does not.
 func (v *via) modern() bool {
 	return len(v.branch) > len(cookie) && strings.EqualFold(v.branch[:len(cookie)], cookie)
 }
 
-// replyPort is where a UDP response goes: the source port when rport was
-// given, else the sent-by port (RFC 3581 §4, RFC 3261 §18.2.2).
+// replyPort returns the port of a UDP response: the source port if rport was given, else the sent-by port (RFC 3581
+// §4, RFC 3261 §18.2.2).
 func (v *via) replyPort(source uint16) uint16 {
 	if v.rport || v.host == "" {
 		return source

@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// watchers are the subscriptions of a server, by dialog, by account, and by
-// what they are about.
+// Subscriptions and their NOTIFY requests (RFC 6665).
+
+// subscriptionTable holds the subscriptions of a server by dialog, by account and by subject.
 type watchers struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	byDialog  map[string]*watcher
 	byAccount map[string][]*watcher // oldest first
 	bySubject map[about][]*watcher
@@ -23,8 +24,8 @@ type about struct{ event, subject string }
 
 func (w *watcher) about() about { return about{w.topic.Event, w.subject} }
 
-// add keeps a subscription. What the same phone had before, and forgot, gives
-// way to it; so does the oldest where an account has too many.
+// add stores a subscription. It removes an older one of the same phone, which the phone lost in a restart, and the
+// oldest one of an account that has too many.
 func (a *watchers) add(w *watcher, most int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -50,7 +51,7 @@ func (a *watchers) remove(w *watcher) {
 	a.drop(w)
 }
 
-// drop is called with the lock held.
+// drop removes a subscription. The caller holds the lock.
 func (a *watchers) drop(w *watcher) {
 	if a.byDialog[w.callID+" "+w.tag] != w {
 		return
@@ -60,7 +61,7 @@ func (a *watchers) drop(w *watcher) {
 	without(a.bySubject, w.about(), w)
 }
 
-// without takes a subscription out of a list of them.
+// removeSubscription removes a subscription from one of the lists.
 func without[K comparable](lists map[K][]*watcher, key K, w *watcher) {
 	lists[key] = slices.DeleteFunc(lists[key], func(x *watcher) bool { return x == w })
 	if len(lists[key]) == 0 {
@@ -74,7 +75,7 @@ func (a *watchers) find(callID, tag string) *watcher {
 	return a.byDialog[callID+" "+tag]
 }
 
-// of lists the subscriptions to a subject.
+// forSubject returns the subscriptions to a subject.
 func (a *watchers) of(event, subject string) []*watcher {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,27 +93,27 @@ func (a *watchers) expired(now time.Time) (all []*watcher) {
 	return all
 }
 
-// watcher is one subscription to a topic and its dialog. One NOTIFY is under
-// way at a time, so that they arrive in order.
+// eventSubscription is one subscription to an event package, and its dialog. One NOTIFY is in progress at a time, so
+// that they arrive in order.
 type watcher struct {
 	srv                    *Server
 	topic                  *Topic
 	account, subject       string
 	resource               URI
-	event                  string // value of Event, its id included
+	event                  string // value of Event, including its id
 	callID, tag, remoteTag string
 	local, remote, contact string // values of From, To and Contact
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	path      path
 	flow      flow
 	remoteSeq uint32
 	localSeq  uint32
 	ends      time.Time
-	reason    string // why it is over; "": it is not
-	told      bool   // that it is over
+	reason    string // why it ended; "": it has not
+	told      bool   // the final NOTIFY was sent
 	busy      bool
-	again     bool // something changed while a NOTIFY was under way
+	again     bool // the state changed while a NOTIFY was in progress
 }
 
 func (w *watcher) source() netip.AddrPort {
@@ -127,7 +128,7 @@ func (w *watcher) until() time.Time {
 	return w.ends
 }
 
-// renew takes over what a refresh says; false of one that came out of order.
+// renew applies a refresh. It returns false for one that arrived out of order.
 func (w *watcher) renew(r *subscribing, ends time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +142,7 @@ func (w *watcher) renew(r *subscribing, ends time.Time) bool {
 	return true
 }
 
-// finish ends the subscription; what is told next says so, and is the last.
+// end ends the subscription. The next NOTIFY reports the end and is the last.
 func (w *watcher) finish(reason string) {
 	w.mu.Lock()
 	if w.reason == "" {
@@ -151,7 +152,7 @@ func (w *watcher) finish(reason string) {
 	w.srv.watchers.remove(w)
 }
 
-// tell sends the state, looked up when it leaves unless body is given.
+// notifyState sends the state. If body is nil, the state is looked up when the NOTIFY leaves.
 func (w *watcher) tell(body []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,10 +164,10 @@ func (w *watcher) tell(body []byte) {
 		return
 	}
 	w.busy = true
-	w.srv.workers.Go(func() { w.run(body) }) // as many as there are subscriptions: not counted as look-ups
+	w.srv.workers.Go(func() { w.run(body) }) // at most one per subscription: not counted as a lookup
 }
 
-// run sends NOTIFY requests until nothing new is to be told.
+// sendNotifies sends NOTIFY requests until the state has not changed meanwhile.
 func (w *watcher) run(body []byte) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -188,15 +189,14 @@ func (w *watcher) run(body []byte) {
 	}
 }
 
-// send makes one NOTIFY. One that is refused, or that nobody answers, ends the
-// subscription (RFC 6665 §4.2.2).
+// sendNotify sends one NOTIFY. If it is refused or not answered, the subscription ends (RFC 6665 §4.2.2).
 func (w *watcher) send(body []byte) {
 	ctx, cancel := context.WithTimeout(w.srv.ctx, patience)
 	defer cancel()
 	if body == nil {
 		fresh, ok, err := w.topic.Body(ctx, w.subject, w.resource)
 		if err != nil {
-			w.srv.failed("look up what is subscribed to", err, "event", w.topic.Event)
+			w.srv.failed("look up the state of a subscription", err, "event", w.topic.Event)
 			return
 		}
 		if !ok {
@@ -213,7 +213,7 @@ func (w *watcher) send(body []byte) {
 	}
 }
 
-// notify writes the next NOTIFY.
+// buildNotify builds the next NOTIFY.
 func (w *watcher) notify(body []byte) *errand {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,10 @@ import (
 	"github.com/coder/websocket"
 )
 
-// webChannel is a channel over WebSocket: one SIP message each, text or binary
-// (RFC 7118 §5).
+// WebSocket: messages, fragments, ping.
+
+// webSocketChannel is a connChannel over WebSocket: one SIP message per WebSocket message, text or binary (RFC 7118
+// §5).
 type webChannel struct {
 	ws     *websocket.Conn
 	ctx    context.Context
@@ -29,7 +31,7 @@ func (w *webChannel) close() {
 	w.ws.CloseNow()
 }
 
-// serve takes messages until the connection ends.
+// serve reads messages until the connection ends.
 func (w *webChannel) serve(c *conn) {
 	defer c.judge()
 	for {
@@ -48,7 +50,7 @@ func (w *webChannel) serve(c *conn) {
 	}
 }
 
-// read returns one message, put together when it came in pieces.
+// readMessage returns one message, reassembled from its fragments.
 func (w *webChannel) read() (string, error) {
 	_, r, err := w.ws.Reader(w.ctx)
 	if err != nil {
@@ -77,8 +79,8 @@ func (w *webChannel) write(b []byte, ends []int) error {
 	return nil
 }
 
-// keepAlive pings, and ends a connection whose other side is gone or has not
-// logged in for long.
+// pingLoop sends pings. It closes the connection if a pong is missing, or if the peer has not authenticated for too
+// long.
 func (w *webChannel) keepAlive(c *conn) {
 	began := time.Now()
 	for pause(w.ctx, c.srv.limits.Ping) == nil {

@@ -13,44 +13,44 @@ import (
 	"github.com/coder/websocket"
 )
 
-// WebConfig is who may connect by WebSocket.
+// WebSocket upgrade (RFC 7118): Origin, token, source address behind a proxy.
+
+// WebSocketConfig configures which clients may connect by WebSocket.
 type WebConfig struct {
-	// Origins are pages, "phone.example" or "https://phone.example", whose
-	// scripts may connect beside those of our own host; "*" is every page.
-	// Programs that are no browsers name no origin and may always.
+	// Origins are pages, "phone.example" or "https://phone.example", whose scripts may connect in addition to those
+	// of our own host. "*" allows every page. Programs that are not browsers send no Origin and are always allowed.
 	Origins []string
-	// Proxies are networks whose X-Forwarded-For and X-Forwarded-Proto are
-	// believed. The proxy must set, not pass on, these fields.
+	// Proxies are networks whose X-Forwarded-For and X-Forwarded-Proto are trusted. The proxy must set these fields
+	// itself, not pass them on.
 	Proxies []netip.Prefix
-	// Token finds the account that a token connects, by its user name. Requests
-	// over such a connection come from that account, without a password; nil: no
-	// token is known.
+	// Token returns the user name of the account that a token belongs to. Requests over such a connection come from
+	// that account, without a password. nil means no token is valid.
 	Token func(ctx context.Context, token string) (username string, ok bool, err error)
 }
 
-// webProtocol is the WebSocket subprotocol (RFC 7118 §4).
+// webSocketSubprotocol is the WebSocket subprotocol (RFC 7118 §4).
 const webProtocol = "sip"
 
-// WebSocket serves SIP to browsers (RFC 7118, RFC 6455). Requests over it are
-// never taken for a trunk's.
+// WebSocket returns the handler that serves SIP to browsers (RFC 7118, RFC 6455). Requests over it never count as a
+// trunk's.
 func (s *Server) WebSocket() http.Handler { return http.HandlerFunc(s.acceptWeb) }
 
 func (s *Server) acceptWeb(w http.ResponseWriter, r *http.Request) {
 	from, kind, ok := s.webSource(r)
 	switch {
 	case !ok || !s.mayWeb(r):
-		http.Error(w, "this page may not connect", http.StatusForbidden)
+		http.Error(w, "the Origin or the source address is not allowed to connect", http.StatusForbidden)
 		return
 	case !offersSIP(r):
-		http.Error(w, "the WebSocket subprotocol is "+webProtocol, http.StatusBadRequest)
+		http.Error(w, "offer the WebSocket subprotocol "+webProtocol, http.StatusBadRequest)
 		return
 	case s.draining.Load() || s.ctx.Err() != nil || !s.guard.mayConnect(from.Addr(), s.clock()):
-		http.Error(w, "not now", http.StatusServiceUnavailable)
+		http.Error(w, "the server does not accept connections at present", http.StatusServiceUnavailable)
 		return
 	}
 	login, err := s.webLogin(r)
 	if err != nil {
-		http.Error(w, "the token is not known, or has expired", http.StatusUnauthorized)
+		http.Error(w, "the token is unknown or has expired", http.StatusUnauthorized)
 		return
 	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{webProtocol}, InsecureSkipVerify: true})
@@ -69,11 +69,10 @@ func (s *Server) acceptWeb(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errToken: who connects has a token that is of no use.
+// errUnknownToken is returned for an invalid or expired token.
 var errToken = errors.New("sip: unknown token")
 
-// webLogin is the account that the token in the address connects, "" where
-// there is no token.
+// tokenAccount returns the user name for the token in the URL, or "" if there is no token.
 func (s *Server) webLogin(r *http.Request) (string, error) {
 	token := r.URL.Query().Get("token")
 	if token == "" {
@@ -91,8 +90,7 @@ func (s *Server) webLogin(r *http.Request) (string, error) {
 	return username, err
 }
 
-// mayWeb checks the Origin, so that no foreign page uses a browser's network
-// position (RFC 6455 §10.2).
+// originAllowed checks the Origin, so that no foreign page can use a browser's network position (RFC 6455 §10.2).
 func (s *Server) mayWeb(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -117,7 +115,8 @@ func offersSIP(r *http.Request) bool {
 	return false
 }
 
-// webSource is who connects, as far as a proxy we believe tells.
+// webSocketSource returns the address and transport of the client, taken from X-Forwarded-* if a trusted proxy sent
+// the request.
 func (s *Server) webSource(r *http.Request) (netip.AddrPort, Transport, bool) {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// website serves a server's WebSocket and returns its ws: address.
+// serveWebSocket serves a server's WebSocket and returns its ws: address.
 func website(t testing.TB, server *phone) string {
 	t.Helper()
 	web := httptest.NewServer(server.WebSocket())
@@ -37,14 +37,14 @@ func dialWeb(t testing.TB, address string, header http.Header) *websocket.Conn {
 	return c
 }
 
-// webPeer is a hand-driven browser.
+// newWebSocketPeer returns a hand-driven browser.
 func webPeer(t testing.TB, address string) *peer {
 	t.Helper()
 	conn := websocket.NetConn(context.Background(), dialWeb(t, address, nil), websocket.MessageText)
 	return &peer{t: t, conn: conn, in: bufio.NewReaderSize(conn, 65536), tcp: true, web: true}
 }
 
-// signUp registers a user of the book over any transport.
+// register registers a user of the fakeDirectory over any transport.
 func (p *peer) signUp(user, password string) {
 	p.t.Helper()
 	p.ask("REGISTER", user, "reg-"+user, 1, "")
@@ -172,7 +172,7 @@ func TestWebSocketSourceIsToldByABelievedProxyOnly(t *testing.T) {
 		kind    sip.Transport
 	}{{nil, "127.0.0.1", sip.WS}, {[]netip.Prefix{loopback}, "198.51.100.7", sip.WSS}} {
 		book := newBook().add("alice", "secret")
-		book.trunks = []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("198.51.100.7")} // means nothing here
+		book.trunks = []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("198.51.100.7")} // without effect over WebSocket
 		server := listen(t, sip.Config{Accounts: book, Bindings: book, Web: sip.WebConfig{Proxies: c.proxies}})
 		ws := dialWeb(t, website(t, server), http.Header{"X-Forwarded-For": {"203.0.113.1, 198.51.100.7"}, "X-Forwarded-Proto": {"https"}})
 		conn := websocket.NetConn(context.Background(), ws, websocket.MessageText)
@@ -232,7 +232,7 @@ func TestWebSocketLimits(t *testing.T) {
 		slow := rawWeb(t, address)
 		slow.(*net.TCPConn).SetReadBuffer(4096)
 		long := strings.Replace(webOptions(0), "branch=z9hG4bK", "branch=z9hG4bK"+strings.Repeat("l", 4000), 1)
-		frame := webFrame([]byte(long)) // comes back in every answer, which so fill what the network holds sooner
+		frame := webFrame([]byte(long)) // repeated in every response, which fills the network buffers sooner
 		for i := 0; server.Stats().Connections > 0 && i < 200_000; i++ {
 			if _, err := slow.Write(frame); err != nil {
 				break
@@ -247,7 +247,7 @@ func TestWebSocketLimits(t *testing.T) {
 	})
 }
 
-// rawWeb is a WebSocket of which we write the frames ourselves.
+// dialRawWebSocket returns a WebSocket connection on which the test writes frames itself.
 func rawWeb(t testing.TB, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(address, "ws://"))
@@ -267,7 +267,7 @@ func rawWeb(t testing.TB, address string) net.Conn {
 	return c
 }
 
-// webFrame is one masked text frame; the mask is zero.
+// webSocketFrame returns one masked text frame; the mask is zero.
 func webFrame(b []byte) []byte {
 	f := []byte{0x81, 0x80 | 126, byte(len(b) >> 8), byte(len(b)), 0, 0, 0, 0}
 	return append(f, b...)

@@ -12,8 +12,7 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// toPeer places a call to a hand-driven UDP peer: the peer first shows its
-// address by an OPTIONS.
+// callPeer places a call to a hand-driven UDP peer.
 func toPeer(t *testing.T, server *phone, p *peer, on events) *sip.Leg {
 	t.Helper()
 	leg, err := server.Server.Invite(context.Background(), sip.Outgoing{
@@ -192,7 +191,7 @@ func TestTCPPhonesGetTheirOwnCalls(t *testing.T) {
 		}
 	}
 
-	// A phone whose connection is gone is not reachable by any other.
+	// A phone with a closed connection is not reachable over any other connection.
 	all, _ := book.Load(context.Background(), "id-u0")
 	local := peers[0].conn.LocalAddr()
 	peers[0].conn.(*net.TCPConn).SetLinger(0)

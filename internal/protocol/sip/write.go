@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// Writing responses, and the ACK or CANCEL that belongs to a request.
+
 func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
 
 // appendField writes "Name: value" and CRLF.
@@ -23,8 +25,8 @@ func appendStatus(b []byte, status int, reason string) []byte {
 	return append(append(append(b, ' '), clean(reason)...), "\r\n"...)
 }
 
-// appendHead writes the fields every response copies from its request
-// (RFC 3261 §8.2.6.2). toTag is added when To has none.
+// appendHead writes the fields that every response copies from its request (RFC 3261 §8.2.6.2). toTag is added if To
+// has none.
 func (m *message) appendHead(b []byte, toTag string) []byte {
 	first := true
 	for i := range m.fields {
@@ -66,8 +68,7 @@ func (m *message) appendDialog(b []byte, toTag string) []byte {
 	return b
 }
 
-// appendRecordRoute copies Record-Route for responses that make a dialog
-// (RFC 3261 §12.1.1).
+// appendRecordRoute copies Record-Route for responses that create a dialog (RFC 3261 §12.1.1).
 func (m *message) appendRecordRoute(b []byte) []byte {
 	for i := range m.fields {
 		if m.fields[i].kind == fRecordRoute {
@@ -77,7 +78,7 @@ func (m *message) appendRecordRoute(b []byte) []byte {
 	return b
 }
 
-// appendBody ends a message.
+// appendBody writes Content-Length and the body, the end of a message.
 func appendBody(b []byte, contentType string, body []byte) []byte {
 	if len(body) > 0 {
 		b = appendField(b, "Content-Type", contentType)
@@ -95,8 +96,8 @@ func (m *message) appendResponse(b []byte, status int, reason, toTag, extra stri
 	return appendBody(b, "", nil)
 }
 
-// replyFlow is where responses to m go: over its own connection, or by UDP to
-// the address it came from (RFC 3261 §18.2.2).
+// replyFlow returns the flow of responses to m: its own connection, or for UDP the source address with the port of
+// replyPort (RFC 3261 §18.2.2).
 func (m *message) replyFlow() flow {
 	f := m.flow
 	if f.conn == nil {
@@ -105,9 +106,8 @@ func (m *message) replyFlow() flow {
 	return f
 }
 
-// derive writes the ACK or CANCEL that belongs to a request of ours: same
-// request URI, Via, Route, From, Call-ID and CSeq number
-// (RFC 3261 §9.1, §17.1.1.3).
+// deriveRequest writes the ACK or CANCEL that belongs to our request: same request URI, Via, Route, From, Call-ID and
+// CSeq number (RFC 3261 §9.1, §17.1.1.3).
 func derive(b, request []byte, method, to string) []byte {
 	line, rest, _ := cutLine(string(request))
 	_, uri, _ := strings.Cut(line, " ")
@@ -134,7 +134,7 @@ func derive(b, request []byte, method, to string) []byte {
 	}
 }
 
-// clean makes s safe to stand in a header line.
+// sanitizeHeader replaces control characters in s by spaces, so that it is safe in a header line.
 func clean(s string) string {
 	if strings.IndexFunc(s, isControl) < 0 {
 		return s
@@ -149,7 +149,7 @@ func clean(s string) string {
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// phrase is the standard reason phrase of a status (RFC 3261 §21).
+// reasonPhrase returns the standard reason phrase of a status (RFC 3261 §21).
 func phrase(status int) string {
 	if p, ok := phrases[status]; ok {
 		return p
