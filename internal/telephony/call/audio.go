@@ -25,8 +25,8 @@ import (
 // signedURLLife is how long a signed audio URL is valid.
 const urlLife = 5 * time.Minute
 
-// webhookURLLife is how long a signed audio URL in a webhook is valid. The body has the same bytes on each attempt,
-// and the last attempt can come after five days of a failing endpoint and three and a quarter days of retries.
+// webhookURLLife is how long a signed audio URL in a webhook is valid. The body has the same bytes on each attempt.
+// The last attempt can come after five days of a failing endpoint and three and a quarter days of retries.
 const toldLife = 9 * 24 * time.Hour
 
 // signURL sets the recording's URL to one that needs no credential until life has passed.
@@ -234,8 +234,8 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 	return op.FileStream(f, content, r.CallID+".wav", "audio/wav", r.AvailableAt.Time), nil
 }
 
-// authorizedOrg returns the organisation whose audio the request may read: the one of a valid signature, else the one
-// of the credential.
+// authorizedOrg returns the organisation of the audio that the request may read: the one of a valid signature, else
+// the one of the credential.
 func (s *Service) allowed(ctx context.Context, in *AudioIn) (string, error) {
 	if in.Signature == "" {
 		return access.Org(ctx), nil

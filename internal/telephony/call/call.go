@@ -119,7 +119,7 @@ type TransferStatus struct {
 	SIPStatus     *int     `json:"sip_status"`
 }
 
-// Direction tells inbound, outbound and internal calls apart.
+// Direction distinguishes inbound, outbound and internal calls.
 type Direction string
 
 // The directions of a call.

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// OfferedAgent is an agent whose phones rang for a caller in a queue.
+// OfferedAgent is an agent that a queue rang for a caller.
 type OfferedAgent struct {
 	AgentID     string  `json:"agent_id"`
 	OfferedAt   db.Time `json:"offered_at"`

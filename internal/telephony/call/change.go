@@ -8,9 +8,8 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Change writes a change of a call in progress and its events in one transaction. A change whose revision is not
-// higher than the stored one, or that comes after the end, does nothing. The commit does not wait for the disk
-// (db.TxRelaxed).
+// Change writes a change of a call in progress and its events in one transaction. It does nothing if the revision is
+// not higher than the stored one, or if the call has ended. The commit does not wait for the disk (db.TxRelaxed).
 func (s *Service) Change(ctx context.Context, c Change) error {
 	return changeWritten(c.ID, s.DB.Swift(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }))
 }
@@ -98,7 +97,7 @@ func updateState(ctx context.Context, tx db.Querier, c Change) (queue string, ne
 	return string(in), err == nil, err
 }
 
-// stateColumns are set from stateArgs, whose first placeholder is $4.
+// stateColumns are set from stateArgs. The first placeholder is $4.
 const stateColumns = `ringing_at = COALESCE($4, ringing_at), answered_at = $5, muted = $6, answered_by = $7, agent_id = $8,
 	agent_name = $9, agent_extension = $10, user_id = COALESCE($11, user_id), device_id = COALESCE($12, device_id),
 	trunk_id = COALESCE($13, trunk_id), transfer = $14, transferred_to = $15, machine = $16, recording_id = COALESCE($17, recording_id),

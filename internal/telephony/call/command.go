@@ -24,7 +24,7 @@ type Placement struct {
 	Org, ID     string
 	Sandbox     bool
 	Source      string // api, mcp, console, callback
-	UserID      string // user whose phones ring first
+	UserID      string // user to ring first
 	DeviceID    string // rings only this device of the user; "" for all
 	Lead        string // flow:flw_… or queue:que_…: no user's phone rings; the script runs for the called party; "" for none
 	To          string // E.164, extension, or sip: address, as requested

@@ -83,7 +83,7 @@ func (s *Service) reserveMonitor(ctx context.Context, callID string, c StartMoni
 	})
 }
 
-// releaseMonitor ends a reserved monitor record whose supervisor did not answer.
+// releaseMonitor ends a reserved monitor record if the supervisor did not answer.
 func (s *Service) releaseMonitor(ctx context.Context, id string) error {
 	const q = `UPDATE monitors SET status = 'ended', ended_at = $3 WHERE org_id = $1 AND id = $2 AND status = 'ringing'`
 	return s.write(ctx, q, access.Org(ctx), id, db.At(s.Now()))

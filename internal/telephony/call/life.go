@@ -47,7 +47,7 @@ type Service struct {
 	Room func(ctx context.Context, org string) error
 	// WebhookDeliveries returns the webhook deliveries of a call; nil: there are none.
 	Deliveries func(ctx context.Context, org, callID string) ([]Step, error)
-	// OnRecorded is called for calls whose recordings finish before the call ends; may be nil.
+	// OnRecorded is called if the recordings of a call finish before the call ends; may be nil.
 	Understand OnRecorded
 	// IndexNote is called in the transaction that writes a note, with the external number of the call. UnindexNote is
 	// called in the one that deletes a note. Both may be nil.

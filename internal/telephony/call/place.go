@@ -166,7 +166,7 @@ func refuse(wrong []op.Violation) error {
 	return e
 }
 
-// checkParties resolves the user whose phones ring, the device and the number to show.
+// checkParties resolves the user to ring, the device and the number to show.
 func (s *Service) checkParties(ctx context.Context, p *Placement, from string) (wrong []op.Violation, err error) {
 	if p.DeviceID != "" {
 		owner, err := s.deviceOwner(ctx, p.Org, p.DeviceID)

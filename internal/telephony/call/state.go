@@ -56,8 +56,8 @@ type Outcome struct {
 	Missed    string // missed_reason, if a more exact one than "no answer" is known
 }
 
-// NotMissed is the Missed value of an unanswered call that counts as handled, such as one whose caller accepted a
-// callback. The call ends as canceled.
+// NotMissed is the Missed value of an unanswered call that counts as handled, for example because the caller accepted
+// a callback. The call ends as canceled.
 const NotMissed = "not_missed"
 
 // finalStatus returns the final state of an unanswered call. Only inbound calls can be missed; internal and outbound

@@ -118,8 +118,8 @@ func (e Ended) recordingID() string {
 }
 
 // The statements that end a call. endWithState also writes the last state. endWithoutState is for calls without a
-// Change. endUnchangedState is for calls whose last state is stored already, which is the usual case: columns that
-// are not set cause no index updates.
+// Change. endUnchangedState is for calls with a stored last state, which is the usual case: columns that are not set
+// cause no index updates.
 var (
 	// tenant: endWhere names it
 	endSettled = `UPDATE calls SET ` + endColumns(3) + endWhere + fmt.Sprintf(" AND revision = $%d", 3+endArgs) + endGives

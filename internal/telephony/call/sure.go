@@ -34,7 +34,7 @@ type keptOf struct {
 	Revision int
 }
 
-// journaledChange is a change whose events can be unmarshalled: only call.answered.
+// journaledChange is a change with events that can be unmarshalled: only call.answered.
 type keptChange struct {
 	Change
 	Events []event.CallAnswered
@@ -88,9 +88,9 @@ func (s *Service) sure(k kept, dialogs ...byte) (settle func(), ok bool) {
 }
 
 // Replay writes the entries of the journal that are missing in the database, in the order in which they were
-// appended. Call it at start, before ResumableCalls and Recover. It is idempotent. An entry that can never be
-// written, because its organisation was deleted or it cannot be parsed, is logged and skipped, so that it does not
-// prevent the start.
+// appended. Call it at start, before ResumableCalls and Recover. It is idempotent. An entry that can never be written
+// is logged and skipped, so that it does not prevent the start. Reasons are a deleted organisation and an entry that
+// cannot be parsed.
 func (s *Service) Replay(ctx context.Context, entries [][]byte) error {
 	for _, k := range s.readAll(entries) {
 		var err error

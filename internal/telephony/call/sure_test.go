@@ -12,7 +12,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A call whose beginning and answer are in the journal, and not in the database, is complete after a kill and Replay.
+// A call with its beginning and answer in the journal, and not in the database, is complete after a kill and Replay.
 func TestWhatWasSureIsThereAfterAKill(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -63,8 +63,7 @@ func TestWhatWasSureIsThereAfterAKill(t *testing.T) {
 	})
 }
 
-// A call placed by the API whose row was not committed is there after a kill and Replay, with its note and its
-// author.
+// A call placed by the API without a committed row is there after a kill and Replay, with its note and its author.
 func TestAPlacedCallIsThereAfterAKill(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

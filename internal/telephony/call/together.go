@@ -11,7 +11,7 @@ import (
 
 // Merges the changes of a call into its pending INSERT, so that both are written as one row.
 
-// pendingInserts holds the calls whose INSERT waits for the database writer.
+// pendingInserts holds the calls with an INSERT that waits for the database writer.
 type beginnings struct {
 	mu      sync.Mutex // guards waiting, and the changes of each pendingInsert
 	waiting map[string]*beginning

@@ -49,8 +49,7 @@ func (s *Service) tell(ctx context.Context, tx db.Querier, org string, e event.D
 // WatchInterval is how often WatchExpirations looks for expired registrations.
 const WatchEvery = 15 * time.Second
 
-// WatchExpirations publishes device.registration for phones whose registration expired. It runs until the context
-// ends.
+// WatchExpirations publishes device.registration for expired registrations. It runs until the context ends.
 func (s *Service) Watch(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(WatchEvery)
 	defer tick.Stop()
@@ -72,13 +71,14 @@ func (s *Service) Watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// expiredRegistrations selects phones whose last registration expired within an interval, at most 1000.
+// expiredRegistrations selects the phones that became unregistered by expiry within an interval, at most 1000.
 const expired = `SELECT r.org_id, r.device_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
 	WHERE r.expires_at > $1 AND r.expires_at <= $2
 		AND NOT EXISTS (SELECT 1 FROM registrations o WHERE o.org_id = r.org_id AND o.device_id = r.device_id AND o.expires_at > $2)
 	GROUP BY r.org_id, r.device_id LIMIT 1000`
 
-// PublishExpired publishes device.registration for phones whose last registration expired after since and until now.
+// PublishExpired publishes device.registration for the phones that became unregistered by expiry after since and
+// until now.
 func (s *Service) TellExpired(ctx context.Context, since, now time.Time) error {
 	gone, err := s.gone(ctx, since, now)
 	if err != nil || len(gone) == 0 || s.Outbox == nil {
