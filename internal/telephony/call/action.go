@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// actions are what can be done with a call in progress by a request.
+// actionOperations returns the API operations on a call in progress.
 func (s *Service) actions() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
@@ -24,7 +24,7 @@ func (s *Service) actions() []op.Operation {
 	}
 }
 
-// EndIn ends a call.
+// EndIn holds the input of EndCall.
 type EndIn struct {
 	Live
 	Body *struct {
@@ -32,7 +32,8 @@ type EndIn struct {
 	}
 }
 
-// EndCall hangs up every side, or stops dialling. A call that has ended is as it was to be.
+// EndCall hangs up every side, or cancels the dialling. It is idempotent: for a call that has ended already it
+// returns the call with status 200.
 func (s *Service) EndCall(ctx context.Context, in *EndIn) (*op.Out[Call], error) {
 	var c End
 	if in.Body != nil {
@@ -50,7 +51,7 @@ func (s *Service) EndCall(ctx context.Context, in *EndIn) (*op.Out[Call], error)
 	return now, nil
 }
 
-// HoldIn puts a call on hold.
+// HoldIn holds the input of HoldCall.
 type HoldIn struct {
 	Live
 	Body *struct {
@@ -58,7 +59,8 @@ type HoldIn struct {
 	}
 }
 
-// HoldCall puts the other side on hold with music.
+// HoldCall puts the other side on hold with music. It returns an error if the organisation does not have the audio
+// file.
 func (s *Service) HoldCall(ctx context.Context, in *HoldIn) (*op.Out[Call], error) {
 	var c Hold
 	if in.Body != nil {
@@ -73,7 +75,7 @@ func (s *Service) HoldCall(ctx context.Context, in *HoldIn) (*op.Out[Call], erro
 	return s.act(ctx, in.Live, c)
 }
 
-// EmptyIn is an action without settings.
+// EmptyIn holds the input of actions without settings.
 type EmptyIn struct {
 	Live
 	Body *struct{}
@@ -84,7 +86,7 @@ func (s *Service) UnholdCall(ctx context.Context, in *EmptyIn) (*op.Out[Call], e
 	return s.act(ctx, in.Live, Unhold{})
 }
 
-// LegIn is an action on one side of a call.
+// LegIn holds the input of an action on one leg of a call.
 type LegIn struct {
 	Live
 	Body *struct {
@@ -99,17 +101,17 @@ func (in *LegIn) leg() string {
 	return in.Body.LegID
 }
 
-// MuteCall keeps what a side says from everybody.
+// MuteCall mutes a leg: no other side of the call hears it. The agent's leg is muted if none is named.
 func (s *Service) MuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
 	return s.act(ctx, in.Live, Mute{LegID: in.leg(), On: true})
 }
 
-// UnmuteCall lets a side be heard again.
+// UnmuteCall unmutes a leg.
 func (s *Service) UnmuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
 	return s.act(ctx, in.Live, Mute{LegID: in.leg()})
 }
 
-// AnswerIn answers a ringing call.
+// AnswerIn holds the input of AnswerCall.
 type AnswerIn struct {
 	Live
 	Body *struct {
@@ -117,7 +119,7 @@ type AnswerIn struct {
 	}
 }
 
-// AnswerCall tells a phone that rings to answer.
+// AnswerCall makes a ringing phone answer.
 func (s *Service) AnswerCall(ctx context.Context, in *AnswerIn) (*op.Out[Call], error) {
 	var c Accept
 	if in.Body != nil {
@@ -126,13 +128,13 @@ func (s *Service) AnswerCall(ctx context.Context, in *AnswerIn) (*op.Out[Call], 
 	return s.act(ctx, in.Live, c)
 }
 
-// DTMFIn sends digits.
+// DTMFIn holds the input of SendDTMF.
 type DTMFIn struct {
 	Live
 	Body DTMFRequest
 }
 
-// DTMFRequest is the digits to send, and how.
+// DTMFRequest holds the digits to send and the way of sending them.
 type DTMFRequest struct {
 	Digits     string `json:"digits" pattern:"^[0-9*#A-Dw]{1,64}$" doc:"0-9, *, #, A-D; w waits 500 ms" example:"1234#"`
 	DurationMS int    `json:"duration_ms,omitempty" minimum:"40" maximum:"500" default:"120"`
@@ -141,14 +143,15 @@ type DTMFRequest struct {
 	LegID      string `json:"leg_id,omitempty" maxLength:"40" doc:"The far side's unless given"`
 }
 
-// DTMFSent tells how digits were sent.
+// DTMFSent reports how many digits were sent, and by which method.
 type DTMFSent struct {
 	CallID     string `json:"call_id"`
 	DigitsSent int    `json:"digits_sent"`
 	Method     string `json:"method" enum:"rfc4733,info,inband"`
 }
 
-// SendDTMF sends digits; it answers when the last is out. Digits that take longer than the answer may are sent after it.
+// SendDTMF sends digits and returns once the last one is sent. If sending would take longer than the request may
+// (actionTime less one second), it returns 202 and the digits are sent afterwards.
 func (s *Service) SendDTMF(ctx context.Context, in *DTMFIn) (*op.Out[DTMFSent], error) {
 	c, err := s.inProgress(ctx, in.ID)
 	if err != nil {
@@ -171,7 +174,7 @@ func (s *Service) SendDTMF(ctx context.Context, in *DTMFIn) (*op.Out[DTMFSent], 
 	return op.OK(DTMFSent{CallID: in.ID, DigitsSent: r.Digits, Method: r.Method})
 }
 
-// takes is how long sending the digits lasts.
+// duration returns how long sending the digits takes.
 func (c DTMF) takes() (d time.Duration) {
 	for _, r := range c.Digits {
 		if r == 'w' {
@@ -183,13 +186,13 @@ func (c DTMF) takes() (d time.Duration) {
 	return d
 }
 
-// AnnounceIn plays an announcement.
+// AnnounceIn holds the input of AnnounceCall.
 type AnnounceIn struct {
 	Live
 	Body AnnounceRequest
 }
 
-// AnnounceRequest is what is played: an audio file, or a text that is spoken.
+// AnnounceRequest names the announcement: an audio file, or a text for speech synthesis.
 type AnnounceRequest struct {
 	AudioID   string `json:"audio_id,omitempty" maxLength:"40"`
 	Text      string `json:"text,omitempty" maxLength:"1000" doc:"Spoken instead of audio_id"`
@@ -213,7 +216,7 @@ func (s *Service) AnnounceCall(ctx context.Context, in *AnnounceIn) (*op.Out[Cal
 	return s.act(ctx, in.Live, Announce{AudioID: b.AudioID, Text: b.Text, Voice: b.Voice, To: b.To, Interrupt: b.Interrupt})
 }
 
-// checkAudio refuses an audio file that the organisation does not have; "" is none.
+// checkAudio returns an error if the organisation does not have the audio file. An empty id passes.
 func (s *Service) checkAudio(ctx context.Context, field, id string) error {
 	if id == "" {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A write whose answer was lost is repeated by who made it.
+// A write that is repeated because its result was lost changes nothing and publishes no event.
 func TestAFactWrittenAgainChangesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -41,7 +41,7 @@ func TestAFactWrittenAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// The address of audio carries its own credential for five minutes of the server's clock, whatever that clock says.
+// The signed address of audio is valid for five minutes of the server's clock, whatever date that clock shows.
 func TestSignedAddressesFollowTheClock(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

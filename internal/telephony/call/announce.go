@@ -10,25 +10,25 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Queue is the job queue of calls.
+// JobQueue names the job queue of calls.
 const Queue = "call"
 
 const announceKind = "call.announce"
 
 func announceKey(callID string) string { return announceKind + " " + callID }
 
-// reference is the argument of jobs about a call.
+// callJobArgs holds the arguments of jobs about a call.
 type reference struct {
 	CallID string `json:"call_id"`
 }
 
-// Handle registers what does the jobs of calls.
+// Handle registers the job handlers of calls.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(announceKind, s.announceLate)
 	r.Handle(removeKind, s.removeAudio)
 }
 
-// announceLate tells call.ended with what is there after 30 s.
+// publishEndedAfterTimeout publishes the enriched call.ended with the data present enrichedWait (30 s) after the end.
 func (s *Service) announceLate(ctx context.Context, j job.Job) error {
 	var ref reference
 	if err := j.Bind(&ref); err != nil {
@@ -37,8 +37,9 @@ func (s *Service) announceLate(ctx context.Context, j job.Job) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error { return s.Announce(ctx, tx, j.Org, ref.CallID, false) })
 }
 
-// Announce tells call.ended to everybody who waits for recording and summary. Only the first call of it for a call
-// does anything. Complete says that recording, transcript and summary are all finished, one way or another.
+// PublishEnriched publishes call.ended to the subscribers that wait for recording and summary (event.Enriched). It
+// publishes once per call; further calls do nothing. complete reports that recording, transcript and summary have all
+// finished, successfully or not.
 func (s *Service) Announce(ctx context.Context, tx db.Querier, org, id string, complete bool) error {
 	row, err := get(ctx, tx, org, id)
 	if err != nil {
@@ -51,7 +52,7 @@ func (s *Service) Announce(ctx context.Context, tx db.Querier, org, id string, c
 }
 
 func (s *Service) announce(ctx context.Context, tx db.Querier, org string, row Call, a event.Audience, complete bool) error {
-	const q = `UPDATE calls SET announced_at = $3 WHERE org_id = $1 AND id = $2 AND announced_at IS NULL` // of two at once, one does it
+	const q = `UPDATE calls SET announced_at = $3 WHERE org_id = $1 AND id = $2 AND announced_at IS NULL` // of two concurrent transactions, one updates the row
 	r, err := tx.Exec(ctx, q, org, row.ID, db.At(s.Now()))
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (s *Service) announce(ctx context.Context, tx db.Querier, org string, row C
 	if n, err := r.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
-	if err := s.Jobs.Withdraw(ctx, tx, org, announceKey(row.ID)); err != nil { // which would find nothing left to do
+	if err := s.Jobs.Withdraw(ctx, tx, org, announceKey(row.ID)); err != nil { // the job would have nothing left to publish
 		return err
 	}
 	if err := s.more(ctx, tx, org, row.ID); err != nil {
@@ -68,7 +69,7 @@ func (s *Service) announce(ctx context.Context, tx db.Querier, org string, row C
 	return s.publishEnded(ctx, tx, org, row, a, complete)
 }
 
-// more tells that more is known of a call.
+// notifyEnriched calls OnEnriched in the transaction.
 func (s *Service) more(ctx context.Context, tx db.Querier, org, id string) error {
 	if s.OnMore == nil {
 		return nil
@@ -93,22 +94,23 @@ func (s *Service) publishEnded(ctx context.Context, tx db.Querier, org string, c
 	return s.Outbox.PublishTo(ctx, tx, org, a, e)
 }
 
-// Note keeps what is known of a call's words, where lists and events show it. Empty values leave what is there.
+// SetSummary stores transcript id, summary and sentiment in the call's row, which lists and events read. Empty values
+// leave the columns unchanged.
 func (s *Service) Note(ctx context.Context, tx db.Querier, org, id, transcriptID, summary, sentiment string) error {
 	const q = `UPDATE calls SET transcript_id = COALESCE($3, transcript_id), ai_summary = COALESCE($4, ai_summary),
 		sentiment = COALESCE($5, sentiment) WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, q, org, id, db.Null(transcriptID), db.Null(summary), db.Null(sentiment))
 	if err != nil {
-		return fmt.Errorf("note of call %s: %w", id, err)
+		return fmt.Errorf("set summary of call %s: %w", id, err)
 	}
 	return s.more(ctx, tx, org, id)
 }
 
-// Unnote takes away what Note wrote.
+// ClearSummary resets the columns that SetSummary writes.
 func (s *Service) Unnote(ctx context.Context, tx db.Querier, org, id string) error {
 	const q = `UPDATE calls SET transcript_id = NULL, ai_summary = NULL, sentiment = NULL WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, q, org, id); err != nil {
-		return fmt.Errorf("forget note of call %s: %w", id, err)
+		return fmt.Errorf("clear summary of call %s: %w", id, err)
 	}
 	return nil
 }

@@ -22,14 +22,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// urlLife is how long an address of audio works without a credential.
+// signedURLLife is how long a signed audio URL is valid.
 const urlLife = 5 * time.Minute
 
-// toldLife is how long an address in a webhook works: its bytes are the same on each attempt, and the last one comes after
-// five days of a failing endpoint and three and a quarter of retries.
+// webhookURLLife is how long a signed audio URL in a webhook is valid. The body has the same bytes on each attempt.
+// The last attempt can come after five days of a failing endpoint and three and a quarter days of retries.
 const toldLife = 9 * 24 * time.Hour
 
-// sign makes an address of the audio that works without a credential for some time.
+// signURL sets the recording's URL to one that needs no credential until life has passed.
 func (s *Service) sign(org string, r *Recording, sandbox bool, life time.Duration) {
 	until := s.Now().Add(life)
 	expires := strconv.FormatInt(until.Unix(), 10)
@@ -51,13 +51,13 @@ func (s *Service) show(ctx context.Context, org string, r *Recording) {
 	}
 }
 
-// RecordingOfIn names the call whose recording is wanted.
+// RecordingOfIn holds the input of RecordingOf.
 type RecordingOfIn struct {
 	ID     string `path:"id" maxLength:"40"`
 	Format string `query:"format" enum:"json,audio" default:"json" doc:"json: the record; audio: a redirect to the audio"`
 }
 
-// RecordingOf returns the recording of a call, or sends the client to its audio.
+// RecordingOf returns the latest recording of a call as JSON, or redirects the client to its audio.
 func (s *Service) RecordingOf(ctx context.Context, in *RecordingOfIn) (*huma.StreamResponse, error) {
 	org := access.Org(ctx)
 	r, err := recordingOf(ctx, s.DB.Read(ctx), org, in.ID)
@@ -74,7 +74,8 @@ func (s *Service) RecordingOf(ctx context.Context, in *RecordingOfIn) (*huma.Str
 	return op.JSONStream(r), nil
 }
 
-// noRecording says whether there is no call, or only no recording of it.
+// noRecording returns the error for a call without a recording: "call not found", or recording_not_found with the
+// reason not_answered or not_recorded.
 func (s *Service) noRecording(ctx context.Context, org, id string) error {
 	c, err := get(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
@@ -116,7 +117,7 @@ func notReady(r Recording) *op.Error {
 	return e
 }
 
-// RecordingsIn asks for recordings.
+// RecordingsIn holds the filters of Recordings.
 type RecordingsIn struct {
 	CallID      string   `query:"call_id" maxLength:"40"`
 	Status      []string `query:"status" enum:"recording,paused,processing,available,failed,deleted"`
@@ -177,7 +178,7 @@ func (s *Service) listRecordings(ctx context.Context, f *db.Filter) ([]Recording
 	return all, rows.Err()
 }
 
-// GetRecordingIn names a recording.
+// GetRecordingIn holds the input of GetRecording.
 type GetRecordingIn struct {
 	ID string `path:"id" maxLength:"40"`
 }
@@ -196,7 +197,7 @@ func (s *Service) GetRecording(ctx context.Context, in *GetRecordingIn) (*op.Out
 	return op.OK(r)
 }
 
-// AudioIn names the audio wanted; org, expires and signature stand for a credential.
+// AudioIn holds the input of Audio. org, expires and signature replace the credential.
 type AudioIn struct {
 	ID        string `path:"id" maxLength:"40"`
 	Channel   string `query:"channel" enum:"caller,agent" doc:"Only this side"`
@@ -206,7 +207,7 @@ type AudioIn struct {
 	Signature string `query:"signature" maxLength:"64"`
 }
 
-// Audio sends the audio, whole or in the ranges asked for.
+// Audio sends the audio, whole or in the byte ranges that the client requests.
 func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse, error) {
 	org, err := s.allowed(ctx, in)
 	if err != nil {
@@ -233,7 +234,8 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 	return op.FileStream(f, content, r.CallID+".wav", "audio/wav", r.AvailableAt.Time), nil
 }
 
-// allowed returns the organisation whose audio may be read: the signed one, or that of the credential.
+// authorizedOrg returns the organisation of the audio that the request may read: the one of a valid signature, else
+// the one of the credential.
 func (s *Service) allowed(ctx context.Context, in *AudioIn) (string, error) {
 	if in.Signature == "" {
 		return access.Org(ctx), nil
@@ -246,7 +248,8 @@ func (s *Service) allowed(ctx context.Context, in *AudioIn) (string, error) {
 	return in.Org, nil
 }
 
-// channel is the whole file, or one side of a two-channel file as a file of its own.
+// selectChannel returns the whole file, or one channel of a two-channel WAV file as a mono file. For one channel the
+// file is read into memory.
 func channel(f io.ReadSeeker, side string) (io.ReadSeeker, error) {
 	if side == "" {
 		return f, nil
@@ -266,11 +269,12 @@ func channel(f io.ReadSeeker, side string) (io.ReadSeeker, error) {
 	return bytes.NewReader(oneSide(b[:data], b[data+8:], at)), nil
 }
 
-// oneSide writes a mono file with every second sample: bytes of G.711, or two bytes of linear audio.
+// extractChannel writes a mono file with every second sample. A sample has one byte (G.711) or two bytes (linear
+// PCM).
 func oneSide(header, samples []byte, at int) []byte {
 	tag, rate := binary.LittleEndian.Uint16(header[20:]), binary.LittleEndian.Uint32(header[24:])
 	size := max(int(binary.LittleEndian.Uint16(header[34:]))/8, 1)
-	if binary.LittleEndian.Uint16(header[22:]) == 1 { // the recording has one side only
+	if binary.LittleEndian.Uint16(header[22:]) == 1 { // the recording has one channel only
 		return mono(tag, rate, size, samples)
 	}
 	side := make([]byte, 0, len(samples)/2)
@@ -280,7 +284,7 @@ func oneSide(header, samples []byte, at int) []byte {
 	return mono(tag, rate, size, side)
 }
 
-// mono writes a WAV file with one channel; size is that of a sample in bytes.
+// monoWAV writes a WAV file with one channel. size is the size of a sample in bytes.
 func mono(tag uint16, rate uint32, size int, samples []byte) []byte {
 	var out bytes.Buffer
 	out.WriteString("RIFF")
@@ -295,12 +299,12 @@ func mono(tag uint16, rate uint32, size int, samples []byte) []byte {
 
 func put(b *bytes.Buffer, values ...any) {
 	for _, v := range values {
-		_ = binary.Write(b, binary.LittleEndian, v) // a buffer does not fail
+		_ = binary.Write(b, binary.LittleEndian, v) // a bytes.Buffer returns no error
 	}
 }
 
-// SignedURL turns the address of a recording's audio into one that works without a credential for nine days. Any
-// other address is returned as it is.
+// SignedURL turns the URL of a recording's audio into a signed one that needs no credential for nine days
+// (webhookURLLife). Any other URL is returned unchanged.
 func (s *Service) SignedURL(org, address string) string {
 	for _, sandbox := range []bool{false, true} {
 		id, ok := strings.CutPrefix(address, s.prefix(sandbox)+"/recordings/")

@@ -21,7 +21,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// office is an organisation with calls, on one database.
+// testOrg is an organisation with a call service on one database.
 type office struct {
 	t     *testing.T
 	db    *db.DB
@@ -74,7 +74,7 @@ func (o *office) answer(n call.New, recorded bool) call.Answer {
 	return a
 }
 
-// events are the kinds in the outbox, with their audience where that is not everybody.
+// events returns the kinds in the outbox in order, each with its audience unless that is "all".
 func (o *office) events() string {
 	o.t.Helper()
 	rows, err := o.db.Read(context.Background()).Query(context.Background(),

@@ -12,21 +12,22 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// CallbackQueue is the job queue of calls that are placed later. It is to be worked once the switch takes calls.
+// CallbackQueue names the job queue of callbacks. Its worker must not start before the switch accepts calls.
 const CallbackQueue = "callback"
 
 const dialKind = "callback.dial"
 
-// dialling is the argument of the job that dials.
+// dialJobArgs holds the arguments of the job that dials a callback.
 type dialling struct {
 	ID string `json:"id"`
-	N  int    `json:"n"` // attempts before this one
+	N  int    `json:"n"` // number of attempts before this one
 }
 
-// HandleCallbacks registers what places calls that are due.
+// HandleCallbacks registers the job handler that places due callbacks.
 func (s *Service) HandleCallbacks(r *job.Runner) { r.Handle(dialKind, s.dialLater) }
 
-// again is when another callback to the same number, or a server that takes no calls now, is looked at again.
+// requeueDelay is the delay before a dial job runs again if another callback dials the same number, or if this server
+// accepts no calls at the moment.
 const again = 15 * time.Second
 
 func (s *Service) enqueueDial(ctx context.Context, tx db.Querier, org string, c Callback, at time.Time) error {
@@ -34,8 +35,8 @@ func (s *Service) enqueueDial(ctx context.Context, tx db.Querier, org string, c 
 		UniqueKey: dialKind + " " + c.ID + " " + strconv.Itoa(len(c.Attempts))})
 }
 
-// dialLater dials a callback that is due. It may be run again after a crash at any point: a call is placed under the id that
-// was written down before, and once.
+// runDialJob dials a due callback. The job is idempotent after a crash at any point: the call's id is committed
+// before the call is placed, and an id is placed once.
 func (s *Service) dialLater(ctx context.Context, j job.Job) error {
 	var ref dialling
 	if err := j.Bind(&ref); err != nil {
@@ -52,7 +53,8 @@ func (s *Service) dialLater(ctx context.Context, j job.Job) error {
 	return s.dial(ctx, j.Org, c)
 }
 
-// claim makes a callback that is due dial, and returns it. One to a number that is being dialled already waits.
+// claim sets a due callback to dialing with a new call id and returns it. If another callback dials the same number,
+// it returns a job.Retry: the unique index callbacks_dialing allows one per number.
 func (s *Service) claim(ctx context.Context, org string, ref dialling) (c Callback, err error) {
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		if c, err = getCallback(ctx, tx, org, ref.ID); err != nil {
@@ -75,7 +77,7 @@ func (s *Service) claim(ctx context.Context, org string, ref dialling) (c Callba
 	switch {
 	case db.IsConflict(err):
 		return c, &job.Retry{After: again, Free: true, Cause: errors.New("the number is being dialled by another callback")}
-	case errors.As(err, &e): // the callback is gone
+	case errors.As(err, &e): // the callback was deleted
 		return Callback{}, errors.Join(err, job.ErrDead)
 	case err != nil:
 		return c, fmt.Errorf("claim callback %s: %w", ref.ID, err)
@@ -91,7 +93,7 @@ func (s *Service) placed(ctx context.Context, org, callID string) (bool, error) 
 	return true, err
 }
 
-// dial places the call of an attempt.
+// placeCallback places the call of an attempt.
 func (s *Service) dial(ctx context.Context, org string, c Callback) error {
 	if s.Switch == nil {
 		return &job.Retry{After: again, Free: true, Cause: errors.New("this server carries no calls")}
@@ -115,13 +117,13 @@ func (s *Service) dial(ctx context.Context, org string, c Callback) error {
 		return err
 	}
 	exists, lost := s.placed(ctx, org, c.callID)
-	if exists || lost != nil { // its end says what became of it
+	if exists || lost != nil { // the call exists: End finishes the attempt
 		return lost
 	}
 	return s.DB.Tx(ctx, func(tx db.Querier) error { return s.attempted(ctx, tx, org, c.callID, e.Code, false) })
 }
 
-// canceledMeanwhile hangs up where the callback was canceled just before its call was placed.
+// hangUpIfCanceled ends the call if the callback was canceled between the claim and the placing of its call.
 func (s *Service) canceledMeanwhile(ctx context.Context, org string, c Callback) error {
 	now, err := getCallback(ctx, s.DB.Read(ctx), org, c.ID)
 	if err != nil || now.Status != callbackCanceled {
@@ -133,14 +135,15 @@ func (s *Service) canceledMeanwhile(ctx context.Context, org string, c Callback)
 	return err
 }
 
-// attempted writes down how an attempt ended: the callback is completed, waits for the next attempt, or has failed.
+// finishAttempt stores the result of an attempt in its callback. The callback then completes, waits for its next
+// attempt (retry_wait) or fails. It does nothing if no callback is dialing with that call id.
 func (s *Service) attempted(ctx context.Context, tx db.Querier, org, callID, result string, answered bool) error {
 	const q = `SELECT ` + callbackColumns + ` FROM callbacks WHERE org_id = $1 AND call_id = $2 AND status = 'dialing'`
 	c, err := scanCallback(tx.QueryRow(ctx, q, org, callID))
 	if db.IsNone(err) {
 		return nil
 	}
-	if err != nil || c.QueueID != nil { // the queue says what became of it
+	if err != nil || c.QueueID != nil { // package queue reports the result by WriteQueueCallback
 		return err
 	}
 	next := s.Now().Add(pauseAfter(len(c.Attempts)))

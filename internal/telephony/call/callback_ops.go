@@ -21,10 +21,10 @@ func (s *Service) callbackOperations() []op.Operation {
 	}
 }
 
-// CallbackIn has a call placed later.
+// CallbackIn holds the input of CreateCallback.
 type CallbackIn struct{ Body CallbackCreate }
 
-// CallbackCreate is a call to place later.
+// CallbackCreate describes a callback to create.
 type CallbackCreate struct {
 	To           string `json:"to" doc:"A number in E.164 or as dialled in the organisation's country" example:"+12025550143"`
 	ScheduledAt  string `json:"scheduled_at,omitempty" doc:"RFC 3339, up to 90 days ahead; now unless given" example:"2026-01-31T09:30:00Z"`
@@ -38,13 +38,13 @@ type CallbackCreate struct {
 	OriginCallID string `json:"origin_call_id,omitempty" doc:"The call that asked for it"`
 }
 
-// farthest is how far ahead a callback may be scheduled.
+// maxScheduleAhead is how far in the future a callback may be scheduled.
 const farthest = 90 * 24 * time.Hour
 
-// clocksDiffer is how far in the past it may be: a program's clock is not ours.
+// clockSkew is how far in the past scheduled_at may be, because the client's clock can differ from the server's.
 const clocksDiffer = time.Minute
 
-// CreateCallback writes down a call to be placed at a time, or at once.
+// CreateCallback stores a callback and enqueues the job that dials it at its time, or at once.
 func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[Callback], error) {
 	c, err := s.callback(ctx, in.Body)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[C
 	return &op.Out[Callback]{Body: c, Location: op.Prefix + "/callbacks/" + c.ID}, nil
 }
 
-// callback is the record of a new one, or everything wrong with the request.
+// newCallback builds the callback of a request, or returns every violation at once.
 func (s *Service) callback(ctx context.Context, b CallbackCreate) (Callback, error) {
 	who, _ := access.From(ctx)
 	now := s.Now()
@@ -88,7 +88,7 @@ func (s *Service) callback(ctx context.Context, b CallbackCreate) (Callback, err
 	return s.callbackParties(ctx, c, b, wrong)
 }
 
-// callbackParties finds who is rung and which number is dialled and shown.
+// resolveCallbackParties resolves the user, queue or flow, the number to dial and the number to show.
 func (s *Service) callbackParties(ctx context.Context, c Callback, b CallbackCreate, wrong []op.Violation) (Callback, error) {
 	who, _ := access.From(ctx)
 	p := Placement{Org: who.OrgID, UserID: b.UserID}
@@ -115,7 +115,7 @@ func (s *Service) callbackParties(ctx context.Context, c Callback, b CallbackCre
 	return c, refuse(wrong)
 }
 
-// when reads the times.
+// parseTimes sets the times of the callback and returns their violations.
 func (c *Callback) when(b CallbackCreate, now time.Time) (wrong []op.Violation) {
 	read := func(field, text string) (t time.Time) {
 		if text == "" {
@@ -147,7 +147,7 @@ func (c *Callback) when(b CallbackCreate, now time.Time) (wrong []op.Violation) 
 	return wrong
 }
 
-// OneCallback names a callback.
+// OneCallback holds the id of a callback.
 type OneCallback struct {
 	ID string `path:"id" maxLength:"40"`
 }
@@ -161,7 +161,8 @@ func (s *Service) GetCallback(ctx context.Context, in *OneCallback) (*op.Out[Cal
 	return op.OK(c)
 }
 
-// CancelCallback keeps a callback from being dialled, or dialled again; an attempt that runs is hung up.
+// CancelCallback cancels a callback, so that it is not dialled again. The call of a running attempt is hung up.
+// Canceling twice is not an error.
 func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 	org, running := access.Org(ctx), ""
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -188,7 +189,7 @@ func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 	if _, err := s.do(ctx, running, End{Reason: "callback canceled"}); !isState(err) {
 		return err
 	}
-	return nil // it ended by itself, or was not placed yet and finds itself canceled
+	return nil // The call ended already, or it is not placed yet: hangUpIfCanceled ends it then.
 }
 
 func isState(err error) bool {
@@ -196,7 +197,7 @@ func isState(err error) bool {
 	return errors.As(err, &e) && (e.Code == "invalid_state" || e.Code == "not_found")
 }
 
-// CallbacksIn asks for callbacks.
+// CallbacksIn holds the filters of Callbacks.
 type CallbacksIn struct {
 	Status  []string `query:"status" enum:"scheduled,dialing,waiting_agent,completed,retry_wait,failed,canceled"`
 	QueueID string   `query:"queue_id" maxLength:"40"`
@@ -205,7 +206,7 @@ type CallbacksIn struct {
 	op.Paging
 }
 
-// Callbacks lists callbacks in the order of their times.
+// Callbacks lists callbacks by scheduled_at, earliest first.
 func (s *Service) Callbacks(ctx context.Context, in *CallbacksIn) (*op.Out[op.Page[Callback]], error) {
 	since, until, err := in.Times()
 	if err != nil {

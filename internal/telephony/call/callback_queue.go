@@ -12,20 +12,21 @@ import (
 
 const callbackAwaits = "waiting_agent"
 
-// A QueueCallback is what has become of a callback that a queue dials when an agent is free. Origin is the call whose caller awaits it.
+// QueueCallback reports a state change of a callback that a queue dials when an agent is free. Origin is the id of
+// the call in which the caller requested it.
 type QueueCallback struct {
 	Org, QueueID, Origin string
 	Status               string
-	To, From             string // given when it is accepted, as is MaxAttempts
+	To, From             string // set when the callback is accepted, as is MaxAttempts
 	MaxAttempts          int
-	DialID               string // the call that is placed, while it is dialled
-	Result               string // of the attempt that is over; "" where none is
-	Took                 bool   // whether that attempt counts, as an agent was there
+	DialID               string // id of the placed call while the callback is dialing
+	Result               string // of the attempt that ended; "" if none did
+	Took                 bool   // the attempt counts: an agent had answered
 	At                   time.Time
 }
 
-// KeepQueueCallback writes down how a callback of a queue stands. Where another callback dials the same number already, that is a
-// conflict (db.IsConflict).
+// WriteQueueCallback inserts or updates the callback of a queue. If another callback dials the same number, the error
+// is a conflict (db.IsConflict). A change without To for a callback that does not exist does nothing.
 func (s *Service) KeepQueueCallback(ctx context.Context, tx db.Querier, x QueueCallback) error {
 	c, err := queueCallback(ctx, tx, x.Org, x.Origin)
 	var none *op.Error
@@ -48,11 +49,11 @@ func (s *Service) KeepQueueCallback(ctx context.Context, tx db.Querier, x QueueC
 	return err
 }
 
-// apply makes a callback what has become of it.
+// apply sets the callback's status and attempts from the change.
 func (c *Callback) apply(x QueueCallback, now db.Time) {
 	if last := len(c.Attempts) - 1; x.Result != "" && last >= 0 && c.Attempts[last].Result == callbackDialing {
 		c.Attempts[last].Result = x.Result
-		if !x.Took { // nobody was called
+		if !x.Took { // the customer was not called
 			c.Attempts = c.Attempts[:last]
 		}
 	}
@@ -70,7 +71,7 @@ func (s *Service) acceptQueueCallback(ctx context.Context, tx db.Querier, x Queu
 	now := s.Now()
 	from, err := get(ctx, tx, x.Org, x.Origin)
 	if err != nil {
-		return fmt.Errorf("find call that asks for a callback: %w", err)
+		return fmt.Errorf("find the origin call of a callback: %w", err)
 	}
 	nobody := ""
 	c := Callback{ID: db.NewID("cbk"), ToNumber: x.To, UserID: &nobody, ScheduledAt: db.At(now), Status: callbackAwaits, MaxAttempts: x.MaxAttempts,
@@ -92,7 +93,7 @@ func queueCallback(ctx context.Context, q db.Querier, org, origin string) (Callb
 	return c, err
 }
 
-// QueueDial is the call to place for a callback of a queue: its agent is rung first.
+// QueueCallbackPlacement returns the call to place for a callback of a queue. The agent's phones ring first.
 func (s *Service) QueueDial(ctx context.Context, org, origin, callID, agent string) (Placement, error) {
 	c, err := queueCallback(ctx, s.DB.Read(ctx), org, origin)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *Service) QueueDial(ctx context.Context, org, origin, callID, agent stri
 		MaxDuration: longestCall * time.Second, Record: "default", Machine: "off", Reason: text(c.Reason)}, nil
 }
 
-// cancelQueued takes whoever awaits a canceled callback out of line.
+// cancelQueueEntry removes the queue entry of a canceled callback.
 func (s *Service) cancelQueued(ctx context.Context, tx db.Querier, org string, c Callback) error {
 	if c.QueueID == nil || c.OriginCallID == nil || s.OnCallbackCanceled == nil {
 		return nil

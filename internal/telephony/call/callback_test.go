@@ -14,7 +14,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// desk with somebody at work on its callbacks; times are those of the office's clock.
+// callbackFixture is a testOrg with a running callback worker. The test decides when scheduled jobs become due.
 type backOffice struct {
 	*office
 	x      *exchange
@@ -34,7 +34,7 @@ func callbacks(t *testing.T, d *db.DB) *backOffice {
 	return b
 }
 
-// switchboard tells of every call placed.
+// placementRecorder sends every placed call to a channel.
 type switchboard struct {
 	*exchange
 	placed chan call.Placement
@@ -46,7 +46,7 @@ func (s switchboard) Place(ctx context.Context, p call.Placement) error {
 	return err
 }
 
-// next is the next call that is placed; meanwhile what waits for a later time is made due.
+// nextPlacement waits for the next placed call. Meanwhile it makes the jobs that are scheduled for later due.
 func (b *backOffice) next() call.Placement {
 	b.t.Helper()
 	tick, late := time.NewTicker(50*time.Millisecond), time.After(20*time.Second)
@@ -63,7 +63,7 @@ func (b *backOffice) next() call.Placement {
 	}
 }
 
-// ended ends a placed call.
+// endPlacedCall ends a placed call.
 func (b *backOffice) ended(p call.Placement, reason string, answered bool) {
 	b.t.Helper()
 	e := call.Ended{New: call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: p.From, To: p.To, StartedAt: time.Now()},

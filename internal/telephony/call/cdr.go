@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A CDR is the record of a call that ended.
+// CDR is the call detail record of a call that has ended.
 type CDR struct {
 	ID                  string            `json:"id" example:"cdr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	CallID              string            `json:"call_id"`
@@ -54,13 +54,13 @@ type CDR struct {
 	Sandbox             bool              `json:"sandbox"`
 }
 
-// Named is something with an id and a name.
+// Named holds an id and a name.
 type Named struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// Agent is the user who was connected.
+// Agent is the user that was connected last.
 type Agent struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -89,7 +89,7 @@ func (c Call) record() CDR {
 	return r
 }
 
-// RecordsIn asks for call detail records.
+// RecordsIn holds the filters of ListCDRs.
 type RecordsIn struct {
 	Filters
 	Disposition  string `query:"disposition" maxLength:"120"`
@@ -99,7 +99,7 @@ type RecordsIn struct {
 	Accept       string `header:"Accept" maxLength:"200" doc:"text/csv for a table of all records that match, whatever their number; fields are its columns"`
 }
 
-// records is a page of call detail records.
+// cdrPage returns a page of call detail records.
 func (s *Service) records(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[CDR]], error) {
 	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`
 	all := func() *db.Filter {
@@ -122,12 +122,12 @@ func (s *Service) records(ctx context.Context, in *RecordsIn) (*op.Out[op.Page[C
 	return out, nil
 }
 
-// RecordIn names a call detail record.
+// RecordIn holds the input of GetCDR.
 type RecordIn struct {
 	ID string `path:"id" maxLength:"40" doc:"Of the record, or of its call"`
 }
 
-// Record returns one call detail record.
+// GetCDR returns one call detail record.
 func (s *Service) Record(ctx context.Context, in *RecordIn) (*op.Out[CDR], error) {
 	c, err := getCDR(ctx, s.DB.Read(ctx), access.Org(ctx), in.ID)
 	if db.IsNone(err) {

@@ -11,7 +11,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Records lists call detail records: a page of them, or a table of all.
+// ListCDRs returns a page of call detail records as JSON, or all matching records as CSV if the client accepts
+// text/csv.
 func (s *Service) Records(ctx context.Context, in *RecordsIn) (*huma.StreamResponse, error) {
 	asTable := strings.Contains(in.Accept, "text/csv")
 	if asTable {
@@ -33,14 +34,14 @@ func (s *Service) Records(ctx context.Context, in *RecordsIn) (*huma.StreamRespo
 		h.SetHeader("Cache-Control", "private, no-store")
 		if err := s.table(ctx, *in, first.Body, h.BodyWriter()); err != nil {
 			if ctx.Err() == nil {
-				s.log().Error("table of records not finished", "err", err)
+				s.log().Error("CSV of call detail records aborted", "err", err)
 			}
-			panic(http.ErrAbortHandler) // whoever reads it is to see that it is not whole
+			panic(http.ErrAbortHandler) // aborts the response, so that the client sees that the table is incomplete
 		}
 	}}, nil
 }
 
-// table writes all records that are asked for, a batch at a time.
+// writeCSV writes all matching records, exportBatch at a time. page is the first batch.
 func (s *Service) table(ctx context.Context, in RecordsIn, page op.Page[CDR], w io.Writer) error {
 	rows, err := newRowWriter(w, "csv", in.Fields)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// placed is a call of ours with a caller's leg and a recording, as far as the switch has told of it.
+// placedCall is an outbound call with a caller's leg and a recording, and the next change to write.
 type placed struct {
 	*office
 	call.New
@@ -29,7 +29,7 @@ func (o *office) place() *placed {
 	return &placed{office: o, New: n, next: call.Change{Org: o.org, ID: n.ID, At: o.at}}
 }
 
-// tell writes the next change.
+// writeChange writes the next change.
 func (p *placed) tell(events ...event.Payload) {
 	p.t.Helper()
 	p.next.Revision++
@@ -43,7 +43,7 @@ func (p *placed) answered() {
 	p.must(p.calls.Change(context.Background(), p.next))
 }
 
-// shape makes the next change that of an answer.
+// prepareAnswer turns the next change into that of an answer.
 func (p *placed) shape() {
 	at := p.at.Add(5 * time.Second)
 	p.next.Row = call.State{Status: call.InProgress, Stage: "agent", RingingAt: p.at.Add(time.Second), AnsweredAt: at, Ring: 5 * time.Second,
@@ -93,7 +93,7 @@ func TestAChangeIsWrittenWithItsEventsAndOnce(t *testing.T) {
 		if want := "call.started call.answered call.held:stream"; told != want {
 			t.Errorf("events %s, want %s", told, want)
 		}
-		p.next.Row.Muted = false // the same revision again, and an older one
+		p.next.Row.Muted = false // the same revision again, then an older one
 		p.must(p.calls.Change(context.Background(), p.next))
 		p.next.Revision = 1
 		p.must(p.calls.Change(context.Background(), p.next))
@@ -112,7 +112,7 @@ func TestACallWhoseStateIsWrittenEndsAsItWas(t *testing.T) {
 			p.answered()
 			revision := p.next.Revision
 			p.next.Row.TransferredTo = "ext:101"
-			if missed { // the change that wrote the state was lost
+			if missed { // the change with the state was not written
 				revision++
 			}
 			p.must(p.calls.End(context.Background(), call.Ended{New: p.New, Revision: revision, State: p.next.Row, Settled: true,
@@ -122,7 +122,7 @@ func TestACallWhoseStateIsWrittenEndsAsItWas(t *testing.T) {
 			want(t, c, "status", "completed")
 			want(t, c, "end_reason", "api")
 			want(t, c, "talk_duration_seconds", 60.0)
-			to := any(nil) // what is settled is not written again
+			to := any(nil) // End does not write a state that a Change has stored
 			if missed {
 				to = "ext:101"
 			}

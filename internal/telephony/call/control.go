@@ -12,29 +12,29 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// actionTime is how long the other side has to confirm an action.
+// actionTime is the time limit for the other side to confirm an action.
 const actionTime = 5 * time.Second
 
-// AfterEnd is what can still be done with a call that has ended.
+// ActionsAfterEnd lists the actions on a call that has ended.
 var AfterEnd = []string{"note", "tag"}
 
-// Live names a call to act on.
+// ActionIn holds the call id and the Prefer header of an action.
 type Live struct {
 	ID     string `path:"id" maxLength:"40"`
 	Prefer string `header:"Prefer" maxLength:"200" doc:"respond-async: answer 202 at once, the outcome follows on the event stream (RFC 7240)"`
 }
 
-// later tells whether the answer is not waited for.
+// isAsync reports whether the client wants 202 before the action is confirmed.
 func (l Live) later() bool { return prefersAsync(l.Prefer) }
 
-// under is the work that goes on after its request was answered.
+// asyncActions counts the actions that continue after their request was answered.
 type under struct {
 	running sync.WaitGroup
 	mu      sync.Mutex // guards closed
 	closed  bool
 }
 
-// start runs f unless the room has been closed.
+// start runs f in a goroutine. It returns false after Close.
 func (u *under) start(f func()) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -45,7 +45,7 @@ func (u *under) start(f func()) bool {
 	return true
 }
 
-// Close waits for actions that were accepted and are not confirmed yet, at most actionTime.
+// Close waits for the asynchronous actions that are not confirmed yet, at most actionTime. Later ones are refused.
 func (s *Service) Close() {
 	s.under.mu.Lock()
 	s.under.closed = true
@@ -53,7 +53,7 @@ func (s *Service) Close() {
 	s.under.running.Wait()
 }
 
-// act has the switch carry out a command and answers with the call after it.
+// runAction sends a command to the switch and returns the call as it is afterwards.
 func (s *Service) act(ctx context.Context, in Live, c Command) (*op.Out[Call], error) {
 	before, err := s.inProgress(ctx, in.ID)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) act(ctx context.Context, in Live, c Command) (*op.Out[Call], e
 	return s.after(ctx, in.ID)
 }
 
-// actLater answers before the command is confirmed.
+// runActionAsync returns 202 before the command is confirmed.
 func (s *Service) actLater(ctx context.Context, before Call, c Command) (*op.Out[Call], error) {
 	err := s.accept(ctx, before.ID, func(ctx context.Context) error {
 		_, err := s.do(ctx, before.ID, c)
@@ -87,7 +87,8 @@ func (s *Service) log() *slog.Logger {
 	return s.Log
 }
 
-// do gives the switch a command, and five seconds.
+// runCommand sends a command to the switch, with the time limit actionTime (5 s). It maps the switch's errors to API
+// errors.
 func (s *Service) do(ctx context.Context, id string, c Command) (Result, error) {
 	if s.Switch == nil {
 		return Result{}, op.Unavailable("draining", "this server carries no calls", "2")
@@ -109,7 +110,7 @@ func (s *Service) do(ctx context.Context, id string, c Command) (Result, error) 
 	return r, err
 }
 
-// gone says why a call that was in progress is not known to the switch.
+// notCarried returns the error for a call that the switch does not have: it has ended, or no server carries it.
 func (s *Service) gone(ctx context.Context, id string) error {
 	if _, err := s.inProgress(ctx, id); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (s *Service) gone(ctx context.Context, id string) error {
 	return op.State("no server carries this call at the moment", "unknown", AfterEnd...)
 }
 
-// inProgress returns a call of the caller's organisation that can be acted on.
+// findInProgress returns a call of the credential's organisation, or an error if it has ended.
 func (s *Service) inProgress(ctx context.Context, id string) (Call, error) {
 	c, err := s.find(ctx, id)
 	if err != nil {
@@ -129,7 +130,7 @@ func (s *Service) inProgress(ctx context.Context, id string) (Call, error) {
 	return c, nil
 }
 
-// find returns a call of the caller's organisation.
+// findCall returns a call of the credential's organisation.
 func (s *Service) find(ctx context.Context, id string) (Call, error) {
 	c, err := get(ctx, s.DB.Read(ctx), access.Org(ctx), id)
 	if db.IsNone(err) {
@@ -139,7 +140,7 @@ func (s *Service) find(ctx context.Context, id string) (Call, error) {
 	return c, err
 }
 
-// after is the call as it is now, with its legs.
+// currentCall returns the call in its current state, with its legs.
 func (s *Service) after(ctx context.Context, id string) (*op.Out[Call], error) {
 	c, err := s.find(ctx, id)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// exchange is a switch that writes down what it is told, and what it was asked for.
+// fakeSwitch records the commands and placements it gets.
 type exchange struct {
 	calls *call.Service
 
-	mu    sync.Mutex // guards asked and place
+	mu    sync.Mutex // guards commands and placements
 	asked []call.Command
 	place []call.Placement
 
@@ -54,7 +54,7 @@ func (x *exchange) last() call.Command {
 	return x.asked[len(x.asked)-1]
 }
 
-// desk is an office with an exchange, a user, a phone and a number.
+// newOrgWithSwitch is newTestOrg with a fakeSwitch and a user.
 func desk(t *testing.T, d *db.DB) (*office, *exchange) {
 	t.Helper()
 	o := open(t, d)
@@ -226,7 +226,7 @@ func TestRefusedActionsSayWhy(t *testing.T) {
 	o.calls.Switch = nil
 	o.do("POST", at+"/hold", nil).Want(503).Refused("draining")
 	o.must(o.calls.End(context.Background(), call.Ended{New: p.New, At: o.at.Add(time.Minute), Outcome: call.Outcome{Reason: "api"}}))
-	again := o.do("POST", at+"/end", nil).Want(200) // it is as it was to be
+	again := o.do("POST", at+"/end", nil).Want(200) // idempotent: the call has ended already
 	want(t, again.Body, "status", "canceled")
 	want(t, again.Body, "end_reason", "api")
 	o.do("POST", at+"/end", nil, "Prefer: respond-async").Want(200)
@@ -346,7 +346,7 @@ func TestASupervisorAndAPartyAreFollowedByTheRecordTheyWereAcceptedWith(t *testi
 		p := o.place()
 		p.answered()
 		at, let := "/calls/"+p.ID, make(chan struct{})
-		var one sync.Mutex // the switch does one thing after the other
+		var one sync.Mutex // the switch runs one command at a time
 		x.answer = func(_ string, c call.Command) (call.Result, error) {
 			<-let
 			one.Lock()

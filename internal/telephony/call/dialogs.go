@@ -9,27 +9,28 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Suspended call was in progress when its node stopped, and left what is needed to carry it on.
+// ResumableCall is a call that was in progress when its node stopped, with everything needed to resume it.
 type Suspended struct {
 	New        New
 	State      State
 	Legs       []LegState
 	Monitors   []MonitorState
-	Recordings []Open // those that still ran
+	Recordings []Open // those that had not finished
 	Dialogs    json.RawMessage
 	Revision   int
 }
 
-// Open is a recording that was being made.
+// OpenRecording is a recording that had not finished.
 type Open struct {
 	ID        string
 	Name      string // in the blob store
 	Status    string // recording or paused
 	StartedAt time.Time
-	Pauses    []Pause // the last one lasts where Status is paused
+	Pauses    []Pause // the last one has no end if Status is paused
 }
 
-// keepDialogs writes what a restart needs: the dialogs where they are given, the state always where there are dialogs.
+// writeDialogs stores the resume data of a call: the SIP dialogs if the change has them, and the state of the call in
+// any case. It does nothing if the change has no dialogs and Fleeting is set.
 func (s *Service) keepDialogs(ctx context.Context, tx db.Querier, c Change) error {
 	if c.Dialogs == nil && c.Fleeting {
 		return nil
@@ -42,7 +43,7 @@ func (s *Service) keepDialogs(ctx context.Context, tx db.Querier, c Change) erro
 	const q = `INSERT INTO call_dialogs (org_id, call_id, node, state, dialogs) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (org_id, call_id) DO UPDATE SET state = excluded.state, dialogs = excluded.dialogs`
 	if _, err := tx.Exec(ctx, q, c.Org, c.ID, s.Node, db.AsJSON(c.Row), string(c.Dialogs)); err != nil {
-		return fmt.Errorf("keep dialogs: %w", err)
+		return fmt.Errorf("write dialogs: %w", err)
 	}
 	return nil
 }
@@ -52,16 +53,16 @@ func dropDialogs(ctx context.Context, tx db.Querier, org, callID string) error {
 	return err
 }
 
-// Dialogs lists the calls of this node that are in progress, according to the database, and can be carried on. It is for a
-// start, before the first call arrives; what it lists and is not carried on is to be closed by Recover.
+// ResumableCalls lists the calls of this node that are in progress according to the database and have dialogs. Call
+// it at start, before the first call arrives. Recover closes the listed calls that are not resumed.
 func (s *Service) Dialogs(ctx context.Context) ([]Suspended, error) {
 	all, err := s.suspended(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list calls to carry on: %w", err)
+		return nil, fmt.Errorf("list calls to resume: %w", err)
 	}
 	for i := range all {
 		if err := s.complete(ctx, &all[i]); err != nil {
-			return nil, fmt.Errorf("read call %s to carry on: %w", all[i].New.ID, err)
+			return nil, fmt.Errorf("read call %s to resume: %w", all[i].New.ID, err)
 		}
 	}
 	return all, nil
@@ -104,7 +105,7 @@ func scanSuspended(r row) (x Suspended, err error) {
 	return x, err
 }
 
-// complete reads the legs, supervisors and recordings of a call to carry on.
+// loadParts reads the legs, supervisors and recordings of a call to resume.
 func (s *Service) complete(ctx context.Context, x *Suspended) (err error) {
 	q := s.DB.Read(ctx)
 	if x.Legs, err = legStates(ctx, q, x.New.Org, x.New.ID); err != nil {
@@ -141,7 +142,7 @@ func legStates(ctx context.Context, q db.Querier, org, callID string) ([]LegStat
 	return all, rows.Err()
 }
 
-// state is the leg as the switch knows it.
+// state converts the leg to the form that the switch uses.
 func (l Leg) state() LegState {
 	x := LegState{ID: l.ID, Role: l.Role, UserID: text(l.UserID), DeviceID: text(l.DeviceID), TrunkID: text(l.TrunkID), Number: l.Number,
 		Status: l.Status, Codec: text(l.Codec), SRTP: l.SRTP, HeldBy: text(l.HeldBy), SIPCallID: l.SIPCallID, StartedAt: l.StartedAt.Time,

@@ -15,14 +15,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// ExportQueue is the job queue of exports.
+// ExportQueue names the job queue of exports.
 const ExportQueue = "export"
 
 const (
 	exportKind  = "cdr.export"
 	expireKind  = "cdr.export.expire"
 	exportLife  = 7 * 24 * time.Hour // of a file
-	mostExports = 10                 // of an organisation that wait or run
+	mostExports = 10                 // that wait or run, per organisation
 	mostColumns = 100
 )
 
@@ -37,7 +37,7 @@ func (s *Service) exporting() []op.Operation {
 	}
 }
 
-// An Export is a file of call detail records.
+// Export is a file of call detail records.
 type Export struct {
 	ID           string   `json:"id" example:"exp_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Status       string   `json:"status" enum:"queued,running,ready,failed,expired"`
@@ -61,7 +61,7 @@ type Export struct {
 	revision int64
 }
 
-// Narrow is what an export can be narrowed by, as the list of records can.
+// Narrow holds the filters of an export, which are those of the list of records.
 type Narrow struct {
 	Status        []string `json:"status,omitempty" maxItems:"10" enum:"completed,missed,no_answer,busy,failed,canceled"`
 	Direction     string   `json:"direction,omitempty" enum:"inbound,outbound,internal"`
@@ -84,7 +84,7 @@ type Narrow struct {
 	HangupBy      string   `json:"hangup_by,omitempty" enum:"caller,callee,agent,system,api"`
 }
 
-// filters are those of the list of records.
+// filters converts the filters to those of the list of records.
 func (n Narrow) filters() Filters {
 	return Filters{Status: n.Status, Direction: n.Direction, Phone: n.Phone, FromNumber: n.FromNumber, ToNumber: n.ToNumber, AgentID: n.AgentID,
 		QueueID: n.QueueID, NumberID: n.NumberID, FlowID: n.FlowID, ContactID: n.ContactID, HasRecording: yesNo(n.HasRecording),
@@ -98,10 +98,11 @@ func yesNo(b *bool) string {
 	return strconv.FormatBool(*b)
 }
 
-// ExportIn asks for a file.
+// ExportIn holds the input of StartExport.
 type ExportIn struct{ Body ExportAsk }
 
-// ExportAsk says which records are written, and how. Those that ended from since to before until are.
+// ExportAsk selects the records to export, and the format. A record is selected if its call ended at or after since
+// and before until.
 type ExportAsk struct {
 	Since   string   `json:"since" maxLength:"40" doc:"RFC 3339, or a date in the organisation's time zone" example:"2026-01-01"`
 	Until   string   `json:"until" maxLength:"40" doc:"RFC 3339, or a date; what ends after the request is left out" example:"2026-02-01"`
@@ -110,7 +111,7 @@ type ExportAsk struct {
 	Columns []string `json:"columns,omitempty" doc:"Members of the record in this order, such as call_id, agent.name, quality.mos; all unless given"`
 }
 
-// keptAsk is what is kept of a request.
+// storedExportRequest is the part of a request that is stored with its export, as JSON.
 type keptAsk struct {
 	Format       string
 	Since, Until db.Time
@@ -118,7 +119,7 @@ type keptAsk struct {
 	Columns      []string
 }
 
-// StartExport has records written to a file in the background.
+// StartExport stores an export and enqueues the job that writes its file.
 func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export], error) {
 	e, err := s.exportOf(ctx, in.Body)
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 	return &op.Out[Export]{Body: e, Location: op.Prefix + "/cdr/exports/" + e.ID}, nil
 }
 
-// exportOf is the record of a request, or everything wrong with it.
+// newExport builds the export of a request, or returns every violation at once.
 func (s *Service) exportOf(ctx context.Context, b ExportAsk) (Export, error) {
 	now := db.At(s.Now())
 	e := Export{ID: db.NewID("exp"), org: access.Org(ctx), Status: "queued", Format: b.Format, Filters: b.Filters, Columns: append([]string{}, b.Columns...), CreatedAt: now}
@@ -185,12 +186,12 @@ func (s *Service) exportOf(ctx context.Context, b ExportAsk) (Export, error) {
 	return e, refuse(wrong)
 }
 
-// ExportRef names an export.
+// ExportRef holds the id of an export.
 type ExportRef struct {
 	ID string `path:"id" maxLength:"40" example:"exp_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-// GetExport tells how far an export is.
+// GetExport returns the progress of an export. When it is ready, it returns the signed URL of the file too.
 func (s *Service) GetExport(ctx context.Context, in *ExportRef) (*op.Out[Export], error) {
 	e, err := s.export(ctx, access.Org(ctx), in.ID)
 	if err != nil {
@@ -208,7 +209,7 @@ func (s *Service) GetExport(ctx context.Context, in *ExportRef) (*op.Out[Export]
 	return op.OK(e)
 }
 
-// export finds an export. One whose time is over is expired, whether or not its file is deleted yet.
+// findExport returns an export. After expires_at its status is expired, even if the file is not deleted yet.
 func (s *Service) export(ctx context.Context, org, id string) (Export, error) {
 	e, err := getExport(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
@@ -220,7 +221,7 @@ func (s *Service) export(ctx context.Context, org, id string) (Export, error) {
 	return e, err
 }
 
-// FileIn names the file wanted; org, expires and signature stand for a credential.
+// FileIn holds the input of ExportFile. org, expires and signature replace the credential.
 type FileIn struct {
 	ExportRef
 	Org       string `query:"org" maxLength:"40"`
@@ -228,7 +229,7 @@ type FileIn struct {
 	Signature string `query:"signature" maxLength:"64"`
 }
 
-// ExportFile sends the file, whole or in the ranges asked for.
+// ExportFile sends the file, whole or in the byte ranges that the client requests.
 func (s *Service) ExportFile(ctx context.Context, in *FileIn) (*huma.StreamResponse, error) {
 	org, err := s.allowed(ctx, &AudioIn{ID: in.ID, Org: in.Org, Expires: in.Expires, Signature: in.Signature})
 	if err != nil {

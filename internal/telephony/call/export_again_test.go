@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// hooked files tell when an export asks where to write.
+// hookedFiles calls a function when an export asks for the path of its file.
 type hooked struct {
 	*blob.Dir
 	asked func()
@@ -26,7 +26,7 @@ func (h hooked) Path(name string) (string, error) {
 	return h.Dir.Path(name)
 }
 
-// lines are those of the file of an export, below the heading.
+// exportLines waits for an export and returns the lines of its file without the header.
 func (o *office) lines(id string) []string {
 	o.t.Helper()
 	text := string(o.file(o.exported(id, "ready")).Want(200).Bytes)
@@ -76,7 +76,7 @@ func TestAnExportThatWasKilledGoesOnWhenItsLeaseIsOver(t *testing.T) {
 		o.ended(3)
 		ctx := context.Background()
 		id := o.do("POST", "/cdr/exports", map[string]any{"since": "2000-01-01", "until": "2999-01-01", "format": "csv"}).Want(202).Text("id")
-		o.must(d.Tx(ctx, func(tx db.Querier) error { // as a node that is no more has left them
+		o.must(d.Tx(ctx, func(tx db.Querier) error { // the state that a killed node leaves
 			if _, err := tx.Exec(ctx, `UPDATE jobs SET state = 1, attempt = 1, worker = 'node_gone', lease_until = 1 WHERE org_id = $1 AND kind = 'cdr.export'`, o.org); err != nil {
 				return err
 			}

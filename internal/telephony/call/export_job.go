@@ -12,23 +12,24 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// exportBatch is how many records are read at once, and written before progress is told.
+// exportBatch is how many records are read at once, and written before the progress is stored.
 const exportBatch = 1000
 
 type exportRef struct {
 	ID string `json:"id"`
 }
 
-// HandleExports registers what writes exports, and deletes their files when their time is over.
+// HandleExports registers the job handlers that write exports and delete expired files.
 func (s *Service) HandleExports(r *job.Runner) {
 	r.Handle(exportKind, s.runExport)
 	r.Handle(expireKind, s.expireExport)
 }
 
-// errErased says that records were erased while they were exported: the file is written again.
+// errRecordsErased reports that records were erased during the export. The file is then written again.
 var errErased = errors.New("records were erased meanwhile")
 
-// runExport writes the file from its beginning: it appears whole, or not at all.
+// runExport writes the file from its beginning. It writes to a .part file and renames it, so that the file is
+// complete or absent.
 func (s *Service) runExport(ctx context.Context, j job.Job) error {
 	var ref exportRef
 	if err := j.Bind(&ref); err != nil {
@@ -77,7 +78,7 @@ func (s *Service) writeExport(ctx context.Context, e *Export) error {
 	return s.finishExport(ctx, e)
 }
 
-// beginExport counts the records.
+// beginExport counts the records and sets the export to running.
 func (s *Service) beginExport(ctx context.Context, e *Export) error {
 	f, err := e.records(`SELECT id FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL`)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Service) beginExport(ctx context.Context, e *Export) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error { return updateExport(ctx, tx, *e) })
 }
 
-// records narrows a statement to what is exported.
+// recordFilter adds the export's conditions to a statement.
 func (e Export) records(statement string) (*db.Filter, error) {
 	n := e.Filters
 	f := db.Where(statement, e.org).Equal("disposition", n.Disposition).Equal("missed_reason", n.MissedReason).Equal("hangup_by", n.HangupBy).
@@ -99,7 +100,7 @@ func (e Export) records(statement string) (*db.Filter, error) {
 	return f, n.filters().apply(f, "ended_at")
 }
 
-// fill writes the records to a file, in the order in which the calls ended.
+// writeExportFile writes the records to a file, in the order in which the calls ended, and syncs it.
 func (s *Service) fill(ctx context.Context, e *Export, path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -151,7 +152,7 @@ func (s *Service) copyRecords(ctx context.Context, e *Export, rows rowWriter) er
 	}
 }
 
-// writeRecords writes the records of calls, with what queues know of them.
+// writeRecords writes the records of calls, with the details of their queues.
 func (s *Service) writeRecords(ctx context.Context, org string, some []Call, rows rowWriter) error {
 	records := make([]CDR, len(some))
 	for i, c := range some {
@@ -169,7 +170,7 @@ func (s *Service) writeRecords(ctx context.Context, org string, some []Call, row
 	return nil
 }
 
-// finishExport makes the file known, and has it deleted when its time is over.
+// finishExport sets the export to ready and enqueues the job that deletes the file at expires_at.
 func (s *Service) finishExport(ctx context.Context, e *Export) error {
 	e.Status, e.FinishedAt, e.ExpiresAt, e.RecordsTotal = "ready", db.At(s.Now()), db.At(s.Now().Add(exportLife)), e.RecordsDone
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
@@ -180,7 +181,7 @@ func (s *Service) finishExport(ctx context.Context, e *Export) error {
 	})
 }
 
-// expireExport deletes the file of an export whose time is over.
+// expireExport deletes the file of an expired export.
 func (s *Service) expireExport(ctx context.Context, j job.Job) error {
 	var ref exportRef
 	if err := j.Bind(&ref); err != nil {
@@ -199,7 +200,8 @@ func (s *Service) expireExport(ctx context.Context, j job.Job) error {
 	return s.write(ctx, `UPDATE cdr_exports SET status = 'expired' WHERE org_id = $1 AND id = $2`, e.org, e.ID)
 }
 
-// DropExports has the files of an organisation deleted, and those being written begun again: they may hold what was erased.
+// InvalidateExports deletes the export files of an organisation and restarts the running exports, because they may
+// contain erased records.
 func (s *Service) DropExports(ctx context.Context, tx db.Querier, org string) error {
 	const running = `UPDATE cdr_exports SET revision = revision + 1 WHERE org_id = $1 AND status IN ('queued', 'running')`
 	if _, err := tx.Exec(ctx, running, org); err != nil {
@@ -232,7 +234,8 @@ func insertExport(ctx context.Context, tx db.Querier, e Export) error {
 	return err
 }
 
-// updateExport writes how far an export is, unless records were erased since it was begun.
+// updateExport stores the progress of an export. If records were erased since it began (its revision changed), it
+// returns a job.Retry with errRecordsErased.
 func updateExport(ctx context.Context, tx db.Querier, e Export) error {
 	const q = `UPDATE cdr_exports SET status = $3, total = $4, done = $5, size_bytes = $6, error = $7, started_at = $8, finished_at = $9, expires_at = $10
 		WHERE org_id = $1 AND id = $2 AND revision = $11`

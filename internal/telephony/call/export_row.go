@@ -9,13 +9,14 @@ import (
 	"strings"
 )
 
-// everyColumn names the members of a record; those of what stands in a record by itself have its name before a dot.
+// allColumns lists the names of all columns: the members of a record, then the flat form, in which a member of a
+// nested object is named object.member.
 var everyColumn = append(columnsOf(reflect.TypeFor[CDR](), false), columnsOf(reflect.TypeFor[CDR](), true)...)
 
-// wholeColumns are those of a table: what stands in a record by itself is taken apart.
+// flatColumns lists the columns of a CSV file, in which nested objects are split into one column per member.
 var wholeColumns = columnsOf(reflect.TypeFor[CDR](), true)
 
-// columnsOf lists the members of a record in their order.
+// columnsOf lists the JSON members of a record in their order. apart splits nested objects.
 func columnsOf(t reflect.Type, apart bool) (all []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -35,7 +36,7 @@ func columnsOf(t reflect.Type, apart bool) (all []string) {
 	return all
 }
 
-// A rowWriter writes records to a file.
+// rowWriter writes records to a file.
 type rowWriter interface {
 	write(r CDR) error
 	flush() error
@@ -53,7 +54,7 @@ func newRowWriter(w io.Writer, format string, columns []string) (rowWriter, erro
 	return t, t.out.Write(columns)
 }
 
-// jsonRows writes a JSON object per line.
+// jsonRows writes one JSON object per line.
 type jsonRows struct {
 	out     *json.Encoder
 	columns []string
@@ -76,7 +77,7 @@ func (j *jsonRows) write(r CDR) error {
 
 func (j *jsonRows) flush() error { return nil }
 
-// tableRows writes CSV (RFC 4180).
+// csvRows writes CSV (RFC 4180).
 type tableRows struct {
 	out     *csv.Writer
 	columns []string
@@ -99,7 +100,7 @@ func (t *tableRows) flush() error {
 	return t.out.Error()
 }
 
-// members takes a record apart.
+// cdrMembers returns the JSON members of a record by name.
 func members(r CDR) (all map[string]json.RawMessage, err error) {
 	b, err := json.Marshal(r)
 	if err == nil {
@@ -111,7 +112,7 @@ func members(r CDR) (all map[string]json.RawMessage, err error) {
 	return all, nil
 }
 
-// member is the value of a column; null where there is none.
+// memberValue returns the value of a column, or null if there is none.
 func member(all map[string]json.RawMessage, column string) json.RawMessage {
 	name, rest, inside := strings.Cut(column, ".")
 	v := all[name]
@@ -126,8 +127,8 @@ func member(all map[string]json.RawMessage, column string) json.RawMessage {
 	return v
 }
 
-// cell is a value in a table: texts as they are, nothing for null, all else as JSON. A text that a spreadsheet would take for a
-// formula gets an apostrophe; numbers of telephones do not.
+// csvCell returns a value as CSV text: strings unquoted, null as the empty string, everything else as JSON. A text
+// that a spreadsheet would run as a formula gets an apostrophe in front; phone numbers such as +1202 do not.
 func cell(v json.RawMessage) string {
 	if string(v) == "null" {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// exports has exports written.
+// runExports starts the worker that writes exports.
 func (o *office) exports() *job.Runner {
 	o.t.Helper()
 	r := &job.Runner{DB: o.calls.DB, Queue: o.calls.Jobs, Name: call.ExportQueue, Node: "node_a", Log: slog.New(slog.DiscardHandler),
@@ -28,7 +28,7 @@ func (o *office) exports() *job.Runner {
 	return r
 }
 
-// exported waits until an export is in a state.
+// waitExport waits until an export has the status.
 func (o *office) exported(id, status string) *optest.Answer {
 	o.t.Helper()
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(30*time.Second)
@@ -46,14 +46,14 @@ func (o *office) exported(id, status string) *optest.Answer {
 	}
 }
 
-// file fetches the file of an export by its signed address.
+// fetchExport fetches the file of an export by its signed URL.
 func (o *office) file(a *optest.Answer) *optest.Answer {
 	o.t.Helper()
 	_, path, _ := strings.Cut(a.Text("url"), "/api/v1")
-	return o.api.Do(optest.Admin("org_other"), "GET", path, nil) // the signature says whose it is
+	return o.api.Do(optest.Admin("org_other"), "GET", path, nil) // the signature names the organisation, not the credential
 }
 
-// ended are calls that are over.
+// insertEndedCalls inserts n calls that have ended.
 func (o *office) ended(n int) {
 	o.t.Helper()
 	for i := range n {
@@ -157,7 +157,7 @@ func TestTheFileOfAnExportIsDeletedWhenItsTimeIsOverAndWhenRecordsAreErased(t *t
 	})
 }
 
-// gone waits until a file is deleted.
+// waitFileGone waits until a file is deleted.
 func (o *office) gone(name string) {
 	o.t.Helper()
 	tick, late := time.NewTicker(20*time.Millisecond), time.After(20*time.Second)

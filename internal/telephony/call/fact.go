@@ -7,8 +7,10 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// A Change is what has changed in a call in progress. It is written in one transaction with its events, and only where
-// Revision is higher than what is written already: writing it twice has the effect of once.
+// Change is a change of a call in progress. It is written in one transaction with its events. It is written only if
+// Revision is higher than the stored one, so writing it twice has the effect of once.
+//
+// The field names of Change and of the types in it are stored as JSON in the journal and in call_dialogs.
 type Change struct {
 	Org, ID  string
 	Revision int
@@ -19,14 +21,15 @@ type Change struct {
 	Monitors   []MonitorState  // new or changed ones; written by id
 	Recordings []RecordingFact // new or changed ones; written by id
 	Events     []event.Payload
-	// Dialogs is what a restarted node needs to carry the call on; nil leaves what is there, which is nothing where Fleeting is set.
+	// Dialogs holds the SIP dialogs that a restarted node needs to resume the call. nil leaves the stored ones
+	// unchanged; if Fleeting is set, none are stored.
 	Dialogs  json.RawMessage `json:",omitempty"`
 	Fleeting bool
-	// Done is called once it is committed; nil: nobody is told.
+	// Done is called after the commit; it may be nil.
 	Done func() `json:"-"`
 }
 
-// A State is the part of a call's row that changes while it runs, all of it.
+// State holds the columns of a call's row that change while the call is in progress. It is always complete.
 type State struct {
 	Status     Status
 	Stage      string
@@ -34,23 +37,23 @@ type State struct {
 	AnsweredAt time.Time
 	Ring       time.Duration
 	HeldSince  time.Time
-	Hold       time.Duration // without the hold that lasts
+	Hold       time.Duration // without the current hold
 	Muted      bool
 	AnsweredBy string // callee or agent
-	Agent      Party  // who is connected, or was last
-	UserID     string // on whose behalf it was placed
+	Agent      Party  // connected now, or last
+	UserID     string // user on whose behalf the call was placed
 	DeviceID   string
 	TrunkID    string
 	Transfer   *TransferState
-	// TransferredTo is where the last completed transfer led.
+	// TransferredTo is the target of the last completed transfer.
 	TransferredTo string
-	Machine       *bool  // answered by a machine
+	Machine       *bool  // answered by a machine (AMD); nil: unknown
 	Recording     string // off, recording, paused, stopped
 	RecordingID   string
 	Consent       string
 }
 
-// A LegState is one leg as it is now.
+// LegState is the current state of a leg.
 type LegState struct {
 	ID         string
 	Role       string // caller, callee, agent, ai, monitor, system
@@ -68,10 +71,10 @@ type LegState struct {
 	EndedAt    time.Time
 	EndReason  string
 	SIPStatus  int
-	Quality    json.RawMessage `json:",omitempty"` // api-surface 6.17, when it has ended
+	Quality    json.RawMessage `json:",omitempty"` // LegQuality as JSON (api-surface 6.17), set when the leg has ended
 }
 
-// A TransferState is how far a transfer has come (api-surface 7.1).
+// TransferState is the current state of a transfer (api-surface 7.1).
 type TransferState struct {
 	Mode          string     `json:"mode" enum:"blind,warm"`
 	To            string     `json:"to"`
@@ -83,7 +86,7 @@ type TransferState struct {
 	SIPStatus     *int       `json:"sip_status"`
 }
 
-// A MonitorState is a supervisor on a call, as it is now.
+// MonitorState is the current state of a supervisor on a call.
 type MonitorState struct {
 	ID           string
 	SupervisorID string
@@ -93,7 +96,7 @@ type MonitorState struct {
 	EndedAt      time.Time
 }
 
-// A RecordingFact is a recording as it is now; New is set when it begins.
+// RecordingChange is the current state of a recording. New is set when it begins.
 type RecordingFact struct {
 	ID     string
 	New    *NewRecording
@@ -101,19 +104,19 @@ type RecordingFact struct {
 	Pauses []Pause
 }
 
-// A Story is what happened in a call, step by step, and the messages that made it happen.
+// Timeline holds the events of a call in order, and its SIP messages.
 type Story struct {
 	Steps    []Step
 	Messages []Message
 }
 
-// Told is the story of a call that is over.
+// CallTimeline is the timeline of a call that has ended.
 type Told struct {
 	Org, CallID string
 	Story
 }
 
-// A Step is one thing that happened (calls.events).
+// TimelineEntry is one event of a timeline (calls.events).
 type Step struct {
 	At     time.Time      `json:"at"`
 	Kind   string         `json:"kind"` // such as leg.ringing, call.held, transfer.failed, api.hold
@@ -121,7 +124,7 @@ type Step struct {
 	Detail map[string]any `json:"detail,omitempty"`
 }
 
-// A Message is one SIP message of a call, secrets removed (calls.trace).
+// Message is one SIP message of a call, without secrets (calls.trace).
 type Message struct {
 	At        time.Time `json:"at"`
 	Sent      bool      `json:"sent"`

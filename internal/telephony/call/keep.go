@@ -13,14 +13,15 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file says how long recordings are kept, and removes them.
+// Retention of recordings: legal hold, retention_until, deletion by request and by the sweep, removal of the audio
+// file.
 
 const removeKind = "recording.remove"
 
-// partSuffix ends the name of a recording that was never finished.
+// partSuffix ends the name of a recording's file until it is finished.
 const partSuffix = ".part"
 
-// removal is the argument of the job that removes the audio of a recording.
+// removeJobArgs holds the arguments of the job that removes the audio of a recording.
 type removal struct {
 	Name string `json:"name"`
 }
@@ -33,19 +34,19 @@ func (s *Service) keeping() []op.Operation {
 	}
 }
 
-// KeepIn changes how long a recording is kept.
+// KeepIn holds the input of UpdateRecording.
 type KeepIn struct {
 	ID   string `path:"id" maxLength:"40"`
 	Body KeepPatch
 }
 
-// KeepPatch is a merge patch of a recording.
+// KeepPatch is a merge patch (RFC 7396) of a recording's retention.
 type KeepPatch struct {
 	LegalHold      op.Change[bool]    `json:"legal_hold,omitzero" doc:"true: nobody and nothing deletes it"`
 	RetentionUntil op.Change[db.Time] `json:"retention_until,omitzero" doc:"When it is deleted by itself; null: never"`
 }
 
-// KeepRecording sets or lifts the legal hold of a recording, and changes when it is deleted.
+// UpdateRecording sets or lifts the legal hold of a recording, and changes when it is deleted.
 func (s *Service) KeepRecording(ctx context.Context, in *KeepIn) (*op.Out[Recording], error) {
 	org := access.Org(ctx)
 	var r Recording
@@ -103,8 +104,8 @@ func findRecording(ctx context.Context, q db.Querier, org, id string) (Recording
 	return r, err
 }
 
-// DeleteRecording removes the audio of a recording that is finished; what is left says that there was one. One that is deleted
-// already stays so.
+// DeleteRecording removes the audio of a finished recording. Its row stays with the status deleted. Deleting twice is
+// not an error. A recording under legal hold is refused.
 func (s *Service) DeleteRecording(ctx context.Context, in *GetRecordingIn) error {
 	org := access.Org(ctx)
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
@@ -123,7 +124,8 @@ func (s *Service) DeleteRecording(ctx context.Context, in *GetRecordingIn) error
 	})
 }
 
-// tombstone marks a recording as deleted and has its audio removed. Nothing shows its address any more.
+// tombstone marks a recording as deleted and enqueues the removal of its audio. From then on its URL is no longer in
+// the call.
 func (s *Service) tombstone(ctx context.Context, tx db.Querier, org string, r Recording) error {
 	const mark = `UPDATE recordings SET status = 'deleted' WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, mark, org, r.ID); err != nil {
@@ -141,7 +143,7 @@ func (s *Service) tombstone(ctx context.Context, tx db.Querier, org string, r Re
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Kind: removeKind, Args: removal{r.blob}, UniqueKey: removeKind + " " + r.ID})
 }
 
-// removeAudio removes the file of a deleted recording. One that is gone already is no error.
+// removeAudio removes the file of a deleted recording, finished or not. A missing file is not an error.
 func (s *Service) removeAudio(ctx context.Context, j job.Job) error {
 	var ref removal
 	if err := j.Bind(&ref); err != nil {
@@ -150,10 +152,10 @@ func (s *Service) removeAudio(ctx context.Context, j job.Job) error {
 	return errors.Join(s.Files.Delete(ctx, ref.Name), s.Files.Delete(ctx, ref.Name+partSuffix))
 }
 
-// perSweep is how many recordings one transaction deletes.
+// sweepBatch is how many recordings one transaction deletes.
 const perSweep = 200
 
-// SweepRecordings deletes recordings past their retention, but for those under legal hold, and returns how many.
+// SweepRecordings deletes recordings past their retention, except those under legal hold, and returns how many.
 func (s *Service) SweepRecordings(ctx context.Context, now time.Time) (n int, err error) {
 	for {
 		due, err := s.expired(ctx, now)
@@ -167,14 +169,14 @@ func (s *Service) SweepRecordings(ctx context.Context, now time.Time) (n int, er
 	}
 }
 
-// An ownedRecording is a recording of an organisation.
+// ownedRecording is a recording with the id of its organisation.
 type ownedRecording struct {
 	org string
 	Recording
 }
 
 func (s *Service) expired(ctx context.Context, now time.Time) ([]ownedRecording, error) {
-	// tenant: the retention of every organisation is kept by one sweep
+	// tenant: one sweep applies the retention of all organisations
 	const q = `SELECT org_id, id, call_id, blob FROM recordings
 		WHERE retention_until < $1 AND retention_until IS NOT NULL AND legal_hold = FALSE AND status IN ('available', 'failed')
 		ORDER BY retention_until LIMIT $2`
@@ -194,7 +196,8 @@ func (s *Service) expired(ctx context.Context, now time.Time) ([]ownedRecording,
 	return due, rows.Err()
 }
 
-// expire deletes recordings, but for those that a legal hold has reached meanwhile.
+// deleteExpired deletes recordings. It reads each again in the transaction, and skips it if a legal hold was set
+// meanwhile.
 func (s *Service) expire(ctx context.Context, due []ownedRecording) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		for _, r := range due {

@@ -17,7 +17,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// kept is a call that has ended, with its recording and the file of it.
+// endedRecording is a call that has ended, with its recording and the recording's file.
 func (o *office) kept(retention time.Duration) (callID, id, path string) {
 	o.t.Helper()
 	n := o.begin(call.Inbound)
@@ -35,7 +35,7 @@ func (o *office) kept(retention time.Duration) (callID, id, path string) {
 	return n.ID, a.Recording.ID, path
 }
 
-// told are files that tell of each that is removed.
+// deleteRecorder is a blob store that sends the name of each deleted file to a channel.
 type told struct {
 	*blob.Dir
 	removed chan string
@@ -46,7 +46,7 @@ func (f told) Delete(ctx context.Context, name string) error {
 	return f.Dir.Delete(ctx, name)
 }
 
-// work does the jobs of calls until the audio, finished or not, is removed.
+// runJobsUntilRemoved runs the jobs of calls until both files of a recording, finished and unfinished, are removed.
 func (o *office) workUntilRemoved() {
 	o.t.Helper()
 	files := told{o.files, make(chan string, 2)}

@@ -10,16 +10,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file holds actions that are answered before they are done, and make something beside the call: a supervisor on it, or a
-// party. What they make is written down under its id first, as ringing, so that it can be followed; where nothing comes of it, its
-// record ends.
+// Asynchronous actions (Prefer: respond-async) that create a record beside the call: a monitor or a participant. The
+// record is inserted first with the status ringing, so that the client can follow it by its id. If the action fails,
+// its record is ended.
 
-// accept runs f after the request is answered; f is told under which principal, and not when the request ends.
+// runAfterResponse runs f in a goroutine, after the request was answered. The context of f has the values of the
+// request, such as the principal, and is not canceled when the request ends. It returns an error if the server shuts
+// down.
 func (s *Service) accept(ctx context.Context, callID string, f func(ctx context.Context) error) error {
 	ctx = context.WithoutCancel(ctx)
 	started := s.under.start(func() {
 		if err := f(ctx); err != nil {
-			s.log().Info("action accepted and not done", "call", callID, "org", access.Org(ctx), "request", op.RequestID(ctx), "err", err)
+			s.log().Info("asynchronous action failed", "call", callID, "org", access.Org(ctx), "request", op.RequestID(ctx), "err", err)
 		}
 	})
 	if !started {
@@ -28,7 +30,7 @@ func (s *Service) accept(ctx context.Context, callID string, f func(ctx context.
 	return nil
 }
 
-// monitorLater answers with the supervisor's record before the phone rings.
+// monitorAsync returns 202 with the monitor record before the phone rings.
 func (s *Service) monitorLater(ctx context.Context, callID string, c StartMonitor) (*op.Out[Monitor], error) {
 	id, err := s.monitorBy(ctx, callID, c.UserID)
 	if err != nil {
@@ -64,7 +66,7 @@ func (s *Service) monitorLater(ctx context.Context, callID string, c StartMonito
 	return &op.Out[Monitor]{Status: 202, Body: m}, nil
 }
 
-// monitorBy is the record of a supervisor who is on a call already; "" where they are not.
+// activeMonitorID returns the id of the supervisor's monitor on a call, or "" if there is none.
 func (s *Service) monitorBy(ctx context.Context, callID, user string) (id string, err error) {
 	const q = `SELECT id FROM monitors WHERE org_id = $1 AND call_id = $2 AND supervisor_id = $3 AND ended_at IS NULL ORDER BY id LIMIT 1`
 	err = s.DB.Read(ctx).QueryRow(ctx, q, access.Org(ctx), callID, user).Scan(&id)
@@ -81,13 +83,13 @@ func (s *Service) reserveMonitor(ctx context.Context, callID string, c StartMoni
 	})
 }
 
-// releaseMonitor ends the record of a supervisor who did not come.
+// releaseMonitor ends a reserved monitor record if the supervisor did not answer.
 func (s *Service) releaseMonitor(ctx context.Context, id string) error {
 	const q = `UPDATE monitors SET status = 'ended', ended_at = $3 WHERE org_id = $1 AND id = $2 AND status = 'ringing'`
 	return s.write(ctx, q, access.Org(ctx), id, db.At(s.Now()))
 }
 
-// write runs one statement.
+// execTx runs one statement in a transaction.
 func (s *Service) write(ctx context.Context, q string, args ...any) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, q, args...)
@@ -95,7 +97,7 @@ func (s *Service) write(ctx context.Context, q string, args ...any) error {
 	})
 }
 
-// changeLater answers with the supervisor's record as it is before the change.
+// changeMonitorAsync returns 202 with the monitor record as it is before the change.
 func (s *Service) changeLater(ctx context.Context, in *MonitorChangeIn) (*op.Out[Monitor], error) {
 	m, err := s.monitor(ctx, in.ID, in.MonitorID)
 	if err != nil {
@@ -111,7 +113,7 @@ func (s *Service) changeLater(ctx context.Context, in *MonitorChangeIn) (*op.Out
 	return &op.Out[Monitor]{Status: 202, Body: m}, nil
 }
 
-// addLater answers with the party's leg before it is dialled.
+// addParticipantAsync returns 202 with the participant's leg before it is dialled.
 func (s *Service) addLater(ctx context.Context, callID string, c AddParticipant) (*op.Out[Leg], error) {
 	c.LegID = db.NewID("leg")
 	l := legRow{Leg: Leg{ID: c.LegID, Role: "callee", Number: c.To, Status: "ringing", StartedAt: db.At(s.Now())}}
@@ -135,7 +137,7 @@ func (s *Service) addLater(ctx context.Context, callID string, c AddParticipant)
 	return &op.Out[Leg]{Status: 202, Body: kept, Location: op.Prefix + "/calls/" + callID + "?expand=legs"}, nil
 }
 
-// releaseLeg ends the leg of a party who was never dialled.
+// releaseLeg ends a reserved leg that was not dialled: it has no SIP Call-ID.
 func (s *Service) releaseLeg(ctx context.Context, id string) error {
 	const q = `UPDATE legs SET status = 'failed', ended_at = $3, end_reason = 'failed'
 		WHERE org_id = $1 AND id = $2 AND sip_call_id = '' AND ended_at IS NULL`

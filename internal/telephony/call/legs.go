@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// legRow is a leg with its references, which the columns keep as NULL where there are none.
+// legRow is a leg with its references, which are stored as NULL if empty.
 type legRow struct {
 	Leg
 	user, device, trunk string
@@ -24,10 +24,10 @@ func insertLeg(ctx context.Context, tx db.Querier, org, callID string, l legRow)
 	return nil
 }
 
-// writeLegs writes legs as they are now, by their ids.
+// writeLegs inserts or updates legs by id.
 func writeLegs(ctx context.Context, tx db.Querier, org, callID string, all []LegState) error {
 	for len(all) > 0 {
-		n := min(len(all), 2) // most calls have two: two statements are prepared
+		n := min(len(all), 2) // two, because most calls have two legs; so only two statements are prepared
 		if err := writeSome(ctx, tx, org, callID, all[:n]); err != nil {
 			return fmt.Errorf("write legs of call %s: %w", callID, err)
 		}
@@ -51,7 +51,7 @@ func writeSome(ctx context.Context, tx db.Querier, org, callID string, some []Le
 	return err
 }
 
-// What writes one leg, and what writes two; org_id is named in legsInto.
+// The statements that write one leg and two legs. insertLegs names org_id.
 const (
 	writeOneLeg  = legsInto + legValues1 + onKnownLeg
 	writeTwoLegs = legsInto + legValues1 + `, ` + legValues2 + onKnownLeg
@@ -67,7 +67,7 @@ const (
 			quality = COALESCE(excluded.quality, legs.quality)`
 )
 
-// answerLegs marks both sides as connected.
+// answerLegs sets the legs of a call to answered.
 func answerLegs(ctx context.Context, tx db.Querier, a Answer) error {
 	const q = `UPDATE legs SET status = 'answered', answered_at = $3, codec = $4 WHERE org_id = $1 AND call_id = $2`
 	_, err := tx.Exec(ctx, q, a.Org, a.ID, db.At(a.At), db.Null(a.Codec))
@@ -84,7 +84,7 @@ func holdLeg(ctx context.Context, tx db.Querier, org, callID, role string, held 
 	return err
 }
 
-// endLegs ends the legs that have not ended by themselves.
+// endLegs ends the legs that have not ended yet.
 func endLegs(ctx context.Context, tx db.Querier, e Ended) error {
 	const q = `UPDATE legs SET status = 'ended', ended_at = $3, end_reason = $4
 		WHERE org_id = $1 AND call_id = $2 AND ended_at IS NULL`
@@ -95,7 +95,7 @@ func endLegs(ctx context.Context, tx db.Querier, e Ended) error {
 const legColumns = `call_id, id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by, sip_call_id, started_at,
 	answered_at, ended_at, end_reason, sip_status, quality`
 
-// legsOf reads the legs of several calls at once.
+// legsOf reads the legs of several calls with one statement.
 func legsOf(ctx context.Context, q db.Querier, org string, calls []Call) error {
 	if len(calls) == 0 {
 		return nil

@@ -14,76 +14,82 @@ import (
 	"soniq/internal/platform/journal"
 )
 
-// Service keeps calls.
+// Service stores calls and serves their API. Set the exported fields before the first call of a method; then it is
+// safe for concurrent use.
 type Service struct {
 	DB      *db.DB
 	Outbox  *event.Outbox
 	Jobs    *job.Queue
 	Files   Files
 	Node    string
-	BaseURL string // without a slash at the end
-	URLKey  []byte // signs addresses of audio
+	BaseURL string // without a trailing slash
+	URLKey  []byte // HMAC key of signed audio URLs
 	Now     func() time.Time
-	// Journal makes beginnings and answers sure before they are committed; nil: their commit is waited for.
+	// Journal makes beginnings and answers durable before their commit; nil: the caller waits for the commit.
 	Journal *journal.Journal
 
-	// Summary and Transcript answer expand=summary and expand=transcript; nil where there is none.
+	// Summary and Transcript return the values of expand=summary and expand=transcript; nil: these are not available.
 	Summary, Transcript func(ctx context.Context, org, callID string) (any, error)
-	// Switch carries out commands on calls in progress; nil where this process carries no calls.
+	// Switch carries out commands on calls in progress; nil: this process carries no calls.
 	Switch Switch
-	// Dial reads a destination as asked for: a number of the world, an extension ("ext:100") or a sip: address. It returns
-	// what to give the switch, or a *op.Error about the member "to". nil: nothing can be dialled.
+	// ParseDestination reads a destination of a request: an external number, an extension ("ext:100") or a sip:
+	// address. It returns the destination for the switch, or an *op.Error about the member "to". nil: no destination
+	// is allowed.
 	Dial func(ctx context.Context, org, to string) (string, error)
-	// Number reads a number as people write it in the country of the organisation, and returns it in E.164.
+	// ParseNumber reads a number in the notation of the organisation's country and returns it in E.164.
 	Number func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
-	// Reach says what is wrong with a destination such as queue:que_…, or ""; nil: there are none.
+	// CheckTarget returns the reason why a script target such as queue:que_… cannot be used, or "". nil: there are
+	// no script targets.
 	Reach func(ctx context.Context, org, to string) (wrong string, err error)
-	// HasAudio reports whether the organisation has an audio file; nil where there are none.
+	// HasAudio reports whether the organisation has an audio file; nil: there are no audio files.
 	HasAudio func(ctx context.Context, org, id string) (bool, error)
-	// Room refuses where an organisation may keep no more files; nil: all may.
+	// CheckStorage returns an error if the organisation's storage quota is used up; nil: no quota.
 	Room func(ctx context.Context, org string) error
-	// Deliveries tells how webhooks were told of a call; nil where there are none.
+	// WebhookDeliveries returns the webhook deliveries of a call; nil: there are none.
 	Deliveries func(ctx context.Context, org, callID string) ([]Step, error)
-	// Understand is OnRecorded for calls whose recordings are finished before their end; may be nil.
+	// OnRecorded is called if the recordings of a call finish before the call ends; may be nil.
 	Understand OnRecorded
-	// Remember is told of a note in the transaction that writes it, and of the number outside that the call was with; Unremember of one
-	// that is deleted. They may be nil.
+	// IndexNote is called in the transaction that writes a note, with the external number of the call. UnindexNote is
+	// called in the one that deletes a note. Both may be nil.
 	Remember   func(ctx context.Context, tx db.Querier, org string, n Note, phone string) error
 	Unremember func(ctx context.Context, tx db.Querier, org, noteID string) error
-	// OnDeleted is called in the transaction in which a recording is deleted; may be nil.
+	// OnRecordingDeleted is called in the transaction in which a recording is deleted; may be nil.
 	OnDeleted func(ctx context.Context, tx db.Querier, org, callID, recordingID string) error
-	Log       *slog.Logger // nil: nothing is logged
-	// Contact is who a number outside belongs to, as far as is known without waiting; nil where nobody is asked.
+	Log       *slog.Logger // nil: no logging
+	// LookupContact returns the contact of an external number if it is known without waiting; nil: no lookup.
 	Contact func(ctx context.Context, org, number string) *event.Contact
-	// OnNote is called for a note that is to be written to connected systems, in the same transaction; may be nil.
+	// SyncNote is called in the transaction that writes a note which is to be synchronised with the connected CRM
+	// systems; may be nil.
 	OnNote func(ctx context.Context, tx db.Querier, org string, n Note) error
-	// NoteSyncs tells how far notes have come to connected systems; may be nil.
+	// NoteSyncs returns the synchronisation state of notes in the connected CRM systems; may be nil.
 	NoteSyncs func(ctx context.Context, q db.Querier, org string, notes []string) (map[string][]NoteSync, error)
 
 	beginnings beginnings
 
 	under   under
 	pace    pace
-	packers sync.Pool // *gzip.Writer, of stories
+	packers sync.Pool // *gzip.Writer, for timelines
 
-	// OnLegs is told, once that is committed, of calls in which somebody is rung, has answered, or is gone; may be nil.
+	// OnLegs is called after the commit of a change in which a leg rings, answers or ends; may be nil.
 	OnLegs func(org, callID string)
-	// OnAnswer is called in the transaction that says somebody was connected; may be nil. It is asked of every call.
+	// OnAnswer is called in the transaction that stores an answer; may be nil. It runs for every call.
 	OnAnswer func(ctx context.Context, tx db.Querier, org, callID string) error
-	// Waits tells how the callers of calls in progress have waited in queues; nil where there are no queues.
+	// QueueWaits returns how long the callers of calls in progress have waited in queues; nil: there are no queues.
 	Waits func(ctx context.Context, q db.Querier, org string, calls []string) (map[string]QueueWait, error)
-	// Offered tells the agents that were rung for calls, and QueueNames the names of queues; both nil where there are no queues.
+	// OfferedAgents returns the agents that were rung for calls, and QueueNames the names of queues; both nil: there
+	// are no queues.
 	Offered    func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]OfferedAgent, error)
 	QueueNames func(ctx context.Context, q db.Querier, org string, ids []string) (map[string]string, error)
-	// OnCallbackCanceled is called in the transaction that cancels a callback of a queue, with the call whose caller awaits it; may be nil.
+	// OnCallbackCanceled is called in the transaction that cancels a callback of a queue, with the call in which the
+	// caller requested it; may be nil.
 	OnCallbackCanceled func(ctx context.Context, tx db.Querier, org, origin string) error
-	// OnMore is called in the transaction in which more is known of a call: its words, its summary, its recording; may be nil.
+	// OnEnriched is called in the transaction that adds transcript, summary or recording to a call; may be nil.
 	OnMore func(ctx context.Context, tx db.Querier, org, callID string) error
-	// OnEnd is called in the transaction that ends a call, with its record; may be nil.
+	// OnEnd is called in the transaction that ends a call, with its call detail record; may be nil.
 	OnEnd func(ctx context.Context, tx db.Querier, e Ended, r CDR) error
 }
 
-// New is a call that begins.
+// New describes a call that begins. Its field names are stored as JSON in the journal.
 type New struct {
 	Org, ID    string
 	Direction  Direction
@@ -96,21 +102,21 @@ type New struct {
 	UserID     string
 	Sandbox    bool
 	StartedAt  time.Time
-	CallerSIP  string // Call-ID of the caller's leg
+	CallerSIP  string // SIP Call-ID of the caller's leg
 	CallerDev  string
 	CallerUser string
-	CallerLeg  string // id of the caller's leg; "" makes one
+	CallerLeg  string // id of the caller's leg; "" creates one
 
-	Status    Status // Queued for calls we place, else Ringing ("")
+	Status    Status // Queued for calls placed by the API, else Ringing ("")
 	Metadata  map[string]string
 	Reference string // client_reference
-	Purpose   string // why the call is made (reason of CallCreate): its first note
-	By        Author `json:",omitzero"` // who says so; zero: the user on whose behalf it is made
+	Purpose   string // reason of CallCreate: the first note of the call
+	By        Author `json:",omitzero"` // author of the first note; zero: the user on whose behalf the call is made
 
 	contact *event.Contact
 }
 
-// A Party is who answered, or is rung.
+// Party is a party that answered, or that is rung.
 type Party struct {
 	Role      string // callee or agent
 	UserID    string
@@ -123,18 +129,21 @@ type Party struct {
 	Codec     string
 }
 
-// Begin writes the row of a new call and tells call.started. It is committed then; the disk has it soon, or when Settled returns.
+// Begin inserts the row of a new call and publishes call.started. When it returns, the transaction is committed, but
+// a power failure within about 20 ms can lose it (db.TxRelaxed). WaitDurable waits for the disk.
 func (s *Service) Begin(ctx context.Context, n New) error {
 	n.contact = s.contactOf(ctx, n)
 	return s.begun(n.ID, s.DB.Swift(ctx, func(tx db.Querier) error { return s.begin(ctx, tx, n) }))
 }
 
-// Settled returns when the disk has all that was written of calls before.
+// WaitDurable returns once everything committed before is on disk.
 func (s *Service) Settled(ctx context.Context) error { return s.DB.Settled(ctx) }
 
-// BeginLater is Begin for a call that need not wait: what is written of it afterwards comes after its beginning, and then is told once whether
-// that is written, perhaps by who writes: it must neither write nor wait. What ChangeLater is given while the beginning waits for the database is
-// written with it, as one row.
+// BeginAsync is Begin without waiting for the commit. Later writes of the call are ordered after it. A change that
+// ChangeAsync gets while the insert is pending is written with it, as one row.
+//
+// then is called once with the result, possibly by the goroutine of the database writer. It must neither write nor
+// wait.
 func (s *Service) BeginLater(ctx context.Context, n New, then func(error)) {
 	n.contact = s.contactOf(ctx, n)
 	s.beginLater(ctx, n, func(err error) { then(s.begun(n.ID, err)) })
@@ -159,7 +168,7 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, n New) error {
 	return s.tellBegun(ctx, tx, n)
 }
 
-// touch tells OnLegs of a call.
+// notifyLegs calls OnLegs after the commit.
 func (s *Service) touch(tx db.Querier, org, id string) {
 	if s.OnLegs != nil {
 		db.OnCommit(tx, func() { s.OnLegs(org, id) })
@@ -179,7 +188,7 @@ func callerTrunk(n New) string {
 	return ""
 }
 
-// Answer is the moment somebody is connected.
+// Answer describes the answer of a call.
 type Answer struct {
 	Org, ID   string
 	At        time.Time
@@ -190,7 +199,7 @@ type Answer struct {
 	Recording *NewRecording // nil: not recorded
 }
 
-// Answered says who answered, and tells call.answered. Only the first call of it for a call does anything.
+// Answered stores the answering party and publishes call.answered. It has an effect once per call.
 func (s *Service) Answered(ctx context.Context, n New, a Answer) error {
 	by := "callee"
 	if a.By.UserID != "" {
@@ -230,7 +239,7 @@ func calleeLeg(a Answer) legRow {
 		user: a.By.UserID, device: a.By.DeviceID, trunk: a.By.TrunkID}
 }
 
-// Held says that a side put the call on hold, or took it off again. By is peer for a phone.
+// Held stores that a side put the call on hold, or resumed it. The leg's held_by is peer: a phone did it.
 func (s *Service) Held(ctx context.Context, org, id, role string, held bool, at time.Time) error {
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
 		if err := holdLeg(ctx, tx, org, id, role, held); err != nil {
@@ -247,34 +256,34 @@ func (s *Service) Held(ctx context.Context, org, id, role string, held bool, at 
 	return nil
 }
 
-// Ended is a call that is over.
+// Ended describes a call that has ended.
 type Ended struct {
 	New
 	Outcome
 	At         time.Time
-	AnsweredAt time.Time // zero when nobody connected
+	AnsweredAt time.Time // zero if the call was not answered
 	RingingAt  time.Time
 	Hold       time.Duration
-	Offered    int // phones rung
+	Offered    int // number of phones rung
 	Quality    *event.Quality
-	Recording  string // id; "" when not recorded
+	Recording  string // id; "" if not recorded
 	Codec      string
 
-	Revision int   // of the last Change before; 0: none was written
-	State    State // as it was last, where Revision is not 0
+	Revision int   // of the last Change; 0: none was written
+	State    State // last state, valid if Revision is not 0
 	Legs     []LegState
 	Monitors []MonitorState
-	// Settled says that State is what the last Change wrote.
+	// StateWritten reports that the last Change has stored State.
 	Settled bool
-	// Whole says that Legs and Monitors are all that were left open, which else is looked for, and Suspendable that dialogs
-	// were kept for a restart.
+	// PartsComplete reports that Legs and Monitors hold all open ones; otherwise End searches the tables for others.
+	// HasDialogs reports that dialogs were stored for a restart.
 	Whole, Suspendable bool
 }
 
-// Answered reports whether anybody was connected.
+// Answered reports whether the call was answered.
 func (e Ended) Answered() bool { return !e.AnsweredAt.IsZero() }
 
-// Status is the state the call ends in.
+// Status returns the final state of the call.
 func (e Ended) Status() Status {
 	if e.Answered() {
 		return Completed
@@ -285,13 +294,14 @@ func (e Ended) Status() Status {
 // enrichedWait is how long call.ended waits for recording and summary.
 const enrichedWait = 30 * time.Second
 
-// End writes the call's last state, which is its call detail record, and everything that follows from it. Nobody waits for it but
-// the call, which is over: its commit is shared with others.
+// End writes the final state of a call, which is its call detail record, closes its parts and publishes the events of
+// the end. It waits for the commit, which shares a group commit with other writes (db.TxAsync), because only the
+// ended call waits for it. A call that has ended already is left unchanged.
 func (s *Service) End(ctx context.Context, e Ended) error {
 	written := s.DB.Later(ctx, func(tx db.Querier) error {
 		row, err := end(ctx, tx, e, s.Now())
 		if db.IsNone(err) {
-			return nil // over already
+			return nil // ended already
 		}
 		if err != nil {
 			return err
@@ -318,7 +328,7 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) e
 			return err
 		}
 	}
-	if e.Recording == "" && row.Recording.RecordingID != nil { // made and finished before the end
+	if e.Recording == "" && row.Recording.RecordingID != nil { // the recording finished before the end
 		e.Recording = *row.Recording.RecordingID
 	}
 	if s.OnEnd != nil {
@@ -339,7 +349,7 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, e Ended, row Call) e
 		Args: reference{e.ID}, RunAt: e.At.Add(enrichedWait), UniqueKey: announceKey(e.ID)})
 }
 
-// endParts ends the legs, supervisors and recordings of a call, and drops what a restart would have needed.
+// endParts ends the legs, supervisors and recordings of a call, and deletes its resume data.
 func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended) error {
 	if err := writeLegs(ctx, tx, e.Org, e.ID, e.Legs); err != nil {
 		return err
@@ -351,7 +361,8 @@ func (s *Service) endParts(ctx context.Context, tx db.Querier, e Ended) error {
 	return endOpen(ctx, tx, e)
 }
 
-// endOpen ends what may still be open in the tables. Each statement that is spared counts: every call comes through here.
+// endOpenParts ends the parts that may still be open in the tables. It skips statements if it can, because it runs
+// for every call.
 func endOpen(ctx context.Context, tx db.Querier, e Ended) error {
 	if !e.Whole {
 		if err := endLegs(ctx, tx, e); err != nil {

@@ -19,7 +19,7 @@ func (s *Service) monitoring() []op.Operation {
 	}
 }
 
-// A Monitor is a supervisor on a call.
+// Monitor is a supervisor on a call.
 type Monitor struct {
 	ID           string   `json:"id" example:"mon_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	CallID       string   `json:"call_id"`
@@ -31,7 +31,7 @@ type Monitor struct {
 	EndedAt      *db.Time `json:"ended_at"`
 }
 
-// MonitorIn lets a supervisor into a call.
+// MonitorIn holds the input of StartMonitoring.
 type MonitorIn struct {
 	Live
 	Body *struct {
@@ -42,7 +42,7 @@ type MonitorIn struct {
 	}
 }
 
-// StartMonitoring rings the supervisor's phone, which then hears the call.
+// StartMonitoring rings the supervisor's phone and connects it to the call.
 func (s *Service) StartMonitoring(ctx context.Context, in *MonitorIn) (*op.Out[Monitor], error) {
 	if _, err := s.find(ctx, in.ID); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *Service) StartMonitoring(ctx context.Context, in *MonitorIn) (*op.Out[M
 	return &op.Out[Monitor]{Body: m}, nil
 }
 
-// monitorOf is what the switch is told, or everything wrong with the request.
+// startMonitorCommand builds the command of a request, or returns every violation at once.
 func (s *Service) monitorOf(ctx context.Context, in *MonitorIn) (c StartMonitor, err error) {
 	who, _ := access.From(ctx)
 	c = StartMonitor{UserID: who.UserID, Mode: "listen"}
@@ -87,7 +87,8 @@ func (s *Service) monitorOf(ctx context.Context, in *MonitorIn) (c StartMonitor,
 	return c, refuse(wrong)
 }
 
-// maySpeak refuses to let a credential that may only listen be heard.
+// checkAudibleMode returns insufficient_scope if the mode makes the supervisor audible and the credential may only
+// listen.
 func maySpeak(who access.Principal, mode string) error {
 	need := access.Both(access.SupervisorWrite, access.CallsWrite)
 	if mode == "listen" || need.MetBy(who.Scopes) {
@@ -98,13 +99,13 @@ func maySpeak(who access.Principal, mode string) error {
 		Extra:  map[string]any{"required_scopes": []access.Scope{access.CallsWrite}}}
 }
 
-// OneMonitor names a supervisor on a call.
+// OneMonitor holds the ids of a call and of a supervisor on it.
 type OneMonitor struct {
 	ID        string `path:"id" maxLength:"40"`
 	MonitorID string `path:"monitor_id" maxLength:"40"`
 }
 
-// MonitorChangeIn changes how a supervisor is in a call.
+// MonitorChangeIn holds the input of ChangeMonitoring.
 type MonitorChangeIn struct {
 	OneMonitor
 	Prefer string `header:"Prefer" maxLength:"200" doc:"respond-async: answer 202 at once, the outcome follows on the event stream (RFC 7240)"`
@@ -135,7 +136,7 @@ func (s *Service) ChangeMonitoring(ctx context.Context, in *MonitorChangeIn) (*o
 	return op.OK(m)
 }
 
-// StopMonitoring hangs the supervisor up. One who is gone already is no error.
+// StopMonitoring hangs up the supervisor's leg. If the supervisor has left already, it does nothing.
 func (s *Service) StopMonitoring(ctx context.Context, in *OneMonitor) error {
 	m, err := s.monitor(ctx, in.ID, in.MonitorID)
 	if err != nil || m.Status == "ended" {
@@ -145,7 +146,7 @@ func (s *Service) StopMonitoring(ctx context.Context, in *OneMonitor) error {
 	return err
 }
 
-// monitored refuses a supervisor who is not on the call any more.
+// checkMonitorActive returns an error if the supervisor has left the call.
 func (s *Service) monitored(ctx context.Context, in OneMonitor) error {
 	m, err := s.monitor(ctx, in.ID, in.MonitorID)
 	if err == nil && m.Status == "ended" {
@@ -168,5 +169,5 @@ func (s *Service) monitor(ctx context.Context, callID, id string) (Monitor, erro
 	return m, err
 }
 
-// audible says who hears a supervisor.
+// audibleTo lists, for each mode, the sides that hear the supervisor.
 var audible = map[string][]string{"listen": {}, "whisper": {"agent"}, "barge": {"agent", "caller"}}

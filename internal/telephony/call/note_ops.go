@@ -19,7 +19,7 @@ func (s *Service) noteOperations() []op.Operation {
 	}
 }
 
-// NoteIn writes a note.
+// NoteIn holds the input of AddNote.
 type NoteIn struct {
 	ID   string `path:"id" maxLength:"40"`
 	Body struct {
@@ -29,7 +29,7 @@ type NoteIn struct {
 	}
 }
 
-// AddNote writes a note on a call, also after its end.
+// AddNote adds a note to a call, also after its end.
 func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error) {
 	org := access.Org(ctx)
 	if _, err := s.find(ctx, in.ID); err != nil {
@@ -87,12 +87,12 @@ func getNote(ctx context.Context, q db.Querier, org, callID, id string) (Note, e
 	return scanNote(q.QueryRow(ctx, text, org, callID, id))
 }
 
-// NoteOf returns a note of a call, or db.ErrNone.
+// GetNote returns a note of a call, or db.ErrNone.
 func (s *Service) NoteOf(ctx context.Context, org, callID, id string) (Note, error) {
 	return getNote(ctx, s.DB.Read(ctx), org, callID, id)
 }
 
-// NotesIn asks for the notes of a call.
+// NotesIn holds the input of Notes.
 type NotesIn struct {
 	ID string `path:"id" maxLength:"40"`
 	op.Paging
@@ -145,7 +145,7 @@ func (s *Service) queryNotes(ctx context.Context, f *db.Filter) ([]Note, error) 
 	return all, rows.Err()
 }
 
-// dressNotes fills in how far notes have come to connected systems.
+// addNoteSyncs adds the CRM synchronisation state to notes.
 func (s *Service) dressNotes(ctx context.Context, q db.Querier, org string, notes []*Note) error {
 	if s.NoteSyncs == nil || len(notes) == 0 {
 		return nil
@@ -164,7 +164,7 @@ func (s *Service) dressNotes(ctx context.Context, q db.Querier, org string, note
 	return nil
 }
 
-// OneNote names a note of a call.
+// OneNote holds the ids of a call and of a note on it.
 type OneNote struct {
 	ID     string `path:"id" maxLength:"40"`
 	NoteID string `path:"note_id" maxLength:"40"`

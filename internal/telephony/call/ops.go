@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with calls, call detail records and recordings.
+// Operations lists the API operations on calls, call detail records and recordings.
 func (s *Service) Operations() []op.Operation {
 	all := []op.Operation{
 		op.New("calls.list", "GET /calls", access.CallsRead, "List calls, newest first", s.List),
@@ -33,7 +33,7 @@ func (s *Service) Operations() []op.Operation {
 		s.storyOperations(), s.callbackOperations(), s.keeping(), s.exporting())
 }
 
-// Filters are what lists of calls and of records can be narrowed by.
+// Filters holds the filters of the lists of calls and of call detail records.
 type Filters struct {
 	Status        []string `query:"status" doc:"One or more states" enum:"queued,ringing,in_progress,on_hold,completed,missed,no_answer,busy,failed,canceled"`
 	Direction     string   `query:"direction" enum:"inbound,outbound,internal"`
@@ -53,10 +53,10 @@ type Filters struct {
 	Q             string   `query:"q" maxLength:"200" doc:"Text in the summary"`
 	op.Span
 	op.Paging
-	side side // of the phone
+	side side // side on which Phone must match
 }
 
-// apply adds the conditions; column is the one that since and until mean.
+// apply adds the conditions to f. since and until apply to column.
 func (in Filters) apply(f *db.Filter, column string) error {
 	since, until, err := in.Times()
 	if err != nil {
@@ -88,7 +88,7 @@ func (in Filters) apply(f *db.Filter, column string) error {
 	return nil
 }
 
-// hasTag is true of calls with a tag of a name.
+// hasTag selects calls with the tag of a name.
 const hasTag = `EXISTS (SELECT 1 FROM call_tags t JOIN tags n ON n.org_id = t.org_id AND n.id = t.tag_id
 	WHERE t.org_id = calls.org_id AND t.call_id = calls.id AND n.name = ?)`
 
@@ -101,7 +101,7 @@ func presence(f *db.Filter, want, yes, no string) {
 	}
 }
 
-// plus repairs a + that arrived as a space, as it does in addresses that were not encoded.
+// restorePlus restores a leading + that arrived as a space, because the query was not percent-encoded.
 func plus(number string) string {
 	if strings.HasPrefix(number, " ") {
 		return "+" + strings.TrimSpace(number)
@@ -109,7 +109,7 @@ func plus(number string) string {
 	return number
 }
 
-// ListIn asks for calls.
+// ListIn holds the filters of List.
 type ListIn struct {
 	Filters
 	Sort string `query:"sort" enum:"-started_at,started_at,-talk_duration_seconds,talk_duration_seconds" default:"-started_at"`
@@ -123,7 +123,7 @@ func order(sort string) (column string, descending bool) {
 	return sorts[name], descending
 }
 
-// position is where a page sorted by the column ends.
+// position returns a function that computes the cursor position of a call in a page sorted by column.
 func position(column string) func(Call) op.Position {
 	return func(c Call) op.Position {
 		switch column {
@@ -143,7 +143,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Call]],
 	return s.page(ctx, in.Filters, all, in.Sort, "started_at", `SELECT count(*) FROM calls WHERE org_id = $1`)
 }
 
-// page reads a page of what the filter base makes and in narrows; count is the statement that counts it.
+// page reads one page of calls. base returns the statement, in adds its filters, count is the statement for
+// include_total, and since and until apply to the column span.
 func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, sort, span, count string) (*op.Out[op.Page[Call]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -186,7 +187,7 @@ func (s *Service) total(ctx context.Context, in Filters, span, count string) (*i
 	return &n, err
 }
 
-// LiveIn asks for calls in progress.
+// LiveIn holds the filters of Live.
 type LiveIn struct {
 	Direction string `query:"direction" enum:"inbound,outbound,internal"`
 	Stage     string `query:"stage" enum:"none,routing,ivr,ai_agent,queue,agent,voicemail,transfer,conference"`
@@ -194,7 +195,7 @@ type LiveIn struct {
 	QueueID   string `query:"queue_id" maxLength:"40"`
 }
 
-// Snapshot is every call in progress at one moment.
+// Snapshot holds the calls in progress at one moment, at most maxLive.
 type Snapshot struct {
 	Data []Call  `json:"data" nullable:"false"`
 	AsOf db.Time `json:"as_of"`
@@ -230,7 +231,7 @@ func (in *LiveIn) wants(c Call) bool {
 	return is(in.Direction, &direction) && is(in.Stage, &stage) && is(in.AgentID, c.AgentID) && is(in.QueueID, c.QueueID)
 }
 
-// MissedIn asks for missed calls.
+// MissedIn holds the filters of ListMissed.
 type MissedIn struct {
 	QueueID string `query:"queue_id" maxLength:"40"`
 	AgentID string `query:"agent_id" maxLength:"40"`
@@ -239,7 +240,7 @@ type MissedIn struct {
 	op.Paging
 }
 
-// spokenSince is true where somebody spoke with the number after the missed call.
+// connectedSince selects missed calls after which a call with the same number was answered.
 const spokenSince = `EXISTS (SELECT 1 FROM calls n WHERE n.org_id = calls.org_id AND n.started_at > calls.started_at
 	AND n.answered_at IS NOT NULL AND (n.from_number = calls.from_number OR n.to_number = calls.from_number))`
 
@@ -255,7 +256,7 @@ func (s *Service) ListMissed(ctx context.Context, in *MissedIn) (*op.Out[op.Page
 	return s.page(ctx, filters, all, "-started_at", "started_at", `SELECT count(*) FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`)
 }
 
-// GetIn asks for one call.
+// GetIn holds the input of Get.
 type GetIn struct {
 	ID     string   `path:"id" maxLength:"40"`
 	Expand []string `query:"expand" enum:"legs,notes,summary,transcript"`

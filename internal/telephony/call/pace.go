@@ -7,21 +7,21 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// The most calls that may be created: 5 a second for an organisation, 1 a second to a destination of it.
+// The rate limits of calls.create: 5 calls per second and organisation, 1 per second to the same destination.
 const (
 	perOrganisation = 5
 	perDestination  = 1
 	paceWindow      = time.Second
-	maxPaced        = 10_000 // keys kept; older ones than the window are dropped then
+	maxPaced        = 10_000 // keys kept; beyond it, keys older than the window are dropped
 )
 
-// A pace remembers when calls were created in the last second.
+// createLimiter stores the times of the calls created in the last second.
 type pace struct {
 	mu   sync.Mutex // guards last
 	last map[string][]time.Time
 }
 
-// take counts one call, or says that it has to wait.
+// take counts one call, or returns rate_limited.
 func (p *pace) take(now time.Time, org, to string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,7 +40,7 @@ func (p *pace) take(now time.Time, org, to string) error {
 	return nil
 }
 
-// recent are the calls of a key within the window.
+// recent returns the times of a key within the window.
 func (p *pace) recent(now time.Time, key string) []time.Time {
 	all := p.last[key]
 	for len(all) > 0 && now.Sub(all[0]) >= paceWindow {

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Part is one of the recordings of a call; a recording that was stopped and started again makes two.
+// RecordingPart is one of the recordings of a call. A recording that was stopped and started again makes two parts.
 type Part struct {
 	ID        string
 	Name      string // in the blob store
@@ -17,7 +17,7 @@ type Part struct {
 	Available bool
 }
 
-// Parts lists the recordings of a call in the order in which they were made.
+// RecordingParts lists the recordings of a call in the order of their start.
 func (s *Service) Parts(ctx context.Context, org, callID string) ([]Part, error) {
 	const q = `SELECT id, blob, started_at, status FROM recordings WHERE org_id = $1 AND call_id = $2 ORDER BY started_at, id`
 	rows, err := s.DB.Read(ctx).Query(ctx, q, org, callID)
@@ -39,13 +39,14 @@ func (s *Service) Parts(ctx context.Context, org, callID string) ([]Part, error)
 	return all, rows.Err()
 }
 
-// OpenPart opens the audio of an available recording.
+// OpenRecordingPart opens the audio of an available recording.
 func (s *Service) OpenPart(ctx context.Context, p Part) (io.ReadSeekCloser, int64, error) {
 	return s.Files.Open(ctx, p.Name)
 }
 
-// settled reports whether a call is over with all its recordings, and whether any of them is there. The caller holds the row of
-// the call, so that its end and the last recording, written at the same time, do not both take the other for missing.
+// recordingsDone reports whether a call has ended and none of its recordings is in progress, and whether any
+// recording is available. The transaction must hold the lock on the call's row (lockCall). Otherwise the end and the
+// last recording, written concurrently, could each see the other as missing.
 func settled(ctx context.Context, tx db.Querier, org, callID string) (done, any bool, err error) {
 	const q = `SELECT (SELECT ended_at FROM calls WHERE org_id = $1 AND id = $2),
 		count(CASE WHEN status IN ('recording', 'paused', 'processing') THEN 1 END), count(CASE WHEN status = 'available' THEN 1 END)
@@ -56,7 +57,7 @@ func settled(ctx context.Context, tx db.Querier, org, callID string) (done, any 
 	return !ended.IsZero() && open == 0, available > 0, err
 }
 
-// holdRow keeps others from changing a call until the transaction ends.
+// lockCall locks the row of a call until the transaction ends. It does nothing on SQLite, which has one writer.
 func (s *Service) holdRow(ctx context.Context, tx db.Querier, org, callID string) error {
 	hold := s.DB.ForUpdate()
 	if hold == "" {
@@ -70,7 +71,7 @@ func (s *Service) holdRow(ctx context.Context, tx db.Querier, org, callID string
 	return err
 }
 
-// understand has the words of a call's recordings understood, once all of them are there.
+// runOnRecorded calls then once the call has ended and all its recordings have finished.
 func (s *Service) understand(ctx context.Context, tx db.Querier, org, callID string, then OnRecorded) error {
 	done, any, err := settled(ctx, tx, org, callID)
 	if err != nil || !done || then == nil {

@@ -14,10 +14,10 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// CreateIn places a call.
+// CreateIn holds the input of Create.
 type CreateIn struct{ Body CallCreate }
 
-// CallCreate is a call to place: the user's phones ring first, then the destination is dialled.
+// CallCreate describes a call to place. The user's phones ring first, then the destination is dialled.
 type CallCreate struct {
 	To                 string            `json:"to" doc:"A number in E.164 or as dialled in the organisation's country, ext: with an extension, or a sip: address at this server" example:"+12025550143"`
 	From               string            `json:"from,omitempty" doc:"A number of the organisation to show; the user's or organisation's own unless given"`
@@ -36,7 +36,7 @@ type CallCreate struct {
 	ClientReference    string            `json:"client_reference,omitempty" doc:"At most 120 characters"`
 }
 
-// The limits of a call that is placed.
+// The limits of a placed call.
 const (
 	defaultRing    = 30
 	longestCall    = 14400
@@ -45,10 +45,10 @@ const (
 	maxMetadata    = 20
 )
 
-// headerName is the allow-list of SIP headers a request may set (RFC 3261 §7.3.1 token, X- only).
+// headerName matches the SIP headers that a request may set: tokens (RFC 3261 §7.3.1) that begin with X-.
 var headerName = regexp.MustCompile(`^[Xx]-[A-Za-z0-9-]{1,60}$`)
 
-// Create places a call and answers as soon as it is written down; ringing and answer follow as events.
+// Create places a call. It returns once the call is stored; ringing and answer follow as events.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], error) {
 	b := &in.Body
 	p, err := s.placement(ctx, b)
@@ -72,7 +72,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], erro
 	return out, nil
 }
 
-// placement is what the switch is told, or everything wrong with the request.
+// newPlacement builds the placement of a request, or returns every violation at once.
 func (s *Service) placement(ctx context.Context, b *CallCreate) (Placement, error) {
 	who, _ := access.From(ctx)
 	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.DoorOf(ctx), By: AuthorOf(ctx), UserID: b.UserID,
@@ -102,7 +102,7 @@ func (s *Service) placement(ctx context.Context, b *CallCreate) (Placement, erro
 	return p, err
 }
 
-// ledTo finds where who answers is led, where that is asked for in place of a user.
+// resolveScriptTarget sets the queue or flow for the called party, if the request names one in place of a user.
 func (s *Service) ledTo(ctx context.Context, p *Placement, b *CallCreate) (wrong []op.Violation, err error) {
 	field, id := "flow_id", b.FlowID
 	switch {
@@ -132,8 +132,8 @@ func span(seconds *int, otherwise int) time.Duration {
 	return time.Duration(*seconds) * time.Second
 }
 
-// destination reads where to. What is wrong with its form joins the other violations; a destination that is well formed and
-// not allowed is an error by itself, unless there are other violations.
+// resolveDestination reads the destination. A malformed one is added to the violations. A well-formed one that is not
+// allowed is an error of its own, unless there are other violations.
 func (s *Service) destination(ctx context.Context, field, to string, wrong []op.Violation) (string, []op.Violation, error) {
 	if s.Dial == nil {
 		return "", wrong, op.Fail("destination_not_allowed", "nothing can be dialled here")
@@ -154,7 +154,7 @@ func (s *Service) destination(ctx context.Context, field, to string, wrong []op.
 	return "", wrong, err
 }
 
-// refuse makes an error of violations; nil where there are none.
+// violationsError returns an error with the violations, or nil if there are none.
 func refuse(wrong []op.Violation) error {
 	if len(wrong) == 0 {
 		return nil
@@ -166,7 +166,7 @@ func refuse(wrong []op.Violation) error {
 	return e
 }
 
-// checkParties finds whose phones ring and which number is shown.
+// checkParties resolves the user to ring, the device and the number to show.
 func (s *Service) checkParties(ctx context.Context, p *Placement, from string) (wrong []op.Violation, err error) {
 	if p.DeviceID != "" {
 		owner, err := s.deviceOwner(ctx, p.Org, p.DeviceID)
@@ -195,7 +195,7 @@ func (s *Service) checkParties(ctx context.Context, p *Placement, from string) (
 	return append(wrong, more...), err
 }
 
-// shown is the organisation's number to show, in E.164.
+// resolveCallerID returns the organisation's number to show, in E.164. An empty number passes.
 func (s *Service) shown(ctx context.Context, from string) (string, []op.Violation, error) {
 	if from == "" {
 		return "", nil, nil
@@ -229,7 +229,7 @@ func (s *Service) hasUser(ctx context.Context, org, id string) (bool, error) {
 	return n > 0, err
 }
 
-// deviceOwner is the user whose active phone it is; "" where there is no such phone.
+// deviceOwner returns the user of an active device, or "" if there is no such device.
 func (s *Service) deviceOwner(ctx context.Context, org, id string) (string, error) {
 	const q = `SELECT user_id FROM devices WHERE org_id = $1 AND id = $2 AND status = 'active'`
 	var owner string
@@ -240,7 +240,7 @@ func (s *Service) deviceOwner(ctx context.Context, org, id string) (string, erro
 	return owner, err
 }
 
-// wrong lists what can be seen to be wrong with the request alone.
+// validate lists the violations that need no database.
 func (b *CallCreate) wrong() []op.Violation {
 	var wrong []op.Violation
 	want := func(ok bool, field, code, message string) {
@@ -270,7 +270,7 @@ func (b *CallCreate) wrong() []op.Violation {
 	return wrong
 }
 
-// plainText accepts what may stand in a header field.
+// plainText reports whether value is allowed in a SIP header field.
 func plainText(value string) bool {
 	return len(value) <= maxHeaderValue && utf8.ValidString(value) && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

@@ -2,7 +2,7 @@ package call
 
 import "strings"
 
-// prefersAsync finds the preference respond-async in a Prefer header (RFC 7240 §4.1).
+// prefersAsync reports whether a Prefer header contains respond-async (RFC 7240 §4.1).
 func prefersAsync(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, _, _ := strings.Cut(part, ";")

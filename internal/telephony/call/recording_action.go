@@ -18,7 +18,7 @@ func (s *Service) recordingActions() []op.Operation {
 	}
 }
 
-// RecordCallIn starts a recording.
+// RecordCallIn holds the input of RecordCall.
 type RecordCallIn struct {
 	Live
 	Body *struct {
@@ -27,7 +27,7 @@ type RecordCallIn struct {
 	}
 }
 
-// RecordCall records the call from now on.
+// RecordCall starts a recording of the call.
 func (s *Service) RecordCall(ctx context.Context, in *RecordCallIn) (*op.Out[Call], error) {
 	c := StartRecording{Channels: 2, Trigger: "api"}
 	if p, _ := access.From(ctx); p.UserID != "" {
@@ -47,7 +47,7 @@ func (s *Service) StopRecord(ctx context.Context, in *EmptyIn) (*op.Out[Call], e
 	return s.act(ctx, in.Live, StopRecording{})
 }
 
-// PauseIn pauses a recording.
+// PauseIn holds the input of PauseRecord.
 type PauseIn struct {
 	Live
 	Body *struct {
@@ -56,7 +56,8 @@ type PauseIn struct {
 	}
 }
 
-// PauseRecord keeps what is said out of the recording, the transcript and everything made of it.
+// PauseRecord pauses the recording. Speech during the pause is not in the recording, the transcript or anything
+// derived from them.
 func (s *Service) PauseRecord(ctx context.Context, in *PauseIn) (*op.Out[Call], error) {
 	c := PauseRecording{Reason: "other"}
 	if in.Body != nil {
@@ -68,7 +69,7 @@ func (s *Service) PauseRecord(ctx context.Context, in *PauseIn) (*op.Out[Call], 
 	return s.act(ctx, in.Live, c)
 }
 
-// ResumeRecord records again.
+// ResumeRecord ends a pause of the recording.
 func (s *Service) ResumeRecord(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
 	return s.act(ctx, in.Live, ResumeRecording{})
 }

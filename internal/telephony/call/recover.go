@@ -10,12 +10,14 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Salvage makes a recording of what a crash left at the path (the final name), or says that nothing is there.
+// RecoverRecording turns the unfinished file that a crash left into a recording at path (the final name). It returns
+// an error if there is no usable file.
 type Salvage func(path string) (Audio, error)
 
-// Recover closes what this node left open when it died: calls get node_crash as their end, with the time the node was
-// last alive, and recordings are finished with what is on the disk. It returns how many calls it closed. Calls that carried
-// says are carried on are left alone, with their recordings; nil: none is.
+// Recover closes the calls and recordings that this node left open when it crashed. Calls end with node_crash at
+// lastAlive, the time at which the node was last alive. Recordings are finished with the data on disk. It returns how
+// many calls it closed. Calls that carried reports as resumed are skipped, with their recordings; a nil carried skips
+// none.
 func (s *Service) Recover(ctx context.Context, lastAlive time.Time, salvage Salvage, then OnRecorded, carried func(org, id string) bool) (int, error) {
 	if carried == nil {
 		carried = func(string, string) bool { return false }
@@ -88,7 +90,7 @@ func (s *Service) recoverRecordings(ctx context.Context, salvage Salvage, then O
 		}
 		a, err := salvage(path)
 		if err != nil {
-			a = Audio{Err: fmt.Errorf("nothing could be saved: %w", err)}
+			a = Audio{Err: fmt.Errorf("the audio file could not be recovered: %w", err)}
 		}
 		failed = errors.Join(failed, s.Recorded(ctx, r.org, r.callID, r.id, a, then))
 	}

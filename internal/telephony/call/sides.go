@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A side of calls is those that a number made, or those that were made to it.
+// phoneSide selects the side of a call on which a phone number must match.
 type side int
 
 const (
@@ -14,8 +14,8 @@ const (
 	called
 )
 
-// sides are the lists that make up the one asked for. A phone on either side is two lists, each found in order by an index;
-// no index finds both at once.
+// splitByPhoneSide returns the queries that make up the list. A filter by phone becomes two queries, one per side,
+// because each can use an index in the order of the list and no index covers both.
 func (in Filters) sides() []Filters {
 	if in.Phone == "" {
 		return []Filters{in}
@@ -25,7 +25,7 @@ func (in Filters) sides() []Filters {
 	return []Filters{from, to}
 }
 
-// merge joins two lists that are in the order of a page and have no call in common, and keeps the first n.
+// mergePages joins two lists that are sorted like the page and have no call in common, and returns the first n.
 func merge(a, b []Call, column string, descending bool, n int) []Call {
 	if len(a) == 0 {
 		return b

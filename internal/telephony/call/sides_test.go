@@ -38,7 +38,7 @@ func TestThePagesOfOnePhoneHoldBothSidesOnceAndInOrder(t *testing.T) {
 	})
 }
 
-// pages reads a list to its end and returns the ids of its calls.
+// listIDs reads all pages of a list and returns the ids of its calls.
 func (o *office) pages(path string) (ids []string) {
 	o.t.Helper()
 	for cursor := ""; ; {

@@ -2,7 +2,7 @@ package call
 
 import "slices"
 
-// A Status is the state of a call.
+// Status is the state of a call.
 type Status string
 
 // The states a call can be in.
@@ -22,7 +22,7 @@ const (
 // Statuses lists every state.
 var Statuses = []Status{Queued, Ringing, InProgress, OnHold, Completed, Missed, NoAnswer, Busy, Failed, Canceled}
 
-// moves are the only moves between states. A state without any is final.
+// transitions lists the allowed state transitions. A state without any is final.
 var moves = map[Status][]Status{
 	Queued:     {Ringing, InProgress, Canceled, Failed},
 	Ringing:    {InProgress, Missed, NoAnswer, Busy, Failed, Canceled},
@@ -33,10 +33,10 @@ var moves = map[Status][]Status{
 // Can reports whether a call may go from s to next.
 func (s Status) Can(next Status) bool { return slices.Contains(moves[s], next) }
 
-// Final reports whether nothing can happen to the call any more.
+// Final reports whether s is a final state.
 func (s Status) Final() bool { return len(moves[s]) == 0 }
 
-// before lists the states from which next can be reached, for conditional updates.
+// statusesBefore lists the states from which next can be reached, for conditional updates.
 func before(next Status) []string {
 	var from []string
 	for _, s := range Statuses {
@@ -47,21 +47,21 @@ func before(next Status) []string {
 	return from
 }
 
-// An Outcome says how a call ended.
+// Outcome holds the end reason of a call.
 type Outcome struct {
 	Reason    string // end_reason
 	HangupBy  string
 	SIPStatus int
 	Q850      int
-	Missed    string // missed_reason, where more is known than that nobody answered
+	Missed    string // missed_reason, if a more exact one than "no answer" is known
 }
 
-// NotMissed is given as the reason why a call was missed where it was not: nobody was connected, but the caller got what they wanted,
-// such as to be called back. It ends as canceled.
+// NotMissed is the Missed value of an unanswered call that counts as handled, for example because the caller accepted
+// a callback. The call ends as canceled.
 const NotMissed = "not_missed"
 
-// last is the final state of a call that was never connected. Calls from outside, and calls inside the
-// organisation that rang in vain, are told apart: only the former are missed.
+// finalStatus returns the final state of an unanswered call. Only inbound calls can be missed; internal and outbound
+// ones end as no_answer, busy, canceled or failed.
 func (o Outcome) last(d Direction) Status {
 	if o.Missed == NotMissed {
 		return Canceled
@@ -80,7 +80,7 @@ func (o Outcome) last(d Direction) Status {
 	return Failed
 }
 
-// missed is why an inbound call was missed.
+// missedReason returns the missed_reason of an inbound call.
 func (o Outcome) missed() string {
 	if o.Missed != "" {
 		return o.Missed

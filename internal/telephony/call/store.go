@@ -38,10 +38,10 @@ func (n New) metadata() map[string]string {
 	return n.Metadata
 }
 
-// hasCaller reports whether there is a leg already, of who calls.
+// hasCaller reports whether the call begins with a caller's leg.
 func (n New) hasCaller() bool { return n.CallerLeg != "" || n.status() != Queued }
 
-// ringingAt is zero for calls that do not ring yet.
+// ringingAt returns the start of the call, or zero if it does not ring yet.
 func (n New) ringingAt() db.Time {
 	if n.status() == Queued {
 		return db.Time{}
@@ -49,7 +49,7 @@ func (n New) ringingAt() db.Time {
 	return db.At(n.StartedAt)
 }
 
-// answered reports whether the call was still waiting for an answer.
+// markAnswered stores the answer. It returns false if the call was not queued or ringing.
 func answered(ctx context.Context, tx db.Querier, a Answer, by string) (bool, error) {
 	const q = `UPDATE calls SET status = 'in_progress', answered_at = $3, ring_seconds = $4, agent_id = $5, agent_name = $6,
 			agent_extension = $7, answered_by = $8, device_id = COALESCE($9, device_id), trunk_id = COALESCE($10, trunk_id)
@@ -69,7 +69,7 @@ func hold(ctx context.Context, tx db.Querier, org, id string, at time.Time) erro
 	return err
 }
 
-// unhold takes the call off hold unless another side still holds it.
+// clearHeld takes the call off hold unless another side still holds it.
 func unhold(ctx context.Context, tx db.Querier, org, id string, at time.Time) error {
 	const q = `UPDATE calls SET status = 'in_progress', held_since = NULL,
 			hold_seconds = hold_seconds + ($3 - held_since + 500000) / 1000000
@@ -79,7 +79,8 @@ func unhold(ctx context.Context, tx db.Querier, org, id string, at time.Time) er
 	return err
 }
 
-// end writes the last state; db.ErrNone when the call had one already. A call without a recording is announced with it.
+// endCall writes the final state. It returns db.ErrNone if the call has ended already. For a call without a recording
+// it sets announced_at, because call.ended is then published once, with the end.
 func end(ctx context.Context, tx db.Querier, e Ended, now time.Time) (Call, error) {
 	var total, ring, talk time.Duration
 	total = e.At.Sub(e.StartedAt)
@@ -108,7 +109,7 @@ func end(ctx context.Context, tx db.Querier, e Ended, now time.Time) (Call, erro
 	return scan(tx.QueryRow(ctx, endWithState, append(args, last...)...))
 }
 
-// recordingID is what the end knows of a recording of the call.
+// recordingID returns the id of the call's recording according to the end or its state; "" if none.
 func (e Ended) recordingID() string {
 	if e.Recording == "" {
 		return e.State.RecordingID
@@ -116,8 +117,9 @@ func (e Ended) recordingID() string {
 	return e.Recording
 }
 
-// The ends of a call: with the state it was in last, where the switch gives it, and without; and without where that state is written already,
-// as it nearly always is: what does not change is not indexed anew.
+// The statements that end a call. endWithState also writes the last state. endWithoutState is for calls without a
+// Change. endUnchangedState is for calls with a stored last state, which is the usual case: columns that are not set
+// cause no index updates.
 var (
 	// tenant: endWhere names it
 	endSettled = `UPDATE calls SET ` + endColumns(3) + endWhere + fmt.Sprintf(" AND revision = $%d", 3+endArgs) + endGives
@@ -127,7 +129,7 @@ var (
 	endWithState = `UPDATE calls SET revision = $3, ` + stateColumns + `, ` + endColumns(19) + endWhere + endGives
 )
 
-// endArgs is how many arguments endColumns takes.
+// endArgs is the number of arguments of endColumns.
 const endArgs = 15
 
 const (
@@ -135,7 +137,7 @@ const (
 	endGives = ` RETURNING ` + columns
 )
 
-// endColumns are what the end of a call sets, from arguments that begin with the given number.
+// endColumns returns the columns that the end of a call sets. Their placeholders are numbered from first.
 func endColumns(first int) string {
 	var b strings.Builder
 	set := func(format string) {
@@ -153,7 +155,7 @@ func endColumns(first int) string {
 	return b.String()
 }
 
-// number stores 0 as NULL.
+// nullInt stores 0 as NULL.
 func number(n int) any {
 	if n == 0 {
 		return nil
@@ -169,7 +171,7 @@ func qualityText(q *event.Quality) any {
 	return string(b)
 }
 
-// columns is what scan reads, in its order.
+// callColumns lists the columns that scanCall reads, in its order.
 const columns = `id, cdr_id, direction, status, stage, source, from_number, from_name, to_number, number_id, flow_id, queue_id,
 	device_id, trunk_id, user_id, agent_id, agent_name, agent_extension, answered_by, started_at, ringing_at, answered_at, ended_at,
 	ring_seconds, queue_seconds, hold_seconds, talk_seconds, total_seconds, held_since, end_reason, hangup_by, missed_reason,
@@ -177,7 +179,7 @@ const columns = `id, cdr_id, direction, status, stage, source, from_number, from
 	ai_summary, sentiment, tags, notes_count, metadata, client_reference, sandbox, announced_at, muted, transfer, transferred_to, machine,
 	contact, flow_version, voicemail_id`
 
-// row is what QueryRow and Rows have in common.
+// row is the common interface of QueryRow and Rows.
 type row interface{ Scan(to ...any) error }
 
 func scan(r row) (Call, error) {
@@ -215,7 +217,7 @@ func scan(r row) (Call, error) {
 		c.Tags = []string{}
 	}
 	if ready {
-		c.RecordingURL = recordingID.Ptr() // made an address by Service.address
+		c.RecordingURL = recordingID.Ptr() // the id; setRecordingURL replaces it by the URL
 	}
 	c.facts = facts{CDRID: string(cdr), TrunkID: string(trunkID), AgentName: string(agentName), AgentExtension: string(agentExt),
 		AnsweredBy: string(answeredBy), Announced: !announced.IsZero(), TransferredTo: string(transferredTo), FlowVersion: whole(flowVersion), VoicemailID: string(voicemail)}
@@ -263,7 +265,7 @@ func query(ctx context.Context, q db.Querier, f *db.Filter) ([]Call, error) {
 	return all, rows.Err()
 }
 
-// maxLive bounds the snapshot of calls in progress.
+// maxLive is the maximum number of calls in a Snapshot.
 const maxLive = 5000
 
 func live(ctx context.Context, q db.Querier, org string) ([]Call, error) {

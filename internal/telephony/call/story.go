@@ -13,17 +13,18 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// maxStory bounds a story before it is compressed, in bytes of JSON: one that is longer loses its messages, then its last steps.
+// maxTimelineBytes limits the JSON of a timeline before compression. A larger one loses its later messages, half of
+// them at a time, then its later entries.
 const maxStory = 4 << 20
 
-// KeepStories writes down the stories of calls that are over, all in one transaction. A story that is there already stays, also the
-// empty one of a call that was erased meanwhile.
+// WriteTimelines stores the timelines of ended calls in one transaction. A timeline that is stored already stays,
+// including the empty one of a call that was erased meanwhile.
 func (s *Service) KeepStories(ctx context.Context, all []Told) error {
 	values := make([]any, 0, 4*len(all))
 	for _, x := range all {
 		packed, err := x.pack(&s.packers)
 		if err != nil {
-			return fmt.Errorf("pack story of call %s: %w", x.CallID, err)
+			return fmt.Errorf("compress timeline of call %s: %w", x.CallID, err)
 		}
 		values = append(values, x.Org, x.CallID, packed, db.At(s.Now()))
 	}
@@ -31,7 +32,7 @@ func (s *Service) KeepStories(ctx context.Context, all []Told) error {
 		return db.Bulk(len(all), func(from, to int) error { return insertStories(ctx, tx, values[4*from:4*to]) })
 	})
 	if err := written(); err != nil {
-		return fmt.Errorf("keep stories: %w", err)
+		return fmt.Errorf("write timelines: %w", err)
 	}
 	return nil
 }
@@ -44,7 +45,7 @@ func insertStories(ctx context.Context, tx db.Querier, values []any) error {
 	return err
 }
 
-// eraseStory puts an empty story in place of what was told of a call, which none replaces.
+// eraseTimeline stores an empty timeline in place of the call's timeline. WriteTimelines does not replace it.
 func (s *Service) eraseStory(ctx context.Context, tx db.Querier, org, callID string) error {
 	nothing, err := Story{}.pack(&s.packers)
 	if err != nil {
@@ -82,7 +83,8 @@ func (x Story) pack(packers *sync.Pool) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// packer is a compressor to b. One is over a megabyte, so they are used again.
+// gzipWriter returns a compressor that writes to b. Compressors are pooled, because each one takes more than a
+// megabyte.
 func packer(packers *sync.Pool, b *bytes.Buffer) *gzip.Writer {
 	if w, ok := packers.Get().(*gzip.Writer); ok {
 		w.Reset(b)
@@ -104,7 +106,8 @@ func unpack(packed []byte) (x Story, err error) {
 	return x, json.Unmarshal(plain, &x)
 }
 
-// storyOf is what happened in a call: from the switch while it is in progress, else what was kept; empty where there is none.
+// timelineOf returns the timeline of a call: from the switch while the call is in progress, else from the database.
+// It is empty if there is none.
 func (s *Service) storyOf(ctx context.Context, org, callID string) (x Story, err error) {
 	if s.Switch != nil {
 		if x, ok := s.Switch.Story(org, callID); ok {
@@ -131,33 +134,33 @@ func (s *Service) keptStory(ctx context.Context, org, callID string) (x Story, e
 		x.Messages = append(x.Messages, end.Messages...)
 	}
 	if err != nil {
-		return x, fmt.Errorf("read story of call %s: %w", callID, err)
+		return x, fmt.Errorf("read timeline of call %s: %w", callID, err)
 	}
 	return x, nil
 }
 
-// SweepStories removes stories written before a time, a batch at a time, and returns how many.
+// SweepTimelines deletes timelines written before a time, in batches, and returns how many.
 func (s *Service) SweepStories(ctx context.Context, before time.Time) (gone int64, err error) {
-	// tenant: retention is swept over all organisations
+	// tenant: one sweep applies the retention of all organisations
 	const ends = `DELETE FROM call_story_ends WHERE (org_id, call_id) IN
 		(SELECT org_id, call_id FROM call_story_ends WHERE written_at < $1 LIMIT 500)`
 	if _, err := s.sweep(ctx, ends, before); err != nil {
 		return 0, err
 	}
-	// tenant: retention is swept over all organisations
+	// tenant: one sweep applies the retention of all organisations
 	const stories = `DELETE FROM call_stories WHERE (org_id, call_id) IN
 		(SELECT org_id, call_id FROM call_stories WHERE written_at < $1 LIMIT 500)`
 	return s.sweep(ctx, stories, before)
 }
 
-// sweep runs a statement, each time in a transaction of its own, until there is nothing left for it to do.
+// sweep repeats a statement, each time in its own transaction, until it affects no row.
 func (s *Service) sweep(ctx context.Context, q string, before time.Time) (gone int64, err error) {
 	for n := int64(1); n > 0 && err == nil && ctx.Err() == nil; gone += n {
 		n = 0
 		err = s.DB.Tx(ctx, func(tx db.Querier) error {
 			r, err := tx.Exec(ctx, q, db.At(before))
 			if err != nil {
-				return fmt.Errorf("sweep stories of calls: %w", err)
+				return fmt.Errorf("sweep timelines of calls: %w", err)
 			}
 			n, err = r.RowsAffected()
 			return err

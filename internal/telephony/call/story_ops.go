@@ -24,7 +24,7 @@ func (s *Service) storyOperations() []op.Operation {
 	}
 }
 
-// A CallEvent is one step of a call.
+// CallEvent is one entry of a call's timeline in the API.
 type CallEvent struct {
 	At       db.Time    `json:"at"`
 	Kind     string     `json:"kind" doc:"Such as leg.ringing, call.held, transfer.failed, api.hold; event. and a kind for an event that was told, webhook. for its delivery" example:"leg.ringing"`
@@ -33,13 +33,14 @@ type CallEvent struct {
 	Sequence *int64     `json:"sequence" doc:"Of the event that was told"`
 }
 
-// EventsIn asks for the steps of a call.
+// EventsIn holds the input of Events.
 type EventsIn struct {
 	ID string `path:"id" maxLength:"40"`
 	op.Paging
 }
 
-// Events lists every signalling, API, event and webhook step of a call in order.
+// Events lists the signalling steps, API requests, published events and webhook deliveries of a call in order of
+// time.
 func (s *Service) Events(ctx context.Context, in *EventsIn) (*op.Out[op.Page[CallEvent]], error) {
 	if _, err := s.find(ctx, in.ID); err != nil {
 		return nil, err
@@ -87,10 +88,10 @@ func (s *Service) steps(ctx context.Context, org, callID string) ([]CallEvent, e
 	return all, nil
 }
 
-// maxSteps bounds what is read of one kind of step.
+// maxSteps is the maximum number of events that are read for a call.
 const maxSteps = 5000
 
-// told are the events of a call, as steps of it.
+// publishedEvents returns the events that were published for a call, as entries of its timeline.
 func (s *Service) told(ctx context.Context, org, callID string) ([]CallEvent, error) {
 	const q = `SELECT id, sequence, kind, occurred_at FROM events WHERE org_id = $1 AND call_id = $2 ORDER BY id LIMIT 5000` // maxSteps
 	rows, err := s.DB.Read(ctx).Query(ctx, q, org, callID)
@@ -111,13 +112,13 @@ func (s *Service) told(ctx context.Context, org, callID string) ([]CallEvent, er
 	return all, rows.Err()
 }
 
-// A QualityReport is how every leg of a call sounded.
+// QualityReport holds the audio quality of every leg of a call.
 type QualityReport struct {
 	CallID string         `json:"call_id"`
 	Legs   []QualityOfLeg `json:"legs" nullable:"false"`
 }
 
-// QualityOfLeg is both directions of a leg; null where nothing was measured.
+// QualityOfLeg holds the quality of both directions of a leg; null if there is no measurement.
 type QualityOfLeg struct {
 	LegID    string   `json:"leg_id"`
 	Role     string   `json:"role" enum:"caller,callee,agent,ai,monitor,system"`
@@ -126,7 +127,7 @@ type QualityOfLeg struct {
 	Sent     *Quality `json:"sent" doc:"What this side says it got from us"`
 }
 
-// CallQuality tells how the legs of a call sounded. Legs that have not ended have none yet.
+// CallQuality returns the audio quality of the legs of a call. A leg has no figures until it has ended.
 func (s *Service) CallQuality(ctx context.Context, in *GetIn) (*op.Out[QualityReport], error) {
 	c, err := s.find(ctx, in.ID)
 	if err != nil {
@@ -153,13 +154,13 @@ func (s *Service) CallQuality(ctx context.Context, in *GetIn) (*op.Out[QualityRe
 	return op.OK(out)
 }
 
-// A Trace is the signalling of a call.
+// Trace holds the SIP messages of a call.
 type Trace struct {
 	CallID   string         `json:"call_id"`
 	Messages []TraceMessage `json:"messages" nullable:"false"`
 }
 
-// A TraceMessage is one SIP message, secrets removed.
+// TraceMessage is one SIP message, without secrets.
 type TraceMessage struct {
 	At        db.Time `json:"at"`
 	Sent      bool    `json:"sent" doc:"By us"`
@@ -170,13 +171,14 @@ type TraceMessage struct {
 	Text      string  `json:"text"`
 }
 
-// TraceIn asks for the signalling of a call.
+// TraceIn holds the input of Trace.
 type TraceIn struct {
 	ID     string `path:"id" maxLength:"40"`
 	Format string `query:"format" enum:"json,pcap" default:"json" doc:"pcap: a file for Wireshark"`
 }
 
-// Trace returns the signalling of a call, from its beginning. It is kept for 30 days.
+// Trace returns the SIP messages of a call from its beginning, as JSON or as a capture file. They are kept for 30
+// days.
 func (s *Service) Trace(ctx context.Context, in *TraceIn) (*huma.StreamResponse, error) {
 	c, err := s.find(ctx, in.ID)
 	if err != nil {
@@ -197,7 +199,7 @@ func (s *Service) Trace(ctx context.Context, in *TraceIn) (*huma.StreamResponse,
 	return op.JSONStream(t), nil
 }
 
-// file answers bytes to be saved under a name.
+// file returns a response that browsers save as a file with the name.
 func file(b []byte, mediaType, name string) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		h.SetHeader("Content-Type", mediaType)

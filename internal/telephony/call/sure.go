@@ -11,17 +11,19 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// This file is how a call's beginning and answer are sure before their commit: who is told of them must not wait for it.
+// Journal entries of calls: they make the beginning and the answer of a call durable before their commit, so that
+// signalling does not wait for the commit. Replay writes them to the database after a crash.
 
-// kept is an entry of the journal: one of these. What a restart needs stands behind the change it belongs to, or in an entry of its own, on a
-// line of its own, as it is: it is as long as all the rest, and JSON inside JSON is read through again.
+// journalEntry is one entry of the journal; exactly one member is set. The resume data (dialogs) of a change follows
+// the JSON on a line of its own, in the entry of its change or in a separate entry. It is as long as all the rest,
+// and as JSON inside JSON it would be parsed a second time.
 type kept struct {
 	Begin   *New         `json:"begin,omitempty"`
 	Change  *keptChange  `json:"change,omitempty"`
 	Dialogs *keptDialogs `json:"dialogs,omitempty"`
 }
 
-// keptDialogs names the change that what a restart needs belongs to.
+// journaledDialogs names the change to which the resume data belongs.
 type keptDialogs struct {
 	Of   keptOf
 	text []byte
@@ -32,17 +34,18 @@ type keptOf struct {
 	Revision int
 }
 
-// keptChange is a change whose events can be read again.
+// journaledChange is a change with events that can be unmarshalled: only call.answered.
 type keptChange struct {
 	Change
 	Events []event.CallAnswered
 }
 
-// SureBegin keeps the beginning of a call until settle is called, once it is committed: a process that is killed before finds it again at its start. ok is
-// false where it cannot: it is sure once it is committed, as everything else.
+// JournalBegin appends the beginning of a call to the journal. Call settle once it is committed. If the process is
+// killed before, Replay finds it at the next start. ok is false if the journal cannot take it; the beginning is then
+// durable once it is committed.
 func (s *Service) SureBegin(n New) (settle func(), ok bool) { return s.sure(kept{Begin: &n}) }
 
-// SureChange is SureBegin for a change, which may tell of nothing but an answer.
+// JournalChange is JournalBegin for a change. ok is false if the change has events other than call.answered.
 func (s *Service) SureChange(c Change) (settle func(), ok bool) {
 	k := keptChange{Change: c}
 	k.Dialogs = nil
@@ -56,7 +59,7 @@ func (s *Service) SureChange(c Change) (settle func(), ok bool) {
 	return s.sure(kept{Change: &k}, c.Dialogs...)
 }
 
-// SureDialogs keeps what a restart needs of a change that SureChange kept without it.
+// JournalDialogs appends the resume data of a change that JournalChange stored without it.
 func (s *Service) SureDialogs(c Change) (settle func(), ok bool) {
 	if len(c.Dialogs) == 0 {
 		return nothing, true
@@ -78,15 +81,16 @@ func (s *Service) sure(k kept, dialogs ...byte) (settle func(), ok bool) {
 		settle, err = s.Journal.Append(b)
 	}
 	if err != nil {
-		s.log().Debug("not in the journal, its commit is waited for", "err", err)
+		s.log().Debug("not in the journal, waiting for the commit", "err", err)
 		return nothing, false
 	}
 	return settle, true
 }
 
-// Replay writes what the journal had of calls and the database has not, in the order in which it was kept. It is for a start, before
-// Dialogs and Recover. Writing it twice has the effect of once. What can never be written, because its organisation is gone or nobody can
-// read it, is told in the log and left out: it must not keep the server from starting.
+// Replay writes the entries of the journal that are missing in the database, in the order in which they were
+// appended. Call it at start, before ResumableCalls and Recover. It is idempotent. An entry that can never be written
+// is logged and skipped, so that it does not prevent the start. Reasons are a deleted organisation and an entry that
+// cannot be parsed.
 func (s *Service) Replay(ctx context.Context, entries [][]byte) error {
 	for _, k := range s.readAll(entries) {
 		var err error
@@ -97,24 +101,24 @@ func (s *Service) Replay(ctx context.Context, entries [][]byte) error {
 			err = s.Change(ctx, k.Change.whole())
 		}
 		if db.IsForeignKey(err) {
-			s.log().Error("an entry of the journal belongs to nobody", "err", err)
+			s.log().Error("journal entry skipped: its organisation was deleted", "err", err)
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("write what the journal had of calls: %w", err)
+			return fmt.Errorf("replay the journal of calls: %w", err)
 		}
 	}
 	return nil
 }
 
-// readAll reads what the journal had, what a restart needs with the changes it belongs to. Where such a change is not there, the
-// database has both.
+// readJournal parses the entries and attaches resume data to its change. If the change is not in the journal, the
+// database has both, and the entry is skipped.
 func (s *Service) readAll(entries [][]byte) (all []kept) {
 	changes := map[keptOf]*keptChange{}
 	for _, b := range entries {
 		k, err := read(b)
 		if err != nil {
-			s.log().Error("an entry of the journal cannot be read", "err", err)
+			s.log().Error("journal entry skipped: it cannot be parsed", "err", err)
 			continue
 		}
 		if c := k.Change; c != nil {
@@ -153,7 +157,7 @@ func (k keptChange) whole() Change {
 	return c
 }
 
-// beginOnce begins a call that is not begun.
+// beginIfMissing begins a call unless its row exists.
 func (s *Service) beginOnce(ctx context.Context, n New) error {
 	var one int
 	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT 1 FROM calls WHERE org_id = $1 AND id = $2`, n.Org, n.ID).Scan(&one)

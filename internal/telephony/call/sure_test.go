@@ -12,7 +12,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// TestWhatWasSureIsThereAfterAKill has a call begun and answered, as far as others were told, and nothing of it in the database.
+// A call with its beginning and answer in the journal, and not in the database, is complete after a kill and Replay.
 func TestWhatWasSureIsThereAfterAKill(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -37,8 +37,8 @@ func TestWhatWasSureIsThereAfterAKill(t *testing.T) {
 			t.Fatal("the call of an organisation that is erased meanwhile is not sure")
 		}
 		openJournal(t, dir, 3, func(found [][]byte) {
-			found = append([][]byte{found[2], []byte("{")}, found...) // what can never be written holds up nothing
-			for range 2 {                                             // it was killed in the middle of it, and started again
+			found = append([][]byte{found[2], []byte("{")}, found...) // an entry that can never be written does not block the others
+			for range 2 {                                             // a second Replay after a kill during the first
 				o.must(o.calls.Replay(context.Background(), found))
 			}
 		})
@@ -63,7 +63,7 @@ func TestWhatWasSureIsThereAfterAKill(t *testing.T) {
 	})
 }
 
-// TestAPlacedCallIsThereAfterAKill has a program's call that was dialled, and whose row was not committed.
+// A call placed by the API without a committed row is there after a kill and Replay, with its note and its author.
 func TestAPlacedCallIsThereAfterAKill(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -86,7 +86,8 @@ func TestAPlacedCallIsThereAfterAKill(t *testing.T) {
 	})
 }
 
-// TestDialogsInTheJournal has an answer that leaves nothing for a restart, and one as versions before wrote it, with the dialogs inside.
+// Replay accepts an answer without resume data, and an entry of earlier versions, which has the dialogs inside the
+// JSON.
 func TestDialogsInTheJournal(t *testing.T) {
 	t.Parallel()
 	o, dir, ctx := open(t, dbtest.SQLite(t)), t.TempDir(), context.Background()
@@ -112,12 +113,12 @@ func TestDialogsInTheJournal(t *testing.T) {
 	}
 }
 
-// TestDialogsAreKeptAfterTheAnswer has what a restart needs come by itself, after the caller was told of the answer.
+// Resume data that was appended in an entry of its own, after the answer, is replayed with its change.
 func TestDialogsAreKeptAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	o, dir, ctx := open(t, dbtest.SQLite(t)), t.TempDir(), context.Background()
 	o.calls.Journal = openJournal(t, dir, 0, nil)
-	cut, settled := o.place(), o.place() // killed before the commit, and between the two that are settled after it
+	cut, settled := o.place(), o.place() // cut: killed before the commit; settled: killed between the two entries that are settled after it
 	for _, p := range []*placed{cut, settled} {
 		p.shape()
 		x := p.next
@@ -138,7 +139,7 @@ func TestDialogsAreKeptAfterTheAnswer(t *testing.T) {
 	} else {
 		settle()
 	}
-	openJournal(t, dir, 4, func(found [][]byte) { // of what is settled, an entry stays while one before it is not
+	openJournal(t, dir, 4, func(found [][]byte) { // a settled entry stays while an earlier one is not settled
 		o.must(o.calls.Replay(ctx, append(found[:1:1], found[1], found[3])))
 	})
 	suspended, err := o.calls.Dialogs(ctx)
@@ -148,7 +149,7 @@ func TestDialogsAreKeptAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatIsInTheDatabaseIsNotFoundAgain settles both.
+// A settled entry is not found at the next start.
 func TestWhatIsInTheDatabaseIsNotFoundAgain(t *testing.T) {
 	t.Parallel()
 	o, dir := open(t, dbtest.SQLite(t)), t.TempDir()
@@ -169,7 +170,7 @@ func TestWhatIsInTheDatabaseIsNotFoundAgain(t *testing.T) {
 	}
 }
 
-// openJournal is a start, at which as many entries are found.
+// openJournal opens the journal as at a start, and fails unless it finds the number of entries.
 func openJournal(t *testing.T, dir string, entries int, replay func([][]byte)) *journal.Journal {
 	t.Helper()
 	j, found, err := journal.Open(dir)

@@ -9,21 +9,21 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// This file writes what a call has come to while its beginning still waits for the database: with the beginning, as one row.
+// Merges the changes of a call into its pending INSERT, so that both are written as one row.
 
-// beginnings are those that wait to be written.
+// pendingInserts holds the calls with an INSERT that waits for the database writer.
 type beginnings struct {
-	mu      sync.Mutex // guards what follows, and the changes in it
+	mu      sync.Mutex // guards waiting, and the changes of each pendingInsert
 	waiting map[string]*beginning
 }
 
-// A beginning takes changes of its call with it until the database begins to write it.
+// pendingInsert collects changes of its call until the database writer runs the INSERT.
 type beginning struct {
 	call    New
 	changes []Change
 	ended   chan struct{}
-	// What became of the beginning, and of the changes, once ended is closed. Where they cannot be written together, the beginning is
-	// written by itself, and the changes are not.
+	// The results of the INSERT and of the changes, valid once done is closed. If they cannot be written together,
+	// the INSERT is written alone, and the changes fail.
 	begun, changed error
 }
 
@@ -36,7 +36,7 @@ func (a *beginnings) add(b *beginning) {
 	a.waiting[b.call.ID] = b
 }
 
-// join has a change written with the beginning of its call, where that still waits.
+// join adds a change to the pending INSERT of its call. ok is false if there is none.
 func (a *beginnings) join(c Change) (wait func() error, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,7 +48,7 @@ func (a *beginnings) join(c Change) (wait func() error, ok bool) {
 	return func() error { <-b.ended; return b.changed }, true
 }
 
-// take ends the waiting of a beginning, and returns the changes that are written with it.
+// take removes a pending INSERT, and returns the call and the changes to write with it.
 func (a *beginnings) take(b *beginning) (New, []Change) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,14 +58,15 @@ func (a *beginnings) take(b *beginning) (New, []Change) {
 	return b.call, b.changes
 }
 
-// drop lets go of what was written.
+// drop releases the memory of a written call and its changes.
 func (a *beginnings) drop(b *beginning) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b.call, b.changes = New{}, nil
 }
 
-// beginLater begins to write a beginning, and whatever joins it. then is told what became of the beginning.
+// beginPending enqueues the INSERT of a call and the changes that join it. then is called with the result of the
+// INSERT.
 func (s *Service) beginLater(ctx context.Context, n New, then func(error)) {
 	b := &beginning{call: n, ended: make(chan struct{})}
 	end := func(begun, changed error) {
@@ -88,7 +89,7 @@ func (s *Service) beginLater(ctx context.Context, n New, then func(error)) {
 	})
 }
 
-// beginWith writes a beginning and the changes after it, as they would be one after the other.
+// beginWithChanges writes a call and its changes with the same result as one after the other.
 func (s *Service) beginWith(ctx context.Context, tx db.Querier, n New, with []Change) error {
 	if len(with) == 0 {
 		return s.begin(ctx, tx, n)
@@ -106,7 +107,7 @@ func (s *Service) beginWith(ctx context.Context, tx db.Querier, n New, with []Ch
 		if c.Done != nil {
 			db.OnCommit(tx, c.Done)
 		}
-		c.Legs = nil // written already
+		c.Legs = nil // written above
 		if err := s.changed(ctx, tx, c, ""); err != nil {
 			return err
 		}
@@ -114,7 +115,7 @@ func (s *Service) beginWith(ctx context.Context, tx db.Querier, n New, with []Ch
 	return nil
 }
 
-// tellBegun writes what a beginning tells, and keeps its purpose.
+// publishStarted publishes call.started and inserts the purpose note.
 func (s *Service) tellBegun(ctx context.Context, tx db.Querier, n New) error {
 	s.touch(tx, n.Org, n.ID)
 	if err := s.keepPurpose(ctx, tx, n); err != nil {
@@ -127,7 +128,7 @@ func (s *Service) tellBegun(ctx context.Context, tx db.Querier, n New) error {
 	})
 }
 
-// insertWith is insert for a call that has changed already.
+// insertWithChange is insertCall for a call that has changed already.
 func insertWith(ctx context.Context, tx db.Querier, n New, node string, c Change) error {
 	const q = `INSERT INTO calls (org_id, id, revision, ringing_at, answered_at, muted, answered_by, agent_id, agent_name, agent_extension, user_id,
 			device_id, trunk_id, transfer, transferred_to, machine, recording_id, consent, status, stage, hold_seconds, held_since, recording_state,
@@ -149,7 +150,7 @@ func insertWith(ctx context.Context, tx db.Querier, n New, node string, c Change
 	return err
 }
 
-// legsWith are the legs of a call after changes: of each leg what was told of it last, and when it began first.
+// mergeLegs returns the legs of a call after changes: of each leg the last state and the first start.
 func legsWith(n New, with []Change) []LegState {
 	var all []LegState
 	if n.hasCaller() {

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// busy keeps the writer of the database busy until the test lets it go.
+// blockWriter keeps the database writer busy until letGo is called.
 func busy(d *db.DB) (letGo func()) {
 	held, hold, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -25,7 +25,7 @@ func busy(d *db.DB) (letGo func()) {
 	return func() { close(hold); <-done }
 }
 
-// ring and answer are the changes of a call that is answered at once.
+// answeredAtOnce returns a call that is answered at once, with the changes of its ringing and its answer.
 func (o *office) answeredAtOnce(callee, recording string) (n call.New, changes []call.Change) {
 	n = call.New{Org: o.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "sip", From: "+12025550142", FromName: "Ada", To: "+12025550199",
 		StartedAt: o.at, NumberID: "num_1", TrunkID: "trk_1", CallerLeg: db.NewID("leg"), CallerSIP: "sip-1", Metadata: map[string]string{"order": "7"},
@@ -36,12 +36,13 @@ func (o *office) answeredAtOnce(callee, recording string) (n call.New, changes [
 	p.next.Events = []event.Payload{event.CallRinging{CallID: n.ID}}
 	ringing := p.next
 	p.shape()
-	p.next.Legs[1].ID, p.next.Legs[1].StartedAt = callee, o.at.Add(3*time.Second) // when it began is what was told first
+	p.next.Legs[1].ID, p.next.Legs[1].StartedAt = callee, o.at.Add(3*time.Second) // the start of the first state counts
 	p.next.Recordings[0].ID, p.next.Recordings[0].New.ID, p.next.Row.RecordingID = recording, recording, recording
 	return n, []call.Change{ringing, p.next}
 }
 
-// row is all that is written of a call, but for the names of its parts.
+// storedRows returns all rows of a call as text. The call's id and names are replaced, so that two calls can be
+// compared.
 func (o *office) row(id string, names ...string) string {
 	o.t.Helper()
 	var all strings.Builder
@@ -78,7 +79,7 @@ func (o *office) beginLater(ctx context.Context, n call.New) (wait func() error)
 	return func() error { return <-result }
 }
 
-// What is written of a call while its beginning waits is what would have been written by and by.
+// A call and changes that are written together leave the same rows as written one after the other.
 func TestABeginningAndWhatFollowsAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -101,27 +102,27 @@ func TestABeginningAndWhatFollowsAreWrittenTogether(t *testing.T) {
 		}
 		let()
 		for i := range waits {
-			o.must(waits[len(waits)-1-i]()) // whoever asks first
+			o.must(waits[len(waits)-1-i]()) // in any order
 		}
 		if together := o.row(two.ID, two.CallerLeg, "leg_2", "rec_2"); together != apart {
 			t.Errorf("written together:\n%s\nwritten apart:\n%s", together, apart)
 		}
-		if n := d.Stats().Transactions - before; d.Name() == "sqlite" && n != 2 || done != 2 { // one of them kept the writer busy
+		if n := d.Stats().Transactions - before; d.Name() == "sqlite" && n != 2 || done != 2 { // one of the two kept the writer busy
 			t.Errorf("%d transactions, want the beginning with its changes and one other; %d changes done, want 2", n, done)
 		}
-		after[1].Revision, after[1].Events, after[1].Recordings = 3, nil, nil // what comes later is written as ever
+		after[1].Revision, after[1].Events, after[1].Recordings = 3, nil, nil // a later change is written as usual
 		after[1].Row.Muted = true
 		o.must(o.calls.ChangeLater(ctx, after[1])())
 		want(t, o.get(two.ID), "muted", true)
 	})
 }
 
-// unwritable is an event that cannot be encoded.
+// unencodableEvent is an event that cannot be encoded.
 type unwritable struct{ event.CallRinging }
 
 func (unwritable) MarshalJSON() ([]byte, error) { return nil, errors.New("not to be written") }
 
-// What cannot be written of a call does not take its beginning with it.
+// A change that cannot be written does not prevent the INSERT of its call.
 func TestABeginningOutlivesWhatCannotBeWrittenWithIt(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -137,7 +138,7 @@ func TestABeginningOutlivesWhatCannotBeWrittenWithIt(t *testing.T) {
 		}
 		o.must(begun())
 		want(t, o.get(n.ID), "status", "ringing")
-		o.must(o.calls.ChangeLater(ctx, after[0])()) // tried again
+		o.must(o.calls.ChangeLater(ctx, after[0])()) // a retry
 		want(t, o.get(n.ID), "ringing_at", db.At(o.at.Add(time.Second)).String())
 		if told := o.row(n.ID); strings.Count(told, "kind=call.started") != 1 || strings.Contains(told, "kind=call.answered") {
 			t.Errorf("told:\n%s", told)

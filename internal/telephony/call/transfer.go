@@ -21,13 +21,13 @@ func (s *Service) transfers() []op.Operation {
 	}
 }
 
-// TransferIn hands a call over.
+// TransferIn holds the input of TransferCall.
 type TransferIn struct {
 	Live
 	Body TransferCreate
 }
 
-// TransferCreate says to whom a call is handed over, and how.
+// TransferCreate names the target of a transfer, and the mode.
 type TransferCreate struct {
 	To              string `json:"to" doc:"A number, ext: with an extension, user: with a user's id, or a sip: address at this server" example:"ext:101"`
 	Mode            string `json:"mode,omitempty" default:"blind" doc:"blind, or warm: the agent talks to the target first"`
@@ -39,14 +39,15 @@ type TransferCreate struct {
 
 const defaultTransferRing = 25
 
-// A kind of destination where nobody can be asked first.
+// scriptedTargets lists the prefixes of destinations that run a script. They allow no consultation, because there is
+// no person to talk to.
 var ledTo = []string{"queue:", "flow:", "voicemail:"}
 
 func isLed(to string) bool {
 	return slices.ContainsFunc(ledTo, func(p string) bool { return strings.HasPrefix(to, p) })
 }
 
-// TransferCall hands the call over: blind at once, warm after the agent has talked to the target.
+// TransferCall transfers the call: blind at once, warm after the agent has talked to the target.
 func (s *Service) TransferCall(ctx context.Context, in *TransferIn) (*op.Out[Call], error) {
 	if _, err := s.find(ctx, in.ID); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (s *Service) transfer(ctx context.Context, b TransferCreate) (c Transfer, e
 	return c, refuse(wrong)
 }
 
-// target reads to whom: a user by id, or what can be dialled.
+// resolveTarget reads the target of a transfer: a user by id, a script target, or a destination to dial.
 func (s *Service) target(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
 	id, isUser := strings.CutPrefix(to, "user:")
 	switch {
@@ -103,7 +104,7 @@ func (s *Service) target(ctx context.Context, to string, wrong []op.Violation) (
 	return to, wrong, err
 }
 
-// led reads a queue, a flow or a mailbox.
+// checkScriptedTarget checks a queue, a flow or a mailbox.
 func (s *Service) led(ctx context.Context, to string, wrong []op.Violation) (string, []op.Violation, error) {
 	no := "there is none"
 	var err error
@@ -116,7 +117,7 @@ func (s *Service) led(ctx context.Context, to string, wrong []op.Violation) (str
 	return to, wrong, err
 }
 
-// FinishTransferIn completes a warm transfer.
+// FinishTransferIn holds the input of FinishTransfer.
 type FinishTransferIn struct {
 	Live
 	Body *struct {
@@ -124,17 +125,17 @@ type FinishTransferIn struct {
 	}
 }
 
-// FinishTransfer connects the two others, or all three.
+// FinishTransfer connects the two other parties, or all three (conference).
 func (s *Service) FinishTransfer(ctx context.Context, in *FinishTransferIn) (*op.Out[Call], error) {
 	return s.act(ctx, in.Live, CompleteTransfer{Conference: in.Body != nil && in.Body.Mode == "conference"})
 }
 
-// StopTransfer ends the consultation and goes back to the party on hold.
+// StopTransfer ends the consultation and resumes the party on hold.
 func (s *Service) StopTransfer(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
 	return s.act(ctx, in.Live, CancelTransfer{})
 }
 
-// AddIn dials somebody into a call.
+// AddIn holds the input of AddToCall.
 type AddIn struct {
 	Live
 	Body struct {
@@ -144,7 +145,8 @@ type AddIn struct {
 	}
 }
 
-// AddToCall dials somebody into the call. It answers when the leg rings or is on its way; its answer follows as an event.
+// AddToCall dials another party into the call. It returns once the leg rings or is being dialled; the answer follows
+// as an event.
 func (s *Service) AddToCall(ctx context.Context, in *AddIn) (*op.Out[Leg], error) {
 	if _, err := s.find(ctx, in.ID); err != nil {
 		return nil, err
@@ -188,13 +190,13 @@ func (s *Service) leg(ctx context.Context, id string) (Leg, error) {
 	return l, err
 }
 
-// RemoveIn names a party of a call.
+// RemoveIn holds the input of RemoveFromCall.
 type RemoveIn struct {
 	ID    string `path:"id" maxLength:"40"`
 	LegID string `path:"leg_id" maxLength:"40"`
 }
 
-// RemoveFromCall hangs up one party.
+// RemoveFromCall hangs up one leg of a call.
 func (s *Service) RemoveFromCall(ctx context.Context, in *RemoveIn) error {
 	if _, err := s.inProgress(ctx, in.ID); err != nil {
 		return err

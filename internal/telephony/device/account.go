@@ -12,8 +12,8 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// An Account is a device as signalling sees it: who logs in with which secret. It is on the path of every INVITE
-// and REGISTER, and cached.
+// Account is a device as SIP authentication needs it: user name and password digests. It is read for every INVITE and
+// REGISTER, and cached.
 type Account struct {
 	OrgID      string
 	DeviceID   string
@@ -26,7 +26,7 @@ type Account struct {
 	Codecs     []string
 }
 
-// Account returns the active device with the SIP user name, in whatever organisation; ok is false where there is none.
+// Account returns the active device with the SIP user name, of any organisation; ok is false if there is none.
 func (s *Service) Account(ctx context.Context, username string) (a Account, ok bool, err error) {
 	username = strings.ToLower(username)
 	a, err = s.accounts.Get(username, func() (Account, error) { return s.account(ctx, username) })
@@ -48,7 +48,7 @@ func (s *Service) account(ctx context.Context, username string) (Account, error)
 	return a, err
 }
 
-// secrets are the two digests of a password, in the clear or sealed.
+// digests holds the two digests (HA1) of a password.
 type secrets struct{ md5, sha256 string }
 
 type sealedSecrets struct{ md5, sha256 []byte }
@@ -87,11 +87,11 @@ func (s *Service) unseal(d Device, sealed sealedSecrets) (secrets, error) {
 	return secrets{string(m), string(sum)}, nil
 }
 
-// place binds a sealed value to its row and column.
+// additionalData returns the additional data of a sealed value. It binds the value to its row and column.
 func place(d Device, column string) []byte {
 	return []byte(d.OrgID + "|devices|" + d.ID + "|" + column)
 }
 
-// newUsername makes a user name that nobody guesses and everybody can type: u and fifteen small letters and digits,
-// worth some 75 bits.
+// newUsername returns a SIP user name that cannot be guessed and is easy to type: u and fifteen lower-case letters
+// and digits, about 75 bits.
 func newUsername() string { return "u" + strings.ToLower(seal.Random(15)) }

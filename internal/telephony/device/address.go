@@ -13,27 +13,27 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Provisioner is what the addresses need from which phones fetch their configuration.
+// ProvisioningHooks holds the functions of package provisioning that the addresses of phone configurations need.
 type Provisioner struct {
 	Digest func(token string) string
-	// Base is the address of this server, as phones reach it, without a slash at its end.
+	// Base returns the URL of this server for phones, without a trailing slash.
 	Base func() string
-	// Templates are the names of the templates there are.
+	// Templates lists the names of the templates.
 	Templates []string
-	// Template is the template of a phone by what its record says, or "".
+	// Template returns the template of a phone from its record, or "".
 	Template func(template, vendor string) string
-	// Main is the file that the address of a template names, or "".
+	// Main returns the file name at the end of a template's address, or "" if the address is a folder.
 	Main func(template string) string
-	// Event is what a NOTIFY names that has a phone of a template fetch again.
+	// Event returns the event of the NOTIFY that makes a phone with the template fetch its configuration again.
 	Event func(template string, reboot bool) string
 }
 
-// AddressLife is how long an address can be used by whoever knows it.
+// AddressLifetime is how long an address can be fetched without the HTTP login.
 const AddressLife = 24 * time.Hour
 
 const addressToken = 22 // base62 characters, 131 bits
 
-// What a phone's provisioning can be.
+// The provisioning states of a phone.
 const (
 	notProvisioned = "none"
 	awaited        = "pending"
@@ -41,7 +41,7 @@ const (
 	failed         = "failed"
 )
 
-// Template is the template a phone is configured by; "" where its record does not say.
+// Template returns the template of a phone, or "" if its record names none.
 func (s *Service) Template(d Device) string {
 	if s.Provisioner.Template == nil {
 		return ""
@@ -56,17 +56,18 @@ func (s *Service) Template(d Device) string {
 	return s.Provisioner.Template(template, vendor)
 }
 
-// AddressOf is the address of a phone with a token: a file where its template has one name for it, else the folder.
+// AddressURL returns the URL of a phone's configuration: a file if its template has one name for it, else a folder.
 func (s *Service) AddressOf(d Device, token string) string {
 	return s.FolderOf(token) + s.Provisioner.Main(s.Template(d))
 }
 
-// FolderOf is the address below which the files of a token are.
+// FolderURL returns the URL of the folder with the files of a token.
 func (s *Service) FolderOf(token string) string {
 	return s.Provisioner.Base() + "/provision/" + token + "/"
 }
 
-// issue gives a phone a new address, in place of the one it had, and shows it in its record, this once.
+// issueAddress replaces the address of a phone by a new one. The URL is in the device d, and is not available later,
+// because only a digest of its token is stored. Browser phones get none.
 func (s *Service) issue(ctx context.Context, tx db.Querier, d *Device) error {
 	if s.Provisioner.Digest == nil || d.Kind == "webrtc" {
 		return nil
@@ -76,14 +77,14 @@ func (s *Service) issue(ctx context.Context, tx db.Querier, d *Device) error {
 	}
 	token, now := seal.Random(addressToken), s.now()
 	if err := insertAddress(ctx, tx, *d, s.Provisioner.Digest(token), db.At(now), db.At(now.Add(AddressLife))); err != nil {
-		return fmt.Errorf("make address: %w", err)
+		return fmt.Errorf("insert address: %w", err)
 	}
 	address := s.AddressOf(*d, token)
 	d.ProvisioningURL = &address
 	return nil
 }
 
-// readdress does what a change of provisioning.status asks for.
+// applyProvisioningStatus deletes or replaces the address, as a change of provisioning.status requests.
 func (s *Service) readdress(ctx context.Context, tx db.Querier, d *Device, status string) error {
 	if status == notProvisioned {
 		return dropAddress(ctx, tx, d.OrgID, d.ID)
@@ -91,7 +92,7 @@ func (s *Service) readdress(ctx context.Context, tx db.Querier, d *Device, statu
 	return s.issue(ctx, tx, d)
 }
 
-// checkTemplate says what is wrong with the template of a phone.
+// checkTemplate returns the violations of a phone's template.
 func (s *Service) checkTemplate(d Device) []op.Violation {
 	if known := s.Provisioner.Templates; d.TemplateID != nil && len(known) > 0 && !slices.Contains(known, *d.TemplateID) {
 		return []op.Violation{op.Field("template_id", "invalid_value", "must be one of "+strings.Join(known, ", "))}
@@ -99,7 +100,7 @@ func (s *Service) checkTemplate(d Device) []op.Violation {
 	return nil
 }
 
-// checkPatch says what is wrong with what a change asks for.
+// checkPatch returns the violations of a change's template and provisioning status.
 func (s *Service) checkPatch(d Device, p Patch) []op.Violation {
 	var wrong []op.Violation
 	if p.TemplateID.Set {
@@ -115,10 +116,10 @@ func (s *Service) checkPatch(d Device, p Patch) []op.Violation {
 	return wrong
 }
 
-// firmware is the version in what a phone says of itself.
+// firmwareVersion matches the version in the User-Agent of a phone.
 var firmware = regexp.MustCompile(`[0-9]+(?:\.[0-9]+){1,5}`)
 
-// provisioned adds how far the provisioning of phones is.
+// addProvisioning adds the provisioning state and the firmware version to phones.
 func (s *Service) provisioned(ctx context.Context, q db.Querier, org string, all []Device) error {
 	ids := make([]string, len(all))
 	for i, d := range all {
@@ -152,7 +153,7 @@ func dropAddress(ctx context.Context, q db.Querier, org, device string) error {
 	return err
 }
 
-// sweepAddresses deletes addresses that no phone ever came to.
+// deleteUnusedAddresses deletes expired addresses from which no phone has fetched.
 func sweepAddresses(ctx context.Context, q db.Querier, now db.Time) error {
 	// tenant: a sweep over all organisations
 	_, err := q.Exec(ctx, `DELETE FROM provisionings WHERE open_until <= $1 AND bound_at IS NULL`, now)

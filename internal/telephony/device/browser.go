@@ -15,22 +15,22 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Browsers is what telephones in pages need.
+// WebRTCConfig holds the settings of phones in browsers.
 type Browsers struct {
 	Digest func(secret string) string
-	URL    string // of SIP over WebSocket
-	// ICE lists the STUN and TURN servers told to a user.
+	URL    string // of SIP over WebSocket (RFC 7118)
+	// ICE returns the STUN and TURN servers for a user; nil: none.
 	ICE func(userID string) []ICEServer
 }
 
-// An ICEServer is a STUN or TURN server, as WebRTC takes it.
+// ICEServer is a STUN or TURN server in the form of WebRTC's RTCIceServer.
 type ICEServer struct {
 	URLs       []string `json:"urls" nullable:"false"`
 	Username   string   `json:"username,omitempty"`
 	Credential string   `json:"credential,omitempty"`
 }
 
-// A BrowserToken lets a page connect a telephone of one user.
+// BrowserToken authorises a web page to connect as a phone of one user.
 type BrowserToken struct {
 	Token      string      `json:"token" doc:"Connects by WebSocket for ten minutes; what is connected stays so"`
 	ExpiresAt  db.Time     `json:"expires_at"`
@@ -44,22 +44,22 @@ type BrowserToken struct {
 const (
 	tokenLife    = 10 * time.Minute
 	tokenLength  = 40 // base62 characters, 238 bits
-	maxBrowsers  = 20 // of one user
+	maxBrowsers  = 20 // per user
 	browsersName = "Browser"
 )
 
-// BrowserIn asks for a token.
+// BrowserIn holds the input of CreateToken.
 type BrowserIn struct {
 	ID   string `path:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Body BrowserBody
 }
 
-// BrowserBody names the telephone.
+// BrowserBody names the phone.
 type BrowserBody struct {
 	DeviceName string `json:"device_name,omitempty" maxLength:"120" doc:"A telephone of this name is used again, or made; Browser unless given"`
 }
 
-// Token makes a token for a page. A credential of the user themself needs no scope.
+// CreateToken creates a token for a web page. A credential of the user needs no scope.
 func (s *Service) Token(ctx context.Context, in *BrowserIn) (*op.Out[BrowserToken], error) {
 	var out BrowserToken
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -86,7 +86,7 @@ func (s *Service) Token(ctx context.Context, in *BrowserIn) (*op.Out[BrowserToke
 	return op.OK(out)
 }
 
-// browserUser finds the user, and checks that the caller may act for them.
+// browserUser returns the user, or an error if the credential may not act for the user.
 func (s *Service) browserUser(ctx context.Context, tx db.Querier, id string) (user.User, error) {
 	u, err := s.users.Get(ctx, tx, access.Org(ctx), id)
 	if db.IsNone(err) {
@@ -107,7 +107,7 @@ func (s *Service) browserUser(ctx context.Context, tx db.Querier, id string) (us
 	return u, nil
 }
 
-// browser is the user's telephone of that name, made where there is none.
+// browserDevice returns the user's browser phone with the name, and creates it if there is none.
 func (s *Service) browser(ctx context.Context, tx db.Querier, u user.User, name string) (Device, error) {
 	all, err := list(ctx, tx, u.OrgID, filter{users: []string{u.ID}, kinds: []string{"webrtc"}, active: true, limit: maxBrowsers})
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *Service) browser(ctx context.Context, tx db.Querier, u user.User, name 
 	return d, err
 }
 
-// Browser returns the SIP user name that a token connects; ok is false where it is not known or has expired.
+// UsernameOfToken returns the SIP user name of a token; ok is false if the token is unknown or has expired.
 func (s *Service) Browser(ctx context.Context, token string) (username string, ok bool, err error) {
 	username, err = byToken(ctx, s.db.Read(ctx), s.Browsers.Digest(token), db.At(s.now()))
 	if db.IsNone(err) {
@@ -139,7 +139,7 @@ func insertToken(ctx context.Context, q db.Querier, d Device, digest string, now
 }
 
 func byToken(ctx context.Context, q db.Querier, digest string, now db.Time) (username string, err error) {
-	// tenant: the token says whose it is; until it is found nobody knows the organisation
+	// tenant: the organisation follows from the token
 	const text = `SELECT d.username FROM browser_tokens t JOIN devices d ON d.org_id = t.org_id AND d.id = t.device_id
 		WHERE t.digest = $1 AND t.expires_at > $2 AND d.status = 'active'`
 	err = q.QueryRow(ctx, text, digest, now).Scan(&username)

@@ -15,7 +15,7 @@ var (
 	lineKeyTypes = []string{"line", "blf", "speed_dial", "queue", "park"}
 )
 
-// check lists everything wrong with a phone, and writes its MAC address the usual way.
+// validate returns every violation of a phone, and normalises its MAC address.
 func (d *Device) check() []op.Violation {
 	var wrong []op.Violation
 	want := func(ok bool, field, code, message string) {

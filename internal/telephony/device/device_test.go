@@ -21,7 +21,7 @@ import (
 
 const domain = "sip.example.com"
 
-// house is what a test of phones needs.
+// fixture holds the services and records that tests of phones need.
 type house struct {
 	*device.Service
 	d      *db.DB
@@ -59,7 +59,7 @@ func (h *house) do(method, path string, body any, header ...string) *optest.Answ
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// ada adds a user and returns her id, and the user name and password of her phone.
+// addUser adds a user and returns the user's id, and the SIP user name and password of the user's phone.
 func (h *house) ada(t testing.TB) (id, username, password string) {
 	t.Helper()
 	a := h.do("POST", "/users", `{"email":"ada@example.com","first_name":"Ada"}`).Want(201)

@@ -10,31 +10,32 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// An Address is one from which a phone fetches its configuration, with what the file hands out.
+// ProvisioningAddress is an address from which a phone fetches its configuration, with the data of the file.
 type Address struct {
 	Device      Device
 	User        user.User
-	OpenUntil   db.Time // from then on it asks for Login
-	BoundAt     db.Time // when a phone first fetched from it; zero: not yet
-	UserAgent   string  // of that phone
+	OpenUntil   db.Time // from then on a fetch needs the HTTP login
+	BoundAt     db.Time // first fetch by a phone; zero: none yet
+	UserAgent   string  // of the phone
 	LastFetchAt db.Time
-	Login       string // password of the HTTP user, whose name is the SIP user name; "" until it is bound
-	Password    string // of SIP; "" until it is bound
+	Login       string // HTTP password; the HTTP user is the SIP user name; "" until the address is bound
+	Password    string // SIP password; "" until the address is bound
 
 	status string
 }
 
-// A Fetch is a request for a file.
+// Fetch is a request for a configuration file.
 type Fetch struct {
 	UserAgent string
-	MAC       string // that the file's name carries, as the record has it; "" : none
+	MAC       string // MAC address in the file name, normalised; "" if none
 	File      string
-	Code      string // why it was refused; "" : it was not
+	Code      string // error code of a refusal; "" if the file was sent
 }
 
 const loginLength = 28 // base62 characters, 166 bits
 
-// Address finds an address by its token; ok is false where there is none, or its phone cannot be used.
+// FindAddress returns the address of a token. ok is false if there is none, if it expired unused, or if its phone or
+// user is not active.
 func (s *Service) Address(ctx context.Context, token string) (a Address, ok bool, err error) {
 	q := s.db.Read(ctx)
 	org, id, err := addressByToken(ctx, q, s.Provisioner.Digest(token))
@@ -52,13 +53,13 @@ func (s *Service) Address(ctx context.Context, token string) (a Address, ok bool
 }
 
 func addressByToken(ctx context.Context, q db.Querier, digest string) (org, device string, err error) {
-	// tenant: the token says whose it is; until it is found nobody knows the organisation
+	// tenant: the organisation follows from the token
 	const text = `SELECT org_id, device_id FROM provisionings WHERE digest = $1`
 	err = q.QueryRow(ctx, text, digest).Scan(&org, &device)
 	return org, device, err
 }
 
-// address reads the address of a phone with its secrets.
+// address reads the address of a phone with its unsealed passwords.
 func (s *Service) address(ctx context.Context, q db.Querier, org, id string) (Address, error) {
 	const text = `SELECT ` + addressColumns + `, p.login, p.password FROM provisionings p WHERE p.org_id = $1 AND p.device_id = $2`
 	var login, password []byte
@@ -89,8 +90,8 @@ func (s *Service) address(ctx context.Context, q db.Querier, org, id string) (Ad
 	return a, nil
 }
 
-// Fetched notes that a phone was given its file. The first fetch binds the address to the phone, and makes a SIP password that
-// nobody has seen: whoever logged in with the one before is logged out.
+// RecordFetch stores that a phone fetched its file. The first fetch binds the address to the phone and creates a new
+// SIP password, which only this phone gets. Registrations with the previous password end.
 func (s *Service) Fetched(ctx context.Context, a Address, f Fetch) (Address, error) {
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if a.BoundAt.IsZero() {
@@ -110,7 +111,7 @@ func (s *Service) Fetched(ctx context.Context, a Address, f Fetch) (Address, err
 	return a, err
 }
 
-// Refused notes that a request for a file was refused.
+// RecordRefusal stores that a request for a file was refused.
 func (s *Service) Refused(ctx context.Context, a Address, f Fetch) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		if err := s.fetched(ctx, tx, a.Device, failed, ""); err != nil {
@@ -120,12 +121,12 @@ func (s *Service) Refused(ctx context.Context, a Address, f Fetch) error {
 	})
 }
 
-// Looked notes that a file without secrets was given.
+// RecordPublicFetch stores that a file without secrets was fetched.
 func (s *Service) Looked(ctx context.Context, a Address, f Fetch) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error { return s.note(ctx, tx, a, f) })
 }
 
-// bind makes the secrets of an address, unless another request just did.
+// bindAddress creates the passwords of an address, unless a concurrent request has created them.
 func (s *Service) bind(ctx context.Context, tx db.Querier, d Device, f Fetch) error {
 	password, secrets, err := s.newSecrets(d)
 	if err != nil {
@@ -153,7 +154,8 @@ func (s *Service) bind(ctx context.Context, tx db.Querier, d Device, f Fetch) er
 	return s.take(ctx, tx, d, secrets, f.MAC)
 }
 
-// take gives a phone its new password, and its MAC address where that was not known.
+// setCredentials stores the new password of a phone, and its MAC address if it was unknown, and ends its
+// registration.
 func (s *Service) take(ctx context.Context, tx db.Querier, d Device, secrets sealedSecrets, mac string) error {
 	if err := rotate(ctx, tx, d, secrets); err != nil {
 		return fmt.Errorf("rotate credentials: %w", err)
@@ -174,7 +176,7 @@ func (s *Service) take(ctx context.Context, tx db.Querier, d Device, secrets sea
 	return nil
 }
 
-// keep hands a password that was made elsewhere to the phone with its next fetch, where it fetches at all.
+// storePassword stores a new password for the phone's next fetch, if the phone is provisioned.
 func (s *Service) keep(ctx context.Context, tx db.Querier, d Device, password string) error {
 	sealed, err := s.sealer.Seal([]byte(password), place(d, "provision_password"))
 	if err != nil {
@@ -185,7 +187,7 @@ func (s *Service) keep(ctx context.Context, tx db.Querier, d Device, password st
 	return err
 }
 
-// fetched notes how the last fetch ended, and by which version of the phone it was.
+// writeFetchStatus stores the result of the last fetch, and of a successful one the phone's User-Agent.
 func (s *Service) fetched(ctx context.Context, tx db.Querier, d Device, status, agent string) error {
 	text := `UPDATE provisionings SET status = $3 WHERE org_id = $1 AND device_id = $2`
 	args := []any{d.OrgID, d.ID, status}
@@ -194,12 +196,12 @@ func (s *Service) fetched(ctx context.Context, tx db.Querier, d Device, status, 
 		args = append(args, db.At(s.now()), agent)
 	}
 	if _, err := tx.Exec(ctx, text, args...); err != nil {
-		return fmt.Errorf("note fetch: %w", err)
+		return fmt.Errorf("write fetch status: %w", err)
 	}
 	return nil
 }
 
-// note writes a line of the audit log. The token is no part of it.
+// writeAudit writes the request to the audit log, without the token.
 func (s *Service) note(ctx context.Context, tx db.Querier, a Address, f Fetch) error {
 	line := op.AuditLine{Org: a.Device.OrgID, Operation: "devices.provision", Target: "GET /provision/…/" + f.File, KeyID: a.Device.ID,
 		KeyName: f.UserAgent, Credential: "device", UserID: a.Device.UserID, Record: a.Device.ID, Status: 200, Code: f.Code}

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with phones.
+// Operations lists the API operations on phones.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("devices.list", "GET /devices", access.UsersAdmin, "List phones", s.List),
@@ -25,7 +25,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses phones.
+// ListIn holds the filters of List.
 type ListIn struct {
 	op.Paging
 	UserID     string   `query:"user_id"`
@@ -61,7 +61,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Device]
 	return op.Counted(page, in.Paging, func() (int, error) { return by.narrow(org).Count(ctx, q) })
 }
 
-// CreateIn is a phone to add.
+// CreateIn holds the input of Create.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes a new phone.
@@ -81,13 +81,13 @@ type Fresh struct {
 	Location *org.Civic `json:"emergency_location,omitempty"`
 }
 
-// FreshSIP says how a new phone logs in.
+// FreshSIP holds the SIP settings of a new phone.
 type FreshSIP struct {
 	Transport string `json:"transport,omitempty" default:"udp"`
 	Digest    string `json:"digest,omitempty" default:"md5" doc:"md5, which every phone knows, or sha256 (RFC 8760)"`
 }
 
-// Create adds a phone; its password is in the answer, once.
+// Create adds a phone. Only this response contains its password.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Device], error) {
 	b := in.Body
 	d := Device{OrgID: access.Org(ctx), UserID: b.UserID, Name: b.Name, Kind: b.Kind, MAC: db.Null(b.MAC).Ptr(),
@@ -144,7 +144,7 @@ func (s *Service) dressOne(ctx context.Context, q db.Querier, d *Device) error {
 	return err
 }
 
-// OneIn names a phone.
+// OneIn holds the id of a phone.
 type OneIn struct {
 	ID string `path:"id" example:"dev_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -171,14 +171,14 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Device], error) 
 	return op.Versioned(d, d.UpdatedAt)
 }
 
-// UpdateIn changes a phone.
+// UpdateIn holds the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of a phone.
+// Patch is a merge patch (RFC 7396) of a phone.
 type Patch struct {
 	Name       op.Change[string]    `json:"name,omitzero"`
 	Kind       op.Change[string]    `json:"kind,omitzero"`
@@ -191,23 +191,23 @@ type Patch struct {
 	LineKeys   op.Change[[]LineKey] `json:"line_keys,omitzero"`
 	Status     op.Change[string]    `json:"status,omitzero" doc:"active, or disabled: it can neither log in nor be called"`
 	SIP        op.Change[SIPPatch]  `json:"sip,omitzero"`
-	// Provisioning asks for a new address.
+	// Provisioning requests a new address, or deletes it.
 	Provisioning op.Change[ProvisioningPatch] `json:"provisioning,omitzero"`
 	Location     op.Change[org.Civic]         `json:"emergency_location,omitzero" doc:"Replaces the place as a whole"`
 }
 
-// ProvisioningPatch asks for a new address, or for none.
+// ProvisioningPatch requests a new address, or deletes it.
 type ProvisioningPatch struct {
 	Status op.Change[string] `json:"status,omitzero" doc:"pending makes a new address, which is in the answer, and ends the one before; none ends it"`
 }
 
-// SIPPatch changes how a phone logs in.
+// SIPPatch is a merge patch of SIP settings.
 type SIPPatch struct {
 	Transport op.Change[string] `json:"transport,omitzero"`
 	Digest    op.Change[string] `json:"digest,omitzero"`
 }
 
-// Update changes a phone. One that is disabled loses its registration.
+// Update changes a phone. Disabling it ends its registration.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Device], error) {
 	var d Device
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -273,7 +273,7 @@ func text(c op.Change[string], to **string) {
 	}
 }
 
-// DeleteIn names the phone to remove.
+// DeleteIn holds the input of Delete.
 type DeleteIn struct {
 	OneIn
 	op.Match

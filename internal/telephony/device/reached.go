@@ -7,27 +7,28 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// maxReached bounds reached; where it is full it starts again.
+// maxCachedUsers is the maximum size of a bindingCache. A full cache is cleared.
 const maxReached = 20_000
 
-// reached keeps where users can be reached, until something is committed to the tables that say so: each call asks for it. Where other
-// nodes write to them, too, it keeps nothing.
+// bindingCache caches the bindings of users until the next commit to the tables registrations and devices, because
+// every call reads them. If other nodes write to the database (PostgreSQL), it caches nothing. It is safe for
+// concurrent use.
 type reached struct {
-	mark *db.Mark // nil: nothing is kept
+	mark *db.Mark // nil: no caching
 
 	mu    sync.Mutex // guards the two below
-	at    uint64     // the mark that known is of
+	at    uint64     // value of counter to which byUser belongs
 	known map[who][]Binding
 }
 
 type who struct{ org, user string }
 
-// newReached makes one of the tables that bindingsOfUser reads.
+// newBindingCache returns a cache that is invalidated by the tables which bindingsOfUser reads.
 func newReached(d *db.DB) *reached {
 	return &reached{mark: d.Mark("registrations", "devices"), known: map[who][]Binding{}}
 }
 
-// get returns the bindings in force, from load where they are not known.
+// get returns the unexpired bindings, from load if they are not cached.
 func (r *reached) get(w who, now time.Time, load func() ([]Binding, error)) ([]Binding, error) {
 	if r.mark == nil {
 		return load()
@@ -67,7 +68,7 @@ func (r *reached) keep(w who, at uint64, all []Binding) {
 	r.known[w] = all
 }
 
-// inForce are the bindings that have not expired.
+// unexpired returns the bindings that expire after now.
 func inForce(all []Binding, now time.Time) (valid []Binding) {
 	for _, b := range all {
 		if b.Expires.After(now) {

@@ -10,18 +10,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// RotateIn names the user, and the phone where there are several.
+// RotateIn holds the input of RotateCredentials.
 type RotateIn struct {
 	ID   string `path:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Body RotateBody
 }
 
-// RotateBody names the phone.
+// RotateBody names the phone, if the user has several.
 type RotateBody struct {
 	DeviceID string `json:"device_id,omitempty" doc:"The user's first phone unless given"`
 }
 
-// Credentials are a new SIP password and what it goes with.
+// Credentials hold a new SIP password and the account it belongs to.
 type Credentials struct {
 	Username  string  `json:"username"`
 	Domain    string  `json:"domain"`
@@ -31,7 +31,7 @@ type Credentials struct {
 	RotatedAt db.Time `json:"rotated_at"`
 }
 
-// Rotate replaces a phone's password. The old one is of no use at once, and the registration made with it ends.
+// RotateCredentials replaces a phone's password. The old one is invalid at once, and the phone's registration ends.
 func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Credentials], error) {
 	var c Credentials
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -63,7 +63,7 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Credentials
 	return op.OK(c)
 }
 
-// phone finds the named phone of a user, or the first.
+// findDevice returns the named phone of a user, or the first one.
 func (s *Service) phone(ctx context.Context, tx db.Querier, org, userID, deviceID string) (Device, error) {
 	if _, err := s.users.Get(ctx, tx, org, userID); db.IsNone(err) {
 		return Device{}, op.NotFound("user")

@@ -30,7 +30,7 @@ func update(ctx context.Context, q db.Querier, d Device) error {
 	return err
 }
 
-// rotate replaces the credentials.
+// updateCredentials replaces the digests.
 func rotate(ctx context.Context, q db.Querier, d Device, s sealedSecrets) error {
 	const text = `UPDATE devices SET ha1_md5 = $3, ha1_sha256 = $4, rotated_at = $5, updated_at = $5
 		WHERE org_id = $1 AND id = $2`
@@ -43,7 +43,7 @@ func remove(ctx context.Context, q db.Querier, org, id string) error {
 	return err
 }
 
-// seen notes that the device was there.
+// setLastSeen sets last_seen_at.
 func seen(ctx context.Context, q db.Querier, org, id string, now db.Time) error {
 	_, err := q.Exec(ctx, `UPDATE devices SET last_seen_at = $3 WHERE org_id = $1 AND id = $2`, org, id, now)
 	return err
@@ -70,36 +70,36 @@ func get(ctx context.Context, q db.Querier, org, id string) (Device, error) {
 	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM devices WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
-// byUsername finds an active device by what it logs in with.
+// byUsername returns an active device by its SIP user name, with its sealed digests.
 func byUsername(ctx context.Context, q db.Querier, username string) (Device, sealedSecrets, error) {
-	// tenant: the user name says whose device it is; signalling asks before anybody knows
+	// tenant: the organisation follows from the SIP user name
 	const text = `SELECT ` + columns + `, ha1_md5, ha1_sha256 FROM devices WHERE username = $1 AND status = 'active'`
 	var s sealedSecrets
 	d, err := scan(q.QueryRow(ctx, text, username).Scan, &s.md5, &s.sha256)
 	return d, s, err
 }
 
-// owner returns the organisation of a device.
+// orgOf returns the organisation of a device.
 func owner(ctx context.Context, q db.Querier, id string) (string, error) {
-	// tenant: signalling knows a registered device by its id alone
+	// tenant: signalling identifies a registered device by its id alone
 	const text = `SELECT org_id FROM devices WHERE id = $1`
 	var org string
 	err := q.QueryRow(ctx, text, id).Scan(&org)
 	return org, err
 }
 
-// filter narrows a list.
+// filter holds the filters and the page of a list.
 type filter struct {
 	users, kinds []string
 	vendor, q    string
 	registered   *bool
 	active       bool
-	now          db.Time // what registered refers to
+	now          db.Time // time for registered
 	after        string
 	limit        int
 }
 
-// narrow is the statement of a list up to its page.
+// query returns the statement of a list without its page.
 func (by filter) narrow(org string) *db.Filter {
 	f := db.Where(`SELECT `+columns+` FROM devices WHERE org_id = $1`, org).In("user_id", by.users).In("kind", by.kinds)
 	f.Equal("lower(vendor)", by.vendor)
@@ -173,7 +173,8 @@ func scanBinding(scan func(...any) error, more func(*Binding) []any) (Binding, e
 	return b, err
 }
 
-// bindings returns those that live beyond a time, by device, the most wanted first.
+// bindings returns the bindings that expire after beyond by device, the highest q-value first. A zero beyond returns
+// all.
 func bindings(ctx context.Context, q db.Querier, org string, devices []string, beyond db.Time) (map[string][]Binding, error) {
 	f := db.Where(`SELECT `+bindingColumns+` FROM registrations r WHERE r.org_id = $1`, org).In("r.device_id", devices)
 	if !beyond.IsZero() {
@@ -196,7 +197,7 @@ func bindingsOfUser(ctx context.Context, q db.Querier, org, user string, beyond 
 	return readBindings(ctx, q, text, []any{org, user, beyond}, func(b *Binding) []any { return []any{&b.SRTP} })
 }
 
-// readBindings reads bindings; more are the columns beside theirs.
+// readBindings reads bindings. more returns the destinations of additional columns; it may be nil.
 func readBindings(ctx context.Context, q db.Querier, text string, args []any, more func(*Binding) []any) ([]Binding, error) {
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// tellChange has the live stream told that a phone signed in, or signed out. A refresh is nothing new.
+// publishRegistrationChange publishes device.registration if the phone becomes registered or unregistered. A refresh
+// publishes nothing.
 func (s *Service) tellChange(ctx context.Context, tx db.Querier, org, deviceID string, all []Binding) error {
 	if s.Outbox == nil {
 		return nil
@@ -45,10 +46,10 @@ func (s *Service) tell(ctx context.Context, tx db.Querier, org string, e event.D
 	return s.Outbox.Publish(ctx, tx, org, e)
 }
 
-// WatchEvery is how often Watch looks for phones that did not sign in again.
+// WatchInterval is how often WatchExpirations looks for expired registrations.
 const WatchEvery = 15 * time.Second
 
-// Watch tells of phones whose registration expired, until the context ends.
+// WatchExpirations publishes device.registration for expired registrations. It runs until the context ends.
 func (s *Service) Watch(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(WatchEvery)
 	defer tick.Stop()
@@ -62,7 +63,7 @@ func (s *Service) Watch(ctx context.Context, log *slog.Logger) {
 		now := s.now()
 		if err := s.TellExpired(ctx, since, now); err != nil {
 			if ctx.Err() == nil {
-				log.Warn("phones that are gone not told of", "err", err)
+				log.Warn("expired registrations not published", "err", err)
 			}
 			continue
 		}
@@ -70,13 +71,14 @@ func (s *Service) Watch(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// expired are phones that are not registered any more because nothing was heard of them.
+// expiredRegistrations selects the phones that became unregistered by expiry within an interval, at most 1000.
 const expired = `SELECT r.org_id, r.device_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
 	WHERE r.expires_at > $1 AND r.expires_at <= $2
 		AND NOT EXISTS (SELECT 1 FROM registrations o WHERE o.org_id = r.org_id AND o.device_id = r.device_id AND o.expires_at > $2)
 	GROUP BY r.org_id, r.device_id LIMIT 1000`
 
-// TellExpired tells of phones whose last registration expired after since, until now.
+// PublishExpired publishes device.registration for the phones that became unregistered by expiry after since and
+// until now.
 func (s *Service) TellExpired(ctx context.Context, since, now time.Time) error {
 	gone, err := s.gone(ctx, since, now)
 	if err != nil || len(gone) == 0 || s.Outbox == nil {
@@ -92,7 +94,7 @@ func (s *Service) TellExpired(ctx context.Context, since, now time.Time) error {
 	})
 }
 
-// phone names a phone and whose it is.
+// deviceRef holds the ids of a device and its organisation.
 type phone struct{ org, id string }
 
 func (s *Service) gone(ctx context.Context, since, now time.Time) ([]phone, error) {

@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// An Account is what an organisation buys numbers with at a provider. Its key is never shown.
+// Account is an organisation's account at a provider of numbers. The API never returns its key.
 type Account struct {
 	ID           string  `json:"id" example:"npr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Provider     string  `json:"provider" example:"telnyx"`
@@ -33,10 +33,11 @@ type Account struct {
 	credentials Credentials
 }
 
-// place binds sealed settings to where they stand.
+// additionalData returns the additional data of the sealed settings. It binds them to their row, so that they cannot
+// be moved to another one.
 func (a Account) place() []byte { return []byte(a.org + "|number_accounts|" + a.ID + "|settings") }
 
-// ListAccountsIn asks for accounts.
+// ListAccountsIn holds the paging of ListAccounts.
 type ListAccountsIn struct{ op.Paging }
 
 // ListAccounts lists the accounts at providers.
@@ -54,7 +55,7 @@ func (s *Service) ListAccounts(ctx context.Context, in *ListAccountsIn) (*op.Out
 	return op.Counted(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
-// AccountIn is an account to buy numbers with.
+// AccountIn holds the input of CreateAccount.
 type AccountIn struct{ Body AccountFresh }
 
 // AccountFresh describes an account.
@@ -66,7 +67,7 @@ type AccountFresh struct {
 	URL          string `json:"url,omitempty" maxLength:"500" doc:"Of the provider's API, where it is not the usual one"`
 }
 
-// CreateAccount connects an account at a provider. From then on its numbers are found, and can be ordered.
+// CreateAccount connects an account at a provider. From then on its numbers are in search results and can be ordered.
 func (s *Service) CreateAccount(ctx context.Context, in *AccountIn) (*op.Out[Account], error) {
 	b, now := in.Body, db.At(s.now())
 	a := Account{ID: db.NewID("npr"), Provider: b.Provider, TrunkID: b.TrunkID, CreatedAt: now, UpdatedAt: now, org: access.Org(ctx), enabled: true,
@@ -85,7 +86,7 @@ func (s *Service) CreateAccount(ctx context.Context, in *AccountIn) (*op.Out[Acc
 	return &op.Out[Account]{Body: a, Location: op.Prefix + "/numbers/providers/" + a.ID, ETag: op.Tag(a.UpdatedAt)}, nil
 }
 
-// saveAccount checks an account and writes it.
+// saveAccount validates an account and writes it with sealed settings.
 func (s *Service) saveAccount(ctx context.Context, tx db.Querier, a *Account, write func(context.Context, db.Querier, Account, []byte) error) error {
 	wrong, err := s.wrongAccount(ctx, tx, a)
 	if err != nil {
@@ -149,7 +150,7 @@ func (s *Service) wrongURL(address string) *op.Violation {
 	return nil
 }
 
-// OneAccount names an account.
+// OneAccount holds the id of an account.
 type OneAccount struct {
 	ID string `path:"id" maxLength:"40" example:"npr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -175,14 +176,14 @@ func (s *Service) oneAccount(ctx context.Context, q db.Querier, id string) (Acco
 	return all[i], nil
 }
 
-// UpdateAccountIn changes an account.
+// UpdateAccountIn holds the input of UpdateAccount.
 type UpdateAccountIn struct {
 	OneAccount
 	op.Match
 	Body AccountPatch
 }
 
-// AccountPatch is a merge patch of an account.
+// AccountPatch is a merge patch (RFC 7396) of an account.
 type AccountPatch struct {
 	Status       op.Change[string] `json:"status,omitzero" doc:"active or disabled"`
 	APIKey       op.Change[string] `json:"api_key,omitzero"`
@@ -222,13 +223,14 @@ func (s *Service) UpdateAccount(ctx context.Context, in *UpdateAccountIn) (*op.O
 	return op.Versioned(a, a.UpdatedAt)
 }
 
-// DeleteAccountIn names an account to forget.
+// DeleteAccountIn holds the input of DeleteAccount.
 type DeleteAccountIn struct {
 	OneAccount
 	op.Match
 }
 
-// DeleteAccount forgets an account, once none of its numbers is left: they could not be given back without it.
+// DeleteAccount deletes an account. It is refused while there are numbers of the account, because they could not be
+// released at the provider without it.
 func (s *Service) DeleteAccount(ctx context.Context, in *DeleteAccountIn) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := s.oneAccount(ctx, tx, in.ID)

@@ -25,7 +25,7 @@ func dropAccount(ctx context.Context, q db.Querier, org, id string) error {
 	return err
 }
 
-// accounts lists the accounts of an organisation, ready to be used and to be shown.
+// accounts lists the accounts of an organisation with unsealed credentials and their computed fields.
 func (s *Service) accounts(ctx context.Context, q db.Querier, org string) ([]Account, error) {
 	const text = `SELECT id, provider, trunk_id, settings, enabled, created_at, updated_at FROM number_accounts WHERE org_id = $1 ORDER BY id`
 	rows, err := q.Query(ctx, text, org)
@@ -53,7 +53,8 @@ func (s *Service) accounts(ctx context.Context, q db.Querier, org string) ([]Acc
 	return all, rows.Err()
 }
 
-// dress shows what is not in the record itself.
+// fillComputed sets the fields of an account that are not stored in its row: URL, connection id, status and last
+// error.
 func (s *Service) dress(a *Account) {
 	a.URL, a.ConnectionID, a.Status, a.LastError = a.credentials.URL, db.Null(a.credentials.Connection).Ptr(), "active", nil
 	if m := s.opened(*a); m != nil {

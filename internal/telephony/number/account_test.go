@@ -23,7 +23,7 @@ import (
 	"soniq/internal/telephony/trunk/telnyxtest"
 )
 
-// shop connects the house's organisation with a stand-in of Telnyx, and returns the account.
+// connectTelnyx connects the organisation with a fake Telnyx server, and returns the server and the account's id.
 func (h *house) shop(t *testing.T) (*telnyxtest.Server, string) {
 	t.Helper()
 	s := telnyxtest.New(t)
@@ -42,13 +42,13 @@ func (h *house) shop(t *testing.T) (*telnyxtest.Server, string) {
 	return s, a.Text("id")
 }
 
-// work runs a job about a number as the first attempt.
+// runJob runs a job about a number as its first attempt.
 func (h *house) work(do func(context.Context, job.Job) error, id string) error {
 	args, _ := json.Marshal(map[string]string{"id": id})
 	return do(context.Background(), job.Job{Org: h.org, Args: args, Attempt: 1, MaxAttempts: 25})
 }
 
-// jobs counts open jobs of a kind.
+// countJobs counts the jobs of a kind.
 func (h *house) jobs(t *testing.T, kind string) (n int) {
 	t.Helper()
 	row := h.d.Read(context.Background()).QueryRow(context.Background(), `SELECT COUNT(*) FROM jobs WHERE org_id = $1 AND kind = $2`, h.org, kind)

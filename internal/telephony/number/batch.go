@@ -11,13 +11,13 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A batch is the records of an import, and all they lead to.
+// importBatch holds the numbers of an import, and the violations of each assignment, looked up once.
 type batch struct {
 	numbers []Number
 	targets map[target][]op.Violation
 }
 
-// batch makes the records of an import, or lists everything wrong with it.
+// buildBatch builds the numbers of an import, or returns every violation at once.
 func (s *Service) batch(ctx context.Context, o org.Organization, lines []line) (b batch, wrong []op.Violation, err error) {
 	q := s.db.Read(ctx)
 	if wrong, err = s.findUsers(ctx, q, o.ID, lines); err != nil {
@@ -47,13 +47,13 @@ func (s *Service) batch(ctx context.Context, o org.Organization, lines []line) (
 	taken, err := takenOf(ctx, q, b.numbers)
 	for i, n := range b.numbers {
 		if taken[n.Number] {
-			wrong = append(wrong, op.Field(lines[i].field("number"), "number_unavailable", n.Number+" belongs to somebody already"))
+			wrong = append(wrong, op.Field(lines[i].field("number"), "number_unavailable", n.Number+" belongs to an organisation already"))
 		}
 	}
 	return b, unlike(wrong), err
 }
 
-// unlike leaves out what was said already: what is wrong with a trunk is wrong with all of its numbers.
+// dedupe removes repeated violations: a violation of a trunk applies to all of its numbers.
 func unlike(all []op.Violation) (some []op.Violation) {
 	said := map[op.Violation]bool{}
 	for _, v := range all {
@@ -74,10 +74,11 @@ func (l line) tooLong() (wrong []op.Violation) {
 	return wrong
 }
 
-// target is where the calls of a number come from and go to.
+// importTarget is the trunk and the assignment of a number.
 type target struct{ trunk, user, flow, queue string }
 
-// wrongTarget lists what is wrong with the target of a line. Most lines have that of another, which is looked up once.
+// checkTarget returns the violations of a line's trunk and assignment. Results are kept in known, because most lines
+// have the same ones.
 func (s *Service) wrongTarget(ctx context.Context, q db.Querier, known map[target][]op.Violation, l line) ([]op.Violation, error) {
 	t := target{l.TrunkID, l.UserID, l.FlowID, l.QueueID}
 	found, ok := known[t]
@@ -98,7 +99,7 @@ func (s *Service) wrongTarget(ctx context.Context, q db.Querier, known map[targe
 	return wrong, nil
 }
 
-// findUsers replaces names of users in lines by their ids.
+// resolveUsers sets the user id of lines that name a user by id, extension or e-mail address.
 func (s *Service) findUsers(ctx context.Context, q db.Querier, org string, lines []line) (wrong []op.Violation, err error) {
 	var ids map[string]string
 	for i := range lines {
@@ -124,7 +125,7 @@ func (s *Service) findUsers(ctx context.Context, q db.Querier, org string, lines
 	return wrong, nil
 }
 
-// usersByName finds users by what people call them.
+// usersByName maps ids, extensions and e-mail addresses in lower case to user ids.
 func usersByName(ctx context.Context, q db.Querier, org string) (map[string]string, error) {
 	rows, err := q.Query(ctx, `SELECT id, extension, lower(email) FROM users WHERE org_id = $1 AND status <> 'removed'`, org)
 	if err != nil {
@@ -147,7 +148,7 @@ func usersByName(ctx context.Context, q db.Querier, org string) (map[string]stri
 	return all, rows.Err()
 }
 
-// takenOf finds those of new numbers that somebody has.
+// takenNumbers returns those of the numbers that an organisation has already. It reads 500 per statement.
 func takenOf(ctx context.Context, q db.Querier, numbers []Number) (map[string]bool, error) {
 	taken := map[string]bool{}
 	const size = 500
@@ -182,7 +183,8 @@ func takenIn(ctx context.Context, q db.Querier, chunk []string, taken map[string
 	return rows.Err()
 }
 
-// addAll writes new numbers, and tells of each. What they lead to is looked up again: it may have gone meanwhile.
+// insertBatch inserts the numbers and publishes number.allocated for each. It validates the assignments again in the
+// transaction, because they may have been deleted meanwhile.
 func (s *Service) addAll(ctx context.Context, tx db.Querier, b batch) error {
 	for t := range b.targets {
 		if wrong, err := s.targets(ctx, tx, t.trunk, t.user, t.flow, t.queue); err != nil {
@@ -193,7 +195,7 @@ func (s *Service) addAll(ctx context.Context, tx db.Querier, b batch) error {
 	}
 	err := insertAll(ctx, tx, b.numbers)
 	if db.IsConflict(err) {
-		return op.Fail("number_unavailable", "one of the numbers came to belong to somebody meanwhile; try again")
+		return op.Fail("number_unavailable", "one of the numbers was taken meanwhile; try again")
 	}
 	if err != nil {
 		return fmt.Errorf("add numbers: %w", err)

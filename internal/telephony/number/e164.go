@@ -7,9 +7,9 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// Parse reads a number as people write it, in E.164 or as it is dialled inside the country, and returns it in E.164.
-// It accepts numbers of a possible length whose range is not known, for ranges are opened faster than lists of them
-// are updated.
+// Parse reads a number in E.164 or as it is dialled inside the country, and returns it in E.164. It accepts any
+// number of a possible length, even if its range is unknown, because new ranges are opened before the metadata is
+// updated. Results are cached.
 func Parse(text, country string) (e164 string, ok bool) {
 	return known.parse(spelling{text, country})
 }
@@ -22,22 +22,24 @@ func parse(text, country string) (e164 string, ok bool) {
 	return phonenumbers.Format(n, phonenumbers.E164), true
 }
 
-// A spelling is a number as somebody writes it in a country.
+// parseKey is a number as it is written, and the country in which it is dialled.
 type spelling struct{ text, country string }
 
-// A reading is what a spelling means.
+// parseResult is the result of parsing a parseKey.
 type reading struct {
 	e164 string
 	ok   bool
 }
 
-// readings keep what numbers mean, for a node reads the same ones with every call. They are safe for concurrent use.
+// parseCache caches the results of Parse, because a node parses the same numbers with every call. It is safe for
+// concurrent use.
 type readings struct {
 	mu  sync.Mutex // guards all
 	all map[spelling]reading
 }
 
-// At most so many readings are kept, of spellings of at most so many bytes; when they are too many, it starts again.
+// The limits of the cache: the number of results, and the length in bytes of a number that is cached. A full cache is
+// cleared.
 const (
 	maxReadings = 10_000
 	maxSpelling = 32
@@ -65,10 +67,11 @@ func (r *readings) parse(s spelling) (e164 string, ok bool) {
 	return e164, ok
 }
 
-// readPlaces reads the list of places, which takes a moment: before a transaction, that others need not wait for it.
+// loadGeocoding loads the geocoding data once. Call it before a transaction, because loading is slow and would make
+// other transactions wait.
 var readPlaces = sync.OnceFunc(func() { factsOf("+12025550123", "US") })
 
-// facts are what can be told from a number alone.
+// numberInfo holds the properties that follow from a number alone.
 type facts struct {
 	Country  string
 	Locality *string

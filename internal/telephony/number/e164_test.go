@@ -9,7 +9,7 @@ import (
 func TestReadingsAreThoseOfTheirCountryAndBounded(t *testing.T) {
 	t.Parallel()
 	r := readings{all: map[spelling]reading{}}
-	for range 2 { // read, and kept
+	for range 2 { // first parsed, then read from the cache
 		for s, want := range map[spelling]reading{
 			{"020 7946 0018", "GB"}:   {"+442079460018", true},
 			{"030 123456", "DE"}:      {"+4930123456", true},

@@ -12,12 +12,12 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// table sends a CSV file.
+// postCSV imports a CSV file.
 func (h *house) table(query, file string) *optest.Answer {
 	return h.do("POST", "/numbers/imports"+query, file, "Content-Type: text/csv")
 }
 
-// count is how many numbers the house has.
+// countNumbers returns how many numbers the organisation has.
 func (h *house) count(t *testing.T) (n int) {
 	t.Helper()
 	row := h.d.Read(context.Background()).QueryRow(context.Background(), `SELECT COUNT(*) FROM numbers WHERE org_id = $1`, h.org)

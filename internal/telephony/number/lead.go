@@ -7,18 +7,18 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// OfFlows tells the numbers that lead to flows, by the flow's id.
+// IDsOfFlows returns the ids of the numbers that are assigned to flows, by the flow's id.
 func (s *Service) OfFlows(ctx context.Context, q db.Querier, org string, flows []string) (map[string][]string, error) {
 	return leading(ctx, q, org, "flow_id", flows)
 }
 
-// OfQueue lists the numbers that lead to a queue.
+// IDsOfQueue returns the ids of the numbers that are assigned to a queue.
 func (s *Service) OfQueue(ctx context.Context, q db.Querier, org, queue string) ([]string, error) {
 	found, err := leading(ctx, q, org, "queue_id", []string{queue})
 	return found[queue], err
 }
 
-// MoveQueue makes the numbers that lead to a queue lead to another.
+// MoveQueue reassigns the numbers of one queue to another.
 func (s *Service) MoveQueue(ctx context.Context, tx db.Querier, org, from, to string) error {
 	const text = `UPDATE numbers SET queue_id = $3, updated_at = $4 WHERE org_id = $1 AND queue_id = $2`
 	if _, err := tx.Exec(ctx, text, org, from, to, db.At(s.now())); err != nil {
@@ -28,7 +28,7 @@ func (s *Service) MoveQueue(ctx context.Context, tx db.Querier, org, from, to st
 	return nil
 }
 
-// Assign makes numbers lead to a flow, and returns those that the organisation does not have.
+// AssignToFlow assigns numbers to a flow, and returns the ids that the organisation does not have.
 func (s *Service) Assign(ctx context.Context, tx db.Querier, org, flow string, ids []string) (missing []string, err error) {
 	for _, id := range ids {
 		n, err := get(ctx, tx, org, id)
@@ -48,7 +48,7 @@ func (s *Service) Assign(ctx context.Context, tx db.Querier, org, flow string, i
 	return missing, nil
 }
 
-// OfOrg returns the organisation's active number, also one of its sandbox; ok is false where it has none.
+// FindActive returns the organisation's active number, including one of its sandbox; ok is false if there is none.
 func (s *Service) OfOrg(ctx context.Context, org, e164 string) (n Number, ok bool, err error) {
 	n, err = ownNumber(ctx, s.db.Read(ctx), org, e164)
 	if db.IsNone(err) {

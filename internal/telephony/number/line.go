@@ -11,23 +11,24 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// When a provider is left alone.
+// The circuit breaker of a provider opens after maxFailures, for openTime.
 const (
-	maxFailures = 5 // in a row
+	maxFailures = 5 // consecutive
 	openTime    = 30 * time.Second
 )
 
-// errOpen says that a provider failed too often to be asked now.
-var errOpen = errors.New("the provider failed too often, and is left alone for a moment")
+// errCircuitOpen reports that the circuit breaker of a provider is open.
+var errOpen = errors.New("the provider failed too often; no requests are sent to it for 30 seconds")
 
-// A way is a market with a breaker before it. It is safe for concurrent use.
+// providerClient calls the API of a provider for one account through a circuit breaker. It is safe for concurrent
+// use.
 type way struct {
 	market  Market
-	version db.Time // of the account it was made for
+	version db.Time // updated_at of the account for which it was created
 	breaker *gobreaker.CircuitBreaker[any]
 
 	mu   sync.Mutex // guards last
-	last error      // of the last question; nil when it went well
+	last error      // error of the last request; nil if it succeeded
 }
 
 func newWay(m Market, a Account) *way {
@@ -39,7 +40,7 @@ func newWay(m Market, a Account) *way {
 	return w
 }
 
-// through asks the market, unless it failed too often.
+// callProvider calls ask unless the circuit breaker is open.
 func through[T any](w *way, ask func() (T, error)) (T, error) {
 	v, err := w.breaker.Execute(func() (any, error) { return ask() })
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
@@ -75,7 +76,7 @@ func (w *way) health() (status string, last *string) {
 	return "active", nil
 }
 
-// words is an error as people are told of it.
+// errorText returns an error as the API shows it, in at most 300 characters.
 func words(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "no answer in time"
@@ -84,23 +85,24 @@ func words(err error) string {
 	return string(text[:min(len(text), 300)])
 }
 
-// Search asks the market.
+// Search implements ProviderAPI.
 func (w *way) Search(ctx context.Context, wish Wish) ([]Available, error) {
 	return through(w, func() ([]Available, error) { return w.market.Search(ctx, wish) })
 }
 
-// Order asks the market.
+// Order implements ProviderAPI.
 func (w *way) Order(ctx context.Context, d Deal) (Order, error) {
 	return through(w, func() (Order, error) { return w.market.Order(ctx, d) })
 }
 
-// Release asks the market.
+// Release implements ProviderAPI.
 func (w *way) Release(ctx context.Context, d Deal) error {
 	_, err := through(w, func() (struct{}, error) { return struct{}{}, w.market.Release(ctx, d) })
 	return err
 }
 
-// way is how the provider of an account is asked; nil where it cannot be.
+// clientFor returns the client of an account. It creates one if the account is new or has changed. It returns nil if
+// the provider is not supported.
 func (s *Service) way(a Account) *way {
 	seller, ok := s.Sellers[a.Provider]
 	if !ok {
@@ -116,7 +118,7 @@ func (s *Service) way(a Account) *way {
 	return w
 }
 
-// opened is the way to an account if it was asked already.
+// existingClient returns the client of an account if there was a request since the account changed, else nil.
 func (s *Service) opened(a Account) *way {
 	s.waysMu.Lock()
 	defer s.waysMu.Unlock()

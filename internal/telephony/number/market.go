@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// An Available is a number that can be had.
+// Available is a number that can be ordered.
 type Available struct {
 	Number        string   `json:"number" example:"+442079460018"`
 	Country       string   `json:"country"`
@@ -26,7 +26,7 @@ type Available struct {
 	ReservedUntil db.Time  `json:"reserved_until" nullable:"true"`
 }
 
-// complete fills in what a market does not say, but the number does.
+// fillDefaults derives from the number what the provider did not return.
 func (a *Available) complete(provider, country string) {
 	a.Provider = provider
 	is := factsOf(a.Number, country)
@@ -44,12 +44,12 @@ func (a *Available) complete(provider, country string) {
 	}
 }
 
-// A Wish is the number somebody looks for. Empty members do not matter.
+// SearchCriteria describes the numbers to search for. Empty members match every number.
 type Wish struct {
 	Org          string
 	Country      string // ISO 3166
 	AreaCode     string // digits after the country code
-	Prefix       string // digits after the country code, the area code among them
+	Prefix       string // digits after the country code, including the area code
 	Contains     string // digits anywhere
 	Locality     string
 	Types        []string
@@ -57,10 +57,11 @@ type Wish struct {
 	Limit        int
 }
 
-// Code is the country code of the wish, without the plus sign.
+// CountryCode returns the calling code of the country without the plus sign.
 func (w Wish) Code() string { return fmt.Sprint(phonenumbers.GetCountryCodeForRegion(w.Country)) }
 
-// Begin is how a number begins after the country code; ok is false where area code and prefix exclude each other.
+// DigitPrefix returns the first digits after the country code. ok is false if area code and prefix contradict each
+// other.
 func (w Wish) Begin() (digits string, ok bool) {
 	long, short := w.Prefix, w.AreaCode
 	if len(long) < len(short) {
@@ -69,67 +70,70 @@ func (w Wish) Begin() (digits string, ok bool) {
 	return long, strings.HasPrefix(long, short)
 }
 
-// Fits reports whether the digits of a number are those that are wanted.
+// Matches reports whether a number has the digits of the criteria.
 func (w Wish) Fits(e164 string) bool {
 	begin, ok := w.Begin()
 	return ok && strings.HasPrefix(e164, "+"+w.Code()+begin) && strings.Contains(e164, w.Contains)
 }
 
-// A Deal is a number that is bought from a market.
+// OrderRequest identifies a number to order from a provider.
 type Deal struct {
 	Org, Number string
-	Ref         string // the same whenever the same order is meant, and never for another
+	Ref         string // idempotency key: the same for repetitions of an order, and unique otherwise
 }
 
-// Order is how far an order is.
+// OrderStatus is the state of an order.
 type Order struct {
 	Active       bool
-	After        time.Duration // while it is not active: when to ask again
-	Detail       string        // why it takes time, where the provider says so
+	After        time.Duration // if not active: delay before the next request
+	Detail       string        // reason of the delay, if the provider returns one
 	MonthlyCost  *Cost
-	Capabilities []string // where they are known
+	Capabilities []string // empty if unknown
 }
 
-// Errors of markets. Others are tried again.
+// Errors of providers. After any other error the request is repeated.
 var (
-	// ErrUnavailable says that a number cannot be had (any more).
+	// ErrUnavailable reports that a number cannot be ordered, or not any more.
 	ErrUnavailable = errors.New("the number is not available")
-	// ErrAuth says that the provider does not accept the credentials.
+	// ErrAuth reports that the provider does not accept the credentials.
 	ErrAuth = errors.New("the provider refuses the credentials")
-	// ErrBusy says that the provider wants to be left alone for a while.
+	// ErrBusy reports that the provider's rate limit is reached.
 	ErrBusy = errors.New("the provider is asked too often")
 )
 
-// A Market sells numbers. Methods keep to the deadline of their context.
+// ProviderAPI orders and releases numbers at a provider. Methods respect the deadline of their context.
 type Market interface {
-	// Search returns numbers that can be ordered, up to the limit of the wish.
+	// Search returns numbers that can be ordered, at most the limit of the criteria.
 	Search(ctx context.Context, w Wish) ([]Available, error)
-	// Order orders a number, or says how far its order is: asking twice orders once. ErrUnavailable where it cannot be had.
+	// Order orders a number, or returns the state of its order. It is idempotent by OrderRequest.Ref. It returns
+	// ErrUnavailable if the number cannot be ordered.
 	Order(ctx context.Context, d Deal) (Order, error)
-	// Release gives a number back, or calls its order off. Giving back what is not there any more is no error.
+	// Release releases a number, or cancels its order. If the number is released already, it returns nil.
 	Release(ctx context.Context, d Deal) error
 }
 
-// An Instant market answers at once without asking anybody, so that it can be asked within a transaction. Giving back takes nothing.
+// InstantProvider is a provider that answers without network access, so that it can be called inside a transaction.
+// Its numbers need no release.
 type Instant interface {
 	Market
 	OrderNow(d Deal) (Order, error)
 }
 
-// A Seller is a kind of provider with which organisations can have an account.
+// ProviderType is a kind of provider at which organisations can have an account.
 type Seller struct {
-	URL  string // of its API, unless the account names another
+	URL  string // of its API, unless the account has another one
 	Open func(Credentials) Market
 }
 
-// Credentials are what an account is used with.
+// Credentials hold the access to an account. They are stored sealed.
 type Credentials struct {
 	URL        string `json:"url"`
 	Key        string `json:"key"`
-	Connection string `json:"connection,omitempty"` // the provider's name of the connection by which it sends us calls
+	Connection string `json:"connection,omitempty"` // the provider's id of the connection over which it sends calls to this server
 }
 
-// Sandbox is the provider of numbers that are made up, in sandboxes only; Own that of numbers that were brought along.
+// ProviderSandbox is the provider of fictional numbers, in sandboxes only. ProviderOwn is the provider of numbers
+// that the organisation owns already.
 const (
 	Sandbox = "sandbox"
 	Own     = "own"

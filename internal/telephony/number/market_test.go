@@ -19,7 +19,7 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// clock is moved by hand.
+// clock is a clock that tests advance.
 type clock struct {
 	mu sync.Mutex // guards at
 	at time.Time
@@ -37,8 +37,8 @@ func (c *clock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// sandbox makes the house's requests those of a sandbox, with its market. It returns the clock of the market, and runs the job that
-// follows an order.
+// useSandbox switches the fixture to the organisation's sandbox with its provider. It returns the provider's clock,
+// and a function that runs the job which follows an order.
 func (h *house) sandbox(t *testing.T) (c *clock, follow func(id string) error) {
 	t.Helper()
 	twin, err := h.orgs.Twin(context.Background(), h.org)
@@ -55,7 +55,7 @@ func (h *house) sandbox(t *testing.T) (c *clock, follow func(id string) error) {
 	}
 }
 
-// allocated counts what was told of a number.
+// allocated counts the number.allocated events of a number.
 func (h *house) allocated(t *testing.T, e164 string) (n int) {
 	t.Helper()
 	row := h.d.Read(context.Background()).QueryRow(context.Background(),

@@ -20,7 +20,7 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// house is what a test of numbers needs.
+// fixture holds the services and records that tests of numbers need.
 type house struct {
 	*number.Service
 	d      *db.DB
@@ -65,12 +65,13 @@ func (h *house) do(method, path string, body any, header ...string) *optest.Answ
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// add adds a number on the house's trunk.
+// add adds a number on the fixture's trunk.
 func (h *house) add(text, more string) *optest.Answer {
 	return h.do("POST", "/numbers", fmt.Sprintf(`{"number":%q,"trunk_id":%q%s}`, text, h.trunk, more))
 }
 
-// rings is the user a number rings when it is dialled over a trunk; "-" where it is not found.
+// assignedTo returns the id to which a number that is dialled over a trunk is assigned; "-" if the number is not
+// found.
 func (h *house) rings(t *testing.T, e164, trunk string) string {
 	t.Helper()
 	n, ok, err := h.Route(context.Background(), e164, trunk)
@@ -285,7 +286,7 @@ func TestNumbersAreFoundAndPaged(t *testing.T) {
 	})
 }
 
-// last are the last digits of the numbers of a list.
+// lastDigits returns the last digit of each number of a list.
 func last(a *optest.Answer) string {
 	var all []string
 	list, _ := a.Body["data"].([]any)
@@ -301,7 +302,7 @@ func TestNumbersAreReadAsPeopleWriteThem(t *testing.T) {
 	for _, c := range []struct{ text, country, want string }{
 		{"(020) 7946-0018", "GB", "+442079460018"}, {"00 44 20 7946 0018", "GB", "+442079460018"},
 		{"+44(0)20 7946 0018", "DE", "+442079460018"}, {"030 12345678", "DE", "+493012345678"}, {"(202) 555-0101", "US", "+12025550101"},
-		{"+1 555 123 4567", "DE", "+15551234567"}, // possible, though of no known range
+		{"+1 555 123 4567", "DE", "+15551234567"}, // possible, but of no known range
 		{"12", "GB", ""}, {"", "GB", ""}, {"abc", "GB", ""}, {"+442079460018 ext 3", "GB", ""}, {"2079460018000000", "GB", ""},
 		{"+999123456789", "GB", ""},
 	} {

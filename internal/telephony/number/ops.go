@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with numbers.
+// Operations lists the API operations on numbers.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("numbers.list", "GET /numbers", access.NumbersAdmin, "List numbers", s.List),
@@ -35,7 +35,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses numbers.
+// ListIn holds the filters of List.
 type ListIn struct {
 	op.Paging
 	Status     []string `query:"status" enum:"pending,active,suspended,releasing,released,porting_in,port_failed,failed" doc:"All but released ones unless given"`
@@ -62,10 +62,10 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Number]
 	return op.Counted(page, in.Paging, func() (int, error) { return by.narrow(org).Count(ctx, q) })
 }
 
-// CreateIn is a number to add.
+// CreateIn holds the input of Create.
 type CreateIn struct{ Body Fresh }
 
-// Fresh describes a number to order, or one you own and the trunk that carries it.
+// Fresh describes a number to order, or an owned one with the trunk that carries it.
 type Fresh struct {
 	Number     string         `json:"number" doc:"E.164, or as it is dialled in the organisation's country" example:"+442079460018"`
 	Provider   string         `json:"provider,omitempty" maxLength:"60" doc:"Of whom numbers.search found it"`
@@ -78,13 +78,13 @@ type Fresh struct {
 	Emergency  FreshEmergency `json:"emergency,omitzero"`
 }
 
-// FreshEmergency is the address told to emergency services.
+// FreshEmergency holds the address for emergency services.
 type FreshEmergency struct {
 	Address string `json:"address,omitempty" maxLength:"500"`
 }
 
-// Create orders a number, or adds one that the organisation owns already. An order that takes time is answered with 202, and the number
-// is pending.
+// Create orders a number, or adds one that the organisation owns already. If the order takes time, it returns 202 and
+// the number is pending.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], error) {
 	readPlaces()
 	var n Number
@@ -98,7 +98,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], er
 		after := n.after
 		err = s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, n) })
 		if db.IsConflict(err) {
-			return op.Fail("number_unavailable", n.Number+" belongs to somebody already")
+			return op.Fail("number_unavailable", n.Number+" belongs to an organisation already")
 		}
 		if err != nil {
 			return fmt.Errorf("add number: %w", err)
@@ -122,7 +122,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Number], er
 	return out, nil
 }
 
-// fresh is the record of a new number, or everything wrong with it.
+// newNumber builds the number of a request, or returns every violation at once.
 func (s *Service) fresh(ctx context.Context, tx db.Querier, f Fresh) (Number, error) {
 	o, err := s.orgs.Get(ctx, access.Org(ctx))
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Service) fresh(ctx context.Context, tx db.Querier, f Fresh) (Number, er
 	return n, nil
 }
 
-// own is the record of a new number that the organisation owns.
+// newOwnNumber builds a number that the organisation owns.
 func (s *Service) own(o orgs.Organization, f Fresh, e164 string) Number {
 	now, is := db.At(s.now()), factsOf(e164, o.Country)
 	n := Number{ID: db.NewID("num"), OrgID: o.ID, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type,
@@ -167,7 +167,7 @@ func (s *Service) own(o orgs.Organization, f Fresh, e164 string) Number {
 
 func given(id string) op.Change[string] { return op.Change[string]{Set: id != "", V: id} }
 
-// wrongSource lists what is wrong with where a number is to come from.
+// validateSource returns the violations of a number's trunk and provider.
 func (s *Service) wrongSource(ctx context.Context, q db.Querier, o orgs.Organization, f Fresh, e164 string) (wrong []op.Violation, err error) {
 	if f.TrunkID != "" {
 		if f.Provider == Sandbox {
@@ -192,12 +192,12 @@ func (s *Service) wrongSource(ctx context.Context, q db.Querier, o orgs.Organiza
 	return nil, err
 }
 
-// targets lists what a number cannot be bound to.
+// validateTargets returns the violations of a number's trunk and assignment.
 func (s *Service) targets(ctx context.Context, q db.Querier, trunk, user, flow, queue string) ([]op.Violation, error) {
 	var wrong []op.Violation
 	found, err := has(ctx, q, access.Org(ctx), trunk, user, flow, queue)
 	if err != nil {
-		return nil, fmt.Errorf("find what the number leads to: %w", err)
+		return nil, fmt.Errorf("find assignment of number: %w", err)
 	}
 	missing := func(has bool, field, what string) {
 		if !has {
@@ -218,7 +218,7 @@ func (s *Service) targets(ctx context.Context, q db.Querier, trunk, user, flow, 
 	return wrong, nil
 }
 
-// OneIn names a number.
+// OneIn holds the id of a number.
 type OneIn struct {
 	ID string `path:"id" example:"num_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -230,7 +230,7 @@ func missing(err error) error {
 	return fmt.Errorf("get number: %w", err)
 }
 
-// Show returns a number, a released one too.
+// Show returns a number, including a released one.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Number], error) {
 	n, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
@@ -239,14 +239,14 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Number], error) 
 	return op.Versioned(n, n.UpdatedAt)
 }
 
-// ReleaseIn names the number to give back, twice.
+// ReleaseIn holds the input of Release.
 type ReleaseIn struct {
 	OneIn
 	op.Match
 	Confirm string `query:"confirm" maxLength:"40" doc:"The number itself, for a number that is given back may be lost"`
 }
 
-// Release gives a number back.
+// Release releases a number. It requires the number as confirmation.
 func (s *Service) Release(ctx context.Context, in *ReleaseIn) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		n, err := s.living(ctx, tx, in.ID)
@@ -263,10 +263,10 @@ func (s *Service) Release(ctx context.Context, in *ReleaseIn) error {
 	})
 }
 
-// digits leaves out the plus sign, which an address turns into a space unless it is escaped.
+// digits removes the leading plus sign, and the space that an unescaped plus sign becomes in a query.
 func digits(number string) string { return strings.TrimLeft(number, "+ ") }
 
-// living returns a number that was not given back.
+// findUnreleased returns a number, or an error if it was released.
 func (s *Service) living(ctx context.Context, tx db.Querier, id string) (Number, error) {
 	n, err := get(ctx, tx, access.Org(ctx), id)
 	if err != nil {

@@ -14,21 +14,22 @@ import (
 
 const orderKind = "number.order"
 
-// ordering is the argument of the jobs that follow an order, or give a number back.
+// numberJobArgs holds the arguments of the jobs about a number.
 type ordering struct {
 	ID string `json:"id"`
 }
 
-// Handle registers what follows orders.
+// Handle registers the job handlers that follow orders and release numbers.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(orderKind, s.Follow)
 	r.Handle(releaseKind, s.GiveBack)
 }
 
-// deal is what the market is asked for.
+// orderRequest returns the request to the provider. Its idempotency key is the number's id.
 func (n Number) deal() Deal { return Deal{Org: n.OrgID, Number: n.Number, Ref: n.ID} }
 
-// source finds where a new number without a trunk comes from, and makes it active, or pending.
+// takeFromSource sets the source of a new number without a trunk: the stock, else a provider. The number becomes
+// active or pending.
 func (s *Service) source(ctx context.Context, tx db.Querier, o org.Organization, n *Number, name string) error {
 	trunk, err := inStock(ctx, tx, o.ID, n.Number)
 	if err == nil && (name == "" || name == Own) {
@@ -36,7 +37,7 @@ func (s *Service) source(ctx context.Context, tx db.Querier, o org.Organization,
 		return nil
 	}
 	if err != nil && !db.IsNone(err) {
-		return fmt.Errorf("look into stock: %w", err)
+		return fmt.Errorf("find number in stock: %w", err)
 	}
 	all, err := s.providers(ctx, tx, o)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *Service) source(ctx context.Context, tx db.Querier, o org.Organization,
 	return op.Invalid(op.Field("trunk_id", "required", "no provider sells this number here; name the trunk of a number you own"))
 }
 
-// order orders a number at a market that answers at once, or leaves that to a job.
+// placeOrder orders the number if the provider is an InstantProvider; otherwise a job places the order.
 func (s *Service) order(n *Number, m Market) error {
 	n.Status, n.AllocatedAt = "pending", db.Time{}
 	now, instant := m.(Instant)
@@ -63,7 +64,7 @@ func (s *Service) order(n *Number, m Market) error {
 	}
 	o, err := now.OrderNow(n.deal())
 	if errors.Is(err, ErrUnavailable) {
-		return op.Fail("number_unavailable", n.Number+" cannot be had any more")
+		return op.Fail("number_unavailable", n.Number+" is no longer available")
 	}
 	if err != nil {
 		return fmt.Errorf("order number: %w", err)
@@ -75,13 +76,13 @@ func (s *Service) order(n *Number, m Market) error {
 	return nil
 }
 
-// pursue has a job follow the order of a number that is pending. What concerns one number is done one after the other.
+// enqueueFollow enqueues the job that follows a pending order. Jobs about the same number run one after the other.
 func (s *Service) pursue(ctx context.Context, tx db.Querier, n Number) error {
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: n.OrgID, Queue: s.JobQueue, Lane: n.OrgID, Kind: orderKind, Args: ordering{n.ID},
 		RunAt: s.now().Add(n.after), UniqueKey: orderKind + " " + n.ID, OrderKey: "number " + n.ID})
 }
 
-// marketOf is where a number is bought.
+// providerOf returns the API of the provider from which a number is bought.
 func (s *Service) marketOf(ctx context.Context, n Number) (Market, error) {
 	if n.account == "" {
 		if m := s.Markets[n.Provider]; m != nil {
@@ -101,11 +102,12 @@ func (s *Service) marketOf(ctx context.Context, n Number) (Market, error) {
 	return nil, fmt.Errorf("account %s at %s is gone", n.account, n.Provider)
 }
 
-// orderTime bounds one question about an order.
+// providerTimeout is the time limit of one request about an order.
 const orderTime = 30 * time.Second
 
-// Follow asks how far an order is, until the number is active or cannot be had. An order whose provider cannot be reached is not given up: it
-// may have been taken. Whoever does not want to wait gives the number back.
+// FollowOrder requests the state of an order until the number is active or unavailable. If the provider is
+// unreachable, the order is not abandoned, because the provider may have accepted it. Releasing the number cancels
+// it.
 func (s *Service) Follow(ctx context.Context, j job.Job) error {
 	n, err := s.bound(ctx, j)
 	if db.IsNone(err) || err == nil && n.Status != "pending" {
@@ -135,7 +137,7 @@ func (s *Service) Follow(ctx context.Context, j job.Job) error {
 	return &job.Retry{After: pace(o.After, s.now().Sub(n.CreatedAt.Time)), Free: true, Cause: errors.New("the order is not carried out yet")}
 }
 
-// bound reads the number a job is about.
+// jobNumber reads the number of a job.
 func (s *Service) bound(ctx context.Context, j job.Job) (Number, error) {
 	var ref ordering
 	if err := j.Bind(&ref); err != nil {
@@ -144,10 +146,12 @@ func (s *Service) bound(ctx context.Context, j job.Job) (Number, error) {
 	return get(ctx, s.db.Read(ctx), j.Org, ref.ID)
 }
 
-// pace asks old orders less often than new ones.
+// orderPollDelay returns the delay before the next request. It grows with the order's age, up to 10 minutes, unless
+// the provider asks for more.
 func pace(after, age time.Duration) time.Duration { return max(after, min(age/10, 10*time.Minute)) }
 
-// put notes why a provider could not be asked, and has the job ask again: the more often, the later.
+// recordFailure stores why a request to the provider failed, and returns the error with which the job is retried. The
+// delay grows with the attempts. The job is never abandoned.
 func (s *Service) put(ctx context.Context, n Number, j job.Job, why error) error {
 	if err := s.progress(ctx, n, Order{Detail: words(why)}); err != nil {
 		return errors.Join(why, err)
@@ -161,19 +165,20 @@ func (s *Service) put(ctx context.Context, n Number, j job.Job, why error) error
 	return why
 }
 
-// progress writes what is known of an order, or of a release, that is under way.
+// writeProgress stores the state of an order or of a release in progress.
 func (s *Service) progress(ctx context.Context, n Number, o Order) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		const text = `UPDATE numbers SET status_detail = $3, monthly_cost = COALESCE($4, monthly_cost), capabilities = COALESCE($5, capabilities), updated_at = $6
 			WHERE org_id = $1 AND id = $2 AND status = $7`
 		if _, err := tx.Exec(ctx, text, n.OrgID, n.ID, db.Null(o.Detail), costText(o.MonthlyCost), o.can(), db.At(s.now()), n.Status); err != nil {
-			return fmt.Errorf("note how far number is: %w", err)
+			return fmt.Errorf("write progress of number: %w", err)
 		}
 		return nil
 	})
 }
 
-// settle ends the order of a number; number.allocated is told in the same transaction.
+// finishOrder stores the final status of an order. If it is active, number.allocated is published in the same
+// transaction.
 func (s *Service) settle(ctx context.Context, n Number, status string, o Order) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		now := db.At(s.now())
@@ -186,7 +191,7 @@ func (s *Service) settle(ctx context.Context, n Number, status string, o Order) 
 		}
 		r, err := tx.Exec(ctx, text, n.OrgID, n.ID, status, allocated, now, costText(o.MonthlyCost), o.can(), db.Null(o.Detail))
 		if err != nil {
-			return fmt.Errorf("settle number: %w", err)
+			return fmt.Errorf("finish order of number: %w", err)
 		}
 		if changed, err := r.RowsAffected(); err != nil || changed == 0 || status != "active" {
 			return err
@@ -199,7 +204,7 @@ func (s *Service) settle(ctx context.Context, n Number, status string, o Order) 
 	})
 }
 
-// can stores what is not known as NULL.
+// capabilitiesValue stores unknown capabilities as NULL.
 func (o Order) can() any {
 	if len(o.Capabilities) == 0 {
 		return nil
@@ -207,7 +212,7 @@ func (o Order) can() any {
 	return db.AsJSON(o.Capabilities)
 }
 
-// costText stores no price as NULL.
+// costValue stores a nil cost as NULL.
 func costText(c *Cost) any {
 	if c == nil {
 		return nil

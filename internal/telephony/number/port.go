@@ -12,8 +12,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Port is an order to bring numbers along from another carrier. Carriers do that among themselves, by hand: the operator of this
-// installation keeps the state.
+// Port is an order to port numbers from another carrier. Carriers process ports manually between each other. The
+// operator of this installation sets the status.
 type Port struct {
 	ID          string    `json:"id" example:"por_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Status      string    `json:"status" enum:"submitted,in_review,scheduled,completed,rejected,canceled"`
@@ -26,27 +26,28 @@ type Port struct {
 	CompletedAt db.Time   `json:"completed_at" nullable:"true"`
 }
 
-// A PortOne is a number of a port.
+// PortOne is one number of a port.
 type PortOne struct {
 	NumberID string `json:"number_id"`
 	Number   string `json:"number"`
 	Status   string `json:"status" enum:"porting_in,active,port_failed,released,suspended,releasing,pending,failed"`
 }
 
-// PortStatuses are the states of a port in their order.
+// PortStatuses lists the states of a port in their order. The last three are final.
 var PortStatuses = []string{"submitted", "in_review", "scheduled", "completed", "rejected", "canceled"}
 
-// PortIn brings numbers along.
+// PortIn holds the input of CreatePort.
 type PortIn struct{ Body PortFresh }
 
-// PortFresh describes numbers to bring along.
+// PortFresh describes the numbers to port.
 type PortFresh struct {
 	Numbers   []string `json:"numbers" doc:"E.164, or as dialled in the organisation's country; at most 100"`
 	Carrier   string   `json:"carrier" doc:"Who has them now"`
 	Documents []string `json:"documents,omitempty" doc:"Where the operator finds the signed letter and the last bill: names or addresses, at most 20"`
 }
 
-// CreatePort asks the operator to bring numbers along. They are porting_in until the operator says that they came.
+// CreatePort stores a port for the operator. Its numbers are porting_in until the operator sets the port to a final
+// status.
 func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], error) {
 	var p Port
 	readPlaces()
@@ -74,7 +75,7 @@ func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], er
 	return &op.Out[Port]{Body: p, Location: op.Prefix + "/numbers/ports/" + p.ID}, nil
 }
 
-// ported reads the numbers, or lists everything wrong with the request.
+// validatePort returns the numbers in E.164, or every violation of the request at once.
 func (s *Service) ported(ctx context.Context, b PortFresh) (e164s []string, country string, err error) {
 	o, err := s.orgs.Get(ctx, access.Org(ctx))
 	if err != nil {
@@ -113,7 +114,7 @@ func (s *Service) addPorted(ctx context.Context, tx db.Querier, p Port, e164, co
 	}
 	err = s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, n) })
 	if db.IsConflict(err) {
-		return op.Fail("number_unavailable", e164+" belongs to somebody here already")
+		return op.Fail("number_unavailable", e164+" belongs to an organisation here already")
 	}
 	if err != nil {
 		return fmt.Errorf("add number: %w", err)
@@ -123,7 +124,7 @@ func (s *Service) addPorted(ctx context.Context, tx db.Querier, p Port, e164, co
 	return err
 }
 
-// OnePort names a port.
+// OnePort holds the id of a port.
 type OnePort struct {
 	ID string `path:"id" maxLength:"40" example:"por_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -172,8 +173,8 @@ func getPort(ctx context.Context, q db.Querier, org, id string) (Port, error) {
 	return p, rows.Err()
 }
 
-// SetPort is the operator's word on a port. Completed makes its numbers active on a trunk, rejected and canceled make them port_failed; a
-// port that is one of these three stays so.
+// SetPort sets the status of a port; the operator calls it by the CLI. With completed its numbers become active on a
+// trunk; with rejected and canceled they become port_failed. These three states are final.
 func (s *Service) SetPort(ctx context.Context, org, id, status, trunk, detail string) (Port, error) {
 	var p Port
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -215,7 +216,7 @@ func (p Port) checkMove(status, trunk string) error {
 	return nil
 }
 
-// arrive makes the numbers of a port that is over active, or gives them up.
+// finishPorted sets the numbers of a finished port to active or port_failed.
 func (s *Service) arrive(ctx context.Context, tx db.Querier, org string, p Port, status, trunk string) error {
 	for _, x := range p.Numbers {
 		n := Number{OrgID: org, ID: x.NumberID, Number: x.Number}

@@ -13,7 +13,7 @@ const (
 	releasing   = "releasing"
 )
 
-// release gives a number back: at once, or by a job where a provider is to be told. It rings nobody from now on.
+// release removes the assignment of a number and releases it: at once, or by a job if it was bought from a provider.
 func (s *Service) release(ctx context.Context, tx db.Querier, n Number) error {
 	again := n.Status == releasing
 	n.UpdatedAt, n.StatusDetail = db.At(s.now()), nil
@@ -41,7 +41,7 @@ func (s *Service) release(ctx context.Context, tx db.Querier, n Number) error {
 	return nil
 }
 
-// GiveBack gives a number back to the provider it was bought from, as often as it takes.
+// ReleaseAtProvider releases a number at the provider from which it was bought. The job is retried until it succeeds.
 func (s *Service) GiveBack(ctx context.Context, j job.Job) error {
 	n, err := s.bound(ctx, j)
 	if db.IsNone(err) || err == nil && n.Status != releasing {

@@ -19,7 +19,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// SearchIn says what number is wanted.
+// SearchIn holds the criteria of Search.
 type SearchIn struct {
 	Country      string   `query:"country" maxLength:"2" doc:"ISO 3166; that of the organisation unless given" example:"GB"`
 	AreaCode     string   `query:"area_code" maxLength:"10" doc:"Digits after the country code"`
@@ -32,13 +32,13 @@ type SearchIn struct {
 	Limit        int      `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
-// Found are numbers that can be had, and who was asked.
+// Found lists numbers that can be ordered, and the result of each provider.
 type Found struct {
 	Data     []Available `json:"data" nullable:"false"`
 	Searched []Searched  `json:"searched" nullable:"false"`
 }
 
-// Searched is how a provider answered.
+// Searched is the result of the search at one provider.
 type Searched struct {
 	Provider string  `json:"provider"`
 	MS       int     `json:"ms"`
@@ -46,12 +46,12 @@ type Searched struct {
 	Error    *string `json:"error" doc:"What went wrong"`
 }
 
-// searchTime is how long providers have to answer.
+// searchTime is the time limit of each provider.
 const searchTime = 3 * time.Second
 
 var digitsForm = regexp.MustCompile(`^[0-9]*$`)
 
-// Search asks every provider at once, and gives what came in time.
+// Search searches all providers in parallel, and returns the numbers that arrive in time.
 func (s *Service) Search(ctx context.Context, in *SearchIn) (*op.Out[Found], error) {
 	o, err := s.orgs.Get(ctx, access.Org(ctx))
 	if err != nil {
@@ -107,15 +107,15 @@ func (w Wish) check(only string, providers []provider) error {
 	return nil
 }
 
-// provider is where numbers come from.
+// numberSource is a source of numbers for an organisation.
 type provider struct {
 	name    string
 	market  Market
-	account Account // with which they are bought; none has no id
+	account Account // account for purchases; its id is "" if none is needed
 }
 
-// providers are those an organisation can have numbers from: its own stock, markets, and those it has accounts at. The sandbox's market is
-// for sandboxes, which have no other.
+// sources returns the sources of an organisation: its stock first, then providers without and with an account, by
+// name. A sandbox has its stock and the sandbox provider only, which no other organisation has.
 func (s *Service) providers(ctx context.Context, q db.Querier, o org.Organization) ([]provider, error) {
 	all := []provider{{name: Own, market: stock{s}}}
 	for name, m := range s.Markets {
@@ -165,10 +165,10 @@ func (s *Service) askProvider(ctx context.Context, p provider, w Wish) answer {
 	return a
 }
 
-// stock is the numbers an organisation was given in blocks, as a market.
+// stockProvider is the number blocks of an organisation as a provider.
 type stock struct{ *Service }
 
-// Search returns numbers of the stock that nobody has taken.
+// Search returns numbers of the stock that are not in use.
 func (s stock) Search(ctx context.Context, w Wish) ([]Available, error) {
 	const text = `SELECT k.number, k.country, k.locality, k.type FROM number_stock k WHERE k.org_id = $1 AND k.country = $2
 		AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.number = k.number AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox')`
@@ -206,24 +206,24 @@ func (s stock) Search(ctx context.Context, w Wish) ([]Available, error) {
 	return all, rows.Err()
 }
 
-// Order is never asked: what is in stock is taken at once.
+// Order is not called: a number of the stock is taken in the transaction that creates it.
 func (stock) Order(context.Context, Deal) (Order, error) { return Order{Active: true}, nil }
 
-// Release does nothing: the number is in stock again as soon as nobody has it.
+// Release does nothing: a number without an owner is in stock again.
 func (stock) Release(context.Context, Deal) error { return nil }
 
-// inStock returns the trunk of a number of the stock, or db.ErrNone.
+// stockTrunk returns the trunk of a number of the stock, or db.ErrNone.
 func inStock(ctx context.Context, q db.Querier, org, e164 string) (trunk string, err error) {
 	const text = `SELECT trunk_id FROM number_stock WHERE org_id = $1 AND number = $2`
 	err = q.QueryRow(ctx, text, org, e164).Scan(&trunk)
 	return trunk, err
 }
 
-// maxBlock bounds the numbers of one block.
+// maxBlock is the maximum number of numbers in one block.
 const maxBlock = 10_000
 
-// AddStock adds a block of numbers, from the first to the last, that come over a trunk; it returns how many are new. Both must be in
-// E.164 and equally long.
+// AddStock adds the numbers from first to last, which come over a trunk, to the stock. It returns how many are new.
+// Both numbers must have the same length in E.164.
 func (s *Service) AddStock(ctx context.Context, orgID, trunk, first, last string) (added int, err error) {
 	o, err := s.orgs.Get(ctx, orgID)
 	if err != nil {
@@ -255,7 +255,7 @@ func (s *Service) AddStock(ctx context.Context, orgID, trunk, first, last string
 	return added, err
 }
 
-// blockOf lists the numbers of a block, or says what is wrong with it; field is what it is called in the request.
+// blockOf lists the numbers of a block, or returns its violation. field is the name of the block in the request.
 func blockOf(field, first, last, country string) ([]string, *op.Violation) {
 	from, ok := Parse(first, country)
 	to, also := Parse(last, country)

@@ -13,7 +13,7 @@ const insertColumns = `INSERT INTO numbers (org_id, id, number, country, region,
 	provider, trunk_id, user_id, sms_enabled, caller_id_name, recording_mode, fallback, emergency, created_at,
 	updated_at, allocated_at, flow_id, queue_id, monthly_cost, account_id, status_detail) VALUES `
 
-// insertTypes are what the values of insertColumns are cast to; "" casts nothing.
+// insertTypes lists the casts of the values of insertColumns; "" means no cast.
 var insertTypes = make([]string, 26)
 
 func (n Number) values() []any {
@@ -27,7 +27,7 @@ func insert(ctx context.Context, q db.Querier, n Number) error {
 	return err
 }
 
-// insertAll writes many numbers with few statements.
+// insertAll inserts many numbers with few statements.
 func insertAll(ctx context.Context, q db.Querier, all []Number) error {
 	return db.Bulk(len(all), func(from, to int) error {
 		args := make([]any, 0, (to-from)*len(insertTypes))
@@ -48,7 +48,7 @@ func update(ctx context.Context, q db.Querier, n Number) error {
 	return err
 }
 
-// as is the id of whom a number rings where that is of a kind.
+// idIf returns the id of the assignment if it has the type, else nil.
 func (a Assignment) as(kind string) *string {
 	if a.Type == kind {
 		return a.ID
@@ -56,7 +56,7 @@ func (a Assignment) as(kind string) *string {
 	return nil
 }
 
-// selection reads numbers with the name of whom they ring.
+// selectNumbers selects numbers with the name of their assignment.
 const selection = `SELECT n.org_id, n.id, n.number, n.country, n.region, n.locality, n.type, n.capabilities, n.status, n.label,
 	n.provider, n.trunk_id, n.user_id, n.sms_enabled, n.caller_id_name, n.recording_mode, n.fallback, n.emergency,
 	n.created_at, n.updated_at, n.allocated_at, n.released_at, n.flow_id, n.queue_id, n.monthly_cost, n.account_id, n.status_detail, u.first_name, u.last_name,
@@ -64,7 +64,8 @@ const selection = `SELECT n.org_id, n.id, n.number, n.country, n.region, n.local
 	FROM numbers n LEFT JOIN users u ON u.org_id = n.org_id AND u.id = n.user_id
 	LEFT JOIN flows f ON f.org_id = n.org_id AND f.id = n.flow_id LEFT JOIN queues k ON k.org_id = n.org_id AND k.id = n.queue_id `
 
-// can is what a number can do. Of one that was brought along nobody knows but its organisation, which says so by switching text messages on.
+// capabilities returns the capabilities of a number. For an owned number they are unknown, so the organisation
+// enables sms by sms_enabled.
 func (n Number) can() []string {
 	can := slices.Clone(n.Capabilities)
 	if n.SMSEnabled && n.account == "" && n.Provider != Sandbox && !slices.Contains(can, "sms") {
@@ -104,26 +105,27 @@ func get(ctx context.Context, q db.Querier, org, id string) (Number, error) {
 	return scan(q.QueryRow(ctx, selection+`WHERE n.org_id = $1 AND n.id = $2`, org, id).Scan)
 }
 
-// byNumber finds the living number that was dialled.
+// byNumber returns the unreleased number that was dialled.
 func byNumber(ctx context.Context, q db.Querier, e164 string) (Number, error) {
-	// tenant: the switch asks before it knows whose call it is; one organisation owns a number at a time
+	// tenant: the organisation of an inbound call is unknown; one organisation owns a number at a time
 	const text = selection + `WHERE n.number = $1 AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox'`
 	return scan(q.QueryRow(ctx, text, e164).Scan)
 }
 
-// ownNumber finds an active number of the organisation, one of the sandbox too.
+// activeOfOrg returns an active number of the organisation, including one of its sandbox.
 func ownNumber(ctx context.Context, q db.Querier, org, e164 string) (Number, error) {
 	return scan(q.QueryRow(ctx, selection+`WHERE n.org_id = $1 AND n.number = $2 AND n.status = 'active'`, org, e164).Scan)
 }
 
-// countNumbers counts those that the organisation has, or will have.
+// countNumbers counts the numbers that the organisation has or has ordered.
 func countNumbers(ctx context.Context, q db.Querier, org string) (n int, err error) {
 	const text = `SELECT COUNT(*) FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')`
 	err = q.QueryRow(ctx, text, org).Scan(&n)
 	return n, err
 }
 
-// callerID prefers the user's chosen number, then one that rings them, then the organisation's oldest.
+// callbackNumber prefers a number assigned to the user, then the user's chosen number, then the organisation's
+// oldest. callerIDNumber prefers the chosen number to an assigned one.
 func callback(ctx context.Context, q db.Querier, org, user string) (Number, error) {
 	const text = selection + `LEFT JOIN users me ON me.org_id = n.org_id AND me.id = $2
 		WHERE n.org_id = $1 AND n.status = 'active'
@@ -138,7 +140,7 @@ func callerID(ctx context.Context, q db.Querier, org, user string) (Number, erro
 	return scan(q.QueryRow(ctx, text, org, user).Scan)
 }
 
-// filter narrows a list.
+// filter holds the filters and the page of a list.
 type filter struct {
 	statuses, capabilities []string
 	user, flow, q          string
@@ -146,7 +148,7 @@ type filter struct {
 	limit                  int
 }
 
-// narrow is the statement of a list up to its page.
+// query returns the statement of a list without its page.
 func (by filter) narrow(org string) *db.Filter {
 	f := db.Where(selection+`WHERE n.org_id = $1`, org).In("n.status", by.statuses).Equal("n.user_id", by.user).Equal("n.flow_id", by.flow)
 	if len(by.statuses) == 0 {
@@ -155,7 +157,7 @@ func (by filter) narrow(org string) *db.Filter {
 	for _, c := range by.capabilities {
 		can := "n.capabilities LIKE ?"
 		if c == "sms" {
-			can += " OR n.sms_enabled AND n.account_id IS NULL AND n.provider <> '" + Sandbox + "'" // as Number.can
+			can += " OR n.sms_enabled AND n.account_id IS NULL AND n.provider <> '" + Sandbox + "'" // as Number.capabilities
 		}
 		f.And(can, `%"`+c+`"%`)
 	}
@@ -189,7 +191,7 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]Number, e
 	return all, rows.Err()
 }
 
-// reassign moves the numbers of one user to another, or to nobody, and returns them.
+// reassign moves the numbers of one user to another, or to none, and returns them in E.164.
 func reassign(ctx context.Context, q db.Querier, org, from, to string, now db.Time) ([]string, error) {
 	const text = `UPDATE numbers SET user_id = $3, updated_at = $4 WHERE org_id = $1 AND user_id = $2 RETURNING number`
 	rows, err := q.Query(ctx, text, org, from, db.Null(to), now)
@@ -208,7 +210,7 @@ func reassign(ctx context.Context, q db.Querier, org, from, to string, now db.Ti
 	return moved, rows.Err()
 }
 
-// had is what of an assignment the organisation has; "" counts as had.
+// existing reports which parts of an assignment the organisation has. An empty id counts as existing.
 type had struct{ trunk, user, flow, published, queue bool }
 
 func has(ctx context.Context, q db.Querier, org, trunk, user, flow, queue string) (x had, err error) {
@@ -221,7 +223,7 @@ func has(ctx context.Context, q db.Querier, org, trunk, user, flow, queue string
 	return x, err
 }
 
-// leading finds the numbers that lead to flows or queues, by what they lead to.
+// assignedIDs returns the ids of unreleased numbers by the value of column: flow_id, queue_id or account_id.
 func leading(ctx context.Context, q db.Querier, org, column string, ids []string) (map[string][]string, error) {
 	f := db.Where(`SELECT `+column+`, id FROM numbers WHERE org_id = $1 AND status NOT IN ('released', 'failed', 'port_failed')`, org).In(column, ids)
 	text, args := f.SQL()

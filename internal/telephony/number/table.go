@@ -14,11 +14,11 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// columnsOfTable are the headings a table of numbers may have, in any order.
+// tableColumns lists the allowed headings of a CSV file, in any order.
 var columnsOfTable = []string{"number", "label", "trunk_id", "user", "user_id", "flow_id", "queue_id", "sms_enabled", "emergency_address"}
 
-// readTable reads a CSV file (RFC 4180) with a line of headings; columns are separated by commas, semicolons or tabs. Lines without a
-// trunk get the given one.
+// readTable reads a CSV file (RFC 4180) with a line of headings. Columns are separated by commas, semicolons or tabs.
+// Lines without a trunk get the given one.
 func readTable(file []byte, trunk string) (all []line, wrong []op.Violation) {
 	file = bytes.TrimPrefix(file, []byte("\ufeff"))
 	if !utf8.Valid(file) {
@@ -55,7 +55,7 @@ func readTable(file []byte, trunk string) (all []line, wrong []op.Violation) {
 	return all, wrong
 }
 
-// separator is what the first line has most of.
+// separator returns the separator that is most frequent in the first line.
 func separator(file []byte) rune {
 	first, _, _ := bytes.Cut(file, []byte("\n"))
 	best, most := ',', bytes.Count(first, []byte(","))

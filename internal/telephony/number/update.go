@@ -9,14 +9,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// UpdateIn changes a number.
+// UpdateIn holds the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of a number. Setting one of flow_id, user_id and queue_id replaces the other two.
+// Patch is a merge patch (RFC 7396) of a number. Setting one of flow_id, user_id and queue_id replaces the other two.
 type Patch struct {
 	Label         op.Change[string]         `json:"label,omitzero"`
 	TrunkID       op.Change[string]         `json:"trunk_id,omitzero"`
@@ -30,7 +30,7 @@ type Patch struct {
 	Emergency     op.Change[EmergencyPatch] `json:"emergency,omitzero"`
 }
 
-// EmergencyPatch changes Emergency.
+// EmergencyPatch is a merge patch of Emergency.
 type EmergencyPatch struct {
 	Address op.Change[string] `json:"address,omitzero"`
 }
@@ -64,7 +64,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Number], er
 	return op.Versioned(n, n.UpdatedAt)
 }
 
-// patched applies and checks a patch.
+// applyPatch applies and validates a patch.
 func (s *Service) patched(ctx context.Context, tx db.Querier, n *Number, p Patch) error {
 	p.apply(n)
 	wrong, err := s.targets(ctx, tx, p.TrunkID.V, p.UserID.V, p.FlowID.V, p.QueueID.V)
@@ -111,7 +111,7 @@ func (p Patch) apply(n *Number) {
 	text(p.Emergency.V.Address, &n.Emergency.Address)
 }
 
-// assign makes the number ring somebody else, or nobody: null takes away what is of that kind.
+// assign changes the assignment. An empty id removes an assignment of that type.
 func (p Patch) assign(n *Number) {
 	all := []struct {
 		kind   string
@@ -129,7 +129,7 @@ func (p Patch) assign(n *Number) {
 	}
 }
 
-// text applies a change to a member that may be null.
+// applyNullable applies a change to a nullable member.
 func text(c op.Change[string], to **string) {
 	if c.Set {
 		*to = db.Null(c.V).Ptr()

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Acrobits, Groundwire and apps made with them: one account as XML. It has no line keys, and its SRTP is the app's to decide.
+// Acrobits, Groundwire and apps built with them: one account as XML. It has no line keys, and the app decides on
+// SRTP.
 
 var acrobitsCodecs = map[string]string{"pcmu": "0", "pcma": "8", "g722": "9"}
 

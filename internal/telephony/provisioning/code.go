@@ -11,13 +11,13 @@ import (
 	"github.com/boombuler/barcode/qr"
 )
 
-// quiet is the margin that ISO/IEC 18004 asks for around a code, in modules.
+// quietZone is the margin of a QR code in modules (ISO/IEC 18004).
 const quiet = 4
 
-// A Code is an address as phones read it with their camera.
+// QRCode is an address as a QR code for the camera of a phone.
 type Code struct{ picture barcode.Barcode }
 
-// NewCode makes the code of an address.
+// NewQRCode returns the QR code of an address.
 func NewCode(address string) (Code, error) {
 	b, err := qr.Encode(address, qr.M, qr.Unicode)
 	if err != nil {
@@ -26,10 +26,10 @@ func NewCode(address string) (Code, error) {
 	return Code{b}, nil
 }
 
-// size is how many modules a side has, with its margin.
+// size returns the length of a side in modules, including the margin.
 func (c Code) size() int { return c.picture.Bounds().Dx() + 2*quiet }
 
-// dark reports whether a module is black; what is outside is not.
+// dark reports whether a module is black. Modules outside of the code are not.
 func (c Code) dark(x, y int) bool {
 	b := c.picture.Bounds()
 	x, y = x-quiet+b.Min.X, y-quiet+b.Min.Y
@@ -39,17 +39,17 @@ func (c Code) dark(x, y int) bool {
 	return color.GrayModel.Convert(c.picture.At(x, y)).(color.Gray).Y < 128
 }
 
-// modulePixels is how large a module is in a PNG.
+// modulePixels is the size of a module in a PNG.
 const modulePixels = 8
 
-// PNG is the code as a picture.
+// PNG returns the code as a PNG file.
 func (c Code) PNG() ([]byte, error) {
 	var out bytes.Buffer
 	err := png.Encode(&out, c.image())
 	return out.Bytes(), err
 }
 
-// SVG is the code as a drawing of any size.
+// SVG returns the code as an SVG file.
 func (c Code) SVG() []byte {
 	var b strings.Builder
 	n := c.size()
@@ -65,7 +65,8 @@ func (c Code) SVG() []byte {
 	return []byte(b.String())
 }
 
-// Text is the code for a terminal, two modules in each character: dark letters on a light ground, whatever its colours are.
+// Text returns the code for a terminal, with two modules per character. It sets dark text on a light background,
+// whatever the terminal's colours are.
 func (c Code) Text() string {
 	var b strings.Builder
 	for y := 0; y < c.size(); y += 2 {

@@ -5,7 +5,7 @@ import (
 	"image/color"
 )
 
-// image is the code in black and white, a byte for each pixel.
+// image returns the code as a black and white image with one byte per pixel.
 func (c Code) image() image.Image {
 	side := c.size() * modulePixels
 	picture := image.NewPaletted(image.Rect(0, 0, side, side), color.Palette{color.White, color.Black})

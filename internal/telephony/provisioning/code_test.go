@@ -15,7 +15,7 @@ import (
 	"github.com/makiuchi-d/gozxing/qrcode"
 )
 
-// TestAnotherReaderReadsTheCode holds picture, drawing and terminal against a reader that is not ours.
+// An independent decoder reads the PNG, SVG and terminal forms of a QR code.
 func TestAnotherReaderReadsTheCode(t *testing.T) {
 	t.Parallel()
 	const address = "https://voice.example.com:8443/provision/l6DfWuKf6208ztezG8hyZv/linphone.xml"
@@ -50,7 +50,7 @@ func read(picture image.Image) string {
 	return found.GetText()
 }
 
-const dot = 4 // pixels of a module, so that a camera would see it
+const dot = 4 // pixels per module, as a camera would see it
 
 func canvas(side int) *image.Gray {
 	g := image.NewGray(image.Rect(0, 0, side*dot, side*dot))
@@ -68,7 +68,7 @@ func blacken(g *image.Gray, x, y int) {
 	}
 }
 
-// drawn is an SVG as we write it.
+// renderSVG draws an SVG in the form that QRCode.SVG writes.
 func drawn(svg string) image.Image {
 	g := canvas(60)
 	for _, m := range regexp.MustCompile(`M(\d+) (\d+)h1v1h-1z`).FindAllStringSubmatch(svg, -1) {
@@ -79,7 +79,7 @@ func drawn(svg string) image.Image {
 	return g
 }
 
-// printed is what a terminal shows.
+// renderTerminal draws the output of QRCode.Text as a terminal shows it.
 func printed(text string) image.Image {
 	g := canvas(60)
 	for y, line := range strings.Split(regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(text, ""), "\n") {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// elements writes XML: names are ours, values and attributes are escaped.
+// xmlWriter writes XML. Element names are constants; values and attributes are escaped.
 type elements struct {
 	strings.Builder
 	open []string
@@ -18,14 +18,14 @@ func newElements() *elements {
 	return x
 }
 
-// begin opens an element with attributes, name and value by turns.
+// begin opens an element. attributes alternates names and values.
 func (x *elements) begin(name string, attributes ...any) {
 	x.tag(name, attributes)
 	x.WriteString(">\n")
 	x.open = append(x.open, name)
 }
 
-// end closes the element that was opened last.
+// end closes the innermost open element.
 func (x *elements) end() {
 	last := len(x.open) - 1
 	name := x.open[last]
@@ -33,7 +33,7 @@ func (x *elements) end() {
 	fmt.Fprintf(x, "%s</%s>\n", x.indent(), name)
 }
 
-// value writes an element with text in it.
+// value writes an element with text.
 func (x *elements) value(name string, value any, attributes ...any) {
 	x.tag(name, attributes)
 	x.WriteString(">")
@@ -41,7 +41,7 @@ func (x *elements) value(name string, value any, attributes ...any) {
 	fmt.Fprintf(x, "</%s>\n", name)
 }
 
-// empty writes an element with nothing in it.
+// empty writes an element without content.
 func (x *elements) empty(name string, attributes ...any) {
 	x.tag(name, attributes)
 	x.WriteString("/>\n")
@@ -58,10 +58,10 @@ func (x *elements) tag(name string, attributes []any) {
 
 func (x *elements) indent() string { return strings.Repeat("  ", len(x.open)) }
 
-// escape writes text; nothing in it is taken for markup, in an element or in an attribute.
-func (x *elements) escape(value any) { _ = xml.EscapeText(x, []byte(fmt.Sprint(value))) } // a Builder takes everything
+// escape writes text in which all markup is escaped, for elements and attributes.
+func (x *elements) escape(value any) { _ = xml.EscapeText(x, []byte(fmt.Sprint(value))) } // a strings.Builder returns no error
 
-// bytes closes what is open.
+// bytes closes all open elements and returns the document.
 func (x *elements) bytes() []byte {
 	for len(x.open) > 0 {
 		x.end()

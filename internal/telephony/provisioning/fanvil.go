@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Fanvil: {mac}.cfg, which is XML. Keys are "memory keys" (type 1) whose value ends in what they do, or lines (type 2).
+// Fanvil: {mac}.cfg, which is XML. Keys are "memory keys" (type 1), whose value ends in their function, or lines
+// (type 2).
 
 var fanvilCodecs = map[string]string{"pcmu": "PCMU", "pcma": "PCMA", "g722": "G722", "opus": "OPUS"}
 

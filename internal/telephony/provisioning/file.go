@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// A File is one that a phone fetches.
+// File is a configuration file for a phone.
 type File struct {
 	Name string
 	Type string // media type
 	Body []byte
 }
 
-// A kind is one sort of file of a vendor.
+// fileKind is one kind of file of a vendor.
 type kind struct {
-	name   *regexp.Regexp // of the file, with the phone's MAC address as its only group where it is in it
+	name   *regexp.Regexp // of the file; if it contains the phone's MAC address, that is the only group
 	media  string
-	common bool // the same for all phones of a vendor: carries no secret
+	common bool // the same for all phones of a vendor, and without secrets
 	write  func(Phone) []byte
 }
 
-// A vendor is a template.
+// vendorTemplate describes the files of one vendor's phones.
 type vendor struct {
 	id    string
-	main  string         // the file whose address a softphone is given; "" : the phone makes up names by itself
-	agent *regexp.Regexp // how its phones introduce themselves
-	also  []string       // names its vendor goes by, in small letters
+	main  string         // file at the end of the address for a softphone; "": the phone appends the file name itself
+	agent *regexp.Regexp // matches the User-Agent of its phones
+	also  []string       // other names of the vendor, in lower case
 	files []kind
-	event func(reboot bool) string // of the NOTIFY that has it fetch again; nil: that of most
+	event func(reboot bool) string // event of the NOTIFY that makes it fetch again; nil: the usual one
 }
 
 const (
@@ -46,7 +46,7 @@ func common(pattern, media string, write func(Phone) []byte) kind {
 	return k
 }
 
-// vendors are the templates there are. What no other is for is the last's.
+// templates returns all templates. The last one is for all other phones.
 func vendors() []vendor {
 	return []vendor{
 		{id: "yealink", agent: agent("yealink"), files: []kind{common(`y[0-9]{12}\.cfg`, text, yealinkCommon), file(mac+`\.cfg`, text, yealink)}},
@@ -69,7 +69,7 @@ func agent(words string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + wor
 
 func always(event string) func(bool) string { return func(bool) string { return event } }
 
-// Templates are the names of the templates there are.
+// Templates returns the names of all templates.
 func Templates() []string {
 	var all []string
 	for _, v := range vendors() {
@@ -78,7 +78,8 @@ func Templates() []string {
 	return all
 }
 
-// Template is the template of a phone, by what its record says; "" where that says nothing.
+// Template returns the template of a phone from its record: template if it is set, else by vendorName. It returns ""
+// if there is none.
 func Template(template, vendorName string) string {
 	for _, v := range vendors() {
 		if v.named(template) || template == "" && v.named(vendorName) {
@@ -101,7 +102,7 @@ func (v vendor) named(name string) bool {
 	return false
 }
 
-// Main is the file that the address of a template names; "" where phones name their files themselves.
+// Main returns the file name at the end of a template's address, or "" if phones append the file name themselves.
 func Main(template string) string {
 	for _, v := range vendors() {
 		if v.id == template {
@@ -111,7 +112,7 @@ func Main(template string) string {
 	return ""
 }
 
-// Event is the event of the NOTIFY that has a phone of a template fetch its configuration again.
+// Event returns the event of the NOTIFY that makes a phone with the template fetch its configuration again.
 func Event(template string, reboot bool) string {
 	for _, v := range vendors() {
 		if v.id == template && v.event != nil {
@@ -124,14 +125,15 @@ func Event(template string, reboot bool) string {
 	return "check-sync;reboot=false"
 }
 
-// A wanted file is one that a name stands for.
+// matchedFile is the kind of file that a requested name stands for.
 type wanted struct {
 	template string
-	mac      string // in the name; twelve small hexadecimal digits, or ""
+	mac      string // MAC address in the name: twelve lower-case hexadecimal digits, or ""
 	kind     kind
 }
 
-// find says which file a phone means, of a template or, where none is known, by the phone's user agent and the name itself.
+// findFile returns the file that a phone requests. Without a template it is chosen by the User-Agent and the file
+// name.
 func find(template, userAgent, name string) (wanted, bool) {
 	for _, v := range choice(template, userAgent) {
 		file := name
@@ -151,7 +153,7 @@ func find(template, userAgent, name string) (wanted, bool) {
 	return wanted{}, false
 }
 
-// choice lists the templates that may be meant, the likeliest first.
+// candidates lists the possible templates, the most likely first.
 func choice(template, userAgent string) []vendor {
 	var likely, rest []vendor
 	for _, v := range vendors() {
@@ -170,7 +172,7 @@ func choice(template, userAgent string) []vendor {
 	return append(likely, rest...)
 }
 
-// Render writes the file of a template; ok is false where the template has none of that name.
+// Render returns a file of a template; ok is false if the template has no file with the name.
 func Render(template, name string, p Phone) (f File, ok bool) {
 	w, ok := find(template, "", name)
 	if !ok {
@@ -183,7 +185,7 @@ func (w wanted) render(name string, p Phone) File {
 	return File{Name: name, Type: w.kind.media, Body: w.kind.write(p.safe())}
 }
 
-// known reports whether a user agent is one of a template's.
+// isKnownAgent reports whether a User-Agent is that of a template's phones.
 func known(userAgent string) bool {
 	for _, v := range vendors() {
 		if v.agent != nil && v.agent.MatchString(userAgent) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Generic: everything there is, as JSON, or as lines for phones that are configured by a script.
+// Generic: all settings as JSON, or as an INI file for phones that are configured by a script.
 
 func genericJSON(p Phone) []byte {
 	type key struct {
@@ -19,7 +19,7 @@ func genericJSON(p Phone) []byte {
 	for _, k := range p.Keys {
 		keys = append(keys, key(k))
 	}
-	body, _ := json.MarshalIndent(map[string]any{ // strings and numbers alone, which always can be written
+	body, _ := json.MarshalIndent(map[string]any{ // only strings and numbers: marshalling cannot fail
 		"account": map[string]any{"label": p.shown(), "display_name": p.Name, "extension": p.Extension, "username": p.Username,
 			"auth_username": p.Username, "password": p.Password, "realm": p.Realm, "server": p.Server, "port": p.Port,
 			"transport": p.Transport, "expires": registerFor, "srtp": p.SRTP, "codecs": p.Codecs, "voicemail": VoicemailNumber},
@@ -66,7 +66,7 @@ func genericINI(p Phone) []byte {
 	return l.bytes()
 }
 
-// quoted is a value between quotation marks, so that no ; or # in it begins a comment.
+// quoted returns a value in quotation marks, so that ; or # in it does not begin a comment.
 func quoted(value any) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(fmt.Sprint(value)) + `"`
 }

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files that are kept in the tree")
 
-// desk is a phone with everything.
+// fullPhone returns a phone with all settings.
 func desk(t testing.TB) Phone {
 	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")
@@ -34,7 +34,7 @@ func desk(t testing.TB) Phone {
 			{Position: 5, Type: "park", Value: "701", Label: "Park 1"}}}
 }
 
-// files are what each template hands out.
+// goldenFiles lists the files of each template.
 var files = map[string][]string{
 	"yealink":     {"y000000000028.cfg", "001565abcdef.cfg"},
 	"polycom":     {"000000000000.cfg", "001565abcdef.cfg", "001565abcdef-reg.cfg", "001565abcdef-phone.cfg", "001565abcdef-directory.xml"},
@@ -72,14 +72,14 @@ func holds(t *testing.T, path string, got []byte) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%s differs (%v); if that is meant: go test ./provision -update. It is now\n%s", path, err, got)
+		t.Errorf("%s differs (%v); if that is intended, run go test ./internal/telephony/provisioning -update. It is now\n%s", path, err, got)
 	}
 }
 
-// hostile is what somebody may call themself to get settings of their own into a file.
+// hostile is a user name that tries to inject settings into a file.
 const hostile = "Eve\r\naccount.2.enable = 1\n[x]\n</entry><P2>pw</P2>&\"'<!-- ]]>\u2028\u0085auto_provision.server.url = http://evil\x00\u202e;#\\"
 
-// TestNamesStayNames proves that whatever people call themselves and their keys, files have the settings that they had before.
+// Names of users and keys cannot add or change settings, whatever characters they contain.
 func TestNamesStayNames(t *testing.T) {
 	t.Parallel()
 	good, bad := desk(t), desk(t)
@@ -102,7 +102,7 @@ func TestNamesStayNames(t *testing.T) {
 	}
 }
 
-// skeleton is a file without its values.
+// skeleton returns a file without its values.
 func skeleton(t *testing.T, f File) string {
 	t.Helper()
 	switch {
@@ -123,7 +123,8 @@ func skeleton(t *testing.T, f File) string {
 	return strings.Join(names, "\n")
 }
 
-// elementsOf reads XML with the standard library's parser: names of elements and attributes, and comments, which there must not be.
+// elementsOf parses XML with the standard library. It returns the names of elements and attributes, and marks
+// comments, which must not occur.
 func elementsOf(t *testing.T, body []byte) string {
 	t.Helper()
 	var b strings.Builder

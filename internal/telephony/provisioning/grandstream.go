@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Grandstream: cfg{mac}.xml, settings by number ("P values"). Line keys beyond the sixth have numbers that differ between models.
+// Grandstream: cfg{mac}.xml, settings by number ("P values"). Line keys after the sixth have numbers that differ
+// between models.
 
 const grandstreamKeys = 6
 
@@ -40,7 +41,7 @@ func grandstream(p Phone) []byte {
 	return x.bytes()
 }
 
-// grandstreamCodec fills the seven places of the account's preference.
+// grandstreamCodec sets the seven codec preferences of the account. The last codec is repeated.
 func grandstreamCodec(set func(int, any), p Phone) {
 	all := p.named(grandstreamCodecs)
 	for i, n := range []int{57, 58, 59, 60, 61, 62, 46} {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// lines writes files of one setting per line.
+// lineWriter writes files with one setting per line.
 type lines struct{ strings.Builder }
 
-// set writes name = value. A value is on one line, as Phone.safe leaves it.
+// set writes name = value. Line breaks in the value become spaces; Phone.sanitized has removed them already.
 func (l *lines) set(name string, value any) {
 	fmt.Fprintf(l, "%s = %s\n", name, strings.NewReplacer("\r", " ", "\n", " ").Replace(fmt.Sprint(value)))
 }

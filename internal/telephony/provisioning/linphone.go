@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Linphone: one XML file of sections and entries. It has no line keys. The address it fetches from next carries the password that
-// is needed by then.
+// Linphone: one XML file of sections and entries. It has no line keys. The address of the next fetch contains the
+// HTTP login that is needed by then.
 
 func linphone(p Phone) []byte {
 	x := newElements()
@@ -33,7 +33,7 @@ func linphoneSection(x *elements, name string, entries ...any) {
 	x.end()
 }
 
-// linphoneIdentity is the phone's address with its user's name.
+// linphoneIdentity returns the phone's SIP address with the user's name.
 func linphoneIdentity(p Phone) string {
 	name := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(p.Name)
 	return fmt.Sprintf(`"%s" <sip:%s@%s>`, name, p.Username, host(p.Server))
@@ -41,7 +41,7 @@ func linphoneIdentity(p Phone) string {
 
 var linphoneRates = map[string]int{"pcmu": 8000, "pcma": 8000, "g722": 8000, "opus": 48000}
 
-// linphoneCodecs lists what it offers, in order.
+// linphoneCodecs writes the codecs in order of preference.
 func linphoneCodecs(x *elements, p Phone) {
 	for i, c := range p.Codecs {
 		linphoneSection(x, fmt.Sprintf("audio_codec_%d", i), "mime", one(c, map[string]string{"pcmu": "PCMU", "pcma": "PCMA", "g722": "G722", "opus": "opus"}),
@@ -49,7 +49,7 @@ func linphoneCodecs(x *elements, p Phone) {
 	}
 }
 
-// withLogin puts a name and a password into an address.
+// withLogin adds a user name and a password to a URL.
 func withLogin(address, user, password string) string {
 	u, err := url.Parse(address)
 	if err != nil || user == "" {
@@ -59,7 +59,7 @@ func withLogin(address, user, password string) string {
 	return u.String()
 }
 
-// host is a host as addresses name it: IPv6 in brackets.
+// host returns a host for URIs: IPv6 addresses in brackets.
 func host(server string) string {
 	if strings.Contains(server, ":") {
 		return "[" + server + "]"

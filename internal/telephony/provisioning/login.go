@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A door asks for the login of a phone: by Digest (RFC 7616, with MD5, which phones know) or Basic (RFC 7617).
+// httpAuth authenticates phones by HTTP Digest (RFC 7616, with MD5, which phones support) or Basic (RFC 7617).
 type door struct {
 	realm string
 	key   []byte // of nonces
@@ -27,21 +27,21 @@ const nonceLife = 5 * time.Minute
 
 func newDoor(realm string, now func() time.Time) *door {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
+	_, _ = rand.Read(key) // crypto/rand never fails
 	return &door{realm, key, now}
 }
 
-// The answers to a login.
+// authResult is the result of an authentication.
 type verdict int
 
 const (
 	missing verdict = iota
-	stale           // right, with a nonce that is too old
+	stale           // correct, but with an unknown or expired nonce
 	wrong
 	right
 )
 
-// ask adds the challenges.
+// challenge adds the WWW-Authenticate headers.
 func (d *door) ask(h http.Header, v verdict) {
 	again := ""
 	if v == stale {
@@ -51,7 +51,7 @@ func (d *door) ask(h http.Header, v verdict) {
 	h.Add("Www-Authenticate", fmt.Sprintf(`Basic realm="%s", charset="UTF-8"`, d.realm))
 }
 
-// check holds what a request brings against the login.
+// check compares the credentials of a request with the login.
 func (d *door) check(r *http.Request, user, password string) verdict {
 	value := r.Header.Get("Authorization")
 	scheme, rest, _ := strings.Cut(value, " ")
@@ -74,7 +74,7 @@ var parameter = regexp.MustCompile(`([a-zA-Z0-9]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|
 
 const longestLogin = 4096
 
-// digest checks RFC 7616 §3.4.1 with qop=auth, or without (RFC 2069).
+// digest checks a Digest response (RFC 7616 §3.4.1) with qop=auth, or without qop (RFC 2069).
 func (d *door) digest(r *http.Request, text, user, password string) verdict {
 	if len(text) > longestLogin {
 		return wrong
@@ -102,13 +102,13 @@ func (d *door) digest(r *http.Request, text, user, password string) verdict {
 	return right
 }
 
-// meant reports whether a digest is for what is asked; some phones name the whole address.
+// uriMatches reports whether the digest's uri has the path of the request. Some phones send an absolute URI.
 func meant(uri string, r *http.Request) bool {
 	u, err := url.Parse(uri)
 	return err == nil && u.Path == r.URL.Path
 }
 
-// nonce is a time and its seal; nothing is kept.
+// nonce returns a timestamp with its HMAC, so that the server stores no nonces.
 func (d *door) nonce() string {
 	at := strconv.FormatInt(d.now().Unix(), 36)
 	return at + "." + d.mark(at)
@@ -120,7 +120,8 @@ func (d *door) mark(at string) string {
 	return hex.EncodeToString(m.Sum(nil)[:16])
 }
 
-// ours reports whether this process made a nonce; after a restart phones ask for a new one.
+// ownNonce reports whether this process created a nonce. After a restart phones get a new one by a challenge with
+// stale=true.
 func (d *door) ours(nonce string) bool {
 	at, mark, _ := strings.Cut(nonce, ".")
 	return same(mark, d.mark(at))

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// code shows the address as a QR code, as long as it is open. Looking at it is no fetch.
+// serveQRCode sends the address as a QR code until OpenUntil. It does not count as a fetch.
 func (q *request) code() {
 	if !q.Now().Before(q.a.OpenUntil.Time) {
 		nothing(q.w)
@@ -30,7 +30,8 @@ func (q *request) code() {
 	_, _ = q.w.Write(picture)
 }
 
-// page is what a person sees who opens the address in a browser; it tells no secret and is no fetch.
+// servePage sends the page for a person who opens the address in a browser. It contains no secrets and does not count
+// as a fetch.
 func (q *request) page() {
 	if !q.Now().Before(q.a.OpenUntil.Time) {
 		nothing(q.w)
@@ -53,7 +54,7 @@ code{word-break:break-all}img{width:16rem}</style></head><body><h1>Set up a tele
 `, address, warning)
 }
 
-// warning is what has to stand beside a phone that reaches no emergency service; "" where it does.
+// emergencyWarning returns the warning for a phone without emergency calling; "" if the phone has it.
 func (q *request) warning() (string, error) {
 	if q.Devices.Emergency != nil {
 		if reached, err := q.Devices.Emergency(q.r.Context(), q.a.Device.OrgID); err != nil || reached {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Polycom: {mac}.cfg names further files; settings are attributes. What lamps show (BLF) are "attendant" entries, and numbers to
-// dial are in the directory. The phone writes {mac}-phone.cfg itself, and reads it last: it gets the same there.
+// Polycom: {mac}.cfg names further files; settings are attributes. BLF keys are "attendant" entries, and numbers to
+// dial are in the directory. The phone writes {mac}-phone.cfg itself and reads it last, so it gets the same settings
+// from there.
 
 var polycomCodecs = map[string]string{"pcmu": "G711_Mu", "pcma": "G711_A", "g722": "G722"}
 
@@ -19,7 +20,7 @@ func polycomMaster(p Phone) []byte {
 	return x.bytes()
 }
 
-// polycomCommon is for phones that have no file of their own: the name of theirs follows from the MAC address.
+// polycomCommon is for phones without a file of their own. The name of their file follows from the MAC address.
 func polycomCommon(Phone) []byte {
 	x := newElements()
 	x.empty("APPLICATION", "APP_FILE_PATH", "", "CONFIG_FILES", "[PHONE_MAC_ADDRESS]-reg.cfg", "MISC_FILES", "", "LOG_FILE_DIRECTORY", "",
@@ -68,7 +69,7 @@ func polycomMedia(p Phone) []any {
 	return all
 }
 
-// polycomTime tells the time zone; days of the week begin with Sunday, 1.
+// polycomTime returns the time zone settings. Days of the week begin with Sunday = 1.
 func polycomTime(p Phone) []any {
 	c := clockOf(p.Zone, p.Now)
 	const s = "tcpIpApp.sntp."
@@ -108,7 +109,7 @@ func polycomLamps(p Phone) []any {
 	return all
 }
 
-// polycomDirectory holds what is dialled at the touch of a key.
+// polycomDirectory returns the directory with the speed dial numbers.
 func polycomDirectory(p Phone) []byte {
 	x := newElements()
 	x.begin("directory")

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/telephony/device"
 )
 
-// request is one to an address that there is.
+// request is a request to an existing address.
 type request struct {
 	*Server
 	w     http.ResponseWriter
@@ -47,7 +47,7 @@ func cut(text string, most int) string {
 	return text
 }
 
-// wanted is the file that is meant.
+// matchFile returns the requested file.
 func (q *request) wanted() (wanted, bool) {
 	template := q.Devices.Template(q.a.Device)
 	if q.file == "" && template == "" && !known(q.agent) {
@@ -56,7 +56,8 @@ func (q *request) wanted() (wanted, bool) {
 	return find(template, q.agent, q.file)
 }
 
-// hand gives a file to whom it is for.
+// serveFile sends a file after the checks for its kind: none for files without secrets; otherwise the MAC address,
+// then the open address or the login.
 func (q *request) hand(f wanted) {
 	switch {
 	case q.r.Method == http.MethodHead:
@@ -72,14 +73,14 @@ func (q *request) hand(f wanted) {
 	}
 }
 
-// stranger reports whether the file is that of another phone.
+// isForeign reports whether the file name has the MAC address of another phone.
 func (q *request) stranger(f wanted) bool {
 	known := q.a.Device.MAC
 	return f.mac != "" && known != nil && *known != colons(f.mac)
 }
 
-// open reports whether the address is still open to who asks: to everybody until a phone has come, and to a phone like that one
-// for as long as it lives.
+// isOpen reports whether the request needs no login: until OpenUntil, if no phone has fetched yet or the User-Agent
+// is that of the same product.
 func (q *request) open() bool {
 	if !q.Now().Before(q.a.OpenUntil.Time) {
 		return false
@@ -87,7 +88,7 @@ func (q *request) open() bool {
 	return q.a.BoundAt.IsZero() || product(q.agent) == product(q.a.UserAgent)
 }
 
-// product is the first word of a user agent, which stays when its version changes.
+// agentProduct returns the first word of a User-Agent, which stays the same when the version changes.
 func product(agent string) string {
 	end := strings.IndexAny(agent, " /")
 	if end < 0 {
@@ -96,7 +97,7 @@ func product(agent string) string {
 	return strings.ToLower(agent[:end])
 }
 
-// admit asks for the login; it has answered where that is not right.
+// authenticate checks the login. If it is not correct, it sends the response and returns false.
 func (q *request) admit(f wanted) bool {
 	if standing, ok := q.limiter.Take(q.a.Device.ID, 0, logins); !ok || standing[0].Left == 0 {
 		tooMany(q.w)
@@ -121,7 +122,7 @@ func (q *request) fetch(f wanted, code string) device.Fetch {
 
 func (q *request) refuse(f wanted, code string) {
 	if err := q.Devices.Refused(q.r.Context(), q.a, q.fetch(f, code)); err != nil {
-		q.Log.Error("refused fetch not noted", "device", q.a.Device.ID, "err", err)
+		q.Log.Error("refused fetch not stored", "device", q.a.Device.ID, "err", err)
 	}
 }
 
@@ -144,7 +145,7 @@ func (q *request) handOwn(f wanted) {
 }
 
 func (q *request) fail(err error) {
-	q.Log.Error("configuration not handed out", "device", q.a.Device.ID, "err", err)
+	q.Log.Error("configuration not sent", "device", q.a.Device.ID, "err", err)
 	say(q.w, http.StatusInternalServerError, "Something went wrong.")
 }
 
@@ -158,7 +159,7 @@ func (q *request) send(f wanted) {
 	_, _ = q.w.Write(f.render(q.file, p).Body)
 }
 
-// phone is what the file is made of.
+// phoneOf returns the data of the file.
 func (q *request) phone(f wanted) (Phone, error) {
 	d, u := q.a.Device, q.a.User
 	p := Phone{Label: d.Name, Name: u.Name, Username: d.SIP.Username, Realm: q.Realm, Transport: d.SIP.Transport, SRTP: d.SRTP, Codecs: d.Codecs,
@@ -170,7 +171,7 @@ func (q *request) phone(f wanted) (Phone, error) {
 		p.MAC = strings.ReplaceAll(*d.MAC, ":", "")
 	}
 	p.Server, p.Port = q.Place(d.SIP.Transport)
-	if !f.kind.common { // which carries nothing that only one phone may know
+	if !f.kind.common { // a file for all phones must not contain secrets of one phone
 		p.Password, p.HTTPUser, p.HTTPPass, p.Keys = q.a.Password, d.SIP.Username, q.a.Login, d.LineKeys
 		p.URL = q.Devices.FolderOf(q.token)
 	}
@@ -179,7 +180,7 @@ func (q *request) phone(f wanted) (Phone, error) {
 	return p, err
 }
 
-// zone is the time zone of a user, or that of the organisation.
+// zone returns the time zone of the user, else that of the organisation.
 func (q *request) zone(name *string, org string) (*time.Location, error) {
 	if name != nil {
 		if zone, err := time.LoadLocation(*name); err == nil {
@@ -189,7 +190,7 @@ func (q *request) zone(name *string, org string) (*time.Location, error) {
 	return q.Zone(q.r.Context(), org)
 }
 
-// colons writes a MAC address as records do.
+// colonMAC returns a MAC address in the form of the records: with colons.
 func colons(mac string) string {
 	var parts []string
 	for i := 0; i+2 <= len(mac); i += 2 {

@@ -12,43 +12,43 @@ import (
 	"soniq/internal/telephony/device"
 )
 
-// Config is what a Server is made of.
+// Config holds the dependencies of a Server.
 type Config struct {
 	Devices *device.Service
 	Zone    func(ctx context.Context, org string) (*time.Location, error)
 	Log     *slog.Logger
 	Now     func() time.Time
-	// Place is where phones register: a host or address, and the port of each transport.
+	// RegistrarAddress returns the host or address at which phones register, and the port of the transport.
 	Place    func(transport string) (host string, port int)
 	Realm    string
 	NTP      string
-	Interval time.Duration // how often phones fetch their files
-	// Plain reports whether a request may be answered though others could read it on its way.
+	Interval time.Duration // between two fetches of a phone
+	// AllowPlain reports whether a request without TLS may be answered.
 	Plain func(r *http.Request) bool
 }
 
-// A Server hands out configurations. It is safe for concurrent use.
+// Server sends configurations to phones. It is safe for concurrent use.
 type Server struct {
 	Config
 	door    *door
 	limiter *access.Limiter
 }
 
-// New makes a server.
+// New returns a server.
 func New(c Config) *Server {
 	return &Server{Config: c, door: newDoor(c.Realm, c.Now), limiter: access.NewLimiter(c.Now)}
 }
 
 var (
-	// guesses bounds the tokens that an address may try.
+	// tokenPolicy limits the wrong tokens per source address.
 	guesses = access.Policy{Name: "tokens", Quota: 20, Window: time.Minute}
-	// fetches bounds what a phone may ask for, and with it the lines of the audit log.
+	// fetchPolicy limits the requests of a phone, and thereby its audit log entries.
 	fetches = access.Policy{Name: "fetches", Quota: 60, Window: time.Minute}
-	// logins bounds the wrong passwords that are tried for a phone.
+	// loginPolicy limits the wrong passwords per phone.
 	logins = access.Policy{Name: "logins", Quota: 10, Window: time.Minute}
 )
 
-// Serve answers GET /provision/{token}/{file}. private reports whether nobody on the way can read the answer.
+// Serve answers GET /provision/{token}/{file}. private reports whether the connection is confidential (TLS).
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -75,7 +75,8 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 	}
 }
 
-// looks are programs that look at the links in messages before people do; browsers with a person before them say so themselves.
+// linkPreviewAgents matches programs that open links in messages before people do. Browsers are recognised by the
+// header Sec-Fetch-Mode: navigate.
 var looks = regexp.MustCompile(`(?i)bot\b|bot/|crawler|spider|preview|facebookexternalhit|whatsapp|linkexpanding`)
 
 const longestToken = 64
@@ -93,7 +94,8 @@ func say(w http.ResponseWriter, status int, words string) {
 	_, _ = w.Write([]byte(words + "\n"))
 }
 
-// nothing is the same for everything that there is not.
+// notFound sends the same response for every missing address and file, so that it does not reveal which addresses
+// exist.
 func nothing(w http.ResponseWriter) { say(w, http.StatusNotFound, "There is nothing here.") }
 
 func tooMany(w http.ResponseWriter) {

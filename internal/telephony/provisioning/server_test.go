@@ -30,7 +30,7 @@ const (
 	ownFile      = "001565abcdef.cfg"
 )
 
-// house is what a test of addresses needs.
+// fixture holds the services and records that tests of addresses need.
 type house struct {
 	t       *testing.T
 	devices *device.Service
@@ -79,14 +79,14 @@ func (h *house) do(method, path string, body any) *optest.Answer {
 	return h.api.Do(optest.Admin(h.org), method, path, body)
 }
 
-// phone adds a phone and returns its id and the address it fetches from.
+// phone adds a phone, and returns its id and the path of its address.
 func (h *house) phone(more string) (id, address string) {
 	h.t.Helper()
 	a := h.do("POST", "/devices", `{"user_id":"`+h.user+`","name":"Desk","kind":"desk_phone"`+more+`}`).Want(201)
 	return a.Text("id"), strings.TrimPrefix(a.Text("provisioning_url"), "https://voice.example.com")
 }
 
-// get asks for a file; more are header lines by turns name and value.
+// get requests a file. more alternates names and values of headers.
 func (h *house) get(address, agent string, more ...string) *httptest.ResponseRecorder {
 	h.t.Helper()
 	r := httptest.NewRequest("GET", address, nil)
@@ -100,7 +100,7 @@ func (h *house) get(address, agent string, more ...string) *httptest.ResponseRec
 	return w
 }
 
-// want asks for a file and compares the status.
+// want requests a file and compares the status.
 func (h *house) want(status int, address, agent string, more ...string) string {
 	h.t.Helper()
 	w := h.get(address, agent, more...)

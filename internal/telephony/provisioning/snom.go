@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Snom: settings.xml, settings-{mac}.xml or snom{model}-{mac}.htm: elements, with the account's number as idx.
+// Snom: settings.xml, settings-{mac}.xml or snom{model}-{mac}.htm: elements with the account's number as idx.
 
 var snomCodecs = map[string]string{"pcmu": "pcmu", "pcma": "pcma", "g722": "g722", "opus": "opus"}
 
@@ -34,7 +34,8 @@ func snom(p Phone) []byte {
 	return x.bytes()
 }
 
-// snomTime tells the time zone; changes of the clocks as month.week.weekday hour, Sunday being 7.
+// snomTime writes the time zone, and the changes to and from daylight saving as month.week.weekday hour, with Sunday
+// = 7.
 func snomTime(x *elements, p Phone) {
 	c := clockOf(p.Zone, p.Now)
 	x.value("ntp_server", p.NTP, "perm", "R")
@@ -51,7 +52,7 @@ func snomChange(at change) string {
 }
 
 func snomServer(x *elements, p Phone) {
-	x.value("setting_server", p.URL+"settings-{mac}.xml", "perm", "RW") // the phone puts its own address in
+	x.value("setting_server", p.URL+"settings-{mac}.xml", "perm", "RW") // the phone replaces {mac} by its address
 	x.value("http_client_user", p.HTTPUser, "perm", "RW")
 	x.value("http_client_pass", p.HTTPPass, "perm", "RW")
 	x.value("settings_refresh_timer", p.seconds(), "perm", "RW")

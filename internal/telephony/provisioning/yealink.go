@@ -2,7 +2,8 @@ package provisioning
 
 import "fmt"
 
-// Yealink: lines "name = value" behind a line with the version; y000000000000.cfg for all phones of a model, then {mac}.cfg.
+// Yealink: lines "name = value" after a line with the version; y000000000000.cfg for all phones of a model, then
+// {mac}.cfg.
 
 const yealinkVersion = "#!version:1.0.0.1\n"
 
@@ -74,7 +75,8 @@ func yealinkKey(l *lines, p Phone) {
 	}
 }
 
-// yealinkTime tells the time zone; changes of the clocks as month/week/weekday/hour, Monday being 1.
+// yealinkTime writes the time zone, and the changes to and from daylight saving as month/week/weekday/hour, with
+// Monday = 1.
 func yealinkTime(l *lines, p Phone) {
 	c := clockOf(p.Zone, p.Now)
 	l.set("local_time.ntp_server1", p.NTP)

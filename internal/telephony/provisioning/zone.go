@@ -6,14 +6,16 @@ import (
 	"time"
 )
 
-// A clock is what phones are told of a time zone in a year: how far it is from UTC, and when the clocks change.
+// zoneRules holds the rules of a time zone in one year: the offsets from UTC, and the changes to and from daylight
+// saving.
 type clock struct {
 	standard, summer int // seconds east of UTC
 	names            [2]string
-	start, end       change // of summer time; both zero: the clocks do not change
+	start, end       change // of daylight saving; both zero: there is none
 }
 
-// A change is a moment at which the clocks do: the n-th such weekday of a month, 5 the last, at an hour of the time until then.
+// transition is a change to or from daylight saving: the n-th weekday of a month (5: the last), at a time of day in
+// the offset before it.
 type change struct {
 	month   time.Month
 	week    int
@@ -21,8 +23,8 @@ type change struct {
 	seconds int // after midnight
 }
 
-// clockOf looks the year of a time up in a zone. Where the clocks change in another way than once to summer time and once back,
-// they are taken not to change.
+// zoneRulesOf returns the rules for the year of now. If the zone does not change exactly twice in that year, it is
+// treated as having no daylight saving.
 func clockOf(zone *time.Location, now time.Time) clock {
 	from := time.Date(now.In(zone).Year(), time.January, 1, 0, 0, 0, 0, zone)
 	name, offset := from.Zone()
@@ -45,7 +47,7 @@ func clockOf(zone *time.Location, now time.Time) clock {
 	return c.changing(found[0].In(zone), found[1].In(zone))
 }
 
-// changing fills in both changes; south of the equator the year begins in summer.
+// withTransitions sets both changes. In the southern hemisphere the year begins with daylight saving.
 func (c clock) changing(first, second time.Time) clock {
 	name, offset := first.Zone()
 	if offset > c.standard {
@@ -58,7 +60,7 @@ func (c clock) changing(first, second time.Time) clock {
 	return c
 }
 
-// changeAt is a moment as rules name it; before is how far from UTC the clocks were until then.
+// transitionAt returns a time as a rule. before is the offset from UTC in seconds until then.
 func changeAt(t time.Time, before int) change {
 	w := t.In(time.FixedZone("", before))
 	week := (w.Day()-1)/7 + 1
@@ -70,7 +72,7 @@ func changeAt(t time.Time, before int) change {
 
 func (c clock) changes() bool { return c.standard != c.summer }
 
-// posix is the zone as IEEE Std 1003.1 §8.3 writes it, such as CET-1CEST,M3.5.0,M10.5.0/3.
+// posix returns the zone in the form of IEEE Std 1003.1 §8.3, such as CET-1CEST,M3.5.0,M10.5.0/3.
 func (c clock) posix() string {
 	text := posixName(c.names[0]) + posixOffset(-c.standard)
 	if !c.changes() {
@@ -107,7 +109,7 @@ func posixOffset(seconds int) string {
 	return fmt.Sprintf("%s%d:%02d", sign, seconds/3600, seconds%3600/60)
 }
 
-// hours is an offset as phones show it: +1, -3:30 or 0.
+// offsetHours returns an offset in the notation of phones: +1, -3:30 or 0.
 func hours(seconds int) string {
 	if seconds > 0 {
 		return "+" + posixOffset(seconds)

@@ -8,7 +8,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Mine are the messages a user is to hear by telephone: the new ones, newest first, and then those heard before; at most limit.
+// MessagesForUser returns the messages that voicemail access by phone plays to a user, at most limit: the new ones,
+// newest first, then those heard before. They are of the user's mailbox or assigned to the user.
 func (s *Service) Mine(ctx context.Context, org, user string, limit int) ([]Voicemail, error) {
 	const text = selection + ` AND (v.mailbox_id = $2 OR v.assignee_id = $2) AND v.status IN ('new', 'read')
 		ORDER BY CASE WHEN v.status = 'new' THEN 0 ELSE 1 END, v.received_at DESC, v.id DESC LIMIT $3`
@@ -19,10 +20,10 @@ func (s *Service) Mine(ctx context.Context, org, user string, limit int) ([]Voic
 	return all, nil
 }
 
-// Path is where the sound of a message lies on this machine.
+// Path returns the path of a message's audio on this machine.
 func (s *Service) Path(v Voicemail) (string, error) { return s.Files.Path(v.blob) }
 
-// Played notes that a user heard a message: a new one is read.
+// MarkRead sets a new message to read after it was played.
 func (s *Service) Played(ctx context.Context, v Voicemail) error {
 	return s.rewrite(ctx, v, func(ctx context.Context, tx db.Querier, v Voicemail) error {
 		if v.Status != New {
@@ -34,10 +35,11 @@ func (s *Service) Played(ctx context.Context, v Voicemail) error {
 	})
 }
 
-// Remove deletes a message, as its user does by telephone.
+// Remove deletes a message on request of a user on the phone.
 func (s *Service) Remove(ctx context.Context, v Voicemail) error { return s.rewrite(ctx, v, s.remove) }
 
-// rewrite does something with a message as it is now; a deleted one is left alone.
+// withCurrent runs do in a transaction with the current state of a message. It does nothing if the message was
+// deleted.
 func (s *Service) rewrite(ctx context.Context, v Voicemail, do func(ctx context.Context, tx db.Querier, v Voicemail) error) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		now, err := get(ctx, tx, v.OrgID, v.ID)
@@ -48,7 +50,7 @@ func (s *Service) rewrite(ctx context.Context, v Voicemail, do func(ctx context.
 	})
 }
 
-// Open opens the sound of a message; a deleted one is db.ErrNone.
+// Open opens the audio of a message. It returns db.ErrNone if the message was deleted.
 func (s *Service) Open(ctx context.Context, org, id string) (Voicemail, io.ReadSeekCloser, int64, error) {
 	v, err := get(ctx, s.DB.Read(ctx), org, id)
 	if err == nil && v.Status == Deleted {
@@ -61,7 +63,7 @@ func (s *Service) Open(ctx context.Context, org, id string) (Voicemail, io.ReadS
 	return v, f, size, err
 }
 
-// Get returns a message, a deleted one too.
+// Get returns a message, including a deleted one.
 func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Voicemail, error) {
 	v, err := get(ctx, q, org, id)
 	if err == nil {

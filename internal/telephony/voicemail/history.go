@@ -6,7 +6,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// History narrows voicemail to what numbers left.
+// History selects the messages that numbers left.
 type History struct {
 	Numbers      []string
 	Since, Until db.Time
@@ -15,7 +15,8 @@ type History struct {
 	Limit        int
 }
 
-// From lists what numbers left and was not deleted, newest first, one more than the limit where there are more.
+// FromNumbers lists the undeleted messages that numbers left, newest first. It returns limit+1 messages if there are
+// more than limit.
 func (s *Service) From(ctx context.Context, org string, h History) ([]Voicemail, error) {
 	if len(h.Numbers) == 0 {
 		return nil, nil

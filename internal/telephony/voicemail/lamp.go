@@ -7,19 +7,20 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Changed is the bus subject on which a Box is published whose messages are others than before, once that is written down.
+// Changed is the bus subject on which a MailboxUser is published after the commit of a change in the user's messages.
+// Message waiting indication (MWI, RFC 3842) follows it.
 const Changed = "changed.voicemail"
 
-// A Box is the messages a user is to hear: those of their own mailbox, and of others those they look after.
+// MailboxUser identifies a user with messages: those of the user's mailbox, and those assigned to the user.
 type Box struct{ Org, User string }
 
-// A Count is how many messages somebody has.
+// Count holds the message counts of a user for MWI (RFC 3842).
 type Count struct {
-	New, Old             int // not heard, heard; those put away count as neither
+	New, Old             int // not heard, heard; archived messages are not counted
 	UrgentNew, UrgentOld int // of these
 }
 
-// mine are the messages of $2.
+// ofUser selects the messages of the user $2.
 const mine = `v.org_id = $1 AND (v.mailbox_id = $2 OR v.assignee_id = $2)`
 
 // Count counts a user's messages.
@@ -46,7 +47,8 @@ func (s *Service) Count(ctx context.Context, q db.Querier, org, user string) (c 
 	return c, rows.Err()
 }
 
-// changed tells who has other messages than before, after commit.
+// publishChanged publishes Changed after the commit for the users of a message: the owner of the mailbox, the
+// assignee, and the assignee before.
 func (s *Service) changed(tx db.Querier, v Voicemail, before *string) {
 	users := map[string]bool{}
 	if v.Mailbox.Type == "user" {

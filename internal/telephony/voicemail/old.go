@@ -8,11 +8,11 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// oldBatch is how many messages are deleted between other writes.
+// deleteBatch is how many messages one transaction deletes, so that other writes run in between.
 const oldBatch = 50
 
-// DeleteBefore deletes messages of an organisation that came before a time, with their sound and words, some at once, and returns how
-// many. It is called until it returns 0.
+// DeleteBefore deletes messages of an organisation that were received before a time, with audio and transcript. It
+// deletes at most deleteBatch and returns how many. Call it until it returns 0.
 func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time) (n int64, err error) {
 	const text = selection + ` AND v.received_at < $2 AND v.status <> 'deleted' ORDER BY v.received_at, v.id LIMIT $3`
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -31,7 +31,8 @@ func (s *Service) DeleteBefore(ctx context.Context, org string, before time.Time
 	return n, err
 }
 
-// ForgetWordsBefore forgets what was understood of messages that came before a time; their sound stays.
+// DeleteTranscriptsBefore deletes the transcripts of messages that were received before a time; the audio stays. It
+// deletes at most 500 and returns how many.
 func (s *Service) ForgetWordsBefore(ctx context.Context, org string, before time.Time) (int64, error) {
 	const text = `UPDATE voicemails SET text = NULL, ai_summary = NULL, transcript_id = NULL, transcript_status = 'skipped', updated_at = $3
 		WHERE org_id = $1 AND id IN (SELECT id FROM voicemails WHERE org_id = $1 AND received_at < $2 AND text IS NOT NULL
@@ -40,7 +41,7 @@ func (s *Service) ForgetWordsBefore(ctx context.Context, org string, before time
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
 		r, err := tx.Exec(ctx, text, org, db.At(before), db.At(s.Now()))
 		if err != nil {
-			return fmt.Errorf("forget words of old messages: %w", err)
+			return fmt.Errorf("delete transcripts of old messages: %w", err)
 		}
 		n, err = r.RowsAffected()
 		return err
@@ -48,7 +49,7 @@ func (s *Service) ForgetWordsBefore(ctx context.Context, org string, before time
 	return n, err
 }
 
-// read reads messages; the rows are closed when it returns.
+// queryMessages reads messages. The rows are closed when it returns.
 func read(ctx context.Context, q db.Querier, text string, args ...any) ([]Voicemail, error) {
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {

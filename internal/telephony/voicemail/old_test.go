@@ -12,7 +12,7 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// sound reports whether the file of a message is there.
+// hasAudio reports whether the file of a message exists.
 func (h *house) sound(id string) bool {
 	_, _, err := h.files.Open(context.Background(), voicemail.BlobName(h.org, id, time.Now()))
 	return !errors.Is(err, fs.ErrNotExist)
@@ -48,7 +48,7 @@ func TestOldMessagesAndTheirWordsGo(t *testing.T) {
 	})
 }
 
-// Erasing a number takes the sound of what it left along.
+// Erasing a call deletes its messages and their audio.
 func TestAnErasedCallTakesItsMessageAndTheSoundAlong(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -70,7 +70,7 @@ func TestAnErasedCallTakesItsMessageAndTheSoundAlong(t *testing.T) {
 	})
 }
 
-// What was being left as the process died becomes a message, once, where there is enough of it.
+// Drafts of a crashed process become messages, once, if they are long enough.
 func TestDraftsAreRecovered(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with messages.
+// Operations lists the API operations on messages.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("voicemail.list", "GET /voicemail", access.CallsRead, "List messages", s.List),
@@ -25,7 +25,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses messages.
+// ListIn holds the filters of List.
 type ListIn struct {
 	op.Paging
 	op.Span
@@ -36,7 +36,7 @@ type ListIn struct {
 	Sort        string   `query:"sort" enum:"-received_at,received_at" default:"-received_at"`
 }
 
-// List returns messages, newest first unless asked otherwise.
+// List returns messages, newest first by default.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicemail]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicema
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
 	phone := in.Phone
-	if strings.HasPrefix(phone, " ") { // a + that was not escaped
+	if strings.HasPrefix(phone, " ") { // an unescaped + arrives as a space
 		phone = "+" + strings.TrimSpace(phone)
 	}
 	f, err := in.narrow(org, phone)
@@ -68,7 +68,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicema
 	})
 }
 
-// OneIn names a message.
+// OneIn holds the id of a message.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"vm_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -85,7 +85,7 @@ func (s *Service) one(ctx context.Context, q db.Querier, id string) (Voicemail, 
 	return v, nil
 }
 
-// Show returns a message, a deleted one too: without what it said.
+// Show returns a message, including a deleted one without its transcript and audio URL.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Voicemail], error) {
 	v, err := s.one(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
@@ -94,13 +94,13 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Voicemail], erro
 	return op.Versioned(v, v.UpdatedAt)
 }
 
-// AudioIn asks for the sound of a message.
+// AudioIn holds the input of Audio.
 type AudioIn struct {
 	OneIn
 	Format string `query:"format" enum:"wav" doc:"wav"`
 }
 
-// Audio sends the sound, whole or in the ranges asked for.
+// Audio sends the audio, whole or in the byte ranges that the client requests.
 func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse, error) {
 	v, err := s.one(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
@@ -116,20 +116,20 @@ func (s *Service) Audio(ctx context.Context, in *AudioIn) (*huma.StreamResponse,
 	return op.FileStream(f, f, v.ID+".wav", "audio/wav", v.ReceivedAt.Time), nil
 }
 
-// UpdateIn changes a message.
+// UpdateIn holds the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of a message.
+// Patch is a merge patch (RFC 7396) of a message.
 type Patch struct {
 	Status     op.Change[string] `json:"status,omitzero" doc:"read, new or archived"`
 	AssigneeID op.Change[string] `json:"assignee_id,omitzero" doc:"Who looks after it; null: nobody"`
 }
 
-// Update says that a message was read, is to be read again, or is put away; and who looks after it.
+// Update sets the status (read, new or archived) and the assignee of a message.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail], error) {
 	var v Voicemail
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -154,7 +154,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Voicemail],
 	return op.Versioned(v, v.UpdatedAt)
 }
 
-// living returns a message that was not deleted.
+// findUndeleted returns a message, or an error if it was deleted or does not match the client's version.
 func (s *Service) living(ctx context.Context, q db.Querier, id string, m op.Match) (Voicemail, error) {
 	v, err := s.one(ctx, q, id)
 	if err != nil {
@@ -197,13 +197,13 @@ func (s *Service) patched(ctx context.Context, q db.Querier, v *Voicemail, p Pat
 	return wrong, nil
 }
 
-// DeleteIn names the message to delete.
+// DeleteIn holds the input of Delete.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete removes the sound and the words of a message.
+// Delete deletes the audio and the transcript of a message. Its row stays with the status deleted.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		v, err := s.living(ctx, tx, in.ID, in.Match)
@@ -214,7 +214,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	})
 }
 
-// remove deletes the sound and the words of a message.
+// deleteMessage deletes the audio and the transcript of a message.
 func (s *Service) remove(ctx context.Context, tx db.Querier, v Voicemail) error {
 	if s.OnRemove != nil {
 		if err := s.OnRemove(ctx, tx, v); err != nil {
@@ -226,7 +226,7 @@ func (s *Service) remove(ctx context.Context, tx db.Querier, v Voicemail) error 
 		return fmt.Errorf("delete message: %w", err)
 	}
 	s.changed(tx, v, nil)
-	// A file that stays because its removal failed is never found again by anybody.
+	// If the deletion fails, the file stays on disk and is no longer referenced.
 	db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
 	return nil
 }

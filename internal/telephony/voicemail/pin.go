@@ -13,34 +13,34 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// A Door is whether somebody who gave a PIN may hear a mailbox.
+// PINResult is the result of a PIN attempt.
 type Door int
 
-// What giving a PIN comes to.
+// The results of a PIN attempt.
 const (
 	Opened Door = iota
-	Wrong       // not the PIN
-	Locked      // too many wrong ones: nothing is tried until Until
-	NoPIN       // none is set: only the user's own telephones get in
+	Wrong       // wrong PIN
+	Locked      // too many wrong PINs: attempts are refused until Until
+	NoPIN       // no PIN is set: only the user's own phones have access
 )
 
-// A Try is the outcome of giving a PIN.
+// PINAttempt describes the outcome of a PIN attempt.
 type Try struct {
 	Door  Door
-	Until time.Time // of Locked
-	Shut  bool      // this very try locked the mailbox
+	Until time.Time // end of the lock, with PINLocked
+	Shut  bool      // this attempt locked the mailbox
 }
 
-// pinTries is how many wrong PINs lock a mailbox.
+// maxPINTries is how many wrong PINs lock a mailbox.
 const pinTries = 3
 
-// locks are how long a mailbox is locked the first time, the second and so on; a right PIN begins anew.
+// lockDurations lists the durations of the first, second and further locks. A correct PIN resets the count.
 var locks = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 
-// pinRounds makes trying all PINs slow even for who has the database and the master key.
+// pbkdf2Iterations makes trying all PINs slow even for an attacker with the database and the master key.
 const pinRounds = 50_000
 
-// SetPIN sets a user's PIN, or removes it with "". Only a digest is kept. A lock ends.
+// SetPIN sets a user's PIN and ends a lock; "" removes the PIN. Only a digest is stored.
 func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin string) error {
 	if pin == "" {
 		_, err := tx.Exec(ctx, `DELETE FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user)
@@ -68,15 +68,16 @@ func (s *Service) HasPIN(ctx context.Context, q db.Querier, org, user string) (h
 	return has, err
 }
 
-// pin is what is kept of a user's PIN.
+// pin is the stored state of a user's PIN.
 type pin struct {
 	salt, digest string
 	wrong, locks int
 	lockedUntil  db.Time
 }
 
-// TryPIN tries a PIN. The third wrong one in a row locks the mailbox, longer each time: a minute, five, half an hour, two hours, a day.
-// A right one opens no locked mailbox.
+// CheckPIN checks a PIN. The third wrong one in a row locks the mailbox, longer each time: 1 min, 5 min, 30 min, 2 h,
+// 24 h. A locked mailbox refuses the correct PIN too. The digest is computed before the transaction, because it is
+// slow.
 func (s *Service) TryPIN(ctx context.Context, org, user, given string) (Try, error) {
 	var p pin
 	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT salt FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user).Scan(&p.salt)
@@ -105,7 +106,7 @@ func (s *Service) TryPIN(ctx context.Context, org, user, given string) (Try, err
 	return t, err
 }
 
-// judge says what a try comes to, and counts it.
+// evaluate returns the outcome of an attempt and updates the counters.
 func (p *pin) judge(right bool, now time.Time) Try {
 	switch {
 	case p.lockedUntil.After(now):

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// What a number left is found by the number and read in its order: nothing is sorted, and what others left is not read.
+// Queries by number use the index in its order: they neither sort nor read messages of other numbers.
 func TestVoicemailOfANumberIsFoundByItsIndex(t *testing.T) {
 	t.Parallel()
 	d, ctx := dbtest.SQLite(t), context.Background()

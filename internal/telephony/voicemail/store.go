@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// insert keeps a message; it reports whether it was not kept before.
+// insertMessage inserts a message. It returns false if it was inserted before.
 func insert(ctx context.Context, tx db.Querier, v Voicemail, m Message) (bool, error) {
 	const text = `INSERT INTO voicemails (org_id, id, call_id, mailbox_type, mailbox_id, from_number, contact, received_at, duration_ms, size_bytes,
 			sha256, blob, status, updated_at, transcript_status)
@@ -33,7 +33,7 @@ func update(ctx context.Context, tx db.Querier, v Voicemail) error {
 	return err
 }
 
-// bury forgets what a message said; that it was left stays.
+// markDeleted sets a message to deleted and removes its text. The row stays.
 func bury(ctx context.Context, tx db.Querier, v Voicemail) error {
 	const text = `UPDATE voicemails SET status = 'deleted', text = NULL, ai_summary = NULL, updated_at = $3 WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, text, v.OrgID, v.ID, v.UpdatedAt)
@@ -66,7 +66,7 @@ func get(ctx context.Context, q db.Querier, org, id string) (Voicemail, error) {
 	return scan(q.QueryRow(ctx, selection+` AND v.id = $2`, org, id).Scan)
 }
 
-// narrow is the statement of a list up to its page.
+// query returns the statement of a list without its page.
 func (in *ListIn) narrow(org, phone string) (*db.Filter, error) {
 	since, until, err := in.Times()
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// house is what a test of messages needs.
+// fixture holds the services and records that tests of messages need.
 type house struct {
 	*voicemail.Service
 	d      *db.DB
@@ -35,7 +35,7 @@ type house struct {
 	files  *blob.Dir
 	server *optest.Server
 	bus    *bus.Bus
-	ahead  time.Duration // of the clock
+	ahead  time.Duration // offset of the clock
 	wav    []byte
 }
 
@@ -75,7 +75,7 @@ func (h *house) do(method, path string, body any, header ...string) *optest.Answ
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// leave keeps a message of three seconds, and returns its id.
+// leaveMessage stores a message of three seconds, and returns its id.
 func (h *house) leave(t *testing.T, mailbox string) string {
 	t.Helper()
 	ctx, now := context.Background(), time.Now()
@@ -89,7 +89,7 @@ func (h *house) leave(t *testing.T, mailbox string) string {
 	if _, err := h.files.Put(ctx, m.Blob, bytes.NewReader(h.wav)); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // a step that is done again after a crash changes nothing
+	for range 2 { // repeating it after a crash changes nothing
 		if err := h.d.TxContext(ctx, func(ctx context.Context, tx db.Querier) error { _, err := h.Receive(ctx, tx, m); return err }); err != nil {
 			t.Fatal(err)
 		}
