@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// An Account is a carrier that logs in with us.
+// InboundAccount holds the digest credentials of a carrier that authenticates its calls to us.
 type Account struct {
 	OrgID     string
 	TrunkID   string
@@ -19,8 +19,8 @@ type Account struct {
 	HA1SHA256 string
 }
 
-// Account returns the trunk whose carrier logs in with the user name; ok is false where there is none. Ask for a
-// phone with that user name first.
+// InboundAccount returns the trunk whose carrier authenticates with the user name; ok is false if there is none. Look
+// for a device with that user name first, because devices take precedence.
 func (s *Service) Account(ctx context.Context, username string) (a Account, ok bool, err error) {
 	a, err = s.accounts.Get("account "+username, func() (Account, error) { return s.account(ctx, username) })
 	if db.IsNone(err) {

@@ -7,14 +7,15 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// TestResult is what became of asking a trunk.
+// TestResult holds the result of an OPTIONS probe that was requested by the API.
 type TestResult struct {
 	OptionsMS  *int    `json:"options_ms" doc:"How long its answer took; null where there was none"`
 	Registered *bool   `json:"registered" doc:"null where the trunk does not register"`
 	Error      *string `json:"error"`
 }
 
-// Test asks a trunk, now, whether it is there. The answer counts like any other probe.
+// Test probes a trunk with OPTIONS at once and returns the result. The probe counts for the health of the trunk like
+// any other.
 func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[TestResult], error) {
 	t, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {

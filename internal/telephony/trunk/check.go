@@ -23,13 +23,14 @@ var (
 	prependForm = regexp.MustCompile(`^\+?[0-9*#]{0,18}$`)
 )
 
-// The widest networks a trunk may claim: a wider one would take phones for the carrier.
+// The widest networks that a trunk may list, as prefix lengths. With a wider one, requests from phones would be taken
+// for the carrier's.
 const (
 	widest4 = 16
 	widest6 = 32
 )
 
-// checker collects what is wrong.
+// checker collects the violations.
 type checker []op.Violation
 
 func (c *checker) want(ok bool, field, code, message string) {
@@ -42,7 +43,7 @@ func (c *checker) one(field, value string, of []string) {
 	c.want(slices.Contains(of, value), field, "invalid_value", "must be one of "+strings.Join(of, ", "))
 }
 
-// check lists everything wrong with a trunk as it would be stored.
+// validate returns every violation of a trunk as it would be stored.
 func (t Trunk) check() []op.Violation {
 	var c checker
 	c.want(strings.TrimSpace(t.Name) != "" && len([]rune(t.Name)) <= 120, "name", "invalid_length", "must have 1 to 120 characters")

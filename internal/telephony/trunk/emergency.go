@@ -10,11 +10,11 @@ import (
 // international is the emergency number of the European Union and of every GSM phone.
 const international = "112"
 
-// outsideLine are digits people dial first to get an outside line from an office phone.
+// outsideLinePrefixes are digits that users of office phones dial first to get an outside line.
 var outsideLine = []string{"", "0", "9", "00", "99"}
 
-// Emergency recognises an emergency number of the country in what was dialled: plain, behind the digits for an
-// outside line, or with the country's code in front. It returns the number to dial, such as 112.
+// EmergencyNumber recognises an emergency number of the country in the dialled digits: alone, after the digits for an
+// outside line, or after the country code. It returns the number to dial, such as 112.
 func Emergency(country, dialled string) (number string, ok bool) {
 	digits := bare(dialled)
 	if code, international := strings.CutPrefix(digits, "+"); international {
@@ -33,10 +33,12 @@ func Emergency(country, dialled string) (number string, ok bool) {
 	return "", false
 }
 
-// testNumber reaches, in North America, a service that reads back what emergency services would be told.
+// emergencyTestNumber reaches, in North America, a service that reads back the number and location that emergency
+// services would receive.
 const testNumber = "933"
 
-// EmergencyTest recognises the number that tests emergency calls, in countries that have one.
+// EmergencyTest reports whether the dialled digits are the number that tests emergency calls. Only countries with
+// code +1 have one.
 func EmergencyTest(country, dialled string) bool {
 	return phonenumbers.GetCountryCodeForRegion(country) == 1 && bare(dialled) == testNumber
 }
@@ -45,14 +47,14 @@ func isEmergency(country, digits string) bool {
 	return digits == international || phonenumbers.IsEmergencyNumber(digits, country)
 }
 
-// ReservedExtension reports whether an extension would be taken for an emergency number, or for the one that tests
+// ReservedExtension reports whether an extension would be taken for an emergency number, or for the number that tests
 // emergency calls.
 func ReservedExtension(country, extension string) bool {
 	_, ok := Emergency(country, extension)
 	return ok || EmergencyTest(country, extension)
 }
 
-// bare removes what people and phones put around digits.
+// normalizeDialled returns the dialled digits without tel:, URI parameters, blanks and punctuation, in ASCII.
 func bare(dialled string) string {
 	dialled = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(dialled)), "tel:")
 	dialled, _, _ = strings.Cut(dialled, ";")
@@ -64,7 +66,7 @@ func bare(dialled string) string {
 	}, dialled)
 }
 
-// western turns digits of other scripts, which some phones send, into 0 to 9.
+// asciiDigit converts digits and plus signs of other scripts, which some phones send, to ASCII.
 func western(r rune) rune {
 	for _, zero := range []rune{'\uff10', '\u0660', '\u06f0', '\u0966'} { // full-width, Arabic, Persian, Devanagari
 		if r >= zero && r <= zero+9 {

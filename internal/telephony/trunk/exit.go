@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Gate is the one way to the public network: whatever wants to go out, a phone, a transfer, a forward, a callback or a
-// program, asks here, so that the limits hold over all of them together.
+// OutboundGate is the admission control for calls to the public network. Phones, transfers, forwards, callbacks and
+// API calls all use it, so that the limits apply to their sum. It is safe for concurrent use; a node has one.
 type Gate struct {
 	trunks *Service
 	limits *Limiter
@@ -20,29 +20,30 @@ type Gate struct {
 	quiet  quiet
 }
 
-// NewGate makes the gate of a node.
+// NewOutboundGate returns the gate of a node.
 func NewGate(trunks *Service, limits *Limiter, log *slog.Logger) *Gate {
 	return &Gate{trunks: trunks, limits: limits, log: log,
 		used: usage{started: trunks.now(), known: map[string]*sync.Mutex{}}, quiet: quiet{now: trunks.now, last: map[string]told{}}}
 }
 
-// An Attempt is a call that wants to go out.
+// CallAttempt describes an outbound call to be admitted.
 type Attempt struct {
 	Org     string
 	Dialled string
-	Program bool // no person dials it: an API call, an AI agent, a forward
-	Barred  bool // of a user who is suspended
+	Program bool // not dialled by a person: an API call, an AI agent, a forward
+	Barred  bool // the user of the call is suspended
 }
 
-// A Pass is the leave to go out. End must be called when the call ends, or is not made after all.
+// Admission is an admitted call: its plan and its place under the limits. End must be called when the call ends, or
+// if it is not made after all.
 type Pass struct {
 	Plan
 	End func()
 }
 
-// Open decides over an attempt: emergency calls before every limit; then the number; then the organisation's limits and
-// the one call per second to the same number. A call that must not go out is a *Refusal, which has been counted and
-// logged.
+// Admit admits or refuses a call. Emergency calls are checked first and pass every limit. Then come the number, the
+// limits of the organisation, and one call per second to the same number. If the call is refused, the error is a
+// *Refusal, which has been counted and logged.
 func (g *Gate) Open(ctx context.Context, a Attempt) (Pass, error) {
 	p, err := g.open(ctx, a)
 	var no *Refusal
@@ -52,7 +53,7 @@ func (g *Gate) Open(ctx context.Context, a Attempt) (Pass, error) {
 	return p, err
 }
 
-// perDestination is how many calls per second one number may get from one organisation.
+// callsPerSecondPerDestination limits the calls of one organisation to one number.
 const perDestination = 1
 
 func (g *Gate) open(ctx context.Context, a Attempt) (Pass, error) {
@@ -98,8 +99,9 @@ func (g *Gate) take(ctx context.Context, a Attempt, plan Plan) (Pass, error) {
 	return Pass{plan, end}, nil
 }
 
-// Channel takes a channel of a trunk. An emergency call always gets one: where none is free the call that began last
-// loses its own, by its cut. ok is false where none is free, or too many calls begin.
+// AcquireChannel takes a channel of a trunk. An emergency call always gets one: if none is free, the newest call is
+// ended by its preempt function. For other calls ok is false if no channel is free or the calls per second are
+// exceeded. preempt may be nil; the call then keeps its channel.
 func (g *Gate) Channel(t Trunk, emergency bool, cut func()) (release func(), ok bool) {
 	if emergency {
 		return g.limits.Force(t.ID, t.LimitOf()), true
@@ -108,13 +110,13 @@ func (g *Gate) Channel(t Trunk, emergency bool, cut func()) (release func(), ok 
 	return release, reason == Allowed
 }
 
-// Resume counts a call that a restarted node carries on, in its organisation and on its trunk.
+// Resume counts a call that a restarted node continues, for its organisation and its trunk.
 func (g *Gate) Resume(org, trunkID string, began time.Time, cut func()) (release func()) {
 	one, other := g.limits.Resume(org, began, nil), g.limits.Resume(trunkID, began, cut)
 	return func() { one(); other() }
 }
 
-// Stop ends every outbound call in progress that is no emergency call, and returns how many.
+// StopAll ends every outbound call in progress except emergency calls, and returns their number.
 func (g *Gate) Stop() int { return g.limits.CutAll() }
 
 func (g *Gate) refused(a Attempt, no *Refusal) {
@@ -130,7 +132,7 @@ func (g *Gate) refused(a Attempt, no *Refusal) {
 	}
 }
 
-// Refused counts refusals since start, by reason; every reason is there.
+// RefusalCounts returns the refusals since the start of the process, by reason. Reasons without a refusal have 0.
 func (g *Gate) Refused() map[Reason]int64 {
 	all := make(map[Reason]int64, len(order))
 	for i, r := range order {
@@ -141,7 +143,7 @@ func (g *Gate) Refused() map[Reason]int64 {
 
 func shortened(s string) string { return s[:min(len(s), 40)] }
 
-// quiet keeps a flood of refusals from becoming a flood of log lines.
+// logThrottle limits the log lines about refusals to one per key and interval.
 type quiet struct {
 	now  func() time.Time
 	mu   sync.Mutex // guards last
@@ -158,7 +160,7 @@ const (
 	quietKeys = 10_000
 )
 
-// tell reports whether to write a line about the key, and how many were left out since the last one.
+// allow reports whether a line about the key may be written, and how many were suppressed since the last one.
 func (q *quiet) tell(key string) (muted int, yes bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

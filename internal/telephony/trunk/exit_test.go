@@ -16,7 +16,7 @@ import (
 	trunkpkg "soniq/internal/telephony/trunk"
 )
 
-// open asks the gate and returns the reason, and the end of the call where it may go out.
+// admit asks the gate for a call and returns the reason of a refusal, and the function that ends an admitted call.
 func (h *house) open(t testing.TB, dialled string) (func(), trunkpkg.Reason) {
 	t.Helper()
 	pass, err := h.gate.Open(context.Background(), trunkpkg.Attempt{Org: h.org, Dialled: dialled})
@@ -46,7 +46,7 @@ func TestCostlyNumbersGetOutInNoSpelling(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			// Without a prefix it may be a national number: that is what is dialled then, country code included.
+			// Without a prefix it may be a national number. It is then dialled as one, with the country code.
 			if dial := pass.Ways[0].Dial; !strings.HasPrefix(dial, "+49") || strings.HasPrefix(dial, "+49900") || pass.Type == "premium_rate" {
 				t.Errorf("%q goes out as %s", dialled, dial)
 			}
@@ -156,7 +156,7 @@ func TestTheOperatorsSwitchStopsEverybodyButEmergencyCalls(t *testing.T) {
 		if n := h.gate.Stop(); n != 1 || !cut {
 			t.Errorf("%d calls in progress were cut", n)
 		}
-		again := build(t, d) // another run of the program on the same database
+		again := build(t, d) // another process on the same database
 		again.trunk("a", "")
 		if _, reason := again.open(t, "030 7654321"); reason != trunkpkg.OutboundHalted {
 			t.Errorf("after a restart: %q", reason)
@@ -210,7 +210,7 @@ func TestMinutesOfTheDaySurviveARestart(t *testing.T) {
 	})
 }
 
-// at is the house restarted at a time.
+// restartedAt returns the fixture after a restart at a time.
 func (h *house) at(now time.Time) *house {
 	again := *h
 	clock := func() time.Time { return now }
@@ -220,7 +220,7 @@ func (h *house) at(now time.Time) *house {
 	return &again
 }
 
-// call writes down a call that went out over a trunk.
+// insertCall stores a call that went out over a trunk.
 func (h *house) call(t *testing.T, began time.Time, lasted time.Duration) {
 	t.Helper()
 	id := db.NewID("call")
@@ -276,7 +276,7 @@ func TestAnEmergencyCallTakesTheChannelOfTheNewestCall(t *testing.T) {
 		t.Errorf("%d channels in use", n)
 	}
 	gate.Channel(trunk, true, nil)
-	gate.Channel(trunk, true, nil) // two emergency calls: none of them is cut for a third
+	gate.Channel(trunk, true, nil) // two emergency calls: neither is preempted for a third
 	if strings.Join(cut, " ") != "new old" {
 		t.Errorf("cut: %v", cut)
 	}

@@ -8,10 +8,10 @@ import (
 	"soniq/internal/identity/org"
 )
 
-// A Reason says why a call may not leave; "" is none.
+// Reason is the code of a refusal; "" means that the call is allowed.
 type Reason string
 
-// The reasons.
+// The reasons. Their values are published in errors, metrics and logs.
 const (
 	Allowed             Reason = ""
 	OrgSuspended        Reason = "org_suspended"
@@ -32,34 +32,34 @@ const (
 	EmergencyByProgram  Reason = "emergency_not_for_programs"
 )
 
-// order lists the reasons, for counters.
+// countedReasons lists the reasons in the order of the refusal counters.
 var order = [...]Reason{OrgSuspended, UserSuspended, OutboundOff, OutboundHalted, NotAcknowledged, NumberInvalid, CountryClosed, TypeBlocked, TooFast,
 	TooFastThere, TooMany, MinutesUsed, NoTrunk, TrunkFull, EmergencyNotReached, EmergencyByProgram}
 
-// A Policy is what decides over one organisation's outbound calls.
+// Policy holds the settings of an organisation that decide whether an outbound call is allowed.
 type Policy struct {
-	Country        string // how national numbers are read
+	Country        string // ISO 3166; national numbers are parsed as numbers of this country
 	Suspended      bool
-	Unacknowledged bool // emergency calls are not possible, and nobody has said that they know
+	Unacknowledged bool // emergency calls are not available, and no administrator has acknowledged it
 	Outbound       org.Outbound
 }
 
-// PolicyOf is the policy of an organisation.
+// PolicyOf returns the policy of an organisation.
 func PolicyOf(o org.Organization) Policy {
 	return Policy{Country: o.Country, Suspended: o.Status != org.Active, Outbound: o.Outbound,
 		Unacknowledged: !o.Sandbox() && o.EmergencyCalling != "available" && o.Emergency.AcknowledgedAt.IsZero()}
 }
 
-// A Verdict is the gate's judgement of a number.
+// PolicyDecision is the result of Policy.Evaluate for a number.
 type Verdict struct {
 	Reason  Reason
 	Number  string // E.164
-	Country string // ISO 3166; "001" for numbers of no country
+	Country string // ISO 3166; "001" for numbers that belong to no country
 	Type    string // one of org.NumberTypes
 }
 
-// Judge says whether a number may be dialled. Emergency numbers must have been recognised before. It costs some ten
-// microseconds.
+// Evaluate decides whether a number may be dialled. Emergency numbers must be handled before, because it does not
+// exempt them. It costs about ten microseconds.
 func (p Policy) Judge(dialled string) Verdict {
 	switch {
 	case p.Suspended:
@@ -87,18 +87,19 @@ func (p Policy) Judge(dialled string) Verdict {
 	return v
 }
 
-// open reports whether the number belongs to an allowed country. Countries that share a calling code, such as those
-// behind +1, are told apart; a number valid in several of them, such as one that is free of charge, is of each.
+// countryAllowed reports whether the number belongs to an allowed country. Countries that share a calling code, such
+// as those of +1, are distinguished. A number that is valid in several of them, such as a toll-free one, belongs to
+// each.
 func (p Policy) open(n *phonenumbers.PhoneNumber, region string) bool {
 	return slices.ContainsFunc(p.Outbound.AllowedCountries, func(country string) bool {
 		return country == region || phonenumbers.IsValidNumberForRegion(n, country)
 	})
 }
 
-// satellites are calling codes of satellite networks and of networks of no country, which cost as much.
+// satellites are calling codes of satellite networks, and of networks that belong to no country and cost as much.
 var satellites = []int32{870, 881, 882, 883}
 
-// TypeOf names the type of a number as org.NumberTypes does.
+// TypeOf returns the type of a number, as named in org.NumberTypes.
 func TypeOf(n *phonenumbers.PhoneNumber) string {
 	if slices.Contains(satellites, n.GetCountryCode()) {
 		return "satellite"

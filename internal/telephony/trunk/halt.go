@@ -7,10 +7,11 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// haltSubject is the bus subject on which a change of the kill switch is published.
+// killSwitchSubject is the bus subject for changes of the outbound kill switch.
 const haltSubject = "changed.outbound"
 
-// Halted reports whether the operator has stopped outbound calls of the whole installation. It costs a map look-up.
+// OutboundKillSwitch reports whether the operator has stopped outbound calls of the whole installation. It is cached
+// and costs a map look-up.
 func (s *Service) Halted(ctx context.Context) (bool, error) {
 	return s.halts.Get("outbound", func() (bool, error) {
 		var thrown bool
@@ -25,8 +26,8 @@ func (s *Service) Halted(ctx context.Context) (bool, error) {
 	})
 }
 
-// Halt stops outbound calls of every organisation, but emergency calls, or lets them go out again. It outlasts restarts,
-// and other nodes on the same database follow within seconds.
+// SetOutboundKillSwitch stops outbound calls of every organisation except emergency calls, or allows them again. The
+// state is stored and survives restarts. Other nodes on the same database follow within seconds.
 func (s *Service) Halt(ctx context.Context, stop bool) error {
 	const text = `INSERT INTO switches (name, thrown, changed_at) VALUES ('outbound', $1, $2)
 		ON CONFLICT (name) DO UPDATE SET thrown = $1, changed_at = $2`

@@ -5,25 +5,26 @@ import (
 	"time"
 )
 
-// health keeps what signalling reported of trunks; it is lost with the process, and reported again.
+// health holds the state of trunks as reported by signalling. It is in memory only: after a restart it is reported
+// again.
 type health struct {
-	mu     sync.Mutex // guards of
+	mu     sync.Mutex // guards trunks
 	trunks map[string]*condition
 }
 
-// condition is how one trunk does.
+// trunkHealth is the state of one trunk.
 type condition struct {
 	login    *Registration
-	asked    bool // whether any probe came back
+	asked    bool // at least one probe has had a result
 	down     bool
-	good     int // probes in a row that were answered
-	bad      int // and that were not
+	good     int // answered probes in a row
+	bad      int // failed probes in a row
 	slow     bool
 	rtt      time.Duration
 	lastFail string
 }
 
-// The probes in a row that turn a trunk, so that one lost packet does not.
+// A trunk changes its state after several probes in a row, so that one lost packet does not change it.
 const (
 	badUntilDown = 3
 	goodUntilUp  = 2
@@ -41,21 +42,21 @@ func (h *health) at(trunkID string) *condition {
 	return c
 }
 
-// Registered reports how the registration of a trunk stands.
+// SetRegistration stores the state of a trunk's registration.
 func (s *Service) Registered(trunkID string, r Registration) {
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
 	s.health.at(trunkID).login = &r
 }
 
-// Probed reports an OPTIONS request to a trunk: how long its answer took, or why there was none.
+// RecordProbe stores the result of an OPTIONS request to a trunk: the round-trip time, or the error.
 func (s *Service) Probed(trunkID string, rtt time.Duration, err error) {
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
 	s.health.at(trunkID).probed(rtt, err)
 }
 
-// Forget drops what is known of a trunk that is gone, or switched off.
+// Forget removes the state of a trunk that was deleted or disabled.
 func (s *Service) Forget(trunkID string) {
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
@@ -77,7 +78,7 @@ func (c *condition) probed(rtt time.Duration, err error) {
 	}
 }
 
-// status sums up: a trunk nobody complained about is up.
+// status returns the published status. A trunk without a failure is up, also before its first probe.
 func (c *condition) status(t Trunk) string {
 	switch {
 	case !t.Enabled:
@@ -90,7 +91,7 @@ func (c *condition) status(t Trunk) string {
 	return "up"
 }
 
-// read fills in how the trunk does.
+// fillStatus sets the fields of a trunk that come from health.
 func (h *health) read(t *Trunk) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +116,7 @@ func (h *health) read(t *Trunk) {
 	}
 }
 
-// down reports whether calls should try other trunks first.
+// isDown reports whether calls should try other trunks first.
 func (h *health) isDown(t Trunk) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

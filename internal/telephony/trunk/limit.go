@@ -5,70 +5,71 @@ import (
 	"time"
 )
 
-// A Limit bounds calls of one organisation, to one number, or on one trunk. Zero means no limit.
+// Limit bounds the calls of one organisation, to one number, or on one trunk. Zero fields mean no limit.
 type Limit struct {
 	PerSecond     int
 	Concurrent    int
-	MinutesPerDay int            // of calls that ended this day or are running
-	Zone          *time.Location // whose days; nil: UTC
+	MinutesPerDay int            // of calls that ended today or are running
+	Zone          *time.Location // time zone of the day; nil: UTC
 }
 
-// LimitOf is what an organisation's settings allow.
+// CallLimit returns the limit that the settings of an organisation set.
 func (p Policy) LimitOf() Limit {
 	return Limit{PerSecond: p.Outbound.CallsPerSecond, Concurrent: p.Outbound.ConcurrentCalls, MinutesPerDay: p.Outbound.MinutesPerDay}
 }
 
-// LimitOf is what a trunk can carry.
+// ChannelLimit returns the limit of a trunk.
 func (t Trunk) LimitOf() Limit { return Limit{PerSecond: t.CallsPerSecond, Concurrent: t.MaxChannels} }
 
-// A Claim asks for a place under a limit.
+// Claim asks for a place under a limit.
 type Claim struct {
-	Key   string // an organisation's id, a trunk's, or both halves of a destination
+	Key   string // id of an organisation or of a trunk, or organisation and destination number
 	Limit Limit
-	Cut   func() // ends the call when an emergency call needs its place; nil: it keeps the place
+	Cut   func() // ends the call if an emergency call needs its place; nil: the call keeps its place
 }
 
-// A Limiter counts calls by keys. It is safe for concurrent use; what it counted is lost with the process, unless told
-// again with Used and Resume.
+// Limiter counts calls by key. It is safe for concurrent use. Its counts are in memory only; after a restart AddUsed
+// and Resume restore them.
 type Limiter struct {
 	now  func() time.Time
-	mu   sync.Mutex // guards all below
+	mu   sync.Mutex // guards the fields below
 	of   map[string]*count
-	tidy int // how many counts make forgetting worth while
+	tidy int // number of counters from which sweep runs
 }
 
 type count struct {
 	tokens  float64 // calls that may begin now
 	filled  time.Time
 	running int
-	begun   int64 // sum of the times at which the running calls began, in ms since 1970
+	begun   int64 // sum of the start times of the running calls, in ms since 1970
 	seen    time.Time
-	daily   bool // the time of calls matters; it does not on trunks and for destinations
+	daily   bool // minutes are counted; false for trunks and destinations
 	zone    *time.Location
 	day     int64
-	used    time.Duration // by finished calls of the day
+	used    time.Duration // time of today's finished calls
 	cuts    map[*seat]func()
 }
 
-// seat is one call in one count.
+// slot is one call in one counter.
 type seat struct {
 	in    *count
 	began time.Time
 }
 
-// NewLimiter makes a limiter that counts nothing yet.
+// NewLimiter returns a limiter with all counts at zero.
 func NewLimiter(now func() time.Time) *Limiter {
 	return &Limiter{now: now, of: map[string]*count{}, tidy: tidyFrom}
 }
 
-// Begin counts a call, unless a limit forbids it. The call's end is told by calling end, once or more often.
+// Begin counts a call, unless the limit forbids it. The caller must call end when the call ends; further calls of end
+// have no effect.
 func (l *Limiter) Begin(key string, limit Limit) (end func(), r Reason) {
 	end, _, r = l.Take(Claim{Key: key, Limit: limit})
 	return end, r
 }
 
-// Take counts a call under several limits: under all of them or, where one forbids it, under none; at is then the
-// index of that claim.
+// BeginAll counts a call under several limits. If one forbids it, the call is counted under none, and at is the index
+// of that claim.
 func (l *Limiter) Take(claims ...Claim) (end func(), at int, r Reason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,8 +91,8 @@ func (l *Limiter) Take(claims ...Claim) (end func(), at int, r Reason) {
 	return l.ender(seats), 0, Allowed
 }
 
-// Force counts a call that no limit applies to: an emergency call. Where it is one too many for the key, the call that
-// began last and may be cut is cut.
+// BeginUnlimited counts a call to which no limit applies: an emergency call. If the key then has more calls than its
+// limit, the newest call with a preempt function is ended. That function runs in this goroutine, without the lock.
 func (l *Limiter) Force(key string, limit Limit) (end func()) {
 	l.mu.Lock()
 	now := l.now()
@@ -108,14 +109,14 @@ func (l *Limiter) Force(key string, limit Limit) (end func()) {
 	return l.ender([]*seat{p})
 }
 
-// Resume counts a call that began before the process did, under no limit.
+// Resume counts a call that began before the process did. No limit applies.
 func (l *Limiter) Resume(key string, began time.Time, cut func()) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ender([]*seat{l.count(key, Limit{}, l.now()).begin(began, cut)})
 }
 
-// CutAll cuts every call that may be cut, and returns how many there were.
+// PreemptAll ends every call that has a preempt function, and returns their number.
 func (l *Limiter) CutAll() int {
 	var all []func()
 	l.mu.Lock()
@@ -131,7 +132,7 @@ func (l *Limiter) CutAll() int {
 	return len(all)
 }
 
-// Running is the number of calls in progress.
+// Running returns the number of calls in progress for a key.
 func (l *Limiter) Running(key string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,14 +142,14 @@ func (l *Limiter) Running(key string) int {
 	return 0
 }
 
-// Kept is how many keys are counted.
+// KeyCount returns the number of keys in memory.
 func (l *Limiter) Kept() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.of)
 }
 
-// Used adds talk time of the day that an earlier run of the process counted.
+// AddUsed adds call time of today that an earlier process counted.
 func (l *Limiter) Used(key string, limit Limit, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,10 +178,10 @@ func (l *Limiter) count(key string, limit Limit, now time.Time) *count {
 
 const (
 	tidyFrom = 4096
-	refilled = 2 * time.Second // after which nobody can tell a forgotten count from a kept one
+	refilled = 2 * time.Second // an idle counter is full again after this time, so that removing it has no effect
 )
 
-// forget drops counts that say nothing any more, once there are many: destinations come and go.
+// sweep removes idle counters once there are many. Without it, the destinations would fill the memory.
 func (l *Limiter) forget(now time.Time) {
 	if len(l.of) < l.tidy {
 		return
@@ -205,7 +206,7 @@ func (c *count) refusal(limit Limit, now time.Time) Reason {
 	return Allowed
 }
 
-// spent is the time of the day's finished calls and of those still running.
+// timeUsed returns the time of today's finished calls and of the running ones.
 func (c *count) spent(now time.Time) time.Duration {
 	return c.used + time.Duration(int64(c.running)*now.UnixMilli()-c.begun)*time.Millisecond
 }
@@ -223,7 +224,7 @@ func (c *count) begin(began time.Time, cut func()) *seat {
 	return p
 }
 
-// sacrifice takes out the cut of the call that began last; nil where none may be cut.
+// takeNewestPreempt removes and returns the preempt function of the call that began last; nil if no call has one.
 func (c *count) sacrifice() (cut func()) {
 	var last *seat
 	for p := range c.cuts {
@@ -259,14 +260,14 @@ func (c *count) end(p *seat, now time.Time) {
 	}
 }
 
-// turn begins a new day.
+// rollDay resets the used time if a new day has begun.
 func (c *count) turn(now time.Time) {
 	if today := day(now, c.zone); today != c.day {
 		c.day, c.used = today, 0
 	}
 }
 
-// day numbers days in a time zone; nil is UTC.
+// dayNumber returns a number that differs for each day in a time zone; nil is UTC.
 func day(t time.Time, zone *time.Location) int64 {
 	if zone != nil {
 		t = t.In(zone)
@@ -275,7 +276,7 @@ func day(t time.Time, zone *time.Location) int64 {
 	return int64(y)*400 + int64(m)*32 + int64(d)
 }
 
-// midnight is when the day began.
+// startOfDay returns the time at which the day of t began in a time zone; nil is UTC.
 func midnight(t time.Time, zone *time.Location) time.Time {
 	if zone == nil {
 		zone = time.UTC

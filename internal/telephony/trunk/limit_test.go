@@ -8,7 +8,7 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// clock is a time that tests move.
+// clock returns a time that the test sets.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time       { return c.now }
@@ -55,7 +55,7 @@ func TestCallsInProgressAreLimited(t *testing.T) {
 		t.Fatalf("%d, %q", len(ends), r)
 	}
 	ends[0]()
-	ends[0]() // a second end of the same call counts for nothing
+	ends[0]() // a second end of the same call has no effect
 	if more, r := begins(l, 2, limit); len(more) != 1 || r != trunk.TooMany {
 		t.Errorf("after one end: %d, %q", len(more), r)
 	}

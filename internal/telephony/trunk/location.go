@@ -9,8 +9,9 @@ import (
 	"soniq/internal/identity/org"
 )
 
-// LocationOf is where helpers are to be sent: the phone's place, else the organisation's, else the address in one line of the
-// number shown or of the organisation, in that order; ok is false where nothing is known.
+// EmergencyLocation returns the location that is sent with an emergency call. It is, in this order: the phone's, the
+// organisation's, the one-line address of the caller-ID number, or the default address of the organisation. ok is
+// false if there is none.
 func LocationOf(o org.Organization, phone *org.Civic, number *string) (place org.Civic, ok bool) {
 	switch {
 	case phone != nil:
@@ -25,7 +26,8 @@ func LocationOf(o org.Organization, phone *org.Civic, number *string) (place org
 	return org.Civic{}, false
 }
 
-// PIDF writes a place as a PIDF-LO document (RFC 4119, with the civic elements of RFC 5139). Who is the caller's number.
+// PIDF returns a location as a PIDF-LO document (RFC 4119, with the civic elements of RFC 5139). The first parameter
+// is the caller's number.
 func PIDF(who string, place org.Civic, at time.Time) []byte {
 	var b bytes.Buffer
 	b.WriteString(xml.Header)

@@ -76,7 +76,7 @@ func TestAnEmergencyCallIsToldOnce(t *testing.T) {
 		h := build(t, d)
 		ctx := context.Background()
 		box := &event.Outbox{DB: d, Bus: bus.New(), Now: func() db.Time { return db.At(time.Now()) }}
-		for range 2 { // the second time because the answer of the first was lost
+		for range 2 { // the second time because the reply to the first was lost
 			if err := h.Placed(ctx, box, h.org, event.EmergencyCallPlaced{CallID: "call_1", Number: "112"}); err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with trunks.
+// Operations returns the API operations on trunks.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("trunks.list", "GET /trunks", access.NumbersAdmin, "List trunks", s.List),
@@ -21,7 +21,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn asks for a page of trunks.
+// ListIn is the request for a page of trunks.
 type ListIn struct{ op.Paging }
 
 // List returns trunks in the order in which they were added.
@@ -41,7 +41,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Trunk]]
 	return op.Counted(page, in.Paging, func() (int, error) { return ofOrg(access.Org(ctx)).Count(ctx, s.db.Read(ctx)) })
 }
 
-// CreateIn is a trunk to add.
+// CreateIn is the request to add a trunk.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes a new trunk.
@@ -67,14 +67,14 @@ type Fresh struct {
 	Inbound          FreshInbound `json:"inbound,omitzero"`
 }
 
-// FreshInbound describes how the carrier's calls are recognised.
+// FreshInbound describes how the carrier's calls to us are recognised.
 type FreshInbound struct {
 	AllowedIPs []string `json:"allowed_ips,omitempty"`
 	Username   string   `json:"username,omitempty"`
 	Password   string   `json:"password,omitempty" maxLength:"256" doc:"Never shown"`
 }
 
-// trunk is the record of a new trunk, its passwords left out.
+// toTrunk returns the row of a new trunk, without its passwords.
 func (f Fresh) trunk(org string, now db.Time) Trunk {
 	t := Trunk{ID: db.NewID("trk"), OrgID: org, Name: f.Name, Kind: f.Kind, Host: f.Host, Port: f.Port, Transport: f.Transport,
 		Username: db.Null(f.Username).Ptr(), FromDomain: db.Null(f.FromDomain).Ptr(), AllowedIPs: append([]string{}, f.AllowedIPs...),
@@ -111,7 +111,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Trunk], err
 	return &op.Out[Trunk]{Body: t, Location: op.Prefix + "/trunks/" + t.ID, ETag: op.Tag(t.UpdatedAt)}, nil
 }
 
-// stored tells what the database found wrong.
+// storeError converts an error of the database into the API error.
 func stored(err error, doing string) error {
 	if db.IsConflict(err) {
 		return op.Fail("already_exists", "inbound.username is taken; choose another")
@@ -119,7 +119,7 @@ func stored(err error, doing string) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// seals seals the passwords that were given.
+// sealPasswords encrypts the passwords that are not empty into the trunk.
 func (s *Service) seals(t *Trunk, password, inbound string) (err error) {
 	if password != "" {
 		if t.password, err = s.sealer.Seal([]byte(password), place(*t, "password")); err != nil {
@@ -134,7 +134,7 @@ func (s *Service) seals(t *Trunk, password, inbound string) (err error) {
 	return nil
 }
 
-// OneIn names a trunk.
+// OneIn has the id of a trunk.
 type OneIn struct {
 	ID string `path:"id" example:"trk_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -156,13 +156,13 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Trunk], error) {
 	return op.Versioned(t, t.UpdatedAt)
 }
 
-// DeleteIn names the trunk to remove.
+// DeleteIn is the request to delete a trunk.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete removes a trunk no number is bound to.
+// Delete removes a trunk. It is refused while numbers are bound to the trunk.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		t, err := get(ctx, tx, access.Org(ctx), in.ID)

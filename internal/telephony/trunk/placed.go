@@ -8,8 +8,8 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Placed tells, once per call, that an emergency call is on its way: the live stream, whoever watches it, and the log of
-// events, which keeps it.
+// PublishEmergencyCall publishes, once per call, that an emergency call is being placed. The event goes to the live
+// stream, to subscribers and into the event log.
 func (s *Service) Placed(ctx context.Context, outbox *event.Outbox, org string, e event.EmergencyCallPlaced) error {
 	e.At = db.At(s.now())
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -26,7 +26,7 @@ func (s *Service) Placed(ctx context.Context, outbox *event.Outbox, org string, 
 	return nil
 }
 
-// WithoutEmergency names the organisations that cannot make emergency calls; Acknowledged says that they know.
+// OrgsWithoutEmergencyCalls returns the organisations that cannot make emergency calls.
 func (s *Service) WithoutEmergency(ctx context.Context) ([]Unreached, error) {
 	all, err := s.orgs.List(ctx)
 	if err != nil {
@@ -41,7 +41,8 @@ func (s *Service) WithoutEmergency(ctx context.Context) ([]Unreached, error) {
 	return without, nil
 }
 
-// Unreached is an organisation without emergency calls.
+// OrgWithoutEmergencyCalls is an organisation that cannot make emergency calls. Acknowledged reports whether an
+// administrator has acknowledged it.
 type Unreached struct {
 	ID, Name     string
 	Acknowledged bool

@@ -8,19 +8,19 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Plan is how an outbound call is to be placed. Its limits are still to be asked for, with Limiter.Begin (or
-// Limiter.Force for an emergency call), at the moment it is.
+// Plan describes how an outbound call is placed. It does not count the call: the caller uses Limiter.Begin for that,
+// or Limiter.BeginUnlimited for an emergency call, when the call is made.
 type Plan struct {
 	Emergency bool
-	Test      bool   // of emergency calls, to the service that only reads the caller's number and place back
+	Test      bool   // test call to the service that only reads back the caller's number and location
 	Number    string // E.164, or the emergency number
 	Country   string
 	Type      string
-	Ways      []Way // in the order in which they are to be tried; at least one
+	Ways      []Way // in the order in which they are tried; at least one
 	Limit     Limit // of the organisation
 }
 
-// A Refusal says why a call is not placed.
+// Refusal is the error for a call that is not placed.
 type Refusal struct {
 	Reason  Reason
 	Dialled string
@@ -28,9 +28,9 @@ type Refusal struct {
 	Type    string
 }
 
-// Plan finds out how a dialled number is reached. Emergency numbers are recognised before every limit, also for an
-// organisation that is suspended. A call that must not be placed is a *Refusal. The cost is a few map look-ups and
-// some ten microseconds of parsing.
+// Plan returns the trunks for a dialled number. Emergency numbers are recognised before every limit, also for a
+// suspended organisation. If the call must not be placed, the error is a *Refusal. It costs a few map look-ups and
+// about ten microseconds of parsing.
 func (s *Service) Plan(ctx context.Context, orgID, dialled string) (Plan, error) {
 	o, err := s.orgs.Get(ctx, orgID)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) emergency(ctx context.Context, orgID string, p Plan) (Plan, er
 	return p, nil
 }
 
-// zone is a time zone by name, read once.
+// timezone returns a time zone by name, loaded once; UTC if the name is unknown.
 func (s *Service) zone(name string) *time.Location {
 	if z, ok := s.zones.Load(name); ok {
 		return z.(*time.Location)
@@ -84,8 +84,8 @@ func (s *Service) zone(name string) *time.Location {
 	return z
 }
 
-// refusals says what phones, programs and people are told for each reason. A refused emergency call is 503, because
-// that makes a phone with another line or network try it (RFC 3261 §21.5.4); 603 or 604 would make it give up.
+// refusals has the SIP status, error code and text for each reason. A refused emergency call is 503, because a phone
+// with another line or network then tries it (RFC 3261 §21.5.4). With 603 or 604 the phone would give up.
 var refusals = map[Reason]struct {
 	status int // SIP
 	code   string
@@ -110,7 +110,7 @@ var refusals = map[Reason]struct {
 	EmergencyByProgram:  {403, "destination_not_allowed", "Programs and AI agents may not call emergency numbers; a person has to"},
 }
 
-// Error tells it to people.
+// Error returns the text for users.
 func (r *Refusal) Error() string {
 	words := refusals[r.Reason].words
 	switch r.Reason {
@@ -122,12 +122,12 @@ func (r *Refusal) Error() string {
 	return words
 }
 
-// SIP is the final answer a phone gets.
+// SIPResponse returns the final SIP response to a phone.
 func (r *Refusal) SIP() (status int, phrase string) {
 	return refusals[r.Reason].status, refusals[r.Reason].words
 }
 
-// Problem is the error a program gets; field is the member of its request that held the number.
+// APIError returns the error for an API client. field is the member of the request that held the number.
 func (r *Refusal) Problem(field string) *op.Error {
 	if r.Reason == NumberInvalid {
 		return op.Invalid(op.Field(field, "invalid_e164", "not a valid number"))

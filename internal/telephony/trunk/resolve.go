@@ -10,27 +10,28 @@ import (
 	"time"
 )
 
-// A Resolver looks names up in DNS; *net.Resolver is one.
+// Resolver looks up names in DNS; *net.Resolver implements it.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 	LookupSRV(ctx context.Context, service, proto, name string) (cname string, records []*net.SRV, err error)
 }
 
-// resolved keeps the addresses behind the names of trunks' hosts: a carrier's calls come from them.
+// hostAddresses holds the addresses of the trunks' host names, because a carrier's calls come from these addresses.
 type resolved struct {
-	mu sync.Mutex // guards of
+	mu sync.Mutex // guards byHost
 	of map[string]map[netip.Addr]time.Time
 }
 
 const (
 	resolveEvery  = time.Minute
 	resolveLimit  = 5 * time.Second
-	keepAddress   = 30 * time.Minute // after it was last seen: some names give other addresses each time
+	keepAddress   = 30 * time.Minute // after the address was last returned, because some names return other addresses each time
 	keepUnseen    = 24 * time.Hour   // while DNS does not answer
-	mostAddresses = 64               // of one host
+	mostAddresses = 64               // per host
 )
 
-// KeepResolved looks the hosts of trunks up, now, whenever a trunk changes and every minute, until the context ends.
+// RunHostResolver resolves the hosts of trunks at once, after each change of a trunk and every minute, until the
+// context ends.
 func (s *Service) KeepResolved(ctx context.Context, r Resolver) {
 	changes := s.bus.Subscribe(Changed, 16)
 	defer changes.Close()
@@ -61,14 +62,15 @@ func drain[T any](c <-chan T) {
 	}
 }
 
-// sameTrunks is published where only addresses have changed, not the trunks themselves: it is the key of the table of sources.
+// sourceTableKey is the cache key of the source table. It is published on Changed if only addresses have changed and
+// no trunk has.
 const sameTrunks = "all"
 
-// Resolve looks the hosts of all enabled trunks up once.
+// ResolveHosts resolves the hosts of all enabled trunks once.
 func (s *Service) Resolve(ctx context.Context, r Resolver) {
 	all, err := enabled(ctx, s.db.Read(ctx))
 	if err != nil {
-		return // the next round asks again
+		return // the next round retries
 	}
 	hosts := map[string]bool{}
 	for _, t := range all {
@@ -89,7 +91,8 @@ func (s *Service) Resolve(ctx context.Context, r Resolver) {
 	}
 }
 
-// addressesOf are the addresses of a host and of the servers its SRV records name (RFC 3263 §4.2).
+// lookupHost returns the addresses of a host and of the servers in its SRV records (RFC 3263 §4.2). It fails only if
+// no address was found.
 func addressesOf(ctx context.Context, r Resolver, host, transport string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, resolveLimit)
 	defer cancel()
@@ -118,7 +121,8 @@ func addressesOf(ctx context.Context, r Resolver, host, transport string) ([]net
 	return all, failed
 }
 
-// learn keeps what was found, and forgets what was not seen for long; changed says that the addresses are others now.
+// update stores the addresses found for a host and removes expired ones. changed reports whether the addresses differ
+// from before.
 func (n *resolved) learn(key string, found []netip.Addr, answered bool, now time.Time) (changed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -152,7 +156,7 @@ func (n *resolved) learn(key string, found []netip.Addr, answered bool, now time
 	return changed
 }
 
-// keepOnly forgets names no trunk has any more.
+// retain removes hosts that no trunk has any more.
 func (n *resolved) keepOnly(keys map[string]bool) (changed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -165,7 +169,7 @@ func (n *resolved) keepOnly(keys map[string]bool) (changed bool) {
 	return changed
 }
 
-// at are the addresses behind a trunk's host, in order.
+// addresses returns the addresses of a trunk's host, sorted.
 func (n *resolved) at(t Trunk) []netip.Addr {
 	n.mu.Lock()
 	defer n.mu.Unlock()

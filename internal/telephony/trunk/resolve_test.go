@@ -16,7 +16,7 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// dns answers from a zone; a name that is not in it, or everything when it is down, is an error.
+// fakeDNS answers from a zone. A name that is not in it is an error; so is every name while it is down.
 type dns struct {
 	zone map[string][]string
 	srv  map[string][]string // targets by _service._proto.name

@@ -8,13 +8,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Way is a trunk an outbound call can take, and what to dial there.
+// Route is a trunk that an outbound call can take, and the number to dial there.
 type Way struct {
 	Trunk Trunk
 	Dial  string
 }
 
-// Route returns the ways for a number in E.164 in the order in which they are to be tried.
+// Routes returns the routes for a number in E.164, in the order in which they are tried.
 func (s *Service) Route(ctx context.Context, org, e164 string) ([]Way, error) {
 	all, err := s.ofOrg(ctx, org)
 	if err != nil {
@@ -29,8 +29,8 @@ func (s *Service) Route(ctx context.Context, org, e164 string) ([]Way, error) {
 	return s.upFirst(ways), nil
 }
 
-// EmergencyRoute returns the ways for an emergency number: trunks that are marked for it, and no others. The number
-// is dialled as it is.
+// EmergencyRoutes returns the routes for an emergency number: only trunks with emergency_capable. The number is
+// dialled unchanged.
 func (s *Service) EmergencyRoute(ctx context.Context, org, number string) ([]Way, error) {
 	all, err := s.ofOrg(ctx, org)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) EmergencyRoute(ctx context.Context, org, number string) ([]Way
 	return s.upFirst(ways), nil
 }
 
-// upFirst puts trunks that are down behind all others. They are still tried: what we know may be old.
+// healthyFirst moves trunks that are down to the end. They are still tried, because the state may be outdated.
 func (s *Service) upFirst(ways []Way) []Way {
 	var up, down []Way
 	for _, w := range ways {
@@ -58,8 +58,8 @@ func (s *Service) upFirst(ways []Way) []Way {
 	return append(up, down...)
 }
 
-// ofOrg returns the organisation's enabled trunks by priority; cached. A sandbox has none: nothing in it reaches a
-// carrier, emergency services least of all.
+// routableTrunks returns the organisation's enabled trunks by priority, from the cache. A sandbox has none, because
+// it must not reach a carrier or an emergency service.
 func (s *Service) ofOrg(ctx context.Context, org string) ([]Trunk, error) {
 	return s.byOrg.Get(org, func() ([]Trunk, error) {
 		o, err := s.orgs.Get(db.Detached(ctx), org)
@@ -77,7 +77,7 @@ func (s *Service) ofOrg(ctx context.Context, org string) ([]Trunk, error) {
 	})
 }
 
-// rewrite applies the longest rule that matches; a trunk without rules takes every number as it is.
+// rewrite applies the longest rule that matches. A trunk without rules accepts every number unchanged.
 func (t Trunk) rewrite(e164 string) (string, bool) {
 	if len(t.PrefixRules) == 0 {
 		return e164, true

@@ -12,20 +12,21 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// SandboxMarket sells numbers that do not exist, to sandboxes. Three of them behave as orders do in life (api-surface 10).
+// SandboxMarket sells numbers that do not exist to sandboxes. Three of them simulate how real orders end (api-surface
+// 10).
 type SandboxMarket struct {
 	now func() time.Time
 
 	mu     sync.Mutex           // guards orders
-	orders map[string]time.Time // pending ones, by reference
+	orders map[string]time.Time // due times of pending orders, by reference
 }
 
-// NewSandboxMarket makes the market.
+// NewSandboxMarket returns a market without orders.
 func NewSandboxMarket(now func() time.Time) *SandboxMarket {
 	return &SandboxMarket{now: now, orders: map[string]time.Time{}}
 }
 
-// The numbers that behave.
+// The numbers with a simulated order: active at once, active after a delay, and unavailable.
 const (
 	orderAtOnce      = "+12025550121"
 	orderLater       = "+12025550122"
@@ -33,12 +34,14 @@ const (
 	orderTakes       = 10 * time.Second
 )
 
-// maxOrders bounds the orders that are remembered; one that is forgotten is carried out at once.
+// maxOrders bounds the pending orders in memory. When it is reached all are dropped, and a dropped order counts as
+// complete.
 const maxOrders = 10_000
 
 var sandboxCost = &number.Cost{Amount: 0, Currency: "USD"}
 
-// Search makes numbers up: the three that behave, and others of the country, from the block that is kept free for fiction where it has one.
+// Search returns generated numbers of a country. For the US these are the three special ones and the block 555-01xx,
+// which is reserved for fiction. For other countries they are derived from an example number.
 func (m *SandboxMarket) Search(_ context.Context, w number.Wish) ([]number.Available, error) {
 	var all []number.Available
 	add := func(e164, kind string) {
@@ -59,7 +62,7 @@ func (m *SandboxMarket) Search(_ context.Context, w number.Wish) ([]number.Avail
 		if len(area) != 3 {
 			area = "202"
 		}
-		for n := 140; n < 200; n++ { // 555-0100 to 555-0199 belong to nobody in any area
+		for n := 140; n < 200; n++ { // 555-0100 to 555-0199 are assigned to no subscriber in any area code
 			add(fmt.Sprintf("+1%s5550%03d", area, n), "local")
 		}
 		return all, nil
@@ -75,7 +78,7 @@ func (m *SandboxMarket) Search(_ context.Context, w number.Wish) ([]number.Avail
 	return all, nil
 }
 
-// OrderNow begins an order.
+// OrderNow starts an order.
 func (m *SandboxMarket) OrderNow(d number.Deal) (number.Order, error) {
 	switch d.Number {
 	case orderUnavailable:
@@ -92,7 +95,7 @@ func (m *SandboxMarket) OrderNow(d number.Deal) (number.Order, error) {
 	return number.Order{Active: true, MonthlyCost: sandboxCost}, nil
 }
 
-// Order says how far an order is. One from before a restart is carried out.
+// Order returns the state of an order. An order from before a restart is complete.
 func (m *SandboxMarket) Order(_ context.Context, d number.Deal) (number.Order, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

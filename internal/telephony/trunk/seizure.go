@@ -10,8 +10,8 @@ import (
 
 const seizureSpan = time.Hour
 
-// seizures are the answer-seizure rates of an organisation's trunks in the last hour, in percent; a trunk without calls
-// is not among them. They are a minute old at most.
+// answerSeizureRatios returns the ASR of each trunk of an organisation over the last hour, in percent. A trunk
+// without calls is missing. The values are at most one minute old.
 func (s *Service) seizures(ctx context.Context, org string) (map[string]int, error) {
 	return s.rates.Get(org, func() (map[string]int, error) {
 		return seizures(ctx, s.db.Read(ctx), org, db.At(s.now().Add(-seizureSpan)))

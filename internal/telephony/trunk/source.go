@@ -10,17 +10,17 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// sources finds trunks by where a call comes from.
+// sourceIndex finds the trunks of an IP address by longest prefix.
 type sources struct {
-	four, six []int // lengths of the prefixes of IPv4 and IPv6, longest first
+	four, six []int // prefix lengths in use for IPv4 and IPv6, longest first
 	trunks    map[netip.Prefix][]Source
 }
 
-// A Source is whose carrier sends from somewhere.
+// Source names the trunk whose carrier sends from an address.
 type Source struct{ OrgID, TrunkID string }
 
-// BySource returns the trunk whose carrier sends from the address; ok is false where there is none. Where several
-// trunks of several organisations share a carrier it is the oldest: the dialled number says whose call it is.
+// BySource returns the trunk whose carrier sends from the address; ok is false if there is none. If trunks of several
+// organisations use the same carrier, it returns the oldest; the dialled number then determines the organisation.
 func (s *Service) BySource(ctx context.Context, a netip.Addr) (t Source, ok bool, err error) {
 	all, err := s.from(ctx, a)
 	if err != nil || len(all) == 0 {
@@ -29,8 +29,8 @@ func (s *Service) BySource(ctx context.Context, a netip.Addr) (t Source, ok bool
 	return all[0], true, nil
 }
 
-// SameSource reports whether calls over trunk a may as well have come over trunk b, because both are the same
-// carrier at the same address.
+// SameSource reports whether a call over trunk a may as well have come over trunk b, because both use the same
+// carrier address.
 func (s *Service) SameSource(ctx context.Context, a, b string) (bool, error) {
 	known, err := s.sourceTable(ctx)
 	if err != nil || a == b {
@@ -72,10 +72,11 @@ func (s *Service) from(ctx context.Context, a netip.Addr) ([]Source, error) {
 	return nil, nil
 }
 
-// tableLimit is how long it may take to read who calls from where.
+// sourceTableTimeout limits the time to read the table of source addresses.
 const tableLimit = 5 * time.Second
 
-// sourceTable is read as a whole, because it is on the path of every INVITE and small.
+// sourceTable returns the index of all trunks from the cache. It is read as a whole, because every INVITE needs it
+// and it is small.
 func (s *Service) sourceTable(ctx context.Context) (*sources, error) {
 	return s.sources.Get(sameTrunks, func() (*sources, error) {
 		ctx, cancel := context.WithTimeout(ctx, tableLimit)
@@ -105,7 +106,7 @@ func tableOf(all []Trunk, behind func(Trunk) []netip.Addr) *sources {
 	return t
 }
 
-// lengths lists the prefix lengths in use, longest first.
+// prefixLengths returns the prefix lengths in use, longest first.
 func lengths(used [129]bool) []int {
 	var all []int
 	for n := 128; n >= 0; n-- {
@@ -116,7 +117,8 @@ func lengths(used [129]bool) []int {
 	return all
 }
 
-// networks are all the places the carrier's calls may come from, each once; behind are the addresses of its host name.
+// networks returns all networks from which the carrier's calls may come, each once. The parameter has the addresses
+// of its host name.
 func (t Trunk) networks(behind []netip.Addr) []netip.Prefix {
 	var all []netip.Prefix
 	seen := map[netip.Prefix]bool{}
@@ -136,7 +138,7 @@ func (t Trunk) networks(behind []netip.Addr) []netip.Prefix {
 	return all
 }
 
-// network reads an address or a CIDR network.
+// network parses an address or a CIDR network.
 func network(text string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		a = a.Unmap().WithZone("")

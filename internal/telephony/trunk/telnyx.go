@@ -17,33 +17,34 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// TelnyxURL is where the API of Telnyx is.
+// TelnyxURL is the base address of the Telnyx API.
 const TelnyxURL = "https://api.telnyx.com/v2"
 
-// TelnyxLimits bound requests to it.
+// TelnyxLimits bounds the time and size of requests to the Telnyx API.
 var TelnyxLimits = egress.Limits{Connect: 5 * time.Second, Total: 20 * time.Second, Body: 2 << 20, Idle: 4}
 
-// Telnyx sells the numbers of Telnyx to the holder of an account there, by its API v2. It is safe for concurrent use.
+// Telnyx is the number market of a Telnyx account, over API v2. It is safe for concurrent use.
 type Telnyx struct {
 	number.Credentials
 	http *http.Client
 }
 
-// NewTelnyx makes the market of an account.
+// NewTelnyx returns the market of an account.
 func NewTelnyx(client *http.Client, c number.Credentials) *Telnyx {
 	c.URL = strings.TrimRight(c.URL, "/")
 	return &Telnyx{c, client}
 }
 
-// refused is an answer that will not become another by asking again.
+// telnyxRefusal is a permanent error: a retry would give the same result.
 type refused struct {
 	status int
 	text   string
 }
 
+// Error returns the status and the reason that Telnyx gave.
 func (r *refused) Error() string { return fmt.Sprintf("the provider answers %d: %s", r.status, r.text) }
 
-// ask sends a request and reads the answer into a value.
+// request sends a request and decodes the response into a value.
 func (t *Telnyx) ask(ctx context.Context, method, path string, query url.Values, body, to any) error {
 	address := t.URL + path
 	if len(query) > 0 {
@@ -80,7 +81,7 @@ func (t *Telnyx) ask(ctx context.Context, method, path string, query url.Values,
 	return nil
 }
 
-// failure is the error that an answer stands for.
+// responseError returns the error for a response; nil for 2xx.
 func failure(a *http.Response) error {
 	if a.StatusCode/100 == 2 {
 		return nil
@@ -97,7 +98,7 @@ func failure(a *http.Response) error {
 	return fmt.Errorf("the provider answers %d: %s", a.StatusCode, text)
 }
 
-// complaint is the first error of an answer, in words.
+// errorText returns the first error of a response body as text, of at most 300 characters.
 func complaint(body io.Reader) string {
 	var said struct {
 		Errors []struct{ Code, Title, Detail string }
@@ -113,7 +114,7 @@ func complaint(body io.Reader) string {
 	return text
 }
 
-// telnyxOrder is an order as Telnyx shows it.
+// telnyxOrder is a number order in the Telnyx API.
 type telnyxOrder struct {
 	ID        string
 	Status    string // pending, success, failure
@@ -127,13 +128,13 @@ type telnyxOrder struct {
 	Parts []string `json:"sub_number_orders_ids"`
 }
 
-// Times between questions about an order.
+// Intervals at which the state of an order is polled.
 const (
 	telnyxSoon  = 5 * time.Second
-	telnyxLater = 10 * time.Minute // somebody has to send documents
+	telnyxLater = 10 * time.Minute // documents have to be sent by a person
 )
 
-// state is how far the order of a number is.
+// orderState returns the state of the order for a number.
 func (o telnyxOrder) state(e164 string) (number.Order, error) {
 	status, met := o.Status, o.Met
 	for _, n := range o.Numbers {
@@ -155,7 +156,7 @@ func (o telnyxOrder) state(e164 string) (number.Order, error) {
 	return number.Order{After: telnyxSoon}, nil
 }
 
-// find looks for the order with our reference.
+// findOrder looks for the order with our reference.
 func (t *Telnyx) find(ctx context.Context, d number.Deal) (o telnyxOrder, ok bool, err error) {
 	var page struct{ Data []telnyxOrder }
 	if err := t.ask(ctx, http.MethodGet, "/number_orders", url.Values{"filter[customer_reference]": {d.Ref}}, nil, &page); err != nil {
@@ -168,7 +169,8 @@ func (t *Telnyx) find(ctx context.Context, d number.Deal) (o telnyxOrder, ok boo
 	return page.Data[i], true, nil
 }
 
-// Order orders a number once, however often it is asked: the order carries our reference, and is looked for first.
+// Order orders a number once, however often it is called. The order has our reference, and an existing order with it
+// is looked up first.
 func (t *Telnyx) Order(ctx context.Context, d number.Deal) (number.Order, error) {
 	o, ok, err := t.find(ctx, d)
 	if err != nil {
@@ -181,7 +183,7 @@ func (t *Telnyx) Order(ctx context.Context, d number.Deal) (number.Order, error)
 	done, err := t.place(ctx, d)
 	var no *refused
 	if errors.As(err, &no) {
-		// it may be refused because an order that we never heard back from was taken
+		// it may be refused because an earlier order, to which the response was lost, has succeeded
 		if o, ok, again := t.find(ctx, d); again == nil && ok {
 			return o.state(d.Number)
 		}
@@ -213,7 +215,7 @@ func (t *Telnyx) Release(ctx context.Context, d number.Deal) error {
 			Number     string `json:"phone_number"`
 		}
 	}
-	digits := strings.TrimPrefix(d.Number, "+") // signs find nothing
+	digits := strings.TrimPrefix(d.Number, "+") // the filter finds nothing with a plus sign
 	if err := t.ask(ctx, http.MethodGet, "/phone_numbers", url.Values{"filter[phone_number]": {digits}}, nil, &page); err != nil {
 		return err
 	}
@@ -228,7 +230,7 @@ func (t *Telnyx) Release(ctx context.Context, d number.Deal) error {
 	}
 	state, err := o.state(d.Number)
 	if err != nil {
-		return nil // it never came
+		return nil // the order failed; there is no number to release
 	}
 	if state.Active {
 		return errors.New("the provider does not list the number yet")
@@ -241,7 +243,7 @@ func (t *Telnyx) Release(ctx context.Context, d number.Deal) error {
 	return nil
 }
 
-// gone forgives that what is to go away is not there.
+// ignoreNotFound returns nil if the object to delete does not exist.
 func gone(err error) error {
 	var no *refused
 	if errors.As(err, &no) && (no.status == http.StatusNotFound || no.status == http.StatusGone) {

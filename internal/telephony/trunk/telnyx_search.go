@@ -17,7 +17,7 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// telnyxNumber is a number as Telnyx offers it.
+// telnyxNumber is an available number in the Telnyx API.
 type telnyxNumber struct {
 	Number  string `json:"phone_number"`
 	Regions []struct {
@@ -32,10 +32,11 @@ type telnyxNumber struct {
 	Features []struct{ Name string }
 }
 
-// telnyxTypes are the kinds of numbers Telnyx knows; ours have the same names.
+// telnyxTypes are the number types of Telnyx; ours have the same names.
 var telnyxTypes = []string{"local", "toll_free", "mobile", "national"}
 
-// Search asks for each kind of number at once, for Telnyx takes one kind in a question. What it makes of the digits is looked at again.
+// Search sends one request per number type, in parallel, because Telnyx accepts one type per request. The results are
+// filtered again, because Telnyx does not match digits exactly.
 func (t *Telnyx) Search(ctx context.Context, w number.Wish) ([]number.Available, error) {
 	kinds := []string{""}
 	if len(w.Types) > 0 {
@@ -54,7 +55,7 @@ func (t *Telnyx) Search(ctx context.Context, w number.Wish) ([]number.Available,
 	return fit[:min(len(fit), w.Limit)], errors.Join(errs...)
 }
 
-// offers asks for one kind of number; "" is any.
+// searchOffers searches one type of number; "" is any.
 func (t *Telnyx) offers(ctx context.Context, w number.Wish, kind string) ([]number.Available, error) {
 	q := telnyxQuery(w)
 	if kind != "" {
@@ -64,7 +65,7 @@ func (t *Telnyx) offers(ctx context.Context, w number.Wish, kind string) ([]numb
 	err := t.ask(ctx, http.MethodGet, "/available_phone_numbers", q, nil, &page)
 	var no *refused
 	if errors.As(err, &no) {
-		return nil, nil // so it says that it sells nothing there
+		return nil, nil // Telnyx refuses a search in a country without coverage
 	}
 	all := make([]number.Available, len(page.Data))
 	for i, n := range page.Data {
@@ -73,7 +74,7 @@ func (t *Telnyx) offers(ctx context.Context, w number.Wish, kind string) ([]numb
 	return all, err
 }
 
-// telnyxQuery writes a wish in the filters of Telnyx. Where there is an area code, patterns are for what follows it.
+// telnyxQuery returns the search as Telnyx filters. With an area code, the patterns apply to the digits after it.
 func telnyxQuery(w number.Wish) url.Values {
 	q := url.Values{"filter[country_code]": {w.Country}, "filter[limit]": {strconv.Itoa(w.Limit)}, "filter[best_effort]": {"false"},
 		"filter[exclude_held_numbers]": {"true"}}
@@ -120,8 +121,8 @@ func (n telnyxNumber) available(kind string) number.Available {
 	return a
 }
 
-// offer looks a number up that is about to be ordered: Telnyx takes orders only for what it was asked for before. Where it is not found,
-// the order says why.
+// lookupOffer searches a number before it is ordered, because Telnyx accepts orders only for numbers that a search
+// has returned. If it is not found, the order fails with the reason.
 func (t *Telnyx) offer(ctx context.Context, d number.Deal) (a number.Available) {
 	n, err := phonenumbers.Parse(d.Number, "")
 	if err != nil {
@@ -139,7 +140,7 @@ func (t *Telnyx) offer(ctx context.Context, d number.Deal) (a number.Available) 
 	return a
 }
 
-// minor is an amount such as "1.00000" in the smallest unit of its currency; nil where it is none.
+// minorUnits converts an amount such as "1.00000" to the smallest unit of its currency; nil if it is not an amount.
 func minor(amount, code string) *number.Cost {
 	unit, err := currency.ParseISO(code)
 	r, ok := new(big.Rat).SetString(amount)

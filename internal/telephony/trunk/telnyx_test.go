@@ -15,7 +15,7 @@ import (
 	"soniq/internal/telephony/trunk/telnyxtest"
 )
 
-// telnyx is a market of the stand-in.
+// newTelnyx returns a market that uses the fake server.
 func telnyx(s *telnyxtest.Server, key string) *trunk.Telnyx {
 	guard := egress.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	return trunk.NewTelnyx(guard.Client(trunk.TelnyxLimits), number.Credentials{URL: s.API() + "/", Key: key, Connection: "1293384261075731499"})
@@ -97,7 +97,7 @@ func TestTelnyxIsOrderedFromOnce(t *testing.T) {
 	s := telnyxtest.New(t)
 	m, ctx := telnyx(s, telnyxtest.Key), context.Background()
 	d := number.Deal{Org: "org_1", Number: "+12025550140", Ref: "num_1"}
-	// the answer to the order is lost, as in a crash: the number is ours, and we do not know
+	// The response to the order is lost, as in a crash: the number is ours, but we do not know it.
 	s.Lock()
 	s.Fail = func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == "POST" {
@@ -145,7 +145,7 @@ func TestTelnyxGetsNumbersBack(t *testing.T) {
 	if _, err := m.Order(ctx, d); err != nil || len(s.Owned) != 1 {
 		t.Fatal(err, s.Owned)
 	}
-	s.Owned["other"] = "+112025550140" // one that contains it
+	s.Owned["other"] = "+112025550140" // another number that contains the digits
 	for range 2 {
 		if err := m.Release(ctx, d); err != nil || len(s.Owned) != 1 || s.Owned["other"] == "" {
 			t.Errorf("given back: %v, %v", err, s.Owned)
@@ -161,7 +161,7 @@ func TestTelnyxGetsNumbersBack(t *testing.T) {
 	if err := m.Release(ctx, d); err != nil || s.Orders[1].Status != "failure" {
 		t.Errorf("an order is called off: %v, %+v", err, s.Orders[1])
 	}
-	s.Orders[1].Status = "success" // and comes after all, but is not listed yet
+	s.Orders[1].Status = "success" // and succeeds after all, but is not listed yet
 	if err := m.Release(ctx, d); err == nil {
 		t.Error("given back what was never listed")
 	}

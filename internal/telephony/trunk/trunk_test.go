@@ -22,7 +22,7 @@ import (
 
 const realm = "sip.example.com"
 
-// house is what a test of trunks needs.
+// fixture has a trunk service with its dependencies and one organisation.
 type house struct {
 	*trunkpkg.Service
 	d      *db.DB
@@ -60,12 +60,12 @@ func (h *house) do(method, path string, body any, header ...string) *optest.Answ
 	return h.server.Do(optest.Admin(h.org), method, path, body, header...)
 }
 
-// acknowledge says that it is known that emergency calls are not available.
+// acknowledge acknowledges that emergency calls are not available.
 func (h *house) acknowledge() {
 	h.do("PATCH", "/organization", `{"emergency":{"acknowledged":true}}`).Want(200)
 }
 
-// trunk adds a trunk of the house's organisation and returns its id.
+// createTrunk adds a trunk to the fixture's organisation and returns its id.
 func (h *house) trunk(name, more string) string {
 	return h.do("POST", "/trunks", fmt.Sprintf(`{"name":%q,"host":"sip.carrier.example"%s}`, name, more)).Want(201).Text("id")
 }
@@ -82,7 +82,7 @@ func (h *house) source(t *testing.T, address string) string {
 	return trunk.TrunkID
 }
 
-// plan is a plan in short: what is dialled on which trunks, or why nothing is.
+// planText returns a plan as text: the trunks with the number dialled on each, or the reason of the refusal.
 func (h *house) plan(t *testing.T, dialled string) string {
 	t.Helper()
 	p, err := h.Plan(context.Background(), h.org, dialled)

@@ -8,14 +8,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// UpdateIn changes a trunk.
+// UpdateIn is the request to change a trunk.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of a trunk.
+// Patch is a merge patch (RFC 7396) of a trunk.
 type Patch struct {
 	Name             op.Change[string]       `json:"name,omitzero"`
 	Kind             op.Change[string]       `json:"kind,omitzero"`
@@ -38,14 +38,14 @@ type Patch struct {
 	Inbound          op.Change[InboundPatch] `json:"inbound,omitzero"`
 }
 
-// InboundPatch changes Inbound.
+// InboundPatch is a merge patch of Inbound.
 type InboundPatch struct {
 	AllowedIPs op.Change[[]string] `json:"allowed_ips,omitzero"`
 	Username   op.Change[string]   `json:"username,omitzero"`
 	Password   op.Change[string]   `json:"password,omitzero"`
 }
 
-// Update changes a trunk. Passwords stay unless new ones are given.
+// Update changes a trunk. Passwords are kept unless the request has new ones.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Trunk], error) {
 	var t Trunk
 	err := s.db.Tx(ctx, func(tx db.Querier) (err error) {
@@ -100,7 +100,7 @@ func (p Patch) apply(t *Trunk) {
 	p.inbound(t)
 }
 
-// secrets forgets passwords that are set to null.
+// clearSecrets removes passwords that are set to null.
 func (p Patch) secrets(t *Trunk) {
 	if p.Password.Null {
 		t.password = nil
@@ -118,14 +118,14 @@ func (p Patch) inbound(t *Trunk) {
 	text(p.Inbound.V.Username, &t.Inbound.Username)
 }
 
-// text applies a change to a member that may be null.
+// applyNullable applies a change to a nullable field.
 func text(c op.Change[string], to **string) {
 	if c.Set {
 		*to = db.Null(c.V).Ptr()
 	}
 }
 
-// texts applies a change to a list; null empties it.
+// applyList applies a change to a list; null empties it.
 func texts(c op.Change[[]string], to *[]string) {
 	if c.Set {
 		*to = append([]string{}, c.V...)

@@ -2,7 +2,7 @@ package trunk
 
 import "strings"
 
-// everywhere are the emergency numbers of all countries, but those of four digits that begin with 13.
+// allEmergencyNumbers has the emergency numbers of all countries, except numbers of four digits that begin with 13.
 var everywhere = func() map[string]bool {
 	all := map[string]bool{}
 	for _, n := range strings.Fields(`
@@ -16,11 +16,12 @@ var everywhere = func() map[string]bool {
 	return all
 }()
 
-// longestEmergency is how many digits may be dialled to reach an emergency service: a country's code, and the longest number.
+// longestEmergency is the highest number of digits that may reach an emergency service: a country code and the
+// longest number.
 const longestEmergency = 8
 
-// MaybeEmergency reports whether what was dialled may reach an emergency service in some country, whatever an extension or a number it is
-// elsewhere. It costs next to nothing: it is asked of calls that are to be turned away.
+// MaybeEmergency reports whether the dialled digits may reach an emergency service in any country, even if they are
+// an extension or another number elsewhere. It is cheap, because it runs for calls that are being rejected.
 func MaybeEmergency(dialled string) bool {
 	if len(dialled) > 4*longestEmergency {
 		return false

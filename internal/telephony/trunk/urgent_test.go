@@ -9,14 +9,14 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// A number that is missing here would be turned away by a node that stops or has too much to do.
+// A node that stops or is overloaded would reject an emergency number that is missing here.
 func TestEveryEmergencyNumberIsKnownWithoutItsCountry(t *testing.T) {
 	t.Parallel()
 	all, err := phonenumbers.ShortNumberMetadataCollection()
 	if err != nil {
 		t.Fatal(err)
 	}
-	codes := map[string][]string{} // of the countries that have these numbers
+	codes := map[string][]string{} // country codes by the pattern of their emergency numbers
 	for _, m := range all.GetMetadata() {
 		pattern := m.GetEmergency().GetNationalNumberPattern()
 		codes[pattern] = append(codes[pattern], "+"+strconv.Itoa(phonenumbers.GetCountryCodeForRegion(m.GetId())))

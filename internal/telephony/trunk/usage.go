@@ -9,15 +9,15 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// usage tells the limiter, once per organisation, what earlier runs of the process used up of the day.
+// earlierUsage adds to the limiter, once per organisation, the call time of today from before this process.
 type usage struct {
-	started time.Time // what ended before was counted by an earlier run
+	started time.Time // calls that ended before were counted by an earlier process
 	mu      sync.Mutex
-	known   map[string]*sync.Mutex // nil once told
+	known   map[string]*sync.Mutex // by organisation; nil once loaded
 }
 
-// recall tells the limiter what the organisation used up before this process started. Where the database does not
-// answer the call is an error: a cap that is not known is not lifted.
+// loadUsage adds to the limiter the call time of an organisation from before this process. If the database fails, the
+// call is refused with the error, because an unknown usage must not lift the cap.
 func (g *Gate) recall(ctx context.Context, org string, limit Limit) error {
 	turn := g.used.turn(org)
 	if turn == nil {
@@ -39,7 +39,7 @@ func (g *Gate) recall(ctx context.Context, org string, limit Limit) error {
 	return nil
 }
 
-// turn is what to hold while asking for an organisation; nil where it was asked for.
+// loadLock returns the lock to hold while the usage of an organisation is loaded; nil if it is loaded already.
 func (u *usage) turn(org string) *sync.Mutex {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -58,7 +58,7 @@ func (u *usage) told(org string) bool {
 	return seen && turn == nil
 }
 
-// usedToday is the time of calls over trunks to the outside that ended between two times.
+// usedToday returns the time of calls over trunks to the public network that ended between two times.
 func usedToday(ctx context.Context, q db.Querier, org string, from, to time.Time) (time.Duration, error) {
 	if !from.Before(to) {
 		return 0, nil

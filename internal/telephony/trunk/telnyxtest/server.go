@@ -1,5 +1,5 @@
-// Package telnyxtest is a stand-in for the numbers API of Telnyx, built from its published description, for tests. It checks what it is
-// asked as strictly as that says.
+// Package telnyxtest is a fake of the Telnyx numbers API for tests, built from the published description. It
+// validates requests as strictly as the description.
 package telnyxtest
 
 import (
@@ -14,33 +14,34 @@ import (
 	"testing"
 )
 
-// Key is the only key it takes.
+// Key is the only API key that it accepts.
 const Key = "KEY0123456789ABCDEF_test"
 
-// An Order is a number order.
+// Order is a number order.
 type Order struct {
 	ID, Number, Status, Reference, Connection string
 	Met                                       bool
 }
 
-// Server is the stand-in. Its members may be read and set between Lock and Unlock.
+// Server is the fake. Its fields may be read and set between Lock and Unlock.
 type Server struct {
 	*httptest.Server
 	sync.Mutex
-	Stock  []string // numbers that can be had, in E.164
+	Stock  []string // available numbers, in E.164
 	Orders []*Order
 	Owned  map[string]string // numbers of the account, by id
 	Asked  []string          // method and address of every request
 	// Fail answers a request instead of the server, if it returns true.
 	Fail func(w http.ResponseWriter, r *http.Request) bool
-	// Status is that of new orders; success unless set.
+	// Status is the status of new orders; success by default.
 	Status string
 	// Unmet makes new orders wait for documents.
 	Unmet bool
 	wrong []string
 }
 
-// New starts a stand-in that sells some numbers. The test fails where it is asked for what the description does not have.
+// New starts a fake with some available numbers. The test fails if a request uses something that the description does
+// not have.
 func New(t testing.TB) *Server {
 	s := &Server{Stock: []string{"+12025550140", "+12025550141", "+13125550142", "+442079460150"}, Owned: map[string]string{}, Status: "success"}
 	mux := http.NewServeMux()
@@ -60,7 +61,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// API is its address.
+// API returns the base address of the API.
 func (s *Server) API() string { return s.URL + "/v2" }
 
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, mux http.Handler) {
@@ -78,7 +79,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, mux http.Handler)
 	mux.ServeHTTP(w, r)
 }
 
-// Refuse answers an error as Telnyx does.
+// WriteError responds with an error in the format of Telnyx.
 func Refuse(w http.ResponseWriter, status int, code, title, detail string) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]any{"code": code, "title": title, "detail": detail,
@@ -89,7 +90,7 @@ func (s *Server) odd(format string, args ...any) {
 	s.wrong = append(s.wrong, fmt.Sprintf(format, args...))
 }
 
-// filters are those of available_phone_numbers.
+// filters are the filters of available_phone_numbers.
 var filters = []string{"phone_number][starts_with", "phone_number][ends_with", "phone_number][contains", "locality", "administrative_area", "country_code",
 	"national_destination_code", "rate_center", "phone_number_type", "features][", "limit", "best_effort", "quickship", "reservable", "exclude_held_numbers"}
 
@@ -174,7 +175,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": o.shown()})
 }
 
-// Reference is what an order that is asked for is called by who orders.
+// Reference returns the customer reference in the body of an order request.
 func Reference(r *http.Request) string {
 	var body struct {
 		Reference string `json:"customer_reference"`
@@ -183,7 +184,7 @@ func Reference(r *http.Request) string {
 	return body.Reference
 }
 
-// Complete gives the number of a successful order to the account.
+// Complete adds the number of a successful order to the account.
 func (s *Server) Complete(o *Order) {
 	if o.Status == "success" {
 		s.Owned["id-"+o.ID] = o.Number
