@@ -10,12 +10,13 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// Stranger gives somebody outside a telephone on a free loopback port: it calls the server without logging in, and shows a number.
+// Stranger opens a phone of an outside caller on a free loopback port. It calls the server without registration and
+// shows a number.
 func Stranger(ctx context.Context, number, server string, log *slog.Logger) (*Phone, error) {
 	return StrangerAt(ctx, netip.MustParseAddr("127.0.0.1"), number, server, log)
 }
 
-// StrangerAt is Stranger for one whose telephone is at an address of this machine, such as that of a trunk.
+// StrangerAt opens the phone of an outside caller at an address of this machine, such as that of a trunk.
 func StrangerAt(ctx context.Context, at netip.Addr, number, server string, log *slog.Logger) (*Phone, error) {
 	p := &Phone{account: Account{Registrar: server, Username: number, Domain: at.String()}, log: log, Incoming: make(chan *Line, 1)}
 	var err error
@@ -29,10 +30,10 @@ func StrangerAt(ctx context.Context, at netip.Addr, number, server string, log *
 	return p, nil
 }
 
-// Addr is where its calls come from.
+// Addr returns the address from which the phone sends.
 func (p *Phone) Addr() netip.AddrPort { return p.server.Addr() }
 
-// Play lets a clip be heard to its end.
+// Play plays a clip to its end.
 func (l *Line) Play(ctx context.Context, c *media.Clip) {
 	playing := l.stream.Play(c, media.PlayOptions{})
 	select {
@@ -44,10 +45,10 @@ func (l *Line) Play(ctx context.Context, c *media.Clip) {
 	}
 }
 
-// Listen has f told what the other side says, at 8 kHz, 20 ms at a time; nil: nobody. It must not wait.
+// Listen calls f with each 20 ms of received audio at 8 kHz. Nil stops it. f must not block.
 func (l *Line) Listen(f func(pcm []int16)) { l.stream.OnAudio(f) }
 
-// Press sends digits, as events where the other side takes them, else as tones.
+// Press sends digits: as RFC 4733 events if the other side accepts them, else as tones.
 func (l *Line) Press(ctx context.Context, digits string) error {
 	return l.stream.SendDTMF(ctx, digits, media.DTMFOptions{Inband: !l.stream.TakesEvents()})
 }
