@@ -131,7 +131,7 @@ func (d *distributor) awaken() {
 	orgs, err := d.s.Queues.Organisations(d.ctx)
 	if err != nil {
 		if d.ctx.Err() == nil {
-			d.s.Log.Warn("callbacks not looked for", "err", err)
+			d.s.Log.Warn("pending callbacks not read", "err", err)
 		}
 		return
 	}

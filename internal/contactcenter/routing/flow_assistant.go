@@ -138,7 +138,7 @@ func (w *walk) note(ctx context.Context, r voiceagent.Result) {
 	ctx, cancel := w.writing(ctx)
 	defer cancel()
 	if _, err := w.s.Calls.AddNote(ctx, in); err != nil {
-		w.s.Log.Warn("note of voice agent not kept", "call", in.ID, "err", err)
+		w.s.Log.Warn("note of voice agent not stored", "call", in.ID, "err", err)
 	}
 }
 

@@ -121,7 +121,7 @@ func (w *walk) promise(ctx context.Context, id, to string) error {
 	case errors.Is(err, queue.ErrFull), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrNoAgents):
 		return err
 	case err != nil:
-		w.s.Log.Error("callback not kept", "call", i.CallID, "queue", id, "err", err)
+		w.s.Log.Error("callback not stored", "call", i.CallID, "queue", id, "err", err)
 		return errors.New("internal error")
 	}
 	return nil

@@ -42,7 +42,7 @@ func (w *walk) inTurn(ctx context.Context, node string, members []string) []stri
 		return err
 	})
 	if err != nil {
-		w.s.Log.Error("turn of group not taken", "call", w.v.Info().CallID, "flow", w.p.FlowID, "node", node, "err", err)
+		w.s.Log.Error("turn of hunt group not stored", "call", w.v.Info().CallID, "flow", w.p.FlowID, "node", node, "err", err)
 	}
 	turn := int(before % int64(len(members)))
 	return slices.Concat(members[turn:], members[:turn])

@@ -89,7 +89,7 @@ func (s *Service) dialled(ctx context.Context, v *pbx.Visit) (n number.Number) {
 func (s *Service) safely(ctx context.Context, v *pbx.Visit, l pbx.Lead) (outcome string) {
 	defer func() {
 		if x := recover(); x != nil {
-			s.Log.Error("caller not led", "call", v.Info().CallID, "to", l.To, "panic", x, "stack", string(debug.Stack()))
+			s.Log.Error("caller not routed", "call", v.Info().CallID, "to", l.To, "panic", x, "stack", string(debug.Stack()))
 			v.Step("led_in_vain", map[string]any{"to": l.To, "reason": "internal error"})
 			outcome = Failed
 		}

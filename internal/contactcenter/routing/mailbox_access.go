@@ -51,7 +51,7 @@ func (s *Service) access(ctx context.Context, v *pbx.Visit, id string, _ pbx.Lea
 	case ctx.Err() != nil || v.Connected():
 		return Gone
 	case err != nil:
-		s.Log.Error("mailbox not heard", "call", v.Info().CallID, "user", l.user.ID, "err", err)
+		s.Log.Error("mailbox access failed", "call", v.Info().CallID, "user", l.user.ID, "err", err)
 		_ = s.say(ctx, v, "Sorry, something went wrong. Goodbye.")
 		return Ended
 	case outcome == "":

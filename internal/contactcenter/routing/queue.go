@@ -224,7 +224,7 @@ func (t *stay) leave(ctx context.Context, status, reason, outcome, missed string
 		return "", false
 	}
 	if err != nil {
-		return t.failed(ctx, "caller not led on", err)
+		return t.failed(ctx, "caller not routed on", err)
 	}
 	t.v.Step("queue_left", map[string]any{"queue_id": t.k.ID, "status": status, "reason": reason})
 	return t.on(ctx, outcome, missed), true
@@ -295,7 +295,7 @@ func (t *stay) gone() {
 		return nil
 	})
 	if err != nil {
-		t.s.Log.Error("caller who left not written down", "call", t.i.CallID, "err", err)
+		t.s.Log.Error("queue entry of a gone caller not ended", "call", t.i.CallID, "err", err)
 	}
 }
 

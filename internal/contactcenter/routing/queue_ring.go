@@ -286,7 +286,7 @@ func (t *stay) talk(ctx context.Context, a *pbx.Attempt) string {
 		return t.s.Queues.Complete(ctx, tx, t.i.Org, t.e.ID, talked)
 	})
 	if err != nil && !errors.Is(err, queue.ErrGone) {
-		t.s.Log.Error("end of conversation not written down", "call", t.i.CallID, "err", err)
+		t.s.Log.Error("end of conversation not stored", "call", t.i.CallID, "err", err)
 	}
 	t.s.Touch(t.i.Org)
 	return Answered

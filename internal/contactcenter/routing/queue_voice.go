@@ -241,7 +241,7 @@ func (t *stay) callBack(ctx context.Context) (string, bool) {
 	if err != nil {
 		t.v.Missed("abandoned_in_queue")
 		if !errors.Is(err, queue.ErrGone) && ctx.Err() == nil {
-			t.s.Log.Error("callback not kept", "call", t.i.CallID, "queue", t.k.ID, "err", err)
+			t.s.Log.Error("callback not stored", "call", t.i.CallID, "queue", t.k.ID, "err", err)
 		}
 		return "", false
 	}
