@@ -153,8 +153,8 @@ func unlessNone(err error) error {
 }
 
 // CallbackEnded records the end of a call placed by a callback. result is completed, no_answer, busy, rejected or
-// failed. there is true if the agent had picked up. If the customer was not reached, the callback is dialled again after a delay, up
-// to max_attempts.
+// failed. there is true if the agent had picked up. If the customer was not reached, the callback is dialled again
+// after a delay, up to max_attempts.
 func (s *Service) CallbackEnded(ctx context.Context, tx db.Querier, org, call, result string, there bool) error {
 	o, err := offerOf(ctx, tx, org, call)
 	if db.IsNone(err) { // the customer of the callback may be waiting in the queue

@@ -98,7 +98,7 @@ type Config struct {
 
 // Service manages queues. Set the function fields before the first request.
 type Service struct {
-	// HasAudio reports whether the organisation has a sound.
+	// HasAudio reports whether the organisation has an audio file.
 	HasAudio func(ctx context.Context, org, id string) (bool, error)
 	// CheckDestination returns the problem of a destination such as queue:que_… or ext:101; "" if it is valid.
 	Reach func(ctx context.Context, org, to string) (wrong string, err error)
