@@ -105,7 +105,7 @@ type Service struct {
 	// IsReserved reports whether an extension is reserved in a country, such as for an emergency number. nil: none
 	// is.
 	Reserved func(country, extension string) bool
-	// References return the ids of objects that route to a queue, such as "num_…". Overflows of other queues and
+	// FindReferences return the ids of objects that route to a queue, such as "num_…". Overflows of other queues and
 	// waiting callers are found without them.
 	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
 	// MoveReferences change objects that route to one queue to route to another.
