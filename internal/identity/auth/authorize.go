@@ -34,7 +34,7 @@ func (a Ask) Host() string {
 	return u.Host
 }
 
-// IsLoopback reports whether the response goes to the user's own machine. Any program on that machine could receive
+// OnOwnMachine reports whether the response goes to the user's own machine. Any program on that machine could receive
 // it.
 func (a Ask) OnOwnMachine() bool { return onOwnMachine(a.Redirect) }
 

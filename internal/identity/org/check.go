@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // time zones are known also where the system has none
+	_ "time/tzdata" // time zones for systems without a zone database
 	"unicode"
 
 	"golang.org/x/text/language"

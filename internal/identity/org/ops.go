@@ -132,7 +132,7 @@ func (s *Service) patched(o Organization, p Patch) (Organization, error) {
 		return o, err
 	}
 	if e, ok := o.explicit["emergency"].(map[string]any); ok && p.Emergency.V.Location.Set {
-		delete(e, "location") // a new place has nothing of the old one
+		delete(e, "location") // a new location replaces the old one as a whole
 	}
 	o.explicit = merge(o.explicit, chosen)
 	o.Country, _ = Country(o.Country)

@@ -130,7 +130,7 @@ func insertWithTwin(ctx context.Context, tx db.Querier, o Organization) error {
 }
 
 // Get returns an organisation, or db.ErrNone. Outside of transactions the result is cached for a few seconds. The
-// caller must not change what it points to.
+// caller must not change its maps and slices.
 func (s *Service) Get(ctx context.Context, id string) (Organization, error) {
 	o, err := s.Look(ctx, id)
 	if err != nil {

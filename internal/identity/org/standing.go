@@ -16,7 +16,7 @@ const (
 	All          Mode = "all"           // everything except emergency calls
 )
 
-// AccountState holds what is stored of an organisation in addition to its status.
+// AccountState holds the details of the status of an organisation.
 type Standing struct {
 	SuspendMode       Mode
 	SuspendReason     *string

@@ -73,7 +73,7 @@ func read(ctx context.Context, q db.Querier, text string, args ...any) ([]Organi
 	return all, rows.Err()
 }
 
-// updateChild stores what a partner may change. Plan and limits are stored for the sandbox twin too.
+// updateChild stores the fields that a partner may change. Plan and limits are stored for the sandbox twin too.
 func updateChild(ctx context.Context, q db.Querier, o Organization) error {
 	const text = `UPDATE orgs SET name = $2, settings = $3, external_reference = $4, updated_at = $5 WHERE id = $1`
 	if _, err := q.Exec(ctx, text, o.ID, o.Name, db.AsJSON(o.explicit), o.ExternalReference, o.UpdatedAt); err != nil {
