@@ -155,7 +155,7 @@ type Offer struct {
 // offerLeaseMargin is added to the ring time of an offer for its lease.
 const leaseOver = 5 * time.Second
 
-// Offer makes offers of a waiting caller to those agents who have no other offer or conversation. It returns ErrGone
+// Offer makes offers of a waiting caller to those agents that have no other offer or conversation. It returns ErrGone
 // if the caller does not wait any more or no agent is free. In that case roll back the transaction, so that nothing
 // is written. An entry that has offers already gets these in addition.
 func (s *Service) Offer(ctx context.Context, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {

@@ -196,7 +196,7 @@ func (s *Service) unanswerAll(ctx context.Context, tx db.Querier, e Entry) error
 	return nil
 }
 
-// CallEnded ends the open entry of a call that is over. If spoke is false, the agent who had answered was not
+// CallEnded ends the open entry of a call that is over. If spoke is false, the agent that had answered was not
 // connected any more, and the answer is reverted.
 func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reason string, spoke bool) error {
 	e, err := s.OfCall(ctx, tx, org, call)

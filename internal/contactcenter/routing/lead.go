@@ -97,7 +97,7 @@ func (s *Service) safely(ctx context.Context, v *pbx.Visit, l pbx.Lead) (outcome
 	return s.follow(ctx, v, l)
 }
 
-// endUnrouted ends the call of a caller who was not handled anywhere. A caller who waited in a queue, or whose
+// endUnrouted ends the call of a caller that was not handled anywhere. A caller who waited in a queue, or whose
 // destination failed, hears an apology first. After busy, rejected, no answer and unreachable the call ends at once.
 func (s *Service) dismiss(ctx context.Context, v *pbx.Visit, outcome string) {
 	reason := "no_route"
