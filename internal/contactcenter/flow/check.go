@@ -17,7 +17,7 @@ type Fault struct {
 	Message string `json:"message" doc:"What is wrong, for people"`
 }
 
-// References checks what nodes refer to.
+// References checks the objects to which nodes refer.
 type References struct {
 	// CheckDestination returns the problem of a destination such as queue:que_… or a number; "" if it is valid.
 	Reach func(ctx context.Context, org, to string) (wrong string, err error)

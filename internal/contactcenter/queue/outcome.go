@@ -217,7 +217,7 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 	return err
 }
 
-// Complete ends an answered entry and starts the agent's wrap-up. It returns ErrGone if the entry is over already.
+// CompleteEntry ends an answered entry and starts the agent's wrap-up. It returns ErrGone if the entry is over already.
 func (s *Service) Complete(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
 	now := s.Now()
 	const text = `UPDATE queue_entries SET status = 'completed', exited_at = $3, exit_reason = 'answered', talk_seconds = $4

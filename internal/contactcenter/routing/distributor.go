@@ -246,7 +246,7 @@ func (k *desk) present() (map[string]*waiter, map[string]string) {
 	return maps.Clone(k.waits), maps.Clone(k.dials)
 }
 
-// notifyWaiters posts to each waiting caller what has changed.
+// notifyWaiters posts the changes to each waiting caller.
 func (k *desk) tell(p *queue.Plan, waits map[string]*waiter) {
 	in := map[string]queue.Entry{}
 	for _, e := range p.Line {

@@ -20,7 +20,7 @@ const (
 	keepLimit       = 8 * time.Second // for storing a message
 )
 
-// mailboxInfo holds what a caller hears of a mailbox.
+// mailboxInfo holds the name and the greeting of a mailbox.
 type box struct {
 	id, name string
 	greeting string // audio id; "": the default greeting is spoken

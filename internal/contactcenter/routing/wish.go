@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RouteOptions holds what the caller of a route handler, such as a step of a flow, asks of it. A zero field asks
+// RouteOptions holds the options that a caller of a route handler sets, such as a step of a flow. A zero field sets
 // nothing.
 type Wish struct {
 	Priority *int          // in a queue; nil: the queue's priority

@@ -179,7 +179,7 @@ func (o *OAuth) mayRedeem(c code, form url.Values) error {
 	return nil
 }
 
-// verifier is the form of a code verifier (RFC 7636 §4.1).
+// verifierForm is the form of a code verifier (RFC 7636 §4.1).
 var verifier = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
 func (o *OAuth) replayed(ctx context.Context, tx db.Querier, org, grant, why string) error {

@@ -34,7 +34,7 @@ type registered struct {
 	Method        string   `json:"token_endpoint_auth_method"`
 }
 
-// Limits of registrations: rate per source address, and sizes.
+// registrationLimit limits registrations per source address; the constants limit their size.
 var registrations = access.Policy{Name: "registrations", Quota: 100, Window: time.Hour}
 
 const (

@@ -216,7 +216,7 @@ func (s *Service) struck(ctx context.Context, email string) error {
 	})
 }
 
-// wait returns how long sign-in is blocked after the n-th failure: 30 s, 1 min, 2 min, … up to an hour.
+// waitAfter returns how long sign-in is blocked after the n-th failure: 30 s, 1 min, 2 min, … up to an hour.
 func wait(n int) time.Duration {
 	return min(longestWait, firstWait<<min(max(0, n-freeFailures), 10))
 }

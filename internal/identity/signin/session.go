@@ -37,7 +37,7 @@ type visitor struct {
 	form    string // CSRF token of its forms
 }
 
-// in reports whether the visitor is signed in.
+// isSignedIn reports whether the visitor is signed in.
 func (v *visitor) in() bool { return v.session.ID != "" && !v.session.half }
 
 // handler serves a page to a visitor. Its errors are shown as a page.
@@ -271,7 +271,7 @@ func plain(e *op.Error) string {
 	return strings.Join(all, "; ")
 }
 
-// browser returns a shortened User-Agent header.
+// userAgent returns a shortened User-Agent header.
 func browser(agent string) string {
 	const most = 200
 	if len(agent) > most {

@@ -101,7 +101,7 @@ func (p *place) person(email, role string) *visit {
 	return v
 }
 
-// browser keeps cookies, follows redirects on the server, and submits the forms of pages.
+// testBrowser keeps cookies, follows redirects on the server, and submits the forms of pages.
 type visit struct {
 	*place
 	client *http.Client

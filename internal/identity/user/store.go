@@ -179,7 +179,7 @@ func replaceInvitation(ctx context.Context, q db.Querier, u User, id, digest str
 	return err
 }
 
-// invited returns the organisation and the user of a token.
+// invitedUser returns the organisation and the user of a token.
 func invited(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
 	// tenant: the token identifies its organisation
 	const text = `SELECT org_id, user_id FROM invitations WHERE digest = $1 AND accepted_at IS NULL AND expires_at > $2`
