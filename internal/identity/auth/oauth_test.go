@@ -170,7 +170,7 @@ func (s *server) tokens(changes ...string) reply {
 	return a
 }
 
-// opens returns the error code with which a token is refused at a resource; "" if it is accepted.
+// errorAt returns the error code with which a token is refused at a resource; "" if it is accepted.
 func (s *server) opens(token string, at auth.Audience) string {
 	_, err := s.VerifyFor(context.Background(), token, at, access.Live, here)
 	var known *op.Error
@@ -190,7 +190,7 @@ func (s *server) wants(a reply, code, what string) {
 	}
 }
 
-// each runs a test on each database.
+// eachDB runs a test on each database.
 func each(t *testing.T, run func(s *server), change ...func(*auth.OAuthConfig)) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(serve(t, d, change...)) })
