@@ -180,7 +180,7 @@ func sorted(next map[string]string) []string {
 	return slices.Compact(all)
 }
 
-// checkUnreachable finds nodes that no path from the entry leads to.
+// checkUnreachable finds nodes without a path from the entry.
 func (c *checker) unreached(p *Program, g Graph) {
 	reached := map[string]bool{}
 	todo := []string{g.Entry}

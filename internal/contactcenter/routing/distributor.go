@@ -264,7 +264,7 @@ func (k *desk) tell(p *queue.Plan, waits map[string]*waiter) {
 	}
 }
 
-// renewLeases extends the leases of this node's callers, at most once per queue.KeepEvery.
+// renewLeases extends the leases of this node's callers, at most once per queue.LeaseRenewInterval.
 func (k *desk) keep(ctx context.Context, waits map[string]*waiter) error {
 	if now := k.d.s.Now(); now.Sub(k.kept) >= queue.KeepEvery && len(waits) > 0 {
 		k.kept = now

@@ -20,7 +20,7 @@ import (
 // OAuth clients whose id is the URL of their metadata document (draft-ietf-oauth-client-id-metadata-document): fetch,
 // check, cache.
 
-// documentCache caches documents for documentLife.
+// documentCache caches documents for documentCacheTTL.
 type documents struct {
 	mu   sync.Mutex // guards read
 	read map[string]document
