@@ -26,7 +26,7 @@ import (
 	"soniq/internal/telephony/device"
 )
 
-// house is what a test of agents needs. Its clock is moved by hand.
+// fixture holds the services for a test of agents. Tests move its clock by hand.
 type house struct {
 	*agent.Service
 	d       *db.DB
@@ -46,7 +46,7 @@ type house struct {
 func (h *house) now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.at = h.at.Add(time.Microsecond) // no two things happen at once
+	h.at = h.at.Add(time.Microsecond) // no two events have the same time
 	return h.at
 }
 
@@ -94,7 +94,7 @@ func (h *house) do(method, path string, body any) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body)
 }
 
-// register signs the phone in, for an hour.
+// register registers the phone for an hour.
 func (h *house) register(t *testing.T) {
 	t.Helper()
 	b := device.Binding{DeviceID: h.phone, Contact: "sip:ada@192.0.2.9:5060", Source: netip.MustParseAddrPort("192.0.2.9:5060"),
@@ -112,7 +112,7 @@ func (h *house) settle(t *testing.T) {
 	}
 }
 
-// is the presence now, and the call they are on.
+// wantPresence checks the presence and the active call.
 func (h *house) is(t *testing.T, want, call string) *optest.Answer {
 	t.Helper()
 	a := h.do("GET", "/agents/"+h.ada, nil).Want(200)
@@ -123,7 +123,7 @@ func (h *house) is(t *testing.T, want, call string) *optest.Answer {
 	return a
 }
 
-// told are the presences of ada that the live stream was told, in order.
+// publishedPresences returns the published presences of ada, in order.
 func (h *house) told(t *testing.T) string {
 	t.Helper()
 	rows, err := h.d.Read(h.ctx).Query(h.ctx, `SELECT body FROM events WHERE org_id = $1 AND kind = 'agent.presence' ORDER BY id`, h.org)
@@ -345,7 +345,7 @@ func TestPresenceIsTakenUpAfterARestart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := build(t, d)
-		h.devices.OnMove, h.calls.OnLegs = nil, nil // as if the process had died before it told
+		h.devices.OnMove, h.calls.OnLegs = nil, nil // as if the process had crashed before publishing
 		h.register(t)
 		n := h.ring(t)
 		h.answer(t, n)

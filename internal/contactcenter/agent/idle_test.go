@@ -8,8 +8,8 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// TestWhoAnsweredIsNotIdleFromBefore has a call that is over so soon that nobody was told the agent is busy, and the queue does not know
-// of its end yet.
+// TestOfferAnswered_ResetsIdleSince has a call that ends before the presence "busy" was published, and before the
+// queue has recorded its end.
 func TestWhoAnsweredIsNotIdleFromBefore(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -12,29 +12,29 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// person is somebody, or a call, of an organisation.
+// orgKey is the id of a user or of a call, with its organisation.
 type person struct{ org, id string }
 
-// touched are agents of whom something is new that was not looked at yet.
+// changedSet holds the users and calls that changed and are not processed yet.
 type touched struct {
 	wake chan struct{}
 
-	mu    sync.Mutex // guards the two below
+	mu    sync.Mutex // guards users and calls
 	users map[person]struct{}
 	calls map[person]struct{}
 }
 
-// maxTouched bounds what waits to be looked at; beyond it the next round over everybody finds the rest.
+// maxChanged limits the size of changedSet. Changes beyond it are found by the next Reconcile.
 const maxTouched = 50_000
 
-// Touch says that something is new of a user: a phone of theirs came or went. It returns at once.
+// UserChanged records that a phone of a user was registered or unregistered. It returns at once.
 func (s *Service) Touch(org, userID string) {
 	if userID != "" {
 		s.touched.add(&s.touched.users, person{org, userID})
 	}
 }
 
-// TouchCall says that somebody is rung in a call, has answered it, or left it. It returns at once.
+// CallChanged records that a leg of a call rings, was answered, or ended. It returns at once.
 func (s *Service) TouchCall(org, callID string) { s.touched.add(&s.touched.calls, person{org, callID}) }
 
 func (t *touched) add(to *map[person]struct{}, p person) {
@@ -63,26 +63,28 @@ func (t *touched) take() (users, calls []person) {
 	return users, calls
 }
 
-// DueEvery is how often Run looks for presences that time alone changes, and ReconcileEvery how often it looks at everybody.
+// DueInterval is how often Run publishes presences that change with time alone. ReconcileInterval is how often it
+// checks all agents.
 const (
 	DueEvery       = time.Second
 	ReconcileEvery = 15 * time.Second
 )
 
-// share is how much of its time Run works at most, one part in so many: what changes while it rests is told at once afterwards. A look that takes
-// longer than quickLook, where telephones have hundreds of calls, is followed by a rest that is longer in the same measure again.
+// workShare limits the time that Run works to one part in workShare. Changes during a pause are published at once
+// afterwards. A round longer than quickRound, as with hundreds of calls per phone, is followed by a pause that is
+// longer in the same proportion again.
 const (
 	share     = 20
 	quickLook = 2 * time.Millisecond
 )
 
-// pause is how long Run rests after a look.
+// pauseAfter returns how long Run pauses after a round that took the given time.
 func pause(took time.Duration) time.Duration {
 	long := max(1, float64(took)/float64(quickLook))
 	return min(time.Duration(share*float64(took)*long), DueEvery)
 }
 
-// Run tells of presences that change, until the context ends. It begins with everybody, as the calls say that are in progress.
+// Run publishes changes of presence until ctx ends. It starts with all agents, from the calls in progress.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	due, all := time.NewTicker(DueEvery), time.NewTicker(ReconcileEvery)
 	defer due.Stop()
@@ -91,7 +93,7 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	for {
 		began := time.Now()
 		if err := look(ctx); err != nil && ctx.Err() == nil {
-			log.Warn("presence of agents not told", "err", err)
+			log.Warn("presence of agents not published", "err", err)
 		}
 		rest(ctx, pause(time.Since(began)))
 		select {
@@ -107,7 +109,7 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// rest lets time pass.
+// sleepContext waits for d or until ctx ends.
 func rest(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -117,7 +119,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Settle tells what is new of agents that were touched.
+// PublishChanged publishes the changes of users and calls since the last round.
 func (s *Service) Settle(ctx context.Context) error {
 	users, calls := s.touched.take()
 	for org, ids := range byOrg(calls) {
@@ -132,9 +134,9 @@ func (s *Service) Settle(ctx context.Context) error {
 	return s.settleAll(ctx, users)
 }
 
-// SettleDue tells of presences that time has changed.
+// PublishDue publishes presences that time has changed.
 func (s *Service) SettleDue(ctx context.Context) error {
-	// tenant: the agents of all organisations are watched
+	// tenant: reads the agents of all organisations
 	const text = `SELECT org_id, user_id FROM agents WHERE due_at <= $1 ORDER BY due_at LIMIT 1000`
 	due, err := people(ctx, s.DB.Read(ctx), text, db.At(s.Now()))
 	if err != nil {
@@ -143,9 +145,9 @@ func (s *Service) SettleDue(ctx context.Context) error {
 	return s.settleAll(ctx, due)
 }
 
-// Reconcile looks at everybody who is not plainly offline, and tells what was missed.
+// Reconcile checks all agents who may not be offline, and publishes changes that were missed.
 func (s *Service) Reconcile(ctx context.Context) error {
-	// tenant: the agents of all organisations are watched
+	// tenant: reads the agents of all organisations
 	const text = `SELECT org_id, user_id FROM agents WHERE status <> 'offline'
 		UNION SELECT d.org_id, d.user_id FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id WHERE r.expires_at > $1
 		UNION SELECT org_id, user_id FROM legs WHERE ended_at IS NULL AND user_id IS NOT NULL`
@@ -166,14 +168,14 @@ func people(ctx context.Context, q db.Querier, text string, args ...any) (all []
 	return all, err
 }
 
-// onCall finds the users who are, or were, in calls.
+// usersOfCalls returns the users with a leg in the calls, including ended legs.
 func onCall(ctx context.Context, q db.Querier, org string, calls []string) ([]person, error) {
 	const text = `SELECT DISTINCT org_id, user_id FROM legs WHERE org_id = $1 AND user_id IS NOT NULL`
 	statement, args := of(db.Where(text, org), "call_id", calls).SQL()
 	return people(ctx, q, statement, args...)
 }
 
-// batch is how many agents are looked at in one transaction, and calls in one query.
+// batchSize is the number of agents per transaction, and of calls per query.
 const batch = 100
 
 func byOrg(all []person) map[string][]string {
@@ -196,12 +198,12 @@ func (s *Service) settleAll(ctx context.Context, all []person) error {
 	return nil
 }
 
-// SettleNow tells what is new of users, in a transaction of its own.
+// PublishPresenceNow publishes the changes of users in a transaction of its own.
 func (s *Service) SettleNow(ctx context.Context, org string, users []string) error {
 	return s.settlePart(ctx, org, users)
 }
 
-// settlePart opens a transaction only where something has changed.
+// publishBatch opens a transaction only if there is a change.
 func (s *Service) settlePart(ctx context.Context, org string, users []string) error {
 	all, err := s.States(ctx, s.DB.Read(ctx), org, users)
 	if err != nil {
@@ -220,26 +222,26 @@ func (s *Service) settlePart(ctx context.Context, org string, users []string) er
 	return s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error { return s.SettleIn(ctx, tx, org, users) })
 }
 
-// stale reports whether there is something to write of an agent.
+// needsUpdate reports whether the row of an agent must be written.
 func (x *State) stale() bool {
 	return x.changed(x.Presence) || x.row.next != nil && x.busy == "" && x.ringing == "" || x.row.exists && !x.due.Equal(x.row.due.Time)
 }
 
-// SettleIn tells, in the caller's transaction, what is new of users.
+// PublishPresence publishes the changes of users in the caller's transaction.
 func (s *Service) SettleIn(ctx context.Context, tx db.Querier, org string, users []string) error {
 	all, err := s.States(ctx, tx, org, users)
 	if err != nil {
 		return err
 	}
 	var changed []string
-	for _, id := range slices.Sorted(slices.Values(users)) { // in one order, so that two transactions never wait for each other
+	for _, id := range slices.Sorted(slices.Values(users)) { // in one order, so that transactions do not deadlock
 		x := all[id]
 		if x == nil {
 			continue
 		}
 		was, err := s.settle(ctx, tx, org, x)
 		if err != nil {
-			return fmt.Errorf("tell presence of %s: %w", id, err)
+			return fmt.Errorf("publish presence of %s: %w", id, err)
 		}
 		if was {
 			changed = append(changed, id)
@@ -251,7 +253,7 @@ func (s *Service) SettleIn(ctx context.Context, tx db.Querier, org string, users
 	return s.OnPresence(ctx, tx, org, changed)
 }
 
-// settle keeps a choice that takes effect now, and tells the presence where it is another than before.
+// publishChange applies a choice that takes effect now, and publishes the presence if it changed.
 func (s *Service) settle(ctx context.Context, tx db.Querier, org string, x *State) (bool, error) {
 	if n := x.row.next; n != nil && x.busy == "" && x.ringing == "" {
 		if err := s.choose(ctx, tx, org, x.UserID, *n); err != nil {
@@ -276,7 +278,7 @@ func (s *Service) settle(ctx context.Context, tx db.Querier, org string, x *Stat
 		CallID: db.Null(x.CallID).Ptr(), Since: p.Since, Until: p.Until.Ptr()})
 }
 
-// choose makes a choice take effect. Do-not-disturb is the user's, whatever way it is switched.
+// applyChoice makes a choice take effect. Do-not-disturb is a setting of the user, however it is switched.
 func (s *Service) choose(ctx context.Context, tx db.Querier, org, id string, c choice) error {
 	if err := ensure(ctx, tx, org, id, db.At(s.Now())); err != nil {
 		return err
@@ -298,9 +300,9 @@ func (s *Service) choose(ctx context.Context, tx db.Querier, org, id string, c c
 	return ready(ctx, tx, org, id)
 }
 
-// SweepSpells removes spells that ended before a time.
+// SweepSpells deletes presence intervals that ended before a time, and returns their number.
 func (s *Service) SweepSpells(ctx context.Context, before time.Time) (gone int64, err error) {
-	// tenant: all organisations' presence is kept equally long
+	// tenant: all organisations have the same retention
 	const text = `DELETE FROM agent_spells WHERE until_at < $1`
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		r, err := tx.Exec(ctx, text, db.At(before))

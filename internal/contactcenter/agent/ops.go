@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with agents. What they do in queues is with the queues.
+// Operations returns the API operations of agents. Those of agents in queues are in package queue.
 func (s *Service) Operations() []op.Operation {
 	see := access.Either(access.UsersAdmin, access.QueuesRead, access.CallsRead)
 	return []op.Operation{
@@ -21,7 +21,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses agents.
+// ListIn selects agents.
 type ListIn struct {
 	op.Paging
 	Status  []string `query:"status" enum:"available,ringing,busy,wrap_up,away,dnd,offline" doc:"What they do now"`
@@ -51,10 +51,10 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Agent]]
 	})
 }
 
-// maxAgents bounds the agents that are counted.
+// maxAgents limits the agents that are counted.
 const maxAgents = 100_000
 
-// search reads users until so many of them do what was asked for; what they do is in no column.
+// search reads pages of users until enough of them match, because presence is not a column.
 func (s *Service) search(ctx context.Context, q db.Querier, org string, in *ListIn, after string, want int) ([]Agent, error) {
 	all := []Agent{}
 	for len(all) < want {
@@ -90,7 +90,7 @@ func (in *ListIn) wants(a Agent) bool {
 	return len(in.Status) == 0
 }
 
-// OneIn names an agent.
+// OneIn identifies an agent.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -119,7 +119,7 @@ func (s *Service) one(ctx context.Context, q db.Querier, org, id string) (Agent,
 	return one[0], s.dress(ctx, q, org, one)
 }
 
-// derive adds what agents do now.
+// addPresence sets the presence of agents.
 func (s *Service) derive(ctx context.Context, q db.Querier, org string, agents []Agent) error {
 	if len(agents) == 0 {
 		return nil
@@ -146,13 +146,13 @@ func (s *Service) derive(ctx context.Context, q db.Querier, org string, agents [
 	return nil
 }
 
-// PresenceIn is what an agent chooses.
+// PresenceIn is the input of SetPresence.
 type PresenceIn struct {
 	OneIn
 	Body PresenceBody
 }
 
-// PresenceBody is what an agent chooses.
+// PresenceBody is the presence that an agent chooses.
 type PresenceBody struct {
 	Status           string  `json:"status" doc:"available, away, dnd or offline"`
 	Reason           string  `json:"reason,omitempty" doc:"At most 60 characters, such as lunch"`
@@ -175,7 +175,7 @@ func (b PresenceBody) wrong(now db.Time) (wrong []op.Violation) {
 	return wrong
 }
 
-// SetPresence keeps what an agent chose. Choosing to be available ends wrap-up, and the pause after offers that were missed.
+// SetPresence stores an agent's choice. Choosing to be available ends wrap-up and the pause after missed offers.
 func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agent], error) {
 	var a Agent
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -199,7 +199,7 @@ func (s *Service) SetPresence(ctx context.Context, in *PresenceIn) (*op.Out[Agen
 	return op.OK(a)
 }
 
-// take keeps a choice for now, or for after the call.
+// setChoice stores a choice for now, or for the time after the current call.
 func (s *Service) take(ctx context.Context, tx db.Querier, org, id string, b PresenceBody) error {
 	all, err := s.States(ctx, tx, org, []string{id})
 	if err != nil {

@@ -10,24 +10,24 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A State is what is known of an agent, and what follows from it.
+// State holds the facts about an agent and the presence derived from them.
 type State struct {
 	UserID       string
 	Availability string
 	Presence     user.Presence
-	CallID       string // the call they are on, or that rings them
+	CallID       string // the current call, or the call that is ringing
 	WrapUpUntil  db.Time
-	Devices      int // registered ones
+	Devices      int // number of registered devices
 	IdleSince    db.Time
 
 	row     row
 	dnd     user.DND
-	busy    string // the call they are on
-	ringing string // the call that rings them
+	busy    string // id of the call that the agent is on
+	ringing string // id of the call that is ringing
 	due     db.Time
 }
 
-// row is what the agents table keeps.
+// row holds the columns of the table agents.
 type row struct {
 	exists       bool
 	availability string
@@ -42,23 +42,23 @@ type row struct {
 	told         told
 }
 
-// told is the presence that was told last.
+// publishedPresence is the presence that was published last.
 type told struct {
 	status, reason, call string
 	since, until         db.Time
 }
 
-// A choice is what an agent wants to be.
+// choice is a presence that an agent chose.
 type choice struct {
 	Status string  `json:"status"`
 	Reason string  `json:"reason,omitempty"`
 	Until  db.Time `json:"until,omitzero"`
 }
 
-// few is up to how many users are named in statements; for more the whole organisation is read.
+// maxNamedUsers limits the user ids in one statement. For more, the whole organisation is read.
 const few = 200
 
-// States returns the states of users, or of all users who were not removed where users is nil, by their ids.
+// States returns the states of users by id. If users is nil, it returns all users who are not removed.
 func (s *Service) States(ctx context.Context, q db.Querier, org string, users []string) (map[string]*State, error) {
 	if len(users) > few {
 		all, err := s.States(ctx, q, org, nil)
@@ -89,7 +89,7 @@ func (s *Service) States(ctx context.Context, q db.Querier, org string, users []
 	return all, nil
 }
 
-// chosen is what the agent wants to be now, and until when.
+// currentChoice returns the choice that applies now.
 func (x *State) chosen(now time.Time) choice {
 	past := func(until db.Time) bool { return !until.IsZero() && !now.Before(until.Time) }
 	if n := x.row.next; n != nil && x.busy == "" && x.ringing == "" {
@@ -106,13 +106,13 @@ func (x *State) chosen(now time.Time) choice {
 		return chose
 	}
 	dnd := choice{Status: DND, Until: x.dnd.Until}
-	if chose.Status == Available { // the reason was given with it
+	if chose.Status == Available { // the reason was given together with DND
 		dnd.Reason = chose.Reason
 	}
 	return dnd
 }
 
-// derive works out the presence (api-surface 7.8) and when it changes by itself.
+// derive computes the presence (api-surface 7.8) and the time of its next change without an event.
 func (x *State) derive(now time.Time) {
 	c := x.chosen(now)
 	x.Availability, x.IdleSince = c.Status, x.row.idle
@@ -142,14 +142,14 @@ func (x *State) derive(now time.Time) {
 	p.Since = x.row.told.since
 	if x.changed(p) {
 		p.Since = db.At(now)
-		if t := x.row.told; p.Status == Available && t.status != Ringing && x.row.idle.Before(t.since.Time) { // as it is written when it is told
+		if t := x.row.told; p.Status == Available && t.status != Ringing && x.row.idle.Before(t.since.Time) { // the same value as publishing will store
 			x.IdleSince = p.Since
 		}
 	}
 	x.Presence, x.due = p, x.nextChange(c, now)
 }
 
-// changed reports whether a presence is another than the one told last.
+// presenceChanged reports whether a presence differs from the one published last.
 func (x *State) changed(p user.Presence) bool {
 	reason := ""
 	if p.Reason != nil {
@@ -159,13 +159,13 @@ func (x *State) changed(p user.Presence) bool {
 	return p.Status != t.status || reason != t.reason || x.CallID != t.call || !p.Until.Equal(t.until.Time)
 }
 
-// Due is when time alone changes what the agent does next; zero where it does not.
+// NextChangeAt returns when the presence changes with time alone; zero: never.
 func (x *State) Due() time.Time { return x.due.Time }
 
-// Stale reports whether what the agent does is another thing than was told of them last.
+// NeedsUpdate reports whether there is an unpublished change or an outdated row.
 func (x *State) Stale() bool { return x.stale() }
 
-// nextChange is the first moment at which time alone changes something; zero where none does.
+// nextChange returns the first time at which time alone changes the presence; zero: never.
 func (x *State) nextChange(c choice, now time.Time) (next db.Time) {
 	for _, at := range []db.Time{c.Until, x.row.until, x.row.wrapUp, x.row.paused} {
 		if at.After(now) && (next.IsZero() || at.Before(next.Time)) {

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Stats is what an agent did in a span of time.
+// Stats counts an agent's work in a span of time.
 type Stats struct {
 	AgentID              string  `json:"agent_id"`
 	Since                db.Time `json:"since"`
@@ -30,16 +30,16 @@ type Stats struct {
 	OccupancyRate        int     `json:"occupancy_rate" doc:"Of the time neither away nor offline, how much was ringing, busy or wrap-up"`
 }
 
-// StatsIn names an agent and a span of time.
+// StatsIn identifies an agent and a span of time.
 type StatsIn struct {
 	OneIn
 	op.Span
 }
 
-// longest is how much time the figures of one answer may span.
+// maxSpan limits the span of time of one request.
 const longest = 400 * 24 * time.Hour
 
-// Stats tells what an agent did, today unless another time is asked for.
+// Stats returns the work of an agent, by default of today.
 func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error) {
 	since, until, err := in.Times()
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error
 	return op.OK(*all[in.ID])
 }
 
-// worked adds up what agents did.
+// statsOf returns the work of agents, by id.
 func (s *Service) worked(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time) (map[string]*Stats, error) {
 	all := make(map[string]*Stats, len(ids))
 	for _, id := range ids {
@@ -109,7 +109,7 @@ func answered(ctx context.Context, q db.Querier, org string, ids []string, since
 	})
 }
 
-// missed counts calls that rang agents and that nobody answered, and the offers of queues.
+// countMissed counts calls that rang agents and were not answered, and the offers of queues.
 func missed(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
 	rung := of(db.Where(`SELECT l.user_id AS agent_id, c.id AS call_id, 0 AS offer FROM calls c JOIN legs l ON l.org_id = c.org_id AND l.call_id = c.id
 		WHERE c.org_id = $1 AND c.missed_reason IS NOT NULL AND l.role <> 'caller' AND l.answered_at IS NULL`, org), "l.user_id", ids).
@@ -130,7 +130,7 @@ func missed(ctx context.Context, q db.Querier, org string, ids []string, since, 
 	})
 }
 
-// spells adds up for how long agents were what; what they are now counts too.
+// addSpells sums how long agents had each presence, including the current one.
 func (s *Service) spells(ctx context.Context, q db.Querier, org string, ids []string, since, until db.Time, all map[string]*Stats) error {
 	const text = `SELECT user_id, status, since, until_at FROM agent_spells WHERE org_id = $1 AND until_at > $2`
 	statement, args := of(db.Where(text, org, since), "user_id", ids).And("since < ?", until).SQL()

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// of narrows a statement to users; nil is everybody.
+// inUsers restricts a statement to users; nil means all.
 func of(f *db.Filter, column string, users []string) *db.Filter { return f.In(column, users) }
 
 func rows(ctx context.Context, q db.Querier, org string, users []string) (map[string]*State, error) {
@@ -54,7 +54,7 @@ func scan(scan func(...any) error) (*State, error) {
 	return &x, err
 }
 
-// registered counts the phones of users that are there.
+// readDevices counts the registered phones of users.
 func registered(ctx context.Context, q db.Querier, org string, users []string, now time.Time, all map[string]*State) error {
 	const text = `SELECT d.user_id, COUNT(DISTINCT d.id) FROM registrations r JOIN devices d ON d.org_id = r.org_id AND d.id = r.device_id
 		WHERE r.org_id = $1 AND d.status = 'active' AND r.expires_at > $2`
@@ -70,7 +70,8 @@ func registered(ctx context.Context, q db.Querier, org string, users []string, n
 	})
 }
 
-// onCalls finds the calls that users are on, or that ring them. Who calls from a phone is on the phone from the first moment.
+// readCalls sets the current and the ringing call of users. A user who calls from a phone is on the call from its
+// start.
 func onCalls(ctx context.Context, q db.Querier, org string, users []string, _ time.Time, all map[string]*State) error {
 	const text = `SELECT l.user_id, l.call_id, l.status IN ('answered', 'held') OR l.role = 'caller' AND c.source NOT IN ('api', 'mcp', 'console', 'callback')
 		FROM legs l JOIN calls c ON c.org_id = l.org_id AND c.id = l.call_id
@@ -92,7 +93,7 @@ func onCalls(ctx context.Context, q db.Querier, org string, users []string, _ ti
 	})
 }
 
-// offered finds the callers that users are being offered.
+// readOffers sets the ringing call of users with an open offer of a queue.
 func offered(ctx context.Context, q db.Querier, org string, users []string, now time.Time, all map[string]*State) error {
 	const text = `SELECT agent_id, call_id FROM queue_offers WHERE org_id = $1 AND lease_until > $2 AND status = 'offering'`
 	statement, args := of(db.Where(text, org, db.At(now)), "agent_id", users).SQL()
@@ -106,7 +107,7 @@ func offered(ctx context.Context, q db.Querier, org string, users []string, now 
 	})
 }
 
-// each reads rows one by one.
+// forEachRow calls row for each row of a query.
 func each(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
 	found, err := q.Query(ctx, statement, args...)
 	if err != nil {
@@ -121,7 +122,7 @@ func each(ctx context.Context, q db.Querier, doing, statement string, args []any
 	return found.Err()
 }
 
-// ensure makes the row of an agent where there is none.
+// ensureRow inserts the row of an agent if there is none.
 func ensure(ctx context.Context, tx db.Querier, org, id string, now db.Time) error {
 	const text = `INSERT INTO agents (org_id, user_id, availability, missed_streak, idle_since, status, status_since)
 		SELECT u.org_id, u.id, 'available', 0, CAST($3 AS BIGINT), 'offline', u.created_at FROM users u WHERE u.org_id = $1 AND u.id = $2
@@ -130,7 +131,7 @@ func ensure(ctx context.Context, tx db.Querier, org, id string, now db.Time) err
 	return err
 }
 
-// choose keeps what an agent chose, for now or for after the call.
+// storeChoice stores an agent's choice, for now or for the time after the current call.
 func choose(ctx context.Context, tx db.Querier, org, id string, c choice, later bool) error {
 	if later {
 		const text = `UPDATE agents SET next = $3 WHERE org_id = $1 AND user_id = $2`
@@ -138,21 +139,22 @@ func choose(ctx context.Context, tx db.Querier, org, id string, c choice, later 
 		return err
 	}
 	const text = `UPDATE agents SET availability = $3, reason = $4, until_at = $5, next = NULL WHERE org_id = $1 AND user_id = $2`
-	if c.Status == DND { // which is kept in users; after it they are available
+	if c.Status == DND { // DND is stored with the user; afterwards the agent is available
 		c.Status, c.Until = Available, db.Time{}
 	}
 	_, err := tx.Exec(ctx, text, org, id, c.Status, db.Null(c.Reason), c.Until)
 	return err
 }
 
-// ready ends wrap-up and the pause after missed offers.
+// clearPauses ends wrap-up and the pause after missed offers.
 func ready(ctx context.Context, tx db.Querier, org, id string) error {
 	const text = `UPDATE agents SET wrap_up_until = NULL, paused_until = NULL, missed_streak = 0 WHERE org_id = $1 AND user_id = $2`
 	_, err := tx.Exec(ctx, text, org, id)
 	return err
 }
 
-// tell keeps a presence as the one told last, unless somebody else told of another meanwhile.
+// storePublished stores a presence as the one published last. It returns false if a concurrent transaction published
+// another one meanwhile.
 func tell(ctx context.Context, tx db.Querier, org string, x *State) (bool, error) {
 	const text = `UPDATE agents SET status = $4, status_reason = $5, status_call_id = $6, status_since = $7, status_until = $8, due_at = $9,
 			idle_since = CASE WHEN $4 = 'available' AND status <> 'ringing' THEN $7 ELSE idle_since END
@@ -166,7 +168,7 @@ func tell(ctx context.Context, tx db.Querier, org string, x *State) (bool, error
 	return n > 0, err
 }
 
-// spell keeps a presence that is over.
+// insertSpell stores a past interval of presence.
 func spell(ctx context.Context, tx db.Querier, org string, x *State) error {
 	const text = `INSERT INTO agent_spells (org_id, user_id, since, id, until_at, status, reason) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 	t := x.row.told
@@ -180,7 +182,7 @@ func setDue(ctx context.Context, tx db.Querier, org, id string, due db.Time) err
 	return err
 }
 
-// remove forgets an agent who is no user any more.
+// deleteRow deletes the row of a removed user.
 func remove(ctx context.Context, tx db.Querier, org, id string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM agents WHERE org_id = $1 AND user_id = $2`, org, id)
 	return err

@@ -28,7 +28,7 @@ func getAgent(ctx context.Context, q db.Querier, org, id string) (Agent, error) 
 	return scanAgent(q.QueryRow(ctx, agentColumns+` AND u.id = $2`, org, id).Scan)
 }
 
-// find reads up to limit users after an id.
+// listAgents reads up to limit users after an id.
 func find(ctx context.Context, q db.Querier, org string, in *ListIn, after string, limit int) (all []Agent, err error) {
 	f := db.Where(agentColumns, org)
 	if in.Q != "" {
@@ -53,7 +53,7 @@ func find(ctx context.Context, q db.Querier, org string, in *ListIn, after strin
 	return all, err
 }
 
-// dress adds the queues agents answer, and what they did today.
+// withDetails sets the queues and today's counts of agents.
 func (s *Service) dress(ctx context.Context, q db.Querier, org string, agents []Agent) error {
 	if len(agents) == 0 {
 		return nil
@@ -96,7 +96,7 @@ func memberships(ctx context.Context, q db.Querier, org string, ids []string, at
 	})
 }
 
-// midnight is when today began where the organisation is.
+// startOfDay returns the last midnight in the organisation's time zone.
 func (s *Service) midnight(ctx context.Context, org string) (db.Time, error) {
 	zone, err := s.Zone(ctx, org)
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Service) midnight(ctx context.Context, org string) (db.Time, error) {
 	return Midnight(s.Now(), zone), nil
 }
 
-// Midnight is when the day of a moment began in a time zone.
+// StartOfDay returns the last midnight before now in a time zone.
 func Midnight(now time.Time, zone *time.Location) db.Time {
 	y, m, d := now.In(zone).Date()
 	return db.At(time.Date(y, m, d, 0, 0, 0, 0, zone))

@@ -7,10 +7,11 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// What the switch tells of agents. Each is written, and told, in the caller's transaction.
+// Events of the switch and the queues that change an agent. Each is stored, and its presence published, in the
+// caller's transaction.
 
-// WrapUp gives an agent time after a call before the next one is offered; a time that is past ends it. It is from the end of the call on
-// that they are idle, even where it was over before its presence was told.
+// StartWrapUp gives an agent time after a call before the next offer. A time in the past ends wrap-up. The agent is
+// idle since the end of the call, even if the call ended before its presence was published.
 func (s *Service) WrapUp(ctx context.Context, tx db.Querier, org, id string, until time.Time) error {
 	if err := ensure(ctx, tx, org, id, db.At(s.Now())); err != nil {
 		return err
@@ -22,8 +23,8 @@ func (s *Service) WrapUp(ctx context.Context, tx db.Querier, org, id string, unt
 	return s.SettleIn(ctx, tx, org, []string{id})
 }
 
-// Missed counts an offer that an agent did not answer. From limit in a row on the agent is away until a time, and returns by itself.
-// A limit of 0 never sends anybody away.
+// OfferMissed counts an offer that an agent did not answer. From limit in a row the agent is away until the given
+// time, and is available again afterwards. A limit of 0 means no limit.
 func (s *Service) Missed(ctx context.Context, tx db.Querier, org, id string, limit int, until time.Time) error {
 	if err := ensure(ctx, tx, org, id, db.At(s.Now())); err != nil {
 		return err
@@ -42,8 +43,8 @@ func (s *Service) Missed(ctx context.Context, tx db.Querier, org, id string, lim
 	return s.SettleIn(ctx, tx, org, []string{id})
 }
 
-// Answered ends the count of offers that were missed. The agent has not been idle since before it: the end of the call may be seen in their
-// telephones before WrapUp tells of it.
+// OfferAnswered resets the count of missed offers. It also sets the start of idle time to now, because the end of the
+// call may show in the legs before StartWrapUp records it.
 func (s *Service) Answered(ctx context.Context, tx db.Querier, org, id string) error {
 	now := db.At(s.Now())
 	if err := ensure(ctx, tx, org, id, now); err != nil {
@@ -56,10 +57,11 @@ func (s *Service) Answered(ctx context.Context, tx db.Querier, org, id string) e
 	return s.SettleIn(ctx, tx, org, []string{id})
 }
 
-// MissedStreak is how many offers in a row the agent did not answer.
+// MissedStreak returns how many offers in a row the agent did not answer.
 func (x *State) MissedStreak() int { return x.row.streak }
 
-// RemoveUser forgets what a removed user had chosen. It is called after the user is marked as removed, or before.
+// RemoveUser deletes the stored choice of a removed user. It may be called before or after the user is marked as
+// removed.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, id string) error {
 	return remove(ctx, tx, org, id)
 }

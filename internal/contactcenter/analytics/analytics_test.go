@@ -18,7 +18,7 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// past is a call that is over.
+// pastCall is a call that has ended.
 type past struct {
 	at                           time.Time
 	direction, queue, agent, num string
@@ -28,7 +28,7 @@ type past struct {
 	wait, talk                   int
 }
 
-// office is an organisation whose calls are counted.
+// fixture holds an organisation whose calls are counted.
 type office struct {
 	t       *testing.T
 	db      *db.DB
@@ -49,7 +49,7 @@ func open(t *testing.T, d *db.DB) *office {
 	return o
 }
 
-// restart is what a start of the server is to the counts.
+// restart replaces the service, as a restart of the server does.
 func (o *office) restart() {
 	o.service = analytics.New(analytics.Config{DB: o.db, Now: func() time.Time { return now }, Key: []byte("key"), Log: slog.New(slog.DiscardHandler),
 		Zone: func(context.Context, string) (*time.Location, error) { return time.UTC, nil }})
@@ -87,7 +87,7 @@ func (o *office) add(c past) {
 
 func pick(r *rand.Rand, of ...string) string { return of[r.IntN(len(of))] }
 
-// some are calls of a month, at any time.
+// randomCalls returns calls at random times of a month.
 func some(n int) []past {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := make([]past, n)
@@ -103,7 +103,7 @@ func some(n int) []past {
 	return all
 }
 
-// sum counts calls the plain way.
+// sum counts calls in the simplest way, for comparison.
 func sum(all []past, since, until time.Time, only func(past) bool) (total, answered, talk, unique int) {
 	numbers := map[string]bool{}
 	for _, c := range all {
@@ -119,7 +119,7 @@ func sum(all []past, since, until time.Time, only func(past) bool) (total, answe
 	return total, answered, talk, len(numbers)
 }
 
-// ordered are the calls for which only holds, the oldest first.
+// ordered returns the calls that match only, oldest first.
 func ordered(all []past, only func(past) bool) []past {
 	kept := slices.Clone(all)
 	if only != nil {
@@ -129,7 +129,7 @@ func ordered(all []past, only func(past) bool) []past {
 	return kept
 }
 
-// between are the calls of a time among ordered ones.
+// between returns the calls of a period from ordered calls.
 func between(ordered []past, since, until time.Time) []past {
 	first := func(at time.Time) int {
 		return sort.Search(len(ordered), func(i int) bool { return !ordered[i].at.Before(at) })
@@ -181,7 +181,7 @@ func TestCountsAreWhatTheRecordsSay(t *testing.T) {
 	})
 }
 
-// agrees compares a report, in all and step by step, with the calls themselves.
+// wantReport compares a report, in total and by step, with the calls.
 func (o *office) agrees(all []past, query url.Values, only func(past) bool) {
 	o.t.Helper()
 	zone, _ := time.LoadLocation(query.Get("timezone"))
@@ -231,13 +231,13 @@ func TestACallThatEndsIsCounted(t *testing.T) {
 		late := past{at: now.Add(-3 * time.Hour), direction: "inbound", agent: "usr_1", num: "num_1", other: "+493012345", answered: true, talk: 60}
 		o.add(late)
 		o.service.Ended("org_a", late.at)
-		for range 2 { // counting twice has the effect of once
+		for range 2 { // repeating the count changes nothing
 			if after := o.report(nil)["totals"].(map[string]any)["total"].(float64); after != before+1 {
 				t.Errorf("%.0f calls after one more than %.0f", after, before)
 			}
 			o.service.Ended("org_a", late.at)
 		}
-		lost := late // one that ended just before a crash
+		lost := late // a call that ended just before a crash
 		lost.at = now.Add(-2 * time.Minute)
 		o.add(lost)
 		o.restart()

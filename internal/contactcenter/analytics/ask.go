@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// An ask is a question to the counts.
+// callQuery selects calls to count.
 type ask struct {
 	org string
 	period
@@ -21,22 +21,23 @@ type ask struct {
 	group []string // dimensions
 }
 
-// An answer is what calls come to, in all, by step and by group.
+// callSums holds the counts of a query in total, by step and by group.
 type answer struct {
 	all    Counts
 	steps  []Counts
-	groups map[string]*Counts // by their keys, joined with a line feed
+	groups map[string]*Counts // by group key: the keys joined with a line feed
 	hours  [24]int64          // calls by hour of the day
 }
 
-// total adds calls to what all of them come to.
+// addTotal adds calls to the total, to their step and to their hour of the day.
 func (a *answer) total(q ask, at time.Time, c *Counts) {
 	a.all.add(c)
 	a.steps[q.step(at)].add(c)
 	a.hours[at.In(q.zone).Hour()] += c.Total
 }
 
-// grouped adds calls to their group. Calls without an agent, say, are in no group by agents.
+// addGroup adds calls to their group. Calls with an empty key, such as calls without an agent in a grouping by agent,
+// are in no group.
 func (a *answer) grouped(keys []string, c *Counts) {
 	if len(keys) == 0 || slices.Contains(keys, "") {
 		return
@@ -48,7 +49,7 @@ func (a *answer) grouped(keys []string, c *Counts) {
 	a.groups[key].add(c)
 }
 
-// answer counts: from the counts that are kept where those know the answer, else from the records.
+// run executes a query. It reads the stored counts if they suffice, else the call records.
 func (s *Service) answer(ctx context.Context, q ask) (*answer, error) {
 	a := &answer{steps: make([]Counts, len(q.steps)), groups: map[string]*Counts{}}
 	if !q.kept() || !q.whole(s.Now()) {
@@ -72,7 +73,7 @@ func (s *Service) answer(ctx context.Context, q ask) (*answer, error) {
 	return a, nil
 }
 
-// kept reports whether counts of one dimension answer the question.
+// usesCounts reports whether the stored counts of one dimension suffice.
 func (q ask) kept() bool {
 	if len(q.tags) > 0 || len(q.only) > 1 || len(q.group) > 1 {
 		return false
@@ -80,7 +81,7 @@ func (q ask) kept() bool {
 	return len(q.only) == 0 || len(q.group) == 0 || q.group[0] == q.filtered()
 }
 
-// filtered is the dimension that the question is narrowed in.
+// filterDimension returns the dimension of the query's filter.
 func (q ask) filtered() string {
 	for d := range q.only {
 		return d
@@ -88,7 +89,7 @@ func (q ask) filtered() string {
 	return allCalls
 }
 
-// fromCounts reads the counts of a dimension.
+// fromCounts reads the stored counts of a dimension.
 func (s *Service) fromCounts(ctx context.Context, q ask, dimension string, do func(at time.Time, key string, c *Counts)) error {
 	const text = `SELECT at, key, total, inbound, outbound, internal, answered, missed, abandoned, voicemail, queued, in_time,
 			ring_seconds, queue_seconds, talk_seconds, hold_seconds, callers
@@ -127,7 +128,7 @@ func scanCounts(rows *sql.Rows) (at time.Time, key string, c *Counts, err error)
 	return began.Time, key, c, err
 }
 
-// withTag is true of calls with a tag of a name.
+// tagCondition selects calls with a tag.
 const withTag = `EXISTS (SELECT 1 FROM call_tags t JOIN tags n ON n.org_id = t.org_id AND n.id = t.tag_id
 	WHERE t.org_id = calls.org_id AND t.call_id = calls.id AND n.name = ?)`
 
@@ -154,7 +155,7 @@ func (s *Service) fromRecords(ctx context.Context, q ask, a *answer) error {
 	})
 }
 
-// sorted lists the groups, largest first.
+// sorted returns the group keys, largest group first.
 func (a *answer) sorted() []string {
 	keys := make([]string, 0, len(a.groups))
 	for k := range a.groups {

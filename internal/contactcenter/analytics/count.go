@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Counts is what some calls come to.
+// Counts sums a set of calls.
 type Counts struct {
 	Total, Inbound, Outbound, Internal     int64
 	Answered, Missed, Abandoned, Voicemail int64
@@ -22,7 +22,7 @@ func (c *Counts) add(o *Counts) {
 	c.Callers.add(o.Callers)
 }
 
-// fields are the numbers in the order of the columns.
+// fields returns pointers to the numbers in the order of the database columns.
 func (c *Counts) fields() [14]*int64 {
 	return [14]*int64{&c.Total, &c.Inbound, &c.Outbound, &c.Internal, &c.Answered, &c.Missed, &c.Abandoned, &c.Voicemail, &c.Queued,
 		&c.InTime, &c.Ring, &c.Queue, &c.Talk, &c.Hold}
@@ -35,7 +35,7 @@ func (c *Counts) numbers() (all [14]int64) {
 	return all
 }
 
-// callers counts calls by who called or was called; the number itself is not kept, only a digest with a key.
+// callers counts calls by the remote number. It holds a keyed digest of the number, not the number itself.
 type callers map[uint64]uint32
 
 func (c *callers) add(o callers) {
@@ -47,7 +47,7 @@ func (c *callers) add(o callers) {
 	}
 }
 
-// repeated counts those with more than one call.
+// repeatCallers returns the number of callers with more than one call.
 func (c callers) repeated() (n int) {
 	for _, calls := range c {
 		if calls > 1 {
@@ -57,10 +57,10 @@ func (c callers) repeated() (n int) {
 	return n
 }
 
-// callerSize is what one caller takes in a column: 8 bytes for who, 4 for how often.
+// callerSize is the stored size of one caller: 8 bytes digest, 4 bytes count.
 const callerSize = 12
 
-// bytes is how callers are kept.
+// encode returns the stored form, sorted by digest.
 func (c callers) bytes() []byte {
 	ids := make([]uint64, 0, len(c))
 	for id := range c {

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// table answers rows, the first of which has the names of the columns, as CSV (RFC 4180).
+// csvResponse returns rows as CSV (RFC 4180). The first row holds the column names.
 func table(rows [][]string) *huma.StreamResponse {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -21,7 +21,7 @@ func table(rows [][]string) *huma.StreamResponse {
 	return op.TextStream("text/csv; charset=utf-8", b.String())
 }
 
-// rows is a line per group, or per step where nothing was grouped.
+// rows returns a row per group, or per step if there is no grouping.
 func (r Report) rows(q ask) [][]string {
 	names, _ := columns(CallTotals{})
 	if len(q.group) == 0 {
@@ -63,7 +63,7 @@ func rowsOf[T any](all []T) [][]string {
 	return out
 }
 
-// columns are the members of a record and their values.
+// columns returns the names and values of the fields of a record.
 func columns(record any) (names, values []string) {
 	v := reflect.ValueOf(record)
 	for i := range v.NumField() {
@@ -81,7 +81,7 @@ func columns(record any) (names, values []string) {
 	return names, values
 }
 
-// safe keeps a text from being read as a formula by what opens the table.
+// escapeFormula prevents spreadsheets from reading a text as a formula.
 func safe(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

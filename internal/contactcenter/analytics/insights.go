@@ -12,10 +12,10 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// mostTopics and mostRepeat bound what is listed.
+// maxTopics and maxRepeatCallers limit the lists of a report.
 const mostTopics, mostRepeat = 50, 50
 
-// InsightTotals is how calls went, as far as was understood of them.
+// InsightTotals sums the sentiment and the outcome of analysed calls.
 type InsightTotals struct {
 	Calls         int64  `json:"calls" doc:"Calls that are remembered"`
 	Positive      int64  `json:"positive"`
@@ -40,13 +40,13 @@ type InsightPoint struct {
 	InsightTotals
 }
 
-// InsightGroup is what the calls of a queue, an agent, a number or a direction come to.
+// InsightGroup sums the calls of a queue, an agent, a number or a direction.
 type InsightGroup struct {
 	By map[string]string `json:"by"`
 	InsightTotals
 }
 
-// Topic is what calls were about.
+// Topic is a topic of calls.
 type Topic struct {
 	Topic    string `json:"topic"`
 	Calls    int64  `json:"calls"`
@@ -61,7 +61,7 @@ type RepeatCaller struct {
 	LastCallAt db.Time `json:"last_call_at"`
 }
 
-// InsightReport is what calls were about, and how they went.
+// InsightReport holds the topics, sentiment and outcomes of calls in a period.
 type InsightReport struct {
 	Since         db.Time        `json:"since"`
 	Until         db.Time        `json:"until"`
@@ -75,19 +75,19 @@ type InsightReport struct {
 	AsOf          db.Time        `json:"as_of"`
 }
 
-// insight is a remembered call.
+// insight is an analysed call.
 type insight struct {
 	record
 	phone, sentiment, outcome string
 	topics                    []string
 }
 
-// member is the value of what calls are grouped by.
+// groupField returns the value of a field by which calls are grouped.
 func (i insight) member(name string) string {
 	return i.of(name)
 }
 
-// mood adds up insights.
+// insightSums sums insights.
 type mood struct {
 	InsightTotals
 	callers map[string]int
@@ -192,7 +192,7 @@ func (r InsightReport) rows(names []string) [][]string {
 	return lined(names, lines, InsightTotals{})
 }
 
-// understood reads the calls that are remembered.
+// eachInsight calls do for each analysed call.
 func (s *Service) understood(ctx context.Context, q ask, do func(insight)) error {
 	const text = `SELECT calls.started_at, calls.direction, calls.queue_id, calls.agent_id, calls.number_id, m.phone, m.sentiment, m.outcome, m.topics
 		FROM memory_calls m JOIN calls ON calls.org_id = m.org_id AND calls.id = m.call_id WHERE m.org_id = $1`
@@ -209,7 +209,7 @@ func (s *Service) understood(ctx context.Context, q ask, do func(insight)) error
 	})
 }
 
-// count counts a call among its topics and its caller's calls.
+// count adds a call to its topics and to its caller.
 func (i insight) count(topics map[string]*Topic, again map[string]*RepeatCaller) {
 	for _, name := range unique(i.topics) {
 		if topics[name] == nil {

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// MessagesIn asks for counts of text messages.
+// MessagesIn selects text messages to count.
 type MessagesIn struct {
 	PeriodIn
 	QueueID   string   `query:"queue_id" maxLength:"40" doc:"Messages of the numbers that lead to this queue now"`
@@ -24,7 +24,7 @@ type MessagesIn struct {
 	Accept    string   `header:"Accept" maxLength:"200" doc:"text/csv for a table"`
 }
 
-// MessageTotals is what text messages come to.
+// MessageTotals sums text messages.
 type MessageTotals struct {
 	Total         int64  `json:"total"`
 	Inbound       int64  `json:"inbound"`
@@ -48,13 +48,13 @@ type MessagePoint struct {
 	MessageTotals
 }
 
-// MessageGroup is what the messages of a number, a user or a direction come to.
+// MessageGroup sums the messages of a number, a user or a direction.
 type MessageGroup struct {
 	By map[string]string `json:"by"`
 	MessageTotals
 }
 
-// MessageReport is what text messages come to in a time.
+// MessageReport sums the text messages of a period.
 type MessageReport struct {
 	Since    db.Time        `json:"since"`
 	Until    db.Time        `json:"until"`
@@ -66,7 +66,7 @@ type MessageReport struct {
 	AsOf     db.Time        `json:"as_of"`
 }
 
-// message is what is counted of one.
+// message holds the columns of a message that are counted.
 type message struct {
 	at                        db.Time
 	thread, direction, status string
@@ -85,13 +85,13 @@ func (m message) member(name string) string {
 	return m.direction
 }
 
-// post adds up messages. threads are the conversations, true where something was sent in them.
+// messageSums sums messages. threads maps conversation ids to whether a message was sent in them.
 type post struct {
 	MessageTotals
 	threads map[string]bool
 }
 
-// add counts a message; it reports whether it is the first that was sent in its conversation.
+// add counts a message. It reports whether it is the first sent message of its conversation.
 func (p *post) add(m message) (wrote bool) {
 	p.Total, p.Segments = p.Total+1, p.Segments+m.segments
 	if p.threads == nil {
@@ -192,12 +192,12 @@ func (r MessageReport) rows(names []string) [][]string {
 	return lined(names, lines, MessageTotals{})
 }
 
-// asksFor reports whether a message is counted. One that is not may still be a reply.
+// matches reports whether a message is counted. A message that does not match may still be a reply.
 func (in *MessagesIn) asksFor(m message) bool {
 	return (in.AgentID == "" || in.AgentID == m.user) && (in.Direction == "" || in.Direction == m.direction)
 }
 
-// wrote reads messages in the order in which they were written.
+// eachMessage calls do for each message, in the order of creation.
 func (s *Service) wrote(ctx context.Context, q ask, in *MessagesIn, do func(message)) error {
 	const text = `SELECT m.created_at, m.conversation_id, m.direction, m.status, c.number_id, m.user_id, m.sent_at, m.segments
 		FROM messages m JOIN conversations c ON c.org_id = m.org_id AND c.id = m.conversation_id WHERE m.org_id = $1`

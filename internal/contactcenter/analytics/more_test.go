@@ -17,7 +17,7 @@ func (o *office) get(path string, header ...string) *optest.Answer {
 	return o.api.Do(optest.Admin("org_a"), "GET", path, nil, header...).Want(200)
 }
 
-// remember keeps what was understood of a call.
+// addInsight stores the analysis of a call.
 func (o *office) remember(n int, phone, sentiment, outcome, topics string) {
 	o.t.Helper()
 	o.exec(`INSERT INTO memory_calls (org_id, call_id, phone, at, direction, status, talk_seconds, tags, summary, outcome, sentiment, topics, action_items)
@@ -35,7 +35,7 @@ func TestInsightsSayWhatCallsWereAbout(t *testing.T) {
 			o.add(past{at: now.Add(-time.Duration(i+1) * time.Hour), direction: "inbound", queue: c.queue, other: c.phone, answered: true})
 			o.remember(o.n, c.phone, c.sentiment, c.outcome, c.topics)
 		}
-		o.add(past{at: now.Add(-time.Hour), direction: "inbound", other: "+12025550109"}) // of which nothing was understood
+		o.add(past{at: now.Add(-time.Hour), direction: "inbound", other: "+12025550109"}) // a call without analysis
 		o.add(past{at: now.AddDate(-1, 0, 0), direction: "inbound", other: "+12025550109"})
 		o.remember(o.n, "+12025550109", "mixed", "resolved", `["old"]`)
 		a := o.get("/analytics/insights?group_by=queue_id")

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can ask of the counts.
+// Operations returns the API operations of analytics.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.NewStream("analytics.calls", "GET /analytics/calls", access.CallsRead, "Count calls by time, queue, agent, number or direction", s.calls).
@@ -30,7 +30,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// FilterIn narrows what is counted.
+// FilterIn restricts the calls that are counted.
 type FilterIn struct {
 	QueueID   string   `query:"queue_id" maxLength:"40"`
 	AgentID   string   `query:"agent_id" maxLength:"40"`
@@ -40,7 +40,7 @@ type FilterIn struct {
 	Accept    string   `header:"Accept" maxLength:"200" doc:"text/csv for a table"`
 }
 
-// CallsIn asks for counts of calls.
+// CallsIn selects calls to count.
 type CallsIn struct {
 	PeriodIn
 	FilterIn
@@ -64,7 +64,7 @@ func (s *Service) ask(ctx context.Context, p PeriodIn, f FilterIn, group ...stri
 	return q, nil
 }
 
-// by names what the calls of a group have in common.
+// by returns the fields of a group key, by name.
 func (q ask) by(key string) map[string]string {
 	by := map[string]string{}
 	for i, v := range strings.Split(key, "\n") {
@@ -99,13 +99,13 @@ func (s *Service) calls(ctx context.Context, in *CallsIn) (*huma.StreamResponse,
 	return op.JSONStream(r), nil
 }
 
-// GroupsIn asks for counts per queue or agent.
+// GroupsIn selects calls to count per queue or agent.
 type GroupsIn struct {
 	PeriodIn
 	FilterIn
 }
 
-// QueueTotals is what the calls of a queue come to.
+// QueueTotals sums the calls of a queue.
 type QueueTotals struct {
 	QueueID          string  `json:"queue_id"`
 	Name             *string `json:"name"`
@@ -119,7 +119,7 @@ type QueueTotals struct {
 	ServiceLevelRate *int64  `json:"service_level_rate"`
 }
 
-// QueueReport is QueueTotals of each queue with calls, busiest first.
+// QueueReport holds QueueTotals for each queue with calls, busiest first.
 type QueueReport struct {
 	Since db.Time       `json:"since"`
 	Until db.Time       `json:"until"`
@@ -146,7 +146,7 @@ func (s *Service) queues(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 	return op.JSONStream(r), nil
 }
 
-// AgentTotals is what the calls of an agent come to.
+// AgentTotals sums the calls of an agent.
 type AgentTotals struct {
 	AgentID       string  `json:"agent_id"`
 	Name          *string `json:"name"`
@@ -161,7 +161,7 @@ type AgentTotals struct {
 	UniqueCallers int     `json:"unique_callers"`
 }
 
-// AgentReport is AgentTotals of each agent with calls, busiest first.
+// AgentReport holds AgentTotals for each agent with calls, busiest first.
 type AgentReport struct {
 	Since db.Time       `json:"since"`
 	Until db.Time       `json:"until"`
@@ -188,7 +188,7 @@ func (s *Service) agents(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 	return op.JSONStream(r), nil
 }
 
-// grouped counts by one dimension and names its keys.
+// grouped counts calls by one dimension and reads the names of its keys.
 func (s *Service) grouped(ctx context.Context, in *GroupsIn, dimension string) (q ask, a *answer, names map[string]*string, err error) {
 	if q, err = s.ask(ctx, in.PeriodIn, in.FilterIn, dimension); err != nil {
 		return q, nil, nil, err

@@ -8,13 +8,13 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// longest is how far apart since and until may lie: 13 months.
+// maxPeriod is the longest time between since and until: 13 months.
 const longest = 397 * 24 * time.Hour
 
-// mostPoints bounds a series.
+// maxPoints limits the length of a series.
 const mostPoints = 2000
 
-// PeriodIn says which time is looked at, and in what steps.
+// PeriodIn selects a period and the interval of its series.
 type PeriodIn struct {
 	Since    string `query:"since" maxLength:"40" doc:"From this time on: RFC 3339, or YYYY-MM-DD in the time zone; default the beginning of the day 30 days before until"`
 	Until    string `query:"until" maxLength:"40" doc:"Before this time: RFC 3339, or YYYY-MM-DD; default now. 13 months after since at most"`
@@ -22,15 +22,15 @@ type PeriodIn struct {
 	Timezone string `query:"timezone" maxLength:"60" doc:"Time zone of days and hours, as in Europe/Berlin; the organisation's unless given"`
 }
 
-// A period is a stretch of time in steps.
+// period is a span of time divided into steps.
 type period struct {
 	since, until time.Time
 	zone         *time.Location
 	interval     string
-	steps        []time.Time // where each begins; the first may begin before since
+	steps        []time.Time // start of each step; the first may be before since
 }
 
-// period reads what was asked for.
+// period parses and checks the period of a request.
 func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period, err error) {
 	if p.zone, err = s.zone(ctx, org, in.Timezone); err != nil {
 		return p, err
@@ -96,7 +96,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
 }
 
-// cut is where the steps begin.
+// stepStarts returns the start of each step.
 func (p period) cut() (steps []time.Time) {
 	for at := p.begin(p.since); at.Before(p.until) && len(steps) <= mostPoints; at = p.next(at) {
 		steps = append(steps, at)
@@ -104,7 +104,7 @@ func (p period) cut() (steps []time.Time) {
 	return steps
 }
 
-// begin is the start of the step a time lies in.
+// stepStart returns the start of the step that contains t.
 func (p period) begin(t time.Time) time.Time {
 	t = t.In(p.zone)
 	year, month, day := t.Date()
@@ -132,7 +132,7 @@ func (p period) next(t time.Time) time.Time {
 	return time.Date(year, month, day+1, 0, 0, 0, 0, p.zone)
 }
 
-// step is the step a time lies in.
+// stepIndex returns the index of the step that contains t.
 func (p period) step(t time.Time) int {
 	low, high := 0, len(p.steps)
 	for high-low > 1 {
@@ -145,7 +145,7 @@ func (p period) step(t time.Time) int {
 	return low
 }
 
-// whole reports whether a period begins and ends with a quarter; the end may also lie in the future.
+// onQuarters reports whether the period starts and ends on a quarter. The end may also be now or later.
 func (p period) whole(now time.Time) bool {
 	return p.since.Equal(p.since.Truncate(quarter)) && (p.until.Equal(p.until.Truncate(quarter)) || !p.until.Before(now.Add(-time.Second)))
 }

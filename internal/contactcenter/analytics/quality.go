@@ -11,17 +11,17 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// poorMOS is the estimate below which most people are not satisfied (ITU-T G.107 annex B: R 70).
+// poorMOS is the MOS estimate below which most people are dissatisfied (ITU-T G.107 annex B: R 70).
 const poorMOS = 3.6
 
-// QualityIn asks how calls sounded.
+// QualityIn selects the legs of a quality report.
 type QualityIn struct {
 	PeriodIn
 	FilterIn
 	GroupBy []string `query:"group_by" maxItems:"4" enum:"trunk_id,device_id,codec,queue_id,agent_id,number_id,direction" doc:"Tell them apart, too"`
 }
 
-// QualityTotals is how legs sounded, each in both directions. Averages are null where nothing was measured.
+// QualityTotals sums the quality of legs, each in both directions. Averages are null if nothing was measured.
 type QualityTotals struct {
 	Legs          int64    `json:"legs" doc:"Legs of which anything was measured"`
 	MOS           *float64 `json:"mos_average" doc:"Of all directions of all legs"`
@@ -45,13 +45,13 @@ type QualityPoint struct {
 	QualityTotals
 }
 
-// QualityGroup is how the legs of a trunk, a device or the like sounded.
+// QualityGroup sums the quality of the legs of a trunk, a device or another group.
 type QualityGroup struct {
 	By map[string]string `json:"by"`
 	QualityTotals
 }
 
-// QualityReport is how calls sounded in a time.
+// QualityReport sums the quality of calls in a period.
 type QualityReport struct {
 	Since    db.Time        `json:"since"`
 	Until    db.Time        `json:"until"`
@@ -63,7 +63,7 @@ type QualityReport struct {
 	AsOf     db.Time        `json:"as_of"`
 }
 
-// A side is one direction of a leg, as it was measured.
+// mediaStats holds the measurements of one direction of a leg.
 type side struct {
 	MOSMin      float64 `json:"mos_min"`
 	MOS         float64 `json:"mos_average"`
@@ -77,7 +77,7 @@ type side struct {
 	OneWay      bool    `json:"one_way_audio"`
 }
 
-// A leg is one of a call's, with what was measured of it.
+// measuredLeg is a leg with its measurements.
 type leg struct {
 	record
 	trunk, device  string
@@ -105,7 +105,7 @@ func (l leg) member(name string) string {
 	return l.of(name)
 }
 
-// sound adds up what was measured.
+// qualitySums sums measurements.
 type sound struct {
 	legs, poor, oneWay, packets, lost            int64
 	sides, mos, jitter, rtt, rtts, delay, delays float64
@@ -193,7 +193,7 @@ func (r QualityReport) rows(names []string) [][]string {
 	return lined(names, lines, QualityTotals{})
 }
 
-// measured reads the legs of which something was measured.
+// eachMeasuredLeg calls do for each leg with measurements.
 func (s *Service) measured(ctx context.Context, q ask, do func(leg)) error {
 	const text = `SELECT calls.started_at, calls.direction, calls.queue_id, calls.agent_id, calls.number_id, l.trunk_id, l.device_id, l.quality
 		FROM calls JOIN legs l ON l.org_id = calls.org_id AND l.call_id = calls.id WHERE calls.org_id = $1 AND l.quality IS NOT NULL`
@@ -206,7 +206,7 @@ func (s *Service) measured(ctx context.Context, q ask, do func(leg)) error {
 		}
 		var both struct{ Received, Sent *side }
 		if json.Unmarshal(kept, &both) != nil {
-			return nil // of an older version
+			return nil // format of an older version
 		}
 		l.queue, l.agent, l.number, l.trunk, l.device = string(queue), string(agent), string(number), string(trunk), string(device)
 		if l.received, l.sent = both.Received, both.Sent; len(l.sides()) > 0 {

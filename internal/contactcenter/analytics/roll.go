@@ -9,13 +9,14 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// pause is how long what ended waits to be counted, unless somebody asks.
+// rollupInterval is the longest time until ended calls are counted, if no query counts them earlier.
 const pause = 5 * time.Second
 
-// overlap is how far before the last count a restart counts again: calls end a moment before that is committed.
+// restartOverlap is the time before the last count that a restart counts again, because a call ends shortly before
+// its commit.
 const overlap = 10 * time.Minute
 
-// CatchUp counts what the counts of an earlier run lack, of each of the organisations.
+// CatchUp completes the counts of an earlier run, for each of the organisations.
 func (s *Service) CatchUp(ctx context.Context, orgs []string) {
 	for _, org := range orgs {
 		if err := s.catchUp(ctx, org); err != nil && ctx.Err() == nil {
@@ -27,7 +28,7 @@ func (s *Service) CatchUp(ctx context.Context, orgs []string) {
 	s.caught = true
 }
 
-// Run counts what has ended, until the context ends.
+// Run counts ended calls until ctx ends.
 func (s *Service) Run(ctx context.Context) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -45,8 +46,8 @@ func (s *Service) Run(ctx context.Context) {
 	}
 }
 
-// prepared reports whether everything is counted that an organisation's calls came to before this run. Of one that is newer than
-// the run it is counted now.
+// prepared reports whether the organisation's counts from before this run are complete. For an organisation that is
+// newer than the run, it completes them now.
 func (s *Service) prepared(ctx context.Context, org string) (bool, error) {
 	s.mu.Lock()
 	ready, caught := s.ready[org], s.caught
@@ -80,7 +81,7 @@ func (s *Service) catchUp(ctx context.Context, org string) error {
 	return nil
 }
 
-// markSince marks the quarters in which calls began that ended since a time.
+// markSince marks the quarters of calls that ended since a time.
 func (s *Service) markSince(ctx context.Context, org string, since db.Time) error {
 	const q = `SELECT DISTINCT started_at - started_at % $3 FROM calls WHERE org_id = $1 AND ended_at IS NOT NULL AND ended_at >= $2`
 	rows, err := s.DB.Read(ctx).Query(ctx, q, org, max(since.UnixMicro(), 0), quarter.Microseconds())
@@ -100,7 +101,7 @@ func (s *Service) markSince(ctx context.Context, org string, since db.Time) erro
 	return rows.Err()
 }
 
-// settle counts what is marked of an organisation.
+// rollUp counts the marked quarters of an organisation.
 func (s *Service) settle(ctx context.Context, org string) error {
 	turn := s.turn(org)
 	turn.Lock()
@@ -123,7 +124,7 @@ func (s *Service) settle(ctx context.Context, org string) error {
 	})
 }
 
-// again marks what could not be counted.
+// markAgain marks quarters that could not be counted.
 func (s *Service) again(org string, all map[int64]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,11 +133,11 @@ func (s *Service) again(org string, all map[int64]bool) {
 	}
 }
 
-// errOvertaken says that another node counted meanwhile.
+// errConcurrentCount means that another node counted meanwhile.
 var errOvertaken = errors.New("counted by another node meanwhile")
 
-// count counts a quarter anew: it is read outside the transaction, for which others would wait, and read again where another
-// node has counted meanwhile.
+// count counts a quarter as a whole. It reads outside the transaction, because other transactions would wait for the
+// read. If another node counted meanwhile, it reads again.
 func (s *Service) count(ctx context.Context, org string, at int64) error {
 	for {
 		version, err := s.version(ctx, org)
@@ -166,7 +167,7 @@ func (s *Service) version(ctx context.Context, org string) (v int64, err error) 
 	})
 }
 
-// A place is where calls are counted within a quarter.
+// countKey identifies a count within a quarter.
 type place struct{ dimension, key string }
 
 // sums counts the calls that began in a quarter.
@@ -191,7 +192,7 @@ func (s *Service) sums(ctx context.Context, org string, at int64) (map[place]*Co
 	return sums, err
 }
 
-// replace writes the counts of a quarter in place of those there were, unless another node came first.
+// replaceCounts replaces the counts of a quarter. It returns errConcurrentCount if another node was first.
 func replace(ctx context.Context, tx db.Querier, org string, at int64, sums map[place]*Counts, version int64) error {
 	const turn = `UPDATE call_counted SET version = version + 1 WHERE org_id = $1 AND version = $2`
 	r, err := tx.Exec(ctx, turn, org, version)

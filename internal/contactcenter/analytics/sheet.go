@@ -11,19 +11,20 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A sheet adds figures up: in all, by step, and by group.
+// aggregation sums figures in total, by step and by group.
 type sheet[T any] struct {
 	all    T
 	steps  []T
 	groups map[string]*T
-	names  []string // of the members that groups have in common
+	names  []string // names of the fields by which groups are formed
 }
 
 func newSheet[T any](q ask, names []string) *sheet[T] {
 	return &sheet[T]{steps: make([]T, len(q.steps)), groups: map[string]*T{}, names: names}
 }
 
-// at is where something is added: to all, to its step, and to its group unless it lacks a member of it.
+// at returns the sums to which a value at a time is added: the total, its step, and its group. There is no group if a
+// field of it is empty.
 func (s *sheet[T]) at(q ask, at time.Time, member func(name string) string) []*T {
 	into := []*T{&s.all, &s.steps[q.step(at)]}
 	if len(s.names) == 0 {
@@ -42,7 +43,7 @@ func (s *sheet[T]) at(q ask, at time.Time, member func(name string) string) []*T
 	return append(into, s.groups[key])
 }
 
-// sorted lists the groups, largest first.
+// sorted returns the group keys, largest group first.
 func (s *sheet[T]) sorted(size func(*T) int64) []string {
 	keys := make([]string, 0, len(s.groups))
 	for k := range s.groups {
@@ -57,7 +58,7 @@ func (s *sheet[T]) sorted(size func(*T) int64) []string {
 	return keys
 }
 
-// by names what a group has in common.
+// by returns the fields of a group key, by name.
 func (s *sheet[T]) by(key string) map[string]string {
 	by := map[string]string{}
 	for i, v := range strings.Split(key, "\n") {
@@ -66,14 +67,14 @@ func (s *sheet[T]) by(key string) map[string]string {
 	return by
 }
 
-// A line is what stands in a row of a table: the step or the members of the group, and the figures.
+// csvRow is one row of a table: the step or the fields of the group, and the figures.
 type line struct {
 	at      db.Time
 	by      map[string]string
 	figures any
 }
 
-// lined makes a table of lines: by group where there are any names, else by step.
+// csvRows returns rows for CSV: by group if there are any names, else by step.
 func lined(names []string, lines []line, none any) [][]string {
 	head, _ := columns(none)
 	if len(names) == 0 {
@@ -95,7 +96,7 @@ func lined(names []string, lines []line, none any) [][]string {
 	return out
 }
 
-// unique leaves each name once.
+// unique returns the names without duplicates.
 func unique(names []string) []string {
 	var out []string
 	for _, n := range names {
@@ -106,23 +107,23 @@ func unique(names []string) []string {
 	return out
 }
 
-// rows reads what a filter lets through.
+// eachRow calls scan for each row that matches a filter.
 func (s *Service) rows(ctx context.Context, f *db.Filter, end string, scan func(*sql.Rows) error) error {
 	text, args := f.SQL()
 	rows, err := s.DB.Read(ctx).Query(ctx, text+end, args...)
 	if err != nil {
-		return fmt.Errorf("read what is to be counted: %w", err)
+		return fmt.Errorf("read rows to count: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
-			return fmt.Errorf("read what is to be counted: %w", err)
+			return fmt.Errorf("read rows to count: %w", err)
 		}
 	}
 	return rows.Err()
 }
 
-// narrow narrows records that stand beside their calls, named calls in the statement.
+// filterCalls adds the filters of the query to a statement that joins the table calls.
 func (q ask) narrow(f *db.Filter) *db.Filter {
 	since, until := q.times()
 	f.Between("calls.started_at", since, until)
@@ -137,7 +138,7 @@ func (q ask) narrow(f *db.Filter) *db.Filter {
 	return f
 }
 
-// ratio is part of all in per cent, with two digits; nil of nothing.
+// ratio returns part of a whole in percent, with two decimals; nil if the whole is 0.
 func ratio(part, of float64) *float64 {
 	if of == 0 {
 		return nil
@@ -145,7 +146,7 @@ func ratio(part, of float64) *float64 {
 	return mean(100*part, of)
 }
 
-// mean has two digits; nil of nothing.
+// mean returns sum divided by of, with two decimals; nil if of is 0.
 func mean(sum, of float64) *float64 {
 	if of == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// CallTotals is what calls come to. Averages are whole seconds, rates whole percentages; both are null where there was nothing to
-// take them of.
+// CallTotals sums calls. Averages are whole seconds and rates whole percentages. Both are null if there is nothing to
+// average.
 type CallTotals struct {
 	Total            int64  `json:"total"`
 	Inbound          int64  `json:"inbound"`
@@ -37,7 +37,7 @@ func (c *Counts) totals() CallTotals {
 		ServiceLevelRate: percent(c.InTime, c.Queued)}
 }
 
-// percent is rounded to the nearest.
+// percent returns part of a whole in percent, rounded to the nearest integer.
 func percent(part, of int64) *int64 { return average(100*part, of) }
 
 func average(sum, of int64) *int64 {
@@ -61,19 +61,19 @@ func busiest(hours [24]int64) *int {
 	return &best
 }
 
-// A Point is one step of a series.
+// Point is one step of a series.
 type Point struct {
 	At db.Time `json:"at" doc:"Where the step begins"`
 	CallTotals
 }
 
-// A Group is what the calls of a queue, an agent, a number or a direction come to.
+// Group sums the calls of a queue, an agent, a number or a direction.
 type Group struct {
 	By map[string]string `json:"by" doc:"What the calls have in common, as in {\"queue_id\": \"que_…\"}"`
 	CallTotals
 }
 
-// A Report is what calls come to in a time.
+// Report sums the calls of a period.
 type Report struct {
 	Since    db.Time    `json:"since"`
 	Until    db.Time    `json:"until"`
@@ -85,7 +85,7 @@ type Report struct {
 	AsOf     db.Time    `json:"as_of" doc:"Calls that ended before are counted"`
 }
 
-// members name dimensions as filters and groups do.
+// dimensionFields maps dimensions to the names used in filters and groups.
 var members = map[string]string{ByQueue: "queue_id", ByAgent: "agent_id", ByNumber: "number_id", ByDirection: "direction"}
 
 func (a *answer) report(q ask, now time.Time) Report {

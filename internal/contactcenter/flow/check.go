@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// A Fault is something wrong with a flow, or odd about it.
+// Fault is an error or a warning of a flow.
 type Fault struct {
 	NodeID  string `json:"node_id" doc:"Empty where it is the flow as a whole"`
 	Code    string `json:"code" doc:"What is wrong, for programs"`
 	Message string `json:"message" doc:"What is wrong, for people"`
 }
 
-// References finds what nodes refer to. Each answers "" where it is there, or says what is wrong.
+// References checks the objects to which nodes refer.
 type References struct {
-	// Reach looks at a destination such as queue:que_… or a number.
+	// CheckDestination returns the problem of a destination such as queue:que_… or a number; "" if it is valid.
 	Reach func(ctx context.Context, org, to string) (wrong string, err error)
-	// HasAudio reports whether the organisation has a sound.
+	// HasAudio reports whether the organisation has an audio file.
 	HasAudio func(ctx context.Context, org, id string) (bool, error)
 	// OwnsNumber reports whether the organisation can send from a number.
 	OwnsNumber func(ctx context.Context, org, e164 string) (bool, error)
 }
 
-// checker gathers what is wrong with nodes.
+// checker collects the faults of nodes.
 type checker struct {
 	ctx    context.Context
 	org    string
@@ -41,7 +41,7 @@ func (c *checker) fault(code, format string, args ...any) {
 	c.faults = append(c.faults, Fault{c.node, code, fmt.Sprintf(format, args...)})
 }
 
-// failed keeps the first error of a look-up.
+// setErr keeps the first error of a lookup.
 func (c *checker) failed(err error) {
 	if c.err == nil {
 		c.err = err
@@ -77,7 +77,7 @@ func (c *checker) audio(field, id string) {
 	}
 }
 
-// reach checks a destination; code says what is missing.
+// checkReference checks a destination. code is the code of the fault.
 func (c *checker) reach(field, to, code string) {
 	wrong, err := c.refs.Reach(c.ctx, c.org, to)
 	c.failed(err)
@@ -86,7 +86,7 @@ func (c *checker) reach(field, to, code string) {
 	}
 }
 
-// destination checks one of any kind; the code names the kind where it is one of ours.
+// checkDestination checks a destination of any kind. The code of the fault names the kind of an internal destination.
 func (c *checker) destination(field, to string) {
 	kind, _, _ := strings.Cut(to, ":")
 	switch kind {
@@ -220,7 +220,7 @@ func (k *Queue) check(c *checker) {
 	}
 }
 
-// tools are what an assistant can use.
+// tools are the tools that a voice agent can use.
 var tools = []string{"lookup_contact", "caller_memory", "transfer", "send_sms", "take_message", "schedule_callback", "http"}
 
 func (a *AIAgent) check(c *checker) {
@@ -238,7 +238,7 @@ func (a *AIAgent) check(c *checker) {
 	a.checkTools(c)
 }
 
-// checkTools checks what the tools need.
+// checkTools checks the settings that the tools need.
 func (a *AIAgent) checkTools(c *checker) {
 	if a.SMSFrom != "" {
 		(&SMS{From: a.SMSFrom, Body: "-"}).check(c)
@@ -261,7 +261,7 @@ func (a *AIAgent) checkTools(c *checker) {
 	}
 }
 
-// usual fills in what is not given.
+// setDefaults sets the default of each empty field.
 func (h *HTTP) usual() {
 	if h.Method == "" {
 		h.Method = "POST"
@@ -306,7 +306,7 @@ func (t *Transfer) check(c *checker) {
 	c.within("timeout_seconds", t.Timeout, 5, 120)
 }
 
-// ThisFlow names the box of the flow itself as a mailbox.
+// ThisFlow is the mailbox name for the mailbox of the flow itself.
 const ThisFlow = "flow"
 
 func (v *Voicemail) check(c *checker) {

@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// house is what a test of flows needs.
+// fixture holds the services for a test of flows.
 type house struct {
 	*flow.Service
 	d       *db.DB

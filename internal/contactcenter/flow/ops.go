@@ -14,7 +14,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with flows.
+// Operations returns the API operations of flows.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("flows.list", "GET /flows", access.FlowsAdmin, "List flows", s.List).Tool("list_call_flows"),
@@ -30,7 +30,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses flows.
+// ListIn selects flows.
 type ListIn struct {
 	op.Paging
 	Kind     []string `query:"kind" enum:"ivr,hunt_group,ai_agent,graph"`
@@ -57,7 +57,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Flow]],
 	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
 }
 
-// numbered adds the numbers that lead to flows.
+// addNumbers sets the numbers that route to flows.
 func (s *Service) numbered(ctx context.Context, q db.Querier, org string, found []Flow) error {
 	if len(found) == 0 {
 		return nil
@@ -73,10 +73,10 @@ func (s *Service) numbered(ctx context.Context, q db.Querier, org string, found 
 	return err
 }
 
-// CreateIn is a flow to add.
+// CreateIn is the input of Create.
 type CreateIn struct{ Body Fresh }
 
-// Fresh is a flow to add: a whole graph, or one of the short forms.
+// Fresh is a new flow: a graph, or one of the short forms.
 type Fresh struct {
 	Name      string     `json:"name"`
 	Entry     string     `json:"entry,omitempty" doc:"The node a call begins with"`
@@ -90,7 +90,7 @@ type Fresh struct {
 	NumberIDs []string   `json:"number_ids,omitempty" doc:"Numbers that lead to it from now on; needs publish"`
 }
 
-// wrongParts lists what is wrong beside the graph.
+// fieldViolations lists the violations outside the graph.
 func wrongParts(name, timezone, tag string) (wrong []op.Violation) {
 	if strings.TrimSpace(name) == "" || len([]rune(name)) > 120 {
 		wrong = append(wrong, op.Field("name", "invalid_length", "must have 1 to 120 characters"))
@@ -106,7 +106,7 @@ func wrongParts(name, timezone, tag string) (wrong []op.Violation) {
 	return wrong
 }
 
-// Create adds a flow, and puts it in force where that is asked for.
+// Create adds a flow, and publishes it if requested.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], error) {
 	g, kind, wrong := in.Body.graph()
 	wrong = append(wrongParts(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...)
@@ -144,7 +144,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], erro
 	return &op.Out[Flow]{Body: shown, Location: op.Prefix + "/flows/" + f.ID, ETag: op.Tag(f.UpdatedAt)}, nil
 }
 
-// check refuses a draft that could not be carried out, and keeps what is odd about it.
+// check rejects a draft with errors, and stores its warnings in f.
 func (s *Service) check(ctx context.Context, f *Flow) error {
 	_, found, err := compile(ctx, f.OrgID, s.References, *f.draft)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Service) assign(ctx context.Context, tx db.Querier, f *Flow, numbers []
 	return nil
 }
 
-// shown is a flow with a graph.
+// withGraph returns a flow with the fields of a graph.
 func (s *Service) shown(ctx context.Context, f Flow, g Graph) (Flow, error) {
 	f.Entry, f.Nodes, f.Timezone, f.Language = g.Entry, g.Nodes, db.Null(g.Timezone).Ptr(), db.Null(g.Language).Ptr()
 	one := []Flow{f}
@@ -179,17 +179,17 @@ func (s *Service) shown(ctx context.Context, f Flow, g Graph) (Flow, error) {
 	return one[0], err
 }
 
-// ValidateIn is a flow to look at.
+// ValidateIn is the input of Validate.
 type ValidateIn struct{ Body Fresh }
 
-// Verdict says what was found in a flow.
+// Verdict holds the findings of Validate.
 type Verdict struct {
 	Valid    bool    `json:"valid"`
 	Errors   []Fault `json:"errors" nullable:"false"`
 	Warnings []Fault `json:"warnings" nullable:"false"`
 }
 
-// Validate says everything that is wrong with a flow, and what is odd about it. Nothing is kept.
+// Validate returns all errors and warnings of a flow. It stores nothing.
 func (s *Service) Validate(ctx context.Context, in *ValidateIn) (*op.Out[Verdict], error) {
 	g, _, wrong := in.Body.graph()
 	v := Verdict{Errors: []Fault{}, Warnings: []Fault{}}
@@ -207,7 +207,7 @@ func (s *Service) Validate(ctx context.Context, in *ValidateIn) (*op.Out[Verdict
 	return op.OK(v)
 }
 
-// OneIn names a flow.
+// OneIn identifies a flow.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"flw_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -219,7 +219,7 @@ func missing(err error) error {
 	return fmt.Errorf("get flow: %w", err)
 }
 
-// living returns a flow that was not removed.
+// findFlow returns a flow that is not removed.
 func (s *Service) living(ctx context.Context, q db.Querier, id string, m op.Match) (Flow, error) {
 	f, err := s.Get(ctx, q, access.Org(ctx), id)
 	if err != nil {
@@ -228,13 +228,13 @@ func (s *Service) living(ctx context.Context, q db.Querier, id string, m op.Matc
 	return f, m.Check(f.UpdatedAt)
 }
 
-// ShowIn names a flow, and a version of it.
+// ShowIn identifies a flow and a version.
 type ShowIn struct {
 	OneIn
 	Version string `query:"version" maxLength:"12" doc:"draft, published or a number; the draft unless given, or what is in force where there is none"`
 }
 
-// Show returns a flow with the nodes of one version; a removed one too.
+// Show returns a flow with the nodes of one version. Removed flows are included.
 func (s *Service) Show(ctx context.Context, in *ShowIn) (*op.Out[Flow], error) {
 	q := s.DB.Read(ctx)
 	f, err := get(ctx, q, access.Org(ctx), in.ID)
@@ -251,7 +251,7 @@ func (s *Service) Show(ctx context.Context, in *ShowIn) (*op.Out[Flow], error) {
 	return op.Versioned(f, f.UpdatedAt)
 }
 
-// graphOf is the graph of a version; "" is the newest.
+// graphOf returns the graph of a version; "" is the newest.
 func (s *Service) graphOf(ctx context.Context, q db.Querier, f Flow, version string) (Graph, error) {
 	number, draft, ok := wanted(version)
 	switch {
@@ -279,14 +279,14 @@ func (s *Service) graphOf(ctx context.Context, q db.Querier, f Flow, version str
 	return v.graph, nil
 }
 
-// UpdateIn replaces the draft of a flow.
+// UpdateIn is the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch changes the name of a flow, or makes a draft of it: what is not given is as it was.
+// Patch is a merge patch of a flow. Changes other than the name make a draft.
 type Patch struct {
 	Name      op.Change[string] `json:"name,omitzero"`
 	Entry     op.Change[string] `json:"entry,omitzero"`
@@ -298,7 +298,7 @@ type Patch struct {
 	Language  op.Change[string] `json:"language,omitzero"`
 }
 
-// apply puts the changes on a graph; redrawn says that it is another one.
+// apply applies the patch. redrawn reports whether the graph changed.
 func (p Patch) apply(f *Flow, g *Graph) (redrawn bool, wrong []op.Violation) {
 	p.Name.Apply(&f.Name)
 	short := Fresh{IVR: p.IVR, HuntGroup: p.HuntGroup, AIAgent: p.AIAgent, Timezone: g.Timezone, Language: g.Language}
@@ -319,7 +319,7 @@ func (p Patch) apply(f *Flow, g *Graph) (redrawn bool, wrong []op.Violation) {
 	return redrawn || p.Timezone.Set || p.Language.Set, append(wrongParts(f.Name, g.Timezone, g.Language), wrong...)
 }
 
-// Update changes a flow's name at once, and all else in its draft. Calls go on by the version in force.
+// Update changes the name of a flow at once, and everything else in its draft. Calls use the published version.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Flow], error) {
 	var f Flow
 	var g Graph
@@ -362,13 +362,13 @@ func (s *Service) save(ctx context.Context, tx db.Querier, f *Flow) error {
 	return nil
 }
 
-// DeleteIn names the flow to remove.
+// DeleteIn identifies the flow to remove.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete removes a flow that nothing leads to. Calls that are in it go on; its versions stay for the history of calls.
+// Delete removes a flow without references. Calls in the flow continue. Its versions stay for the history of calls.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		f, err := s.living(ctx, tx, in.ID, in.Match)

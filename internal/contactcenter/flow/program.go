@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A Graph is a flow's nodes and where it begins, as it is kept.
+// Graph holds the nodes of a flow and its entry node, in the stored form.
 type Graph struct {
 	Entry    string `json:"entry"`
 	Nodes    []Node `json:"nodes"`
@@ -15,7 +15,7 @@ type Graph struct {
 	Language string `json:"language,omitempty"`
 }
 
-// A Program is a flow ready to be carried out. It is never changed, and safe for concurrent use.
+// Program is a flow in executable form. It is immutable, and safe for concurrent use.
 type Program struct {
 	FlowID   string
 	Name     string
@@ -26,10 +26,10 @@ type Program struct {
 	Language string
 }
 
-// First is where the flow begins.
+// First returns the first step.
 func (p *Program) First() *Step { return p.Steps[p.Entry] }
 
-// Next is the step after an outcome of a step; nil where the flow ends with it.
+// Next returns the step that follows an outcome of a step; nil if the flow ends there.
 func (p *Program) Next(s *Step, outcome string) *Step {
 	for range 3 {
 		if id, ok := s.Next[outcome]; ok {
@@ -44,20 +44,20 @@ func (p *Program) Next(s *Step, outcome string) *Step {
 	return nil
 }
 
-// MaxSteps bounds how many steps a call may take through flows, whatever they say.
+// MaxSteps limits the flow steps of one call, over all flows.
 const MaxSteps = 1000
 
 const maxNodes = 500
 
 var nodeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}$`)
 
-// Findings are what was found in a flow: errors keep it from being carried out, warnings do not.
+// Findings holds the faults of a flow. Errors prevent its publication, warnings do not.
 type Findings struct {
 	Errors   []Fault
 	Warnings []Fault
 }
 
-// compile reads a graph and lists everything wrong with it. The program is whole only where nothing is.
+// compile compiles a graph and lists all its faults. The program is complete only if there are no errors.
 func compile(ctx context.Context, org string, refs References, g Graph) (*Program, Findings, error) {
 	c := &checker{ctx: ctx, org: org, refs: refs}
 	p := &Program{Entry: g.Entry, Steps: map[string]*Step{}, Timezone: g.Timezone, Language: g.Language}
@@ -84,7 +84,7 @@ func compile(ctx context.Context, org string, refs References, g Graph) (*Progra
 	return p, f, c.err
 }
 
-// read makes the step of a node.
+// addStep adds the step of a node to the program.
 func (c *checker) read(p *Program, n Node) {
 	c.node = n.ID
 	if !nodeForm.MatchString(n.ID) {
@@ -106,7 +106,7 @@ func (c *checker) read(p *Program, n Node) {
 	p.Steps[n.ID] = &Step{ID: n.ID, Config: config, Next: n.Next}
 }
 
-// follow checks what follows a node.
+// checkNext checks the nodes that follow a node.
 func (c *checker) follow(p *Program, n Node) {
 	s := p.Steps[n.ID]
 	for outcome, id := range n.Next {
@@ -130,7 +130,7 @@ func (c *checker) follow(p *Program, n Node) {
 	}
 }
 
-// circles finds nodes that follow each other in a circle without anything that takes time: a caller would go round for ever, at once.
+// checkLoops finds loops of nodes that take no time: a caller would run through them endlessly without a pause.
 func (c *checker) circles(p *Program) {
 	const open, done = 1, 2
 	seen, path := map[string]int{}, []string{}
@@ -170,7 +170,7 @@ func ids(p *Program) []string {
 	return all
 }
 
-// sorted are the nodes that follow, each once.
+// nextIDs returns the ids of the nodes that follow, without duplicates.
 func sorted(next map[string]string) []string {
 	all := make([]string, 0, len(next))
 	for _, id := range next {
@@ -180,7 +180,7 @@ func sorted(next map[string]string) []string {
 	return slices.Compact(all)
 }
 
-// unreached finds nodes that nobody comes to.
+// checkUnreachable finds nodes without a path from the entry.
 func (c *checker) unreached(p *Program, g Graph) {
 	reached := map[string]bool{}
 	todo := []string{g.Entry}
@@ -202,7 +202,7 @@ func (c *checker) unreached(p *Program, g Graph) {
 	}
 }
 
-// Truth works out a condition.
+// IsTrue evaluates the condition.
 func (x *Condition) Truth(s Scope) (bool, error) {
 	if x.program == nil {
 		return false, fmt.Errorf("the expression was not read")
@@ -210,7 +210,7 @@ func (x *Condition) Truth(s Scope) (bool, error) {
 	return x.program.True(s)
 }
 
-// Values are the values to keep, with what is known put in.
+// Values returns the variables to set, with their templates filled in.
 func (x *Set) Values(s Scope) map[string]any {
 	all := make(map[string]any, len(x.Variables))
 	for name, v := range x.Variables {

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// IVR is the short form of a menu.
+// IVR is the short form of a flow with one menu.
 type IVR struct {
 	Greeting  string            `json:"greeting" doc:"A text that is spoken, or the id of a sound"`
 	Options   map[string]string `json:"options" doc:"Where each digit leads: a number, ext:, user:, queue:, flow:, voicemail: or sip: destination, or hangup"`
@@ -18,7 +18,7 @@ type IVR struct {
 	Hours     *org.Hours        `json:"hours,omitempty"`
 }
 
-// Hunt is the short form of a group of people who are rung.
+// Hunt is the short form of a flow that rings a group.
 type Hunt struct {
 	Members     []HuntMember `json:"members" maxItems:"50"`
 	Strategy    string       `json:"strategy,omitempty" doc:"simultaneous, sequential, round_robin or longest_idle"`
@@ -26,7 +26,7 @@ type Hunt struct {
 	NoAnswerTo  string       `json:"no_answer_to" doc:"A destination, or hangup"`
 }
 
-// Assistant is the short form of an AI agent.
+// Assistant is the short form of a flow with an AI voice agent.
 type Assistant struct {
 	Instructions string   `json:"instructions"`
 	Voice        string   `json:"voice,omitempty"`
@@ -35,10 +35,10 @@ type Assistant struct {
 	HandoffTo    string   `json:"handoff_to,omitempty" doc:"A destination for callers the assistant cannot help"`
 }
 
-// builder puts a graph together.
+// builder assembles a graph.
 type builder struct {
 	g    Graph
-	made map[string]string // the node of a destination
+	made map[string]string // node ids by destination
 }
 
 func newBuilder() *builder { return &builder{made: map[string]string{}} }
@@ -48,7 +48,7 @@ func (b *builder) add(id, kind string, config map[string]any, next map[string]st
 	return id
 }
 
-// hangup is the node that ends the call.
+// hangup returns the id of the node that ends the call.
 func (b *builder) hangup() string {
 	if id := b.made["hangup"]; id != "" {
 		return id
@@ -57,7 +57,7 @@ func (b *builder) hangup() string {
 	return b.add("hangup", "hangup", map[string]any{}, nil)
 }
 
-// to is the node that leads to a destination.
+// nodeFor returns the id of the node that routes to a destination, and adds the node if it is missing.
 func (b *builder) to(destination string) string {
 	if destination == "hangup" {
 		return b.hangup()
@@ -77,7 +77,7 @@ func (b *builder) to(destination string) string {
 	return b.add(id, "transfer", map[string]any{"to": destination}, map[string]string{"failed": b.hangup()})
 }
 
-// expand makes the graph of a menu.
+// expand returns the graph of a menu.
 func (x IVR) expand() Graph {
 	b := newBuilder()
 	otherwise := b.to(x.TimeoutTo)
@@ -99,7 +99,7 @@ func promptConfig(text string) map[string]any {
 	return map[string]any{"text": text}
 }
 
-// expand makes the graph of a group.
+// expand returns the graph of a hunt group.
 func (x Hunt) expand() Graph {
 	b := newBuilder()
 	config := map[string]any{"members": x.Members}
@@ -113,7 +113,7 @@ func (x Hunt) expand() Graph {
 	return b.g
 }
 
-// expand makes the graph of an assistant.
+// expand returns the graph of a voice agent.
 func (x Assistant) expand() Graph {
 	b := newBuilder()
 	config := map[string]any{"instructions": x.Instructions}
@@ -133,7 +133,7 @@ func (x Assistant) expand() Graph {
 	return b.g
 }
 
-// graph is the graph of a request, whatever its form, with its kind.
+// graph returns the graph and the kind of a request, in whichever form it was given.
 func (f Fresh) graph() (g Graph, kind string, wrong []op.Violation) {
 	forms := 0
 	if len(f.Nodes) > 0 || f.Entry != "" {

@@ -12,13 +12,13 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// SimulateIn is a caller in thought.
+// SimulateIn is the input of Simulate.
 type SimulateIn struct {
 	OneIn
 	Body Rehearsal
 }
 
-// Rehearsal is what the caller does.
+// Rehearsal describes a simulated call.
 type Rehearsal struct {
 	From   string         `json:"from" doc:"Who calls: a number, or anonymous" example:"+442079460018"`
 	At     db.Time        `json:"at,omitzero" doc:"When; now unless given"`
@@ -26,24 +26,24 @@ type Rehearsal struct {
 	CRM    map[string]any `json:"crm,omitempty" doc:"What is known of the caller; unless given nothing is"`
 }
 
-// A Trace is the way the caller went.
+// Trace is the path of a simulated call.
 type Trace struct {
 	Path    []Passed `json:"path" nullable:"false"`
 	Outcome string   `json:"outcome" doc:"How it ended: type and outcome of the last step, such as queue.answered; or too_many_steps"`
 }
 
-// Passed is a step the caller passed.
+// Passed is one step of a simulated call.
 type Passed struct {
 	NodeID    string `json:"node_id"`
 	Output    string `json:"output" doc:"The outcome; empty for hangup"`
 	ElapsedMS int    `json:"elapsed_ms" doc:"About when the step ends, from the beginning of the call"`
 }
 
-// maxRehearsed bounds the steps of a caller in thought.
+// maxSimulatedSteps limits the steps of a simulated call.
 const maxRehearsed = 200
 
-// Simulate goes through the newest version of a flow. Nothing is called, sent or kept. What comes of a step that depends on others is
-// taken from inputs where the next of them names an outcome of it; otherwise it goes well.
+// Simulate runs the newest version of a flow without side effects: it calls, sends and stores nothing. A step that
+// depends on others takes the next input as its outcome if it has such an outcome. Otherwise the step succeeds.
 func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace], error) {
 	q := s.DB.Read(ctx)
 	f, err := s.living(ctx, q, in.ID, op.Match{})
@@ -82,7 +82,7 @@ func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace],
 	return op.OK(r.run())
 }
 
-// zone is the time zone of a flow.
+// zone returns the time zone of a flow.
 func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, error) {
 	if name == "" {
 		return s.Orgs.Zone(ctx, org)
@@ -90,7 +90,7 @@ func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, e
 	return time.LoadLocation(name)
 }
 
-// rehearsal is a caller on the way.
+// simulation is the state of a simulated call.
 type rehearsal struct {
 	p       *Program
 	zone    *time.Location
@@ -120,7 +120,7 @@ func (r *rehearsal) run() Trace {
 	return t
 }
 
-// input is what the caller does next; none is left where ok is false.
+// input returns the next input. ok is false if none is left.
 func (r *rehearsal) input() (text string, ok bool) {
 	if len(r.inputs) == 0 {
 		return "", false
@@ -129,7 +129,7 @@ func (r *rehearsal) input() (text string, ok bool) {
 	return text, true
 }
 
-// given is the next input where it is an outcome, or otherwise what usually comes.
+// outcomeOr returns the next input if it is an outcome of the action, else usual.
 func (r *rehearsal) given(c Action, usual string) string {
 	if len(r.inputs) > 0 && slices.ContainsFunc(c.Outcomes(), func(o Outcome) bool { return o.Name == r.inputs[0] }) {
 		outcome, _ := r.input()
@@ -138,7 +138,7 @@ func (r *rehearsal) given(c Action, usual string) string {
 	return usual
 }
 
-// said is about how long a prompt takes.
+// promptDuration returns the approximate duration of a prompt.
 func said(p Prompt) time.Duration {
 	if p.Text == "" {
 		return 3 * time.Second
@@ -146,7 +146,7 @@ func said(p Prompt) time.Duration {
 	return time.Duration(len([]rune(p.Text))) * 65 * time.Millisecond
 }
 
-// step carries out a step in thought, and returns what came of it.
+// step simulates a step and returns its outcome.
 func (r *rehearsal) step(c Action) string {
 	switch x := c.(type) {
 	case *Play:
@@ -181,7 +181,7 @@ func (r *rehearsal) step(c Action) string {
 	return r.given(c, usual[c.Type()])
 }
 
-// usual is what comes of steps that depend on others where they go well.
+// defaultOutcomes are the outcomes of successful steps that depend on others.
 var usual = map[string]string{"hunt_group": "answered", "queue": "answered", "transfer": "answered", "ai_agent": "completed", "http": "success",
 	"voicemail": "left", "callback": "accepted", "sms": "sent"}
 
@@ -217,7 +217,8 @@ func (r *rehearsal) collect(x *Collect) string {
 	return "done"
 }
 
-// Outcome is open, closed or holiday at a moment; zone is that of the flow.
+// Outcome returns open, closed or holiday for a time. zone is the time zone of the flow; the zone of the hours takes
+// precedence.
 func (h *Hours) Outcome(now time.Time, zone *time.Location) string {
 	if h.Hours.Timezone != "" {
 		if own, err := time.LoadLocation(h.Hours.Timezone); err == nil {

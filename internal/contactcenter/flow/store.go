@@ -91,7 +91,7 @@ func list(ctx context.Context, q db.Querier, f *db.Filter) (all []Flow, err erro
 	return all, err
 }
 
-// insertVersion keeps a version for good.
+// insertVersion inserts a version.
 func insertVersion(ctx context.Context, tx db.Querier, f Flow, v Version) error {
 	const text = `INSERT INTO flow_versions (org_id, flow_id, version, id, graph, comment, published_by, published_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
@@ -128,7 +128,7 @@ func versions(ctx context.Context, q db.Querier, org, flow string, before, limit
 	return all, err
 }
 
-// mentioning finds flows whose draft, or version in force, names something.
+// flowsMentioning returns the ids of flows whose draft or published version contains a name, at most 100.
 func mentioning(ctx context.Context, q db.Querier, org, name string) (ids []string, err error) {
 	const text = `SELECT f.id FROM flows f LEFT JOIN flow_versions v ON v.org_id = f.org_id AND v.flow_id = f.id AND v.version = f.version
 		WHERE f.org_id = $1 AND f.archived_at IS NULL AND (f.draft LIKE $2 OR v.graph LIKE $2) ORDER BY f.id LIMIT 100`
@@ -141,12 +141,13 @@ func mentioning(ctx context.Context, q db.Querier, org, name string) (ids []stri
 	return ids, err
 }
 
-// UsedBy finds flows whose draft, or version in force, names a queue, a user, a sound or a flow by its id.
+// UsedBy returns the ids of flows whose draft or published version refers to a queue, a user, an audio file or a
+// flow.
 func (s *Service) UsedBy(ctx context.Context, q db.Querier, org, id string) ([]string, error) {
 	return mentioning(ctx, q, org, id)
 }
 
-// each reads rows one by one.
+// forEachRow calls row for each row of a query.
 func each(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
 	found, err := q.Query(ctx, statement, args...)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Turn takes the next turn of a group whose members are rung in turn: how many were taken before, whichever node took them.
+// NextTurn increments the round-robin counter of a hunt group node and returns its previous value. All nodes of the
+// cluster share the counter.
 func (s *Service) Turn(ctx context.Context, tx db.Querier, org, flow, node string) (before int64, err error) {
 	const text = `INSERT INTO flow_turns (org_id, flow_id, node, taken) VALUES ($1, $2, $3, 1)
 		ON CONFLICT (org_id, flow_id, node) DO UPDATE SET taken = flow_turns.taken + 1 RETURNING taken - 1`

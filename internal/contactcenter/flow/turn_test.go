@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// TestTurnsAreSharedByNodes has two nodes on one database take the turns of groups.
+// TestNextTurn_SharedByNodes has two nodes on one database take the turns of groups.
 func TestTurnsAreSharedByNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -10,18 +10,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// PublishIn puts a draft in force.
+// PublishIn is the input of Publish.
 type PublishIn struct {
 	OneIn
 	Body PublishBody
 }
 
-// PublishBody says why.
+// PublishBody holds the comment for the new version.
 type PublishBody struct {
 	Comment string `json:"comment,omitempty" maxLength:"500"`
 }
 
-// Publish puts the draft of a flow in force. Calls that are in the flow keep the version they entered.
+// Publish makes the draft of a flow the published version. Calls that are in the flow keep the version they entered.
 func (s *Service) Publish(ctx context.Context, in *PublishIn) (*op.Out[Flow], error) {
 	return s.force(ctx, in.ID, in.Body.Comment, func(_ db.Querier, f *Flow) error {
 		if f.draft == nil {
@@ -31,18 +31,19 @@ func (s *Service) Publish(ctx context.Context, in *PublishIn) (*op.Out[Flow], er
 	})
 }
 
-// RollbackIn puts an earlier version in force.
+// RollbackIn is the input of Rollback.
 type RollbackIn struct {
 	OneIn
 	Body RollbackBody
 }
 
-// RollbackBody names the version.
+// RollbackBody names the version to publish again.
 type RollbackBody struct {
 	Version int `json:"version" doc:"What was in force before"`
 }
 
-// Rollback puts an earlier version in force again, as a new one: what was published stays as it was. A draft is kept.
+// Rollback publishes an earlier version again, under a new number, because published versions never change. A draft
+// is kept.
 func (s *Service) Rollback(ctx context.Context, in *RollbackIn) (*op.Out[Flow], error) {
 	var kept *Graph
 	out, err := s.forceKeeping(ctx, in.ID, "version "+strconv.Itoa(in.Body.Version)+" again", &kept, func(q db.Querier, f *Flow) error {
@@ -64,7 +65,7 @@ func (s *Service) force(ctx context.Context, id, comment string, draw func(db.Qu
 	return s.forceKeeping(ctx, id, comment, &none, draw)
 }
 
-// forceKeeping publishes what draw makes the draft; the draft is then what kept points to.
+// publishKeepingDraft publishes the draft that draw sets. Afterwards the draft is the graph to which kept points.
 func (s *Service) forceKeeping(ctx context.Context, id, comment string, kept **Graph, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
 	var f Flow
 	var g Graph
@@ -95,7 +96,7 @@ func (s *Service) forceKeeping(ctx context.Context, id, comment string, kept **G
 	return op.Versioned(f, f.UpdatedAt)
 }
 
-// publish keeps a checked draft as a version for good, and puts it in force.
+// publish stores a checked draft as a new version and makes it the published one.
 func (s *Service) publish(ctx context.Context, tx db.Querier, f *Flow, comment string) error {
 	last, err := lastVersion(ctx, tx, f.OrgID, f.ID)
 	if err != nil {
@@ -121,7 +122,7 @@ func lastVersion(ctx context.Context, q db.Querier, org, flow string) (n int, er
 	return n, err
 }
 
-// publisher is who asks.
+// publisherID returns the id of the user or the API key of the request.
 func publisher(ctx context.Context) string {
 	p, _ := access.From(ctx)
 	if p.UserID != "" {
@@ -130,13 +131,13 @@ func publisher(ctx context.Context) string {
 	return p.KeyID
 }
 
-// VersionsIn asks for the versions of a flow.
+// VersionsIn selects the versions of a flow.
 type VersionsIn struct {
 	OneIn
 	op.Paging
 }
 
-// Versions lists what was in force, newest first.
+// Versions lists the published versions, newest first.
 func (s *Service) Versions(ctx context.Context, in *VersionsIn) (*op.Out[op.Page[Version]], error) {
 	after, err := in.After(ctx)
 	if err != nil {

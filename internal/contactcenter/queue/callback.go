@@ -10,7 +10,8 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// How a callback stands. It waits for an agent in the place of the caller, is dialled, and dialled again where nobody was reached.
+// States of a callback. It waits for an agent at the position of the caller, is dialled, and is dialled again if the
+// customer was not reached.
 const (
 	AwaitsAgent       = "waiting_agent"
 	CallbackDials     = "dialing"
@@ -20,22 +21,22 @@ const (
 	CallbackCanceled  = "canceled"
 )
 
-// A CallbackChange is what has become of a callback. Origin is the call whose caller awaits it.
+// CallbackChange is a change of a callback. Origin is the call in which the callback was requested.
 type CallbackChange struct {
 	Org, QueueID, Origin string
 	Status               string
-	To, From             string // whom to dial, and the number to show; given when it is accepted
-	MaxAttempts          int    // likewise
-	DialID               string // the call that is placed, with CallbackDials
-	Result               string // of the attempt that is over; "" where none is
-	Took                 bool   // that attempt counts: an agent was there
+	To, From             string // customer's number and caller ID; set when the callback is requested
+	MaxAttempts          int    // set when the callback is requested
+	DialID               string // the placed call, with CallbackStatusDialing
+	Result               string // of the attempt that ended; "" if none ended
+	Took                 bool   // the attempt counts, because an agent had picked up
 	At                   time.Time
 }
 
-// A Wanted is what a caller wants who is to be called back.
+// CallbackRequest holds the number to call back and the caller ID to show.
 type Wanted struct{ To, From string }
 
-// AwaitCallback lets a caller hang up and keep the place; the callback is dialled when an agent is free.
+// ConvertToCallback lets a caller hang up and keep the position. The callback is dialled when an agent is free.
 func (s *Service) AwaitCallback(ctx context.Context, tx db.Querier, org, entry string, w Wanted) error {
 	const text = `UPDATE queue_entries SET status = 'callback_pending', callback = $3, agent_id = NULL
 		WHERE org_id = $1 AND id = $2 AND status IN ('waiting', 'offering')`
@@ -54,7 +55,7 @@ func (s *Service) AwaitCallback(ctx context.Context, tx db.Querier, org, entry s
 	return s.accepted(ctx, tx, e, w)
 }
 
-// EnterCallback lets a caller be called back who never waited: they are last in line.
+// EnterCallback adds a callback without a wait before, at the end of the queue.
 func (s *Service) EnterCallback(ctx context.Context, tx db.Querier, c Caller, w Wanted) (Entry, error) {
 	e, err := s.Enter(ctx, tx, c)
 	if err != nil {
@@ -74,7 +75,7 @@ func (s *Service) accepted(ctx context.Context, tx db.Querier, e Entry, w Wanted
 	return s.tellCallback(ctx, tx, e, CallbackChange{Status: AwaitsAgent, To: w.To, From: w.From, MaxAttempts: k.Callback.MaxAttempts})
 }
 
-// tellCallback has whoever keeps callbacks write down a change.
+// reportCallback calls OnCallback, which stores the change.
 func (s *Service) tellCallback(ctx context.Context, tx db.Querier, e Entry, c CallbackChange) error {
 	if s.OnCallback == nil {
 		return nil
@@ -86,8 +87,8 @@ func (s *Service) tellCallback(ctx context.Context, tx db.Querier, e Entry, c Ca
 	return s.OnCallback(ctx, tx, c)
 }
 
-// Dial rings an agent for a caller who is called back, by a call with this id that is placed next. Two nodes never do it both, and a
-// number that is being dialled by another callback is a conflict (db.IsConflict).
+// DialCallback makes an offer to an agent for a callback. The caller places the call with this id next. Only one of
+// several nodes succeeds. If another callback is dialling the same number, the error is a conflict (db.IsConflict).
 func (s *Service) Dial(ctx context.Context, e Entry, agent string, ring time.Duration, callID string) (o Offer, err error) {
 	err = s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		named := e
@@ -105,7 +106,7 @@ func (s *Service) Dial(ctx context.Context, e Entry, agent string, ring time.Dur
 	return o, err
 }
 
-// setCallback writes how the callback of an entry stands.
+// setCallback stores the state of the callback of an entry.
 func setCallback(ctx context.Context, tx db.Querier, e Entry, status string, more int, retry db.Time) error {
 	c := event.QueueCallback{Status: status}
 	if e.Callback != nil {
@@ -121,13 +122,14 @@ func setCallback(ctx context.Context, tx db.Querier, e Entry, status string, mor
 	return nil
 }
 
-// offerOf finds the open offer whose call this is; none where it is no callback's, or over.
+// offerOfCall returns the open offer of a call placed by a callback. It returns db.ErrNone if the call is no callback
+// or the offer is over.
 func offerOf(ctx context.Context, q db.Querier, org, call string) (Offer, error) {
 	const text = offerColumns + ` AND call_id = $2 AND status IN ('offering', 'connected')`
 	return scanOffer(q.QueryRow(ctx, text, org, call).Scan)
 }
 
-// CallbackAnswered says that agent and customer were connected by a call that a callback placed.
+// CallbackAnswered records that a callback connected the agent and the customer.
 func (s *Service) CallbackAnswered(ctx context.Context, tx db.Querier, org, call string) error {
 	o, err := offerOf(ctx, tx, org, call)
 	if err != nil || o.Status != OfferOpen {
@@ -150,11 +152,12 @@ func unlessNone(err error) error {
 	return err
 }
 
-// CallbackEnded says that a call which a callback placed is over: result is how (completed, no_answer, busy, rejected, failed), and
-// there says that the agent had picked up. Who was not reached is dialled again, after a while, up to max_attempts.
+// CallbackEnded records the end of a call placed by a callback. result is completed, no_answer, busy, rejected or
+// failed. there is true if the agent had picked up. If the customer was not reached, the callback is dialled again
+// after a delay, up to max_attempts.
 func (s *Service) CallbackEnded(ctx context.Context, tx db.Querier, org, call, result string, there bool) error {
 	o, err := offerOf(ctx, tx, org, call)
-	if db.IsNone(err) { // who was called back may wait in the queue themselves
+	if db.IsNone(err) { // the customer of the callback may be waiting in the queue
 		return s.CallEnded(ctx, tx, org, call, result, result == "completed")
 	}
 	if err != nil {
@@ -169,7 +172,7 @@ func (s *Service) CallbackEnded(ctx context.Context, tx db.Querier, org, call, r
 		return s.CallEnded(ctx, tx, org, call, result, result == "completed")
 	case o.Status == OfferConnected:
 		err := s.Complete(ctx, tx, org, e.ID, s.Now().Sub(e.ConnectedAt.Time))
-		if errors.Is(err, ErrGone) { // whoever led the caller has said so already
+		if errors.Is(err, ErrGone) { // the script of the caller recorded it already
 			return nil
 		}
 		return err
@@ -179,7 +182,7 @@ func (s *Service) CallbackEnded(ctx context.Context, tx db.Querier, org, call, r
 	return s.agentMissed(ctx, tx, e, o, result)
 }
 
-// agentMissed lets a caller wait for another agent: this one did not pick up.
+// callbackAgentMissed returns the callback to the queue, because the agent did not pick up.
 func (s *Service) agentMissed(ctx context.Context, tx db.Querier, e Entry, o Offer, result string) error {
 	status := map[string]string{"no_answer": OfferNoAnswer, "busy": OfferRejected, "rejected": OfferRejected, "canceled": OfferCanceled}[result]
 	if status == "" {
@@ -189,7 +192,7 @@ func (s *Service) agentMissed(ctx context.Context, tx db.Querier, e Entry, o Off
 	return err
 }
 
-// notReached dials the customer again later, or gives up.
+// customerMissed schedules the next attempt, or fails the callback after the last one.
 func (s *Service) notReached(ctx context.Context, tx db.Querier, e Entry, o Offer, result string) error {
 	k, err := get(ctx, tx, e.OrgID, e.QueueID)
 	if err != nil {
@@ -221,13 +224,13 @@ func (s *Service) notReached(ctx context.Context, tx db.Querier, e Entry, o Offe
 	return s.tellCallback(ctx, tx, e, CallbackChange{Status: CallbackRetries, Result: result, Took: true, At: at})
 }
 
-// pauseAfter is how long to wait after so many attempts to reach a customer.
+// retryDelay returns the delay after the given number of attempts to reach a customer.
 func pauseAfter(attempts int) time.Duration {
 	all := []time.Duration{2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
 	return all[min(max(attempts-1, 0), len(all)-1)]
 }
 
-// awaitsAgain says of a callback whose agent was not reached that it waits for another.
+// waitForAgent sets a callback whose agent did not pick up to wait for another agent.
 func (s *Service) awaitsAgain(ctx context.Context, tx db.Querier, entry, org, result string) error {
 	e, err := getEntry(ctx, tx, org, entry)
 	if err != nil || e.Status != CallbackPending {
@@ -239,7 +242,7 @@ func (s *Service) awaitsAgain(ctx context.Context, tx db.Querier, entry, org, re
 	return s.tellCallback(ctx, tx, e, CallbackChange{Status: AwaitsAgent, Result: result})
 }
 
-// CancelCallback takes a caller out of line who is not to be called back any more. Where they wait for no callback it does nothing.
+// CancelCallback removes a callback from its queue. It does nothing if the call has none.
 func (s *Service) CancelCallback(ctx context.Context, tx db.Querier, org, origin string) error {
 	e, err := s.OfCall(ctx, tx, org, origin)
 	if err != nil || e.Status != CallbackPending && e.Status != CallbackDialing {

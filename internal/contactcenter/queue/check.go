@@ -17,7 +17,7 @@ var (
 	strategies    = []string{"ring_all", "round_robin", "longest_idle", "fewest_calls", "priority", "skills", "random"}
 )
 
-// check lists everything wrong with a queue.
+// check returns an error that lists every violation of a queue.
 func (s *Service) check(ctx context.Context, k Queue) error {
 	wrong := k.wrong()
 	more, err := s.wrongReferences(ctx, k)
@@ -30,7 +30,7 @@ func (s *Service) check(ctx context.Context, k Queue) error {
 	return nil
 }
 
-// wrong lists what is wrong by itself.
+// violations lists the violations that need no database.
 func (k Queue) wrong() (wrong []op.Violation) {
 	want := func(ok bool, field, code, message string) {
 		if !ok {
@@ -58,7 +58,7 @@ type bounded struct {
 	is, from, to int
 }
 
-// ranges are the numbers of a queue and their bounds.
+// ranges returns the numeric settings of a queue and their limits.
 func (k Queue) ranges() []bounded {
 	all := []bounded{
 		{"ring_timeout_seconds", k.RingTimeout, 5, 120}, {"retry_delay_seconds", k.RetryDelay, 0, 600},
@@ -83,7 +83,7 @@ func wrongSkills(field string, skills map[string]int) (wrong []op.Violation) {
 	return wrong
 }
 
-// wrongReferences lists what a queue refers to and that is not there.
+// referenceViolations lists references of a queue to objects that do not exist.
 func (s *Service) wrongReferences(ctx context.Context, k Queue) (wrong []op.Violation, err error) {
 	for field, id := range map[string]*string{"music_audio_id": k.MusicAudioID, "whisper_audio_id": k.WhisperAudioID, "announce.audio_id": k.Announce.AudioID} {
 		if id == nil {
@@ -117,7 +117,7 @@ func (s *Service) wrongReferences(ctx context.Context, k Queue) (wrong []op.Viol
 	return wrong, nil
 }
 
-// save writes a queue; an extension that somebody has is refused.
+// save writes a queue. It refuses an extension that is taken.
 func (s *Service) save(ctx context.Context, k Queue, write func(context.Context, db.Querier, Queue) error) error {
 	err := s.DB.Tx(ctx, func(tx db.Querier) error { return write(ctx, tx, k) })
 	if db.IsConflict(err) {

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// The states of an entry (api-surface 7.5).
+// States of an entry (api-surface 7.5).
 const (
 	Waiting         = "waiting"
 	Offering        = "offering"
@@ -24,21 +24,21 @@ const (
 	CallbackFailed  = "callback_failed"
 )
 
-// An Entry is a caller's visit to a queue.
+// Entry is one wait of a caller in a queue.
 type Entry struct {
 	event.QueueEntry
 
 	OrgID       string         `json:"-"`
-	Skills      map[string]int `json:"-"` // the caller needs, beside the queue's
+	Skills      map[string]int `json:"-"` // that the caller needs, in addition to the queue's
 	ConnectedAt db.Time        `json:"-"`
-	RetryAt     db.Time        `json:"-"` // offered again from then on
-	Node        string         `json:"-"` // that carries the caller
-	LeaseUntil  db.Time        `json:"-"` // until when the node must have said again that it does
+	RetryAt     db.Time        `json:"-"` // not offered before this time
+	Node        string         `json:"-"` // the node that runs the call
+	LeaseUntil  db.Time        `json:"-"` // the node must renew the lease before this time
 	place       int64
 }
 
-// inLine are the states in which a caller keeps a place. Statements repeat the condition of the partial index word for word, for
-// SQLite uses it only then.
+// waitingCondition selects entries that have a position in the queue. Statements repeat the condition of the partial
+// index word for word, because SQLite uses the index only then.
 const (
 	inLine = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing')`
 	isOpen = `status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')`
@@ -88,12 +88,12 @@ func openEntry(ctx context.Context, q db.Querier, org, queue, call string) (Entr
 	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND queue_id = $3 AND `+isOpen, org, call, queue).Scan)
 }
 
-// Entry returns a visit by its id, or db.ErrNone.
+// Entry returns an entry by its id, or db.ErrNone.
 func (s *Service) Entry(ctx context.Context, q db.Querier, org, id string) (Entry, error) {
 	return getEntry(ctx, q, org, id)
 }
 
-// Standing is a visit with its position and the time it is likely to take yet.
+// EntryWithPosition returns an entry with its position and its estimated wait.
 func (s *Service) Standing(ctx context.Context, q db.Querier, org, id string) (Entry, error) {
 	e, err := getEntry(ctx, q, org, id)
 	if err != nil {
@@ -108,13 +108,13 @@ func (s *Service) Standing(ctx context.Context, q db.Querier, org, id string) (E
 	return one[0], err
 }
 
-// OfferOpen reports whether an agent is still rung, or has answered.
+// IsOfferOpen reports whether the agent of an offer is still being rung, or has answered.
 func (s *Service) OfferOpen(ctx context.Context, q db.Querier, org, id string) (bool, error) {
 	o, err := getOffer(ctx, q, org, id)
 	return o.Status == OfferOpen || o.Status == OfferConnected, err
 }
 
-// OfCall returns the entry in which a call stands now, or db.ErrNone.
+// EntryOfCall returns the open entry of a call, or db.ErrNone.
 func (s *Service) OfCall(ctx context.Context, q db.Querier, org, call string) (Entry, error) {
 	return scanEntry(q.QueryRow(ctx, entryColumns+` AND call_id = $2 AND `+isOpen, org, call).Scan)
 }
@@ -128,7 +128,7 @@ func entries(ctx context.Context, q db.Querier, doing, text string, args []any) 
 	return found, err
 }
 
-// line returns everybody who has a place in a queue, in order.
+// waitingEntries returns all entries with a position in a queue, in order.
 func line(ctx context.Context, q db.Querier, org, queue string) ([]Entry, error) {
 	const text = entryColumns + ` AND queue_id = $2 AND ` + inLine + ` ORDER BY priority DESC, place, id`
 	found, err := entries(ctx, q, "read line", text, []any{org, queue})
@@ -138,7 +138,7 @@ func line(ctx context.Context, q db.Querier, org, queue string) ([]Entry, error)
 	return found, err
 }
 
-// inside lists the calls that are in a queue, or that its agents speak with.
+// openCalls returns the calls that wait in a queue or talk with its agents, at most 100.
 func inside(ctx context.Context, q db.Querier, org, queue string) (calls []string, err error) {
 	const text = `SELECT call_id FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + isOpen + ` ORDER BY id LIMIT 100`
 	err = each(ctx, q, "find callers", text, []any{org, queue}, func(scan func(...any) error) error {
@@ -150,7 +150,7 @@ func inside(ctx context.Context, q db.Querier, org, queue string) (calls []strin
 	return calls, err
 }
 
-// show adds what follows from the moment: position, waiting time and estimate.
+// addPositions sets the position, the waiting time and the estimated wait of entries.
 func (s *Service) show(ctx context.Context, q db.Querier, k Queue, found []Entry) error {
 	p, err := s.pace(ctx, q, k)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Service) show(ctx context.Context, q db.Querier, k Queue, found []Entry
 	return nil
 }
 
-// stand sets what follows from the moment.
+// setPosition sets the fields that depend on the current time and position.
 func (e *Entry) stand(position int, p pace, now db.Time) {
 	e.WaitedSeconds = e.waited(now)
 	if e.Position = position; position > 0 {
@@ -174,7 +174,7 @@ func (e *Entry) stand(position int, p pace, now db.Time) {
 	}
 }
 
-// positions are the places of callers in the line of their queue, by their ids; who is not in line has none.
+// positions returns the positions of entries in their queue, by entry id. Entries that do not wait have none.
 func positions(ctx context.Context, q db.Querier, k Queue, found []Entry) (map[string]int, error) {
 	at := map[string]int{}
 	if len(found) == 1 {
@@ -192,7 +192,7 @@ func positions(ctx context.Context, q db.Querier, k Queue, found []Entry) (map[s
 	return at, err
 }
 
-// position is the place of a caller in the line of their queue; 0 of one who is not in line.
+// position returns the position of an entry in its queue; 0 if it does not wait.
 func position(ctx context.Context, q db.Querier, e Entry) (n int, err error) {
 	switch e.Status {
 	case Waiting, Offering, CallbackPending, CallbackDialing:
@@ -207,7 +207,7 @@ func position(ctx context.Context, q db.Querier, e Entry) (n int, err error) {
 	return n, nil
 }
 
-// waited is for how long the caller has waited, or had when somebody answered or the caller left.
+// waitedSeconds returns how long the caller has waited, or had waited when an agent answered or the caller left.
 func (e Entry) waited(now db.Time) int {
 	until := now
 	switch {

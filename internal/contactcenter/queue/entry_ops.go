@@ -20,7 +20,7 @@ func (s *Service) entryOperations() []op.Operation {
 	}
 }
 
-// CallsIn chooses callers of a queue.
+// CallsIn selects callers of a queue.
 type CallsIn struct {
 	OneIn
 	op.Paging
@@ -63,7 +63,7 @@ func (s *Service) Calls(ctx context.Context, in *CallsIn) (*op.Out[op.Page[Entry
 	return op.Counted(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
 }
 
-// CallIn names a caller of a queue.
+// CallIn identifies a call in a queue.
 type CallIn struct {
 	OneIn
 	CallID string `path:"call_id" maxLength:"40" example:"call_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
@@ -84,13 +84,13 @@ func (s *Service) caller(ctx context.Context, q db.Querier, in CallIn) (Queue, E
 	return k, e, nil
 }
 
-// MoveIn moves a caller.
+// MoveIn is the input of MoveCall.
 type MoveIn struct {
 	CallIn
 	Body MoveBody
 }
 
-// MoveBody says where a caller goes.
+// MoveBody holds the new position, priority or queue of a caller.
 type MoveBody struct {
 	Position *int   `json:"position,omitempty" doc:"1: before everybody"`
 	Priority *int   `json:"priority,omitempty" doc:"-100 to 100; higher comes first"`
@@ -110,7 +110,7 @@ func (b MoveBody) wrong() (wrong []op.Violation) {
 	return wrong
 }
 
-// MoveCall gives a caller another place, or another queue.
+// MoveCall changes the position, the priority or the queue of a caller.
 func (s *Service) MoveCall(ctx context.Context, in *MoveIn) (*op.Out[Entry], error) {
 	var e Entry
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -141,7 +141,7 @@ func (s *Service) MoveCall(ctx context.Context, in *MoveIn) (*op.Out[Entry], err
 	return op.OK(e)
 }
 
-// moved carries out a move of a caller who waits.
+// moveEntry changes the position, the priority or the queue of a waiting entry.
 func (s *Service) moved(ctx context.Context, tx db.Querier, e Entry, to Queue, b MoveBody) (Entry, error) {
 	if e.Status != Waiting && e.Status != CallbackPending {
 		return e, op.State("only callers who wait can be moved", e.Status)
@@ -172,8 +172,8 @@ func (s *Service) moved(ctx context.Context, tx db.Querier, e Entry, to Queue, b
 	return one[0], err
 }
 
-// reorder puts a caller at a position. They take on the priority of whom they are put before; the places within that priority are
-// dealt out anew.
+// reorder puts an entry at a position. The entry takes the priority of the entry that it is put before. The order
+// keys within that priority are assigned again.
 func (s *Service) reorder(ctx context.Context, tx db.Querier, e Entry, position int) error {
 	standing, err := line(ctx, tx, e.OrgID, e.QueueID)
 	if err != nil {
@@ -214,13 +214,14 @@ func setPlace(ctx context.Context, tx db.Querier, e Entry) error {
 	return nil
 }
 
-// RemoveCallIn sends a caller away.
+// RemoveCallIn is the input of RemoveCall.
 type RemoveCallIn struct {
 	CallIn
 	To string `query:"to" enum:"overflow,voicemail,hangup" doc:"Where the caller goes: overflow, which is usual where the queue has one; voicemail, the box of the queue; else hangup"`
 }
 
-// RemoveCall takes a caller out of a queue. Whoever carries the call sees it and sends the caller where it says.
+// RemoveCall removes a caller from a queue. The node that runs the call sees it, and routes the caller to the given
+// destination.
 func (s *Service) RemoveCall(ctx context.Context, in *RemoveCallIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		k, e, err := s.caller(ctx, tx, in.CallIn)

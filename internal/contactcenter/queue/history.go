@@ -9,16 +9,16 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// A PastOffer is an agent who was rung for a call: what came of it is answered, no_answer, rejected or canceled.
+// PastOffer is one agent rung for a call. Result is answered, no_answer, rejected or canceled.
 type PastOffer struct {
 	AgentID     string
 	OfferedAt   db.Time
 	RingSeconds int
 	Result      string
-	WrapUp      int // seconds the agent took after the call; 0 while they do
+	WrapUp      int // wrap-up time in seconds; 0 while it lasts
 }
 
-// OffersOf tells who was rung for calls, in order, by the calls.
+// OffersOfCalls returns the offers of calls, by call id, in the order in which the agents rang.
 func (s *Service) OffersOf(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]PastOffer, error) {
 	const text = `SELECT o.call_id, o.agent_id, o.offered_at, o.ring_seconds, o.status, o.ended_at, o.wrapped_at FROM queue_entries e
 		JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.call_id = e.call_id WHERE e.org_id = $1`
@@ -39,13 +39,13 @@ func (s *Service) OffersOf(ctx context.Context, q db.Querier, org string, calls 
 	return found, err
 }
 
-// Wait is what the caller of a call in progress did in queues so far.
+// CallWait is the waiting time of a call in progress.
 type Wait struct {
-	Seconds int               // all visits together
-	Entry   *event.QueueEntry // where they wait now; nil: they do not
+	Seconds int               // sum of all entries
+	Entry   *event.QueueEntry // the current entry; nil: not waiting
 }
 
-// Waits tells how long the callers of calls have waited, and where they wait, by the calls.
+// CallWaits returns the waiting time and the current entry of calls, by call id.
 func (s *Service) Waits(ctx context.Context, q db.Querier, org string, calls []string) (map[string]Wait, error) {
 	text, args := db.Where(entryColumns, org).In("call_id", calls).SQL()
 	all, err := entries(ctx, q, "find visits", text, args)
@@ -64,7 +64,7 @@ func (s *Service) Waits(ctx context.Context, q db.Querier, org string, calls []s
 	for id, waiting := range open {
 		k, err := get(ctx, q, org, id)
 		if db.IsNone(err) {
-			continue // removed at this moment: its callers go on
+			continue // just removed: its callers are routed on
 		}
 		if err != nil {
 			return nil, fmt.Errorf("find queue: %w", err)
@@ -79,7 +79,7 @@ func (s *Service) Waits(ctx context.Context, q db.Querier, org string, calls []s
 	return found, nil
 }
 
-// Waited is how many seconds the caller of a call waited in queues so far, all visits together.
+// WaitedSeconds returns the seconds that the caller of a call has waited in queues, over all entries.
 func (s *Service) Waited(ctx context.Context, q db.Querier, org, call string) (sum int, err error) {
 	all, err := entries(ctx, q, "find visits", entryColumns+` AND call_id = $2`, []any{org, call})
 	for _, e := range all {
@@ -88,7 +88,7 @@ func (s *Service) Waited(ctx context.Context, q db.Querier, org, call string) (s
 	return sum, err
 }
 
-// resultOf is what came of an offer, as call detail records say it.
+// offerResult returns the result of an offer in the terms of the call detail record.
 func resultOf(status string) string {
 	switch status {
 	case OfferConnected, OfferCompleted:
@@ -99,7 +99,7 @@ func resultOf(status string) string {
 	return "canceled"
 }
 
-// AllNames tells the names of the queues there are, the oldest first, at most so many.
+// AllNames returns the names of the organisation's queues, oldest first, at most the given number.
 func (s *Service) AllNames(ctx context.Context, org string, most int) (names []string, err error) {
 	const text = `SELECT name FROM queues WHERE org_id = $1 AND removed_at IS NULL ORDER BY id LIMIT $2`
 	err = each(ctx, s.DB.Read(ctx), "find names of queues", text, []any{org, most}, func(scan func(...any) error) error {
@@ -111,7 +111,7 @@ func (s *Service) AllNames(ctx context.Context, org string, most int) (names []s
 	return names, err
 }
 
-// Names tells the names of queues, those that were removed too, by their ids.
+// Names returns the names of queues by id, including removed queues.
 func (s *Service) Names(ctx context.Context, q db.Querier, org string, ids []string) (map[string]string, error) {
 	const text = `SELECT id, name FROM queues WHERE org_id = $1`
 	statement, args := db.Where(text, org).In("id", ids).SQL()

@@ -12,26 +12,26 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// place is a queue of an organisation.
+// queueKey identifies a queue of an organisation.
 type place struct{ org, queue string }
 
-// snapshot is what was told of a queue last.
+// snapshot holds the figures of the last queue.updated event of a queue.
 type snapshot struct{ waiting, available int }
 
-// maxTold bounds the queues of which is known what was told.
+// maxLastPublished limits the number of queues whose last event is remembered.
 const maxTold = 20_000
 
-// touched are queues of which something is new that was not told yet.
+// dirtyQueues holds the queues that changed since their last event.
 type touched struct {
 	wake chan struct{}
 
 	mu     sync.Mutex // guards queues
 	queues map[place]struct{}
 
-	told map[place]snapshot // of Run alone
+	told map[place]snapshot // used by the goroutine of Run only
 }
 
-// wake tells, once the transaction is committed, that something is new in a queue.
+// notifyChange marks a queue as changed and wakes the dispatcher, after the transaction has committed.
 func (s *Service) wake(tx db.Querier, org, queue string) {
 	db.OnCommit(tx, func() {
 		s.touch(org, queue)
@@ -58,7 +58,7 @@ func (t *touched) take() map[place]struct{} {
 	return all
 }
 
-// PresenceChanged wakes the queues of agents whose presence has changed.
+// PresenceChanged marks the queues of agents whose presence changed.
 func (s *Service) PresenceChanged(ctx context.Context, tx db.Querier, org string, users []string) error {
 	of, err := s.OfUsers(ctx, tx, org, users)
 	if err != nil {
@@ -72,14 +72,15 @@ func (s *Service) PresenceChanged(ctx context.Context, tx db.Querier, org string
 	return nil
 }
 
-// Rest is the least time between two events about one queue, and SweepEvery how often Run looks for offers and callers that nobody
-// looks after.
+// UpdateInterval is the least time between two events about one queue. SweepInterval is the time between two sweeps
+// of stale offers and entries by Run.
 const (
 	Rest       = 200 * time.Millisecond
 	SweepEvery = time.Second
 )
 
-// Run tells queue.updated where callers or agents of queues come and go, and puts in order what others left, until the context ends.
+// Run publishes queue.updated when callers or agents of queues come and go, and sweeps stale offers and entries. It
+// returns when ctx ends.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	sweep := time.NewTicker(SweepEvery)
 	defer sweep.Stop()
@@ -97,12 +98,12 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 			err = s.Sweep(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Warn("queues not looked after", "err", err)
+			log.Warn("queue maintenance failed", "err", err)
 		}
 	}
 }
 
-// pause waits; it reports whether the context still lives.
+// sleepContext waits for d. It returns false if ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -114,7 +115,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// TellUpdates tells queue.updated of queues in which callers or agents came or went. Only Run calls it, and tests.
+// PublishUpdates publishes queue.updated for queues whose numbers of callers or agents changed. Only Run and tests
+// call it.
 func (s *Service) TellUpdates(ctx context.Context) error {
 	var failed error
 	for p := range s.touched.take() {
@@ -151,25 +153,25 @@ func (s *Service) tell(ctx context.Context, p place) error {
 	})
 }
 
-// leftover is an offer past its lease, or a caller whose call is over.
+// staleRow is an offer past its lease, or an entry whose call is over.
 type leftover struct {
 	org, id, status string
 	talk            int
 	reason          db.Null
 }
 
-// Sweep ends offers whose lease is over, and the visits of callers whose calls have ended without anybody having said so, as after
-// a crash: nobody is reserved, and nobody waits, for ever.
+// Sweep ends offers whose lease is over, and entries whose calls have ended without a record of it, as after a crash.
+// So no agent stays reserved and no entry stays open for ever.
 func (s *Service) Sweep(ctx context.Context) error {
 	return errors.Join(s.sweepOffers(ctx), s.sweepEntries(ctx), s.sweepLost(ctx), s.sweepDials(ctx))
 }
 
-// lostFor is how long a node must have been silent before its callers are taken to be gone.
+// lostAfter is how long a lease must be over before the node's callers count as gone.
 const lostFor = time.Minute
 
-// sweepLost ends the visits of callers whose node died and did not come back.
+// sweepLostNodes ends the entries of nodes that crashed and did not come back.
 func (s *Service) sweepLost(ctx context.Context) error {
-	// tenant: the callers of all organisations are looked after
+	// tenant: reads the entries of all organisations
 	const text = `SELECT org_id, id FROM queue_entries WHERE ` + isOpen + ` AND status IN ('waiting', 'offering') AND lease_until <= $1 LIMIT 500`
 	return s.sweepEach(ctx, text, []any{db.At(s.Now().Add(-lostFor))}, func(ctx context.Context, tx db.Querier, x leftover) error {
 		return s.Leave(ctx, tx, x.org, x.id, Abandoned, "node_crash")
@@ -178,7 +180,7 @@ func (s *Service) sweepLost(ctx context.Context) error {
 
 // sweepDials ends the offers of callbacks whose call was never placed, as after a crash.
 func (s *Service) sweepDials(ctx context.Context) error {
-	// tenant: the callbacks of all organisations are looked after
+	// tenant: reads the callbacks of all organisations
 	const text = `SELECT o.org_id, o.id FROM queue_entries e JOIN queue_offers o ON o.org_id = e.org_id AND o.entry_id = e.id AND o.status = 'offering'
 		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected') AND e.status = 'callback_dialing' AND o.offered_at <= $1
 			AND NOT EXISTS (SELECT 1 FROM calls c WHERE c.org_id = o.org_id AND c.id = o.call_id) LIMIT 500`
@@ -188,7 +190,7 @@ func (s *Service) sweepDials(ctx context.Context) error {
 	})
 }
 
-// sweepEach puts in order what a statement finds.
+// sweepEach calls end for each row of a statement, in a transaction each.
 func (s *Service) sweepEach(ctx context.Context, text string, args []any, end func(context.Context, db.Querier, leftover) error) error {
 	var over []leftover
 	err := each(ctx, s.DB.Read(ctx), "find leftovers", text, args, func(scan func(...any) error) error {
@@ -209,9 +211,10 @@ func (s *Service) sweepEach(ctx context.Context, text string, args []any, end fu
 	return nil
 }
 
-// sweepOffers leaves alone who may be ringing still: a busy node rings late, and ends its offers itself while it carries the caller.
+// sweepOffers ends expired offers, except those of entries with a valid lease: a busy node rings late and ends its
+// offers itself.
 func (s *Service) sweepOffers(ctx context.Context) error {
-	// tenant: the offers of all organisations are looked after
+	// tenant: reads the offers of all organisations
 	const text = `SELECT o.org_id, o.id FROM queue_offers o WHERE o.status = 'offering' AND o.lease_until <= $1
 		AND (o.lease_until <= $2 OR NOT EXISTS (SELECT 1 FROM queue_entries e WHERE e.org_id = o.org_id AND e.id = o.entry_id AND e.lease_until > $1))
 		ORDER BY o.lease_until LIMIT 500`
@@ -222,11 +225,11 @@ func (s *Service) sweepOffers(ctx context.Context) error {
 	})
 }
 
-// grace is how long whoever ends a call has to say what became of the caller in the queue.
+// endGrace is the time for the node that ends a call to end the entry too, before the sweep does.
 const grace = 5 * time.Second
 
 func (s *Service) sweepEntries(ctx context.Context) error {
-	// tenant: the callers of all organisations are looked after
+	// tenant: reads the entries of all organisations
 	const text = `SELECT e.org_id, e.id, e.status, c.talk_seconds, c.end_reason FROM queue_entries e JOIN calls c ON c.org_id = e.org_id AND c.id = e.call_id
 		WHERE e.status IN ('waiting', 'offering', 'callback_pending', 'callback_dialing', 'connected')
 			AND e.status IN ('waiting', 'offering', 'connected') AND c.ended_at <= $1 LIMIT 500`

@@ -10,28 +10,28 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// This file is what the switch does with callers: they enter, are offered, connected, and leave. Each step is a conditional update in
-// the caller's transaction, so that of several nodes that try the same one does it.
+// Lifecycle of entries and offers: enter, offer, connect, leave. Each step is a conditional update in the caller's
+// transaction. If several nodes try the same step, only one succeeds.
 
-// A Caller wants to enter a queue.
+// Caller is a call that enters a queue.
 type Caller struct {
 	Org, QueueID, CallID, From string
-	Priority                   *int // nil: the queue's
+	Priority                   *int // nil: the queue's priority
 	Skills                     map[string]int
 	Contact                    *event.Contact
 }
 
-// Why a caller cannot enter or stay.
+// Reasons why a caller cannot enter or stay.
 var (
 	ErrFull     = errors.New("the queue is full")
 	ErrNoAgents = errors.New("the queue has no agents")
 	ErrClosed   = errors.New("the queue is closed")
-	// ErrGone says that the caller, the offer or every agent was taken meanwhile; look again.
+	// ErrGone means that the entry, the offer or every agent was taken by a concurrent transaction. Read again.
 	ErrGone = errors.New("taken meanwhile")
 )
 
-// Enter lets a caller wait, and tells queue.call_waiting. ErrFull, ErrNoAgents and ErrClosed say where the caller has to go on to the
-// overflow; a call that stands in a queue already is a conflict (db.IsConflict).
+// Enter adds a caller to a queue and publishes queue.call_waiting. With ErrFull, ErrNoAgents and ErrClosed the caller
+// must be routed to the overflow. If the call has an open entry already, the error is a conflict (db.IsConflict).
 func (s *Service) Enter(ctx context.Context, tx db.Querier, c Caller) (Entry, error) {
 	k, err := get(ctx, tx, c.Org, c.QueueID)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Service) Enter(ctx context.Context, tx db.Querier, c Caller) (Entry, er
 	return s.enter(ctx, tx, k, e)
 }
 
-// admits says whether a caller may enter now.
+// checkAdmission returns ErrClosed, ErrFull or ErrNoAgents if a caller may not enter now.
 func (s *Service) admits(ctx context.Context, q db.Querier, k Queue) error {
 	if k.Hours != nil {
 		zone, err := s.Orgs.Zone(ctx, k.OrgID)
@@ -80,7 +80,7 @@ func (s *Service) admits(ctx context.Context, q db.Querier, k Queue) error {
 	return err
 }
 
-// enter writes an entry and tells of it.
+// enter inserts an entry and publishes queue.call_waiting.
 func (s *Service) enter(ctx context.Context, tx db.Querier, k Queue, e Entry) (Entry, error) {
 	if e.Node == "" {
 		e.Node = s.Node
@@ -112,7 +112,7 @@ func (s *Service) enter(ctx context.Context, tx db.Querier, k Queue, e Entry) (E
 		EstimatedWaitSeconds: e.EstimatedWait, EnteredAt: e.EnteredAt, Contact: e.Contact})
 }
 
-// transfer lets a caller who waits go on to another queue, where the time already waited counts.
+// moveToQueue moves a waiting entry to another queue. Its order key stays, so that the time already waited counts.
 func (s *Service) transfer(ctx context.Context, tx db.Querier, e Entry, to Queue) (Entry, error) {
 	if err := s.leave(ctx, tx, e.OrgID, e.ID, Exited, "moved"); err != nil {
 		return e, err
@@ -127,13 +127,14 @@ func (s *Service) transfer(ctx context.Context, tx db.Querier, e Entry, to Queue
 	return s.enter(ctx, tx, to, next)
 }
 
-// Next returns who of a queue waits and is next, locked where the database can; db.ErrNone where nobody waits.
+// NextEntry returns the first waiting entry of a queue, locked if the database supports it. It returns db.ErrNone if
+// none waits.
 func (s *Service) Next(ctx context.Context, tx db.Querier, org, queue string) (Entry, error) {
 	text := entryColumns + ` AND queue_id = $2 AND ` + inLine + ` AND status IN ('waiting', 'callback_pending') ORDER BY priority DESC, place, id LIMIT 1`
 	return scanEntry(tx.QueryRow(ctx, text+s.DB.SkipLocked(), org, queue).Scan)
 }
 
-// The states of an offer.
+// States of an offer.
 const (
 	OfferOpen      = "offering"
 	OfferConnected = "connected"
@@ -142,21 +143,21 @@ const (
 	OfferRejected  = "rejected"
 	OfferCanceled  = "canceled" // another agent answered, or the caller left
 	OfferFailed    = "failed"   // no phone could be rung
-	OfferExpired   = "expired"  // its lease ended and nobody had said what became of it
+	OfferExpired   = "expired"  // the lease ended without a recorded result
 )
 
-// An Offer is an agent who is rung for a caller.
+// Offer is one agent being rung for a caller.
 type Offer struct {
 	Org, ID, QueueID, EntryID, CallID, AgentID, Status string
 	OfferedAt, LeaseUntil                              db.Time
 }
 
-// leaseOver is how much longer than the phones ring an offer is good for.
+// offerLeaseMargin is added to the ring time of an offer for its lease.
 const leaseOver = 5 * time.Second
 
-// Offer rings agents for a caller who waits: of those given, those who are not being rung or spoken with for anybody else. ErrGone
-// where the caller waits no more or every agent was taken; then nothing is written if the transaction is rolled back. A caller who is
-// being offered already is offered to these agents too.
+// Offer makes offers of a waiting caller to those agents that have no other offer or conversation. It returns ErrGone
+// if the caller does not wait any more or no agent is free. In that case roll back the transaction, so that nothing
+// is written. An entry that has offers already gets these in addition.
 func (s *Service) Offer(ctx context.Context, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
 	err = s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		made, err = s.offer(ctx, tx, e, agents, ring)
@@ -182,7 +183,7 @@ func (s *Service) offer(ctx context.Context, tx db.Querier, e Entry, agents []st
 	return made, s.offered(ctx, tx, e, agents[0], made)
 }
 
-// insertOffers rings those who are free.
+// insertOffers inserts offers for the free agents.
 func (s *Service) insertOffers(ctx context.Context, tx db.Querier, e Entry, agents []string, ring time.Duration) (made []Offer, err error) {
 	const text = `INSERT INTO queue_offers (org_id, id, queue_id, entry_id, call_id, agent_id, status, node, offered_at, lease_until, ring_seconds)
 		VALUES ($1, $2, $3, $4, $5, $6, 'offering', $7, $8, $9, 0)`
@@ -195,9 +196,9 @@ func (s *Service) insertOffers(ctx context.Context, tx db.Querier, e Entry, agen
 			return err
 		}
 		var err error
-		if len(agents) == 1 { // who is taken ends the transaction
+		if len(agents) == 1 { // a taken agent ends the transaction
 			err = ring(tx)
-		} else { // in a savepoint: who is taken keeps nobody else from being rung
+		} else { // in a savepoint, so that a taken agent does not prevent offers to the others
 			err = s.DB.Tx(ctx, ring)
 		}
 		if db.IsConflict(err) {
@@ -214,7 +215,8 @@ func (s *Service) insertOffers(ctx context.Context, tx db.Querier, e Entry, agen
 	return made, nil
 }
 
-// offered writes down who is rung, and tells their presence. The caller has the first who was to be rung as theirs already.
+// recordOffers stores which agents are rung and publishes their presence. The entry already names the first agent who
+// was to be rung.
 func (s *Service) offered(ctx context.Context, tx db.Querier, e Entry, first string, made []Offer) error {
 	if e.Status != Offering && made[0].AgentID != first {
 		const text = `UPDATE queue_entries SET agent_id = $3 WHERE org_id = $1 AND id = $2`
@@ -256,7 +258,7 @@ func offersOf(ctx context.Context, q db.Querier, org, entry, status string) (fou
 	return found, err
 }
 
-// closeOffer ends an offer that is in a state; it reports whether it still was.
+// closeOffer changes an offer from one state to another. It reports whether the offer was in the first state.
 func (s *Service) closeOffer(ctx context.Context, tx db.Querier, o Offer, from, to string) (bool, error) {
 	const text = `UPDATE queue_offers SET status = $4, ended_at = $5, ring_seconds = $6 WHERE org_id = $1 AND id = $2 AND status = $3`
 	now, ended := s.Now(), db.Time{}
@@ -264,7 +266,7 @@ func (s *Service) closeOffer(ctx context.Context, tx db.Querier, o Offer, from, 
 		ended = db.At(now)
 	}
 	ring := int(now.Sub(o.OfferedAt.Time).Round(time.Second) / time.Second)
-	if from == OfferConnected { // how long it rang is known already
+	if from == OfferConnected { // the ring time was stored before
 		const end = `UPDATE queue_offers SET status = $4, ended_at = $5 WHERE org_id = $1 AND id = $2 AND status = $3`
 		return affected(tx.Exec(ctx, end, o.Org, o.ID, from, to, ended))
 	}

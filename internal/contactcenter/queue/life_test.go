@@ -15,7 +15,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// status is how a visit stands.
+// entryStatus returns the state of an entry.
 func (h *house) status(t testing.TB, entry string) string {
 	t.Helper()
 	var s string
@@ -119,7 +119,7 @@ func TestOfAllWhoAreRungOneAnswers(t *testing.T) {
 	})
 }
 
-// TestAnAgentIsOfferedOneCallerAtATime has distributors of several queues ask for the same few agents at once.
+// TestOffer_OneCallerPerAgent has concurrent dispatchers of several queues offer to the same few agents.
 func TestAnAgentIsOfferedOneCallerAtATime(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -166,7 +166,7 @@ func TestAnAgentIsOfferedOneCallerAtATime(t *testing.T) {
 						hold(o.AgentID, 1)
 					}
 					for _, o := range made[1:] {
-						hold(o.AgentID, -1) // before it is written: another may take them at once
+						hold(o.AgentID, -1) // before the commit, because another may take them at once
 					}
 					err = d.TxContext(h.ctx, func(ctx context.Context, tx db.Querier) error {
 						_, err := h.Answered(ctx, tx, h.org, made[0].ID)

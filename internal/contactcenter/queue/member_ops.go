@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// usualPriority is that of members of whom nothing was said.
+// defaultPriority is the priority of a member that sets none.
 const usualPriority = 5
 
 func (s *Service) memberOperations() []op.Operation {
@@ -23,7 +23,7 @@ func (s *Service) memberOperations() []op.Operation {
 	}
 }
 
-// MembersIn chooses members of a queue.
+// MembersIn selects members of a queue.
 type MembersIn struct {
 	OneIn
 	op.Paging
@@ -43,7 +43,7 @@ func (in *MembersIn) wants(m Member) bool {
 	return len(in.Presence) == 0
 }
 
-// Members lists who answers a queue.
+// Members lists the members of a queue.
 func (s *Service) Members(ctx context.Context, in *MembersIn) (*op.Out[op.Page[Member]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Service) Members(ctx context.Context, in *MembersIn) (*op.Out[op.Page[M
 	return op.Counted(page, in.Paging, func() (int, error) { return total, nil })
 }
 
-// AddMemberIn lets a user answer a queue.
+// AddMemberIn is the input of AddMember.
 type AddMemberIn struct {
 	OneIn
 	Body MemberFresh
@@ -95,7 +95,7 @@ type MemberFresh struct {
 	SignedIn *bool          `json:"signed_in,omitempty" doc:"true unless given"`
 }
 
-// AddMember lets a user answer a queue.
+// AddMember makes a user a member of a queue.
 func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Member], error) {
 	m := Member{QueueID: in.ID, UserID: in.Body.UserID, Priority: usualPriority, SignedIn: true, Skills: in.Body.Skills}
 	if in.Body.Priority != nil {
@@ -132,7 +132,7 @@ func (s *Service) AddMember(ctx context.Context, in *AddMemberIn) (*op.Out[Membe
 	return &op.Out[Member]{Body: m, Location: op.Prefix + "/queues/" + in.ID + "/members"}, nil
 }
 
-// checkMember lists everything wrong with a member.
+// checkMember returns an error that lists every violation of a member.
 func (s *Service) checkMember(ctx context.Context, q db.Querier, org string, m Member) error {
 	var wrong []op.Violation
 	const text = `SELECT EXISTS (SELECT 1 FROM users WHERE org_id = $1 AND id = $2 AND status <> 'removed')`
@@ -182,13 +182,13 @@ func (s *Service) memberOf(ctx context.Context, q db.Querier, org, queue, user s
 	return m, nil
 }
 
-// MemberIn names a member.
+// MemberIn identifies a member.
 type MemberIn struct {
 	OneIn
 	UserID string `path:"user_id" maxLength:"40" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-// ChangeMemberIn changes a member.
+// ChangeMemberIn is the input of ChangeMember.
 type ChangeMemberIn struct {
 	MemberIn
 	Body MemberPatch
@@ -219,7 +219,7 @@ func (p MemberPatch) apply(m *Member) {
 	}
 }
 
-// ChangeMember changes how a user answers a queue.
+// ChangeMember changes the settings of a member.
 func (s *Service) ChangeMember(ctx context.Context, in *ChangeMemberIn) (*op.Out[Member], error) {
 	return s.changeMember(ctx, in.ID, in.UserID, in.Body.apply)
 }
@@ -253,7 +253,7 @@ func (s *Service) changeMember(ctx context.Context, queue, user string, apply fu
 	return op.OK(m)
 }
 
-// RemoveMember lets a user answer a queue no more. A call they are on goes on.
+// RemoveMember removes a user from a queue. A call in progress continues.
 func (s *Service) RemoveMember(ctx context.Context, in *MemberIn) error {
 	org := access.Org(ctx)
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -268,21 +268,21 @@ func (s *Service) RemoveMember(ctx context.Context, in *MemberIn) error {
 	})
 }
 
-// AgentQueueIn says how an agent answers a queue.
+// AgentQueueIn is the input of SetAgentQueue.
 type AgentQueueIn struct {
 	ID      string `path:"id" maxLength:"40" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	QueueID string `path:"queue_id" maxLength:"40" example:"que_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Body    AgentQueueBody
 }
 
-// AgentQueueBody says how an agent answers a queue.
+// AgentQueueBody holds the sign-in and the pause of an agent in a queue.
 type AgentQueueBody struct {
 	SignedIn    bool   `json:"signed_in"`
 	Paused      *bool  `json:"paused,omitempty" doc:"Stays as it is unless given"`
 	PauseReason string `json:"pause_reason,omitempty" doc:"At most 60 characters"`
 }
 
-// SetAgentQueue signs an agent in or out of a queue whose member they are.
+// SetAgentQueue signs an agent in or out of a queue, or pauses the agent there.
 func (s *Service) SetAgentQueue(ctx context.Context, in *AgentQueueIn) (*op.Out[Member], error) {
 	return s.changeMember(ctx, in.QueueID, in.ID, func(m *Member) {
 		m.SignedIn = in.Body.SignedIn

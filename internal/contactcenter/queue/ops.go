@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with queues.
+// Operations returns the API operations of queues.
 func (s *Service) Operations() []op.Operation {
 	see := access.Either(access.QueuesRead, access.CallsRead)
 	return slices.Concat([]op.Operation{
@@ -24,7 +24,7 @@ func (s *Service) Operations() []op.Operation {
 	}, s.memberOperations(), s.entryOperations())
 }
 
-// ListIn chooses queues.
+// ListIn selects queues.
 type ListIn struct {
 	op.Paging
 	Q        string   `query:"q" maxLength:"120" doc:"Part of a name, or an extension"`
@@ -56,7 +56,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Queue]]
 	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
 }
 
-// CreateIn is a queue to add.
+// CreateIn is the input of Create.
 type CreateIn struct{ Body Fields }
 
 // Create adds a queue.
@@ -77,7 +77,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Queue], err
 	return &op.Out[Queue]{Body: k, Location: op.Prefix + "/queues/" + k.ID, ETag: op.Tag(k.UpdatedAt)}, nil
 }
 
-// OneIn names a queue.
+// OneIn identifies a queue.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"que_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -102,14 +102,14 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Queue], error) {
 	return op.Versioned(k, k.UpdatedAt)
 }
 
-// UpdateIn changes a queue.
+// UpdateIn is the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Fields
 }
 
-// Update changes a queue. Members stay signed in, and callers keep their places.
+// Update changes a queue. Members stay signed in, and callers keep their positions.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], error) {
 	var k Queue
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -133,15 +133,15 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Queue], err
 	return op.Versioned(k, k.UpdatedAt)
 }
 
-// DeleteIn names the queue to remove, and the one that takes over.
+// DeleteIn identifies the queue to remove, and the queue that takes over.
 type DeleteIn struct {
 	OneIn
 	op.Match
 	MoveTo string `query:"move_to" maxLength:"40" doc:"The queue that takes over its numbers, overflows and callers"`
 }
 
-// Delete removes a queue. What leads to it, and who waits in it, is moved to another, or keeps it in place. Flows are not changed
-// by this: a queue that a flow leads to stays.
+// Delete removes a queue. With move_to, callers and objects that route to the queue move to another queue; without it
+// they prevent the removal. Flows are not changed: a queue to which a flow routes cannot be removed.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		k, err := s.one(ctx, tx, in.ID)
@@ -171,7 +171,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	})
 }
 
-// move hands over what leads to a queue, and its callers.
+// moveAll moves the callers of a queue, and the objects that route to it, to another queue.
 func (s *Service) move(ctx context.Context, tx db.Querier, k Queue, to string) error {
 	heir, err := get(ctx, tx, k.OrgID, to)
 	if db.IsNone(err) || to == k.ID {
@@ -194,7 +194,7 @@ func (s *Service) move(ctx context.Context, tx db.Querier, k Queue, to string) e
 	}
 	for _, e := range waiting {
 		if e.Status != Waiting && e.Status != CallbackPending {
-			continue // who is being offered to an agent keeps the queue in use
+			continue // an entry that is being offered keeps the queue in use
 		}
 		if _, err := s.transfer(ctx, tx, e, heir); err != nil {
 			return err
@@ -203,7 +203,7 @@ func (s *Service) move(ctx context.Context, tx db.Querier, k Queue, to string) e
 	return nil
 }
 
-// moveOverflows makes the overflow of other queues lead to another one.
+// moveOverflows changes overflows of other queues from one queue to another.
 func (s *Service) moveOverflows(ctx context.Context, tx db.Querier, org, from, to string) error {
 	others, err := s.overflowing(ctx, tx, org, from)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *Service) moveOverflows(ctx context.Context, tx db.Querier, org, from, t
 	}
 	for _, k := range others {
 		k.Overflow.To = "queue:" + to
-		if k.ID == to { // it would lead to itself
+		if k.ID == to { // it would overflow into itself
 			k.Overflow = nil
 		}
 		k.UpdatedAt = db.At(s.Now())
@@ -222,13 +222,13 @@ func (s *Service) moveOverflows(ctx context.Context, tx db.Querier, org, from, t
 	return nil
 }
 
-// overflowing finds queues whose callers overflow into a queue.
+// overflowingToQueue returns the queues that overflow into a queue.
 func (s *Service) overflowing(ctx context.Context, q db.Querier, org, id string) ([]Queue, error) {
 	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%"queue:`+id+`"%`), "", 1000)
 	return slices.DeleteFunc(found, func(k Queue) bool { return k.Overflow == nil || k.Overflow.To != "queue:"+id }), err
 }
 
-// Overflowing finds queues whose callers overflow into a flow.
+// OverflowingToFlow returns the ids of queues that overflow into a flow, at most 100.
 func (s *Service) Overflowing(ctx context.Context, q db.Querier, org, flow string) (ids []string, err error) {
 	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%:`+flow+`"%`), "", 100)
 	for _, k := range found {
@@ -237,7 +237,7 @@ func (s *Service) Overflowing(ctx context.Context, q db.Querier, org, flow strin
 	return ids, err
 }
 
-// usedBy lists what leads to a queue, and the calls that are in it.
+// usedBy returns the ids of objects that route to a queue, and of the calls in it.
 func (s *Service) usedBy(ctx context.Context, q db.Querier, org, id string) (used []string, err error) {
 	for _, find := range s.Uses {
 		some, err := find(ctx, q, org, id)
@@ -257,7 +257,7 @@ func (s *Service) usedBy(ctx context.Context, q db.Querier, org, id string) (use
 	return append(used, in...), err
 }
 
-// PlayedBy finds queues that play a sound.
+// PlayedBy returns the ids of queues that play an audio file, at most 100.
 func (s *Service) PlayedBy(ctx context.Context, q db.Querier, org, audio string) (ids []string, err error) {
 	found, err := all(ctx, q, db.Where(selection, org).And(`k.settings LIKE ?`, `%"`+audio+`"%`), "", 100)
 	for _, k := range found {

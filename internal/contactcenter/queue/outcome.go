@@ -18,8 +18,8 @@ func affected(r sql.Result, err error) (bool, error) {
 	return n > 0, err
 }
 
-// Answered connects the agent of an offer with the caller; whoever else was rung is let go. ErrGone where the offer is over: somebody
-// else answered first, the caller left, or its lease ended.
+// AnswerOffer connects the agent of an offer with the caller and cancels the other offers of the caller. It returns
+// ErrGone if the offer is over: another agent answered first, the caller left, or the lease ended.
 func (s *Service) Answered(ctx context.Context, tx db.Querier, org, offer string) (Entry, error) {
 	o, err := getOffer(ctx, tx, org, offer)
 	if err != nil {
@@ -53,7 +53,7 @@ func orGone(err error) error {
 	return ErrGone
 }
 
-// letGo cancels the offers of a caller that are still open.
+// cancelOffers cancels the open offers of an entry.
 func (s *Service) letGo(ctx context.Context, tx db.Querier, org, entry string) error {
 	open, err := offersOf(ctx, tx, org, entry, OfferOpen)
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *Service) letGo(ctx context.Context, tx db.Querier, org, entry string) e
 	return s.Agents.SettleIn(ctx, tx, org, users)
 }
 
-// Declined ends an offer that came to nothing: the agent did not answer, refused, or could not be rung. Where nobody else is rung the
-// caller waits again, in the same place. It reports whether the offer was still open.
+// DeclineOffer ends an offer that was not answered: no answer, refused, or not ringable. If no other agent is being
+// rung, the caller waits again at the same position. It reports whether the offer was still open.
 func (s *Service) Declined(ctx context.Context, tx db.Querier, org, offer, result string) (bool, error) {
 	o, err := getOffer(ctx, tx, org, offer)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Service) Declined(ctx context.Context, tx db.Querier, org, offer, resul
 	return true, s.missed(ctx, tx, o, result)
 }
 
-// decline ends an offer; it reports whether it was still open.
+// endOffer ends an offer. It reports whether the offer was still open.
 func (s *Service) decline(ctx context.Context, tx db.Querier, o Offer, result string) (bool, error) {
 	if err := hold(ctx, tx, o.Org, o.EntryID); err != nil {
 		return false, err
@@ -106,7 +106,8 @@ func (s *Service) decline(ctx context.Context, tx db.Querier, o Offer, result st
 	return true, nil
 }
 
-// hold locks an entry before its offers, as every step does: two steps never wait for each other.
+// lockEntry locks an entry before its offers, as every transaction on them does, so that two transactions never
+// deadlock.
 func hold(ctx context.Context, tx db.Querier, org, entry string) error {
 	const text = `UPDATE queue_entries SET offers = offers WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, text, org, entry); err != nil {
@@ -115,7 +116,7 @@ func hold(ctx context.Context, tx db.Querier, org, entry string) error {
 	return nil
 }
 
-// missed counts an offer against the agent, where it was theirs to answer: a phone of theirs rang.
+// countMissed counts an offer against the agent if a phone of theirs rang: the result is no_answer or rejected.
 func (s *Service) missed(ctx context.Context, tx db.Querier, o Offer, result string) error {
 	k, err := get(ctx, tx, o.Org, o.QueueID)
 	if result != OfferNoAnswer && result != OfferRejected || db.IsNone(err) {
@@ -127,8 +128,8 @@ func (s *Service) missed(ctx context.Context, tx db.Querier, o Offer, result str
 	return s.Agents.Missed(ctx, tx, o.Org, o.AgentID, k.MissedOffersLimit, s.Now().Add(time.Duration(k.MissedOffersPause)*time.Second))
 }
 
-// Leave ends a visit in which nobody answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. A callback that was
-// awaited is canceled. ErrGone where the caller is no longer in line.
+// Leave ends an entry that was not answered: abandoned, timed_out, overflowed, exited, removed or callback_failed. It
+// cancels a pending callback. It returns ErrGone if the entry does not wait any more.
 func (s *Service) Leave(ctx context.Context, tx db.Querier, org, entry, status, reason string) error {
 	if err := s.leave(ctx, tx, org, entry, status, reason); err != nil {
 		return err
@@ -153,8 +154,9 @@ func (s *Service) leave(ctx context.Context, tx db.Querier, org, entry, status, 
 	return err
 }
 
-// Unanswer takes back that an agent answered a caller: they were not connected after all. The caller waits again in the same place, or
-// has left, abandoned. It reports whether there was anything to take back.
+// RevertAnswer reverts AnswerOffer, because the agent and the caller were not connected after all. The caller waits
+// again at the same position if stays is true, else the entry ends as abandoned. It reports whether there was an
+// answer to revert.
 func (s *Service) Unanswer(ctx context.Context, tx db.Querier, org, offer, result string, stays bool) (bool, error) {
 	o, err := getOffer(ctx, tx, org, offer)
 	if err != nil {
@@ -180,7 +182,7 @@ func (s *Service) Unanswer(ctx context.Context, tx db.Querier, org, offer, resul
 	return true, s.missed(ctx, tx, o, result)
 }
 
-// unanswerAll takes back that somebody answered a caller who has left.
+// revertAnswers reverts the answers after the caller has left.
 func (s *Service) unanswerAll(ctx context.Context, tx db.Querier, e Entry) error {
 	with, err := offersOf(ctx, tx, e.OrgID, e.ID, OfferConnected)
 	if err != nil {
@@ -194,8 +196,8 @@ func (s *Service) unanswerAll(ctx context.Context, tx db.Querier, e Entry) error
 	return nil
 }
 
-// CallEnded ends what a call that is over was doing in queues. Where the caller never spoke with anybody, whoever had answered was not
-// connected any more.
+// CallEnded ends the open entry of a call that is over. If spoke is false, the agent that had answered was not
+// connected any more, and the answer is reverted.
 func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reason string, spoke bool) error {
 	e, err := s.OfCall(ctx, tx, org, call)
 	if err != nil {
@@ -215,7 +217,7 @@ func (s *Service) CallEnded(ctx context.Context, tx db.Querier, org, call, reaso
 	return err
 }
 
-// Complete ends a visit in which somebody answered, and gives the agent time to wrap up. ErrGone where it is over already.
+// CompleteEntry ends an answered entry and starts the agent's wrap-up. It returns ErrGone if the entry is over already.
 func (s *Service) Complete(ctx context.Context, tx db.Querier, org, entry string, talk time.Duration) error {
 	now := s.Now()
 	const text = `UPDATE queue_entries SET status = 'completed', exited_at = $3, exit_reason = 'answered', talk_seconds = $4
@@ -256,10 +258,10 @@ func (s *Service) wrapUp(ctx context.Context, tx db.Querier, o Offer, now time.T
 	return s.Agents.WrapUp(ctx, tx, o.Org, o.AgentID, until)
 }
 
-// longestOffer bounds how long before the end of a wrap-up its caller was offered.
+// wrapUpLookback limits how long before the end of a wrap-up the offer was made. It bounds the search for the offer.
 const longestOffer = 48 * time.Hour
 
-// Ready notes that an agent is done with what was left of their last call before the time for it was over.
+// EndWrapUp records that an agent ended the wrap-up of the last call early.
 func (s *Service) Ready(ctx context.Context, tx db.Querier, org, agent string) error {
 	const text = `UPDATE queue_offers SET wrapped_at = $3 WHERE org_id = $1 AND agent_id = $2 AND offered_at > $4 AND wrapped_at > $3`
 	now := s.Now()

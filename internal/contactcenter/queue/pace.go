@@ -9,7 +9,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A pace is how fast a queue moves.
+// throughput holds the figures from which the wait of a queue is estimated.
 type pace struct {
 	talk, wrapUp, staffed int
 	atOnce                bool // an agent is free for the next caller
@@ -23,15 +23,16 @@ func (s *Service) pace(ctx context.Context, q db.Querier, k Queue) (pace, error)
 	return s.paceAt(ctx, q, k, x)
 }
 
-// paceAt is the pace of a queue whose figures of now are known.
+// throughputAt returns the throughput of a queue whose current figures are known.
 func (s *Service) paceAt(ctx context.Context, q db.Querier, k Queue, now Stats) (pace, error) {
 	talk, err := s.talk(ctx, q, k)
 	return pace{talk, k.WrapUp, now.staffed(), now.Agents.Available > 0 && now.CallersWaiting <= 1}, err
 }
 
-// The talks of today, by queue, as they were a moment ago: to work them out anew for each caller who enters would make a busy day slow.
+// talkCache caches the average talk time of today per queue for talkCacheTTL. Reading it again for each caller who
+// enters would slow a busy day.
 type talks struct {
-	mu sync.Mutex // guards of
+	mu sync.Mutex // guards byQueue
 	of map[place]talk
 }
 
@@ -41,11 +42,11 @@ type talk struct {
 }
 
 const (
-	talkGood = time.Second // how long an average is good for
-	maxTalks = 20_000      // bounds the queues whose average is kept
+	talkGood = time.Second // how long a cached average is used
+	maxTalks = 20_000      // limits the number of cached queues
 )
 
-// talk is for how long agents spoke with a queue's callers today, on average.
+// averageTalkSeconds returns the average talk time of the queue's calls today, in seconds; 0 if there are none.
 func (s *Service) talk(ctx context.Context, q db.Querier, k Queue) (int, error) {
 	p, t := place{k.OrgID, k.ID}, &s.talks
 	t.mu.Lock()
@@ -73,8 +74,9 @@ func (s *Service) talk(ctx context.Context, q db.Querier, k Queue) (int, error) 
 	return now.seconds, nil
 }
 
-// wait estimates how long the caller at a position waits: as many calls are before them as callers, and each agent takes one in the
-// time a call and its wrap-up took today on average. nil where that is not known.
+// estimatedWait returns the estimated wait in seconds at a position. As many calls come first as there are callers up
+// to that position. Each agent takes one call in today's average of talk time plus wrap-up. It returns nil if the
+// estimate is unknown: no agents, or no answered call today.
 func (p pace) wait(position int) *int {
 	seconds := 0
 	switch {

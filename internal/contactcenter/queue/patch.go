@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Fields are a queue to add, or a merge patch of one. What is null has its usual value again.
+// Fields are the values of a new queue, or a merge patch of one. null restores the default.
 type Fields struct {
 	Name              op.Change[string]         `json:"name,omitzero"`
 	Extension         op.Change[string]         `json:"extension,omitzero" doc:"2 to 6 digits that nobody else has"`
@@ -56,7 +56,7 @@ type CallbackPatch struct {
 	MaxAttempts       op.Change[int]    `json:"max_attempts,omitzero"`
 }
 
-// put applies a change; null is the usual value.
+// applyChange applies a change. null sets the default.
 func put[T any](c op.Change[T], to *T, usual T) {
 	switch {
 	case c.Null:
@@ -66,7 +66,7 @@ func put[T any](c op.Change[T], to *T, usual T) {
 	}
 }
 
-// optional applies a change to a member that may be null.
+// applyOptional applies a change to a field that may be null.
 func optional[T comparable](c op.Change[T], to **T) {
 	var none T
 	switch {
@@ -111,7 +111,7 @@ func (f Fields) apply(k *Queue) {
 	f.inner(k, d)
 }
 
-// inner applies the changes of members that are objects.
+// applyNested applies the changes of fields that are objects.
 func (f Fields) inner(k *Queue, d Settings) {
 	switch {
 	case f.Overflow.Null:

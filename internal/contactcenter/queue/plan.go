@@ -13,27 +13,28 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// A Plan is how the callers of an organisation stand, and what is to be done about them now.
+// AssignmentPlan holds the waiting entries of an organisation and the offers to make now.
 type Plan struct {
-	Line    []Entry          // everybody who has a place, in the order in which they are served, whatever their queue; without contact and times
-	Queues  map[string]Queue // those they are in
-	Staffed map[string]int   // by queue: who is there for its callers
-	Offers  map[string]bool  // who is rung, by the ids of offers
+	Line    []Entry          // all waiting entries in the order of service, across queues; without contact and times
+	Queues  map[string]Queue // the queues of the entries
+	Staffed map[string]int   // number of staffed agents, by queue
+	Offers  map[string]bool  // open and answered offers by id; true: ringing
 	Matches []Match
-	Again   time.Time // when time alone makes another plan of it; zero: never
+	Again   time.Time // when the passage of time changes the plan; zero: never
 }
 
-// A Match is a caller, and the agents to be rung for them.
+// Assignment is an entry and the agents to ring for it.
 type Match struct {
 	Entry  Entry
 	Agents []string
-	Untold []string // those of them of whom it was not told yet that they are free: agent.SettleNow tells it
+	Untold []string // agents whose change to free is not published yet; agent.PublishPresenceNow publishes it
 }
 
-// Plan works out who is to be offered to whom. Callers are looked at in their order across all queues, and an agent is given to the
-// first of them whom they can answer: who has priority has it in every queue. Of a caller who was rung for in vain those agents are
-// asked first who were asked least often, then as the strategy says, and nobody again before the queue's retry delay is over. Callers
-// whom another living node carries are counted, so that their agents are left to it, and are none of the matches.
+// Plan computes which entries are to be offered to which agents. Entries are processed in order across all queues. An
+// agent is assigned to the first entry that the agent can answer, so priority applies across queues. Agents are
+// ordered by how often they were already offered this entry, then by the queue's strategy. An agent is skipped until
+// the queue's retry delay has passed. Entries of another living node take part, so that their agents are left to that
+// node, but they are not in the result.
 func (s *Service) Plan(ctx context.Context, org string) (*Plan, error) {
 	d := &deal{s: s, q: s.DB.Read(ctx), org: org, now: s.Now(), taken: map[string]bool{}, tried: map[[2]string]try{},
 		Plan: Plan{Queues: map[string]Queue{}, Staffed: map[string]int{}, Offers: map[string]bool{}}}
@@ -48,7 +49,7 @@ func (s *Service) Plan(ctx context.Context, org string) (*Plan, error) {
 	return &d.Plan, nil
 }
 
-// A deal is a plan in the making.
+// planBuilder collects the data of a plan.
 type deal struct {
 	Plan
 	s       *Service
@@ -56,17 +57,17 @@ type deal struct {
 	org     string
 	now     time.Time
 	members map[string][]Member // by queue
-	taken   map[string]bool     // agents who are rung, spoken with, or given away by this plan
-	tried   map[[2]string]try   // by caller and agent
+	taken   map[string]bool     // agents ringing, talking or assigned by this plan
+	tried   map[[2]string]try   // by entry id and agent id
 }
 
-// A try is how often an agent was rung for a caller in vain, and when last.
+// offerHistory holds how often an agent was offered an entry without answering, and when last.
 type try struct {
 	times int
 	last  time.Time
 }
 
-// readLine reads of everybody in line what matters for their turn; of those who are to be called back, all.
+// readEntries reads the columns that matter for the order of waiting entries; of callbacks, all columns.
 func (d *deal) readLine(ctx context.Context) error {
 	const text = `SELECT id, queue_id, call_id, status, priority, skills, offers, callback, retry_at, node, lease_until
 		FROM queue_entries WHERE org_id = $1 AND ` + inLine + ` ORDER BY priority DESC, place, id`
@@ -104,7 +105,7 @@ func (d *deal) readQueues(ctx context.Context) error {
 	return err
 }
 
-// few names ids in a statement; of many it names none, and all are read.
+// idFilter returns the ids for a statement, or nil, which reads all rows, if there are more than 200.
 func few(ids []string) []string {
 	if len(ids) > 200 {
 		return nil
@@ -146,7 +147,7 @@ func (d *deal) readMembers(ctx context.Context) error {
 	return err
 }
 
-// again has the plan made anew at a time.
+// planAgain requests a new plan at a time.
 func (d *deal) again(at time.Time) {
 	if at.After(d.now) && (d.Again.IsZero() || at.Before(d.Again)) {
 		d.Again = at
@@ -164,7 +165,7 @@ func (d *deal) readOffers(ctx context.Context) error {
 	})
 }
 
-// readTries reads who was rung in vain for callers who wait.
+// readHistory reads the unanswered offers of waiting entries.
 func (d *deal) readTries(ctx context.Context) error {
 	if !slices.ContainsFunc(d.Line, func(e Entry) bool { return e.Offers > 0 }) {
 		return nil
@@ -183,10 +184,10 @@ func (d *deal) readTries(ctx context.Context) error {
 	})
 }
 
-// match finds who is to be rung for a caller.
+// assign chooses the agents to ring for an entry.
 func (d *deal) match(e Entry) {
 	k := d.Queues[e.QueueID]
-	joins := e.Status == Offering && k.Strategy == "ring_all" // who becomes free rings along
+	joins := e.Status == Offering && k.Strategy == "ring_all" // also ring agents that become free
 	if e.Status != Waiting && e.Status != CallbackPending && !joins || k.ID == "" {
 		return
 	}
@@ -214,7 +215,8 @@ func (d *deal) match(e Entry) {
 	}
 }
 
-// candidates are who can be rung for a caller, in order; for one who is rung for already, those who were not rung yet.
+// candidates returns the agents that can be rung for an entry, in order. If the entry is being offered already, it
+// returns only agents without an offer of it yet.
 func (d *deal) candidates(k Queue, e Entry, joins bool) (found []Member) {
 	pause := max(time.Duration(k.RetryDelay)*time.Second, leastRetry)
 	for _, m := range d.members[k.ID] {
@@ -224,7 +226,7 @@ func (d *deal) candidates(k Queue, e Entry, joins bool) (found []Member) {
 		case joins && t.times > 0:
 		case t.times > 0 && t.last.Add(pause).After(d.now):
 			d.again(t.last.Add(pause))
-		case d.s.LettingGo != nil && d.s.LettingGo(m.UserID): // their next call must not overtake the end of the last one
+		case d.s.LettingGo != nil && d.s.LettingGo(m.UserID): // the next INVITE must not overtake the BYE or CANCEL of the last call
 			d.again(d.now.Add(partingLook))
 		default:
 			found = append(found, m)
@@ -237,16 +239,16 @@ func (d *deal) candidates(k Queue, e Entry, joins bool) (found []Member) {
 	return found
 }
 
-// partingLook is how soon an agent is looked at again whose telephone is being told that a call is over.
+// releaseRecheck is the delay until an agent with a pending release is checked again.
 const partingLook = 10 * time.Millisecond
 
-// leastRetry is the least time until an agent is rung again for the same caller.
+// minRetryDelay is the least time until an agent is rung again for the same entry.
 const leastRetry = time.Second
 
-// lost reports whether the node that carried a caller has not said for long that it lives.
+// leaseExpired reports whether the node of an entry has stopped renewing the lease.
 func (e Entry) lost(now time.Time) bool { return !e.LeaseUntil.IsZero() && e.LeaseUntil.Before(now) }
 
-// there reports whether a member is there for callers, now or after the call they are on.
+// isStaffing reports whether a member can take callers, now or after the current call.
 func (m Member) there() bool {
 	if !m.SignedIn {
 		return false
@@ -260,9 +262,9 @@ func (m Member) there() bool {
 	return false
 }
 
-// Organisations lists those in whose queues anybody has a place who is not this node's alone: callers to be called back.
+// OrgsWithCallbacks returns the ids of organisations with pending or dialling callbacks. No node owns those.
 func (s *Service) Organisations(ctx context.Context) (found []string, err error) {
-	// tenant: the callers of all organisations are served
+	// tenant: reads the entries of all organisations
 	const text = `SELECT DISTINCT org_id FROM queue_entries WHERE ` + isOpen + ` AND status IN ('callback_pending', 'callback_dialing')`
 	err = each(ctx, s.DB.Read(ctx), "find organisations", text, nil, func(scan func(...any) error) error {
 		var id string
@@ -273,13 +275,14 @@ func (s *Service) Organisations(ctx context.Context) (found []string, err error)
 	return found, err
 }
 
-// A node says every KeepEvery that it carries its callers; one that has not for leaseOf is taken for dead.
+// A node renews the leases of its entries every LeaseRenewInterval. After entryLease without renewal it counts as
+// dead.
 const (
 	KeepEvery = 5 * time.Second
 	leaseOf   = 20 * time.Second
 )
 
-// Keep says that this node still carries these callers of an organisation.
+// RenewLease extends the leases of this node's calls of an organisation.
 func (s *Service) Keep(ctx context.Context, org string, calls []string) error {
 	return s.DB.Swift(ctx, func(tx db.Querier) error {
 		for part := range slices.Chunk(calls, 200) {
@@ -293,5 +296,5 @@ func (s *Service) Keep(ctx context.Context, org string, calls []string) error {
 	})
 }
 
-// Title is how the agents' phones show whom a call is for: the queue's name, without line breaks.
+// Title returns the queue's name without line breaks, for the display of the agents' phones.
 func (k Queue) Title() string { return strings.Join(strings.Fields(k.Name), " ") }

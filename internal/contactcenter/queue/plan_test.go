@@ -14,7 +14,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// plan is who is to be offered to whom, as "1>ada,bob 2>carol" by the places in which callers stand in e.
+// plan returns the assignments as "1>ada,bob 2>carol", with the index of each entry in e.
 func (h *house) plan(t *testing.T, names map[string]string, e ...queue.Entry) string {
 	t.Helper()
 	p, err := h.Plan(h.ctx, h.org)
@@ -36,7 +36,7 @@ func (h *house) plan(t *testing.T, names map[string]string, e ...queue.Entry) st
 	return strings.Join(all, " ")
 }
 
-// crew adds agents who answer a queue.
+// addAgents adds agents as members of a queue.
 func (h *house) crew(t *testing.T, id string, names ...string) (by map[string]string, ids []string) {
 	t.Helper()
 	by = map[string]string{}
@@ -140,7 +140,7 @@ func TestAgentWhoWasNotAskedYetIsAskedFirst(t *testing.T) {
 		h.declined(t, h.offer(t, e, ids[0])[0], queue.OfferRejected)
 		e.Status = queue.Waiting
 		h.pass(11 * time.Second)
-		later, _ := h.crew(t, id, "cem") // has been idle for a shorter time than ada
+		later, _ := h.crew(t, id, "cem") // idle for a shorter time than ada
 		maps.Copy(names, later)
 		if got := h.plan(t, names, e); got != "1>cem" {
 			t.Errorf("after ada refused and cem came: %s", got)
@@ -276,7 +276,7 @@ func (h *house) exec(t *testing.T, text string, args ...any) {
 	h.tx(t, func(ctx context.Context, tx db.Querier) error { _, err := tx.Exec(ctx, text, args...); return err })
 }
 
-// keepCallbacks has the calls keep the callbacks of queues.
+// storeCallbacks connects OnCallback with the call service.
 func (h *house) keepCallbacks() {
 	h.OnCallback = func(ctx context.Context, tx db.Querier, c queue.CallbackChange) error {
 		return h.calls.KeepQueueCallback(ctx, tx, call.QueueCallback(c))

@@ -25,7 +25,7 @@ import (
 	"soniq/internal/telephony/device"
 )
 
-// house is what a test of queues needs. Its clock is moved by hand.
+// fixture holds the services for a test of queues. Tests move its clock by hand.
 type house struct {
 	*queue.Service
 	d       *db.DB
@@ -44,7 +44,7 @@ type house struct {
 func (h *house) now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.at = h.at.Add(time.Microsecond) // no two things happen at once
+	h.at = h.at.Add(time.Microsecond) // no two events have the same time
 	return h.at
 }
 
@@ -98,12 +98,12 @@ func (h *house) do(method, path string, body any) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body)
 }
 
-// add adds a queue with further members of its body.
+// addQueue adds a queue with additional fields of its body.
 func (h *house) add(more string) string {
 	return h.do("POST", "/queues", `{"name":"Support"`+more+`}`).Want(201).Text("id")
 }
 
-// staff adds a user with a phone that is signed in, who answers the queue.
+// addAgent adds a user with a registered phone as a member of the queue.
 func (h *house) staff(t *testing.T, name, queue, more string) string {
 	t.Helper()
 	id := h.do("POST", "/users", fmt.Sprintf(`{"email":"%s@example.com","first_name":%q}`, name, name)).Want(201).Text("id")
@@ -123,7 +123,7 @@ func (h *house) staff(t *testing.T, name, queue, more string) string {
 	return id
 }
 
-// caller is a call from outside.
+// newCall begins an inbound call.
 func (h *house) caller(t testing.TB) string {
 	t.Helper()
 	n := call.New{Org: h.org, ID: db.NewID("call"), Direction: call.Inbound, Source: "inbound", From: "+442079460001", To: "+442079460002",
@@ -134,7 +134,7 @@ func (h *house) caller(t testing.TB) string {
 	return n.ID
 }
 
-// enter lets a fresh caller wait.
+// enter adds a new caller to a queue.
 func (h *house) enter(t testing.TB, id string) queue.Entry {
 	t.Helper()
 	var e queue.Entry
@@ -153,7 +153,7 @@ func (h *house) tx(t testing.TB, f func(ctx context.Context, tx db.Querier) erro
 	}
 }
 
-// candidates are who would be asked, in order.
+// candidates returns the names of the candidates, in order.
 func (h *house) candidates(t *testing.T, e queue.Entry) string {
 	t.Helper()
 	found, err := h.Candidates(h.ctx, h.d.Read(h.ctx), h.org, e)
@@ -167,7 +167,7 @@ func (h *house) candidates(t *testing.T, e queue.Entry) string {
 	return strings.Join(names, " ")
 }
 
-// offer rings an agent.
+// offer makes offers to agents.
 func (h *house) offer(t *testing.T, e queue.Entry, agents ...string) []queue.Offer {
 	t.Helper()
 	made, err := h.Offer(h.ctx, e, agents, 20*time.Second)

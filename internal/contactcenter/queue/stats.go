@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Stats are a queue's figures at one moment.
+// Stats holds the figures of a queue at one moment.
 type Stats struct {
 	CallersWaiting   int       `json:"callers_waiting"`
 	AgentsAvailable  int       `json:"agents_available"`
@@ -24,7 +24,7 @@ type Stats struct {
 	AsOf             db.Time   `json:"as_of"`
 }
 
-// Today are the callers who entered since midnight, where the organisation is.
+// Today counts the callers since midnight in the organisation's time zone.
 type Today struct {
 	Answered    int `json:"answered"`
 	Abandoned   int `json:"abandoned" doc:"Without those who left within short_abandon_seconds"`
@@ -35,7 +35,7 @@ type Today struct {
 	AverageTalk int `json:"average_talk_seconds"`
 }
 
-// AgentsNow counts the members of a queue by what they do; those who are paused or do not want to be disturbed are away.
+// AgentsNow counts the members of a queue by presence. Paused members and members with do-not-disturb count as away.
 type AgentsNow struct {
 	SignedIn  int `json:"signed_in"`
 	Available int `json:"available"`
@@ -45,20 +45,20 @@ type AgentsNow struct {
 	Away      int `json:"away"`
 }
 
-// Named are a queue's figures among those of others.
+// Named holds the figures of one queue in a list.
 type Named struct {
 	QueueID string `json:"queue_id"`
 	Name    string `json:"name"`
 	Stats
 }
 
-// AllStats are the figures of all queues at one moment.
+// AllStats holds the figures of all queues at one moment.
 type AllStats struct {
 	Data []Named `json:"data" nullable:"false"`
 	AsOf db.Time `json:"as_of"`
 }
 
-// staffed counts who is there for callers.
+// staffedAgents returns the number of agents available for callers, now or after their current call.
 func (x Stats) staffed() int {
 	return x.Agents.Available + x.Agents.Ringing + x.Agents.Busy + x.Agents.WrapUp
 }
@@ -77,7 +77,7 @@ func (s *Service) ShowStats(ctx context.Context, in *OneIn) (*op.Out[Stats], err
 	return op.OK(figures[0])
 }
 
-// maxQueues bounds the queues of which figures are shown at once.
+// maxQueues limits the queues whose figures are returned together.
 const maxQueues = 5000
 
 // StatsAll returns the figures of all queues.
@@ -98,7 +98,7 @@ func (s *Service) StatsAll(ctx context.Context, _ *struct{}) (*op.Out[AllStats],
 	return op.OK(out)
 }
 
-// stats works out the figures of queues of one organisation, in their order.
+// stats returns the figures of queues of one organisation, in the order of the queues.
 func (s *Service) stats(ctx context.Context, q db.Querier, org string, queues []Queue) ([]Stats, error) {
 	since, err := s.midnight(ctx, org)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Service) stats(ctx context.Context, q db.Querier, org string, queues []
 			return nil, err
 		}
 	}
-	if len(ids) > 100 { // then those of all queues are read
+	if len(ids) > 100 { // more ids: read the members of all queues
 		ids = nil
 	}
 	if err := s.agentsNow(ctx, q, org, queues, ids, at, figures); err != nil {
@@ -127,7 +127,7 @@ func (s *Service) stats(ctx context.Context, q db.Querier, org string, queues []
 	return figures, nil
 }
 
-// moment are a queue's figures of now: all but today's.
+// currentStats returns the figures of a queue except those of today.
 func (s *Service) moment(ctx context.Context, q db.Querier, k Queue) (Stats, error) {
 	one := make([]Stats, 1)
 	if err := s.standing(ctx, q, k, &one[0]); err != nil {
@@ -137,7 +137,7 @@ func (s *Service) moment(ctx context.Context, q db.Querier, k Queue) (Stats, err
 	return one[0], err
 }
 
-// standing counts who waits.
+// countWaiting sets the numbers of waiting callers and callbacks, and the longest wait.
 func (s *Service) standing(ctx context.Context, q db.Querier, k Queue, x *Stats) error {
 	const waiting = `SELECT COUNT(CASE WHEN status IN ('waiting', 'offering') THEN 1 END), COUNT(CASE WHEN status IN ('callback_pending', 'callback_dialing') THEN 1 END),
 			MIN(CASE WHEN status IN ('waiting', 'offering') THEN entered_at END)
@@ -153,7 +153,7 @@ func (s *Service) standing(ctx context.Context, q db.Querier, k Queue, x *Stats)
 	return nil
 }
 
-// today counts what became of today's callers.
+// countToday sets the figures of the callers since midnight.
 func today(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) error {
 	const text = `SELECT COUNT(*), COUNT(connected_at), COUNT(CASE WHEN connected_at - entered_at <= $5 THEN 1 END),
 			COUNT(CASE WHEN status = 'abandoned' AND exited_at - entered_at > $4 THEN 1 END),
@@ -172,7 +172,7 @@ func today(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) 
 	return nil
 }
 
-// rate is part of whole in percent, rounded; 0 of nothing.
+// percent returns part of whole in percent, rounded; 0 if whole is 0.
 func rate(part, whole int) int {
 	if whole == 0 {
 		return 0
@@ -180,7 +180,7 @@ func rate(part, whole int) int {
 	return (200*part + whole) / (2 * whole)
 }
 
-// agentsNow counts members by what they do.
+// countAgents counts members by presence.
 func (s *Service) agentsNow(ctx context.Context, q db.Querier, org string, queues []Queue, ids []string, at map[string]int, figures []Stats) error {
 	found, err := members(ctx, q, org, ids)
 	if err != nil {

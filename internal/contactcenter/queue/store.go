@@ -32,7 +32,7 @@ func (k Queue) extension() string {
 	return *k.Extension
 }
 
-// bury removes a queue; its row stays for history.
+// softDelete removes a queue and keeps its row for history.
 func bury(ctx context.Context, tx db.Querier, k Queue, now db.Time) error {
 	const leave = `DELETE FROM queue_members WHERE org_id = $1 AND queue_id = $2`
 	if _, err := tx.Exec(ctx, leave, k.OrgID, k.ID); err != nil {
@@ -56,14 +56,14 @@ func scan(scan func(...any) error) (Queue, error) {
 	if err != nil {
 		return k, err
 	}
-	return k, json.Unmarshal([]byte(settings), &k.Settings) // over the usual values: what is not stored follows them
+	return k, json.Unmarshal([]byte(settings), &k.Settings) // over the defaults: settings that are not stored keep them
 }
 
 func get(ctx context.Context, q db.Querier, org, id string) (Queue, error) {
 	return scan(q.QueryRow(ctx, selection+` AND k.id = $2`, org, id).Scan)
 }
 
-// narrow is the statement of a list up to its page.
+// filter returns the list statement without its page.
 func (in *ListIn) narrow(org string) *db.Filter {
 	f := db.Where(selection, org)
 	if in.Q != "" {
@@ -75,7 +75,7 @@ func (in *ListIn) narrow(org string) *db.Filter {
 	return f
 }
 
-// all reads queues in the order of their ids.
+// listQueues reads queues in the order of their ids.
 func all(ctx context.Context, q db.Querier, f *db.Filter, after string, limit int) (found []Queue, err error) {
 	if after != "" {
 		f.And("k.id > ?", after)
@@ -90,7 +90,7 @@ func all(ctx context.Context, q db.Querier, f *db.Filter, after string, limit in
 	return found, err
 }
 
-// each reads rows one by one.
+// forEachRow calls row for each row of a query.
 func each(ctx context.Context, q db.Querier, doing, statement string, args []any, row func(scan func(...any) error) error) error {
 	found, err := q.Query(ctx, statement, args...)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Candidates returns who can be offered a caller now, in the order in which the queue's strategy asks them: they are signed in, not
-// paused, available, and have the skills that queue and caller need. A queue that rings all rings every one of them at once.
+// Candidates returns the members to offer a caller to now, in the order of the queue's strategy. They are
+// signed in, not paused and available, and have the skills that queue and caller need. With ring_all all of them ring
+// at once.
 func (s *Service) Candidates(ctx context.Context, q db.Querier, org string, e Entry) ([]Member, error) {
 	k, err := get(ctx, q, org, e.QueueID)
 	if err != nil {
@@ -28,7 +29,7 @@ func (s *Service) Candidates(ctx context.Context, q db.Querier, org string, e En
 	return found, nil
 }
 
-// order sorts members as the strategy asks them.
+// sortMembers sorts members by the queue's strategy.
 func (k Queue) order(found []Member, e Entry) {
 	if k.Strategy == "random" {
 		rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
@@ -50,7 +51,7 @@ func (k Queue) order(found []Member, e Entry) {
 	})
 }
 
-// fits is how well a member's skills fit a caller.
+// skillScore returns how well a member's skills fit a caller: the sum of the levels of all required skills.
 func (m Member) fits(k Queue, e Entry) (sum int) {
 	for name := range k.RequiredSkills {
 		sum += m.skill(name)
@@ -63,13 +64,13 @@ func (m Member) fits(k Queue, e Entry) (sum int) {
 	return sum
 }
 
-// staffed counts the members of a queue who are there: signed in, not paused, and neither away nor offline.
+// staffed returns how many members are signed in, not paused, and neither away nor offline.
 func (s *Service) staffed(ctx context.Context, q db.Querier, k Queue) (int, error) {
 	x, err := s.moment(ctx, q, k)
 	return x.staffed(), err
 }
 
-// Staffed reports whether anybody could answer a queue's callers, now or after the call they are on.
+// Staffed reports whether an agent could answer a queue's callers, now or after the current call.
 func (s *Service) Staffed(ctx context.Context, q db.Querier, org, queue string) (bool, error) {
 	k, err := get(ctx, q, org, queue)
 	if err != nil {

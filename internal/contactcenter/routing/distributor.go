@@ -14,28 +14,28 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A distributor offers callers who wait here to agents. Each organisation with callers has a desk of its own, which looks again whenever
-// something is new of its callers, agents or queues.
+// dispatcher offers callers waiting on this node to agents. It has one orgDispatcher per organisation with
+// callers. An orgDispatcher plans again after each change of its callers, agents or queues.
 type distributor struct {
 	s *Service
 
-	mu     sync.Mutex // guards desks, ctx and closed
+	mu     sync.Mutex // guards orgs, ctx and closed
 	desks  map[string]*desk
 	ctx    context.Context // nil: not running yet
 	at     sync.WaitGroup
 	closed bool
 }
 
-// A desk is where the callers of one organisation are given to agents.
+// orgDispatcher assigns the callers of one organisation to agents.
 type desk struct {
 	d    *distributor
 	org  string
 	wake chan struct{}
-	kept time.Time // when its callers were last said to be carried; of its goroutine alone
+	kept time.Time // when the leases were last renewed; used by its goroutine only
 
-	mu    sync.Mutex // guards waits and dials
+	mu    sync.Mutex // guards waiters and callbackDials
 	waits map[string]*waiter
-	dials map[string]string // the offers of callbacks that are being dialled, by their calls
+	dials map[string]string // offer ids of callbacks that are being dialled, by call id
 }
 
 // Distribute offers callers to agents until the context ends.
@@ -67,10 +67,10 @@ func (s *Service) Distribute(ctx context.Context, b *bus.Bus) {
 	}
 }
 
-// lostWakes is how often a desk looks though nobody woke it.
+// pollInterval is the longest time between two plans of an orgDispatcher, in case a wake-up was lost.
 const lostWakes = time.Second
 
-// Touch says that something is new in the queues of an organisation, or of its agents. It returns at once.
+// WakeDispatcher starts a new plan for an organisation after a change of its queues or agents. It returns at once.
 func (s *Service) Touch(org string) {
 	d := &s.distributor
 	d.mu.Lock()
@@ -112,7 +112,7 @@ func (d *distributor) start(k *desk) {
 	}()
 }
 
-// desk is that of an organisation, opened where there is none.
+// dispatcherFor returns the orgDispatcher of an organisation, and creates it if there is none. The caller holds d.mu.
 func (d *distributor) desk(org string) *desk {
 	k := d.desks[org]
 	if k == nil {
@@ -125,12 +125,13 @@ func (d *distributor) desk(org string) *desk {
 	return k
 }
 
-// awaken opens desks for callers who are to be called back, whom no visit looks after.
+// startForCallbacks starts an orgDispatcher for each organisation with pending callbacks, because no script waits for
+// those.
 func (d *distributor) awaken() {
 	orgs, err := d.s.Queues.Organisations(d.ctx)
 	if err != nil {
 		if d.ctx.Err() == nil {
-			d.s.Log.Warn("callbacks not looked for", "err", err)
+			d.s.Log.Warn("pending callbacks not read", "err", err)
 		}
 		return
 	}
@@ -141,7 +142,7 @@ func (d *distributor) awaken() {
 	}
 }
 
-// add has a caller offered to agents from now on.
+// add registers a caller to be offered to agents.
 func (d *distributor) add(org string, w *waiter) {
 	d.mu.Lock()
 	k := d.desk(org)
@@ -162,7 +163,7 @@ func (d *distributor) remove(org string, w *waiter) {
 	}
 }
 
-// shut closes a desk at which nobody is left; false where somebody came meanwhile.
+// closeIfIdle removes an orgDispatcher without callers. It returns false if a caller was added meanwhile.
 func (d *distributor) shut(k *desk) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,7 +176,7 @@ func (d *distributor) shut(k *desk) bool {
 	return true
 }
 
-// run gives callers to agents until there are none.
+// run assigns callers to agents until there are none.
 func (k *desk) run(ctx context.Context) {
 	again := time.NewTimer(0)
 	defer again.Stop()
@@ -204,7 +205,7 @@ func (k *desk) run(ctx context.Context) {
 	}
 }
 
-// longestRest is the longest a desk rests after it has looked, so that others of the database get their turn.
+// maxPause is the longest pause after a plan, so that other users of the database are not delayed.
 const longestRest = 5 * time.Millisecond
 
 func rest(ctx context.Context, d time.Duration) {
@@ -214,7 +215,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// look tells those who wait what has changed for them, and offers whom it can.
+// dispatch makes a plan, posts updates to the waiting callers, and makes the offers of the plan.
 func (k *desk) look(ctx context.Context) (*queue.Plan, error) {
 	p, err := k.d.s.Queues.Plan(ctx, k.org)
 	if err != nil {
@@ -236,7 +237,7 @@ func (k *desk) look(ctx context.Context) (*queue.Plan, error) {
 	return p, nil
 }
 
-// atOnce is how many callers are offered at the same time: they share a commit.
+// offersAtOnce is how many offers are made concurrently, so that they share a commit.
 const atOnce = 16
 
 func (k *desk) present() (map[string]*waiter, map[string]string) {
@@ -245,7 +246,7 @@ func (k *desk) present() (map[string]*waiter, map[string]string) {
 	return maps.Clone(k.waits), maps.Clone(k.dials)
 }
 
-// tell has those who wait look at what has changed for them.
+// notifyWaiters posts the changes to each waiting caller.
 func (k *desk) tell(p *queue.Plan, waits map[string]*waiter) {
 	in := map[string]queue.Entry{}
 	for _, e := range p.Line {
@@ -263,7 +264,7 @@ func (k *desk) tell(p *queue.Plan, waits map[string]*waiter) {
 	}
 }
 
-// keep says from time to time that this node carries its callers.
+// renewLeases extends the leases of this node's callers, at most once per queue.LeaseRenewInterval.
 func (k *desk) keep(ctx context.Context, waits map[string]*waiter) error {
 	if now := k.d.s.Now(); now.Sub(k.kept) >= queue.KeepEvery && len(waits) > 0 {
 		k.kept = now
@@ -272,7 +273,8 @@ func (k *desk) keep(ctx context.Context, waits map[string]*waiter) error {
 	return nil
 }
 
-// offer rings agents for a caller. That somebody was quicker, or the caller has left, is no error: the desk looks again.
+// offer rings agents for a caller. Another node being quicker, or the caller having left, is not an error: the next
+// plan corrects it.
 func (k *desk) offer(ctx context.Context, p *queue.Plan, m queue.Match, waits map[string]*waiter) {
 	s := k.d.s
 	q := p.Queues[m.Entry.QueueID]
@@ -299,10 +301,10 @@ func (k *desk) offer(ctx context.Context, p *queue.Plan, m queue.Match, waits ma
 	}
 }
 
-// customerRings is how long a customer's telephone rings who is called back.
+// customerRingTimeout is how long the phone of the customer rings in a callback.
 const customerRings = 40 * time.Second
 
-// dial calls a customer back: the agent's phones ring first.
+// dial places a callback: the agent's phones ring first, then the customer's.
 func (k *desk) dial(ctx context.Context, q queue.Queue, m queue.Match) error {
 	s, callID := k.d.s, db.NewID("call")
 	if s.Calls.Switch == nil {
@@ -341,18 +343,19 @@ func (k *desk) setDial(callID, offer string) {
 	k.dials[callID] = offer
 }
 
-// giveUp hangs up the calls of callbacks whose offers are over: the agent has signed out, or the callback was canceled.
+// endClosedDials hangs up callback calls whose offers are over: the agent signed out, or the callback was cancelled.
 func (k *desk) giveUp(ctx context.Context, p *queue.Plan, dials map[string]string) {
 	for callID, offer := range dials {
 		if _, open := p.Offers[offer]; open {
 			continue
 		}
 		k.setDial(callID, "")
-		_, _ = k.d.s.Calls.Switch.Do(ctx, k.org, callID, call.End{Reason: "the agent or the caller is not there any more"}) // it may be over
+		_, _ = k.d.s.Calls.Switch.Do(ctx, k.org, callID, call.End{Reason: "the agent or the caller is not there any more"}) // an error means that the call ended already
 	}
 }
 
-// Connected notes of a call that a callback placed, in the transaction that says so, that both sides were connected.
+// CallbackConnected records, in the transaction that connects the call, that the agent and the customer of a callback
+// are connected. It does nothing for other calls.
 func (s *Service) Connected(ctx context.Context, tx db.Querier, org, callID string) error {
 	d := &s.distributor
 	d.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// A walk is a caller who is led through a flow. The program is that which was in force when they entered.
+// flowRun is one caller's run through a flow. It keeps the program that was published when the caller entered.
 type walk struct {
 	s        *Service
 	v        *pbx.Visit
@@ -19,10 +19,10 @@ type walk struct {
 	trip     *trip
 	zone     *time.Location
 	language string
-	problem  string // what went wrong in a step that has no outcome for it
+	problem  string // why the current step failed, if no outcome of the step says it
 }
 
-// flow leads a caller through the version of a flow that is in force.
+// runFlow runs the published version of a flow for a caller.
 func (s *Service) flow(ctx context.Context, v *pbx.Visit, id string, l pbx.Lead) (outcome string) {
 	w, err := s.walk(ctx, v, l.Org, id)
 	if ctx.Err() != nil {
@@ -43,7 +43,8 @@ func (s *Service) flow(ctx context.Context, v *pbx.Visit, id string, l pbx.Lead)
 	return w.run(ctx)
 }
 
-// mask keeps keys to ourselves while the caller is in a flow that wants it; what is returned ends that.
+// maskKeys stops the recording of pressed keys while the caller is in a flow that asks for masked digits. The
+// returned function ends that.
 func (w *walk) mask() func() {
 	if !w.masks() {
 		return func() {}
@@ -64,7 +65,7 @@ func reasonOf(err error) string {
 	return "internal error"
 }
 
-// walk reads what a walk through a flow needs, and notes the flow in the call's record.
+// newFlowRun reads the program, the language and the time zone for a run, and writes the flow to the call record.
 func (s *Service) walk(ctx context.Context, v *pbx.Visit, org, id string) (*walk, error) {
 	p, err := s.Flows.Program(ctx, org, id)
 	if err != nil {
@@ -90,11 +91,11 @@ func (s *Service) walk(ctx context.Context, v *pbx.Visit, org, id string) (*walk
 	})
 }
 
-// enter says that the caller is in the flow, again where they were led elsewhere meanwhile.
+// enterIVR sets the stage of the call to "ivr". It is called again when the caller returns to the flow.
 func (w *walk) enter(ctx context.Context) error { return w.v.Enter(ctx, pbx.Place{Stage: "ivr"}) }
 
-// masks reports whether the flow asks for digits that are to be told nobody. Then no key of a caller in it is told, for who knows the flow
-// presses them ahead of time.
+// asksMaskedDigits reports whether a step of the flow collects masked digits. Then all keys of the caller are masked,
+// because a caller who knows the flow presses them ahead of time.
 func (w *walk) masks() bool {
 	for _, s := range w.p.Steps {
 		if x, ok := s.Config.(*flow.Collect); ok && x.Mask {
@@ -104,7 +105,7 @@ func (w *walk) masks() bool {
 	return false
 }
 
-// run takes step after step until the flow ends.
+// run executes the steps until the flow ends.
 func (w *walk) run(ctx context.Context) (outcome string) {
 	for s := w.p.First(); s != nil; s = w.p.Next(s, outcome) {
 		if ctx.Err() != nil {
@@ -128,7 +129,7 @@ func (w *walk) run(ctx context.Context) (outcome string) {
 	return last(outcome)
 }
 
-// last is what comes of a flow that ends with an outcome.
+// flowOutcome returns the outcome of a flow whose last step had the given outcome.
 func last(outcome string) string {
 	switch outcome {
 	case Answered, Left:
@@ -139,13 +140,13 @@ func last(outcome string) string {
 	return Ended
 }
 
-// told notes a step in the call's timeline.
+// traceStep writes a step to the call's timeline.
 func (w *walk) told(s *flow.Step, outcome string, took time.Duration) {
 	switch outcome {
 	case Gone:
 		outcome = "gone"
 	case Ended:
-		outcome = "" // a hang-up has none
+		outcome = "" // a hang-up step has no outcome
 	}
 	d := map[string]any{"flow_id": w.p.FlowID, "node": s.ID, "type": s.Config.Type(), "outcome": outcome, "ms": int(took.Milliseconds())}
 	if w.problem != "" {
@@ -154,7 +155,7 @@ func (w *walk) told(s *flow.Step, outcome string, took time.Duration) {
 	w.v.Step("flow.step", d)
 }
 
-// do carries out a step, and returns what came of it.
+// execute executes a step and returns its outcome.
 func (w *walk) do(ctx context.Context, s *flow.Step) (outcome string) {
 	switch x := s.Config.(type) {
 	case *flow.Play:
@@ -181,7 +182,7 @@ func (w *walk) do(ctx context.Context, s *flow.Step) (outcome string) {
 	return w.act(ctx, s)
 }
 
-// act carries out the steps that act on the world.
+// executeAction executes the steps with side effects, such as HTTP requests, transfers and messages.
 func (w *walk) act(ctx context.Context, s *flow.Step) (outcome string) {
 	switch x := s.Config.(type) {
 	case *flow.HTTP:

@@ -17,7 +17,7 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// assistant lets an AI agent talk to the caller, or hands them over where there is none.
+// voiceAgent connects the caller with an AI voice agent, or hands the caller over if no agent is available.
 func (w *walk) assistant(ctx context.Context, node string, x *flow.AIAgent) (outcome string) {
 	r := voiceagent.Result{Outcome: voiceagent.Handoff}
 	if leave, err := w.s.agent(ctx); err != nil {
@@ -38,7 +38,7 @@ func (w *walk) assistant(ctx context.Context, node string, x *flow.AIAgent) (out
 	return w.handOver(ctx, x, r)
 }
 
-// agent has an agent ready for one conversation, until leave is called.
+// reserveVoiceAgent reserves capacity for one conversation until leave is called.
 func (s *Service) agent(ctx context.Context) (leave func(), err error) {
 	if s.Assistants == nil {
 		return nil, errors.New("no voice agent is set up")
@@ -53,7 +53,7 @@ func unlessDone(r voiceagent.Result) string {
 	return r.Reason
 }
 
-// converse is the conversation.
+// converse runs the conversation and releases the voice agent.
 func (w *walk) converse(ctx context.Context, node string, x *flow.AIAgent, leave func()) voiceagent.Result {
 	defer leave()
 	if err := w.v.Talk(ctx); err != nil {
@@ -72,18 +72,20 @@ func (w *walk) converse(ctx context.Context, node string, x *flow.AIAgent, leave
 	return r
 }
 
-// line is a caller as agents meet them.
+// voiceAgentCall adapts a scripted call to the interface that voice agents use.
 type line struct{ *pbx.Visit }
 
+// Say plays a clip to the caller and returns the playback.
 func (l line) Say(ctx context.Context, clip *media.Clip) (voiceagent.Playing, error) {
 	return l.Utter(ctx, clip)
 }
 
+// Pour plays a stream of audio to the caller and returns the playback.
 func (l line) Pour(ctx context.Context, feed *media.Feed) (voiceagent.Playing, error) {
 	return l.Visit.Pour(ctx, feed)
 }
 
-// setting is what the agent is told.
+// voiceAgentSetting returns the settings of the voice agent for this conversation.
 func (w *walk) setting(ctx context.Context, node string, x *flow.AIAgent) voiceagent.Setting {
 	language := x.Language
 	if language == "" {
@@ -94,7 +96,7 @@ func (w *walk) setting(ctx context.Context, node string, x *flow.AIAgent) voicea
 		Interruptible: x.Interruptible == nil || *x.Interruptible}
 }
 
-// message lets the caller leave one, where the agent said so.
+// recordMessage lets the caller leave a message after the voice agent chose to take one.
 func (w *walk) message(ctx context.Context, x *flow.AIAgent) (outcome string) {
 	mailbox := x.Mailbox
 	if mailbox == "" {
@@ -106,7 +108,8 @@ func (w *walk) message(ctx context.Context, x *flow.AIAgent) (outcome string) {
 	return voiceagent.Completed
 }
 
-// handOver leads the caller to where the agent sends them, or else to where it hands over.
+// handOver transfers the caller to the destination that the agent chose. If that fails, it transfers to the handoff
+// destination of the node.
 func (w *walk) handOver(ctx context.Context, x *flow.AIAgent, r voiceagent.Result) (outcome string) {
 	w.missing("no_answer")
 	reason := w.problem
@@ -128,14 +131,14 @@ func (w *walk) handOver(ctx context.Context, x *flow.AIAgent, r voiceagent.Resul
 	return "failed"
 }
 
-// note tells those who take the call over what it is about.
+// addHandoverNote writes the agent's summary as a note of the call, for the person who takes the call over.
 func (w *walk) note(ctx context.Context, r voiceagent.Result) {
 	no, in := false, &call.NoteIn{ID: w.v.Info().CallID}
 	in.Body.Body, in.Body.CRMSync = cutTo("Voice agent: "+r.Reason+"."+quoted(r.Words), 10_000), &no
 	ctx, cancel := w.writing(ctx)
 	defer cancel()
 	if _, err := w.s.Calls.AddNote(ctx, in); err != nil {
-		w.s.Log.Warn("note of voice agent not kept", "call", in.ID, "err", err)
+		w.s.Log.Warn("note of voice agent not stored", "call", in.ID, "err", err)
 	}
 }
 
@@ -153,7 +156,7 @@ func cutTo(text string, runes int) string {
 	return text
 }
 
-// tools are what the agent may do.
+// tools returns the tools that the agent may use.
 func (w *walk) tools(node string, x *flow.AIAgent) (all []voiceagent.Tool) {
 	for _, name := range x.Tools {
 		if slices.ContainsFunc(all, func(t voiceagent.Tool) bool { return t.Name == name }) {
@@ -179,7 +182,7 @@ func (w *walk) tools(node string, x *flow.AIAgent) (all []voiceagent.Tool) {
 	return all
 }
 
-// toldOfContacts are the members of a contact that agents are told.
+// agentContactFields are the fields of a contact that voice agents receive.
 var toldOfContacts = []string{"name", "display_name", "first_name", "last_name", "company", "company_name", "title", "email", "tags", "language", "custom"}
 
 func (w *walk) lookupTool() voiceagent.Tool {
@@ -229,8 +232,8 @@ func (w *walk) transferTool(x *flow.AIAgent) voiceagent.Tool {
 		}}
 }
 
-// destination is where an agent may send a caller: to people and places of the organisation, and to those numbers outside that its
-// instructions name. Emergency numbers are none of them.
+// destination returns the destination for a transfer by an agent. It allows users, queues, mailboxes and flows of the
+// organisation, and external numbers that the agent's instructions contain. Emergency numbers are refused.
 func (w *walk) destination(ctx context.Context, x *flow.AIAgent, to string) (string, error) {
 	country := w.v.Info().Country
 	bare := strings.TrimPrefix(strings.TrimPrefix(to, "ext:"), "tel:")
@@ -259,7 +262,7 @@ func (w *walk) destination(ctx context.Context, x *flow.AIAgent, to string) (str
 	return to, nil
 }
 
-// named reports whether a number stands in a text, however it is written.
+// numberInText reports whether a text contains a number, in any notation.
 func named(text, e164, country string) bool {
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return !strings.ContainsRune("+0123456789 -()./", r) }) {
 		if n, ok := number.Parse(strings.TrimSpace(part), country); ok && n == e164 {
@@ -269,7 +272,7 @@ func named(text, e164, country string) bool {
 	return false
 }
 
-// mostTexts is how many messages an agent may send in a conversation.
+// maxAgentSMS limits the text messages that an agent may send in a conversation.
 const mostTexts = 3
 
 func (w *walk) smsTool(x *flow.AIAgent) voiceagent.Tool {
@@ -326,7 +329,7 @@ func (w *walk) callbackTool(x *flow.AIAgent) voiceagent.Tool {
 		}}
 }
 
-// httpTool asks the server that the node names.
+// httpTool returns the tool that sends a request to the server configured in the node.
 func (w *walk) httpTool(node string, x *flow.AIAgent) voiceagent.Tool {
 	return voiceagent.Tool{Name: "http", Description: "Ask the organisation's own system. " + x.HTTPAbout,
 		Parameters: []voiceagent.Parameter{{Name: "request", Required: true, Most: 2000, Description: "What is asked, in words or JSON"}},
@@ -346,7 +349,7 @@ func (w *walk) httpTool(node string, x *flow.AIAgent) voiceagent.Tool {
 		}}
 }
 
-// The variables in which what an agent asks a server, and what that answers, is kept.
+// Variables for the request of a voice agent to the configured server, and for its response.
 const (
 	agentRequest = "agent_request"
 	agentAnswer  = "agent_answer"

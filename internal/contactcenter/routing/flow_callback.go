@@ -16,19 +16,20 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// The keys with which callers answer the offer to be called back.
+// Keys with which callers answer the callback offer.
 const (
 	acceptKey = "1"
 	changeKey = "2"
 )
 
-// How long callers have to answer the offer, and how often they are asked.
+// How long the flow waits for an answer to the callback offer, and how often it asks.
 const (
 	offerWait  = 8 * time.Second
 	offerTries = 2
 )
 
-// callback offers to call back. Who accepts keeps a place in the queue and is dialled when it is their turn.
+// callback offers to call back. A caller who accepts keeps a position in the queue and is dialled when it is their
+// turn.
 func (w *walk) callback(ctx context.Context, x *flow.Callback) (outcome string) {
 	w.missing("abandoned_in_menu")
 	to, err := w.agreed(ctx, x)
@@ -51,7 +52,7 @@ func (w *walk) callback(ctx context.Context, x *flow.Callback) (outcome string) 
 	return "accepted"
 }
 
-// agreed is the number at which the caller wants to be called back; "" where they do not want to be.
+// askCallbackNumber returns the number to call back. It returns "" if the caller declines.
 func (w *walk) agreed(ctx context.Context, x *flow.Callback) (to string, err error) {
 	if to = w.v.Info().From; to == call.Anonymous {
 		to = ""
@@ -81,7 +82,7 @@ func (w *walk) agreed(ctx context.Context, x *flow.Callback) (to string, err err
 	return "", nil
 }
 
-// offer is what callers are asked.
+// callbackOffer returns the text of the callback offer.
 func offer(to string, confirm bool) string {
 	if !confirm {
 		return "If you want us to call you back, press 1."
@@ -89,12 +90,12 @@ func offer(to string, confirm bool) string {
 	return fmt.Sprintf("We can call you back at %s. To accept, press 1. To give another number, press 2.", spelt(to))
 }
 
-// spelt is a number digit by digit.
+// spellDigits returns a number with spaces between its digits, so that it is read out digit by digit.
 func spelt(number string) string {
 	return strings.TrimSpace(strings.Join(strings.Split(strings.TrimPrefix(number, "+"), ""), " "))
 }
 
-// otherNumber asks for a number; "" where the caller gives none that there is.
+// askOtherNumber asks for a number. It returns "" if the caller enters no valid number.
 func (w *walk) otherNumber(ctx context.Context) (string, error) {
 	if err := w.say(ctx, "Please enter the number, followed by the hash key."); err != nil {
 		return "", err
@@ -109,7 +110,7 @@ func (w *walk) otherNumber(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// promise puts the caller into the queue, to be called back.
+// enqueueCallback puts the caller into the queue as a callback.
 func (w *walk) promise(ctx context.Context, id, to string) error {
 	i := w.v.Info()
 	err := w.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -120,13 +121,13 @@ func (w *walk) promise(ctx context.Context, id, to string) error {
 	case errors.Is(err, queue.ErrFull), errors.Is(err, queue.ErrClosed), errors.Is(err, queue.ErrNoAgents):
 		return err
 	case err != nil:
-		w.s.Log.Error("callback not kept", "call", i.CallID, "queue", id, "err", err)
+		w.s.Log.Error("callback not stored", "call", i.CallID, "queue", id, "err", err)
 		return errors.New("internal error")
 	}
 	return nil
 }
 
-// say speaks a text, or beeps where no engine can.
+// sayOrBeep speaks a text, or plays a beep if there is no text to speech.
 func (w *walk) say(ctx context.Context, text string) error {
 	clip, err := w.voice(ctx, flow.Prompt{Text: text})
 	if err != nil {

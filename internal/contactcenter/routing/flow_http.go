@@ -16,13 +16,14 @@ import (
 	"soniq/internal/platform/egress"
 )
 
-// The limits of a flow's request; the node's own timeout is shorter.
+// Limits of an HTTP step. The timeout of the node applies in addition, and is shorter.
 const (
 	longestRequest = 30 * time.Second
 	largestAnswer  = 64 << 10 // bytes
 )
 
-// request asks a server of the organisation. What it answers is kept in the variable, where it is told one; anything but 2xx is an error.
+// httpRequest sends a request to a server of the organisation. It stores the response in the node's variable, if
+// there is one. Any status other than 2xx is an error.
 func (w *walk) request(ctx context.Context, node string, x *flow.HTTP) (outcome string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(x.TimeoutMS)*time.Millisecond)
 	defer cancel()
@@ -42,7 +43,7 @@ func (w *walk) request(ctx context.Context, node string, x *flow.HTTP) (outcome 
 	return "success"
 }
 
-// whatFailed says why a request came to nothing, without its address: it may have in it what is to be told nobody.
+// requestFailure returns why a request failed, without its URL, because the URL can contain secrets.
 func whatFailed(err error) string {
 	var in *url.Error
 	switch {
@@ -58,7 +59,7 @@ func whatFailed(err error) string {
 	return err.Error()
 }
 
-// newRequest makes the request of a node.
+// newRequest builds the HTTP request of a node.
 func (w *walk) newRequest(ctx context.Context, node string, x *flow.HTTP) (*http.Request, error) {
 	body := ""
 	if x.Method != http.MethodGet && x.Method != http.MethodDelete || x.Body != "" {
@@ -87,7 +88,7 @@ func (w *walk) newRequest(ctx context.Context, node string, x *flow.HTTP) (*http
 	return r, w.s.Sign(ctx, w.org, r, body)
 }
 
-// printable keeps lines out of headers.
+// replaceControl replaces control characters with spaces, so that a value cannot add header lines.
 func printable(c rune) rune {
 	if c < ' ' || c == 0x7f {
 		return ' '
@@ -95,7 +96,8 @@ func printable(c rune) rune {
 	return c
 }
 
-// body is what is sent: what the node says, or else who calls and what is known so far.
+// requestBody returns the body of the request: the node's template, or else a JSON object with the call and the
+// unmasked variables.
 func (w *walk) body(ctx context.Context, node string, x *flow.HTTP) string {
 	if x.Body != "" {
 		return w.fillWith(ctx, x.Body, inJSON)
@@ -115,7 +117,7 @@ func (w *walk) body(ctx context.Context, node string, x *flow.HTTP) string {
 	return string(b)
 }
 
-// fillWith is fill for a text of which what is put in must not change the form.
+// fillWith is fillTemplate with a function that escapes the values for the syntax of the text.
 func (w *walk) fillWith(ctx context.Context, text string, form func(any) string) string {
 	if !strings.Contains(text, "{{") {
 		return text
@@ -128,12 +130,12 @@ func (w *walk) fillWith(ctx context.Context, text string, form func(any) string)
 	return t.FillWith(w.scope(ctx, text), form)
 }
 
-// inAddress is a value in the path or the query of an address.
+// urlValue returns a value escaped for the path or the query of a URL.
 func inAddress(v any) string {
 	return strings.ReplaceAll(url.QueryEscape(fmt.Sprint(v)), "+", "%20")
 }
 
-// inJSON is a value within a text of JSON: words without the quotes around them, all else as it is.
+// jsonValue returns a value escaped for a JSON text: a string without its quotes, any other value as JSON.
 func inJSON(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -148,7 +150,7 @@ func inJSON(v any) string {
 	return text
 }
 
-// fetch sends a request and reads what it is answered: JSON, or else a text.
+// fetch sends a request and returns the response as a JSON value, or as a string if it is not JSON.
 func (w *walk) fetch(r *http.Request) (any, error) {
 	a, err := w.s.client.Do(r)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// hunt rings a group: all at once, or one after the other in the order of its strategy.
+// huntGroup rings a group: all members at once, or one after the other in the order of its strategy.
 func (w *walk) hunt(ctx context.Context, node string, x *flow.HuntGroup) (outcome string) {
 	w.missing("no_answer")
 	members, busy, err := w.members(ctx, x)
@@ -30,7 +30,8 @@ func (w *walk) hunt(ctx context.Context, node string, x *flow.HuntGroup) (outcom
 	return w.ringInTurn(ctx, members, busy, ring)
 }
 
-// inTurn lets another member begin each time, whichever node rings; where the turn cannot be written down, the first does.
+// rotateMembers moves the start of the list by one on each call of the node, across all nodes of the cluster. If the
+// counter cannot be stored, the first member is first.
 func (w *walk) inTurn(ctx context.Context, node string, members []string) []string {
 	if len(members) == 0 {
 		return nil
@@ -41,13 +42,13 @@ func (w *walk) inTurn(ctx context.Context, node string, members []string) []stri
 		return err
 	})
 	if err != nil {
-		w.s.Log.Error("turn of group not taken", "call", w.v.Info().CallID, "flow", w.p.FlowID, "node", node, "err", err)
+		w.s.Log.Error("turn of hunt group not stored", "call", w.v.Info().CallID, "flow", w.p.FlowID, "node", node, "err", err)
 	}
 	turn := int(before % int64(len(members)))
 	return slices.Concat(members[turn:], members[:turn])
 }
 
-// members are whom to ring of a group, and how many of it do not want to be rung.
+// members returns the destinations to ring of a group, and the number of users with do-not-disturb.
 func (w *walk) members(ctx context.Context, x *flow.HuntGroup) (all []string, busy int, err error) {
 	q := w.s.DB.Read(ctx)
 	var people []string
@@ -73,7 +74,7 @@ func (w *walk) members(ctx context.Context, x *flow.HuntGroup) (all []string, bu
 	return all, busy, err
 }
 
-// byIdle puts who was last on the telephone longest ago first; numbers come last.
+// sortByIdle sorts the destinations by the end of each user's last call, longest ago first. Numbers come last.
 func (w *walk) byIdle(ctx context.Context, people, all []string) error {
 	states, err := w.s.Agents.States(ctx, w.s.DB.Read(ctx), w.org, people)
 	if err != nil {
@@ -91,7 +92,7 @@ func (w *walk) byIdle(ctx context.Context, people, all []string) error {
 	return nil
 }
 
-// ringAll rings everybody at once.
+// ringAll rings all members at once.
 func (w *walk) ringAll(ctx context.Context, members []string, busy int, ring time.Duration) (outcome string) {
 	results := make(chan pbx.Result)
 	rung := 0
@@ -134,7 +135,7 @@ func groupOutcome(answered, gone bool, engaged, all int) string {
 	return NoAnswer
 }
 
-// ringInTurn rings one after the other.
+// ringSequentially rings one member after the other.
 func (w *walk) ringInTurn(ctx context.Context, members []string, busy int, ring time.Duration) (outcome string) {
 	engaged := busy
 	for _, to := range members {

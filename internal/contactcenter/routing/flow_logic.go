@@ -10,7 +10,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// hours goes on by the time where the flow is.
+// hours returns whether the business hours are open now, in the time zone of the flow.
 func (w *walk) hours(x *flow.Hours) (outcome string) {
 	outcome = x.Outcome(w.s.Now(), w.zone)
 	w.trip.closed = outcome != "open"
@@ -20,7 +20,7 @@ func (w *walk) hours(x *flow.Hours) (outcome string) {
 	return outcome
 }
 
-// condition goes on by an expression; one that cannot be worked out does not hold.
+// condition evaluates an expression. An expression that fails counts as false.
 func (w *walk) condition(ctx context.Context, x *flow.Condition) (outcome string) {
 	truth, err := x.Truth(w.scope(ctx, x.Expression))
 	if err != nil {
@@ -32,14 +32,14 @@ func (w *walk) condition(ctx context.Context, x *flow.Condition) (outcome string
 	return "false"
 }
 
-// set keeps values for the steps that follow.
+// set sets variables for the following steps.
 func (w *walk) set(ctx context.Context, x *flow.Set) (outcome string) {
 	values := x.Values(w.scope(ctx, fmt.Sprint(x.Variables)))
 	maps.Copy(w.trip.variables, values)
 	return "done"
 }
 
-// lookUp finds out who calls.
+// lookUp looks up the caller's contact and stores it in a variable.
 func (w *walk) lookUp(ctx context.Context, x *flow.ContactLookup) (outcome string) {
 	if !w.find(ctx, time.Duration(x.TimeoutMS)*time.Millisecond) {
 		if ctx.Err() != nil {
@@ -51,7 +51,7 @@ func (w *walk) lookUp(ctx context.Context, x *flow.ContactLookup) (outcome strin
 	return "hit"
 }
 
-// tag tags the call.
+// tag adds tags to the call.
 func (w *walk) tag(ctx context.Context, x *flow.Tag) (outcome string) {
 	in := &call.TagIn{}
 	in.ID, in.Body.Tags = w.v.Info().CallID, x.Tags

@@ -11,7 +11,8 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// menu plays the prompt and waits for a key, as often as the node says. Every replay is a step of the caller's.
+// menu plays the prompt and waits for a key, and repeats both as often as the node says. Each repetition counts as a
+// step.
 func (w *walk) menu(ctx context.Context, x *flow.Menu) (outcome string) {
 	w.missing("abandoned_in_menu")
 	for try := 0; ; try++ {
@@ -35,13 +36,13 @@ func (w *walk) menu(ctx context.Context, x *flow.Menu) (outcome string) {
 	}
 }
 
-// choice waits for a key, or for one of the labels to be said.
+// keyOrPhrase waits for a key, or until the caller says one of the labels.
 func (w *walk) choice(ctx context.Context, x *flow.Menu) (key string, ok bool, err error) {
 	wait := time.Duration(x.Timeout) * time.Second
 	if !x.Speech || w.s.Hear == nil {
 		return w.key(ctx, wait)
 	}
-	heard, cancel := context.WithTimeout(ctx, wait) // what was begun by then is understood yet
+	heard, cancel := context.WithTimeout(ctx, wait) // speech that began before the timeout is still recognised
 	defer cancel()
 	keys, spoke := context.WithCancel(ctx)
 	defer spoke()
@@ -56,7 +57,7 @@ func (w *walk) choice(ctx context.Context, x *flow.Menu) (key string, ok bool, e
 		defer close(said)
 		if i, ok := w.s.Hear(heard, labels(x, digits), pcm); ok && i >= 0 && i < len(digits) {
 			said <- digits[i]
-			spoke() // who spoke need not press
+			spoke() // after speech, stop waiting for a key
 		}
 	}()
 	if key, ok, err = w.key(keys, wait); ok || ctx.Err() != nil {
@@ -70,7 +71,7 @@ func (w *walk) choice(ctx context.Context, x *flow.Menu) (key string, ok bool, e
 	}
 }
 
-// labels are what the digits are called.
+// labels returns the labels of the digits, which are the phrases to recognise.
 func labels(x *flow.Menu, digits []string) []string {
 	all := make([]string, len(digits))
 	for i, d := range digits {
@@ -84,7 +85,7 @@ func (w *walk) key(ctx context.Context, wait time.Duration) (key string, ok bool
 	return string(r), ok, err
 }
 
-// collect waits for digits and keeps them in a variable.
+// collect waits for digits and stores them in a variable.
 func (w *walk) collect(ctx context.Context, x *flow.Collect) (outcome string) {
 	w.missing("abandoned_in_menu")
 	if x.Mask {
@@ -104,7 +105,7 @@ func (w *walk) collect(ctx context.Context, x *flow.Collect) (outcome string) {
 	return "done"
 }
 
-// digits reads keys until there are as many as there may be, the terminator, or none for a while.
+// readDigits reads keys until the maximum number, the terminator, or no key within wait.
 func (w *walk) digits(ctx context.Context, most int, terminator string, wait time.Duration) (string, error) {
 	var b strings.Builder
 	for b.Len() < most {

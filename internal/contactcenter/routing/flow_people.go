@@ -8,9 +8,10 @@ import (
 	"soniq/internal/contactcenter/flow"
 )
 
-// This file is the steps that lead callers to people, queues and mailboxes.
+// Flow steps that route callers to users, queues and mailboxes.
 
-// away leads the caller out of the flow. Where nobody is found they are in the flow again.
+// routeAway routes the caller to a destination outside the flow. Unless the caller was answered or is gone, it
+// returns the caller to the flow's stage.
 func (w *walk) away(ctx context.Context, to string, wish Wish) (outcome string) {
 	outcome = w.s.leadWith(ctx, w.v, to, wish)
 	if outcome == Answered || outcome == Gone {
@@ -22,7 +23,8 @@ func (w *walk) away(ctx context.Context, to string, wish Wish) (outcome string) 
 	return outcome
 }
 
-// queue lets the caller wait. A queue that is gone is one with no place.
+// queue lets the caller wait in a queue. A queue that cannot be entered, such as a deleted one, has the outcome
+// "overflow".
 func (w *walk) queue(ctx context.Context, x *flow.Queue) (outcome string) {
 	wish := Wish{Priority: x.Priority, Back: true}
 	if x.MaxWait != nil {
@@ -40,7 +42,8 @@ func (w *walk) queue(ctx context.Context, x *flow.Queue) (outcome string) {
 	return "overflow"
 }
 
-// transfer connects the caller with a destination. Whoever leaves a message there, or is called back, was led somewhere: the flow ends.
+// transfer connects the caller with a destination. If the caller leaves a message there, or is called back, the
+// transfer succeeded: the flow ends.
 func (w *walk) transfer(ctx context.Context, x *flow.Transfer) (outcome string) {
 	w.missing("no_answer")
 	outside := w.s.room(x.To) == nil && !strings.HasPrefix(x.To, "ext:")
@@ -58,7 +61,7 @@ func (w *walk) transfer(ctx context.Context, x *flow.Transfer) (outcome string) 
 	return "failed"
 }
 
-// voicemail takes a message.
+// voicemail records a message.
 func (w *walk) voicemail(ctx context.Context, x *flow.Voicemail) (outcome string) {
 	mailbox := x.Mailbox
 	if mailbox == flow.ThisFlow {

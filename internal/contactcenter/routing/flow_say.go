@@ -9,10 +9,11 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// longestVoice bounds how long it takes to have a prompt spoken or read.
+// speechTimeout limits the synthesis, or the reading from disk, of a prompt.
 const longestVoice = 15 * time.Second
 
-// prompt lets the caller hear a prompt. One that cannot be played is told in the call's timeline, and the flow goes on without it.
+// playPrompt plays a prompt to the caller. If it cannot be played, the problem is written to the call's timeline and
+// the flow continues without it.
 func (w *walk) prompt(ctx context.Context, p flow.Prompt, keys bool) error {
 	if p.AudioID == "" && p.Text == "" {
 		return w.v.Answer(ctx)
@@ -28,7 +29,7 @@ func (w *walk) prompt(ctx context.Context, p flow.Prompt, keys bool) error {
 	return w.v.Play(ctx, clip, pbx.Playing{Keys: keys})
 }
 
-// voice is a prompt as a sound.
+// promptClip returns the audio of a prompt.
 func (w *walk) voice(ctx context.Context, p flow.Prompt) (*media.Clip, error) {
 	if err := w.v.Answer(ctx); err != nil {
 		return nil, err
@@ -41,7 +42,8 @@ func (w *walk) voice(ctx context.Context, p flow.Prompt) (*media.Clip, error) {
 	return w.v.Say(ctx, w.fill(ctx, p.Text), p.Voice, w.language)
 }
 
-// missing says why the call is missed should it end before anybody is found: callers who call while closed call after hours.
+// setMissedReason sets why the call counts as missed if it ends before it is answered. After a closed business-hours
+// step the reason is always "after_hours".
 func (w *walk) missing(reason string) {
 	if w.trip.closed {
 		reason = "after_hours"

@@ -16,8 +16,8 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// scope is what the texts that are filled in now can speak of. Who calls, and what is remembered of them, is looked up once where a text
-// speaks of it.
+// scope returns the values that templates and expressions can refer to. The contact and the memory of the caller are
+// read once, and only if a text mentions them.
 func (w *walk) scope(ctx context.Context, texts ...string) flow.Scope {
 	all := strings.Join(texts, " ")
 	if w.trip.contact == nil && strings.Contains(all, "contact") {
@@ -39,13 +39,13 @@ func known(m map[string]any) map[string]any {
 	return m
 }
 
-// fill puts what is known into a text.
+// fillTemplate replaces the placeholders of a text with values.
 func (w *walk) fill(ctx context.Context, text string) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}
 	t, err := flow.ParseTemplate(text)
-	if err != nil { // it was read when the flow was published
+	if err != nil { // does not happen: publishing parsed it
 		w.problem = err.Error()
 		return ""
 	}
@@ -57,7 +57,7 @@ const (
 	longestThink = time.Second
 )
 
-// remember reads what is remembered of the caller.
+// loadMemory reads the memory of the caller.
 func (w *walk) remember(ctx context.Context) {
 	w.trip.memory = map[string]any{}
 	i := w.v.Info()
@@ -75,7 +75,8 @@ func (w *walk) remember(ctx context.Context) {
 	w.trip.memory = m
 }
 
-// find looks up who calls, in own contacts and every connected system; false where nobody is known.
+// lookUpCaller looks up the caller in own contacts and in every connected system. It returns false if there is no
+// match.
 func (w *walk) find(ctx context.Context, limit time.Duration) bool {
 	w.trip.contact = map[string]any{}
 	i := w.v.Info()
@@ -100,14 +101,15 @@ func (w *walk) find(ctx context.Context, limit time.Duration) bool {
 	return true
 }
 
-// missed is an error that says no more than that there is nobody, or nothing that could be looked up.
+// isLookupMiss reports whether an error means only that there is no match, or that the number cannot be looked up (a
+// 4xx status).
 func missed(err error) bool {
 	var e *op.Error
 	return errors.As(err, &e) && e.Status() < 500
 }
 
-// described is a contact as expressions see it: what is told of it by whatever system, and of one of ours all that is kept; own members
-// have their names.
+// contactFields returns a contact in the form that expressions use: the fields from any connected system, and all
+// stored fields of an own contact. Custom fields are at the top level under their names.
 func (w *walk) described(ctx context.Context, found contact.ContactLookup) (map[string]any, error) {
 	m := map[string]any{}
 	if found.ContactID != nil {
@@ -125,7 +127,7 @@ func (w *walk) described(ctx context.Context, found contact.ContactLookup) (map[
 	return plain(m, found), nil
 }
 
-// plain adds the members of a record, as they are in JSON, to others.
+// mergeJSON adds the JSON fields of a record to a map.
 func plain(to map[string]any, record any) map[string]any {
 	b, err := json.Marshal(record)
 	if err == nil {
@@ -137,7 +139,7 @@ func plain(to map[string]any, record any) map[string]any {
 	return to
 }
 
-// asking returns a context with the flow as the principal, for services that otherwise serve requests of the API.
+// withFlowPrincipal returns a context with the flow as the principal, for services that otherwise serve API requests.
 func (w *walk) asking(ctx context.Context) context.Context {
 	p := access.Principal{OrgID: w.org, KeyName: "flow " + w.p.FlowID, Environment: access.Live}
 	if w.v.Info().Sandbox {
@@ -146,10 +148,11 @@ func (w *walk) asking(ctx context.Context) context.Context {
 	return access.With(ctx, p)
 }
 
-// writeTimeout bounds a write of a flow's step.
+// writeTimeout limits a write of a flow step.
 const writeTimeout = 10 * time.Second
 
-// writing returns a context for a write that a step has begun. The write is completed if the caller hangs up meanwhile.
+// writeContext returns a context for a write that a step has begun. The write is completed even if the caller hangs
+// up meanwhile.
 func (w *walk) writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(w.asking(ctx)), writeTimeout)
 }

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// text sends the caller a message; sent says that it is on its way.
+// sendSMS sends the caller a text message. The outcome "sent" means that the message was accepted for sending.
 func (w *walk) text(ctx context.Context, x *flow.SMS) (outcome string) {
 	to := w.v.Info().From
 	if to == call.Anonymous || to == "" {
@@ -27,7 +27,7 @@ func (w *walk) text(ctx context.Context, x *flow.SMS) (outcome string) {
 	return "sent"
 }
 
-// record says whether the conversation that follows is recorded.
+// record sets whether the following conversation is recorded.
 func (w *walk) record(ctx context.Context, x *flow.Record) (outcome string) {
 	on := x.Action == "start" || x.Action == "resume"
 	w.v.SetRecording(on)
@@ -43,15 +43,15 @@ func (w *walk) record(ctx context.Context, x *flow.Record) (outcome string) {
 	return "done"
 }
 
-// endings are what a flow may say of why it ends a call, in the words of the record.
+// hangUpReasons are the end reasons of the call record that a flow may set.
 var endings = []string{"busy", "rejected", "no_answer", "timeout", "no_route", "blocked", "canceled"}
 
-// hangUp ends the call. A reason in other words is for those who read the timeline.
+// hangUp ends the call. A reason that is not in hangUpReasons is written to the timeline only.
 func (w *walk) hangUp(ctx context.Context, x *flow.Hangup) (outcome string) {
 	reason := x.Reason
 	if !slices.Contains(endings, reason) {
 		w.problem, reason = reason, ""
 	}
-	_ = w.v.HangUp(ctx, reason) // who is gone already has hung up
+	_ = w.v.HangUp(ctx, reason) // an error means that the caller hung up already
 	return Ended
 }

@@ -15,7 +15,8 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// room is what leads callers to destinations of a kind; nil for those that are dialled.
+// handlerFor returns the route handler for a destination. It returns nil for a destination that is dialled, such as a
+// number.
 func (s *Service) room(to string) Room {
 	kind, _, _ := strings.Cut(to, ":")
 	switch kind {
@@ -36,7 +37,7 @@ func (s *Service) room(to string) Room {
 	return nil
 }
 
-// phones rings the telephones of a user, whatever they want beside that.
+// ringUserPhones rings the phones of a user and ignores the user's rules. It is used if Service.User is nil.
 func (s *Service) phones(ctx context.Context, v *pbx.Visit, _ string, l pbx.Lead) (outcome string) {
 	if l.Unanswered != "" {
 		return l.Unanswered
@@ -44,8 +45,8 @@ func (s *Service) phones(ctx context.Context, v *pbx.Visit, _ string, l pbx.Lead
 	return s.dial(ctx, v, l.To)
 }
 
-// attend leads a caller to where they are to go, and, where nobody was found there, to the fallback of the number they dialled. Nobody is
-// left in silence: who can be led nowhere is told so.
+// routeWithFallback routes a caller to the destination of a handoff. If the caller is not handled there, it routes to
+// the fallback of the dialled number. If that fails too, the caller hears an apology or the call ends with a reason.
 func (s *Service) attend(ctx context.Context, v *pbx.Visit, l pbx.Lead) {
 	outcome := s.safely(ctx, v, l)
 	if over(outcome, l.To) {
@@ -60,17 +61,18 @@ func (s *Service) attend(ctx context.Context, v *pbx.Visit, l pbx.Lead) {
 	s.dismiss(ctx, v, outcome)
 }
 
-// done reports whether nothing is left to do for a caller.
+// isFinal reports whether nothing is left to do for a caller.
 func done(outcome string) bool {
 	return slices.Contains([]string{Gone, Answered, Left, Callback, Ended}, outcome)
 }
 
-// over is done for who was led somewhere first: whoever says nothing to a mailbox has reached it.
+// isFinalFor is isFinal for the first destination and for the fallback: a caller who says nothing to a mailbox was
+// handled there too.
 func over(outcome, to string) bool {
 	return done(outcome) || outcome == Empty && !strings.HasPrefix(to, "queue:")
 }
 
-// dialled is the number a caller from outside dialled; zero where there is none.
+// dialledNumber returns the number that an inbound caller dialled. It returns the zero value if there is none.
 func (s *Service) dialled(ctx context.Context, v *pbx.Visit) (n number.Number) {
 	i := v.Info()
 	if i.Direction != "inbound" || i.NumberID == "" {
@@ -83,11 +85,11 @@ func (s *Service) dialled(ctx context.Context, v *pbx.Visit) (n number.Number) {
 	return n
 }
 
-// safely leads a caller, and is Failed where a room broke.
+// routeRecovering routes a caller. It returns Failed if a route handler panicked.
 func (s *Service) safely(ctx context.Context, v *pbx.Visit, l pbx.Lead) (outcome string) {
 	defer func() {
 		if x := recover(); x != nil {
-			s.Log.Error("caller not led", "call", v.Info().CallID, "to", l.To, "panic", x, "stack", string(debug.Stack()))
+			s.Log.Error("caller not routed", "call", v.Info().CallID, "to", l.To, "panic", x, "stack", string(debug.Stack()))
 			v.Step("led_in_vain", map[string]any{"to": l.To, "reason": "internal error"})
 			outcome = Failed
 		}
@@ -95,7 +97,8 @@ func (s *Service) safely(ctx context.Context, v *pbx.Visit, l pbx.Lead) (outcome
 	return s.follow(ctx, v, l)
 }
 
-// dismiss ends the call of a caller for whom nobody was found. Those who were made to wait, or expect more, are told so.
+// endUnrouted ends the call of a caller that was not handled anywhere. A caller who waited in a queue, or whose
+// destination failed, hears an apology first. After busy, rejected, no answer and unreachable the call ends at once.
 func (s *Service) dismiss(ctx context.Context, v *pbx.Visit, outcome string) {
 	reason := "no_route"
 	switch outcome {
@@ -115,13 +118,14 @@ func (s *Service) dismiss(ctx context.Context, v *pbx.Visit, outcome string) {
 	}
 }
 
-// lead leads a caller to any destination: queue:, flow:, voicemail:, user:, ext:, a number or sip:. It is Failed where there is nothing, or
-// where the caller was led on too often already, so that queues and flows that lead to each other end.
+// routeTo routes a caller to any destination: queue:, flow:, voicemail:, user:, ext:, a number or sip:. It returns
+// Failed if the destination does not exist. It also returns Failed if the caller was routed too often, so that queues
+// and flows that route to each other end.
 func (s *Service) lead(ctx context.Context, v *pbx.Visit, to string) (outcome string) {
 	return s.leadWith(ctx, v, to, Wish{})
 }
 
-// leadWith is lead for who asks something of the room.
+// routeWithOptions is routeTo with options for the route handler.
 func (s *Service) leadWith(ctx context.Context, v *pbx.Visit, to string, w Wish) (outcome string) {
 	return s.follow(withWish(ctx, w), v, pbx.Lead{Org: v.Info().Org, To: to})
 }
@@ -145,7 +149,8 @@ func (s *Service) follow(ctx context.Context, v *pbx.Visit, l pbx.Lead) (outcome
 	return s.dial(ctx, v, l.To)
 }
 
-// resolve turns the extension of a user or a queue into who has it.
+// resolveExtension replaces the extension of a user or a queue with the id of its owner. It returns any other
+// destination, and an unknown extension, unchanged.
 func (s *Service) resolve(ctx context.Context, l pbx.Lead) (to string, err error) {
 	extension, ok := strings.CutPrefix(l.To, "ext:")
 	if !ok {
@@ -163,7 +168,7 @@ func (s *Service) resolve(ctx context.Context, l pbx.Lead) (to string, err error
 	return "user:" + owner, nil
 }
 
-// dial rings what is dialled, such as a number outside.
+// ringDestination rings a destination without a route handler, such as an external number.
 func (s *Service) dial(ctx context.Context, v *pbx.Visit, to string) (outcome string) {
 	a, err := v.Ring(ctx, to, pbx.Ringing{Timeout: wish(ctx).Ring})
 	if err != nil {
@@ -172,7 +177,7 @@ func (s *Service) dial(ctx context.Context, v *pbx.Visit, to string) (outcome st
 	return outcomeOf(result(ctx, a))
 }
 
-// orGone is Gone or Failed.
+// outcomeOfError returns CallerGone for pbx.ErrGone, and Failed for any other error.
 func orGone(err error) (outcome string) {
 	if errors.Is(err, pbx.ErrGone) {
 		return Gone
@@ -180,7 +185,7 @@ func orGone(err error) (outcome string) {
 	return Failed
 }
 
-// result waits for what comes of ringing somebody.
+// awaitAttempt waits for the result of a ring attempt. It returns the result "gone" if ctx ends first.
 func result(ctx context.Context, a *pbx.Attempt) pbx.Result {
 	select {
 	case r := <-a.Done():
@@ -190,7 +195,7 @@ func result(ctx context.Context, a *pbx.Attempt) pbx.Result {
 	}
 }
 
-// outcomeOf is what came of ringing somebody, as an outcome.
+// attemptOutcome returns the outcome for the result of a ring attempt.
 func outcomeOf(r pbx.Result) (outcome string) {
 	switch r.What {
 	case "gone":
@@ -201,10 +206,11 @@ func outcomeOf(r pbx.Result) (outcome string) {
 	return r.What
 }
 
-// longestApology bounds how long it takes to have the apology spoken.
+// apologyTimeout limits the speech synthesis of the apology.
 const longestApology = 5 * time.Second
 
-// apologise tells a caller that they cannot be connected: in words where an engine can speak, else by the tones for that.
+// playApology plays to the caller that the call cannot be connected: speech, or the special information tone if there
+// is no text to speech.
 func (s *Service) apologise(ctx context.Context, v *pbx.Visit) error {
 	c, cancel := context.WithTimeout(ctx, longestApology)
 	defer cancel()

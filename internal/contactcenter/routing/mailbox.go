@@ -12,21 +12,21 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// How messages are taken where nothing else is said.
+// Defaults for recording a message.
 const (
 	longestMessage  = 3 * time.Minute
-	messageSilence  = 7 * time.Second // ends it
-	shortestMessage = time.Second     // of speech: what says less is none
-	keepLimit       = 8 * time.Second // to write a message down
+	messageSilence  = 7 * time.Second // of silence end the message
+	shortestMessage = time.Second     // of speech; a message with less is dropped
+	keepLimit       = 8 * time.Second // for storing a message
 )
 
-// A box is a mailbox as callers meet it.
+// mailboxInfo holds the name and the greeting of a mailbox.
 type box struct {
 	id, name string
-	greeting string // audio; "": spoken
+	greeting string // audio id; "": the default greeting is spoken
 }
 
-// mailbox takes a message for a user, a queue or a flow.
+// routeVoicemail records a message for a user, a queue or a flow.
 func (s *Service) mailbox(ctx context.Context, v *pbx.Visit, id string, l pbx.Lead) (outcome string) {
 	b, err := s.box(ctx, v.Info().Org, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) mailbox(ctx context.Context, v *pbx.Visit, id string, l pbx.Le
 	return s.takeMessage(ctx, v, b, longest)
 }
 
-// box finds a mailbox: everybody, every queue and every flow has one.
+// findMailbox returns a mailbox by the id of its owner. Every user, every queue and every flow has one.
 func (s *Service) box(ctx context.Context, org, id string) (box, error) {
 	q, b := s.DB.Read(ctx), box{id: id}
 	switch prefix, _, _ := strings.Cut(id, "_"); prefix {
@@ -67,12 +67,12 @@ func (s *Service) box(ctx context.Context, org, id string) (box, error) {
 		return b, err
 	case "flw":
 		_, err := s.Flows.Get(ctx, q, org, id)
-		return b, err // its name says nothing to callers
+		return b, err // the name of a flow means nothing to callers
 	}
 	return b, db.ErrNone
 }
 
-// greetCaller lets the caller hear the greeting; a key ends it.
+// playGreeting plays the greeting of the mailbox. A key ends it.
 func (s *Service) greetCaller(ctx context.Context, v *pbx.Visit, b box) error {
 	if b.greeting != "" {
 		clip, err := v.Clip(ctx, b.greeting)
@@ -91,7 +91,8 @@ func (s *Service) greetCaller(ctx context.Context, v *pbx.Visit, b box) error {
 	return s.say(ctx, v, who+" is not available. Please leave a message after the tone.")
 }
 
-// say speaks a text to a caller, whom a key saves from the rest. Where nothing can be spoken they hear a tone, and the timeline says why.
+// say speaks a text to a caller. A key ends it. If the text cannot be spoken, the caller hears a tone and the reason
+// is written to the timeline.
 func (s *Service) say(ctx context.Context, v *pbx.Visit, text string) error {
 	if err := v.Answer(ctx); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (s *Service) utter(ctx context.Context, v *pbx.Visit, clip *media.Clip) err
 	return v.Play(ctx, clip, pbx.Playing{Keys: true})
 }
 
-// takeMessage records what the caller says, and keeps it.
+// takeMessage records and stores a message.
 func (s *Service) takeMessage(ctx context.Context, v *pbx.Visit, b box, longest time.Duration) (outcome string) {
 	d := voicemail.Draft{Org: v.Info().Org, ID: db.NewID("vm"), CallID: v.Info().CallID, Mailbox: b.id, Begun: s.Now()}
 	path, err := s.Files.Path(d.Blob())
@@ -145,7 +146,8 @@ func (s *Service) takeMessage(ctx context.Context, v *pbx.Visit, b box, longest 
 	return Left
 }
 
-// noMessage says that a message could not be taken. What was recorded of it becomes a message at the next start.
+// messageFailed logs that a message could not be recorded. The part that was recorded becomes a message at the next
+// start.
 func (s *Service) noMessage(ctx context.Context, v *pbx.Visit, b box, err error) (outcome string) {
 	if ctx.Err() == nil {
 		s.Log.Error("message not taken", "call", v.Info().CallID, "mailbox", b.id, "err", err)
@@ -154,7 +156,7 @@ func (s *Service) noMessage(ctx context.Context, v *pbx.Visit, b box, err error)
 	return unless(ctx.Err(), Failed)
 }
 
-// unless is an outcome, unless the caller is gone.
+// unlessGone returns outcome, or CallerGone if gone is not nil.
 func unless(gone error, outcome string) string {
 	if gone != nil {
 		return Gone
@@ -162,7 +164,7 @@ func unless(gone error, outcome string) string {
 	return outcome
 }
 
-// mailboxName is how a mailbox is told to its user.
+// mailboxName returns the extension of a user, or the name if there is none.
 func mailboxName(u user.User) string {
 	if u.Extension != nil {
 		return *u.Extension

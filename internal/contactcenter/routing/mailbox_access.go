@@ -12,21 +12,21 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// Where the codes lead that telephones dial to hear messages.
+// Destinations of the dial codes for voicemail access.
 const (
 	OwnMailbox = "mailbox:own"
 	AnyMailbox = "mailbox:any"
 )
 
-// How those who hear their messages are asked.
+// Limits of the voicemail dialogue.
 const (
-	boxTries = 3 // to say which mailbox, and its PIN
+	boxTries = 3 // attempts to enter the mailbox and its PIN
 	boxWait  = 6 * time.Second
-	boxIdle  = 3  // questions that may stay unanswered
-	mostPIN  = 12 // keys that are taken of a PIN
+	boxIdle  = 3  // questions in a row without an answer
+	mostPIN  = 12 // keys that are read of a PIN
 )
 
-// A listening is a user who hears their messages by telephone.
+// mailboxSession is a user who listens to their messages by telephone.
 type listening struct {
 	s    *Service
 	v    *pbx.Visit
@@ -34,9 +34,10 @@ type listening struct {
 	idle int
 }
 
-// access lets a user hear their messages: the user of the telephone, or, by *98 and PIN, whoever's mailbox is named.
+// mailboxAccess lets a user listen to messages: those of the user of the phone, or with *98 and a PIN those of any
+// mailbox.
 func (s *Service) access(ctx context.Context, v *pbx.Visit, id string, _ pbx.Lead) (outcome string) {
-	v.Mask(true) // all keys: who knows the questions presses the PIN ahead of time
+	v.Mask(true) // all keys, because users press the PIN ahead of the prompt
 	defer v.Mask(false)
 	if v.Enter(ctx, pbx.Place{Stage: "voicemail"}) != nil || v.Answer(ctx) != nil {
 		return Gone
@@ -50,19 +51,19 @@ func (s *Service) access(ctx context.Context, v *pbx.Visit, id string, _ pbx.Lea
 	case ctx.Err() != nil || v.Connected():
 		return Gone
 	case err != nil:
-		s.Log.Error("mailbox not heard", "call", v.Info().CallID, "user", l.user.ID, "err", err)
+		s.Log.Error("mailbox access failed", "call", v.Info().CallID, "user", l.user.ID, "err", err)
 		_ = s.say(ctx, v, "Sorry, something went wrong. Goodbye.")
 		return Ended
 	case outcome == "":
 		_ = s.say(ctx, v, "Goodbye.")
-		v.Missed(call.NotMissed) // they got what they called for
+		v.Missed(call.NotMissed) // the call served its purpose
 		_ = v.HangUp(ctx, "callee_hangup")
 		return Gone
 	}
 	return outcome
 }
 
-// enter finds whose mailbox it is, and lets in who may hear it. On their own telephone nobody is asked who has no PIN.
+// authenticate finds the mailbox and checks the PIN. On the user's own phone no PIN is asked if none is set.
 func (l *listening) enter(ctx context.Context, own bool) (bool, error) {
 	if !own {
 		return l.enterAny(ctx)
@@ -84,7 +85,8 @@ func (l *listening) enter(ctx context.Context, own bool) (bool, error) {
 	return false, nil
 }
 
-// enterAny asks for a mailbox and its PIN. Whether a mailbox there is not, or has no PIN, nobody is told.
+// authenticateAny asks for a mailbox and its PIN. The responses do not reveal whether the mailbox exists or has a
+// PIN.
 func (l *listening) enterAny(ctx context.Context) (bool, error) {
 	for range boxTries {
 		extension, err := l.ask(ctx, "Please enter the number of the mailbox, and press the hash key.", 8)
@@ -103,7 +105,7 @@ func (l *listening) enterAny(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// tryPIN asks for the PIN once. Over says that there is no other try.
+// tryPIN asks for the PIN once. It returns over if there must be no further attempt.
 func (l *listening) tryPIN(ctx context.Context) (open, over bool, err error) {
 	pin, err := l.ask(ctx, "Please enter your PIN, and press the hash key.", mostPIN)
 	if err != nil {
@@ -136,7 +138,7 @@ func (l *listening) entered(by string) {
 
 func (l *listening) say(ctx context.Context, text string) error { return l.s.say(ctx, l.v, text) }
 
-// key asks a question and waits for one key; 0 where none came in time, three times in a row.
+// askKey asks a question and waits for one key. It returns 0 after three unanswered questions in a row.
 func (l *listening) key(ctx context.Context, text string) (rune, error) {
 	for {
 		if err := l.say(ctx, text); err != nil {
@@ -153,7 +155,7 @@ func (l *listening) key(ctx context.Context, text string) (rune, error) {
 	}
 }
 
-// ask asks for digits, up to the hash key.
+// askDigits asks for digits, up to the hash key.
 func (l *listening) ask(ctx context.Context, text string, most int) (string, error) {
 	if err := l.say(ctx, text); err != nil {
 		return "", err
@@ -174,7 +176,7 @@ func (l *listening) ask(ctx context.Context, text string, most int) (string, err
 	return digits, nil
 }
 
-// listen is the menu of a mailbox. The outcome is "" where the user is done.
+// mainMenu runs the menu of a mailbox. It returns "" if the user is done.
 func (l *listening) listen(ctx context.Context) (outcome string, err error) {
 	for {
 		all, err := l.s.Voicemail.Mine(ctx, l.user.OrgID, l.user.ID, mostHeard)

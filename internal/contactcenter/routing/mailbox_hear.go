@@ -16,13 +16,13 @@ import (
 	"soniq/internal/telephony/voicemail"
 )
 
-// mostHeard is how many messages are heard in one go.
+// maxPlayedMessages is the number of messages that one session offers.
 const mostHeard = 100
 
-// longestGreeting is how long a greeting by telephone may be.
+// maxGreeting is the longest greeting that can be recorded by telephone.
 const longestGreeting = time.Minute
 
-// counted says how many messages there are.
+// messageCounts returns the numbers of new and old messages as spoken text.
 func counted(all []voicemail.Voicemail) string {
 	fresh := 0
 	for _, m := range all {
@@ -43,7 +43,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// hearAll plays messages one after the other. Over says that the user is done.
+// playMessages plays messages one after the other. It returns over if the user is done.
 func (l *listening) hearAll(ctx context.Context, all []voicemail.Voicemail) (outcome string, over bool, err error) {
 	for i, m := range all {
 		if err := l.hear(ctx, i, m); err != nil {
@@ -66,7 +66,7 @@ func (l *listening) hearAll(ctx context.Context, all []voicemail.Voicemail) (out
 	return "", false, l.say(ctx, "There are no more messages.")
 }
 
-// dealWith does with a message what a key asks for; next says that the following one is wanted.
+// handleKey executes the command of a key for a message. It returns next if the following message is to be played.
 func (l *listening) dealWith(ctx context.Context, key rune, i int, m voicemail.Voicemail) (outcome string, next bool, err error) {
 	switch key {
 	case '1':
@@ -85,7 +85,7 @@ func (l *listening) dealWith(ctx context.Context, key rune, i int, m voicemail.V
 	return outcome, false, err
 }
 
-// hear plays a message, with when it came and from whom. It is read once it was heard.
+// playMessage plays a message after its time and its caller, and then marks it as read.
 func (l *listening) hear(ctx context.Context, i int, m voicemail.Voicemail) error {
 	if err := l.say(ctx, fmt.Sprintf("Message %d. %s, from %s.", i+1, l.when(ctx, m.ReceivedAt.Time), caller(m))); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (l *listening) hear(ctx context.Context, i int, m voicemail.Voicemail) erro
 	return l.s.Voicemail.Played(ctx, m)
 }
 
-// when says a time as people do, in the zone of the user.
+// spokenTime returns a time as spoken text, in the user's time zone.
 func (l *listening) when(ctx context.Context, at time.Time) string {
 	name := ""
 	if o, err := l.s.Orgs.Get(ctx, l.user.OrgID); err == nil {
@@ -130,7 +130,7 @@ func (l *listening) when(ctx context.Context, at time.Time) string {
 	return day + " at " + at.Format("3 04 PM")
 }
 
-// caller says who left a message: by name where they are known, else digit by digit.
+// spokenCaller returns the caller of a message as spoken text: the contact's name, or else the number digit by digit.
 func caller(m voicemail.Voicemail) string {
 	switch {
 	case m.Contact != nil && m.Contact.Name != "":
@@ -141,7 +141,7 @@ func caller(m voicemail.Voicemail) string {
 	return strings.TrimSpace(strings.Join(strings.Split(strings.TrimPrefix(m.FromNumber, "+"), ""), " "))
 }
 
-// callBack rings who left a message, as the user would: what they may not dial is refused.
+// callBack calls the caller of a message in the user's name. The user's dialling permissions apply.
 func (l *listening) callBack(ctx context.Context, m voicemail.Voicemail) (outcome string, err error) {
 	if m.FromNumber == call.Anonymous || m.FromNumber == "" {
 		return "", l.say(ctx, "The caller's number is not known.")
@@ -164,7 +164,7 @@ func (l *listening) callBack(ctx context.Context, m voicemail.Voicemail) (outcom
 	return "", l.say(ctx, "The caller could not be reached.")
 }
 
-// recordGreeting records the user's greeting, lets them hear it, and keeps it where they say so.
+// recordGreeting records the user's greeting, plays it back, and stores it if the user confirms.
 func (l *listening) recordGreeting(ctx context.Context) error {
 	if l.s.Greet == nil {
 		return l.say(ctx, "Greetings cannot be recorded here.")
@@ -192,7 +192,8 @@ func (l *listening) recordGreeting(ctx context.Context) error {
 	return nil
 }
 
-// keepGreeting plays a greeting and keeps it where the user wants it; done is false where they want to speak it again.
+// confirmGreeting plays a greeting back and stores it if the user confirms. It returns false if the user wants to
+// record it again.
 func (l *listening) keepGreeting(ctx context.Context, path string) (done bool, err error) {
 	clip, err := media.LoadClip(path)
 	if err == nil {

@@ -10,17 +10,17 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// This file leads callers to people by their own rules: do-not-disturb, forwarding, the order of their phones, voicemail.
+// Per-user call rules: do-not-disturb, forwarding, ringing phones in order, voicemail.
 
 const (
-	maxForwards   = 5                // of one call, those of other switches among them
-	eachDevice    = 20 * time.Second // rings, where the phones of a user are rung in order
-	ringOutside   = 45 * time.Second // a number outside takes its time until it rings
+	maxForwards   = 5                // per call, including the diversions of other switches
+	eachDevice    = 20 * time.Second // per phone, if the phones of a user ring in order
+	ringOutside   = 45 * time.Second // an external number takes longer until it rings
 	doNotDisturb  = "do_not_disturb"
 	forwardAlways = "always"
 )
 
-// A host is a person a caller is led to.
+// userRouting routes one caller to a user by the user's rules.
 type host struct {
 	s    *Service
 	v    *pbx.Visit
@@ -28,7 +28,7 @@ type host struct {
 	wish Wish
 }
 
-// person leads a caller to a user. Where the phones rang already, only what comes after that is left.
+// routeUser routes a caller to a user. If the phones rang already, it applies only the rules for unanswered calls.
 func (s *Service) person(ctx context.Context, v *pbx.Visit, id string, l pbx.Lead) (outcome string) {
 	u, err := s.Users.Get(ctx, s.DB.Read(ctx), l.Org, id)
 	switch {
@@ -48,7 +48,7 @@ func (s *Service) person(ctx context.Context, v *pbx.Visit, id string, l pbx.Lea
 	return h.receive(ctx)
 }
 
-// receive does what the user wants of calls.
+// route applies the user's rules: forward always, do-not-disturb, then ringing, then the rules for unanswered calls.
 func (h host) receive(ctx context.Context) (outcome string) {
 	switch {
 	case h.u.Forward.Always != nil:
@@ -65,7 +65,7 @@ func (h host) receive(ctx context.Context) (outcome string) {
 	return h.after(ctx, outcome)
 }
 
-// ring rings the phones, all at once or one after the other.
+// ring rings the user's phones, all at once or in order.
 func (h host) ring(ctx context.Context) (outcome string) {
 	o := pbx.Ringing{Timeout: h.wish.Ring, InOrder: h.u.RingStrategy == "in_order"}
 	if o.InOrder && o.Timeout == 0 {
@@ -78,7 +78,7 @@ func (h host) ring(ctx context.Context) (outcome string) {
 	return outcomeOf(result(ctx, a))
 }
 
-// after does what the user wants of calls they did not take.
+// routeUnanswered applies the user's rules for a call that was not answered: conditional forwarding, then voicemail.
 func (h host) after(ctx context.Context, why string) (outcome string) {
 	outcome = why
 	if why == doNotDisturb {
@@ -92,7 +92,8 @@ func (h host) after(ctx context.Context, why string) (outcome string) {
 	return h.mailbox(ctx, outcome)
 }
 
-// other is where calls go that the user did not take; nil: nowhere. Who declines a call, or does not want to be disturbed, is busy.
+// forwardTarget returns the destination for a call that the user did not answer; nil: none. A declined call and
+// do-not-disturb count as busy.
 func (h host) other(why string) *string {
 	switch why {
 	case Busy, Rejected, doNotDisturb:
@@ -103,7 +104,8 @@ func (h host) other(why string) *string {
 	return h.u.Forward.NoAnswer
 }
 
-// mailbox lets the caller leave a message, where the user has voicemail and nobody wants the caller back.
+// toVoicemail lets the caller leave a message if the user has voicemail. It returns the outcome otherwise if there is
+// no voicemail or the route options want an unanswered caller returned.
 func (h host) mailbox(ctx context.Context, otherwise string) (outcome string) {
 	if !h.u.Voicemail.Enabled || h.wish.Back || h.s.Mailbox == nil {
 		return otherwise
@@ -111,7 +113,8 @@ func (h host) mailbox(ctx context.Context, otherwise string) (outcome string) {
 	return h.s.lead(ctx, h.v, "voicemail:"+h.u.ID)
 }
 
-// forward leads the caller elsewhere in the user's name. Forwards are counted, and nobody forwards a call twice, so that loops end.
+// forwardTo routes the caller to another destination on the user's behalf. Loops end because each user forwards a
+// call at most once and all forwards of a call are counted, diversions of other switches included.
 func (h host) forward(ctx context.Context, why, to string) (outcome string) {
 	t := tripOf(ctx)
 	note := map[string]any{"user_id": h.u.ID, "to": to, "reason": why}
@@ -141,12 +144,12 @@ func (h host) forward(ctx context.Context, why, to string) (outcome string) {
 	return h.outside(ctx, to)
 }
 
-// IsExtension reports whether a destination is an extension that stands by itself.
+// IsExtension reports whether a destination consists of an extension only: 2 to 6 digits.
 func IsExtension(to string) bool {
 	return len(to) >= 2 && len(to) <= 6 && strings.Trim(to, "0123456789") == ""
 }
 
-// outside calls a number of the public network on the user's behalf.
+// dialExternal calls an external number on the user's behalf.
 func (h host) outside(ctx context.Context, to string) (outcome string) {
 	limit := h.wish.Ring
 	if limit == 0 {

@@ -14,9 +14,9 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// This file is how a caller enters a queue, and what moves them on.
+// How a caller enters, waits in and leaves a queue.
 
-// A stay is a caller who waits in a queue, and is led by one goroutine.
+// queueSession is one caller's wait in a queue. One goroutine runs it.
 type stay struct {
 	s    *Service
 	v    *pbx.Visit
@@ -27,23 +27,23 @@ type stay struct {
 	e       queue.Entry
 	k       queue.Queue
 	whisper *media.Clip
-	rung    map[string]*pbx.Attempt // by offer
+	rung    map[string]*pbx.Attempt // by offer id
 	results chan rung
-	due     bool // the caller has waited as long as they may
+	due     bool // the longest wait has passed
 	limit   *time.Timer
 	voice   voice
 
-	over  chan struct{} // closed when the stay is
+	over  chan struct{} // closed when the session ends
 	aside sync.WaitGroup
 }
 
-// A rung is what came of an offer.
+// offerResult is the result of ringing an agent for an offer.
 type rung struct {
 	offer string
 	pbx.Result
 }
 
-// wait leads a caller through a queue, until somebody answers or they go on elsewhere.
+// waitInQueue lets a caller wait in a queue until an agent answers or the caller is routed elsewhere.
 func (s *Service) wait(ctx context.Context, v *pbx.Visit, id string, _ pbx.Lead) (outcome string) {
 	t := &stay{s: s, v: v, i: v.Info(), wish: wish(ctx), rung: map[string]*pbx.Attempt{}, results: make(chan rung, 8), over: make(chan struct{})}
 	t.w = &waiter{callID: t.i.CallID, ready: make(chan struct{}, 1)}
@@ -71,7 +71,8 @@ func unlessNone(err error) error {
 	return err
 }
 
-// enter gives the caller a place. A call that still stands in a queue, as when the agent sends the caller on, leaves it first.
+// enter creates the queue entry. If the call still has an entry, as when the agent sends the caller to another queue,
+// that entry ends first.
 func (t *stay) enter(ctx context.Context) (err error) {
 	c := queue.Caller{Org: t.i.Org, QueueID: t.k.ID, CallID: t.i.CallID, From: t.i.From, Priority: t.wish.Priority}
 	if t.s.Calls.Contact != nil {
@@ -92,7 +93,7 @@ func (t *stay) enter(ctx context.Context) (err error) {
 	})
 }
 
-// refused leads a caller on whom the queue does not take.
+// routeRefused routes a caller whom the queue did not accept.
 func (t *stay) refused(ctx context.Context, err error) (outcome string) {
 	switch {
 	case errors.Is(err, queue.ErrFull):
@@ -108,7 +109,7 @@ func (t *stay) refused(ctx context.Context, err error) (outcome string) {
 	return Failed
 }
 
-// lead keeps the caller company while they wait.
+// waitLoop plays music and announcements, rings agents and handles keys until the wait ends.
 func (t *stay) lead(ctx context.Context) (outcome string) {
 	t.limit = time.NewTimer(time.Hour)
 	defer t.limit.Stop()
@@ -144,14 +145,15 @@ func (t *stay) lead(ctx context.Context) (outcome string) {
 	}
 }
 
-// finish waits for what the stay has begun.
+// finish stops the announcement and waits for the goroutines of the session.
 func (t *stay) finish() {
 	t.voice.stop()
 	close(t.over)
 	t.aside.Wait()
 }
 
-// settle makes the caller's stay follow the settings of the queue: at its beginning, when they are changed, and in another queue.
+// applyQueueSettings applies the settings of the queue: at the start, when they change, and after a move to another
+// queue.
 func (t *stay) settle(ctx context.Context) error {
 	t.whisper = nil
 	if id := t.k.WhisperAudioID; id != nil {
@@ -174,7 +176,7 @@ func (t *stay) settle(ctx context.Context) error {
 	return t.v.Loop(ctx, music)
 }
 
-// until is when the caller has waited as long as they may.
+// deadline returns when the longest wait of the caller ends.
 func (t *stay) until() time.Time {
 	most := seconds(t.k.MaxWait)
 	if t.wish.MaxWait > 0 {
@@ -186,13 +188,14 @@ func (t *stay) until() time.Time {
 	return t.e.EnteredAt.Add(most)
 }
 
-// early reports whether the caller goes to the overflow before the longest time they may wait.
+// overflowsEarly reports whether the overflow applies before the queue's longest wait.
 func (t *stay) early() bool {
 	o := t.k.Overflow
 	return o != nil && o.AfterSeconds != nil && !t.wish.Back && *o.AfterSeconds < t.k.MaxWait
 }
 
-// waitedEnough leads the caller on, unless somebody is being rung for them: then it waits for what comes of that.
+// checkDeadline routes the caller onwards at the deadline. If agents are being rung at that time, it waits for their
+// result.
 func (t *stay) waitedEnough(ctx context.Context) (string, bool) {
 	if left := time.Until(t.until()); left > 0 {
 		t.limit.Reset(left)
@@ -211,7 +214,8 @@ func (t *stay) timeUp(ctx context.Context) (string, bool) {
 	return t.leave(ctx, queue.TimedOut, "max_wait", Timeout, "overflow")
 }
 
-// leave takes the caller out of line and leads them on. Where somebody has answered at this very moment the caller stays.
+// leave ends the queue entry and routes the caller onwards. If an agent has answered at the same moment, the caller
+// stays.
 func (t *stay) leave(ctx context.Context, status, reason, outcome, missed string) (string, bool) {
 	err := t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		return t.s.Queues.Leave(ctx, tx, t.i.Org, t.e.ID, status, reason)
@@ -220,13 +224,13 @@ func (t *stay) leave(ctx context.Context, status, reason, outcome, missed string
 		return "", false
 	}
 	if err != nil {
-		return t.failed(ctx, "caller not led on", err)
+		return t.failed(ctx, "caller not routed on", err)
 	}
 	t.v.Step("queue_left", map[string]any{"queue_id": t.k.ID, "status": status, "reason": reason})
 	return t.on(ctx, outcome, missed), true
 }
 
-// failed ends a stay that cannot be kept up.
+// fail ends a session after an error.
 func (t *stay) failed(ctx context.Context, what string, err error) (string, bool) {
 	if ctx.Err() != nil {
 		return "", false
@@ -235,7 +239,7 @@ func (t *stay) failed(ctx context.Context, what string, err error) (string, bool
 	return t.on(ctx, Failed, "overflow"), true
 }
 
-// on leads the caller on, with nobody rung for them any more.
+// routeOn cancels all ringing and routes the caller onwards.
 func (t *stay) on(ctx context.Context, outcome, missed string) string {
 	t.s.distributor.remove(t.i.Org, t.w)
 	t.voice.stop()
@@ -243,7 +247,8 @@ func (t *stay) on(ctx context.Context, outcome, missed string) string {
 	return t.overflow(ctx, outcome, missed)
 }
 
-// overflow leads the caller to where the queue sends those who cannot stay. Who led them here and wants them back gets them.
+// overflow routes the caller to the queue's overflow destination. If the route options want an unanswered caller
+// returned, it only returns the outcome.
 func (t *stay) overflow(ctx context.Context, outcome, missed string) string {
 	t.v.Missed(missed)
 	if t.wish.Back || t.k.Overflow == nil {
@@ -267,13 +272,14 @@ func (t *stay) cancelAll() {
 	clear(t.rung)
 }
 
-// gone ends the stay of a caller who hung up, or is led elsewhere. What follows from the end of a call is written down with it.
+// recordGone ends the entry of a caller who hung up or is routed elsewhere. If the call has ended, the transaction
+// that ends the call also ends the entry.
 func (t *stay) gone() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWrites)
 	defer cancel()
 	status, reason := queue.Abandoned, "caller_hangup"
 	if !t.v.Hungup() {
-		rest(ctx, time.Second) // the end of the call, where it has ended
+		rest(ctx, time.Second) // give that transaction time, if the call has ended
 		status, reason = queue.Exited, "transfer"
 	}
 	err := t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -289,14 +295,15 @@ func (t *stay) gone() {
 		return nil
 	})
 	if err != nil {
-		t.s.Log.Error("caller who left not written down", "call", t.i.CallID, "err", err)
+		t.s.Log.Error("queue entry of a gone caller not ended", "call", t.i.CallID, "err", err)
 	}
 }
 
-// lastWrites bounds writing down that a caller has left.
+// finalWriteTimeout limits the last database writes of a session.
 const lastWrites = 20 * time.Second
 
-// ownNumber is the number of the organisation that a caller dialled, to be shown when they are called back; "" where they dialled none.
+// ownNumber returns the number of the organisation that a caller dialled. It is the caller ID of a callback. It
+// returns "" if the caller dialled none.
 func ownNumber(i pbx.Info) string {
 	if i.NumberID == "" {
 		return ""
@@ -304,7 +311,7 @@ func ownNumber(i pbx.Info) string {
 	return i.To
 }
 
-// callable is the number at which a caller can be called back; "" where there is none.
+// callbackNumber returns the number at which a caller can be called back; "" if there is none.
 func callable(i pbx.Info) string {
 	if i.From == call.Anonymous || slices.Contains([]string{"", "anonymous"}, i.From) {
 		return ""

@@ -13,28 +13,28 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// This file is how agents are rung for a caller who waits.
+// Ringing agents for a waiting caller.
 
-// A waiter is where the desk leaves what is new for a caller.
+// queueWaiter passes updates from the dispatcher to the session of a caller.
 type waiter struct {
 	callID string
 	ready  chan struct{}
 
-	mu    sync.Mutex // guards entry and left
-	entry string     // the visit to a queue that the caller knows of
+	mu    sync.Mutex // guards entry and pending
+	entry string     // id of the queue entry that the session knows
 	left  news
 }
 
-// news are what is new for a caller.
+// queueUpdate holds changes that the session has not handled yet.
 type news struct {
-	ring   []queue.Offer   // agents to be rung
-	offers map[string]bool // the offers that are open, or answered; nil: not looked
-	look   bool            // the caller stands in this place no more
-	queue  queue.Queue     // as it is now, unless look
-	empty  bool            // nobody is there for its callers
+	ring   []queue.Offer   // agents to ring
+	offers map[string]bool // offers that are open or answered; nil: not read
+	look   bool            // the entry is no longer in the queue
+	queue  queue.Queue     // current settings, unless recheck
+	empty  bool            // the queue has no agents signed in
 }
 
-// post leaves something new, and returns at once.
+// post adds a change and returns at once.
 func (w *waiter) post(change func(*news)) {
 	w.mu.Lock()
 	change(&w.left)
@@ -65,7 +65,7 @@ func (w *waiter) setEntry(id string) {
 	w.entry = id
 }
 
-// news follows what is new.
+// handleUpdate handles the pending changes.
 func (t *stay) news(ctx context.Context) (string, bool) {
 	n := t.w.take()
 	t.withdraw(n)
@@ -92,7 +92,8 @@ func (t *stay) news(ctx context.Context) (string, bool) {
 	return "", false
 }
 
-// withdraw gives up agents whose offers are over: they signed out, or the caller was taken out of line.
+// cancelClosedOffers stops ringing agents whose offers are over: they signed out, or the caller was removed from the
+// queue.
 func (t *stay) withdraw(n news) {
 	if n.offers == nil {
 		return
@@ -108,7 +109,8 @@ func (t *stay) withdraw(n news) {
 	}
 }
 
-// stillOpen asks again about an offer: one that the desk did not see may have been made since, and one that is to be rung may be over.
+// offerStillOpen reads an offer again, because it can be newer than the dispatcher's plan. A read error counts as
+// open. The same check runs before an agent's phone rings, because the offer may have ended meanwhile.
 func (t *stay) stillOpen(id string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -116,18 +118,18 @@ func (t *stay) stillOpen(id string) bool {
 	return err != nil || open
 }
 
-// look finds out what became of a caller who stands in their place no more.
+// recheckEntry reads why the entry of the caller is no longer in the queue, and acts on it.
 func (t *stay) look(ctx context.Context) (string, bool) {
 	e, err := t.s.Queues.Entry(ctx, t.s.DB.Read(ctx), t.i.Org, t.e.ID)
 	if err != nil {
-		return "", false // asked again in a moment
+		return "", false // the next update reads again
 	}
 	switch {
 	case e.Status == queue.Removed:
 		return t.removed(ctx, text(e.ExitReason))
 	case e.Status == queue.Exited:
 		return t.moved(ctx)
-	case e.Status == queue.Abandoned: // swept, as nobody seemed to carry the call
+	case e.Status == queue.Abandoned: // ended by the sweep, because the lease was not renewed
 		return t.on(ctx, Failed, "abandoned_in_queue"), true
 	}
 	return "", false
@@ -140,7 +142,7 @@ func text(s *string) string {
 	return *s
 }
 
-// removed leads a caller on who was taken out of the queue.
+// removed routes a caller whose entry was removed from the queue.
 func (t *stay) removed(ctx context.Context, to string) (string, bool) {
 	t.s.distributor.remove(t.i.Org, t.w)
 	t.voice.stop()
@@ -160,7 +162,7 @@ func (t *stay) removed(ctx context.Context, to string) (string, bool) {
 	return Gone, true
 }
 
-// moved goes along to another queue.
+// followMove continues the session in the queue to which the caller was moved.
 func (t *stay) moved(ctx context.Context) (string, bool) {
 	q := t.s.DB.Read(ctx)
 	e, err := t.s.Queues.OfCall(ctx, q, t.i.Org, t.i.CallID)
@@ -181,7 +183,7 @@ func (t *stay) moved(ctx context.Context) (string, bool) {
 	return "", false
 }
 
-// ring rings an agent.
+// ringAgent rings an agent.
 func (t *stay) ring(ctx context.Context, o queue.Offer) {
 	if o.EntryID != t.e.ID {
 		return
@@ -209,7 +211,7 @@ func (t *stay) ring(ctx context.Context, o queue.Offer) {
 	})
 }
 
-// recorded says whether the conversation is recorded; nil: as the organisation does.
+// recordingOverride reports whether the conversation is recorded; nil: by the organisation's setting.
 func (t *stay) recorded() *bool {
 	if t.k.RecordingMode == "inherit" {
 		return nil
@@ -218,7 +220,7 @@ func (t *stay) recorded() *bool {
 	return &on
 }
 
-// claim gives the caller to the agent who answered: of all who try, one.
+// claimOffer assigns the caller to the agent who answered. Only one of several concurrent claims succeeds.
 func (t *stay) claim(ctx context.Context, o queue.Offer) error {
 	return t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		_, err := t.s.Queues.Answered(ctx, tx, t.i.Org, o.ID)
@@ -226,11 +228,11 @@ func (t *stay) claim(ctx context.Context, o queue.Offer) error {
 	})
 }
 
-// ends are the ends of offers by how ringing ended.
+// offerEnds maps the result of ringing to the end of the offer.
 var ends = map[string]string{"no_answer": queue.OfferNoAnswer, "busy": queue.OfferRejected, "rejected": queue.OfferRejected,
 	"lost": queue.OfferRejected, "canceled": queue.OfferCanceled}
 
-// result follows what came of an offer.
+// handleResult handles the result of an offer.
 func (t *stay) result(ctx context.Context, r rung) (string, bool) {
 	a := t.rung[r.offer]
 	delete(t.rung, r.offer)
@@ -250,7 +252,7 @@ func (t *stay) result(ctx context.Context, r rung) (string, bool) {
 	return "", false
 }
 
-// declined ends an offer that came to nothing; false where that could not be written down.
+// endOffer ends an offer that was not answered. It returns false if the database write failed.
 func (t *stay) declined(offer, end string, stays bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWrites)
 	defer cancel()
@@ -267,7 +269,7 @@ func (t *stay) declined(offer, end string, stays bool) bool {
 	return err == nil
 }
 
-// talk waits until the agent is no longer in the call, and lets them wrap up.
+// waitConversation waits until the agent has left the call, and starts the agent's wrap-up.
 func (t *stay) talk(ctx context.Context, a *pbx.Attempt) string {
 	t.s.distributor.remove(t.i.Org, t.w)
 	t.voice.stop()
@@ -275,7 +277,7 @@ func (t *stay) talk(ctx context.Context, a *pbx.Attempt) string {
 	var talked time.Duration
 	select {
 	case talked = <-a.Over():
-	case <-ctx.Done(): // the end of the call is the end of this visit
+	case <-ctx.Done(): // the script ends with the call
 		return Answered
 	}
 	bounded, cancel := context.WithTimeout(context.Background(), lastWrites)
@@ -284,7 +286,7 @@ func (t *stay) talk(ctx context.Context, a *pbx.Attempt) string {
 		return t.s.Queues.Complete(ctx, tx, t.i.Org, t.e.ID, talked)
 	})
 	if err != nil && !errors.Is(err, queue.ErrGone) {
-		t.s.Log.Error("end of conversation not written down", "call", t.i.CallID, "err", err)
+		t.s.Log.Error("end of conversation not stored", "call", t.i.CallID, "err", err)
 	}
 	t.s.Touch(t.i.Org)
 	return Answered

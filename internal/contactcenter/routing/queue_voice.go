@@ -15,17 +15,18 @@ import (
 	"soniq/internal/telephony/pbx"
 )
 
-// This file is what callers are told who wait, and what they can press.
+// Announcements to waiting callers, and the keys they can press.
 
-// A voice tells a caller something from time to time.
+// announcer plays announcements to a caller from time to time.
 type voice struct {
-	timer  *time.Timer // nil: nothing is to be told
+	timer  *time.Timer // nil: no announcement is scheduled
 	said   chan struct{}
-	cancel context.CancelFunc // of what is being said; nil: nothing is
+	cancel context.CancelFunc // cancels the current announcement; nil: none is playing
 	over   sync.WaitGroup
 }
 
-// next fires when it is time to say something; nil while something is said, and where there is nothing to say.
+// due returns the channel that fires when the next announcement is due. It is nil while one is playing, and if none
+// is scheduled.
 func (x *voice) next() <-chan time.Time {
 	if x.timer == nil || x.cancel != nil {
 		return nil
@@ -33,7 +34,7 @@ func (x *voice) next() <-chan time.Time {
 	return x.timer.C
 }
 
-// stop has nothing more said.
+// stop ends the current announcement and cancels the next one.
 func (x *voice) stop() {
 	if x.timer != nil {
 		x.timer.Stop()
@@ -46,7 +47,7 @@ func (x *voice) stop() {
 	x.cancel = nil
 }
 
-// say says something beside what else happens.
+// play runs speak in a goroutine and closes finished afterwards.
 func (x *voice) say(ctx context.Context, speak func(ctx context.Context)) {
 	ctx, x.cancel = context.WithCancel(ctx)
 	said := make(chan struct{})
@@ -57,13 +58,14 @@ func (x *voice) say(ctx context.Context, speak func(ctx context.Context)) {
 	})
 }
 
-// The first announcement comes when a caller has heard where they are; while agents are rung it is put off.
+// The first announcement comes after a short delay, so that the caller notices the music first. While agents ring it
+// is postponed.
 const (
 	firstAnnouncement = 1500 * time.Millisecond
 	putOff            = 5 * time.Second
 )
 
-// speaks reports whether the queue tells its callers anything.
+// hasAnnouncements reports whether the queue makes any announcement.
 func (t *stay) speaks() bool {
 	a := t.k.Announce
 	return a.Position || a.EstimatedWait || a.AudioID != nil || t.offersCallback()
@@ -71,9 +73,9 @@ func (t *stay) speaks() bool {
 
 func (t *stay) offersCallback() bool { return t.k.Callback.Enabled && callable(t.i) != "" }
 
-// plan says when something is to be said first.
+// scheduleFirst sets the time of the first announcement.
 func (t *stay) plan() {
-	if t.voice.cancel != nil { // after what is said now
+	if t.voice.cancel != nil { // announcementDone schedules the next one
 		return
 	}
 	t.voice.stop()
@@ -87,12 +89,12 @@ func (t *stay) plan() {
 	t.voice.timer = time.NewTimer(first)
 }
 
-// callbackFrom is from when on the caller can ask to be called back.
+// callbackOfferedAt returns the time from which the caller can request a callback.
 func (t *stay) callbackFrom() time.Time {
 	return t.e.EnteredAt.Add(seconds(t.k.Callback.OfferAfterSeconds))
 }
 
-// announce tells the caller how they stand.
+// announce plays the position, the estimated wait and the callback offer.
 func (t *stay) announce(ctx context.Context) (string, bool) {
 	if len(t.rung) > 0 || t.w.entryNow() == "" {
 		t.voice.timer.Reset(putOff)
@@ -110,7 +112,7 @@ func (t *stay) announce(ctx context.Context) (string, bool) {
 	return "", false
 }
 
-// announced waits for the next time.
+// announcementDone schedules the next announcement.
 func (t *stay) announced(context.Context) (string, bool) {
 	t.voice.cancel()
 	t.voice.cancel, t.voice.said = nil, nil
@@ -126,7 +128,8 @@ func (t *stay) announced(context.Context) (string, bool) {
 	return "", false
 }
 
-// words are the sounds of an announcement. What cannot be spoken, as there is no engine, is left out.
+// announcementClips returns the audio of an announcement. Text is left out if it cannot be spoken, as without text to
+// speech.
 func (t *stay) words(ctx context.Context, k queue.Queue, e queue.Entry, back bool) (all []*media.Clip) {
 	if id := k.Announce.AudioID; id != nil {
 		if clip, err := t.v.Clip(ctx, *id); err == nil {
@@ -144,7 +147,7 @@ func (t *stay) words(ctx context.Context, k queue.Queue, e queue.Entry, back boo
 	return all
 }
 
-// standing says where in line the caller is, how long it will take, and what they can press.
+// announcementText returns the position, the estimated wait, and the key for a callback.
 func (t *stay) standing(ctx context.Context, k queue.Queue, e queue.Entry, back bool) string {
 	var all []string
 	if k.Announce.Position || k.Announce.EstimatedWait {
@@ -165,7 +168,7 @@ func (t *stay) standing(ctx context.Context, k queue.Queue, e queue.Entry, back 
 	return strings.Join(all, " ")
 }
 
-// placed says a position in words.
+// positionPhrase returns a position as a sentence.
 func placed(position int) string {
 	if position == 1 {
 		return "You are next in line."
@@ -173,7 +176,7 @@ func placed(position int) string {
 	return fmt.Sprintf("You are number %s in line.", inWords(position))
 }
 
-// lasts says how long it takes, in minutes.
+// waitPhrase returns an estimated wait as a sentence, in minutes.
 func lasts(seconds int) string {
 	minutes := (seconds + 30) / 60
 	switch {
@@ -197,7 +200,7 @@ func keyName(key string) string {
 	return inWords(int(key[0] - '0'))
 }
 
-// inWords says a number in English words.
+// inWords returns a number in English words.
 func inWords(n int) string {
 	small := strings.Fields(`zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
 		eighteen nineteen`)
@@ -215,7 +218,8 @@ func inWords(n int) string {
 	return strings.TrimSuffix(inWords(n/1000)+" thousand "+inWords(n%1000), " zero")
 }
 
-// key follows a key of the caller: who presses that of the callback keeps the place and may hang up.
+// handleKeys handles pressed keys. The callback key converts the wait to a callback: the caller keeps the position
+// and may hang up.
 func (t *stay) key(ctx context.Context) (string, bool) {
 	for {
 		d, pressed := t.v.TakeKey()
@@ -228,7 +232,7 @@ func (t *stay) key(ctx context.Context) (string, bool) {
 	}
 }
 
-// callBack lets the caller hang up and be called back in their turn.
+// callBack converts the queue entry to a callback and ends the call.
 func (t *stay) callBack(ctx context.Context) (string, bool) {
 	t.v.Missed(call.NotMissed)
 	err := t.s.DB.SwiftContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -237,7 +241,7 @@ func (t *stay) callBack(ctx context.Context) (string, bool) {
 	if err != nil {
 		t.v.Missed("abandoned_in_queue")
 		if !errors.Is(err, queue.ErrGone) && ctx.Err() == nil {
-			t.s.Log.Error("callback not kept", "call", t.i.CallID, "queue", t.k.ID, "err", err)
+			t.s.Log.Error("callback not stored", "call", t.i.CallID, "queue", t.k.ID, "err", err)
 		}
 		return "", false
 	}

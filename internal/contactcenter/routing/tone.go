@@ -6,7 +6,8 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// sorry is the special information tone (ITU-T E.180), twice: the call cannot be connected.
+// specialInformationTone returns the special information tone (ITU-T E.180), twice. It means that the call cannot be
+// connected.
 func sorry() *media.Clip {
 	var pcm []int16
 	for range 2 {
@@ -18,12 +19,13 @@ func sorry() *media.Clip {
 	return media.NewClip(pcm, 8000)
 }
 
-// beep asks for a key where nothing can say so.
+// beep returns a tone that prompts for a key. It is played if there is no text to speech.
 func beep() *media.Clip {
 	return media.NewClip(media.Tone(1000, -14, 250*time.Millisecond, 8000), 8000)
 }
 
-// recorded stands for the words that the call is recorded.
+// recordingTone returns the tone that replaces the announcement "This call is recorded" if there is no text to
+// speech.
 func recorded() *media.Clip {
 	return media.NewClip(media.Tone(1400, -12, 400*time.Millisecond, 8000), 8000)
 }

@@ -6,17 +6,18 @@ import (
 	"soniq/internal/contactcenter/flow"
 )
 
-// A trip is the way of one caller from the beginning of a visit: what was found out on it goes along from flow to flow.
+// flowContext holds the state of one caller since the script started. Flows to which the caller is routed later see
+// the same state.
 type trip struct {
 	steps     int
-	leads     int // how often they were led on
+	leads     int // how often the caller was routed
 	variables map[string]any
-	masked    map[string]bool // variables that are told nobody who does not ask for them by name
-	contact   map[string]any  // nil: nobody was looked up
-	memory    map[string]any  // nil: not read
-	closed    bool            // led as a caller who calls while closed
-	forwarded map[string]bool // users in whose name the caller was led elsewhere
-	masking   int             // flows the caller is in that keep keys to themselves
+	masked    map[string]bool // variables that are sent out only if a text names them
+	contact   map[string]any  // nil: not looked up yet
+	memory    map[string]any  // nil: not read yet
+	closed    bool            // a business-hours step found the organisation closed
+	forwarded map[string]bool // ids of users whose forwarding rule was applied
+	masking   int             // how many of the flows that the caller is in mask keys
 }
 
 type tripKey struct{}
@@ -25,7 +26,8 @@ func withTrip(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tripKey{}, &trip{variables: map[string]any{}, masked: map[string]bool{}})
 }
 
-// tripOf is the trip of the caller who is led.
+// flowContextOf returns the flow context of the caller. Without one it returns an empty context that allows no
+// further step.
 func tripOf(ctx context.Context) *trip {
 	if t, ok := ctx.Value(tripKey{}).(*trip); ok {
 		return t
@@ -33,7 +35,7 @@ func tripOf(ctx context.Context) *trip {
 	return &trip{steps: flow.MaxSteps, variables: map[string]any{}, masked: map[string]bool{}}
 }
 
-// forward notes that a user has the caller led elsewhere.
+// addForwarder records that the user's forwarding rule was applied to the call.
 func (t *trip) forward(user string) {
 	if t.forwarded == nil {
 		t.forwarded = map[string]bool{}
@@ -41,17 +43,17 @@ func (t *trip) forward(user string) {
 	t.forwarded[user] = true
 }
 
-// maxLeads bounds how often a caller is led on, from flows to queues to flows.
+// maxRoutes limits how often one caller is routed, such as from a flow to a queue to a flow.
 const maxLeads = 100
 
-// ledOn counts that the caller is led on once more; false where it was too often.
+// countRoute counts one more routing of the caller. It returns false if the limit of routes or of steps is exceeded.
 func ledOn(ctx context.Context) bool {
 	t := tripOf(ctx)
 	t.leads++
 	return t.leads <= maxLeads && step(ctx)
 }
 
-// step counts one more step of the caller's trip; false where there were too many.
+// countStep counts one more flow step of the caller. It returns false if flow.MaxSteps is exceeded.
 func step(ctx context.Context) bool {
 	t := tripOf(ctx)
 	t.steps++

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// A Wish is what whoever leads a caller on asks of the room they are led to, such as the step of a flow; zero where nothing is asked.
+// RouteOptions holds the options that a caller of a route handler sets, such as a step of a flow. A zero field sets
+// nothing.
 type Wish struct {
-	Priority *int          // in a queue; nil: the queue's
-	MaxWait  time.Duration // in a queue; 0: as long as the queue says
-	Ring     time.Duration // how long telephones ring; 0: as is usual
-	Greeting string        // the sound of a mailbox; "": its own
-	Longest  time.Duration // a message; 0: as long as the mailbox says
-	Back     bool          // who is found by nobody is wanted back: a queue's own overflow is not followed, nor a person's voicemail
+	Priority *int          // in a queue; nil: the queue's priority
+	MaxWait  time.Duration // in a queue; 0: the queue's longest wait
+	Ring     time.Duration // how long phones ring; 0: the default of the destination
+	Greeting string        // audio id of the greeting of a mailbox; "": the mailbox's own
+	Longest  time.Duration // the longest voicemail; 0: the mailbox's limit
+	Back     bool          // return an unanswered caller: follow neither a queue's overflow nor a user's voicemail
 }
 
 type wishKey struct{}
@@ -21,7 +22,8 @@ func withWish(ctx context.Context, w Wish) context.Context {
 	return context.WithValue(ctx, wishKey{}, w)
 }
 
-// wish is what is asked of the room that leads a caller now. It does not go along where the room leads them on by lead.
+// routeOptionsOf returns the options for the current route handler. They do not apply to a destination to which the
+// handler routes the caller with routeTo.
 func wish(ctx context.Context) Wish {
 	w, _ := ctx.Value(wishKey{}).(Wish)
 	return w

@@ -23,7 +23,7 @@ import (
 
 var here = netip.MustParseAddr("127.0.0.1")
 
-// house is what a test of keys needs.
+// fixture holds the services for a test of keys.
 type house struct {
 	*auth.Service
 	orgs   *org.Service
@@ -63,7 +63,7 @@ func (h *house) mint(t *testing.T, r auth.Request) (auth.Key, string) {
 	return k, *k.Secret
 }
 
-// code is the error code of a verification, or "".
+// code returns the error code of a verification, or "".
 func (h *house) code(token string, e access.Environment, from netip.Addr) string {
 	_, err := h.Verify(context.Background(), token, e, from)
 	if err == nil {

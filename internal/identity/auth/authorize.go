@@ -14,18 +14,18 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// An Ask is what a program asks a person for, once it is known to be in order.
+// AuthorizationRequest is a checked authorization request.
 type Ask struct {
 	Client   Client
 	Redirect string
 	Scopes   []access.Scope
 	Audience Audiences
-	Again    bool // the person is to be asked, whatever they agreed to before
+	Again    bool // ask the user even if there is an earlier consent
 
 	challenge, state string
 }
 
-// Host is where the person is led back to.
+// Host returns the host of the redirect URI.
 func (a Ask) Host() string {
 	u, err := url.Parse(a.Redirect)
 	if err != nil {
@@ -34,21 +34,23 @@ func (a Ask) Host() string {
 	return u.Host
 }
 
-// OnOwnMachine reports whether the answer goes to a program on the person's own machine, which any program there may be.
+// OnOwnMachine reports whether the response goes to the user's own machine. Any program on that machine could receive
+// it.
 func (a Ask) OnOwnMachine() bool { return onOwnMachine(a.Redirect) }
 
-// Asked is the person who is asked.
+// ResourceOwner is the user who is asked for consent.
 type Asked struct {
 	Org    org.Organization
 	UserID string
 	Role   string
 }
 
-// challengeForm is the form of a code challenge of S256: 32 bytes in base64url (RFC 7636 §4.2).
+// challengeForm is the form of an S256 code challenge: 32 bytes in base64url (RFC 7636 §4.2).
 var challengeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
-// Ask reads an authorization request. Where the client or its redirect address is wrong, redirect is "" and nobody must be led anywhere
-// (RFC 6749 §4.1.2.1); else an error is told at that address. Errors are *Refusal.
+// ParseAuthorizationRequest checks an authorization request. If the client or its redirect URI is invalid, redirect
+// is "" and the browser must not be redirected (RFC 6749 §4.1.2.1). Other errors are reported to the client by a
+// redirect to the returned URL. Errors are *OAuthError.
 func (o *OAuth) Ask(ctx context.Context, q url.Values) (a Ask, redirect string, err error) {
 	if err := once(q); err != nil {
 		return a, "", err
@@ -69,7 +71,7 @@ func (o *OAuth) Ask(ctx context.Context, q url.Values) (a Ask, redirect string, 
 	return a, "", nil
 }
 
-// read reads what is told at the redirect address where it is wrong.
+// parseParameters checks the parameters whose errors are reported to the redirect URI.
 func (o *OAuth) read(a *Ask, q url.Values) (err error) {
 	a.challenge = q.Get("code_challenge")
 	switch {
@@ -98,15 +100,16 @@ func (o *OAuth) read(a *Ask, q url.Values) (err error) {
 	return err
 }
 
-// scopes reads the scopes a client asks for; some that only read where it names none. Partner scopes are for the known client alone: of what
-// others ask for they are left out (RFC 6749 §3.3), as many ask for all that metadata names.
+// scopes parses the scopes that a client requests; without any it returns defaultScopes. Only the built-in client may
+// have partner scopes. For other clients they are left out (RFC 6749 §3.3), because many clients request every scope
+// in the metadata.
 func (c Client) scopes(text string) ([]access.Scope, error) {
 	var all []access.Scope
 	refused := ""
 	for word := range strings.FieldsSeq(text) {
 		s := access.Scope(word)
 		switch {
-		case word == "offline_access": // every client is given a refresh token
+		case word == "offline_access": // every client gets a refresh token
 			continue
 		case !s.Known():
 			return nil, refuse("invalid_scope", "there is no such scope; see scopes_supported")
@@ -125,7 +128,7 @@ func (c Client) scopes(text string) ([]access.Scope, error) {
 	return slices.DeleteFunc(access.All(), func(s access.Scope) bool { return !slices.Contains(all, s) }), nil
 }
 
-// failed is where a program is told that its request failed, or was denied.
+// errorRedirect returns the redirect URL that reports a failed or denied request to the client.
 func (o *OAuth) failed(a Ask, err error) string {
 	var known *Refusal
 	if !errors.As(err, &known) {
@@ -134,12 +137,13 @@ func (o *OAuth) failed(a Ask, err error) string {
 	return o.back(a, url.Values{"error": {known.Code}, "error_description": {known.Description}})
 }
 
-// Deny is where the person is led who does not want it.
+// DenyURL returns the redirect URL for a user who denies the request.
 func (o *OAuth) Deny(a Ask) string {
 	return o.failed(a, refuse("access_denied", "the person did not agree"))
 }
 
-// back is the redirect address with an answer: with the state of the request and who answers (RFC 9207).
+// redirectURL returns the redirect URI with a response: its parameters, the state of the request, and the issuer (RFC
+// 9207).
 func (o *OAuth) back(a Ask, answer url.Values) string {
 	u, err := url.Parse(a.Redirect)
 	if err != nil {
@@ -156,12 +160,12 @@ func (o *OAuth) back(a Ask, answer url.Values) string {
 	return u.String()
 }
 
-// Grantable are the scopes of an ask that the person may give.
+// GrantableScopes returns the requested scopes that the user may grant.
 func (o *OAuth) Grantable(a Ask, p Asked) []access.Scope {
 	return access.Among(a.Scopes, o.keys.Ceiling(p.Org, p.Role))
 }
 
-// Agreed reports whether the person agreed to all of it before, and with which scopes.
+// HasConsent reports whether the user has granted all requested scopes to this client before.
 func (o *OAuth) Agreed(ctx context.Context, a Ask, p Asked) (bool, error) {
 	if a.Again {
 		return false, nil
@@ -174,8 +178,8 @@ func (o *OAuth) Agreed(ctx context.Context, a Ask, p Asked) (bool, error) {
 	return len(wanted) > 0 && len(wanted) == len(a.Scopes) && len(access.Among(wanted, before)) == len(wanted), nil
 }
 
-// Agree gives the client the scopes that are left of an ask, as a code at its redirect address. The error is a *Refusal where
-// nothing is left.
+// IssueCode grants the chosen scopes to the client and returns the redirect URL with the code. If no scope is left,
+// it returns the URL of a denial.
 func (o *OAuth) Agree(ctx context.Context, tx db.Querier, a Ask, p Asked, scopes []access.Scope) (redirect string, err error) {
 	scopes = access.Among(o.Grantable(a, p), scopes)
 	if len(scopes) == 0 {
@@ -187,7 +191,7 @@ func (o *OAuth) Agree(ctx context.Context, tx db.Querier, a Ask, p Asked, scopes
 	err = insertCode(ctx, tx, code{orgID: p.Org.ID, digest: s.seal.Digest(text), userID: p.UserID, clientID: a.Client.ID, clientName: a.Client.Name,
 		redirectURI: a.Redirect, challenge: a.challenge, audience: a.Audience, scopes: scopes, createdAt: db.At(now), expiresAt: db.At(now.Add(codeLife))})
 	if err != nil {
-		return "", fmt.Errorf("keep code: %w", err)
+		return "", fmt.Errorf("store code: %w", err)
 	}
 	before, err := consented(ctx, tx, p.Org.ID, p.UserID, a.Client.ID, a.Audience.String())
 	if err != nil {
@@ -195,11 +199,11 @@ func (o *OAuth) Agree(ctx context.Context, tx db.Querier, a Ask, p Asked, scopes
 	}
 	all := slices.DeleteFunc(access.All(), func(x access.Scope) bool { return !slices.Contains(before, x) && !slices.Contains(scopes, x) })
 	if err := keepConsent(ctx, tx, p.Org.ID, p.UserID, a.Client.ID, a.Audience.String(), all, db.At(now)); err != nil {
-		return "", fmt.Errorf("keep consent: %w", err)
+		return "", fmt.Errorf("store consent: %w", err)
 	}
 	if a.Client.Origin == Registered {
 		if err := touchClient(ctx, tx, a.Client.ID, db.At(now)); err != nil {
-			return "", fmt.Errorf("note the client's use: %w", err)
+			return "", fmt.Errorf("store the client's last use: %w", err)
 		}
 	}
 	return o.back(a, url.Values{"code": {text}}), nil

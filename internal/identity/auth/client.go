@@ -11,29 +11,29 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Client is a program that asks people to let it act for them. None has a secret.
+// Client is an OAuth client. Clients are public: none has a secret.
 type Client struct {
 	ID        string
 	Name      string
-	URI       string // its page, where it has one
+	URI       string // web page; "": none
 	Redirects []string
 	Origin    ClientOrigin
 }
 
-// ClientOrigin says how a client is known.
+// ClientOrigin is how a client became known.
 type ClientOrigin string
 
-// A client is ours, or registered itself, or is described at the address that is its id.
+// A client is built in, or registered dynamically (RFC 7591), or described by the document at the URL that is its id.
 const (
 	Known      ClientOrigin = "known"
 	Registered ClientOrigin = "registered"
 	Described  ClientOrigin = "described"
 )
 
-// FixedClient is the public client that assistants may use without registration.
+// FixedClient returns the id of the built-in public client, which assistants may use without registration.
 func (s *Service) FixedClient() string { return s.brand + "-assistant" }
 
-// client finds a client; the error is a *Refusal where there is none.
+// client returns a client by id. If there is none, the error is an *OAuthError.
 func (o *OAuth) client(ctx context.Context, id string) (Client, error) {
 	switch {
 	case id == o.keys.FixedClient():
@@ -48,7 +48,7 @@ func (o *OAuth) client(ctx context.Context, id string) (Client, error) {
 	return c, err
 }
 
-// leads reports whether the client may have people led to an address.
+// allowsRedirect reports whether the client may use a redirect URI.
 func (c Client) leads(to string) bool {
 	if !goodRedirect(to) {
 		return false
@@ -60,10 +60,11 @@ func (c Client) leads(to string) bool {
 	return slices.ContainsFunc(c.Redirects, func(known string) bool { return sameRedirect(known, to) })
 }
 
-// ownPaths are where programs on a person's own machine wait for the answer.
+// loopbackPaths are the paths at which programs on the user's own machine wait for the response.
 var ownPaths = []string{"", "/", "/callback", "/oauth/callback", "/oauth/callback/debug", "/auth/callback"}
 
-// goodRedirect reports whether an address may be redirected to at all: https, or a person's own machine (RFC 8252 §7.3).
+// isAllowedRedirect reports whether a URI has an allowed form: https, or http on the loopback interface (RFC 8252
+// §7.3).
 func goodRedirect(to string) bool {
 	u, err := url.Parse(to)
 	if err != nil || len(to) > 2000 || u.Host == "" || u.Fragment != "" || strings.Contains(to, "#") || u.User != nil || u.Opaque != "" {
@@ -84,7 +85,8 @@ func onOwnMachine(to string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// sameRedirect compares exactly, but for the port on a person's own machine, which programs choose when they wait (RFC 8252 §7.3).
+// matchRedirect compares redirect URIs exactly, except the port on the loopback interface: programs choose it when
+// they start to listen (RFC 8252 §7.3).
 func sameRedirect(known, to string) bool {
 	if known == to {
 		return true

@@ -7,14 +7,14 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// code is what a person agreed to, until a program fetches it.
+// authorizationCode is a consent of a user that the client has not exchanged yet.
 type code struct {
 	orgID, digest, userID, clientID, clientName string
 	redirectURI, challenge                      string
 	audience                                    Audiences
 	scopes                                      []access.Scope
 	createdAt, expiresAt                        db.Time
-	grantID                                     string // once it was used
+	grantID                                     string // set once the code was used
 }
 
 func insertCode(ctx context.Context, q db.Querier, c code) error {
@@ -29,7 +29,7 @@ func codeBy(ctx context.Context, q db.Querier, digest string) (c code, err error
 	var scopes db.JSON[[]access.Scope]
 	var audience string
 	var grant db.Null
-	// tenant: a code says whose it is; until it is found nobody knows the organisation
+	// tenant: the code identifies its organisation
 	const text = `SELECT org_id, digest, user_id, client_id, client_name, redirect_uri, challenge, audience, scopes, created_at, expires_at, grant_id
 		FROM oauth_codes WHERE digest = $1`
 	err = q.QueryRow(ctx, text, digest).Scan(&c.orgID, &c.digest, &c.userID, &c.clientID, &c.clientName, &c.redirectURI, &c.challenge, &audience,
@@ -38,7 +38,7 @@ func codeBy(ctx context.Context, q db.Querier, digest string) (c code, err error
 	return c, err
 }
 
-// useCode marks a code as used; ok is false where another request was first.
+// markCodeUsed marks a code as used. ok is false if another request was first.
 func useCode(ctx context.Context, q db.Querier, org, digest, grant string) (ok bool, err error) {
 	r, err := q.Exec(ctx, `UPDATE oauth_codes SET grant_id = $3 WHERE org_id = $1 AND digest = $2 AND grant_id IS NULL`, org, digest, grant)
 	if err != nil {
@@ -48,7 +48,7 @@ func useCode(ctx context.Context, q db.Querier, org, digest, grant string) (ok b
 	return n == 1, err
 }
 
-// consented are the scopes that a person agreed to give to a client before; none where they never did.
+// consentedScopes returns the scopes that the user has granted to a client before; none if never.
 func consented(ctx context.Context, q db.Querier, org, user, client, audience string) ([]access.Scope, error) {
 	var scopes db.JSON[[]access.Scope]
 	const text = `SELECT scopes FROM oauth_consents WHERE org_id = $1 AND user_id = $2 AND client_id = $3 AND audience = $4`

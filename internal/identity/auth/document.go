@@ -17,9 +17,10 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file reads the documents of clients whose id is the address of their description (draft-ietf-oauth-client-id-metadata-document).
+// OAuth clients whose id is the URL of their metadata document (draft-ietf-oauth-client-id-metadata-document): fetch,
+// check, cache.
 
-// documents keeps what was read for a while.
+// documentCache caches documents for documentCacheTTL.
 type documents struct {
 	mu   sync.Mutex // guards read
 	read map[string]document
@@ -36,10 +37,10 @@ const (
 	longestID     = 500
 )
 
-// fetches is how many documents may be read for one address of a person in a minute.
+// documentFetchLimit limits the documents that are fetched per minute for one source address.
 var fetches = access.Policy{Name: "documents", Quota: 30, Window: time.Minute}
 
-// described is the client at an address.
+// clientFromDocument returns the client that the document at a URL describes.
 func (o *OAuth) described(ctx context.Context, id string) (Client, error) {
 	if why := badDocumentAddress(id); why != "" {
 		return Client{}, refuse("invalid_client", why)
@@ -73,7 +74,7 @@ func (d *documents) keep(id string, x document) {
 	d.read[id] = x
 }
 
-// badDocumentAddress says why an address cannot be the id of a client; "" where it can.
+// badDocumentAddress returns why a URL cannot be a client id; "" if it can.
 func badDocumentAddress(id string) string {
 	u, err := url.Parse(id)
 	switch {
@@ -114,10 +115,10 @@ func (o *OAuth) fetch(ctx context.Context, id string) (Client, error) {
 	return parseDocument(id, text)
 }
 
-// mostDocument is how long a description may be, in bytes.
+// maxDocumentSize is the size limit of a document, in bytes.
 const mostDocument = 16 << 10
 
-// parseDocument reads the description of a client.
+// parseDocument parses and checks a client metadata document.
 func parseDocument(id string, text []byte) (Client, error) {
 	var in struct {
 		registration

@@ -18,18 +18,18 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Refusal is an error of OAuth, with its code (RFC 6749 §5.2).
+// OAuthError is an OAuth error with its code (RFC 6749 §5.2).
 type Refusal struct {
 	Code, Description string
-	keep              bool // what was written before it stays written
+	keep              bool // the transaction is committed in spite of the error
 }
 
-// Error makes it an error.
+// Error implements error.
 func (r *Refusal) Error() string { return r.Code + ": " + r.Description }
 
 func refuse(code, description string) *Refusal { return &Refusal{Code: code, Description: description} }
 
-// tokens is the answer of the token endpoint (RFC 6749 §5.1).
+// tokens is the response of the token endpoint (RFC 6749 §5.1).
 type tokens struct {
 	Access  string `json:"access_token"`
 	Type    string `json:"token_type"`
@@ -54,7 +54,7 @@ func (o *OAuth) token(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-// form reads what a program posts. A parameter may be given once (RFC 6749 §3.2), a resource several times (RFC 8707 §2).
+// form parses a posted form. Each parameter may occur once (RFC 6749 §3.2), except resource (RFC 8707 §2).
 func (o *OAuth) form(r *http.Request) (url.Values, error) {
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		return nil, refuse("invalid_request", "send application/x-www-form-urlencoded")
@@ -74,7 +74,7 @@ func once(form url.Values) error {
 	return nil
 }
 
-// refused answers with an error of OAuth; any other is ours to look at.
+// writeError writes an OAuth error. Any other error is logged and reported as server_error.
 func (o *OAuth) refused(w http.ResponseWriter, r *http.Request, err error) {
 	var known *Refusal
 	if !errors.As(err, &known) {
@@ -107,7 +107,8 @@ func (o *OAuth) exchange(ctx context.Context, form url.Values) (tokens, error) {
 	return tokens{}, refuse("unsupported_grant_type", "there are authorization_code and refresh_token")
 }
 
-// transact runs an exchange in one transaction. Some refusals keep what they wrote: a replayed code ends its family.
+// transact runs an exchange in one transaction. The transaction is committed for errors with commit set: a replayed
+// code revokes its grant.
 func (o *OAuth) transact(ctx context.Context, form url.Values, do func(context.Context, db.Querier, url.Values) (tokens, error)) (out tokens, err error) {
 	var kept error
 	err = o.keys.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -124,7 +125,7 @@ func (o *OAuth) transact(ctx context.Context, form url.Values, do func(context.C
 	return out, err
 }
 
-// redeem gives tokens for a code, once. A code that comes again was seen by somebody else: what it gave is taken back.
+// redeem exchanges a code for tokens, once. If a code is used again, a third party may have it: its grant is revoked.
 func (o *OAuth) redeem(ctx context.Context, tx db.Querier, form url.Values) (tokens, error) {
 	c, err := codeBy(ctx, tx, o.keys.seal.Digest(form.Get("code")))
 	if db.IsNone(err) {
@@ -149,7 +150,7 @@ func (o *OAuth) redeem(ctx context.Context, tx db.Querier, form url.Values) (tok
 	if err != nil {
 		return tokens{}, err
 	}
-	if !won { // another request was first, between our look and our write
+	if !won { // another request was first, between the read and the write
 		if c, err = codeBy(ctx, tx, c.digest); err != nil {
 			return tokens{}, err
 		}
@@ -178,7 +179,7 @@ func (o *OAuth) mayRedeem(c code, form url.Values) error {
 	return nil
 }
 
-// verifier is the form of a code verifier (RFC 7636 §4.1).
+// verifierForm is the form of a code verifier (RFC 7636 §4.1).
 var verifier = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
 func (o *OAuth) replayed(ctx context.Context, tx db.Querier, org, grant, why string) error {
@@ -188,7 +189,7 @@ func (o *OAuth) replayed(ctx context.Context, tx db.Querier, org, grant, why str
 	return &Refusal{"invalid_grant", why + "; what it gave was revoked", true}
 }
 
-// narrow is the audience of a token: what was granted, or those of it that the request names.
+// narrowAudience returns the audience of a token: the granted one, or the part of it that the request names.
 func (o *OAuth) narrow(granted Audiences, resources []string) (Audiences, error) {
 	if len(resources) == 0 {
 		return granted, nil
@@ -206,7 +207,8 @@ func (o *OAuth) narrow(granted Audiences, resources []string) (Audiences, error)
 	return named, nil
 }
 
-// issue makes an access and a refresh token. The refresh token keeps what was granted, the access token has what it was asked for.
+// issueTokens creates an access token and a refresh token. The refresh token keeps the granted scopes and audience.
+// The access token has the requested ones.
 func (o *OAuth) issue(ctx context.Context, tx db.Querier, g Grant, audience Audiences, scopes []access.Scope) (tokens, error) {
 	s := o.keys
 	now := s.now()
@@ -221,7 +223,7 @@ func (o *OAuth) issue(ctx context.Context, tx db.Querier, g Grant, audience Audi
 		createdAt: db.At(now), expiresAt: db.At(now.Add(refreshLife)), grant: g})
 }
 
-// refresh gives new tokens for a refresh token, which is spent by it (RFC 9700 §4.14.2).
+// refresh exchanges a refresh token for new tokens and spends it (RFC 9700 §4.14.2).
 func (o *OAuth) refresh(ctx context.Context, tx db.Querier, form url.Values) (tokens, error) {
 	t, err := o.refreshToken(ctx, tx, form)
 	if err != nil {
@@ -255,7 +257,7 @@ func (o *OAuth) refresh(ctx context.Context, tx db.Querier, form url.Values) (to
 	return out, o.spend(ctx, tx, t, o.keys.seal.Digest(out.Refresh))
 }
 
-// refreshToken finds the token that is to be spent.
+// refreshToken returns the refresh token of the request.
 func (o *OAuth) refreshToken(ctx context.Context, tx db.Querier, form url.Values) (secret, error) {
 	text := form.Get("refresh_token")
 	if !formed(refreshPrefix(o.keys.brand), text) {
@@ -273,8 +275,8 @@ func (o *OAuth) refreshToken(ctx context.Context, tx db.Querier, form url.Values
 	return t, nil
 }
 
-// spend marks a refresh token as used. One that was used before is in two hands: its family is revoked, unless who lost the answer
-// may ask once more.
+// spend marks a refresh token as used. If it was used before, two parties have it and the grant is revoked, except
+// when allowReuse permits one more use.
 func (o *OAuth) spend(ctx context.Context, tx db.Querier, t secret, next string) error {
 	now := o.keys.now()
 	if t.spentAt.IsZero() {
@@ -289,7 +291,8 @@ func (o *OAuth) spend(ctx context.Context, tx db.Querier, t secret, next string)
 	return o.replayed(ctx, tx, t.orgID, t.grant.ID, "this token was used already")
 }
 
-// lostAnswer reports whether a spent token may be used once more: within the window, and while nobody used what it was spent for.
+// allowReuse reports whether a spent token may be used once more: within the reuse window, and if its replacement was
+// not used.
 func (o *OAuth) lostAnswer(ctx context.Context, tx db.Querier, t secret, now time.Time) (bool, error) {
 	if o.ReuseWindow <= 0 || t.spentAt.IsZero() || now.After(t.spentAt.Add(o.ReuseWindow)) {
 		return false, nil
@@ -304,7 +307,7 @@ func (o *OAuth) lostAnswer(ctx context.Context, tx db.Querier, t secret, now tim
 	return spend(ctx, tx, heir.orgID, heir.digest, heir.digest, db.At(now.Add(-2*time.Minute)))
 }
 
-// fewer are the scopes that a refresh asks for: all, or some of what was granted.
+// narrowScopes returns the scopes that a refresh requests: all of the granted ones, or some.
 func fewer(granted []access.Scope, asked string) ([]access.Scope, error) {
 	if asked == "" {
 		return granted, nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What a client says of itself, at whatever address, never makes us lead people elsewhere than to https or their own machine, and
-// never shows more than a line of it.
+// FuzzClientDocument checks that a client metadata document never adds a redirect URI other than https or loopback,
+// and never a name of more than one line.
 func FuzzClientDocument(f *testing.F) {
 	const id = "https://client.example/about.json"
 	f.Add(id, []byte(`{"client_id":"`+id+`","client_name":"A","redirect_uris":["https://client.example/cb"]}`))
@@ -28,7 +28,7 @@ func FuzzClientDocument(f *testing.F) {
 	})
 }
 
-// An authorization request never leads anywhere that is not the client's, whatever it asks.
+// FuzzAuthorizationRequest checks that an authorization request never redirects to a URI that is not the client's.
 func FuzzAuthorizationRequest(f *testing.F) {
 	o := NewOAuth(&Service{brand: "soniq"}, OAuthConfig{BaseURL: "https://voice.example"})
 	f.Add("http://127.0.0.1:1/callback", "response_type=code&scope=calls:read&code_challenge_method=S256&state=x&resource=https://voice.example/mcp")

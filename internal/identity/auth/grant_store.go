@@ -11,7 +11,7 @@ const grantColumns = `g.org_id, g.id, g.user_id, g.client_id, g.client_name, g.a
 	g.revoked_at, g.step_up_until, u.role, u.status
 	FROM oauth_grants g JOIN users u ON u.org_id = g.org_id AND u.id = g.user_id`
 
-// fields are where the columns of a grant go; call what it returns once they are read.
+// fields returns the scan destinations for the columns of a grant. Call done after the scan.
 func (g *Grant) fields() (to []any, done func()) {
 	var scopes db.JSON[[]access.Scope]
 	var audience string
@@ -55,13 +55,13 @@ func insertGrant(ctx context.Context, q db.Querier, g Grant) error {
 	return err
 }
 
-// revokeGrant ends a grant; its tokens are gone, but for the digests by which one that is used again is recognised.
+// revokeGrant revokes a grant and so its tokens. The digests of the tokens stay, to recognise later use.
 func revokeGrant(ctx context.Context, q db.Querier, org, id string, at db.Time) error {
 	_, err := q.Exec(ctx, `UPDATE oauth_grants SET revoked_at = $3 WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL`, org, id, at)
 	return err
 }
 
-// revokeGrantsOfUser ends everything a person granted.
+// revokeGrantsOfUser revokes all grants of a user.
 func revokeGrantsOfUser(ctx context.Context, q db.Querier, org, user string, at db.Time) error {
 	_, err := q.Exec(ctx, `UPDATE oauth_grants SET revoked_at = $3 WHERE org_id = $1 AND user_id = $2 AND revoked_at IS NULL`, org, user, at)
 	return err
@@ -77,7 +77,7 @@ func setStepUp(ctx context.Context, q db.Querier, org, id string, until db.Time)
 	return err
 }
 
-// secret is a token as it is kept: an access token, or a refresh token that may be spent.
+// storedToken is a token in the database: an access token, or a refresh token, which can be spent once.
 type secret struct {
 	orgID, digest string
 	kind          string // access or refresh
@@ -86,7 +86,7 @@ type secret struct {
 	createdAt     db.Time
 	expiresAt     db.Time
 	spentAt       db.Time
-	next          string // digest of the refresh token that follows
+	next          string // digest of the refresh token that replaced it
 	grant         Grant
 }
 
@@ -101,7 +101,7 @@ func secretBy(ctx context.Context, q db.Querier, digest string) (t secret, err e
 	var audience string
 	var next db.Null
 	to, done := t.grant.fields()
-	// tenant: a token says whose it is; until it is found nobody knows the organisation
+	// tenant: the token identifies its organisation
 	const text = `SELECT t.org_id, t.digest, t.kind, t.audience, t.scopes, t.created_at, t.expires_at, t.spent_at, t.next, ` + grantColumns +
 		` JOIN oauth_tokens t ON t.org_id = g.org_id AND t.grant_id = g.id WHERE t.digest = $1`
 	err = q.QueryRow(ctx, text, digest).Scan(append([]any{&t.orgID, &t.digest, &t.kind, &audience, &scopes, &t.createdAt, &t.expiresAt, &t.spentAt, &next}, to...)...)
@@ -110,7 +110,7 @@ func secretBy(ctx context.Context, q db.Querier, digest string) (t secret, err e
 	return t, err
 }
 
-// spend marks a refresh token as used; ok is false where another request was first.
+// spendToken marks a refresh token as used. ok is false if another request was first.
 func spend(ctx context.Context, q db.Querier, org, digest, next string, at db.Time) (ok bool, err error) {
 	const text = `UPDATE oauth_tokens SET spent_at = $3, next = $4 WHERE org_id = $1 AND digest = $2 AND spent_at IS NULL`
 	r, err := q.Exec(ctx, text, org, digest, at, next)
@@ -121,7 +121,7 @@ func spend(ctx context.Context, q db.Querier, org, digest, next string, at db.Ti
 	return n == 1, err
 }
 
-// dropAccess removes an access token.
+// dropAccess deletes an access token.
 func dropAccess(ctx context.Context, q db.Querier, org, digest string) error {
 	_, err := q.Exec(ctx, `DELETE FROM oauth_tokens WHERE org_id = $1 AND digest = $2 AND kind = 'access'`, org, digest)
 	return err

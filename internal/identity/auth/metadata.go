@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// serverMetadata is the description of the authorization server (RFC 8414).
+// serverMetadata is the metadata of the authorization server (RFC 8414).
 type serverMetadata struct {
 	Issuer            string         `json:"issuer"`
 	Authorize         string         `json:"authorization_endpoint"`
@@ -42,7 +42,7 @@ func (o *OAuth) metadata(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, m)
 }
 
-// resourceMetadata is the description of a resource (RFC 9728).
+// resourceMetadata is the metadata of a protected resource (RFC 9728).
 type resourceMetadata struct {
 	Resource string         `json:"resource"`
 	Servers  []string       `json:"authorization_servers"`
@@ -64,7 +64,7 @@ const (
 	resourceForm = "/.well-known/oauth-protected-resource"
 )
 
-// mountMetadata serves the descriptions at the published addresses, and where clients look first.
+// mountMetadata serves the metadata at the published paths and at the well-known paths that clients try first.
 func (o *OAuth) mountMetadata(mux *http.ServeMux) {
 	for _, path := range []string{"/auth" + serverForm, serverForm + "/auth"} {
 		handle(mux, "GET", path, o.metadata)
@@ -78,13 +78,15 @@ func (o *OAuth) mountMetadata(mux *http.ServeMux) {
 	handle(mux, "GET", toolPaths[0]+resourceForm, o.resource(toolPaths[0], "Tools"))
 }
 
-// ResourceMetadata is the address at which the resource at a path, such as /mcp/sse, is described.
+// ResourceMetadata returns the URL of the metadata of the resource at a path, such as /mcp/sse.
 func (o *OAuth) ResourceMetadata(path string) string { return o.BaseURL + resourceForm + path }
 
-// offered are the scopes that a challenge offers who has none yet: they only read. Others are asked for when they are needed.
+// defaultScopes are the scopes that a challenge suggests to a client without scopes. They only read. A client
+// requests others when it needs them.
 var offered = []access.Scope{access.CallsRead, access.ContactsRead, access.MemoryRead}
 
-// Challenge is the WWW-Authenticate of a 401 at a path (RFC 6750 §3, RFC 9728 §5.1); invalid says that a credential was sent.
+// Challenge returns the WWW-Authenticate header of a 401 response at a path (RFC 6750 §3, RFC 9728 §5.1). invalid
+// is true if the request carried a credential.
 func (o *OAuth) Challenge(path string, invalid bool) string {
 	words := []string{`resource_metadata="` + o.ResourceMetadata(path) + `"`, `scope="` + join(offered) + `"`}
 	if invalid {
@@ -93,7 +95,8 @@ func (o *OAuth) Challenge(path string, invalid bool) string {
 	return "Bearer " + strings.Join(words, ", ")
 }
 
-// ChallengeScopes is the WWW-Authenticate of a 403 at a path: what was granted, and what is needed beside it.
+// ScopeChallenge returns the WWW-Authenticate header of a 403 response at a path: the granted scopes and the missing
+// ones.
 func (o *OAuth) ChallengeScopes(path string, held, needed []access.Scope) string {
 	all := slices.DeleteFunc(access.All(), func(s access.Scope) bool { return !slices.Contains(held, s) && !slices.Contains(needed, s) })
 	return `Bearer error="insufficient_scope", scope="` + join(all) + `", resource_metadata="` + o.ResourceMetadata(path) + `"`

@@ -34,7 +34,7 @@ const (
 	callback = "http://127.0.0.1:33418/callback"
 )
 
-// server is an authorization server with one person.
+// server is an authorization server with one user.
 type server struct {
 	*house
 	t      *testing.T
@@ -75,7 +75,7 @@ func (s *server) add(email, role string) auth.Asked {
 	return auth.Asked{Org: s.org, UserID: u.ID, Role: role}
 }
 
-// request is an authorization request that is in order, but for changes "name", "value", …; "-" leaves one out.
+// request returns a valid authorization request, with changes "name", "value", …; "-" removes a parameter.
 func request(changes ...string) url.Values {
 	sum := sha256.Sum256([]byte(verifier))
 	q := url.Values{"response_type": {"code"}, "client_id": {"soniq-assistant"}, "redirect_uri": {callback}, "state": {"xyz"},
@@ -93,7 +93,7 @@ func with(q url.Values, changes ...string) url.Values {
 	return q
 }
 
-// agree has the person agree to a request, and returns the code.
+// agree lets the user consent to a request, and returns the code.
 func (s *server) agree(q url.Values, scopes ...access.Scope) string {
 	s.t.Helper()
 	a, _, err := s.oauth.Ask(context.Background(), q)
@@ -118,7 +118,7 @@ func (s *server) agree(q url.Values, scopes ...access.Scope) string {
 	return u.Query().Get("code")
 }
 
-// reply is an answer of an endpoint.
+// reply is the response of an endpoint.
 type reply struct {
 	Status       int
 	Header       http.Header
@@ -159,7 +159,7 @@ func (s *server) refresh(token string, changes ...string) reply {
 	return s.post("/auth/oauth/token", with(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}, "client_id": {"soniq-assistant"}}, changes...))
 }
 
-// tokens are those of a person who agreed to everything.
+// tokens returns the tokens of a user who granted all requested scopes.
 func (s *server) tokens(changes ...string) reply {
 	s.t.Helper()
 	q := request(changes...)
@@ -170,7 +170,7 @@ func (s *server) tokens(changes ...string) reply {
 	return a
 }
 
-// opens is the code with which a token is refused at a resource; "" where it is good.
+// errorAt returns the error code with which a token is refused at a resource; "" if it is accepted.
 func (s *server) opens(token string, at auth.Audience) string {
 	_, err := s.VerifyFor(context.Background(), token, at, access.Live, here)
 	var known *op.Error
@@ -190,7 +190,7 @@ func (s *server) wants(a reply, code, what string) {
 	}
 }
 
-// each runs a test against a server on each database.
+// eachDB runs a test on each database.
 func each(t *testing.T, run func(s *server), change ...func(*auth.OAuthConfig)) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) { run(serve(t, d, change...)) })
@@ -198,7 +198,7 @@ func each(t *testing.T, run func(s *server), change ...func(*auth.OAuthConfig)) 
 
 func TestAProgramGetsTokensForWhatThePersonAgreedTo(t *testing.T) {
 	each(t, func(s *server) {
-		a := s.redeem(s.agree(request(), access.CallsRead, access.ContactsRead)) // calls:write was unticked
+		a := s.redeem(s.agree(request(), access.CallsRead, access.ContactsRead)) // the user did not tick calls:write
 		if a.Status != 200 || a.Scope != "calls:read contacts:read" || !strings.HasPrefix(a.Access, "soniq_at_") || !strings.HasPrefix(a.Refresh, "soniq_rt_") {
 			s.t.Fatalf("%d %s", a.Status, a.Text)
 		}
@@ -264,7 +264,7 @@ func TestWrongAuthorizationRequestsAreRefused(t *testing.T) {
 			}
 		}
 		part := request(strings.Fields("client_id " + mine + " redirect_uri https://mine.example/cb")...)
-		part.Set("scope", "partners:read calls:read partners:write") // as those ask who want all that there is
+		part.Set("scope", "partners:read calls:read partners:write") // as a client that requests all scopes
 		if a, _, err := s.oauth.Ask(context.Background(), part); err != nil || !slices.Equal(a.Scopes, []access.Scope{access.CallsRead}) {
 			s.t.Errorf("all that there is: %v, %v", a.Scopes, err)
 		}
@@ -364,7 +364,7 @@ func TestWhoLostTheAnswerMayAskOnceMoreWhereThatIsSet(t *testing.T) {
 		if s.refresh(a.Refresh).Status != 200 {
 			s.t.Fatal("not refreshed")
 		}
-		b := s.refresh(a.Refresh) // the answer was lost
+		b := s.refresh(a.Refresh) // the response was lost
 		if b.Status != 200 {
 			s.t.Fatalf("%s", b.Text)
 		}
@@ -417,7 +417,7 @@ func TestATokenCanDoNoMoreThanItsPerson(t *testing.T) {
 		if a.Scope != "calls:read" {
 			s.t.Errorf("a viewer gave away %q", a.Scope)
 		}
-		s.person.Role = "admin" // as the page believed; the record says viewer
+		s.person.Role = "admin" // the page assumed admin; the database has viewer
 		b := s.redeem(s.agree(request("scope", "calls:read users:admin")))
 		if p, err := s.VerifyFor(context.Background(), b.Access, auth.MCP, access.Live, here); err != nil || fmt.Sprint(p.Scopes) != "[calls:read]" {
 			s.t.Errorf("after the role changed: %v, %v", p.Scopes, err)

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with its keys.
+// Operations returns the API operations of credentials.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("me.get", "GET /me", access.Any, "Show whose credential this is and what it may do", s.Me),
@@ -23,7 +23,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// Me is whose credential a request carries and what it may do.
+// Me describes the credential of the request and its permissions.
 type Me struct {
 	Organization Home           `json:"organization"`
 	Credential   Credential     `json:"credential"`
@@ -42,7 +42,7 @@ type Home struct {
 	Timezone string     `json:"timezone"`
 }
 
-// Credential is what the request was made with.
+// Credential describes the credential of the request.
 type Credential struct {
 	Type string      `json:"type" enum:"api_key,oauth"`
 	ID   string      `json:"id"`
@@ -50,7 +50,7 @@ type Credential struct {
 	Kind access.Kind `json:"kind" enum:"standard,partner,oauth"`
 }
 
-// Person is the user a credential belongs to.
+// Person is the user of a credential.
 type Person struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
@@ -58,7 +58,7 @@ type Person struct {
 	Role  string `json:"role"`
 }
 
-// Me answers who is asking.
+// Me returns the credential of the request.
 func (s *Service) Me(ctx context.Context, _ *struct{}) (*op.Out[Me], error) {
 	p, _ := access.From(ctx)
 	o, err := s.orgs.Get(ctx, p.OrgID)
@@ -81,10 +81,10 @@ func (s *Service) Me(ctx context.Context, _ *struct{}) (*op.Out[Me], error) {
 	return op.OK(me)
 }
 
-// ListIn asks for a page of keys.
+// ListIn selects a page of keys.
 type ListIn struct{ op.Paging }
 
-// List returns the organisation's keys; a live credential sees those of the sandbox twin too.
+// List returns the organisation's keys. A live credential also gets those of the sandbox twin.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Key]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -102,10 +102,10 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Key]], 
 	return op.Counted(page, in.Paging, func() (int, error) { return ofOrgs(access.Org(ctx), twin).Count(ctx, s.db.Read(ctx)) })
 }
 
-// CreateIn is a wish for a key.
+// CreateIn is the input of Create.
 type CreateIn struct{ Body NewKey }
 
-// NewKey describes the key to make.
+// NewKey describes the key to create.
 type NewKey struct {
 	Name        string         `json:"name" doc:"What it is for" example:"billing"`
 	Kind        access.Kind    `json:"kind,omitempty" enum:"standard,partner" default:"standard"`
@@ -116,7 +116,7 @@ type NewKey struct {
 	ExpiresAt   db.Time        `json:"expires_at,omitzero"`
 }
 
-// Create makes a key that can do no more than the one it is made with.
+// Create creates a key with at most the permissions of the credential of the request.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error) {
 	p, _ := access.From(ctx)
 	r := Request{OrgID: p.OrgID, Name: in.Body.Name, Kind: in.Body.Kind, Environment: p.Environment, Scopes: in.Body.Scopes,
@@ -137,7 +137,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error
 	return &op.Out[Key]{Body: k, Location: op.Prefix + "/api-keys/" + k.ID}, nil
 }
 
-// beyond lists what a key may not be given by this principal.
+// excessViolations lists the permissions of a key that exceed those of the principal.
 func beyond(p access.Principal, r Request) []op.Violation {
 	var wrong []op.Violation
 	for _, s := range r.Scopes {
@@ -155,7 +155,7 @@ func beyond(p access.Principal, r Request) []op.Violation {
 	return wrong
 }
 
-// OneIn names a key.
+// OneIn identifies a key.
 type OneIn struct {
 	ID string `path:"id" example:"key_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -175,13 +175,13 @@ func (s *Service) Revoke(ctx context.Context, in *OneIn) error {
 	})
 }
 
-// RotateIn says how long the old key stays usable.
+// RotateIn is the input of Rotate.
 type RotateIn struct {
 	OneIn
 	Body Rotation
 }
 
-// Rotation says how long the old key stays usable.
+// Rotation holds how long the old key stays valid.
 type Rotation struct {
 	GraceSeconds *int `json:"grace_seconds,omitempty" minimum:"0" maximum:"604800" default:"86400" doc:"How long the old key still works"`
 }
@@ -193,7 +193,7 @@ func (r Rotation) grace() time.Duration {
 	return time.Duration(*r.GraceSeconds) * time.Second
 }
 
-// Rotate makes a key like the old one, which ends after the grace period.
+// Rotate creates a key with the settings of an old key, which ends after the grace period.
 func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error) {
 	var k Key
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -244,7 +244,7 @@ func (s *Service) end(ctx context.Context, tx db.Querier, k Key, digest string, 
 	return nil
 }
 
-// RemoveUser ends the keys of a user who is being removed.
+// RemoveUser revokes the keys and grants of a user who is being removed.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
 	digests, err := revokeOfUser(ctx, tx, orgID, userID, db.At(s.now()))
 	if err != nil {
@@ -257,7 +257,7 @@ func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, orgID, userID s
 	return nil
 }
 
-// SuspendUser has the keys of a user looked at again, everywhere they are in use: the user was suspended, or is back.
+// RevalidateUser publishes that the keys of a user must be checked again, because the user was suspended or resumed.
 func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
 	digests, err := ofUser(ctx, tx, orgID, userID)
 	if err != nil {
@@ -267,7 +267,7 @@ func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, orgID, userID 
 	return nil
 }
 
-// Again has every open stream ask whether its credential still holds: an organisation was suspended or closed.
+// RevalidateAll makes every open stream check its credential again, because an organisation was suspended or closed.
 func (s *Service) Again(tx db.Querier) { s.changed(tx, "") }
 
 func (s *Service) changed(tx db.Querier, digests ...string) {
@@ -278,10 +278,11 @@ func (s *Service) changed(tx db.Querier, digests ...string) {
 	})
 }
 
-// mostVisible is how many keys a person is shown.
+// maxVisibleKeys is the number of keys that VisibleKeys returns at most.
 const mostVisible = 500
 
-// Visible are the keys a person may see and end: those of the organisation and its sandbox for who may see its users, else their own.
+// VisibleKeys returns the keys that a user may see and revoke: with users:admin those of the organisation and its
+// sandbox, else the user's own.
 func (s *Service) Visible(ctx context.Context, p access.Principal) ([]Key, error) {
 	twin, err := s.orgs.Twin(ctx, p.OrgID)
 	if err != nil {

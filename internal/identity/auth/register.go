@@ -13,7 +13,8 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// registration is what a client says of itself (RFC 7591 §2). What is not read here is ignored, as §2 asks for.
+// registration is the client metadata of a registration request (RFC 7591 §2). Other fields are ignored, as §2
+// requires.
 type registration struct {
 	Name      string   `json:"client_name"`
 	URI       string   `json:"client_uri"`
@@ -21,7 +22,7 @@ type registration struct {
 	Grants    []string `json:"grant_types"`
 }
 
-// registered is the answer (RFC 7591 §3.2.1).
+// registrationResponse is the response (RFC 7591 §3.2.1).
 type registered struct {
 	ID            string   `json:"client_id"`
 	IssuedAt      int64    `json:"client_id_issued_at"`
@@ -33,13 +34,13 @@ type registered struct {
 	Method        string   `json:"token_endpoint_auth_method"`
 }
 
-// How often an address may register a client, and how much one may say.
+// registrationLimit limits registrations per source address; the constants limit their size.
 var registrations = access.Policy{Name: "registrations", Quota: 100, Window: time.Hour}
 
 const (
 	mostRedirects  = 10
 	longestName    = 80
-	clientLife     = 30 * 24 * time.Hour // of one that nobody uses
+	clientLife     = 30 * 24 * time.Hour // since the last use
 	clientIDLength = 24
 )
 
@@ -71,7 +72,7 @@ func (o *OAuth) register(w http.ResponseWriter, r *http.Request) {
 		[]string{"authorization_code", "refresh_token"}, []string{"code"}, "none"})
 }
 
-// client is the client that is described, or what is wrong with it.
+// client returns the client that the metadata describes, or an *OAuthError.
 func (in registration) client() (Client, error) {
 	c := Client{Name: tidyName(in.Name), Redirects: in.Redirects, Origin: Registered}
 	if len(in.Redirects) == 0 || len(in.Redirects) > mostRedirects {
@@ -91,7 +92,7 @@ func (in registration) client() (Client, error) {
 	return c, nil
 }
 
-// tidyName is a name as it may be shown: one line, without what changes how its surroundings are read.
+// cleanName returns a name that is safe to display: one line, without control and bidirectional characters.
 func tidyName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

@@ -11,9 +11,9 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Represent lets a partner's key act in a child organisation that is active: with the key's own scopes, but for those of
-// partners, as far as the child's plan has them. Partners who may only look at figures, and so not change their children, see
-// nothing of what is in them.
+// ActOnBehalf lets a partner's key act in an active child organisation. The key keeps its own scopes except partner
+// scopes, restricted to those of the child's plan. The key must hold partners:write, so that keys for statistics
+// cannot read the data of child organisations.
 func (s *Service) Represent(ctx context.Context, p access.Principal, child string) (access.Principal, error) {
 	if p.Kind != access.PartnerKey || !slices.Contains(p.Scopes, access.PartnersWrite) {
 		return p, &op.Error{Code: "insufficient_scope", Detail: "On-Behalf-Of needs a partner key that holds partners:write",
@@ -29,7 +29,7 @@ func (s *Service) Represent(ctx context.Context, p access.Principal, child strin
 	return p, nil
 }
 
-// child is an active organisation of a partner.
+// child returns an active organisation of a partner.
 func (s *Service) child(ctx context.Context, partner, id string) (org.Organization, error) {
 	o, err := s.orgs.Get(ctx, id)
 	switch {

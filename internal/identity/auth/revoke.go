@@ -13,7 +13,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// revoke is the revocation endpoint (RFC 7009). A refresh token takes its whole family with it. What is not known is revoked already.
+// revoke is the revocation endpoint (RFC 7009). A refresh token is revoked with its whole grant. An unknown token
+// counts as revoked.
 func (o *OAuth) revoke(w http.ResponseWriter, r *http.Request) {
 	form, err := o.form(r)
 	if err == nil {
@@ -51,7 +52,7 @@ func (o *OAuth) end(ctx context.Context, tx db.Querier, form url.Values) error {
 	return nil
 }
 
-// find finds an access or a refresh token.
+// findToken returns a stored access or refresh token, or db.ErrNone.
 func (o *OAuth) find(ctx context.Context, q db.Querier, text string) (secret, error) {
 	if !formed(accessPrefix(o.keys.brand), text) && !formed(refreshPrefix(o.keys.brand), text) {
 		return secret{}, db.ErrNone
@@ -59,7 +60,7 @@ func (o *OAuth) find(ctx context.Context, q db.Querier, text string) (secret, er
 	return secretBy(ctx, q, o.keys.seal.Digest(text))
 }
 
-// introspection is what is said of a token (RFC 7662 §2.2).
+// introspection is the response of the introspection endpoint (RFC 7662 §2.2).
 type introspection struct {
 	Active   bool     `json:"active"`
 	Scope    string   `json:"scope,omitempty"`
@@ -74,8 +75,8 @@ type introspection struct {
 	Org      string   `json:"org_id,omitempty"`
 }
 
-// introspect tells an organisation of tokens that act in it: who asks has to show a credential of it that may see its users, or the
-// very token.
+// introspect returns the state of tokens of an organisation. The request needs a credential of that organisation with
+// users:admin, or the token itself as the credential.
 func (o *OAuth) introspect(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	form, err := o.form(r)
@@ -100,7 +101,7 @@ func (o *OAuth) introspect(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-// anywhere is whose credential it is, whatever resource it is for.
+// verifyAnyAudience returns the principal of a credential for any resource.
 func (o *OAuth) anywhere(ctx context.Context, text string) (p access.Principal, err error) {
 	for _, a := range []Audience{REST, MCP} {
 		if p, err = o.keys.VerifyFor(ctx, text, a, access.Live, op.Source(ctx)); err == nil {

@@ -40,12 +40,12 @@ func scan(scan func(...any) error) (Key, error) {
 }
 
 func byDigest(ctx context.Context, q db.Querier, digest string) (Key, error) {
-	// tenant: a key says whose it is; until it is found nobody knows the organisation
+	// tenant: the key identifies its organisation
 	const text = `SELECT ` + columns + ` FROM api_keys WHERE digest = $1`
 	return scan(q.QueryRow(ctx, text, digest).Scan)
 }
 
-// get finds a key of the organisation or of its twin, and its digest.
+// get returns a key of the organisation or of its sandbox twin, and the digest of the key.
 func get(ctx context.Context, q db.Querier, org, twin, id string) (k Key, digest string, err error) {
 	const text = `SELECT digest, ` + columns + ` FROM api_keys WHERE org_id IN ($1, $2) AND id = $3`
 	row := q.QueryRow(ctx, text, org, twin, id)
@@ -53,7 +53,7 @@ func get(ctx context.Context, q db.Querier, org, twin, id string) (k Key, digest
 	return k, digest, err
 }
 
-// ofOrgs is the statement of a list up to its page.
+// keysOf returns the list statement without its page.
 func ofOrgs(org, twin string) *db.Filter {
 	return db.Where(`SELECT `+columns+` FROM api_keys WHERE org_id IN ($1, $2)`, org, twin)
 }
@@ -76,14 +76,14 @@ func list(ctx context.Context, q db.Querier, org, twin string, after string, lim
 	return all, rows.Err()
 }
 
-// revoke ends a key at the given time, and says which key follows it.
+// setRevoked sets when a key ends, and the key that replaces it.
 func revoke(ctx context.Context, q db.Querier, org, id string, at db.Time, next string) error {
 	const text = `UPDATE api_keys SET revoked_at = $3, rotates_to = $4 WHERE org_id = $1 AND id = $2`
 	_, err := q.Exec(ctx, text, org, id, at, db.Null(next))
 	return err
 }
 
-// revokeOfUser ends every key of a user and returns their digests.
+// revokeKeysOfUser revokes every key of a user and returns their digests.
 func revokeOfUser(ctx context.Context, q db.Querier, org, user string, at db.Time) ([]string, error) {
 	const text = `UPDATE api_keys SET revoked_at = $3
 		WHERE org_id = $1 AND user_id = $2 AND (revoked_at IS NULL OR revoked_at > $3) RETURNING digest`
@@ -94,7 +94,7 @@ func revokeOfUser(ctx context.Context, q db.Querier, org, user string, at db.Tim
 	return texts(rows)
 }
 
-// ofUser returns the digests of a user's keys.
+// digestsOfUser returns the digests of a user's keys.
 func ofUser(ctx context.Context, q db.Querier, org, user string) ([]string, error) {
 	rows, err := q.Query(ctx, `SELECT digest FROM api_keys WHERE org_id = $1 AND user_id = $2`, org, user)
 	if err != nil {
@@ -122,7 +122,7 @@ func setUsed(ctx context.Context, q db.Querier, org, id string, at db.Time, sour
 	return err
 }
 
-// holder is a user as far as a key's holder is told.
+// keyUser returns the user of a key.
 func holder(ctx context.Context, q db.Querier, org, id string) (Person, error) {
 	const text = `SELECT id, email, first_name, last_name, role FROM users WHERE org_id = $1 AND id = $2`
 	var p Person

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// uses remembers when keys and grants were last used until that is written, many at a time.
+// lastUses collects the last use of keys and grants, which are written in batches.
 type uses struct {
 	mu   sync.Mutex // guards last
 	last map[string]use
@@ -37,7 +37,7 @@ func (u *uses) take() map[string]use {
 	return taken
 }
 
-// Flush writes when keys were last used.
+// Flush writes the last uses of keys and grants.
 func (s *Service) Flush(ctx context.Context) error {
 	last := s.used.take()
 	if len(last) == 0 {
@@ -57,10 +57,10 @@ func (s *Service) Flush(ctx context.Context) error {
 	})
 }
 
-// flushEvery is how late last_used_at may be.
+// flushInterval is the longest delay of last_used_at.
 const flushEvery = 10 * time.Second
 
-// Run flushes until the context ends, and then once more.
+// Run flushes every flushInterval until ctx ends, and once more at the end.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -70,7 +70,7 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 		case <-tick.C:
 		}
 		if err := s.Flush(context.WithoutCancel(ctx)); err != nil {
-			log.Error("use of keys not written", "err", err)
+			log.Error("last use of keys not stored", "err", err)
 		}
 	}
 }

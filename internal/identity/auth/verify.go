@@ -13,13 +13,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Verify says whose token it is, or why it is of no use here; where it is known, also with an error. A
-// mistyped token costs no look into the database.
+// Verify returns the principal of a token, or the error for which it is refused. If the token is known, the principal
+// is returned with the error too. A mistyped token costs no database query.
 func (s *Service) Verify(ctx context.Context, token string, e access.Environment, source netip.Addr) (access.Principal, error) {
 	return s.VerifyFor(ctx, token, REST, e, source)
 }
 
-// VerifyFor is Verify at one of our resources: access tokens are good for those alone that they were made for, keys for all.
+// VerifyFor is Verify at one of the resources. An access token is valid only for the resources in its audience, a key
+// for all.
 func (s *Service) VerifyFor(ctx context.Context, token string, at Audience, e access.Environment, source netip.Addr) (access.Principal, error) {
 	if strings.HasPrefix(token, accessPrefix(s.brand)) {
 		return s.verifyAccess(ctx, token, at, e, source)
@@ -53,8 +54,8 @@ func limitsOf(o org.Organization) access.Limits {
 		SearchesPerSecond: o.Limits.MemorySearchesPerSecond}
 }
 
-// Valid says whether a principal who was let in may stay: its key may have been revoked or have expired since. It looks into
-// the database.
+// Revalidate checks whether an accepted principal is still valid: its key may have been revoked or have expired
+// since. It queries the database.
 func (s *Service) Valid(ctx context.Context, p access.Principal) error {
 	if p.Kind == access.OAuthToken {
 		_, _, err := s.grantOf(ctx, p.OrgID, p.KeyID)

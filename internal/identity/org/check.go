@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // time zones are known also where the system has none
+	_ "time/tzdata" // time zones for systems without a zone database
 	"unicode"
 
 	"golang.org/x/text/language"
@@ -14,7 +14,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// checker collects what is wrong.
+// checker collects violations.
 type checker []op.Violation
 
 func (c *checker) want(ok bool, field, code, message string) {
@@ -25,7 +25,7 @@ func (c *checker) want(ok bool, field, code, message string) {
 
 var headerPrefix = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}[a-z0-9]$`)
 
-// check lists everything that is wrong with an organisation as it would be stored.
+// check lists every violation of an organisation in the form that would be stored.
 func (o Organization) check() []op.Violation {
 	var c checker
 	name := strings.TrimSpace(o.Name)
@@ -67,7 +67,7 @@ func (c *checker) transcripts(t Transcripts) {
 	}
 }
 
-// The bounds of a vocabulary. What is looked up beside it has to find room among transcript.MaxTerms.
+// Limits of the vocabulary. Names that are added automatically must also fit into transcript.MaxTerms.
 const (
 	mostTerms      = 300
 	longestTerm    = 60 // characters
@@ -86,7 +86,8 @@ func (c *checker) term(t Term) {
 	}
 }
 
-// spoken tells whether a text has something to say, and no more than most characters.
+// isSpeakable reports whether a text contains a letter or a digit, no control characters, and at most the given
+// number of characters.
 func spoken(text string, most int) bool {
 	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	return len([]rune(text)) <= most && strings.ContainsFunc(text, letter) && !strings.ContainsFunc(text, unicode.IsControl)
@@ -106,7 +107,7 @@ func (c *checker) days(field string, n int) {
 func (c *checker) outbound(o Outbound, own string) {
 	for _, country := range o.AllowedCountries {
 		known, ok := Country(country)
-		// What is wrong with the own country is said once.
+		// an invalid own country is reported once, under country
 		c.want(ok && known == country || country == own, "outbound.allowed_countries", "invalid_country", country+" is "+ErrCountry.Error())
 	}
 	for _, t := range o.BlockedTypes {
@@ -117,7 +118,8 @@ func (c *checker) outbound(o Outbound, own string) {
 	c.want(o.MinutesPerDay >= 0, "outbound.minutes_per_day", "out_of_range", "must be 0 (no limit) or more")
 }
 
-// knownZone reports whether a time zone can be loaded; "Local" would be that of the server.
+// isValidZone reports whether a time zone can be loaded. "Local" is refused, because it would be the zone of the
+// server.
 func knownZone(name string) bool {
 	if name == "" || name == "Local" {
 		return false

@@ -10,17 +10,17 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Child is an organisation that a partner makes.
+// Child describes an organisation that a partner creates.
 type Child struct {
 	ParentID, Name, Plan string
-	Country, Timezone    string // "" for those of the partner, and of the country
-	Record               bool   // its calls are recorded unless it chooses otherwise
-	Limits               Quota  // what differs from the plan
+	Country, Timezone    string // "": the partner's country, the country's time zone
+	Record               bool   // recording is on by default
+	Limits               Quota  // overrides of the plan
 	ExternalReference    string
 }
 
-// CreateChild makes an organisation of a partner. In the sandbox it stands alone; a live one gets a sandbox twin as every
-// organisation does.
+// CreateChild creates an organisation of a partner. A live one gets a sandbox twin, as every organisation does. One
+// in the sandbox has no twin.
 func (s *Service) CreateChild(ctx context.Context, tx db.Querier, c Child) (Organization, error) {
 	parent, err := get(ctx, tx, c.ParentID)
 	if err != nil {
@@ -42,7 +42,8 @@ func (s *Service) CreateChild(ctx context.Context, tx db.Querier, c Child) (Orga
 	return s.complete(o), err
 }
 
-// child is the organisation as it is stored. A child of the sandbox is its own twin: nothing of it is ever live.
+// newChild returns the organisation as it is stored. A sandbox child is its own twin, so that no part of it can
+// become live.
 func (s *Service) child(parent Organization, c Child) Organization {
 	now := db.At(s.now())
 	country, _ := Country(first(c.Country, parent.Country))
@@ -75,14 +76,14 @@ func (s *Service) checkPlan(o Organization) []op.Violation {
 	return wrong
 }
 
-// A ChildChange is what a partner changes of a child organisation; what is not set stays.
+// ChildChange is a partner's change of a child organisation. Fields that are not set stay.
 type ChildChange struct {
 	Name, Plan, ExternalReference op.Change[string]
 	Record                        op.Change[bool]
-	Limits                        op.Change[map[string]*int] // null: that of the plan
+	Limits                        op.Change[map[string]*int] // null: those of the plan
 }
 
-// ChangeChild changes an organisation of a partner; its twin gets the plan and the limits too.
+// ChangeChild changes an organisation of a partner. Plan and limits also apply to its sandbox twin.
 func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization, c ChildChange) (Organization, error) {
 	c.Name.Apply(&o.Name)
 	c.Plan.Apply(&o.Plan)
@@ -110,7 +111,7 @@ func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization
 	return s.complete(o), err
 }
 
-// change applies a merge patch to a quota.
+// applyPatch applies a merge patch to a quota.
 func (q *Quota) change(c op.Change[map[string]*int]) (wrong []op.Violation) {
 	if c.Null {
 		*q = Quota{}
@@ -127,7 +128,7 @@ func (q *Quota) change(c op.Change[map[string]*int]) (wrong []op.Violation) {
 	return wrong
 }
 
-// SetAdmin keeps who administers a child organisation.
+// SetAdmin stores the administrator of a child organisation.
 func (s *Service) SetAdmin(ctx context.Context, tx db.Querier, id, userID string) error {
 	_, err := tx.Exec(ctx, `UPDATE orgs SET admin_user_id = $2 WHERE id = $1`, id, userID)
 	return err
@@ -142,7 +143,7 @@ func (s *Service) Child(ctx context.Context, q db.Querier, parent, id string) (O
 	return s.complete(o), err
 }
 
-// ChildFilter narrows a list of a partner's organisations.
+// ChildFilter selects organisations of a partner.
 type ChildFilter struct {
 	Statuses []string
 	Plan, Q  string
@@ -159,7 +160,7 @@ func (by ChildFilter) narrow(parent string) *db.Filter {
 	return f
 }
 
-// Children returns the organisations of a partner in the order in which they were made, one more than the limit.
+// Children returns the organisations of a partner in the order of creation, one more than the limit.
 func (s *Service) Children(ctx context.Context, q db.Querier, parent string, by ChildFilter) ([]Organization, error) {
 	text, args := by.narrow(parent).Page("id", false, by.After, by.After, by.Limit).SQL()
 	all, err := read(ctx, q, text, args...)
@@ -169,7 +170,7 @@ func (s *Service) Children(ctx context.Context, q db.Querier, parent string, by 
 	return all, err
 }
 
-// CountChildren counts what Children lists.
+// CountChildren returns how many organisations Children lists in total.
 func (s *Service) CountChildren(ctx context.Context, q db.Querier, parent string, by ChildFilter) (int, error) {
 	return by.narrow(parent).Count(ctx, q)
 }

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Civic is a place that helpers can be sent to, in the elements of RFC 5139.
+// Civic is a civic address for emergency services, in the elements of RFC 5139.
 type Civic struct {
 	Country     string `json:"country" example:"DE" doc:"ISO 3166"`
 	Region      string `json:"region,omitempty" doc:"State, province or county, such as NY"`
@@ -23,10 +23,10 @@ type Civic struct {
 	Note        string `json:"note,omitempty" doc:"Anything that helps to find it"`
 }
 
-// An Element is one element of a place: its name in RFC 5139 §3, and its text.
+// Element is one element of a civic address: its name in RFC 5139 §3, and its text.
 type Element struct{ Name, Text string }
 
-// Elements lists what is known, in the order of the schema of RFC 5139 §4.
+// Elements returns the elements that are set, in the order of the schema of RFC 5139 §4.
 func (c Civic) Elements() []Element {
 	all := []Element{{"country", c.Country}, {"A1", c.Region}, {"A3", c.City}, {"A4", c.District}, {"RD", c.Street},
 		{"HNO", c.HouseNumber}, {"LOC", c.Note}, {"NAM", c.Name}, {"PC", c.Postcode}, {"BLD", c.Building}, {"FLR", c.Floor}, {"ROOM", c.Room}}
@@ -39,7 +39,7 @@ func (c Civic) Elements() []Element {
 	return known
 }
 
-// String is the place in one line.
+// String returns the address in one line.
 func (c Civic) String() string {
 	var parts []string
 	for _, p := range []string{c.Name, join(c.Street, c.HouseNumber), c.Building, label("floor ", c.Floor), label("room ", c.Room),
@@ -60,11 +60,11 @@ func label(what, text string) string {
 	return what + text
 }
 
-// maxElement is the length of an element of a place, in characters.
+// maxElement is the length limit of an element, in characters.
 const maxElement = 120
 
-// Check lists what is wrong with a place; field is what it is called in the request. Country, city, street and house
-// number are needed: without them nobody finds it.
+// Check lists the violations of an address. field is its name in the request. Country, city, street and house number
+// are required, because emergency services need them to find the place.
 func (c Civic) Check(field string) []op.Violation {
 	var wrong checker
 	code, known := Country(c.Country)

@@ -8,22 +8,23 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Resource is what a quota bounds by number.
+// Resource is a kind of object whose number a quota limits.
 type Resource string
 
-// The resources that are counted as they are added.
+// Resources that are counted when they are added.
 const (
 	Users   Resource = "users"
 	Numbers Resource = "numbers"
 )
 
-// Admit allows one more of a resource, or refuses with plan_limit. It is called in the transaction that adds it, before count
-// reads how many there are: additions of one organisation wait for each other, so that two at once are not one too many.
+// CheckQuota returns plan_limit if one more object exceeds the quota. Call it in the transaction that adds the
+// object. It locks the organisation before it calls count, so that concurrent additions cannot exceed the quota
+// together.
 func (s *Service) Admit(ctx context.Context, tx db.Querier, id string, what Resource, count func() (int, error)) error {
 	return s.AdmitMany(ctx, tx, id, what, 1, count)
 }
 
-// AdmitMany is Admit for many more at once.
+// CheckQuotaMany is CheckQuota for several objects at once.
 func (s *Service) AdmitMany(ctx context.Context, tx db.Querier, id string, what Resource, more int, count func() (int, error)) error {
 	o, err := get(ctx, tx, id)
 	if err != nil {
@@ -47,21 +48,21 @@ func (s *Service) AdmitMany(ctx context.Context, tx db.Querier, id string, what 
 	return PlanLimit(o.Plan, string(what), used, *most)
 }
 
-// takeTurn takes the organisation's row, which makes others wait, in both databases.
+// lockOrg locks the row of the organisation until the end of the transaction, in both databases.
 func takeTurn(ctx context.Context, tx db.Querier, id string) error {
 	if _, err := tx.Exec(ctx, `UPDATE orgs SET plan = plan WHERE id = $1`, id); err != nil {
-		return fmt.Errorf("take turn in organisation: %w", err)
+		return fmt.Errorf("lock organisation: %w", err)
 	}
 	return nil
 }
 
-// PlanLimit says that the plan does not allow more of something.
+// PlanLimit returns the error for a resource that the plan does not allow more of.
 func PlanLimit(plan, what string, used, most int) *op.Error {
 	return &op.Error{Code: "plan_limit", Detail: fmt.Sprintf("the plan %s allows %d %s", plan, most, what),
 		Extra: map[string]any{"limit": what, "allowed": most, "used": used}}
 }
 
-// capped bounds what an organisation chose for itself by its quota.
+// capAt returns the organisation's choice, limited by its quota. nil: no limit.
 func capped(chosen int, most *int) int {
 	if most == nil {
 		return chosen

@@ -72,7 +72,7 @@ func TestTheOperatorsWordGoesBeforeThePartnersAndThePlans(t *testing.T) {
 				o.Limits.CallsPerSecond != 4 || *o.Limits.Users != 9 {
 				t.Errorf("%s: %+v, %+v, %v", id, o.Quota, o.Limits, err)
 			}
-			if held := s.Scopes(o, access.All()); len(held) != 3 || held[0] != access.CallsRead { // those of partners are not the plan's to take
+			if held := s.Scopes(o, access.All()); len(held) != 3 || held[0] != access.CallsRead { // the plan does not restrict partner scopes
 				t.Errorf("%s: scopes %v", id, held)
 			}
 		}

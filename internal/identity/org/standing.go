@@ -7,16 +7,16 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Mode says how far a suspension goes.
+// Mode is the extent of a suspension.
 type Mode string
 
-// The modes of a suspension.
+// Modes of a suspension.
 const (
-	OutboundOnly Mode = "outbound_only" // nothing goes out to the public network
-	All          Mode = "all"           // nothing works but emergency calls
+	OutboundOnly Mode = "outbound_only" // no calls or messages to the public network
+	All          Mode = "all"           // everything except emergency calls
 )
 
-// Standing is what is known of a child organisation beside its status.
+// AccountState holds the details of the status of an organisation.
 type Standing struct {
 	SuspendMode       Mode
 	SuspendReason     *string
@@ -27,18 +27,18 @@ type Standing struct {
 	AdminUserID       *string
 }
 
-// Barred reports whether nothing of the organisation works but emergency calls: it is closed, or suspended altogether.
-// Calls in progress go on.
+// IsBlocked reports whether everything except emergency calls is blocked: the organisation is closed, or suspended in
+// mode All. Calls in progress continue.
 func (o Organization) Barred() bool {
 	return o.Status == Closed || o.Status == Suspended && o.SuspendMode != OutboundOnly
 }
 
-// SetStatus suspends altogether, resumes or closes an organisation and its twin.
+// SetStatus suspends (mode All), resumes or closes an organisation and its sandbox twin.
 func (s *Service) SetStatus(ctx context.Context, id string, status Status) error {
 	return s.Stand(ctx, id, status, Standing{})
 }
 
-// Stand sets the status of an organisation and its twin, with what goes with it.
+// SetState sets the status and the account state of an organisation and its sandbox twin.
 func (s *Service) Stand(ctx context.Context, id string, status Status, st Standing) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
 		if err := setStanding(ctx, tx, id, status, st, db.At(s.now())); err != nil {

@@ -9,14 +9,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Storage is the limit of a quota on what is kept in files, in 10⁹ bytes.
+// Storage is the name of the quota for files, in 10⁹ bytes.
 const Storage = "storage_gb"
 
-// Gigabytes is a size in 10⁹ bytes, to the megabyte.
+// Gigabytes converts bytes to 10⁹ bytes, rounded to megabytes.
 func Gigabytes(bytes int64) float64 { return math.Round(float64(bytes)/1e6) / 1e3 }
 
-// Room reports with plan_limit that an organisation has used up its storage. What it sees may be a few moments old: it is asked
-// on the way of calls.
+// CheckStorage returns plan_limit if an organisation has used up its storage. The size is cached for a few seconds,
+// because calls wait for the check.
 func (s *Service) Room(ctx context.Context, id string) error {
 	o, err := s.Get(ctx, id)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Service) Room(ctx context.Context, id string) error {
 	return fits(o.Plan, used, 1, *most)
 }
 
-// AdmitBytes allows a file of a size, or refuses with plan_limit. It is called in the transaction that makes the file known,
-// before it is: additions of one organisation wait for each other.
+// ReserveStorage returns plan_limit if a file of this size exceeds the quota. Call it in the transaction that inserts
+// the file, before the insert. Concurrent additions of one organisation wait for each other.
 func (s *Service) AdmitBytes(ctx context.Context, tx db.Querier, id string, size int64) error {
 	o, err := get(ctx, tx, id)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) AdmitBytes(ctx context.Context, tx db.Querier, id string, size
 	return fits(o.Plan, used, max(size, 1), *most)
 }
 
-// fits refuses what would be more than the plan allows.
+// checkFits returns plan_limit if the sum exceeds the quota.
 func fits(plan string, used, more int64, most int) error {
 	if used+more <= int64(most)*1_000_000_000 {
 		return nil

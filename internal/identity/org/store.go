@@ -19,7 +19,7 @@ func insert(ctx context.Context, q db.Querier, o Organization) error {
 	return err
 }
 
-// columns ends with whether the organisation has a trunk that emergency calls may take; a sandbox never has.
+// orgColumns ends with whether the organisation has a trunk for emergency calls. A sandbox never has one.
 const columns = `id, parent_id, live_id, environment, name, plan, status, country, timezone, language, settings,
 	created_at, updated_at, path, limits, suspend_mode, suspend_reason, suspended_at, closed_at, erase_after,
 	external_reference, admin_user_id,
@@ -73,7 +73,7 @@ func read(ctx context.Context, q db.Querier, text string, args ...any) ([]Organi
 	return all, rows.Err()
 }
 
-// updateChild writes what a partner may change; plan and limits are those of the twin too.
+// updateChild stores the fields that a partner may change. Plan and limits are stored for the sandbox twin too.
 func updateChild(ctx context.Context, q db.Querier, o Organization) error {
 	const text = `UPDATE orgs SET name = $2, settings = $3, external_reference = $4, updated_at = $5 WHERE id = $1`
 	if _, err := q.Exec(ctx, text, o.ID, o.Name, db.AsJSON(o.explicit), o.ExternalReference, o.UpdatedAt); err != nil {
@@ -83,7 +83,7 @@ func updateChild(ctx context.Context, q db.Querier, o Organization) error {
 	return err
 }
 
-// plansInUse are the plans that organisations have.
+// plansInUse returns the plans that organisations have.
 func plansInUse(ctx context.Context, q db.Querier) ([]string, error) {
 	rows, err := q.Query(ctx, `SELECT DISTINCT plan FROM orgs ORDER BY plan`)
 	if err != nil {
@@ -101,7 +101,7 @@ func plansInUse(ctx context.Context, q db.Querier) ([]string, error) {
 	return all, rows.Err()
 }
 
-// twin finds the sandbox twin; a twin is found by its own id too.
+// twin returns the id of the sandbox twin of an organisation. The id of a twin returns itself.
 func twin(ctx context.Context, q db.Querier, id string) (string, error) {
 	const text = `SELECT id FROM orgs WHERE live_id = $1 OR (id = $1 AND live_id IS NOT NULL)`
 	var found string
@@ -116,7 +116,7 @@ func update(ctx context.Context, q db.Querier, o Organization) error {
 	return err
 }
 
-// setStanding changes an organisation and its twin.
+// storeState stores the status and the state of an organisation and its twin.
 func setStanding(ctx context.Context, q db.Querier, id string, status Status, st Standing, now db.Time) error {
 	const text = `UPDATE orgs SET status = $2, suspend_mode = $3, suspend_reason = $4, suspended_at = $5, closed_at = $6,
 		erase_after = $7, updated_at = $8 WHERE id = $1 OR live_id = $1`

@@ -27,7 +27,7 @@ import (
 
 var ctx = context.Background()
 
-// house is what a test of partners needs.
+// fixture holds the services for a test of partners.
 type house struct {
 	*partner.Service
 	t      *testing.T
@@ -86,7 +86,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// partner is a partner's key that holds everything.
+// partner returns the principal of a partner's key with all scopes.
 func (h *house) partner() access.Principal {
 	p := optest.Admin(h.org)
 	p.Kind = access.PartnerKey
@@ -98,7 +98,7 @@ func (h *house) do(method, path string, body any, header ...string) *optest.Answ
 	return h.server.Do(h.partner(), method, path, body, header...)
 }
 
-// in asks as an administrator of a child organisation.
+// in sends a request as an administrator of a child organisation.
 func (h *house) in(child, method, path string, body any) *optest.Answer {
 	h.t.Helper()
 	return h.server.Do(optest.Admin(child), method, path, body)
@@ -109,7 +109,7 @@ func (h *house) found(more string) string {
 	return h.do("POST", "/partners", `{"name":"Dental","plan":"starter","admin_email":"ada@dental.example"`+more+`}`).Want(201).Text("id")
 }
 
-// count is a number from the database.
+// count returns an integer from the database.
 func (h *house) count(query string, args ...any) (n int) {
 	h.t.Helper()
 	must(h.t, h.d.Read(ctx).QueryRow(ctx, query, args...).Scan(&n))

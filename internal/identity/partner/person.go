@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Person is a user of a child organisation, as its partner sees them.
+// Person is a user of a child organisation in the partner API.
 type Person struct {
 	ID        string  `json:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Email     string  `json:"email"`
@@ -24,13 +24,13 @@ func personOf(u user.User) Person {
 	return Person{u.ID, u.Email, u.Name, u.Role, u.Status, u.CreatedAt}
 }
 
-// PeopleIn asks for the users of a child organisation.
+// PeopleIn selects users of a child organisation.
 type PeopleIn struct {
 	OneIn
 	op.Paging
 }
 
-// People returns the users of a child organisation in the order in which they were added; those who are removed are left out.
+// People returns the users of a child organisation who are not removed, in the order in which they were added.
 func (s *Service) People(ctx context.Context, in *PeopleIn) (*op.Out[op.Page[Person]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -49,13 +49,13 @@ func (s *Service) People(ctx context.Context, in *PeopleIn) (*op.Out[op.Page[Per
 	return op.Counted(page, in.Paging, func() (int, error) { return selectPeople(o.ID).Count(ctx, q) })
 }
 
-// AddPersonIn is a user to add.
+// AddPersonIn is the input of AddPerson.
 type AddPersonIn struct {
 	OneIn
 	Body user.Fresh
 }
 
-// AddPerson adds a user to a child organisation; their phone's password is in the answer, once.
+// AddPerson adds a user to a child organisation. The response contains the password of the user's phone, this once.
 func (s *Service) AddPerson(ctx context.Context, in *AddPersonIn) (out *op.Out[user.User], err error) {
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.open(ctx, tx, in.ID)
@@ -72,26 +72,26 @@ func (s *Service) AddPerson(ctx context.Context, in *AddPersonIn) (out *op.Out[u
 	return out, nil
 }
 
-// PersonIn names a user of a child organisation.
+// PersonIn identifies a user of a child organisation.
 type PersonIn struct {
 	OneIn
 	UserID string `path:"user_id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	op.Match
 }
 
-// ChangePersonIn changes a user.
+// ChangePersonIn is the input of ChangePerson.
 type ChangePersonIn struct {
 	PersonIn
 	Body PersonPatch
 }
 
-// PersonPatch is what a partner may change of a user.
+// PersonPatch holds the fields of a user that a partner may change.
 type PersonPatch struct {
 	Role   op.Change[string] `json:"role,omitzero" doc:"owner, admin, supervisor, agent or viewer"`
 	Status op.Change[string] `json:"status,omitzero" doc:"suspended: nothing of the user works but emergency calls; active: it works again"`
 }
 
-// ChangePerson changes the role of a user, suspends them or lets them come back.
+// ChangePerson changes the role of a user, or suspends or resumes the user.
 func (s *Service) ChangePerson(ctx context.Context, in *ChangePersonIn) (out *op.Out[Person], err error) {
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.open(ctx, tx, in.ID)
@@ -109,7 +109,7 @@ func (s *Service) ChangePerson(ctx context.Context, in *ChangePersonIn) (out *op
 	return out, err
 }
 
-// RemovePerson removes a user of a child organisation, as the organisation itself would.
+// RemovePerson removes a user of a child organisation in the same way as the organisation itself would.
 func (s *Service) RemovePerson(ctx context.Context, in *PersonIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		o, err := s.open(ctx, tx, in.ID)
@@ -120,7 +120,7 @@ func (s *Service) RemovePerson(ctx context.Context, in *PersonIn) error {
 	})
 }
 
-// AddKeyIn is a key to make.
+// AddKeyIn is the input of AddKey.
 type AddKeyIn struct {
 	OneIn
 	Body FreshKey
@@ -134,7 +134,7 @@ type FreshKey struct {
 	ExpiresAt  db.Time        `json:"expires_at,omitzero"`
 }
 
-// AddKey makes a key of a child organisation. It can do no more than the partner's own.
+// AddKey creates an API key of a child organisation. Its permissions are at most those of the partner's key.
 func (s *Service) AddKey(ctx context.Context, in *AddKeyIn) (out *op.Out[auth.Key], err error) {
 	p, _ := access.From(ctx)
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {

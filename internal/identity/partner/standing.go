@@ -9,20 +9,20 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// SuspendIn suspends a child organisation.
+// SuspendIn is the input of Suspend.
 type SuspendIn struct {
 	OneIn
 	Body SuspendBody
 }
 
-// SuspendBody says why, and how far.
+// SuspendBody holds the reason and the mode of a suspension.
 type SuspendBody struct {
 	Reason string   `json:"reason" doc:"1 to 500 characters"`
 	Mode   org.Mode `json:"mode,omitempty" enum:"outbound_only,all" default:"all" doc:"outbound_only: nothing goes out to the public network; all: nothing works but emergency calls"`
 }
 
-// Suspend suspends a child organisation. Calls in progress go on, and emergency numbers stay reachable. A suspension can be
-// widened or narrowed by another.
+// Suspend suspends a child organisation. Calls in progress continue, and emergency calls stay possible. A second call
+// changes the mode of a suspension.
 func (s *Service) Suspend(ctx context.Context, in *SuspendIn) (*op.Out[Partner], error) {
 	reason, mode := strings.TrimSpace(in.Body.Reason), in.Body.Mode
 	if n := len([]rune(reason)); n < 1 || n > 500 {
@@ -43,13 +43,13 @@ func (s *Service) Suspend(ctx context.Context, in *SuspendIn) (*op.Out[Partner],
 	}, nil)
 }
 
-// ResumeIn resumes a child organisation.
+// ResumeIn is the input of Resume.
 type ResumeIn struct {
 	OneIn
 	Body struct{}
 }
 
-// Resume ends a suspension, or takes the closing of a child organisation back while that is possible.
+// Resume ends a suspension. It also reopens a closed child organisation until its erasure begins.
 func (s *Service) Resume(ctx context.Context, in *ResumeIn) (*op.Out[Partner], error) {
 	return s.stand(ctx, in.ID, func(o org.Organization) (org.Status, org.Standing, error) {
 		if o.Status == org.Closed && !s.Now().Before(o.EraseAfter.Time) {
@@ -59,14 +59,15 @@ func (s *Service) Resume(ctx context.Context, in *ResumeIn) (*op.Out[Partner], e
 	}, nil)
 }
 
-// CloseIn closes a child organisation.
+// CloseIn is the input of Close.
 type CloseIn struct {
 	OneIn
 	op.Match
 	Confirm string `query:"confirm" maxLength:"200" doc:"The name of the organisation, so that no other is closed by mistake"`
 }
 
-// Close closes a child organisation: nothing of it works but emergency calls, and after the time of grace it is erased.
+// Close closes a child organisation. Only emergency calls stay possible. The organisation is erased after the grace
+// period.
 func (s *Service) Close(ctx context.Context, in *CloseIn) (*op.Out[Partner], error) {
 	return s.stand(ctx, in.ID, func(o org.Organization) (org.Status, org.Standing, error) {
 		if err := in.Check(o.UpdatedAt); err != nil {
@@ -83,7 +84,7 @@ func (s *Service) Close(ctx context.Context, in *CloseIn) (*op.Out[Partner], err
 	}, s.eraseLater)
 }
 
-// stand changes the standing of a child organisation in one transaction, with what follows from it.
+// changeState changes the state of a child organisation in one transaction, together with its consequences.
 func (s *Service) stand(ctx context.Context, id string, next func(org.Organization) (org.Status, org.Standing, error),
 	then func(ctx context.Context, tx db.Querier, o org.Organization) error) (out *op.Out[Partner], err error) {
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {

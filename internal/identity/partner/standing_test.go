@@ -99,7 +99,7 @@ func TestOnlyPartnersWhoMayChangeAChildActInIt(t *testing.T) {
 	}
 }
 
-// runner does the jobs of partners.
+// runJobs runs the jobs of partners.
 func (h *house) runner() {
 	h.t.Helper()
 	r := &job.Runner{DB: h.d, Queue: h.Jobs, Name: partner.Queue, Node: "n", Log: slog.New(slog.DiscardHandler), Options: job.Options{Workers: 1, Timeout: time.Minute}}
@@ -131,7 +131,7 @@ func TestAClosedChildCanBeResumedAndIsErasedAfterItsTime(t *testing.T) {
 		h.later(29 * 24 * time.Hour)
 		h.do("POST", "/partners/"+id+"/resume", `{}`).Want(200)
 		h.do("DELETE", "/partners/"+id+"?confirm=Dental", nil).Want(202)
-		h.later(2 * 24 * time.Hour) // the job of the first closing is due
+		h.later(2 * 24 * time.Hour) // the job of the first close is due
 		h.runner()
 		twin, err := h.orgs.Twin(ctx, id)
 		must(t, err)

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Stats are figures of a child organisation: sums, never what they are of.
+// Stats holds usage figures of a child organisation: sums only, no content.
 type Stats struct {
 	Period              Period     `json:"period"`
 	Calls               Calls      `json:"calls"`
@@ -24,7 +24,7 @@ type Stats struct {
 	Series              []Bucket   `json:"series" nullable:"false" doc:"One for each interval, also where nothing happened"`
 }
 
-// Period is the time that figures are of.
+// Period is the period of the figures.
 type Period struct {
 	Since    db.Time `json:"since"`
 	Until    db.Time `json:"until"`
@@ -32,7 +32,7 @@ type Period struct {
 	Timezone string  `json:"timezone" doc:"Whose days, weeks and months"`
 }
 
-// Calls counts calls that began in a time.
+// Calls counts the calls that began in a period.
 type Calls struct {
 	Total    int `json:"total"`
 	Inbound  int `json:"inbound"`
@@ -48,19 +48,19 @@ type SMS struct {
 	Received int `json:"received"`
 }
 
-// Users counts users as they are now.
+// Users counts the current users.
 type Users struct {
 	Total  int `json:"total"`
 	Active int `json:"active" doc:"Neither invited nor suspended"`
 }
 
-// Recordings counts recordings that began in a time.
+// Recordings counts the recordings that began in a period.
 type Recordings struct {
 	Count   int `json:"count"`
 	Minutes int `json:"minutes"`
 }
 
-// AI counts what was understood.
+// AI counts transcribed minutes and summaries.
 type AI struct {
 	TranscribedMinutes int `json:"transcribed_minutes"`
 	Summaries          int `json:"summaries"`
@@ -72,7 +72,7 @@ type Bucket struct {
 	Calls
 }
 
-// StatsIn chooses a time.
+// StatsIn selects a child organisation and a period.
 type StatsIn struct {
 	OneIn
 	op.Span
@@ -83,10 +83,10 @@ const (
 	usualSpan   = 30 * 24 * time.Hour
 	longestSpan = 366 * 24 * time.Hour
 	hourlySpan  = 31 * 24 * time.Hour
-	longestCall = 4 * time.Hour // calls that began this long before a time may still run in it
+	longestCall = 4 * time.Hour // calls that began up to this long before a period may still run in it
 )
 
-// period is the time asked for: the last thirty days unless given.
+// period returns the requested period, by default the last thirty days.
 func (in *StatsIn) period(now time.Time) (Period, error) {
 	since, until, err := in.Times()
 	if err != nil {
@@ -112,7 +112,7 @@ func (in *StatsIn) period(now time.Time) (Period, error) {
 	return p, nil
 }
 
-// Stats counts what a child organisation did.
+// Stats returns the usage figures of a child organisation.
 func (s *Service) Stats(ctx context.Context, in *StatsIn) (*op.Out[Stats], error) {
 	q := s.DB.Read(ctx)
 	o, err := s.child(ctx, q, in.ID)
@@ -150,7 +150,7 @@ func (s *Service) figures(ctx context.Context, q db.Querier, o org.Organization,
 	return out, err
 }
 
-// counted is a call as far as it is counted.
+// countedCall holds the columns of a call that are counted.
 type counted struct {
 	direction        string
 	began, ended     db.Time // ended is zero while it runs
@@ -158,16 +158,16 @@ type counted struct {
 	seconds          int
 }
 
-// tally counts calls in the order in which they began.
+// tally counts calls in the order of their start.
 type tally struct {
 	period  Period
 	zone    *time.Location
 	buckets []Bucket
 	seconds []int // of talk, by bucket
-	at      int   // the bucket of the last call
+	at      int   // index of the bucket of the last call
 	talk    int
 	all     Calls
-	running ends // of calls that run while the next begins
+	running ends // end times of calls that run when the next call begins
 	peak    int
 }
 
@@ -180,7 +180,7 @@ func newTally(p Period, zone *time.Location) *tally {
 	return t
 }
 
-// begin is the start of the interval that a time lies in.
+// intervalStart returns the start of the interval that contains t.
 func begin(t time.Time, interval string) time.Time {
 	y, m, d := t.Date()
 	switch interval {
@@ -194,7 +194,7 @@ func begin(t time.Time, interval string) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
 }
 
-// following is the start of the interval after the one that begins at t.
+// nextInterval returns the start of the next interval.
 func following(t time.Time, interval string) time.Time {
 	switch interval {
 	case "hour":
@@ -221,7 +221,7 @@ func (t *tally) add(c counted) {
 	t.seconds[t.at] += c.seconds
 }
 
-// stats is what was counted.
+// stats returns the result.
 func (t *tally) stats() Stats {
 	t.all.Minutes = minutes(t.talk)
 	for i := range t.buckets {
@@ -246,7 +246,7 @@ func (c *Calls) count(x counted) {
 	}
 }
 
-// concurrent keeps the ends of the calls that run, the next one first.
+// countConcurrent keeps the end times of running calls in a heap and updates the peak.
 func (t *tally) concurrent(c counted) {
 	for len(t.running) > 0 && !t.running[0].After(c.began.Time) {
 		heap.Pop(&t.running)
@@ -261,9 +261,10 @@ func (t *tally) concurrent(c counted) {
 	}
 }
 
-// ends is a heap of times.
+// endTimes is a min-heap of times (container/heap).
 type ends []time.Time
 
+// The methods of endTimes implement heap.Interface.
 func (e ends) Len() int           { return len(e) }
 func (e ends) Less(i, j int) bool { return e[i].Before(e[j]) }
 func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// call writes a call that began at a time (RFC 3339) and lasted.
+// call inserts a call with its start (RFC 3339) and its talk time.
 func (h *house) call(org, direction, at string, talk time.Duration, answered bool) {
 	h.t.Helper()
 	began, err := time.Parse(time.RFC3339, at)

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// keeps writes down a sound of a size, as the room of sounds does.
+// storeAudio inserts an audio file of a size, after the same check as package audio.
 func (h *house) keeps(org string, size int64) error {
 	return h.d.Tx(ctx, func(tx db.Querier) error {
 		if err := h.orgs.AdmitBytes(ctx, tx, org, size); err != nil {

@@ -12,14 +12,15 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// choice is a scope on the page on which a person agrees.
+// choice is a scope on the consent page.
 type choice struct {
 	Scope access.Scope
 	Words string
 	On    bool
 }
 
-// showConsent shows what a program asks for. Who agreed to all of it before is led back at once.
+// showConsent shows the consent page of an authorization request. A user that has granted all of it before is
+// redirected back at once.
 func (s *Service) showConsent(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	a, to, err := s.OAuth.Ask(r.Context(), r.URL.Query())
 	if err != nil {
@@ -51,7 +52,7 @@ func asked(v *visitor) auth.Asked {
 	return auth.Asked{Org: v.org, UserID: v.user.ID, Role: v.user.Role}
 }
 
-// unasked leads back with an error, or shows it where nobody must be led.
+// requestFailed redirects to the client with an error. It shows the error if the browser must not be redirected.
 func (s *Service) unasked(w http.ResponseWriter, r *http.Request, to string, err error) error {
 	var known *auth.Refusal
 	if !errors.As(err, &known) {
@@ -64,7 +65,7 @@ func (s *Service) unasked(w http.ResponseWriter, r *http.Request, to string, err
 	return nil
 }
 
-// consent takes the person's answer.
+// consent processes the user's decision.
 func (s *Service) consent(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if !v.in() {
 		return &fault{http.StatusForbidden, "You are not signed in any more."}
@@ -101,7 +102,7 @@ func (s *Service) agree(w http.ResponseWriter, r *http.Request, v *visitor, a au
 	return nil
 }
 
-// choices are scopes in words, some of them ticked.
+// choices returns the scopes with their descriptions; those in on are ticked.
 func choices(all, on []access.Scope) []choice {
 	out := make([]choice, len(all))
 	for i, x := range all {

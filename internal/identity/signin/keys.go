@@ -22,7 +22,7 @@ func (s *Service) keys(w http.ResponseWriter, r *http.Request, v *visitor) error
 	return s.showKeys(w, r, v, page{}, http.StatusOK)
 }
 
-// showKeys shows the keys the visitor may see, and what they may make.
+// showKeys shows the keys that the user may see, and the scopes for new keys.
 func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p page, status int) error {
 	who := s.principal(r, v)
 	all, err := s.Keys.Visible(r.Context(), who)
@@ -43,7 +43,7 @@ func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p
 	return nil
 }
 
-// createKey makes a key that can do no more than the person.
+// createKey creates a key with at most the user's own permissions.
 func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	who := s.principal(r, v)
 	in := &auth.CreateIn{Body: auth.NewKey{Name: strings.TrimSpace(r.PostForm.Get("name")), Kind: access.Kind(r.PostForm.Get("kind")), Environment: r.PostForm.Get("environment")}}
@@ -52,7 +52,7 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 	}
 	in.Body.AllowedIPs = strings.FieldsFunc(r.PostForm.Get("allowed_ips"), func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' })
 	if !slices.Contains(who.Scopes, access.UsersAdmin) {
-		in.Body.UserID = v.user.ID // who may not see other people's keys makes none that outlives them
+		in.Body.UserID = v.user.ID // without users:admin the key belongs to the user and ends with the user
 	}
 	if days := map[string]int{"30": 30, "90": 90, "365": 365}[r.PostForm.Get("days")]; days > 0 {
 		in.Body.ExpiresAt = db.At(s.Now().Add(time.Duration(days) * 24 * time.Hour))
@@ -89,7 +89,7 @@ func (s *Service) revokeKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return nil
 }
 
-// rotateKey replaces a key; the old one works for another day.
+// rotateKey replaces a key. The old key works for another day.
 func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	var made auth.Key
 	err := s.noted(r, v, "apikeys.rotate", func(ctx context.Context) (string, error) {
@@ -111,7 +111,7 @@ func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return s.showKeys(w, r, v, page{Made: &made}, http.StatusCreated)
 }
 
-// mine refuses a key that the visitor may not see.
+// checkVisible refuses a key that the user may not see.
 func (s *Service) mine(ctx context.Context, r *http.Request, v *visitor, id string) error {
 	all, err := s.Keys.Visible(ctx, s.principal(r, v))
 	if err == nil && !slices.ContainsFunc(all, func(k auth.Key) bool { return k.ID == id }) {
@@ -120,7 +120,7 @@ func (s *Service) mine(ctx context.Context, r *http.Request, v *visitor, id stri
 	return err
 }
 
-// noted is write for what names its record when it is done.
+// writeRecord is write for an operation that returns the record of its audit line.
 func (s *Service) noted(r *http.Request, v *visitor, operation string, do func(ctx context.Context) (record string, err error)) error {
 	p := s.principal(r, v)
 	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {

@@ -13,14 +13,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// How often a password may be wrong before waiting begins, how long the first wait is, and the longest. Each further failure doubles it.
+// Failed sign-ins before waiting begins, the first wait, and the longest. Each further failure doubles the wait.
 const (
 	freeFailures = 5
 	firstWait    = 30 * time.Second
 	longestWait  = time.Hour
 )
 
-// attempts is how often an address may try to sign in, as whomever.
+// attemptLimit limits the sign-in attempts from one source address, over all users.
 var attempts = access.Policy{Name: "logins", Quota: 60, Window: 10 * time.Minute}
 
 func (s *Service) showLogin(w http.ResponseWriter, r *http.Request, v *visitor) error {
@@ -36,7 +36,7 @@ func (s *Service) showLogin(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return nil
 }
 
-// local is an address of ours to go on to, and nobody else's.
+// local returns next if it is a local page to continue with, else the account page. It prevents open redirects.
 func local(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Host != "" || u.Scheme != "" || strings.Contains(next, `\`) || strings.HasPrefix(next, "//") ||
@@ -46,7 +46,7 @@ func local(next string) string {
 	return next
 }
 
-// login looks at an e-mail address and a password. Nothing tells whether there is such a user.
+// login checks an e-mail address and a password. The response does not reveal whether the user exists.
 func (s *Service) login(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	email, next := strings.TrimSpace(r.PostForm.Get("email")), local(r.PostForm.Get("next"))
 	again := func(text string, status int) error {
@@ -83,11 +83,12 @@ func (s *Service) login(w http.ResponseWriter, r *http.Request, v *visitor) erro
 	return nil
 }
 
-// known is the login whose password it is; without a user where it is nobody's. It takes as long for who does not exist.
+// findLogin returns the login that matches a password; without a user id if none does. It takes the same time for an
+// unknown address.
 func (s *Service) known(ctx context.Context, email, password string) (login, error) {
 	all, err := loginsOf(ctx, s.DB.Read(ctx), email)
 	if err != nil {
-		return login{}, fmt.Errorf("find who signs in: %w", err)
+		return login{}, fmt.Errorf("find login: %w", err)
 	}
 	if len(all) == 0 {
 		_, err := s.derive(ctx, password[:min(len(password), longestPassword)], make([]byte, saltLength))
@@ -108,7 +109,7 @@ func (s *Service) known(ctx context.Context, email, password string) (login, err
 	return login{}, nil
 }
 
-// secondStep looks at the code of an authenticator, or at one for who lost it.
+// secondStep checks a code of the authenticator, or a recovery code.
 func (s *Service) secondStep(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	next := local(r.PostForm.Get("next"))
 	if !v.session.half {
@@ -149,7 +150,7 @@ func (s *Service) secondStep(w http.ResponseWriter, r *http.Request, v *visitor)
 	return nil
 }
 
-// codeFits reports whether a code is the authenticator's, or one of those kept for who lost it. Either is good once.
+// codeMatches reports whether a code is valid: from the authenticator, or a recovery code. Each works once.
 func (s *Service) codeFits(ctx context.Context, tx db.Querier, l login, code string) (bool, error) {
 	seed, err := s.Seal.Unseal(l.totp, seedPlace(l.orgID, l.userID))
 	if err != nil {
@@ -167,10 +168,10 @@ func (s *Service) codeFits(ctx context.Context, tx db.Querier, l login, code str
 
 func seedPlace(org, user string) []byte { return []byte(org + "|account_logins|" + user + "|totp") }
 
-// entered forgets failures, and notes that somebody signed in.
+// signInSucceeded deletes the failure count and writes an audit line.
 func (s *Service) entered(ctx context.Context, tx db.Querier, l login, email string) error {
 	if err := dropFailures(ctx, tx, s.failureKey(email)); err != nil {
-		return fmt.Errorf("forget failures: %w", err)
+		return fmt.Errorf("delete failures: %w", err)
 	}
 	return s.note(ctx, tx, access.Principal{OrgID: l.orgID, UserID: l.userID, KeyName: "account page", Kind: Session}, "account.login", l.userID)
 }
@@ -179,7 +180,7 @@ func (s *Service) failureKey(email string) string {
 	return s.Seal.Digest("login " + strings.ToLower(email))
 }
 
-// slow refuses who tried too often: from an address, or as somebody.
+// checkAttempts refuses a sign-in after too many attempts from the source address or for the e-mail address.
 func (s *Service) slow(ctx context.Context, email string) error {
 	if s.Limiter != nil {
 		if _, ok := s.Limiter.Take(op.Address(op.Source(ctx)), 1, attempts); !ok {
@@ -196,7 +197,7 @@ func (s *Service) slow(ctx context.Context, email string) error {
 	return nil
 }
 
-// struck counts a failure.
+// countFailure counts a failed sign-in.
 func (s *Service) struck(ctx context.Context, email string) error {
 	now := s.Now()
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
@@ -215,7 +216,7 @@ func (s *Service) struck(ctx context.Context, email string) error {
 	})
 }
 
-// wait is how long nobody may try again after the n-th failure: 30 s, 1 min, 2 min, … an hour.
+// waitAfter returns how long sign-in is blocked after the n-th failure: 30 s, 1 min, 2 min, … up to an hour.
 func wait(n int) time.Duration {
 	return min(longestWait, firstWait<<min(max(0, n-freeFailures), 10))
 }

@@ -22,13 +22,13 @@ const (
 	saltLength = 16
 )
 
-// The length of passwords, in characters.
+// Length limits of passwords, in characters.
 const (
 	shortestPassword = 10
 	longestPassword  = 200
 )
 
-// passwordFault says what is wrong with a new password; "" where nothing is.
+// passwordFault returns why a new password is refused; "" if it is accepted.
 func passwordFault(password, email string) string {
 	n := utf8.RuneCountInString(password)
 	name, _, _ := strings.Cut(strings.ToLower(email), "@")
@@ -45,12 +45,12 @@ func passwordFault(password, email string) string {
 	return ""
 }
 
-// common are passwords of ten characters and more that are tried first.
+// common are frequent passwords of ten or more characters, which attackers try first.
 var common = []string{"1234567890", "0123456789", "0987654321", "123456789a", "1q2w3e4r5t", "qwertyuiop", "qwerty12345", "qwertyuiop1", "password12", "password123",
 	"password1234", "passw0rd123", "iloveyou123", "administrator", "letmein123", "welcome123", "welcome1234", "changeme123", "abc1234567", "1234567890a", "asdfghjkl1",
 	"1qaz2wsx3edc", "q1w2e3r4t5", "12345678910", "123456789012", "princess123", "football123", "sunshine123", "telephone1", "telephony1"}
 
-// hash makes what is kept of a password (PHC string format).
+// hash returns the hash of a password for the database (PHC string format).
 func (s *Service) hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt)
@@ -62,7 +62,7 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, hashMemory, hashTime, hashLanes, b64.EncodeToString(salt), b64.EncodeToString(sum)), nil
 }
 
-// derive computes a hash. Two are computed at a time, so that a flood of attempts costs no more than 40 MiB.
+// derive computes a hash. At most two run at a time, so that many attempts cost at most 40 MiB.
 func (s *Service) derive(ctx context.Context, password string, salt []byte) ([]byte, error) {
 	select {
 	case s.hashing <- struct{}{}:
@@ -73,7 +73,7 @@ func (s *Service) derive(ctx context.Context, password string, salt []byte) ([]b
 	return argon2.IDKey([]byte(password), salt, hashTime, hashMemory, hashLanes, hashLength), nil
 }
 
-// matches reports whether a password is the one of which the hash was made.
+// matches reports whether the hash was made from the password.
 func (s *Service) matches(ctx context.Context, password, hash string) (bool, error) {
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 || len(password) > 4*longestPassword {

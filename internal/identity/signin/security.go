@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// refusal is what an operation refused the visitor; nil for any other error.
+// refusal returns the error with which an operation refused a request; nil for any other error.
 func refusal(err error) *op.Error {
 	var e *op.Error
 	if errors.As(err, &e) && e.Status() < 500 {
@@ -71,7 +71,8 @@ func (s *Service) showSecurity(w http.ResponseWriter, r *http.Request, v *visito
 	return nil
 }
 
-// proven looks at the password of who wants to change how they sign in. Wrong ones count as they do when signing in.
+// checkPassword checks the current password before a change of the sign-in data. Wrong passwords count as failed
+// sign-ins.
 func (s *Service) proven(r *http.Request, v *visitor) (login, error) {
 	if err := s.slow(r.Context(), v.user.Email); err != nil {
 		return login{}, err
@@ -87,7 +88,7 @@ func (s *Service) proven(r *http.Request, v *visitor) (login, error) {
 	return l, err
 }
 
-// changePassword ends every other session.
+// changePassword changes the password and ends every other session.
 func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	again := func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) }
 	password := r.PostForm.Get("password")
@@ -120,7 +121,7 @@ func (s *Service) changePassword(w http.ResponseWriter, r *http.Request, v *visi
 	return nil
 }
 
-// shown shows a fault on its page; other errors are left.
+// showFault shows a fault on its page and returns any other error.
 func (s *Service) shown(err error, again func(text string, status int) error) error {
 	var known *fault
 	if errors.As(err, &known) {
@@ -129,7 +130,7 @@ func (s *Service) shown(err error, again func(text string, status int) error) er
 	return err
 }
 
-// startTOTP offers a seed for an authenticator.
+// startTOTP creates a seed for an authenticator.
 func (s *Service) startTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	sealed, err := s.Seal.Seal(newSeed(), seedPlace(v.org.ID, v.user.ID))
 	if err != nil {
@@ -149,7 +150,7 @@ func (s *Service) startTOTP(w http.ResponseWriter, r *http.Request, v *visitor) 
 	return nil
 }
 
-// confirmTOTP has codes asked for from now on, once the authenticator has shown that it can make them.
+// confirmTOTP enables the second factor after the user has entered a valid code.
 func (s *Service) confirmTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	var codes []string
 	err := s.write(r, v, "account.totp", v.user.ID, func(ctx context.Context, tx db.Querier) error {
@@ -190,7 +191,7 @@ func (s *Service) newRecovery(ctx context.Context, tx db.Querier, v *visitor) ([
 	return codes, nil
 }
 
-// stopTOTP has no codes asked for any more.
+// stopTOTP disables the second factor.
 func (s *Service) stopTOTP(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	if _, err := s.proven(r, v); err != nil {
 		return s.shown(err, func(text string, status int) error { return s.showSecurity(w, r, v, page{Fault: text}, status) })

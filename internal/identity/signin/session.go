@@ -18,10 +18,10 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Session is the kind of credential that a browser which is signed in is; the audit log names it.
+// Session is the kind of credential of a signed-in browser in the audit log.
 const Session = access.BrowserSession
 
-// How long a browser stays signed in without being used, and how long one may take between the password and the code.
+// How long an unused session lasts, and how long a session may wait for the second factor.
 const (
 	sessionLife = 24 * time.Hour
 	halfLife    = 5 * time.Minute
@@ -29,29 +29,30 @@ const (
 	tokenLength = 40
 )
 
-// visitor is who asks for a page.
+// visitor is the browser of a request, with its session and user if it is signed in.
 type visitor struct {
 	session session
 	user    user.User
 	org     org.Organization
-	form    string // what every form of theirs carries
+	form    string // CSRF token of its forms
 }
 
-// in reports whether the visitor is signed in.
+// isSignedIn reports whether the visitor is signed in.
 func (v *visitor) in() bool { return v.session.ID != "" && !v.session.half }
 
-// handler serves a page to a visitor. Its errors are shown.
+// handler serves a page to a visitor. Its errors are shown as a page.
 type handler func(w http.ResponseWriter, r *http.Request, v *visitor) error
 
-// A fault is an error that is shown to the visitor.
+// fault is an error that is shown to the visitor.
 type fault struct {
 	status int
 	text   string
 }
 
+// Error implements error.
 func (f *fault) Error() string { return f.text }
 
-// guarded finds the visitor, and refuses frames and forms that are not of our pages.
+// withVisitor finds the visitor, and refuses frames and forms of other sites.
 func (s *Service) guarded(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())
@@ -69,7 +70,7 @@ func (s *Service) guarded(h handler) http.HandlerFunc {
 	}
 }
 
-// protect has browsers show the page in no frame, run nothing in it, and keep no copy.
+// setSecurityHeaders forbids frames, scripts and caching.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Frame-Options", "DENY")
@@ -78,7 +79,7 @@ func protect(h http.Header) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
 
-// trusted refuses what another site's page may have sent: a frame, or a form without the token of ours.
+// checkOrigin refuses requests from other sites: in a frame, or a form without the CSRF token.
 func (s *Service) trusted(r *http.Request, v *visitor) error {
 	if slices.Contains([]string{"iframe", "frame", "embed", "object"}, r.Header.Get("Sec-Fetch-Dest")) {
 		return &fault{http.StatusForbidden, "This page is not shown within another."}
@@ -96,7 +97,7 @@ func (s *Service) trusted(r *http.Request, v *visitor) error {
 	return nil
 }
 
-// signedIn leads who is not to the page where they sign in.
+// signedIn redirects visitors without a session to the sign-in page.
 func (s *Service) signedIn(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, v *visitor) error {
 		if v.in() {
@@ -111,7 +112,7 @@ func (s *Service) signedIn(h handler) handler {
 	}
 }
 
-// visitor is who a cookie belongs to; a browser without one is given a cookie that binds its forms.
+// visitor returns the visitor of a request. A browser without a cookie gets one that binds its forms.
 func (s *Service) visitor(w http.ResponseWriter, r *http.Request) (*visitor, error) {
 	v := &visitor{}
 	if text := s.cookie(r, "session"); text != "" {
@@ -132,7 +133,7 @@ func (s *Service) visitor(w http.ResponseWriter, r *http.Request) (*visitor, err
 	return v, nil
 }
 
-// recall finds the session of a cookie, unless it or its person may not sign in any more.
+// loadSession loads the session of a cookie, unless the session has ended or its user may not sign in any more.
 func (s *Service) recall(ctx context.Context, v *visitor, text string) error {
 	now := s.Now()
 	x, err := sessionBy(ctx, s.DB.Read(ctx), s.Seal.Digest(text), db.At(now))
@@ -154,7 +155,7 @@ func (s *Service) recall(ctx context.Context, v *visitor, text string) error {
 	return nil
 }
 
-// person is a user who may sign in; without an id where they may not.
+// activeUser returns a user who may sign in; without an id if the user may not.
 func (s *Service) person(ctx context.Context, orgID, id string) (user.User, org.Organization, error) {
 	u, err := s.Users.Get(ctx, s.DB.Read(ctx), orgID, id)
 	if db.IsNone(err) {
@@ -173,7 +174,7 @@ func (s *Service) person(ctx context.Context, orgID, id string) (user.User, org.
 	return u, o, nil
 }
 
-// begin signs a browser in. Whatever it had before is gone, so that nobody can prepare a session for somebody else.
+// begin signs a browser in with a new session. The previous session is deleted, to prevent session fixation.
 func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWriter, r *http.Request, v *visitor, orgID, userID string, half bool) error {
 	if v.session.ID != "" {
 		if _, err := dropSession(ctx, tx, v.session.orgID, v.session.userID, v.session.ID); err != nil {
@@ -193,7 +194,8 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWrite
 	return nil
 }
 
-// cookies are bound to this server where that can be had (the __Host- prefix of RFC 6265bis §4.1.3.2).
+// cookieName returns the name of a cookie. Over TLS it has the __Host- prefix (RFC 6265bis §4.1.3.2), which binds
+// the cookie to this server.
 func (s *Service) cookieName(r *http.Request, name string) (full string, secure bool) {
 	secure = r.TLS != nil || strings.HasPrefix(s.BaseURL, "https://")
 	if secure {
@@ -220,13 +222,13 @@ func (s *Service) setCookie(w http.ResponseWriter, r *http.Request, name, value 
 	http.SetCookie(w, c)
 }
 
-// principal is the visitor as operations see them: what their role may, in their organisation.
+// principal returns the principal of the visitor: the user's scopes in their organisation.
 func (s *Service) principal(r *http.Request, v *visitor) access.Principal {
 	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, KeyID: v.session.ID, KeyName: "account page", Kind: Session, Environment: access.Live,
 		Scopes: s.Keys.Ceiling(v.org, v.user.Role), Source: op.Source(r.Context()), Timezone: v.org.Timezone}
 }
 
-// write does something for the visitor in a transaction, with a line in the audit log.
+// write runs do in a transaction and writes an audit line.
 func (s *Service) write(r *http.Request, v *visitor, operation, record string, do func(ctx context.Context, tx db.Querier) error) error {
 	p := s.principal(r, v)
 	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
@@ -242,7 +244,7 @@ func (s *Service) note(ctx context.Context, tx db.Querier, p access.Principal, o
 		Credential: string(p.Kind), UserID: p.UserID, Record: record, Status: http.StatusOK})
 }
 
-// failed shows an error: what the visitor can do about it, or that it is ours.
+// showError shows an error: the refusal with its reason, or an internal error.
 func (s *Service) failed(w http.ResponseWriter, r *http.Request, v *visitor, err error) {
 	var known *fault
 	var refused *op.Error
@@ -257,7 +259,7 @@ func (s *Service) failed(w http.ResponseWriter, r *http.Request, v *visitor, err
 	s.show(w, v, known.status, "message", page{Title: "That did not work", Fault: known.text})
 }
 
-// plain turns an error of an operation into a sentence.
+// errorText returns an error of an operation as one sentence.
 func plain(e *op.Error) string {
 	var all []string
 	for _, f := range e.Fields {
@@ -269,7 +271,7 @@ func plain(e *op.Error) string {
 	return strings.Join(all, "; ")
 }
 
-// browser is what a browser says of itself, shortened.
+// userAgent returns a shortened User-Agent header.
 func browser(agent string) string {
 	const most = 200
 	if len(agent) > most {

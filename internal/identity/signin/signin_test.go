@@ -35,7 +35,7 @@ var here = netip.MustParseAddr("127.0.0.1")
 
 const good = "correct horse battery"
 
-// place is a server with an account page.
+// fixture is a server with account pages.
 type place struct {
 	t     *testing.T
 	db    *db.DB
@@ -87,7 +87,7 @@ func (p *place) add(email, role string) user.User {
 	return u
 }
 
-// person is somebody with a browser, who is signed in.
+// signedInBrowser returns the signed-in browser of a new user.
 func (p *place) person(email, role string) *visit {
 	p.t.Helper()
 	u := p.add(email, role)
@@ -101,7 +101,7 @@ func (p *place) person(email, role string) *visit {
 	return v
 }
 
-// visit is a browser: it keeps cookies, follows redirects within the place, and posts the forms it was shown.
+// testBrowser keeps cookies, follows redirects on the server, and submits the forms of pages.
 type visit struct {
 	*place
 	client *http.Client
@@ -110,7 +110,7 @@ type visit struct {
 	text   string
 	path   string
 	status int
-	led    string // where it was led outside
+	led    string // redirect target on another server
 }
 
 func (p *place) visit() *visit {
@@ -167,7 +167,7 @@ func (v *visit) get(path string) {
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)"`)
 
-// form is what a form on the page would send unchanged: its hidden fields, and the boxes that are ticked.
+// form returns the unchanged values of a form on the page: hidden fields and ticked boxes.
 func (v *visit) form(action string) url.Values {
 	v.t.Helper()
 	for _, f := range strings.Split(v.text, "<form ")[1:] {
@@ -189,7 +189,7 @@ func (v *visit) form(action string) url.Values {
 	return nil
 }
 
-// send posts the form on the page, with fields that were filled in.
+// send submits the form on the page with the given fields.
 func (v *visit) send(action string, fields ...string) {
 	v.t.Helper()
 	form := v.form(action)
@@ -447,7 +447,7 @@ func TestKeysDoNoMoreThanWhoMakesThem(t *testing.T) {
 
 const verifier = "a-verifier-of-more-than-forty-three-characters-0"
 
-// request is an authorization request.
+// request returns an authorization request.
 func (p *place) request(changes ...string) url.Values {
 	sum := sha256.Sum256([]byte(verifier))
 	return with(url.Values{"response_type": {"code"}, "client_id": {"soniq-assistant"}, "redirect_uri": {"http://127.0.0.1:1/callback"}, "state": {"a+b&c"},
@@ -493,7 +493,7 @@ func TestPeopleDecideWhatAProgramMayDo(t *testing.T) {
 			p.t.Errorf("denied: %v", q)
 		}
 		v.get(ask)
-		v.send("/auth/oauth/authorize", "answer", "allow", "scope", "calls:read") // calls:write unticked
+		v.send("/auth/oauth/authorize", "answer", "allow", "scope", "calls:read") // the user unticks calls:write
 		if got := v.redeem(v.answer().Get("code")); !strings.Contains(got, `"scope":"calls:read"`) {
 			p.t.Errorf("tokens %s", got)
 		}
@@ -502,7 +502,7 @@ func TestPeopleDecideWhatAProgramMayDo(t *testing.T) {
 			p.t.Error("asked again for what was agreed to")
 		}
 		v.get(ask)
-		v.shows("make calls, hold, transfer") // a new scope is asked for
+		v.shows("make calls, hold, transfer") // the request contains a new scope
 		v.get("/account/assistants")
 		v.shows("soniq-assistant", "calls:read")
 		v.send("/account/assistants/gra_")

@@ -6,7 +6,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// login is what a user signs in with.
+// login holds the sign-in data of a user.
 type login struct {
 	orgID, userID, hash string
 	totp, totpNew       []byte
@@ -24,9 +24,9 @@ func getLogin(ctx context.Context, q db.Querier, org, user string) (login, error
 	return scanLogin(q.QueryRow(ctx, loginColumns+` WHERE l.org_id = $1 AND l.user_id = $2`, org, user).Scan)
 }
 
-// loginsOf are those of everybody with an e-mail address, in whatever organisation that is no sandbox.
+// loginsOf returns the logins of all users with an e-mail address, in all live organisations.
 func loginsOf(ctx context.Context, q db.Querier, email string) ([]login, error) {
-	// tenant: who signs in does not say where; the password does
+	// tenant: a user does not name the organisation; the password identifies it
 	const text = loginColumns + ` JOIN users u ON u.org_id = l.org_id AND u.id = l.user_id JOIN orgs o ON o.id = l.org_id
 		WHERE lower(u.email) = lower($1) AND u.status IN ('active', 'invited') AND o.live_id IS NULL ORDER BY l.org_id LIMIT 10`
 	rows, err := q.Query(ctx, text, email)
@@ -58,7 +58,7 @@ func setTOTP(ctx context.Context, q db.Querier, org, user string, inUse, offered
 	return err
 }
 
-// useStep notes the step of a code; ok is false where it, or a later one, was used already.
+// useStep stores the time step of a code. ok is false if this step or a later one was used already.
 func useStep(ctx context.Context, q db.Querier, org, user string, step int64) (ok bool, err error) {
 	return changed(q.Exec(ctx, `UPDATE account_logins SET totp_step = $3 WHERE org_id = $1 AND user_id = $2 AND totp_step < $3`, org, user, step))
 }
@@ -108,14 +108,14 @@ func dropLogin(ctx context.Context, q db.Querier, org, user string) error {
 	return err
 }
 
-// session is a browser that is signed in.
+// session is a signed-in browser.
 type session struct {
 	ID        string
 	CreatedAt db.Time
 	UsedAt    db.Time
 	Source    string
 	Agent     string
-	Here      bool // it is the one that asks
+	Here      bool // the session of the current request
 
 	orgID, userID, digest string
 	half                  bool
@@ -130,7 +130,7 @@ func scanSession(scan func(...any) error) (x session, err error) {
 }
 
 func sessionBy(ctx context.Context, q db.Querier, digest string, now db.Time) (session, error) {
-	// tenant: the cookie says whose it is; until it is found nobody knows the organisation
+	// tenant: the cookie identifies its organisation
 	const text = sessionColumns + ` WHERE digest = $1 AND expires_at > $2`
 	return scanSession(q.QueryRow(ctx, text, digest, now).Scan)
 }
@@ -181,7 +181,7 @@ func insertLink(ctx context.Context, q db.Querier, org, user, digest string, now
 }
 
 func linkBy(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
-	// tenant: the link says whose it is; until it is found nobody knows the organisation
+	// tenant: the link identifies its organisation
 	const text = `SELECT org_id, user_id FROM account_links WHERE digest = $1 AND expires_at > $2`
 	err = q.QueryRow(ctx, text, digest, now).Scan(&org, &user)
 	return org, user, err
@@ -192,7 +192,7 @@ func dropLinks(ctx context.Context, q db.Querier, org, user string) error {
 	return err
 }
 
-// failures of an address to sign in.
+// failures counts the failed sign-ins of an e-mail address.
 type failures struct {
 	n           int
 	at, blocked db.Time
@@ -219,7 +219,7 @@ func dropFailures(ctx context.Context, q db.Querier, digest string) error {
 }
 
 func sweep(ctx context.Context, q db.Querier, now, yesterday db.Time) error {
-	// tenant: what is over is forgotten, whoever it was of
+	// tenant: expired rows of all organisations are deleted
 	if _, err := q.Exec(ctx, `DELETE FROM account_sessions WHERE expires_at <= $1`, now); err != nil {
 		return err
 	}

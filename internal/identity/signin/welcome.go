@@ -13,10 +13,10 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// linkLife is how long a link works with which a password is set.
+// linkLife is how long a link to set a password works.
 const linkLife = 24 * time.Hour
 
-// Link makes a link with which a user sets a password, once. Links given before work no more.
+// Link creates a link with which a user sets a password once. Earlier links of the user stop working.
 func (s *Service) Link(ctx context.Context, org, user string) (string, error) {
 	token, now := seal.Random(tokenLength), s.Now()
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
@@ -26,15 +26,15 @@ func (s *Service) Link(ctx context.Context, org, user string) (string, error) {
 		return insertLink(ctx, tx, org, user, s.Seal.Digest(token), db.At(now), db.At(now.Add(linkLife)))
 	})
 	if err != nil {
-		return "", fmt.Errorf("make link: %w", err)
+		return "", fmt.Errorf("create link: %w", err)
 	}
 	return s.BaseURL + "/account/welcome/" + token, nil
 }
 
-// errLink is shown for a link that does not work.
+// errLink is shown for an invalid link.
 var errLink = &fault{http.StatusNotFound, "This link was used already, or is too old. Ask your administrator for a new one."}
 
-// welcomed is whose link it is: that of an invitation, or one to set a password anew.
+// linkUser returns the user of a link: the link of an invitation, or a link to reset the password.
 func (s *Service) welcomed(ctx context.Context, q db.Querier, token string) (u user.User, invited bool, err error) {
 	if len(token) != tokenLength {
 		return u, false, errLink
@@ -65,7 +65,7 @@ func (s *Service) showWelcome(w http.ResponseWriter, r *http.Request, v *visitor
 	return nil
 }
 
-// welcome sets the password of a link, which is used up by it; every browser that was signed in is signed out.
+// welcome sets the password of a link and uses the link up. All sessions of the user end.
 func (s *Service) welcome(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	token, password := r.PathValue("token"), r.PostForm.Get("password")
 	u, _, err := s.welcomed(r.Context(), s.DB.Read(r.Context()), token)
@@ -103,7 +103,7 @@ func (s *Service) welcome(w http.ResponseWriter, r *http.Request, v *visitor) er
 	return nil
 }
 
-// settle keeps a password for whom a link belongs to.
+// setPassword stores the password for the user of a link.
 func (s *Service) settle(ctx context.Context, tx db.Querier, token, hash string) (l login, err error) {
 	u, invited, err := s.welcomed(ctx, tx, token)
 	if err != nil {
@@ -118,15 +118,15 @@ func (s *Service) settle(ctx context.Context, tx db.Querier, token, hash string)
 		}
 	}
 	if err := setHash(ctx, tx, u.OrgID, u.ID, hash, db.At(s.Now())); err != nil {
-		return l, fmt.Errorf("keep password: %w", err)
+		return l, fmt.Errorf("store password: %w", err)
 	}
 	for _, forget := range []func(context.Context, db.Querier, string, string) error{dropLinks, dropSessions} {
 		if err := forget(ctx, tx, u.OrgID, u.ID); err != nil {
-			return l, fmt.Errorf("keep password: %w", err)
+			return l, fmt.Errorf("store password: %w", err)
 		}
 	}
 	if err := dropFailures(ctx, tx, s.failureKey(u.Email)); err != nil {
-		return l, fmt.Errorf("keep password: %w", err)
+		return l, fmt.Errorf("store password: %w", err)
 	}
 	p := access.Principal{OrgID: u.OrgID, UserID: u.ID, KeyName: "account page", Kind: Session}
 	if err := s.note(ctx, tx, p, "account.password", u.ID); err != nil {

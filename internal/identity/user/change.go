@@ -11,8 +11,8 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Create adds a user, with an extension where none is given, and with a phone where that is wanted; it publishes
-// user.created. All that is wrong is told at once as *op.Error.
+// Create adds a user. It assigns an extension if none is given, and a phone if requested. It publishes user.created.
+// All violations are returned together as an *op.Error.
 func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error) {
 	var u User
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -47,10 +47,10 @@ func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error)
 	return u, err
 }
 
-// place inserts the user; where no extension was asked for, under the lowest free one from 100 on.
+// insertUser inserts the user. If no extension was requested, it uses the lowest free one from 100.
 func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country string) error {
 	asked := u.Extension != nil
-	for range 50 { // another node may take the same extension at the same time
+	for range 50 { // another node may take the same extension concurrently
 		if !asked {
 			free, err := s.free(ctx, tx, u.OrgID, country)
 			if err != nil {
@@ -69,7 +69,7 @@ func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country str
 	return op.Fail("extension_taken", "no free extension was found")
 }
 
-// free is the lowest free extension from 100 on.
+// freeExtension returns the lowest free extension from 100.
 func (s *Service) free(ctx context.Context, tx db.Querier, orgID, country string) (string, error) {
 	taken, err := orgs.Extensions(ctx, tx, orgID)
 	if err != nil {
@@ -86,7 +86,8 @@ func (s *Service) reserved(country, extension string) bool {
 	return s.Reserved != nil && s.Reserved(country, extension)
 }
 
-// conflict says which value of a user somebody else has; nil where it was an extension nobody asked for.
+// conflict returns an error that names the value another user has. It returns nil if only an automatically chosen
+// extension conflicts.
 func (s *Service) conflict(ctx context.Context, tx db.Querier, u User, asked bool) error {
 	other := ""
 	const text = `SELECT id FROM users WHERE org_id = $1 AND lower(email) = lower($2) AND status <> 'removed' AND id <> $3`
@@ -159,7 +160,7 @@ func (s *Service) save(ctx context.Context, tx db.Querier, u *User, queues op.Ch
 	return s.told(ctx, tx, *u)
 }
 
-// join sets the queues a user answers, where they were given.
+// setQueues sets the queues of a user, if given.
 func (s *Service) join(ctx context.Context, tx db.Querier, u User, queues []string, given bool) error {
 	if !given || s.Queues == nil {
 		return nil
@@ -176,7 +177,7 @@ func (s *Service) told(ctx context.Context, tx db.Querier, u User) error {
 	return nil
 }
 
-// SwitchDND switches a user's do-not-disturb in the caller's transaction, without telling OnChange.
+// SwitchDND switches a user's do-not-disturb in the caller's transaction, without calling OnChange.
 func (s *Service) SwitchDND(ctx context.Context, tx db.Querier, org, id string, on bool, until db.Time) error {
 	const text = `UPDATE users SET dnd = $3, dnd_until = $4, updated_at = $5
 		WHERE org_id = $1 AND id = $2 AND (dnd <> $3 OR dnd_until IS DISTINCT FROM $4)`
@@ -194,7 +195,7 @@ func (s *Service) changed(tx db.Querier, id string) {
 	db.OnCommit(tx, func() { s.bus.Publish(Changed, id) })
 }
 
-// switched tells other rooms of a user who was suspended, or is back.
+// statusChanged calls OnStatus if the user was suspended, or is active again.
 func (s *Service) switched(ctx context.Context, tx db.Querier, was string, u User) error {
 	if was == u.Status || was != Suspended && u.Status != Suspended {
 		return nil
@@ -207,7 +208,7 @@ func (s *Service) switched(ctx context.Context, tx db.Querier, was string, u Use
 	return nil
 }
 
-// remove keeps the user for history and ends everything else of theirs.
+// remove ends everything of a user and keeps the row for history.
 func (s *Service) remove(ctx context.Context, tx db.Querier, u User, heir string) error {
 	for _, f := range s.OnRemove {
 		if err := f(ctx, tx, Removal{u.OrgID, u.ID, heir}); err != nil {
@@ -225,14 +226,15 @@ func (s *Service) remove(ctx context.Context, tx db.Querier, u User, heir string
 	return nil
 }
 
-// ForgetNumber is for the room of numbers: nobody calls out with a number that is released.
+// ClearOutboundNumber removes a released number as the caller ID of users. Package number calls it.
 func (s *Service) ForgetNumber(ctx context.Context, tx db.Querier, org, number string) error {
-	return wrap(forgetNumber(ctx, tx, org, number), "forget number")
+	return wrap(forgetNumber(ctx, tx, org, number), "clear outbound number")
 }
 
-// ForgetNumbers has nobody show a number any more, in the caller's transaction: the organisation has none left.
+// ClearOutboundNumbers removes the caller ID of all users of an organisation without numbers, in the caller's
+// transaction.
 func (s *Service) ForgetNumbers(ctx context.Context, tx db.Querier, org string) error {
-	return wrap(forgetNumbers(ctx, tx, org), "forget numbers")
+	return wrap(forgetNumbers(ctx, tx, org), "clear outbound numbers")
 }
 
 func wrap(err error, doing string) error {

@@ -16,7 +16,7 @@ import (
 
 var extensionForm = regexp.MustCompile(`^[0-9]{2,6}$`)
 
-// check lists everything wrong with a user as they would be stored.
+// check returns an error that lists every violation of a user in the form that would be stored.
 func (s *Service) check(ctx context.Context, q db.Querier, u User, country string, queues []string) error {
 	wrong := u.wrong()
 	bad := func(field, code, message string) { wrong = append(wrong, op.Field(field, code, message)) }
@@ -39,7 +39,7 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 	}
 	unreachable, err := s.wrongForwards(ctx, u)
 	if err != nil {
-		return wrap(err, "find where calls are forwarded")
+		return wrap(err, "check forward destinations")
 	}
 	wrong = append(wrong, unreachable...)
 	for _, id := range missing {
@@ -51,7 +51,8 @@ func (s *Service) check(ctx context.Context, q db.Querier, u User, country strin
 	return nil
 }
 
-// wrongForwards looks at the destinations that a change sets: those that are there already may have gone since.
+// forwardViolations checks the forward destinations that a change sets. Unchanged destinations are not checked,
+// because they may have been removed since.
 func (s *Service) wrongForwards(ctx context.Context, u User) (wrong []op.Violation, err error) {
 	was := u.was.each()
 	for name, to := range u.Forward.each() {
@@ -100,7 +101,7 @@ func (u User) wrong() []op.Violation {
 	return wrong
 }
 
-// Mailbox reports whether text is an address alone, without a name.
+// IsAddress reports whether text is an e-mail address without a display name.
 func Mailbox(text string) bool {
 	a, err := mail.ParseAddress(text)
 	return err == nil && a.Address == text && len(text) <= 254 && strings.Contains(text, "@")

@@ -12,19 +12,19 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// An Invitation is a way for a new user to come in: a link that works once, for seven days.
+// Invitation is a link for a new user that works once, for seven days.
 type Invitation struct {
 	ExpiresAt db.Time `json:"expires_at"`
 	Sent      bool    `json:"sent" doc:"A mail with the link is on its way to the user"`
 	URL       *string `json:"url,omitempty" doc:"The link, given once, where no mail is sent"`
 }
 
-// Invites is what invitations need.
+// Invites holds the dependencies of invitations.
 type Invites struct {
 	Seal    *seal.Seal
-	BaseURL string // of links
+	BaseURL string // prefix of links
 	Jobs    *job.Queue
-	// Send sends a mail; nil where the installation sends none.
+	// Send sends a mail. nil: the installation sends no mail.
 	Send func(ctx context.Context, to, subject, text string) error
 }
 
@@ -33,13 +33,13 @@ const (
 	invitationLength = 40 // base62 characters, 238 bits
 )
 
-// InviteIn names who is invited.
+// InviteIn identifies the user to invite.
 type InviteIn struct {
 	OneIn
 	Body struct{}
 }
 
-// Invite invites a user again: links given before work no more.
+// Invite invites a user again. Earlier links stop working.
 func (s *Service) Invite(ctx context.Context, in *InviteIn) (*op.Out[Invitation], error) {
 	var i Invitation
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -91,7 +91,8 @@ func invitationPlace(org, id string) []byte { return []byte(org + "|invitations|
 
 func (s *Service) link(token string) string { return s.Invites.BaseURL + "/invite/" + token }
 
-// Invited returns who an invitation is for, or db.ErrNone where it does not exist, was used, or has expired.
+// Invited returns the user of an invitation. It returns db.ErrNone if the invitation does not exist, was used, or has
+// expired.
 func (s *Service) Invited(ctx context.Context, q db.Querier, token string) (User, error) {
 	org, user, err := invited(ctx, q, s.Invites.Seal.Digest(token), db.At(s.now()))
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *Service) Invited(ctx context.Context, q db.Querier, token string) (User
 	return s.Get(ctx, q, org, user)
 }
 
-// Accept redeems an invitation: its user is active from then on. Errors are as of Invited.
+// Accept uses up an invitation and activates its user. Errors are the same as for Invited.
 func (s *Service) Accept(ctx context.Context, tx db.Querier, token string) (User, error) {
 	u, err := s.Invited(ctx, tx, token)
 	if err != nil {

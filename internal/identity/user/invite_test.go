@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// inviting lets the house invite; sent are the mails, where it sends any.
+// enableInvites configures invitations. Mail goes to send; nil: no mail.
 func (h *house) inviting(t *testing.T, send func(to, text string) error) {
 	t.Helper()
 	s, err := seal.New()
@@ -41,10 +41,10 @@ func (h *house) inviting(t *testing.T, send func(to, text string) error) {
 	t.Cleanup(func() { r.Stop(context.Background()) })
 }
 
-// token is what a link ends with.
+// token returns the token at the end of a link.
 func token(link string) string { return link[strings.LastIndexByte(link, '/')+1:] }
 
-// accept redeems an invitation.
+// accept accepts an invitation.
 func (h *house) accept(token string) (u user.User, err error) {
 	err = h.d.TxContext(context.Background(), func(ctx context.Context, tx db.Querier) (err error) {
 		u, err = h.Accept(ctx, tx, token)

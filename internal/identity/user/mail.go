@@ -9,20 +9,21 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// MailQueue is the job queue of mails to users. It is to be worked where mail is sent.
+// MailQueue is the job queue of mails to users. It must be processed on nodes that can send mail.
 const MailQueue = "mail"
 
 const inviteKind = "user.invite"
 
-// inviting is the argument of the job that mails an invitation.
+// invitationJob is the argument of the job that mails an invitation.
 type inviting struct {
 	ID string `json:"id"`
 }
 
-// HandleMail registers what mails users.
+// HandleMail registers the handlers of the mail queue.
 func (s *Service) HandleMail(r *job.Runner) { r.Handle(inviteKind, s.mailInvitation) }
 
-// mailInvitation sends a link. An invitation that was replaced meanwhile is not sent; the link is not kept once it was.
+// mailInvitation sends the link of an invitation. An invitation that was replaced meanwhile is not sent. After
+// sending, the link is deleted.
 func (s *Service) mailInvitation(ctx context.Context, j job.Job) error {
 	var ref inviting
 	if err := j.Bind(&ref); err != nil {

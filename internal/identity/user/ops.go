@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with users.
+// Operations returns the API operations of users.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("users.list", "GET /users", access.UsersAdmin, "List users", s.List),
@@ -24,7 +24,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn chooses users.
+// ListIn selects users.
 type ListIn struct {
 	op.Paging
 	Role     []string `query:"role" enum:"owner,admin,supervisor,agent,viewer"`
@@ -57,8 +57,8 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[User]],
 	})
 }
 
-// dressed reads users with what other rooms know of them, up to one more than the limit. Presence is not stored, so whoever asks
-// for it is answered from as many reads as it takes.
+// listWithDetails reads users with the fields from other packages, up to one more than the limit. Presence is not a
+// column, so a filter by presence reads pages until enough users match.
 func (s *Service) dressed(ctx context.Context, q db.Querier, org string, by filter, presence []string) (found []User, err error) {
 	want := by.limit
 	for {
@@ -85,7 +85,7 @@ func (s *Service) dressed(ctx context.Context, q db.Querier, org string, by filt
 	}
 }
 
-// AddIn is a user to add.
+// AddIn is the input of Add.
 type AddIn struct{ Body Fresh }
 
 // Fresh describes a new user.
@@ -104,7 +104,7 @@ type Fresh struct {
 	ProvisionSIP     *bool          `json:"provision_sip,omitempty" default:"true" doc:"Make a phone with SIP credentials, returned once"`
 }
 
-// user is the record of a new user.
+// user returns the record of a new user.
 func (n Fresh) user(org string, now db.Time) User {
 	u := User{ID: db.NewID("usr"), OrgID: org, Email: n.Email, FirstName: n.FirstName, LastName: n.LastName,
 		Name: fullName(n.FirstName, n.LastName), Role: n.Role, Status: "active", Extension: db.Null(n.Extension).Ptr(),
@@ -129,12 +129,12 @@ func (s *Service) Add(ctx context.Context, in *AddIn) (*op.Out[User], error) {
 	return &op.Out[User]{Body: u, Location: op.Prefix + "/users/" + u.ID, ETag: op.Tag(u.UpdatedAt)}, nil
 }
 
-// OneIn names a user.
+// OneIn identifies a user.
 type OneIn struct {
 	ID string `path:"id" example:"usr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-// Show returns a user, a removed one too.
+// Show returns a user, including removed users.
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[User], error) {
 	u, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
@@ -158,7 +158,7 @@ func missing(err error) error {
 	return wrap(err, "get user")
 }
 
-// UpdateIn changes a user.
+// UpdateIn is the input of Update.
 type UpdateIn struct {
 	OneIn
 	op.Match
@@ -205,7 +205,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[User], erro
 	return s.change(ctx, in.ID, in.Match, func(u *User) op.Change[[]string] { in.Body.apply(u); return in.Body.QueueIDs })
 }
 
-// change runs one change of a living user in a transaction and answers with the record after it.
+// change changes a user that is not removed, in a transaction, and returns the record afterwards.
 func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(*User) (queues op.Change[[]string])) (out *op.Out[User], err error) {
 	err = s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, access.Org(ctx), id)
@@ -241,7 +241,7 @@ func (p Patch) apply(u *User) {
 	p.RingStrategy.Apply(&u.RingStrategy)
 	p.RecordingMode.Apply(&u.RecordingMode)
 	if p.Status.Set && (p.Status.V != "invited" || u.Status != "invited") {
-		u.Status = strings.TrimPrefix(p.Status.V, "invited") // nobody becomes invited again
+		u.Status = strings.TrimPrefix(p.Status.V, "invited") // a user cannot become invited again
 	}
 	if p.Skills.Set {
 		u.Skills = map[string]int{}
@@ -275,21 +275,21 @@ func (p Patch) voicemail(u *User) {
 	}
 }
 
-// text applies a change to a member that may be null.
+// applyText applies a change to a field that may be null.
 func text(c op.Change[string], to **string) {
 	if c.Set {
 		*to = db.Null(c.V).Ptr()
 	}
 }
 
-// RemoveIn names the user to remove, and who takes over.
+// RemoveIn identifies the user to remove, and the user who takes over.
 type RemoveIn struct {
 	OneIn
 	op.Match
 	ReassignTo string `query:"reassign_to" doc:"The user who gets the numbers of the removed one"`
 }
 
-// Remove ends a user's phones, keys and extension, and keeps their history.
+// Remove ends a user's phones, keys and extension. The history stays.
 func (s *Service) Remove(ctx context.Context, in *RemoveIn) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, access.Org(ctx), in.ID)
@@ -312,19 +312,19 @@ func (s *Service) Remove(ctx context.Context, in *RemoveIn) error {
 	})
 }
 
-// DNDIn switches do-not-disturb.
+// DNDIn is the input of SetDND.
 type DNDIn struct {
 	OneIn
 	Body DNDBody
 }
 
-// DNDBody switches do-not-disturb.
+// DNDBody holds the do-not-disturb setting.
 type DNDBody struct {
 	Enabled bool    `json:"enabled"`
 	Until   db.Time `json:"until,omitzero" doc:"It ends by itself at this time"`
 }
 
-// SetDND switches do-not-disturb.
+// SetDND switches do-not-disturb on or off.
 func (s *Service) SetDND(ctx context.Context, in *DNDIn) (*op.Out[User], error) {
 	if in.Body.Enabled && !in.Body.Until.IsZero() && !in.Body.Until.After(s.now()) {
 		return nil, op.Invalid(op.Field("until", "in_the_past", "must be in the future"))

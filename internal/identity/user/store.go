@@ -36,7 +36,7 @@ func (u User) extension() string {
 	return *u.Extension
 }
 
-// values are the first eighteen columns.
+// values returns the values of the first eighteen columns.
 func (u User) values() []any {
 	return []any{u.OrgID, u.ID, u.Email, u.FirstName, u.LastName, u.Role, u.Status, u.Extension, u.OutboundNumberID,
 		u.DND.Enabled, u.DND.Until, u.Timezone, u.Language, db.AsJSON(u.Skills), u.RingStrategy, db.AsJSON(u.Forward),
@@ -58,17 +58,17 @@ func scan(scan func(...any) error) (User, error) {
 	return u, err
 }
 
-// get returns a user, a removed one too.
+// get returns a user, including removed users.
 func get(ctx context.Context, q db.Querier, org, id string) (User, error) {
 	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM users WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
-// byExtension relies on removed users having none.
+// byExtension returns the user with an extension. Removed users have none.
 func byExtension(ctx context.Context, q db.Querier, org, extension string) (User, error) {
 	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM users WHERE org_id = $1 AND extension = $2`, org, extension).Scan)
 }
 
-// filter narrows a list.
+// filter selects users for a list.
 type filter struct {
 	roles, statuses []string
 	q               string
@@ -76,7 +76,7 @@ type filter struct {
 	limit           int
 }
 
-// narrow is the statement of a list up to its page.
+// query returns the list statement without its page.
 func (by filter) narrow(org string) *db.Filter {
 	f := db.Where(`SELECT `+columns+` FROM users WHERE org_id = $1`, org).In("role", by.roles).In("status", by.statuses)
 	if len(by.statuses) == 0 {
@@ -108,7 +108,7 @@ func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, err
 	return all, rows.Err()
 }
 
-// Names tells the names of the users there are, who was here last first, at most so many.
+// Names returns the names of users that are not removed, most recently seen first, at most the given number.
 func (s *Service) Names(ctx context.Context, org string, most int) ([]string, error) {
 	const text = `SELECT first_name, last_name FROM users WHERE org_id = $1 AND status <> 'removed'
 		ORDER BY COALESCE(last_seen_at, 0) DESC, id LIMIT $2`
@@ -157,7 +157,7 @@ func ownsNumber(ctx context.Context, q db.Querier, org, id string) (bool, error)
 	return ok, err
 }
 
-// forgetNumber makes nobody call out with the number.
+// clearOutboundNumber removes the number as the caller ID of all users.
 func forgetNumber(ctx context.Context, q db.Querier, org, number string) error {
 	const text = `UPDATE users SET outbound_number_id = NULL WHERE org_id = $1 AND outbound_number_id = $2`
 	_, err := q.Exec(ctx, text, org, number)
@@ -169,7 +169,7 @@ func forgetNumbers(ctx context.Context, q db.Querier, org string) error {
 	return err
 }
 
-// replaceInvitation keeps an invitation; those the user had before are gone.
+// replaceInvitation stores an invitation and deletes earlier ones of the user.
 func replaceInvitation(ctx context.Context, q db.Querier, u User, id, digest string, token []byte, now, until db.Time) error {
 	if _, err := q.Exec(ctx, `DELETE FROM invitations WHERE org_id = $1 AND user_id = $2 AND accepted_at IS NULL`, u.OrgID, u.ID); err != nil {
 		return err
@@ -179,9 +179,9 @@ func replaceInvitation(ctx context.Context, q db.Querier, u User, id, digest str
 	return err
 }
 
-// invited finds whom a token invites.
+// invitedUser returns the organisation and the user of a token.
 func invited(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
-	// tenant: the token says whose it is; until it is found nobody knows the organisation
+	// tenant: the token identifies its organisation
 	const text = `SELECT org_id, user_id FROM invitations WHERE digest = $1 AND accepted_at IS NULL AND expires_at > $2`
 	err = q.QueryRow(ctx, text, digest, now).Scan(&org, &user)
 	return org, user, err
@@ -193,7 +193,7 @@ func accept(ctx context.Context, q db.Querier, org, user, digest string, now db.
 	return err
 }
 
-// invitation is whose it is, and its token while that is to be sent.
+// invitation returns the user of an invitation, and its sealed token until it was sent.
 func invitation(ctx context.Context, q db.Querier, org, id string) (user string, token []byte, err error) {
 	const text = `SELECT user_id, token FROM invitations WHERE org_id = $1 AND id = $2 AND accepted_at IS NULL`
 	err = q.QueryRow(ctx, text, org, id).Scan(&user, &token)
@@ -210,7 +210,7 @@ func dropInvitations(ctx context.Context, q db.Querier, org, user string) error 
 	return err
 }
 
-// signedIn notes that a phone of a user was there; whoever was invited is in.
+// recordSeen stores that a phone of a user registered. An invited user becomes active.
 func signedIn(ctx context.Context, q db.Querier, org, device string, now db.Time) error {
 	const text = `UPDATE users SET last_seen_at = $3, status = CASE WHEN status = 'invited' THEN 'active' ELSE status END
 		WHERE org_id = $1 AND id = (SELECT user_id FROM devices WHERE org_id = $1 AND id = $2)`

@@ -17,7 +17,7 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// house is what a test of users needs.
+// fixture holds the services for a test of users.
 type house struct {
 	*user.Service
 	d      *db.DB
@@ -267,7 +267,7 @@ func TestUsersAreFoundAndPaged(t *testing.T) {
 	})
 }
 
-// names are the mailboxes of a list, in its order.
+// names returns the local parts of the addresses in a list, in order.
 func names(a *optest.Answer) string {
 	out := ""
 	for i := 0; a.At("data."+strconv.Itoa(i)) != nil; i++ {
