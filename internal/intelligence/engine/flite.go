@@ -178,7 +178,7 @@ func (f *Flite) Close() error {
 	return nil
 }
 
-// typographic replaces characters whose ASCII form Unicode decomposition does not give.
+// asciiReplacer replaces characters whose ASCII form Unicode decomposition does not give.
 var typographic = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`, "–", ", ", "—", ", ", "…", "...", "ß", "ss", "€", " euros ",
 	"£", " pounds ", "æ", "ae", "ø", "o", "œ", "oe", "&", " and ", "\n", " ", "\t", " ")
 

@@ -15,7 +15,7 @@ import (
 	"soniq/internal/intelligence/memory"
 )
 
-// lexsemData is the builtin lexicon, little-endian: the magic "lexsem2\n", the numbers of words n and dimensions d as
+// wordEmbeddingData is the builtin lexicon, little-endian: the magic "lexsem2\n", the numbers of words n and dimensions d as
 // uint32, then for each word, in ascending order of hash: n uint32 FNV-1a hashes, n uint16 positions of the base
 // form, n float32 scales, n float32 weights (3e-4 / (3e-4 + probability)), n × d int8 vectors. It is read in place:
 // opening it costs nothing, and only the pages of words in use are loaded into memory.

@@ -18,7 +18,7 @@ type sherpaResult struct {
 	LogProbs   []float64 `json:"ys_log_probs"`
 }
 
-// lastTokenMS is the maximum duration assumed for the last token of a word if the model reports start times only.
+// maxLastTokenMS is the maximum duration assumed for the last token of a word if the model reports start times only.
 const lastTokenMS = 240
 
 // words returns the words of the text with the times of their tokens, within a clip of a duration in milliseconds. It

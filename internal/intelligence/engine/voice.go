@@ -18,7 +18,7 @@ type Voice interface {
 	Ready(ctx context.Context) error
 }
 
-// ErrNothing is returned for a text without words.
+// ErrNoSpeakableText is returned for a text without words.
 var ErrNothing = errors.New("the text has nothing the voice can speak")
 
 // ErrUnknownVoice is returned for a voice the engine does not have.
