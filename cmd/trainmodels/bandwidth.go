@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	cepstra    = 13 // coefficients of a frame
-	neighbours = 4  // frames on each side that the network sees
+	cepstra    = 13 // coefficients per frame
+	neighbours = 4  // frames on each side in the input of the network
 	inputs     = (2*neighbours + 1) * cepstra
 )
 
-// defaultVoices are those of flite at 16 kHz.
+// defaultVoices are the voices of flite with 16 kHz.
 var defaultVoices = []string{"slt", "rms", "awb", "kal16"}
 
-// A recipe is how the bandwidth network is trained: each text is spoken by one voice or more, and the network learns to make of its telephone sound
-// what the voice was.
+// bandwidthTraining has the parameters of training the bandwidth network: each text is spoken by one or more voices,
+// and the network learns to restore the wide-band speech from its telephone sound.
 type recipe struct {
 	texts  []string
 	voices []string
-	times  int // voices that speak each text; 0 stands for 1
+	times  int // number of voices per text; 0 means 1
 	hidden int
 	epochs int
-	noisy  float64  // share of the texts that have noise on the line
-	sped   []string // voices that speak half of their texts faster and higher, or slower and lower
+	noisy  float64  // share of the texts with noise on the line
+	sped   []string // voices of which half of the texts are resampled: faster and higher, or slower and lower
 }
 
-// pairs are frames beside what they are to become: inputs numbers for each cepstra ones.
+// framePairs are input frames with their target frames: inputs values for each cepstra ones.
 type pairs struct{ in, out []float32 }
 
 func (p *pairs) len() int { return len(p.out) / cepstra }
 
-// build speaks, trains, and returns the file.
+// build synthesises, trains, and returns the file.
 func (r recipe) build() ([]byte, error) {
 	p, err := r.speak()
 	if err != nil {
@@ -51,7 +51,7 @@ func (r recipe) build() ([]byte, error) {
 	return b, nil
 }
 
-// speak makes the pairs of all texts.
+// trainingPairs returns the pairs of all texts.
 func (r recipe) speak() (p pairs, err error) {
 	front, err := engine.NewFrontEnd()
 	if err != nil {
@@ -88,7 +88,8 @@ func (r recipe) speak() (p pairs, err error) {
 	return p, nil
 }
 
-// add takes the frames of an utterance, each with its neighbours; means over the utterance are taken away, as they are where the network is used.
+// add appends the frames of an utterance, each with its neighbours. It subtracts the means over the utterance, as the
+// recogniser does.
 func (p *pairs) add(narrow, wide []float32) {
 	frames := min(len(narrow), len(wide)) / cepstra
 	narrow, wide = narrow[:frames*cepstra], wide[:frames*cepstra]
@@ -103,7 +104,7 @@ func (p *pairs) add(narrow, wide []float32) {
 	p.out = append(p.out, wide...)
 }
 
-// centre takes the mean over the frames from each coefficient.
+// subtractMean subtracts from each coefficient its mean over the frames.
 func centre(cep []float32) {
 	var mean [cepstra]float64
 	for i, v := range cep {

@@ -42,7 +42,7 @@ func TestANetworkIsTrainedAndBringsTelephoneSpeechNearerToWhatWasSpoken(t *testi
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := spoken("rms", "The invoice is wrong again.") // a sentence that it has not heard
+	x, err := spoken("rms", "The invoice is wrong again.") // a sentence that is not in the training set
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func distance(a, b []float32) float64 {
 	return math.Sqrt(sum / float64(len(a)))
 }
 
-// meanings is a small WordNet: words by their synset, the number of a wider one, and a gloss.
+// meanings is a small WordNet: words by their synset, the number of its hypernym, and a gloss.
 var meanings = []struct {
 	part  byte
 	words string
@@ -94,7 +94,7 @@ var meanings = []struct {
 	{part: 'v', words: "drive", gloss: "what one does with a vehicle"},
 }
 
-// writeWordnet writes the small WordNet in the form of the large one.
+// writeWordnet writes the small WordNet in the format of the database.
 func writeWordnet(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -130,7 +130,8 @@ func writeWordnet(t *testing.T) (dir string) {
 	return dir
 }
 
-// packLanguage writes a language model as CMU Sphinx does: chances of words, and of words after others.
+// packLanguage encodes a language model in the format of CMU Sphinx: probabilities of words, and of words after
+// others.
 func packLanguage(words []string, chance []float64, after map[[2]int]float64) []byte {
 	le := binary.LittleEndian
 	value := func(p float64) uint32 { return math.Float32bits(float32(math.Log(p) / math.Log(logBase))) }

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// eigen returns the eigenvalues of a symmetric matrix, largest first, and its eigenvectors in the columns of a matrix. It works in place, by
-// Jacobi's rotations.
+// eigenvectors returns the eigenvalues of a symmetric matrix, largest first, and its eigenvectors in the columns of a
+// matrix. It uses Jacobi rotations and overwrites the matrix.
 func eigen(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
-	v := make([][]float64, n) // rows are eigenvectors, which is quicker
+	v := make([][]float64, n) // rows are eigenvectors, which is faster
 	for i := range v {
 		v[i] = make([]float64, n)
 		v[i][i] = 1

@@ -10,28 +10,29 @@ import (
 	"strings"
 )
 
-// A language is what a language model knows of words and of pairs of them. Its words stand in the order of the model.
+// language has the words and word pairs of a language model. Words are in the order of the model.
 type language struct {
 	words  []string
 	chance []float64 // of each word
 	pairs  []pair
 }
 
-// A pair is a word after another, with the logarithm of how much more likely it is there than elsewhere.
+// wordPair is a word after another, with the logarithm of how much more probable it is there than elsewhere.
 type pair struct {
 	before, word int32
 	lift         float32
 }
 
-// Parts of a language model in the binary form of CMU Sphinx: a trie from the last word of an n-gram backwards, its entries packed bit by bit.
+// Binary format of language models of CMU Sphinx: a trie from the last word of an n-gram backwards, with bit-packed
+// entries.
 const (
 	trieMark  = "Trie Language Model"
-	tableSize = 4 << 16 // of one table of values, which entries name by 16 bits
-	unigram   = 12      // bytes: value, value of backing off, first pair
+	tableSize = 4 << 16 // of one table of values, with a 16-bit index
+	unigram   = 12      // bytes: value, back-off value, first pair
 	logBase   = 1.0001
 )
 
-// readLanguage reads a model.
+// readLanguage reads a language model.
 func readLanguage(file string) (*language, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -83,13 +84,14 @@ func parseLanguage(b []byte) (*language, error) {
 	return l, nil
 }
 
-// packed is an array of entries of so many bits: a word, 16 bits each for value and backing off, and the place of the first triple.
+// packedEntries is an array of bit-packed entries: a word, 16 bits each for value and back-off value, and the index
+// of the first triple.
 type packed struct {
 	b              []byte
 	at, word, size int
 }
 
-// entry returns the word of an entry and the place of its value in the table.
+// entry returns the word of an entry and the index of its value in the table.
 func (p *packed) entry(i int) (word, value int) {
 	at := i * p.size
 	take := func(offset, width int) int {

@@ -12,23 +12,23 @@ import (
 	"soniq/internal/intelligence/engine"
 )
 
-// sources are what the lexicon of the builtin embedding is made from.
+// embeddingSources has the inputs and sizes of the builtin embedding.
 type sources struct {
 	wordnet, model string
 	words, dims    int
 }
 
-// Sizes of the two halves that a word's vector is put together from, and how much the second counts.
+// Sizes of the two halves of a word's vector, and the weight of the second.
 const (
 	senseDims    = 256
 	pairDims     = 200
 	pairShare    = 0.8
-	pairContexts = 3000 // words whose company tells what another one means: the most frequent
-	known        = 3e-4 // words as frequent as this count half
-	unknown      = 1e-6 // chance of a word that the language model does not know
+	pairContexts = 3000 // number of context words: the most frequent
+	known        = 3e-4 // words with this probability have weight 1/2
+	unknown      = 1e-6 // probability of a word that is not in the language model
 )
 
-// build reads, computes, and returns the file.
+// build reads the sources, computes the embedding, and returns the file.
 func (s sources) build() ([]byte, error) {
 	w, err := readWordnet(s.wordnet)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s sources) build() ([]byte, error) {
 	return b, nil
 }
 
-// embedding is a vector for each of many words.
+// embedding has a vector per word.
 type embedding struct {
 	words  []string
 	number map[string]int
@@ -67,7 +67,8 @@ var (
 	letters = regexp.MustCompile(`^[a-z][a-z'-]*$`)
 )
 
-// vectors are those of WordNet's words: words are near whose walks over senses, relations and glosses meet.
+// vectors returns the vectors of WordNet's words: words are near if their random walks over senses, relations and
+// glosses meet.
 func (w *wordnet) vectors() embedding {
 	steps := w.graph()
 	steps.spread()
@@ -85,7 +86,8 @@ func (w *wordnet) vectors() embedding {
 	return e
 }
 
-// vectors are those of the language model's words: words are near that stand before and after the same ones.
+// vectors returns the vectors of the language model's words: words are near if they occur before and after the same
+// words.
 func (l *language) vectors() embedding {
 	context := map[int32]int32{}
 	for _, i := range l.frequent(pairContexts) {
@@ -96,10 +98,10 @@ func (l *language) vectors() embedding {
 		if p.lift <= 0 {
 			continue
 		}
-		if c, ok := context[p.word]; ok { // it stands after the word
+		if c, ok := context[p.word]; ok { // it occurs after the word
 			all = append(all, triple{p.before, c, p.lift})
 		}
-		if c, ok := context[p.before]; ok { // and here before it
+		if c, ok := context[p.before]; ok { // here it occurs before it
 			all = append(all, triple{p.word, c + int32(len(context)), p.lift})
 		}
 	}
@@ -109,7 +111,7 @@ func (l *language) vectors() embedding {
 	return e
 }
 
-// frequent are the places of the most frequent words.
+// frequent returns the indexes of the most frequent words.
 func (l *language) frequent(n int) (places []int) {
 	for i, w := range l.words {
 		if letters.MatchString(w) {
@@ -120,7 +122,8 @@ func (l *language) frequent(n int) (places []int) {
 	return places[:min(n, len(places))]
 }
 
-// plain takes away what all vectors have in common: their mean and the strongest directions. All get length one.
+// removeCommon subtracts the mean of all vectors and their strongest directions, which all have in common, and
+// normalises the vectors.
 func (e *embedding) plain(directions int) {
 	e.unit()
 	mean := make([]float32, e.width)
@@ -157,7 +160,7 @@ func (e *embedding) unit() {
 	}
 }
 
-// chosen are the words that are kept: the most frequent and their base forms.
+// chosen returns the words to keep: the most frequent and their base forms.
 func (s sources) chosen(w *wordnet, l *language) map[string]bool {
 	keep := map[string]bool{}
 	for _, i := range l.frequent(s.words) {
@@ -166,7 +169,7 @@ func (s sources) chosen(w *wordnet, l *language) map[string]bool {
 	return keep
 }
 
-// mixed puts the vectors of both side by side.
+// concatenated returns the vectors of both embeddings, concatenated.
 func mixed(senses, pairs embedding, keep map[string]bool) embedding {
 	var words []string
 	for word := range keep {
@@ -189,13 +192,13 @@ func mixed(senses, pairs embedding, keep map[string]bool) embedding {
 	return newEmbedding(words, d)
 }
 
-// reduced keeps the strongest directions.
+// reduced projects the vectors on their strongest directions.
 func (e embedding) reduced(dims int) embedding {
 	_, vectors := eigen(e.gram())
 	return newEmbedding(e.words, e.by(vectors, min(dims, e.width)))
 }
 
-// bytes is the embedding in the form of lexsem.bin.
+// bytes returns the embedding in the format of lexsem.bin.
 func (e embedding) bytes(w *wordnet, l *language) []byte {
 	chance := map[string]float64{}
 	for i, word := range l.words {
@@ -239,7 +242,7 @@ func (e embedding) bytes(w *wordnet, l *language) []byte {
 	return slices.Concat(b, hashes, bases, scales, weights, vectors)
 }
 
-// hashOf is FNV-1a.
+// hashOf returns the 32-bit FNV-1a hash of a word.
 func hashOf(w string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(w) {

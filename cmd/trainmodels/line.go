@@ -2,7 +2,8 @@ package main
 
 import "slices"
 
-// line is a row being added up: the columns touched, and in v their values or, while adding, those of all columns.
+// rowSum accumulates a sparse row: the columns that are not zero, and in v their values or, while adding, those of
+// all columns.
 type line struct {
 	at []int32
 	v  []float32
@@ -17,7 +18,7 @@ func (l *line) add(col int32, v float32) {
 	l.v[col] += v
 }
 
-// take returns what was added, in rising order of columns and without values below least, and begins anew.
+// take returns the sum, in ascending order of columns and without values below least, and starts again.
 func (l *line) take(least float32) line {
 	slices.Sort(l.at)
 	var out line

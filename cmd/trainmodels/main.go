@@ -1,6 +1,6 @@
-// Trainmodels makes the files of data that package engine embeds: the network that extends telephone speech (bandwidth.bin), the
-// lexicon of the builtin embedding (lexsem.bin), and how English letters are said (sounds.bin). `make models` runs it;
-// internal/intelligence/engine/NOTICE names the licences of what it reads.
+// Trainmodels builds the data files that package engine embeds: the network that extends telephone speech
+// (bandwidth.bin), the lexicon of the builtin embedding (lexsem.bin), and the pronunciation of English letters
+// (sounds.bin). `make models` runs it; internal/intelligence/engine/NOTICE lists the licences of its inputs.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 	}
 }
 
-// run makes the file that the first argument names.
+// run builds the file named by the first argument.
 func run(args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("say what to make: bandwidth, lexsem or sounds")
@@ -64,7 +64,7 @@ func run(args []string) error {
 	return fmt.Errorf("%q is none of bandwidth, lexsem and sounds", args[0])
 }
 
-// write puts what is built into a file, which is not touched when building fails.
+// write stores the result of build in a file. If build fails the file is not touched.
 func write(path string, build func() ([]byte, error)) error {
 	if path == "" {
 		return fmt.Errorf("say where to write: -out FILE")

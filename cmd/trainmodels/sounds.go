@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// An entry is a word of the dictionary and how it is said.
+// dictionaryEntry is a word of the dictionary and its pronunciation.
 type entry struct {
 	letters string
 	phones  []string
@@ -20,7 +20,8 @@ type entry struct {
 
 var entryLine = regexp.MustCompile(`^([a-z]{2,20}) ([A-Z ]+)$`)
 
-// readDictionary reads the words of a dictionary in CMU's form that are of letters alone, each with its first pronunciation.
+// readDictionary reads the words of a dictionary in CMU's format that consist of letters only, each with its first
+// pronunciation.
 func readDictionary(file string) (all []entry, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -43,25 +44,25 @@ func readDictionary(file string) (all []entry, err error) {
 }
 
 const (
-	longestSound = 2  // phones of one letter, at most
-	alignings    = 8  // times the dictionary is gone through to find which letters make which phones
-	leastSound   = 40 // letters that have a sound, at least, for it to be kept
+	longestSound = 2  // maximum of phones per letter
+	alignings    = 8  // iterations of the alignment of letters with phones
+	leastSound   = 40 // minimum of occurrences of a sound for it to be kept
 	mostSounds   = 250
 )
 
-// soundOf counts how often a letter has a sound.
+// letterSound is a letter with a sound.
 type soundOf struct {
 	letter byte
 	sound  string
 }
 
-// aligned finds out which phones each letter of the words makes, by expectation and maximisation: most likely together, given what the others make.
+// alignSounds determines which phones each letter of the words produces, by expectation maximisation.
 func aligned(all []entry) (sounds [][]string) {
 	chance := map[soundOf]float64{}
 	total := [256]float64{}
 	p := func(letter byte, sound string) float64 {
 		if total[letter] == 0 {
-			return 0.1 * math.Pow(0.05, float64(strings.Count(sound, " "))) // before anything is known
+			return 0.1 * math.Pow(0.05, float64(strings.Count(sound, " "))) // initial value
 		}
 		return (chance[soundOf{letter, sound}] + 1e-4) / (total[letter] + 1)
 	}
@@ -86,10 +87,10 @@ func aligned(all []entry) (sounds [][]string) {
 	return sounds
 }
 
-// soundFrom are the phones from one on; "" for none.
+// soundFrom returns n phones from an index on; "" for none.
 func (e entry) soundFrom(at, n int) string { return strings.Join(e.phones[at:at+n], " ") }
 
-// expect tells how likely each letter makes which phones.
+// expect reports the probability of each sound of each letter (forward-backward algorithm).
 func (e entry) expect(p func(byte, string) float64, tell func(byte, string, float64)) {
 	n, m := len(e.letters), len(e.phones)
 	grid := func() [][]float64 {
@@ -135,7 +136,7 @@ func (e entry) expect(p func(byte, string) float64, tell func(byte, string, floa
 	}
 }
 
-// best is the most likely way to say each letter; nil where there is none.
+// best returns the most probable sound of each letter; nil if there is none.
 func (e entry) best(p func(byte, string) float64) []string {
 	n, m := len(e.letters), len(e.phones)
 	score := make([][]float64, n+1)
@@ -165,7 +166,7 @@ func (e entry) best(p func(byte, string) float64) []string {
 	return sounds
 }
 
-// buildSounds makes sounds.bin.
+// buildSounds builds sounds.bin.
 func buildSounds(file string, least int) ([]byte, error) {
 	all, err := readDictionary(file)
 	if err != nil {
@@ -190,7 +191,8 @@ func buildSounds(file string, least int) ([]byte, error) {
 	return append(b, nodes...), nil
 }
 
-// soundSamples are the letters of all words with what stands around them, by letter; and the sounds, by number and by name.
+// soundSamples returns the letters of all words with their contexts, by letter; and the sounds, by number and by
+// name.
 func soundSamples(all []entry, sounds [][]string) (number int, names []string, samples [26][]sample) {
 	count := map[string]int{}
 	for _, of := range sounds {

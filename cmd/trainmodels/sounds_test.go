@@ -9,7 +9,7 @@ import (
 	"soniq/internal/intelligence/engine"
 )
 
-// The rules that letters are said by are found in words and hold for others.
+// Pronunciation rules are learnt from words and apply to other words.
 func TestLettersAreLearntFromADictionary(t *testing.T) {
 	t.Parallel()
 	var words strings.Builder
@@ -17,7 +17,7 @@ func TestLettersAreLearntFromADictionary(t *testing.T) {
 	for _, first := range "btnks" {
 		for _, vowel := range "ae" {
 			for _, last := range "btnks" {
-				// An x is two phones, and an e at the end is none and changes the vowel.
+				// An x is two phones. An e at the end is none and changes the vowel.
 				words.WriteString(string([]rune{first, vowel, last}) + " " + said[first] + " " + said[vowel] + " " + said[last] + "\n")
 				words.WriteString(string([]rune{first, vowel, last, 'e'}) + " " + said[first] + " EY " + said[last] + "\n")
 				words.WriteString(string([]rune{first, vowel, 'x'}) + strings.Repeat("b", int(last)%2) + " " + said[first] + " " + said[vowel] + " K S" + strings.Repeat(" B", int(last)%2) + "\n")

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// sparse is a matrix of which each row lists the columns that are not zero, in rising order.
+// sparse is a matrix whose rows list the columns that are not zero, in ascending order.
 type sparse struct {
 	cols   int
-	start  []int // of each row in the two below, and the end
+	start  []int // start of each row in the two below, and the end
 	col    []int32
 	values []float32
 }
@@ -28,7 +28,7 @@ type triple struct {
 	value    float32
 }
 
-// newSparse adds up triples.
+// newSparse returns the sum of triples as a matrix.
 func newSparse(rows, cols int, all []triple) *sparse {
 	slices.SortStableFunc(all, func(a, b triple) int {
 		if a.row != b.row {
@@ -51,7 +51,7 @@ func newSparse(rows, cols int, all []triple) *sparse {
 	return m
 }
 
-// spread divides each row by its sum: where a step from there leads.
+// normalizeRows divides each row by its sum, which gives the probabilities of a random walk.
 func (m *sparse) spread() {
 	for i := range m.rows() {
 		_, values := m.row(i)
@@ -65,7 +65,8 @@ func (m *sparse) spread() {
 	}
 }
 
-// positive replaces counts by how much more often row and column meet than by chance, on a logarithmic scale, and drops the rest.
+// positivePMI replaces counts by their positive pointwise mutual information: the logarithm of how much more often
+// row and column meet than by chance. It drops the rest.
 func (m *sparse) positive() *sparse {
 	columns, total := make([]float64, m.cols), 0.0
 	for i, c := range m.col {
@@ -89,7 +90,7 @@ func (m *sparse) positive() *sparse {
 	return out
 }
 
-// dense is a matrix, row after row.
+// dense is a matrix in row-major order.
 type dense struct {
 	width int
 	v     []float32
@@ -106,7 +107,7 @@ func addTimes(to, x []float32, k float32) {
 	}
 }
 
-// sideBySide runs do over parts of 0 to n, one for each core.
+// parallel runs do over parts of 0 to n, one for each core.
 func sideBySide(n int, do func(from, to int)) {
 	var wait sync.WaitGroup
 	cores := runtime.GOMAXPROCS(0)
@@ -116,7 +117,7 @@ func sideBySide(n int, do func(from, to int)) {
 	wait.Wait()
 }
 
-// times is m × d.
+// times returns m × d.
 func (m *sparse) times(d dense) dense {
 	out := newDense(m.rows(), d.width)
 	sideBySide(m.rows(), func(from, to int) {
@@ -130,7 +131,7 @@ func (m *sparse) times(d dense) dense {
 	return out
 }
 
-// turned is the matrix with rows and columns exchanged.
+// transposed returns the transposed matrix.
 func (m *sparse) turned() *sparse {
 	t := &sparse{cols: m.rows(), start: make([]int, m.cols+1), col: make([]int32, len(m.col)), values: make([]float32, len(m.values))}
 	for _, c := range m.col {
@@ -150,13 +151,13 @@ func (m *sparse) turned() *sparse {
 	return t
 }
 
-// gram is dᵀ × d.
+// gram returns dᵀ × d.
 func (d dense) gram() [][]float64 {
 	sum := make([][]float64, d.width)
 	for i := range sum {
 		sum[i] = make([]float64, d.width)
 	}
-	sideBySide(d.width, func(from, to int) { // each core has rows of the result for itself
+	sideBySide(d.width, func(from, to int) { // each core computes its own rows of the result
 		part := newDense(to-from, d.width)
 		for r := range d.rows() {
 			x := d.row(r)
@@ -165,7 +166,7 @@ func (d dense) gram() [][]float64 {
 					addTimes(part.row(i - from)[:i+1], x[:i+1], x[i])
 				}
 			}
-			if r%4096 == 4095 || r == d.rows()-1 { // sums of many float32 lose their last digits
+			if r%4096 == 4095 || r == d.rows()-1 { // sums of many float32 lose precision
 				for i := from; i < to; i++ {
 					for j, v := range part.row(i - from)[:i+1] {
 						sum[i][j] += float64(v)
@@ -183,7 +184,7 @@ func (d dense) gram() [][]float64 {
 	return sum
 }
 
-// by is d × right, of which the first so many columns are taken.
+// multiply returns d × right, of which the first width columns are used.
 func (d dense) by(right [][]float64, width int) dense {
 	out := newDense(d.rows(), width)
 	r := newDense(len(right), width)
@@ -202,14 +203,14 @@ func (d dense) by(right [][]float64, width int) dense {
 	return out
 }
 
-// spare columns make a drawn subspace hold the wanted one; rounds turn it there.
+// Oversampling columns and power iterations of the randomised SVD.
 const (
 	spareColumns = 10
 	svdRounds    = 2
 )
 
-// reduced are the rows of m in its so many strongest directions, each scaled by the root of its strength: by the randomised method of Halko,
-// Martinsson and Tropp.
+// reduced returns the rows of m in its strongest directions, each scaled by the square root of its singular value, by
+// the randomised method of Halko, Martinsson and Tropp.
 func (m *sparse) reduced(dims int) dense {
 	width := min(dims+spareColumns, m.rows(), m.cols)
 	turned := m.turned()
@@ -232,7 +233,7 @@ func (m *sparse) reduced(dims int) dense {
 	return out
 }
 
-// orthonormal turns the columns of d into as many that are orthogonal and have length one.
+// orthonormal returns orthonormal columns that span the columns of d.
 func (d dense) orthonormal() dense {
 	values, vectors := eigen(d.gram())
 	for i := range vectors {

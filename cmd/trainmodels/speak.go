@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// heldOut are the calls that the evaluation of recognition is made with: the network has not seen them.
+// heldOut lists the calls with which recognition is evaluated: they are excluded from training.
 const heldOut = "d01,d04,d09,d10,d15,d21,d24,d25,d28,d31,d41,d59"
 
-// readTexts reads what is said on each call of a set, but for those left out.
+// readTexts reads the text of each call of a set, except those in without.
 func readTexts(file, without string) ([]string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -44,7 +44,7 @@ func readTexts(file, without string) ([]string, error) {
 	return out, nil
 }
 
-// spoken speaks a text with a voice of flite: 16 kHz samples, the loudest at -3 dB.
+// synthesize returns a text spoken by a voice of flite: 16 kHz samples, peak at -3 dB.
 func spoken(voice, text string) ([]float64, error) {
 	dir, err := os.MkdirTemp("", "speak")
 	if err != nil {
@@ -73,7 +73,7 @@ func spoken(voice, text string) ([]float64, error) {
 	return x, nil
 }
 
-// sped plays samples faster and higher, or slower and lower.
+// resampled plays samples faster and higher, or slower and lower.
 func sped(x []float64, speed float64) []float64 {
 	out := make([]float64, int(float64(len(x)-1)/speed))
 	for i := range out {
@@ -84,7 +84,7 @@ func sped(x []float64, speed float64) []float64 {
 	return out
 }
 
-// hiss adds noise that lies some dB below the speech.
+// withNoise adds noise at a level in dB below the speech.
 func hiss(x []float64, below float64, r *rand.Rand) []float64 {
 	sum := 0.0
 	for _, v := range x {
@@ -98,7 +98,7 @@ func hiss(x []float64, below float64, r *rand.Rand) []float64 {
 	return out
 }
 
-// telephone brings 16 kHz speech to 8 kHz and through G.711, with nothing below low Hz; 0 leaves all of it.
+// telephone converts 16 kHz speech to 8 kHz through G.711. Frequencies below low Hz are removed; 0 keeps all.
 func telephone(x []float64, low float64) []int16 {
 	const taps = 127
 	high := 3500.0
@@ -130,7 +130,7 @@ func telephone(x []float64, low float64) []int16 {
 	return out
 }
 
-// muLaw is a sample as it comes out of ITU-T G.711.
+// muLaw returns a sample after encoding and decoding with ITU-T G.711 µ-law.
 func muLaw(v int16) int16 {
 	x, sign := int(v), 1
 	if x < 0 {
@@ -145,7 +145,7 @@ func muLaw(v int16) int16 {
 	return int16(sign * ((step<<3+132)<<e - 132))
 }
 
-// whole rounds samples.
+// rounded converts samples to integers.
 func whole(x []float64) []int16 {
 	out := make([]int16, len(x))
 	for i, v := range x {

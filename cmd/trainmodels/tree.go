@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// A sample is what stands around a letter, from four before it to four after it (26 for nothing), and its sound.
+// sample is the context of a letter, from four letters before it to four after it (26 means none), and its sound.
 type sample struct {
 	around [9]uint8
 	sound  uint8
@@ -19,14 +19,14 @@ func sampleOf(letters string, at, sound int) sample {
 	return s
 }
 
-// grower grows the tree of a letter, in the form of sounds.bin.
+// treeBuilder builds the decision tree of a letter, in the format of sounds.bin.
 type grower struct {
-	least  int // samples of a branch
+	least  int // minimum of samples per branch
 	sounds int
 	nodes  []byte
 }
 
-// grow adds the tree that tells samples apart.
+// grow appends the tree that separates samples by sound.
 func (g *grower) grow(all []sample) {
 	at := len(g.nodes)
 	q, gain := g.question(all)
@@ -49,7 +49,7 @@ func (g *grower) grow(all []sample) {
 	g.grow(no)
 }
 
-// usual is the sound most samples have.
+// mostCommon returns the most common sound.
 func (g *grower) usual(all []sample) (sound int) {
 	count := make([]int, g.sounds)
 	for _, s := range all {
@@ -60,10 +60,10 @@ func (g *grower) usual(all []sample) (sound int) {
 	return sound
 }
 
-// leastGain is how much an answer must tell of the samples, in nats.
+// leastGain is the minimum information gain of a question, in nats.
 const leastGain = 4
 
-// question is the one whose answer tells most; the gain is 0 where none tells enough.
+// question returns the question with the largest gain; gain is 0 if none has enough.
 func (g *grower) question(all []sample) (best int, gain float64) {
 	if len(all) < 2*g.least {
 		return 0, 0
@@ -94,7 +94,7 @@ func (g *grower) question(all []sample) (best int, gain float64) {
 	return best, gain
 }
 
-// disorder is the entropy of counts, or of what others leave of them, times their number, in nats.
+// entropy returns the entropy of counts minus without, times the number of samples, in nats.
 func disorder(count, without []int, size int) (sum float64) {
 	for i, n := range count {
 		if without != nil {

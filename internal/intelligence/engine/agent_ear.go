@@ -7,17 +7,19 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// An AgentEar listens to callers who talk to a voice agent.
+// TurnTranscriber transcribes the speech of a caller to a voice agent, one turn at a time.
 type AgentEar struct{ listener transcript.Listener }
 
-// NewAgentEar makes an ear of an engine whose workers are not kept busy by recordings.
+// NewTurnTranscriber returns a TurnTranscriber over a recogniser. Use one whose workers do not transcribe recordings,
+// because a caller waits for the result.
 func NewAgentEar(l transcript.Listener) *AgentEar { return &AgentEar{listener: l} }
 
-// Ready says what is missing where nothing can be understood.
+// Ready returns an error that names the missing dependency if the recogniser cannot run.
 func (e *AgentEar) Ready(ctx context.Context) error { return e.listener.Ready(ctx) }
 
-// Hear gives the words of mono audio at 8 kHz. The builtin engine listens for what is expected first, which it understands best, and for
-// anything where it is none of that. Others are not told: the phrase that all of what they understood sounds like is given in its place.
+// Transcribe returns the words of mono audio at 8 kHz. PocketSphinx first decodes with a grammar of the phrases,
+// which it recognises best, and then without one if no phrase matched. Other recognisers take no grammar: if their
+// whole text sounds like one of the phrases, that phrase is returned instead.
 func (e *AgentEar) Hear(ctx context.Context, pcm []int16, phrases []string, language string) (string, error) {
 	if language == "" {
 		language = "en"
@@ -36,7 +38,8 @@ func (e *AgentEar) Hear(ctx context.Context, pcm []int16, phrases []string, lang
 	return e.anything(ctx, clip, nil)
 }
 
-// anything gives the words of a clip, or the phrase that all of them sound like where they have none in them.
+// transcribeFree returns the words of a clip, decoded without a grammar. If they contain no phrase but as a whole
+// sound like one, it returns that phrase.
 func (e *AgentEar) anything(ctx context.Context, clip transcript.Clip, phrases []string) (string, error) {
 	clip.Phrases = nil
 	h, err := e.listener.Transcribe(ctx, clip)
@@ -51,7 +54,7 @@ func (e *AgentEar) anything(ctx context.Context, clip transcript.Clip, phrases [
 	return strings.TrimSpace(h.Text), nil
 }
 
-// Alike tells how alike the meaning of a text is to that of others, from 0 to 1.
+// Similarity returns the cosine similarity of a text to each of the others, from 0 to 1.
 func (l *Lexsem) Alike(text string, others []string) []float64 {
 	all := make([]float64, len(others))
 	v := l.embed(text)

@@ -14,7 +14,8 @@ import (
 	"soniq/internal/intelligence/voiceagent"
 )
 
-// NewAgentMind gives the minds of voice agents that think on an OpenAI-compatible server.
+// NewLanguageModel returns a constructor of language models for voice agents that use the chat completions endpoint
+// of an OpenAI-compatible server.
 func NewAgentMind(c Choice) (func(voiceagent.Setting) voiceagent.Mind, error) {
 	server, err := newServer(c, "/chat/completions")
 	if err != nil {
@@ -24,7 +25,7 @@ func NewAgentMind(c Choice) (func(voiceagent.Setting) voiceagent.Mind, error) {
 	return func(s voiceagent.Setting) voiceagent.Mind { return &agentMind{server: server, model: model, set: s} }, nil
 }
 
-// agentMind thinks on an OpenAI-compatible server.
+// chatModel is a voiceagent.LanguageModel over the chat completions endpoint of an OpenAI-compatible server.
 type agentMind struct {
 	server *server
 	model  string
@@ -33,10 +34,10 @@ type agentMind struct {
 
 func (m *agentMind) Engine() string { return "openai-compatible:" + m.model }
 
-// Phrases are none: such a mind understands anything.
+// Phrases returns nil: a language model does not depend on a list of expected phrases.
 func (m *agentMind) Phrases() []string { return nil }
 
-// The limits of what a server may answer.
+// Limits of one answer of the server: tokens, tool calls, and bytes of arguments and of an event.
 const (
 	mostAnswerTokens = 400
 	mostCalls        = 8
@@ -71,7 +72,8 @@ type chatRequest struct {
 	MaxTokens int           `json:"max_tokens"`
 }
 
-// Reply asks the server, and passes on what it says as it comes.
+// Reply sends the conversation to the server and passes each piece of the streamed answer to say. It returns the tool
+// calls of the answer.
 func (m *agentMind) Reply(ctx context.Context, told []voiceagent.Message, say func(string)) ([]voiceagent.Invocation, error) {
 	messages := []chatMessage{{Role: "system", Content: m.set.Prompt()}}
 	for _, x := range told {
@@ -110,7 +112,7 @@ func chatMessageOf(x voiceagent.Message) chatMessage {
 	return m
 }
 
-// chatEvent is a piece of an answer.
+// chatEvent is one server-sent event of a streamed answer.
 type chatEvent struct {
 	Choices []struct {
 		Delta struct {
@@ -121,7 +123,7 @@ type chatEvent struct {
 	Error *struct{ Message string } `json:"error"`
 }
 
-// readChat reads the events of an answer until it is complete.
+// readChat reads the events of a streamed answer until "[DONE]".
 func readChat(from io.Reader, say func(string)) ([]voiceagent.Invocation, error) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 4<<10), longestEvent)
@@ -157,7 +159,7 @@ func readChat(from io.Reader, say func(string)) ([]voiceagent.Invocation, error)
 	return nil, errors.New("the answer broke off")
 }
 
-// gather adds the pieces of calls to those there are.
+// mergeToolCalls adds the pieces of tool calls in one event to the calls read so far.
 func gather(calls []voiceagent.Invocation, pieces []chatCall) ([]voiceagent.Invocation, error) {
 	for _, p := range pieces {
 		if p.Index < 0 || p.Index >= mostCalls || p.Index > len(calls) {
@@ -175,7 +177,7 @@ func gather(calls []voiceagent.Invocation, pieces []chatCall) ([]voiceagent.Invo
 	return calls, nil
 }
 
-// whole gives calls without an id one: what a tool answers must name it.
+// withCallIDs assigns an id to each tool call without one, because the message with the tool's result must cite it.
 func whole(calls []voiceagent.Invocation) ([]voiceagent.Invocation, error) {
 	for i := range calls {
 		if calls[i].ID == "" {

@@ -14,8 +14,8 @@ import (
 //go:embed bandwidth.bin
 var bandwidthData []byte
 
-// Bandwidth is a network that maps the cepstra of narrow-band speech, upsampled, to what they would have been had the telephone
-// kept the upper half of the spectrum: a linear map of nine frames plus one hidden layer.
+// BandwidthExtension is a network that maps the cepstra of upsampled narrow-band speech to those that full 8 kHz
+// bandwidth would have given: a linear map of nine frames plus one hidden layer.
 type Bandwidth struct {
 	context                int
 	mean, deviation        []float32
@@ -24,16 +24,16 @@ type Bandwidth struct {
 	output, linear         [][]float32
 }
 
-// loadBandwidth reads the network that is part of the binary.
+// loadBandwidthExtension reads the network that is embedded in the binary.
 func loadBandwidth() *Bandwidth {
 	n, err := ReadBandwidth(bandwidthData)
 	if err != nil {
-		panic(err) // the binary was built from a broken file, which the tests show
+		panic(err) // the embedded file is damaged, which the tests detect
 	}
 	return n
 }
 
-// ReadBandwidth reads a network in the form of bandwidth.bin, which cmd/trainmodels makes.
+// ReadBandwidthExtension reads a network in the format of bandwidth.bin, which cmd/trainmodels writes.
 func ReadBandwidth(data []byte) (*Bandwidth, error) {
 	if len(data) < 16 {
 		return nil, fmt.Errorf("bandwidth network has %d bytes", len(data))
@@ -54,7 +54,7 @@ func ReadBandwidth(data []byte) (*Bandwidth, error) {
 	}, nil
 }
 
-// floats reads little-endian float32 values one after another.
+// float32Reader reads little-endian float32 values one after another.
 type floats struct{ b []byte }
 
 func (f *floats) take(n int) []float32 {
@@ -74,7 +74,7 @@ func (f *floats) rows(n, width int) [][]float32 {
 	return out
 }
 
-// Extend replaces the cepstra of one utterance, frame by frame, by their extended form.
+// Extend replaces the cepstra of one utterance, frame by frame, by their extended form. It changes cep in place.
 func (n *Bandwidth) Extend(cep []float32) {
 	centre(cep)
 	source := append([]float32(nil), cep...)
@@ -89,7 +89,7 @@ func (n *Bandwidth) Extend(cep []float32) {
 	}
 }
 
-// frame computes one output frame from its context x; h is room for the hidden layer.
+// extendFrame computes one output frame from its context x; h is scratch memory for the hidden layer.
 func (n *Bandwidth) frame(x, h, out []float32) {
 	for i := range x {
 		x[i] = (x[i] - n.mean[i]) / n.deviation[i]
@@ -102,7 +102,7 @@ func (n *Bandwidth) frame(x, h, out []float32) {
 	}
 }
 
-// centre takes the mean over the utterance from each coefficient.
+// subtractMean subtracts from each coefficient its mean over the utterance (cepstral mean normalisation).
 func centre(cep []float32) {
 	var mean [cepstra]float32
 	for i, v := range cep {

@@ -1,4 +1,5 @@
-// Package engine holds the engines: speech to text, writers of call notes, embedders; embedded ones and remote ones.
+// Package engine implements speech recognisers, speech synthesis, call summarisers, embedders and language models.
+// Each is either built in or a client of an OpenAI-compatible server.
 package engine
 
 import (
@@ -11,19 +12,19 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// Choice says which engine to use: builtin, off, or the address of an OpenAI-compatible server; to listen also pocketsphinx, or sherpa: and the
-// folder of a model.
+// Config selects an engine. Engine is builtin, off, or the URL of an OpenAI-compatible server. For recognisers it may
+// also be pocketsphinx, or sherpa: followed by the folder of a model.
 type Choice struct {
 	Use     string
 	Key     string // sent as bearer token; may be empty
-	Model   string // empty: the server's usual one
+	Model   string // empty: the default of the endpoint, such as whisper-1
 	Client  *http.Client
-	Library string // the folder of sherpa-onnx; empty: wherever it is found
+	Library string // folder of the sherpa-onnx library; empty: the default search path
 
-	Installed string // the folder of an English model with its library, with which builtin listens; empty: pocketsphinx does
+	Installed string // folder of an English model and its library, which builtin uses; empty: builtin uses PocketSphinx
 }
 
-// The engines by the name used in settings; anything else is the address of a server. Off has no engine at all.
+// Constructors by the name used in settings. Any other setting is the URL of a server. The constructor of off is nil.
 var (
 	listeners = map[string]func(Choice) transcript.Listener{
 		"builtin":      builtin,
@@ -40,7 +41,7 @@ var (
 	}
 )
 
-// builtin is the best recogniser that is installed.
+// builtinRecognizer returns the best recogniser that is installed.
 func builtin(c Choice) transcript.Listener {
 	if c.Installed == "" {
 		return NewSphinx(nil, 0)
@@ -48,7 +49,8 @@ func builtin(c Choice) transcript.Listener {
 	return NewEnglish(nil, c.Installed, 0)
 }
 
-// NewListener gives the speech recogniser chosen, nil for off. One that is an io.Closer is to be closed.
+// NewRecognizer returns the configured speech recogniser, nil for off. If it is an io.Closer the caller must close
+// it.
 func NewListener(c Choice) (transcript.Listener, error) {
 	if build, ok := listeners[c.name()]; ok {
 		if build == nil {
@@ -66,7 +68,8 @@ func NewListener(c Choice) (transcript.Listener, error) {
 	return &remoteListener{server: server, model: c.model("whisper-1")}, nil
 }
 
-// NewWriter gives the writer of notes chosen, nil for off. A remote one falls back to the builtin rules by itself.
+// NewSummarizer returns the configured summariser, nil for off. A remote one falls back to the builtin rules by
+// itself.
 func NewWriter(c Choice, l *Lexsem) (transcript.Writer, error) {
 	if build, ok := writers[c.name()]; ok {
 		if build == nil {
@@ -81,7 +84,7 @@ func NewWriter(c Choice, l *Lexsem) (transcript.Writer, error) {
 	return &remoteWriter{server: server, model: c.model("gpt-4o-mini"), builtin: NewRules(l)}, nil
 }
 
-// NewEmbedder gives the embedder chosen, nil for off.
+// NewEmbedder returns the configured embedder, nil for off.
 func NewEmbedder(c Choice, l *Lexsem) (memory.Embedder, error) {
 	if build, ok := embedders[c.name()]; ok {
 		if build == nil {
@@ -110,7 +113,7 @@ func (c Choice) model(usual string) string {
 	return c.Model
 }
 
-// newServer reads the address of a server: its root, the root of its API, or the whole address of the endpoint.
+// newAPIEndpoint parses the URL of a server: its root, the root of its API, or the complete URL of the endpoint.
 func newServer(c Choice, endpoint string) (*server, error) {
 	u, err := url.Parse(c.Use)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

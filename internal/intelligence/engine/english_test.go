@@ -12,7 +12,8 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// needEnglishModel gives the model that scripts/hearing installs. make test does so; elsewhere these tests have nothing to test.
+// needEnglishModel returns a recogniser with the model that scripts/hearing installs, which make test does. It skips
+// the test if the model is not installed.
 func needEnglishModel(t testing.TB) *Sherpa {
 	t.Helper()
 	dir := installed.Find()
@@ -38,7 +39,8 @@ func TestTheEnglishModelHearsShortSentences(t *testing.T) {
 	}
 }
 
-// With this clip ("Where can I park?", by flite's voice rms over a telephone) the model says nothing until it is a little different.
+// For this clip ("Where can I park?", voice rms of flite, telephone band) the model returns no text until the audio
+// is changed slightly. The recogniser must retry with such changes.
 func TestTheEnglishModelIsAskedAgainWhereItHesitates(t *testing.T) {
 	s := needEnglishModel(t)
 	w, err := media.ReadWAV("testdata/park.wav")
@@ -95,7 +97,8 @@ func hearsNothing(t *testing.T, s *Sherpa, name string, pcm []int16) {
 	}
 }
 
-// Names that the model cannot be told are found where it heard what sounds like them, and nobody else's calls have them.
+// Terms that the model does not accept as input are written if the recognised words sound like them. The terms of
+// other calls are not.
 func TestTheEnglishModelFindsNames(t *testing.T) {
 	s := needEnglishModel(t)
 	terms := termsOf("Florian Oberhauser", "Gwendolyn Pritchard", "Plumbatec", "Hydrosentry", "Zyntrix")

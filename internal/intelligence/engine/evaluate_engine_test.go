@@ -12,14 +12,14 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// ears is an engine that is measured.
+// evaluatedRecognizer is a recogniser under evaluation.
 type ears interface {
 	transcript.Listener
 	Close()
 }
 
-// measured is the engine that the evaluation measures: the one of SONIQ_EVAL_ENGINE (sphinx, or sherpa: and the folder of a model), else the
-// one that builtin stands for here.
+// newEvaluatedRecognizer returns the recogniser to evaluate: the one named by SONIQ_EVAL_ENGINE (sphinx, or sherpa:
+// followed by the folder of a model), by default the one that builtin selects on this machine.
 func measured(t testing.TB) ears {
 	switch engine := os.Getenv("SONIQ_EVAL_ENGINE"); {
 	case engine == "sphinx":
@@ -36,7 +36,7 @@ func measured(t testing.TB) ears {
 	return newTestEnglish(t, dir, 2)
 }
 
-// newTestEnglish has the model that soniq hearing install fetched.
+// newTestEnglish starts a recogniser with the model that soniq hearing install downloaded.
 func newTestEnglish(t testing.TB, dir string, workers int) *Sherpa {
 	s := NewEnglish([]string{os.Args[0], "sherpa-worker"}, dir, workers)
 	t.Cleanup(s.Close)
@@ -48,8 +48,8 @@ var (
 	suffix = regexp.MustCompile(`^(st|nd|rd|th)\b`)
 )
 
-// saidAs is what was recognised as the words that were spoken, to be compared with those of a script: an engine may write figures for them. Of
-// the ways to say a figure the one that is nearest to the script is taken.
+// spokenForm returns recognised text as spoken words, for comparison with a script: an engine may write digits. Of
+// the ways to say a number it takes the one with the fewest word errors against the script.
 func saidAs(want []string, text string) []string {
 	text = strings.NewReplacer("%", " percent ", "&", " and ", "$", " ", "@", " at ", ",", "").Replace(strings.ToLower(text))
 	usual := func(text string) []string {
@@ -77,7 +77,8 @@ var (
 	nth       = map[string]string{"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth", "twelve": "twelfth"}
 )
 
-// waysToSay are the ways to say a figure, the most usual first: as a number, its digits, in pairs, as an ordinal.
+// numberReadings returns the ways to say a number, the most common first: as a cardinal, digit by digit, in pairs, as
+// an ordinal.
 func waysToSay(figure string) []string {
 	var digits []string
 	for _, d := range figure {
@@ -110,7 +111,7 @@ func waysToSay(figure string) []string {
 	return append(ways, strings.Join(append(slices.Clone(words[:len(words)-1]), last), " "))
 }
 
-// inWords is a number below a million in words.
+// cardinalWords returns a number below a million in words.
 func inWords(n int) string {
 	switch {
 	case n < 20:
@@ -142,7 +143,8 @@ func TestFiguresAreSpokenOut(t *testing.T) {
 	}
 }
 
-// saidBy is what was recognised of one side: its words, or the text where the engine gives none.
+// recognizedWordsOf returns the words that were recognised on one channel. It reads them from the text if the engine
+// returns no word list.
 func saidBy(want []string, segments []transcript.Segment, channel int) []string {
 	var text strings.Builder
 	for _, s := range segments {

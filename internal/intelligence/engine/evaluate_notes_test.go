@@ -12,14 +12,14 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// labels are what people wrote down of the calls of the evaluation set, by call.
+// noteLabels are the human labels of the calls of an evaluation set, by call.
 type labels struct {
 	Actions   map[string][]string
 	Sentiment map[string]string
 	Outcome   map[string]string
 	Flags     map[string][]string
 	Entities  map[string]map[string][]string
-	Docs      []script // the calls, where they are none of the evaluation set
+	Docs      []script // the calls, if they are not those of the evaluation set
 }
 
 func readLabels(t testing.TB, file string) labels {
@@ -35,7 +35,7 @@ func readLabels(t testing.TB, file string) labels {
 	return l
 }
 
-// tally counts what was found of what was wanted.
+// matchCounts counts matches between results and labels, for precision and recall.
 type tally struct{ hits, given, found, wanted int }
 
 func (x tally) precision() float64 { return float64(x.hits) / float64(max(x.given, 1)) }
@@ -53,13 +53,13 @@ func (x tally) String() string {
 	return fmt.Sprintf("F1 %.2f (precision %.2f, recall %.2f, %d labels)", x.f1(), x.precision(), x.recall(), x.wanted)
 }
 
-// evalRow prints one row of the table that `make eval` puts together.
+// evalRow logs one row of the table that `make eval` collects.
 func evalRow(t testing.TB, part, measure string, result any, target string) {
 	t.Helper()
 	t.Logf("EVAL | %s | %s | %v | %s |", part, measure, result, target)
 }
 
-// notesOf has calls written up.
+// notesOf returns the notes that a summariser writes of calls, by call.
 func notesOf(t testing.TB, w transcript.Writer, calls []script, recognised bool) map[string]transcript.Note {
 	t.Helper()
 	out := map[string]transcript.Note{}
@@ -73,7 +73,8 @@ func notesOf(t testing.TB, w transcript.Writer, calls []script, recognised bool)
 	return out
 }
 
-// evaluated is the writer whose notes are measured: the builtin rules, or the server that SONIQ_EVAL_WRITER names.
+// evaluatedSummarizer returns the summariser to evaluate: the server named by SONIQ_EVAL_WRITER, by default the
+// builtin rules.
 func evaluated(t testing.TB) transcript.Writer {
 	w, err := NewWriter(Choice{Use: os.Getenv("SONIQ_EVAL_WRITER"), Model: os.Getenv("SONIQ_EVAL_WRITER_MODEL"),
 		Key: os.Getenv("SONIQ_EVAL_WRITER_KEY")}, NewLexsem())
@@ -83,7 +84,7 @@ func evaluated(t testing.TB) transcript.Writer {
 	return w
 }
 
-// countActions compares action items with labels: one is right when it cites the turn and shares the words.
+// countActions compares action items with labels. An item is correct if it cites the turn and shares the words.
 func countActions(t testing.TB, calls []script, notes map[string]transcript.Note, want map[string][]string) tally {
 	var x tally
 	for _, s := range calls {
@@ -117,7 +118,7 @@ func countActions(t testing.TB, calls []script, notes map[string]transcript.Note
 	return x
 }
 
-// countRight compares one value per call.
+// countRight compares one value per call with its label.
 func countRight(t testing.TB, what string, notes map[string]transcript.Note, want map[string]string, got func(transcript.Note) string) (right, all int) {
 	for _, id := range ids(want) {
 		all++
@@ -139,7 +140,7 @@ func ids[T any](m map[string]T) []string {
 	return out
 }
 
-// countSets compares a set per call.
+// countSets compares a set of values per call with its labels.
 func countSets(t testing.TB, what string, notes map[string]transcript.Note, want map[string][]string, got func(transcript.Note) []string) tally {
 	var x tally
 	for _, id := range ids(want) {
@@ -170,7 +171,8 @@ func flagsIn(n transcript.Note) (all []string) {
 	return all
 }
 
-// countEntities compares the entities of one type; one is right when it and the label hold each other.
+// countEntities compares the entities of one type. An entity is correct if it contains the label or the label
+// contains it.
 func countEntities(t testing.TB, notes map[string]transcript.Note, want map[string]map[string][]string, kind string) tally {
 	var x tally
 	for _, id := range ids(want) {
@@ -206,8 +208,9 @@ func countEntities(t testing.TB, notes map[string]transcript.Note, want map[stri
 
 var shortMood = map[transcript.Mood]string{transcript.Positive: "pos", transcript.Negative: "neg", transcript.Neutral: "neu", transcript.Mixed: "mix"}
 
-// TestEvaluateNotes measures the fields of notes against three sets of labels: the first, which the rules were written
-// with; the others of the evaluation set, after whose first count the rules were changed; and calls written after both.
+// TestEvaluateNotes measures the fields of notes against three sets of labels: the first, which the rules were
+// developed with; the rest of the evaluation set, after whose first count the rules were changed; and calls written
+// after both.
 func TestEvaluateNotes(t *testing.T) {
 	w := evaluated(t)
 	first, more, unseen := readLabels(t, "notes.json"), readLabels(t, "notes-more.json"), readLabels(t, "notes-later.json")

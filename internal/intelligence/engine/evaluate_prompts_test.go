@@ -15,8 +15,8 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// Asterisk's prompts in English, as Debian distributes them: one human being read them out for the telephone. They are for evaluation only, never
-// for training.
+// Asterisk's English prompts, as packaged by Debian: one human speaker recorded them for the telephone. They are for
+// evaluation only, never for training.
 const (
 	promptTexts = "/usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz"
 	promptFiles = "/usr/share/asterisk/sounds/en_US_f_Allison"
@@ -24,8 +24,8 @@ const (
 
 var promptLine = regexp.MustCompile(`^([\w/-]+): (.*)$`)
 
-// prompts are those of six words or more that are written without figures, in the order of their names: every fourth of them. The others are for
-// trying things out: SONIQ_EVAL_PROMPTS=try takes those between.
+// prompts returns every fourth prompt, sorted by name, of those with six words or more and no digits.
+// SONIQ_EVAL_PROMPTS=try returns a different quarter, for experiments.
 func prompts(t testing.TB) []script {
 	t.Helper()
 	f, err := os.Open(promptTexts)
@@ -68,7 +68,7 @@ func bothThere(name string) bool {
 	return true
 }
 
-// prompt is a call on which nothing is said but a prompt: as it was recorded at 8 kHz, or at 16 kHz in G.722.
+// prompt returns a call in which only a prompt is played: as recorded at 8 kHz, or at 16 kHz in G.722.
 func prompt(t testing.TB, s script, wide bool) spokenCall {
 	t.Helper()
 	call := spokenCall{script: s, format: phone}

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// lines reads a file line by line.
+// readLines reads the lines of a file.
 func lines(t testing.TB, file string) []string {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -22,9 +22,9 @@ func lines(t testing.TB, file string) []string {
 	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
-// TestEvaluateTerms measures how many names are found that were said, with a vocabulary and without, and how often one is found that was not: on
-// calls that name none of them. The correction by sound was chosen with the sentences of the first list, not with those of the second. It is run by
-// `make eval`.
+// TestEvaluateTerms measures how many spoken names are recognised with a vocabulary and without, and how often a name
+// is inserted in calls that mention none. The phonetic correction was tuned with the sentences of the first list, not
+// with those of the second. It is run by `make eval`.
 func TestEvaluateTerms(t *testing.T) {
 	if os.Getenv("SONIQ_EVAL") == "" {
 		t.Skip("set SONIQ_EVAL=1 to run")
@@ -51,7 +51,7 @@ func TestEvaluateTerms(t *testing.T) {
 	}
 }
 
-// rare are the words of terms that the evaluation's scripts and English do not have.
+// rareTermWords returns the words of terms that occur neither in the evaluation scripts nor in common English.
 func rare(terms []transcript.Term) map[string]bool {
 	set := map[string]bool{}
 	for _, term := range terms {
@@ -65,7 +65,8 @@ func rare(terms []transcript.Term) map[string]bool {
 	return set
 }
 
-// namesFound has sentences with names recognised, by voices in turn.
+// namesFound recognises sentences with names, spoken by the voices in turn, and counts the names found and the word
+// errors.
 func namesFound(t *testing.T, s ears, sentences []string, voices []voice, all, terms []transcript.Term) (found, said, wrong, words int) {
 	names := rare(all)
 	for i, sentence := range sentences {
@@ -94,7 +95,7 @@ func namesFound(t *testing.T, s ears, sentences []string, voices []voice, all, t
 	return found, said, wrong, words
 }
 
-// namesMadeUp has calls recognised in which nobody is named.
+// namesInserted recognises calls that mention no names, and counts the names in the result.
 func namesMadeUp(t *testing.T, pool *transcript.Pool, all, terms []transcript.Term) (wrong, words, inserted int) {
 	names := rare(all)
 	few, _ := bounded()

@@ -14,11 +14,12 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// unheard are the scripts that no training pair of the bandwidth network used. The first six are spoken under each condition;
-// SONIQ_EVAL_SCRIPTS says otherwise, 12 are all.
+// heldOutScripts are the scripts that no training pair of the bandwidth network used. The first six are spoken under
+// each condition; SONIQ_EVAL_SCRIPTS sets another number, up to 12 (all).
 var unheard = []string{"d01", "d04", "d09", "d10", "d15", "d21", "d24", "d25", "d28", "d31", "d41", "d59"}
 
-// bounded are the scripts that are spoken: the first of unheard, and every second of the evaluation set, or all where all of unheard are.
+// evaluatedScripts returns the ids of the scripts to speak: the first of heldOutScripts, and every second of the
+// evaluation set. If all of heldOutScripts are spoken, it returns the whole evaluation set.
 func bounded() (few, many []string) {
 	n, err := strconv.Atoi(os.Getenv("SONIQ_EVAL_SCRIPTS"))
 	if err != nil {
@@ -32,19 +33,19 @@ func bounded() (few, many []string) {
 	return unheard[:min(max(n, 1), len(unheard))], many
 }
 
-// condition is what calls are recognised under.
+// condition describes how the calls of one measurement are spoken.
 type condition struct {
 	name    string
 	scripts []script
 	speak   func(t testing.TB, s script, wide bool) spokenCall
 	target  string
-	ceiling bool // the same at 16 kHz is recognised too: what the acoustic model makes of it, so the best that a network could reach
-	keep    bool // the transcripts are those that memory is evaluated with
+	ceiling bool // also measure at 16 kHz: the limit of the acoustic model, which a bandwidth network cannot exceed
+	keep    bool // write the transcripts, with which call memory is evaluated
 }
 
-// conditions are those that are measured. The voices slt, rms, awb and kal16 spoke the training pairs; those of espeak did not,
-// nor did voices that are spoken faster and higher, or slower and lower. That of festival is none that make models trains with, but it seems that
-// the network in the tree was. The prompts were read out by a human being.
+// conditions returns the measured conditions. The voices slt, rms, awb and kal16 spoke the training pairs. Those of
+// espeak did not, nor did voices resampled to be faster and higher, or slower and lower. make models does not train
+// with the voice of festival, but the network in the tree probably was. A human speaker recorded the prompts.
 func conditions(t testing.TB) []condition {
 	rms, slt, ked := fliteVoice("rms"), fliteVoice("slt"), festival("ked_diphone")
 	fewIDs, manyIDs := bounded()
@@ -60,13 +61,13 @@ func conditions(t testing.TB) []condition {
 	}
 }
 
-// over speaks a script over the line, or over one that carries 16 kHz.
+// over speaks a script over the line, in wide band if wide is set.
 func (l line) over(t testing.TB, s script, wide bool) spokenCall {
 	l.wide = wide
 	return l.speak(t, s)
 }
 
-// sped makes another voice of one: pitch, formants and pace change with the speed.
+// resampledVoice returns a voice whose pitch, formants and tempo are scaled by speed.
 func sped(v voice, speed float64) voice {
 	return func(t testing.TB, text string) []float64 {
 		x := v(t, text)
@@ -80,7 +81,7 @@ func sped(v voice, speed float64) voice {
 	}
 }
 
-// espeak is a voice of espeak-ng, brought to 16 kHz by sox.
+// espeak returns a voice of espeak-ng, converted to 16 kHz by sox.
 func espeak(name string) voice {
 	return func(t testing.TB, text string) []float64 {
 		t.Helper()
@@ -88,7 +89,7 @@ func espeak(name string) voice {
 	}
 }
 
-// festival is a voice of festival, brought to 16 kHz by sox.
+// festival returns a voice of festival, converted to 16 kHz by sox.
 func festival(name string) voice {
 	return func(t testing.TB, text string) []float64 {
 		t.Helper()
@@ -96,7 +97,8 @@ func festival(name string) voice {
 	}
 }
 
-// made has a program read a text from its input and write the sound into the file that is its last argument.
+// synthesizeWith runs a program that reads a text from its standard input and writes the sound into the file of its
+// last argument.
 func made(t testing.TB, text, program string, args ...string) []float64 {
 	t.Helper()
 	raw, file := filepath.Join(t.TempDir(), "raw.wav"), filepath.Join(t.TempDir(), "say.wav")
@@ -113,8 +115,9 @@ func made(t testing.TB, text, program string, args ...string) []float64 {
 	return recorded(t, file)
 }
 
-// TestEvaluateRecognition measures the word error rate under each condition and what it costs. It is run by `make eval`, as it takes
-// minutes. SONIQ_EVAL_OUT names a file for the transcripts, SONIQ_EVAL_ONLY part of the name of a condition.
+// TestEvaluateRecognition measures the word error rate and the CPU cost under each condition. It is run by `make
+// eval`, because it takes minutes. SONIQ_EVAL_OUT names a file for the transcripts, SONIQ_EVAL_ONLY a part of the
+// name of the conditions to run.
 func TestEvaluateRecognition(t *testing.T) {
 	if os.Getenv("SONIQ_EVAL") == "" {
 		t.Skip("set SONIQ_EVAL=1 to run")
@@ -133,7 +136,7 @@ func TestEvaluateRecognition(t *testing.T) {
 	}
 }
 
-// recognise has the calls of a condition recognised, and tells how much of them was not.
+// recognizeCondition recognises the calls of a condition and returns the word error rate as text.
 func recognise(t *testing.T, c condition, wide bool) string {
 	s := measured(t)
 	pool := transcript.NewPool(s, 2)
@@ -166,7 +169,7 @@ func recognise(t *testing.T, c condition, wide bool) string {
 		rate(errors[0], words[0]), rate(errors[1], words[1]), words[0]+words[1], childSeconds(t, s)/seconds)
 }
 
-// childSeconds ends the workers and returns the processor time they used beyond flite's.
+// workerCPUSeconds ends the workers and returns the CPU time they used, without that of flite.
 func childSeconds(t *testing.T, s ears) float64 {
 	var before, after syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &before); err != nil {
@@ -183,7 +186,7 @@ func childSeconds(t *testing.T, s ears) float64 {
 	return spent(after) - spent(before)
 }
 
-// heardCall is what was recognised of a script, in the form of one.
+// recognizedCall is the recognised text of a script, in the format of a script.
 type heardCall struct {
 	ID    string
 	Turns []heardTurn

@@ -16,11 +16,11 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// Flite is the builtin voice: flite in a worker process of this binary, English only. The worker starts with the first
-// text, is started again after a crash, and ends when nothing has come for five minutes.
+// Flite is the builtin speech synthesiser: flite in a worker process of this binary, English only. The worker starts
+// with the first text, is restarted after a crash, and ends after five minutes without requests.
 type Flite struct {
 	command []string
-	turn    chan struct{} // one text at a time
+	turn    chan struct{} // holds one token: one text at a time
 
 	mu      sync.Mutex // guards the fields below
 	worker  *sphinxWorker
@@ -30,7 +30,7 @@ type Flite struct {
 	closed  bool
 }
 
-// NewFlite prepares the voice. command starts a worker; nil stands for this binary with the argument "tts-worker".
+// NewFlite returns the synthesiser. command starts a worker; nil means this binary with the argument "tts-worker".
 func NewFlite(command []string) *Flite {
 	if command == nil {
 		command = []string{self(), "tts-worker"}
@@ -40,10 +40,10 @@ func NewFlite(command []string) *Flite {
 	return f
 }
 
-// Identity names the engine.
+// Identity returns the name and version of the engine.
 func (f *Flite) Identity() string { return "flite 2.2" }
 
-// Ready starts the worker if it does not run, and says what is missing when it cannot.
+// Ready starts the worker if it is not running, and returns a *transcript.MissingDependency if a library is missing.
 func (f *Flite) Ready(ctx context.Context) error {
 	if err := f.take(ctx); err != nil {
 		return err
@@ -53,7 +53,8 @@ func (f *Flite) Ready(ctx context.Context) error {
 	return err
 }
 
-// Say speaks a text. A text that hangs the voice ends its worker.
+// Synthesize speaks a text and returns its samples and their rate. If flite hangs or fails on the text, the worker is
+// ended.
 func (f *Flite) Say(ctx context.Context, text, voice, language string) ([]int16, int, error) {
 	if language != "" && !strings.HasPrefix(strings.ToLower(language), "en") {
 		return nil, 0, &transcript.Missing{What: "the builtin voice speaks English only, not " + language,
@@ -84,7 +85,7 @@ func (f *Flite) Say(ctx context.Context, text, voice, language string) ([]int16,
 	return pcm, rate, err
 }
 
-// complained is an error the worker itself told: it goes on.
+// workerError is an error that the worker itself reported; the worker continues to run.
 type complained struct{ error }
 
 func (w *sphinxWorker) say(ctx context.Context, u utterance) (pcm []int16, rate int, err error) {
@@ -118,7 +119,8 @@ func (f *Flite) take(ctx context.Context) error {
 
 func (f *Flite) give() { f.turn <- struct{}{} }
 
-// running is the worker, started where none is. What is missing is looked for again only after a while.
+// runningWorker returns the worker and starts it if none runs. After a missing dependency it retries only after
+// retryAfter.
 func (f *Flite) running(ctx context.Context) (*sphinxWorker, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,13 +147,13 @@ func (f *Flite) running(ctx context.Context) (*sphinxWorker, error) {
 	return w, nil
 }
 
-// idle ends a worker without work.
+// stopIdle ends a worker without work.
 func (f *Flite) idle() {
 	select {
 	case <-f.turn:
 		f.drop()
 		f.give()
-	default: // it speaks just now; its next text winds the clock again
+	default: // the worker is busy; the next text resets the timer
 	}
 }
 
@@ -167,7 +169,7 @@ func (f *Flite) drop() {
 	}
 }
 
-// Close ends the worker.
+// Close ends the worker. Synthesize returns an error afterwards.
 func (f *Flite) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -176,11 +178,12 @@ func (f *Flite) Close() error {
 	return nil
 }
 
-// typographic are characters with a plain form that decomposition does not find.
+// asciiReplacer replaces characters whose ASCII form Unicode decomposition does not give.
 var typographic = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", `"`, "–", ", ", "—", ", ", "…", "...", "ß", "ss", "€", " euros ",
 	"£", " pounds ", "æ", "ae", "ø", "o", "œ", "oe", "&", " and ", "\n", " ", "\t", " ")
 
-// ascii is what the builtin voice can read of a text: letters lose their marks, what has no plain form is left out.
+// toASCII returns the part of a text that flite can read: letters lose their diacritics, characters without an ASCII
+// form are dropped. It returns "" if no letter or digit is left.
 func ascii(text string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII || r < ' ' || r == 0x7f {

@@ -10,10 +10,10 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// fliteHelp is the command that installs the builtin voices where packages are named as in Debian.
+// fliteHelp is the command that installs the builtin voices on Debian and distributions with the same package names.
 const fliteHelp = "apt-get install libflite1"
 
-// fliteVoices are the builtin voices, the usual one first.
+// fliteVoices lists the builtin voices, the default first.
 var fliteVoices = []string{"slt", "rms", "awb", "kal16"}
 
 // fliteLibrary holds the C functions of flite that the worker calls. It is not safe for concurrent use.
@@ -33,7 +33,7 @@ type fliteWave struct {
 	data     *int16
 }
 
-// loadFlite opens the shared library. A library that is not there is a *transcript.Missing.
+// loadFlite opens the shared libraries. If one is not found it returns a *transcript.MissingDependency.
 func loadFlite() (*fliteLibrary, error) {
 	var lib uintptr
 	for _, name := range []string{"libflite.so.1", "libflite_cmulex.so.1", "libflite_usenglish.so.1"} {
@@ -64,7 +64,7 @@ func loadFlite() (*fliteLibrary, error) {
 	return l, nil
 }
 
-// voice opens a voice, which stays open.
+// openVoice opens a voice and keeps it open for later texts.
 func (l *fliteLibrary) voice(name string) (uintptr, error) {
 	if v, open := l.voices[name]; open {
 		return v, nil
@@ -90,7 +90,7 @@ func (l *fliteLibrary) voice(name string) (uintptr, error) {
 	return v, nil
 }
 
-// say speaks a text of plain ASCII.
+// synthesize speaks a text of plain ASCII.
 func (l *fliteLibrary) say(text, name string) (pcm []int16, rate int, err error) {
 	v, err := l.voice(name)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// newFlite is the builtin voice, where its library is installed.
+// newFlite returns the builtin synthesiser. It skips the test if the library is not installed.
 func newFlite(t *testing.T) *Flite {
 	t.Helper()
 	f := NewFlite([]string{os.Args[0], "tts-worker"})
@@ -112,7 +112,7 @@ func TestAVoiceThatDiesIsStartedAgain(t *testing.T) {
 	}
 }
 
-// counter is a voice that counts what it says.
+// countingSynthesizer counts the texts it is asked to speak.
 type counter struct {
 	mu   sync.Mutex
 	said map[string]int

@@ -8,13 +8,13 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// utterance is a text to speak; the answer has its samples as body.
+// fliteRequest is a text to speak. The response has the samples as its body.
 type utterance struct {
 	Text  string `json:"text"`
 	Voice string `json:"voice"`
 }
 
-// sayAnswer is the answer to an utterance.
+// fliteResponse is the response to a fliteRequest.
 type sayAnswer struct {
 	Rate    int    `json:"rate"`
 	Missing string `json:"missing,omitempty"`
@@ -22,8 +22,8 @@ type sayAnswer struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// RunVoice is the speaking process: it speaks texts read from in on out until in ends, and returns the exit code. It is a
-// process of its own for the reasons RunWorker is.
+// RunFliteWorker runs the speech synthesis process: it speaks texts read from in and writes the samples to out, until
+// in ends. It returns the exit code. It is a separate process for the same reasons as RunSphinxWorker.
 func RunVoice(in io.Reader, out io.Writer) int {
 	if syscall.Getpgrp() == os.Getpid() {
 		_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, workerNice)
@@ -50,7 +50,8 @@ func RunVoice(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// readUtterances ends the process when the server has gone: the voice may be deep in C code then.
+// readFliteRequests reads texts from the server. It exits the process when the input ends, because the main goroutine
+// may be inside C code then.
 func readUtterances(in io.Reader, texts chan<- utterance) {
 	for {
 		var u utterance

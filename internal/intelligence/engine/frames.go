@@ -11,39 +11,39 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// Between server and worker a message is two little-endian uint32, the sizes of header and body, then a JSON
-// header and a body of 16-bit samples.
+// Protocol between the server and its worker processes: each message is two little-endian uint32, the sizes of header
+// and body, then a JSON header and a body of 16-bit samples. These are the maximum sizes in bytes.
 const (
 	maxHeader = 1 << 20
 	maxBody   = 16 << 20
 )
 
-// hello is the first message of a worker: what it is, or what it lacks.
+// workerHello is the first message of a worker: its engine, or the dependency that is missing.
 type hello struct {
 	Engine  transcript.Engine `json:"engine"`
-	Memory  int64             `json:"memory,omitempty"` // bytes it takes when it is ready
+	Memory  int64             `json:"memory,omitempty"` // resident bytes after loading
 	Missing string            `json:"missing,omitempty"`
 	Help    string            `json:"help,omitempty"`
 	Error   string            `json:"error,omitempty"`
 }
 
-// question is a clip to recognise; its samples are the body.
+// sphinxRequest is a clip to recognise; its samples are the body.
 type question struct {
 	Rate   int  `json:"rate"`
 	Narrow bool `json:"narrow"`
 
-	Phrases []string `json:"phrases,omitempty"` // only one of these is expected
+	Phrases []string `json:"phrases,omitempty"` // if set, only one of these is expected
 
-	Terms []transcript.Term `json:"terms,omitempty"` // may be said beside the words of the language
+	Terms []transcript.Term `json:"terms,omitempty"` // names and other terms that may be said in addition to the words of the language
 }
 
-// answer is what was understood.
+// sphinxResponse has the recognised words.
 type answer struct {
 	Words []transcript.Word `json:"words"`
 	Error string            `json:"error,omitempty"`
 }
 
-// send writes one message.
+// writeMessage writes one message.
 func send(w io.Writer, header any, body []int16) error {
 	h, err := json.Marshal(header)
 	if err != nil {
@@ -60,10 +60,11 @@ func send(w io.Writer, header any, body []int16) error {
 	return err
 }
 
-// ErrTooLong is returned for more sound than an engine may hand over.
+// ErrTooLong is returned if a message exceeds the maximum size, such as for too much audio.
 var ErrTooLong = errors.New("too long")
 
-// receive reads one message. It returns io.EOF when the other side has gone between messages.
+// readMessage reads one message into header and returns its samples. It returns io.EOF if the peer closed the pipe
+// between two messages.
 func receive(r io.Reader, header any) ([]int16, error) {
 	var sizes [8]byte
 	if _, err := io.ReadFull(r, sizes[:]); err != nil {
@@ -83,7 +84,7 @@ func receive(r io.Reader, header any) ([]int16, error) {
 	return samples(buf[h:]), nil
 }
 
-// samples decodes little-endian 16-bit samples.
+// decodeSamples decodes little-endian 16-bit samples.
 func samples(b []byte) []int16 {
 	out := make([]int16, len(b)/int(unsafe.Sizeof(int16(0))))
 	for i := range out {

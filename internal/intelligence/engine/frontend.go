@@ -2,14 +2,14 @@ package engine
 
 import "fmt"
 
-// FrontEnd computes the cepstra that the recogniser works with, for programs that train its network. It runs in the process, where the worker
-// has one of its own, and is not safe for concurrent use.
+// FrontEnd computes the cepstra that PocketSphinx uses, for programs that train its network. It runs in the calling
+// process, unlike the front end of the worker, and is not safe for concurrent use.
 type FrontEnd struct {
 	sphinx *sphinx
 	half   []float32
 }
 
-// NewFrontEnd opens library and model. What is missing is a *transcript.Missing.
+// NewFrontEnd opens library and model. If one is not installed it returns a *transcript.MissingDependency.
 func NewFrontEnd() (*FrontEnd, error) {
 	s, err := newSphinx()
 	if err != nil {
@@ -18,7 +18,7 @@ func NewFrontEnd() (*FrontEnd, error) {
 	return &FrontEnd{s, upsampleFilter()}, nil
 }
 
-// Wide computes the cepstra of 16 kHz audio, 13 for each 10 ms, one frame after the other.
+// Wide returns the cepstra of 16 kHz audio: 13 coefficients for each 10 ms, frame after frame.
 func (f *FrontEnd) Wide(pcm []int16) ([]float32, error) {
 	if len(pcm) < sphinxMinimum {
 		return nil, fmt.Errorf("%d samples are too few for cepstra", len(pcm))
@@ -31,5 +31,5 @@ func (f *FrontEnd) Wide(pcm []int16) ([]float32, error) {
 	return append([]float32(nil), cepstraAt(cep, int(frames))...), nil
 }
 
-// Narrow computes the cepstra of 8 kHz audio as the worker does, before they are extended.
+// Narrow returns the cepstra of 8 kHz audio as the worker computes them, before bandwidth extension.
 func (f *FrontEnd) Narrow(pcm []int16) ([]float32, error) { return f.Wide(upsample(pcm, f.half)) }

@@ -7,8 +7,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// letterSounds finds out how words are said that no dictionary has: by the lexicon and the letter-to-sound rules of flite. It is not safe for
-// concurrent use.
+// fliteLexicon returns the pronunciation of words that are in no dictionary, with the lexicon and the letter-to-sound
+// rules of flite. It is not safe for concurrent use.
 type letterSounds struct {
 	lexicon uintptr
 	lookup  func(lexicon uintptr, word string, part, features uintptr) uintptr
@@ -18,7 +18,7 @@ type letterSounds struct {
 	free    func(list uintptr)
 }
 
-// loadLetters opens the shared libraries; it is nil where they are not installed.
+// loadFliteLexicon opens the shared libraries. It returns nil if they are not installed.
 func loadLetters() *letterSounds {
 	open := func(name string) uintptr {
 		h, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
@@ -52,7 +52,7 @@ func loadLetters() *letterSounds {
 	return &l
 }
 
-// phones is how a word of small letters is said, in phones of the CMU dictionary; empty where that is not found out.
+// phones returns the pronunciation of a lower-case word in phones of the CMU dictionary, "" if it is unknown.
 func (l *letterSounds) phones(word string) string {
 	if l == nil || word == "" {
 		return ""
@@ -76,10 +76,10 @@ func (l *letterSounds) phones(word string) string {
 	return strings.Join(out, " ")
 }
 
-// cmuPhones are the phones of the dictionary and the acoustic model.
+// cmuPhones is the set of phones of the dictionary and the acoustic model.
 var cmuPhones = wordSet("AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW V W Y Z ZH")
 
-// letterNames are how letters are said one by one.
+// letterNames has the pronunciation of the name of each letter and digit.
 var letterNames = map[rune]string{
 	'a': "EY", 'b': "B IY", 'c': "S IY", 'd': "D IY", 'e': "IY", 'f': "EH F", 'g': "JH IY", 'h': "EY CH", 'i': "AY", 'j': "JH EY",
 	'k': "K EY", 'l': "EH L", 'm': "EH M", 'n': "EH N", 'o': "OW", 'p': "P IY", 'q': "K Y UW", 'r': "AA R", 's': "EH S", 't': "T IY",

@@ -15,37 +15,38 @@ import (
 	"soniq/internal/intelligence/memory"
 )
 
-// lexsemData is the builtin lexicon, little-endian: the mark "lexsem2\n", the numbers of words n and dimensions d
-// as uint32, then for each word, in rising order of hash: n uint32 FNV-1a hashes, n uint16 positions of the base
-// form, n float32 scales, n float32 weights (3e-4 / (3e-4 + probability)), n × d int8 vectors. It is read where it
-// lies: opening it costs nothing, and only pages of words in use come into memory.
+// wordEmbeddingData is the builtin lexicon, little-endian: the magic "lexsem2\n", the numbers of words n and dimensions d as
+// uint32, then for each word, in ascending order of hash: n uint32 FNV-1a hashes, n uint16 positions of the base
+// form, n float32 scales, n float32 weights (3e-4 / (3e-4 + probability)), n × d int8 vectors. It is read in place:
+// opening it costs nothing, and only the pages of words in use are loaded into memory.
 //
 //go:embed lexsem.bin
 var lexsemData string
 
-// Lexsem is the builtin embedder: static word vectors made from WordNet's relations and glosses and from the
-// word pairs of an English language model. A text is the weighted sum of its words. English only.
+// WordEmbedding is the builtin embedder: static word vectors made from WordNet's relations and glosses and from the
+// word pairs of an English language model. The vector of a text is the weighted sum of its words' vectors. English
+// only. It is safe for concurrent use.
 type Lexsem struct {
 	words, dims                          int
 	hashes, bases, scales, weights, vecs string
 }
 
-// LexsemName is the model name that rows embedded by the builtin embedder carry.
+// WordEmbeddingModel is the model name stored with rows that the builtin embedder embedded.
 const LexsemName = "builtin-lexsem-256-2"
 
-// NewLexsem opens the lexicon that is part of the binary.
+// NewWordEmbedding opens the lexicon that is embedded in the binary.
 func NewLexsem() *Lexsem {
 	l, err := ReadLexsem(lexsemData)
 	if err != nil {
-		panic(err) // the binary was built from a broken file, which the tests show
+		panic(err) // the embedded file is damaged, which the tests detect
 	}
 	return l
 }
 
-// lexsemMark is how a lexicon begins.
+// lexsemMagic begins a lexicon file.
 const lexsemMark = "lexsem2\n"
 
-// ReadLexsem opens a lexicon in the form of lexsem.bin, which cmd/trainmodels makes. Nothing is copied.
+// ReadWordEmbedding opens a lexicon in the format of lexsem.bin, which cmd/trainmodels writes. It copies nothing.
 func ReadLexsem(data string) (*Lexsem, error) {
 	if len(data) < 16 || data[:8] != lexsemMark {
 		return nil, fmt.Errorf("a lexicon of %d bytes does not begin as one", len(data))
@@ -65,12 +66,13 @@ func ReadLexsem(data string) (*Lexsem, error) {
 		weights: take(4 * n), vecs: take(n * d)}, nil
 }
 
-// Model names the builtin embedding.
+// Model returns the name and the dimensions of the builtin embedding.
 func (l *Lexsem) Model() memory.Model {
 	return memory.Model{Name: LexsemName, Dimensions: l.dims, Builtin: true}
 }
 
-// Embed never fails. A text without a known word has the zero vector, which is like nothing.
+// Embed returns the unit vectors of texts. It never fails. A text without a known word has the zero vector, whose
+// similarity to any vector is 0.
 func (l *Lexsem) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	for i, t := range texts {
@@ -98,7 +100,7 @@ func (l *Lexsem) embed(text string) []float32 {
 	return unit(v)
 }
 
-// unit scales a vector to length one; the zero vector stays.
+// unitVector scales a vector to length one in place; the zero vector is returned unchanged.
 func unit(v []float32) []float32 {
 	var sum float64
 	for _, x := range v {
@@ -114,7 +116,7 @@ func unit(v []float32) []float32 {
 	return v
 }
 
-// Vector returns a word's meaning and weight.
+// Vector returns a word's vector and weight; nil and 1 if the lexicon does not have it.
 func (l *Lexsem) Vector(t memory.Term) ([]int8, float32) {
 	at := l.find(uint32(t))
 	if at < 0 {
@@ -123,8 +125,8 @@ func (l *Lexsem) Vector(t memory.Term) ([]int8, float32) {
 	return l.vector(at), float32At(l.weights, at)
 }
 
-// Terms splits a text into words and returns their base forms without stop words. Words the lexicon does not
-// know, such as names and numbers, are kept as they are.
+// Terms splits a text into words and returns the hashes of their base forms, without stop words. Words that are not
+// in the lexicon, such as names and numbers, are kept as they are.
 func (l *Lexsem) Terms(text string) []memory.Term {
 	var out []memory.Term
 	eachWord(text, func(w string) {
@@ -135,7 +137,7 @@ func (l *Lexsem) Terms(text string) []memory.Term {
 	return out
 }
 
-// base is the hash of a word's base form.
+// baseForm returns the hash of a word's base form.
 func (l *Lexsem) base(w string) uint32 {
 	w = strings.TrimSuffix(w, "'s")
 	h := hashOf(w)
@@ -157,11 +159,11 @@ func (l *Lexsem) base(w string) uint32 {
 	return h
 }
 
-// suffixes are the endings of inflected words that the lexicon itself does not list.
+// suffixes lists endings of inflected words that the lexicon itself does not contain.
 var suffixes = []struct{ ending, instead string }{{"ies", "y"}, {"sses", "ss"}, {"ves", "f"}, {"es", "e"},
 	{"es", ""}, {"s", ""}, {"ied", "y"}, {"ed", "e"}, {"ed", ""}, {"ing", "e"}, {"ing", ""}, {"er", ""}, {"est", ""}, {"ly", ""}}
 
-// undouble takes one of two equal letters at the end: "stopp" becomes "stop".
+// undouble removes one of two equal letters at the end: "stopp" becomes "stop".
 func undouble(w string) string {
 	if n := len(w); n > 3 && w[n-1] == w[n-2] {
 		return w[:n-1]
@@ -169,7 +171,7 @@ func undouble(w string) string {
 	return w
 }
 
-// find is the position of a hash, or -1.
+// find returns the position of a hash, or -1.
 func (l *Lexsem) find(h uint32) int {
 	at := sort.Search(l.words, func(i int) bool { return l.hash(i) >= h })
 	if at < l.words && l.hash(at) == h {
@@ -192,7 +194,7 @@ func float32At(s string, at int) float32 {
 	return math.Float32frombits(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
-// hashOf is FNV-1a.
+// hashOf returns the 32-bit FNV-1a hash of a word.
 func hashOf(w string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(w) {
@@ -222,7 +224,7 @@ func eachWord(text string, f func(string)) {
 	}
 }
 
-// stopWords carry no meaning of their own.
+// stopWords are words without a meaning of their own.
 var stopWords = wordSet(`a an the and or but if of to in on at by for with from as is are was were be been being am do
 does did doing have has had having i you he she it we they me him her us them my your his its our their this that
 these those there here what which who whom when where why how not no nor so than too very can will just would could

@@ -10,27 +10,30 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// A MenuEar listens to callers who say what they want from a list.
+// PhraseRecognizer recognises which phrase of a list a caller says, such as an option of a menu.
 type MenuEar struct {
 	listener transcript.Listener
-	second   transcript.Listener // nil: nobody else is asked
+	second   transcript.Listener // nil: no second recogniser
 }
 
-// NewMenuEar makes an ear of an engine. It needs one whose workers are not kept busy by recordings: callers do not wait.
+// NewPhraseRecognizer returns a PhraseRecognizer over a recogniser. Use one whose workers do not transcribe
+// recordings, because callers wait for the result.
 func NewMenuEar(l transcript.Listener) *MenuEar { return &MenuEar{listener: l} }
 
-// Or has another engine, one that listens for nothing but the phrases, asked where the first heard none of them.
+// WithFallback sets a second recogniser, which decodes with a grammar of the phrases. It is used if the first
+// recognised no phrase. It returns e.
 func (e *MenuEar) Or(second transcript.Listener) *MenuEar {
 	e.second = second
 	return e
 }
 
-// Ready says what is missing where nothing can be understood.
+// Ready returns an error that names the missing dependency if the recogniser cannot run.
 func (e *MenuEar) Ready(ctx context.Context) error { return e.listener.Ready(ctx) }
 
-// Hear takes 8 kHz audio of a caller, piece by piece, until something was said and a pause follows, and tells which of the phrases it was,
-// or sounded most like. What was said when the deadline of the context comes is understood yet. It is false where it was none of them, where nothing was said, and
-// where no engine hears.
+// Recognize reads 8 kHz audio of a caller, piece by piece, until the caller has spoken and a pause follows. It
+// returns the index of the phrase that was said or that it sounds most like. If the deadline of the context passes,
+// the audio up to then is still recognised. ok is false if no phrase matches, if nothing was said, if the context was
+// cancelled, and if no recogniser works.
 func (e *MenuEar) Hear(ctx context.Context, phrases []string, pcm <-chan []int16) (index int, ok bool) {
 	if w, sleeps := e.listener.(interface{ Wake() }); sleeps {
 		w.Wake()
@@ -49,7 +52,7 @@ func (e *MenuEar) Hear(ctx context.Context, phrases []string, pcm <-chan []int16
 	return index, ok
 }
 
-// heardBy tells which phrase an engine hears, or something that sounds like it, and what it heard.
+// recognizePhrase returns the phrase that one recogniser recognises, or that its text sounds like, and the text.
 func heardBy(ctx context.Context, l transcript.Listener, clip transcript.Clip) (index int, ok bool, text string) {
 	h, err := l.Transcribe(ctx, clip)
 	if err != nil {
@@ -62,7 +65,7 @@ func heardBy(ctx context.Context, l transcript.Listener, clip transcript.Clip) (
 	return index, ok, text
 }
 
-// short tells whether what was heard may be a phrase that was misheard: it has hardly more words than the longest.
+// isShort reports whether a text may be a misrecognised phrase: it has at most one word more than the longest phrase.
 func short(text string, phrases []string) bool {
 	longest := 0
 	for _, p := range phrases {
@@ -71,19 +74,19 @@ func short(text string, phrases []string) bool {
 	return len(plainWords(text)) <= longest+1
 }
 
-// The parts of an utterance.
+// Durations of the parts of an utterance.
 const (
-	menuLead   = 300 * time.Millisecond // kept of what was before it
-	menuPause  = 700 * time.Millisecond // ends it
-	menuSpeech = 150 * time.Millisecond // shorter noises are none
-	menuLength = 6 * time.Second        // at most
+	menuLead   = 300 * time.Millisecond // audio kept before the utterance
+	menuPause  = 700 * time.Millisecond // silence that ends the utterance
+	menuSpeech = 150 * time.Millisecond // minimum of loud audio; shorter noises are ignored
+	menuLength = 6 * time.Second        // maximum of an utterance
 
-	menuPatience = 10 * time.Second // to be understood
+	menuPatience = 10 * time.Second // time limit of recognition
 )
 
 func at8k(d time.Duration) int { return int(d * 8 / time.Millisecond) }
 
-// wordsBeforePause collects what is said until a pause; nil where nothing is.
+// utteranceBeforePause collects audio until the caller has spoken and pauses. It returns nil if nothing was said.
 func wordsBeforePause(ctx context.Context, pcm <-chan []int16) (said []int16) {
 	loud, quiet := 0, 0
 	for {
@@ -118,7 +121,7 @@ func enough(said []int16, loud int) []int16 {
 	return append(said, make([]int16, at8k(menuLead))...)
 }
 
-// audible reports whether a piece of audio is more than a quiet line's noise.
+// audible reports whether a piece of audio is louder than the noise of a quiet line (RMS above 300).
 func audible(pcm []int16) bool {
 	var sum int64
 	for _, v := range pcm {
@@ -127,7 +130,8 @@ func audible(pcm []int16) bool {
 	return len(pcm) > 0 && sum/int64(len(pcm)) > 300*300
 }
 
-// saidIn is what was said, word by word: in the text numbers are written with digits.
+// wordText returns the recognised words separated by spaces. In Recognition.Text numbers are written with digits
+// instead.
 func saidIn(h transcript.Heard) string {
 	if len(h.Words) == 0 {
 		return h.Text
@@ -139,7 +143,7 @@ func saidIn(h transcript.Heard) string {
 	return strings.Join(all, " ")
 }
 
-// which is the phrase that a text contains; of several the longest.
+// containedPhrase returns the phrase that a text contains; of several the longest.
 func which(phrases []string, text string) (index int, ok bool) {
 	words := phraseWords(text)
 	best := 0
@@ -152,7 +156,7 @@ func which(phrases []string, text string) (index int, ok bool) {
 	return index, ok
 }
 
-// within reports whether words stand somewhere in others, one after another.
+// containsWords reports whether words occur consecutively in others, or as one compound word.
 func within(all, words []string) bool {
 	joined := strings.Join(words, " ")
 	for i := range all {

@@ -5,25 +5,26 @@ import (
 	"strings"
 )
 
-// This file finds which phrase was meant where none was understood as it stands: engines that are not told phrases write what they hear in words
-// of their own.
+// Phonetic matching of recognised text to the phrases of a menu, for recognisers that take no list of phrases and
+// write similar-sounding words instead.
 
-// How far what was understood may be from a phrase (0 is the same, 1 nothing in common).
+// Limits of the phonetic distance of a text from a phrase (0 is equal, 1 nothing in common).
 const (
 	phraseLimit  = 0.36
-	phraseLead   = 0.12 // by which the next phrase has to be farther
-	phraseWeight = 3.2  // of what is heard (soundWeight): shorter phrases have to be nearer
+	phraseLead   = 0.12 // the second-best phrase must be farther by this
+	phraseWeight = 3.2  // weight (phoneWeightSum) from which the full limit applies: shorter phrases have to be nearer
 )
 
-// sameWords are said in place of others, or sound like them, where nothing else is said.
+// phraseSynonyms maps words that are said instead of others, or sound like them, if they are the whole utterance.
 var sameWords = map[string]string{"to": "two", "too": "two", "for": "four", "fore": "four", "won": "one", "ate": "eight", "tree": "three", "oh": "zero", "o": "zero",
 	"yeah": "yes", "yep": "yes", "yup": "yes", "yea": "yes", "ya": "yes", "yah": "yes", "yes sir": "yes", "uh huh": "yes", "mm hmm": "yes", "of course": "yes",
 	"nope": "no", "nah": "no", "know": "no", "nay": "no", "uh uh": "no", "not at all": "no"}
 
-// keyWords stand before what a key says.
+// keyWords precede the name of a key, as in "press two".
 var keyWords = strings.Fields("press option number key choose select")
 
-// phraseWords are the words of a text in small letters. A figure is one word, as it is said, so that two is not found in 22.
+// phraseWords returns the words of a text in lower case. A number is one word, as it is spoken, so that two does not
+// match in 22.
 func phraseWords(text string) (words []string) {
 	for _, w := range wordsAndFigures(text) {
 		words = append(words, strings.Join(figureWords(w), ""))
@@ -31,7 +32,7 @@ func phraseWords(text string) (words []string) {
 	return words
 }
 
-// spokenWords are the words of a text as they are said one by one.
+// spokenWords returns the words of a text as they are spoken, each of a number on its own.
 func spokenWords(text string) (words []string) {
 	for _, w := range wordsAndFigures(text) {
 		words = append(words, figureWords(w)...)
@@ -43,7 +44,7 @@ func wordsAndFigures(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return (r < 'a' || r > 'z') && r != '\'' && (r < '0' || r > '9') })
 }
 
-// figureWords reads out a word that may have figures: up to 99 as a number, else one by one.
+// numberWords returns a word that may contain digits as spoken words: up to 99 as a number, else digit by digit.
 func figureWords(word string) (words []string) {
 	if !hasDigit(word) {
 		return []string{word}
@@ -61,7 +62,7 @@ func figureWords(word string) (words []string) {
 	return humps(word)
 }
 
-// bareWords are words without what people say around what they want.
+// coreWords removes filler before and after the request, such as "I would like" and "please".
 func bareWords(words []string) []string {
 	for {
 		n := len(words)
@@ -81,8 +82,8 @@ func bareWords(words []string) []string {
 	}
 }
 
-// soundsLike is the phrase that a text sounds like, all of it but what people say around what they want. It is false where none is near
-// enough, or another nearly as near.
+// soundsLike returns the phrase that the whole text sounds like, apart from filler around the request. ok is false if
+// no phrase is near enough, or if another is nearly as near.
 func soundsLike(phrases []string, text string) (index int, ok bool) {
 	said := phraseWords(text)
 	bare := bareWords(said)
@@ -99,7 +100,8 @@ func soundsLike(phrases []string, text string) (index int, ok bool) {
 	})
 }
 
-// nearest is the phrase that is clearly nearer than all others, and near enough.
+// nearestPhrase returns the phrase with the smallest distance. ok is false if it is beyond phraseLimit, or if the
+// next one is within phraseLead of it.
 func nearest(phrases []string, apart func(words []string) float64) (index int, ok bool) {
 	best, next := 1.0, 1.0
 	for i, p := range phrases {
@@ -117,13 +119,13 @@ func nearest(phrases []string, apart func(words []string) float64) (index int, o
 	return index, best < phraseLimit && next-best > phraseLead
 }
 
-// same tells whether words are said in place of others.
+// samePhrase reports whether words are equal to those of a phrase, or a synonym of it.
 func same(said, words []string) bool {
 	one := strings.Join(said, " ")
 	return slices.Equal(said, words) || sameWords[one] != "" && sameWords[one] == strings.Join(words, " ")
 }
 
-// phraseApart is how far words are from those of a phrase; farther for a short one.
+// phraseDistance returns the phonetic distance of words from those of a phrase. It is larger for a short phrase.
 func phraseApart(said, words []string) float64 {
 	a, b := phonesOfAll(said), phonesOfAll(words)
 	return soundsDiffer(b, a) / min(1, float64(soundWeight(b))/phraseWeight)

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// understood is a recogniser that understood a text.
+// fixedRecognizer is a recogniser that always returns the same text.
 type understood string
 
 func (u understood) Engine() transcript.Engine   { return transcript.Engine{Name: "understood"} }
@@ -16,7 +16,7 @@ func (u understood) Transcribe(context.Context, transcript.Clip) (transcript.Hea
 	return transcript.Heard{Text: string(u)}, nil
 }
 
-// spokenPieces is a caller who says something, piece by piece.
+// speechPieces returns the audio of a caller who says something, piece by piece.
 func spokenPieces() <-chan []int16 {
 	pcm := make(chan []int16, 200)
 	for i := range 100 {
@@ -32,7 +32,7 @@ func spokenPieces() <-chan []int16 {
 	return pcm
 }
 
-// What engines wrote that were not told the menu, and which phrase it was; -1 for none.
+// Text of recognisers that take no list of phrases is matched to the phrase it sounds like; -1 for none.
 func TestAPhraseIsTakenForWhatSoundsLikeIt(t *testing.T) {
 	t.Parallel()
 	menu := []string{"sales", "billing", "technical support", "opening hours", "operator", "accounts", "yes", "no", "one", "2", "press three", "four hundred"}
@@ -54,7 +54,7 @@ func TestAPhraseIsTakenForWhatSoundsLikeIt(t *testing.T) {
 	}
 }
 
-// Of two that are as near nobody knows which it was.
+// If two phrases are equally near, neither is returned.
 func TestWhatSoundsLikeTwoPhrasesIsNeither(t *testing.T) {
 	t.Parallel()
 	if i, ok := soundsLike([]string{"sales", "snails"}, "Sayles"); !ok || i != 0 {
@@ -65,7 +65,7 @@ func TestWhatSoundsLikeTwoPhrasesIsNeither(t *testing.T) {
 	}
 }
 
-// An agent is given the phrase where all of what was said sounds like it, else what was said.
+// A voice agent gets the phrase if the whole utterance sounds like it, else the recognised text.
 func TestAnAgentIsGivenThePhraseThatWasMeant(t *testing.T) {
 	t.Parallel()
 	phrases := []string{"opening hours", "where is my order", "talk to a person"}
@@ -83,7 +83,7 @@ func TestAnAgentIsGivenThePhraseThatWasMeant(t *testing.T) {
 	}
 }
 
-// Another engine is asked where the first heard no phrase, unless what it heard is too long to be one.
+// The second recogniser is used if the first recognised no phrase, unless its text is too long to be one.
 func TestASecondEngineIsAskedWhereTheFirstHeardNoPhrase(t *testing.T) {
 	t.Parallel()
 	menu := []string{"sales", "technical support"}

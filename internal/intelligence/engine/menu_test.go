@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Callers say what they want in their own words and voices; what is not on the list is not taken for something that is.
+// Callers choose from a menu in their own words and voices. Utterances that are not on the menu match no phrase.
 func TestCallersSayWhatTheyWant(t *testing.T) {
 	t.Parallel()
 	e := NewMenuEar(newTestSphinx(t, 1))

@@ -14,22 +14,24 @@ import (
 	"soniq/internal/intelligence/voiceagent"
 )
 
-// This file opens conversations by the OpenAI Realtime protocol, in the form it has now (session.type "realtime") and in that it had before,
-// whichever the server speaks.
+// Sessions with servers of the OpenAI Realtime protocol: connecting and configuring. The current form of the protocol
+// (session.type "realtime") and the older beta form are both supported; the server's first event decides which is
+// tried first.
 
-// IsRealtime reports whether an engine's address is one of the Realtime protocol: ws://, wss://, or a path that ends with /realtime.
+// IsRealtime reports whether an engine setting is the URL of a Realtime server: ws://, wss://, or a path that ends
+// with /realtime.
 func IsRealtime(use string) bool {
 	u, err := url.Parse(use)
 	return err == nil && u.Host != "" && (u.Scheme == "ws" || u.Scheme == "wss" || strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/realtime"))
 }
 
-// realtime is a server that hears, thinks and speaks.
+// realtimeEngine is a server of the Realtime protocol, which recognises, answers and speaks.
 type realtime struct {
 	address, host, key, model string
 	client                    *http.Client
 }
 
-// NewRealtime gives the engine of voice agents that talk by a server with the Realtime protocol.
+// NewRealtime returns the voice agent engine that uses a server of the Realtime protocol.
 func NewRealtime(c Choice) (voiceagent.Duplex, error) {
 	u, err := url.Parse(c.Use)
 	if err != nil || u.Host == "" {
@@ -59,20 +61,20 @@ func NewRealtime(c Choice) (voiceagent.Duplex, error) {
 	return &realtime{address: u.String(), host: u.Host, key: c.Key, model: model, client: client}, nil
 }
 
-// Engine names what it is made of.
+// Engine returns the name of the protocol and the model.
 func (r *realtime) Engine() string { return "openai-realtime:" + r.model }
 
-// The limits of a conversation.
+// Limits of a session.
 const (
-	longestFrame  = 1 << 20 // bytes of an event
-	mostQueued    = 600     // events that wait to be sent: twelve seconds of sound
+	longestFrame  = 1 << 20 // bytes of a received event
+	mostQueued    = 600     // events queued for sending: twelve seconds of audio
 	sendLimit     = 5 * time.Second
 	pingEvery     = 10 * time.Second
-	mostSpoken    = 1200 // tokens of an answer
+	mostSpoken    = 1200 // tokens of one response
 	turnsEndAfter = 400 * time.Millisecond
 )
 
-// Open connects and agrees on how sound is sent.
+// Open connects and configures the session, including the audio format.
 func (r *realtime) Open(ctx context.Context, set voiceagent.Setting) (voiceagent.Wire, error) {
 	header := http.Header{}
 	if r.key != "" {
@@ -101,14 +103,15 @@ func (r *realtime) Open(ctx context.Context, set voiceagent.Setting) (voiceagent
 
 var errOther = errors.New("the server speaks something else")
 
-// agree tells the server what it is to be, in the forms that servers understand, until it does.
+// configure sends the session configuration. If the server rejects it, it tries the other audio rate and then the
+// other form of the protocol.
 func (w *realtimeWire) agree(ctx context.Context, set voiceagent.Setting) error {
 	first, err := w.await(ctx, "session.created")
 	if err != nil {
 		return err
 	}
 	w.old = first.Session.old()
-	for try := range 4 { // each form with each sound
+	for try := range 4 { // each form with each audio rate
 		if w.rate = 8000; try%2 == 1 {
 			w.rate = 24000
 		}
@@ -130,7 +133,7 @@ func (w *realtimeWire) agree(ctx context.Context, set voiceagent.Setting) error 
 	return err
 }
 
-// await reads until an event of a kind comes, or an error.
+// awaitEvent reads events until one of a type or an error event arrives. It gives up after 50 events.
 func (w *realtimeWire) await(ctx context.Context, kind string) (*realtimeEvent, error) {
 	for range 50 {
 		e, err := w.read(ctx)
@@ -147,7 +150,7 @@ func (w *realtimeWire) await(ctx context.Context, kind string) (*realtimeEvent, 
 	return nil, errOther
 }
 
-// sounds looks at what was agreed on: a server may have other sound than it was asked for.
+// setAudioRates sets the audio rates that the server confirmed: a server may use another format than requested.
 func (w *realtimeWire) sounds(s *realtimeSession) error {
 	in, out := w.rate, w.rate
 	if s != nil {
@@ -163,7 +166,8 @@ func (w *realtimeWire) sounds(s *realtimeSession) error {
 	return nil
 }
 
-// rateOf is the rate of a form of sound: 8000 for µ-law, 24000 for PCM, 0 for others.
+// rateOf returns the sample rate of an audio format: 8000 for µ-law, 24000 for PCM, 0 for others, and usual if the
+// format is empty.
 func rateOf(form string, usual int) int {
 	switch form {
 	case "":
@@ -176,7 +180,7 @@ func rateOf(form string, usual int) int {
 	return 0
 }
 
-// session is the event that says what the server is to be.
+// sessionUpdate returns the event that configures the session.
 func (w *realtimeWire) session(set voiceagent.Setting) any {
 	detection := map[string]any{"type": "server_vad", "threshold": 0.5, "prefix_padding_ms": 300, "silence_duration_ms": turnsEndAfter.Milliseconds(),
 		"create_response": true, "interrupt_response": set.Interruptible}

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/intelligence/voiceagent"
 )
 
-// realtimeEvent is what a server of the Realtime protocol tells; members that are of no use are left out.
+// serverEvent is an event from a Realtime server; members that are not used are omitted.
 type realtimeEvent struct {
 	Type       string            `json:"type"`
 	Session    *realtimeSession  `json:"session"`
@@ -34,7 +34,7 @@ type realtimeSession struct {
 	} `json:"audio"`
 }
 
-// old reports whether the session has the form of before.
+// isBeta reports whether the session has the older beta form of the protocol.
 func (s *realtimeSession) old() bool {
 	return s != nil && s.Type != "realtime" && s.Audio == nil && (s.In != "" || s.Modalities != nil)
 }
@@ -57,7 +57,7 @@ type realtimeItem struct {
 	Arguments string `json:"arguments"`
 }
 
-// realtimeFault is what a server says went wrong.
+// serverError is an error that a Realtime server reports.
 type realtimeFault struct {
 	Type    string `json:"type"`
 	Code    string `json:"code"`
@@ -89,7 +89,7 @@ func (e *realtimeEvent) fault() error {
 	return e.Error
 }
 
-// calls are the tools that an answer wants used.
+// toolCalls returns the tools that a response asks to call, within the limits of maxToolCalls and maxArgumentBytes.
 func (r *realtimeResponse) calls() (all []voiceagent.Invocation, err error) {
 	for _, x := range r.Output {
 		if x.Type != "function_call" {
@@ -106,7 +106,7 @@ func (r *realtimeResponse) calls() (all []voiceagent.Invocation, err error) {
 	return all, nil
 }
 
-// failure is why an answer could not be given; nil where it was, or was given up.
+// failure returns why a response failed; nil if it was completed or cancelled.
 func (r *realtimeResponse) failure() error {
 	if r.Status != "failed" {
 		return nil

@@ -17,13 +17,13 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// realtimeWire is one conversation by the Realtime protocol.
+// realtimeConn is one session with a Realtime server. It implements voiceagent.RealtimeSession.
 type realtimeWire struct {
 	host    string
 	conn    *websocket.Conn
-	old     bool // the form of before
-	rate    int  // of the sound that is asked for
-	in, out int  // rates of the sound that was agreed on
+	old     bool // the older beta form of the protocol
+	rate    int  // sample rate that is requested
+	in, out int  // sample rates that the server confirmed
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -31,15 +31,15 @@ type realtimeWire struct {
 	signs  chan voiceagent.Sign
 	work   sync.WaitGroup
 
-	up   *media.Rate // of the sound of the caller
+	up   *media.Rate // resamples the caller's audio
 	buf  []int16
 	mu   sync.Mutex // guards the fields below
 	err  error
-	sent time.Duration // of sound
-	busy bool          // an answer is being given
+	sent time.Duration // audio sent so far
+	busy bool          // a response is in progress
 }
 
-// start has events sent and read until the wire is closed or broken.
+// start starts the goroutines that send, ping and read until the session is closed or fails.
 func (w *realtimeWire) start() {
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.queue, w.signs = make(chan []byte, mostQueued), make(chan voiceagent.Sign, 64)
@@ -54,17 +54,17 @@ func (w *realtimeWire) start() {
 	})
 }
 
-// Signs tell what happens.
+// Events returns the channel of events. It is closed when the session ends.
 func (w *realtimeWire) Signs() <-chan voiceagent.Sign { return w.signs }
 
-// Err says why the wire is broken.
+// Err returns why the session failed; nil while it works.
 func (w *realtimeWire) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// Close ends the conversation.
+// Close ends the session and waits for its goroutines.
 func (w *realtimeWire) Close() {
 	w.cancel()
 	_ = w.conn.CloseNow()
@@ -81,7 +81,7 @@ func (w *realtimeWire) fail(err error) {
 	_ = w.conn.CloseNow()
 }
 
-// send writes what is queued.
+// sendLoop writes the queued events.
 func (w *realtimeWire) send() {
 	for {
 		select {
@@ -112,7 +112,7 @@ func (w *realtimeWire) write(ctx context.Context, event any) error {
 
 var errJammed = errors.New("the server does not take what it is sent")
 
-// put queues an event.
+// enqueue queues an event for sending. The session fails if the queue is full.
 func (w *realtimeWire) put(event any) {
 	b, err := json.Marshal(event)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *realtimeWire) put(event any) {
 	}
 }
 
-// ping finds out that a server is gone though its connection is not.
+// pingLoop detects a server that is gone although its TCP connection still exists.
 func (w *realtimeWire) ping() {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
@@ -161,7 +161,7 @@ func (w *realtimeWire) read(ctx context.Context) (*realtimeEvent, error) {
 	return e, nil
 }
 
-// listen reads until the wire is broken.
+// readLoop reads and publishes events until the connection fails.
 func (w *realtimeWire) listen() error {
 	for {
 		e, err := w.read(w.ctx)
@@ -183,7 +183,8 @@ func (w *realtimeWire) listen() error {
 	}
 }
 
-// signOf reads an event; most are of no interest.
+// toRealtimeEvent converts a server event to a voiceagent event. is is false for events that are not used, which most
+// are.
 func (w *realtimeWire) signOf(e *realtimeEvent) (s voiceagent.Sign, is bool, err error) {
 	s.Item = e.ItemID
 	switch e.Type {
@@ -218,7 +219,7 @@ func (w *realtimeWire) signOf(e *realtimeEvent) (s voiceagent.Sign, is bool, err
 	return s, true, err
 }
 
-// quiet is how long the caller was silent when the server found that they had finished.
+// silenceBefore returns how long the caller had been silent when the server detected the end of their turn.
 func (w *realtimeWire) quiet(e *realtimeEvent) time.Duration {
 	quiet := turnsEndAfter
 	w.mu.Lock()
@@ -235,7 +236,8 @@ func (w *realtimeWire) answering(is bool) {
 	w.busy = is
 }
 
-// complaint is an error the server tells. What it says of a cut that came too late, or of an answer that is being given already, is none.
+// eventError returns the error of an error event. A truncation that came too late, and a response that is already in
+// progress, are no errors.
 func (w *realtimeWire) complaint(e *realtimeEvent) error {
 	f := e.Error
 	switch {
@@ -245,7 +247,7 @@ func (w *realtimeWire) complaint(e *realtimeEvent) error {
 	return f
 }
 
-// sound decodes what the server says.
+// decodeAudio decodes the audio of a response.
 func (w *realtimeWire) sound(text string) ([]int16, error) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -261,7 +263,7 @@ func (w *realtimeWire) sound(text string) ([]int16, error) {
 	return pcm, nil
 }
 
-// Hear sends what the caller says.
+// SendAudio sends audio of the caller at 8 kHz.
 func (w *realtimeWire) Hear(pcm []int16) {
 	var b []byte
 	if w.in == 8000 {
@@ -279,7 +281,7 @@ func (w *realtimeWire) Hear(pcm []int16) {
 	w.put(map[string]any{"type": "input_audio_buffer.append", "audio": base64.StdEncoding.EncodeToString(b)})
 }
 
-// Say has a text said word for word, or the server greet.
+// Say makes the server speak a text word for word, or greet the caller if the text is empty.
 func (w *realtimeWire) Say(text string) {
 	how := "Greet the caller in a few words and ask how you can help."
 	if text = strings.TrimSpace(text); text != "" {
@@ -288,14 +290,15 @@ func (w *realtimeWire) Say(text string) {
 	w.put(map[string]any{"type": "response.create", "response": map[string]any{"instructions": how}})
 }
 
-// Type tells what the caller typed.
+// SendText sends text that the caller typed and requests a response.
 func (w *realtimeWire) Type(text string) {
 	w.put(map[string]any{"type": "conversation.item.create", "item": map[string]any{"type": "message", "role": "user",
 		"content": []any{map[string]any{"type": "input_text", "text": text}}}})
 	w.put(map[string]any{"type": "response.create"})
 }
 
-// Cut tells the server what was heard of what it said.
+// Truncate reports to the server how much of an item the caller heard. It cancels the response unless the item is
+// complete.
 func (w *realtimeWire) Cut(item string, heard time.Duration, whole bool) {
 	w.mu.Lock()
 	busy := w.busy
@@ -306,7 +309,7 @@ func (w *realtimeWire) Cut(item string, heard time.Duration, whole bool) {
 	w.put(map[string]any{"type": "conversation.item.truncate", "event_id": "cut_end_" + item, "item_id": item, "content_index": 0, "audio_end_ms": heard.Milliseconds()})
 }
 
-// Answer tells what tools found out.
+// SendToolResults sends the results of tool calls and requests a response.
 func (w *realtimeWire) Answer(all []voiceagent.Message) {
 	for _, m := range all {
 		w.put(map[string]any{"type": "conversation.item.create", "item": map[string]any{"type": "function_call_output", "call_id": m.Of, "output": m.Text}})

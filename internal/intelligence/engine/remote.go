@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	remoteLimit  = 90 * time.Second // of one request, the retry included
+	remoteLimit  = 90 * time.Second // for one request, including the retry
 	maxAnswer    = 16 << 20
-	longestPause = 5 * time.Second // before the retry, whatever the server asks for
+	longestPause = 5 * time.Second // maximum delay before the retry, whatever Retry-After asks for
 )
 
-// server is one endpoint of an OpenAI-compatible server.
+// apiEndpoint is one endpoint of an OpenAI-compatible server.
 type server struct {
 	address string
 	host    string
@@ -27,7 +27,7 @@ type server struct {
 	client  *http.Client
 }
 
-// refused is an answer other than 2xx.
+// statusError is a response with a status other than 2xx.
 type refused struct {
 	status  int
 	message string
@@ -36,18 +36,19 @@ type refused struct {
 
 func (r *refused) Error() string { return fmt.Sprintf("answered %d: %s", r.status, r.message) }
 
-// dialect tells that the server understood the request but not a member of it: another form is worth trying.
+// isUnsupported reports whether the server rejected the form of the request (400, 415, 422 or 501): another form is
+// worth trying.
 func dialect(err error) bool {
 	var r *refused
 	return errors.As(err, &r) && (r.status == 400 || r.status == 415 || r.status == 422 || r.status == 501)
 }
 
-// passing tells that the same request may succeed in a moment.
+// isTransient reports whether the same request may succeed later (408, 429, and 5xx except 501).
 func (r *refused) passing() bool {
 	return r.status == 429 || r.status == 408 || r.status >= 500 && r.status != 501
 }
 
-// post sends a request and decodes the answer. What may pass is tried once more.
+// post sends a request and decodes the JSON response. It retries transient errors once.
 func (s *server) post(ctx context.Context, kind string, body []byte, answer any) error {
 	text, err := s.fetch(ctx, kind, "application/json", body)
 	if err != nil {
@@ -59,7 +60,8 @@ func (s *server) post(ctx context.Context, kind string, body []byte, answer any)
 	return nil
 }
 
-// fetch sends a request and returns the answer, whose type is to be want. What may pass is tried once more.
+// fetch sends a request and returns the body of the response. want is the Accept header. It retries transient errors
+// once.
 func (s *server) fetch(ctx context.Context, kind, want string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, remoteLimit)
 	defer cancel()
@@ -114,7 +116,7 @@ func (s *server) try(ctx context.Context, kind, want string, body []byte) ([]byt
 	return text, nil
 }
 
-// complaint is the message in an error body, or its beginning.
+// errorMessage returns the message in an error body, or the beginning of the body.
 func complaint(body []byte) string {
 	var e struct {
 		Error struct{ Message string } `json:"error"`

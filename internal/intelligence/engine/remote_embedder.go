@@ -8,22 +8,22 @@ import (
 	"soniq/internal/intelligence/memory"
 )
 
-// embedAtOnce is how many texts are sent in one request.
+// embedBatch is the number of texts in one request.
 const embedAtOnce = 64
 
-// remoteEmbedder embeds on an OpenAI-compatible server.
+// openAIEmbedder embeds texts on an OpenAI-compatible server.
 type remoteEmbedder struct {
 	server *server
 	model  string
 	dims   atomic.Int32
 }
 
-// Model names the embedding; its size is known after the first answer.
+// Model returns the name and the dimensions of the embedding. Dimensions is 0 until the first response.
 func (r *remoteEmbedder) Model() memory.Model {
 	return memory.Model{Name: r.model, Dimensions: int(r.dims.Load())}
 }
 
-// Embed embeds texts, each vector scaled to length one.
+// Embed returns the vectors of texts, scaled to length one.
 func (r *remoteEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, 0, len(texts))
 	for len(texts) > 0 {

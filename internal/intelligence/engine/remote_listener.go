@@ -13,29 +13,29 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// The forms a transcription is asked for, best first. Servers differ in which they understand: the first that works is
-// remembered.
+// transcriptionFormats lists the response formats to request, best first. Servers differ in the formats they support;
+// the first that works is remembered.
 var hearingForms = []map[string]string{
 	{"response_format": "verbose_json", "timestamp_granularities[]": "word"},
 	{"response_format": "verbose_json"},
 	{"response_format": "json"},
 }
 
-// remoteListener recognises speech on an OpenAI-compatible server. Each speech segment of each side is a request of its
-// own, so that turns, times and speakers are right whatever the server makes of long audio.
+// openAIRecognizer recognises speech on an OpenAI-compatible server. Each speech segment of each side is a separate
+// request, so that turns, times and speakers are correct however the server splits long audio.
 type remoteListener struct {
 	server *server
 	model  string
-	form   atomic.Int32 // index of the first form that may work
-	mute   atomic.Bool  // it refuses to be told what may be said
+	form   atomic.Int32 // index of the first format that may work
+	mute   atomic.Bool  // it rejects the prompt parameter
 }
 
-// Engine names server and model.
+// Engine returns the model and the host of the server.
 func (r *remoteListener) Engine() transcript.Engine {
 	return transcript.Engine{Name: "openai-compatible", Model: r.model, Version: r.server.host}
 }
 
-// Ready sends a second of silence, which also finds the form the server understands.
+// Ready sends a second of silence, which also determines the response format that the server supports.
 func (r *remoteListener) Ready(ctx context.Context) error {
 	_, err := r.Transcribe(ctx, transcript.Clip{PCM: make([]int16, 16000), Rate: 16000, Language: "en"})
 	if err != nil {
@@ -45,7 +45,8 @@ func (r *remoteListener) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Transcribe recognises one clip.
+// Transcribe recognises one clip. If the server rejects the prompt with the terms, it repeats the request without one
+// and sends no prompt from then on.
 func (r *remoteListener) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Heard, error) {
 	var err error
 	prompt := promptOf(c.Terms)
@@ -70,17 +71,17 @@ func (r *remoteListener) Transcribe(ctx context.Context, c transcript.Clip) (tra
 	return transcript.Heard{}, fmt.Errorf("transcribe %d ms: %w", c.DurationMS(), err)
 }
 
-// try asks in one form.
+// tryFormat sends the clip with one response format.
 func (r *remoteListener) try(ctx context.Context, c transcript.Clip, form int, prompt string) (a hearing, err error) {
 	kind, body := r.request(c, hearingForms[form], prompt)
 	err = r.server.post(ctx, kind, body, &a)
 	return a, err
 }
 
-// longestPrompt is how much of the terms a server is told, in bytes: Whisper looks at the last 224 tokens.
+// maxPromptBytes limits the terms in the prompt: Whisper uses the last 224 tokens only.
 const longestPrompt = 600
 
-// promptOf tells a server what may be said: the most relevant terms.
+// termsPrompt returns the prompt with the most relevant terms, within maxPromptBytes.
 func promptOf(terms []transcript.Term) string {
 	var b strings.Builder
 	for _, t := range terms {
@@ -95,7 +96,8 @@ func promptOf(terms []transcript.Term) string {
 	return b.String()
 }
 
-// notEchoed drops what is only a piece of the prompt: some models say what they were told where nobody spoke.
+// dropPromptEcho drops text that is only a part of the prompt: some models repeat the prompt if the audio has no
+// speech.
 func notEchoed(h transcript.Heard, prompt string) transcript.Heard {
 	said := strings.ToLower(strings.TrimRight(strings.TrimSpace(h.Text), "."))
 	if strings.Contains(said, ", ") && strings.Contains(strings.ToLower(prompt), said) {
@@ -104,11 +106,11 @@ func notEchoed(h transcript.Heard, prompt string) transcript.Heard {
 	return h
 }
 
-// request is the multipart body of one clip.
+// request returns the multipart body of one clip.
 func (r *remoteListener) request(c transcript.Clip, form map[string]string, prompt string) (kind string, body []byte) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	part, _ := w.CreateFormFile("file", "speech.wav") // writing into a buffer does not fail
+	part, _ := w.CreateFormFile("file", "speech.wav") // writing to a buffer does not fail
 	_, _ = part.Write(wavOf(c))
 	_ = w.WriteField("model", r.model)
 	_ = w.WriteField("temperature", "0")
@@ -125,10 +127,10 @@ func (r *remoteListener) request(c transcript.Clip, form map[string]string, prom
 	return w.FormDataContentType(), b.Bytes()
 }
 
-// shortest is what servers accept at least, in seconds: shorter clips get silence behind them.
+// minSeconds is the shortest audio that servers accept; shorter clips are padded with silence.
 const shortest = 0.5
 
-// wavOf writes a clip as a WAV file.
+// wavOf returns a clip as a WAV file.
 func wavOf(c transcript.Clip) []byte {
 	n := max(len(c.PCM), int(shortest*float64(c.Rate)))
 	b := make([]byte, 0, 44+2*n)
@@ -145,7 +147,7 @@ func wavOf(c transcript.Clip) []byte {
 	return append(b, make([]byte, 2*(n-len(c.PCM)))...)
 }
 
-// hearing is an answer in any of its forms: words stand beside the segments or within them.
+// transcriptionResponse is a response in any of its formats: words are beside the segments or within them.
 type hearing struct {
 	Text     string
 	Words    []heardWord
@@ -165,7 +167,7 @@ type heardWord struct {
 	Probability *float64
 }
 
-// Whisper's own rule for segments that it made up where nobody spoke.
+// Thresholds of Whisper's own rule for segments that it invented in silence.
 const (
 	noSpeechFrom = 0.6
 	logProbBelow = -1
@@ -203,7 +205,7 @@ func (h hearing) heard(c transcript.Clip) transcript.Heard {
 	return out
 }
 
-// timed brings words into our form, within the clip.
+// timedWords converts words and limits their times to the clip.
 func timed(words []heardWord, confidence float64, duration int) []transcript.Word {
 	var out []transcript.Word
 	for _, w := range words {

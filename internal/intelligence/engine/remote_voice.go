@@ -10,19 +10,19 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// remoteVoice speaks by an OpenAI-compatible server.
+// openAISynthesizer synthesises speech on an OpenAI-compatible server.
 type remoteVoice struct {
 	server *server
 	model  string
 }
 
-// usualVoice is the voice every such server knows.
+// defaultVoice is a voice that every such server has.
 const usualVoice = "alloy"
 
-// Identity names server and model.
+// Identity returns the host of the server and the model.
 func (r *remoteVoice) Identity() string { return r.server.host + " " + r.model }
 
-// Ready has a word spoken.
+// Ready synthesises one word as a test.
 func (r *remoteVoice) Ready(ctx context.Context) error {
 	if _, _, err := r.Say(ctx, "Hello.", "", ""); err != nil {
 		return &transcript.Missing{What: "the voice server does not answer: " + err.Error(),
@@ -31,7 +31,7 @@ func (r *remoteVoice) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Say has a text spoken. The language follows from the text: the protocol has no member for it.
+// Synthesize speaks a text. The server detects the language from the text, because the protocol has no member for it.
 func (r *remoteVoice) Say(ctx context.Context, text, voice, _ string) ([]int16, int, error) {
 	if voice == "" {
 		voice = usualVoice
@@ -55,11 +55,11 @@ func (r *remoteVoice) Say(ctx context.Context, text, voice, _ string) ([]int16, 
 	return pcm, rate, nil
 }
 
-// errNotWAV is an answer in another format than the one asked for.
+// errNotWAV is returned if the response has another format than the requested one.
 var errNotWAV = errors.New("the answer is no WAV file of 16-bit samples")
 
-// readWAV reads a RIFF file as servers stream it: the sizes in its headers may be unknown (0 or all ones). Of several
-// channels the first is taken.
+// readWAV reads a RIFF file as servers stream it: the sizes in its headers may be unknown (0 or all ones). It returns
+// the first channel.
 func readWAV(b []byte) (pcm []int16, rate int, err error) {
 	if len(b) < 12 || string(b[:4]) != "RIFF" || string(b[8:12]) != "WAVE" {
 		return nil, 0, errNotWAV

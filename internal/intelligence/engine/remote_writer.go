@@ -11,11 +11,11 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// maxPrompt is how much of a transcript goes into one request, in bytes; longer ones are written up in parts first.
+// maxTranscriptBytes limits the transcript in one request; longer ones are summarised in parts first.
 const maxPrompt = 24000
 
-// remoteWriter writes notes with a language model on an OpenAI-compatible server. What the model answers is checked; one
-// answer that does not pass is sent back for repair, and after that the builtin rules write the note.
+// openAISummarizer writes notes with a language model on an OpenAI-compatible server. It validates the model's answer
+// and sends an invalid one back once for repair. If that fails too, the builtin rules write the note.
 type remoteWriter struct {
 	server  *server
 	model   string
@@ -28,7 +28,8 @@ type message struct {
 	Content string `json:"content"`
 }
 
-// Summarise writes the note.
+// Summarise writes the note of a conversation. It returns an error only for transient errors of the server and if the
+// context ends, so that the job is retried.
 func (r *remoteWriter) Summarise(ctx context.Context, c transcript.Conversation) (transcript.Note, error) {
 	d, err := r.draft(ctx, c.Turns)
 	if ctx.Err() != nil {
@@ -37,7 +38,7 @@ func (r *remoteWriter) Summarise(ctx context.Context, c transcript.Conversation)
 	if err != nil {
 		var refusal *refused
 		if errors.As(err, &refusal) && refusal.passing() {
-			return transcript.Note{}, fmt.Errorf("write note: %w", err) // the job comes back later
+			return transcript.Note{}, fmt.Errorf("write note: %w", err) // the job is retried later
 		}
 		return r.builtin.Summarise(ctx, c)
 	}
@@ -46,7 +47,8 @@ func (r *remoteWriter) Summarise(ctx context.Context, c transcript.Conversation)
 	return n, nil
 }
 
-// draft has the turns written up: at once, or where they are too long in parts whose notes are then written up.
+// draft summarises the turns in one request. If they are too long, it summarises parts and then the summaries of the
+// parts.
 func (r *remoteWriter) draft(ctx context.Context, turns []transcript.Turn) (draft, error) {
 	parts := inParts(turns, maxPrompt)
 	if len(parts) == 1 {
@@ -68,7 +70,7 @@ func (r *remoteWriter) draft(ctx context.Context, turns []transcript.Turn) (draf
 	return d, err
 }
 
-// inParts splits turns so that each part fits; a turn longer than a part is cut.
+// splitTurns splits turns into parts of at most limit bytes; a turn longer than a part is cut.
 func inParts(turns []transcript.Turn, limit int) [][]transcript.Turn {
 	parts := [][]transcript.Turn{nil}
 	size := 0
@@ -83,7 +85,7 @@ func inParts(turns []transcript.Turn, limit int) [][]transcript.Turn {
 	return parts
 }
 
-// ask sends one conversation and gives the answer a second chance.
+// ask sends one conversation and requests one repair of an invalid answer.
 func (r *remoteWriter) ask(ctx context.Context, turns []transcript.Turn, quoted string) (draft, error) {
 	messages := []message{{"system", instructions}, {"user", quoted}}
 	text, err := r.complete(ctx, messages)
@@ -102,7 +104,7 @@ func (r *remoteWriter) ask(ctx context.Context, turns []transcript.Turn, quoted 
 	return readDraft(text, turns)
 }
 
-// complete asks for a completion in the best form the server understands.
+// complete requests a completion in the strictest response format that the server supports.
 func (r *remoteWriter) complete(ctx context.Context, messages []message) (string, error) {
 	var err error
 	for form := int(r.form.Load()); form < len(answerForms); form++ {
@@ -140,7 +142,7 @@ func (r *remoteWriter) completion(ctx context.Context, messages []message, form 
 	return answer.Choices[0].Message.Content, nil
 }
 
-// quote puts turns between marks that the speakers cannot know.
+// quoteTurns puts turns between marks with a random text, which the speakers cannot guess.
 func quote(turns []transcript.Turn) string {
 	mark := rand.Text()
 	text := "<transcript " + mark + ">\n"

@@ -7,53 +7,54 @@ import (
 	"unicode/utf8"
 )
 
-// This file writes the terms of a vocabulary where what was understood sounds like them: for recognisers that cannot be told what may be said.
+// Phonetic correction of recognised text to the terms of a vocabulary, for recognisers that take no list of terms:
+// tokens and limits.
 
-// How far what was understood may be from a term (0 is the same, 1 nothing in common), by what it would be if it were not the term. They were
-// chosen with the sentences of testdata/terms-said.txt and calls that name nobody.
+// Limits of the distance of recognised words from a term (0 is equal, 1 nothing in common), by the kind of the words.
+// They were tuned with the sentences of testdata/terms-said.txt and calls that mention no names.
 const (
-	strangeLimit  = 0.30 // words that English does not have
-	mixedLimit    = 0.26 // one of them among ordinary ones
-	capitalLimit  = 0.22 // known words written as names
-	severalLimit  = 0.17 // ordinary words, two at least
-	ordinaryLimit = 0.11 // one ordinary word that is not used often
+	strangeLimit  = 0.30 // words that are not English
+	mixedLimit    = 0.26 // one of them among English words
+	capitalLimit  = 0.22 // English words written as names
+	severalLimit  = 0.17 // at least two common words
+	ordinaryLimit = 0.11 // one English word that is not common
 
-	anchoredGain, anchoredMore = 1.5, 0.12  // by which limits grow where another word of the same name stands beside it
-	heavyGain                  = 1.25       // by which they grow for what is long
-	mergedCost                 = 0.015      // of each word more or fewer than the term has
-	reach                      = 1.5        // limits up to which the letters of one word may make up for its sound
-	spellingShare              = 0.4        // of letters, then
-	exactLimit                 = 0.06       // of what has the letters of a term
-	edgeCost                   = 0.08       // of beginning or ending with a word such as "to"
-	commaCost                  = 0.03       // of a comma in the midst
-	unsure, clearly            = 0.10, 0.03 // from the first on a term has to be nearer than the next one by the second
+	anchoredGain, anchoredMore = 1.5, 0.12  // factor and amount by which limits grow next to another word of the same name
+	heavyGain                  = 1.25       // factor by which they grow for long terms
+	mergedCost                 = 0.015      // cost per word more or fewer than the term has
+	reach                      = 1.5        // factor of the limit up to which the letters of one word may compensate for its sound
+	spellingShare              = 0.4        // share of the letters in the distance then
+	exactLimit                 = 0.06       // limit for words with the same letters as the term
+	edgeCost                   = 0.08       // cost of beginning or ending with a stop word such as "to"
+	commaCost                  = 0.03       // cost of a comma between the words
+	unsure, clearly            = 0.10, 0.03 // from the first distance on, a term has to be nearer than the next one by the second
 )
 
-// How much there is to hear of what is looked for, as the sum of its phones' weights.
+// Phonetic weight of a term: the sum of the weights of its phones.
 const (
-	leastWeight    = 1.2 // nothing shorter is looked for
-	fullWeight     = 4.6 // what is shorter has to be nearer
-	familiarWeight = 9   // the same where everybody uses all the words
-	heavyWeight    = 8.5 // what is longer may be farther
+	leastWeight    = 1.2 // shorter terms are not searched
+	fullWeight     = 4.6 // shorter terms have to be nearer
+	familiarWeight = 9   // the same if all words of the text are common
+	heavyWeight    = 8.5 // longer terms may be farther
 )
 
-// longestRun is how many words a term may have been understood as.
+// maxRunWords is the number of words that a term may have been recognised as.
 const longestRun = 4
 
-// A token is a word of a text with what stands around it.
+// token is a word of a text with the punctuation around it.
 type token struct {
-	before, word, after string // punctuation, letters, punctuation; a possessive "'s" is among what is after
-	plain               string // the word in small letters, without hyphens
-	named               bool   // it is written as a name
+	before, word, after string // punctuation, letters, punctuation; a possessive "'s" belongs to after
+	plain               string // the word in lower case, without hyphens
+	named               bool   // it is capitalised within a sentence
 	number              bool
-	chance              float64 // how often it is used
+	chance              float64 // its probability in English
 	phones              []phoneme
 }
 
-// textTokens looks at the words of a text.
+// textTokens returns the tokens of the words of a text.
 func textTokens(words []string) []token {
 	all := make([]token, len(words))
-	first := true // of a sentence
+	first := true // first word of a sentence
 	for i, w := range words {
 		t := peeled(w)
 		t.plain = strings.ToLower(strings.ReplaceAll(folded(t.word), "-", ""))
@@ -66,7 +67,7 @@ func textTokens(words []string) []token {
 	return all
 }
 
-// peeled takes a word out of what stands around it.
+// splitPunctuation separates a word from the punctuation around it.
 func peeled(text string) (t token) {
 	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	t.word = strings.TrimLeftFunc(text, func(r rune) bool { return !letter(r) })
@@ -81,10 +82,10 @@ func peeled(text string) (t token) {
 	return t
 }
 
-// titles have a full stop that ends no sentence.
+// titles end with a full stop that ends no sentence.
 var titles = wordSet("mr mrs ms dr st")
 
-// chanceOf is how often a word is used; one with hyphens as seldom as the most seldom of its parts.
+// wordProbability returns the probability of a word in English; for one with hyphens, that of its rarest part.
 func chanceOf(word string) float64 {
 	least := math.Inf(1)
 	for _, part := range strings.Split(word, "-") {
@@ -93,22 +94,22 @@ func chanceOf(word string) float64 {
 	return least
 }
 
-// isNumber tells whether a word is one.
+// isNumber reports whether a word is a number or contains a digit.
 func isNumber(word string) bool {
 	w := strings.ToLower(word)
 	return hasDigit(w) || small[w] > 0 || round[w] > 0 || order[w] > 0 || w == "zero" || w == "hundred" || w == "thousand" || w == "million"
 }
 
-// isNamed tells whether a word is written as a name, unless it begins a sentence.
+// isCapitalized reports whether a word is written as a name. The first word of a sentence always is.
 func isNamed(word string) bool {
 	r, _ := utf8.DecodeRuneInString(word)
 	return unicode.IsUpper(r) && word != "I" && !strings.HasPrefix(word, "I'")
 }
 
-// A fix writes a target in place of the words from one to another, which is not among them.
+// correction replaces the words from one index up to another, exclusive, by a target.
 type fix struct {
 	from, to int
 	*target
-	score float64 // how far it is
+	score float64 // distance
 	gain  float64
 }

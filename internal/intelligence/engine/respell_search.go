@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// fixes finds where a text sounds like targets.
+// corrections finds the words of a text that sound like targets.
 func (all *targets) fixes(text []token) []fix {
 	if all == nil || len(all.list) == 0 {
 		return nil
@@ -24,27 +24,27 @@ func (all *targets) fixes(text []token) []fix {
 	return s.best()
 }
 
-// search is the work of finding targets in a text.
+// targetSearch is one search for targets in a text.
 type search struct {
 	text   []token
 	all    *targets
 	found  []fix
-	rows   []float32 // room for how far a run is from what targets begin with
-	phones []phoneme // room for those of a run
+	rows   []float32 // scratch memory for the rows of the edit distance
+	phones []phoneme // scratch memory for the phones of a run
 }
 
-// A run is some words of a text, and what a term has to be to be written in their place.
+// wordRun is a sequence of words of a text, with the conditions for replacing it by a term.
 type run struct {
 	from, to int
 	phones   []phoneme
 	weight   float32
-	letters  string  // small, without anything between them
-	limit    float64 // of how far it may be
-	cost     float64 // how much farther it is taken to be for the words around it
-	familiar bool    // everybody uses all the words
+	letters  string  // lower case, without separators
+	limit    float64 // maximum distance
+	cost     float64 // distance added for the words around it
+	familiar bool    // all words are common
 }
 
-// run takes words together; ok is false where they do not belong together, or have a number among them.
+// wordRun returns a run of words; ok is false if they belong to different phrases or contain a number.
 func (s *search) run(from, to int) (r run, ok bool) {
 	r = run{from: from, to: to, familiar: true, phones: s.phones[:0]}
 	letters := make([]byte, 0, 32)
@@ -69,10 +69,11 @@ func (s *search) run(from, to int) (r run, ok bool) {
 	return r, true
 }
 
-// goesOn tells whether a name may go on behind a word: recognisers write commas into those that they do not know.
+// mayContinue reports whether a name may continue after a word: recognisers write commas into names that they do not
+// know.
 func goesOn(t token) bool { return t.after == "" || t.after == "," }
 
-// begins looks for targets in the words that begin at a place.
+// searchFrom searches for targets in the words that begin at an index.
 func (s *search) begins(from int) {
 	for to := from + 1; to <= min(len(s.text), from+longestRun); to++ {
 		r, ok := s.run(from, to)
@@ -90,7 +91,8 @@ func (s *search) begins(from int) {
 	}
 }
 
-// near looks for targets that sound like words. Those that begin alike are gone through together, and left when that is too far already.
+// searchPhonetic searches for targets that sound like a run. Targets are sorted by their phones, so that those with a
+// common prefix share the rows of the edit distance. They are skipped together once the prefix alone is too far.
 func (s *search) near(r run) {
 	heaviest := r.weight / float32(1-heavyGain*r.limit)
 	most := float32(r.reach()*r.limit*r.trust(heaviest)) * heaviest
@@ -100,7 +102,7 @@ func (s *search) near(r run) {
 	}
 	row := func(i int) []float32 { return s.rows[i*width : (i+1)*width] }
 	firstRow(row(0), r.phones)
-	left := math.MaxInt // how many phones were too far
+	left := math.MaxInt // length of the prefix that was too far
 	for i := range s.all.spoken {
 		w := &s.all.spoken[i]
 		if w.shared >= left {
@@ -119,7 +121,8 @@ func (s *search) near(r run) {
 	}
 }
 
-// weigh takes a target that is so far by its sound, unless that is too far together with its letters.
+// addIfNear adds a target at a phonetic distance, unless the distance of sound and letters together is beyond the
+// limit.
 func (s *search) weigh(r run, w *spokenWay, sound float64) {
 	t := &s.all.list[w.target]
 	limit := r.limit * r.trust(t.weight)
@@ -130,7 +133,7 @@ func (s *search) weigh(r run, w *spokenWay, sound float64) {
 	s.take(r, t, min(sound, (1-spellingShare)*sound+spellingShare*spelt), limit)
 }
 
-// take takes a target that is so far from words in their place, unless that is beyond a limit.
+// addCorrection adds a correction with a distance, unless that is beyond the limit.
 func (s *search) take(r run, t *target, score, limit float64) {
 	n := r.to - r.from
 	score += r.cost + mergedCost*math.Abs(float64(n-len(t.words)))
@@ -139,7 +142,7 @@ func (s *search) take(r run, t *target, score, limit float64) {
 	}
 }
 
-// clear are the fixes of a run without those that are as good as each other: nobody knows then which of them it was.
+// unambiguous returns the best correction of a run; none if another is about as near, because either could be meant.
 func clear(found []fix) []fix {
 	if len(found) == 0 {
 		return nil
@@ -154,7 +157,8 @@ func clear(found []fix) []fix {
 	return found[:1]
 }
 
-// trust is how much of a limit counts for a target of a weight: less for one that is short, and little where everybody uses all the words.
+// limitFactor returns the part of a limit that applies to a target of a weight: less for a short target, and little
+// if all words of the run are common.
 func (r run) trust(weight float32) float64 {
 	full := fullWeight
 	switch {
@@ -166,7 +170,8 @@ func (r run) trust(weight float32) float64 {
 	return min(1, max(0, float64(weight)-1)/(full-1))
 }
 
-// reach is how many times its limit a run may be from a target by sound: the letters of one word may say that it is near.
+// soundLimitFactor returns the factor of the limit up to which the phonetic distance alone may be: the letters of one
+// word may compensate for it.
 func (r run) reach() float64 {
 	if r.to-r.from > 1 {
 		return 1
@@ -174,7 +179,7 @@ func (r run) reach() float64 {
 	return reach
 }
 
-// limitOf is how far words may be from a term, by what they are themselves.
+// distanceLimit returns the maximum distance of words from a term, by how common the words are.
 func limitOf(words []token) float64 {
 	strange, named, familiar := 0, 0, 0
 	for _, t := range words {
@@ -205,7 +210,8 @@ func limitOf(words []token) float64 {
 	return ordinaryLimit
 }
 
-// beside looks for the other words of a name where one of them was found: they may be farther from what was understood.
+// searchNeighbours searches for the other words of a name of which one was found: they may be farther from the
+// recognised words.
 func (s *search) beside(f fix) {
 	for from := max(f.from-3, 0); from < f.from; from++ {
 		if goesOn(s.text[f.from-1]) {
@@ -219,7 +225,8 @@ func (s *search) beside(f fix) {
 	}
 }
 
-// besideIn tries the word of a name that stands a place before or after another.
+// searchNeighbour compares a run with the word of a name directly before (step -1) or after (step 1) the one that was
+// found.
 func (s *search) besideIn(from, to int, f fix, step int) {
 	r, ok := s.run(from, to)
 	if !ok || r.limit <= 0 {
@@ -234,7 +241,7 @@ func (s *search) besideIn(from, to int, f fix, step int) {
 	}
 }
 
-// best are the fixes that gain most together, of those that are not in each other's way.
+// bestCombination returns the non-overlapping corrections with the largest total gain.
 func (s *search) best() []fix {
 	slices.SortStableFunc(s.found, func(a, b fix) int { return a.to - b.to })
 	n := len(s.text)
@@ -261,7 +268,7 @@ func (s *search) best() []fix {
 	return chosen
 }
 
-// wordDistance is how many letters have to be changed to make a word of another.
+// wordDistance returns the edit distance (Levenshtein) of two words.
 func wordDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

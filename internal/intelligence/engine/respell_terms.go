@@ -9,43 +9,44 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// A target is a word of a term, or all its words, that may have been said.
+// target is one word of a term, or the whole term, that may have been said.
 type target struct {
-	words  []string    // as they are written
-	plain  string      // its letters, small, without spaces
-	ways   [][]phoneme // to say it
-	weight float32     // of the first way
-	term   int         // of the vocabulary
-	part   int         // which of its words it is; wholeTerm for all of them
-	of     int         // how many words the term has
+	words  []string    // written form
+	plain  string      // its letters in lower case, without spaces
+	ways   [][]phoneme // pronunciations
+	weight float32     // of the first pronunciation
+	term   int         // index in the vocabulary
+	part   int         // index of its word; wholeTerm for all of them
+	of     int         // number of words of the term
 }
 
-// wholeTerm stands for all words of a term.
+// wholeTerm means all words of a term.
 const wholeTerm = -1
 
-// targets are what the terms of a vocabulary are looked for as; nil looks for nothing.
+// targetIndex is the search index of the terms of a vocabulary; nil finds nothing. It is not changed after
+// newTargetIndex.
 type targets struct {
 	list    []target
-	exact   map[string][]int // by their letters
-	spoken  []spokenWay      // those that begin alike next to each other
-	longest int              // of spoken, in phones
+	exact   map[string][]int // indexes in list, by letters
+	spoken  []spokenWay      // sorted by phones
+	longest int              // longest of spoken, in phones
 }
 
-// A spokenWay is a way to say a target.
+// pronunciation is one pronunciation of a target.
 type spokenWay struct {
 	phones []phoneme
 	weight float32
 	target int
-	shared int // phones that the one before begins with too
+	shared int // number of leading phones in common with the one before
 }
 
-// heldTargets are how many vocabularies are kept at hand.
+// maxCachedIndexes is the number of vocabularies with a cached index.
 const heldTargets = 8
 
-// termTargets keeps what vocabularies are looked for as: the calls of an organisation ask for the same again and again. It is safe for concurrent
-// use; the zero value is ready.
+// targetCache caches the search indexes of vocabularies: the calls of an organisation use the same one again and
+// again. It is safe for concurrent use; the zero value is ready.
 type termTargets struct {
-	mu   sync.Mutex // guards held
+	mu   sync.Mutex // guards cached
 	held []heldTarget
 	seed maphash.Seed
 }
@@ -55,7 +56,7 @@ type heldTarget struct {
 	*targets
 }
 
-// of gives the targets of the terms of a clip; none where it is not in English.
+// indexOf returns the search index of the terms of a clip; nil if the clip is not in English.
 func (h *termTargets) of(c transcript.Clip) *targets {
 	terms := c.Terms
 	if len(terms) == 0 || !english(c.Language) {
@@ -101,12 +102,12 @@ func (h *termTargets) key(terms []transcript.Term) uint64 {
 	return m.Sum64()
 }
 
-// english tells whether a language is English, or not known.
+// isEnglish reports whether a language is English or not set.
 func english(language string) bool {
 	return language == "" || strings.HasPrefix(strings.ToLower(language), "en")
 }
 
-// targetsOf finds out how terms are said.
+// newTargetIndex determines the pronunciations of terms and indexes them.
 func targetsOf(terms []transcript.Term) *targets {
 	all := &targets{exact: map[string][]int{}}
 	for i, t := range terms {
@@ -138,7 +139,7 @@ func targetsOf(terms []transcript.Term) *targets {
 	return all
 }
 
-// index makes what targets are found by.
+// index builds the lookup by letters and by phones.
 func (all *targets) index() {
 	for i, t := range all.list {
 		all.exact[t.plain] = append(all.exact[t.plain], i)
@@ -156,7 +157,7 @@ func (all *targets) index() {
 	}
 }
 
-// add takes a target unless nobody knows how it is said.
+// add adds a target, unless it has no pronunciation of two phones or more.
 func (all *targets) add(t target) {
 	t.ways = slices.DeleteFunc(t.ways, func(w []phoneme) bool { return len(w) < 2 })
 	if len(t.ways) == 0 {
@@ -167,7 +168,7 @@ func (all *targets) add(t target) {
 	all.list = append(all.list, t)
 }
 
-// termWords are the words of a term that are said.
+// termWords returns the words of a term that are spoken.
 func termWords(t transcript.Term) (words []string) {
 	for _, w := range strings.Fields(t.Text) {
 		if w = strings.Trim(w, `.,;:!?"()`); w != "" && (t.Chosen || !legalForms[strings.ToLower(w)]) {
@@ -177,7 +178,7 @@ func termWords(t transcript.Term) (words []string) {
 	return words
 }
 
-// waysLike are the phones of ways to say something that somebody wrote down.
+// phonesOfHints returns the phones of the pronunciations that a user entered for a term.
 func waysLike(like []string) (ways [][]phoneme) {
 	for _, l := range like {
 		phones, ok := phonesIn(l)
@@ -192,7 +193,7 @@ func waysLike(like []string) (ways [][]phoneme) {
 	return ways
 }
 
-// waysToPronounce are the phones of a word as it is written, most likely first.
+// pronunciationsOf returns the phones of a word by its spelling, the most likely first.
 func waysToPronounce(word string) [][]phoneme {
 	ways := [][]phoneme{NewSounding().sayWritten(word)}
 	plain := strings.ToLower(folded(word))
@@ -202,10 +203,10 @@ func waysToPronounce(word string) [][]phoneme {
 	return ways
 }
 
-// lexicon is the builtin one, for how often words are used.
+// wordLexicon returns the builtin lexicon, which has the frequency of words.
 var lexicon = sync.OnceValue(NewLexsem)
 
-// englishChance is how often a word is said among others in English, about; 0 where the lexicon does not have it.
+// englishProbability returns the approximate probability of a word in English; 0 if the lexicon does not have it.
 func englishChance(word string) float64 {
 	l := lexicon()
 	w := strings.TrimSuffix(strings.ReplaceAll(strings.ToLower(word), "’", "'"), "'s")

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// What recognisers wrote that do not know the names, and what it was.
+// Names that a recogniser does not know are corrected to the terms of the vocabulary.
 func TestTermsAreWrittenWhereTheyWereHeard(t *testing.T) {
 	t.Parallel()
 	own := append(termsOf("Ilse Vandermeer", "Krzysztof Wojciechowski", "Gwendolyn Pritchard", "Rajesh Chakraborty", "Florian Oberhauser", "Tamsin Green", "Zyntrix",
@@ -55,7 +55,7 @@ func TestWhatWasReallySaidIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Words with times keep them, and those that a term takes the place of share them.
+// Words with times are corrected too. If a term replaces several words it divides their time.
 func TestWordsWithTimesAreRespeltToo(t *testing.T) {
 	t.Parallel()
 	all := targetsOf(termsOf("Ilse Vandermeer", "Plumbatec", "Rajesh Chakraborty"))
@@ -82,7 +82,7 @@ func TestWordsWithTimesAreRespeltToo(t *testing.T) {
 	}
 }
 
-// The terms of one organisation are found in nobody else's words, and other languages are left alone.
+// Terms are matched in the clips of their own organisation only, and in English only.
 func TestTermsAreThoseOfTheClip(t *testing.T) {
 	t.Parallel()
 	var kept termTargets
@@ -111,7 +111,7 @@ func TestTermsAreThoseOfTheClip(t *testing.T) {
 	}
 }
 
-// manyTerms are made-up names.
+// manyTerms returns n made-up names.
 func manyTerms(n int) []transcript.Term {
 	parts := strings.Fields("bar ken dol mir vas tor lin gra pel sut wen hof rik zan mo")
 	var names []string

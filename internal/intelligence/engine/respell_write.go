@@ -6,7 +6,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// respelt writes terms where what was heard sounds like them. Words with times are changed as the text is.
+// correct replaces recognised words by the terms they sound like, in the text and in the words with times.
 func (all *targets) respelt(h transcript.Heard) transcript.Heard {
 	if all == nil {
 		return h
@@ -18,7 +18,8 @@ func (all *targets) respelt(h transcript.Heard) transcript.Heard {
 	return h
 }
 
-// write writes terms where a text sounds like them. Everything else stays as it is, but for the space between words.
+// correctText replaces words of a text by the terms they sound like. The rest of the text stays unchanged, except for
+// the space between words.
 func (all *targets) write(text string) string {
 	words := strings.Fields(text)
 	found := all.fixes(textTokens(words))
@@ -37,12 +38,13 @@ func (all *targets) write(text string) string {
 	return strings.Join(append(out, words[at:]...), " ")
 }
 
-// before tells whether another fix goes on with the same name: then there is no comma between them.
+// isContinuedBy reports whether another correction is the next word of the same name: then there is no comma between
+// them.
 func (f fix) before(next fix) bool {
 	return f.to == next.from && f.term == next.term && f.part != wholeTerm && next.part == f.part+1
 }
 
-// written are the words of a target with the punctuation of those it takes the place of.
+// replacement returns the words of the target with the punctuation of the words they replace.
 func (f fix) written(words []string) []string {
 	around := textTokens(words[f.from:f.to])
 	out := append([]string(nil), f.words...)
@@ -51,7 +53,8 @@ func (f fix) written(words []string) []string {
 	return out
 }
 
-// writeWords writes terms among words with times. The words of a term share the time of those they take the place of.
+// correctWords replaces words with times by the terms they sound like. The words of a term divide the time of those
+// they replace.
 func (all *targets) writeWords(heard []transcript.Word) (out []transcript.Word) {
 	words := make([]string, len(heard))
 	for i, w := range heard {
@@ -69,7 +72,8 @@ func (all *targets) writeWords(heard []transcript.Word) (out []transcript.Word) 
 	return append(out, heard[at:]...)
 }
 
-// timed gives words the time of others: each its own where they are as many, else as much of it as it has letters.
+// withTimes gives the replacement the times of the recognised words: one by one if they are equally many, else in
+// proportion to the letters.
 func (f fix) timed(heard []transcript.Word, words []string) (out []transcript.Word) {
 	first, last, letters, certain := heard[0].StartMS, heard[len(heard)-1].EndMS, 0, 0.0
 	for _, w := range words {

@@ -8,19 +8,20 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// rulesEngine is how notes made by rules are signed: no language model is claimed where rules work.
+// rulesEngine identifies notes written by rules: it does not claim a language model.
 var rulesEngine = transcript.Engine{Name: "builtin-rules", Model: "rules-en", Version: "2"}
 
-// Rules writes notes by rules: who asked for what, who promised what, how it ended. It knows English only, reads
-// recognised text without punctuation as well as written text, takes well under a millisecond and never fails.
+// RuleSummarizer writes notes by rules: requests, promises and the end of the call. English only. It reads recognised
+// text without punctuation as well as written text, takes well under a millisecond and never fails. It is safe for
+// concurrent use.
 type Rules struct {
 	lexicon *Lexsem
 }
 
-// NewRules makes the builtin writer.
+// NewRuleSummarizer returns the builtin summariser.
 func NewRules(lexicon *Lexsem) *Rules { return &Rules{lexicon} }
 
-// Summarise writes the note.
+// Summarise writes the note of a conversation. The error is always nil.
 func (r *Rules) Summarise(_ context.Context, c transcript.Conversation) (transcript.Note, error) {
 	clauses := clausesOf(c.Turns)
 	reason := reasonOf(clauses)
@@ -47,11 +48,11 @@ func (r *Rules) Summarise(_ context.Context, c transcript.Conversation) (transcr
 	return n, nil
 }
 
-// maxSummary keeps summaries to what can be read at a glance.
+// maxSummary limits a summary, in bytes, to what can be read at a glance.
 const maxSummary = 600
 
-// summary puts the note into sentences: why the caller called, what the agent did and will do, what the caller
-// is to do, how it ended.
+// summary writes the note as sentences: why the caller called, the past and promised actions of the agent, the
+// actions of the caller, how it ended.
 func summary(n transcript.Note, clauses []clause, promises []promise) string {
 	var out []string
 	if n.Reason != "" {
@@ -85,7 +86,7 @@ func summary(n transcript.Note, clauses []clause, promises []promise) string {
 	return cut(strings.Join(out, " "), maxSummary)
 }
 
-// agentDid tells what the agent has done and promised, three things at most.
+// agentActions returns a sentence about the past and promised actions of the agent, at most three.
 func agentDid(promises []promise) string {
 	var parts []string
 	for _, p := range promises {
@@ -105,7 +106,7 @@ func agentDid(promises []promise) string {
 	return sentence("Agent " + list(parts))
 }
 
-// agentSaid is the longest thing the agent stated: where nothing was promised, the answer is in it.
+// agentStatement returns the longest statement of the agent: if nothing was promised, it probably has the answer.
 func agentSaid(clauses []clause) string {
 	best := ""
 	for i, c := range clauses {
@@ -116,7 +117,7 @@ func agentSaid(clauses []clause) string {
 	return thirdPerson(best, transcript.Agent)
 }
 
-// list joins phrases with commas and a last "and".
+// joinPhrases joins phrases with commas and a last "and".
 func list(parts []string) string {
 	if len(parts) == 1 {
 		return parts[0]
@@ -124,7 +125,7 @@ func list(parts []string) string {
 	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
 }
 
-// sentence gives a text its capital letter and its full stop.
+// sentence returns a text with a capital first letter and a full stop.
 func sentence(text string) string {
 	text = strings.TrimRight(strings.TrimSpace(text), ".,;: ")
 	if text == "" {
@@ -137,7 +138,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// cut shortens a text at a word.
+// truncateText shortens a text to a limit in bytes, at a word.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// maxEntities bounds what a note lists.
+// maxEntities limits the entities of a note.
 const maxEntities = 40
 
 const (
@@ -21,7 +21,8 @@ const (
 	daytime      = `(?: (?:o'clock|a\.?m\b\.?|p\.?m\b\.?|in the (?:morning|afternoon|evening)|this (?:morning|afternoon|evening)))`
 )
 
-// entityRules find what is named; the first group is the value where there is one. What an earlier rule took a later one leaves.
+// entityRules match entities; the first group is the value if there is one. Text matched by one rule is removed
+// before the next.
 var entityRules = []struct {
 	kind string
 	find *regexp.Regexp
@@ -35,21 +36,21 @@ var entityRules = []struct {
 }
 
 var (
-	// person is how people name themselves and others.
+	// personIntroduction matches how speakers give their own name and those of others.
 	person = regexp.MustCompile(`(?:\b[Mm]y name is|\b[Mm]y name's|\b[Tt]his is|\b[Uu]nder the name(?: of)?|\b[Ii] am|\b[Ss]peaking with|\b(?:Mister|Mr\.?|Mrs\.?|Misses|Ms\.?|Doctor|Dr\.?)) ((?:[A-Z][a-z]+)(?: [A-Z][a-z]+)?)\b`)
-	// leading are the words before a date that are not part of it.
+	// datePrefix matches words before a date that are not part of it.
 	leading = regexp.MustCompile(`(?i)^(?:(?:on|by|until|before|of|at) )?(?:the )?`)
-	// speaks is an agent's name before "speaking", or at the end of how they present themselves.
+	// agentNameSpeaking matches an agent's name before "speaking", or at the end of an introduction.
 	speaks = regexp.MustCompile(`\b([A-Z][a-z]+) speaking\b|\bI am your [a-z ]+ ([A-Z][a-z]+)\b`)
-	// presents is how agents begin, in recognised words, which have no capitals.
+	// agentIntroduction matches an agent's introduction in recognised words, which have no capital letters.
 	presents = regexp.MustCompile(`\b(?:this is|my name is) ([a-z]{3,})(?: speaking)?(?:[.,]|$| how| may| can| what)|\b([a-z]{3,}) speaking(?:[.,]|$| how| may| can)`)
-	// asked is what is answered with a name alone.
+	// nameQuestion matches questions that are answered with a name alone.
 	asked   = regexp.MustCompile(`(?i)\b(?:your|what) name\b`)
 	answers = regexp.MustCompile(`^([A-Z][a-z]+(?: [A-Z][a-z]+)?)(?:[.,]|$)`)
 	nobody  = wordSet("calling sorry here there glad not just still very happy afraid sure on off in at so the a an my your our their his her manager support reception service sales billing doctor nurse office calling")
 )
 
-// entitiesOf finds what is named, each value once, in the order of the call.
+// entitiesOf returns the entities of a conversation, each value once, in the order of the call.
 func entitiesOf(turns []transcript.Turn) []transcript.Entity {
 	out := []transcript.Entity{}
 	seen := map[string]bool{}
@@ -79,7 +80,7 @@ func entitiesOf(turns []transcript.Turn) []transcript.Entity {
 	return out
 }
 
-// names are the people named in a turn.
+// names returns the persons named in a turn.
 func names(turns []transcript.Turn, at int) []string {
 	var out []string
 	text := turns[at].Text

@@ -6,7 +6,8 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// Politeness is no joy and a problem is no anger: the lexicon is one of service calls, not of reviews.
+// Words that indicate the mood of a speaker. Politeness does not count as joy, nor a problem as anger: the word lists
+// are for service calls, not for reviews.
 var (
 	angry   = regexp.MustCompile(`(?i)\b(?:angry|furious|ridiculous|unacceptable|not acceptable|outrageous|terrible|horrible|awful|worst|disgust\w+|fed up|sick of|nobody (?:ever )?calls|another company|speak to (?:your|a) (?:manager|supervisor)|(?:third|fourth|fifth|sixth) time|lawyer|complain\w*|rude|scam|waste of|disappoint\w+|frustrat\w+|upset|never again|cancel my (?:account|contract|subscription))\b`)
 	trouble = regexp.MustCompile(`(?i)\b(?:problem|broken|broke|does not work|doesn't work|not working|stopped working|won't|slow|offline|down again|wrong|(?:too|so|very|days?|hours?|weeks?|is|was|arrived|came|are|still) late|missing|never (?:arrived|came)|stolen|stole|lost|hacked|fraud|charged (?:me )?twice|overcharged|cannot be right|still (?:waiting|not|no)|twice|damaged|crack\w*|leak\w*|flood\w*|dirty|cold|noisy|loud|swollen|pain|hurt\w*|sick|urgent|dangerous|costs me|too (?:expensive|high|much|long)|choppy|dropp\w+|fail\w*|error|cancell?ed|delay\w*|worried|afraid|scared|unfortunately|blinking red|no hot water|not what i ordered|locked out|blocked|expired|nobody|as high as|burst\w*|ruin\w*|under water|flicker\w*|drip\w*|penalt\w*|freezing|(?:do not|don't) agree|disagree|(?:ran|crashed|bumped) into|cannot sleep|can't sleep|was supposed to|has not worked|hasn't worked|(?:will not|won't) (?:open|work|start|print|load|turn on|connect)|denied|torn|fell|no answer|still (?:have )?no|not (?:eaten|breathing|arrived|heard)|(?:have )?told you|you (?:promised|lost|cancelled)|nobody \w+ed|(?:do not|don't|stop) call\w*|went out|power cut|smells|did not get|didn't get|oxygen machine|but you sent|black|bug)\b`)
@@ -15,7 +16,7 @@ var (
 	curt    = regexp.MustCompile(`(?i)\b(?:that is not my|not our (?:problem|fault)|calm down|you should have|nothing (?:i|we) can do|as i (?:already )?said)\b`)
 )
 
-// sentimentOf tells the mood of each side. It says neutral unless the words are clear.
+// sentimentOf returns the mood of each side. It is neutral unless the words are clear.
 func sentimentOf(clauses []clause) transcript.Sentiment {
 	var anger, problems, joys, lateJoys, kinds, curts int
 	for i, c := range clauses {
@@ -49,7 +50,8 @@ func sentimentOf(clauses []clause) transcript.Sentiment {
 	return s
 }
 
-// trendOf compares the words of a side in the second half of the call with those in the first. Without any it is unknown.
+// trendOf compares the words of a side in the second half of the call with those in the first. It is unknown if no
+// word counts.
 func trendOf(clauses []clause, value func(clause) (of bool, n int)) transcript.Trend {
 	var halves [2]int
 	told := false
@@ -72,7 +74,8 @@ func trendOf(clauses []clause, value func(clause) (of bool, n int)) transcript.T
 	return transcript.Steady
 }
 
-// callerMood weighs what the caller said: anger settles it, troubles need joy at the end to be forgotten.
+// callerMood returns the mood of the caller. Any anger makes it negative or mixed; problems make it negative unless
+// joyful words near the end make it mixed.
 func callerMood(anger, problems, joys, lateJoys int) transcript.Mood {
 	switch {
 	case anger > 0 && lateJoys > 0:

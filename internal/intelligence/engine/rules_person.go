@@ -7,7 +7,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// A swap replaces words whole.
+// phraseReplacement replaces whole words.
 type swap struct {
 	find *regexp.Regexp
 	with string
@@ -21,26 +21,26 @@ func swaps(pairs ...string) []swap {
 	return out
 }
 
-// firstPerson tells what a speaker says of themselves as of somebody else. "They" takes the verb forms that
-// "I" takes, but for two.
+// firstPerson converts statements of speakers about themselves to the third person. "They" takes the verb forms that
+// "I" takes, with two exceptions.
 var firstPerson = swaps(
 	`i am`, "they are", `i'm`, "they are", `i was`, "they were", `i've`, "they have", `i'll`, "they will", `i'd`, "they would",
 	`we're`, "they are", `we've`, "they have", `we'll`, "they will", `am i`, "are they", `was i`, "were they",
 	`myself`, "themselves", `ourselves`, "themselves", `mine`, "theirs", `ours`, "theirs",
 	`my`, "their", `our`, "their", `me`, "them", `us`, "them", `i`, "they", `we`, "they")
 
-// secondPerson tells what an agent says to the caller.
+// secondPerson converts statements of an agent to the caller.
 var secondPerson = swaps(
 	`you are`, "the caller is", `you're`, "the caller is", `you were`, "the caller was", `you have`, "the caller has",
 	`you've`, "the caller has", `you'll`, "the caller will", `you do`, "the caller does", `are you`, "is the caller", `you need`, "the caller needs", `you get`, "the caller gets",
 	`yourself`, "themselves", `yours`, "the caller's", `your`, "the caller's", `you`, "the caller")
 
-// toCompany tells what a caller says to the agent.
+// toCompany converts statements of a caller to the agent.
 var toCompany = swaps(
 	`you are`, "the company is", `you're`, "the company is", `you were`, "the company was", `you have`, "the company has",
 	`you've`, "the company has", `your`, "the company's", `you`, "the company")
 
-// thirdPerson retells what a speaker said.
+// thirdPerson returns a statement of a speaker in the third person.
 func thirdPerson(text string, speaker transcript.Speaker) string {
 	text = strings.TrimRight(strings.TrimSpace(text), ".!?,;: ")
 	others := secondPerson
@@ -53,7 +53,8 @@ func thirdPerson(text string, speaker transcript.Speaker) string {
 	return lowerFirst(text)
 }
 
-// lowerFirst takes the capital of a sentence's first word, unless the word is written in capitals throughout.
+// lowerFirst returns a text with its first letter in lower case, unless its first word may be a name or an
+// abbreviation.
 func lowerFirst(text string) string {
 	if len(text) < 2 || text[1] >= 'A' && text[1] <= 'Z' {
 		return text
@@ -72,13 +73,13 @@ until because one two three four five six seven eight nine ten please send call 
 add book cancel block move go give get keep refund credit ship order issue both all some any every each another only just also
 please register release transfer restore locate assign restart connect read`)
 
-// callerNamed and agentNamed name the one who asks, where "them" would be taken for the one who is asked.
+// callerNamed and agentNamed name the speaker of a request, because "them" would be read as the other side.
 var (
 	callerNamed = swaps(`i am`, "the caller is", `i was`, "the caller was", `i have`, "the caller has", `my`, "the caller's", `me`, "the caller", `us`, "the caller", `our`, "the caller's")
 	agentNamed  = swaps(`me`, "the agent", `us`, "the company", `our`, "the company's")
 )
 
-// named puts the speaker's name for "me" and "my".
+// withSpeakerNamed replaces "me" and "my" by the speaker.
 func named(text string, speaker transcript.Speaker) string {
 	with := agentNamed
 	if speaker == transcript.Caller {

@@ -7,45 +7,46 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// A promise is something a side will do, has done for the other, or was asked to do.
+// promise is an action that a side will do, has done for the other, or was asked to do.
 type promise struct {
 	owner transcript.Speaker
 	text  string // as an instruction: "open a ticket with the network team"
 	due   string // "by Thursday"
 	turn  int
-	done  bool // it was done during the call
+	done  bool // done during the call
 	plain bool // the text is a statement, not an instruction
 }
 
 var (
 	will = regexp.MustCompile(`(?i)^(?:(?:and|then|so|okay|yes|well|now) )*(?:i|we)(?: will|'ll| am going to|'m going to| are going to| can| would)(?: also| then| now| just| personally)* (.+)$`)
-	// doing is a promise said as if it were happening: "I am sending a technician".
+	// doingPromise matches a promise in the present continuous: "I am sending a technician".
 	doing = regexp.MustCompile(`(?i)^(?:(?:and|so|okay) )*(?:i am|i'm|we are|we're) (send|releas|lock|transferr?|open|putt?|order|issu|book|creat|refund|block|assign|escalat|fil|mark|connect|mov|cancell?|ship|email|call|add|restor|forward|schedul|remov|updat|chang|credit|arrang|replac|resett?|log)ing (.+)$`)
-	// did is what was done during the call.
+	// doneAction matches actions done during the call.
 	did = regexp.MustCompile(`(?i)^(?:(?:and|so|okay|done|there) )*(?:i|we)(?: have|'ve)?(?: just| now| already| also)? (opened|sent|booked|ordered|created|moved|marked|removed|blocked|added|assigned|corrected|disabled|issued|transferred|cancell?ed|refunded|reset|restarted|updated|changed|escalated|released|filed|put|credited|reported|noted|scheduled|extended|applied|emailed|placed|swapped) (.+)$`)
-	// somebody is a promise on behalf of others.
+	// thirdPartyActs matches a promise that a third party will act.
 	somebody = regexp.MustCompile(`(?i)\b(?:technician|courier|crew|porter|driver|adjuster|plumber|engineer|engineering|colleague|manager|supervisor|mechanic|nurse|doctor|specialist|somebody|someone|team|replacement|refund|parcel|package|the rest|part|security|card|statement|letter|bill|invoice|label)\b.*\b(?:will|comes?|collects?|goes|arrives?|calls?|is on (?:its|the|his|her) way|ships?|contacts?|visits?)\b`)
 	onItsWay = regexp.MustCompile(`(?i)^(?:of course,? )?(?:we ship|it (?:is|will be) (?:on its way|shipped|delivered)|it's on its way|it ships|you are (?:booked|confirmed)|your \w+ (?:stays|is (?:booked|confirmed|reserved)))\b`)
-	// wants is a request to the other side.
+	// otherSideRequest matches a request to the other side.
 	wants = regexp.MustCompile(`(?i)^(?:(?:and|so|okay|yes|then|well) )*(?:(?:can|could|would|will) you (?:please )?|please (?:also )?|you should (?:also )?|you (?:need|have) to |make sure (?:to |you )|as a workaround,? |i need you to )(.+)$`)
-	// orders is what an agent tells the caller to do, after the call rather than during it.
+	// callerInstruction matches instructions of an agent to the caller for after the call.
 	orders = regexp.MustCompile(`(?i)^(?:(?:then|so|and|just) )*((?:keep|bring|save|send|sign|fill|back up|upload|contact|add|register|return|leave|(?:call|phone|email|text) (?:me|us|your|the)) .+)$`)
-	// needs is what an agent has to be given.
+	// agentNeeds matches things that the caller must give to the agent.
 	needs = regexp.MustCompile(`(?i)^(?:(?:and|so|then|yes|of course),? )*(?:i|we)(?: will|'ll)? need ((?:a|an|the|your) .+)$`)
-	// byTime is a promise of what somebody or something will do, or what the caller will have, by some time.
+	// timedPromise matches a promise with a time: of a third party's action, or of something that the caller will
+	// have.
 	byTime = regexp.MustCompile(`(?i)^(?:(?:and|so|then) )*(?:(?:our|the|a|an|your|my)(?: \w+){1,3}|they|she|he|it|you)(?: will|'ll) |^you should (?:have|get|receive) \w+`)
-	// has is a deed told in the perfect.
+	// perfectAction matches an action in the perfect tense.
 	has = regexp.MustCompile(`(?i)^(?:(?:and|so) )*(?:i|we)(?: have|'ve)(?: just| now| already| also)? (given|put|set|made|taken|written|\w{2,}ed) (.+)$`)
-	// thenWill is a promise in the second half of a sentence.
+	// thenWill matches a promise in the second half of a sentence.
 	thenWill = regexp.MustCompile(`(?i)\b(?:so|and|but|then|,) (?:i|we)(?: will|'ll) (.+)$`)
 	goAhead  = regexp.MustCompile(`(?i)\bgo ahead(?: and)? ?(.*)$`)
-	// polite requests that ask for nothing to be done after the call.
+	// smallRequest matches requests that require no action after the call.
 	chat = regexp.MustCompile(`(?i)\b(?:hold on|hold the line|hold please|stay on|one moment|a moment|spell|repeat|confirm your|verify your|tell me|give me your|your (?:name|account number|date of birth|tracking number|order number|postcode)|say that|speak up|hurry|help you|help me|let me (?:look|check|see)|anything else|do for you|can i|which)\b`)
 	look = regexp.MustCompile(`(?i)^(?:look|check (?:that|this|it|if|whether|for|on)|see|have a look|take a look|understand|help|apologi[sz]e|imagine|hear|ask you|tell you|explain|offer|take (?:it|that|the|this)|do that|wait|not|be |go to another|never|think|speak|get back to you\?|have the|hold|like|love|prefer)\b`)
 	due  = regexp.MustCompile(`(?i)\b(?:today|tonight|tomorrow(?: (?:morning|afternoon|evening|at \w+))?|this (?:evening|afternoon|morning|week|month)|next (?:week|month|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|(?:on|by|until|before) (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|noon|the end of the \w+|\w+ o'clock)|within (?:the |an? )?(?:\w+ )?(?:hour|hours|days?|minutes|weeks?)|in (?:\w+ )?(?:\w+ )(?:minutes|hours|days|weeks|months)|at (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|noon)(?: \w+)?|right (?:now|away))\b`)
 )
 
-// promisesOf finds what either side is to do, at most ten things, each once.
+// promisesOf returns the actions of both sides, at most ten, each once.
 func promisesOf(clauses []clause) []promise {
 	var out []promise
 	seen := map[string]bool{}
@@ -61,7 +62,7 @@ func promisesOf(clauses []clause) []promise {
 	return out
 }
 
-// promised reads one clause.
+// promised returns the action in one clause, if there is one.
 func promised(c clause) (promise, bool) {
 	text := c.bare()
 	if m := wants.FindStringSubmatch(text); m != nil && words(m[1]) >= 2 && !chat.MatchString(text) {
@@ -103,10 +104,11 @@ func promised(c clause) (promise, bool) {
 	return promise{}, false
 }
 
-// noticed are deeds that change nothing.
+// inactiveVerb matches verbs in the past that do not change anything.
 var noticed = regexp.MustCompile(`(?i)^(?:noticed|received|learned|tried|looked|checked|wanted|needed|liked|called|asked|talked|waited|used|worked|happened|closed)$`)
 
-// abstract tells "I can see", "I would say": talk, not promises. "Can" and "would" promise only with a deed.
+// abstract reports whether a clause with "can" or "would" is talk, such as "I can see" or "I would say", and no
+// promise. It is a promise only with a verb of actionVerbs.
 func abstract(text string) bool {
 	m := modal.FindStringSubmatch(text)
 	return m != nil && !deeds[strings.ToLower(m[1])]
@@ -117,7 +119,7 @@ var (
 	deeds = wordSet("post text drop bring deliver forward fetch double set release file reimburse collect send open book order refund credit email ship replace move put schedule transfer issue arrange cancel block reset restore give mail")
 )
 
-// request is what one side asks of the other.
+// request returns the action that one side asks of the other.
 func request(c clause, what string) (promise, bool) {
 	owner := transcript.Agent
 	if c.speaker != transcript.Caller {
@@ -133,15 +135,15 @@ func (c clause) owner() transcript.Speaker {
 	return transcript.Agent
 }
 
-// farewell is what recognised speech runs on into.
+// farewell matches the thanks and goodbyes that follow a promise in recognised speech without punctuation.
 var farewell = regexp.MustCompile(`(?i)[,. ]+(?:(?:good ?bye|bye|thank you(?: very much)?|thanks|okay|have a (?:nice|good) day)[,. ]*)+$`)
 
-// instruction is what is to be done, without the words that promise it.
+// instruction returns an action in the imperative, without the words that promise it.
 func instruction(text string, speaker transcript.Speaker) string {
 	return lowerFirst(thirdPerson(farewell.ReplaceAllString(text, ""), speaker))
 }
 
-// stem undoes what "-ing" did to the verbs that doing knows.
+// stem returns the infinitive of a verb stem that doingPromise matched before "-ing".
 func stem(v string) string {
 	switch v = strings.ToLower(v); v {
 	case "releas", "issu", "creat", "fil", "mov", "restor", "schedul", "remov", "updat", "chang", "arrang", "replac", "escalat":
@@ -152,7 +154,7 @@ func stem(v string) string {
 	return v
 }
 
-// told is a promise of the agent inside a sentence about them.
+// predicate returns a promise of the agent as the predicate of a sentence about the agent.
 func (p promise) told() string {
 	switch {
 	case p.plain:
@@ -163,7 +165,7 @@ func (p promise) told() string {
 	return "will " + p.text
 }
 
-// item is a promise as an action item.
+// item returns a promise as an action item.
 func (p promise) item() transcript.ActionItem {
 	owner := string(p.owner)
 	item := transcript.ActionItem{Text: sentence(p.text), Owner: &owner, Turn: &p.turn}
@@ -181,7 +183,7 @@ var (
 	leaveWord  = regexp.MustCompile(`(?i)\b(?:leave (?:a|your) message|after the (?:tone|beep)|voice ?mail)\b`)
 )
 
-// outcomeOf tells how the call ended.
+// outcomeOf returns how the call ended; "" if that is not clear.
 func outcomeOf(clauses []clause, promises []promise) transcript.Outcome {
 	var transferred, fixed, open, voicemail, thanked, pending bool
 	for i, c := range clauses {
@@ -207,7 +209,7 @@ func outcomeOf(clauses []clause, promises []promise) transcript.Outcome {
 	case open:
 		return transcript.Unresolved
 	case thanked || len(promises) > 0 || len(clauses) > 4:
-		return transcript.Resolved // questions were answered, nothing is left to do
+		return transcript.Resolved // questions were answered and nothing is left to do
 	}
 	return ""
 }

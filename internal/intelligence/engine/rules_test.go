@@ -8,7 +8,8 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// conversationOf makes a conversation of a script; plainly, it is written as a recogniser writes.
+// conversationOf returns a script as a conversation; if recognised is set, in lower case without punctuation, as a
+// recogniser writes.
 func conversationOf(s script, recognised bool) transcript.Conversation {
 	var c transcript.Conversation
 	for i, t := range s.Turns {
@@ -21,7 +22,7 @@ func conversationOf(s script, recognised bool) transcript.Conversation {
 	return c
 }
 
-// alike tells whether two texts share half of the shorter one's words.
+// sharesWords reports whether two texts share about half of the words of b.
 func alike(a, b string) bool {
 	in := wordSet(strings.Join(plain(a), " "))
 	shared, n := 0, 0

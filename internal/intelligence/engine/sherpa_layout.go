@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// sherpaVersions are the releases of sherpa-onnx whose C structures are those below. Another release may have moved their
-// fields, and then the library would read addresses where there are none.
+// sherpaVersions lists the releases of sherpa-onnx whose C structures match those below. Another release may have
+// moved fields; the library would then read invalid addresses.
 var sherpaVersions = []string{"1.13.5", "1.13.6", "1.13.7", "1.13.8"}
 
-// cString is the address of a text in C, 0 for none.
+// cString is the address of a C string, 0 for none.
 type cString uintptr
 
 // sherpaConfig is SherpaOnnxOfflineRecognizerConfig. Go lays its fields out as C does on 64-bit machines.
@@ -28,7 +28,7 @@ type sherpaConfig struct {
 	_                      [8]uintptr // decoding graphs, which are not used
 }
 
-// sherpaModelConfig is SherpaOnnxOfflineModelConfig: of all its families one is filled in.
+// sherpaModelConfig is SherpaOnnxOfflineModelConfig. One of its families is filled in.
 type sherpaModelConfig struct {
 	Transducer struct{ Encoder, Decoder, Joiner cString }
 	Paraformer cString
@@ -86,10 +86,10 @@ type sherpaModelConfig struct {
 	}
 }
 
-// cStrings keeps texts for C where they are, until it is released.
+// cStrings pins C strings in memory until release is called.
 type cStrings struct{ pin runtime.Pinner }
 
-// text gives the address of a text; none for an empty one.
+// text returns the address of a string; 0 for an empty one.
 func (c *cStrings) text(s string) cString {
 	if s == "" {
 		return 0
@@ -99,5 +99,5 @@ func (c *cStrings) text(s string) cString {
 	return cString(uintptr(unsafe.Pointer(&b[0])))
 }
 
-// release lets the texts go.
+// release unpins the strings.
 func (c *cStrings) release() { c.pin.Unpin() }

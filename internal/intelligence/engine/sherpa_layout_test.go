@@ -10,8 +10,8 @@ import (
 	"soniq/internal/intelligence/engine/sherpatest"
 )
 
-// printLayout has the library print a structure in which every field that is used has a value of its own, and those behind
-// the ones that are not. It ends with the process, as the library does not like such a model.
+// printLayout makes the library print a structure in which each used field, and each field behind an unused one, has
+// a distinct value. The library exits the process, because it rejects such a model.
 func printLayout(folder string) {
 	lib, err := loadSherpa(folder, "")
 	if err != nil {

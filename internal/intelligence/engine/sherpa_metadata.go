@@ -14,12 +14,12 @@ const (
 	onnxMetadataProps = 14
 	onnxEntryKey      = 1
 	onnxEntryValue    = 2
-	maxMetadata       = 1 << 20 // of one entry; the largest known are tables of means with some thousand numbers
+	maxMetadata       = 1 << 20 // bytes of one entry; the largest known are tables of means with some thousand numbers
 )
 
 var errNotONNX = errors.New("is no ONNX model")
 
-// onnxMetadata reads what a model says about itself, without reading its weights.
+// onnxMetadata returns the metadata_props of a model without reading its weights.
 func onnxMetadata(path string) (map[string]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -53,7 +53,7 @@ type onnxReader struct {
 	*bufio.Reader
 }
 
-// field reads the next field; only of those with the number wanted it reads the body, others are passed over.
+// field reads the next field. It returns the body only if the field has the wanted number, and skips other bodies.
 func (r *onnxReader) field(wanted uint64) (number uint64, body []byte, err error) {
 	tag, err := binary.ReadUvarint(r)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *onnxReader) field(wanted uint64) (number uint64, body []byte, err error
 	return number, body, inner(err)
 }
 
-// skip passes over bytes, those beyond the buffer without reading them.
+// skip skips n bytes; it seeks past those beyond the buffer instead of reading them.
 func (r *onnxReader) skip(n int64) error {
 	if n <= int64(r.Buffered()) {
 		_, err := r.Discard(int(n))
@@ -104,7 +104,7 @@ func (r *onnxReader) skip(n int64) error {
 	return nil
 }
 
-// inner makes the end of the file within a field an error.
+// truncatedField converts the end of the file within a field to errNotONNX.
 func inner(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errNotONNX
@@ -112,7 +112,7 @@ func inner(err error) error {
 	return err
 }
 
-// onnxEntry reads a pair of texts; of a damaged one what stands before the damage.
+// onnxEntry reads a key and its value. Of a damaged entry it returns the part before the damage.
 func onnxEntry(b []byte) (key, value string) {
 	for len(b) > 0 {
 		tag, n := binary.Uvarint(b)

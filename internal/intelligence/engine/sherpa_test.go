@@ -22,14 +22,14 @@ func newTestSherpa(t testing.TB, dir string, n int) *Sherpa {
 	return s
 }
 
-// tonal is a recogniser that understands tones.
+// newToneRecognizer starts a recogniser whose model understands tones.
 func tonal(t testing.TB, n int) *Sherpa {
 	dir := t.TempDir()
 	sherpatest.Model(t, dir, nil)
 	return newTestSherpa(t, dir, n)
 }
 
-// The melody of most tests, which is heard as three words, and when its tones begin and end in milliseconds.
+// Melody of most tests, which is recognised as three words, and the start and end of its tones in milliseconds.
 var (
 	lowHighLow = [][2]int{{0, 400}, {sherpatest.Low, 300}, {0, 200}, {sherpatest.High, 300}, {0, 200}, {sherpatest.Low, 300}, {0, 400}}
 	played     = [][2]int{{400, 700}, {900, 1200}, {1400, 1700}}
@@ -95,11 +95,12 @@ func TestOtherFamiliesAreListenedWith(t *testing.T) {
 	}
 }
 
-// TestAModelThatFailsOnAClipIsAnError: the library ends the process; the next clip has a new one.
+// The library exits the process if the model fails on a clip. That clip gives an error, and the next gets a new
+// process.
 func TestAModelThatFailsOnAClipIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	sherpatest.NeMo(t, dir) // wants its input turned round, and is given it as Zipformers are
+	sherpatest.NeMo(t, dir) // expects its input transposed, but is labelled as a Zipformer
 	relabel(t, filepath.Join(dir, "model.onnx"), "EncDecCTCModelBPE", "zipformer2_ctc\x00\x00\x00")
 	s := newTestSherpa(t, dir, 1)
 	for range 2 {
@@ -186,7 +187,7 @@ func TestThoseWhoWaitHaveAWorkerOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestAMenuWakesTheModelBeforeTheCallerSpeaks: models may take long to load.
+// The worker starts before the caller speaks, because models may take long to load.
 func TestAMenuWakesTheModelBeforeTheCallerSpeaks(t *testing.T) {
 	t.Parallel()
 	s := tonal(t, 1).Brisk()
@@ -203,7 +204,7 @@ func TestAMenuWakesTheModelBeforeTheCallerSpeaks(t *testing.T) {
 	}()
 	pcm <- make([]int16, 160)
 	select {
-	case w := <-s.idle: // it comes up while nothing is said yet
+	case w := <-s.idle: // it starts before anything is said
 		s.idle <- w
 	case <-time.After(time.Minute):
 		t.Fatal("no worker comes up")
@@ -222,7 +223,7 @@ func TestAMenuWakesTheModelBeforeTheCallerSpeaks(t *testing.T) {
 	}
 }
 
-// TestWhatSherpaLacksIsNamed opens what cannot be used: the error says what it is and what helps.
+// A model or library that cannot be used gives an error with the cause and a remedy.
 func TestWhatSherpaLacksIsNamed(t *testing.T) {
 	t.Parallel()
 	good := func(t *testing.T, dir string) { sherpatest.Model(t, dir, nil) }
@@ -244,7 +245,7 @@ func TestWhatSherpaLacksIsNamed(t *testing.T) {
 			good(t, dir)
 			relabel(t, filepath.Join(dir, "model.onnx"), "MatMul", "MutMal")
 		}},
-		// The library itself ends its process when it sees this one.
+		// The library exits its process when it reads this file.
 		{"crash", "", "<blk> or <eps> or <blank>", func(t *testing.T, dir string) {
 			good(t, dir)
 			if err := os.WriteFile(filepath.Join(dir, "tokens.txt"), []byte("low 1\nhigh 2\n"), 0o600); err != nil {
@@ -295,14 +296,14 @@ func copyFile(t *testing.T, dir, from, to string) {
 	}
 }
 
-// shorten leaves the first bytes of a file.
+// truncateFile keeps the first n bytes of a file.
 func shorten(t *testing.T, path string, n int64) {
 	if err := os.Truncate(path, n); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// relabel replaces a text in a file by another of the same length.
+// replaceInFile replaces a text in a file by another of the same length.
 func relabel(t *testing.T, path, from, to string) {
 	b, err := os.ReadFile(path)
 	if err == nil {
@@ -313,7 +314,7 @@ func relabel(t *testing.T, path, from, to string) {
 	}
 }
 
-// lonelyLibrary is a folder with the library alone.
+// libraryWithoutRuntime returns a folder that contains the library but not libonnxruntime.so.
 func lonelyLibrary(t *testing.T) string {
 	dir := t.TempDir()
 	b, err := os.ReadFile(filepath.Join(sherpatest.Library(t), sherpaFile))
@@ -326,7 +327,7 @@ func lonelyLibrary(t *testing.T) string {
 	return dir
 }
 
-// bogusLibrary is a folder with a file that only has the library's name.
+// invalidLibrary returns a folder with a text file that has the name of the library.
 func bogusLibrary(t *testing.T) string {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, sherpaFile), []byte("no library"), 0o600); err != nil {

@@ -8,8 +8,8 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// sherpaResult is what sherpa-onnx understood: a text, and the tokens it is made of with their starts in seconds. Durations
-// (seconds) and logarithms of probabilities are there with some models only.
+// sherpaResult is a result of sherpa-onnx: a text, and its tokens with their start times in seconds. Durations
+// (seconds) and logarithms of probabilities exist with some models only.
 type sherpaResult struct {
 	Text       string    `json:"text"`
 	Tokens     []string  `json:"tokens"`
@@ -18,11 +18,11 @@ type sherpaResult struct {
 	LogProbs   []float64 `json:"ys_log_probs"`
 }
 
-// lastTokenMS is how long the last token of a word is taken to be at most, where the model tells only where tokens start.
+// maxLastTokenMS is the maximum duration assumed for the last token of a word if the model reports start times only.
 const lastTokenMS = 240
 
-// words are the words of the text with the times of their tokens, within a clip of so many milliseconds. There are none
-// where the model has no times, or where its tokens are not the letters of its text.
+// words returns the words of the text with the times of their tokens, within a clip of a duration in milliseconds. It
+// returns nil if the model has no times, or if its tokens do not spell its text.
 func (r sherpaResult) words(duration int) []transcript.Word {
 	if len(r.Tokens) == 0 || len(r.Timestamps) != len(r.Tokens) {
 		return nil
@@ -44,8 +44,8 @@ func (r sherpaResult) words(duration int) []transcript.Word {
 	return words
 }
 
-// letters are the letters of all tokens, and of which token each is. Spaces, their sign, and the sign of a word that goes
-// on are no letters.
+// letters returns the letters of all tokens, and the index of the token of each. Spaces, the sign for a space, and
+// the sign of a continued word are not letters.
 func (r sherpaResult) letters() (letters []rune, of []int) {
 	for i, token := range r.Tokens {
 		for _, c := range strings.TrimSuffix(token, "@@") {
@@ -57,7 +57,7 @@ func (r sherpaResult) letters() (letters []rune, of []int) {
 	return letters, of
 }
 
-// word is one that goes from a token to a token.
+// word returns the word from a first to a last token.
 func (r sherpaResult) word(text string, first, last, duration int) transcript.Word {
 	ms := func(seconds float64) int { return min(max(int(math.Round(seconds*1000)), 0), duration) }
 	w := transcript.Word{Text: text, StartMS: ms(r.Timestamps[first])}
@@ -76,7 +76,7 @@ func (r sherpaResult) word(text string, first, last, duration int) transcript.Wo
 	return w
 }
 
-// certainty is the geometric mean of probabilities given as logarithms.
+// certainty returns the geometric mean of probabilities given as logarithms.
 func certainty(logs []float64) float64 {
 	sum := 0.0
 	for _, v := range logs {
@@ -85,7 +85,7 @@ func certainty(logs []float64) float64 {
 	return min(math.Exp(sum/float64(len(logs))), 1)
 }
 
-// splitWords splits a text at its spaces, and scripts that have none at their signs.
+// splitWords splits a text at its spaces; text in scripts without spaces is split into characters.
 func splitWords(text string) (words []string) {
 	for _, field := range strings.Fields(text) {
 		from := 0
@@ -104,8 +104,8 @@ func splitWords(text string) (words []string) {
 	return words
 }
 
-// heard makes readable text of a result. A model that writes small and capital letters or punctuation is left as it is; what
-// others say in English gets sentences as the builtin recogniser's does.
+// recognition converts a result. Text with mixed case or punctuation is left unchanged. English text without is
+// formatted as sentences, like that of PocketSphinx.
 func (r sherpaResult) heard(language string, duration int) transcript.Heard {
 	h := transcript.Heard{Text: strings.TrimSpace(r.Text), Words: r.words(duration)}
 	h.Confidence = meanConfidence(h.Words)
@@ -126,7 +126,7 @@ func (r sherpaResult) heard(language string, duration int) transcript.Heard {
 	return heard(h.Words)
 }
 
-// bare tells whether a text is all small or all capital letters, without any punctuation but apostrophes.
+// isUnformatted reports whether a text is all lower or all upper case, without punctuation except apostrophes.
 func bare(text string) bool {
 	small, capital := false, false
 	for _, c := range text {

@@ -11,21 +11,22 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// sherpaQuestion is a clip to recognise; its samples are the body.
+// sherpaRequest is a clip to recognise; its samples are the body.
 type sherpaQuestion struct {
 	Rate     int    `json:"rate"`
 	Language string `json:"language"`
 }
 
-// sherpaAnswer is what was understood.
+// sherpaResponse is the response to a sherpaRequest.
 type sherpaAnswer struct {
 	Result sherpaResult `json:"result"`
 	Error  string       `json:"error,omitempty"`
 }
 
-// RunSherpa is the process of the recogniser sherpa-onnx: it answers clips read from in on out until in ends, and returns the
-// exit code. Its arguments are the folder of the model, that of the library or "", how many threads, and Brisk or "". It is
-// a process of its own for the reasons RunWorker is; the library also ends its process where it does not like a model.
+// RunSherpaWorker runs the recogniser process of sherpa-onnx: it answers clips read from in on out until in ends, and
+// returns the exit code. Its arguments are the folder of the model, the folder of the library or "", the number of
+// threads, and LowLatency or "". It is a separate process for the same reasons as RunSphinxWorker; the library also
+// exits its process if it cannot use a model.
 func RunSherpa(args []string, in io.Reader, out io.Writer) int {
 	d, err := startSherpa(args)
 	h := greetingOf(transcript.Engine{}, err)
@@ -69,13 +70,14 @@ func startSherpa(args []string) (*sherpaDecoder, error) {
 	return newSherpa(args[0], args[1], threads)
 }
 
-// sherpaClip is a question with its samples.
+// sherpaJob is a request with its samples.
 type sherpaClip struct {
 	sherpaQuestion
 	pcm []int16
 }
 
-// readSherpa ends the process when the server has gone: the decoder may be deep in C code then.
+// readSherpaRequests reads clips from the server. It exits the process when the input ends, because the main
+// goroutine may be inside C code then.
 func readSherpa(in io.Reader, questions chan<- sherpaClip) {
 	for {
 		var q sherpaClip
@@ -87,7 +89,7 @@ func readSherpa(in io.Reader, questions chan<- sherpaClip) {
 	}
 }
 
-// resident is the memory this process takes, in bytes; 0 where the system does not say.
+// residentBytes returns the resident memory of this process in bytes; 0 if the system does not report it.
 func resident() int64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	fields := bytes.Fields(b)

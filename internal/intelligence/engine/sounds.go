@@ -9,29 +9,31 @@ import (
 	"unicode"
 )
 
-// soundsData is how English letters are said, learnt from the CMU dictionary by cmd/trainmodels: the mark "sounds1\n", the number of sounds as a byte,
-// the sounds as phones with spaces between, each ended by a newline, the number of nodes before each letter's tree (26 uint16, little-endian) and
-// the nodes of three bytes. A node asks whether the letter at an offset of -4 to 4 (but 0) is a certain one: question offset*27+letter, 26 standing
-// for none, and the number of the node where it is not, counted from the tree's beginning; where it is, the next one goes on. A node whose question
-// is 255 is the end: its second byte is the sound.
+// letterToSoundData is the pronunciation of English letters, learnt from the CMU dictionary by cmd/trainmodels: the
+// magic "sounds1\n", the number of sounds as a byte, the sounds as phones separated by spaces, each ended by a
+// newline, the number of nodes before each letter's tree (26 uint16, little-endian) and the nodes of three bytes. A
+// node asks whether the letter at an offset of -4 to 4 (except 0) is a certain one: question offset*27+letter (26
+// means none), and the index of the node to continue at if it is not, counted from the beginning of the tree. If it
+// is, the next node follows. A node whose question is 255 is a leaf: its second byte is the sound.
 //
 //go:embed sounds.bin
 var soundsData string
 
-// soundsMark is how such a file begins.
+// letterToSoundMagic begins a file of sounds.
 const soundsMark = "sounds1\n"
 
-// A Sounding finds out how words are said by their letters. It is safe for concurrent use.
+// LetterToSound derives the pronunciation of words from their spelling (grapheme to phoneme). It is safe for
+// concurrent use.
 type Sounding struct {
 	sounds [][]phoneme
 	first  [27]int // node
 	nodes  string
 }
 
-// phoneme is one of phoneNames.
+// phoneme is an index in phoneNames.
 type phoneme uint8
 
-// phoneNames are the phones of the CMU dictionary, in their order.
+// phoneNames lists the phones of the CMU dictionary, in their order.
 var phoneNames = strings.Fields("AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW V W Y Z ZH")
 
 var phoneOf = func() map[string]phoneme {
@@ -42,16 +44,16 @@ var phoneOf = func() map[string]phoneme {
 	return m
 }()
 
-// NewSounding opens the one that is part of the binary.
+// NewLetterToSound returns the rules that are embedded in the binary. They are read once.
 var NewSounding = sync.OnceValue(func() *Sounding {
 	s, err := ReadSounding(soundsData)
 	if err != nil {
-		panic(err) // the binary was built from a broken file, which the tests show
+		panic(err) // the embedded file is damaged, which the tests detect
 	}
 	return s
 })
 
-// ReadSounding opens a file in the form of sounds.bin.
+// ReadLetterToSound reads rules in the format of sounds.bin.
 func ReadSounding(data string) (*Sounding, error) {
 	rest, ok := strings.CutPrefix(data, soundsMark)
 	if !ok || rest == "" {
@@ -79,7 +81,7 @@ func ReadSounding(data string) (*Sounding, error) {
 	return s, s.check()
 }
 
-// check makes sure that no question leads out of its tree or back.
+// check reports a question that leads out of its tree or back.
 func (s *Sounding) check() error {
 	for letter := range 26 {
 		from, to := s.first[letter], s.first[letter+1]
@@ -99,14 +101,14 @@ func (s *Sounding) check() error {
 	return nil
 }
 
-// endNode is the question of a node that asks nothing.
+// leafNode is the question of a leaf.
 const endNode = 255
 
 func (s *Sounding) node(at int) (question, value int) {
 	return int(s.nodes[3*at]), int(s.nodes[3*at+1]) | int(s.nodes[3*at+2])<<8
 }
 
-// phonesIn reads phones of the CMU dictionary.
+// parsePhones parses phones of the CMU dictionary.
 func phonesIn(text string) (phones []phoneme, ok bool) {
 	for _, name := range strings.Fields(text) {
 		p, known := phoneOf[name]
@@ -118,8 +120,8 @@ func phonesIn(text string) (phones []phoneme, ok bool) {
 	return phones, true
 }
 
-// Phones are how a word of small letters is most likely said in English, as in the CMU dictionary: "zyntrix" is "Z IH N T R IH K S". Anything but
-// the letters a to z is passed over.
+// Phones returns the most likely English pronunciation of a lower-case word, in phones of the CMU dictionary:
+// "zyntrix" is "Z IH N T R IH K S". Characters other than a to z are ignored.
 func (s *Sounding) Phones(word string) string {
 	var names []string
 	for _, p := range s.say(word) {
@@ -128,7 +130,7 @@ func (s *Sounding) Phones(word string) string {
 	return strings.Join(names, " ")
 }
 
-// say gives the phones of a word of small letters.
+// pronounce returns the phones of a lower-case word.
 func (s *Sounding) say(word string) (phones []phoneme) {
 	letters := strings.Map(func(r rune) rune {
 		if r < 'a' || r > 'z' {
@@ -146,7 +148,7 @@ func (s *Sounding) say(word string) (phones []phoneme) {
 	return phones
 }
 
-// soundAt is the sound of a letter of a word.
+// soundAt returns the sound of a letter of a word.
 func (s *Sounding) soundAt(letters string, i int) int {
 	from := s.first[letters[i]-'a']
 	for at := from; ; {
@@ -166,8 +168,8 @@ func (s *Sounding) soundAt(letters string, i int) int {
 	}
 }
 
-// sayWritten gives the phones of a word as it is written: abbreviations are spelled, figures are said digit by digit, and parts between capitals
-// and hyphens are said on their own.
+// pronounceWritten returns the phones of a word in its written form: abbreviations are spelled, digits are read one
+// by one, and parts between capitals and hyphens are pronounced separately.
 func (s *Sounding) sayWritten(word string) (phones []phoneme) {
 	letters := folded(word)
 	if spelledOut(letters) && (len(letters) < 4 || !strings.ContainsAny(letters, "AEIOUY")) {
@@ -180,5 +182,5 @@ func (s *Sounding) sayWritten(word string) (phones []phoneme) {
 	return phones
 }
 
-// hasDigit tells whether a text has a figure.
+// hasDigit reports whether a text contains a digit.
 func hasDigit(text string) bool { return strings.ContainsFunc(text, unicode.IsDigit) }

@@ -1,8 +1,8 @@
 package engine
 
-// This file tells how far apart two ways to say something are.
+// Phonetic distance between two pronunciations.
 
-// A soundKind tells what is alike in phones that are mistaken for one another on the telephone.
+// phonemeClass groups phones that are confused with one another on the telephone.
 type soundKind uint8
 
 const (
@@ -33,7 +33,7 @@ func isVowel(p phoneme) bool { return kindOf[p] == vowelKind || p == erPhone }
 
 var erPhone = phoneOf["ER"]
 
-// weightOf is how much of what is heard a phoneme is: vowels are less certain than consonants.
+// phoneWeight is the weight of a phoneme in a distance: vowels are recognised less reliably than consonants.
 var weightOf = func() (all [39]float32) {
 	for p := range all {
 		switch {
@@ -49,7 +49,8 @@ var weightOf = func() (all [39]float32) {
 	return all
 }()
 
-// nearPhones are phones that are nearer to one another than others of their kind, or that are near without being of one; how far they are.
+// nearPhones has the distance of pairs of phones that are nearer than others of their class, or near although of
+// different classes.
 var nearPhones = map[string]float32{
 	"P B": 0.3, "T D": 0.25, "K G": 0.3, "F V": 0.25, "S Z": 0.15, "SH ZH": 0.15, "CH JH": 0.3, "TH DH": 0.2, "TH F": 0.25, "TH T": 0.35, "DH V": 0.3, "DH D": 0.3,
 	"TH S": 0.35, "S F": 0.4, "M N": 0.3, "N NG": 0.2, "SH CH": 0.3, "S SH": 0.4, "Z JH": 0.45, "ZH JH": 0.25, "Z S": 0.15, "T K": 0.5, "P T": 0.5, "P K": 0.5, "B D": 0.5, "B V": 0.35,
@@ -59,7 +60,7 @@ var nearPhones = map[string]float32{
 	"OY AO": 0.3, "OY OW": 0.3, "AY AA": 0.3, "EY AE": 0.25, "EY AH": 0.25, "IY AH": 0.25, "ER EH": 0.3, "ER AO": 0.3, "ER AA": 0.3, "ER UH": 0.25,
 }
 
-// apart is how far phones are from one another.
+// phoneDistance is the distance of each pair of phones.
 var apart = func() (all [39][39]float32) {
 	for a := range all {
 		for b := range all[a] {
@@ -83,7 +84,7 @@ var apart = func() (all [39][39]float32) {
 	return all
 }()
 
-// soundWeight is how much there is to hear.
+// phoneWeightSum returns the sum of the weights of phones.
 func soundWeight(said []phoneme) (sum float32) {
 	for _, p := range said {
 		sum += weightOf[p]
@@ -91,7 +92,7 @@ func soundWeight(said []phoneme) (sum float32) {
 	return sum
 }
 
-// firstRow begins the work of finding out how far phones are from others, of which none is taken yet.
+// firstRow fills the first row of the edit distance to the phones of.
 func firstRow(row []float32, of []phoneme) {
 	row[0] = 0
 	for j, q := range of {
@@ -99,7 +100,7 @@ func firstRow(row []float32, of []phoneme) {
 	}
 }
 
-// nextRow goes on with a phone, the first one or a later one; least is what the distance will be at least.
+// nextRow computes the row of the edit distance after one more phone. least is a lower bound of the final distance.
 func nextRow(row, before []float32, p phoneme, first bool, of []phoneme) (least float32) {
 	costs, own := &apart[p], weightOf[p]
 	left := before[0] + own
@@ -116,10 +117,11 @@ func nextRow(row, before []float32, p phoneme, first bool, of []phoneme) (least 
 	return least
 }
 
-// firstCost is how much farther words are that begin unlike each other: that is heard best.
+// firstCost is added if the first phones differ, because the beginning of a word is recognised best.
 const firstCost = 0.3
 
-// soundsDiffer is how far apart two ways to say something are: 0 for the same, about 1 for nothing in common.
+// pronunciationDistance returns the distance of two pronunciations: 0 if equal, about 1 if they have nothing in
+// common.
 func soundsDiffer(a, b []phoneme) float64 {
 	if len(a) == 0 || len(b) == 0 {
 		return 1

@@ -17,7 +17,7 @@ func TestWordsAreSaidByTheirLetters(t *testing.T) {
 
 func TestSoundsThatLeadNowhereAreRefused(t *testing.T) {
 	t.Parallel()
-	nodes := strings.LastIndex(soundsData, "\n") + 1 // a tree may have one in it: then what is left is no whole number of nodes
+	nodes := strings.LastIndex(soundsData, "\n") + 1 // a tree may contain a newline: then the rest is not a whole number of nodes
 	for name, data := range map[string]string{"empty": "", "another mark": "sounds9" + soundsData[7:], "cut": soundsData[:len(soundsData)-1],
 		"without trees": soundsData[:min(nodes, 40)], "a question that leads back": soundsData[:len(soundsData)-6] + "\x01\x00\x00" + soundsData[len(soundsData)-3:]} {
 		if _, err := ReadSounding(data); err == nil {

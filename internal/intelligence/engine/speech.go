@@ -20,8 +20,8 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// Speech speaks texts and keeps what was spoken: a text is made once. Organisations share nothing. It is safe for
-// concurrent use.
+// SpeechCache synthesises texts and caches the audio as files: a text is synthesised once per organisation.
+// Organisations share no files. It is safe for concurrent use.
 type Speech struct {
 	voice  Voice
 	dir    string
@@ -29,7 +29,7 @@ type Speech struct {
 	mu     sync.Mutex // guards the three below
 	making map[string]*making
 	size   int64
-	looked bool // size is known
+	looked bool // size has been measured
 
 	work sync.WaitGroup
 }
@@ -40,22 +40,23 @@ type making struct {
 }
 
 const (
-	// MaxSpeech is the longest text that is spoken, in bytes.
+	// MaxSpeechBytes is the longest text that is synthesised, in bytes.
 	MaxSpeech   = 5000
-	speechBytes = 512 << 20 // kept in all; the oldest go first
+	speechBytes = 512 << 20 // total size of the cache; the least recently used files are removed first
 	speechLimit = 2 * time.Minute
-	speechPeak  = 0.7 * 32767 // how loud the loudest sample of an announcement is
+	speechPeak  = 0.7 * 32767 // level of the loudest sample of an announcement
 )
 
-// ErrNoVoice is returned where text to speech is switched off.
+// ErrNoVoice is returned if text to speech is switched off.
 var ErrNoVoice = &transcript.Missing{What: "text to speech is switched off", Help: "set SONIQ_VOICE=builtin"}
 
-// NewSpeech keeps what a voice speaks in a folder; a nil voice speaks nothing.
+// NewSpeechCache returns a cache of a synthesiser's audio in a folder. With a nil synthesiser every text gives
+// ErrNoVoice.
 func NewSpeech(v Voice, dir string) *Speech {
 	return &Speech{voice: v, dir: dir, most: speechBytes, making: map[string]*making{}}
 }
 
-// Ready says what is missing to speak.
+// Ready returns an error that names the missing dependency if speech cannot be synthesised.
 func (s *Speech) Ready(ctx context.Context) error {
 	if s.voice == nil {
 		return ErrNoVoice
@@ -63,7 +64,7 @@ func (s *Speech) Ready(ctx context.Context) error {
 	return s.voice.Ready(ctx)
 }
 
-// Close ends the voice and waits for what is being spoken.
+// Close closes the synthesiser and waits for texts in progress.
 func (s *Speech) Close() {
 	if c, ok := s.voice.(io.Closer); ok {
 		_ = c.Close()
@@ -71,7 +72,7 @@ func (s *Speech) Close() {
 	s.work.Wait()
 }
 
-// Forget removes what was spoken for an organisation.
+// DeleteOrganization removes the cached audio of an organisation.
 func (s *Speech) Forget(org string) error {
 	if !orgForm.MatchString(org) {
 		return nil
@@ -81,9 +82,9 @@ func (s *Speech) Forget(org string) error {
 
 var orgForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// File returns the path of a WAV file (16 bits, mono) in which the text is spoken; voice and language may be "". The file
-// is never changed, but may be removed when it was not asked for in a long time: open it soon. What is missing to speak
-// is a *transcript.Missing.
+// File returns the path of a WAV file (16 bits, mono) with the spoken text; voice and language may be "". The file is
+// never changed, but may be removed if it was not used for a long time: open it soon. If a dependency is missing the
+// error is a *transcript.MissingDependency.
 func (s *Speech) File(ctx context.Context, org, text, voice, language string) (path string, err error) {
 	text = strings.TrimSpace(text)
 	switch {
@@ -102,20 +103,20 @@ func (s *Speech) File(ctx context.Context, org, text, voice, language string) (p
 	return path, s.once(ctx, path, func(ctx context.Context) error { return s.speak(ctx, path, text, voice, language) })
 }
 
-// known reports whether a file is there, and notes that it was asked for.
+// cached reports whether a file exists, and updates its time of last use.
 func (s *Speech) known(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
 	if now := time.Now(); now.Sub(info.ModTime()) > time.Hour {
-		_ = os.Chtimes(path, now, now) // else it only goes a little earlier
+		_ = os.Chtimes(path, now, now) // if this fails the file is only removed earlier
 	}
 	return true
 }
 
-// once runs do for a path unless somebody else does just now, and waits for it. The work goes on for the others when one
-// who waits gives up.
+// singleflight runs do for a path, or waits for a run in progress. The run continues for other waiters if the context
+// of one ends.
 func (s *Speech) once(ctx context.Context, path string, do func(context.Context) error) error {
 	s.mu.Lock()
 	m, begun := s.making[path]
@@ -141,7 +142,7 @@ func (s *Speech) once(ctx context.Context, path string, do func(context.Context)
 	}
 }
 
-// Fleeting speaks a text that is kept nowhere: mono samples and their rate.
+// SynthesizeUncached synthesises a text without caching it. It returns mono samples and their rate.
 func (s *Speech) Fleeting(ctx context.Context, text, voice, language string) (pcm []int16, rate int, err error) {
 	switch {
 	case s.voice == nil:
@@ -180,7 +181,7 @@ func (s *Speech) speak(ctx context.Context, path, text, voice, language string) 
 	return nil
 }
 
-// level brings a voice to the loudness of all others.
+// normalizeLevel scales samples to the level that all announcements have.
 func level(pcm []int16) {
 	peak := 0
 	for _, v := range pcm {
@@ -195,7 +196,7 @@ func level(pcm []int16) {
 	}
 }
 
-// grow counts what was kept, and makes room when it is too much.
+// addSize adds the size of a new file, and prunes the cache if it is too large.
 func (s *Speech) grow(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,19 +208,20 @@ func (s *Speech) grow(n int64) {
 	s.size = prune(s.dir, s.most)
 }
 
-// kept is a file of spoken text.
+// cachedFile is a file of the cache.
 type kept struct {
 	path string
 	size int64
 	used time.Time
 }
 
-// prune removes the files that were not asked for the longest until nine tenths of most are left, and returns what is.
+// prune removes the least recently used files if the cache is larger than most bytes, until nine tenths of that are
+// left. It returns the remaining size.
 func prune(dir string, most int64) (size int64) {
 	var all []kept
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // what cannot be read is not counted
+			return nil // unreadable files are not counted
 		}
 		if info, err := d.Info(); err == nil {
 			all = append(all, kept{path, info.Size(), info.ModTime()})

@@ -15,7 +15,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// TestMain lets the test binary be the recogniser's worker, as the real binary is.
+// TestMain runs the worker processes of the engines if the test binary is started as one, as the real binary does.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "asr-worker" {
 		os.Exit(RunWorker(os.Stdin, os.Stdout))
@@ -33,13 +33,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// script is one written call of the evaluation set.
+// script is the text of one call of the evaluation set.
 type script struct {
 	ID    string
 	Turns []struct{ Speaker, Text string }
 }
 
-// scripts reads the evaluation set; without ids it returns all of it.
+// scripts reads calls of the evaluation set; without ids it returns all of them.
 func scripts(t testing.TB, ids ...string) []script {
 	t.Helper()
 	b, err := os.ReadFile("../memory/testdata/memory-eval.json")
@@ -74,27 +74,27 @@ type spokenCall struct {
 
 var phone = transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
 
-// speak lets two flite voices speak a script through the telephone.
+// speak returns a script spoken by two flite voices over a narrow-band line.
 func speak(t testing.TB, s script, callerVoice, agentVoice string) spokenCall {
 	t.Helper()
 	return line{caller: fliteVoice(callerVoice), agent: fliteVoice(agentVoice)}.speak(t, s)
 }
 
-// A voice speaks a text: 16 kHz samples.
+// voice returns a text as speech: 16 kHz samples.
 type voice func(t testing.TB, text string) []float64
 
 func fliteVoice(name string) voice {
 	return func(t testing.TB, text string) []float64 { return flite(t, name, text) }
 }
 
-// line is how a call sounds.
+// line is the audio quality of a call.
 type line struct {
 	caller, agent voice
 	wide          bool    // 16 kHz, as G.722 and Opus bring it; else G.711
 	noise         float64 // below speech, dB; 0: none
 }
 
-// speak speaks a script, with half a second around and 0.4 s between the turns.
+// speak speaks a script, with half a second of silence before and after and 0.4 s between the turns.
 func (l line) speak(t testing.TB, s script) spokenCall {
 	t.Helper()
 	var sides [2][]float64
@@ -138,7 +138,7 @@ func (l line) speak(t testing.TB, s script) spokenCall {
 	return call
 }
 
-// hiss adds noise that lies some dB below the speech.
+// addNoise adds noise at a level in dB below the speech.
 func hiss(x []float64, below float64, seed uint64) {
 	sum, n := 0.0, 0
 	for _, v := range x {
@@ -153,7 +153,8 @@ func hiss(x []float64, below float64, seed uint64) {
 	}
 }
 
-// flite speaks a text and returns 16 kHz samples, its loudest at -3 dB. Without flite the test is skipped.
+// flite speaks a text and returns 16 kHz samples with their peak at -3 dB. The test is skipped if flite is not
+// installed.
 func flite(t testing.TB, voice, text string) []float64 {
 	t.Helper()
 	if _, err := exec.LookPath("flite"); err != nil {
@@ -166,7 +167,7 @@ func flite(t testing.TB, voice, text string) []float64 {
 	return recorded(t, file)
 }
 
-// recorded reads a 16 kHz file, its loudest brought to -3 dB.
+// readSpeech reads a 16 kHz file and scales its peak to -3 dB.
 func recorded(t testing.TB, file string) []float64 {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -227,7 +228,7 @@ func telephone(x []float64) []int16 {
 	return out
 }
 
-// encodeMuLaw is the encoder of ITU-T G.711.
+// encodeMuLaw encodes a sample as ITU-T G.711 µ-law.
 func encodeMuLaw(v int16) byte {
 	x, sign := int(v), byte(0)
 	if x < 0 {
@@ -243,14 +244,14 @@ func encodeMuLaw(v int16) byte {
 
 var notWord = regexp.MustCompile(`[^a-z' ]`)
 
-// plain is how texts are compared: lower case, letters and apostrophes only.
+// normalizedWords returns the words of a text as they are compared: lower case, letters and apostrophes only.
 func plain(s string) []string {
 	s = strings.ToLower(s)
 	s = strings.NewReplacer("mr.", "mister", "mrs.", "misses", "\n", " ").Replace(s)
 	return strings.Fields(notWord.ReplaceAllString(s, " "))
 }
 
-// wordErrors is the edit distance between two word sequences.
+// wordErrors returns the edit distance between two word sequences.
 func wordErrors(want, got []string) int {
 	row := make([]int, len(got)+1)
 	for j := range row {
@@ -270,7 +271,7 @@ func wordErrors(want, got []string) int {
 	return row[len(got)]
 }
 
-// reference is what one side says in a script.
+// reference returns the words of one side in a script.
 func (s script) reference(speaker string) []string {
 	var all []string
 	for _, turn := range s.Turns {
@@ -281,7 +282,7 @@ func (s script) reference(speaker string) []string {
 	return all
 }
 
-// said is what was recognised of one channel, word by word.
+// recognizedWords returns the words that were recognised on one channel.
 func said(segments []transcript.Segment, channel int) []string {
 	var all []string
 	for _, s := range segments {

@@ -12,25 +12,26 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// spelling is how the words of a vocabulary are found and how they are written.
+// vocabularySpelling maps the dictionary words of a vocabulary to their written form.
 type spelling struct {
-	shown  map[string]string   // words as they are written, by how they are found
-	likely []string            // words that are found by themselves, in the order of the terms
-	among  map[string]bool     // the same
-	pairs  map[string][]string // words that follow one another in a term
-	whole  [][]string          // terms of several words, as they are written
+	shown  map[string]string   // written form, by dictionary word
+	likely []string            // words that may occur alone, in the order of the terms
+	among  map[string]bool     // set of the same
+	pairs  map[string][]string // words that follow a word in a term
+	whole  [][]string          // written form of terms of several words
 }
 
-// The chances of what an organisation says, as logarithms to base ten. They were chosen by what TestEvaluateTerms counts.
+// Probabilities of the words of a vocabulary in the language model, as logarithms to base ten. They were tuned with
+// TestEvaluateTerms.
 const (
 	termChance = -4.0
 	pairChance = -0.5
-	rareWord   = 1e-5 // how likely in English a word is that everybody uses, at least
+	rareWord   = 1e-5 // minimum probability of a common English word
 )
 
 func (p *spelling) empty() bool { return len(p.likely) == 0 && len(p.pairs) == 0 && len(p.whole) == 0 }
 
-// expect takes a word to be found by itself.
+// expect adds a word that may occur alone.
 func (p *spelling) expect(found string) {
 	if !p.among[found] {
 		p.among[found] = true
@@ -38,7 +39,8 @@ func (p *spelling) expect(found string) {
 	}
 }
 
-// add takes a word to be found by itself and written in a way of its own. Of words that are said alike the first is written.
+// add adds a word that may occur alone, with its written form. Of words with the same pronunciation the first is
+// written.
 func (p *spelling) add(found, written string) {
 	p.expect(found)
 	if _, known := p.shown[found]; !known {
@@ -46,8 +48,8 @@ func (p *spelling) add(found, written string) {
 	}
 }
 
-// arpa writes a spelling as a language model. Words that only follow others have no chance by themselves here: they are in the
-// language's own model.
+// arpa returns the vocabulary as a language model in ARPA format. Words that only follow others have no probability
+// of their own here: they are in the model of the language.
 func (p *spelling) arpa() string {
 	var ones, twos []string
 	one := func(chance float64, word string) { ones = append(ones, fmt.Sprintf("%.2f %s 0", chance, word)) }
@@ -57,7 +59,7 @@ func (p *spelling) arpa() string {
 	for _, w := range p.likely {
 		one(termChance, w)
 	}
-	twos = append(twos, "-99 <s> </s>") // a model needs one
+	twos = append(twos, "-99 <s> </s>") // a model needs at least one
 	for _, from := range sortedKeys(p.pairs) {
 		for _, w := range append([]string{from}, p.pairs[from]...) {
 			if !known[w] {
@@ -82,7 +84,7 @@ func sortedKeys(m map[string][]string) []string {
 	return keys
 }
 
-// write gives the words as they are written.
+// write replaces dictionary words by their written form.
 func (p *spelling) write(words []transcript.Word) []transcript.Word {
 	for i, w := range words {
 		if written, ok := p.shown[w.Text]; ok {
@@ -101,7 +103,7 @@ func (p *spelling) write(words []transcript.Word) []transcript.Word {
 	return words
 }
 
-// begins tells whether words are those of a term, first of all.
+// hasPrefixWords reports whether words begin with those of a term.
 func begins(words []transcript.Word, term []string) bool {
 	if len(words) < len(term) {
 		return false
@@ -114,10 +116,10 @@ func begins(words []transcript.Word, term []string) bool {
 	return true
 }
 
-// legalForms are not said with a company's name.
+// legalForms are not spoken with a company's name.
 var legalForms = wordSet("ltd limited llc gmbh inc plc bv nv sa ag co corp oy ab srl kg")
 
-// learn finds out how the terms of a vocabulary are said, and has the dictionary know it.
+// addVocabulary determines the pronunciations of the terms and adds them to the dictionary.
 func (s *sphinx) learn(terms []transcript.Term) (*spelling, error) {
 	p := &spelling{shown: map[string]string{}, among: map[string]bool{}, pairs: map[string][]string{}}
 	for _, t := range terms {
@@ -132,7 +134,7 @@ func (s *sphinx) learn(terms []transcript.Term) (*spelling, error) {
 	return p, nil
 }
 
-// learnSounds takes a term that is said as somebody wrote down.
+// addTermByHints adds a term with the pronunciations that a user entered.
 func (s *sphinx) learnSounds(p *spelling, t transcript.Term) error {
 	for _, like := range t.SoundsLike {
 		phones := s.phonesLike(like)
@@ -148,7 +150,7 @@ func (s *sphinx) learnSounds(p *spelling, t transcript.Term) error {
 	return nil
 }
 
-// phonesLike are the phones of a way to say something.
+// phonesOfHint returns the phones of one such pronunciation: phones, or words that sound like it.
 func (s *sphinx) phonesLike(like string) string {
 	fields := strings.Fields(like)
 	if len(fields) > 0 && !slices.ContainsFunc(fields, func(f string) bool { return !cmuPhones[f] }) {
@@ -157,7 +159,7 @@ func (s *sphinx) phonesLike(like string) string {
 	return s.joined(plainWords(folded(like)))
 }
 
-// joined are the phones of words said in one piece; empty where one of them cannot be said.
+// phonesOfWords returns the phones of words in sequence; "" if one has no known pronunciation.
 func (s *sphinx) joined(words []string) string {
 	var all []string
 	for _, w := range words {
@@ -173,7 +175,8 @@ func (s *sphinx) joined(words []string) string {
 	return strings.Join(all, " ")
 }
 
-// learnWords takes a term that is said as it is written. Words that everybody uses are only expected next to the others of their term.
+// addTermBySpelling adds a term that is pronounced as it is written. Common words are only expected next to the other
+// words of their term.
 func (s *sphinx) learnWords(p *spelling, t transcript.Term) error {
 	var term []string
 	var before []string
@@ -214,8 +217,8 @@ func (s *sphinx) learnWords(p *spelling, t transcript.Term) error {
 	return nil
 }
 
-// found are the words of the dictionary that a written word is found as, after it was added where the dictionary does not have it; none
-// where nobody knows how it is said.
+// dictionaryWords returns the dictionary words for a written word, and adds them if the dictionary does not have it.
+// It returns none if no pronunciation is known.
 func (s *sphinx) found(written string) ([]string, error) {
 	letters := folded(written)
 	plain := strings.ToLower(letters)
@@ -235,7 +238,7 @@ func (s *sphinx) found(written string) ([]string, error) {
 	return all, nil
 }
 
-// waysToSay are the phones of a word that the dictionary does not have, most likely first.
+// pronunciations returns the phones of a word that is not in the dictionary, the most likely first.
 func (s *sphinx) waysToSay(letters string) (ways []string) {
 	way := func(phones string) {
 		if phones != "" {
@@ -262,7 +265,7 @@ func (s *sphinx) waysToSay(letters string) (ways []string) {
 	return ways
 }
 
-// spelledOut tells whether a word is an abbreviation that is read letter by letter.
+// isAcronym reports whether a word is an abbreviation that is read letter by letter.
 func spelledOut(letters string) bool {
 	return len(letters) >= 2 && len(letters) <= 5 && strings.ToUpper(letters) == letters && !strings.ContainsAny(letters, "-'")
 }
@@ -275,7 +278,7 @@ func spelled(letters string) string {
 	return strings.Join(all, " ")
 }
 
-// humps are the parts of a word: those between hyphens, from capital to capital, and digits one by one.
+// splitWordParts splits a word at hyphens and before capitals, and into single digits.
 func humps(letters string) (parts []string) {
 	var open []rune
 	end := func() {
@@ -305,10 +308,10 @@ func humps(letters string) (parts []string) {
 
 func notLetter(r rune) bool { return (r < 'a' || r > 'z') && r != '\'' }
 
-// unfolded are letters that do not come apart into one of ours and a mark.
+// letterReplacer replaces letters that Unicode decomposition does not split into a base letter and a mark.
 var unfolded = strings.NewReplacer("ß", "ss", "ø", "o", "Ø", "O", "æ", "ae", "Æ", "Ae", "œ", "oe", "ł", "l", "Ł", "L", "đ", "d", "ı", "i", "’", "'")
 
-// folded writes a text with letters and digits that English has.
+// folded returns a text with English letters and digits only.
 func folded(text string) string {
 	var b strings.Builder
 	for _, r := range norm.NFD.String(unfolded.Replace(text)) {

@@ -20,17 +20,17 @@ const (
 	bandwidthModel = "+bandwidth-extension"
 )
 
-// sphinx is a pocketsphinx decoder. It lives in the worker process only and is not safe for concurrent use.
+// sphinxDecoder is a pocketsphinx decoder. It is used in the worker process only and is not safe for concurrent use.
 type sphinx struct {
 	lib *sphinxLibrary
 	ps  uintptr
 	net *Bandwidth
 
 	terms   *termSearches
-	letters *letterSounds // nil: words that the dictionary does not have are said by none
+	letters *letterSounds // nil: words that are not in the dictionary have no pronunciation
 }
 
-// newSphinx opens library, model and bandwidth extension; it takes about a quarter of a second.
+// newSphinxDecoder opens library, model and bandwidth extension; it takes about a quarter of a second.
 func newSphinx() (*sphinx, error) {
 	lib, err := loadSphinx()
 	if err != nil {
@@ -43,7 +43,7 @@ func newSphinx() (*sphinx, error) {
 	return s, nil
 }
 
-// open opens a decoder.
+// open opens the decoder of the C library.
 func (s *sphinx) open() error {
 	model, err := findModel()
 	if err != nil {
@@ -56,15 +56,15 @@ func (s *sphinx) open() error {
 	return err
 }
 
-// answer recognises 16 kHz audio as a question asks for it.
+// answer recognises 16 kHz audio with the phrases and terms of a request.
 func (s *sphinx) answer(q question, pcm []int16) ([]transcript.Word, error) {
 	return s.knowing(q.Terms, func() ([]transcript.Word, error) {
 		return s.expecting(q.Phrases, func() ([]transcript.Word, error) { return s.decode(pcm, q.Narrow) })
 	})
 }
 
-// decode recognises 16 kHz audio. Narrow-band audio goes through the bandwidth extension first: the model has
-// only ever heard speech up to 8 kHz and understands little without the upper half.
+// decode recognises 16 kHz audio. Narrow-band audio is bandwidth-extended first: the model was trained with speech up
+// to 8 kHz and recognises little without the upper half.
 func (s *sphinx) decode(pcm []int16, narrow bool) ([]transcript.Word, error) {
 	if len(pcm) < sphinxMinimum {
 		return nil, nil
@@ -105,7 +105,7 @@ func (s *sphinx) processExtended(pcm []int16) error {
 	return s.end(s.lib.processCep(s.ps, cep, frames, 0, 1))
 }
 
-// cepstra computes the cepstra of 16 kHz audio as a block of C memory, to be given back with free2D.
+// cepstra computes the cepstra of 16 kHz audio. The result is C memory that the caller must free with free2D.
 func (s *sphinx) cepstra(pcm []int16) (cep uintptr, frames int32, err error) {
 	fe := s.lib.frontEnd(s.ps)
 	s.lib.startFE(fe)
@@ -125,16 +125,16 @@ func (s *sphinx) end(processed int32) error {
 	return nil
 }
 
-// cepstraAt views a C array of row pointers, whose rows lie one after another, as one slice.
+// cepstraAt returns a C array of row pointers, whose rows are contiguous, as one slice without copying.
 func cepstraAt(rows uintptr, frames int) []float32 {
 	first := *(**float32)(pointer(rows))
 	return unsafe.Slice(first, frames*cepstra)
 }
 
-// pointer turns an address of C memory into a pointer; the garbage collector has no part in it.
+// pointer converts an address of C memory, which the garbage collector does not manage, to a pointer.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// words reads the best hypothesis with times and posteriors, without fillers and pronunciation marks.
+// words returns the best hypothesis with times and posterior probabilities, without fillers and pronunciation marks.
 func (s *sphinx) words() []transcript.Word {
 	var out []transcript.Word
 	logmath := s.lib.logmath(s.ps)

@@ -8,26 +8,26 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// menuSearch is the name of the search for what is expected.
+// grammarSearch is the name of the search for expected phrases.
 const menuSearch = "expected"
 
-// before and after are what people say around the word that is asked for.
+// fillersBefore and fillersAfter are words that callers say around the requested phrase.
 var (
 	before = []string{"i want", "i need", "i would like", "can i have", "could i have", "can i speak to", "i want to speak to", "may i speak to", "please", "the",
 		"give me", "connect me to", "put me through to", "talk to", "speak to", "um", "uh", "hello", "hi", "yes"}
 	after = []string{"please", "department", "thank you", "thanks"}
 )
 
-// others are what may be said in place of what is expected: without them whatever is said would be taken for the phrase it sounds most like.
-// Short words are not among them: strung together they sound like anything.
+// otherWords may be said instead of an expected phrase: without them any utterance would be recognised as the phrase
+// it sounds most like. Short words are not among them: in sequence they sound like anything.
 var others = strings.Fields(`about after again anything back because been call come could does done down else even find first from going good great have help
 	here hold just know last like little long look make many maybe mean minute moment more much name never nobody none nothing number
 	okay only operator other over people person problem question really right said some somebody someone something sorry still take
 	tell than that their them then there they thing think this time today tomorrow understand until very wait week well were what when
 	where which will with wonder work would wrong year yesterday your computer picture window table weather music banana holiday`)
 
-// expecting decodes with a grammar of what is expected; with none as always. Phrases with words the model does not know are left out; where
-// none is left, everything is listened for.
+// withPhrases decodes with a grammar of the expected phrases, and without one if there are none. Phrases with words
+// that are not in the dictionary are omitted; if none is left, decoding is unrestricted.
 func (s *sphinx) expecting(phrases []string, decode func() ([]transcript.Word, error)) ([]transcript.Word, error) {
 	known := s.known(phrases)
 	if len(known) == 0 {
@@ -47,7 +47,7 @@ func (s *sphinx) expecting(phrases []string, decode func() ([]transcript.Word, e
 	return decode()
 }
 
-// known are the phrases whose words are all in the dictionary, as it writes them.
+// knownPhrases returns the phrases whose words are all in the dictionary, in its spelling.
 func (s *sphinx) known(phrases []string) (known []string) {
 	for _, p := range phrases {
 		words := spokenWords(p)
@@ -58,7 +58,7 @@ func (s *sphinx) known(phrases []string) (known []string) {
 	return known
 }
 
-// grammar is in the Java Speech Grammar Format.
+// grammar returns the grammar of phrases in the Java Speech Grammar Format.
 func (s *sphinx) grammar(phrases []string) string {
 	expected := map[string]bool{}
 	for _, p := range phrases {
@@ -73,7 +73,7 @@ func (s *sphinx) grammar(phrases []string) string {
 		";\n<after> = " + around(after) + ";\n<phrase> = " + strings.Join(phrases, " | ") + ";\n<other> = " + around(others) + ";\n"
 }
 
-// plainWords are the words of a text in small letters, without anything else.
+// plainWords returns the words of a text in lower case, letters and apostrophes only.
 func plainWords(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return (r < 'a' || r > 'z') && r != '\'' })
 }

@@ -9,12 +9,13 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// Sphinx is the recogniser that needs Debian packages alone: pocketsphinx in worker processes of this binary, English only. Workers start
-// with the first clip, are started again after a crash, and end when nothing has come for five minutes.
+// PocketSphinx is the recogniser that needs Debian packages only: pocketsphinx in worker processes of this binary,
+// English only. Workers start with the first clip, are restarted after a crash, and end after five minutes without
+// requests. It is safe for concurrent use.
 type Sphinx struct{ workers }
 
-// NewSphinx prepares a recogniser with a number of workers; 0 stands for half the cores, at least one. command
-// starts a worker; nil stands for this binary with the argument "asr-worker".
+// NewPocketSphinx returns a recogniser with a number of workers; 0 means half the cores, at least one. command starts
+// a worker; nil means this binary with the argument "asr-worker".
 func NewSphinx(command []string, n int) *Sphinx {
 	if command == nil {
 		command = []string{self(), "asr-worker"}
@@ -24,13 +25,14 @@ func NewSphinx(command []string, n int) *Sphinx {
 	return s
 }
 
-// NewBriskSphinx prepares a recogniser with one worker for those who wait for its answer.
+// NewLowLatencyPocketSphinx returns a recogniser with one worker at normal priority, so that a waiting caller gets
+// the result soon.
 func NewBriskSphinx() *Sphinx { return NewSphinx([]string{self(), "asr-worker", Brisk}, 1) }
 
-// Engine names the builtin recogniser.
+// Engine returns the name, model and version of the recogniser.
 func (s *Sphinx) Engine() transcript.Engine { return sphinxIdentity }
 
-// needEnglish says what to do for another language than English.
+// requireEnglish returns an error with a remedy for a language other than English.
 func needEnglish(language string) error {
 	if english(language) {
 		return nil
@@ -39,8 +41,8 @@ func needEnglish(language string) error {
 		Help: "set SONIQ_TRANSCRIBER to the URL of an OpenAI-compatible server"}
 }
 
-// Transcribe recognises one clip. It waits for a free worker; a worker that hangs is ended. The limit is far above
-// what a clip takes, as workers yield to everything else on a busy machine.
+// Transcribe recognises one clip. It waits for a free worker; a worker that hangs is killed. The time limit is far
+// above the usual duration, because workers have low priority on a busy machine.
 func (s *Sphinx) Transcribe(ctx context.Context, c transcript.Clip) (transcript.Heard, error) {
 	if err := needEnglish(c.Language); err != nil {
 		return transcript.Heard{}, err
@@ -61,23 +63,24 @@ func (s *Sphinx) Transcribe(ctx context.Context, c transcript.Clip) (transcript.
 	return heard(words), nil
 }
 
-// A silence between two words that ends a sentence, and one that ends it even where the words belong together.
+// Silence between two words that ends a sentence, and silence that ends it even within a group of words.
 const (
 	sentencePause = 150  // ms
 	longPause     = 1000 // ms
 )
 
-// unfinished are words that no sentence ends with.
+// unfinished are words that do not end a sentence.
 var unfinished = wordSet("a an the of to and or my your our their his her its is are was were with for from at in on by than i i'm we're you're mr mrs number dot underscore double triple plus")
 
-// ends tells whether the silence between two words is the end of a sentence. Numbers are said in groups.
+// isSentenceEnd reports whether the silence between two words ends a sentence. Numbers are spoken in groups with
+// pauses.
 func ends(before, after transcript.Word) bool {
 	pause := after.StartMS - before.EndMS
 	together := unfinished[before.Text] || spoken[before.Text] != "" && spoken[after.Text] != ""
 	return pause >= longPause || pause >= sentencePause && !together
 }
 
-// heard makes readable text of recognised words: a pause ends a sentence.
+// recognitionOf formats recognised words as sentences: a pause ends a sentence.
 func heard(words []transcript.Word) transcript.Heard {
 	h := transcript.Heard{Words: words}
 	var text, open []string

@@ -12,32 +12,33 @@ import (
 )
 
 const (
-	plainSearch  = "plain" // the search that knows no terms
-	keptSearches = 2       // with terms, at 40 MB each; the one that was not used for the longest goes
-	arpaForm     = 1       // of a language model in a file
-	maxSounds    = 20_000  // pronunciations a decoder learns before another takes its place: it cannot unlearn one
+	plainSearch  = "plain" // search without terms
+	keptSearches = 2       // searches with terms, 40 MB each; the least recently used is removed
+	arpaForm     = 1       // file format of a language model
+	maxSounds    = 20_000  // pronunciations after which a decoder is replaced: words cannot be removed from its dictionary
 )
 
-// termSearches are the searches of a decoder by the vocabularies they know. The dictionary of a decoder is one for all, but a search finds only
-// words that its language model has, and each vocabulary has a model of its own: what one knows, no other finds.
+// termSearches holds the searches of a decoder, one per vocabulary. A decoder has one dictionary for all, but a
+// search recognises only words of its language model, and each vocabulary has its own model. So no vocabulary affects
+// another.
 type termSearches struct {
-	base   uintptr           // the language model of the language
-	sounds map[string]string // what was added to the dictionary, by phones
-	kept   []*termSearch     // the latest last
-	plain  string            // the search that knows no terms; empty where there is none just now
-	made   int               // searches so far, for their names
+	base   uintptr           // language model of the language
+	sounds map[string]string // words added to the dictionary, by phones
+	kept   []*termSearch     // most recently used last
+	plain  string            // name of the search without terms; empty if there is none at the moment
+	made   int               // number of searches made, for their names
 }
 
-// termSearch is a search that knows a vocabulary.
+// termSearch is a search with a vocabulary.
 type termSearch struct {
 	key, name string
 	spelling  *spelling
 }
 
-// newTermSearches takes over a decoder as it was opened.
+// newTermSearches returns the searches of a decoder that was just opened.
 func newTermSearches(lib *sphinxLibrary, ps uintptr) (*termSearches, error) {
 	usual := lib.search(ps)
-	set := lib.modelOf(ps, usual) // of one model
+	set := lib.modelOf(ps, usual) // a set of one model
 	if set == 0 {
 		return nil, fmt.Errorf("pocketsphinx does not give its language model")
 	}
@@ -45,7 +46,8 @@ func newTermSearches(lib *sphinxLibrary, ps uintptr) (*termSearches, error) {
 	return &termSearches{base: lib.retainModel(lib.partOfModel(set, 0)), sounds: map[string]string{}, plain: usual}, nil
 }
 
-// knowing decodes with the words of a vocabulary among those of the language. Nothing of it is found by another call's decoding.
+// withTerms decodes with the words of a vocabulary in addition to those of the language. They do not affect the
+// decoding of other calls.
 func (s *sphinx) knowing(terms []transcript.Term, decode func() ([]transcript.Word, error)) ([]transcript.Word, error) {
 	search, err := s.searchOf(terms)
 	if err != nil {
@@ -65,7 +67,8 @@ func (s *sphinx) knowing(terms []transcript.Term, decode func() ([]transcript.Wo
 	return words, err
 }
 
-// searchOf finds or makes the search for a vocabulary; it is nil for the plain one, which is there then.
+// searchFor returns the search for a vocabulary and creates it if necessary. It returns nil for the search without
+// terms, which exists then.
 func (s *sphinx) searchOf(terms []transcript.Term) (*termSearch, error) {
 	if len(terms) == 0 {
 		return nil, s.plainSearch()
@@ -97,7 +100,8 @@ func (s *sphinx) searchOf(terms []transcript.Term) (*termSearch, error) {
 	return made, s.addSearch(made)
 }
 
-// keyOf is the same for the same terms in another order: of who takes part in a call the names come first, and differ from call to call.
+// vocabularyKey returns a key that does not depend on the order of the terms: the names of a call's participants come
+// first, and differ from call to call.
 func keyOf(terms []transcript.Term) (string, error) {
 	sorted := slices.SortedFunc(slices.Values(terms), func(a, b transcript.Term) int { return strings.Compare(a.Text, b.Text) })
 	b, err := json.Marshal(sorted)
@@ -107,7 +111,7 @@ func keyOf(terms []transcript.Term) (string, error) {
 	return string(b), nil
 }
 
-// plainSearch brings back the search that knows no terms.
+// restorePlainSearch creates the search without terms if it does not exist.
 func (s *sphinx) plainSearch() error {
 	if s.terms.plain != "" {
 		return nil
@@ -119,7 +123,7 @@ func (s *sphinx) plainSearch() error {
 	return nil
 }
 
-// addSearch makes the search for a spelling and lets go of the oldest where there are too many.
+// addSearch creates a search and removes the least recently used one if there are too many.
 func (s *sphinx) addSearch(made *termSearch) error {
 	own, err := s.modelOf(made.spelling)
 	if err != nil {
@@ -137,14 +141,14 @@ func (s *sphinx) addSearch(made *termSearch) error {
 	t := s.terms
 	t.kept = append(t.kept, made)
 	if len(t.kept) > keptSearches {
-		s.lib.setSearch(s.ps, made.name) // the one that is let go may be the one in use
+		s.lib.setSearch(s.ps, made.name) // the removed one may be the active search
 		s.lib.dropSearch(s.ps, t.kept[0].name)
 		t.kept = slices.Delete(t.kept, 0, 1)
 	}
 	return nil
 }
 
-// modelOf makes the language model of a spelling alone.
+// languageModelOf returns a language model with the words of a vocabulary only.
 func (s *sphinx) modelOf(p *spelling) (uintptr, error) {
 	f, err := os.CreateTemp("", "soniq-terms-*.arpa")
 	if err != nil {
@@ -165,7 +169,7 @@ func (s *sphinx) modelOf(p *spelling) (uintptr, error) {
 	return m, nil
 }
 
-// sound adds ways to say something to the dictionary, and gives the words they are found as.
+// addPronunciation adds a pronunciation to the dictionary and returns its word.
 func (s *sphinx) sound(phones string) (word string, err error) {
 	t := s.terms
 	if word, known := t.sounds[phones]; known {
@@ -182,15 +186,16 @@ func (s *sphinx) sound(phones string) (word string, err error) {
 	return word, nil
 }
 
-// ownPrefix begins the words that were added to a dictionary; no word of the language has digits behind it.
+// ownPrefix begins words that were added to a dictionary; words of the language have no digits after it.
 const ownPrefix = "own"
 
-// isOwn tells whether a word was added to the dictionary.
+// isOwn reports whether a word was added to the dictionary.
 func isOwn(word string) bool {
 	return strings.HasPrefix(word, ownPrefix) && strings.ContainsAny(word, "0123456789")
 }
 
-// dropSearches lets go of all searches: a word that is added to the dictionary is added to their models.
+// dropSearches removes all searches, because a word added to the dictionary is added to the models of existing
+// searches.
 func (s *sphinx) dropSearches() error {
 	t := s.terms
 	if t.plain != "" && s.lib.dropSearch(s.ps, t.plain) < 0 {
@@ -206,14 +211,14 @@ func (s *sphinx) dropSearches() error {
 	return nil
 }
 
-// reopen takes a fresh decoder for one that has learned too much.
+// reopen replaces a decoder whose dictionary has grown too large.
 func (s *sphinx) reopen() error {
 	s.lib.freeModel(s.terms.base)
 	s.lib.close(s.ps)
 	return s.open()
 }
 
-// phonesOf is how the dictionary says a word; empty where it does not have it.
+// phonesOf returns the pronunciation of a word in the dictionary; "" if it is not there.
 func (s *sphinx) phonesOf(word string) string {
 	p := s.lib.lookup(s.ps, word)
 	if p == 0 {
@@ -223,7 +228,7 @@ func (s *sphinx) phonesOf(word string) string {
 	return goString(p)
 }
 
-// ordinary tells whether everybody uses a word: whether it is likely enough to be found without more.
+// isCommon reports whether a word is probable enough to be recognised without help.
 func (s *sphinx) ordinary(word string) bool {
 	id := s.lib.wordID(s.terms.base, word)
 	if id == s.lib.unknownID(s.terms.base) {

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// needSphinx skips a test where the recogniser is not installed.
+// needSphinx skips a test if the recogniser is not installed.
 func needSphinx(t testing.TB, s *Sphinx) {
 	t.Helper()
 	if err := s.Ready(context.Background()); err != nil {
@@ -24,7 +24,7 @@ func needSphinx(t testing.TB, s *Sphinx) {
 	}
 }
 
-// newTestSphinx starts a recogniser that ends with the test.
+// newTestSphinx starts a recogniser that is closed at the end of the test.
 func newTestSphinx(t testing.TB, workers int) *Sphinx {
 	s := NewSphinx([]string{os.Args[0], "asr-worker"}, workers)
 	t.Cleanup(s.Close)
@@ -32,7 +32,7 @@ func newTestSphinx(t testing.TB, workers int) *Sphinx {
 	return s
 }
 
-// listen feeds a call to a live recogniser in the small parts a recorder writes.
+// transcribeLive sends a call to a live recogniser in small parts, as a recorder does.
 func listen(t testing.TB, p *transcript.Pool, c spokenCall) []transcript.Segment {
 	t.Helper()
 	l, err := transcript.NewLive(p, c.format, "en", nil)
@@ -45,7 +45,7 @@ func listen(t testing.TB, p *transcript.Pool, c spokenCall) []transcript.Segment
 		part = part[n:]
 	}
 	l.End()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // the workers yield to everybody
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // the workers run at low priority
 	defer cancel()
 	segments, err := l.Wait(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestSpeechThroughTheTelephoneIsUnderstood(t *testing.T) {
 	}
 }
 
-// spokenClip is one sentence through the telephone, as a clip.
+// spokenClip returns one sentence over a narrow-band line as a clip.
 func spokenClip(t testing.TB, text string) transcript.Clip {
 	return transcript.Clip{PCM: telephone(append(flite(t, "rms", text), make([]float64, 8000)...)), Rate: 8000, NarrowBand: true, Language: "en"}
 }
@@ -150,7 +150,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	}
 	s := NewSphinx([]string{"/bin/cat", greeting}, 1)
 	t.Cleanup(s.Close)
-	for range 2 { // the second answer comes from memory
+	for range 2 { // the second answer is cached
 		m, ok := transcript.IsMissing(s.Ready(context.Background()))
 		if !ok || m.Help != "apt-get install x" {
 			t.Fatalf("missing is %+v", m)
@@ -163,7 +163,7 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 
 func mustFail(_ transcript.Heard, err error) error { return err }
 
-// TestAWorkerDiesWithItsServer kills a server process while its worker decodes.
+// A worker exits when its server process is killed, even while it decodes.
 func TestAWorkerDiesWithItsServer(t *testing.T) {
 	t.Parallel()
 	needSphinx(t, newTestSphinx(t, 1))
@@ -172,7 +172,7 @@ func TestAWorkerDiesWithItsServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	// The shell stands for the server: it holds the only writing end of the worker's input.
+	// The shell acts as the server: it holds the only writing end of the worker's input.
 	server := exec.Command("/bin/sh", "-c",
 		`mkfifo "$1/in"; "$2" asr-worker < "$1/in" & w=$!; exec 9> "$1/in"; echo $w >&3; exec 3>&-; exec sleep 60`,
 		"sh", t.TempDir(), os.Args[0])
@@ -199,11 +199,11 @@ func TestAWorkerDiesWithItsServer(t *testing.T) {
 		if time.Now().After(limit) {
 			t.Fatalf("worker %d outlives its server", pid)
 		}
-		_, _ = read.Read(line) // returns when the worker, which holds the pipe too, has gone
+		_, _ = read.Read(line) // returns when the worker, which holds the pipe too, has exited
 	}
 }
 
-// alive tells whether a process runs: neither gone nor waiting to be collected.
+// processRuns reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

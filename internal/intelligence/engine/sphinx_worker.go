@@ -14,18 +14,18 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// sphinxWorker is one recogniser process. It answers one clip at a time.
+// workerProcess is one worker process of a recogniser or synthesiser. It handles one request at a time.
 type sphinxWorker struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    io.Reader
 	errors tail
-	hello  hello       // what it said of itself
-	rest   *time.Timer // ends it when idle for too long
+	hello  hello       // its first message
+	rest   *time.Timer // ends it after the idle timeout
 	end    sync.Once
 }
 
-// startWorker starts a process and waits for its greeting.
+// startWorker starts a process and waits for its first message.
 func startWorker(ctx context.Context, cmd *exec.Cmd) (*sphinxWorker, error) {
 	w := &sphinxWorker{cmd: cmd}
 	in, err := cmd.StdinPipe()
@@ -62,7 +62,7 @@ func (w *sphinxWorker) greet(ctx context.Context) error {
 	return nil
 }
 
-// ask has one clip recognised.
+// transcribeSphinx sends one clip to the worker and returns its words.
 func (w *sphinxWorker) ask(ctx context.Context, c transcript.Clip) ([]transcript.Word, error) {
 	var a answer
 	err := w.within(ctx, func() error {
@@ -81,14 +81,15 @@ func (w *sphinxWorker) ask(ctx context.Context, c transcript.Clip) ([]transcript
 	return a.Words, nil
 }
 
-// within runs an exchange with the process; when time is up the process is killed, which ends the exchange.
+// within runs an exchange with the process. If the context ends first, the process is killed, which ends the
+// exchange.
 func (w *sphinxWorker) within(ctx context.Context, exchange func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- exchange() }()
 	select {
 	case err := <-done:
 		if err != nil {
-			w.stop() // it is of no use any more, and after its end all of its complaints have been read
+			w.stop() // the process cannot be used again, and after stop all of its stderr has been read
 			return fmt.Errorf("%w%s", err, w.errors.last())
 		}
 		return nil
@@ -99,7 +100,7 @@ func (w *sphinxWorker) within(ctx context.Context, exchange func() error) error 
 	}
 }
 
-// stop ends the process and waits for it. It may be called more than once.
+// stop kills the process and waits for it. It may be called more than once.
 func (w *sphinxWorker) stop() {
 	w.end.Do(func() {
 		_ = w.in.Close()
@@ -108,15 +109,15 @@ func (w *sphinxWorker) stop() {
 	})
 }
 
-// tail keeps the end of what a process complains about, up to where Go begins its own account of a crash in C code: what
-// the library said stands before that.
+// stderrTail keeps the end of a process's stderr, up to where the Go runtime begins its report of a crash in C code:
+// the message of the library precedes that.
 type tail struct {
 	mu   sync.Mutex // guards the two below
 	buf  bytes.Buffer
 	over bool
 }
 
-// account is the first line of what Go writes when C code crashes.
+// crashReport matches the first line that the Go runtime writes after a crash in C code.
 var account = regexp.MustCompile(`(?m)^(SIG[A-Z]+: |fatal error: |panic: ).*$`)
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -139,7 +140,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the last line, ready to be put behind an error.
+// last returns the last line, with ": " before it, to be appended to an error; "" if there is none.
 func (t *tail) last() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// termsOf are names that no dictionary has, as an organisation's directory gives them: of two words where they are persons'.
+// termsOf returns names that are in no dictionary as terms, as an organisation's directory provides them. Names of
+// two words are persons.
 func termsOf(names ...string) (all []transcript.Term) {
 	for _, n := range names {
 		all = append(all, transcript.Term{Text: n, Person: strings.Contains(n, " ")})
@@ -49,7 +50,7 @@ func TestTermsAreUnderstoodWhereTheyAreKnown(t *testing.T) {
 	if got := hear(own...); got != "This is Ilse Vandermeer about your Zyntrix." {
 		t.Errorf("with its terms again: %q", got)
 	}
-	for i := range 2 * keptSearches { // more vocabularies than searches are kept of
+	for i := range 2 * keptSearches { // more vocabularies than searches are kept
 		hear(termsOf(fmt.Sprintf("Brovik%c", 'a'+i))...)
 	}
 	if got := hear(own...); got != "This is Ilse Vandermeer about your Zyntrix." {

@@ -6,24 +6,26 @@ import (
 	"fmt"
 )
 
-// A Voice speaks.
+// Synthesizer converts text to speech.
 type Voice interface {
-	// Say turns a text into speech: mono samples and their rate. Voice "" is the engine's usual one. A text it cannot
-	// speak is an error; what is missing to speak at all is a *transcript.Missing.
+	// Synthesize returns a text as speech: mono samples and their rate. Voice "" is the engine's default. A text that
+	// cannot be spoken is an error. If a dependency is missing the error is a *transcript.MissingDependency.
 	Say(ctx context.Context, text, voice, language string) (pcm []int16, rate int, err error)
-	// Identity names engine and model: the same text is not spoken the same way by another.
+	// Identity returns engine and model. It is part of the cache key, because another engine speaks the same text
+	// differently.
 	Identity() string
-	// Ready says what is missing, as a *transcript.Missing, where it cannot speak.
+	// Ready returns a *transcript.MissingDependency if speech cannot be synthesised.
 	Ready(ctx context.Context) error
 }
 
-// ErrNothing is returned for a text without words.
+// ErrNoSpeakableText is returned for a text without words.
 var ErrNothing = errors.New("the text has nothing the voice can speak")
 
 // ErrUnknownVoice is returned for a voice the engine does not have.
 var ErrUnknownVoice = errors.New("the engine has no such voice")
 
-// NewVoice gives the text to speech engine chosen, nil for off. One that is an io.Closer is to be closed.
+// NewSynthesizer returns the configured text-to-speech engine, nil for off. If it is an io.Closer the caller must
+// close it.
 func NewVoice(c Choice) (Voice, error) {
 	switch c.name() {
 	case "builtin":

@@ -9,18 +9,18 @@ import (
 	"soniq/internal/intelligence/transcript"
 )
 
-// Brisk is the argument of a worker that somebody waits for.
+// LowLatency is the argument of a worker at normal priority, used for callers in a menu or with a voice agent.
 const Brisk = "brisk"
 
-// workerNice keeps recognition out of the way of audio.
+// workerNice is the niceness of recognition, so that it does not delay audio.
 const workerNice = 10
 
-// RunWorker is the recogniser process: it answers clips read from in on out until in ends, and returns the exit
-// code. Speech runs in a process of its own so that a crash in C code never touches a call. When the server
-// dies, however it dies, its end of the pipe closes and the worker leaves at once, even from within C code.
+// RunSphinxWorker runs the recogniser process: it answers clips read from in on out until in ends, and returns the
+// exit code. Speech engines run in separate processes so that a crash in C code never affects a call. When the server
+// ends, however it ends, its end of the pipe closes and the worker exits at once, even from within C code.
 func RunWorker(in io.Reader, out io.Writer) int {
-	// Callers in menus wait for their worker: it is started with Brisk and yields to nobody. Linux gives each thread its own niceness;
-	// the process group reaches them all.
+	// Callers in menus wait for their worker: it is started with LowLatency and keeps its priority. Linux has a
+	// niceness per thread; setting that of the process group covers all threads.
 	if syscall.Getpgrp() == os.Getpid() && !slices.Contains(os.Args[1:], Brisk) {
 		_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, workerNice)
 	}
@@ -47,13 +47,14 @@ func RunWorker(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// clip is a question with its samples.
+// sphinxJob is a request with its samples.
 type clip struct {
 	question
 	pcm []int16
 }
 
-// readQuestions ends the process when the server has gone: the decoder may be deep in C code then.
+// readSphinxRequests reads clips from the server. It exits the process when the input ends, because the main
+// goroutine may be inside C code then.
 func readQuestions(in io.Reader, questions chan<- clip) {
 	for {
 		var q clip
@@ -65,7 +66,7 @@ func readQuestions(in io.Reader, questions chan<- clip) {
 	}
 }
 
-// greetingOf tells the server what the worker is, or why it cannot be.
+// helloOf returns the first message of a worker: its engine, or the error that prevents it from working.
 func greetingOf(e transcript.Engine, err error) hello {
 	if err == nil {
 		return hello{Engine: e}
@@ -76,5 +77,5 @@ func greetingOf(e transcript.Engine, err error) hello {
 	return hello{Error: err.Error()}
 }
 
-// sphinxIdentity is how results of the builtin recogniser are signed.
+// sphinxIdentity identifies results of PocketSphinx.
 var sphinxIdentity = transcript.Engine{Name: sphinxEngine, Model: sphinxModel + bandwidthModel, Version: sphinxVersion}

@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	startLimit = 30 * time.Second // to load library and model
+	startLimit = 30 * time.Second // for loading library and model
 	hangLimit  = 2 * time.Minute  // for a clip, beyond 20 times its length
-	idleLimit  = 5 * time.Minute  // a worker without work gives its memory back
-	retryAfter = 30 * time.Second // before looking again for what was missing
+	idleLimit  = 5 * time.Minute  // a worker without work is ended, which frees its memory
+	retryAfter = 30 * time.Second // before retrying after a missing dependency
 )
 
-// workers are the worker processes of a recogniser, a bounded number of them. They start when they are needed, are
-// started again after a crash, and end when nothing has come for five minutes. It is safe for concurrent use.
+// workerPool holds a bounded number of worker processes of a recogniser. They start on demand, are restarted after a
+// crash, and end after five minutes without requests. It is safe for concurrent use.
 type workers struct {
 	command []string
 	idle    chan *sphinxWorker // workers without work
 	slots   chan struct{}      // one token per worker that may exist
 	now     func() time.Time
 	done    chan struct{}
-	load    time.Duration     // how long one may take to start
-	keep    time.Duration     // how long one without work is kept
-	explain func(error) error // what it means that one did not start; nil leaves it as it is
+	load    time.Duration     // time limit of a start
+	keep    time.Duration     // idle timeout
+	explain func(error) error // converts the error of a failed start; nil leaves it unchanged
 
 	mu      sync.Mutex // guards the fields below
-	greeted hello      // what the last that started said of itself
+	greeted hello      // first message of the worker that started last
 	missing error      // why the last start failed
 	tried   time.Time
 	live    map[*sphinxWorker]bool
 	closed  bool
 }
 
-// prepare makes room for a number of workers, half the cores where it is 0; command starts one.
+// prepare initialises a pool of n workers, or half the cores if n is 0; command starts one.
 func (s *workers) prepare(command []string, n int) {
 	if n <= 0 {
 		n = DefaultWorkers()
@@ -52,10 +52,11 @@ func (s *workers) prepare(command []string, n int) {
 	}
 }
 
-// DefaultWorkers is half the cores, at least one.
+// DefaultWorkers returns half the number of cores, at least one.
 func DefaultWorkers() int { return max(runtime.NumCPU()/2, 1) }
 
-// self is the running binary, even when its file has been replaced meanwhile.
+// executablePath returns the path of the running binary. On Linux it is valid even if the file has been replaced
+// since the start.
 func self() string {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe"
@@ -67,7 +68,7 @@ func self() string {
 	return path
 }
 
-// Ready starts a worker if none runs, and says what is missing when it cannot.
+// Ready starts a worker if none runs, and returns a *transcript.MissingDependency if one is missing.
 func (s *workers) Ready(ctx context.Context) error {
 	w, err := s.take(ctx)
 	if err != nil {
@@ -96,14 +97,15 @@ func (s *workers) Close() {
 	}
 }
 
-// take gives an idle worker, or starts one where there may be more.
+// acquire returns an idle worker, or starts one if fewer than the maximum run. It waits until one is free or ctx
+// ends.
 func (s *workers) take(ctx context.Context) (*sphinxWorker, error) {
 	select {
 	case w := <-s.idle:
 		if w.rest.Stop() {
 			return w, nil
 		}
-		return s.take(ctx) // its rest is over just now; the timer ends it
+		return s.take(ctx) // its idle timeout has just expired; the timer ends it
 	default:
 	}
 	select {
@@ -121,13 +123,13 @@ func (s *workers) take(ctx context.Context) (*sphinxWorker, error) {
 	}
 }
 
-// give puts a worker back; it ends by itself when it is not taken again in time.
+// release returns a worker to the pool; it is ended if it is not acquired again within the idle timeout.
 func (s *workers) give(w *sphinxWorker) {
 	w.rest = time.AfterFunc(s.keep, func() { s.drop(w) })
 	s.idle <- w
 }
 
-// drop ends a worker and lets another be started.
+// discard ends a worker and frees its slot.
 func (s *workers) drop(w *sphinxWorker) {
 	s.mu.Lock()
 	known := s.live[w]
@@ -139,7 +141,7 @@ func (s *workers) drop(w *sphinxWorker) {
 	}
 }
 
-// start starts a worker in the slot that was taken. What is missing is looked for again only after a while.
+// start starts a worker in a slot that was taken. After a missing dependency it retries only after retryAfter.
 func (s *workers) start(ctx context.Context) (*sphinxWorker, error) {
 	if err := s.lately(); err != nil {
 		s.slots <- struct{}{}
@@ -169,14 +171,14 @@ func (s *workers) start(ctx context.Context) (*sphinxWorker, error) {
 	return w, nil
 }
 
-// hello is what the last worker that started said of itself.
+// lastHello returns the first message of the worker that started last.
 func (s *workers) hello() hello {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.greeted
 }
 
-// lately repeats what was found missing a moment ago.
+// recentStartError returns the missing dependency that was found less than retryAfter ago.
 func (s *workers) lately() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// A writing reads the beginning of what follows in recognised words and gives how it is written, and how many words that were; 0 where it
-// is none of its kind. before is the word before, "" at the beginning.
+// numberFormatter formats the beginning of recognised words, and returns the number of words that it used; 0 if they
+// are not of its kind. before is the word before, "" at the beginning.
 type writing func(words []string, before string) (text string, used int)
 
-// writings are tried in this order at each word.
+// numberFormatters are tried in this order at each word.
 var writings = []writing{writtenMail, writtenSite, writtenCode, writtenTime, writtenDigits, writtenDate, writtenMoney, writtenYear, writtenOrdinal, writtenNumber}
 
-// written writes numbers, dates, times, amounts and addresses that were said in words with digits and signs.
+// normalizeNumbers replaces spoken numbers, dates, times, amounts and addresses by their written form (inverse text
+// normalisation).
 func written(words []string) []string {
 	var out []string
 	before := ""
@@ -26,21 +27,21 @@ func written(words []string) []string {
 			}
 		}
 		if before = words[used-1]; (before == "and" || before == "or") && len(out) > 0 && strings.Contains(out[len(out)-1], ":") {
-			before = "at" // one time of day after another
+			before = "at" // a time of day after another
 		}
 		out, words = append(out, text), words[used:]
 	}
 	return out
 }
 
-// spoken is how digits are said when a number is read out.
+// spokenDigits maps the spoken form of a digit to the digit.
 var spoken = map[string]string{"zero": "0", "oh": "0", "one": "1", "two": "2", "three": "3", "four": "4",
 	"five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9"}
 
-// times are how repeated digits are said.
+// repetitions maps the words for repeated digits.
 var times = map[string]int{"double": 2, "triple": 3}
 
-// digitsOf reads digits said one by one.
+// digitsOf reads digits spoken one by one.
 func digitsOf(words []string) (run string, used int) {
 	for used < len(words) {
 		n := 1
@@ -56,7 +57,8 @@ func digitsOf(words []string) (run string, used int) {
 	return run, used
 }
 
-// writtenDigits writes three or more digits in a row as one number: a reference or a telephone number, which may begin with plus.
+// formatDigits formats three or more consecutive digits as one number: a reference or a telephone number, which may
+// begin with plus.
 func writtenDigits(words []string, _ string) (string, int) {
 	if words[0] == "plus" && len(words) > 1 {
 		if run, n := digitsOf(words[1:]); len(run) >= 7 {
@@ -70,7 +72,8 @@ func writtenDigits(words []string, _ string) (string, int) {
 	return groupsOf(words)
 }
 
-// groupsOf reads a number of four digits or more that is said in parts, one of them a single digit: eighty four four seven.
+// digitGroups reads a number of four digits or more that is spoken in groups, one of them a single digit: eighty four
+// four seven.
 func groupsOf(words []string) (run string, used int) {
 	single, groups := false, 0
 	for used < len(words) {
@@ -89,7 +92,7 @@ func groupsOf(words []string) (run string, used int) {
 	return run, used
 }
 
-// letterOf reads a letter said by its name; the dictionary writes some with a stop.
+// letterOf returns the letter of a spoken letter name, in upper case; the dictionary writes some with a full stop.
 func letterOf(word string) string {
 	if (len(word) == 1 || len(word) == 2 && word[1] == '.') && word[0] >= 'a' && word[0] <= 'z' {
 		return strings.ToUpper(word[:1])
@@ -97,7 +100,7 @@ func letterOf(word string) string {
 	return ""
 }
 
-// writtenCode writes letters that were spelled, and the digits behind them, as one: a reference or an abbreviation.
+// formatCode joins spelled letters and the digits after them: a reference or an abbreviation.
 func writtenCode(words []string, _ string) (string, int) {
 	letters := ""
 	for len(letters) < len(words) && letterOf(words[len(letters)]) != "" {
@@ -166,7 +169,7 @@ func below1000(words []string) (value, used int) {
 	return joinedNumber(value, used, words, below100)
 }
 
-// joinedNumber adds what follows a hundred or a thousand, with "and" or without.
+// joinedNumber adds the number after a hundred or a thousand, with "and" or without.
 func joinedNumber(value, used int, words []string, read func([]string) (int, int)) (int, int) {
 	skip := 0
 	if used < len(words) && words[used] == "and" {
@@ -196,7 +199,7 @@ func cardinal(words []string) (value, used int) {
 	return value, used
 }
 
-// ordinalOf reads the likes of twenty third.
+// ordinalOf reads an ordinal such as twenty third.
 func ordinalOf(words []string) (value, used int) {
 	if v := order[words[0]]; v > 0 {
 		return v, 1
@@ -215,7 +218,7 @@ func ordinalText(n int) string {
 	return strconv.Itoa(n) + end
 }
 
-// yearOf reads a year from 1700 to 2099 as it is said.
+// yearOf reads a year from 1700 to 2099.
 func yearOf(words []string) (value, used int) {
 	if v, n := cardinal(words); n > 1 && v >= 2000 && v < 2100 && words[0] == "two" {
 		return v, n
@@ -230,7 +233,7 @@ func yearOf(words []string) (value, used int) {
 	return 0, 0
 }
 
-// writtenYear writes a year on its own.
+// formatYear formats a year on its own.
 func writtenYear(words []string, _ string) (string, int) {
 	v, n := yearOf(words)
 	if n == 0 || n < len(words) && (words[n] == "hundred" || words[n] == "thousand") {
@@ -239,10 +242,10 @@ func writtenYear(words []string, _ string) (string, int) {
 	return strconv.Itoa(v), n
 }
 
-// datesFollow are words before a month that is said for certain, where it may be another word.
+// datesFollow are words after which "may" and "march" are months.
 var datesFollow = wordSet("on of by since until before after in from next last early late")
 
-// writtenDate writes a day of a month, and its year.
+// formatDate formats a day of a month, and its year.
 func writtenDate(words []string, before string) (string, int) {
 	text, n := dayThenMonth(words)
 	if n == 0 {
@@ -288,12 +291,12 @@ func monthThenDay(words []string, before string) (string, int) {
 	return capital(words[0]) + the + " " + ordinalText(d), n + k
 }
 
-// clockFollows are words before a time of day.
+// clockFollows are words that precede a time of day.
 var clockFollows = wordSet("at by until till before after around from between to")
 
 var halves = map[string]string{"am": "a.m.", "a.m.": "a.m.", "pm": "p.m.", "p.m.": "p.m."}
 
-// writtenTime writes a time of day.
+// formatTime formats a time of day.
 func writtenTime(words []string, before string) (string, int) {
 	hour := small[words[0]]
 	if hour < 1 || hour > 12 || len(words) < 2 {
@@ -323,12 +326,12 @@ func writtenTime(words []string, before string) (string, int) {
 	return "", 0
 }
 
-// units are what amounts are said of: before them a number is no time of day.
+// units follow amounts: a number before one is not a time of day.
 var units = wordSet("dollars dollar euros euro pounds pound pence cents cent percent per hundred thousand million minutes hours days weeks months years people")
 
 func unitFollows(words []string) bool { return len(words) > 0 && units[words[0]] }
 
-// writtenMoney writes amounts with cents, and shares of a hundred.
+// formatMoney formats amounts with cents, and percentages.
 func writtenMoney(words []string, _ string) (string, int) {
 	v, n := cardinal(words)
 	if n == 0 || n == len(words) {
@@ -355,7 +358,7 @@ func writtenMoney(words []string, _ string) (string, int) {
 	return number(v) + " " + rest[0], n + 1
 }
 
-// writtenOrdinal writes places in an order from the tenth on.
+// formatOrdinal formats ordinals from the tenth on.
 func writtenOrdinal(words []string, _ string) (string, int) {
 	if v, n := ordinalOf(words); v >= 10 {
 		return ordinalText(v), n
@@ -363,7 +366,7 @@ func writtenOrdinal(words []string, _ string) (string, int) {
 	return "", 0
 }
 
-// writtenNumber writes numbers from ten on.
+// formatCardinal formats numbers from ten on.
 func writtenNumber(words []string, _ string) (string, int) {
 	v, n := cardinal(words)
 	if v < 10 {
@@ -372,7 +375,7 @@ func writtenNumber(words []string, _ string) (string, int) {
 	return number(v), n
 }
 
-// number writes a number as it is read best.
+// formatInteger formats a number with commas, or in millions.
 func number(v int) string {
 	switch {
 	case v >= 1_000_000 && v%1_000_000 == 0:

@@ -2,16 +2,16 @@ package engine
 
 import "strings"
 
-// domains end the names of sites, as they are said.
+// topLevelDomains are spoken top-level domains.
 var domains = wordSet("com net org info biz edu gov io co uk de fr nl ie eu us ca au nz ch at es it be dk se no fi pl")
 
-// joints are signs within addresses, as they are said.
+// addressSigns maps spoken signs within addresses.
 var joints = map[string]string{"dot": ".", "underscore": "_", "dash": "-", "hyphen": "-"}
 
-// notMailboxes are words before "at" that no mailbox is called by: "look at example dot com".
+// notMailboxes are words before "at" that are no mailbox: "look at example dot com".
 var notMailboxes = wordSet("us me him her them it is are was be look looking find found here there that this website site page online visit shop log sign the a and or")
 
-// atom reads a part of an address: a word, or letters and digits one by one.
+// atom reads a part of an address: a word, or letters and digits spoken one by one.
 func atom(words []string) (text string, used int) {
 	for used < len(words) {
 		x := strings.ToLower(letterOf(words[used]))
@@ -45,7 +45,7 @@ func atoms(words []string) (text string, used int) {
 	return text, used
 }
 
-// site reads the name of a site; words of it that were not told apart are joined, as many as may be.
+// site reads a domain name. Up to may words that were recognised separately are joined.
 func site(words []string, may int) (text string, used int) {
 	for n := 0; n < may && n < len(words); n++ {
 		rest, k := atoms(words[n:])
@@ -56,7 +56,7 @@ func site(words []string, may int) (text string, used int) {
 	return "", 0
 }
 
-// writtenMail writes an e-mail address.
+// formatEmail formats an e-mail address.
 func writtenMail(words []string, _ string) (string, int) {
 	local, n := atoms(words)
 	if n == 0 || n+1 >= len(words) || words[n] != "at" || notMailboxes[local] {
@@ -69,5 +69,5 @@ func writtenMail(words []string, _ string) (string, int) {
 	return local + "@" + domain, n + 1 + k
 }
 
-// writtenSite writes the name of a site.
+// formatSite formats a domain name.
 func writtenSite(words []string, _ string) (string, int) { return site(words, 1) }

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	historyCalls = 100  // calls of a number that topics and moods are counted over
+	historyCalls = 100  // calls of a number over which topics and moods are counted
 	maxRolling   = 1200 // bytes of the rolling summary
 	maxOpen      = 10
 )
 
-// OpenItem is something still to be done for a caller.
+// OpenItem is an unfinished action item for a caller.
 type OpenItem struct {
 	Text   string  `json:"text"`
 	CallID string  `json:"call_id"`
 	At     db.Time `json:"at"`
 }
 
-// TopicCount is how many calls were about a topic.
+// TopicCount has the number of calls about a topic.
 type TopicCount struct {
 	Topic string `json:"topic"`
 	Count int    `json:"count"`
@@ -48,14 +48,14 @@ type PastMessage struct {
 	Body      string  `json:"body"`
 }
 
-// PastVoicemail is one message left.
+// PastVoicemail is one voicemail message.
 type PastVoicemail struct {
 	ID   string  `json:"id"`
 	At   db.Time `json:"at"`
 	Text string  `json:"text"`
 }
 
-// Caller is what is remembered of a number. Lists are never null.
+// Caller is the history of a number. Lists are never null.
 type Caller struct {
 	Phone          string          `json:"phone"`
 	Contact        *Person         `json:"contact"`
@@ -74,14 +74,14 @@ type Caller struct {
 	TookMS         int             `json:"took_ms" doc:"Time it took, milliseconds, rounded up"`
 }
 
-// Span is the time looked at.
+// Span is the period of the history.
 type Span struct {
 	Since db.Time `json:"since"`
 	Until db.Time `json:"until"`
 }
 
-// Caller tells what is remembered of a number, with its newest calls. A number that never called has an empty
-// memory, which is no error.
+// Caller returns the history of a number with up to limit of its newest calls. A number without calls has an empty
+// history, which is no error.
 func (s *Service) Caller(ctx context.Context, org, phone string, limit int) (*Caller, error) {
 	began := time.Now()
 	phone = s.phone(ctx, org, phone)
@@ -124,7 +124,7 @@ func (s *Service) pastCall(org string, c past) PastCall {
 	return p
 }
 
-// rolling puts the summaries of the last calls together, a dated line each.
+// rollingSummary joins the summaries of the last calls, one line with a date each, up to maxRolling bytes.
 func rolling(calls []past) string {
 	out := ""
 	for _, c := range calls {
@@ -144,7 +144,7 @@ func rolling(calls []past) string {
 	return out
 }
 
-// openItems lists what was promised since the last call that settled things.
+// openItems returns the action items since the last call with the outcome "resolved".
 func openItems(calls []past) []OpenItem {
 	out := []OpenItem{}
 	for _, c := range calls {
@@ -161,7 +161,7 @@ func openItems(calls []past) []OpenItem {
 	return out
 }
 
-// topicsOf counts topics over calls, most frequent first.
+// topicsOf counts topics over calls and returns the ten most frequent.
 func topicsOf(calls []past) []TopicCount {
 	n := map[string]int{}
 	for _, c := range calls {
@@ -182,10 +182,11 @@ func topicsOf(calls []past) []TopicCount {
 	return out[:min(len(out), 10)]
 }
 
-// moodValue puts moods on a scale.
+// moodValue maps moods to numbers.
 var moodValue = map[string]float64{"positive": 1, "neutral": 0, "mixed": 0, "negative": -1}
 
-// trend compares the mood of the newer half of the last ten calls with that of the older half.
+// sentimentTrend compares the mood of the newer half of the last ten calls with that of the older half. It is
+// "unknown" for fewer than three.
 func trend(calls []past) string {
 	var moods []float64
 	for _, c := range calls {

@@ -2,9 +2,10 @@ package memory
 
 import "math/bits"
 
-// codes keeps one bit per coordinate of many vectors and estimates dot products with them, in the manner of
-// RaBitQ: vectors are centred on their mean and rotated, the signs are kept with one scale per vector, and the query
-// is quantised to four bits per coordinate, so that a product is a few ANDs and population counts.
+// binaryCodes holds one bit per coordinate of many vectors and estimates dot products with them, as RaBitQ does:
+// vectors are centred on their mean and rotated, and stored as signs with one scale per vector. The query is
+// quantised to four bits per coordinate, so that a product costs a few ANDs and population counts. Callers
+// synchronise access.
 type codes struct {
 	rot    *rotation
 	mean   []float32 // padded to the rotation's size
@@ -14,7 +15,7 @@ type codes struct {
 	ones   []uint16 // bits set, per vector
 }
 
-// newCodes prepares for vectors like the sample.
+// newBinaryCodes returns empty codes, centred on the mean of the sample.
 func newCodes(dims int, sample [][]float32) *codes {
 	c := &codes{rot: newRotation(dims)}
 	c.words = c.rot.size / 64
@@ -27,7 +28,7 @@ func newCodes(dims int, sample [][]float32) *codes {
 	return c
 }
 
-// len is the number of vectors.
+// len returns the number of vectors.
 func (c *codes) len() int { return len(c.scales) }
 
 // add appends a vector.
@@ -60,10 +61,10 @@ func (c *codes) add(v []float32) {
 	c.ones = append(c.ones, uint16(n))
 }
 
-// A probe is a query prepared for scanning codes.
+// probe is a query vector prepared for scanning codes.
 type probe struct {
 	planes          []uint64 // four bit planes, plane after plane for each word
-	signs           []uint64 // as codes have them
+	signs           []uint64 // as in binaryCodes
 	low, step, base float32
 	offset          float32 // dot product with the mean
 }
@@ -101,8 +102,8 @@ func (c *codes) probe(q []float32) probe {
 	return p
 }
 
-// distance is the number of coordinates whose sign differs from the query's: a quarter of the work of an estimate, and enough to
-// tell most vectors from those worth one.
+// distance returns the number of coordinates whose sign differs from the query's. It costs a quarter of an estimate,
+// and is enough to exclude most vectors.
 func (c *codes) distance(p *probe, i int) int {
 	code := c.bits[i*c.words : (i+1)*c.words]
 	signs := p.signs[:len(code)]
@@ -113,7 +114,7 @@ func (c *codes) distance(p *probe, i int) int {
 	return n
 }
 
-// near calls each for the vectors of a range that are within reach.
+// near calls each for the vectors of a range whose distance is at most reach.
 func (c *codes) near(p *probe, from, to, reach int, each func(i int)) {
 	if c.words != 4 {
 		for i := from; i < to; i++ {
@@ -134,15 +135,16 @@ func (c *codes) near(p *probe, from, to, reach int, each func(i int)) {
 	}
 }
 
-// How many vectors are looked at to learn which distance is near, and which share of all is estimated.
+// Sample size to determine the limit of the distance, and the share of all vectors that is estimated (one in
+// nearShare).
 const (
 	nearSample = 4096
 	nearShare  = 24
-	nearLeast  = 20 // estimates per candidate at least
+	nearLeast  = 20 // minimum of estimates per candidate
 )
 
-// reach is the distance up to which vectors are worth an estimate where k candidates are wanted: one in nearShare of those allowed, by a
-// sample. Where few are allowed it is all.
+// maxDistance returns the distance up to which vectors are estimated to find k candidates: one in nearShare of the
+// allowed vectors, determined from a sample. If few are allowed it returns the largest distance.
 func (c *codes) reach(p *probe, k int, allowed func(i int) bool) int {
 	all := 64 * c.words
 	n := c.len()
@@ -167,7 +169,7 @@ func (c *codes) reach(p *probe, k int, allowed func(i int) bool) int {
 	return all
 }
 
-// estimate is the estimated dot product of the query with vector i.
+// estimate returns the estimated dot product of the query with vector i.
 func (c *codes) estimate(p *probe, i int) float32 {
 	code := c.bits[i*c.words : (i+1)*c.words]
 	planes := p.planes[:4*len(code)]

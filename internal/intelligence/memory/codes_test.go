@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clustered makes unit vectors around a number of centres, all shifted alike, as embeddings of one subject are.
+// clustered returns unit vectors around a number of centres, all shifted equally, as embeddings of one subject are.
 func clustered(n, dims, centres int, seed uint64) [][]float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	draw := func() []float32 {

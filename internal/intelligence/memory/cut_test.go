@@ -17,14 +17,16 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// cuts are the ways of cutting transcripts that are compared: words of a passage at most, and how many of the one before lead it.
+// passageSizes lists the compared ways to split transcripts: the maximum of words per passage, and the words repeated
+// from the passage before.
 var cuts = [][2]int{{60, 0}, {60, 20}, {120, 0}, {120, 30}, {200, 0}, {200, 50}, {400, 0}, {400, 100}}
 
-// arrangements are how many long calls each labelled call is put into, one after the other.
+// arrangementCount is the number of long calls into which each labelled call is embedded, one after the other.
 const arrangements = 4
 
-// TestMeasureCuts looks for the labelled calls where each is a part of a call of 20 to 60 minutes, cut in several ways. It chooses by one
-// half of the queries and reports the other. Run by hand, with SONIQ_EVAL; the rest of the calls is made of WordNet's examples.
+// TestMeasurePassageSizes searches for labelled calls that are parts of calls of 20 to 60 minutes, split in several ways. It
+// chooses the best way with one half of the queries and reports the result of the other. Run by hand, with
+// SONIQ_EVAL; the other parts of the calls are examples from WordNet.
 func TestMeasureCuts(t *testing.T) {
 	if os.Getenv("SONIQ_EVAL") == "" {
 		t.Skip("set SONIQ_EVAL to run")
@@ -53,23 +55,23 @@ func TestMeasureCuts(t *testing.T) {
 	}
 }
 
-// longCall is a labelled call in the midst of other things.
+// longCall is a call with a labelled call in the middle.
 type longCall struct {
 	memory.Call
 	words    int
-	from, to int // milliseconds: where the labelled call is
+	from, to int // milliseconds: start and end of the labelled call
 }
 
-// cutResult is what one way of cutting came to.
+// passageSizeResult is the result of one way to split transcripts.
 type cutResult struct {
 	all      scores
 	halves   [2]scores
-	placed   float64 // queries of which the first call that was meant is shown at the right place
+	placed   float64 // queries whose first relevant result has the time of the labelled call
 	passages int
 	words    int
 }
 
-// searchCut adds what all queries come to over some calls.
+// search adds the results of all queries over some calls.
 func (out *cutResult) searchCut(t *testing.T, calls []longCall, queries []query, how [2]int) {
 	d := dbtest.SQLite(t)
 	s := room(t, d, nil)
@@ -103,8 +105,8 @@ func (out *cutResult) searchCut(t *testing.T, calls []longCall, queries []query,
 	}
 }
 
-// longCalls puts each labelled call into a call of 20 to 60 minutes: stretches about one thing each, of WordNet's examples of a field, and
-// of other calls that no query means.
+// longCalls embeds each labelled call into a call of 20 to 60 minutes: stretches about one subject each, from
+// WordNet's examples of a field and from other calls that no query refers to.
 func longCalls(docs []document, talk [][]string, arrangement uint64) (out []longCall) {
 	r := rand.New(rand.NewPCG(7, arrangement))
 	for _, doc := range docs {
@@ -139,7 +141,7 @@ func (c *longCall) say(speaker, text string) {
 
 var quoted = regexp.MustCompile(`"([^"]+)"`)
 
-// smallTalk are lists of turns, each about one thing.
+// smallTalk returns lists of turns, each about one subject.
 func smallTalk(t *testing.T) (all [][]string) {
 	t.Helper()
 	fields := map[string][]string{}
@@ -172,7 +174,7 @@ func smallTalk(t *testing.T) (all [][]string) {
 	return append(all, otherCalls(t)...)
 }
 
-// otherCalls are calls that no query means.
+// otherCalls returns calls that no query refers to.
 func otherCalls(t *testing.T) (all [][]string) {
 	t.Helper()
 	b, err := os.ReadFile("../engine/testdata/notes-later.json")

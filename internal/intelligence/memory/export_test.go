@@ -2,16 +2,16 @@ package memory
 
 import "context"
 
-// Compared is how a passage of a call compares with a query: keyword, whole, word and rare, which the ranking mixes.
+// Compared has the features of a passage for a query: keyword, whole, word and rare, which the ranking mixes.
 type Compared struct {
 	CallID   string
 	Features [4]float64
 }
 
-// Mix is how the ranking mixes them.
+// Mix has the weights of the features.
 var Mix = [4]float64{mixKeyword, mixWhole, mixWord, mixRare}
 
-// Compare gives the features of the passages a search ranks.
+// Compare returns the features of the passages that a search ranks.
 func (s *Service) Compare(ctx context.Context, org, text string) ([]Compared, error) {
 	in := s.defaults(Query{Text: text})
 	q, err := s.question(ctx, in)
@@ -34,13 +34,15 @@ func (s *Service) Compare(ctx context.Context, org, text string) ([]Compared, er
 	return out, nil
 }
 
-// As is a lesson learnt of another call: for measurements, where preparing each would take longer than what is measured.
+// WithCall returns the prepared passages as those of another call: for measurements, because preparing each call
+// would take longer than the measured operation.
 func (l Lesson) As(c Call) Lesson {
 	l.call = c
 	return l
 }
 
-// Kept is the share of the hundred nearest by all estimates that the scan, which estimates few, still finds.
+// Recall returns the share of the hundred nearest passages by all estimates that the scan finds, which estimates only
+// a few.
 func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
 	in := s.defaults(Query{Text: text})
 	q, err := s.question(ctx, in)
@@ -67,25 +69,26 @@ func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
 	return float64(kept) / float64(max(len(all), 1)), nil
 }
 
-// Cut has transcripts cut into passages of up to so many words, six tenths of that at least, led by so many of the one before.
+// SetPassageLimits sets the maximum of words per passage (the minimum is six tenths of it), and the words repeated
+// from the passage before.
 func (s *Service) Cut(words, overlap int) {
 	s.cut = cut{from: words * 6 / 10, to: words, rest: words / 5, overlap: overlap}
 }
 
-// UsualCut is how transcripts are cut otherwise, as Cut is told.
+// DefaultLimits has the arguments of SetPassageLimits for the default.
 var UsualCut = [2]int{usual.to, usual.overlap}
 
-// ShareFrom has organisations with so many passages count as large.
+// SetLargeFrom sets the number of passages from which an organisation is large.
 func (s *Service) ShareFrom(passages int) {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
 	s.shared.from = passages
 }
 
-// ShareLarge makes their indexes in the database.
+// BuildLargeIndexes creates the indexes of large organisations in the database.
 func (s *Service) ShareLarge(ctx context.Context) error { return s.shareLarge(ctx) }
 
-// IsShared reports whether an organisation is searched in the database.
+// UsesDatabaseIndex reports whether an organisation is searched in the database.
 func (s *Service) IsShared(ctx context.Context, org string) (bool, error) {
 	return s.isShared(ctx, org)
 }

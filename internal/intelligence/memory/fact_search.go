@@ -8,12 +8,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file lets searches find facts. A fact is a passage of no call, in the same index as the others.
+// Search over facts. A fact is indexed like a passage, but belongs to no call.
 
-// factColumns are rowColumns of a fact.
+// factColumns selects rowColumns from facts.
 const factColumns = `key, phone, created_at, kind, '', NULL, NULL, model, vector, terms`
 
-// factRow is what a fact is found by. What a remote model embeds is embedded later: nobody waits for it with a transaction open.
+// factRow returns the index row of a fact. With a remote model the vector is computed later by Reembed, so that no
+// transaction waits for the server.
 func (s *Service) factRow(ctx context.Context, text string) row {
 	r := row{key: s.newKey(), terms: countTerms(s.lexicon.Terms(text))}
 	if !s.model().Builtin {
@@ -26,7 +27,7 @@ func (s *Service) factRow(ctx context.Context, text string) row {
 	return r
 }
 
-// factsByKey reads what facts are found by.
+// factsByKey reads the index rows of facts.
 func factsByKey(ctx context.Context, q db.Querier, org string, keys []int64, each func(row) error) error {
 	const text = `SELECT ` + factColumns + ` FROM memory_facts WHERE org_id = $1 AND key IN`
 	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
@@ -38,7 +39,7 @@ func factsByKey(ctx context.Context, q db.Querier, org string, keys []int64, eac
 	})
 }
 
-// factItems reads facts that still hold, as results show them.
+// factItems reads facts that have not expired, as results.
 func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now db.Time, each func(found)) error {
 	const text = `SELECT key, id, text, phone, created_at, expires_at, kind, COALESCE(call_id, ''), contact_id FROM memory_facts WHERE org_id = $1 AND key IN`
 	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
@@ -53,7 +54,7 @@ func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now 
 	})
 }
 
-// lacking are the keys that were not found.
+// missingKeys returns the keys that are not in found.
 func lacking[V any](keys []int64, found map[int64]V) (out []int64) {
 	if len(found) == len(keys) {
 		return nil
@@ -66,10 +67,10 @@ func lacking[V any](keys []int64, found map[int64]V) (out []int64) {
 	return out
 }
 
-// bareFact is a fact that another model embedded, or none.
+// staleFact is a fact with a vector of another model, or without one.
 type bareFact struct{ org, id, text string }
 
-// reembedFacts embeds such facts, a batch at a time, and returns how many there were.
+// reembedFacts embeds stale facts in batches and returns how many there were.
 func (s *Service) reembedFacts(ctx context.Context) (all int, err error) {
 	for {
 		facts, err := s.bareFacts(ctx)
@@ -103,7 +104,7 @@ func (s *Service) reembedFacts(ctx context.Context) (all int, err error) {
 	}
 }
 
-// bareFacts lists some of them.
+// staleFacts returns a batch of them.
 func (s *Service) bareFacts(ctx context.Context) (out []bareFact, err error) {
 	// tenant: the facts of all organisations are embedded again in the background
 	const text = `SELECT org_id, id, text FROM memory_facts WHERE key IS NULL OR model <> $1 LIMIT $2`

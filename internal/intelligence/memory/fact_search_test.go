@@ -75,7 +75,7 @@ func TestFactsAreFoundByTheirWordsAndMeaning(t *testing.T) {
 	})
 }
 
-// TestFactsOfBeforeAreFoundToo looks for a fact that was written down before searches knew facts.
+// A fact that was inserted before facts were searchable is found after Reembed.
 func TestFactsOfBeforeAreFoundToo(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -124,7 +124,7 @@ func TestNotesAndMessagesAreFoundAndAreNoFacts(t *testing.T) {
 		}
 		note := memory.Remark{Kind: memory.KindNote, Of: "note_01J00000000000000000000001", Phone: "+14155550100", CallID: "call_1", Text: "Wants the wheelchair ramp", By: "usr_1", At: time.Now()}
 		text := memory.Remark{Kind: memory.KindSMS, Of: "sms_01J00000000000000000000002", Phone: "+14155550100", Text: "My parcel is soaked", At: time.Now()}
-		for range 2 { // what is remembered already stays as it is
+		for range 2 { // an entry that exists is not changed
 			tell(func(tx db.Querier) error {
 				if err := s.Remark(ctx, tx, "org_a", note); err != nil {
 					return err

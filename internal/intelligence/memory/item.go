@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// MemoryItem is one thing that is remembered, whole.
+// MemoryItem is one entry of the call memory with its full text.
 type MemoryItem struct {
 	ID           string  `json:"id" example:"mem_01J00000000000000000000000"`
 	Kind         string  `json:"kind" enum:"summary,transcript,note,voicemail,sms,fact"`
@@ -29,12 +29,12 @@ type MemoryItem struct {
 	ExpiresAt    db.Time `json:"expires_at" nullable:"true" doc:"Until when it is remembered; null: as long as its call"`
 }
 
-// ItemIn names something remembered.
+// ItemIn selects an entry.
 type ItemIn struct {
 	ID string `path:"id" maxLength:"40" example:"mem_01J00000000000000000000000"`
 }
 
-// FactIn writes down something about a number.
+// FactIn adds a fact to a number.
 type FactIn struct {
 	Phone string `path:"phone" maxLength:"40" doc:"E.164 or as dialled" example:"+14155550100"`
 	Body  struct {
@@ -51,7 +51,7 @@ func (s *Service) getItem(ctx context.Context, in *ItemIn) (*op.Out[MemoryItem],
 	return op.OK(i)
 }
 
-// item finds a passage of a call, or a fact.
+// item returns a passage of a call, or a fact.
 func (s *Service) item(ctx context.Context, org, id string) (MemoryItem, error) {
 	i, err := s.passage(ctx, s.db.Read(ctx), org, id)
 	if db.IsNone(err) {
@@ -124,7 +124,7 @@ func (s *Service) postFact(ctx context.Context, in *FactIn) (*op.Out[MemoryItem]
 	return &op.Out[MemoryItem]{Body: out, Location: op.Prefix + "/memory/items/" + out.ID}, nil
 }
 
-// factOf is the fact of a request, or everything wrong with it.
+// parseFact returns the fact of a request, or all violations.
 func (s *Service) factOf(ctx context.Context, org string, in *FactIn) (NewFact, error) {
 	p, _ := access.From(ctx)
 	f := NewFact{Phone: s.phone(ctx, org, in.Phone), Text: strings.TrimSpace(in.Body.Text), By: p.KeyID}
@@ -153,7 +153,7 @@ func (s *Service) factOf(ctx context.Context, org string, in *FactIn) (NewFact, 
 	return f, nil
 }
 
-// dialled reports whether a text is a number: 2 to 15 digits, with or without a plus.
+// isNumber reports whether a text is a phone number: 2 to 15 digits, with or without a plus.
 func dialled(phone string) bool {
 	digits := strings.TrimPrefix(phone, "+")
 	return len(digits) >= 2 && len(digits) <= 15 && strings.Trim(digits, "0123456789") == ""

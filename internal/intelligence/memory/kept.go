@@ -5,28 +5,29 @@ import (
 	"slices"
 )
 
-// kept holds the vectors and words of an index's first passages, so that ranking them reads nothing from the database: about 330 bytes
-// each with the builtin embedding. Parts are only ever appended to: what was read stays as it was when more is added.
+// vectorCache holds the vectors and words of an index's first passages, so that ranking them reads nothing from the
+// database: about 330 bytes each with the builtin embedding. Parts are append-only: data that was read stays
+// unchanged when more is added.
 type kept struct {
 	parts []keptPart
 	n     int
 	bytes int
-	full  bool // no more are kept
+	full  bool // the limit is reached
 }
 
-// partSize is how many passages a part holds.
+// partSize is the number of passages of a part.
 const partSize = 4096
 
-// keptPart holds passages one after the other.
+// cachePart holds consecutive passages.
 type keptPart struct {
 	scales  []float32 // of vectors
-	ends    []uint32  // of vectors in values, rising: a passage without one ends where the one before does
+	ends    []uint32  // end of each vector in values, ascending: a passage without a vector has the end of the one before
 	values  []int8
-	wordEnd []uint32 // of words in words
+	wordEnd []uint32 // end of each passage in words
 	words   []byte
 }
 
-// add appends a passage; numbers are those of its words, with how often they occur in the lowest byte.
+// add appends a passage; numbers are the ids of its words, shifted left by 8, with the count in the lowest byte.
 func (k *kept) add(v quantised, numbers []uint64) {
 	if k.n%partSize == 0 {
 		k.parts = append(k.parts, keptPart{})
@@ -53,7 +54,8 @@ func (k *kept) get(at int, terms []Term, room []termCount) (quantised, []termCou
 	return v, readWords(p.words[wordFrom:p.wordEnd[i]], terms, room)
 }
 
-// appendWords packs the numbers of words, in rising order, as distances: a bit tells that a count follows, where a word occurs more than once.
+// appendWords encodes the sorted ids of words as differences. The lowest bit is set if a count follows, for a word
+// that occurs more than once.
 func appendWords(b []byte, numbers []uint64) []byte {
 	slices.Sort(numbers)
 	last := uint64(0)
@@ -70,7 +72,7 @@ func appendWords(b []byte, numbers []uint64) []byte {
 	return b
 }
 
-// readWords unpacks what appendWords packed.
+// readWords decodes the result of appendWords.
 func readWords(b []byte, terms []Term, room []termCount) []termCount {
 	number := uint64(0)
 	for len(b) > 0 {

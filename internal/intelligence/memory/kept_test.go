@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// madeRow is a passage of drawn words: low ones are frequent.
+// randomRow returns a passage of random words: low ones are frequent.
 func madeRow(r *rand.Rand, key int64, words int) row {
 	var terms []Term
 	for range 20 + r.IntN(60) {
@@ -86,7 +86,7 @@ func TestTheBestByWordsAreFoundThoughWordsAreLeftOut(t *testing.T) {
 	}
 	for q := range 20 {
 		var query []Term
-		for _, word := range []int{300 + q, 40 + q, 60 + q, 10 + q, 3 + q} { // the last ones are in many passages
+		for _, word := range []int{300 + q, 40 + q, 60 + q, 10 + q, 3 + q} { // the last ones occur in many passages
 			query = append(query, Term(word)*2654435761)
 		}
 		allowed := func(at int) bool { return q%2 == 0 || at%3 == 0 }

@@ -9,24 +9,24 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// The kinds of passages.
+// Kinds of passages.
 const (
 	KindSummary    = "summary"
 	KindTranscript = "transcript"
 )
 
-// Item is something to be done that was agreed on a call.
+// Item is an action item of a call.
 type Item struct {
 	Text  string  `json:"text"`
 	Owner *string `json:"owner"`
 	Due   *string `json:"due"`
 }
 
-// Call is a finished call as it is to be remembered. Phone is the number of the other side.
+// Call is a finished call to index. Phone is the number of the other side.
 type Call struct {
 	ID          string
 	Phone       string
-	At          time.Time // when it started
+	At          time.Time // start of the call
 	Direction   string
 	Status      string
 	TalkSeconds int
@@ -37,29 +37,29 @@ type Call struct {
 	RecordingID string
 	Tags        []string
 
-	Summary   string // empty where there is none
+	Summary   string // may be empty
 	Outcome   string
-	Sentiment string // empty where unknown
+	Sentiment string // empty if unknown
 	Topics    []string
 	Items     []Item
 	Turns     []Turn
 }
 
-// Lesson is a call with its passages embedded, ready to be learnt.
+// PreparedCall is a call with its embedded passages, ready for IndexCall.
 type Lesson struct {
 	call     Call
 	model    Model
 	passages []passage
-	vectors  []quantised // as many as passages; empty vectors where there is no embedding
+	vectors  []quantised // as many as passages; empty vectors if there is no embedding
 	terms    [][]termCount
 }
 
-// Model names the embedding of the lesson; the zero Model where there is none.
+// Model returns the model of the embedding; the zero Model if there is none.
 func (l Lesson) Model() Model { return l.model }
 
-// Prepare cuts a call into passages and embeds them. It is the slow part, outside any transaction: the embedder
-// may be a remote one. When only embedding fails, the lesson is returned beside the error and can be learnt to be
-// found by its words.
+// Prepare splits a call into passages and embeds them. It may take long, because the embedder may be remote: call it
+// outside a transaction. If only the embedding fails it returns the error together with a usable result, whose
+// passages are found by their words only.
 func (s *Service) Prepare(ctx context.Context, c Call) (Lesson, error) {
 	l := Lesson{call: c}
 	if c.Summary != "" {
@@ -87,7 +87,7 @@ func (s *Service) Prepare(ctx context.Context, c Call) (Lesson, error) {
 	return l, nil
 }
 
-// Learn remembers a call, in the caller's transaction; what was remembered of it before is replaced.
+// IndexCall stores a prepared call in the caller's transaction. It replaces earlier entries of the same call.
 func (s *Service) Learn(ctx context.Context, tx db.Querier, org string, l Lesson) error {
 	if err := s.Forget(ctx, tx, org, l.call.ID); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *Service) Learn(ctx context.Context, tx db.Querier, org string, l Lesson
 	return nil
 }
 
-// Forget removes what is remembered of a call, in the caller's transaction.
+// DeleteCall deletes the entries of a call, in the caller's transaction.
 func (s *Service) Forget(ctx context.Context, tx db.Querier, org, callID string) error {
 	if err := deleteCall(ctx, tx, org, callID); err != nil {
 		return fmt.Errorf("forget call %s: %w", callID, err)
@@ -116,10 +116,11 @@ func (s *Service) Forget(ctx context.Context, tx db.Querier, org, callID string)
 	return nil
 }
 
-// keyBits are random, below the microsecond: keys made at once differ, and keys rise with time.
+// keyBits is the number of random bits below the microseconds of a key: keys of the same moment differ, and keys
+// ascend with time.
 const keyBits = 11
 
-// newKey makes a key above all keys this process has made.
+// newKey returns a key above all keys that this process has created.
 func (s *Service) newKey() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,5 +128,5 @@ func (s *Service) newKey() int64 {
 	return s.lastKey
 }
 
-// keyAt is the lowest key made at a time.
+// keyAt returns the lowest key of a time.
 func keyAt(t time.Time) int64 { return t.UnixMicro() << keyBits }

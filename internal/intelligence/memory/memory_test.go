@@ -16,7 +16,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// document is a written call of the evaluation set, query a question whose answers were graded by hand.
+// document is a scripted call of the evaluation set, query a question with hand-graded answers.
 type (
 	document struct {
 		ID    string
@@ -44,7 +44,7 @@ func evaluation(t testing.TB) ([]document, []query) {
 	return set.Docs, set.Queries
 }
 
-// room builds memory over a database, with two organisations in it.
+// newService returns a service over a database with two organisations.
 func room(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Service {
 	t.Helper()
 	for _, id := range []string{"org_a", "org_b"} {
@@ -67,7 +67,7 @@ func room(t testing.TB, d *db.DB, change func(*memory.Config)) *memory.Service {
 	return memory.New(c)
 }
 
-// callOf makes a call of a document.
+// callOf returns a document as a call.
 func callOf(d document, phone string, at time.Time) memory.Call {
 	c := memory.Call{ID: "call_" + d.ID, Phone: phone, At: at, Direction: "inbound", Status: "completed", TalkSeconds: 60}
 	for i, turn := range d.Turns {
@@ -101,7 +101,8 @@ func search(t testing.TB, s *memory.Service, org string, q memory.Query) *memory
 	return f
 }
 
-// TestScoresTellAnswersFromNone asks for what was said and for what was not, of the builtin embedding, and of one whose scores are not known.
+// Scores separate answered from unanswered queries, with the builtin embedding and with one whose score range is
+// unknown.
 func TestScoresTellAnswersFromNone(t *testing.T) {
 	t.Parallel()
 	docs, queries := evaluation(t)

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// cut is how transcripts are cut into passages, in words.
+// passageLimits are the limits, in words, for splitting transcripts into passages.
 type cut struct {
-	from    int // a passage of so many is long enough
-	to      int // a passage is not longer, unless a short rest is added to it
-	rest    int // a shorter rest is added to the passage before
-	overlap int // so many of the end of a passage lead the next one too, as far as whole turns fit
+	from    int // a passage with so many words is complete
+	to      int // maximum of a passage, unless a short rest is appended
+	rest    int // a shorter rest is appended to the passage before
+	overlap int // so many words at the end of a passage are repeated in the next, as far as whole turns fit
 }
 
-// usual passages hold 120 to 200 words: long enough to mean something, short enough to mean one thing.
+// defaultLimits give passages of 120 to 200 words: long enough to have a meaning, short enough to have only one.
 var usual = cut{from: 120, to: 200, rest: 40}
 
-// Turn is one thing said on a call.
+// Turn is one utterance on a call.
 type Turn struct {
 	Speaker string // "Caller" or "Agent"
 	Text    string
@@ -24,19 +24,19 @@ type Turn struct {
 	EndMS   int
 }
 
-// passage is a stretch of a call to be remembered by itself.
+// passage is a part of a call that is indexed on its own.
 type passage struct {
 	kind           string
-	text           string // what is shown: a line per turn, led by its speaker
-	plain          string // what is embedded: the same without speakers
+	text           string // for display: a line per turn, with its speaker in front
+	plain          string // for embedding: the same without speakers
 	startMS, endMS int
 }
 
-// windows cuts a transcript into passages.
+// splitTranscript splits a transcript into passages.
 func (c cut) windows(turns []Turn) []passage {
 	var out []passage
 	var open []Turn
-	fresh := 0 // words of open that no window has yet
+	fresh := 0 // words of open that are in no passage yet
 	for _, t := range c.split(turns) {
 		n := len(strings.Fields(t.Text))
 		if fresh >= c.rest && fresh+n > c.to || fresh >= c.from {
@@ -54,7 +54,7 @@ func (c cut) windows(turns []Turn) []passage {
 	return out
 }
 
-// again are the turns that lead the next window too.
+// overlapTurns returns the turns that are repeated in the next passage.
 func (c cut) again(turns []Turn) []Turn {
 	at, size := len(turns), 0
 	for ; at > 1; at-- {
@@ -65,7 +65,7 @@ func (c cut) again(turns []Turn) []Turn {
 	return slices.Clone(turns[at:])
 }
 
-// lastOf are the last turns with so many words.
+// lastTurns returns the last turns with so many words.
 func lastOf(turns []Turn, words int) []Turn {
 	at := len(turns)
 	for ; at > 0 && words > 0; at-- {
@@ -74,7 +74,7 @@ func lastOf(turns []Turn, words int) []Turn {
 	return turns[at:]
 }
 
-// split cuts turns that are longer than a window.
+// splitLongTurns splits turns that are longer than a passage.
 func (c cut) split(turns []Turn) []Turn {
 	var out []Turn
 	for _, t := range turns {
@@ -89,7 +89,7 @@ func (c cut) split(turns []Turn) []Turn {
 	return out
 }
 
-// window makes one passage of turns.
+// passageOf returns turns as one passage.
 func window(turns []Turn) passage {
 	p := passage{kind: KindTranscript, startMS: turns[0].StartMS, endMS: turns[len(turns)-1].EndMS}
 	var lines, plain []string
@@ -101,7 +101,7 @@ func window(turns []Turn) passage {
 	return p
 }
 
-// with joins a passage with the one that follows it.
+// joinedWith appends the passage that follows.
 func (p passage) with(next passage) passage {
 	p.text += "\n" + next.text
 	p.plain += "\n" + next.plain
@@ -109,10 +109,10 @@ func (p passage) with(next passage) passage {
 	return p
 }
 
-// maxExcerpt is how much of a passage a result shows, in bytes.
+// maxExcerpt limits the part of a passage in a result, in bytes.
 const maxExcerpt = 600
 
-// excerpt is the part of a passage that shares most with the query: whole lines where they fit.
+// excerpt returns the part of a passage around the line with the highest share, in whole lines if they fit.
 func excerpt(text string, share func(line string) int) string {
 	if len(text) <= maxExcerpt {
 		return text
@@ -137,7 +137,7 @@ func excerpt(text string, share func(line string) int) string {
 	return clip(strings.Join(lines[from:to], "\n"), maxExcerpt)
 }
 
-// clip shortens a text at a word.
+// truncate shortens a text to a limit in bytes, at a word.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// spoken are turns of so many words each; every word is another one.
+// turnsOfWords returns turns of so many words each; all words differ.
 func spoken(lengths ...int) (turns []Turn) {
 	word := 0
 	for i, n := range lengths {
@@ -37,7 +37,7 @@ func TestTranscriptsAreCutIntoPassages(t *testing.T) {
 		{usual, []int{450}, []int{200, 200, 50}},
 		{led, []int{3, 3, 3, 3, 3}, []int{6, 9, 6}},
 		{led, []int{3, 3, 1}, []int{7}},
-		{led, []int{6, 6, 6}, []int{6, 6, 6}}, // a turn that is too long does not lead
+		{led, []int{6, 6, 6}, []int{6, 6, 6}}, // a turn that is too long is not repeated
 	} {
 		var got []int
 		for _, p := range c.cut.windows(spoken(c.turns...)) {

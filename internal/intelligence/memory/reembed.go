@@ -11,8 +11,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file embeds again what another model embedded, or none, because its server did not answer. Until then such passages are found by
-// their words only: vectors of different models are never compared.
+// Background re-embedding of passages and facts with a vector of another model, or without one because the server
+// failed. Until then they are found by their words only, because vectors of different models are never compared.
 
 const (
 	reembedAtOnce = 64
@@ -20,7 +20,8 @@ const (
 	reembedEvery  = 6 * time.Hour
 )
 
-// Run embeds again what has to be, at once and from time to time, until ctx ends. Several nodes may do so side by side.
+// Run re-embeds stale entries and builds the database indexes of large organisations, at once and then periodically,
+// until ctx ends. Several servers may run it concurrently.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	for {
 		s.behind.Store(false)
@@ -45,7 +46,7 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// waitBehind waits until it is time to look again, sooner where an embedder has failed; false: ctx has ended.
+// waitForWork waits for the next run, which is earlier after an embedder failed. It returns false if ctx has ended.
 func (s *Service) waitBehind(ctx context.Context) bool {
 	tick := time.NewTicker(reembedSoon)
 	defer tick.Stop()
@@ -62,8 +63,8 @@ func (s *Service) waitBehind(ctx context.Context) bool {
 	return true
 }
 
-// Reembed gives all facts, and all passages within the window, vectors of the model in use and returns how many got one. It takes its time:
-// as long as it works, it rests.
+// Reembed embeds all stale facts, and all stale passages within the window, with the current model. It returns how
+// many were embedded. After each batch it pauses as long as the batch took.
 func (s *Service) Reembed(ctx context.Context) (int, error) {
 	facts, err := s.reembedFacts(ctx)
 	if s.embedder == nil || err != nil {
@@ -85,8 +86,8 @@ func (s *Service) Reembed(ctx context.Context) (int, error) {
 	return all, nil
 }
 
-// reembedOrg goes through an organisation's passages in the order of their keys. What it embeds gets a new key, above all others, so that
-// indexes in memory, on every node, read it as if it had been learnt just now.
+// reembedOrg re-embeds an organisation's passages in the order of their keys. Each gets a new key above all others,
+// so that in-memory indexes on every server read it like a new passage.
 func (s *Service) reembedOrg(ctx context.Context, org string, since db.Time) (int, error) {
 	all, from, until := 0, int64(0), s.newKey()
 	for {
@@ -114,7 +115,7 @@ func (s *Service) reembedOrg(ctx context.Context, org string, since db.Time) (in
 	}
 }
 
-// rest waits; false: ctx has ended.
+// sleepContext waits for a duration. It returns false if ctx has ended.
 func rest(ctx context.Context, d time.Duration) bool {
 	pause := time.NewTimer(d)
 	defer pause.Stop()
@@ -126,7 +127,8 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// foreignKeys looks through rowsPerRead passages for those of another model; next is where to go on, 0 at the end.
+// keysOfOtherModels reads rowsPerRead passages and returns those of other models. next is the key to continue at, 0
+// at the end.
 func foreignKeys(ctx context.Context, q db.Querier, org, model string, from, until int64, since db.Time) (keys []int64, next int64, err error) {
 	const text = `SELECT key, model FROM memory_vectors WHERE org_id = $1 AND key >= $2 AND key < $3 AND +at >= $4 ORDER BY key LIMIT $5`
 	rows, err := q.Query(ctx, text, org, from, until, since, rowsPerRead)
@@ -152,14 +154,14 @@ func foreignKeys(ctx context.Context, q db.Querier, org, model string, from, unt
 	return keys, next, err
 }
 
-// again is a passage to be embedded again.
+// staleItem is a passage to embed again.
 type again struct {
 	row
 	id, callID string
 	passage
 }
 
-// reembed embeds some passages and puts them in the place of the old ones. Those that were forgotten meanwhile stay so.
+// reembed embeds passages and replaces the old ones. Passages that were deleted meanwhile stay deleted.
 func (s *Service) reembed(ctx context.Context, org string, keys []int64) (int, error) {
 	todo, err := s.passagesOf(ctx, org, keys)
 	if err != nil || len(todo) == 0 {
@@ -201,7 +203,7 @@ func (s *Service) reembed(ctx context.Context, org string, keys []int64) (int, e
 	return n, err
 }
 
-// passagesOf reads passages with what they are found by.
+// passagesOf reads passages with their index rows.
 func (s *Service) passagesOf(ctx context.Context, org string, keys []int64) ([]again, error) {
 	q := s.db.Read(ctx)
 	found := map[int64]*again{}
@@ -221,7 +223,7 @@ func (s *Service) passagesOf(ctx context.Context, org string, keys []int64) ([]a
 			return err
 		}
 		f := found[p.key]
-		if f == nil || f.id != "" { // keys are repeated to fill a statement up
+		if f == nil || f.id != "" { // byKeys repeats keys to fill up a statement
 			return nil
 		}
 		f.id, f.callID, f.passage = p.id, p.callID, p.passage
@@ -232,7 +234,7 @@ func (s *Service) passagesOf(ctx context.Context, org string, keys []int64) ([]a
 	return out, err
 }
 
-// plainOf is a passage without the speakers at the beginnings of its lines.
+// withoutSpeakers returns the text of a passage without the speakers at the beginnings of its lines.
 func plainOf(p passage) string {
 	if p.kind != KindTranscript {
 		return p.text
@@ -246,7 +248,8 @@ func plainOf(p passage) string {
 	return strings.Join(lines, "\n")
 }
 
-// replace puts a passage with a new vector in the place of the old one, under a new key; done is false where there is none any more.
+// replaceVector replaces a passage by one with a new vector and a new key. done is false if the passage no longer
+// exists.
 func (s *Service) replace(ctx context.Context, tx db.Querier, org string, p again) (done bool, err error) {
 	const q = `DELETE FROM memory_items WHERE org_id = $1 AND key = $2`
 	r, err := tx.Exec(ctx, q, org, p.key)

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// otherModel stands for the embedding of a server: the builtin one under another name, which can fail.
+// otherModel acts as the embedding of a server: the builtin one with another name, which can fail.
 type otherModel struct {
 	*engine.Lexsem
 	name  string

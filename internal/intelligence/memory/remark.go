@@ -8,41 +8,41 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file remembers what people wrote: notes of calls and contacts, and text messages. They stand beside facts, and are found as those are, until
-// the window of memory is over.
+// Notes of calls and contacts, and text messages. They are stored beside facts and are searched like them, until the
+// window of the call memory ends.
 
-// The kinds of what people wrote.
+// Kinds of text entries.
 const (
 	KindNote = "note"
 	KindSMS  = "sms"
 )
 
-// A Remark is something that somebody wrote.
+// TextEntry is a note or a text message.
 type Remark struct {
 	Kind   string // KindNote or KindSMS
-	Of     string // the id of the note or the message
-	Phone  string // of the other side; "" where it is none of ours to know
+	Of     string // id of the note or the message
+	Phone  string // number of the other side; "" if there is none
 	CallID string // of a note of a call
-	// ContactID is the contact that a note is on.
+	// ContactID is the contact of a note.
 	ContactID string
-	Text      string    // all of it
-	By        string    // the id of a user or a key; "" where somebody outside wrote it
-	At        time.Time // when it was written
+	Text      string    // full text
+	By        string    // id of a user or API key; "" if the other side wrote it
+	At        time.Time // time of writing
 }
 
-// itemID is what a remark is found by.
+// itemID returns the id of the entry for a note or message.
 func itemID(of string) string {
 	_, id, _ := strings.Cut(of, "_")
 	return "mem_" + id
 }
 
-// messageID is the message that a remark is.
+// messageID returns the id of the message for an entry.
 func messageID(item string) string {
 	_, id, _ := strings.Cut(item, "_")
 	return "sms_" + id
 }
 
-// Remark remembers what somebody wrote, in the caller's transaction. What is remembered already stays as it is.
+// AddText stores a note or message, in the caller's transaction. An existing entry is not changed.
 func (s *Service) Remark(ctx context.Context, tx db.Querier, org string, r Remark) error {
 	if strings.TrimSpace(r.Text) == "" {
 		return nil
@@ -55,13 +55,13 @@ func (s *Service) Remark(ctx context.Context, tx db.Querier, org string, r Remar
 	return wrap("remember what was written", err)
 }
 
-// ForgetRemark forgets a note or message, by its own id, in the caller's transaction.
+// DeleteText deletes the entry of a note or message, by the id of that, in the caller's transaction.
 func (s *Service) ForgetRemark(ctx context.Context, tx db.Querier, org, of string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM memory_facts WHERE org_id = $1 AND id = $2 AND kind <> 'fact'`, org, itemID(of))
 	return wrap("forget what was written", err)
 }
 
-// ForgetNotes forgets the notes of a call, in the caller's transaction.
+// DeleteCallNotes deletes the notes of a call, in the caller's transaction.
 func (s *Service) ForgetNotes(ctx context.Context, tx db.Querier, org, callID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM memory_facts WHERE org_id = $1 AND call_id = $2`, org, callID)
 	return wrap("forget notes", err)

@@ -53,7 +53,7 @@ func measure(t *testing.T, d *db.DB, n int) {
 	}
 	t.Logf("of the hundred nearest by all estimates %.1f %% are found", 100*kept)
 	l := engine.NewLexsem()
-	lean := memory.New(memory.Config{DB: d, Lexicon: l, Embedder: l, Budget: 1}) // keeps no vectors: all that is ranked is read from the database
+	lean := memory.New(memory.Config{DB: d, Lexicon: l, Embedder: l, Budget: 1}) // caches no vectors: everything that is ranked is read from the database
 	if _, err := lean.Search(context.Background(), "org_a", memory.Query{Text: "invoice"}); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func measure(t *testing.T, d *db.DB, n int) {
 	t.Logf("meanwhile %.0f calls a second were learnt", float64(<-learnt)/took)
 }
 
-// ask searches and looks callers up, one after the other.
+// measureQueries runs searches and caller lookups, one after the other.
 func ask(t *testing.T, s *memory.Service, n int, queries []query, how string) {
 	var all, callers []time.Duration
 	for range 4 {
@@ -89,7 +89,7 @@ func ask(t *testing.T, s *memory.Service, n int, queries []query, how string) {
 	report(t, "caller "+how, callers)
 }
 
-// learnOn learns a call every ten milliseconds until it is stopped.
+// insertCalls stores a call every ten milliseconds until it is stopped.
 func learnOn(t *testing.T, s *memory.Service, d *db.DB, lessons []memory.Lesson, n int, stop chan struct{}) (learnt int) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -116,7 +116,7 @@ func report(t *testing.T, name string, took []time.Duration) {
 		took[len(took)-1], len(took), load())
 }
 
-// load is how many processes have wanted a core of late.
+// loadAverage returns the load average of the last minute.
 func load() string {
 	b, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(b), " ")
@@ -125,10 +125,12 @@ func load() string {
 
 func phoneOf(i int) string { return fmt.Sprintf("+1415%07d", i) }
 
-// distinct is how many passages are learnt one by one; more are copies of them, for other calls of other numbers.
+// distinct is the number of passages that are stored one by one; the rest are copies for other calls of other
+// numbers.
 const distinct = 100_000
 
-// fill learns n passages, one per call, each number having 20. They are 5,000 different ones, made of turns of the evaluation set in random order.
+// fill stores n passages, one per call and 20 per number. They are 5,000 different ones, made of turns of the
+// evaluation set in random order.
 func fill(t *testing.T, s *memory.Service, d *db.DB, n int) []memory.Lesson {
 	docs, _ := evaluation(t)
 	r := rand.New(rand.NewPCG(2, 2))
@@ -159,7 +161,7 @@ func fill(t *testing.T, s *memory.Service, d *db.DB, n int) []memory.Lesson {
 	return lessons
 }
 
-// copyAll copies what was learnt one by one.
+// copyAll copies the passages that were stored one by one.
 func copyAll(t *testing.T, d *db.DB, number int) {
 	const calls = `INSERT INTO memory_calls (org_id, call_id, phone, at, direction, status, talk_seconds, tags, summary, outcome, topics, action_items)
 		SELECT org_id, call_id || $1, phone || $1, at, direction, status, talk_seconds, tags, summary, outcome, topics, action_items
@@ -185,7 +187,7 @@ func copyAll(t *testing.T, d *db.DB, number int) {
 	}
 }
 
-// callNumber is the i-th of n calls over six months.
+// callNumber returns the i-th of n calls over six months.
 func callNumber(i, n int) memory.Call {
 	return memory.Call{ID: fmt.Sprintf("call_%d", i), Phone: phoneOf(i / 20), Direction: "inbound", Status: "completed",
 		At: time.Now().Add(-time.Duration(n-min(i, n)) * memory.Window / time.Duration(n+n/10))}

@@ -11,13 +11,13 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Window is how far back memory reaches, unless a search says otherwise: six months.
+// Window is the default period that the call memory covers: six months.
 const Window = 183 * 24 * time.Hour
 
-// defaultBudget is how much memory the indexes of all organisations may take.
+// defaultBudget is the memory limit for the indexes of all organisations, in bytes.
 const defaultBudget = 768 << 20
 
-// Config is what the room is built from.
+// Config has the dependencies and settings of a Service.
 type Config struct {
 	DB       *db.DB
 	Lexicon  Lexicon
@@ -25,17 +25,19 @@ type Config struct {
 	Now      func() time.Time
 	Window   time.Duration // zero: six months
 	Budget   int           // bytes for indexes; zero: 768 MB
-	// RecordingURL is the address of a recording's audio, or "" while it cannot be fetched; nil: none.
+	// RecordingURL returns the URL of a recording's audio, or "" while it cannot be downloaded; nil: no URLs.
 	RecordingURL func(org, recordingID string) string
-	// Phone brings a number in any spelling to the form calls carry; nil: digits and a leading + are kept.
+	// Phone normalises a number to the form stored with calls; nil: digits and a leading + are kept.
 	Phone func(ctx context.Context, org, number string) string
-	// Embedded is told, in the transaction, of a call whose passages were embedded after all, or by another model; nil: nobody.
+	// Embedded is called, in the transaction, for a call whose passages were embedded later or by another model; nil:
+	// no notification.
 	Embedded func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
 }
 
-// Service remembers and finds. The exported fields are set before the first request.
+// Service stores and searches the call memory. It is safe for concurrent use. The exported fields are set before the
+// first request.
 type Service struct {
-	Contacts Contacts // nil: there are none
+	Contacts Contacts // nil: no contacts
 
 	db        *db.DB
 	lexicon   Lexicon
@@ -48,21 +50,21 @@ type Service struct {
 	phone     func(ctx context.Context, org, number string) string
 	embedded  func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
 	shared    shared
-	behind    atomic.Bool // an embedder has failed: there are passages without a vector
+	behind    atomic.Bool // an embedder has failed: some passages have no vector
 
 	mu      sync.Mutex // guards the fields below
 	indexes map[string]*slot
-	order   []string // organisations, least lately searched first
+	order   []string // organisations, least recently searched first
 	lastKey int64
 }
 
-// A slot is an organisation's index, or its being made.
+// indexSlot holds an organisation's index.
 type slot struct {
-	once  sync.Mutex // held while the index is read in or brought up to date
+	once  sync.Mutex // held while the index is loaded or updated
 	index *index
 }
 
-// New builds the room.
+// New returns a service. Call Run to keep embeddings up to date.
 func New(c Config) *Service {
 	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget, cut: usual,
 		recording: c.RecordingURL, phone: c.Phone, embedded: c.Embedded, indexes: map[string]*slot{}}
@@ -84,7 +86,7 @@ func New(c Config) *Service {
 	return s
 }
 
-// digitsOf keeps digits and a leading plus; "anonymous" and names of extensions stay.
+// digitsOf keeps digits and a leading plus; "anonymous" and names of extensions are returned unchanged.
 func digitsOf(number string) string {
 	out := make([]byte, 0, len(number))
 	for i := range len(number) {
@@ -98,7 +100,7 @@ func digitsOf(number string) string {
 	return string(out)
 }
 
-// model is the embedding in use.
+// model returns the current embedding; the zero Model if there is none.
 func (s *Service) model() Model {
 	if s.embedder == nil {
 		return Model{}
@@ -106,7 +108,7 @@ func (s *Service) model() Model {
 	return s.embedder.Model()
 }
 
-// indexOf gives an organisation's index, up to date with what is committed.
+// indexOf returns an organisation's index, up to date with committed data.
 func (s *Service) indexOf(ctx context.Context, org string) (*index, error) {
 	sl := s.slot(org)
 	sl.once.Lock()
@@ -124,7 +126,7 @@ func (s *Service) indexOf(ctx context.Context, org string) (*index, error) {
 	return sl.index, nil
 }
 
-// slot finds or makes an organisation's slot and moves it to the end of the order.
+// slot returns an organisation's slot and moves it to the end of the order.
 func (s *Service) slot(org string) *slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +142,7 @@ func (s *Service) slot(org string) *slot {
 	return sl
 }
 
-// evict drops the indexes not used for longest until the rest fits the budget; the one just used stays.
+// evict drops the least recently used indexes until the rest fits the budget; the index of keep stays.
 func (s *Service) evict(keep string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,17 +172,18 @@ func (s *Service) evict(keep string) {
 	}
 }
 
-// outgrown tells that an index is made anew: passages past the window weigh on it.
+// needsRebuild reports whether an index has grown to four times its initial size, because passages past the window
+// use memory.
 func (x *index) outgrown() bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.loaded > 0 && len(x.keys) > 4*x.loaded && len(x.keys) > 100*exactBelow
 }
 
-// rowsPerRead bounds how long the writer of the database waits for a reader's snapshot to end.
+// rowsPerRead limits one read, and thus how long the writer of the database waits for a reader's snapshot to end.
 const rowsPerRead = 20000
 
-// overlap is how long a transaction may stay open beside others that commit before it.
+// overlap returns how long a transaction may stay open beside others that commit before it.
 func (s *Service) overlap() time.Duration {
 	if s.db.Name() == "sqlite" {
 		return 0
@@ -188,7 +191,7 @@ func (s *Service) overlap() time.Duration {
 	return 5 * time.Second
 }
 
-// catchUp adds the rows committed since the last time and returns how many there were.
+// catchUp adds the rows that were committed since the last call and returns how many there were.
 func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
 	x.mu.RLock()
 	from, known := x.from(s.overlap())
@@ -228,15 +231,15 @@ func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
 	}
 }
 
-// read notes that everything committed before a time has been read.
+// setAsOf records the time up to which everything committed has been read.
 func (x *index) read(asOf db.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.asOf = asOf
 }
 
-// Warm reads the indexes of the organisations with most to remember, as far as the budget goes, so that their
-// first search is as fast as the others. It is to be run in the background after the start.
+// WarmIndexes loads the indexes of the largest organisations, up to three quarters of the budget, so that their first
+// search is fast. Run it in the background after the start.
 func (s *Service) Warm(ctx context.Context) error {
 	orgs, err := sizes(ctx, s.db.Read(ctx), db.At(s.now().Add(-s.window)))
 	if err != nil {
@@ -262,7 +265,7 @@ func (s *Service) Warm(ctx context.Context) error {
 	return nil
 }
 
-// Drop forgets the index of an organisation that is kept in memory; the next search reads what is left.
+// DropIndex removes an organisation's in-memory index; the next search loads it again.
 func (s *Service) Drop(org string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

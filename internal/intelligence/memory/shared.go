@@ -13,42 +13,44 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file keeps the indexes of large organisations in PostgreSQL, where the extension vector (pgvector) is: all nodes share them, and none
-// reads them at its start. They are indexes over what is there anyhow, one pair for each organisation and table, so that whatever is
-// written, forgotten or embedded again is in them with its transaction, whoever does it; and so that a search meets nobody else's passages.
-// Decision 0016.
+// Search indexes of large organisations in PostgreSQL, if it has the extension vector (pgvector): all servers share
+// them, and none loads them at start. They are expression indexes over the existing rows, one pair per organisation
+// and table. So every insert, deletion and re-embedding updates them within its transaction, on any server, and a
+// search reads passages of one organisation only. Decision 0016.
 
-// Where the indexes of large organisations are kept.
+// Location of the indexes of large organisations.
 const (
-	IndexAuto     = "auto"     // in PostgreSQL, where it has the extension vector
+	IndexAuto     = "auto"     // in PostgreSQL if it has the extension vector, else in each process
 	IndexProcess  = "process"  // in each process
-	IndexDatabase = "database" // in PostgreSQL, which is given the extension if it does not have it
+	IndexDatabase = "database" // in PostgreSQL; the extension is created if it does not exist
 )
 
-// sharedFrom is how many passages make an organisation large. Smaller ones are searched faster in the process, and take it 10 MB at most.
+// largeFrom is the number of passages from which an organisation is large. Smaller ones are searched faster in the
+// process, where they take 10 MB at most.
 const sharedFrom = 20_000
 
-// mostShared bounds the dimensions that an index can have.
+// maxIndexDimensions is the limit of pgvector for the dimensions of an index.
 const mostShared = 4000
 
-// shared is what is known of the indexes in the database.
+// databaseIndexes is the state of the indexes in the database.
 type shared struct {
 	mu     sync.Mutex // guards the fields below
 	on     bool
-	from   int // passages of a large organisation
+	from   int // number of passages of a large organisation
 	valid  map[string]bool
 	looked time.Time
 	tales  map[string]*tale // by organisation
 }
 
-// How long what was learnt of the database holds.
+// Validity of information read from the database.
 const (
 	lookAgain = time.Minute
 	taleHolds = 10 * time.Minute
 )
 
-// Share lets large organisations be searched in the database, as far as how (IndexAuto, IndexProcess, IndexDatabase) and the database have
-// it; on tells whether they are. Nobody waits for their indexes, see Run. IndexDatabase is an error where that cannot be.
+// EnableDatabaseIndexes enables search in the database for large organisations, if mode (IndexAuto, IndexProcess,
+// IndexDatabase) and the database allow it. on reports whether it is enabled. Run creates the indexes in the
+// background. With IndexDatabase it returns an error if the database does not support them.
 func (s *Service) Share(ctx context.Context, how string) (on bool, err error) {
 	if how == IndexProcess || s.db.Name() != "postgres" {
 		if how == IndexDatabase {
@@ -90,11 +92,11 @@ func atLeast(version string, major, minor int) bool {
 	return err == nil && err2 == nil && (a > major || a == major && b >= minor)
 }
 
-// makeFunctions makes what the indexes are over: the numbers of a vector with n of them, NULL for any other, and the words of a passage, as
-// rows keep them. What they cost is said to be much, so that no plan works them out for row after row.
+// createFunctions creates the functions of the index expressions: the numbers of a vector if it has n of them, else
+// NULL, and the words of a passage. Their declared cost is high, so that no plan evaluates them row by row.
 func makeFunctions(tx db.Querier) error {
 	for _, q := range []string{
-		`SELECT pg_advisory_xact_lock(7266448)`, // of two nodes that start at once one waits
+		`SELECT pg_advisory_xact_lock(7266448)`, // serialises servers that start at once
 		`CREATE OR REPLACE FUNCTION memory_numbers(v bytea, n int) RETURNS real[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 5000 AS
 			'SELECT array_agg(((get_byte(v, i) + 128) % 256 - 128)::real ORDER BY i) FROM generate_series(4, length(v) - 1) AS i WHERE length(v) = n + 4'`,
 		`CREATE OR REPLACE FUNCTION memory_words(t bytea) RETURNS bigint[] LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 5000 AS
@@ -108,10 +110,10 @@ func makeFunctions(tx db.Querier) error {
 	return nil
 }
 
-// A sharedIndex is one of an organisation in the database.
+// databaseIndex is an index of an organisation in the database.
 type sharedIndex struct{ name, create string }
 
-// sharedIndexes are those of an organisation and a model. Whoever is to use them has to write the same expressions.
+// databaseIndexesOf returns the indexes of an organisation and a model. Queries have to use the same expressions.
 func sharedIndexes(org string, m Model) []sharedIndex {
 	var all []sharedIndex
 	for _, table := range []string{"memory_vectors", "memory_facts"} {
@@ -123,12 +125,12 @@ func sharedIndexes(org string, m Model) []sharedIndex {
 	return all
 }
 
-// numbersOf is the vector of a row as the indexes have it.
+// vectorExpression returns the expression of a row's vector in the indexes.
 func numbersOf(dimensions int) string {
 	return fmt.Sprintf(`memory_numbers(vector, %d)::halfvec(%d)`, dimensions, dimensions)
 }
 
-// sharedPrefix begins the names of all of them.
+// databaseIndexPrefix begins the names of all these indexes.
 const sharedPrefix = "memory_near_"
 
 func sharedName(parts ...string) string {
@@ -137,7 +139,7 @@ func sharedName(parts ...string) string {
 	return sharedPrefix + strconv.FormatUint(h.Sum64(), 36)
 }
 
-// literal writes a text into a statement that takes no arguments.
+// quoteLiteral quotes a text for a statement that takes no parameters.
 func literal(text string) string {
 	return `'` + strings.ReplaceAll(strings.ReplaceAll(text, `\`, ``), `'`, `''`) + `'`
 }
@@ -147,7 +149,7 @@ func (m Model) indexable() bool {
 	return m.Name != "" && m.Dimensions > 0 && m.Dimensions <= mostShared
 }
 
-// isShared reports whether an organisation is searched in the database: all its indexes are there.
+// usesDatabaseIndex reports whether an organisation is searched in the database: all its indexes exist and are valid.
 func (s *Service) isShared(ctx context.Context, org string) (bool, error) {
 	m := s.model()
 	if !m.indexable() {
@@ -165,12 +167,12 @@ func (s *Service) isShared(ctx context.Context, org string) (bool, error) {
 	return true, nil
 }
 
-// sharedThere are the indexes in the database, as of a minute ago at most.
+// knownIndexes returns the indexes in the database, at most a minute old.
 func (s *Service) sharedThere(ctx context.Context) (map[string]bool, error) {
 	s.shared.mu.Lock()
 	on, valid, looked, now := s.shared.on, s.shared.valid, s.shared.looked, time.Now()
 	if on && now.Sub(looked) > lookAgain && valid != nil {
-		s.shared.looked = now // others go by what is known meanwhile
+		s.shared.looked = now // other goroutines use the known state meanwhile
 	}
 	s.shared.mu.Unlock()
 	if !on || valid != nil && now.Sub(looked) <= lookAgain {
@@ -186,7 +188,7 @@ func (s *Service) sharedThere(ctx context.Context) (map[string]bool, error) {
 	return valid, nil
 }
 
-// validIndexes are those in the database, by name; false: one that is being made, or whose making was broken off.
+// validIndexes returns the indexes in the database by name; false for one that is being built, or whose build failed.
 func validIndexes(ctx context.Context, q db.Querier) (map[string]bool, error) {
 	const text = `SELECT c.relname, i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid
 		WHERE c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname::text, $1)`
@@ -205,14 +207,14 @@ func validIndexes(ctx context.Context, q db.Querier) (map[string]bool, error) {
 	return valid, err
 }
 
-// shareLarge makes the indexes of large organisations that are missing, and drops those that nobody needs any more. Nobody waits for it:
-// until then such organisations are searched in the process.
+// buildLargeIndexes creates the missing indexes of large organisations and drops those no longer needed. Until an
+// index exists, its organisation is searched in the process.
 func (s *Service) shareLarge(ctx context.Context) error {
 	m := s.model()
 	s.shared.mu.Lock()
 	on, from := s.shared.on, s.shared.from
 	s.shared.mu.Unlock()
-	if on && m.Name != "" && m.Dimensions == 0 { // a server's, which has not answered yet
+	if on && m.Name != "" && m.Dimensions == 0 { // a remote model without a response yet
 		s.behind.Store(true)
 	}
 	if !on || !m.indexable() {
@@ -247,7 +249,7 @@ func (s *Service) shareLarge(ctx context.Context) error {
 			}
 		}
 	}
-	if made { // what is known of the expressions decides whether their indexes are used
+	if made { // the planner needs statistics of the expressions to use their indexes
 		for _, table := range []string{"memory_vectors", "memory_facts"} {
 			if _, err := s.db.Read(ctx).Exec(ctx, `ANALYZE `+table); err != nil {
 				return fmt.Errorf("analyse memory: %w", err)
@@ -260,7 +262,8 @@ func (s *Service) shareLarge(ctx context.Context) error {
 	return nil
 }
 
-// makeShared makes an index beside writers; again where its making was broken off. Another node may be at it: then it is left to that.
+// buildIndex creates an index without blocking writers, and creates it again after a failed build. If another server
+// is building it, it does nothing.
 func (s *Service) makeShared(ctx context.Context, x sharedIndex, again bool) error {
 	q := s.db.Read(ctx)
 	if again {
@@ -277,7 +280,7 @@ func (s *Service) makeShared(ctx context.Context, x sharedIndex, again bool) err
 	return err
 }
 
-// largeOrgs are the organisations with at least so many passages.
+// largeOrgs returns the organisations with at least so many passages.
 func largeOrgs(ctx context.Context, q db.Querier, least int) (map[string]int, error) {
 	// tenant: the indexes of all organisations are looked after
 	const text = `SELECT org_id, count(*) FROM memory_vectors GROUP BY org_id HAVING count(*) >= $1`

@@ -13,25 +13,26 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file searches the indexes that are in the database.
+// Search with the indexes in the database.
 
-// tale is what an organisation's passages tell about words, as far as it was asked for; a sample tells of frequent ones.
+// wordStatistics holds the word frequencies of an organisation's passages, for the words queried so far; frequent
+// words are estimated from a sample.
 type tale struct {
 	asOf     time.Time
 	passages int
-	average  float64 // words of a passage
+	average  float64 // words per passage
 	sample   map[Term]int
 	sampled  int
-	with     map[Term]int // passages with a word that is rare in the sample
+	with     map[Term]int // passages with a word, for words that are rare in the sample
 }
 
 const (
-	taleSample = 2000 // newest passages
+	taleSample = 2000 // newest passages in the sample
 	taleRare   = 20   // a word in fewer of them is counted exactly
 )
 
-// sharedRows reads the passages worth ranking, as an index in the process would give them, from the database. Inside it no statement may
-// be planned for any organisation: the plan for one uses its index.
+// databaseRows reads the candidates from the database, as an in-memory index would select them. Its statements are
+// planned for the actual organisation, because only such a plan uses the organisation's index.
 func (s *Service) sharedRows(ctx context.Context, org string, in Query, q *question, near, byWord int) ([]row, error) {
 	picked := map[int64]bool{}
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -62,10 +63,10 @@ func (s *Service) sharedRows(ctx context.Context, org string, in Query, q *quest
 	return s.passageRows(ctx, org, slices.Sorted(maps.Keys(picked)))
 }
 
-// A sharedTable holds passages that are searched in the database.
+// searchedTable has the statements for one table that is searched in the database.
 type sharedTable struct{ nearest, words string }
 
-// What narrows a search, in the order of narrowed. Facts know neither agents nor queues nor directions.
+// Filters of a search, with the parameters of filterArgs. Facts have no agents, queues or directions.
 const (
 	sharedFilter = ` AND at >= $3 AND at < $4 AND ($5 = '' OR strpos($5, ',' || kind || ',') > 0)
 		AND ($6 = '' OR agent_id = $6) AND ($7 = '' OR queue_id = $7) AND ($8 = '' OR direction = $8)`
@@ -78,7 +79,7 @@ var sharedTables = []sharedTable{
 		`SELECT key FROM memory_facts WHERE org_id = $1 AND key IS NOT NULL` + sharedFactFilter},
 }
 
-// near adds the k nearest by meaning.
+// near adds the k nearest passages by vector.
 func (t sharedTable) near(ctx context.Context, tx db.Querier, org string, in Query, q *question, k int, picked map[int64]bool) error {
 	if len(q.vector) == 0 {
 		return nil
@@ -88,13 +89,13 @@ func (t sharedTable) near(ctx context.Context, tx db.Querier, org string, in Que
 	return addKeys(ctx, tx, picked, text, args...)
 }
 
-// byWords adds the k best by how rare the words are that they share with the query.
+// byWords adds the k passages with the highest total rarity of the words that they share with the query.
 func (t sharedTable) byWords(ctx context.Context, tx db.Querier, org string, in Query, words []weighed, k int, picked map[int64]bool) error {
 	if len(words) == 0 {
 		return nil
 	}
 	parts := make([]string, len(words))
-	for i, w := range words { // numbers, not texts from outside
+	for i, w := range words { // numbers only, no external text
 		parts[i] = fmt.Sprintf(`(%s AND memory_words(terms) @> ARRAY[%d::bigint] LIMIT %d)`, strings.Replace(t.words, "SELECT key", fmt.Sprintf("SELECT key, %f AS idf", w.idf), 1),
 			w.term, mostListed)
 	}
@@ -102,10 +103,10 @@ func (t sharedTable) byWords(ctx context.Context, tx db.Querier, org string, in 
 	return addKeys(ctx, tx, picked, text, append(narrowed(org, in, ""), k)...)
 }
 
-// mostListed bounds the passages that are looked at for one word.
+// maxListed limits the passages that are read for one word.
 const mostListed = 50_000
 
-// narrowed are the arguments that narrow a search.
+// filterArgs returns the arguments of the filters.
 func narrowed(org string, in Query, second string) []any {
 	kinds := ""
 	if len(in.Kinds) > 0 {
@@ -127,7 +128,7 @@ func addKeys(ctx context.Context, tx db.Querier, picked map[int64]bool, text str
 	})
 }
 
-// vectorText is a vector as pgvector reads it.
+// vectorText returns a vector in the text format of pgvector.
 func vectorText(v []float32) string {
 	b := []byte{'['}
 	for i, x := range v {
@@ -139,7 +140,7 @@ func vectorText(v []float32) string {
 	return string(append(b, ']'))
 }
 
-// taleOf is what is known of the words of a query, asked for where it is not known yet.
+// wordStatisticsOf returns the statistics for the words of a query, and reads those that are missing.
 func (s *Service) taleOf(ctx context.Context, tx db.Querier, org string, terms []Term) (tale, error) {
 	s.shared.mu.Lock()
 	known := s.shared.tales[org]
@@ -171,7 +172,7 @@ func (s *Service) taleOf(ctx context.Context, tx db.Querier, org string, terms [
 	return t, nil
 }
 
-// begin counts the passages and looks at the newest.
+// load counts the passages and reads the sample.
 func (t *tale) begin(ctx context.Context, tx db.Querier, org string) error {
 	t.asOf, t.sample = time.Now(), map[Term]int{}
 	if err := tx.QueryRow(ctx, `SELECT count(*) FROM memory_vectors WHERE org_id = $1`, org).Scan(&t.passages); err != nil {
@@ -198,7 +199,8 @@ func (t *tale) begin(ctx context.Context, tx db.Querier, org string) error {
 	return err
 }
 
-// passagesWith is how many passages have a word: counted, or by the sample where it is frequent.
+// passagesWith returns the number of passages with a word: counted, or estimated from the sample if the word is
+// frequent.
 func (t *tale) passagesWith(w Term) int {
 	if n, ok := t.with[w]; ok {
 		return n
@@ -214,13 +216,14 @@ func (t *tale) rarities(terms []Term) rarities {
 	return r
 }
 
-// weighed is a word of a query with its rarity.
+// weightedTerm is a word of a query with its rarity.
 type weighed struct {
 	term Term
 	idf  float64
 }
 
-// listed are the words of a query that passages are looked up by, as in an index in the process: not the commonest.
+// lookupTerms returns the words of a query by which passages are looked up: all except the most common, as with an
+// in-memory index.
 func (t *tale) listed(q *question) (all []weighed) {
 	for _, w := range q.terms {
 		if n := t.passagesWith(w); n <= commonFrom || n <= t.passages/commonShare {

@@ -20,8 +20,8 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// pglite starts a PostgreSQL that has pgvector, in WebAssembly, and opens it. It carries out one transaction at a time, and knows no prepared
-// statements of several connections.
+// pglite starts a PostgreSQL with pgvector in WebAssembly and opens it. It runs one transaction at a time, and does
+// not support prepared statements of several connections.
 func pglite(t *testing.T) *db.DB {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,8 +70,8 @@ func pglite(t *testing.T) *db.DB {
 	return d
 }
 
-// alike compares the first ten of all queries: the share of results that both have, and of queries whose first is the same, or as good by
-// a hundredth.
+// compareResults compares the first ten results of all queries. It returns the share of common results, and the share
+// of queries with the same first result or one whose score differs by less than a hundredth.
 func alike(t *testing.T, a, b *memory.Service, queries []query, change func(*memory.Query)) (both, first float64) {
 	t.Helper()
 	got, all := 0, 0
@@ -178,7 +178,7 @@ func TestLargeMemoriesAreSearchedInPostgreSQLAsInTheProcess(t *testing.T) {
 		t.Error("a call that is forgotten is found")
 	}
 
-	s.ShareFrom(10_000) // as if most had been forgotten
+	s.ShareFrom(10_000) // as if most passages had been deleted
 	share(false)
 	if both, _ := alike(t, s, inProcess, queries[:10], func(*memory.Query) {}); both != 1 {
 		t.Errorf("in the process again %.3f are the same", both)
@@ -200,8 +200,8 @@ func TestWhereMemoriesCannotBeSearchedInTheDatabase(t *testing.T) {
 	})
 }
 
-// TestMeasureSearchInPostgreSQL measures searches by the indexes in the database beside those by the index in the process. It is run by hand:
-// SONIQ_EVAL_PASSAGES=20000 go test -run MeasureSearchInPostgreSQL -v -timeout 1h ./memory
+// TestMeasureSearchInPostgreSQL measures searches with the indexes in the database and with the in-memory index. It
+// is run by hand: SONIQ_EVAL_PASSAGES=20000 go test -run MeasureSearchInPostgreSQL -v -timeout 1h ./memory
 func TestMeasureSearchInPostgreSQL(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("SONIQ_EVAL_PASSAGES"))
 	if n == 0 {

@@ -2,18 +2,18 @@ package memory
 
 import "slices"
 
-// A hit is a passage by its position in the index, with a score.
+// hit is a passage by its position in the index, with a score.
 type hit struct {
 	at    int32
 	score float32
 }
 
-// top keeps the k best hits of many: it collects twice as many and throws the lower half away, which costs less
-// than a heap where most hits are refused at once.
+// topK collects the k best of many hits: it collects several times as many and drops the lower ones, which costs less
+// than a heap if most hits are rejected at once.
 type top struct {
 	k    int
 	hits []hit
-	bar  float32 // hits up to this score are refused
+	bar  float32 // hits up to this score are rejected
 	full bool
 }
 
@@ -29,7 +29,7 @@ func (t *top) add(at int, score float32) {
 	}
 }
 
-// shrink drops all but the k best.
+// shrink removes all but the k best.
 func (t *top) shrink() {
 	t.sort()
 	t.hits = t.hits[:t.k]
@@ -54,7 +54,7 @@ func (t *top) best() []hit {
 	return t.hits[:min(t.k, len(t.hits))]
 }
 
-// least is the score of the last of the k best, below all scores while there are fewer.
+// lowest returns the score of the last of the k best, and a value below all scores while there are fewer.
 func (t *top) least() float32 {
 	if len(t.hits) < t.k {
 		return -1e30

@@ -8,23 +8,23 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file finds what is remembered of a contact: calls that were known to be with it, what was said with or written about its numbers,
-// and its notes. It is read from the database like the memory of a number, so that searches of a contact miss nothing of it.
+// Search in the entries of one contact: its calls, entries of its numbers, and its notes. They are read from the
+// database like those of a number, so that the result is complete.
 
-// Contacts knows whose numbers are whose.
+// Contacts maps between contacts and phone numbers.
 type Contacts interface {
-	// NumbersOf are the numbers of a contact as calls carry them; none where there is no such contact.
+	// NumbersOf returns the numbers of a contact in the form stored with calls; none if the contact does not exist.
 	NumbersOf(ctx context.Context, org, contactID string) ([]string, error)
-	// Having are the ids of the contacts that have a number.
+	// Having returns the ids of the contacts with a number.
 	Having(ctx context.Context, org, phone string) ([]string, error)
-	// Named are those of the contacts that there are, by id.
+	// Named returns the existing contacts of those, by id.
 	Named(ctx context.Context, org string, contactIDs []string) (map[string]Person, error)
 }
 
-// mostNumbers bounds the numbers of a contact that are looked through.
+// maxNumbers limits the numbers of a contact that are searched.
 const mostNumbers = 20
 
-// rowsOfContact reads the newest rows of one contact: of its calls and notes, and of its numbers.
+// rowsOfContact reads the newest rows of one contact: of its calls, notes and numbers.
 func (s *Service) rowsOfContact(ctx context.Context, org, contactID string, since, until db.Time, each func(row)) error {
 	seen := map[int64]bool{}
 	once := func(r row) error {
@@ -53,7 +53,7 @@ func (s *Service) rowsOfContact(ctx context.Context, org, contactID string, sinc
 	return err
 }
 
-// rowsOfNumber reads the newest rows of one number, and the notes of the contacts that have it.
+// rowsOfNumber reads the newest rows of one number, and the notes of the contacts with that number.
 func (s *Service) rowsOfNumber(ctx context.Context, org, phone string, since, until db.Time, each func(row)) error {
 	all := func(r row) error { each(r); return nil }
 	if err := rowsOfPhone(ctx, s.db.Read(ctx), org, phone, since, until, phoneRows, all); err != nil || s.Contacts == nil {
@@ -92,12 +92,12 @@ func rowsOfNotes(ctx context.Context, q db.Querier, org, contactID string, since
 	return eachRow(rows, each)
 }
 
-// MergeContact makes what is remembered of one contact that of another, in the caller's transaction.
+// MergeContact assigns the entries of one contact to another, in the caller's transaction.
 func (s *Service) MergeContact(ctx context.Context, tx db.Querier, org, from, into string) error {
 	return moveContact(ctx, tx, org, from, into)
 }
 
-// ForgetContact forgets the notes of a contact, and that calls were with it, in the caller's transaction.
+// DeleteContact deletes the notes of a contact and removes it from its calls, in the caller's transaction.
 func (s *Service) ForgetContact(ctx context.Context, tx db.Querier, org, id string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM memory_facts WHERE org_id = $1 AND contact_id = $2`, org, id); err != nil {
 		return fmt.Errorf("forget notes of contact: %w", err)
@@ -105,7 +105,7 @@ func (s *Service) ForgetContact(ctx context.Context, tx db.Querier, org, id stri
 	return moveContact(ctx, tx, org, id, "")
 }
 
-// moveContact writes another contact, or none, where one stands.
+// moveContact replaces a contact by another, or by none.
 func moveContact(ctx context.Context, tx db.Querier, org, from, into string) error {
 	for _, q := range []string{
 		`UPDATE memory_facts SET contact_id = $3 WHERE org_id = $1 AND contact_id = $2`,
@@ -118,7 +118,7 @@ func moveContact(ctx context.Context, tx db.Querier, org, from, into string) err
 	return nil
 }
 
-// named are the contacts of what was found, by id.
+// contactsOf returns the contacts of entries, by id.
 func (s *Service) named(ctx context.Context, org string, items map[int64]found) (map[string]Person, error) {
 	var ids []string
 	for _, f := range items {

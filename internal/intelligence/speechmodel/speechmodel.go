@@ -1,6 +1,7 @@
-// Package speechmodel puts onto this machine what soniq understands speech best with: the English model Moonshine (base) and the
-// library that runs it, sherpa-onnx with ONNX Runtime. They come as npm packages of fixed versions, each checked by the hash that
-// stands here, and end up in one folder. Nothing of it is part of the binary; without it the recogniser of Debian's packages listens.
+// Package speechmodel installs the best English recogniser for soniq: the model Moonshine (base) and the library that
+// runs it, sherpa-onnx with ONNX Runtime. They are npm packages of fixed versions, checked by the hashes below, and
+// are extracted into one folder. Nothing of it is part of the binary; without it soniq uses the recogniser of
+// Debian's packages.
 package speechmodel
 
 import (
@@ -9,11 +10,11 @@ import (
 	"runtime"
 )
 
-// Model is the name of the folder with the model, as transcripts name it.
+// Model is the name of the folder of the model, which appears in transcripts.
 const Model = "moonshine-base-en"
 
-// part is an npm package, its hash (SHA-512, in base64 as registries give it), and what is taken out of it. A file with a make is
-// made of the one in the package.
+// npmPackage is an npm package, its hash (SHA-512, in base64 as registries publish it), and the files to extract. A
+// file with a convert function is converted.
 type part struct {
 	name, version, sha512 string
 	files                 []file
@@ -21,11 +22,11 @@ type part struct {
 
 type file struct {
 	from, to string
-	make     func([]byte) ([]byte, error) // nil: as it is
+	make     func([]byte) ([]byte, error) // nil: unchanged
 }
 
-// parts are what is needed on an architecture of Linux; nil where the library is not made for it. All are free to use and to pass on:
-// Moonshine and the tokens MIT, sherpa-onnx Apache-2.0, ONNX Runtime MIT.
+// packagesFor returns the packages for an architecture of Linux; nil if the library is not available for it. All are
+// free to use and to redistribute: Moonshine and the tokens MIT, sherpa-onnx Apache-2.0, ONNX Runtime MIT.
 func parts(arch string) []part {
 	library := map[string]part{
 		"amd64": {name: "sherpa-onnx-linux-x64", version: "1.13.8", sha512: "6plnhjagsSeTntCgnlag86hWbs/uZE9Crms1LgOb68/1nKsIQjMd+WG519m+aPwT6TrsBOiEMzrx41t8sL5L5g=="},
@@ -47,7 +48,7 @@ func parts(arch string) []part {
 	}
 }
 
-// Packages are the npm packages that are needed on this machine, as name@version.
+// Packages returns the npm packages for this machine as name@version.
 func Packages() ([]string, error) {
 	var all []string
 	for _, p := range here() {
@@ -59,7 +60,7 @@ func Packages() ([]string, error) {
 	return all, nil
 }
 
-// here are the parts for this machine, nil where the library is not made for it.
+// localPackages returns the packages for this machine; nil if the library is not available for it.
 func here() []part {
 	if runtime.GOOS != "linux" {
 		return nil
@@ -67,8 +68,8 @@ func here() []part {
 	return parts(runtime.GOARCH)
 }
 
-// Folders are where the model is looked for, the nearest first: the user's own data, then that of the machine. XDG_DATA_HOME counts as
-// freedesktop.org's Base Directory Specification has it.
+// Folders returns the folders in which the model is searched, in order: the user's data folder, then those of the
+// machine. XDG_DATA_HOME is used as in the XDG Base Directory Specification.
 func Folders() []string {
 	var all []string
 	if data := own(); data != "" {
@@ -77,7 +78,7 @@ func Folders() []string {
 	return append(all, "/usr/local/share/soniq/hearing", "/usr/share/soniq/hearing")
 }
 
-// own is the folder of a user's data, "" where there is none.
+// userDataFolder returns the user's data folder, "" if there is none.
 func own() string {
 	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
 		return data
@@ -88,7 +89,7 @@ func own() string {
 	return ""
 }
 
-// Usual is where Install puts the model unless told otherwise: for all users where root installs it, else for this one.
+// DefaultFolder returns the default target of Install: for all users if root installs, else for the current user.
 func Usual() string {
 	if os.Geteuid() == 0 || own() == "" {
 		return "/usr/local/share/soniq/hearing"
@@ -96,7 +97,7 @@ func Usual() string {
 	return filepath.Join(own(), "soniq", "hearing")
 }
 
-// Find gives the folder of the model, "" where it is not installed or not all there.
+// Find returns the folder of the model, "" if it is not installed completely.
 func Find() string {
 	for _, f := range Folders() {
 		if dir := filepath.Join(f, Model); complete(dir, here()) {
@@ -106,7 +107,7 @@ func Find() string {
 	return ""
 }
 
-// complete tells whether all files of some parts are in a folder; they are put there all at once.
+// complete reports whether all files of some packages are in a folder. Run puts them there all at once.
 func complete(dir string, of []part) bool {
 	for _, p := range of {
 		for _, f := range p.files {

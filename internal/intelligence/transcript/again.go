@@ -13,9 +13,9 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// This file has a call understood once more, and forgets what was understood of one.
+// Retranscription and deletion of the transcript of a call.
 
-// RetryIn asks for a transcript to be made again.
+// RetryIn requests a new transcript of the same recordings.
 type RetryIn struct {
 	ID   string `path:"id" maxLength:"40" doc:"Transcript"`
 	Body *struct {
@@ -24,8 +24,9 @@ type RetryIn struct {
 	}
 }
 
-// retry has the recordings of a call recognised again, a new note written and both remembered; call.transcription is told once
-// more. Until then the transcript shows what was understood before, and so it does where this try understands nothing.
+// retry queues a job that recognises the recordings of a call again, writes a new note, indexes both and publishes
+// call.transcription once more. Until then the transcript shows the previous result, and it keeps it if the new
+// attempt recognises nothing.
 func (s *Service) retry(ctx context.Context, in *RetryIn) (*op.Out[Transcript], error) {
 	org := access.Org(ctx)
 	if err := s.checkEngine(in); err != nil {
@@ -46,7 +47,8 @@ func (s *Service) retry(ctx context.Context, in *RetryIn) (*op.Out[Transcript], 
 		if err = reopen(ctx, tx, org, t); err != nil {
 			return fmt.Errorf("reopen transcript %s: %w", t.ID, err)
 		}
-		// It has no unique key: the job that made the transcript may have a moment to go yet. Two tries at once are refused above.
+		// No unique key: the job that made the transcript may still be finishing. Two concurrent retries are refused
+		// above.
 		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: processKind, Args: reference{t.CallID},
 			MaxAttempts: attempts})
 	})
@@ -63,7 +65,7 @@ func (s *Service) checkEngine(in *RetryIn) error {
 	return op.Invalid(op.Field("engine", "invalid_value", "this server has the engine "+s.Listener.Engine().Name))
 }
 
-// settledOne is a transcript in its final state.
+// finalTranscript returns a transcript in a final state; any other state is an error.
 func (s *Service) settledOne(ctx context.Context, tx db.Querier, org, id string) (Transcript, error) {
 	t, err := byID(ctx, tx, org, id)
 	switch {
@@ -77,7 +79,7 @@ func (s *Service) settledOne(ctx context.Context, tx db.Querier, org, id string)
 	return t, nil
 }
 
-// readable tells whether there is audio that can be recognised, and something to recognise it with.
+// checkAudio returns an error if no audio or no recogniser is available.
 func (s *Service) readable(ctx context.Context, org string, t Transcript) error {
 	if s.Pool == nil {
 		return op.State("transcription is switched off on this server: start it with --transcriber", string(t.Status))
@@ -92,7 +94,8 @@ func (s *Service) readable(ctx context.Context, org string, t Transcript) error 
 	return nil
 }
 
-// reopen puts a transcript and its note back to work. What was understood stays until there is something better.
+// resetForRetry sets a transcript and its note back to their initial states. Their contents stay until there is a new
+// result.
 func reopen(ctx context.Context, tx db.Querier, org string, t Transcript) error {
 	const words = `UPDATE transcripts SET status = 'queued', language = $3, skipped_reason = NULL, error = NULL WHERE org_id = $1 AND id = $2`
 	if _, err := tx.Exec(ctx, words, org, t.ID, t.Language); err != nil {
@@ -104,7 +107,8 @@ func reopen(ctx context.Context, tx db.Querier, org string, t Transcript) error 
 	return err
 }
 
-// orElse goes back to what was understood before where another try understood nothing, and says so.
+// keepPrevious restores the previous result, with the error of the new attempt, if the new attempt recognised
+// nothing.
 func (t *Transcript) orElse(before Transcript) {
 	if before.CompletedAt == nil || len(before.Segments) == 0 || t.Status == Completed {
 		return
@@ -118,12 +122,13 @@ func (t *Transcript) orElse(before Transcript) {
 	t.ID, t.Language, t.Status, t.Error, t.SkippedReason = id, language, Completed, f, nil
 }
 
-// DeleteIn names a transcript to be forgotten.
+// DeleteIn selects the transcript to delete.
 type DeleteIn struct {
 	ID string `path:"id" maxLength:"40" doc:"Transcript"`
 }
 
-// remove deletes a transcript with the note and what memory has of its words. The call stays in the history of its number.
+// remove deletes a transcript, its note and its words in the call memory. The call stays in the history of its
+// number.
 func (s *Service) remove(ctx context.Context, in *DeleteIn) error {
 	org := access.Org(ctx)
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
@@ -141,7 +146,7 @@ func (s *Service) remove(ctx context.Context, in *DeleteIn) error {
 	})
 }
 
-// forgetWords deletes a transcript and what memory has of its words.
+// deleteWords deletes a transcript, and indexes its call without words.
 func (s *Service) forgetWords(ctx context.Context, tx db.Querier, org string, t Transcript) error {
 	if err := s.Forget(ctx, tx, org, t.CallID); err != nil || s.Memory == nil {
 		return err
@@ -157,7 +162,8 @@ func (s *Service) forgetWords(ctx context.Context, tx db.Querier, org string, t 
 	return s.Memory.Learn(ctx, tx, org, lesson)
 }
 
-// Forget deletes what was understood of a call, in the caller's transaction: transcript, note, and what the call shows of them.
+// DeleteTranscript deletes the transcript and the note of a call, and their copies in the call, in the caller's
+// transaction.
 func (s *Service) Forget(ctx context.Context, tx db.Querier, org, callID string) error {
 	for _, q := range []string{
 		`DELETE FROM summaries WHERE org_id = $1 AND call_id = $2`,

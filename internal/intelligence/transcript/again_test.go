@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// says makes the engine hear these lines from now on, or fail.
+// setLines sets the lines that the recogniser returns from now on, or its error.
 func (e *teller) says(err error, lines ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -2,9 +2,8 @@ package transcript
 
 import "math"
 
-// narrow reports whether speech has nothing above 4 kHz: audio at 8 kHz, and a
-// telephone's in a recording of wide band. Speech that has an upper half keeps
-// more than a hundred-thousandth of its power there.
+// isNarrowBand reports whether speech has nothing above 4 kHz: audio at 8 kHz, or telephone speech in a wide-band
+// recording. Wide-band speech has more than a hundred-thousandth of its power there.
 func narrow(pcm []int16, rate int) bool {
 	if rate <= 8000 {
 		return true
@@ -24,8 +23,8 @@ func narrow(pcm []int16, rate int) bool {
 	return high < all*1e-5
 }
 
-// highPass lets pass what is above 4.8 kHz at 16 kHz: 63 taps, Blackman window,
-// over 70 dB down below 4.3 kHz.
+// highPass is a filter for frequencies above 4.8 kHz at 16 kHz: 63 taps, Blackman window, over 70 dB attenuation
+// below 4.3 kHz.
 var highPass = func() (h [63]float64) {
 	const middle, cutoff = 31, 0.3
 	for i := range h {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// harmonics is a voice at 16 kHz up to a frequency, falling by 12 dB an octave,
-// with some noise all over the band when wide.
+// harmonics returns a voice at 16 kHz with harmonics up to a frequency, falling by 12 dB per octave, with noise over
+// the whole band.
 func harmonics(upTo float64, noise float64) []int16 {
 	r, pcm := rand.New(rand.NewPCG(1, 1)), make([]int16, 16000)
 	for i := range pcm {

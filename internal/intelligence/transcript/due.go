@@ -10,8 +10,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// date puts a time beside the words that say when something is due. from is when the call began, in the time zone of those
-// who spoke.
+// setDueTimes sets DueAt of the action items from their words. from is the start of the call, in the time zone of the
+// speakers.
 func (n *Note) date(from time.Time) {
 	for i := range n.ActionItems {
 		if item := &n.ActionItems[i]; item.Due != nil {
@@ -30,7 +30,7 @@ var (
 	dueEnd     = regexp.MustCompile(`\bend of the (day|week|month)\b`)
 )
 
-// dueAt is the moment by which something is due that was said to be due in some English words; ok is false where it cannot be told.
+// dueAt returns the time that English words such as "by Thursday" mean; ok is false if they name none.
 func dueAt(words string, from time.Time) (at time.Time, ok bool) {
 	text := strings.Join(strings.Fields(strings.ToLower(words)), " ")
 	if m := dueIn.FindStringSubmatch(text); m != nil {
@@ -54,7 +54,7 @@ func dueAt(words string, from time.Time) (at time.Time, ok bool) {
 	return endOf(day), true
 }
 
-// afterwards is some units after a time.
+// timeAfter returns a time some units later. For days and longer units it is the end of the day.
 func afterwards(amount, unit string, from time.Time) (time.Time, bool) {
 	n, ok := smallNumber(amount)
 	if !ok {
@@ -73,7 +73,7 @@ func afterwards(amount, unit string, from time.Time) (time.Time, bool) {
 	return endOf(from.AddDate(0, n, 0)), true
 }
 
-// dueDay is the day that is named.
+// dueDay returns the day named in a text.
 func dueDay(text string, from time.Time) (time.Time, bool) {
 	if m := dueDate.FindString(text); m != "" {
 		d, err := time.ParseInLocation(time.DateOnly, m, from.Location())
@@ -116,7 +116,8 @@ func dueDay(text string, from time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// dueHour is the time of day that is named, in minutes. Hours up to seven without a half of the day are those of the afternoon.
+// dueHour returns the time of day named in a text, in minutes. Hours up to seven without a.m. or p.m. are in the
+// afternoon.
 func dueHour(text string) (minutes int, ok bool) {
 	if strings.Contains(text, "noon") && !strings.Contains(text, "afternoon") {
 		return 12 * 60, true
@@ -132,7 +133,7 @@ func dueHour(text string) (minutes int, ok bool) {
 	return 0, false
 }
 
-// hourOf reads what dueClock found.
+// hourOf parses a match of dueClock.
 func hourOf(m []string) (minutes int, ok bool) {
 	if m[1]+m[3] == "" {
 		return 0, false
@@ -171,15 +172,15 @@ func hasAny(text string, parts ...string) bool {
 
 var weekdays = map[string]int{"sunday": 0, "monday": 1, "tuesday": 2, "wednesday": 3, "thursday": 4, "friday": 5, "saturday": 6}
 
-// numberWords are the numbers people say of hours and days.
+// numberWords are the numbers that are used for hours and days.
 var numberWords = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty")
 
-// smallNumber reads "twenty five", "an", "a few", "12" or nothing, which is one.
+// smallNumber parses "twenty five", "an", "a few", "12" or an empty text, which means one.
 func smallNumber(text string) (int, bool) {
 	switch text {
 	case "", "a", "an", "the", "next", "one business", "a business":
 		return 1, true
-	case "a couple", "a few", "couple", "few": // who promises two days may take three
+	case "a couple", "a few", "couple", "few": // a couple may become three
 		return 3, true
 	case "thirty":
 		return 30, true

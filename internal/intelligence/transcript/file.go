@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// ErrTooShort is the error of a recording that holds less than half a second.
+// ErrTooShort is returned for a recording of less than half a second.
 var ErrTooShort = errors.New("recording is too short")
 
-// Read recognises a whole recording: a WAV file, or the raw frames of one that was never closed, which are in
-// the format given. The audio is read in small parts, whatever its length. v may be nil.
+// TranscribeFile recognises a whole recording: a WAV file, or the raw frames of one that was never closed, in the
+// format raw. It reads the audio in small parts, however long it is. v may be nil.
 func (p *Pool) Read(ctx context.Context, r io.ReaderAt, size int64, raw Format, language string, v Vocabulary) ([]Segment, error) {
 	data, f, err := audioOf(io.NewSectionReader(r, 0, size), raw)
 	if err != nil {
@@ -32,7 +32,7 @@ func (p *Pool) Read(ctx context.Context, r io.ReaderAt, size int64, raw Format, 
 	return l.Wait(ctx)
 }
 
-// readAll feeds a recording a second at a time.
+// readAll writes a recording in parts of one second.
 func (l *Live) readAll(ctx context.Context, data *io.SectionReader) error {
 	defer l.End()
 	part := make([]byte, l.format.Rate*l.format.frameBytes())
@@ -50,8 +50,8 @@ func (l *Live) readAll(ctx context.Context, data *io.SectionReader) error {
 	}
 }
 
-// audioOf finds the sample data of a recording and its format. A recording cut by a crash has a header that tells no
-// size: all that follows is data.
+// audioOf returns the sample data of a recording and its format. The header of a recording interrupted by a crash has
+// no size: all that follows is data.
 func audioOf(r *io.SectionReader, raw Format) (*io.SectionReader, Format, error) {
 	var head [12]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil || string(head[:4]) != "RIFF" || string(head[8:]) != "WAVE" {
@@ -67,7 +67,7 @@ func audioOf(r *io.SectionReader, raw Format) (*io.SectionReader, Format, error)
 	return io.NewSectionReader(r, at, size), f, f.valid()
 }
 
-// findData walks the chunks of a WAV file to its samples.
+// findData searches the chunks of a WAV file for its samples.
 func findData(r *io.SectionReader) (f Format, at, size int64, err error) {
 	var chunk [8]byte
 	for at = 12; ; at += size + size%2 {
@@ -87,7 +87,7 @@ func findData(r *io.SectionReader) (f Format, at, size int64, err error) {
 	}
 }
 
-// wavFormat reads a WAV format chunk: linear, A-law or mu-law.
+// wavFormat parses a WAV format chunk: linear, A-law or µ-law.
 func wavFormat(r io.ReaderAt, at int64) (Format, error) {
 	var b [16]byte
 	if _, err := r.ReadAt(b[:], at); err != nil {

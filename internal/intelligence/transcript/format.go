@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// WebVTT writes segments as subtitles, one cue per segment with the speaker as voice.
+// WebVTT returns segments as subtitles, one cue per segment with the speaker as voice.
 func WebVTT(segments []Segment) string {
 	var b strings.Builder
 	b.WriteString("WEBVTT\n")
@@ -15,7 +15,7 @@ func WebVTT(segments []Segment) string {
 	return b.String()
 }
 
-// SubRip writes segments as numbered subtitles, each led by its speaker.
+// SubRip returns segments as numbered subtitles, each with its speaker in front.
 func SubRip(segments []Segment) string {
 	var b strings.Builder
 	for i, s := range segments {
@@ -24,12 +24,12 @@ func SubRip(segments []Segment) string {
 	return b.String()
 }
 
-// clock writes a time as hours, minutes, seconds and thousandths.
+// timestamp formats a time as hours, minutes, seconds and milliseconds.
 func clock(ms int, point byte) string {
 	return fmt.Sprintf("%02d:%02d:%02d%c%03d", ms/3600000, ms/60000%60, ms/1000%60, point, ms%1000)
 }
 
-// cue escapes what WebVTT would read as markup.
+// escapeCue escapes characters that are markup in WebVTT.
 func cue(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// growing reads the samples of a recording that is still being written, or was closed just now, as if they lay in a
-// file by themselves. The file is opened for each read: it is read only when more speech waits than fits into memory.
+// liveFileReader reads the samples of a recording that is being written or was just closed, by offset from the first
+// sample. It opens the file for each read, because reads are rare: only speech that does not fit into memory is read.
 type growing string
 
 // ReadAt implements io.ReaderAt; offset 0 is the first sample.
@@ -31,10 +31,10 @@ func (g growing) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReadAt(p, start+off)
 }
 
-// errFolded: the two channels that were listened to are one by now.
+// errDownmixed is returned if the two channels have been mixed into one meanwhile.
 var errFolded = errors.New("the recording has one channel")
 
-// dataStart finds where the samples of a WAV file begin; the header of a file being written says that there are none.
+// dataStart returns the position of the samples of a WAV file; in the header of a file being written their size is 0.
 func dataStart(f *os.File) (at int64, channels int, err error) {
 	info, err := f.Stat()
 	if err != nil {

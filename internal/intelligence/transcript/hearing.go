@@ -7,20 +7,20 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// listened is a recording that is, or was just now, listened to while it is made.
+// liveRecording is a recording that is or was transcribed while it was written.
 type listened struct {
 	*Live
-	id      string // of the transcript to be
+	id      string // id of the future transcript
 	path    string
-	partial bool // it began before we listened: an earlier run of the process recorded its beginning
+	partial bool // its beginning was written by an earlier run of the process and not transcribed live
 	began   time.Time
 	ended   time.Time
 }
 
-// A hearing is what is listened to of one call, recording by recording.
+// liveRecordings are the live recordings of one call, in order.
 type hearing []*listened
 
-// segments is what was said so far, with times from the start of the first recording.
+// segments returns the segments recognised so far, with times from the start of the first recording.
 func (h hearing) segments() []Segment {
 	var all []Segment
 	for _, l := range h {
@@ -29,7 +29,7 @@ func (h hearing) segments() []Segment {
 	return inOrder(all)
 }
 
-// of finds what was heard of a recording from its beginning; nil where that was not listened to.
+// forPath returns a recording that was transcribed live from its beginning; nil if there is none.
 func (h hearing) of(path string) *listened {
 	for _, l := range h {
 		if l.path == path && !l.partial {
@@ -39,7 +39,7 @@ func (h hearing) of(path string) *listened {
 	return nil
 }
 
-// later moves segments by a time.
+// shifted adds a duration to the times of segments.
 func later(segments []Segment, by time.Duration) []Segment {
 	ms := int(by.Milliseconds())
 	for i := range segments {
@@ -57,16 +57,16 @@ func later(segments []Segment, by time.Duration) []Segment {
 	return segments
 }
 
-// continued reports whether a recording that is to be listened to has a beginning already.
+// hasBeginning reports whether a recording already has audio from before a restart.
 func continued(path string) bool {
 	info, err := os.Stat(path + ".part")
 	return err == nil && info.Size() > wavHead
 }
 
-// wavHead is more than the header of a recording that holds nothing yet.
+// maxWAVHeader is more than the size of a recording without audio.
 const wavHead = 64
 
-// tell has the live stream told of what was just said.
+// streamSegments returns a function that publishes a new segment on the live stream.
 func (s *Service) tell(org, callID string, offset time.Duration) func(Segment) {
 	ms := int(offset.Milliseconds())
 	return func(x Segment) {

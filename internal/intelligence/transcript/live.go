@@ -10,32 +10,34 @@ import (
 	"sync/atomic"
 )
 
-// Live recognises one call while it runs. Write takes the same bytes that go to the recording; each speech
-// segment is given to the pool as soon as it has ended. A nil *Live is one that listens to nothing, so that a
-// call without an engine needs no special case.
+// LiveTranscription recognises one recording of a call while it is made. Write takes the same bytes as the recording;
+// each speech segment is queued in the pool as soon as it ends. A nil *LiveTranscription ignores everything, so that
+// callers need no special case for a call without an engine.
 type Live struct {
 	pool     *Pool
 	format   Format
-	source   io.ReaderAt // the recording so far; nil when there is none
+	source   io.ReaderAt // the recording so far; nil if there is none
 	language string
 	tracks   []*track
 	over     atomic.Bool // End was called
 
-	// OnSegment is told of what was understood, in the order in which it was; set it before the first Write. May be nil.
+	// OnSegment is called for each recognised segment, in the order of recognition, by a worker of the pool. Set it
+	// before the first Write. May be nil.
 	OnSegment func(Segment)
-	// Vocabulary knows the terms of the call; set it before the first Write. It is asked once, when something was said. May be nil.
+	// Vocabulary returns the terms of the call. Set it before the first Write. It is called once, for the first
+	// segment. May be nil.
 	Vocabulary Vocabulary
-	terms      func() []Term // asks it
+	terms      func() []Term // calls it once
 
 	mu       sync.Mutex // guards the fields below
 	segments []Segment
-	waiting  int           // segments with the pool
-	lost     int           // segments that could not be recognised
-	lostErr  error         // why the last of them was
+	waiting  int           // segments in the pool
+	lost     int           // number of segments that could not be recognised
+	lostErr  error         // error of the last of them
 	quiet    chan struct{} // closed when waiting is 0; replaced when it is not
 }
 
-// A track is one channel on its way in.
+// track is one channel of the audio.
 type track struct {
 	detector *detector
 	audio    []byte // raw samples from position base on
@@ -43,16 +45,16 @@ type track struct {
 	framed   int64  // samples the detector has seen
 }
 
-// A piece is a speech segment waiting to be recognised.
+// segmentJob is a speech segment to recognise.
 type piece struct {
 	live     *Live
 	channel  int
 	from, to int64  // samples
-	audio    []byte // raw; nil when it is to be read from the recording
+	audio    []byte // raw; nil if it has to be read from the recording
 }
 
-// NewLive starts to listen to a call. source reads the recording by byte offset while it is being written,
-// audio data first byte at 0; it may be nil.
+// NewLiveTranscription returns a transcription of audio in a format. source reads the recording while it is being
+// written, by byte offset from its first sample; it may be nil.
 func NewLive(pool *Pool, f Format, language string, source io.ReaderAt) (*Live, error) {
 	if err := f.valid(); err != nil {
 		return nil, err
@@ -66,8 +68,8 @@ func NewLive(pool *Pool, f Format, language string, source io.ReaderAt) (*Live, 
 	return l, nil
 }
 
-// Write takes the next interleaved frames, whole samples of all channels. It never blocks on recognition. It
-// is for one goroutine; calls after End are ignored.
+// Write takes the next interleaved frames, whole samples of all channels. It never waits for recognition. Call it
+// from one goroutine; calls after End are ignored.
 func (l *Live) Write(frames []byte) {
 	if l == nil || l.over.Load() {
 		return
@@ -78,7 +80,7 @@ func (l *Live) Write(frames []byte) {
 	}
 }
 
-// End says that no more audio comes: what is still open is given to the pool, and the call's segments go first.
+// End marks the end of the audio: open segments are queued in the pool, and the call's segments get priority.
 func (l *Live) End() {
 	if l == nil || l.over.Swap(true) {
 		return
@@ -91,8 +93,8 @@ func (l *Live) End() {
 	}
 }
 
-// Wait returns all segments once everything written so far has been recognised. The error tells why part of
-// the speech, or all of it, could not be; the segments that could are returned beside it.
+// Wait returns all segments once everything written so far has been recognised. If segments could not be recognised,
+// it returns the others together with the last error.
 func (l *Live) Wait(ctx context.Context) ([]Segment, error) {
 	if l == nil {
 		return nil, nil
@@ -113,7 +115,7 @@ func (l *Live) Wait(ctx context.Context) ([]Segment, error) {
 	return l.sorted(), nil
 }
 
-// Segments is what has been recognised so far, in order.
+// Segments returns the segments recognised so far, in order.
 func (l *Live) Segments() []Segment {
 	if l == nil {
 		return nil
@@ -125,7 +127,7 @@ func (l *Live) Segments() []Segment {
 
 func (l *Live) sorted() []Segment { return inOrder(append([]Segment(nil), l.segments...)) }
 
-// detect runs the detector over whole 20 ms frames and lets go of audio nobody needs any more.
+// detect runs the speech detector over whole 20 ms frames and drops audio that is no longer needed.
 func (l *Live) detect(channel int, t *track) {
 	size, step := l.format.sampleBytes(), int64(l.format.Rate/framesPerSecond)
 	for {
@@ -142,7 +144,7 @@ func (l *Live) detect(channel int, t *track) {
 	t.forget(t.detector.waiting()*step, size)
 }
 
-// forget drops audio before a position, now and then rather than at every packet.
+// dropBefore drops audio before a position, in blocks above 8 KB rather than at every packet.
 func (t *track) forget(position int64, size int) {
 	if drop := int(position-t.base) * size; drop > 8192 {
 		t.audio = append(t.audio[:0], t.audio[drop:]...)
@@ -150,7 +152,7 @@ func (t *track) forget(position int64, size int) {
 	}
 }
 
-// send gives a segment to the pool.
+// send queues a segment in the pool.
 func (l *Live) send(channel int, t *track, s span) {
 	step, size := int64(l.format.Rate/framesPerSecond), int64(l.format.sampleBytes())
 	p := &piece{live: l, channel: channel, from: s.from * step, to: s.to * step}
@@ -164,7 +166,7 @@ func (l *Live) send(channel int, t *track, s span) {
 
 var errFull = fmt.Errorf("too much speech is waiting to be recognised")
 
-// clip is the audio of a piece, from memory or from the recording.
+// clip returns the audio of a segment, from memory or from the recording.
 func (p *piece) clip() (Clip, error) {
 	f, raw := p.live.format, p.audio
 	if raw == nil {
@@ -187,7 +189,7 @@ func (l *Live) begun() {
 	l.waiting++
 }
 
-// done counts a segment back in. The caller holds the lock.
+// done decrements the number of pending segments. The caller holds the lock.
 func (l *Live) done() {
 	if l.waiting--; l.waiting == 0 {
 		close(l.quiet)
@@ -202,7 +204,7 @@ func (l *Live) failed(_ *piece, err error) {
 	l.done()
 }
 
-// heard adds what was understood of a piece, and tells of it.
+// recognized adds the result of a segment, and calls OnSegment.
 func (l *Live) heard(p *piece, h Heard) {
 	s, ok := l.segment(p, h)
 	l.mu.Lock()
@@ -218,7 +220,7 @@ func (l *Live) heard(p *piece, h Heard) {
 	l.done()
 }
 
-// segment is what was understood of a piece, with times counted from the start of the recording; ok is false for nothing.
+// segment converts a result, with times from the start of the recording; ok is false if it has no text.
 func (l *Live) segment(p *piece, h Heard) (s Segment, ok bool) {
 	text := strings.TrimSpace(h.Text)
 	if text == "" {
@@ -230,7 +232,7 @@ func (l *Live) segment(p *piece, h Heard) (s Segment, ok bool) {
 	for _, w := range h.Words {
 		s.Words = append(s.Words, Word{w.Text, start + w.StartMS, start + w.EndMS, round(w.Confidence)})
 	}
-	if n := len(s.Words); n > 0 { // the padding around the words is no speech
+	if n := len(s.Words); n > 0 { // without the padding around the words
 		s.StartMS, s.EndMS = s.Words[0].StartMS, s.Words[n-1].EndMS
 	}
 	return s, true

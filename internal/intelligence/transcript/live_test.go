@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// counter is an engine of the outside world that "understands" how long a clip is.
+// countingRecognizer returns the number of loud samples of a clip as its text.
 type counter struct {
 	mu    sync.Mutex // guards the fields below
-	fails int        // clips still to fail
+	fails int        // number of clips that still fail
 	hold  chan struct{}
 	clips []Clip
 }
@@ -49,7 +49,7 @@ func (c *counter) Ready(context.Context) error { return nil }
 
 var mulaw = Format{Encoding: PCMU, Rate: 8000, Channels: 2}
 
-// talk makes mu-law audio of two channels: each side sounds in its own seconds.
+// talk returns µ-law audio of two channels: each side sounds in its own seconds.
 func talk(seconds int, caller, agent func(second int) bool) []byte {
 	out := make([]byte, 0, seconds*16000)
 	for i := range seconds * 8000 {
@@ -117,7 +117,7 @@ func TestACallIsUnderstoodWhileItRuns(t *testing.T) {
 		}
 		for i, s := range got {
 			want := []Speaker{Caller, Agent}[i%2]
-			from := 1000 + 2000*i - 150 + 100 // padding, and where the first word begins
+			from := 1000 + 2000*i - 150 + 100 // padding, and the start of the first word
 			if s.Speaker != want || s.Index != i || s.StartMS < from-20 || s.StartMS > from+20 || s.Channel != i%2 {
 				t.Errorf("in parts of %d: segment %d is %+v, want %s from %d ms", part, i, s, want, from)
 			}
@@ -210,7 +210,7 @@ func TestWAVFilesAreReadInEveryEncoding(t *testing.T) {
 	}
 }
 
-// wav puts a header before samples of two channels at 8 kHz; size is what the header claims.
+// wav returns a WAV file of two channels at 8 kHz; size is the data size in the header.
 func wav(tag, bits, bytesPer int, data []byte, size int) []byte {
 	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00")
 	le := func(v, n int) {

@@ -12,32 +12,34 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// Messages are what callers left; they are understood by the same engines as calls, once the call is over.
+// Voicemails gives access to voicemail messages. They are transcribed by the same engines as calls, after the end of
+// the call.
 type Messages interface {
-	// Sound opens the sound of a message; it is nil where its words are known already. A deleted message is db.ErrNone.
+	// OpenAudio opens the audio of a message; it returns nil if the message is already transcribed. For a deleted
+	// message it returns db.ErrNone.
 	Sound(ctx context.Context, org, id string) (callID string, sound io.ReadSeekCloser, size int64, err error)
-	// Understood keeps what is known of a message's words.
+	// SaveTranscript stores the transcript, note and urgency of a message.
 	Understood(ctx context.Context, tx db.Querier, org, id string, t Transcript, n Note, urgency string) error
 }
 
 const messageKind = "voicemail.process"
 
-// messageRef is the argument of jobs about a message.
+// voicemailRef is the argument of jobs about a message.
 type messageRef struct {
 	VoicemailID string `json:"voicemail_id"`
 }
 
-// Left is to be called in the transaction that keeps a message: a job understands it.
+// OnVoicemail queues the transcription of a message. Call it in the transaction that inserts the message.
 func (s *Service) Left(ctx context.Context, tx db.Querier, org, id string) error {
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: org, Kind: messageKind, Args: messageRef{id},
 		MaxAttempts: attempts, UniqueKey: messageKind + " " + id})
 }
 
-// callOver is how soon it is looked again whether the call of a message is over.
+// callPollInterval is the delay before checking again whether the call of a message has ended.
 const callOver = 3 * time.Second
 
-// processMessage brings a message through transcript, note and urgency. A call that was not recorded otherwise has the transcript and the
-// note of its message.
+// processMessage transcribes a message, writes its note and rates its urgency. If the call was not recorded
+// otherwise, transcript and note of the message become those of the call.
 func (s *Service) processMessage(ctx context.Context, j job.Job) error {
 	var ref messageRef
 	if err := j.Bind(&ref); err != nil {
@@ -72,7 +74,7 @@ func (s *Service) processMessage(ctx context.Context, j job.Job) error {
 	return s.finishMessage(ctx, j, callID)
 }
 
-// understand recognises a message, and writes down what it says.
+// transcribeMessage recognises a message and stores transcript, note and urgency.
 func (s *Service) understand(ctx context.Context, j job.Job, id string, c call.Call, sound io.ReadSeeker, size int64, alone bool) error {
 	now := db.At(s.Now())
 	t := Transcript{ID: db.NewID("trn"), CallID: c.ID, VoicemailID: &id, Status: Processing, Language: s.language(), CreatedAt: now}
@@ -95,7 +97,7 @@ func (s *Service) understand(ctx context.Context, j job.Job, id string, c call.C
 	})
 }
 
-// keepMessage makes the transcript of a message that of its call.
+// saveMessageTranscript stores the transcript of a message as that of its call.
 func (s *Service) keepMessage(ctx context.Context, tx db.Querier, org string, t Transcript) error {
 	if err := insert(ctx, tx, org, t); err != nil {
 		return err
@@ -112,15 +114,15 @@ func (s *Service) readMessage(ctx context.Context, sound io.ReadSeeker, size int
 	}
 	segments, err := s.Pool.Read(ctx, &seekReader{r: sound}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 1}, language, v)
 	for i := range segments {
-		segments[i].Speaker = Caller // nobody else is heard
+		segments[i].Speaker = Caller // a message has one speaker
 	}
 	return segments, err
 }
 
-// finishMessage tells of a call's transcript and note, which are those of its message, and remembers them.
+// finishMessage publishes and indexes a call's transcript and note, which are those of its message.
 func (s *Service) finishMessage(ctx context.Context, j job.Job, callID string) error {
 	t, err := ofCall(ctx, s.DB.Read(ctx), j.Org, callID)
-	if db.IsNone(err) { // it was forgotten meanwhile
+	if db.IsNone(err) { // it was deleted meanwhile
 		return nil
 	}
 	if err != nil {
@@ -137,7 +139,7 @@ func (s *Service) finishMessage(ctx context.Context, j job.Job, callID string) e
 	return s.remember(ctx, j, facts, t, n)
 }
 
-// ForgetMessage deletes, in the caller's transaction, what was understood of a message that is deleted.
+// DeleteMessage deletes the transcript of a deleted message, in the caller's transaction.
 func (s *Service) ForgetMessage(ctx context.Context, tx db.Querier, org, transcript string) error {
 	t, err := byID(ctx, tx, org, transcript)
 	if db.IsNone(err) {

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// Operations lists what the outside world can ask about what was said.
+// Operations returns the API operations for transcripts and summaries.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		shapes(op.NewStream("calls.transcript", "GET /calls/{id}/transcript", access.CallsRead, "Get what was said on a call", s.transcriptOf)),
@@ -26,36 +26,36 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// shapes describes the forms a transcript comes in.
+// withFormats declares the formats of a transcript in the response.
 func shapes(o op.Operation) op.Operation {
 	return o.Answers(200, "application/json", Transcript{}).Answers(200, "text/plain", nil).Answers(200, "text/vtt", nil).
 		Answers(200, "application/x-subrip", nil)
 }
 
-// Shape says how a transcript is to be written.
+// Shape selects the format of a transcript.
 type Shape struct {
 	Format string `query:"format" enum:"json,text,vtt,srt" default:"json" doc:"json, plain text, or subtitles as WebVTT or SubRip"`
 	Words  bool   `query:"words" doc:"Add the words with their times (json only)"`
 }
 
-// OfCallIn names the call whose transcript is wanted.
+// OfCallIn selects the call of a transcript.
 type OfCallIn struct {
 	ID string `path:"id" maxLength:"40" doc:"Call"`
 	Shape
 }
 
-// GetIn names a transcript.
+// GetIn selects a transcript.
 type GetIn struct {
 	ID string `path:"id" maxLength:"40" doc:"Transcript"`
 	Shape
 }
 
-// SummaryIn names the call whose summary is wanted.
+// SummaryIn selects the call of a summary.
 type SummaryIn struct {
 	ID string `path:"id" maxLength:"40" doc:"Call"`
 }
 
-// ListIn narrows the list of transcripts.
+// ListIn filters the list of transcripts.
 type ListIn struct {
 	op.Paging
 	op.Span
@@ -65,8 +65,8 @@ type ListIn struct {
 	Q        string   `query:"q" maxLength:"200" doc:"Only those that hold this text"`
 }
 
-// Of returns the transcript of a call: of one in progress what was heard so far. The error is a not_found for a call
-// without one.
+// Of returns the transcript of a call; for a call in progress, its segments so far. The error is a not_found for a
+// call without one.
 func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, error) {
 	t, err := ofCall(ctx, s.DB.Read(ctx), org, callID)
 	if db.IsNone(err) {
@@ -88,7 +88,7 @@ func (s *Service) Of(ctx context.Context, org, callID string) (*Transcript, erro
 	return &t, nil
 }
 
-// living shows a call that is being listened to.
+// liveTranscript returns the transcript of a call that is being transcribed.
 func (s *Service) living(ctx context.Context, org, callID string) (*Transcript, error) {
 	h := s.heardOf(org, callID)
 	said, err := s.spoken(ctx, s.DB.Read(ctx), org, callID)
@@ -109,13 +109,13 @@ func (s *Service) living(ctx context.Context, org, callID string) (*Transcript, 
 	return t, nil
 }
 
-// goesOn reports whether a call is in progress.
+// isInProgress reports whether a call is in progress.
 func (s *Service) goesOn(ctx context.Context, org, callID string) bool {
 	c, err := s.Calls.Get(access.With(ctx, access.Principal{OrgID: org}), &call.GetIn{ID: callID})
 	return err == nil && c.Body.EndedAt == nil
 }
 
-// hears takes over what was heard so far.
+// setLiveSegments sets the segments recognised so far.
 func (t *Transcript) hears(h hearing, said []Spoken) {
 	t.Segments = h.segments()
 	if len(said) > 0 {
@@ -162,7 +162,7 @@ func (s *Service) get(ctx context.Context, in *GetIn) (*huma.StreamResponse, err
 	return in.write(t), nil
 }
 
-// write answers in the shape asked for.
+// write returns the response in the requested format.
 func (x Shape) write(t Transcript) *huma.StreamResponse {
 	switch x.Format {
 	case "text":

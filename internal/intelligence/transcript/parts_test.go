@@ -16,7 +16,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// part is one recording of a call, made from bytes on.
+// recordingPart is one recording of a call.
 type part struct {
 	id, path string
 	new      *call.NewRecording
@@ -56,7 +56,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// hear plays audio to a listener.
+// writeAudio writes audio to a live transcription.
 func hear(l *transcript.Live, sound []byte) {
 	for ; len(sound) >= 320; sound = sound[320:] {
 		l.Write(sound[:320])
@@ -70,8 +70,8 @@ func (h *house) beginCall(t *testing.T, id string) call.New {
 	return n
 }
 
-// The recording is stopped and started again, and stopped before the end of the call; one of them was listened to, of the
-// other only the file is left.
+// The recording is stopped and started again, and stopped before the end of the call. One part is transcribed live;
+// of the other only the file exists.
 func TestTheWordsOfAllRecordingsOfACallAreInOrder(t *testing.T) {
 	for name, order := range map[string][2]bool{"first live": {true, false}, "both live": {true, true}, "from files": {false, false}} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestARecordingContinuedAfterARestartIsReadFromItsBeginning(t *testing.T) {
 	h := build(t, d, &teller{lines: append([]string{"heard after the restart only"}, lines...)})
 	n := h.beginCall(t, "call_1")
 	p := h.record(t, n, 1, "rec_1", h.started, audio())
-	check(t, os.WriteFile(p.path+".part", audio(), 0o600)) // what the run before it left
+	check(t, os.WriteFile(p.path+".part", audio(), 0o600)) // written by the previous run of the process
 	l := h.service.Listen(n.Org, n.ID, p.path, phone)
 	check(t, os.Remove(p.path+".part"))
 	hear(l, audio()[:16000*3])

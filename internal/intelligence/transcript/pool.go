@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// defaultHold is how much audio may wait in memory for a worker, over all calls.
+// defaultMaxHeld limits the audio that waits in memory for a worker, over all calls, in bytes.
 const defaultHold = 32 << 20
 
-// Pool recognises the speech segments of all calls with a fixed number of workers, in the order they arrive;
-// segments of calls that have ended go first, as somebody waits for them.
+// RecognizerPool recognises the speech segments of all calls with a fixed number of workers, in order of arrival.
+// Segments of calls that have ended go first, because their transcripts are waited for. It is safe for concurrent
+// use.
 type Pool struct {
 	listener Listener
 	ctx      context.Context
@@ -24,7 +25,7 @@ type Pool struct {
 	closed bool
 }
 
-// NewPool starts the workers. Close ends them.
+// NewRecognizerPool starts the workers. Close ends them.
 func NewPool(l Listener, workers int) *Pool {
 	p := &Pool{listener: l, hold: defaultHold}
 	p.more = sync.NewCond(&p.mu)
@@ -35,7 +36,7 @@ func NewPool(l Listener, workers int) *Pool {
 	return p
 }
 
-// Close gives up what is queued and waits for the workers.
+// Close discards the queue and waits for the workers.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -50,15 +51,15 @@ func (p *Pool) Close() {
 	}
 }
 
-// Backlog is the number of segments waiting for a worker.
+// Backlog returns the number of segments waiting for a worker.
 func (p *Pool) Backlog() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.queue)
 }
 
-// add queues a segment. Its audio is let go, to be read from the recording later, where too much waits already;
-// without a recording such a segment is refused.
+// add queues a segment. If too much audio is waiting already, the segment's audio is dropped and read from the
+// recording later. Without a recording such a segment is rejected.
 func (p *Pool) add(s *piece) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +79,7 @@ func (p *Pool) add(s *piece) bool {
 	return true
 }
 
-// next waits for a segment; it returns nil when the pool is closed.
+// next waits for a segment; it returns nil after Close.
 func (p *Pool) next() *piece {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +113,7 @@ func (p *Pool) work() {
 	}
 }
 
-// recognise tries a segment twice: the second try is for an engine that fell over.
+// recognise tries a segment twice, because an engine may have crashed.
 func (p *Pool) recognise(s *piece) (Heard, error) {
 	clip, err := s.clip()
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// process brings a recorded call through transcript, note and memory. Each step looks at what is there already, so
-// that repeating the job after a crash or an error goes on where it stopped.
+// process runs the job of a recorded call: transcript, note and call memory. Each step checks the stored state, so
+// that a job repeated after a crash or an error continues at the step where it stopped.
 func (s *Service) process(ctx context.Context, j job.Job) error {
 	var ref reference
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
 	t, err := s.transcribe(ctx, j, ref.CallID)
-	if db.IsNone(err) { // it was forgotten meanwhile
+	if db.IsNone(err) { // it was deleted meanwhile
 		return nil
 	}
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) process(ctx context.Context, j job.Job) error {
 	return s.remember(ctx, j, facts, t, n)
 }
 
-// facts is what the room of calls knows of one.
+// callFacts has the call record and the recording of a call.
 type facts struct {
 	call.CDR
 	recordingID string
@@ -95,8 +95,8 @@ func (s *Service) transcribe(ctx context.Context, j job.Job, callID string) (Tra
 	return t, nil
 }
 
-// segments is what was said, recording by recording: what was heard during the call, or what the recording holds. The error
-// tells why some of it could not be had.
+// segments returns the segments of all recordings of a call, from live transcription or from the files. The error is
+// why a part is missing.
 func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Segment, error) {
 	if s.Pool == nil {
 		return nil, errDisabled
@@ -117,12 +117,12 @@ func (s *Service) segments(ctx context.Context, org string, t Transcript) ([]Seg
 		failed = worse(failed, err)
 	}
 	if len(all) > 0 && (errors.Is(failed, ErrTooShort) || errors.Is(failed, errNoFile)) {
-		failed = nil // of several recordings one held nothing
+		failed = nil // one of several recordings was empty
 	}
 	return inOrder(all), failed
 }
 
-// worse is the error that more can be done about.
+// moreActionable returns the error that an operator can do more about.
 func worse(a, b error) error {
 	if a == nil || b != nil && (errors.Is(a, ErrTooShort) || errors.Is(a, errNoFile)) {
 		return b
@@ -130,7 +130,7 @@ func worse(a, b error) error {
 	return a
 }
 
-// part is what was said in one recording.
+// partSegments returns the segments of one recording.
 func (s *Service) part(ctx context.Context, p call.Part, language string, h hearing, v Vocabulary) ([]Segment, error) {
 	var heard []Segment
 	if path, err := s.Calls.Files.Path(p.Name); err != nil {
@@ -169,7 +169,7 @@ func (s *Service) readRecording(ctx context.Context, p call.Part, language strin
 	return s.Pool.Read(ctx, &seekReader{r: f}, size, Format{Encoding: PCMU, Rate: 8000, Channels: 2}, language, v)
 }
 
-// seekReader reads at positions of what can seek.
+// seekReader is an io.ReaderAt over an io.ReadSeeker.
 type seekReader struct {
 	mu sync.Mutex // guards r's position
 	r  io.ReadSeeker
@@ -189,8 +189,8 @@ func (s *seekReader) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// outcome puts the transcript into its final state. An error worth another try is returned unless this was the
-// last one; then what was understood is kept, or the transcript has failed.
+// setOutcome sets the final state of the transcript. An error that is worth a retry is returned, except on the last
+// attempt: then recognised segments are kept, or the transcript has failed.
 func (s *Service) outcome(t *Transcript, segments []Segment, err error, last bool) error {
 	missing, noEngine := IsMissing(err)
 	switch {
@@ -225,8 +225,8 @@ func (t *Transcript) skip(reason string, f *event.Fault) {
 	t.Status, t.SkippedReason, t.Error = Skipped, &reason, f
 }
 
-// summarise brings the note to its final state; with it call.transcription is told, and call.ended to those who
-// wait for it.
+// summarise brings the note to its final state. In the same transaction it publishes call.transcription, and
+// call.ended to subscribers of the enriched event.
 func (s *Service) summarise(ctx context.Context, j job.Job, c facts, t Transcript) (Note, error) {
 	sum, announced, err := summaryOf(ctx, s.DB.Read(ctx), j.Org, c.CallID)
 	if err != nil {
@@ -246,7 +246,7 @@ func (s *Service) summarise(ctx context.Context, j job.Job, c facts, t Transcrip
 	return n, nil
 }
 
-// note is the note a summary shows.
+// note returns the note of a summary.
 func (s Summary) note() Note {
 	n := Note{Summary: s.AISummary, Topics: s.Topics, ActionItems: s.ActionItems, Evidence: s.Evidence, Engine: s.Engine, Flags: s.Flags,
 		Entities: s.Entities, Stats: s.Stats}
@@ -259,7 +259,7 @@ func (s Summary) note() Note {
 	return n
 }
 
-// write has the note written, by the fallback where the writer fails.
+// writeNote writes the note, with the fallback if the summariser fails.
 func (s *Service) write(ctx context.Context, j job.Job, c facts, t Transcript) (Note, Status, error) {
 	if t.Status != Completed || s.Writer == nil {
 		return Note{Stats: talkOf(t.Segments)}, Skipped, nil
@@ -279,7 +279,7 @@ func (s *Service) write(ctx context.Context, j job.Job, c facts, t Transcript) (
 	return n, Completed, nil
 }
 
-// announce writes the note and tells of it, once.
+// announce stores the note and publishes it, once.
 func (s *Service) announce(ctx context.Context, tx db.Querier, org string, t Transcript, n Note, status Status, failed error) error {
 	var fault *event.Fault
 	if status == Failed {
@@ -298,7 +298,7 @@ func (s *Service) announce(ctx context.Context, tx db.Querier, org string, t Tra
 	return s.Calls.Announce(ctx, tx, org, t.CallID, true)
 }
 
-// transcription is the event that tells of a transcript and its note.
+// transcriptionEvent returns the event for a transcript and its note.
 func transcription(t Transcript, n Note, status Status, fault *event.Fault) event.CallTranscription {
 	e := event.CallTranscription{CallID: t.CallID, TranscriptID: t.ID, Status: string(t.Status), Topics: n.Topics,
 		ActionItems: []event.ActionItem{}, SummaryStatus: string(status), Error: t.Error}
@@ -321,7 +321,7 @@ func transcription(t Transcript, n Note, status Status, fault *event.Fault) even
 	return e
 }
 
-// remember brings the call into memory. Where embedding fails for good, the call is found by its words.
+// indexCall adds the call to the call memory. If embedding fails for good, the call is found by its words only.
 func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript, n Note) error {
 	if s.Memory == nil {
 		return nil
@@ -360,13 +360,14 @@ func (s *Service) remember(ctx context.Context, j job.Job, c facts, t Transcript
 	return nil
 }
 
-// Embedded notes, in the caller's transaction, that the passages of a call were embedded later than its note was written.
+// Embedded records, in the caller's transaction, that the passages of a call were embedded after its note was
+// written.
 func (s *Service) Embedded(ctx context.Context, tx db.Querier, org, callID string, m memory.Model) error {
 	_, err := setEmbedding(ctx, tx, org, callID, Embedding{Status: embeddingIndexed, Model: m.Name, Dimensions: m.Dimensions})
 	return err
 }
 
-// remembered is a call as memory takes it in.
+// memoryCall converts a call for the call memory.
 func remembered(c facts, t Transcript, n Note) memory.Call {
 	m := memory.Call{ID: c.CallID, Phone: otherSide(c), At: c.StartedAt.Time, Direction: string(c.Direction),
 		Status: string(c.Status), TalkSeconds: c.TalkDurationSeconds, RecordingID: c.recordingID, Tags: c.Tags, Summary: n.Summary, Outcome: string(n.Outcome),
@@ -389,7 +390,7 @@ func remembered(c facts, t Transcript, n Note) memory.Call {
 	return m
 }
 
-// otherSide is the number of the party that is not ours: the caller's, or on outbound calls the one called.
+// otherSide returns the number of the external party: the caller's, or the called number on outbound calls.
 func otherSide(c facts) string {
 	if c.Direction == call.Outbound {
 		return c.ToNumber

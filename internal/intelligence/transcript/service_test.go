@@ -24,7 +24,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// teller is an engine of the outside world: it hears the lines of a play, one per clip.
+// scriptedRecognizer returns the lines of a script, one per clip.
 type teller struct {
 	mu    sync.Mutex // guards lines and err
 	lines []string
@@ -50,7 +50,7 @@ func (e *teller) Engine() transcript.Engine {
 }
 func (e *teller) Ready(ctx context.Context) error { return e.err }
 
-// house is the rooms a call goes through after its end.
+// fixture has the services that process a call after its end.
 type house struct {
 	db      *db.DB
 	calls   *call.Service
@@ -97,7 +97,7 @@ func build(t *testing.T, d *db.DB, listener transcript.Listener) *house {
 
 var phone = transcript.Format{Encoding: transcript.PCMU, Rate: 8000, Channels: 2}
 
-// audio is five seconds in which caller, agent and caller speak by turns.
+// threeUtterances returns seven seconds of audio in which caller, agent and caller speak in turn.
 func audio() []byte {
 	out := make([]byte, 0, 7*16000)
 	for i := range 7 * 8000 {
@@ -114,8 +114,8 @@ func audio() []byte {
 	return out
 }
 
-// play lets a recorded call happen. live tells whether it was listened to while it ran; otherwise only its recording
-// is left, as after a crash.
+// playCall simulates a recorded call. If live is set it is transcribed live; otherwise only its recording exists, as
+// after a crash.
 func (h *house) play(t *testing.T, id string, live bool) {
 	t.Helper()
 	ctx := context.Background()
@@ -148,7 +148,7 @@ func (h *house) play(t *testing.T, id string, live bool) {
 		h.service.Recorded))
 }
 
-// until waits for something to become true.
+// waitUntil waits for a condition.
 func until(t *testing.T, what string, ready func() bool) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
@@ -163,7 +163,7 @@ func until(t *testing.T, what string, ready func() bool) {
 	}
 }
 
-// events reads the bodies of all events of a kind.
+// events returns the bodies of all events of a kind.
 func (h *house) events(t *testing.T, kind string) []string {
 	t.Helper()
 	rows, err := h.db.Read(context.Background()).Query(context.Background(),
@@ -232,7 +232,7 @@ func TestACallIsUnderstoodLiveOrFromItsRecording(t *testing.T) {
 	}
 }
 
-// announcedOnce checks what was told.
+// announcedOnce checks the published events.
 func (h *house) announcedOnce(t *testing.T, sum *transcript.Summary) {
 	t.Helper()
 	for kind, want := range map[string]string{"call.transcription": `"summary_status":"completed"`, "call.ended": `"enriched":true`} {

@@ -10,15 +10,16 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Spoken is something whose words are known without a recogniser: what a voice agent said, and what it understood of the caller.
+// KnownUtterance is an utterance whose text is known without recognition: one of a voice agent, or one that the agent
+// recognised of the caller.
 type Spoken struct {
-	Talk         string // the conversation with the agent
-	Agent        bool   // said it
+	Talk         string // id of the conversation with the agent
+	Agent        bool   // true: by the agent; false: by the caller
 	Text         string
 	Began, Ended time.Time
 }
 
-// AgentEngine stands for the recogniser of a transcript that has nothing but words of voice agents and of those who talked to them.
+// AgentEngine is the engine of a transcript that consists only of conversations with voice agents.
 const AgentEngine = "voice-agent"
 
 func (s *Service) spoken(ctx context.Context, q db.Querier, org, callID string) ([]Spoken, error) {
@@ -28,7 +29,7 @@ func (s *Service) spoken(ctx context.Context, q db.Querier, org, callID string) 
 	return s.Spoken(ctx, q, org, callID)
 }
 
-// Tell has the live stream told of words that are known; zero is when the first of them were said.
+// PublishUtterance publishes a known utterance on the live stream; zero is the start of the first.
 func (s *Service) Tell(org, callID string, x Spoken, zero time.Time) {
 	if h := s.heardOf(org, callID); h != nil {
 		zero = h[0].began
@@ -41,7 +42,7 @@ func (s *Service) Tell(org, callID string, x Spoken, zero time.Time) {
 	}
 }
 
-// segment is what was said as transcripts show it.
+// segment returns the utterance as a segment.
 func (x Spoken) segment(zero time.Time) Segment {
 	g := Segment{Speaker: Caller, StartMS: max(int(x.Began.Sub(zero).Milliseconds()), 0), Text: x.Text, Confidence: 1}
 	g.EndMS = max(int(x.Ended.Sub(zero).Milliseconds()), g.StartMS)
@@ -51,10 +52,10 @@ func (x Spoken) segment(zero time.Time) Segment {
 	return g
 }
 
-// settleLimit bounds how long the last words of a conversation are waited for.
+// utteranceTimeout limits the wait for the last utterances of a conversation.
 const settleLimit = 15 * time.Second
 
-// settled waits for the last words of a call's conversations with voice agents.
+// awaitUtterances waits for the last utterances of a call's conversations with voice agents.
 func (s *Service) settled(ctx context.Context, org, callID string) error {
 	if s.Settled == nil {
 		return nil
@@ -67,7 +68,8 @@ func (s *Service) settled(ctx context.Context, org, callID string) error {
 	return ctx.Err()
 }
 
-// allSegments is what was recognised in the recordings of a call, and in its conversations with voice agents what is known.
+// allSegments returns the recognised segments of a call, with those of conversations with voice agents replaced by
+// the known utterances.
 func (s *Service) allSegments(ctx context.Context, org string, t Transcript) ([]Segment, error) {
 	if err := s.settled(ctx, org, t.CallID); err != nil {
 		return nil, err
@@ -89,15 +91,16 @@ func (s *Service) allSegments(ctx context.Context, org string, t Transcript) ([]
 		zero = parts[0].StartedAt
 	}
 	if _, missing := IsMissing(failed); missing || errors.Is(failed, errDisabled) || errors.Is(failed, errNoFile) || errors.Is(failed, ErrTooShort) {
-		failed = nil // the words that are known are what there is
+		failed = nil // the known utterances are the complete transcript
 	}
 	return withSpoken(heard, said, zero), failed
 }
 
-// aside is how far what was recognised may lie from what is known, in ms, where it is the same.
+// matchTolerance is the distance in ms up to which a recognised segment counts as part of a conversation.
 const aside = 400
 
-// withSpoken puts what is known in the place of what was recognised meanwhile. Zero is when the recording began.
+// withUtterances replaces the segments recognised during conversations by the known utterances. zero is the start of
+// the recording.
 func withSpoken(heard []Segment, said []Spoken, zero time.Time) []Segment {
 	talks := map[string][2]int{}
 	var all []Segment
@@ -119,7 +122,7 @@ func withSpoken(heard []Segment, said []Spoken, zero time.Time) []Segment {
 	return inOrder(all)
 }
 
-// engineOf names what understood the segments.
+// engineOf returns the engine that recognised the segments.
 func (s *Service) engineOf(segments []Segment) Engine {
 	known := slices.ContainsFunc(segments, func(g Segment) bool { return g.Speaker == AI })
 	recognised := slices.ContainsFunc(segments, func(g Segment) bool { return g.Speaker == Agent || g.Speaker == Other })

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// TalkStats is how the two sides of a call talked, by the times of their segments.
+// TalkStats has statistics of the two sides of a call, from the times of their segments.
 type TalkStats struct {
 	Caller                SideStats `json:"caller"`
 	Agent                 SideStats `json:"agent"`
@@ -14,7 +14,7 @@ type TalkStats struct {
 	OverlapSeconds        float64   `json:"overlap_seconds" doc:"While both spoke"`
 }
 
-// SideStats is how one side talked. Questions are counted by their words.
+// SideStats has the statistics of one side. Questions are counted by their words.
 type SideStats struct {
 	TalkSeconds          float64 `json:"talk_seconds"`
 	Share                float64 `json:"share" minimum:"0" maximum:"1" doc:"Of the time somebody spoke"`
@@ -25,10 +25,10 @@ type SideStats struct {
 	LongestAnswerSeconds float64 `json:"longest_answer_seconds" doc:"Longest the other side waited for its answer"`
 }
 
-// yieldsWithin is how soon who is interrupted falls silent.
+// yieldsWithin is the time in ms within which an interrupted speaker stops.
 const yieldsWithin = 2000
 
-// talkOf counts how the sides talked; nil where they are not known apart, or nobody spoke.
+// talkStatsOf returns the statistics of a call; nil if the sides are not separate, or without segments.
 func talkOf(segments []Segment) *TalkStats {
 	if len(segments) == 0 {
 		return nil
@@ -44,22 +44,22 @@ func talkOf(segments []Segment) *TalkStats {
 	return t.stats()
 }
 
-// dialogue counts while segments pass in the order of time.
+// talkCounter collects the statistics. Segments are added in order of time.
 type dialogue struct {
 	caller, agent            side
-	first, until             int // when the call's first word began, and the last so far ended
+	first, until             int // start of the call's first word, and end of the last so far
 	silence, longest, shared int
-	last                     *side // who spoke last
-	ended                    int   // when the last of the other side ended
+	last                     *side // the last speaker
+	ended                    int   // end of the last segment of the other side
 }
 
-// side counts one of the two.
+// sideCounter collects the statistics of one side.
 type side struct {
 	SideStats
 	ms, words, turn, longestTurn, longestAnswer, until int
 }
 
-// side is that of a speaker: an assistant sits where an agent does. It is nil where the sides are not known.
+// side returns the counter of a speaker: an assistant counts as the agent. It is nil if the side is unknown.
 func (t *dialogue) side(s Speaker) *side {
 	switch s {
 	case Caller:
@@ -77,7 +77,7 @@ func (t *dialogue) other(s *side) *side {
 	return &t.caller
 }
 
-// hear counts a segment.
+// addSegment counts a segment.
 func (t *dialogue) hear(s Segment, of *side) {
 	other := t.other(of)
 	if gap := s.StartMS - t.until; t.until > 0 && gap > 0 {
@@ -119,11 +119,12 @@ func (s *side) stats(all int) SideStats {
 
 func seconds(ms int) float64 { return math.Round(float64(ms)/100) / 10 }
 
-// asks are the words questions begin with.
+// questionWords are words that begin a question.
 var asks = []string{"what", "where", "when", "who", "why", "how", "which", "can", "could", "would", "do", "does", "did", "is", "are",
 	"was", "will", "should", "have", "may"}
 
-// questions counts the questions in a text: by their marks, or where there are none, as in recognised speech, by the first word.
+// questions counts the questions in a text by their marks. In recognised speech without punctuation it decides by the
+// first word.
 func questions(text string) int {
 	if n := strings.Count(text, "?"); n > 0 || strings.ContainsAny(strings.TrimRight(text, ". "), ".!") {
 		return n

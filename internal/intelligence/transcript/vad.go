@@ -2,39 +2,39 @@ package transcript
 
 import "math"
 
-// A frame of the detector is 20 ms.
+// Voice activity detection: limits. A frame is 20 ms.
 const (
 	framesPerSecond = 50
-	hangFrames      = 20   // 0.4 s of quiet end a segment
-	padFrames       = 7    // about 0.15 s kept on both sides
+	hangFrames      = 20   // 0.4 s of silence end a segment
+	padFrames       = 7    // about 0.15 s are kept on both sides
 	minSpeechFrames = 4    // shorter bursts are clicks
 	maxFrames       = 1000 // a segment is cut after about 20 s
 
-	marginDB  = 8  // speech stands this far above the noise floor
-	rangeDB   = 32 // and within this of the loudest speech heard
+	marginDB  = 8  // speech is this far above the noise floor
+	rangeDB   = 32 // and within this of the loudest speech so far
 	lowestDB  = 30 // quieter than this is never speech
-	noiseDB   = 50 // louder than this is never noise: somebody speaks without a pause
+	noiseDB   = 50 // louder than this is never noise: continuous speech
 	maxDB     = 96
-	forgetPer = 0.9985 // weight a frame keeps after one more: half is forgotten in about 9 s
+	forgetPer = 0.9985 // factor of a frame's weight after each further frame: half is forgotten in about 9 s
 )
 
-// A span is a stretch of frames, end excluded.
+// frameSpan is a range of frames, end excluded.
 type span struct{ from, to int64 }
 
-// A detector finds speech in the frame energies of one channel as they arrive. It follows the noise floor and
-// the level of speech with a fading histogram of levels, so it needs no look-ahead and keeps no audio.
+// speechDetector finds speech in the frame energies of one channel. It follows the noise floor and the level of
+// speech with a decaying histogram of levels, so it needs no look-ahead and keeps no audio.
 type detector struct {
 	levels levels
 	n      int64 // frames seen
-	on     int64 // first frame of the current segment, -1 when quiet
+	on     int64 // first frame of the current segment, -1 if there is none
 	last   int64 // last loud frame of it
-	ended  int64 // end of the last segment given out
+	ended  int64 // end of the last returned segment
 	recent []float64
 }
 
 func newDetector() *detector { return &detector{on: -1, levels: newLevels()} }
 
-// frame takes the level of the next 20 ms and returns the segment that is complete with it, if any.
+// frame takes the level of the next 20 ms and returns the segment that ends with it, if any.
 func (d *detector) frame(db float64) (span, bool) {
 	i := d.n
 	d.n++
@@ -60,7 +60,7 @@ func (d *detector) frame(db float64) (span, bool) {
 	return span{}, false
 }
 
-// flush ends the stream and returns the segment that was still open, if any.
+// flush ends the stream and returns the open segment, if any.
 func (d *detector) flush() (span, bool) {
 	if d.on < 0 {
 		return span{}, false
@@ -68,7 +68,7 @@ func (d *detector) flush() (span, bool) {
 	return d.close(d.last+1, -1)
 }
 
-// waiting is the first frame whose audio may still be needed.
+// firstNeeded returns the first frame whose audio may still be needed.
 func (d *detector) waiting() int64 {
 	from := d.n - padFrames
 	if d.on >= 0 {
@@ -77,8 +77,8 @@ func (d *detector) waiting() int64 {
 	return max(from, d.ended, 0)
 }
 
-// close gives out the current segment up to frame end, padded; the next one starts at next, or is not begun
-// when next is negative.
+// close returns the current segment up to frame end, with padding. The next one starts at next; if next is negative
+// there is none yet.
 func (d *detector) close(end, next int64) (span, bool) {
 	s := span{max(d.on-padFrames, d.ended, 0), min(end+padFrames, d.n)}
 	short := end-d.on < minSpeechFrames
@@ -94,7 +94,7 @@ func (d *detector) close(end, next int64) (span, bool) {
 	return s, true
 }
 
-// quietest finds where to cut a segment that is too long: the quietest tenth of a second of its second half.
+// quietest returns where to split a segment that is too long: the quietest tenth of a second of its second half.
 func (d *detector) quietest() int64 {
 	best, at := math.Inf(1), len(d.recent)-1
 	for i := len(d.recent) / 2; i+5 <= len(d.recent); i++ {
@@ -109,23 +109,23 @@ func (d *detector) quietest() int64 {
 	return d.on + int64(at)
 }
 
-// levels is a fading histogram of frame levels, one bin per dB.
+// levelHistogram is a decaying histogram of frame levels, one bin per dB.
 type levels struct {
 	bins   [maxDB + 1]float64
 	total  float64
-	weight float64 // of the next frame; grows so that older frames fade
+	weight float64 // of the next frame; grows, so that older frames lose weight
 	limit  float64
 	age    int
 }
 
-// newLevels starts with a short memory of silence, so that speech in the very first frame is heard as such.
+// newLevelHistogram starts with a little silence, so that speech in the very first frame is detected.
 func newLevels() levels {
 	l := levels{weight: 1, limit: lowestDB}
 	l.bins[0], l.total = 5, 5
 	return l
 }
 
-// add counts a frame. The threshold is worked out again every fifth frame.
+// add counts a frame. The threshold is recomputed every fifth frame.
 func (l *levels) add(db float64) {
 	bin := min(max(int(db), 0), maxDB)
 	l.weight /= forgetPer
@@ -139,10 +139,10 @@ func (l *levels) add(db float64) {
 	}
 }
 
-// threshold is the level above which a frame is speech.
+// threshold returns the level above which a frame is speech.
 func (l *levels) threshold() float64 { return l.limit }
 
-// percentile is the level that a share of the frames stays below.
+// percentile returns the level below which a share of the frames lies.
 func (l *levels) percentile(share float64) float64 {
 	left := share * l.total
 	for i, w := range l.bins {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// hearSpans feeds frame levels: pairs of seconds and dB, with a little noise on top.
+// detectSpans detects speech in frame levels: pairs of seconds and dB, with a little noise added.
 func hearSpans(pairs ...float64) []span {
 	r := rand.New(rand.NewPCG(1, 1))
 	d := newDetector()
@@ -40,7 +40,7 @@ func TestSpeechIsFoundBetweenPauses(t *testing.T) {
 		{"speech above loud noise", []float64{6, 44, 1, 66, 2, 44}, []span{{293, 357}}},
 	} {
 		got := hearSpans(c.levels...)
-		if c.name == "speech above loud noise" && len(got) > 1 { // the noise itself is taken for speech until it is known
+		if c.name == "speech above loud noise" && len(got) > 1 { // the noise counts as speech until its level is known
 			got = got[len(got)-1:]
 		}
 		if len(got) != len(c.want) {

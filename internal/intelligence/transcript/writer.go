@@ -7,7 +7,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Turn is one segment as a writer reads it.
+// Turn is one segment in the input of a summariser.
 type Turn struct {
 	ID      int // the segment's index
 	Speaker Speaker
@@ -16,7 +16,7 @@ type Turn struct {
 	EndMS   int
 }
 
-// Conversation is what a note is written from.
+// Conversation is the input of a summariser.
 type Conversation struct {
 	CallID    string
 	Direction string // inbound, outbound or internal
@@ -25,22 +25,22 @@ type Conversation struct {
 	Turns     []Turn
 }
 
-// Note is what a writer makes of a conversation.
+// Note is the result of a summariser. It is stored as JSON with these field names.
 type Note struct {
 	Summary     string       // two to four readable sentences
 	Reason      string       // why the caller called, one sentence
-	Outcome     Outcome      // how it ended
+	Outcome     Outcome      // how the call ended
 	Topics      []string     // at most eight, most telling first
-	ActionItems []ActionItem // who promised what
+	ActionItems []ActionItem // promises and requests of the sides
 	Sentiment   Sentiment
-	Flags       []Flag     // what somebody should look at, each with its turn
+	Flags       []Flag     // statements for review by a supervisor, each with its turn
 	Entities    []Entity   // names, amounts, dates that were said, each with its turn
-	Stats       *TalkStats // how the sides talked; added from the times of the segments, whatever the writer
-	Evidence    []int      // ids of the turns the note rests on
+	Stats       *TalkStats // talk statistics; computed from the segments, independent of the summariser
+	Evidence    []int      // ids of the turns on which the note is based
 	Engine      Engine
 }
 
-// ActionItem is something a side promised or was asked to do.
+// ActionItem is an action that a side promised or was asked to do.
 type ActionItem struct {
 	Text  string  `json:"text" doc:"What is to be done"`
 	Owner *string `json:"owner" enum:"caller,agent" doc:"Who is to do it"`
@@ -49,29 +49,29 @@ type ActionItem struct {
 	Turn  *int    `json:"turn" doc:"Index of the transcript's segment it was said in"`
 }
 
-// Flag is something in a call that somebody should look at.
+// Flag marks a statement in a call that a supervisor should look at.
 type Flag struct {
 	Kind string `json:"kind" enum:"escalation_request,churn_risk,recording_disclosure,do_not_contact,emergency" doc:"What it is"`
 	Turn int    `json:"turn" doc:"Index of the transcript's segment it was said in"`
 }
 
-// FlagKinds are the kinds of flags.
+// FlagKinds lists the kinds of flags.
 var FlagKinds = []string{"escalation_request", "churn_risk", "recording_disclosure", "do_not_contact", "emergency"}
 
-// Entity is something that was named on a call, in the words used.
+// Entity is a name, amount, date or number mentioned on a call, in the words used.
 type Entity struct {
 	Type  string `json:"type" enum:"person,money,date,time,email,phone,reference" doc:"What it is"`
 	Value string `json:"value" doc:"In the words used"`
 	Turn  int    `json:"turn" doc:"Index of the transcript's segment it was said in"`
 }
 
-// EntityTypes are the types of entities.
+// EntityTypes lists the types of entities.
 var EntityTypes = []string{"person", "money", "date", "time", "email", "phone", "reference"}
 
 // Outcome is how a call ended for the caller.
 type Outcome string
 
-// The outcomes a note may name. The empty outcome is one that cannot be told.
+// Outcomes of a note. The empty outcome means unknown.
 const (
 	Resolved    Outcome = "resolved"
 	Unresolved  Outcome = "unresolved"
@@ -83,7 +83,7 @@ const (
 // Mood is one side's mood.
 type Mood string
 
-// The moods a note may name.
+// Moods of a note.
 const (
 	Positive Mood = "positive"
 	Neutral  Mood = "neutral"
@@ -101,10 +101,10 @@ type Sentiment struct {
 	AgentTrend  Trend `json:"agent_trend" enum:"improving,steady,declining,unknown" doc:"The same of the agent"`
 }
 
-// Trend is where a mood went during a call.
+// Trend is the change of a mood during a call.
 type Trend string
 
-// The trends a note may name.
+// Trends of a note.
 const (
 	Improving Trend = "improving"
 	Steady    Trend = "steady"
@@ -112,16 +112,16 @@ const (
 	Unknown   Trend = "unknown"
 )
 
-// Trends are all of them.
+// Trends lists all trends.
 var Trends = []string{string(Improving), string(Steady), string(Declining), string(Unknown)}
 
-// Writer writes the note of a conversation. Implementations are safe for use by several goroutines. A writer
-// that rests on a remote engine falls back to the builtin one rather than fail where it can.
+// Summarizer writes the note of a conversation. Implementations are safe for concurrent use. One with a remote engine
+// falls back to the builtin rules instead of returning an error, if possible.
 type Writer interface {
 	Summarise(ctx context.Context, c Conversation) (Note, error)
 }
 
-// conversation gives the segments of a call to a writer.
+// turnsOf returns the segments of a call as turns.
 func conversation(segments []Segment) []Turn {
 	turns := make([]Turn, len(segments))
 	for i, s := range segments {

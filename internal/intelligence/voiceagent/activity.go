@@ -2,20 +2,20 @@ package voiceagent
 
 import "math"
 
-// The voice activity of a caller, in frames of 20 ms.
+// Voice activity detection of a caller, in frames of 20 ms.
 const (
-	window     = 20 // frames looked at
-	beginsWith = 8  // loud ones among them: speech has begun
-	barges     = 13 // where the agent speaks
-	bargesSoon = 18 // where it has only just begun to: its own echo may come back
+	window     = 20 // frames in the window
+	beginsWith = 8  // loud frames among them from which speech has begun
+	barges     = 13 // the same while the agent speaks
+	bargesSoon = 18 // the same just after the agent began: its own echo may come back
 
 	floorMost  = 50.0 // dB: louder is never noise
 	marginDB   = 9.0  // speech is this much louder than noise
-	quietestDB = 34.0 // and never softer than this
-	floorRises = 0.06 // dB a frame: 3 dB a second
+	quietestDB = 34.0 // and never below this
+	floorRises = 0.06 // dB per frame: 3 dB per second
 )
 
-// activity hears in frames of 20 ms whether somebody speaks. It follows the noise of the line.
+// voiceActivity detects speech in frames of 20 ms. It follows the noise floor of the line.
 type activity struct {
 	floor float64
 	last  [window]bool
@@ -39,7 +39,7 @@ func (a *activity) frame(pcm []int16) bool {
 	return loud
 }
 
-// loud is how many of the last frames were loud.
+// loudFrames returns how many of the last frames were loud.
 func (a *activity) loud() (n int) {
 	for _, is := range a.last {
 		if is {
@@ -51,7 +51,7 @@ func (a *activity) loud() (n int) {
 
 func (a *activity) forget() { a.last = [window]bool{} }
 
-// decibels is the level of a piece; 0 is silence, 90 as loud as can be.
+// decibels returns the level of a piece of audio; 0 is silence, 90 full scale.
 func decibels(pcm []int16) float64 {
 	if len(pcm) == 0 {
 		return 0

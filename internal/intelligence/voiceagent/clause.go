@@ -5,20 +5,20 @@ import (
 	"unicode/utf8"
 )
 
-// clauses cuts a text that comes piece by piece into parts that can be spoken.
+// clauseSplitter splits streamed text into parts that can be synthesised.
 type clauses struct {
 	rest  string
-	given bool // one was given
+	given bool // a part was returned
 }
 
-// A part is spoken once it is long enough: the first one soon, so that something is heard.
+// Minimum of words per part: the first part may be short, so that the caller hears something soon.
 const (
 	firstWords = 3
 	laterWords = 6
-	mostRunes  = 220 // a part without any mark is cut at a space
+	mostRunes  = 220 // a part without punctuation is split at a space
 )
 
-// add takes a piece, and returns the parts that are complete with it.
+// add appends a piece of text, and returns the parts that are complete with it.
 func (c *clauses) add(text string) (parts []string) {
 	c.rest += text
 	for {
@@ -34,20 +34,20 @@ func (c *clauses) add(text string) (parts []string) {
 	}
 }
 
-// end is what is left.
+// end returns the rest of the text.
 func (c *clauses) end() string {
 	rest := strings.TrimSpace(c.rest)
 	c.rest = ""
 	return rest
 }
 
-// cut is the length of the next part; 0: it is not complete.
+// nextLength returns the length of the next part in bytes; 0 if it is not complete.
 func (c *clauses) cut() int {
 	for i, r := range c.rest {
 		end := i + utf8.RuneLen(r)
 		next, _ := utf8.DecodeRuneInString(c.rest[end:])
 		switch {
-		case end >= len(c.rest): // what follows a mark tells whether it is one: 3.50, example.com
+		case end >= len(c.rest): // the next character decides whether a mark ends a clause: 3.50, example.com
 			return 0
 		case strings.ContainsRune("。！？", r), strings.ContainsRune(".!?", r) && next == ' ', r == '\n':
 			return end
@@ -68,7 +68,7 @@ func (c *clauses) enough(text string) bool {
 	return len(strings.Fields(text)) >= least
 }
 
-// plain takes out of a text what is for eyes only.
+// withoutMarkup removes markup that cannot be spoken from a text.
 func plain(text string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("*", "", "#", "", "`", "", "_", " ", "[", "", "]", "").Replace(text)), " ")
 }

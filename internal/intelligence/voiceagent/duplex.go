@@ -5,54 +5,56 @@ import (
 	"time"
 )
 
-// A Duplex hears, thinks and speaks by itself, in place of ear, mind and voice.
+// RealtimeEngine is a speech-to-speech engine. It replaces transcriber, language model and synthesiser.
 type Duplex interface {
-	// Engine names what it is made of.
+	// Engine returns the name of the engine.
 	Engine() string
-	// Open begins a conversation; the error says why there is none.
+	// Open starts a session.
 	Open(ctx context.Context, s Setting) (Wire, error)
 }
 
-// A Wire is a conversation with a Duplex. Its methods are for one goroutine; none but Close waits for anybody.
+// RealtimeSession is a session with a RealtimeEngine. Its methods are for one goroutine; only Close blocks.
 type Wire interface {
-	// Hear gives what the caller says next, in mono at 8 kHz.
+	// SendAudio sends the next audio of the caller, mono at 8 kHz.
 	Hear(pcm []int16)
-	// Say has a text said word for word; "" has the Duplex say what it wants.
+	// Say makes the engine speak a text word for word; "" lets it greet in its own words.
 	Say(text string)
-	// Type tells what the caller typed, and has it answered.
+	// SendText sends text that the caller typed, and requests an answer.
 	Type(text string)
-	// Cut says that the caller fell into something that was said, and how much of it they had heard. Whole: all of it had come by then.
+	// Truncate reports that the caller interrupted an item, and how much of it was played. whole: all of its audio
+	// had arrived by then.
 	Cut(item string, heard time.Duration, whole bool)
-	// Answer tells what tools found out, and has the conversation go on.
+	// SendToolResults sends the results of tools, and continues the conversation.
 	Answer(all []Message)
-	// Signs tell what happens. It is closed when the wire is broken; then Err says why.
+	// Events returns the events of the session. The channel is closed when the session fails; Err then returns the
+	// reason.
 	Signs() <-chan Sign
 	Err() error
 	Close()
 }
 
-// A Sign is something that a Duplex noticed or did.
+// RealtimeEvent is an event of a RealtimeSession.
 type Sign struct {
 	Kind  SignKind
-	Item  string        // of the conversation that it is about
-	Text  string        // of Heard: all of it; of Said: the next piece
-	PCM   []int16       // of Sound: the next piece
+	Item  string        // id of the conversation item
+	Text  string        // of InputTranscribed: the whole text; of OutputText: the next piece
+	PCM   []int16       // of OutputAudio: the next piece
 	Rate  int           // of PCM, in Hz
-	Quiet time.Duration // of Stopped: how long the caller was silent by then
-	Calls []Invocation  // of Done
-	Err   error         // of Done: why it could not be answered
-	Void  bool          // of Done: it was given up, because the caller spoke
+	Quiet time.Duration // of SpeechStopped: how long the caller had been silent
+	Calls []Invocation  // of ResponseDone
+	Err   error         // of ResponseDone: why there is no answer
+	Void  bool          // of ResponseDone: cancelled, because the caller spoke
 }
 
-// SignKind is what a sign tells.
+// RealtimeEventKind is the kind of an event.
 type SignKind int
 
-// The kinds of signs.
+// Kinds of events.
 const (
-	Began   SignKind = iota // the caller speaks
+	Began   SignKind = iota // the caller begins to speak
 	Stopped                 // the caller has finished
-	Heard                   // what the caller said
-	Sound                   // the agent speaks
-	Said                    // in words
-	Done                    // an answer is complete, or was given up
+	Heard                   // text of the caller
+	Sound                   // audio of the agent
+	Said                    // text of the agent's audio
+	Done                    // a response is complete or cancelled
 )

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// How long a caller must be silent before they are taken to have finished.
+// End-of-turn detection: silence after which the caller has finished.
 const (
-	thinksAhead = 120 * time.Millisecond // what was said so far is understood, and answered in private
-	finished    = 300 * time.Millisecond // after words that can be the last ones
-	unfinished  = 700 * time.Millisecond // after others
+	thinksAhead = 120 * time.Millisecond // the audio so far is transcribed, and an answer is generated speculatively
+	finished    = 300 * time.Millisecond // after words that can end a sentence
+	unfinished  = 700 * time.Millisecond // after words that cannot
 	spelling    = 1200 * time.Millisecond
 	wordless    = 500 * time.Millisecond // after sounds without words
-	longestWait = 2 * time.Second        // whatever was said
+	longestWait = 2 * time.Second        // maximum, after any words
 )
 
-// leadOn are words nobody ends a sentence with.
+// incompleteWords do not end a sentence.
 var leadOn = words(`a an the and or but so because if when while that which who whose to of for from with without at in on by about into over
 	under my your his her its our their this these those i we he she they is are was were am be been would could should will can may might
 	do does did have has had not very um uh er erm hmm well like than then as`)
 
-// numerals are words that more of their kind often follow.
+// numerals are usually followed by more numerals.
 var numerals = words(`zero oh one two three four five six seven eight nine ten double`)
 
-// short are answers that are complete by themselves.
+// completeAnswers are complete as single words.
 var short = words(`yes no yeah yep nope okay ok sure right correct thanks bye goodbye hello operator agent person human stop`)
 
 func words(text string) []string {
@@ -33,7 +33,7 @@ func words(text string) []string {
 	})
 }
 
-// pause is how long a silence ends what was said: it reads the words.
+// endPause returns the silence that ends a turn, by its last words.
 func pause(text string) time.Duration {
 	all := words(text)
 	if len(all) == 0 {
@@ -55,10 +55,10 @@ func isDigits(word string) bool {
 	return strings.Trim(word, "0123456789") == ""
 }
 
-// murmurs are what people say while they listen.
+// backchannels are words of a listener, such as "uh-huh".
 var murmurs = words(`uh huh mm hmm mhm mmhm yeah yes okay ok right sure yep oh ah i see um er the a and`)
 
-// murmur reports whether somebody only showed that they listen.
+// isBackchannel reports whether a text only signals that the speaker is listening.
 func murmur(text string) bool {
 	all := words(text)
 	if len(all) > 3 {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// The limits of a conversation with a Duplex.
+// Limits of a conversation with a RealtimeEngine.
 const (
-	openLimit = 8 * time.Second // to be connected
+	openLimit = 8 * time.Second // time limit to connect
 )
 
 var errStalled = errors.New("no answer in time")
 
-// A live is one conversation that a Duplex leads. What it must say for certain, our own voice says: what it is, that something went wrong,
-// and where the caller is led. Everything happens in its own goroutine; what others find out is posted to it.
+// realtimeConversation is one conversation run by a RealtimeEngine. Mandatory announcements use our own synthesiser:
+// the disclosure, errors, and transfers. All state belongs to one goroutine; other goroutines post functions to it.
 type live struct {
 	s      *Service
 	ctx    context.Context
@@ -27,17 +27,17 @@ type live struct {
 	work   sync.WaitGroup
 	saves  sync.WaitGroup
 
-	wire    Wire // nil until it is open
+	wire    Wire // nil until connected
 	greeted bool
-	own     *speech // what our own voice says
-	items   []*item // what the Duplex says, heard one after another
+	own     *speech // speech of our own synthesiser
+	items   []*item // output items of the engine, played one after another
 	cut     map[string]bool
 	turn    *Turn
-	hears   string          // the item of what the caller says in this turn
-	unheard map[string]span // when the caller said what is not known in words yet, by its item
-	acting  bool            // a tool is at work
-	waits   time.Time       // since when an answer is waited for; zero: none is
-	caller  bool            // speaks
+	hears   string          // id of the caller's input item in this turn
+	unheard map[string]span // times of input items without text so far, by id
+	acting  bool            // a tool is running
+	waits   time.Time       // start of waiting for an answer; zero: not waiting
+	caller  bool            // the caller is speaking
 	rounds  int
 	used    int
 	turns   int
@@ -48,15 +48,15 @@ type live struct {
 	keyed   time.Time
 	words   []Message
 	diary   *diary
-	lost    error // why the Duplex is of no use, where that was found before its first word
+	lost    error // error of the engine before its first word
 	ending  *Result
 	result  *Result
 }
 
-// A span is when something was said.
+// timeSpan is the start and end of an utterance.
 type span struct{ began, ended time.Time }
 
-// talkLive talks to a caller by a Duplex until the conversation is over.
+// converseRealtime runs a conversation with a RealtimeEngine until it ends.
 func (s *Service) talkLive(ctx context.Context, line Caller, set Setting) Result {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &live{s: s, ctx: ctx, line: line, set: set, engine: s.Duplex.Engine(), posts: make(chan func(), 16), cut: map[string]bool{}, unheard: map[string]span{}, began: s.Now()}
@@ -107,7 +107,7 @@ func (l *live) run() Result {
 	return *l.result
 }
 
-// open connects to the Duplex while the caller hears what they talk to.
+// connect opens the session while the caller hears the disclosure.
 func (l *live) open() {
 	l.work.Go(func() {
 		ctx, cancel := context.WithTimeoutCause(l.ctx, openLimit, errStalled)
@@ -144,7 +144,7 @@ func (l *live) close() {
 	l.result.Words = transcript(l.words)
 }
 
-// hear passes on what the caller says, where they are listened to.
+// sendAudio forwards the caller's audio, unless the caller is not listened to at the moment.
 func (l *live) hear(pcm []int16) {
 	if l.wire == nil || !l.greeted || l.ending != nil || !l.set.Interruptible && len(l.items) > 0 {
 		return
@@ -152,7 +152,7 @@ func (l *live) hear(pcm []int16) {
 	l.wire.Hear(pcm)
 }
 
-// voice says something by our own voice; then, where ending is not nil, the conversation is over.
+// say speaks a text with our own synthesiser. If ending is not nil the conversation ends after it.
 func (l *live) voice(ending *Result, text string) {
 	l.hush()
 	l.endOwn()
@@ -163,7 +163,7 @@ func (l *live) voice(ending *Result, text string) {
 	l.own, l.ending = p, ending
 }
 
-// endOwn ends what our own voice says.
+// endOwnSpeech stops the speech of our own synthesiser.
 func (l *live) endOwn() {
 	if l.own == nil {
 		return
@@ -175,18 +175,18 @@ func (l *live) endOwn() {
 	l.own = nil
 }
 
-// finishWith ends the conversation with words of our own.
+// finishWith ends the conversation with an announcement.
 func (l *live) finishWith(r Result, p phrase) {
 	l.waits = time.Time{}
 	l.voice(&r, inLanguage(l.set.Language, p))
 }
 
-// broken ends a conversation whose Duplex does not do its work.
+// fail ends the conversation after an error of the engine.
 func (l *live) broken(err error) {
 	if l.ending != nil {
 		return
 	}
-	if l.own != nil { // what the caller talks to is said in any case
+	if l.own != nil { // the disclosure is always played to its end
 		l.lost = err
 		return
 	}
@@ -194,7 +194,7 @@ func (l *live) broken(err error) {
 	l.finishWith(Result{Outcome: Failed, Reason: "the engine: " + err.Error()}, apology)
 }
 
-// tick is done every 20 ms.
+// tick runs every 20 ms.
 func (l *live) tick(now time.Time) {
 	if l.own != nil {
 		if !l.own.isOver() {
@@ -215,7 +215,7 @@ func (l *live) tick(now time.Time) {
 	case l.ending != nil:
 	case l.lost != nil:
 		l.broken(l.lost)
-	case l.wire == nil: // it is being connected to
+	case l.wire == nil: // connecting
 	case !l.greeted:
 		l.greet(now)
 	case now.Sub(l.began) > l.set.Longest:
@@ -234,13 +234,13 @@ func (l *live) greet(now time.Time) {
 	l.ask(now, func() { l.wire.Say(l.set.Greeting) })
 }
 
-// ask has the Duplex say something, and waits for it.
+// request makes the engine speak, and starts the timeout for its answer.
 func (l *live) ask(now time.Time, how func()) {
 	l.waits = now
 	how()
 }
 
-// silent asks a caller who says nothing, and gives up at last.
+// promptSilentCaller asks a silent caller, and ends the conversation after maxSilencePrompts.
 func (l *live) silent(now time.Time) {
 	if l.asked++; l.asked > asksAgain {
 		l.result = &Result{Outcome: Silence, Reason: "the caller said nothing"}
@@ -249,7 +249,7 @@ func (l *live) silent(now time.Time) {
 	l.ask(now, func() { l.wire.Say(inLanguage(l.set.Language, stillThere)) })
 }
 
-// pressed takes the keys the caller has pressed.
+// handleKeys processes the keys the caller pressed.
 func (l *live) pressed() {
 	for {
 		key, ok := l.line.TakeKey()
@@ -270,7 +270,7 @@ func (l *live) pressed() {
 	}
 }
 
-// typed has what the caller typed answered.
+// answerKeys sends the pressed keys to the engine as text.
 func (l *live) typed(now time.Time) {
 	text := keysSay + l.digits
 	l.digits = ""

@@ -7,22 +7,23 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// An item is something a Duplex says: sound that is heard while it comes, and its words.
+// outputItem is an utterance of the engine: audio that is played while it arrives, and its text.
 type item struct {
 	id      string
 	feed    *media.Feed
-	playing Playing // nil until those before it were heard
+	playing Playing // nil until earlier items were played
 	text    string
-	began   time.Time     // to be heard
-	sound   time.Duration // that came
-	ended   bool          // all of it came
-	last    bool          // nothing of it is heard any more
+	began   time.Time     // start of playing
+	sound   time.Duration // audio that arrived
+	ended   bool          // all audio has arrived
+	last    bool          // nothing of it is played any more
 }
 
-// mostItems bounds what waits to be heard.
+// maxItems limits the items that wait to be played.
 const mostItems = 20
 
-// itemOf is what a sign is about; nil where nobody wants to hear it.
+// itemOf returns the output item of an event, and creates it if necessary. It returns nil for an item that is no
+// longer played.
 func (l *live) itemOf(id string, rate int) *item {
 	if l.cut[id] || l.ending != nil && !l.ends(id) {
 		return nil
@@ -46,7 +47,7 @@ func (l *live) itemOf(id string, rate int) *item {
 	return x
 }
 
-// ends reports whether an item is known already: what was begun before the end was decided is heard.
+// isKnownItem reports whether an item exists: items begun before the end of the conversation are still played.
 func (l *live) ends(id string) bool {
 	for _, x := range l.items {
 		if x.id == id {
@@ -56,7 +57,7 @@ func (l *live) ends(id string) bool {
 	return false
 }
 
-// sound takes what the Duplex says.
+// outputAudio adds audio of the engine.
 func (l *live) sound(sign Sign) {
 	if len(sign.PCM) == 0 {
 		return
@@ -76,17 +77,17 @@ func (l *live) sound(sign Sign) {
 	l.play(now)
 }
 
-// said takes its words.
+// outputText adds text of the engine's audio.
 func (l *live) said(sign Sign) {
 	if x := l.itemOf(sign.Item, 0); x != nil && len(x.text) < mostArgument {
 		x.text += sign.Text
 	}
 }
 
-// mostArgument bounds the words of an item, in bytes.
+// maxItemText limits the text of an item, in bytes.
 const mostArgument = 16 << 10
 
-// play lets the caller hear the first of what waits.
+// playNext starts playing the first waiting item.
 func (l *live) play(now time.Time) {
 	if len(l.items) == 0 || l.own != nil {
 		return
@@ -97,7 +98,7 @@ func (l *live) play(now time.Time) {
 	}
 	p, err := l.line.Pour(l.ctx, x.feed)
 	if err != nil {
-		return // the caller is gone
+		return // the caller has hung up
 	}
 	x.playing, x.began = p, now
 	if l.turn != nil && l.turn.Audio == nil {
@@ -105,7 +106,7 @@ func (l *live) play(now time.Time) {
 	}
 }
 
-// complete says that all of an answer came.
+// outputComplete marks all audio of a response as arrived.
 func (l *live) complete() {
 	for _, x := range l.items {
 		x.ended = true
@@ -115,11 +116,11 @@ func (l *live) complete() {
 	}
 }
 
-// played takes note of what was heard to its end.
+// checkPlayed finishes items that were played to their end.
 func (l *live) played(now time.Time) {
 	for len(l.items) > 0 {
 		x := l.items[0]
-		if x.feed == nil && x.ended { // words without sound
+		if x.feed == nil && x.ended { // text without audio
 			l.settle(x, true)
 			continue
 		}
@@ -137,7 +138,7 @@ func (l *live) played(now time.Time) {
 	}
 }
 
-// settle takes an item out of what waits, with what was heard of it.
+// finishItem removes an item from the queue and records the text that was played.
 func (l *live) settle(x *item, whole bool) {
 	text := x.heard(whole)
 	l.items = l.items[1:]
@@ -153,7 +154,7 @@ func (l *live) settle(x *item, whole bool) {
 	l.turn.Interrupted = l.turn.Interrupted || !whole
 }
 
-// heard are the words that were heard, by the time it was.
+// playedText returns the text that was played, in proportion to the time.
 func (x *item) heard(whole bool) string {
 	text := strings.TrimSpace(x.text)
 	if whole {
@@ -167,7 +168,7 @@ func (x *item) heard(whole bool) string {
 	return strings.TrimSpace(strings.Join(all[:min(n, len(all))], " ") + endsPart)
 }
 
-// interrupt silences the Duplex, and tells it what was heard of what it said.
+// interrupt stops the engine's audio, and reports to the engine how much was played.
 func (l *live) interrupt() {
 	for len(l.items) > 0 {
 		x := l.items[0]
@@ -183,5 +184,5 @@ func (l *live) interrupt() {
 	}
 }
 
-// hush silences it where nobody goes on after that.
+// silence stops the engine's audio at the end of the conversation or for an announcement.
 func (l *live) hush() { l.interrupt() }

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// sign takes what the Duplex noticed or did.
+// handleEvent processes an event of the session.
 func (l *live) sign(sign Sign, more bool) {
 	if !more {
 		err := l.wire.Err()
@@ -32,7 +32,7 @@ func (l *live) sign(sign Sign, more bool) {
 	}
 }
 
-// begins is a caller who begins to speak: the agent falls silent.
+// turnStarted starts a turn of the caller: the agent stops speaking.
 func (l *live) begins() {
 	l.interrupt()
 	l.keep()
@@ -45,7 +45,7 @@ func (l *live) begins() {
 	l.turn, l.hears = &Turn{At: now, Engine: l.engine, last: now, began: now}, ""
 }
 
-// stopped is a caller who has finished: an answer is waited for.
+// turnStopped ends the caller's turn and starts waiting for an answer.
 func (l *live) stopped(sign Sign) {
 	if l.ending != nil || l.turn == nil {
 		return
@@ -61,7 +61,7 @@ func (l *live) stopped(sign Sign) {
 	l.waits = now
 }
 
-// heard are the words of the caller, which may come after the answer has begun.
+// inputTranscribed records the text of the caller, which may arrive after the answer has begun.
 func (l *live) heard(sign Sign) {
 	when, is := l.unheard[sign.Item]
 	if !is {
@@ -75,7 +75,7 @@ func (l *live) heard(sign Sign) {
 	l.diary.say(false, sign.Text, when.began, when.ended)
 }
 
-// done is an answer that is complete.
+// responseDone processes the end of a response.
 func (l *live) done(sign Sign) {
 	switch {
 	case l.ending != nil, sign.Void:
@@ -83,7 +83,7 @@ func (l *live) done(sign Sign) {
 		l.broken(sign.Err)
 	case len(sign.Calls) > 0:
 		l.use(sign.Calls)
-	case l.caller: // it was given up
+	case l.caller: // cancelled
 	default:
 		l.waits = time.Time{}
 		if len(l.items) == 0 {
@@ -92,7 +92,7 @@ func (l *live) done(sign Sign) {
 	}
 }
 
-// use uses the tools an answer wants.
+// callTools calls the tools requested by a response.
 func (l *live) use(calls []Invocation) {
 	l.rounds++
 	l.used += len(calls)
@@ -113,7 +113,7 @@ func (l *live) use(calls []Invocation) {
 	})
 }
 
-// acted goes on once tools were used.
+// toolsDone continues after tools were called.
 func (l *live) acted(all []done) {
 	l.acting = false
 	if l.ending != nil {
@@ -138,14 +138,14 @@ func (l *live) acted(all []done) {
 				l.wire.Answer(told)
 			}
 		})
-	case len(l.items) > 0: // it has said so itself
+	case len(l.items) > 0: // the engine has announced it itself
 		l.ending = end
 	default:
 		l.finishWith(*end, lastWords(*end))
 	}
 }
 
-// keep writes the turn down that is over.
+// saveTurn stores the finished turn.
 func (l *live) keep() {
 	x := l.turn
 	l.turn = nil

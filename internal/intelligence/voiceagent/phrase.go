@@ -7,12 +7,12 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// A phrase is something every agent says.
+// phrase is a standard announcement of all agents.
 type phrase int
 
 const (
 	disclosure phrase = iota
-	scripted          // the disclosure of an agent with prepared answers
+	scripted          // disclosure of an agent with prepared answers
 	again
 	stillThere
 	handing
@@ -22,7 +22,7 @@ const (
 	leaving
 )
 
-// phrases are in the languages agents disclose themselves in; others are spoken to in English.
+// phrases has the announcements by language; other languages get the English ones.
 var phrases = map[string][]string{
 	"en": {"You are speaking with an automated assistant.", "You are speaking with an automated assistant that gives prepared answers.",
 		"Sorry, I did not understand. Could you say that again?", "Are you still there?", "I will connect you now. One moment, please.",
@@ -53,7 +53,7 @@ func inLanguage(language string, p phrase) string {
 	return all[p]
 }
 
-// Disclosure is what an agent says of itself before anything else.
+// Disclosure returns the announcement that the caller speaks with an automated assistant, which comes first.
 func Disclosure(language string, isScripted bool) string {
 	if isScripted {
 		return inLanguage(language, scripted)
@@ -61,7 +61,7 @@ func Disclosure(language string, isScripted bool) string {
 	return inLanguage(language, disclosure)
 }
 
-// prepare has what is said where thinking takes long spoken beforehand.
+// prepareFiller synthesises the phrase that is played if a reply takes long.
 func (t *talk) prepare() {
 	if isScripted(t.mind) {
 		return
@@ -83,7 +83,7 @@ func isScripted(m Mind) bool {
 	return is
 }
 
-// greet says first of all what the agent is, which nobody interrupts, and then what it is told to.
+// greet plays the disclosure, which cannot be interrupted, and then the configured greeting.
 func (t *talk) greet() {
 	texts := []string{Disclosure(t.set.Language, isScripted(t.mind))}
 	if g := strings.TrimSpace(t.set.Greeting); g != "" {
@@ -94,7 +94,7 @@ func (t *talk) greet() {
 	t.say(nil, 1, texts...)
 }
 
-// pressed takes the keys the caller has pressed.
+// handleKeys processes the keys the caller pressed.
 func (t *talk) pressed() {
 	for {
 		key, ok := t.line.TakeKey()
@@ -118,7 +118,7 @@ func (t *talk) pressed() {
 	}
 }
 
-// typed answers what the caller typed.
+// answerKeys answers the pressed keys.
 func (t *talk) typed() {
 	if t.acting {
 		return
@@ -129,8 +129,8 @@ func (t *talk) typed() {
 	t.answer(&utterance{text: text, began: t.keyed, last: t.keyed, heard: t.keyed})
 }
 
-// mostDigits is how many keys are one answer.
+// maxDigits limits the keys of one answer.
 const mostDigits = 40
 
-// keysSay is before the keys a caller pressed, in what they said.
+// keysPrefix precedes pressed keys in the caller's text.
 const keysSay = "(pressed) "

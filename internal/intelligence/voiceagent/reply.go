@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The limits of thinking.
+// Time limits of a reply.
 const (
 	firstThought = 8 * time.Second  // until the first word or tool
 	wholeThought = 30 * time.Second // until the last
@@ -15,22 +15,22 @@ const (
 
 var errSlow = errors.New("no answer in time")
 
-// A reply is an answer being thought of. It is in private until its speech is released.
+// pendingReply is a reply that is being generated. It is not played until its speech is released.
 type reply struct {
 	speech *speech
 	cancel context.CancelFunc
 	began  time.Time
 
-	// of the conversation's goroutine, once it is done
+	// owned by the conversation's goroutine, valid once done
 	done  bool
 	calls []Invocation
 	err   error
-	told  bool // its words are in the conversation already
+	told  bool // its text is already in the history
 
-	first time.Time // the first word; the conversation's, with the first message
+	first time.Time // time of the first word; owned by the conversation's goroutine
 }
 
-// think begins to answer what was told so far.
+// startReply starts generating a reply to the history so far.
 func (t *talk) think(told []Message) *reply {
 	ctx, cancel := context.WithTimeoutCause(t.ctx, wholeThought, errSlow)
 	r := &reply{speech: t.s.newSpeech(t.ctx, t.line, t.set), cancel: cancel, began: t.s.Now()}
@@ -45,7 +45,7 @@ func (t *talk) think(told []Message) *reply {
 	return r
 }
 
-// thinks has the mind reply, and cuts what it says into parts.
+// generate lets the model reply, and splits the text into parts for synthesis.
 func (t *talk) thinks(ctx context.Context, cancel context.CancelFunc, r *reply, told []Message) (calls []Invocation, err error) {
 	var cut clauses
 	slow := time.AfterFunc(firstThought, cancel)
@@ -67,12 +67,12 @@ func (t *talk) thinks(ctx context.Context, cancel context.CancelFunc, r *reply, 
 		err = errSlow
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the mind: %w", err)
+		return nil, fmt.Errorf("the language model: %w", err)
 	}
 	return calls, nil
 }
 
-// drop gives up a reply that nobody wants any more.
+// discard cancels a reply that is no longer needed.
 func (r *reply) drop() {
 	r.cancel()
 	r.speech.stop()

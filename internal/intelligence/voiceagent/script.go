@@ -8,39 +8,40 @@ import (
 	"strings"
 )
 
-// A Script is the mind of an agent with prepared answers. It understands nothing beyond them, and says so. Its answers stand in the
-// instructions, each in two lines:
+// ScriptedModel is the language model of an agent with prepared answers. It recognises only those, and says so
+// otherwise. The answers are in the instructions, each in two lines:
 //
 //	Q: What are your opening hours? | when are you open | opening hours
 //	A: We are open from nine to five.
 //
-// An answer that ends with -> and a destination leads there: -> queue:que_…, -> person, -> message, -> callback, -> end.
+// An answer that ends with -> and a destination transfers there: -> queue:que_…, -> person, -> message, ->
+// callback, -> end.
 type Script struct {
 	set     Setting
 	entries []entry
 	alike   Likeness
-	last    string // answer
-	missed  int    // times in a row
+	last    string // last answer
+	missed  int    // consecutive misses
 }
 
-// Likeness tells how alike a text is to others, from 0 to 1. It may be nil.
+// SimilarityFunc returns the similarity of a text to others, from 0 to 1. It may be nil.
 type Likeness func(text string, others []string) []float64
 
 type entry struct {
 	asks   []string
 	answer string
-	to     string // "": the conversation goes on
+	to     string // "": the conversation continues
 }
 
-// NewScript reads the prepared answers of a conversation.
+// NewScriptedModel parses the prepared answers in the instructions.
 func NewScript(set Setting, alike Likeness) *Script {
 	return &Script{set: set, entries: read(set.Instructions), alike: alike}
 }
 
-// mostEntries bounds what is read of instructions.
+// maxEntries limits the prepared answers.
 const mostEntries = 200
 
-// read finds the questions and answers in instructions; all else is for other minds.
+// parseAnswers parses the questions and answers in instructions; it ignores other text.
 func read(instructions string) (all []entry) {
 	var open *entry
 	for line := range strings.Lines(instructions) {
@@ -79,16 +80,16 @@ func options(text string) (all []string) {
 	return all
 }
 
-// led is an answer without where it leads.
+// splitDestination splits an answer into its text and its destination.
 func led(text string) (answer, to string) {
 	answer, to, _ = strings.Cut(text, "->")
 	return strings.TrimSpace(answer), strings.TrimSpace(to)
 }
 
-// Engine names it.
+// Engine returns the name of the engine.
 func (s *Script) Engine() string { return "builtin-script" }
 
-// What callers say to every agent.
+// Phrases that every agent recognises.
 var (
 	personWords = options("a person | person | a human | human | an agent | agent | operator | the operator | somebody | someone | real person | representative | speak to a person | talk to a person | speak to someone")
 	againWords  = options("repeat that | say that again | once more | pardon | repeat")
@@ -97,7 +98,7 @@ var (
 	backWords   = options("call me back | call back | callback")
 )
 
-// Phrases are all it knows.
+// Phrases returns all phrases that the model recognises.
 func (s *Script) Phrases() []string {
 	all := slices.Concat(personWords, againWords, endWords)
 	if s.may(TakeMessage) {
@@ -112,7 +113,7 @@ func (s *Script) Phrases() []string {
 	return all
 }
 
-// The tools a script leads to.
+// Tools that a prepared answer may use.
 const (
 	TakeMessage      = "take_message"
 	ScheduleCallback = "schedule_callback"
@@ -123,7 +124,7 @@ func (s *Script) may(tool string) bool {
 	return slices.ContainsFunc(s.set.All(), func(x Tool) bool { return x.Name == tool })
 }
 
-// offer says what it can do.
+// offer returns the default greeting.
 func (s *Script) offer() string {
 	if s.set.Handoff {
 		return "How can I help? For a person, say operator, or press zero."
@@ -131,7 +132,7 @@ func (s *Script) offer() string {
 	return "How can I help?"
 }
 
-// Reply answers what was said last.
+// Reply answers the last message.
 func (s *Script) Reply(_ context.Context, told []Message, say func(string)) ([]Invocation, error) {
 	said, of := lastOf(told)
 	if of == "tool" {
@@ -170,7 +171,7 @@ func lastOf(told []Message) (text, role string) {
 	return m.Text, m.Role
 }
 
-// follow gives a prepared answer, and leads where it says.
+// sayAnswer says a prepared answer, and returns the tool call of its destination.
 func (s *Script) follow(e entry, say func(string)) []Invocation {
 	s.last = e.answer
 	say(e.answer)
@@ -189,7 +190,7 @@ func (s *Script) follow(e entry, say func(string)) []Invocation {
 	return calls(Transfer, map[string]string{"to": e.to})
 }
 
-// atALoss says that nothing was understood; the second time in a row somebody else is to help.
+// noAnswer says that there is no answer. The second consecutive time it hands over, if possible.
 func (s *Script) atALoss(say func(string)) []Invocation {
 	if s.missed++; s.missed > 1 && s.set.Handoff {
 		say("I am sorry, I have no answer to that. I will connect you with a person.")
@@ -205,7 +206,7 @@ func (s *Script) atALoss(say func(string)) []Invocation {
 	return nil
 }
 
-// topics are the first of what it can be asked.
+// topics returns the first three questions, as suggestions.
 func (s *Script) topics() string {
 	var all []string
 	for _, e := range s.entries[:min(len(s.entries), 3)] {
@@ -214,13 +215,13 @@ func (s *Script) topics() string {
 	return strings.Join(all, ", or, ")
 }
 
-// likeEnough is how alike to a prepared question what was said must be, and clearly more than to any other.
+// Minimum similarity to a prepared question, and minimum distance to any other.
 const (
 	likeEnough = 0.62
 	clearly    = 0.04
 )
 
-// match finds the prepared answer to what was said: by its words as they stand, else by their meaning.
+// match returns the prepared answer to a text: by its words, else by meaning.
 func (s *Script) match(said string) (e entry, ok bool) {
 	best := 0
 	for _, x := range s.entries {
@@ -259,7 +260,7 @@ func (s *Script) nearest(said string) (e entry, ok bool) {
 	return e, first >= likeEnough && first-second >= clearly
 }
 
-// has reports whether the words of a phrase stand in a text, one after another.
+// containsPhrase reports whether the words of a phrase occur consecutively in a text.
 func has(text, phrase string) bool {
 	all, p := words(text), words(phrase)
 	for i := range all {
@@ -282,6 +283,6 @@ func calls(name string, arguments map[string]string) []Invocation {
 	if arguments == nil {
 		arguments = map[string]string{}
 	}
-	b, _ := json.Marshal(arguments) // texts always can be
+	b, _ := json.Marshal(arguments) // texts can always be encoded
 	return []Invocation{{ID: name, Name: name, Arguments: string(b)}}
 }

@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	voiceLimit  = 10 * time.Second // to have a part spoken
+	voiceLimit  = 10 * time.Second // to synthesise a part
 	fillsAfter  = 1200 * time.Millisecond
-	partsAhead  = 2   // spoken before they can be heard
-	mostParts   = 100 // of one speech: no model goes on for ever
+	partsAhead  = 2   // synthesised before they are played
+	mostParts   = 100 // per speech: limits endless output of a model
 	soonAfter   = 300 * time.Millisecond
-	endsPart    = " —" // what was cut off ends with it
+	endsPart    = " —" // ends text that was cut off
 	dropsSilent = 40 * time.Millisecond
 )
 
-// A speech is something the agent says: its parts are spoken while they are thought of, and heard one after another once it is released. It
-// can be paused, and knows what was heard of it.
+// agentSpeech is an utterance of the agent: its parts are synthesised while the text arrives, and played one after
+// another once it is released. It can be paused, and records how much was played. It is safe for concurrent use.
 type speech struct {
 	s        *Service
 	line     Caller
 	set      Setting
 	ctx      context.Context
 	cancel   context.CancelFunc
-	guarded  int           // parts at the beginning that nobody interrupts
-	fleeting bool          // its words are of this conversation alone
-	filler   *media.Clip   // heard where nothing else is in time; nil: silence
+	guarded  int           // parts at the beginning that cannot be interrupted
+	fleeting bool          // its text is specific to this conversation and not cached
+	filler   *media.Clip   // played if nothing else is ready in time; nil: silence
 	texts    chan string   // closed by finish
-	clips    chan *spoken  // parts that can be heard
-	over     chan struct{} // closed when all was heard, or it was stopped
+	clips    chan *spoken  // synthesised parts
+	over     chan struct{} // closed when all was played, or after stop
 	work     sync.WaitGroup
 
 	mu         sync.Mutex // guards the fields below
@@ -43,12 +43,12 @@ type speech struct {
 	let        bool
 	parts      []*spoken
 	playing    Playing
-	pausing    chan struct{} // nil: it is not paused
+	pausing    chan struct{} // nil: not paused
 	ended      bool          // finish was called
 	err        error
-	voiced     time.Time // the first part was spoken
-	first      time.Time // the first part began to be heard
-	last       time.Time // something of it was heard last
+	voiced     time.Time // the first part was synthesised
+	first      time.Time // the first part began to play
+	last       time.Time // last time that something was played
 	partsHeard int
 }
 
@@ -68,7 +68,7 @@ func (s *Service) newSpeech(ctx context.Context, line Caller, set Setting) *spee
 	return p
 }
 
-// add has a part spoken; parts beyond what anybody listens to are left out.
+// add queues a part for synthesis; parts beyond maxParts are dropped.
 func (p *speech) add(text string) {
 	if text = plain(text); strings.IndexFunc(text, sounds) < 0 {
 		return
@@ -79,12 +79,12 @@ func (p *speech) add(text string) {
 		return
 	}
 	p.parts = append(p.parts, &spoken{text: text})
-	p.texts <- text // there is room for all
+	p.texts <- text // the channel holds maxParts
 }
 
 func sounds(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// finish says that no more parts come.
+// finish marks the end of the parts.
 func (p *speech) finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *speech) finish() {
 	}
 }
 
-// release lets it be heard.
+// release starts playing.
 func (p *speech) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,14 +104,14 @@ func (p *speech) release() {
 	}
 }
 
-// stop ends it, and waits until it is silent.
+// stop ends the speech, and waits until it is silent.
 func (p *speech) stop() {
 	p.cancel()
 	p.finish()
 	p.work.Wait()
 }
 
-// voice has part after part spoken.
+// synthesizeLoop synthesises part after part.
 func (p *speech) voice() {
 	defer close(p.clips)
 	for n := 0; ; n++ {
@@ -162,7 +162,7 @@ func (p *speech) fail(err error) {
 	p.err = errors.Join(p.err, err)
 }
 
-// play lets the caller hear part after part.
+// playLoop plays part after part.
 func (p *speech) play() {
 	defer close(p.over)
 	select {
@@ -187,7 +187,7 @@ func (p *speech) play() {
 	}
 }
 
-// fillIn plays what is said where thinking takes long.
+// playFiller plays the filler while a reply takes long.
 func (p *speech) fillIn() {
 	if p.filler == nil {
 		return
@@ -201,7 +201,8 @@ func (p *speech) fillIn() {
 	}
 }
 
-// hear plays one part, from where it was paused each time. The error says that the caller is gone or the speech was stopped.
+// playPart plays one part, and continues it after each pause. It returns an error if the caller has hung up or the
+// speech was stopped.
 func (p *speech) hear(part *spoken) error {
 	for {
 		if err := p.unpaused(); err != nil {
@@ -223,7 +224,7 @@ func (p *speech) hear(part *spoken) error {
 	}
 }
 
-// begun notes what is played now; where it was paused meanwhile, it falls silent again.
+// setPlaying records the current playback; if the speech was paused meanwhile it stops it.
 func (p *speech) begun(sound Playing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +237,7 @@ func (p *speech) begun(sound Playing) {
 	}
 }
 
-// interrupted notes how much of a part was heard, and reports whether the rest is still to be.
+// interrupted records how much of a part was played, and reports whether the rest remains to be played.
 func (p *speech) interrupted(part *spoken, sound Playing) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -253,7 +254,7 @@ func (p *speech) interrupted(part *spoken, sound Playing) bool {
 	return false
 }
 
-// unpaused waits while it is paused.
+// waitResumed waits while the speech is paused.
 func (p *speech) unpaused() error {
 	p.mu.Lock()
 	pausing := p.pausing
@@ -269,7 +270,7 @@ func (p *speech) unpaused() error {
 	}
 }
 
-// pause silences it at once, until resume.
+// pause stops playing at once, until resume.
 func (p *speech) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -297,14 +298,14 @@ func (p *speech) paused() bool {
 	return p.pausing != nil
 }
 
-// interruptible reports whether a caller who speaks now is listened to.
+// interruptible reports whether the caller may interrupt now.
 func (p *speech) interruptible() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.set.Interruptible && p.partsHeard >= p.guarded
 }
 
-// audible reports whether it is heard now, and whether that has only just begun.
+// audible reports whether it is playing, and whether it has only just begun.
 func (p *speech) audible() (is, soon bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -320,7 +321,8 @@ func (p *speech) isOver() bool {
 	}
 }
 
-// heard is the text that was heard, cut off within the part that was not heard to its end; whole says that nothing is missing.
+// playedText returns the text that was played, cut off within the last incomplete part; whole is true if nothing is
+// missing.
 func (p *speech) heard() (text string, whole bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -338,7 +340,7 @@ func (p *speech) heard() (text string, whole bool) {
 	return strings.Join(all, " "), p.ended
 }
 
-// share are the words of a part that were heard, by the time it was.
+// partPlayedText returns the text of a part that was played, in proportion to the time.
 func share(part *spoken) string {
 	if part.clip == nil || part.clip.Duration() == 0 {
 		return ""
@@ -347,7 +349,7 @@ func share(part *spoken) string {
 	return strings.Join(all[:min(int(float64(len(all))*float64(part.heard)/float64(part.clip.Duration())), len(all))], " ")
 }
 
-// text is all that it says, heard or not.
+// text returns the whole text, played or not.
 func (p *speech) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -358,7 +360,7 @@ func (p *speech) text() string {
 	return strings.Join(all, " ")
 }
 
-// span is when it was heard.
+// playedSpan returns when it was played.
 func (p *speech) span() (began, ended time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,22 +9,23 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// The pace and the limits of a conversation.
+// Timing and limits of a conversation.
 const (
 	beat       = 20 * time.Millisecond
-	preRoll    = 700 * time.Millisecond // of audio kept from before somebody was heard to speak
+	preRoll    = 700 * time.Millisecond // of audio kept from before speech was detected
 	mostSpeech = 15 * time.Second       // without a pause
 	checksAt   = 1200 * time.Millisecond
-	hearLimit  = 10 * time.Second // to be understood
-	awaits     = 7 * time.Second  // in silence, before the caller is asked again
-	asksAgain  = 2                // times
-	mishears   = 2                // times in a row; then somebody else is to listen
+	hearLimit  = 10 * time.Second // to transcribe an utterance
+	awaits     = 7 * time.Second  // of silence, before the caller is asked again
+	asksAgain  = 2                // number of prompts
+	mishears   = 2                // consecutive times; then the call is handed over
 	mostTurns  = 200
 	keysPause  = 1500 * time.Millisecond
 	personKey  = '0'
 )
 
-// A talk is one conversation. Everything of it happens in its own goroutine; what others find out is posted to it.
+// conversation is one conversation with transcriber, language model and synthesiser. All state belongs to one
+// goroutine; other goroutines post functions to it.
 type talk struct {
 	s     *Service
 	ctx   context.Context
@@ -37,31 +38,31 @@ type talk struct {
 
 	act    *activity
 	recent []int16 // the last of the caller's audio
-	rest   []int16 // less than a frame
+	rest   []int16 // rest of less than a frame
 	utter  *utterance
 	digits string
 	keyed  time.Time
 
 	told     []Message
-	speech   *speech // what the agent says, or has just said
-	reply    *reply  // that speech is of it; nil where it is of nobody's thinking
+	speech   *speech // current or last speech of the agent
+	reply    *reply  // the reply of that speech; nil for an announcement
 	turn     *Turn
-	acting   bool // a tool is at work
-	rounds   int  // of tools, in this turn
-	used     int  // tools, in the conversation
+	acting   bool // a tool is running
+	rounds   int  // rounds of tool calls in this turn
+	used     int  // tool calls in the conversation
 	turns    int
 	began    time.Time
-	idle     time.Time // since when nobody has said anything
-	asked    int       // times
-	misheard int       // times in a row
-	ending   *Result   // once the speech is over
+	idle     time.Time // start of the current silence
+	asked    int       // number of silence prompts
+	misheard int       // consecutive times
+	ending   *Result   // result once the speech has ended
 	result   *Result
 	filler   *media.Clip
-	next     *reply // what follows once the speech is over
+	next     *reply // reply to play once the speech has ended
 	diary    *diary
 }
 
-// Talk talks to a caller until the conversation is over.
+// Converse runs a conversation with a caller until it ends.
 func (s *Service) Talk(ctx context.Context, line Caller, set Setting) Result {
 	if s.Duplex != nil {
 		return s.talkLive(ctx, line, set)
@@ -88,7 +89,7 @@ func orGone(outcome string) string {
 	return outcome
 }
 
-// run is the conversation.
+// run is the event loop of the conversation.
 func (t *talk) run() Result {
 	pcm, stop, err := t.line.Listen(t.ctx)
 	if err != nil {
@@ -117,7 +118,7 @@ func (t *talk) run() Result {
 	return *t.result
 }
 
-// close ends what is still going on.
+// close ends the caller's and the agent's utterances.
 func (t *talk) close() {
 	t.forgetUtterance()
 	t.settle()
@@ -125,7 +126,7 @@ func (t *talk) close() {
 	t.result.Words = transcript(t.told)
 }
 
-// transcript is the last of a conversation, a line for each who spoke.
+// transcriptText returns the last messages of a conversation, a line each.
 func transcript(told []Message) string {
 	var lines []string
 	for _, m := range told {
@@ -142,7 +143,7 @@ func transcript(told []Message) string {
 
 const wordsTold = 12
 
-// post has something done in the conversation's goroutine, where it is still going on.
+// post runs a function in the conversation's goroutine, unless the conversation has ended.
 func (t *talk) post(f func()) {
 	select {
 	case t.posts <- f:
@@ -150,7 +151,7 @@ func (t *talk) post(f func()) {
 	}
 }
 
-// tick is done every 20 ms.
+// tick runs every 20 ms.
 func (t *talk) tick() {
 	now := t.s.Now()
 	if t.speech != nil && t.speech.isOver() {
@@ -171,10 +172,10 @@ func (t *talk) tick() {
 	}
 }
 
-// spoken is a speech that was heard to its end.
+// speechEnded continues after a speech was played to its end.
 func (t *talk) spoken(now time.Time) {
 	if t.reply != nil && !t.reply.done || t.acting {
-		return // more may come of it
+		return // more may follow
 	}
 	_, _, err := t.speech.stamps()
 	next := t.next
@@ -191,7 +192,7 @@ func (t *talk) spoken(now time.Time) {
 	}
 }
 
-// say says something that nobody thought of; then, where ending is not nil, the conversation is over.
+// say speaks an announcement. If ending is not nil the conversation ends after it.
 func (t *talk) say(ending *Result, guarded int, texts ...string) {
 	t.settle()
 	p := t.s.newSpeech(t.ctx, t.line, t.set)
@@ -207,7 +208,7 @@ func (t *talk) say(ending *Result, guarded int, texts ...string) {
 	t.speech, t.ending = p, ending
 }
 
-// handOver ends the conversation: the caller is led to a person.
+// handOver ends the conversation with a transfer to a person.
 func (t *talk) handOver(reason, phrase string) {
 	t.finishWith(Result{Outcome: Handoff, Reason: reason}, phrase)
 }
@@ -217,13 +218,13 @@ func (t *talk) finishWith(r Result, phrase string) {
 	t.say(&r, 0, phrase)
 }
 
-// broken ends the conversation where an engine does not do its work.
+// fail ends the conversation after an error of an engine.
 func (t *talk) broken(err error) {
 	t.s.Log.Warn("voice agent failed", "call", t.set.CallID, "err", err)
 	t.finishWith(Result{Outcome: Failed, Reason: err.Error()}, t.phrase(apology))
 }
 
-// silent asks a caller who says nothing, and gives up at last.
+// promptSilentCaller asks a silent caller, and ends the conversation after maxSilencePrompts.
 func (t *talk) silent(now time.Time) {
 	if t.asked++; t.asked > asksAgain {
 		t.result = &Result{Outcome: Silence, Reason: "the caller said nothing"}
@@ -233,7 +234,7 @@ func (t *talk) silent(now time.Time) {
 	t.say(nil, 0, t.phrase(stillThere))
 }
 
-// settle ends the agent's turn: what was heard of it stays in the conversation.
+// endAgentTurn ends the agent's turn and adds the text that was played to the history.
 func (t *talk) settle() {
 	if t.next != nil {
 		t.next.drop()

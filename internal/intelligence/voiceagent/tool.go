@@ -11,25 +11,25 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of tools.
+// Limits of tools.
 const (
 	toolLimit  = 10 * time.Second
-	mostRounds = 4  // in a turn
-	mostUsed   = 30 // in a conversation
+	mostRounds = 4  // per turn
+	mostUsed   = 30 // per conversation
 	mostAtOnce = 4
-	mostResult = 4000 // bytes told to the mind
+	mostResult = 4000 // bytes passed to the model
 )
 
-// A Tool is something an agent may do.
+// Tool is a function that an agent may call.
 type Tool struct {
 	Name, Description string
 	Parameters        []Parameter
-	// Do does it. What it returns is told to the mind as data; a Result ends the conversation. An error is told to the mind, whose words it
-	// must be fit for.
+	// Run runs the tool. data is passed to the model as untrusted data; a Result ends the conversation. The text of
+	// an error is passed to the model, so it must not contain internal details.
 	Do func(ctx context.Context, arguments map[string]string) (data any, end *Result, err error)
 }
 
-// A Parameter of a tool is a text.
+// Parameter is a text parameter of a tool.
 type Parameter struct {
 	Name, Description string
 	Required          bool
@@ -43,13 +43,13 @@ func (p Parameter) most() int {
 	return p.Most
 }
 
-// The names of the tools that every agent has.
+// Names of the tools that every agent has.
 const (
 	HandOver = "hand_over"
 	EndCall  = "end_call"
 )
 
-// All are the tools of a conversation: those that were given, and those that every agent has.
+// AllTools returns the tools of a conversation: the configured ones, and those that every agent has.
 func (s Setting) All() []Tool {
 	reason := []Parameter{{Name: "reason", Description: "Why, in a few words, for the people who read it"}}
 	all := append([]Tool(nil), s.Tools...)
@@ -72,7 +72,7 @@ func reasonOf(a map[string]string, usual string) string {
 	return usual
 }
 
-// read checks the arguments of an invocation.
+// parseArguments validates the arguments of a tool call.
 func (x Tool) read(arguments string) (map[string]string, error) {
 	given := map[string]any{}
 	if strings.TrimSpace(arguments) != "" {
@@ -108,16 +108,16 @@ func (x Tool) read(arguments string) (map[string]string, error) {
 	return read, nil
 }
 
-// A done is what came of an invocation.
+// toolResult is the result of a tool call.
 type done struct {
 	Invocation
-	answer string // for the mind
+	answer string // for the model
 	end    *Result
 	err    error
 	took   time.Duration
 }
 
-// invoke uses a tool.
+// callTool calls a tool.
 func (s *Service) invoke(ctx context.Context, set Setting, call Invocation) (d done) {
 	began := s.Now()
 	d.Invocation = call
@@ -150,7 +150,7 @@ func failure(err error) string {
 	return string(b)
 }
 
-// told is what a tool found out, marked as what it is: data, which tells nobody what to do.
+// untrustedData returns the result of a tool, marked as data that contains no instructions.
 func told(data any) string {
 	b, err := json.Marshal(data)
 	if err != nil {
@@ -162,10 +162,10 @@ func told(data any) string {
 	return `{"untrusted_data":` + string(b) + `}`
 }
 
-// thought is a reply that is complete.
+// replyDone processes a complete reply.
 func (t *talk) thought(r *reply) {
 	if t.reply != r || t.ending != nil {
-		return // it is in private still, or was given up
+		return // not released yet, or discarded
 	}
 	switch {
 	case r.err != nil:
@@ -179,7 +179,7 @@ func (t *talk) thought(r *reply) {
 	}
 }
 
-// use uses the tools a reply wants. The caller is not listened to meanwhile.
+// callTools calls the tools requested by a reply. The caller's speech is ignored meanwhile.
 func (t *talk) use(r *reply) {
 	t.misheard = 0
 	t.rounds++
@@ -198,7 +198,7 @@ func (t *talk) use(r *reply) {
 	})
 }
 
-// acted goes on once tools were used: the conversation ends, or the mind is told what came of them.
+// toolsDone continues after tools were called: the conversation ends, or the model gets the results.
 func (t *talk) acted(r *reply, all []done) {
 	t.acting = false
 	if t.ending != nil || t.reply != r {
@@ -219,7 +219,7 @@ func (t *talk) acted(r *reply, all []done) {
 		return
 	}
 	t.forgetUtterance()
-	if r.speech.text() == "" { // nobody is led elsewhere without a word
+	if r.speech.text() == "" { // a transfer is always announced
 		t.say(end, 0, t.phrase(lastWords(*end)))
 		return
 	}
@@ -227,7 +227,7 @@ func (t *talk) acted(r *reply, all []done) {
 	r.speech.resume()
 }
 
-// lastWords are what is said before the end where nobody else did.
+// closingPhrase returns the announcement before the end, if the model has not said anything.
 func lastWords(r Result) phrase {
 	switch {
 	case r.Message:
@@ -245,7 +245,7 @@ func (t *talk) toolStep(d done) {
 	}
 }
 
-// step notes in the timeline that a tool was used.
+// addToolStep adds a tool call to the timeline.
 func step(line Caller, d done) {
 	x := map[string]any{"tool": d.Name, "ok": d.err == nil, "ms": int(d.took.Milliseconds())}
 	if d.err != nil {

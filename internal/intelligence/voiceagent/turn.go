@@ -10,7 +10,8 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Turn is what a caller said and what they heard in answer, with the times of its stages from the end of the caller's last word.
+// Turn has the text of the caller and the answer that was played, with the times of its stages from the end of the
+// caller's last word.
 type Turn struct {
 	ID          string    `json:"id"`
 	At          time.Time `json:"at" doc:"The end of the caller's last word"`
@@ -21,10 +22,11 @@ type Turn struct {
 	Tools       []string  `json:"tools"`
 	Stages
 	last  time.Time
-	began time.Time // the caller's words
+	began time.Time // start of the caller's words
 }
 
-// Stages are the times of a turn in milliseconds from the end of the caller's last word; null where there was no such stage.
+// Stages are the times of a turn in milliseconds from the end of the caller's last word; null if there was no such
+// stage.
 type Stages struct {
 	Understood *int `json:"understood_ms" doc:"The words were known"`
 	Endpoint   *int `json:"endpoint_ms" doc:"It was sure that the caller had finished"`
@@ -41,7 +43,7 @@ func (x *Turn) since(at time.Time) *int {
 	return &ms
 }
 
-// keep notes in the turn what was heard of the agent.
+// setSaid records the played text of the agent in the turn.
 func (t *talk) keep(text string, whole bool) {
 	x := t.turn
 	if x == nil || t.reply == nil && x.Audio != nil {
@@ -58,10 +60,10 @@ func (t *talk) keep(text string, whole bool) {
 	}
 }
 
-// keepLimit bounds how long a turn takes to be written.
+// writeTimeout limits a database write.
 const keepLimit = 10 * time.Second
 
-// store writes a turn down that is over.
+// saveTurn stores the finished turn.
 func (t *talk) store() {
 	if x := t.turn; x != nil {
 		t.turn = nil
@@ -69,7 +71,7 @@ func (t *talk) store() {
 	}
 }
 
-// store notes a turn in the call's timeline and has it written down.
+// saveTurn adds a turn to the call's timeline and stores it in the background.
 func (s *Service) store(ctx context.Context, line Caller, set Setting, x Turn, saves *sync.WaitGroup) {
 	d := map[string]any{"interrupted": x.Interrupted, "engine": x.Engine}
 	for name, ms := range map[string]*int{"understood_ms": x.Understood, "endpoint_ms": x.Endpoint, "thought_ms": x.Thought, "voiced_ms": x.Voiced, "audio_ms": x.Audio} {
@@ -104,7 +106,7 @@ func (s *Service) insert(ctx context.Context, org, call string, x Turn) error {
 	})
 }
 
-// Turns are those of a call, in order.
+// Turns returns the turns of a call, in order.
 func (s *Service) Turns(ctx context.Context, q db.Querier, org, call string) (all []Turn, err error) {
 	rows, err := q.Query(ctx, `SELECT `+turnColumns+` FROM assistant_turns WHERE org_id = $1 AND call_id = $2 ORDER BY at, id`, org, call)
 	if err != nil {
@@ -127,7 +129,7 @@ func (s *Service) Turns(ctx context.Context, q db.Querier, org, call string) (al
 	return all, rows.Err()
 }
 
-// EraseCall removes the turns and the words of a call.
+// DeleteCall deletes the turns and utterances of a call.
 func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string) error {
 	for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND call_id = $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND call_id = $2`} {
 		if _, err := tx.Exec(ctx, q, org, call); err != nil {
@@ -137,7 +139,7 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string
 	return nil
 }
 
-// Sweep removes turns and words of an organisation from before a time.
+// DeleteBefore deletes turns and utterances of an organisation from before a time.
 func (s *Service) Sweep(ctx context.Context, org string, before time.Time) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		for _, q := range []string{`DELETE FROM assistant_turns WHERE org_id = $1 AND at < $2`, `DELETE FROM assistant_words WHERE org_id = $1 AND began_at < $2`} {

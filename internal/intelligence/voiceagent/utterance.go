@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// An utterance is what the caller says, from when they are heard to speak.
+// callerUtterance is the current utterance of the caller, from the detection of speech on.
 type utterance struct {
 	pcm    []int16
 	began  time.Time
-	loud   int       // frames
-	last   time.Time // loud one
-	asked  int       // loud frames when the ear was asked; -1: it was not, since
-	known  bool      // the ear has answered
+	loud   int       // loud frames
+	last   time.Time // last loud frame
+	asked  int       // loud frames when the transcription was requested; -1: not requested since
+	known  bool      // the transcription is complete
 	text   string
-	heard  time.Time // when it did
+	heard  time.Time // time of the transcription
 	err    error
 	cancel context.CancelFunc
-	ahead  *reply // thought of in private
-	barged bool   // into the agent's words
-	check  bool   // whether it has words was looked at while it went on
+	ahead  *reply // speculative reply
+	barged bool   // it interrupts the agent (barge-in)
+	check  bool   // it was transcribed once while it went on, to check for words
 }
 
 // frameSamples is 20 ms at 8 kHz.
 const frameSamples = 160
 
-// audio takes the caller's audio.
+// handleAudio processes audio of the caller.
 func (t *talk) audio(piece []int16) {
 	t.rest = append(t.rest, piece...)
 	n := 0
@@ -53,12 +53,12 @@ func (t *talk) frame(pcm []int16) {
 
 func samples(d time.Duration) int { return int(d * 8 / time.Millisecond) }
 
-// listens reports whether a caller who speaks now is heard.
+// isListening reports whether a caller who speaks now is listened to.
 func (t *talk) listens() bool {
 	return t.ending == nil && (t.speech == nil || t.speech.isOver() || t.speech.interruptible())
 }
 
-// enough is how many loud frames are speech now.
+// speechThreshold returns how many loud frames count as speech now.
 func (t *talk) enough() int {
 	if t.speech == nil {
 		return beginsWith
@@ -72,7 +72,8 @@ func (t *talk) enough() int {
 	return beginsWith
 }
 
-// begins is a caller who begins to speak. The agent falls silent, until it is known whether there are words.
+// startUtterance starts an utterance of the caller. The agent pauses until the transcription shows whether there are
+// words.
 func (t *talk) begins() {
 	now := t.s.Now()
 	u := &utterance{pcm: append([]int16(nil), t.recent...), began: now.Add(-window * beat), loud: t.act.loud(), last: now, asked: -1}
@@ -84,7 +85,7 @@ func (t *talk) begins() {
 	}
 }
 
-// take adds 20 ms. Who goes on speaking had not finished: what was understood and thought of by then is void.
+// addFrame adds 20 ms. If the caller goes on speaking, the transcription and the speculative reply are discarded.
 func (u *utterance) take(pcm []int16, loud bool, now time.Time) {
 	u.pcm = append(u.pcm, pcm...)
 	if !loud {
@@ -109,7 +110,7 @@ func (u *utterance) void() {
 	u.asked, u.known, u.text, u.err = -1, false, "", nil
 }
 
-// forgetUtterance forgets what the caller was saying.
+// dropUtterance discards the current utterance.
 func (t *talk) forgetUtterance() {
 	if t.utter != nil {
 		t.utter.void()
@@ -118,7 +119,7 @@ func (t *talk) forgetUtterance() {
 	}
 }
 
-// attend looks at a caller who speaks, or has just spoken.
+// checkUtterance transcribes the utterance after a pause, and ends it once the pause is long enough for its words.
 func (t *talk) attend(now time.Time) {
 	u := t.utter
 	quiet := now.Sub(u.last)
@@ -131,13 +132,13 @@ func (t *talk) attend(now time.Time) {
 		u.check = true
 		t.hear(u)
 	case u.known && u.barged && u.text == "" && u.err == nil:
-		t.endOf(u) // a noise: the agent goes on
+		t.endOf(u) // noise: the agent continues
 	case u.known && quiet >= pause(u.text) && !t.acting:
 		t.endOf(u)
 	}
 }
 
-// hear has what was said so far understood.
+// transcribe starts the transcription of the utterance so far.
 func (t *talk) hear(u *utterance) {
 	u.asked = u.loud
 	asked := u.loud
@@ -155,7 +156,7 @@ func (t *talk) hear(u *utterance) {
 	})
 }
 
-// understood takes what the ear made of it, and begins to think of an answer before it is sure that the caller has finished.
+// transcribed stores the transcription, and starts a speculative reply before the end of the turn is certain.
 func (t *talk) understood(u *utterance, text string, err error) {
 	u.known, u.text, u.err, u.heard = true, text, err, t.s.Now()
 	if text == "" || err != nil || t.acting || u.barged && murmur(text) {
@@ -164,7 +165,7 @@ func (t *talk) understood(u *utterance, text string, err error) {
 	u.ahead = t.think(append(t.context(), Message{Role: "user", Text: text}))
 }
 
-// context is the conversation so far, with what was heard of the agent's words now.
+// context returns the history, with the text of the current speech that was played so far.
 func (t *talk) context() []Message {
 	told := t.told[:len(t.told):len(t.told)]
 	if t.speech != nil {
@@ -177,7 +178,7 @@ func (t *talk) context() []Message {
 
 var errMuffled = errors.New("what callers say is not understood")
 
-// endOf is a caller who has finished.
+// endUtterance ends the caller's utterance.
 func (t *talk) endOf(u *utterance) {
 	t.utter, t.idle = nil, t.s.Now()
 	t.act.forget()
@@ -192,10 +193,11 @@ func (t *talk) endOf(u *utterance) {
 	}
 }
 
-// goesOn reports whether the agent has more to say.
+// hasMoreToSay reports whether the agent has more to say.
 func (t *talk) goesOn() bool { return t.next != nil || t.speech != nil && !t.speech.isOver() }
 
-// noWords is a noise, or a sign that the caller listens: the agent goes on where it was.
+// resumeOrAsk resumes the agent's speech after noise or a backchannel. If the agent has nothing to say it asks the
+// caller to repeat.
 func (t *talk) noWords(u *utterance) {
 	if t.goesOn() {
 		if t.speech != nil {
@@ -214,7 +216,8 @@ func (t *talk) noWords(u *utterance) {
 	t.say(nil, 0, t.phrase(again))
 }
 
-// muffled is an ear that failed: once the caller is asked again, then it is an engine that does not work.
+// recognitionFailed asks the caller to repeat after the first error of the transcriber, and ends the conversation
+// after the second.
 func (t *talk) muffled(err error) {
 	if t.misheard++; t.misheard > 1 {
 		t.broken(errors.Join(errMuffled, err))
@@ -223,7 +226,7 @@ func (t *talk) muffled(err error) {
 	t.say(nil, 0, t.phrase(again))
 }
 
-// answer lets the caller hear the answer to what they said.
+// answer plays the answer to an utterance.
 func (t *talk) answer(u *utterance) {
 	now := t.s.Now()
 	t.settle()
@@ -240,7 +243,7 @@ func (t *talk) answer(u *utterance) {
 	t.released(r)
 }
 
-// released lets a reply be heard.
+// startAnswer plays a reply as the answer of a new turn.
 func (t *talk) released(r *reply) {
 	if t.turns++; t.turns > mostTurns {
 		r.drop()
@@ -251,7 +254,7 @@ func (t *talk) released(r *reply) {
 	t.goOn(r)
 }
 
-// goOn lets the caller hear a reply.
+// playReply plays a reply.
 func (t *talk) goOn(r *reply) {
 	t.reply, t.speech = r, r.speech
 	r.speech.release()

@@ -9,16 +9,16 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Words are something that was said in a conversation with an agent: by the caller, as it was understood, or by the agent, as far as it was
-// heard.
+// Utterance is an utterance in a conversation with an agent: of the caller, as transcribed, or of the agent, as far
+// as it was played.
 type Words struct {
-	Talk         string // the conversation
-	Agent        bool   // said it
+	Talk         string // id of the conversation
+	Agent        bool   // true: by the agent; false: by the caller
 	Text         string
 	Began, Ended time.Time
 }
 
-// A diary has the words of one conversation written down, in the order in which they were said.
+// utteranceLog stores the utterances of one conversation, in order.
 type diary struct {
 	s         *Service
 	org, call string
@@ -28,10 +28,11 @@ type diary struct {
 	work      sync.WaitGroup
 }
 
-// mostLines is how many words may wait to be written; a database that is slower than that loses some.
+// maxQueuedUtterances limits the utterances that wait to be stored; if the database is slower, utterances are lost.
 const mostLines = 200
 
-// keepDiary begins to write words down, until close. Nobody waits for the database meanwhile.
+// newUtteranceLog starts storing utterances in the background, until close. The conversation never waits for the
+// database.
 func (s *Service) keepDiary(ctx context.Context, set Setting) *diary {
 	d := &diary{s: s, org: set.Org, call: set.CallID, talk: db.NewID("talk"), lines: make(chan Words, mostLines)}
 	s.running(set, 1)
@@ -52,14 +53,14 @@ func (d *diary) write(ctx context.Context, w Words) {
 	}
 }
 
-// close waits until all is written.
+// close waits until all utterances are stored.
 func (d *diary) close() {
 	close(d.lines)
 	d.work.Wait()
 	d.s.running(Setting{Org: d.org, CallID: d.call}, -1)
 }
 
-// say notes what was said, and has the live stream told.
+// add queues an utterance, and calls OnUtterance.
 func (d *diary) say(agent bool, text string, began, ended time.Time) {
 	if text == "" || began.IsZero() || d.s.DB == nil {
 		return
@@ -81,7 +82,7 @@ func (d *diary) say(agent bool, text string, began, ended time.Time) {
 	}
 }
 
-// running counts the conversations of a call whose words are not all written yet.
+// countConversation counts the conversations of a call that have unstored utterances.
 func (s *Service) running(set Setting, by int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,14 +99,14 @@ func (s *Service) running(set Setting, by int) {
 	}
 }
 
-// Talks reports whether somebody talks to an agent in a call now.
+// HasConversation reports whether a call has a conversation with an agent at the moment.
 func (s *Service) Talks(org, call string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.talks[org+" "+call] > 0
 }
 
-// Settled waits until the words of a call's conversations are written.
+// AwaitUtterances waits until the utterances of a call's conversations are stored.
 func (s *Service) Settled(ctx context.Context, org, call string) error {
 	key := org + " " + call
 	s.mu.Lock()
@@ -127,7 +128,7 @@ func (s *Service) Settled(ctx context.Context, org, call string) error {
 	}
 }
 
-// The words of agents and callers in the table.
+// Speakers in the table.
 const (
 	agentWords  = "ai"
 	callerWords = "caller"
@@ -145,7 +146,7 @@ func (s *Service) insertWords(ctx context.Context, org, call string, w Words) er
 	})
 }
 
-// WordsOf are the words of a call's conversations with agents, in order.
+// Utterances returns the utterances of a call's conversations with agents, in order.
 func (s *Service) WordsOf(ctx context.Context, q db.Querier, org, call string) (all []Words, err error) {
 	rows, err := q.Query(ctx, `SELECT talk, speaker, said, began_at, ended_at FROM assistant_words WHERE org_id = $1 AND call_id = $2 ORDER BY began_at, id`, org, call)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestAnAnswerIsSpokenClauseByClause(t *testing.T) {
 	} {
 		var cut clauses
 		var got []string
-		for _, r := range c.text { // as models give it: in small pieces
+		for _, r := range c.text { // as models stream it: in small pieces
 			got = append(got, cut.add(string(r))...)
 		}
 		if rest := cut.end(); rest != "" {
