@@ -122,7 +122,7 @@ type TrunkOut struct {
 	SRTP        string   // off, preferred or required
 	Codecs      []string // in order of preference; empty: all supported codecs
 	Header      []sip.Header
-	// Acquire takes a channel and reports false if none is free; release is called when the call ends. preempt is
+	// Acquire takes a channel and reports false if none is free; release is called when the call ends. Cut is
 	// called on any goroutine when an emergency call takes the channel. The call has to end at once.
 	Acquire func(cut func()) (release func(), ok bool)
 }
