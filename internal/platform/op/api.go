@@ -88,7 +88,7 @@ func JSON(api huma.API) ([]byte, error) { return json.MarshalIndent(api.OpenAPI(
 
 var installProblems sync.Once
 
-// installProblems replaces the library's error bodies, which are process-wide, by Problem.
+// installProblemBodies replaces the library's error bodies, which are process-wide, by Problem.
 func problems() {
 	installProblems.Do(func() {
 		huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
