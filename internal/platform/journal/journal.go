@@ -28,8 +28,8 @@ type Journal struct {
 	settled  uint64          // all entries up to it are settled
 	open     map[uint64]bool // entries after settled; true if settled
 	buf      []byte
-	emptying bool // the entries returned by Open are not in the database yet
-	unread   bool // what Open returned is not in the database yet
+	emptying bool // a timer to empty the files runs
+	unread   bool // the entries returned by Open are not in the database yet
 	closed   bool
 }
 
