@@ -40,7 +40,7 @@ func TestANeedIsMetByOneWholeAlternative(t *testing.T) {
 		{access.Both(super, write), []access.Scope{write, super}, true},
 		{access.Public, nil, true},
 		{access.Any, nil, true},
-		{access.Need{}, access.All(), false}, // a need nobody declared is met by nobody
+		{access.Need{}, access.All(), false}, // the zero Need is never satisfied
 	} {
 		if got := c.need.MetBy(c.held); got != c.met {
 			t.Errorf("%q with %v: got %v, want %v", c.need, c.held, got, c.met)

@@ -1,6 +1,6 @@
 package access
 
-// CountsForTest is how many counts a limiter keeps.
+// CountOf returns the number of counts in a limiter.
 func CountsForTest(l *Limiter) (n int) {
 	for i := range l.parts {
 		n += len(l.parts[i].counts)

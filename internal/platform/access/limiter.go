@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// Limits are how much one credential may ask for; 0 is no limit.
+// Limits are the rate limits of a credential; 0 is no limit.
 type Limits struct {
 	ReadsPerMinute, WritesPerMinute int
-	Burst                           int // requests of either kind within a second
+	Burst                           int // requests of both kinds per second
 	SearchesPerSecond               int
 }
 
-// A Policy allows a quota of requests within a window that begins with the first of them. A quota of 0 allows all.
+// Policy allows a quota of requests in a window that starts with the first request. A quota of 0 means no limit.
 type Policy struct {
 	Name   string
 	Quota  int
 	Window time.Duration
 }
 
-// A Standing is what is left of a policy, and when it begins anew.
+// QuotaState is the remaining quota of a policy, and the time until its window ends.
 type Standing struct {
 	Policy
 	Left     int
-	Reset    time.Duration // above 0, at most the window
-	Violated bool          // the request did not fit
+	Reset    time.Duration // greater than 0, at most the window
+	Violated bool          // the request exceeded the quota
 }
 
-// A Limiter counts the requests of everybody, on this node alone. Nobody waits for others but those who fall into the same of
-// its parts, for the time of a few additions. It is safe for concurrent use, counts exactly, and keeps a bounded number of
-// counts: where there are more in one window, some begin anew.
+// Limiter counts requests per key on this node. It is sharded: callers contend only within a shard. It counts
+// exactly, and keeps a limited number of counts. With more keys in one window, some counts are dropped and start
+// again. It is safe for concurrent use.
 type Limiter struct {
 	now   func() time.Time
 	seed  maphash.Seed
 	parts [64]part
 }
 
-// part keeps the counts of some of the askers.
+// shard has the counts of some keys.
 type part struct {
 	mu     sync.Mutex // guards counts
 	counts map[counted]count
@@ -50,10 +50,10 @@ type count struct {
 	until time.Time
 }
 
-// mostCounts bounds a part: 64 of them keep 128,000 counts, of about 100 bytes each.
+// maxCounts limits a shard: 64 shards keep 128,000 counts of about 100 bytes each.
 const mostCounts = 2000
 
-// NewLimiter makes a limiter without any counts.
+// NewLimiter returns a limiter without counts.
 func NewLimiter(now func() time.Time) *Limiter {
 	l := &Limiter{now: now, seed: maphash.MakeSeed()}
 	for i := range l.parts {
@@ -62,8 +62,8 @@ func NewLimiter(now func() time.Time) *Limiter {
 	return l
 }
 
-// Take counts a request of a cost against all policies, or against none where it does not fit into one of them. It says how
-// each stands afterwards; ok is false where the request did not fit.
+// Take counts a request with a cost against all policies, or against none if one of them would be exceeded. It
+// returns the states afterwards; ok is false if the request exceeded a policy.
 func (l *Limiter) Take(who string, cost int, policies ...Policy) (all []Standing, ok bool) {
 	p := &l.parts[maphash.String(l.seed, who)%uint64(len(l.parts))]
 	now := l.now()
@@ -105,7 +105,7 @@ func (p *part) keep(k counted, c count, now time.Time) {
 	p.counts[k] = c
 }
 
-// forget drops what is over; where nothing is, an eighth of what there is.
+// evict drops expired counts. If a shard is still full, it drops one eighth of the counts.
 func (p *part) forget(now time.Time) {
 	for k, c := range p.counts {
 		if !now.Before(c.until) {

@@ -23,7 +23,7 @@ type named struct {
 	ID string `path:"id"`
 }
 
-// room answers by the id it is asked for.
+// thingAction returns the result that the id selects.
 func room(_ context.Context, in *named) error {
 	switch in.ID {
 	case "forbidden":

@@ -7,18 +7,18 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Line is something that happened without a request: by telephone.
+// PhoneAction is an audited action without an API request, by telephone.
 type Line struct {
-	Org, Operation string // "voicemail.pin"
-	CallID         string // the call it happened in
-	UserID         string // whose telephone it was, where it was one of ours
-	Number         string // of the caller
-	Record         string // what it was about
-	Status         int    // as if it had been a request: 403 denied
+	Org, Operation string // such as "voicemail.pin"
+	CallID         string // the call of the action
+	UserID         string // user of the phone; empty for external callers
+	Number         string // number of the caller
+	Record         string // changed record
+	Status         int    // HTTP status of the equivalent request, such as 403 if denied
 	Code           string
 }
 
-// Note writes a line.
+// WritePhoneAction writes a line of the audit log.
 func (s *Service) Note(ctx context.Context, tx db.Querier, l Line, at db.Time) error {
 	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, key_name, credential, user_id, source, request_id,
 		record_id, status, code, actor_org_id, on_behalf_of) VALUES ($1, $2, $3, $4, $5, '', $6, 'telephone', $7, '', $8, $9, $10, $11, NULL, NULL)`

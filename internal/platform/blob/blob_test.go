@@ -96,7 +96,7 @@ func TestNamesCannotLeaveTheFolder(t *testing.T) {
 	}
 }
 
-// failing breaks off in the middle, as a full disk or a lost connection does.
+// failing is a reader that fails in the middle, as with a lost connection.
 type failing struct{ n int }
 
 func (f *failing) Read(b []byte) (int, error) {

@@ -55,7 +55,7 @@ func TestCacheDropsEverythingWhenReportsMayBeLost(t *testing.T) {
 	for i := range 300 {
 		b.Publish("changed", strconv.Itoa(i))
 	}
-	b.Publish("changed", "a") // finds no room
+	b.Publish("changed", "a") // the buffer is full
 	if got, _ := c.Get("a", func() (string, error) { return "new", nil }); got != "new" {
 		t.Errorf("got %q, want new", got)
 	}

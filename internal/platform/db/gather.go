@@ -2,17 +2,18 @@ package db
 
 import "context"
 
-// A Gatherer writes what the functions of a transaction gave it, all of it together: one statement for many rows in place of one for each.
-// It is compared with ==.
+// Batcher writes the items of several functions with one statement instead of one statement per item. It is compared
+// with ==.
 type Gatherer interface {
-	// Gathered writes items in the order in which they were given. It runs in the transaction of those who gave them, behind the last of
-	// them; an error undoes the whole transaction.
+	// WriteBatch writes items in the order in which they were added. It runs in the transaction after the functions
+	// that added them. An error rolls back the whole transaction.
 	Gathered(ctx context.Context, tx Querier, items []any) error
 }
 
-// Gather has an item written before the transaction behind q commits, and never when the function that gave it is rolled back. On SQLite that
-// may be together with those of other functions that share the commit: whoever is given to Tx or Swift sees what was given before it, and
-// not what it gave itself. Where q is no transaction the item is written at once.
+// Batch adds an item that is written before the transaction behind q commits. The item is dropped if the function
+// that added it is rolled back. On SQLite the items of all functions that share the commit may be written together. A
+// later Tx or TxRelaxed sees the items added before it, but not its own. If q is not a transaction, the item is
+// written at once.
 func Gather(ctx context.Context, q Querier, by Gatherer, item any) error {
 	if t, ok := q.(*transaction); ok {
 		t.gathered = append(t.gathered, gathered{by, item})
@@ -26,7 +27,7 @@ type gathered struct {
 	item any
 }
 
-// flush writes what was gathered.
+// flush writes the batched items.
 func (t *transaction) flush(ctx context.Context) error {
 	var order []Gatherer
 	by := map[Gatherer][]any{}
@@ -46,8 +47,8 @@ func (t *transaction) flush(ctx context.Context) error {
 	return nil
 }
 
-// Attempt runs fn so that only what fn did is undone where it fails, and the transaction behind q goes on. Where q is no transaction fn is run as
-// it is.
+// Savepoint runs fn in a savepoint: if fn fails, only its changes are undone, and the transaction behind q continues.
+// If q is not a transaction, fn runs directly.
 func Attempt(ctx context.Context, q Querier, fn func(tx Querier) error) error {
 	if t, ok := q.(*transaction); ok {
 		return t.nested(ctx, func(t *transaction) error { return fn(t) })

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// rows writes the names it gathered, and remembers which came together.
+// rows is a Batcher that records the names of each batch.
 type rows struct {
 	mu      sync.Mutex // guards batches
 	batches [][]string
@@ -57,7 +57,7 @@ type nothing struct{}
 
 func (nothing) Gathered(context.Context, db.Querier, []any) error { return nil }
 
-// What cannot be written undoes those who gave it, and they are told.
+// A batch that fails rolls back the functions that added to it, and they get the error.
 func TestWhoseGatheredCannotBeWrittenFails(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -79,13 +79,13 @@ func TestWhoseGatheredCannotBeWrittenFails(t *testing.T) {
 	})
 }
 
-// Those that share a commit are written together, once each, those before a Tx before it.
+// Functions that share a commit are batched together. Items added before a Tx are written before it.
 func TestGatheredOfManyIsWrittenTogether(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	table(t, d)
 	r := &rows{}
-	release := held(d) // the writer is busy: what is given to it now is done in one transaction
+	release := held(d) // the writer is busy: the following functions share one transaction
 	later := func(name string, err error) func() error {
 		return d.Later(ctx, func(tx db.Querier) error { return errors.Join(db.Gather(ctx, tx, r, name), err) })
 	}

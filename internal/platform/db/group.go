@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// A group is the functions that share one transaction of SQLite.
+// group is a set of functions that share one transaction of SQLite.
 //
-// A savepoint keeps a copy of every page that is changed after it, so not each function has one of its own: those that may be run again
-// and follow one another share one, or have none where nothing came before them. If one of them fails, all of them are undone, and run
-// again with a savepoint each.
+// A savepoint copies every page that is changed after it, so not every function has one of its own. Consecutive
+// functions that may be repeated share one savepoint, or need none at the start of the transaction. If one of them
+// fails, all of them are undone and run again with a savepoint each.
 type group struct {
 	s     *sqlite
 	conn  *cached
-	ran   []*write // what is to be committed
-	open  int      // how many of the last of them share a savepoint, or have none
-	saved bool     // those have a savepoint
-	wrote int      // of how many what they gathered is written
-	added int      // how many of ran are no functions that were given, but what those gathered
+	ran   []*write // functions to commit
+	open  int      // number of the last functions in ran that share a savepoint or have none
+	saved bool     // a shared savepoint is open
+	wrote int      // number of functions in ran whose items are flushed
+	added int      // number of batches in ran, which are not functions of callers
 }
 
-// shared is the savepoint of those that share one.
+// shared is the name of the shared savepoint.
 const shared = "shared"
 
-// group runs functions, and what has come meanwhile, in one transaction, then answers all: who is swift when it is committed, the others
-// when the disk has it.
+// group runs functions, and those that arrive meanwhile, in one transaction. Relaxed functions get their result after
+// the commit, the others after the fsync.
 func (s *sqlite) group(conn *cached, all []*write) {
 	ctx := context.Background()
 	if err := conn.run(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -61,14 +61,15 @@ func (s *sqlite) group(conn *cached, all []*write) {
 	s.answer(g.ran, err)
 }
 
-// refuse tells those whose functions are not run.
+// refuse returns the error to functions that are not run.
 func refuse(all []*write, err error) {
 	for _, w := range all {
 		w.end(err)
 	}
 }
 
-// add runs a function, and tells who waits for it where it failed. It returns an error where the whole transaction is lost.
+// add runs a function, and returns its error to the caller of Tx. It returns an error if the whole transaction is
+// lost.
 func (g *group) add(w *write) (broken error) {
 	if err := w.ctx.Err(); err != nil {
 		w.end(err)
@@ -94,7 +95,7 @@ func (g *group) add(w *write) (broken error) {
 	return nil
 }
 
-// begin has the next functions share a savepoint; what comes first in the transaction needs none.
+// begin opens a shared savepoint for the next functions. The first function in the transaction needs none.
 func (g *group) begin() error {
 	if g.open > 0 || g.saved || len(g.ran) == 0 {
 		return nil
@@ -103,8 +104,8 @@ func (g *group) begin() error {
 	return g.run("SAVEPOINT " + shared)
 }
 
-// close ends the sharing of a savepoint: what shared it can only be undone with everything else. What was gathered is written, so that who comes
-// next sees it.
+// close releases the shared savepoint: its functions can then only be undone with the whole transaction. It flushes
+// the batched items, so that the next function sees them.
 func (g *group) close() error {
 	g.settle()
 	if g.saved {
@@ -116,7 +117,7 @@ func (g *group) close() error {
 	return g.write()
 }
 
-// write writes what was gathered since it was last called. What hangs on its commit is told when the disk has it.
+// write flushes the items batched since the last call. Their OnCommit functions run after the fsync.
 func (g *group) write() error {
 	w := &write{ctx: context.Background(), tx: &transaction{on: g.conn}, result: make(chan error, 1)}
 	for _, ran := range g.ran[g.wrote:] {
@@ -136,7 +137,8 @@ func (g *group) write() error {
 	return nil
 }
 
-// settle lets go of functions that are not run again: who waits late does not keep what it wrote.
+// settle drops the closures of functions that will not run again, so that a late waiter does not keep their data in
+// memory.
 func (g *group) settle() {
 	for _, w := range g.ran[len(g.ran)-g.open:] {
 		w.fn = nil
@@ -144,7 +146,7 @@ func (g *group) settle() {
 	g.open = 0
 }
 
-// again undoes what shares a savepoint with w, which has failed, and runs all of them alone.
+// again undoes the functions in the savepoint of the failed w, and runs each of them alone.
 func (g *group) again(w *write) (broken error) {
 	if err := g.undo(); err != nil {
 		w.end(err)
@@ -169,11 +171,11 @@ func (g *group) undo() error {
 		g.saved = false
 		return errors.Join(g.run("ROLLBACK TO "+shared), g.run("RELEASE "+shared))
 	}
-	_ = g.run("ROLLBACK") // fails where the error has ended the transaction already
+	_ = g.run("ROLLBACK") // fails if the error has already ended the transaction
 	return g.run("BEGIN IMMEDIATE")
 }
 
-// alone runs a function that is undone alone where it fails.
+// alone runs a function in a savepoint of its own.
 func (g *group) alone(w *write) (broken error) {
 	w.tx = &transaction{on: g.conn}
 	run := w.tx.nested

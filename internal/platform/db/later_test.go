@@ -86,7 +86,7 @@ func TestWhoDoesNotWaitIsToldOnce(t *testing.T) {
 	})
 }
 
-// Whoever gives something while the database is being closed is told what became of it.
+// Every function given during Close gets a result.
 func TestWhatIsGivenAtTheCloseIsTold(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -115,7 +115,7 @@ func TestWhatIsGivenAtTheCloseIsTold(t *testing.T) {
 	})
 }
 
-// What comes first in a transaction has no savepoint: undoing it must not undo who comes after it.
+// The first function of a transaction has no savepoint. Undoing it must not undo the next one.
 func TestFirstThatFailsHarmsNobodyBehindIt(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -136,14 +136,14 @@ func TestFirstThatFailsHarmsNobodyBehindIt(t *testing.T) {
 	})
 }
 
-// Functions given to Later share a savepoint: one that fails has the others run again, whose effects and hooks are those of once.
+// Functions of TxAsync share a savepoint. If one fails, the others run again, with their effects and hooks once.
 func TestWhoSharesWithOneThatFailsIsRunAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)
 		held, hold := make(chan struct{}), make(chan struct{})
 		go func() { _ = d.Tx(ctx, func(db.Querier) error { close(held); <-hold; return nil }) }()
-		<-held // the writer is busy: what is given to it now is done in one transaction
+		<-held // the writer is busy: the following functions share one transaction
 		hooks := make(chan string, 10)
 		later := func(name string, err error) func() error {
 			return d.Later(ctx, func(tx db.Querier) error {

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// A Mark changes when something has been committed to one of its tables: what was read of them before may have changed.
+// ChangeCounter counts commits to a set of tables. A changed value means that data read before may be stale.
 type Mark struct{ of []*atomic.Uint64 }
 
-// Now is the mark as it stands. Take it before reading.
+// Value returns the current count. Read it before reading the data.
 func (m *Mark) Now() (sum uint64) {
 	for _, n := range m.of {
 		sum += n.Load()
@@ -18,8 +18,8 @@ func (m *Mark) Now() (sum uint64) {
 	return sum
 }
 
-// Mark is of what this process commits to tables, by its own statements and not by triggers or cascades. It is nil on PostgreSQL, where
-// other nodes write, too.
+// ChangeCounter returns a counter of this process's commits to tables. It sees statements, not triggers or cascades.
+// It is nil on PostgreSQL, where other nodes write too.
 func (d *DB) Mark(tables ...string) *Mark {
 	s, ok := d.engine.(*sqlite)
 	if !ok {
@@ -28,7 +28,7 @@ func (d *DB) Mark(tables ...string) *Mark {
 	return &Mark{of: s.marks.of(tables)}
 }
 
-// marks counts commits by table.
+// changeCounters holds the commit counts by table.
 type marks struct {
 	mu sync.Mutex // guards by
 	by map[string]*atomic.Uint64
@@ -51,7 +51,7 @@ func (m *marks) of(tables []string) (all []*atomic.Uint64) {
 
 var writing = regexp.MustCompile(`(?i)\b(?:INTO|UPDATE|DELETE\s+FROM)\s+"?(\w+)`)
 
-// writesTo names the tables that a statement writes to, and perhaps words that are none.
+// writesTo returns the names of the tables that a statement writes to. It may return other words as well.
 func writesTo(query string) (tables []string) {
 	for _, found := range writing.FindAllStringSubmatch(query, -1) {
 		tables = append(tables, strings.ToLower(found[1]))
@@ -59,7 +59,7 @@ func writesTo(query string) (tables []string) {
 	return tables
 }
 
-// written keeps what a transaction has written to until it is committed. It is used by the writer alone.
+// written collects the tables that a transaction writes to until its commit. Only the writer goroutine uses it.
 type written struct {
 	marks *marks
 	dirty map[*atomic.Uint64]struct{}
@@ -71,7 +71,7 @@ func (w *written) add(all []*atomic.Uint64) {
 	}
 }
 
-// committed changes the marks of what was written.
+// committed increments the counters of the written tables.
 func (w *written) committed() {
 	for n := range w.dirty {
 		n.Add(1)

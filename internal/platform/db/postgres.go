@@ -12,15 +12,15 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// How many connections a node opens to PostgreSQL, for transactions and for what is read outside of them. A transaction that reads something
-// outside itself waits for a reader only, and readers wait for nobody: with one pool for both, as many transactions as it has connections
-// would wait for each other.
+// Sizes of the connection pools: for transactions, and for reads outside transactions. A transaction that reads
+// outside itself waits for a reader only, and readers wait for no transaction. With a single pool, as many
+// transactions as it has connections would deadlock.
 const (
 	writers = 20
 	reading = 12
 )
 
-// maxRetries is how often a transaction that lost a race inside PostgreSQL is run again.
+// maxRetries limits the repetitions of a transaction after serialization failures or deadlocks.
 const maxRetries = 5
 
 type postgres struct {
@@ -54,7 +54,7 @@ func openPool(ctx context.Context, address string, size int) (*sql.DB, error) {
 	return pool, nil
 }
 
-// plain makes the pool a Querier.
+// poolQuerier implements Querier for the pool.
 type plain struct{ on *sql.DB }
 
 func (p plain) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
@@ -80,7 +80,7 @@ func (p *postgres) stats() Stats {
 	return Stats{p.transactions.Load(), p.commits.Load(), 0, time.Duration(p.commitTime.Load())}
 }
 
-// tx runs fn again when PostgreSQL gave its transaction up for another's sake (40001, 40P01).
+// tx repeats fn after a serialization failure or deadlock (40001, 40P01).
 func (p *postgres) tx(ctx context.Context, fn func(*transaction) error) error {
 	for try := 0; ; try++ {
 		err := p.once(ctx, fn)
@@ -94,7 +94,7 @@ func (p *postgres) swift(ctx context.Context, fn func(*transaction) error) error
 	return p.tx(ctx, fn)
 }
 
-// later commits at once, in order to come before what follows: another connection would not wait for it.
+// txAsync commits before it returns. Later work on another connection would not wait for it.
 func (p *postgres) later(ctx context.Context, fn func(*transaction) error) (wait func() error) {
 	err := p.tx(ctx, fn)
 	return func() error { return err }
@@ -128,7 +128,7 @@ func (p *postgres) once(ctx context.Context, fn func(*transaction) error) error 
 	return nil
 }
 
-// lost marks an error of the connection: whether the commit was carried out is not known.
+// markConnectionError marks an error of the connection: it is unknown whether the commit was carried out.
 func lost(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) || errors.Is(err, sql.ErrTxDone) {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Settle brings what was written into the database file itself and empties the log beside it, so that nothing older lies there
-// any more; what is deleted is overwritten with zeros (secure_delete). On PostgreSQL, which removes deleted rows from its files when
-// it vacuums them, it does nothing.
+// CheckpointAndScrub moves the write-ahead log into the database file and truncates it, so that no older data remains
+// in it. Deleted data is overwritten with zeros (secure_delete). On PostgreSQL it does nothing, because VACUUM
+// removes deleted rows.
 func (d *DB) Settle(ctx context.Context) error {
 	lite, ok := d.engine.(*sqlite)
 	if !ok {

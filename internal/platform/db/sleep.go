@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// A sleep is what one goroutine rests in until there is something that cannot wait. Who brings something that can wait until then does not
-// wake it: that would cost more than most of what is brought.
+// idleTimer parks the writer goroutine until the earliest deadline. Work with a later deadline does not wake it,
+// because a wake-up costs more than most writes.
 type sleep struct {
 	base  time.Time
-	until atomic.Int64 // nanoseconds after base; awake while it does not sleep
+	until atomic.Int64 // nanoseconds after base; awake if not parked
 	bell  chan struct{}
 	timer *time.Timer
 }
@@ -23,7 +23,8 @@ func newSleep() *sleep {
 	return s
 }
 
-// begin rests until that time, zero for no end, or until it is woken, if there is no work; false where stop is closed. It may end before its time.
+// begin parks until the given time, or until it is woken; a zero time means no limit. It returns at once if there is
+// work. It returns false if stop is closed. It may return early.
 func (s *sleep) begin(until time.Time, work func() bool, stop <-chan struct{}) (goOn bool) {
 	end, left := int64(math.MaxInt64), time.Hour
 	if !until.IsZero() {
@@ -31,7 +32,7 @@ func (s *sleep) begin(until time.Time, work func() bool, stop <-chan struct{}) (
 	}
 	s.until.Store(end)
 	defer s.until.Store(awake)
-	if work() { // brought by who could not see that this sleeps
+	if work() { // added by a goroutine that did not see the timer parked
 		return true
 	}
 	s.timer.Reset(left)
@@ -45,7 +46,7 @@ func (s *sleep) begin(until time.Time, work func() bool, stop <-chan struct{}) (
 	return true
 }
 
-// end wakes it unless it wakes by itself before that time; a zero time is at once.
+// end wakes the timer if its time is after by. A zero time wakes it at once.
 func (s *sleep) end(by time.Time) {
 	at := int64(awake + 1)
 	if !by.IsZero() {

@@ -8,10 +8,10 @@ import (
 
 func nothingToDo() bool { return false }
 
-// asleep waits until the one who began to sleep does.
+// asleep waits until the timer is parked.
 func asleep(s *sleep) {
 	for s.until.Load() == awake {
-		runtime.Gosched() // it tells nobody
+		runtime.Gosched() // there is no notification
 	}
 }
 
@@ -53,12 +53,12 @@ func TestOnlyWhatCannotWaitEndsASleep(t *testing.T) {
 func TestASleepEndsByItself(t *testing.T) {
 	t.Parallel()
 	s := newSleep()
-	s.end(time.Time{}) // nobody sleeps: nothing is left for the next sleep
+	s.end(time.Time{}) // not parked: the next begin must not see a wake-up
 	until := time.Now().Add(3 * time.Millisecond)
 	if !s.begin(until, nothingToDo, nil) || time.Now().Before(until) {
 		t.Error("it ended before its time, or said that it was stopped")
 	}
-	if !s.begin(time.Time{}, func() bool { return true }, nil) { // would never end
+	if !s.begin(time.Time{}, func() bool { return true }, nil) { // without work it would block forever
 		t.Error("it says that it was stopped, and there was work")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// What is written in a transaction is on the disk when it returns; what is written swiftly is there a moment later.
+// Tx returns after the fsync. A TxRelaxed transaction is on disk a moment later.
 func TestWhoIsSwiftDoesNotWaitForTheDisk(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

@@ -23,7 +23,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// table makes a small table of its own for a test.
+// table creates a small table for a test.
 func table(t testing.TB, d *db.DB) {
 	t.Helper()
 	must(t, d.Tx(ctx, func(tx db.Querier) error {
@@ -62,7 +62,7 @@ func TestFunctionsThatFailLeaveNothingAndHarmNobody(t *testing.T) {
 						return errWanted
 					case 2:
 						panic("in a transaction function")
-					case 3: // an error of SQL, not of ours
+					case 3: // an SQL error
 						return put(tx, fmt.Sprint(i), i)
 					}
 					return nil
@@ -82,7 +82,7 @@ func TestFunctionsThatFailLeaveNothingAndHarmNobody(t *testing.T) {
 	})
 }
 
-// held blocks SQLite's writer until release is called, so that what is queued meanwhile is committed together.
+// held blocks SQLite's writer until release is called. Functions queued meanwhile share a commit.
 func held(d *db.DB) (release func()) {
 	in, out, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -122,7 +122,7 @@ func TestManyFunctionsShareACommit(t *testing.T) {
 	}
 }
 
-// A commit that fails fails everybody in it, and the writer goes on.
+// A failed commit returns its error to all of its functions, and the writer continues.
 func TestCommitThatFailsIsToldToAll(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
@@ -240,7 +240,7 @@ func TestCallerWhoGoesAway(t *testing.T) {
 	gone, cancel := context.WithCancel(ctx)
 	waiting := make(chan error, 1)
 	go func() { waiting <- d.Tx(gone, func(tx db.Querier) error { return put(tx, "never", 1) }) }()
-	cancel() // before or after it was queued: it is not run
+	cancel() // canceled before or after queueing: it does not run
 	release()
 	if err := <-waiting; !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v, want canceled", err)
@@ -302,7 +302,7 @@ func TestReadersCannotWrite(t *testing.T) {
 	}
 }
 
-// However many transactions read something outside themselves at once, they do not wait for each other.
+// Any number of transactions may read outside themselves at once without a deadlock.
 func TestTransactionsThatReadOutsideThemselvesEnd(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

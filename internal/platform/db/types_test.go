@@ -145,7 +145,7 @@ func TestPagesCoverAListOnceWhileItGrows(t *testing.T) {
 				got := 0
 				for got = 0; rows.Next(); got++ {
 					if got == 4 {
-						continue // the one that says there is more
+						continue // the extra row that shows that there are more
 					}
 					must(t, rows.Scan(&id, &n))
 					seen = append(seen, id)
@@ -154,7 +154,7 @@ func TestPagesCoverAListOnceWhileItGrows(t *testing.T) {
 				if got <= 4 {
 					break
 				}
-				must(t, d.Tx(ctx, func(tx db.Querier) error { // beside the list: before it, in whichever direction
+				must(t, d.Tx(ctx, func(tx db.Querier) error { // outside the remaining pages, in both directions
 					return put(tx, fmt.Sprintf("new%v%d", descending, page), 99)
 				}))
 			}

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// soon is how long what was committed swiftly may stay in the memory of the operating system.
+// relaxedSyncDelay is the longest time that a relaxed commit stays unsynced.
 const soon = 20 * time.Millisecond
 
-// writeLog brings SQLite's write-ahead log to the disk. SQLite itself, told so by synchronous=NORMAL, waits for the disk only when
-// it moves the log's contents into the database. A frame of the log that is not whole ends it: what a power cut takes
-// is the newest commits, never the order of what came before.
+// writeLog syncs SQLite's write-ahead log. SQLite itself, with synchronous=NORMAL, calls fsync only at a checkpoint.
+// An incomplete frame ends the log. A power failure therefore loses only the newest commits, and never changes their
+// order.
 type writeLog struct {
 	path  string
 	syncs atomic.Int64
@@ -24,7 +24,7 @@ type writeLog struct {
 
 	mu     sync.Mutex // guards the two below
 	file   *os.File
-	failed error // after a sync that failed nobody knows what is on the disk
+	failed error // after a failed fsync the state of the disk is unknown
 }
 
 func newWriteLog(path string) *writeLog {
@@ -33,11 +33,11 @@ func newWriteLog(path string) *writeLog {
 	return l
 }
 
-// sync returns when all that was committed is on the disk.
+// sync returns when all earlier commits are on disk.
 func (l *writeLog) sync() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select { // what waits to be synced soon is synced with it
+	select { // it covers the pending syncSoon
 	case <-l.wake:
 	default:
 	}
@@ -61,7 +61,7 @@ func (l *writeLog) bring() (err error) {
 	return syncData(l.file)
 }
 
-// syncSoon has all that was committed on the disk within soon, and the time that the disk takes.
+// syncSoon schedules a sync of all commits within relaxedSyncDelay, plus the duration of the fsync.
 func (l *writeLog) syncSoon() {
 	select {
 	case l.wake <- struct{}{}:
@@ -69,7 +69,7 @@ func (l *writeLog) syncSoon() {
 	}
 }
 
-// run syncs what was committed swiftly.
+// run syncs relaxed commits.
 func (l *writeLog) run() {
 	defer close(l.done)
 	for {
@@ -85,7 +85,7 @@ func (l *writeLog) run() {
 			return
 		case <-timer.C:
 		}
-		_ = l.sync() // who writes next is told
+		_ = l.sync() // the next write returns the error
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Dial connects by TCP to an address that may be reached at all. Plain says that the operator listed it, so that it may be spoken
-// to without encryption.
+// Dial connects by TCP to an allowed address. plain reports whether the operator listed it, so that it may be used
+// without encryption.
 func (g *Guard) Dial(ctx context.Context, address string) (c net.Conn, plain bool, err error) {
 	d := &net.Dialer{Timeout: Limits{}.filled().Connect, Resolver: g.resolver,
 		Control: func(_, address string, _ syscall.RawConn) error { return control(address, g.reachable) }}

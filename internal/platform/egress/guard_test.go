@@ -15,7 +15,7 @@ import (
 	"soniq/internal/platform/egress"
 )
 
-// hostile are addresses that lead, in one notation or another, to something that is not the public Internet.
+// hostile are addresses that are not public in various notations.
 var hostile = []string{
 	"https://127.0.0.1/", "https://127.1/", "https://2130706433/", "https://0x7f.1/", "https://0177.0.0.1/",
 	"https://0.0.0.0/", "https://[::]/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:a9fe:a9fe]/",

@@ -2,8 +2,8 @@ package egress
 
 import "net/netip"
 
-// refused are the ranges of the IANA special-purpose registries that are not the public Internet. netip's own
-// questions (IsPrivate and others) miss several of them.
+// blockedRanges are the ranges of the IANA special-purpose registries that are not the public Internet. IsPrivate and
+// similar methods of netip do not cover several of them.
 var refused = prefixes(
 	"0.0.0.0/8",         // this network, RFC 791
 	"10.0.0.0/8",        // private, RFC 1918
@@ -30,8 +30,8 @@ var refused = prefixes(
 	"3fff::/20",         // documentation, RFC 9637
 )
 
-// global is the only part of IPv6 that is handed out for public use (RFC 4291 §2.4). Outside it are loopback, unique
-// local and link-local addresses, multicast, and NAT64 (64:ff9b::/96), which may hide any IPv4 address.
+// globalUnicast is the only part of IPv6 for public use (RFC 4291 §2.4). Outside it are loopback, unique local and
+// link-local addresses, multicast, and NAT64 (64:ff9b::/96), which may contain any IPv4 address.
 var global = netip.MustParsePrefix("2000::/3")
 
 func prefixes(text ...string) []netip.Prefix {

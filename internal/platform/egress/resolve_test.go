@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// names answers questions for addresses as a hostile name server does: each time with the next of its list.
+// names is a hostile DNS server: it returns the next address of its list for each query.
 type names struct {
 	addresses map[string][]string
 	asked     atomic.Int64
@@ -45,7 +45,7 @@ func (n *names) serve(server net.PacketConn) {
 	}
 }
 
-// answer is RFC 1035 §4 for a single question.
+// answer returns a DNS response to a single question (RFC 1035 §4).
 func (n *names) answer(q []byte) []byte {
 	end, labels := 12, []string{}
 	for q[end] != 0 {
@@ -61,7 +61,7 @@ func (n *names) answer(q []byte) []byte {
 		return out
 	}
 	asked := int(n.asked.Add(1)) - 1
-	a := netip.MustParseAddr(list[min(asked/2, len(list)-1)]) // A and AAAA are asked for together
+	a := netip.MustParseAddr(list[min(asked/2, len(list)-1)]) // A and AAAA are queried together
 	if a.Is4() != (kind == 1) {
 		return out
 	}
@@ -103,7 +103,7 @@ func TestNamesThatLeadInsideAreStoppedWhenConnecting(t *testing.T) {
 	}
 }
 
-// Rebinding: the name shows a public address when it is checked, and another when it is connected to.
+// DNS rebinding: the name resolves to a public address at the check, and to another one at the connection.
 func TestNameThatChangesItsAddressIsStopped(t *testing.T) {
 	t.Parallel()
 	n := &names{addresses: map[string][]string{"rebind.test": {"93.184.215.14", "127.0.0.1"}}}

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/platform/egress"
 )
 
-// WebSockets are opened through the guard as other requests are made: where it does not allow an address, nothing connects.
+// WebSockets use the guard as well: it refuses connections to blocked addresses.
 func TestAWebSocketIsOpenedOnlyWhereTheGuardAllows(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

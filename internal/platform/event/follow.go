@@ -2,13 +2,14 @@ package event
 
 import "sync"
 
-// followers counts the open streams of this node that show a kind, by organisation: what is told and not kept need not be made for nobody.
+// subscribers counts the open event streams of this node by kind and organisation. It avoids generating ephemeral
+// events without a receiver.
 type followers struct {
 	mu sync.Mutex // guards of
 	of map[Kind]map[string]int
 }
 
-// Follow notes a stream of an organisation that shows these kinds, until leave is called.
+// Subscribe registers an event stream of an organisation with its kinds until leave is called.
 func (o *Outbox) Follow(org string, kinds map[Kind]bool) (leave func()) {
 	o.followers.add(org, kinds, 1)
 	return func() { o.followers.add(org, kinds, -1) }
@@ -33,7 +34,7 @@ func (f *followers) add(org string, kinds map[Kind]bool, n int) {
 	}
 }
 
-// Followers are the organisations of which a stream shows the kind; nil where there is none.
+// Subscribers returns the organisations with a stream that includes the kind; nil if there are none.
 func (o *Outbox) Followers(k Kind) map[string]bool {
 	f := &o.followers
 	f.mu.Lock()

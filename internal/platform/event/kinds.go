@@ -2,10 +2,10 @@ package event
 
 import "soniq/internal/platform/db"
 
-// The payloads of the kinds of the contract. Every key is always present; a pointer may be null. New keys may
+// Payloads of webhook events, the published contract. All keys are always present; pointers may be null. New keys may
 // be added at the end of a struct.
 
-// CallStarted: a call was accepted for routing, or is about to be placed.
+// CallStarted reports that a call was accepted for routing, or is about to be placed.
 type CallStarted struct {
 	CallID     string   `json:"call_id"`
 	Direction  string   `json:"direction"`
@@ -20,7 +20,7 @@ type CallStarted struct {
 	Contact    *Contact `json:"contact"`
 }
 
-// A Contact is who a number belongs to, as far as is known.
+// Contact is the known owner of a number.
 type Contact struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -28,7 +28,7 @@ type Contact struct {
 	Source  string `json:"source"`
 }
 
-// CallAnswered: a person or an AI agent is connected.
+// CallAnswered reports that a person or an AI agent is connected.
 type CallAnswered struct {
 	CallID       string  `json:"call_id"`
 	Direction    string  `json:"direction"`
@@ -44,7 +44,8 @@ type CallAnswered struct {
 	Transferred  bool    `json:"transferred"`
 }
 
-// CallEnded is sent once per call and endpoint: when recording and summary are ready, or 30 s have passed.
+// CallEnded reports the end of a call, once per call and endpoint: when recording and summary are ready, or after 30
+// s.
 type CallEnded struct {
 	CallID              string   `json:"call_id"`
 	FromNumber          string   `json:"from_number"`
@@ -68,7 +69,7 @@ type CallEnded struct {
 	Enriched            bool     `json:"enriched"`
 }
 
-// Quality is how a call sounded.
+// Quality is the audio quality of a call.
 type Quality struct {
 	MOS            float64 `json:"mos"`
 	PacketLossRate float64 `json:"packet_loss_rate"`
@@ -76,7 +77,7 @@ type Quality struct {
 	RTTMS          float64 `json:"rtt_ms"`
 }
 
-// CallMissed: an inbound call ended without anybody connected.
+// CallMissed reports an inbound call that ended without being connected.
 type CallMissed struct {
 	CallID        string   `json:"call_id"`
 	FromNumber    string   `json:"from_number"`
@@ -91,7 +92,7 @@ type CallMissed struct {
 	Contact       *Contact `json:"contact"`
 }
 
-// CallRecording: the recording can be fetched, or has failed for good.
+// CallRecording reports that the recording is available, or has failed permanently.
 type CallRecording struct {
 	CallID          string  `json:"call_id"`
 	RecordingID     string  `json:"recording_id"`
@@ -103,20 +104,20 @@ type CallRecording struct {
 	Error           *Fault  `json:"error"`
 }
 
-// A Fault says why something failed.
+// Fault is the reason of a failure.
 type Fault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// An ActionItem is something somebody promised to do.
+// ActionItem is a task that a participant promised to do.
 type ActionItem struct {
 	Text  string  `json:"text"`
 	Owner *string `json:"owner"`
 	Due   *string `json:"due"`
 }
 
-// CallTranscription: transcript and summary are both finished, failed or skipped.
+// CallTranscription reports that transcript and summary are both finished, failed or skipped.
 type CallTranscription struct {
 	CallID        string       `json:"call_id"`
 	TranscriptID  string       `json:"transcript_id"`
@@ -131,14 +132,14 @@ type CallTranscription struct {
 	Error         *Fault       `json:"error"`
 }
 
-// A Mailbox is whose voicemail it is.
+// Mailbox identifies a voicemail box.
 type Mailbox struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// VoicemailReceived: a message was left.
+// VoicemailReceived reports a new voicemail message.
 type VoicemailReceived struct {
 	VoicemailID     string   `json:"voicemail_id"`
 	CallID          string   `json:"call_id"`
@@ -158,7 +159,7 @@ type Media struct {
 	SizeBytes   int64  `json:"size_bytes"`
 }
 
-// SMSReceived: a message came in.
+// SMSReceived reports an inbound message.
 type SMSReceived struct {
 	MessageID      string   `json:"message_id"`
 	ConversationID string   `json:"conversation_id"`
@@ -171,7 +172,7 @@ type SMSReceived struct {
 	Contact        *Contact `json:"contact"`
 }
 
-// SMSSent: a message went out to the carrier.
+// SMSSent reports that a message was sent to the carrier.
 type SMSSent struct {
 	MessageID      string   `json:"message_id"`
 	ConversationID string   `json:"conversation_id"`
@@ -185,7 +186,7 @@ type SMSSent struct {
 	Metadata       Metadata `json:"metadata"`
 }
 
-// UserCreated: a user was added.
+// UserCreated reports a new user.
 type UserCreated struct {
 	UserID    string  `json:"user_id"`
 	Email     string  `json:"email"`
@@ -196,14 +197,14 @@ type UserCreated struct {
 	OrgID     string  `json:"org_id"`
 }
 
-// Assignment is where calls to a number go.
+// Assignment is the target of calls to a number.
 type Assignment struct {
 	Type string  `json:"type"`
 	ID   *string `json:"id"`
 	Name *string `json:"name"`
 }
 
-// NumberAllocated: a number belongs to the organisation and works.
+// NumberAllocated reports that the organisation can use a number.
 type NumberAllocated struct {
 	NumberID     string     `json:"number_id"`
 	Number       string     `json:"number"`
@@ -214,7 +215,7 @@ type NumberAllocated struct {
 	AllocatedAt  db.Time    `json:"allocated_at"`
 }
 
-// QueueCallWaiting: a caller entered a queue.
+// QueueCallWaiting reports that a caller entered a queue.
 type QueueCallWaiting struct {
 	QueueID              string   `json:"queue_id"`
 	QueueName            string   `json:"queue_name"`
@@ -228,13 +229,13 @@ type QueueCallWaiting struct {
 	Contact              *Contact `json:"contact"`
 }
 
-// Payloads lists every kind by its payload: the twelve of the contract, a closed set in v1.
+// Payloads has one payload per webhook kind: the twelve of the contract, a closed set in v1.
 var Payloads = []Payload{
 	CallStarted{}, CallAnswered{}, CallEnded{}, CallMissed{}, CallRecording{}, CallTranscription{},
 	VoicemailReceived{}, SMSReceived{}, SMSSent{}, UserCreated{}, NumberAllocated{}, QueueCallWaiting{},
 }
 
-// Kinds lists the names of all kinds.
+// Kinds returns all webhook kinds.
 func Kinds() []Kind {
 	all := make([]Kind, len(Payloads))
 	for i, p := range Payloads {

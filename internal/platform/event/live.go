@@ -2,16 +2,16 @@ package event
 
 import "soniq/internal/platform/db"
 
-// The payloads of the live stream (GET /events/stream). They are never webhooks: whoever asks for all kinds of webhooks gets
-// the twelve of the contract. They are committed with their fact like the others, but for those that say they are ephemeral.
+// Payloads of the event stream (GET /events/stream). They are never sent to webhooks: a webhook for all kinds gets
+// the twelve of the contract. They are committed with their change like the others, except the ephemeral ones.
 
-// Live is a payload that goes to the live stream only.
+// StreamPayload is a payload that goes to event streams only.
 type Live interface {
 	Payload
 	live()
 }
 
-// CallRinging: a phone of the call rings.
+// CallRinging reports that a phone of the call rings.
 type CallRinging struct {
 	CallID     string  `json:"call_id"`
 	LegID      string  `json:"leg_id"`
@@ -25,7 +25,7 @@ type CallRinging struct {
 	At         db.Time `json:"at"`
 }
 
-// CallHeld: the other side hears music. By is peer where a phone did it, api where a request did.
+// CallHeld reports that the other side hears music on hold. By is peer if a phone did it, api if a request did.
 type CallHeld struct {
 	CallID string  `json:"call_id"`
 	LegID  string  `json:"leg_id"`
@@ -33,7 +33,7 @@ type CallHeld struct {
 	At     db.Time `json:"at"`
 }
 
-// CallUnheld: nobody holds the call any more.
+// CallUnheld reports the end of a hold.
 type CallUnheld struct {
 	CallID string  `json:"call_id"`
 	LegID  string  `json:"leg_id"`
@@ -41,7 +41,7 @@ type CallUnheld struct {
 	At     db.Time `json:"at"`
 }
 
-// CallTransfer: a transfer came one step further.
+// CallTransfer reports the progress of a transfer.
 type CallTransfer struct {
 	CallID        string  `json:"call_id"`
 	Mode          string  `json:"mode"`
@@ -53,7 +53,8 @@ type CallTransfer struct {
 	At            db.Time `json:"at"`
 }
 
-// CallDTMF: somebody pressed a key. It is not told while the recording is paused: then it may be part of a card number.
+// CallDTMF reports a pressed key. It is not sent while the recording is paused, because the key may be part of a card
+// number.
 type CallDTMF struct {
 	CallID string  `json:"call_id"`
 	LegID  string  `json:"leg_id"`
@@ -62,7 +63,7 @@ type CallDTMF struct {
 	At     db.Time `json:"at"`
 }
 
-// CallTranscriptSegment is what was just said. It is ephemeral: the transcript has it.
+// CallTranscriptSegment contains a recognised segment. It is ephemeral, because the transcript contains it.
 type CallTranscriptSegment struct {
 	CallID     string  `json:"call_id"`
 	Speaker    string  `json:"speaker"`
@@ -73,7 +74,8 @@ type CallTranscriptSegment struct {
 	Confidence float64 `json:"confidence"`
 }
 
-// CallQuality is how a leg sounded in the last seconds. It is ephemeral: the leg's record has it.
+// CallQuality contains the quality of a leg in the last seconds. It is ephemeral, because the leg's record contains
+// it.
 type CallQuality struct {
 	CallID   string  `json:"call_id"`
 	LegID    string  `json:"leg_id"`
@@ -84,7 +86,7 @@ type CallQuality struct {
 	At       db.Time `json:"at"`
 }
 
-// QueueUpdated: callers or agents of a queue came or went.
+// QueueUpdated reports a change of the callers or agents of a queue.
 type QueueUpdated struct {
 	QueueID            string  `json:"queue_id"`
 	QueueName          string  `json:"queue_name"`
@@ -94,7 +96,7 @@ type QueueUpdated struct {
 	At                 db.Time `json:"at"`
 }
 
-// AgentPresence: what an agent does has changed.
+// AgentPresence reports a change of an agent's presence.
 type AgentPresence struct {
 	AgentID string   `json:"agent_id"`
 	Status  string   `json:"status"`
@@ -104,7 +106,7 @@ type AgentPresence struct {
 	Until   *db.Time `json:"until"`
 }
 
-// ScreenPop tells an agent who calls. It is sent again, complete, when late answers have arrived.
+// ScreenPop reports the caller to an agent. It is sent again with Complete set when all lookups have finished.
 type ScreenPop struct {
 	Phone    string   `json:"phone"`
 	CallID   *string  `json:"call_id"`
@@ -115,16 +117,16 @@ type ScreenPop struct {
 	At       db.Time  `json:"at"`
 	Queue    *Named   `json:"queue"`
 
-	TransferredBy *Named `json:"transferred_by"` // the user who hands the call over
+	TransferredBy *Named `json:"transferred_by"` // user who transfers the call
 }
 
-// Named is something with an id and a name.
+// Named is a reference with ID and name.
 type Named struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// DeviceRegistration: a phone signed in, or is gone. Refreshes are not told.
+// DeviceRegistration reports that a phone registered, or that its registration ended. Refreshes are not reported.
 type DeviceRegistration struct {
 	DeviceID  string   `json:"device_id"`
 	UserID    *string  `json:"user_id"`
@@ -135,7 +137,7 @@ type DeviceRegistration struct {
 	At        db.Time  `json:"at"`
 }
 
-// WebhookHealth: an endpoint's state has changed.
+// WebhookHealth reports a change of an endpoint's state.
 type WebhookHealth struct {
 	WebhookID           string  `json:"webhook_id"`
 	Status              string  `json:"status"`
@@ -144,7 +146,7 @@ type WebhookHealth struct {
 	At                  db.Time `json:"at"`
 }
 
-// EmergencyCallPlaced: somebody calls for help.
+// EmergencyCallPlaced reports an emergency call.
 type EmergencyCallPlaced struct {
 	CallID   string  `json:"call_id"`
 	Number   string  `json:"number"`
@@ -153,10 +155,10 @@ type EmergencyCallPlaced struct {
 	Address  *string `json:"address"`
 	At       db.Time `json:"at"`
 	Callback *string `json:"callback_number"`
-	Test     bool    `json:"test"` // of emergency calls: 933
+	Test     bool    `json:"test"` // test of emergency calls: 933
 }
 
-// LivePayloads lists every kind of the live stream that is no webhook, by its payload.
+// LivePayloads has one payload per kind of the event stream that webhooks do not get.
 var LivePayloads = []Live{
 	CallRinging{}, CallHeld{}, CallUnheld{}, CallTransfer{}, CallDTMF{}, CallTranscriptSegment{}, CallQuality{}, QueueUpdated{},
 	AgentPresence{}, ScreenPop{}, DeviceRegistration{}, WebhookHealth{}, EmergencyCallPlaced{},

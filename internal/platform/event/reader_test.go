@@ -46,7 +46,7 @@ func publish(t testing.TB, o *event.Outbox, org, call string, n int) {
 	}))
 }
 
-// collector is a Fan that keeps what it is given; duplicates and gaps show in it.
+// collector implements CreateDeliveries and records the events, including duplicates and gaps.
 type collector struct {
 	mu  sync.Mutex // guards all
 	all []event.Event
@@ -104,7 +104,8 @@ func TestFailureOfFanNumbersNothing(t *testing.T) {
 	})
 }
 
-// Several nodes read one outbox: each event is handed on once, numbers have no gaps, and each call keeps its order.
+// With several readers of one outbox each event is distributed once, sequence numbers have no gaps, and the events of
+// a call keep their order.
 func TestReadersTakeTurns(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -205,7 +206,7 @@ func TestSweepDeletesOldNumberedEventsOnly(t *testing.T) {
 		if _, err := newReader(o, &collector{}).Once(ctx); err != nil {
 			t.Fatal(err)
 		}
-		publish(t, o, org, "call_2", 0) // not handed on yet
+		publish(t, o, org, "call_2", 0) // not distributed yet
 		if gone, err := o.Sweep(ctx, time.Now().Add(-time.Minute)); gone != 0 || err != nil {
 			t.Errorf("swept %d, %v; want none of the last minute", gone, err)
 		}

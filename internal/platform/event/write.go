@@ -7,12 +7,12 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Gathered writes the events of a transaction together.
+// WriteBatch inserts the events of a transaction together.
 //
-// On SQLite, which one node writes to, they are numbered and handed on there, before the commit, once this node's reader has numbered all
-// that came before: nobody has to look for them, and a webhook's delivery is committed together with its event. Where that fails they wait for the reader.
-// On PostgreSQL several nodes commit side by side: numbers that were given before the commit would not be in the order of commits, so the
-// reader gives them.
+// On SQLite one node writes. If its reader has numbered all earlier events, WriteBatch also numbers and distributes
+// the new ones before the commit. No read is needed then, and a webhook delivery is committed together with its
+// event. If that fails, the events wait for the reader. On PostgreSQL several nodes commit concurrently. Numbers
+// assigned before the commit would not be in commit order, so the reader assigns them.
 func (o *Outbox) Gathered(ctx context.Context, tx db.Querier, items []any) error {
 	batch := make([]Event, len(items))
 	for i, x := range items {
@@ -24,7 +24,7 @@ func (o *Outbox) Gathered(ctx context.Context, tx db.Querier, items []any) error
 			return nil
 		}
 		r.Log.Error("events not numbered as they were written", "err", err)
-		o.reader.CompareAndSwap(r, nil) // what follows must not have a number before they have
+		o.reader.CompareAndSwap(r, nil) // later events must not get a lower number than these
 		for i := range batch {
 			batch[i].Sequence = 0
 		}
@@ -33,7 +33,7 @@ func (o *Outbox) Gathered(ctx context.Context, tx db.Querier, items []any) error
 	return insert(ctx, tx, batch)
 }
 
-// write numbers events, writes them and hands them on.
+// write numbers, inserts and distributes events.
 func (r *Reader) write(ctx context.Context, tx db.Querier, batch []Event) error {
 	if err := count(ctx, tx, batch); err != nil {
 		return err

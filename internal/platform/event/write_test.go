@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// running starts a reader and waits until it numbers what is published as it is written.
+// running starts a reader.
 func running(t *testing.T, r *event.Reader) {
 	t.Helper()
 	ctx, stop := context.WithCancel(ctx)
@@ -20,7 +20,7 @@ func running(t *testing.T, r *event.Reader) {
 	t.Cleanup(func() { stop(); <-ended })
 }
 
-// streamed is an outbox on SQLite, an organisation, and what is on the live stream.
+// streamed returns an outbox on SQLite, an organisation, and a subscription of the event stream.
 func streamed(t *testing.T) (d *db.DB, o *event.Outbox, c *collector, org string, live *bus.Subscription) {
 	t.Helper()
 	d = dbtest.SQLite(t)
@@ -30,14 +30,15 @@ func streamed(t *testing.T) (d *db.DB, o *event.Outbox, c *collector, org string
 	return d, o, c, org, live
 }
 
-// numberOf is the number of the one event of a call as it is committed; 0: it has none.
+// numberOf returns the committed sequence number of the only event of a call; 0 if it has none.
 func numberOf(t *testing.T, d *db.DB, call string) (n int64) {
 	t.Helper()
 	must(t, d.Read(ctx).QueryRow(ctx, `SELECT COALESCE(sequence, 0) FROM events WHERE call_id = $1`, call).Scan(&n))
 	return n
 }
 
-// On SQLite an event is numbered and handed on in the transaction of the fact it tells of, behind all that waited for the reader.
+// On SQLite an event is numbered and distributed in the transaction of its change, after all events that waited for
+// the reader.
 func TestEventsAreNumberedAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	d, o, c, org, live := streamed(t)
@@ -69,7 +70,7 @@ func TestEventsAreNumberedAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// What cannot be handed on is committed all the same, without a number, and is handed on when that works again.
+// If distribution fails, the event is committed without a number, and distributed later.
 func TestFactsAreCommittedThoughTheirEventsAreNotHandedOn(t *testing.T) {
 	t.Parallel()
 	d, o, c, org, live := streamed(t)
@@ -83,14 +84,14 @@ func TestFactsAreCommittedThoughTheirEventsAreNotHandedOn(t *testing.T) {
 	}
 	publish(t, o, org, "call_0", 0)
 	running(t, r)
-	<-live.C // it reads
+	<-live.C // the reader runs
 	publish(t, o, org, "call_1", 0)
 	if n := numberOf(t, d, "call_1"); n != 0 {
 		t.Errorf("number %d of what was not handed on", n)
 	}
 	works <- true
 	for i, call := range []string{"call_1", "call_2"} {
-		if call == "call_2" { // published once call_1 has its number, as an event that is handed on at once would get the number before
+		if call == "call_2" { // published after call_1 has its number; otherwise it would be numbered first
 			publish(t, o, org, call, 0)
 		}
 		if e := (<-live.C).(event.Event); e.CallID != call || e.Sequence != int64(i+2) {

@@ -19,10 +19,10 @@ func TestAnAbandonedJobWritesNothingAndIsClearedAway(t *testing.T) {
 			job.AtEnd(ctx, func(context.Context, db.Querier) error { w.note("written"); return nil })
 			select {
 			case began <- struct{}{}:
-			default: // begun again before it was cleared away
+			default: // started again before it was cleared
 			}
 			<-ctx.Done()
-			return nil // it came to its end, and is too late
+			return nil // it finished too late
 		})
 		w.start(r)
 		w.add(job.Spec{Kind: "slow"}, job.Spec{Args: "kept"})

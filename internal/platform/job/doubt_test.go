@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// A claim whose answer was lost with the connection leaves jobs that the table says are run, by a node that does not.
+// A claim whose response was lost leaves jobs assigned to a node that does not run them.
 func TestJobsOfALostClaimAreGivenBackAndRunningOnesKept(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -27,7 +27,7 @@ func TestJobsOfALostClaimAreGivenBackAndRunningOnesKept(t *testing.T) {
 		must(t, r.Start(ctx))
 		defer r.Stop(ctx)
 		<-started
-		must(t, d.Tx(ctx, func(tx db.Querier) error { // the claim that was committed
+		must(t, d.Tx(ctx, func(tx db.Querier) error { // the committed claim
 			_, err := tx.Exec(ctx, `UPDATE jobs SET state = 1, attempt = 1, worker = $1, lease_until = $2, run_at = $3 WHERE state = 0`,
 				"node_1", db.At(time.Now().Add(time.Hour)), db.At(time.Now()))
 			return err

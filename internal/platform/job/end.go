@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// An end is a job that was done, on its way into the table.
+// end is a finished job whose result is not written yet.
 type end struct {
 	job      Job
 	err      error
@@ -21,33 +21,33 @@ type end struct {
 
 type endKey struct{}
 
-// AtEnd adds fn to the transaction that writes down how the job ended, so that what a handler did and the end of the
-// job are one. It is for handlers, with the context they were given. When fn fails, the job is tried again.
+// AtEnd adds fn to the transaction that writes the result of the job, so that the handler's changes and the result
+// are atomic. Handlers call it with their context. If fn fails, the job is tried again.
 func AtEnd(ctx context.Context, fn func(ctx context.Context, tx db.Querier) error) {
 	e := ctx.Value(endKey{}).(*end)
 	e.with = append(e.with, fn)
 }
 
-// Report is AtEnd for what is frequent: the value is given to Options.Record together with those of other jobs.
+// Report is AtEnd for frequent jobs: Options.Record gets the values of several jobs together.
 func Report(ctx context.Context, value any) {
 	e := ctx.Value(endKey{}).(*end)
 	e.reported = append(e.reported, value)
 }
 
-// These bound how ends are written: by how many transactions at once, with how many jobs in each.
+// Limits of writing results: concurrent transactions, and jobs per transaction.
 const (
 	writers  = 4
 	endBatch = 64
 )
 
-// write writes ends down until the channel is closed; what waits is written together.
+// write writes results until the channel is closed. Waiting results are written together.
 func (r *Runner) write(ends <-chan *end) {
 	for e := range ends {
 		r.writeBatch(append([]*end{e}, more(ends)...))
 	}
 }
 
-// more takes what waits.
+// more returns the results that are waiting.
 func more(ends <-chan *end) (batch []*end) {
 	for len(batch) < endBatch-1 {
 		select {
@@ -63,8 +63,8 @@ func more(ends <-chan *end) (batch []*end) {
 	return batch
 }
 
-// writeBatch writes ends, and tries again while the disk is full or the database away: jobs whose end is not written are
-// left alone, with all that wait for them, until their lease is over.
+// writeBatch writes results. It tries again while the disk is full or the database not available. Jobs without a
+// written result, and all jobs that wait for them, are blocked until their lease expires.
 func (r *Runner) writeBatch(batch []*end) {
 	err := r.tryBatch(batch)
 	if err != nil {
@@ -79,13 +79,13 @@ func (r *Runner) writeBatch(batch []*end) {
 	}
 }
 
-// firstWait and lastWait are between tries to write ends.
+// firstWait and lastWait are the first and the longest delay between tries.
 const (
 	firstWait = 100 * time.Millisecond
 	lastWait  = 5 * time.Second
 )
 
-// insist writes the ends as soon as that is possible again. It gives up when the leases are over, or at shutdown.
+// retryBatch writes the results as soon as possible. It gives up when the leases have expired, or at shutdown.
 func (r *Runner) insist(batch []*end, err error) error {
 	over := time.NewTimer(r.Options.Timeout + leaseSlack)
 	defer over.Stop()
@@ -102,7 +102,7 @@ func (r *Runner) insist(batch []*end, err error) error {
 	return err
 }
 
-// tryBatch writes ends together, or, where one of them fails, each for itself.
+// tryBatch writes results together, or one by one if one of them fails.
 func (r *Runner) tryBatch(batch []*end) error {
 	return r.txContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
 		if err := r.writeTogether(ctx, batch); err == nil {
@@ -121,7 +121,7 @@ func (r *Runner) tryBatch(batch []*end) error {
 	})
 }
 
-// writeTogether writes all of the ends or none.
+// writeTogether writes all of the results or none.
 func (r *Runner) writeTogether(ctx context.Context, batch []*end) error {
 	return r.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		var reported []any
@@ -156,12 +156,12 @@ func (r *Runner) outcomes(ctx context.Context, tx db.Querier, batch []*end) erro
 	return db.Bulk(len(good), func(from, to int) error { return r.closeGood(ctx, tx, good[from:to]) })
 }
 
-// backoff is the delay after the n-th failed attempt where the handler names none.
+// backoff returns the delay after the n-th failed attempt if the handler sets none.
 func backoff(attempt int) time.Duration {
 	return min(time.Duration(attempt*attempt*attempt)*time.Second, 6*time.Hour)
 }
 
-// outcome writes what follows from a handler's answer.
+// outcome writes the result of a handler: done, retry or dead.
 func (r *Runner) outcome(ctx context.Context, tx db.Querier, j Job, err error) error {
 	if err == nil {
 		return r.closeGood(ctx, tx, []Job{j})
@@ -180,8 +180,8 @@ func (r *Runner) outcome(ctx context.Context, tx db.Querier, j Job, err error) e
 	return r.again(ctx, tx, j, again)
 }
 
-// held is the condition under which a worker may still write: nobody took the job over after its lease. A job that is
-// not running has no worker, or has ended.
+// held is the condition that the worker still holds the job: no other worker took it over after the lease. A job that
+// is not running has no worker, or has ended.
 const held = ` WHERE org_id = $1 AND id = $2 AND worker = $3 AND attempt = $4`
 
 func (r *Runner) closeGood(ctx context.Context, tx db.Querier, good []Job) error {
@@ -218,7 +218,7 @@ func (r *Runner) again(ctx context.Context, tx db.Querier, j Job, a *Retry) erro
 	return err
 }
 
-// Sweep deletes jobs that ended before the given time, a batch at a time, and returns how many went.
+// Sweep deletes jobs that ended before the given time in batches, and returns their number.
 func Sweep(ctx context.Context, d *db.DB, before time.Time) (int64, error) {
 	const batch = 500
 	var gone int64

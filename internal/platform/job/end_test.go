@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// crash leaves jobs as a node leaves them that died while it did them.
+// crash sets the jobs to the state that a crashed node leaves.
 func (w *works) crash(worker string, lease time.Time) {
 	w.t.Helper()
 	must(w.t, w.db.Tx(ctx, func(tx db.Querier) error {

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// spy notes the plans of the statements that go through it.
+// spy records the query plans of statements.
 type spy struct {
 	db.Querier
 	t     *testing.T
@@ -34,7 +34,7 @@ func (s *spy) explain(q string, args []any) {
 	}
 }
 
-// No statement of a queue reads the whole table, which keeps days of jobs that are done.
+// No statement scans the table, which contains finished jobs of several days.
 func TestStatementsFindJobsByIndexes(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)

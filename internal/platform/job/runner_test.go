@@ -25,7 +25,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// works is a queue on a database, with a log of what was done.
+// works is a queue with a log of the finished jobs.
 type works struct {
 	t     testing.TB
 	db    *db.DB
@@ -64,14 +64,14 @@ func (w *works) list() []string {
 
 func (w *works) count() int { return len(w.list()) }
 
-// text is the argument of a test's job.
+// text returns the argument of a test's job.
 func text(j job.Job) string {
 	var s string
 	_ = j.Bind(&s)
 	return s
 }
 
-// runner makes one that notes each job's argument; o may be changed before start.
+// runner returns a runner that logs each job's argument. Options may be changed before start.
 func (w *works) runner(node string) *job.Runner {
 	r := &job.Runner{DB: w.db, Queue: w.queue, Name: "test", Node: node, Log: slog.New(slog.DiscardHandler),
 		Options: job.Options{Workers: 8, Timeout: 10 * time.Second}}
@@ -103,7 +103,7 @@ func (w *works) eventually(claim string, holds func() bool) {
 	}
 }
 
-// states counts the jobs in each state.
+// states returns the number of jobs in each state.
 func (w *works) states() (ready, running, done, dead int) {
 	w.t.Helper()
 	rows, err := w.db.Read(ctx).Query(ctx, `SELECT state, count(*) FROM jobs GROUP BY state`)
@@ -135,7 +135,7 @@ func TestEveryJobIsDoneOnceInOrderBySeveralRunners(t *testing.T) {
 				running[j.OrderKey] = true
 				mu.Unlock()
 				if rand.IntN(10) == 0 {
-					<-time.After(time.Millisecond) // work of different length
+					<-time.After(time.Millisecond) // different durations
 				}
 				w.note(text(j))
 				mu.Lock()

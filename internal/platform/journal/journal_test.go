@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// reopen is a start after the process was killed: nothing is closed in order.
+// reopen opens the journal as after a kill, without closing it first.
 func reopen(t *testing.T, dir string) (j *Journal, left []string) {
 	t.Helper()
 	j, found, err := Open(dir)
@@ -117,7 +117,7 @@ func TestNothingOfALongEntryIsLeftBehindAShortOne(t *testing.T) {
 	})
 }
 
-// TestADiskThatFails has a file lose its room while it is mapped, as a disk that is full or broken does.
+// TestADiskThatFails truncates a mapped file, which has the effect of a full or broken disk.
 func TestADiskThatFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

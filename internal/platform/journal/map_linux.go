@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// mapped is the beginning of a file in memory, nil where that cannot be. Its room on the disk is taken now: none is missing when it is written to.
+// mapped maps the beginning of a file into memory; nil if that is not possible. It allocates the disk space first, so
+// that writes do not fail for lack of space.
 func mapped(f *os.File, size int) []byte {
 	if err := syscall.Fallocate(int(f.Fd()), 0, 0, int64(size)); err != nil {
 		return nil

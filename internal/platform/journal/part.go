@@ -6,15 +6,15 @@ import (
 	"runtime/debug"
 )
 
-// A part is one of the files.
+// part is one of the two files.
 type part struct {
 	file *os.File
-	mem  []byte // its beginning; nil where it cannot be mapped into memory
-	size int64  // of its entries
-	last uint64 // the number of its last entry
+	mem  []byte // mapped beginning; nil if it cannot be mapped
+	size int64  // size of its entries
+	last uint64 // number of its last entry
 }
 
-// add writes behind what is there.
+// add appends bytes.
 func (p *part) add(b []byte) (err error) {
 	if p.size+int64(len(b)) <= int64(len(p.mem)) {
 		err = p.touch(func() { copy(p.mem[p.size:], b) })
@@ -27,8 +27,8 @@ func (p *part) add(b []byte) (err error) {
 	return err
 }
 
-// touch does something with the memory. Where the disk has no room or fails that is a fault: the file is written to from then on, which says
-// what is wrong.
+// touch runs do, which accesses the mapped memory. A full or failing disk causes a fault, which becomes an error.
+// From then on the file is written with system calls, which return the exact error.
 func (p *part) touch(do func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -40,7 +40,7 @@ func (p *part) touch(do func()) (err error) {
 	return nil
 }
 
-// empty leaves nothing of what was in the file. What is mapped keeps its room on the disk, and is zero: that begins no entry.
+// empty removes all entries. The mapped part keeps its disk space and is zeroed; zeros are not a valid entry.
 func (p *part) empty() (err error) {
 	mapped := int64(len(p.mem))
 	if p.size > mapped {

@@ -20,18 +20,18 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// office is a mail server that takes what it is told to. It stands for the outside world.
+// mailServer is an SMTP server for tests.
 type office struct {
 	net.Listener
-	refuse string // the answer to RCPT; "" takes everybody
+	refuse string // response to RCPT; empty: accept
 	secure *tls.Config
 
-	mu    sync.Mutex // guards both
+	mu    sync.Mutex // guards lines and mails
 	lines []string
 	mails []string
 }
 
-// got is what came in: lines, and mails.
+// got returns the received lines and mails.
 func (o *office) got() (lines, mails []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,16 +13,17 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file notes who did what. Every change that was made has a line in the audit log, written in its transaction; so have
-// actions on the outside world that failed after they may have begun, and, a bounded number, changes that were denied.
+// Audit log: which principal changed which record. Every successful change has a line, written in its transaction.
+// Failed actions with side effects that may have begun have a line as well, and a limited number of denied changes.
 
-// Denied changes that are noted: per organisation and minute, and per credential, operation and minute.
+// Limits of logged denied changes: per organisation and minute, and per credential, operation and minute.
 const (
 	deniedPerOrg = 60
 	deniedPerKey = 1
 )
 
-// audit notes what a request did. What a partner did in a child organisation is noted in both.
+// audit writes the audit line of a change. A change by a partner in a child organisation is written in both
+// organisations.
 func (c *Corridor) audit(ctx context.Context, tx db.Querier, o Operation, a answer) error {
 	p, ok := access.From(ctx)
 	if !ok {
@@ -48,7 +49,7 @@ func (c *Corridor) noteIn(ctx context.Context, tx db.Querier, o Operation, p acc
 	return WriteAudit(ctx, tx, db.At(c.Now()), l)
 }
 
-// An AuditLine is a line of the audit log: of a request that no operation answered, or of one that did.
+// AuditLine is a line of the audit log. WriteAudit also accepts lines without an operation.
 type AuditLine struct {
 	Org, Operation, Target     string
 	KeyID, KeyName, Credential string
@@ -57,7 +58,8 @@ type AuditLine struct {
 	Code, Actor, Child         string
 }
 
-// WriteAudit writes a line of the audit log in the transaction of what it tells of. The source is that of the request, unless given.
+// WriteAudit writes an audit line in the transaction of the change. An empty Source is replaced by the address of the
+// request.
 func WriteAudit(ctx context.Context, tx db.Querier, at db.Time, l AuditLine) error {
 	if l.Source == "" {
 		l.Source = Source(ctx).String()
@@ -72,7 +74,7 @@ func WriteAudit(ctx context.Context, tx db.Querier, at db.Time, l AuditLine) err
 	return err
 }
 
-// bounded cuts what comes from an address.
+// truncate limits text from the request to 500 bytes.
 func bounded(text string) string {
 	const most = 500
 	if len(text) > most {
@@ -81,7 +83,7 @@ func bounded(text string) string {
 	return text
 }
 
-// record is what a change was made to: what was made, or the last that the path names.
+// record returns the ID of the changed record: the created one, or the last one in the path.
 func record(ctx context.Context, o Operation, a answer) string {
 	if location := a.Header["Location"]; location != "" {
 		location, _, _ = strings.Cut(location, "?")
@@ -96,7 +98,7 @@ func record(ctx context.Context, o Operation, a answer) string {
 	return subject(ctx, o)
 }
 
-// subject is the last parameter of the path.
+// subject returns the last parameter of the path.
 func subject(ctx context.Context, o Operation) string {
 	known, _ := ctx.Value(conditionKey{}).(condition)
 	var last string
@@ -108,7 +110,7 @@ func subject(ctx context.Context, o Operation) string {
 	return last
 }
 
-// denied notes a change that a known credential may not make.
+// noteDenied writes an audit line for a change that a known credential is not allowed to make.
 func (c *Corridor) denied(ctx context.Context, o Operation, e *Error) {
 	p, ok := access.From(ctx)
 	if !ok {
@@ -131,7 +133,8 @@ func (c *Corridor) worthNoting(p access.Principal, o Operation) bool {
 	return ok
 }
 
-// failed notes a change that its function denied, and an action on the outside world of which nobody knows how far it had come.
+// noteFailure writes an audit line for a change that its function denied, and for a failed action with side effects,
+// which may have taken effect partly.
 func (c *Corridor) failed(ctx context.Context, o Operation, err error) error {
 	var again *replayed
 	p, ok := access.From(ctx)
@@ -146,7 +149,7 @@ func (c *Corridor) failed(ctx context.Context, o Operation, err error) error {
 	return e
 }
 
-// later notes a refusal in a transaction of its own.
+// noteRefusal writes an audit line in a transaction of its own.
 func (c *Corridor) later(ctx context.Context, o Operation, p access.Principal, e *Error) {
 	err := c.DB.Tx(context.WithoutCancel(ctx), func(tx db.Querier) error {
 		return c.note(ctx, tx, o, p, subject(ctx, o), e.Status(), e.Code)
@@ -158,19 +161,19 @@ func (c *Corridor) later(ctx context.Context, o Operation, p access.Principal, e
 
 type suspectKey struct{}
 
-// WithSuspect keeps whose credential was refused, where it is known, for the audit log.
+// WithRefusedPrincipal stores the owner of a refused credential, if known, for the audit log.
 func WithSuspect(ctx context.Context, p access.Principal) context.Context {
 	return context.WithValue(ctx, suspectKey{}, p)
 }
 
 type targetKey struct{}
 
-// WithTarget keeps the address a request was made to, for the audit log.
+// WithTarget stores the request's URL for the audit log.
 func WithTarget(ctx context.Context, target string) context.Context {
 	return context.WithValue(ctx, targetKey{}, target)
 }
 
-// Target is the address a request was made to.
+// Target returns the request's URL.
 func Target(ctx context.Context) string {
 	t, _ := ctx.Value(targetKey{}).(string)
 	return t

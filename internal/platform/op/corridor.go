@@ -15,31 +15,32 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A Sealer encrypts what is stored; the associated data binds a value to its place.
+// Sealer encrypts stored data. The associated data binds a value to its location.
 type Sealer interface {
 	Seal(plain, associated []byte) ([]byte, error)
 	Unseal(sealed, associated []byte) ([]byte, error)
 }
 
-// A Corridor is what every request walks through, whatever its operation.
+// Pipeline runs the steps common to all operations: quota, scope, validation, idempotency, handler, audit.
 type Corridor struct {
 	DB      *db.DB
 	Sealer  Sealer
 	Cursors Cursors
 	Log     *slog.Logger
 	Now     func() time.Time
-	// Limiter counts requests against the quotas of who makes them; nil counts none.
+	// Limiter counts requests per credential or address; nil disables quotas.
 	Limiter *access.Limiter
-	// Attempts is how many requests without a valid credential an address may make in a minute; 0 does not count them.
+	// AttemptsPerMinute is the number of requests without a valid credential per address and minute; 0 disables the
+	// limit.
 	Attempts int
-	// Lacks is told of a principal who lacked a scope; may be nil.
+	// OnMissingScope is called when a principal lacks a scope; may be nil.
 	Lacks func(ctx context.Context, p access.Principal)
-	// Done is told of every finished operation, for metrics; may be nil.
+	// OnDone is called after every operation, for metrics; may be nil.
 	Done func(operation, code string, took time.Duration)
 }
 
-// admit is steps 1 and 2: is there quota left, and may this credential use this operation. It also reads what cursors,
-// conditions and idempotency need.
+// admit runs steps 1 and 2: quota, and permission of the credential. It also reads the request's values for cursors,
+// conditions and idempotency.
 func (c *Corridor) admit(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(h huma.Context, next func(huma.Context)) {
 		o, _ := h.Operation().Metadata[operationKey].(Operation)
@@ -103,8 +104,8 @@ func admitted(ctx context.Context, o Operation, signed bool, id string) *Error {
 	return nil
 }
 
-// lacking refuses who lacks a scope. A program that acts for a person is told what to ask the person for: what it has, and what it
-// needs beside it.
+// missingScope returns the error insufficient_scope. For an OAuth token, the challenge lists the scopes the program
+// has and those it additionally needs, so that it can ask its user for all of them.
 func lacking(ctx context.Context, n access.Need, p access.Principal) *Error {
 	var missing []access.Scope
 	for _, set := range n.Alternatives() {
@@ -136,12 +137,12 @@ func scopeList(scopes []access.Scope) string {
 
 type refusalKey struct{}
 
-// WithRefusal keeps why a request carries no principal, for operations that need one.
+// WithRefusal stores the reason why the request has no principal.
 func WithRefusal(ctx context.Context, e *Error) context.Context {
 	return context.WithValue(ctx, refusalKey{}, e)
 }
 
-// Refusal says why the context carries no principal.
+// Refusal returns the reason why the context has no principal.
 func Refusal(ctx context.Context) *Error { return refusal(ctx) }
 
 func refusal(ctx context.Context) *Error {
@@ -149,24 +150,24 @@ func refusal(ctx context.Context) *Error {
 		return e
 	}
 	return &Error{Code: "unauthenticated", Detail: "send Authorization: Bearer <API key>",
-		Header: http.Header{"Www-Authenticate": {challenge(ctx)}}} // RFC 9110 §11.6.1: a 401 carries a challenge
+		Header: http.Header{"Www-Authenticate": {challenge(ctx)}}} // RFC 9110 §11.6.1: a 401 has a challenge
 }
 
 type metadataKey struct{}
 
-// WithMetadata keeps the address at which the resource is described, for challenges (RFC 9728 §5.1).
+// WithMetadata stores the URL of the protected resource metadata, for challenges (RFC 9728 §5.1).
 func WithMetadata(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, metadataKey{}, address)
 }
 
-// Challenged adds the challenge to the refusal of a credential that is of no use (RFC 6750 §3.1).
+// Challenged adds the challenge invalid_token to the error of a refused credential (RFC 6750 §3.1).
 func Challenged(ctx context.Context, e *Error) *Error {
 	c := *e
 	c.Header = http.Header{"Www-Authenticate": {challenge(ctx, `error="invalid_token"`)}}
 	return &c
 }
 
-// challenge is what a WWW-Authenticate says.
+// challenge returns a WWW-Authenticate value.
 func challenge(ctx context.Context, words ...string) string {
 	if address, _ := ctx.Value(metadataKey{}).(string); address != "" {
 		words = append(words, `resource_metadata="`+address+`"`)
@@ -176,18 +177,18 @@ func challenge(ctx context.Context, words ...string) string {
 
 type requestIDKey struct{}
 
-// WithRequestID keeps the request's id for errors, logs and the audit log.
+// WithRequestID stores the request's ID for errors, logs and the audit log.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }
 
-// RequestID is the id of the request the context belongs to.
+// RequestID returns the ID of the context's request.
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
 }
 
-// corridor wraps a typed function with steps 4 to 6.
+// pipeline wraps a typed function with steps 4 to 6.
 func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (*Out[O], error)) func(context.Context, *I) (*Out[O], error) {
 	return func(ctx context.Context, in *I) (out *Out[O], err error) {
 		start := c.Now()
@@ -216,7 +217,7 @@ func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (
 	}
 }
 
-// answered is what is left to do for an answer of what changes nothing.
+// finishRead checks the fields parameter and sets the ETag of a response to a read.
 func answered[O any](ctx context.Context, o Operation, out *Out[O]) error {
 	if page, ok := any(out.Body).(interface{ unknownFields() []Violation }); ok {
 		if wrong := page.unknownFields(); len(wrong) > 0 {
@@ -229,7 +230,7 @@ func answered[O any](ctx context.Context, o Operation, out *Out[O]) error {
 	return nil
 }
 
-// done is the answer of an operation without a body.
+// done is the response of an operation without a body.
 type done struct {
 	Replayed string `header:"Idempotency-Replayed"`
 }
@@ -265,7 +266,7 @@ func corridorStream[I any](c *Corridor, o Operation, fn func(context.Context, *I
 	}
 }
 
-// finish turns an error into what the library shows, logs what nobody expected, and counts.
+// finish converts an error to the library's form, logs unexpected errors, and calls OnDone.
 func (c *Corridor) finish(ctx context.Context, o Operation, start time.Time, err error) error {
 	code := "ok"
 	defer func() {
@@ -288,14 +289,14 @@ func (c *Corridor) finish(ctx context.Context, o Operation, start time.Time, err
 	return AsProblem(ctx, e)
 }
 
-// known makes an Error of any error; what is not one of ours is logged with its cause and shown without. What fails because its
-// client went away is no fault.
+// toError converts any error to an Error. Other errors are logged with their cause, which the response does not
+// contain. An error after the client has disconnected is logged as information only.
 func (c *Corridor) known(ctx context.Context, o Operation, err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
 	}
-	if errors.Is(ctx.Err(), context.Canceled) { // nobody waits for the answer any more
+	if errors.Is(ctx.Err(), context.Canceled) { // the client has disconnected
 		c.Log.Info("client went away", "operation", o.ID, "request", RequestID(ctx), "org", access.Org(ctx), "err", err)
 		return Unexpected(err)
 	}

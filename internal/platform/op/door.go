@@ -2,27 +2,27 @@ package op
 
 import "context"
 
-// A Visit is what is known of a request that came through the tool server: the program that asks, and the tool it called.
+// ToolCall describes a request that came through the MCP server: the client program and the called tool.
 type Visit struct {
-	Client string // name and version of the program, as it says itself; at most 120 characters
-	Tool   string // or what else was asked for, such as a resource
-	Scopes string // those of the credential, separated by spaces
+	Client string // name and version reported by the program; at most 120 characters
+	Tool   string // or another target, such as a resource
+	Scopes string // scopes of the credential, separated by spaces
 }
 
 type visitKey struct{}
 
-// WithVisit keeps that a request came through the tool server.
+// WithToolCall marks the context of a request from the MCP server.
 func WithVisit(ctx context.Context, v Visit) context.Context {
 	return context.WithValue(ctx, visitKey{}, v)
 }
 
-// Visited says whether a request came through the tool server, and how.
+// ToolCallOf returns the MCP tool call of the context; ok is false for other requests.
 func Visited(ctx context.Context) (Visit, bool) {
 	v, ok := ctx.Value(visitKey{}).(Visit)
 	return v, ok
 }
 
-// DoorOf names the door of a request, as records tell where they come from: api or mcp.
+// SourceOf returns the entry point of a request, as stored with records: api or mcp.
 func DoorOf(ctx context.Context) string {
 	if _, ok := Visited(ctx); ok {
 		return "mcp"

@@ -1,7 +1,7 @@
 package op
 
-// EncodeForTest and DecodeForTest give tests the signed form of a position.
+// EncodeCursor returns the signed form of a position.
 func EncodeForTest(c Cursors, p Position) string { return c.encode(p) }
 
-// DecodeForTest reads it.
+// DecodeCursor parses the signed form of a position.
 func DecodeForTest(c Cursors, text string) (Position, error) { return c.decode(text) }

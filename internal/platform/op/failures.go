@@ -10,20 +10,20 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// This file says which errors an operation answers with: those that follow from its declaration, and those it names by Fails.
+// Error codes of operations: those that follow from the declaration, and those added by Fails.
 
-// Fails names further error codes the operation answers with.
+// Fails adds error codes of the operation.
 func (o Operation) Fails(codes ...string) Operation {
 	o.fails = append(slices.Clip(o.fails), codes...)
 	return o
 }
 
-// Codes lists every error code the operation may answer with, sorted.
+// Codes returns all error codes of the operation, sorted.
 func (o Operation) Codes() []string {
 	all := append([]string{"invalid_query", "rate_limited", "internal", "overloaded"}, o.fails...)
 	if !o.Need.IsPublic() {
 		all = append(all, "unauthenticated", "key_expired", "key_revoked", "token_expired", "insufficient_scope", "wrong_environment",
-			"ip_not_allowed", "org_suspended", "not_found") // not_found: On-Behalf-Of names no child
+			"ip_not_allowed", "org_suspended", "not_found") // not_found: On-Behalf-Of is not a child organisation
 	}
 	if o.EnvironmentO != "" || strings.Contains(o.Path, "{") {
 		all = append(all, "not_found", "validation_failed")
@@ -62,7 +62,7 @@ func (o Operation) Codes() []string {
 	return slices.Compact(all)
 }
 
-// statuses are those of the codes.
+// statuses returns the HTTP statuses of the codes.
 func statuses(names []string) []int {
 	var all []int
 	for _, c := range names {
@@ -74,7 +74,7 @@ func statuses(names []string) []int {
 	return all
 }
 
-// describeFailures names the codes of each error status of an operation.
+// describeFailures adds the error codes to each error status of an operation.
 func describeFailures(h *huma.Operation, o Operation) {
 	byStatus := map[string][]string{}
 	for _, c := range o.Codes() {

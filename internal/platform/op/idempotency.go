@@ -20,10 +20,10 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// maxBody bounds a JSON body in bytes.
+// maxBody limits a JSON body, in bytes.
 const maxBody = 1 << 20
 
-// idempotent is what identifies a repeated request.
+// idempotent identifies a repeated request.
 type idempotent struct {
 	org, id, bodyHash string
 }
@@ -32,7 +32,7 @@ type idempotencyKey struct{}
 
 func unwrap(h huma.Context) (*http.Request, http.ResponseWriter) { return humago.Unwrap(h) }
 
-// withIdempotency reads the Idempotency-Key and hashes the body. The key space is credential, method and path.
+// withIdempotency reads the Idempotency-Key and hashes the body. A key is unique per credential, method and path.
 func withIdempotency(ctx context.Context, h huma.Context, o Operation) (context.Context, *Error) {
 	key := strings.Trim(h.Header("Idempotency-Key"), `"`)
 	if key == "" {
@@ -59,7 +59,7 @@ func idempotency(ctx context.Context) *idempotent {
 	return i
 }
 
-// answer is what is kept of a response.
+// answer is the stored part of a response.
 type answer struct {
 	Status int               `json:"status"`
 	Header map[string]string `json:"header,omitempty"`
@@ -92,8 +92,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// replayed is the stored answer of an earlier request, given to the library as if it were an error, for that is
-// the way in which it writes a ready body.
+// replayed is the stored response of an earlier request. It is passed to the library as an error, because the library
+// writes error bodies unchanged.
 type replayed struct{ answer }
 
 func (r *replayed) Error() string  { return "answered before" }
@@ -116,8 +116,9 @@ func (r *replayed) ContentType(t string) string {
 
 func (r *replayed) MarshalJSON() ([]byte, error) { return r.Body, nil }
 
-// write runs a changing operation: in one transaction with its idempotency row and its audit line; or, where
-// it acts on the outside world, between a row that says "in progress" and one that keeps the answer.
+// write runs a changing operation. Without side effects it runs in one transaction with its idempotency row and audit
+// line. With side effects it runs between a transaction that writes the row "in_progress" and one that stores the
+// response.
 func (c *Corridor) write(ctx context.Context, o Operation, run func(context.Context) (answer, error)) error {
 	var err error
 	if o.Outside {
@@ -165,8 +166,8 @@ func (c *Corridor) writeOutside(ctx context.Context, o Operation, run func(conte
 	})
 }
 
-// keepError stores an error answer for its key too, so that a repeat gets the same; 401, 403, 429 and 5xx are
-// never stored, so that a repeat may succeed.
+// storeError stores an error response for its key as well, so that a repeated request gets the same. 401, 403, 429
+// and 5xx are never stored, so that a repeated request may succeed.
 func (c *Corridor) keepError(ctx context.Context, o Operation, err error) error {
 	i := idempotency(ctx)
 	var again *replayed
@@ -200,7 +201,7 @@ func isInProgress(err error) bool {
 	return errors.As(err, &e) && e.Code == "idempotency_in_progress"
 }
 
-// claim takes the key, or says what became of the request that has it.
+// claim reserves the key. It returns the stored response or an error if another request has the key.
 func (c *Corridor) claim(ctx context.Context, tx db.Querier, i *idempotent) error {
 	const insert = `INSERT INTO idempotency (org_id, id, body_hash, state, status, created_at)
 		VALUES ($1, $2, $3, 'in_progress', 0, $4) ON CONFLICT (org_id, id) DO NOTHING`
@@ -242,11 +243,11 @@ func (c *Corridor) earlier(ctx context.Context, tx db.Querier, i *idempotent) er
 	return &replayed{a}
 }
 
-// abandoned is after how long a request that is still running is taken for one of a node that died. No operation
-// takes nearly as long.
+// abandonedAfter is the age after which a running request counts as left by a dead node. No operation takes nearly as
+// long.
 const abandoned = 10 * time.Minute
 
-// takeOver runs the request again: whether the dead node came as far as its effect is not known.
+// takeOver runs the request again. It is unknown whether the dead node has completed the effect.
 func (c *Corridor) takeOver(ctx context.Context, tx db.Querier, i *idempotent, since db.Time) error {
 	const q = `UPDATE idempotency SET created_at = $3 WHERE org_id = $1 AND id = $2 AND state = 'in_progress' AND created_at = $4`
 	r, err := tx.Exec(ctx, q, i.org, i.id, db.At(c.Now()), since)
@@ -262,7 +263,7 @@ func (c *Corridor) takeOver(ctx context.Context, tx db.Querier, i *idempotent, s
 func (i *idempotent) place() []byte { return []byte(i.org + "|idempotency|" + i.id) }
 
 func (c *Corridor) keep(ctx context.Context, tx db.Querier, i *idempotent, a answer) error {
-	plain, err := encode(a) // byte for byte: the library's own would write & as \u0026
+	plain, err := encode(a) // keeps the bytes: encoding/json would write & as \u0026
 	if err != nil {
 		return fmt.Errorf("keep answer: %w", err)
 	}

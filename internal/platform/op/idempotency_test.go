@@ -113,7 +113,7 @@ func TestErrorsThatMayPassAreNotKept(t *testing.T) {
 			s.then(nil)
 			api.Do(p, "POST", path, body("good"), key).Want(201)
 			want := 1
-			if i == 1 { // outside a transaction what was done before the error stays done
+			if i == 1 { // with side effects, the row written before the error remains
 				want = 1 + 4 + 1
 			}
 			if n := rows(t, d, "things"); n != want {
@@ -167,7 +167,7 @@ func TestManyRequestsAtOnceMakeOneThing(t *testing.T) {
 	})
 }
 
-// A node that dies between the effect and the answer has committed both or neither.
+// After a crash between effect and response, both or neither are committed.
 func TestCrashLeavesEffectAndAnswerTogether(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -187,7 +187,7 @@ func TestCrashLeavesEffectAndAnswerTogether(t *testing.T) {
 	})
 }
 
-// A node that dies while it acts outside leaves a key that nobody will finish: it is taken over after a while.
+// A crash during a side effect leaves a key in progress. Another request takes it over after a while.
 func TestKeyOfADeadNodeIsTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -222,5 +222,5 @@ func TestInputThatIsRefusedTakesNoKey(t *testing.T) {
 	api.Do(p, "POST", "/things", body("x"), key).Want(422).Refused("validation_failed")
 	api.Do(p, "POST", "/things", body("good"), key).Want(201)
 	p.Scopes = []access.Scope{access.CallsRead}
-	api.Do(p, "POST", "/things", body("good"), key).Want(403) // even for an answer that is there
+	api.Do(p, "POST", "/things", body("good"), key).Want(403) // also for a stored response
 }

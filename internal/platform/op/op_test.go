@@ -17,14 +17,14 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// A Thing is what the tests' operations are about.
+// Thing is the record of the tests' operations.
 type Thing struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	N    int    `json:"n"`
 }
 
-// ThingBody is a new Thing.
+// ThingBody is the body that creates a Thing.
 type ThingBody struct {
 	Name  string   `json:"name" minLength:"2" maxLength:"10"`
 	N     int      `json:"n,omitempty" minimum:"1" maximum:"9" default:"3"`
@@ -65,7 +65,7 @@ type PatchBody struct {
 	N    op.Change[int]    `json:"n,omitempty"`
 }
 
-// things is a small room; fn, where set, replaces what create does after its row is written.
+// things is a small service. If fn is set, create calls it after writing its row.
 type things struct {
 	db *db.DB
 	mu sync.Mutex // guards fn
@@ -341,7 +341,7 @@ func TestCursors(t *testing.T) {
 		t.Errorf("%d records seen, %d different; want 9", len(seen), len(unique))
 	}
 	good := api.Do(p, "GET", "/things?limit=4", nil).Text("next_cursor")
-	for i := range good { // any change of any character
+	for i := range good { // changes each character once
 		c := byte('A')
 		if good[i] == c {
 			c = 'B'

@@ -10,9 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// tidy makes one form of what queries may say in two: a list is given with commas or by repeating its name, and the + of a
-// number may arrive as a space. What cannot be read, or is given twice and is no list, is refused. It returns what the cursors
-// of a list are bound to.
+// normalizeQuery converts equivalent forms of a query to one: a list with commas or with a repeated name, and a + of
+// a number that arrived as a space. It refuses malformed queries, and repeated parameters that are not lists. It
+// returns the part of the query that cursors are bound to.
 func tidy(h huma.Context) (bound string, e *Error) {
 	r, _ := unwrap(h)
 	if r.URL.RawQuery == "" {
@@ -29,7 +29,7 @@ func tidy(h huma.Context) (bound string, e *Error) {
 			if plain := plus(all[i]); plain != all[i] {
 				all[i], changed = plain, true
 			}
-			if strings.IndexByte(all[i], 0) >= 0 && name != "cursor" { // a cursor says itself that it is none
+			if strings.IndexByte(all[i], 0) >= 0 && name != "cursor" { // an invalid cursor has an error of its own
 				wrong = append(wrong, Field(name, "invalid_value", noNUL))
 			}
 		}
@@ -69,7 +69,7 @@ func parameter(o *huma.Operation, name string) *huma.Param {
 
 func isList(p *huma.Param) bool { return p.Schema != nil && p.Schema.Type == huma.TypeArray }
 
-// lostPlus is a number whose + arrived as a space, as it does in addresses that were not encoded.
+// lostPlus matches a number whose + was decoded to a space, because the URL was not encoded.
 var lostPlus = regexp.MustCompile(`^ +[0-9][0-9 ()./-]{5,24}$`)
 
 func plus(value string) string {
@@ -81,7 +81,7 @@ func plus(value string) string {
 
 type boundKey struct{}
 
-// withBound keeps what cursors are bound to.
+// withCursorScope stores the part of the query that cursors are bound to.
 func withBound(ctx context.Context, bound string) context.Context {
 	return context.WithValue(ctx, boundKey{}, bound)
 }

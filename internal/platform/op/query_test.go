@@ -13,14 +13,14 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// Echo answers what arrived.
+// Echo contains the received query.
 type Echo struct {
 	Phone  string   `json:"phone"`
 	Status []string `json:"status" nullable:"false"`
 	Since  string   `json:"since"`
 }
 
-// EchoIn is a query.
+// EchoIn is the input of the echo operation.
 type EchoIn struct {
 	Phone  string   `query:"phone"`
 	Status []string `query:"status"`
@@ -48,7 +48,7 @@ func TestQueriesHaveOneMeaningInSeveralForms(t *testing.T) {
 		"phone=+12025550143":                {"phone", "+12025550143"},
 		"phone=%2B12025550143":              {"phone", "+12025550143"},
 		"phone=+1+202+555+0143":             {"phone", "+1 202 555 0143"},
-		"phone=+0":                          {"phone", " 0"}, // no number
+		"phone=+0":                          {"phone", " 0"}, // not a number
 		"status=a&status=b,c":               {"status.2", "c"},
 		"status=a,b":                        {"status.1", "b"},
 		"since=2026-07-01":                  {"since", "2026-06-30T22:00:00Z"},
@@ -73,7 +73,7 @@ func TestQueriesHaveOneMeaningInSeveralForms(t *testing.T) {
 	api.Do(p, "GET", "/echo?since=0000-01-01", nil).Want(400).Refused("invalid_query", "since invalid_time")
 }
 
-// do asks for an address that need not be well formed.
+// do sends a request whose URL may be malformed.
 func do(t *testing.T, p access.Principal, u *url.URL) int {
 	t.Helper()
 	mux := http.NewServeMux()

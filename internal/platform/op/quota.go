@@ -12,23 +12,23 @@ import (
 	"soniq/internal/platform/access"
 )
 
-// This file counts requests against the quotas of their credential, and says so in every answer
+// Rate limits per credential or address, and their header fields in every response
 // (draft-ietf-httpapi-ratelimit-headers-11).
 
-// A Class says which quota a request uses up.
+// Class is the quota that a request counts against.
 type Class string
 
-// The classes. What an operation belongs to follows from its declaration: reads and writes, unless Counted says otherwise.
+// Quota classes. The class follows from the declaration, reads or writes, unless CountsAgainst sets another one.
 const (
 	Reads    Class = "reads"
 	Writes   Class = "writes"
 	Searches Class = "searches"
 )
 
-// Counted puts the operation into another class than its method says.
+// CountsAgainst sets the quota class of the operation.
 func (o Operation) Counted(c Class) Operation { o.class = c; return o }
 
-// Class is the quota the operation uses up.
+// Class returns the quota class of the operation.
 func (o Operation) Class() Class {
 	switch {
 	case o.class != "":
@@ -39,12 +39,11 @@ func (o Operation) Class() Class {
 	return Reads
 }
 
-// Strangers are requests without a valid credential: how many an address may make in a minute, of operations that are open to
-// all, and in vain.
+// publicPerMinute limits requests without a credential to public operations, per address and minute.
 const publicPerMinute = 600
 
-// Charge counts a request against the quotas of who makes it, a credential or an address, and writes what is left into the
-// header. The error is rate_limited where it does not fit.
+// Charge counts a request against the quotas of its credential or address, and writes the remaining quota into the
+// header. It returns rate_limited if a quota is exceeded. open marks public operations.
 func (c *Corridor) Charge(ctx context.Context, h http.Header, class Class, open bool) *Error {
 	if c.Limiter == nil {
 		return nil
@@ -69,7 +68,7 @@ func (c *Corridor) Charge(ctx context.Context, h http.Header, class Class, open 
 	return TooMany(all)
 }
 
-// unpaid is 0 for a request whose credential was counted as it was refused.
+// attemptCost returns 0 for a request whose refused credential was already counted, otherwise 1.
 func (c *Corridor) unpaid(ctx context.Context) int {
 	if ctx.Value(refusalKey{}) != nil {
 		return 0
@@ -77,12 +76,13 @@ func (c *Corridor) unpaid(ctx context.Context) int {
 	return 1
 }
 
-// AttemptPolicy is how many requests without a valid credential an address may make.
+// AttemptPolicy returns the limit of requests without a valid credential per address.
 func AttemptPolicy(perMinute int) access.Policy {
 	return access.Policy{Name: "attempts", Quota: perMinute, Window: time.Minute}
 }
 
-// Address names who asks from an address: of IPv6 the network of 64 bits, for a single machine has all of it.
+// ClientKey returns the key of a client address. For IPv6 it is the /64 network, because one machine usually has all
+// of it.
 func Address(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	if a.Is6() {
@@ -92,7 +92,8 @@ func Address(a netip.Addr) string {
 	return a.String()
 }
 
-// policies are the quotas of a class. A search is counted by itself alone, for it may be made oftener than other reads.
+// policies returns the quotas of a class. Searches have a quota of their own only, because they may be more frequent
+// than other reads.
 func policies(class Class, l access.Limits) []access.Policy {
 	burst := access.Policy{Name: "burst", Quota: l.Burst, Window: time.Second}
 	switch class {
@@ -104,8 +105,8 @@ func policies(class Class, l access.Limits) []access.Policy {
 	return []access.Policy{{Name: string(Reads), Quota: l.ReadsPerMinute, Window: time.Minute}, burst}
 }
 
-// Tell writes how the policies stand: both fields of the draft, and the three older ones for the policy that is violated, or else
-// the first.
+// WriteRateLimit writes the state of the policies: both header fields of the draft, and the three older ones for the
+// violated policy or otherwise the first.
 func Tell(h http.Header, all []access.Standing) {
 	if len(all) == 0 {
 		return
@@ -132,7 +133,7 @@ func Tell(h http.Header, all []access.Standing) {
 
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// TooMany is the refusal of a request that did not fit into some of the policies.
+// TooMany returns the error for a request that exceeded a policy.
 func TooMany(all []access.Standing) *Error {
 	var names []string
 	var wait time.Duration
@@ -144,7 +145,7 @@ func TooMany(all []access.Standing) *Error {
 	return TooFast("more requests than allowed: "+strings.Join(names, ", "), int(seconds(wait)), names...)
 }
 
-// TooFast is rate_limited: to be repeated after some seconds, with the policies that were violated.
+// RateLimited returns the error rate_limited with Retry-After in seconds and the violated policies.
 func TooFast(detail string, retryAfter int, violated ...string) *Error {
 	e := Unavailable("rate_limited", detail, strconv.Itoa(max(1, retryAfter)))
 	e.Extra = map[string]any{"violated-policies": violated}
@@ -153,12 +154,12 @@ func TooFast(detail string, retryAfter int, violated ...string) *Error {
 
 type sourceKey struct{}
 
-// WithSource keeps the address a request came from.
+// WithClientAddress stores the client address of a request.
 func WithSource(ctx context.Context, a netip.Addr) context.Context {
 	return context.WithValue(ctx, sourceKey{}, a)
 }
 
-// Source is the address the request of the context came from.
+// ClientAddress returns the client address of the context's request; zero if unknown.
 func Source(ctx context.Context) netip.Addr {
 	a, _ := ctx.Value(sourceKey{}).(netip.Addr)
 	return a

@@ -18,18 +18,19 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file gives configuration records their versions. A record is what can be read at an address at which it can be changed
-// too: GET /users/{id} beside PATCH /users/{id}; or only deleted, where it tells when it was changed. Rooms need do nothing for it. Reading and changing answer with the
-// ETag, GET honours If-None-Match, and changes honour If-Match before their function is called, in their transaction.
+// Versions (ETags) of configuration records. A record is a resource with GET and PATCH or PUT on the same path, such
+// as /users/{id}. With DELETE only, it is a record if it has updated_at. Services need no code for it. Reads and
+// changes return the ETag. GET supports If-None-Match. Changes check If-Match before their function runs, in the same
+// transaction.
 
-// A Reader reads a record by the parameters of its path, and tells its ETag. Where a record cannot be read at the address at
-// which it is changed, Record hands over one.
+// Reader reads a record by its path parameters and returns its ETag. Record sets one if the record has no GET at the
+// path of the change.
 type Reader func(ctx context.Context, parameters map[string]string) (tag string, err error)
 
-// Record hands over how the record of a change is read where no GET has the same path.
+// Record sets the Reader for a change whose path has no GET.
 func (o Operation) Record(read Reader) Operation { o.record = read; return o }
 
-// Read makes a Reader of what answers a GET.
+// Read returns a Reader that calls the function of a GET.
 func Read[I, O any](fn func(context.Context, *I) (*Out[O], error)) Reader {
 	return func(ctx context.Context, parameters map[string]string) (string, error) {
 		in := new(I)
@@ -42,11 +43,12 @@ func Read[I, O any](fn func(context.Context, *I) (*Out[O], error)) Reader {
 	}
 }
 
-// Revised is implemented by records whose version does not follow from updated_at or all of their members, such as those that
-// show addresses that are made anew each time.
+// Revised is implemented by records whose version does not follow from updated_at or from all members, for example
+// because they contain URLs that are generated for each response.
 type Revised interface{ Revision() string }
 
-// tagOf is the ETag of an answer: the one the room gave, or one made of its revision, of updated_at, or of all its members.
+// tagOf returns the ETag of a response: the one of the service, or one of its revision, of updated_at, or of all its
+// members.
 func tagOf[O any](out *Out[O]) string {
 	if out.ETag != "" {
 		return out.ETag
@@ -61,7 +63,7 @@ func tagOf[O any](out *Out[O]) string {
 	return digest(body)
 }
 
-// TagOf is the ETag of a record that tells its revision or when it was changed; "" of others.
+// TagOf returns the ETag of a record with a revision or updated_at; empty for others.
 func TagOf(record any) string {
 	if r, ok := record.(Revised); ok {
 		return digest([]byte(r.Revision()))
@@ -77,7 +79,7 @@ func digest(b []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
 }
 
-// tells reports whether records of a type tell their version.
+// hasVersion reports whether records of a type have a revision or updated_at.
 func tells(t reflect.Type) bool {
 	if t.Implements(reflect.TypeFor[Revised]()) {
 		return true
@@ -97,7 +99,7 @@ func tells(t reflect.Type) bool {
 	return false
 }
 
-// updatedAt finds the member updated_at of a record.
+// updatedAt returns the member updated_at of a record.
 func updatedAt(v reflect.Value) (db.Time, bool) {
 	if !v.IsValid() {
 		return db.Time{}, false
@@ -130,7 +132,7 @@ func updatedAt(v reflect.Value) (db.Time, bool) {
 	return db.Time{}, false
 }
 
-// fill puts the parameters of a path into an input.
+// fillPath sets the path parameters of an input.
 func fill(v reflect.Value, parameters map[string]string) {
 	if v.Kind() != reflect.Struct {
 		return
@@ -147,7 +149,7 @@ func fill(v reflect.Value, parameters map[string]string) {
 	}
 }
 
-// link finds, for every change, how its record is read, and for every GET whether it reads a record.
+// linkRecords sets the Reader of every change, and marks the GETs of records.
 func link(operations []Operation) []Operation {
 	gets, changed, tagged := map[string]Reader{}, map[string]bool{}, map[string]bool{}
 	for _, o := range operations {
@@ -173,12 +175,13 @@ func link(operations []Operation) []Operation {
 	return linked
 }
 
-// changes reports whether the operation changes what is at its own address.
+// changes reports whether the operation changes the record at its own path.
 func (o Operation) changes() bool {
 	return o.Method == http.MethodPatch || o.Method == http.MethodPut || o.Method == http.MethodDelete
 }
 
-// made finds how the record is read that a POST to a collection makes, and the name of its parameter.
+// createdReader returns the Reader of records that a POST to a collection creates, and the name of their path
+// parameter.
 func made(gets map[string]Reader, changed map[string]bool, collection string) (Reader, string) {
 	for p, read := range gets {
 		parent, last := path.Split(p)
@@ -189,7 +192,7 @@ func made(gets map[string]Reader, changed map[string]bool, collection string) (R
 	return nil, ""
 }
 
-// condition is what a request says of the version it knows.
+// condition has the request's conditions on the version.
 type condition struct {
 	match, noneMatch string
 	parameters       map[string]string
@@ -197,7 +200,7 @@ type condition struct {
 
 type conditionKey struct{}
 
-// withCondition keeps what the corridor needs of a request for a record, or of one that changes something.
+// withCondition stores conditions and path parameters of a request for the pipeline.
 func withCondition(h huma.Context, o Operation) context.Context {
 	if !o.versioned && !o.Writes() {
 		return h.Context()
@@ -220,8 +223,8 @@ func parameters(h huma.Context, path string) map[string]string {
 	return all
 }
 
-// match fails with version_conflict where a change was made from another version than the record has now (RFC 9110 §13.1.1).
-// Changes of one record wait for each other from here on.
+// checkIfMatch returns version_conflict if the change was based on another version of the record (RFC 9110 §13.1.1).
+// From here on, changes of one record wait for each other.
 func (c *Corridor) match(ctx context.Context, o Operation) error {
 	known, _ := ctx.Value(conditionKey{}).(condition)
 	if o.record == nil {
@@ -240,7 +243,7 @@ func (c *Corridor) match(ctx context.Context, o Operation) error {
 	return nil
 }
 
-// alone makes changes of a record one after the other on PostgreSQL, for the length of the transaction; SQLite has one writer.
+// lockRecord serialises changes of a record on PostgreSQL until the end of the transaction. SQLite has one writer.
 func (c *Corridor) alone(ctx context.Context, o Operation, parameters map[string]string) error {
 	if c.DB.Name() != "postgres" || !db.InTx(ctx) {
 		return nil
@@ -260,7 +263,7 @@ func (c *Corridor) alone(ctx context.Context, o Operation, parameters map[string
 	})
 }
 
-// stamp gives the answer of a change its ETag where the room gave none.
+// setETag sets the ETag of the response to a change, unless the service has set one.
 func stamp[O any](ctx context.Context, o Operation, out *Out[O]) {
 	if out == nil || out.ETag != "" {
 		return
@@ -280,7 +283,8 @@ func stamp[O any](ctx context.Context, o Operation, out *Out[O]) {
 	}
 }
 
-// fresh gives a record its ETag, or says that the caller has this version already (RFC 9110 §13.1.2).
+// checkNotModified sets the ETag of a record, and returns notModified if the caller has this version (RFC 9110
+// §13.1.2).
 func fresh[O any](ctx context.Context, out *Out[O]) error {
 	out.ETag = tagOf(out)
 	known, _ := ctx.Value(conditionKey{}).(condition)
@@ -290,7 +294,7 @@ func fresh[O any](ctx context.Context, out *Out[O]) error {
 	return nil
 }
 
-// listed finds a tag in a list of such; weak ones count where weak is true.
+// matchesTag reports whether a list of ETags contains a tag. Weak ETags count if weak is true.
 func listed(list, tag string, weak bool) bool {
 	for one := range strings.SplitSeq(list, ",") {
 		one = strings.TrimSpace(one)
@@ -304,7 +308,7 @@ func listed(list, tag string, weak bool) bool {
 	return false
 }
 
-// notModified is the answer 304, which the library takes as an error.
+// notModified is the response 304, which the library takes as an error.
 type notModified struct{ tag string }
 
 func (n *notModified) Error() string           { return "not modified" }
@@ -316,7 +320,7 @@ func isNotModified(err error) bool {
 	return errors.As(err, &n)
 }
 
-// describeRecord adds to the description what records understand: 304 of GET, If-None-Match and If-Match.
+// describeRecord adds 304, If-None-Match and If-Match to the description of records.
 func describeRecord(h *huma.Operation, o Operation) {
 	tag := map[string]*huma.Param{"ETag": {Schema: &huma.Schema{Type: huma.TypeString}, Description: "The version of the record"}}
 	if o.versioned {

@@ -15,31 +15,31 @@ import (
 	"soniq/internal/platform/op/optest"
 )
 
-// A Dial is a record that says when it was changed; a Face is one that does not.
+// Dial is a record with updated_at.
 type Dial struct {
 	ID        string  `json:"id"`
 	N         int     `json:"n"`
 	UpdatedAt db.Time `json:"updated_at"`
 }
 
-// Face is read beside a Dial.
+// Face is the same record without updated_at.
 type Face struct {
 	ID string `json:"id"`
 	N  int    `json:"n"`
 }
 
-// DialIn changes a Dial.
+// DialIn is the input that changes a Dial.
 type DialIn struct {
 	GetThing
 	Body DialBody
 }
 
-// DialBody is how much it is turned.
+// DialBody is the change of a Dial.
 type DialBody struct {
 	By int `json:"by"`
 }
 
-// dials is a room that knows nothing of versions.
+// dials is a service without version code.
 type dials struct{ db *db.DB }
 
 func (s dials) read(ctx context.Context, id string) (d Dial, err error) {
@@ -160,7 +160,7 @@ func TestOfManyChangesFromOneVersionOneIsMade(t *testing.T) {
 		if n := api.Do(p, "GET", path, nil).At("n"); count[200] != 1 || count[412] != 15 || n != 1.0 {
 			t.Errorf("answers %v, turned %v times; want one 200 and 15 times 412", count, n)
 		}
-		for i := range statuses { // and without a version none is lost
+		for i := range statuses { // without If-Match no change is lost
 			all.Go(func() { statuses[i] = api.Do(p, "PATCH", path, `{"by":1}`).Status })
 		}
 		all.Wait()
@@ -181,7 +181,7 @@ func TestADeprecatedOperationSaysSo(t *testing.T) {
 	if get := doc.Paths[op.Prefix+"/faces/{id}"].Get; !get.Deprecated || get.Extensions["x-sunset"] != "2027-03-01" {
 		t.Errorf("description: %v %v", get.Deprecated, get.Extensions)
 	}
-	a := optest.New(t, d, old).Do(access.Principal{}, "GET", "/faces/x", nil).Want(401) // refusals say it too
+	a := optest.New(t, d, old).Do(access.Principal{}, "GET", "/faces/x", nil).Want(401) // error responses have the headers as well
 	for name, want := range map[string]string{"Deprecation": fmt.Sprintf("@%d", since.Unix()), "Sunset": "Mon, 01 Mar 2027 12:00:00 GMT",
 		"Link": `<https://example.org/faces>; rel="deprecation"; type="text/html"`} {
 		if got := a.Header.Get(name); got != want {

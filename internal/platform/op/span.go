@@ -10,28 +10,28 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// Span is embedded in the input of lists that can be limited in time.
+// Span is embedded in the input of lists with a time range.
 type Span struct {
 	Since string `query:"since" maxLength:"40" doc:"From this time on: RFC 3339, or a date YYYY-MM-DD in the organisation's time zone" example:"2026-01-31T09:30:00Z"`
 	Until string `query:"until" maxLength:"40" doc:"Before this time: RFC 3339, or a date YYYY-MM-DD in the organisation's time zone"`
 
-	zone string // in which dates begin; "" is UTC
+	zone string // time zone of dates; empty: UTC
 }
 
-// Resolve has dates mean days of the organisation that asks.
+// Resolve sets the time zone of the caller's organisation. The library calls it.
 func (s *Span) Resolve(h huma.Context) []error {
 	*s = s.In(h.Context())
 	return nil
 }
 
-// In has dates mean days in the time zone of the organisation that asks.
+// In sets the time zone of the caller's organisation.
 func (s Span) In(ctx context.Context) Span {
 	p, _ := access.From(ctx)
 	s.zone = p.Timezone
 	return s
 }
 
-// Times reads both ends; what was not given is zero.
+// Times returns both ends. A missing end is zero.
 func (s Span) Times() (since, until db.Time, err error) {
 	var wrong []Violation
 	since, wrong = s.moment("since", s.Since, wrong)
@@ -59,5 +59,5 @@ func (s Span) moment(field, text string, wrong []Violation) (db.Time, []Violatio
 	return db.Time{}, append(wrong, Field(field, "invalid_time", "must be RFC 3339 such as 2026-01-31T09:30:00Z, or YYYY-MM-DD"))
 }
 
-// sensible times can be counted in microseconds.
+// sensible reports whether a time can be stored in microseconds.
 func sensible(t time.Time) bool { return t.Year() >= 1 && t.Year() <= 9999 }

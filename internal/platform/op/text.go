@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// unstorable lists the texts of an input that hold the character U+0000, which PostgreSQL cannot keep. JSON and addresses can carry it, no
-// name, number or id has it, and both databases answer the same.
+// unstorable returns the texts of an input that contain U+0000, which PostgreSQL cannot store. JSON and URLs can
+// contain it, but no name, number or ID does. The check makes both databases behave the same.
 func unstorable(in any) []Violation {
 	var wrong []Violation
 	walkTexts(reflect.ValueOf(in), "", func(field, text string) {
@@ -28,7 +28,7 @@ func storable(in any) error {
 	return nil
 }
 
-// walkTexts visits every text of a value, names of members of maps included.
+// walkTexts visits every text of a value, including map keys.
 func walkTexts(v reflect.Value, field string, visit func(field, text string)) {
 	switch v.Kind() {
 	case reflect.String:
@@ -39,7 +39,7 @@ func walkTexts(v reflect.Value, field string, visit func(field, text string)) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("query") == "" { // tidy reads queries
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("query") == "" { // normalizeQuery checks queries
 				walkTexts(v.Field(i), field+memberOf(f), visit)
 			}
 		}
@@ -58,7 +58,7 @@ func walkTexts(v reflect.Value, field string, visit func(field, text string)) {
 	}
 }
 
-// memberOf is how a field is called in a request; the body itself, and what lies in a Change, have no name of their own.
+// memberOf returns the name of a field in a request. The body itself and the value of a Change have no name.
 func memberOf(f reflect.StructField) string {
 	if f.Anonymous || f.Name == "Body" && f.Tag.Get("json") == "" || f.Name == "V" {
 		return ""

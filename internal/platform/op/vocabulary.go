@@ -2,11 +2,11 @@ package op
 
 import "strings"
 
-// This file has the words that examples are made of.
+// Values of generated examples.
 
 const ulid = "01K9ZJ3T6QW5N8V2X4Y7B0CDEF"
 
-// prefixes are those of identifiers, by what they identify.
+// prefixes are the ID prefixes by kind.
 var prefixes = map[string]string{
 	"agent": "usr", "user": "usr", "supervisor": "usr", "author": "usr", "person": "usr", "member": "usr", "reassign_to": "usr",
 	"call": "call", "active_call": "call", "origin_call": "call", "cdr": "cdr", "leg": "leg", "target_leg": "leg", "monitor": "mon",
@@ -18,7 +18,7 @@ var prefixes = map[string]string{
 	"greeting_audio": "aud", "admin_user": "usr", "request": "req", "conversation": "cnv", "template": "tpl", "triggered": "evt",
 }
 
-// vocabulary is what members of a name hold.
+// vocabulary has example texts by member name.
 var vocabulary = map[string]any{
 	"number": "+12025550143", "from_number": "+442079460018", "to_number": "+12025550143", "phone": "+442079460018",
 	"from": "+12025550143", "to": "+442079460018", "email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace",
@@ -51,7 +51,7 @@ var vocabulary = map[string]any{
 	"transferred_to": "ext:102",
 }
 
-// usuallyNull are members that most records have no value for.
+// usuallyNull are members without a value in most records.
 var usuallyNull = []string{"next_cursor", "missed_reason", "pause_reason", "disabled_reason", "revoked_at", "rotates_to", "last_error",
 	"suspended_at", "suspend_reason", "closed_at", "erase_after", "held_since", "failure_reason", "error", "transferred_to",
 	"missed_at", "released_at", "last_failure_at", "previous_valid_until", "replay_of", "next_attempt_at", "flow_id", "voicemail_id",
@@ -59,7 +59,7 @@ var usuallyNull = []string{"next_cursor", "missed_reason", "pause_reason", "disa
 
 var usuallyTrue = []string{"enabled", "signed_in", "registered", "sms_enabled", "has_recording", "emergency_capable", "ok", "acknowledged"}
 
-// numbers are what members of a name hold.
+// numbers are example numbers by member name.
 var numbers = map[string]float64{
 	"talk_duration_seconds": 42, "total_seconds": 48, "ring_seconds": 6, "hold_seconds": 0, "queue_seconds": 0, "duration_seconds": 42,
 	"status": 404, "sip_status": 200, "q850_cause": 16, "port": 5060, "mos": 4.3, "mos_min": 4.1, "jitter_ms": 3.2, "rtt_ms": 24,
@@ -69,12 +69,12 @@ var numbers = map[string]float64{
 	"response_status": 200, "pause_seconds": 0, "wait_seconds": 8, "average_wait_seconds": 8, "longest_wait_seconds": 21,
 }
 
-// tables are bodies of requests in CSV.
+// tables are example request bodies in CSV.
 var tables = map[string]string{
 	"numbers.imports.create": "number,label,user\n+442079460100,Front desk,101\n+442079460101,,ada@example.com\n",
 }
 
-// texts are examples of answers that are no JSON.
+// texts are example responses other than JSON.
 var texts = map[string]string{
 	"text/csv":             "id,direction,status,from_number,to_number,started_at\ncdr_" + ulid + ",inbound,completed,+442079460018,+12025550143,2026-01-31T09:30:00Z\n",
 	"text/plain":           "Ada: Could you send me the invoice of January?\n",
@@ -83,7 +83,7 @@ var texts = map[string]string{
 	"text/event-stream":    "id: 8812\nevent: call.answered\ndata: {\"event\":\"call.answered\",\"data\":{\"call_id\":\"call_" + ulid + "\"}}\n\n",
 }
 
-// moment is a time that fits the name: calls begin at half past nine and take 48 seconds.
+// moment returns an example time for a member name: calls begin at 09:30 and last 48 seconds.
 func moment(name string) string {
 	switch name {
 	case "answered_at":
@@ -96,7 +96,7 @@ func moment(name string) string {
 	return "2026-01-31T09:30:00.000Z"
 }
 
-// asked are the bodies of requests whose required members alone say too little.
+// requestExamples are request bodies for operations whose required members alone are not a useful example.
 var asked = map[string]any{
 	"calls.create":          map[string]any{"to": "+442079460018", "from": "+12025550143", "record": "on", "metadata": map[string]any{"ticket": "4711"}},
 	"calls.announce":        map[string]any{"text": "This call is recorded.", "to": "all"},

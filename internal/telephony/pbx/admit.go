@@ -7,21 +7,21 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// maxSetUps is how many calls may be between their INVITE and their first row at once. A call spends a few milliseconds there,
-// so this many mean that routing or the database does not keep up: more calls would only make all of them late.
+// maxSetups is the limit of calls between INVITE and first row at the same time. A call spends a few milliseconds
+// there. More calls mean that routing or the database does not keep up, and that every further call would be late.
 const maxSetUps = 1000
 
-// retryAfter is what a call that is turned away is told.
+// retryAfter is the Retry-After value of a 503 response to a call that is refused for overload or shutdown.
 const retryAfter = 2 * time.Second
 
-// door counts who is coming in.
+// admission counts the calls that are being set up.
 type door struct {
 	open   atomic.Bool
 	inside atomic.Int64
 	turned atomic.Int64
 }
 
-// enter lets a call in, unless too many are on their way already.
+// admit admits a call, unless too many calls are being set up or the node is not open yet.
 func (d *door) enter() bool {
 	if d.inside.Add(1) > maxSetUps || !d.open.Load() {
 		d.inside.Add(-1)
@@ -31,7 +31,7 @@ func (d *door) enter() bool {
 	return true
 }
 
-// enterUrgent lets in what may be an emergency call, where others are turned away.
+// admitUrgent admits a possible emergency call after admit refused it. The limit is twice as high.
 func (d *door) enterUrgent() bool {
 	if d.inside.Add(1) > 2*maxSetUps || !d.open.Load() {
 		d.inside.Add(-1)
@@ -43,7 +43,8 @@ func (d *door) enterUrgent() bool {
 
 func (d *door) leave() { d.inside.Add(-1) }
 
-// turnAway refuses a call while it costs next to nothing (RFC 3261 §21.5.4). Calls in progress do not notice.
+// rejectOverloaded refuses a call with 503 and Retry-After (RFC 3261 §21.5.4) before it costs anything. It does not
+// affect calls in progress.
 func turnAway(in *sip.Inbound) {
 	in.Listen(func(sip.Event) {})
 	in.Reject(503, "Overloaded", retryAfter)

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// connected joins the caller and who answered.
+// connected connects the caller with the leg that answered.
 func (c *liveCall) connected(ctx context.Context, l *leg, answer media.Description) {
 	c.b = l
 	c.answered = c.sw.Now()
@@ -26,24 +26,24 @@ func (c *liveCall) connected(ctx context.Context, l *leg, answer media.Descripti
 	c.writeAnswer(ctx, func() { c.answerWith(sdp) })
 }
 
-// answerWith answers the caller.
+// answerWith sends the caller a 200 with the SDP.
 func (c *liveCall) answerWith(sdp []byte) {
 	if !c.assured() {
 		c.unwritten()
 		return
 	}
 	if err := c.a.in.Answer(sdp); err != nil {
-		// The caller gave up at this very moment; Canceled or Lost is on its way into the inbox.
+		// The caller canceled at the same moment: Canceled or Lost is already on its way into the inbox.
 		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
 	}
 }
 
-// toCaller is what the caller is answered with.
+// callerAnswer returns the SDP of the 200 to the caller.
 func (c *liveCall) toCaller(answer media.Description) (sdp []byte, ok bool) {
 	switch {
 	case c.a.in.Offer == nil:
 		return c.a.session.Offer(media.OfferBeside(answer)), true
-	case c.a.toPeer != nil: // the early answer stands
+	case c.a.toPeer != nil: // the answer of the early media stays in force
 		return c.a.toPeer, true
 	}
 	if err := c.answerCaller(answer); err != nil {
@@ -54,21 +54,21 @@ func (c *liveCall) toCaller(answer media.Description) (sdp []byte, ok bool) {
 	return c.a.toPeer, true
 }
 
-// writeAnswer writes down who answered, before tell tells the caller: a call that was connected has a record that says so,
-// whatever happens next.
+// writeAnswer writes that the call was answered before tell runs. A call that the caller saw answered therefore
+// always has a record with the answer.
 func (c *liveCall) writeAnswer(ctx context.Context, tell func()) {
 	c.agent = c.b.party()
 	c.changeSurely(ctx, tell, c.answeredEvent(false))
 }
 
-// answeredEvent tells who is connected.
+// answeredEvent returns the event call.answered with the connected party.
 func (c *liveCall) answeredEvent(transferred bool) event.Payload {
 	return event.CallAnswered{CallID: c.id, Direction: string(c.new.Direction), FromNumber: c.new.From, ToNumber: c.new.To,
 		AnsweredAt: at(c.sw.Now()), AnsweredBy: c.answeredBy(), AgentID: optional(c.agent.UserID), AgentName: optional(c.agent.Name),
 		RingSeconds: whole(c.answered.Sub(c.started)), Transferred: transferred}
 }
 
-// acked completes a late offer: the caller's answer came with the ACK (RFC 3261 §13.2.2.4).
+// onAcked completes a late offer: the caller's SDP answer arrives in the ACK (RFC 3261 §13.2.2.4).
 func (c *liveCall) acked(l *leg, e sip.Acked) {
 	if len(e.SDP) == 0 {
 		return

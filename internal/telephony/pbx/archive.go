@@ -10,11 +10,12 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// lastAnswers is how long the answers to our BYEs and CANCELs are waited for: a message that was lost is sent again after half
-// a second, and again a second later.
+// finalAnswerWait limits the wait for the answers to our BYEs and CANCELs. A lost message is sent again after half a
+// second, and again one second later.
 const lastAnswers = 3 * time.Second
 
-// lastMessages sees to it that what is said when a call is over, such as our BYE and its answer, is in its story.
+// awaitFinalMessages waits for the last messages of an ended call, such as our BYE and its answer, so that the
+// timeline includes them.
 func (s *Switch) lastMessages(c *liveCall) {
 	if !c.told {
 		s.forget(c)
@@ -37,7 +38,7 @@ func (s *Switch) lastMessages(c *liveCall) {
 	s.archive.add(s.writing, c)
 }
 
-// forget lets go of a call that is over.
+// forgetCall removes an ended call from the indexes.
 func (s *Switch) forget(c *liveCall) {
 	for _, l := range c.legs {
 		if l.owner.Load() == c {
@@ -49,7 +50,7 @@ func (s *Switch) forget(c *liveCall) {
 	s.mu.Unlock()
 }
 
-// writeStories writes down the stories of these calls, and lets go of the calls.
+// writeTimelines writes the timelines of these calls, then removes the calls.
 func (s *Switch) writeStories(ctx context.Context, all []*liveCall) error {
 	stories := make([]call.Told, len(all))
 	for i, c := range all {
@@ -64,8 +65,9 @@ func (s *Switch) writeStories(ctx context.Context, all []*liveCall) error {
 	return nil
 }
 
-// An archive writes down the stories of calls that are over: those of many in one transaction, and a moment later, so that the last
-// acknowledgements are in them. There is no goroutine of it: whoever adds to an archive that does nothing does its work.
+// timelineArchive writes the timelines of ended calls, many in one transaction. It waits a moment first, so that the
+// last acknowledgements are included. It has no goroutine of its own: the goroutine that adds to an idle archive does
+// the writing.
 type archive struct {
 	log   *slog.Logger
 	write func(ctx context.Context, all []*liveCall) error
@@ -76,15 +78,16 @@ type archive struct {
 	busy    bool
 }
 
-// The most stories in one transaction, those that wait while the database is away, and the moment before they are written.
+// Limits: timelines per transaction, timelines that wait while the database is not available, and the delay before
+// they are written.
 const (
 	maxArchived = 64
 	maxWaiting  = 1000
 	archivePace = 250 * time.Millisecond
 )
 
-// add has a call's story written. It returns at once where somebody writes already, else when all is written or ctx
-// has ended; even then it tries once.
+// add queues the timeline of a call. It returns at once if another goroutine already writes. Otherwise it writes
+// until the queue is empty or ctx ends, and tries at least once.
 func (a *archive) add(ctx context.Context, c *liveCall) {
 	a.mu.Lock()
 	a.waiting = append(a.waiting, c)
@@ -105,22 +108,23 @@ func (a *archive) add(ctx context.Context, c *liveCall) {
 	}
 }
 
-// pace is how long to wait before the next batch: not at all where it is full already, for those who wait hold memory.
+// pace returns the delay before the next batch. It is zero if a full batch already waits, because waiting calls hold
+// memory.
 func (a *archive) pace() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.waiting) >= 2*maxArchived { // one of them is written now
+	if len(a.waiting) >= 2*maxArchived { // one batch of them is written now
 		return 0
 	}
 	return archivePace
 }
 
-// flush writes a batch; one that cannot be written now waits again.
+// flush writes one batch. A batch that fails returns to the queue.
 func (a *archive) flush() error {
 	a.mu.Lock()
 	n := min(len(a.waiting), maxArchived)
 	batch := slices.Clone(a.waiting[:n])
-	clear(a.waiting[:n]) // or the array would hold on to calls that are written
+	clear(a.waiting[:n]) // otherwise the array would keep the written calls in memory
 	a.waiting = a.waiting[n:]
 	a.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
@@ -134,11 +138,11 @@ func (a *archive) flush() error {
 	return err
 }
 
-// more reports whether there is more to write; if not, whoever adds next writes.
+// more reports whether the queue still has entries. If not, the next goroutine that adds an entry writes.
 func (a *archive) more(ctx context.Context) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.waiting) > maxWaiting { // they are worth less than memory
+	for len(a.waiting) > maxWaiting { // memory matters more than these timelines
 		a.drop(a.waiting[0])
 		a.waiting[0] = nil
 		a.waiting = a.waiting[1:]

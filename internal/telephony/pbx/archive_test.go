@@ -12,9 +12,9 @@ import (
 	"weak"
 )
 
-// shelf is where an archive writes to.
+// archiveStore counts the batches that an archive writes.
 type shelf struct {
-	until   time.Time // it fails before
+	until   time.Time // writes fail before this time
 	batches []int
 	dropped int
 }
@@ -70,7 +70,7 @@ func TestStoryEndsWaitForTheDatabaseAndTheOldestGo(t *testing.T) {
 	})
 }
 
-// Who waits holds memory: full batches are written one after the other.
+// Waiting calls hold memory, so full batches are written without a pause.
 func TestFullBatchesDoNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// An asker waits for the effect of a command. Whether it comes is settled once, by the call or by who has waited long enough: what
-// the call does and what is answered agree.
+// commandWaiter waits for the effect of a command. Exactly one side decides whether the command takes effect: the
+// call, or the waiter after its time limit. The API's answer and the call therefore agree.
 type asker struct {
-	gone    <-chan struct{} // closed when the answer is not waited for any more
+	gone    <-chan struct{} // closed when the waiter's context ends
 	answer  chan outcome
 	settled atomic.Bool
 }
@@ -25,7 +25,7 @@ func newAsker(ctx context.Context) *asker {
 	return &asker{gone: ctx.Done(), answer: make(chan outcome, 1)}
 }
 
-// reply answers the asker; what comes after the first is dropped.
+// reply returns a reply that answers the waiter. Only the first answer counts.
 func (a *asker) reply() reply {
 	return reply{asker: a, to: func(r call.Result, err error) {
 		select {
@@ -35,7 +35,8 @@ func (a *asker) reply() reply {
 	}}
 }
 
-// await returns the answer, or that there was none in time. An effect that was settled before is waited for: it is being written down.
+// await returns the answer, or an action_timeout error if none came in time. If the call already decided to carry out
+// the command, it waits for the write to finish.
 func (a *asker) await() (call.Result, error) {
 	select {
 	case o := <-a.answer:
@@ -55,10 +56,10 @@ func unconfirmed() error {
 	return op.Fail("action_timeout", "the other side has not confirmed in time; read the call to see what happened")
 }
 
-// settle says that the command takes effect now; false where who gave it has been told that it has none.
+// decide reports whether the command may take effect now. It returns false if the waiter already returned a timeout.
 func (r reply) settle() bool { return r.asker == nil || r.asker.settle() }
 
-// gone is closed when nobody waits any more; nil where nobody ever did.
+// expired returns a channel that is closed when the waiter's context ends. It is nil if the command has no waiter.
 func (r reply) gone() <-chan struct{} {
 	if r.asker == nil {
 		return nil
@@ -66,7 +67,7 @@ func (r reply) gone() <-chan struct{} {
 	return r.asker.gone
 }
 
-// wanted reports whether somebody still waits, or nobody ever did.
+// isAwaited reports whether the waiter still waits. It is true if the command has no waiter.
 func (r reply) wanted() bool {
 	select {
 	case <-r.gone():

@@ -24,7 +24,7 @@ func TestWhatIsAnsweredIsWhatTheCallDoes(t *testing.T) {
 	if !soon.reply().settle() {
 		t.Fatal("a command does not take effect")
 	}
-	go soon.reply().ok() // it is written down meanwhile
+	go soon.reply().ok() // the effect is written meanwhile
 	if _, err := soon.await(); err != nil {
 		t.Errorf("who gave a command that has taken effect is told %v", err)
 	}

@@ -9,13 +9,14 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// A telephone that was connected to us (TCP, TLS, WebSocket) lost its connection when the process ended. It connects again by
-// itself and registers; its call goes on from there.
+// Reconnection of phones after a restart. A phone with a connection to us (TCP, TLS, WebSocket) lost it when the
+// process ended. It connects and registers again by itself, and its call continues then.
 
-// comeback is how long such a telephone may take. Longer, nobody waits for somebody who is not heard.
+// reconnectTimeout is the time that such a phone has to register again. After it the call ends, because the other
+// party hears nothing.
 const comeback = time.Minute
 
-// aways are the legs whose telephones are not connected again yet, by device.
+// disconnectedLegs holds the legs of phones that have not registered again yet, by device.
 type aways struct {
 	mu   sync.Mutex // guards legs
 	legs map[string][]*leg
@@ -31,14 +32,14 @@ func (a *aways) add(l *leg) {
 	a.legs[device] = append(a.legs[device], l)
 }
 
-// of returns the legs of a device.
+// forDevice returns the legs of a device.
 func (a *aways) of(device string) []*leg {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.legs[device])
 }
 
-// remove reports whether the leg was away until now.
+// remove removes a leg and reports whether it was still disconnected.
 func (a *aways) remove(l *leg) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,8 +54,8 @@ func (a *aways) remove(l *leg) bool {
 	return true
 }
 
-// Registered tells the switch where a device can be reached now: calls from before a restart whose telephone has come back go
-// on. It returns at once.
+// Registered passes the current bindings of a device to the switch. Calls from before a restart continue if their
+// phone has registered again. It does not block.
 func (s *Switch) Registered(device string, all []sip.Binding) {
 	for _, l := range s.away.of(device) {
 		for _, b := range all {
@@ -66,15 +67,15 @@ func (s *Switch) Registered(device string, all []sip.Binding) {
 	}
 }
 
-// isBack reports whether a registration is that of the leg's telephone: the one with the same user in its contact, which
-// telephones of one account do not share.
+// isReconnect reports whether a binding belongs to the leg's phone: same user part of the contact, which phones of
+// one account do not share, same transport, and reachable.
 func (s *Switch) isBack(l *leg, b sip.Binding) bool {
 	was, err := sip.ParseURI(l.earlier.target)
 	is, err2 := sip.ParseURI(b.Contact)
 	return err == nil && err2 == nil && was.User == is.User && b.Transport == l.lost() && s.server.Reachable(b)
 }
 
-// await carries the leg on when its telephone registers, or has by now.
+// awaitReconnect continues the leg when its phone registers, or at once if it already has.
 func (c *liveCall) await(ctx context.Context, l *leg) {
 	c.sw.away.add(l)
 	c.step("leg.awaited", l, nil)

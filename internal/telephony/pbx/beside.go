@@ -2,19 +2,19 @@ package pbx
 
 import "context"
 
-// An opening is the writing of a call's row while its phones ring already.
+// pendingInsert is the INSERT of a call's row that runs while the phones already ring.
 type opening struct {
-	sure    bool // before it is written: nobody waits for it
+	sure    bool // the journal has the row: nothing waits for the commit
 	done    chan struct{}
-	err     error    // valid once done is closed
-	waiting []func() // what the caller is not told before
+	err     error    // valid after done is closed
+	waiting []func() // runs after the row is durable, such as 180 to the caller
 }
 
-// then keeps something for when the row is written.
+// afterCommit defers f until the row is written.
 func (o *opening) then(f func()) { o.waiting = append(o.waiting, f) }
 
-// beginBeside writes the call's row while its phones ring. Nobody is told anything of the call before it is sure that it will be written:
-// neither that it rings, nor that it is answered. What else is written of the call comes after it. then is called once it is written.
+// insertAsync writes the call's row while its phones ring. Neither 180 nor 200 is sent to the caller before the row
+// is durable. Later writes of the call come after it. then runs when the write has finished.
 func (c *liveCall) beginBeside(ctx context.Context, then func()) {
 	c.began = true
 	c.awaitTrying()
@@ -29,16 +29,16 @@ func (c *liveCall) beginBeside(ctx context.Context, then func()) {
 		}
 		close(o.done)
 		then()
-		if err != nil || !sure { // else nobody waits for it
+		if err != nil || !sure { // otherwise nothing waits for the row
 			c.inbox.push(message{run: func(context.Context) { c.opened(o) }})
 		}
 	})
 }
 
-// opened goes on with what waited for the row, or ends a call whose row could not be written.
+// insertDone runs the deferred functions, or ends the call if its row could not be written.
 func (c *liveCall) opened(o *opening) {
 	if c.opening != o {
-		return // who needed it sooner has looked already
+		return // waitInserted has already handled it
 	}
 	if !c.written() {
 		c.unwritten()
@@ -51,13 +51,14 @@ func (c *liveCall) opened(o *opening) {
 	}
 }
 
-// awaited reports whether the caller is to be told nothing yet, as it is not sure that the call is written down.
+// awaitingDurability reports whether responses to the caller are deferred because the row is not durable yet.
 func (c *liveCall) awaited() bool { return c.opening != nil && !c.opening.sure }
 
-// assured waits until it is sure that the row of the call will be written, and reports whether it is.
+// isDurable waits until the row is durable and reports whether it is.
 func (c *liveCall) assured() bool { return !c.awaited() || c.written() }
 
-// written waits for the row of the call, where it is being written, and reports whether it is.
+// waitInserted waits for a pending INSERT of the call's row and reports whether the row was written. It returns true
+// if none is pending.
 func (c *liveCall) written() bool {
 	o := c.opening
 	if o == nil {

@@ -9,11 +9,11 @@ import (
 func TestACarriersCallIsForTheNumberItNamesSomewhere(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ uri, to, want string }{
-		{"+12025550143", "+12025550199", "+12025550143"}, // what is dialled counts, where it is a number
+		{"+12025550143", "+12025550199", "+12025550143"}, // the dialled string counts if it is a number
 		{"2025550143;npdi", "customer-7", "2025550143"},
 		{"customer-7", "+12025550143", "+12025550143"}, // our contact
 		{"customer-7", "2025550143", "2025550143"},
-		{"customer-7", "customer-7", "customer-7"}, // nobody knows
+		{"customer-7", "customer-7", "customer-7"}, // no header has a number
 		{"", "", ""},
 	} {
 		in := &sip.Inbound{RequestURI: sip.URI{User: c.uri}, To: sip.Address{URI: sip.URI{User: c.to}}}

@@ -9,10 +9,10 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A reply answers who gave a command, once; the zero reply answers nobody.
+// commandReply answers a command, once. The zero value discards the answer.
 type reply struct {
 	to    func(call.Result, error)
-	asker *asker // nil where nobody waits
+	asker *asker // nil if the command has no waiter
 }
 
 func (r reply) ok()                  { r.result(call.Result{}) }
@@ -25,13 +25,13 @@ func (r reply) send(x call.Result, err error) {
 	}
 }
 
-// state refuses because the call is not in a state that allows the command.
+// state refuses the command because the state of the call does not allow it.
 func (r reply) state(c *liveCall, why string) {
 	r.fail(op.State(why, string(c.status()), c.allowed()...))
 }
 
-// Do carries out a command on a call in progress. It returns when the effect is confirmed and written down, or with an error
-// that left the call as it was.
+// Do carries out a command on a call in progress. It returns after the effect is confirmed and written. With an error
+// the call is unchanged.
 func (s *Switch) Do(ctx context.Context, org, id string, x call.Command) (call.Result, error) {
 	c := s.find(org, id)
 	if c == nil {
@@ -40,7 +40,7 @@ func (s *Switch) Do(ctx context.Context, org, id string, x call.Command) (call.R
 	a := newAsker(ctx)
 	done := a.reply()
 	over := func() { done.fail(op.State("the call has ended", "completed", call.AfterEnd...)) }
-	if _, end := x.(call.End); end { // it has: what was asked for is so
+	if _, end := x.(call.End); end { // the call has ended already, as requested
 		over = func() { go s.awaitEnd(ctx, id, done) }
 	}
 	if !c.inbox.push(message{run: func(ctx context.Context) { c.do(ctx, x, done) }, late: over}) {
@@ -49,7 +49,7 @@ func (s *Switch) Do(ctx context.Context, org, id string, x call.Command) (call.R
 	return a.await()
 }
 
-// awaitEnd answers when a call that is over has been written down, which takes a moment; nobody is told when.
+// awaitEnd polls until an ended call is written, then confirms the command. The switch has no notification for this.
 func (s *Switch) awaitEnd(ctx context.Context, id string, done reply) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -63,7 +63,7 @@ func (s *Switch) awaitEnd(ctx context.Context, id string, done reply) {
 	done.ok()
 }
 
-// do is one command. Whoever waits for its confirmation when the call ends is told so.
+// do runs one command. If the call ends before the command is confirmed, finish answers it with an error.
 func (c *liveCall) do(ctx context.Context, x call.Command, answer reply) {
 	c.commands++
 	n := c.commands
@@ -74,7 +74,7 @@ func (c *liveCall) do(ctx context.Context, x call.Command, answer reply) {
 	}})
 }
 
-// obey is one command by its kind.
+// dispatch calls the handler of a command by its type.
 func (c *liveCall) obey(ctx context.Context, x call.Command, done reply) {
 	switch x := x.(type) {
 	case call.End:
@@ -123,7 +123,7 @@ func (c *liveCall) obey(ctx context.Context, x call.Command, done reply) {
 // connectedNow reports whether two sides are connected.
 func (c *liveCall) connectedNow() bool { return c.a.up() && c.b.up() && !c.answered.IsZero() }
 
-// allowed lists what can be done with the call now.
+// allowed returns the actions that are possible in the current state of the call.
 func (c *liveCall) allowed() []string {
 	all := []string{"end", "note", "tag"}
 	if !c.connectedNow() {
@@ -161,7 +161,7 @@ func (c *liveCall) recordingActions() []string {
 	return []string{"recording/pause", "recording/stop"}
 }
 
-// endNow hangs up, or gives up what rings.
+// endNow hangs up the call, or cancels the ringing phones.
 func (c *liveCall) endNow(ctx context.Context, x call.End, done reply) {
 	c.step("api.end", nil, detail{"reason": x.Reason})
 	o := call.Outcome{Reason: "api", HangupBy: "api"}
@@ -172,8 +172,8 @@ func (c *liveCall) endNow(ctx context.Context, x call.End, done reply) {
 	c.hangUpAll(o, normalClearing)
 }
 
-// accept answers a ringing phone by ringing it again with the request to pick up by itself, which desk phones and softphones
-// that are set to obey. It is confirmed by the answer.
+// accept answers a ringing phone remotely. It rings the phone again with a request to answer by itself, which desk
+// phones and softphones do if configured. The command is confirmed by the phone's answer.
 func (c *liveCall) accept(ctx context.Context, x call.Accept, done reply) {
 	for _, h := range c.hunts {
 		for _, l := range h.legs {
@@ -186,7 +186,7 @@ func (c *liveCall) accept(ctx context.Context, x call.Accept, done reply) {
 	done.state(c, "no phone of the call is ringing")
 }
 
-// ringAgain replaces a ringing leg by one that asks to be answered at once.
+// ringAgain replaces a ringing leg by a new one that asks for automatic answer.
 func (h *hunt) ringAgain(ctx context.Context, l *leg, done reply) {
 	phone := l.phone
 	h.drop(l)
@@ -202,5 +202,5 @@ func (h *hunt) ringAgain(ctx context.Context, l *leg, done reply) {
 	})
 }
 
-// pickUpTime is how long a telephone that is asked to pick up by itself is waited for; it goes on ringing afterwards.
+// pickUpTime is the time in which a phone has to answer by itself. The phone continues to ring afterwards.
 const pickUpTime = 4500 * time.Millisecond

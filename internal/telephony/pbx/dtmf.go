@@ -12,10 +12,10 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// dtmfTime bounds sending digits: 64 of them, the longest, with pauses.
+// dtmfTime limits sending of digits. The longest string is 64 digits with pauses.
 const dtmfTime = 2 * time.Minute
 
-// sendDTMF sends digits to a leg, by the way its phone understands.
+// sendDTMF sends digits to a leg: as RFC 4733 events if negotiated, otherwise as tones in the audio.
 func (c *liveCall) sendDTMF(_ context.Context, x call.DTMF, done reply) {
 	l := c.far()
 	if x.LegID != "" {
@@ -99,14 +99,15 @@ func digitsIn(s string) int {
 	return n
 }
 
-// leastKey is the time from one key to the next that are told of, after a second's worth at once: half of what the shortest that telephones
-// send take, 40 ms of tone and 40 without. Each is an event and a row, and who sends thousands a second would fill queue and disk.
+// minDTMFInterval is the shortest time between two reported digits, after a burst of one second. It is half of the
+// shortest digit that phones send, 40 ms tone and 40 ms pause. Each digit is an event and a row, so a sender of
+// thousands per second would fill queue and disk.
 const leastKey = 40 * time.Millisecond
 
-// mayPress reports whether a key is told of.
+// allowDTMF reports whether the rate limit allows to report one more digit.
 func (l *leg) mayPress(now time.Time) bool { return l.keys.Allow(time.Duration(now.UnixNano())) }
 
-// hearDigits tells of the keys that are pressed on a leg, as events or, where those were not agreed, as tones.
+// subscribeDTMF reports the digits received on a leg: RFC 4733 events if negotiated, otherwise tones in the audio.
 func (c *liveCall) hearDigits(l *leg) {
 	method, listen := "inband", l.stream.OnDTMF
 	if l.stream.TakesEvents() {
@@ -125,7 +126,8 @@ func (c *liveCall) hearDigits(l *leg) {
 	})
 }
 
-// heardDigit tells of a key, unless what is said is not to be kept: then it may belong to a card number.
+// onDTMF reports a received digit. It reports nothing while the recording is paused or digits are masked, because the
+// digit may belong to a card number.
 func (c *liveCall) heardDigit(ctx context.Context, l *leg, d rune, method string) {
 	if v := c.visit; v != nil && l == v.leg {
 		v.keys.press(d)

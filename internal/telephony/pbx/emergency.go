@@ -5,10 +5,10 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// This file is what emergency calls are spared: nothing is played into them, nothing of ours ends them, and they are taken where others are
-// turned away.
+// Rules for emergency calls: no audio of ours is played into them, we never end them, and they are admitted under
+// overload and during shutdown.
 
-// helper is the leg of who is called for help, or talked to; nil where nobody is.
+// emergencyLeg returns the leg that rings or talks to an emergency service; nil if there is none.
 func (c *liveCall) helper() *leg {
 	for _, l := range c.legs {
 		if l.help && !l.over && l.owner.Load() == c {
@@ -18,25 +18,26 @@ func (c *liveCall) helper() *leg {
 	return nil
 }
 
-// forHelp reports whether somebody is called for help, or talked to.
+// isEmergency reports whether the call rings or talks to an emergency service.
 func (c *liveCall) forHelp() bool { return c.helper() != nil }
 
-// forHelp reports whether it calls for help: as long as it takes.
+// isEmergency reports whether the attempt dials an emergency service. It rings without a time limit then.
 func (h *hunt) forHelp() bool { return h.to.forHelp() }
 
 func (r reach) forHelp() bool { return r.exit != nil && r.exit.Emergency }
 
-// wasForHelp reports whether a leg from before a restart was called for help.
+// wasEmergency reports whether a leg from before a restart dialled an emergency service.
 func (c *liveCall) wasForHelp(l *leg) bool {
 	return l.trunkID != "" && l.caller.UserID == "" && l.role != "caller" && trunk.ReservedExtension(c.policy.Country, l.number)
 }
 
-// maybeForHelp reports whether a call of a telephone may be one for help. Whether it is, its organisation's country tells.
+// maybeEmergency reports whether a call from a phone may be an emergency call. The country of its organisation
+// decides later.
 func maybeForHelp(in *sip.Inbound) bool {
 	return in.TrunkID == "" && trunk.MaybeEmergency(dialled(in.RequestURI))
 }
 
-// calledForHelp reports whether a call was refused that was one for help.
+// isEmergencyRefusal reports whether the refused call was an emergency call.
 func calledForHelp(r *Refusal) bool {
 	return r != nil && r.Gate != nil && r.Gate.Reason == trunk.EmergencyNotReached
 }

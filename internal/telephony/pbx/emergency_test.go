@@ -10,7 +10,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// helped is a call that talks to an emergency service.
+// emergencyCall returns a call that talks to an emergency service.
 func helped(t *testing.T) (c *liveCall, far *leg) {
 	t.Helper()
 	c, legs := talkers("caller", "callee")
@@ -43,7 +43,7 @@ func TestNothingIsPlayedIntoAnEmergencyCall(t *testing.T) {
 		t.Error("an announcement is allowed")
 	}
 	clip := media.NewClip(make([]int16, 800), 8000)
-	for _, l := range c.legs { // Play on a stream that is not open would panic
+	for _, l := range c.legs { // Play would panic on a stream that is not open
 		c.prompt(l, clip, true)
 	}
 	far.help = false

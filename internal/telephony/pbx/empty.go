@@ -7,11 +7,12 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// emptyPoll is how often it is looked whether the calls of an organisation are over.
+// emptyPoll is the interval of the check whether the calls of an organisation have ended.
 const emptyPoll = 20 * time.Millisecond
 
-// EndOrg hangs up every call of an organisation, also those that come meanwhile, and waits until they are written down, with
-// their recordings and stories. It returns how many it hung up; what is left when ctx ends goes on ending by itself.
+// EndOrg hangs up all calls of an organisation, including new ones, and waits until they are written with recordings
+// and timelines. It returns the number of calls it hung up. If ctx ends first, the remaining calls still end by
+// themselves.
 func (s *Switch) EndOrg(ctx context.Context, org string) (ended int, err error) {
 	told := map[string]bool{}
 	tick := time.NewTicker(emptyPoll)
@@ -26,7 +27,8 @@ func (s *Switch) EndOrg(ctx context.Context, org string) (ended int, err error) 
 	return len(told), nil
 }
 
-// hangUpOrg hangs up the calls of an organisation that were not told yet, and returns how many calls are not written down.
+// hangUpOrg hangs up the calls of an organisation that are not in told yet. It returns the number of calls that
+// are not written.
 func (s *Switch) hangUpOrg(org string, told map[string]bool) (left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// bye ends the call, or the part of it, that hung up.
+// onBye ends the call, or only the part of it that the leg belongs to.
 func (c *liveCall) bye(ctx context.Context, l *leg, e sip.Bye) {
 	q850 := e.Q850
 	if q850 == 0 {
@@ -20,7 +20,7 @@ func (c *liveCall) bye(ctx context.Context, l *leg, e sip.Bye) {
 	c.gone(ctx, l, call.Outcome{Reason: by + "_hangup", HangupBy: by, Q850: q850}, q850)
 }
 
-// sideOf is how a leg is called where it hung up.
+// sideOf returns the name of a leg's side in end_reason and ended_by.
 func (c *liveCall) sideOf(l *leg) string {
 	switch {
 	case l == c.a:
@@ -31,7 +31,7 @@ func (c *liveCall) sideOf(l *leg) string {
 	return "callee"
 }
 
-// lost ends the call because one side can no longer be reached.
+// onLost ends the call because one side cannot be reached any more.
 func (c *liveCall) lost(ctx context.Context, l *leg, e sip.Lost) {
 	if l.hunt != nil {
 		l.hunt.failed(ctx, l, sip.Failed{Status: 408})
@@ -45,7 +45,7 @@ func (c *liveCall) lost(ctx context.Context, l *leg, e sip.Lost) {
 	c.gone(ctx, l, o, tempFailure)
 }
 
-// gone carries on with those who are left when a leg is over, or ends the call.
+// legGone continues with the remaining legs after one leg ended, or ends the call.
 func (c *liveCall) gone(ctx context.Context, l *leg, o call.Outcome, q850 int) {
 	switch {
 	case c.monitorGone(ctx, l), c.extraGone(ctx, l), c.transferGone(ctx, l), c.visitorGone(l):
@@ -60,14 +60,14 @@ func (c *liveCall) gone(ctx context.Context, l *leg, o call.Outcome, q850 int) {
 	}
 }
 
-// stay goes on with those who are left.
+// continueWithRest updates media and recording for the remaining legs.
 func (c *liveCall) stay(ctx context.Context) {
 	c.wire()
 	c.sides()
 	c.change(ctx)
 }
 
-// finish writes the call's record and frees what it held. What could not be written is left in the ledger.
+// finish writes the call's record and frees its resources. Failed writes stay in the write queue.
 func (c *liveCall) finish(ctx context.Context) {
 	now := c.sw.Now()
 	if !c.heldSince.IsZero() {
@@ -92,7 +92,7 @@ func (c *liveCall) finish(ctx context.Context) {
 	c.release()
 }
 
-// tellWaiting answers those who gave a command that the end came before.
+// failWaitingCommands answers the commands that the end of the call overtook.
 func (c *liveCall) tellWaiting() {
 	for _, f := range c.onEnd {
 		f()
@@ -102,7 +102,7 @@ func (c *liveCall) tellWaiting() {
 	}
 }
 
-// ended is the call as it is written down at last.
+// endRecord returns the final record of the call.
 func (c *liveCall) ended() call.Ended {
 	e := call.Ended{New: c.new, Outcome: c.outcome, At: c.endedAt(), AnsweredAt: c.answered, RingingAt: c.ringing, Hold: c.hold,
 		Offered: c.offered, Recording: c.recordingID(), Revision: c.revision, State: c.row(), Monitors: c.changedMonitors()}
@@ -122,7 +122,8 @@ func (c *liveCall) ended() call.Ended {
 	return e
 }
 
-// endedAt is now; for a call that a crash cut off and nobody came back to, it is when the node was last alive.
+// endedAt returns the current time. For a call that a crash interrupted and that did not continue, it returns the
+// time when the node was last alive.
 func (c *liveCall) endedAt() time.Time {
 	if c.cut == nil {
 		return c.sw.Now()
@@ -144,7 +145,8 @@ func (c *liveCall) writeEnd(ctx context.Context, e call.Ended) {
 	c.sw.Log.Debug("call ended", "call", c.id, "org", e.Org, "status", e.Status(), "reason", e.Reason)
 }
 
-// leave takes the call out of reach: what comes for it from now on finds it over.
+// stopReceiving closes the inbox and removes the call from the indexes. Later messages for it report that it has
+// ended.
 func (c *liveCall) leave() {
 	for _, t := range c.limits {
 		t.Stop()
@@ -166,7 +168,7 @@ func (c *liveCall) leave() {
 	}
 }
 
-// release closes the media once the recording has it all.
+// closeMedia closes the streams after the recording has all their packets.
 func (c *liveCall) release() {
 	c.closeMixer()
 	for _, l := range c.legs {
@@ -176,7 +178,7 @@ func (c *liveCall) release() {
 	}
 }
 
-// shed lets go of what only a call in progress needs. A call that is over is kept for its story alone.
+// releaseMemory drops everything that only a call in progress needs. An ended call is kept for its timeline only.
 func (c *liveCall) shed() {
 	for _, l := range c.legs {
 		if l.owner.Load() == c {

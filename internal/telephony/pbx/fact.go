@@ -12,14 +12,14 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// change writes down how the call is now, with the events that tell of it.
+// change writes the current state of the call with the given events, and waits.
 func (c *liveCall) change(ctx context.Context, events ...event.Payload) {
 	x := c.changed(events)
 	c.ledger.write(ctx, "change", func(ctx context.Context) error { return c.sw.Records.Change(ctx, x) })
 }
 
-// changeSurely is change for what tell tells somebody: by then it cannot be lost, and the call goes on while it is written. Where they need not wait
-// for it, what carries the call over a restart is kept once they are told.
+// changeDurably writes a change, and calls tell when the change cannot be lost any more. With the journal this is
+// at once, and the call goes on during the commit. The state that a restart needs follows after tell.
 func (c *liveCall) changeSurely(ctx context.Context, tell func(), events ...event.Payload) {
 	x := c.changedRow(events)
 	settle, sure := c.sw.Records.SureChange(x)
@@ -35,13 +35,13 @@ func (c *liveCall) changeSurely(ctx context.Context, tell func(), events ...even
 	}
 }
 
-// changeBeside is change for what nothing waits for: the call goes on while it is written.
+// changeAsync writes a change without waiting for it.
 func (c *liveCall) changeBeside(ctx context.Context, events ...event.Payload) {
 	c.startChange(ctx, c.changed(events), func() {})
 }
 
-// startChange begins to write a change, which is not held on to once it is committed: the ledger looks after what is under way when the
-// call changes next, and that may be in an hour.
+// startChange starts to write a change. It drops the change after the commit, because the write queue keeps the
+// closure until the call changes next, possibly an hour later.
 func (c *liveCall) startChange(ctx context.Context, x call.Change, committed func()) {
 	var kept atomic.Pointer[call.Change]
 	kept.Store(&x)
@@ -61,7 +61,7 @@ func (c *liveCall) changed(events []event.Payload) call.Change {
 	return x
 }
 
-// changedRow is changed without what a restart needs.
+// rowChange returns a change without the state for a restart.
 func (c *liveCall) changedRow(events []event.Payload) call.Change {
 	c.revision++
 	x := call.Change{Org: c.new.Org, ID: c.id, Revision: c.revision, At: c.sw.Now(), Row: c.row(), Legs: c.changedLegs(),
@@ -70,7 +70,7 @@ func (c *liveCall) changedRow(events []event.Payload) call.Change {
 	return x
 }
 
-// suspend adds what a restart needs.
+// addRestartState adds the state that a restart needs.
 func (c *liveCall) suspend(x *call.Change) {
 	x.Dialogs = c.dialogs()
 	c.suspendable = c.suspendable || x.Dialogs != nil
@@ -79,12 +79,13 @@ func (c *liveCall) suspend(x *call.Change) {
 
 var stateSeed = maphash.MakeSeed()
 
-// settled reports whether a state is what the last change wrote. Of a transfer nobody knows: its state changes in place.
+// isLastWritten reports whether the last change already wrote this state. It is false with a transfer, because its
+// state changes in place.
 func (c *liveCall) settled(s call.State) bool {
 	return s.Transfer == nil && c.revision > 0 && c.inRow == maphash.Comparable(stateSeed, s)
 }
 
-// row is the part of the call's row that changes.
+// row returns the columns of the call's row that change.
 func (c *liveCall) row() call.State {
 	s := call.State{Status: c.status(), Stage: c.stage(), RingingAt: c.ringing, AnsweredAt: c.answered, HeldSince: c.heldSince, Hold: c.hold,
 		Agent: c.agent, UserID: c.new.UserID, DeviceID: c.new.DeviceID, TrunkID: c.new.TrunkID,
@@ -110,7 +111,7 @@ func (c *liveCall) row() call.State {
 	return s
 }
 
-// answeredBy says what kind of party is connected.
+// answeredBy returns the kind of the connected party.
 func (c *liveCall) answeredBy() string {
 	switch {
 	case c.agent.UserID != "":
@@ -121,7 +122,7 @@ func (c *liveCall) answeredBy() string {
 	return "callee"
 }
 
-// status is the state of a call in progress.
+// status returns the status of a call in progress.
 func (c *liveCall) status() call.Status {
 	switch {
 	case !c.answered.IsZero() && !c.heldSince.IsZero():

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// holdFar puts the far side on hold: it is told so by a re-INVITE and then hears music.
+// holdFar puts the far side on hold by re-INVITE (RFC 3261 §14). It hears music on hold afterwards.
 func (c *liveCall) holdFar(ctx context.Context, x call.Hold, done reply) {
 	l := c.far()
 	switch {
@@ -25,7 +25,7 @@ func (c *liveCall) holdFar(ctx context.Context, x call.Hold, done reply) {
 	}
 }
 
-// unholdFar takes it off hold.
+// unholdFar takes the far side off hold.
 func (c *liveCall) unholdFar(_ context.Context, done reply) {
 	for _, l := range c.parties() {
 		if l.heldAPI {
@@ -40,7 +40,7 @@ func (c *liveCall) unholdFar(_ context.Context, done reply) {
 	done.ok()
 }
 
-// setHold offers the leg the new direction and changes nothing before it has agreed.
+// setHold offers the leg the new direction. The state changes only after the leg agreed.
 func (c *liveCall) setHold(l *leg, held bool, done reply) {
 	l.whenIdle(func() {
 		if !done.wanted() {
@@ -58,7 +58,7 @@ func (c *liveCall) setHold(l *leg, held bool, done reply) {
 			case err != nil:
 				c.step("call.hold_refused", l, detail{"err": err.Error()})
 				done.fail(notHeld(err))
-			case !done.settle(): // it agreed when who asked had been told that it did not
+			case !done.settle(): // it agreed after the command had timed out
 				c.restore(l, before)
 			default:
 				c.holdAgreed(ctx, l, held, done)
@@ -67,7 +67,7 @@ func (c *liveCall) setHold(l *leg, held bool, done reply) {
 	})
 }
 
-// notHeld says why a leg is not on hold, or not off it.
+// holdError returns the API error for a hold or unhold that failed.
 func notHeld(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
@@ -87,7 +87,7 @@ func (c *liveCall) holdAgreed(ctx context.Context, l *leg, held bool, done reply
 	done.ok()
 }
 
-// music is what a side on hold hears.
+// music returns the music on hold.
 func (c *liveCall) music() *media.Clip {
 	if c.holdMusic != nil {
 		return c.holdMusic
@@ -95,7 +95,7 @@ func (c *liveCall) music() *media.Clip {
 	return media.Music()
 }
 
-// withMusic loads the music and goes on.
+// withHoldMusic loads the music and calls next.
 func (c *liveCall) withMusic(_ context.Context, audio string, done reply, next func()) {
 	if audio == "" {
 		next()
@@ -107,7 +107,7 @@ func (c *liveCall) withMusic(_ context.Context, audio string, done reply, next f
 	})
 }
 
-// clipOf loads an audio file of the organisation and hands it on.
+// withClip loads an audio file of the organisation and calls next.
 func (c *liveCall) clipOf(audio string, done reply, next func(ctx context.Context, clip *media.Clip)) {
 	org := c.new.Org
 	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
@@ -122,7 +122,7 @@ func (c *liveCall) clipOf(audio string, done reply, next func(ctx context.Contex
 	})
 }
 
-// setMuted keeps what a leg says from everybody.
+// setMuted mutes a leg: the other parties do not hear it.
 func (c *liveCall) setMuted(ctx context.Context, x call.Mute, done reply) {
 	l := c.near()
 	if x.LegID != "" {

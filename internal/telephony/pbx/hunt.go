@@ -12,47 +12,47 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A hunt rings phones, or tries trunks one after the other, until somebody answers.
+// forkedDial rings several phones in parallel, or tries trunks one after the other, until one answers.
 type hunt struct {
 	c    *liveCall
-	role string // of who answers
+	role string // role of the leg that answers
 	to   reach
-	next int // the next trunk
+	next int // index of the next trunk
 	legs []*leg
 	over bool
 
-	legID string // of its first leg; "": a new one
+	legID string // ID of the first leg; empty: a new ID
 
-	told     bool    // that it rings
-	unshown  bool    // it is not told who calls
-	by       *Caller // the user who hands the call over
-	straight bool    // it is the first thing that becomes of the call
+	told     bool    // the switch's OnRing was called
+	unshown  bool    // OnRing is not called: no screen pop with the caller
+	by       *Caller // user who transfers the call; may be nil
+	straight bool    // first destination of the call, no transfer or queue before
 
-	from        sip.Address // who calls, as it is shown
+	from        sip.Address // caller as presented
 	anonymous   bool
 	maxForwards int
 	header      []sip.Header
 	diversion   []sip.Address
-	history     bool // it is told as History-Info too
+	history     bool // send Diversion also as History-Info (RFC 7044)
 	passports   []string
 	offer       func() media.Media
 	timer       *time.Timer
-	until       time.Time // it gives up
+	until       time.Time // time limit
 	worst       *sip.Failed
 
 	onRing   func(l *leg, e sip.Provisional)                             // may be nil
-	onAnswer func(ctx context.Context, l *leg, answer media.Description) // the leg is up, its media applied
-	onFail   func(ctx context.Context, e sip.Failed)                     // nobody answered
+	onAnswer func(ctx context.Context, l *leg, answer media.Description) // the leg is up and its media applied
+	onFail   func(ctx context.Context, e sip.Failed)                     // no phone or trunk answered
 }
 
-// newHunt is a hunt for somebody who is to talk to a party of the call.
+// newDial returns a dial for a party that will talk to the leg with.
 func (c *liveCall) newHunt(role string, to reach, with *leg) *hunt {
 	h := &hunt{c: c, role: role, to: to, from: c.shown(with), maxForwards: 70, offer: func() media.Media { return offerBeside(with) }}
 	h.anonymous = h.from.URI.User == call.Anonymous
 	return h
 }
 
-// shown is how a party is shown to somebody else.
+// callerIDFor returns name and number of a leg as presented to another party.
 func (c *liveCall) shown(l *leg) sip.Address {
 	a := sip.Address{Display: l.caller.Name, URI: sip.URI{User: l.number}}
 	if l.caller.UserID == "" && l.number == c.new.From {
@@ -61,7 +61,7 @@ func (c *liveCall) shown(l *leg) sip.Address {
 	return a
 }
 
-// offerBeside is what a leg's future partner is offered.
+// offerBeside returns the media offered to the future partner of a leg.
 func offerBeside(l *leg) media.Media {
 	if remote, ok := l.session.Remote(); ok {
 		m := media.OfferBeside(remote)
@@ -71,7 +71,7 @@ func offerBeside(l *leg) media.Media {
 	return media.OwnOffer()
 }
 
-// start rings; it gives up after the limit.
+// start begins to ring. It fails when the limit has passed.
 func (h *hunt) start(ctx context.Context, limit time.Duration) {
 	h.await(limit)
 	if h.to.exit != nil {
@@ -84,7 +84,7 @@ func (h *hunt) start(ctx context.Context, limit time.Duration) {
 	h.nobodyLeft(ctx)
 }
 
-// await makes it one of its call's hunts, for as long as the limit. Who is called for help rings until they answer.
+// arm adds the dial to its call and starts the time limit. An emergency call rings without limit.
 func (h *hunt) await(limit time.Duration) {
 	c := h.c
 	c.hunts = append(c.hunts, h)
@@ -115,7 +115,7 @@ func (h *hunt) newLeg() *leg {
 	return l
 }
 
-// tryTrunk calls through the next trunk that has a channel free.
+// tryTrunk sends the INVITE through the next trunk with a free channel.
 func (h *hunt) tryTrunk(ctx context.Context) {
 	for !h.over && len(h.legs) == 0 && h.next < len(h.to.exit.Trunks) {
 		t := &h.to.exit.Trunks[h.next]
@@ -139,14 +139,15 @@ func (h *hunt) tryTrunk(ctx context.Context) {
 	h.nobodyLeft(ctx)
 }
 
-// tellPlaced has it written down that an emergency call is on its way.
+// recordPlaced records that an emergency call was placed.
 func (h *hunt) tellPlaced(ctx context.Context) {
 	if placed := h.to.exit.Placed; placed != nil {
 		h.c.ledger.write(ctx, "emergency call", func(ctx context.Context) error { return placed(ctx, h.c.id) })
 	}
 }
 
-// only keeps of an offer what a trunk is set to take; where that is nothing, all is kept.
+// filterCodecs removes the codecs that a trunk does not accept from an offer. If none would be left, it returns the
+// offer unchanged.
 func only(m media.Media, codecs []string) media.Media {
 	kept := m
 	kept.Formats = nil
@@ -165,14 +166,14 @@ func only(m media.Media, codecs []string) media.Media {
 	return kept
 }
 
-// cut ends the call because its channel is needed for an emergency call, or outbound calls were stopped.
+// preempt ends the call because an emergency call needs its channel, or because outbound calls were stopped.
 func (h *hunt) cut() {
 	h.c.inbox.push(message{run: func(context.Context) {
 		h.c.hangUpAll(call.Outcome{Reason: "blocked", HangupBy: "system", Q850: preemption}, preemption)
 	}})
 }
 
-// trunkInvite shows the caller's number the way the trunk wants it.
+// trunkInvite presents the caller's number as configured for the trunk.
 func (h *hunt) trunkInvite(t *TrunkOut) sip.Outgoing {
 	shown := sip.Address{Display: h.from.Display, URI: sip.URI{User: h.to.shownAs(h.from.URI.User), Host: t.Domain}}
 	o := sip.Outgoing{URI: "sip:" + t.Number + "@" + t.Target.Host, NextHop: t.Target, Credentials: t.Credentials, Location: h.to.exit.Location, Header: t.Header,
@@ -189,7 +190,7 @@ func (h *hunt) trunkInvite(t *TrunkOut) sip.Outgoing {
 	return o
 }
 
-// invite sends the INVITE; a leg that cannot be tried counts as failed.
+// invite sends the INVITE. A leg that cannot be created counts as failed.
 func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profile) {
 	c := h.c
 	c.offered++
@@ -216,7 +217,7 @@ func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profi
 	}
 	o.CallID = rand.Text()
 	l.show()
-	c.sw.byCallID.Store(o.CallID, l) // before the INVITE is sent: it belongs to the call's trace
+	c.sw.byCallID.Store(o.CallID, l) // stored before the INVITE is sent, so that the INVITE is in the timeline
 	if l.sip, err = c.sw.server.Invite(ctx, o, l.tell); err != nil {
 		c.sw.byCallID.Delete(o.CallID)
 		c.sw.Log.Warn("leg not invited", "call", c.id, "err", err)
@@ -230,7 +231,7 @@ func (h *hunt) invite(ctx context.Context, l *leg, o sip.Outgoing, p media.Profi
 	c.step("leg.invited", l, detail{"number": l.number})
 }
 
-// progress passes ringing on.
+// onProvisional reports ringing.
 func (c *liveCall) progress(l *leg, e sip.Provisional) {
 	h := l.hunt
 	if h == nil || h.over {
@@ -246,10 +247,10 @@ func (c *liveCall) progress(l *leg, e sip.Provisional) {
 	}
 }
 
-// pickedUp connects a leg: the first who answers wins, the others are cancelled.
+// onAnswered connects the first leg that answers. The others are canceled.
 func (c *liveCall) pickedUp(ctx context.Context, l *leg, e sip.Answered) {
 	h := l.hunt
-	if h == nil || h.over { // its CANCEL crossed the answer
+	if h == nil || h.over { // the CANCEL crossed the 200
 		l.sip.Bye(sip.Reason{Q850: normalClearing})
 		return
 	}
@@ -271,7 +272,7 @@ func (c *liveCall) pickedUp(ctx context.Context, l *leg, e sip.Answered) {
 	l.onAnswer = nil
 }
 
-// failed is the end of one attempt: the next trunk, the other phones, or the end of the hunt.
+// onFailed handles the failure of one leg: the next trunk, the remaining phones, or the end of the dial.
 func (c *liveCall) failed(ctx context.Context, l *leg, e sip.Failed) {
 	if h := l.hunt; h != nil {
 		h.failed(ctx, l, e)
@@ -317,7 +318,7 @@ func (h *hunt) keepWorst(e sip.Failed) {
 	}
 }
 
-// nobodyLeft ends the hunt when nothing rings any more.
+// failIfNoneLeft ends the dial if no leg rings any more.
 func (h *hunt) nobodyLeft(ctx context.Context) {
 	if len(h.legs) > 0 || h.over {
 		return
@@ -334,7 +335,7 @@ func (h *hunt) fail(ctx context.Context, e sip.Failed) {
 	h.onFail(ctx, e)
 }
 
-// stop ends the hunt; what still rings is cancelled.
+// stop ends the dial and cancels its legs.
 func (h *hunt) stop() { h.stopBut(nil) }
 
 func (h *hunt) stopBut(winner *leg) {
@@ -354,8 +355,8 @@ func (h *hunt) stopBut(winner *leg) {
 	}
 }
 
-// cancel gives up what rings. A phone may have answered although the call does not know yet, and the call may end before it does: Bye
-// cancels a leg that rings and hangs up one that is answered.
+// cancel ends the ringing legs. Bye sends CANCEL to a ringing leg and BYE to an answered one. A phone may have
+// answered without the call knowing yet.
 func (h *hunt) cancel() {
 	for _, l := range h.legs {
 		if l.sip != nil && !l.over {
@@ -376,7 +377,7 @@ func without[T comparable](all []T, x T) []T {
 	return all
 }
 
-// profileOf is what a phone or trunk is offered: browsers need theirs, others as they are set.
+// profileOf returns the media profile of a phone or trunk: WebRTC for browsers, otherwise SDES as configured.
 func profileOf(t sip.Transport, srtp string) media.Profile {
 	switch {
 	case inBrowser(t):
@@ -389,7 +390,7 @@ func profileOf(t sip.Transport, srtp string) media.Profile {
 	return media.Profile{}
 }
 
-// inBrowser reports whether a phone that registers this way is one in a browser.
+// inBrowser reports whether a transport belongs to a phone in a browser.
 func inBrowser(t sip.Transport) bool { return t == "ws" || t == "wss" }
 
 func callerOf(d Destination, device string) Caller {

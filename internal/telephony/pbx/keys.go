@@ -2,12 +2,12 @@ package pbx
 
 import "sync"
 
-// maxKeys is how many keys are kept that were pressed before they were asked for.
+// maxKeys limits the digits kept before a script reads them.
 const maxKeys = 64
 
-// A keys are those a caller has pressed and nobody has read yet.
+// keyBuffer holds the digits that a caller pressed and no script has read yet.
 type keys struct {
-	pressed chan struct{} // told of every key
+	pressed chan struct{} // receives a value for every digit
 
 	mu  sync.Mutex // guards all
 	all []rune

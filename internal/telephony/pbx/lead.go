@@ -9,28 +9,29 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A Lead is where a caller is to be led, and why: what needs more than phones that ring.
+// Handoff is a target that needs a script instead of ringing phones, and the reason.
 type Lead struct {
 	Org string
-	// To is queue:que_…, flow:flw_…, voicemail: with the id of a user, a queue or a flow, or user:usr_… for people who want more than
-	// that their phones ring.
+	// To is queue:que_…, flow:flw_…, voicemail: with the ID of a user, a queue or a flow, or user:usr_… for
+	// users with rules of their own.
 	To string
-	// Unanswered says that the phones of the user in To have rung already, or could not: busy, no_answer, unreachable or rejected.
-	// Only what comes after that is wanted.
+	// Unanswered is set if the phones of the user in To have rung already or could not: busy, no_answer, unreachable
+	// or rejected. Then only the steps after no answer run.
 	Unanswered string
 }
 
-// forOthers reports whether somebody else may be led there in the place of a user: anywhere but to what is the user's own.
+// allowsOthers reports whether another caller may be transferred to the target. It is false for targets that belong
+// to the calling user.
 func (l Lead) forOthers() bool {
 	kind, _, _ := strings.Cut(l.To, ":")
 	return slices.Contains([]string{"queue", "flow", "voicemail", "user"}, kind)
 }
 
-// A Script leads a caller, on a goroutine of its own. Its context ends with the call, or when the caller is led elsewhere. When it
-// returns while the caller is connected with nobody, the call ends.
+// Script controls a call on a goroutine of its own. Its context ends with the call, or when another script takes
+// over. If it returns while the caller is not connected, the call ends.
 type Script func(ctx context.Context, v *Visit)
 
-// script finds who leads a caller there; nil where nobody does.
+// scriptFor returns the script for a target; nil if there is none.
 func (s *Switch) script(l Lead) Script {
 	if s.Attend == nil {
 		return nil
@@ -38,7 +39,7 @@ func (s *Switch) script(l Lead) Script {
 	return s.Attend(l)
 }
 
-// way is where a destination of ours leads: to the phones of a user, or to a script.
+// resolveEntry resolves a directory entry to the phones of a user or to a script.
 func (s *Switch) way(ctx context.Context, d Destination) (reach, *Refusal, error) {
 	switch {
 	case d.Leads != "":
@@ -67,7 +68,7 @@ func nowhere() *Refusal {
 	return &Refusal{Status: 480, Phrase: "It leads nowhere", Reason: "no_route"}
 }
 
-// afterwards is what comes after the phones of a user were rung in vain; nil: nothing.
+// afterNoAnswer returns the script that follows if the phones of a user did not answer; nil if none follows.
 func (c *liveCall) afterwards(to reach, e sip.Failed) *reach {
 	if to.user == nil || !to.user.After || c.done {
 		return nil
@@ -79,7 +80,7 @@ func (c *liveCall) afterwards(to reach, e sip.Failed) *reach {
 	return &next
 }
 
-// inVain says how phones were rung in vain.
+// unansweredReason returns the reason why phones did not answer.
 func inVain(e sip.Failed) string {
 	switch outcomeOf(e.Status, e.Q850).Reason {
 	case "busy":
@@ -92,7 +93,7 @@ func inVain(e sip.Failed) string {
 	return "unreachable"
 }
 
-// receive lets a caller who came in be led.
+// receiveScripted starts the script of an inbound call.
 func (c *liveCall) receive(ctx context.Context, to reach) {
 	c.sw.know(c.a)
 	if !c.begin(ctx) {
@@ -102,7 +103,7 @@ func (c *liveCall) receive(ctx context.Context, to reach) {
 	c.visitBy(ctx, to, c.a)
 }
 
-// visitBy has a leg of the call led by a script.
+// runScript runs a script for a leg of the call.
 func (c *liveCall) visitBy(ctx context.Context, to reach, l *leg) {
 	v := newVisit(ctx, c, l)
 	v.lead = to.lead
@@ -122,7 +123,7 @@ func (c *liveCall) visitBy(ctx context.Context, to reach, l *leg) {
 	}()
 }
 
-// scriptOver ends the call when nobody leads the caller any more and nobody was found.
+// scriptEnded ends the call if no script controls the caller any more and no party was connected.
 func (c *liveCall) scriptOver(_ context.Context, v *Visit) {
 	if c.visit != v || c.done {
 		return
@@ -130,7 +131,7 @@ func (c *liveCall) scriptOver(_ context.Context, v *Visit) {
 	c.dismiss(v, "no_answer")
 }
 
-// dismiss ends the call of a caller who is led no further.
+// endScripted ends a call whose script has ended.
 func (c *liveCall) dismiss(v *Visit, reason string) {
 	o := call.Outcome{Reason: reason, HangupBy: "system", Missed: v.missed}
 	if l := v.leg; l.in != nil && !l.up() && !l.over {
@@ -145,7 +146,7 @@ func (c *liveCall) dismiss(v *Visit, reason string) {
 	c.hangUpAll(o, normalClearing)
 }
 
-// statusOf is what a caller is told who was never answered.
+// statusOfReason returns the SIP status for a caller who was never answered.
 func statusOf(reason string) int {
 	switch reason {
 	case "busy":

@@ -6,35 +6,36 @@ import (
 	"time"
 )
 
-// A ledger writes a call's facts down, in their order. What cannot be written now, because the disk is full or the database
-// away, is kept: it is tried again before the next fact, and after the call until it is written.
+// writeQueue writes the changes of one call in order. A failed write, for example if the disk is full or the database
+// not available, stays in the queue. It is tried again before the next write, and after the end of the call until it
+// succeeds.
 type ledger struct {
 	log     *slog.Logger
-	call    string // id, for the log
+	call    string // call ID for the log
 	pending []fact
-	begun   []fact // under way
+	begun   []fact // in progress, not confirmed yet
 }
 
-// fact is something to write down. Writing it twice must have the effect of once: a failed write may have been one whose answer
-// was lost.
+// pendingWrite is one write. It has to be idempotent: a failed write may have been committed, with only its answer
+// lost.
 type fact struct {
 	what  string
 	write func(ctx context.Context) error
-	wait  func() error // while it is under way
-	told  bool         // its first failure was logged
+	wait  func() error // waits for a write in progress
+	told  bool         // the first failure was logged
 }
 
-// The times between tries, and the longest a try may take.
+// Delays between tries, and the time limit of a try.
 const (
 	firstRetry   = 200 * time.Millisecond
 	lastRetry    = 15 * time.Second
 	writeTimeout = 10 * time.Second
 )
 
-// write writes a fact after all before it, or keeps it.
+// write performs a write after all earlier ones, or queues it.
 func (l *ledger) write(ctx context.Context, what string, write func(ctx context.Context) error) {
 	f := fact{what: what, write: write}
-	if len(l.pending) == 0 && len(l.begun) > 0 { // it shares the commit of what is under way
+	if len(l.pending) == 0 && len(l.begun) > 0 { // shares the commit of the writes in progress
 		if err := l.try(ctx, &f); err != nil {
 			defer func() { l.pending = append(l.pending, f) }()
 		}
@@ -45,8 +46,7 @@ func (l *ledger) write(ctx context.Context, what string, write func(ctx context.
 	l.flush(ctx)
 }
 
-// start begins to write a fact after all before it. Whether it was written is seen to with the next one, which does not wait
-// for it.
+// startWrite starts a write after all earlier ones and does not wait. The next write checks its result.
 func (l *ledger) start(ctx context.Context, what string, start func(ctx context.Context) (wait func() error)) {
 	f := fact{what: what, write: func(ctx context.Context) error { return start(ctx)() }}
 	if len(l.pending) > 0 {
@@ -60,7 +60,7 @@ func (l *ledger) start(ctx context.Context, what string, start func(ctx context.
 	l.begun = append(l.begun, f)
 }
 
-// land sees what became of what is under way; what could not be written is tried again.
+// finishStarted waits for the writes in progress. Failed ones are tried again.
 func (l *ledger) land(ctx context.Context) {
 	for _, f := range l.begun {
 		if err := f.wait(); err != nil {
@@ -82,7 +82,7 @@ func (l *ledger) try(ctx context.Context, f *fact) error {
 	return err
 }
 
-// flush writes what is kept and reports whether all is written.
+// flush performs the queued writes and reports whether all succeeded.
 func (l *ledger) flush(ctx context.Context) bool {
 	for len(l.pending) > 0 {
 		f := &l.pending[0]
@@ -92,7 +92,7 @@ func (l *ledger) flush(ctx context.Context) bool {
 		if f.told {
 			l.log.Info(f.what+" written after all", "call", l.call)
 		}
-		*f = fact{} // what is written is not held any longer
+		*f = fact{} // releases the memory of the finished write
 		l.pending = l.pending[1:]
 	}
 	l.pending = nil
@@ -106,7 +106,7 @@ func (l *ledger) tell(f *fact, err error) {
 	}
 }
 
-// settle returns when everything is written, or ctx ends.
+// drain returns when all writes have succeeded, or when ctx ends.
 func (l *ledger) settle(ctx context.Context) {
 	l.land(ctx)
 	wait := firstRetry

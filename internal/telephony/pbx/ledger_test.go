@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// away is a database that fails until a time.
+// failingStore is a database that fails until a time.
 type away struct {
 	until   time.Time
 	written []string
@@ -78,7 +78,7 @@ func TestSettlingEndsWithTheSwitch(t *testing.T) {
 	})
 }
 
-// What is under way is behind who writes next: nobody waits for it, and it is not lost where it failed.
+// A started write does not block the next one, and is not lost if it fails.
 func TestAFactUnderWayIsSeenToWithTheNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,40 +5,43 @@ import (
 	"time"
 )
 
-// A lettingGo knows whose telephones were rung here and have not confirmed yet that the call is over. That it rings at all may not be
-// written down yet, and that it is over may be written down before the CANCEL or BYE has left.
+// pendingReleases tracks users with a phone that was rung here and has not yet answered our CANCEL or BYE. The
+// database cannot tell this: the ringing row may not exist yet, and the end may be committed before the message is
+// sent.
 type lettingGo struct {
 	mu sync.Mutex // guards by
 	by map[string]*partings
 }
 
-// partings are those of one user: until when each is waited for, by what is closed when it is over. Zero: the call is not over.
+// userReleases holds the dialogs of one user. The key is the channel that closes when the dialog is over, the value
+// the time limit. A zero time means that the call is not over.
 type partings struct {
 	until map[<-chan struct{}]time.Time
-	kept  int // how many there were when those that are over were last let go of
+	kept  int // number of entries after the last prune
 }
 
-// longestParting is how long a telephone is waited for that does not answer: as long as a CANCEL or BYE may be repeated (RFC 3261
-// §17.1.2.2). Until then one that was lost may still be on its way.
+// maxReleaseWait is the longest wait for a phone that does not answer. It is the time in which a CANCEL or BYE may be
+// repeated (RFC 3261 §17.1.2.2). Until then a lost message may still be on its way.
 const longestParting = 33 * time.Second
 
-// rings says that a telephone of a user is rung; gone is closed when it has confirmed that the call is over.
+// addRinging records that a phone of a user rings. gone is closed when the phone has confirmed the end of the call.
 func (g *lettingGo) rings(user string, gone <-chan struct{}) { g.add(user, gone, time.Time{}) }
 
-// about says that a user is about to be rung, until the function given back is called: their telephones may still have to be looked for.
+// addPlanned records that a user is about to be rung, until done is called. Finding the user's phones may still take
+// time.
 func (g *lettingGo) about(user string) (done func()) {
 	gone := make(chan struct{})
 	g.add(user, gone, time.Time{})
 	return sync.OnceFunc(func() { close(gone) })
 }
 
-// ends says that a call of a user is over here.
+// addEnded records that a call of a user has ended here.
 func (g *lettingGo) ends(user string, gone <-chan struct{}) {
 	g.add(user, gone, time.Now().Add(longestParting))
 }
 
-// add keeps a parting, in place of what was known of the same call. Those that are over are let go of when as many have come as were
-// left the last time, so that each is looked at twice or so, however many calls a user has.
+// add stores an entry, or replaces the entry of the same call. It prunes when as many entries have been added as were
+// left by the last prune. Each entry is therefore checked about twice, independent of the number of calls of a user.
 func (g *lettingGo) add(user string, gone <-chan struct{}, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -56,7 +59,7 @@ func (g *lettingGo) add(user string, gone <-chan struct{}, until time.Time) {
 	}
 }
 
-// fewPartings are kept whether they are over or not.
+// minKeptReleases is the number of entries that are kept without a prune.
 const fewPartings = 4
 
 func (g *lettingGo) is(user string) bool {
@@ -73,7 +76,7 @@ func (g *lettingGo) is(user string) bool {
 	return true
 }
 
-// letGo forgets those that are over.
+// prune removes the entries of calls that are over.
 func (p *partings) letGo() {
 	now := time.Now()
 	for gone, until := range p.until {
@@ -89,6 +92,7 @@ func (p *partings) letGo() {
 	p.kept = len(p.until)
 }
 
-// LettingGo reports whether a user is about to be rung here, or a telephone of theirs that was rung here rings still, is spoken on, or has yet to confirm that the call is
-// over: a CANCEL or BYE is on its way to it, and the next INVITE could overtake it. One that says nothing is waited for as long as that is repeated.
+// HasPendingRelease reports whether a call to the user is not fully released here. That is the case if the user is
+// about to be rung, or if a phone rings, talks, or has not yet answered our CANCEL or BYE. The next INVITE could
+// overtake that message. The wait for a silent phone ends after maxReleaseWait.
 func (sw *Switch) LettingGo(user string) bool { return sw.parting.is(user) }

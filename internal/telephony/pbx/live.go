@@ -11,62 +11,62 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A liveCall is a call in progress. Its run goroutine owns every field; everyone else pushes into inbox.
+// liveCall is a call in progress. Its run goroutine owns all fields. Other goroutines push functions into inbox.
 type liveCall struct {
 	sw     *Switch
 	id     string
 	new    call.New
-	caller Caller // on whose account ways outside are opened
+	caller Caller // authorises outbound routes
 	policy Policy
 	inbox  *inbox
-	org    atomic.Pointer[string] // for those who look for the call
+	org    atomic.Pointer[string] // organisation, for readers in other goroutines
 
-	a     *leg    // who called, or the phone of the user the call is placed for
-	b     *leg    // who answered
+	a     *leg    // A leg: the caller, or the phone of the user that the call is placed for
+	b     *leg    // B leg: the party that answered
 	extra []*leg  // further participants
-	hunts []*hunt // what rings
-	legs  []*leg  // every leg there ever was
+	hunts []*hunt // dials in progress
+	legs  []*leg  // all legs, including ended ones
 
-	verstat   string // what verifying a caller from outside came to, as telephones are told; "" where nobody looked
+	verstat   string // verification result (verstat) of an external caller; empty if not verified
 	transfer  *transfer
-	visit     *Visit   // of a caller whom a script leads
-	visits    []*Visit // all there were
+	visit     *Visit   // set while a script controls the caller
+	visits    []*Visit // all scripted calls, including ended ones
 	monitors  []*monitor
 	mixer     *media.Mixer
-	wired     string // what the media was last told
+	wired     string // topology last given to the media
 	recording *recording
 	recorded  []*recording    // stopped before the end
-	given     []call.LegState // legs another call took over
+	given     []call.LegState // final rows of legs that moved to another call
 
 	started, ringing, answered time.Time
 	heldSince                  time.Time
 	hold                       time.Duration
 	transferredTo              string
-	cut                        *cut // by a crash, until both sides are back
+	cut                        *cut // set after a crash, until both sides are back
 	holdMusic                  *media.Clip
-	ringLimit, maxLength       time.Duration // 0: the switch's
-	headers                    []sip.Header  // that a program wants its phones and its destination to get
+	ringLimit, maxLength       time.Duration // 0: setting of the switch
+	headers                    []sip.Header  // set by the API for the INVITEs to our phones and to the destination
 	machine                    *bool
-	words                      *words // that who answers hears before anything else
+	words                      *words // played to the answering party before it is connected
 	offered                    int
 	limits                     []*time.Timer
 
 	commands    int
-	waiting     map[int]reply // commands that are not confirmed yet
+	waiting     map[int]reply // unconfirmed commands
 	onEnd       []func()
-	opening     *opening // while its row is being written
+	opening     *opening // set while the INSERT of its row runs
 	began, done bool
-	assisted    bool // who answered is an AI agent
-	told        bool // the story is to be written down
-	urgent      bool // it came in where others are turned away, as it may be one for help
-	restored    bool // from before a restart: legs may be open that are not known here
-	suspendable bool // its dialogs were written down
+	assisted    bool // the answering party is an AI agent
+	told        bool // the timeline is to be written
+	urgent      bool // admitted under overload as a possible emergency call
+	restored    bool // from before a restart; may have legs that are not known here
+	suspendable bool // its dialogs have been written
 	revision    int
 	inRow       uint64 // hash of the state in the last change
 	ledger      ledger
 	outcome     call.Outcome
 	story       story
-	agent       call.Party // who is connected, or was last
+	agent       call.Party // current or last connected party
 }
 
 func (s *Switch) newCall(n call.New) *liveCall {
@@ -75,7 +75,7 @@ func (s *Switch) newCall(n call.New) *liveCall {
 	return c
 }
 
-// orgNow is the organisation of the call; it is known once the call is routed.
+// orgNow returns the organisation of the call; empty before the call is routed. It may be called from any goroutine.
 func (c *liveCall) orgNow() string {
 	if p := c.org.Load(); p != nil {
 		return *p
@@ -83,7 +83,7 @@ func (c *liveCall) orgNow() string {
 	return ""
 }
 
-// belong says whose call it is.
+// publishOrg makes the organisation visible to orgNow.
 func (c *liveCall) belong() {
 	org := c.new.Org
 	c.org.Store(&org)
@@ -98,7 +98,7 @@ func (c *liveCall) newLeg(role string) *leg {
 	return l
 }
 
-// carry runs the call until it is over and written down. begin starts it.
+// run processes messages until the call has ended and is written. begin starts the call.
 func (c *liveCall) carry(ctx context.Context, begin func(ctx context.Context)) {
 	begin(ctx)
 	for !c.done {
@@ -111,7 +111,7 @@ func (c *liveCall) carry(ctx context.Context, begin func(ctx context.Context)) {
 	c.finish(ctx)
 }
 
-// end makes carry stop after this message. The first reason counts.
+// end makes run return after the current message. Only the first outcome counts.
 func (c *liveCall) end(o call.Outcome) {
 	if !c.done {
 		if c.visit != nil && o.Missed == "" {
@@ -121,20 +121,20 @@ func (c *liveCall) end(o call.Outcome) {
 	}
 }
 
-// handle is one step of the call.
+// handle processes one message.
 func (c *liveCall) handle(ctx context.Context, m message) {
 	if m.run != nil {
 		m.run(ctx)
 		return
 	}
-	if o := m.leg.owner.Load(); o != c { // given away while this was on its way
+	if o := m.leg.owner.Load(); o != c { // the leg moved to another call after the message was pushed
 		m.leg.tell(m.event)
 		return
 	}
 	c.event(ctx, m.leg, m.event)
 }
 
-// event is something that happened on a leg.
+// event handles an event of a leg.
 func (c *liveCall) event(ctx context.Context, l *leg, event sip.Event) {
 	switch e := event.(type) {
 	case sip.Provisional:
@@ -169,20 +169,20 @@ func (c *liveCall) event(ctx context.Context, l *leg, event sip.Event) {
 	}
 }
 
-// later runs f in the call's goroutine when d has passed, unless the call is over by then.
+// after runs f in the call's goroutine after d, unless the call has ended by then.
 func (c *liveCall) later(d time.Duration, f func(ctx context.Context)) *time.Timer {
 	return time.AfterFunc(d, func() { c.inbox.push(message{run: f}) })
 }
 
-// limit is later for something that ends with the call.
+// afterWhileActive is after, with a timer that is stopped when the call ends.
 func (c *liveCall) limit(d time.Duration, f func(ctx context.Context)) *time.Timer {
 	t := c.later(d, f)
 	c.limits = append(c.limits, t)
 	return t
 }
 
-// aside does something that waits, outside the call's goroutine, and hands what is to be done next back into it. When the
-// call is over meanwhile, that is dropped.
+// runAsync runs do on its own goroutine with a time limit. The function that do returns then runs in the call's
+// goroutine. It is dropped if the call has ended meanwhile.
 func (c *liveCall) aside(limit time.Duration, do func(ctx context.Context) func(ctx context.Context)) {
 	c.sw.running.Add(1)
 	go func() {
@@ -195,7 +195,7 @@ func (c *liveCall) aside(limit time.Duration, do func(ctx context.Context) func(
 	}()
 }
 
-// other is the opposite side of a two-party call.
+// other returns the opposite leg of a two-party call; nil if there is none.
 func (c *liveCall) other(l *leg) *leg {
 	switch l {
 	case nil:
@@ -208,7 +208,7 @@ func (c *liveCall) other(l *leg) *leg {
 	return nil
 }
 
-// near is the side of our own user, far the one it talks to. Between two users near is who was called.
+// near returns the leg of our own user, far the leg it talks to. Between two users near is the called one.
 func (c *liveCall) near() *leg {
 	if c.b != nil && (c.b.caller.UserID != "" || c.a == nil || c.a.caller.UserID == "") {
 		return c.b
@@ -218,7 +218,7 @@ func (c *liveCall) near() *leg {
 
 func (c *liveCall) far() *leg { return c.other(c.near()) }
 
-// legOf finds a leg that is up by its id.
+// legOf returns a connected leg by id; nil if there is none.
 func (c *liveCall) legOf(id string) *leg {
 	for _, l := range c.legs {
 		if l.id == id && l.up() && l.owner.Load() == c {
@@ -228,7 +228,7 @@ func (c *liveCall) legOf(id string) *leg {
 	return nil
 }
 
-// timeUp ends a call that lasts too long. One for help never does.
+// maxDurationReached ends a call that reached its maximum duration. Emergency calls continue.
 func (c *liveCall) timeUp(context.Context) {
 	if c.forHelp() {
 		return
@@ -236,7 +236,7 @@ func (c *liveCall) timeUp(context.Context) {
 	c.hangUpAll(call.Outcome{Reason: "max_duration", HangupBy: "system"}, normalClearing)
 }
 
-// hangUpAll ends every leg and the call.
+// hangUpAll ends all legs and the call.
 func (c *liveCall) hangUpAll(o call.Outcome, q850 int) {
 	for _, h := range c.hunts {
 		h.stop()
@@ -247,7 +247,7 @@ func (c *liveCall) hangUpAll(o call.Outcome, q850 int) {
 	c.end(o)
 }
 
-// hangUp ends one leg of ours, in whatever state it is.
+// hangUp ends one leg in any state.
 func (c *liveCall) hangUp(l *leg, r sip.Reason) {
 	if l == nil || l.over || l.sip == nil || l.owner.Load() != c {
 		return
@@ -256,7 +256,7 @@ func (c *liveCall) hangUp(l *leg, r sip.Reason) {
 	c.legOver(l, "", 0)
 }
 
-// legOver writes down that a leg ended.
+// markLegEnded records the end of a leg, and releases its resources.
 func (c *liveCall) legOver(l *leg, reason string, status int) {
 	if l.over {
 		return

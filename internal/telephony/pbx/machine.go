@@ -7,21 +7,22 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// People answer a telephone with a word or two and wait; machines speak on, or beep. The first seconds tell.
+// Thresholds of answering machine detection (AMD). People answer with a word or two and wait. Machines talk on, or
+// beep. The first seconds decide.
 const (
-	machineWindow = 4 * time.Second         // how long is listened
-	machineSpeech = 2200 * time.Millisecond // so much speech without a pause is a machine's
-	personPause   = 700 * time.Millisecond  // so long a pause after some speech is a person waiting
+	machineWindow = 4 * time.Second         // duration of the analysis
+	machineSpeech = 2200 * time.Millisecond // speech without a pause that indicates a machine
+	personPause   = 700 * time.Millisecond  // pause after speech that indicates a waiting person
 )
 
-// A greeting follows what is said after the answer.
+// greeting analyses the audio after the answer.
 type greeting struct {
 	heard   time.Duration
-	speech  time.Duration // without a long pause
+	speech  time.Duration // speech without a long pause
 	silence time.Duration
 }
 
-// verdict of a greeting so far.
+// verdict is the result of the analysis so far.
 type verdict int
 
 const (
@@ -30,7 +31,7 @@ const (
 	machine
 )
 
-// hear takes 8 kHz audio.
+// feed analyses 8 kHz PCM audio.
 func (g *greeting) hear(pcm []int16) verdict {
 	d := time.Duration(len(pcm)) * time.Second / 8000
 	g.heard += d
@@ -49,7 +50,7 @@ func (g *greeting) hear(pcm []int16) verdict {
 	return undecided
 }
 
-// loud reports whether a piece of audio is more than a quiet room's.
+// isLoud reports whether the level of the audio is above background noise.
 func loud(pcm []int16) bool {
 	var sum int64
 	for _, v := range pcm {
@@ -58,10 +59,11 @@ func loud(pcm []int16) bool {
 	return len(pcm) > 0 && sum/int64(len(pcm)) > 250*250
 }
 
-// detectMachine listens to who answered, says what it is, and hangs machines up where asked.
+// detectMachine analyses the greeting of the answering party, stores the result, and hangs up machines if hangUp is
+// set.
 func (c *liveCall) detectMachine(l *leg, hangUp bool) {
 	g := &greeting{}
-	decided := false // belongs to the goroutine of OnAudio
+	decided := false // owned by the goroutine of OnAudio
 	l.stream.OnAudio(func(pcm []int16) {
 		if decided {
 			return

@@ -7,7 +7,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// says is what a called side says: pieces of speech and of silence, by turns.
+// analyse feeds pieces of speech and silence, alternating, and returns the verdict and the time of the decision.
 func says(parts ...time.Duration) (v verdict, after time.Duration) {
 	g := &greeting{}
 	for i, d := range parts {

@@ -12,7 +12,8 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A monitor is a supervisor on a call: hearing all, heard by nobody (listen), by our own side (whisper) or by all (barge).
+// monitor is a supervisor on a call. The supervisor hears all parties. In mode listen no party hears the supervisor,
+// in whisper our own side does, in barge all do.
 type monitor struct {
 	id, user, mode string
 	leg            *leg
@@ -21,7 +22,7 @@ type monitor struct {
 	dirty          bool
 }
 
-// join adds the supervisor to who hears whom.
+// addTo adds the supervisor to the map of leg to heard legs.
 func (m *monitor) join(c *liveCall, hears map[*leg][]*leg, talk []*leg) {
 	if m.leg == nil || !m.leg.up() {
 		return
@@ -109,7 +110,7 @@ func (c *liveCall) ringSupervisor(ctx context.Context, x call.StartMonitor, r re
 	h.start(ctx, transferTimeout)
 }
 
-// autoAnswer asks a phone to pick up by itself, where it is set to.
+// autoAnswer asks a phone to answer by itself, if it is configured to.
 var autoAnswer = []sip.Header{{Name: "Call-Info", Value: "<sip:soniq>;answer-after=0"}, {Name: "Alert-Info", Value: "<http://soniq>;info=alert-autoanswer;delay=0"}}
 
 func (c *liveCall) monitorOf(id string) *monitor {
@@ -121,7 +122,7 @@ func (c *liveCall) monitorOf(id string) *monitor {
 	return nil
 }
 
-// updateMonitor changes who hears the supervisor.
+// updateMonitor changes the mode.
 func (c *liveCall) updateMonitor(ctx context.Context, x call.UpdateMonitor, done reply) {
 	m := c.monitorOf(x.ID)
 	if m == nil {
@@ -147,7 +148,7 @@ func (c *liveCall) endMonitor(ctx context.Context, x call.EndMonitor, done reply
 	done.ok()
 }
 
-// overMonitor takes the supervisor off the call; nobody else notices.
+// stopMonitor removes the supervisor from the call. The other parties hear no difference.
 func (c *liveCall) overMonitor(ctx context.Context, m *monitor) {
 	if !m.ended.IsZero() {
 		return
@@ -163,7 +164,7 @@ func (c *liveCall) overMonitor(ctx context.Context, m *monitor) {
 	c.change(ctx)
 }
 
-// monitorGone is a supervisor who hung up.
+// monitorLegGone handles a supervisor who hung up.
 func (c *liveCall) monitorGone(ctx context.Context, l *leg) bool {
 	for _, m := range c.monitors {
 		if m.leg == l {
@@ -174,7 +175,7 @@ func (c *liveCall) monitorGone(ctx context.Context, l *leg) bool {
 	return false
 }
 
-// endMonitors marks supervisors as gone when the call ends.
+// endMonitors marks the monitors as ended when the call ends.
 func (c *liveCall) endMonitors() {
 	for _, m := range c.monitors {
 		if m.ended.IsZero() {

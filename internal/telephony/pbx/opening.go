@@ -5,23 +5,24 @@ import (
 	"sync"
 )
 
-// How much is kept of calls that are not known yet: so many of them, the newest, and of each so many messages of at most so many bytes.
+// Limits of messages that belong to no known call: number of Call-IDs (the newest are kept), messages per Call-ID,
+// and bytes per message.
 const (
 	maxOpenings        = 256
 	maxOpeningMessages = 8
 	maxOpeningSize     = 8 << 10
 )
 
-// An openings keeps how calls to us begin, from the INVITE through the challenge, until a leg is made of them. Most of what
-// strangers send never becomes one, so that the oldest is forgotten when there are too many.
+// earlyTraces keeps the first SIP messages of calls to us, from the INVITE through the challenge, until a leg exists.
+// Most requests of unauthenticated senders never become a leg. If there are too many, the oldest are dropped.
 type openings struct {
 	mu       sync.Mutex // guards the fields below
 	messages map[string][]traced
-	ids      [maxOpenings]string // a ring, in the order in which they came
+	ids      [maxOpenings]string // ring buffer in order of arrival
 	next     int
 }
 
-// keep keeps a message that begins a call, or follows one that did.
+// add stores an INVITE that begins a call, or a message that follows one.
 func (o *openings) keep(id string, m traced) {
 	if m.message.Size() > maxOpeningSize {
 		return
@@ -48,7 +49,7 @@ func (o *openings) begin(id string, m traced) {
 	o.messages[id] = []traced{m}
 }
 
-// take returns what was kept of a call, and forgets it.
+// take returns and removes the messages of a Call-ID.
 func (o *openings) take(id string) []traced {
 	o.mu.Lock()
 	defer o.mu.Unlock()

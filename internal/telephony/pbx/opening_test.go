@@ -13,7 +13,7 @@ func TestOpeningsOfStrangersAreBounded(t *testing.T) {
 	said := func(id, text string) {
 		o.keep(id, traced{message: sip.Said(text)})
 	}
-	said("a", "REGISTER sip:x SIP/2.0") // begins no call
+	said("a", "REGISTER sip:x SIP/2.0") // not an INVITE
 	if got := o.take("a"); got != nil {
 		t.Errorf("kept of a REGISTER: %v", got)
 	}

@@ -12,10 +12,10 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// maxParties bounds a conference: the mix is made in one place, and more than this is a meeting.
+// maxParties limits a conference, because one mixer on one node mixes it.
 const maxParties = 16
 
-// addParticipant dials somebody into the call. It is confirmed when they ring.
+// addParticipant dials another party into the call. The command is confirmed when that party rings.
 func (c *liveCall) addParticipant(_ context.Context, x call.AddParticipant, done reply) {
 	switch {
 	case !c.connectedNow():
@@ -89,7 +89,7 @@ func (c *liveCall) fetch(ctx context.Context, x call.AddParticipant, r reach, do
 	}
 }
 
-// removeParticipant hangs one party up; two at least stay.
+// removeParticipant hangs up one party. At least two have to stay.
 func (c *liveCall) removeParticipant(ctx context.Context, x call.RemoveParticipant, done reply) {
 	l := c.legOf(x.LegID)
 	switch {
@@ -104,7 +104,7 @@ func (c *liveCall) removeParticipant(ctx context.Context, x call.RemoveParticipa
 	}
 }
 
-// extraGone is a participant who hung up.
+// extraLegGone handles a participant who hung up.
 func (c *liveCall) extraGone(ctx context.Context, l *leg) bool {
 	if !slices.Contains(c.extra, l) {
 		return false
@@ -114,7 +114,7 @@ func (c *liveCall) extraGone(ctx context.Context, l *leg) bool {
 	return true
 }
 
-// promote takes a participant into the place of a main side that left.
+// promote moves a participant to the place of a main side that left.
 func (c *liveCall) promote() *leg {
 	l := c.extra[0]
 	c.extra = c.extra[1:]

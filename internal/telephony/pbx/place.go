@@ -14,9 +14,9 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A placed call rings the phones of a user of ours first and dials the destination when one is answered.
+// Calls placed by API: the phones of a user ring first. When one answers, the destination is dialled.
 
-// Place starts a call once it cannot be lost, and returns when the disk has its row; what happens then is told by facts.
+// Place starts a call. It returns when the call's row is on disk. Events report what follows.
 func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	if err := s.maySpeak(ctx, p); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (s *Switch) Place(ctx context.Context, p call.Placement) error {
 	return s.launch(ctx, c, func(ctx context.Context) { c.ringUser(ctx, p, first) })
 }
 
-// launch writes a call's row and lets it begin: once the journal has it, or else once it is committed.
+// startPlaced writes a call's row and starts the call when the journal has the row, or otherwise after the commit.
 func (s *Switch) launch(ctx context.Context, c *liveCall, begin func(ctx context.Context)) error {
 	if !s.door.enter() {
 		return op.Unavailable("overloaded", "calls come faster than they can be set up", "2")
@@ -63,21 +63,22 @@ func (s *Switch) launch(ctx context.Context, c *liveCall, begin func(ctx context
 	s.stats.started.Add(1)
 	org := c.new.Org
 	s.start(ctx, c, begin)
-	if err := errors.Join(s.Records.Settled(ctx), written()); err != nil { // who asked for the call is told that there is none
+	if err := errors.Join(s.Records.Settled(ctx), written()); err != nil { // the API returns an error, so the call must not continue
 		_, ended := s.Do(context.WithoutCancel(ctx), org, c.id, call.End{})
 		return errors.Join(err, ended)
 	}
 	return nil
 }
 
-// beginSurely returns once the beginning of a call cannot be lost. written is what became of its row; Settled has it written at once.
+// beginDurably returns when the beginning of a call cannot be lost any more. written waits for the row; WaitDurable
+// makes the database write it at once.
 func (s *Switch) beginSurely(ctx context.Context, n call.New) (written func() error, err error) {
 	settle, sure := s.Records.SureBegin(n)
 	if !sure {
 		return func() error { return nil }, s.Records.Begin(ctx, n)
 	}
 	result := make(chan error, 1)
-	s.Records.BeginLater(context.WithoutCancel(ctx), n, func(err error) { // who asked may go
+	s.Records.BeginLater(context.WithoutCancel(ctx), n, func(err error) { // the row is written even if the request is canceled
 		if err == nil {
 			settle()
 		}
@@ -93,7 +94,7 @@ func firstError(err, otherwise error) error {
 	return otherwise
 }
 
-// placed is the call that a placement asks for, not written down yet.
+// newPlacedCall returns the call of a placement, not written yet.
 func (s *Switch) placed(ctx context.Context, p call.Placement, owner Destination) (*liveCall, error) {
 	n := call.New{Org: p.Org, ID: p.ID, Direction: call.Outbound, Source: p.Source, From: owner.Extension, FromName: owner.Name, To: p.To,
 		UserID: owner.UserID, DeviceID: p.DeviceID, Sandbox: p.Sandbox, StartedAt: s.Now(), Status: call.Queued, Metadata: p.Metadata,
@@ -142,13 +143,13 @@ func (c *liveCall) ringUser(ctx context.Context, p call.Placement, first reach) 
 	h.start(ctx, c.ringFor())
 }
 
-// nowRinging says that the first phone rings.
+// firstRinging records that the first phone rings.
 func (c *liveCall) nowRinging(l *leg) {
 	if !c.ringing.IsZero() {
 		return
 	}
 	c.ringing = c.sw.Now()
-	if l.trunk == nil { // else nobody here sees it ring
+	if l.trunk == nil { // phones of trunks ring without an event
 		c.changeBeside(context.Background(), c.ringingAt(l))
 	}
 }
@@ -159,7 +160,7 @@ func (c *liveCall) ringingAt(l *leg) event.Payload {
 		DeviceID: optional(l.caller.DeviceID), At: at(c.sw.Now())}
 }
 
-// dialOut dials the destination for the user who has picked up, and lets them hear it ring.
+// dialOut dials the destination for the user who has answered, and plays ringback to the user.
 func (c *liveCall) dialOut(ctx context.Context, p call.Placement, l *leg) {
 	c.a = l
 	if c.ringing.IsZero() {
@@ -215,7 +216,7 @@ func (c *liveCall) dial(ctx context.Context, p call.Placement, r reach) {
 	h.start(ctx, c.ringsFor(r))
 }
 
-// farRings lets the user hear what the other side plays before it answers, where it plays anything.
+// calleeRinging connects the early media of the destination to the user, if it sends any.
 func (c *liveCall) farRings(l *leg, e sip.Provisional) {
 	c.step("callee.ringing", l, detail{"sip_status": e.Status})
 	if len(e.SDP) == 0 || len(l.hunt.legs) != 1 {
@@ -230,7 +231,8 @@ func (c *liveCall) farRings(l *leg, e sip.Provisional) {
 	media.Bridge(c.a.stream, l.stream)
 }
 
-// showRinging writes down that the destination rings, when it first does: who is rung is among the call's legs, and is not free.
+// writeRinging writes once that the destination rings. The user who is rung is among the call's legs then and counts
+// as busy.
 func (c *liveCall) showRinging(l *leg) {
 	switch {
 	case !l.dirty:
@@ -241,7 +243,7 @@ func (c *liveCall) showRinging(l *leg) {
 	}
 }
 
-// bothUp connects the user and the destination, who hears first what is to be said to them.
+// bothUp connects the user and the destination. The destination first hears the announcement, if any.
 func (c *liveCall) bothUp(ctx context.Context, p call.Placement, l *leg) {
 	c.b = l
 	c.answered = c.sw.Now()
@@ -263,14 +265,14 @@ func (c *liveCall) bothUp(ctx context.Context, p call.Placement, l *leg) {
 	}
 }
 
-// keepApart keeps who answered from the caller, and the caller from what was heard of them before they answered.
+// isolate keeps the answering party apart from the caller and ends the early media.
 func (c *liveCall) keepApart(l *leg) {
 	l.apart = true
 	l.stream.Unbridge()
 	c.a.stream.Unbridge()
 }
 
-// joinTold connects who has heard what was to be said to them.
+// connectAnnounced connects the answering party after the announcement.
 func (c *liveCall) joinTold(ctx context.Context, l *leg) {
 	if !l.up() {
 		return
@@ -283,7 +285,7 @@ func (c *liveCall) joinTold(ctx context.Context, l *leg) {
 	c.change(ctx)
 }
 
-// ringFor is how long the call rings.
+// callRingTimeout returns the ring time of the call.
 func (c *liveCall) ringFor() time.Duration {
 	if c.ringLimit > 0 {
 		return c.ringLimit

@@ -9,9 +9,9 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// This file is calls that nobody of ours is rung for: who answers is led by a script.
+// Calls placed by API without a user: the destination rings, and a script takes the answered call.
 
-// placeLed rings the destination and leads who answers.
+// placeScripted rings the destination and starts the script on answer.
 func (s *Switch) placeLed(ctx context.Context, p call.Placement) error {
 	lead, refusal, err := s.ledBy(reach{}, Lead{Org: p.Org, To: p.Lead})
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Switch) placeLed(ctx context.Context, p call.Placement) error {
 		return refusal.problem()
 	}
 	kind, _, _ := strings.Cut(p.Lead, ":")
-	c, err := s.placed(ctx, p, Destination{Org: p.Org, Sandbox: p.Sandbox, Extension: kind}) // whom the phones of people of ours show
+	c, err := s.placed(ctx, p, Destination{Org: p.Org, Sandbox: p.Sandbox, Extension: kind}) // internal phones show the kind of script as the caller
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *Switch) placeLed(ctx context.Context, p call.Placement) error {
 	return err
 }
 
-// ringLed rings the destination of a call whose other side is a script.
+// ringForScript rings the destination of a call whose other side is a script.
 func (c *liveCall) ringLed(ctx context.Context, p call.Placement, to, lead reach) {
 	c.makeWords(p.Announce)
 	if to.exit != nil && to.exit.CallerID != "" {
@@ -53,7 +53,8 @@ func (c *liveCall) ringLed(ctx context.Context, p call.Placement, to, lead reach
 	h.start(ctx, c.ringFor())
 }
 
-// leadCallee leads who was called, once they have heard what is to be said to them: they are connected, with us.
+// runScriptForCallee starts the script for the answering party after the announcement, if any. The call counts as
+// answered at once.
 func (c *liveCall) leadCallee(ctx context.Context, p call.Placement, l *leg, lead reach) {
 	c.b = l
 	c.answered = c.sw.Now()

@@ -8,21 +8,22 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// Streams are the live streams of this node; *event.Outbox fills it.
+// Streams publishes to the event streams of this node. *event.Outbox implements it.
 type Streams interface {
-	// Followers are the organisations of which a stream shows the kind.
+	// Subscribers returns the organisations with a stream that includes the kind.
 	Followers(k event.Kind) map[string]bool
 	Tell(org string, p event.Live) error
 }
 
-// How often how a leg sounds is told, which is how often it is measured, and in how many turns: not all calls are told of at once.
+// Interval of the published quality, which equals the measurement interval, and the number of slots that spread the
+// calls over it.
 const (
 	qualityEvery = 5 * time.Second
 	qualityTurns = 10
 )
 
-// TellQuality tells the live streams how the legs of calls sound, until ctx ends: of organisations that are followed, every five seconds.
-// One ticker does it for all calls, and where nobody follows it asks for nothing but that.
+// PublishQuality publishes call.quality every five seconds for the connected calls of organisations with a
+// subscriber, until ctx ends. It uses one ticker for all calls. Without subscribers a tick costs one lookup.
 func (s *Switch) TellQuality(ctx context.Context) {
 	tick := time.NewTicker(qualityEvery / qualityTurns)
 	defer tick.Stop()
@@ -36,7 +37,7 @@ func (s *Switch) TellQuality(ctx context.Context) {
 	}
 }
 
-// tellQuality has the calls tell whose turn it is.
+// publishQuality asks the calls of one slot to publish.
 func (s *Switch) tellQuality(turn uint64) {
 	if s.Streams == nil {
 		return
@@ -56,7 +57,7 @@ func (s *Switch) tellQuality(turn uint64) {
 
 var turnSeed = maphash.MakeSeed()
 
-// tellQuality tells how each leg of a connected call was last heard, once per measurement.
+// publishQuality publishes the latest measurement of each leg of a connected call, once per measurement.
 func (c *liveCall) tellQuality() {
 	if c.answered.IsZero() {
 		return

@@ -14,7 +14,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// followed are streams that keep what they are told.
+// recordingStreams records the published events.
 type followed struct {
 	orgs map[string]bool
 	told []event.CallQuality
@@ -34,7 +34,7 @@ func (f *followed) Tell(org string, p event.Live) error {
 	return nil
 }
 
-// A speaker sends a leg's stream what a telephone would, on a clock of the test's.
+// rtpSource sends RTP to a leg's stream as a phone would, with the test's clock.
 type speaker struct {
 	t      *testing.T
 	socket *net.UDPConn
@@ -59,7 +59,7 @@ func newSpeaker(t *testing.T, e *media.Engine, skip *atomic.Int64) *speaker {
 	return &speaker{t: t, socket: socket, stream: s, skip: skip}
 }
 
-// speaks sends packets until one is measured that was not before.
+// speaks sends packets until the stream has a new measurement.
 func (s *speaker) speaks() {
 	s.t.Helper()
 	before, _, _ := s.stream.Latest()

@@ -9,16 +9,16 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// A reach is where a call can be led: a user with their phones, or a number with the trunks that lead there.
+// resolvedDestination is a dialable target: a user with phones, an external number with trunks, or a script.
 type reach struct {
 	user   *Destination
 	phones []Phone
 	exit   *Exit
-	script Script // who leads there, in place of phones
+	script Script // runs instead of ringing phones; may be nil
 	lead   Lead
 }
 
-// number is what is written down as the other end.
+// recordedNumber returns the number of the other end for the call's record.
 func (r reach) number(dialled string) string {
 	switch {
 	case r.user != nil:
@@ -31,7 +31,7 @@ func (r reach) number(dialled string) string {
 	return dialled
 }
 
-// shownAs is the number the other side sees.
+// callerIDOr returns the number presented to the other side: the caller ID of the outbound route, otherwise own.
 func (r reach) shownAs(own string) string {
 	if r.exit != nil && r.exit.CallerID != "" {
 		return r.exit.CallerID
@@ -39,14 +39,15 @@ func (r reach) shownAs(own string) string {
 	return own
 }
 
-// close gives back what finding the way took, where nothing was rung.
+// release returns the place that route selection reserved. It is for destinations that were not rung.
 func (r reach) close() {
 	if r.exit != nil && r.exit.Release != nil {
 		r.exit.Release()
 	}
 }
 
-// reach finds where somebody of ours can be led. refusal says why not; no other door leads outside.
+// resolveDestination resolves a dialled string to phones, a script or an outbound route. refusal is the reason if it
+// is not possible. Every outbound call goes through resolveOutbound.
 func (s *Switch) reach(ctx context.Context, from Caller, to string) (r reach, refusal *Refusal, err error) {
 	if refusal = s.foreign(to); refusal != nil {
 		return r, refusal, nil
@@ -71,7 +72,7 @@ func (s *Switch) reach(ctx context.Context, from Caller, to string) (r reach, re
 	return s.outside(ctx, from, to)
 }
 
-// wayToUser is where calls to a user lead.
+// resolveUser resolves a user with the user's rules.
 func (s *Switch) wayToUser(ctx context.Context, org, id string) (reach, *Refusal, error) {
 	d, ok, err := s.Directory.User(ctx, org, id)
 	if err != nil || !ok {
@@ -84,7 +85,7 @@ func noUser() *Refusal {
 	return &Refusal{Status: 404, Phrase: "There is no such user", Reason: "invalid_number"}
 }
 
-// people finds the phones of somebody of ours, or the way outside, and nothing else.
+// resolveDirect resolves the phones of a user or an outbound route, never a script.
 func (s *Switch) people(ctx context.Context, from Caller, to, device string) (r reach, refusal *Refusal, err error) {
 	if id, ok := strings.CutPrefix(to, "user:"); ok {
 		return s.reachUser(ctx, from.Org, id, device)
@@ -107,7 +108,8 @@ func (s *Switch) people(ctx context.Context, from Caller, to, device string) (r 
 	return s.outside(ctx, from, to)
 }
 
-// askable is reach for somebody who is to be asked first: the phones of people of ours are rung in any case.
+// resolveForConsultation is resolveDestination for a warm transfer: users are rung on their phones whatever their
+// rules say.
 func (s *Switch) askable(ctx context.Context, from Caller, to string) (reach, *Refusal, error) {
 	r, refusal, err := s.reach(ctx, from, to)
 	if r.script == nil || !strings.HasPrefix(r.lead.To, "user:") {
@@ -120,7 +122,7 @@ func nobodyThere() *Refusal {
 	return &Refusal{Status: 404, Phrase: "Nobody has this extension", Reason: "invalid_number"}
 }
 
-// reachUser finds the phones of a user, or one of them.
+// resolveUserPhones returns the phones of a user, or one of them.
 func (s *Switch) reachUser(ctx context.Context, org, user, device string) (reach, *Refusal, error) {
 	d, ok, err := s.Directory.User(ctx, org, user)
 	if err != nil || !ok {
@@ -129,7 +131,8 @@ func (s *Switch) reachUser(ctx context.Context, org, user, device string) (reach
 	return s.phonesOf(ctx, d, device)
 }
 
-// foreign refuses SIP addresses elsewhere: their users are none of ours, also where one of ours is called the same.
+// rejectForeignHost refuses SIP URIs of other hosts. Their users are not ours, even if a user part equals one of
+// ours.
 func (s *Switch) foreign(to string) *Refusal {
 	u, err := sip.ParseURI(to)
 	if err != nil || !strings.HasPrefix(u.Scheme, "sip") || s.server.Owns(u) {
@@ -138,7 +141,7 @@ func (s *Switch) foreign(to string) *Refusal {
 	return &Refusal{Status: 403, Phrase: "SIP addresses elsewhere are not called: " + u.Host + " is not this server", Reason: "blocked"}
 }
 
-// target is the user part of a SIP address, or the text itself.
+// dialString returns the user part of a SIP URI, or the text itself.
 func target(to string) string {
 	if u, err := sip.ParseURI(to); err == nil && u.User != "" && strings.HasPrefix(u.Scheme, "sip") {
 		return dialled(u)
@@ -146,10 +149,10 @@ func target(to string) string {
 	return strings.TrimPrefix(to, "tel:")
 }
 
-// extensionIn is what of a destination may be an extension.
+// extensionOf returns the part of a destination that may be an extension.
 func extensionIn(to string) string { return strings.TrimPrefix(target(to), "ext:") }
 
-// phonesOf are the phones of a user that can be rung, or one of them.
+// phonesOf returns the reachable phones of a user, or the one of the given device.
 func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r reach, refusal *Refusal, err error) {
 	phones, err := s.Directory.Phones(ctx, d.Org, d.UserID)
 	if err != nil {
@@ -165,7 +168,7 @@ func (s *Switch) phonesOf(ctx context.Context, d Destination, device string) (r 
 	return r, refusal, nil
 }
 
-// onlyBrowsers keeps of phones those in browsers.
+// keepBrowserPhones removes all phones except those in browsers.
 func (r *reach) onlyBrowsers() *Refusal {
 	r.phones = slices.DeleteFunc(r.phones, func(p Phone) bool { return !inBrowser(p.Binding.Transport) })
 	if len(r.phones) > 0 {
@@ -174,8 +177,8 @@ func (r *reach) onlyBrowsers() *Refusal {
 	return &Refusal{Status: 480, Phrase: "No phone in a browser is registered", Reason: "no_answer"}
 }
 
-// telephones are the telephones behind registered contacts: those of one instance are flows of one telephone, of which one is
-// rung at a time (RFC 5626 §7).
+// groupFlows groups registered contacts to phones. Contacts with one instance are flows of one phone, and only one
+// flow rings at a time (RFC 5626 §7).
 func telephones(contacts []Phone) (all []Phone) {
 	var devices []Phone
 	bindings := map[string][]sip.Binding{}
@@ -205,7 +208,7 @@ func (s *Switch) outside(ctx context.Context, from Caller, number string) (r rea
 	return r, refusal, nil
 }
 
-// problem is a refusal as the API tells it.
+// problem returns the refusal as an API error.
 func (r *Refusal) problem() *op.Error {
 	switch {
 	case r.Gate != nil:

@@ -38,7 +38,7 @@ func TestATelephoneIsRungByOneFlowAfterTheOther(t *testing.T) {
 	}
 }
 
-// A destination that was kept before it was asked whose host it has leads nowhere, whatever our people are called.
+// A stored destination from before the host check must not reach one of our users.
 func TestASIPAddressElsewhereLeadsNowhere(t *testing.T) {
 	t.Parallel()
 	server, err := sip.Listen(t.Context(), sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}, Logger: slog.New(slog.DiscardHandler)}, nobody{})
@@ -65,7 +65,7 @@ func TestASIPAddressElsewhereLeadsNowhere(t *testing.T) {
 	}
 }
 
-// nobody takes calls.
+// ignoreCalls is a sip.Handler that ignores calls.
 type nobody struct{}
 
 func (nobody) Invite(context.Context, *sip.Inbound) {}

@@ -15,27 +15,27 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A recording is being made of a call, or was.
+// recording is a running or stopped recording of a call.
 type recording struct {
 	new      call.NewRecording
 	path     string
 	started  time.Time
 	recorder *media.Recorder
-	failed   error // why there is no recorder
+	failed   error // reason if there is no recorder
 
-	alone   bool // nobody is talked to: silence is written
+	alone   bool // the caller talks to no party: silence is written
 	paused  bool
 	pauses  []call.Pause
 	reason  string
-	since   time.Time // of the pause
+	since   time.Time // start of the pause
 	resume  *time.Timer
 	stopped bool
 	dirty   bool
-	fresh   bool // not written down yet
+	fresh   bool // not written to the database yet
 }
 
-// recordByPolicy begins to record where the organisation or the request wants it: at once, or when both sides have heard that
-// it does. Nothing keeps a call for help waiting, nor is played into it: it is recorded all the same.
+// recordByPolicy starts a recording if the organisation or the request wants it, after the notice if there is one.
+// Emergency calls are recorded at once without a notice.
 func (c *liveCall) recordByPolicy(ctx context.Context) {
 	switch {
 	case !c.policy.Record || c.done:
@@ -52,7 +52,8 @@ func (c *liveCall) recordByPolicy(ctx context.Context) {
 	}
 }
 
-// full reports that the organisation may keep no more recordings, and notes it in the call's steps: the call goes on without one.
+// recordingQuotaReached reports whether the organisation has reached its limit of recordings, and adds that to the
+// timeline. The call continues unrecorded.
 func (c *liveCall) full(ctx context.Context) bool {
 	err := c.room(ctx)
 	var e *op.Error
@@ -60,7 +61,7 @@ func (c *liveCall) full(ctx context.Context) bool {
 		c.step("recording.skipped", nil, detail{"reason": e.Code, "limit": e.Extra["limit"]})
 		return true
 	}
-	if err != nil { // rather one recording too many than one that is missed
+	if err != nil { // on an internal error the call is recorded
 		c.sw.Log.Error("room for a recording not known", "call", c.id, "org", c.new.Org, "err", err)
 	}
 	return false
@@ -73,11 +74,11 @@ func (c *liveCall) room(ctx context.Context) error {
 	return c.sw.Room(ctx, c.new.Org)
 }
 
-// record begins a recording of the two main sides. One that cannot be made does not keep people from talking.
+// record starts a recording of the two main sides. The call continues if it fails.
 func (c *liveCall) record(trigger, consent string, channels int) {
 	name := call.BlobName(c.new.Org, c.id, c.started)
 	n := len(c.recorded)
-	if c.cut != nil { // a caller who was led when the process died is led again
+	if c.cut != nil { // the script runs again after a restart
 		n += len(c.cut.recordings)
 	}
 	if n > 0 {
@@ -114,7 +115,7 @@ func (c *liveCall) openRecorder(r *recording, again bool) (err error) {
 	return err
 }
 
-// law is the G.711 law of the file: that of the side that was called.
+// recordingCodec returns the G.711 codec of the file: the one of the called side.
 func (c *liveCall) law() media.Codec {
 	if _, right := c.heardOn(); right.codec() == media.PCMA {
 		return media.PCMA
@@ -122,13 +123,14 @@ func (c *liveCall) law() media.Codec {
 	return media.PCMU
 }
 
-// wideband reports whether either side speaks in more than telephone quality.
+// wideband reports whether either side uses a codec above telephone quality.
 func (c *liveCall) wideband() bool {
 	left, right := c.heardOn()
 	return left.codec() > media.PCMA || right.codec() > media.PCMA
 }
 
-// heardOn are the legs of the two channels. Beside who talks to a machine there is nobody: its words are those that they are sent.
+// channelLegs returns the legs of the two channels. If only one party is connected to a script, the second channel
+// has the audio sent to it.
 func (c *liveCall) heardOn() (left, right *leg) {
 	switch {
 	case c.a == nil:
@@ -139,7 +141,7 @@ func (c *liveCall) heardOn() (left, right *leg) {
 	return c.a, c.b
 }
 
-// sides puts those who are connected now into the recording.
+// updateRecordingSides sets the connected legs as channels of the recording.
 func (c *liveCall) sides() {
 	r := c.recording
 	if r == nil || r.recorder == nil || c.a == nil && c.b == nil {
@@ -160,7 +162,7 @@ func (c *liveCall) sides() {
 	}
 }
 
-// alone leaves out of the recording what follows, where the caller is led on and talks to nobody, until they talk to somebody again.
+// suspendRecording replaces audio by silence while the caller talks to no party, until it is called with false.
 func (c *liveCall) alone(is bool) {
 	r := c.recording
 	if r == nil || r.recorder == nil || r.alone == is {
@@ -175,7 +177,7 @@ func (c *liveCall) alone(is bool) {
 	}
 }
 
-// lastRecording is the one that runs, or the last that ran.
+// lastRecording returns the running recording, otherwise the last stopped one, otherwise nil.
 func (c *liveCall) lastRecording() *recording {
 	switch {
 	case c.recording != nil:
@@ -186,7 +188,7 @@ func (c *liveCall) lastRecording() *recording {
 	return nil
 }
 
-// shown is the state of the recording as the call shows it.
+// status returns the state of the recording for the call's row.
 func (r *recording) shown() string {
 	switch {
 	case r.stopped:
@@ -227,7 +229,7 @@ func (c *liveCall) changedRecordings() []call.RecordingFact {
 	return all
 }
 
-// pausesNow are the parts left out. One that lasts has no end yet: it gets that of the recording, should it be the last.
+// pausesNow returns the pauses. A pause that still lasts has no end; the end of the recording closes it.
 func (r *recording) pausesNow() []call.Pause {
 	all := append([]call.Pause(nil), r.pauses...)
 	if r.paused {
@@ -241,10 +243,10 @@ func (r *recording) pause(until time.Time) call.Pause {
 		Reason: r.reason}
 }
 
-// closeTimeout bounds how long a finished recording is waited for.
+// closeTimeout limits the wait for a finished file.
 const closeTimeout = 30 * time.Second
 
-// closeRecordings finishes the file of a call that is over and says so.
+// closeRecordings finishes the files of an ended call and writes the result.
 func (c *liveCall) closeRecordings(ctx context.Context) {
 	c.saveRecordings(ctx)
 	r := c.recording
@@ -266,7 +268,7 @@ func (c *liveCall) writeRecording(ctx context.Context, r *recording, audio call.
 	})
 }
 
-// close finishes a recording's file.
+// closeRecording finishes a file.
 func (c *liveCall) close(ctx context.Context, r *recording) call.Audio {
 	if r.recorder == nil {
 		return call.Audio{Err: r.failed}
@@ -280,7 +282,7 @@ func (c *liveCall) close(ctx context.Context, r *recording) call.Audio {
 	return audioOf(result, err)
 }
 
-// audioOf describes a finished file. One that was cut short by an error but is there counts as available.
+// audioOf describes a finished file. A file cut short by an error counts as available.
 func audioOf(r media.Result, err error) call.Audio {
 	if r.SHA256 == "" && err != nil {
 		return call.Audio{Err: err}

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// recordNow records by command.
+// recordByCommand starts or resumes a recording by API command.
 func (c *liveCall) recordNow(ctx context.Context, x call.StartRecording, done reply) {
 	switch {
 	case !c.connectedNow():
@@ -36,7 +36,7 @@ func (c *liveCall) recordAnnounced(ctx context.Context, x call.StartRecording, d
 	c.recordFor(ctx, x, c.policy.Consent, done)
 }
 
-// recordFor begins the recording a command asked for.
+// startByCommand starts the recording of a command.
 func (c *liveCall) recordFor(ctx context.Context, x call.StartRecording, consent string, done reply) {
 	if !c.connectedNow() || c.recording != nil {
 		done.ok()
@@ -56,7 +56,7 @@ func (c *liveCall) recordFor(ctx context.Context, x call.StartRecording, consent
 	done.ok()
 }
 
-// stopRecording finishes the file while the call goes on.
+// stopRecording finishes the file while the call continues.
 func (c *liveCall) stopRecording(ctx context.Context, done reply) {
 	r := c.recording
 	if r == nil {
@@ -85,7 +85,7 @@ func (c *liveCall) stopRecording(ctx context.Context, done reply) {
 	}()
 }
 
-// writeRecordingLate is for a file that was finished after the call had ended.
+// writeRecordingLate writes the result of a file that was finished after the end of the call.
 func (c *liveCall) writeRecordingLate(r *recording, audio call.Audio) {
 	l := ledger{log: c.ledger.log, call: c.id}
 	l.write(context.Background(), "recording", func(ctx context.Context) error {
@@ -94,7 +94,7 @@ func (c *liveCall) writeRecordingLate(r *recording, audio call.Audio) {
 	l.settle(c.sw.writing)
 }
 
-// pauseRecording keeps what is said out of the recording.
+// pauseRecording replaces audio by silence.
 func (c *liveCall) pauseRecording(ctx context.Context, x call.PauseRecording, done reply) {
 	r := c.recording
 	switch {
@@ -125,7 +125,7 @@ func (c *liveCall) autoResume(r *recording, after time.Duration) {
 	})
 }
 
-// resumeRecording records again.
+// resumeRecording ends a pause.
 func (c *liveCall) resumeRecording(ctx context.Context, done reply) {
 	r := c.recording
 	if r == nil {

@@ -8,11 +8,12 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// refer is a transfer asked for by a phone (RFC 3515): blind, or attended by naming another dialog of that phone (RFC 3891).
+// refer handles a REFER from a phone (RFC 3515): a blind transfer, or an attended transfer if it names another dialog
+// of the phone with Replaces (RFC 3891).
 func (c *liveCall) refer(ctx context.Context, l *leg, e sip.Refer) {
 	kept := c.other(l)
 	switch {
-	case l.caller.UserID == "": // a carrier that transfers its calls to numbers of its choice would call at our expense
+	case l.caller.UserID == "": // a carrier's REFER could dial any number at our expense
 		e.Respond(403)
 	case !l.up() || !kept.up() || c.transfer.running() || len(c.extra) > 0:
 		e.Respond(491)
@@ -35,7 +36,7 @@ func (c *liveCall) blind(_ context.Context, l, kept *leg, e sip.Refer) {
 	c.lead(t, "", to, 0)
 }
 
-// attended joins the kept side with the other side of the phone's second call.
+// attendedTransfer connects the transferee with the other party of the phone's second call.
 func (c *liveCall) attended(l, kept *leg, e sip.Refer) {
 	second := c.sw.legFor(e.Replaces)
 	if second == nil || second.caller.UserID != l.caller.UserID || second.caller.Org != l.caller.Org {
@@ -58,7 +59,7 @@ func (c *liveCall) attended(l, kept *leg, e sip.Refer) {
 	}
 }
 
-// legFor finds the leg of a dialog of ours.
+// legFor returns the leg of a SIP dialog; nil if there is none.
 func (s *Switch) legFor(d *sip.Leg) *leg {
 	if d == nil {
 		return nil
@@ -70,8 +71,8 @@ func (s *Switch) legFor(d *sip.Leg) *leg {
 	return l.(*leg)
 }
 
-// replaced takes a new call that wants the place of a leg of a call in progress (RFC 3891): whoever knows the dialog's tags
-// was given them by the phone, and must be of the same organisation.
+// handleReplaces handles an INVITE with Replaces (RFC 3891), which takes the place of a leg of a call in progress.
+// The dialog's tags can only come from the phone. The caller has to be of the same organisation.
 func (s *Switch) replaced(ctx context.Context, in *sip.Inbound) bool {
 	if in.Replaces == nil {
 		return false
@@ -98,7 +99,7 @@ func (s *Switch) replaced(ctx context.Context, in *sip.Inbound) bool {
 	return true
 }
 
-// takeOver puts the new leg in the place of the old one.
+// replaceByInvite connects the new leg in the place of the old one.
 func (c *liveCall) takeOver(ctx context.Context, old *leg, in *sip.Inbound, caller Caller, refuse func(int)) {
 	kept := c.other(old)
 	if !old.up() || !kept.up() || c.transfer.running() || old.owner.Load() != c {
@@ -124,7 +125,7 @@ func (c *liveCall) takeOver(ctx context.Context, old *leg, in *sip.Inbound, call
 	}
 }
 
-// openTaker opens the new leg's media and makes its answer.
+// openReplacement opens the media of the new leg and creates its SDP answer.
 func (c *liveCall) openTaker(l, kept *leg) *Refusal {
 	var err error
 	if l.stream, err = c.sw.openStream(kept, l.via()); err != nil {

@@ -10,19 +10,20 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// reinviteTimeout is how long the other side may take to answer a re-INVITE.
+// reinviteTimeout limits the wait for the answer to a re-INVITE.
 const reinviteTimeout = 8 * time.Second
 
-// reinvite handles an offer inside the dialog: a refresh is answered here, and so is what concerns only this leg; a hold, a
-// resume or a moved address of a two-party call is passed on, and answered with what the other side says.
+// reinvite handles an offer in a dialog. A session refresh and changes that concern only this leg are answered
+// locally. In a two-party call, hold, resume or a changed address is relayed and answered with the other side's
+// answer.
 func (c *liveCall) reinvite(ctx context.Context, l *leg, e sip.Reinvite) {
 	peer := c.other(l)
 	switch {
-	case e.Early && !l.up(): // before the answer nothing is fixed that could be changed
+	case e.Early && !l.up(): // before the answer no session exists that could change
 		e.Respond(491, nil)
 	case c.done || !l.up():
 		e.Respond(481, nil)
-	case l.busy || peer != nil && peer.busy: // RFC 3261 §14.2: another offer is under way
+	case l.busy || peer != nil && peer.busy: // RFC 3261 §14.2: another offer is in progress
 		e.Respond(491, nil)
 	case e.SDP == nil:
 		e.Respond(200, l.session.Offer(l.session.Ours()))
@@ -35,7 +36,7 @@ func (c *liveCall) reinvite(ctx context.Context, l *leg, e sip.Reinvite) {
 	}
 }
 
-// refreshed is a phone that said something else when its session was refreshed: it moved, or changed its key.
+// refreshed handles a session refresh that returned a different SDP: the phone has a new address or key.
 func (c *liveCall) refreshed(ctx context.Context, l *leg, e sip.Refreshed) {
 	if !l.up() || l.busy {
 		return
@@ -49,13 +50,13 @@ func (c *liveCall) refreshed(ctx context.Context, l *leg, e sip.Refreshed) {
 	c.noteHold(ctx, l)
 }
 
-// plain reports whether two legs hear each other and nothing else, and understand each other's offers.
+// canRelayOffer reports whether two legs are bridged only to each other, and can use each other's offers.
 func (c *liveCall) plain(l, peer *leg) bool {
 	return peer.up() && c.mixer == nil && c.transfer == nil && !l.apart && !peer.apart && !l.heldAPI && !peer.heldAPI &&
 		!l.session.Secure() && !peer.session.Secure() && l.codec() == peer.codec()
 }
 
-// answerHere answers an offer with what the leg had, in the direction it asks for.
+// answerLocally answers an offer with the leg's current media in the requested direction.
 func (c *liveCall) answerHere(ctx context.Context, l *leg, e sip.Reinvite) {
 	offer, err := l.session.ReceiveOffer(e.SDP)
 	if err != nil {
@@ -77,7 +78,7 @@ func (c *liveCall) answerHere(ctx context.Context, l *leg, e sip.Reinvite) {
 	c.noteHold(ctx, l)
 }
 
-// ownAnswer is what we answer a leg by ourselves: the codec its other side uses where it can.
+// answerFor returns our own answer to a leg. It prefers the codec of the other side.
 func (c *liveCall) ownAnswer(l *leg, offer media.Description) (m media.Media, err error) {
 	m, err = media.LocalAnswer(offer)
 	if peer := c.other(l); peer.up() {
@@ -104,7 +105,7 @@ func (c *liveCall) passOn(l, peer *leg, e sip.Reinvite) {
 	l.busy = true
 }
 
-// passedOn answers who asked. A refusal leaves both sides as they were.
+// relayedAnswer answers the offering leg. A refusal leaves both sides unchanged.
 func (c *liveCall) passedOn(ctx context.Context, l, peer *leg, e sip.Reinvite, offer, answer media.Description, err error) {
 	c.nowIdle(l)
 	if l.over {
@@ -125,7 +126,7 @@ func (c *liveCall) passedOn(ctx context.Context, l, peer *leg, e sip.Reinvite, o
 	c.noteHold(ctx, l)
 }
 
-// agreed turns the other side's answer into the one for who asked.
+// answerFrom converts the other side's answer to the answer for the offering leg.
 func agreed(l *leg, offer, answer media.Description) ([]byte, error) {
 	m, err := media.AnswerBeside(offer, answer)
 	if err != nil {
@@ -134,12 +135,13 @@ func agreed(l *leg, offer, answer media.Description) ([]byte, error) {
 	return l.session.Answer(m)
 }
 
-// ask offers a leg something new and hands its answer to then, in the call's goroutine. On an error the session is as it was.
+// offerMedia sends a re-INVITE and passes the answer to then in the call's goroutine. On an error the session is
+// unchanged.
 func (c *liveCall) ask(l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
 	c.askFor(reinviteTimeout, nil, l, m, then)
 }
 
-// askFor is ask that waits for so long, and no longer than until gone is closed.
+// offerMediaWithin is offerMedia with a time limit. It also stops when gone is closed.
 func (c *liveCall) askFor(limit time.Duration, gone <-chan struct{}, l *leg, m media.Media, then func(ctx context.Context, answer media.Description, err error)) {
 	sdp := l.session.Offer(m)
 	l.busy = true
@@ -162,7 +164,7 @@ func (c *liveCall) askFor(limit time.Duration, gone <-chan struct{}, l *leg, m m
 	})
 }
 
-// until is a context that ends when gone is closed, too.
+// cancelOn returns a context that also ends when gone is closed.
 func until(ctx context.Context, gone <-chan struct{}) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	if gone != nil {
@@ -177,10 +179,10 @@ func until(ctx context.Context, gone <-chan struct{}) (context.Context, context.
 	return ctx, stop
 }
 
-// restoreTimeout is longer than signalling waits for any answer, so that this one is not missed too.
+// restoreTimeout is longer than the SIP server waits for any answer, so that this answer is not missed as well.
 const restoreTimeout = 40 * time.Second
 
-// restore offers a leg again what is in force, after it has agreed to something that is not: too late.
+// restoreMedia offers the media in force again after the leg accepted an expired offer.
 func (c *liveCall) restore(l *leg, m media.Media) {
 	l.whenIdle(func() {
 		if !l.up() {
@@ -199,7 +201,7 @@ func (c *liveCall) restore(l *leg, m media.Media) {
 	})
 }
 
-// whenIdle runs f when no offer of ours is under way on the leg.
+// whenNoOfferPending runs f at once, or after the current re-INVITE of ours.
 func (l *leg) whenIdle(f func()) {
 	if l.busy {
 		l.idle = append(l.idle, f)
@@ -229,8 +231,8 @@ func refusedWith(err error) int {
 	return 500
 }
 
-// shownInDialog keeps a refusal by the other side from ending this side's dialog (RFC 5057: 404, 410, 416, 482–485,
-// 489, 502 and 604 and 481, 408 do).
+// statusInDialog maps the other side's refusal to a status that does not end this side's dialog. 404, 410, 416,
+// 482–485, 489, 502, 604, 481 and 408 would (RFC 5057 §5.1).
 func shownInDialog(status int) int {
 	switch status {
 	case 488, 491, 500, 603, 606:
@@ -239,7 +241,7 @@ func shownInDialog(status int) int {
 	return 488
 }
 
-// noteHold writes down that a phone put the other side on hold, or took it off.
+// recordHold records that a phone put the other side on hold or took it off.
 func (c *liveCall) noteHold(ctx context.Context, l *leg) {
 	remote, ok := l.session.Remote()
 	if !ok || remote.Held() == l.heldPeer {
@@ -250,7 +252,7 @@ func (c *liveCall) noteHold(ctx context.Context, l *leg) {
 	c.change(ctx, c.holdEvent(l, l.heldPeer, "peer"))
 }
 
-// countHold counts the time in which anybody is on hold.
+// countHold updates the time in which any party is on hold.
 func (c *liveCall) countHold() {
 	held, now := false, c.sw.Now()
 	for _, l := range c.parties() {
@@ -275,9 +277,9 @@ func (c *liveCall) holdEvent(l *leg, held bool, by string) event.Payload {
 	return event.CallUnheld{CallID: c.id, LegID: l.id, By: by, At: now}
 }
 
-// info passes a digit on in the audio of the other side, or of all who hear the leg: by RFC 4733 where that was agreed, else as tones.
-// Any other INFO goes as it is, and so does a digit for who can be sent neither now; what the other side refuses is refused here
-// (RFC 6086).
+// onInfo relays a digit in the audio of the other side, or of all parties that hear the leg: as RFC 4733 event if
+// negotiated, otherwise as a tone. Other INFO requests are relayed unchanged, and so is a digit if the peer can get
+// neither. A refusal of the other side is returned (RFC 6086).
 func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
 	digit, duration, pressed := sip.ParseDTMFInfo(e.ContentType, e.Body)
 	if pressed && l.mayPress(c.sw.Now()) {
@@ -307,7 +309,7 @@ func (c *liveCall) info(ctx context.Context, l *leg, e sip.Info) {
 	})
 }
 
-// passKey presses a key of a leg for all who hear it, or for its peer.
+// relayDigit sends a digit of a leg to all parties that hear it, or to its peer.
 func (c *liveCall) passKey(l, peer *leg, digit rune, d time.Duration) bool {
 	return l.stream != nil && l.stream.Share(digit, d) || peer.up() && peer.stream != nil && peer.stream.Press(digit, d)
 }

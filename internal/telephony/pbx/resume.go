@@ -11,10 +11,11 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// What a restarted node needs to carry a call on: the dialogs and the media sessions of its two sides. The media itself moves
-// to new ports, which both sides are told by re-INVITE.
+// Continuation of calls after a restart: the dialogs and media sessions of both sides. The media moves to new ports,
+// which both sides get by re-INVITE.
 
-// suspended is a call as it is kept for a restart: of two sides, or of a caller who is led, and who is led from the beginning then.
+// suspendedCall is the stored state of a call for a restart: two sides, or a caller controlled by a script, which
+// then starts from the beginning. The field names are the JSON keys.
 type suspended struct {
 	A, B keptLeg
 	Led  *Lead `json:",omitempty"`
@@ -29,7 +30,7 @@ type keptLeg struct {
 	Trunk   string
 }
 
-// dialogs is what a restart needs; nil while there is nothing that could be carried on.
+// dialogs returns the state for a restart; nil if the call cannot continue after one.
 func (c *liveCall) dialogs() json.RawMessage {
 	if v := c.visit; v != nil {
 		return c.ledDialog(v)
@@ -45,7 +46,7 @@ func (c *liveCall) dialogs() json.RawMessage {
 	return c.kept(suspended{A: a, B: b})
 }
 
-// ledDialog is what a restart needs of a caller who is led, once we answered them.
+// scriptedDialog returns the state for a restart of a scripted caller whom we answered.
 func (c *liveCall) ledDialog(v *Visit) json.RawMessage {
 	if v.leg != c.a || !c.a.up() || c.transfer.running() || len(c.extra) > 0 {
 		return nil
@@ -72,20 +73,21 @@ func (l *leg) keep() (k keptLeg, ok bool) {
 	return k, ok && k.Dialog.CallID != ""
 }
 
-// resumePace is how far apart restored calls are told of their new media: a burst would be lost.
+// resumePace is the delay between the re-INVITEs of restored calls. A burst would be lost.
 const resumePace = 2 * time.Millisecond
 
-// cut is what is known of a call's interruption until it goes on.
+// interruption holds the state of a restored call until it continues.
 type cut struct {
-	at         time.Time // when the node was last alive
+	at         time.Time // time when the node was last alive
 	recordings []call.Open
 	consent    string
-	left       int   // sides that are not told yet
-	led        *Lead // where the one caller was led; nil: two sides talked
+	left       int   // sides whose re-INVITE is not answered yet
+	led        *Lead // script of a single caller; nil for two sides
 }
 
-// Resume carries calls on that were in progress when the node died, and returns which it tries to. Those that do not answer
-// are closed as node_crash by themselves; the others are the caller's to close. It is called before Open.
+// Resume continues the calls that were in progress when the node died, and returns the IDs of those it tries. If a
+// side does not answer, the call ends as node_crash by itself. The caller of Resume closes the calls that are not
+// returned. It has to be called before Open.
 func (s *Switch) Resume(ctx context.Context, all []call.Suspended, died time.Time) map[string]bool {
 	carried := map[string]bool{}
 	for i, x := range all {
@@ -104,7 +106,7 @@ func (s *Switch) Resume(ctx context.Context, all []call.Suspended, died time.Tim
 	return carried
 }
 
-// restore makes a call of what was kept of it.
+// restoreCall creates a call from its stored state.
 func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) (*liveCall, error) {
 	var k suspended
 	if err := json.Unmarshal(x.Dialogs, &k); err != nil {
@@ -136,7 +138,7 @@ func (s *Switch) restore(ctx context.Context, x call.Suspended, died time.Time) 
 	return c, nil
 }
 
-// revive makes a leg of what was kept of it.
+// restoreLeg creates a leg from its stored state.
 func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*leg, error) {
 	l := c.newLeg("")
 	l.id, l.caller, l.trunkID = k.ID, k.Caller, k.Trunk
@@ -175,8 +177,8 @@ func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*le
 	return l, nil
 }
 
-// cutOf ends the call when its channel is needed for an emergency call, or outbound calls are stopped; nil for one that is an emergency
-// call itself.
+// preemptFor returns the function that ends the call if its channel is needed for an emergency call, or if outbound
+// calls are stopped. It returns nil for an emergency call.
 func (c *liveCall) cutOf(l *leg) func() {
 	if l.help {
 		return nil
@@ -188,7 +190,8 @@ func (c *liveCall) cutOf(l *leg) func() {
 	}
 }
 
-// reanchor tells both sides where their media is to go now. Who does not answer has hung up meanwhile.
+// reofferMedia sends both sides a re-INVITE with the new media address. A side that does not answer has hung up
+// meanwhile.
 func (c *liveCall) reanchor(ctx context.Context) {
 	c.step("node.restarted", nil, nil)
 	sides := []*leg{c.a, c.b}
@@ -205,7 +208,7 @@ func (c *liveCall) reanchor(ctx context.Context) {
 	}
 }
 
-// anchor tells one side. With the second one the call goes on.
+// reofferLeg sends the re-INVITE to one side. After the last answer the call continues.
 func (c *liveCall) anchor(l *leg) {
 	c.ask(l, l.session.Ours(), func(ctx context.Context, _ media.Description, err error) {
 		if c.cut == nil || c.done {
@@ -229,7 +232,7 @@ func (c *liveCall) anchor(l *leg) {
 	})
 }
 
-// leadAgain leads a caller who was led when the node died, from the beginning.
+// rerunScript starts the script of an interrupted caller from the beginning.
 func (c *liveCall) leadAgain(ctx context.Context, to *Lead) {
 	if to == nil {
 		return
@@ -242,12 +245,12 @@ func (c *liveCall) leadAgain(ctx context.Context, to *Lead) {
 	c.visitBy(ctx, r, c.a)
 }
 
-// stayedAway ends the call that a crash cut off.
+// endNotResumed ends the call that a crash interrupted.
 func (c *liveCall) stayedAway() {
 	c.hangUpAll(call.Outcome{Reason: "node_crash", HangupBy: "system"}, tempFailure)
 }
 
-// goOnRecording goes on with the recording; the time between is silence.
+// continueRecordings continues the recordings. The interruption is silence in the file.
 func (c *liveCall) goOnRecording() {
 	cut := c.cut
 	c.cut = nil
@@ -263,7 +266,8 @@ func (c *liveCall) goOnRecording() {
 	}
 }
 
-// recording is a recording as it was. A pause that lasted then goes on: it is one.
+// restoredRecording returns a recording in its state before the crash. A pause in progress continues as the same
+// pause.
 func (x *cut) recording(o call.Open) *recording {
 	r := &recording{new: call.NewRecording{ID: o.ID, Name: o.Name, Consent: x.consent}, started: o.StartedAt, pauses: o.Pauses}
 	if last := len(o.Pauses) - 1; o.Status == "paused" && last >= 0 {
@@ -274,7 +278,7 @@ func (x *cut) recording(o call.Open) *recording {
 	return r
 }
 
-// saveRecordings finishes what was recorded of a call that did not go on.
+// recoverRecordings finishes the files of a call that did not continue.
 func (c *liveCall) saveRecordings(ctx context.Context) {
 	if c.cut == nil {
 		return

@@ -7,16 +7,16 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A Ring is a call that rings at a user of ours.
+// Ring describes a call that rings at a user.
 type Ring struct {
 	Org, CallID, UserID string
-	Number              string // of the other side
-	// Straight says that the number, or the extension, that was called is the user's own: no queue has led the call there.
+	Number              string // number of the other side
+	// Direct is set if the dialled number or extension is the user's own, without a queue before.
 	Straight bool
-	By       *Caller // the user who hands the call over; nil where nobody does
+	By       *Caller // user who transfers the call; nil if none
 }
 
-// tellRings tells once, however many phones the user has, that the call rings at them.
+// notifyRinging calls OnRing once per dial, however many phones the user has.
 func (h *hunt) tellRings(l *leg) {
 	if h.c.sw.Rings == nil || l.caller.UserID == "" || h.told || h.unshown {
 		return
@@ -29,10 +29,11 @@ func (h *hunt) tellRings(l *leg) {
 	h.c.sw.Rings(Ring{Org: h.c.new.Org, CallID: h.c.id, UserID: l.caller.UserID, Number: number, Straight: h.straight, By: h.by})
 }
 
-// toNobody are the kinds of places that are no single user: who is rung there is found, and told, as for any call that is led there.
+// sharedTargets are kinds of targets without a single user. The users rung there get the caller like for any other
+// call to the target.
 var toNobody = []string{"queue:", "flow:", "voicemail:"}
 
-// unshownAt reports whether a user a call is handed over to is not to be told whose it is.
+// hideCallerAt reports whether the caller is hidden from the user that a call is transferred to.
 func unshownAt(unshown bool, to string) bool {
 	return unshown && !slices.ContainsFunc(toNobody, func(p string) bool { return strings.HasPrefix(to, p) })
 }

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// route decides where a call that came in goes.
+// route selects the destination of an inbound call or a call from a phone.
 func (c *liveCall) route(ctx context.Context) (reach, *Refusal, error) {
 	defer c.belong()
 	if org, id, ok := trunkOf(first(c.a.in.Account, c.a.in.TrunkID)); ok {
@@ -76,7 +76,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 	if !ok {
 		return r, &Refusal{Status: 404, Phrase: "Not Found", Reason: "invalid_number"}, nil
 	}
-	// A carrier may serve several organisations, by a trunk of each.
+	// a carrier may serve several organisations, each with a trunk
 	c.new.Org, c.new.To, c.new.NumberID, c.new.TrunkID, c.new.Sandbox = user.Org, user.Number, user.NumberID, user.TrunkID, user.Sandbox
 	c.a.trunkID = user.TrunkID
 	c.caller = Caller{Org: user.Org, Sandbox: user.Sandbox}
@@ -94,7 +94,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 	return s.way(ctx, user)
 }
 
-// nameCaller gives a caller who sent no name, or no more than a number, the name under which the organisation knows them.
+// nameCaller sets the name that the organisation has for a caller who sent no name, or only a number.
 func (c *liveCall) nameCaller(ctx context.Context) {
 	sent := strings.Trim(c.new.FromName, "+0123456789 ()-./\"")
 	if c.sw.CallerName == nil || sent != "" || c.new.From == call.Anonymous {
@@ -105,14 +105,15 @@ func (c *liveCall) nameCaller(ctx context.Context) {
 	}
 }
 
-// dialled is the user part of the request URI without parameters.
+// dialled returns the user part of the request URI without parameters.
 func dialled(u sip.URI) string {
 	user, _, _ := strings.Cut(u.User, ";")
 	return strings.TrimPrefix(user, "tel:")
 }
 
-// called is the number a carrier's call is for. Carriers that route by registration put our contact into the request URI, which is the name we
-// log in with where a trunk has several numbers; the number is in P-Called-Party-ID (RFC 7315 section 4.2) then, or in To.
+// calledNumber returns the number that a carrier's call is for. With registration, carriers put our contact into the
+// request URI, which is the user name if a trunk has several numbers. The number is then in P-Called-Party-ID (RFC
+// 7315 §4.2) or in To.
 func called(in *sip.Inbound, country string) string {
 	to := dialled(in.RequestURI)
 	if _, ok := number.Parse(to, country); ok {
@@ -126,7 +127,8 @@ func called(in *sip.Inbound, country string) string {
 	return to
 }
 
-// ani is the caller's number and name as the trunk gives them: what the carrier asserts before what the caller claims.
+// callerOfTrunk returns number and name of the caller. The identity asserted by the carrier has priority over the
+// From header.
 func ani(in *sip.Inbound) (from, name string) {
 	if in.Anonymous {
 		return call.Anonymous, ""
@@ -139,7 +141,8 @@ func ani(in *sip.Inbound) (from, name string) {
 	return from, who.Display
 }
 
-// claimed is who calls by what the carrier asserts, else by what the caller claims, also where it is not to be shown.
+// assertedOrFrom returns the identity asserted by the carrier, otherwise the From header, even if it is not to be
+// presented.
 func claimed(in *sip.Inbound) sip.Address {
 	if in.Identity.URI.User != "" {
 		return in.Identity

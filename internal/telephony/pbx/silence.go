@@ -9,8 +9,9 @@ import (
 	"soniq/internal/protocol/sip"
 )
 
-// watch looks after a leg that falls silent: telephones that lost their network hang up nothing. A leg that sends nothing may
-// still be there (one way audio, silence suppression), so its dialog is asked; who does not answer is gone.
+// watch starts the detection of digits and of missing RTP. A phone that lost its network sends no BYE. A leg without
+// RTP may still exist (one-way audio, silence suppression), so a re-INVITE checks its dialog. A leg that does not
+// answer ends.
 func (c *liveCall) watch(l *leg) {
 	c.hearDigits(l)
 	l.stream.OnSilence(c.sw.MediaTimeout, func() {
@@ -20,7 +21,7 @@ func (c *liveCall) watch(l *leg) {
 }
 
 func (c *liveCall) silent(l *leg) {
-	if !l.up() || l.busy || c.done || l.owner.Load() != c || c.forHelp() { // who calls for help may have to keep silent
+	if !l.up() || l.busy || c.done || l.owner.Load() != c || c.forHelp() { // an emergency caller may have to stay silent
 		return
 	}
 	c.step("media.silent", l, detail{"seconds": int(c.sw.MediaTimeout / time.Second)})
@@ -30,7 +31,8 @@ func (c *liveCall) silent(l *leg) {
 	})
 }
 
-// probed takes the answer of who was asked. Where none came yet the question stands: signalling tells when it gives up.
+// rtpProbed handles the result of the re-INVITE. After a local timeout the SIP transaction still runs, and the SIP
+// server reports its failure.
 func (c *liveCall) probed(l *leg, err error) {
 	var refused *sip.StatusError
 	switch {

@@ -10,19 +10,20 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// detail is what a step says beside its kind.
+// detail holds the additional values of a timeline entry.
 type detail map[string]any
 
-// A story keeps what happened in a call. It is written by the call's goroutine and by signalling, and read by requests.
+// timeline collects the events and SIP messages of a call. The call's goroutine and the SIP server write it, API
+// requests read it.
 type story struct {
 	mu       sync.Mutex // guards the rest
 	steps    []call.Step
 	messages []told
-	ways     []way // those that messages took
-	size     int   // of the messages, in bytes
+	ways     []way // distinct routes of the messages
+	size     int   // total size of the messages in bytes
 }
 
-// traced is a SIP message of a leg.
+// tracedMessage is a SIP message of a leg.
 type traced struct {
 	at      time.Time
 	sent    bool
@@ -30,14 +31,14 @@ type traced struct {
 	message sip.Raw
 }
 
-// A way is where a leg's messages go.
+// traceRoute is the transport and the addresses of a message.
 type way struct {
 	transport     sip.Transport
 	local, remote netip.AddrPort
 	leg           string
 }
 
-// told is a traced message as a story keeps it: calls have a dozen, which go two ways.
+// traceEntry is a compact tracedMessage. A call has about a dozen messages on two routes.
 type told struct {
 	at      int64 // in nanoseconds since 1970
 	way     uint16
@@ -45,14 +46,14 @@ type told struct {
 	message sip.Raw
 }
 
-// The longest a story gets: what comes after is not kept.
+// Size limits of a timeline. Later entries are dropped.
 const (
 	maxSteps    = 1000
 	maxMessages = 400
-	maxTraced   = 128 << 10 // bytes of messages
+	maxTraced   = 128 << 10 // bytes of all messages
 )
 
-// step notes what happened. Empty details are left out.
+// addEntry adds an entry to the timeline. Empty details are removed.
 func (c *liveCall) step(kind string, l *leg, d detail) {
 	for k, v := range d {
 		if v == "" || v == 0 {
@@ -79,7 +80,7 @@ func (s *story) add(m traced) {
 	}
 }
 
-// wayOf is the index of a way.
+// routeIndex returns the index of a route, and adds the route if it is new.
 func (s *story) wayOf(w way) uint16 {
 	i := slices.Index(s.ways, w)
 	if i < 0 {
@@ -89,10 +90,10 @@ func (s *story) wayOf(w way) uint16 {
 	return uint16(i)
 }
 
-// copy is the story so far.
+// copy returns the timeline so far.
 func (s *story) copy() call.Story {
 	s.mu.Lock()
-	steps, messages, ways := s.steps, s.messages, s.ways // they only grow
+	steps, messages, ways := s.steps, s.messages, s.ways // these slices only grow
 	s.mu.Unlock()
 	x := call.Story{Steps: slices.Clone(steps)}
 	for _, m := range messages {
@@ -103,7 +104,8 @@ func (s *story) copy() call.Story {
 	return x
 }
 
-// know lets the switch find a leg by its dialog and by its Call-ID. What was said before it was known is its story too.
+// indexLeg makes a leg findable by its dialog and Call-ID. It moves earlier messages with the Call-ID to the call's
+// timeline.
 func (s *Switch) know(l *leg) {
 	l.show()
 	s.dialogs.Store(l.sip, l)
@@ -126,7 +128,7 @@ func (s *Switch) forgetCallID(l *leg) {
 	}
 }
 
-// Story tells what happened so far in a call that is in progress, or has just ended.
+// Timeline returns the timeline so far of a call in progress, or of one that has just ended.
 func (s *Switch) Story(org, id string) (call.Story, bool) {
 	s.mu.Lock()
 	c := s.calls[id]
@@ -140,7 +142,7 @@ func (s *Switch) Story(org, id string) (call.Story, bool) {
 	return c.story.copy(), true
 }
 
-// Trace keeps a SIP message with the call it belongs to; it is the sip.Config.Trace of the node.
+// Trace adds a SIP message to the timeline of its call. It is the node's sip.Config.Trace.
 func (s *Switch) Trace(e sip.TraceEntry) {
 	m := traced{at: e.At, sent: e.Sent, way: way{transport: e.Transport, local: e.Local, remote: e.Remote}, message: e.Message}
 	found, ok := s.byCallID.Load(e.CallID)
@@ -153,14 +155,14 @@ func (s *Switch) Trace(e sip.TraceEntry) {
 	l.owner.Load().story.add(m)
 }
 
-// show lets those who are not in the call's goroutine read the leg's id. It changes when the leg is adopted.
+// publishID makes the leg's id readable in other goroutines. The id changes when the leg moves to another call.
 func (l *leg) show() {
 	id := l.id
 	l.shown.Store(&id)
 }
 
-// storiesPerSecond bounds how many stories are written down: they are worth less than calls.
+// timelinesPerSecond limits the timelines that are written, because calls have priority over them.
 const storiesPerSecond = 200
 
-// mayTell reports whether one more story may be written down now.
+// allowTimeline reports whether the rate limit allows to write one more timeline.
 func (s *Switch) mayTell() bool { return s.stories.Allow(time.Duration(s.Now().UnixNano())) }

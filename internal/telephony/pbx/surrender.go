@@ -11,23 +11,25 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A surrender asks a call to give away who is on its other side, because its phone joins two calls.
+// replaceRequest asks a call to hand over its remote party, because a phone connects its two calls by attended
+// transfer (RFC 3891 Replaces).
 type surrender struct {
-	second *leg // the phone's leg of the call that is asked
+	second *leg // the phone's leg in the asked call
 	to     *liveCall
-	back   func(gift) bool // false when the other call is over
+	back   func(gift) bool // returns false if the other call has ended
 }
 
-// A gift is who was on the other side: a leg, those who still ring, or where the phone was led, such as a queue. The zero gift is nobody.
+// handedOverParty is the remote party of a call that is being replaced: an answered leg, a running dial, or a script
+// target such as a queue. The zero value means none.
 type gift struct {
 	leg     *leg
 	ringing *hunt
 	lead    Lead
-	rings   time.Duration // how long they may ring still
+	rings   time.Duration // remaining ring time
 	dialled string
 }
 
-// discard hangs up who was given to a call that is over.
+// discard hangs up a party that was handed over to a call that has ended.
 func (g gift) discard() {
 	if g.leg != nil {
 		g.leg.sip.Bye(sip.Reason{Q850: normalClearing})
@@ -44,7 +46,7 @@ func (g gift) discard() {
 	g.ringing.to.close()
 }
 
-// surrender gives away who the phone talks to, or calls, and ends this call.
+// handOver hands over the party that the phone talks to or dials, and ends this call.
 func (c *liveCall) surrender(s surrender) {
 	if c.done || c.transfer.running() || len(c.extra) > 0 {
 		s.back(gift{})
@@ -68,7 +70,7 @@ func (c *liveCall) surrender(s surrender) {
 	c.hangUpAll(call.Outcome{Reason: "transfer", HangupBy: "agent"}, normalClearing)
 }
 
-// gave writes down that a leg left for another call. What it says from now on goes there.
+// recordDetached records that a leg left for another call. Its later events go there.
 func (c *liveCall) gave(x *leg) {
 	s := x.state()
 	s.Status, s.EndedAt, s.EndReason = "ended", c.sw.Now(), "transfer"
@@ -76,7 +78,7 @@ func (c *liveCall) gave(x *leg) {
 	c.legs = without(c.legs, x)
 }
 
-// giveAway takes a leg out of the call.
+// detachLeg removes a leg from the call.
 func (c *liveCall) giveAway(x *leg) {
 	x.loop(nil)
 	x.stream.Unbridge()
@@ -94,12 +96,14 @@ func (c *liveCall) giveAway(x *leg) {
 	c.gave(x)
 }
 
-// mayGiveHunt reports whether what rings can ring for another call. An emergency call stays with who placed it.
+// canDetachDial reports whether the running dial can continue for another call. An emergency call stays with its
+// caller.
 func (c *liveCall) mayGiveHunt() bool {
 	return len(c.hunts) == 1 && !c.hunts[0].over && (c.hunts[0].to.exit == nil || !c.hunts[0].to.exit.Emergency)
 }
 
-// giveHunt has what rings go on ringing for the other call. The gift is on its way there before the legs' events are.
+// detachDial lets the dial continue for the other call. It delivers the party before the legs' events can arrive
+// there.
 func (c *liveCall) giveHunt(s surrender) {
 	h := c.hunts[0]
 	h.timer.Stop()
@@ -118,7 +122,7 @@ func (c *liveCall) giveHunt(s surrender) {
 	}
 }
 
-// joined completes an attended transfer with who was given.
+// joinHandedOver completes an attended transfer with the party that was handed over.
 func (c *liveCall) joined(ctx context.Context, t *transfer, g gift) {
 	switch {
 	case g.ringing != nil && (c.done || !t.running() || c.transfer != t):
@@ -143,7 +147,7 @@ func (c *liveCall) joined(ctx context.Context, t *transfer, g gift) {
 	}
 }
 
-// adopt makes a leg of another call one of this one.
+// attachLeg adds a leg of another call to this one.
 func (c *liveCall) adopt(l *leg) {
 	l.id, l.dirty, l.started = db.NewID("leg"), true, c.sw.Now()
 	l.show()
@@ -151,7 +155,7 @@ func (c *liveCall) adopt(l *leg) {
 	c.legs = append(c.legs, l)
 }
 
-// ringOn goes on ringing who the phone did not wait for: from here it is a transfer like a blind one.
+// continueDial continues a dial whose phone transferred before the answer. From here it is a blind transfer.
 func (c *liveCall) ringOn(ctx context.Context, t *transfer, g gift) {
 	h := g.ringing
 	h.c, t.hunt, t.state.Mode, t.state.To = c, h, "blind", g.dialled

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// It fails with the race detector where what is adopted is read in another goroutine.
+// The race detector reports a failure if another goroutine reads the id during the change.
 func TestMessagesOfALegAreKeptWhileItIsAdopted(t *testing.T) {
 	t.Parallel()
 	s := New(Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)})

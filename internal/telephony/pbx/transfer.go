@@ -10,26 +10,26 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// A transfer hands the kept side over from one leg to another.
+// transfer connects the transferee with the target in place of the transferor (terms of RFC 5589).
 type transfer struct {
 	c       *liveCall
 	state   call.TransferState
 	onFail  string
-	kept    *leg // who stays, and hears music or ringing meanwhile
-	from    *leg // who is to leave
-	target  *leg // who answered; nil before
+	kept    *leg // stays in the call, hears music or ringback meanwhile
+	from    *leg // leaves the call
+	target  *leg // the leg that answered; nil before
 	hunt    *hunt
-	user    *Destination // who is rung; nil for numbers outside
+	user    *Destination // user that is rung; nil for external numbers
 	rings   bool
-	refer   *sip.Refer // asked for by a phone
-	reply   reply      // asked for by command: answered as soon as it rings, or fails
-	unshown bool       // the target gets no screen pop
-	early   bool       // complete as soon as the target answers: the one who asked has hung up
-	// returning says that it has failed, and the one who transferred is fetched again.
+	refer   *sip.Refer // set if a phone asked for it
+	reply   reply      // set if a command asked for it; sent on ringing or failure
+	unshown bool       // no screen pop with the caller at the target
+	early   bool       // complete on answer, because the transferor has hung up
+	// returning is set after a failed transfer, while the transferor is rung again.
 	returning bool
 }
 
-// running reports whether the transfer is under way.
+// running reports whether the transfer is in progress.
 func (t *transfer) running() bool {
 	if t == nil {
 		return false
@@ -48,7 +48,7 @@ func (t *transfer) allowed() []string {
 	return []string{"transfer/cancel"}
 }
 
-// clipFor is what the sides of a transfer hear while they wait.
+// loopClipFor returns the clip that a side of a transfer hears while it waits.
 func (t *transfer) clipFor(l *leg) *media.Clip {
 	switch {
 	case !t.running() && !t.returning:
@@ -63,7 +63,7 @@ func (t *transfer) clipFor(l *leg) *media.Clip {
 	return nil
 }
 
-// startTransfer hands the far side over to somebody else, by command.
+// startTransfer transfers the far side by command.
 func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done reply) {
 	switch {
 	case c.visit != nil:
@@ -84,7 +84,7 @@ func (c *liveCall) startTransfer(ctx context.Context, x call.Transfer, done repl
 	c.lead(t, x.From, x.To, x.Timeout)
 }
 
-// lead finds the way to the target and rings it.
+// resolveTransfer resolves the target and rings it.
 func (c *liveCall) lead(t *transfer, from, to string, timeout time.Duration) {
 	c.transfer = t
 	c.later(confirmTime, func(context.Context) {
@@ -99,7 +99,7 @@ func (c *liveCall) lead(t *transfer, from, to string, timeout time.Duration) {
 	caller.ShowNumber, caller.Program = from, t.refer == nil
 	c.aside(routeTimeout, func(ctx context.Context) func(context.Context) {
 		find := c.sw.reach
-		if t.state.Mode == "warm" { // who is asked first is asked on their phones, whatever they want of calls
+		if t.state.Mode == "warm" { // a consultation rings the user's phones whatever the user's rules say
 			find = c.sw.askable
 		}
 		r, refusal, err := find(ctx, caller, to)
@@ -113,11 +113,11 @@ func (c *liveCall) lead(t *transfer, from, to string, timeout time.Duration) {
 	})
 }
 
-// confirmTime is how long whoever asks for somebody to be fetched waits for the first ring. Some telephones ring late, or answer
-// without: from then on the call's state tells.
+// confirmTime is the longest wait of a command for the first ring. Some phones ring late, or answer without ringing.
+// After it the call's state has the result.
 const confirmTime = 3500 * time.Millisecond
 
-// routeTimeout bounds finding the way to somebody.
+// routeTimeout limits the resolution of a destination.
 const routeTimeout = 4 * time.Second
 
 func (t *transfer) found(ctx context.Context, r reach, refusal *Refusal, err error, timeout time.Duration) {
@@ -152,10 +152,10 @@ func (t *transfer) found(ctx context.Context, r reach, refusal *Refusal, err err
 	c.wire()
 }
 
-// transferTimeout is how long a transfer rings where nothing is said.
+// transferTimeout is the ring time of a transfer without a timeout of its own.
 const transferTimeout = 25 * time.Second
 
-// refuse answers that the target cannot be reached; the call is as it was.
+// refuse reports that the target is not reachable. The call is unchanged.
 func (t *transfer) refuse(refusal *Refusal, err error) {
 	status := 503
 	switch {
@@ -171,7 +171,7 @@ func (t *transfer) refuse(refusal *Refusal, err error) {
 	}
 }
 
-// tell writes down how far the transfer has come.
+// writeTransfer writes the state of the transfer.
 func (c *liveCall) tell(ctx context.Context, t *transfer) {
 	s := t.state
 	c.step("transfer."+s.Status, t.target, detail{"to": s.To, "mode": s.Mode})
@@ -193,7 +193,7 @@ func (t *transfer) ringing(l *leg, e sip.Provisional) {
 	t.reply.ok()
 }
 
-// answered connects the target: a blind transfer is complete, a warm one is a consultation now.
+// answered handles the target's answer: a blind transfer is complete, a warm one becomes a consultation.
 func (t *transfer) answered(ctx context.Context, l *leg, _ media.Description) {
 	t.target, t.hunt = l, nil
 	t.state.TargetLegID = &l.id
@@ -210,7 +210,7 @@ func (t *transfer) answered(ctx context.Context, l *leg, _ media.Description) {
 	t.reply.ok()
 }
 
-// failed goes back to how it was, or ends the call, as asked.
+// failed ends a transfer whose target did not answer, and continues as on_fail requires.
 func (t *transfer) failed(ctx context.Context, e sip.Failed) {
 	t.hunt = nil
 	t.over("failed", outcomeOf(e.Status, e.Q850).Reason, e.Status)
@@ -222,7 +222,7 @@ func (t *transfer) failed(ctx context.Context, e sip.Failed) {
 	t.c.afterFailure(ctx, t)
 }
 
-// over ends the transfer in its record.
+// finish sets the final status of the transfer.
 func (t *transfer) over(status, reason string, sipStatus int) {
 	now := t.c.sw.Now()
 	t.state.Status, t.state.FinishedAt, t.state.FailureReason = status, &now, optional(reason)
@@ -232,7 +232,7 @@ func (t *transfer) over(status, reason string, sipStatus int) {
 	t.kept.apart, t.from.apart = false, false
 }
 
-// afterFailure does what on_fail says.
+// afterFailure applies on_fail.
 func (c *liveCall) afterFailure(ctx context.Context, t *transfer) {
 	switch {
 	case t.onFail == "hangup":
@@ -247,7 +247,7 @@ func (c *liveCall) afterFailure(ctx context.Context, t *transfer) {
 	}
 }
 
-// ringBack fetches the one who transferred and hung up, for the party that nobody took.
+// ringBack rings the transferor again after a failed transfer, if the transferor has hung up.
 func (c *liveCall) ringBack(ctx context.Context, t *transfer) {
 	user := t.from.caller
 	nobody := func(context.Context, sip.Failed) {
@@ -279,7 +279,7 @@ func (c *liveCall) ringBack(ctx context.Context, t *transfer) {
 	})
 }
 
-// giveUp ends a transfer by going back.
+// giveUp ends a transfer and reconnects the transferee with the transferor.
 func (c *liveCall) giveUp(ctx context.Context, t *transfer, status string) {
 	if t.hunt != nil {
 		t.hunt.stop()
@@ -293,7 +293,7 @@ func (c *liveCall) giveUp(ctx context.Context, t *transfer, status string) {
 	c.tell(ctx, t)
 }
 
-// complete connects the kept side and the target, and lets the one who transferred go, or keeps all three.
+// complete connects transferee and target. The transferor leaves, or stays in a conference.
 func (c *liveCall) complete(ctx context.Context, conference bool) {
 	t := c.transfer
 	t.over("completed", "", 0)
@@ -312,7 +312,7 @@ func (c *liveCall) complete(ctx context.Context, conference bool) {
 	c.replace(ctx, t)
 }
 
-// replace puts the target in the place of the one who transferred.
+// connectTarget puts the target in the place of the transferor.
 func (c *liveCall) replace(ctx context.Context, t *transfer) {
 	from := t.from
 	t.kept.apart, t.from.apart = false, false
@@ -332,7 +332,7 @@ func (c *liveCall) replace(ctx context.Context, t *transfer) {
 	c.change(ctx, c.answeredEvent(true))
 }
 
-// resume takes a leg off a hold that the one who held it is not there to take off.
+// unholdByOffer takes a leg off a hold whose holder has left the call.
 func (c *liveCall) resume(l *leg) {
 	if !l.up() || l.heldAPI || l.session.Ours().Direction == media.SendRecv {
 		return
@@ -351,7 +351,7 @@ func (c *liveCall) resume(l *leg) {
 	})
 }
 
-// transferGone is a leg that hung up during a transfer; false where it has nothing to do with one.
+// transferLegGone handles a leg that hung up during a transfer. It returns false if the leg has no part in it.
 func (c *liveCall) transferGone(ctx context.Context, l *leg) bool {
 	t := c.transfer
 	if !t.running() {

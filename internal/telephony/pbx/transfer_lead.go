@@ -8,9 +8,9 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// This file is transfers to where a script leads: queues, flows, mailboxes. Nobody is asked there first: they are done at once.
+// Transfers to script targets: queues, flows, mailboxes. They complete at once, without a consultation.
 
-// toScript leads the kept side on, and lets the one who transferred go.
+// completeToScript starts the script for the transferee and disconnects the transferor.
 func (t *transfer) toScript(ctx context.Context, r reach) {
 	c := t.c
 	switch {
@@ -37,7 +37,7 @@ func (t *transfer) toScript(ctx context.Context, r reach) {
 	t.reply.ok()
 }
 
-// handOn has the kept side led by a script, and hangs the other up.
+// handToScript starts a script for the kept leg and hangs up the other one.
 func (c *liveCall) handOn(ctx context.Context, r reach, from, kept *leg) {
 	if c.a == from {
 		c.a = nil
@@ -53,7 +53,7 @@ func (c *liveCall) handOn(ctx context.Context, r reach, from, kept *leg) {
 	c.wire()
 }
 
-// unrecord takes who left out of the recording.
+// removeFromRecording removes the channel of the leg that left.
 func (c *liveCall) unrecord(kept *leg) {
 	r := c.recording
 	if r == nil || r.recorder == nil {
@@ -68,7 +68,8 @@ func (c *liveCall) unrecord(kept *leg) {
 	}
 }
 
-// toMailbox leaves the kept side to the mailbox of who did not answer; false where there is none.
+// toVoicemail connects the transferee with the mailbox of the user who did not answer. It returns false if there is
+// none.
 func (c *liveCall) toMailbox(ctx context.Context, t *transfer) bool {
 	r, refusal, err := c.sw.ledBy(reach{}, Lead{Org: c.new.Org, To: "voicemail:" + t.user.UserID})
 	if refusal != nil || err != nil || !t.kept.up() {
@@ -79,8 +80,8 @@ func (c *liveCall) toMailbox(ctx context.Context, t *transfer) bool {
 	return true
 }
 
-// leadElsewhere has a caller led to somewhere else who waits in a queue, or is in a menu or at a mailbox. Whether there is such a place, and
-// they may be led there, is found out first; the rest is as with any caller who is led there: nobody is left to return to.
+// transferScripted transfers a caller in a queue, menu or mailbox. It first checks that the target exists and is
+// allowed. There is no party to return to, so it then works like any new caller of the target.
 func (c *liveCall) leadElsewhere(v *Visit, x call.Transfer, done reply) {
 	if x.Warm {
 		done.fail(op.Invalid(op.Field("mode", "not_possible", "the caller talks to nobody who could ask first; use blind")))
@@ -107,7 +108,7 @@ func (c *liveCall) leadElsewhere(v *Visit, x call.Transfer, done reply) {
 	})
 }
 
-// ledAnew begins another visit; who rings for the first is given up.
+// restartScript starts another script and cancels the attempts of the first one.
 func (c *liveCall) ledAnew(ctx context.Context, v *Visit, to reach, x call.Transfer) {
 	for _, a := range append([]*Attempt(nil), v.attempts...) {
 		c.giveUpAttempt(a)
@@ -122,7 +123,7 @@ func (c *liveCall) ledAnew(ctx context.Context, v *Visit, to reach, x call.Trans
 	c.wire()
 }
 
-// scriptTo is who leads a caller there: to a user as they want it, and to what nobody leads to by ringing it.
+// withScript adds a script to the destination: the user's rules for a user, otherwise a script that only rings.
 func (c *liveCall) scriptTo(to reach, x call.Transfer) reach {
 	if to.script == nil && to.user != nil {
 		to.lead = Lead{Org: c.new.Org, To: "user:" + to.user.UserID}
@@ -135,7 +136,7 @@ func (c *liveCall) scriptTo(to reach, x call.Transfer) reach {
 	return to
 }
 
-// ringOnly rings somebody for a caller, and ends the call where they do not answer.
+// ringScript returns a script that rings a destination and ends the call if it does not answer.
 func ringOnly(x call.Transfer) Script {
 	return func(ctx context.Context, v *Visit) {
 		a, err := v.Ring(ctx, x.To, Ringing{Timeout: x.Timeout})

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// consulted is a call after a warm transfer to the third of its legs that ended so.
+// consultedCall returns a call after a warm transfer to the third leg with the given status.
 func consulted(status, mode string) (c *liveCall, target *leg) {
 	c, legs := talkers("caller", "agent", "agent")
 	c.answered = time.Now()
@@ -21,7 +21,7 @@ func TestAStepOfATransferThatIsDoneMayBeAskedForAgain(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
 		name, status, mode string
-		all                bool // three are in the call
+		all                bool // all three are in the call
 		command            call.Command
 		ok                 bool
 	}{

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// This file keeps people from being in one call twice: their telephone would ring beside the one they speak on.
+// Prevention of duplicate participants: a second leg of the same user would ring the phone that already talks in the
+// call.
 
-// takesPart reports whether a user speaks in the call, or is being fetched to; but is a leg that does not count.
+// isParticipant reports whether a user talks in the call or is being dialled. The leg but does not count.
 func (c *liveCall) takesPart(user string, but *leg) bool {
 	for _, l := range c.legs {
 		if user != "" && l.caller.UserID == user && l != but && l.role != "monitor" && !l.over && l.owner.Load() == c {
@@ -17,7 +18,7 @@ func (c *liveCall) takesPart(user string, but *leg) bool {
 	return false
 }
 
-// twice refuses to fetch somebody who is in the call; but may be fetched, to another telephone of theirs.
+// refuseDuplicate refuses to dial a user who is in the call. The user of the leg but may be dialled on another phone.
 func (c *liveCall) twice(r reach, but *leg) *Refusal {
 	if !c.takesPart(r.userID(), but) {
 		return nil
@@ -29,7 +30,7 @@ const alreadyIn = "they are in this call already"
 
 func inCall(why string) *Refusal { return &Refusal{Status: 486, Phrase: why, Reason: "in_call"} }
 
-// userID is whose phones are rung; "" for other ways.
+// userID returns the user whose phones are rung; empty for other destinations.
 func (r reach) userID() string {
 	if r.user != nil {
 		return r.user.UserID
@@ -41,7 +42,7 @@ func (r reach) userID() string {
 	return id
 }
 
-// supervises refuses to add somebody who is on the call as its supervisor.
+// refuseSupervisor refuses to add a user who supervises the call.
 func (c *liveCall) supervises(r reach) *Refusal {
 	user := r.userID()
 	for _, m := range c.monitors {
@@ -52,7 +53,7 @@ func (c *liveCall) supervises(r reach) *Refusal {
 	return nil
 }
 
-// supervisorTakesOver ends the supervision by somebody who speaks in the call now.
+// endSupervisionOf ends the supervision by a user who now talks in the call.
 func (c *liveCall) supervisorTakesOver(ctx context.Context, user string) {
 	for _, m := range c.monitors {
 		if user != "" && m.user == user {

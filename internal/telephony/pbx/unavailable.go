@@ -8,18 +8,19 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// unavailableText is said where no emergency service can be reached.
+// unavailableText is spoken if no emergency service can be reached.
 const unavailableText = "Emergency calls are not available from this phone. Use a mobile phone."
 
 const (
-	unavailableMade = 2 * time.Second        // so long the words may take to be made, before tones are played in their place
-	unavailableMost = 8 * time.Second        // so long is the caller kept at the most
-	earlyPause      = 200 * time.Millisecond // a phone needs a moment before it plays what comes before an answer
+	unavailableMade = 2 * time.Second        // limit of speech synthesis, then tones are played instead
+	unavailableMost = 8 * time.Second        // longest announcement
+	earlyPause      = 200 * time.Millisecond // phones need a moment before they play early media
 	tonesLast       = 3600 * time.Millisecond
 )
 
-// tellUnavailable says to who calls for help in vain that they have to take another phone, before the call is refused: few phones show why it
-// is. It is said without an answer, so that the refusal still has a phone try another line. A phone that cannot be told so is refused at once.
+// announceUnavailable plays a notice to an emergency caller without a route, then refuses the call. Few phones show
+// the reason of a refusal. The notice is early media without an answer, so that the phone may still try another line
+// after the refusal. A phone that cannot get early media is refused at once.
 func (c *liveCall) tellUnavailable(r *Refusal) {
 	refuse := func(context.Context) {
 		c.reject(r.Status, r.Phrase, call.Outcome{Reason: r.Reason, HangupBy: "system", SIPStatus: r.Status})

@@ -9,7 +9,7 @@ import (
 	"soniq/internal/telephony/number"
 )
 
-// verify finds out what the signatures beside a call from outside are worth (RFC 8224), before anybody is rung. Nobody is refused.
+// verify checks the signatures of a call from a trunk (STIR, RFC 8224) before any phone rings. It refuses no call.
 func (c *liveCall) verify(ctx context.Context, country string) {
 	if c.sw.Verify == nil {
 		return
@@ -31,7 +31,7 @@ func (c *liveCall) verify(ctx context.Context, country string) {
 	c.step(kind, c.a, d)
 }
 
-// passports are the signatures that came with a call from a trunk. A device of ours may not sign for us.
+// passports returns the PASSporTs of a call from a trunk. Our devices may not sign.
 func (l *leg) passports() []string {
 	if l.in == nil || l.trunkID == "" {
 		return nil
@@ -39,8 +39,8 @@ func (l *leg) passports() []string {
 	return l.in.Passports
 }
 
-// verified is the caller from outside as a telephone of ours is told that they were verified, or not; nobody where the hunt is for
-// somebody else, or who calls is not to be shown.
+// verifiedIdentity returns the asserted identity with the verification result (verstat) for a phone. It is zero if
+// the dial presents another party, or if the caller is anonymous.
 func (h *hunt) verified() sip.Address {
 	shown := h.from.URI.User
 	global, ok := strings.CutPrefix(shown, "+")

@@ -50,7 +50,7 @@ func TestWhoCallsIsVerifiedByWhatTheCarrierAsserts(t *testing.T) {
 	}
 }
 
-// Who does not want to be shown is not shown by the way, and nothing else is written where a number should be.
+// An anonymous caller is not revealed by the identity header, and only numbers are written into it.
 func TestTelephonesAreToldOnlyOfNumbersThatAreShown(t *testing.T) {
 	t.Parallel()
 	for shown, want := range map[string]string{"+12155550112": "verstat=TN-Validation-Passed", call.Anonymous: "", "201": "", "+1215>\r\nEvil: 1": ""} {
@@ -62,7 +62,7 @@ func TestTelephonesAreToldOnlyOfNumbersThatAreShown(t *testing.T) {
 		if got := h.verified(); got.URI.Params != want || want != "" && got.URI.User != shown {
 			t.Errorf("%q: %+v", shown, got)
 		}
-		if h.from.URI.User = "202"; h.verified().URI.User != "" { // a colleague asks back
+		if h.from.URI.User = "202"; h.verified().URI.User != "" { // a colleague consults
 			t.Errorf("%q: told of a colleague", shown)
 		}
 	}

@@ -9,11 +9,12 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// ErrGone says that the caller has hung up, or is led by somebody else.
+// ErrGone is returned after the caller has hung up, was connected, or is controlled by another script.
 var ErrGone = errors.New("the caller is gone")
 
-// A Visit is a caller who is led by a script. Its methods are for the goroutine of the script, and are carried out by that of the
-// call; they return ErrGone once the caller has hung up, talks to somebody, or is led elsewhere.
+// ScriptedCall is a call that a script controls (an IVR session). Its methods are for the script's goroutine and run
+// in the call's goroutine. They return ErrGone after the caller has hung up, was connected, or moved to another
+// script.
 type Visit struct {
 	c             *liveCall
 	leg           *leg
@@ -23,34 +24,34 @@ type Visit struct {
 	keys          keys
 	talks         atomic.Bool
 	hungup        atomic.Bool
-	writing, left atomic.Bool   // a message was begun; one was kept
-	gone          chan struct{} // closed when the script is over
+	writing, left atomic.Bool   // a message recording was started; a message was stored
+	gone          chan struct{} // closed when the script has returned
 	lead          Lead
 
-	// of the call's goroutine
+	// owned by the call's goroutine
 	place    Place
 	masked   bool
 	missed   string
-	loop     *media.Clip // what the caller hears over and over
-	playing  bool        // something once, in place of that
+	loop     *media.Clip // clip that the caller hears in a loop
+	playing  bool        // a single clip plays instead of loop
 	attempts []*Attempt
-	unshown  bool    // a user who is rung is not told who calls
-	by       *Caller // the user who handed the call over
+	unshown  bool    // the rung user gets no screen pop with the caller
+	by       *Caller // user who transferred the call; may be nil
 }
 
-// Info is what is known of a call when a visit begins.
+// Info describes a call at the start of its script.
 type Info struct {
 	Org, CallID, Direction string
 	From, FromName, To     string
-	NumberID               string // of the number dialled; "" where it is not one
-	UserID                 string // of the caller, where a user of ours calls
-	Country                string // of the organisation, ISO 3166
+	NumberID               string // dialled number; empty if it is not ours
+	UserID                 string // calling user; empty for external callers
+	Country                string // country of the organisation, ISO 3166
 	Sandbox                bool
 	StartedAt              time.Time
-	Diversions             int // how often others had led the call elsewhere before it came in
+	Diversions             int // diversions before the call arrived here (Diversion header, RFC 5806)
 }
 
-// Place is where in the organisation a caller is.
+// Place is the stage of a scripted call.
 type Place struct {
 	Stage string // ivr, queue, agent, voicemail or ai_agent
 }
@@ -69,19 +70,19 @@ func newVisit(ctx context.Context, c *liveCall, l *leg) *Visit {
 	return v
 }
 
-// Info is what is known of the call.
+// Info returns the description of the call.
 func (v *Visit) Info() Info { return v.info }
 
-// Connected reports whether the caller talks, or has talked, to somebody this visit found.
+// Connected reports whether the caller is or was connected to a party that this script rang.
 func (v *Visit) Connected() bool { return v.talks.Load() }
 
-// Hungup reports whether the caller has hung up.
+// HungUp reports whether the caller has hung up.
 func (v *Visit) Hungup() bool { return v.hungup.Load() }
 
-// Step notes in the call's timeline what happened.
+// AddEntry adds an entry to the call's timeline.
 func (v *Visit) Step(kind string, d map[string]any) { v.c.step(kind, v.leg, d) }
 
-// Enter says where the caller is now, in the call's row.
+// SetStage writes the stage of the caller into the call's row.
 func (v *Visit) Enter(ctx context.Context, p Place) error {
 	return v.do(ctx, func(ctx context.Context) error {
 		v.place = p
@@ -91,22 +92,22 @@ func (v *Visit) Enter(ctx context.Context, p Place) error {
 	})
 }
 
-// Missed says why the call is a missed one, should it end before the caller talks to anybody.
+// SetMissed sets the reason of the missed call if the call ends before the caller is connected.
 func (v *Visit) Missed(reason string) {
 	_ = v.do(v.ctx, func(context.Context) error { v.missed = reason; return nil })
 }
 
-// Transferred notes where the caller went, in the call's record.
+// SetTransferredTo sets the transfer target in the call's record.
 func (v *Visit) Transferred(ctx context.Context, to string) {
 	_ = v.do(ctx, func(context.Context) error { v.c.transferredTo = to; return nil })
 }
 
-// SetRecording says whether the conversation that follows is recorded, whatever the organisation does with others.
+// SetRecording enables or disables recording of the following conversation, overriding the organisation's setting.
 func (v *Visit) SetRecording(on bool) {
 	_ = v.do(v.ctx, func(context.Context) error { v.c.policy.Record = on && !v.c.policy.Never; return nil })
 }
 
-// HangUp ends the call; the reason is the record's end_reason, "" for no_answer.
+// HangUp ends the call. The reason is the record's end_reason; empty: no_answer.
 func (v *Visit) HangUp(ctx context.Context, reason string) error {
 	if reason == "" {
 		reason = "no_answer"
@@ -114,14 +115,15 @@ func (v *Visit) HangUp(ctx context.Context, reason string) error {
 	return v.do(ctx, func(context.Context) error { v.c.dismiss(v, reason); return nil })
 }
 
-// do carries something out in the call's goroutine, where the visit is still in force. With ErrGone it is not carried out, not later either.
+// do runs f in the call's goroutine if the script still controls the call. If it returns ErrGone, f did not run and
+// will not.
 func (v *Visit) do(ctx context.Context, f func(ctx context.Context) error) error {
 	if v.ctx.Err() != nil {
 		return ErrGone
 	}
 	answer := make(chan error, 1)
 	gone := func() { answer <- ErrGone }
-	var taken atomic.Bool // by the call, or by who does not wait for it any more
+	var taken atomic.Bool // by the call, or by the caller of do whose ctx ended
 	pushed := v.c.inbox.push(message{late: gone, run: func(ctx context.Context) {
 		if v.c.visit != v || v.c.done || !taken.CompareAndSwap(false, true) {
 			gone()
@@ -139,11 +141,11 @@ func (v *Visit) do(ctx context.Context, f func(ctx context.Context) error) error
 		if taken.CompareAndSwap(false, true) {
 			return ErrGone
 		}
-		return <-answer // it is being carried out
+		return <-answer // f is running
 	}
 }
 
-// hears is what the caller hears over and over while nobody talks to them.
+// loopClip returns the clip that the caller hears in a loop while not connected.
 func (v *Visit) hears() *media.Clip {
 	if v.playing {
 		return nil
@@ -156,7 +158,7 @@ func (v *Visit) hears() *media.Clip {
 	return v.loop
 }
 
-// leaving tells the scripts of a call that it is over.
+// endScripts cancels the scripts of an ended call.
 func (c *liveCall) leaving() {
 	for _, v := range c.visits {
 		v.hungup.Store(c.outcome.HangupBy == c.sideOf(v.leg))

@@ -8,10 +8,10 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// This file is what a caller who is led hears, and what is heard of them.
+// Audio and digits of a scripted call: play prompts, read digits, receive audio.
 
-// Answer answers the caller with audio of ours, where that is not done yet. A call that is answered so is not one that somebody
-// has answered.
+// Answer answers the caller with our own media, unless already answered. The call does not count as answered by a
+// party.
 func (v *Visit) Answer(ctx context.Context) error {
 	return v.do(ctx, func(ctx context.Context) error { return v.c.answerVisitor(ctx, v) })
 }
@@ -39,13 +39,13 @@ func (c *liveCall) answerVisitor(ctx context.Context, v *Visit) error {
 	c.step("answered_by_us", l, detail{"codec": l.codec().String()})
 	c.wire()
 	c.change(ctx)
-	if err := l.in.Answer(sdp); err != nil { // the caller gave up at this very moment
+	if err := l.in.Answer(sdp); err != nil { // the caller canceled at the same moment
 		c.sw.Log.Debug("answer came too late", "call", c.id, "err", err)
 	}
 	return nil
 }
 
-// ownBody is what a caller is answered with who talks to us.
+// localSDP returns the SDP for a caller who is connected to a script.
 func (c *liveCall) ownBody(l *leg) ([]byte, error) {
 	if l.in.Offer == nil {
 		return l.session.Offer(media.OwnOffer()), nil
@@ -60,28 +60,28 @@ func (c *liveCall) ownBody(l *leg) ([]byte, error) {
 	return l.toPeer, err
 }
 
-// Clip loads a sound of the organisation.
+// Clip loads an audio file of the organisation.
 func (v *Visit) Clip(ctx context.Context, id string) (*media.Clip, error) {
 	return v.c.sw.clip(ctx, v.info.Org, id)
 }
 
-// Say makes a clip of a text; language is "" for the engine's own.
+// Say returns a clip with the spoken text. An empty language is the engine's default.
 func (v *Visit) Say(ctx context.Context, text, voice, language string) (*media.Clip, error) {
 	return v.c.sw.spoken(ctx, v.info.Org, text, voice, language)
 }
 
-// Music is what callers hear who wait, where nothing else is set.
+// Music returns the default music for waiting callers.
 func (v *Visit) Music() *media.Clip { return media.Music() }
 
-// Ringback is the tone of a telephone that rings, as it is heard in the organisation's country.
+// Ringback returns the ringing tone of the organisation's country.
 func (v *Visit) Ringback() *media.Clip { return v.c.ringback() }
 
-// Playing says how a clip is played.
+// PlayOptions holds the options of Play.
 type Playing struct {
-	Keys bool // a key ends it, and stays to be read
+	Keys bool // a key ends it and remains readable
 }
 
-// Play lets the caller hear a clip, and returns when they have. What is played over and over goes on afterwards.
+// Play plays a clip to the caller and returns at its end. The loop continues afterwards.
 func (v *Visit) Play(ctx context.Context, clip *media.Clip, o Playing) error {
 	if o.Keys && v.keys.any() {
 		return nil
@@ -109,7 +109,7 @@ func (v *Visit) Play(ctx context.Context, clip *media.Clip, o Playing) error {
 	}))
 }
 
-// heard waits until a clip has been heard, or a key ends it.
+// awaitPlayed waits until a clip ends, or a key interrupts it.
 func (v *Visit) heard(ctx context.Context, p *media.Playback, keys bool) error {
 	for {
 		var pressed <-chan struct{}
@@ -130,7 +130,7 @@ func (v *Visit) heard(ctx context.Context, p *media.Playback, keys bool) error {
 	}
 }
 
-// Loop lets the caller hear a clip over and over, until told otherwise; nil is silence.
+// Loop plays a clip in a loop until the next call of Loop; nil stops.
 func (v *Visit) Loop(ctx context.Context, clip *media.Clip) error {
 	return v.do(ctx, func(ctx context.Context) error {
 		v.loop = clip
@@ -144,7 +144,7 @@ func (v *Visit) Loop(ctx context.Context, clip *media.Clip) error {
 	})
 }
 
-// Key is the next key the caller presses, or has pressed before it was asked for; false: none in time.
+// ReadKey returns the next key, including keys pressed earlier. It returns false if none is pressed within the wait.
 func (v *Visit) Key(ctx context.Context, wait time.Duration) (rune, bool, error) {
 	if err := v.Answer(ctx); err != nil {
 		return 0, false, err
@@ -167,24 +167,24 @@ func (v *Visit) Key(ctx context.Context, wait time.Duration) (rune, bool, error)
 	}
 }
 
-// Pressed tells that a key may be there to be read: for who waits for other things too.
+// KeyPressed returns a channel that receives a value when a key may be readable, for use in a select.
 func (v *Visit) Pressed() <-chan struct{} { return v.keys.pressed }
 
-// TakeKey is a key that was pressed and not read yet; false: there is none.
+// TakeKey returns a key that was pressed earlier; false if there is none.
 func (v *Visit) TakeKey() (rune, bool) { return v.keys.take() }
 
-// Forget forgets keys that were pressed and not read yet.
+// DiscardKeys drops the keys that were not read yet.
 func (v *Visit) Forget() { v.keys.forget() }
 
-// Mask keeps the keys that follow out of events and timelines.
+// MaskKeys keeps the following keys out of events and timelines.
 func (v *Visit) Mask(on bool) {
 	_ = v.do(v.ctx, func(context.Context) error { v.masked = on; return nil })
 }
 
-// listenAhead is how many pieces of audio wait for who listens; a slow listener loses some.
+// listenAhead is the number of buffered audio chunks. A slow receiver loses chunks.
 const listenAhead = 200
 
-// Listen gives what the caller says, in mono at 8 kHz, until stop is called. Only one listens at a time.
+// Listen returns the caller's audio, mono at 8 kHz, until stop is called. Only one receiver is possible at a time.
 func (v *Visit) Listen(ctx context.Context) (pcm <-chan []int16, stop func(), err error) {
 	if err := v.Answer(ctx); err != nil {
 		return nil, nil, err

@@ -9,35 +9,36 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// This file takes down what a caller who is led has to say.
+// Recording of voicemail and other messages from a scripted call.
 
-// Recording says how a message is taken.
+// MessageOptions holds the options of Record.
 type Recording struct {
-	Path    string        // of the file, which appears whole or not at all; Path.part while it is taken
+	Path    string        // file, complete or not present; Path.part during the recording
 	Max     time.Duration // the longest message
-	Silence time.Duration // of the caller, after which the message is over; 0: none is too long
+	Silence time.Duration // silence of the caller that ends the message; 0: no limit
 	EndKeys string        // keys that end it, such as "#"
-	Beep    bool          // a tone before it
+	Beep    bool          // play a tone first
 }
 
-// Recorded is a message that was taken.
+// RecordedMessage is a recorded message.
 type Recorded struct {
 	Path     string
 	Duration time.Duration
-	Speech   time.Duration // of it, without what was silent
+	Speech   time.Duration // speech in it, without silence
 	Size     int64
 	SHA256   string // hex
 	EndedBy  string // key, silence, max or hangup
-	Key      rune   // of key
+	Key      rune   // the key, if EndedBy is key
 }
 
-// beepTone is what callers hear before they speak.
+// beepTone returns the tone before a message.
 func beepTone() *media.Clip {
 	return media.NewClip(media.Tone(1000, -12, 400*time.Millisecond, 8000), 8000)
 }
 
-// Record takes down what the caller says until a key, silence, the longest time or their hanging up ends it: then the error is ErrGone, and
-// what they said until then is there all the same. What else records the call stops. One that cannot be made is an error and no Recorded.
+// Record records the caller until a key, silence, the longest time or a hang-up. After a hang-up the error is ErrGone
+// and the message is returned as well. Any other recording of the call stops. If the file cannot be written, the
+// error is set and the RecordedMessage is zero.
 func (v *Visit) Record(ctx context.Context, o Recording) (Recorded, error) {
 	if err := v.Answer(ctx); err != nil {
 		return Recorded{}, err
@@ -58,7 +59,7 @@ func (v *Visit) Record(ctx context.Context, o Recording) (Recorded, error) {
 	done.EndedBy, done.Key = v.awaitEnd(ctx, o, ear)
 	v.leg.stream.OnAudio(nil)
 	r.Stop()
-	err = v.do(ctx, func(context.Context) error { return nil }) // the caller may have hung up this very moment
+	err = v.do(ctx, func(context.Context) error { return nil }) // the caller may have hung up at this moment
 	if err != nil {
 		done.EndedBy = "hangup"
 	}
@@ -73,7 +74,7 @@ func (v *Visit) Record(ctx context.Context, o Recording) (Recorded, error) {
 	return done, err
 }
 
-// openRecorder begins the file. The call waits with its end until the script has kept what was said.
+// openRecorder starts the file. The end of the call waits until the script has stored the message.
 func (v *Visit) openRecorder(ctx context.Context, o Recording) (r *media.Recorder, err error) {
 	err = v.do(ctx, func(ctx context.Context) error {
 		c := v.c
@@ -95,7 +96,7 @@ func (v *Visit) openRecorder(ctx context.Context, o Recording) (r *media.Recorde
 	return r, err
 }
 
-// awaitEnd waits until a message is over and says why.
+// awaitMessageEnd waits for the end of a message and returns its cause.
 func (v *Visit) awaitEnd(ctx context.Context, o Recording, ear *messageEar) (by string, key rune) {
 	longest := time.NewTimer(o.Max)
 	defer longest.Stop()
@@ -125,14 +126,14 @@ func (v *Visit) awaitEnd(ctx context.Context, o Recording, ear *messageEar) (by 
 	}
 }
 
-// messageEar follows how much a caller says. It is fed by the goroutine of the stream.
+// speechMeter measures the speech of a caller. The stream's goroutine feeds it.
 type messageEar struct {
-	spoke  atomic.Int64 // when something was said last
-	speech atomic.Int64 // how much was
+	spoke  atomic.Int64 // time of the last speech
+	speech atomic.Int64 // total duration of speech
 	gap    time.Duration
 }
 
-// wordGap is how long somebody who speaks may be silent between words.
+// wordGap is the longest silence between words of continuous speech.
 const wordGap = 400 * time.Millisecond
 
 func (e *messageEar) hear(pcm []int16) {
@@ -149,13 +150,14 @@ func (e *messageEar) hear(pcm []int16) {
 	e.spoke.Store(time.Now().UnixNano())
 }
 
-// LeftMessage says that a message of the caller was kept: an unanswered call is missed for voicemail then, and its record names the message.
+// LeftMessage records that a message of the caller was stored. An unanswered call is then missed with reason
+// voicemail, and its record names the message.
 func (v *Visit) LeftMessage() { v.left.Store(true) }
 
-// keepTime bounds how long the end of a call waits for a message to be kept.
+// messageWait limits the wait of a call's end for a message to be stored.
 const keepTime = 10 * time.Second
 
-// keepMessages waits until what callers said is kept: the record of the call tells of it.
+// awaitMessages waits until messages are stored, because the call's record refers to them.
 func (c *liveCall) keepMessages() {
 	limit := time.NewTimer(keepTime)
 	defer limit.Stop()

@@ -12,68 +12,71 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// This file is how people are rung for a caller who is led.
+// Ringing of users and numbers for a scripted call.
 
-// Ringing says how somebody is rung.
+// RingOptions holds the options of Ring.
 type Ringing struct {
-	Timeout  time.Duration // 0: 25 s; of each device where they are rung in order
-	DeviceID string        // only this one of the user's; "" for all
+	Timeout  time.Duration // 0: 25 s; per device with InOrder
+	DeviceID string        // only this device of the user; empty: all
 	InOrder  bool          // one device after the other
-	Show     string        // in front of the caller's name, to who is rung
-	Music    bool          // the caller goes on hearing what Loop plays, in place of a ringing tone
-	Whisper  *media.Clip   // who answers hears it before they are connected
-	// Open is asked last before anybody is rung: false gives up, and nobody is. From before it is asked until the attempt is over
-	// LettingGo is true of the user, so that whoever takes the attempt back meanwhile can see that they may ring still. nil: always.
+	Show     string        // prefix of the caller's display name
+	Music    bool          // the caller hears the loop instead of ringback
+	Whisper  *media.Clip   // played to the answering party before it is connected
+	// BeforeRing is called last before any phone rings; if it returns false, no phone rings. HasPendingRelease is
+	// true for the user from before this call until the attempt ends. A process that cancels the attempt meanwhile
+	// can therefore see that the user may still ring. nil: always ring.
 	Open func(ctx context.Context) bool
-	// Claim is asked when somebody has answered, before they hear anything: an error lets them go again.
+	// Claim is called when a party has answered, before it hears anything. An error disconnects that party.
 	Claim     func(ctx context.Context) error
-	Record    *bool  // whether the conversation is recorded, whatever the organisation does; nil: as it does
-	Deflected string // the user on whose behalf a number outside is called
+	Record    *bool  // record the conversation, overriding the organisation's setting; nil: no override
+	Deflected string // user on whose behalf an external number is called
 }
 
-// A Result is what came of ringing somebody.
+// Result is the result of an Attempt.
 type Result struct {
-	// What is answered, no_answer, busy, rejected, unreachable, failed, canceled, or lost where who answered hung up again before
-	// they were connected.
+	// Status is answered, no_answer, busy, rejected, unreachable, failed, canceled, or lost. It is lost if the
+	// answering party hung up before it was connected.
 	What             string
 	UserID, DeviceID string
 	Number           string
 	SIPStatus        int
 	Rang             time.Duration
-	Refusal          *Refusal // why nobody could be rung at all; nil where they were
+	Refusal          *Refusal // reason if no phone could be rung; otherwise nil
 }
 
-// An Attempt is somebody being rung for a caller.
+// Attempt is one ring of a destination for a caller.
 type Attempt struct {
 	v     *Visit
 	o     Ringing
 	to    reach
-	next  int // the device rung next, where they are rung in order
+	next  int // index of the next device with InOrder
 	began time.Time
 	hunt  *hunt
-	leg   *leg // who answered
+	leg   *leg // the answering leg
 	done  chan Result
 	once  sync.Once
 	over  chan time.Duration
-	free  func() // the user is no longer about to be rung; nil where no user is
+	free  func() // removes the user from the planned releases; nil without a user
 }
 
-// Done gives the one result.
+// Done returns the channel with the single result.
 func (a *Attempt) Done() <-chan Result { return a.done }
 
-// Over gives, after answered, how long both talked once who answered is no longer in the call.
+// TalkTime returns a channel that, after answered, receives the duration of the conversation when the answering party
+// has left the call.
 func (a *Attempt) Over() <-chan time.Duration { return a.over }
 
-// Cancel gives up, where nobody has answered yet.
+// Cancel cancels the attempt if no party has answered yet.
 func (a *Attempt) Cancel() {
 	_ = a.v.do(a.v.ctx, func(ctx context.Context) error { a.v.c.giveUpAttempt(a); return nil })
 }
 
-// defaultRinging is how long somebody is rung where nothing is said.
+// defaultRinging is the ring time without a timeout.
 const defaultRinging = 25 * time.Second
 
-// Ring rings a user of ours, a number or an address for the caller: user:usr_…, ext:, sip: or a number. Several may be rung at once:
-// who answers first, and is claimed, is connected, and the others are given up. It returns at once.
+// Ring rings a user, a number or an address for the caller: user:usr_…, ext:, sip: or a number. Several attempts
+// may run at once. The first answer that is claimed is connected, and the other attempts are canceled. It returns at
+// once.
 func (v *Visit) Ring(ctx context.Context, to string, o Ringing) (*Attempt, error) {
 	a := &Attempt{v: v, o: o, done: make(chan Result, 1), over: make(chan time.Duration, 1), began: v.c.sw.Now()}
 	r, refusal, err := v.find(ctx, to, o)
@@ -105,7 +108,8 @@ func (v *Visit) Ring(ctx context.Context, to string, o Ringing) (*Attempt, error
 	return a, err
 }
 
-// mean says that the user of an attempt is about to be rung, until it or the visit is over. Telephones that ring by then are known by themselves.
+// markPlanned records that the user of an attempt is about to be rung, until the attempt or the scripted call ends.
+// Ringing phones are recorded by themselves.
 func (v *Visit) mean(a *Attempt) {
 	if a.to.user == nil {
 		return
@@ -121,7 +125,7 @@ func (a *Attempt) release() {
 	}
 }
 
-// find finds the phones of a user, or the way outside.
+// resolve returns the phones of a user, or the outbound route.
 func (v *Visit) find(ctx context.Context, to string, o Ringing) (reach, *Refusal, error) {
 	c := v.c
 	from := c.caller
@@ -139,18 +143,18 @@ func (v *Visit) find(ctx context.Context, to string, o Ringing) (reach, *Refusal
 	return c.sw.people(ctx, from, to, o.DeviceID)
 }
 
-// try begins to ring.
+// startAttempt starts to ring.
 func (c *liveCall) try(ctx context.Context, a *Attempt) {
 	v := a.v
 	v.attempts = append(v.attempts, a)
-	if a.o.InOrder { // devices are made in the order of their ids
+	if a.o.InOrder { // device ids are in order of creation
 		slices.SortStableFunc(a.to.phones, func(x, y Phone) int { return strings.Compare(x.DeviceID, y.DeviceID) })
 	}
 	c.wire()
 	c.ringNext(ctx, a)
 }
 
-// ringNext rings who is to be rung, or the next of their devices.
+// ringNext rings the destination, or its next device with InOrder.
 func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 	to := a.to
 	if a.o.InOrder && to.exit == nil {
@@ -159,7 +163,7 @@ func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 	}
 	h := c.newHunt("agent", to, a.v.leg)
 	h.header, h.unshown, h.by = c.headers, a.v.unshown, a.v.by
-	if to.user == nil { // what is meant for our phones is nobody else's
+	if to.user == nil { // these headers are for our phones only
 		h.role, h.header = "callee", nil
 	}
 	if a.o.Show != "" {
@@ -182,7 +186,8 @@ func (c *liveCall) ringNext(ctx context.Context, a *Attempt) {
 	h.start(ctx, limit)
 }
 
-// divertedFrom is the number from which a call is led outside: the one dialled, where it came from there, else the user's.
+// divertedFrom returns the number that diverts a call to an external number: the dialled one for inbound calls,
+// otherwise the user's.
 func (c *liveCall) divertedFrom(e *Exit) string {
 	if c.new.Direction == call.Inbound || e.CallerID == "" {
 		return c.new.To
@@ -197,7 +202,7 @@ func firstText(a, b string) string {
 	return b
 }
 
-// attemptRings tells a caller who was never answered that it rings.
+// attemptRings sends 180 to a caller who was never answered.
 func (c *liveCall) attemptRings(a *Attempt, l *leg, _ sip.Provisional) {
 	c.nowRinging(l)
 	if caller := a.v.leg; caller.in != nil && !caller.up() && !caller.over {
@@ -205,7 +210,7 @@ func (c *liveCall) attemptRings(a *Attempt, l *leg, _ sip.Provisional) {
 	}
 }
 
-// attemptFailed tells that nobody answered, or rings the next device.
+// attemptFailed rings the next device, or finishes the attempt.
 func (c *liveCall) attemptFailed(ctx context.Context, a *Attempt, e sip.Failed) {
 	if a.o.InOrder && a.to.exit == nil && a.next < len(a.to.phones) {
 		c.ringNext(ctx, a)
@@ -217,7 +222,7 @@ func (c *liveCall) attemptFailed(ctx context.Context, a *Attempt, e sip.Failed) 
 	}
 }
 
-// giveUpAttempt ends an attempt that nobody wants any more.
+// cancelAttempt cancels an attempt.
 func (c *liveCall) giveUpAttempt(a *Attempt) {
 	if a.hunt != nil {
 		a.hunt.stop()
@@ -229,7 +234,7 @@ func (c *liveCall) giveUpAttempt(a *Attempt) {
 	c.wire()
 }
 
-// attemptOver takes an attempt off the visit and tells its result.
+// finishAttempt removes an attempt from the scripted call and delivers its result.
 func (c *liveCall) attemptOver(a *Attempt, r Result) {
 	a.v.attempts = without(a.v.attempts, a)
 	a.hunt = nil
@@ -242,7 +247,7 @@ func (c *liveCall) attemptOver(a *Attempt, r Result) {
 		r.DeviceID = a.leg.caller.DeviceID
 	}
 	r.Rang = c.sw.Now().Sub(a.began)
-	if r.What != "answered" && !c.done { // that nobody is rung any more is told while the caller waits on
+	if r.What != "answered" && !c.done { // the row shows that the user is free again while the caller waits
 		c.changeBeside(context.Background())
 	}
 	a.tell(r)
@@ -255,10 +260,10 @@ func (a *Attempt) tell(r Result) {
 	})
 }
 
-// claimTime bounds asking whether who answered may have the caller.
+// claimTime limits Claim.
 const claimTime = 20 * time.Second
 
-// attemptAnswered asks whether who answered may have the caller.
+// attemptAnswered calls Claim for the answering party.
 func (c *liveCall) attemptAnswered(ctx context.Context, a *Attempt, l *leg, answer media.Description) {
 	a.leg, a.hunt, l.apart = l, nil, true
 	if a.o.Claim == nil {
@@ -280,7 +285,7 @@ func (c *liveCall) attemptAnswered(ctx context.Context, a *Attempt, l *leg, answ
 	})
 }
 
-// claimed gives the caller to who answered: the others are given up, and a whisper is heard first, and what a call of ours is to say.
+// attemptClaimed cancels the other attempts, plays whisper and announcement, and connects the caller.
 func (c *liveCall) claimed(ctx context.Context, a *Attempt, answer media.Description) {
 	v, l := a.v, a.leg
 	for _, other := range append([]*Attempt(nil), v.attempts...) {
@@ -311,7 +316,7 @@ func (c *liveCall) claimed(ctx context.Context, a *Attempt, answer media.Descrip
 	})
 }
 
-// lostClaim reports that who answered is gone again, or the caller is led elsewhere.
+// attemptLost reports whether the answering party has hung up, or the caller has left the script.
 func (c *liveCall) lostClaim(a *Attempt) bool {
 	switch {
 	case !a.leg.up():
@@ -324,7 +329,7 @@ func (c *liveCall) lostClaim(a *Attempt) bool {
 	return true
 }
 
-// joinVisitor connects the caller with who answered.
+// connectAttempt connects the caller with the answering party.
 func (c *liveCall) joinVisitor(ctx context.Context, a *Attempt, answer media.Description) {
 	v, l := a.v, a.leg
 	if a.o.Record != nil {
@@ -343,7 +348,7 @@ func (c *liveCall) joinVisitor(ctx context.Context, a *Attempt, answer media.Des
 	c.attemptOver(a, Result{What: "answered"})
 }
 
-// meet connects somebody with a caller whom we had answered.
+// connectAnswered connects a party with a caller whom the script had answered.
 func (c *liveCall) meet(ctx context.Context, v *Visit, l *leg) {
 	if c.a == nil {
 		c.a = l
@@ -366,7 +371,8 @@ func (c *liveCall) meet(ctx context.Context, v *Visit, l *leg) {
 	c.change(ctx, c.answeredEvent(again))
 }
 
-// visitorGone is a leg that hung up while a script leads; false where it has nothing to do with one.
+// scriptLegGone handles a leg that hung up during a script. It returns false if the leg is not an attempt of the
+// script.
 func (c *liveCall) visitorGone(l *leg) bool {
 	v := c.visit
 	if v == nil || l == v.leg {

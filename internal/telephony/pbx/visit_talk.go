@@ -6,12 +6,12 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// This file is how a caller talks to an AI agent.
+// Conversation of a scripted call with an AI voice agent.
 
-// Talk says that the caller talks to an AI agent from now on: it has answered the call, where nobody had. Nothing is played but what
-// Utter and Pour play until Hush.
+// StartVoiceAgent connects the caller to an AI agent. It counts as the answer if the call was not answered. Until
+// EndVoiceAgent only clips of StartPlay and PlayStream are played.
 //
-// Where the organisation records, what both say is recorded from then on; who has to be told so is told first.
+// If the organisation records calls, the conversation is recorded from here. A required notice is played first.
 func (v *Visit) Talk(ctx context.Context) error {
 	if err := v.tellRecorded(ctx); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (v *Visit) Talk(ctx context.Context) error {
 	})
 }
 
-// Utter begins to let the caller hear a clip, in place of what they heard, and returns at once.
+// StartPlay starts to play a clip instead of the current one, and returns at once.
 func (v *Visit) Utter(ctx context.Context, clip *media.Clip) (p *media.Playback, err error) {
 	err = v.do(ctx, func(context.Context) error {
 		p = v.leg.stream.Play(clip, media.PlayOptions{})
@@ -46,7 +46,7 @@ func (v *Visit) Utter(ctx context.Context, clip *media.Clip) (p *media.Playback,
 	return p, err
 }
 
-// Pour is Utter of sound that still comes.
+// PlayStream is StartPlay for audio that is still being generated.
 func (v *Visit) Pour(ctx context.Context, feed *media.Feed) (p *media.Playback, err error) {
 	err = v.do(ctx, func(context.Context) error {
 		p = v.leg.stream.PlayFeed(feed)
@@ -56,7 +56,7 @@ func (v *Visit) Pour(ctx context.Context, feed *media.Feed) (p *media.Playback, 
 	return p, err
 }
 
-// Hush ends what Talk began.
+// EndVoiceAgent ends the conversation that StartVoiceAgent began.
 func (v *Visit) Hush(ctx context.Context) error {
 	return v.do(ctx, func(context.Context) error {
 		if v.leg.playback != nil {
@@ -69,7 +69,7 @@ func (v *Visit) Hush(ctx context.Context) error {
 	})
 }
 
-// tellRecorded says that the conversation is recorded, where the organisation wants that said and nothing is recorded yet.
+// announceAgentRecording plays the recording notice if the organisation requires it and nothing is recorded yet.
 func (v *Visit) tellRecorded(ctx context.Context) error {
 	wanted := false
 	err := v.do(ctx, func(ctx context.Context) error {
@@ -88,12 +88,12 @@ func (v *Visit) tellRecorded(ctx context.Context) error {
 	return v.Play(ctx, clip, Playing{})
 }
 
-// recordable reports whether a recording is to begin with a conversation with an agent.
+// recordable reports whether a recording should start with the conversation.
 func (c *liveCall) recordable(v *Visit) bool {
 	return c.policy.Record && !c.done && c.recording == nil && len(c.recorded) == 0 && (v.leg == c.a && c.b == nil || v.leg == c.b && c.a == nil)
 }
 
-// recordTalk begins to record a conversation with an agent, or goes on with that.
+// recordAgent starts or resumes the recording of the conversation with an AI agent.
 func (c *liveCall) recordTalk(ctx context.Context, v *Visit) {
 	if !c.recordable(v) {
 		c.alone(false)

@@ -7,8 +7,8 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// wire tells the media who hears whom, from the state of the call. It may be called at any time: what has not changed is
-// left alone.
+// wireMedia configures the media to match the state of the call: which leg hears which. It may be called at any time;
+// it changes only differences.
 func (c *liveCall) wire() {
 	for _, l := range c.parties() {
 		l.loop(c.clipFor(l))
@@ -24,7 +24,7 @@ func (c *liveCall) wire() {
 	}
 }
 
-// connect relays between two who only hear each other, and mixes for any others.
+// connectMedia relays between two legs that only hear each other, and mixes otherwise.
 func (c *liveCall) connect(talk []*leg, hears map[*leg][]*leg) {
 	if len(hears) == 2 && len(talk) == 2 {
 		c.closeMixer()
@@ -61,7 +61,7 @@ func (c *liveCall) closeMixer() {
 	}
 }
 
-// parties are the legs that are up, supervisors included.
+// parties returns the connected legs, including supervisors.
 func (c *liveCall) parties() []*leg {
 	var all []*leg
 	for _, l := range c.legs {
@@ -72,7 +72,7 @@ func (c *liveCall) parties() []*leg {
 	return all
 }
 
-// talking are the parties who hear each other.
+// talking returns the parties that hear each other.
 func (c *liveCall) talking() []*leg {
 	var all []*leg
 	for _, l := range c.parties() {
@@ -83,7 +83,7 @@ func (c *liveCall) talking() []*leg {
 	return all
 }
 
-// hearing says who hears whom.
+// hearing returns the legs that each leg hears.
 func (c *liveCall) hearing(talk []*leg) map[*leg][]*leg {
 	hears := map[*leg][]*leg{}
 	if len(talk) > 1 {
@@ -101,7 +101,7 @@ func (c *liveCall) hearing(talk []*leg) map[*leg][]*leg {
 	return hears
 }
 
-// lonely reports whether nobody who is heard can speak.
+// hearsNothing reports whether all heard legs are muted or there are none.
 func lonely(heard []*leg) bool {
 	for _, l := range heard {
 		if !l.muted {
@@ -111,7 +111,8 @@ func lonely(heard []*leg) bool {
 	return true
 }
 
-// comfort sends silence to a leg that hears nobody: phones and carriers hang up on lines that are dead.
+// setComfortNoise sends silence to a leg that hears no other leg, because phones and carriers hang up on lines
+// without RTP.
 func (l *leg) comfort(on bool) {
 	if l.comforted != on {
 		l.comforted = on
@@ -119,7 +120,7 @@ func (l *leg) comfort(on bool) {
 	}
 }
 
-// clipFor is what a leg is played over and over: music while it is on hold, a ringing tone while somebody is fetched.
+// loopClipFor returns the clip that a leg hears in a loop: music on hold, or ringback while another party is dialled.
 func (c *liveCall) clipFor(l *leg) *media.Clip {
 	switch {
 	case l.help:
@@ -136,7 +137,7 @@ func (c *liveCall) clipFor(l *leg) *media.Clip {
 	return nil
 }
 
-// loop plays a clip to the leg until told otherwise; nil stops.
+// setLoop plays a clip in a loop until the next call; nil stops.
 func (l *leg) loop(clip *media.Clip) {
 	if l.clip == clip {
 		return
@@ -151,7 +152,8 @@ func (l *leg) loop(clip *media.Clip) {
 	}
 }
 
-// ringback is the tone of the organisation's country; the same one each time, so that it is not begun anew.
+// ringback returns the ringing tone of the organisation's country. It returns the same clip each time, so that a
+// playing tone does not restart.
 func (c *liveCall) ringback() *media.Clip {
 	country := c.policy.Country
 	if clip, ok := c.sw.tones.Load(country); ok {
@@ -174,7 +176,7 @@ func streams(hears map[*leg][]*leg) map[*media.Stream][]*media.Stream {
 	return all
 }
 
-// fingerprint is equal for equal topologies.
+// topologyKey returns equal strings for equal topologies.
 func fingerprint(hears map[*leg][]*leg) string {
 	lines := make([]string, 0, len(hears))
 	for l, others := range hears {

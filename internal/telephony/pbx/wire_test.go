@@ -8,7 +8,7 @@ import (
 	"soniq/internal/protocol/media"
 )
 
-// talkers are legs that are up, in one call.
+// connectedCall returns a call with connected legs.
 func talkers(roles ...string) (*liveCall, []*leg) {
 	c := &liveCall{sw: &Switch{Config: Config{Now: time.Now}}}
 	for _, r := range roles {

@@ -8,16 +8,17 @@ import (
 	"soniq/internal/telephony/call"
 )
 
-// words are what is said to who answers a call of ours, before they talk to anybody. They are made while it rings.
+// connectAnnouncement is spoken to the answering party of a placed call before it is connected. It is synthesised
+// while the phone rings.
 type words struct {
 	clip *media.Clip
 	err  error
 	made bool
-	then func(ctx context.Context) // what waits for them; nil: nothing yet
+	then func(ctx context.Context) // runs when the clip is ready; nil: nothing waits
 	said bool
 }
 
-// maySpeak refuses a call whose words nothing can speak.
+// checkSpeech refuses a call with an announcement if speech synthesis is not available.
 func (s *Switch) maySpeak(ctx context.Context, p call.Placement) error {
 	switch {
 	case p.Announce == "":
@@ -28,7 +29,7 @@ func (s *Switch) maySpeak(ctx context.Context, p call.Placement) error {
 	return s.Speaker.Ready(ctx)
 }
 
-// makeWords begins to make what is to be said.
+// prepareAnnouncement starts the synthesis of the announcement.
 func (c *liveCall) makeWords(text string) {
 	if text == "" {
 		return
@@ -47,10 +48,10 @@ func (c *liveCall) makeWords(text string) {
 	})
 }
 
-// holdsBack reports whether somebody who has answered is not connected yet, as they are told something first.
+// isPending reports whether the answering party is not connected yet because of the announcement.
 func (w *words) holdsBack() bool { return w != nil && !w.said }
 
-// tellFirst says to who answered what they are to hear before anything else, and goes on when they have. What cannot be said is left out.
+// playBeforeConnect plays the announcement to the answering party, then calls next. A failed announcement is skipped.
 func (c *liveCall) tellFirst(ctx context.Context, l *leg, next func(ctx context.Context)) {
 	w := c.words
 	if !w.holdsBack() {

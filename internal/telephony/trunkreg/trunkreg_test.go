@@ -23,12 +23,12 @@ import (
 	"soniq/internal/telephony/trunk"
 )
 
-// registrar is a carrier with one customer.
+// registrar is a carrier with one customer account.
 type registrar struct {
 	mu       sync.Mutex // guards all but saved
 	password string
 	bindings []sip.Binding
-	saved    chan int // how many contacts the customer has now
+	saved    chan int // receives the number of contacts after each change
 }
 
 func (r *registrar) Credentials(_ context.Context, name string) (sip.Account, bool, error) {
@@ -58,7 +58,7 @@ func (r *registrar) Load(context.Context, string) ([]sip.Binding, error) {
 
 func (r *registrar) Invite(context.Context, *sip.Inbound) {}
 
-// fixture has what the tests need.
+// fixture holds the trunks, the carrier and the registrations of a test.
 type fixture struct {
 	trunks  *trunk.Service
 	server  *optest.Server
@@ -102,7 +102,7 @@ func listenSIP(t *testing.T, c sip.Config, h sip.Handler) *sip.Server {
 	return s
 }
 
-// follow looks after the lines until the test, or stop, ends it.
+// follow runs the registrations until stop is called or the test ends.
 func (h *fixture) follow(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
@@ -127,7 +127,7 @@ func (h *fixture) saved(t *testing.T) int {
 	}
 }
 
-// becomes waits until the trunk's record says so.
+// becomes waits until a member of the trunk's record has a value.
 func (h *fixture) becomes(t *testing.T, id, member, want string) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
