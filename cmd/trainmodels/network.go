@@ -23,14 +23,14 @@ type params struct {
 }
 
 const (
-	ridge     = 100  // regularisation of the linear map
-	decay     = 1e-3 // weight decay
-	batchSize = 512
-	pace      = 1e-3
+	ridge        = 100  // regularisation of the linear map
+	decay        = 1e-3 // weight decay
+	batchSize    = 512
+	learningRate = 1e-3
 )
 
 // newNetwork computes the linear map and initialises the hidden layer at random.
-func newNetwork(p *pairs, hidden int) *network {
+func newNetwork(p *framePairs, hidden int) *network {
 	n := &network{hidden: hidden, mean: make([]float64, inputs), deviation: make([]float64, inputs)}
 	count := float64(p.len())
 	for i, v := range p.in {
@@ -60,7 +60,7 @@ func newNetwork(p *pairs, hidden int) *network {
 }
 
 // solve computes the linear map by least squares, and replaces p.out by the scaled residual.
-func (n *network) solve(p *pairs) {
+func (n *network) solve(p *framePairs) {
 	square := make([][]float64, inputs)
 	right := make([][]float64, inputs)
 	for i := range square {
@@ -138,7 +138,7 @@ func cholesky(square, right [][]float64) {
 }
 
 // train runs a number of epochs over all pairs in random order, and reports the mean squared error of each.
-func (n *network) train(p *pairs, epochs int, tell func(epoch int, loss float64)) {
+func (n *network) train(p *framePairs, epochs int, tell func(epoch int, loss float64)) {
 	r := rand.New(rand.NewPCG(3, 4))
 	grow := params{make([]float32, len(n.weights.hidden)), make([]float32, len(n.weights.output))}
 	hidden, output := newAdam(len(grow.hidden)), newAdam(len(grow.output))
@@ -212,7 +212,7 @@ func newAdam(n int) *adam { return &adam{first: make([]float32, n), second: make
 
 func (a *adam) step(w, grow []float32, batch int) {
 	a.steps++
-	rate := float32(pace * math.Sqrt(1-math.Pow(0.999, a.steps)) / (1 - math.Pow(0.9, a.steps)))
+	rate := float32(learningRate * math.Sqrt(1-math.Pow(0.999, a.steps)) / (1 - math.Pow(0.9, a.steps)))
 	for i, g := range grow {
 		g = (g + decay*w[i]) / float32(batch)
 		a.first[i] = 0.9*a.first[i] + 0.1*g

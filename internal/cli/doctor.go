@@ -282,9 +282,9 @@ func (d *doctor) engines(ctx context.Context) {
 	case d.config.Transcriber == "off":
 		d.ok("transcription is switched off")
 	case d.config.Transcriber == "builtin" && speechmodel.Find() != "":
-		d.sherpaWith(ctx, engine.NewEnglish(nil, speechmodel.Find(), 1))
+		d.sherpaWith(ctx, engine.NewEnglishSherpa(nil, speechmodel.Find(), 1))
 	case d.config.Transcriber == "builtin", d.config.Transcriber == "pocketsphinx":
-		s := engine.NewSphinx(nil, 1)
+		s := engine.NewPocketSphinx(nil, 1)
 		defer s.Close()
 		if err := s.Ready(ctx); err != nil {
 			d.missing(err)
@@ -328,8 +328,8 @@ func (d *doctor) voice(ctx context.Context) {
 		defer f.Close()
 		if err := f.Ready(ctx); err == nil {
 			d.ok("announcements are spoken by %s", f.Identity())
-		} else if m, ok := transcript.IsMissing(err); ok {
-			d.hint("announcements cannot be spoken: "+m.What, m.Help)
+		} else if m, ok := transcript.AsMissingDependency(err); ok {
+			d.hint("announcements cannot be spoken: "+m.Problem, m.Remedy)
 		} else {
 			d.hint("announcements cannot be spoken: "+err.Error(), "see the log of the speaking process")
 		}
@@ -339,8 +339,8 @@ func (d *doctor) voice(ctx context.Context) {
 }
 
 func (d *doctor) missing(err error) {
-	if m, ok := transcript.IsMissing(err); ok {
-		d.hint("calls will not be transcribed: "+m.What, m.Help)
+	if m, ok := transcript.AsMissingDependency(err); ok {
+		d.hint("calls will not be transcribed: "+m.Problem, m.Remedy)
 		return
 	}
 	d.hint("calls will not be transcribed: "+err.Error(), "see the log of the speech worker")

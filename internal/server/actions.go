@@ -72,7 +72,7 @@ func (p *Platform) CreateKey(ctx context.Context, in control.KeyRequest) (string
 	} else if in.Env != "live" {
 		return "", errors.New("--env must be live or test")
 	}
-	k, err := p.keys.Mint(ctx, auth.Request{OrgID: in.Org, Name: in.Name, Kind: access.Kind(in.Kind), Environment: env, Scopes: scopes,
+	k, err := p.keys.CreateKey(ctx, auth.Request{OrgID: in.Org, Name: in.Name, Kind: access.Kind(in.Kind), Environment: env, Scopes: scopes,
 		CreatedBy: "command line"})
 	if err != nil {
 		return "", plain(err)

@@ -39,7 +39,7 @@ func (s *Server) session(ctx context.Context, raw json.RawMessage) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	k, err := s.Platform.keys.Mint(ctx, auth.Request{OrgID: org, Name: "command line, while it runs", Environment: env, Scopes: scopes,
+	k, err := s.Platform.keys.CreateKey(ctx, auth.Request{OrgID: org, Name: "command line, while it runs", Environment: env, Scopes: scopes,
 		CreatedBy: "command line", ExpiresAt: db.At(time.Now().Add(sessionLife))})
 	if err != nil {
 		return nil, plain(err)

@@ -61,7 +61,7 @@ func (p *Platform) voicemailLine(ctx context.Context, org string, q contact.Line
 	if !q.Wants("voicemail") {
 		return nil, nil
 	}
-	found, err := p.voicemail.From(ctx, org, voicemail.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
+	found, err := p.voicemail.FromNumbers(ctx, org, voicemail.History{Numbers: q.Numbers, Since: q.Since, Until: q.Until, Before: q.Before,
 		BeforeID: q.BeforeID, Limit: q.Limit})
 	if err != nil {
 		return nil, err

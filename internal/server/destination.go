@@ -115,11 +115,11 @@ func (p *Platform) numberID(ctx context.Context, q db.Querier, org, e164 string)
 }
 
 // hookSteps are the attempts to tell webhooks of a call, as steps of it.
-func (p *Platform) hookSteps(ctx context.Context, org, callID string) ([]call.Step, error) {
+func (p *Platform) hookSteps(ctx context.Context, org, callID string) ([]call.TimelineEntry, error) {
 	attempts, err := p.hooks.Steps(ctx, org, callID)
-	all := make([]call.Step, len(attempts))
+	all := make([]call.TimelineEntry, len(attempts))
 	for i, x := range attempts {
-		all[i] = call.Step{At: x.At.Time, Kind: "webhook." + x.Kind, Detail: map[string]any{"webhook_id": x.WebhookID, "delivery_id": x.DeliveryID,
+		all[i] = call.TimelineEntry{At: x.At.Time, Kind: "webhook." + x.Kind, Detail: map[string]any{"webhook_id": x.WebhookID, "delivery_id": x.DeliveryID,
 			"event_id": x.EventID, "attempt": x.Attempt, "duration_ms": x.DurationMS, "response_status": x.ResponseStatus, "error": x.Error}}
 	}
 	return all, err

@@ -35,12 +35,12 @@ const backgroundPace = 5 * time.Millisecond
 func (s *Server) jobQueues() []jobQueue {
 	p := s.Platform
 	all := []jobQueue{
-		{name: call.Queue, options: job.Options{Workers: 8, PerLane: 4, Timeout: 10 * time.Minute, Pace: backgroundPace},
+		{name: call.JobQueue, options: job.Options{Workers: 8, PerLane: 4, Timeout: 10 * time.Minute, Pace: backgroundPace},
 			handle: []func(*job.Runner){p.calls.Handle, p.numbers.Handle}},
 		{name: call.ExportQueue, options: job.Options{Workers: 2, PerLane: 1, Timeout: 2 * time.Hour},
 			handle: []func(*job.Runner){p.calls.HandleExports}},
 		{name: transcript.Queue, options: job.Options{Workers: 4, PerLane: 2, Timeout: 30 * time.Minute, Pace: backgroundPace},
-			handle: []func(*job.Runner){p.transcripts.Handle}},
+			handle: []func(*job.Runner){p.transcripts.RegisterJobs}},
 		{name: erasure.Queue, options: job.Options{Workers: 1, PerLane: 1, Timeout: time.Hour},
 			handle: []func(*job.Runner){p.erasures.Handle}},
 		{name: contact.Queue, options: contact.Options(), handle: []func(*job.Runner){p.contacts.Handle}},

@@ -83,7 +83,7 @@ func TestAPhoneLogsInWithTheDigestItIsSetTo(t *testing.T) {
 			t.Errorf("a phone with %q is challenged with %s, want %s", set, got, algorithm)
 		}
 		phone := listenWithoutCalls(t, sip.Config{Addr: "127.0.0.1:0", Accounts: sip.AnySource{}})
-		r, err := phone.Register(t.Context(), sip.Registration{Registrar: sip.Target{Host: h.sip.Addr().String()}, AOR: "sip:" + name + "@here",
+		r, err := phone.Register(t.Context(), sip.RegistrationConfig{Registrar: sip.Target{Host: h.sip.Addr().String()}, AOR: "sip:" + name + "@here",
 			Credentials: sip.Credentials{Username: name, Password: password}})
 		if err != nil {
 			t.Fatalf("%s: %v", algorithm, err)

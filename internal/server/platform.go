@@ -207,7 +207,7 @@ func (p *Platform) build() error {
 	p.hooks = webhook.New(webhook.Config{DB: p.db, Bus: p.bus, Queue: p.jobs, Seal: p.seal, Guard: p.guard, Log: p.log, Now: now,
 		Node: p.node, Prefix: p.config.HookPrefix, Outbox: p.outbox, SignRecording: p.calls.SignedURL, NumberID: p.numberID})
 	p.audit = &audit.Service{DB: p.db}
-	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Valid: p.keys.Valid, Changed: auth.Changed})
+	p.streams = eventstream.New(eventstream.Config{Outbox: p.outbox, Valid: p.keys.Revalidate, Changed: auth.Changed})
 	if err := p.buildVerifier(now); err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (p *Platform) build() error {
 	}
 	p.buildPartners(now)
 	p.audio = prompt.New(prompt.Config{DB: p.db, Files: p.files, Now: now, BaseURL: p.config.BaseURL, Measure: measure, Speak: p.speak,
-		Room: p.orgs.Room, Admit: p.orgs.AdmitBytes})
+		Room: p.orgs.CheckStorage, Admit: p.orgs.ReserveStorage})
 	p.buildMessages()
 	if err := p.buildESME(now); err != nil {
 		return err
@@ -240,16 +240,16 @@ func (p *Platform) build() error {
 func (p *Platform) join() {
 	p.devices.Outbox = p.outbox
 	p.joinProvision()
-	p.devices.Browsers = device.Browsers{Digest: p.seal.Digest, URL: p.config.WebSocketURL(), ICE: p.config.WebRTCServers}
-	p.users.Provision = p.devices.Provision
-	p.users.Phones = p.devices.Phones
+	p.devices.WebRTC = device.WebRTCConfig{Digest: p.seal.Digest, URL: p.config.WebSocketURL(), ICE: p.config.WebRTCServers}
+	p.users.Provision = p.devices.AddFirstDevice
+	p.users.Phones = p.devices.PhonesOfUsers
 	p.users.OnStatus = []func(context.Context, db.Querier, user.User) error{p.devices.SuspendUser,
 		func(ctx context.Context, tx db.Querier, u user.User) error {
-			return p.keys.SuspendUser(ctx, tx, u.OrgID, u.ID)
+			return p.keys.RevalidateUser(ctx, tx, u.OrgID, u.ID)
 		},
 	}
-	p.users.Reserved, p.users.KeepPIN = trunk.ReservedExtension, p.voicemail.SetPIN
-	p.voicemail.OnKeep = p.calls.LeaveMessage
+	p.users.IsReserved, p.users.StorePIN = trunk.ReservedExtension, p.voicemail.SetPIN
+	p.voicemail.OnSave = p.calls.SetVoicemail
 	p.joinMessages()
 	p.users.OnRemove = []func(context.Context, db.Querier, user.Removal) error{
 		p.devices.RemoveUser,
@@ -261,34 +261,34 @@ func (p *Platform) join() {
 		},
 	}
 	p.numbers.SameSource = p.trunks.SameSource
-	p.numbers.OnRelease = []func(context.Context, db.Querier, string, string) error{p.users.ForgetNumber}
+	p.numbers.OnRelease = []func(context.Context, db.Querier, string, string) error{p.users.ClearOutboundNumber}
 	p.devices.Emergency = func(ctx context.Context, id string) (bool, error) {
 		ways, err := p.trunks.EmergencyRoute(ctx, id, "112")
 		return len(ways) > 0, err
 	}
 	p.trunks.Active = p.limits.Running
 	p.owns = func(sip.URI) bool { return false } // until signalling listens
-	p.calls.Dial, p.calls.Number, p.calls.Reach, p.calls.Log = p.destination, p.e164, p.reach, p.log
-	p.calls.HasAudio, p.calls.Room = p.hasAudio, p.orgs.Room
+	p.calls.ParseDestination, p.calls.ParseNumber, p.calls.CheckTarget, p.calls.Log = p.destination, p.e164, p.reach, p.log
+	p.calls.HasAudio, p.calls.CheckStorage = p.hasAudio, p.orgs.CheckStorage
 	p.joinRouting()
-	p.calls.Understand = p.transcripts.Recorded
-	p.calls.OnDeleted = p.memory.ForgetRecording
-	p.calls.Remember, p.calls.Unremember, p.messages.Remember = p.rememberNote, p.memory.ForgetRemark, p.rememberMessage
+	p.calls.OnRecorded = p.transcripts.OnRecordingsReady
+	p.calls.OnRecordingDeleted = p.memory.UnlinkRecording
+	p.calls.IndexNote, p.calls.UnindexNote, p.messages.Remember = p.rememberNote, p.memory.DeleteText, p.rememberMessage
 	p.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
-		db.OnCommit(tx, func() { p.counts.Ended(e.Org, e.StartedAt) })
+		db.OnCommit(tx, func() { p.counts.CallEnded(e.Org, e.StartedAt) })
 		if err := p.leftQueues(ctx, tx, e, r); err != nil {
 			return err
 		}
 		if e.Recording != "" {
 			return nil
 		}
-		return p.transcripts.Unrecorded(ctx, tx, e.Org, r)
+		return p.transcripts.OnUnrecordedCall(ctx, tx, e.Org, r)
 	}
 	p.calls.Summary = func(ctx context.Context, org, id string) (any, error) {
 		return found(p.transcripts.SummaryOf(ctx, org, id))
 	}
 	p.joinContacts()
-	p.calls.Deliveries = p.hookSteps
+	p.calls.WebhookDeliveries = p.hookSteps
 	p.calls.Transcript = func(ctx context.Context, org, id string) (any, error) { return found(p.transcripts.Of(ctx, org, id)) }
 }
 

@@ -41,10 +41,10 @@ func (p *Platform) sweep(ctx context.Context, now time.Time) error {
 	_, jobs := job.Sweep(ctx, p.db, now.Add(-jobsKept))
 	_, events := p.outbox.Sweep(ctx, now.Add(-eventsKept))
 	_, deliveries := p.hooks.Sweep(ctx, now.Add(-eventsKept))
-	_, stories := p.calls.SweepStories(ctx, now.Add(-storiesKept))
+	_, stories := p.calls.SweepTimelines(ctx, now.Add(-storiesKept))
 	_, spells := p.agents.SweepSpells(ctx, now.Add(-spellsKept))
 	_, recordings := p.calls.SweepRecordings(ctx, now)
-	_, facts := p.memory.SweepFacts(ctx, now)
+	_, facts := p.memory.DeleteExpiredFacts(ctx, now)
 	answers := (&op.Corridor{DB: p.db, Now: func() time.Time { return now }}).Sweep(ctx)
 	audits := p.audit.Sweep(ctx, now.AddDate(0, 0, -p.config.AuditDays))
 	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, p.devices.Sweep(ctx), p.forgetOld(ctx, now))
@@ -63,10 +63,10 @@ func (p *Platform) forgetOld(ctx context.Context, now time.Time) error {
 			err = untilNone(ctx, func() (int64, error) { return p.memory.DeleteBefore(ctx, o.ID, before) })
 		}
 		if err == nil {
-			err = untilNone(ctx, func() (int64, error) { return p.voicemail.ForgetWordsBefore(ctx, o.ID, before) })
+			err = untilNone(ctx, func() (int64, error) { return p.voicemail.DeleteTranscriptsBefore(ctx, o.ID, before) })
 		}
 		if err == nil {
-			err = p.assistants.Sweep(ctx, o.ID, before)
+			err = p.assistants.DeleteBefore(ctx, o.ID, before)
 		}
 		if err == nil && o.Recording.RetentionDays > 0 {
 			err = untilNone(ctx, func() (int64, error) {

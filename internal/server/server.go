@@ -90,12 +90,12 @@ func (s *Server) recover(ctx context.Context) error {
 	if err := p.replay(ctx); err != nil {
 		return err
 	}
-	cut, err := p.calls.Dialogs(ctx)
+	cut, err := p.calls.ResumableCalls(ctx)
 	if err != nil {
 		return err
 	}
 	carried := s.switcher.Resume(ctx, cut, lastAlive(p.config.Data))
-	closed, err := p.calls.Recover(ctx, lastAlive(p.config.Data), salvage, p.transcripts.Recorded,
+	closed, err := p.calls.Recover(ctx, lastAlive(p.config.Data), salvage, p.transcripts.OnRecordingsReady,
 		func(_, id string) bool { return carried[id] })
 	if err == nil {
 		err = errors.Join(s.recoverMessages(ctx), p.esme.Recover(ctx, lastAlive(p.config.Data)))
@@ -126,7 +126,7 @@ func (s *Server) startBackground(ctx context.Context) error {
 	s.run(func() { keepAlive(ctx, p.config.Data) })
 	s.run(func() { s.sweep(ctx) })
 	s.run(func() { p.count(ctx) })
-	s.run(func() { p.devices.Watch(ctx, p.log) })
+	s.run(func() { p.devices.WatchExpirations(ctx, p.log) })
 	s.run(func() { p.agents.Run(ctx, p.log) })
 	s.run(func() { p.queues.Run(ctx, p.log) })
 	s.run(func() { p.attendant.Distribute(ctx, p.bus) })
@@ -135,7 +135,7 @@ func (s *Server) startBackground(ctx context.Context) error {
 	s.run(func() { p.smsc.Run(ctx) })
 	s.run(func() { p.smsc.Sweep(ctx) })
 	s.run(func() {
-		if err := removeStray(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.Carries, p.log); err != nil {
+		if err := removeStray(filepath.Join(p.config.Data, "recordings"), s.started, s.switcher.HasCall, p.log); err != nil {
 			p.log.Warn("stray recordings not removed", "err", err)
 		}
 	})
@@ -143,7 +143,7 @@ func (s *Server) startBackground(ctx context.Context) error {
 		return err
 	}
 	s.run(func() {
-		if err := p.memory.Warm(ctx); err != nil && ctx.Err() == nil {
+		if err := p.memory.WarmIndexes(ctx); err != nil && ctx.Err() == nil {
 			p.log.Warn("memory not warmed", "err", err)
 		}
 		p.memory.Run(ctx, p.log)
@@ -180,7 +180,7 @@ func (s *Server) openHTTP(context.Context) (err error) {
 		Corridor: &op.Corridor{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors"), Now: time.Now}, Log: p.log,
 			Now: time.Now, Done: m.operation, Lacks: p.stepUp, Limiter: access.NewLimiter(time.Now), Attempts: p.config.RateAttempts},
 		Operations: p.operations(), Keys: p.keys, Ready: s.ready, Metrics: m.handler(), MetricsKey: p.config.MetricsKey, Log: p.log,
-		Phones: s.sip.WebSocket(), Describe: webhook.Describe, Represent: p.keys.Represent, Proxies: proxies,
+		Phones: s.sip.WebSocket(), Describe: webhook.Describe, Represent: p.keys.ActOnBehalf, Proxies: proxies,
 		Metadata: p.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){p.oauth.Mount, p.account.Mount, p.smsc.Mount, p.crm.Mount},
 		Origins: config.SplitList(p.config.CORSOrigins), Provision: s.provisioner().Serve, Notice: p.crm.Notice,
 	})

@@ -28,12 +28,12 @@ import (
 
 // engines are the speech and language engines of this installation.
 type engines struct {
-	listener transcript.Listener
-	pool     *transcript.Pool
-	speech   *engine.Speech
-	menu     *engine.MenuEar  // nil: callers press keys
-	agent    *engine.AgentEar // nil: voice agents hear nobody
-	lexicon  *engine.Lexsem
+	listener transcript.Recognizer
+	pool     *transcript.RecognizerPool
+	speech   *engine.SpeechCache
+	menu     *engine.PhraseRecognizer // nil: callers press keys
+	agent    *engine.TurnTranscriber  // nil: voice agents hear nobody
+	lexicon  *engine.WordEmbedding
 	closers  []func()
 }
 
@@ -50,11 +50,11 @@ type ears struct {
 	talks func(org, callID string) bool // to a voice agent
 }
 
-func (p *Platform) ears() pbx.Ears {
+func (p *Platform) ears() pbx.LiveTranscriber {
 	if p.engines.pool == nil {
 		return nil
 	}
-	return ears{p.transcripts, p.assistants.Talks}
+	return ears{p.transcripts, p.assistants.HasConversation}
 }
 
 // Listen puts the two sides of a call side by side, as the recording has them, and has them recognised.
@@ -67,7 +67,7 @@ func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.
 	case c.Codec == media.PCMA:
 		f.Encoding = transcript.PCMA
 	}
-	live := e.of.Listen(org, callID, path, f)
+	live := e.of.StartLive(org, callID, path, f)
 	if live == nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (e ears) Listen(org, callID, path string, c media.RecordConfig) func(media.
 // tapLag is how much later than it was said a recording is listened to.
 const tapLag = 400 * time.Millisecond
 
-func (e ears) End(org, callID string) { e.of.End(org, callID) }
+func (e ears) End(org, callID string) { e.of.EndLive(org, callID) }
 
 // CanTranscribe reports whether speech can be recognised here.
 func (p *Platform) CanTranscribe() bool {
@@ -123,26 +123,26 @@ func (p *Platform) phoneOf(ctx context.Context, org, text string) string {
 // buildMind constructs the speech engines, transcripts and memory.
 func (p *Platform) buildMind(now func() time.Time) error {
 	c := p.config
-	lexicon := engine.NewLexsem()
+	lexicon := engine.NewWordEmbedding()
 	p.engines.lexicon = lexicon
 	client := p.guard.Client(engineLimits)
-	listener, err := engine.NewListener(engine.Choice{Use: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, Library: c.Sherpa, Installed: speechmodel.Find()})
+	listener, err := engine.NewRecognizer(engine.Config{Engine: c.Transcriber, Key: c.TransKey, Model: c.TransModel, Client: client, SherpaDir: c.Sherpa, EnglishModelDir: speechmodel.Find()})
 	if err != nil {
 		return err
 	}
-	writer, err := engine.NewWriter(engine.Choice{Use: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
+	writer, err := engine.NewSummarizer(engine.Config{Engine: c.Writer, Key: c.WriterKey, Model: c.WriterModel, Client: client}, lexicon)
 	if err != nil {
 		return err
 	}
-	embedder, err := engine.NewEmbedder(engine.Choice{Use: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
+	embedder, err := engine.NewEmbedder(engine.Config{Engine: c.Embedder, Key: c.EmbedKey, Model: c.EmbedModel, Client: client}, lexicon)
 	if err != nil {
 		return err
 	}
-	voice, err := engine.NewVoice(engine.Choice{Use: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
+	voice, err := engine.NewSynthesizer(engine.Config{Engine: c.Voice, Key: c.VoiceKey, Model: c.VoiceModel, Client: client})
 	if err != nil {
 		return err
 	}
-	p.engines.speech = engine.NewSpeech(voice, filepath.Join(c.Data, "speech"))
+	p.engines.speech = engine.NewSpeechCache(voice, filepath.Join(c.Data, "speech"))
 	p.engines.closers = append(p.engines.closers, p.engines.speech.Close)
 	p.listen(listener)
 	p.listenInMenus(listener)
@@ -151,7 +151,7 @@ func (p *Platform) buildMind(now func() time.Time) error {
 			return p.transcripts.Embedded(ctx, tx, org, callID, m)
 		}})
 	p.transcripts = &transcript.Service{DB: p.db, Outbox: p.outbox, Jobs: p.jobs, Calls: p.calls, Memory: p.memory, Pool: p.engines.pool,
-		Listener: listener, Writer: writer, Fallback: engine.NewRules(lexicon), Log: p.log, Now: now, Zone: p.zoneOfOrg,
+		Recognizer: listener, Summarizer: writer, Fallback: engine.NewRuleSummarizer(lexicon), Log: p.log, Now: now, Zone: p.zoneOfOrg,
 		Vocabulary: p.vocabulary}
 	return nil
 }
@@ -166,12 +166,12 @@ func (p *Platform) recordingURL(org, id string) string {
 }
 
 // listen starts the workers of a recogniser; nil listens to nothing.
-func (p *Platform) listen(l transcript.Listener) {
+func (p *Platform) listen(l transcript.Recognizer) {
 	if l == nil {
 		return
 	}
 	p.engines.listener = l
-	p.engines.pool = transcript.NewPool(l, engine.DefaultWorkers())
+	p.engines.pool = transcript.NewRecognizerPool(l, engine.DefaultWorkers())
 	p.engines.closers = append(p.engines.closers, p.engines.pool.Close)
 	if c, ok := l.(io.Closer); ok {
 		p.engines.closers = append(p.engines.closers, func() { _ = c.Close() })
@@ -180,27 +180,27 @@ func (p *Platform) listen(l transcript.Listener) {
 
 // listenInMenus prepares an ear for callers in menus. Engines on this machine get a worker of their own: callers do not wait for
 // recordings.
-func (p *Platform) listenInMenus(l transcript.Listener) {
+func (p *Platform) listenInMenus(l transcript.Recognizer) {
 	if l == nil {
 		return
 	}
-	var second transcript.Listener
+	var second transcript.Recognizer
 	switch x := l.(type) {
-	case *engine.Sphinx:
-		own := engine.NewBriskSphinx()
+	case *engine.PocketSphinx:
+		own := engine.NewLowLatencyPocketSphinx()
 		p.engines.closers = append(p.engines.closers, own.Close)
 		l = own
 	case *engine.Sherpa:
-		own := x.Brisk()
+		own := x.LowLatency()
 		p.engines.closers = append(p.engines.closers, own.Close)
 		l = own
 		if p.config.Transcriber == "builtin" { // single words are what its model understands worst; starts only when it is asked
-			sphinx := engine.NewBriskSphinx()
+			sphinx := engine.NewLowLatencyPocketSphinx()
 			p.engines.closers = append(p.engines.closers, sphinx.Close)
 			second = sphinx
 		}
 	}
-	p.engines.menu, p.engines.agent = engine.NewMenuEar(l).Or(second), engine.NewAgentEar(l)
+	p.engines.menu, p.engines.agent = engine.NewPhraseRecognizer(l).WithFallback(second), engine.NewTurnTranscriber(l)
 }
 
 // engineLimits bound a request to an engine on another machine.
@@ -226,7 +226,7 @@ func inspect(path string) (call.Audio, error) {
 
 // shareMemory has large memories searched in PostgreSQL, where that is wanted and can be.
 func (p *Platform) shareMemory(ctx context.Context) error {
-	on, err := p.memory.Share(ctx, p.config.MemoryIndex)
+	on, err := p.memory.EnableDatabaseIndexes(ctx, p.config.MemoryIndex)
 	if err != nil && p.config.MemoryIndex != memory.IndexDatabase {
 		p.log.Warn("memory is searched in the process", "err", err)
 		return nil
@@ -242,13 +242,13 @@ func (p *Platform) shareMemory(ctx context.Context) error {
 
 // rememberNote lets searches find what was written about a call.
 func (p *Platform) rememberNote(ctx context.Context, tx db.Querier, org string, n call.Note, phone string) error {
-	return p.memory.Remark(ctx, tx, org, memory.Remark{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body, By: n.Author.ID,
+	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, Phone: phone, CallID: *n.CallID, Text: n.Body, By: n.Author.ID,
 		At: n.CreatedAt.Time})
 }
 
 // rememberContactNote lets searches find what was written about a contact.
 func (p *Platform) rememberContactNote(ctx context.Context, tx db.Querier, org string, n call.Note) error {
-	return p.memory.Remark(ctx, tx, org, memory.Remark{Kind: memory.KindNote, Of: n.ID, ContactID: *n.ContactID, Text: n.Body, By: n.Author.ID,
+	return p.memory.AddText(ctx, tx, org, memory.TextEntry{Kind: memory.KindNote, Of: n.ID, ContactID: *n.ContactID, Text: n.Body, By: n.Author.ID,
 		At: n.CreatedAt.Time})
 }
 
@@ -267,9 +267,9 @@ func (w whose) Named(ctx context.Context, org string, ids []string) (map[string]
 
 // rememberMessage lets searches find a text message.
 func (p *Platform) rememberMessage(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
-	r := memory.Remark{Kind: memory.KindSMS, Of: m.ID, Phone: m.Peer(), Text: m.Body, At: m.CreatedAt.Time}
+	r := memory.TextEntry{Kind: memory.KindSMS, Of: m.ID, Phone: m.Peer(), Text: m.Body, At: m.CreatedAt.Time}
 	if m.UserID != nil {
 		r.By = *m.UserID
 	}
-	return p.memory.Remark(ctx, tx, org, r)
+	return p.memory.AddText(ctx, tx, org, r)
 }

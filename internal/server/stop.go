@@ -37,7 +37,7 @@ func (s *Server) settle() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	s.sip.Settle(ctx)
+	s.sip.WaitForDialogs(ctx)
 }
 
 // shutdownTime limits the wait for HTTP requests and jobs in progress.

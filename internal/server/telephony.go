@@ -47,15 +47,15 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 	}
 	s.closers.push("test parties", func(context.Context) { s.parties.Close() })
 	dir := p.newDirectory(ctx, s.parties)
-	s.switcher = pbx.New(pbx.Config{Directory: dir, Records: p.calls, Media: s.media, Files: p.files, Ears: p.ears(),
-		Speaker: speaker{p}, Audio: p.audio, OnRecorded: p.transcripts.Recorded, Salvage: salvage, Log: p.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: p.callerName, Room: p.orgs.Room, Rings: p.rings, Attend: p.attendant.Attend, Verify: p.verify(),
+	s.switcher = pbx.New(pbx.Config{Directory: dir, Records: p.calls, Media: s.media, Files: p.files, LiveTranscriber: p.ears(),
+		Speaker: speaker{p}, Audio: p.audio, OnRecorded: p.transcripts.OnRecordingsReady, RecoverRecording: salvage, Log: p.log, Now: time.Now, RingTimeout: c.RingTime, CallerName: p.callerName, RecordingQuota: p.orgs.CheckStorage, OnRing: p.rings, Attend: p.attendant.Attend, Verify: p.verify(),
 		Streams: p.outbox, MediaTimeout: c.MediaTimeout})
 	p.sandbox.Call = s.parties.Call
 	s.joinReset()
 	messages := sipmessage.New(sipmessage.Config{DB: p.db, Directory: dir, Orgs: p.orgs, Users: p.users, Devices: p.devices, Numbers: p.numbers,
 		OwnNumber: p, Messages: p.messages, SIPDomain: c.SIPDomain, Log: p.log})
 	p.messages.Carriers[sipmessage.Carrier], p.messages.Forward = messages, messages.Forward
-	p.queues.LettingGo = s.switcher.LettingGo
+	p.queues.HasPendingRelease = s.switcher.HasPendingRelease
 	p.calls.Switch = s.switcher
 	states := phonestate.Config{DB: p.db, Bus: p.bus, Directory: dir, Devices: p.devices, Users: p.users, Agents: p.agents, Voicemail: p.voicemail,
 		SIPDomain: c.SIPDomain, Log: p.log}
@@ -71,14 +71,14 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 		return err
 	}
 	s.sip, err = sip.Listen(ctx, sip.Config{Addr: c.SIP, TLS: secure, PublicIP: public,
-		Web: sip.WebConfig{Origins: config.SplitList(c.WebOrigins), Proxies: proxies, Token: p.devices.Browser}, SessionExpires: c.SessionExpires, KeepAlive: c.KeepAlive, OnBan: s.banned, Urgent: trunk.MaybeEmergency,
+		WebSocket: sip.WebSocketConfig{Origins: config.SplitList(c.WebOrigins), Proxies: proxies, Token: p.devices.UsernameOfToken}, SessionExpires: c.SessionExpires, NATKeepalive: c.KeepAlive, OnBan: s.banned, IsUrgent: trunk.MaybeEmergency,
 		Realm: c.SIPDomain, Names: c.SIPNames(), Accounts: dir, Bindings: dir, OnMessage: messages.Receive,
-		Topics: []sip.Topic{s.messageWaiting.Topic(), s.busyLamps.Topic()}, Logger: p.log, Trace: s.switcher.Trace,
+		EventPackages: []sip.EventPackage{s.messageWaiting.Topic(), s.busyLamps.Topic()}, Logger: p.log, Trace: s.switcher.Trace,
 		Limits: sip.Limits{Calls: c.MaxCalls, InvitesPerSecond: c.CallRate}}, s.switcher)
 	if err != nil {
 		return fmt.Errorf("SIP cannot use %s: %w; choose another with --sip", c.SIP, err)
 	}
-	p.owns = s.sip.Owns
+	p.owns = s.sip.IsLocalURI
 	p.devices.Notify = func(ctx context.Context, b device.Binding, aor, event string) (int, error) {
 		return s.sip.Notify(ctx, directory.BindingOf(b), aor, event)
 	}
@@ -91,7 +91,7 @@ func (s *Server) openTelephony(ctx context.Context) (err error) {
 		s.busyLamps.Close()
 	})
 	s.registerTrunks(ctx)
-	s.run(func() { s.switcher.TellQuality(ctx) })
+	s.run(func() { s.switcher.PublishQuality(ctx) })
 	return s.keepOpen(ctx)
 }
 
@@ -103,11 +103,11 @@ func (p *Platform) newDirectory(ctx context.Context, parties directory.TestParti
 
 // keepOpen resumes the NAT keep-alives of phones that registered before a restart.
 func (s *Server) keepOpen(ctx context.Context) error {
-	registered, err := s.Platform.devices.Registered(ctx)
+	registered, err := s.Platform.devices.AllBindings(ctx)
 	if err != nil {
 		return err
 	}
-	s.sip.KeepOpen(directory.BindingsOf(registered))
+	s.sip.RestoreNATKeepalives(directory.BindingsOf(registered))
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (p *Platform) vocabulary(ctx context.Context, org, callID string) ([]transc
 	}
 	var all terms
 	for _, t := range o.Transcripts.Vocabulary {
-		all.add(transcript.Term{Text: t.Term, SoundsLike: t.SoundsLike, Chosen: true})
+		all.add(transcript.Term{Text: t.Term, SoundsLike: t.SoundsLike, UserDefined: true})
 	}
 	if !o.Transcripts.LearnNames {
 		return all.list, nil

@@ -18,22 +18,22 @@ import (
 
 // joinMessages has messages understood, and their users told by mail.
 func (p *Platform) joinMessages() {
-	p.voicemail.Words = string(transcript.Queued)
-	p.voicemail.OnReceive = append(p.voicemail.OnReceive, p.transcripts.Left)
+	p.voicemail.TranscriptStatus = string(transcript.Queued)
+	p.voicemail.OnReceive = append(p.voicemail.OnReceive, p.transcripts.OnVoicemail)
 	p.voicemail.OnRemove = func(ctx context.Context, tx db.Querier, v voicemail.Voicemail) error {
 		if v.Transcript == nil || v.Transcript.ID == nil {
 			return nil
 		}
-		return p.transcripts.ForgetMessage(ctx, tx, v.OrgID, *v.Transcript.ID)
+		return p.transcripts.DeleteMessage(ctx, tx, v.OrgID, *v.Transcript.ID)
 	}
-	p.transcripts.Messages = messageWords{p}
+	p.transcripts.Voicemails = messageWords{p}
 }
 
 // messageWords lets the transcript service recognise voicemail messages.
 type messageWords struct{ house *Platform }
 
-// Sound opens a message whose words are not known yet.
-func (m messageWords) Sound(ctx context.Context, org, id string) (string, io.ReadSeekCloser, int64, error) {
+// OpenAudio opens a message whose words are not known yet.
+func (m messageWords) OpenAudio(ctx context.Context, org, id string) (string, io.ReadSeekCloser, int64, error) {
 	v, f, size, err := m.house.voicemail.Open(ctx, org, id)
 	if err != nil {
 		return "", nil, 0, err
@@ -44,8 +44,8 @@ func (m messageWords) Sound(ctx context.Context, org, id string) (string, io.Rea
 	return v.CallID, f, size, nil
 }
 
-// Understood keeps the words of a message, and has its user told.
-func (m messageWords) Understood(ctx context.Context, tx db.Querier, org, id string, t transcript.Transcript, n transcript.Note, urgency string) error {
+// SaveTranscript keeps the words of a message, and has its user told.
+func (m messageWords) SaveTranscript(ctx context.Context, tx db.Querier, org, id string, t transcript.Transcript, n transcript.Note, urgency string) error {
 	before, err := m.house.voicemail.Get(ctx, tx, org, id)
 	if db.IsNone(err) {
 		return nil
@@ -53,8 +53,8 @@ func (m messageWords) Understood(ctx context.Context, tx db.Querier, org, id str
 	if err != nil {
 		return err
 	}
-	words := voicemail.Words{Transcript: t.ID, Status: string(t.Status), Text: strings.TrimPrefix(t.Text, "Caller: "), Summary: n.Summary, Urgency: urgency}
-	if err := m.house.voicemail.Heard(ctx, tx, org, id, words); err != nil {
+	words := voicemail.Transcription{Transcript: t.ID, Status: string(t.Status), Text: strings.TrimPrefix(t.Text, "Caller: "), Summary: n.Summary, Urgency: urgency}
+	if err := m.house.voicemail.SetTranscript(ctx, tx, org, id, words); err != nil {
 		return fmt.Errorf("keep words of message %s: %w", id, err)
 	}
 	if before.Transcript == nil || before.Transcript.Status != string(transcript.Queued) {

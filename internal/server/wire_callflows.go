@@ -16,13 +16,13 @@ func (p *Platform) joinAttendant() {
 		Voicemail: p.voicemail, Numbers: p.numbers, Calls: p.calls, Contacts: p.contacts, Messages: p.messages, Files: p.files, Guard: p.guard,
 		Outbox: p.outbox, Log: p.log, Now: time.Now, Node: p.node})
 	if ear := p.engines.menu; ear != nil {
-		p.attendant.Hear = ear.Hear
+		p.attendant.RecognizePhrase = ear.Recognize
 	}
-	p.attendant.Greet, p.attendant.Locked = p.greet, p.mailboxLocked
-	p.calls.OnAnswer = p.attendant.Connected
-	p.attendant.Assistants = p.assistants
+	p.attendant.SetGreeting, p.attendant.MailboxLocked = p.greet, p.mailboxLocked
+	p.calls.OnAnswer = p.attendant.CallbackConnected
+	p.attendant.VoiceAgents = p.assistants
 	p.attendant.Emergency = func(country, dialled string) bool { _, is := trunk.Emergency(country, dialled); return is }
-	p.attendant.Memory, p.attendant.Sign = p.remembered, p.hooks.Sign
+	p.attendant.CallerMemory, p.attendant.SignRequest = p.remembered, p.hooks.Sign
 }
 
 // remembered is what flows can ask of a caller's memory.

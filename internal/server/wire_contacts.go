@@ -22,14 +22,14 @@ func (p *Platform) buildContacts(now func() time.Time) {
 	p.contacts = (&contact.Service{DB: p.db, Orgs: p.orgs, Outbox: p.outbox, Jobs: p.jobs, Files: p.files, Log: p.log, Now: now}).Open()
 	p.contacts.Erase = p.eraseContact
 	p.crm = crm.New(crm.Config{DB: p.db, Bus: p.bus, Jobs: p.jobs, Seal: p.seal, Guard: p.guard, Contacts: p.contacts, Log: p.log, Now: now,
-		Note: p.note, Call: p.calls.Shown, Words: p.words, BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Apps: p.config.VendorApps(), Valid: p.keys.Valid})
+		Note: p.note, Call: p.calls.FindWithURL, Words: p.words, BaseURL: cmp.Or(p.config.BaseURL, "http://"+p.config.HTTP), Apps: p.config.VendorApps(), Valid: p.keys.Revalidate})
 }
 
 // joinContacts sets the callbacks between contacts, calls and memory.
 func (p *Platform) joinContacts() {
 	c, x := p.contacts, p.crm
 	c.Connected, c.Refs, c.OnSave, c.CanSave, c.OnNote, c.NoteSyncs = p.lookups, x.Refs, x.SaveContact, x.CanSave, x.SaveNote, x.NoteSyncs
-	c.OnKnown = p.calls.Known
+	c.OnKnown = p.calls.SetContact
 	c.Remember, p.memory.Contacts = p.rememberContactNote, whose{c}
 	c.CallNumber, c.CallQueue, c.Past = p.callNumber, p.callQueue, p.past
 	c.Lines = append(c.Lines, p.callLine, p.messageLine, p.voicemailLine)
@@ -41,10 +41,10 @@ func (p *Platform) joinContacts() {
 		return p.calls.MergeContact(ctx, tx, org, from, into.Named(p.ownName(ctx, org)))
 	})
 	c.OnErase = append(c.OnErase, x.EraseContact)
-	c.OnDelete = append(c.OnDelete, p.calls.ForgetContact, p.memory.ForgetContact)
-	p.calls.Contact = c.Known
-	p.calls.OnMore = x.CallGrew
-	p.calls.OnNote, p.calls.NoteSyncs = x.SaveNote, x.NoteSyncs
+	c.OnDelete = append(c.OnDelete, p.calls.ForgetContact, p.memory.DeleteContact)
+	p.calls.LookupContact = c.Known
+	p.calls.OnEnriched = x.CallGrew
+	p.calls.SyncNote, p.calls.NoteSyncs = x.SaveNote, x.NoteSyncs
 	before := p.calls.OnEnd
 	p.calls.OnEnd = func(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
 		if err := p.spoken(ctx, tx, e, r); err != nil {
@@ -56,7 +56,7 @@ func (p *Platform) joinContacts() {
 
 // spoken follows from the end of a call: when somebody was last spoken with, and what connected systems are told.
 func (p *Platform) spoken(ctx context.Context, tx db.Querier, e call.Ended, r call.CDR) error {
-	if number := r.Number(); number != "" && r.AnsweredAt != nil {
+	if number := r.ExternalNumber(); number != "" && r.AnsweredAt != nil {
 		if err := p.contacts.Touch(ctx, tx, e.Org, number, r.EndedAt); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (p *Platform) ownName(ctx context.Context, org string) string {
 // note finds a note on a call or a contact.
 func (p *Platform) note(ctx context.Context, org, id, callID string) (call.Note, error) {
 	if callID != "" {
-		return p.calls.NoteOf(ctx, org, callID, id)
+		return p.calls.GetNote(ctx, org, callID, id)
 	}
 	return p.contacts.Note(ctx, p.db.Read(ctx), org, id)
 }
@@ -100,7 +100,7 @@ func (p *Platform) callNumber(ctx context.Context, org, id string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	if number := c.Number(); number != "" {
+	if number := c.ExternalNumber(); number != "" {
 		return number, nil
 	}
 	return c.FromNumber, nil
@@ -108,7 +108,7 @@ func (p *Platform) callNumber(ctx context.Context, org, id string) (string, erro
 
 // callQueue is the queue a call is in, or was in last; before it has entered one, the queue that its number leads to.
 func (p *Platform) callQueue(ctx context.Context, org, id string) (*call.Named, error) {
-	c, err := p.calls.Way(ctx, org, id)
+	c, err := p.calls.Origin(ctx, org, id)
 	if err != nil {
 		return nil, unlessNone(err)
 	}
@@ -145,7 +145,7 @@ func unlessNone(err error) error {
 // past is what calls and memory say of a number.
 func (p *Platform) past(ctx context.Context, org, number string, memory bool) (contact.Past, error) {
 	var history contact.Past
-	total, last, err := p.calls.Earlier(ctx, org, number, "")
+	total, last, err := p.calls.PriorCalls(ctx, org, number, "")
 	if err != nil {
 		return history, err
 	}
@@ -182,7 +182,7 @@ func (p *Platform) callLine(ctx context.Context, org string, q contact.LineQuery
 	all := make([]contact.Item, len(calls))
 	for i, c := range calls {
 		direction, status := string(c.Direction), string(c.Status)
-		all[i] = contact.Item{Kind: "call", ID: c.ID, At: c.StartedAt, Phone: db.Null(c.Number()).Ptr(), Direction: &direction, Status: &status, Text: c.AISummary,
+		all[i] = contact.Item{Kind: "call", ID: c.ID, At: c.StartedAt, Phone: db.Null(c.ExternalNumber()).Ptr(), Direction: &direction, Status: &status, Text: c.AISummary,
 			TalkSeconds: &c.TalkDurationSeconds, CallID: &c.ID, RecordingURL: c.RecordingURL}
 		if a := c.Agent(); a != nil {
 			all[i].Agent = &contact.Person{ID: a.ID, Name: a.Name}
@@ -204,9 +204,9 @@ func (p *Platform) rings(r pbx.Ring) {
 	if !strings.HasPrefix(r.Number, "+") && r.Number != call.Anonymous {
 		return // an extension: colleagues know each other
 	}
-	ring := contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number, Straight: r.Straight}
-	if r.By != nil && r.By.UserID != "" {
-		ring.By = &event.Named{ID: r.By.UserID, Name: r.By.Name}
+	ring := contact.Ring{Org: r.Org, CallID: r.CallID, UserID: r.UserID, Phone: r.Number, Straight: r.Direct}
+	if r.TransferredBy != nil && r.TransferredBy.UserID != "" {
+		ring.By = &event.Named{ID: r.TransferredBy.UserID, Name: r.TransferredBy.Name}
 	}
 	p.contacts.Ringing(ring)
 }

@@ -18,7 +18,7 @@ const callsPerErasure = 10
 // buildErasure constructs the erasure service.
 func (p *Platform) buildErasure() {
 	p.erasures = erasure.New(erasure.Config{DB: p.db, Jobs: p.jobs, Seal: p.seal, Now: time.Now})
-	p.erasures.Number, p.erasures.Busy = p.e164, p.calls.LiveWith
+	p.erasures.Number, p.erasures.Busy = p.e164, p.calls.HasActiveCallWith
 	p.erasures.Own = func(ctx context.Context, org, e164 string) (bool, error) {
 		_, err := p.numbers.Owned(ctx, p.db.Read(ctx), org, e164)
 		if db.IsNone(err) {
@@ -26,9 +26,9 @@ func (p *Platform) buildErasure() {
 		}
 		return err == nil, err
 	}
-	p.erasures.Done = func(_ context.Context, org string) error { p.memory.Drop(org); return nil }
+	p.erasures.Done = func(_ context.Context, org string) error { p.memory.DropIndex(org); return nil }
 	p.erasures.Keepers = []erasure.Keeper{
-		{Name: "calls", Count: p.calls.CountWith, Erase: p.eraseCalls},
+		{Name: "calls", Count: p.calls.CountEndedWith, Erase: p.eraseCalls},
 		{Name: "callbacks", Count: p.calls.CountCallbacks, Erase: p.calls.EraseCallbacks},
 		{Name: "messages", Count: p.messages.CountWith, Erase: p.messages.EraseWith},
 		{Name: "submissions", Count: p.esme.CountWith, Erase: p.esme.EraseWith},
@@ -66,7 +66,7 @@ func none(context.Context, db.Querier, string, string) (int, error) { return 0, 
 
 // eraseCalls erases some calls with a number, and the data that other services keep of them.
 func (p *Platform) eraseCalls(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	all, err := p.calls.With(ctx, tx, org, phone, callsPerErasure)
+	all, err := p.calls.EndedCallsWith(ctx, tx, org, phone, callsPerErasure)
 	if err != nil {
 		return 0, err
 	}
@@ -74,10 +74,10 @@ func (p *Platform) eraseCalls(ctx context.Context, tx db.Querier, org, phone str
 		if err := p.eraseCall(ctx, tx, org, c.ID, phone); err != nil {
 			return 0, fmt.Errorf("erase call %s: %w", c.ID, err)
 		}
-		db.OnCommit(tx, func() { p.counts.Ended(org, c.StartedAt.Time) })
+		db.OnCommit(tx, func() { p.counts.CallEnded(org, c.StartedAt.Time) })
 	}
 	if len(all) > 0 {
-		if err := p.calls.DropExports(ctx, tx, org); err != nil {
+		if err := p.calls.InvalidateExports(ctx, tx, org); err != nil {
 			return 0, err
 		}
 	}
@@ -86,7 +86,7 @@ func (p *Platform) eraseCalls(ctx context.Context, tx db.Querier, org, phone str
 
 func (p *Platform) eraseCall(ctx context.Context, tx db.Querier, org, id, phone string) error {
 	for _, forget := range []func(context.Context, db.Querier, string, string) error{
-		p.transcripts.Forget, p.memory.Forget, p.memory.ForgetNotes, p.hooks.EraseCall, p.outbox.EraseCall, p.queues.EraseCall, p.voicemail.EraseCall, p.crm.EraseCall, p.assistants.EraseCall,
+		p.transcripts.DeleteTranscript, p.memory.DeleteCall, p.memory.DeleteCallNotes, p.hooks.EraseCall, p.outbox.EraseCall, p.queues.EraseCall, p.voicemail.EraseCall, p.crm.EraseCall, p.assistants.DeleteCall,
 	} {
 		if err := forget(ctx, tx, org, id); err != nil {
 			return err

@@ -28,7 +28,7 @@ func (s *Server) openTools() {
 		Admit: func(w http.ResponseWriter, r *http.Request, e access.Environment) (context.Context, *op.Error) {
 			return s.rest.Admit(w, r, e, toolKeys{p.keys})
 		},
-		Challenge: p.oauth.Challenge, Lacking: p.oauth.ChallengeScopes, StepUp: p.keys.StepUp,
+		Challenge: p.oauth.Challenge, Lacking: p.oauth.ScopeChallenge, StepUp: p.keys.StepUp,
 		Charge: s.rest.Corridor.Charge, DB: p.db, Log: p.log, Now: time.Now, Key: p.seal.Key("questions of tools"), BaseURL: p.config.BaseURL,
 		Origins: config.SplitList(p.config.CORSOrigins), Version: op.Version, Extend: extendTools()})
 	for _, path := range mcp.Paths {

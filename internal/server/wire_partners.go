@@ -20,9 +20,9 @@ import (
 // This file joins partners with the services that store data of child organisations.
 
 func (p *Platform) buildPartners(now func() time.Time) {
-	p.orgs.Stored = partner.Stored
+	p.orgs.StoredBytes = partner.StoredBytes
 	p.partners = partner.New(partner.Config{DB: p.db, Orgs: p.orgs, Users: p.users, Keys: p.keys, Jobs: p.jobs, Now: now,
-		Grace: p.config.CloseGrace, Files: p.eraseFiles, Erased: p.forgetOrg})
+		Grace: p.config.CloseGrace, RemoveFiles: p.eraseFiles, Erased: p.forgetOrg})
 }
 
 // eraseFiles removes the files of an organisation: recordings, sounds, and texts that were spoken for it.

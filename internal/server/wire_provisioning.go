@@ -20,7 +20,7 @@ import (
 
 // joinProvision gives the device service the configuration templates.
 func (p *Platform) joinProvision() {
-	p.devices.Provisioner = device.Provisioner{Digest: p.seal.Digest, Base: func() string { return p.config.BaseURL },
+	p.devices.Provisioner = device.ProvisioningHooks{Digest: p.seal.Digest, Base: func() string { return p.config.BaseURL },
 		Templates: provisioning.Templates(), Template: provisioning.Template, Main: provisioning.Main, Event: provisioning.Event}
 }
 
@@ -29,8 +29,8 @@ func (s *Server) provisioner() *provisioning.Server {
 	p := s.Platform
 	p.devices.Provisioner.Base = s.provisionBase
 	plain, _ := config.ParseNetworks("provision-plain", p.config.ProvisionPlain) // checked as the settings were read
-	return provisioning.New(provisioning.Config{Devices: p.devices, Zone: p.orgs.Zone, Log: p.log, Now: time.Now, Place: s.place, Realm: p.config.SIPDomain,
-		NTP: p.config.NTPServer, Interval: p.config.ProvisionEvery, Plain: func(r *http.Request) bool { return within(op.Source(r.Context()), plain) }})
+	return provisioning.New(provisioning.Config{Devices: p.devices, Zone: p.orgs.Zone, Log: p.log, Now: time.Now, RegistrarAddress: s.place, Realm: p.config.SIPDomain,
+		NTP: p.config.NTPServer, Interval: p.config.ProvisionEvery, AllowPlain: func(r *http.Request) bool { return within(op.Source(r.Context()), plain) }})
 }
 
 func within(a netip.Addr, all []netip.Prefix) bool {

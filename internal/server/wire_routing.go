@@ -19,19 +19,19 @@ import (
 
 // joinRouting hands over what they need from others.
 func (p *Platform) joinRouting() {
-	p.devices.OnMove = p.agents.Touch
+	p.devices.OnRegistrationChange = p.agents.UserChanged
 	p.calls.OnLegs = func(org, callID string) {
-		p.agents.TouchCall(org, callID)
-		p.attendant.Touch(org)
+		p.agents.CallChanged(org, callID)
+		p.attendant.WakeDispatcher(org)
 	}
 	p.agents.OnPresence = func(ctx context.Context, tx db.Querier, org string, users []string) error {
 		db.OnCommit(tx, func() { p.bus.Publish(phonestate.PresenceChanged, phonestate.Users{Org: org, IDs: users}) })
 		return p.queues.PresenceChanged(ctx, tx, org, users)
 	}
 	p.users.Presences = p.agents.Presences
-	p.users.Queues, p.users.Reach = p.queues, p.reachForward
+	p.users.Queues, p.users.CheckDestination = p.queues, p.reachForward
 	p.users.OnChange = append(p.users.OnChange, func(ctx context.Context, tx db.Querier, u user.User) error {
-		return p.agents.SettleIn(ctx, tx, u.OrgID, []string{u.ID})
+		return p.agents.PublishPresence(ctx, tx, u.OrgID, []string{u.ID})
 	})
 	p.users.OnRemove = append(p.users.OnRemove, func(ctx context.Context, tx db.Querier, r user.Removal) error {
 		if err := p.queues.RemoveUser(ctx, tx, r.OrgID, r.UserID); err != nil {
@@ -39,26 +39,26 @@ func (p *Platform) joinRouting() {
 		}
 		return p.agents.RemoveUser(ctx, tx, r.OrgID, r.UserID)
 	})
-	p.queues.HasAudio, p.queues.Reach, p.queues.Reserved = p.hasAudio, p.reach, trunk.ReservedExtension
-	p.queues.Uses = append(p.queues.Uses, p.numbers.OfQueue, p.flows.UsedBy)
-	p.queues.Moves = append(p.queues.Moves, p.numbers.MoveQueue)
+	p.queues.HasAudio, p.queues.CheckDestination, p.queues.IsReserved = p.hasAudio, p.reach, trunk.ReservedExtension
+	p.queues.FindReferences = append(p.queues.FindReferences, p.numbers.IDsOfQueue, p.flows.UsedBy)
+	p.queues.MoveReferences = append(p.queues.MoveReferences, p.numbers.MoveQueue)
 	p.queues.OnEnter = p.calls.EnterQueue
 	p.queues.OnCallback = func(ctx context.Context, tx db.Querier, c queue.CallbackChange) error {
-		return p.calls.KeepQueueCallback(ctx, tx, call.QueueCallback(c))
+		return p.calls.WriteQueueCallback(ctx, tx, call.QueueCallback(c))
 	}
 	p.calls.OnCallbackCanceled = p.queues.CancelCallback
-	p.agents.OnReady = p.queues.Ready
+	p.agents.OnReady = p.queues.EndWrapUp
 	p.calls.QueueNames = p.queues.Names
-	p.calls.Waits = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string]call.QueueWait, error) {
-		found, err := p.queues.Waits(ctx, q, org, calls)
+	p.calls.QueueWaits = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string]call.QueueWait, error) {
+		found, err := p.queues.CallWaits(ctx, q, org, calls)
 		all := make(map[string]call.QueueWait, len(found))
 		for id, w := range found {
 			all[id] = call.QueueWait(w)
 		}
 		return all, err
 	}
-	p.calls.Offered = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]call.OfferedAgent, error) {
-		found, err := p.queues.OffersOf(ctx, q, org, calls)
+	p.calls.OfferedAgents = func(ctx context.Context, q db.Querier, org string, calls []string) (map[string][]call.OfferedAgent, error) {
+		found, err := p.queues.OffersOfCalls(ctx, q, org, calls)
 		all := make(map[string][]call.OfferedAgent, len(found))
 		for id, offers := range found {
 			for _, o := range offers {
@@ -68,14 +68,14 @@ func (p *Platform) joinRouting() {
 		return all, err
 	}
 	p.audio.Uses = append(p.audio.Uses, played("queue", p.queues.PlayedBy), played("flow", p.flows.UsedBy))
-	p.flows.Reach, p.flows.HasAudio, p.flows.OwnsNumber = p.reach, p.hasAudio, p.ownsNumber
-	p.flows.Numbers, p.flows.Assign = p.numbers.OfFlows, p.numbers.Assign
-	p.flows.Uses = append(p.flows.Uses, p.queues.Overflowing)
-	p.numbers.Markets = map[string]number.Market{number.Sandbox: trunk.NewSandboxMarket(time.Now)}
+	p.flows.CheckDestination, p.flows.HasAudio, p.flows.OwnsNumber = p.reach, p.hasAudio, p.ownsNumber
+	p.flows.Numbers, p.flows.AssignNumbers = p.numbers.IDsOfFlows, p.numbers.AssignToFlow
+	p.flows.FindReferences = append(p.flows.FindReferences, p.queues.OverflowingToFlow)
+	p.numbers.Providers = map[string]number.ProviderAPI{number.ProviderSandbox: trunk.NewSandboxMarket(time.Now)}
 	telnyx := p.guard.Client(trunk.TelnyxLimits)
-	p.numbers.Sellers = map[string]number.Seller{"telnyx": {URL: trunk.TelnyxURL, Open: func(c number.Credentials) number.Market { return trunk.NewTelnyx(telnyx, c) }}}
+	p.numbers.AccountProviders = map[string]number.ProviderType{"telnyx": {URL: trunk.TelnyxURL, Open: func(c number.Credentials) number.ProviderAPI { return trunk.NewTelnyx(telnyx, c) }}}
 	p.numbers.Seal, p.numbers.Guard = p.seal, p.guard
-	p.numbers.Jobs, p.numbers.JobQueue, p.numbers.Reach = p.jobs, call.Queue, p.reach
+	p.numbers.Jobs, p.numbers.JobQueue, p.numbers.CheckTarget = p.jobs, call.JobQueue, p.reach
 }
 
 // leftQueues ends what a call that is over was doing in queues.
@@ -89,11 +89,11 @@ func (p *Platform) leftQueues(ctx context.Context, tx db.Querier, e call.Ended, 
 	if err := p.queues.CallEnded(ctx, tx, e.Org, e.ID, e.Reason, e.Answered()); err != nil {
 		return err
 	}
-	waited, err := p.queues.Waited(ctx, tx, e.Org, e.ID)
+	waited, err := p.queues.WaitedSeconds(ctx, tx, e.Org, e.ID)
 	if err != nil {
 		return err
 	}
-	return p.calls.Waited(ctx, tx, e.Org, e.ID, waited)
+	return p.calls.SetQueueSeconds(ctx, tx, e.Org, e.ID, waited)
 }
 
 // callbackResult is how a call ended that a callback placed.
@@ -126,7 +126,7 @@ func (p *Platform) ownsNumber(ctx context.Context, org, text string) (bool, erro
 	if !ok {
 		return false, nil
 	}
-	_, ok, err = p.numbers.OfOrg(ctx, org, e164)
+	_, ok, err = p.numbers.FindActive(ctx, org, e164)
 	return ok, err
 }
 

@@ -18,10 +18,10 @@ import (
 // joinReset hands over what empties a sandbox.
 func (s *Server) joinReset() {
 	p := s.Platform
-	p.sandbox.Resetter = sandbox.Resetter{DB: p.db, Now: time.Now, Bar: p.suspended.Suspend, HangUp: s.switcher.EndOrg, Quiet: s.quiet, Files: p.eraseFiles,
-		Mend: p.mend, Forget: func(org string) {
+	p.sandbox.Resetter = sandbox.Resetter{DB: p.db, Now: time.Now, SuspendOrg: p.suspended.Suspend, EndCalls: s.switcher.EndOrg, StopJobs: s.quiet, RemoveFiles: p.eraseFiles,
+		RepairRows: p.mend, ClearCaches: func(org string) {
 			p.forgetOrg(org)
-			p.memory.Drop(org)
+			p.memory.DropIndex(org)
 			p.contacts.Reconnected(org)
 			p.bus.Publish(crm.Changed, org)
 			p.bus.Publish(flow.Changed, nil)
@@ -47,7 +47,7 @@ func (s *Server) quiet(ctx context.Context, org string) (running int, err error)
 
 // mend takes what is gone out of what stays.
 func (p *Platform) mend(ctx context.Context, tx db.Querier, org string) (int64, error) {
-	if err := p.users.ForgetNumbers(ctx, tx, org); err != nil {
+	if err := p.users.ClearOutboundNumbers(ctx, tx, org); err != nil {
 		return 0, err
 	}
 	return p.hooks.Reset(ctx, tx, org)

@@ -16,27 +16,29 @@ import (
 
 // buildAssistants constructs the voice agents. Without a recogniser or a voice they hand callers over at once.
 func (p *Platform) buildAssistants(now func() time.Time) error {
-	c := voiceagent.Config{DB: p.db, Log: p.log, Now: now, Voice: p.utter, Most: p.config.MaxAgents, Speaks: p.engines.speech.Ready}
-	c.Told = func(org, call string, w voiceagent.Words, first time.Time) {
-		p.transcripts.Tell(org, call, transcript.Spoken(w), first)
+	c := voiceagent.Config{DB: p.db, Log: p.log, Now: now, Synthesize: p.utter, MaxConversations: p.config.MaxAgents, SynthesisReady: p.engines.speech.Ready}
+	c.OnUtterance = func(org, call string, w voiceagent.Utterance, first time.Time) {
+		p.transcripts.PublishUtterance(org, call, transcript.KnownUtterance(w), first)
 	}
 	if ear := p.engines.agent; ear != nil {
-		c.Ear = ear
+		c.Transcriber = ear
 	}
 	switch p.config.Assistant {
 	case "builtin", "":
-		c.Mind = func(s voiceagent.Setting) voiceagent.Mind { return voiceagent.NewScript(s, p.engines.lexicon.Alike) }
+		c.NewModel = func(s voiceagent.ConversationSettings) voiceagent.LanguageModel {
+			return voiceagent.NewScriptedModel(s, p.engines.lexicon.Similarity)
+		}
 	case "off":
 	default:
 		if engine.IsRealtime(p.config.Assistant) {
 			return p.buildDuplex(c)
 		}
 		client := p.guard.Client(egress.Limits{Total: thinkLimit})
-		mind, err := engine.NewAgentMind(engine.Choice{Use: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel, Client: client})
+		mind, err := engine.NewLanguageModel(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel, Client: client})
 		if err != nil {
 			return err
 		}
-		c.Mind = mind
+		c.NewModel = mind
 	}
 	p.assistants = voiceagent.New(c)
 	return nil
@@ -44,7 +46,7 @@ func (p *Platform) buildAssistants(now func() time.Time) error {
 
 // buildDuplex constructs voice agents that a realtime server runs.
 func (p *Platform) buildDuplex(c voiceagent.Config) (err error) {
-	c.Duplex, err = engine.NewRealtime(engine.Choice{Use: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel,
+	c.Realtime, err = engine.NewRealtime(engine.Config{Engine: p.config.Assistant, Key: p.config.AssistKey, Model: p.config.AssistModel,
 		Client: p.guard.Client(egress.Limits{Total: time.Hour})})
 	p.assistants = voiceagent.New(c)
 	return err
@@ -52,15 +54,15 @@ func (p *Platform) buildDuplex(c voiceagent.Config) (err error) {
 
 // joinAssistants lets transcripts have the words of voice agents.
 func (p *Platform) joinAssistants() {
-	p.transcripts.Spoken = func(ctx context.Context, q db.Querier, org, callID string) ([]transcript.Spoken, error) {
-		words, err := p.assistants.WordsOf(ctx, q, org, callID)
-		all := make([]transcript.Spoken, len(words))
+	p.transcripts.KnownUtterances = func(ctx context.Context, q db.Querier, org, callID string) ([]transcript.KnownUtterance, error) {
+		words, err := p.assistants.Utterances(ctx, q, org, callID)
+		all := make([]transcript.KnownUtterance, len(words))
 		for i, w := range words {
-			all[i] = transcript.Spoken(w)
+			all[i] = transcript.KnownUtterance(w)
 		}
 		return all, err
 	}
-	p.transcripts.Settled, p.transcripts.Unsay = p.assistants.Settled, p.assistants.EraseCall
+	p.transcripts.AwaitUtterances, p.transcripts.DeleteUtterances = p.assistants.AwaitUtterances, p.assistants.DeleteCall
 }
 
 // thinkLimit bounds one answer of a server.
@@ -69,7 +71,7 @@ const thinkLimit = 45 * time.Second
 // utter speaks a text for a voice agent.
 func (p *Platform) utter(ctx context.Context, org, text, voice, language string, fleeting bool) (*media.Clip, error) {
 	if fleeting {
-		pcm, rate, err := p.engines.speech.Fleeting(ctx, text, voice, language)
+		pcm, rate, err := p.engines.speech.SynthesizeUncached(ctx, text, voice, language)
 		if err != nil {
 			return nil, err
 		}

@@ -16,9 +16,9 @@ import (
 // recoverMessages makes messages of what callers were saying as a crash cut them off.
 func (s *Server) recoverMessages(ctx context.Context) error {
 	p := s.Platform
-	kept, err := p.voicemail.Recover(ctx, func(path string) (voicemail.Sound, error) {
+	kept, err := p.voicemail.Recover(ctx, func(path string) (voicemail.AudioFile, error) {
 		a, err := salvage(path)
-		return voicemail.Sound{Duration: a.Duration, Size: a.Size, SHA256: a.SHA256}, err
+		return voicemail.AudioFile{Duration: a.Duration, Size: a.Size, SHA256: a.SHA256}, err
 	})
 	if kept > 0 {
 		p.log.Warn("a crash cut messages off", "kept", kept)

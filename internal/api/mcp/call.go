@@ -135,5 +135,5 @@ func (w *recorder) decoded() (schema, *fault) {
 
 // write keeps a line of the audit log. It does not wait for the disk: what a tool changed is there already, with a line of its own.
 func (s *Server) write(ctx context.Context, l op.AuditLine) error {
-	return s.DB.Swift(ctx, func(tx db.Querier) error { return op.WriteAudit(ctx, tx, db.At(s.Now()), l) })
+	return s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return op.WriteAudit(ctx, tx, db.At(s.Now()), l) })
 }

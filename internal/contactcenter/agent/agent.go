@@ -79,12 +79,12 @@ type Service struct {
 	OnReady func(ctx context.Context, tx db.Querier, org, id string) error
 
 	Config
-	touched touched
+	changed changedSet
 }
 
 // New returns a service. Run must run for presence to be published.
 func New(c Config) *Service {
-	return &Service{Config: c, touched: touched{wake: make(chan struct{}, 1), users: map[person]struct{}{}, calls: map[person]struct{}{}}}
+	return &Service{Config: c, changed: changedSet{wake: make(chan struct{}, 1), users: map[orgKey]struct{}{}, calls: map[orgKey]struct{}{}}}
 }
 
 // Presences returns the presence of users, by user id.

@@ -36,23 +36,23 @@ type Config struct {
 type Service struct {
 	Config
 
-	mu     sync.Mutex                // guards the fields below
-	dirty  map[string]map[int64]bool // organisation → quarters to count
-	ready  map[string]bool           // organisations with complete counts up to the start
-	caught bool                      // CatchUp has finished
-	turns  map[string]*sync.Mutex    // locked while an organisation is counted
+	mu          sync.Mutex                // guards the fields below
+	dirty       map[string]map[int64]bool // organisation → quarters to count
+	ready       map[string]bool           // organisations with complete counts up to the start
+	caughtUp    bool                      // CatchUp has finished
+	rollupLocks map[string]*sync.Mutex    // locked while an organisation is counted
 }
 
 // New returns a service.
 func New(c Config) *Service {
-	return &Service{Config: c, dirty: map[string]map[int64]bool{}, ready: map[string]bool{}, turns: map[string]*sync.Mutex{}}
+	return &Service{Config: c, dirty: map[string]map[int64]bool{}, ready: map[string]bool{}, rollupLocks: map[string]*sync.Mutex{}}
 }
 
 // quarterOf returns the start of the quarter that contains t, in microseconds.
 func quarterOf(t time.Time) int64 { return t.Truncate(quarter).UnixMicro() }
 
 // CallEnded marks the quarter of a call to be counted. Call it for each ended call after its commit.
-func (s *Service) Ended(org string, began time.Time) {
+func (s *Service) CallEnded(org string, began time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mark(org, quarterOf(began))
@@ -76,7 +76,7 @@ func (s *Service) take(org string) map[int64]bool {
 }
 
 // dirtyOrgs returns the organisations with marked quarters.
-func (s *Service) waiting() (orgs []string) {
+func (s *Service) dirtyOrgs() (orgs []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for org := range s.dirty {
@@ -86,13 +86,13 @@ func (s *Service) waiting() (orgs []string) {
 }
 
 // rollupLock returns the lock that is held while an organisation is counted.
-func (s *Service) turn(org string) *sync.Mutex {
+func (s *Service) rollupLock(org string) *sync.Mutex {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turns[org] == nil {
-		s.turns[org] = &sync.Mutex{}
+	if s.rollupLocks[org] == nil {
+		s.rollupLocks[org] = &sync.Mutex{}
 	}
-	return s.turns[org]
+	return s.rollupLocks[org]
 }
 
 // digest returns a keyed digest of a number.

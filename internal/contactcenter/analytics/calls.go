@@ -9,7 +9,7 @@ import (
 )
 
 // serviceLevelSeconds is the wait in which a queued call should be answered.
-const inTimeSeconds = 20
+const serviceLevelSeconds = 20
 
 // record holds the columns of a call that are counted.
 type record struct {
@@ -35,7 +35,7 @@ func scanRecord(rows *sql.Rows) (r record, err error) {
 }
 
 // eachRecord calls do for each record that matches a filter.
-func (s *Service) each(ctx context.Context, f *db.Filter, do func(record)) error {
+func (s *Service) eachRecord(ctx context.Context, f *db.Filter, do func(record)) error {
 	text, args := f.SQL()
 	rows, err := s.DB.Read(ctx).Query(ctx, text, args...)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Service) each(ctx context.Context, f *db.Filter, do func(record)) error
 }
 
 // countsOf returns the counts of one call.
-func (s *Service) counts(org string, r record) *Counts {
+func (s *Service) countsOf(org string, r record) *Counts {
 	c := &Counts{Total: 1, Ring: r.ring, Queue: r.wait, Talk: r.talk, Hold: r.hold}
 	other := r.from
 	switch r.direction {
@@ -78,8 +78,8 @@ func (s *Service) counts(org string, r record) *Counts {
 	}
 	if r.queue != "" {
 		c.Queued = 1
-		if r.answered && r.wait <= inTimeSeconds {
-			c.InTime = 1
+		if r.answered && r.wait <= serviceLevelSeconds {
+			c.WithinServiceLevel = 1
 		}
 	}
 	if other != "anonymous" && other != "" {
@@ -115,7 +115,7 @@ func (r record) key(dimension string) (key string, ok bool) {
 }
 
 // columnValue returns the value of a column by which calls are grouped; "" if the call has none.
-func (r record) of(name string) string {
+func (r record) columnValue(name string) string {
 	switch name {
 	case "queue_id":
 		return r.queue

@@ -47,15 +47,15 @@ type CallsIn struct {
 	GroupBy []string `query:"group_by" maxItems:"4" enum:"queue_id,agent_id,number_id,direction" doc:"Count them apart, too"`
 }
 
-func (s *Service) ask(ctx context.Context, p PeriodIn, f FilterIn, group ...string) (ask, error) {
-	q := ask{org: access.Org(ctx), only: map[string]string{}, group: group}
+func (s *Service) newQuery(ctx context.Context, p PeriodIn, f FilterIn, group ...string) (callQuery, error) {
+	q := callQuery{org: access.Org(ctx), filters: map[string]string{}, group: group}
 	var err error
 	if q.period, err = s.period(ctx, q.org, p); err != nil {
 		return q, err
 	}
 	for d, key := range map[string]string{ByQueue: f.QueueID, ByAgent: f.AgentID, ByNumber: f.NumberID, ByDirection: f.Direction} {
 		if key != "" {
-			q.only[d] = key
+			q.filters[d] = key
 		}
 	}
 	for _, t := range f.Tag {
@@ -65,10 +65,10 @@ func (s *Service) ask(ctx context.Context, p PeriodIn, f FilterIn, group ...stri
 }
 
 // by returns the fields of a group key, by name.
-func (q ask) by(key string) map[string]string {
+func (q callQuery) by(key string) map[string]string {
 	by := map[string]string{}
 	for i, v := range strings.Split(key, "\n") {
-		by[members[q.group[i]]] = v
+		by[dimensionFields[q.group[i]]] = v
 	}
 	return by
 }
@@ -78,23 +78,23 @@ func (f FilterIn) csv() bool { return strings.Contains(f.Accept, "text/csv") }
 func (s *Service) calls(ctx context.Context, in *CallsIn) (*huma.StreamResponse, error) {
 	var group []string
 	for _, g := range in.GroupBy {
-		for d, name := range members {
+		for d, name := range dimensionFields {
 			if name == g && !slices.Contains(group, d) {
 				group = append(group, d)
 			}
 		}
 	}
-	q, err := s.ask(ctx, in.PeriodIn, in.FilterIn, group...)
+	q, err := s.newQuery(ctx, in.PeriodIn, in.FilterIn, group...)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.answer(ctx, q)
+	a, err := s.run(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	r := a.report(q, s.Now())
 	if in.csv() {
-		return table(r.rows(q)), nil
+		return csvResponse(r.rows(q)), nil
 	}
 	return op.JSONStream(r), nil
 }
@@ -138,10 +138,10 @@ func (s *Service) queues(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 		c := a.groups[key]
 		r.Data = append(r.Data, QueueTotals{QueueID: key, Name: names[key], Offered: c.Total, Answered: c.Answered, Abandoned: c.Abandoned,
 			Missed: c.Missed, AnswerRate: percent(c.Answered, c.Total), AverageWait: average(c.Queue, c.Queued),
-			AverageTalk: average(c.Talk, c.Answered), ServiceLevelRate: percent(c.InTime, c.Queued)})
+			AverageTalk: average(c.Talk, c.Answered), ServiceLevelRate: percent(c.WithinServiceLevel, c.Queued)})
 	}
 	if in.csv() {
-		return table(r.rows()), nil
+		return csvResponse(r.rows()), nil
 	}
 	return op.JSONStream(r), nil
 }
@@ -183,17 +183,17 @@ func (s *Service) agents(ctx context.Context, in *GroupsIn) (*huma.StreamRespons
 			AverageHandle: average(c.Talk+c.Hold, c.Answered), UniqueCallers: len(c.Callers)})
 	}
 	if in.csv() {
-		return table(r.rows()), nil
+		return csvResponse(r.rows()), nil
 	}
 	return op.JSONStream(r), nil
 }
 
 // grouped counts calls by one dimension and reads the names of its keys.
-func (s *Service) grouped(ctx context.Context, in *GroupsIn, dimension string) (q ask, a *answer, names map[string]*string, err error) {
-	if q, err = s.ask(ctx, in.PeriodIn, in.FilterIn, dimension); err != nil {
+func (s *Service) grouped(ctx context.Context, in *GroupsIn, dimension string) (q callQuery, a *callSums, names map[string]*string, err error) {
+	if q, err = s.newQuery(ctx, in.PeriodIn, in.FilterIn, dimension); err != nil {
 		return q, nil, nil, err
 	}
-	if a, err = s.answer(ctx, q); err != nil {
+	if a, err = s.run(ctx, q); err != nil {
 		return q, nil, nil, err
 	}
 	names = map[string]*string{}

@@ -9,10 +9,10 @@ import (
 )
 
 // maxPeriod is the longest time between since and until: 13 months.
-const longest = 397 * 24 * time.Hour
+const maxPeriod = 397 * 24 * time.Hour
 
 // maxPoints limits the length of a series.
-const mostPoints = 2000
+const maxPoints = 2000
 
 // PeriodIn selects a period and the interval of its series.
 type PeriodIn struct {
@@ -37,7 +37,7 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 	}
 	var wrong []op.Violation
 	read := func(field, text string, otherwise time.Time) time.Time {
-		t, ok := moment(text, p.zone)
+		t, ok := parseTime(text, p.zone)
 		if text == "" {
 			return otherwise
 		}
@@ -50,15 +50,15 @@ func (s *Service) period(ctx context.Context, org string, in PeriodIn) (p period
 	}
 	p.interval = in.Interval
 	p.until = read("until", in.Until, s.Now())
-	p.since = read("since", in.Since, midnight(p.until.In(p.zone).AddDate(0, 0, -30)))
+	p.since = read("since", in.Since, startOfDay(p.until.In(p.zone).AddDate(0, 0, -30)))
 	switch {
 	case len(wrong) > 0:
 	case !p.until.After(p.since):
 		wrong = append(wrong, op.Field("until", "out_of_range", "must lie after since"))
-	case p.until.Sub(p.since) > longest:
+	case p.until.Sub(p.since) > maxPeriod:
 		wrong = append(wrong, op.Field("since", "out_of_range", "must lie at most 13 months before until"))
 	default:
-		if p.steps = p.cut(); len(p.steps) > mostPoints {
+		if p.steps = p.stepStarts(); len(p.steps) > maxPoints {
 			wrong = append(wrong, op.Field("interval", "out_of_range", "makes more than 2000 steps: ask for a longer interval or a shorter time"))
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, e
 	return z, nil
 }
 
-func moment(text string, zone *time.Location) (time.Time, bool) {
+func parseTime(text string, zone *time.Location) (time.Time, bool) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, true
 	}
@@ -91,21 +91,21 @@ func moment(text string, zone *time.Location) (time.Time, bool) {
 	return t, err == nil
 }
 
-func midnight(t time.Time) time.Time {
+func startOfDay(t time.Time) time.Time {
 	year, month, day := t.Date()
 	return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
 }
 
 // stepStarts returns the start of each step.
-func (p period) cut() (steps []time.Time) {
-	for at := p.begin(p.since); at.Before(p.until) && len(steps) <= mostPoints; at = p.next(at) {
+func (p period) stepStarts() (steps []time.Time) {
+	for at := p.stepStart(p.since); at.Before(p.until) && len(steps) <= maxPoints; at = p.nextStep(at) {
 		steps = append(steps, at)
 	}
 	return steps
 }
 
 // stepStart returns the start of the step that contains t.
-func (p period) begin(t time.Time) time.Time {
+func (p period) stepStart(t time.Time) time.Time {
 	t = t.In(p.zone)
 	year, month, day := t.Date()
 	switch p.interval {
@@ -119,7 +119,7 @@ func (p period) begin(t time.Time) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, p.zone)
 }
 
-func (p period) next(t time.Time) time.Time {
+func (p period) nextStep(t time.Time) time.Time {
 	year, month, day := t.Date()
 	switch p.interval {
 	case "hour":
@@ -133,7 +133,7 @@ func (p period) next(t time.Time) time.Time {
 }
 
 // stepIndex returns the index of the step that contains t.
-func (p period) step(t time.Time) int {
+func (p period) stepIndex(t time.Time) int {
 	low, high := 0, len(p.steps)
 	for high-low > 1 {
 		if middle := (low + high) / 2; p.steps[middle].After(t) {
@@ -146,7 +146,7 @@ func (p period) step(t time.Time) int {
 }
 
 // onQuarters reports whether the period starts and ends on a quarter. The end may also be now or later.
-func (p period) whole(now time.Time) bool {
+func (p period) onQuarters(now time.Time) bool {
 	return p.since.Equal(p.since.Truncate(quarter)) && (p.until.Equal(p.until.Truncate(quarter)) || !p.until.Before(now.Add(-time.Second)))
 }
 

@@ -33,8 +33,8 @@ func (c *Counts) totals() CallTotals {
 	return CallTotals{Total: c.Total, Inbound: c.Inbound, Outbound: c.Outbound, Internal: c.Internal, Answered: c.Answered,
 		Missed: c.Missed, Abandoned: c.Abandoned, Voicemail: c.Voicemail, AnswerRate: percent(c.Answered, c.Total),
 		AverageRing: average(c.Ring, c.Total), AverageWait: average(c.Queue, c.Queued), AverageTalk: average(c.Talk, c.Answered),
-		TotalTalk: c.Talk, AverageHold: average(c.Hold, c.Answered), UniqueCallers: len(c.Callers), RepeatCallers: c.Callers.repeated(),
-		ServiceLevelRate: percent(c.InTime, c.Queued)}
+		TotalTalk: c.Talk, AverageHold: average(c.Hold, c.Answered), UniqueCallers: len(c.Callers), RepeatCallers: c.Callers.repeatCallers(),
+		ServiceLevelRate: percent(c.WithinServiceLevel, c.Queued)}
 }
 
 // percent returns part of a whole in percent, rounded to the nearest integer.
@@ -48,7 +48,7 @@ func average(sum, of int64) *int64 {
 	return &v
 }
 
-func busiest(hours [24]int64) *int {
+func busiestHour(hours [24]int64) *int {
 	best := 0
 	for h, n := range hours {
 		if n > hours[best] {
@@ -86,13 +86,13 @@ type Report struct {
 }
 
 // dimensionFields maps dimensions to the names used in filters and groups.
-var members = map[string]string{ByQueue: "queue_id", ByAgent: "agent_id", ByNumber: "number_id", ByDirection: "direction"}
+var dimensionFields = map[string]string{ByQueue: "queue_id", ByAgent: "agent_id", ByNumber: "number_id", ByDirection: "direction"}
 
-func (a *answer) report(q ask, now time.Time) Report {
+func (a *callSums) report(q callQuery, now time.Time) Report {
 	since, until := q.times()
 	r := Report{Since: since, Until: until, Interval: q.interval, Timezone: q.zone.String(), Totals: a.all.totals(), Series: make([]Point, len(q.steps)),
 		AsOf: db.At(now)}
-	r.Totals.BusiestHour = busiest(a.hours)
+	r.Totals.BusiestHour = busiestHour(a.hours)
 	for i, at := range q.steps {
 		r.Series[i] = Point{At: db.At(at), CallTotals: a.steps[i].totals()}
 	}

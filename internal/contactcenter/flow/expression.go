@@ -55,9 +55,9 @@ const (
 )
 
 // loopChecker rejects loops over lists and ranges, because they can take long.
-type bounded struct{ err error }
+type loopChecker struct{ err error }
 
-func (b *bounded) Visit(n *ast.Node) {
+func (b *loopChecker) Visit(n *ast.Node) {
 	switch x := (*n).(type) {
 	case *ast.PredicateNode:
 		b.err = errors.New("loops such as all(), filter() and map() are not allowed")
@@ -73,7 +73,7 @@ func ParseExpression(text string, truth bool) (*Expression, error) {
 	if len(text) > maxExpression {
 		return nil, fmt.Errorf("must have at most %d characters", maxExpression)
 	}
-	var b bounded
+	var b loopChecker
 	options := []expr.Option{expr.Env(Scope{}), expr.MaxNodes(maxTerms), expr.Patch(&b), expr.Optimize(false), expr.DisableBuiltin("repeat"),
 		expr.DisableBuiltin("now")}
 	if truth {
@@ -97,7 +97,7 @@ func (e *Expression) Value(s Scope) (any, error) {
 }
 
 // IsTrue evaluates the expression and reports whether it is true.
-func (e *Expression) True(s Scope) (bool, error) {
+func (e *Expression) IsTrue(s Scope) (bool, error) {
 	v, err := e.Value(s)
 	truth, _ := v.(bool)
 	return truth, err

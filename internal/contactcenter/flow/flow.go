@@ -73,19 +73,19 @@ type Service struct {
 	// Numbers returns the numbers that route to flows, by flow id.
 	Numbers func(ctx context.Context, q db.Querier, org string, flows []string) (map[string][]string, error)
 	// AssignNumbers routes numbers to a flow. It returns the numbers that the organisation does not have.
-	Assign func(ctx context.Context, tx db.Querier, org, flow string, numbers []string) (missing []string, err error)
+	AssignNumbers func(ctx context.Context, tx db.Querier, org, flow string, numbers []string) (missing []string, err error)
 	// FindReferences return the ids of objects, except other flows, that route to a flow.
-	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
+	FindReferences []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
 
 	Config
 	programs *bus.Cache[*Program]
 }
 
-const cacheLife = time.Minute
+const programCacheTTL = time.Minute
 
 // New returns a service.
 func New(c Config) *Service {
-	return &Service{Config: c, programs: bus.NewCache[*Program](c.Bus, Changed, cacheLife, c.Now)}
+	return &Service{Config: c, programs: bus.NewCache[*Program](c.Bus, Changed, programCacheTTL, c.Now)}
 }
 
 // Get returns a flow that is not removed, or db.ErrNone.
@@ -119,21 +119,21 @@ func (s *Service) ProgramOf(ctx context.Context, q db.Querier, f Flow, version i
 	if err != nil {
 		return nil, fmt.Errorf("find version %d of flow: %w", version, err)
 	}
-	p, _, err := compile(ctx, f.OrgID, anything, v.graph)
+	p, _, err := compile(ctx, f.OrgID, acceptAll, v.graph)
 	p.FlowID, p.Name, p.Version = f.ID, f.Name, version
 	return p, err
 }
 
 // acceptAll accepts every reference. Published versions are compiled with it, because their references were checked
 // at publication.
-var anything = References{
-	Reach:      func(context.Context, string, string) (string, error) { return "", nil },
-	HasAudio:   func(context.Context, string, string) (bool, error) { return true, nil },
-	OwnsNumber: func(context.Context, string, string) (bool, error) { return true, nil },
+var acceptAll = References{
+	CheckDestination: func(context.Context, string, string) (string, error) { return "", nil },
+	HasAudio:         func(context.Context, string, string) (bool, error) { return true, nil },
+	OwnsNumber:       func(context.Context, string, string) (bool, error) { return true, nil },
 }
 
 // invalidFlow returns the error for the faults of a graph.
-func refuse(faults []Fault) error {
+func invalidFlow(faults []Fault) error {
 	e := &op.Error{Code: "flow_invalid", Detail: faults[0].Message}
 	for _, f := range faults {
 		field := "nodes"
@@ -149,7 +149,7 @@ func refuse(faults []Fault) error {
 }
 
 // parseVersion parses the version in a request: draft, published or a number.
-func wanted(text string) (number int, draft, ok bool) {
+func parseVersion(text string) (number int, draft, ok bool) {
 	switch text {
 	case "draft":
 		return 0, true, true

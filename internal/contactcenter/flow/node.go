@@ -40,18 +40,18 @@ type Outcome struct {
 	Name string
 	// Required means that the call continues after this outcome, so that a node must follow it. If no node follows
 	// another outcome, Fallback is taken instead. If Fallback is "", the flow ends.
-	Needed  bool
-	Instead string
+	Required bool
+	Fallback string
 }
 
-func needed(names ...string) (all []Outcome) {
+func requiredOutcomes(names ...string) (all []Outcome) {
 	for _, n := range names {
-		all = append(all, Outcome{Name: n, Needed: true})
+		all = append(all, Outcome{Name: n, Required: true})
 	}
 	return all
 }
 
-func last(names ...string) (all []Outcome) {
+func finalOutcomes(names ...string) (all []Outcome) {
 	for _, n := range names {
 		all = append(all, Outcome{Name: n})
 	}
@@ -73,7 +73,7 @@ func (p *Prompt) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	type plain Prompt
-	return strict(b, (*plain)(p))
+	return decodeStrict(b, (*plain)(p))
 }
 
 var audioForm = regexp.MustCompile(`^aud_[0-9A-Z]{26}$`)
@@ -229,31 +229,35 @@ func (*Record) Type() string        { return "record" }
 func (*Tag) Type() string           { return "tag" }
 func (*Hangup) Type() string        { return "hangup" }
 
-func (*Play) Outcomes() []Outcome    { return needed("done") }
-func (*Collect) Outcomes() []Outcome { return needed("done", "timeout") }
+func (*Play) Outcomes() []Outcome    { return requiredOutcomes("done") }
+func (*Collect) Outcomes() []Outcome { return requiredOutcomes("done", "timeout") }
 func (*Hours) Outcomes() []Outcome {
-	return append(needed("open", "closed"), Outcome{Name: "holiday", Instead: "closed"})
+	return append(requiredOutcomes("open", "closed"), Outcome{Name: "holiday", Fallback: "closed"})
 }
-func (*Condition) Outcomes() []Outcome { return needed("true", "false") }
-func (*Set) Outcomes() []Outcome       { return needed("done") }
+func (*Condition) Outcomes() []Outcome { return requiredOutcomes("true", "false") }
+func (*Set) Outcomes() []Outcome       { return requiredOutcomes("done") }
 func (*HuntGroup) Outcomes() []Outcome {
-	return append(append(last("answered"), needed("no_answer")...), Outcome{Name: "busy", Instead: "no_answer"})
+	return append(append(finalOutcomes("answered"), requiredOutcomes("no_answer")...), Outcome{Name: "busy", Fallback: "no_answer"})
 }
 func (*Queue) Outcomes() []Outcome {
-	return append(append(last("answered", "callback"), needed("timeout", "overflow")...), Outcome{Name: "empty", Instead: "overflow"})
+	return append(append(finalOutcomes("answered", "callback"), requiredOutcomes("timeout", "overflow")...), Outcome{Name: "empty", Fallback: "overflow"})
 }
 func (*AIAgent) Outcomes() []Outcome {
-	return append(append(last("completed", "handoff"), needed("failed")...), Outcome{Name: "silence", Instead: "failed"})
+	return append(append(finalOutcomes("completed", "handoff"), requiredOutcomes("failed")...), Outcome{Name: "silence", Fallback: "failed"})
 }
-func (*ContactLookup) Outcomes() []Outcome { return needed("hit", "miss") }
-func (*HTTP) Outcomes() []Outcome          { return needed("success", "error") }
-func (*Transfer) Outcomes() []Outcome      { return append(last("answered"), needed("failed")...) }
-func (*Voicemail) Outcomes() []Outcome     { return last("left", "empty") }
-func (*Callback) Outcomes() []Outcome      { return append(last("accepted"), needed("declined")...) }
-func (*SMS) Outcomes() []Outcome           { return needed("sent", "failed") }
-func (*Record) Outcomes() []Outcome        { return needed("done") }
-func (*Tag) Outcomes() []Outcome           { return needed("done") }
-func (*Hangup) Outcomes() []Outcome        { return nil }
+func (*ContactLookup) Outcomes() []Outcome { return requiredOutcomes("hit", "miss") }
+func (*HTTP) Outcomes() []Outcome          { return requiredOutcomes("success", "error") }
+func (*Transfer) Outcomes() []Outcome {
+	return append(finalOutcomes("answered"), requiredOutcomes("failed")...)
+}
+func (*Voicemail) Outcomes() []Outcome { return finalOutcomes("left", "empty") }
+func (*Callback) Outcomes() []Outcome {
+	return append(finalOutcomes("accepted"), requiredOutcomes("declined")...)
+}
+func (*SMS) Outcomes() []Outcome    { return requiredOutcomes("sent", "failed") }
+func (*Record) Outcomes() []Outcome { return requiredOutcomes("done") }
+func (*Tag) Outcomes() []Outcome    { return requiredOutcomes("done") }
+func (*Hangup) Outcomes() []Outcome { return nil }
 
 // CallbackTo returns the queue for callbacks; "" if there is none.
 func (a *AIAgent) CallbackTo() string {
@@ -274,7 +278,7 @@ func (m *Menu) Outcomes() []Outcome {
 		digits = append(digits, d)
 	}
 	slices.Sort(digits)
-	return append(needed(digits...), needed("timeout", "invalid")...)
+	return append(requiredOutcomes(digits...), requiredOutcomes("timeout", "invalid")...)
 }
 
 // newConfig returns the config of a type with its defaults; nil for an unknown type.
@@ -321,7 +325,7 @@ func newConfig(kind string) Action {
 }
 
 // isInstant reports whether a step takes no time. A loop of such steps only would never end.
-func instant(c Action) bool {
+func isInstant(c Action) bool {
 	switch c.(type) {
 	case *Hours, *Condition, *Set, *ContactLookup, *HTTP, *SMS, *Record, *Tag:
 		return true
@@ -330,7 +334,7 @@ func instant(c Action) bool {
 }
 
 // decodeStrict decodes JSON and rejects unknown fields.
-func strict(b []byte, to any) error {
+func decodeStrict(b []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	return d.Decode(to)
@@ -350,7 +354,7 @@ func (n Node) parse() (Action, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := strict(b, c); err != nil {
+	if err := decodeStrict(b, c); err != nil {
 		return nil, fmt.Errorf("the config cannot be read: %w", err)
 	}
 	return c, nil

@@ -46,19 +46,19 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Flow]],
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	found, err := list(ctx, q, in.narrow(org).Page("id", false, after.ID, after.ID, in.Limit))
+	found, err := list(ctx, q, in.filter(org).Page("id", false, after.ID, after.ID, in.Limit))
 	if err != nil {
 		return nil, err
 	}
-	if err := s.numbered(ctx, q, org, found); err != nil {
+	if err := s.addNumbers(ctx, q, org, found); err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, found, func(f Flow) op.Position { return op.Position{ID: f.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
+	return op.Counted(page, in.Paging, func() (int, error) { return in.filter(org).Count(ctx, q) })
 }
 
 // addNumbers sets the numbers that route to flows.
-func (s *Service) numbered(ctx context.Context, q db.Querier, org string, found []Flow) error {
+func (s *Service) addNumbers(ctx context.Context, q db.Querier, org string, found []Flow) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -91,7 +91,7 @@ type Fresh struct {
 }
 
 // fieldViolations lists the violations outside the graph.
-func wrongParts(name, timezone, tag string) (wrong []op.Violation) {
+func fieldViolations(name, timezone, tag string) (wrong []op.Violation) {
 	if strings.TrimSpace(name) == "" || len([]rune(name)) > 120 {
 		wrong = append(wrong, op.Field("name", "invalid_length", "must have 1 to 120 characters"))
 	}
@@ -109,7 +109,7 @@ func wrongParts(name, timezone, tag string) (wrong []op.Violation) {
 // Create adds a flow, and publishes it if requested.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], error) {
 	g, kind, wrong := in.Body.graph()
-	wrong = append(wrongParts(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...)
+	wrong = append(fieldViolations(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...)
 	if len(in.Body.NumberIDs) > 0 && !in.Body.Publish {
 		wrong = append(wrong, op.Field("number_ids", "not_published", "numbers can lead to a published flow only; set publish"))
 	}
@@ -137,7 +137,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Flow], erro
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.shown(ctx, f, g)
+	shown, err := s.withGraph(ctx, f, g)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (s *Service) check(ctx context.Context, f *Flow) error {
 		return fmt.Errorf("check flow: %w", err)
 	}
 	if len(found.Errors) > 0 {
-		return refuse(found.Errors)
+		return invalidFlow(found.Errors)
 	}
 	f.Warnings = found.Warnings
 	return nil
@@ -161,7 +161,7 @@ func (s *Service) assign(ctx context.Context, tx db.Querier, f *Flow, numbers []
 	if len(numbers) == 0 {
 		return nil
 	}
-	missing, err := s.Assign(ctx, tx, f.OrgID, f.ID, numbers)
+	missing, err := s.AssignNumbers(ctx, tx, f.OrgID, f.ID, numbers)
 	if err != nil {
 		return err
 	}
@@ -172,10 +172,10 @@ func (s *Service) assign(ctx context.Context, tx db.Querier, f *Flow, numbers []
 }
 
 // withGraph returns a flow with the fields of a graph.
-func (s *Service) shown(ctx context.Context, f Flow, g Graph) (Flow, error) {
+func (s *Service) withGraph(ctx context.Context, f Flow, g Graph) (Flow, error) {
 	f.Entry, f.Nodes, f.Timezone, f.Language = g.Entry, g.Nodes, db.Null(g.Timezone).Ptr(), db.Null(g.Language).Ptr()
 	one := []Flow{f}
-	err := s.numbered(ctx, s.DB.Read(ctx), f.OrgID, one)
+	err := s.addNumbers(ctx, s.DB.Read(ctx), f.OrgID, one)
 	return one[0], err
 }
 
@@ -193,7 +193,7 @@ type Verdict struct {
 func (s *Service) Validate(ctx context.Context, in *ValidateIn) (*op.Out[Verdict], error) {
 	g, _, wrong := in.Body.graph()
 	v := Verdict{Errors: []Fault{}, Warnings: []Fault{}}
-	for _, x := range append(wrongParts(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...) {
+	for _, x := range append(fieldViolations(in.Body.Name, in.Body.Timezone, in.Body.Language), wrong...) {
 		v.Errors = append(v.Errors, Fault{"", x.Code, x.Field + ": " + x.Message})
 	}
 	if len(wrong) == 0 {
@@ -212,7 +212,7 @@ type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"flw_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
 
-func missing(err error) error {
+func notFound(err error) error {
 	if db.IsNone(err) {
 		return op.NotFound("flow")
 	}
@@ -220,10 +220,10 @@ func missing(err error) error {
 }
 
 // findFlow returns a flow that is not removed.
-func (s *Service) living(ctx context.Context, q db.Querier, id string, m op.Match) (Flow, error) {
+func (s *Service) findFlow(ctx context.Context, q db.Querier, id string, m op.Match) (Flow, error) {
 	f, err := s.Get(ctx, q, access.Org(ctx), id)
 	if err != nil {
-		return f, missing(err)
+		return f, notFound(err)
 	}
 	return f, m.Check(f.UpdatedAt)
 }
@@ -239,13 +239,13 @@ func (s *Service) Show(ctx context.Context, in *ShowIn) (*op.Out[Flow], error) {
 	q := s.DB.Read(ctx)
 	f, err := get(ctx, q, access.Org(ctx), in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
 	g, err := s.graphOf(ctx, q, f, in.Version)
 	if err != nil {
 		return nil, err
 	}
-	if f, err = s.shown(ctx, f, g); err != nil {
+	if f, err = s.withGraph(ctx, f, g); err != nil {
 		return nil, err
 	}
 	return op.Versioned(f, f.UpdatedAt)
@@ -253,7 +253,7 @@ func (s *Service) Show(ctx context.Context, in *ShowIn) (*op.Out[Flow], error) {
 
 // graphOf returns the graph of a version; "" is the newest.
 func (s *Service) graphOf(ctx context.Context, q db.Querier, f Flow, version string) (Graph, error) {
-	number, draft, ok := wanted(version)
+	number, draft, ok := parseVersion(version)
 	switch {
 	case version == "":
 		number, draft = f.Version, f.draft != nil
@@ -316,7 +316,7 @@ func (p Patch) apply(f *Flow, g *Graph) (redrawn bool, wrong []op.Violation) {
 	}
 	p.Timezone.Apply(&g.Timezone)
 	p.Language.Apply(&g.Language)
-	return redrawn || p.Timezone.Set || p.Language.Set, append(wrongParts(f.Name, g.Timezone, g.Language), wrong...)
+	return redrawn || p.Timezone.Set || p.Language.Set, append(fieldViolations(f.Name, g.Timezone, g.Language), wrong...)
 }
 
 // Update changes the name of a flow at once, and everything else in its draft. Calls use the published version.
@@ -324,7 +324,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Flow], erro
 	var f Flow
 	var g Graph
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if f, err = s.living(ctx, tx, in.ID, in.Match); err != nil {
+		if f, err = s.findFlow(ctx, tx, in.ID, in.Match); err != nil {
 			return err
 		}
 		if g, err = s.graphOf(ctx, tx, f, ""); err != nil {
@@ -346,7 +346,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Flow], erro
 	if err != nil {
 		return nil, err
 	}
-	if f, err = s.shown(ctx, f, g); err != nil {
+	if f, err = s.withGraph(ctx, f, g); err != nil {
 		return nil, err
 	}
 	return op.Versioned(f, f.UpdatedAt)
@@ -371,7 +371,7 @@ type DeleteIn struct {
 // Delete removes a flow without references. Calls in the flow continue. Its versions stay for the history of calls.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		f, err := s.living(ctx, tx, in.ID, in.Match)
+		f, err := s.findFlow(ctx, tx, in.ID, in.Match)
 		if err != nil {
 			return err
 		}
@@ -393,13 +393,13 @@ func (s *Service) usedBy(ctx context.Context, q db.Querier, f Flow) ([]string, e
 		return nil, err
 	}
 	used := numbers[f.ID]
-	for _, find := range s.Uses {
+	for _, find := range s.FindReferences {
 		some, err := find(ctx, q, f.OrgID, f.ID)
 		if err != nil {
 			return nil, fmt.Errorf("find what leads to the flow: %w", err)
 		}
 		used = append(used, some...)
 	}
-	others, err := mentioning(ctx, q, f.OrgID, f.ID)
+	others, err := flowsMentioning(ctx, q, f.OrgID, f.ID)
 	return append(used, slices.DeleteFunc(others, func(id string) bool { return id == f.ID })...), err
 }

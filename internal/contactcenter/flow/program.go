@@ -36,10 +36,10 @@ func (p *Program) Next(s *Step, outcome string) *Step {
 			return p.Steps[id]
 		}
 		i := slices.IndexFunc(s.Config.Outcomes(), func(o Outcome) bool { return o.Name == outcome })
-		if i < 0 || s.Config.Outcomes()[i].Instead == "" {
+		if i < 0 || s.Config.Outcomes()[i].Fallback == "" {
 			return nil
 		}
-		outcome = s.Config.Outcomes()[i].Instead
+		outcome = s.Config.Outcomes()[i].Fallback
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func compile(ctx context.Context, org string, refs References, g Graph) (*Progra
 		return p, Findings{Errors: c.faults}, nil
 	}
 	for _, n := range g.Nodes {
-		c.read(p, n)
+		c.addStep(p, n)
 	}
 	c.node = ""
 	if _, ok := p.Steps[g.Entry]; !ok {
@@ -74,18 +74,18 @@ func compile(ctx context.Context, org string, refs References, g Graph) (*Progra
 	}
 	for _, n := range g.Nodes {
 		c.node = n.ID
-		c.follow(p, n)
+		c.checkNext(p, n)
 	}
-	c.circles(p)
+	c.checkLoops(p)
 	f := Findings{Errors: c.faults}
 	c.faults = nil
-	c.unreached(p, g)
+	c.checkUnreachable(p, g)
 	f.Warnings = c.faults
 	return p, f, c.err
 }
 
 // addStep adds the step of a node to the program.
-func (c *checker) read(p *Program, n Node) {
+func (c *checker) addStep(p *Program, n Node) {
 	c.node = n.ID
 	if !nodeForm.MatchString(n.ID) {
 		c.fault("invalid_id", "%q: an id has 1 to 60 letters, digits, _ or -", n.ID)
@@ -107,7 +107,7 @@ func (c *checker) read(p *Program, n Node) {
 }
 
 // checkNext checks the nodes that follow a node.
-func (c *checker) follow(p *Program, n Node) {
+func (c *checker) checkNext(p *Program, n Node) {
 	s := p.Steps[n.ID]
 	for outcome, id := range n.Next {
 		if _, ok := p.Steps[id]; !ok {
@@ -124,21 +124,21 @@ func (c *checker) follow(p *Program, n Node) {
 		}
 	}
 	for _, o := range known {
-		if _, ok := n.Next[o.Name]; o.Needed && !ok {
+		if _, ok := n.Next[o.Name]; o.Required && !ok {
 			c.fault("missing_outcome", "nothing follows %s", o.Name)
 		}
 	}
 }
 
 // checkLoops finds loops of nodes that take no time: a caller would run through them endlessly without a pause.
-func (c *checker) circles(p *Program) {
+func (c *checker) checkLoops(p *Program) {
 	const open, done = 1, 2
 	seen, path := map[string]int{}, []string{}
 	told := map[string]bool{}
 	var visit func(id string)
 	visit = func(id string) {
 		s := p.Steps[id]
-		if s == nil || s.Config == nil || !instant(s.Config) || seen[id] == done {
+		if s == nil || s.Config == nil || !isInstant(s.Config) || seen[id] == done {
 			return
 		}
 		if seen[id] == open {
@@ -151,17 +151,17 @@ func (c *checker) circles(p *Program) {
 			return
 		}
 		seen[id], path = open, append(path, id)
-		for _, next := range sorted(s.Next) {
+		for _, next := range nextIDs(s.Next) {
 			visit(next)
 		}
 		seen[id], path = done, path[:len(path)-1]
 	}
-	for _, id := range ids(p) {
+	for _, id := range stepIDs(p) {
 		visit(id)
 	}
 }
 
-func ids(p *Program) []string {
+func stepIDs(p *Program) []string {
 	all := make([]string, 0, len(p.Steps))
 	for id := range p.Steps {
 		all = append(all, id)
@@ -171,7 +171,7 @@ func ids(p *Program) []string {
 }
 
 // nextIDs returns the ids of the nodes that follow, without duplicates.
-func sorted(next map[string]string) []string {
+func nextIDs(next map[string]string) []string {
 	all := make([]string, 0, len(next))
 	for _, id := range next {
 		all = append(all, id)
@@ -181,7 +181,7 @@ func sorted(next map[string]string) []string {
 }
 
 // checkUnreachable finds nodes without a path from the entry.
-func (c *checker) unreached(p *Program, g Graph) {
+func (c *checker) checkUnreachable(p *Program, g Graph) {
 	reached := map[string]bool{}
 	todo := []string{g.Entry}
 	for len(todo) > 0 {
@@ -192,7 +192,7 @@ func (c *checker) unreached(p *Program, g Graph) {
 			continue
 		}
 		reached[id] = true
-		todo = append(todo, sorted(s.Next)...)
+		todo = append(todo, nextIDs(s.Next)...)
 	}
 	for _, n := range g.Nodes {
 		if !reached[n.ID] {
@@ -203,11 +203,11 @@ func (c *checker) unreached(p *Program, g Graph) {
 }
 
 // IsTrue evaluates the condition.
-func (x *Condition) Truth(s Scope) (bool, error) {
+func (x *Condition) IsTrue(s Scope) (bool, error) {
 	if x.program == nil {
 		return false, fmt.Errorf("the expression was not read")
 	}
-	return x.program.True(s)
+	return x.program.IsTrue(s)
 }
 
 // Values returns the variables to set, with their templates filled in.

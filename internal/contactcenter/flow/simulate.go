@@ -40,13 +40,13 @@ type Passed struct {
 }
 
 // maxSimulatedSteps limits the steps of a simulated call.
-const maxRehearsed = 200
+const maxSimulatedSteps = 200
 
 // Simulate runs the newest version of a flow without side effects: it calls, sends and stores nothing. A step that
 // depends on others takes the next input as its outcome if it has such an outcome. Otherwise the step succeeds.
 func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace], error) {
 	q := s.DB.Read(ctx)
-	f, err := s.living(ctx, q, in.ID, op.Match{})
+	f, err := s.findFlow(ctx, q, in.ID, op.Match{})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace],
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := compile(ctx, access.Org(ctx), anything, g)
+	p, _, err := compile(ctx, access.Org(ctx), acceptAll, g)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *Service) Simulate(ctx context.Context, in *SimulateIn) (*op.Out[Trace],
 	if in.Body.At.IsZero() {
 		at = s.Now()
 	}
-	r := &rehearsal{p: p, zone: zone, at: at, inputs: in.Body.Inputs, contact: in.Body.CRM, scope: Scope{Variables: map[string]any{},
+	r := &simulation{program: p, zone: zone, at: at, inputs: in.Body.Inputs, contact: in.Body.CRM, scope: Scope{Variables: map[string]any{},
 		Caller: Caller{Number: from, Anonymous: from == "anonymous"}, Contact: map[string]any{}, Memory: map[string]any{}}}
 	return op.OK(r.run())
 }
@@ -91,8 +91,8 @@ func (s *Service) zone(ctx context.Context, org, name string) (*time.Location, e
 }
 
 // simulation is the state of a simulated call.
-type rehearsal struct {
-	p       *Program
+type simulation struct {
+	program *Program
 	zone    *time.Location
 	at      time.Time
 	took    time.Duration
@@ -101,10 +101,10 @@ type rehearsal struct {
 	scope   Scope
 }
 
-func (r *rehearsal) run() Trace {
+func (r *simulation) run() Trace {
 	t := Trace{Path: []Passed{}}
-	for s := r.p.First(); s != nil; {
-		if len(t.Path) >= maxRehearsed {
+	for s := r.program.First(); s != nil; {
+		if len(t.Path) >= maxSimulatedSteps {
 			t.Outcome = "too_many_steps"
 			return t
 		}
@@ -115,13 +115,13 @@ func (r *rehearsal) run() Trace {
 		if outcome != "" {
 			t.Outcome += "." + outcome
 		}
-		s = r.p.Next(s, outcome)
+		s = r.program.Next(s, outcome)
 	}
 	return t
 }
 
 // input returns the next input. ok is false if none is left.
-func (r *rehearsal) input() (text string, ok bool) {
+func (r *simulation) input() (text string, ok bool) {
 	if len(r.inputs) == 0 {
 		return "", false
 	}
@@ -130,7 +130,7 @@ func (r *rehearsal) input() (text string, ok bool) {
 }
 
 // outcomeOr returns the next input if it is an outcome of the action, else usual.
-func (r *rehearsal) given(c Action, usual string) string {
+func (r *simulation) outcomeOr(c Action, usual string) string {
 	if len(r.inputs) > 0 && slices.ContainsFunc(c.Outcomes(), func(o Outcome) bool { return o.Name == r.inputs[0] }) {
 		outcome, _ := r.input()
 		return outcome
@@ -139,7 +139,7 @@ func (r *rehearsal) given(c Action, usual string) string {
 }
 
 // promptDuration returns the approximate duration of a prompt.
-func said(p Prompt) time.Duration {
+func promptDuration(p Prompt) time.Duration {
 	if p.Text == "" {
 		return 3 * time.Second
 	}
@@ -147,10 +147,10 @@ func said(p Prompt) time.Duration {
 }
 
 // step simulates a step and returns its outcome.
-func (r *rehearsal) step(c Action) string {
+func (r *simulation) step(c Action) string {
 	switch x := c.(type) {
 	case *Play:
-		r.took += said(x.Prompt)
+		r.took += promptDuration(x.Prompt)
 		return "done"
 	case *Menu:
 		return r.menu(x)
@@ -159,7 +159,7 @@ func (r *rehearsal) step(c Action) string {
 	case *Hours:
 		return x.Outcome(r.at.Add(r.took), r.zone)
 	case *Condition:
-		truth, _ := x.Truth(r.scope)
+		truth, _ := x.IsTrue(r.scope)
 		return map[bool]string{true: "true", false: "false"}[truth]
 	case *Set:
 		for name, v := range x.Values(r.scope) {
@@ -169,25 +169,25 @@ func (r *rehearsal) step(c Action) string {
 	case *ContactLookup:
 		r.took += time.Duration(x.TimeoutMS) * time.Millisecond
 		if r.contact == nil {
-			return r.given(c, "miss")
+			return r.outcomeOr(c, "miss")
 		}
 		r.scope.Contact, r.scope.Variables[x.Variable] = r.contact, r.contact
-		return r.given(c, "hit")
+		return r.outcomeOr(c, "hit")
 	case *Hangup:
 		return ""
 	case *Record, *Tag:
 		return "done"
 	}
-	return r.given(c, usual[c.Type()])
+	return r.outcomeOr(c, defaultOutcomes[c.Type()])
 }
 
 // defaultOutcomes are the outcomes of successful steps that depend on others.
-var usual = map[string]string{"hunt_group": "answered", "queue": "answered", "transfer": "answered", "ai_agent": "completed", "http": "success",
+var defaultOutcomes = map[string]string{"hunt_group": "answered", "queue": "answered", "transfer": "answered", "ai_agent": "completed", "http": "success",
 	"voicemail": "left", "callback": "accepted", "sms": "sent"}
 
-func (r *rehearsal) menu(m *Menu) string {
+func (r *simulation) menu(m *Menu) string {
 	for try := 0; ; try++ {
-		r.took += said(m.Prompt)
+		r.took += promptDuration(m.Prompt)
 		pressed, ok := r.input()
 		_, known := m.Digits[pressed]
 		switch {
@@ -205,8 +205,8 @@ func (r *rehearsal) menu(m *Menu) string {
 	}
 }
 
-func (r *rehearsal) collect(x *Collect) string {
-	r.took += said(x.Prompt)
+func (r *simulation) collect(x *Collect) string {
+	r.took += promptDuration(x.Prompt)
 	digits, ok := r.input()
 	if n := len(digits); !ok || n < x.Min || n > x.Max {
 		r.took += time.Duration(x.Timeout) * time.Second

@@ -23,7 +23,7 @@ type PublishBody struct {
 
 // Publish makes the draft of a flow the published version. Calls that are in the flow keep the version they entered.
 func (s *Service) Publish(ctx context.Context, in *PublishIn) (*op.Out[Flow], error) {
-	return s.force(ctx, in.ID, in.Body.Comment, func(_ db.Querier, f *Flow) error {
+	return s.publishWith(ctx, in.ID, in.Body.Comment, func(_ db.Querier, f *Flow) error {
 		if f.draft == nil {
 			return op.State("the flow has no draft to publish", f.Status, "update")
 		}
@@ -46,7 +46,7 @@ type RollbackBody struct {
 // is kept.
 func (s *Service) Rollback(ctx context.Context, in *RollbackIn) (*op.Out[Flow], error) {
 	var kept *Graph
-	out, err := s.forceKeeping(ctx, in.ID, "version "+strconv.Itoa(in.Body.Version)+" again", &kept, func(q db.Querier, f *Flow) error {
+	out, err := s.publishKeepingDraft(ctx, in.ID, "version "+strconv.Itoa(in.Body.Version)+" again", &kept, func(q db.Querier, f *Flow) error {
 		v, err := getVersion(ctx, q, f.OrgID, f.ID, in.Body.Version)
 		if db.IsNone(err) {
 			return op.Invalid(op.Field("version", "not_found", "the flow has no such version"))
@@ -60,17 +60,17 @@ func (s *Service) Rollback(ctx context.Context, in *RollbackIn) (*op.Out[Flow], 
 	return out, err
 }
 
-func (s *Service) force(ctx context.Context, id, comment string, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
+func (s *Service) publishWith(ctx context.Context, id, comment string, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
 	var none *Graph
-	return s.forceKeeping(ctx, id, comment, &none, draw)
+	return s.publishKeepingDraft(ctx, id, comment, &none, draw)
 }
 
 // publishKeepingDraft publishes the draft that draw sets. Afterwards the draft is the graph to which kept points.
-func (s *Service) forceKeeping(ctx context.Context, id, comment string, kept **Graph, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
+func (s *Service) publishKeepingDraft(ctx context.Context, id, comment string, kept **Graph, draw func(db.Querier, *Flow) error) (*op.Out[Flow], error) {
 	var f Flow
 	var g Graph
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
-		if f, err = s.living(ctx, tx, id, op.Match{}); err != nil {
+		if f, err = s.findFlow(ctx, tx, id, op.Match{}); err != nil {
 			return err
 		}
 		if err := draw(tx, &f); err != nil {
@@ -90,7 +90,7 @@ func (s *Service) forceKeeping(ctx context.Context, id, comment string, kept **G
 	if err != nil {
 		return nil, err
 	}
-	if f, err = s.shown(ctx, f, g); err != nil {
+	if f, err = s.withGraph(ctx, f, g); err != nil {
 		return nil, err
 	}
 	return op.Versioned(f, f.UpdatedAt)
@@ -103,7 +103,7 @@ func (s *Service) publish(ctx context.Context, tx db.Querier, f *Flow, comment s
 		return fmt.Errorf("find last version: %w", err)
 	}
 	now := db.At(s.Now())
-	v := Version{ID: db.NewID("flv"), Version: last + 1, Comment: db.Null(comment).Ptr(), PublishedBy: db.Null(publisher(ctx)).Ptr(), PublishedAt: now,
+	v := Version{ID: db.NewID("flv"), Version: last + 1, Comment: db.Null(comment).Ptr(), PublishedBy: db.Null(publisherID(ctx)).Ptr(), PublishedAt: now,
 		graph: *f.draft}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error { return insertVersion(ctx, tx, *f, v) })
 	if db.IsConflict(err) {
@@ -123,7 +123,7 @@ func lastVersion(ctx context.Context, q db.Querier, org, flow string) (n int, er
 }
 
 // publisherID returns the id of the user or the API key of the request.
-func publisher(ctx context.Context) string {
+func publisherID(ctx context.Context) string {
 	p, _ := access.From(ctx)
 	if p.UserID != "" {
 		return p.UserID
@@ -146,7 +146,7 @@ func (s *Service) Versions(ctx context.Context, in *VersionsIn) (*op.Out[op.Page
 	q, org := s.DB.Read(ctx), access.Org(ctx)
 	f, err := get(ctx, q, org, in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
 	found, err := versions(ctx, q, org, f.ID, int(after.Int), in.Limit+1)
 	if err != nil {

@@ -56,8 +56,8 @@ func NewBusyLampField(c Config) *BusyLampField {
 }
 
 // Topic returns the event package "dialog". Phones subscribe to an extension of their organisation. The other party of a call is not published.
-func (f *BusyLampField) Topic() sip.Topic {
-	return sip.Topic{Event: dialogEvent, ContentType: dialogType, Number: setVersion, Subject: f.subject,
+func (f *BusyLampField) Topic() sip.EventPackage {
+	return sip.EventPackage{Event: dialogEvent, ContentType: dialogType, SetVersion: setVersion, ResolveSubject: f.subject,
 		Body: func(ctx context.Context, subject string, resource sip.URI) ([]byte, bool, error) {
 			state, err := f.state(ctx, subject)
 			return dialogInfo(resource, state), err == nil && state != "", err
@@ -133,7 +133,7 @@ func (f *BusyLampField) Close() {
 
 // changed notifies the subscribers of a user if the dialog state changed.
 func (f *BusyLampField) changed(ctx context.Context, subject string) {
-	if len(f.sip.Watched(dialogEvent, subject)) == 0 {
+	if len(f.sip.SubscriberAddrs(dialogEvent, subject)) == 0 {
 		return
 	}
 	f.mu.Lock()
@@ -152,7 +152,7 @@ func (f *BusyLampField) changed(ctx context.Context, subject string) {
 	f.states[subject] = cachedState{state, time.Now()}
 	f.mu.Unlock()
 	if state != before {
-		f.sip.Changed(dialogEvent, subject)
+		f.sip.NotifySubscribers(dialogEvent, subject)
 	}
 }
 

@@ -51,8 +51,8 @@ func NewMessageWaiting(c Config) *MessageWaiting {
 }
 
 // Topic returns the event package "message-summary". A phone may name the mailbox by its SIP user name, the extension, the user id or *97.
-func (w *MessageWaiting) Topic() sip.Topic {
-	return sip.Topic{Event: summaryEvent, ContentType: summaryType, Body: func(ctx context.Context, account string, resource sip.URI) ([]byte, bool, error) {
+func (w *MessageWaiting) Topic() sip.EventPackage {
+	return sip.EventPackage{Event: summaryEvent, ContentType: summaryType, Body: func(ctx context.Context, account string, resource sip.URI) ([]byte, bool, error) {
 		a, ok, err := w.Devices.Account(ctx, account)
 		if err != nil || !ok {
 			return nil, false, err
@@ -71,7 +71,7 @@ func (w *MessageWaiting) Topic() sip.Topic {
 
 // isMailbox reports whether a name means the mailbox of a user.
 func isMailbox(name, username string, u *user.User) bool {
-	return name == "" || strings.EqualFold(name, username) || name == directory.ExtensionOf(u) || name == u.ID || name == number.OwnMailbox
+	return name == "" || strings.EqualFold(name, username) || name == directory.ExtensionOf(u) || name == u.ID || name == number.OwnMailboxCode
 }
 
 // summary returns the message counts of a user (RFC 3842 §5.2). The phone's message key dials the Message-Account.
@@ -81,7 +81,7 @@ func (w *MessageWaiting) summary(ctx context.Context, org, userID string, at sip
 	if c.New > 0 {
 		waiting = "yes"
 	}
-	box := sip.URI{Scheme: "sip", User: number.OwnMailbox, Host: at.Host, Port: at.Port}
+	box := sip.URI{Scheme: "sip", User: number.OwnMailboxCode, Host: at.Host, Port: at.Port}
 	return fmt.Appendf(nil, "Messages-Waiting: %s\r\nMessage-Account: %s\r\nVoice-Message: %d/%d (%d/%d)\r\n", waiting, box, c.New, c.Old, c.UrgentNew, c.UrgentOld), err
 }
 
@@ -95,7 +95,7 @@ func (w *MessageWaiting) Start(ctx context.Context, s *sip.Server) {
 		for {
 			select {
 			case m := <-changes.C:
-				w.work.Go(func() { w.changed(ctx, m.(voicemail.Box)) })
+				w.work.Go(func() { w.changed(ctx, m.(voicemail.MailboxUser)) })
 			case account := <-w.registrations:
 				w.work.Go(func() { w.afterRegister(ctx, account) })
 			case <-ctx.Done():
@@ -125,20 +125,20 @@ func (w *MessageWaiting) Registered(_, account string, all []sip.Binding) {
 }
 
 // changed notifies every phone of a user.
-func (w *MessageWaiting) changed(ctx context.Context, b voicemail.Box) {
+func (w *MessageWaiting) changed(ctx context.Context, b voicemail.MailboxUser) {
 	all, err := w.Devices.OfUser(ctx, w.DB.Read(ctx), b.Org, b.User)
 	if err != nil {
 		w.Log.Warn("message waiting not sent", "user", b.User, "err", err)
 		return
 	}
 	for _, d := range all {
-		subscribed := w.sip.Changed(summaryEvent, d.SIP.Username)
+		subscribed := w.sip.NotifySubscribers(summaryEvent, d.SIP.Username)
 		w.unsolicited(ctx, b, d.ID, d.SIP.Username, subscribed)
 	}
 }
 
 // unsolicited notifies the phones of an account that did not subscribe.
-func (w *MessageWaiting) unsolicited(ctx context.Context, box voicemail.Box, device, account string, subscribed []netip.AddrPort) {
+func (w *MessageWaiting) unsolicited(ctx context.Context, box voicemail.MailboxUser, device, account string, subscribed []netip.AddrPort) {
 	all, err := w.Directory.Contacts(ctx, device)
 	if err != nil {
 		w.Log.Warn("message waiting not sent", "account", account, "err", err)
@@ -164,11 +164,11 @@ func (w *MessageWaiting) afterRegister(ctx context.Context, account string) {
 	if err != nil || !ok {
 		return
 	}
-	w.unsolicited(ctx, voicemail.Box{Org: a.OrgID, User: a.UserID}, a.DeviceID, a.Username, w.sip.Watched(summaryEvent, a.Username))
+	w.unsolicited(ctx, voicemail.MailboxUser{Org: a.OrgID, User: a.UserID}, a.DeviceID, a.Username, w.sip.SubscriberAddrs(summaryEvent, a.Username))
 }
 
 // notify sends an unsolicited NOTIFY to a phone, unless it has the counts already or refused one. A new registration clears the refusal.
-func (w *MessageWaiting) notify(ctx context.Context, box voicemail.Box, account string, b sip.Binding) {
+func (w *MessageWaiting) notify(ctx context.Context, box voicemail.MailboxUser, account string, b sip.Binding) {
 	body, err := w.summary(ctx, box.Org, box.User, sip.URI{Host: w.SIPDomain})
 	if err != nil {
 		w.Log.Warn("message waiting not sent", "user", box.User, "err", err)
@@ -180,7 +180,7 @@ func (w *MessageWaiting) notify(ctx context.Context, box voicemail.Box, account 
 	}
 	ctx, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
-	status, err := w.sip.NotifyOf(ctx, b, "sip:"+account+"@"+w.SIPDomain, summaryEvent, summaryType, body)
+	status, err := w.sip.NotifyWithBody(ctx, b, "sip:"+account+"@"+w.SIPDomain, summaryEvent, summaryType, body)
 	switch {
 	case err != nil: // no answer: the next change tries again
 	case status < 300:

@@ -33,7 +33,7 @@ type Member struct {
 }
 
 // skillLevel returns the level of a member's skill; 0 if the member lacks it.
-func (m Member) skill(name string) int {
+func (m Member) skillLevel(name string) int {
 	if level, own := m.Skills[name]; own {
 		return level
 	}
@@ -41,10 +41,10 @@ func (m Member) skill(name string) int {
 }
 
 // hasSkills reports whether a member has every required skill at its level.
-func (m Member) able(required ...map[string]int) bool {
+func (m Member) hasSkills(required ...map[string]int) bool {
 	for _, all := range required {
 		for name, level := range all {
-			if m.skill(name) < level {
+			if m.skillLevel(name) < level {
 				return false
 			}
 		}
@@ -53,7 +53,7 @@ func (m Member) able(required ...map[string]int) bool {
 }
 
 // canTakeCall reports whether a member can be offered a caller now.
-func (m Member) takes() bool {
+func (m Member) canTakeCall() bool {
 	return m.SignedIn && !m.Paused && m.Presence.Status == agent.Available
 }
 
@@ -101,7 +101,7 @@ func removeMember(ctx context.Context, tx db.Querier, org, queue, user string) (
 // members reads the members of queues; nil means all queues. withStats adds their presence and today's counts.
 func members(ctx context.Context, q db.Querier, org string, queues []string) (found []Member, err error) {
 	text, args := db.Where(memberColumns, org).In("m.queue_id", queues).SQL()
-	err = each(ctx, q, "list members", text+` ORDER BY m.user_id, m.queue_id`, args, func(scan func(...any) error) error {
+	err = forEachRow(ctx, q, "list members", text+` ORDER BY m.user_id, m.queue_id`, args, func(scan func(...any) error) error {
 		m, err := scanMember(scan)
 		found = append(found, m)
 		return err
@@ -114,7 +114,7 @@ func member(ctx context.Context, q db.Querier, org, queue, user string) (Member,
 }
 
 // withPresence sets the presence of members.
-func (s *Service) present(ctx context.Context, q db.Querier, org string, found []Member) error {
+func (s *Service) withPresence(ctx context.Context, q db.Querier, org string, found []Member) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (s *Service) present(ctx context.Context, q db.Querier, org string, found [
 }
 
 // addCounts sets the counts of offers and answered calls since a time.
-func count(ctx context.Context, q db.Querier, org string, since db.Time, found []Member) error {
+func addCounts(ctx context.Context, q db.Querier, org string, since db.Time, found []Member) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -152,7 +152,7 @@ func count(ctx context.Context, q db.Querier, org string, since db.Time, found [
 	const text = `SELECT queue_id, agent_id, COUNT(*), COUNT(CASE WHEN status IN ('connected', 'completed') THEN 1 END) FROM queue_offers
 		WHERE org_id = $1 AND offered_at >= $2`
 	statement, args := db.Where(text, org, since).In("agent_id", ids).SQL()
-	return each(ctx, q, "count offers", statement+` GROUP BY queue_id, agent_id`, args, func(scan func(...any) error) error {
+	return forEachRow(ctx, q, "count offers", statement+` GROUP BY queue_id, agent_id`, args, func(scan func(...any) error) error {
 		var queue, user string
 		var offered, answered int
 		err := scan(&queue, &user, &offered, &answered)
@@ -164,32 +164,32 @@ func count(ctx context.Context, q db.Querier, org string, since db.Time, found [
 }
 
 // withStats sets the presence and today's counts of members.
-func (s *Service) dress(ctx context.Context, q db.Querier, org string, found []Member) error {
-	if err := s.present(ctx, q, org, found); err != nil {
+func (s *Service) withStats(ctx context.Context, q db.Querier, org string, found []Member) error {
+	if err := s.withPresence(ctx, q, org, found); err != nil {
 		return err
 	}
-	since, err := s.midnight(ctx, org)
+	since, err := s.startOfDay(ctx, org)
 	if err != nil {
 		return err
 	}
-	return count(ctx, q, org, since, found)
+	return addCounts(ctx, q, org, since, found)
 }
 
 // startOfDay returns the last midnight in the organisation's time zone.
-func (s *Service) midnight(ctx context.Context, org string) (db.Time, error) {
+func (s *Service) startOfDay(ctx context.Context, org string) (db.Time, error) {
 	zone, err := s.Orgs.Zone(ctx, org)
 	if err != nil {
 		return db.Time{}, err
 	}
-	return agent.Midnight(s.Now(), zone), nil
+	return agent.StartOfDay(s.Now(), zone), nil
 }
 
 // QueuesOfUsers returns the queue ids of users, by user id.
-func (s *Service) OfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error) {
+func (s *Service) QueuesOfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error) {
 	const text = `SELECT m.user_id, m.queue_id FROM queue_members m WHERE m.org_id = $1`
 	statement, args := db.Where(text, org).In("m.user_id", users).SQL()
 	found := map[string][]string{}
-	err := each(ctx, q, "find queues of users", statement+` ORDER BY m.queue_id`, args, func(scan func(...any) error) error {
+	err := forEachRow(ctx, q, "find queues of users", statement+` ORDER BY m.queue_id`, args, func(scan func(...any) error) error {
 		var user, queue string
 		err := scan(&user, &queue)
 		found[user] = append(found[user], queue)
@@ -199,8 +199,8 @@ func (s *Service) OfUsers(ctx context.Context, q db.Querier, org string, users [
 }
 
 // SetMemberships makes a user a member of exactly these queues. Existing memberships keep their settings.
-func (s *Service) Join(ctx context.Context, tx db.Querier, org, user string, queues []string) error {
-	has, err := s.OfUsers(ctx, tx, org, []string{user})
+func (s *Service) SetMemberships(ctx context.Context, tx db.Querier, org, user string, queues []string) error {
+	has, err := s.QueuesOfUsers(ctx, tx, org, []string{user})
 	if err != nil {
 		return err
 	}
@@ -216,32 +216,32 @@ func (s *Service) Join(ctx context.Context, tx db.Querier, org, user string, que
 		if _, err := removeMember(ctx, tx, org, id, user); err != nil {
 			return fmt.Errorf("leave queue: %w", err)
 		}
-		s.wake(tx, org, id)
+		s.notifyChange(tx, org, id)
 	}
 	for id := range keep {
-		m := Member{QueueID: id, UserID: user, Priority: usualPriority, SignedIn: true, Skills: map[string]int{}}
+		m := Member{QueueID: id, UserID: user, Priority: defaultPriority, SignedIn: true, Skills: map[string]int{}}
 		if err := insertMember(ctx, tx, org, m, db.At(s.Now())); err != nil {
 			return fmt.Errorf("join queue: %w", err)
 		}
-		s.wake(tx, org, id)
+		s.notifyChange(tx, org, id)
 	}
 	return nil
 }
 
 // RemoveUser ends the memberships and the open offers of a removed user.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, user string) error {
-	if err := s.Join(ctx, tx, org, user, nil); err != nil {
+	if err := s.SetMemberships(ctx, tx, org, user, nil); err != nil {
 		return err
 	}
-	return s.stopRinging(ctx, tx, org, user, "")
+	return s.cancelAgentOffers(ctx, tx, org, user, "")
 }
 
 // cancelAgentOffers cancels the ringing offers of an agent, in one queue or, with "", in all.
-func (s *Service) stopRinging(ctx context.Context, tx db.Querier, org, user, queue string) error {
+func (s *Service) cancelAgentOffers(ctx context.Context, tx db.Querier, org, user, queue string) error {
 	const text = `SELECT id FROM queue_offers WHERE org_id = $1 AND agent_id = $2 AND status IN ('offering', 'connected') AND status = 'offering'
 		AND (queue_id = $3 OR $3 = '')`
 	var open []string
-	err := each(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
+	err := forEachRow(ctx, tx, "find offers", text, []any{org, user, queue}, func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		open = append(open, id)
@@ -251,7 +251,7 @@ func (s *Service) stopRinging(ctx context.Context, tx db.Querier, org, user, que
 		return err
 	}
 	for _, id := range open {
-		if _, err := s.Declined(ctx, tx, org, id, OfferCanceled); err != nil {
+		if _, err := s.DeclineOffer(ctx, tx, org, id, OfferCanceled); err != nil {
 			return err
 		}
 	}

@@ -101,31 +101,31 @@ type Service struct {
 	// HasAudio reports whether the organisation has an audio file.
 	HasAudio func(ctx context.Context, org, id string) (bool, error)
 	// CheckDestination returns the problem of a destination such as queue:que_… or ext:101; "" if it is valid.
-	Reach func(ctx context.Context, org, to string) (wrong string, err error)
+	CheckDestination func(ctx context.Context, org, to string) (wrong string, err error)
 	// IsReserved reports whether an extension is reserved in a country, such as for an emergency number. nil: none
 	// is.
-	Reserved func(country, extension string) bool
+	IsReserved func(country, extension string) bool
 	// FindReferences return the ids of objects that route to a queue, such as "num_…". Overflows of other queues and
 	// waiting callers are found without them.
-	Uses []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
+	FindReferences []func(ctx context.Context, q db.Querier, org, id string) ([]string, error)
 	// MoveReferences change objects that route to one queue to route to another.
-	Moves []func(ctx context.Context, tx db.Querier, org, from, to string) error
+	MoveReferences []func(ctx context.Context, tx db.Querier, org, from, to string) error
 	// OnEnter is called in the transaction in which a call enters a queue. nil: no call.
 	OnEnter func(ctx context.Context, tx db.Querier, org, callID, queueID string) error
 	// OnCallback is called in the transaction that changes a callback. nil: no call.
 	OnCallback func(ctx context.Context, tx db.Querier, c CallbackChange) error
 	// HasPendingRelease reports whether a phone of an agent has not yet answered this node's CANCEL or BYE. nil:
 	// never.
-	LettingGo func(user string) bool
+	HasPendingRelease func(user string) bool
 
 	Config
-	touched touched
-	talks   talks
+	dirty     dirtyQueues
+	talkCache talkCache
 }
 
 // New returns a service.
 func New(c Config) *Service {
-	return &Service{Config: c, touched: touched{wake: make(chan struct{}, 1), queues: map[place]struct{}{}, told: map[place]snapshot{}}}
+	return &Service{Config: c, dirty: dirtyQueues{wake: make(chan struct{}, 1), queues: map[queueKey]struct{}{}, lastPublished: map[queueKey]snapshot{}}}
 }
 
 // Get returns a queue that is not removed, or db.ErrNone.

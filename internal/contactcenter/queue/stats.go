@@ -59,14 +59,14 @@ type AllStats struct {
 }
 
 // staffedAgents returns the number of agents available for callers, now or after their current call.
-func (x Stats) staffed() int {
+func (x Stats) staffedAgents() int {
 	return x.Agents.Available + x.Agents.Ringing + x.Agents.Busy + x.Agents.WrapUp
 }
 
 // ShowStats returns a queue's figures.
 func (s *Service) ShowStats(ctx context.Context, in *OneIn) (*op.Out[Stats], error) {
 	q := s.DB.Read(ctx)
-	k, err := s.one(ctx, q, in.ID)
+	k, err := s.findQueue(ctx, q, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ const maxQueues = 5000
 // StatsAll returns the figures of all queues.
 func (s *Service) StatsAll(ctx context.Context, _ *struct{}) (*op.Out[AllStats], error) {
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	found, err := all(ctx, q, db.Where(selection, org), "", maxQueues)
+	found, err := listQueues(ctx, q, db.Where(queueColumns, org), "", maxQueues)
 	if err != nil {
 		return nil, err
 	}
@@ -100,48 +100,48 @@ func (s *Service) StatsAll(ctx context.Context, _ *struct{}) (*op.Out[AllStats],
 
 // stats returns the figures of queues of one organisation, in the order of the queues.
 func (s *Service) stats(ctx context.Context, q db.Querier, org string, queues []Queue) ([]Stats, error) {
-	since, err := s.midnight(ctx, org)
+	since, err := s.startOfDay(ctx, org)
 	if err != nil {
 		return nil, err
 	}
 	figures, at, ids := make([]Stats, len(queues)), map[string]int{}, []string{}
 	for i, k := range queues {
 		at[k.ID], ids = i, append(ids, k.ID)
-		if err := s.standing(ctx, q, k, &figures[i]); err != nil {
+		if err := s.countWaiting(ctx, q, k, &figures[i]); err != nil {
 			return nil, err
 		}
-		if err := today(ctx, q, k, since, &figures[i]); err != nil {
+		if err := countToday(ctx, q, k, since, &figures[i]); err != nil {
 			return nil, err
 		}
 	}
 	if len(ids) > 100 { // more ids: read the members of all queues
 		ids = nil
 	}
-	if err := s.agentsNow(ctx, q, org, queues, ids, at, figures); err != nil {
+	if err := s.countAgents(ctx, q, org, queues, ids, at, figures); err != nil {
 		return nil, err
 	}
 	for i, k := range queues {
 		x := &figures[i]
-		x.EstimatedWait = pace{x.Today.AverageTalk, k.WrapUp, x.staffed(), x.Agents.Available > 0 && x.CallersWaiting == 0}.wait(x.CallersWaiting + 1)
+		x.EstimatedWait = throughput{x.Today.AverageTalk, k.WrapUp, x.staffedAgents(), x.Agents.Available > 0 && x.CallersWaiting == 0}.estimatedWait(x.CallersWaiting + 1)
 	}
 	return figures, nil
 }
 
 // currentStats returns the figures of a queue except those of today.
-func (s *Service) moment(ctx context.Context, q db.Querier, k Queue) (Stats, error) {
+func (s *Service) currentStats(ctx context.Context, q db.Querier, k Queue) (Stats, error) {
 	one := make([]Stats, 1)
-	if err := s.standing(ctx, q, k, &one[0]); err != nil {
+	if err := s.countWaiting(ctx, q, k, &one[0]); err != nil {
 		return one[0], err
 	}
-	err := s.agentsNow(ctx, q, k.OrgID, []Queue{k}, []string{k.ID}, map[string]int{k.ID: 0}, one)
+	err := s.countAgents(ctx, q, k.OrgID, []Queue{k}, []string{k.ID}, map[string]int{k.ID: 0}, one)
 	return one[0], err
 }
 
 // countWaiting sets the numbers of waiting callers and callbacks, and the longest wait.
-func (s *Service) standing(ctx context.Context, q db.Querier, k Queue, x *Stats) error {
+func (s *Service) countWaiting(ctx context.Context, q db.Querier, k Queue, x *Stats) error {
 	const waiting = `SELECT COUNT(CASE WHEN status IN ('waiting', 'offering') THEN 1 END), COUNT(CASE WHEN status IN ('callback_pending', 'callback_dialing') THEN 1 END),
 			MIN(CASE WHEN status IN ('waiting', 'offering') THEN entered_at END)
-		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + inLine
+		FROM queue_entries WHERE org_id = $1 AND queue_id = $2 AND ` + waitingCondition
 	var oldest db.Time
 	if err := q.QueryRow(ctx, waiting, k.OrgID, k.ID).Scan(&x.CallersWaiting, &x.CallbacksPending, &oldest); err != nil {
 		return fmt.Errorf("count callers: %w", err)
@@ -154,7 +154,7 @@ func (s *Service) standing(ctx context.Context, q db.Querier, k Queue, x *Stats)
 }
 
 // countToday sets the figures of the callers since midnight.
-func today(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) error {
+func countToday(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) error {
 	const text = `SELECT COUNT(*), COUNT(connected_at), COUNT(CASE WHEN connected_at - entered_at <= $5 THEN 1 END),
 			COUNT(CASE WHEN status = 'abandoned' AND exited_at - entered_at > $4 THEN 1 END),
 			COUNT(CASE WHEN status IN ('overflowed', 'timed_out') THEN 1 END), COUNT(callback),
@@ -168,12 +168,12 @@ func today(ctx context.Context, q db.Querier, k Queue, since db.Time, x *Stats) 
 		return fmt.Errorf("count today's callers: %w", err)
 	}
 	t.AverageTalk, x.AverageWait = int(talk+0.5), int(wait+0.5)
-	t.AnswerRate, x.ServiceLevelRate = rate(t.Answered, t.Answered+t.Abandoned), rate(inTime, t.Answered+t.Abandoned)
+	t.AnswerRate, x.ServiceLevelRate = percent(t.Answered, t.Answered+t.Abandoned), percent(inTime, t.Answered+t.Abandoned)
 	return nil
 }
 
 // percent returns part of whole in percent, rounded; 0 if whole is 0.
-func rate(part, whole int) int {
+func percent(part, whole int) int {
 	if whole == 0 {
 		return 0
 	}
@@ -181,12 +181,12 @@ func rate(part, whole int) int {
 }
 
 // countAgents counts members by presence.
-func (s *Service) agentsNow(ctx context.Context, q db.Querier, org string, queues []Queue, ids []string, at map[string]int, figures []Stats) error {
+func (s *Service) countAgents(ctx context.Context, q db.Querier, org string, queues []Queue, ids []string, at map[string]int, figures []Stats) error {
 	found, err := members(ctx, q, org, ids)
 	if err != nil {
 		return err
 	}
-	if err := s.present(ctx, q, org, found); err != nil {
+	if err := s.withPresence(ctx, q, org, found); err != nil {
 		return err
 	}
 	for _, m := range found {
@@ -208,7 +208,7 @@ func (s *Service) agentsNow(ctx context.Context, q db.Querier, org string, queue
 			a.WrapUp++
 		default:
 			a.Available++
-			if m.able(queues[i].RequiredSkills) {
+			if m.hasSkills(queues[i].RequiredSkills) {
 				figures[i].AgentsAvailable++
 			}
 		}

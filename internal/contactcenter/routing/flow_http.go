@@ -18,13 +18,13 @@ import (
 
 // Limits of an HTTP step. The timeout of the node applies in addition, and is shorter.
 const (
-	longestRequest = 30 * time.Second
-	largestAnswer  = 64 << 10 // bytes
+	requestTimeout  = 30 * time.Second
+	maxResponseSize = 64 << 10 // bytes
 )
 
 // httpRequest sends a request to a server of the organisation. It stores the response in the node's variable, if
 // there is one. Any status other than 2xx is an error.
-func (w *walk) request(ctx context.Context, node string, x *flow.HTTP) (outcome string) {
+func (w *flowRun) httpRequest(ctx context.Context, node string, x *flow.HTTP) (outcome string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(x.TimeoutMS)*time.Millisecond)
 	defer cancel()
 	r, err := w.newRequest(ctx, node, x)
@@ -34,17 +34,17 @@ func (w *walk) request(ctx context.Context, node string, x *flow.HTTP) (outcome 
 	}
 	answer, err := w.fetch(r)
 	if err != nil {
-		w.problem = whatFailed(err)
+		w.problem = requestFailure(err)
 		return "error"
 	}
 	if x.Variable != "" {
-		w.trip.variables[x.Variable] = answer
+		w.flowContext.variables[x.Variable] = answer
 	}
 	return "success"
 }
 
 // requestFailure returns why a request failed, without its URL, because the URL can contain secrets.
-func whatFailed(err error) string {
+func requestFailure(err error) string {
 	var in *url.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &in) && in.Timeout():
@@ -60,12 +60,12 @@ func whatFailed(err error) string {
 }
 
 // newRequest builds the HTTP request of a node.
-func (w *walk) newRequest(ctx context.Context, node string, x *flow.HTTP) (*http.Request, error) {
+func (w *flowRun) newRequest(ctx context.Context, node string, x *flow.HTTP) (*http.Request, error) {
 	body := ""
 	if x.Method != http.MethodGet && x.Method != http.MethodDelete || x.Body != "" {
-		body = w.body(ctx, node, x)
+		body = w.requestBody(ctx, node, x)
 	}
-	to := w.fillWith(ctx, x.URL, inAddress)
+	to := w.fillWith(ctx, x.URL, urlValue)
 	r, err := http.NewRequestWithContext(ctx, x.Method, to, strings.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the address is not valid once it is filled in")
@@ -77,19 +77,19 @@ func (w *walk) newRequest(ctx context.Context, node string, x *flow.HTTP) (*http
 	}
 	r.Header.Set("User-Agent", "soniq-flows/1.0")
 	for name, v := range x.Headers {
-		r.Header.Set(name, strings.Map(printable, w.fill(ctx, v)))
+		r.Header.Set(name, strings.Map(replaceControl, w.fillTemplate(ctx, v)))
 	}
 	if !x.Signed {
 		return r, nil
 	}
-	if w.s.Sign == nil {
+	if w.s.SignRequest == nil {
 		return nil, errors.New("nothing can sign it")
 	}
-	return r, w.s.Sign(ctx, w.org, r, body)
+	return r, w.s.SignRequest(ctx, w.org, r, body)
 }
 
 // replaceControl replaces control characters with spaces, so that a value cannot add header lines.
-func printable(c rune) rune {
+func replaceControl(c rune) rune {
 	if c < ' ' || c == 0x7f {
 		return ' '
 	}
@@ -98,18 +98,18 @@ func printable(c rune) rune {
 
 // requestBody returns the body of the request: the node's template, or else a JSON object with the call and the
 // unmasked variables.
-func (w *walk) body(ctx context.Context, node string, x *flow.HTTP) string {
+func (w *flowRun) requestBody(ctx context.Context, node string, x *flow.HTTP) string {
 	if x.Body != "" {
-		return w.fillWith(ctx, x.Body, inJSON)
+		return w.fillWith(ctx, x.Body, jsonValue)
 	}
 	i := w.v.Info()
 	told := map[string]any{}
-	for name, v := range w.trip.variables {
-		if !w.trip.masked[name] {
+	for name, v := range w.flowContext.variables {
+		if !w.flowContext.masked[name] {
 			told[name] = v
 		}
 	}
-	b, err := json.Marshal(map[string]any{"call_id": i.CallID, "flow_id": w.p.FlowID, "node_id": node, "from_number": i.From, "from_name": i.FromName,
+	b, err := json.Marshal(map[string]any{"call_id": i.CallID, "flow_id": w.program.FlowID, "node_id": node, "from_number": i.From, "from_name": i.FromName,
 		"to_number": i.To, "direction": i.Direction, "sandbox": i.Sandbox, "variables": told})
 	if err != nil {
 		return "{}"
@@ -118,7 +118,7 @@ func (w *walk) body(ctx context.Context, node string, x *flow.HTTP) string {
 }
 
 // fillWith is fillTemplate with a function that escapes the values for the syntax of the text.
-func (w *walk) fillWith(ctx context.Context, text string, form func(any) string) string {
+func (w *flowRun) fillWith(ctx context.Context, text string, form func(any) string) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}
@@ -131,12 +131,12 @@ func (w *walk) fillWith(ctx context.Context, text string, form func(any) string)
 }
 
 // urlValue returns a value escaped for the path or the query of a URL.
-func inAddress(v any) string {
+func urlValue(v any) string {
 	return strings.ReplaceAll(url.QueryEscape(fmt.Sprint(v)), "+", "%20")
 }
 
 // jsonValue returns a value escaped for a JSON text: a string without its quotes, any other value as JSON.
-func inJSON(v any) string {
+func jsonValue(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -151,7 +151,7 @@ func inJSON(v any) string {
 }
 
 // fetch sends a request and returns the response as a JSON value, or as a string if it is not JSON.
-func (w *walk) fetch(r *http.Request) (any, error) {
+func (w *flowRun) fetch(r *http.Request) (any, error) {
 	a, err := w.s.client.Do(r)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (s *Service) SaveNote(ctx context.Context, tx db.Querier, org string, n cal
 // LogCall has a finished call with somebody outside written to the systems that take calls. Where more is to come of it, CallGrew
 // will tell: systems in which a call cannot be changed later wait for that.
 func (s *Service) LogCall(ctx context.Context, tx db.Querier, org string, r call.CDR, more bool) error {
-	if r.Number() == "" {
+	if r.ExternalNumber() == "" {
 		return nil
 	}
 	if known, err := s.connected(ctx, org); err != nil || !known.logs {

@@ -80,5 +80,5 @@ func (s *Service) end(ctx context.Context, org, id string, items int) error {
 	if err := s.DB.Tx(ctx, func(tx db.Querier) error { return s.finish(ctx, tx, org, id, items) }); err != nil {
 		return err
 	}
-	return s.DB.Settle(ctx)
+	return s.DB.CheckpointAndScrub(ctx)
 }

@@ -37,9 +37,9 @@ type Key struct {
 	RevokedAt   db.Time        `json:"revoked_at" nullable:"true" doc:"It does not work from then on; in the future while a rotated key may still be used"`
 	RotatesTo   *string        `json:"rotates_to"`
 
-	orgID      string
-	networks   []netip.Prefix
-	userBarred bool // the key's user is suspended
+	orgID         string
+	networks      []netip.Prefix
+	userSuspended bool // the key's user is suspended
 }
 
 // environment returns the environment of the key.
@@ -66,30 +66,30 @@ type Request struct {
 // Changed is the bus subject on which the digest of a changed key is published.
 const Changed = "changed.api_keys"
 
-const cacheLife = 3 * time.Second
+const keyCacheTTL = 3 * time.Second
 
 // Service creates and verifies API keys and access tokens. It is safe for concurrent use.
 type Service struct {
-	db    *db.DB
-	orgs  *org.Service
-	seal  *seal.Seal
-	bus   *bus.Bus
-	now   func() time.Time
-	brand string
-	known *bus.Cache[Key]
-	used  uses
+	db       *db.DB
+	orgs     *org.Service
+	seal     *seal.Seal
+	bus      *bus.Bus
+	now      func() time.Time
+	brand    string
+	keyCache *bus.Cache[Key]
+	lastUses lastUses
 }
 
 // New returns a service. brand is the first word of every key.
 func New(d *db.DB, orgs *org.Service, s *seal.Seal, b *bus.Bus, now func() time.Time, brand string) *Service {
 	return &Service{db: d, orgs: orgs, seal: s, bus: b, now: now, brand: brand,
-		known: bus.NewCache[Key](b, Changed, cacheLife, now), used: uses{last: map[string]use{}}}
+		keyCache: bus.NewCache[Key](b, Changed, keyCacheTTL, now), lastUses: lastUses{last: map[string]lastUse{}}}
 }
 
 // CreateKey creates a key and returns it with its secret. The database keeps only a digest of the secret.
-func (s *Service) Mint(ctx context.Context, r Request) (Key, error) {
+func (s *Service) CreateKey(ctx context.Context, r Request) (Key, error) {
 	var k Key
-	if wrong := r.check(s.now()); len(wrong) > 0 {
+	if wrong := r.violations(s.now()); len(wrong) > 0 {
 		return k, op.Invalid(wrong...)
 	}
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -99,13 +99,13 @@ func (s *Service) Mint(ctx context.Context, r Request) (Key, error) {
 				return fmt.Errorf("find sandbox twin: %w", err)
 			}
 		}
-		k, err = s.mint(ctx, tx, owner, r)
+		k, err = s.createKey(ctx, tx, owner, r)
 		return err
 	})
 	return k, err
 }
 
-func (s *Service) mint(ctx context.Context, tx db.Querier, owner string, r Request) (Key, error) {
+func (s *Service) createKey(ctx context.Context, tx db.Querier, owner string, r Request) (Key, error) {
 	secret := newToken(s.brand, r.kind(), r.Environment)
 	shown := len(prefix(s.brand, r.kind(), r.Environment)) + 3
 	k := Key{ID: db.NewID("key"), Name: r.Name, Kind: r.kind(), Environment: "live", Prefix: secret[:shown],
@@ -138,7 +138,7 @@ func (r Request) kind() access.Kind {
 }
 
 // violations lists every violation of a request.
-func (r Request) check(now time.Time) []op.Violation {
+func (r Request) violations(now time.Time) []op.Violation {
 	var wrong []op.Violation
 	bad := func(field, code, message string) { wrong = append(wrong, op.Field(field, code, message)) }
 	if n := len([]rune(strings.TrimSpace(r.Name))); n < 1 || n > 120 {

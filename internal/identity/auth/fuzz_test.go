@@ -21,7 +21,7 @@ func FuzzClientDocument(f *testing.F) {
 			t.Errorf("client %+v", c)
 		}
 		for _, r := range c.Redirects {
-			if u, err := url.Parse(r); err != nil || u.Scheme != "https" && !onOwnMachine(r) {
+			if u, err := url.Parse(r); err != nil || u.Scheme != "https" && !isLoopback(r) {
 				t.Errorf("leads to %q", r)
 			}
 		}
@@ -41,15 +41,15 @@ func FuzzAuthorizationRequest(f *testing.F) {
 		}
 		q.Set("client_id", "soniq-assistant")
 		q.Set("redirect_uri", redirect)
-		a, to, err := o.Ask(t.Context(), q)
+		a, to, err := o.ParseAuthorizationRequest(t.Context(), q)
 		if err == nil {
-			to = o.Deny(a)
+			to = o.DenyURL(a)
 		}
 		if to == "" {
 			return
 		}
 		u, err := url.Parse(to)
-		if err != nil || !onOwnMachine(to) || u.Query().Get("iss") != "https://voice.example/auth" || u.Query().Get("error") == "" {
+		if err != nil || !isLoopback(to) || u.Query().Get("iss") != "https://voice.example/auth" || u.Query().Get("error") == "" {
 			t.Errorf("%q leads to %q", redirect, to)
 		}
 	})

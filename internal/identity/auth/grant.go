@@ -25,11 +25,11 @@ type Grant struct {
 	LastUsedAt db.Time
 	LastUsedIP string
 
-	orgID      string
-	revokedAt  db.Time
-	stepUp     db.Time // until then a refresh is refused as if the grant were revoked
-	role       string
-	userStatus string
+	orgID       string
+	revokedAt   db.Time
+	stepUpUntil db.Time // until then a refresh is refused as if the grant were revoked
+	role        string
+	userStatus  string
 }
 
 const grantPrefix = "gra_"
@@ -37,7 +37,7 @@ const grantPrefix = "gra_"
 // MaxScopes returns the scopes that a user with this role may grant to clients and keys: those of the role,
 // restricted by the plan. Owners and administrators of an organisation without a partner above it may grant partner
 // scopes.
-func (s *Service) Ceiling(o org.Organization, role string) []access.Scope {
+func (s *Service) MaxScopes(o org.Organization, role string) []access.Scope {
 	held := access.RoleScopes(role)
 	if (role == "owner" || role == "admin") && o.ParentID == nil && !o.Sandbox() {
 		held = access.All()
@@ -65,17 +65,17 @@ func (s *Service) verifyAccess(ctx context.Context, token string, at Audience, e
 	case e != access.Live:
 		return p, op.Fail("wrong_environment", "tokens of people work outside the sandbox only")
 	}
-	o, err := s.standing(ctx, t.grant)
+	o, err := s.grantOrg(ctx, t.grant)
 	if err != nil {
 		return p, err
 	}
-	s.used.note(p.KeyID, p.OrgID, db.At(s.now()), source)
-	p.Scopes, p.Timezone, p.Limits = access.Among(t.scopes, s.Ceiling(o, t.grant.role)), o.Timezone, limitsOf(o)
+	s.lastUses.record(p.KeyID, p.OrgID, db.At(s.now()), source)
+	p.Scopes, p.Timezone, p.Limits = access.Among(t.scopes, s.MaxScopes(o, t.grant.role)), o.Timezone, rateLimits(o)
 	return p, nil
 }
 
 // grantOrg returns the organisation of a grant. If the grant may not be used, the error contains the reason.
-func (s *Service) standing(ctx context.Context, g Grant) (o org.Organization, err error) {
+func (s *Service) grantOrg(ctx context.Context, g Grant) (o org.Organization, err error) {
 	switch {
 	case !g.revokedAt.IsZero():
 		return o, op.Fail("unauthenticated", "this was revoked")
@@ -85,13 +85,13 @@ func (s *Service) standing(ctx context.Context, g Grant) (o org.Organization, er
 	if o, err = s.orgs.Get(ctx, g.orgID); err != nil {
 		return o, fmt.Errorf("find the organisation of a grant: %w", err)
 	}
-	if o.Barred() {
+	if o.IsBlocked() {
 		return o, op.Fail("org_suspended", "the organisation is "+string(o.Status))
 	}
 	return o, nil
 }
 
-func (s *Service) grantOf(ctx context.Context, org, id string) (Grant, org.Organization, error) {
+func (s *Service) usableGrant(ctx context.Context, org, id string) (Grant, org.Organization, error) {
 	g, err := getGrant(ctx, s.db.Read(ctx), org, id)
 	if db.IsNone(err) {
 		err = op.Fail("unauthenticated", "this was revoked")
@@ -99,7 +99,7 @@ func (s *Service) grantOf(ctx context.Context, org, id string) (Grant, org.Organ
 	if err != nil {
 		return g, noOrg, err
 	}
-	o, err := s.standing(ctx, g)
+	o, err := s.grantOrg(ctx, g)
 	return g, o, err
 }
 
@@ -119,7 +119,7 @@ func (s *Service) RevokeGrant(ctx context.Context, tx db.Querier, org, user, id 
 	if err != nil {
 		return fmt.Errorf("find grant: %w", err)
 	}
-	if err := forgetConsent(ctx, tx, g); err != nil {
+	if err := deleteConsent(ctx, tx, g); err != nil {
 		return fmt.Errorf("delete consent: %w", err)
 	}
 	return s.endGrant(ctx, tx, org, id)
@@ -130,7 +130,7 @@ func (s *Service) endGrant(ctx context.Context, tx db.Querier, org, id string) e
 	if err := revokeGrant(ctx, tx, org, id, db.At(s.now())); err != nil {
 		return fmt.Errorf("revoke grant: %w", err)
 	}
-	s.changed(tx, "")
+	s.publishChanged(tx, "")
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (a Audiences) String() string {
 	return strings.Join(words, " ")
 }
 
-func audiences(text string) Audiences {
+func parseAudiences(text string) Audiences {
 	var all Audiences
 	for word := range strings.FieldsSeq(text) {
 		all = append(all, Audience(word))

@@ -17,8 +17,8 @@ func (g *Grant) fields() (to []any, done func()) {
 	var audience string
 	var ip db.Null
 	to = []any{&g.orgID, &g.ID, &g.UserID, &g.ClientID, &g.ClientName, &audience, &scopes, &g.CreatedAt, &g.LastUsedAt, &ip,
-		&g.revokedAt, &g.stepUp, &g.role, &g.userStatus}
-	return to, func() { g.Audience, g.Scopes, g.LastUsedIP = audiences(audience), scopes.V, string(ip) }
+		&g.revokedAt, &g.stepUpUntil, &g.role, &g.userStatus}
+	return to, func() { g.Audience, g.Scopes, g.LastUsedIP = parseAudiences(audience), scopes.V, string(ip) }
 }
 
 func scanGrant(scan func(...any) error) (g Grant, err error) {
@@ -78,7 +78,7 @@ func setStepUp(ctx context.Context, q db.Querier, org, id string, until db.Time)
 }
 
 // storedToken is a token in the database: an access token, or a refresh token, which can be spent once.
-type secret struct {
+type storedToken struct {
 	orgID, digest string
 	kind          string // access or refresh
 	audience      Audiences
@@ -86,17 +86,17 @@ type secret struct {
 	createdAt     db.Time
 	expiresAt     db.Time
 	spentAt       db.Time
-	next          string // digest of the refresh token that replaced it
+	replacedBy    string // digest of the refresh token that replaced it
 	grant         Grant
 }
 
-func insertSecret(ctx context.Context, q db.Querier, t secret) error {
+func insertToken(ctx context.Context, q db.Querier, t storedToken) error {
 	const text = `INSERT INTO oauth_tokens (org_id, digest, grant_id, kind, audience, scopes, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	_, err := q.Exec(ctx, text, t.orgID, t.digest, t.grant.ID, t.kind, t.audience.String(), db.AsJSON(t.scopes), t.createdAt, t.expiresAt)
 	return err
 }
 
-func secretBy(ctx context.Context, q db.Querier, digest string) (t secret, err error) {
+func tokenByDigest(ctx context.Context, q db.Querier, digest string) (t storedToken, err error) {
 	var scopes db.JSON[[]access.Scope]
 	var audience string
 	var next db.Null
@@ -106,12 +106,12 @@ func secretBy(ctx context.Context, q db.Querier, digest string) (t secret, err e
 		` JOIN oauth_tokens t ON t.org_id = g.org_id AND t.grant_id = g.id WHERE t.digest = $1`
 	err = q.QueryRow(ctx, text, digest).Scan(append([]any{&t.orgID, &t.digest, &t.kind, &audience, &scopes, &t.createdAt, &t.expiresAt, &t.spentAt, &next}, to...)...)
 	done()
-	t.audience, t.scopes, t.next = audiences(audience), scopes.V, string(next)
+	t.audience, t.scopes, t.replacedBy = parseAudiences(audience), scopes.V, string(next)
 	return t, err
 }
 
 // spendToken marks a refresh token as used. ok is false if another request was first.
-func spend(ctx context.Context, q db.Querier, org, digest, next string, at db.Time) (ok bool, err error) {
+func spendToken(ctx context.Context, q db.Querier, org, digest, next string, at db.Time) (ok bool, err error) {
 	const text = `UPDATE oauth_tokens SET spent_at = $3, next = $4 WHERE org_id = $1 AND digest = $2 AND spent_at IS NULL`
 	r, err := q.Exec(ctx, text, org, digest, at, next)
 	if err != nil {
@@ -127,7 +127,7 @@ func dropAccess(ctx context.Context, q db.Querier, org, digest string) error {
 	return err
 }
 
-func forgetConsent(ctx context.Context, q db.Querier, g Grant) error {
+func deleteConsent(ctx context.Context, q db.Querier, g Grant) error {
 	const text = `DELETE FROM oauth_consents WHERE org_id = $1 AND user_id = $2 AND client_id = $3`
 	_, err := q.Exec(ctx, text, g.orgID, g.UserID, g.ClientID)
 	return err

@@ -29,8 +29,8 @@ type OAuthConfig struct {
 // OAuth is the authorization server (OAuth 2.1, RFC 9700): codes with PKCE, rotating refresh tokens, opaque access tokens.
 type OAuth struct {
 	OAuthConfig
-	keys *Service
-	docs documents
+	keys      *Service
+	documents documentCache
 }
 
 // NewOAuth returns an authorization server that stores its grants with the service of keys.
@@ -88,17 +88,17 @@ func (o *OAuth) audienceOf(resource string) (a Audience, ok bool) {
 // Mount registers the endpoints for clients.
 func (o *OAuth) Mount(mux *http.ServeMux) {
 	o.mountMetadata(mux)
-	handle(mux, "POST", tokenPath, o.token)
-	handle(mux, "POST", revokePath, o.revoke)
-	handle(mux, "POST", introspectPath, o.introspect)
+	handleCORS(mux, "POST", tokenPath, o.token)
+	handleCORS(mux, "POST", revokePath, o.revoke)
+	handleCORS(mux, "POST", introspectPath, o.introspect)
 	if o.Register {
-		handle(mux, "POST", registerPath, o.register)
+		handleCORS(mux, "POST", registerPath, o.register)
 	}
 }
 
 // withCORS allows requests from pages of any origin, because the endpoints do not use cookies. It limits the size of
 // the body.
-func open(methods string, h http.HandlerFunc) http.HandlerFunc {
+func withCORS(methods string, h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
 		if r.Method == http.MethodOptions {
@@ -113,12 +113,12 @@ func open(methods string, h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func handle(mux *http.ServeMux, method, path string, h http.HandlerFunc) {
-	mux.HandleFunc(method+" "+path, open(method+", OPTIONS", h))
-	mux.HandleFunc("OPTIONS "+path, open(method+", OPTIONS", h))
+func handleCORS(mux *http.ServeMux, method, path string, h http.HandlerFunc) {
+	mux.HandleFunc(method+" "+path, withCORS(method+", OPTIONS", h))
+	mux.HandleFunc("OPTIONS "+path, withCORS(method+", OPTIONS", h))
 }
 
-func answer(w http.ResponseWriter, status int, v any) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
@@ -142,11 +142,11 @@ func (s *Service) StepUp(ctx context.Context, p access.Principal) error {
 }
 
 // accessToken returns an access token, or db.ErrNone. A mistyped token costs no database query.
-func (s *Service) accessToken(ctx context.Context, token string) (secret, error) {
-	if !formed(accessPrefix(s.brand), token) {
-		return secret{}, db.ErrNone
+func (s *Service) accessToken(ctx context.Context, token string) (storedToken, error) {
+	if !isWellFormed(accessPrefix(s.brand), token) {
+		return storedToken{}, db.ErrNone
 	}
-	t, err := secretBy(ctx, s.db.Read(ctx), s.seal.Digest(token))
+	t, err := tokenByDigest(ctx, s.db.Read(ctx), s.seal.Digest(token))
 	if err == nil && t.kind != "access" {
 		return t, db.ErrNone
 	}

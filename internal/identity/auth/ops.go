@@ -72,7 +72,7 @@ func (s *Service) Me(ctx context.Context, _ *struct{}) (*op.Out[Me], error) {
 		me.Credential.Type = "oauth"
 	}
 	if p.UserID != "" {
-		u, err := holder(ctx, s.db.Read(ctx), p.OrgID, p.UserID)
+		u, err := keyUser(ctx, s.db.Read(ctx), p.OrgID, p.UserID)
 		if err != nil {
 			return nil, fmt.Errorf("get the key's user: %w", err)
 		}
@@ -99,7 +99,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Key]], 
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(k Key) op.Position { return op.Position{ID: k.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return ofOrgs(access.Org(ctx), twin).Count(ctx, s.db.Read(ctx)) })
+	return op.Counted(page, in.Paging, func() (int, error) { return keysOf(access.Org(ctx), twin).Count(ctx, s.db.Read(ctx)) })
 }
 
 // CreateIn is the input of Create.
@@ -127,10 +127,10 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error
 	case "live":
 		r.Environment = access.Live
 	}
-	if wrong := append(beyond(p, r), r.check(s.now())...); len(wrong) > 0 {
+	if wrong := append(excessViolations(p, r), r.violations(s.now())...); len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	k, err := s.Mint(ctx, r)
+	k, err := s.CreateKey(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Key], error
 }
 
 // excessViolations lists the permissions of a key that exceed those of the principal.
-func beyond(p access.Principal, r Request) []op.Violation {
+func excessViolations(p access.Principal, r Request) []op.Violation {
 	var wrong []op.Violation
 	for _, s := range r.Scopes {
 		if s.Known() && !slices.Contains(p.Scopes, s) {
@@ -163,7 +163,7 @@ type OneIn struct {
 // Revoke ends a key at once.
 func (s *Service) Revoke(ctx context.Context, in *OneIn) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		k, digest, err := s.owned(ctx, tx, in.ID)
+		k, digest, err := s.findKey(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (s *Service) Revoke(ctx context.Context, in *OneIn) error {
 		if !k.RevokedAt.IsZero() && !now.Before(k.RevokedAt.Time) {
 			return nil
 		}
-		return s.end(ctx, tx, k, digest, now, "")
+		return s.revokeKey(ctx, tx, k, digest, now, "")
 	})
 }
 
@@ -197,7 +197,7 @@ func (r Rotation) grace() time.Duration {
 func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error) {
 	var k Key
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		old, digest, err := s.owned(ctx, tx, in.ID)
+		old, digest, err := s.findKey(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -210,13 +210,13 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error
 		if old.UserID != nil {
 			r.UserID = *old.UserID
 		}
-		if wrong := append(beyond(p, r), r.check(s.now())...); len(wrong) > 0 {
+		if wrong := append(excessViolations(p, r), r.violations(s.now())...); len(wrong) > 0 {
 			return op.Invalid(wrong...)
 		}
-		if k, err = s.mint(ctx, tx, old.orgID, r); err != nil {
+		if k, err = s.createKey(ctx, tx, old.orgID, r); err != nil {
 			return err
 		}
-		return s.end(ctx, tx, old, digest, db.At(s.now().Add(in.Body.grace())), k.ID)
+		return s.revokeKey(ctx, tx, old, digest, db.At(s.now().Add(in.Body.grace())), k.ID)
 	})
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Key], error
 	return &op.Out[Key]{Body: k, Location: op.Prefix + "/api-keys/" + k.ID}, nil
 }
 
-func (s *Service) owned(ctx context.Context, tx db.Querier, id string) (Key, string, error) {
+func (s *Service) findKey(ctx context.Context, tx db.Querier, id string) (Key, string, error) {
 	twin, err := s.orgs.Twin(ctx, access.Org(ctx))
 	if err != nil {
 		return Key{}, "", fmt.Errorf("find sandbox twin: %w", err)
@@ -236,41 +236,41 @@ func (s *Service) owned(ctx context.Context, tx db.Querier, id string) (Key, str
 	return k, digest, err
 }
 
-func (s *Service) end(ctx context.Context, tx db.Querier, k Key, digest string, at db.Time, next string) error {
-	if err := revoke(ctx, tx, k.orgID, k.ID, at, next); err != nil {
+func (s *Service) revokeKey(ctx context.Context, tx db.Querier, k Key, digest string, at db.Time, next string) error {
+	if err := setRevoked(ctx, tx, k.orgID, k.ID, at, next); err != nil {
 		return fmt.Errorf("revoke key: %w", err)
 	}
-	s.changed(tx, digest)
+	s.publishChanged(tx, digest)
 	return nil
 }
 
 // RemoveUser revokes the keys and grants of a user who is being removed.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
-	digests, err := revokeOfUser(ctx, tx, orgID, userID, db.At(s.now()))
+	digests, err := revokeKeysOfUser(ctx, tx, orgID, userID, db.At(s.now()))
 	if err != nil {
 		return fmt.Errorf("revoke keys of user: %w", err)
 	}
 	if err := revokeGrantsOfUser(ctx, tx, orgID, userID, db.At(s.now())); err != nil {
 		return fmt.Errorf("revoke grants of user: %w", err)
 	}
-	s.changed(tx, append(digests, "")...)
+	s.publishChanged(tx, append(digests, "")...)
 	return nil
 }
 
 // RevalidateUser publishes that the keys of a user must be checked again, because the user was suspended or resumed.
-func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
-	digests, err := ofUser(ctx, tx, orgID, userID)
+func (s *Service) RevalidateUser(ctx context.Context, tx db.Querier, orgID, userID string) error {
+	digests, err := digestsOfUser(ctx, tx, orgID, userID)
 	if err != nil {
 		return fmt.Errorf("find keys of user: %w", err)
 	}
-	s.changed(tx, append(digests, "")...)
+	s.publishChanged(tx, append(digests, "")...)
 	return nil
 }
 
 // RevalidateAll makes every open stream check its credential again, because an organisation was suspended or closed.
-func (s *Service) Again(tx db.Querier) { s.changed(tx, "") }
+func (s *Service) RevalidateAll(tx db.Querier) { s.publishChanged(tx, "") }
 
-func (s *Service) changed(tx db.Querier, digests ...string) {
+func (s *Service) publishChanged(tx db.Querier, digests ...string) {
 	db.OnCommit(tx, func() {
 		for _, d := range digests {
 			s.bus.Publish(Changed, d)
@@ -279,16 +279,16 @@ func (s *Service) changed(tx db.Querier, digests ...string) {
 }
 
 // maxVisibleKeys is the number of keys that VisibleKeys returns at most.
-const mostVisible = 500
+const maxVisibleKeys = 500
 
 // VisibleKeys returns the keys that a user may see and revoke: with users:admin those of the organisation and its
 // sandbox, else the user's own.
-func (s *Service) Visible(ctx context.Context, p access.Principal) ([]Key, error) {
+func (s *Service) VisibleKeys(ctx context.Context, p access.Principal) ([]Key, error) {
 	twin, err := s.orgs.Twin(ctx, p.OrgID)
 	if err != nil {
 		return nil, fmt.Errorf("find sandbox twin: %w", err)
 	}
-	all, err := list(ctx, s.db.Read(ctx), p.OrgID, twin, "", mostVisible)
+	all, err := list(ctx, s.db.Read(ctx), p.OrgID, twin, "", maxVisibleKeys)
 	if err != nil || slices.Contains(p.Scopes, access.UsersAdmin) {
 		return all, err
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	randomLength = 30 // base62 characters, 178 bits
-	sumLength    = 6
-	base62       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	randomLength   = 30 // base62 characters, 178 bits
+	checksumLength = 6
+	base62         = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
 // prefix returns the prefix of keys of a kind and an environment, such as soniq_live_.
@@ -44,17 +44,17 @@ func accessPrefix(brand string) string  { return brand + "_at_" }
 func refreshPrefix(brand string) string { return brand + "_rt_" }
 
 // isWellFormed reports whether a text has the form of a secret that newSecret creates with the prefix.
-func formed(prefix, text string) bool {
-	cut := len(text) - sumLength
-	return len(text) == len(prefix)+randomLength+sumLength && strings.HasPrefix(text, prefix) && checksum(text[:cut]) == text[cut:]
+func isWellFormed(prefix, text string) bool {
+	cut := len(text) - checksumLength
+	return len(text) == len(prefix)+randomLength+checksumLength && strings.HasPrefix(text, prefix) && checksum(text[:cut]) == text[cut:]
 }
 
 // couldBeKey reports whether a token has the form of a key. Mistyped and truncated keys are rejected without a
 // database query.
-func genuine(brand, token string) bool {
+func couldBeKey(brand, token string) bool {
 	for _, kind := range []access.Kind{access.StandardKey, access.PartnerKey} {
 		for _, e := range []access.Environment{access.Live, access.Sandbox} {
-			if formed(prefix(brand, kind, e), token) {
+			if isWellFormed(prefix(brand, kind, e), token) {
 				return true
 			}
 		}
@@ -65,8 +65,8 @@ func genuine(brand, token string) bool {
 // checksum returns the CRC-32 (IEEE) of the text as six base62 characters, most significant first.
 func checksum(text string) string {
 	sum := uint64(crc32.ChecksumIEEE([]byte(text)))
-	var out [sumLength]byte
-	for i := sumLength - 1; i >= 0; i-- {
+	var out [checksumLength]byte
+	for i := checksumLength - 1; i >= 0; i-- {
 		out[i] = base62[sum%62]
 		sum /= 62
 	}

@@ -29,7 +29,7 @@ func (s *Service) VerifyFor(ctx context.Context, token string, at Audience, e ac
 }
 
 func (s *Service) verifyKey(ctx context.Context, token string, e access.Environment, source netip.Addr) (access.Principal, error) {
-	k, err := s.find(ctx, token)
+	k, err := s.lookUpKey(ctx, token)
 	if db.IsNone(err) {
 		return access.Principal{}, op.Fail("unauthenticated", "this key is not known")
 	}
@@ -40,25 +40,25 @@ func (s *Service) verifyKey(ctx context.Context, token string, e access.Environm
 	if k.UserID != nil {
 		p.UserID = *k.UserID
 	}
-	o, err := s.usable(ctx, k, e, source)
+	o, err := s.checkKey(ctx, k, e, source)
 	if err != nil {
 		return p, err
 	}
-	s.used.note(k.ID, k.orgID, db.At(s.now()), source)
-	p.Scopes, p.Timezone, p.Limits = s.orgs.Scopes(o, k.Scopes), o.Timezone, limitsOf(o)
+	s.lastUses.record(k.ID, k.orgID, db.At(s.now()), source)
+	p.Scopes, p.Timezone, p.Limits = s.orgs.Scopes(o, k.Scopes), o.Timezone, rateLimits(o)
 	return p, nil
 }
 
-func limitsOf(o org.Organization) access.Limits {
+func rateLimits(o org.Organization) access.Limits {
 	return access.Limits{ReadsPerMinute: o.Limits.ReadsPerMinute, WritesPerMinute: o.Limits.WritesPerMinute, Burst: o.Limits.Burst,
 		SearchesPerSecond: o.Limits.MemorySearchesPerSecond}
 }
 
 // Revalidate checks whether an accepted principal is still valid: its key may have been revoked or have expired
 // since. It queries the database.
-func (s *Service) Valid(ctx context.Context, p access.Principal) error {
+func (s *Service) Revalidate(ctx context.Context, p access.Principal) error {
 	if p.Kind == access.OAuthToken {
-		_, _, err := s.grantOf(ctx, p.OrgID, p.KeyID)
+		_, _, err := s.usableGrant(ctx, p.OrgID, p.KeyID)
 		return err
 	}
 	k, _, err := get(ctx, s.db.Read(ctx), p.Home(), p.Home(), p.KeyID)
@@ -68,22 +68,22 @@ func (s *Service) Valid(ctx context.Context, p access.Principal) error {
 	if err != nil {
 		return fmt.Errorf("look key up: %w", err)
 	}
-	if _, err := s.usable(ctx, k, p.Environment, p.Source); err != nil || p.HomeID == "" {
+	if _, err := s.checkKey(ctx, k, p.Environment, p.Source); err != nil || p.HomeID == "" {
 		return err
 	}
 	_, err = s.child(ctx, p.HomeID, p.OrgID)
 	return err
 }
 
-func (s *Service) find(ctx context.Context, token string) (Key, error) {
-	if !genuine(s.brand, token) {
+func (s *Service) lookUpKey(ctx context.Context, token string) (Key, error) {
+	if !couldBeKey(s.brand, token) {
 		return Key{}, db.ErrNone
 	}
 	digest := s.seal.Digest(token)
-	return s.known.Get(digest, func() (Key, error) { return byDigest(ctx, s.db.Read(ctx), digest) })
+	return s.keyCache.Get(digest, func() (Key, error) { return keyByDigest(ctx, s.db.Read(ctx), digest) })
 }
 
-func (s *Service) usable(ctx context.Context, k Key, e access.Environment, source netip.Addr) (o org.Organization, err error) {
+func (s *Service) checkKey(ctx context.Context, k Key, e access.Environment, source netip.Addr) (o org.Organization, err error) {
 	now := s.now()
 	switch {
 	case !k.RevokedAt.IsZero() && !now.Before(k.RevokedAt.Time):
@@ -92,22 +92,22 @@ func (s *Service) usable(ctx context.Context, k Key, e access.Environment, sourc
 		return o, op.Fail("key_expired", "this key has expired")
 	case k.environment() != e:
 		return o, op.Fail("wrong_environment", "this is a "+k.Environment+" key")
-	case !k.allows(source):
+	case !k.allowsSource(source):
 		return o, op.Fail("ip_not_allowed", "this key may not be used from "+source.String())
 	}
-	if k.userBarred {
+	if k.userSuspended {
 		return o, op.Fail("key_revoked", "the user of this key is suspended")
 	}
 	if o, err = s.orgs.Get(ctx, k.orgID); err != nil {
 		return o, fmt.Errorf("find the key's organisation: %w", err)
 	}
-	if o.Barred() {
+	if o.IsBlocked() {
 		return o, op.Fail("org_suspended", "the organisation is "+string(o.Status))
 	}
 	return o, nil
 }
 
-func (k Key) allows(source netip.Addr) bool {
+func (k Key) allowsSource(source netip.Addr) bool {
 	source = source.Unmap().WithZone("")
 	return len(k.networks) == 0 || slices.ContainsFunc(k.networks, func(p netip.Prefix) bool { return p.Contains(source) })
 }

@@ -32,7 +32,7 @@ func (o Organization) check() []op.Violation {
 	c.want(name != "" && len([]rune(name)) <= 120, "name", "invalid_length", "must have 1 to 120 characters")
 	_, known := Country(o.Country)
 	c.want(known, "country", "invalid_country", ErrCountry.Error())
-	c.want(knownZone(o.Timezone), "timezone", "invalid_timezone", "must be an IANA name such as Europe/London")
+	c.want(isValidZone(o.Timezone), "timezone", "invalid_timezone", "must be an IANA name such as Europe/London")
 	_, err := language.Parse(o.Language)
 	c.want(err == nil, "language", "invalid_language", "must be a language tag such as en or de-CH")
 	c.want(o.Brand == nil || len(*o.Brand) <= 120, "brand", "invalid_length", "must have at most 120 characters")
@@ -61,7 +61,7 @@ func (c *checker) transcripts(t Transcripts) {
 		_, err := language.Parse(l)
 		c.want(err == nil, "transcripts.languages", "invalid_language", l+" is not a language tag")
 	}
-	c.want(len(t.Vocabulary) <= mostTerms, "transcripts.vocabulary", "invalid_length", fmt.Sprintf("must have at most %d terms", mostTerms))
+	c.want(len(t.Vocabulary) <= maxTerms, "transcripts.vocabulary", "invalid_length", fmt.Sprintf("must have at most %d terms", maxTerms))
 	for _, x := range t.Vocabulary {
 		c.term(x)
 	}
@@ -69,33 +69,33 @@ func (c *checker) transcripts(t Transcripts) {
 
 // Limits of the vocabulary. Names that are added automatically must also fit into transcript.MaxTerms.
 const (
-	mostTerms      = 300
-	longestTerm    = 60 // characters
-	mostSounds     = 5
-	longestSound   = 120 // characters
+	maxTerms       = 300
+	maxTermLength  = 60 // characters
+	maxSoundsLike  = 5
+	maxSoundLength = 120 // characters
 	vocabularyPath = "transcripts.vocabulary"
 )
 
 func (c *checker) term(t Term) {
-	c.want(spoken(t.Term, longestTerm), vocabularyPath, "invalid_value",
-		fmt.Sprintf("%q must have 1 to %d characters on one line, a letter or a digit among them", shortened(t.Term), longestTerm))
-	c.want(len(t.SoundsLike) <= mostSounds, vocabularyPath, "invalid_length", fmt.Sprintf("%q must sound like at most %d others", shortened(t.Term), mostSounds))
+	c.want(isSpeakable(t.Term, maxTermLength), vocabularyPath, "invalid_value",
+		fmt.Sprintf("%q must have 1 to %d characters on one line, a letter or a digit among them", truncateTerm(t.Term), maxTermLength))
+	c.want(len(t.SoundsLike) <= maxSoundsLike, vocabularyPath, "invalid_length", fmt.Sprintf("%q must sound like at most %d others", truncateTerm(t.Term), maxSoundsLike))
 	for _, like := range t.SoundsLike {
-		c.want(spoken(like, longestSound), vocabularyPath, "invalid_value",
-			fmt.Sprintf("what %q sounds like must have 1 to %d characters on one line, a letter or a digit among them", shortened(t.Term), longestSound))
+		c.want(isSpeakable(like, maxSoundLength), vocabularyPath, "invalid_value",
+			fmt.Sprintf("what %q sounds like must have 1 to %d characters on one line, a letter or a digit among them", truncateTerm(t.Term), maxSoundLength))
 	}
 }
 
 // isSpeakable reports whether a text contains a letter or a digit, no control characters, and at most the given
 // number of characters.
-func spoken(text string, most int) bool {
+func isSpeakable(text string, most int) bool {
 	letter := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	return len([]rune(text)) <= most && strings.ContainsFunc(text, letter) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-func shortened(text string) string {
-	if r := []rune(text); len(r) > longestTerm {
-		return string(r[:longestTerm]) + "…"
+func truncateTerm(text string) string {
+	if r := []rune(text); len(r) > maxTermLength {
+		return string(r[:maxTermLength]) + "…"
 	}
 	return text
 }
@@ -120,7 +120,7 @@ func (c *checker) outbound(o Outbound, own string) {
 
 // isValidZone reports whether a time zone can be loaded. "Local" is refused, because it would be the zone of the
 // server.
-func knownZone(name string) bool {
+func isValidZone(name string) bool {
 	if name == "" || name == "Local" {
 		return false
 	}

@@ -26,7 +26,7 @@ func (s *Service) CreateChild(ctx context.Context, tx db.Querier, c Child) (Orga
 	if err != nil {
 		return parent, fmt.Errorf("find partner: %w", err)
 	}
-	o := s.child(parent, c)
+	o := s.newChild(parent, c)
 	if wrong := append(o.check(), s.checkPlan(o)...); len(wrong) > 0 {
 		return o, op.Invalid(wrong...)
 	}
@@ -39,19 +39,19 @@ func (s *Service) CreateChild(ctx context.Context, tx db.Querier, c Child) (Orga
 		return o, fmt.Errorf("create organisation: %w", err)
 	}
 	o, err = get(ctx, tx, o.ID)
-	return s.complete(o), err
+	return s.withDerived(o), err
 }
 
 // newChild returns the organisation as it is stored. A sandbox child is its own twin, so that no part of it can
 // become live.
-func (s *Service) child(parent Organization, c Child) Organization {
+func (s *Service) newChild(parent Organization, c Child) Organization {
 	now := db.At(s.now())
-	country, _ := Country(first(c.Country, parent.Country))
+	country, _ := Country(firstNonEmpty(c.Country, parent.Country))
 	o := Organization{ID: db.NewID("org"), Name: strings.TrimSpace(c.Name), ParentID: &parent.ID, Plan: c.Plan, Status: Active,
-		Environment: parent.Environment, Country: country, Timezone: first(c.Timezone, timezoneOf(country)), Language: languageOf(country),
-		CreatedAt: now, UpdatedAt: now, own: c.Limits, explicit: map[string]any{"recording": map[string]any{"mode": onOff(c.Record)}}}
+		Environment: parent.Environment, Country: country, Timezone: firstNonEmpty(c.Timezone, timezoneOf(country)), Language: languageOf(country),
+		CreatedAt: now, UpdatedAt: now, ownQuota: c.Limits, storedSettings: map[string]any{"recording": map[string]any{"mode": onOff(c.Record)}}}
 	o.ExternalReference, o.path = db.Null(c.ExternalReference).Ptr(), parent.path+o.ID+"/"
-	o.Settings, _ = effective(country, o.explicit)
+	o.Settings, _ = effective(country, o.storedSettings)
 	if parent.Sandbox() {
 		o.LiveID = o.ID
 	}
@@ -66,7 +66,7 @@ func onOff(on bool) string {
 }
 
 func (s *Service) checkPlan(o Organization) []op.Violation {
-	wrong := o.own.Check("limits")
+	wrong := o.ownQuota.Check("limits")
 	if _, ok := s.plans.Plans[o.Plan]; !ok {
 		wrong = append(wrong, op.Field("plan", "unknown_plan", "must be one of "+strings.Join(s.plans.Names(), ", ")))
 	}
@@ -91,12 +91,12 @@ func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization
 		o.ExternalReference = db.Null(c.ExternalReference.V).Ptr()
 	}
 	if c.Record.Set {
-		o.explicit = merge(o.explicit, map[string]any{"recording": map[string]any{"mode": onOff(c.Record.V)}})
+		o.storedSettings = merge(o.storedSettings, map[string]any{"recording": map[string]any{"mode": onOff(c.Record.V)}})
 	}
-	wrong := o.own.change(c.Limits)
+	wrong := o.ownQuota.applyPatch(c.Limits)
 	o.Name = strings.TrimSpace(o.Name)
 	var err error
-	if o.Settings, err = effective(o.Country, o.explicit); err != nil {
+	if o.Settings, err = effective(o.Country, o.storedSettings); err != nil {
 		return o, err
 	}
 	if wrong = append(append(wrong, o.check()...), s.checkPlan(o)...); len(wrong) > 0 {
@@ -108,17 +108,17 @@ func (s *Service) ChangeChild(ctx context.Context, tx db.Querier, o Organization
 	}
 	db.OnCommit(tx, func() { s.bus.Publish(Changed, nil) })
 	o, err = get(ctx, tx, o.ID)
-	return s.complete(o), err
+	return s.withDerived(o), err
 }
 
 // applyPatch applies a merge patch to a quota.
-func (q *Quota) change(c op.Change[map[string]*int]) (wrong []op.Violation) {
+func (q *Quota) applyPatch(c op.Change[map[string]*int]) (wrong []op.Violation) {
 	if c.Null {
 		*q = Quota{}
 	}
-	all := q.members()
+	all := q.limits()
 	for name, v := range c.V {
-		i := slices.IndexFunc(all, func(m limit) bool { return m.name == name })
+		i := slices.IndexFunc(all, func(m quotaLimit) bool { return m.name == name })
 		if i < 0 {
 			wrong = append(wrong, op.Field("limits."+name, "unknown_field", "there is no such limit"))
 			continue
@@ -140,7 +140,7 @@ func (s *Service) Child(ctx context.Context, q db.Querier, parent, id string) (O
 	if err == nil && (o.ParentID == nil || *o.ParentID != parent) {
 		return Organization{}, db.ErrNone
 	}
-	return s.complete(o), err
+	return s.withDerived(o), err
 }
 
 // ChildFilter selects organisations of a partner.
@@ -151,8 +151,8 @@ type ChildFilter struct {
 	Limit    int
 }
 
-func (by ChildFilter) narrow(parent string) *db.Filter {
-	f := db.Where(`SELECT `+columns+` FROM orgs WHERE parent_id = $1`, parent).In("status", by.Statuses).Equal("plan", by.Plan)
+func (by ChildFilter) filter(parent string) *db.Filter {
+	f := db.Where(`SELECT `+orgColumns+` FROM orgs WHERE parent_id = $1`, parent).In("status", by.Statuses).Equal("plan", by.Plan)
 	if by.Q != "" {
 		like := "%" + db.Escape(by.Q) + "%"
 		f.And(`lower(name) LIKE lower(?) ESCAPE '\' OR lower(external_reference) LIKE lower(?) ESCAPE '\'`, like, like)
@@ -162,15 +162,15 @@ func (by ChildFilter) narrow(parent string) *db.Filter {
 
 // Children returns the organisations of a partner in the order of creation, one more than the limit.
 func (s *Service) Children(ctx context.Context, q db.Querier, parent string, by ChildFilter) ([]Organization, error) {
-	text, args := by.narrow(parent).Page("id", false, by.After, by.After, by.Limit).SQL()
-	all, err := read(ctx, q, text, args...)
+	text, args := by.filter(parent).Page("id", false, by.After, by.After, by.Limit).SQL()
+	all, err := queryOrgs(ctx, q, text, args...)
 	for i := range all {
-		all[i] = s.complete(all[i])
+		all[i] = s.withDerived(all[i])
 	}
 	return all, err
 }
 
 // CountChildren returns how many organisations Children lists in total.
 func (s *Service) CountChildren(ctx context.Context, q db.Querier, parent string, by ChildFilter) (int, error) {
-	return by.narrow(parent).Count(ctx, q)
+	return by.filter(parent).Count(ctx, q)
 }

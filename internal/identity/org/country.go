@@ -17,7 +17,7 @@ func Country(code string) (string, bool) {
 // several zones.
 func timezoneOf(country string) string {
 	zones, err := phonenumbers.GetTimezonesForNumber(phonenumbers.GetExampleNumber(country))
-	if err != nil || len(zones) == 0 || !knownZone(zones[0]) {
+	if err != nil || len(zones) == 0 || !isValidZone(zones[0]) {
 		return "UTC"
 	}
 	return zones[0]

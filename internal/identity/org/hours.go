@@ -57,12 +57,12 @@ func clock(text string) (minutes int, ok bool) {
 }
 
 // Violations lists the violations of business hours. field is their name in the request.
-func (h Hours) Wrong(field string) (wrong []op.Violation) {
+func (h Hours) Violations(field string) (wrong []op.Violation) {
 	if _, err := time.LoadLocation(h.Timezone); err != nil || h.Timezone == "Local" {
 		wrong = append(wrong, op.Field(field+".timezone", "invalid_timezone", "must be an IANA name such as Europe/London"))
 	}
 	for d, name := range dayNames {
-		wrong = append(wrong, wrongIntervals(field+".weekly."+name, h.Weekly.day(time.Weekday(d)))...)
+		wrong = append(wrong, intervalViolations(field+".weekly."+name, h.Weekly.day(time.Weekday(d)))...)
 	}
 	for i, e := range h.Exceptions {
 		at := fmt.Sprintf("%s.exceptions[%d]", field, i)
@@ -72,12 +72,12 @@ func (h Hours) Wrong(field string) (wrong []op.Violation) {
 		if e.Closed == (len(e.Intervals) > 0) {
 			wrong = append(wrong, op.Field(at, "ambiguous", "give either closed or intervals"))
 		}
-		wrong = append(wrong, wrongIntervals(at+".intervals", e.Intervals)...)
+		wrong = append(wrong, intervalViolations(at+".intervals", e.Intervals)...)
 	}
 	return wrong
 }
 
-func wrongIntervals(field string, all []Interval) (wrong []op.Violation) {
+func intervalViolations(field string, all []Interval) (wrong []op.Violation) {
 	type span struct{ from, to int }
 	var spans []span
 	for i, x := range all {

@@ -106,7 +106,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Organizatio
 		if err := in.Check(o.UpdatedAt); err != nil {
 			return err
 		}
-		if o, err = s.patched(o, in.Body); err != nil {
+		if o, err = s.applyPatch(o, in.Body); err != nil {
 			return err
 		}
 		if err := update(ctx, tx, o); err != nil {
@@ -118,26 +118,26 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Organizatio
 	if err != nil {
 		return nil, err
 	}
-	return op.Versioned(s.complete(o), o.UpdatedAt)
+	return op.Versioned(s.withDerived(o), o.UpdatedAt)
 }
 
 // applyPatch applies a patch and checks the result.
-func (s *Service) patched(o Organization, p Patch) (Organization, error) {
+func (s *Service) applyPatch(o Organization, p Patch) (Organization, error) {
 	p.Name.Apply(&o.Name)
 	p.Country.Apply(&o.Country)
 	p.Timezone.Apply(&o.Timezone)
 	p.Language.Apply(&o.Language)
-	chosen, err := s.chosen(p)
+	chosen, err := s.settingsDocument(p)
 	if err != nil {
 		return o, err
 	}
-	if e, ok := o.explicit["emergency"].(map[string]any); ok && p.Emergency.V.Location.Set {
+	if e, ok := o.storedSettings["emergency"].(map[string]any); ok && p.Emergency.V.Location.Set {
 		delete(e, "location") // a new location replaces the old one as a whole
 	}
-	o.explicit = merge(o.explicit, chosen)
+	o.storedSettings = merge(o.storedSettings, chosen)
 	o.Country, _ = Country(o.Country)
 	emergency := o.Emergency.Status
-	if o.Settings, err = effective(o.Country, o.explicit); err != nil {
+	if o.Settings, err = effective(o.Country, o.storedSettings); err != nil {
 		return o, err
 	}
 	o.Emergency.Status = emergency
@@ -149,7 +149,7 @@ func (s *Service) patched(o Organization, p Patch) (Organization, error) {
 }
 
 // settingsDocument returns the settings of a patch as a JSON object.
-func (s *Service) chosen(p Patch) (map[string]any, error) {
+func (s *Service) settingsDocument(p Patch) (map[string]any, error) {
 	p.Name, p.Country = op.Change[string]{}, op.Change[string]{}
 	p.Timezone, p.Language = op.Change[string]{}, op.Change[string]{}
 	b, err := json.Marshal(p)
@@ -160,12 +160,12 @@ func (s *Service) chosen(p Patch) (map[string]any, error) {
 	if err := json.Unmarshal(b, &document); err != nil {
 		return nil, fmt.Errorf("read patch: %w", err)
 	}
-	s.acknowledge(document)
+	s.setAcknowledgedAt(document)
 	return document, nil
 }
 
 // setAcknowledgedAt replaces acknowledged by the time of the acknowledgement.
-func (s *Service) acknowledge(document map[string]any) {
+func (s *Service) setAcknowledgedAt(document map[string]any) {
 	e, ok := document["emergency"].(map[string]any)
 	if !ok {
 		return

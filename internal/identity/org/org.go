@@ -37,13 +37,13 @@ type Organization struct {
 	Limits           Limits  `json:"limits"`
 	CreatedAt        db.Time `json:"created_at"`
 
-	LiveID    string  `json:"-"` // for a sandbox twin: the organisation it belongs to
-	UpdatedAt db.Time `json:"-"`
-	Standing  `json:"-"`
-	Quota     Quota `json:"-"`
-	explicit  map[string]any
-	own       Quota // limits that override the plan's
-	path      string
+	LiveID         string  `json:"-"` // for a sandbox twin: the organisation it belongs to
+	UpdatedAt      db.Time `json:"-"`
+	AccountState   `json:"-"`
+	Quota          Quota `json:"-"`
+	storedSettings map[string]any
+	ownQuota       Quota // limits that override the plan's
+	path           string
 }
 
 // Sandbox reports whether the organisation is the sandbox twin of a live one.
@@ -74,33 +74,33 @@ var ErrCountry = errors.New("not a country code of ISO 3166, such as GB")
 const Changed = "changed.orgs"
 
 // cacheTTL limits how long a node may use old settings if the change message is lost.
-const cacheLife = 3 * time.Second
+const cacheTTL = 3 * time.Second
 
 // Service manages organisations. It is safe for concurrent use.
 type Service struct {
 	// StoredBytes returns the size of an organisation's files. nil: storage has no limit.
-	Stored func(ctx context.Context, q db.Querier, org string) (int64, error)
+	StoredBytes func(ctx context.Context, q db.Querier, org string) (int64, error)
 
-	db     *db.DB
-	bus    *bus.Bus
-	now    func() time.Time
-	known  *bus.Cache[*Organization]
-	twins  *bus.Cache[string]
-	stored *bus.Cache[int64]
-	base   Limits
-	plans  Plans
+	db           *db.DB
+	bus          *bus.Bus
+	now          func() time.Time
+	orgCache     *bus.Cache[*Organization]
+	twinCache    *bus.Cache[string]
+	storageCache *bus.Cache[int64]
+	baseLimits   Limits
+	plans        Plans
 }
 
 // New returns a service.
 func New(d *db.DB, b *bus.Bus, now func() time.Time) *Service {
-	return &Service{db: d, bus: b, now: now, base: DefaultLimits, plans: DefaultPlans(),
-		known:  bus.NewCache[*Organization](b, Changed, cacheLife, now),
-		stored: bus.NewCache[int64](b, Changed, cacheLife, now),
-		twins:  bus.NewCache[string](b, Changed, time.Hour, now)}
+	return &Service{db: d, bus: b, now: now, baseLimits: DefaultLimits, plans: DefaultPlans(),
+		orgCache:     bus.NewCache[*Organization](b, Changed, cacheTTL, now),
+		storageCache: bus.NewCache[int64](b, Changed, cacheTTL, now),
+		twinCache:    bus.NewCache[string](b, Changed, time.Hour, now)}
 }
 
 // SetLimits replaces the limits of credentials. Call it before the first request.
-func (s *Service) SetLimits(l Limits) { s.base = l }
+func (s *Service) SetLimits(l Limits) { s.baseLimits = l }
 
 // Create creates an organisation and its sandbox twin, and returns the live one.
 func (s *Service) Create(ctx context.Context, name, country string) (Organization, error) {
@@ -132,7 +132,7 @@ func insertWithTwin(ctx context.Context, tx db.Querier, o Organization) error {
 // Get returns an organisation, or db.ErrNone. Outside of transactions the result is cached for a few seconds. The
 // caller must not change its maps and slices.
 func (s *Service) Get(ctx context.Context, id string) (Organization, error) {
-	o, err := s.Look(ctx, id)
+	o, err := s.GetShared(ctx, id)
 	if err != nil {
 		return Organization{}, err
 	}
@@ -140,22 +140,22 @@ func (s *Service) Get(ctx context.Context, id string) (Organization, error) {
 }
 
 // GetShared is Get without a copy. All callers share the result and must not change it.
-func (s *Service) Look(ctx context.Context, id string) (*Organization, error) {
+func (s *Service) GetShared(ctx context.Context, id string) (*Organization, error) {
 	load := func() (*Organization, error) {
 		o, err := get(ctx, s.db.Read(ctx), id)
-		o = s.complete(o)
+		o = s.withDerived(o)
 		return &o, err
 	}
 	if db.InTx(ctx) {
 		return load()
 	}
-	return s.known.Get(id, load)
+	return s.orgCache.Get(id, load)
 }
 
 // Settings returns the settings of an organisation, or db.ErrNone. If the organisation is cached, it costs a map
 // lookup.
 func (s *Service) Settings(ctx context.Context, id string) (Settings, error) {
-	o, err := s.Look(ctx, id)
+	o, err := s.GetShared(ctx, id)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -168,23 +168,23 @@ func (s *Service) Twin(ctx context.Context, id string) (string, error) {
 	if db.InTx(ctx) {
 		return load()
 	}
-	return s.twins.Get(id, load)
+	return s.twinCache.Get(id, load)
 }
 
 // List returns every live organisation in the order of creation.
 func (s *Service) List(ctx context.Context) ([]Organization, error) {
 	all, err := list(ctx, s.db.Read(ctx))
 	for i := range all {
-		all[i] = s.complete(all[i])
+		all[i] = s.withDerived(all[i])
 	}
 	return all, err
 }
 
 // withDerived sets the fields that are derived from plan and settings.
-func (s *Service) complete(o Organization) Organization {
-	o.Limits, o.Quota = s.base, s.plans.quota(o)
-	o.Outbound.CallsPerSecond = capped(o.Outbound.CallsPerSecond, o.Quota.CallsPerSecond)
-	o.Outbound.ConcurrentCalls = capped(o.Outbound.ConcurrentCalls, o.Quota.ConcurrentCalls)
+func (s *Service) withDerived(o Organization) Organization {
+	o.Limits, o.Quota = s.baseLimits, s.plans.quota(o)
+	o.Outbound.CallsPerSecond = capAt(o.Outbound.CallsPerSecond, o.Quota.CallsPerSecond)
+	o.Outbound.ConcurrentCalls = capAt(o.Outbound.ConcurrentCalls, o.Quota.ConcurrentCalls)
 	o.Limits.CallsPerSecond, o.Limits.ConcurrentCalls = o.Outbound.CallsPerSecond, o.Outbound.ConcurrentCalls
 	o.Limits.Users, o.Limits.Numbers, o.Limits.StorageGB = o.Quota.Users, o.Quota.Numbers, o.Quota.StorageGB
 	return o

@@ -23,20 +23,20 @@ type Quota struct {
 }
 
 // quotaLimit is one limit of a quota.
-type limit struct {
+type quotaLimit struct {
 	name string
 	v    **int
 }
 
 // limits returns the limits of a quota by name, in the order of the struct.
-func (q *Quota) members() []limit {
-	return []limit{{"users", &q.Users}, {"numbers", &q.Numbers}, {"concurrent_calls", &q.ConcurrentCalls}, {"calls_per_second", &q.CallsPerSecond},
+func (q *Quota) limits() []quotaLimit {
+	return []quotaLimit{{"users", &q.Users}, {"numbers", &q.Numbers}, {"concurrent_calls", &q.ConcurrentCalls}, {"calls_per_second", &q.CallsPerSecond},
 		{"storage_gb", &q.StorageGB}}
 }
 
 // overriddenBy returns q with the limits that by sets replaced.
-func (q Quota) over(by Quota) Quota {
-	mine, theirs := q.members(), by.members()
+func (q Quota) overriddenBy(by Quota) Quota {
+	mine, theirs := q.limits(), by.limits()
 	for i := range mine {
 		if *theirs[i].v != nil {
 			*mine[i].v = *theirs[i].v
@@ -45,13 +45,13 @@ func (q Quota) over(by Quota) Quota {
 	return q
 }
 
-const mostOfAnything = 1_000_000
+const maxLimit = 1_000_000
 
 // Check lists the violations of a quota. field is its name in the request.
 func (q Quota) Check(field string) (wrong []op.Violation) {
-	for _, m := range q.members() {
-		if n := *m.v; n != nil && (*n < 0 || *n > mostOfAnything) {
-			wrong = append(wrong, op.Field(field+"."+m.name, "out_of_range", "must be 0 to "+strconv.Itoa(mostOfAnything)))
+	for _, m := range q.limits() {
+		if n := *m.v; n != nil && (*n < 0 || *n > maxLimit) {
+			wrong = append(wrong, op.Field(field+"."+m.name, "out_of_range", "must be 0 to "+strconv.Itoa(maxLimit)))
 		}
 	}
 	return wrong
@@ -124,10 +124,10 @@ func (p Plans) Names() []string { return slices.Sorted(maps.Keys(p.Plans)) }
 // quota returns the quota of an organisation. The operator's limits take precedence over those of the partner, and
 // these over those of the plan.
 func (p Plans) quota(o Organization) Quota {
-	return p.Plans[o.Plan].Limits.over(o.own).over(p.Organizations[first(o.LiveID, o.ID)])
+	return p.Plans[o.Plan].Limits.overriddenBy(o.ownQuota).overriddenBy(p.Organizations[firstNonEmpty(o.LiveID, o.ID)])
 }
 
-func first(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-func TestPlansAreReadWithAllThatIsWrongRefused(t *testing.T) {
+func TestReadPlans_InvalidRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"plans":{"basic":{"limits":{"users":-1}}}}`:      "limits.users",
@@ -32,7 +32,7 @@ func TestPlansAreReadWithAllThatIsWrongRefused(t *testing.T) {
 	}
 }
 
-func TestTheOperatorsWordGoesBeforeThePartnersAndThePlans(t *testing.T) {
+func TestQuota_OperatorOverridesPartnerAndPlan(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ctx := context.Background()

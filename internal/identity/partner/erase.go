@@ -16,7 +16,7 @@ const Queue = "partner"
 const eraseKind = "partner.erase"
 
 // eraseArgs is the argument of the erasure job.
-type erasing struct {
+type eraseArgs struct {
 	ID string `json:"id"`
 }
 
@@ -25,14 +25,14 @@ func (s *Service) Handle(r *job.Runner) { r.Handle(eraseKind, s.eraseJob) }
 
 // scheduleErase schedules the erasure of a closed organisation after the grace period. The job belongs to the
 // partner, because it must survive the erased organisation.
-func (s *Service) eraseLater(ctx context.Context, tx db.Querier, o org.Organization) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: *o.ParentID, Queue: Queue, Kind: eraseKind, Args: erasing{o.ID}, RunAt: o.EraseAfter.Time,
+func (s *Service) scheduleErase(ctx context.Context, tx db.Querier, o org.Organization) error {
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: *o.ParentID, Queue: Queue, Kind: eraseKind, Args: eraseArgs{o.ID}, RunAt: o.EraseAfter.Time,
 		UniqueKey: eraseKind + " " + o.ID + " " + o.EraseAfter.String()})
 }
 
 // eraseJob erases an organisation that is still closed. It can be repeated after a failure at any point.
 func (s *Service) eraseJob(ctx context.Context, j job.Job) error {
-	var ref erasing
+	var ref eraseArgs
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
@@ -79,8 +79,8 @@ func (s *Service) eraseOne(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if s.Files != nil {
-		if err := s.Files(id); err != nil {
+	if s.RemoveFiles != nil {
+		if err := s.RemoveFiles(id); err != nil {
 			return fmt.Errorf("erase files: %w", err)
 		}
 	}

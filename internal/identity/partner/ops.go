@@ -48,16 +48,16 @@ func (l *Limits) quota() org.Quota {
 // Create creates a child organisation and its administrator.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (out *op.Out[Partner], err error) {
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		o, err := s.found(ctx, tx, in.Body)
+		o, err := s.createOrg(ctx, tx, in.Body)
 		if err != nil {
 			return err
 		}
-		admin, err := s.administrator(ctx, tx, o, in.Body)
+		admin, err := s.addAdministrator(ctx, tx, o, in.Body)
 		if err != nil {
 			return err
 		}
 		o.AdminUserID = &admin.ID
-		if out, err = s.answer(ctx, tx, o); err != nil {
+		if out, err = s.respond(ctx, tx, o); err != nil {
 			return err
 		}
 		out.Body.Invitation = admin.Invitation
@@ -68,9 +68,9 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (out *op.Out[Partner
 }
 
 // createOrg creates the organisation. It returns all violations of the request together.
-func (s *Service) found(ctx context.Context, tx db.Querier, f Fresh) (org.Organization, error) {
+func (s *Service) createOrg(ctx context.Context, tx db.Querier, f Fresh) (org.Organization, error) {
 	var wrong []op.Violation
-	if !user.Mailbox(f.AdminEmail) {
+	if !user.IsAddress(f.AdminEmail) {
 		wrong = append(wrong, op.Field("admin_email", "invalid_email", "must be an e-mail address"))
 	}
 	o, err := s.Orgs.CreateChild(ctx, tx, org.Child{ParentID: access.Org(ctx), Name: f.Name, Plan: f.Plan, Country: f.Country,
@@ -86,7 +86,7 @@ func (s *Service) found(ctx context.Context, tx db.Querier, f Fresh) (org.Organi
 }
 
 // addAdministrator adds the first user of a child organisation. The child's webhooks receive user.created.
-func (s *Service) administrator(ctx context.Context, tx db.Querier, o org.Organization, f Fresh) (user.User, error) {
+func (s *Service) addAdministrator(ctx context.Context, tx db.Querier, o org.Organization, f Fresh) (user.User, error) {
 	name, _, _ := strings.Cut(f.AdminEmail, "@")
 	no := false
 	u, err := s.Users.Create(ctx, o.ID, user.Fresh{Email: f.AdminEmail, FirstName: name, Role: "owner", SendInvite: f.SendInvite, ProvisionSIP: &no})
@@ -121,7 +121,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Partner
 	}
 	rows := make([]Partner, len(all))
 	for i, o := range all {
-		if rows[i], err = s.shown(ctx, q, o); err != nil {
+		if rows[i], err = s.record(ctx, q, o); err != nil {
 			return nil, err
 		}
 	}
@@ -141,7 +141,7 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Partner], error)
 	if err != nil {
 		return nil, err
 	}
-	return s.answer(ctx, q, o)
+	return s.respond(ctx, q, o)
 }
 
 // UpdateIn is the input of Update.
@@ -188,7 +188,7 @@ func (p LimitsPatch) change(c op.Change[LimitsPatch]) op.Change[map[string]*int]
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (out *op.Out[Partner], err error) {
 	b := in.Body
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		o, err := s.open(ctx, tx, in.ID)
+		o, err := s.openChild(ctx, tx, in.ID)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (out *op.Out[Partner
 		if err != nil {
 			return err
 		}
-		out, err = s.answer(ctx, tx, o)
+		out, err = s.respond(ctx, tx, o)
 		return err
 	})
 	return out, err

@@ -60,7 +60,7 @@ type Config struct {
 	// Messages counts the text messages of an organisation in a period. nil: none.
 	Messages func(ctx context.Context, org string, since, until db.Time) (sent, received int, err error)
 	// RemoveFiles deletes all files of an organisation. nil: there are none.
-	Files func(org string) error
+	RemoveFiles func(org string) error
 	// Erased is called after an organisation was erased, so that caches drop it. nil: no call.
 	Erased func(org string)
 }
@@ -104,7 +104,7 @@ func (s *Service) child(ctx context.Context, q db.Querier, id string) (org.Organ
 }
 
 // openChild returns a child organisation that is not closed.
-func (s *Service) open(ctx context.Context, q db.Querier, id string) (org.Organization, error) {
+func (s *Service) openChild(ctx context.Context, q db.Querier, id string) (org.Organization, error) {
 	o, err := s.child(ctx, q, id)
 	if err == nil && o.Status == org.Closed {
 		return o, op.State("the organisation is closed", string(org.Closed), "resume")
@@ -119,7 +119,7 @@ func within(ctx context.Context, child string, scopes ...access.Scope) context.C
 }
 
 // record returns the API record of a child organisation.
-func (s *Service) shown(ctx context.Context, q db.Querier, o org.Organization) (Partner, error) {
+func (s *Service) record(ctx context.Context, q db.Querier, o org.Organization) (Partner, error) {
 	usage, err := usageOf(ctx, q, o.ID)
 	if err != nil {
 		return Partner{}, fmt.Errorf("find usage: %w", err)
@@ -134,8 +134,8 @@ func (s *Service) shown(ctx context.Context, q db.Querier, o org.Organization) (
 	return p, err
 }
 
-func (s *Service) answer(ctx context.Context, q db.Querier, o org.Organization) (*op.Out[Partner], error) {
-	p, err := s.shown(ctx, q, o)
+func (s *Service) respond(ctx context.Context, q db.Querier, o org.Organization) (*op.Out[Partner], error) {
+	p, err := s.record(ctx, q, o)
 	if err != nil {
 		return nil, err
 	}

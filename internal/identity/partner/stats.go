@@ -80,10 +80,10 @@ type StatsIn struct {
 }
 
 const (
-	usualSpan   = 30 * 24 * time.Hour
-	longestSpan = 366 * 24 * time.Hour
-	hourlySpan  = 31 * 24 * time.Hour
-	longestCall = 4 * time.Hour // calls that began up to this long before a period may still run in it
+	defaultSpan    = 30 * 24 * time.Hour
+	maxSpan        = 366 * 24 * time.Hour
+	maxHourlySpan  = 31 * 24 * time.Hour
+	maxCallOverlap = 4 * time.Hour // calls that began up to this long before a period may still run in it
 )
 
 // period returns the requested period, by default the last thirty days.
@@ -96,15 +96,15 @@ func (in *StatsIn) period(now time.Time) (Period, error) {
 		until = db.At(now)
 	}
 	if since.IsZero() {
-		since = db.At(until.Add(-usualSpan))
+		since = db.At(until.Add(-defaultSpan))
 	}
 	p := Period{Since: since, Until: until, Interval: in.Interval}
 	if p.Interval == "" {
 		p.Interval = "day"
 	}
-	most, words := longestSpan, "until must be after since, by 366 days at most"
+	most, words := maxSpan, "until must be after since, by 366 days at most"
 	if p.Interval == "hour" {
-		most, words = hourlySpan, "until must be after since, by 31 days at most where the interval is an hour"
+		most, words = maxHourlySpan, "until must be after since, by 31 days at most where the interval is an hour"
 	}
 	if d := until.Sub(since.Time); d <= 0 || d > most {
 		return p, &op.Error{Code: "invalid_query", Detail: words, Fields: []op.Violation{op.Field("until", "out_of_range", words)}}
@@ -137,7 +137,7 @@ func (s *Service) figures(ctx context.Context, q db.Querier, o org.Organization,
 	}
 	p.Timezone = o.Timezone
 	t := newTally(p, zone)
-	if err := callsIn(ctx, q, o.ID, db.At(p.Since.Add(-longestCall)), p.Until, t.add); err != nil {
+	if err := callsIn(ctx, q, o.ID, db.At(p.Since.Add(-maxCallOverlap)), p.Until, t.add); err != nil {
 		return Stats{}, err
 	}
 	out := t.stats()
@@ -151,7 +151,7 @@ func (s *Service) figures(ctx context.Context, q db.Querier, o org.Organization,
 }
 
 // countedCall holds the columns of a call that are counted.
-type counted struct {
+type countedCall struct {
 	direction        string
 	began, ended     db.Time // ended is zero while it runs
 	answered, missed bool
@@ -160,20 +160,20 @@ type counted struct {
 
 // tally counts calls in the order of their start.
 type tally struct {
-	period  Period
-	zone    *time.Location
-	buckets []Bucket
-	seconds []int // of talk, by bucket
-	at      int   // index of the bucket of the last call
-	talk    int
-	all     Calls
-	running ends // end times of calls that run when the next call begins
-	peak    int
+	period      Period
+	zone        *time.Location
+	buckets     []Bucket
+	seconds     []int // of talk, by bucket
+	bucketIndex int   // index of the bucket of the last call
+	talk        int
+	all         Calls
+	running     endTimes // end times of calls that run when the next call begins
+	peak        int
 }
 
 func newTally(p Period, zone *time.Location) *tally {
 	t := &tally{period: p, zone: zone}
-	for at := begin(p.Since.In(zone), p.Interval); at.Before(p.Until.Time); at = following(at, p.Interval) {
+	for at := intervalStart(p.Since.In(zone), p.Interval); at.Before(p.Until.Time); at = nextInterval(at, p.Interval) {
 		t.buckets = append(t.buckets, Bucket{Start: db.At(at)})
 	}
 	t.seconds = make([]int, len(t.buckets))
@@ -181,7 +181,7 @@ func newTally(p Period, zone *time.Location) *tally {
 }
 
 // intervalStart returns the start of the interval that contains t.
-func begin(t time.Time, interval string) time.Time {
+func intervalStart(t time.Time, interval string) time.Time {
 	y, m, d := t.Date()
 	switch interval {
 	case "hour":
@@ -195,7 +195,7 @@ func begin(t time.Time, interval string) time.Time {
 }
 
 // nextInterval returns the start of the next interval.
-func following(t time.Time, interval string) time.Time {
+func nextInterval(t time.Time, interval string) time.Time {
 	switch interval {
 	case "hour":
 		return t.Add(time.Hour)
@@ -207,18 +207,18 @@ func following(t time.Time, interval string) time.Time {
 	return t.AddDate(0, 0, 1)
 }
 
-func (t *tally) add(c counted) {
-	t.concurrent(c)
+func (t *tally) add(c countedCall) {
+	t.countConcurrent(c)
 	if c.began.Before(t.period.Since.Time) {
 		return
 	}
 	t.all.count(c)
 	t.talk += c.seconds
-	for t.at+1 < len(t.buckets) && !c.began.Before(t.buckets[t.at+1].Start.Time) {
-		t.at++
+	for t.bucketIndex+1 < len(t.buckets) && !c.began.Before(t.buckets[t.bucketIndex+1].Start.Time) {
+		t.bucketIndex++
 	}
-	t.buckets[t.at].count(c)
-	t.seconds[t.at] += c.seconds
+	t.buckets[t.bucketIndex].count(c)
+	t.seconds[t.bucketIndex] += c.seconds
 }
 
 // stats returns the result.
@@ -230,7 +230,7 @@ func (t *tally) stats() Stats {
 	return Stats{Period: t.period, Calls: t.all, PeakConcurrentCalls: t.peak, Series: t.buckets}
 }
 
-func (c *Calls) count(x counted) {
+func (c *Calls) count(x countedCall) {
 	c.Total++
 	switch x.direction {
 	case "inbound":
@@ -247,7 +247,7 @@ func (c *Calls) count(x counted) {
 }
 
 // countConcurrent keeps the end times of running calls in a heap and updates the peak.
-func (t *tally) concurrent(c counted) {
+func (t *tally) countConcurrent(c countedCall) {
 	for len(t.running) > 0 && !t.running[0].After(c.began.Time) {
 		heap.Pop(&t.running)
 	}
@@ -262,14 +262,14 @@ func (t *tally) concurrent(c counted) {
 }
 
 // endTimes is a min-heap of times (container/heap).
-type ends []time.Time
+type endTimes []time.Time
 
 // The methods of endTimes implement heap.Interface.
-func (e ends) Len() int           { return len(e) }
-func (e ends) Less(i, j int) bool { return e[i].Before(e[j]) }
-func (e ends) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *ends) Push(x any)        { *e = append(*e, x.(time.Time)) }
-func (e *ends) Pop() any {
+func (e endTimes) Len() int           { return len(e) }
+func (e endTimes) Less(i, j int) bool { return e[i].Before(e[j]) }
+func (e endTimes) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *endTimes) Push(x any)        { *e = append(*e, x.(time.Time)) }
+func (e *endTimes) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
 	return last

@@ -14,7 +14,7 @@ import (
 )
 
 func (s *Service) overview(w http.ResponseWriter, _ *http.Request, v *visitor) error {
-	s.show(w, v, http.StatusOK, "overview", page{Title: "Your account", Choices: choices(s.Keys.Ceiling(v.org, v.user.Role), nil)})
+	s.show(w, v, http.StatusOK, "overview", page{Title: "Your account", Choices: choices(s.Keys.MaxScopes(v.org, v.user.Role), nil)})
 	return nil
 }
 
@@ -25,7 +25,7 @@ func (s *Service) keys(w http.ResponseWriter, r *http.Request, v *visitor) error
 // showKeys shows the keys that the user may see, and the scopes for new keys.
 func (s *Service) showKeys(w http.ResponseWriter, r *http.Request, v *visitor, p page, status int) error {
 	who := s.principal(r, v)
-	all, err := s.Keys.Visible(r.Context(), who)
+	all, err := s.Keys.VisibleKeys(r.Context(), who)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 		in.Body.ExpiresAt = db.At(s.Now().Add(time.Duration(days) * 24 * time.Hour))
 	}
 	var made auth.Key
-	err := s.noted(r, v, "apikeys.create", func(ctx context.Context) (string, error) {
+	err := s.writeRecord(r, v, "apikeys.create", func(ctx context.Context) (string, error) {
 		out, err := s.Keys.Create(ctx, in)
 		if err == nil {
 			made = out.Body
@@ -66,7 +66,7 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 		return made.ID, err
 	})
 	if e := refusal(err); e != nil {
-		return s.showKeys(w, r, v, page{Fault: plain(e), Name: in.Body.Name, Choices: choices(who.Scopes, in.Body.Scopes)}, e.Status())
+		return s.showKeys(w, r, v, page{Fault: errorText(e), Name: in.Body.Name, Choices: choices(who.Scopes, in.Body.Scopes)}, e.Status())
 	}
 	if err != nil {
 		return err
@@ -75,9 +75,9 @@ func (s *Service) createKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 }
 
 func (s *Service) revokeKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
-	err := s.noted(r, v, "apikeys.delete", func(ctx context.Context) (string, error) {
+	err := s.writeRecord(r, v, "apikeys.delete", func(ctx context.Context) (string, error) {
 		id := r.PathValue("id")
-		if err := s.mine(ctx, r, v, id); err != nil {
+		if err := s.checkVisible(ctx, r, v, id); err != nil {
 			return "", err
 		}
 		return id, s.Keys.Revoke(ctx, &auth.OneIn{ID: id})
@@ -92,8 +92,8 @@ func (s *Service) revokeKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 // rotateKey replaces a key. The old key works for another day.
 func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) error {
 	var made auth.Key
-	err := s.noted(r, v, "apikeys.rotate", func(ctx context.Context) (string, error) {
-		if err := s.mine(ctx, r, v, r.PathValue("id")); err != nil {
+	err := s.writeRecord(r, v, "apikeys.rotate", func(ctx context.Context) (string, error) {
+		if err := s.checkVisible(ctx, r, v, r.PathValue("id")); err != nil {
 			return "", err
 		}
 		out, err := s.Keys.Rotate(ctx, &auth.RotateIn{OneIn: auth.OneIn{ID: r.PathValue("id")}})
@@ -103,7 +103,7 @@ func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 		return made.ID, err
 	})
 	if e := refusal(err); e != nil && e.Status() != http.StatusNotFound {
-		return s.showKeys(w, r, v, page{Fault: plain(e)}, e.Status())
+		return s.showKeys(w, r, v, page{Fault: errorText(e)}, e.Status())
 	}
 	if err != nil {
 		return err
@@ -112,8 +112,8 @@ func (s *Service) rotateKey(w http.ResponseWriter, r *http.Request, v *visitor) 
 }
 
 // checkVisible refuses a key that the user may not see.
-func (s *Service) mine(ctx context.Context, r *http.Request, v *visitor, id string) error {
-	all, err := s.Keys.Visible(ctx, s.principal(r, v))
+func (s *Service) checkVisible(ctx context.Context, r *http.Request, v *visitor, id string) error {
+	all, err := s.Keys.VisibleKeys(ctx, s.principal(r, v))
 	if err == nil && !slices.ContainsFunc(all, func(k auth.Key) bool { return k.ID == id }) {
 		err = op.NotFound("key")
 	}
@@ -121,13 +121,13 @@ func (s *Service) mine(ctx context.Context, r *http.Request, v *visitor, id stri
 }
 
 // writeRecord is write for an operation that returns the record of its audit line.
-func (s *Service) noted(r *http.Request, v *visitor, operation string, do func(ctx context.Context) (record string, err error)) error {
+func (s *Service) writeRecord(r *http.Request, v *visitor, operation string, do func(ctx context.Context) (record string, err error)) error {
 	p := s.principal(r, v)
 	return s.DB.TxContext(access.With(r.Context(), p), func(ctx context.Context, tx db.Querier) error {
 		record, err := do(ctx)
 		if err != nil {
 			return err
 		}
-		return s.note(ctx, tx, p, operation, record)
+		return s.writeAudit(ctx, tx, p, operation, record)
 	})
 }

@@ -25,7 +25,7 @@ type page struct {
 	Who, Role, OrgName string
 	Email, Next, Name  string
 
-	Ask     auth.Ask
+	Ask     auth.AuthorizationRequest
 	Request string
 	Choices []choice
 	Refused []access.Scope
@@ -43,8 +43,8 @@ type page struct {
 
 // show renders a page.
 func (s *Service) show(w http.ResponseWriter, v *visitor, status int, name string, p page) {
-	p.Brand, p.Form = s.Brand, v.form
-	if p.Signed = v.in(); p.Signed {
+	p.Brand, p.Form = s.Brand, v.csrfToken
+	if p.Signed = v.isSignedIn(); p.Signed {
 		p.Who, p.Role, p.OrgName = v.user.Email, v.user.Role, v.org.Name
 	}
 	var b bytes.Buffer

@@ -24,8 +24,8 @@ const (
 
 // Length limits of passwords, in characters.
 const (
-	shortestPassword = 10
-	longestPassword  = 200
+	minPasswordLength = 10
+	maxPasswordLength = 200
 )
 
 // passwordFault returns why a new password is refused; "" if it is accepted.
@@ -34,9 +34,9 @@ func passwordFault(password, email string) string {
 	name, _, _ := strings.Cut(strings.ToLower(email), "@")
 	low := strings.ToLower(password)
 	switch {
-	case n < shortestPassword:
+	case n < minPasswordLength:
 		return "The password must have at least 10 characters. A few words in a row are a good one."
-	case n > longestPassword:
+	case n > maxPasswordLength:
 		return "The password must have at most 200 characters."
 	case strings.Count(password, password[:1]) == len(password), slices.Contains(common, low), low == strings.ToLower(email),
 		len(name) > 3 && strings.Trim(strings.Replace(low, name, "", 1), "0123456789!.") == "":
@@ -65,8 +65,8 @@ func (s *Service) hash(ctx context.Context, password string) (string, error) {
 // derive computes a hash. At most two run at a time, so that many attempts cost at most 40 MiB.
 func (s *Service) derive(ctx context.Context, password string, salt []byte) ([]byte, error) {
 	select {
-	case s.hashing <- struct{}{}:
-		defer func() { <-s.hashing }()
+	case s.hashSlots <- struct{}{}:
+		defer func() { <-s.hashSlots }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -76,7 +76,7 @@ func (s *Service) derive(ctx context.Context, password string, salt []byte) ([]b
 // matches reports whether the hash was made from the password.
 func (s *Service) matches(ctx context.Context, password, hash string) (bool, error) {
 	parts := strings.Split(hash, "$")
-	if len(parts) != 6 || len(password) > 4*longestPassword {
+	if len(parts) != 6 || len(password) > 4*maxPasswordLength {
 		return false, nil
 	}
 	salt, err1 := base64.RawStdEncoding.DecodeString(parts[4])

@@ -35,12 +35,12 @@ type Config struct {
 // Service serves the account pages. It is safe for concurrent use.
 type Service struct {
 	Config
-	hashing chan struct{} // semaphore for password hashing
+	hashSlots chan struct{} // semaphore for password hashing
 }
 
 // New returns a service.
 func New(c Config) *Service {
-	return &Service{Config: c, hashing: make(chan struct{}, 2)}
+	return &Service{Config: c, hashSlots: make(chan struct{}, 2)}
 }
 
 // Mount registers the pages.
@@ -54,7 +54,7 @@ func (s *Service) Mount(mux *http.ServeMux) {
 		"GET /account/welcome/{token}": s.showWelcome, "POST /account/welcome/{token}": s.welcome,
 		"GET " + auth.AuthorizePath: s.showConsent, "POST " + auth.AuthorizePath: s.consent,
 	} {
-		mux.HandleFunc(pattern, s.guarded(h))
+		mux.HandleFunc(pattern, s.withVisitor(h))
 	}
 	for pattern, h := range map[string]handler{
 		"GET /account": s.overview, "GET /account/keys": s.keys, "POST /account/keys": s.createKey, "POST /account/keys/{id}/revoke": s.revokeKey,
@@ -63,7 +63,7 @@ func (s *Service) Mount(mux *http.ServeMux) {
 		"POST /account/totp/confirm": s.confirmTOTP, "POST /account/totp/off": s.stopTOTP, "POST /account/sessions/{id}/end": s.endSession,
 		"POST /account/logout": s.logout,
 	} {
-		mux.HandleFunc(pattern, s.guarded(s.signedIn(h)))
+		mux.HandleFunc(pattern, s.withVisitor(s.signedIn(h)))
 	}
 }
 

@@ -23,17 +23,17 @@ import (
 
 // TOTP codes (RFC 6238): six digits of HMAC-SHA-1, valid for 30 seconds.
 const (
-	totpPeriod   = 30
-	totpDigits   = 1_000_000
-	totpSeed     = 20
-	recoveries   = 10
-	recoverySize = 12
+	totpPeriod         = 30
+	totpDigits         = 1_000_000
+	totpSeedLength     = 20
+	recoveryCodeCount  = 10
+	recoveryCodeLength = 12
 )
 
 var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 func newSeed() []byte {
-	seed := make([]byte, totpSeed)
+	seed := make([]byte, totpSeedLength)
 	_, _ = rand.Read(seed)
 	return seed
 }
@@ -85,16 +85,16 @@ func picture(text string) (template.URL, error) {
 }
 
 // newRecoveryCodes returns recovery codes of 62 bits. Each works once, in place of a lost authenticator.
-func newRecoveries() []string {
-	all := make([]string, recoveries)
+func newRecoveryCodes() []string {
+	all := make([]string, recoveryCodeCount)
 	for i := range all {
-		c := strings.ToLower(seal.Random(recoverySize))
+		c := strings.ToLower(seal.Random(recoveryCodeLength))
 		all[i] = c[:4] + "-" + c[4:8] + "-" + c[8:]
 	}
 	return all
 }
 
 // cleanCode returns a code in lower case without spaces and hyphens.
-func tidyCode(code string) string {
+func cleanCode(code string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(strings.TrimSpace(code)))
 }

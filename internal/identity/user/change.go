@@ -24,20 +24,20 @@ func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error)
 		if err := s.check(ctx, tx, u, o.Country, n.QueueIDs); err != nil {
 			return err
 		}
-		if err := s.orgs.Admit(ctx, tx, u.OrgID, orgs.Users, func() (int, error) { return countUsers(ctx, tx, u.OrgID) }); err != nil {
+		if err := s.orgs.CheckQuota(ctx, tx, u.OrgID, orgs.Users, func() (int, error) { return countUsers(ctx, tx, u.OrgID) }); err != nil {
 			return err
 		}
 		invited := s.Invites.Seal != nil && (n.SendInvite == nil || *n.SendInvite)
 		if invited {
 			u.Status = "invited"
 		}
-		if err := s.place(ctx, tx, &u, o.Country); err != nil {
+		if err := s.insertUser(ctx, tx, &u, o.Country); err != nil {
 			return err
 		}
-		if err := s.join(ctx, tx, u, n.QueueIDs, len(n.QueueIDs) > 0); err != nil {
+		if err := s.setQueues(ctx, tx, u, n.QueueIDs, len(n.QueueIDs) > 0); err != nil {
 			return err
 		}
-		if err := s.welcome(ctx, tx, &u, n.ProvisionSIP == nil || *n.ProvisionSIP); err != nil || !invited {
+		if err := s.finishCreate(ctx, tx, &u, n.ProvisionSIP == nil || *n.ProvisionSIP); err != nil || !invited {
 			return err
 		}
 		i, err := s.invite(ctx, tx, u)
@@ -48,11 +48,11 @@ func (s *Service) Create(ctx context.Context, org string, n Fresh) (User, error)
 }
 
 // insertUser inserts the user. If no extension was requested, it uses the lowest free one from 100.
-func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country string) error {
+func (s *Service) insertUser(ctx context.Context, tx db.Querier, u *User, country string) error {
 	asked := u.Extension != nil
 	for range 50 { // another node may take the same extension concurrently
 		if !asked {
-			free, err := s.free(ctx, tx, u.OrgID, country)
+			free, err := s.freeExtension(ctx, tx, u.OrgID, country)
 			if err != nil {
 				return fmt.Errorf("find free extension: %w", err)
 			}
@@ -60,7 +60,7 @@ func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country str
 		}
 		err := s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, *u) })
 		if !db.IsConflict(err) {
-			return wrap(err, "add user")
+			return wrapError(err, "add user")
 		}
 		if err := s.conflict(ctx, tx, *u, asked); err != nil {
 			return err
@@ -70,20 +70,20 @@ func (s *Service) place(ctx context.Context, tx db.Querier, u *User, country str
 }
 
 // freeExtension returns the lowest free extension from 100.
-func (s *Service) free(ctx context.Context, tx db.Querier, orgID, country string) (string, error) {
+func (s *Service) freeExtension(ctx context.Context, tx db.Querier, orgID, country string) (string, error) {
 	taken, err := orgs.Extensions(ctx, tx, orgID)
 	if err != nil {
 		return "", err
 	}
 	for n := 100; ; n++ {
-		if e := strconv.Itoa(n); !taken[e] && !s.reserved(country, e) {
+		if e := strconv.Itoa(n); !taken[e] && !s.isReserved(country, e) {
 			return e, nil
 		}
 	}
 }
 
-func (s *Service) reserved(country, extension string) bool {
-	return s.Reserved != nil && s.Reserved(country, extension)
+func (s *Service) isReserved(country, extension string) bool {
+	return s.IsReserved != nil && s.IsReserved(country, extension)
 }
 
 // conflict returns an error that names the value another user has. It returns nil if only an automatically chosen
@@ -104,7 +104,7 @@ func (s *Service) conflict(ctx context.Context, tx db.Querier, u User, asked boo
 	return nil
 }
 
-func (s *Service) welcome(ctx context.Context, tx db.Querier, u *User, provision bool) error {
+func (s *Service) finishCreate(ctx context.Context, tx db.Querier, u *User, provision bool) error {
 	var sip *SIP
 	if provision && s.Provision != nil {
 		made, err := s.Provision(ctx, tx, *u)
@@ -113,17 +113,17 @@ func (s *Service) welcome(ctx context.Context, tx db.Querier, u *User, provision
 		}
 		sip = &made
 	}
-	s.changed(tx, u.ID)
+	s.publishChanged(tx, u.ID)
 	err := s.outbox.Publish(ctx, tx, u.OrgID, event.UserCreated{UserID: u.ID, Email: u.Email, Name: u.Name, Role: u.Role,
 		Extension: u.Extension, CreatedAt: u.CreatedAt, OrgID: u.OrgID})
 	if err != nil {
 		return err
 	}
-	if err := s.told(ctx, tx, *u); err != nil {
+	if err := s.callOnChange(ctx, tx, *u); err != nil {
 		return err
 	}
 	users := []User{*u}
-	if err := s.dress(ctx, tx, u.OrgID, users); err != nil {
+	if err := s.withDetails(ctx, tx, u.OrgID, users); err != nil {
 		return err
 	}
 	*u = users[0]
@@ -148,27 +148,27 @@ func (s *Service) save(ctx context.Context, tx db.Querier, u *User, queues op.Ch
 		return s.conflict(ctx, tx, *u, true)
 	}
 	if err != nil {
-		return wrap(err, "change user")
+		return wrapError(err, "change user")
 	}
-	s.changed(tx, u.ID)
-	if err := s.keepPIN(ctx, tx, *u); err != nil {
+	s.publishChanged(tx, u.ID)
+	if err := s.storePIN(ctx, tx, *u); err != nil {
 		return err
 	}
-	if err := s.join(ctx, tx, *u, queues.V, queues.Set); err != nil {
+	if err := s.setQueues(ctx, tx, *u, queues.V, queues.Set); err != nil {
 		return err
 	}
-	return s.told(ctx, tx, *u)
+	return s.callOnChange(ctx, tx, *u)
 }
 
 // setQueues sets the queues of a user, if given.
-func (s *Service) join(ctx context.Context, tx db.Querier, u User, queues []string, given bool) error {
+func (s *Service) setQueues(ctx context.Context, tx db.Querier, u User, queues []string, given bool) error {
 	if !given || s.Queues == nil {
 		return nil
 	}
-	return wrap(s.Queues.Join(ctx, tx, u.OrgID, u.ID, queues), "join queues")
+	return wrapError(s.Queues.SetMemberships(ctx, tx, u.OrgID, u.ID, queues), "join queues")
 }
 
-func (s *Service) told(ctx context.Context, tx db.Querier, u User) error {
+func (s *Service) callOnChange(ctx context.Context, tx db.Querier, u User) error {
 	for _, f := range s.OnChange {
 		if err := f(ctx, tx, u); err != nil {
 			return err
@@ -187,16 +187,16 @@ func (s *Service) SwitchDND(ctx context.Context, tx db.Querier, org, id string, 
 	if _, err := tx.Exec(ctx, text, org, id, on, until, db.At(s.now())); err != nil {
 		return fmt.Errorf("switch do-not-disturb: %w", err)
 	}
-	s.changed(tx, id)
+	s.publishChanged(tx, id)
 	return nil
 }
 
-func (s *Service) changed(tx db.Querier, id string) {
+func (s *Service) publishChanged(tx db.Querier, id string) {
 	db.OnCommit(tx, func() { s.bus.Publish(Changed, id) })
 }
 
 // statusChanged calls OnStatus if the user was suspended, or is active again.
-func (s *Service) switched(ctx context.Context, tx db.Querier, was string, u User) error {
+func (s *Service) statusChanged(ctx context.Context, tx db.Querier, was string, u User) error {
 	if was == u.Status || was != Suspended && u.Status != Suspended {
 		return nil
 	}
@@ -222,22 +222,22 @@ func (s *Service) remove(ctx context.Context, tx db.Querier, u User, heir string
 	if err := update(ctx, tx, u); err != nil {
 		return fmt.Errorf("remove user: %w", err)
 	}
-	s.changed(tx, u.ID)
+	s.publishChanged(tx, u.ID)
 	return nil
 }
 
 // ClearOutboundNumber removes a released number as the caller ID of users. Package number calls it.
-func (s *Service) ForgetNumber(ctx context.Context, tx db.Querier, org, number string) error {
-	return wrap(forgetNumber(ctx, tx, org, number), "clear outbound number")
+func (s *Service) ClearOutboundNumber(ctx context.Context, tx db.Querier, org, number string) error {
+	return wrapError(clearOutboundNumber(ctx, tx, org, number), "clear outbound number")
 }
 
 // ClearOutboundNumbers removes the caller ID of all users of an organisation without numbers, in the caller's
 // transaction.
-func (s *Service) ForgetNumbers(ctx context.Context, tx db.Querier, org string) error {
-	return wrap(forgetNumbers(ctx, tx, org), "clear outbound numbers")
+func (s *Service) ClearOutboundNumbers(ctx context.Context, tx db.Querier, org string) error {
+	return wrapError(clearOutboundNumbers(ctx, tx, org), "clear outbound numbers")
 }
 
-func wrap(err error, doing string) error {
+func wrapError(err error, doing string) error {
 	if err == nil {
 		return nil
 	}

@@ -42,24 +42,24 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[User]],
 	}
 	q, org := s.db.Read(ctx), access.Org(ctx)
 	by := filter{roles: in.Role, statuses: in.Status, q: in.Q, after: after.ID, limit: in.Limit}
-	rows, err := s.dressed(ctx, q, org, by, in.Presence)
+	rows, err := s.listWithDetails(ctx, q, org, by, in.Presence)
 	if err != nil {
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(u User) op.Position { return op.Position{ID: u.ID} })
 	return op.Counted(page, in.Paging, func() (int, error) {
 		if len(in.Presence) == 0 {
-			return by.narrow(org).Count(ctx, q)
+			return by.query(org).Count(ctx, q)
 		}
 		by.after, by.limit = "", math.MaxInt32
-		all, err := s.dressed(ctx, q, org, by, in.Presence)
+		all, err := s.listWithDetails(ctx, q, org, by, in.Presence)
 		return len(all), err
 	})
 }
 
 // listWithDetails reads users with the fields from other packages, up to one more than the limit. Presence is not a
 // column, so a filter by presence reads pages until enough users match.
-func (s *Service) dressed(ctx context.Context, q db.Querier, org string, by filter, presence []string) (found []User, err error) {
+func (s *Service) listWithDetails(ctx context.Context, q db.Querier, org string, by filter, presence []string) (found []User, err error) {
 	want := by.limit
 	for {
 		by.limit = min(want, 500)
@@ -68,7 +68,7 @@ func (s *Service) dressed(ctx context.Context, q db.Querier, org string, by filt
 			return nil, err
 		}
 		more := len(rows) > by.limit
-		if err := s.dress(ctx, q, org, rows); err != nil {
+		if err := s.withDetails(ctx, q, org, rows); err != nil {
 			return nil, err
 		}
 		if len(presence) == 0 {
@@ -138,24 +138,24 @@ type OneIn struct {
 func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[User], error) {
 	u, err := get(ctx, s.db.Read(ctx), access.Org(ctx), in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
-	return s.shown(ctx, s.db.Read(ctx), u)
+	return s.respond(ctx, s.db.Read(ctx), u)
 }
 
-func (s *Service) shown(ctx context.Context, q db.Querier, u User) (*op.Out[User], error) {
+func (s *Service) respond(ctx context.Context, q db.Querier, u User) (*op.Out[User], error) {
 	users := []User{u}
-	if err := s.dress(ctx, q, u.OrgID, users); err != nil {
+	if err := s.withDetails(ctx, q, u.OrgID, users); err != nil {
 		return nil, err
 	}
 	return op.Versioned(users[0], u.UpdatedAt)
 }
 
-func missing(err error) error {
+func notFound(err error) error {
 	if db.IsNone(err) {
 		return op.NotFound("user")
 	}
-	return wrap(err, "get user")
+	return wrapError(err, "get user")
 }
 
 // UpdateIn is the input of Update.
@@ -210,20 +210,20 @@ func (s *Service) change(ctx context.Context, id string, m op.Match, apply func(
 	err = s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, access.Org(ctx), id)
 		if err != nil {
-			return missing(err)
+			return notFound(err)
 		}
 		if err := m.Check(u.UpdatedAt); err != nil {
 			return err
 		}
 		was := u.Status
-		u.was = u.Forward
+		u.oldForward = u.Forward
 		if err := s.save(ctx, tx, &u, apply(&u)); err != nil {
 			return err
 		}
-		if err := s.switched(ctx, tx, was, u); err != nil {
+		if err := s.statusChanged(ctx, tx, was, u); err != nil {
 			return err
 		}
-		out, err = s.shown(ctx, tx, u)
+		out, err = s.respond(ctx, tx, u)
 		return err
 	})
 	return out, err
@@ -234,10 +234,10 @@ func (p Patch) apply(u *User) {
 	p.FirstName.Apply(&u.FirstName)
 	p.LastName.Apply(&u.LastName)
 	p.Role.Apply(&u.Role)
-	text(p.Extension, &u.Extension)
-	text(p.OutboundNumberID, &u.OutboundNumberID)
-	text(p.Timezone, &u.Timezone)
-	text(p.Language, &u.Language)
+	applyText(p.Extension, &u.Extension)
+	applyText(p.OutboundNumberID, &u.OutboundNumberID)
+	applyText(p.Timezone, &u.Timezone)
+	applyText(p.Language, &u.Language)
 	p.RingStrategy.Apply(&u.RingStrategy)
 	p.RecordingMode.Apply(&u.RecordingMode)
 	if p.Status.Set && (p.Status.V != "invited" || u.Status != "invited") {
@@ -257,10 +257,10 @@ func (p Patch) forward(u *User) {
 	if p.Forward.Null {
 		u.Forward = Forward{}
 	}
-	text(p.Forward.V.Always, &u.Forward.Always)
-	text(p.Forward.V.Busy, &u.Forward.Busy)
-	text(p.Forward.V.NoAnswer, &u.Forward.NoAnswer)
-	text(p.Forward.V.Unreachable, &u.Forward.Unreachable)
+	applyText(p.Forward.V.Always, &u.Forward.Always)
+	applyText(p.Forward.V.Busy, &u.Forward.Busy)
+	applyText(p.Forward.V.NoAnswer, &u.Forward.NoAnswer)
+	applyText(p.Forward.V.Unreachable, &u.Forward.Unreachable)
 }
 
 func (p Patch) voicemail(u *User) {
@@ -268,7 +268,7 @@ func (p Patch) voicemail(u *User) {
 		u.Voicemail = Voicemail{}
 	}
 	p.Voicemail.V.Enabled.Apply(&u.Voicemail.Enabled)
-	text(p.Voicemail.V.GreetingAudioID, &u.Voicemail.GreetingAudioID)
+	applyText(p.Voicemail.V.GreetingAudioID, &u.Voicemail.GreetingAudioID)
 	p.Voicemail.V.EmailNotify.Apply(&u.Voicemail.EmailNotify)
 	if pin := p.Voicemail.V.PIN; pin.Set || p.Voicemail.Null {
 		u.pin, u.Voicemail.PINSet = &pin.V, pin.V != ""
@@ -276,7 +276,7 @@ func (p Patch) voicemail(u *User) {
 }
 
 // applyText applies a change to a field that may be null.
-func text(c op.Change[string], to **string) {
+func applyText(c op.Change[string], to **string) {
 	if c.Set {
 		*to = db.Null(c.V).Ptr()
 	}
@@ -294,7 +294,7 @@ func (s *Service) Remove(ctx context.Context, in *RemoveIn) error {
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, access.Org(ctx), in.ID)
 		if err != nil {
-			return missing(err)
+			return notFound(err)
 		}
 		if err := in.Check(u.UpdatedAt); err != nil {
 			return err
@@ -305,7 +305,7 @@ func (s *Service) Remove(ctx context.Context, in *RemoveIn) error {
 				return op.Invalid(op.Field("reassign_to", "not_found", "no such user to take over"))
 			}
 			if err != nil {
-				return missing(err)
+				return notFound(err)
 			}
 		}
 		return s.remove(ctx, tx, u, in.ReassignTo)

@@ -36,11 +36,11 @@ func follows(pin string, by byte) bool {
 }
 
 // storePIN passes a changed PIN to StorePIN.
-func (s *Service) keepPIN(ctx context.Context, tx db.Querier, u User) error {
-	if u.pin == nil || s.KeepPIN == nil {
+func (s *Service) storePIN(ctx context.Context, tx db.Querier, u User) error {
+	if u.pin == nil || s.StorePIN == nil {
 		return nil
 	}
-	return wrap(s.KeepPIN(ctx, tx, u.OrgID, u.ID, *u.pin), "store PIN")
+	return wrapError(s.StorePIN(ctx, tx, u.OrgID, u.ID, *u.pin), "store PIN")
 }
 
 // SetPIN sets the PIN of a user's mailbox from a telephone session. An invalid PIN returns an *op.Error.
@@ -58,7 +58,7 @@ func (s *Service) rewrite(ctx context.Context, org, id string, apply func(*User)
 	return s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		u, err := s.Get(ctx, tx, org, id)
 		if err != nil {
-			return missing(err)
+			return notFound(err)
 		}
 		apply(&u)
 		return s.save(ctx, tx, &u, op.Change[[]string]{})

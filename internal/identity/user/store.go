@@ -43,7 +43,7 @@ func (u User) values() []any {
 		db.AsJSON(u.Voicemail), u.RecordingMode}
 }
 
-const columns = `org_id, id, email, first_name, last_name, role, status, extension, outbound_number_id, dnd, dnd_until,
+const userColumns = `org_id, id, email, first_name, last_name, role, status, extension, outbound_number_id, dnd, dnd_until,
 	timezone, language, skills, ring_strategy, forward, voicemail, recording_mode, created_at, updated_at, last_seen_at`
 
 func scan(scan func(...any) error) (User, error) {
@@ -60,12 +60,12 @@ func scan(scan func(...any) error) (User, error) {
 
 // get returns a user, including removed users.
 func get(ctx context.Context, q db.Querier, org, id string) (User, error) {
-	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM users WHERE org_id = $1 AND id = $2`, org, id).Scan)
+	return scan(q.QueryRow(ctx, `SELECT `+userColumns+` FROM users WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
 // byExtension returns the user with an extension. Removed users have none.
 func byExtension(ctx context.Context, q db.Querier, org, extension string) (User, error) {
-	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM users WHERE org_id = $1 AND extension = $2`, org, extension).Scan)
+	return scan(q.QueryRow(ctx, `SELECT `+userColumns+` FROM users WHERE org_id = $1 AND extension = $2`, org, extension).Scan)
 }
 
 // filter selects users for a list.
@@ -77,8 +77,8 @@ type filter struct {
 }
 
 // query returns the list statement without its page.
-func (by filter) narrow(org string) *db.Filter {
-	f := db.Where(`SELECT `+columns+` FROM users WHERE org_id = $1`, org).In("role", by.roles).In("status", by.statuses)
+func (by filter) query(org string) *db.Filter {
+	f := db.Where(`SELECT `+userColumns+` FROM users WHERE org_id = $1`, org).In("role", by.roles).In("status", by.statuses)
 	if len(by.statuses) == 0 {
 		f.And("status <> ?", Removed)
 	}
@@ -91,7 +91,7 @@ func (by filter) narrow(org string) *db.Filter {
 }
 
 func list(ctx context.Context, q db.Querier, org string, by filter) ([]User, error) {
-	text, args := by.narrow(org).Page("id", false, by.after, by.after, by.limit).SQL()
+	text, args := by.query(org).Page("id", false, by.after, by.after, by.limit).SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list users: %w", err)
@@ -158,13 +158,13 @@ func ownsNumber(ctx context.Context, q db.Querier, org, id string) (bool, error)
 }
 
 // clearOutboundNumber removes the number as the caller ID of all users.
-func forgetNumber(ctx context.Context, q db.Querier, org, number string) error {
+func clearOutboundNumber(ctx context.Context, q db.Querier, org, number string) error {
 	const text = `UPDATE users SET outbound_number_id = NULL WHERE org_id = $1 AND outbound_number_id = $2`
 	_, err := q.Exec(ctx, text, org, number)
 	return err
 }
 
-func forgetNumbers(ctx context.Context, q db.Querier, org string) error {
+func clearOutboundNumbers(ctx context.Context, q db.Querier, org string) error {
 	_, err := q.Exec(ctx, `UPDATE users SET outbound_number_id = NULL WHERE org_id = $1 AND outbound_number_id IS NOT NULL`, org)
 	return err
 }
@@ -180,14 +180,14 @@ func replaceInvitation(ctx context.Context, q db.Querier, u User, id, digest str
 }
 
 // invitedUser returns the organisation and the user of a token.
-func invited(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
+func invitedUser(ctx context.Context, q db.Querier, digest string, now db.Time) (org, user string, err error) {
 	// tenant: the token identifies its organisation
 	const text = `SELECT org_id, user_id FROM invitations WHERE digest = $1 AND accepted_at IS NULL AND expires_at > $2`
 	err = q.QueryRow(ctx, text, digest, now).Scan(&org, &user)
 	return org, user, err
 }
 
-func accept(ctx context.Context, q db.Querier, org, user, digest string, now db.Time) error {
+func acceptInvitation(ctx context.Context, q db.Querier, org, user, digest string, now db.Time) error {
 	const text = `UPDATE invitations SET accepted_at = $4, token = NULL WHERE org_id = $1 AND user_id = $2 AND digest = $3`
 	_, err := q.Exec(ctx, text, org, user, digest, now)
 	return err
@@ -211,7 +211,7 @@ func dropInvitations(ctx context.Context, q db.Querier, org, user string) error 
 }
 
 // recordSeen stores that a phone of a user registered. An invited user becomes active.
-func signedIn(ctx context.Context, q db.Querier, org, device string, now db.Time) error {
+func recordSeen(ctx context.Context, q db.Querier, org, device string, now db.Time) error {
 	const text = `UPDATE users SET last_seen_at = $3, status = CASE WHEN status = 'invited' THEN 'active' ELSE status END
 		WHERE org_id = $1 AND id = (SELECT user_id FROM devices WHERE org_id = $1 AND id = $2)`
 	_, err := q.Exec(ctx, text, org, device, now)

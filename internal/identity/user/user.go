@@ -55,10 +55,10 @@ type User struct {
 	LastSeenAt       db.Time        `json:"last_seen_at" nullable:"true"`
 	Invitation       *Invitation    `json:"invitation,omitempty" doc:"As the user is added, where they are invited"`
 
-	OrgID     string  `json:"-"`
-	UpdatedAt db.Time `json:"-"`
-	pin       *string // PIN to store; "": PIN to delete; nil: no change
-	was       Forward // forwarding before a change
+	OrgID      string  `json:"-"`
+	UpdatedAt  db.Time `json:"-"`
+	pin        *string // PIN to store; "": PIN to delete; nil: no change
+	oldForward Forward // forwarding before a change
 }
 
 // Presence is the availability of a user. It is derived from do-not-disturb, phones and calls.
@@ -104,7 +104,7 @@ type Forward struct {
 }
 
 // byName returns the destinations by name.
-func (f Forward) each() map[string]*string {
+func (f Forward) byName() map[string]*string {
 	return map[string]*string{"always": f.Always, "busy": f.Busy, "no_answer": f.NoAnswer, "unreachable": f.Unreachable}
 }
 
@@ -130,9 +130,9 @@ type Queues interface {
 	// Missing returns the ids that are not queues of the organisation.
 	Missing(ctx context.Context, q db.Querier, org string, queues []string) ([]string, error)
 	// QueuesOfUsers returns the queue ids of users, by user id.
-	OfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error)
+	QueuesOfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string][]string, error)
 	// SetMemberships makes a user a member of exactly these queues.
-	Join(ctx context.Context, tx db.Querier, org, user string, queues []string) error
+	SetMemberships(ctx context.Context, tx db.Querier, org, user string, queues []string) error
 }
 
 // Service manages users. Set the function fields before the first request. Each may be nil.
@@ -142,7 +142,7 @@ type Service struct {
 	// Phones returns the phones of users, by user id.
 	Phones func(ctx context.Context, q db.Querier, org string, users []string) (map[string]Phones, error)
 	// CheckDestination returns the problem of a forward destination; "" if it is valid.
-	Reach func(ctx context.Context, org, to string) (wrong string, err error)
+	CheckDestination func(ctx context.Context, org, to string) (wrong string, err error)
 	// OnRemove are called when a user is removed, in the same transaction.
 	OnRemove []func(ctx context.Context, tx db.Querier, r Removal) error
 	// OnStatus are called when a user is suspended or active again, in the same transaction.
@@ -157,11 +157,11 @@ type Service struct {
 	// MFA reports which users have a second factor. nil: none.
 	MFA func(ctx context.Context, q db.Querier, org string, users []string) (map[string]bool, error)
 	// StorePIN stores the PIN of a user's mailbox, or deletes it with "".
-	KeepPIN func(ctx context.Context, tx db.Querier, org, user, pin string) error
+	StorePIN func(ctx context.Context, tx db.Querier, org, user, pin string) error
 	// Queues provides queue memberships. nil: there are no queues.
 	Queues Queues
 	// IsReserved reports whether an extension is reserved in a country, such as an emergency number.
-	Reserved func(country, extension string) bool
+	IsReserved func(country, extension string) bool
 
 	db     *db.DB
 	orgs   *org.Service
@@ -176,8 +176,8 @@ func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func
 }
 
 // PhoneRegistered records that a phone of a user registered. An invited user becomes active.
-func (s *Service) SignedIn(ctx context.Context, tx db.Querier, org, device string) error {
-	return wrap(signedIn(ctx, tx, org, device, db.At(s.now())), "record that a user was seen")
+func (s *Service) PhoneRegistered(ctx context.Context, tx db.Querier, org, device string) error {
+	return wrapError(recordSeen(ctx, tx, org, device, db.At(s.now())), "record that a user was seen")
 }
 
 // Changed is the bus subject on which the id of a changed user is published.
@@ -200,7 +200,7 @@ func (s *Service) ByExtension(ctx context.Context, q db.Querier, org, extension 
 func fullName(first, last string) string { return strings.TrimSpace(first + " " + last) }
 
 // withDetails sets the fields that come from other packages.
-func (s *Service) dress(ctx context.Context, q db.Querier, org string, users []User) error {
+func (s *Service) withDetails(ctx context.Context, q db.Querier, org string, users []User) error {
 	ids := make([]string, len(users))
 	for i, u := range users {
 		ids[i] = u.ID
@@ -237,15 +237,15 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, users []U
 			u.Presence = p
 		}
 	}
-	return s.dressQueues(ctx, q, org, ids, users)
+	return s.withQueues(ctx, q, org, ids, users)
 }
 
 // withQueues sets the queues of users.
-func (s *Service) dressQueues(ctx context.Context, q db.Querier, org string, ids []string, users []User) error {
+func (s *Service) withQueues(ctx context.Context, q db.Querier, org string, ids []string, users []User) error {
 	if s.Queues == nil {
 		return nil
 	}
-	all, err := s.Queues.OfUsers(ctx, q, org, ids)
+	all, err := s.Queues.QueuesOfUsers(ctx, q, org, ids)
 	if err != nil {
 		return fmt.Errorf("find queues of users: %w", err)
 	}

@@ -32,9 +32,9 @@ func TestEvaluateMenus(t *testing.T) {
 	if os.Getenv("SONIQ_EVAL") == "" {
 		t.Skip("set SONIQ_EVAL=1 to run")
 	}
-	ear := NewMenuEar(measured(t))
+	ear := NewPhraseRecognizer(newEvaluatedRecognizer(t))
 	if os.Getenv("SONIQ_EVAL_ENGINE") == "" { // the same configuration as in the server
-		ear.Or(newTestSphinx(t, 1))
+		ear.WithFallback(newTestSphinx(t, 1))
 	}
 	voices := map[string]voice{"rms": fliteVoice("rms"), "slt": fliteVoice("slt"), "kal16": fliteVoice("kal16"), "ked": festival("ked_diphone"),
 		"espeak en-us": espeak("en-us"), "espeak en-us+f3": espeak("en-us+f3")}
@@ -47,7 +47,7 @@ func TestEvaluateMenus(t *testing.T) {
 				pcm <- telephone(append(append(make([]float64, 3200), v(t, said[0])...), make([]float64, 12800)...))
 				close(pcm)
 				got := ""
-				if k, ok := ear.Hear(context.Background(), phrases, pcm); ok {
+				if k, ok := ear.Recognize(context.Background(), phrases, pcm); ok {
 					got = phrases[k]
 				}
 				if said[1] == "" {

@@ -40,7 +40,7 @@ func prompts(t testing.TB) []script {
 	var all []script
 	for lines := bufio.NewScanner(z); lines.Scan(); {
 		m := promptLine.FindStringSubmatch(strings.ToValidUTF8(lines.Text(), ""))
-		if m == nil || strings.ContainsAny(m[2], "[0123456789") || len(plain(m[2])) < 6 || !bothThere(m[1]) {
+		if m == nil || strings.ContainsAny(m[2], "[0123456789") || len(normalizedWords(m[2])) < 6 || !bothThere(m[1]) {
 			continue
 		}
 		s := script{ID: m[1]}
@@ -71,7 +71,7 @@ func bothThere(name string) bool {
 // prompt returns a call in which only a prompt is played: as recorded at 8 kHz, or at 16 kHz in G.722.
 func prompt(t testing.TB, s script, wide bool) spokenCall {
 	t.Helper()
-	call := spokenCall{script: s, format: phone}
+	call := spokenCall{script: s, format: muLawStereo}
 	kind := ".wav"
 	if wide {
 		call.format = transcript.Format{Encoding: transcript.PCM16, Rate: 16000, Channels: 2}
@@ -84,7 +84,7 @@ func prompt(t testing.TB, s script, wide bool) spokenCall {
 	quiet := make([]int16, call.format.Rate/2)
 	pcm := media.DecodeG722
 	if !wide {
-		pcm = func(b []byte) []int16 { return samples(b[44:]) }
+		pcm = func(b []byte) []int16 { return decodeSamples(b[44:]) }
 	}
 	said := slices.Concat(quiet, pcm(b), quiet)
 	call.seconds = float64(len(said)) / float64(call.format.Rate)

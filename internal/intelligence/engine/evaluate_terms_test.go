@@ -13,7 +13,7 @@ import (
 )
 
 // readLines reads the lines of a file.
-func lines(t testing.TB, file string) []string {
+func readLines(t testing.TB, file string) []string {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -29,14 +29,14 @@ func TestEvaluateTerms(t *testing.T) {
 	if os.Getenv("SONIQ_EVAL") == "" {
 		t.Skip("set SONIQ_EVAL=1 to run")
 	}
-	s := measured(t)
-	pool := transcript.NewPool(s, 2)
+	s := newEvaluatedRecognizer(t)
+	pool := transcript.NewRecognizerPool(s, 2)
 	t.Cleanup(pool.Close)
 	flites := []voice{fliteVoice("rms"), fliteVoice("slt")}
 	others := []voice{festival("ked_diphone"), espeak("en-us"), espeak("en-us+f3")}
 	for _, list := range []struct{ name, file string }{{"names", "terms"}, {"other names", "terms-other"}} {
-		terms := termsOf(lines(t, "testdata/"+list.file+".txt")...)
-		said := lines(t, "testdata/"+list.file+"-said.txt")
+		terms := termsOf(readLines(t, "testdata/"+list.file+".txt")...)
+		said := readLines(t, "testdata/"+list.file+"-said.txt")
 		for _, v := range []struct {
 			name  string
 			terms []transcript.Term
@@ -45,17 +45,17 @@ func TestEvaluateTerms(t *testing.T) {
 				found, all, wrong, words := namesFound(t, s, said, voices, terms, v.terms)
 				evalRow(t, list.name+" found", v.name+", "+who, fmt.Sprintf("%d of %d; %.1f %% of %d other words wrong", found, all, 100*float64(wrong)/float64(words), words), "–")
 			}
-			wrong, words, inserted := namesMadeUp(t, pool, terms, v.terms)
+			wrong, words, inserted := namesInserted(t, pool, terms, v.terms)
 			evalRow(t, list.name+" made up", v.name, fmt.Sprintf("%d in %d words that name none; %.1f %% wrong", inserted, words, 100*float64(wrong)/float64(words)), "–")
 		}
 	}
 }
 
 // rareTermWords returns the words of terms that occur neither in the evaluation scripts nor in common English.
-func rare(terms []transcript.Term) map[string]bool {
+func rareTermWords(terms []transcript.Term) map[string]bool {
 	set := map[string]bool{}
 	for _, term := range terms {
-		for _, w := range plain(term.Text) {
+		for _, w := range normalizedWords(term.Text) {
 			set[w] = len(w) > 2
 		}
 	}
@@ -67,8 +67,8 @@ func rare(terms []transcript.Term) map[string]bool {
 
 // namesFound recognises sentences with names, spoken by the voices in turn, and counts the names found and the word
 // errors.
-func namesFound(t *testing.T, s ears, sentences []string, voices []voice, all, terms []transcript.Term) (found, said, wrong, words int) {
-	names := rare(all)
+func namesFound(t *testing.T, s evaluatedRecognizer, sentences []string, voices []voice, all, terms []transcript.Term) (found, said, wrong, words int) {
+	names := rareTermWords(all)
 	for i, sentence := range sentences {
 		clip := transcript.Clip{PCM: telephone(append(append(make([]float64, 3200), voices[i%len(voices)](t, sentence)...), make([]float64, 8000)...)),
 			Rate: 8000, NarrowBand: true, Language: "en", Terms: terms}
@@ -76,8 +76,8 @@ func namesFound(t *testing.T, s ears, sentences []string, voices []voice, all, t
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := plain(sentence)
-		got := saidAs(want, h.Text)
+		want := normalizedWords(sentence)
+		got := spokenForm(want, h.Text)
 		for _, w := range want {
 			if names[w] {
 				said++
@@ -96,19 +96,19 @@ func namesFound(t *testing.T, s ears, sentences []string, voices []voice, all, t
 }
 
 // namesInserted recognises calls that mention no names, and counts the names in the result.
-func namesMadeUp(t *testing.T, pool *transcript.Pool, all, terms []transcript.Term) (wrong, words, inserted int) {
-	names := rare(all)
-	few, _ := bounded()
+func namesInserted(t *testing.T, pool *transcript.RecognizerPool, all, terms []transcript.Term) (wrong, words, inserted int) {
+	names := rareTermWords(all)
+	few, _ := evaluatedScripts()
 	for _, sc := range scripts(t, few...) {
 		c := speak(t, sc, "rms", "slt")
-		segments, err := pool.Read(context.Background(), bytes.NewReader(c.audio), int64(len(c.audio)), c.format, "en",
+		segments, err := pool.TranscribeFile(context.Background(), bytes.NewReader(c.audio), int64(len(c.audio)), c.format, "en",
 			func() []transcript.Term { return terms })
 		if err != nil {
 			t.Fatal(err)
 		}
 		for side, speaker := range []string{"caller", "agent"} {
 			want := sc.reference(speaker)
-			got := saidBy(want, segments, side)
+			got := recognizedWordsOf(want, segments, side)
 			words += len(want)
 			wrong += wordErrors(want, got)
 			for _, w := range got {

@@ -14,15 +14,15 @@ var rulesEngine = transcript.Engine{Name: "builtin-rules", Model: "rules-en", Ve
 // RuleSummarizer writes notes by rules: requests, promises and the end of the call. English only. It reads recognised
 // text without punctuation as well as written text, takes well under a millisecond and never fails. It is safe for
 // concurrent use.
-type Rules struct {
-	lexicon *Lexsem
+type RuleSummarizer struct {
+	lexicon *WordEmbedding
 }
 
 // NewRuleSummarizer returns the builtin summariser.
-func NewRules(lexicon *Lexsem) *Rules { return &Rules{lexicon} }
+func NewRuleSummarizer(lexicon *WordEmbedding) *RuleSummarizer { return &RuleSummarizer{lexicon} }
 
 // Summarise writes the note of a conversation. The error is always nil.
-func (r *Rules) Summarise(_ context.Context, c transcript.Conversation) (transcript.Note, error) {
+func (r *RuleSummarizer) Summarise(_ context.Context, c transcript.Conversation) (transcript.Note, error) {
 	clauses := clausesOf(c.Turns)
 	reason := reasonOf(clauses)
 	promises := promisesOf(clauses)
@@ -58,9 +58,9 @@ func summary(n transcript.Note, clauses []clause, promises []promise) string {
 	if n.Reason != "" {
 		out = append(out, n.Reason)
 	}
-	if did := agentDid(promises); did != "" {
+	if did := agentActions(promises); did != "" {
 		out = append(out, did)
-	} else if answer := agentSaid(clauses); answer != "" {
+	} else if answer := agentStatement(clauses); answer != "" {
 		out = append(out, sentence("Agent said that "+answer))
 	}
 	var follow []string
@@ -83,15 +83,15 @@ func summary(n transcript.Note, clauses []clause, promises []promise) string {
 	for len(out) > 1 && len(strings.Join(out, " ")) > maxSummary {
 		out = out[:len(out)-1]
 	}
-	return cut(strings.Join(out, " "), maxSummary)
+	return truncateText(strings.Join(out, " "), maxSummary)
 }
 
 // agentActions returns a sentence about the past and promised actions of the agent, at most three.
-func agentDid(promises []promise) string {
+func agentActions(promises []promise) string {
 	var parts []string
 	for _, p := range promises {
 		if p.owner == transcript.Agent {
-			parts = append(parts, p.told())
+			parts = append(parts, p.predicate())
 		}
 	}
 	if len(parts) == 0 {
@@ -103,14 +103,14 @@ func agentDid(promises []promise) string {
 			parts[i] = strings.TrimPrefix(parts[i], "will ")
 		}
 	}
-	return sentence("Agent " + list(parts))
+	return sentence("Agent " + joinPhrases(parts))
 }
 
 // agentStatement returns the longest statement of the agent: if nothing was promised, it probably has the answer.
-func agentSaid(clauses []clause) string {
+func agentStatement(clauses []clause) string {
 	best := ""
 	for i, c := range clauses {
-		if c.speaker != transcript.Caller && i > 0 && !c.question && !greeting1.MatchString(c.text) && len(c.text) > len(best) && words(c.text) > 3 {
+		if c.speaker != transcript.Caller && i > 0 && !c.question && !greetingOnly.MatchString(c.text) && len(c.text) > len(best) && wordCount(c.text) > 3 {
 			best = c.text
 		}
 	}
@@ -118,7 +118,7 @@ func agentSaid(clauses []clause) string {
 }
 
 // joinPhrases joins phrases with commas and a last "and".
-func list(parts []string) string {
+func joinPhrases(parts []string) string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
@@ -139,7 +139,7 @@ func sentence(text string) string {
 }
 
 // truncateText shortens a text to a limit in bytes, at a word.
-func cut(text string, limit int) string {
+func truncateText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
@@ -150,4 +150,4 @@ func cut(text string, limit int) string {
 	return short + "…"
 }
 
-func words(text string) int { return len(strings.Fields(text)) }
+func wordCount(text string) int { return len(strings.Fields(text)) }

@@ -15,7 +15,7 @@ func conversationOf(s script, recognised bool) transcript.Conversation {
 	for i, t := range s.Turns {
 		text := t.Text
 		if recognised {
-			text = strings.Join(plain(text), " ")
+			text = strings.Join(normalizedWords(text), " ")
 		}
 		c.Turns = append(c.Turns, transcript.Turn{ID: i, Speaker: transcript.Speaker(t.Speaker), Text: text})
 	}
@@ -23,10 +23,10 @@ func conversationOf(s script, recognised bool) transcript.Conversation {
 }
 
 // sharesWords reports whether two texts share about half of the words of b.
-func alike(a, b string) bool {
-	in := wordSet(strings.Join(plain(a), " "))
+func sharesWords(a, b string) bool {
+	in := wordSet(strings.Join(normalizedWords(a), " "))
 	shared, n := 0, 0
-	for _, w := range plain(b) {
+	for _, w := range normalizedWords(b) {
 		n++
 		if in[w] {
 			shared++
@@ -39,7 +39,7 @@ func TestShowNotes(t *testing.T) {
 	if !testing.Verbose() {
 		t.Skip("prints notes when verbose")
 	}
-	r := NewRules(NewLexsem())
+	r := NewRuleSummarizer(NewWordEmbedding())
 	for i, s := range scripts(t) {
 		if i%6 != 0 {
 			continue

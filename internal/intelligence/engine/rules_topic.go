@@ -47,7 +47,7 @@ var taxonomy = []struct{ label, words string }{
 }
 
 // topics returns the topics of a call, the most likely first: labels of the taxonomy that fit clearly, at most three.
-func (r *Rules) topics(turns []transcript.Turn) []string {
+func (r *RuleSummarizer) topics(turns []transcript.Turn) []string {
 	var b strings.Builder
 	for _, t := range turns {
 		b.WriteString(t.Text + "\n")

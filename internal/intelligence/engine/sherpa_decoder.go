@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	sherpaEngine   = "sherpa-onnx"
-	sherpaRate     = 16000 // samples per second that models expect unless they specify another rate; the library resamples then
-	sherpaFeatures = 80    // per frame, unless the model specifies another number
-	sherpaMinimum  = sherpaRate / 10
+	sherpaEngine     = "sherpa-onnx"
+	sherpaRate       = 16000 // samples per second that models expect unless they specify another rate; the library resamples then
+	sherpaFeatures   = 80    // per frame, unless the model specifies another number
+	sherpaMinSamples = sherpaRate / 10
 )
 
 // sherpaDecoder is a recogniser with its model. It is used in the worker process only and is not safe for concurrent
@@ -29,7 +29,7 @@ type sherpaDecoder struct {
 }
 
 // newSherpaDecoder opens library and model. How long it takes depends on the model.
-func newSherpa(dir, folder string, threads int) (*sherpaDecoder, error) {
+func newSherpaDecoder(dir, folder string, threads int) (*sherpaDecoder, error) {
 	model, err := findSherpaModel(dir)
 	if err != nil {
 		return nil, err
@@ -39,15 +39,15 @@ func newSherpa(dir, folder string, threads int) (*sherpaDecoder, error) {
 		return nil, err
 	}
 	d := &sherpaDecoder{lib: lib, model: model, threads: threads}
-	d.configured("", func(c unsafe.Pointer) { d.recogniser = lib.open(c) })
+	d.withConfig("", func(c unsafe.Pointer) { d.recogniser = lib.open(c) })
 	if d.recogniser == 0 {
-		return nil, &transcript.Missing{What: "sherpa-onnx could not open the model in " + dir, Help: "unpack the model again, all of its files"}
+		return nil, &transcript.MissingDependency{Problem: "sherpa-onnx could not open the model in " + dir, Remedy: "unpack the model again, all of its files"}
 	}
 	return d, nil
 }
 
 // withConfig passes the configuration for a language to use.
-func (d *sherpaDecoder) configured(language string, use func(unsafe.Pointer)) {
+func (d *sherpaDecoder) withConfig(language string, use func(unsafe.Pointer)) {
 	var texts cStrings
 	defer texts.release()
 	config := d.model.config(&texts, d.threads, language)
@@ -57,26 +57,26 @@ func (d *sherpaDecoder) configured(language string, use func(unsafe.Pointer)) {
 }
 
 // setLanguage configures the language, if the model supports it.
-func (d *sherpaDecoder) expect(language string) {
+func (d *sherpaDecoder) setLanguage(language string) {
 	language, _, _ = strings.Cut(strings.ToLower(language), "-")
 	if language != d.language && slices.Contains(d.model.languages, language) {
-		d.configured(language, func(c unsafe.Pointer) { d.lib.configure(d.recogniser, c) })
+		d.withConfig(language, func(c unsafe.Pointer) { d.lib.configure(d.recogniser, c) })
 	}
 }
 
 // decodeClip recognises 16 kHz audio.
 func (d *sherpaDecoder) decodeClip(pcm []int16, language string) (sherpaResult, error) {
-	if len(pcm) < sherpaMinimum {
+	if len(pcm) < sherpaMinSamples {
 		return sherpaResult{}, nil
 	}
-	d.expect(language)
+	d.setLanguage(language)
 	samples := make([]float32, len(pcm))
 	for i, v := range pcm {
 		samples[i] = float32(v) / 32768
 	}
 	r, err := d.decode(samples)
 	if err == nil && strings.HasPrefix(d.model.family, "moonshine") {
-		for _, vary := range hesitations {
+		for _, vary := range retryVariants {
 			if r.Text != "" || err != nil {
 				break
 			}
@@ -89,14 +89,14 @@ func (d *sherpaDecoder) decodeClip(pcm []int16, language string) (sherpaResult, 
 // retryVariants are changes of the audio to try if a Moonshine model returns no text although there is speech: for
 // some clips it predicts the end first, and no longer does if the clip is slightly different. Tones and noise still
 // give no words.
-var hesitations = []func([]float32) []float32{
-	func(x []float32) []float32 { return levelled(x, 0.25) },
+var retryVariants = []func([]float32) []float32{
+	func(x []float32) []float32 { return normalizePeak(x, 0.25) },
 	func(x []float32) []float32 { return append(slices.Clone(x), make([]float32, sherpaRate*3/10)...) },
 	func(x []float32) []float32 { return x[min(sherpaRate/10, len(x)/2):] },
 }
 
 // normalizePeak scales samples so that the loudest has a level; 1 is full scale.
-func levelled(x []float32, level float32) []float32 {
+func normalizePeak(x []float32, level float32) []float32 {
 	var peak float32
 	for _, v := range x {
 		peak = max(peak, v, -v)

@@ -42,7 +42,7 @@ func sherpaPaths(folder, model string) []string {
 	return []string{filepath.Join(model, sherpaFile), filepath.Join(model, "lib", sherpaFile), sherpaFile}
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
@@ -51,7 +51,7 @@ func exists(path string) bool {
 // loaded or is of an unsupported release, it returns a *transcript.MissingDependency.
 func loadSherpa(folder, model string) (*sherpaLibrary, error) {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
-		return nil, &transcript.Missing{What: "sherpa-onnx is not supported on " + runtime.GOARCH, Help: "choose another transcriber"}
+		return nil, &transcript.MissingDependency{Problem: "sherpa-onnx is not supported on " + runtime.GOARCH, Remedy: "choose another transcriber"}
 	}
 	handle, err := openSherpa(sherpaPaths(folder, model))
 	if err != nil {
@@ -69,11 +69,11 @@ func loadSherpa(folder, model string) (*sherpaLibrary, error) {
 		{&l.destroyStream, "SherpaOnnxDestroyOfflineStream"},
 	} {
 		if _, err := purego.Dlsym(handle, f.name); err != nil {
-			return nil, &transcript.Missing{What: sherpaFile + " has no function " + f.name, Help: sherpaHelp}
+			return nil, &transcript.MissingDependency{Problem: sherpaFile + " has no function " + f.name, Remedy: sherpaHelp}
 		}
 		purego.RegisterLibFunc(f.fn, handle, f.name)
 	}
-	return &l, knownSherpa(l.version())
+	return &l, checkSherpaVersion(l.version())
 }
 
 // openSherpa opens the first library that exists. If it exists and cannot be loaded, that is the error.
@@ -86,20 +86,20 @@ func openSherpa(paths []string) (uintptr, error) {
 		if err == nil {
 			return handle, nil
 		}
-		if exists(path) {
-			return 0, &transcript.Missing{What: sherpaFile + " could not be loaded: " + err.Error(), Help: sherpaHelp}
+		if fileExists(path) {
+			return 0, &transcript.MissingDependency{Problem: sherpaFile + " could not be loaded: " + err.Error(), Remedy: sherpaHelp}
 		}
 		if strings.Contains(path, "/") {
 			folders = append(folders, filepath.Dir(path))
 		}
 	}
-	return 0, &transcript.Missing{What: sherpaFile + " was not found in " + strings.Join(folders, ", "), Help: sherpaHelp}
+	return 0, &transcript.MissingDependency{Problem: sherpaFile + " was not found in " + strings.Join(folders, ", "), Remedy: sherpaHelp}
 }
 
 // checkSherpaVersion rejects releases whose structures may differ.
-func knownSherpa(version string) error {
+func checkSherpaVersion(version string) error {
 	if slices.Contains(sherpaVersions, version) {
 		return nil
 	}
-	return &transcript.Missing{What: "sherpa-onnx " + version + " is not known here, only " + strings.Join(sherpaVersions, ", "), Help: sherpaHelp}
+	return &transcript.MissingDependency{Problem: "sherpa-onnx " + version + " is not known here, only " + strings.Join(sherpaVersions, ", "), Remedy: sherpaHelp}
 }

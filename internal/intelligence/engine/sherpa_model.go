@@ -51,8 +51,8 @@ var streamingKeys = []string{"decode_chunk_len", "chunk_shift", "cache_last_chan
 func findSherpaModel(dir string) (sherpaModel, error) {
 	m := sherpaModel{dir: dir}
 	lacks := func(format string, args ...any) (sherpaModel, error) {
-		return m, &transcript.Missing{What: fmt.Sprintf(format, args...),
-			Help: "unpack one model of sherpa-onnx there: a transducer, Whisper, Paraformer, NeMo, Zipformer or WeNet CTC, SenseVoice or Moonshine one, not a streaming one"}
+		return m, &transcript.MissingDependency{Problem: fmt.Sprintf(format, args...),
+			Remedy: "unpack one model of sherpa-onnx there: a transducer, Whisper, Paraformer, NeMo, Zipformer or WeNet CTC, SenseVoice or Moonshine one, not a streaming one"}
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -125,7 +125,7 @@ func partsOf(names []string) (map[string]string, error) {
 			}
 		}
 		other, twice := parts[part]
-		if twice && full(name) != full(other) {
+		if twice && withoutPrecision(name) != withoutPrecision(other) {
 			return nil, fmt.Errorf("%s and %s are parts of different models: keep one", other, name)
 		}
 		if !twice || strings.Contains(name, ".int8.") {
@@ -136,7 +136,7 @@ func partsOf(names []string) (map[string]string, error) {
 }
 
 // withoutPrecision returns a file name without the suffix for the precision of the weights.
-func full(name string) string {
+func withoutPrecision(name string) string {
 	for _, form := range []string{".int8", ".fp16", ".quant"} {
 		name = strings.ReplaceAll(name, form, "")
 	}

@@ -96,7 +96,7 @@ func loadSphinx() (*sphinxLibrary, error) {
 		{&l.probability, base, "ngram_ng_prob"},
 	} {
 		if _, err := purego.Dlsym(f.lib, f.name); err != nil {
-			return nil, &transcript.Missing{What: "the pocketsphinx library has no function " + f.name, Help: sphinxHelp}
+			return nil, &transcript.MissingDependency{Problem: "the pocketsphinx library has no function " + f.name, Remedy: sphinxHelp}
 		}
 		purego.RegisterLibFunc(f.fn, f.lib, f.name)
 	}
@@ -106,7 +106,7 @@ func loadSphinx() (*sphinxLibrary, error) {
 func openLibrary(name string) (uintptr, error) {
 	h, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
-		return 0, &transcript.Missing{What: name + " was not found", Help: sphinxHelp}
+		return 0, &transcript.MissingDependency{Problem: name + " was not found", Remedy: sphinxHelp}
 	}
 	return h, nil
 }
@@ -121,11 +121,11 @@ func findModel() (string, error) {
 			return dir, nil
 		}
 	}
-	return "", &transcript.Missing{What: "the English speech model was not found in " + modelDirs[0], Help: sphinxHelp}
+	return "", &transcript.MissingDependency{Problem: "the English speech model was not found in " + modelDirs[0], Remedy: sphinxHelp}
 }
 
 // openDecoder opens a decoder with the model in a folder.
-func (l *sphinxLibrary) decoder(model string) (uintptr, error) {
+func (l *sphinxLibrary) openDecoder(model string) (uintptr, error) {
 	l.setLog(0)
 	// Our own detector finds the segments; pocketsphinx must not drop frames, because word times would drift.
 	args := []string{"soniq", "-hmm", model + "/en-us", "-lm", model + "/en-us.lm.bin",
@@ -147,14 +147,14 @@ func (l *sphinxLibrary) decoder(model string) (uintptr, error) {
 	}
 	ps := l.open(config)
 	if ps == 0 {
-		return 0, &transcript.Missing{What: "pocketsphinx could not read the model in " + model, Help: sphinxHelp}
+		return 0, &transcript.MissingDependency{Problem: "pocketsphinx could not read the model in " + model, Remedy: sphinxHelp}
 	}
 	return ps, nil
 }
 
 // mixModels returns a mixture of two language models: a word has the higher of its two probabilities. It returns 0 if
 // the models do not fit.
-func (l *sphinxLibrary) mixed(ps, a, b uintptr) uintptr {
+func (l *sphinxLibrary) mixModels(ps, a, b uintptr) uintptr {
 	models, weights := [2]uintptr{a, b}, [2]float32{1, 1}
 	names := [2]unsafe.Pointer{}
 	var pin runtime.Pinner

@@ -57,21 +57,21 @@ func gain(order []string, grades map[string]int) float64 {
 }
 
 // serviceWith returns a service with indexed documents, with the notes that the builtin summariser writes of them.
-func remembering(t *testing.T, docs []document) *memory.Service {
+func serviceWith(t *testing.T, docs []document) *memory.Service {
 	t.Helper()
 	d := dbtest.SQLite(t)
-	s := room(t, d, nil)
-	rules := engine.NewRules(engine.NewLexsem())
+	s := newService(t, d, nil)
+	rules := engine.NewRuleSummarizer(engine.NewWordEmbedding())
 	for i, doc := range docs {
 		c := callOf(doc, fmt.Sprintf("+1415555%04d", i), time.Now().Add(-time.Hour))
 		c.Summary = noteOf(t, rules, doc)
-		learn(t, s, d, "org_a", c)
+		indexCall(t, s, d, "org_a", c)
 	}
 	return s
 }
 
 // foundIDs returns the documents that a search finds, best first.
-func found(t *testing.T, s *memory.Service, text, mode string) []string {
+func foundIDs(t *testing.T, s *memory.Service, text, mode string) []string {
 	t.Helper()
 	var order []string
 	for _, r := range search(t, s, "org_a", memory.Query{Text: text, Limit: 10, Mode: mode}).Results {
@@ -88,7 +88,7 @@ func evalRow(t testing.TB, part, measure string, result any, target string) {
 
 // recognisedDocs reads recognised transcripts of the calls from the file that the evaluation of recognition wrote;
 // nil if there is none.
-func recognised(t *testing.T) []document {
+func recognisedDocs(t *testing.T) []document {
 	t.Helper()
 	b, err := os.ReadFile(os.Getenv("SONIQ_EVAL_TRANSCRIPTS"))
 	if err != nil {
@@ -109,8 +109,8 @@ func TestEvaluateSearch(t *testing.T) {
 	if all := evaluateSearch(t, "search, text", "≥ 0.80", docs, queries); all.gain/all.n < 0.80 {
 		t.Errorf("nDCG@10 is %.3f, want at least 0.80", all.gain/all.n)
 	}
-	if heard := recognised(t); heard != nil {
-		same, asked := among(heard, docs, queries)
+	if heard := recognisedDocs(t); heard != nil {
+		same, asked := scriptsOf(heard, docs, queries)
 		part := fmt.Sprintf("search, %d calls", len(heard))
 		evaluateSearch(t, part+" as written", "–", same, asked)
 		evaluateSearch(t, part+", recognised at 8 kHz", "≥ 0.72", heard, asked)
@@ -118,7 +118,7 @@ func TestEvaluateSearch(t *testing.T) {
 }
 
 // scriptsOf returns the scripts of recognised calls, and the queries that refer to one of them.
-func among(heard, docs []document, queries []query) (same []document, asked []query) {
+func scriptsOf(heard, docs []document, queries []query) (same []document, asked []query) {
 	in := map[string]bool{}
 	for _, d := range heard {
 		in[d.ID] = true
@@ -143,17 +143,17 @@ func among(heard, docs []document, queries []query) (same []document, asked []qu
 }
 
 func evaluateSearch(t *testing.T, part, target string, docs []document, queries []query) (all scores) {
-	s := remembering(t, docs)
+	s := serviceWith(t, docs)
 	modes := []string{memory.Hybrid}
 	if os.Getenv("SONIQ_EVAL") != "" {
 		modes = []string{memory.Keyword, memory.Semantic, memory.Hybrid}
-		tuned(t, part, s, queries)
+		evaluateMixes(t, part, s, queries)
 	}
 	for _, mode := range modes {
 		var sum scores
 		kinds := map[string]*scores{}
 		for _, q := range queries {
-			order := found(t, s, q.Query, mode)
+			order := foundIDs(t, s, q.Query, mode)
 			sum.add(order, q.Relevant)
 			if kinds[q.Kind] == nil {
 				kinds[q.Kind] = &scores{}
@@ -174,7 +174,7 @@ func evaluateSearch(t *testing.T, part, target string, docs []document, queries 
 
 // evaluateMixes determines the best weights with one half of the queries and reports their result on the other,
 // beside the weights in use.
-func tuned(t *testing.T, part string, s *memory.Service, queries []query) {
+func evaluateMixes(t *testing.T, part string, s *memory.Service, queries []query) {
 	halves := [2][]query{}
 	for i, q := range queries {
 		halves[i%2] = append(halves[i%2], q)

@@ -36,14 +36,14 @@ func (s *Service) Compare(ctx context.Context, org, text string) ([]Compared, er
 
 // WithCall returns the prepared passages as those of another call: for measurements, because preparing each call
 // would take longer than the measured operation.
-func (l Lesson) As(c Call) Lesson {
+func (l PreparedCall) WithCall(c Call) PreparedCall {
 	l.call = c
 	return l
 }
 
 // Recall returns the share of the hundred nearest passages by all estimates that the scan finds, which estimates only
 // a few.
-func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
+func (s *Service) Recall(ctx context.Context, org, text string) (float64, error) {
 	in := s.defaults(Query{Text: text})
 	q, err := s.question(ctx, in)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
 	for _, h := range x.nearest(q.vector, f, nearCandidates) {
 		got[h.at] = true
 	}
-	p, best := x.codes.probe(q.vector), newTop(100)
+	p, best := x.codes.probe(q.vector), newTopK(100)
 	x.scan(&p, f, best, 0, x.codes.len(), 64*x.codes.words)
 	kept, all := 0, best.best()
 	for _, h := range all {
@@ -71,24 +71,24 @@ func (s *Service) Kept(ctx context.Context, org, text string) (float64, error) {
 
 // SetPassageLimits sets the maximum of words per passage (the minimum is six tenths of it), and the words repeated
 // from the passage before.
-func (s *Service) Cut(words, overlap int) {
-	s.cut = cut{from: words * 6 / 10, to: words, rest: words / 5, overlap: overlap}
+func (s *Service) SetPassageLimits(words, overlap int) {
+	s.limits = passageLimits{minWords: words * 6 / 10, maxWords: words, minRest: words / 5, overlap: overlap}
 }
 
 // DefaultLimits has the arguments of SetPassageLimits for the default.
-var UsualCut = [2]int{usual.to, usual.overlap}
+var DefaultLimits = [2]int{defaultLimits.maxWords, defaultLimits.overlap}
 
 // SetLargeFrom sets the number of passages from which an organisation is large.
-func (s *Service) ShareFrom(passages int) {
-	s.shared.mu.Lock()
-	defer s.shared.mu.Unlock()
-	s.shared.from = passages
+func (s *Service) SetLargeFrom(passages int) {
+	s.dbIndexes.mu.Lock()
+	defer s.dbIndexes.mu.Unlock()
+	s.dbIndexes.largeFrom = passages
 }
 
 // BuildLargeIndexes creates the indexes of large organisations in the database.
-func (s *Service) ShareLarge(ctx context.Context) error { return s.shareLarge(ctx) }
+func (s *Service) BuildLargeIndexes(ctx context.Context) error { return s.buildLargeIndexes(ctx) }
 
 // UsesDatabaseIndex reports whether an organisation is searched in the database.
-func (s *Service) IsShared(ctx context.Context, org string) (bool, error) {
-	return s.isShared(ctx, org)
+func (s *Service) UsesDatabaseIndex(ctx context.Context, org string) (bool, error) {
+	return s.usesDatabaseIndex(ctx, org)
 }

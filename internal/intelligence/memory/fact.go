@@ -37,7 +37,7 @@ type NewFact struct {
 // about a caller.
 func (s *Service) Facts(ctx context.Context, org, phone string) ([]Fact, error) {
 	all, err := factsOf(ctx, s.db.Read(ctx), org, s.phone(ctx, org, phone), db.At(s.now()))
-	return all, wrap("read facts of a number", err)
+	return all, wrapError("read facts of a number", err)
 }
 
 // addFact inserts a fact in the caller's transaction. ok is false if the number already has maxFacts.
@@ -46,14 +46,14 @@ func (s *Service) addFact(ctx context.Context, tx db.Querier, org string, f NewF
 	var n int
 	const count = `SELECT count(*) FROM memory_facts WHERE org_id = $1 AND phone = $2 AND kind = 'fact' AND (expires_at IS NULL OR expires_at > $3)`
 	if err := tx.QueryRow(ctx, count, org, f.Phone, now).Scan(&n); err != nil || n >= maxFacts {
-		return "", false, wrap("count facts", err)
+		return "", false, wrapError("count facts", err)
 	}
 	id = db.NewID("mem")
 	const q = `INSERT INTO memory_facts (org_id, phone, id, text, created_by, created_at, expires_at, key, model, vector, terms)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 	r := s.factRow(ctx, f.Text)
 	_, err = tx.Exec(ctx, q, org, f.Phone, id, f.Text, f.By, now, db.At(f.ExpiresAt), r.key, r.model, r.vector.bytes(), encodeTerms(r.terms))
-	return id, true, wrap("write fact", err)
+	return id, true, wrapError("write fact", err)
 }
 
 func factsOf(ctx context.Context, q db.Querier, org, phone string, now db.Time) ([]Fact, error) {
@@ -104,7 +104,7 @@ func (s *Service) EraseFacts(ctx context.Context, tx db.Querier, org, phone stri
 }
 
 // DeleteExpiredFacts deletes expired facts of all organisations, 500 per transaction, and returns how many.
-func (s *Service) SweepFacts(ctx context.Context, now time.Time) (gone int64, err error) {
+func (s *Service) DeleteExpiredFacts(ctx context.Context, now time.Time) (gone int64, err error) {
 	// tenant: what has expired is swept over all organisations
 	const q = `DELETE FROM memory_facts WHERE (org_id, id) IN (SELECT org_id, id FROM memory_facts WHERE expires_at <= $1 LIMIT 500)`
 	for n := int64(1); n > 0 && err == nil && ctx.Err() == nil; gone += n {

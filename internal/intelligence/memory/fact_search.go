@@ -18,7 +18,7 @@ const factColumns = `key, phone, created_at, kind, '', NULL, NULL, model, vector
 func (s *Service) factRow(ctx context.Context, text string) row {
 	r := row{key: s.newKey(), terms: countTerms(s.lexicon.Terms(text))}
 	if !s.model().Builtin {
-		s.behind.Store(s.embedder != nil)
+		s.needsEmbedding.Store(s.embedder != nil)
 		return r
 	}
 	if v, err := s.embedder.Embed(ctx, []string{text}); err == nil {
@@ -40,10 +40,10 @@ func factsByKey(ctx context.Context, q db.Querier, org string, keys []int64, eac
 }
 
 // factItems reads facts that have not expired, as results.
-func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now db.Time, each func(found)) error {
+func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now db.Time, each func(foundItem)) error {
 	const text = `SELECT key, id, text, phone, created_at, expires_at, kind, COALESCE(call_id, ''), contact_id FROM memory_facts WHERE org_id = $1 AND key IN`
 	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
-		f, expires := found{written: true}, db.Time{}
+		f, expires := foundItem{isText: true}, db.Time{}
 		if err := rows.Scan(&f.key, &f.id, &f.text, &f.phone, &f.at, &expires, &f.kind, &f.callID, &f.contactID); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func factItems(ctx context.Context, q db.Querier, org string, keys []int64, now 
 }
 
 // missingKeys returns the keys that are not in found.
-func lacking[V any](keys []int64, found map[int64]V) (out []int64) {
+func missingKeys[V any](keys []int64, found map[int64]V) (out []int64) {
 	if len(found) == len(keys) {
 		return nil
 	}
@@ -68,12 +68,12 @@ func lacking[V any](keys []int64, found map[int64]V) (out []int64) {
 }
 
 // staleFact is a fact with a vector of another model, or without one.
-type bareFact struct{ org, id, text string }
+type staleFact struct{ org, id, text string }
 
 // reembedFacts embeds stale facts in batches and returns how many there were.
 func (s *Service) reembedFacts(ctx context.Context) (all int, err error) {
 	for {
-		facts, err := s.bareFacts(ctx)
+		facts, err := s.staleFacts(ctx)
 		if err != nil || len(facts) == 0 {
 			return all, err
 		}
@@ -105,15 +105,15 @@ func (s *Service) reembedFacts(ctx context.Context) (all int, err error) {
 }
 
 // staleFacts returns a batch of them.
-func (s *Service) bareFacts(ctx context.Context) (out []bareFact, err error) {
+func (s *Service) staleFacts(ctx context.Context) (out []staleFact, err error) {
 	// tenant: the facts of all organisations are embedded again in the background
 	const text = `SELECT org_id, id, text FROM memory_facts WHERE key IS NULL OR model <> $1 LIMIT $2`
-	rows, err := s.db.Read(ctx).Query(ctx, text, s.model().Name, reembedAtOnce)
+	rows, err := s.db.Read(ctx).Query(ctx, text, s.model().Name, reembedBatch)
 	if err != nil {
 		return nil, fmt.Errorf("find facts to embed again: %w", err)
 	}
 	err = scanAll(rows, func(rows *sql.Rows) error {
-		var f bareFact
+		var f staleFact
 		err := rows.Scan(&f.org, &f.id, &f.text)
 		out = append(out, f)
 		return err

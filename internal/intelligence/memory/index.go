@@ -20,22 +20,22 @@ type index struct {
 	org   string
 	model Model
 
-	mu     sync.RWMutex // guards the fields below
-	keys   []int64      // ascending, except for those of the same moment
-	marks  []mark
-	words  *wordIndex
-	kept   kept
-	room   int     // limit of the cache in bytes; 0: no cache
-	codes  *codes  // nil below exactBelow passages
-	coded  []int32 // passage of each code: those with a vector of the model
-	sample [][]float32
-	loaded int   // number of passages when the index was built
-	last   int64 // highest key
-	asOf   db.Time
+	mu            sync.RWMutex // guards the fields below
+	keys          []int64      // ascending, except for those of the same moment
+	filters       []filterFields
+	words         *invertedIndex
+	cache         vectorCache
+	cacheLimit    int          // limit of the cache in bytes; 0: no cache
+	codes         *binaryCodes // nil below exactBelow passages
+	codedPassages []int32      // passage of each code: those with a vector of the model
+	sample        [][]float32
+	initialSize   int   // number of passages when the index was built
+	last          int64 // highest key
+	asOf          db.Time
 }
 
 // filterFields are the fields of a passage that filters compare.
-type mark struct {
+type filterFields struct {
 	at        int64 // microseconds
 	agent     uint32
 	queue     uint32
@@ -45,7 +45,7 @@ type mark struct {
 
 // newIndex returns an empty index that caches vectors and words of passages up to a number of bytes.
 func newIndex(org string, m Model, room int) *index {
-	return &index{org: org, model: m, words: newWordIndex(), room: room}
+	return &index{org: org, model: m, words: newInvertedIndex(), cacheLimit: room}
 }
 
 // add appends a passage. The caller holds the lock.
@@ -53,27 +53,27 @@ func (x *index) add(r row) {
 	at := len(x.keys)
 	x.last = max(x.last, r.key)
 	x.keys = append(x.keys, r.key)
-	x.marks = append(x.marks, mark{r.at.UnixMicro(), tag(r.agent), tag(r.queue), kindNumber(r.kind), directionNumber(r.direction)})
+	x.filters = append(x.filters, filterFields{r.at.UnixMicro(), idHash(r.agent), idHash(r.queue), kindNumber(r.kind), directionNumber(r.direction)})
 	x.words.add(r.terms)
-	x.keep(r)
+	x.cacheRow(r)
 	x.addVector(at, r)
 }
 
 // cacheRow caches a passage's vector and words up to the limit. The passages from the first that exceeds it on are
 // read from the database when needed.
-func (x *index) keep(r row) {
-	if x.kept.full = x.kept.full || x.kept.bytes > x.room; x.kept.full {
+func (x *index) cacheRow(r row) {
+	if x.cache.full = x.cache.full || x.cache.bytes > x.cacheLimit; x.cache.full {
 		return
 	}
 	numbers := make([]uint64, len(r.terms))
 	for i, t := range r.terms {
-		numbers[i] = uint64(x.words.lists[t.term].number)<<8 | uint64(t.count)
+		numbers[i] = uint64(x.words.postings[t.term].id)<<8 | uint64(t.count)
 	}
 	v := r.vector
 	if r.model != x.model.Name {
 		v = quantised{}
 	}
-	x.kept.add(v, numbers)
+	x.cache.add(v, numbers)
 }
 
 // rows returns the cached passages at some positions, and the keys of the others.
@@ -81,13 +81,13 @@ func (x *index) rows(places []int32) (rows []row, keys []int64) {
 	rows = make([]row, 0, len(places))
 	words := make([]termCount, 0, 64*len(places))
 	for _, at := range places {
-		if int(at) >= x.kept.n {
+		if int(at) >= x.cache.n {
 			keys = append(keys, x.keys[at])
 			continue
 		}
 		from := len(words)
 		r := row{key: x.keys[at], model: x.model.Name}
-		r.vector, words = x.kept.get(int(at), x.words.terms, words)
+		r.vector, words = x.cache.get(int(at), x.words.terms, words)
 		r.terms = words[from:len(words):len(words)]
 		rows = append(rows, r)
 	}
@@ -100,7 +100,7 @@ func (x *index) addVector(at int, r row) {
 	if r.model != x.model.Name || x.model.Name == "" || len(r.vector.values) == 0 {
 		return
 	}
-	x.coded = append(x.coded, int32(at))
+	x.codedPassages = append(x.codedPassages, int32(at))
 	v := r.vector.floats()
 	if x.codes != nil {
 		x.codes.add(v)
@@ -110,7 +110,7 @@ func (x *index) addVector(at int, r row) {
 	if len(x.sample) < exactBelow {
 		return
 	}
-	x.codes = newCodes(len(v), x.sample)
+	x.codes = newBinaryCodes(len(v), x.sample)
 	for _, s := range x.sample {
 		x.codes.add(s)
 	}
@@ -120,7 +120,7 @@ func (x *index) addVector(at int, r row) {
 // resumeFrom returns the key to continue reading at, and the known keys from there on. Concurrent transactions, as on
 // PostgreSQL, may become visible in another order than their keys; therefore the last moments are read again. With a
 // single writer overlap is 0.
-func (x *index) from(overlap time.Duration) (int64, map[int64]bool) {
+func (x *index) resumeFrom(overlap time.Duration) (int64, map[int64]bool) {
 	if x.asOf.IsZero() {
 		return 0, nil
 	}
@@ -138,7 +138,7 @@ func (x *index) from(overlap time.Duration) (int64, map[int64]bool) {
 func (x *index) size() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	n := 40*len(x.keys) + x.words.size() + 4*len(x.coded) + x.kept.bytes
+	n := 40*len(x.keys) + x.words.size() + 4*len(x.codedPassages) + x.cache.bytes
 	if x.codes != nil {
 		n += len(x.codes.scales) * (8*x.codes.words + 6)
 	}
@@ -153,7 +153,7 @@ type filter struct {
 	direction    uint8
 }
 
-func (f *filter) allows(m *mark) bool {
+func (f *filter) allows(m *filterFields) bool {
 	return m.at >= f.since && m.at < f.until &&
 		(f.agent == 0 || f.agent == m.agent) && (f.queue == 0 || f.queue == m.queue) &&
 		(f.kinds == 0 || f.kinds>>m.kind&1 == 1) && (f.direction == 0 || f.direction == m.direction)
@@ -165,17 +165,17 @@ func (f *filter) allows(m *mark) bool {
 func (x *index) candidates(query []Term, vector []float32, f filter, near, byWord int) ([]row, []int64, rarities) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	rows, keys := x.rows(x.places(query, vector, f, near, byWord))
+	rows, keys := x.rows(x.candidatePositions(query, vector, f, near, byWord))
 	return rows, keys, x.rarities(query)
 }
 
 // candidatePositions returns the positions of the candidates.
-func (x *index) places(query []Term, vector []float32, f filter, near, byWord int) []int32 {
+func (x *index) candidatePositions(query []Term, vector []float32, f filter, near, byWord int) []int32 {
 	if len(x.keys) <= exactBelow {
-		return x.allowed(f)
+		return x.allowedPositions(f)
 	}
 	picked := map[int32]bool{}
-	for _, h := range x.words.search(query, func(at int) bool { return f.allows(&x.marks[at]) }, byWord) {
+	for _, h := range x.words.search(query, func(at int) bool { return f.allows(&x.filters[at]) }, byWord) {
 		picked[h.at] = true
 	}
 	for _, h := range x.nearest(vector, f, near) {
@@ -190,10 +190,10 @@ func (x *index) places(query []Term, vector []float32, f filter, near, byWord in
 }
 
 // allowedPositions returns the positions of all passages that the filter allows.
-func (x *index) allowed(f filter) []int32 {
+func (x *index) allowedPositions(f filter) []int32 {
 	var places []int32
-	for i := range x.marks {
-		if f.allows(&x.marks[i]) {
+	for i := range x.filters {
+		if f.allows(&x.filters[i]) {
 			places = append(places, int32(i))
 		}
 	}
@@ -205,18 +205,18 @@ func (x *index) nearest(vector []float32, f filter, k int) []hit {
 	if len(vector) == 0 {
 		return nil
 	}
-	best := newTop(k)
+	best := newTopK(k)
 	if x.codes == nil {
 		for i, v := range x.sample {
-			if at := x.coded[i]; f.allows(&x.marks[at]) {
+			if at := x.codedPassages[i]; f.allows(&x.filters[at]) {
 				best.add(int(at), dot(vector, v))
 			}
 		}
 		return best.best()
 	}
 	p := x.codes.probe(vector)
-	half, n := newTop(k), x.codes.len()
-	reach := x.codes.reach(&p, k, func(i int) bool { return f.allows(&x.marks[x.coded[i]]) })
+	half, n := newTopK(k), x.codes.len()
+	reach := x.codes.maxDistance(&p, k, func(i int) bool { return f.allows(&x.filters[x.codedPassages[i]]) })
 	var wait sync.WaitGroup
 	wait.Go(func() { x.scan(&p, f, half, n/2, n, reach) })
 	x.scan(&p, f, best, 0, n/2, reach)
@@ -228,13 +228,13 @@ func (x *index) nearest(vector []float32, f filter, k int) []hit {
 }
 
 // scan estimates codes one after the other. It checks the filter last, because that reads other memory.
-func (x *index) scan(p *probe, f filter, best *top, from, to, reach int) {
+func (x *index) scan(p *probe, f filter, best *topK, from, to, reach int) {
 	x.codes.near(p, from, to, reach, func(i int) {
 		score := x.codes.estimate(p, i)
-		if score <= best.bar {
+		if score <= best.threshold {
 			return
 		}
-		if at := int(x.coded[i]); f.allows(&x.marks[at]) {
+		if at := int(x.codedPassages[i]); f.allows(&x.filters[at]) {
 			best.add(at, score)
 		}
 	})
@@ -255,7 +255,7 @@ func (x *index) rarities(query []Term) rarities {
 }
 
 // raritiesOfRows computes them from the passages themselves, if no index is used.
-func raritiesOf(query []Term, rows []row) rarities {
+func raritiesOfRows(query []Term, rows []row) rarities {
 	with, words := map[Term]int{}, 0
 	for _, r := range rows {
 		for _, t := range r.terms {
@@ -271,7 +271,7 @@ func raritiesOf(query []Term, rows []row) rarities {
 }
 
 // idHash returns a 32-bit hash of an id; 0 means none.
-func tag(id string) uint32 {
+func idHash(id string) uint32 {
 	if id == "" {
 		return 0
 	}

@@ -60,7 +60,7 @@ func (s *Service) item(ctx context.Context, org, id string) (MemoryItem, error) 
 	if db.IsNone(err) {
 		return i, op.NotFound("memory item")
 	}
-	return i, wrap("read memory item", err)
+	return i, wrapError("read memory item", err)
 }
 
 func (s *Service) passage(ctx context.Context, q db.Querier, org, id string) (MemoryItem, error) {
@@ -102,7 +102,7 @@ func (s *Service) fact(ctx context.Context, q db.Querier, org, id string) (Memor
 
 func (s *Service) postFact(ctx context.Context, in *FactIn) (*op.Out[MemoryItem], error) {
 	org := access.Org(ctx)
-	f, err := s.factOf(ctx, org, in)
+	f, err := s.parseFact(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
@@ -125,14 +125,14 @@ func (s *Service) postFact(ctx context.Context, in *FactIn) (*op.Out[MemoryItem]
 }
 
 // parseFact returns the fact of a request, or all violations.
-func (s *Service) factOf(ctx context.Context, org string, in *FactIn) (NewFact, error) {
+func (s *Service) parseFact(ctx context.Context, org string, in *FactIn) (NewFact, error) {
 	p, _ := access.From(ctx)
 	f := NewFact{Phone: s.phone(ctx, org, in.Phone), Text: strings.TrimSpace(in.Body.Text), By: p.KeyID}
 	if p.UserID != "" {
 		f.By = p.UserID
 	}
 	var wrong []op.Violation
-	if !dialled(f.Phone) {
+	if !isNumber(f.Phone) {
 		wrong = append(wrong, op.Field("phone", "invalid_e164", "must be a number, E.164 or as dialled"))
 	}
 	if n := utf8.RuneCountInString(f.Text); n < 1 || n > maxFactText {
@@ -154,7 +154,7 @@ func (s *Service) factOf(ctx context.Context, org string, in *FactIn) (NewFact, 
 }
 
 // isNumber reports whether a text is a phone number: 2 to 15 digits, with or without a plus.
-func dialled(phone string) bool {
+func isNumber(phone string) bool {
 	digits := strings.TrimPrefix(phone, "+")
 	return len(digits) >= 2 && len(digits) <= 15 && strings.Trim(digits, "0123456789") == ""
 }

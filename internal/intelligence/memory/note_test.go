@@ -9,7 +9,7 @@ import (
 )
 
 // noteOf returns the summary that the builtin summariser writes of a document.
-func noteOf(t testing.TB, rules *engine.Rules, d document) string {
+func noteOf(t testing.TB, rules *engine.RuleSummarizer, d document) string {
 	t.Helper()
 	var c transcript.Conversation
 	for i, turn := range d.Turns {

@@ -6,15 +6,15 @@ import (
 )
 
 // passageLimits are the limits, in words, for splitting transcripts into passages.
-type cut struct {
-	from    int // a passage with so many words is complete
-	to      int // maximum of a passage, unless a short rest is appended
-	rest    int // a shorter rest is appended to the passage before
-	overlap int // so many words at the end of a passage are repeated in the next, as far as whole turns fit
+type passageLimits struct {
+	minWords int // a passage with so many words is complete
+	maxWords int // maximum of a passage, unless a short rest is appended
+	minRest  int // a shorter rest is appended to the passage before
+	overlap  int // so many words at the end of a passage are repeated in the next, as far as whole turns fit
 }
 
 // defaultLimits give passages of 120 to 200 words: long enough to have a meaning, short enough to have only one.
-var usual = cut{from: 120, to: 200, rest: 40}
+var defaultLimits = passageLimits{minWords: 120, maxWords: 200, minRest: 40}
 
 // Turn is one utterance on a call.
 type Turn struct {
@@ -33,29 +33,29 @@ type passage struct {
 }
 
 // splitTranscript splits a transcript into passages.
-func (c cut) windows(turns []Turn) []passage {
+func (c passageLimits) splitTranscript(turns []Turn) []passage {
 	var out []passage
 	var open []Turn
 	fresh := 0 // words of open that are in no passage yet
-	for _, t := range c.split(turns) {
+	for _, t := range c.splitLongTurns(turns) {
 		n := len(strings.Fields(t.Text))
-		if fresh >= c.rest && fresh+n > c.to || fresh >= c.from {
-			out = append(out, window(open))
-			open, fresh = c.again(open), 0
+		if fresh >= c.minRest && fresh+n > c.maxWords || fresh >= c.minWords {
+			out = append(out, passageOf(open))
+			open, fresh = c.overlapTurns(open), 0
 		}
 		open, fresh = append(open, t), fresh+n
 	}
-	if fresh < c.rest && len(out) > 0 {
-		return append(out[:len(out)-1], out[len(out)-1].with(window(lastOf(open, fresh))))
+	if fresh < c.minRest && len(out) > 0 {
+		return append(out[:len(out)-1], out[len(out)-1].joinedWith(passageOf(lastTurns(open, fresh))))
 	}
 	if len(open) > 0 {
-		out = append(out, window(open))
+		out = append(out, passageOf(open))
 	}
 	return out
 }
 
 // overlapTurns returns the turns that are repeated in the next passage.
-func (c cut) again(turns []Turn) []Turn {
+func (c passageLimits) overlapTurns(turns []Turn) []Turn {
 	at, size := len(turns), 0
 	for ; at > 1; at-- {
 		if size += len(strings.Fields(turns[at-1].Text)); size > c.overlap {
@@ -66,7 +66,7 @@ func (c cut) again(turns []Turn) []Turn {
 }
 
 // lastTurns returns the last turns with so many words.
-func lastOf(turns []Turn, words int) []Turn {
+func lastTurns(turns []Turn, words int) []Turn {
 	at := len(turns)
 	for ; at > 0 && words > 0; at-- {
 		words -= len(strings.Fields(turns[at-1].Text))
@@ -75,11 +75,11 @@ func lastOf(turns []Turn, words int) []Turn {
 }
 
 // splitLongTurns splits turns that are longer than a passage.
-func (c cut) split(turns []Turn) []Turn {
+func (c passageLimits) splitLongTurns(turns []Turn) []Turn {
 	var out []Turn
 	for _, t := range turns {
 		for words := strings.Fields(t.Text); len(words) > 0; {
-			n := min(len(words), c.to)
+			n := min(len(words), c.maxWords)
 			part := t
 			part.Text = strings.Join(words[:n], " ")
 			out = append(out, part)
@@ -90,7 +90,7 @@ func (c cut) split(turns []Turn) []Turn {
 }
 
 // passageOf returns turns as one passage.
-func window(turns []Turn) passage {
+func passageOf(turns []Turn) passage {
 	p := passage{kind: KindTranscript, startMS: turns[0].StartMS, endMS: turns[len(turns)-1].EndMS}
 	var lines, plain []string
 	for _, t := range turns {
@@ -102,7 +102,7 @@ func window(turns []Turn) passage {
 }
 
 // joinedWith appends the passage that follows.
-func (p passage) with(next passage) passage {
+func (p passage) joinedWith(next passage) passage {
 	p.text += "\n" + next.text
 	p.plain += "\n" + next.plain
 	p.endMS = next.endMS
@@ -134,11 +134,11 @@ func excerpt(text string, share func(line string) int) string {
 			size, from, grown = size+1+len(lines[from-1]), from-1, true
 		}
 	}
-	return clip(strings.Join(lines[from:to], "\n"), maxExcerpt)
+	return truncate(strings.Join(lines[from:to], "\n"), maxExcerpt)
 }
 
 // truncate shortens a text to a limit in bytes, at a word.
-func clip(text string, limit int) string {
+func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}

@@ -20,8 +20,8 @@ type question struct {
 	mode    string
 	lexicon Lexicon
 	rarities
-	weights weights
-	near    map[Term][]float64 // similarity of passage words to the query's words, cached while ranking
+	weights        weights
+	wordSimilarity map[Term][]float64 // similarity of passage words to the query's words, cached while ranking
 }
 
 // weights are the sums over the query's words by which features are divided.
@@ -71,19 +71,19 @@ func (q *question) rank(rows []row) []ranked {
 	case q.mode == Keyword || len(q.vector) == 0:
 		score(out, func(f features) float64 { return f.keyword })
 	case q.model.Builtin && q.mode == Semantic:
-		score(out, func(f features) float64 { return calibrated(f.whole + (f.word+f.rare)/2) })
+		score(out, func(f features) float64 { return calibratedScore(f.whole + (f.word+f.rare)/2) })
 	case q.model.Builtin:
 		score(out, func(f features) float64 {
-			return calibrated(mixKeyword*f.keyword + mixWhole*f.whole + mixWord*f.word + mixRare*f.rare)
+			return calibratedScore(mixKeyword*f.keyword + mixWhole*f.whole + mixWord*f.word + mixRare*f.rare)
 		})
 	case q.mode == Semantic:
 		score(out, func(f features) float64 { return f.whole })
 	default:
-		fuse(out)
-		temper(out)
+		fuseRanks(out)
+		scaleByDistinctness(out)
 	}
 	for i := range out {
-		out[i].matched = matched(out[i].features)
+		out[i].matched = matchedBy(out[i].features)
 	}
 	sort.SliceStable(out, func(i, j int) bool { return out[i].score > out[j].score })
 	return out
@@ -96,14 +96,14 @@ func score(all []ranked, f func(features) float64) {
 }
 
 // calibratedScore converts the weighted sum to a score between 0 and 1.
-func calibrated(mix float64) float64 { return 1 / (1 + math.Exp((scoreMiddle-mix)/scoreSlope)) }
+func calibratedScore(mix float64) float64 { return 1 / (1 + math.Exp((scoreMiddle-mix)/scoreSlope)) }
 
 // rrfConstant is the constant of reciprocal rank fusion.
-const fuseRank = 60
+const rrfConstant = 60
 
 // fuseRanks merges the orders by words and by meaning, because scores of another embedding cannot be mixed with ours.
 // The first in both orders gets 1.
-func fuse(all []ranked) {
+func fuseRanks(all []ranked) {
 	for _, by := range []func(features) float64{
 		func(f features) float64 { return f.keyword }, func(f features) float64 { return f.whole }} {
 		order := make([]int, len(all))
@@ -113,24 +113,24 @@ func fuse(all []ranked) {
 		sort.SliceStable(order, func(a, b int) bool { return by(all[order[a]].features) > by(all[order[b]].features) })
 		for place, i := range order {
 			if by(all[i].features) > 0 {
-				all[i].score += (fuseRank + 1) / 2.0 / float64(fuseRank+1+place)
+				all[i].score += (rrfConstant + 1) / 2.0 / float64(rrfConstant+1+place)
 			}
 		}
 	}
 }
 
 // minForTypical is the number of passages needed to determine their typical similarity.
-const temperLeast = 8
+const minForTypical = 8
 
 // scaleByDistinctness lowers fused scores by how much a passage differs, by its words or from the typical similarity.
 // By rank alone, the best of unrelated passages would look like an answer. The typical similarity differs from model
 // to model.
-func temper(all []ranked) {
+func scaleByDistinctness(all []ranked) {
 	usual := 0.0
 	for _, r := range all {
 		usual += r.whole / float64(len(all))
 	}
-	if len(all) < temperLeast {
+	if len(all) < minForTypical {
 		usual = 0
 	}
 	for i, r := range all {
@@ -140,12 +140,12 @@ func temper(all []ranked) {
 }
 
 // semanticMatchFrom is the similarity from which a passage counts as found by meaning.
-const nearMeaning = 0.45
+const semanticMatchFrom = 0.45
 
 // matchedBy returns whether a passage was found by words, meaning or both.
-func matched(f features) string {
+func matchedBy(f features) string {
 	switch {
-	case f.keyword > 0 && f.whole >= nearMeaning:
+	case f.keyword > 0 && f.whole >= semanticMatchFrom:
 		return "both"
 	case f.keyword > 0:
 		return "keyword"
@@ -155,7 +155,7 @@ func matched(f features) string {
 
 // prepare computes the weights of the query's words.
 func (q *question) prepare() {
-	q.weights, q.near = weights{}, map[Term][]float64{}
+	q.weights, q.wordSimilarity = weights{}, map[Term][]float64{}
 	for _, t := range q.terms {
 		_, w := q.lexicon.Vector(t)
 		q.weights.keyword += q.idf[t] * (bm25K + 1)
@@ -197,7 +197,7 @@ func (q *question) compare(r *row) features {
 
 // nearness returns the similarity of a word to each word of the query, 0 to 1.
 func (q *question) nearness(t Term) []float64 {
-	if n, ok := q.near[t]; ok {
+	if n, ok := q.wordSimilarity[t]; ok {
 		return n
 	}
 	n := make([]float64, len(q.terms))
@@ -211,7 +211,7 @@ func (q *question) nearness(t Term) []float64 {
 			n[i] = max(cosine(u, v), 0)
 		}
 	}
-	q.near[t] = n
+	q.wordSimilarity[t] = n
 	return n
 }
 

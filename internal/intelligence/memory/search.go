@@ -135,13 +135,13 @@ func (s *Service) question(ctx context.Context, in Query) (*question, error) {
 }
 
 // rowsOfPhoneOrContact reads the passages of one number or contact that a filter allows.
-func (s *Service) rowsOfOne(ctx context.Context, org string, in Query, f filter) (rows []row, err error) {
+func (s *Service) rowsOfPhoneOrContact(ctx context.Context, org string, in Query, f filter) (rows []row, err error) {
 	since, until, phone := db.At(in.Since), db.At(in.Until), ""
 	if in.Phone != "" {
 		phone = s.phone(ctx, org, in.Phone)
 	}
 	each := func(r row) {
-		m := mark{r.at.UnixMicro(), tag(r.agent), tag(r.queue), kindNumber(r.kind), directionNumber(r.direction)}
+		m := filterFields{r.at.UnixMicro(), idHash(r.agent), idHash(r.queue), kindNumber(r.kind), directionNumber(r.direction)}
 		if f.allows(&m) && (in.ContactID == "" || phone == "" || r.phone == phone) {
 			rows = append(rows, r)
 		}
@@ -159,20 +159,20 @@ func (s *Service) rowsOfOne(ctx context.Context, org string, in Query, f filter)
 func (s *Service) rows(ctx context.Context, org string, in Query, q *question) ([]row, error) {
 	f := filterOf(in)
 	if in.Phone != "" || in.ContactID != "" {
-		rows, err := s.rowsOfOne(ctx, org, in, f)
-		q.rarities = raritiesOf(q.terms, rows)
-		return rows, wrap("read memory of a number or contact", err)
+		rows, err := s.rowsOfPhoneOrContact(ctx, org, in, f)
+		q.rarities = raritiesOfRows(q.terms, rows)
+		return rows, wrapError("read memory of a number or contact", err)
 	}
 	near, byWord := nearCandidates, wordCandidates
 	if len(in.Tags) > 0 {
 		near, byWord = 4*near, 4*byWord // some are dropped when tags are compared
 	}
-	there, err := s.isShared(ctx, org)
+	there, err := s.usesDatabaseIndex(ctx, org)
 	if err != nil {
 		return nil, err
 	}
 	if there {
-		return s.sharedRows(ctx, org, in, q, near, byWord)
+		return s.databaseRows(ctx, org, in, q, near, byWord)
 	}
 	x, err := s.indexOf(ctx, org)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Service) rows(ctx context.Context, org string, in Query, q *question) (
 		return rows, nil
 	}
 	more, err := s.passageRows(ctx, org, keys)
-	return append(rows, more...), wrap("read passages", err)
+	return append(rows, more...), wrapError("read passages", err)
 }
 
 // passageRows reads passages that are not cached, on two connections at once, because this is the slowest part of a
@@ -196,7 +196,7 @@ func (s *Service) passageRows(ctx context.Context, org string, keys []int64) ([]
 			return nil
 		}
 		if err = vectorsByKey(ctx, s.db.Read(ctx), org, keys, each); err == nil {
-			err = factsByKey(ctx, s.db.Read(ctx), org, lacking(keys, seen), each)
+			err = factsByKey(ctx, s.db.Read(ctx), org, missingKeys(keys, seen), each)
 		}
 		return rows, err
 	}
@@ -213,7 +213,7 @@ func (s *Service) passageRows(ctx context.Context, org string, keys []int64) ([]
 }
 
 func filterOf(in Query) filter {
-	f := filter{since: in.Since.UnixMicro(), until: in.Until.UnixMicro(), agent: tag(in.AgentID), queue: tag(in.QueueID),
+	f := filter{since: in.Since.UnixMicro(), until: in.Until.UnixMicro(), agent: idHash(in.AgentID), queue: idHash(in.QueueID),
 		direction: directionNumber(in.Direction)}
 	for _, k := range in.Kinds {
 		f.kinds |= 1 << kindNumber(k)
@@ -232,17 +232,17 @@ func (s *Service) results(ctx context.Context, org string, in Query, q *question
 		if err != nil {
 			return nil, err
 		}
-		people, err := s.named(ctx, org, items)
+		people, err := s.contactsOf(ctx, org, items)
 		if err != nil {
 			return nil, fmt.Errorf("read contacts of results: %w", err)
 		}
 		for _, r := range part {
 			f, ok := items[r.key]
 			switch {
-			case len(out) == in.Limit || r.score < in.MinScore || r.nothing():
+			case len(out) == in.Limit || r.score < in.MinScore || r.isUnrelated():
 				return out, nil
-			case ok && !calls[f.source()] && in.accepts(f):
-				calls[f.source()] = true
+			case ok && !calls[f.resultKey()] && in.accepts(f):
+				calls[f.resultKey()] = true
 				out = append(out, s.result(org, q, r, f))
 				if p, ok := people[string(f.contactID)]; ok {
 					out[len(out)-1].Contact = &p
@@ -254,41 +254,41 @@ func (s *Service) results(ctx context.Context, org string, in Query, q *question
 }
 
 // resultKey returns the call of a passage; for other entries, their own id.
-func (f found) source() string {
-	if f.written {
+func (f foundItem) resultKey() string {
+	if f.isText {
 		return f.id
 	}
 	return f.callID
 }
 
 // isUnrelated reports whether a passage has nothing in common with the query.
-func (r ranked) nothing() bool { return r.keyword == 0 && r.whole <= 0 && r.word <= 0 }
+func (r ranked) isUnrelated() bool { return r.keyword == 0 && r.whole <= 0 && r.word <= 0 }
 
-func (in Query) accepts(f found) bool {
+func (in Query) accepts(f foundItem) bool {
 	return len(in.Tags) == 0 || slices.ContainsFunc(in.Tags, func(t string) bool { return slices.Contains(f.tags.V, t) })
 }
 
-func (s *Service) items(ctx context.Context, org string, part []ranked) (map[int64]found, error) {
+func (s *Service) items(ctx context.Context, org string, part []ranked) (map[int64]foundItem, error) {
 	keys := make([]int64, len(part))
 	for i, r := range part {
 		keys[i] = r.key
 	}
-	items := map[int64]found{}
-	each := func(f found) { items[f.key] = f }
+	items := map[int64]foundItem{}
+	each := func(f foundItem) { items[f.key] = f }
 	err := itemsByKey(ctx, s.db.Read(ctx), org, keys, each)
 	if err == nil {
-		err = factItems(ctx, s.db.Read(ctx), org, lacking(keys, items), db.At(s.now()), each)
+		err = factItems(ctx, s.db.Read(ctx), org, missingKeys(keys, items), db.At(s.now()), each)
 	}
-	return items, wrap("read results", err)
+	return items, wrapError("read results", err)
 }
 
 // result returns one passage as a result.
-func (s *Service) result(org string, q *question, r ranked, f found) Result {
+func (s *Service) result(org string, q *question, r ranked, f foundItem) Result {
 	out := Result{ID: f.id, Kind: f.kind, Score: math.Round(r.score*1000) / 1000, Matched: r.matched, OccurredAt: f.at, Phone: f.phone}
 	if f.callID != "" {
 		out.CallID = &f.callID
 	}
-	if !f.written {
+	if !f.isText {
 		out.Direction = &f.direction
 	}
 	if f.kind == KindSMS {
@@ -330,7 +330,7 @@ func (s *Service) recordingURL(org, id string) string {
 	return s.recording(org, id)
 }
 
-func wrap(what string, err error) error {
+func wrapError(what string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -39,35 +39,35 @@ type Config struct {
 type Service struct {
 	Contacts Contacts // nil: no contacts
 
-	db        *db.DB
-	lexicon   Lexicon
-	embedder  Embedder
-	now       func() time.Time
-	window    time.Duration
-	budget    int
-	cut       cut
-	recording func(org, recordingID string) string
-	phone     func(ctx context.Context, org, number string) string
-	embedded  func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
-	shared    shared
-	behind    atomic.Bool // an embedder has failed: some passages have no vector
+	db             *db.DB
+	lexicon        Lexicon
+	embedder       Embedder
+	now            func() time.Time
+	window         time.Duration
+	budget         int
+	limits         passageLimits
+	recording      func(org, recordingID string) string
+	phone          func(ctx context.Context, org, number string) string
+	embedded       func(ctx context.Context, tx db.Querier, org, callID string, m Model) error
+	dbIndexes      databaseIndexes
+	needsEmbedding atomic.Bool // an embedder has failed: some passages have no vector
 
 	mu      sync.Mutex // guards the fields below
-	indexes map[string]*slot
+	indexes map[string]*indexSlot
 	order   []string // organisations, least recently searched first
 	lastKey int64
 }
 
 // indexSlot holds an organisation's index.
-type slot struct {
-	once  sync.Mutex // held while the index is loaded or updated
-	index *index
+type indexSlot struct {
+	loading sync.Mutex // held while the index is loaded or updated
+	index   *index
 }
 
 // New returns a service. Call Run to keep embeddings up to date.
 func New(c Config) *Service {
-	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget, cut: usual,
-		recording: c.RecordingURL, phone: c.Phone, embedded: c.Embedded, indexes: map[string]*slot{}}
+	s := &Service{db: c.DB, lexicon: c.Lexicon, embedder: c.Embedder, now: c.Now, window: c.Window, budget: c.Budget, limits: defaultLimits,
+		recording: c.RecordingURL, phone: c.Phone, embedded: c.Embedded, indexes: map[string]*indexSlot{}}
 	if s.window == 0 {
 		s.window = Window
 	}
@@ -111,9 +111,9 @@ func (s *Service) model() Model {
 // indexOf returns an organisation's index, up to date with committed data.
 func (s *Service) indexOf(ctx context.Context, org string) (*index, error) {
 	sl := s.slot(org)
-	sl.once.Lock()
-	defer sl.once.Unlock()
-	if m := s.model(); sl.index == nil || sl.index.model.Name != m.Name || sl.index.outgrown() {
+	sl.loading.Lock()
+	defer sl.loading.Unlock()
+	if m := s.model(); sl.index == nil || sl.index.model.Name != m.Name || sl.index.needsRebuild() {
 		sl.index = newIndex(org, m, s.budget/2)
 	}
 	n, err := s.catchUp(ctx, sl.index)
@@ -127,12 +127,12 @@ func (s *Service) indexOf(ctx context.Context, org string) (*index, error) {
 }
 
 // slot returns an organisation's slot and moves it to the end of the order.
-func (s *Service) slot(org string) *slot {
+func (s *Service) slot(org string) *indexSlot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl := s.indexes[org]
 	if sl == nil {
-		sl = &slot{}
+		sl = &indexSlot{}
 		s.indexes[org] = sl
 	}
 	if at := slices.Index(s.order, org); at >= 0 {
@@ -149,11 +149,11 @@ func (s *Service) evict(keep string) {
 	total := 0
 	sizes := map[string]int{}
 	for org, sl := range s.indexes {
-		if sl.once.TryLock() {
+		if sl.loading.TryLock() {
 			if sl.index != nil {
 				sizes[org] = sl.index.size()
 			}
-			sl.once.Unlock()
+			sl.loading.Unlock()
 		} else if org == keep && sl.index != nil {
 			sizes[org] = sl.index.size()
 		}
@@ -174,10 +174,10 @@ func (s *Service) evict(keep string) {
 
 // needsRebuild reports whether an index has grown to four times its initial size, because passages past the window
 // use memory.
-func (x *index) outgrown() bool {
+func (x *index) needsRebuild() bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.loaded > 0 && len(x.keys) > 4*x.loaded && len(x.keys) > 100*exactBelow
+	return x.initialSize > 0 && len(x.keys) > 4*x.initialSize && len(x.keys) > 100*exactBelow
 }
 
 // rowsPerRead limits one read, and thus how long the writer of the database waits for a reader's snapshot to end.
@@ -194,7 +194,7 @@ func (s *Service) overlap() time.Duration {
 // catchUp adds the rows that were committed since the last call and returns how many there were.
 func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
 	x.mu.RLock()
-	from, known := x.from(s.overlap())
+	from, known := x.resumeFrom(s.overlap())
 	x.mu.RUnlock()
 	first := from == 0
 	added, asOf := 0, db.At(s.now())
@@ -219,12 +219,12 @@ func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
 			x.add(r)
 		}
 		if first {
-			x.loaded = len(x.keys)
+			x.initialSize = len(x.keys)
 		}
 		x.mu.Unlock()
 		added += len(batch)
 		if n < rowsPerRead {
-			x.read(asOf)
+			x.setAsOf(asOf)
 			return added, nil
 		}
 		from = last
@@ -232,7 +232,7 @@ func (s *Service) catchUp(ctx context.Context, x *index) (int, error) {
 }
 
 // setAsOf records the time up to which everything committed has been read.
-func (x *index) read(asOf db.Time) {
+func (x *index) setAsOf(asOf db.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.asOf = asOf
@@ -240,14 +240,14 @@ func (x *index) read(asOf db.Time) {
 
 // WarmIndexes loads the indexes of the largest organisations, up to three quarters of the budget, so that their first
 // search is fast. Run it in the background after the start.
-func (s *Service) Warm(ctx context.Context) error {
-	orgs, err := sizes(ctx, s.db.Read(ctx), db.At(s.now().Add(-s.window)))
+func (s *Service) WarmIndexes(ctx context.Context) error {
+	orgs, err := orgsBySize(ctx, s.db.Read(ctx), db.At(s.now().Add(-s.window)))
 	if err != nil {
 		return fmt.Errorf("find what to keep ready: %w", err)
 	}
 	total := 0
 	for _, org := range orgs {
-		there, err := s.isShared(ctx, org)
+		there, err := s.usesDatabaseIndex(ctx, org)
 		if err != nil {
 			return err
 		}
@@ -266,12 +266,12 @@ func (s *Service) Warm(ctx context.Context) error {
 }
 
 // DropIndex removes an organisation's in-memory index; the next search loads it again.
-func (s *Service) Drop(org string) {
+func (s *Service) DropIndex(org string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.indexes, org)
 	s.order = slices.DeleteFunc(s.order, func(o string) bool { return o == org })
-	s.shared.mu.Lock()
-	defer s.shared.mu.Unlock()
-	delete(s.shared.tales, org)
+	s.dbIndexes.mu.Lock()
+	defer s.dbIndexes.mu.Unlock()
+	delete(s.dbIndexes.wordStats, org)
 }

@@ -61,10 +61,10 @@ func deleteCall(ctx context.Context, tx db.Querier, org, callID string) error {
 }
 
 // UnlinkRecording removes a recording from the entry of its call, in the caller's transaction.
-func (s *Service) ForgetRecording(ctx context.Context, tx db.Querier, org, callID, recordingID string) error {
+func (s *Service) UnlinkRecording(ctx context.Context, tx db.Querier, org, callID, recordingID string) error {
 	const q = `UPDATE memory_calls SET recording_id = NULL WHERE org_id = $1 AND call_id = $2 AND recording_id = $3`
 	_, err := tx.Exec(ctx, q, org, callID, recordingID)
-	return wrap("forget recording", err)
+	return wrapError("forget recording", err)
 }
 
 const rowColumns = `key, phone, at, kind, direction, agent_id, queue_id, model, vector, terms`
@@ -112,7 +112,7 @@ func byKeys(ctx context.Context, q db.Querier, statement, org string, keys []int
 		for i := range size {
 			args = append(args, keys[min(i, n-1)])
 		}
-		rows, err := q.Query(ctx, statement+" ("+marks(size)+")", args...)
+		rows, err := q.Query(ctx, statement+" ("+placeholders(size)+")", args...)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func byKeys(ctx context.Context, q db.Querier, statement, org string, keys []int
 }
 
 // placeholders returns "$2, $3, …".
-func marks(n int) string {
+func placeholders(n int) string {
 	all := []string{"$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9"}[:min(n, 8)]
 	for i := len(all); i < n; i++ {
 		all = append(all, "$"+strconv.Itoa(i+2))
@@ -146,10 +146,10 @@ func vectorsByKey(ctx context.Context, q db.Querier, org string, keys []int64, e
 }
 
 // foundItem is an entry with its call, as results show it.
-type found struct {
+type foundItem struct {
 	key                int64
 	id, callID, kind   string
-	written            bool // a fact, note or message: not a passage of a call
+	isText             bool // a fact, note or message: not a passage of a call
 	startMS, endMS     sql.NullInt64
 	text               string
 	phone              string
@@ -163,13 +163,13 @@ type found struct {
 }
 
 // itemsByKey reads passages with their calls.
-func itemsByKey(ctx context.Context, q db.Querier, org string, keys []int64, each func(found)) error {
+func itemsByKey(ctx context.Context, q db.Querier, org string, keys []int64, each func(foundItem)) error {
 	const text = `SELECT i.key, i.id, i.call_id, i.kind, i.start_ms, i.end_ms, i.text, c.phone, c.at, c.direction, c.agent_id,
 			c.agent_name, c.contact_id, c.recording_id, c.tags, c.summary
 		FROM memory_items i JOIN memory_calls c ON c.org_id = i.org_id AND c.call_id = i.call_id
 		WHERE i.org_id = $1 AND i.key IN`
 	return byKeys(ctx, q, text, org, keys, func(rows *sql.Rows) error {
-		var f found
+		var f foundItem
 		err := rows.Scan(&f.key, &f.id, &f.callID, &f.kind, &f.startMS, &f.endMS, &f.text, &f.phone, &f.at, &f.direction, &f.agentID,
 			&f.agentName, &f.contactID, &f.recordingID, &f.tags, &f.summary)
 		if err != nil {
@@ -181,7 +181,7 @@ func itemsByKey(ctx context.Context, q db.Querier, org string, keys []int64, eac
 }
 
 // pastCallRow is a call in a number's history.
-type past struct {
+type pastCallRow struct {
 	callID, direction, status string
 	at                        db.Time
 	talkSeconds               int
@@ -193,7 +193,7 @@ type past struct {
 }
 
 // callsOf reads the newest calls of a number.
-func callsOf(ctx context.Context, q db.Querier, org, phone string, since db.Time, limit int) ([]past, error) {
+func callsOf(ctx context.Context, q db.Querier, org, phone string, since db.Time, limit int) ([]pastCallRow, error) {
 	const text = `SELECT call_id, at, direction, status, talk_seconds, agent_id, agent_name, recording_id, sentiment, summary,
 			outcome, topics, action_items
 		FROM memory_calls WHERE org_id = $1 AND phone = $2 AND at >= $3 ORDER BY at DESC LIMIT $4`
@@ -201,9 +201,9 @@ func callsOf(ctx context.Context, q db.Querier, org, phone string, since db.Time
 	if err != nil {
 		return nil, err
 	}
-	var out []past
+	var out []pastCallRow
 	err = scanAll(rows, func(rows *sql.Rows) error {
-		var p past
+		var p pastCallRow
 		err := rows.Scan(&p.callID, &p.at, &p.direction, &p.status, &p.talkSeconds, &p.agentID, &p.agentName, &p.recordingID,
 			&p.sentiment, &p.summary, &p.outcome, &p.topics, &p.items)
 		out = append(out, p)
@@ -220,7 +220,7 @@ func spanOf(ctx context.Context, q db.Querier, org, phone string, since db.Time)
 }
 
 // orgsBySize returns the organisations, those with the most recent passages first.
-func sizes(ctx context.Context, q db.Querier, since db.Time) ([]string, error) {
+func orgsBySize(ctx context.Context, q db.Querier, since db.Time) ([]string, error) {
 	// tenant: the indexes of all organisations are made ready at start
 	const text = `SELECT org_id FROM memory_vectors WHERE at >= $1 GROUP BY org_id ORDER BY COUNT(*) DESC`
 	rows, err := q.Query(ctx, text, since)

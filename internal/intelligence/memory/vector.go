@@ -77,7 +77,7 @@ func (q quantised) dot(v []float32) float32 {
 }
 
 // unitVector scales a vector to length one in place; the zero vector is returned unchanged.
-func normal(v []float32) []float32 {
+func unitVector(v []float32) []float32 {
 	var sum float64
 	for _, x := range v {
 		sum += float64(x) * float64(x)

@@ -130,7 +130,7 @@ func aLawTable() (t [256]int16) {
 }
 
 // readChannel reads one channel of a part of a recording; from and to are sample positions.
-func section(r io.ReaderAt, f Format, channel int, from, to int64) ([]byte, error) {
+func readChannel(r io.ReaderAt, f Format, channel int, from, to int64) ([]byte, error) {
 	step := int64(f.frameBytes())
 	frames := make([]byte, (to-from)*step)
 	n, err := r.ReadAt(frames, from*step)

@@ -10,7 +10,7 @@ type Status string
 
 // States. Pending is a summary's, the others up to Processing a transcript's; the last three are final.
 const (
-	Living     Status = "live"
+	InProgress Status = "live"
 	Queued     Status = "queued"
 	Processing Status = "processing"
 	Pending    Status = "pending"

@@ -27,19 +27,19 @@ func scanTranscript(row interface{ Scan(...any) error }) (Transcript, error) {
 }
 
 // transcriptOfCall returns the transcript of a call.
-func ofCall(ctx context.Context, q db.Querier, org, callID string) (Transcript, error) {
+func transcriptOfCall(ctx context.Context, q db.Querier, org, callID string) (Transcript, error) {
 	const text = `SELECT ` + transcriptColumns + ` FROM transcripts WHERE org_id = $1 AND call_id = $2`
 	return scanTranscript(q.QueryRow(ctx, text, org, callID))
 }
 
 // transcriptByID returns a transcript.
-func byID(ctx context.Context, q db.Querier, org, id string) (Transcript, error) {
+func transcriptByID(ctx context.Context, q db.Querier, org, id string) (Transcript, error) {
 	const text = `SELECT ` + transcriptColumns + ` FROM transcripts WHERE org_id = $1 AND id = $2`
 	return scanTranscript(q.QueryRow(ctx, text, org, id))
 }
 
 // insertTranscript inserts a transcript and its pending summary. If the call has them it changes nothing.
-func insert(ctx context.Context, tx db.Querier, org string, t Transcript) error {
+func insertTranscript(ctx context.Context, tx db.Querier, org string, t Transcript) error {
 	const q = `INSERT INTO transcripts (org_id, id, call_id, status, language, engine, duration_seconds, word_count, text, segments,
 			created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (org_id, call_id) DO NOTHING`
@@ -55,14 +55,14 @@ func insert(ctx context.Context, tx db.Querier, org string, t Transcript) error 
 }
 
 // markProcessing sets a queued transcript to processing.
-func begin(ctx context.Context, tx db.Querier, org, callID string) error {
+func markProcessing(ctx context.Context, tx db.Querier, org, callID string) error {
 	const q = `UPDATE transcripts SET status = 'processing' WHERE org_id = $1 AND call_id = $2 AND status = 'queued'`
 	_, err := tx.Exec(ctx, q, org, callID)
 	return err
 }
 
 // saveFinal stores a transcript's final state. A transcript in a final state is not changed.
-func finish(ctx context.Context, tx db.Querier, org string, t Transcript) error {
+func saveFinal(ctx context.Context, tx db.Querier, org string, t Transcript) error {
 	const q = `UPDATE transcripts SET status = $3, engine = $4, duration_seconds = $5, word_count = $6, text = $7, segments = $8,
 			skipped_reason = $9, error = $10, completed_at = $11
 		WHERE org_id = $1 AND call_id = $2 AND status NOT IN ('completed', 'failed', 'skipped')`
@@ -86,12 +86,12 @@ func summaryOf(ctx context.Context, q db.Querier, org, callID string) (s Summary
 	err = q.QueryRow(ctx, text, org, callID).Scan(&s.Status, &n, &s.Language, &fault, &s.Embedding.Status, &s.Embedding.Model,
 		&s.Embedding.Dimensions, &s.CreatedAt, &told)
 	s.Error = fault.V
-	s.fill(n.V)
+	s.setNote(n.V)
 	return s, !told.IsZero(), err
 }
 
 // setNote sets the contents of a note.
-func (s *Summary) fill(n Note) {
+func (s *Summary) setNote(n Note) {
 	s.AISummary, s.Topics, s.ActionItems, s.Evidence, s.Engine = n.Summary, n.Topics, n.ActionItems, n.Evidence, n.Engine
 	s.Flags, s.Entities, s.Stats = n.Flags, n.Entities, n.Stats
 	if n.Reason != "" {
@@ -148,7 +148,7 @@ func setEmbedding(ctx context.Context, tx db.Querier, org, callID string, e Embe
 }
 
 // listTranscripts returns transcripts without their segments.
-func list(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcript, error) {
+func listTranscripts(ctx context.Context, q db.Querier, f *db.Filter) ([]Transcript, error) {
 	text, args := f.SQL()
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {

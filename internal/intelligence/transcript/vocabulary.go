@@ -14,7 +14,7 @@ type Term struct {
 	// pronunciation from Text.
 	SoundsLike []string `json:"sounds_like,omitempty"`
 	// UserDefined is set if a user entered the term: it is written in this form wherever it is recognised.
-	Chosen bool `json:"chosen,omitempty"`
+	UserDefined bool `json:"chosen,omitempty"`
 	// Person is set for the name of a person, each word of which is a name too. Words of other terms that are in a
 	// dictionary are written as in the term only if the whole term is said. The same applies to common words of any
 	// term.
@@ -28,7 +28,7 @@ const MaxTerms = 500
 type Vocabulary func() []Term
 
 // limited returns at most MaxTerms terms.
-func (v Vocabulary) most() []Term {
+func (v Vocabulary) limited() []Term {
 	if v == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (v Vocabulary) most() []Term {
 }
 
 // vocabularyTimeout limits the query of terms: segments that come later are recognised without terms.
-const vocabularyLimit = 5 * time.Second
+const vocabularyTimeout = 5 * time.Second
 
 // vocabulary returns the Vocabulary of a call. If the query fails the call is recognised without terms.
 func (s *Service) vocabulary(org, callID string) Vocabulary {
@@ -45,7 +45,7 @@ func (s *Service) vocabulary(org, callID string) Vocabulary {
 		return nil
 	}
 	return func() []Term {
-		ctx, cancel := context.WithTimeout(context.Background(), vocabularyLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), vocabularyTimeout)
 		defer cancel()
 		terms, err := s.Vocabulary(ctx, org, callID)
 		if err != nil {

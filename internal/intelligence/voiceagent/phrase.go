@@ -13,13 +13,13 @@ type phrase int
 const (
 	disclosure phrase = iota
 	scripted          // disclosure of an agent with prepared answers
-	again
+	repeatPlease
 	stillThere
-	handing
+	connecting
 	apology
 	moment
 	goodbye
-	leaving
+	leaveMessage
 )
 
 // phrases has the announcements by language; other languages get the English ones.
@@ -42,9 +42,9 @@ var phrases = map[string][]string{
 		"Ahora puede dejar un mensaje."},
 }
 
-func (t *talk) phrase(p phrase) string { return inLanguage(t.set.Language, p) }
+func (t *conversation) phrase(p phrase) string { return phraseIn(t.settings.Language, p) }
 
-func inLanguage(language string, p phrase) string {
+func phraseIn(language string, p phrase) string {
 	code, _, _ := strings.Cut(strings.ToLower(language), "-")
 	all, ok := phrases[code]
 	if !ok {
@@ -56,48 +56,48 @@ func inLanguage(language string, p phrase) string {
 // Disclosure returns the announcement that the caller speaks with an automated assistant, which comes first.
 func Disclosure(language string, isScripted bool) string {
 	if isScripted {
-		return inLanguage(language, scripted)
+		return phraseIn(language, scripted)
 	}
-	return inLanguage(language, disclosure)
+	return phraseIn(language, disclosure)
 }
 
 // prepareFiller synthesises the phrase that is played if a reply takes long.
-func (t *talk) prepare() {
-	if isScripted(t.mind) {
+func (t *conversation) prepareFiller() {
+	if isScripted(t.model) {
 		return
 	}
 	t.work.Go(func() {
-		ctx, cancel := context.WithTimeout(t.ctx, voiceLimit)
+		ctx, cancel := context.WithTimeout(t.ctx, synthesisTimeout)
 		defer cancel()
-		clip, err := t.s.Voice(ctx, t.set.Org, t.phrase(moment), t.set.Voice, t.set.Language, false)
+		clip, err := t.s.Synthesize(ctx, t.settings.Org, t.phrase(moment), t.settings.Voice, t.settings.Language, false)
 		if err == nil {
 			t.post(func() { t.setFiller(clip) })
 		}
 	})
 }
 
-func (t *talk) setFiller(clip *media.Clip) { t.filler = clip }
+func (t *conversation) setFiller(clip *media.Clip) { t.filler = clip }
 
-func isScripted(m Mind) bool {
-	_, is := m.(*Script)
+func isScripted(m LanguageModel) bool {
+	_, is := m.(*ScriptedModel)
 	return is
 }
 
 // greet plays the disclosure, which cannot be interrupted, and then the configured greeting.
-func (t *talk) greet() {
-	texts := []string{Disclosure(t.set.Language, isScripted(t.mind))}
-	if g := strings.TrimSpace(t.set.Greeting); g != "" {
+func (t *conversation) greet() {
+	texts := []string{Disclosure(t.settings.Language, isScripted(t.model))}
+	if g := strings.TrimSpace(t.settings.Greeting); g != "" {
 		texts = append(texts, g)
-	} else if s, is := t.mind.(*Script); is {
+	} else if s, is := t.model.(*ScriptedModel); is {
 		texts = append(texts, s.offer())
 	}
 	t.say(nil, 1, texts...)
 }
 
 // handleKeys processes the keys the caller pressed.
-func (t *talk) pressed() {
+func (t *conversation) handleKeys() {
 	for {
-		key, ok := t.line.TakeKey()
+		key, ok := t.caller.TakeKey()
 		if !ok {
 			return
 		}
@@ -105,12 +105,12 @@ func (t *talk) pressed() {
 			continue
 		}
 		switch {
-		case key == personKey && t.digits == "" && t.set.Handoff:
-			t.handOver("the caller pressed 0", t.phrase(handing))
+		case key == personKey && t.digits == "" && t.settings.Handoff:
+			t.handOver("the caller pressed 0", t.phrase(connecting))
 		case key == '#' && t.digits != "":
-			t.typed()
-		case len(t.digits) < mostDigits:
-			t.digits, t.keyed = t.digits+string(key), t.s.Now()
+			t.answerKeys()
+		case len(t.digits) < maxDigits:
+			t.digits, t.lastKey = t.digits+string(key), t.s.Now()
 			if t.speech != nil && t.speech.interruptible() {
 				t.speech.pause()
 			}
@@ -119,18 +119,18 @@ func (t *talk) pressed() {
 }
 
 // answerKeys answers the pressed keys.
-func (t *talk) typed() {
-	if t.acting {
+func (t *conversation) answerKeys() {
+	if t.toolsRunning {
 		return
 	}
-	text := keysSay + t.digits
+	text := keysPrefix + t.digits
 	t.digits = ""
-	t.forgetUtterance()
-	t.answer(&utterance{text: text, began: t.keyed, last: t.keyed, heard: t.keyed})
+	t.dropUtterance()
+	t.answer(&callerUtterance{text: text, began: t.lastKey, last: t.lastKey, transcribedAt: t.lastKey})
 }
 
 // maxDigits limits the keys of one answer.
-const mostDigits = 40
+const maxDigits = 40
 
 // keysPrefix precedes pressed keys in the caller's text.
-const keysSay = "(pressed) "
+const keysPrefix = "(pressed) "

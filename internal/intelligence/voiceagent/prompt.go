@@ -13,7 +13,7 @@ const rules = `You are a voice agent on the telephone. You speak with a caller f
 `
 
 // SystemPrompt returns the system prompt of a conversation.
-func (s Setting) Prompt() string {
+func (s ConversationSettings) SystemPrompt() string {
 	text := rules
 	if s.Language != "" {
 		text += "- Speak the language " + s.Language + ".\n"
@@ -22,11 +22,11 @@ func (s Setting) Prompt() string {
 }
 
 // ToolSchemas returns the tools for a model: nested as in chat completions, or flat as in the Realtime protocol.
-func (s Setting) Functions(nested bool) (all []any) {
-	for _, t := range s.All() {
+func (s ConversationSettings) ToolSchemas(nested bool) (all []any) {
+	for _, t := range s.AllTools() {
 		properties, required := map[string]any{}, []string{}
 		for _, p := range t.Parameters {
-			properties[p.Name] = map[string]any{"type": "string", "description": p.Description, "maxLength": p.most()}
+			properties[p.Name] = map[string]any{"type": "string", "description": p.Description, "maxLength": p.maxLength()}
 			if p.Required {
 				required = append(required, p.Name)
 			}

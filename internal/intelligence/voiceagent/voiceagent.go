@@ -16,88 +16,88 @@ import (
 
 // Outcomes of a conversation.
 const (
-	Gone      = ""          // the caller hung up
-	Completed = "completed" // the caller was helped
-	Handoff   = "handoff"   // transfer to a person
-	Failed    = "failed"    // an engine failed
-	Silence   = "silence"   // the caller said nothing
+	CallerGone = ""          // the caller hung up
+	Completed  = "completed" // the caller was helped
+	Handoff    = "handoff"   // transfer to a person
+	Failed     = "failed"    // an engine failed
+	Silence    = "silence"   // the caller said nothing
 )
 
 // Transcriber transcribes a turn of the caller.
-type Ear interface {
+type Transcriber interface {
 	// Transcribe returns the words of mono audio at 8 kHz, "" if there are none. phrases are the expected phrases, if
 	// known.
-	Hear(ctx context.Context, pcm []int16, phrases []string, language string) (text string, err error)
+	Transcribe(ctx context.Context, pcm []int16, phrases []string, language string) (text string, err error)
 	// Ready returns an error that names the missing dependency if speech cannot be recognised.
 	Ready(ctx context.Context) error
 }
 
 // LanguageModel generates the answers of an agent. There is one per conversation.
-type Mind interface {
+type LanguageModel interface {
 	// Engine returns the name of the engine.
 	Engine() string
 	// Phrases returns the phrases that it expects from the caller; nil: any.
 	Phrases() []string
 	// Reply passes the answer to a conversation to say, piece by piece, and returns the tools to call before it
 	// continues. It returns soon after ctx is done.
-	Reply(ctx context.Context, told []Message, say func(text string)) ([]Invocation, error)
+	Reply(ctx context.Context, told []Message, say func(text string)) ([]ToolCall, error)
 }
 
 // Message is a part of a conversation: text of the caller (user), played text of the agent (assistant), or the result
 // of a tool (tool).
 type Message struct {
-	Role  string
-	Text  string
-	Calls []Invocation // of the assistant
-	Of    string       // id of the tool call of a result
+	Role       string
+	Text       string
+	ToolCalls  []ToolCall // of the assistant
+	ToolCallID string     // id of the tool call of a result
 }
 
 // ToolCall is a tool call requested by a model. Arguments are JSON as the model wrote it.
-type Invocation struct {
+type ToolCall struct {
 	ID, Name, Arguments string
 }
 
 // Caller is the caller's side of the call: audio, keys and timeline.
 type Caller interface {
 	// Say starts playing a clip; it replaces the previous one.
-	Say(ctx context.Context, clip *media.Clip) (Playing, error)
-	// Pour starts playing audio that is still arriving; it replaces the previous audio.
-	Pour(ctx context.Context, feed *media.Feed) (Playing, error)
+	Say(ctx context.Context, clip *media.Clip) (Playback, error)
+	// PlayStream starts playing audio that is still arriving; it replaces the previous audio.
+	PlayStream(ctx context.Context, feed *media.Feed) (Playback, error)
 	// Listen returns the caller's audio, mono at 8 kHz.
 	Listen(ctx context.Context) (pcm <-chan []int16, stop func(), err error)
-	// Pressed signals pressed keys, which TakeKey returns.
-	Pressed() <-chan struct{}
+	// KeyPressed signals pressed keys, which TakeKey returns.
+	KeyPressed() <-chan struct{}
 	TakeKey() (rune, bool)
-	// Step adds an entry to the call's timeline.
-	Step(kind string, d map[string]any)
+	// AddEntry adds an entry to the call's timeline.
+	AddEntry(kind string, d map[string]any)
 }
 
 // Playback is a clip that is being played to the caller. Heard returns how much was played.
-type Playing interface {
+type Playback interface {
 	Done() <-chan struct{}
 	Heard() time.Duration
 	Stop()
 }
 
 // ConversationSettings has the settings of one conversation.
-type Setting struct {
+type ConversationSettings struct {
 	Org, CallID, FlowID string
 	Instructions        string
 	Voice, Language     string
 	Greeting            string
 	Tools               []Tool
 	Handoff             bool          // a person or another destination is available for a handover
-	Longest             time.Duration // of the conversation
+	MaxDuration         time.Duration // of the conversation
 	Interruptible       bool
 }
 
 // Result is the result of a conversation.
 type Result struct {
-	Outcome string
-	Reason  string // for display
-	To      string // destination of a transfer, if a tool set one
-	Message bool   // the caller wants to leave a message
-	Words   string // last messages, for the person who takes the call over
+	Outcome      string
+	Reason       string // for display
+	Destination  string // destination of a transfer, if a tool set one
+	LeaveMessage bool   // the caller wants to leave a message
+	Transcript   string // last messages, for the person who takes the call over
 }
 
 // Config has the dependencies and settings of a Service.
@@ -106,30 +106,30 @@ type Config struct {
 	Log *slog.Logger
 	Now func() time.Time
 	// Transcriber transcribes callers; nil: speech recognition is off.
-	Ear Ear
+	Transcriber Transcriber
 	// Synthesize speaks a text of an organisation; if uncached is set the audio is not cached.
-	Voice func(ctx context.Context, org, text, voice, language string, fleeting bool) (*media.Clip, error)
+	Synthesize func(ctx context.Context, org, text, voice, language string, fleeting bool) (*media.Clip, error)
 	// SynthesisReady returns an error if speech cannot be synthesised. nil: no check.
-	Speaks func(ctx context.Context) error
+	SynthesisReady func(ctx context.Context) error
 	// NewModel returns the language model of a conversation; nil: there are no agents.
-	Mind func(s Setting) Mind
+	NewModel func(s ConversationSettings) LanguageModel
 	// Realtime replaces Transcriber and NewModel; mandatory announcements still use Synthesize. May be nil.
-	Duplex Duplex
+	Realtime RealtimeEngine
 	// MaxConversations limits concurrent conversations; 0: no limit.
-	Most int
+	MaxConversations int
 	// OnUtterance is called for each finished utterance, with the start of the first one of the conversation. May be
 	// nil.
-	Told func(org, call string, w Words, first time.Time)
+	OnUtterance func(org, call string, w Utterance, first time.Time)
 }
 
 // Service runs conversations. It is safe for concurrent use.
 type Service struct {
 	Config
 
-	mu      sync.Mutex // guards the fields below
-	active  int        // reserved conversations
-	talks   map[string]int
-	waiting map[string][]chan struct{}
+	mu            sync.Mutex // guards the fields below
+	active        int        // reserved conversations
+	conversations map[string]int
+	waiting       map[string][]chan struct{}
 }
 
 // New returns a service.
@@ -137,20 +137,20 @@ func New(c Config) *Service { return &Service{Config: c} }
 
 // Reserve reserves one conversation until release is called. It returns an error if the limit is reached or an engine
 // is not ready.
-func (s *Service) Enter(ctx context.Context) (leave func(), err error) {
+func (s *Service) Reserve(ctx context.Context) (leave func(), err error) {
 	if err := s.Ready(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Most > 0 && s.active >= s.Most {
+	if s.MaxConversations > 0 && s.active >= s.MaxConversations {
 		return nil, fmt.Errorf("%d callers talk to agents already, as many as this server lets (--max-agents)", s.active)
 	}
 	s.active++
-	return sync.OnceFunc(s.leave), nil
+	return sync.OnceFunc(s.release), nil
 }
 
-func (s *Service) leave() {
+func (s *Service) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.active--
@@ -159,18 +159,18 @@ func (s *Service) leave() {
 // Ready returns why no conversation is possible; nil if it is.
 func (s *Service) Ready(ctx context.Context) error {
 	switch {
-	case s.Duplex != nil:
-	case s.Mind == nil:
-		return errOff
-	case s.Ear == nil:
-		return errDeaf
+	case s.Realtime != nil:
+	case s.NewModel == nil:
+		return errNoAgent
+	case s.Transcriber == nil:
+		return errNoRecognition
 	default:
-		if err := s.Ear.Ready(ctx); err != nil {
+		if err := s.Transcriber.Ready(ctx); err != nil {
 			return err
 		}
 	}
-	if s.Speaks == nil {
+	if s.SynthesisReady == nil {
 		return nil
 	}
-	return s.Speaks(ctx)
+	return s.SynthesisReady(ctx)
 }

@@ -116,8 +116,8 @@ func (s *Service) sendToPhones(ctx context.Context, o sms.Outgoing, userID strin
 	for i, b := range all {
 		running.Go(func() {
 			for n, part := range split(textOf(o)) {
-				t := sip.Text{Binding: b, From: from, To: to, Body: []byte(part), CallID: o.Reference + "-" + strconv.Itoa(i) + "-" + strconv.Itoa(n)}
-				if answers[i].status, answers[i].err = s.sip.SendText(ctx, t); answers[i].err != nil || answers[i].status >= 300 {
+				t := sip.OutgoingMessage{Binding: b, From: from, To: to, Body: []byte(part), CallID: o.Reference + "-" + strconv.Itoa(i) + "-" + strconv.Itoa(n)}
+				if answers[i].status, answers[i].err = s.sip.SendMessage(ctx, t); answers[i].err != nil || answers[i].status >= 300 {
 					return
 				}
 			}
@@ -133,14 +133,14 @@ func (s *Service) bindings(ctx context.Context, org, userID string) ([]sip.Bindi
 		return nil, nil
 	}
 	o, err := s.Orgs.Get(ctx, org)
-	if err != nil || o.Barred() {
+	if err != nil || o.IsBlocked() {
 		return nil, err
 	}
 	u, err := s.Directory.CachedUser(ctx, org, userID)
 	if err != nil || u.Status == user.Suspended {
 		return nil, err
 	}
-	bound, err := s.Devices.OfUserBindings(ctx, org, userID)
+	bound, err := s.Devices.BindingsOfUser(ctx, org, userID)
 	return directory.BindingsOf(bound), err
 }
 

@@ -27,8 +27,8 @@ type cached struct {
 // the arguments.
 type prepared struct {
 	*sql.Stmt
-	order []int
-	marks []*atomic.Uint64 // counters of the tables it writes to
+	order    []int
+	counters []*atomic.Uint64 // counters of the tables it writes to
 }
 
 // arrange returns the arguments in the order of the parameters.
@@ -69,7 +69,7 @@ func (c *cached) statement(ctx context.Context, query string) *prepared {
 		_ = made.Close()
 		return other
 	}
-	s = &prepared{made, order, c.marksOf(query)}
+	s = &prepared{made, order, c.countersOf(query)}
 	c.known[query] = s
 	return s
 }
@@ -108,32 +108,32 @@ func positional(query string) (text string, order []int) {
 	return out.String(), order
 }
 
-func (c *cached) marksOf(query string) []*atomic.Uint64 {
+func (c *cached) countersOf(query string) []*atomic.Uint64 {
 	if c.written == nil {
 		return nil
 	}
-	return c.written.marks.of(writesTo(query))
+	return c.written.counters.of(writesTo(query))
 }
 
 // noteWrite records the tables that a statement writes to. s is nil if the statement is not prepared.
-func (c *cached) wrote(s *prepared, query string) {
+func (c *cached) noteWrite(s *prepared, query string) {
 	switch {
 	case c.written == nil:
 	case s == nil:
-		c.written.add(c.marksOf(query))
+		c.written.add(c.countersOf(query))
 	default:
-		c.written.add(s.marks)
+		c.written.add(s.counters)
 	}
 }
 
 func (c *cached) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if len(args) > 0 {
 		if s := c.statement(ctx, query); s != nil {
-			c.wrote(s, query)
+			c.noteWrite(s, query)
 			return s.ExecContext(ctx, s.arrange(args)...)
 		}
 	}
-	c.wrote(nil, query)
+	c.noteWrite(nil, query)
 	return c.on.ExecContext(ctx, query, args...)
 }
 
@@ -150,19 +150,19 @@ func (c *cached) run(ctx context.Context, text string) error {
 
 func (c *cached) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if s := c.statement(ctx, query); s != nil {
-		c.wrote(s, query)
+		c.noteWrite(s, query)
 		return s.QueryContext(ctx, s.arrange(args)...)
 	}
-	c.wrote(nil, query)
+	c.noteWrite(nil, query)
 	return c.on.QueryContext(ctx, query, args...)
 }
 
 func (c *cached) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if s := c.statement(ctx, query); s != nil {
-		c.wrote(s, query)
+		c.noteWrite(s, query)
 		return s.QueryRowContext(ctx, s.arrange(args)...)
 	}
-	c.wrote(nil, query)
+	c.noteWrite(nil, query)
 	return c.on.QueryRowContext(ctx, query, args...)
 }
 

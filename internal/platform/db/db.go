@@ -26,9 +26,9 @@ type DB struct {
 // engine has the operations that differ between SQLite and PostgreSQL.
 type engine interface {
 	tx(ctx context.Context, fn func(*transaction) error) error
-	swift(ctx context.Context, fn func(*transaction) error) error
-	later(ctx context.Context, fn func(*transaction) error) (wait func() error)
-	laterThen(ctx context.Context, fn func(*transaction) error, ended func(error))
+	txRelaxed(ctx context.Context, fn func(*transaction) error) error
+	txAsync(ctx context.Context, fn func(*transaction) error) (wait func() error)
+	txAsyncThen(ctx context.Context, fn func(*transaction) error, ended func(error))
 	reader() Querier
 	skipLocked() string
 	forUpdate() string
@@ -114,21 +114,21 @@ func (d *DB) TxContext(ctx context.Context, fn func(ctx context.Context, tx Quer
 // TxRelaxed is Tx without waiting for fsync. The transaction survives a process crash, but may be lost in a power
 // failure within about 20 ms. Use it for facts that the power failure would end anyway, such as "call answered". On
 // PostgreSQL it is Tx.
-func (d *DB) Swift(ctx context.Context, fn func(tx Querier) error) error {
-	return d.SwiftContext(ctx, func(_ context.Context, tx Querier) error { return fn(tx) })
+func (d *DB) TxRelaxed(ctx context.Context, fn func(tx Querier) error) error {
+	return d.TxRelaxedContext(ctx, func(_ context.Context, tx Querier) error { return fn(tx) })
 }
 
 // TxRelaxedContext is TxRelaxed with an inner context, as TxContext is Tx.
-func (d *DB) SwiftContext(ctx context.Context, fn func(ctx context.Context, tx Querier) error) error {
+func (d *DB) TxRelaxedContext(ctx context.Context, fn func(ctx context.Context, tx Querier) error) error {
 	run := func(t *transaction) error { return fn(context.WithValue(ctx, txKey{}, t), t) }
 	if t := current(ctx); t != nil {
 		return t.nested(ctx, run)
 	}
-	return d.engine.swift(ctx, run)
+	return d.engine.txRelaxed(ctx, run)
 }
 
 // Sync returns when all earlier commits are on disk, including those of TxRelaxed and TxAsync.
-func (d *DB) Settled(ctx context.Context) error {
+func (d *DB) Sync(ctx context.Context) error {
 	if _, ok := d.engine.(*sqlite); !ok {
 		return nil
 	}
@@ -140,24 +140,24 @@ func (d *DB) Settled(ctx context.Context) error {
 // urgent transaction commits it at once. On PostgreSQL TxAsync commits before it returns. fn may run more than once,
 // each time with the earlier run undone: if another function in the same savepoint fails, or after a serialization
 // failure in PostgreSQL.
-func (d *DB) Later(ctx context.Context, fn func(tx Querier) error) (wait func() error) {
+func (d *DB) TxAsync(ctx context.Context, fn func(tx Querier) error) (wait func() error) {
 	run := func(t *transaction) error { return fn(t) }
 	if t := current(ctx); t != nil {
 		err := t.nested(ctx, run)
 		return func() error { return err }
 	}
-	return d.engine.later(ctx, run)
+	return d.engine.txAsync(ctx, run)
 }
 
 // TxAsyncThen is TxAsync with a callback: ended gets the result exactly once, possibly before TxAsyncThen returns. On
 // SQLite the writer goroutine calls it, so ended must not write or block.
-func (d *DB) LaterThen(ctx context.Context, fn func(tx Querier) error, ended func(error)) {
+func (d *DB) TxAsyncThen(ctx context.Context, fn func(tx Querier) error, ended func(error)) {
 	run := func(t *transaction) error { return fn(t) }
 	if t := current(ctx); t != nil {
 		ended(t.nested(ctx, run))
 		return
 	}
-	d.engine.laterThen(ctx, run, ended)
+	d.engine.txAsyncThen(ctx, run, ended)
 }
 
 type txKey struct{}

@@ -34,12 +34,12 @@ func IsFull(err error) bool { return hasCode(err, "53100", sqlite3.SQLITE_FULL) 
 
 // IsUnavailable reports whether the error means that the database is unreachable or shutting down, and not an error
 // of a statement.
-func IsAway(err error) bool {
+func IsUnavailable(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) { // 08: connection exceptions; 57P: shutdown, or not started yet; 53300: too many connections
 		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "57P") || pg.Code == "53300"
 	}
-	var marked awayError
+	var marked connectionError
 	if errors.As(err, &marked) {
 		return true
 	}
@@ -54,9 +54,9 @@ func IsAway(err error) bool {
 }
 
 // connectionError is an error of the connection to the database.
-type awayError struct{ error }
+type connectionError struct{ error }
 
-func (e awayError) Unwrap() error { return e.error }
+func (e connectionError) Unwrap() error { return e.error }
 
 func hasCode(err error, postgres string, sqlite ...int) bool {
 	var pg *pgconn.PgError

@@ -84,14 +84,14 @@ func (f *Filter) Page(column string, descending bool, after any, id string, limi
 	if id != "" {
 		f.And("("+column+", id) "+op+" (?, ?)", after, id)
 	}
-	f.text.WriteString(" ORDER BY " + column + " " + dir + ", id " + dir + " LIMIT " + f.most(limit+1))
+	f.text.WriteString(" ORDER BY " + column + " " + dir + ", id " + dir + " LIMIT " + f.limitText(limit+1))
 	return f
 }
 
 // limitText returns a row limit. Usual limits are literals, because SQLite prepares a statement again whenever
 // another argument is bound to its LIMIT.
-func (f *Filter) most(n int) string {
-	if slices.Contains(usual, n) {
+func (f *Filter) limitText(n int) string {
+	if slices.Contains(usualLimits, n) {
 		return strconv.Itoa(n)
 	}
 	return f.Arg(n)
@@ -99,7 +99,7 @@ func (f *Filter) most(n int) string {
 
 // usualLimits are the default limits of lists, plus the one extra row. There are few, because each one is a statement
 // of its own.
-var usual = []int{21, 51, 101, 201, 5000}
+var usualLimits = []int{21, 51, 101, 201, 5000}
 
 // Count returns the number of matching rows. It has to be called before Page.
 func (f *Filter) Count(ctx context.Context, q Querier) (int, error) {

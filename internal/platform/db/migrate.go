@@ -80,10 +80,10 @@ func (d *DB) Migrate(ctx context.Context) ([]string, error) {
 func (d *DB) prepare(ctx context.Context) error {
 	return d.Tx(ctx, func(tx Querier) error {
 		if d.name == "postgres" {
-			if _, err := tx.Exec(ctx, turn); err != nil {
+			if _, err := tx.Exec(ctx, migrationLock); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, domain); err != nil {
+			if _, err := tx.Exec(ctx, createBlobDomain); err != nil {
 				return err
 			}
 		}
@@ -93,12 +93,12 @@ func (d *DB) prepare(ctx context.Context) error {
 }
 
 // migrationLock is an advisory lock: one node at a time changes the schema.
-const turn = `SELECT pg_advisory_xact_lock(7266447)`
+const migrationLock = `SELECT pg_advisory_xact_lock(7266447)`
 
 // appliedMeanwhile waits for other migrating nodes, and reports whether one of them has applied the step.
 func (d *DB) appliedMeanwhile(ctx context.Context, tx Querier, m Migration) (done bool, err error) {
 	if d.name == "postgres" {
-		if _, err := tx.Exec(ctx, turn); err != nil {
+		if _, err := tx.Exec(ctx, migrationLock); err != nil {
 			return false, err
 		}
 	}
@@ -106,7 +106,7 @@ func (d *DB) appliedMeanwhile(ctx context.Context, tx Querier, m Migration) (don
 	return done, err
 }
 
-const domain = `DO $$ BEGIN
+const createBlobDomain = `DO $$ BEGIN
 	IF to_regtype('blob') IS NULL THEN CREATE DOMAIN blob AS bytea; END IF;
 END $$`
 

@@ -21,13 +21,13 @@ const (
 	// shareDelay is the time that the commit of a TxAsync function waits for others to share it. busyShareDelay
 	// applies if there were more than busyWrites in the last tenth of a second. The more functions share a commit,
 	// the fewer pages are written twice.
-	patience     = 3 * time.Millisecond
-	longPatience = 25 * time.Millisecond
-	busyWrites   = 20
+	shareDelay     = 3 * time.Millisecond
+	busyShareDelay = 25 * time.Millisecond
+	busyWrites     = 20
 	// minCommitGap is the minimum time between two commits without fsync if there were more than relaxedBurst calls
 	// of TxRelaxed in the last tenth of a second.
-	gather   = 4 * time.Millisecond
-	fewSwift = 10
+	minCommitGap = 4 * time.Millisecond
+	relaxedBurst = 10
 )
 
 // ErrClosed is returned for work on a database that is being closed.
@@ -35,37 +35,37 @@ var ErrClosed = errors.New("database is closed")
 
 // sqlite has one writing connection with group commit, and a pool of readers.
 type sqlite struct {
-	path  string
-	read  *cached
-	pool  *sql.DB // pool of the readers
-	write *sql.DB
-	queue chan *write
-	sleep *sleep // parks the writer
-	done  chan struct{}
-	once  sync.Once
-	stop  chan struct{}
-	log   *writeLog
-	sure  chan []*write // committed groups that wait for the fsync
-	last  time.Time     // time of the last commit; used by the writer only
+	path     string
+	read     *cached
+	pool     *sql.DB // pool of the readers
+	write    *sql.DB
+	queue    chan *write
+	idle     *idleTimer // parks the writer
+	done     chan struct{}
+	once     sync.Once
+	stop     chan struct{}
+	log      *writeLog
+	unsynced chan []*write // committed groups that wait for the fsync
+	last     time.Time     // time of the last commit; used by the writer only
 
-	unsure atomic.Int64 // number of groups that wait for the fsync
-	rate   rate         // rate of TxAsync
-	hurry  rate         // rate of TxRelaxed
-	marks  marks
+	unsyncedGroups atomic.Int64 // number of groups that wait for the fsync
+	asyncRate      rate         // rate of TxAsync
+	relaxedRate    rate         // rate of TxRelaxed
+	counters       changeCounters
 
 	transactions, commits, commitTime atomic.Int64
 }
 
 // write is a function that waits for the writer.
 type write struct {
-	ctx    context.Context
-	fn     func(*transaction) error
-	tx     *transaction
-	until  time.Time   // deadline for sharing the commit; zero: see commitDeadline
-	swift  bool        // finished after the commit, without the fsync
-	again  bool        // may run more than once
-	ended  func(error) // gets the result in the writer goroutine; or
-	result chan error  // receives the result
+	ctx        context.Context
+	fn         func(*transaction) error
+	tx         *transaction
+	shareUntil time.Time   // deadline for sharing the commit; zero: see commitDeadline
+	relaxed    bool        // finished after the commit, without the fsync
+	repeatable bool        // may run more than once
+	ended      func(error) // gets the result in the writer goroutine; or
+	result     chan error  // receives the result
 }
 
 // dsn configures the connection. SQLite itself does not fsync at each commit; writeLog does it for the transactions
@@ -109,11 +109,11 @@ func openSQLite(ctx context.Context, path string) (*sqlite, error) {
 	s := &sqlite{
 		path: path, pool: r,
 		read: newCached(r, r.PrepareContext, r.Close), write: w,
-		queue: make(chan *write, 4*maxGroup), sleep: newSleep(), done: make(chan struct{}), stop: make(chan struct{}),
-		log: newWriteLog(path), sure: make(chan []*write, maxUnsure),
+		queue: make(chan *write, 4*maxGroup), idle: newIdleTimer(), done: make(chan struct{}), stop: make(chan struct{}),
+		log: newWriteLog(path), unsynced: make(chan []*write, maxUnsynced),
 	}
 	writer := newCached(conn, conn.PrepareContext, conn.Close)
-	writer.written = &written{marks: &s.marks, dirty: map[*atomic.Uint64]struct{}{}}
+	writer.written = &written{counters: &s.counters, dirty: map[*atomic.Uint64]struct{}{}}
 	go s.run(writer)
 	return s, nil
 }
@@ -134,10 +134,10 @@ func (s *sqlite) shrink(ctx context.Context) error {
 func (s *sqlite) forUpdate() string              { return "" }
 func (s *sqlite) skipLocked() string             { return "" }
 func (s *sqlite) reader() Querier                { return s.read }
-func (s *sqlite) ping(ctx context.Context) error { return s.write1(ctx) }
+func (s *sqlite) ping(ctx context.Context) error { return s.probe(ctx) }
 
 // probe checks the writer with an empty function.
-func (s *sqlite) write1(ctx context.Context) error {
+func (s *sqlite) probe(ctx context.Context) error {
 	return s.tx(ctx, func(t *transaction) error {
 		var one int
 		return t.QueryRow(ctx, "SELECT 1").Scan(&one)
@@ -158,31 +158,31 @@ func (s *sqlite) tx(ctx context.Context, fn func(*transaction) error) error {
 	return s.do(&write{ctx: ctx, fn: fn})
 }
 
-func (s *sqlite) later(ctx context.Context, fn func(*transaction) error) (wait func() error) {
-	w := s.mayShare(ctx, fn)
+func (s *sqlite) txAsync(ctx context.Context, fn func(*transaction) error) (wait func() error) {
+	w := s.newAsync(ctx, fn)
 	w.result = make(chan error, 1)
-	s.give(w)
+	s.enqueue(w)
 	return w.await
 }
 
-func (s *sqlite) laterThen(ctx context.Context, fn func(*transaction) error, ended func(error)) {
-	w := s.mayShare(ctx, fn)
+func (s *sqlite) txAsyncThen(ctx context.Context, fn func(*transaction) error, ended func(error)) {
+	w := s.newAsync(ctx, fn)
 	w.ended = ended
-	s.give(w)
+	s.enqueue(w)
 }
 
-func (s *sqlite) mayShare(ctx context.Context, fn func(*transaction) error) *write {
-	now, share := time.Now(), patience
-	if s.rate.add(now) > busyWrites {
-		share = longPatience
+func (s *sqlite) newAsync(ctx context.Context, fn func(*transaction) error) *write {
+	now, share := time.Now(), shareDelay
+	if s.asyncRate.add(now) > busyWrites {
+		share = busyShareDelay
 	}
-	return &write{ctx: ctx, fn: fn, until: now.Add(share), swift: true, again: true}
+	return &write{ctx: ctx, fn: fn, shareUntil: now.Add(share), relaxed: true, repeatable: true}
 }
 
-func (s *sqlite) swift(ctx context.Context, fn func(*transaction) error) error {
-	w := &write{ctx: ctx, fn: fn, swift: true}
-	if now := time.Now(); s.hurry.add(now) <= fewSwift {
-		w.until = now
+func (s *sqlite) txRelaxed(ctx context.Context, fn func(*transaction) error) error {
+	w := &write{ctx: ctx, fn: fn, relaxed: true}
+	if now := time.Now(); s.relaxedRate.add(now) <= relaxedBurst {
+		w.shareUntil = now
 	}
 	return s.do(w)
 }
@@ -190,26 +190,26 @@ func (s *sqlite) swift(ctx context.Context, fn func(*transaction) error) error {
 // do runs a function and returns its result.
 func (s *sqlite) do(w *write) error {
 	w.result = make(chan error, 1)
-	s.give(w)
+	s.enqueue(w)
 	return w.await()
 }
 
 // enqueue adds a function to the queue. Every function gets exactly one result.
-func (s *sqlite) give(w *write) {
+func (s *sqlite) enqueue(w *write) {
 	select {
 	case s.queue <- w:
 	case <-w.ctx.Done():
-		w.end(w.ctx.Err())
+		w.finish(w.ctx.Err())
 		return
 	case <-s.stop:
-		w.end(ErrClosed)
+		w.finish(ErrClosed)
 		return
 	}
-	by := w.until
+	by := w.shareUntil
 	if len(s.queue) >= maxGroup {
 		by = time.Time{}
 	}
-	s.sleep.end(by)
+	s.idle.end(by)
 	select {
 	case <-s.done: // the writer has ended and does not see it
 		s.refuse()
@@ -219,8 +219,8 @@ func (s *sqlite) give(w *write) {
 
 // refuse returns ErrClosed to the functions that remain after the writer has ended.
 func (s *sqlite) refuse() {
-	for w := s.waiting(); w != nil; w = s.waiting() {
-		w.end(ErrClosed)
+	for w := s.dequeue(); w != nil; w = s.dequeue() {
+		w.finish(ErrClosed)
 	}
 }
 
@@ -232,8 +232,8 @@ func (s *sqlite) run(conn *cached) {
 	defer close(s.done)
 	defer conn.close()
 	told := make(chan struct{})
-	go func() { defer close(told); s.tellSure() }()
-	defer func() { close(s.sure); <-told }()
+	go func() { defer close(told); s.syncLoop() }()
+	defer func() { close(s.unsynced); <-told }()
 	for {
 		w, open := s.first()
 		if !open {
@@ -241,7 +241,7 @@ func (s *sqlite) run(conn *cached) {
 		}
 		s.group(conn, s.collect(w))
 	}
-	for w := s.waiting(); w != nil; w = s.waiting() { // accepted functions still run after Close
+	for w := s.dequeue(); w != nil; w = s.dequeue() { // accepted functions still run after Close
 		s.group(conn, []*write{w})
 	}
 }
@@ -249,17 +249,17 @@ func (s *sqlite) run(conn *cached) {
 // first waits for the first function of a transaction; open is false after Close.
 func (s *sqlite) first() (w *write, open bool) {
 	for {
-		if w = s.waiting(); w != nil {
+		if w = s.dequeue(); w != nil {
 			return w, true
 		}
-		if !s.sleep.begin(time.Time{}, s.queued, s.stop) {
+		if !s.idle.begin(time.Time{}, s.queued, s.stop) {
 			return nil, false
 		}
 	}
 }
 
 // dequeue takes a function from the queue; nil if it is empty.
-func (s *sqlite) waiting() *write {
+func (s *sqlite) dequeue() *write {
 	select {
 	case w := <-s.queue:
 		return w
@@ -273,10 +273,10 @@ func (s *sqlite) queued() bool { return len(s.queue) > 0 }
 // collect waits for more functions for the transaction of w while its commit may wait. They run together at the end,
 // so that the row of a new call is merged with the changes that follow it.
 func (s *sqlite) collect(w *write) (all []*write) {
-	until := s.mayWait(w)
+	until := s.commitDeadline(w)
 	for w != nil {
 		all = append(all, w)
-		if t := s.mayWait(w); t.Before(until) {
+		if t := s.commitDeadline(w); t.Before(until) {
 			until = t
 		}
 		if w = nil; len(all) < maxGroup {
@@ -288,11 +288,11 @@ func (s *sqlite) collect(w *write) (all []*write) {
 
 // commitDeadline returns the time until which a commit may wait for others. A function that needs the fsync waits
 // while the disk is busy with earlier ones. A relaxed function waits if there are many.
-func (s *sqlite) mayWait(w *write) time.Time {
-	if w.swift && w.until.IsZero() || !w.swift && s.unsure.Load() > 0 {
-		return s.last.Add(gather)
+func (s *sqlite) commitDeadline(w *write) time.Time {
+	if w.relaxed && w.shareUntil.IsZero() || !w.relaxed && s.unsyncedGroups.Load() > 0 {
+		return s.last.Add(minCommitGap)
 	}
-	return w.until
+	return w.shareUntil
 }
 
 // answer returns the results of the functions. Those that need the fsync get theirs from syncLoop, while the writer
@@ -300,32 +300,32 @@ func (s *sqlite) mayWait(w *write) time.Time {
 func (s *sqlite) answer(ran []*write, err error) {
 	var rest []*write
 	for _, w := range ran {
-		if err == nil && !w.swift {
+		if err == nil && !w.relaxed {
 			rest = append(rest, w)
 			continue
 		}
-		w.end(err)
+		w.finish(err)
 	}
 	switch {
 	case len(rest) > 0:
-		s.unsure.Add(1)
-		s.sure <- rest
+		s.unsyncedGroups.Add(1)
+		s.unsynced <- rest
 	case err == nil && len(ran) > 0:
 		s.log.syncSoon()
 	}
 }
 
 // maxUnsynced is the number of groups that wait for the fsync before the writer waits as well.
-const maxUnsure = 64
+const maxUnsynced = 64
 
 // syncLoop calls fsync for committed groups and returns the results in commit order. Groups that were committed
 // during an fsync share the next one.
-func (s *sqlite) tellSure() {
-	for first := range s.sure {
+func (s *sqlite) syncLoop() {
+	for first := range s.unsynced {
 		groups := [][]*write{first}
 		for more := true; more; {
 			select {
-			case g, open := <-s.sure:
+			case g, open := <-s.unsynced:
 				if more = open; open {
 					groups = append(groups, g)
 				}
@@ -334,17 +334,17 @@ func (s *sqlite) tellSure() {
 			}
 		}
 		err := s.log.sync()
-		s.unsure.Add(-int64(len(groups)))
+		s.unsyncedGroups.Add(-int64(len(groups)))
 		for _, g := range groups {
 			for _, w := range g {
-				w.end(err)
+				w.finish(err)
 			}
 		}
 	}
 }
 
 // finish runs the OnCommit functions and returns the result of a function.
-func (w *write) end(err error) {
+func (w *write) finish(err error) {
 	if err == nil {
 		w.tx.committed()
 	}
@@ -358,10 +358,10 @@ func (w *write) end(err error) {
 // next returns the next function for this transaction; nil if it has to be committed.
 func (s *sqlite) next(until time.Time) *write {
 	for {
-		if w := s.waiting(); w != nil || !time.Now().Before(until) {
+		if w := s.dequeue(); w != nil || !time.Now().Before(until) {
 			return w
 		}
-		if !s.sleep.begin(until, s.queued, s.stop) {
+		if !s.idle.begin(until, s.queued, s.stop) {
 			return nil
 		}
 	}

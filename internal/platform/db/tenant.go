@@ -83,7 +83,7 @@ func (d *DB) EraseTenant(ctx context.Context, org string, tables []TenantTable) 
 		var last error
 		progress := false
 		for _, t := range tables {
-			n, err := d.empty(ctx, org, t)
+			n, err := d.deleteAll(ctx, org, t)
 			all, progress = all+n, progress || n > 0 || err == nil
 			if IsForeignKey(err) {
 				waiting, last = append(waiting, t), err
@@ -100,7 +100,7 @@ func (d *DB) EraseTenant(ctx context.Context, org string, tables []TenantTable) 
 }
 
 // deleteAll deletes rows until none are left, and returns their number.
-func (d *DB) empty(ctx context.Context, org string, t TenantTable) (all int64, err error) {
+func (d *DB) deleteAll(ctx context.Context, org string, t TenantTable) (all int64, err error) {
 	for {
 		var n int64
 		err := d.Tx(ctx, func(tx Querier) (err error) {

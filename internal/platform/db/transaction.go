@@ -17,10 +17,10 @@ type statements interface {
 
 // transaction is used by one goroutine at a time.
 type transaction struct {
-	on       statements
-	after    []func() // called after commit
-	gathered []gathered
-	depth    int
+	on      statements
+	after   []func() // called after commit
+	batched []batchedItem
+	depth   int
 }
 
 // Exec ignores cancellation: an interrupted statement would make SQLite roll back the whole group commit.
@@ -44,9 +44,9 @@ func (t *transaction) nested(ctx context.Context, fn func(*transaction) error) e
 	if err := t.run(ctx, "SAVEPOINT "+name); err != nil {
 		return brokenError{err}
 	}
-	kept, given := len(t.after), len(t.gathered)
+	kept, given := len(t.after), len(t.batched)
 	if err := guarded(t, fn); err != nil {
-		t.after, t.gathered = t.after[:kept], t.gathered[:given]
+		t.after, t.batched = t.after[:kept], t.batched[:given]
 		if undo := t.run(ctx, "ROLLBACK TO "+name); undo != nil {
 			return brokenError{fmt.Errorf("%w (and undoing it: %v)", err, undo)}
 		}
@@ -68,7 +68,7 @@ func (t *transaction) first(ctx context.Context, fn func(*transaction) error) er
 	if err == nil {
 		return nil
 	}
-	t.after, t.gathered = nil, nil
+	t.after, t.batched = nil, nil
 	_ = t.run(ctx, "ROLLBACK") // fails if the error has already ended the transaction
 	if undo := t.run(ctx, "BEGIN IMMEDIATE"); undo != nil {
 		return brokenError{fmt.Errorf("%w (and beginning anew: %v)", err, undo)}

@@ -99,5 +99,5 @@ func (o *Outbox) publish(ctx context.Context, tx db.Querier, org, id string, a A
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", p.Kind(), err)
 	}
-	return db.Gather(ctx, tx, o, Event{OrgID: org, ID: id, Kind: p.Kind(), CallID: p.Call(), Audience: a, Body: string(body), OccurredAt: o.Now()})
+	return db.Batch(ctx, tx, o, Event{OrgID: org, ID: id, Kind: p.Kind(), CallID: p.Call(), Audience: a, Body: string(body), OccurredAt: o.Now()})
 }

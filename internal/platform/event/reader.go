@@ -102,7 +102,7 @@ func (r *Reader) batch(ctx context.Context) (int, error) { return r.read(ctx, r.
 
 // shared is batch with a commit that may wait for other transactions.
 func (r *Reader) shared(ctx context.Context) (int, error) {
-	return r.read(ctx, func(ctx context.Context, fn func(tx db.Querier) error) error { return r.Outbox.DB.Later(ctx, fn)() })
+	return r.read(ctx, func(ctx context.Context, fn func(tx db.Querier) error) error { return r.Outbox.DB.TxAsync(ctx, fn)() })
 }
 
 func (r *Reader) read(ctx context.Context, transact func(context.Context, func(tx db.Querier) error) error) (int, error) {

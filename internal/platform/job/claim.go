@@ -204,7 +204,7 @@ func (r *Runner) tx(ctx context.Context, fn func(tx db.Querier) error) error {
 
 func (r *Runner) txContext(ctx context.Context, fn func(ctx context.Context, tx db.Querier) error) error {
 	if r.Options.Pace > 0 {
-		return r.DB.SwiftContext(ctx, fn)
+		return r.DB.TxRelaxedContext(ctx, fn)
 	}
 	return r.DB.TxContext(ctx, fn)
 }

@@ -126,7 +126,7 @@ func (r *Runner) loop(ctx context.Context) {
 	for {
 		looked := time.Now()
 		n, next, err := r.claimAndRun(ctx)
-		r.doubt = r.doubt || db.IsAway(err)
+		r.doubt = r.doubt || db.IsUnavailable(err)
 		if r.doubt && err == nil {
 			err = r.disown(ctx)
 			r.doubt = err != nil

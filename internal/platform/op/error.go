@@ -149,7 +149,7 @@ func Unexpected(err error) *Error {
 	switch {
 	case db.IsFull(err):
 		return Unavailable("overloaded", "the server's disk is full; nothing was changed", "60")
-	case db.IsAway(err): // a commit with a lost response may have taken effect
+	case db.IsUnavailable(err): // a commit with a lost response may have taken effect
 		return Unavailable("overloaded", "the database cannot be reached; repeat the request, with its Idempotency-Key where it had one", "5")
 	}
 	return Fail("internal", "")

@@ -1,11 +1,11 @@
 package sip
 
 // ReplacesOf returns the Replaces value of a leg as the peer would send it.
-func NameOf(l *Leg) string {
+func ReplacesOf(l *Leg) string {
 	name := make(chan string, 1)
-	l.post(func() { name <- l.callID + ";to-tag=" + l.localTag + ";from-tag=" + l.remoteTag })
+	l.enqueue(func() { name <- l.callID + ";to-tag=" + l.localTag + ";from-tag=" + l.remoteTag })
 	return <-name
 }
 
 // RedactSecrets returns a message as traces show it.
-func Redacted(raw string) string { return redacted(raw) }
+func RedactSecrets(raw string) string { return redactSecrets(raw) }

@@ -20,9 +20,9 @@ const (
 	testCRM       = "Test CRM"
 )
 
-// hang is the time for which the directory does not answer about +12025550132. It equals the longest timeout of a
+// lookupTimeout is the time for which the directory does not answer about +12025550132. It equals the longest timeout of a
 // lookup.
-const hang = 2 * time.Second
+const lookupTimeout = 2 * time.Second
 
 // Sources returns the two simulated connected systems of every sandbox. The CRM knows +12025550131 and +12025550132.
 // The directory answers that it does not know +12025550131, and does not answer in time about +12025550132.
@@ -34,25 +34,25 @@ func Sources() []contact.Connected {
 }
 
 func lookedUp(e164 string) bool {
-	which := test(e164)
+	which := testDigits(e164)
 	return which == lookupHit || which == lookupPartial
 }
 
 // askDirectory returns no records. For one number it waits until the lookup has timed out.
 func askDirectory(ctx context.Context, q contact.Query) ([]contact.Record, error) {
-	if test(q.Phone.E164) != lookupPartial {
+	if testDigits(q.Phone.E164) != lookupPartial {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, hang)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
 func askCRM(_ context.Context, q contact.Query) ([]contact.Record, error) {
-	r := contact.Record{ExternalID: "test-" + test(q.Phone.E164), Name: "Nora Lindqvist", Company: "Harbor Dental", Title: "Office manager",
+	r := contact.Record{ExternalID: "test-" + testDigits(q.Phone.E164), Name: "Nora Lindqvist", Company: "Harbor Dental", Title: "Office manager",
 		Email: "nora@harbor-dental.example", Phones: []string{q.Phone.E164}}
-	if test(q.Phone.E164) == lookupPartial {
+	if testDigits(q.Phone.E164) == lookupPartial {
 		r.Name, r.Company, r.Title, r.Email = "Tom Okafor", "Northwind Freight", "Dispatcher", "tom@northwind.example"
 	}
 	return []contact.Record{r}, nil

@@ -15,8 +15,8 @@ const (
 	smsReplies     = "15"
 )
 
-// soon is the delay of receipts and replies.
-const soon = time.Second
+// receiptDelay is the delay of receipts and replies.
+const receiptDelay = time.Second
 
 // Messages is the message carrier of the sandbox. No message leaves the server. Messages to +12025550112 are
 // undelivered, those to +12025550113 are rejected, +12025550115 replies with the same text, and all other messages
@@ -24,14 +24,14 @@ const soon = time.Second
 type Messages struct{}
 
 // OptedOut reports whether a test number has opted out.
-func OptedOut(e164 string) bool { return test(e164) == smsOptedOut }
+func OptedOut(e164 string) bool { return testDigits(e164) == smsOptedOut }
 
 // Send returns the result of a message by its test number.
 func (Messages) Send(_ context.Context, o sms.Outgoing) (sms.Result, error) {
-	delivered := sms.Result{Status: sms.Sent, Later: &sms.Result{Status: sms.Delivered}, After: soon}
-	switch test(o.To) {
+	delivered := sms.Result{Status: sms.Sent, Later: &sms.Result{Status: sms.Delivered}, After: receiptDelay}
+	switch testDigits(o.To) {
 	case smsUndelivered:
-		return sms.Result{Status: sms.Sent, After: soon, Later: &sms.Result{Status: sms.Undelivered, Fault: fault("unreachable",
+		return sms.Result{Status: sms.Sent, After: receiptDelay, Later: &sms.Result{Status: sms.Undelivered, Fault: fault("unreachable",
 			"the recipient's telephone cannot be reached", "30003")}}, nil
 	case smsRejected:
 		return sms.Result{Status: sms.Failed, Fault: fault("carrier_rejected", "the carrier rejected the message", "30007")}, nil

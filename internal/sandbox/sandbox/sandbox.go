@@ -7,8 +7,8 @@ import "strings"
 // prefix is the prefix of all test numbers.
 const prefix = "+120255501"
 
-// test returns the last two digits of a test number, and an empty string for other numbers.
-func test(e164 string) string {
+// testDigits returns the last two digits of a test number, and an empty string for other numbers.
+func testDigits(e164 string) string {
 	rest, ok := strings.CutPrefix(e164, prefix)
 	if !ok || len(rest) != 2 {
 		return ""

@@ -11,7 +11,7 @@ import (
 
 // Talker answers after a delay, speaks, and hangs up.
 func Talker(after, speech time.Duration) Role {
-	return func(ctx context.Context, p *Party) {
+	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if p.Wait(ctx, after) && p.Answer(ctx) {
 			p.Say(ctx, speech)
@@ -21,17 +21,17 @@ func Talker(after, speech time.Duration) Role {
 
 // Refuser refuses every call with a status.
 func Refuser(status int) Role {
-	return func(_ context.Context, p *Party) { p.Reject(status) }
+	return func(_ context.Context, p *Callee) { p.Reject(status) }
 }
 
-// Nobody rings until the caller cancels.
-func Nobody(ctx context.Context, p *Party) {
+// NoAnswer rings until the caller cancels.
+func NoAnswer(ctx context.Context, p *Callee) {
 	p.Ring()
 	<-ctx.Done()
 }
 
 // Machine is an answering machine: it plays a greeting and a beep, and records for half a minute.
-func Machine(ctx context.Context, p *Party) {
+func Machine(ctx context.Context, p *Callee) {
 	p.Ring()
 	if !p.Wait(ctx, time.Second) || !p.Answer(ctx) {
 		return
@@ -43,7 +43,7 @@ func Machine(ctx context.Context, p *Party) {
 
 // Presser sends the requested digits, else those given, stays for a while and hangs up.
 func Presser(otherwise string) Role {
-	return func(ctx context.Context, p *Party) {
+	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if !p.Wait(ctx, time.Second) || !p.Answer(ctx) || !p.Wait(ctx, 2*time.Second) {
 			return
@@ -59,7 +59,7 @@ func Presser(otherwise string) Role {
 
 // Holder speaks, and puts the call on hold for some seconds meanwhile.
 func Holder(after, held, speech time.Duration) Role {
-	return func(ctx context.Context, p *Party) {
+	return func(ctx context.Context, p *Callee) {
 		p.Ring()
 		if !p.Wait(ctx, time.Second) || !p.Answer(ctx) {
 			return

@@ -61,7 +61,7 @@ func Open(ctx context.Context, a Account, log *slog.Logger) (*Phone, error) {
 		p.audio.Close()
 		return nil, fmt.Errorf("robot signalling: %w", err)
 	}
-	_, err = p.server.Register(ctx, sip.Registration{Registrar: sip.Target{Host: a.Registrar},
+	_, err = p.server.Register(ctx, sip.RegistrationConfig{Registrar: sip.Target{Host: a.Registrar},
 		AOR:         "sip:" + a.Username + "@" + a.Domain,
 		Credentials: sip.Credentials{Username: a.Username, Password: a.Password}, Expires: 5 * time.Minute})
 	if err != nil {

@@ -19,7 +19,7 @@ func calleeRoles() map[string]softphone.Role {
 	for which, role := range map[string]softphone.Role{
 		"01": softphone.Talker(2*time.Second, 20*time.Second),
 		"02": softphone.Refuser(486),
-		"03": softphone.Nobody,
+		"03": softphone.NoAnswer,
 		"04": softphone.Refuser(603),
 		"05": softphone.Machine,
 		"06": softphone.Refuser(404),

@@ -35,7 +35,7 @@ func (s *Service) Call(ctx context.Context, c sandbox.Caller) (to string, err er
 	if !ok {
 		return "", op.Fail("concurrency_limit", "at most 10 test parties are on the telephone at once")
 	}
-	phone, err := softphone.Stranger(s.ctx, c.From, s.serverAddr(), s.c.Log)
+	phone, err := softphone.OutsideCaller(s.ctx, c.From, s.serverAddr(), s.c.Log)
 	if err != nil {
 		release()
 		return "", err

@@ -43,7 +43,7 @@ type Server interface {
 // Service runs the test parties. It is safe for concurrent use.
 type Service struct {
 	c       Config
-	callees *softphone.Parties
+	callees *softphone.Callees
 	limit   limiter
 
 	ctx     context.Context // ends when the service closes
@@ -54,7 +54,7 @@ type Service struct {
 
 // Open opens the sockets of the callees.
 func Open(ctx context.Context, c Config) (*Service, error) {
-	callees, err := softphone.OpenParties(ctx, calleeRoles(), c.Log)
+	callees, err := softphone.OpenCallees(ctx, calleeRoles(), c.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // actionOperations returns the API operations on a call in progress.
-func (s *Service) actions() []op.Operation {
+func (s *Service) actionOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
 		op.New("calls.end", "POST /calls/{id}/end", w, "End the call", s.EndCall).Acts().Async(),
@@ -26,7 +26,7 @@ func (s *Service) actions() []op.Operation {
 
 // EndIn holds the input of EndCall.
 type EndIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		Reason string `json:"reason,omitempty" maxLength:"120" doc:"For the record"`
 	}
@@ -39,12 +39,12 @@ func (s *Service) EndCall(ctx context.Context, in *EndIn) (*op.Out[Call], error)
 	if in.Body != nil {
 		c.Reason = in.Body.Reason
 	}
-	out, err := s.act(ctx, in.Live, c)
+	out, err := s.runAction(ctx, in.ActionIn, c)
 	var e *op.Error
 	if !errors.As(err, &e) || e.Code != "invalid_state" {
 		return out, err
 	}
-	now, failed := s.after(ctx, in.ID)
+	now, failed := s.currentCall(ctx, in.ID)
 	if failed != nil || !now.Body.Status.Final() {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *Service) EndCall(ctx context.Context, in *EndIn) (*op.Out[Call], error)
 
 // HoldIn holds the input of HoldCall.
 type HoldIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		AudioID string `json:"audio_id,omitempty" maxLength:"40" doc:"Music; the organisation's own unless given"`
 	}
@@ -66,29 +66,29 @@ func (s *Service) HoldCall(ctx context.Context, in *HoldIn) (*op.Out[Call], erro
 	if in.Body != nil {
 		c.AudioID = in.Body.AudioID
 	}
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	if err := s.checkAudio(ctx, "audio_id", c.AudioID); err != nil {
 		return nil, err
 	}
-	return s.act(ctx, in.Live, c)
+	return s.runAction(ctx, in.ActionIn, c)
 }
 
 // EmptyIn holds the input of actions without settings.
 type EmptyIn struct {
-	Live
+	ActionIn
 	Body *struct{}
 }
 
 // UnholdCall takes the call off hold.
 func (s *Service) UnholdCall(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, Unhold{})
+	return s.runAction(ctx, in.ActionIn, Unhold{})
 }
 
 // LegIn holds the input of an action on one leg of a call.
 type LegIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		LegID string `json:"leg_id,omitempty" maxLength:"40" doc:"The agent's unless given"`
 	}
@@ -103,17 +103,17 @@ func (in *LegIn) leg() string {
 
 // MuteCall mutes a leg: no other side of the call hears it. The agent's leg is muted if none is named.
 func (s *Service) MuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, Mute{LegID: in.leg(), On: true})
+	return s.runAction(ctx, in.ActionIn, Mute{LegID: in.leg(), On: true})
 }
 
 // UnmuteCall unmutes a leg.
 func (s *Service) UnmuteCall(ctx context.Context, in *LegIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, Mute{LegID: in.leg()})
+	return s.runAction(ctx, in.ActionIn, Mute{LegID: in.leg()})
 }
 
 // AnswerIn holds the input of AnswerCall.
 type AnswerIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		DeviceID string `json:"device_id,omitempty" maxLength:"40" doc:"Any phone that rings unless given"`
 	}
@@ -125,12 +125,12 @@ func (s *Service) AnswerCall(ctx context.Context, in *AnswerIn) (*op.Out[Call], 
 	if in.Body != nil {
 		c.DeviceID = in.Body.DeviceID
 	}
-	return s.act(ctx, in.Live, c)
+	return s.runAction(ctx, in.ActionIn, c)
 }
 
 // DTMFIn holds the input of SendDTMF.
 type DTMFIn struct {
-	Live
+	ActionIn
 	Body DTMFRequest
 }
 
@@ -153,21 +153,21 @@ type DTMFSent struct {
 // SendDTMF sends digits and returns once the last one is sent. If sending would take longer than the request may
 // (actionTime less one second), it returns 202 and the digits are sent afterwards.
 func (s *Service) SendDTMF(ctx context.Context, in *DTMFIn) (*op.Out[DTMFSent], error) {
-	c, err := s.inProgress(ctx, in.ID)
+	c, err := s.findInProgress(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	b := in.Body
 	command := DTMF{Digits: b.Digits, Duration: time.Duration(b.DurationMS) * time.Millisecond, Gap: time.Duration(b.GapMS) * time.Millisecond,
 		Method: b.Method, LegID: b.LegID}
-	if in.later() || command.takes() > actionTime-time.Second {
-		out, err := s.actLater(ctx, c, command)
+	if in.isAsync() || command.duration() > actionTime-time.Second {
+		out, err := s.runActionAsync(ctx, c, command)
 		if err != nil {
 			return nil, err
 		}
 		return &op.Out[DTMFSent]{Status: out.Status, Body: DTMFSent{CallID: c.ID, Method: b.Method}}, nil
 	}
-	r, err := s.do(ctx, in.ID, command)
+	r, err := s.runCommand(ctx, in.ID, command)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (s *Service) SendDTMF(ctx context.Context, in *DTMFIn) (*op.Out[DTMFSent], 
 }
 
 // duration returns how long sending the digits takes.
-func (c DTMF) takes() (d time.Duration) {
+func (c DTMF) duration() (d time.Duration) {
 	for _, r := range c.Digits {
 		if r == 'w' {
 			d += 500 * time.Millisecond
@@ -188,7 +188,7 @@ func (c DTMF) takes() (d time.Duration) {
 
 // AnnounceIn holds the input of AnnounceCall.
 type AnnounceIn struct {
-	Live
+	ActionIn
 	Body AnnounceRequest
 }
 
@@ -204,7 +204,7 @@ type AnnounceRequest struct {
 // AnnounceCall plays an announcement to one side or all.
 func (s *Service) AnnounceCall(ctx context.Context, in *AnnounceIn) (*op.Out[Call], error) {
 	b := in.Body
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	if (b.AudioID == "") == (b.Text == "") {
@@ -213,7 +213,7 @@ func (s *Service) AnnounceCall(ctx context.Context, in *AnnounceIn) (*op.Out[Cal
 	if err := s.checkAudio(ctx, "audio_id", b.AudioID); err != nil {
 		return nil, err
 	}
-	return s.act(ctx, in.Live, Announce{AudioID: b.AudioID, Text: b.Text, Voice: b.Voice, To: b.To, Interrupt: b.Interrupt})
+	return s.runAction(ctx, in.ActionIn, Announce{AudioID: b.AudioID, Text: b.Text, Voice: b.Voice, To: b.To, Interrupt: b.Interrupt})
 }
 
 // checkAudio returns an error if the organisation does not have the audio file. An empty id passes.

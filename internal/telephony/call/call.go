@@ -62,17 +62,17 @@ type Call struct {
 	Summary             any               `json:"summary,omitempty" doc:"With expand=summary"`
 	Transcript          any               `json:"transcript,omitempty" doc:"With expand=transcript"`
 
-	facts facts
+	internal internalColumns
 }
 
 // internalColumns holds the columns of a call's row that the API does not show in Call.
-type facts struct {
+type internalColumns struct {
 	CDRID          string
 	TrunkID        string
 	AgentName      string
 	AgentExtension string
 	AnsweredBy     string
-	Announced      bool
+	EndPublished   bool
 	TransferredTo  string
 	FlowVersion    *int
 	VoicemailID    string

@@ -53,10 +53,10 @@ type CallbackAttempt struct {
 }
 
 // defaultWindow is how long after scheduled_at new attempts may begin, unless the request sets window_end.
-const window = 24 * time.Hour
+const defaultWindow = 24 * time.Hour
 
 // retryDelay returns the delay before the next attempt: 2 min, 10 min, 30 min, then 1 h.
-func pauseAfter(attempts int) time.Duration {
+func retryDelay(attempts int) time.Duration {
 	all := []time.Duration{2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour}
 	return all[min(max(attempts-1, 0), len(all)-1)]
 }
@@ -95,7 +95,7 @@ func insertCallback(ctx context.Context, tx db.Querier, org string, c Callback) 
 	const q = `INSERT INTO callbacks (org_id, id, to_number, user_id, from_number, reason, scheduled_at, window_end, window_given, status,
 			attempts, max_attempts, origin, origin_call_id, sandbox, created_at, queue_id, flow_id)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '[]', $11, $12, $13, $14, $15, $16, $17)`
-	_, err := tx.Exec(ctx, q, org, c.ID, c.ToNumber, text(c.UserID), db.Null(c.from), c.Reason, c.ScheduledAt, db.At(c.windowEnd),
+	_, err := tx.Exec(ctx, q, org, c.ID, c.ToNumber, stringOrEmpty(c.UserID), db.Null(c.from), c.Reason, c.ScheduledAt, db.At(c.windowEnd),
 		c.WindowEnd != nil, c.Status, c.MaxAttempts, c.Origin, c.OriginCallID, c.sandbox, c.CreatedAt,
 		c.QueueID, c.FlowID)
 	if err != nil {
@@ -105,7 +105,7 @@ func insertCallback(ctx context.Context, tx db.Querier, org string, c Callback) 
 }
 
 // updateStatus writes the callback's new state. It returns false if the row no longer has the status from.
-func (c Callback) move(ctx context.Context, tx db.Querier, org, from string, now time.Time) (bool, error) {
+func (c Callback) updateStatus(ctx context.Context, tx db.Querier, org, from string, now time.Time) (bool, error) {
 	var finished db.Time
 	if c.Status == callbackCompleted || c.Status == callbackFailed || c.Status == callbackCanceled {
 		finished = db.At(now)

@@ -18,27 +18,27 @@ const CallbackQueue = "callback"
 const dialKind = "callback.dial"
 
 // dialJobArgs holds the arguments of the job that dials a callback.
-type dialling struct {
+type dialJobArgs struct {
 	ID string `json:"id"`
 	N  int    `json:"n"` // number of attempts before this one
 }
 
 // HandleCallbacks registers the job handler that places due callbacks.
-func (s *Service) HandleCallbacks(r *job.Runner) { r.Handle(dialKind, s.dialLater) }
+func (s *Service) HandleCallbacks(r *job.Runner) { r.Handle(dialKind, s.runDialJob) }
 
 // requeueDelay is the delay before a dial job runs again if another callback dials the same number, or if this server
 // accepts no calls at the moment.
-const again = 15 * time.Second
+const requeueDelay = 15 * time.Second
 
 func (s *Service) enqueueDial(ctx context.Context, tx db.Querier, org string, c Callback, at time.Time) error {
-	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: CallbackQueue, Lane: org, Kind: dialKind, Args: dialling{c.ID, len(c.Attempts)}, RunAt: at,
+	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: CallbackQueue, Lane: org, Kind: dialKind, Args: dialJobArgs{c.ID, len(c.Attempts)}, RunAt: at,
 		UniqueKey: dialKind + " " + c.ID + " " + strconv.Itoa(len(c.Attempts))})
 }
 
 // runDialJob dials a due callback. The job is idempotent after a crash at any point: the call's id is committed
 // before the call is placed, and an id is placed once.
-func (s *Service) dialLater(ctx context.Context, j job.Job) error {
-	var ref dialling
+func (s *Service) runDialJob(ctx context.Context, j job.Job) error {
+	var ref dialJobArgs
 	if err := j.Bind(&ref); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
@@ -46,16 +46,16 @@ func (s *Service) dialLater(ctx context.Context, j job.Job) error {
 	if err != nil || c.Status != callbackDialing {
 		return err
 	}
-	exists, err := s.placed(ctx, j.Org, c.callID)
+	exists, err := s.callExists(ctx, j.Org, c.callID)
 	if err != nil || exists {
 		return err
 	}
-	return s.dial(ctx, j.Org, c)
+	return s.placeCallback(ctx, j.Org, c)
 }
 
 // claim sets a due callback to dialing with a new call id and returns it. If another callback dials the same number,
 // it returns a job.Retry: the unique index callbacks_dialing allows one per number.
-func (s *Service) claim(ctx context.Context, org string, ref dialling) (c Callback, err error) {
+func (s *Service) claim(ctx context.Context, org string, ref dialJobArgs) (c Callback, err error) {
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		if c, err = getCallback(ctx, tx, org, ref.ID); err != nil {
 			return err
@@ -70,13 +70,13 @@ func (s *Service) claim(ctx context.Context, org string, ref dialling) (c Callba
 			c.Status, c.callID = callbackDialing, db.NewID("call")
 			c.Attempts = append(c.Attempts, CallbackAttempt{At: db.At(now), CallID: c.callID, Result: callbackDialing})
 		}
-		_, err := c.move(ctx, tx, org, from, s.Now())
+		_, err := c.updateStatus(ctx, tx, org, from, s.Now())
 		return err
 	})
 	var e *op.Error
 	switch {
 	case db.IsConflict(err):
-		return c, &job.Retry{After: again, Free: true, Cause: errors.New("the number is being dialled by another callback")}
+		return c, &job.Retry{After: requeueDelay, Free: true, Cause: errors.New("the number is being dialled by another callback")}
 	case errors.As(err, &e): // the callback was deleted
 		return Callback{}, errors.Join(err, job.ErrDead)
 	case err != nil:
@@ -85,8 +85,8 @@ func (s *Service) claim(ctx context.Context, org string, ref dialling) (c Callba
 	return c, nil
 }
 
-func (s *Service) placed(ctx context.Context, org, callID string) (bool, error) {
-	_, err := get(ctx, s.DB.Read(ctx), org, callID)
+func (s *Service) callExists(ctx context.Context, org, callID string) (bool, error) {
+	_, err := getCall(ctx, s.DB.Read(ctx), org, callID)
 	if db.IsNone(err) {
 		return false, nil
 	}
@@ -94,42 +94,42 @@ func (s *Service) placed(ctx context.Context, org, callID string) (bool, error) 
 }
 
 // placeCallback places the call of an attempt.
-func (s *Service) dial(ctx context.Context, org string, c Callback) error {
+func (s *Service) placeCallback(ctx context.Context, org string, c Callback) error {
 	if s.Switch == nil {
-		return &job.Retry{After: again, Free: true, Cause: errors.New("this server carries no calls")}
+		return &job.Retry{After: requeueDelay, Free: true, Cause: errors.New("this server carries no calls")}
 	}
-	p := Placement{Org: org, ID: c.callID, Sandbox: c.sandbox, Source: "callback", UserID: text(c.UserID), To: c.ToNumber, From: c.from,
-		RingTimeout: defaultRing * time.Second, MaxDuration: longestCall * time.Second, Record: "default", Machine: "off", Reason: text(c.Reason)}
+	p := Placement{Org: org, ID: c.callID, Sandbox: c.sandbox, Source: "callback", UserID: stringOrEmpty(c.UserID), To: c.ToNumber, From: c.from,
+		RingTimeout: defaultRingSeconds * time.Second, MaxDuration: maxCallSeconds * time.Second, Record: "default", Machine: "off", Reason: stringOrEmpty(c.Reason)}
 	switch {
-	case text(c.FlowID) != "":
-		p.Lead = "flow:" + *c.FlowID
-	case text(c.QueueID) != "":
-		p.Lead = "queue:" + *c.QueueID
+	case stringOrEmpty(c.FlowID) != "":
+		p.ScriptTarget = "flow:" + *c.FlowID
+	case stringOrEmpty(c.QueueID) != "":
+		p.ScriptTarget = "queue:" + *c.QueueID
 	}
 	err := s.Switch.Place(ctx, p)
 	var e *op.Error
 	switch {
 	case err == nil:
-		return s.canceledMeanwhile(ctx, org, c)
+		return s.hangUpIfCanceled(ctx, org, c)
 	case errors.As(err, &e) && (e.Code == "draining" || e.Code == "overloaded"):
-		return &job.Retry{After: again, Free: true, Cause: err}
+		return &job.Retry{After: requeueDelay, Free: true, Cause: err}
 	case !errors.As(err, &e):
 		return err
 	}
-	exists, lost := s.placed(ctx, org, c.callID)
+	exists, lost := s.callExists(ctx, org, c.callID)
 	if exists || lost != nil { // the call exists: End finishes the attempt
 		return lost
 	}
-	return s.DB.Tx(ctx, func(tx db.Querier) error { return s.attempted(ctx, tx, org, c.callID, e.Code, false) })
+	return s.DB.Tx(ctx, func(tx db.Querier) error { return s.finishAttempt(ctx, tx, org, c.callID, e.Code, false) })
 }
 
 // hangUpIfCanceled ends the call if the callback was canceled between the claim and the placing of its call.
-func (s *Service) canceledMeanwhile(ctx context.Context, org string, c Callback) error {
+func (s *Service) hangUpIfCanceled(ctx context.Context, org string, c Callback) error {
 	now, err := getCallback(ctx, s.DB.Read(ctx), org, c.ID)
 	if err != nil || now.Status != callbackCanceled {
 		return err
 	}
-	if _, err = s.Switch.Do(ctx, org, c.callID, End{Reason: "callback canceled"}); isState(err) {
+	if _, err = s.Switch.Do(ctx, org, c.callID, End{Reason: "callback canceled"}); isStateOrNotFound(err) {
 		return nil
 	}
 	return err
@@ -137,7 +137,7 @@ func (s *Service) canceledMeanwhile(ctx context.Context, org string, c Callback)
 
 // finishAttempt stores the result of an attempt in its callback. The callback then completes, waits for its next
 // attempt (retry_wait) or fails. It does nothing if no callback is dialing with that call id.
-func (s *Service) attempted(ctx context.Context, tx db.Querier, org, callID, result string, answered bool) error {
+func (s *Service) finishAttempt(ctx context.Context, tx db.Querier, org, callID, result string, answered bool) error {
 	const q = `SELECT ` + callbackColumns + ` FROM callbacks WHERE org_id = $1 AND call_id = $2 AND status = 'dialing'`
 	c, err := scanCallback(tx.QueryRow(ctx, q, org, callID))
 	if db.IsNone(err) {
@@ -146,7 +146,7 @@ func (s *Service) attempted(ctx context.Context, tx db.Querier, org, callID, res
 	if err != nil || c.QueueID != nil { // package queue reports the result by WriteQueueCallback
 		return err
 	}
-	next := s.Now().Add(pauseAfter(len(c.Attempts)))
+	next := s.Now().Add(retryDelay(len(c.Attempts)))
 	switch c.Attempts[len(c.Attempts)-1].Result = result; {
 	case answered:
 		c.Status = callbackCompleted
@@ -156,7 +156,7 @@ func (s *Service) attempted(ctx context.Context, tx db.Querier, org, callID, res
 		c.Status = callbackRetry
 	}
 	c.callID = ""
-	if moved, err := c.move(ctx, tx, org, callbackDialing, s.Now()); err != nil || !moved || c.Status != callbackRetry {
+	if moved, err := c.updateStatus(ctx, tx, org, callbackDialing, s.Now()); err != nil || !moved || c.Status != callbackRetry {
 		return err
 	}
 	return s.enqueueDial(ctx, tx, org, c, next)

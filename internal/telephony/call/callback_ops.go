@@ -39,14 +39,14 @@ type CallbackCreate struct {
 }
 
 // maxScheduleAhead is how far in the future a callback may be scheduled.
-const farthest = 90 * 24 * time.Hour
+const maxScheduleAhead = 90 * 24 * time.Hour
 
 // clockSkew is how far in the past scheduled_at may be, because the client's clock can differ from the server's.
-const clocksDiffer = time.Minute
+const clockSkew = time.Minute
 
 // CreateCallback stores a callback and enqueues the job that dials it at its time, or at once.
 func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[Callback], error) {
-	c, err := s.callback(ctx, in.Body)
+	c, err := s.newCallback(ctx, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +64,13 @@ func (s *Service) CreateCallback(ctx context.Context, in *CallbackIn) (*op.Out[C
 }
 
 // newCallback builds the callback of a request, or returns every violation at once.
-func (s *Service) callback(ctx context.Context, b CallbackCreate) (Callback, error) {
+func (s *Service) newCallback(ctx context.Context, b CallbackCreate) (Callback, error) {
 	who, _ := access.From(ctx)
 	now := s.Now()
 	c := Callback{ID: db.NewID("cbk"), ScheduledAt: db.At(now), Status: callbackScheduled, Attempts: []CallbackAttempt{}, MaxAttempts: 3,
 		Origin: "api", Reason: db.Null(b.Reason).Ptr(), OriginCallID: db.Null(b.OriginCallID).Ptr(), CreatedAt: db.At(now),
 		sandbox: who.Environment == access.Sandbox}
-	wrong := c.when(b, now)
+	wrong := c.parseTimes(b, now)
 	if b.MaxAttempts != nil {
 		c.MaxAttempts = *b.MaxAttempts
 	}
@@ -81,23 +81,23 @@ func (s *Service) callback(ctx context.Context, b CallbackCreate) (Callback, err
 		wrong = append(wrong, op.Field("reason", "too_long", "at most 200 characters"))
 	}
 	if b.OriginCallID != "" {
-		if _, err := s.find(ctx, b.OriginCallID); err != nil {
+		if _, err := s.findCall(ctx, b.OriginCallID); err != nil {
 			wrong = append(wrong, op.Field("origin_call_id", "not_found", "no such call"))
 		}
 	}
-	return s.callbackParties(ctx, c, b, wrong)
+	return s.resolveCallbackParties(ctx, c, b, wrong)
 }
 
 // resolveCallbackParties resolves the user, queue or flow, the number to dial and the number to show.
-func (s *Service) callbackParties(ctx context.Context, c Callback, b CallbackCreate, wrong []op.Violation) (Callback, error) {
+func (s *Service) resolveCallbackParties(ctx context.Context, c Callback, b CallbackCreate, wrong []op.Violation) (Callback, error) {
 	who, _ := access.From(ctx)
 	p := Placement{Org: who.OrgID, UserID: b.UserID}
-	led, err := s.ledTo(ctx, &p, &CallCreate{FlowID: b.FlowID, QueueID: b.QueueID, UserID: b.UserID})
+	led, err := s.resolveScriptTarget(ctx, &p, &CallCreate{FlowID: b.FlowID, QueueID: b.QueueID, UserID: b.UserID})
 	if err != nil {
 		return c, err
 	}
 	wrong = append(wrong, led...)
-	if p.UserID == "" && p.Lead == "" {
+	if p.UserID == "" && p.ScriptTarget == "" {
 		p.UserID = who.UserID
 	}
 	c.QueueID, c.FlowID = db.Null(b.QueueID).Ptr(), db.Null(b.FlowID).Ptr()
@@ -107,16 +107,16 @@ func (s *Service) callbackParties(ctx context.Context, c Callback, b CallbackCre
 	}
 	c.UserID, c.from = db.Null(p.UserID).Ptr(), p.From
 	if wrong = append(wrong, more...); b.To == "" {
-		return c, refuse(append(wrong, op.Field("to", "required", "must be a number")))
+		return c, violationsError(append(wrong, op.Field("to", "required", "must be a number")))
 	}
-	if c.ToNumber, wrong, err = s.destination(ctx, "to", b.To, wrong); err != nil {
+	if c.ToNumber, wrong, err = s.resolveDestination(ctx, "to", b.To, wrong); err != nil {
 		return c, err
 	}
-	return c, refuse(wrong)
+	return c, violationsError(wrong)
 }
 
 // parseTimes sets the times of the callback and returns their violations.
-func (c *Callback) when(b CallbackCreate, now time.Time) (wrong []op.Violation) {
+func (c *Callback) parseTimes(b CallbackCreate, now time.Time) (wrong []op.Violation) {
 	read := func(field, text string) (t time.Time) {
 		if text == "" {
 			return t
@@ -131,13 +131,13 @@ func (c *Callback) when(b CallbackCreate, now time.Time) (wrong []op.Violation) 
 	if at.After(now) {
 		c.ScheduledAt = db.At(at)
 	}
-	if !at.IsZero() && now.Sub(at) > clocksDiffer {
+	if !at.IsZero() && now.Sub(at) > clockSkew {
 		wrong = append(wrong, op.Field("scheduled_at", "out_of_range", "is in the past; leave it out to call at once"))
 	}
-	if at.Sub(now) > farthest {
+	if at.Sub(now) > maxScheduleAhead {
 		wrong = append(wrong, op.Field("scheduled_at", "out_of_range", "at most 90 days ahead"))
 	}
-	c.windowEnd = c.ScheduledAt.Add(window)
+	c.windowEnd = c.ScheduledAt.Add(defaultWindow)
 	if !until.IsZero() {
 		c.windowEnd, c.WindowEnd = until, db.At(until).Ptr()
 		if !until.After(c.ScheduledAt.Time) {
@@ -178,21 +178,21 @@ func (s *Service) CancelCallback(ctx context.Context, in *OneCallback) error {
 		if n := len(c.Attempts); running != "" && n > 0 {
 			c.Attempts[n-1].Result = callbackCanceled
 		}
-		if moved, err := c.move(ctx, tx, org, from, s.Now()); err != nil || !moved {
-			return firstOf(err, op.State("the callback changed at this moment; try again", from))
+		if moved, err := c.updateStatus(ctx, tx, org, from, s.Now()); err != nil || !moved {
+			return firstError(err, op.State("the callback changed at this moment; try again", from))
 		}
-		return s.cancelQueued(ctx, tx, org, c)
+		return s.cancelQueueEntry(ctx, tx, org, c)
 	})
 	if err != nil || running == "" {
 		return err
 	}
-	if _, err := s.do(ctx, running, End{Reason: "callback canceled"}); !isState(err) {
+	if _, err := s.runCommand(ctx, running, End{Reason: "callback canceled"}); !isStateOrNotFound(err) {
 		return err
 	}
 	return nil // The call ended already, or it is not placed yet: hangUpIfCanceled ends it then.
 }
 
-func isState(err error) bool {
+func isStateOrNotFound(err error) bool {
 	var e *op.Error
 	return errors.As(err, &e) && (e.Code == "invalid_state" || e.Code == "not_found")
 }

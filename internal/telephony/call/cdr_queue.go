@@ -23,17 +23,17 @@ type QueueWait struct {
 }
 
 // addQueueWaits adds queue_seconds and queue_entry to the calls in progress.
-func (s *Service) waits(ctx context.Context, org string, calls []Call) error {
+func (s *Service) addQueueWaits(ctx context.Context, org string, calls []Call) error {
 	var ids []string
 	for _, c := range calls {
 		if c.QueueID != nil && c.EndedAt == nil {
 			ids = append(ids, c.ID)
 		}
 	}
-	if len(ids) == 0 || s.Waits == nil {
+	if len(ids) == 0 || s.QueueWaits == nil {
 		return nil
 	}
-	found, err := s.Waits(ctx, s.DB.Read(ctx), org, ids)
+	found, err := s.QueueWaits(ctx, s.DB.Read(ctx), org, ids)
 	if err != nil {
 		return err
 	}
@@ -46,37 +46,37 @@ func (s *Service) waits(ctx context.Context, org string, calls []Call) error {
 }
 
 // withQueueWait adds the queue and the waiting time to a call.answered event.
-func (s *Service) waited(ctx context.Context, tx db.Querier, org, queue string, e event.CallAnswered) (event.CallAnswered, error) {
-	if queue == "" || s.Waits == nil {
+func (s *Service) withQueueWait(ctx context.Context, tx db.Querier, org, queue string, e event.CallAnswered) (event.CallAnswered, error) {
+	if queue == "" || s.QueueWaits == nil {
 		return e, nil
 	}
-	found, err := s.Waits(ctx, tx, org, []string{e.CallID})
+	found, err := s.QueueWaits(ctx, tx, org, []string{e.CallID})
 	e.QueueID, e.QueueSeconds = &queue, found[e.CallID].Seconds
 	return e, err
 }
 
 // countOffers returns how many agents were rung for the caller of a queue. It returns otherwise if the call was in no
 // queue.
-func (s *Service) offers(ctx context.Context, tx db.Querier, org string, c Call, otherwise int) (int, error) {
-	if c.QueueID == nil || s.Offered == nil {
+func (s *Service) countOffers(ctx context.Context, tx db.Querier, org string, c Call, otherwise int) (int, error) {
+	if c.QueueID == nil || s.OfferedAgents == nil {
 		return otherwise, nil
 	}
-	found, err := s.Offered(ctx, tx, org, []string{c.ID})
+	found, err := s.OfferedAgents(ctx, tx, org, []string{c.ID})
 	return len(found[c.ID]), err
 }
 
 // addQueueDetails adds data of the queues to the records: queue names, offered agents and wrap-up time.
-func (s *Service) queued(ctx context.Context, org string, records []CDR) error {
+func (s *Service) addQueueDetails(ctx context.Context, org string, records []CDR) error {
 	var calls, queues []string
 	for _, r := range records {
 		if r.Queue != nil {
 			calls, queues = append(calls, r.CallID), append(queues, r.Queue.ID)
 		}
 	}
-	if len(calls) == 0 || s.Offered == nil {
+	if len(calls) == 0 || s.OfferedAgents == nil {
 		return nil
 	}
-	offered, err := s.Offered(ctx, s.DB.Read(ctx), org, calls)
+	offered, err := s.OfferedAgents(ctx, s.DB.Read(ctx), org, calls)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *Service) queued(ctx context.Context, org string, records []CDR) error {
 }
 
 // SetQueueSeconds stores how long the caller waited in queues in the call's row.
-func (s *Service) Waited(ctx context.Context, tx db.Querier, org, id string, seconds int) error {
+func (s *Service) SetQueueSeconds(ctx context.Context, tx db.Querier, org, id string, seconds int) error {
 	const text = `UPDATE calls SET queue_seconds = $3 WHERE org_id = $1 AND id = $2`
 	_, err := tx.Exec(ctx, text, org, id, seconds)
 	return err

@@ -11,28 +11,28 @@ import (
 // Change writes a change of a call in progress and its events in one transaction. It does nothing if the revision is
 // not higher than the stored one, or if the call has ended. The commit does not wait for the disk (db.TxRelaxed).
 func (s *Service) Change(ctx context.Context, c Change) error {
-	return changeWritten(c.ID, s.DB.Swift(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }))
+	return changeError(c.ID, s.DB.TxRelaxed(ctx, func(tx db.Querier) error { return s.writeChange(ctx, tx, c) }))
 }
 
 // ChangeAsync is Change without waiting for the commit. Later writes are ordered after it. wait returns once it is
 // committed or has failed. If the call's insert is still pending, the change is written with it.
-func (s *Service) ChangeLater(ctx context.Context, c Change) (wait func() error) {
-	if wait, ok := s.beginnings.join(c); ok {
+func (s *Service) ChangeAsync(ctx context.Context, c Change) (wait func() error) {
+	if wait, ok := s.pendingInserts.join(c); ok {
 		id := c.ID
-		return func() error { return changeWritten(id, wait()) }
+		return func() error { return changeError(id, wait()) }
 	}
-	written, id := s.DB.Later(ctx, func(tx db.Querier) error { return s.change(ctx, tx, c) }), c.ID
-	return func() error { return changeWritten(id, written()) }
+	written, id := s.DB.TxAsync(ctx, func(tx db.Querier) error { return s.writeChange(ctx, tx, c) }), c.ID
+	return func() error { return changeError(id, written()) }
 }
 
-func changeWritten(id string, err error) error {
+func changeError(id string, err error) error {
 	if err != nil {
 		return fmt.Errorf("change call %s: %w", id, err)
 	}
 	return nil
 }
 
-func (s *Service) change(ctx context.Context, tx db.Querier, c Change) error {
+func (s *Service) writeChange(ctx context.Context, tx db.Querier, c Change) error {
 	if c.Done != nil {
 		db.OnCommit(tx, c.Done)
 	}
@@ -40,17 +40,17 @@ func (s *Service) change(ctx context.Context, tx db.Querier, c Change) error {
 	if err != nil || !newer {
 		return err
 	}
-	return s.changed(ctx, tx, c, queue)
+	return s.writeChangeParts(ctx, tx, c, queue)
 }
 
 // writeChangeParts writes everything of a change except the call's row. queue is the current or last queue of the
 // call.
-func (s *Service) changed(ctx context.Context, tx db.Querier, c Change, queue string) error {
+func (s *Service) writeChangeParts(ctx context.Context, tx db.Querier, c Change, queue string) error {
 	if err := writeLegs(ctx, tx, c.Org, c.ID, c.Legs); err != nil {
 		return err
 	}
 	if len(c.Legs) > 0 {
-		s.touch(tx, c.Org, c.ID)
+		s.notifyLegs(tx, c.Org, c.ID)
 	}
 	if err := writeMonitors(ctx, tx, c.Org, c.ID, c.Monitors); err != nil {
 		return err
@@ -58,21 +58,21 @@ func (s *Service) changed(ctx context.Context, tx db.Querier, c Change, queue st
 	if err := s.writeRecordings(ctx, tx, c); err != nil {
 		return err
 	}
-	if err := s.keepDialogs(ctx, tx, c); err != nil {
+	if err := s.writeDialogs(ctx, tx, c); err != nil {
 		return err
 	}
 	for _, e := range c.Events {
-		if err := s.publish(ctx, tx, c, queue, e); err != nil {
+		if err := s.publishChangeEvent(ctx, tx, c, queue, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) publish(ctx context.Context, tx db.Querier, c Change, queue string, e event.Payload) (err error) {
+func (s *Service) publishChangeEvent(ctx context.Context, tx db.Querier, c Change, queue string, e event.Payload) (err error) {
 	a, answered := e.(event.CallAnswered)
 	if answered {
-		if e, err = s.waited(ctx, tx, c.Org, queue, a); err != nil {
+		if e, err = s.withQueueWait(ctx, tx, c.Org, queue, a); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func (s *Service) writeRecordings(ctx context.Context, tx db.Querier, c Change) 
 	return nil
 }
 
-func updateRecording(ctx context.Context, tx db.Querier, c Change, r RecordingFact) error {
+func updateRecording(ctx context.Context, tx db.Querier, c Change, r RecordingChange) error {
 	var ended db.Time
 	if r.Status == "processing" {
 		ended = db.At(c.At)

@@ -16,31 +16,31 @@ type Switch interface {
 	// Do carries out a command on a call in progress.
 	Do(ctx context.Context, org, id string, c Command) (Result, error)
 	// Timeline returns the timeline of a call in progress so far. ok is false if the call is not in progress here.
-	Story(org, id string) (s Story, ok bool)
+	Timeline(org, id string) (s Timeline, ok bool)
 }
 
 // Placement describes a call to place. The user's phones ring first, then the destination is dialled.
 type Placement struct {
-	Org, ID     string
-	Sandbox     bool
-	Source      string // api, mcp, console, callback
-	UserID      string // user to ring first
-	DeviceID    string // rings only this device of the user; "" for all
-	Lead        string // flow:flw_… or queue:que_…: no user's phone rings; the script runs for the called party; "" for none
-	To          string // E.164, extension, or sip: address, as requested
-	From        string // E.164 of the organisation to show; "" for the user's or organisation's own
-	RingTimeout time.Duration
-	DialTimeout time.Duration // how long the destination rings; 0: as long as the user's phones
-	Show        string        // name on the user's phones for a call that the user did not request, such as the queue's title; the phones ring as for any call
-	MaxDuration time.Duration
-	Record      string // default, on, off
-	Machine     string // off, detect, hangup
-	Announce    string // text spoken to the called party before both are connected
-	Headers     map[string]string
-	Metadata    map[string]string
-	Reference   string // client_reference
-	Reason      string
-	By          Author // author of the request; zero: the user
+	Org, ID      string
+	Sandbox      bool
+	Source       string // api, mcp, console, callback
+	UserID       string // user to ring first
+	DeviceID     string // rings only this device of the user; "" for all
+	ScriptTarget string // flow:flw_… or queue:que_…: no user's phone rings; the script runs for the called party; "" for none
+	To           string // E.164, extension, or sip: address, as requested
+	From         string // E.164 of the organisation to show; "" for the user's or organisation's own
+	RingTimeout  time.Duration
+	DialTimeout  time.Duration // how long the destination rings; 0: as long as the user's phones
+	DisplayName  string        // name on the user's phones for a call that the user did not request, such as the queue's title; the phones ring as for any call
+	MaxDuration  time.Duration
+	Record       string // default, on, off
+	Machine      string // off, detect, hangup
+	Announce     string // text spoken to the called party before both are connected
+	Headers      map[string]string
+	Metadata     map[string]string
+	Reference    string // client_reference
+	Reason       string
+	By           Author // author of the request; zero: the user
 }
 
 // Command is one of the types below, which act on a call in progress.
@@ -67,12 +67,12 @@ type Unhold struct{}
 
 // Transfer connects the remaining side to another party.
 type Transfer struct {
-	To      string // number, ext:, user:, sip:
-	Warm    bool   // the agent talks to the target first
-	From    string
-	Timeout time.Duration
-	OnFail  string // return, voicemail, hangup
-	Unshown bool   // the target gets no screen pop
+	To          string // number, ext:, user:, sip:
+	Warm        bool   // the agent talks to the target first
+	From        string
+	Timeout     time.Duration
+	OnFail      string // return, voicemail, hangup
+	NoScreenPop bool   // the target gets no screen pop
 }
 
 // CompleteTransfer ends the consultation of a warm transfer. It connects the two other parties, or all three if
@@ -129,7 +129,7 @@ type StartMonitor struct {
 	ID               string // of the monitor record; "" creates one
 	UserID, DeviceID string
 	Mode             string // listen, whisper, barge
-	Browser          bool   // rings only phones in browsers (WebRTC)
+	BrowserOnly      bool   // rings only phones in browsers (WebRTC)
 }
 
 // UpdateMonitor changes the mode of a supervisor.

@@ -11,7 +11,7 @@ import (
 
 // externalNumber returns the external number of a call: the caller's if inbound, the callee's if outbound. It returns
 // "" for internal calls and withheld callers.
-func outside(d Direction, from, to string) string {
+func externalNumber(d Direction, from, to string) string {
 	switch {
 	case d == Inbound && from != Anonymous:
 		return from
@@ -22,18 +22,18 @@ func outside(d Direction, from, to string) string {
 }
 
 // ExternalNumber returns the external number of the call, or "" if there is none.
-func (c Call) Number() string { return outside(c.Direction, c.FromNumber, c.ToNumber) }
+func (c Call) ExternalNumber() string { return externalNumber(c.Direction, c.FromNumber, c.ToNumber) }
 
 // ExternalNumber returns the external number of the call, or "" if there is none.
-func (r CDR) Number() string { return outside(r.Direction, r.FromNumber, r.ToNumber) }
+func (r CDR) ExternalNumber() string { return externalNumber(r.Direction, r.FromNumber, r.ToNumber) }
 
 // contactFor returns the contact of the call's external number if it is known without waiting; nil otherwise.
-func (s *Service) contactOf(ctx context.Context, n New) *event.Contact {
-	number := outside(n.Direction, n.From, n.To)
-	if s.Contact == nil || number == "" {
+func (s *Service) contactFor(ctx context.Context, n New) *event.Contact {
+	number := externalNumber(n.Direction, n.From, n.To)
+	if s.LookupContact == nil || number == "" {
 		return nil
 	}
-	return s.Contact(ctx, n.Org, number)
+	return s.LookupContact(ctx, n.Org, number)
 }
 
 func contactID(c *event.Contact) db.Null {
@@ -52,7 +52,7 @@ func contactText(c *event.Contact) any {
 
 // SetContact stores the contact of a call if the lookup finished after the call began. For inbound calls it sets the
 // caller's name too, unless the caller sent one. A contact that is stored already stays.
-func (s *Service) Known(ctx context.Context, org, id string, c event.Contact) error {
+func (s *Service) SetContact(ctx context.Context, org, id string, c event.Contact) error {
 	const q = `UPDATE calls SET contact_id = $3, contact = $4,
 			from_name = CASE WHEN direction = 'inbound' THEN COALESCE(from_name, $5) ELSE from_name END
 		WHERE org_id = $1 AND id = $2 AND contact IS NULL`
@@ -106,25 +106,25 @@ func (s *Service) History(ctx context.Context, org string, h History) ([]Call, e
 	}
 	var all []Call
 	for _, side := range sides {
-		f := db.Where(`SELECT `+columns+` FROM calls WHERE org_id = $1`, org)
+		f := db.Where(`SELECT `+callColumns+` FROM calls WHERE org_id = $1`, org)
 		side(f)
-		found, err := query(ctx, s.DB.Read(ctx), f.Between("started_at", h.Since, h.Until).Page("started_at", true, h.Before, h.BeforeID, h.Limit))
+		found, err := queryCalls(ctx, s.DB.Read(ctx), f.Between("started_at", h.Since, h.Until).Page("started_at", true, h.Before, h.BeforeID, h.Limit))
 		if err != nil {
 			return nil, err
 		}
-		all = merge(all, found, "started_at", true, 3*(h.Limit+1))
+		all = mergePages(all, found, "started_at", true, 3*(h.Limit+1))
 	}
 	all = slices.CompactFunc(all, func(a, b Call) bool { return a.ID == b.ID })
 	all = all[:min(len(all), h.Limit+1)]
 	for i := range all {
-		s.address(&all[i])
+		s.setRecordingURL(&all[i])
 	}
 	return all, nil
 }
 
 // PriorCalls returns how many calls there were with a number, and the latest of them. The call with the id but is not
 // counted. last is nil if there is none.
-func (s *Service) Earlier(ctx context.Context, org, number, but string) (total int, last *Call, err error) {
+func (s *Service) PriorCalls(ctx context.Context, org, number, but string) (total int, last *Call, err error) {
 	const q = `SELECT count(*) FROM calls WHERE org_id = $1 AND direction <> 'internal' AND id <> $3 AND (from_number = $2 OR to_number = $2)`
 	if err := s.DB.Read(ctx).QueryRow(ctx, q, org, number, but).Scan(&total); err != nil {
 		return 0, nil, fmt.Errorf("count calls with a number: %w", err)
@@ -143,28 +143,28 @@ func (s *Service) Earlier(ctx context.Context, org, number, but string) (total i
 
 // Find returns a call of an organisation, or db.ErrNone.
 func (s *Service) Find(ctx context.Context, org, id string) (Call, error) {
-	return get(ctx, s.DB.Read(ctx), org, id)
+	return getCall(ctx, s.DB.Read(ctx), org, id)
 }
 
 // FindWithURL is Find with the recording's id replaced by its URL, as the API shows it.
-func (s *Service) Shown(ctx context.Context, org, id string) (Call, error) {
+func (s *Service) FindWithURL(ctx context.Context, org, id string) (Call, error) {
 	c, err := s.Find(ctx, org, id)
-	s.address(&c)
+	s.setRecordingURL(&c)
 	return c, err
 }
 
 // CallOrigin holds the direction, number and queue of a call. Ids are empty if there is none.
-type Way struct {
+type CallOrigin struct {
 	Direction         Direction
 	NumberID, QueueID string
 }
 
 // Origin returns the CallOrigin of a call, or db.ErrNone. It runs while phones ring, so it reads three columns only.
-func (s *Service) Way(ctx context.Context, org, id string) (w Way, err error) {
+func (s *Service) Origin(ctx context.Context, org, id string) (w CallOrigin, err error) {
 	const q = `SELECT direction, number_id, queue_id FROM calls WHERE org_id = $1 AND id = $2`
 	err = s.DB.Read(ctx).QueryRow(ctx, q, org, id).Scan(&w.Direction, (*db.Null)(&w.NumberID), (*db.Null)(&w.QueueID))
 	return w, err
 }
 
 // Agent returns the user that was connected last, or nil if there was none.
-func (c Call) Agent() *Agent { return c.record().Agent }
+func (c Call) Agent() *Agent { return c.toCDR().Agent }

@@ -16,26 +16,26 @@ import (
 const actionTime = 5 * time.Second
 
 // ActionsAfterEnd lists the actions on a call that has ended.
-var AfterEnd = []string{"note", "tag"}
+var ActionsAfterEnd = []string{"note", "tag"}
 
 // ActionIn holds the call id and the Prefer header of an action.
-type Live struct {
+type ActionIn struct {
 	ID     string `path:"id" maxLength:"40"`
 	Prefer string `header:"Prefer" maxLength:"200" doc:"respond-async: answer 202 at once, the outcome follows on the event stream (RFC 7240)"`
 }
 
 // isAsync reports whether the client wants 202 before the action is confirmed.
-func (l Live) later() bool { return prefersAsync(l.Prefer) }
+func (l ActionIn) isAsync() bool { return prefersAsync(l.Prefer) }
 
 // asyncActions counts the actions that continue after their request was answered.
-type under struct {
+type asyncActions struct {
 	running sync.WaitGroup
 	mu      sync.Mutex // guards closed
 	closed  bool
 }
 
 // start runs f in a goroutine. It returns false after Close.
-func (u *under) start(f func()) bool {
+func (u *asyncActions) start(f func()) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -47,31 +47,31 @@ func (u *under) start(f func()) bool {
 
 // Close waits for the asynchronous actions that are not confirmed yet, at most actionTime. Later ones are refused.
 func (s *Service) Close() {
-	s.under.mu.Lock()
-	s.under.closed = true
-	s.under.mu.Unlock()
-	s.under.running.Wait()
+	s.asyncActions.mu.Lock()
+	s.asyncActions.closed = true
+	s.asyncActions.mu.Unlock()
+	s.asyncActions.running.Wait()
 }
 
 // runAction sends a command to the switch and returns the call as it is afterwards.
-func (s *Service) act(ctx context.Context, in Live, c Command) (*op.Out[Call], error) {
-	before, err := s.inProgress(ctx, in.ID)
+func (s *Service) runAction(ctx context.Context, in ActionIn, c Command) (*op.Out[Call], error) {
+	before, err := s.findInProgress(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if in.later() {
-		return s.actLater(ctx, before, c)
+	if in.isAsync() {
+		return s.runActionAsync(ctx, before, c)
 	}
-	if _, err := s.do(ctx, in.ID, c); err != nil {
+	if _, err := s.runCommand(ctx, in.ID, c); err != nil {
 		return nil, err
 	}
-	return s.after(ctx, in.ID)
+	return s.currentCall(ctx, in.ID)
 }
 
 // runActionAsync returns 202 before the command is confirmed.
-func (s *Service) actLater(ctx context.Context, before Call, c Command) (*op.Out[Call], error) {
-	err := s.accept(ctx, before.ID, func(ctx context.Context) error {
-		_, err := s.do(ctx, before.ID, c)
+func (s *Service) runActionAsync(ctx context.Context, before Call, c Command) (*op.Out[Call], error) {
+	err := s.runAfterResponse(ctx, before.ID, func(ctx context.Context) error {
+		_, err := s.runCommand(ctx, before.ID, c)
 		return err
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Service) log() *slog.Logger {
 
 // runCommand sends a command to the switch, with the time limit actionTime (5 s). It maps the switch's errors to API
 // errors.
-func (s *Service) do(ctx context.Context, id string, c Command) (Result, error) {
+func (s *Service) runCommand(ctx context.Context, id string, c Command) (Result, error) {
 	if s.Switch == nil {
 		return Result{}, op.Unavailable("draining", "this server carries no calls", "2")
 	}
@@ -101,7 +101,7 @@ func (s *Service) do(ctx context.Context, id string, c Command) (Result, error) 
 	case err == nil:
 		return r, nil
 	case errors.As(err, &e) && e.Code == "not_found" && e.Detail == op.NotFound("call in progress").Detail:
-		return r, s.gone(ctx, id)
+		return r, s.notCarried(ctx, id)
 	case errors.As(err, &e):
 		return r, e
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
@@ -111,38 +111,38 @@ func (s *Service) do(ctx context.Context, id string, c Command) (Result, error) 
 }
 
 // notCarried returns the error for a call that the switch does not have: it has ended, or no server carries it.
-func (s *Service) gone(ctx context.Context, id string) error {
-	if _, err := s.inProgress(ctx, id); err != nil {
+func (s *Service) notCarried(ctx context.Context, id string) error {
+	if _, err := s.findInProgress(ctx, id); err != nil {
 		return err
 	}
-	return op.State("no server carries this call at the moment", "unknown", AfterEnd...)
+	return op.State("no server carries this call at the moment", "unknown", ActionsAfterEnd...)
 }
 
 // findInProgress returns a call of the credential's organisation, or an error if it has ended.
-func (s *Service) inProgress(ctx context.Context, id string) (Call, error) {
-	c, err := s.find(ctx, id)
+func (s *Service) findInProgress(ctx context.Context, id string) (Call, error) {
+	c, err := s.findCall(ctx, id)
 	if err != nil {
 		return c, err
 	}
 	if c.Status.Final() {
-		return c, op.State("the call has ended", string(c.Status), AfterEnd...)
+		return c, op.State("the call has ended", string(c.Status), ActionsAfterEnd...)
 	}
 	return c, nil
 }
 
 // findCall returns a call of the credential's organisation.
-func (s *Service) find(ctx context.Context, id string) (Call, error) {
-	c, err := get(ctx, s.DB.Read(ctx), access.Org(ctx), id)
+func (s *Service) findCall(ctx context.Context, id string) (Call, error) {
+	c, err := getCall(ctx, s.DB.Read(ctx), access.Org(ctx), id)
 	if db.IsNone(err) {
 		return c, op.NotFound("call")
 	}
-	s.address(&c)
+	s.setRecordingURL(&c)
 	return c, err
 }
 
 // currentCall returns the call in its current state, with its legs.
-func (s *Service) after(ctx context.Context, id string) (*op.Out[Call], error) {
-	c, err := s.find(ctx, id)
+func (s *Service) currentCall(ctx context.Context, id string) (*op.Out[Call], error) {
+	c, err := s.findCall(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (s *Service) after(ctx context.Context, id string) (*op.Out[Call], error) {
 	if err := legsOf(ctx, s.DB.Read(ctx), access.Org(ctx), one); err != nil {
 		return nil, err
 	}
-	if err := s.waits(ctx, access.Org(ctx), one); err != nil {
+	if err := s.addQueueWaits(ctx, access.Org(ctx), one); err != nil {
 		return nil, err
 	}
 	return op.OK(one[0])

@@ -8,30 +8,30 @@ import (
 )
 
 // endedWithNumber selects ended calls with a number on either side and without a recording under legal hold.
-const withNumber = `org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NOT NULL AND NOT EXISTS
+const endedWithNumber = `org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NOT NULL AND NOT EXISTS
 	(SELECT 1 FROM recordings r WHERE r.org_id = calls.org_id AND r.call_id = calls.id AND r.legal_hold = TRUE AND r.status <> 'deleted')`
 
 // CountEndedWith counts the calls with a number that can be erased.
-func (s *Service) CountWith(ctx context.Context, q db.Querier, org, phone string) (n int, err error) {
-	err = q.QueryRow(ctx, `SELECT count(*) FROM calls WHERE `+withNumber, org, phone).Scan(&n)
+func (s *Service) CountEndedWith(ctx context.Context, q db.Querier, org, phone string) (n int, err error) {
+	err = q.QueryRow(ctx, `SELECT count(*) FROM calls WHERE `+endedWithNumber, org, phone).Scan(&n)
 	return n, err
 }
 
 // EndedCall identifies a call that has ended.
-type Past struct {
+type EndedCall struct {
 	ID        string
 	StartedAt db.Time
 }
 
 // EndedCallsWith lists the calls with a number that can be erased, at most limit.
-func (s *Service) With(ctx context.Context, q db.Querier, org, phone string, limit int) (all []Past, err error) {
-	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE `+withNumber+` ORDER BY id LIMIT $3`, org, phone, limit)
+func (s *Service) EndedCallsWith(ctx context.Context, q db.Querier, org, phone string, limit int) (all []EndedCall, err error) {
+	rows, err := q.Query(ctx, `SELECT id, started_at FROM calls WHERE `+endedWithNumber+` ORDER BY id LIMIT $3`, org, phone, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var c Past
+		var c EndedCall
 		if err := rows.Scan(&c.ID, &c.StartedAt); err != nil {
 			return nil, err
 		}
@@ -41,7 +41,7 @@ func (s *Service) With(ctx context.Context, q db.Querier, org, phone string, lim
 }
 
 // HasActiveCallWith reports whether a call with a number is in progress.
-func (s *Service) LiveWith(ctx context.Context, org, phone string) (live bool, err error) {
+func (s *Service) HasActiveCallWith(ctx context.Context, org, phone string) (live bool, err error) {
 	const q = `SELECT EXISTS (SELECT 1 FROM calls WHERE org_id = $1 AND (from_number = $2 OR to_number = $2) AND ended_at IS NULL)`
 	err = s.DB.Read(ctx).QueryRow(ctx, q, org, phone).Scan(&live)
 	return live, err
@@ -54,7 +54,7 @@ func (s *Service) Erase(ctx context.Context, tx db.Querier, org, callID, phone s
 	if err := s.eraseRecordings(ctx, tx, org, callID); err != nil {
 		return err
 	}
-	if err := s.eraseStory(ctx, tx, org, callID); err != nil {
+	if err := s.eraseTimeline(ctx, tx, org, callID); err != nil {
 		return fmt.Errorf("erase timeline of call %s: %w", callID, err)
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM notes WHERE org_id = $1 AND call_id = $2`, org, callID); err != nil {
@@ -109,10 +109,10 @@ func (s *Service) CountCallbacks(ctx context.Context, q db.Querier, org, phone s
 
 // EraseCallbacks deletes the callbacks to a number, including scheduled ones.
 func (s *Service) EraseCallbacks(ctx context.Context, tx db.Querier, org, phone string) (int, error) {
-	return erased(tx.Exec(ctx, `DELETE FROM callbacks WHERE org_id = $1 AND to_number = $2`, org, phone))
+	return rowCount(tx.Exec(ctx, `DELETE FROM callbacks WHERE org_id = $1 AND to_number = $2`, org, phone))
 }
 
-func erased(r interface{ RowsAffected() (int64, error) }, err error) (int, error) {
+func rowCount(r interface{ RowsAffected() (int64, error) }, err error) (int, error) {
 	if err != nil {
 		return 0, err
 	}

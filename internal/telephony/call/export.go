@@ -19,14 +19,14 @@ import (
 const ExportQueue = "export"
 
 const (
-	exportKind  = "cdr.export"
-	expireKind  = "cdr.export.expire"
-	exportLife  = 7 * 24 * time.Hour // of a file
-	mostExports = 10                 // that wait or run, per organisation
-	mostColumns = 100
+	exportKind       = "cdr.export"
+	expireKind       = "cdr.export.expire"
+	exportLife       = 7 * 24 * time.Hour // of a file
+	maxOpenExports   = 10                 // that wait or run, per organisation
+	maxExportColumns = 100
 )
 
-func (s *Service) exporting() []op.Operation {
+func (s *Service) exportOperations() []op.Operation {
 	r := access.CallsRead
 	return []op.Operation{
 		op.New("cdr.exports.create", "POST /cdr/exports", r, "Have call detail records written to a file", s.StartExport).Status(202).
@@ -112,7 +112,7 @@ type ExportAsk struct {
 }
 
 // storedExportRequest is the part of a request that is stored with its export, as JSON.
-type keptAsk struct {
+type storedExportRequest struct {
 	Format       string
 	Since, Until db.Time
 	Filters      Narrow
@@ -121,12 +121,12 @@ type keptAsk struct {
 
 // StartExport stores an export and enqueues the job that writes its file.
 func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export], error) {
-	e, err := s.exportOf(ctx, in.Body)
+	e, err := s.newExport(ctx, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	if s.Room != nil {
-		if err := s.Room(ctx, e.org); err != nil {
+	if s.CheckStorage != nil {
+		if err := s.CheckStorage(ctx, e.org); err != nil {
 			return nil, err
 		}
 	}
@@ -136,13 +136,13 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 		if err := tx.QueryRow(ctx, q, e.org).Scan(&open); err != nil {
 			return err
 		}
-		if open >= mostExports {
+		if open >= maxOpenExports {
 			return op.Fail("concurrency_limit", fmt.Sprintf("%d exports are under way; wait for one of them", open))
 		}
 		if err := insertExport(ctx, tx, e); err != nil {
 			return fmt.Errorf("write export: %w", err)
 		}
-		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: ExportQueue, Kind: exportKind, Args: exportRef{e.ID}, MaxAttempts: 5,
+		return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: e.org, Queue: ExportQueue, Kind: exportKind, Args: exportJobArgs{e.ID}, MaxAttempts: 5,
 			UniqueKey: exportKind + " " + e.ID})
 	})
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Service) StartExport(ctx context.Context, in *ExportIn) (*op.Out[Export
 }
 
 // newExport builds the export of a request, or returns every violation at once.
-func (s *Service) exportOf(ctx context.Context, b ExportAsk) (Export, error) {
+func (s *Service) newExport(ctx context.Context, b ExportAsk) (Export, error) {
 	now := db.At(s.Now())
 	e := Export{ID: db.NewID("exp"), org: access.Org(ctx), Status: "queued", Format: b.Format, Filters: b.Filters, Columns: append([]string{}, b.Columns...), CreatedAt: now}
 	var wrong []op.Violation
@@ -174,16 +174,16 @@ func (s *Service) exportOf(ctx context.Context, b ExportAsk) (Export, error) {
 	if e.Until.After(now.Time) {
 		e.Until = now
 	}
-	if len(b.Columns) > mostColumns {
+	if len(b.Columns) > maxExportColumns {
 		wrong = append(wrong, op.Field("columns", "too_many", "at most 100"))
 	}
 	for i, c := range b.Columns {
-		if !slices.Contains(everyColumn, c) {
+		if !slices.Contains(allColumns, c) {
 			wrong = append(wrong, op.Field(fmt.Sprintf("columns.%d", i), "invalid_value", "no member of a call detail record"))
 			break
 		}
 	}
-	return e, refuse(wrong)
+	return e, violationsError(wrong)
 }
 
 // ExportRef holds the id of an export.
@@ -193,13 +193,13 @@ type ExportRef struct {
 
 // GetExport returns the progress of an export. When it is ready, it returns the signed URL of the file too.
 func (s *Service) GetExport(ctx context.Context, in *ExportRef) (*op.Out[Export], error) {
-	e, err := s.export(ctx, access.Org(ctx), in.ID)
+	e, err := s.findExport(ctx, access.Org(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
 	if e.Status == "ready" {
 		p, _ := access.From(ctx)
-		until := s.Now().Add(urlLife)
+		until := s.Now().Add(signedURLLife)
 		expires := strconv.FormatInt(until.Unix(), 10)
 		url := fmt.Sprintf("%s/cdr/exports/%s/file?org=%s&expires=%s&signature=%s", s.prefix(p.Environment == access.Sandbox), e.ID, e.org, expires,
 			s.signature(e.org, e.ID, expires))
@@ -210,7 +210,7 @@ func (s *Service) GetExport(ctx context.Context, in *ExportRef) (*op.Out[Export]
 }
 
 // findExport returns an export. After expires_at its status is expired, even if the file is not deleted yet.
-func (s *Service) export(ctx context.Context, org, id string) (Export, error) {
+func (s *Service) findExport(ctx context.Context, org, id string) (Export, error) {
 	e, err := getExport(ctx, s.DB.Read(ctx), org, id)
 	if db.IsNone(err) {
 		return e, op.NotFound("export")
@@ -231,11 +231,11 @@ type FileIn struct {
 
 // ExportFile sends the file, whole or in the byte ranges that the client requests.
 func (s *Service) ExportFile(ctx context.Context, in *FileIn) (*huma.StreamResponse, error) {
-	org, err := s.allowed(ctx, &AudioIn{ID: in.ID, Org: in.Org, Expires: in.Expires, Signature: in.Signature})
+	org, err := s.authorizedOrg(ctx, &AudioIn{ID: in.ID, Org: in.Org, Expires: in.Expires, Signature: in.Signature})
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.export(ctx, org, in.ID)
+	e, err := s.findExport(ctx, org, in.ID)
 	switch {
 	case err != nil:
 		return nil, err

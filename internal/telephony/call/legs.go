@@ -28,7 +28,7 @@ func insertLeg(ctx context.Context, tx db.Querier, org, callID string, l legRow)
 func writeLegs(ctx context.Context, tx db.Querier, org, callID string, all []LegState) error {
 	for len(all) > 0 {
 		n := min(len(all), 2) // two, because most calls have two legs; so only two statements are prepared
-		if err := writeSome(ctx, tx, org, callID, all[:n]); err != nil {
+		if err := writeLegBatch(ctx, tx, org, callID, all[:n]); err != nil {
 			return fmt.Errorf("write legs of call %s: %w", callID, err)
 		}
 		all = all[n:]
@@ -36,12 +36,12 @@ func writeLegs(ctx context.Context, tx db.Querier, org, callID string, all []Leg
 	return nil
 }
 
-func writeSome(ctx context.Context, tx db.Querier, org, callID string, some []LegState) error {
+func writeLegBatch(ctx context.Context, tx db.Querier, org, callID string, some []LegState) error {
 	var args []any
 	for _, l := range some {
 		args = append(args, org, l.ID, callID, l.Role, db.Null(l.UserID), db.Null(l.DeviceID), db.Null(l.TrunkID), l.Number,
 			l.Status, db.Null(l.Codec), l.SRTP, db.Null(l.HeldBy), l.SIPCallID, db.At(l.StartedAt), db.At(l.AnsweredAt),
-			db.At(l.EndedAt), db.Null(l.EndReason), number(l.SIPStatus), db.Null(l.Quality))
+			db.At(l.EndedAt), db.Null(l.EndReason), nullInt(l.SIPStatus), db.Null(l.Quality))
 	}
 	q := writeOneLeg
 	if len(some) == 2 {
@@ -53,14 +53,14 @@ func writeSome(ctx context.Context, tx db.Querier, org, callID string, some []Le
 
 // The statements that write one leg and two legs. insertLegs names org_id.
 const (
-	writeOneLeg  = legsInto + legValues1 + onKnownLeg
-	writeTwoLegs = legsInto + legValues1 + `, ` + legValues2 + onKnownLeg
+	writeOneLeg  = insertLegs + legValues1 + onLegConflict
+	writeTwoLegs = insertLegs + legValues1 + `, ` + legValues2 + onLegConflict
 
-	legsInto = `INSERT INTO legs (org_id, id, call_id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by,
+	insertLegs = `INSERT INTO legs (org_id, id, call_id, role, user_id, device_id, trunk_id, number, status, codec, srtp, held_by,
 			sip_call_id, started_at, answered_at, ended_at, end_reason, sip_status, quality) VALUES `
-	legValues1 = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
-	legValues2 = `($20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)`
-	onKnownLeg = ` ON CONFLICT (org_id, id) DO UPDATE SET role = excluded.role, user_id = excluded.user_id, device_id = excluded.device_id,
+	legValues1    = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+	legValues2    = `($20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38)`
+	onLegConflict = ` ON CONFLICT (org_id, id) DO UPDATE SET role = excluded.role, user_id = excluded.user_id, device_id = excluded.device_id,
 			trunk_id = excluded.trunk_id, number = excluded.number, status = excluded.status, codec = excluded.codec,
 			srtp = excluded.srtp, held_by = excluded.held_by, sip_call_id = excluded.sip_call_id, answered_at = excluded.answered_at,
 			ended_at = excluded.ended_at, end_reason = excluded.end_reason, sip_status = excluded.sip_status,

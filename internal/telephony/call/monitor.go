@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-func (s *Service) monitoring() []op.Operation {
+func (s *Service) monitorOperations() []op.Operation {
 	w := access.SupervisorWrite
 	return []op.Operation{
 		op.New("calls.monitor.start", "POST /calls/{id}/monitor", w, "Listen to a call; whisper and barge need calls:write too", s.StartMonitoring).Acts().Status(201).Async(),
@@ -33,7 +33,7 @@ type Monitor struct {
 
 // MonitorIn holds the input of StartMonitoring.
 type MonitorIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		UserID   string `json:"user_id,omitempty" maxLength:"40" doc:"The supervisor; the credential's user unless given"`
 		DeviceID string `json:"device_id,omitempty" maxLength:"40" doc:"The phone that rings; any of theirs unless given"`
@@ -44,24 +44,24 @@ type MonitorIn struct {
 
 // StartMonitoring rings the supervisor's phone and connects it to the call.
 func (s *Service) StartMonitoring(ctx context.Context, in *MonitorIn) (*op.Out[Monitor], error) {
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	c, err := s.monitorOf(ctx, in)
+	c, err := s.startMonitorCommand(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.inProgress(ctx, in.ID); err != nil {
+	if _, err := s.findInProgress(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	if in.later() {
-		return s.monitorLater(ctx, in.ID, c)
+	if in.isAsync() {
+		return s.monitorAsync(ctx, in.ID, c)
 	}
-	r, err := s.do(ctx, in.ID, c)
+	r, err := s.runCommand(ctx, in.ID, c)
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.monitor(ctx, in.ID, r.MonitorID)
+	m, err := s.getMonitor(ctx, in.ID, r.MonitorID)
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +69,13 @@ func (s *Service) StartMonitoring(ctx context.Context, in *MonitorIn) (*op.Out[M
 }
 
 // startMonitorCommand builds the command of a request, or returns every violation at once.
-func (s *Service) monitorOf(ctx context.Context, in *MonitorIn) (c StartMonitor, err error) {
+func (s *Service) startMonitorCommand(ctx context.Context, in *MonitorIn) (c StartMonitor, err error) {
 	who, _ := access.From(ctx)
 	c = StartMonitor{UserID: who.UserID, Mode: "listen"}
 	if b := in.Body; b != nil {
-		c = StartMonitor{UserID: cmp.Or(b.UserID, c.UserID), DeviceID: b.DeviceID, Mode: cmp.Or(b.Mode, c.Mode), Browser: b.Deliver == "webrtc"}
+		c = StartMonitor{UserID: cmp.Or(b.UserID, c.UserID), DeviceID: b.DeviceID, Mode: cmp.Or(b.Mode, c.Mode), BrowserOnly: b.Deliver == "webrtc"}
 	}
-	if err := maySpeak(who, c.Mode); err != nil {
+	if err := checkAudibleMode(who, c.Mode); err != nil {
 		return c, err
 	}
 	p := Placement{Org: who.OrgID, UserID: c.UserID, DeviceID: c.DeviceID}
@@ -84,12 +84,12 @@ func (s *Service) monitorOf(ctx context.Context, in *MonitorIn) (c StartMonitor,
 		return c, err
 	}
 	c.UserID = p.UserID
-	return c, refuse(wrong)
+	return c, violationsError(wrong)
 }
 
 // checkAudibleMode returns insufficient_scope if the mode makes the supervisor audible and the credential may only
 // listen.
-func maySpeak(who access.Principal, mode string) error {
+func checkAudibleMode(who access.Principal, mode string) error {
 	need := access.Both(access.SupervisorWrite, access.CallsWrite)
 	if mode == "listen" || need.MetBy(who.Scopes) {
 		return nil
@@ -117,19 +117,19 @@ type MonitorChangeIn struct {
 // ChangeMonitoring changes between listening, whispering and joining.
 func (s *Service) ChangeMonitoring(ctx context.Context, in *MonitorChangeIn) (*op.Out[Monitor], error) {
 	who, _ := access.From(ctx)
-	if err := maySpeak(who, in.Body.Mode); err != nil {
+	if err := checkAudibleMode(who, in.Body.Mode); err != nil {
 		return nil, err
 	}
-	if err := s.monitored(ctx, in.OneMonitor); err != nil {
+	if err := s.checkMonitorActive(ctx, in.OneMonitor); err != nil {
 		return nil, err
 	}
 	if prefersAsync(in.Prefer) {
-		return s.changeLater(ctx, in)
+		return s.changeMonitorAsync(ctx, in)
 	}
-	if _, err := s.do(ctx, in.ID, UpdateMonitor{ID: in.MonitorID, Mode: in.Body.Mode}); err != nil {
+	if _, err := s.runCommand(ctx, in.ID, UpdateMonitor{ID: in.MonitorID, Mode: in.Body.Mode}); err != nil {
 		return nil, err
 	}
-	m, err := s.monitor(ctx, in.ID, in.MonitorID)
+	m, err := s.getMonitor(ctx, in.ID, in.MonitorID)
 	if err != nil {
 		return nil, err
 	}
@@ -138,24 +138,24 @@ func (s *Service) ChangeMonitoring(ctx context.Context, in *MonitorChangeIn) (*o
 
 // StopMonitoring hangs up the supervisor's leg. If the supervisor has left already, it does nothing.
 func (s *Service) StopMonitoring(ctx context.Context, in *OneMonitor) error {
-	m, err := s.monitor(ctx, in.ID, in.MonitorID)
+	m, err := s.getMonitor(ctx, in.ID, in.MonitorID)
 	if err != nil || m.Status == "ended" {
 		return err
 	}
-	_, err = s.do(ctx, in.ID, EndMonitor{ID: in.MonitorID})
+	_, err = s.runCommand(ctx, in.ID, EndMonitor{ID: in.MonitorID})
 	return err
 }
 
 // checkMonitorActive returns an error if the supervisor has left the call.
-func (s *Service) monitored(ctx context.Context, in OneMonitor) error {
-	m, err := s.monitor(ctx, in.ID, in.MonitorID)
+func (s *Service) checkMonitorActive(ctx context.Context, in OneMonitor) error {
+	m, err := s.getMonitor(ctx, in.ID, in.MonitorID)
 	if err == nil && m.Status == "ended" {
 		err = op.State("the supervisor has left the call", m.Status)
 	}
 	return err
 }
 
-func (s *Service) monitor(ctx context.Context, callID, id string) (Monitor, error) {
+func (s *Service) getMonitor(ctx context.Context, callID, id string) (Monitor, error) {
 	const q = `SELECT id, call_id, supervisor_id, mode, status, started_at, ended_at FROM monitors
 		WHERE org_id = $1 AND call_id = $2 AND id = $3`
 	var m Monitor
@@ -165,9 +165,9 @@ func (s *Service) monitor(ctx context.Context, callID, id string) (Monitor, erro
 	if db.IsNone(err) {
 		return m, op.NotFound("monitor of this call")
 	}
-	m.EndedAt, m.AudibleTo = ended.Ptr(), audible[m.Mode]
+	m.EndedAt, m.AudibleTo = ended.Ptr(), audibleTo[m.Mode]
 	return m, err
 }
 
 // audibleTo lists, for each mode, the sides that hear the supervisor.
-var audible = map[string][]string{"listen": {}, "whisper": {"agent"}, "barge": {"agent", "caller"}}
+var audibleTo = map[string][]string{"listen": {}, "whisper": {"agent"}, "barge": {"agent", "caller"}}

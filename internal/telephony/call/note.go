@@ -53,7 +53,7 @@ func AuthorOf(ctx context.Context) Author {
 }
 
 // insertPurposeNote inserts the reason of a placed call as its first note.
-func (s *Service) keepPurpose(ctx context.Context, tx db.Querier, n New) error {
+func (s *Service) insertPurposeNote(ctx context.Context, tx db.Querier, n New) error {
 	if n.Purpose == "" {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (s *Service) keepPurpose(ctx context.Context, tx db.Querier, n New) error {
 	if a.ID == "" {
 		a = Author{Type: "user", ID: n.UserID}
 	}
-	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, phone: outside(n.Direction, n.From, n.To), body: n.Purpose, author: a}, db.NewID("note"), db.At(n.StartedAt))
+	return s.insertNote(ctx, tx, n.Org, newNote{callID: n.ID, phone: externalNumber(n.Direction, n.From, n.To), body: n.Purpose, author: a}, db.NewID("note"), db.At(n.StartedAt))
 }
 
 type newNote struct {
@@ -78,9 +78,9 @@ func (s *Service) insertNote(ctx context.Context, tx db.Querier, org string, n n
 	if err != nil {
 		return fmt.Errorf("insert note: %w", err)
 	}
-	if s.Remember != nil {
+	if s.IndexNote != nil {
 		note := Note{ID: id, CallID: &n.callID, Body: n.body, Author: n.author, CreatedAt: at}
-		if err := s.Remember(ctx, tx, org, note, n.phone); err != nil {
+		if err := s.IndexNote(ctx, tx, org, note, n.phone); err != nil {
 			return err
 		}
 	}

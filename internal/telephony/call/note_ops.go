@@ -32,7 +32,7 @@ type NoteIn struct {
 // AddNote adds a note to a call, also after its end.
 func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error) {
 	org := access.Org(ctx)
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	if n := utf8.RuneCountInString(in.Body.Body); n > 10_000 || strings.TrimSpace(in.Body.Body) == "" {
@@ -42,7 +42,7 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 	id := db.NewID("note")
 	var note Note
 	err := s.DB.Tx(ctx, func(tx db.Querier) error {
-		c, err := get(ctx, tx, org, in.ID)
+		c, err := getCall(ctx, tx, org, in.ID)
 		if db.IsNone(err) {
 			return op.NotFound("call")
 		}
@@ -52,19 +52,19 @@ func (s *Service) AddNote(ctx context.Context, in *NoteIn) (*op.Out[Note], error
 		if c.NotesCount >= maxNotes {
 			return op.Fail("plan_limit", fmt.Sprintf("a call has at most %d notes", maxNotes))
 		}
-		n.phone = c.Number()
+		n.phone = c.ExternalNumber()
 		if err := s.insertNote(ctx, tx, org, n, id, db.At(s.Now())); err != nil {
 			return err
 		}
 		if note, err = getNote(ctx, tx, org, in.ID, id); err != nil {
 			return err
 		}
-		if s.OnNote != nil && n.crmSync {
-			if err := s.OnNote(ctx, tx, org, note); err != nil {
+		if s.SyncNote != nil && n.crmSync {
+			if err := s.SyncNote(ctx, tx, org, note); err != nil {
 				return err
 			}
 		}
-		return s.dressNotes(ctx, tx, org, []*Note{&note})
+		return s.addNoteSyncs(ctx, tx, org, []*Note{&note})
 	})
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func getNote(ctx context.Context, q db.Querier, org, callID, id string) (Note, e
 }
 
 // GetNote returns a note of a call, or db.ErrNone.
-func (s *Service) NoteOf(ctx context.Context, org, callID, id string) (Note, error) {
+func (s *Service) GetNote(ctx context.Context, org, callID, id string) (Note, error) {
 	return getNote(ctx, s.DB.Read(ctx), org, callID, id)
 }
 
@@ -100,7 +100,7 @@ type NotesIn struct {
 
 // Notes lists the notes of a call, oldest first.
 func (s *Service) Notes(ctx context.Context, in *NotesIn) (*op.Out[op.Page[Note]], error) {
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	after, err := in.After(ctx)
@@ -116,7 +116,7 @@ func (s *Service) Notes(ctx context.Context, in *NotesIn) (*op.Out[op.Page[Note]
 	for i := range all {
 		shown[i] = &all[i]
 	}
-	if err := s.dressNotes(ctx, s.DB.Read(ctx), access.Org(ctx), shown); err != nil {
+	if err := s.addNoteSyncs(ctx, s.DB.Read(ctx), access.Org(ctx), shown); err != nil {
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(n Note) op.Position { return op.Position{Int: n.CreatedAt.UnixMicro(), ID: n.ID} })
@@ -146,7 +146,7 @@ func (s *Service) queryNotes(ctx context.Context, f *db.Filter) ([]Note, error) 
 }
 
 // addNoteSyncs adds the CRM synchronisation state to notes.
-func (s *Service) dressNotes(ctx context.Context, q db.Querier, org string, notes []*Note) error {
+func (s *Service) addNoteSyncs(ctx context.Context, q db.Querier, org string, notes []*Note) error {
 	if s.NoteSyncs == nil || len(notes) == 0 {
 		return nil
 	}
@@ -179,10 +179,10 @@ func (s *Service) DeleteNote(ctx context.Context, in *OneNote) error {
 			return fmt.Errorf("delete note: %w", err)
 		}
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
-			return firstOf(err, op.NotFound("note of this call"))
+			return firstError(err, op.NotFound("note of this call"))
 		}
-		if s.Unremember != nil {
-			if err := s.Unremember(ctx, tx, org, in.NoteID); err != nil {
+		if s.UnindexNote != nil {
+			if err := s.UnindexNote(ctx, tx, org, in.NoteID); err != nil {
 				return err
 			}
 		}
@@ -190,7 +190,7 @@ func (s *Service) DeleteNote(ctx context.Context, in *OneNote) error {
 	})
 }
 
-func firstOf(all ...error) error {
+func firstError(all ...error) error {
 	for _, err := range all {
 		if err != nil {
 			return err

@@ -21,16 +21,16 @@ func (s *Service) Operations() []op.Operation {
 			Fails("destination_not_allowed", "number_not_owned", "concurrency_limit", "not_found"),
 		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).Fails("recording_not_found", "gone", "invalid_state").
 			Answers(200, "application/json", Recording{}).Answers(302, "", nil),
-		op.NewStream("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.Records).
+		op.NewStream("cdr.list", "GET /cdr", access.CallsRead, "List call detail records", s.ListCDRs).
 			Answers(200, "application/json", op.Page[CDR]{}).Answers(200, "text/csv", nil).Fails("invalid_cursor").Tool("get_call_history"),
-		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.Record),
+		op.New("cdr.get", "GET /cdr/{id}", access.CallsRead, "Get one call detail record", s.GetCDR),
 		op.New("recordings.list", "GET /recordings", access.CallsRead, "List recordings", s.Recordings),
 		op.New("recordings.get", "GET /recordings/{id}", access.CallsRead, "Get one recording", s.GetRecording),
 		op.NewStream("recordings.audio", "GET /recordings/{id}/audio", access.CallsRead, "Get the audio of a recording", s.Audio).AllowSigned().Fails("recording_not_found", "gone", "invalid_state").
 			Answers(200, "audio/wav", nil).Answers(206, "audio/wav", nil).Answers(416, "application/problem+json", op.Problem{}),
 	}
-	return slices.Concat(all, s.actions(), s.transfers(), s.recordingActions(), s.monitoring(), s.noteOperations(), s.tagOperations(),
-		s.storyOperations(), s.callbackOperations(), s.keeping(), s.exporting())
+	return slices.Concat(all, s.actionOperations(), s.transferOperations(), s.recordingOperations(), s.monitorOperations(), s.noteOperations(), s.tagOperations(),
+		s.timelineOperations(), s.callbackOperations(), s.retentionOperations(), s.exportOperations())
 }
 
 // Filters holds the filters of the lists of calls and of call detail records.
@@ -53,7 +53,7 @@ type Filters struct {
 	Q             string   `query:"q" maxLength:"200" doc:"Text in the summary"`
 	op.Span
 	op.Paging
-	side side // side on which Phone must match
+	phoneSide phoneSide // side on which Phone must match
 }
 
 // apply adds the conditions to f. since and until apply to column.
@@ -62,20 +62,20 @@ func (in Filters) apply(f *db.Filter, column string) error {
 	if err != nil {
 		return err
 	}
-	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", plus(in.FromNumber)).
-		Equal("to_number", plus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
+	f.In("status", in.Status).Equal("direction", in.Direction).Equal("from_number", restorePlus(in.FromNumber)).
+		Equal("to_number", restorePlus(in.ToNumber)).Equal("agent_id", in.AgentID).Equal("queue_id", in.QueueID).
 		Equal("number_id", in.NumberID).Equal("flow_id", in.FlowID).Equal("contact_id", in.ContactID).Equal("sentiment", in.Sentiment).Between(column, since, until)
-	switch phone := plus(in.Phone); {
+	switch phone := restorePlus(in.Phone); {
 	case phone == "":
-	case in.side == callers:
+	case in.phoneSide == callerSide:
 		f.And("from_number = ?", phone)
-	case in.side == called:
+	case in.phoneSide == calleeSide:
 		f.And("to_number = ? AND from_number <> ?", phone, phone)
 	default:
 		f.And("from_number = ? OR to_number = ?", phone, phone)
 	}
-	presence(f, in.HasRecording, "recording_ready = TRUE", "recording_ready = FALSE")
-	presence(f, in.HasTranscript, "transcript_id IS NOT NULL", "transcript_id IS NULL")
+	filterBool(f, in.HasRecording, "recording_ready = TRUE", "recording_ready = FALSE")
+	filterBool(f, in.HasTranscript, "transcript_id IS NOT NULL", "transcript_id IS NULL")
 	for _, t := range in.Tag {
 		f.And(hasTag, tagName(t))
 	}
@@ -92,7 +92,7 @@ func (in Filters) apply(f *db.Filter, column string) error {
 const hasTag = `EXISTS (SELECT 1 FROM call_tags t JOIN tags n ON n.org_id = t.org_id AND n.id = t.tag_id
 	WHERE t.org_id = calls.org_id AND t.call_id = calls.id AND n.name = ?)`
 
-func presence(f *db.Filter, want, yes, no string) {
+func filterBool(f *db.Filter, want, yes, no string) {
 	switch want {
 	case "true":
 		f.And(yes)
@@ -102,7 +102,7 @@ func presence(f *db.Filter, want, yes, no string) {
 }
 
 // restorePlus restores a leading + that arrived as a space, because the query was not percent-encoded.
-func plus(number string) string {
+func restorePlus(number string) string {
 	if strings.HasPrefix(number, " ") {
 		return "+" + strings.TrimSpace(number)
 	}
@@ -118,7 +118,7 @@ type ListIn struct {
 // sorts maps the names of sort orders to columns.
 var sorts = map[string]string{"started_at": "started_at", "ended_at": "ended_at", "talk_duration_seconds": "talk_seconds"}
 
-func order(sort string) (column string, descending bool) {
+func parseSort(sort string) (column string, descending bool) {
 	name, descending := strings.CutPrefix(sort, "-")
 	return sorts[name], descending
 }
@@ -138,7 +138,7 @@ func position(column string) func(Call) op.Position {
 
 // List lists calls.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Call]], error) {
-	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1`
+	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1`
 	all := func() *db.Filter { return db.Where(text, access.Org(ctx)) }
 	return s.page(ctx, in.Filters, all, in.Sort, "started_at", `SELECT count(*) FROM calls WHERE org_id = $1`)
 }
@@ -150,23 +150,23 @@ func (s *Service) page(ctx context.Context, in Filters, base func() *db.Filter, 
 	if err != nil {
 		return nil, err
 	}
-	column, descending := order(sort)
+	column, descending := parseSort(sort)
 	var calls []Call
-	for _, side := range in.sides() {
+	for _, side := range in.splitByPhoneSide() {
 		f := base()
 		if err := side.apply(f, span); err != nil {
 			return nil, err
 		}
-		found, err := query(ctx, s.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
+		found, err := queryCalls(ctx, s.DB.Read(ctx), f.Page(column, descending, after.Int, after.ID, in.Limit))
 		if err != nil {
 			return nil, err
 		}
-		calls = merge(calls, found, column, descending, in.Limit+1)
+		calls = mergePages(calls, found, column, descending, in.Limit+1)
 	}
 	for i := range calls {
-		s.address(&calls[i])
+		s.setRecordingURL(&calls[i])
 	}
-	if err := s.waits(ctx, access.Org(ctx), calls); err != nil {
+	if err := s.addQueueWaits(ctx, access.Org(ctx), calls); err != nil {
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, calls, position(column))
@@ -205,27 +205,27 @@ type Snapshot struct {
 func (s *Service) Live(ctx context.Context, in *LiveIn) (*op.Out[Snapshot], error) {
 	org := access.Org(ctx)
 	q := s.DB.Read(ctx)
-	calls, err := live(ctx, q, org)
+	calls, err := liveCalls(ctx, q, org)
 	if err != nil {
 		return nil, err
 	}
 	shown := []Call{}
 	for _, c := range calls {
-		if in.wants(c) {
-			s.address(&c)
+		if in.matches(c) {
+			s.setRecordingURL(&c)
 			shown = append(shown, c)
 		}
 	}
 	if err := legsOf(ctx, q, org, shown); err != nil {
 		return nil, err
 	}
-	if err := s.waits(ctx, org, shown); err != nil {
+	if err := s.addQueueWaits(ctx, org, shown); err != nil {
 		return nil, err
 	}
 	return op.OK(Snapshot{Data: shown, AsOf: db.At(s.Now())})
 }
 
-func (in *LiveIn) wants(c Call) bool {
+func (in *LiveIn) matches(c Call) bool {
 	is := func(want string, have *string) bool { return want == "" || have != nil && *have == want }
 	stage, direction := c.Stage, string(c.Direction)
 	return is(in.Direction, &direction) && is(in.Stage, &stage) && is(in.AgentID, c.AgentID) && is(in.QueueID, c.QueueID)
@@ -241,15 +241,15 @@ type MissedIn struct {
 }
 
 // connectedSince selects missed calls after which a call with the same number was answered.
-const spokenSince = `EXISTS (SELECT 1 FROM calls n WHERE n.org_id = calls.org_id AND n.started_at > calls.started_at
+const connectedSince = `EXISTS (SELECT 1 FROM calls n WHERE n.org_id = calls.org_id AND n.started_at > calls.started_at
 	AND n.answered_at IS NOT NULL AND (n.from_number = calls.from_number OR n.to_number = calls.from_number))`
 
 // ListMissed lists missed calls, newest first.
 func (s *Service) ListMissed(ctx context.Context, in *MissedIn) (*op.Out[op.Page[Call]], error) {
-	const text = `SELECT ` + columns + ` FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`
+	const text = `SELECT ` + callColumns + ` FROM calls WHERE org_id = $1 AND missed_reason IS NOT NULL`
 	all := func() *db.Filter {
 		f := db.Where(text, access.Org(ctx))
-		presence(f, in.Handled, spokenSince, "NOT "+spokenSince)
+		filterBool(f, in.Handled, connectedSince, "NOT "+connectedSince)
 		return f
 	}
 	filters := Filters{QueueID: in.QueueID, AgentID: in.AgentID, Span: in.Span, Paging: in.Paging}
@@ -266,7 +266,7 @@ type GetIn struct {
 func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Call], error) {
 	org := access.Org(ctx)
 	q := s.DB.Read(ctx)
-	c, err := get(ctx, q, org, in.ID)
+	c, err := getCall(ctx, q, org, in.ID)
 	if db.IsNone(err) {
 		return nil, op.NotFound("call")
 	}
@@ -274,8 +274,8 @@ func (s *Service) Get(ctx context.Context, in *GetIn) (*op.Out[Call], error) {
 		return nil, err
 	}
 	one := []Call{c}
-	s.address(&one[0])
-	if err := s.waits(ctx, org, one); err != nil {
+	s.setRecordingURL(&one[0])
+	if err := s.addQueueWaits(ctx, org, one); err != nil {
 		return nil, err
 	}
 	if err := s.expand(ctx, org, in.Expand, one); err != nil {

@@ -131,8 +131,8 @@ func stopRecordings(ctx context.Context, tx db.Querier, org, callID string, at t
 // commit, which shares a group commit with other writes (db.TxAsync). If a power failure loses the commit, Recover
 // finds the file at the next start.
 func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio, then OnRecorded) error {
-	written := s.DB.Later(ctx, func(tx db.Querier) error {
-		if err := s.holdRow(ctx, tx, org, callID); err != nil {
+	written := s.DB.TxAsync(ctx, func(tx db.Querier) error {
+		if err := s.lockCall(ctx, tx, org, callID); err != nil {
 			return err
 		}
 		changed, err := s.finishRecording(ctx, tx, org, callID, id, a)
@@ -142,7 +142,7 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio,
 		if err := s.publishRecording(ctx, tx, org, callID, id, a); err != nil {
 			return err
 		}
-		return s.understand(ctx, tx, org, callID, then)
+		return s.runOnRecorded(ctx, tx, org, callID, then)
 	})
 	if err := written(); err != nil {
 		return fmt.Errorf("finish recording %s: %w", id, err)
@@ -151,7 +151,7 @@ func (s *Service) Recorded(ctx context.Context, org, callID, id string, a Audio,
 }
 
 func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a Audio) (bool, error) {
-	status, fault := "available", fault(a.Err)
+	status, fault := "available", recordingFault(a.Err)
 	available := db.At(s.Now())
 	if a.Err != nil {
 		status, available = "failed", db.Time{}
@@ -161,7 +161,7 @@ func (s *Service) finishRecording(ctx context.Context, tx db.Querier, org, callI
 		WHERE org_id = $1 AND id = $2 AND status IN ('recording', 'paused', 'processing') RETURNING pauses`
 	var pauses db.JSON[[]Pause]
 	err := tx.QueryRow(ctx, q, org, id, status, seconds(a.Duration), a.Size, db.Null(a.SHA256), available, faultText(fault),
-		db.At(s.Now()), number(a.Channels), number(a.SampleRate)).Scan(&pauses)
+		db.At(s.Now()), nullInt(a.Channels), nullInt(a.SampleRate)).Scan(&pauses)
 	if db.IsNone(err) {
 		return false, nil
 	}
@@ -187,7 +187,7 @@ func closePause(ctx context.Context, tx db.Querier, org, id string, pauses db.JS
 	return err
 }
 
-func fault(err error) *event.Fault {
+func recordingFault(err error) *event.Fault {
 	if err == nil {
 		return nil
 	}
@@ -203,7 +203,7 @@ func faultText(f *event.Fault) any {
 
 func (s *Service) publishRecording(ctx context.Context, tx db.Querier, org, callID, id string, a Audio) error {
 	e := event.CallRecording{CallID: callID, RecordingID: id, Status: "available", DurationSeconds: seconds(a.Duration),
-		Channels: a.Channels, Format: "wav", Error: fault(a.Err)}
+		Channels: a.Channels, Format: "wav", Error: recordingFault(a.Err)}
 	if a.Err != nil {
 		e.Status = "failed"
 	} else {
@@ -235,7 +235,7 @@ func (s *Service) prefix(sandbox bool) string {
 }
 
 // setRecordingURL replaces the id of an available recording by its URL.
-func (s *Service) address(c *Call) {
+func (s *Service) setRecordingURL(c *Call) {
 	if c.RecordingURL != nil {
 		url := s.AudioURL(*c.RecordingURL, c.Sandbox)
 		c.RecordingURL = &url

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-func (s *Service) recordingActions() []op.Operation {
+func (s *Service) recordingOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
 		op.New("calls.recording.start", "POST /calls/{id}/recording/start", w, "Start recording the call", s.RecordCall).Acts().Async().Fails("recording_disabled", "plan_limit"),
@@ -20,7 +20,7 @@ func (s *Service) recordingActions() []op.Operation {
 
 // RecordCallIn holds the input of RecordCall.
 type RecordCallIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		Channels int   `json:"channels,omitempty" minimum:"1" maximum:"2" default:"2" doc:"2: the caller left, who answered right; 1: both in one"`
 		Announce *bool `json:"announce,omitempty" doc:"Tell both sides; as the organisation's settings say unless given"`
@@ -39,17 +39,17 @@ func (s *Service) RecordCall(ctx context.Context, in *RecordCallIn) (*op.Out[Cal
 			c.Channels = in.Body.Channels
 		}
 	}
-	return s.act(ctx, in.Live, c)
+	return s.runAction(ctx, in.ActionIn, c)
 }
 
 // StopRecord ends the recording; it becomes available while the call goes on.
 func (s *Service) StopRecord(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, StopRecording{})
+	return s.runAction(ctx, in.ActionIn, StopRecording{})
 }
 
 // PauseIn holds the input of PauseRecord.
 type PauseIn struct {
-	Live
+	ActionIn
 	Body *struct {
 		Reason            string `json:"reason,omitempty" enum:"payment,sensitive,consent,other" default:"other"`
 		AutoResumeSeconds int    `json:"auto_resume_seconds,omitempty" minimum:"5" maximum:"600" doc:"Record again by itself after this time; until resumed unless given"`
@@ -66,10 +66,10 @@ func (s *Service) PauseRecord(ctx context.Context, in *PauseIn) (*op.Out[Call], 
 			c.Reason = in.Body.Reason
 		}
 	}
-	return s.act(ctx, in.Live, c)
+	return s.runAction(ctx, in.ActionIn, c)
 }
 
 // ResumeRecord ends a pause of the recording.
 func (s *Service) ResumeRecord(ctx context.Context, in *EmptyIn) (*op.Out[Call], error) {
-	return s.act(ctx, in.Live, ResumeRecording{})
+	return s.runAction(ctx, in.ActionIn, ResumeRecording{})
 }

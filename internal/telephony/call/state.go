@@ -23,7 +23,7 @@ const (
 var Statuses = []Status{Queued, Ringing, InProgress, OnHold, Completed, Missed, NoAnswer, Busy, Failed, Canceled}
 
 // transitions lists the allowed state transitions. A state without any is final.
-var moves = map[Status][]Status{
+var transitions = map[Status][]Status{
 	Queued:     {Ringing, InProgress, Canceled, Failed},
 	Ringing:    {InProgress, Missed, NoAnswer, Busy, Failed, Canceled},
 	InProgress: {OnHold, Completed},
@@ -31,13 +31,13 @@ var moves = map[Status][]Status{
 }
 
 // Can reports whether a call may go from s to next.
-func (s Status) Can(next Status) bool { return slices.Contains(moves[s], next) }
+func (s Status) Can(next Status) bool { return slices.Contains(transitions[s], next) }
 
 // Final reports whether s is a final state.
-func (s Status) Final() bool { return len(moves[s]) == 0 }
+func (s Status) Final() bool { return len(transitions[s]) == 0 }
 
 // statusesBefore lists the states from which next can be reached, for conditional updates.
-func before(next Status) []string {
+func statusesBefore(next Status) []string {
 	var from []string
 	for _, s := range Statuses {
 		if s.Can(next) {
@@ -62,7 +62,7 @@ const NotMissed = "not_missed"
 
 // finalStatus returns the final state of an unanswered call. Only inbound calls can be missed; internal and outbound
 // ones end as no_answer, busy, canceled or failed.
-func (o Outcome) last(d Direction) Status {
+func (o Outcome) finalStatus(d Direction) Status {
 	if o.Missed == NotMissed {
 		return Canceled
 	}
@@ -81,7 +81,7 @@ func (o Outcome) last(d Direction) Status {
 }
 
 // missedReason returns the missed_reason of an inbound call.
-func (o Outcome) missed() string {
+func (o Outcome) missedReason() string {
 	if o.Missed != "" {
 		return o.Missed
 	}

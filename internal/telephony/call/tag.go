@@ -26,7 +26,7 @@ type Tag struct {
 
 // Revision returns the version of a tag for its ETag. The number of uses is not part of it.
 func (t Tag) Revision() string {
-	return strings.Join([]string{t.ID, t.Name, text(t.Color), text(t.Description)}, "\n")
+	return strings.Join([]string{t.ID, t.Name, stringOrEmpty(t.Color), stringOrEmpty(t.Description)}, "\n")
 }
 
 // The limits of tags.
@@ -133,14 +133,14 @@ func getTag(ctx context.Context, q db.Querier, org, id string) (Tag, error) {
 }
 
 // changeTags applies change to the tags of a call in any state, and returns the new tags.
-func (s *Service) tagged(ctx context.Context, callID string, change func(have []string) ([]string, error)) (tags []string, err error) {
+func (s *Service) changeTags(ctx context.Context, callID string, change func(have []string) ([]string, error)) (tags []string, err error) {
 	org := access.Org(ctx)
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		// the write locks the row, so that concurrent changes of the same tags are serialised
 		if _, err := tx.Exec(ctx, `UPDATE calls SET tags = tags WHERE org_id = $1 AND id = $2`, org, callID); err != nil {
 			return err
 		}
-		c, err := get(ctx, tx, org, callID)
+		c, err := getCall(ctx, tx, org, callID)
 		if db.IsNone(err) {
 			return op.NotFound("call")
 		}

@@ -41,14 +41,14 @@ type CallTags struct {
 
 // TagCall adds tags to a call.
 func (s *Service) TagCall(ctx context.Context, in *TagIn) (*op.Out[CallTags], error) {
-	if _, err := s.find(ctx, in.ID); err != nil {
+	if _, err := s.findCall(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	names, wrong := in.names()
 	if len(wrong) > 0 {
 		return nil, op.Invalid(wrong...)
 	}
-	tags, err := s.tagged(ctx, in.ID, func(have []string) ([]string, error) {
+	tags, err := s.changeTags(ctx, in.ID, func(have []string) ([]string, error) {
 		for _, n := range names {
 			if !slices.Contains(have, n) {
 				have = append(have, n)
@@ -93,7 +93,7 @@ type UntagIn struct {
 // UntagCall removes a tag from a call. If the call does not have the tag, it does nothing.
 func (s *Service) UntagCall(ctx context.Context, in *UntagIn) error {
 	name := tagName(in.Tag)
-	_, err := s.tagged(ctx, in.ID, func(have []string) ([]string, error) {
+	_, err := s.changeTags(ctx, in.ID, func(have []string) ([]string, error) {
 		return slices.DeleteFunc(have, func(t string) bool { return t == name }), nil
 	})
 	return err
@@ -157,7 +157,7 @@ type NewTagIn struct {
 // CreateTag creates a tag.
 func (s *Service) CreateTag(ctx context.Context, in *NewTagIn) (*op.Out[Tag], error) {
 	t := Tag{ID: db.NewID("tag"), Name: tagName(in.Body.Name), Color: in.Body.Color, Description: in.Body.Description, CreatedAt: db.At(s.Now())}
-	if err := refuse(wrongTag(t)); err != nil {
+	if err := violationsError(wrongTag(t)); err != nil {
 		return nil, err
 	}
 	org := access.Org(ctx)
@@ -166,7 +166,7 @@ func (s *Service) CreateTag(ctx context.Context, in *NewTagIn) (*op.Out[Tag], er
 			return err
 		}
 		const q = `INSERT INTO tags (org_id, id, name, color, description, created_at) VALUES ($1, $2, $3, $4, $5, $6)`
-		return s.taken(ctx, t.Name, func(tx db.Querier) error {
+		return s.writeTag(ctx, t.Name, func(tx db.Querier) error {
 			_, err := tx.Exec(ctx, q, org, t.ID, t.Name, t.Color, t.Description, t.CreatedAt)
 			return err
 		})
@@ -178,7 +178,7 @@ func (s *Service) CreateTag(ctx context.Context, in *NewTagIn) (*op.Out[Tag], er
 }
 
 // writeTag writes a tag, or returns already_exists if its name is in use.
-func (s *Service) taken(ctx context.Context, name string, write func(tx db.Querier) error) error {
+func (s *Service) writeTag(ctx context.Context, name string, write func(tx db.Querier) error) error {
 	err := s.DB.Tx(ctx, write)
 	if db.IsConflict(err) {
 		return op.Fail("already_exists", "there is a tag "+name+" already")
@@ -206,10 +206,10 @@ func (s *Service) UpdateTag(ctx context.Context, in *TagChangeIn) (*op.Out[Tag],
 		}
 		old := t.Name
 		in.apply(&t)
-		if err := refuse(wrongTag(t)); err != nil {
+		if err := violationsError(wrongTag(t)); err != nil {
 			return err
 		}
-		if err := s.taken(ctx, t.Name, func(tx db.Querier) error { return updateTag(ctx, tx, org, t) }); err != nil || t.Name == old {
+		if err := s.writeTag(ctx, t.Name, func(tx db.Querier) error { return updateTag(ctx, tx, org, t) }); err != nil || t.Name == old {
 			return err
 		}
 		return renameOnCalls(ctx, tx, org, t, old)

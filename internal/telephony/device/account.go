@@ -49,9 +49,9 @@ func (s *Service) account(ctx context.Context, username string) (Account, error)
 }
 
 // digests holds the two digests (HA1) of a password.
-type secrets struct{ md5, sha256 string }
+type digests struct{ md5, sha256 string }
 
-type sealedSecrets struct{ md5, sha256 []byte }
+type sealedDigests struct{ md5, sha256 []byte }
 
 // HA1 returns both digests of a password (RFC 7616 §3.4.2), in hex.
 func HA1(username, realm, password string) (md5hex, sha256hex string) {
@@ -62,12 +62,12 @@ func HA1(username, realm, password string) (md5hex, sha256hex string) {
 
 const passwordLength = 28 // base62 characters, 166 bits
 
-func (s *Service) newSecrets(d Device) (password string, sealed sealedSecrets, err error) {
+func (s *Service) newCredentials(d Device) (password string, sealed sealedDigests, err error) {
 	password = seal.Random(passwordLength)
-	var open secrets
+	var open digests
 	open.md5, open.sha256 = HA1(d.SIP.Username, s.domain, password)
-	if sealed.md5, err = s.sealer.Seal([]byte(open.md5), place(d, "ha1_md5")); err == nil {
-		sealed.sha256, err = s.sealer.Seal([]byte(open.sha256), place(d, "ha1_sha256"))
+	if sealed.md5, err = s.sealer.Seal([]byte(open.md5), additionalData(d, "ha1_md5")); err == nil {
+		sealed.sha256, err = s.sealer.Seal([]byte(open.sha256), additionalData(d, "ha1_sha256"))
 	}
 	if err != nil {
 		return "", sealed, fmt.Errorf("seal credentials: %w", err)
@@ -75,20 +75,20 @@ func (s *Service) newSecrets(d Device) (password string, sealed sealedSecrets, e
 	return password, sealed, nil
 }
 
-func (s *Service) unseal(d Device, sealed sealedSecrets) (secrets, error) {
-	m, err := s.sealer.Unseal(sealed.md5, place(d, "ha1_md5"))
+func (s *Service) unseal(d Device, sealed sealedDigests) (digests, error) {
+	m, err := s.sealer.Unseal(sealed.md5, additionalData(d, "ha1_md5"))
 	if err != nil {
-		return secrets{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
+		return digests{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
 	}
-	sum, err := s.sealer.Unseal(sealed.sha256, place(d, "ha1_sha256"))
+	sum, err := s.sealer.Unseal(sealed.sha256, additionalData(d, "ha1_sha256"))
 	if err != nil {
-		return secrets{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
+		return digests{}, fmt.Errorf("unseal credentials of %s: %w", d.ID, err)
 	}
-	return secrets{string(m), string(sum)}, nil
+	return digests{string(m), string(sum)}, nil
 }
 
 // additionalData returns the additional data of a sealed value. It binds the value to its row and column.
-func place(d Device, column string) []byte {
+func additionalData(d Device, column string) []byte {
 	return []byte(d.OrgID + "|devices|" + d.ID + "|" + column)
 }
 

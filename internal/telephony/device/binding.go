@@ -31,35 +31,35 @@ type Binding struct {
 // does not exist.
 func (s *Service) Save(ctx context.Context, deviceID string, all []Binding) error {
 	return s.db.Tx(ctx, func(tx db.Querier) error {
-		org, err := owner(ctx, tx, deviceID)
+		org, err := orgOf(ctx, tx, deviceID)
 		if err != nil {
 			return fmt.Errorf("find device %s: %w", deviceID, err)
 		}
-		if err := s.tellChange(ctx, tx, org, deviceID, all); err != nil {
+		if err := s.publishRegistrationChange(ctx, tx, org, deviceID, all); err != nil {
 			return err
 		}
-		if err := unregister(ctx, tx, org, deviceID); err != nil {
+		if err := deleteBindings(ctx, tx, org, deviceID); err != nil {
 			return fmt.Errorf("replace registration: %w", err)
 		}
 		for i, b := range all {
 			b.DeviceID = deviceID
-			if err := register(ctx, tx, org, i, b); err != nil {
+			if err := insertBinding(ctx, tx, org, i, b); err != nil {
 				return fmt.Errorf("save registration: %w", err)
 			}
 		}
 		if len(all) == 0 {
 			return nil
 		}
-		if err := s.users.SignedIn(ctx, tx, org, deviceID); err != nil {
+		if err := s.users.PhoneRegistered(ctx, tx, org, deviceID); err != nil {
 			return err
 		}
-		return seen(ctx, tx, org, deviceID, db.At(s.now()))
+		return setLastSeen(ctx, tx, org, deviceID, db.At(s.now()))
 	})
 }
 
 // Load returns every binding of a device, including expired ones.
 func (s *Service) Load(ctx context.Context, deviceID string) ([]Binding, error) {
-	org, err := owner(ctx, s.db.Read(ctx), deviceID)
+	org, err := orgOf(ctx, s.db.Read(ctx), deviceID)
 	if db.IsNone(err) {
 		return nil, nil
 	}
@@ -88,12 +88,12 @@ func (s *Service) Bindings(ctx context.Context, org string, devices []string) ([
 
 // BindingsOfUser returns the current bindings of a user's active phones. It reads the database at most once, and not
 // at all if the result is cached.
-func (s *Service) OfUserBindings(ctx context.Context, org, userID string) ([]Binding, error) {
-	now, found := s.now(), s.reached
+func (s *Service) BindingsOfUser(ctx context.Context, org, userID string) ([]Binding, error) {
+	now, found := s.now(), s.bindingCache
 	if db.InTx(ctx) { // the transaction may see uncommitted rows, which must not be cached
-		found = &reached{}
+		found = &bindingCache{}
 	}
-	all, err := found.get(who{org, userID}, now, func() ([]Binding, error) {
+	all, err := found.get(userKey{org, userID}, now, func() ([]Binding, error) {
 		return bindingsOfUser(ctx, s.db.Read(ctx), org, userID, db.At(now))
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Service) OfUserBindings(ctx context.Context, org, userID string) ([]Bin
 }
 
 // AllBindings returns the current bindings of all devices.
-func (s *Service) Registered(ctx context.Context) ([]Binding, error) {
+func (s *Service) AllBindings(ctx context.Context) ([]Binding, error) {
 	// tenant: signalling sends NAT keepalives to the phones of all organisations
 	const text = `SELECT ` + bindingColumns + ` FROM registrations r WHERE r.expires_at > $1
 		ORDER BY r.priority DESC, r.registered_at DESC, r.id`
@@ -131,9 +131,9 @@ func (s *Service) Sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := sweepTokens(ctx, tx, db.At(s.now())); err != nil {
+		if err := deleteExpiredTokens(ctx, tx, db.At(s.now())); err != nil {
 			return err
 		}
-		return sweepAddresses(ctx, tx, db.At(s.now()))
+		return deleteUnusedAddresses(ctx, tx, db.At(s.now()))
 	})
 }

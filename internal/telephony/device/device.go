@@ -99,42 +99,42 @@ type Service struct {
 	// nil: this process cannot reach phones.
 	Notify func(ctx context.Context, b Binding, aor, event string) (status int, err error)
 	// OnRegistrationChange is called after the commit of a change of a user's phone or its registration; may be nil.
-	OnMove func(org, userID string)
+	OnRegistrationChange func(org, userID string)
 
 	// WebRTC holds the settings of phones in browsers.
-	Browsers Browsers
+	WebRTC WebRTCConfig
 
 	// Provisioner holds the functions that provisioning addresses need.
-	Provisioner Provisioner
+	Provisioner ProvisioningHooks
 
 	// Outbox gets device.registration events; nil: none are published.
 	Outbox *event.Outbox
 
-	db       *db.DB
-	users    *user.Service
-	sealer   Sealer
-	bus      *bus.Bus
-	now      func() time.Time
-	domain   string
-	accounts *bus.Cache[Account]
-	reached  *reached
+	db           *db.DB
+	users        *user.Service
+	sealer       Sealer
+	bus          *bus.Bus
+	now          func() time.Time
+	domain       string
+	accounts     *bus.Cache[Account]
+	bindingCache *bindingCache
 }
 
 // New returns a service. domain is the SIP domain and digest realm of every phone. Changing it invalidates all
 // passwords, because the stored digests contain the realm.
 func New(d *db.DB, users *user.Service, s Sealer, b *bus.Bus, now func() time.Time, domain string) *Service {
 	return &Service{db: d, users: users, sealer: s, bus: b, now: now, domain: domain,
-		accounts: bus.NewCache[Account](b, Changed, cacheLife, now), reached: newReached(d)}
+		accounts: bus.NewCache[Account](b, Changed, cacheLife, now), bindingCache: newBindingCache(d)}
 }
 
 // Get returns a device without its registration, or db.ErrNone.
 func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Device, error) {
-	return get(ctx, q, org, id)
+	return getDevice(ctx, q, org, id)
 }
 
 // OfUser returns the active devices of a user in the order they were added.
 func (s *Service) OfUser(ctx context.Context, q db.Querier, org, userID string) ([]Device, error) {
-	return list(ctx, q, org, filter{users: []string{userID}, active: true, limit: 100})
+	return listDevices(ctx, q, org, filter{users: []string{userID}, active: true, limit: 100})
 }
 
 // Add creates a device with new credentials. The returned device contains the password, which is not available later.
@@ -148,19 +148,19 @@ func (s *Service) Add(ctx context.Context, tx db.Querier, d Device) (Device, err
 	if d.SIP.Digest == "" {
 		d.SIP.Digest = "md5"
 	}
-	password, secrets, err := s.newSecrets(d)
+	password, secrets, err := s.newCredentials(d)
 	if err != nil {
 		return d, err
 	}
 	d.SIP.Password = &password
-	if err := insert(ctx, tx, d, secrets); err != nil {
+	if err := insertDevice(ctx, tx, d, secrets); err != nil {
 		return d, fmt.Errorf("add device: %w", err)
 	}
 	return d, nil
 }
 
 // AddFirstDevice creates the first phone of a new user.
-func (s *Service) Provision(ctx context.Context, tx db.Querier, u user.User) (user.SIP, error) {
+func (s *Service) AddFirstDevice(ctx context.Context, tx db.Querier, u user.User) (user.SIP, error) {
 	d, err := s.Add(ctx, tx, Device{OrgID: u.OrgID, UserID: u.ID, Name: "Phone", Kind: "softphone", SRTP: "off"})
 	return user.SIP{Username: d.SIP.Username, Domain: s.domain, Transports: transports, Password: d.SIP.Password}, err
 }
@@ -168,15 +168,15 @@ func (s *Service) Provision(ctx context.Context, tx db.Querier, u user.User) (us
 var transports = []string{"udp", "tcp"}
 
 // PhonesOfUsers returns the phones of users, for the users' records.
-func (s *Service) Phones(ctx context.Context, q db.Querier, org string, users []string) (map[string]user.Phones, error) {
+func (s *Service) PhonesOfUsers(ctx context.Context, q db.Querier, org string, users []string) (map[string]user.Phones, error) {
 	if len(users) == 0 {
 		return nil, nil
 	}
-	all, err := list(ctx, q, org, filter{users: users, limit: 200 * len(users)})
+	all, err := listDevices(ctx, q, org, filter{users: users, limit: 200 * len(users)})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.dress(ctx, q, org, all); err != nil {
+	if err := s.addComputed(ctx, q, org, all); err != nil {
 		return nil, err
 	}
 	phones := map[string]user.Phones{}
@@ -196,61 +196,61 @@ func (s *Service) SuspendUser(ctx context.Context, tx db.Querier, u user.User) e
 	if u.Status != user.Suspended {
 		return nil
 	}
-	all, err := list(ctx, tx, u.OrgID, filter{users: []string{u.ID}, limit: 10_000})
+	all, err := listDevices(ctx, tx, u.OrgID, filter{users: []string{u.ID}, limit: 10_000})
 	if err != nil {
 		return err
 	}
 	for _, d := range all {
-		if err := s.tellChange(ctx, tx, u.OrgID, d.ID, nil); err != nil {
+		if err := s.publishRegistrationChange(ctx, tx, u.OrgID, d.ID, nil); err != nil {
 			return err
 		}
-		if err := unregister(ctx, tx, u.OrgID, d.ID); err != nil {
+		if err := deleteBindings(ctx, tx, u.OrgID, d.ID); err != nil {
 			return fmt.Errorf("end registration: %w", err)
 		}
-		if err := dropTokens(ctx, tx, u.OrgID, d.ID); err != nil {
+		if err := deleteTokens(ctx, tx, u.OrgID, d.ID); err != nil {
 			return fmt.Errorf("end tokens: %w", err)
 		}
-		s.changed(tx, d)
+		s.publishChanged(tx, d)
 	}
 	return nil
 }
 
 // RemoveUser deletes the phones of a removed user.
 func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, r user.Removal) error {
-	all, err := list(ctx, tx, r.OrgID, filter{users: []string{r.UserID}, limit: 10_000})
+	all, err := listDevices(ctx, tx, r.OrgID, filter{users: []string{r.UserID}, limit: 10_000})
 	if err != nil {
 		return err
 	}
 	for _, d := range all {
-		if err := s.remove(ctx, tx, d); err != nil {
+		if err := s.removeDevice(ctx, tx, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) remove(ctx context.Context, tx db.Querier, d Device) error {
-	if err := unregister(ctx, tx, d.OrgID, d.ID); err != nil {
+func (s *Service) removeDevice(ctx context.Context, tx db.Querier, d Device) error {
+	if err := deleteBindings(ctx, tx, d.OrgID, d.ID); err != nil {
 		return fmt.Errorf("end registration: %w", err)
 	}
-	if err := remove(ctx, tx, d.OrgID, d.ID); err != nil {
+	if err := deleteDevice(ctx, tx, d.OrgID, d.ID); err != nil {
 		return fmt.Errorf("remove device: %w", err)
 	}
-	s.changed(tx, d)
+	s.publishChanged(tx, d)
 	return nil
 }
 
-func (s *Service) changed(tx db.Querier, d Device) {
+func (s *Service) publishChanged(tx db.Querier, d Device) {
 	db.OnCommit(tx, func() {
 		s.bus.Publish(Changed, d.SIP.Username)
-		if s.OnMove != nil {
-			s.OnMove(d.OrgID, d.UserID)
+		if s.OnRegistrationChange != nil {
+			s.OnRegistrationChange(d.OrgID, d.UserID)
 		}
 	})
 }
 
 // addComputed adds registration, emergency calling, domain and provisioning state to phones.
-func (s *Service) dress(ctx context.Context, q db.Querier, org string, all []Device) error {
+func (s *Service) addComputed(ctx context.Context, q db.Querier, org string, all []Device) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -273,13 +273,13 @@ func (s *Service) dress(ctx context.Context, q db.Querier, org string, all []Dev
 	for i := range all {
 		d := &all[i]
 		d.SIP.Domain, d.Emergency = s.domain, emergency
-		d.Registration = registration(bindings[d.ID], s.now())
+		d.Registration = summarizeBindings(bindings[d.ID], s.now())
 	}
-	return s.provisioned(ctx, q, org, all)
+	return s.addProvisioning(ctx, q, org, all)
 }
 
 // summarizeBindings returns the registration of a phone from the binding that expires last.
-func registration(all []Binding, now time.Time) Registration {
+func summarizeBindings(all []Binding, now time.Time) Registration {
 	r := Registration{Status: "unregistered"}
 	for _, b := range all {
 		if b.Expires.After(r.ExpiresAt.Time) {

@@ -30,7 +30,7 @@ type Resynced struct {
 const resyncTime = 5 * time.Second
 
 // resyncEvent returns the event of the NOTIFY that makes a phone fetch its configuration again.
-func (s *Service) checkSync(d Device, reboot bool) string {
+func (s *Service) resyncEvent(d Device, reboot bool) string {
 	if s.Provisioner.Event == nil {
 		return fmt.Sprintf("check-sync;reboot=%t", reboot)
 	}
@@ -41,9 +41,9 @@ func (s *Service) checkSync(d Device, reboot bool) string {
 // phone's template, to each contact of the phone.
 func (s *Service) Resync(ctx context.Context, in *ResyncIn) (*op.Out[Resynced], error) {
 	org := access.Org(ctx)
-	d, err := get(ctx, s.db.Read(ctx), org, in.ID)
+	d, err := getDevice(ctx, s.db.Read(ctx), org, in.ID)
 	if err != nil {
-		return nil, missing(err)
+		return nil, notFound(err)
 	}
 	all, err := s.Bindings(ctx, org, []string{d.ID})
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) Resync(ctx context.Context, in *ResyncIn) (*op.Out[Resynced], 
 	if s.Notify == nil {
 		return nil, op.Fail("not_enabled", "this server cannot send requests to phones")
 	}
-	event := s.checkSync(d, in.Body.Reboot)
+	event := s.resyncEvent(d, in.Body.Reboot)
 	ctx, cancel := context.WithTimeout(ctx, resyncTime)
 	defer cancel()
 	out := Resynced{DeviceID: d.ID, Contacts: []string{}}

@@ -32,28 +32,28 @@ type Credentials struct {
 }
 
 // RotateCredentials replaces a phone's password. The old one is invalid at once, and the phone's registration ends.
-func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Credentials], error) {
+func (s *Service) RotateCredentials(ctx context.Context, in *RotateIn) (*op.Out[Credentials], error) {
 	var c Credentials
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		d, err := s.phone(ctx, tx, access.Org(ctx), in.ID, in.Body.DeviceID)
+		d, err := s.findDevice(ctx, tx, access.Org(ctx), in.ID, in.Body.DeviceID)
 		if err != nil {
 			return err
 		}
 		d.RotatedAt = db.At(s.now())
-		password, sealed, err := s.newSecrets(d)
+		password, sealed, err := s.newCredentials(d)
 		if err != nil {
 			return err
 		}
-		if err := rotate(ctx, tx, d, sealed); err != nil {
+		if err := updateCredentials(ctx, tx, d, sealed); err != nil {
 			return fmt.Errorf("rotate credentials: %w", err)
 		}
-		if err := s.keep(ctx, tx, d, password); err != nil {
+		if err := s.storePassword(ctx, tx, d, password); err != nil {
 			return err
 		}
-		if err := unregister(ctx, tx, d.OrgID, d.ID); err != nil {
+		if err := deleteBindings(ctx, tx, d.OrgID, d.ID); err != nil {
 			return fmt.Errorf("end registration: %w", err)
 		}
-		s.changed(tx, d)
+		s.publishChanged(tx, d)
 		c = Credentials{d.SIP.Username, s.domain, password, d.SIP.Transport, d.ID, d.RotatedAt}
 		return nil
 	})
@@ -64,13 +64,13 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Credentials
 }
 
 // findDevice returns the named phone of a user, or the first one.
-func (s *Service) phone(ctx context.Context, tx db.Querier, org, userID, deviceID string) (Device, error) {
+func (s *Service) findDevice(ctx context.Context, tx db.Querier, org, userID, deviceID string) (Device, error) {
 	if _, err := s.users.Get(ctx, tx, org, userID); db.IsNone(err) {
 		return Device{}, op.NotFound("user")
 	} else if err != nil {
 		return Device{}, fmt.Errorf("find user: %w", err)
 	}
-	all, err := list(ctx, tx, org, filter{users: []string{userID}, limit: 1000})
+	all, err := listDevices(ctx, tx, org, filter{users: []string{userID}, limit: 1000})
 	if err != nil {
 		return Device{}, err
 	}

@@ -34,8 +34,8 @@ func (d *Directory) Credentials(ctx context.Context, username string) (sip.Accou
 
 // barred reports whether a phone may place emergency calls only, because its user or its organisation is suspended.
 func (d *Directory) barred(ctx context.Context, a device.Account) (bool, error) {
-	o, err := d.Orgs.Look(ctx, a.OrgID)
-	if err != nil || o.Barred() {
+	o, err := d.Orgs.GetShared(ctx, a.OrgID)
+	if err != nil || o.IsBlocked() {
 		return true, err
 	}
 	u, err := d.CachedUser(ctx, a.OrgID, a.UserID)
@@ -119,7 +119,7 @@ func BindingOf(b device.Binding) sip.Binding {
 
 // TrunkIn returns what the switch needs to know of the trunk that a call came in by.
 func (d *Directory) TrunkIn(ctx context.Context, org, id string) (pbx.TrunkIn, error) {
-	o, err := d.Orgs.Look(ctx, org)
+	o, err := d.Orgs.GetShared(ctx, org)
 	return pbx.TrunkIn{Org: org, ID: id, Country: o.Country, Sandbox: o.Sandbox()}, err
 }
 
@@ -133,9 +133,9 @@ func (d *Directory) Caller(ctx context.Context, account string) (pbx.Caller, err
 	if err != nil {
 		return pbx.Caller{}, err
 	}
-	o, err := d.Orgs.Look(ctx, a.OrgID)
+	o, err := d.Orgs.GetShared(ctx, a.OrgID)
 	return pbx.Caller{Org: a.OrgID, DeviceID: a.DeviceID, UserID: a.UserID, Extension: ExtensionOf(u), Name: u.Name, SRTP: a.SRTP,
-		Sandbox: o.Sandbox(), Barred: o.Barred() || d.suspended(a.OrgID) || u.Status == user.Suspended}, err
+		Sandbox: o.Sandbox(), Barred: o.IsBlocked() || d.suspended(a.OrgID) || u.Status == user.Suspended}, err
 }
 
 // Phones returns the registered phones of a user. There are none if the user is suspended or has do-not-disturb on.
@@ -144,11 +144,11 @@ func (d *Directory) Phones(ctx context.Context, org, userID string) ([]pbx.Phone
 	if err != nil {
 		return nil, err
 	}
-	o, err := d.Orgs.Look(ctx, org)
-	if err != nil || o.Barred() || u.Status == user.Suspended || u.DND.On(d.Now()) {
+	o, err := d.Orgs.GetShared(ctx, org)
+	if err != nil || o.IsBlocked() || u.Status == user.Suspended || u.DND.On(d.Now()) {
 		return nil, err
 	}
-	all, err := d.Devices.OfUserBindings(ctx, org, userID)
+	all, err := d.Devices.BindingsOfUser(ctx, org, userID)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // starTargets maps the star codes to script targets.
-var starTargets = map[string]string{number.OwnMailbox: OwnMailbox, number.AnyMailbox: AnyMailbox}
+var starTargets = map[string]string{number.OwnMailboxCode: OwnMailbox, number.AnyMailboxCode: AnyMailbox}
 
 // errNoUser is not cached, because an extension can be assigned at any time.
 var errNoUser = errors.New("no user has this extension")
@@ -37,9 +37,9 @@ func (d *Directory) User(ctx context.Context, org, id string) (to pbx.Destinatio
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	o, err := d.Orgs.Look(ctx, org)
+	o, err := d.Orgs.GetShared(ctx, org)
 	to = pbx.Destination{Org: org, UserID: u.ID, Name: u.Name, Extension: ExtensionOf(u), Number: ExtensionOf(u), Sandbox: o.Sandbox(),
-		Barred: o.Barred() || d.suspended(org)}
+		Barred: o.IsBlocked() || d.suspended(org)}
 	d.applyUserRules(&to, u)
 	return to, err == nil, err
 }
@@ -49,9 +49,9 @@ func (d *Directory) User(ctx context.Context, org, id string) (to pbx.Destinatio
 func (d *Directory) applyUserRules(to *pbx.Destination, u *user.User) {
 	f := u.Forward
 	if f.Busy != nil || f.NoAnswer != nil || f.Unreachable != nil || u.Voicemail.Enabled {
-		to.After, to.RingFor = true, ringTimeBeforeScript
+		to.ScriptAfterNoAnswer, to.RingFor = true, ringTimeBeforeScript
 	}
-	to.Led = f.Always != nil || u.RingStrategy == "in_order" || to.After && u.DND.On(d.Now())
+	to.ScriptFirst = f.Always != nil || u.RingStrategy == "in_order" || to.ScriptAfterNoAnswer && u.DND.On(d.Now())
 }
 
 // ringTimeBeforeScript is how long phones ring before the user's forwarding or voicemail takes the call.
@@ -63,7 +63,7 @@ func (d *Directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 		return pbx.Destination{}, false, nil
 	}
 	if target, ok := starTargets[dialled]; ok {
-		return pbx.Destination{Org: org, Number: dialled, Leads: target}, true, nil
+		return pbx.Destination{Org: org, Number: dialled, Target: target}, true, nil
 	}
 	found, err := d.extensions.Get(org+"/"+dialled, func() (pbx.Destination, error) { return d.userAt(ctx, org, dialled) })
 	if errors.Is(err, errNoUser) {
@@ -82,7 +82,7 @@ func (d *Directory) Extension(ctx context.Context, org, dialled string) (pbx.Des
 
 // userAt returns the user with an extension, or errNoUser.
 func (d *Directory) userAt(ctx context.Context, org, dialled string) (pbx.Destination, error) {
-	if o, err := d.Orgs.Look(ctx, org); err != nil {
+	if o, err := d.Orgs.GetShared(ctx, org); err != nil {
 		return pbx.Destination{}, err
 	} else if _, ok := trunk.Emergency(o.Country, dialled); ok {
 		return pbx.Destination{}, errNoUser
@@ -103,15 +103,15 @@ func (d *Directory) queueAt(ctx context.Context, id, dialled string) (pbx.Destin
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
-	o, err := d.Orgs.Look(ctx, id)
+	o, err := d.Orgs.GetShared(ctx, id)
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
 	if _, ok := trunk.Emergency(o.Country, dialled); ok {
 		return pbx.Destination{}, false, nil
 	}
-	return pbx.Destination{Org: id, Extension: dialled, Number: dialled, Leads: "queue:" + owner, Sandbox: o.Sandbox(),
-		Barred: o.Barred() || d.suspended(id)}, true, nil
+	return pbx.Destination{Org: id, Extension: dialled, Number: dialled, Target: "queue:" + owner, Sandbox: o.Sandbox(),
+		Barred: o.IsBlocked() || d.suspended(id)}, true, nil
 }
 
 // Number returns the destination of one of the platform's numbers: the assigned user or script target, else the number's fallback.
@@ -124,26 +124,26 @@ func (d *Directory) Number(ctx context.Context, t pbx.TrunkIn, dialled string) (
 	if err != nil || !ok {
 		return pbx.Destination{}, false, err
 	}
-	o, err := d.Orgs.Look(ctx, n.OrgID)
+	o, err := d.Orgs.GetShared(ctx, n.OrgID)
 	if err != nil {
 		return pbx.Destination{}, false, err
 	}
 	to := pbx.Destination{Org: n.OrgID, NumberID: n.ID, Number: n.Number, TrunkID: *n.TrunkID, Sandbox: o.Sandbox(),
-		Barred: o.Barred() || d.suspended(n.OrgID)}
+		Barred: o.IsBlocked() || d.suspended(n.OrgID)}
 	if n.RecordingMode != "inherit" {
 		to.Recording = n.RecordingMode
 	}
 	switch {
 	case n.AssignedTo.ID == nil:
 		if n.Fallback != nil {
-			to.Leads = *n.Fallback
+			to.Target = *n.Fallback
 		}
 		return to, true, nil
 	case n.AssignedTo.Type != "user":
-		to.Leads = n.AssignedTo.Type + ":" + *n.AssignedTo.ID
+		to.Target = n.AssignedTo.Type + ":" + *n.AssignedTo.ID
 		return to, true, nil
 	}
-	to.UserID, to.After = *n.AssignedTo.ID, n.Fallback != nil
+	to.UserID, to.ScriptAfterNoAnswer = *n.AssignedTo.ID, n.Fallback != nil
 	u, err := d.CachedUser(ctx, n.OrgID, to.UserID)
 	if err != nil {
 		return to, false, err

@@ -113,7 +113,7 @@ func ExtensionOf(u *user.User) string {
 
 // Policy returns the recording settings and the country of an organisation.
 func (d *Directory) Policy(ctx context.Context, id string) (pbx.Policy, error) {
-	o, err := d.Orgs.Look(ctx, id)
+	o, err := d.Orgs.GetShared(ctx, id)
 	if err != nil {
 		return pbx.Policy{}, err
 	}

@@ -19,19 +19,19 @@ import (
 
 // Calls to outside numbers: the outbound gate, caller ID, emergency calls and the choice of trunks.
 
-// Outside returns the route of a call to an outside number, or the reason for its refusal. Emergency calls come before every limit, other calls pass
+// RouteOutbound returns the route of a call to an outside number, or the reason for its refusal. Emergency calls come before every limit, other calls pass
 // the outbound gate. There is no other way to a trunk.
-func (d *Directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (pbx.Exit, error) {
+func (d *Directory) RouteOutbound(ctx context.Context, c pbx.Caller, dialled string) (pbx.OutboundRoute, error) {
 	if exit, ok, err := d.testCallee(ctx, c, dialled); ok || err != nil {
 		return exit, err
 	}
 	pass, err := d.Gate.Open(ctx, trunk.Attempt{Org: c.Org, Dialled: dialled, Program: c.Program, Barred: c.Barred})
 	var refused *trunk.Refusal
 	if errors.As(err, &refused) {
-		return pbx.Exit{Refused: refusal(refused)}, nil
+		return pbx.OutboundRoute{Refused: refusal(refused)}, nil
 	}
 	if err != nil {
-		return pbx.Exit{}, err
+		return pbx.OutboundRoute{}, err
 	}
 	exit, err := d.exit(ctx, c, pass)
 	if err != nil {
@@ -41,7 +41,7 @@ func (d *Directory) Outside(ctx context.Context, c pbx.Caller, dialled string) (
 }
 
 // testCallee returns the route to a simulated callee. ok is false if the number is no test number, or the organisation no sandbox.
-func (d *Directory) testCallee(ctx context.Context, c pbx.Caller, dialled string) (exit pbx.Exit, ok bool, err error) {
+func (d *Directory) testCallee(ctx context.Context, c pbx.Caller, dialled string) (exit pbx.OutboundRoute, ok bool, err error) {
 	if !c.Sandbox || c.Barred || d.TestParties == nil {
 		return exit, false, nil
 	}
@@ -59,8 +59,8 @@ func (d *Directory) testCallee(ctx context.Context, c pbx.Caller, dialled string
 }
 
 // exit returns the route of a call that the gate admitted.
-func (d *Directory) exit(ctx context.Context, c pbx.Caller, pass trunk.Pass) (exit pbx.Exit, err error) {
-	exit = pbx.Exit{Number: pass.Number, Emergency: pass.Emergency, Release: pass.End}
+func (d *Directory) exit(ctx context.Context, c pbx.Caller, pass trunk.Pass) (exit pbx.OutboundRoute, err error) {
+	exit = pbx.OutboundRoute{Number: pass.Number, Emergency: pass.Emergency, Release: pass.End}
 	if pass.Emergency {
 		d.addEmergencyData(ctx, c, pass, &exit)
 	} else if exit.CallerID, exit.NumberID, err = d.callerID(ctx, c); err != nil {
@@ -120,7 +120,7 @@ func (d *Directory) ownNumber(ctx context.Context, c pbx.Caller) (number.Number,
 
 // addEmergencyData adds the callback number and the location (PIDF-LO, RFC 6442) of an emergency call. Errors do not stop the call: what cannot be
 // found is left out.
-func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass trunk.Pass, exit *pbx.Exit) {
+func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass trunk.Pass, exit *pbx.OutboundRoute) {
 	e := event.EmergencyCallPlaced{Number: pass.Number, UserID: db.Null(c.UserID).Ptr(), DeviceID: db.Null(c.DeviceID).Ptr(), Test: pass.Test}
 	n, err := d.Numbers.Callback(ctx, d.DB.Read(ctx), c.Org, c.UserID)
 	if err == nil {
@@ -131,7 +131,7 @@ func (d *Directory) addEmergencyData(ctx context.Context, c pbx.Caller, pass tru
 		e.Address = &text
 		exit.Location = trunk.PIDF(cmp.Or(exit.CallerID, c.Extension), address, d.Now())
 	}
-	exit.Placed = func(ctx context.Context, callID string) error {
+	exit.OnPlaced = func(ctx context.Context, callID string) error {
 		e.CallID = callID
 		return d.Trunks.Placed(ctx, d.Outbox, c.Org, e)
 	}

@@ -67,19 +67,19 @@ type ImportedOne struct {
 }
 
 // importLine is one number of an import and its position in the request.
-type line struct {
-	at   string // such as lines[7], numbers[3] or range
-	user string // CSV only: an id, an extension or an e-mail address
+type importLine struct {
+	position string // such as lines[7], numbers[3] or range
+	userRef  string // CSV only: an id, an extension or an e-mail address
 	Fresh
 }
 
 // field returns the name of a member of a line for violations.
-func (l line) field(name string) string {
-	if strings.HasPrefix(l.at, "lines[") {
-		return l.at + "." + name
+func (l importLine) field(name string) string {
+	if strings.HasPrefix(l.position, "lines[") {
+		return l.position + "." + name
 	}
 	if name == "number" {
-		return l.at
+		return l.position
 	}
 	return name
 }
@@ -91,11 +91,11 @@ func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Imported], 
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	lines, wrong, err := in.lines(o.Country)
+	lines, wrong, err := in.parseBody(o.Country)
 	if err != nil {
 		return nil, err
 	}
-	b, more, err := s.batch(ctx, o, lines)
+	b, more, err := s.buildBatch(ctx, o, lines)
 	if err != nil {
 		return nil, err
 	}
@@ -103,18 +103,18 @@ func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Imported], 
 		return nil, op.Invalid(wrong...)
 	}
 	out := Imported{DryRun: in.DryRun}
-	readPlaces()
+	loadGeocoding()
 	err = s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		err := s.orgs.AdmitMany(ctx, tx, o.ID, org.Numbers, len(b.numbers), func() (int, error) { return countNumbers(ctx, tx, o.ID) })
+		err := s.orgs.CheckQuotaMany(ctx, tx, o.ID, org.Numbers, len(b.numbers), func() (int, error) { return countNumbers(ctx, tx, o.ID) })
 		if err != nil || in.DryRun {
 			return err
 		}
-		return s.addAll(ctx, tx, b)
+		return s.insertBatch(ctx, tx, b)
 	})
 	if err != nil {
 		return nil, err
 	}
-	out.tell(b.numbers)
+	out.setNumbers(b.numbers)
 	r := &op.Out[Imported]{Body: out}
 	if in.DryRun {
 		r.Status = 200
@@ -122,7 +122,7 @@ func (s *Service) Import(ctx context.Context, in *ImportIn) (*op.Out[Imported], 
 	return r, nil
 }
 
-func (i *Imported) tell(numbers []Number) {
+func (i *Imported) setNumbers(numbers []Number) {
 	i.Count, i.Numbers = len(numbers), make([]ImportedOne, len(numbers))
 	for k, n := range numbers {
 		i.Numbers[k] = ImportedOne{Number: n.Number, Country: n.Country, Locality: n.Locality, Type: n.Type}
@@ -133,25 +133,25 @@ func (i *Imported) tell(numbers []Number) {
 }
 
 // parseBody reads the body as CSV or JSON.
-func (in *ImportIn) lines(country string) ([]line, []op.Violation, error) {
+func (in *ImportIn) parseBody(country string) ([]importLine, []op.Violation, error) {
 	kind, _, err := mime.ParseMediaType(in.ContentType)
 	switch {
 	case err == nil && kind == "text/csv":
 		all, wrong := readTable(in.RawBody, in.TrunkID)
 		return all, wrong, nil
 	case err == nil && kind == "application/json":
-		return in.batch(country)
+		return in.parseJSON(country)
 	}
 	return nil, nil, op.Fail("unsupported_media_type", "send text/csv with a line of headings, or application/json")
 }
 
 // parseJSON reads a JSON body.
-func (in *ImportIn) batch(country string) ([]line, []op.Violation, error) {
+func (in *ImportIn) parseJSON(country string) ([]importLine, []op.Violation, error) {
 	if len(in.RawBody) > maxImportJSON {
 		return nil, nil, op.Fail("payload_too_large", "a JSON body may have 1 MB; send larger lists as a table")
 	}
 	var b Batch
-	if err := decode(in.RawBody, &b); err != nil {
+	if err := decodeStrict(in.RawBody, &b); err != nil {
 		return nil, nil, err
 	}
 	if b.TrunkID == "" {
@@ -170,9 +170,9 @@ func (in *ImportIn) batch(country string) ([]line, []op.Violation, error) {
 	if len(numbers) > maxImport {
 		numbers = nil
 	}
-	lines := make([]line, len(numbers))
+	lines := make([]importLine, len(numbers))
 	for i, n := range numbers {
-		lines[i] = line{at: at(i), Fresh: Fresh{Number: n, TrunkID: b.TrunkID, FlowID: b.FlowID, UserID: b.UserID, QueueID: b.QueueID, Label: b.Label,
+		lines[i] = importLine{position: at(i), Fresh: Fresh{Number: n, TrunkID: b.TrunkID, FlowID: b.FlowID, UserID: b.UserID, QueueID: b.QueueID, Label: b.Label,
 			SMSEnabled: b.SMSEnabled, Emergency: FreshEmergency{b.EmergencyAddress}}}
 	}
 	return lines, wrong, nil
@@ -191,7 +191,7 @@ func (b Batch) check() (wrong []op.Violation) {
 }
 
 // decodeStrict reads a JSON object and refuses unknown members.
-func decode(body []byte, to any) error {
+func decodeStrict(body []byte, to any) error {
 	if !json.Valid(body) {
 		return op.Fail("malformed_json", "the body is no JSON")
 	}

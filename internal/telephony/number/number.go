@@ -85,17 +85,17 @@ type Service struct {
 	SameSource func(ctx context.Context, came, belongs string) (bool, error)
 
 	// Providers holds the providers that need no account, by name. The one called sandbox serves sandboxes only.
-	Markets map[string]Market
+	Providers map[string]ProviderAPI
 	// AccountProviders holds the providers at which organisations can have accounts, by name. Seal encrypts their
 	// keys. Guard checks the addresses of their APIs.
-	Sellers map[string]Seller
-	Seal    *seal.Seal
-	Guard   *egress.Guard
+	AccountProviders map[string]ProviderType
+	Seal             *seal.Seal
+	Guard            *egress.Guard
 	// Jobs and JobQueue run the jobs that follow pending orders and release numbers.
 	Jobs     *job.Queue
 	JobQueue string
 	// CheckTarget returns the reason why a destination such as queue:que_… or a number cannot be used, or "".
-	Reach func(ctx context.Context, org, to string) (wrong string, err error)
+	CheckTarget func(ctx context.Context, org, to string) (wrong string, err error)
 
 	db     *db.DB
 	orgs   *org.Service
@@ -104,14 +104,14 @@ type Service struct {
 	now    func() time.Time
 	routes *bus.Cache[*Number]
 
-	waysMu sync.Mutex // guards clients
-	ways   map[string]*way
+	clientsMu sync.Mutex // guards clients
+	clients   map[string]*providerClient
 }
 
 // New returns a service.
 func New(d *db.DB, orgs *org.Service, outbox *event.Outbox, b *bus.Bus, now func() time.Time) *Service {
 	return &Service{db: d, orgs: orgs, outbox: outbox, bus: b, now: now, routes: bus.NewCache[*Number](b, Changed, cacheLife, now),
-		ways: map[string]*way{}}
+		clients: map[string]*providerClient{}}
 }
 
 // Route returns the active number that was dialled, of any organisation, if the call came over the number's trunk; ok
@@ -142,7 +142,7 @@ func (s *Service) Route(ctx context.Context, e164, trunkID string) (n *Number, o
 
 // Get returns a number of the organisation by its id, or db.ErrNone. Released numbers are not found.
 func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Number, error) {
-	n, err := get(ctx, q, org, id)
+	n, err := getNumber(ctx, q, org, id)
 	if err == nil && n.Status == Released {
 		return Number{}, db.ErrNone
 	}
@@ -151,19 +151,19 @@ func (s *Service) Get(ctx context.Context, q db.Querier, org, id string) (Number
 
 // Owned returns the organisation's active number, or db.ErrNone. Only such a number may be shown in outbound calls.
 func (s *Service) Owned(ctx context.Context, q db.Querier, org, e164 string) (Number, error) {
-	return ownNumber(ctx, q, org, e164)
+	return activeOfOrg(ctx, q, org, e164)
 }
 
 // CallerID returns the number that a user's outbound calls show: the user's chosen number, else one assigned to the
 // user, else the organisation's oldest. It returns db.ErrNone if there is none.
 func (s *Service) CallerID(ctx context.Context, q db.Querier, org, userID string) (Number, error) {
-	return callerID(ctx, q, org, userID)
+	return callerIDNumber(ctx, q, org, userID)
 }
 
 // Callback returns the number on which a user is called back: one assigned to the user if there is one, else as
 // CallerID. It returns db.ErrNone if the organisation has none.
 func (s *Service) Callback(ctx context.Context, q db.Querier, org, userID string) (Number, error) {
-	return callback(ctx, q, org, userID)
+	return callbackNumber(ctx, q, org, userID)
 }
 
 // RemoveUser assigns the numbers of a removed user to the user heir, or to none if heir is "".
@@ -172,11 +172,11 @@ func (s *Service) RemoveUser(ctx context.Context, tx db.Querier, org, userID, he
 	if err != nil {
 		return fmt.Errorf("reassign numbers of user: %w", err)
 	}
-	s.changed(tx, numbers...)
+	s.publishChanged(tx, numbers...)
 	return nil
 }
 
-func (s *Service) changed(tx db.Querier, numbers ...string) {
+func (s *Service) publishChanged(tx db.Querier, numbers ...string) {
 	db.OnCommit(tx, func() {
 		for _, n := range numbers {
 			s.bus.Publish(Changed, n)
@@ -185,11 +185,11 @@ func (s *Service) changed(tx db.Querier, numbers ...string) {
 }
 
 // publishAllocated publishes number.allocated for a number that has become active.
-func (s *Service) allocate(ctx context.Context, tx db.Querier, n Number) error {
-	return s.tellAllocated(ctx, tx, n, event.Assignment{Type: n.AssignedTo.Type, ID: n.AssignedTo.ID, Name: n.AssignedTo.Name})
+func (s *Service) publishAllocated(ctx context.Context, tx db.Querier, n Number) error {
+	return s.publishAllocatedTo(ctx, tx, n, event.Assignment{Type: n.AssignedTo.Type, ID: n.AssignedTo.ID, Name: n.AssignedTo.Name})
 }
 
-func (s *Service) tellAllocated(ctx context.Context, tx db.Querier, n Number, to event.Assignment) error {
+func (s *Service) publishAllocatedTo(ctx context.Context, tx db.Querier, n Number, to event.Assignment) error {
 	return s.outbox.Publish(ctx, tx, n.OrgID, event.NumberAllocated{NumberID: n.ID, Number: n.Number, Country: n.Country,
-		Type: n.Type, Capabilities: n.can(), AssignedTo: to, AllocatedAt: n.AllocatedAt})
+		Type: n.Type, Capabilities: n.capabilities(), AssignedTo: to, AllocatedAt: n.AllocatedAt})
 }

@@ -50,9 +50,9 @@ type PortFresh struct {
 // status.
 func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], error) {
 	var p Port
-	readPlaces()
+	loadGeocoding()
 	err := s.db.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		e164s, country, err := s.ported(ctx, in.Body)
+		e164s, country, err := s.validatePort(ctx, in.Body)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], er
 			return fmt.Errorf("add port: %w", err)
 		}
 		for _, e164 := range e164s {
-			if err := s.addPorted(ctx, tx, p, e164, country); err != nil {
+			if err := s.insertPorted(ctx, tx, p, e164, country); err != nil {
 				return err
 			}
 		}
@@ -76,7 +76,7 @@ func (s *Service) CreatePort(ctx context.Context, in *PortIn) (*op.Out[Port], er
 }
 
 // validatePort returns the numbers in E.164, or every violation of the request at once.
-func (s *Service) ported(ctx context.Context, b PortFresh) (e164s []string, country string, err error) {
+func (s *Service) validatePort(ctx context.Context, b PortFresh) (e164s []string, country string, err error) {
 	o, err := s.orgs.Get(ctx, access.Org(ctx))
 	if err != nil {
 		return nil, "", fmt.Errorf("find organisation: %w", err)
@@ -104,15 +104,15 @@ func (s *Service) ported(ctx context.Context, b PortFresh) (e164s []string, coun
 	return e164s, o.Country, nil
 }
 
-func (s *Service) addPorted(ctx context.Context, tx db.Querier, p Port, e164, country string) error {
-	is, org := factsOf(e164, country), access.Org(ctx)
+func (s *Service) insertPorted(ctx context.Context, tx db.Querier, p Port, e164, country string) error {
+	is, org := infoOf(e164, country), access.Org(ctx)
 	n := Number{ID: db.NewID("num"), OrgID: org, Number: e164, Country: is.Country, Locality: is.Locality, Type: is.Type, Capabilities: []string{"voice"},
-		Status: "porting_in", Provider: Own, RecordingMode: "inherit", CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt, Emergency: Emergency{Status: "none"}}
-	err := s.orgs.Admit(ctx, tx, org, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, org) })
+		Status: "porting_in", Provider: ProviderOwn, RecordingMode: "inherit", CreatedAt: p.CreatedAt, UpdatedAt: p.CreatedAt, Emergency: Emergency{Status: "none"}}
+	err := s.orgs.CheckQuota(ctx, tx, org, orgs.Numbers, func() (int, error) { return countNumbers(ctx, tx, org) })
 	if err != nil {
 		return err
 	}
-	err = s.db.Tx(ctx, func(tx db.Querier) error { return insert(ctx, tx, n) })
+	err = s.db.Tx(ctx, func(tx db.Querier) error { return insertNumber(ctx, tx, n) })
 	if db.IsConflict(err) {
 		return op.Fail("number_unavailable", e164+" belongs to an organisation here already")
 	}
@@ -181,7 +181,7 @@ func (s *Service) SetPort(ctx context.Context, org, id, status, trunk, detail st
 		if p, err = getPort(ctx, tx, org, id); err != nil {
 			return fmt.Errorf("find port %s: %w", id, err)
 		}
-		if err := p.checkMove(status, trunk); err != nil {
+		if err := p.checkTransition(status, trunk); err != nil {
 			return err
 		}
 		now := db.At(s.now())
@@ -194,7 +194,7 @@ func (s *Service) SetPort(ctx context.Context, org, id, status, trunk, detail st
 			return err
 		}
 		if slices.Index(PortStatuses, status) >= slices.Index(PortStatuses, "completed") {
-			if err := s.arrive(ctx, tx, org, p, status, trunk); err != nil {
+			if err := s.finishPorted(ctx, tx, org, p, status, trunk); err != nil {
 				return err
 			}
 		}
@@ -204,7 +204,7 @@ func (s *Service) SetPort(ctx context.Context, org, id, status, trunk, detail st
 	return p, err
 }
 
-func (p Port) checkMove(status, trunk string) error {
+func (p Port) checkTransition(status, trunk string) error {
 	switch {
 	case !slices.Contains(PortStatuses, status):
 		return op.Invalid(op.Field("status", "invalid_value", "must be one of "+strings.Join(PortStatuses, ", ")))
@@ -217,11 +217,11 @@ func (p Port) checkMove(status, trunk string) error {
 }
 
 // finishPorted sets the numbers of a finished port to active or port_failed.
-func (s *Service) arrive(ctx context.Context, tx db.Querier, org string, p Port, status, trunk string) error {
+func (s *Service) finishPorted(ctx context.Context, tx db.Querier, org string, p Port, status, trunk string) error {
 	for _, x := range p.Numbers {
 		n := Number{OrgID: org, ID: x.NumberID, Number: x.Number}
 		if status != "completed" {
-			if err := s.settle(ctx, n, "port_failed", Order{}); err != nil {
+			if err := s.finishOrder(ctx, n, "port_failed", OrderStatus{}); err != nil {
 				return err
 			}
 			continue
@@ -232,7 +232,7 @@ func (s *Service) arrive(ctx context.Context, tx db.Querier, org string, p Port,
 		} else if err != nil {
 			return err
 		}
-		if err := s.settle(ctx, n, "active", Order{}); err != nil {
+		if err := s.finishOrder(ctx, n, "active", OrderStatus{}); err != nil {
 			return err
 		}
 	}

@@ -57,23 +57,23 @@ func (s *Service) Search(ctx context.Context, in *SearchIn) (*op.Out[Found], err
 	if err != nil {
 		return nil, fmt.Errorf("find organisation: %w", err)
 	}
-	w := Wish{Org: o.ID, Country: strings.ToUpper(in.Country), AreaCode: in.AreaCode, Prefix: in.Prefix, Contains: in.Contains, Locality: in.Locality,
+	w := SearchCriteria{Org: o.ID, Country: strings.ToUpper(in.Country), AreaCode: in.AreaCode, Prefix: in.Prefix, Contains: in.Contains, Locality: in.Locality,
 		Types: in.Type, Capabilities: in.Capabilities, Limit: in.Limit}
 	if w.Country == "" {
 		w.Country = o.Country
 	}
-	providers, err := s.providers(ctx, s.db.Read(ctx), o)
+	providers, err := s.sources(ctx, s.db.Read(ctx), o)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.check(in.Provider, providers); err != nil {
+	if err := w.validate(in.Provider, providers); err != nil {
 		return nil, err
 	}
-	answers := make([]answer, len(providers))
+	answers := make([]providerAnswer, len(providers))
 	var all sync.WaitGroup
 	for i, p := range providers {
 		if in.Provider == "" || in.Provider == p.name {
-			all.Go(func() { answers[i] = s.askProvider(ctx, p, w) })
+			all.Go(func() { answers[i] = s.searchProvider(ctx, p, w) })
 		}
 	}
 	all.Wait()
@@ -88,7 +88,7 @@ func (s *Service) Search(ctx context.Context, in *SearchIn) (*op.Out[Found], err
 	return op.OK(out)
 }
 
-func (w Wish) check(only string, providers []provider) error {
+func (w SearchCriteria) validate(only string, providers []numberSource) error {
 	var wrong []op.Violation
 	if _, ok := org.Country(w.Country); !ok {
 		wrong = append(wrong, op.Field("country", "invalid_country", "must be a country code of ISO 3166, such as GB"))
@@ -98,7 +98,7 @@ func (w Wish) check(only string, providers []provider) error {
 			wrong = append(wrong, op.Field(field, "invalid_value", "must be digits"))
 		}
 	}
-	if only != "" && !slices.ContainsFunc(providers, func(p provider) bool { return p.name == only }) {
+	if only != "" && !slices.ContainsFunc(providers, func(p numberSource) bool { return p.name == only }) {
 		wrong = append(wrong, op.Field("provider", "not_found", "no such provider"))
 	}
 	if len(wrong) > 0 {
@@ -108,68 +108,68 @@ func (w Wish) check(only string, providers []provider) error {
 }
 
 // numberSource is a source of numbers for an organisation.
-type provider struct {
+type numberSource struct {
 	name    string
-	market  Market
+	api     ProviderAPI
 	account Account // account for purchases; its id is "" if none is needed
 }
 
 // sources returns the sources of an organisation: its stock first, then providers without and with an account, by
 // name. A sandbox has its stock and the sandbox provider only, which no other organisation has.
-func (s *Service) providers(ctx context.Context, q db.Querier, o org.Organization) ([]provider, error) {
-	all := []provider{{name: Own, market: stock{s}}}
-	for name, m := range s.Markets {
-		if (name == Sandbox) == o.Sandbox() {
-			all = append(all, provider{name: name, market: m})
+func (s *Service) sources(ctx context.Context, q db.Querier, o org.Organization) ([]numberSource, error) {
+	all := []numberSource{{name: ProviderOwn, api: stockProvider{s}}}
+	for name, m := range s.Providers {
+		if (name == ProviderSandbox) == o.Sandbox() {
+			all = append(all, numberSource{name: name, api: m})
 		}
 	}
-	if len(s.Sellers) > 0 && !o.Sandbox() {
+	if len(s.AccountProviders) > 0 && !o.Sandbox() {
 		accounts, err := s.accounts(ctx, q, o.ID)
 		if err != nil {
 			return nil, err
 		}
 		for _, a := range accounts {
-			if w := s.way(a); a.enabled && w != nil {
-				all = append(all, provider{a.Provider, w, a})
+			if w := s.clientFor(a); a.enabled && w != nil {
+				all = append(all, numberSource{a.Provider, w, a})
 			}
 		}
 	}
-	slices.SortFunc(all[1:], func(a, b provider) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(all[1:], func(a, b numberSource) int { return strings.Compare(a.name, b.name) })
 	return all, nil
 }
 
-type answer struct {
+type providerAnswer struct {
 	Searched
 	found []Available
 }
 
-func (s *Service) askProvider(ctx context.Context, p provider, w Wish) answer {
+func (s *Service) searchProvider(ctx context.Context, p numberSource, w SearchCriteria) providerAnswer {
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	began := time.Now()
-	found, err := p.market.Search(ctx, w)
-	a := answer{Searched{Provider: p.name, MS: int(time.Since(began).Milliseconds()), Status: "ok"}, found}
+	found, err := p.api.Search(ctx, w)
+	a := providerAnswer{Searched{Provider: p.name, MS: int(time.Since(began).Milliseconds()), Status: "ok"}, found}
 	if err != nil {
-		text := words(err)
+		text := errorText(err)
 		a.Status, a.Error = "error", &text
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		a.Status = "timeout"
-	case errors.Is(err, errOpen):
+	case errors.Is(err, errCircuitOpen):
 		a.Status = "circuit_open"
 	}
 	for i := range a.found {
-		a.found[i].complete(p.name, w.Country)
+		a.found[i].fillDefaults(p.name, w.Country)
 	}
 	return a
 }
 
 // stockProvider is the number blocks of an organisation as a provider.
-type stock struct{ *Service }
+type stockProvider struct{ *Service }
 
 // Search returns numbers of the stock that are not in use.
-func (s stock) Search(ctx context.Context, w Wish) ([]Available, error) {
+func (s stockProvider) Search(ctx context.Context, w SearchCriteria) ([]Available, error) {
 	const text = `SELECT k.number, k.country, k.locality, k.type FROM number_stock k WHERE k.org_id = $1 AND k.country = $2
 		AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.number = k.number AND n.status NOT IN ('released', 'failed', 'port_failed') AND n.provider <> 'sandbox')`
 	f := db.Where(text, w.Org, w.Country).In("k.type", w.Types)
@@ -207,13 +207,15 @@ func (s stock) Search(ctx context.Context, w Wish) ([]Available, error) {
 }
 
 // Order is not called: a number of the stock is taken in the transaction that creates it.
-func (stock) Order(context.Context, Deal) (Order, error) { return Order{Active: true}, nil }
+func (stockProvider) Order(context.Context, OrderRequest) (OrderStatus, error) {
+	return OrderStatus{Active: true}, nil
+}
 
 // Release does nothing: a number without an owner is in stock again.
-func (stock) Release(context.Context, Deal) error { return nil }
+func (stockProvider) Release(context.Context, OrderRequest) error { return nil }
 
 // stockTrunk returns the trunk of a number of the stock, or db.ErrNone.
-func inStock(ctx context.Context, q db.Querier, org, e164 string) (trunk string, err error) {
+func stockTrunk(ctx context.Context, q db.Querier, org, e164 string) (trunk string, err error) {
 	const text = `SELECT trunk_id FROM number_stock WHERE org_id = $1 AND number = $2`
 	err = q.QueryRow(ctx, text, org, e164).Scan(&trunk)
 	return trunk, err
@@ -237,7 +239,7 @@ func (s *Service) AddStock(ctx context.Context, orgID, trunk, first, last string
 		ON CONFLICT (org_id, number) DO NOTHING`
 	err = s.db.Tx(ctx, func(tx db.Querier) error {
 		for _, e164 := range block {
-			is := factsOf(e164, o.Country)
+			is := infoOf(e164, o.Country)
 			r, err := tx.Exec(ctx, text, o.ID, e164, is.Country, is.Locality, is.Type, trunk, db.At(s.now()))
 			if err != nil {
 				return err

@@ -39,11 +39,11 @@ func (s *Switch) clip(ctx context.Context, org, id string) (*media.Clip, error) 
 
 // say returns a clip with the spoken text.
 func (s *Switch) say(ctx context.Context, org, text, voice string) (*media.Clip, error) {
-	return s.spoken(ctx, org, text, voice, "")
+	return s.synthesize(ctx, org, text, voice, "")
 }
 
 // synthesize returns a clip with the text spoken in a language. An empty language is the engine's default.
-func (s *Switch) spoken(ctx context.Context, org, text, voice, language string) (*media.Clip, error) {
+func (s *Switch) synthesize(ctx context.Context, org, text, voice, language string) (*media.Clip, error) {
 	if s.Speaker == nil {
 		return nil, op.Fail("not_enabled", "no engine for speech is set up; soniq doctor tells what is missing")
 	}
@@ -55,17 +55,17 @@ func (s *Switch) spoken(ctx context.Context, org, text, voice, language string) 
 }
 
 // announce plays a prompt to one side or to all. The command is confirmed when the prompt begins to play.
-func (c *liveCall) announce(_ context.Context, x call.Announce, done reply) {
+func (c *liveCall) announce(_ context.Context, x call.Announce, done commandReply) {
 	if !c.connectedNow() {
 		done.state(c, "the call is not connected")
 		return
 	}
-	if c.forHelp() {
+	if c.isEmergency() {
 		done.state(c, "nothing is played into an emergency call")
 		return
 	}
 	org := c.new.Org
-	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+	c.runAsync(loadTimeout, func(ctx context.Context) func(context.Context) {
 		var clip *media.Clip
 		var err error
 		if x.AudioID != "" {
@@ -83,11 +83,11 @@ func (c *liveCall) announce(_ context.Context, x call.Announce, done reply) {
 	})
 }
 
-func (c *liveCall) play(clip *media.Clip, x call.Announce, done reply) {
+func (c *liveCall) play(clip *media.Clip, x call.Announce, done commandReply) {
 	for _, l := range c.audience(x.To) {
 		c.prompt(l, clip, x.Interrupt)
 	}
-	c.step("announcement", nil, detail{"to": x.To})
+	c.addEntry("announcement", nil, detail{"to": x.To})
 	done.ok()
 }
 
@@ -105,7 +105,7 @@ func (c *liveCall) audience(to string) []*leg {
 // prompt plays a clip once, then continues with the clip that the leg heard before. If interrupt is false, it waits
 // for the prompt that is playing.
 func (c *liveCall) prompt(l *leg, clip *media.Clip, interrupt bool) {
-	if !l.up() || l.clip != nil || c.forHelp() {
+	if !l.up() || l.loopClip != nil || c.isEmergency() {
 		return
 	}
 	if l.playback == nil || interrupt || finished(l.playback) {
@@ -113,7 +113,7 @@ func (c *liveCall) prompt(l *leg, clip *media.Clip, interrupt bool) {
 		return
 	}
 	last := l.playback
-	c.aside(promptTurn, func(ctx context.Context) func(context.Context) {
+	c.runAsync(promptTurn, func(ctx context.Context) func(context.Context) {
 		select {
 		case <-last.Done():
 			return func(context.Context) { c.prompt(l, clip, false) }
@@ -142,7 +142,7 @@ const recordedText = "This call is recorded."
 // speech engine is available.
 func (c *liveCall) announceRecording(next func(ctx context.Context)) {
 	org := c.new.Org
-	c.aside(loadTimeout, func(ctx context.Context) func(context.Context) {
+	c.runAsync(loadTimeout, func(ctx context.Context) func(context.Context) {
 		clip, err := c.sw.say(ctx, org, recordedText, "")
 		if err != nil {
 			clip = recordingTone()
@@ -151,8 +151,8 @@ func (c *liveCall) announceRecording(next func(ctx context.Context)) {
 			for _, l := range c.talking() {
 				c.prompt(l, clip, true)
 			}
-			c.step("recording.announced", nil, nil)
-			c.limit(clip.Duration(), next)
+			c.addEntry("recording.announced", nil, nil)
+			c.afterWhileActive(clip.Duration(), next)
 		}
 	})
 }

@@ -26,7 +26,7 @@ func outcomeOf(status, q850 int) call.Outcome {
 
 // statusForCaller returns the status that the caller gets for a failure of the called side. Statuses that only
 // concern us and the other side are replaced: a lost connection, a refused log-in, a server error.
-func shown(status int) int {
+func statusForCaller(status int) int {
 	switch {
 	case status == 430, status == 408, status == 481, status == 487:
 		return 480
@@ -42,7 +42,7 @@ func shown(status int) int {
 
 // failureRank orders the failures of several phones. The lowest rank is returned to the caller (RFC 3261 §16.7 step
 // 6): 6xx first, then statuses with more information than "not available".
-func rank(status int) int {
+func failureRank(status int) int {
 	switch {
 	case status >= 600:
 		return 0

@@ -23,7 +23,7 @@ type Directory interface {
 	// Number returns the destination of one of our numbers that was dialled from outside.
 	Number(ctx context.Context, t TrunkIn, dialled string) (d Destination, ok bool, err error)
 	// RouteOutbound decides whether and how a call may reach an external number. Every outbound path goes through it.
-	Outside(ctx context.Context, c Caller, dialled string) (Exit, error)
+	RouteOutbound(ctx context.Context, c Caller, dialled string) (OutboundRoute, error)
 	// Resume counts an outbound call that continues after a restart. cut ends the call if its channel is needed
 	// for an emergency call.
 	Resume(org, trunkID string, began time.Time, cut func()) (release func())
@@ -68,14 +68,14 @@ type Destination struct {
 	TrunkID         string // trunk of that number
 	Number          string // in E.164
 	// Target is a destination other than a user: queue:que_…, flow:flw_… or voicemail:…; empty for users.
-	Leads string
+	Target string
 	// ScriptFirst routes callers to a script at once. ScriptAfterNoAnswer routes them to a script after the phones
 	// did not answer.
-	Led, After bool
-	Recording  string        // on or off for calls to the number; empty: as the organisation
-	RingFor    time.Duration // ring time before the script; 0: the normal ring time
-	Sandbox    bool
-	Barred     bool // the organisation is suspended: its numbers do not ring
+	ScriptFirst, ScriptAfterNoAnswer bool
+	Recording                        string        // on or off for calls to the number; empty: as the organisation
+	RingFor                          time.Duration // ring time before the script; 0: the normal ring time
+	Sandbox                          bool
+	Barred                           bool // the organisation is suspended: its numbers do not ring
 }
 
 // A Phone is a registered contact of a device.
@@ -96,7 +96,7 @@ func (p *Phone) next(status int) *Phone {
 }
 
 // OutboundRoute is a permitted route to an external number, or the reason of a refusal.
-type Exit struct {
+type OutboundRoute struct {
 	Number    string // E.164, or the emergency number as dialled
 	NumberID  string // ID of the presented number
 	CallerID  string // presented number in E.164
@@ -108,7 +108,7 @@ type Exit struct {
 	Release func()
 	// OnPlaced is called with the call's ID from the write queue after the INVITE was sent. It records that an
 	// emergency call was placed. It may be nil.
-	Placed func(ctx context.Context, callID string) error
+	OnPlaced func(ctx context.Context, callID string) error
 }
 
 // TrunkOut is a trunk for an outbound call.

@@ -9,9 +9,9 @@ import (
 // overload and during shutdown.
 
 // emergencyLeg returns the leg that rings or talks to an emergency service; nil if there is none.
-func (c *liveCall) helper() *leg {
+func (c *liveCall) emergencyLeg() *leg {
 	for _, l := range c.legs {
-		if l.help && !l.over && l.owner.Load() == c {
+		if l.emergency && !l.over && l.owner.Load() == c {
 			return l
 		}
 	}
@@ -19,25 +19,25 @@ func (c *liveCall) helper() *leg {
 }
 
 // isEmergency reports whether the call rings or talks to an emergency service.
-func (c *liveCall) forHelp() bool { return c.helper() != nil }
+func (c *liveCall) isEmergency() bool { return c.emergencyLeg() != nil }
 
 // isEmergency reports whether the attempt dials an emergency service. It rings without a time limit then.
-func (h *hunt) forHelp() bool { return h.to.forHelp() }
+func (h *forkedDial) isEmergency() bool { return h.to.isEmergency() }
 
-func (r reach) forHelp() bool { return r.exit != nil && r.exit.Emergency }
+func (r resolvedDestination) isEmergency() bool { return r.outbound != nil && r.outbound.Emergency }
 
 // wasEmergency reports whether a leg from before a restart dialled an emergency service.
-func (c *liveCall) wasForHelp(l *leg) bool {
+func (c *liveCall) wasEmergency(l *leg) bool {
 	return l.trunkID != "" && l.caller.UserID == "" && l.role != "caller" && trunk.ReservedExtension(c.policy.Country, l.number)
 }
 
 // maybeEmergency reports whether a call from a phone may be an emergency call. The country of its organisation
 // decides later.
-func maybeForHelp(in *sip.Inbound) bool {
+func maybeEmergency(in *sip.Inbound) bool {
 	return in.TrunkID == "" && trunk.MaybeEmergency(dialled(in.RequestURI))
 }
 
 // isEmergencyRefusal reports whether the refused call was an emergency call.
-func calledForHelp(r *Refusal) bool {
+func isEmergencyRefusal(r *Refusal) bool {
 	return r != nil && r.Gate != nil && r.Gate.Reason == trunk.EmergencyNotReached
 }

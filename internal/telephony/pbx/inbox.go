@@ -9,10 +9,10 @@ import (
 
 // message is an event of a leg, or a function to run in the call's goroutine.
 type message struct {
-	leg   *leg
-	event sip.Event
-	run   func(ctx context.Context)
-	late  func() // runs instead of run if the call has ended; may be nil
+	leg     *leg
+	event   sip.Event
+	run     func(ctx context.Context)
+	ifEnded func() // runs instead of run if the call has ended; may be nil
 }
 
 // inbox is an unbounded queue. push never blocks, because signalling must not wait for a call that waits for its

@@ -13,64 +13,64 @@ import (
 // leg is one side of a call: a SIP dialog and a media stream. The goroutine of the owning call owns its fields,
 // except the atomic ones.
 type leg struct {
-	id    string
-	shown atomic.Pointer[string]   // id, for readers outside the call's goroutine
-	owner atomic.Pointer[liveCall] // call that gets the leg's events; changes when a transfer joins two calls
+	id          string
+	publishedID atomic.Pointer[string]   // id, for readers outside the call's goroutine
+	owner       atomic.Pointer[liveCall] // call that gets the leg's events; changes when a transfer joins two calls
 
 	in      *sip.Inbound // set if the leg called us, otherwise nil
 	sip     *sip.Leg
 	stream  *media.Stream
 	session *media.Session
-	hunt    *hunt // the dial while it rings
+	dial    *forkedDial // the dial while it rings
 
-	role    string // caller, callee, agent, monitor
-	caller  Caller // user of the phone; zero for external parties
-	number  string // number of the other end in the call's record
-	phone   *Phone // registered contact that was rung
-	trunk   *TrunkOut
-	trunkID string // trunk of an inbound or outbound leg
-	release []func()
-	earlier *earlier // state from before a restart; nil for most legs
+	role      string // caller, callee, agent, monitor
+	caller    Caller // user of the phone; zero for external parties
+	number    string // number of the other end in the call's record
+	phone     *Phone // registered contact that was rung
+	trunk     *TrunkOut
+	trunkID   string // trunk of an inbound or outbound leg
+	release   []func()
+	restarted *restartState // state from before a restart; nil for most legs
 
-	offer     media.Description // offer in its INVITE; zero for a late offer or a leg we invited
-	toPeer    []byte            // our answer to offer, fixed by the first early media
-	busy      bool              // a re-INVITE of ours is in progress
-	idle      []func()          // run after that re-INVITE
-	onAnswer  []func()          // run when the leg answers
-	onOver    []func()          // run when the leg ends
-	heldPeer  bool              // held by its phone (re-INVITE from the peer)
-	heldAPI   bool              // held by API command
-	muted     bool
-	help      bool // connected to an emergency service
-	apart     bool // temporarily without audio from and to the other parties
-	over      bool
-	comforted bool
-	probed    bool        // no RTP received; a re-INVITE checks the dialog
-	clip      *media.Clip // clip that is played in a loop
-	playback  *media.Playback
+	offer        media.Description // offer in its INVITE; zero for a late offer or a leg we invited
+	localAnswer  []byte            // our answer to offer, fixed by the first early media
+	offerPending bool              // a re-INVITE of ours is in progress
+	afterOffer   []func()          // run after that re-INVITE
+	onAnswer     []func()          // run when the leg answers
+	onOver       []func()          // run when the leg ends
+	heldPeer     bool              // held by its phone (re-INVITE from the peer)
+	heldAPI      bool              // held by API command
+	muted        bool
+	emergency    bool // connected to an emergency service
+	isolated     bool // temporarily without audio from and to the other parties
+	over         bool
+	comfortNoise bool
+	rtpProbing   bool        // no RTP received; a re-INVITE checks the dialog
+	loopClip     *media.Clip // clip that is played in a loop
+	playback     *media.Playback
 
 	started, rang, answered, ended time.Time
 	reason                         string
 	status                         int // SIP status of the failure
 	quality                        *media.Quality
-	soundsAt                       time.Time // time of the last published measurement
+	qualityAt                      time.Time // time of the last published measurement
 	dirty                          bool
-	keys                           sip.Pacer // rate limit of reported digits
+	dtmfPacer                      sip.RateLimiter // rate limit of reported digits
 }
 
 // restartState is the state of a leg in the process before the restart.
-type earlier struct {
-	via    netip.Addr
-	target string        // URI of its contact
-	lost   sip.Transport // transport of a connection that ended with the process; empty if none is needed
+type restartState struct {
+	via           netip.Addr
+	target        string        // URI of its contact
+	lostTransport sip.Transport // transport of a connection that ended with the process; empty if none is needed
 }
 
 // lostTransport returns the transport of a connection that the leg needs again; empty if none.
-func (l *leg) lost() sip.Transport {
-	if l.earlier == nil {
+func (l *leg) lostTransport() sip.Transport {
+	if l.restarted == nil {
 		return ""
 	}
-	return l.earlier.lost
+	return l.restarted.lostTransport
 }
 
 func (l *leg) up() bool { return l != nil && !l.over && !l.answered.IsZero() }
@@ -86,8 +86,8 @@ func (l *leg) via() netip.Addr {
 		at, _ := netip.ParseAddrPort(l.trunk.Target.Host)
 		return at.Addr()
 	}
-	if l.earlier != nil {
-		return l.earlier.via
+	if l.restarted != nil {
+		return l.restarted.via
 	}
 	return netip.Addr{}
 }
@@ -97,7 +97,7 @@ func (l *leg) apply() { l.stream.Apply(l.session, l.via()) }
 
 // deliver passes a signalling event to the call that owns the leg. If that call has ended and the leg did not move to
 // another call, the event is dropped.
-func (l *leg) tell(e sip.Event) {
+func (l *leg) deliver(e sip.Event) {
 	for {
 		c := l.owner.Load()
 		if c.inbox.push(message{leg: l, event: e}) || l.owner.Load() == c {
@@ -107,7 +107,7 @@ func (l *leg) tell(e sip.Event) {
 }
 
 // releaseResources returns the trunk's channel and the place in the organisation's limits, once.
-func (l *leg) free() {
+func (l *leg) releaseResources() {
 	for _, f := range l.release {
 		f()
 	}

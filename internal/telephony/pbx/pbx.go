@@ -19,27 +19,27 @@ import (
 type Records interface {
 	Begin(ctx context.Context, n call.New) error
 	// WaitDurable returns when all earlier writes are on disk.
-	Settled(ctx context.Context) error
+	WaitDurable(ctx context.Context) error
 	// BeginAsync is Begin without waiting. Later writes come after it. It calls then once with the result; then must
 	// not block.
-	BeginLater(ctx context.Context, n call.New, then func(error))
+	BeginAsync(ctx context.Context, n call.New, then func(error))
 	Change(ctx context.Context, c call.Change) error
 	// ChangeAsync is Change without waiting. Later writes come after it. wait returns the result.
-	ChangeLater(ctx context.Context, c call.Change) (wait func() error)
+	ChangeAsync(ctx context.Context, c call.Change) (wait func() error)
 	// JournalBegin and JournalChange keep a beginning or an answer in the journal, where the next start finds it
 	// after a kill, until settle is called. If ok is false, the caller has to wait for the commit.
-	SureBegin(n call.New) (settle func(), ok bool)
-	SureChange(c call.Change) (settle func(), ok bool)
+	JournalBegin(n call.New) (settle func(), ok bool)
+	JournalChange(c call.Change) (settle func(), ok bool)
 	// JournalDialogs adds to a change in the journal the state that a restart needs.
-	SureDialogs(c call.Change) (settle func(), ok bool)
+	JournalDialogs(c call.Change) (settle func(), ok bool)
 	End(ctx context.Context, e call.Ended) error
-	KeepStories(ctx context.Context, all []call.Told) error
+	WriteTimelines(ctx context.Context, all []call.CallTimeline) error
 	Recorded(ctx context.Context, org, callID, id string, a call.Audio, then call.OnRecorded) error
 }
 
 // LiveTranscriber receives the audio of calls in progress. Package transcript implements it. A call with a nil
 // listener is not transcribed.
-type Ears interface {
+type LiveTranscriber interface {
 	// Listen starts with a call whose recording is written at path.
 	Listen(org, callID, path string, c media.RecordConfig) func(media.Chunk)
 	// End marks the end of the call's audio.
@@ -48,15 +48,15 @@ type Ears interface {
 
 // Config holds the dependencies and settings of a Switch.
 type Config struct {
-	Directory  Directory
-	Records    Records
-	Media      *media.Engine
-	Files      call.Files
-	Ears       Ears    // nil: no live transcription
-	Speaker    Speaker // nil: no speech synthesis
-	Audio      Audio   // nil: no audio files
-	OnRecorded call.OnRecorded
-	Salvage    call.Salvage // completes a recording that a crash left unfinished
+	Directory        Directory
+	Records          Records
+	Media            *media.Engine
+	Files            call.Files
+	LiveTranscriber  LiveTranscriber // nil: no live transcription
+	Speaker          Speaker         // nil: no speech synthesis
+	Audio            Audio           // nil: no audio files
+	OnRecorded       call.OnRecorded
+	RecoverRecording call.RecoverRecording // completes a recording that a crash left unfinished
 	// CallerName returns the display name of an external caller who sends no name; empty if unknown. nil disables it.
 	// Every such call waits for it.
 	CallerName func(ctx context.Context, org, number string) string
@@ -64,10 +64,10 @@ type Config struct {
 	// its own time. nil disables it.
 	Verify func(ctx context.Context, signatures []string, from, to string) stir.Result
 	// RecordingQuota returns the API error if an organisation has reached its limit of recordings. nil: no limit.
-	Room func(ctx context.Context, org string) error
+	RecordingQuota func(ctx context.Context, org string) error
 	// Attend returns the script for a target; nil if there is none. With a nil Attend, calls reach phones only.
-	Attend func(l Lead) Script
-	Rings  func(r Ring) // called for every user that a call rings; must not block; may be nil
+	Attend func(l Handoff) Script
+	OnRing func(r Ring) // called for every user that a call rings; must not block; may be nil
 	// Streams publishes the live quality of calls; nil disables it.
 	Streams Streams
 	Log     *slog.Logger
@@ -89,22 +89,22 @@ type Switch struct {
 	writing     context.Context // failed writes are tried again until it ends
 	stopWriting context.CancelFunc
 
-	mu       sync.Mutex // guards calls, ending and draining
-	calls    map[string]*liveCall
-	ending   map[string]*liveCall // ended calls with unwritten timelines
-	draining bool
-	stats    counters
-	door     door
-	stories  sip.Pacer
-	forHelp  atomic.Int64 // number of emergency calls that a shutdown waits for
-	archive  archive
-	away     aways
-	parting  lettingGo
+	mu             sync.Mutex // guards calls, ending and draining
+	calls          map[string]*liveCall
+	ending         map[string]*liveCall // ended calls with unwritten timelines
+	draining       bool
+	stats          counters
+	admission      admission
+	timelinePacer  sip.RateLimiter
+	emergencyCalls atomic.Int64 // number of emergency calls that a shutdown waits for
+	archive        timelineArchive
+	disconnected   disconnectedLegs
+	releases       pendingReleases
 
-	opening  openings
-	dialogs  sync.Map // *sip.Leg to *leg
-	byCallID sync.Map // SIP Call-ID to *leg
-	tones    sync.Map // country to *media.Clip with its ringing tone
+	earlyTraces earlyTraces
+	dialogs     sync.Map // *sip.Leg to *leg
+	byCallID    sync.Map // SIP Call-ID to *leg
+	tones       sync.Map // country to *media.Clip with its ringing tone
 }
 
 type counters struct{ started, answered, failed, gated atomic.Int64 }
@@ -132,8 +132,8 @@ func New(c Config) *Switch {
 	}
 	s := &Switch{Config: c, calls: map[string]*liveCall{}, ending: map[string]*liveCall{}}
 	s.writing, s.stopWriting = context.WithCancel(context.Background())
-	s.stories.Every = time.Second / storiesPerSecond
-	s.archive = archive{log: c.Log, write: s.writeStories, drop: s.forget}
+	s.timelinePacer.Interval = time.Second / timelinesPerSecond
+	s.archive = timelineArchive{log: c.Log, write: s.writeTimelines, drop: s.forgetCall}
 	return s
 }
 
@@ -142,18 +142,18 @@ func (s *Switch) Serve(server *sip.Server) { s.server = server }
 
 // Open starts to admit new calls. Until then they get 503 with Retry-After, because a starting node first continues
 // its old calls.
-func (s *Switch) Open() { s.door.open.Store(true) }
+func (s *Switch) Open() { s.admission.open.Store(true) }
 
 // Invite handles a new call, which runs on a goroutine of its own. Calls are refused with 503 if too many are being
 // set up.
 func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
-	if s.replaced(ctx, in) {
+	if s.handleReplaces(ctx, in) {
 		return
 	}
 	urgent := false
-	if !s.door.enter() {
-		if urgent = maybeForHelp(in) && s.door.enterUrgent(); !urgent {
-			turnAway(in)
+	if !s.admission.admit() {
+		if urgent = maybeEmergency(in) && s.admission.admitUrgent(); !urgent {
+			rejectOverloaded(in)
 			return
 		}
 	}
@@ -161,37 +161,37 @@ func (s *Switch) Invite(ctx context.Context, in *sip.Inbound) {
 	c.urgent = urgent
 	c.a = c.newLeg("caller")
 	c.a.in, c.a.sip = in, in.Leg()
-	in.Listen(c.a.tell)
-	if !s.take(c) && !s.takeUrgent(c, in) { // the call arrived when the shutdown began
-		s.door.leave()
+	in.Listen(c.a.deliver)
+	if !s.register(c) && !s.registerUrgent(c, in) { // the call arrived when the shutdown began
+		s.admission.done()
 		in.Reject(503, "Shutting down", retryAfter)
 		return
 	}
 	s.stats.started.Add(1)
-	in.Carry(func() { s.carry(ctx, c, c.setUp) })
+	in.RunAfterInvite(func() { s.runCall(ctx, c, c.setUp) })
 }
 
 // startCall runs a call on a new goroutine. register must have succeeded.
-func (s *Switch) start(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
-	go s.carry(ctx, c, begin)
+func (s *Switch) startCall(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
+	go s.runCall(ctx, c, begin)
 }
 
 // runCall runs a call from its beginning until its timeline is written.
-func (s *Switch) carry(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
+func (s *Switch) runCall(ctx context.Context, c *liveCall, begin func(ctx context.Context)) {
 	defer s.running.Done()
 	growStack()
-	c.carry(context.WithoutCancel(ctx), begin)
+	c.run(context.WithoutCancel(ctx), begin)
 	s.mu.Lock()
 	delete(s.calls, c.id)
 	s.ending[c.id] = c
 	s.mu.Unlock()
-	c.ledger.settle(s.writing)
-	c.shed()
-	s.lastMessages(c)
+	c.writes.drain(s.writing)
+	c.releaseMemory()
+	s.awaitFinalMessages(c)
 }
 
 // register adds a call to the calls that a shutdown waits for. It returns false after the shutdown has begun.
-func (s *Switch) take(c *liveCall) bool {
+func (s *Switch) register(c *liveCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
@@ -204,8 +204,8 @@ func (s *Switch) take(c *liveCall) bool {
 
 // registerUrgent registers a possible emergency call even during a shutdown, as long as the shutdown waits for other
 // calls.
-func (s *Switch) takeUrgent(c *liveCall, in *sip.Inbound) bool {
-	if !maybeForHelp(in) {
+func (s *Switch) registerUrgent(c *liveCall, in *sip.Inbound) bool {
+	if !maybeEmergency(in) {
 		return false
 	}
 	s.mu.Lock()
@@ -220,7 +220,7 @@ func (s *Switch) takeUrgent(c *liveCall, in *sip.Inbound) bool {
 }
 
 // unregister removes a call that was registered and never started.
-func (s *Switch) drop(c *liveCall) {
+func (s *Switch) unregister(c *liveCall) {
 	s.mu.Lock()
 	delete(s.calls, c.id)
 	s.mu.Unlock()
@@ -239,7 +239,7 @@ func (s *Switch) find(org, id string) *liveCall {
 }
 
 // HasCall reports whether a call of any organisation is in progress here.
-func (s *Switch) Carries(id string) bool {
+func (s *Switch) HasCall(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[id] != nil
@@ -255,7 +255,7 @@ func (s *Switch) Active() int {
 // Stats returns the counters.
 func (s *Switch) Stats() Stats {
 	return Stats{Started: s.stats.started.Load(), Answered: s.stats.answered.Load(), Failed: s.stats.failed.Load(),
-		Refused: s.stats.gated.Load(), TurnedAway: s.door.turned.Load(), Active: s.Active()}
+		Refused: s.stats.gated.Load(), TurnedAway: s.admission.refused.Load(), Active: s.Active()}
 }
 
 // Drain waits until the calls in progress end by themselves. When ctx ends, it hangs up the others, except emergency
@@ -277,9 +277,9 @@ func (s *Switch) Drain(ctx context.Context) {
 		select {
 		case <-done:
 			return
-		case <-time.After(lastWords):
+		case <-time.After(finalWriteWait):
 		}
-		if s.forHelp.Load() == 0 {
+		if s.emergencyCalls.Load() == 0 {
 			s.stopWriting()
 			<-done
 			return
@@ -293,10 +293,10 @@ func (s *Switch) shutDown() {
 	defer s.mu.Unlock()
 	for _, c := range s.calls {
 		c.inbox.push(message{run: func(context.Context) {
-			if l := c.helper(); l != nil {
+			if l := c.emergencyLeg(); l != nil {
 				c.sw.Log.Warn("the shutdown waits for an emergency call", "call", c.id, "org", c.new.Org)
-				s.forHelp.Add(1)
-				l.onOver = append(l.onOver, func() { s.forHelp.Add(-1) })
+				s.emergencyCalls.Add(1)
+				l.onOver = append(l.onOver, func() { s.emergencyCalls.Add(-1) })
 				return
 			}
 			c.hangUpAll(call.Outcome{Reason: "shutdown", HangupBy: "system"}, normalUnspec)
@@ -305,4 +305,4 @@ func (s *Switch) shutDown() {
 }
 
 // finalWriteWait is the time that a shutdown allows for writes after the last emergency call has ended.
-const lastWords = 5 * time.Second
+const finalWriteWait = 5 * time.Second

@@ -11,12 +11,12 @@ import (
 )
 
 // qualityJSON returns the leg's quality as stored in its row; nil if nothing was measured.
-func (l *leg) heard() json.RawMessage {
+func (l *leg) qualityJSON() json.RawMessage {
 	if l.quality == nil {
 		return nil
 	}
 	q := *l.quality
-	x := call.LegQuality{Received: l.direction(q, q.Received), Sent: l.direction(q, q.Sent)}
+	x := call.LegQuality{Received: l.directionQuality(q, q.Received), Sent: l.directionQuality(q, q.Sent)}
 	if x.Received == nil && x.Sent == nil {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (l *leg) heard() json.RawMessage {
 }
 
 // directionQuality returns one direction of a leg; nil without packets.
-func (l *leg) direction(q media.Quality, h media.Heard) *call.Quality {
+func (l *leg) directionQuality(q media.Quality, h media.Heard) *call.Quality {
 	if h.Packets == 0 {
 		return nil
 	}

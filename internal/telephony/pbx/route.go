@@ -11,15 +11,15 @@ import (
 )
 
 // route selects the destination of an inbound call or a call from a phone.
-func (c *liveCall) route(ctx context.Context) (reach, *Refusal, error) {
-	defer c.belong()
-	if org, id, ok := trunkOf(first(c.a.in.Account, c.a.in.TrunkID)); ok {
+func (c *liveCall) route(ctx context.Context) (resolvedDestination, *Refusal, error) {
+	defer c.publishOrg()
+	if org, id, ok := trunkOf(firstNonEmpty(c.a.in.Account, c.a.in.TrunkID)); ok {
 		return c.fromTrunk(ctx, org, id)
 	}
 	return c.fromDevice(ctx)
 }
 
-func (c *liveCall) fromDevice(ctx context.Context) (r reach, refusal *Refusal, err error) {
+func (c *liveCall) fromDevice(ctx context.Context) (r resolvedDestination, refusal *Refusal, err error) {
 	s, in := c.sw, c.a.in
 	caller, err := s.Directory.Caller(ctx, in.Account)
 	if err != nil {
@@ -38,31 +38,31 @@ func (c *liveCall) fromDevice(ctx context.Context) (r reach, refusal *Refusal, e
 		return r, nil, err
 	}
 	if ok && !caller.Barred {
-		return s.way(ctx, user)
+		return s.resolveEntry(ctx, user)
 	}
-	r, refusal, err = s.outside(ctx, caller, to)
-	c.new.Direction, c.new.To = call.Outbound, r.number(to)
-	if r.exit != nil && r.exit.CallerID != "" {
-		c.new.From, c.new.NumberID = r.exit.CallerID, r.exit.NumberID
+	r, refusal, err = s.resolveOutbound(ctx, caller, to)
+	c.new.Direction, c.new.To = call.Outbound, r.recordedNumber(to)
+	if r.outbound != nil && r.outbound.CallerID != "" {
+		c.new.From, c.new.NumberID = r.outbound.CallerID, r.outbound.NumberID
 	}
 	return r, refusal, err
 }
 
-func first(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refusal *Refusal, err error) {
+func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r resolvedDestination, refusal *Refusal, err error) {
 	s := c.sw
 	trunk, err := s.Directory.TrunkIn(ctx, org, id)
 	if err != nil {
 		return r, nil, fmt.Errorf("trunk %s: %w", id, err)
 	}
-	to := called(c.a.in, trunk.Country)
-	from, name := ani(c.a.in)
+	to := calledNumber(c.a.in, trunk.Country)
+	from, name := callerOfTrunk(c.a.in)
 	if e164, ok := number.Parse(from, trunk.Country); ok {
 		from = e164
 	}
@@ -91,7 +91,7 @@ func (c *liveCall) fromTrunk(ctx context.Context, org, id string) (r reach, refu
 	if user.Barred {
 		return r, &Refusal{Status: 480, Phrase: "Temporarily Unavailable", Reason: "blocked"}, nil
 	}
-	return s.way(ctx, user)
+	return s.resolveEntry(ctx, user)
 }
 
 // nameCaller sets the name that the organisation has for a caller who sent no name, or only a number.
@@ -114,7 +114,7 @@ func dialled(u sip.URI) string {
 // calledNumber returns the number that a carrier's call is for. With registration, carriers put our contact into the
 // request URI, which is the user name if a trunk has several numbers. The number is then in P-Called-Party-ID (RFC
 // 7315 §4.2) or in To.
-func called(in *sip.Inbound, country string) string {
+func calledNumber(in *sip.Inbound, country string) string {
 	to := dialled(in.RequestURI)
 	if _, ok := number.Parse(to, country); ok {
 		return to
@@ -129,11 +129,11 @@ func called(in *sip.Inbound, country string) string {
 
 // callerOfTrunk returns number and name of the caller. The identity asserted by the carrier has priority over the
 // From header.
-func ani(in *sip.Inbound) (from, name string) {
+func callerOfTrunk(in *sip.Inbound) (from, name string) {
 	if in.Anonymous {
 		return call.Anonymous, ""
 	}
-	who := claimed(in)
+	who := assertedOrFrom(in)
 	from, _, _ = strings.Cut(who.URI.User, ";")
 	if from == "" || strings.EqualFold(from, "anonymous") {
 		return call.Anonymous, ""
@@ -143,7 +143,7 @@ func ani(in *sip.Inbound) (from, name string) {
 
 // assertedOrFrom returns the identity asserted by the carrier, otherwise the From header, even if it is not to be
 // presented.
-func claimed(in *sip.Inbound) sip.Address {
+func assertedOrFrom(in *sip.Inbound) sip.Address {
 	if in.Identity.URI.User != "" {
 		return in.Identity
 	}

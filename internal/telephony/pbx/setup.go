@@ -14,18 +14,18 @@ import (
 
 // setUp routes a new call, rings, and writes its row while the phones ring.
 func (c *liveCall) setUp(ctx context.Context) {
-	leave := c.sw.door.leave
+	leave := c.sw.admission.done
 	defer func() { leave() }()
 	to, refusal, err := c.route(ctx)
 	if err != nil {
 		c.sw.Log.Error("call not routed", "call", c.id, "org", c.new.Org, "err", err)
-		to.close()
+		to.release()
 		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 		return
 	}
-	if c.urgent && !to.forHelp() && !calledForHelp(refusal) {
-		to.close()
-		c.turnedAway()
+	if c.urgent && !to.isEmergency() && !isEmergencyRefusal(refusal) {
+		to.release()
+		c.rejectNotEmergency()
 		return
 	}
 	if refusal == nil {
@@ -33,44 +33,44 @@ func (c *liveCall) setUp(ctx context.Context) {
 	}
 	if refusal != nil {
 		c.sw.stats.gated.Add(1)
-		to.close()
+		to.release()
 		c.begin(ctx)
-		if calledForHelp(refusal) {
-			c.tellUnavailable(refusal)
+		if isEmergencyRefusal(refusal) {
+			c.announceUnavailable(refusal)
 			return
 		}
 		c.reject(refusal.Status, refusal.Phrase, call.Outcome{Reason: refusal.Reason, HangupBy: "system", SIPStatus: refusal.Status})
 		return
 	}
 	if to.script != nil {
-		c.receive(ctx, to)
+		c.receiveScripted(ctx, to)
 		return
 	}
-	c.sw.know(c.a)
-	c.hunt(to).start(ctx, c.ringsFor(to))
+	c.sw.indexLeg(c.a)
+	c.newInboundDial(to).start(ctx, c.ringTimeoutFor(to))
 	switch {
 	case c.done || c.began:
-	case to.forHelp():
-		if !c.begin(ctx) && !c.mustGoOut(ctx) {
-			c.unwritten()
+	case to.isEmergency():
+		if !c.begin(ctx) && !c.keepEmergencyCall(ctx) {
+			c.endNotWritten()
 		}
 	default:
 		runtime.Gosched() // lets the INVITE leave before the row is written
-		c.beginBeside(ctx, leave)
+		c.insertAsync(ctx, leave)
 		leave = func() {}
 	}
 }
 
 // rejectNotEmergency refuses, like other calls under overload, a call that was admitted as possible emergency call
 // and is none.
-func (c *liveCall) turnedAway() {
+func (c *liveCall) rejectNotEmergency() {
 	c.a.in.Reject(503, "Overloaded", retryAfter)
-	c.legOver(c.a, "no_route", 503)
+	c.markLegEnded(c.a, "no_route", 503)
 	c.end(call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 }
 
 // endNotWritten ends a call whose row could not be written.
-func (c *liveCall) unwritten() {
+func (c *liveCall) endNotWritten() {
 	o := call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503}
 	c.reject(503, "Service Unavailable", o)
 	c.hangUpAll(o, tempFailure)
@@ -78,28 +78,28 @@ func (c *liveCall) unwritten() {
 
 // keepEmergencyCall continues an emergency call whose row could not be written. The write is tried again during the
 // call.
-func (c *liveCall) mustGoOut(ctx context.Context) bool {
+func (c *liveCall) keepEmergencyCall(ctx context.Context) bool {
 	if c.new.Org == "" {
 		return false
 	}
 	n := c.new
-	c.ledger.write(ctx, "begin", func(ctx context.Context) error { return c.sw.Records.Begin(ctx, n) })
+	c.writes.write(ctx, "begin", func(ctx context.Context) error { return c.sw.Records.Begin(ctx, n) })
 	return true
 }
 
 // ringTimeoutFor returns the ring time of a destination. It may be shorter if a script follows.
-func (c *liveCall) ringsFor(to reach) time.Duration {
-	if to.user != nil && to.user.After && to.user.RingFor > 0 {
-		return min(to.user.RingFor, c.ringFor())
+func (c *liveCall) ringTimeoutFor(to resolvedDestination) time.Duration {
+	if to.user != nil && to.user.ScriptAfterNoAnswer && to.user.RingFor > 0 {
+		return min(to.user.RingFor, c.callRingTimeout())
 	}
-	return c.ringFor()
+	return c.callRingTimeout()
 }
 
 // newInboundDial returns the dial for the called party.
-func (c *liveCall) hunt(to reach) *hunt {
-	h := &hunt{c: c, role: "callee", to: to, straight: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion, passports: c.a.passports(),
+func (c *liveCall) newInboundDial(to resolvedDestination) *forkedDial {
+	h := &forkedDial{c: c, role: "callee", to: to, direct: true, maxForwards: max(c.a.in.MaxForwards-1, 1), diversion: c.a.in.Diversion, passports: c.a.passports(),
 		from:      sip.Address{Display: c.new.FromName, URI: sip.URI{User: c.new.From}},
-		anonymous: c.new.From == call.Anonymous, offer: c.toCallee}
+		anonymous: c.new.From == call.Anonymous, offer: c.calleeOffer}
 	if to.user != nil {
 		h.role = "agent"
 	}
@@ -138,7 +138,7 @@ func (c *liveCall) awaitTrying() {
 func (c *liveCall) reject(status int, phrase string, o call.Outcome) {
 	if c.a != nil && c.a.in != nil && !c.a.over {
 		c.a.in.Reject(status, phrase, 0)
-		c.legOver(c.a, o.Reason, status)
+		c.markLegEnded(c.a, o.Reason, status)
 	}
 	c.end(o)
 }
@@ -190,7 +190,7 @@ func refusalOf(err error) *Refusal {
 }
 
 // calleeOffer returns the offer to the called side: the caller's codecs first, then those we can transcode.
-func (c *liveCall) toCallee() media.Media {
+func (c *liveCall) calleeOffer() media.Media {
 	if c.a.in.Offer == nil {
 		return media.OwnOffer()
 	}
@@ -199,25 +199,25 @@ func (c *liveCall) toCallee() media.Media {
 
 // passRinging relays ringing to the caller, with early media if only one phone rings.
 func (c *liveCall) passRinging(l *leg, e sip.Provisional) {
-	if c.awaited() {
-		c.opening.then(func() { c.passRinging(l, e) })
+	if c.awaitingDurability() {
+		c.pendingInsert.afterCommit(func() { c.passRinging(l, e) })
 		return
 	}
-	if l.hunt == nil || l.hunt.over {
+	if l.dial == nil || l.dial.over {
 		return // answered or ended meanwhile
 	}
-	defer c.nowRinging(l)
-	alone := len(l.hunt.legs) == 1 && c.a.in.Offer != nil
-	if len(e.SDP) == 0 || !alone || c.a.toPeer == nil && !c.early(l, e.SDP) {
+	defer c.firstRinging(l)
+	alone := len(l.dial.legs) == 1 && c.a.in.Offer != nil
+	if len(e.SDP) == 0 || !alone || c.a.localAnswer == nil && !c.connectEarlyMedia(l, e.SDP) {
 		c.a.in.Ring(180, nil)
 		return
 	}
-	c.a.in.Ring(e.Status, c.a.toPeer)
+	c.a.in.Ring(e.Status, c.a.localAnswer)
 }
 
 // connectEarlyMedia connects media before the answer, so that the caller hears the other side's audio. The leg's
 // session stays open, because the answer in the 200 may differ.
-func (c *liveCall) early(l *leg, sdp []byte) bool {
+func (c *liveCall) connectEarlyMedia(l *leg, sdp []byte) bool {
 	if l.phone != nil && profileOf(l.phone.Binding.Transport, "").Security == media.WebRTC {
 		return false
 	}
@@ -237,7 +237,7 @@ func (c *liveCall) answerCaller(answer media.Description) error {
 	if err != nil {
 		return err
 	}
-	if c.a.toPeer, err = c.a.session.Answer(m); err != nil {
+	if c.a.localAnswer, err = c.a.session.Answer(m); err != nil {
 		return err
 	}
 	c.a.apply()
@@ -245,15 +245,15 @@ func (c *liveCall) answerCaller(answer media.Description) error {
 }
 
 // unanswered starts the script after no answer, or refuses the caller.
-func (c *liveCall) unanswered(ctx context.Context, to reach, e sip.Failed) {
-	next := c.afterwards(to, e)
-	if !c.begin(ctx) || next != nil && !c.written() {
+func (c *liveCall) unanswered(ctx context.Context, to resolvedDestination, e sip.Failed) {
+	next := c.afterNoAnswer(to, e)
+	if !c.begin(ctx) || next != nil && !c.waitInserted() {
 		c.reject(503, "Service Unavailable", call.Outcome{Reason: "no_route", HangupBy: "system", SIPStatus: 503})
 		return
 	}
 	if next != nil {
-		c.visitBy(ctx, *next, c.a)
+		c.runScript(ctx, *next, c.a)
 		return
 	}
-	c.reject(shown(e.Status), e.Reason, outcomeOf(e.Status, e.Q850))
+	c.reject(statusForCaller(e.Status), e.Reason, outcomeOf(e.Status, e.Q850))
 }

@@ -7,7 +7,7 @@ import (
 
 // These structs exist for the duration of a call. The allocator rounds up to size classes and adds a word above 512
 // bytes, so one more field may cost 256 bytes.
-func TestWhatACallKeepsFitsItsClass(t *testing.T) {
+func TestLiveCall_FitsSizeClass(t *testing.T) {
 	for name, x := range map[string]struct{ size, class uintptr }{
 		"call": {unsafe.Sizeof(liveCall{}), 1536},
 		"leg":  {unsafe.Sizeof(leg{}), 896},

@@ -8,7 +8,7 @@ import (
 )
 
 // completeByCommand completes a consultation.
-func (c *liveCall) completeByCommand(ctx context.Context, x call.CompleteTransfer, done reply) {
+func (c *liveCall) completeByCommand(ctx context.Context, x call.CompleteTransfer, done commandReply) {
 	t := c.transfer
 	switch {
 	case t.running() && t.state.Status == "consulting":
@@ -27,7 +27,7 @@ func (t *transfer) consulted() bool {
 }
 
 // cancelByCommand drops the target and returns to the transferee.
-func (c *liveCall) cancelByCommand(ctx context.Context, done reply) {
+func (c *liveCall) cancelByCommand(ctx context.Context, done commandReply) {
 	t := c.transfer
 	switch {
 	case t != nil && t.state.Status == "canceled": // already in this state
@@ -36,7 +36,7 @@ func (c *liveCall) cancelByCommand(ctx context.Context, done reply) {
 	case !t.running():
 		done.state(c, "no transfer is under way")
 		return
-	case !t.from.up():
+	case !t.transferor.up():
 		done.state(c, "there is nobody to go back to")
 		return
 	}

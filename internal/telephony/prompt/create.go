@@ -67,7 +67,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 		}
 	}
 	a := Audio{ID: db.NewID("aud"), OrgID: access.Org(ctx), CreatedAt: db.At(s.Now())}
-	if err := s.take(ctx, &a, in); err != nil {
+	if err := s.storeUpload(ctx, &a, in); err != nil {
 		return nil, err
 	}
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -77,7 +77,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Audio], err
 		if err := insert(ctx, tx, a); err != nil {
 			return fmt.Errorf("add audio: %w", err)
 		}
-		return s.dress(ctx, tx, &a)
+		return s.withURLAndUses(ctx, tx, &a)
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.Files.Delete(context.WithoutCancel(ctx), a.blob))
@@ -93,8 +93,8 @@ func (s *Service) admit(ctx context.Context, tx db.Querier, a Audio) error {
 	return s.Admit(ctx, tx, a.OrgID, a.SizeBytes)
 }
 
-// take reads the request body and stores its audio.
-func (s *Service) take(ctx context.Context, a *Audio, in *CreateIn) error {
+// storeUpload reads the request body and stores its audio.
+func (s *Service) storeUpload(ctx context.Context, a *Audio, in *CreateIn) error {
 	kind, params, err := mime.ParseMediaType(in.ContentType)
 	switch {
 	case err == nil && kind == "multipart/form-data":
@@ -121,7 +121,7 @@ func (s *Service) upload(ctx context.Context, a *Audio, form *multipart.Reader) 
 	if len(wrong) > 0 {
 		return op.Invalid(wrong...)
 	}
-	return s.keep(ctx, a, bytes.NewReader(file))
+	return s.storeFile(ctx, a, bytes.NewReader(file))
 }
 
 // readForm reads the parts of the form in any order.
@@ -248,7 +248,7 @@ func (s *Service) spoken(ctx context.Context, a *Audio, f Fresh) error {
 		return fmt.Errorf("read what was spoken: %w", err)
 	}
 	defer file.Close()
-	return s.keep(ctx, a, file)
+	return s.storeFile(ctx, a, file)
 }
 
 // check returns the violations of the record, and sets the default kind.
@@ -267,8 +267,8 @@ func (a *Audio) check() []op.Violation {
 	return wrong
 }
 
-// keep stores a file and measures its duration. It removes the file if it cannot be played.
-func (s *Service) keep(ctx context.Context, a *Audio, from io.Reader) (err error) {
+// storeFile stores a file and measures its duration. It removes the file if it cannot be played.
+func (s *Service) storeFile(ctx context.Context, a *Audio, from io.Reader) (err error) {
 	a.blob = a.OrgID + "/audio/" + a.ID + "." + a.Format
 	if a.SizeBytes, err = s.Files.Put(ctx, a.blob, from); err != nil {
 		return fmt.Errorf("store audio: %w", err)

@@ -24,7 +24,7 @@ func (s *Service) Import(ctx context.Context, org, name, kind string, wav io.Rea
 	if wrong := a.check(); len(wrong) > 0 {
 		return "", op.Invalid(wrong...)
 	}
-	if err := s.keep(ctx, &a, wav); err != nil {
+	if err := s.storeFile(ctx, &a, wav); err != nil {
 		return "", err
 	}
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {

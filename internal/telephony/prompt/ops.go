@@ -39,17 +39,17 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Audio]]
 		return nil, err
 	}
 	q, org := s.DB.Read(ctx), access.Org(ctx)
-	rows, err := list(ctx, q, narrow(org, in.Kind, in.Q), after.ID, in.Limit)
+	rows, err := list(ctx, q, listFilter(org, in.Kind, in.Q), after.ID, in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	for i := range rows {
-		if err := s.dress(ctx, q, &rows[i]); err != nil {
+		if err := s.withURLAndUses(ctx, q, &rows[i]); err != nil {
 			return nil, err
 		}
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(a Audio) op.Position { return op.Position{ID: a.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return narrow(org, in.Kind, in.Q).Count(ctx, q) })
+	return op.Counted(page, in.Paging, func() (int, error) { return listFilter(org, in.Kind, in.Q).Count(ctx, q) })
 }
 
 // OneIn names an audio file.
@@ -65,7 +65,7 @@ func (s *Service) one(ctx context.Context, q db.Querier, id string) (Audio, erro
 	if err != nil {
 		return a, fmt.Errorf("get audio: %w", err)
 	}
-	return a, s.dress(ctx, q, &a)
+	return a, s.withURLAndUses(ctx, q, &a)
 }
 
 // Show returns the record of an audio file.

@@ -90,8 +90,8 @@ func (s *Service) Path(ctx context.Context, org, id string) (string, error) {
 	return s.Files.Path(a.blob)
 }
 
-// uses returns the objects that play an audio file.
-func (s *Service) uses(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
+// usesOf returns the objects that play an audio file.
+func (s *Service) usesOf(ctx context.Context, q db.Querier, org, id string) ([]Use, error) {
 	all, err := greetings(ctx, q, org, id)
 	if err != nil {
 		return nil, err
@@ -106,14 +106,14 @@ func (s *Service) uses(ctx context.Context, q db.Querier, org, id string) ([]Use
 	return all, nil
 }
 
-// dress sets the fields that are derived from the record: its URL and its uses.
-func (s *Service) dress(ctx context.Context, q db.Querier, a *Audio) (err error) {
+// withURLAndUses sets the fields that are derived from the record: its URL and its uses.
+func (s *Service) withURLAndUses(ctx context.Context, q db.Querier, a *Audio) (err error) {
 	prefix := op.Prefix
 	if p, ok := access.From(ctx); ok && p.Environment == access.Sandbox {
 		prefix = "/sandbox/v1"
 	}
 	a.URL = s.BaseURL + prefix + "/audio/" + a.ID + "/content"
 	a.Seconds = max(int(a.Duration.Round(time.Second)/time.Second), 1)
-	a.UsedBy, err = s.uses(ctx, q, a.OrgID, a.ID)
+	a.UsedBy, err = s.usesOf(ctx, q, a.OrgID, a.ID)
 	return err
 }

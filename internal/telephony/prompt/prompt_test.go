@@ -54,12 +54,12 @@ func build(t *testing.T, d *db.DB) *house {
 	if h.wav, err = os.ReadFile(second); err != nil {
 		t.Fatal(err)
 	}
-	orgs.Stored = func(ctx context.Context, q db.Querier, org string) (n int64, err error) {
+	orgs.StoredBytes = func(ctx context.Context, q db.Querier, org string) (n int64, err error) {
 		err = q.QueryRow(ctx, `SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM audio WHERE org_id = $1`, org).Scan(&n)
 		return n, err
 	}
 	h.orgs = orgs
-	h.Service = prompt.New(prompt.Config{DB: d, Room: orgs.Room, Admit: orgs.AdmitBytes, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
+	h.Service = prompt.New(prompt.Config{DB: d, Room: orgs.CheckStorage, Admit: orgs.ReserveStorage, Files: files, Now: time.Now, BaseURL: "https://voice.example", Measure: length, Speak: func(_ context.Context, _, text, voice, _ string) (string, error) {
 		if voice == "nobody" {
 			return "", op.Invalid(op.Field("voice", "unknown_voice", "no such voice"))
 		}

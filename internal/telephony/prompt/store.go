@@ -39,8 +39,8 @@ func count(ctx context.Context, q db.Querier, org string) (n int, err error) {
 	return n, err
 }
 
-// narrow returns the WHERE clause of a list.
-func narrow(org string, kinds []string, part string) *db.Filter {
+// listFilter returns the WHERE clause of a list.
+func listFilter(org string, kinds []string, part string) *db.Filter {
 	f := db.Where(`SELECT `+columns+` FROM audio WHERE org_id = $1`, org).In("kind", kinds)
 	if part != "" {
 		f.And(`lower(name) LIKE lower(?) ESCAPE '\'`, "%"+db.Escape(part)+"%")

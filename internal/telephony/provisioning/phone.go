@@ -39,28 +39,28 @@ type Phone struct {
 }
 
 // registerSeconds is the expiry of registrations in seconds.
-const registerFor = 600
+const registerSeconds = 600
 
 // defaultCodecs lists the codecs of phones without a preference, in order.
-var allCodecs = []string{"opus", "g722", "pcma", "pcmu"}
+var defaultCodecs = []string{"opus", "g722", "pcma", "pcmu"}
 
 // sanitized returns the phone with single-line texts and without invisible characters, so that no text can end a line
 // or move the cursor of a display. It also sets default codecs, key labels and the time zone.
-func (p Phone) safe() Phone {
+func (p Phone) sanitized() Phone {
 	for _, field := range []*string{&p.Label, &p.Name, &p.Extension, &p.Username, &p.Password, &p.Realm, &p.Server, &p.MAC, &p.URL,
 		&p.HTTPUser, &p.HTTPPass, &p.NTP} {
-		*field = plain(*field)
+		*field = singleLine(*field)
 	}
 	keys := make([]device.LineKey, 0, len(p.Keys))
 	for _, k := range p.Keys {
-		k.Label, k.Value = plain(k.Label), plain(k.Value)
+		k.Label, k.Value = singleLine(k.Label), singleLine(k.Value)
 		if k.Label == "" {
 			k.Label = k.Value
 		}
 		keys = append(keys, k)
 	}
 	if p.Keys = keys; len(p.Codecs) == 0 {
-		p.Codecs = allCodecs
+		p.Codecs = defaultCodecs
 	}
 	if p.Zone == nil {
 		p.Zone = time.UTC
@@ -69,7 +69,7 @@ func (p Phone) safe() Phone {
 }
 
 // singleLine returns text on one line, without invisible characters.
-func plain(text string) string {
+func singleLine(text string) string {
 	text = strings.Map(func(c rune) rune {
 		switch {
 		case c == '\t' || c == '\n' || c == '\r' || unicode.Is(unicode.Zl, c) || unicode.Is(unicode.Zp, c) || c == 0x85:
@@ -83,7 +83,7 @@ func plain(text string) string {
 }
 
 // accountName returns the name of the account on the phone's display.
-func (p Phone) shown() string {
+func (p Phone) accountName() string {
 	switch {
 	case p.Name == "":
 		return p.Label
@@ -94,13 +94,13 @@ func (p Phone) shown() string {
 }
 
 // intervalSeconds returns the time between two fetches in seconds.
-func (p Phone) seconds() int { return int(p.Interval / time.Second) }
+func (p Phone) intervalSeconds() int { return int(p.Interval / time.Second) }
 
 // lookup returns the vendor's value for a setting, or "" if there is none.
-func one(value string, of map[string]string) string { return of[value] }
+func lookup(value string, of map[string]string) string { return of[value] }
 
 // codecNames returns the codecs by the vendor's names. Codecs that the vendor does not support are omitted.
-func (p Phone) named(of map[string]string) []string {
+func (p Phone) codecNames(of map[string]string) []string {
 	var all []string
 	for _, c := range p.Codecs {
 		if name := of[c]; name != "" {

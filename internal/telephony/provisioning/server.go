@@ -19,33 +19,33 @@ type Config struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 	// RegistrarAddress returns the host or address at which phones register, and the port of the transport.
-	Place    func(transport string) (host string, port int)
-	Realm    string
-	NTP      string
-	Interval time.Duration // between two fetches of a phone
+	RegistrarAddress func(transport string) (host string, port int)
+	Realm            string
+	NTP              string
+	Interval         time.Duration // between two fetches of a phone
 	// AllowPlain reports whether a request without TLS may be answered.
-	Plain func(r *http.Request) bool
+	AllowPlain func(r *http.Request) bool
 }
 
 // Server sends configurations to phones. It is safe for concurrent use.
 type Server struct {
 	Config
-	door    *door
+	auth    *httpAuth
 	limiter *access.Limiter
 }
 
 // New returns a server.
 func New(c Config) *Server {
-	return &Server{Config: c, door: newDoor(c.Realm, c.Now), limiter: access.NewLimiter(c.Now)}
+	return &Server{Config: c, auth: newHTTPAuth(c.Realm, c.Now), limiter: access.NewLimiter(c.Now)}
 }
 
 var (
 	// tokenPolicy limits the wrong tokens per source address.
-	guesses = access.Policy{Name: "tokens", Quota: 20, Window: time.Minute}
+	tokenPolicy = access.Policy{Name: "tokens", Quota: 20, Window: time.Minute}
 	// fetchPolicy limits the requests of a phone, and thereby its audit log entries.
-	fetches = access.Policy{Name: "fetches", Quota: 60, Window: time.Minute}
+	fetchPolicy = access.Policy{Name: "fetches", Quota: 60, Window: time.Minute}
 	// loginPolicy limits the wrong passwords per phone.
-	logins = access.Policy{Name: "logins", Quota: 10, Window: time.Minute}
+	loginPolicy = access.Policy{Name: "logins", Quota: 10, Window: time.Minute}
 )
 
 // Serve answers GET /provision/{token}/{file}. private reports whether the connection is confidential (TLS).
@@ -53,23 +53,23 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
-	if !private && !s.Plain(r) {
-		say(w, http.StatusForbidden, "Configurations carry passwords: ask by https. (--provision-plain names networks that need not.)")
+	if !private && !s.AllowPlain(r) {
+		writeText(w, http.StatusForbidden, "Configurations carry passwords: ask by https. (--provision-plain names networks that need not.)")
 		return
 	}
 	token, source := r.PathValue("token"), op.Address(op.Source(r.Context()))
-	if standing, ok := s.limiter.Take(source, 0, guesses); !ok || standing[0].Left == 0 {
-		tooMany(w)
+	if standing, ok := s.limiter.Take(source, 0, tokenPolicy); !ok || standing[0].Left == 0 {
+		tooManyRequests(w)
 		return
 	}
-	a, ok, err := s.find(r.Context(), token)
+	a, ok, err := s.findAddress(r.Context(), token)
 	switch {
 	case err != nil:
 		s.Log.Error("configuration not found", "err", err)
-		say(w, http.StatusInternalServerError, "Something went wrong.")
+		writeText(w, http.StatusInternalServerError, "Something went wrong.")
 	case !ok:
-		s.limiter.Take(source, 1, guesses)
-		nothing(w)
+		s.limiter.Take(source, 1, tokenPolicy)
+		notFound(w)
 	default:
 		s.serve(w, r, a, token)
 	}
@@ -77,18 +77,18 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 
 // linkPreviewAgents matches programs that open links in messages before people do. Browsers are recognised by the
 // header Sec-Fetch-Mode: navigate.
-var looks = regexp.MustCompile(`(?i)bot\b|bot/|crawler|spider|preview|facebookexternalhit|whatsapp|linkexpanding`)
+var linkPreviewAgents = regexp.MustCompile(`(?i)bot\b|bot/|crawler|spider|preview|facebookexternalhit|whatsapp|linkexpanding`)
 
-const longestToken = 64
+const maxTokenLength = 64
 
-func (s *Server) find(ctx context.Context, token string) (a device.Address, ok bool, err error) {
-	if len(token) > longestToken {
+func (s *Server) findAddress(ctx context.Context, token string) (a device.ProvisioningAddress, ok bool, err error) {
+	if len(token) > maxTokenLength {
 		return a, false, nil
 	}
-	return s.Devices.Address(ctx, token)
+	return s.Devices.FindAddress(ctx, token)
 }
 
-func say(w http.ResponseWriter, status int, words string) {
+func writeText(w http.ResponseWriter, status int, words string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(words + "\n"))
@@ -96,9 +96,9 @@ func say(w http.ResponseWriter, status int, words string) {
 
 // notFound sends the same response for every missing address and file, so that it does not reveal which addresses
 // exist.
-func nothing(w http.ResponseWriter) { say(w, http.StatusNotFound, "There is nothing here.") }
+func notFound(w http.ResponseWriter) { writeText(w, http.StatusNotFound, "There is nothing here.") }
 
-func tooMany(w http.ResponseWriter) {
+func tooManyRequests(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "60")
-	say(w, http.StatusTooManyRequests, "Too many requests; try again in a minute.")
+	writeText(w, http.StatusTooManyRequests, "Too many requests; try again in a minute.")
 }

@@ -42,10 +42,10 @@ var sandboxCost = &number.Cost{Amount: 0, Currency: "USD"}
 
 // Search returns generated numbers of a country. For the US these are the three special ones and the block 555-01xx,
 // which is reserved for fiction. For other countries they are derived from an example number.
-func (m *SandboxMarket) Search(_ context.Context, w number.Wish) ([]number.Available, error) {
+func (m *SandboxMarket) Search(_ context.Context, w number.SearchCriteria) ([]number.Available, error) {
 	var all []number.Available
 	add := func(e164, kind string) {
-		fits := w.Fits(e164) && w.Locality == "" && (len(w.Types) == 0 || slices.Contains(w.Types, kind))
+		fits := w.Matches(e164) && w.Locality == "" && (len(w.Types) == 0 || slices.Contains(w.Types, kind))
 		if fits && len(all) < w.Limit {
 			all = append(all, number.Available{Number: e164, Country: w.Country, Type: kind, Capabilities: []string{"voice", "sms"}, MonthlyCost: sandboxCost,
 				SetupCost: sandboxCost})
@@ -79,10 +79,10 @@ func (m *SandboxMarket) Search(_ context.Context, w number.Wish) ([]number.Avail
 }
 
 // OrderNow starts an order.
-func (m *SandboxMarket) OrderNow(d number.Deal) (number.Order, error) {
+func (m *SandboxMarket) OrderNow(d number.OrderRequest) (number.OrderStatus, error) {
 	switch d.Number {
 	case orderUnavailable:
-		return number.Order{}, number.ErrUnavailable
+		return number.OrderStatus{}, number.ErrUnavailable
 	case orderLater:
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -90,21 +90,21 @@ func (m *SandboxMarket) OrderNow(d number.Deal) (number.Order, error) {
 			clear(m.orders)
 		}
 		m.orders[d.Ref] = m.now().Add(orderTakes)
-		return number.Order{After: orderTakes, MonthlyCost: sandboxCost}, nil
+		return number.OrderStatus{After: orderTakes, MonthlyCost: sandboxCost}, nil
 	}
-	return number.Order{Active: true, MonthlyCost: sandboxCost}, nil
+	return number.OrderStatus{Active: true, MonthlyCost: sandboxCost}, nil
 }
 
 // Order returns the state of an order. An order from before a restart is complete.
-func (m *SandboxMarket) Order(_ context.Context, d number.Deal) (number.Order, error) {
+func (m *SandboxMarket) Order(_ context.Context, d number.OrderRequest) (number.OrderStatus, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left := m.orders[d.Ref].Sub(m.now()); left > 0 {
-		return number.Order{After: left}, nil
+		return number.OrderStatus{After: left}, nil
 	}
 	delete(m.orders, d.Ref)
-	return number.Order{Active: true, MonthlyCost: sandboxCost}, nil
+	return number.OrderStatus{Active: true, MonthlyCost: sandboxCost}, nil
 }
 
 // Release does nothing.
-func (m *SandboxMarket) Release(context.Context, number.Deal) error { return nil }
+func (m *SandboxMarket) Release(context.Context, number.OrderRequest) error { return nil }

@@ -135,7 +135,7 @@ const (
 )
 
 // orderState returns the state of the order for a number.
-func (o telnyxOrder) state(e164 string) (number.Order, error) {
+func (o telnyxOrder) state(e164 string) (number.OrderStatus, error) {
 	status, met := o.Status, o.Met
 	for _, n := range o.Numbers {
 		if n.Number == e164 && n.Status != "" {
@@ -147,17 +147,17 @@ func (o telnyxOrder) state(e164 string) (number.Order, error) {
 	}
 	switch {
 	case status == "success":
-		return number.Order{Active: true}, nil
+		return number.OrderStatus{Active: true}, nil
 	case status == "failure":
-		return number.Order{}, fmt.Errorf("%w: Telnyx could not carry the order out", number.ErrUnavailable)
+		return number.OrderStatus{}, fmt.Errorf("%w: Telnyx could not carry the order out", number.ErrUnavailable)
 	case met != nil && !*met:
-		return number.Order{After: telnyxLater, Detail: "Telnyx waits for the documents that the country asks for; give them to it in its portal"}, nil
+		return number.OrderStatus{After: telnyxLater, Detail: "Telnyx waits for the documents that the country asks for; give them to it in its portal"}, nil
 	}
-	return number.Order{After: telnyxSoon}, nil
+	return number.OrderStatus{After: telnyxSoon}, nil
 }
 
 // findOrder looks for the order with our reference.
-func (t *Telnyx) find(ctx context.Context, d number.Deal) (o telnyxOrder, ok bool, err error) {
+func (t *Telnyx) find(ctx context.Context, d number.OrderRequest) (o telnyxOrder, ok bool, err error) {
 	var page struct{ Data []telnyxOrder }
 	if err := t.ask(ctx, http.MethodGet, "/number_orders", url.Values{"filter[customer_reference]": {d.Ref}}, nil, &page); err != nil {
 		return o, false, err
@@ -171,10 +171,10 @@ func (t *Telnyx) find(ctx context.Context, d number.Deal) (o telnyxOrder, ok boo
 
 // Order orders a number once, however often it is called. The order has our reference, and an existing order with it
 // is looked up first.
-func (t *Telnyx) Order(ctx context.Context, d number.Deal) (number.Order, error) {
+func (t *Telnyx) Order(ctx context.Context, d number.OrderRequest) (number.OrderStatus, error) {
 	o, ok, err := t.find(ctx, d)
 	if err != nil {
-		return number.Order{}, err
+		return number.OrderStatus{}, err
 	}
 	if ok {
 		return o.state(d.Number)
@@ -187,17 +187,17 @@ func (t *Telnyx) Order(ctx context.Context, d number.Deal) (number.Order, error)
 		if o, ok, again := t.find(ctx, d); again == nil && ok {
 			return o.state(d.Number)
 		}
-		return number.Order{}, fmt.Errorf("%w: %s", number.ErrUnavailable, no.text)
+		return number.OrderStatus{}, fmt.Errorf("%w: %s", number.ErrUnavailable, no.text)
 	}
 	if err != nil {
-		return number.Order{}, err
+		return number.OrderStatus{}, err
 	}
 	state, err := done.state(d.Number)
 	state.MonthlyCost, state.Capabilities = offer.MonthlyCost, offer.Capabilities
 	return state, err
 }
 
-func (t *Telnyx) place(ctx context.Context, d number.Deal) (telnyxOrder, error) {
+func (t *Telnyx) place(ctx context.Context, d number.OrderRequest) (telnyxOrder, error) {
 	body := map[string]any{"phone_numbers": []map[string]string{{"phone_number": d.Number}}, "customer_reference": d.Ref}
 	if t.Connection != "" {
 		body["connection_id"] = t.Connection
@@ -208,7 +208,7 @@ func (t *Telnyx) place(ctx context.Context, d number.Deal) (telnyxOrder, error) 
 }
 
 // Release deletes a number from the account, or cancels its order.
-func (t *Telnyx) Release(ctx context.Context, d number.Deal) error {
+func (t *Telnyx) Release(ctx context.Context, d number.OrderRequest) error {
 	var page struct {
 		Data []struct {
 			ID, Status string

@@ -37,12 +37,12 @@ var telnyxTypes = []string{"local", "toll_free", "mobile", "national"}
 
 // Search sends one request per number type, in parallel, because Telnyx accepts one type per request. The results are
 // filtered again, because Telnyx does not match digits exactly.
-func (t *Telnyx) Search(ctx context.Context, w number.Wish) ([]number.Available, error) {
+func (t *Telnyx) Search(ctx context.Context, w number.SearchCriteria) ([]number.Available, error) {
 	kinds := []string{""}
 	if len(w.Types) > 0 {
 		kinds = slices.DeleteFunc(slices.Clone(w.Types), func(k string) bool { return !slices.Contains(telnyxTypes, k) })
 	}
-	if _, ok := w.Begin(); !ok {
+	if _, ok := w.DigitPrefix(); !ok {
 		return nil, nil
 	}
 	found, errs := make([][]number.Available, len(kinds)), make([]error, len(kinds))
@@ -51,12 +51,12 @@ func (t *Telnyx) Search(ctx context.Context, w number.Wish) ([]number.Available,
 		all.Go(func() { found[i], errs[i] = t.offers(ctx, w, kind) })
 	}
 	all.Wait()
-	fit := slices.DeleteFunc(slices.Concat(found...), func(a number.Available) bool { return !w.Fits(a.Number) })
+	fit := slices.DeleteFunc(slices.Concat(found...), func(a number.Available) bool { return !w.Matches(a.Number) })
 	return fit[:min(len(fit), w.Limit)], errors.Join(errs...)
 }
 
 // searchOffers searches one type of number; "" is any.
-func (t *Telnyx) offers(ctx context.Context, w number.Wish, kind string) ([]number.Available, error) {
+func (t *Telnyx) offers(ctx context.Context, w number.SearchCriteria, kind string) ([]number.Available, error) {
 	q := telnyxQuery(w)
 	if kind != "" {
 		q.Set("filter[phone_number_type]", kind)
@@ -75,12 +75,12 @@ func (t *Telnyx) offers(ctx context.Context, w number.Wish, kind string) ([]numb
 }
 
 // telnyxQuery returns the search as Telnyx filters. With an area code, the patterns apply to the digits after it.
-func telnyxQuery(w number.Wish) url.Values {
+func telnyxQuery(w number.SearchCriteria) url.Values {
 	q := url.Values{"filter[country_code]": {w.Country}, "filter[limit]": {strconv.Itoa(w.Limit)}, "filter[best_effort]": {"false"},
 		"filter[exclude_held_numbers]": {"true"}}
-	begin, _ := w.Begin()
+	begin, _ := w.DigitPrefix()
 	area := w.AreaCode
-	if area == "" && w.Code() == "1" && len(begin) >= 3 {
+	if area == "" && w.CountryCode() == "1" && len(begin) >= 3 {
 		area = begin[:3]
 	}
 	set := func(name, v string) {
@@ -90,7 +90,7 @@ func telnyxQuery(w number.Wish) url.Values {
 	}
 	set("national_destination_code", area)
 	set("phone_number][starts_with", strings.TrimPrefix(begin, area))
-	if !strings.Contains("+"+w.Code()+begin, w.Contains) {
+	if !strings.Contains("+"+w.CountryCode()+begin, w.Contains) {
 		set("phone_number][contains", w.Contains)
 	}
 	set("locality", w.Locality)
@@ -123,12 +123,12 @@ func (n telnyxNumber) available(kind string) number.Available {
 
 // lookupOffer searches a number before it is ordered, because Telnyx accepts orders only for numbers that a search
 // has returned. If it is not found, the order fails with the reason.
-func (t *Telnyx) offer(ctx context.Context, d number.Deal) (a number.Available) {
+func (t *Telnyx) offer(ctx context.Context, d number.OrderRequest) (a number.Available) {
 	n, err := phonenumbers.Parse(d.Number, "")
 	if err != nil {
 		return a
 	}
-	w := number.Wish{Country: phonenumbers.GetRegionCodeForNumber(n), Limit: 10}
+	w := number.SearchCriteria{Country: phonenumbers.GetRegionCodeForNumber(n), Limit: 10}
 	if w.Country == "" {
 		w.Country = phonenumbers.GetRegionCodeForCountryCode(int(n.GetCountryCode()))
 	}

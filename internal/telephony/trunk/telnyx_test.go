@@ -26,22 +26,22 @@ func TestTelnyxIsSearched(t *testing.T) {
 	s := telnyxtest.New(t)
 	m, ctx := telnyx(s, telnyxtest.Key), context.Background()
 	for _, c := range []struct {
-		wish number.Wish
+		wish number.SearchCriteria
 		want string
 	}{
-		{number.Wish{Country: "US"}, "+12025550140 +12025550141 +13125550142"},
-		{number.Wish{Country: "US", Limit: 1}, "+12025550140"},
-		{number.Wish{Country: "US", AreaCode: "312"}, "+13125550142"},
-		{number.Wish{Country: "US", Prefix: "20255501"}, "+12025550140 +12025550141"},
-		{number.Wish{Country: "US", AreaCode: "202", Prefix: "2025550141"}, "+12025550141"},
-		{number.Wish{Country: "US", AreaCode: "202", Prefix: "312"}, ""},
-		{number.Wish{Country: "US", AreaCode: "202", Contains: "202"}, "+12025550140 +12025550141"},
-		{number.Wish{Country: "US", Contains: "0142"}, "+13125550142"},
-		{number.Wish{Country: "GB", Prefix: "20"}, "+442079460150"},
-		{number.Wish{Country: "US", Types: []string{"mobile", "local"}}, "+12025550140 +12025550141 +13125550142"},
-		{number.Wish{Country: "US", Types: []string{"short_code"}}, ""},
-		{number.Wish{Country: "US", Capabilities: []string{"voice", "fax"}}, ""},
-		{number.Wish{Country: "FR"}, ""}, // no coverage is no error
+		{number.SearchCriteria{Country: "US"}, "+12025550140 +12025550141 +13125550142"},
+		{number.SearchCriteria{Country: "US", Limit: 1}, "+12025550140"},
+		{number.SearchCriteria{Country: "US", AreaCode: "312"}, "+13125550142"},
+		{number.SearchCriteria{Country: "US", Prefix: "20255501"}, "+12025550140 +12025550141"},
+		{number.SearchCriteria{Country: "US", AreaCode: "202", Prefix: "2025550141"}, "+12025550141"},
+		{number.SearchCriteria{Country: "US", AreaCode: "202", Prefix: "312"}, ""},
+		{number.SearchCriteria{Country: "US", AreaCode: "202", Contains: "202"}, "+12025550140 +12025550141"},
+		{number.SearchCriteria{Country: "US", Contains: "0142"}, "+13125550142"},
+		{number.SearchCriteria{Country: "GB", Prefix: "20"}, "+442079460150"},
+		{number.SearchCriteria{Country: "US", Types: []string{"mobile", "local"}}, "+12025550140 +12025550141 +13125550142"},
+		{number.SearchCriteria{Country: "US", Types: []string{"short_code"}}, ""},
+		{number.SearchCriteria{Country: "US", Capabilities: []string{"voice", "fax"}}, ""},
+		{number.SearchCriteria{Country: "FR"}, ""}, // no coverage is no error
 	} {
 		if c.wish.Limit == 0 {
 			c.wish.Limit = 50
@@ -55,7 +55,7 @@ func TestTelnyxIsSearched(t *testing.T) {
 			t.Errorf("%+v: %v, %v, want %s", c.wish, got, err, c.want)
 		}
 	}
-	found, err := m.Search(ctx, number.Wish{Country: "US", Limit: 1, Types: []string{"local"}})
+	found, err := m.Search(ctx, number.SearchCriteria{Country: "US", Limit: 1, Types: []string{"local"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestTelnyxIsSearched(t *testing.T) {
 func TestTelnyxSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := telnyxtest.New(t)
-	ctx, wish := context.Background(), number.Wish{Country: "US", Limit: 1}
+	ctx, wish := context.Background(), number.SearchCriteria{Country: "US", Limit: 1}
 	if _, err := telnyx(s, "wrong").Search(ctx, wish); !errors.Is(err, number.ErrAuth) || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("a wrong key: %v", err)
 	}
@@ -96,7 +96,7 @@ func TestTelnyxIsOrderedFromOnce(t *testing.T) {
 	t.Parallel()
 	s := telnyxtest.New(t)
 	m, ctx := telnyx(s, telnyxtest.Key), context.Background()
-	d := number.Deal{Org: "org_1", Number: "+12025550140", Ref: "num_1"}
+	d := number.OrderRequest{Org: "org_1", Number: "+12025550140", Ref: "num_1"}
 	// The response to the order is lost, as in a crash: the number is ours, but we do not know it.
 	s.Lock()
 	s.Fail = func(w http.ResponseWriter, r *http.Request) bool {
@@ -124,15 +124,15 @@ func TestTelnyxIsOrderedFromOnce(t *testing.T) {
 	if len(s.Orders) != 1 {
 		t.Errorf("%d orders", len(s.Orders))
 	}
-	o, err := m.Order(ctx, number.Deal{Number: "+12025550141", Ref: "num_2"})
+	o, err := m.Order(ctx, number.OrderRequest{Number: "+12025550141", Ref: "num_2"})
 	if err != nil || !o.Active || *o.MonthlyCost != (number.Cost{Amount: 150, Currency: "USD"}) || len(o.Capabilities) != 2 || s.Orders[1].Connection != "1293384261075731499" {
 		t.Errorf("at once: %+v, %v; %+v", o, err, s.Orders[1])
 	}
-	if _, err := m.Order(ctx, number.Deal{Number: "+12025550141", Ref: "num_3"}); !errors.Is(err, number.ErrUnavailable) || !strings.Contains(err.Error(), "85001") {
+	if _, err := m.Order(ctx, number.OrderRequest{Number: "+12025550141", Ref: "num_3"}); !errors.Is(err, number.ErrUnavailable) || !strings.Contains(err.Error(), "85001") {
 		t.Errorf("sold already: %v", err)
 	}
 	s.Status, s.Unmet = "pending", true
-	if o, err := m.Order(ctx, number.Deal{Number: "+442079460150", Ref: "num_4"}); err != nil || o.Active || !strings.Contains(o.Detail, "documents") {
+	if o, err := m.Order(ctx, number.OrderRequest{Number: "+442079460150", Ref: "num_4"}); err != nil || o.Active || !strings.Contains(o.Detail, "documents") {
 		t.Errorf("with documents: %+v, %v", o, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestTelnyxGetsNumbersBack(t *testing.T) {
 	t.Parallel()
 	s := telnyxtest.New(t)
 	m, ctx := telnyx(s, telnyxtest.Key), context.Background()
-	d := number.Deal{Number: "+12025550140", Ref: "num_1"}
+	d := number.OrderRequest{Number: "+12025550140", Ref: "num_1"}
 	if _, err := m.Order(ctx, d); err != nil || len(s.Owned) != 1 {
 		t.Fatal(err, s.Owned)
 	}
@@ -154,7 +154,7 @@ func TestTelnyxGetsNumbersBack(t *testing.T) {
 		s.Orders[0].Status = "failure"
 	}
 	s.Status = "pending"
-	d = number.Deal{Number: "+12025550141", Ref: "num_2"}
+	d = number.OrderRequest{Number: "+12025550141", Ref: "num_2"}
 	if _, err := m.Order(ctx, d); err != nil {
 		t.Fatal(err)
 	}

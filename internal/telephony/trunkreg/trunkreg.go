@@ -154,7 +154,7 @@ func (l *Registrations) probeAlways(ctx context.Context, t trunk.Trunk) {
 func (l *Registrations) Probe(ctx context.Context, t trunk.Trunk) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	status, rtt, err := l.sip.Options(ctx, Target(t), "sip:"+Target(t).Host)
+	status, rtt, err := l.sip.SendOptions(ctx, Target(t), "sip:"+Target(t).Host)
 	return rtt, probeError(status, err)
 }
 
@@ -173,7 +173,7 @@ func probeError(status int, err error) error {
 func (l *Registrations) keepRegistered(ctx context.Context, t trunk.Trunk, number string) {
 	r, err := l.register(ctx, t, number)
 	if err != nil { // a retry would fail in the same way
-		l.statusChanged(t, sip.RegistrationStatus{Reason: err.Error(), Next: retryAfterError})
+		l.statusChanged(t, sip.RegistrationStatus{Reason: err.Error(), NextAttempt: retryAfterError})
 		return
 	}
 	<-ctx.Done()
@@ -182,7 +182,7 @@ func (l *Registrations) keepRegistered(ctx context.Context, t trunk.Trunk, numbe
 	_ = r.Unregister(last) // without an answer the registration expires
 }
 
-func (l *Registrations) register(ctx context.Context, t trunk.Trunk, number string) (*sip.Registered, error) {
+func (l *Registrations) register(ctx context.Context, t trunk.Trunk, number string) (*sip.ClientRegistration, error) {
 	username, password, err := l.trunks.Login(t)
 	if err != nil {
 		return nil, err
@@ -194,13 +194,13 @@ func (l *Registrations) register(ctx context.Context, t trunk.Trunk, number stri
 	if t.FromDomain != nil {
 		domain = *t.FromDomain
 	}
-	return l.sip.KeepRegistered(ctx, sip.Registration{Registrar: Target(t), AOR: sip.URI{User: username, Host: domain}.String(), ContactUser: number,
+	return l.sip.KeepRegistered(ctx, sip.RegistrationConfig{Registrar: Target(t), AOR: sip.URI{User: username, Host: domain}.String(), ContactUser: number,
 		Credentials: sip.Credentials{Username: username, Password: password},
 		OnStatus:    func(s sip.RegistrationStatus) { l.statusChanged(t, s) }})
 }
 
 func (l *Registrations) statusChanged(t trunk.Trunk, s sip.RegistrationStatus) {
-	if s.Next == 0 { // unregistered
+	if s.NextAttempt == 0 { // unregistered
 		return
 	}
 	if s.Registered {

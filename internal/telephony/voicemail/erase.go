@@ -21,7 +21,7 @@ func (s *Service) EraseCall(ctx context.Context, tx db.Querier, org, call string
 		if err := rows.Scan(&v.blob, &v.Mailbox.Type, &v.Mailbox.ID, &v.AssigneeID); err != nil {
 			return err
 		}
-		s.changed(tx, v, nil)
+		s.publishChanged(tx, v, nil)
 		db.OnCommit(tx, func() { _ = s.Files.Delete(context.WithoutCancel(ctx), v.blob) })
 	}
 	return rows.Err()

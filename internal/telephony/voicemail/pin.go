@@ -14,31 +14,31 @@ import (
 )
 
 // PINResult is the result of a PIN attempt.
-type Door int
+type PINResult int
 
 // The results of a PIN attempt.
 const (
-	Opened Door = iota
-	Wrong       // wrong PIN
-	Locked      // too many wrong PINs: attempts are refused until Until
-	NoPIN       // no PIN is set: only the user's own phones have access
+	PINAccepted PINResult = iota
+	PINWrong              // wrong PIN
+	PINLocked             // too many wrong PINs: attempts are refused until Until
+	PINNotSet             // no PIN is set: only the user's own phones have access
 )
 
 // PINAttempt describes the outcome of a PIN attempt.
-type Try struct {
-	Door  Door
-	Until time.Time // end of the lock, with PINLocked
-	Shut  bool      // this attempt locked the mailbox
+type PINAttempt struct {
+	Result     PINResult
+	Until      time.Time // end of the lock, with PINLocked
+	JustLocked bool      // this attempt locked the mailbox
 }
 
 // maxPINTries is how many wrong PINs lock a mailbox.
-const pinTries = 3
+const maxPINTries = 3
 
 // lockDurations lists the durations of the first, second and further locks. A correct PIN resets the count.
-var locks = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
+var lockDurations = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 24 * time.Hour}
 
 // pbkdf2Iterations makes trying all PINs slow even for an attacker with the database and the master key.
-const pinRounds = 50_000
+const pbkdf2Iterations = 50_000
 
 // SetPIN sets a user's PIN and ends a lock; "" removes the PIN. Only a digest is stored.
 func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin string) error {
@@ -58,7 +58,7 @@ func (s *Service) SetPIN(ctx context.Context, tx db.Querier, org, user, pin stri
 }
 
 func (s *Service) digest(salt, pin string) (string, error) {
-	b, err := pbkdf2.Key(sha256.New, s.Digest(pin), []byte(salt), pinRounds, 32)
+	b, err := pbkdf2.Key(sha256.New, s.Digest(pin), []byte(salt), pbkdf2Iterations, 32)
 	return hex.EncodeToString(b), err
 }
 
@@ -78,27 +78,27 @@ type pin struct {
 // CheckPIN checks a PIN. The third wrong one in a row locks the mailbox, longer each time: 1 min, 5 min, 30 min, 2 h,
 // 24 h. A locked mailbox refuses the correct PIN too. The digest is computed before the transaction, because it is
 // slow.
-func (s *Service) TryPIN(ctx context.Context, org, user, given string) (Try, error) {
+func (s *Service) CheckPIN(ctx context.Context, org, user, given string) (PINAttempt, error) {
 	var p pin
 	err := s.DB.Read(ctx).QueryRow(ctx, `SELECT salt FROM mailbox_pins WHERE org_id = $1 AND user_id = $2`, org, user).Scan(&p.salt)
 	if db.IsNone(err) {
-		return Try{Door: NoPIN}, nil
+		return PINAttempt{Result: PINNotSet}, nil
 	}
 	if err != nil {
-		return Try{}, fmt.Errorf("read PIN: %w", err)
+		return PINAttempt{}, fmt.Errorf("read PIN: %w", err)
 	}
 	digest, err := s.digest(p.salt, given)
 	if err != nil {
-		return Try{}, err
+		return PINAttempt{}, err
 	}
-	salt, t := p.salt, Try{}
+	salt, t := p.salt, PINAttempt{}
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		const lock = `UPDATE mailbox_pins SET wrong = wrong WHERE org_id = $1 AND user_id = $2 RETURNING salt, digest, wrong, locks, locked_until`
 		if err := tx.QueryRow(ctx, lock, org, user).Scan(&p.salt, &p.digest, &p.wrong, &p.locks, &p.lockedUntil); err != nil {
 			return err
 		}
 		right := p.salt == salt && subtle.ConstantTimeCompare([]byte(digest), []byte(p.digest)) == 1
-		t = p.judge(right, s.Now())
+		t = p.evaluate(right, s.Now())
 		const text = `UPDATE mailbox_pins SET wrong = $3, locks = $4, locked_until = $5 WHERE org_id = $1 AND user_id = $2`
 		_, err := tx.Exec(ctx, text, org, user, p.wrong, p.locks, p.lockedUntil)
 		return err
@@ -107,19 +107,19 @@ func (s *Service) TryPIN(ctx context.Context, org, user, given string) (Try, err
 }
 
 // evaluate returns the outcome of an attempt and updates the counters.
-func (p *pin) judge(right bool, now time.Time) Try {
+func (p *pin) evaluate(right bool, now time.Time) PINAttempt {
 	switch {
 	case p.lockedUntil.After(now):
-		return Try{Door: Locked, Until: p.lockedUntil.Time}
+		return PINAttempt{Result: PINLocked, Until: p.lockedUntil.Time}
 	case right:
 		p.wrong, p.locks, p.lockedUntil = 0, 0, db.Time{}
-		return Try{Door: Opened}
+		return PINAttempt{Result: PINAccepted}
 	}
-	if p.wrong++; p.wrong < pinTries {
-		return Try{Door: Wrong}
+	if p.wrong++; p.wrong < maxPINTries {
+		return PINAttempt{Result: PINWrong}
 	}
-	p.lockedUntil = db.At(now.Add(locks[min(p.locks, len(locks)-1)]))
+	p.lockedUntil = db.At(now.Add(lockDurations[min(p.locks, len(lockDurations)-1)]))
 	p.wrong = 0
 	p.locks++
-	return Try{Door: Locked, Until: p.lockedUntil.Time, Shut: true}
+	return PINAttempt{Result: PINLocked, Until: p.lockedUntil.Time, JustLocked: true}
 }

@@ -85,11 +85,11 @@ type Service struct {
 	OnReceive []func(ctx context.Context, tx db.Querier, org, id string) error
 	// OnSave is called in the transaction that saves a draft, to store the message's id in the call's record; may be
 	// nil.
-	OnKeep func(ctx context.Context, tx db.Querier, org, callID, id string) error
+	OnSave func(ctx context.Context, tx db.Querier, org, callID, id string) error
 	// OnRemove is called for a message that is deleted, in the same transaction, with its state before; may be nil.
 	OnRemove func(ctx context.Context, tx db.Querier, v Voicemail) error
 	// TranscriptStatus is the transcript status of new messages: queued, or "" if they are not transcribed.
-	Words string
+	TranscriptStatus string
 
 	Config
 }
@@ -105,23 +105,23 @@ func BlobName(org, id string, at time.Time) string {
 
 // Message describes a message to receive. The file named Blob must be complete.
 type Message struct {
-	Org        string
-	ID         string // db.NewID("vm"), also in Blob
-	CallID     string
-	Mailbox    string // id of a user, a queue or a flow
-	From       string
-	Contact    *event.Contact
-	ReceivedAt time.Time
-	Blob       string
-	Duration   time.Duration
-	Size       int64
-	SHA256     string
-	Sandbox    bool   // of the organisation
-	Words      string // queued if it is to be transcribed, else ""
+	Org              string
+	ID               string // db.NewID("vm"), also in Blob
+	CallID           string
+	Mailbox          string // id of a user, a queue or a flow
+	From             string
+	Contact          *event.Contact
+	ReceivedAt       time.Time
+	Blob             string
+	Duration         time.Duration
+	Size             int64
+	SHA256           string
+	Sandbox          bool   // of the organisation
+	TranscriptStatus string // queued if it is to be transcribed, else ""
 }
 
 // mailboxTypes maps the prefix of an id to the type of mailbox.
-var kinds = map[string]string{"usr": "user", "que": "queue", "flw": "flow"}
+var mailboxTypes = map[string]string{"usr": "user", "que": "queue", "flw": "flow"}
 
 // Receive inserts a message and publishes voicemail.received in the caller's transaction. It is idempotent: a message
 // that is stored already is left unchanged, so that it can be repeated after a crash.
@@ -132,18 +132,18 @@ func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicem
 	if len(m.Mailbox) > 3 {
 		prefix = m.Mailbox[:3]
 	}
-	if v.Mailbox.Type = kinds[prefix]; v.Mailbox.Type == "" {
+	if v.Mailbox.Type = mailboxTypes[prefix]; v.Mailbox.Type == "" {
 		return v, fmt.Errorf("receive voicemail: %q is not a mailbox", m.Mailbox)
 	}
-	first, err := insert(ctx, tx, v, m)
+	first, err := insertMessage(ctx, tx, v, m)
 	if err != nil {
 		return v, fmt.Errorf("insert voicemail: %w", err)
 	}
-	if v, err = get(ctx, tx, m.Org, m.ID); err != nil || !first {
+	if v, err = getMessage(ctx, tx, m.Org, m.ID); err != nil || !first {
 		return v, err
 	}
-	s.address(ctx, &v, m.Sandbox)
-	s.changed(tx, v, nil)
+	s.setAudioURL(ctx, &v, m.Sandbox)
+	s.publishChanged(tx, v, nil)
 	for _, f := range s.OnReceive {
 		if err := f(ctx, tx, m.Org, m.ID); err != nil {
 			return v, err
@@ -155,7 +155,7 @@ func (s *Service) Receive(ctx context.Context, tx db.Querier, m Message) (Voicem
 }
 
 // Transcription holds the transcript of a message and its analysis.
-type Words struct {
+type Transcription struct {
 	Transcript string // id; "" if the text is stored with the message only
 	Status     string // completed, failed or skipped
 	Text       string
@@ -164,7 +164,7 @@ type Words struct {
 }
 
 // SetTranscript stores the transcript of a message. It does nothing for a deleted message.
-func (s *Service) Heard(ctx context.Context, tx db.Querier, org, id string, w Words) error {
+func (s *Service) SetTranscript(ctx context.Context, tx db.Querier, org, id string, w Transcription) error {
 	const q = `UPDATE voicemails SET transcript_id = $3, transcript_status = $4, text = $5, ai_summary = $6, urgency = $7, updated_at = $8
 		WHERE org_id = $1 AND id = $2 AND status <> 'deleted' RETURNING mailbox_type, mailbox_id, assignee_id`
 	v := Voicemail{OrgID: org}
@@ -174,13 +174,13 @@ func (s *Service) Heard(ctx context.Context, tx db.Querier, org, id string, w Wo
 		return nil
 	}
 	if err == nil {
-		s.changed(tx, v, nil)
+		s.publishChanged(tx, v, nil)
 	}
 	return err
 }
 
 // setAudioURL sets the URL of the audio; nil for a deleted message.
-func (s *Service) address(ctx context.Context, v *Voicemail, sandbox bool) {
+func (s *Service) setAudioURL(ctx context.Context, v *Voicemail, sandbox bool) {
 	v.AudioURL = nil
 	if v.Status == Deleted {
 		return

@@ -23,27 +23,27 @@ const (
 	subsampling = 4  // one of so many frames of 10 ms is used
 	// Minimum distance of one tone above the other, so that it is not silence, as the logarithm of the ratio of their
 	// energies.
-	clear = 4
+	minContrast = 4
 )
 
 // Model writes a model of the family Zipformer CTC into a folder. about is added to its metadata.
 func Model(t testing.TB, dir string, about map[string]string) {
 	t.Helper()
-	ctc(t, dir, hear(kaldi, clear), about, map[string]string{"model_type": "zipformer2_ctc", "version": "1", "comment": "tones for tests"})
+	ctc(t, dir, toneScores(kaldi, minContrast), about, map[string]string{"model_type": "zipformer2_ctc", "version": "1", "comment": "tones for tests"})
 }
 
 // WeNet writes a model of the family WeNet CTC into a folder. It receives unscaled samples, in which the clicks at
 // the start and end of tones are not silent: a tone must stand out more.
 func WeNet(t testing.TB, dir string) {
 	t.Helper()
-	ctc(t, dir, hear(kaldi, 3*clear), map[string]string{"model_type": "wenet_ctc", "vocab_size": "3", "subsampling_factor": "4"})
+	ctc(t, dir, toneScores(kaldi, 3*minContrast), map[string]string{"model_type": "wenet_ctc", "vocab_size": "3", "subsampling_factor": "4"})
 }
 
 // NeMo writes a CTC model of NeMo into a folder: it has a different filter bank, and its input has the bins before
 // the frames.
 func NeMo(t testing.TB, dir string) {
 	t.Helper()
-	g := hear(slaney, clear)
+	g := toneScores(slaney, minContrast)
 	g.inputs[0] = value("turned", float32s, 0, bins, 0)
 	g.nodes = append([]message{node("Transpose", []string{"turned"}, []string{"x"}, map[string][]int64{"perm": {0, 2, 1}})}, g.nodes...)
 	ctc(t, dir, g, map[string]string{"model_type": "EncDecCTCModelBPE", "vocab_size": "2", "subsampling_factor": "4", "normalize_type": ""})
@@ -53,7 +53,7 @@ func NeMo(t testing.TB, dir string) {
 // and a joiner that adds both.
 func Transducer(t testing.TB, dir string) {
 	t.Helper()
-	encoder := hear(kaldi, clear)
+	encoder := toneScores(kaldi, minContrast)
 	encoder.outputs = []message{value("scores", float32s, 0, 0, words), value("lengths", int64s, 0)}
 	never := float32(-100)
 	decoder := graph{
@@ -68,10 +68,10 @@ func Transducer(t testing.TB, dir string) {
 		inputs:  []message{value("heard", float32s, 0, words), value("allowed", float32s, 0, words)},
 		outputs: []message{value("word", float32s, 0, words)},
 	}
-	write(t, filepath.Join(dir, "encoder-tones.onnx"), encoder.model(map[string]string{"model_type": "zipformer2"}))
-	write(t, filepath.Join(dir, "decoder-tones.onnx"), decoder.model(map[string]string{"vocab_size": "3", "context_size": "1"}))
-	write(t, filepath.Join(dir, "joiner-tones.onnx"), joiner.model(map[string]string{"joiner_dim": "3"}))
-	write(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
+	writeFile(t, filepath.Join(dir, "encoder-tones.onnx"), encoder.model(map[string]string{"model_type": "zipformer2"}))
+	writeFile(t, filepath.Join(dir, "decoder-tones.onnx"), decoder.model(map[string]string{"vocab_size": "3", "context_size": "1"}))
+	writeFile(t, filepath.Join(dir, "joiner-tones.onnx"), joiner.model(map[string]string{"joiner_dim": "3"}))
+	writeFile(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
 }
 
 // ctc writes a model that returns the probabilities of words in each frame, and its metadata. If a key is given more
@@ -83,13 +83,13 @@ func ctc(t testing.TB, dir string, g graph, about ...map[string]string) {
 	for _, more := range slices.Backward(about) {
 		maps.Copy(says, more)
 	}
-	write(t, filepath.Join(dir, "model.onnx"), g.model(says))
-	write(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
+	writeFile(t, filepath.Join(dir, "model.onnx"), g.model(says))
+	writeFile(t, filepath.Join(dir, "tokens.txt"), []byte("<blk> 0\n▁low 1\n▁high 2\n"))
 }
 
 // toneScores returns a graph that gives each word a score in every fourth frame: the energy of its tone above that of
 // the other, on average over three bins of the filter bank around each. "No word" has the score of silence.
-func hear(mel func(hertz float64) float64, clear float32) graph {
+func toneScores(mel func(hertz float64) float64, clear float32) graph {
 	weights := make([]float32, bins*words)
 	for _, d := range []int{-1, 0, 1} {
 		low, high := bin(mel, Low)+d, bin(mel, High)+d
@@ -129,7 +129,7 @@ func bin(mel func(float64) float64, hertz float64) int {
 	return int(math.Round((mel(hertz)-from)/width)) - 1
 }
 
-func write(t testing.TB, path string, b []byte) {
+func writeFile(t testing.TB, path string, b []byte) {
 	t.Helper()
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
