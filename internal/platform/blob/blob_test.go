@@ -96,7 +96,7 @@ func TestNamesCannotLeaveTheFolder(t *testing.T) {
 	}
 }
 
-// failing is a reader that fails in the middle, as with a lost connection.
+// failingReader is a reader that fails in the middle, as with a lost connection.
 type failing struct{ n int }
 
 func (f *failing) Read(b []byte) (int, error) {

@@ -146,7 +146,7 @@ func (g *group) settle() {
 	g.open = 0
 }
 
-// again undoes the functions in the savepoint of the failed w, and runs each of them alone.
+// rerunAlone undoes the functions in the savepoint of the failed w, and runs each of them alone.
 func (g *group) again(w *write) (broken error) {
 	if err := g.undo(); err != nil {
 		w.end(err)

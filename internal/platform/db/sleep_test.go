@@ -8,7 +8,7 @@ import (
 
 func nothingToDo() bool { return false }
 
-// asleep waits until the timer is parked.
+// waitParked waits until the timer is parked.
 func asleep(s *sleep) {
 	for s.until.Load() == awake {
 		runtime.Gosched() // there is no notification

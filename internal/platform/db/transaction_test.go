@@ -82,7 +82,7 @@ func TestFunctionsThatFailLeaveNothingAndHarmNobody(t *testing.T) {
 	})
 }
 
-// held blocks SQLite's writer until release is called. Functions queued meanwhile share a commit.
+// blockWriter blocks SQLite's writer until release is called. Functions queued meanwhile share a commit.
 func held(d *db.DB) (release func()) {
 	in, out, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -45,7 +45,7 @@ func (l *writeLog) sync() error {
 		return l.failed
 	}
 	if err := l.bring(); err != nil {
-		l.failed = fmt.Errorf("bring the log of the database to the disk: %w; the server must be started again", err)
+		l.failed = fmt.Errorf("sync the write-ahead log: %w; restart the server", err)
 		return l.failed
 	}
 	l.syncs.Add(1)

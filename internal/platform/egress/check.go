@@ -14,6 +14,7 @@ type Fault struct {
 	Message string
 }
 
+// Error returns the message.
 func (f *Fault) Error() string { return f.Message }
 
 // Unwrap returns ErrBlocked for addresses that are not allowed.

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// names is a hostile DNS server: it returns the next address of its list for each query.
+// hostileDNS is a hostile DNS server: it returns the next address of its list for each query.
 type names struct {
 	addresses map[string][]string
 	asked     atomic.Int64

@@ -244,6 +244,7 @@ func Kinds() []Kind {
 	return all
 }
 
+// Kind implements Payload.
 func (CallStarted) Kind() Kind       { return "call.started" }
 func (CallAnswered) Kind() Kind      { return "call.answered" }
 func (CallEnded) Kind() Kind         { return "call.ended" }
@@ -257,6 +258,7 @@ func (UserCreated) Kind() Kind       { return "user.created" }
 func (NumberAllocated) Kind() Kind   { return "number.allocated" }
 func (QueueCallWaiting) Kind() Kind  { return "queue.call_waiting" }
 
+// Call implements Payload.
 func (e CallStarted) Call() string       { return e.CallID }
 func (e CallAnswered) Call() string      { return e.CallID }
 func (e CallEnded) Call() string         { return e.CallID }

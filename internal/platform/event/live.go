@@ -158,12 +158,13 @@ type EmergencyCallPlaced struct {
 	Test     bool    `json:"test"` // test of emergency calls: 933
 }
 
-// LivePayloads has one payload per kind of the event stream that webhooks do not get.
+// StreamPayloads has one payload per kind of the event stream that webhooks do not get.
 var LivePayloads = []Live{
 	CallRinging{}, CallHeld{}, CallUnheld{}, CallTransfer{}, CallDTMF{}, CallTranscriptSegment{}, CallQuality{}, QueueUpdated{},
 	AgentPresence{}, ScreenPop{}, DeviceRegistration{}, WebhookHealth{}, EmergencyCallPlaced{},
 }
 
+// Kind implements Payload.
 func (CallRinging) Kind() Kind           { return "call.ringing" }
 func (CallHeld) Kind() Kind              { return "call.held" }
 func (CallUnheld) Kind() Kind            { return "call.unheld" }
@@ -178,6 +179,7 @@ func (DeviceRegistration) Kind() Kind    { return "device.registration" }
 func (WebhookHealth) Kind() Kind         { return "webhook.health" }
 func (EmergencyCallPlaced) Kind() Kind   { return "emergency.call_placed" }
 
+// Call implements Payload.
 func (e CallRinging) Call() string           { return e.CallID }
 func (e CallHeld) Call() string              { return e.CallID }
 func (e CallUnheld) Call() string            { return e.CallID }

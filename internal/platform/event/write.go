@@ -23,7 +23,7 @@ func (o *Outbox) Gathered(ctx context.Context, tx db.Querier, items []any) error
 		if err == nil {
 			return nil
 		}
-		r.Log.Error("events not numbered as they were written", "err", err)
+		r.Log.Error("events not numbered in their transaction; the reader will number them", "err", err)
 		o.reader.CompareAndSwap(r, nil) // later events must not get a lower number than these
 		for i := range batch {
 			batch[i].Sequence = 0

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/event"
 )
 
-// running starts a reader.
+// startReader starts a reader.
 func running(t *testing.T, r *event.Reader) {
 	t.Helper()
 	ctx, stop := context.WithCancel(ctx)
@@ -20,7 +20,7 @@ func running(t *testing.T, r *event.Reader) {
 	t.Cleanup(func() { stop(); <-ended })
 }
 
-// streamed returns an outbox on SQLite, an organisation, and a subscription of the event stream.
+// newStreamedOutbox returns an outbox on SQLite, an organisation, and a subscription of the event stream.
 func streamed(t *testing.T) (d *db.DB, o *event.Outbox, c *collector, org string, live *bus.Subscription) {
 	t.Helper()
 	d = dbtest.SQLite(t)
@@ -30,7 +30,7 @@ func streamed(t *testing.T) (d *db.DB, o *event.Outbox, c *collector, org string
 	return d, o, c, org, live
 }
 
-// numberOf returns the committed sequence number of the only event of a call; 0 if it has none.
+// sequenceOf returns the committed sequence number of the only event of a call; 0 if it has none.
 func numberOf(t *testing.T, d *db.DB, call string) (n int64) {
 	t.Helper()
 	must(t, d.Read(ctx).QueryRow(ctx, `SELECT COALESCE(sequence, 0) FROM events WHERE call_id = $1`, call).Scan(&n))

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// end is a finished job whose result is not written yet.
+// jobEnd is a finished job whose result is not written yet.
 type end struct {
 	job      Job
 	err      error
@@ -68,12 +68,12 @@ func more(ends <-chan *end) (batch []*end) {
 func (r *Runner) writeBatch(batch []*end) {
 	err := r.tryBatch(batch)
 	if err != nil {
-		r.Log.Error("ends of jobs not written", "queue", r.Name, "jobs", len(batch), "kind", batch[0].job.Kind, "err", err)
+		r.Log.Error("results of jobs not written", "queue", r.Name, "jobs", len(batch), "kind", batch[0].job.Kind, "err", err)
 		err = r.insist(batch, err)
 	}
 	for _, e := range batch {
 		if err != nil {
-			r.Log.Error("end of job not written", "job", e.job.ID, "kind", e.job.Kind, "err", err)
+			r.Log.Error("result of job not written", "job", e.job.ID, "kind", e.job.Kind, "err", err)
 		}
 		close(e.written)
 	}

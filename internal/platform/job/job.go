@@ -59,8 +59,10 @@ type Retry struct {
 	Cause     error
 }
 
+// Error implements error.
 func (r *Retry) Error() string { return fmt.Sprintf("again in %s: %v", r.After, r.Cause) }
 
+// Unwrap returns the cause.
 func (r *Retry) Unwrap() error { return r.Cause }
 
 // ErrDead ends a job without further attempts.

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// spy records the query plans of statements.
+// planRecorder records the query plans of statements.
 type spy struct {
 	db.Querier
 	t     *testing.T

@@ -146,7 +146,7 @@ func (r *Runner) loop(ctx context.Context) {
 		case <-timer.C:
 		case <-expired.C:
 			if err := r.expire(ctx); err != nil && ctx.Err() == nil {
-				r.Log.Error("leases not looked at", "queue", r.Name, "err", err)
+				r.Log.Error("expired leases not checked", "queue", r.Name, "err", err)
 			}
 		}
 		if !r.breathe(ctx, looked) {

@@ -25,7 +25,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// works is a queue with a log of the finished jobs.
+// jobQueue is a queue with a log of the finished jobs.
 type works struct {
 	t     testing.TB
 	db    *db.DB

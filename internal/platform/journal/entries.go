@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// entries has the entries of both files.
+// foundEntries has the entries of both files.
 type entries struct {
 	all     []entry
 	last    uint64 // highest sequence number

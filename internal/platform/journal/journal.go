@@ -35,22 +35,22 @@ type Journal struct {
 
 const (
 	headerSize = 24
-	// turnAt is the size in bytes at which the journal switches to the other file. most is the size limit of a file
+	// switchSize is the size in bytes at which the journal switches to the other file. maxFileSize is the size limit of a file
 	// while the other one cannot be reused.
 	turnAt = 1 << 20
 	most   = 64 << 20
-	// window is the mapped size of a file. It covers all writes with few exceptions.
+	// mappedSize is the mapped size of a file. It covers all writes with few exceptions.
 	window = turnAt + 256<<10
 	// emptyAfter is the delay before the files are emptied when everything is settled. A start within it may find
 	// settled entries.
 	emptyAfter = 50 * time.Millisecond
 )
 
-// ErrFull is returned if too much data waits for the database, ErrUnread before Clear was called, ErrClosed after
+// ErrFull is returned if too much data waits for the database, ErrNotCleared before Clear was called, ErrClosed after
 // Close.
 var (
-	ErrUnread = errors.New("journal: what was found is not in the database yet")
-	ErrFull   = errors.New("journal: too much waits for the database")
+	ErrUnread = errors.New("journal: entries found at the start are not in the database yet")
+	ErrFull   = errors.New("journal: too many entries are not committed to the database")
 	ErrClosed = errors.New("journal: closed")
 )
 
@@ -132,7 +132,7 @@ func (j *Journal) put(n uint64, what []byte) error {
 	return nil
 }
 
-// turn switches to the other file if this one has reached turnAt and all entries of the other one are settled.
+// switchFile switches to the other file if this one has reached switchSize and all entries of the other one are settled.
 func (j *Journal) turn() {
 	other := &j.parts[1-j.active]
 	if j.parts[j.active].size < turnAt || other.last > j.settled || other.empty() != nil {
@@ -158,7 +158,7 @@ func (j *Journal) settle(n uint64) {
 	}
 }
 
-// rest empties the files if everything is settled, so that a start finds no settled entries, and erased personal data
+// emptyIfSettled empties the files if everything is settled, so that a start finds no settled entries, and erased personal data
 // does not remain in them.
 func (j *Journal) rest() {
 	j.mu.Lock()

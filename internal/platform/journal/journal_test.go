@@ -117,7 +117,7 @@ func TestNothingOfALongEntryIsLeftBehindAShortOne(t *testing.T) {
 	})
 }
 
-// TestADiskThatFails truncates a mapped file, which has the effect of a full or broken disk.
+// TestAppend_DiskFault truncates a mapped file, which has the effect of a full or broken disk.
 func TestADiskThatFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// part is one of the two files.
+// journalFile is one of the two files.
 type part struct {
 	file *os.File
 	mem  []byte // mapped beginning; nil if it cannot be mapped
@@ -27,7 +27,7 @@ func (p *part) add(b []byte) (err error) {
 	return err
 }
 
-// touch runs do, which accesses the mapped memory. A full or failing disk causes a fault, which becomes an error.
+// accessMem runs do, which accesses the mapped memory. A full or failing disk causes a fault, which becomes an error.
 // From then on the file is written with system calls, which return the exact error.
 func (p *part) touch(do func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

@@ -155,7 +155,7 @@ func (c *Corridor) later(ctx context.Context, o Operation, p access.Principal, e
 		return c.note(ctx, tx, o, p, subject(ctx, o), e.Status(), e.Code)
 	})
 	if err != nil {
-		c.Log.Warn("refused change not noted", "operation", o.ID, "request", RequestID(ctx), "err", err)
+		c.Log.Warn("refused change not written to the audit log", "operation", o.ID, "request", RequestID(ctx), "err", err)
 	}
 }
 

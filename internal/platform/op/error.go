@@ -24,6 +24,7 @@ type Violation struct {
 	Message string `json:"message" doc:"What is wrong, for people"`
 }
 
+// Error returns code and detail.
 func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 
 // Status returns the HTTP status of the error's code.

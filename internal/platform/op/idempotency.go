@@ -191,7 +191,7 @@ func (c *Corridor) keepError(ctx context.Context, o Operation, err error) error 
 		return c.keep(ctx, tx, i, answer{Status: s, Body: body})
 	})
 	if kept != nil {
-		c.Log.Warn("idempotent answer not kept", "operation", o.ID, "err", kept)
+		c.Log.Warn("response for an idempotency key not stored", "operation", o.ID, "err", kept)
 	}
 	return e
 }

@@ -102,7 +102,7 @@ func (a *archive) add(ctx context.Context, c *liveCall) {
 		pause = a.pace()
 		if err := a.flush(); err != nil {
 			pause = lastRetry
-			a.log.Warn("stories are not written yet", "err", err)
+			a.log.Warn("timelines not written; the write is tried again", "err", err)
 		}
 		work = a.more(ctx)
 	}

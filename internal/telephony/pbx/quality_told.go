@@ -70,7 +70,7 @@ func (c *liveCall) tellQuality() {
 		l.soundsAt = x.At
 		e := event.CallQuality{CallID: c.id, LegID: l.id, MOS: rounded(x.MOS), LossRate: rounded(x.LossRate), JitterMS: ms(x.Jitter), RTTMS: ms(rtt), At: at(x.At)}
 		if err := c.sw.Streams.Tell(c.new.Org, e); err != nil {
-			c.sw.Log.Warn("quality of a call not told", "org", c.new.Org, "call", c.id, "err", err)
+			c.sw.Log.Warn("quality of a call not published", "org", c.new.Org, "call", c.id, "err", err)
 		}
 	}
 }

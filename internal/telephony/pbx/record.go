@@ -62,7 +62,7 @@ func (c *liveCall) full(ctx context.Context) bool {
 		return true
 	}
 	if err != nil { // on an internal error the call is recorded
-		c.sw.Log.Error("room for a recording not known", "call", c.id, "org", c.new.Org, "err", err)
+		c.sw.Log.Error("recording quota not checked; the call is recorded", "call", c.id, "org", c.new.Org, "err", err)
 	}
 	return false
 }
@@ -157,7 +157,7 @@ func (c *liveCall) sides() {
 	}
 	for _, err := range []error{r.recorder.SetLeft(nil), r.recorder.SetRight(nil), setLeft(left.stream), setRight(right.stream)} {
 		if err != nil {
-			c.sw.Log.Error("recording lost a side", "call", c.id, "org", c.new.Org, "err", err)
+			c.sw.Log.Error("recording channel not set", "call", c.id, "org", c.new.Org, "err", err)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func (c *liveCall) restore(l *leg, m media.Media) {
 		c.step("media.restored", l, detail{"direction": m.Direction.String()})
 		c.askFor(restoreTimeout, nil, l, m, func(ctx context.Context, _ media.Description, err error) {
 			if err != nil {
-				c.sw.Log.Warn("leg not taken back to what it was", "call", c.id, "err", err)
+				c.sw.Log.Warn("leg still has the media of an expired offer", "call", c.id, "err", err)
 				return
 			}
 			l.probed = false

@@ -61,7 +61,7 @@ func (c *liveCall) ledDialog(v *Visit) json.RawMessage {
 func (c *liveCall) kept(k suspended) json.RawMessage {
 	text, err := json.Marshal(k)
 	if err != nil {
-		c.sw.Log.Error("call cannot be carried over a restart", "call", c.id, "err", err)
+		c.sw.Log.Error("state of a call not encoded; it would not survive a restart", "call", c.id, "err", err)
 		return nil
 	}
 	return text
@@ -93,7 +93,7 @@ func (s *Switch) Resume(ctx context.Context, all []call.Suspended, died time.Tim
 	for i, x := range all {
 		c, err := s.restore(ctx, x, died)
 		if err != nil {
-			s.Log.Warn("call not carried on", "call", x.New.ID, "org", x.New.Org, "err", err)
+			s.Log.Warn("call not resumed after a restart", "call", x.New.ID, "org", x.New.Org, "err", err)
 			continue
 		}
 		if !s.take(c) {
@@ -163,7 +163,7 @@ func (c *liveCall) revive(ctx context.Context, k keptLeg, x call.Suspended) (*le
 	}
 	if l.trunkID != "" && l.caller.UserID == "" {
 		if k.Dialog.Credentials, err = c.sw.Directory.Login(ctx, c.new.Org, l.trunkID); err != nil {
-			c.sw.Log.Warn("a trunk that asks for a password will not carry its call on", "call", c.id, "org", c.new.Org, "err", err)
+			c.sw.Log.Warn("credentials of a trunk not read; its call will end if the trunk challenges the re-INVITE", "call", c.id, "org", c.new.Org, "err", err)
 		}
 	}
 	if l.sip, err = c.sw.server.Restore(k.Dialog, l.tell); err != nil {
@@ -215,7 +215,7 @@ func (c *liveCall) anchor(l *leg) {
 			return
 		}
 		if err != nil {
-			c.sw.Log.Debug("leg not carried on", "call", c.id, "leg", l.id, "err", err)
+			c.sw.Log.Debug("leg not resumed after a restart", "call", c.id, "leg", l.id, "err", err)
 			c.stayedAway()
 			return
 		}
@@ -227,7 +227,7 @@ func (c *liveCall) anchor(l *leg) {
 			c.leadAgain(ctx, led)
 			c.wire()
 			c.change(ctx)
-			c.sw.Log.Info("call carried on after a restart", "call", c.id, "org", c.new.Org)
+			c.sw.Log.Info("call resumed after a restart", "call", c.id, "org", c.new.Org)
 		}
 	})
 }
@@ -257,7 +257,7 @@ func (c *liveCall) goOnRecording() {
 	for _, o := range cut.recordings {
 		r := cut.recording(o)
 		if r.failed = c.openRecorder(r, true); r.failed != nil {
-			c.sw.Log.Error("recording not carried on", "call", c.id, "org", c.new.Org, "err", r.failed)
+			c.sw.Log.Error("recording not resumed after a restart", "call", c.id, "org", c.new.Org, "err", r.failed)
 		}
 		c.recording = r
 		if r.paused && r.recorder != nil {

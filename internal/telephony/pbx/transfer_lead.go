@@ -64,7 +64,7 @@ func (c *liveCall) unrecord(kept *leg) {
 		gone = r.recorder.SetRight
 	}
 	if err := gone(nil); err != nil {
-		c.sw.Log.Error("recording keeps a side that left", "call", c.id, "org", c.new.Org, "err", err)
+		c.sw.Log.Error("recording channel of a leg that left not removed", "call", c.id, "org", c.new.Org, "err", err)
 	}
 }
 

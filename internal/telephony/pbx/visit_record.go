@@ -168,7 +168,7 @@ func (c *liveCall) keepMessages() {
 		select {
 		case <-v.gone:
 		case <-limit.C:
-			c.sw.Log.Warn("message not kept before the call's end", "call", c.id, "org", c.new.Org)
+			c.sw.Log.Warn("message not stored before the end of the call", "call", c.id, "org", c.new.Org)
 			return
 		}
 	}

@@ -41,7 +41,7 @@ func (c *liveCall) connect(talk []*leg, hears map[*leg][]*leg) {
 	if c.mixer == nil {
 		m, err := c.sw.Media.NewMixer()
 		if err != nil {
-			c.sw.Log.Error("no mixer", "call", c.id, "err", err)
+			c.sw.Log.Error("mixer not created", "call", c.id, "err", err)
 			return
 		}
 		c.mixer = m

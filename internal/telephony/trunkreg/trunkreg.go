@@ -66,7 +66,7 @@ func (l *Registrations) Run(ctx context.Context) {
 	defer l.closeAll()
 	for {
 		if err := l.update(ctx); err != nil && ctx.Err() == nil {
-			l.log.Warn("trunks not read; asked again in a minute", "err", err)
+			l.log.Warn("trunks not read; retried in a minute", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -209,7 +209,7 @@ func (l *Registrations) statusChanged(t trunk.Trunk, s sip.RegistrationStatus) {
 	}
 	why := strings.TrimSpace(fmt.Sprintf("REGISTER: %d %s", s.Status, s.Reason))
 	l.trunks.Registered(t.ID, trunk.Registration{Status: "failed", LastError: &why})
-	l.log.Warn("trunk not logged in", "org", t.OrgID, "trunk", t.ID, "why", why)
+	l.log.Warn("trunk not registered", "org", t.OrgID, "trunk", t.ID, "why", why)
 }
 
 // pause waits for d. It reports false if the context ended first.

@@ -102,7 +102,7 @@ func listenSIP(t *testing.T, c sip.Config, h sip.Handler) *sip.Server {
 	return s
 }
 
-// follow runs the registrations until stop is called or the test ends.
+// startRegistrations runs the registrations until stop is called or the test ends.
 func (h *fixture) follow(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
@@ -127,7 +127,7 @@ func (h *fixture) saved(t *testing.T) int {
 	}
 }
 
-// becomes waits until a member of the trunk's record has a value.
+// waitMember waits until a member of the trunk's record has a value.
 func (h *fixture) becomes(t *testing.T, id, member, want string) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)
