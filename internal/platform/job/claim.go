@@ -130,6 +130,7 @@ func marks(from, n int) string {
 }
 
 // lanesWaiting selects the lanes with ready jobs by skipping through the index from lane to lane.
+// tenant: a lane belongs to an organisation or an endpoint; each gets its turn
 const lanesWaiting = `WITH RECURSIVE l(lane) AS (
 		SELECT min(lane) FROM jobs WHERE queue = $1 AND state = 0 AND lane <> ''
 		UNION ALL
