@@ -45,7 +45,7 @@ func (p *Platform) sweep(ctx context.Context, now time.Time) error {
 	_, spells := p.agents.SweepSpells(ctx, now.Add(-spellsKept))
 	_, recordings := p.calls.SweepRecordings(ctx, now)
 	_, facts := p.memory.DeleteExpiredFacts(ctx, now)
-	answers := (&op.Corridor{DB: p.db, Now: func() time.Time { return now }}).Sweep(ctx)
+	answers := (&op.Pipeline{DB: p.db, Now: func() time.Time { return now }}).Sweep(ctx)
 	audits := p.audit.Sweep(ctx, now.AddDate(0, 0, -p.config.AuditDays))
 	return errors.Join(jobs, events, deliveries, stories, spells, recordings, facts, answers, audits, p.devices.Sweep(ctx), p.forgetOld(ctx, now))
 }

@@ -119,7 +119,7 @@ func salvage(path string) (call.Audio, error) {
 // startBackground starts the goroutines that end with the context: the outbox, sweeps, caches, presence and queues.
 func (s *Server) startBackground(ctx context.Context) error {
 	p := s.Platform
-	reader := &event.Reader{Outbox: p.outbox, Log: p.log, Fan: p.hooks.Fan}
+	reader := &event.Reader{Outbox: p.outbox, Log: p.log, CreateDeliveries: p.hooks.Fan}
 	s.run(func() { reader.Run(ctx) })
 	s.run(func() { p.keys.Run(ctx, p.log) })
 	s.run(func() { p.tidyPersons(ctx) })
@@ -177,8 +177,8 @@ func (s *Server) openHTTP(context.Context) (err error) {
 		return err
 	}
 	s.rest, err = rest.New(rest.Config{
-		Corridor: &op.Corridor{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors"), Now: time.Now}, Log: p.log,
-			Now: time.Now, Done: m.operation, Lacks: p.stepUp, Limiter: access.NewLimiter(time.Now), Attempts: p.config.RateAttempts},
+		Corridor: &op.Pipeline{DB: p.db, Sealer: p.seal, Cursors: op.Cursors{Key: p.seal.Key("cursors"), Now: time.Now}, Log: p.log,
+			Now: time.Now, OnDone: m.operation, OnMissingScope: p.stepUp, Limiter: access.NewLimiter(time.Now), AttemptsPerMinute: p.config.RateAttempts},
 		Operations: p.operations(), Keys: p.keys, Ready: s.ready, Metrics: m.handler(), MetricsKey: p.config.MetricsKey, Log: p.log,
 		Phones: s.sip.WebSocket(), Describe: webhook.Describe, Represent: p.keys.ActOnBehalf, Proxies: proxies,
 		Metadata: p.oauth.ResourceMetadata(""), Doors: []func(*http.ServeMux){p.oauth.Mount, p.account.Mount, p.smsc.Mount, p.crm.Mount},

@@ -30,7 +30,7 @@ func (s *Server) provisioner() *provisioning.Server {
 	p.devices.Provisioner.Base = s.provisionBase
 	plain, _ := config.ParseNetworks("provision-plain", p.config.ProvisionPlain) // checked as the settings were read
 	return provisioning.New(provisioning.Config{Devices: p.devices, Zone: p.orgs.Zone, Log: p.log, Now: time.Now, RegistrarAddress: s.place, Realm: p.config.SIPDomain,
-		NTP: p.config.NTPServer, Interval: p.config.ProvisionEvery, AllowPlain: func(r *http.Request) bool { return within(op.Source(r.Context()), plain) }})
+		NTP: p.config.NTPServer, Interval: p.config.ProvisionEvery, AllowPlain: func(r *http.Request) bool { return within(op.ClientAddress(r.Context()), plain) }})
 }
 
 func within(a netip.Addr, all []netip.Prefix) bool {

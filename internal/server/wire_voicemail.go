@@ -43,7 +43,7 @@ func (p *Platform) greet(ctx context.Context, org, userID, path string) error {
 // mailboxLocked notes in the audit log that wrong PINs locked a mailbox, and from where they came.
 func (p *Platform) mailboxLocked(ctx context.Context, org, userID string, by pbx.Info) {
 	err := p.db.Tx(ctx, func(tx db.Querier) error {
-		return p.audit.Note(ctx, tx, audit.Line{Org: org, Operation: "voicemail.pin", CallID: by.CallID, UserID: by.UserID, Number: by.From,
+		return p.audit.WritePhoneAction(ctx, tx, audit.PhoneAction{Org: org, Operation: "voicemail.pin", CallID: by.CallID, UserID: by.UserID, Number: by.From,
 			Record: userID, Status: 403, Code: "locked"}, db.At(time.Now()))
 	})
 	if err != nil {

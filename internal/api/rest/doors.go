@@ -17,7 +17,7 @@ func (s *Server) Handle(pattern string, h http.Handler) { s.router.Handle(patter
 // Admit says who a request is from, as for the operations; attempts without a valid credential are counted. Where the error is not
 // nil it says why nobody is known. The door has its own verifier, for access tokens are made for one door.
 func (s *Server) Admit(w http.ResponseWriter, r *http.Request, env access.Environment, keys Verifier) (context.Context, *op.Error) {
-	ctx := s.authenticate(op.WithSource(r.Context(), s.source(r)), r, env, keys)
+	ctx := s.authenticate(op.WithClientAddress(r.Context(), s.source(r)), r, env, keys)
 	if _, known := access.From(ctx); known {
 		return ctx, nil
 	}

@@ -23,7 +23,7 @@ func target(r *http.Request) string {
 }
 
 func (s *Server) provision(w http.ResponseWriter, r *http.Request) {
-	s.Provision(w, r.WithContext(op.WithSource(r.Context(), s.source(r))), s.private(r))
+	s.Provision(w, r.WithContext(op.WithClientAddress(r.Context(), s.source(r))), s.private(r))
 }
 
 // private reports whether nobody on the way can read the answer: it goes by TLS, to a trusted proxy that was asked by TLS, or

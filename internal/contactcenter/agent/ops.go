@@ -45,7 +45,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Agent]]
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, found, func(a Agent) op.Position { return op.Position{ID: a.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) {
+	return op.WithTotal(page, in.Paging, func() (int, error) {
 		all, err := s.search(ctx, q, org, in, "", maxAgents)
 		return len(all), err
 	})

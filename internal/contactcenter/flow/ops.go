@@ -54,7 +54,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Flow]],
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, found, func(f Flow) op.Position { return op.Position{ID: f.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return in.filter(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return in.filter(org).Count(ctx, q) })
 }
 
 // addNumbers sets the numbers that route to flows.

@@ -153,5 +153,5 @@ func (s *Service) Versions(ctx context.Context, in *VersionsIn) (*op.Out[op.Page
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, found, func(v Version) op.Position { return op.Position{Int: int64(v.Version), ID: v.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return lastVersion(ctx, q, org, f.ID) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return lastVersion(ctx, q, org, f.ID) })
 }

@@ -60,7 +60,7 @@ func (s *Service) Calls(ctx context.Context, in *CallsIn) (*op.Out[op.Page[Entry
 	page := op.Paged(ctx, in.Paging, found, func(e Entry) op.Position {
 		return op.Position{Int: e.orderKey, Text: strconv.Itoa(e.Priority), ID: e.ID}
 	})
-	return op.Counted(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
 }
 
 // CallIn identifies a call in a queue.

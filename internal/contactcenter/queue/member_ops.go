@@ -78,7 +78,7 @@ func (s *Service) Members(ctx context.Context, in *MembersIn) (*op.Out[op.Page[M
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, wanted, func(m Member) op.Position { return op.Position{ID: m.UserID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return total, nil })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return total, nil })
 }
 
 // AddMemberIn is the input of AddMember.

@@ -53,7 +53,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Queue]]
 		}
 	}
 	page := op.Paged(ctx, in.Paging, found, func(k Queue) op.Position { return op.Position{ID: k.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return in.filter(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return in.filter(org).Count(ctx, q) })
 }
 
 // CreateIn is the input of Create.

@@ -259,7 +259,7 @@ func (s *Service) Syncs(ctx context.Context, in *SyncsIn) (*op.Out[op.Page[Sync]
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(x Sync) op.Position { return op.Position{ID: x.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) { return f().Count(ctx, q) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return f().Count(ctx, q) })
 }
 
 // Retry has something written again that was not.

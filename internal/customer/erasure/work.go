@@ -42,7 +42,7 @@ func (s *Service) run(ctx context.Context, j job.Job) error {
 			return err
 		}
 		if busy {
-			return &job.Retry{After: waitForCall, Free: true, Cause: errors.New("a call with the number is in progress")}
+			return &job.Retry{After: waitForCall, NotCounted: true, Cause: errors.New("a call with the number is in progress")}
 		}
 	}
 	items := 0

@@ -162,7 +162,7 @@ func (o *OAuth) redirectURL(a AuthorizationRequest, answer url.Values) string {
 
 // GrantableScopes returns the requested scopes that the user may grant.
 func (o *OAuth) GrantableScopes(a AuthorizationRequest, p ResourceOwner) []access.Scope {
-	return access.Among(a.Scopes, o.keys.MaxScopes(p.Org, p.Role))
+	return access.Intersect(a.Scopes, o.keys.MaxScopes(p.Org, p.Role))
 }
 
 // HasConsent reports whether the user has granted all requested scopes to this client before.
@@ -175,13 +175,13 @@ func (o *OAuth) HasConsent(ctx context.Context, a AuthorizationRequest, p Resour
 		return false, fmt.Errorf("read consent: %w", err)
 	}
 	wanted := o.GrantableScopes(a, p)
-	return len(wanted) > 0 && len(wanted) == len(a.Scopes) && len(access.Among(wanted, before)) == len(wanted), nil
+	return len(wanted) > 0 && len(wanted) == len(a.Scopes) && len(access.Intersect(wanted, before)) == len(wanted), nil
 }
 
 // IssueCode grants the chosen scopes to the client and returns the redirect URL with the code. If no scope is left,
 // it returns the URL of a denial.
 func (o *OAuth) IssueCode(ctx context.Context, tx db.Querier, a AuthorizationRequest, p ResourceOwner, scopes []access.Scope) (redirect string, err error) {
-	scopes = access.Among(o.GrantableScopes(a, p), scopes)
+	scopes = access.Intersect(o.GrantableScopes(a, p), scopes)
 	if len(scopes) == 0 {
 		return o.DenyURL(a), nil
 	}

@@ -53,7 +53,7 @@ func (o *OAuth) clientFromDocument(ctx context.Context, id string) (Client, erro
 		return d.client, nil
 	}
 	if o.Limiter != nil {
-		if _, ok := o.Limiter.Take(op.Address(op.Source(ctx)), 1, documentFetchLimit); !ok {
+		if _, ok := o.Limiter.Take(op.ClientKey(op.ClientAddress(ctx)), 1, documentFetchLimit); !ok {
 			return Client{}, oauthError("invalid_client", "too many descriptions of clients were asked for; wait a minute")
 		}
 	}

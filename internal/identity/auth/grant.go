@@ -70,7 +70,7 @@ func (s *Service) verifyAccess(ctx context.Context, token string, at Audience, e
 		return p, err
 	}
 	s.lastUses.record(p.KeyID, p.OrgID, db.At(s.now()), source)
-	p.Scopes, p.Timezone, p.Limits = access.Among(t.scopes, s.MaxScopes(o, t.grant.role)), o.Timezone, rateLimits(o)
+	p.Scopes, p.Timezone, p.Limits = access.Intersect(t.scopes, s.MaxScopes(o, t.grant.role)), o.Timezone, rateLimits(o)
 	return p, nil
 }
 

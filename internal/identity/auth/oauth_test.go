@@ -144,7 +144,7 @@ func (s *server) post(path string, form url.Values, header ...string) reply {
 
 func (s *server) do(r *http.Request) reply {
 	w := httptest.NewRecorder()
-	s.mux.ServeHTTP(w, r.WithContext(op.WithSource(r.Context(), here)))
+	s.mux.ServeHTTP(w, r.WithContext(op.WithClientAddress(r.Context(), here)))
 	a := reply{Status: w.Code, Header: w.Header(), Text: w.Body.String()}
 	_ = json.Unmarshal(w.Body.Bytes(), &a)
 	return a

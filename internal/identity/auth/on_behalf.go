@@ -24,7 +24,7 @@ func (s *Service) ActOnBehalf(ctx context.Context, p access.Principal, child str
 		return p, err
 	}
 	held := slices.DeleteFunc(slices.Clone(p.Scopes), access.Scope.Partner)
-	p = p.In(o.ID, s.orgs.Scopes(o, held))
+	p = p.ActingIn(o.ID, s.orgs.Scopes(o, held))
 	p.Timezone = o.Timezone
 	return p, nil
 }

@@ -99,7 +99,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Key]], 
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(k Key) op.Position { return op.Position{ID: k.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return keysOf(access.Org(ctx), twin).Count(ctx, s.db.Read(ctx)) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return keysOf(access.Org(ctx), twin).Count(ctx, s.db.Read(ctx)) })
 }
 
 // CreateIn is the input of Create.

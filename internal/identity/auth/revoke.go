@@ -104,7 +104,7 @@ func (o *OAuth) introspect(w http.ResponseWriter, r *http.Request) {
 // verifyAnyAudience returns the principal of a credential for any resource.
 func (o *OAuth) verifyAnyAudience(ctx context.Context, text string) (p access.Principal, err error) {
 	for _, a := range []Audience{REST, MCP} {
-		if p, err = o.keys.VerifyFor(ctx, text, a, access.Live, op.Source(ctx)); err == nil {
+		if p, err = o.keys.VerifyFor(ctx, text, a, access.Live, op.ClientAddress(ctx)); err == nil {
 			return p, nil
 		}
 	}
@@ -120,7 +120,7 @@ func (o *OAuth) introspectionOf(ctx context.Context, t storedToken) introspectio
 	if err != nil || !t.spentAt.IsZero() || !o.keys.now().Before(t.expiresAt.Time) {
 		return introspection{}
 	}
-	out := introspection{Active: true, Scope: joinScopes(access.Among(t.scopes, o.keys.MaxScopes(standing, t.grant.role))), Client: t.grant.ClientID,
+	out := introspection{Active: true, Scope: joinScopes(access.Intersect(t.scopes, o.keys.MaxScopes(standing, t.grant.role))), Client: t.grant.ClientID,
 		Expires: t.expiresAt.Unix(), Issued: t.createdAt.Unix(), Subject: t.grant.UserID, Issuer: o.Issuer(), Org: t.orgID}
 	if t.kind == "access" {
 		out.Type = "Bearer"

@@ -126,7 +126,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Partner
 		}
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(p Partner) op.Position { return op.Position{ID: p.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return s.Orgs.CountChildren(ctx, q, access.Org(ctx), by) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return s.Orgs.CountChildren(ctx, q, access.Org(ctx), by) })
 }
 
 // OneIn identifies a child organisation.

@@ -115,7 +115,7 @@ func (s *Service) openChild(ctx context.Context, q db.Querier, id string) (org.O
 // within returns a context with the partner's principal acting in a child organisation.
 func within(ctx context.Context, child string, scopes ...access.Scope) context.Context {
 	p, _ := access.From(ctx)
-	return access.With(ctx, p.In(child, scopes))
+	return access.With(ctx, p.ActingIn(child, scopes))
 }
 
 // record returns the API record of a child organisation.

@@ -46,7 +46,7 @@ func (s *Service) People(ctx context.Context, in *PeopleIn) (*op.Out[op.Page[Per
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(p Person) op.Position { return op.Position{ID: p.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return peopleFilter(o.ID).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return peopleFilter(o.ID).Count(ctx, q) })
 }
 
 // AddPersonIn is the input of AddPerson.

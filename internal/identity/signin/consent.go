@@ -106,7 +106,7 @@ func (s *Service) issueCode(w http.ResponseWriter, r *http.Request, v *visitor, 
 func choices(all, on []access.Scope) []choice {
 	out := make([]choice, len(all))
 	for i, x := range all {
-		out[i] = choice{x, x.Words(), slices.Contains(on, x)}
+		out[i] = choice{x, x.Description(), slices.Contains(on, x)}
 	}
 	return out
 }

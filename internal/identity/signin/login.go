@@ -183,7 +183,7 @@ func (s *Service) failureKey(email string) string {
 // checkAttempts refuses a sign-in after too many attempts from the source address or for the e-mail address.
 func (s *Service) checkAttempts(ctx context.Context, email string) error {
 	if s.Limiter != nil {
-		if _, ok := s.Limiter.Take(op.Address(op.Source(ctx)), 1, attemptLimit); !ok {
+		if _, ok := s.Limiter.Take(op.ClientKey(op.ClientAddress(ctx)), 1, attemptLimit); !ok {
 			return &fault{http.StatusTooManyRequests, "There were too many attempts from your address. Wait ten minutes."}
 		}
 	}

@@ -186,7 +186,7 @@ func (s *Service) begin(ctx context.Context, tx db.Querier, w http.ResponseWrite
 		life = pendingCodeLife
 	}
 	x := session{ID: db.NewID("ses"), orgID: orgID, userID: userID, digest: s.Seal.Digest(text), pendingCode: half, CreatedAt: db.At(now), expiresAt: db.At(now.Add(life)),
-		Source: op.Source(ctx).String(), Agent: userAgent(r.UserAgent())}
+		Source: op.ClientAddress(ctx).String(), Agent: userAgent(r.UserAgent())}
 	if err := insertSession(ctx, tx, x); err != nil {
 		return fmt.Errorf("begin session: %w", err)
 	}
@@ -225,7 +225,7 @@ func (s *Service) setCookie(w http.ResponseWriter, r *http.Request, name, value 
 // principal returns the principal of the visitor: the user's scopes in their organisation.
 func (s *Service) principal(r *http.Request, v *visitor) access.Principal {
 	return access.Principal{OrgID: v.org.ID, UserID: v.user.ID, KeyID: v.session.ID, KeyName: "account page", Kind: Session, Environment: access.Live,
-		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.Source(r.Context()), Timezone: v.org.Timezone}
+		Scopes: s.Keys.MaxScopes(v.org, v.user.Role), Source: op.ClientAddress(r.Context()), Timezone: v.org.Timezone}
 }
 
 // write runs do in a transaction and writes an audit line.

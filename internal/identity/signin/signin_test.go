@@ -65,7 +65,7 @@ func newFixture(t *testing.T, d *db.DB) *fixture {
 	p.keys = auth.New(d, p.orgs, sealer, b, now, "soniq")
 	mux := http.NewServeMux()
 	p.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mux.ServeHTTP(w, r.WithContext(op.WithSource(r.Context(), here)))
+		mux.ServeHTTP(w, r.WithContext(op.WithClientAddress(r.Context(), here)))
 	}))
 	t.Cleanup(p.http.Close)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))

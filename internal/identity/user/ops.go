@@ -47,7 +47,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[User]],
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(u User) op.Position { return op.Position{ID: u.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) {
+	return op.WithTotal(page, in.Paging, func() (int, error) {
 		if len(in.Presence) == 0 {
 			return by.query(org).Count(ctx, q)
 		}

@@ -39,7 +39,7 @@ type CallerIn struct {
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("memory.search", "POST /memory/search", access.MemoryRead, "Search what was said on calls, by meaning and by words", s.search).
-			Tool("search_call_memory").Reads().Counted(op.Searches),
+			Tool("search_call_memory").Reads().CountsAgainst(op.Searches),
 		op.New("memory.caller", "GET /memory/callers/{phone}", access.MemoryRead, "What is remembered of a caller", s.caller).
 			Tool("get_caller_memory"),
 		op.New("memory.items.get", "GET /memory/items/{id}", access.MemoryRead, "Get something remembered, whole", s.getItem),

@@ -37,7 +37,7 @@ func (s *Service) PublishUtterance(org, callID string, x KnownUtterance, zero ti
 	g := x.segment(zero)
 	e := event.CallTranscriptSegment{CallID: callID, Speaker: string(g.Speaker), Channel: g.Channel, StartMS: g.StartMS, EndMS: g.EndMS, Text: g.Text,
 		Confidence: g.Confidence}
-	if err := s.Outbox.Tell(org, e); err != nil {
+	if err := s.Outbox.PublishEphemeral(org, e); err != nil {
 		s.Log.Warn("words of a call not streamed", "org", org, "call", callID, "err", err)
 	}
 }

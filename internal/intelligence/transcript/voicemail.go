@@ -60,7 +60,7 @@ func (s *Service) processMessage(ctx context.Context, j job.Job) error {
 		return fmt.Errorf("read call %s: %w", callID, err)
 	}
 	if whole.EndedAt == nil {
-		return &job.Retry{After: callPollInterval, Free: true, Cause: errors.New("the call goes on")}
+		return &job.Retry{After: callPollInterval, NotCounted: true, Cause: errors.New("the call goes on")}
 	}
 	alone := whole.Recording.RecordingID == nil
 	if sound != nil {

@@ -204,11 +204,11 @@ func (s *Service) settle(a Application, since time.Time, err error) error {
 		s.Log.Warn("smpp: an application did not fetch what waited for it", "application", a.ID, "err", err)
 		return nil
 	case errors.Is(err, smpp.ErrNotBound):
-		return &job.Retry{After: patience(s.Now().Sub(since)), Free: true, Cause: err}
+		return &job.Retry{After: patience(s.Now().Sub(since)), NotCounted: true, Cause: err}
 	case errors.As(err, &e) && e.Wait > 0:
-		return &job.Retry{After: e.Wait, Free: true, Cause: err}
+		return &job.Retry{After: e.Wait, NotCounted: true, Cause: err}
 	}
-	return &job.Retry{After: time.Second, Free: true, Cause: err}
+	return &job.Retry{After: time.Second, NotCounted: true, Cause: err}
 }
 
 // patience is when an application is looked for again: it is seen when it comes to this node, but not when to another.

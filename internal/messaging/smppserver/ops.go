@@ -44,7 +44,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Applica
 		s.dress(&all[i])
 	}
 	page := op.Paged(ctx, in.Paging, all, func(a Application) op.Position { return op.Position{ID: a.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return of().Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return of().Count(ctx, q) })
 }
 
 // dress shows what is not in the record itself.

@@ -152,7 +152,7 @@ func (s *Service) Conversations(ctx context.Context, in *ConversationsIn) (*op.O
 	page := op.Paged(ctx, in.Paging, all, func(c Conversation) op.Position {
 		return op.Position{Int: c.LastMessageAt.UnixMicro(), ID: c.ID}
 	})
-	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
 }
 
 // OneConversation names a conversation.

@@ -81,7 +81,7 @@ func (s *Service) page(ctx context.Context, p op.Paging, all []Message, count fu
 		all[i].Contact = s.contact(ctx, m.org, m.peer())
 	}
 	page := op.Paged(ctx, p, all, func(m Message) op.Position { return op.Position{Int: m.CreatedAt.UnixMicro(), ID: m.ID} })
-	return op.Counted(page, p, count)
+	return op.WithTotal(page, p, count)
 }
 
 // OneIn names a message.

@@ -108,7 +108,7 @@ func (s *Service) OptOuts(ctx context.Context, in *OptOutsIn) (*op.Out[op.Page[O
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, all, func(o OptOut) op.Position { return op.Position{Int: o.CreatedAt.UnixMicro(), ID: o.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return narrow().Count(ctx, q) })
 }
 
 // OptOutIn is a number that wants nothing.

@@ -139,7 +139,7 @@ func (s *Service) carrier(ctx context.Context, m Message) (Carrier, error) {
 // hand sends a message that was not sent, as soon as the limits allow.
 func (s *Service) hand(ctx context.Context, t try, m Message) error {
 	if wait := s.wait(m, t.carrier); wait > 0 {
-		return &job.Retry{After: wait, Free: true, Cause: errors.New("messages are sent at a limited pace")}
+		return &job.Retry{After: wait, NotCounted: true, Cause: errors.New("messages are sent at a limited pace")}
 	}
 	begun, err := s.begin(ctx, &m)
 	if err != nil || !begun {

@@ -31,7 +31,7 @@ func (s *Service) unsent(ctx context.Context, t try, m Message, r Result, cause 
 		return nil
 	case busy != nil:
 		err := s.requeue(ctx, m, r, "", nil)
-		return errors.Join(&job.Retry{After: busy.After, Free: true, Cause: cause}, err)
+		return errors.Join(&job.Retry{After: busy.After, NotCounted: true, Cause: cause}, err)
 	}
 	next, tried, err := s.other(ctx, t, m, r)
 	switch {

@@ -23,7 +23,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("sms.carriers.get", "GET /sms/carriers/{id}", a, "Get one carrier of messages", s.Show),
 		op.New("sms.carriers.update", "PATCH /sms/carriers/{id}", a, "Change a carrier of messages", s.Update),
 		op.Delete("sms.carriers.delete", "DELETE /sms/carriers/{id}", a, "Disconnect a carrier of messages", s.Delete),
-		op.New("sms.carriers.test", "POST /sms/carriers/{id}/test", a, "Ask whether a carrier would take messages now", s.Test).Acts(),
+		op.New("sms.carriers.test", "POST /sms/carriers/{id}/test", a, "Ask whether a carrier would take messages now", s.Test).WithSideEffects(),
 	}
 }
 
@@ -55,7 +55,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Carrier
 		s.dress(&rest[i], states[rest[i].ID])
 	}
 	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(c Carrier) op.Position { return op.Position{Int: int64(c.Priority), ID: c.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return len(all), nil })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
 // CreateIn is a carrier to connect.

@@ -62,7 +62,7 @@ func All() []Scope {
 }
 
 // Description returns the description of a scope; empty if it is unknown.
-func (s Scope) Words() string {
+func (s Scope) Description() string {
 	for _, g := range grants {
 		if g.Scope == s {
 			return g.Words
@@ -72,7 +72,7 @@ func (s Scope) Words() string {
 }
 
 // Known reports whether s is one of the fifteen.
-func (s Scope) Known() bool { return s.Words() != "" }
+func (s Scope) Known() bool { return s.Description() != "" }
 
 // Partner reports whether only partner keys may hold s.
 func (s Scope) Partner() bool { return s == PartnersRead || s == PartnersWrite }
@@ -200,7 +200,7 @@ func (p Principal) Home() string {
 }
 
 // ActingIn returns the principal acting in another organisation with other scopes.
-func (p Principal) In(org string, scopes []Scope) Principal {
+func (p Principal) ActingIn(org string, scopes []Scope) Principal {
 	p.HomeID, p.OrgID, p.UserID, p.Scopes = p.Home(), org, "", scopes
 	return p
 }
@@ -250,6 +250,6 @@ func RoleScopes(role string) []Scope {
 }
 
 // Intersect returns the scopes that are also in others, in their order.
-func Among(scopes, others []Scope) []Scope {
+func Intersect(scopes, others []Scope) []Scope {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s Scope) bool { return !slices.Contains(others, s) })
 }

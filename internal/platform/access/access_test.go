@@ -7,11 +7,11 @@ import (
 	"soniq/internal/platform/access"
 )
 
-func TestThereAreFifteenScopesAndEachIsExplained(t *testing.T) {
+func TestScopes_FifteenWithDescription(t *testing.T) {
 	t.Parallel()
 	seen := map[access.Scope]bool{}
 	for _, s := range access.All() {
-		if seen[s] || !s.Known() || s.Words() == "" {
+		if seen[s] || !s.Known() || s.Description() == "" {
 			t.Errorf("scope %q is listed twice or not explained", s)
 		}
 		seen[s] = true
@@ -24,7 +24,7 @@ func TestThereAreFifteenScopesAndEachIsExplained(t *testing.T) {
 	}
 }
 
-func TestANeedIsMetByOneWholeAlternative(t *testing.T) {
+func TestNeed_MetBy(t *testing.T) {
 	t.Parallel()
 	read, write, super := access.CallsRead, access.CallsWrite, access.SupervisorWrite
 	for _, c := range []struct {
@@ -48,7 +48,7 @@ func TestANeedIsMetByOneWholeAlternative(t *testing.T) {
 	}
 }
 
-func TestAContextWithoutAPrincipalBelongsToNoOrganisation(t *testing.T) {
+func TestContext_WithoutPrincipal(t *testing.T) {
 	t.Parallel()
 	if _, ok := access.From(context.Background()); ok || access.Org(context.Background()) != "" {
 		t.Error("a principal came from nowhere")

@@ -1,9 +1,9 @@
 package access
 
 // CountOf returns the number of counts in a limiter.
-func CountsForTest(l *Limiter) (n int) {
-	for i := range l.parts {
-		n += len(l.parts[i].counts)
+func CountOf(l *Limiter) (n int) {
+	for i := range l.shards {
+		n += len(l.shards[i].counts)
 	}
 	return n
 }

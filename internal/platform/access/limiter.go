@@ -21,7 +21,7 @@ type Policy struct {
 }
 
 // QuotaState is the remaining quota of a policy, and the time until its window ends.
-type Standing struct {
+type QuotaState struct {
 	Policy
 	Left     int
 	Reset    time.Duration // greater than 0, at most the window
@@ -32,18 +32,18 @@ type Standing struct {
 // exactly, and keeps a limited number of counts. With more keys in one window, some counts are dropped and start
 // again. It is safe for concurrent use.
 type Limiter struct {
-	now   func() time.Time
-	seed  maphash.Seed
-	parts [64]part
+	now    func() time.Time
+	seed   maphash.Seed
+	shards [64]shard
 }
 
 // shard has the counts of some keys.
-type part struct {
+type shard struct {
 	mu     sync.Mutex // guards counts
-	counts map[counted]count
+	counts map[countKey]count
 }
 
-type counted struct{ who, policy string }
+type countKey struct{ who, policy string }
 
 type count struct {
 	n     int
@@ -51,31 +51,31 @@ type count struct {
 }
 
 // maxCounts limits a shard: 64 shards keep 128,000 counts of about 100 bytes each.
-const mostCounts = 2000
+const maxCounts = 2000
 
 // NewLimiter returns a limiter without counts.
 func NewLimiter(now func() time.Time) *Limiter {
 	l := &Limiter{now: now, seed: maphash.MakeSeed()}
-	for i := range l.parts {
-		l.parts[i].counts = map[counted]count{}
+	for i := range l.shards {
+		l.shards[i].counts = map[countKey]count{}
 	}
 	return l
 }
 
 // Take counts a request with a cost against all policies, or against none if one of them would be exceeded. It
 // returns the states afterwards; ok is false if the request exceeded a policy.
-func (l *Limiter) Take(who string, cost int, policies ...Policy) (all []Standing, ok bool) {
-	p := &l.parts[maphash.String(l.seed, who)%uint64(len(l.parts))]
+func (l *Limiter) Take(who string, cost int, policies ...Policy) (all []QuotaState, ok bool) {
+	p := &l.shards[maphash.String(l.seed, who)%uint64(len(l.shards))]
 	now := l.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ok = true
-	all = make([]Standing, 0, len(policies))
+	all = make([]QuotaState, 0, len(policies))
 	for _, policy := range policies {
 		if policy.Quota <= 0 {
 			continue
 		}
-		s := p.standing(who, policy, now)
+		s := p.state(who, policy, now)
 		s.Violated = s.Left < cost
 		ok = ok && !s.Violated
 		all = append(all, s)
@@ -85,34 +85,34 @@ func (l *Limiter) Take(who string, cost int, policies ...Policy) (all []Standing
 	}
 	for i := range all {
 		all[i].Left -= cost
-		p.keep(counted{who, all[i].Name}, count{all[i].Quota - all[i].Left, now.Add(all[i].Reset)}, now)
+		p.store(countKey{who, all[i].Name}, count{all[i].Quota - all[i].Left, now.Add(all[i].Reset)}, now)
 	}
 	return all, true
 }
 
-func (p *part) standing(who string, policy Policy, now time.Time) Standing {
-	c, known := p.counts[counted{who, policy.Name}]
+func (p *shard) state(who string, policy Policy, now time.Time) QuotaState {
+	c, known := p.counts[countKey{who, policy.Name}]
 	if !known || !now.Before(c.until) {
-		return Standing{Policy: policy, Left: policy.Quota, Reset: policy.Window}
+		return QuotaState{Policy: policy, Left: policy.Quota, Reset: policy.Window}
 	}
-	return Standing{Policy: policy, Left: max(0, policy.Quota-c.n), Reset: c.until.Sub(now)}
+	return QuotaState{Policy: policy, Left: max(0, policy.Quota-c.n), Reset: c.until.Sub(now)}
 }
 
-func (p *part) keep(k counted, c count, now time.Time) {
-	if _, known := p.counts[k]; !known && len(p.counts) >= mostCounts {
-		p.forget(now)
+func (p *shard) store(k countKey, c count, now time.Time) {
+	if _, known := p.counts[k]; !known && len(p.counts) >= maxCounts {
+		p.evict(now)
 	}
 	p.counts[k] = c
 }
 
 // evict drops expired counts. If a shard is still full, it drops one eighth of the counts.
-func (p *part) forget(now time.Time) {
+func (p *shard) evict(now time.Time) {
 	for k, c := range p.counts {
 		if !now.Before(c.until) {
 			delete(p.counts, k)
 		}
 	}
-	drop := len(p.counts) - mostCounts*7/8
+	drop := len(p.counts) - maxCounts*7/8
 	for k := range p.counts {
 		if drop <= 0 {
 			return

@@ -102,7 +102,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Entry]]
 		return nil, fmt.Errorf("list audit log: %w", err)
 	}
 	out := op.Paged(ctx, in.Paging, all, func(e Entry) op.Position { return op.Position{Int: e.At.UnixMicro(), ID: e.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) {
+	return op.WithTotal(out, in.Paging, func() (int, error) {
 		f, err := in.filter(org)
 		if err != nil {
 			return 0, err

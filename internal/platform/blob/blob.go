@@ -15,7 +15,7 @@ import (
 // Store keeps named files. Names look like org_…/2026/11/call_….wav.
 type Store interface {
 	Put(ctx context.Context, name string, from io.Reader) (size int64, err error)
-	Adopt(ctx context.Context, name, path string) error // moves a finished local file into the store
+	Import(ctx context.Context, name, path string) error // moves a finished local file into the store
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, int64, error)
 	Delete(ctx context.Context, name string) error
 	Stat(ctx context.Context, name string) (size int64, err error)
@@ -66,7 +66,7 @@ func (d *Dir) Put(_ context.Context, name string, from io.Reader) (int64, error)
 }
 
 // Import moves a finished local file into the store. It does nothing if the file is already there.
-func (d *Dir) Adopt(_ context.Context, name, from string) error {
+func (d *Dir) Import(_ context.Context, name, from string) error {
 	path, err := d.Path(name)
 	if err != nil || from == path {
 		return err

@@ -71,7 +71,7 @@ func (g *Guard) checkHost(scheme, host string) error {
 	switch {
 	case err == nil:
 		return g.checkLiteral(scheme, a.Unmap().WithZone(""))
-	case numeric(host):
+	case isNumericHost(host):
 		return fault("invalid_url", "%s is not a usual notation of an address; write it as four numbers", host)
 	case host == "localhost" || strings.HasSuffix(host, ".localhost"):
 		return g.checkLiteral(scheme, netip.MustParseAddr("127.0.0.1"))
@@ -95,7 +95,7 @@ func (g *Guard) checkLiteral(scheme string, a netip.Addr) error {
 
 // isNumericHost reports whether a host such as 2130706433, 0x7f.1 or 127.1 may be read as an IPv4 address by some
 // resolvers.
-func numeric(host string) bool {
+func isNumericHost(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if strings.HasPrefix(last, "0x") {
 		return true

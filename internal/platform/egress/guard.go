@@ -54,7 +54,7 @@ type Limits struct {
 	TLS     *tls.Config   // for receivers with private certificate authorities; nil: the system's authorities
 }
 
-func (l Limits) filled() Limits {
+func (l Limits) withDefaults() Limits {
 	if l.Connect == 0 {
 		l.Connect = 5 * time.Second
 	}
@@ -73,12 +73,12 @@ func (l Limits) filled() Limits {
 // Client returns an HTTP client that connects to allowed addresses only. It does not follow redirects (the caller
 // gets the 3xx), uses no proxy, refuses credentials in URLs, and fails with ErrTooLarge if a body exceeds the limit.
 func (g *Guard) Client(l Limits) *http.Client {
-	l = l.filled()
+	l = l.withDefaults()
 	return &http.Client{
 		Timeout:       l.Total,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &transport{guard: g, limit: l.Body,
-			secure: g.roundTripper(l, g.reachable), plain: g.roundTripper(l, g.listed)},
+			secure: g.roundTripper(l, g.allowedForHTTPS), plain: g.roundTripper(l, g.allowedForHTTP)},
 	}
 }
 
@@ -109,7 +109,7 @@ func control(address string, allowed func(netip.Addr) error) error {
 }
 
 // allowedForHTTPS checks an address for https.
-func (g *Guard) reachable(a netip.Addr) error {
+func (g *Guard) allowedForHTTPS(a netip.Addr) error {
 	a = a.Unmap().WithZone("")
 	if g.allows(a) || Public(a) {
 		return nil
@@ -118,7 +118,7 @@ func (g *Guard) reachable(a netip.Addr) error {
 }
 
 // allowedForHTTP checks an address for http: only targets on the operator's list are allowed.
-func (g *Guard) listed(a netip.Addr) error {
+func (g *Guard) allowedForHTTP(a netip.Addr) error {
 	a = a.Unmap().WithZone("")
 	if g.allows(a) {
 		return nil
@@ -157,7 +157,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if response.StatusCode == http.StatusSwitchingProtocols && r.Header.Get("Upgrade") != "" {
 		return response, nil // an upgraded connection has no length; the caller limits its reads
 	}
-	response.Body = &limited{from: response.Body, left: t.limit}
+	response.Body = &limitedBody{from: response.Body, left: t.limit}
 	return response, nil
 }
 
@@ -168,12 +168,12 @@ func (t *transport) CloseIdleConnections() {
 }
 
 // limitedBody limits the bytes of a body.
-type limited struct {
+type limitedBody struct {
 	from io.ReadCloser
 	left int64
 }
 
-func (l *limited) Read(b []byte) (int, error) {
+func (l *limitedBody) Read(b []byte) (int, error) {
 	if l.left < 0 {
 		return 0, ErrTooLarge
 	}
@@ -187,7 +187,7 @@ func (l *limited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (l *limited) Close() error { return l.from.Close() }
+func (l *limitedBody) Close() error { return l.from.Close() }
 
 // Resolve resolves the host, and returns an error if none of its addresses is allowed. A registration may call it in
 // addition to Check. The decisive check is the one at connection time.
@@ -201,7 +201,7 @@ func (g *Guard) Resolve(ctx context.Context, host string) error {
 		return fmt.Errorf("resolve %s: %w", host, err)
 	}
 	for _, a := range addresses {
-		if err = g.reachable(a); err == nil {
+		if err = g.allowedForHTTPS(a); err == nil {
 			return nil
 		}
 	}

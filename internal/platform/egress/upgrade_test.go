@@ -15,7 +15,7 @@ import (
 )
 
 // WebSockets use the guard as well: it refuses connections to blocked addresses.
-func TestAWebSocketIsOpenedOnlyWhereTheGuardAllows(t *testing.T) {
+func TestClient_WebSocketUsesGuard(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, nil)

@@ -77,7 +77,7 @@ func fill(r *rand.Rand, v reflect.Value) {
 const stringify = `require('readline').createInterface({input: process.stdin}).on('line',
 	line => console.log(JSON.stringify(JSON.stringify(JSON.parse(JSON.parse(line))))))`
 
-func TestBodiesAreWhatStringifyMakesOfThem(t *testing.T) {
+func TestEncode_EqualsJSONStringify(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -124,7 +124,7 @@ func TestBodiesAreWhatStringifyMakesOfThem(t *testing.T) {
 	}
 }
 
-func TestBodyHasEveryKeyInOrder(t *testing.T) {
+func TestEncode_KeysInOrder(t *testing.T) {
 	t.Parallel()
 	b, err := event.Encode(event.CallEnded{CallID: "call_1", Tags: []string{}})
 	if err != nil {
@@ -136,7 +136,7 @@ func TestBodyHasEveryKeyInOrder(t *testing.T) {
 	}
 }
 
-func TestTwelveKinds(t *testing.T) {
+func TestKinds_Twelve(t *testing.T) {
 	t.Parallel()
 	seen := map[event.Kind]bool{}
 	for _, p := range event.Payloads {

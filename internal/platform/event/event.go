@@ -28,10 +28,10 @@ type Audience string
 // Audiences. The end of a call is written to the outbox twice: at once for webhooks that request it, and for all
 // others when recording and summary are ready.
 const (
-	Everybody Audience = "all"
-	Immediate Audience = "immediate"
-	Enriched  Audience = "enriched"
-	Streamed  Audience = "stream" // event stream only, never webhooks
+	AudienceAll       Audience = "all"
+	AudienceImmediate Audience = "immediate"
+	AudienceEnriched  Audience = "enriched"
+	AudienceStream    Audience = "stream" // event stream only, never webhooks
 )
 
 // Event is a committed event. Receivers get Body byte for byte.
@@ -58,8 +58,8 @@ type Outbox struct {
 	Bus *bus.Bus
 	Now func() db.Time
 
-	reader    atomic.Pointer[Reader] // reader of this node if no other node writes to the database; see write.go
-	followers followers
+	reader      atomic.Pointer[Reader] // reader of this node if no other node writes to the database; see write.go
+	subscribers subscribers
 }
 
 // Wake is the bus subject that reports committed events to the reader.
@@ -68,19 +68,19 @@ const Wake = "wake.events"
 // Publish writes the event in the caller's transaction. The event is sent if and only if that transaction commits. A
 // StreamPayload goes to event streams only.
 func (o *Outbox) Publish(ctx context.Context, tx db.Querier, org string, p Payload) error {
-	if _, live := p.(Live); live {
-		return o.PublishTo(ctx, tx, org, Streamed, p)
+	if _, live := p.(StreamPayload); live {
+		return o.PublishTo(ctx, tx, org, AudienceStream, p)
 	}
-	return o.PublishTo(ctx, tx, org, Everybody, p)
+	return o.PublishTo(ctx, tx, org, AudienceAll, p)
 }
 
 // PublishEphemeral sends an event to the event streams that are open now. It is not stored.
-func (o *Outbox) Tell(org string, p Live) error {
+func (o *Outbox) PublishEphemeral(org string, p StreamPayload) error {
 	body, err := Encode(p)
 	if err != nil {
 		return fmt.Errorf("tell %s: %w", p.Kind(), err)
 	}
-	o.Bus.Publish(Stream, Event{OrgID: org, Kind: p.Kind(), CallID: p.Call(), Audience: Streamed, Body: string(body), OccurredAt: o.Now()})
+	o.Bus.Publish(Stream, Event{OrgID: org, Kind: p.Kind(), CallID: p.Call(), Audience: AudienceStream, Body: string(body), OccurredAt: o.Now()})
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (o *Outbox) PublishTo(ctx context.Context, tx db.Querier, org string, a Aud
 
 // PublishAs is Publish with an ID created by the caller, such as db.NewID("evt").
 func (o *Outbox) PublishAs(ctx context.Context, tx db.Querier, org, id string, p Payload) error {
-	return o.publish(ctx, tx, org, id, Everybody, p)
+	return o.publish(ctx, tx, org, id, AudienceAll, p)
 }
 
 func (o *Outbox) publish(ctx context.Context, tx db.Querier, org, id string, a Audience, p Payload) error {

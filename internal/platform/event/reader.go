@@ -18,9 +18,9 @@ type Reader struct {
 	Log    *slog.Logger
 	// CreateDeliveries gets every batch in the transaction that numbers it, without events for streams only. It
 	// creates the webhook deliveries.
-	Fan func(ctx context.Context, tx db.Querier, batch []Event) error
+	CreateDeliveries func(ctx context.Context, tx db.Querier, batch []Event) error
 
-	alone bool // no other node writes to the database: see Outbox.WriteBatch
+	singleWriter bool // no other node writes to the database: see Outbox.WriteBatch
 }
 
 // batchSize is the number of events numbered in one transaction.
@@ -34,11 +34,11 @@ const Stream = "stream.events"
 
 // minReadGap is the shortest time between two reads caused by a wake-up. The first event after a quiet period is sent
 // at once. Later ones are read together, and share commits with other transactions.
-const breath = 2 * time.Millisecond
+const minReadGap = 2 * time.Millisecond
 
 // busyBatch is the number of events in one read that counts as busy as well, because they come from one shared
 // commit.
-const crowd = 8
+const busyBatch = 8
 
 // Run reads until ctx ends.
 func (r *Reader) Run(ctx context.Context) {
@@ -46,7 +46,7 @@ func (r *Reader) Run(ctx context.Context) {
 	defer wake.Close()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	r.alone = r.Outbox.DB.Name() == "sqlite"
+	r.singleWriter = r.Outbox.DB.Name() == "sqlite"
 	defer r.Outbox.reader.Store(nil)
 	read := r.batch
 	for {
@@ -63,12 +63,12 @@ func (r *Reader) Run(ctx context.Context) {
 			return
 		case <-wake.C:
 			read = r.batch
-			if breathe(ctx, ended) || n >= crowd {
+			if waitReadGap(ctx, ended) || n >= busyBatch {
 				read = r.shared
 			}
 		case <-tick.C:
 			read = r.Once
-			if r.alone && r.Outbox.reader.Load() == nil {
+			if r.singleWriter && r.Outbox.reader.Load() == nil {
 				read = r.batch
 			}
 		}
@@ -76,8 +76,8 @@ func (r *Reader) Run(ctx context.Context) {
 }
 
 // waitReadGap waits until minReadGap has passed since the last read. It reports whether it had to wait.
-func breathe(ctx context.Context, since time.Time) bool {
-	rest := breath - time.Since(since)
+func waitReadGap(ctx context.Context, since time.Time) bool {
+	rest := minReadGap - time.Since(since)
 	if rest <= 0 {
 		return false
 	}
@@ -108,7 +108,7 @@ func (r *Reader) shared(ctx context.Context) (int, error) {
 func (r *Reader) read(ctx context.Context, transact func(context.Context, func(tx db.Querier) error) error) (int, error) {
 	var batch []Event
 	err := transact(ctx, func(tx db.Querier) (err error) {
-		if err = Turn(ctx, tx); err != nil {
+		if err = LockOrder(ctx, tx); err != nil {
 			return err
 		}
 		if batch, err = r.open(ctx, tx); err != nil {
@@ -118,11 +118,11 @@ func (r *Reader) read(ctx context.Context, transact func(context.Context, func(t
 			if err := number(ctx, tx, batch); err != nil {
 				return err
 			}
-			if err := r.fan(ctx, tx, batch); err != nil {
+			if err := r.deliver(ctx, tx, batch); err != nil {
 				return err
 			}
 		}
-		if r.alone && len(batch) < batchSize { // events that commit after this are numbered after it
+		if r.singleWriter && len(batch) < batchSize { // events that commit after this are numbered after it
 			r.Outbox.reader.Store(r)
 		}
 		return nil
@@ -135,8 +135,8 @@ func (r *Reader) read(ctx context.Context, transact func(context.Context, func(t
 }
 
 // deliver creates the deliveries of events that are not for streams only.
-func (r *Reader) fan(ctx context.Context, tx db.Querier, batch []Event) error {
-	return r.Fan(ctx, tx, slices.DeleteFunc(slices.Clone(batch), func(e Event) bool { return e.Audience == Streamed }))
+func (r *Reader) deliver(ctx context.Context, tx db.Querier, batch []Event) error {
+	return r.CreateDeliveries(ctx, tx, slices.DeleteFunc(slices.Clone(batch), func(e Event) bool { return e.Audience == AudienceStream }))
 }
 
 // announce publishes numbered events to the event streams.
@@ -148,7 +148,7 @@ func (r *Reader) announce(batch []Event) {
 
 // LockOrder waits until no other transaction numbers or distributes events, and holds the lock until this transaction
 // ends. Without it two nodes could distribute the events of one call in the wrong order.
-func Turn(ctx context.Context, tx db.Querier) error {
+func LockOrder(ctx context.Context, tx db.Querier) error {
 	if _, err := tx.Exec(ctx, `UPDATE event_turn SET taken = taken + 1 WHERE id = $1`, 1); err != nil {
 		return fmt.Errorf("wait for the outbox: %w", err)
 	}

@@ -6,7 +6,7 @@ import "soniq/internal/platform/db"
 // the twelve of the contract. They are committed with their change like the others, except the ephemeral ones.
 
 // StreamPayload is a payload that goes to event streams only.
-type Live interface {
+type StreamPayload interface {
 	Payload
 	live()
 }
@@ -159,7 +159,7 @@ type EmergencyCallPlaced struct {
 }
 
 // StreamPayloads has one payload per kind of the event stream that webhooks do not get.
-var LivePayloads = []Live{
+var StreamPayloads = []StreamPayload{
 	CallRinging{}, CallHeld{}, CallUnheld{}, CallTransfer{}, CallDTMF{}, CallTranscriptSegment{}, CallQuality{}, QueueUpdated{},
 	AgentPresence{}, ScreenPop{}, DeviceRegistration{}, WebhookHealth{}, EmergencyCallPlaced{},
 }

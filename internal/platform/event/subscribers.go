@@ -4,18 +4,18 @@ import "sync"
 
 // subscribers counts the open event streams of this node by kind and organisation. It avoids generating ephemeral
 // events without a receiver.
-type followers struct {
+type subscribers struct {
 	mu sync.Mutex // guards of
 	of map[Kind]map[string]int
 }
 
 // Subscribe registers an event stream of an organisation with its kinds until leave is called.
-func (o *Outbox) Follow(org string, kinds map[Kind]bool) (leave func()) {
-	o.followers.add(org, kinds, 1)
-	return func() { o.followers.add(org, kinds, -1) }
+func (o *Outbox) Subscribe(org string, kinds map[Kind]bool) (leave func()) {
+	o.subscribers.add(org, kinds, 1)
+	return func() { o.subscribers.add(org, kinds, -1) }
 }
 
-func (f *followers) add(org string, kinds map[Kind]bool, n int) {
+func (f *subscribers) add(org string, kinds map[Kind]bool, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for k, shown := range kinds {
@@ -35,8 +35,8 @@ func (f *followers) add(org string, kinds map[Kind]bool, n int) {
 }
 
 // Subscribers returns the organisations with a stream that includes the kind; nil if there are none.
-func (o *Outbox) Followers(k Kind) map[string]bool {
-	f := &o.followers
+func (o *Outbox) Subscribers(k Kind) map[string]bool {
+	f := &o.subscribers
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.of[k]) == 0 {

@@ -42,7 +42,7 @@ func (r *Reader) write(ctx context.Context, tx db.Querier, batch []Event) error 
 		return err
 	}
 	db.OnCommit(tx, func() { r.announce(batch) })
-	return r.fan(ctx, tx, batch)
+	return r.deliver(ctx, tx, batch)
 }
 
 func insert(ctx context.Context, tx db.Querier, batch []Event) error {

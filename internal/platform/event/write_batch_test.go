@@ -12,7 +12,7 @@ import (
 )
 
 // startReader starts a reader.
-func running(t *testing.T, r *event.Reader) {
+func startReader(t *testing.T, r *event.Reader) {
 	t.Helper()
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -21,7 +21,7 @@ func running(t *testing.T, r *event.Reader) {
 }
 
 // newStreamedOutbox returns an outbox on SQLite, an organisation, and a subscription of the event stream.
-func streamed(t *testing.T) (d *db.DB, o *event.Outbox, c *collector, org string, live *bus.Subscription) {
+func newStreamedOutbox(t *testing.T) (d *db.DB, o *event.Outbox, c *collector, org string, live *bus.Subscription) {
 	t.Helper()
 	d = dbtest.SQLite(t)
 	o, c, org = newOutbox(d), &collector{}, newOrg(t, d)
@@ -31,7 +31,7 @@ func streamed(t *testing.T) (d *db.DB, o *event.Outbox, c *collector, org string
 }
 
 // sequenceOf returns the committed sequence number of the only event of a call; 0 if it has none.
-func numberOf(t *testing.T, d *db.DB, call string) (n int64) {
+func sequenceOf(t *testing.T, d *db.DB, call string) (n int64) {
 	t.Helper()
 	must(t, d.Read(ctx).QueryRow(ctx, `SELECT COALESCE(sequence, 0) FROM events WHERE call_id = $1`, call).Scan(&n))
 	return n
@@ -39,11 +39,11 @@ func numberOf(t *testing.T, d *db.DB, call string) (n int64) {
 
 // On SQLite an event is numbered and distributed in the transaction of its change, after all events that waited for
 // the reader.
-func TestEventsAreNumberedAsTheyAreWritten(t *testing.T) {
+func TestWriteBatch_NumbersInTransaction(t *testing.T) {
 	t.Parallel()
-	d, o, c, org, live := streamed(t)
+	d, o, c, org, live := newStreamedOutbox(t)
 	publish(t, o, org, "call_before", 0)
-	running(t, newReader(o, c))
+	startReader(t, newReader(o, c))
 	if e := (<-live.C).(event.Event); e.CallID != "call_before" || e.Sequence != 1 {
 		t.Fatalf("first on the stream: %+v", e)
 	}
@@ -55,7 +55,7 @@ func TestEventsAreNumberedAsTheyAreWritten(t *testing.T) {
 		}
 		return nil
 	}))
-	if one, two := numberOf(t, d, "call_1"), numberOf(t, d, "call_2"); one != 2 || two != 3 {
+	if one, two := sequenceOf(t, d, "call_1"), sequenceOf(t, d, "call_2"); one != 2 || two != 3 {
 		t.Errorf("numbers %d and %d as they are committed, want 2 and 3", one, two)
 	}
 	for _, call := range []string{"call_1", "call_2"} {
@@ -71,22 +71,22 @@ func TestEventsAreNumberedAsTheyAreWritten(t *testing.T) {
 }
 
 // If distribution fails, the event is committed without a number, and distributed later.
-func TestFactsAreCommittedThoughTheirEventsAreNotHandedOn(t *testing.T) {
+func TestWriteBatch_FailedDeliveryCommits(t *testing.T) {
 	t.Parallel()
-	d, o, c, org, live := streamed(t)
+	d, o, c, org, live := newStreamedOutbox(t)
 	r := newReader(o, c)
 	works := make(chan bool, 100)
-	r.Fan = func(ctx context.Context, tx db.Querier, batch []event.Event) error {
+	r.CreateDeliveries = func(ctx context.Context, tx db.Querier, batch []event.Event) error {
 		if len(batch) > 0 && batch[0].CallID == "call_1" && len(works) == 0 {
 			return errors.New("full")
 		}
 		return c.fan(ctx, tx, batch)
 	}
 	publish(t, o, org, "call_0", 0)
-	running(t, r)
+	startReader(t, r)
 	<-live.C // the reader runs
 	publish(t, o, org, "call_1", 0)
-	if n := numberOf(t, d, "call_1"); n != 0 {
+	if n := sequenceOf(t, d, "call_1"); n != 0 {
 		t.Errorf("number %d of what was not handed on", n)
 	}
 	works <- true

@@ -36,16 +36,16 @@ func (r *Runner) Abandon(org string) {
 }
 
 // started registers a running job for Abandon. ended removes it and reports whether it was abandoned.
-func (r *Runner) started(e *end, cancel context.CancelFunc) {
+func (r *Runner) started(e *jobEnd, cancel context.CancelFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.works == nil {
-		r.works = map[*end]*work{}
+		r.works = map[*jobEnd]*work{}
 	}
 	r.works[e] = &work{org: e.job.Org, cancel: cancel}
 }
 
-func (r *Runner) ended(e *end) (abandoned bool) {
+func (r *Runner) ended(e *jobEnd) (abandoned bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	abandoned = r.works[e].abandoned
@@ -58,18 +58,18 @@ func (r *Runner) ended(e *end) (abandoned bool) {
 func Clear(ctx context.Context, tx db.Querier, org string, keep ...string) (left int, err error) {
 	f := db.Where(`SELECT count(*) FROM jobs WHERE org_id = $1`, org)
 	const gone = `DELETE FROM jobs WHERE org_id = $1 AND state <> 1`
-	text, args := but(db.Where(gone, org), keep).SQL()
+	text, args := exceptQueues(db.Where(gone, org), keep).SQL()
 	if _, err := tx.Exec(ctx, text, args...); err != nil {
 		return 0, fmt.Errorf("clear jobs: %w", err)
 	}
-	text, args = but(f, keep).SQL()
+	text, args = exceptQueues(f, keep).SQL()
 	if err := tx.QueryRow(ctx, text, args...).Scan(&left); err != nil {
 		return 0, fmt.Errorf("count jobs that are left: %w", err)
 	}
 	return left, nil
 }
 
-func but(f *db.Filter, queues []string) *db.Filter {
+func exceptQueues(f *db.Filter, queues []string) *db.Filter {
 	for _, q := range queues {
 		f = f.And("queue <> ?", q)
 	}

@@ -9,10 +9,10 @@ import (
 	"soniq/internal/platform/job"
 )
 
-func TestAnAbandonedJobWritesNothingAndIsClearedAway(t *testing.T) {
+func TestAbandon_WritesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		r := w.runner("a")
 		began := make(chan struct{}, 8)
 		r.Handle("slow", func(ctx context.Context, j job.Job) error {

@@ -27,7 +27,7 @@ func (r *Runner) claim(ctx context.Context, free int) (jobs []Job, next time.Dur
 		return nil, next, err
 	}
 	if len(due) <= claimSize {
-		r.turns = nil
+		r.laneTurns = nil
 		jobs, err = r.claimThese(ctx, due, free)
 	} else {
 		jobs, err = r.claimTurns(ctx, free)
@@ -109,7 +109,7 @@ func (r *Runner) chosen(due []candidate, free int) []string {
 	var ids []string
 	taken := map[string]int{}
 	for _, c := range due {
-		if len(ids) < free && taken[c.lane] < r.room(c.lane) {
+		if len(ids) < free && taken[c.lane] < r.capacity(c.lane) {
 			taken[c.lane]++
 			ids = append(ids, c.id)
 		}
@@ -141,8 +141,8 @@ const lanesWaiting = `WITH RECURSIVE l(lane) AS (
 // claimTurns claims from the next lanes. After all had a turn, the lanes are listed again.
 func (r *Runner) claimTurns(ctx context.Context, free int) (jobs []Job, err error) {
 	for range 2 { // an exhausted or outdated list may have nothing to claim: try twice
-		if len(r.turns) == 0 {
-			if r.turns, err = r.listLanes(ctx); err != nil {
+		if len(r.laneTurns) == 0 {
+			if r.laneTurns, err = r.listLanes(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -184,7 +184,7 @@ func (r *Runner) claimLanes(ctx context.Context, free int) ([]Job, error) {
 			jobs = nil
 			for i, lane := range lanes {
 				share := (free - len(jobs)) / (len(lanes) - i) // at least 1, because len(lanes) <= free
-				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.room(lane)), jobs); err != nil {
+				if jobs, err = r.claimLane(ctx, tx, lane, min(share, r.capacity(lane)), jobs); err != nil {
 					return err
 				}
 			}
@@ -213,11 +213,11 @@ func (r *Runner) txContext(ctx context.Context, fn func(ctx context.Context, tx 
 // nextLanes removes up to n lanes with free capacity from the list.
 func (r *Runner) nextLanes(n int) []string {
 	var lanes []string
-	for len(r.turns) > 0 && len(lanes) < n {
-		if l := r.turns[0]; r.room(l) > 0 {
+	for len(r.laneTurns) > 0 && len(lanes) < n {
+		if l := r.laneTurns[0]; r.capacity(l) > 0 {
 			lanes = append(lanes, l)
 		}
-		r.turns = r.turns[1:]
+		r.laneTurns = r.laneTurns[1:]
 	}
 	return lanes
 }

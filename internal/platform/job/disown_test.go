@@ -11,10 +11,10 @@ import (
 )
 
 // A claim whose response was lost leaves jobs assigned to a node that does not run them.
-func TestJobsOfALostClaimAreGivenBackAndRunningOnesKept(t *testing.T) {
+func TestDisown_LostClaim(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		w.add(job.Spec{Args: "lost", RunAt: time.Now().Add(time.Hour)}, job.Spec{Kind: "slow", Args: "running"})
 		r := w.runner("node_1")
 		started, release := make(chan struct{}), make(chan struct{})

@@ -53,10 +53,10 @@ func (j Job) Last() bool { return j.Attempt >= j.MaxAttempts }
 
 // Retry is an error with the time of the next attempt.
 type Retry struct {
-	After     time.Duration
-	Unordered bool // later jobs of the same order key may run first
-	Free      bool // the attempt does not count
-	Cause     error
+	After      time.Duration
+	Unordered  bool // later jobs of the same order key may run first
+	NotCounted bool // the attempt does not count
+	Cause      error
 }
 
 // Error implements error.

@@ -11,7 +11,7 @@ import (
 )
 
 // jobEnd is a finished job whose result is not written yet.
-type end struct {
+type jobEnd struct {
 	job      Job
 	err      error
 	with     []func(ctx context.Context, tx db.Querier) error
@@ -19,18 +19,18 @@ type end struct {
 	written  chan struct{}
 }
 
-type endKey struct{}
+type jobEndKey struct{}
 
 // AtEnd adds fn to the transaction that writes the result of the job, so that the handler's changes and the result
 // are atomic. Handlers call it with their context. If fn fails, the job is tried again.
 func AtEnd(ctx context.Context, fn func(ctx context.Context, tx db.Querier) error) {
-	e := ctx.Value(endKey{}).(*end)
+	e := ctx.Value(jobEndKey{}).(*jobEnd)
 	e.with = append(e.with, fn)
 }
 
 // Report is AtEnd for frequent jobs: Options.Record gets the values of several jobs together.
 func Report(ctx context.Context, value any) {
-	e := ctx.Value(endKey{}).(*end)
+	e := ctx.Value(jobEndKey{}).(*jobEnd)
 	e.reported = append(e.reported, value)
 }
 
@@ -41,14 +41,14 @@ const (
 )
 
 // write writes results until the channel is closed. Waiting results are written together.
-func (r *Runner) write(ends <-chan *end) {
+func (r *Runner) write(ends <-chan *jobEnd) {
 	for e := range ends {
-		r.writeBatch(append([]*end{e}, more(ends)...))
+		r.writeBatch(append([]*jobEnd{e}, more(ends)...))
 	}
 }
 
 // more returns the results that are waiting.
-func more(ends <-chan *end) (batch []*end) {
+func more(ends <-chan *jobEnd) (batch []*jobEnd) {
 	for len(batch) < endBatch-1 {
 		select {
 		case e, ok := <-ends:
@@ -65,11 +65,11 @@ func more(ends <-chan *end) (batch []*end) {
 
 // writeBatch writes results. It tries again while the disk is full or the database not available. Jobs without a
 // written result, and all jobs that wait for them, are blocked until their lease expires.
-func (r *Runner) writeBatch(batch []*end) {
+func (r *Runner) writeBatch(batch []*jobEnd) {
 	err := r.tryBatch(batch)
 	if err != nil {
 		r.Log.Error("results of jobs not written", "queue", r.Name, "jobs", len(batch), "kind", batch[0].job.Kind, "err", err)
-		err = r.insist(batch, err)
+		err = r.retryBatch(batch, err)
 	}
 	for _, e := range batch {
 		if err != nil {
@@ -86,7 +86,7 @@ const (
 )
 
 // retryBatch writes the results as soon as possible. It gives up when the leases have expired, or at shutdown.
-func (r *Runner) insist(batch []*end, err error) error {
+func (r *Runner) retryBatch(batch []*jobEnd, err error) error {
 	over := time.NewTimer(r.Options.Timeout + leaseSlack)
 	defer over.Stop()
 	for wait := firstWait; err != nil && (db.IsFull(err) || db.IsUnavailable(err)); wait = min(2*wait, lastWait) {
@@ -103,13 +103,13 @@ func (r *Runner) insist(batch []*end, err error) error {
 }
 
 // tryBatch writes results together, or one by one if one of them fails.
-func (r *Runner) tryBatch(batch []*end) error {
+func (r *Runner) tryBatch(batch []*jobEnd) error {
 	return r.txContext(context.Background(), func(ctx context.Context, tx db.Querier) error {
 		if err := r.writeTogether(ctx, batch); err == nil {
 			return nil
 		}
 		for _, e := range batch {
-			err := r.writeTogether(ctx, []*end{e})
+			err := r.writeTogether(ctx, []*jobEnd{e})
 			if err != nil {
 				err = r.outcome(ctx, tx, e.job, fmt.Errorf("write what %s did: %w", e.job.Kind, err))
 			}
@@ -122,7 +122,7 @@ func (r *Runner) tryBatch(batch []*end) error {
 }
 
 // writeTogether writes all of the results or none.
-func (r *Runner) writeTogether(ctx context.Context, batch []*end) error {
+func (r *Runner) writeTogether(ctx context.Context, batch []*jobEnd) error {
 	return r.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		var reported []any
 		for _, e := range batch {
@@ -144,7 +144,7 @@ func (r *Runner) writeTogether(ctx context.Context, batch []*end) error {
 	})
 }
 
-func (r *Runner) outcomes(ctx context.Context, tx db.Querier, batch []*end) error {
+func (r *Runner) outcomes(ctx context.Context, tx db.Querier, batch []*jobEnd) error {
 	var good []Job
 	for _, e := range batch {
 		if e.err == nil {
@@ -171,7 +171,7 @@ func (r *Runner) outcome(ctx context.Context, tx db.Querier, j Job, err error) e
 	if !asked {
 		r.Log.Warn("job failed", "job", j.ID, "kind", j.Kind, "attempt", j.Attempt, "err", err)
 	}
-	if errors.Is(err, ErrDead) || j.Last() && !(asked && again.Free) {
+	if errors.Is(err, ErrDead) || j.Last() && !(asked && again.NotCounted) {
 		return r.bury(ctx, tx, j, err)
 	}
 	if !asked {
@@ -208,7 +208,7 @@ func (r *Runner) again(ctx context.Context, tx db.Querier, j Job, a *Retry) erro
 	if a.Unordered {
 		order = ""
 	}
-	if a.Free {
+	if a.NotCounted {
 		attempt--
 	}
 	const q = `UPDATE jobs SET state = 0, run_at = $5, order_key = $6, last_error = $7, attempt = $8, lease_until = NULL,

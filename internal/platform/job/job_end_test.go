@@ -14,7 +14,7 @@ import (
 )
 
 // crash sets the jobs to the state that a crashed node leaves.
-func (w *works) crash(worker string, lease time.Time) {
+func (w *jobQueue) crash(worker string, lease time.Time) {
 	w.t.Helper()
 	must(w.t, w.db.Tx(ctx, func(tx db.Querier) error {
 		_, err := tx.Exec(ctx, `UPDATE jobs SET state = 1, attempt = 1, worker = $1, lease_until = $2`, worker, db.At(lease))
@@ -22,7 +22,7 @@ func (w *works) crash(worker string, lease time.Time) {
 	}))
 }
 
-func TestJobsOfADeadNodeAreDone(t *testing.T) {
+func TestStart_RecoversJobsOfDeadNode(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		for name, x := range map[string]struct {
@@ -34,7 +34,7 @@ func TestJobsOfADeadNodeAreDone(t *testing.T) {
 			"other node, lease has run out":   {"other", time.Now().Add(-time.Second), true},
 			"other node, lease still running": {"other", time.Now().Add(time.Hour), false},
 		} {
-			w := newWorks(t, d)
+			w := newJobQueue(t, d)
 			must(t, d.Tx(ctx, func(tx db.Querier) error { _, err := tx.Exec(ctx, `DELETE FROM jobs`); return err }))
 			w.add(job.Spec{Args: name})
 			w.crash(x.worker, x.lease)
@@ -54,10 +54,10 @@ func TestJobsOfADeadNodeAreDone(t *testing.T) {
 	})
 }
 
-func TestWorkerThatLostItsLeaseChangesNothing(t *testing.T) {
+func TestLease_LostWorkerWritesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		r := w.runner("slow")
 		begun, finish := make(chan struct{}), make(chan error)
 		r.Handle("slow", func(context.Context, job.Job) error { close(begun); return <-finish })
@@ -76,10 +76,10 @@ func TestWorkerThatLostItsLeaseChangesNothing(t *testing.T) {
 	})
 }
 
-func TestReportsAreWrittenWithTheEndOfTheirJobs(t *testing.T) {
+func TestReport_WrittenWithJobEnd(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		must(t, d.Tx(ctx, func(tx db.Querier) error {
 			_, err := tx.Exec(ctx, `CREATE TABLE reports (id TEXT PRIMARY KEY)`)
 			return err
@@ -122,9 +122,9 @@ func TestReportsAreWrittenWithTheEndOfTheirJobs(t *testing.T) {
 	})
 }
 
-func TestStopWaitsForRunningJobsAndCancelsThemAtItsLimit(t *testing.T) {
+func TestStop_WaitsThenCancels(t *testing.T) {
 	t.Parallel()
-	w := newWorks(t, dbtest.SQLite(t))
+	w := newJobQueue(t, dbtest.SQLite(t))
 	r := w.runner("node")
 	begun, finish := make(chan struct{}, 2), make(chan struct{})
 	r.Handle("quick", func(context.Context, job.Job) error { begun <- struct{}{}; <-finish; return nil })
@@ -145,10 +145,10 @@ func TestStopWaitsForRunningJobsAndCancelsThemAtItsLimit(t *testing.T) {
 	}
 }
 
-func TestSweepDeletesOnlyWhatEndedBefore(t *testing.T) {
+func TestSweep_EndedBefore(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		w := newWorks(t, d)
+		w := newJobQueue(t, d)
 		var specs []job.Spec
 		for range 700 {
 			specs = append(specs, job.Spec{Args: "x"})

@@ -11,13 +11,13 @@ import (
 )
 
 // planRecorder records the query plans of statements.
-type spy struct {
+type planRecorder struct {
 	db.Querier
 	t     *testing.T
 	plans []string
 }
 
-func (s *spy) explain(q string, args []any) {
+func (s *planRecorder) explain(q string, args []any) {
 	s.t.Helper()
 	rows, err := s.Querier.Query(context.Background(), "EXPLAIN QUERY PLAN "+q, args...)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *spy) explain(q string, args []any) {
 }
 
 // No statement scans the table, which contains finished jobs of several days.
-func TestStatementsFindJobsByIndexes(t *testing.T) {
+func TestStatements_UseIndexes(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	ctx := context.Background()
@@ -57,7 +57,7 @@ func TestStatementsFindJobsByIndexes(t *testing.T) {
 		"expire":     {`UPDATE jobs SET state = 0 WHERE queue = $1 AND state = 1 AND lease_until < $2`, []any{"q", now}},
 		"sweep":      {`DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state >= 2 AND finished_at < $1 LIMIT 500)`, []any{now}},
 	} {
-		s := &spy{Querier: d.Read(ctx), t: t}
+		s := &planRecorder{Querier: d.Read(ctx), t: t}
 		s.explain(q.text, q.args)
 		for _, p := range s.plans {
 			if strings.HasPrefix(p, "SCAN jobs") || strings.HasPrefix(p, "SCAN p") || strings.HasPrefix(p, "SCAN j") || strings.Contains(p, "TEMP B-TREE") {

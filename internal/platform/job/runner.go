@@ -40,22 +40,22 @@ type Runner struct {
 	Log     *slog.Logger
 	Options Options
 
-	handlers map[string]Handler
-	turns    []string // lanes that have not had a turn yet; owned by the loop
+	handlers  map[string]Handler
+	laneTurns []string // lanes that have not had a turn yet; owned by the loop
 
 	cancel   context.CancelFunc // stops claiming
 	abort    context.CancelFunc // cancels running jobs
 	lifetime context.Context    // context of running jobs
 	stopped  chan struct{}      // closed when the loop has returned
 	finished chan struct{}      // signals that a job has ended since the last look
-	ends     chan *end
+	ends     chan *jobEnd
 	running  sync.WaitGroup
 	writing  sync.WaitGroup
 
-	doubt bool // the response to a claim was lost; owned by the loop
+	claimLost bool // the response to a claim was lost; owned by the loop
 
 	mu    sync.Mutex // guards the four below
-	works map[*end]*work
+	works map[*jobEnd]*work
 	busy  int
 	lanes map[string]int
 	mine  map[string]int // jobs without a written result; 2 if a job is claimed again at that moment
@@ -82,7 +82,7 @@ func (r *Runner) Start(ctx context.Context) error {
 		return fmt.Errorf("recover jobs of %s: %w", r.Name, err)
 	}
 	r.lanes, r.mine = map[string]int{}, map[string]int{}
-	r.finished, r.stopped, r.ends = make(chan struct{}, 1), make(chan struct{}), make(chan *end)
+	r.finished, r.stopped, r.ends = make(chan struct{}, 1), make(chan struct{}), make(chan *jobEnd)
 	ctx = context.WithoutCancel(ctx)
 	r.lifetime, r.abort = context.WithCancel(ctx)
 	ctx, r.cancel = context.WithCancel(ctx)
@@ -126,15 +126,15 @@ func (r *Runner) loop(ctx context.Context) {
 	for {
 		looked := time.Now()
 		n, next, err := r.claimAndRun(ctx)
-		r.doubt = r.doubt || db.IsUnavailable(err)
-		if r.doubt && err == nil {
+		r.claimLost = r.claimLost || db.IsUnavailable(err)
+		if r.claimLost && err == nil {
 			err = r.disown(ctx)
-			r.doubt = err != nil
+			r.claimLost = err != nil
 		}
 		if err != nil && ctx.Err() == nil {
 			r.Log.Error("jobs not claimed", "queue", r.Name, "err", err)
 		}
-		if n > 0 && err == nil && r.breathe(ctx, looked) {
+		if n > 0 && err == nil && r.waitPace(ctx, looked) {
 			continue
 		}
 		timer.Reset(next)
@@ -149,14 +149,14 @@ func (r *Runner) loop(ctx context.Context) {
 				r.Log.Error("expired leases not checked", "queue", r.Name, "err", err)
 			}
 		}
-		if !r.breathe(ctx, looked) {
+		if !r.waitPace(ctx, looked) {
 			return
 		}
 	}
 }
 
 // waitPace waits until the next look. It returns false if ctx has ended.
-func (r *Runner) breathe(ctx context.Context, looked time.Time) bool {
+func (r *Runner) waitPace(ctx context.Context, looked time.Time) bool {
 	wait := r.Options.Pace - time.Since(looked)
 	if wait <= 0 {
 		return ctx.Err() == nil
@@ -193,7 +193,7 @@ func (r *Runner) free() int {
 }
 
 // capacity returns the number of additional jobs that a lane may run.
-func (r *Runner) room(lane string) int {
+func (r *Runner) capacity(lane string) int {
 	limit := r.Options.Workers
 	if r.Options.PerLane > 0 {
 		limit = r.Options.PerLane
@@ -218,13 +218,13 @@ func (r *Runner) begin(j Job) {
 		r.look()
 		r.ends <- e
 		<-e.written
-		r.letGo(j)
+		r.releaseJob(j)
 		r.look()
 	})
 }
 
 // releaseJob removes a job whose result is written.
-func (r *Runner) letGo(j Job) {
+func (r *Runner) releaseJob(j Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mine[j.ID]--; r.mine[j.ID] == 0 {
@@ -251,17 +251,17 @@ func (r *Runner) look() {
 }
 
 // do runs the handler. The start of a shutdown does not cancel it.
-func (r *Runner) do(j Job) *end {
-	e := &end{job: j, written: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(context.WithValue(r.lifetime, endKey{}, e), r.Options.Timeout)
+func (r *Runner) do(j Job) *jobEnd {
+	e := &jobEnd{job: j, written: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(context.WithValue(r.lifetime, jobEndKey{}, e), r.Options.Timeout)
 	defer cancel()
 	r.started(e, cancel)
 	e.err = r.guarded(ctx, j)
 	switch {
 	case r.ended(e):
-		e.with, e.reported, e.err = nil, nil, &Retry{After: abandonedRest, Free: true, Cause: errAbandoned}
+		e.with, e.reported, e.err = nil, nil, &Retry{After: abandonedRest, NotCounted: true, Cause: errAbandoned}
 	case e.err != nil && r.lifetime.Err() != nil:
-		e.with, e.reported, e.err = nil, nil, &Retry{Free: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
+		e.with, e.reported, e.err = nil, nil, &Retry{NotCounted: true, Cause: fmt.Errorf("interrupted by shutdown: %w", e.err)}
 	}
 	return e
 }

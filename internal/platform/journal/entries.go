@@ -11,7 +11,7 @@ import (
 )
 
 // foundEntries has the entries of both files.
-type entries struct {
+type foundEntries struct {
 	all     []entry
 	last    uint64 // highest sequence number
 	settled uint64 // highest number up to which all entries are recorded as settled
@@ -19,12 +19,12 @@ type entries struct {
 
 type entry struct {
 	n    uint64
-	what []byte
+	data []byte
 }
 
 // read reads a file up to its first incomplete entry, or to an entry from before the file was reused. size is its
 // length without trailing zeros.
-func (e *entries) read(f *os.File) (size int64, err error) {
+func (e *foundEntries) read(f *os.File) (size int64, err error) {
 	b, err := io.ReadAll(f)
 	if err != nil {
 		return 0, err
@@ -47,11 +47,11 @@ func (e *entries) read(f *os.File) (size int64, err error) {
 }
 
 // left returns the entries that are not settled, in order.
-func (e *entries) left() (found [][]byte) {
+func (e *foundEntries) left() (found [][]byte) {
 	slices.SortFunc(e.all, func(a, b entry) int { return cmp.Compare(a.n, b.n) })
 	for _, x := range e.all {
 		if x.n > e.settled {
-			found = append(found, x.what)
+			found = append(found, x.data)
 		}
 	}
 	return found

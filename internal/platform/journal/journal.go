@@ -21,26 +21,26 @@ import (
 // Journal writes to two files alternately. A file is emptied when all of its entries are settled. It is safe for
 // concurrent use.
 type Journal struct {
-	mu       sync.Mutex // guards the fields below
-	parts    [2]part
-	active   int
-	next     uint64          // number of the next entry
-	settled  uint64          // all entries up to it are settled
-	open     map[uint64]bool // entries after settled; true if settled
-	buf      []byte
-	emptying bool // a timer to empty the files runs
-	unread   bool // the entries returned by Open are not in the database yet
-	closed   bool
+	mu        sync.Mutex // guards the fields below
+	files     [2]journalFile
+	active    int
+	next      uint64          // number of the next entry
+	settled   uint64          // all entries up to it are settled
+	unsettled map[uint64]bool // entries after settled; true if settled
+	buf       []byte
+	emptying  bool // a timer to empty the files runs
+	uncleared bool // the entries returned by Open are not in the database yet
+	closed    bool
 }
 
 const (
 	headerSize = 24
 	// switchSize is the size in bytes at which the journal switches to the other file. maxFileSize is the size limit of a file
 	// while the other one cannot be reused.
-	turnAt = 1 << 20
-	most   = 64 << 20
+	switchSize  = 1 << 20
+	maxFileSize = 64 << 20
 	// mappedSize is the mapped size of a file. It covers all writes with few exceptions.
-	window = turnAt + 256<<10
+	mappedSize = switchSize + 256<<10
 	// emptyAfter is the delay before the files are emptied when everything is settled. A start within it may find
 	// settled entries.
 	emptyAfter = 50 * time.Millisecond
@@ -49,33 +49,33 @@ const (
 // ErrFull is returned if too much data waits for the database, ErrNotCleared before Clear was called, ErrClosed after
 // Close.
 var (
-	ErrUnread = errors.New("journal: entries found at the start are not in the database yet")
-	ErrFull   = errors.New("journal: too many entries are not committed to the database")
-	ErrClosed = errors.New("journal: closed")
+	ErrNotCleared = errors.New("journal: entries found at the start are not in the database yet")
+	ErrFull       = errors.New("journal: too many entries are not committed to the database")
+	ErrClosed     = errors.New("journal: closed")
 )
 
 // Open opens the journal in a folder, and returns the entries that were not settled, in order. They stay in the files
 // until Clear.
 func Open(dir string) (*Journal, [][]byte, error) {
-	j := &Journal{open: map[uint64]bool{}}
-	var all entries
-	for i := range j.parts {
+	j := &Journal{unsettled: map[uint64]bool{}}
+	var all foundEntries
+	for i := range j.files {
 		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("journal.%d", i)), os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("journal: %w", err), j.closeFiles())
 		}
-		j.parts[i].file = f
-		if j.parts[i].size, err = all.read(f); err != nil {
+		j.files[i].file = f
+		if j.files[i].size, err = all.read(f); err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("journal: %w", err), j.closeFiles())
 		}
-		j.parts[i].mem = mapped(f, window)
+		j.files[i].mem = mapped(f, mappedSize)
 	}
 	j.next, j.settled = all.last+1, all.last
 	left := all.left()
 	if len(left) == 0 {
 		return j, nil, j.Clear()
 	}
-	j.unread = true
+	j.uncleared = true
 	return j, left, nil
 }
 
@@ -83,12 +83,12 @@ func Open(dir string) (*Journal, [][]byte, error) {
 func (j *Journal) Clear() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for i := range j.parts {
-		if err := j.parts[i].empty(); err != nil {
+	for i := range j.files {
+		if err := j.files[i].empty(); err != nil {
 			return err
 		}
 	}
-	j.unread = false
+	j.uncleared = false
 	return nil
 }
 
@@ -99,11 +99,11 @@ func (j *Journal) Append(what []byte) (settle func(), err error) {
 	switch {
 	case j.closed:
 		return nil, ErrClosed
-	case j.unread:
-		return nil, ErrUnread
+	case j.uncleared:
+		return nil, ErrNotCleared
 	}
-	j.turn()
-	if j.parts[j.active].size+int64(len(what)) > most {
+	j.switchFile()
+	if j.files[j.active].size+int64(len(what)) > maxFileSize {
 		return nil, ErrFull
 	}
 	n := j.next
@@ -111,13 +111,13 @@ func (j *Journal) Append(what []byte) (settle func(), err error) {
 		return nil, err
 	}
 	j.next++
-	j.open[n] = false
+	j.unsettled[n] = false
 	return func() { j.settle(n) }, nil
 }
 
 // put writes an entry after the others. After a failed write the next entry overwrites it, or it is incomplete.
 func (j *Journal) put(n uint64, what []byte) error {
-	p := &j.parts[j.active]
+	p := &j.files[j.active]
 	b := append(j.buf[:0], make([]byte, headerSize)...)
 	b = append(b, what...)
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(what)))
@@ -133,9 +133,9 @@ func (j *Journal) put(n uint64, what []byte) error {
 }
 
 // switchFile switches to the other file if this one has reached switchSize and all entries of the other one are settled.
-func (j *Journal) turn() {
-	other := &j.parts[1-j.active]
-	if j.parts[j.active].size < turnAt || other.last > j.settled || other.empty() != nil {
+func (j *Journal) switchFile() {
+	other := &j.files[1-j.active]
+	if j.files[j.active].size < switchSize || other.last > j.settled || other.empty() != nil {
 		return
 	}
 	j.active = 1 - j.active
@@ -144,34 +144,34 @@ func (j *Journal) turn() {
 func (j *Journal) settle(n uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, known := j.open[n]; !known {
+	if _, known := j.unsettled[n]; !known {
 		return
 	}
-	j.open[n] = true
-	for j.open[j.settled+1] {
+	j.unsettled[n] = true
+	for j.unsettled[j.settled+1] {
 		j.settled++
-		delete(j.open, j.settled)
+		delete(j.unsettled, j.settled)
 	}
-	if len(j.open) == 0 && !j.emptying && !j.closed {
+	if len(j.unsettled) == 0 && !j.emptying && !j.closed {
 		j.emptying = true
-		time.AfterFunc(emptyAfter, j.rest)
+		time.AfterFunc(emptyAfter, j.emptyIfSettled)
 	}
 }
 
 // emptyIfSettled empties the files if everything is settled, so that a start finds no settled entries, and erased personal data
 // does not remain in them.
-func (j *Journal) rest() {
+func (j *Journal) emptyIfSettled() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.emptying = false
-	if !j.closed && len(j.open) == 0 {
+	if !j.closed && len(j.unsettled) == 0 {
 		_ = j.empty() // on failure, all entries but the last are recorded as settled by later ones
 	}
 }
 
 func (j *Journal) empty() error {
-	for i := range j.parts {
-		if p := &j.parts[i]; p.size > 0 {
+	for i := range j.files {
+		if p := &j.files[i]; p.size > 0 {
 			if err := p.empty(); err != nil {
 				return err
 			}
@@ -184,7 +184,7 @@ func (j *Journal) empty() error {
 func (j *Journal) Waiting() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.open)
+	return len(j.unsettled)
 }
 
 // Close empties the files if everything is settled, and closes them. The next start finds the other entries.
@@ -195,7 +195,7 @@ func (j *Journal) Close() error {
 		return nil
 	}
 	var err error
-	if !j.unread && len(j.open) == 0 {
+	if !j.uncleared && len(j.unsettled) == 0 {
 		err = j.empty()
 	}
 	j.closed = true
@@ -203,7 +203,7 @@ func (j *Journal) Close() error {
 }
 
 func (j *Journal) closeFiles() (err error) {
-	for _, p := range j.parts {
+	for _, p := range j.files {
 		if p.file != nil {
 			err = errors.Join(err, p.close())
 		}

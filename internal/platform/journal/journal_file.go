@@ -7,7 +7,7 @@ import (
 )
 
 // journalFile is one of the two files.
-type part struct {
+type journalFile struct {
 	file *os.File
 	mem  []byte // mapped beginning; nil if it cannot be mapped
 	size int64  // size of its entries
@@ -15,9 +15,9 @@ type part struct {
 }
 
 // add appends bytes.
-func (p *part) add(b []byte) (err error) {
+func (p *journalFile) add(b []byte) (err error) {
 	if p.size+int64(len(b)) <= int64(len(p.mem)) {
-		err = p.touch(func() { copy(p.mem[p.size:], b) })
+		err = p.accessMem(func() { copy(p.mem[p.size:], b) })
 	} else {
 		_, err = p.file.WriteAt(b, p.size)
 	}
@@ -29,7 +29,7 @@ func (p *part) add(b []byte) (err error) {
 
 // accessMem runs do, which accesses the mapped memory. A full or failing disk causes a fault, which becomes an error.
 // From then on the file is written with system calls, which return the exact error.
-func (p *part) touch(do func()) (err error) {
+func (p *journalFile) accessMem(do func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -41,13 +41,13 @@ func (p *part) touch(do func()) (err error) {
 }
 
 // empty removes all entries. The mapped part keeps its disk space and is zeroed; zeros are not a valid entry.
-func (p *part) empty() (err error) {
+func (p *journalFile) empty() (err error) {
 	mapped := int64(len(p.mem))
 	if p.size > mapped {
 		err = p.file.Truncate(mapped)
 	}
 	if err == nil {
-		err = p.touch(func() { clear(p.mem[:min(p.size, mapped)]) })
+		err = p.accessMem(func() { clear(p.mem[:min(p.size, mapped)]) })
 	}
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
@@ -56,7 +56,7 @@ func (p *part) empty() (err error) {
 	return nil
 }
 
-func (p *part) close() error {
+func (p *journalFile) close() error {
 	if p.mem != nil {
 		unmap(p.mem)
 		p.mem = nil

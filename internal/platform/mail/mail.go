@@ -33,11 +33,11 @@ type Config struct {
 // Sender sends mails. It is safe for concurrent use. Every mail uses a connection of its own.
 type Sender struct {
 	Config
-	from   *mail.Address
-	host   string // without port
-	addr   string
-	user   string
-	direct bool // implicit TLS (RFC 8314)
+	from        *mail.Address
+	host        string // without port
+	addr        string
+	user        string
+	implicitTLS bool // implicit TLS (RFC 8314)
 }
 
 // ErrRefused is returned if the server refused a mail permanently, so that a retry is useless.
@@ -52,13 +52,13 @@ func New(c Config) (*Sender, error) {
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
 		return nil, fmt.Errorf("mail server %q must be smtps://user@host or smtp://user@host:587", c.Server)
 	}
-	s := &Sender{Config: c, host: u.Hostname(), user: u.User.Username(), direct: u.Scheme == "smtps"}
+	s := &Sender{Config: c, host: u.Hostname(), user: u.User.Username(), implicitTLS: u.Scheme == "smtps"}
 	if s.from, err = mail.ParseAddress(c.From); err != nil {
 		return nil, fmt.Errorf("sender of mails %q must be an address such as Voice <voice@example.com>", c.From)
 	}
 	port := u.Port()
 	if port == "" {
-		port = map[bool]string{true: "465", false: "587"}[s.direct]
+		port = map[bool]string{true: "465", false: "587"}[s.implicitTLS]
 	}
 	s.addr = net.JoinHostPort(s.host, port)
 	return s, nil
@@ -74,13 +74,13 @@ func (s *Sender) Send(ctx context.Context, to, subject, text string) error {
 	}
 	defer c.Close()
 	if err := s.deliver(c, to, s.message(to, subject, text)); err != nil {
-		return fmt.Errorf("mail server %s: %w", s.addr, final(err))
+		return fmt.Errorf("mail server %s: %w", s.addr, markFinal(err))
 	}
 	return nil
 }
 
 // markFinal wraps permanent errors of the server (5yz, RFC 5321 §4.2.1) in ErrRefused.
-func final(err error) error {
+func markFinal(err error) error {
 	var e *textproto.Error
 	if errors.As(err, &e) && e.Code >= 500 {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
@@ -88,7 +88,7 @@ func final(err error) error {
 	return err
 }
 
-func (s *Sender) secure() *tls.Config {
+func (s *Sender) tlsConfig() *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if s.TLS != nil {
 		c = s.TLS.Clone()
@@ -105,27 +105,27 @@ func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
 	}
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
-	if s.direct {
-		conn = tls.Client(conn, s.secure())
+	if s.implicitTLS {
+		conn = tls.Client(conn, s.tlsConfig())
 	}
 	c, err := smtp.NewClient(conn, s.host)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	if err := s.greet(c, plain); err != nil {
+	if err := s.startTLSAndAuth(c, plain); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func (s *Sender) greet(c *smtp.Client, plain bool) error {
-	if !s.direct {
+func (s *Sender) startTLSAndAuth(c *smtp.Client, plain bool) error {
+	if !s.implicitTLS {
 		offered, _ := c.Extension("STARTTLS")
 		if !offered && !plain {
 			return errors.New("it offers no encryption; use smtps://, or open the server with --allow-targets")
 		}
 		if offered {
-			if err := c.StartTLS(s.secure()); err != nil {
+			if err := c.StartTLS(s.tlsConfig()); err != nil {
 				return err
 			}
 		}

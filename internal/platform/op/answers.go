@@ -144,7 +144,7 @@ func requested(doc *huma.OpenAPI) map[string]bool {
 				continue
 			}
 			for _, content := range o.RequestBody.Content {
-				reach(doc.Components.Schemas, content.Schema, seen)
+				markReachable(doc.Components.Schemas, content.Schema, seen)
 			}
 		}
 	}
@@ -152,19 +152,19 @@ func requested(doc *huma.OpenAPI) map[string]bool {
 }
 
 // markReachable marks all schemas that s refers to.
-func reach(all huma.Registry, s *huma.Schema, seen map[string]bool) {
+func markReachable(all huma.Registry, s *huma.Schema, seen map[string]bool) {
 	if s == nil {
 		return
 	}
 	if s.Ref != "" && !seen[s.Ref] {
 		seen[s.Ref] = true
-		reach(all, all.SchemaFromRef(s.Ref), seen)
+		markReachable(all, all.SchemaFromRef(s.Ref), seen)
 	}
-	reach(all, s.Items, seen)
+	markReachable(all, s.Items, seen)
 	for _, member := range s.Properties {
-		reach(all, member, seen)
+		markReachable(all, member, seen)
 	}
 	if extra, ok := s.AdditionalProperties.(*huma.Schema); ok {
-		reach(all, extra, seen)
+		markReachable(all, extra, seen)
 	}
 }

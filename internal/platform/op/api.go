@@ -11,9 +11,9 @@ import (
 
 // NewAPI registers the operations on the router, and returns the API with its OpenAPI description. more adds to the
 // description.
-func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...func(*huma.OpenAPI)) huma.API {
-	problems()
-	operations = link(operations)
+func NewAPI(mux *http.ServeMux, c *Pipeline, operations []Operation, more ...func(*huma.OpenAPI)) huma.API {
+	installProblemBodies()
+	operations = linkRecords(operations)
 	config := huma.DefaultConfig("soniq", Version)
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks, config.Transformers = nil, nil // the $schema links cost a fifth of the throughput
@@ -26,7 +26,7 @@ func NewAPI(mux *http.ServeMux, c *Corridor, operations []Operation, more ...fun
 	for _, o := range operations {
 		o.register(api, c, o)
 	}
-	finish(api.OpenAPI(), operations)
+	addTags(api.OpenAPI(), operations)
 	describeUploads(api.OpenAPI(), operations)
 	for _, describe := range more {
 		describe(api.OpenAPI())
@@ -73,7 +73,7 @@ func describeHeaders(h *huma.Operation) {
 const Version = "1.0.0"
 
 // addTags adds a tag for each resource, in the order of the operations.
-func finish(doc *huma.OpenAPI, operations []Operation) {
+func addTags(doc *huma.OpenAPI, operations []Operation) {
 	seen := map[string]bool{}
 	for _, o := range operations {
 		if r := o.Resource(); !seen[r] {
@@ -89,7 +89,7 @@ func JSON(api huma.API) ([]byte, error) { return json.MarshalIndent(api.OpenAPI(
 var installProblems sync.Once
 
 // installProblemBodies replaces the library's error bodies, which are process-wide, by Problem.
-func problems() {
+func installProblemBodies() {
 	installProblems.Do(func() {
 		huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 			return problemFrom(status, message, errs, "")

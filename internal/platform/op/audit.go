@@ -24,7 +24,7 @@ const (
 
 // audit writes the audit line of a change. A change by a partner in a child organisation is written in both
 // organisations.
-func (c *Corridor) audit(ctx context.Context, tx db.Querier, o Operation, a answer) error {
+func (c *Pipeline) audit(ctx context.Context, tx db.Querier, o Operation, a answer) error {
 	p, ok := access.From(ctx)
 	if !ok {
 		return nil
@@ -32,7 +32,7 @@ func (c *Corridor) audit(ctx context.Context, tx db.Querier, o Operation, a answ
 	return c.note(ctx, tx, o, p, record(ctx, o, a), a.Status, "")
 }
 
-func (c *Corridor) note(ctx context.Context, tx db.Querier, o Operation, p access.Principal, record string, status int, code string) error {
+func (c *Pipeline) note(ctx context.Context, tx db.Querier, o Operation, p access.Principal, record string, status int, code string) error {
 	err := c.noteIn(ctx, tx, o, p, p.OrgID, record, status, code)
 	if err != nil || p.HomeID == "" {
 		return err
@@ -40,7 +40,7 @@ func (c *Corridor) note(ctx context.Context, tx db.Querier, o Operation, p acces
 	return c.noteIn(ctx, tx, o, p, p.HomeID, record, status, code)
 }
 
-func (c *Corridor) noteIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org, record string, status int, code string) error {
+func (c *Pipeline) noteIn(ctx context.Context, tx db.Querier, o Operation, p access.Principal, org, record string, status int, code string) error {
 	l := AuditLine{Org: org, Operation: o.ID, Target: Target(ctx), KeyID: p.KeyID, KeyName: p.KeyName, Credential: string(p.Kind),
 		UserID: p.UserID, Source: p.Source.String(), Record: record, Status: status, Code: code}
 	if p.HomeID != "" {
@@ -62,20 +62,20 @@ type AuditLine struct {
 // request.
 func WriteAudit(ctx context.Context, tx db.Querier, at db.Time, l AuditLine) error {
 	if l.Source == "" {
-		l.Source = Source(ctx).String()
+		l.Source = ClientAddress(ctx).String()
 	}
 	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, key_name, credential, user_id, source, request_id,
 		record_id, status, code, actor_org_id, on_behalf_of, client, scopes)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
-	v, _ := Visited(ctx)
-	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, bounded(l.Target), l.KeyID, bounded(l.KeyName), l.Credential,
-		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(bounded(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor), db.Null(l.Child),
-		db.Null(bounded(v.Client)), db.Null(v.Scopes))
+	v, _ := ToolCallOf(ctx)
+	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, truncate(l.Target), l.KeyID, truncate(l.KeyName), l.Credential,
+		db.Null(l.UserID), l.Source, RequestID(ctx), db.Null(truncate(l.Record)), l.Status, db.Null(l.Code), db.Null(l.Actor), db.Null(l.Child),
+		db.Null(truncate(v.Client)), db.Null(v.Scopes))
 	return err
 }
 
 // truncate limits text from the request to 500 bytes.
-func bounded(text string) string {
+func truncate(text string) string {
 	const most = 500
 	if len(text) > most {
 		return strings.ToValidUTF8(text[:most], "")
@@ -111,18 +111,18 @@ func subject(ctx context.Context, o Operation) string {
 }
 
 // noteDenied writes an audit line for a change that a known credential is not allowed to make.
-func (c *Corridor) denied(ctx context.Context, o Operation, e *Error) {
+func (c *Pipeline) noteDenied(ctx context.Context, o Operation, e *Error) {
 	p, ok := access.From(ctx)
 	if !ok {
-		p, ok = ctx.Value(suspectKey{}).(access.Principal)
+		p, ok = ctx.Value(refusedPrincipalKey{}).(access.Principal)
 	}
-	if !ok || !o.Writes() || e.Status() != http.StatusForbidden || !c.worthNoting(p, o) {
+	if !ok || !o.Writes() || e.Status() != http.StatusForbidden || !c.allowNote(p, o) {
 		return
 	}
-	c.later(ctx, o, p, e)
+	c.noteRefusal(ctx, o, p, e)
 }
 
-func (c *Corridor) worthNoting(p access.Principal, o Operation) bool {
+func (c *Pipeline) allowNote(p access.Principal, o Operation) bool {
 	if c.Limiter == nil {
 		return true
 	}
@@ -135,22 +135,22 @@ func (c *Corridor) worthNoting(p access.Principal, o Operation) bool {
 
 // noteFailure writes an audit line for a change that its function denied, and for a failed action with side effects,
 // which may have taken effect partly.
-func (c *Corridor) failed(ctx context.Context, o Operation, err error) error {
+func (c *Pipeline) noteFailure(ctx context.Context, o Operation, err error) error {
 	var again *replayed
 	p, ok := access.From(ctx)
 	if !ok || err == nil || errors.As(err, &again) {
 		return err
 	}
-	e := c.known(ctx, o, err)
-	denied := e.Status() == http.StatusForbidden && c.worthNoting(p, o)
-	if denied || o.Outside && e.Status() >= 500 && e.Code != "not_enabled" {
-		c.later(ctx, o, p, e)
+	e := c.toError(ctx, o, err)
+	denied := e.Status() == http.StatusForbidden && c.allowNote(p, o)
+	if denied || o.HasSideEffects && e.Status() >= 500 && e.Code != "not_enabled" {
+		c.noteRefusal(ctx, o, p, e)
 	}
 	return e
 }
 
 // noteRefusal writes an audit line in a transaction of its own.
-func (c *Corridor) later(ctx context.Context, o Operation, p access.Principal, e *Error) {
+func (c *Pipeline) noteRefusal(ctx context.Context, o Operation, p access.Principal, e *Error) {
 	err := c.DB.Tx(context.WithoutCancel(ctx), func(tx db.Querier) error {
 		return c.note(ctx, tx, o, p, subject(ctx, o), e.Status(), e.Code)
 	})
@@ -159,11 +159,11 @@ func (c *Corridor) later(ctx context.Context, o Operation, p access.Principal, e
 	}
 }
 
-type suspectKey struct{}
+type refusedPrincipalKey struct{}
 
 // WithRefusedPrincipal stores the owner of a refused credential, if known, for the audit log.
-func WithSuspect(ctx context.Context, p access.Principal) context.Context {
-	return context.WithValue(ctx, suspectKey{}, p)
+func WithRefusedPrincipal(ctx context.Context, p access.Principal) context.Context {
+	return context.WithValue(ctx, refusedPrincipalKey{}, p)
 }
 
 type targetKey struct{}

@@ -7,7 +7,7 @@ import (
 )
 
 // Deprecation announces the removal of an operation.
-type Farewell struct {
+type Deprecation struct {
 	Since  time.Time // deprecated from then on
 	Sunset time.Time // may be removed from then on; at least 12 months later
 	Link   string    // page with the replacement
@@ -19,15 +19,15 @@ func (o Operation) Deprecate(since, sunset time.Time, link string) Operation {
 	if soonest := since.AddDate(1, 0, 0); sunset.Before(soonest) {
 		sunset = soonest
 	}
-	o.farewell = &Farewell{since.UTC(), sunset.UTC(), link}
+	o.deprecation = &Deprecation{since.UTC(), sunset.UTC(), link}
 	return o
 }
 
 // Deprecation returns the announcement; nil for other operations.
-func (o Operation) Farewell() *Farewell { return o.farewell }
+func (o Operation) Deprecation() *Deprecation { return o.deprecation }
 
 // writeHeaders writes the header fields of a response.
-func (f *Farewell) tell(h http.Header) {
+func (f *Deprecation) writeHeaders(h http.Header) {
 	if f == nil {
 		return
 	}

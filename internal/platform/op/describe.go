@@ -105,18 +105,18 @@ func (o Operation) Describe() string {
 	} else {
 		all = append(all, fmt.Sprintf("Needs `%s`.", o.Need))
 	}
-	if o.Own {
+	if o.SelfService {
 		all = append(all, "A user's own credential may do it for that user without the scope.")
 	}
-	if o.EnvironmentO == string(access.Sandbox) {
+	if o.OnlyEnvironment == string(access.Sandbox) {
 		all = append(all, "In the sandbox only.")
 	}
-	if o.Accepts {
+	if o.AcceptsAsync {
 		all = append(all, "Answers once the effect is confirmed, or 202 at once with `Prefer: respond-async`.")
 	}
 	if o.about != "" {
 		all = append(all, o.about)
-	} else if o.Outside && o.Writes() {
+	} else if o.HasSideEffects && o.Writes() {
 		all = append(all, "Acts on the call at once; what was done is not undone by an error that follows.")
 	}
 	if o.Rollout == RolloutPlanned {

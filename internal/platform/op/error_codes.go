@@ -25,7 +25,7 @@ func (o Operation) Codes() []string {
 		all = append(all, "unauthenticated", "key_expired", "key_revoked", "token_expired", "insufficient_scope", "wrong_environment",
 			"ip_not_allowed", "org_suspended", "not_found") // not_found: On-Behalf-Of is not a child organisation
 	}
-	if o.EnvironmentO != "" || strings.Contains(o.Path, "{") {
+	if o.OnlyEnvironment != "" || strings.Contains(o.Path, "{") {
 		all = append(all, "not_found", "validation_failed")
 	}
 	if o.Signed {
@@ -52,7 +52,7 @@ func (o Operation) Codes() []string {
 	if o.Method == http.MethodDelete {
 		all = append(all, "in_use")
 	}
-	if o.Outside && o.Writes() {
+	if o.HasSideEffects && o.Writes() {
 		all = append(all, "invalid_state", "draining", "action_timeout", "carrier_error", "not_enabled")
 	}
 	if o.Rollout == RolloutPlanned {

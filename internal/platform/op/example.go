@@ -117,7 +117,7 @@ const deepest = 6
 
 // request returns an example request body: a fixed one, or the required members.
 func (s sampler) request(operation string, schema *huma.Schema) any {
-	if body, ok := asked[operation]; ok {
+	if body, ok := requestExamples[operation]; ok {
 		return body
 	}
 	if schema.Ref != "" {
@@ -141,7 +141,7 @@ func (s sampler) value(schema *huma.Schema, name string, depth int) any {
 	case len(schema.OneOf) > 0:
 		return s.value(schema.OneOf[0], name, depth)
 	case len(schema.Enum) > 0:
-		return s.one(schema, name)
+		return s.enumValue(schema, name)
 	case schema.Nullable && slices.Contains(usuallyNull, name):
 		return nil
 	case len(schema.Examples) > 0:
@@ -156,7 +156,7 @@ func (s sampler) value(schema *huma.Schema, name string, depth int) any {
 		}
 		return []any{s.value(schema.Items, singular(name), depth+1)}
 	case huma.TypeInteger, huma.TypeNumber:
-		return within(schema, name)
+		return number(schema, name)
 	case huma.TypeBoolean:
 		return schema.Default != nil && schema.Default == true || slices.Contains(usuallyTrue, name)
 	case huma.TypeString:
@@ -187,7 +187,7 @@ func (s sampler) members(schema *huma.Schema, wanted func(string) bool, depth in
 }
 
 // enumValue returns the most common value of an enumeration.
-func (s sampler) one(schema *huma.Schema, name string) any {
+func (s sampler) enumValue(schema *huma.Schema, name string) any {
 	for _, usual := range []any{schema.Default, vocabulary[s.own+"."+name], vocabulary[name]} {
 		if usual != nil && slices.Contains(schema.Enum, usual) {
 			return usual
@@ -197,13 +197,13 @@ func (s sampler) one(schema *huma.Schema, name string) any {
 }
 
 // number returns a number in the schema's range.
-func within(schema *huma.Schema, name string) any {
+func number(schema *huma.Schema, name string) any {
 	v, ok := numbers[name]
 	if !ok && schema.Default != nil {
 		return schema.Default
 	}
 	if !ok {
-		v = usual(name)
+		v = typicalNumber(name)
 	}
 	if schema.Minimum != nil {
 		v = max(v, *schema.Minimum)
@@ -218,7 +218,7 @@ func within(schema *huma.Schema, name string) any {
 }
 
 // typicalNumber returns a number for the suffix of a name.
-func usual(name string) float64 {
+func typicalNumber(name string) float64 {
 	switch {
 	case strings.HasSuffix(name, "_rate"):
 		return 0.94

@@ -97,7 +97,7 @@ func moment(name string) string {
 }
 
 // requestExamples are request bodies for operations whose required members alone are not a useful example.
-var asked = map[string]any{
+var requestExamples = map[string]any{
 	"calls.create":          map[string]any{"to": "+442079460018", "from": "+12025550143", "record": "on", "metadata": map[string]any{"ticket": "4711"}},
 	"calls.announce":        map[string]any{"text": "This call is recorded.", "to": "all"},
 	"calls.tag":             map[string]any{"tags": []string{"invoice", "vip"}},

@@ -13,7 +13,7 @@ import (
 // normalizeQuery converts equivalent forms of a query to one: a list with commas or with a repeated name, and a + of
 // a number that arrived as a space. It refuses malformed queries, and repeated parameters that are not lists. It
 // returns the part of the query that cursors are bound to.
-func tidy(h huma.Context) (bound string, e *Error) {
+func normalizeQuery(h huma.Context) (bound string, e *Error) {
 	r, _ := unwrap(h)
 	if r.URL.RawQuery == "" {
 		return r.URL.Path, nil
@@ -26,7 +26,7 @@ func tidy(h huma.Context) (bound string, e *Error) {
 	changed := false
 	for name, all := range values {
 		for i := range all {
-			if plain := plus(all[i]); plain != all[i] {
+			if plain := restorePlus(all[i]); plain != all[i] {
 				all[i], changed = plain, true
 			}
 			if strings.IndexByte(all[i], 0) >= 0 && name != "cursor" { // an invalid cursor has an error of its own
@@ -72,21 +72,21 @@ func isList(p *huma.Param) bool { return p.Schema != nil && p.Schema.Type == hum
 // lostPlus matches a number whose + was decoded to a space, because the URL was not encoded.
 var lostPlus = regexp.MustCompile(`^ +[0-9][0-9 ()./-]{5,24}$`)
 
-func plus(value string) string {
+func restorePlus(value string) string {
 	if !strings.HasPrefix(value, " ") || !lostPlus.MatchString(value) {
 		return value
 	}
 	return "+" + strings.TrimSpace(value)
 }
 
-type boundKey struct{}
+type cursorScopeKey struct{}
 
 // withCursorScope stores the part of the query that cursors are bound to.
-func withBound(ctx context.Context, bound string) context.Context {
-	return context.WithValue(ctx, boundKey{}, bound)
+func withCursorScope(ctx context.Context, bound string) context.Context {
+	return context.WithValue(ctx, cursorScopeKey{}, bound)
 }
 
-func bound(ctx context.Context) string {
-	b, _ := ctx.Value(boundKey{}).(string)
+func cursorScope(ctx context.Context) string {
+	b, _ := ctx.Value(cursorScopeKey{}).(string)
 	return b
 }

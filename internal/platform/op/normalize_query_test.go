@@ -39,7 +39,7 @@ func echo(_ context.Context, in *EchoIn) (*op.Out[Echo], error) {
 	return op.OK(e)
 }
 
-func TestQueriesHaveOneMeaningInSeveralForms(t *testing.T) {
+func TestNormalizeQuery_Forms(t *testing.T) {
 	t.Parallel()
 	api := optest.New(t, dbtest.SQLite(t), op.New("echo", "GET /echo", access.Any, "Echo", echo))
 	p := optest.Admin("org_x")
@@ -77,7 +77,7 @@ func TestQueriesHaveOneMeaningInSeveralForms(t *testing.T) {
 func do(t *testing.T, p access.Principal, u *url.URL) int {
 	t.Helper()
 	mux := http.NewServeMux()
-	op.NewAPI(mux, &op.Corridor{Now: time.Now}, []op.Operation{op.New("echo", "GET /echo", access.Any, "Echo", echo)})
+	op.NewAPI(mux, &op.Pipeline{Now: time.Now}, []op.Operation{op.New("echo", "GET /echo", access.Any, "Echo", echo)})
 	w := &status{header: http.Header{}}
 	r := (&http.Request{Method: "GET", URL: &url.URL{Path: op.Prefix + u.Path, RawQuery: u.RawQuery}, Header: http.Header{}}).
 		WithContext(access.With(t.Context(), p))
@@ -94,7 +94,7 @@ func (s *status) Header() http.Header         { return s.header }
 func (s *status) WriteHeader(code int)        { s.code = code }
 func (s *status) Write(b []byte) (int, error) { return len(b), nil }
 
-func TestACursorFitsOneQuery(t *testing.T) {
+func TestCursors_BoundToQuery(t *testing.T) {
 	t.Parallel()
 	_, api, p := newThings(t, dbtest.SQLite(t))
 	for range 3 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTextsThatCannotBeStoredAreNamed(t *testing.T) {
+func TestUnstorable_Fields(t *testing.T) {
 	t.Parallel()
 	type base struct {
 		Limit string `query:"limit"`

@@ -32,30 +32,30 @@ type Operation struct {
 	Summary string
 	Need    access.Need
 
-	ToolName     string
-	SuccessCode  int
-	Rollout      Rollout
-	Outside      bool   // has effects outside the database: does not run in a transaction
-	Accepts      bool   // may respond with 202 to Prefer: respond-async
-	Signed       bool   // the URL may have a signature instead of a credential
-	Own          bool   // a user's credential may apply it to that user without the scope
-	ReadOnly     bool   // changes nothing although the method is not GET, such as a search with a body
-	EnvironmentO string // the only environment with the operation; empty: both
-	about        string // description beyond the summary
-	answers      []alternative
-	takes        []alternative // request bodies of an Upload
-	mostBody     int64         // 0: maxBody
-	class        Class         // quota class; empty: by method
-	farewell     *Farewell
-	fails        []string // error codes beyond those of the declaration
-	read         Reader   // GET: returns the ETag
-	record       Reader   // change: returns the ETag of the changed record
-	made         Reader   // POST to a collection: returns the ETag of the created record
-	madeAt       string   // path parameter of created
-	versioned    bool     // GET of a record that can be changed
-	list         bool     // the response is a Page
-	tagged       bool     // the response is a record with a version
-	register     func(api huma.API, c *Corridor, o Operation)
+	ToolName        string
+	SuccessCode     int
+	Rollout         Rollout
+	HasSideEffects  bool   // has effects outside the database: does not run in a transaction
+	AcceptsAsync    bool   // may respond with 202 to Prefer: respond-async
+	Signed          bool   // the URL may have a signature instead of a credential
+	SelfService     bool   // a user's credential may apply it to that user without the scope
+	ReadOnly        bool   // changes nothing although the method is not GET, such as a search with a body
+	OnlyEnvironment string // the only environment with the operation; empty: both
+	about           string // description beyond the summary
+	answers         []alternative
+	takes           []alternative // request bodies of an Upload
+	maxBodyBytes    int64         // 0: maxBody
+	class           Class         // quota class; empty: by method
+	deprecation     *Deprecation
+	fails           []string // error codes beyond those of the declaration
+	read            Reader   // GET: returns the ETag
+	record          Reader   // change: returns the ETag of the changed record
+	created         Reader   // POST to a collection: returns the ETag of the created record
+	createdParam    string   // path parameter of created
+	versioned       bool     // GET of a record that can be changed
+	list            bool     // the response is a Page
+	hasVersion      bool     // the response is a record with a version
+	register        func(api huma.API, c *Pipeline, o Operation)
 }
 
 // Out is the result of an operation: a status, headers, a body.
@@ -76,18 +76,18 @@ type None struct{}
 // New declares an operation with a typed response body. route is "METHOD /path".
 func New[I, O any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) (*Out[O], error)) Operation {
 	o := declare(id, route, need, summary)
-	o.read, o.tagged = Read(fn), tells(reflect.TypeFor[O]())
+	o.read, o.hasVersion = Read(fn), hasVersion(reflect.TypeFor[O]())
 	_, o.list = any(*new(O)).(interface{ unknownFields() []Violation })
-	o.register = func(api huma.API, c *Corridor, o Operation) {
+	o.register = func(api huma.API, c *Pipeline, o Operation) {
 		if o.SuccessCode == http.StatusNoContent {
-			huma.Register(api, o.huma(), corridorNone(c, o, func(ctx context.Context, in *I) error {
+			huma.Register(api, o.huma(), pipelineNone(c, o, func(ctx context.Context, in *I) error {
 				_, err := fn(ctx, in)
 				return err
 			}))
 			return
 		}
-		huma.Register(api, o.huma(), corridor(c, o, fn))
-		if o.Accepts {
+		huma.Register(api, o.huma(), pipeline(c, o, fn))
+		if o.AcceptsAsync {
 			describeAccepted(api.OpenAPI(), o)
 		}
 	}
@@ -98,18 +98,18 @@ func New[I, O any](id, route string, need access.Requirement, summary string, fn
 func Delete[I any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) error) Operation {
 	o := declare(id, route, need, summary)
 	o.SuccessCode = http.StatusNoContent
-	o.register = func(api huma.API, c *Corridor, o Operation) { huma.Register(api, o.huma(), corridorNone(c, o, fn)) }
+	o.register = func(api huma.API, c *Pipeline, o Operation) { huma.Register(api, o.huma(), pipelineNone(c, o, fn)) }
 	return o
 }
 
 // NewStream declares an operation that writes its own response: a file with ranges, text, or server-sent events.
 func NewStream[I any](id, route string, need access.Requirement, summary string, fn func(context.Context, *I) (*huma.StreamResponse, error)) Operation {
 	o := declare(id, route, need, summary)
-	o.Outside = true
-	o.register = func(api huma.API, c *Corridor, o Operation) {
+	o.HasSideEffects = true
+	o.register = func(api huma.API, c *Pipeline, o Operation) {
 		h := o.huma()
 		h.Responses = o.responses(api.OpenAPI().Components.Schemas)
-		huma.Register(api, h, corridorStream(c, o, fn))
+		huma.Register(api, h, pipelineStream(c, o, fn))
 	}
 	return o
 }
@@ -124,7 +124,7 @@ func Planned(id, route string, need access.Requirement, summary string) Operatio
 		o = New(id, route, need, summary, func(context.Context, *struct{}) (*Out[map[string]any], error) { return nil, e })
 	}
 	o.Rollout = RolloutPlanned
-	o.Outside = true
+	o.HasSideEffects = true
 	return o
 }
 
@@ -147,17 +147,17 @@ func (o Operation) Status(code int) Operation { o.SuccessCode = code; return o }
 
 // WithSideEffects marks an operation with effects outside the database, such as on calls. It does not run in a
 // transaction.
-func (o Operation) Acts() Operation { o.Outside = true; return o }
+func (o Operation) WithSideEffects() Operation { o.HasSideEffects = true; return o }
 
 // Async allows a 202 response with the same body before the effect is complete.
-func (o Operation) Async() Operation { o.Accepts = true; return o }
+func (o Operation) Async() Operation { o.AcceptsAsync = true; return o }
 
 // About adds a description in whole sentences.
 func (o Operation) About(text string) Operation { o.about = text; return o }
 
 // ForSelf allows a user's credential, whatever its scopes, to use the operation on that user: the id in the path is
 // the user's.
-func (o Operation) ForSelf() Operation { o.Own = true; return o }
+func (o Operation) ForSelf() Operation { o.SelfService = true; return o }
 
 // Reads marks an operation that changes nothing although its method is not GET.
 func (o Operation) Reads() Operation { o.ReadOnly = true; return o }
@@ -166,7 +166,7 @@ func (o Operation) Reads() Operation { o.ReadOnly = true; return o }
 func (o Operation) AllowSigned() Operation { o.Signed = true; return o }
 
 // Only limits the operation to one environment.
-func (o Operation) Only(e access.Environment) Operation { o.EnvironmentO = string(e); return o }
+func (o Operation) Only(e access.Environment) Operation { o.OnlyEnvironment = string(e); return o }
 
 // Writes reports whether the operation changes data.
 func (o Operation) Writes() bool { return o.Method != http.MethodGet && !o.ReadOnly }
@@ -187,12 +187,12 @@ func (o Operation) huma() huma.Operation {
 		Extensions:                   map[string]any{"x-scope": o.Need.String(), "x-rollout": string(o.Rollout)},
 		Metadata:                     map[string]any{operationKey: o},
 		Errors:                       statuses(o.Codes()),
-		Deprecated:                   o.farewell != nil,
+		Deprecated:                   o.deprecation != nil,
 	}
-	if o.EnvironmentO != "" {
-		h.Extensions["x-environment"] = o.EnvironmentO
+	if o.OnlyEnvironment != "" {
+		h.Extensions["x-environment"] = o.OnlyEnvironment
 	}
-	if o.Own {
+	if o.SelfService {
 		h.Extensions["x-own"] = true
 	}
 	if o.ToolName != "" {
@@ -201,8 +201,8 @@ func (o Operation) huma() huma.Operation {
 	if !o.Need.IsPublic() {
 		h.Security = []map[string][]string{{"apiKey": {}}}
 	}
-	if o.farewell != nil {
-		h.Extensions["x-sunset"] = o.farewell.Sunset.Format(time.DateOnly)
+	if o.deprecation != nil {
+		h.Extensions["x-sunset"] = o.deprecation.Sunset.Format(time.DateOnly)
 	}
 	return h
 }

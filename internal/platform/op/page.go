@@ -89,7 +89,7 @@ type cursorsKey struct{}
 // withCursors returns a context whose cursors are only valid for this list with these filters, this order and this
 // organisation.
 func withCursors(ctx context.Context, c Cursors, o Operation) context.Context {
-	c.list = o.ID + " " + access.Org(ctx) + " " + bound(ctx) + "\n"
+	c.list = o.ID + " " + access.Org(ctx) + " " + cursorScope(ctx) + "\n"
 	return context.WithValue(ctx, cursorsKey{}, c)
 }
 
@@ -124,7 +124,7 @@ type Counter interface {
 
 // Total returns the number of all records if requested, otherwise nil. Call it before the filter is limited to a
 // page.
-func (p Paging) All(ctx context.Context, q db.Querier, f Counter) (*int, error) {
+func (p Paging) Total(ctx context.Context, q db.Querier, f Counter) (*int, error) {
 	if !p.IncludeTotal {
 		return nil, nil
 	}
@@ -136,7 +136,7 @@ func (p Paging) All(ctx context.Context, q db.Querier, f Counter) (*int, error) 
 }
 
 // WithTotal adds the number of all records if requested.
-func Counted[T any](out *Out[Page[T]], p Paging, count func() (int, error)) (*Out[Page[T]], error) {
+func WithTotal[T any](out *Out[Page[T]], p Paging, count func() (int, error)) (*Out[Page[T]], error) {
 	if !p.IncludeTotal {
 		return out, nil
 	}

@@ -22,7 +22,7 @@ type Sealer interface {
 }
 
 // Pipeline runs the steps common to all operations: quota, scope, validation, idempotency, handler, audit.
-type Corridor struct {
+type Pipeline struct {
 	DB      *db.DB
 	Sealer  Sealer
 	Cursors Cursors
@@ -32,19 +32,19 @@ type Corridor struct {
 	Limiter *access.Limiter
 	// AttemptsPerMinute is the number of requests without a valid credential per address and minute; 0 disables the
 	// limit.
-	Attempts int
+	AttemptsPerMinute int
 	// OnMissingScope is called when a principal lacks a scope; may be nil.
-	Lacks func(ctx context.Context, p access.Principal)
+	OnMissingScope func(ctx context.Context, p access.Principal)
 	// OnDone is called after every operation, for metrics; may be nil.
-	Done func(operation, code string, took time.Duration)
+	OnDone func(operation, code string, took time.Duration)
 }
 
 // admit runs steps 1 and 2: quota, and permission of the credential. It also reads the request's values for cursors,
 // conditions and idempotency.
-func (c *Corridor) admit(api huma.API) func(huma.Context, func(huma.Context)) {
+func (c *Pipeline) admit(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(h huma.Context, next func(huma.Context)) {
 		o, _ := h.Operation().Metadata[operationKey].(Operation)
-		ctx, err := c.enter(h, o)
+		ctx, err := c.prepare(h, o)
 		if err != nil {
 			c.refuse(api, huma.WithContext(h, ctx), o, err)
 			return
@@ -53,33 +53,33 @@ func (c *Corridor) admit(api huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-func (c *Corridor) enter(h huma.Context, o Operation) (context.Context, *Error) {
+func (c *Pipeline) prepare(h huma.Context, o Operation) (context.Context, *Error) {
 	ctx := withCondition(h, o)
 	signed := o.Signed && h.Query("signature") != ""
 	_, w := unwrap(h)
-	o.farewell.tell(w.Header())
+	o.deprecation.writeHeaders(w.Header())
 	if err := c.Charge(ctx, w.Header(), o.Class(), o.Need.IsPublic() || signed); err != nil {
 		return ctx, err
 	}
 	if err := admitted(ctx, o, signed, h.Param("id")); err != nil {
-		if p, known := access.From(ctx); known && err.Code == "insufficient_scope" && c.Lacks != nil {
-			c.Lacks(ctx, p)
+		if p, known := access.From(ctx); known && err.Code == "insufficient_scope" && c.OnMissingScope != nil {
+			c.OnMissingScope(ctx, p)
 		}
 		return ctx, err
 	}
-	bound, err := tidy(h)
+	bound, err := normalizeQuery(h)
 	if err != nil {
 		return ctx, err
 	}
-	ctx = withBound(ctx, bound)
+	ctx = withCursorScope(ctx, bound)
 	if !o.Writes() {
 		return ctx, nil
 	}
 	return withIdempotency(ctx, h, o)
 }
 
-func (c *Corridor) refuse(_ huma.API, h huma.Context, o Operation, e *Error) {
-	c.denied(h.Context(), o, e)
+func (c *Pipeline) refuse(_ huma.API, h huma.Context, o Operation, e *Error) {
+	c.noteDenied(h.Context(), o, e)
 	r, w := unwrap(h)
 	Write(w, r.WithContext(h.Context()), e)
 }
@@ -92,21 +92,21 @@ func admitted(ctx context.Context, o Operation, signed bool, id string) *Error {
 	if !ok {
 		return refusal(ctx)
 	}
-	if o.EnvironmentO != "" && o.EnvironmentO != string(p.Environment) {
+	if o.OnlyEnvironment != "" && o.OnlyEnvironment != string(p.Environment) {
 		return NotFound("operation in this environment")
 	}
-	if o.Own && p.UserID != "" && p.UserID == id {
+	if o.SelfService && p.UserID != "" && p.UserID == id {
 		return nil
 	}
 	if !o.Need.MetBy(p.Scopes) {
-		return lacking(ctx, o.Need, p)
+		return missingScope(ctx, o.Need, p)
 	}
 	return nil
 }
 
 // missingScope returns the error insufficient_scope. For an OAuth token, the challenge lists the scopes the program
 // has and those it additionally needs, so that it can ask its user for all of them.
-func lacking(ctx context.Context, n access.Need, p access.Principal) *Error {
+func missingScope(ctx context.Context, n access.Need, p access.Principal) *Error {
 	var missing []access.Scope
 	for _, set := range n.Alternatives() {
 		for _, s := range set {
@@ -189,7 +189,7 @@ func RequestID(ctx context.Context) string {
 }
 
 // pipeline wraps a typed function with steps 4 to 6.
-func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (*Out[O], error)) func(context.Context, *I) (*Out[O], error) {
+func pipeline[I, O any](c *Pipeline, o Operation, fn func(context.Context, *I) (*Out[O], error)) func(context.Context, *I) (*Out[O], error) {
 	return func(ctx context.Context, in *I) (out *Out[O], err error) {
 		start := c.Now()
 		ctx = withCursors(ctx, c.Cursors, o)
@@ -198,17 +198,17 @@ func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (
 		}
 		if o.Writes() {
 			err = c.write(ctx, o, func(ctx context.Context) (answer, error) {
-				if err = c.match(ctx, o); err != nil {
+				if err = c.checkIfMatch(ctx, o); err != nil {
 					return answer{}, err
 				}
 				if out, err = fn(ctx, in); err != nil {
 					return answer{}, err
 				}
-				stamp(ctx, o, out)
+				setETag(ctx, o, out)
 				return answerOf(o, out), nil
 			})
 		} else if out, err = fn(ctx, in); err == nil && out != nil {
-			err = answered(ctx, o, out)
+			err = finishRead(ctx, o, out)
 		}
 		if out != nil && out.Status == 0 {
 			out.Status = o.SuccessCode
@@ -218,14 +218,14 @@ func corridor[I, O any](c *Corridor, o Operation, fn func(context.Context, *I) (
 }
 
 // finishRead checks the fields parameter and sets the ETag of a response to a read.
-func answered[O any](ctx context.Context, o Operation, out *Out[O]) error {
+func finishRead[O any](ctx context.Context, o Operation, out *Out[O]) error {
 	if page, ok := any(out.Body).(interface{ unknownFields() []Violation }); ok {
 		if wrong := page.unknownFields(); len(wrong) > 0 {
 			return wrongQuery(wrong...)
 		}
 	}
 	if o.versioned {
-		return fresh(ctx, out)
+		return checkNotModified(ctx, out)
 	}
 	return nil
 }
@@ -235,14 +235,14 @@ type done struct {
 	Replayed string `header:"Idempotency-Replayed"`
 }
 
-func corridorNone[I any](c *Corridor, o Operation, fn func(context.Context, *I) error) func(context.Context, *I) (*done, error) {
+func pipelineNone[I any](c *Pipeline, o Operation, fn func(context.Context, *I) error) func(context.Context, *I) (*done, error) {
 	return func(ctx context.Context, in *I) (*done, error) {
 		start := c.Now()
 		if err := storable(in); err != nil {
 			return nil, c.finish(ctx, o, start, err)
 		}
 		err := c.write(withCursors(ctx, c.Cursors, o), o, func(ctx context.Context) (answer, error) {
-			if err := c.match(ctx, o); err != nil {
+			if err := c.checkIfMatch(ctx, o); err != nil {
 				return answer{}, err
 			}
 			return answer{Status: http.StatusNoContent}, fn(ctx, in)
@@ -255,7 +255,7 @@ func corridorNone[I any](c *Corridor, o Operation, fn func(context.Context, *I) 
 	}
 }
 
-func corridorStream[I any](c *Corridor, o Operation, fn func(context.Context, *I) (*huma.StreamResponse, error)) func(context.Context, *I) (*huma.StreamResponse, error) {
+func pipelineStream[I any](c *Pipeline, o Operation, fn func(context.Context, *I) (*huma.StreamResponse, error)) func(context.Context, *I) (*huma.StreamResponse, error) {
 	return func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
 		start := c.Now()
 		if err := storable(in); err != nil {
@@ -267,11 +267,11 @@ func corridorStream[I any](c *Corridor, o Operation, fn func(context.Context, *I
 }
 
 // finish converts an error to the library's form, logs unexpected errors, and calls OnDone.
-func (c *Corridor) finish(ctx context.Context, o Operation, start time.Time, err error) error {
+func (c *Pipeline) finish(ctx context.Context, o Operation, start time.Time, err error) error {
 	code := "ok"
 	defer func() {
-		if c.Done != nil {
-			c.Done(o.ID, code, c.Now().Sub(start))
+		if c.OnDone != nil {
+			c.OnDone(o.ID, code, c.Now().Sub(start))
 		}
 	}()
 	if err == nil {
@@ -284,14 +284,14 @@ func (c *Corridor) finish(ctx context.Context, o Operation, start time.Time, err
 	if isNotModified(err) {
 		return err
 	}
-	e := c.known(ctx, o, err)
+	e := c.toError(ctx, o, err)
 	code = e.Code
 	return AsProblem(ctx, e)
 }
 
 // toError converts any error to an Error. Other errors are logged with their cause, which the response does not
 // contain. An error after the client has disconnected is logged as information only.
-func (c *Corridor) known(ctx context.Context, o Operation, err error) *Error {
+func (c *Pipeline) toError(ctx context.Context, o Operation, err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e

@@ -26,7 +26,7 @@ const (
 )
 
 // CountsAgainst sets the quota class of the operation.
-func (o Operation) Counted(c Class) Operation { o.class = c; return o }
+func (o Operation) CountsAgainst(c Class) Operation { o.class = c; return o }
 
 // Class returns the quota class of the operation.
 func (o Operation) Class() Class {
@@ -44,24 +44,24 @@ const publicPerMinute = 600
 
 // Charge counts a request against the quotas of its credential or address, and writes the remaining quota into the
 // header. It returns rate_limited if a quota is exceeded. open marks public operations.
-func (c *Corridor) Charge(ctx context.Context, h http.Header, class Class, open bool) *Error {
+func (c *Pipeline) Charge(ctx context.Context, h http.Header, class Class, open bool) *Error {
 	if c.Limiter == nil {
 		return nil
 	}
 	p, known := access.From(ctx)
-	var all []access.Standing
+	var all []access.QuotaState
 	ok := true
 	switch {
 	case known:
 		all, ok = c.Limiter.Take(p.Home()+p.KeyID, 1, policies(class, p.Limits)...)
-	case c.Attempts <= 0:
+	case c.AttemptsPerMinute <= 0:
 		return nil
 	case open:
-		all, ok = c.Limiter.Take(Address(Source(ctx)), 1, access.Policy{Name: "public", Quota: publicPerMinute, Window: time.Minute})
+		all, ok = c.Limiter.Take(ClientKey(ClientAddress(ctx)), 1, access.Policy{Name: "public", Quota: publicPerMinute, Window: time.Minute})
 	default:
-		all, ok = c.Limiter.Take(Address(Source(ctx)), c.unpaid(ctx), AttemptPolicy(c.Attempts))
+		all, ok = c.Limiter.Take(ClientKey(ClientAddress(ctx)), c.attemptCost(ctx), AttemptPolicy(c.AttemptsPerMinute))
 	}
-	Tell(h, all)
+	WriteRateLimit(h, all)
 	if ok {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (c *Corridor) Charge(ctx context.Context, h http.Header, class Class, open 
 }
 
 // attemptCost returns 0 for a request whose refused credential was already counted, otherwise 1.
-func (c *Corridor) unpaid(ctx context.Context) int {
+func (c *Pipeline) attemptCost(ctx context.Context) int {
 	if ctx.Value(refusalKey{}) != nil {
 		return 0
 	}
@@ -83,7 +83,7 @@ func AttemptPolicy(perMinute int) access.Policy {
 
 // ClientKey returns the key of a client address. For IPv6 it is the /64 network, because one machine usually has all
 // of it.
-func Address(a netip.Addr) string {
+func ClientKey(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	if a.Is6() {
 		network, _ := a.Prefix(64)
@@ -107,7 +107,7 @@ func policies(class Class, l access.Limits) []access.Policy {
 
 // WriteRateLimit writes the state of the policies: both header fields of the draft, and the three older ones for the
 // violated policy or otherwise the first.
-func Tell(h http.Header, all []access.Standing) {
+func WriteRateLimit(h http.Header, all []access.QuotaState) {
 	if len(all) == 0 {
 		return
 	}
@@ -125,7 +125,7 @@ func Tell(h http.Header, all []access.Standing) {
 	}
 	h.Set("Ratelimit-Policy", string(policy))
 	h.Set("Ratelimit", string(standing))
-	shown := all[max(0, slices.IndexFunc(all, func(s access.Standing) bool { return s.Violated }))]
+	shown := all[max(0, slices.IndexFunc(all, func(s access.QuotaState) bool { return s.Violated }))]
 	h.Set("Ratelimit-Limit", strconv.Itoa(shown.Quota))
 	h.Set("Ratelimit-Remaining", strconv.Itoa(shown.Left))
 	h.Set("Ratelimit-Reset", strconv.FormatInt(seconds(shown.Reset), 10))
@@ -134,7 +134,7 @@ func Tell(h http.Header, all []access.Standing) {
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // TooMany returns the error for a request that exceeded a policy.
-func TooMany(all []access.Standing) *Error {
+func TooMany(all []access.QuotaState) *Error {
 	var names []string
 	var wait time.Duration
 	for _, s := range all {
@@ -142,25 +142,25 @@ func TooMany(all []access.Standing) *Error {
 			names, wait = append(names, s.Name), max(wait, s.Reset)
 		}
 	}
-	return TooFast("more requests than allowed: "+strings.Join(names, ", "), int(seconds(wait)), names...)
+	return RateLimited("more requests than allowed: "+strings.Join(names, ", "), int(seconds(wait)), names...)
 }
 
 // RateLimited returns the error rate_limited with Retry-After in seconds and the violated policies.
-func TooFast(detail string, retryAfter int, violated ...string) *Error {
+func RateLimited(detail string, retryAfter int, violated ...string) *Error {
 	e := Unavailable("rate_limited", detail, strconv.Itoa(max(1, retryAfter)))
 	e.Extra = map[string]any{"violated-policies": violated}
 	return e
 }
 
-type sourceKey struct{}
+type clientAddressKey struct{}
 
 // WithClientAddress stores the client address of a request.
-func WithSource(ctx context.Context, a netip.Addr) context.Context {
-	return context.WithValue(ctx, sourceKey{}, a)
+func WithClientAddress(ctx context.Context, a netip.Addr) context.Context {
+	return context.WithValue(ctx, clientAddressKey{}, a)
 }
 
 // ClientAddress returns the client address of the context's request; zero if unknown.
-func Source(ctx context.Context) netip.Addr {
-	a, _ := ctx.Value(sourceKey{}).(netip.Addr)
+func ClientAddress(ctx context.Context) netip.Addr {
+	a, _ := ctx.Value(clientAddressKey{}).(netip.Addr)
 	return a
 }

@@ -34,7 +34,7 @@ func (o Operation) Record(read Reader) Operation { o.record = read; return o }
 func Read[I, O any](fn func(context.Context, *I) (*Out[O], error)) Reader {
 	return func(ctx context.Context, parameters map[string]string) (string, error) {
 		in := new(I)
-		fill(reflect.ValueOf(in).Elem(), parameters)
+		fillPath(reflect.ValueOf(in).Elem(), parameters)
 		out, err := fn(ctx, in)
 		if err != nil || out == nil {
 			return "", err
@@ -80,7 +80,7 @@ func digest(b []byte) string {
 }
 
 // hasVersion reports whether records of a type have a revision or updated_at.
-func tells(t reflect.Type) bool {
+func hasVersion(t reflect.Type) bool {
 	if t.Implements(reflect.TypeFor[Revised]()) {
 		return true
 	}
@@ -92,7 +92,7 @@ func tells(t reflect.Type) bool {
 	}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.IsExported() && (name == "updated_at" && f.Type == timeType || f.Anonymous && name == "" && tells(f.Type)) {
+		if f.IsExported() && (name == "updated_at" && f.Type == timeType || f.Anonymous && name == "" && hasVersion(f.Type)) {
 			return true
 		}
 	}
@@ -133,7 +133,7 @@ func updatedAt(v reflect.Value) (db.Time, bool) {
 }
 
 // fillPath sets the path parameters of an input.
-func fill(v reflect.Value, parameters map[string]string) {
+func fillPath(v reflect.Value, parameters map[string]string) {
 	if v.Kind() != reflect.Struct {
 		return
 	}
@@ -144,17 +144,17 @@ func fill(v reflect.Value, parameters map[string]string) {
 		case name != "" && v.Field(i).Kind() == reflect.String:
 			v.Field(i).SetString(parameters[name])
 		case f.Anonymous && f.IsExported():
-			fill(v.Field(i), parameters)
+			fillPath(v.Field(i), parameters)
 		}
 	}
 }
 
 // linkRecords sets the Reader of every change, and marks the GETs of records.
-func link(operations []Operation) []Operation {
+func linkRecords(operations []Operation) []Operation {
 	gets, changed, tagged := map[string]Reader{}, map[string]bool{}, map[string]bool{}
 	for _, o := range operations {
 		if o.Method == http.MethodGet && o.read != nil && !o.list {
-			gets[o.Path], tagged[o.Path] = o.read, o.tagged
+			gets[o.Path], tagged[o.Path] = o.read, o.hasVersion
 		}
 	}
 	for _, o := range operations {
@@ -168,7 +168,7 @@ func link(operations []Operation) []Operation {
 		case o.changes() && o.record == nil && changed[o.Path]:
 			o.record = gets[o.Path]
 		case o.Method == http.MethodPost:
-			o.made, o.madeAt = made(gets, changed, o.Path)
+			o.created, o.createdParam = createdReader(gets, changed, o.Path)
 		}
 		linked[i] = o
 	}
@@ -182,7 +182,7 @@ func (o Operation) changes() bool {
 
 // createdReader returns the Reader of records that a POST to a collection creates, and the name of their path
 // parameter.
-func made(gets map[string]Reader, changed map[string]bool, collection string) (Reader, string) {
+func createdReader(gets map[string]Reader, changed map[string]bool, collection string) (Reader, string) {
 	for p, read := range gets {
 		parent, last := path.Split(p)
 		if parent == collection+"/" && strings.HasPrefix(last, "{") && changed[p] {
@@ -225,26 +225,26 @@ func parameters(h huma.Context, path string) map[string]string {
 
 // checkIfMatch returns version_conflict if the change was based on another version of the record (RFC 9110 §13.1.1).
 // From here on, changes of one record wait for each other.
-func (c *Corridor) match(ctx context.Context, o Operation) error {
+func (c *Pipeline) checkIfMatch(ctx context.Context, o Operation) error {
 	known, _ := ctx.Value(conditionKey{}).(condition)
 	if o.record == nil {
 		return nil
 	}
-	if err := c.alone(ctx, o, known.parameters); err != nil || known.match == "" {
+	if err := c.lockRecord(ctx, o, known.parameters); err != nil || known.match == "" {
 		return err
 	}
 	tag, err := o.record(ctx, known.parameters)
 	if err != nil {
 		return err
 	}
-	if !listed(known.match, tag, false) {
+	if !matchesTag(known.match, tag, false) {
 		return Fail("version_conflict", "the record was changed meanwhile")
 	}
 	return nil
 }
 
 // lockRecord serialises changes of a record on PostgreSQL until the end of the transaction. SQLite has one writer.
-func (c *Corridor) alone(ctx context.Context, o Operation, parameters map[string]string) error {
+func (c *Pipeline) lockRecord(ctx context.Context, o Operation, parameters map[string]string) error {
 	if c.DB.Name() != "postgres" || !db.InTx(ctx) {
 		return nil
 	}
@@ -264,15 +264,15 @@ func (c *Corridor) alone(ctx context.Context, o Operation, parameters map[string
 }
 
 // setETag sets the ETag of the response to a change, unless the service has set one.
-func stamp[O any](ctx context.Context, o Operation, out *Out[O]) {
+func setETag[O any](ctx context.Context, o Operation, out *Out[O]) {
 	if out == nil || out.ETag != "" {
 		return
 	}
 	known, _ := ctx.Value(conditionKey{}).(condition)
 	read, parameters := o.record, known.parameters
-	if o.made != nil && out.Location != "" {
-		read = o.made
-		parameters[o.madeAt] = path.Base(out.Location)
+	if o.created != nil && out.Location != "" {
+		read = o.created
+		parameters[o.createdParam] = path.Base(out.Location)
 	}
 	if read == nil || parameters == nil {
 		out.ETag = TagOf(out.Body)
@@ -285,17 +285,17 @@ func stamp[O any](ctx context.Context, o Operation, out *Out[O]) {
 
 // checkNotModified sets the ETag of a record, and returns notModified if the caller has this version (RFC 9110
 // §13.1.2).
-func fresh[O any](ctx context.Context, out *Out[O]) error {
+func checkNotModified[O any](ctx context.Context, out *Out[O]) error {
 	out.ETag = tagOf(out)
 	known, _ := ctx.Value(conditionKey{}).(condition)
-	if known.noneMatch != "" && listed(known.noneMatch, out.ETag, true) {
+	if known.noneMatch != "" && matchesTag(known.noneMatch, out.ETag, true) {
 		return &notModified{out.ETag}
 	}
 	return nil
 }
 
 // matchesTag reports whether a list of ETags contains a tag. Weak ETags count if weak is true.
-func listed(list, tag string, weak bool) bool {
+func matchesTag(list, tag string, weak bool) bool {
 	for one := range strings.SplitSeq(list, ",") {
 		one = strings.TrimSpace(one)
 		if weak {

@@ -109,7 +109,7 @@ func newDials(t *testing.T, d *db.DB) (*optest.Server, access.Principal) {
 		op.New("faces.turn", "PATCH /faces/{id}", access.UsersAdmin, "Turn", s.turn)), p
 }
 
-func TestRecordsHaveVersionsWithoutTheirRoomKnowing(t *testing.T) {
+func TestRecord_ETags(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		api, p := newDials(t, d)
@@ -139,7 +139,7 @@ func TestRecordsHaveVersionsWithoutTheirRoomKnowing(t *testing.T) {
 	})
 }
 
-func TestOfManyChangesFromOneVersionOneIsMade(t *testing.T) {
+func TestRecord_ConcurrentIfMatch(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		api, p := newDials(t, d)
@@ -170,14 +170,14 @@ func TestOfManyChangesFromOneVersionOneIsMade(t *testing.T) {
 	})
 }
 
-func TestADeprecatedOperationSaysSo(t *testing.T) {
+func TestDeprecate_Headers(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)
 	s := dials{d}
 	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	mux := http.NewServeMux()
 	old := op.New("faces.get", "GET /faces/{id}", access.UsersAdmin, "Get", s.face).Deprecate(since, since.AddDate(0, 1, 0), "https://example.org/faces")
-	doc := op.NewAPI(mux, &op.Corridor{DB: d, Now: time.Now}, []op.Operation{old}).OpenAPI()
+	doc := op.NewAPI(mux, &op.Pipeline{DB: d, Now: time.Now}, []op.Operation{old}).OpenAPI()
 	if get := doc.Paths[op.Prefix+"/faces/{id}"].Get; !get.Deprecated || get.Extensions["x-sunset"] != "2027-03-01" {
 		t.Errorf("description: %v %v", get.Deprecated, get.Extensions)
 	}
@@ -190,7 +190,7 @@ func TestADeprecatedOperationSaysSo(t *testing.T) {
 	}
 }
 
-func TestEveryErrorAnOperationAnnouncesIsListed(t *testing.T) {
+func TestOperation_CodesDefined(t *testing.T) {
 	t.Parallel()
 	none := func(context.Context, *struct{}) (*op.Out[Face], error) { return nil, nil }
 	o := op.New("x.make", "POST /x", access.UsersAdmin, "Make", none).Status(201).Fails("extension_taken")

@@ -8,7 +8,7 @@ import (
 )
 
 // Upload marks an operation that reads its body itself (RawBody in its input), and limits the body in bytes.
-func (o Operation) Upload(most int64) Operation { o.mostBody = most; return o }
+func (o Operation) Upload(most int64) Operation { o.maxBodyBytes = most; return o }
 
 // Takes declares a media type of an Upload's body by a value of its type. []byte members are files.
 func (o Operation) Takes(mediaType string, body any) Operation {
@@ -18,8 +18,8 @@ func (o Operation) Takes(mediaType string, body any) Operation {
 
 // bodyLimit returns the maximum body size in bytes.
 func (o Operation) bodyLimit() int64 {
-	if o.mostBody > 0 {
-		return o.mostBody
+	if o.maxBodyBytes > 0 {
+		return o.maxBodyBytes
 	}
 	return maxBody
 }

@@ -26,8 +26,8 @@ func (s *Service) Operations() []op.Operation {
 		op.New("sandbox.sms.inbound", "POST /sandbox/sms/inbound", access.SMSWrite, "Have a message come in", s.InboundSMS).
 			Status(201).Only(access.Sandbox),
 		op.New("sandbox.calls.inbound", "POST /sandbox/calls/inbound", access.CallsWrite, "Have a call come in", s.InboundCall).
-			Acts().Status(202).Only(access.Sandbox),
-		op.New("sandbox.reset", "POST /sandbox/reset", access.UsersAdmin, "Empty the sandbox", s.Reset).Acts().Only(access.Sandbox).
+			WithSideEffects().Status(202).Only(access.Sandbox),
+		op.New("sandbox.reset", "POST /sandbox/reset", access.UsersAdmin, "Empty the sandbox", s.Reset).WithSideEffects().Only(access.Sandbox).
 			Fails("invalid_state").About(resetAbout),
 	}
 }

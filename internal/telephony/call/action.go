@@ -13,14 +13,14 @@ import (
 func (s *Service) actionOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
-		op.New("calls.end", "POST /calls/{id}/end", w, "End the call", s.EndCall).Acts().Async(),
-		op.New("calls.hold", "POST /calls/{id}/hold", w, "Put the call on hold", s.HoldCall).Acts().Async(),
-		op.New("calls.unhold", "POST /calls/{id}/unhold", w, "Take the call off hold", s.UnholdCall).Acts().Async(),
-		op.New("calls.dtmf", "POST /calls/{id}/dtmf", w, "Send DTMF tones", s.SendDTMF).Acts().Async(),
-		op.New("calls.mute", "POST /calls/{id}/mute", w, "Mute one side of the call", s.MuteCall).Acts().Async(),
-		op.New("calls.unmute", "POST /calls/{id}/unmute", w, "Unmute one side of the call", s.UnmuteCall).Acts().Async(),
-		op.New("calls.answer", "POST /calls/{id}/answer", w, "Answer a ringing call on a phone of the user", s.AnswerCall).Acts().Async(),
-		op.New("calls.announce", "POST /calls/{id}/announce", w, "Play an announcement into the call", s.AnnounceCall).Acts().Async(),
+		op.New("calls.end", "POST /calls/{id}/end", w, "End the call", s.EndCall).WithSideEffects().Async(),
+		op.New("calls.hold", "POST /calls/{id}/hold", w, "Put the call on hold", s.HoldCall).WithSideEffects().Async(),
+		op.New("calls.unhold", "POST /calls/{id}/unhold", w, "Take the call off hold", s.UnholdCall).WithSideEffects().Async(),
+		op.New("calls.dtmf", "POST /calls/{id}/dtmf", w, "Send DTMF tones", s.SendDTMF).WithSideEffects().Async(),
+		op.New("calls.mute", "POST /calls/{id}/mute", w, "Mute one side of the call", s.MuteCall).WithSideEffects().Async(),
+		op.New("calls.unmute", "POST /calls/{id}/unmute", w, "Unmute one side of the call", s.UnmuteCall).WithSideEffects().Async(),
+		op.New("calls.answer", "POST /calls/{id}/answer", w, "Answer a ringing call on a phone of the user", s.AnswerCall).WithSideEffects().Async(),
+		op.New("calls.announce", "POST /calls/{id}/announce", w, "Play an announcement into the call", s.AnnounceCall).WithSideEffects().Async(),
 	}
 }
 

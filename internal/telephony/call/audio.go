@@ -142,7 +142,7 @@ func (s *Service) Recordings(ctx context.Context, in *RecordingsIn) (*op.Out[op.
 	f := db.Where(text, org).Equal("call_id", in.CallID).In("status", in.Status).Between("started_at", since, until).
 		And("duration_seconds >= ?", in.MinDuration)
 	filterBool(f, in.LegalHold, "legal_hold = TRUE", "legal_hold = FALSE")
-	total, err := in.All(ctx, s.DB.Read(ctx), f)
+	total, err := in.Total(ctx, s.DB.Read(ctx), f)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (s *Service) PublishEnriched(ctx context.Context, tx db.Querier, org, id st
 	if row.internal.EndPublished || row.EndedAt == nil {
 		return nil
 	}
-	return s.publishEndedOnce(ctx, tx, org, row, event.Enriched, complete)
+	return s.publishEndedOnce(ctx, tx, org, row, event.AudienceEnriched, complete)
 }
 
 func (s *Service) publishEndedOnce(ctx context.Context, tx db.Querier, org string, row Call, a event.Audience, complete bool) error {

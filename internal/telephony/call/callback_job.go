@@ -76,7 +76,7 @@ func (s *Service) claim(ctx context.Context, org string, ref dialJobArgs) (c Cal
 	var e *op.Error
 	switch {
 	case db.IsConflict(err):
-		return c, &job.Retry{After: requeueDelay, Free: true, Cause: errors.New("the number is being dialled by another callback")}
+		return c, &job.Retry{After: requeueDelay, NotCounted: true, Cause: errors.New("the number is being dialled by another callback")}
 	case errors.As(err, &e): // the callback was deleted
 		return Callback{}, errors.Join(err, job.ErrDead)
 	case err != nil:
@@ -96,7 +96,7 @@ func (s *Service) callExists(ctx context.Context, org, callID string) (bool, err
 // placeCallback places the call of an attempt.
 func (s *Service) placeCallback(ctx context.Context, org string, c Callback) error {
 	if s.Switch == nil {
-		return &job.Retry{After: requeueDelay, Free: true, Cause: errors.New("this server carries no calls")}
+		return &job.Retry{After: requeueDelay, NotCounted: true, Cause: errors.New("this server carries no calls")}
 	}
 	p := Placement{Org: org, ID: c.callID, Sandbox: c.sandbox, Source: "callback", UserID: stringOrEmpty(c.UserID), To: c.ToNumber, From: c.from,
 		RingTimeout: defaultRingSeconds * time.Second, MaxDuration: maxCallSeconds * time.Second, Record: "default", Machine: "off", Reason: stringOrEmpty(c.Reason)}
@@ -112,7 +112,7 @@ func (s *Service) placeCallback(ctx context.Context, org string, c Callback) err
 	case err == nil:
 		return s.hangUpIfCanceled(ctx, org, c)
 	case errors.As(err, &e) && (e.Code == "draining" || e.Code == "overloaded"):
-		return &job.Retry{After: requeueDelay, Free: true, Cause: err}
+		return &job.Retry{After: requeueDelay, NotCounted: true, Cause: err}
 	case !errors.As(err, &e):
 		return err
 	}

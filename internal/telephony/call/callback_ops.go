@@ -17,7 +17,7 @@ func (s *Service) callbackOperations() []op.Operation {
 		op.New("callbacks.list", "GET /callbacks", access.CallsRead, "List callbacks", s.Callbacks),
 		op.New("callbacks.create", "POST /callbacks", access.CallsWrite, "Have a call placed later", s.CreateCallback).Status(201),
 		op.New("callbacks.get", "GET /callbacks/{id}", access.CallsRead, "Get one callback", s.GetCallback),
-		op.Delete("callbacks.cancel", "DELETE /callbacks/{id}", access.CallsWrite, "Cancel a callback", s.CancelCallback).Acts(),
+		op.Delete("callbacks.cancel", "DELETE /callbacks/{id}", access.CallsWrite, "Cancel a callback", s.CancelCallback).WithSideEffects(),
 	}
 }
 
@@ -225,7 +225,7 @@ func (s *Service) Callbacks(ctx context.Context, in *CallbacksIn) (*op.Out[op.Pa
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(c Callback) op.Position { return op.Position{Int: c.ScheduledAt.UnixMicro(), ID: c.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
 }
 
 func (s *Service) queryCallbacks(ctx context.Context, f *db.Filter) ([]Callback, error) {

@@ -31,9 +31,9 @@ func (p *createLimiter) take(now time.Time, org, to string) error {
 	all, one := p.recent(now, org), p.recent(now, org+" "+to)
 	switch {
 	case len(all) >= callsPerOrg:
-		return op.TooFast("at most 5 calls a second", 1, "calls")
+		return op.RateLimited("at most 5 calls a second", 1, "calls")
 	case len(one) >= callsPerDestination:
-		return op.TooFast("at most 1 call a second to the same destination", 1, "calls_to_one_number")
+		return op.RateLimited("at most 1 call a second to the same destination", 1, "calls_to_one_number")
 	}
 	p.last[org], p.last[org+" "+to] = append(all, now), append(one, now)
 	p.prune(now)

@@ -244,7 +244,7 @@ func updateExport(ctx context.Context, tx db.Querier, e Export) error {
 		return fmt.Errorf("write export %s: %w", e.ID, err)
 	}
 	if n, err := r.RowsAffected(); err != nil || n == 0 {
-		return errors.Join(err, &job.Retry{Free: true, Cause: errRecordsErased})
+		return errors.Join(err, &job.Retry{NotCounted: true, Cause: errRecordsErased})
 	}
 	return nil
 }

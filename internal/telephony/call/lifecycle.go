@@ -337,9 +337,9 @@ func (s *Service) writeEndParts(ctx context.Context, tx db.Querier, e Ended, row
 		}
 	}
 	if e.Recording == "" {
-		return s.publishEnded(ctx, tx, e.Org, row, event.Everybody, true)
+		return s.publishEnded(ctx, tx, e.Org, row, event.AudienceAll, true)
 	}
-	if err := s.publishEnded(ctx, tx, e.Org, row, event.Immediate, false); err != nil {
+	if err := s.publishEnded(ctx, tx, e.Org, row, event.AudienceImmediate, false); err != nil {
 		return err
 	}
 	if err := s.runOnRecorded(ctx, tx, e.Org, e.ID, s.OnRecorded); err != nil {

@@ -13,9 +13,9 @@ import (
 func (s *Service) monitorOperations() []op.Operation {
 	w := access.SupervisorWrite
 	return []op.Operation{
-		op.New("calls.monitor.start", "POST /calls/{id}/monitor", w, "Listen to a call; whisper and barge need calls:write too", s.StartMonitoring).Acts().Status(201).Async(),
-		op.New("calls.monitor.update", "PATCH /calls/{id}/monitor/{monitor_id}", w, "Change between listening, whispering and joining; whisper and barge need calls:write too", s.ChangeMonitoring).Acts().Async(),
-		op.Delete("calls.monitor.end", "DELETE /calls/{id}/monitor/{monitor_id}", w, "Stop listening", s.StopMonitoring).Acts(),
+		op.New("calls.monitor.start", "POST /calls/{id}/monitor", w, "Listen to a call; whisper and barge need calls:write too", s.StartMonitoring).WithSideEffects().Status(201).Async(),
+		op.New("calls.monitor.update", "PATCH /calls/{id}/monitor/{monitor_id}", w, "Change between listening, whispering and joining; whisper and barge need calls:write too", s.ChangeMonitoring).WithSideEffects().Async(),
+		op.Delete("calls.monitor.end", "DELETE /calls/{id}/monitor/{monitor_id}", w, "Stop listening", s.StopMonitoring).WithSideEffects(),
 	}
 }
 

@@ -43,7 +43,7 @@ const maxNotes = 1000
 // AuthorOf returns the author for the credential of the request: an MCP client, a user or an API key.
 func AuthorOf(ctx context.Context) Author {
 	p, _ := access.From(ctx)
-	if v, ok := op.Visited(ctx); ok {
+	if v, ok := op.ToolCallOf(ctx); ok {
 		return Author{Type: "mcp", ID: p.KeyID, Name: v.Client}
 	}
 	if p.UserID != "" {

@@ -120,7 +120,7 @@ func (s *Service) Notes(ctx context.Context, in *NotesIn) (*op.Out[op.Page[Note]
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(n Note) op.Position { return op.Position{Int: n.CreatedAt.UnixMicro(), ID: n.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) { return notesOf(access.Org(ctx), in.ID).Count(ctx, s.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return notesOf(access.Org(ctx), in.ID).Count(ctx, s.DB.Read(ctx)) })
 }
 
 func notesOf(org, callID string) *db.Filter {

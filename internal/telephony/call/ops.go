@@ -17,7 +17,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("calls.live", "GET /calls/live", access.CallsRead, "List calls in progress", s.Live).Tool("get_live_calls"),
 		op.New("calls.missed", "GET /calls/missed", access.CallsRead, "List missed calls", s.ListMissed).Tool("get_missed_calls"),
 		op.New("calls.get", "GET /calls/{id}", access.CallsRead, "Get one call", s.Get),
-		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call", s.Create).Acts().Status(201).Tool("make_call").
+		op.New("calls.create", "POST /calls", access.CallsWrite, "Start an outbound call", s.Create).WithSideEffects().Status(201).Tool("make_call").
 			Fails("destination_not_allowed", "number_not_owned", "concurrency_limit", "not_found"),
 		op.NewStream("calls.recording", "GET /calls/{id}/recording", access.CallsRead, "Get the recording of a call", s.RecordingOf).Fails("recording_not_found", "gone", "invalid_state").
 			Answers(200, "application/json", Recording{}).Answers(302, "", nil),

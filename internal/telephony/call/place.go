@@ -75,7 +75,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Call], erro
 // newPlacement builds the placement of a request, or returns every violation at once.
 func (s *Service) newPlacement(ctx context.Context, b *CallCreate) (Placement, error) {
 	who, _ := access.From(ctx)
-	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.DoorOf(ctx), By: AuthorOf(ctx), UserID: b.UserID,
+	p := Placement{Org: who.OrgID, ID: db.NewID("call"), Sandbox: who.Environment == access.Sandbox, Source: op.SourceOf(ctx), By: AuthorOf(ctx), UserID: b.UserID,
 		DeviceID: b.DeviceID, RingTimeout: secondsOr(b.RingTimeoutSeconds, defaultRingSeconds), MaxDuration: secondsOr(b.MaxDurationSeconds, maxCallSeconds),
 		Record: b.Record, Machine: b.MachineDetection, Announce: b.AnnounceText, Headers: b.Headers, Metadata: b.Metadata,
 		Reference: b.ClientReference, Reason: b.Reason}

@@ -11,10 +11,10 @@ import (
 func (s *Service) recordingOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
-		op.New("calls.recording.start", "POST /calls/{id}/recording/start", w, "Start recording the call", s.RecordCall).Acts().Async().Fails("recording_disabled", "plan_limit"),
-		op.New("calls.recording.stop", "POST /calls/{id}/recording/stop", w, "Stop recording the call", s.StopRecord).Acts().Async(),
-		op.New("calls.recording.pause", "POST /calls/{id}/recording/pause", w, "Leave what is said from now on out of the recording", s.PauseRecord).Acts().Async(),
-		op.New("calls.recording.resume", "POST /calls/{id}/recording/resume", w, "Record again", s.ResumeRecord).Acts().Async(),
+		op.New("calls.recording.start", "POST /calls/{id}/recording/start", w, "Start recording the call", s.RecordCall).WithSideEffects().Async().Fails("recording_disabled", "plan_limit"),
+		op.New("calls.recording.stop", "POST /calls/{id}/recording/stop", w, "Stop recording the call", s.StopRecord).WithSideEffects().Async(),
+		op.New("calls.recording.pause", "POST /calls/{id}/recording/pause", w, "Leave what is said from now on out of the recording", s.PauseRecord).WithSideEffects().Async(),
+		op.New("calls.recording.resume", "POST /calls/{id}/recording/resume", w, "Record again", s.ResumeRecord).WithSideEffects().Async(),
 	}
 }
 

@@ -136,7 +136,7 @@ func (s *Service) Tags(ctx context.Context, in *TagsIn) (*op.Out[op.Page[Tag]], 
 		return nil, err
 	}
 	out := op.Paged(ctx, in.Paging, all, func(t Tag) op.Position { return op.Position{Int: t.CreatedAt.UnixMicro(), ID: t.ID} })
-	return op.Counted(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return filter().Count(ctx, s.DB.Read(ctx)) })
 }
 
 // tagVersion returns the ETag of a tag.

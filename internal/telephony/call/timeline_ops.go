@@ -58,7 +58,7 @@ func (s *Service) Events(ctx context.Context, in *EventsIn) (*op.Out[op.Page[Cal
 	out := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(CallEvent) op.Position {
 		return op.Position{Int: int64(from + in.Limit), ID: "step"}
 	})
-	return op.Counted(out, in.Paging, func() (int, error) { return len(all), nil })
+	return op.WithTotal(out, in.Paging, func() (int, error) { return len(all), nil })
 }
 
 func (s *Service) timelineEvents(ctx context.Context, org, callID string) ([]CallEvent, error) {

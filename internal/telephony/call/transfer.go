@@ -12,12 +12,12 @@ import (
 func (s *Service) transferOperations() []op.Operation {
 	w := access.CallsWrite
 	return []op.Operation{
-		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call", s.TransferCall).Acts().Async().Fails("destination_not_allowed"),
-		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer", s.FinishTransfer).Acts().Async(),
-		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold", s.StopTransfer).Acts().Async(),
-		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call", s.AddToCall).Acts().Status(201).Async().
+		op.New("calls.transfer", "POST /calls/{id}/transfer", w, "Transfer the call", s.TransferCall).WithSideEffects().Async().Fails("destination_not_allowed"),
+		op.New("calls.transfer.complete", "POST /calls/{id}/transfer/complete", w, "Connect the two others of a warm transfer", s.FinishTransfer).WithSideEffects().Async(),
+		op.New("calls.transfer.cancel", "POST /calls/{id}/transfer/cancel", w, "Go back to the party on hold", s.StopTransfer).WithSideEffects().Async(),
+		op.New("calls.participants.add", "POST /calls/{id}/participants", w, "Dial somebody into the call", s.AddToCall).WithSideEffects().Status(201).Async().
 			Fails("destination_not_allowed", "concurrency_limit"),
-		op.Delete("calls.participants.remove", "DELETE /calls/{id}/participants/{leg_id}", w, "Hang up one party of the call", s.RemoveFromCall).Acts(),
+		op.Delete("calls.participants.remove", "DELETE /calls/{id}/participants/{leg_id}", w, "Hang up one party of the call", s.RemoveFromCall).WithSideEffects(),
 	}
 }
 

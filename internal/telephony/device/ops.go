@@ -20,7 +20,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("devices.update", "PATCH /devices/{id}", access.UsersAdmin, "Change a phone", s.Update),
 		op.Delete("devices.delete", "DELETE /devices/{id}", access.UsersAdmin, "Remove a phone", s.Delete),
 		op.New("users.webrtc_token", "POST /users/{id}/webrtc-token", access.Any, "Let a page connect a telephone; for another user than one's own this needs users:admin", s.CreateToken),
-		op.New("devices.resync", "POST /devices/{id}/resync", access.UsersAdmin, "Have a phone fetch its configuration again", s.Resync).Status(202).Acts(),
+		op.New("devices.resync", "POST /devices/{id}/resync", access.UsersAdmin, "Have a phone fetch its configuration again", s.Resync).Status(202).WithSideEffects(),
 		op.New("users.sip.rotate", "POST /users/{id}/sip-credentials/rotate", access.UsersAdmin, "Replace the SIP password of a user's phone", s.RotateCredentials),
 	}
 }
@@ -58,7 +58,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Device]
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(d Device) op.Position { return op.Position{ID: d.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return by.query(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return by.query(org).Count(ctx, q) })
 }
 
 // CreateIn holds the input of Create.

@@ -54,7 +54,7 @@ func (s *Service) ListAccounts(ctx context.Context, in *ListAccountsIn) (*op.Out
 	}
 	rest := slices.DeleteFunc(slices.Clone(all), func(a Account) bool { return a.ID <= after.ID })
 	page := op.Paged(ctx, in.Paging, rest[:min(len(rest), in.Limit+1)], func(a Account) op.Position { return op.Position{ID: a.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return len(all), nil })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
 // AccountIn holds the input of CreateAccount.

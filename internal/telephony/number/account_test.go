@@ -124,7 +124,7 @@ func TestOrder_StatusDetail(t *testing.T) {
 		s.Status, s.Unmet = "pending", true
 		id := order("+442079460150")
 		var retry *job.Retry
-		if err := h.runJob(h.FollowOrder, id); !errors.As(err, &retry) || !retry.Free || retry.After < time.Minute {
+		if err := h.runJob(h.FollowOrder, id); !errors.As(err, &retry) || !retry.NotCounted || retry.After < time.Minute {
 			t.Errorf("waiting for documents: %v", err)
 		}
 		if n := h.do("GET", "/numbers/"+id, nil).Want(200); n.Text("status") != "pending" || !strings.Contains(n.Text("status_detail"), "documents") || n.At("monthly_cost.amount") != 150.0 {
@@ -159,7 +159,7 @@ func TestOrder_StatusDetail(t *testing.T) {
 		if a := h.do("GET", "/numbers/search?country=US&provider=telnyx", nil).Want(200); a.Text("searched.0.status") != "circuit_open" {
 			t.Errorf("searched too often: %s", a.Bytes)
 		}
-		if err := h.runJob(h.FollowOrder, id); !errors.As(err, &retry) || !retry.Free {
+		if err := h.runJob(h.FollowOrder, id); !errors.As(err, &retry) || !retry.NotCounted {
 			t.Errorf("left alone: %v", err)
 		}
 	})

@@ -19,7 +19,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("numbers.list", "GET /numbers", access.NumbersAdmin, "List numbers", s.List),
 		op.New("numbers.search", "GET /numbers/search", access.NumbersAdmin, "Find numbers that can be had", s.Search).Tool("search_numbers"),
 		op.New("numbers.create", "POST /numbers", access.NumbersAdmin, "Order a number, or add one of yours", s.Create).Status(201).Async().Fails("number_unavailable").Tool("allocate_number"),
-		op.New("numbers.imports.create", "POST /numbers/imports", access.NumbersAdmin, "Add many numbers of yours", s.Import).Status(201).Acts().Fails("number_unavailable").
+		op.New("numbers.imports.create", "POST /numbers/imports", access.NumbersAdmin, "Add many numbers of yours", s.Import).Status(201).WithSideEffects().Fails("number_unavailable").
 			About("All or none are added: what is wrong is told of every line. A table has a line of headings: number, and of label, trunk_id, user (an id, an extension or an e-mail address), user_id, flow_id, queue_id, sms_enabled and emergency_address those you need.").
 			Upload(maxImportBody).Takes("application/json", Batch{}).Takes("text/csv", "").Answers(200, "application/json", Imported{}),
 		op.New("numbers.providers.list", "GET /numbers/providers", access.NumbersAdmin, "List accounts at providers of numbers", s.ListAccounts),
@@ -59,7 +59,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Number]
 		return nil, err
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(n Number) op.Position { return op.Position{ID: n.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return by.query(org).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return by.query(org).Count(ctx, q) })
 }
 
 // CreateIn holds the input of Create.

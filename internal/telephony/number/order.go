@@ -136,7 +136,7 @@ func (s *Service) FollowOrder(ctx context.Context, j job.Job) error {
 	if err := s.writeProgress(ctx, n, o); err != nil {
 		return err
 	}
-	return &job.Retry{After: orderPollDelay(o.After, s.now().Sub(n.CreatedAt.Time)), Free: true, Cause: errors.New("the order is not carried out yet")}
+	return &job.Retry{After: orderPollDelay(o.After, s.now().Sub(n.CreatedAt.Time)), NotCounted: true, Cause: errors.New("the order is not carried out yet")}
 }
 
 // jobNumber reads the number of a job.
@@ -161,10 +161,10 @@ func (s *Service) recordFailure(ctx context.Context, n Number, j job.Job, why er
 		return errors.Join(why, err)
 	}
 	if errors.Is(why, errCircuitOpen) {
-		return &job.Retry{After: openTime, Free: true, Cause: why}
+		return &job.Retry{After: openTime, NotCounted: true, Cause: why}
 	}
 	if j.Last() {
-		return &job.Retry{After: time.Hour, Free: true, Cause: why}
+		return &job.Retry{After: time.Hour, NotCounted: true, Cause: why}
 	}
 	return why
 }

@@ -11,8 +11,8 @@ import (
 // Streams publishes to the event streams of this node. *event.Outbox implements it.
 type Streams interface {
 	// Subscribers returns the organisations with a stream that includes the kind.
-	Followers(k event.Kind) map[string]bool
-	Tell(org string, p event.Live) error
+	Subscribers(k event.Kind) map[string]bool
+	PublishEphemeral(org string, p event.StreamPayload) error
 }
 
 // Interval of the published quality, which equals the measurement interval, and the number of slots that spread the
@@ -42,7 +42,7 @@ func (s *Switch) publishQuality(turn uint64) {
 	if s.Streams == nil {
 		return
 	}
-	orgs := s.Streams.Followers(event.CallQuality{}.Kind())
+	orgs := s.Streams.Subscribers(event.CallQuality{}.Kind())
 	if len(orgs) == 0 {
 		return
 	}
@@ -69,7 +69,7 @@ func (c *liveCall) publishQuality() {
 		}
 		l.qualityAt = x.At
 		e := event.CallQuality{CallID: c.id, LegID: l.id, MOS: rounded(x.MOS), LossRate: rounded(x.LossRate), JitterMS: ms(x.Jitter), RTTMS: ms(rtt), At: at(x.At)}
-		if err := c.sw.Streams.Tell(c.new.Org, e); err != nil {
+		if err := c.sw.Streams.PublishEphemeral(c.new.Org, e); err != nil {
 			c.sw.Log.Warn("quality of a call not published", "org", c.new.Org, "call", c.id, "err", err)
 		}
 	}

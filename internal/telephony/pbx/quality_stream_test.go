@@ -20,14 +20,14 @@ type recordingStreams struct {
 	events []event.CallQuality
 }
 
-func (f *recordingStreams) Followers(k event.Kind) map[string]bool {
+func (f *recordingStreams) Subscribers(k event.Kind) map[string]bool {
 	if k != "call.quality" {
 		return nil
 	}
 	return f.orgs
 }
 
-func (f *recordingStreams) Tell(org string, p event.Live) error {
+func (f *recordingStreams) PublishEphemeral(org string, p event.StreamPayload) error {
 	if f.orgs[org] {
 		f.events = append(f.events, p.(event.CallQuality))
 	}

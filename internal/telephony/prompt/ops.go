@@ -16,7 +16,7 @@ import (
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("audio.list", "GET /audio", access.FlowsAdmin, "List prompts and music", s.List),
-		op.New("audio.create", "POST /audio", access.FlowsAdmin, "Upload a sound, or have a text spoken", s.Create).Status(201).Acts().
+		op.New("audio.create", "POST /audio", access.FlowsAdmin, "Upload a sound, or have a text spoken", s.Create).Status(201).WithSideEffects().
 			Upload(maxUpload).Takes("multipart/form-data", Upload{}).Takes("application/json", Fresh{}),
 		op.New("audio.get", "GET /audio/{id}", access.FlowsAdmin, "Get one sound", s.Show),
 		op.NewStream("audio.content", "GET /audio/{id}/content", access.FlowsAdmin, "Fetch the sound itself", s.Content).
@@ -49,7 +49,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Audio]]
 		}
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(a Audio) op.Position { return op.Position{ID: a.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return listFilter(org, in.Kind, in.Q).Count(ctx, q) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return listFilter(org, in.Kind, in.Q).Count(ctx, q) })
 }
 
 // OneIn names an audio file.

@@ -57,7 +57,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, private bool) {
 		writeText(w, http.StatusForbidden, "Configurations carry passwords: ask by https. (--provision-plain names networks that need not.)")
 		return
 	}
-	token, source := r.PathValue("token"), op.Address(op.Source(r.Context()))
+	token, source := r.PathValue("token"), op.ClientKey(op.ClientAddress(r.Context()))
 	if standing, ok := s.limiter.Take(source, 0, tokenPolicy); !ok || standing[0].Left == 0 {
 		tooManyRequests(w)
 		return

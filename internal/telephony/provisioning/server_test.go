@@ -94,7 +94,7 @@ func (h *fixture) get(address, agent string, more ...string) *httptest.ResponseR
 	for i := 0; i+1 < len(more); i += 2 {
 		r.Header.Set(more[i], more[i+1])
 	}
-	r = r.WithContext(op.WithSource(r.Context(), netip.MustParseAddr(h.source)))
+	r = r.WithContext(op.WithClientAddress(r.Context(), netip.MustParseAddr(h.source)))
 	w := httptest.NewRecorder()
 	h.router.ServeHTTP(w, r)
 	return w
@@ -318,7 +318,7 @@ func TestServe_PlainHTTPRefused(t *testing.T) {
 	if status, _ := h.provisioningState(id); status != "pending" {
 		t.Errorf("it is %s", status)
 	}
-	h.server.AllowPlain = func(r *http.Request) bool { return op.Source(r.Context()).String() == h.source }
+	h.server.AllowPlain = func(r *http.Request) bool { return op.ClientAddress(r.Context()).String() == h.source }
 	h.want(200, address+ownFile, yealinkAgent)
 }
 

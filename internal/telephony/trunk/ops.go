@@ -16,7 +16,7 @@ func (s *Service) Operations() []op.Operation {
 		op.New("trunks.create", "POST /trunks", access.NumbersAdmin, "Add a trunk", s.Create).Status(201),
 		op.New("trunks.get", "GET /trunks/{id}", access.NumbersAdmin, "Get one trunk", s.Show),
 		op.New("trunks.update", "PATCH /trunks/{id}", access.NumbersAdmin, "Change a trunk", s.Update),
-		op.New("trunks.test", "POST /trunks/{id}/test", access.NumbersAdmin, "Ask a trunk whether it is there", s.Test).Acts(),
+		op.New("trunks.test", "POST /trunks/{id}/test", access.NumbersAdmin, "Ask a trunk whether it is there", s.Test).WithSideEffects(),
 		op.Delete("trunks.delete", "DELETE /trunks/{id}", access.NumbersAdmin, "Remove a trunk", s.Delete),
 	}
 }
@@ -38,7 +38,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Trunk]]
 		s.dress(ctx, &rows[i])
 	}
 	page := op.Paged(ctx, in.Paging, rows, func(t Trunk) op.Position { return op.Position{ID: t.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) { return ofOrg(access.Org(ctx)).Count(ctx, s.db.Read(ctx)) })
+	return op.WithTotal(page, in.Paging, func() (int, error) { return ofOrg(access.Org(ctx)).Count(ctx, s.db.Read(ctx)) })
 }
 
 // CreateIn is the request to add a trunk.

@@ -59,7 +59,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Voicema
 		s.setAudioURL(ctx, &found[i], false)
 	}
 	page := op.Paged(ctx, in.Paging, found, func(v Voicemail) op.Position { return op.Position{Int: v.ReceivedAt.UnixMicro(), ID: v.ID} })
-	return op.Counted(page, in.Paging, func() (int, error) {
+	return op.WithTotal(page, in.Paging, func() (int, error) {
 		f, err := in.query(org, phone)
 		if err != nil {
 			return 0, err

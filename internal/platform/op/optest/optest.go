@@ -28,7 +28,7 @@ type Server struct {
 func New(t testing.TB, d *db.DB, operations ...op.Operation) *Server {
 	t.Helper()
 	mux := http.NewServeMux()
-	op.NewAPI(mux, &op.Corridor{DB: d, Sealer: open{}, Log: slog.New(slog.NewTextHandler(testWriter{t}, nil)), Now: time.Now,
+	op.NewAPI(mux, &op.Pipeline{DB: d, Sealer: open{}, Log: slog.New(slog.NewTextHandler(testWriter{t}, nil)), Now: time.Now,
 		Cursors: op.Cursors{Key: []byte("a key for tests"), Now: time.Now}}, operations)
 	return &Server{t, mux}
 }

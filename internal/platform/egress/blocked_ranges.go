@@ -4,7 +4,7 @@ import "net/netip"
 
 // blockedRanges are the ranges of the IANA special-purpose registries that are not the public Internet. IsPrivate and
 // similar methods of netip do not cover several of them.
-var refused = prefixes(
+var blockedRanges = prefixes(
 	"0.0.0.0/8",         // this network, RFC 791
 	"10.0.0.0/8",        // private, RFC 1918
 	"100.64.0.0/10",     // shared by carrier NAT, RFC 6598; also metadata services
@@ -32,7 +32,7 @@ var refused = prefixes(
 
 // globalUnicast is the only part of IPv6 for public use (RFC 4291 §2.4). Outside it are loopback, unique local and
 // link-local addresses, multicast, and NAT64 (64:ff9b::/96), which may contain any IPv4 address.
-var global = netip.MustParsePrefix("2000::/3")
+var globalUnicast = netip.MustParsePrefix("2000::/3")
 
 func prefixes(text ...string) []netip.Prefix {
 	all := make([]netip.Prefix, len(text))
@@ -45,10 +45,10 @@ func prefixes(text ...string) []netip.Prefix {
 // Public reports whether an address belongs to the public Internet.
 func Public(a netip.Addr) bool {
 	a = a.Unmap()
-	if !a.IsValid() || a.Is6() && !global.Contains(a) {
+	if !a.IsValid() || a.Is6() && !globalUnicast.Contains(a) {
 		return false
 	}
-	for _, p := range refused {
+	for _, p := range blockedRanges {
 		if p.Contains(a) {
 			return false
 		}

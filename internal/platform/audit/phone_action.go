@@ -8,7 +8,7 @@ import (
 )
 
 // PhoneAction is an audited action without an API request, by telephone.
-type Line struct {
+type PhoneAction struct {
 	Org, Operation string // such as "voicemail.pin"
 	CallID         string // the call of the action
 	UserID         string // user of the phone; empty for external callers
@@ -19,7 +19,7 @@ type Line struct {
 }
 
 // WritePhoneAction writes a line of the audit log.
-func (s *Service) Note(ctx context.Context, tx db.Querier, l Line, at db.Time) error {
+func (s *Service) WritePhoneAction(ctx context.Context, tx db.Querier, l PhoneAction, at db.Time) error {
 	const q = `INSERT INTO audit (org_id, id, at, operation, target, key_id, key_name, credential, user_id, source, request_id,
 		record_id, status, code, actor_org_id, on_behalf_of) VALUES ($1, $2, $3, $4, $5, '', $6, 'telephone', $7, '', $8, $9, $10, $11, NULL, NULL)`
 	_, err := tx.Exec(ctx, q, l.Org, db.NewID("adt"), at, l.Operation, "CALL /calls/"+l.CallID, l.Number, db.Null(l.UserID), l.CallID,
