@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Conversation is every message between a number of the organisation and another one.
+// Conversation is the set of messages between a number of the organisation and another number.
 type Conversation struct {
 	ID            string         `json:"id" example:"thr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	NumberID      *string        `json:"number_id" doc:"Null for messages between telephones of the organisation"`
@@ -40,7 +40,8 @@ type LastMessage struct {
 	At        db.Time `json:"at"`
 }
 
-// thread puts a message into its conversation, which begins with it where there is none. One that comes in opens it again.
+// addToConversation adds a message to its conversation and creates it if there is none. An inbound message opens the
+// conversation again.
 func (s *Service) thread(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
 	unread := 0
 	if m.Direction == inbound {
@@ -74,7 +75,7 @@ func scanConversation(scan func(...any) error) (Conversation, error) {
 	return c, err
 }
 
-// known adds what other tables and rooms know.
+// addDetails sets the fields that come from opt-outs and contacts.
 func (s *Service) known(ctx context.Context, q db.Querier, c *Conversation) (err error) {
 	c.OptedOut, err = s.opted(ctx, q, c.org, text(c.NumberID), c.PeerNumber)
 	c.Contact = s.contact(ctx, c.org, c.PeerNumber)
@@ -92,7 +93,7 @@ func (s *Service) conversation(ctx context.Context, q db.Querier, org, id string
 	return c, s.known(ctx, q, &c)
 }
 
-// ConversationsIn asks for conversations.
+// ConversationsIn is the request for a page of conversations.
 type ConversationsIn struct {
 	op.Paging
 	Status     []string `query:"status" enum:"open,snoozed,closed"`
@@ -155,7 +156,7 @@ func (s *Service) Conversations(ctx context.Context, in *ConversationsIn) (*op.O
 	return op.Counted(page, in.Paging, func() (int, error) { return in.narrow(org).Count(ctx, q) })
 }
 
-// OneConversation names a conversation.
+// OneConversation has the id of a conversation.
 type OneConversation struct {
 	ID string `path:"id" maxLength:"40" example:"thr_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -169,14 +170,14 @@ func (s *Service) GetConversation(ctx context.Context, in *OneConversation) (*op
 	return op.Versioned(c, c.updatedAt)
 }
 
-// UpdateConversationIn changes a conversation.
+// UpdateConversationIn is the request to change a conversation.
 type UpdateConversationIn struct {
 	OneConversation
 	op.Match
 	Body ConversationPatch
 }
 
-// ConversationPatch is a merge patch of a conversation.
+// ConversationPatch is a merge patch (RFC 7396) of a conversation.
 type ConversationPatch struct {
 	Status     op.Change[string]   `json:"status,omitzero"`
 	AssigneeID op.Change[string]   `json:"assignee_id,omitzero"`
@@ -184,7 +185,7 @@ type ConversationPatch struct {
 	Tags       op.Change[[]string] `json:"tags,omitzero"`
 }
 
-// UpdateConversation changes who looks after a conversation and how it stands.
+// UpdateConversation changes the assignee, status, tags and unread count of a conversation.
 func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversationIn) (*op.Out[Conversation], error) {
 	var c Conversation
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -210,7 +211,7 @@ func (s *Service) UpdateConversation(ctx context.Context, in *UpdateConversation
 
 const maxTags, longestTag = 20, 40
 
-// patch applies a change, or tells everything wrong with it.
+// applyPatch applies a change, or returns every violation in it.
 func (s *Service) patch(ctx context.Context, c *Conversation, p ConversationPatch) error {
 	var wrong []op.Violation
 	if p.Status.Set {
@@ -263,7 +264,7 @@ func (s *Service) userKnown(ctx context.Context, org, id string) (bool, error) {
 	return s.User(ctx, org, id)
 }
 
-// ThreadIn asks for messages of a conversation.
+// ThreadIn is the request for a page of messages of a conversation.
 type ThreadIn struct {
 	OneConversation
 	op.Paging
@@ -298,7 +299,7 @@ func (s *Service) Messages(ctx context.Context, in *ThreadIn) (*op.Out[op.Page[M
 	})
 }
 
-// window is the part of a conversation that is asked for.
+// threadFilter returns the statement for the requested part of a conversation, and the sort order.
 func (s *Service) window(ctx context.Context, q db.Querier, org string, in *ThreadIn) (f *db.Filter, descending bool, err error) {
 	f = db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1 AND conversation_id = $2`, org, in.ID)
 	for _, end := range []struct{ field, id, condition string }{

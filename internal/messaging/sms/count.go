@@ -11,21 +11,24 @@ const (
 	UCS2 = "ucs2"
 )
 
-// basic is the alphabet of GSM 03.38 §6.2.1 without the escape; each of its characters takes one septet.
+// gsmBasic is the alphabet of GSM 03.38 §6.2.1 without the escape; each of its characters takes one septet.
 const basic = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿" +
 	"abcdefghijklmnopqrstuvwxyzäöñüà"
 
-// extended are the characters of the extension table (§6.2.1.1): an escape goes before each, so they take two septets.
+// gsmExtension has the characters of the extension table (§6.2.1.1). An escape precedes each, so they take two
+// septets.
 const extended = "\f^{}\\[~]|€"
 
-// What fits into a message by itself, and into each part of a longer one beside the header that joins the parts (23.040 §9.2.3.24).
+// Capacity of a single message, and of each part of a concatenated one, which also has a header of 6 octets (23.040
+// §9.2.3.24).
 const (
 	septets, septetsOfPart = 160, 153
 	units, unitsOfPart     = 70, 67
 )
 
-// Segments tells how a text is encoded and of how many messages of the network it consists: GSM 7 bit where the alphabet
-// has all of its characters, else UCS-2. No character is split between two parts. A text of no characters is one message.
+// Segments returns the encoding of a text and its number of segments (messages in the network). The encoding is GSM 7
+// bit if the alphabet has all characters, else UCS-2. No character is split between two parts. An empty text is one
+// segment.
 func Segments(text string) (encoding string, segments int) {
 	if sizes, ok := gsm(text); ok {
 		return GSM7, parts(sizes, septets, septetsOfPart)
@@ -37,7 +40,7 @@ func Segments(text string) (encoding string, segments int) {
 	return UCS2, parts(sizes, units, unitsOfPart)
 }
 
-// gsm is how many septets each character takes; ok is false where the alphabet lacks one.
+// gsmSeptets returns the number of septets of each character; ok is false if the alphabet lacks one.
 func gsm(text string) (sizes []int, ok bool) {
 	for _, r := range text {
 		switch {

@@ -17,7 +17,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// CreateIn is a message to send.
+// CreateIn is the request to send a message.
 type CreateIn struct{ Body Create }
 
 // Create is a message to send.
@@ -38,7 +38,7 @@ const (
 	mostMembers = 20
 )
 
-// Create writes a message down to be sent at once, or at its time.
+// Create stores a message that is sent at once or at its time.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Message], error) {
 	var m Message
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
@@ -52,7 +52,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Message], e
 	return &op.Out[Message]{Body: m, Location: op.Prefix + "/sms/" + m.ID}, nil
 }
 
-// post writes an outbound message into its conversation, and the job that sends it.
+// storeAndEnqueue stores an outbound message in its conversation, with the job that sends it.
 func (s *Service) post(ctx context.Context, tx db.Querier, m *Message, numberID string) error {
 	if err := s.thread(ctx, tx, m, numberID); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s *Service) post(ctx context.Context, tx db.Querier, m *Message, numberID 
 	return s.enqueue(ctx, tx, *m)
 }
 
-// fresh is the record of a new message, or everything wrong with the request.
+// newMessage returns a new message for a request, or every violation in it.
 func (s *Service) fresh(ctx context.Context, tx db.Querier, b Create) (Message, OwnNumber, error) {
 	who, _ := access.From(ctx)
 	now := db.At(s.Now())
@@ -96,7 +96,7 @@ func (s *Service) fresh(ctx context.Context, tx db.Querier, b Create) (Message, 
 	return m, from, err
 }
 
-// sender finds the number a message is sent from, or says what is wrong with it.
+// senderNumber returns the number from which a message is sent, or the violation.
 func (s *Service) sender(ctx context.Context, tx db.Querier, org, text string) (OwnNumber, *op.Violation, error) {
 	n, ok, err := s.Number(ctx, tx, org, text)
 	var wrong op.Violation
@@ -113,7 +113,7 @@ func (s *Service) sender(ctx context.Context, tx db.Querier, org, text string) (
 	return n, &wrong, nil
 }
 
-// schedule reads when a message is to be sent.
+// parseSchedule parses the time at which a message is to be sent.
 func (m *Message) schedule(text string, now db.Time) []op.Violation {
 	if text == "" {
 		return nil
@@ -131,7 +131,7 @@ func (m *Message) schedule(text string, now db.Time) []op.Violation {
 	return nil
 }
 
-// wrong is what is wrong with the request by itself.
+// validate returns the violations that need no look-up.
 func (b Create) wrong() (wrong []op.Violation) {
 	want := func(ok bool, field, code, message string) {
 		if !ok {
@@ -156,7 +156,7 @@ func (b Create) wrong() (wrong []op.Violation) {
 	return wrong
 }
 
-// attachments are what addresses tell of files.
+// attachments returns the media for URLs; the content type is derived from the file extension.
 func attachments(urls []string) []Media {
 	all := make([]Media, len(urls))
 	for i, text := range urls {

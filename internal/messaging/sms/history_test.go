@@ -67,7 +67,7 @@ func TestTheHistoryWithNumbersIsInOneOrder(t *testing.T) {
 			}
 			want = append([]string{m.ID}, want...)
 		}
-		k.exec(`UPDATE messages SET created_at = $2 WHERE org_id = $1`, "org_a", 1700000000000000) // all at once: ids decide
+		k.exec(`UPDATE messages SET created_at = $2 WHERE org_id = $1`, "org_a", 1700000000000000) // all at the same time: the ids determine the order
 		h := sms.History{Numbers: []string{mobile, "+12025550177"}, Limit: 2}
 		var got []string
 		for {

@@ -2,23 +2,23 @@ package sms
 
 import "strings"
 
-// What a keyword asks for.
+// The actions of keywords.
 const (
 	stop  = "STOP"
 	start = "START"
 	help  = "HELP"
 )
 
-// A pack is the keywords of a language, and what is answered to them.
+// keywordSet has the keywords of a language and the replies to them.
 type pack struct {
 	language          string
 	stop, start, help []string
-	// stopped, started and helped are the answers; each names the words that can be sent next.
+	// The replies; each names the keywords that can be sent next.
 	stopped, started, helped string
 }
 
-// packs list the languages, English first: it has the words that carriers and regulators know. A word that several languages have is
-// the first one's.
+// keywordSets lists the languages. English is first, because its keywords are those that carriers and regulators
+// require. If several languages have the same keyword, the first one counts.
 var packs = []pack{
 	{"en", []string{"STOP", "STOPALL", "STOP ALL", "UNSUBSCRIBE", "END", "QUIT", "CANCEL", "REVOKE", "OPTOUT", "OPT-OUT", "OPT OUT"},
 		[]string{"START", "UNSTOP", "OPTIN", "OPT-IN", "OPT IN", "SUBSCRIBE"}, []string{"HELP", "INFO"},
@@ -55,10 +55,10 @@ var packs = []pack{
 		"Odpisz KONIEC, aby nie otrzymywac wiadomosci z tego numeru, ZAPISZ, aby je znowu otrzymywac."},
 }
 
-// keywords are the words of all packs.
+// keywords has the keywords of all languages.
 var keywords = gathered(packs)
 
-// A meaning is what a word asks for, and how it is answered.
+// keywordAction is the action of a keyword, its language and the reply.
 type meaning struct{ asks, language, answer string }
 
 func gathered(packs []pack) map[string]meaning {
@@ -79,8 +79,8 @@ func gathered(packs []pack) map[string]meaning {
 	return all
 }
 
-// keyword is what a message asks for; the zero meaning where it is no keyword: the whole message counts, in any case, with or
-// without punctuation after it.
+// parseKeyword returns the action of a message; the zero value if it is not a keyword. The whole message must be the
+// keyword, in any case, with or without punctuation after it.
 func keyword(body string) meaning {
 	return keywords[strings.ToUpper(strings.TrimRight(strings.TrimSpace(body), ".,;:!?…¡¿\"' "))]
 }

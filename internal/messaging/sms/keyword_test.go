@@ -19,7 +19,7 @@ func TestKeywordsAreKnownInSeveralLanguages(t *testing.T) {
 	}
 }
 
-// Each answer names a word of its own language that undoes what was done, and fits into two messages.
+// Each reply names a keyword of its own language that reverts the action, and fits into two segments.
 func TestAnswersToKeywordsNameWordsThatWork(t *testing.T) {
 	t.Parallel()
 	for _, p := range packs {

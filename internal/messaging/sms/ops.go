@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Operations lists what the outside world can do with messages.
+// Operations returns the API operations on messages.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("sms.create", "POST /sms", access.SMSWrite, "Send an SMS", s.Create).Status(201),
@@ -27,7 +27,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn asks for messages.
+// ListIn is the request for a page of messages.
 type ListIn struct {
 	op.Paging
 	op.Span
@@ -84,7 +84,7 @@ func (s *Service) page(ctx context.Context, p op.Paging, all []Message, count fu
 	return op.Counted(page, p, count)
 }
 
-// OneIn names a message.
+// OneIn has the id of a message.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"sms_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -110,7 +110,7 @@ func (s *Service) Get(ctx context.Context, in *OneIn) (*op.Out[Message], error) 
 	return op.OK(m)
 }
 
-// Cancel keeps a scheduled message from being sent.
+// Cancel cancels a scheduled message.
 func (s *Service) Cancel(ctx context.Context, in *OneIn) (*op.Out[Message], error) {
 	var m Message
 	err := s.DB.Tx(ctx, func(tx db.Querier) (err error) {

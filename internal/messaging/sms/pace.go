@@ -5,35 +5,34 @@ import (
 	"time"
 )
 
-// The most messages that are handed over in a second where the carrier has no rates of its own: of an organisation, and from one
-// number of it.
+// Limits in messages per second if the carrier has no own rates: for an organisation, and for one of its numbers.
 const (
 	perOrganisation = 10
 	perNumber       = 1
 )
 
-// Bounds of a pace.
+// Limits of a pacer.
 const (
 	farthestTurn = 10 * time.Minute // a message that would have to wait longer asks again then
 	maxTurns     = 100_000
-	slack        = 100 * time.Millisecond // how far the pace may be ahead where a turn was missed by a moment
+	slack        = 100 * time.Millisecond // tolerance by which a message may be early if it missed its reserved time
 )
 
-// A limit is how many may go in a second of what has this key.
+// rateLimit is a limit per second for a key.
 type limit struct {
 	key       string
 	perSecond float64
 }
 
-// A pace gives messages their turns: each is told once when it may go, so that a backlog is not looked at again and again.
+// sendPacer reserves a send time for each message, so that a backlog is not polled again and again.
 type pace struct {
-	mu    sync.Mutex           // guards the three below
-	next  map[string]time.Time // when the next turn of a key may be
-	real  map[string]time.Time // when the next may go, by what has gone
-	turns map[string]time.Time // of messages that wait
+	mu    sync.Mutex           // guards the maps below
+	next  map[string]time.Time // next free time of a key, including reservations
+	real  map[string]time.Time // next free time of a key, by the messages that were sent
+	turns map[string]time.Time // reserved times of waiting messages
 }
 
-// take returns 0 where a message that counts as so many may go now, or how long it has to wait.
+// reserve returns 0 if a message of count segments may be sent now, else the time it has to wait.
 func (p *pace) take(now time.Time, id string, count int, limits ...limit) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +44,7 @@ func (p *pace) take(now time.Time, id string, count int, limits ...limit) time.D
 		if at = p.latest(p.next, now, limits); at.Sub(now) > farthestTurn || len(p.turns) >= maxTurns {
 			return min(at.Sub(now), farthestTurn) + time.Second
 		}
-		advance(p.next, now, count, limits) // each key from where it is: a number that is far behind keeps no turns of its carrier
+		advance(p.next, now, count, limits) // each key advances on its own: a number with a large backlog reserves no time of its carrier
 	}
 	if real := p.latest(p.real, now, limits).Add(-slack); real.After(at) {
 		at = real
@@ -60,7 +59,7 @@ func (p *pace) take(now time.Time, id string, count int, limits ...limit) time.D
 	return 0
 }
 
-// latest is when all keys are free.
+// freeAt returns the time at which all keys are free.
 func (p *pace) latest(of map[string]time.Time, now time.Time, limits []limit) time.Time {
 	for _, l := range limits {
 		if t := of[l.key]; t.After(now) {
@@ -70,7 +69,7 @@ func (p *pace) latest(of map[string]time.Time, now time.Time, limits []limit) ti
 	return now
 }
 
-// advance uses the keys up from a time on.
+// consume advances the keys by count messages, from a time on.
 func advance(of map[string]time.Time, at time.Time, count int, limits []limit) {
 	for _, l := range limits {
 		from := of[l.key]
@@ -81,7 +80,7 @@ func advance(of map[string]time.Time, at time.Time, count int, limits []limit) {
 	}
 }
 
-// forget drops what is over, now and then: turns of messages that never came, and keys that are free.
+// sweep removes expired reservations and free keys, once there are many.
 func (p *pace) forget(now time.Time) {
 	if len(p.real)+len(p.turns) < maxTurns/2 {
 		return
@@ -100,7 +99,7 @@ func (p *pace) forget(now time.Time) {
 	}
 }
 
-// wait is how long a message has to wait for its turn.
+// paceDelay returns how long a message has to wait for the rate limits.
 func (s *Service) wait(m Message, c Carrier) time.Duration {
 	limits, count := []limit{{m.org, perOrganisation}, {m.org + " " + m.FromNumber, perNumber}}, 1
 	if l, ok := c.(Limited); ok {

@@ -25,7 +25,7 @@ func TestAPaceGivesEachMessageOneTurn(t *testing.T) {
 	}
 }
 
-// Messages that missed their turns, since the carrier was away, do not all go at once.
+// Messages that missed their reserved times, because the carrier was unavailable, are not sent all at once.
 func TestAPaceHoldsAfterAStandstill(t *testing.T) {
 	t.Parallel()
 	var p pace

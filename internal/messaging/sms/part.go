@@ -8,17 +8,17 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A part is what a carrier knows a message, or a part of it, by.
+// sentPart is a part of a message that a carrier accepted, with the carrier's identifier of it.
 type part struct {
 	id     string
-	status string // of the last receipt; "" where none came
+	status string // of the last receipt; "" before the first
 	fault  *Fault
 }
 
-// mostEarly is how many receipts of one carrier are kept that came before it was known whose they are.
+// maxEarlyReceipts limits, per carrier, the stored receipts whose message is not known yet.
 const mostEarly = 1000
 
-// sentIDs are the identifiers of the parts of a message that left already.
+// sentIDs returns the carrier's identifiers of the parts that were sent already.
 func sentIDs(ctx context.Context, q db.Querier, m Message) ([]string, error) {
 	all, err := partsOf(ctx, q, m)
 	ids := make([]string, 0, len(all))
@@ -48,8 +48,8 @@ func partsOf(ctx context.Context, q db.Querier, m Message) ([]part, error) {
 	return all, rows.Err()
 }
 
-// keepParts writes down what the carrier calls the parts of a message. A receipt that came before keeps its word; an identifier
-// the carrier had used for another message is this one's from now on.
+// saveParts stores the carrier's identifiers of the parts of a message. The status of a receipt that came earlier is
+// kept. An identifier that the carrier used before for another message now belongs to this one.
 func (s *Service) keepParts(ctx context.Context, tx db.Querier, m Message, ids []string) error {
 	for i, id := range ids {
 		if id == "" {
@@ -67,8 +67,8 @@ func (s *Service) keepParts(ctx context.Context, tx db.Querier, m Message, ids [
 	return nil
 }
 
-// progress moves a message on that was sent, by what is known of its parts: it is delivered when all of them are, and not
-// delivered when one is not.
+// updateFromParts updates a sent message from the status of its parts. It is delivered when all parts are, and
+// undelivered when one is.
 func (s *Service) progress(ctx context.Context, tx db.Querier, m Message) error {
 	all, err := partsOf(ctx, tx, m)
 	if err != nil || m.Status != Sent || len(all) == 0 {
@@ -89,14 +89,14 @@ func (s *Service) progress(ctx context.Context, tx db.Querier, m Message) error 
 	return s.apply(ctx, tx, &m, Sent, Result{Status: Delivered})
 }
 
-// final reports whether a receipt's word is the last one.
+// isFinal reports whether the status of a receipt is final.
 func final(status string) bool {
 	return status == Delivered || status == Undelivered || status == Failed
 }
 
-// Receipt writes what a carrier reports about a message it was given, or about a part of one, by the identifier it gave; of carriers
-// that give none, by our reference. One that is not known, or comes again, changes nothing; one that comes before we have written
-// down what the carrier calls the message is kept for it.
+// Receipt stores a delivery receipt for a message or a part of it. id is the carrier's identifier, or our reference
+// for carriers without identifiers. An unknown or repeated receipt has no effect. If the receipt arrives before the
+// identifiers of the message are stored, it is kept for that message.
 func (s *Service) Receipt(ctx context.Context, org, carrier, id string, r Result) error {
 	if !final(r.Status) {
 		return nil
@@ -105,7 +105,7 @@ func (s *Service) Receipt(ctx context.Context, org, carrier, id string, r Result
 		r.Status = Undelivered
 	}
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
-		for range 2 { // what the carrier calls the message may be written down at this very moment: it is there at the second look
+		for range 2 { // if the identifiers are stored concurrently, the second look-up finds them
 			message, err := ofPart(ctx, tx, org, carrier, id)
 			switch {
 			case err == nil:
@@ -121,7 +121,7 @@ func (s *Service) Receipt(ctx context.Context, org, carrier, id string, r Result
 	})
 }
 
-// ofPart is the message a part is of; "" where that is not known yet.
+// messageOfPart returns the message of a part; "" if it is not known yet.
 func ofPart(ctx context.Context, tx db.Querier, org, carrier, id string) (string, error) {
 	var message db.Null
 	const q = `SELECT message_id FROM message_parts WHERE org_id = $1 AND carrier = $2 AND remote_id = $3`
@@ -129,8 +129,8 @@ func ofPart(ctx context.Context, tx db.Querier, org, carrier, id string) (string
 	return string(message), err
 }
 
-// tell writes what a receipt says of a part, the first time that it says something final. The message is taken first, so that of
-// receipts of its parts that come at the same time the last one sees all others.
+// applyReceipt stores the first final receipt of a part. It locks the message first. If receipts for several parts
+// arrive at the same time, the last transaction therefore sees all others.
 func (s *Service) tell(ctx context.Context, tx db.Querier, org, carrier, id, message string, r Result) error {
 	if message == "" {
 		return nil
@@ -157,8 +157,8 @@ func (s *Service) tell(ctx context.Context, tx db.Querier, org, carrier, id, mes
 	return s.progress(ctx, tx, m)
 }
 
-// stray is for a receipt of no part we know: it may be of a message that is known by our reference, or of one whose identifiers are not
-// written down yet. It reports whether it was kept.
+// handleUnmatched handles a receipt for an unknown part. It may be for a message that is known by our reference, or
+// for one whose identifiers are not stored yet. It reports whether the receipt was used or kept.
 func (s *Service) stray(ctx context.Context, tx db.Querier, org, carrier, id string, r Result) (bool, error) {
 	const q = `SELECT ` + columns + ` FROM messages WHERE org_id = $1 AND carrier = $2 AND reference = $3`
 	m, err := scan(tx.QueryRow(ctx, q, org, carrier, id).Scan)
@@ -183,13 +183,13 @@ func (s *Service) stray(ctx context.Context, tx db.Querier, org, carrier, id str
 	return n == 1, err
 }
 
-// How long is known what carriers call messages, and receipts wait for theirs.
+// Retention of the carriers' identifiers, and of receipts without a message.
 const (
 	partsKept = 30 * 24 * time.Hour
 	earlyKept = time.Hour
 )
 
-// Sweep forgets what carriers call messages that were sent long ago, and receipts nobody waited for.
+// Sweep deletes old identifiers of carriers, and receipts for which no message appeared.
 func (s *Service) Sweep(ctx context.Context) error {
 	now := s.Now()
 	return s.DB.Tx(ctx, func(tx db.Querier) error {

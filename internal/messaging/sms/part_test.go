@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// hasty is a carrier whose receipts for the three parts of a message come all at once, while Send returns.
+// earlyReceiptCarrier sends the receipts for the three parts of a message in parallel, while Send returns.
 type hasty struct {
 	k    *desk
 	work sync.WaitGroup
@@ -35,7 +35,7 @@ func (h *hasty) Ask(context.Context, sms.Outgoing) (sms.Result, error) {
 	return sms.Result{}, sms.ErrUnknown
 }
 
-// Rates are so high that all messages go at once.
+// Rates returns limits so high that all messages are sent at once.
 func (h *hasty) Rates() (all, number float64) { return 5000, 5000 }
 
 func TestReceiptsOfPartsThatComeAtOnceLoseNone(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/db/dbtest"
 )
 
-// planOf is how SQLite runs a statement.
+// queryPlan returns the plan of SQLite for a statement.
 func planOf(t *testing.T, d *db.DB, q string, args []any) string {
 	t.Helper()
 	rows, err := d.Read(context.Background()).Query(context.Background(), "EXPLAIN QUERY PLAN "+q, args...)
@@ -30,7 +30,7 @@ func planOf(t *testing.T, d *db.DB, q string, args []any) string {
 	return strings.Join(all, "; ")
 }
 
-// A number's messages are found by the number and read in their order: nothing is sorted, and others' messages are not read.
+// Messages of a number are found by index and read in index order: no sort, and no rows of other numbers.
 func TestMessagesOfANumberAreFoundByIndexes(t *testing.T) {
 	t.Parallel()
 	d := dbtest.SQLite(t)

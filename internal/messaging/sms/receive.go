@@ -10,21 +10,22 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Incoming is a message that came in.
+// Incoming is a received message.
 type Incoming struct {
 	Org, From, To, Body string
 	Media               []Media
-	Carrier, Reference  string // the same message is written down once; "": every one is another
+	Carrier, Reference  string // a message with the same reference is stored once; "": each is a new one
 	Sandbox             bool
-	UserID              string // who wrote it, where it was a user of the organisation
-	// Inside is a message between telephones of the organisation: To may be an extension, and no keywords are looked for.
+	UserID              string // sender, if it is a user of the organisation
+	// Internal marks a message between telephones of the organisation. To may then be an extension, and keywords have
+	// no effect.
 	Inside bool
 }
 
-// Receive writes a message down that came in for a number of the organisation, does what a keyword in it asks for, and has it
-// handed to the telephones of whom it is for. One that was written down already is returned as it stands.
+// Receive stores a message for a number of the organisation, applies a keyword in it, and enqueues its delivery to
+// the telephones of the number. If the message is stored already, it is returned unchanged.
 func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err error) {
-	who := s.contact(ctx, in.Org, in.From) // before the transaction: others wait for it
+	who := s.contact(ctx, in.Org, in.From) // before the transaction, which must be short because others wait for its lock
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		if m, err = s.before(ctx, tx, in); err == nil || !db.IsNone(err) {
 			return err
@@ -46,7 +47,7 @@ func (s *Service) Receive(ctx context.Context, in Incoming) (m Message, err erro
 	return m, err
 }
 
-// before finds a message that was written down already.
+// findDuplicate returns a message that was stored already, or db.ErrNone.
 func (s *Service) before(ctx context.Context, tx db.Querier, in Incoming) (Message, error) {
 	if in.Reference == "" {
 		return Message{}, db.ErrNone
@@ -91,7 +92,7 @@ func (s *Service) keep(ctx context.Context, tx db.Querier, in Incoming, n OwnNum
 	return s.Jobs.Enqueue(ctx, tx, job.Spec{Org: m.org, Queue: Queue, Kind: forwardKind, Args: reference{m.ID}, UniqueKey: forwardKind + " " + m.ID})
 }
 
-// obey does what a keyword asks for, and answers it.
+// applyKeyword performs the action of a keyword and replies to it.
 func (s *Service) obey(ctx context.Context, tx db.Querier, m Message, n OwnNumber) error {
 	word := keyword(m.Body)
 	switch word.asks {
@@ -110,7 +111,7 @@ func (s *Service) obey(ctx context.Context, tx db.Querier, m Message, n OwnNumbe
 	return s.answer(ctx, tx, m, n, word.answer)
 }
 
-// answer replies to a keyword, where messages can be sent at all.
+// replyToKeyword sends a reply, if messages can be sent from the number.
 func (s *Service) answer(ctx context.Context, tx db.Querier, to Message, n OwnNumber, body string) error {
 	if !n.SMS {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Bounds of relieving a carrier.
+// Limits for reassigning messages of a carrier.
 const (
 	relievedAtOnce = 500
-	graceTime      = 30 * time.Second // a carrier that is away for a moment keeps its messages
-	lostAfter      = 10 * time.Minute // a message that is being sent for so long was cut off by a crash
+	graceTime      = 30 * time.Second // a carrier that is unavailable only briefly keeps its messages
+	lostAfter      = 10 * time.Minute // a message in state sending for so long was interrupted by a crash
 )
 
-// Relieve looks after the messages that wait for a carrier which takes none: others get those they take, the rest has failed when it
-// has waited for four hours, or at once where the carrier is gone.
+// ReassignWaiting handles the messages that wait for a carrier which accepts none. Messages that another carrier
+// accepts are moved to it. The others fail after four hours, or at once if the carrier no longer exists.
 func (s *Service) Relieve(ctx context.Context, org, carrier string, gone bool) error {
 	f := db.Where(`SELECT `+columns+` FROM messages WHERE org_id = $1 AND carrier = $2 AND status IN ('queued', 'sending')`, org, carrier)
 	all, err := read(ctx, s.DB.Read(ctx), f.Page("created_at", false, nil, "", relievedAtOnce))

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// Queue is the job queue of this room. It is to be worked once its carriers are there.
+// Queue is the job queue of messages. Start its workers after the carriers are set.
 const Queue = "sms"
 
 const (
@@ -21,26 +21,26 @@ const (
 	forwardKind = "sms.forward"
 )
 
-// reference is the argument of jobs: what is said, and to whom, stands in no job.
+// messageArgs is the argument of jobs. It has only the id, so that no job contains texts or numbers.
 type reference struct {
 	ID string `json:"id"`
 }
 
-// errand is the argument of the job that sends a message: by which carrier, and which others could not.
+// sendArgs is the argument of the job that sends a message: the carrier to use, and the carriers that failed.
 type errand struct {
 	ID      string   `json:"id"`
 	Carrier string   `json:"carrier,omitempty"`
 	Tried   []string `json:"tried,omitempty"`
 }
 
-// receipt is the argument of the job that writes what a simulated carrier reports later.
+// receiptArgs is the argument of the job that applies the later results of a simulated carrier.
 type receipt struct {
 	ID    string  `json:"id"`
 	Later *Result `json:"later,omitempty"`
 	Reply bool    `json:"reply,omitempty"` // the recipient answers with the same text
 }
 
-// Handle registers what sends messages.
+// Handle registers the job handlers.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(dueKind, s.due)
 	r.Handle(sendKind, s.send)
@@ -48,10 +48,11 @@ func (s *Service) Handle(r *job.Runner) {
 	r.Handle(forwardKind, s.forward)
 }
 
-// attempts is how often a carrier that cannot be reached is tried, with growing pauses: over an hour and a quarter.
+// maxAttempts limits the attempts if a carrier cannot be reached. The growing pauses add up to more than an hour and
+// a quarter.
 const attempts = 12
 
-// enqueue has a message sent, after those of its conversation that were there before it.
+// enqueue creates the job that sends a message. Jobs of one conversation run in order.
 func (s *Service) enqueue(ctx context.Context, tx db.Querier, m Message, tried ...string) error {
 	lane := ""
 	if s.Lane != nil {
@@ -61,7 +62,7 @@ func (s *Service) enqueue(ctx context.Context, tx db.Querier, m Message, tried .
 		UniqueKey: sendKind + " " + m.ID + " " + m.carrier, MaxAttempts: attempts, OrderKey: "sms " + m.org + " " + m.ConversationID + " " + m.carrier})
 }
 
-// bound reads the message a job is about; ok is false where it is gone.
+// loadMessage reads the message of a job; ok is false if it was deleted.
 func (s *Service) bound(ctx context.Context, j job.Job) (m Message, ok bool, err error) {
 	var ref reference
 	if err := j.Bind(&ref); err != nil {
@@ -74,7 +75,7 @@ func (s *Service) bound(ctx context.Context, j job.Job) (m Message, ok bool, err
 	return m, err == nil, err
 }
 
-// due queues a message whose time has come.
+// queueDue queues a scheduled message at its time.
 func (s *Service) due(ctx context.Context, j job.Job) error {
 	m, ok, err := s.bound(ctx, j)
 	if err != nil || !ok || m.Status != scheduled {
@@ -90,8 +91,8 @@ func (s *Service) due(ctx context.Context, j job.Job) error {
 	})
 }
 
-// send hands a message to its carrier. It may be run again after a crash at any point: what may have been sent is never sent
-// again, but asked about.
+// send submits a message to its carrier. It may run again after a crash at any point. A message that may have been
+// sent is never sent again; its status is queried instead.
 func (s *Service) send(ctx context.Context, j job.Job) error {
 	m, ok, err := s.bound(ctx, j)
 	if err != nil || !ok {
@@ -101,7 +102,7 @@ func (s *Service) send(ctx context.Context, j job.Job) error {
 	if err := j.Bind(&t.errand); err != nil {
 		return errors.Join(err, job.ErrDead)
 	}
-	if t.errand.Carrier != "" && t.errand.Carrier != m.carrier { // it goes another way now
+	if t.errand.Carrier != "" && t.errand.Carrier != m.carrier { // the message was reassigned to another carrier
 		return nil
 	}
 	if t.carrier, err = s.carrier(ctx, m); err != nil {
@@ -121,14 +122,14 @@ func (s *Service) send(ctx context.Context, j job.Job) error {
 	return nil
 }
 
-// a try is one attempt to send a message.
+// sendAttempt is one attempt to send a message.
 type try struct {
 	job     job.Job
 	errand  errand
 	carrier Carrier
 }
 
-// carrier is who takes a message; nil where nobody does any more.
+// carrierOf returns the carrier of a message; nil if it no longer exists.
 func (s *Service) carrier(ctx context.Context, m Message) (Carrier, error) {
 	if c := s.Carriers[m.carrier]; c != nil || s.Connected == nil {
 		return c, nil
@@ -136,7 +137,7 @@ func (s *Service) carrier(ctx context.Context, m Message) (Carrier, error) {
 	return s.Connected(ctx, m.org, m.carrier)
 }
 
-// hand sends a message that was not sent, as soon as the limits allow.
+// sendQueued sends a queued message when the rate limits allow it.
 func (s *Service) hand(ctx context.Context, t try, m Message) error {
 	if wait := s.wait(m, t.carrier); wait > 0 {
 		return &job.Retry{After: wait, Free: true, Cause: errors.New("messages are sent at a limited pace")}
@@ -155,7 +156,7 @@ func (s *Service) hand(ctx context.Context, t try, m Message) error {
 	return s.settle(ctx, t, m, r, err)
 }
 
-// begin writes down that a message is about to be sent, unless its recipient opted out meanwhile.
+// markSending sets a message to sending, or to failed if its recipient has opted out in the meantime.
 func (s *Service) begin(ctx context.Context, m *Message) (begun bool, err error) {
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		var numberID db.Null
@@ -180,7 +181,8 @@ func (s *Service) begin(ctx context.Context, m *Message) (begun bool, err error)
 	return begun, err
 }
 
-// settle writes what became of a message, with the end of its job. What was surely not sent is tried again; what nobody knows about is not.
+// handleOutcome stores the outcome of an attempt in the transaction that ends the job. A message that was certainly
+// not sent is retried. A message with an unknown outcome is not.
 func (s *Service) settle(ctx context.Context, t try, m Message, r Result, err error) error {
 	if err != nil && !errors.Is(err, ErrUnsent) && !errors.Is(err, ErrUnknown) {
 		s.Log.Error("message not sent for certain", "message", m.ID, "org", m.org, "err", err)
@@ -202,7 +204,7 @@ func (s *Service) settle(ctx context.Context, t try, m Message, r Result, err er
 	return nil
 }
 
-// atEnd writes a result in the transaction that ends the job.
+// saveWithJob stores a result in the transaction that ends the job.
 func (s *Service) atEnd(ctx context.Context, m Message, from string, r Result) {
 	job.AtEnd(ctx, func(ctx context.Context, tx db.Querier) error { return s.conclude(ctx, tx, m, from, r) })
 }
@@ -211,9 +213,9 @@ func failed(code, message string) Result {
 	return Result{Status: Failed, Fault: &Fault{Code: code, Message: message}}
 }
 
-// conclude writes a result, tells who listens, and has later reports written.
+// saveResult stores a result, publishes it, and schedules later results of simulated carriers.
 func (s *Service) conclude(ctx context.Context, tx db.Querier, m Message, from string, r Result) error {
-	if err := s.apply(ctx, tx, &m, from, r); err != nil { // first: receipts take the message before its parts, too
+	if err := s.apply(ctx, tx, &m, from, r); err != nil { // first, because receipts also lock the message before its parts
 		return err
 	}
 	if err := s.keepParts(ctx, tx, m, r.IDs); err != nil {
@@ -227,7 +229,7 @@ func (s *Service) conclude(ctx context.Context, tx db.Querier, m Message, from s
 	return s.later(ctx, tx, m, r)
 }
 
-// apply moves a message on; it does nothing where the message has moved on already.
+// applyResult stores the new state of a message. It does nothing if the message is no longer in the state from.
 func (s *Service) apply(ctx context.Context, tx db.Querier, m *Message, from string, r Result) error {
 	now := db.At(s.Now())
 	first := m.SentAt.IsZero() && r.Status != Failed
@@ -253,7 +255,7 @@ func (s *Service) apply(ctx context.Context, tx db.Querier, m *Message, from str
 		Metadata: event.Metadata(m.Metadata)})
 }
 
-// later enqueues what a simulated carrier reports afterwards.
+// enqueueSimulated schedules the later results of a simulated carrier.
 func (s *Service) later(ctx context.Context, tx db.Querier, m Message, r Result) error {
 	if r.Later == nil && r.Reply == "" {
 		return nil
@@ -262,7 +264,7 @@ func (s *Service) later(ctx context.Context, tx db.Querier, m Message, r Result)
 		Args: receipt{m.ID, r.Later, r.Reply != ""}, UniqueKey: receiptKind + " " + m.ID})
 }
 
-// report writes what a simulated carrier reports.
+// applySimulated applies the later results of a simulated carrier.
 func (s *Service) report(ctx context.Context, j job.Job) error {
 	var a receipt
 	if err := j.Bind(&a); err != nil {
@@ -289,10 +291,11 @@ func (m Message) outgoing() Outgoing {
 	return Outgoing{Org: m.org, Reference: m.ID, From: m.FromNumber, To: m.ToNumber, Body: m.Body, Media: m.Media, UserID: text(m.UserID)}
 }
 
-// forwardFor is how long a message may take to reach telephones.
+// forwardTimeout limits the time to deliver a message to telephones.
 const forwardFor = 40 * time.Second
 
-// forward hands an inbound message to telephones, once: after a crash it is not known who has it.
+// forward delivers an inbound message to telephones, at most once: after a crash it is unknown which telephones have
+// it.
 func (s *Service) forward(ctx context.Context, j job.Job) error {
 	m, ok, err := s.bound(ctx, j)
 	if err != nil || !ok || s.Forward == nil {
@@ -320,5 +323,5 @@ func (s *Service) forward(ctx context.Context, j job.Job) error {
 	return nil
 }
 
-// Wake has messages looked for that can be sent: of a carrier that can take them again.
+// Wake makes the queue look for runnable messages at once, for example because a carrier is connected again.
 func (s *Service) Wake() { s.Jobs.Wake(Queue) }

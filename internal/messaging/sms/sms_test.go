@@ -25,7 +25,7 @@ import (
 
 const own, silent, mobile = "+12025550143", "+12025550144", "+12025550199"
 
-// desk is an organisation with a number, and another one.
+// fixture has a message service with one organisation that has a number, and a second organisation.
 type desk struct {
 	*sms.Service
 	t      *testing.T
@@ -65,14 +65,14 @@ func build(t *testing.T, d *db.DB) *desk {
 	return k
 }
 
-// reversed stands for a digest: it tells numbers apart and does not hold them.
+// fakeDigest returns a value that distinguishes numbers and does not contain them.
 func reversed(s string) []byte {
 	b := []byte(s)
 	slices.Reverse(b)
 	return b
 }
 
-// work begins to send what is due; what waits for its time is hurried.
+// startJobs starts the workers of the message queue.
 func (k *desk) work() {
 	k.t.Helper()
 	k.r = &job.Runner{DB: k.d, Queue: k.Jobs, Name: sms.Queue, Node: "n1", Log: k.Log, Options: job.Options{Workers: 4, Timeout: time.Minute}}
@@ -103,19 +103,19 @@ func (k *desk) post(to, body string) string {
 	return k.do("POST", "/sms", map[string]any{"from": own, "to": to, "body": body}).Want(201).Text("id")
 }
 
-// becomes waits until a message is in a state.
+// waitStatus waits until a message has a status.
 func (k *desk) becomes(id, status string) *optest.Answer {
 	k.t.Helper()
 	return k.until("/sms/"+id, status, func(a *optest.Answer) bool { return a.Text("status") == status })
 }
 
-// comes waits until a list has something in it.
+// waitNotEmpty waits until a list has an entry.
 func (k *desk) comes(list string) *optest.Answer {
 	k.t.Helper()
 	return k.until(list, "there", func(a *optest.Answer) bool { return a.Text("data.0.id") != "" })
 }
 
-// until reads something until it is as wanted.
+// poll repeats a request until the condition holds.
 func (k *desk) until(target, want string, is func(*optest.Answer) bool) *optest.Answer {
 	k.t.Helper()
 	late := time.After(30 * time.Second)
@@ -134,7 +134,7 @@ func (k *desk) until(target, want string, is func(*optest.Answer) bool) *optest.
 	}
 }
 
-// told are the kinds of events published, in order, with a number in them.
+// eventKinds returns the kinds of the published events that contain a text, in order.
 func (k *desk) told(text string) (kinds []string) {
 	k.t.Helper()
 	rows, err := k.d.Read(context.Background()).Query(context.Background(),
@@ -168,7 +168,7 @@ func TestTestNumbersTakeMessagesAsTheirListSays(t *testing.T) {
 				t.Errorf("%s: told %v", to, told)
 			}
 		}
-		reply := k.comes("/sms?direction=inbound&from_number=%2B12025550115") // it is written after the message is told to be delivered
+		reply := k.comes("/sms?direction=inbound&from_number=%2B12025550115") // it is stored after the message is reported as delivered
 		if reply.Text("data.0.body") != "hello" || reply.Text("data.0.status") != "received" {
 			t.Errorf("reply: %s", reply.Bytes)
 		}
@@ -294,11 +294,11 @@ func TestAConversationIsEverythingBetweenTwoNumbers(t *testing.T) {
 	})
 }
 
-// phones is a carrier whose memory outlives a crash of ours.
+// fakeCarrier is a carrier that keeps its state over a simulated crash of the server.
 type phones struct {
 	mu    sync.Mutex
 	sent  []string
-	fails []error // of the next sendings
+	fails []error // errors of the next calls of Send
 	asked error
 }
 
@@ -326,7 +326,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		asked        error
-		cut          bool // the process died while it sent
+		cut          bool // the process died during Send
 		fails        []error
 		status, code string
 		sendings     int

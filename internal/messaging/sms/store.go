@@ -19,7 +19,7 @@ func insert(ctx context.Context, tx db.Querier, m Message) error {
 	return err
 }
 
-// faultText is how a fault is kept; NULL where there is none.
+// faultColumn returns a fault as it is stored; NULL if there is none.
 func faultText(f *Fault) any {
 	if f == nil {
 		return nil
@@ -48,7 +48,7 @@ func get(ctx context.Context, q db.Querier, org, id string) (Message, error) {
 	return scan(q.QueryRow(ctx, `SELECT `+columns+` FROM messages WHERE org_id = $1 AND id = $2`, org, id).Scan)
 }
 
-// move writes what a message has become, where it is still in the state it came from.
+// updateStatus stores the new state of a message if it is still in the state from. It reports whether it was.
 func move(ctx context.Context, tx db.Querier, m Message, from string) (bool, error) {
 	const q = `UPDATE messages SET status = $3, error = $4, sent_at = $5, delivered_at = $6, reference = $7
 		WHERE org_id = $1 AND id = $2 AND status = $8`

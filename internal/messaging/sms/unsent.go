@@ -10,10 +10,10 @@ import (
 	"soniq/internal/platform/job"
 )
 
-// patience is how long a message waits for carriers that take none now; then it has failed.
+// maxCarrierWait is the time after which a message fails if no carrier accepts it.
 const patience = 4 * time.Hour
 
-// since is from when on a message could have been sent.
+// dueTime returns the time from which a message could have been sent.
 func (m Message) since() time.Time {
 	if m.ScheduledAt.After(m.CreatedAt.Time) {
 		return m.ScheduledAt.Time
@@ -21,7 +21,8 @@ func (m Message) since() time.Time {
 	return m.CreatedAt.Time
 }
 
-// unsent is for a message that surely did not leave, or not all of it: another carrier is tried, or the same one again.
+// handleUnsent handles a message that was certainly not sent, or not all of its parts. Another carrier is tried, or
+// the same one again.
 func (s *Service) unsent(ctx context.Context, t try, m Message, r Result, cause error) error {
 	old := s.Now().Sub(m.since()) > patience
 	var busy *Busy
@@ -46,7 +47,7 @@ func (s *Service) unsent(ctx context.Context, t try, m Message, r Result, cause 
 	return errors.Join(s.requeue(ctx, m, r, "", nil), cause)
 }
 
-// other chooses another carrier for a message no part of which has left.
+// alternative chooses another carrier for a message of which no part was sent.
 func (s *Service) other(ctx context.Context, t try, m Message, r Result) (next string, tried []string, err error) {
 	if s.Other == nil || s.Connected == nil || len(r.IDs) > 0 || s.Carriers[m.carrier] != nil {
 		return "", nil, nil
@@ -56,7 +57,7 @@ func (s *Service) other(ctx context.Context, t try, m Message, r Result) (next s
 	return next, tried, err
 }
 
-// requeue makes a message ready that was not sent: for its carrier, or for the next.
+// requeue sets a message that was not sent back to queued, for its carrier or for the next one.
 func (s *Service) requeue(ctx context.Context, m Message, r Result, next string, tried []string) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		m.Status, m.reference = queued, ""
@@ -71,7 +72,7 @@ func (s *Service) requeue(ctx context.Context, m Message, r Result, next string,
 	})
 }
 
-// divert gives a queued message to another carrier.
+// reassign moves a queued message to another carrier.
 func (s *Service) divert(ctx context.Context, tx db.Querier, m Message, next string, tried []string) error {
 	const q = `UPDATE messages SET carrier = $3 WHERE org_id = $1 AND id = $2 AND carrier = $4 AND status = 'queued'`
 	r, err := tx.Exec(ctx, q, m.org, m.ID, next, m.carrier)
@@ -85,7 +86,7 @@ func (s *Service) divert(ctx context.Context, tx db.Querier, m Message, next str
 	return s.enqueue(ctx, tx, m, tried...)
 }
 
-// astray is for a queued message whose carrier is gone.
+// handleCarrierGone handles a queued message whose carrier no longer exists.
 func (s *Service) astray(ctx context.Context, t try, m Message) error {
 	next, tried, err := s.other(ctx, t, m, Result{})
 	switch {

@@ -7,15 +7,15 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// Written is a message somebody wrote on a telephone.
+// PhoneMessage is a message that a user wrote on a telephone (SIP MESSAGE, RFC 3428).
 type Written struct {
 	Org, UserID    string
 	From, To, Body string
-	Reference      string // the same message is written down once
+	Reference      string // a message with the same reference is stored once
 	Sandbox        bool
 }
 
-// Write has a message sent that was written on a telephone, or refuses it with an *op.Error.
+// SendFromPhone stores and queues a message that was written on a telephone, or refuses it with an *op.Error.
 func (s *Service) Write(ctx context.Context, w Written) (m Message, err error) {
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		fresh := false
@@ -48,7 +48,7 @@ func (s *Service) Write(ctx context.Context, w Written) (m Message, err error) {
 	return m, err
 }
 
-// once reports whether a message was not written down yet.
+// isNewReference reports whether no message with this reference is stored yet.
 func (s *Service) once(ctx context.Context, tx db.Querier, w Written) (bool, error) {
 	if w.Reference == "" {
 		return true, nil
