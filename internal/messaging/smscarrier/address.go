@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxSender bounds what a sender may be called; longer names are cut.
+// maxSender bounds the length of an alphanumeric sender; longer ones are cut.
 const maxSender = 40
 
-// forms are how a number that a carrier writes may be meant: carriers leave the plus out, or write 00.
+// numberForms returns the possible readings of a number as a carrier writes it. Carriers omit the plus, or write 00.
 func forms(text string) []string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.Trim(text, "+0123456789") != "" {
@@ -23,7 +23,8 @@ func forms(text string) []string {
 	return []string{"+" + text, text}
 }
 
-// outside is who a message is from: a number in E.164 where it is one, else what the carrier writes, such as a name or a short code.
+// senderAddress returns the sender of a message: in E.164 if it is a number, else as the carrier writes it, such as a
+// name or a short code.
 func (s *Service) outside(ctx context.Context, org, text string) (string, error) {
 	for _, form := range forms(text) {
 		e164, ok, err := s.Phone(ctx, org, form)
@@ -43,7 +44,7 @@ func (s *Service) outside(ctx context.Context, org, text string) (string, error)
 	return strings.ToValidUTF8(text, "?"), nil
 }
 
-// ours is the number of the organisation that a message is for.
+// recipientNumber returns the organisation's number to which a message is addressed.
 func (s *Service) ours(ctx context.Context, org, text string) (string, error) {
 	for _, form := range forms(text) {
 		if strings.HasPrefix(form, "num_") {

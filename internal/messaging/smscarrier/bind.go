@@ -9,15 +9,16 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// This file keeps the connections to carriers that want one: one node of those on the database has each.
+// Connections to carriers that need one (SMPP). Each is kept by one node of those on the database, which holds a
+// lease on it.
 
-// Times of holding connections.
+// Lease times.
 const (
-	holdFor   = 15 * time.Second // a node that does not renew loses its connections then
+	holdFor   = 15 * time.Second // a node that does not renew loses its connections after this time
 	holdEvery = 3 * time.Second
 )
 
-// binds are the connections this node keeps.
+// connectionTable has the connections of this node.
 type binds struct {
 	mu   sync.Mutex // guards held
 	held map[string]*bind
@@ -30,10 +31,10 @@ type bind struct {
 	over  sync.WaitGroup
 }
 
-// held reports whether this node keeps the connection of a carrier.
+// holdsConnection reports whether this node keeps the connection of a carrier.
 func (s *Service) held(id string) bool { return s.binding(id) != nil }
 
-// Run keeps the connections of carriers until the context ends, and lets go of them then.
+// Run keeps the connections of carriers until the context ends, and then releases them.
 func (s *Service) Run(ctx context.Context) {
 	changes := s.Bus.Subscribe(Changed, 16)
 	defer changes.Close()
@@ -53,7 +54,7 @@ func (s *Service) Run(ctx context.Context) {
 	}
 }
 
-// a wish is a carrier that wants a connection, and who keeps it.
+// wantedConnection is a carrier that needs a connection, with the holder of its lease.
 type wish struct {
 	org, id string
 	version db.Time
@@ -61,7 +62,8 @@ type wish struct {
 	until   db.Time
 }
 
-// follow renews what this node holds, takes what nobody holds, and lets go of what is gone or has changed.
+// reconcile renews the leases of this node, takes free ones, and closes the connections of carriers that were deleted
+// or changed.
 func (s *Service) follow(ctx context.Context) error {
 	defer s.expire()
 	began := s.Now()
@@ -88,13 +90,13 @@ func (s *Service) follow(ctx context.Context) error {
 	return nil
 }
 
-// renew keeps what this node holds for another while.
+// renewLeases extends all leases of this node.
 func (s *Service) renew(ctx context.Context, until time.Time) error {
 	if len(s.holding()) == 0 {
 		return nil
 	}
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
-		// tenant: the connections of all organisations are kept
+		// tenant: the leases of all organisations
 		const q = `UPDATE sms_carrier_states SET held_until = $2 WHERE node = $1 AND held_until > 0`
 		_, err := tx.Exec(ctx, q, s.Node, db.At(until))
 		return err
@@ -102,7 +104,7 @@ func (s *Service) renew(ctx context.Context, until time.Time) error {
 }
 
 func (s *Service) wishes(ctx context.Context) ([]wish, error) {
-	// tenant: the connections of all organisations are kept
+	// tenant: the carriers of all organisations
 	const q = `SELECT c.org_id, c.id, c.provider, c.updated_at, COALESCE(h.node, ''), COALESCE(h.held_until, 0)
 		FROM sms_carriers c LEFT JOIN sms_carrier_states h ON h.org_id = c.org_id AND h.carrier_id = c.id WHERE c.enabled`
 	rows, err := s.DB.Read(ctx).Query(ctx, q)
@@ -124,7 +126,7 @@ func (s *Service) wishes(ctx context.Context) ([]wish, error) {
 	return all, rows.Err()
 }
 
-// hold makes this node the one that keeps a carrier's connection, unless another one is.
+// ensureConnection opens the connection of a carrier on this node, unless another node holds the lease.
 func (s *Service) hold(ctx context.Context, w wish, until time.Time) error {
 	b := s.binding(w.id)
 	if b != nil && w.node == s.Node && b.line.UpdatedAt.Equal(w.version.Time) {
@@ -132,7 +134,7 @@ func (s *Service) hold(ctx context.Context, w wish, until time.Time) error {
 		s.seen(ctx, b.line, b.line.adapter.(Binder).State())
 		return nil
 	}
-	s.close(w.id) // it has changed, or another node has it
+	s.close(w.id) // the carrier has changed, or another node has the lease
 	if w.node != s.Node && s.Now().Before(w.until.Time) {
 		return nil
 	}
@@ -169,7 +171,7 @@ func (s *Service) extend(id string, until time.Time) {
 	}
 }
 
-// lease takes the right to keep a connection.
+// acquireLease takes the lease on a connection, and reports whether it succeeded.
 func (s *Service) lease(ctx context.Context, c wish, until time.Time) (mine bool, err error) {
 	err = s.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO sms_carrier_states (org_id, carrier_id, node, held_until, status, error, changed_at)
@@ -208,7 +210,8 @@ func (s *Service) holding() (all []string) {
 	return all
 }
 
-// expire closes connections that another node may keep by now: the database could not be asked.
+// closeExpired closes connections whose lease another node may take by now, because the database could not be
+// reached.
 func (s *Service) expire() {
 	now := s.Now()
 	for _, id := range s.holding() {
@@ -222,7 +225,7 @@ func (s *Service) expire() {
 	}
 }
 
-// close ends a connection and waits until it has ended.
+// closeConnection closes a connection and waits until it has ended.
 func (s *Service) close(id string) {
 	s.binds.mu.Lock()
 	b := s.binds.held[id]
@@ -234,7 +237,7 @@ func (s *Service) close(id string) {
 	}
 }
 
-// letGo closes all connections, so that another node may take them at once.
+// releaseAll closes all connections and releases their leases, so that another node can take them at once.
 func (s *Service) letGo() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -14,13 +14,13 @@ import (
 // maxCallback bounds the body of a callback.
 const maxCallback = 256 << 10
 
-// Mount registers the addresses that providers post to.
+// Mount registers the callback URLs of providers.
 func (s *Service) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+CallbackPath+"{token}", s.callback)
 }
 
-// callback takes what a provider posts. It is answered once that is committed: providers repeat what was not, and what comes again
-// changes nothing.
+// callback handles a request from a provider. The response is sent after the commit, because providers repeat
+// unacknowledged requests. A repeated request has no effect.
 func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallback))
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Service) callback(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// called does what a callback asks for, or says with which status it is refused.
+// handleCallback processes a callback and returns the response status.
 func (s *Service) called(r *http.Request, raw []byte) (status int, err error) {
 	ctx := r.Context()
 	c, err := s.byToken(ctx, s.DB.Read(ctx), r.PathValue("token"))
@@ -70,7 +70,8 @@ func (s *Service) called(r *http.Request, raw []byte) (status int, err error) {
 	return http.StatusNoContent, nil
 }
 
-// take writes down what a carrier tells, one after the other: what was written before a failure is known when it comes again.
+// storeEvents stores the events of a carrier one by one. After a failure the carrier repeats the request, and the
+// events that are stored already are recognised.
 func (s *Service) take(ctx context.Context, c Carrier, events []Event) error {
 	for _, e := range events {
 		if e.Receipt != nil && e.Receipt.ID != "" && e.Receipt.Result.Status != "" {
@@ -87,11 +88,11 @@ func (s *Service) take(ctx context.Context, c Carrier, events []Event) error {
 	return nil
 }
 
-// errStranger says that a message is for a number the organisation does not have.
+// errForeignNumber means that a message is for a number that the organisation does not have.
 var errStranger = errors.New("not a number of the organisation")
 
-// receive gives a message to the room of messages. One for a number the organisation does not have is dropped: it would come again
-// and again.
+// receiveMessage passes a message to package sms. A message for a number that the organisation does not have is
+// dropped, because the carrier would repeat it forever.
 func (s *Service) receive(ctx context.Context, c Carrier, in Incoming) error {
 	from, err := s.outside(ctx, c.org, in.From)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A Carrier is what takes an organisation's messages to the outside world, and brings those for it.
+// Carrier is an SMS carrier of an organisation.
 type Carrier struct {
 	ID            string         `json:"id" example:"smc_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Provider      string         `json:"provider" enum:"smpp,telnyx,twilio,http"`
@@ -30,9 +30,9 @@ type Carrier struct {
 	secret secret
 }
 
-// secret is what is sealed of a carrier.
+// secret is the encrypted part of a carrier.
 type secret struct {
-	Token    string          `json:"token"` // of the callback's address
+	Token    string          `json:"token"` // in the callback URL
 	Settings json.RawMessage `json:"settings"`
 }
 
@@ -48,21 +48,21 @@ const (
 	maxSettings       = 32 << 10
 )
 
-// Changed is the bus subject on which an organisation is published whose carriers have changed.
+// Changed is the bus subject for changes of carriers; the key is the organisation.
 const Changed = "changed.sms_carriers"
 
-// CallbackPath is where providers post; the token of a carrier follows.
+// CallbackPath is the path to which providers post; the token of a carrier follows.
 const CallbackPath = "/carriers/sms/"
 
-// place binds sealed settings to where they stand.
+// associatedData binds sealed settings to their row and column.
 func (c Carrier) place() []byte { return []byte(c.org + "|sms_carriers|" + c.ID + "|settings") }
 
-// address is where the provider of a carrier posts.
+// callbackURL returns the URL to which the provider of a carrier posts.
 func (s *Service) address(c Carrier) string {
 	return strings.TrimRight(s.BaseURL, "/") + CallbackPath + c.secret.Token
 }
 
-// dress shows a carrier as the API does.
+// addStatus sets the fields of a carrier that the API shows: masked settings, callback URL and status.
 func (s *Service) dress(c *Carrier, is state) {
 	c.Settings = map[string]any{}
 	_ = json.Unmarshal(c.secret.Settings, &c.Settings)
@@ -87,7 +87,8 @@ func (s *Service) dress(c *Carrier, is state) {
 	}
 }
 
-// takes says how well a carrier fits a message: how many digits of the number it names, or -1.
+// matchLength returns the number of characters of the longest prefix that matches, 0 for a carrier without prefixes,
+// and -1 if the carrier does not match.
 func (c Carrier) takes(from, to string) int {
 	if len(c.Numbers) > 0 && !contains(c.Numbers, from) {
 		return -1
@@ -113,7 +114,7 @@ func contains(all []string, one string) bool {
 	return false
 }
 
-// wrongRates checks the two rates.
+// checkRates validates the two rates.
 func (c Carrier) wrongRates() (wrong []op.Violation) {
 	if c.RatePerSecond < 0.01 || c.RatePerSecond > maxRate {
 		wrong = append(wrong, op.Field("rate_per_second", "out_of_range", "must be between 0.01 and 5000"))

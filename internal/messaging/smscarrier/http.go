@@ -19,31 +19,32 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// HTTPSettings are those of a carrier with an HTTP API of its own.
+// HTTPSettings are the settings of a carrier with its own HTTP API.
 type HTTPSettings struct {
 	Send HTTPSend `json:"send"`
-	// ID and Error are where the answer has the message's identifier, and what is wrong with it: an answer that has the latter refuses
-	// the message, whatever its status.
+	// ID and Error are the paths in the response to the message's identifier and to an error. If the response has an
+	// error, the message is refused, whatever the status.
 	ID    string `json:"id"`
 	Error string `json:"error"`
-	// Idempotent says that the carrier recognises {{reference}}, so that a message nobody knows about may be sent again.
+	// Idempotent means that the carrier deduplicates by {{reference}}. A message with unknown outcome may then be
+	// sent again.
 	Idempotent bool         `json:"idempotent"`
 	Callback   HTTPCallback `json:"callback"`
 }
 
-// HTTPSend is a template of the request that sends a message. Of Form and JSON one is given, or neither.
+// HTTPSend is a template of the request that sends a message. At most one of Form and JSON is set.
 type HTTPSend struct {
-	Method  string            `json:"method"` // POST unless given
+	Method  string            `json:"method"` // default POST
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
 	Form    map[string]string `json:"form"`
 	JSON    any               `json:"json"`
 }
 
-// httpLimits bound requests to carriers.
+// httpLimits bounds the time and size of requests to carriers.
 var httpLimits = egress.Limits{Connect: 5 * time.Second, Total: 30 * time.Second, Body: 256 << 10, Idle: 16}
 
-// gateway is the adapter of carriers with an HTTP API.
+// httpAdapter is the adapter for carriers with their own HTTP API.
 type gateway struct {
 	settings HTTPSettings
 	about    Facts
@@ -107,7 +108,7 @@ func (x HTTPSend) check(guard *egress.Guard) (wrong []op.Violation) {
 	return wrong
 }
 
-// request fills the template.
+// buildRequest fills in the template.
 func (g *gateway) request(ctx context.Context, o sms.Outgoing) (*http.Request, error) {
 	values := map[string]string{"from": o.From, "to": o.To, "from_digits": strings.TrimPrefix(o.From, "+"), "to_digits": strings.TrimPrefix(o.To, "+"),
 		"text": o.Body, "reference": o.Reference, "callback_url": g.about.CallbackURL}
@@ -141,7 +142,7 @@ func (g *gateway) request(ctx context.Context, o sms.Outgoing) (*http.Request, e
 	return r, nil
 }
 
-// Send makes the request, and reads what the carrier says.
+// Send sends the request and parses the response.
 func (g *gateway) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	r, err := g.request(ctx, o)
 	if err != nil {
@@ -159,7 +160,7 @@ func (g *gateway) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) 
 	return g.read(answer, raw)
 }
 
-// doubt says whether a request that failed can have reached the carrier.
+// requestError wraps the error of a failed request: sms.ErrUnsent if it can be repeated, else sms.ErrOutcomeUnknown.
 func (g *gateway) doubt(err error) error {
 	if g.settings.Idempotent || neverLeft(err) {
 		return fmt.Errorf("%w: %w", sms.ErrUnsent, err)
@@ -167,14 +168,14 @@ func (g *gateway) doubt(err error) error {
 	return fmt.Errorf("%w: %w", sms.ErrUnknown, err)
 }
 
-// neverLeft reports whether a request failed before it was written: there was no connection.
+// failedBeforeSend reports whether a request failed before it was written, because there was no connection.
 func neverLeft(err error) bool {
 	var dial *net.OpError
 	var name *net.DNSError
 	return errors.Is(err, egress.ErrBlocked) || errors.As(err, &name) || errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// read is what an answer says of the message.
+// parseResponse returns the result for a response.
 func (g *gateway) read(answer *http.Response, raw []byte) (sms.Result, error) {
 	var doc any
 	_ = json.Unmarshal(raw, &doc)
@@ -201,7 +202,7 @@ func (g *gateway) read(answer *http.Response, raw []byte) (sms.Result, error) {
 	return r, nil
 }
 
-// retryAfter is how long the carrier wants to be left alone: 5 s unless it says so, in seconds.
+// retryAfter returns the time in Retry-After in seconds; 5 s if there is none.
 func retryAfter(h http.Header) time.Duration {
 	if n, err := strconv.Atoi(h.Get("Retry-After")); err == nil && n > 0 {
 		return min(time.Duration(n)*time.Second, longestQuiet)
@@ -209,7 +210,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 5 * time.Second
 }
 
-// Ask says that a message may be sent again where the carrier recognises it.
+// QueryStatus returns sms.ErrUnsent if the carrier deduplicates, so that the message is sent again.
 func (g *gateway) Ask(context.Context, sms.Outgoing) (sms.Result, error) {
 	if g.settings.Idempotent {
 		return sms.Result{}, sms.ErrUnsent

@@ -11,26 +11,26 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// A line is an opened carrier. It is what the room of messages sends with.
+// carrierClient is an opened carrier. It implements sms.Carrier and sms.RateLimited.
 type line struct {
 	Carrier
 	adapter Adapter
 	room    *Service
 
-	mu      sync.Mutex // guards what follows
-	told    state      // what was kept last
-	failed  time.Time  // when it did not work last
-	quiet   time.Time  // it takes nothing before
-	strikes int        // messages in a row that were not answered
+	mu      sync.Mutex // guards the fields below
+	told    state      // state that was stored last
+	failed  time.Time  // time of the last failure
+	quiet   time.Time  // no messages are sent before
+	strikes int        // failed messages in a row
 }
 
-// opened are the lines of this process.
+// clientTable has the open clients of this process.
 type opened struct {
 	mu    sync.Mutex // guards lines
 	lines map[string]*line
 }
 
-// line opens a carrier, or finds it open; one that was changed is opened anew.
+// openClient returns the open client of a carrier, or opens it. If the carrier has changed, it is opened again.
 func (s *Service) line(c Carrier) (*line, error) {
 	s.opened.mu.Lock()
 	defer s.opened.mu.Unlock()
@@ -53,21 +53,21 @@ func (s *Service) line(c Carrier) (*line, error) {
 	return l, nil
 }
 
-// look finds an open line.
+// findClient returns the open client of a carrier; nil if there is none.
 func (s *Service) look(id string) *line {
 	s.opened.mu.Lock()
 	defer s.opened.mu.Unlock()
 	return s.opened.lines[id]
 }
 
-// forget closes the line of a carrier that is gone.
+// removeClient removes the client of a carrier that no longer exists.
 func (s *Service) forget(id string) {
 	s.opened.mu.Lock()
 	defer s.opened.mu.Unlock()
 	delete(s.opened.lines, id)
 }
 
-// enabled lists the lines of an organisation in the order in which they are asked. It is cached.
+// enabled returns the clients of an organisation's enabled carriers by priority. It is cached.
 func (s *Service) enabled(ctx context.Context, org string) ([]*line, error) {
 	return s.known.Get(org, func() (out []*line, err error) {
 		free := db.Detached(ctx)
@@ -90,7 +90,7 @@ func (s *Service) enabled(ctx context.Context, org string) ([]*line, error) {
 	})
 }
 
-// Connected finds an enabled carrier of an organisation; nil where it has none of this name.
+// Connected returns an enabled carrier of an organisation; nil if it has none with this id.
 func (s *Service) Connected(ctx context.Context, org, id string) (sms.Carrier, error) {
 	all, err := s.enabled(ctx, org)
 	if err != nil {
@@ -104,17 +104,17 @@ func (s *Service) Connected(ctx context.Context, org, id string) (sms.Carrier, e
 	return nil, nil
 }
 
-// Rates are how many segments the carrier takes in a second, and of those from one number.
+// Rates returns the limits in segments per second: of the carrier, and of one sender number.
 func (l *line) Rates() (all, number float64) { return l.RatePerSecond, l.NumberRate }
 
-// Send hands a message over, and learns from how that goes.
+// Send submits a message and records the result.
 func (l *line) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	r, err := l.adapter.Send(ctx, o)
 	l.learn(ctx, err)
 	return r, err
 }
 
-// Ask finds out what became of a message, where the carrier can tell.
+// QueryStatus returns the state of a message, if the carrier can report it.
 func (l *line) Ask(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	a, ok := l.adapter.(Asker)
 	if !ok {
@@ -123,10 +123,11 @@ func (l *line) Ask(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	return a.Ask(ctx, o)
 }
 
-// longestQuiet bounds how long a carrier is left alone because it asked for that.
+// maxBusy bounds the time for which a carrier can ask for no messages.
 const longestQuiet = 10 * time.Minute
 
-// learn takes down how a message went: who asked to be left alone is, and who does not answer is given few at a time.
+// recordResult records the result of a message. A busy carrier gets no messages until its time; a failing one gets
+// fewer at once.
 func (l *line) learn(ctx context.Context, err error) {
 	var busy *sms.Busy
 	l.mu.Lock()
@@ -141,16 +142,16 @@ func (l *line) learn(ctx context.Context, err error) {
 	}
 	l.mu.Unlock()
 	if busy == nil && ctx.Err() == nil {
-		if p, _ := providerOf(l.Provider); !p.binds { // of those that are connected, the connection says how they are
+		if p, _ := providerOf(l.Provider); !p.binds { // for adapters with a connection, the state is that of the connection
 			l.room.seen(ctx, l, err)
 		}
 	}
 }
 
-// atOnce is how many messages a carrier is given at once.
+// maxConcurrent limits the messages that are sent to a carrier at once.
 const atOnce = 32
 
-// limit is how many messages the carrier may be given at once now.
+// concurrency returns how many messages may be sent to the carrier at once now. It halves with each failure in a row.
 func (l *line) limit() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

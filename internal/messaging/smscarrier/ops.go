@@ -14,7 +14,7 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Operations lists what the outside world can do with carriers.
+// Operations returns the API operations on carriers.
 func (s *Service) Operations() []op.Operation {
 	a := access.NumbersAdmin
 	return []op.Operation{
@@ -27,10 +27,10 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn asks for carriers.
+// ListIn is the request for a page of carriers.
 type ListIn struct{ op.Paging }
 
-// List lists carriers in the order in which they are asked.
+// List returns carriers by priority.
 func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Carrier]], error) {
 	after, err := in.After(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Carrier
 	return op.Counted(page, in.Paging, func() (int, error) { return len(all), nil })
 }
 
-// CreateIn is a carrier to connect.
+// CreateIn is the request to connect a carrier.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes a carrier to connect.
@@ -104,7 +104,7 @@ func or[T any](v *T, otherwise T) T {
 	return *v
 }
 
-// OneIn names a carrier.
+// OneIn has the id of a carrier.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"smc_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }
@@ -131,14 +131,14 @@ func (s *Service) Show(ctx context.Context, in *OneIn) (*op.Out[Carrier], error)
 	return op.Versioned(c, c.UpdatedAt)
 }
 
-// UpdateIn changes a carrier.
+// UpdateIn is the request to change a carrier.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch says what changes.
+// Patch is a merge patch (RFC 7396) of a carrier.
 type Patch struct {
 	Name          op.Change[string]         `json:"name,omitzero"`
 	Enabled       op.Change[bool]           `json:"enabled,omitzero"`
@@ -188,7 +188,7 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], e
 		if err := s.save(ctx, tx, &c, settings, all); err != nil {
 			return err
 		}
-		if err := forgetState(ctx, tx, c); err != nil { // what was wrong may be right now
+		if err := forgetState(ctx, tx, c); err != nil { // the cause of the error may be corrected now
 			return err
 		}
 		is, err = stateOf(ctx, tx, c.org, c.ID)
@@ -201,13 +201,13 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Carrier], e
 	return op.Versioned(c, c.UpdatedAt)
 }
 
-// DeleteIn names a carrier to disconnect.
+// DeleteIn is the request to disconnect a carrier.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete disconnects a carrier. Messages that wait for it go to another one that takes them, or fail.
+// Delete disconnects a carrier. Its waiting messages go to another carrier that accepts them, or fail.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		c, err := s.one(ctx, tx, in.ID)
@@ -222,7 +222,7 @@ func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	})
 }
 
-// A Trial is how a carrier answered.
+// Trial is the result of a test.
 type Trial struct {
 	OK        bool    `json:"ok"`
 	Status    string  `json:"status" enum:"active,connecting,degraded,auth_required,disabled"`
@@ -230,10 +230,10 @@ type Trial struct {
 	LatencyMS int     `json:"latency_ms"`
 }
 
-// testTime bounds a test.
+// testTimeout bounds a test.
 const testTime = 8 * time.Second
 
-// Test asks a carrier whether it would take messages. Nothing is sent.
+// Test tests whether a carrier would accept messages. Nothing is sent.
 func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[Trial], error) {
 	c, err := s.one(ctx, s.DB.Read(ctx), in.ID)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *Service) Test(ctx context.Context, in *OneIn) (*op.Out[Trial], error) {
 	return op.OK(t)
 }
 
-// words are an error for people, of bounded length.
+// errorText returns an error as text of at most 500 octets.
 func words(err error) string {
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {

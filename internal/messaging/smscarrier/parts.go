@@ -11,19 +11,20 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// parts keeps the parts of long messages in the database until they are complete, so that none that was acknowledged is lost.
+// dbPartStore stores the parts of received long messages in the database until they are complete, so that no
+// acknowledged part is lost.
 type parts struct {
 	room  *Service
 	about Facts
 }
 
-// maxWaiting is how many parts of one carrier may wait for others.
+// maxWaitingParts limits the incomplete parts of one carrier.
 const maxWaiting = 5000
 
-// partsKnown is how long the parts of a message that was handed on are known, should they come again.
+// completedPartTTL is the time for which repeated parts of a complete message are recognised.
 const partsKnown = 5 * time.Minute
 
-// name is what a message is found by whose parts are collected.
+// partKey returns the key of a message whose parts are collected.
 func name(k smpp.Key) string {
 	return fmt.Sprintf("%s %s %d %t %d", k.From, k.To, k.Segment.Reference, k.Segment.Wide, k.Segment.Total)
 }
@@ -33,7 +34,7 @@ func sum(f smpp.Fragment) string {
 	return hex.EncodeToString(h[:8])
 }
 
-// part is a row.
+// storedPart is a row.
 type part struct {
 	number   int
 	sum      string
@@ -42,7 +43,8 @@ type part struct {
 	first    db.Time
 }
 
-// Add keeps a part. The same number of part with another text begins the next message: the sender has come to the same reference again.
+// Add stores a part. If a part with the same number but another text exists, a new message begins, because the sender
+// has reused the reference.
 func (p *parts) Add(ctx context.Context, f smpp.Fragment) (a smpp.Added, err error) {
 	err = p.room.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err = p.add(ctx, tx, f)
@@ -143,7 +145,7 @@ func (p *parts) forget(ctx context.Context, tx db.Querier, message string) error
 	return err
 }
 
-// Done marks a message that was handed on, so that its parts are known when they come again; its texts are not kept.
+// Done marks a delivered message as complete, so that repeated parts are recognised. Its texts are deleted.
 func (p *parts) Done(ctx context.Context, k smpp.Key, handedOn bool) error {
 	if !handedOn {
 		return nil
@@ -155,7 +157,7 @@ func (p *parts) Done(ctx context.Context, k smpp.Key, handedOn bool) error {
 	})
 }
 
-// Late gives messages whose first part came before a time, and forgets those that were handed on long ago.
+// Expired returns incomplete messages whose first part came before a time, and deletes old complete ones.
 func (p *parts) Late(ctx context.Context, before time.Time) ([][]smpp.Fragment, error) {
 	err := p.room.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `DELETE FROM sms_incoming_parts WHERE org_id = $1 AND carrier_id = $2 AND done AND first_at < $3`

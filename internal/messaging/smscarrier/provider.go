@@ -10,22 +10,22 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// A provider is a kind of carrier that can be connected.
+// provider is a kind of carrier that can be connected.
 type provider struct {
 	name  string
-	calls bool // it posts to callback_url: its adapter is a Caller
+	calls bool // it posts to callback_url: its adapter is a CallbackReceiver
 	binds bool // it keeps a connection on one node: its adapter is a Binder
-	// build checks settings, which are an object, and makes an adapter; nothing is connected yet.
+	// build validates settings, which are an object, and returns an adapter. It does not connect.
 	build func(s *Service, about Facts, settings json.RawMessage) (Adapter, []op.Violation)
 }
 
-// Facts are what an adapter may want to know of the carrier it is for.
+// CarrierInfo has the data of a carrier that its adapter needs.
 type Facts struct {
 	Org, ID     string
-	CallbackURL string // "" where it has none
+	CallbackURL string // "" if it has none
 }
 
-// providers lists what can be connected. One that is not in it cannot.
+// providers has all providers that can be connected.
 var providers = []provider{
 	{name: "smpp", binds: true, build: buildSMPP},
 	{name: "http", calls: true, build: buildHTTP},
@@ -41,7 +41,7 @@ func providerOf(name string) (provider, bool) {
 	return providers[i], true
 }
 
-// providerNames are the names of all, for messages.
+// providerNames returns all names, for error texts.
 func providerNames() string {
 	var all []string
 	for _, p := range providers {
@@ -50,7 +50,7 @@ func providerNames() string {
 	return strings.Join(all, ", ")
 }
 
-// strict reads settings; members nobody knows are violations.
+// decodeStrict decodes settings; unknown members are violations.
 func strict(raw json.RawMessage, to any) []op.Violation {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -68,19 +68,19 @@ func strict(raw json.RawMessage, to any) []op.Violation {
 	return []op.Violation{op.Field("settings", "invalid_type", "must be an object")}
 }
 
-// joined are words for messages, in order.
+// joinSorted joins words in order, for error texts.
 func joined(names []string) string {
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
 
-// masked is what a secret is shown as, and what leaves it as it is where it is given back.
+// maskedValue replaces a secret in responses. In a request it leaves the secret unchanged.
 const masked = "********"
 
-// secretNames are the members of settings that are never shown, in every provider.
+// secretNames are the members of settings that are never shown, for every provider.
 var secretNames = []string{"password", "token", "auth_token", "api_key", "secret", "client_secret"}
 
-// mask replaces secrets; all values of headers are some.
+// mask replaces secrets; all values of headers are secrets.
 func mask(settings map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range settings {
@@ -103,7 +103,7 @@ func mask(settings map[string]any) map[string]any {
 	return out
 }
 
-// patch merges a change into settings (RFC 7396). Asterisks leave a secret as it is.
+// mergeSettings applies a merge patch to settings (RFC 7396). maskedValue leaves a secret unchanged.
 func patch(old, change map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range old {

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// save checks a carrier and writes it down; everything wrong with it is told at once.
+// save validates and stores a carrier. The error has all violations at once.
 func (s *Service) save(ctx context.Context, tx db.Querier, c *Carrier, settings map[string]any, others []Carrier) error {
 	wrong := append(c.check(others), c.wrongRates()...)
 	more, err := s.checkNumbers(ctx, tx, c)
@@ -33,7 +33,7 @@ func (s *Service) save(ctx context.Context, tx db.Querier, c *Carrier, settings 
 	return nil
 }
 
-// check checks what a carrier says of itself.
+// check validates the fields of a carrier that need no look-up.
 func (c *Carrier) check(others []Carrier) (wrong []op.Violation) {
 	c.Name = strings.TrimSpace(c.Name)
 	if n := utf8.RuneCountInString(c.Name); n < 1 || n > 60 || strings.ContainsFunc(c.Name, func(r rune) bool { return r < ' ' }) {
@@ -58,7 +58,7 @@ func (c *Carrier) check(others []Carrier) (wrong []op.Violation) {
 	return wrong
 }
 
-// checkNumbers brings the numbers of a carrier into E.164.
+// checkNumbers validates the numbers of a carrier and converts them to E.164.
 func (s *Service) checkNumbers(ctx context.Context, tx db.Querier, c *Carrier) (wrong []op.Violation, err error) {
 	if len(c.Numbers) > maxNumbers {
 		return []op.Violation{op.Field("numbers", "too_many", fmt.Sprintf("may be %d", maxNumbers))}, nil
@@ -80,7 +80,7 @@ func (s *Service) checkNumbers(ctx context.Context, tx db.Querier, c *Carrier) (
 	return wrong, nil
 }
 
-// checkSettings has the provider check its settings, and keeps them.
+// checkSettings has the provider validate the settings, and stores them in c.
 func (s *Service) checkSettings(ctx context.Context, c *Carrier, settings map[string]any) (wrong []op.Violation, err error) {
 	o, err := s.Orgs.Get(ctx, c.org)
 	if err != nil {

@@ -19,32 +19,33 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// SMPPSettings are those of a carrier that is a centre (SMSC).
+// SMPPSettings are the settings of a carrier with an SMSC, over SMPP 3.4.
 type SMPPSettings struct {
 	Host     string `json:"host"`
-	Port     int    `json:"port"` // 2775 unless given
+	Port     int    `json:"port"` // default 2775
 	TLS      bool   `json:"tls"`
-	CA       string `json:"ca"` // certificates in PEM that TLS trusts beside the system's
+	CA       string `json:"ca"` // certificates in PEM that TLS trusts in addition to the system's
 	SystemID string `json:"system_id"`
 	Password string `json:"password"`
-	// SystemType and ServiceType are for centres that want one.
+	// SystemType and ServiceType are for SMSCs that require one.
 	SystemType  string `json:"system_type"`
 	ServiceType string `json:"service_type"`
-	Bind        string `json:"bind"`         // transceiver (as ""), transmitter or receiver
-	Alphabet    string `json:"alphabet"`     // of data_coding 0: gsm7 (as ""), gsm7_packed, latin1 or ascii
-	DataCoding1 string `json:"data_coding1"` // how data_coding 1 is read: ascii (as "") or gsm7
-	Long        string `json:"long"`         // udh8 (as ""), udh16, sar or payload
-	// How identifiers are written in answers, in the text of receipts and in receipted_message_id: as_is (as ""), decimal or hex.
+	Bind        string `json:"bind"`         // transceiver (default), transmitter or receiver
+	Alphabet    string `json:"alphabet"`     // of data_coding 0: gsm7 (default), gsm7_packed, latin1 or ascii
+	DataCoding1 string `json:"data_coding1"` // alphabet of data_coding 1: ascii (default) or gsm7
+	Long        string `json:"long"`         // encoding of concatenated messages: udh8 (default), udh16, sar or payload
+	// Format of message identifiers in submit_sm_resp, in the text of receipts, and in receipted_message_id: as_is
+	// (default), decimal or hex.
 	SubmitIDs       string `json:"submit_ids"`
 	ReceiptIDs      string `json:"receipt_ids"`
 	OptionIDs       string `json:"option_ids"`
-	NoReceipts      bool   `json:"no_receipts"`      // receipts are not asked for: messages stay sent
-	Window          int    `json:"window"`           // messages unanswered at once; 10 unless given
-	EnquireSeconds  int    `json:"enquire_seconds"`  // after which silence we ask whether the centre is there; 30 unless given
-	ValidityMinutes int    `json:"validity_minutes"` // how long the centre tries; as it likes unless given
+	NoReceipts      bool   `json:"no_receipts"`      // receipts are not requested: messages stay in state sent
+	Window          int    `json:"window"`           // unacknowledged messages at once; default 10
+	EnquireSeconds  int    `json:"enquire_seconds"`  // idle time before enquire_link; default 30
+	ValidityMinutes int    `json:"validity_minutes"` // validity period; 0: the SMSC's default
 }
 
-// The words of settings.
+// The values of the settings.
 var (
 	smppModes = map[string]smpp.Command{"": smpp.BindTransceiver, "transceiver": smpp.BindTransceiver, "transmitter": smpp.BindTransmitter,
 		"receiver": smpp.BindReceiver}
@@ -92,7 +93,7 @@ func (x *SMPPSettings) check(g *egress.Guard) (wrong []op.Violation) {
 	return wrong
 }
 
-// wrongHost says what is wrong with a host to connect to, before it is resolved.
+// checkHost returns the violation of a host to connect to, before it is resolved.
 func wrongHost(g *egress.Guard, host string) *op.Violation {
 	var fault *egress.Fault
 	address := host
@@ -120,7 +121,7 @@ func plain(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// centre is the adapter of carriers by SMPP 3.4.
+// smppAdapter is the adapter for SMPP 3.4.
 type centre struct {
 	room     *Service
 	about    Facts
@@ -155,7 +156,7 @@ func buildSMPP(s *Service, about Facts, raw json.RawMessage) (Adapter, []op.Viol
 	return c, nil
 }
 
-// roots are the authorities of the system and those given; nil: the system's.
+// rootCAs returns the authorities of the system plus the given ones; nil means the system's.
 func roots(pem string) *x509.CertPool {
 	if pem == "" {
 		return nil
@@ -168,7 +169,8 @@ func roots(pem string) *x509.CertPool {
 	return pool
 }
 
-// dial connects to where the guard lets us. Centres on public addresses may be spoken to without TLS, as most have none.
+// dial connects through the egress guard. TLS is not required for public addresses, because most SMSCs do not offer
+// it.
 func (c *centre) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	conn, _, err := c.room.Guard.Dial(ctx, address)
 	return conn, err
@@ -177,10 +179,10 @@ func (c *centre) dial(ctx context.Context, _, address string) (net.Conn, error) 
 // Run keeps the bind until ctx ends.
 func (c *centre) Run(ctx context.Context) { c.client.Run(ctx) }
 
-// State is nil while bound.
+// State returns nil while bound.
 func (c *centre) State() error { return told(c.client.State()) }
 
-// told marks refused log-ins.
+// markAuthError adds ErrAuth to errors that mean a refused log-in.
 func told(err error) error {
 	for _, s := range []smpp.Status{smpp.BindFailed, smpp.BadPassword, smpp.BadSystemID} {
 		if errors.Is(err, s) {
@@ -190,7 +192,7 @@ func told(err error) error {
 	return err
 }
 
-// changed has what waits for the bind sent, and how it is kept.
+// connectionChanged makes waiting messages be sent, and the new state be stored.
 func (c *centre) changed(error) {
 	c.room.Messages.Wake()
 	c.room.Bus.Publish(Changed, c.about.Org)
@@ -204,7 +206,7 @@ func (c *centre) Test(ctx context.Context) error {
 	return nil
 }
 
-// Send submits the parts of a message that the centre does not have yet.
+// Send submits the parts of a message that the SMSC does not have yet.
 func (c *centre) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	if !c.room.held(c.about.ID) {
 		return sms.Result{IDs: o.Sent}, &sms.Busy{After: away, Cause: errors.New("another node keeps the connection")}
@@ -222,7 +224,7 @@ func (c *centre) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	switch {
 	case failed.Outcome == smpp.Retryable && failed.Wait > 0:
 		return out, &sms.Busy{After: failed.Wait, Cause: err}
-	case failed.Outcome == smpp.Retryable && failed.Status == smpp.OK: // the connection was lost: messages wait until it is back
+	case failed.Outcome == smpp.Retryable && failed.Status == smpp.OK: // the connection was lost: messages wait until it is restored
 		return out, &sms.Busy{After: away, Cause: err}
 	case failed.Outcome == smpp.Retryable:
 		return out, fmt.Errorf("%w: %w", sms.ErrUnsent, err)
@@ -233,17 +235,19 @@ func (c *centre) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	return out, fmt.Errorf("%w: %w", sms.ErrUnknown, err)
 }
 
-// away is after which time a message is tried again whose connection was lost; it waits until there is one.
+// reconnectDelay is the delay before a message is retried after its connection was lost. It then waits until there is
+// one.
 const away = time.Second
 
-// joint is the reference that joins the parts of a message: the same whenever it is sent.
+// partReference returns the reference number of a concatenated message. It is derived from the id, so that it is the
+// same at each attempt.
 func joint(id string) uint16 {
 	h := fnv.New32a()
 	h.Write([]byte(id))
 	return uint16(h.Sum32()%255) + 1
 }
 
-// rejected says why a centre does not take a message.
+// rejectionFault returns the fault for a message that the SMSC refuses.
 func rejected(e *smpp.Error) *sms.Fault {
 	f := &sms.Fault{Code: "carrier_rejected", Message: "the carrier does not take the message: " + e.Unwrap().Error()}
 	if e.Status == smpp.BadDestination {
@@ -256,7 +260,7 @@ func rejected(e *smpp.Error) *sms.Fault {
 	return f
 }
 
-// message takes a message that came in; the centre is told when it is committed.
+// handleMessage stores a received message. The SMSC gets its response after the commit.
 func (c *centre) message(ctx context.Context, in smpp.Incoming) error {
 	carrier := Carrier{ID: c.about.ID, org: c.about.Org}
 	text := in.Text
@@ -265,13 +269,13 @@ func (c *centre) message(ctx context.Context, in smpp.Incoming) error {
 		return nil
 	}
 	id := ""
-	if in.Key.Segment.Total > 0 { // its parts may be handed on twice, where a crash comes between that and the end of keeping them
+	if in.Key.Segment.Total > 0 { // if a crash comes before the parts are marked as complete, the message is delivered again
 		id = fmt.Sprintf("%s %d", name(in.Key), in.At.UnixNano())
 	}
 	return c.room.receive(ctx, carrier, Incoming{ID: id, From: in.From.String(), To: in.To.String(), Body: text})
 }
 
-// receipt takes what became of a part.
+// handleReceipt applies the receipt of a part.
 func (c *centre) receipt(ctx context.Context, r smpp.Receipt) error {
 	if !r.State.Final() || r.MessageID == "" {
 		return nil
@@ -279,7 +283,7 @@ func (c *centre) receipt(ctx context.Context, r smpp.Receipt) error {
 	return c.room.Messages.Receipt(ctx, c.about.Org, c.about.ID, r.MessageID, outcome(r))
 }
 
-// outcome is what a receipt says of a message.
+// receiptResult returns the result for a receipt.
 func outcome(r smpp.Receipt) sms.Result {
 	if r.State == smpp.Delivered {
 		return sms.Result{Status: sms.Delivered}

@@ -33,7 +33,7 @@ import (
 
 const own, mobile, secret = "+12025550143", "+12025550170", "a secret of ours"
 
-// house is an organisation with a number that has messages, and another one.
+// fixture has the service with one organisation that has an SMS number, and a second organisation.
 type house struct {
 	*smscarrier.Service
 	t          *testing.T
@@ -84,7 +84,7 @@ func build(t *testing.T, d *db.DB) *house {
 	return h
 }
 
-// work begins to send what is due.
+// startJobs starts the workers of the message queue.
 func (h *house) work() {
 	h.t.Helper()
 	r := &job.Runner{DB: h.d, Queue: h.messages.Jobs, Name: sms.Queue, Node: "n1", Log: h.messages.Log,
@@ -101,7 +101,7 @@ func (h *house) do(method, path string, body any) *optest.Answer {
 	return h.server.Do(optest.Admin(h.org), method, path, body)
 }
 
-// becomes waits until a message is in a state.
+// waitStatus waits until a message has a status.
 func (h *house) becomes(id, status string) *optest.Answer {
 	h.t.Helper()
 	late, tick := time.After(30*time.Second), time.NewTicker(20*time.Millisecond)
@@ -119,7 +119,7 @@ func (h *house) becomes(id, status string) *optest.Answer {
 	}
 }
 
-// call posts to a callback's address, signed as the carrier signs.
+// postCallback posts to a callback URL, with the carrier's signature.
 func (h *house) call(address, body, key string) int {
 	h.t.Helper()
 	mac := hmac.New(sha256.New, []byte(key))
@@ -131,10 +131,10 @@ func (h *house) call(address, body, key string) int {
 	return w.Code
 }
 
-// A vendor is a carrier with an HTTP API.
+// fakeVendor is a carrier with an HTTP API.
 type vendor struct {
 	*httptest.Server
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	got    []map[string]string
 	answer func(n int, w http.ResponseWriter)
 }
@@ -166,7 +166,7 @@ func (v *vendor) all() []map[string]string {
 	return append([]map[string]string{}, v.got...)
 }
 
-// connect connects a vendor.
+// connect connects a carrier to a fake vendor.
 func (h *house) connect(v *vendor, name string, more map[string]any) *optest.Answer {
 	h.t.Helper()
 	body := map[string]any{"provider": "http", "name": name, "rate_per_second": 1000, "number_rate_per_second": 1000, "settings": map[string]any{
@@ -226,7 +226,7 @@ func TestReceiptsAndMessagesOfAVendorAreVerifiedAndTakenOnce(t *testing.T) {
 		h, v := build(t, d), newVendor(t)
 		address := h.connect(v, "Vendor", nil).Text("callback_url")
 		early := make(chan int, 1)
-		v.answer = func(n int, w http.ResponseWriter) { // the receipt comes before the answer
+		v.answer = func(n int, w http.ResponseWriter) { // the receipt comes before the response
 			early <- h.call(address, fmt.Sprintf(`{"events":[{"id":"m%d","state":"done"}]}`, n), secret)
 			fmt.Fprintf(w, `{"messages":[{"id":"m%d"}]}`, n)
 		}
@@ -302,7 +302,7 @@ func TestMessagesChooseTheirCarrierAndAnotherWhereItIsDead(t *testing.T) {
 	})
 }
 
-// Of two nodes on one database one keeps a connection; the other takes it when that one lets go.
+// Of two nodes on one database one keeps a connection; the other takes it when the first releases it.
 func TestOneNodeKeepsAConnection(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

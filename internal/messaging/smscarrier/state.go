@@ -17,10 +17,10 @@ const (
 	disabled     = "disabled"
 )
 
-// A state is how a carrier is, on whichever node that was seen; the zero state is not known.
+// carrierState is the state of a carrier as last reported by any node; the zero value means unknown.
 type state struct {
 	Status, Error string
-	Node          string // that keeps its connection
+	Node          string // node that holds the connection lease
 	HeldUntil     db.Time
 }
 
@@ -51,7 +51,7 @@ func stateOf(ctx context.Context, q db.Querier, org, id string) (state, error) {
 	return all[id], err
 }
 
-// forgetState forgets how a carrier was before it was changed; who keeps its connection stays.
+// clearState resets the state of a carrier after a change; the connection lease is kept.
 func forgetState(ctx context.Context, tx db.Querier, c Carrier) error {
 	const q = `UPDATE sms_carrier_states SET status = '', error = NULL WHERE org_id = $1 AND carrier_id = $2`
 	if _, err := tx.Exec(ctx, q, c.org, c.ID); err != nil {
@@ -60,7 +60,7 @@ func forgetState(ctx context.Context, tx db.Querier, c Carrier) error {
 	return nil
 }
 
-// keepState writes down how a carrier is, where it still exists.
+// saveState stores the state of a carrier if the carrier still exists.
 func (s *Service) keepState(ctx context.Context, c Carrier, is state) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		const q = `INSERT INTO sms_carrier_states (org_id, carrier_id, node, held_until, status, error, changed_at)
@@ -71,7 +71,7 @@ func (s *Service) keepState(ctx context.Context, c Carrier, is state) error {
 	})
 }
 
-// judged says how a carrier is by what its adapter answered last.
+// stateFromError returns the state for the last result of an adapter.
 func judged(err error) state {
 	switch {
 	case err == nil:
@@ -82,7 +82,7 @@ func judged(err error) state {
 	return state{Status: degraded, Error: words(err)}
 }
 
-// seen keeps how a carrier is, where that has changed.
+// recordState stores the state of a carrier if it has changed.
 func (s *Service) seen(ctx context.Context, l *line, err error) {
 	is := judged(err)
 	l.mu.Lock()
@@ -100,7 +100,7 @@ func (s *Service) seen(ctx context.Context, l *line, err error) {
 	}
 }
 
-// try asks a carrier whether it would take messages.
+// testCarrier tests whether a carrier would accept messages.
 func (s *Service) try(ctx context.Context, c Carrier) (status string, err error) {
 	l, err := s.line(c)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Service) try(ctx context.Context, c Carrier) (status string, err error)
 	return judged(err).Status, err
 }
 
-// A Trouble is an enabled carrier that takes no messages.
+// FailingCarrier is an enabled carrier that accepts no messages.
 type Trouble struct {
 	Org    string `json:"org"`
 	ID     string `json:"id"`
@@ -136,7 +136,7 @@ type Trouble struct {
 	Error  string `json:"error"`
 }
 
-// NotWorking lists enabled carriers of all organisations that take no messages, for the operator.
+// FailingCarriers returns the enabled carriers of all organisations that accept no messages, for the operator.
 func (s *Service) NotWorking(ctx context.Context) ([]Trouble, error) {
 	// tenant: the operator's view of all organisations
 	const q = `SELECT c.org_id, c.id, c.name, h.status, COALESCE(h.error, '') FROM sms_carriers c

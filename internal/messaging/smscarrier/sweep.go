@@ -8,10 +8,11 @@ import (
 	"soniq/internal/platform/db"
 )
 
-// sweepEvery is how often messages are looked for that wait for carriers which take none.
+// sweepInterval is the interval at which waiting messages of unavailable carriers are checked.
 const sweepEvery = 20 * time.Second
 
-// Sweep looks after messages that wait for carriers which take none, until the context ends: others get them, or they fail in the end.
+// Sweep reassigns messages that wait for unavailable carriers until the context ends. Other carriers get them, or
+// they fail in the end.
 func (s *Service) Sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -34,7 +35,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	if err := s.forgetParts(ctx); err != nil {
 		return err
 	}
-	// tenant: the carriers of all organisations; those with messages that wait
+	// tenant: the carriers of all organisations that have waiting messages
 	const q = `SELECT DISTINCT m.org_id, m.carrier FROM messages m
 		LEFT JOIN sms_carriers c ON c.org_id = m.org_id AND c.id = m.carrier
 		LEFT JOIN sms_carrier_states h ON h.org_id = m.org_id AND h.carrier_id = m.carrier
@@ -63,7 +64,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	return nil
 }
 
-// forgetParts forgets parts of messages that came in by carriers nobody is connected with any more.
+// deleteOldParts deletes parts of received messages after 24 hours, because their carrier may no longer be connected.
 func (s *Service) forgetParts(ctx context.Context) error {
 	return s.DB.Tx(ctx, func(tx db.Querier) error {
 		// tenant: a sweep over all organisations
@@ -82,8 +83,8 @@ func firstOf(all ...error) error {
 	return nil
 }
 
-// relieve has others take what waits for a carrier that takes nothing. A carrier by HTTP that fails sees to its messages itself: each
-// try does.
+// reassign reassigns the messages that wait for a carrier. A failing HTTP carrier needs none of this, because each
+// attempt handles its own message.
 func (s *Service) relieve(ctx context.Context, org, id string) error {
 	c, err := s.carrier(ctx, s.DB.Read(ctx), org, id)
 	p, _ := providerOf(c.Provider)

@@ -16,27 +16,28 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// TelnyxSettings are those of an account at Telnyx (API v2).
+// TelnyxSettings are the settings of a Telnyx account (API v2).
 type TelnyxSettings struct {
 	APIKey             string `json:"api_key"`
-	PublicKey          string `json:"public_key"`           // base64, with which callbacks are verified
-	MessagingProfileID string `json:"messaging_profile_id"` // may be empty: that of the number
-	URL                string `json:"url"`                  // of the API, where it is not the usual one
+	PublicKey          string `json:"public_key"`           // base64; verifies callbacks
+	MessagingProfileID string `json:"messaging_profile_id"` // may be empty: the profile of the number
+	URL                string `json:"url"`                  // of the API, if it is not the default
 }
 
 const telnyxURL = "https://api.telnyx.com/v2"
 
-// replayed is how old a signed callback may be, and how far in the future.
+// maxClockSkew is the highest difference between the timestamp of a signed callback and our clock. Older callbacks
+// may be replayed.
 const replayed = 5 * time.Minute
 
-// telnyxCodes are the reasons of Telnyx in our terms.
+// telnyxCodes maps error codes of Telnyx to fault codes.
 var telnyxCodes = map[string]string{
 	"40300": "opted_out",
 	"40001": "invalid_destination", "40310": "invalid_destination", "10002": "invalid_destination", "10016": "invalid_destination",
 	"40002": "blocked", "40003": "blocked", "40005": "expired", "40006": "unreachable", "40008": "unreachable", "40011": "rate_limited",
 }
 
-// telnyx is the adapter.
+// telnyx is the adapter for Telnyx.
 type telnyx struct {
 	TelnyxSettings
 	about  Facts
@@ -61,7 +62,7 @@ func buildTelnyx(s *Service, about Facts, raw json.RawMessage) (Adapter, []op.Vi
 	return t, wrong
 }
 
-// telnyxMessage is a message as it is sent (POST /messages).
+// telnyxMessage is the body of POST /messages.
 type telnyxMessage struct {
 	From        string   `json:"from"`
 	To          string   `json:"to"`
@@ -72,7 +73,7 @@ type telnyxMessage struct {
 	UseProfiles *bool    `json:"use_profile_webhooks,omitempty"`
 }
 
-// telnyxErrors are what is wrong with a request.
+// telnyxErrors are the errors in a response.
 type telnyxErrors []struct{ Code, Title, Detail string }
 
 // Send posts a message.
@@ -102,7 +103,7 @@ func (t *telnyx) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	return t.judge(a)
 }
 
-// judge is what an answer says of the message.
+// parseResponse returns the result for a response.
 func (t *telnyx) judge(a said) (sms.Result, error) {
 	var doc struct {
 		Data   struct{ ID string }
@@ -164,7 +165,8 @@ type telnyxEvent struct {
 	}
 }
 
-// Callback reads a webhook: message.received, message.sent and message.finalized; others tell nothing.
+// ParseCallback parses a webhook: message.received and message.finalized. Others, such as message.sent, give no
+// events.
 func (t *telnyx) Callback(r *http.Request, raw []byte) ([]Event, error) {
 	if err := t.verify(r.Header, raw); err != nil {
 		return nil, err
@@ -194,7 +196,7 @@ func (t *telnyx) Callback(r *http.Request, raw []byte) ([]Event, error) {
 	return []Event{{Receipt: &Receipt{ID: p.ID, Result: result}}}, nil
 }
 
-// verify checks the signature of a webhook, over its time and its body.
+// verify checks the Ed25519 signature of a webhook over its timestamp and body.
 func (t *telnyx) verify(h http.Header, raw []byte) error {
 	stamp := h.Get("Telnyx-Timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
@@ -208,7 +210,7 @@ func (t *telnyx) verify(h http.Header, raw []byte) error {
 	return nil
 }
 
-// Test asks for the messaging profile, or the list of them.
+// Test requests the messaging profile, or the list of profiles.
 func (t *telnyx) Test(ctx context.Context) error {
 	address := t.URL + "/messaging_profiles"
 	if t.MessagingProfileID != "" {

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// placeholder is {{name}} in an address or a body.
+// placeholder matches {{name}} in a URL or a body.
 var placeholder = regexp.MustCompile(`\{\{\s*([a-z0-9_]+)\s*\}\}`)
 
-// placeholders are what a template of a request may name.
+// placeholders are the names that a request template may use.
 var placeholders = []string{"from", "to", "from_digits", "to_digits", "text", "reference", "callback_url"}
 
-// fillText puts values into a template; escape writes them for where they stand.
+// fillText replaces the placeholders of a template; escape encodes the values.
 func fillText(template string, values map[string]string, escape func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(template, func(found string) string {
 		return escape(values[placeholder.FindStringSubmatch(found)[1]])
@@ -26,7 +26,7 @@ func asIs(value string) string { return value }
 
 func inURL(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
 
-// fillBody puts values into the texts of a JSON value.
+// fillBody replaces the placeholders in the strings of a JSON value.
 func fillBody(body any, values map[string]string) any {
 	switch x := body.(type) {
 	case string:
@@ -47,7 +47,7 @@ func fillBody(body any, values map[string]string) any {
 	return body
 }
 
-// unknownName says which placeholder of a template means nothing.
+// checkPlaceholders returns an error for a placeholder with an unknown name.
 func unknownName(template any) error {
 	switch x := template.(type) {
 	case string:
@@ -72,7 +72,8 @@ func unknownName(template any) error {
 	return nil
 }
 
-// A path leads to values in a JSON document, such as $.messages[0].id or results[*]; "" and "$" to the document itself.
+// jsonPath selects values in a JSON document, such as $.messages[0].id or results[*]. "" and "$" select the document
+// itself.
 type path []string
 
 const maxPath = 20 // steps
@@ -90,7 +91,7 @@ func parsePath(text string) (path, error) {
 	return p, nil
 }
 
-// values are what a path leads to.
+// values returns the selected values.
 func (p path) values(doc any) []any {
 	found := []any{doc}
 	for _, step := range p {
@@ -116,7 +117,7 @@ func (p path) values(doc any) []any {
 	return found
 }
 
-// text is the first value a path leads to, as text; "" where there is none, and of no path.
+// text returns the first selected value as text; "" if there is none or the path is empty.
 func (p path) text(doc any) string {
 	if len(p) == 0 {
 		return ""

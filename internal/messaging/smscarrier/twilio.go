@@ -18,17 +18,17 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// TwilioSettings are those of an account at Twilio (API 2010-04-01).
+// TwilioSettings are the settings of a Twilio account (API 2010-04-01).
 type TwilioSettings struct {
 	AccountSID          string `json:"account_sid"`
-	AuthToken           string `json:"auth_token"`            // callbacks are verified with it, too
+	AuthToken           string `json:"auth_token"`            // also verifies callbacks
 	MessagingServiceSID string `json:"messaging_service_sid"` // may be empty
-	URL                 string `json:"url"`                   // of the API, where it is not the usual one
+	URL                 string `json:"url"`                   // of the API, if it is not the default
 }
 
 const twilioURL = "https://api.twilio.com"
 
-// twilioCodes are the reasons of Twilio in our terms.
+// twilioCodes maps error codes of Twilio to fault codes.
 var twilioCodes = map[string]string{
 	"21610": "opted_out",
 	"21211": "invalid_destination", "21214": "invalid_destination", "21217": "invalid_destination", "21612": "invalid_destination",
@@ -37,7 +37,7 @@ var twilioCodes = map[string]string{
 	"30001": "rate_limited", "30022": "rate_limited", "30023": "rate_limited", "14107": "rate_limited", "21611": "rate_limited",
 }
 
-// twilio is the adapter.
+// twilio is the adapter for Twilio.
 type twilio struct {
 	TwilioSettings
 	about  Facts
@@ -86,7 +86,7 @@ func (t *twilio) Send(ctx context.Context, o sms.Outgoing) (sms.Result, error) {
 	return t.judge(a)
 }
 
-// judge is what an answer says of the message.
+// parseResponse returns the result for a response.
 func (t *twilio) judge(a said) (sms.Result, error) {
 	var doc struct {
 		SID, Status, Message string
@@ -110,7 +110,8 @@ func (t *twilio) judge(a said) (sms.Result, error) {
 	return sms.Result{Status: sms.Sent, IDs: []string{doc.SID}}, nil
 }
 
-// refused is what an error says of the message. Its status is a number where a message's is a word: what was not read of it does not matter.
+// parseError returns the result for an error response. Its status member is a number, while that of a message is a
+// word; a decoding error of it is therefore ignored.
 func (t *twilio) refused(a said, code int, message string) (sms.Result, error) {
 	switch {
 	case code == 20003, code == 20005, code == 0 && a.status == http.StatusForbidden:
@@ -123,10 +124,10 @@ func (t *twilio) refused(a said, code int, message string) (sms.Result, error) {
 	return refusal(vendorFault(twilioCodes, strconv.Itoa(code), message)), nil
 }
 
-// mostTwilioMedia is how many attachments a message has.
+// maxTwilioMedia is the highest number of attachments of a message.
 const mostTwilioMedia = 10
 
-// Callback reads a status callback, or a message that came in.
+// ParseCallback parses a status callback, or a received message.
 func (t *twilio) Callback(r *http.Request, raw []byte) ([]Event, error) {
 	form, err := url.ParseQuery(string(raw))
 	if err != nil {
@@ -150,7 +151,7 @@ func (t *twilio) Callback(r *http.Request, raw []byte) ([]Event, error) {
 	return []Event{{Message: m}}, nil
 }
 
-// twilioResult is what a status means; those before delivered, undelivered and failed change nothing.
+// twilioResult returns the result for a status. Statuses before delivered, undelivered and failed have no effect.
 func twilioResult(status, code string) sms.Result {
 	r := sms.Result{Status: map[string]string{"delivered": sms.Delivered, "undelivered": sms.Undelivered, "failed": sms.Failed}[status]}
 	if r.Status == sms.Undelivered || r.Status == sms.Failed {
@@ -159,8 +160,8 @@ func twilioResult(status, code string) sms.Result {
 	return r
 }
 
-// signed tells whether a request to our callback address was signed with the account's token. Some ways of Twilio sign the address with its
-// port, others without.
+// verifySignature reports whether a request to our callback URL is signed with the account's token. Twilio signs the
+// URL with the port in some products, and without it in others.
 func (t *twilio) signed(signature, query string, form url.Values) bool {
 	given, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil {
@@ -177,7 +178,7 @@ func (t *twilio) signed(signature, query string, form url.Values) bool {
 	return false
 }
 
-// twilioSignature is HMAC-SHA1 over the address and the parameters by name, each with its values behind it.
+// twilioSignature returns the HMAC-SHA1 of the URL and the parameters, sorted by name, each followed by its values.
 func twilioSignature(token, address string, form url.Values) []byte {
 	m := hmac.New(sha1.New, []byte(token))
 	m.Write([]byte(address))
@@ -191,7 +192,7 @@ func twilioSignature(token, address string, form url.Values) []byte {
 	return m.Sum(nil)
 }
 
-// bothPorts is an address as it is, and with its usual port written or left out.
+// withAndWithoutPort returns a URL as it is, and with its default port added or removed.
 func bothPorts(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -210,7 +211,7 @@ func bothPorts(address string) []string {
 	return []string{address, other.String()}
 }
 
-// Test asks for the account.
+// Test requests the account.
 func (t *twilio) Test(ctx context.Context) error {
 	r, err := http.NewRequest(http.MethodGet, t.URL+"/2010-04-01/Accounts/"+url.PathEscape(t.AccountSID)+".json", nil)
 	if err != nil {

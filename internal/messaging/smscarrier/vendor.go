@@ -15,19 +15,20 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// This file is what the adapters of single vendors have in common.
+// Code that the adapters of single vendors (Telnyx, Twilio) share: requests, response errors, settings.
 
-// vendorLimits bound requests to them.
+// vendorLimits bounds the time and size of requests to vendors.
 var vendorLimits = egress.Limits{Connect: 5 * time.Second, Total: 20 * time.Second, Body: 256 << 10, Idle: 16}
 
-// said is a vendor's answer.
+// vendorResponse is a response of a vendor.
 type said struct {
 	status int
 	header http.Header
 	raw    []byte
 }
 
-// ask makes a request. Its error says whether the message may have left: only where no connection came about it has not.
+// doRequest sends a request. The error is sms.ErrUnsent only if no connection was established; otherwise the message
+// may have been sent.
 func ask(ctx context.Context, client *http.Client, r *http.Request) (said, error) {
 	answer, err := client.Do(r.WithContext(ctx))
 	if err != nil {
@@ -44,7 +45,8 @@ func ask(ctx context.Context, client *http.Client, r *http.Request) (said, error
 	return said{answer.StatusCode, answer.Header, raw}, nil
 }
 
-// trouble is what an answer says that is not about the message; nil where it is. After 500, 502 and 504 nobody knows.
+// generalError returns the error of a response that does not concern the message; nil if it does. After 500, 502 and
+// 504 the outcome is unknown.
 func (a said) trouble() error {
 	switch {
 	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable:
@@ -61,7 +63,7 @@ func (a said) unauthorized() error {
 	return fmt.Errorf("%w: %w: answered with %d", sms.ErrUnsent, ErrAuth, a.status)
 }
 
-// read reads the answer; one that cannot be read leaves open what became of the message.
+// decode decodes the response. If it fails, the outcome of the message is unknown.
 func (a said) read(to any) error {
 	if err := json.Unmarshal(a.raw, to); err != nil {
 		return fmt.Errorf("%w: answer %d cannot be read: %w", sms.ErrUnknown, a.status, err)
@@ -69,10 +71,10 @@ func (a said) read(to any) error {
 	return nil
 }
 
-// refusal is a message that the vendor does not take.
+// refusedResult returns the result for a message that the vendor refuses.
 func refusal(f *sms.Fault) sms.Result { return sms.Result{Status: sms.Failed, Fault: f} }
 
-// vendorFault says in our terms what a vendor's code means.
+// vendorFault maps a vendor's error code to a fault.
 func vendorFault(codes map[string]string, code, message string) *sms.Fault {
 	word, ok := codes[code]
 	if !ok {
@@ -88,7 +90,7 @@ func vendorFault(codes map[string]string, code, message string) *sms.Fault {
 	return f
 }
 
-// vendorURL checks the address of a vendor's API, or fills in the usual one.
+// checkVendorURL validates the address of a vendor's API, or sets the default.
 func vendorURL(g *egress.Guard, address *string, usual string) []op.Violation {
 	if *address == "" {
 		*address = usual
@@ -104,7 +106,7 @@ func vendorURL(g *egress.Guard, address *string, usual string) []op.Violation {
 	return nil
 }
 
-// wantText requires a setting of one line without spaces.
+// requireText requires a setting of one line without spaces.
 func wantText(wrong *[]op.Violation, field, value string, optional bool) {
 	if value == "" && optional {
 		return
@@ -114,7 +116,7 @@ func wantText(wrong *[]op.Violation, field, value string, optional bool) {
 	}
 }
 
-// addresses are those of a message's files.
+// mediaURLs returns the addresses of a message's attachments.
 func addresses(all []sms.Media) (urls []string) {
 	for _, m := range all {
 		urls = append(urls, m.URL)
@@ -122,7 +124,7 @@ func addresses(all []sms.Media) (urls []string) {
 	return urls
 }
 
-// try asks a vendor for something that needs valid credentials.
+// testRequest sends a request that needs valid credentials.
 func try(ctx context.Context, client *http.Client, r *http.Request) error {
 	a, err := ask(ctx, client, r)
 	switch {

@@ -25,10 +25,10 @@ import (
 
 const callbackURL = "https://voice.example.com/carriers/sms/token"
 
-// standIn is a vendor that answers as its description says.
+// fakeVendor is an HTTP server that responds as the vendor's documentation describes.
 type standIn struct {
 	*httptest.Server
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	status int
 	header http.Header
 	body   string
@@ -43,7 +43,7 @@ func newStandIn(t *testing.T) *standIn {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.got, x.raw = r, string(b)
-		if x.status == 0 { // leaves without an answer
+		if x.status == 0 { // closes the connection without a response
 			panic(http.ErrAbortHandler)
 		}
 		for name, v := range x.header {
@@ -83,7 +83,8 @@ func adapterOf(t *testing.T, provider string, settings map[string]any) Adapter {
 var outgoing = sms.Outgoing{Org: "org_a", Reference: "sms_1", From: "+12025550143", To: "+12025550111", Body: "Price: 5 € 🚀",
 	Media: []sms.Media{{URL: "https://files.example.com/a.png"}, {URL: "https://files.example.com/b.png"}}}
 
-// outcomes holds an adapter against answers: what follows from them is what decides whether a message is sent again.
+// checkOutcomes checks the results of an adapter for responses, because they determine whether a message is sent
+// again.
 func outcomes(t *testing.T, x *standIn, a Adapter, accepted, optedOut, forbidden string, forbiddenStatus int) {
 	t.Helper()
 	x.says(200, "{}")
@@ -127,7 +128,7 @@ func outcomes(t *testing.T, x *standIn, a Adapter, accepted, optedOut, forbidden
 		t.Errorf("too fast: %v", err)
 	}
 	x.Close()
-	_, _ = a.Send(context.Background(), outgoing) // finds that the connection it kept is closed: it may have been heard
+	_, _ = a.Send(context.Background(), outgoing) // detects that the kept connection is closed: the request may have been received
 	if _, err := a.Send(context.Background(), outgoing); !errors.Is(err, sms.ErrUnsent) {
 		t.Errorf("nobody there: %v", err)
 	}
@@ -178,7 +179,7 @@ func TestTwilioTakesMessagesAsItsDescriptionHasThem(t *testing.T) {
 		`{"code":20003,"message":"Authenticate","status":403}`, 403)
 }
 
-// called gives an adapter a callback.
+// postCallback passes a callback to an adapter.
 func called(a Adapter, body string, header ...string) ([]Event, error) {
 	r := httptest.NewRequest("POST", "/carriers/sms/token", strings.NewReader(body))
 	for i := 0; i+1 < len(header); i += 2 {
@@ -270,7 +271,7 @@ func TestTwilioIsBelievedWithItsSignatureOnly(t *testing.T) {
 	}
 }
 
-// TestTwilioSignaturesAreTwilios holds ours against the example that Twilio publishes.
+// Our signature equals the example that Twilio publishes.
 func TestTwilioSignaturesAreTwilios(t *testing.T) {
 	t.Parallel()
 	form := url.Values{"CallSid": {"CA1234567890ABCDE"}, "Caller": {"+14158675309"}, "Digits": {"1234"}, "From": {"+14158675309"}, "To": {"+18005551212"}}
