@@ -25,19 +25,19 @@ func TestAMessageWhoseAnswerWasLostIsSentOnceWhenItComesAgain(t *testing.T) {
 		}
 		w.submit(own, "+12025550111", "twice")
 		w.answer()
-		w.submit(own, "+12025550111", "twice") // on the same connection these are two
+		w.submit(own, "+12025550111", "twice") // on the same connection these are two messages
 		w.answer()
 		w.Close()
 		s.unbound(id)
 		p := s.program(system, password, nil)
 		ids := p.send(text(own, "+12025550111", "once"))
 		for range 3 {
-			p.send(text(own, "+12025550111", "twice")) // two of them are those from before
+			p.send(text(own, "+12025550111", "twice")) // two of them repeat the earlier ones
 		}
 		if all := s.sent(); !same(all, "once", "twice", "twice", "twice") {
 			t.Errorf("written: %q", all)
 		}
-		p.send(text(own, "+12025550111", "once")) // its answer was heard by now
+		p.send(text(own, "+12025550111", "once")) // its response was received in the meantime
 		if all := s.sent(); !same(all, "once", "once", "twice", "twice", "twice") {
 			t.Errorf("written: %q", all)
 		}
@@ -108,7 +108,7 @@ func TestPartsOfOneMessageOnTwoConnectionsAtOnce(t *testing.T) {
 		for n := range 20 {
 			body := strings.Repeat(string(rune('a'+n)), 200)
 			want = append(want, body)
-			parts, _ := smpp.Text{}.Parts(body, 9) // always the same reference
+			parts, _ := smpp.Text{}.Parts(body, 9) // always with the same reference
 			for i, w := range []*wire{a, b} {
 				w.write(smpp.PDU{Command: smpp.SubmitSM, Body: &smpp.Message{Source: smpp.ParseAddress(own), Destination: smpp.ParseAddress("+12025550111"),
 					ESMClass: parts[i].ESMClass, ShortMessage: parts[i].ShortMessage}})

@@ -13,7 +13,7 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// Queue is the job queue of this room: what applications are to be told.
+// Queue is the job queue of deliveries to applications: receipts and messages.
 const Queue = "esme"
 
 const (
@@ -21,27 +21,27 @@ const (
 	messageKind = "esme.message"
 )
 
-// kept is how long applications are waited for that are not there.
+// deliveryRetention is the time for which deliveries to an absent application are retried.
 const kept = 7 * 24 * time.Hour
 
-// told is the argument of a receipt's job.
+// receiptArgs is the argument of the job that delivers a receipt.
 type told struct {
 	ID string `json:"id"`
 }
 
-// brought is the argument of the job that brings a message to an application.
+// messageArgs is the argument of the job that delivers a message to an application.
 type brought struct {
 	Application string `json:"application"`
 	Message     string `json:"message"`
 }
 
-// Handle registers what tells applications.
+// Handle registers the job handlers.
 func (s *Service) Handle(r *job.Runner) {
 	r.Handle(receiptKind, s.receipt)
 	r.Handle(messageKind, s.bring)
 }
 
-// ended has receipts told of a message that has become what it will be.
+// onFinal enqueues the receipts of a message whose state has become final.
 func (s *Service) ended(ctx context.Context, tx db.Querier, org string, m sms.Message) error {
 	if !m.Final() {
 		return nil
@@ -58,7 +58,7 @@ func (s *Service) ended(ctx context.Context, tx db.Querier, org string, m sms.Me
 	return nil
 }
 
-// wished are the identifiers of a message of which receipts are wanted, by application.
+// requestedReceipts returns, by application, the identifiers of a message for which receipts were requested.
 func (s *Service) wished(ctx context.Context, tx db.Querier, org string, m sms.Message) (map[string][]string, error) {
 	const q = `SELECT id, application_id, receipt FROM sms_submissions WHERE org_id = $1 AND message_id = $2 AND receipt > 0 ORDER BY id`
 	rows, err := tx.Query(ctx, q, org, m.ID)
@@ -80,10 +80,10 @@ func (s *Service) wished(ctx context.Context, tx db.Querier, org string, m sms.M
 	return ids, rows.Err()
 }
 
-// afterAnswer keeps receipts from overtaking the answers that name their messages.
+// receiptDelay keeps a receipt from arriving before the submit_sm_resp that has its identifier.
 const afterAnswer = 300 * time.Millisecond
 
-// tell has receipts told.
+// enqueueReceipts creates the jobs that deliver receipts.
 func (s *Service) tell(ctx context.Context, tx db.Querier, org, application string, ids ...string) error {
 	for _, id := range ids {
 		err := s.Jobs.Enqueue(ctx, tx, job.Spec{Org: org, Queue: Queue, Lane: application, Kind: receiptKind, Args: told{id},
@@ -95,7 +95,8 @@ func (s *Service) tell(ctx context.Context, tx db.Querier, org, application stri
 	return nil
 }
 
-// received has a message that came in brought to the applications that its number is of, in the order of its conversation.
+// onReceived enqueues the delivery of a received message to the applications that use its number. Messages of one
+// conversation are delivered in order.
 func (s *Service) received(ctx context.Context, tx db.Querier, org string, n sms.OwnNumber, m sms.Message) error {
 	all, err := read(ctx, tx, db.Where(`SELECT `+columns+` FROM sms_applications WHERE org_id = $1`, org).And("enabled = TRUE"))
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *Service) received(ctx context.Context, tx db.Querier, org string, n sms
 	return nil
 }
 
-// receipt tells an application what became of a message.
+// deliverReceipt sends the receipt of a message to an application.
 func (s *Service) receipt(ctx context.Context, j job.Job) error {
 	var arg told
 	if err := j.Bind(&arg); err != nil {
@@ -143,7 +144,7 @@ func (s *Service) receipt(ctx context.Context, j job.Job) error {
 	return s.settle(a, m.CreatedAt.Time, err)
 }
 
-// bring brings an application a message that came in.
+// deliverMessage sends a received message to an application.
 func (s *Service) bring(ctx context.Context, j job.Job) error {
 	var arg brought
 	if err := j.Bind(&arg); err != nil {
@@ -164,7 +165,7 @@ func (s *Service) bring(ctx context.Context, j job.Job) error {
 	return s.settle(a, m.CreatedAt.Time, err)
 }
 
-// words are what a message says to a program that knows no attachments but their addresses.
+// messageText returns the text of a message followed by the URLs of its attachments, because SMPP has no attachments.
 func words(m sms.Message) string {
 	text := m.Body
 	for _, f := range m.Media {
@@ -176,14 +177,15 @@ func words(m sms.Message) string {
 	return text
 }
 
-// referenceOf joins the parts of a message. It stays the same over a crash, so that parts that are sent again find their places.
+// partReference returns the reference number of a concatenated message. It is derived from the id and survives a
+// crash, so that parts sent again belong to the same message.
 func referenceOf(id string) uint16 {
 	h := fnv.New32a()
 	h.Write([]byte(id))
 	return uint16(h.Sum32()%255) + 1
 }
 
-// gone ends a job whose record is gone.
+// ignoreNotFound returns nil if the row of a job no longer exists, which ends the job.
 func gone(err error) error {
 	if db.IsNone(err) {
 		return nil
@@ -191,7 +193,8 @@ func gone(err error) error {
 	return err
 }
 
-// settle decides what follows on an answer: what an application refuses for good is not brought again.
+// deliveryResult returns the result of a delivery job. A permanent refusal ends the job; other errors are retried
+// until deliveryRetention.
 func (s *Service) settle(a Application, since time.Time, err error) error {
 	var e *smpp.Error
 	switch {
@@ -211,12 +214,13 @@ func (s *Service) settle(a Application, since time.Time, err error) error {
 	return &job.Retry{After: time.Second, Free: true, Cause: err}
 }
 
-// patience is when an application is looked for again: it is seen when it comes to this node, but not when to another.
+// retryDelay returns the delay until the next attempt: a tenth of the time waited, between 1 s and 10 min. A bind on
+// this node hurries the jobs of the application, but a bind on another node does not.
 func patience(waited time.Duration) time.Duration {
 	return min(max(waited/10, time.Second), 10*time.Minute)
 }
 
-// mostProgress bounds what is remembered of messages that an application has in parts.
+// maxProgress limits the messages whose delivered parts are kept in memory.
 const mostProgress = 10_000
 
 func (s *Service) had(id string) smpp.Result {
@@ -225,7 +229,7 @@ func (s *Service) had(id string) smpp.Result {
 	return s.progress[id]
 }
 
-// remember remembers which parts an application has taken.
+// saveProgress keeps in memory which parts of a message an application has accepted.
 func (s *Service) remember(id string, r smpp.Result, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

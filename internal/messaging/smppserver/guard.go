@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// Bans say when an address is not listened to for a while. Each further ban within a day is twice as long.
+// BanConfig configures the bans of addresses after wrong passwords. Each further ban within a day is twice as long.
 type Bans struct {
-	Wrong       int           // passwords within a minute before the first ban, 10
-	Least, Most time.Duration // 5 minutes, 24 hours
+	Wrong       int           // wrong passwords within a minute before the first ban; default 10
+	Least, Most time.Duration // duration of the first ban and the longest; defaults 5 minutes and 24 hours
 }
 
 const (
 	mostSources = 65536
-	calm        = 24 * time.Hour // after a ban, and its source counts as new again
+	calm        = 24 * time.Hour // time after a ban, and without wrong passwords, after which an address counts as new
 )
 
-// A guard counts wrong passwords by address, of IPv6 by /64.
+// loginGuard counts wrong passwords by address; IPv6 addresses by /64.
 type guard struct {
 	Bans
 	now func() time.Time
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards sources
 	all map[netip.Prefix]*suspect
 }
 
 type suspect struct {
-	since, until time.Time // of the minute that is counted; of the ban
+	since, until time.Time // start of the counted minute; end of the ban
 	wrong, times int
 }
 
@@ -56,7 +56,7 @@ func network(host string) netip.Prefix {
 	return p
 }
 
-// admits tells whether somebody at an address may connect.
+// allowed reports whether a host may connect.
 func (g *guard) admits(host string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,7 +64,8 @@ func (g *guard) admits(host string) bool {
 	return x == nil || !g.now().Before(x.until)
 }
 
-// failed counts a wrong password, and reports for how long its address is banned now; 0: it is not.
+// recordFailure counts a wrong password. It returns the remaining duration of the ban; 0 if the address is not
+// banned.
 func (g *guard) failed(host string) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +88,7 @@ func (g *guard) failed(host string) time.Duration {
 	return d
 }
 
-// makeRoom forgets who was calm for long, or somebody who is not banned.
+// evict removes addresses that are not banned, once there are too many.
 func (g *guard) makeRoom(now time.Time) {
 	if len(g.all) < mostSources {
 		return

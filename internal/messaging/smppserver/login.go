@@ -13,10 +13,10 @@ import (
 
 var errLogin = errors.New("no such application, or not its password")
 
-// login lets an application in. Who is not learns nothing of why.
+// login authenticates an application. The error does not reveal whether the system_id or the password is wrong.
 func (s *Service) login(ctx context.Context, l smpp.Login) (smpp.Account, error) {
 	host, _, _ := net.SplitHostPort(l.Remote.String())
-	if !s.guard.admits(host) { // connected before the ban
+	if !s.guard.admits(host) { // it connected before the ban
 		return smpp.Account{}, errLogin
 	}
 	a, err := bySystem(ctx, s.DB.Read(ctx), l.SystemID)
@@ -36,7 +36,7 @@ func (s *Service) login(ctx context.Context, l smpp.Login) (smpp.Account, error)
 	return smpp.Account{ID: a.account(), Binds: a.MaxBinds, PerSecond: float64(a.RatePerSecond)}, nil
 }
 
-// joined hurries what waits for an application.
+// onBound hurries the jobs that wait for an application.
 func (s *Service) joined(account string) {
 	org, id := owner(account)
 	s.spawn("what waits for an application was not hurried", func(ctx context.Context) error {
@@ -44,7 +44,8 @@ func (s *Service) joined(account string) {
 	})
 }
 
-// left notes what an application knows that has left: everything where it has said goodbye, else what it was told some time before.
+// onUnbound marks the responses that an application has received when its bind ends: all if it has sent unbind, else
+// those older than responseGrace.
 func (s *Service) left(account, bind string, why error) {
 	before := db.At(s.Now())
 	if !errors.Is(why, smpp.ErrUnbound) {

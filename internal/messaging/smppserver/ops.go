@@ -10,7 +10,7 @@ import (
 	"soniq/internal/platform/seal"
 )
 
-// Operations lists what the outside world can do with applications.
+// Operations returns the API operations on applications.
 func (s *Service) Operations() []op.Operation {
 	return []op.Operation{
 		op.New("sms.applications.list", "GET /sms/applications", access.NumbersAdmin, "List the programs that send and receive messages by SMPP", s.List),
@@ -23,7 +23,7 @@ func (s *Service) Operations() []op.Operation {
 	}
 }
 
-// ListIn asks for applications.
+// ListIn is the request for a page of applications.
 type ListIn struct{ op.Paging }
 
 // List returns the applications, oldest first.
@@ -47,10 +47,10 @@ func (s *Service) List(ctx context.Context, in *ListIn) (*op.Out[op.Page[Applica
 	return op.Counted(page, in.Paging, func() (int, error) { return of().Count(ctx, q) })
 }
 
-// dress shows what is not in the record itself.
+// addStatus sets the field that is not stored: the number of binds on this node.
 func (s *Service) dress(a *Application) { a.Bound = s.server.Bound(a.account()) }
 
-// CreateIn is an application to be let in.
+// CreateIn is the request to add an application.
 type CreateIn struct{ Body Fresh }
 
 // Fresh describes an application.
@@ -68,13 +68,13 @@ type Secret struct {
 	Password string `json:"password" doc:"Shown only this once" example:"x7Kp2mQ9"`
 }
 
-// Lengths of what an application logs in with (SMPP 3.4 §5.2.1, §5.2.2): the longest that fit with their NUL.
+// Lengths of the credentials (SMPP 3.4 §5.2.1, §5.2.2): the longest that fit with their NUL.
 const (
 	systemIDLength = 15
 	passwordLength = 8
 )
 
-// Create makes an application, and tells what it logs in with.
+// Create adds an application and returns its credentials.
 func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Secret], error) {
 	b, now := in.Body, db.At(s.Now())
 	a := Application{ID: db.NewID("sma"), Name: strings.TrimSpace(b.Name), SystemID: strings.ToLower(seal.Random(systemIDLength)), Enabled: true, Numbers: b.Numbers,
@@ -92,7 +92,7 @@ func (s *Service) Create(ctx context.Context, in *CreateIn) (*op.Out[Secret], er
 	return &op.Out[Secret]{Body: Secret{a, password}, Location: op.Prefix + "/sms/applications/" + a.ID, ETag: op.Tag(a.UpdatedAt)}, nil
 }
 
-// renew gives an application a new password.
+// setNewPassword sets a random password and returns it.
 func (s *Service) renew(a *Application) string {
 	password := seal.Random(passwordLength)
 	a.digest = s.digestOf(a.SystemID, password)
@@ -103,7 +103,7 @@ func (s *Service) digestOf(systemID, password string) string {
 	return s.Digest("smpp " + systemID + " " + password)
 }
 
-// OneIn names an application.
+// OneIn has the id of an application.
 type OneIn struct {
 	ID string `path:"id" maxLength:"40" example:"sma_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 }

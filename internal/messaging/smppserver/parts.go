@@ -11,13 +11,14 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// mostParts is how many parts of an application are kept at once.
+// maxParts limits the stored parts of an application.
 const mostParts = 5000
 
-// parts keeps the parts of long messages on disk until they are complete: each is answered when it is there.
+// partStore stores the parts of long messages in the database until they are complete. Each part is acknowledged
+// after its commit.
 type parts struct{ s *Service }
 
-// keyOf names a message.
+// partKey returns the key of a message.
 func keyOf(k smpp.Key) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %v", k.Account, k.From, k.To, k.Segment))
 	return hex.EncodeToString(sum[:])
@@ -34,8 +35,8 @@ type partRow struct {
 	done     bool
 }
 
-// Add keeps a part. One that is there already has the identifier that it had; the same number of part with another text begins another
-// message. Whole is given again for as long as nobody has said that it is done.
+// Add stores a part. A repeated part gets the identifier that it had. If a part with the same number but another text
+// exists, a new message begins. The complete message is returned again until Done is called.
 func (p parts) Add(ctx context.Context, f smpp.Fragment) (a smpp.Added, err error) {
 	org, id := owner(f.Key.Account)
 	key := keyOf(f.Key)
@@ -82,8 +83,9 @@ func (p parts) add(ctx context.Context, tx db.Querier, f smpp.Fragment, key stri
 	return a, nil
 }
 
-// heard tells whether the answer to a part that was handed on was heard, so that one like it is another message's with the same
-// reference. One that was not is the same part, this once.
+// responseReceived reports whether the application received the response to a part of a completed message. If it did,
+// an equal part belongs to a new message with the same reference. If it did not, the part is a repetition; this is
+// accepted once.
 func (p parts) heard(ctx context.Context, tx db.Querier, org string, f smpp.Fragment, id string) (bool, error) {
 	var bind db.Null
 	err := tx.QueryRow(ctx, `SELECT bind FROM sms_submissions WHERE org_id = $1 AND id = $2`, org, id).Scan(&bind)
@@ -97,7 +99,7 @@ func (p parts) heard(ctx context.Context, tx db.Querier, org string, f smpp.Frag
 	return false, err
 }
 
-// whole are the parts in order, where all are there.
+// completeMessage returns the parts in order if all exist, else nil.
 func whole(had map[int]partRow, total int) (all []smpp.Fragment) {
 	for n := 1; n <= total; n++ {
 		r, ok := had[n]
@@ -151,7 +153,7 @@ func (p parts) forget(ctx context.Context, tx db.Querier, org, id, key string) e
 	return err
 }
 
-// Done notes that a message was handed on; what was not is handed on with its last part when that comes again.
+// Done marks a message as complete. If it was not accepted, it is passed on again when its last part is repeated.
 func (p parts) Done(ctx context.Context, k smpp.Key, handedOn bool) error {
 	if !handedOn {
 		return nil
@@ -164,12 +166,12 @@ func (p parts) Done(ctx context.Context, k smpp.Key, handedOn bool) error {
 	})
 }
 
-// Late gives the messages whose first part came before a time, and forgets those that were handed on.
+// Expired returns the incomplete messages whose first part came before a time, and deletes complete ones.
 func (p parts) Late(ctx context.Context, before time.Time) (late [][]smpp.Fragment, err error) {
 	if err := p.tidy(ctx, before); err != nil {
 		return nil, err
 	}
-	// tenant: parts of all applications get old
+	// tenant: parts of all applications expire
 	const q = `SELECT fragment FROM sms_parts p WHERE done = FALSE AND EXISTS (SELECT 1 FROM sms_parts o WHERE o.org_id = p.org_id
 			AND o.application_id = p.application_id AND o.part_key = p.part_key AND o.created_at < $1)
 		ORDER BY org_id, application_id, part_key, sequence LIMIT 1000`
@@ -192,15 +194,15 @@ func (p parts) Late(ctx context.Context, before time.Time) (late [][]smpp.Fragme
 	return late, rows.Err()
 }
 
-// tidy forgets what nobody needs any more.
+// deleteOld deletes expired parts and submissions.
 func (p parts) tidy(ctx context.Context, before time.Time) error {
 	return p.s.DB.Tx(ctx, func(tx db.Querier) error {
-		// tenant: parts of all applications get old
+		// tenant: parts of all applications expire
 		const q = `DELETE FROM sms_parts WHERE done = TRUE AND created_at < $1 OR created_at < $2`
 		if _, err := tx.Exec(ctx, q, db.At(before), db.At(p.s.Now().Add(-recall))); err != nil {
 			return err
 		}
-		// tenant: submissions of all applications get old
+		// tenant: submissions of all applications expire
 		_, err := tx.Exec(ctx, `DELETE FROM sms_submissions WHERE created_at < $1`, db.At(p.s.Now().Add(-remembered)))
 		return err
 	})

@@ -1,5 +1,5 @@
-// Package smppserver lets programs of organisations send and receive text messages by SMPP 3.4 instead of REST: it keeps their accounts, takes
-// what they submit, and brings them receipts and messages until they have acknowledged them.
+// Package smppserver is an SMPP 3.4 server (SMSC) for applications of organisations, as an alternative to REST. It
+// manages their accounts, accepts messages, and delivers receipts and received messages until they are acknowledged.
 package smppserver
 
 import (
@@ -19,7 +19,7 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// An Application is a program that speaks SMPP. Its password is shown when it is made, and never again.
+// Application is an SMPP client (ESME) of an organisation. Its password is shown once, when it is created.
 type Application struct {
 	ID              string   `json:"id" example:"sma_01K9ZJ3T6QW5N8V2X4Y7B0CDEF"`
 	Name            string   `json:"name"`
@@ -37,7 +37,7 @@ type Application struct {
 	digest string // of the password
 }
 
-// account is what the server knows the application by.
+// account returns the account name of the application in package smpp.
 func (a Application) account() string { return a.org + " " + a.ID }
 
 func (a Application) text() smpp.Text {
@@ -45,38 +45,40 @@ func (a Application) text() smpp.Text {
 	return smpp.Text{Default: alphabet, GSMAsIA5: a.DefaultAlphabet == "gsm7"}
 }
 
-// Config is what the room is built from.
+// Config has the dependencies of the service.
 type Config struct {
 	DB       *db.DB
 	Jobs     *job.Queue
 	Messages *sms.Service
-	Digest   func(text string) string // recognises a password without keeping it
+	Digest   func(text string) string // returns a digest by which a password is verified without storing it
 	Now      func() time.Time
 	Node     string
 	Log      *slog.Logger
-	// Environment is where an organisation is: live or sandbox.
+	// Environment returns the environment of an organisation: live or sandbox.
 	Environment func(ctx context.Context, org string) (access.Environment, error)
-	// Number reads a number as people write it in the country of the organisation, and returns it in E.164.
+	// ParsePhone parses a number as users write it in the organisation's country, and returns it in E.164.
 	Number func(ctx context.Context, org, text string) (e164 string, ok bool, err error)
-	// PartsAge is how long the parts of a message are waited for, and known afterwards; 0: 5 minutes.
+	// PartsAge is the time to wait for missing parts of a message, and to recognise repeated ones; 0: 5 minutes.
 	PartsAge time.Duration
-	// Bans is how strangers are kept from guessing; the zero Bans are 10 wrong passwords a minute, then five minutes and more.
+	// Bans limits password guessing. The zero value bans an address after 10 wrong passwords a minute, for five
+	// minutes and more.
 	Bans Bans
 }
 
-// Service is the room.
+// Service is the SMPP server with its accounts. It is safe for concurrent use.
 type Service struct {
 	Config
 	server *smpp.Server
 	guard  guard
 	wait   sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	texts    map[string]smpp.Text
-	progress map[string]smpp.Result // of messages of which an application has some parts
+	progress map[string]smpp.Result // messages of which an application has accepted some parts, by job
 }
 
-// New builds the room. Serve opens it.
+// New returns a service that does not listen yet; call Serve for that. It sets OnFinal and OnReceived of the message
+// service.
 func New(c Config) (*Service, error) {
 	if c.PartsAge == 0 {
 		c.PartsAge = 5 * time.Minute
@@ -90,7 +92,7 @@ func New(c Config) (*Service, error) {
 	return s, err
 }
 
-// Serve takes connections until ctx ends, over TLS where c is given.
+// Serve accepts connections until ctx ends, over TLS if c is not nil.
 func (s *Service) Serve(ctx context.Context, l net.Listener, c *tls.Config) error {
 	if c != nil {
 		l = tls.NewListener(l, c)
@@ -98,10 +100,10 @@ func (s *Service) Serve(ctx context.Context, l net.Listener, c *tls.Config) erro
 	return s.server.Serve(ctx, l)
 }
 
-// Close waits for what was begun beside; nobody may ask the room for anything any more.
+// Close waits for background work. The service must not be used afterwards.
 func (s *Service) Close() { s.wait.Wait() }
 
-// spawn does something that Close waits for.
+// background runs a function in a goroutine for which Close waits. what is the log text for an error.
 func (s *Service) spawn(what string, f func(ctx context.Context) error) {
 	s.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), aside)
@@ -112,10 +114,10 @@ func (s *Service) spawn(what string, f func(ctx context.Context) error) {
 	})
 }
 
-// aside is how long what is done beside may take.
+// backgroundTimeout bounds background work.
 const aside = 15 * time.Second
 
-// textOf is how an account writes.
+// textSettings returns the alphabet settings of an account.
 func (s *Service) textOf(account string) smpp.Text {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,13 +128,13 @@ func (s *Service) textOf(account string) smpp.Text {
 	return t
 }
 
-// owner is who an account belongs to.
+// splitAccount returns the organisation and the application of an account name.
 func owner(account string) (org, id string) {
 	org, id, _ = strings.Cut(account, " ")
 	return org, id
 }
 
-// behalf is the context of what an application does.
+// withPrincipal returns a context with the application as the principal.
 func (s *Service) behalf(ctx context.Context, a Application) (context.Context, error) {
 	env, err := s.Environment(ctx, a.org)
 	if err != nil {

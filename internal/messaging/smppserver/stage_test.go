@@ -28,10 +28,10 @@ import (
 
 const own, silent, second = "+12025550143", "+12025550144", "+12025550145"
 
-// patience is how long a test waits for what must happen.
+// waitTimeout bounds every wait of a test.
 const patience = 30 * time.Second
 
-// stage is a server with two organisations.
+// fixture is a server with two organisations.
 type stage struct {
 	t        *testing.T
 	d        *db.DB
@@ -55,7 +55,7 @@ func build(t *testing.T, d *db.DB, change func(*smppserver.Config)) *stage {
 	return s
 }
 
-// open starts the rooms, as after a crash.
+// start starts the services, as after a crash.
 func (s *stage) open(change func(*smppserver.Config)) {
 	t, now := s.t, time.Now
 	s.bus = bus.New()
@@ -98,7 +98,7 @@ func (s *stage) open(change func(*smppserver.Config)) {
 	s.run(l, jobs)
 }
 
-// run serves, and does what is due.
+// run starts the SMPP server and the workers of its jobs.
 func (s *stage) run(l net.Listener, jobs *job.Queue) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -125,7 +125,7 @@ func (s *stage) run(l net.Listener, jobs *job.Queue) {
 	s.t.Cleanup(s.stop)
 }
 
-// reversed stands for a digest.
+// fakeDigest returns a value that distinguishes texts and does not contain them.
 func reversed(text string) string {
 	b := []byte(text)
 	slices.Reverse(b)
@@ -147,7 +147,7 @@ func (s *stage) do(method, path string, body any) *optest.Answer {
 	return s.server.Do(p, method, path, body)
 }
 
-// application makes one, and returns its id and what it logs in with.
+// createApplication creates an application and returns its id and credentials.
 func (s *stage) application(body map[string]any) (id, systemID, password string) {
 	s.t.Helper()
 	if body == nil {
@@ -158,7 +158,7 @@ func (s *stage) application(body map[string]any) (id, systemID, password string)
 	return a.Text("id"), a.Text("system_id"), a.Text("password")
 }
 
-// A program is an application that is bound.
+// testClient is an SMPP client of an application.
 type program struct {
 	*smpp.Client
 	t        *testing.T
@@ -215,7 +215,7 @@ func text(from, to, body string) smpp.Outgoing {
 	return smpp.Outgoing{From: smpp.ParseAddress(from), To: smpp.ParseAddress(to), Text: body, Receipt: true}
 }
 
-// send submits a message that must be taken.
+// send submits a message that must be accepted.
 func (p *program) send(o smpp.Outgoing) []string {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
@@ -227,7 +227,7 @@ func (p *program) send(o smpp.Outgoing) []string {
 	return r.MessageIDs
 }
 
-// receive has a message come in.
+// receive simulates a message from a carrier.
 func (s *stage) receive(from, to, body string) {
 	s.t.Helper()
 	if _, err := s.messages.Receive(context.Background(), sms.Incoming{Org: "org_a", From: from, To: to, Body: body, Carrier: "sandbox", Sandbox: true}); err != nil {
@@ -235,7 +235,7 @@ func (s *stage) receive(from, to, body string) {
 	}
 }
 
-// takes is a function of a program that refuses a message as often as it is told to.
+// refuseFirst returns a message handler that refuses a message with each error from the channel.
 func takes(tries chan<- string, refuse <-chan error) func(context.Context, smpp.Incoming) error {
 	return func(_ context.Context, in smpp.Incoming) error {
 		tries <- in.Text
@@ -243,7 +243,7 @@ func takes(tries chan<- string, refuse <-chan error) func(context.Context, smpp.
 	}
 }
 
-// unbound waits until nobody is bound.
+// waitUnbound waits until the application has no binds.
 func (s *stage) unbound(id string) {
 	s.t.Helper()
 	late := time.After(patience)
@@ -258,7 +258,7 @@ func (s *stage) unbound(id string) {
 	}
 }
 
-// A wire is a program that is written octet by octet.
+// rawClient sends single PDUs over a connection.
 type wire struct {
 	net.Conn
 	t *testing.T
@@ -289,7 +289,7 @@ func (w *wire) write(p smpp.PDU) {
 	}
 }
 
-// answer is the next PDU's name and status, or the error of the connection.
+// response returns the name and status of the next PDU, or EOF.
 func (w *wire) answer() string {
 	var head [16]byte
 	if _, err := io.ReadFull(w, head[:]); err != nil {
@@ -305,7 +305,7 @@ func (w *wire) bind(systemID, password string) string {
 	return w.answer()
 }
 
-// refusal is what somebody is told who is not let in.
+// bindRefusal returns the response to a bind with wrong credentials.
 func (s *stage) refusal(systemID, password string) string {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.address)
@@ -316,7 +316,7 @@ func (s *stage) refusal(systemID, password string) string {
 	_ = c.SetDeadline(time.Now().Add(patience))
 	w := &wire{Conn: c, t: s.t}
 	b, _ := smpp.PDU{Command: smpp.BindTransceiver, Sequence: 1, Body: &smpp.Bind{SystemID: systemID, Password: smpp.Secret(password), InterfaceVersion: 0x34}}.Encode()
-	_, _ = c.Write(b) // where the connection is closed already, reading says so
+	_, _ = c.Write(b) // if the connection is closed already, the read returns the error
 	return w.answer()
 }
 
@@ -326,7 +326,7 @@ func (w *wire) submit(from, to, body string) {
 		RegisteredDelivery: 1, ShortMessage: []byte(body)}})
 }
 
-// sent are the texts of all messages sent, the newest first.
+// sentTexts returns the texts of all sent messages, newest first.
 func (s *stage) sent() (all []string) {
 	for _, m := range s.do("GET", "/sms?direction=outbound", nil).Want(200).At("data").([]any) {
 		all = append(all, m.(map[string]any)["body"].(string))

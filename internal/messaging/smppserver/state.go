@@ -9,7 +9,7 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// stateOf is what a receipt tells of a message (§5.2.28), with the code of its error.
+// stateOf returns the state of a message for receipts (§5.2.28), and the error code.
 func stateOf(m sms.Message) (smpp.State, string) {
 	switch {
 	case m.Status == sms.Delivered:
@@ -33,7 +33,7 @@ type fault struct {
 	code  uint8
 }
 
-// faults are what the reasons are in receipts and answers to queries.
+// faults maps fault codes to the states and error codes in receipts and query responses.
 var faults = map[string]fault{
 	"unreachable":         {smpp.Undeliverable, 1},
 	"invalid_destination": {smpp.Undeliverable, 2},
@@ -45,7 +45,7 @@ var faults = map[string]fault{
 	"unknown":             {smpp.Unknown, 8},
 }
 
-// query says where a message of an application stands (query_sm, §4.8).
+// queryStatus returns the state of a message of an application (query_sm, §4.8).
 func (s *Service) query(ctx context.Context, account, id string) (a smpp.QueryAnswer, err error) {
 	org, application := owner(account)
 	x, err := one(ctx, s.DB.Read(ctx), org, id)

@@ -23,7 +23,7 @@ func update(ctx context.Context, q db.Querier, a Application) error {
 	return err
 }
 
-// drop deletes an application with what only it needs.
+// deleteApplication deletes an application with its submissions and parts.
 func drop(ctx context.Context, q db.Querier, org, id string) error {
 	for _, text := range []string{
 		`DELETE FROM sms_parts WHERE org_id = $1 AND application_id = $2`,
@@ -50,12 +50,12 @@ func get(ctx context.Context, q db.Querier, org, id string) (Application, error)
 }
 
 func bySystem(ctx context.Context, q db.Querier, systemID string) (Application, error) {
-	// tenant: an application says who it is before anybody knows of which organisation
+	// tenant: the system_id determines the organisation, which is not known before
 	const text = `SELECT ` + columns + ` FROM sms_applications WHERE system_id = $1`
 	return scan(q.QueryRow(ctx, text, systemID).Scan)
 }
 
-// lock has others wait who change or use the application in this way, until the transaction ends.
+// lockApplication locks the row of an application until the transaction ends.
 func lock(ctx context.Context, tx db.Querier, org, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE sms_applications SET updated_at = updated_at WHERE org_id = $1 AND id = $2`, org, id)
 	return err

@@ -11,7 +11,7 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// A submission is a part of a message, or all of it, as it was answered.
+// submission is a message, or a part of one, that was acknowledged with an identifier.
 type submission struct {
 	org, id, application, message string
 	receipt                       smpp.Wish
@@ -19,28 +19,28 @@ type submission struct {
 	at                            db.Time
 }
 
-// When a message that comes again is the one before: its connection broke off within doubt after it, and within recall it comes on
-// another one.
+// A repeated message is taken for an earlier one if the connection of the earlier one ended within responseGrace
+// after it, and the repetition comes within duplicateWindow on another connection.
 const (
 	doubt  = 10 * time.Second
 	recall = time.Hour
-	// remembered is how long it is known what an application submitted: longer than any message waits for its time.
+	// submissionRetention is the retention of submissions. It is longer than any message can be scheduled ahead.
 	remembered = 60 * 24 * time.Hour
 )
 
-// submitted tells whether a message was written down under an identifier.
+// isSubmitted reports whether a message with this identifier is stored.
 func submitted(ctx context.Context, tx db.Querier, org, id string) (known bool, err error) {
 	const q = `SELECT EXISTS (SELECT 1 FROM sms_submissions WHERE org_id = $1 AND id = $2)`
 	err = tx.QueryRow(ctx, q, org, id).Scan(&known)
 	return known, err
 }
 
-// print tells messages apart.
+// fingerprint returns a digest that distinguishes messages.
 func (s *Service) print(in smpp.Incoming) string {
 	return s.Digest(fmt.Sprintf("submission %q %q %q %q %q %d", in.Account, in.From.String(), in.To.String(), in.Text, in.Schedule, in.Reference))
 }
 
-// note writes down under which identifiers a message was answered.
+// storeSubmission stores the identifiers under which a message was acknowledged.
 func (s *Service) note(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message, peer string) error {
 	const q = `INSERT INTO sms_submissions (org_id, id, application_id, message_id, receipt, source, destination, peer, digest, bind, node, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
@@ -55,8 +55,8 @@ func (s *Service) note(ctx context.Context, tx db.Querier, a Application, in smp
 	return nil
 }
 
-// again finds the message that a message is which came on a connection that broke off before its answer was surely heard. Each is
-// found once: who says the same twice is heard twice.
+// findRepeated returns the earlier message if this one repeats it: the connection of the earlier one ended before the
+// application certainly received the response. Each is found once, so that two equal messages stay two.
 func (s *Service) again(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (message string, err error) {
 	const q = `SELECT message_id, bind FROM sms_submissions
 		WHERE org_id = $1 AND application_id = $2 AND digest = $3 AND created_at >= $4 AND bind IS NOT NULL ORDER BY created_at, id LIMIT 200`
@@ -77,7 +77,7 @@ func (s *Service) again(ctx context.Context, tx db.Querier, a Application, in sm
 	return "", rows.Err()
 }
 
-// alias answers a message that came again under new identifiers: receipts are told under these.
+// acceptRepeated acknowledges a repeated message under new identifiers. Receipts are sent for the new ones.
 func (s *Service) alias(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming, message string) error {
 	const q = `UPDATE sms_submissions SET bind = NULL, node = NULL, receipt = 0 WHERE org_id = $1 AND message_id = $2`
 	if _, err := tx.Exec(ctx, q, a.org, message); err != nil {
@@ -94,8 +94,9 @@ func (s *Service) alias(ctx context.Context, tx db.Querier, a Application, in sm
 	return s.ended(ctx, tx, a.org, m)
 }
 
-// incomplete ends a message of which parts never came. Nothing is sent: a text with a hole may say the contrary. Receipts say so,
-// unless something newer went the same way, which then is the same message sent again.
+// rejectIncomplete ends a message with missing parts. It is not sent, because an incomplete text may have the
+// opposite meaning. Receipts report it as undeliverable. They are omitted if a newer message went to the same
+// recipient, because that is probably a repetition.
 func (s *Service) incomplete(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
 	s.Log.Warn("smpp: parts of a message never came: it was not sent", "application", a.ID, "parts", in.Parts, "missing", in.Missing)
 	peer, err := s.recipient(ctx, a, in.To)
@@ -131,7 +132,8 @@ func one(ctx context.Context, q db.Querier, org, id string) (x submission, err e
 	return x, err
 }
 
-// Recover forgets doubts of connections of this node that ended long before it was last alive.
+// Recover marks responses of earlier connections of this node as received, except those shortly before the node was
+// last alive. The zero time does nothing.
 func (s *Service) Recover(ctx context.Context, alive time.Time) error {
 	if alive.IsZero() {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"soniq/internal/protocol/smpp"
 )
 
-// take writes down what an application submits, as POST /sms does, and returns when that is on the disk.
+// handleMessage stores a submitted message like POST /sms, and returns after the commit.
 func (s *Service) take(ctx context.Context, in smpp.Incoming) error {
 	org, id := owner(in.Account)
 	err := s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
@@ -34,7 +34,7 @@ func (s *Service) take(ctx context.Context, in smpp.Incoming) error {
 	return statusOf(err)
 }
 
-// submit writes a whole message down, unless it is one that came before and whose answer may have been lost.
+// submit stores a complete message, unless it repeats an earlier one whose response may have been lost.
 func (s *Service) submit(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) error {
 	id, err := s.again(ctx, tx, a, in)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) submit(ctx context.Context, tx db.Querier, a Application, in s
 	return s.note(ctx, tx, a, in, m.ID, m.ToNumber)
 }
 
-// create is the message as it is written over HTTP.
+// createRequest returns the message as the request of POST /sms.
 func (s *Service) create(ctx context.Context, tx db.Querier, a Application, in smpp.Incoming) (b sms.Create, err error) {
 	if in.Binary != nil {
 		return b, smpp.SubmitFailed
@@ -76,7 +76,7 @@ func (s *Service) create(ctx context.Context, tx db.Querier, a Application, in s
 	return b, err
 }
 
-// sender is the number a message is sent from, where the application may use it.
+// senderNumber returns the number from which a message is sent, if the application may use it.
 func (s *Service) sender(ctx context.Context, tx db.Querier, a Application, from smpp.Address) (sms.OwnNumber, error) {
 	n, ok, err := s.Messages.Number(ctx, tx, a.org, from.String())
 	if err == nil && !ok && bare(from) {
@@ -91,7 +91,7 @@ func (s *Service) sender(ctx context.Context, tx db.Querier, a Application, from
 	return n, nil
 }
 
-// has tells whether a number is the application's.
+// usesNumber reports whether the application may use a number.
 func (a Application) has(number string) bool {
 	for _, id := range a.Numbers {
 		if id == number {
@@ -101,15 +101,16 @@ func (a Application) has(number string) bool {
 	return len(a.Numbers) == 0
 }
 
-// shortest is how many digits a number has that may be a whole one without its plus.
+// minNumberLength is the lowest number of digits of a complete number without plus.
 const shortest = 8
 
-// bare tells whether an address may be an international number that does not say so.
+// mayBeInternational reports whether an address may be an international number without the international TON.
 func bare(a smpp.Address) bool {
 	return len(a.Digits) >= shortest && strings.Trim(a.Digits, "0123456789") == ""
 }
 
-// recipient is whom a message is for, as people write it: digits of which nobody says what they are may lack their plus.
+// recipient returns the recipient as users write it. Digits of unknown type may be an international number without
+// plus.
 func (s *Service) recipient(ctx context.Context, a Application, to smpp.Address) (string, error) {
 	if to.TON == 1 || !bare(to) {
 		return to.String(), nil
@@ -121,7 +122,7 @@ func (s *Service) recipient(ctx context.Context, a Application, to smpp.Address)
 	return to.String(), err
 }
 
-// schedule reads when a message is to be sent (§7.1.1), as RFC 3339; "" at once.
+// parseSchedule converts the schedule time of a message (§7.1.1) to RFC 3339; "" is at once.
 func (s *Service) schedule(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -133,7 +134,7 @@ func (s *Service) schedule(text string) (string, error) {
 	return at.UTC().Format(time.RFC3339), nil
 }
 
-// statusOf is what the application is told.
+// statusForError returns the SMPP status for an error.
 func statusOf(err error) error {
 	e := asProblem(err)
 	if e == nil {

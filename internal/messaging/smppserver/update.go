@@ -10,14 +10,14 @@ import (
 	"soniq/internal/platform/op"
 )
 
-// UpdateIn changes an application.
+// UpdateIn is the request to change an application.
 type UpdateIn struct {
 	OneIn
 	op.Match
 	Body Patch
 }
 
-// Patch is a merge patch of an application.
+// Patch is a merge patch (RFC 7396) of an application.
 type Patch struct {
 	Name            op.Change[string]   `json:"name,omitzero"`
 	Enabled         op.Change[bool]     `json:"enabled,omitzero" doc:"Who is not is disconnected, and what comes in meanwhile is not kept for it"`
@@ -37,7 +37,8 @@ func (p Patch) apply(a *Application) {
 	a.Name = strings.TrimSpace(a.Name)
 }
 
-// Update changes an application. What it may do holds from its next connection on, so it is disconnected where that changes.
+// Update changes an application. Limits and alphabet apply from the next bind on, so the application is disconnected
+// if they change.
 func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Application], error) {
 	a, err := s.change(ctx, in.OneIn, in.Match, func(a *Application) (again bool) {
 		before := *a
@@ -51,13 +52,13 @@ func (s *Service) Update(ctx context.Context, in *UpdateIn) (*op.Out[Application
 	return op.Versioned(a, a.UpdatedAt)
 }
 
-// RotateIn names an application that gets a new password.
+// RotateIn is the request for a new password.
 type RotateIn struct {
 	OneIn
 	op.Match
 }
 
-// Rotate replaces the password, and disconnects who is bound.
+// Rotate replaces the password and disconnects the application.
 func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Secret], error) {
 	password := ""
 	a, err := s.change(ctx, in.OneIn, in.Match, func(a *Application) (again bool) {
@@ -70,7 +71,7 @@ func (s *Service) Rotate(ctx context.Context, in *RotateIn) (*op.Out[Secret], er
 	return op.Versioned(Secret{a, password}, a.UpdatedAt)
 }
 
-// change writes a changed application; apply reports whether it has to log in again.
+// change stores a changed application. apply reports whether the application must be disconnected.
 func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply func(a *Application) (again bool)) (a Application, err error) {
 	err = s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) (err error) {
 		if a, err = s.find(ctx, tx, one.ID); err != nil {
@@ -91,7 +92,7 @@ func (s *Service) change(ctx context.Context, one OneIn, match op.Match, apply f
 	return a, err
 }
 
-// drop disconnects an application.
+// disconnect ends the binds of an application on this node, in the background.
 func (s *Service) drop(account string) {
 	s.spawn("an application was not disconnected", func(context.Context) error {
 		s.server.Drop(account)
@@ -99,13 +100,13 @@ func (s *Service) drop(account string) {
 	})
 }
 
-// DeleteIn names an application to be let in no more.
+// DeleteIn is the request to delete an application.
 type DeleteIn struct {
 	OneIn
 	op.Match
 }
 
-// Delete forgets an application; what it has submitted is sent, and nobody is told what becomes of it.
+// Delete deletes an application. Its submitted messages are still sent, but without receipts.
 func (s *Service) Delete(ctx context.Context, in *DeleteIn) error {
 	return s.DB.TxContext(ctx, func(ctx context.Context, tx db.Querier) error {
 		a, err := s.find(ctx, tx, in.ID)
@@ -128,7 +129,7 @@ const (
 	mostNumbers = 500
 )
 
-// check finds everything that is wrong with an application, and writes its numbers by their ids.
+// validate returns all violations of an application. It replaces its numbers by their ids.
 func (s *Service) check(ctx context.Context, q db.Querier, a *Application) error {
 	var wrong []op.Violation
 	want := func(ok bool, field, code, message string) {
