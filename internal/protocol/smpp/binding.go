@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// A binding is a client's connection.
+// binding is the connection of a client to the server.
 type binding struct {
 	server  *Server
 	session *session
 	pacer   pacer
-	who     atomic.Pointer[Account] // nil before it has logged in
-	mode    Command                 // set before who
-	ready   chan struct{}           // closed when the client is told that it has logged in
-	tokens  *tokens                 // of its account
+	who     atomic.Pointer[Account] // nil before the bind
+	mode    Command                 // set before boundAccount
+	ready   chan struct{}           // closed when the bind response is sent
+	tokens  *tokens                 // shared by the binds of an account
 	name    string
 }
 
@@ -26,7 +26,7 @@ func (b *binding) account() string {
 	return ""
 }
 
-// admit throttles, and has nobody wait who has not logged in.
+// admit returns the status with which a request is refused at once: not bound, or throttled. OK accepts it.
 func (b *binding) admit(p PDU) Status {
 	a := b.who.Load()
 	switch {
@@ -41,7 +41,7 @@ func (b *binding) admit(p PDU) Status {
 	return OK
 }
 
-// handle answers what a client asks.
+// handle handles a request of a client.
 func (b *binding) handle(ctx context.Context, p PDU) reply {
 	if p.Command.binds() {
 		return b.login(ctx, p)
@@ -94,7 +94,7 @@ func (b *binding) query(ctx context.Context, q *Query) reply {
 	return reply{body: &a}
 }
 
-// login lets a client in. One that is not let in is disconnected.
+// login handles a bind request. A refused client is disconnected.
 func (b *binding) login(ctx context.Context, p PDU) reply {
 	if b.who.Load() != nil {
 		return reply{status: AlreadyBound}

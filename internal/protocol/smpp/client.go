@@ -12,38 +12,42 @@ import (
 	"time"
 )
 
-// Config is what a client needs: Address, Dial, SystemID and Message have no default.
+// Config configures a client. Address, Dial, SystemID and Message are required.
 type Config struct {
 	Address string // host:port
-	// Dial connects; it is where the caller says which addresses may be reached.
+	// Dial connects. The caller can restrict the allowed addresses in it.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	TLS  *tls.Config // nil: none
-	// SystemID, Password and SystemType log in.
+	// SystemID, Password and SystemType are the credentials of the bind.
 	SystemID   string
 	Password   Secret
 	SystemType string
-	Range      Address // of the recipients whose messages we want; empty mostly
-	// Mode is BindTransceiver (as zero is), BindTransmitter or BindReceiver.
+	Range      Address // of recipients whose messages are requested; mostly empty
+	// Mode is BindTransceiver (also if zero), BindTransmitter or BindReceiver.
 	Mode Command
 	Text Text
 	IDs  IDs
-	// Window is how many messages may be unanswered at once; 10.
+	// Window limits the unacknowledged messages; default 10.
 	Window int
-	// PerSecond is how many are sent in a second at most; 0: no limit of ours.
+	// PerSecond limits the messages sent per second; 0: no limit.
 	PerSecond float64
-	// Connect is how long connecting and logging in may take (10 s), Answer any other answer (30 s), Enquire after which
-	// silence we ask whether the centre is there (30 s).
+	// ConnectTimeout bounds connecting and binding (default 10 s), ResponseTimeout any other response (30 s).
+	// EnquireInterval is the idle time after which enquire_link is sent (30 s).
 	Connect, Answer, Enquire time.Duration
-	// Pause is how long we wait before we connect again (1 s); it doubles up to MaxPause (1 min), and somewhat less by chance.
+	// ReconnectDelay is the delay before reconnecting (default 1 s). It doubles up to MaxReconnectDelay (1 min), with
+	// jitter.
 	Pause, MaxPause time.Duration
-	// Message is given what comes in, in its order; messages that stay incomplete may come at the same time. Receipt is given what
-	// became of messages sent, of several at the same time. After an error the centre keeps the message and sends it again; a Status is told as it is. A receipt may come before Submit has returned.
+	// Message is called for received messages, in order; incomplete messages may be passed concurrently. Receipt is
+	// called for receipts, several at the same time. After an error the SMSC keeps the message and sends it again; a
+	// Status is sent as it is. A receipt may arrive before Submit has returned.
 	Message func(ctx context.Context, in Incoming) error
 	Receipt func(ctx context.Context, r Receipt) error
-	// Parts collects long messages (NewParts()); what is incomplete after PartsAge (5 min) is handed on as it is.
+	// Parts stores the parts of long messages (default NewMemoryPartStore()). Messages that are incomplete after
+	// PartsAge (default 5 min) are passed on as they are.
 	Parts    Parts
 	PartsAge time.Duration
-	// Changed is told when there is a bind (nil), and why there is none any more; it must not wait. May be nil.
+	// StateChanged is called with nil after a bind, and with the reason when it has ended; it must not block. It may
+	// be nil.
 	Changed func(why error)
 	Log     *slog.Logger // nil: nothing is logged
 }
@@ -67,7 +71,7 @@ func (c Config) filled() Config {
 	return c
 }
 
-// or sets what is not set.
+// setDefault sets a value that is zero.
 func or[T comparable](v *T, standard T) {
 	var none T
 	if *v == none {
@@ -75,19 +79,19 @@ func or[T comparable](v *T, standard T) {
 	}
 }
 
-// A Client keeps one bind with a centre alive.
+// Client keeps one bind to an SMSC open.
 type Client struct {
 	config   Config
 	receiver *receiver
 	pacer    *pacer
-	next     atomic.Uint32 // reference of a long message
+	next     atomic.Uint32 // last reference of a concatenated message
 	mu       sync.Mutex
 	bound    *session
-	change   chan struct{} // closed when bound changes
-	failure  error         // why there is no bind
+	change   chan struct{} // closed when session changes
+	failure  error         // reason for which there is no bind
 }
 
-// New makes a client; Run connects it.
+// New returns a client; Run connects it.
 func New(c Config) (*Client, error) {
 	c = c.filled()
 	switch {
@@ -114,10 +118,10 @@ func (c Config) bind() *Bind {
 	return &Bind{SystemID: c.SystemID, Password: c.Password, SystemType: c.SystemType, InterfaceVersion: version, Range: c.Range}
 }
 
-// version is ours, 3.4.
+// version is our interface_version, 3.4.
 const version = 0x34
 
-// Run connects, and connects again whenever the bind is lost or refused, until ctx ends; then it unbinds.
+// Run connects, and reconnects whenever the bind ends or is refused, until ctx ends; then it unbinds.
 func (c *Client) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -137,7 +141,7 @@ func (c *Client) Run(ctx context.Context) {
 	}
 }
 
-// once connects, binds, and returns when that bind has ended.
+// runOnce connects, binds, and returns when that bind has ended.
 func (c *Client) once(ctx context.Context) (bound bool, err error) {
 	conn, err := c.dial(ctx)
 	if err != nil {
@@ -207,7 +211,7 @@ func (c *Client) current() (*session, error, <-chan struct{}) {
 	return c.bound, c.failure, c.change
 }
 
-// State is nil while bound, else why we are not.
+// State returns nil while bound, else ErrNotBound with the reason.
 func (c *Client) State() error {
 	s, why, _ := c.current()
 	if s != nil {
@@ -216,7 +220,7 @@ func (c *Client) State() error {
 	return errors.Join(ErrNotBound, why)
 }
 
-// WaitBound returns when there is a bind, or with ctx's error.
+// WaitBound waits until there is a bind, or returns the error of ctx.
 func (c *Client) WaitBound(ctx context.Context) error {
 	for {
 		s, _, change := c.current()
@@ -231,8 +235,8 @@ func (c *Client) WaitBound(ctx context.Context) error {
 	}
 }
 
-// Submit sends a message and waits until the centre has accepted all of its parts. The error is an *Error: what it means
-// for another try is its Outcome. Where there is no bind it returns at once, with a Retryable one.
+// Submit sends a message and waits until the SMSC has accepted all of its parts. The error is an *Error; its Outcome
+// determines whether to retry. Without a bind it returns a Retryable error at once.
 func (c *Client) Submit(ctx context.Context, o Outgoing) (Result, error) {
 	s, why, _ := c.current()
 	switch {
@@ -245,7 +249,7 @@ func (c *Client) Submit(ctx context.Context, o Outgoing) (Result, error) {
 	return sender{s, SubmitSM, c.config.Text, c.config.IDs, c.pacer}.send(ctx, o)
 }
 
-// Query asks the centre what became of a message, by the identifier as it gave it and the sender's address.
+// Query requests the state of a message, by the identifier as the SMSC gave it and the sender's address.
 func (c *Client) Query(ctx context.Context, messageID string, from Address) (QueryAnswer, error) {
 	s, why, _ := c.current()
 	if s == nil {
@@ -259,7 +263,7 @@ func (c *Client) Query(ctx context.Context, messageID string, from Address) (Que
 	return *answer, nil
 }
 
-// receipts says which requests need no order: those that tell of messages sent.
+// isReceipt reports whether a request is a receipt. Receipts need no order.
 func receipts(p PDU) bool {
 	m, ok := p.Body.(*Message)
 	if !ok {
@@ -269,7 +273,7 @@ func receipts(p PDU) bool {
 	return kind == 0x04 || kind == 0x20 || m.TLVs.Text(TagReceiptedMessageID) != ""
 }
 
-// handle answers what the centre asks.
+// handle handles a request of the SMSC.
 func (c *Client) handle(ctx context.Context, p PDU) reply {
 	m, ok := p.Body.(*Message)
 	switch {

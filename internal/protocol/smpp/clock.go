@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// ParseTime reads a time as PDUs have it (§7.1.1): from now where it ends with R, else absolute, in quarters of an hour from UTC.
+// ParseTime parses a time of a PDU (§7.1.1): relative to now if it ends with R, else absolute, with an offset from
+// UTC in quarters of an hour.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	wrong := fmt.Errorf("smpp: %q is no time", text)
 	if len(text) != 16 {
@@ -41,5 +42,5 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 	return t.Add(quarters), nil
 }
 
-// FormatTime writes an absolute time, in UTC.
+// FormatTime formats an absolute time, in UTC.
 func FormatTime(t time.Time) string { return t.UTC().Format("060102150405") + "000+" }

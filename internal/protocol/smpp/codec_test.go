@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// everyCommand are all those that we know, and their answers.
+// allCommands returns all known commands and their responses.
 func everyCommand() []Command {
 	all := []Command{GenericNack}
 	for c := range commandNames {
@@ -24,7 +24,7 @@ func everyCommand() []Command {
 	return all
 }
 
-// fill puts random values into a body's fields.
+// fillRandom sets the fields of a body to random values.
 func fill(v reflect.Value, r *rand.Rand, field string) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -79,7 +79,7 @@ func TestEveryPDUComesBackAsItWasWritten(t *testing.T) {
 	}
 }
 
-// FuzzPDU: no octets make us fail, and what was read is written and read as the same.
+// No octets cause a panic, and a decoded PDU is encoded and decoded to the same.
 func FuzzPDU(f *testing.F) {
 	for _, c := range everyCommand() {
 		b, err := PDU{Command: c, Sequence: 1, Body: newBody(c)}.Encode()
@@ -106,7 +106,7 @@ func FuzzPDU(f *testing.F) {
 		}
 		again, err := p.Encode()
 		if err != nil {
-			if len(b) > MaxPDU-16 { // a NUL that was missing does not fit any more
+			if len(b) > MaxPDU-16 { // a NUL that was missing no longer fits
 				return
 			}
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func FuzzPDU(f *testing.F) {
 	})
 }
 
-// understand reads a message in every way there is.
+// decodeAll decodes a message with all settings.
 func understand(p PDU) {
 	m, ok := p.Body.(*Message)
 	if !ok {
@@ -170,7 +170,7 @@ func TestMalformedPDUsAreRefusedWithTheirStatus(t *testing.T) {
 	}
 }
 
-// TestOctetsOfABind compares with octets made by hand after §4.1.1.
+// The octets equal those written by hand after §4.1.1.
 func TestOctetsOfABind(t *testing.T) {
 	t.Parallel()
 	b, err := PDU{Command: BindTransceiver, Sequence: 1, Body: &Bind{SystemID: "smppclient1", Password: "password", InterfaceVersion: 0x34}}.Encode()

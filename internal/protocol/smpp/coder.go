@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A coder reads fields from octets or writes them: bodies name their fields once for both.
+// coder reads fields from octets or writes them, so that each body lists its fields only once.
 type coder struct {
-	b       []byte // what is left to read, or what was written
+	b       []byte // octets left to read, or written so far
 	reading bool
-	loose   bool // the end of the PDU ends a text too, as with some centres' answers
+	loose   bool // a text may end with the PDU instead of NUL, as in the responses of some SMSCs
 	err     error
 }
 
@@ -21,7 +21,7 @@ func (c *coder) fail(field string, s Status) {
 	}
 }
 
-// text is a C-Octet String of at most size octets with its NUL.
+// text codes a C-Octet String of at most size octets including its NUL.
 func (c *coder) text(field string, v *string, size int) {
 	if c.err != nil {
 		return
@@ -57,7 +57,7 @@ func (c *coder) octet(field string, v *uint8) {
 	}
 }
 
-// octets is a length of one octet and so many octets.
+// octets codes a length of one octet and the octets after it.
 func (c *coder) octets(field string, v *[]byte) {
 	if !c.reading && len(*v) > 255 {
 		c.fail(field, BadMessageLength)
@@ -75,7 +75,7 @@ func (c *coder) octets(field string, v *[]byte) {
 	}
 }
 
-// take copies the first n octets; none is nil.
+// takeOctets copies the first n octets; nil for none.
 func take(b []byte, n int) (first, rest []byte) {
 	if n == 0 {
 		return nil, b
@@ -83,7 +83,7 @@ func take(b []byte, n int) (first, rest []byte) {
 	return slices.Clone(b[:n]), b[n:]
 }
 
-// tlvs are the optional parameters up to the end of the PDU (§5.3).
+// tlvs codes the optional parameters up to the end of the PDU (§5.3).
 func (c *coder) tlvs(v *TLVs) {
 	if !c.reading {
 		for _, t := range *v {

@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// What has become of a PDU that waits to be written.
+// States of a PDU in the outbox.
 const (
 	waiting int32 = iota
-	writing       // or written: the other side may have it
+	writing       // or written: the peer may have it
 	withdrawn
-	cutShort // the other side cannot have all of it
+	cutShort // the peer cannot have all of it
 )
 
-// outgoing is a PDU that waits to be written.
+// pendingWrite is a PDU in the outbox.
 type outgoing struct {
 	b       []byte
 	state   atomic.Int32
 	written chan struct{}
 }
 
-// post has an answer written. Who asks faster than it reads answers is not read any further meanwhile.
+// post queues a response. If the outbox is full it blocks, so that no more requests are read from a peer that does
+// not read responses.
 func (s *session) post(p PDU) *outgoing {
 	b, err := p.Encode()
 	if err != nil {
@@ -36,8 +37,8 @@ func (s *session) post(p PDU) *outgoing {
 	return o
 }
 
-// write writes what is posted, in its order. The other side has half of the time for an answer to take it, so that who waits for
-// one learns that it never left.
+// write writes the outbox in order. The peer has half of the response timeout to read a PDU, so that the caller
+// learns that a request was not sent.
 func (s *session) write() {
 	for {
 		select {
@@ -60,8 +61,8 @@ func (s *session) write() {
 	}
 }
 
-// request sends a request when the window has a place for it, and waits for the answer. The error is an *Error, also
-// where the answer refuses.
+// request sends a request when the window has a free slot, and waits for the response. The error is an *Error, also
+// for an error response.
 func (s *session) request(ctx context.Context, p PDU) (PDU, *Error) {
 	select {
 	case <-s.done:
@@ -86,7 +87,7 @@ func (s *session) request(ctx context.Context, p PDU) (PDU, *Error) {
 	return a, nil
 }
 
-// exchange sends a request, window or not, and waits for its answer.
+// exchange sends a request without regard to the window, and waits for its response.
 func (s *session) exchange(ctx context.Context, p PDU) (PDU, *Error) {
 	answer := make(chan PDU, 1)
 	p.Sequence = s.expect(answer)
@@ -113,8 +114,8 @@ func (s *session) exchange(ctx context.Context, p PDU) (PDU, *Error) {
 	}
 }
 
-// lost is for a request whose answer is not waited for any longer: what never left is withdrawn, an answer that came in the
-// last moment counts.
+// abandon ends the wait for a response. A request that was not written is withdrawn; a response that arrived in the
+// meantime counts.
 func (s *session) lost(answer chan PDU, o *outgoing, why error) (PDU, *Error) {
 	select {
 	case a := <-answer:
@@ -127,7 +128,8 @@ func (s *session) lost(answer chan PDU, o *outgoing, why error) (PDU, *Error) {
 	return PDU{}, &Error{Outcome: InDoubt, Err: why}
 }
 
-// expect takes the next sequence number, from 1 to 0x7fffffff (§3.2), for who waits on a channel.
+// register returns the next sequence number, from 1 to 0x7fffffff (§3.2), and registers the channel for its
+// response.
 func (s *session) expect(answer chan PDU) uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +148,7 @@ func (s *session) forget(sequence uint32) {
 	delete(s.pending, sequence)
 }
 
-// resolve gives an answer to who waits for it; others are passed over.
+// resolve passes a response to the goroutine that waits for it; others are ignored.
 func (s *session) resolve(p PDU) {
 	s.mu.Lock()
 	answer := s.pending[p.Sequence]

@@ -86,7 +86,7 @@ func TestWhatTheCallerCannotKeepStaysWithTheCentre(t *testing.T) {
 		t.Fatalf("%+v %v", r, err)
 	}
 	full <- nil
-	long.Reference, long.Sent = r.Reference, r.MessageIDs // only what is missing
+	long.Reference, long.Sent = r.Reference, r.MessageIDs // only the missing parts
 	if _, err = c.Deliver(t.Context(), "acme", long); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestWhatTheCallerCannotKeepStaysWithTheCentre(t *testing.T) {
 	}
 }
 
-// fullParts has no place for anything.
+// fullPartStore refuses every part.
 type fullParts struct{ Parts }
 
 func (fullParts) Add(context.Context, Fragment) (Added, error) {
@@ -255,7 +255,7 @@ func TestABindComesBackWhateverHappens(t *testing.T) {
 
 func TestTLSIsSpokenOnlyWithWhomIsTrusted(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewUnstartedServer(nil) // for its certificate, which is example.com's
+	server := httptest.NewUnstartedServer(nil) // for its certificate, which is for example.com
 	server.StartTLS()
 	defer server.Close()
 	c := startCentre(t, func(s *ServerConfig) { s.TLS = server.TLS })
@@ -281,7 +281,7 @@ func TestTLSIsSpokenOnlyWithWhomIsTrusted(t *testing.T) {
 
 func TestConnectionsAreCounted(t *testing.T) {
 	t.Parallel()
-	for most, fit := range map[int]int{1: 0, 4: 1} { // beside the one of the client; half of them from one address
+	for most, fit := range map[int]int{1: 0, 4: 1} { // in addition to that of the client; half of them from one address
 		c := startCentre(t, func(s *ServerConfig) { s.Connections = most })
 		e := startClient(t, c.address, nil).bound(t)
 		for i := range fit + 1 {

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// An IDForm is how a centre writes a message's identifier.
+// IDFormat is the format in which an SMSC writes message identifiers.
 type IDForm uint8
 
-// Forms. Identifiers that are numbers are given to callers in decimal, whatever they are written in.
+// Formats. Decimal and hexadecimal identifiers are always passed to callers in decimal.
 const (
 	AsIs IDForm = iota
 	Decimal
 	Hex
 )
 
-// IDs is how a centre writes identifiers in its answers and in its receipts: many have hexadecimal in the one and decimal in
-// the other, so that nothing fits together unless they are told apart here. Option is receipted_message_id, mostly as in
-// answers.
+// IDs configures the formats of identifiers. Many SMSCs use hexadecimal in responses and decimal in receipts, so that
+// they match only after conversion. Option is that of receipted_message_id, mostly as in responses.
 type IDs struct {
 	Answer, Receipt, Option IDForm
 }
 
-// read brings an identifier into the form in which identifiers are compared. What is no number stays as it is.
+// normalize converts an identifier to the form in which identifiers are compared. An identifier that is not a number
+// stays as it is.
 func (f IDForm) read(id string) string {
 	id = strings.TrimSpace(id)
 	base := map[IDForm]int{Decimal: 10, Hex: 16}[f]
@@ -40,7 +40,7 @@ func (f IDForm) read(id string) string {
 	return n.String()
 }
 
-// receipt reads the receipt that a message is; the optional parameters, where there are any, count more than the text.
+// receipt parses the receipt in a message. Optional parameters take precedence over the text.
 func (m *Message) receipt(t Text, ids IDs) (Receipt, bool) {
 	kind := m.ESMClass & 0x3c
 	option := m.TLVs.Text(TagReceiptedMessageID)
@@ -49,7 +49,7 @@ func (m *Message) receipt(t Text, ids IDs) (Receipt, bool) {
 	}
 	_, _, octets, _ := m.segment()
 	text, ok := t.Decode(m.DataCoding, octets)
-	if !ok { // some centres say that their receipts are binary
+	if !ok { // some SMSCs mark their receipts as binary
 		text = latin(octets, 0xff)
 	}
 	r, _ := ParseReceipt(text)

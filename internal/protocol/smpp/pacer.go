@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Pauses after an answer that asks us to slow down: the first, and the longest.
+// Pauses after a throttling response: the first and the longest.
 const (
 	firstPause   = time.Second
 	longestPause = time.Minute
 )
 
-// A pacer spaces what is sent, and stops it when the other side asks for that.
+// pacer spaces sent messages, and pauses when the peer throttles us.
 type pacer struct {
-	every time.Duration // between two; 0: no limit
+	every time.Duration // interval between two messages; 0: no limit
 	mu    sync.Mutex
 	next  time.Time
-	until time.Time     // nothing is sent before
-	pause time.Duration // the last one; 0 when all is well
+	until time.Time     // end of the pause
+	pause time.Duration // length of the last pause; 0 after success
 }
 
-// wait returns when the next may be sent.
+// wait returns when the next message may be sent.
 func (p *pacer) wait(ctx context.Context) error {
 	for at := p.reserve(); ; at = p.paused() {
 		d := time.Until(at)
@@ -57,8 +57,8 @@ func (p *pacer) paused() time.Time {
 	return p.until
 }
 
-// heed learns from an answer: each that asks to slow down doubles the pause, one that is well ends it. It returns how long
-// nothing is sent now.
+// update applies the status of a response. Each throttling response doubles the pause, and a success resets it. It
+// returns the remaining pause.
 func (p *pacer) heed(s Status) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *pacer) heed(s Status) time.Duration {
 			p.pause = 0
 		}
 		return 0
-	case now.Before(p.until): // one of those that were under way already
+	case now.Before(p.until): // response to a message sent before the pause began
 	default:
 		p.pause = min(max(firstPause, 2*p.pause), longestPause)
 		p.until = now.Add(p.pause)
@@ -77,21 +77,21 @@ func (p *pacer) heed(s Status) time.Duration {
 	return p.until.Sub(now)
 }
 
-// tokens lets so many in per second, and as many at once.
+// tokenBucket limits messages per second; the burst is one second's worth.
 type tokens struct {
-	mu              sync.Mutex // guards what follows
+	mu              sync.Mutex // guards the fields below
 	perSecond, left float64
 	at              time.Time
 }
 
-// set changes how many are let in.
+// set changes the rate.
 func (t *tokens) set(perSecond float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.perSecond = perSecond
 }
 
-// take tells whether one more is let in; perSecond 0 lets all in.
+// take reports whether one more message is allowed; without a rate all are.
 func (t *tokens) take(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,38 +9,38 @@ import (
 	"time"
 )
 
-// A Key tells the long messages apart whose parts are being collected.
+// Key identifies a concatenated message whose parts are collected.
 type Key struct {
 	Account, From, To string
 	Segment           Segment // with Sequence 0
 }
 
-// A Fragment is a part of a long message that was taken. MessageID is the identifier that a server gave it.
+// Fragment is a received part of a concatenated message. MessageID is the identifier that the server gave it.
 type Fragment struct {
 	Key       Key
 	Sequence  uint8
 	MessageID string
-	Bind      string // on which a server was sent it
-	Octets    []byte // the text; GSM 7 bit is no longer packed
+	Bind      string // on which the server received it
+	Octets    []byte // the text; GSM 7 bit is unpacked
 	Message   Message
 	At        time.Time
 }
 
-// Added is what became of a fragment.
+// AddResult is the result of adding a fragment.
 type Added struct {
-	Whole     []Fragment // all of them in order, when none is missing
-	Duplicate bool       // it is there already, or was; MessageID is the identifier that it got then
+	Whole     []Fragment // all parts in order if none is missing, else nil
+	Duplicate bool       // the part is or was stored; MessageID is the identifier that it got then
 	MessageID string
 }
 
-// Parts keeps the parts of long messages until they are complete. A part is acknowledged when Add has returned, so only
-// Parts that are kept on disk survive a crash; NewParts keeps them in memory.
+// PartStore stores the parts of concatenated messages until they are complete. A part is acknowledged when Add has
+// returned. Only a store on disk therefore survives a crash; NewMemoryPartStore keeps the parts in memory.
 type Parts interface {
-	// Add keeps a part. Whoever gets the whole has to call Done.
+	// Add stores a part. If the result has the complete message, the caller must call Done.
 	Add(ctx context.Context, f Fragment) (Added, error)
-	// Done forgets a message that was handed on, or keeps it for the next try.
+	// Done removes a message that was handed on, or keeps it for the next attempt.
 	Done(ctx context.Context, k Key, handedOn bool) error
-	// Late gives messages whose first part came before a time and that are not complete. Done has to be called for each.
+	// Expired returns incomplete messages whose first part came before a time. The caller must call Done for each.
 	Late(ctx context.Context, before time.Time) ([][]Fragment, error)
 }
 
@@ -56,7 +56,7 @@ var (
 	errPartsBusy = errors.New("smpp: the message is being handed on")
 )
 
-// NewParts collects in memory: 1024 messages at most, 16 of one sender, each part up to 4096 octets.
+// NewMemoryPartStore returns a store in memory: at most 1024 messages, 16 of one sender, each part up to 4096 octets.
 func NewParts() Parts {
 	return &memoryParts{open: map[Key]*collection{}, done: map[Key]*collection{}, senders: map[string]int{}}
 }
@@ -64,7 +64,7 @@ func NewParts() Parts {
 type memoryParts struct {
 	mu      sync.Mutex
 	open    map[Key]*collection
-	done    map[Key]*collection // what was handed on, so that parts that come again are known
+	done    map[Key]*collection // completed messages, so that repeated parts are recognised
 	senders map[string]int
 }
 
@@ -75,6 +75,7 @@ type collection struct {
 	busy  bool
 }
 
+// Add implements PartStore.
 func (p *memoryParts) Add(_ context.Context, f Fragment) (Added, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,8 +97,8 @@ func (p *memoryParts) Add(_ context.Context, f Fragment) (Added, error) {
 	return c.added(Added{MessageID: f.MessageID}), nil
 }
 
-// collection finds the message that a part belongs to, or begins one: also where the same number of part has another text,
-// for then the sender has come to the same reference again.
+// collection returns the message to which a part belongs, or creates it. If a part with the same number has another
+// text, a new message begins, because the sender has reused the reference.
 func (p *memoryParts) collection(f Fragment, sum uint64) (*collection, error) {
 	c := p.open[f.Key]
 	if c != nil && c.busy {
@@ -127,7 +128,7 @@ func (p *memoryParts) close(k Key) {
 	}
 }
 
-// added fills in the whole when it is complete.
+// result sets the complete message if no part is missing.
 func (c *collection) added(a Added) Added {
 	for _, f := range c.parts {
 		if len(c.parts) == int(f.Key.Segment.Total) {
@@ -147,6 +148,7 @@ func (c *collection) sorted() []Fragment {
 	return all
 }
 
+// Done implements PartStore.
 func (p *memoryParts) Done(_ context.Context, k Key, handedOn bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +161,7 @@ func (p *memoryParts) Done(_ context.Context, k Key, handedOn bool) error {
 		return nil
 	}
 	p.close(k)
-	for n, f := range c.parts { // the texts are not needed any more
+	for n, f := range c.parts { // the texts are no longer needed
 		c.parts[n] = Fragment{MessageID: f.MessageID}
 	}
 	if p.done[k] != nil || len(p.done) < 4*maxCollections {
@@ -168,6 +170,7 @@ func (p *memoryParts) Done(_ context.Context, k Key, handedOn bool) error {
 	return nil
 }
 
+// Expired implements PartStore.
 func (p *memoryParts) Late(_ context.Context, before time.Time) ([][]Fragment, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,7 +189,7 @@ func (p *memoryParts) Late(_ context.Context, before time.Time) ([][]Fragment, e
 	return late, nil
 }
 
-// sum tells texts apart; zero is none.
+// checksum returns a hash that distinguishes texts; it is never zero.
 func (f Fragment) sum() uint64 {
 	h := fnv.New64a()
 	h.Write([]byte{f.Message.DataCoding})

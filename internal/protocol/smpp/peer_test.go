@@ -44,7 +44,7 @@ func TestTheWindowHoldsHoweverManySubmit(t *testing.T) {
 	}
 }
 
-// peerCentre is a made-up centre that lets everybody in, and answers messages as a test likes.
+// fakeSMSC is an SMSC that accepts every bind and responds to messages as the test defines.
 func peerCentre(t *testing.T, message func(p PDU, answer func(PDU))) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -64,7 +64,7 @@ func peerCentre(t *testing.T, message func(p PDU, answer func(PDU))) string {
 	return l.Addr().String()
 }
 
-// talk is a centre's side of a connection.
+// serveFake is the SMSC's side of a connection.
 func talk(conn net.Conn, message func(p PDU, answer func(PDU))) {
 	defer conn.Close()
 	answer := func(p PDU) {
@@ -120,7 +120,7 @@ func twice(p PDU, answer func(PDU)) {
 	}
 }
 
-// broken is an answer with an optional parameter that is cut short.
+// truncatedResponse returns a response with a truncated optional parameter.
 func broken(p PDU) PDU {
 	return PDU{Command: p.Command.Answer(), Sequence: p.Sequence, Body: cut{}}
 }

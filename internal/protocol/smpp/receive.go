@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// receiver gives what comes in to the caller's functions.
+// receiver passes received messages to the caller's functions.
 type receiver struct {
 	text    Text
-	textOf  func(account string) Text // nil: text for all
+	textOf  func(account string) Text // nil: text for all accounts
 	ids     IDs
 	parts   Parts
 	message func(ctx context.Context, in Incoming) error
-	receipt func(ctx context.Context, r Receipt) error // nil: receipts are messages like any other
+	receipt func(ctx context.Context, r Receipt) error // nil: receipts are passed to message
 	newID   func() string                              // nil: messages get no identifier
-	failed  Status                                     // what an error is answered with that is no Status
+	failed  Status                                     // response to an error that is not a Status
 	log     *slog.Logger
 }
 
-// statusOf is what the other side is told of an error.
+// statusOf returns the status for an error.
 func (r *receiver) statusOf(err error) Status {
 	var s Status
 	switch {
@@ -33,7 +33,7 @@ func (r *receiver) statusOf(err error) Status {
 	return r.failed
 }
 
-// of is how an account writes.
+// textFor returns the text settings of an account.
 func (r *receiver) of(account string) Text {
 	if r.textOf == nil {
 		return r.text
@@ -41,7 +41,7 @@ func (r *receiver) of(account string) Text {
 	return r.textOf(account)
 }
 
-// take hands a message on, or keeps it as a part; the identifier is that of this part.
+// receive passes a message on, or stores it as a part. It returns the identifier of this part.
 func (r *receiver) take(ctx context.Context, account, bind string, m *Message) (id string, s Status) {
 	if r.receipt != nil {
 		if receipt, ok := m.receipt(r.text, r.ids); ok {
@@ -62,7 +62,7 @@ func (r *receiver) take(ctx context.Context, account, bind string, m *Message) (
 	return r.collect(ctx, f)
 }
 
-// collect keeps a part and hands the message on when it is the last one.
+// collect stores a part and passes the message on if it is complete.
 func (r *receiver) collect(ctx context.Context, f Fragment) (id string, s Status) {
 	a, err := r.parts.Add(ctx, f)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *receiver) collect(ctx context.Context, f Fragment) (id string, s Status
 	return a.MessageID, r.statusOf(err)
 }
 
-// sweep hands on messages that are incomplete after a time, without what they lack, until ctx ends.
+// sweep passes on messages that are still incomplete after a time, without the missing parts, until ctx ends.
 func (r *receiver) sweep(ctx context.Context, age time.Duration) {
 	t := time.NewTicker(max(age/4, time.Millisecond))
 	defer t.Stop()

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A Login is what a client shows.
+// Login has the credentials of a client.
 type Login struct {
 	SystemID   string
 	Password   Secret
@@ -24,44 +24,45 @@ type Login struct {
 	Remote     net.Addr
 }
 
-// An Account is who a client turns out to be.
+// Account is the account of an authenticated client.
 type Account struct {
-	ID        string  // of the caller's; what Deliver is told
-	Binds     int     // how many at once; 0: 10
-	PerSecond float64 // messages taken on all of its binds together, others are throttled; 0: any number
-	Waiting   int     // messages of a bind that wait for us at once, up to 64; others are throttled; 0: 64
+	ID        string  // chosen by the caller; used in Deliver
+	Binds     int     // limit of concurrent binds; 0: 10
+	PerSecond float64 // messages accepted on all of its binds together, others are throttled; 0: no limit
+	Waiting   int     // messages of a bind that wait to be handled, up to 64; others are throttled; 0: 64
 }
 
-// ServerConfig is what a centre needs: Authenticate and Message have no default.
+// ServerConfig configures a server. Authenticate and Message are required.
 type ServerConfig struct {
-	SystemID string // as which we answer; "soniq"
-	// Authenticate knows clients. Whatever its error, they are told no more than that they are not let in.
+	SystemID string // in bind responses; default "soniq"
+	// Authenticate checks the credentials of a client. The client does not receive the reason of an error.
 	Authenticate func(ctx context.Context, l Login) (Account, error)
-	// Message takes what clients submit. An error refuses it, a Status as it is, others with SystemError; of a long message
-	// that is the last part, and the others wait for it to be sent again.
+	// Message is called for submitted messages. An error refuses the message: with the Status, or with SystemError
+	// for other errors. Of a long message the last part is refused; the others stay stored until it is sent again.
 	Message func(ctx context.Context, in Incoming) error
-	// Query says what became of a message of an account; nil: nobody knows.
+	// Query returns the state of a message of an account; nil: query_sm fails.
 	Query func(ctx context.Context, account, messageID string) (QueryAnswer, error)
-	// NewID makes the identifier of a message, up to 64 characters; nil: random numbers of up to 19 digits.
+	// NewID returns the identifier of a message, up to 64 characters; nil: random numbers of up to 19 digits.
 	NewID func() string
 	TLS   *tls.Config // nil: none
 	Text  Text
-	// TextOf is how an account writes; nil: all as Text has it.
+	// TextOf returns the text settings of an account; nil: Text for all.
 	TextOf func(account string) Text
-	// Admit tells whether somebody at an address may connect; nil: everybody.
+	// AllowSource reports whether an address may connect; nil: all may.
 	Admit func(host string) bool
-	// Joined is told that an account has one more bind that takes messages, Left that one of its binds has ended, by ErrUnbound where
-	// the client has said so. Neither may wait for this bind.
+	// OnBound is called when an account has a new bind that receives messages, OnUnbound when one of its binds has
+	// ended; the reason is ErrUnbound if the client has sent unbind. Neither may wait for this bind.
 	Joined func(account string)
 	Left   func(account, bind string, why error)
-	// Connections is how many there may be at once, logged in or not; 100. Half of them may be from one address.
+	// Connections limits the connections, bound or not; default 100. Half of them may be from one address.
 	Connections int
-	// Window is how many messages to a client may be unanswered at once; 10.
+	// Window limits the unacknowledged messages to a client; default 10.
 	Window int
-	// Login is how long a client may take to log in (10 s), Answer any answer (30 s), Idle after which silence a client is
-	// told to go (2 min), Enquire after which one we ask whether it is there (never when 0).
+	// LoginTimeout is the time for a client to bind (default 10 s), ResponseTimeout the time for any response (30 s).
+	// IdleTimeout is the time without requests after which a client is unbound (2 min). EnquireInterval is the idle
+	// time before enquire_link (0: never).
 	Login, Answer, Idle, Enquire time.Duration
-	Parts                        Parts // as a client's
+	Parts                        Parts // as in Config
 	PartsAge                     time.Duration
 	Log                          *slog.Logger
 }
@@ -90,19 +91,19 @@ func randomID() string {
 	return strconv.FormatUint(binary.BigEndian.Uint64(b[:])>>1, 10)
 }
 
-// A Server is a centre that clients bind to.
+// Server is an SMSC to which clients bind.
 type Server struct {
 	config   ServerConfig
 	receiver *receiver
-	next     atomic.Uint32 // reference of a long message
+	next     atomic.Uint32 // last reference of a concatenated message
 	mu       sync.Mutex
 	open     int
-	sources  map[string]int        // how many of them by address
+	sources  map[string]int        // open connections by address
 	binds    map[string][]*binding // by account
 	turn     int
 }
 
-// NewServer makes a centre; Serve runs it.
+// NewServer returns a server; Serve runs it.
 func NewServer(c ServerConfig) (*Server, error) {
 	c = c.filled()
 	if c.Authenticate == nil || c.Message == nil {
@@ -114,7 +115,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// Serve takes connections until ctx ends; then it unbinds all of them, closes the listener and returns nil.
+// Serve accepts connections until ctx ends; then it unbinds all of them, closes the listener and returns nil.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -132,7 +133,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		case err != nil: // too many files are open, or the client has left already
+		case err != nil: // too many open files, or the client has disconnected already
 			s.config.Log.Warn("smpp: a connection was not accepted", "error", err)
 			wait(ctx, 50*time.Millisecond)
 		case s.config.Admit != nil && !s.config.Admit(host(conn)) || !s.enter(host(conn)):
@@ -150,7 +151,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// enter counts a connection, unless there are too many, or the half of what may be is from the same address.
+// acquireConnection counts a connection. It returns false if there are too many, or if the address has half of the
+// limit already.
 func (s *Server) enter(source string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +173,7 @@ func (s *Server) exit(source string) {
 	}
 }
 
-// host is a client's address without its port.
+// host returns a client's address without the port.
 func host(c net.Conn) string {
 	h, _, _ := net.SplitHostPort(c.RemoteAddr().String())
 	return h
@@ -228,7 +230,7 @@ func (s *Server) remove(b *binding) {
 	}
 }
 
-// Drop ends the binds of an account: its clients are told to go.
+// Disconnect unbinds all clients of an account.
 func (s *Server) Drop(account string) {
 	s.mu.Lock()
 	all := slices.Clone(s.binds[account])
@@ -240,14 +242,14 @@ func (s *Server) Drop(account string) {
 	}
 }
 
-// Alive tells whether a bind is connected.
+// IsBound reports whether a bind is connected.
 func (s *Server) Alive(account, bind string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.binds[account], func(b *binding) bool { return b.name == bind })
 }
 
-// pick finds a bind of an account that takes messages, another one every time.
+// nextBinding returns a bind of an account that receives messages, in turn; nil if there is none.
 func (s *Server) pick(account string) *binding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +263,8 @@ func (s *Server) pick(account string) *binding {
 	return nil
 }
 
-// receiving is a bind of an account that takes messages and knows that it is bound, or nil.
+// receivingBinding returns a bind of an account that receives messages and has got its bind response; nil if there is
+// none.
 func (s *Server) receiving(ctx context.Context, account string) *binding {
 	b := s.pick(account)
 	if b == nil {
@@ -276,15 +279,15 @@ func (s *Server) receiving(ctx context.Context, account string) *binding {
 	return nil
 }
 
-// Bound tells how many binds an account has.
+// BindCount returns the number of binds of an account.
 func (s *Server) Bound(account string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.binds[account])
 }
 
-// Deliver sends a message to a client and waits until it has accepted all parts. The error is an *Error; it is Retryable
-// where the account has no bind that takes messages.
+// Deliver sends a message to a client and waits until it has accepted all parts. The error is an *Error; it is
+// Retryable if the account has no bind that receives messages.
 func (s *Server) Deliver(ctx context.Context, account string, o Outgoing) (Result, error) {
 	b := s.receiving(ctx, account)
 	if b == nil {
@@ -295,7 +298,8 @@ func (s *Server) Deliver(ctx context.Context, account string, o Outgoing) (Resul
 	return sender{b.session, DeliverSM, text, IDs{}, &b.pacer}.send(ctx, o)
 }
 
-// Receipt tells a client what became of a part that it has submitted: r.From is whom that was sent to, r.To who sent it.
+// Receipt sends a client the receipt of a part that it has submitted. r.From is the recipient of that part, r.To its
+// sender.
 func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
 	b := s.receiving(ctx, account)
 	if b == nil {
@@ -318,7 +322,8 @@ func (s *Server) Receipt(ctx context.Context, account string, r Receipt) error {
 	return nil
 }
 
-// plain writes a text in the default alphabet, with question marks for what that lacks.
+// encodeLossy encodes a text in the default alphabet, with question marks for missing characters. At most 120
+// characters are used.
 func (t Text) plain(text string) []byte {
 	clean := []rune(text)
 	for i, r := range clean {

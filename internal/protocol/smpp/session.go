@@ -9,51 +9,51 @@ import (
 	"time"
 )
 
-// timing is how long a session waits for what.
+// timeouts are the time limits of a session.
 type timing struct {
-	answer  time.Duration // for an answer; half of it for the other side to take what we write
-	enquire time.Duration // after which silence we ask whether somebody is there; 0 never
-	idle    time.Duration // after which the other side is told to go when it does nothing; 0 never
+	answer  time.Duration // for a response; half of it for the peer to read a PDU
+	enquire time.Duration // idle time before enquire_link; 0: never
+	idle    time.Duration // time without requests after which the session unbinds; 0: never
 }
 
-// inboxSize is how many requests of the other side wait for the caller's functions.
+// inboxSize limits the requests of the peer that wait for the caller's functions.
 const inboxSize = 64
 
-// outboxSize is how many PDUs wait to be written.
+// outboxSize limits the PDUs that wait to be written.
 const outboxSize = 256
 
-// lastWords is how long a session that is told to end waits for answers, and for its unbind's.
+// closeTimeout bounds the wait for responses when a session ends, and for the response to unbind.
 const lastWords = 5 * time.Second
 
-// A reply is an answer, and what is to be done when it is on its way.
+// reply is a response, and an action to run after it is queued.
 type reply struct {
 	status Status
 	body   Body
 	then   func(*outgoing)
 }
 
-// A session is one connection, of either side.
+// session is one connection, of client or server.
 type session struct {
 	conn    net.Conn
 	reader  *bufio.Reader
 	timing  timing
-	window  chan struct{} // a place for each request that may be unanswered
+	window  chan struct{} // a slot for each unacknowledged request
 	outbox  chan *outgoing
 	inbox   chan PDU
-	handle  func(ctx context.Context, p PDU) reply // answers requests that are not the session's own, one at a time but for those aside
-	admit   func(p PDU) Status                     // whether a request is let in; nil: all are
-	full    Status                                 // what requests are answered for which the inbox has no place
-	aside   func(p PDU) bool                       // which of them need no order; nil: none
-	working chan struct{}                          // a place for who runs handle
-	asides  chan struct{}                          // places for what needs no order
+	handle  func(ctx context.Context, p PDU) reply // handles requests of the peer, one at a time except unordered ones
+	admit   func(p PDU) Status                     // returns OK or the status that refuses a request; nil: all are accepted
+	full    Status                                 // response to requests when the inbox is full
+	aside   func(p PDU) bool                       // reports whether a request needs no order; nil: none
+	working chan struct{}                          // slot of the goroutine that runs handle
+	asides  chan struct{}                          // slots for unordered requests
 	done    chan struct{}
 	ended   sync.Once
-	err     error // why it ended; read after done
+	err     error // reason of the end; read it after done
 	mu      sync.Mutex
 	pending map[uint32]chan PDU
-	last    uint32 // sequence number
+	last    uint32 // last sequence number
 	heard   time.Time
-	asked   time.Time // when the other side last did more than answer our enquire_link
+	asked   time.Time // last time the peer sent anything but a response to our enquire_link
 }
 
 func newSession(conn net.Conn, t timing, window int) *session {
@@ -73,7 +73,7 @@ func (s *session) end(why error) {
 	})
 }
 
-// run reads until the session ends, and returns when all of its goroutines have. When ctx ends it unbinds.
+// run reads until the session ends, and returns when all of its goroutines have ended. When ctx ends it unbinds.
 func (s *session) run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -93,7 +93,7 @@ func (s *session) run(ctx context.Context) error {
 	return s.err
 }
 
-// leave takes no more, waits for what is unanswered on both sides, unbinds and closes.
+// shutdown stops accepting requests, waits for outstanding responses on both sides, unbinds and closes.
 func (s *session) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), min(s.timing.answer, lastWords))
 	defer cancel()
@@ -107,7 +107,7 @@ func (s *session) leave() {
 	s.unbind(ErrClosed)
 }
 
-// occupy takes a place for good, unless ctx ends before it is free.
+// acquire takes a slot permanently, unless ctx ends first.
 func occupy(ctx context.Context, places chan struct{}) {
 	select {
 	case places <- struct{}{}:
@@ -115,8 +115,7 @@ func occupy(ctx context.Context, places chan struct{}) {
 	}
 }
 
-// read gives each PDU to where it belongs. Whatever comes, one PDU must be complete within the time in which something has
-// to be heard.
+// read dispatches each received PDU. One PDU must be complete within the time in which something must arrive.
 func (s *session) read() {
 	for {
 		if s.timing.enquire > 0 {
@@ -141,7 +140,7 @@ func (s *session) read() {
 	}
 }
 
-// farewell ends when a last PDU is written.
+// endAfter ends the session when a last PDU is written.
 func (s *session) farewell(o *outgoing, why error) {
 	select {
 	case <-o.written:
@@ -151,7 +150,8 @@ func (s *session) farewell(o *outgoing, why error) {
 	s.end(why)
 }
 
-// malformed answers a request that cannot be read. An answer that cannot be read is none: who waits for it stays in doubt.
+// malformed responds to a request that cannot be decoded. A response that cannot be decoded is ignored, so that its
+// request stays in doubt.
 func (s *session) malformed(p PDU, why Status) {
 	s.hear(p)
 	switch {
@@ -162,7 +162,7 @@ func (s *session) malformed(p PDU, why Status) {
 	}
 }
 
-// hear notes that the other side is there.
+// markAlive records that the peer has sent a PDU.
 func (s *session) hear(p PDU) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ func (s *session) take(p PDU) {
 	}
 }
 
-// queue gives a request to the caller's functions, or refuses it.
+// enqueueRequest puts a request into the inbox, or refuses it.
 func (s *session) queue(p PDU) {
 	why := OK
 	if s.admit != nil {
@@ -206,11 +206,11 @@ func (s *session) queue(p PDU) {
 	s.post(PDU{Command: p.Command.Answer(), Status: why, Sequence: p.Sequence})
 }
 
-// asidesAtOnce is how many requests that need no order are worked on at once.
+// maxUnordered limits the unordered requests handled at once.
 const asidesAtOnce = 16
 
-// serve answers what is in the inbox: one after the other, but what needs no order, of which several are worked on at once. What is
-// left of it when the session ends is not answered, so that the other side sends it again.
+// serve handles the requests in the inbox: one after the other, except unordered ones, of which several run at once.
+// Requests left when the session ends get no response, so that the peer sends them again.
 func (s *session) serve(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -249,8 +249,8 @@ func (s *session) answer(ctx context.Context, p PDU) {
 	}
 }
 
-// keep asks whether the other side is there when it has been silent, and ends the session when nobody answers, or when the
-// other side has wanted nothing for too long.
+// keepAlive sends enquire_link after silence and ends the session without a response. It also ends the session if the
+// peer has sent no request for too long.
 func (s *session) keep() {
 	for {
 		wait, quiet, unused := s.silence()
@@ -273,7 +273,7 @@ func (s *session) keep() {
 	}
 }
 
-// silence tells what is due, and when to look again.
+// checkIdle returns which limits are reached, and when to check again.
 func (s *session) silence() (wait time.Duration, quiet, unused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,7 +289,7 @@ func (s *session) silence() (wait time.Duration, quiet, unused bool) {
 	return wait, quiet, unused
 }
 
-// unbind says goodbye and ends.
+// unbind sends unbind and ends the session.
 func (s *session) unbind(why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(s.timing.answer, lastWords))
 	defer cancel()

@@ -5,30 +5,30 @@ import (
 	"unicode/utf16"
 )
 
-// ErrTooLong says that a text does not fit into 255 parts, or into one PDU where it travels whole.
+// ErrTooLong means that a text does not fit into 255 parts, or into one PDU with message_payload.
 var ErrTooLong = errors.New("smpp: the text is too long")
 
-const udhi = 0x40 // esm_class: a header is before the text (§5.2.12)
+const udhi = 0x40 // esm_class: a user data header precedes the text (§5.2.12)
 
-// A Part is what one PDU carries of a text.
+// Part is the content of one PDU of a text.
 type Part struct {
 	ESMClass, DataCoding uint8
 	ShortMessage         []byte
 	TLVs                 TLVs
 }
 
-// encoded is a text before it is cut: its octets, and where each character ends.
+// encodedText is a text before it is split: its octets, and the end of each character.
 type encoded struct {
 	coding      uint8
 	octets      []byte
 	packed      bool
-	ends, units []int // of each character: where its octets end, and how many septets or UCS-2 units it takes on the air
-	whole, part int   // how many of those fit into a message, and into each of several
+	ends, units []int // of each character: end of its octets, and its number of septets or UCS-2 units
+	whole, part int   // capacity in septets or units of a single message, and of each of several parts
 }
 
-// Parts cuts a text so that no character is split: GSM 7 bit where all of its characters are in that alphabet (and in the one
-// that the centre wants), 160 septets or 153 in each of several parts, else UCS-2 with 70 or 67 units. Parts of one text
-// have the same reference.
+// Parts splits a text without splitting characters. If all characters are in the GSM 7 bit alphabet (and in that of
+// the SMSC), the limits are 160 septets, or 153 in each of several parts. Otherwise it is UCS-2 with 70 or 67 units.
+// Parts of one text have the same reference.
 func (t Text) Parts(text string, reference uint16) ([]Part, error) {
 	e, ok := t.encodeGSM(text)
 	if !ok {
@@ -95,7 +95,7 @@ func (t Text) encodeUCS2(text string) encoded {
 	return e
 }
 
-// cut says where the octets of each part end.
+// cut returns the end of the octets of each part.
 func (e encoded) cut() []int {
 	var cuts []int
 	room, last := e.part, 0
@@ -108,7 +108,7 @@ func (e encoded) cut() []int {
 	return append(cuts, last)
 }
 
-// body is the octets between two places, packed behind a header of so many octets where they are packed at all.
+// body returns the octets of a range, packed after a header of the given length if the text is packed.
 func (e encoded) body(from, to, header int) []byte {
 	if !e.packed || e.coding != codingDefault {
 		return e.octets[from:to:to]
@@ -116,7 +116,7 @@ func (e encoded) body(from, to, header int) []byte {
 	return pack(e.octets[from:to], fillBits(header))
 }
 
-// fillBits is how many bits are left of a header's last septet.
+// fillBits returns the number of bits that fill up the last septet of a header.
 func fillBits(header int) int { return (7 - header*8%7) % 7 }
 
 func (e encoded) payload() ([]Part, error) {

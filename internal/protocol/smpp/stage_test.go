@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must happen.
+// waitTimeout bounds every wait of a test.
 const patience = 20 * time.Second
 
-// within fails a test that waits too long.
+// within returns the next value of a channel, and fails the test after waitTimeout.
 func within[T any](t *testing.T, c <-chan T, what string) T {
 	t.Helper()
 	select {
@@ -24,7 +24,7 @@ func within[T any](t *testing.T, c <-chan T, what string) T {
 	}
 }
 
-// A centre is a server on a loopback port that keeps what it was sent.
+// testServer is a server on a loopback port that records received messages.
 type centre struct {
 	*Server
 	address string
@@ -69,7 +69,7 @@ func startCentre(t *testing.T, change func(*ServerConfig)) *centre {
 	return c
 }
 
-// An esme is a client that keeps what it was sent.
+// testClient is a client that records received messages and receipts.
 type esme struct {
 	*Client
 	got      chan Incoming
@@ -109,7 +109,7 @@ func (e *esme) bound(t *testing.T) *esme {
 	return e
 }
 
-// outcome is what an error of Submit means.
+// asError returns the *Error of Submit.
 func outcome(t *testing.T, err error) *Error {
 	t.Helper()
 	var e *Error

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// An Alphabet is what a centre takes data_coding 0 for; centres differ, and do not say.
+// Alphabet is the meaning of data_coding 0, which differs between SMSCs and is not announced.
 type Alphabet uint8
 
-// Alphabets. Packed is GSM 7 bit with eight characters in seven octets; with all others a character is an octet.
+// Alphabets. GSMPacked is GSM 7 bit with eight characters in seven octets; with all others a character is one octet.
 const (
 	GSM Alphabet = iota
 	GSMPacked
@@ -18,11 +18,11 @@ const (
 	ASCII
 )
 
-// A Long is how texts travel that are longer than a message.
+// LongMode is the encoding of texts that are longer than one message.
 type Long uint8
 
-// Ways of long texts: in parts that a header joins, with a reference of one or of two octets (23.040 §9.2.3.24), in parts that
-// optional parameters join (§5.3.2.22), or whole in message_payload, so that the centre cuts them.
+// Modes: parts with a user data header and a reference of one or two octets (23.040 §9.2.3.24), parts with SAR
+// optional parameters (§5.3.2.22), or the whole text in message_payload, which the SMSC splits.
 const (
 	UDH8 Long = iota
 	UDH16
@@ -30,10 +30,10 @@ const (
 	Payload
 )
 
-// Text is how a centre wants its texts.
+// TextSettings configures the encoding of texts.
 type Text struct {
 	Default Alphabet // of data_coding 0
-	// GSMAsIA5 has data_coding 1 read as GSM 7 bit, as npm's smpp means it. Else it is ASCII.
+	// GSMAsIA5 reads data_coding 1 as GSM 7 bit, like the smpp package of npm. Otherwise it is ASCII.
 	GSMAsIA5 bool
 	Long     Long
 }
@@ -48,7 +48,7 @@ const (
 	codingUCS2     = 0x08
 )
 
-// kind is how octets are to be read.
+// textEncoding is the encoding of received octets.
 type kind uint8
 
 const (
@@ -62,7 +62,8 @@ const (
 	ucs2Octets
 )
 
-// kind says what a data_coding means: values up to 15 as §5.2.19 has them, those above as 3GPP 23.038 §4.
+// encodingOf returns the encoding of a data_coding: values up to 15 according to §5.2.19, those above according to
+// 3GPP 23.038 §4.
 func (t Text) kind(coding uint8) kind {
 	switch {
 	case coding == codingDefault:
@@ -84,7 +85,7 @@ func (t Text) kind(coding uint8) kind {
 	return binaryOctets
 }
 
-// general is the alphabet of two bits (23.038 §4).
+// generalEncoding returns the encoding of the two alphabet bits (23.038 §4).
 func (t Text) general(bits uint8) kind {
 	switch {
 	case bits == 2:
@@ -97,7 +98,7 @@ func (t Text) general(bits uint8) kind {
 	return gsmOctets
 }
 
-// Decode reads a text; ok is false where the coding says that it is none.
+// Decode decodes a text; ok is false if the coding is binary.
 func (t Text) Decode(coding uint8, b []byte) (text string, ok bool) {
 	k := t.kind(coding)
 	if k == gsmPacked {
@@ -138,7 +139,7 @@ func latin(b []byte, highest byte) string {
 	return s.String()
 }
 
-// decodeUCS2 reads pairs of surrogates as what they stand for; half a character at the end is left out.
+// decodeUCS2 decodes UCS-2 with surrogate pairs; half a character at the end is dropped.
 func decodeUCS2(b []byte) string {
 	units := make([]uint16, len(b)/2)
 	for i := range units {

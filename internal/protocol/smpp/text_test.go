@@ -27,7 +27,7 @@ func TestTextsAreCutWhereTheNetworkCutsThem(t *testing.T) {
 		{strings.Repeat("a", 306), Text{Long: UDH16}, 3, 0},
 		{strings.Repeat("€", 80), Text{}, 1, 0},
 		{strings.Repeat("€", 81), Text{}, 2, 0},
-		{strings.Repeat("€", 153), Text{}, 3, 0}, // 76 pairs in each part, for none is split
+		{strings.Repeat("€", 153), Text{}, 3, 0}, // 76 pairs in each part, because no pair is split
 		{strings.Repeat("я", 70), Text{}, 1, 8},
 		{strings.Repeat("я", 71), Text{}, 2, 8},
 		{strings.Repeat("я", 135), Text{}, 3, 8},
@@ -59,7 +59,7 @@ func TestTextsAreCutWhereTheNetworkCutsThem(t *testing.T) {
 	}
 }
 
-// alphabets of random texts: each coding's own characters.
+// Alphabets of random texts: the characters of each coding.
 var alphabets = []string{basicWithout(), basicWithout() + "\f^{}\\[~]|€", "аяЖ中a😀𝄞é€ \n", "plain ascii 123"}
 
 func basicWithout() string { return strings.ReplaceAll(basic, "\x1b", "") }
@@ -174,7 +174,7 @@ func TestBrokenHeaders(t *testing.T) {
 		{"\x05\x00\x03\x07\x02\x01hi", true, Segment{Reference: 7, Total: 2, Sequence: 1}},
 		{"\x06\x08\x04\x01\x07\x02\x01hi", true, Segment{Reference: 0x107, Wide: true, Total: 2, Sequence: 1}},
 		{"\x0b\x05\x04\x0b\x84\x23\xf0\x00\x03\x07\x02\x02hi", true, Segment{Reference: 7, Total: 2, Sequence: 2}},
-		{"\x05\x00\x03\x07\x02\x03hi", true, Segment{}}, // the third of two: read as a message by itself
+		{"\x05\x00\x03\x07\x02\x03hi", true, Segment{}}, // the third of two: read as a single message
 		{"\x05\x00\x03\x07\x00\x00hi", true, Segment{}},
 		{"\xffhi", false, Segment{}},
 		{"\x02\x00\x09hi", false, Segment{}},

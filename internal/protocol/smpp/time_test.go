@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// pipeClient runs a client whose connections are pipes, each given to a centre's side; it ends with the test.
+// pipeClient runs a client over pipes, with the SMSC's side given; it ends with the test.
 func pipeClient(t *testing.T, peer func(net.Conn), change func(*Config)) *Client {
 	t.Helper()
 	config := Config{Address: "centre:2775", SystemID: "esme", Message: func(context.Context, Incoming) error { return nil },
@@ -35,7 +35,7 @@ func pipeClient(t *testing.T, peer func(net.Conn), change func(*Config)) *Client
 	return c
 }
 
-// pipeServer runs a server on the other end of a pipe, logged in to when name is not empty.
+// pipeServer runs a server over a pipe. It is bound if name is not empty.
 func pipeServer(t *testing.T, name string, change func(*ServerConfig)) (net.Conn, *Server) {
 	t.Helper()
 	config := ServerConfig{Authenticate: func(_ context.Context, l Login) (Account, error) { return Account{ID: l.SystemID}, nil },
@@ -195,7 +195,7 @@ func TestWhoDribblesOrNeverLogsInIsCut(t *testing.T) {
 	})
 }
 
-// answering is a centre's side whose answers to messages come from a function.
+// respondWith returns an SMSC's side with the statuses of a function in the responses to messages.
 func answering(status func(n int) Status) func(net.Conn) {
 	n := 0
 	return func(conn net.Conn) {
@@ -298,7 +298,7 @@ func TestIncompleteMessagesAreHandedOnInTheEnd(t *testing.T) {
 				return nil
 			}
 		})
-		for range 2 { // the first time it is not taken
+		for range 2 { // the first one is refused
 			in := <-got
 			if len(parts) != 4 || in.Parts != 4 || in.Missing != 2 || !strings.HasPrefix(in.Text, "long long") || strings.Count(in.Text, "…") != 1 {
 				t.Errorf("%d parts: %+v", len(parts), in)
@@ -377,7 +377,7 @@ func TestWhoLeavesWaitsForWhatIsUnanswered(t *testing.T) {
 		config := Config{Address: "centre:2775", SystemID: "esme", Message: func(context.Context, Incoming) error { return nil }}
 		config.Dial = func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe()
-			go talk(far, func(p PDU, answer func(PDU)) { // and an unbind is answered at once
+			go talk(far, func(p PDU, answer func(PDU)) { // unbind gets its response at once
 				time.AfterFunc(2*time.Second, func() { answer(PDU{Command: p.Command.Answer(), Sequence: p.Sequence}) })
 			})
 			return near, nil
