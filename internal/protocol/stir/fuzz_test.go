@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FuzzIdentity reads headers that strangers send. What is taken must name its certificate and keep to the bounds.
+// FuzzIdentity parses arbitrary headers. An accepted header must name its certificate and keep to the limits.
 func FuzzIdentity(f *testing.F) {
 	token := encoding.EncodeToString([]byte(`{"alg":"ES256","ppt":"shaken","typ":"passport","x5u":"https://a/b"}`)) + "." +
 		encoding.EncodeToString([]byte(`{"attest":"A","dest":{"tn":["2"]},"iat":1,"orig":{"tn":"1"},"origid":"x"}`)) + ".AAAA"
@@ -37,7 +37,7 @@ func FuzzIdentity(f *testing.F) {
 	})
 }
 
-// FuzzNumbers reads the list of a certificate.
+// FuzzNumbers parses arbitrary number lists of certificates.
 func FuzzNumbers(f *testing.F) {
 	f.Add([]byte("\x30\x08\xa0\x06\x16\x041234"), "12155550112")
 	f.Add([]byte("\x30\x0f\xa2\x0d\x16\x0b12155550112"), "12155550112")

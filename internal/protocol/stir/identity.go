@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// shaken is the type of a signature with the carrier's word on the caller (RFC 8588 §3).
+// shaken is the PASSporT type with an attestation (RFC 8588 §3).
 const shaken = "shaken"
 
-// The longest header and address that are looked at.
+// Maximum lengths of the header and of the certificate URL.
 const (
 	maxHeader  = 8 << 10
 	maxAddress = 2 << 10
@@ -22,12 +22,12 @@ const (
 // identity is the value of an Identity header (RFC 8224 §4).
 type identity struct {
 	token string // header.payload.signature
-	info  string // address of the certificate
-	alg   string // "" where not given, which is ES256
-	kind  string // ppt; "" where not given
+	info  string // URL of the certificate
+	alg   string // "" if absent, which means ES256
+	kind  string // ppt; "" if absent
 }
 
-// parse reads a header's value.
+// parseIdentity parses the value of an Identity header.
 func parse(header string) (id identity, f *Failure) {
 	if len(header) > maxHeader {
 		return id, invalid("the Identity header is too long")
@@ -55,7 +55,7 @@ func parse(header string) (id identity, f *Failure) {
 	return id, nil
 }
 
-// parameter reads name, name=value, name="value" or name=<value>, up to the semicolon after it.
+// parseParameter parses name, name=value, name="value" or name=<value>, up to the next semicolon.
 func parameter(s string) (name, value, rest string, ok bool) {
 	s = strings.TrimLeft(s, " \t")
 	end := strings.IndexAny(s, "=;")
@@ -78,7 +78,7 @@ func parameter(s string) (name, value, rest string, ok bool) {
 	return name, value, rest, ok && strings.TrimSpace(rest) != ""
 }
 
-// bracketed reads a value and what it stands in.
+// parseValue parses a value with or without quotes or angle brackets.
 func bracketed(s string) (value, rest string, ok bool) {
 	switch {
 	case strings.HasPrefix(s, "<"):
@@ -92,7 +92,7 @@ func bracketed(s string) (value, rest string, ok bool) {
 	return strings.TrimSpace(s), "", true
 }
 
-// passport is what was signed (RFC 8225), taken apart.
+// passport is a decoded PASSporT (RFC 8225).
 type passport struct {
 	header struct {
 		Alg, Typ, PPT, X5U string
@@ -109,7 +109,7 @@ type passport struct {
 	signature []byte
 }
 
-// passport reads the token and checks it against the header it came in.
+// decodePassport decodes the token and compares it with the parameters of the header.
 func (id identity) passport() (*passport, *Failure) {
 	parts := strings.Split(id.token, ".")
 	if len(parts) != 3 {
@@ -126,7 +126,7 @@ func (id identity) passport() (*passport, *Failure) {
 	return p, p.check(id)
 }
 
-// encoding is that of tokens (RFC 7515 §2).
+// encoding is the base64url encoding of tokens (RFC 7515 §2).
 var encoding = base64.RawURLEncoding.Strict()
 
 func decode(text string, into any) error {
@@ -162,7 +162,7 @@ func (p *passport) check(id identity) *Failure {
 	return nil
 }
 
-// signedBy checks the signature (RFC 7518 §3.4).
+// signedBy verifies the signature (RFC 7518 §3.4).
 func (p *passport) signedBy(key *ecdsa.PublicKey) bool {
 	if len(p.signature) != 64 {
 		return false

@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// numbers are those a certificate may sign for (TNAuthorizationList of RFC 8226 §9).
+// numberList has the numbers for which a certificate may sign (TNAuthorizationList, RFC 8226 §9).
 type numbers struct {
-	provider bool // a provider of telephony, who signs for all its customers
+	provider bool // has a service provider code: the provider may sign for all its customers
 	ranges   []numberRange
 }
 
@@ -19,7 +19,7 @@ type numberRange struct {
 
 var errNumbers = errors.New("malformed list of numbers")
 
-// cover reports whether the certificate may sign for a number.
+// covers reports whether the certificate may sign for a number.
 func (n *numbers) cover(number string) bool {
 	x, err := strconv.ParseUint(number, 10, 64)
 	if err != nil {
@@ -33,7 +33,7 @@ func (n *numbers) cover(number string) bool {
 	return n.provider
 }
 
-// readNumbers reads TNAuthorizationList, whose entries are tagged explicitly.
+// parseNumberList parses TNAuthorizationList. Its entries are tagged explicitly.
 func readNumbers(der []byte) (*numbers, error) {
 	var entries []asn1.RawValue
 	if rest, err := asn1.Unmarshal(der, &entries); err != nil || len(rest) > 0 || len(entries) == 0 {
@@ -55,7 +55,7 @@ func (n *numbers) add(e asn1.RawValue) error {
 	var text string
 	var err error
 	switch e.Tag {
-	case 0: // the code of a service provider
+	case 0: // service provider code
 		n.provider = true
 		_, err = asn1.UnmarshalWithParams(e.Bytes, &text, "ia5")
 	case 1:
@@ -79,7 +79,7 @@ func (n *numbers) add(e asn1.RawValue) error {
 func (n *numbers) include(start string, count int64) error {
 	first, err := strconv.ParseUint(start, 10, 64)
 	if err != nil || count < 1 || len(start) > 15 {
-		return errNumbers // * and # too: nobody calls from such
+		return errNumbers // also for * and #, because a caller's number never has them
 	}
 	n.ranges = append(n.ranges, numberRange{len(start), first, uint64(count)})
 	return nil

@@ -199,7 +199,7 @@ func TestCertificatesAreKeptForAnHourAndFetchedAgainBefore(t *testing.T) {
 	w.put("/c.pem", nil)
 	w.pass(51 * time.Minute)
 	until("it is asked for again", func() bool { _ = verify(second); return w.fetched.Load() == 3 })
-	is(second, "passed A", 3) // what came is no good: the old one goes on
+	is(second, "passed A", 3) // the refreshed certificate is invalid: the old one is used
 	w.pass(10 * time.Minute)
 	is(second, "bad_identity_info", 4)
 	third := w.carrier("/c.pem", nil)

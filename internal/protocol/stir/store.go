@@ -10,37 +10,37 @@ import (
 	"time"
 )
 
-// What is fetched and kept.
+// Limits of downloads and of the cache.
 const (
-	keep       = time.Hour        // how long a certificate is used
-	renew      = 50 * time.Minute // when it is fetched again, so that no call waits for it
-	keepFailed = time.Minute      // how long one that is no good is not asked for again
+	keep       = time.Hour        // time for which a certificate is used
+	renew      = 50 * time.Minute // age at which it is downloaded again in the background, so that no call waits for it
+	keepFailed = time.Minute      // time for which an invalid certificate is not downloaded again
 	maxKept    = 1000
 	maxFetches = 32 // at once
 	fetchTime  = 2 * time.Second
 	maxBody    = 64 << 10
 )
 
-// A store keeps certificates by address.
+// certCache caches certificates by URL.
 type store struct {
 	roots   *x509.CertPool
 	client  *http.Client
 	now     func() time.Time
-	life    context.Context // of what is fetched, which no call ends
+	life    context.Context // context of downloads; it is independent of calls
 	end     context.CancelFunc
 	running sync.WaitGroup
 
-	mu       sync.Mutex // guards the rest
+	mu       sync.Mutex // guards the fields below
 	kept     map[string]*kept
 	fetching int
 	closed   bool
 }
 
-// kept is a certificate that was asked for. What is known of it does not change once done is closed.
+// cachedCert is a requested certificate. Its result does not change after done is closed.
 type kept struct {
 	done    chan struct{}
-	at      time.Time // asked for
-	renewed bool      // asked for again; guarded by the store
+	at      time.Time // time of the request
+	renewed bool      // a refresh was started; guarded by the mutex of the cache
 	is      *credential
 	failure *Failure
 }
@@ -59,7 +59,7 @@ func (s *store) close() {
 	s.running.Wait()
 }
 
-// get returns a certificate. Where it has to be fetched that goes on when the context ends.
+// get returns a certificate. A download continues when the context ends.
 func (s *store) get(ctx context.Context, address string) (*credential, *Failure) {
 	k := s.ask(address)
 	if k == nil {
@@ -75,7 +75,7 @@ func (s *store) get(ctx context.Context, address string) (*credential, *Failure)
 	return k.is, k.failure
 }
 
-// ask returns what is known, or will be, of a certificate; nil where no more can be fetched.
+// lookup returns the entry of a certificate and starts a download if needed; nil if there are too many downloads.
 func (s *store) ask(address string) *kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,13 +92,13 @@ func (s *store) ask(address string) *kept {
 	return k
 }
 
-// over reports whether it is too old to be used.
+// expired reports whether the entry is too old to be used.
 func (k *kept) over(now time.Time) bool {
 	age := now.Sub(k.at)
 	return k.known() && (age > keep || k.failure != nil && age > keepFailed)
 }
 
-// known reports whether it was fetched.
+// isDone reports whether the download has ended.
 func (k *kept) known() bool {
 	select {
 	case <-k.done:
@@ -108,8 +108,8 @@ func (k *kept) known() bool {
 	}
 }
 
-// fetch begins to fetch a certificate; nil where too many are being fetched. It takes the place of an old one once it is there, unless it
-// is no good: the old one goes on until it is too old. The store is locked.
+// fetch starts the download of a certificate; nil if there are too many downloads. A valid result replaces the old
+// entry; an invalid one does not, so that the old one is used until it expires. The caller holds the lock.
 func (s *store) fetch(address string, old *kept) *kept {
 	if s.closed || s.fetching == maxFetches {
 		return nil
@@ -129,7 +129,8 @@ func (s *store) fetch(address string, old *kept) *kept {
 	return k
 }
 
-// makeRoom makes room for one more: the oldest has to go. Who waits for it has it in hand. The store is locked.
+// evictOldest removes the oldest entry if the cache is full. Calls that wait for it have a pointer to it. The caller
+// holds the lock.
 func (s *store) makeRoom() {
 	if len(s.kept) < maxKept {
 		return

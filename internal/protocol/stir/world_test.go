@@ -24,7 +24,7 @@ import (
 
 const caller, called = "+12155550112", "+12025550143"
 
-// A world has carriers, an authority that signs their certificates, and a server that has them.
+// fixture has an authority, carriers with certificates that it signs, and a server for the certificates.
 type world struct {
 	t         testing.TB
 	authority *x509.Certificate
@@ -84,7 +84,7 @@ func (w *world) pass(d time.Duration) {
 	w.clock = w.clock.Add(d)
 }
 
-// verifier trusts the authority.
+// newVerifier returns a verifier that trusts the authority.
 func (w *world) verifier() *stir.Verifier {
 	roots := x509.NewCertPool()
 	roots.AddCert(w.authority)
@@ -93,14 +93,14 @@ func (w *world) verifier() *stir.Verifier {
 	return v
 }
 
-// A carrier signs calls.
+// carrier signs calls.
 type carrier struct {
 	w       *world
 	address string // of its certificate
 	key     *ecdsa.PrivateKey
 }
 
-// carrier makes one whose certificate is changed before it is signed.
+// newCarrier creates a carrier. change modifies its certificate before it is signed.
 func (w *world) carrier(path string, change func(*x509.Certificate)) carrier {
 	w.t.Helper()
 	c := carrier{w, w.server.URL + path, newKey(w.t)}
@@ -123,7 +123,8 @@ func (w *world) put(path string, file []byte) {
 	w.files[path] = file
 }
 
-// numbers is the extension of a certificate for certain numbers: entries are tag, start and count, which is 1 for a single one.
+// authorizedFor returns a change that adds a TNAuthList extension. The entries are tag, start and count; count is 1
+// for a single number.
 func numbers(critical bool, entries ...any) func(*x509.Certificate) {
 	return func(c *x509.Certificate) {
 		var list []asn1.RawValue
@@ -143,10 +144,10 @@ func numbers(critical bool, entries ...any) func(*x509.Certificate) {
 	}
 }
 
-// claim is what a carrier signs.
+// claim is the content that a carrier signs.
 type claim struct {
 	header, payload map[string]any
-	params          string // of the Identity header; "" as they should be
+	params          string // of the Identity header; "" for the correct ones
 	tamper          func(token string) string
 }
 
@@ -183,7 +184,7 @@ func (c carrier) sign(x claim) string {
 	return token + x.params
 }
 
-// told is a result in a word.
+// resultText returns a result as one word.
 func told(r stir.Result) string {
 	if r.Failure != nil {
 		return r.Failure.Reason
