@@ -45,7 +45,7 @@ func New(c Config) *Verifier {
 // Close cancels the downloads and waits until they have ended.
 func (v *Verifier) Close() { v.certificates.close() }
 
-// A Result is what became of verifying a call.
+// Result is the result of verifying a call.
 type Result struct {
 	Attestation string   // A, B or C (RFC 8588 §4); "" if the signature has none or is invalid
 	OrigID      string   // the carrier's identifier of the origin of the call
